@@ -1,0 +1,1 @@
+"""What a program is: dtypes, operators, graphs. Pure data on numpy."""

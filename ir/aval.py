@@ -1,0 +1,82 @@
+"""What the compiler knows of a value without its data: dtype and shape."""
+
+from .dtype import DType
+from .errors import DimError, ShapeError
+
+
+class Aval:
+    """An abstract value. Equal avals are interchangeable; `str` is the type in IR text, such as ``f32[8,64]``."""
+
+    __slots__ = ("shape", "dtype", "_hash")
+
+    def __init__(self, shape: tuple, dtype: DType):
+        self.shape = tuple(shape)
+        self.dtype = dtype
+        self._hash = 0
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        n = 1
+        for d in self.shape:
+            n *= d
+        return n
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.dtype.itemsize
+
+    def with_shape(self, shape) -> "Aval":
+        return Aval(shape, self.dtype)
+
+    def with_dtype(self, dtype) -> "Aval":
+        return Aval(self.shape, dtype)
+
+    def __eq__(self, other):
+        return isinstance(other, Aval) and self.dtype is other.dtype and self.shape == other.shape
+
+    def __hash__(self):
+        if not self._hash:
+            self._hash = hash((self.shape, self.dtype.name))
+        return self._hash
+
+    def __repr__(self):
+        return f"{self.dtype.short}[{','.join(map(str, self.shape))}]"
+
+
+def broadcast_shapes(*shapes) -> tuple:
+    """The shape that all `shapes` expand to, by numpy's rule."""
+    ndim = max((len(s) for s in shapes), default=0)
+    out = [1] * ndim
+    for s in shapes:
+        for i, d in enumerate(s, ndim - len(s)):
+            if d != out[i] and d != 1:
+                if out[i] != 1:
+                    raise ShapeError(f"shapes {' and '.join(str(tuple(s)) for s in shapes)} do not broadcast: "
+                                     f"at dimension {i - ndim} the sizes {out[i]} and {d} differ and neither is 1")
+                out[i] = d
+    return tuple(out)
+
+
+def canonical_dim(dim: int, ndim: int, *, what: str = "dim") -> int:
+    """`dim` counted from the front; a 0-d value is treated as having one dimension."""
+    n = ndim or 1
+    if not -n <= dim < n:
+        raise DimError(f"{what} {dim} is out of range for a value of {ndim} dimension{'s' * (ndim != 1)}: "
+                       f"expected {-n} to {n - 1}")
+    return dim + n if dim < 0 else dim
+
+
+def canonical_dims(dims, ndim: int) -> tuple:
+    """`dims` (an int, a sequence or None for all) as a sorted tuple without repeats."""
+    if dims is None:
+        return tuple(range(ndim))
+    if isinstance(dims, int):
+        dims = (dims,)
+    out = [canonical_dim(d, ndim) for d in dims]
+    if len(set(out)) != len(out):
+        raise ShapeError(f"dim {tuple(dims)} names a dimension twice")
+    return tuple(sorted(out)) if ndim else ()

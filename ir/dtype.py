@@ -1,0 +1,166 @@
+"""Element types and how they combine.
+
+A `DType` is one of a fixed set of singletons, so `is` compares them. Promotion follows the lattice users of PyTorch know:
+bool < integers < floats < complex; within a kind the wider wins, uint8 with a signed type gives the next signed type that
+holds both, and float16 with bfloat16 gives float32.
+"""
+
+import ml_dtypes
+import numpy as np
+
+from .errors import DTypeError
+
+BOOL, UNSIGNED, SIGNED, FLOAT, COMPLEX = range(5)
+
+
+class DType:
+    """One element type: its name, its short name in IR text, and the numpy dtype that stores it."""
+
+    __slots__ = ("name", "short", "np", "kind", "itemsize", "is_floating_point", "is_complex", "is_signed", "__weakref__")
+
+    def __init__(self, name: str, short: str, np_dtype, kind: int):
+        self.name = name
+        self.short = short
+        self.np = np.dtype(np_dtype)
+        self.kind = kind
+        self.itemsize = self.np.itemsize
+        self.is_floating_point = kind == FLOAT
+        self.is_complex = kind == COMPLEX
+        self.is_signed = kind >= SIGNED
+
+    @property
+    def is_inexact(self) -> bool:
+        """True for floats and complex numbers: the types that carry gradients."""
+        return self.kind >= FLOAT
+
+    @property
+    def is_integer(self) -> bool:
+        """True for signed and unsigned integers, not for bool."""
+        return self.kind in (UNSIGNED, SIGNED)
+
+    def __repr__(self):
+        return f"ingot.{self.name}"
+
+    def __reduce__(self):
+        return (by_name, (self.name,))
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+
+bool_ = DType("bool", "bool", np.bool_, BOOL)
+uint8 = DType("uint8", "u8", np.uint8, UNSIGNED)
+uint16 = DType("uint16", "u16", np.uint16, UNSIGNED)
+uint32 = DType("uint32", "u32", np.uint32, UNSIGNED)
+uint64 = DType("uint64", "u64", np.uint64, UNSIGNED)
+int8 = DType("int8", "i8", np.int8, SIGNED)
+int16 = DType("int16", "i16", np.int16, SIGNED)
+int32 = DType("int32", "i32", np.int32, SIGNED)
+int64 = DType("int64", "i64", np.int64, SIGNED)
+float16 = DType("float16", "f16", np.float16, FLOAT)
+bfloat16 = DType("bfloat16", "bf16", ml_dtypes.bfloat16, FLOAT)
+float32 = DType("float32", "f32", np.float32, FLOAT)
+float64 = DType("float64", "f64", np.float64, FLOAT)
+complex64 = DType("complex64", "c64", np.complex64, COMPLEX)
+complex128 = DType("complex128", "c128", np.complex128, COMPLEX)
+
+ALL = (bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64,
+       float16, bfloat16, float32, float64, complex64, complex128)
+FLOATS = (float16, bfloat16, float32, float64)
+INTEGERS = (uint8, int8, int16, int32, int64)
+
+BY_NAME = {d.name: d for d in ALL} | {d.short: d for d in ALL}
+BY_NP = {d.np: d for d in ALL}
+
+
+def by_name(name: str) -> DType:
+    """The dtype called `name`, by its long or its short name."""
+    return BY_NAME[name]
+
+
+def from_numpy(np_dtype) -> DType:
+    """The DType that stores elements as `np_dtype`."""
+    try:
+        return BY_NP[np_dtype]
+    except KeyError:
+        pass
+    native = np.dtype(np_dtype).newbyteorder("=")
+    if native in BY_NP:
+        return BY_NP[native]
+    raise DTypeError(f"numpy dtype {np_dtype} has no ingot dtype; convert the array with .astype() to one of: "
+                     + ", ".join(d.name for d in ALL))
+
+
+def of(x) -> DType:
+    """The DType of a tensor, a graph value, an aval or a numpy array."""
+    d = x.dtype
+    return d if type(d) is DType else from_numpy(d)
+
+
+_PYTHON = {bool: bool_, int: int64, float: float32, complex: complex64}
+
+
+def as_dtype(d) -> DType:
+    """Accepts a DType, a numpy dtype, a Python number type, or a name."""
+    if type(d) is DType:
+        return d
+    if isinstance(d, str):
+        name = d.removeprefix("ingot.")
+        if name in BY_NAME:
+            return BY_NAME[name]
+    if d in _PYTHON:
+        return _PYTHON[d]
+    try:
+        return from_numpy(np.dtype(d))
+    except TypeError:
+        raise DTypeError(f"expected a dtype, got {d!r}") from None
+
+
+def _promote_pair(a: DType, b: DType) -> DType:
+    if a is b:
+        return a
+    if a.kind > b.kind:
+        a, b = b, a
+    if a.kind == b.kind:
+        if {a, b} == {float16, bfloat16}:
+            return float32
+        return a if a.itemsize > b.itemsize else b
+    if a.kind == UNSIGNED and b.kind == SIGNED:
+        if b.itemsize > a.itemsize:
+            return b
+        wider = {1: int16, 2: int32, 4: int64}.get(a.itemsize)
+        if wider is None:
+            raise DTypeError(f"{a} and {b} have no common dtype; cast one with .to()")
+        return wider
+    if b.kind == COMPLEX and a is float64:
+        return complex128
+    return b
+
+
+PROMOTION = {}
+for _a in ALL:
+    for _b in ALL:
+        try:
+            PROMOTION[_a, _b] = _promote_pair(_a, _b)
+        except DTypeError:
+            pass
+
+
+def promote_types(a, b) -> DType:
+    """The smallest dtype that both convert to."""
+    a, b = as_dtype(a), as_dtype(b)
+    return PROMOTION.get((a, b)) or _promote_pair(a, b)
+
+
+def can_cast(a, b) -> bool:
+    """Whether `a` may be written into `b` in place: never from a higher kind to a lower one."""
+    a, b = as_dtype(a), as_dtype(b)
+    return a.kind <= b.kind or (a.kind == SIGNED and b.kind == UNSIGNED)
+
+
+def accumulator(d: DType) -> DType:
+    """The type in which sums and products of `d` are carried."""
+    return float32 if d in (float16, bfloat16) else d

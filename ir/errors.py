@@ -1,0 +1,48 @@
+"""Every error that ingot raises: one tree, each with the builtin base that users catch.
+
+    IngotError
+    ├── ShapeError(RuntimeError, ValueError)  sizes that do not fit together
+    ├── DTypeError(TypeError, RuntimeError)   a dtype that an operator does not take; arguments of the wrong type
+    ├── ArgumentError(ValueError)      a value outside of what an argument allows
+    ├── DimError(IndexError)           a dimension or an index out of range
+    ├── AutogradError(RuntimeError)    differentiation that cannot be done as asked
+    ├── DeviceError(RuntimeError)      a device that is missing, full or does not fit
+    ├── GraphError(RuntimeError)       an IR graph that breaks a rule, or text that does not parse
+    └── FileError(RuntimeError)        a file that is damaged, foreign or not allowed
+"""
+
+
+class IngotError(Exception):
+    """Base of all errors that ingot raises on purpose."""
+
+
+class ShapeError(IngotError, RuntimeError, ValueError):
+    """Sizes that do not fit together."""
+
+
+class DTypeError(IngotError, TypeError, RuntimeError):
+    """A dtype that an operator does not take, or an argument of the wrong type."""
+
+
+class ArgumentError(IngotError, ValueError):
+    """A value outside of what an argument allows."""
+
+
+class DimError(IngotError, IndexError):
+    """A dimension or an index out of range."""
+
+
+class AutogradError(IngotError, RuntimeError):
+    """Differentiation that cannot be done as asked."""
+
+
+class DeviceError(IngotError, RuntimeError):
+    """A device that is missing, full or does not fit."""
+
+
+class GraphError(IngotError, RuntimeError):
+    """An IR graph that breaks a rule, or text that does not parse."""
+
+
+class FileError(IngotError, RuntimeError):
+    """A file that is damaged, foreign or not allowed."""

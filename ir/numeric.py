@@ -1,0 +1,151 @@
+"""Numpy meanings of scalar functions that numpy itself does not have.
+
+These are the slow, obvious definitions; the compiled kernels are tested against them.
+"""
+
+import math
+from functools import wraps
+
+import numpy as np
+
+EULER = 0.57721566490153286061
+
+
+def in_double(fn):
+    """Computes in float64 and rounds once to the argument's type."""
+
+    @wraps(fn)
+    def wide(x, *rest):
+        x = np.asarray(x)
+        out = fn(x.astype(np.float64), *(np.asarray(r, np.float64) for r in rest))
+        return np.asarray(out).astype(x.dtype)
+
+    return wide
+
+
+def _each(fn):
+    """Applies a function of one Python float to every element."""
+
+    def vectorised(x):
+        flat = np.fromiter((fn(v) for v in x.ravel().tolist()), np.float64, x.size)
+        return flat.reshape(x.shape)
+
+    return vectorised
+
+
+def _lgamma_one(v):
+    if math.isinf(v):
+        return math.inf
+    if v <= 0 and v == math.floor(v):
+        return math.inf
+    return math.lgamma(v)
+
+
+erf = in_double(_each(math.erf))
+erfc = in_double(_each(math.erfc))
+lgamma = in_double(_each(_lgamma_one))
+
+
+def _erfinv_one(y):
+    """Giles' start (the error function's inverse by its leading behaviour), then Halley steps on erf."""
+    if y != y or abs(y) > 1:
+        return math.nan
+    if abs(y) == 1:
+        return math.copysign(math.inf, y)
+    if y == 0:
+        return y
+    w = math.log1p(-y * y)
+    a = 2 / (math.pi * 0.147) + w / 2
+    x = math.copysign(math.sqrt(math.sqrt(a * a - w / 0.147) - a), y)
+    for _ in range(4):
+        err = math.erf(x) - y if abs(y) < 0.5 else math.copysign((1 - abs(y)) - math.erfc(abs(x)), y)
+        slope = 2 / math.sqrt(math.pi) * math.exp(-x * x)
+        if slope == 0:
+            break
+        step = err / slope
+        x -= step / (1 + x * step)
+    return x
+
+
+erfinv = in_double(_each(_erfinv_one))
+
+
+def _polygamma_series(n: int, x):
+    """Asymptotic series of digamma (n = 0) and trigamma (n = 1) for x >= 12."""
+    inv2 = 1 / (x * x)
+    if n == 0:
+        tail = inv2 * (1 / 12 - inv2 * (1 / 120 - inv2 * (1 / 252 - inv2 * (1 / 240 - inv2 * (1 / 132 - inv2 * 691 / 32760)))))
+        return np.log(x) - 0.5 / x - tail
+    tail = inv2 * (1 / 6 - inv2 * (1 / 30 - inv2 * (1 / 42 - inv2 * (1 / 30 - inv2 * (5 / 66 - inv2 * 691 / 2730)))))
+    return 1 / x + 0.5 * inv2 + tail / x
+
+
+@in_double
+def digamma(x):
+    """The derivative of log gamma: recurrence up to 12, asymptotic series above, reflection below zero."""
+    with np.errstate(all="ignore"):
+        pole = (x <= 0) & (x == np.floor(x))
+        low = x < 0
+        y = np.where(low, 1 - x, x)
+        total = np.zeros_like(y)
+        for _ in range(13):
+            small = y < 12
+            total = np.where(small, total - 1 / y, total)
+            y = np.where(small, y + 1, y)
+        out = _polygamma_series(0, y) + total
+        out = np.where(low, out - np.pi / np.tan(np.pi * (x - np.floor(x))), out)
+        out = np.where(pole, np.where(x == 0, np.copysign(np.inf, -x), np.nan), out)
+        return np.where(np.isposinf(x), np.inf, out)
+
+
+@in_double
+def trigamma(x):
+    """The second derivative of log gamma."""
+    with np.errstate(all="ignore"):
+        pole = (x <= 0) & (x == np.floor(x))
+        low = x < 0
+        y = np.where(low, 1 - x, x)
+        total = np.zeros_like(y)
+        for _ in range(13):
+            small = y < 12
+            total = np.where(small, total + 1 / (y * y), total)
+            y = np.where(small, y + 1, y)
+        out = _polygamma_series(1, y) + total
+        sine = np.sin(np.pi * (x - np.floor(x)))
+        out = np.where(low, (np.pi / sine) ** 2 - out, out)
+        return np.where(pole, np.inf, out)
+
+
+def sigmoid(x):
+    """1 / (1 + exp(-x)) without overflow on either side."""
+    e = np.exp(-np.abs(x))
+    return np.where(x >= 0, 1 / (1 + e), e / (1 + e)).astype(x.dtype)
+
+
+def sinc(x):
+    """sin(pi x) / (pi x), 1 at 0."""
+    y = (np.pi * np.where(x == 0, 1, x)).astype(x.dtype)
+    return np.where(x == 0, 1, np.sin(y) / y).astype(x.dtype)
+
+
+def logaddexp2(a, b):
+    """log2(2^a + 2^b)."""
+    return np.logaddexp2(a, b)
+
+
+def xlogy(x, y):
+    """x * log(y), 0 where x is 0 (unless y is nan)."""
+    return np.where(np.isnan(y), np.nan, np.where(x == 0, 0, x * np.log(y))).astype(np.result_type(x))
+
+
+def logit(x):
+    """log(x / (1 - x))."""
+    return np.log(x / (1 - x))
+
+
+def trunc_divide(a, b):
+    """Quotient rounded towards zero."""
+    if a.dtype.kind in "iu":
+        q = np.floor_divide(a, b)
+        return q + ((q < 0) & (q * b != a)).astype(a.dtype)
+    return np.trunc(np.true_divide(a, b))

@@ -1,0 +1,212 @@
+"""The operator record: everything ingot knows of one operator, in one place.
+
+An `Op` is inert data; its behaviour is the rules it carries. Calling a record asks the first argument that can answer: a
+tensor dispatches, a graph value appends a node, a numpy array runs the reference. So a gradient rule, written in records,
+runs eagerly, while tracing, and as the oracle of the tests.
+"""
+
+import dis
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from .errors import AutogradError, DTypeError
+
+OPS: dict[str, "Op"] = {}
+
+
+class NoGrad:
+    """Said by an operator that has no derivative (it is never implied)."""
+
+    def __repr__(self):
+        return "NO_GRAD"
+
+
+NO_GRAD = NoGrad()
+
+
+# The ways down: each record names exactly one.
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """Elementwise: one scalar function of the codegen's instruction set, by name (the operator's own unless said)."""
+
+    fn: str = ""
+
+
+@dataclass(frozen=True)
+class Reduce:
+    """A reduction over dims with the named combiner."""
+
+    kind: str
+
+
+@dataclass(frozen=True)
+class View:
+    """A new index map over the same memory."""
+
+
+@dataclass(frozen=True)
+class Composite:
+    """Stays whole until the decompose pass, then becomes the operators that `body(*args, **params)` calls."""
+
+    body: Callable
+
+
+@dataclass(frozen=True)
+class Template:
+    """A hand-shaped kernel family with fused prologue and epilogue (contractions, sorts, scans, gathers)."""
+
+    family: str
+
+
+@dataclass(frozen=True)
+class Host:
+    """Runs on the host through numpy, between compiled segments (data-dependent shapes, rare operators)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Op:
+    """One operator.
+
+    infer(*avals, **params) -> Aval or tuple of Avals. The schema and the only shape and dtype rule.
+    ref(*arrays, **params)  -> numpy result(s). The meaning, and the oracle of every test.
+    vjp                     -> NO_GRAD, or one function per argument (g, out, *args, **params) -> gradient (None in the
+                               tuple for an argument without one), or a single function that returns all gradients and
+                               takes `needs`, a tuple of bools, as a keyword.
+    lower                   -> exactly one way down.
+    traits                  -> what passes and the operator layer ask for instead of listing names.
+    """
+
+    name: str
+    infer: Callable
+    ref: Callable
+    vjp: object
+    lower: object
+    traits: frozenset = frozenset()
+    doc: str = ""
+    saves: tuple = ()  # for a joint vjp: the positions it reads by value (0 is the output, 1 the first argument)
+    plans: dict = field(default_factory=dict)  # gradient plans by needs mask, filled by the tape
+
+    def __call__(self, *args, **params):
+        bind = BINDERS.get(type(args[0])) or find_binder(args)
+        return bind(self, args, params)
+
+    def __repr__(self):
+        return f"<op {self.name}>"
+
+    def __reduce__(self):
+        return (OPS.__getitem__, (self.name,))
+
+    def __deepcopy__(self, memo):
+        return self
+
+    @property
+    def differentiable(self) -> bool:
+        return self.vjp is not NO_GRAD
+
+    @cached_property
+    def is_view(self) -> bool:
+        return type(self.lower) is View
+
+    @cached_property
+    def is_elementwise(self) -> bool:
+        return type(self.lower) is Scalar
+
+    @cached_property
+    def broadcasts(self) -> bool:
+        """Whether the eager door may hand this operator arguments of different, broadcastable shapes."""
+        return type(self.lower) is Scalar
+
+    def plan(self, needs: tuple) -> tuple:
+        """What the tape keeps for the gradients asked for by `needs`: for the output and then each argument,
+        "value", "meta" (shape and dtype) or None."""
+        try:
+            return self.plans[needs]
+        except KeyError:
+            plan = self.plans[needs] = self._make_plan(needs)
+            return plan
+
+    def _make_plan(self, needs):
+        kept = [None] * (len(needs) + 1)
+        if not isinstance(self.vjp, tuple):
+            return tuple("value" if p in self.saves else "meta" for p in range(len(kept)))
+        for rule, need in zip(self.vjp, needs):
+            if need and rule is not None:
+                for position, kind in reads_of(rule).items():
+                    if kept[position] != "value":
+                        kept[position] = kind
+        return tuple(kept)
+
+
+def op(name: str, *, infer, ref, vjp, lower, traits=(), doc: str = "", saves=()) -> Op:
+    """Makes the record of one operator and enters it in OPS."""
+    if name in OPS:
+        raise ValueError(f"operator {name} is recorded twice")
+    record = Op(name, infer, ref, vjp, lower, frozenset(traits), doc, saves)
+    OPS[name] = record
+    return record
+
+
+# Binding: who runs a record, by the type of its first argument that knows.
+
+
+def run_reference(record: Op, arrays, params):
+    """How plain numpy arrays are bound: by the reference."""
+    return record.ref(*arrays, **params)
+
+
+BINDERS: dict[type, Callable] = {np.ndarray: run_reference}
+for _t in (np.bool_, np.uint8, np.uint16, np.uint32, np.uint64, np.int8, np.int16, np.int32, np.int64,
+           np.float16, np.float32, np.float64, np.complex64, np.complex128):
+    BINDERS[_t] = run_reference
+
+
+def find_binder(args):
+    """The binder of the first argument that has one; subclasses of bindable types are entered as they appear."""
+    for a in args:
+        t = type(a)
+        if t in BINDERS:
+            return BINDERS[t]
+        for base in t.__mro__[1:]:
+            if base in BINDERS and base is not object:
+                BINDERS[t] = BINDERS[base]
+                return BINDERS[t]
+    kinds = ", ".join(type(a).__name__ for a in args)
+    raise DTypeError(f"no argument is a tensor, a graph value or an array: got ({kinds})")
+
+
+META = frozenset(("shape", "dtype", "ndim"))
+
+
+def reads_of(rule) -> dict:
+    """Which parameters a gradient rule reads, seen in its bytecode, by position (0 is the output, 1 the first argument):
+    "value", or "meta" when only shape or dtype is read.
+
+    Anything that is not plainly a metadata access counts as a read of the value, so the answer errs on the safe side.
+    """
+    code = rule.__code__
+    position = {n: i - 1 for i, n in enumerate(code.co_varnames[: code.co_argcount])}
+    found = {position[n]: "value" for n in code.co_cellvars if n in position}
+    instructions = list(dis.get_instructions(code))
+    for ins, following in zip(instructions, [*instructions[1:], None]):
+        if not ins.opname.startswith("LOAD_FAST"):
+            continue
+        loaded = ins.argval if isinstance(ins.argval, tuple) else (ins.argval,)
+        for n in loaded:
+            last = n is loaded[-1]
+            meta = last and following is not None and following.opname == "LOAD_ATTR" and following.argval in META
+            if n in position and found.get(position[n]) != "value":
+                found[position[n]] = "meta" if meta else "value"
+    found.pop(-1, None)
+    return found
+
+
+def require_vjp(record: Op):
+    """The gradient rule, or an error that names the operator."""
+    if record.vjp is NO_GRAD:
+        raise AutogradError(f"{record.name} has no derivative")
+    return record.vjp

@@ -1,0 +1,295 @@
+"""Elementwise operators of one argument and the arithmetic of two: meaning and gradient, one record each."""
+
+import math
+
+import numpy as np
+
+from .. import dtype as dt
+from .. import numeric
+from ..aval import Aval
+from ..errors import DTypeError
+from ..op import NO_GRAD, Scalar, op
+from .families import common, elementwise, reference, tensors
+
+# Arithmetic.
+
+
+def _sub(a, b):
+    return np.subtract(a, b)
+
+
+add = elementwise("add", np.add, (lambda g, out, x, y: g, lambda g, out, x, y: g), traits=("commutative", "exact"))
+sub = elementwise("sub", np.subtract, (lambda g, out, x, y: g, lambda g, out, x, y: neg(g)), takes="number", traits=("exact",))
+mul = elementwise("mul", np.multiply, (lambda g, out, x, y: mul(g, y), lambda g, out, x, y: mul(g, x)),
+                  traits=("commutative", "exact"))
+div = elementwise("div", np.true_divide,
+                  (lambda g, out, x, y: div(g, y), lambda g, out, x, y: neg(mul(g, div(out, y)))), takes="float",
+                  traits=("exact",))
+neg = elementwise("neg", np.negative, (lambda g, out, x: neg(g),), takes="number", traits=("exact",))
+
+
+def _zeros(g):
+    return mul(g, 0)
+
+
+floor_divide = elementwise("floor_divide", np.floor_divide, NO_GRAD, takes="real")
+trunc_divide = elementwise("trunc_divide", numeric.trunc_divide, NO_GRAD, takes="real")
+remainder = elementwise("remainder", np.remainder,
+                        (lambda g, out, x, y: g, lambda g, out, x, y: neg(mul(g, floor(div(x, y))))), takes="real")
+fmod = elementwise("fmod", np.fmod,
+                   (lambda g, out, x, y: g, lambda g, out, x, y: neg(mul(g, trunc(div(x, y))))), takes="real")
+
+
+def _pow_x(g, out, x, y):
+    return mul(g, where(eq(y, 0.0), 0.0, mul(y, pow_(x, sub(y, 1.0)))))
+
+
+def _pow_y(g, out, x, y):
+    flat = logical_and(eq(x, 0.0), ge(y, 0.0))
+    return mul(g, where(flat, 0.0, mul(out, log(x))))
+
+
+pow_ = elementwise("pow", np.power, (_pow_x, _pow_y), takes="number")
+
+
+def _pow_scalar(x, *, exponent):
+    return reference(np.power)(x, exponent)
+
+
+def _pow_scalar_vjp(g, out, x, *, exponent):
+    if exponent == 0:
+        return _zeros(g)
+    return mul(g, mul(pow_scalar(x, exponent=exponent - 1), exponent))
+
+
+pow_scalar = op("pow_scalar", infer=lambda x, *, exponent: x, ref=_pow_scalar, vjp=(_pow_scalar_vjp,),
+                lower=Scalar("pow_scalar"), traits=("takes_number",), doc="x to the power of a Python number.")
+
+# Rounding and sign.
+
+abs_ = elementwise("abs", np.abs, (lambda g, out, x: mul(g, sign(x)),), takes="any", traits=("exact",))
+
+
+def _sign(x):
+    return np.sign(x) if x.dtype.kind in "iu" else np.where(np.isnan(x), np.zeros_like(x), np.sign(x))
+
+
+def _sign_any(x):
+    return x.copy() if x.dtype == np.bool_ else _sign(x)
+
+
+sign = elementwise("sign", _sign_any, (lambda g, out, x: _zeros(g),), takes="real", traits=("exact",))
+floor = elementwise("floor", np.floor, (lambda g, out, x: _zeros(g),), takes="number", traits=("exact",))
+ceil = elementwise("ceil", np.ceil, (lambda g, out, x: _zeros(g),), takes="number", traits=("exact",))
+trunc = elementwise("trunc", np.trunc, (lambda g, out, x: _zeros(g),), takes="number", traits=("exact",))
+round_ = elementwise("round", np.rint, (lambda g, out, x: _zeros(g),), takes="float", traits=("exact",),
+                     doc="To the nearest integer, halves to even.")
+frac = elementwise("frac", lambda x: x - np.trunc(x), (lambda g, out, x: g,), takes="float", traits=("exact",))
+
+# Powers, exponentials, logarithms.
+
+sqrt = elementwise("sqrt", np.sqrt, (lambda g, out, x: div(g, mul(out, 2.0)),), takes="float", traits=("exact",))
+rsqrt = elementwise("rsqrt", lambda x: 1 / np.sqrt(x),
+                    (lambda g, out, x: mul(mul(g, -0.5), mul(out, mul(out, out))),), takes="float")
+square = elementwise("square", np.square, (lambda g, out, x: mul(g, mul(x, 2.0)),), takes="any", traits=("exact",))
+reciprocal = elementwise("reciprocal", np.reciprocal, (lambda g, out, x: neg(mul(g, mul(out, out))),), takes="float",
+                         traits=("exact",))
+exp = elementwise("exp", np.exp, (lambda g, out, x: mul(g, out),), takes="float")
+exp2 = elementwise("exp2", np.exp2, (lambda g, out, x: mul(g, mul(out, math.log(2))),), takes="float")
+expm1 = elementwise("expm1", np.expm1, (lambda g, out, x: mul(g, add(out, 1.0)),), takes="float")
+log = elementwise("log", np.log, (lambda g, out, x: div(g, x),), takes="float")
+log2 = elementwise("log2", np.log2, (lambda g, out, x: div(g, mul(x, math.log(2))),), takes="float")
+log10 = elementwise("log10", np.log10, (lambda g, out, x: div(g, mul(x, math.log(10))),), takes="float")
+log1p = elementwise("log1p", np.log1p, (lambda g, out, x: div(g, add(x, 1.0)),), takes="float")
+
+# Trigonometric and hyperbolic.
+
+sin = elementwise("sin", np.sin, (lambda g, out, x: mul(g, cos(x)),), takes="float")
+cos = elementwise("cos", np.cos, (lambda g, out, x: neg(mul(g, sin(x))),), takes="float")
+tan = elementwise("tan", np.tan, (lambda g, out, x: mul(g, add(mul(out, out), 1.0)),), takes="float")
+asin = elementwise("asin", np.arcsin, (lambda g, out, x: mul(g, rsqrt(_one_minus_square(x))),), takes="float")
+acos = elementwise("acos", np.arccos, (lambda g, out, x: neg(mul(g, rsqrt(_one_minus_square(x)))),), takes="float")
+atan = elementwise("atan", np.arctan, (lambda g, out, x: div(g, add(mul(x, x), 1.0)),), takes="float")
+sinh = elementwise("sinh", np.sinh, (lambda g, out, x: mul(g, cosh(x)),), takes="float")
+cosh = elementwise("cosh", np.cosh, (lambda g, out, x: mul(g, sinh(x)),), takes="float")
+tanh = elementwise("tanh", np.tanh, (lambda g, out, x: mul(g, _one_minus_square(out)),), takes="float")
+asinh = elementwise("asinh", np.arcsinh, (lambda g, out, x: mul(g, rsqrt(add(mul(x, x), 1.0))),), takes="float")
+acosh = elementwise("acosh", np.arccosh, (lambda g, out, x: mul(g, rsqrt(sub(mul(x, x), 1.0))),), takes="float")
+atanh = elementwise("atanh", np.arctanh, (lambda g, out, x: div(g, _one_minus_square(x)),), takes="float")
+
+
+def _one_minus_square(x):
+    return sub(1.0, mul(x, x))
+
+
+def _hypotenuse(a, b):
+    return add(mul(a, a), mul(b, b))
+
+
+atan2 = elementwise("atan2", np.arctan2,
+                    (lambda g, out, y, x: div(mul(g, x), _hypotenuse(x, y)),
+                     lambda g, out, y, x: neg(div(mul(g, y), _hypotenuse(x, y)))), takes="float")
+hypot = elementwise("hypot", np.hypot,
+                    (lambda g, out, x, y: mul(g, div(x, out)), lambda g, out, x, y: mul(g, div(y, out))), takes="float")
+
+# The error function, gamma, the logistic function.
+
+_TWO_OVER_SQRT_PI = 2 / math.sqrt(math.pi)
+
+
+def _gauss(x):
+    return mul(exp(neg(mul(x, x))), _TWO_OVER_SQRT_PI)
+
+
+erf = elementwise("erf", numeric.erf, (lambda g, out, x: mul(g, _gauss(x)),), takes="float")
+erfc = elementwise("erfc", numeric.erfc, (lambda g, out, x: neg(mul(g, _gauss(x))),), takes="float")
+erfinv = elementwise("erfinv", numeric.erfinv,
+                     (lambda g, out, x: mul(g, mul(exp(mul(out, out)), math.sqrt(math.pi) / 2)),), takes="float")
+lgamma = elementwise("lgamma", numeric.lgamma, (lambda g, out, x: mul(g, digamma(x)),), takes="float")
+digamma = elementwise("digamma", numeric.digamma, (lambda g, out, x: mul(g, trigamma(x)),), takes="float")
+trigamma = elementwise("trigamma", numeric.trigamma, NO_GRAD, takes="float")
+sigmoid = elementwise("sigmoid", numeric.sigmoid, (lambda g, out, x: mul(g, mul(out, sub(1.0, out))),), takes="float")
+logit = elementwise("logit", numeric.logit, (lambda g, out, x: div(g, mul(x, sub(1.0, x))),), takes="float")
+
+
+def _sinc_vjp(g, out, x):
+    y = mul(x, math.pi)
+    slope = div(sub(cos(y), out), where(eq(x, 0.0), 1.0, x))
+    return mul(g, where(eq(x, 0.0), 0.0, slope))
+
+
+sinc = elementwise("sinc", numeric.sinc, (_sinc_vjp,), takes="float")
+logaddexp = elementwise("logaddexp", np.logaddexp,
+                        (lambda g, out, x, y: mul(g, exp(sub(x, out))), lambda g, out, x, y: mul(g, exp(sub(y, out)))),
+                        takes="float", traits=("commutative",))
+logaddexp2 = elementwise("logaddexp2", np.logaddexp2,
+                         (lambda g, out, x, y: mul(g, exp2(sub(x, out))), lambda g, out, x, y: mul(g, exp2(sub(y, out)))),
+                         takes="float", traits=("commutative",))
+
+
+def _xlogy_x(g, out, x, y):
+    flat = logical_and(eq(x, 0.0), le(y, 0.0))
+    return mul(g, where(flat, 0.0, log(y)))
+
+
+xlogy = elementwise("xlogy", numeric.xlogy, (_xlogy_x, lambda g, out, x, y: mul(g, div(x, y))), takes="float")
+nextafter = elementwise("nextafter", np.nextafter, NO_GRAD, takes="float", traits=("exact",))
+
+
+def _copysign_x(g, out, x, y):
+    return mul(g, where(eq(x, 0.0), 0.0, mul(sign(x), sign(out))))
+
+
+copysign = elementwise("copysign", np.copysign, (_copysign_x, lambda g, out, x, y: _zeros(g)), takes="float",
+                       traits=("exact",))
+heaviside = elementwise("heaviside", lambda x, v: np.where(np.isnan(x), x, np.where(x == 0, v, (x > 0).astype(x.dtype))),
+                        NO_GRAD, takes="real", traits=("exact",))
+ldexp = elementwise("ldexp", lambda x, y: x * np.exp2(y),
+                    (lambda g, out, x, y: mul(g, exp2(y)), lambda g, out, x, y: mul(g, mul(out, math.log(2)))), takes="float")
+gcd = elementwise("gcd", np.gcd, NO_GRAD, takes="integral", traits=("commutative", "exact"))
+lcm = elementwise("lcm", np.lcm, NO_GRAD, takes="integral", traits=("commutative", "exact"))
+
+# Comparisons and choice.
+
+
+def compare(name, fn):
+    return elementwise(name, fn, NO_GRAD, gives="bool", traits=("exact",))
+
+
+eq = compare("eq", np.equal)
+ne = compare("ne", np.not_equal)
+lt = compare("lt", np.less)
+le = compare("le", np.less_equal)
+gt = compare("gt", np.greater)
+ge = compare("ge", np.greater_equal)
+
+
+def _share(g, x, y, prefer):
+    """The gradient of a maximum or minimum: all to the winner, half each when equal."""
+    return where(eq(x, y), mul(g, 0.5), where(prefer, g, 0.0))
+
+
+maximum = elementwise("maximum", np.maximum,
+                      (lambda g, out, x, y: _share(g, x, y, gt(x, y)), lambda g, out, x, y: _share(g, x, y, gt(y, x))),
+                      takes="real", traits=("commutative", "exact"))
+minimum = elementwise("minimum", np.minimum,
+                      (lambda g, out, x, y: _share(g, x, y, lt(x, y)), lambda g, out, x, y: _share(g, x, y, lt(y, x))),
+                      takes="real", traits=("commutative", "exact"))
+
+
+def _takes_first(x, y, better):
+    return logical_or(better, isnan(y))
+
+
+fmax = elementwise("fmax", np.fmax,
+                   (lambda g, out, x, y: where(_takes_first(x, y, ge(x, y)), g, 0.0),
+                    lambda g, out, x, y: where(_takes_first(x, y, ge(x, y)), 0.0, g)), takes="real", traits=("exact",))
+fmin = elementwise("fmin", np.fmin,
+                   (lambda g, out, x, y: where(_takes_first(x, y, le(x, y)), g, 0.0),
+                    lambda g, out, x, y: where(_takes_first(x, y, le(x, y)), 0.0, g)), takes="real", traits=("exact",))
+
+
+def _infer_where(cond, x, y):
+    values = tensors((x, y))
+    if tensors((cond,)) and cond.dtype is not dt.bool_:
+        raise DTypeError(f"where takes a bool condition, got {cond}; compare it first, as in x != 0")
+    if not values:
+        return cond.with_dtype(dt.float32)
+    value = common("where", (x, y))
+    common("where", (cond, value.with_dtype(dt.bool_)))
+    return value
+
+
+def _where(cond, x, y):
+    kind = next((a.dtype for a in (x, y) if hasattr(a, "dtype")), np.dtype(np.float32))
+    return np.where(cond, np.asarray(x).astype(kind, copy=False), np.asarray(y).astype(kind, copy=False))
+
+
+where = op("where", infer=_infer_where, ref=_where,
+           vjp=(None, lambda g, out, c, x, y: where(c, g, 0.0), lambda g, out, c, x, y: where(c, 0.0, g)),
+           lower=Scalar("where"), traits=("exact",), doc="x where the condition holds, y elsewhere.")
+
+# Predicates and logic.
+
+
+def _never(x):
+    return np.zeros(x.shape, np.bool_)
+
+
+def _floats(fn):
+    return lambda x: fn(x) if x.dtype.kind not in "biu" else _never(x)
+
+
+isnan = elementwise("isnan", _floats(np.isnan), NO_GRAD, gives="bool", traits=("exact",))
+isinf = elementwise("isinf", _floats(np.isinf), NO_GRAD, gives="bool", traits=("exact",))
+isfinite = elementwise("isfinite", lambda x: np.isfinite(x) if x.dtype.kind not in "biu" else ~_never(x), NO_GRAD,
+                       gives="bool", traits=("exact",))
+isposinf = elementwise("isposinf", _floats(lambda x: x == np.inf), NO_GRAD, gives="bool", traits=("exact",))
+isneginf = elementwise("isneginf", _floats(lambda x: x == -np.inf), NO_GRAD, gives="bool", traits=("exact",))
+signbit = elementwise("signbit", lambda x: np.signbit(x) if x.dtype.kind != "b" else _never(x), NO_GRAD, takes="real",
+                      gives="bool", traits=("exact",))
+logical_not = elementwise("logical_not", np.logical_not, NO_GRAD, gives="bool", traits=("exact",))
+logical_and = elementwise("logical_and", np.logical_and, NO_GRAD, gives="bool", traits=("commutative", "exact"))
+logical_or = elementwise("logical_or", np.logical_or, NO_GRAD, gives="bool", traits=("commutative", "exact"))
+logical_xor = elementwise("logical_xor", np.logical_xor, NO_GRAD, gives="bool", traits=("commutative", "exact"))
+bitwise_not = elementwise("bitwise_not", np.invert, NO_GRAD, takes="integral", traits=("exact",))
+bitwise_and = elementwise("bitwise_and", np.bitwise_and, NO_GRAD, takes="integral", traits=("commutative", "exact"))
+bitwise_or = elementwise("bitwise_or", np.bitwise_or, NO_GRAD, takes="integral", traits=("commutative", "exact"))
+bitwise_xor = elementwise("bitwise_xor", np.bitwise_xor, NO_GRAD, takes="integral", traits=("commutative", "exact"))
+bitwise_left_shift = elementwise("bitwise_left_shift", np.left_shift, NO_GRAD, takes="integral", traits=("exact",))
+bitwise_right_shift = elementwise("bitwise_right_shift", np.right_shift, NO_GRAD, takes="integral", traits=("exact",))
+
+# Between dtypes.
+
+
+def _cast(x, *, dtype):
+    if x.dtype.kind == "c" and not dtype.is_complex:
+        x = x.real
+    return x.astype(dtype.np)
+
+
+cast = op("cast", infer=lambda x, *, dtype: Aval(x.shape, dtype), ref=_cast,
+          vjp=(lambda g, out, x, *, dtype: cast(g, dtype=dt.of(x)),), lower=Scalar("cast"), traits=("exact",),
+          doc="The same values in another dtype; floats to integers truncate.")
+copy = op("copy", infer=lambda x: x, ref=lambda x: np.array(x, copy=True), vjp=(lambda g, out, x: g,), lower=Scalar("copy"),
+          traits=("exact",), doc="The same values in new memory.")

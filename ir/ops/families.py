@@ -1,0 +1,111 @@
+"""What families of elementwise operators share: shape and dtype rules, low-precision references, the record makers.
+
+A Python number may stand for an argument of an elementwise operator; it takes the dtype of the tensors beside it.
+"""
+
+from functools import wraps
+
+import ml_dtypes
+import numpy as np
+
+from .. import dtype as dt
+from ..aval import Aval, broadcast_shapes
+from ..errors import DTypeError, ShapeError
+from ..op import NO_GRAD, Scalar, op
+
+NUMBERS = (bool, int, float, complex)
+_BF16 = np.dtype(ml_dtypes.bfloat16)
+_F16 = np.dtype(np.float16)
+
+
+def tensors(args) -> list:
+    """The arguments that are not Python numbers."""
+    return [a for a in args if not isinstance(a, NUMBERS)]
+
+
+def common(name: str, args) -> Aval:
+    """The one aval that all tensor arguments of an elementwise operator share."""
+    avals = tensors(args)
+    first = avals[0]
+    for a in avals[1:]:
+        if a.dtype is not first.dtype:
+            raise DTypeError(f"{name} takes arguments of one dtype, got {' and '.join(map(str, avals))}; cast one with .to()")
+        if a.shape != first.shape:
+            broadcast_shapes(*(x.shape for x in avals))
+            raise ShapeError(f"{name} takes arguments of one shape inside a graph, got {' and '.join(map(str, avals))}")
+    return first
+
+
+def infer_same(name, accept=lambda d: True, wants="any"):
+    """The result is like the arguments."""
+
+    def infer(*args):
+        a = common(name, args)
+        if not accept(a.dtype):
+            raise DTypeError(f"{name} does not take {a.dtype} (it takes {wants}); cast with .to()")
+        return a
+
+    return infer
+
+
+def infer_bool(name, accept=lambda d: True, wants="any"):
+    """The result is a bool of the arguments' shape."""
+
+    def infer(*args):
+        a = common(name, args)
+        if not accept(a.dtype):
+            raise DTypeError(f"{name} does not take {a.dtype} (it takes {wants}); cast with .to()")
+        return a.with_dtype(dt.bool_)
+
+    return infer
+
+
+def is_inexact(d):
+    return d.is_inexact
+
+
+def is_number(d):
+    return d is not dt.bool_
+
+
+def is_real(d):
+    return not d.is_complex
+
+
+def is_integral(d):
+    return d.is_integer or d is dt.bool_
+
+
+ACCEPT = {
+    "float": (is_inexact, "floating point types"),
+    "number": (is_number, "numbers, not bool"),
+    "real": (is_real, "real types"),
+    "integral": (is_integral, "integers and bool"),
+    "any": (lambda d: True, "any"),
+}
+
+
+def reference(fn):
+    """Wraps a numpy function: numbers take the arrays' dtype; bfloat16 and float16 compute in float32 and round once."""
+
+    @wraps(fn)
+    def ref(*args):
+        kind = next(a.dtype for a in args if hasattr(a, "dtype"))
+        if kind == _BF16 or kind == _F16:
+            wide = [np.asarray(a, np.float32) if isinstance(a, NUMBERS) or a.dtype == kind else a for a in args]
+            out = np.asarray(fn(*wide))
+            return out.astype(kind) if out.dtype == np.float32 else out
+        exact = [np.asarray(a).astype(kind) if isinstance(a, NUMBERS) else a for a in args]
+        return fn(*exact)
+
+    if isinstance(fn, np.ufunc):
+        ref.ufunc = fn
+    return ref
+
+
+def elementwise(name, fn, vjp=NO_GRAD, *, takes="any", gives="same", scalar="", traits=(), doc=""):
+    """The record of one elementwise operator. `takes` names the dtypes it accepts; `gives` is "same" or "bool"."""
+    accept, wants = ACCEPT[takes]
+    rule = (infer_bool if gives == "bool" else infer_same)(name, accept, wants)
+    kinds = {f"takes_{takes}"} | ({"gives_bool"} if gives == "bool" else set())
+    return op(name, infer=rule, ref=reference(fn), vjp=vjp, lower=Scalar(scalar or name), traits=kinds | set(traits), doc=doc)

@@ -1,0 +1,30 @@
+"""Matrix products."""
+
+import numpy as np
+
+from ..errors import DTypeError, ShapeError
+from ..op import Template, op
+from .families import reference
+from .shape import permute
+
+
+def _infer_matmul(x, y):
+    if x.dtype is not y.dtype:
+        raise DTypeError(f"matmul takes two tensors of one dtype, got {x} and {y}; cast one with .to()")
+    if x.ndim < 2 or y.ndim != x.ndim or x.shape[:-2] != y.shape[:-2]:
+        raise ShapeError(f"matmul takes matrices or batches of the same shape, got {x} and {y}")
+    if x.shape[-1] != y.shape[-2]:
+        raise ShapeError(f"matmul of {x} and {y}: the first has {x.shape[-1]} columns, the second {y.shape[-2]} rows")
+    return x.with_shape(x.shape[:-1] + y.shape[-1:])
+
+
+def transpose_last(x):
+    """Swaps the last two dimensions (a view)."""
+    n = len(x.shape)
+    return permute(x, dims=(*range(n - 2), n - 1, n - 2))
+
+
+matmul = op("matmul", infer=_infer_matmul, ref=reference(np.matmul),
+            vjp=(lambda g, out, x, y: matmul(g, transpose_last(y)), lambda g, out, x, y: matmul(transpose_last(x), g)),
+            lower=Template("matmul"),
+            doc="Matrix product over the last two dimensions; leading ones are a batch. Low precision accumulates in float32.")

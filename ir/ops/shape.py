@@ -1,0 +1,316 @@
+"""Operators that only move data: views over the same memory, and copies that join, pad, mirror and shift."""
+
+import numpy as np
+
+from .. import dtype as dt
+from ..aval import Aval, broadcast_shapes
+from ..errors import ShapeError
+from ..op import NO_GRAD, OPS, Template, View, op
+from . import elementwise as ew
+
+# Views.
+
+
+def _infer_reshape(x, *, shape):
+    out = Aval(shape, x.dtype)
+    if out.size != x.size:
+        raise ShapeError(f"cannot reshape {x} ({x.size} elements) to {tuple(shape)} ({out.size} elements)")
+    return out
+
+
+reshape = op("reshape", infer=_infer_reshape, ref=lambda x, *, shape: np.reshape(x, shape),
+             vjp=(lambda g, out, x, *, shape: reshape(g, shape=x.shape),), lower=View(), traits=("exact",),
+             doc="The same elements in row-major order under another shape; a view where strides allow, else a copy.")
+
+
+def _inverse(dims):
+    out = [0] * len(dims)
+    for i, d in enumerate(dims):
+        out[d] = i
+    return tuple(out)
+
+
+def _infer_permute(x, *, dims):
+    if sorted(dims) != list(range(x.ndim)):
+        raise ShapeError(f"permute of {x} takes each dimension once, got dims={tuple(dims)}")
+    return x.with_shape(tuple(x.shape[d] for d in dims))
+
+
+permute = op("permute", infer=_infer_permute, ref=lambda x, *, dims: np.transpose(x, dims),
+             vjp=(lambda g, out, x, *, dims: permute(g, dims=_inverse(dims)),), lower=View(), traits=("exact",))
+
+
+def _infer_expand(x, *, shape):
+    if broadcast_shapes(x.shape, shape) != tuple(shape):
+        raise ShapeError(f"cannot expand {x} to {tuple(shape)}: a size may only grow from 1")
+    return x.with_shape(shape)
+
+
+expand = op("expand", infer=_infer_expand, ref=lambda x, *, shape: np.broadcast_to(x, shape),
+            vjp=(lambda g, out, x, *, shape: sum_to(g, shape=x.shape),), lower=View(), traits=("exact",),
+            doc="Repeats dimensions of size 1 (and new leading ones) without copying.")
+
+
+def summed_dims(shape, to) -> tuple:
+    """The dims of `shape` over which a gradient is summed to come back to `to`."""
+    lead = len(shape) - len(to)
+    return tuple(range(lead)) + tuple(i + lead for i, d in enumerate(to) if d == 1 and shape[i + lead] != 1)
+
+
+def _sum_to(x, *, shape):
+    dims = summed_dims(x.shape, shape)
+    return OPS["sum"].ref(x, dim=dims, keepdim=True).reshape(shape) if dims else x.reshape(shape)
+
+
+def _sum_to_body(x, *, shape):
+    dims = summed_dims(x.shape, shape)
+    return reshape(OPS["sum"](x, dim=dims, keepdim=True) if dims else x, shape=shape)
+
+
+def sum_to(x, *, shape):
+    """Sums over what broadcasting repeated: the transpose of expand."""
+    return x if tuple(x.shape) == tuple(shape) else _sum_to_body(x, shape=shape)
+
+
+def _infer_select(x, *, dim, index):
+    return x.with_shape(x.shape[:dim] + x.shape[dim + 1:])
+
+
+def _at(ndim, dim, what):
+    return (slice(None),) * dim + (what,)
+
+
+def _select_vjp(g, out, x, *, dim, index):
+    n = x.shape[dim]
+    lead, rest = g.shape[:dim], g.shape[dim:]
+    return pad(reshape(g, shape=(*lead, 1, *rest)), low=_one_hot_tuple(x.ndim, dim, index),
+               high=_one_hot_tuple(x.ndim, dim, n - 1 - index), interior=(0,) * x.ndim)
+
+
+def _one_hot_tuple(n, i, value):
+    return (0,) * i + (value,) + (0,) * (n - 1 - i)
+
+
+select = op("select", infer=_infer_select, ref=lambda x, *, dim, index: x[_at(x.ndim, dim, slice(index, index + 1))].squeeze(dim),
+            vjp=(_select_vjp,), lower=View(), traits=("exact",), doc="One index along a dimension, which disappears.")
+
+
+def _slice_size(n, start, stop, step):
+    return max(0, -(-(min(stop, n) - start) // step))
+
+
+def _infer_slice(x, *, dim, start, stop, step):
+    return x.with_shape(x.shape[:dim] + (_slice_size(x.shape[dim], start, stop, step),) + x.shape[dim + 1:])
+
+
+def _slice_vjp(g, out, x, *, dim, start, stop, step):
+    n, m = x.shape[dim], out.shape[dim]
+    if m == 0:
+        return expand(reshape(OPS["sum"](g, dim=tuple(range(g.ndim)), keepdim=False), shape=(1,) * x.ndim), shape=x.shape)
+    last = start + (m - 1) * step
+    return pad(g, low=_one_hot_tuple(x.ndim, dim, start), high=_one_hot_tuple(x.ndim, dim, n - 1 - last),
+               interior=_one_hot_tuple(x.ndim, dim, step - 1))
+
+
+slice_ = op("slice", infer=_infer_slice,
+            ref=lambda x, *, dim, start, stop, step: x[_at(x.ndim, dim, slice(start, stop, step))],
+            vjp=(_slice_vjp,), lower=View(), traits=("exact",), doc="Every step-th index of [start, stop) along a dimension.")
+
+
+def _infer_diagonal(x, *, offset, dim1, dim2):
+    rows, cols = x.shape[dim1], x.shape[dim2]
+    n = max(0, min(rows, cols - offset) if offset >= 0 else min(rows + offset, cols))
+    return x.with_shape(tuple(s for i, s in enumerate(x.shape) if i not in (dim1, dim2)) + (n,))
+
+
+def _diagonal_vjp(g, out, x, *, offset, dim1, dim2):
+    return diagonal_scatter(g, shape=x.shape, offset=offset, dim1=dim1, dim2=dim2)
+
+
+diagonal = op("diagonal", infer=_infer_diagonal,
+              ref=lambda x, *, offset, dim1, dim2: np.diagonal(x, offset, dim1, dim2), vjp=(_diagonal_vjp,), lower=View(),
+              traits=("exact",), doc="The diagonal of two dimensions, as a new last dimension.")
+
+
+def _diagonal_scatter(g, *, shape, offset, dim1, dim2):
+    out = np.zeros(shape, g.dtype)
+    target = np.diagonal(out, offset, dim1, dim2)
+    target.setflags(write=True)
+    target[...] = g
+    return out
+
+
+diagonal_scatter = op("diagonal_embed", infer=lambda g, *, shape, offset, dim1, dim2: g.with_shape(shape),
+                      ref=_diagonal_scatter,
+                      vjp=(lambda g, out, x, *, shape, offset, dim1, dim2: diagonal(g, offset=offset, dim1=dim1, dim2=dim2),),
+                      lower=Template("scatter"), traits=("exact",), doc="Zeros of `shape` with x on a diagonal.")
+
+
+def _infer_unfold(x, *, dim, size, step):
+    n = x.shape[dim]
+    if not 0 <= size <= n or step <= 0:
+        raise ShapeError(f"unfold of {x} at dim {dim}: size {size} must be within 0..{n} and step {step} positive")
+    return x.with_shape(x.shape[:dim] + ((n - size) // step + 1,) + x.shape[dim + 1:] + (size,))
+
+
+def _unfold(x, *, dim, size, step):
+    windows = np.lib.stride_tricks.sliding_window_view(x, size, dim) if size else None
+    if size == 0:
+        return np.empty(_infer_unfold(Aval(x.shape, dt.of(x)), dim=dim, size=size, step=step).shape, x.dtype)
+    return windows[_at(x.ndim, dim, slice(None, None, step))]
+
+
+unfold = op("unfold", infer=_infer_unfold, ref=_unfold,
+            vjp=(lambda g, out, x, *, dim, size, step: fold_windows(g, shape=x.shape, dim=dim, step=step),), lower=View(),
+            traits=("exact",), doc="Windows of `size` every `step` along a dimension, as a new last dimension.")
+
+
+def _fold_windows(g, *, shape, dim, step):
+    out = np.zeros(shape, g.dtype)
+    for k in range(g.shape[-1]):
+        piece = g[..., k]
+        out[_at(len(shape), dim, slice(k, k + (g.shape[dim] - 1) * step + 1, step))] += piece
+    return out
+
+
+fold_windows = op("fold_windows", infer=lambda g, *, shape, dim, step: g.with_shape(shape), ref=_fold_windows,
+                  vjp=(lambda g, out, x, *, shape, dim, step: unfold(g, dim=dim, size=x.shape[-1], step=step),),
+                  lower=Template("scatter"), doc="Adds windows back to where unfold took them.")
+
+
+def _bytes(x, strides):
+    return tuple(s * x.dtype.itemsize for s in strides)
+
+
+def _infer_as_strided(x, *, shape, strides, offset):
+    reach = offset + sum((n - 1) * s for n, s in zip(shape, strides)) + 1 if 0 not in shape else 0
+    if reach > x.size or offset < 0 or min(strides, default=0) < 0:
+        raise ShapeError(f"as_strided(size={tuple(shape)}, stride={tuple(strides)}, storage_offset={offset}) reaches element "
+                         f"{reach - 1} of a storage of {x.size} elements")
+    return x.with_shape(shape)
+
+
+def _as_strided(x, *, shape, strides, offset):
+    flat = x.reshape(-1)
+    return np.lib.stride_tricks.as_strided(flat[offset:], shape, _bytes(x, strides))
+
+
+def _as_strided_vjp(g, out, x, *, shape, strides, offset):
+    return strided_scatter(g, size=x.shape, strides=strides, offset=offset)
+
+
+as_strided = op("as_strided", infer=_infer_as_strided, ref=_as_strided, vjp=(_as_strided_vjp,), lower=View(),
+                traits=("exact",), doc="Any strided window over a contiguous value's elements.")
+
+
+def _strided_scatter(g, *, size, strides, offset):
+    out = np.zeros(int(np.prod(size)), g.dtype)
+    where = np.full(g.shape, offset)
+    for n, s, axis in zip(g.shape, strides, range(g.ndim)):
+        where = where + (np.arange(n) * s).reshape((-1,) + (1,) * (g.ndim - 1 - axis))
+    np.add.at(out, where, g)
+    return out.reshape(size)
+
+
+strided_scatter = op("strided_scatter", infer=lambda g, *, size, strides, offset: g.with_shape(size), ref=_strided_scatter,
+                     vjp=(lambda g, out, x, *, size, strides, offset:
+                          as_strided(g, shape=x.shape, strides=strides, offset=offset),),
+                     lower=Template("scatter"), doc="Adds elements back to where as_strided took them.")
+
+
+def run_chain(x, chain):
+    """Applies a chain of view operators, each given as (name, sorted parameter items)."""
+    for name, params in chain:
+        x = OPS[name](x, **dict(params))
+    return x
+
+
+def _assign_view(base, value, *, chain):
+    out = np.array(base, copy=True, order="C")
+    target = out
+    for name, params in chain:
+        target = OPS[name].ref(target, **dict(params))
+    if not target.flags.writeable:
+        target.setflags(write=True)
+    target[...] = value
+    return out
+
+
+assign_view = op("assign_view", infer=lambda base, value, *, chain: base, ref=_assign_view,
+                 vjp=(lambda g, out, base, value, *, chain: assign_view(g, ew.mul(run_chain(g, chain), 0), chain=chain),
+                      lambda g, out, base, value, *, chain: run_chain(g, chain)),
+                 lower=Template("scatter"), traits=("exact",),
+                 doc="The base with the part that a chain of views selects replaced by a value.")
+
+# Copies.
+
+
+def _infer_cat(*xs, dim):
+    first = xs[0]
+    total = 0
+    for x in xs:
+        same = x.ndim == first.ndim and all(a == b for i, (a, b) in enumerate(zip(x.shape, first.shape)) if i != dim)
+        if not same:
+            raise ShapeError(f"cat along dim {dim} takes equal sizes in every other dimension, got "
+                             + " and ".join(map(str, xs[:8])))
+        total += x.shape[dim]
+    return first.with_shape(first.shape[:dim] + (total,) + first.shape[dim + 1:])
+
+
+def _cat_vjp(g, out, *xs, dim, needs):
+    grads, start = [], 0
+    for x, need in zip(xs, needs):
+        stop = start + x.shape[dim]
+        grads.append(slice_(g, dim=dim, start=start, stop=stop, step=1) if need else None)
+        start = stop
+    return tuple(grads)
+
+
+cat = op("cat", infer=_infer_cat, ref=lambda *xs, dim: np.concatenate(xs, axis=dim), vjp=_cat_vjp, saves=(),
+         lower=Template("join"), traits=("exact",), doc="Joins along an existing dimension.")
+
+
+def _infer_pad(x, *, low, high, interior, value=0):
+    sizes = [max(0, lo + n + hi + max(0, n - 1) * gap) for n, lo, hi, gap in zip(x.shape, low, high, interior)]
+    return x.with_shape(sizes)
+
+
+def _pad(x, *, low, high, interior, value=0):
+    shape = _infer_pad(Aval(x.shape, dt.of(x)), low=low, high=high, interior=interior).shape
+    spread = tuple(n + max(0, n - 1) * gap for n, gap in zip(x.shape, interior))
+    full = np.full([s + max(0, lo) + max(0, hi) for s, lo, hi in zip(spread, low, high)], value, x.dtype)
+    full[tuple(slice(max(0, lo), max(0, lo) + s, gap + 1) for lo, s, gap in zip(low, spread, interior))] = x
+    cut = tuple(slice(max(0, -lo), full.shape[i] - max(0, -hi)) for i, (lo, hi) in enumerate(zip(low, high)))
+    return full[cut].reshape(shape) if 0 in shape else np.ascontiguousarray(full[cut])
+
+
+def _pad_vjp(g, out, x, *, low, high, interior, value=0):
+    g = pad(g, low=tuple(-n for n in low), high=tuple(-n for n in high), interior=(0,) * len(low))
+    for d, gap in enumerate(interior):
+        if gap:
+            g = slice_(g, dim=d, start=0, stop=g.shape[d], step=gap + 1)
+    return g
+
+
+pad = op("pad", infer=_infer_pad, ref=_pad, vjp=(_pad_vjp,), lower=Template("join"), traits=("exact",),
+         doc="Puts `value` before, after and between elements; negative low and high cut.")
+
+flip = op("flip", infer=lambda x, *, dims: x, ref=lambda x, *, dims: np.ascontiguousarray(np.flip(x, dims)),
+          vjp=(lambda g, out, x, *, dims: flip(g, dims=dims),), lower=Template("gather"), traits=("exact",))
+roll = op("roll", infer=lambda x, *, shifts, dims: x, ref=lambda x, *, shifts, dims: np.roll(x, shifts, dims),
+          vjp=(lambda g, out, x, *, shifts, dims: roll(g, shifts=tuple(-s for s in shifts), dims=dims),),
+          lower=Template("gather"), traits=("exact",))
+
+# Values from nothing: `like` only lends its device.
+
+
+def _infer_full(like, *, shape, value, dtype):
+    return Aval(shape, dtype)
+
+
+full = op("full", infer=_infer_full, ref=lambda like, *, shape, value, dtype: np.full(shape, value, dtype.np), vjp=(None,),
+          lower=Template("fill"), traits=("exact",), doc="A constant; `like` only lends its device.")
+iota = op("iota", infer=lambda like, *, shape, dim, dtype: Aval(shape, dtype),
+          ref=lambda like, *, shape, dim, dtype: np.broadcast_to(
+              np.arange(shape[dim], dtype=dtype.np).reshape((-1,) + (1,) * (len(shape) - dim - 1)), shape).copy(),
+          vjp=(None,), lower=Template("fill"), traits=("exact",), doc="Each element's index along a dimension.")

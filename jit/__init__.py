@@ -1,0 +1,1 @@
+"""`@jit.trace`: records a run, compiles it, guards it."""

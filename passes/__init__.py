@@ -1,0 +1,1 @@
+"""Graph to graph, graph to program, program to text. No device is touched here."""

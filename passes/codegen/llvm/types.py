@@ -1,0 +1,128 @@
+"""LLVM types as strings, SSA values with their types, and constants spelled exactly.
+
+A type is LLVM's own text ("float", "i64", "ptr", "<16 x float>"). A `Value` is a type and a name, and prints as both
+("float %t3"), which is how most instructions want an operand. Python numbers stand for constants where a type is known.
+"""
+
+import math
+import struct
+from typing import NamedTuple
+
+I1, I8, I16, I32, I64, PTR, VOID = "i1", "i8", "i16", "i32", "i64", "ptr", "void"
+F16, BF16, F32, F64 = "half", "bfloat", "float", "double"
+FLOATS = frozenset({F16, BF16, F32, F64})
+_BYTES = {I1: 1, I8: 1, I16: 2, I32: 4, I64: 8, PTR: 8, F16: 2, BF16: 2, F32: 4, F64: 8}
+_MANGLED = {F16: "f16", BF16: "bf16", F32: "f32", F64: "f64", PTR: "p0"}
+
+
+class Value(NamedTuple):
+    """An SSA value or constant: its type and LLVM's text for it."""
+
+    type: str
+    name: str
+
+    def __str__(self):
+        return f"{self.type} {self.name}"
+
+
+def vector(lanes: int, element: str) -> str:
+    """The vector type of that many elements; the element itself for one lane."""
+    return element if lanes == 1 else f"<{lanes} x {element}>"
+
+
+def lanes_of(type_: str) -> int:
+    """Lanes of a type: 1 for a scalar."""
+    return int(type_[1:type_.index(" ")]) if type_[0] == "<" else 1
+
+
+def element_of(type_: str) -> str:
+    """The element type of a vector type; a scalar's own type."""
+    return type_[type_.index(" x ") + 3:-1] if type_[0] == "<" else type_
+
+
+def like(type_: str, element: str) -> str:
+    """`type_` with another element type and as many lanes."""
+    return vector(lanes_of(type_), element)
+
+
+def bytes_of(type_: str) -> int:
+    """Bytes that a value of this type takes in memory (i1 as a byte)."""
+    return lanes_of(type_) * _BYTES[element_of(type_)]
+
+
+def is_float(type_: str) -> bool:
+    """True for a float type or a vector of floats."""
+    return element_of(type_) in FLOATS
+
+
+def mangled(type_: str) -> str:
+    """LLVM's spelling of a type inside an overloaded intrinsic's name: v16f32, i64, p0."""
+    element = element_of(type_)
+    lanes = f"v{lanes_of(type_)}" if type_[0] == "<" else ""
+    return lanes + _MANGLED.get(element, element)
+
+
+def float_text(element: str, number) -> str:
+    """A float constant of an element type, exact (hexadecimal), rounded to nearest even where the type is narrower."""
+    if element == F64:
+        return f"0x{struct.unpack('<Q', struct.pack('<d', number))[0]:016X}"
+    if element == F16:
+        return f"0xH{struct.unpack('<H', struct.pack('<e', number))[0]:04X}"
+    single = _to_f32(number)
+    if element == F32:
+        return f"0x{struct.unpack('<Q', struct.pack('<d', single))[0]:016X}"
+    bits = struct.unpack("<I", struct.pack("<f", single))[0]
+    if math.isnan(single):
+        return "0xR7FC0"
+    return f"0xR{(bits + 0x7FFF + (bits >> 16 & 1)) >> 16:04X}"
+
+
+def _to_f32(number):
+    try:
+        return struct.unpack("<f", struct.pack("<f", number))[0]
+    except OverflowError:
+        return math.copysign(math.inf, number)
+
+
+def scalar_text(element: str, number) -> str:
+    """LLVM's text of a scalar constant."""
+    if element in FLOATS:
+        return float_text(element, float(number))
+    if element == PTR:
+        return "null" if not number else f"inttoptr (i64 {int(number)} to ptr)"
+    return ("true" if number else "false") if element == I1 else str(int(number))
+
+
+def constant(type_: str, number) -> Value:
+    """A constant; of a vector type, the same number in every lane."""
+    text = scalar_text(element_of(type_), number)
+    return Value(type_, f"splat ({element_of(type_)} {text})" if type_[0] == "<" else text)
+
+
+def vector_constant(element: str, numbers) -> Value:
+    """A vector constant from one number per lane."""
+    numbers = list(numbers)
+    if len(numbers) == 1:
+        return constant(element, numbers[0])
+    lanes = ", ".join(f"{element} {scalar_text(element, number)}" for number in numbers)
+    return Value(vector(len(numbers), element), f"<{lanes}>")
+
+
+def iota(lanes: int, element: str = I32, start: int = 0, step: int = 1) -> Value:
+    """The vector start, start+step, ..."""
+    return vector_constant(element, (start + step * lane for lane in range(lanes)))
+
+
+def zero(type_: str) -> Value:
+    """All bits zero."""
+    return Value(type_, "zeroinitializer") if type_[0] == "<" else constant(type_, 0)
+
+
+def poison(type_: str) -> Value:
+    """A value nobody reads."""
+    return Value(type_, "poison")
+
+
+def null() -> Value:
+    """The null pointer."""
+    return Value(PTR, "null")

@@ -1,0 +1,59 @@
+"""Activation functions of neural networks and their kin, in float32 and float64."""
+
+from ....ir import dtype as dt
+from . import constants as K
+from .exponential import exp, log1p
+from .special import erf
+
+
+def sigmoid(s, x):
+    """1 / (1 + exp(-x)), without overflow on either side."""
+    e = exp(s, -abs(x))
+    return s.select(x >= 0, s.const(x.dtype, 1.0), e) / (1.0 + e)
+
+
+def _log1p_exp(s, x):
+    """log(1 + exp(-|x|))."""
+    e = exp(s, -abs(x)).to(dt.float64)
+    return log1p(s, e).to(x.dtype)
+
+
+def softplus(s, x):
+    """log(1 + exp(x))."""
+    return s.maximum(x, s.const(x.dtype, 0.0)) + _log1p_exp(s, x)
+
+
+def log_sigmoid(s, x):
+    """log(sigmoid(x))."""
+    return s.minimum(x, s.const(x.dtype, 0.0)) - _log1p_exp(s, x)
+
+
+def silu(s, x):
+    """x * sigmoid(x)."""
+    e = exp(s, -abs(x))
+    return s.select(x >= 0, x, x * e) / (1.0 + e)
+
+
+def mish(s, x):
+    """x * tanh(softplus(x))."""
+    e = exp(s, s.select(x > 20.0, 20.0, x))
+    n = e * (e + 2.0)
+    return s.select(x > 20.0, x, x * (n / (n + 2.0)))
+
+
+def gelu(s, x):
+    """x times the normal distribution function."""
+    return (0.5 * x) * (1.0 + erf(s, x * K.SQRT_HALF))
+
+
+def gelu_tanh(s, x):
+    """gelu by the usual tanh formula, written with one exp: x / (1 + exp(-2 u))."""
+    x2 = x * x
+    u = x * s.fma(x2, -2.0 * K.SQRT_2_OVER_PI * 0.044715, -2.0 * K.SQRT_2_OVER_PI)
+    y = x / (1.0 + exp(s, u))
+    return s.select(x.eq(float("-inf")), 0.0, y)
+
+
+def relu(s, x):
+    """max(x, 0); nan stays."""
+    return s.maximum(x, s.const(x.dtype, 0))

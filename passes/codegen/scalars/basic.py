@@ -1,0 +1,260 @@
+"""Elementwise functions that are a few instructions: arithmetic, comparison, logic, classification."""
+
+from ....ir import dtype as dt
+from . import constants as K
+from .exponential import exp, log, log1p
+from .trigonometric import sin
+
+INF, NAN = float("inf"), float("nan")
+
+
+def add(s, a, b):
+    return a | b if a.dtype is dt.bool_ else a + b
+
+
+def sub(s, a, b):
+    return a - b
+
+
+def mul(s, a, b):
+    return a & b if a.dtype is dt.bool_ else a * b
+
+
+def div(s, a, b):
+    return a / b
+
+
+def fma(s, a, b, c):
+    return s.fma(a, b, c)
+
+
+def neg(s, x):
+    return -x
+
+
+def abs_(s, x):
+    return abs(x) if x.dtype.is_floating_point or x.dtype.is_signed and x.dtype.is_integer else x
+
+
+def sqrt(s, x):
+    return s.sqrt(x)
+
+
+def square(s, x):
+    return x * x
+
+
+def reciprocal(s, x):
+    return 1.0 / x
+
+
+def positive(s, x):
+    return x
+
+
+def _rounding(method):
+    def rounded(s, x):
+        return getattr(s, method)(x) if x.dtype.is_floating_point else x
+
+    return rounded
+
+
+floor, ceil, trunc, round_ = (_rounding(m) for m in ("floor", "ceil", "trunc", "round"))
+
+
+def frac(s, x):
+    return x - s.trunc(x)
+
+
+def sign(s, x):
+    """-1, 0 or 1; nan stays."""
+    if x.dtype is dt.bool_:
+        return x
+    up = s.select(x > 0, s.const(x.dtype, 1), 0)
+    y = s.select(x < 0, s.const(x.dtype, -1), up) if x.dtype.is_signed else up
+    return s.select(x.ne(x), x, y) if x.dtype.is_floating_point else y
+
+
+def maximum(s, a, b):
+    return a | b if a.dtype is dt.bool_ else s.maximum(a, b)
+
+
+def minimum(s, a, b):
+    return a & b if a.dtype is dt.bool_ else s.minimum(a, b)
+
+
+def fmax(s, a, b):
+    """The larger; a number wins over nan."""
+    return s.select((a >= b) | b.ne(b), a, b)
+
+
+def fmin(s, a, b):
+    """The smaller; a number wins over nan."""
+    return s.select((a <= b) | b.ne(b), a, b)
+
+
+def clamp(s, x, low, high):
+    return s.minimum(s.maximum(x, low), high)
+
+
+def copysign(s, x, y):
+    return s.copysign(x, y)
+
+
+def eq(s, a, b):
+    return ~(a ^ b) if a.dtype is dt.bool_ else a.eq(b)
+
+
+def ne(s, a, b):
+    return a ^ b if a.dtype is dt.bool_ else a.ne(b)
+
+
+def lt(s, a, b):
+    return ~a & b if a.dtype is dt.bool_ else a < b
+
+
+def le(s, a, b):
+    return ~a | b if a.dtype is dt.bool_ else a <= b
+
+
+def gt(s, a, b):
+    return a & ~b if a.dtype is dt.bool_ else a > b
+
+
+def ge(s, a, b):
+    return a | ~b if a.dtype is dt.bool_ else a >= b
+
+
+def where(s, cond, a, b):
+    return s.select(cond, a, b)
+
+
+def logical_and(s, a, b):
+    return a.to(dt.bool_) & b.to(dt.bool_)
+
+
+def logical_or(s, a, b):
+    return a.to(dt.bool_) | b.to(dt.bool_)
+
+
+def logical_xor(s, a, b):
+    return a.to(dt.bool_) ^ b.to(dt.bool_)
+
+
+def logical_not(s, x):
+    return ~x.to(dt.bool_)
+
+
+def bitwise_and(s, a, b):
+    return a & b
+
+
+def bitwise_or(s, a, b):
+    return a | b
+
+
+def bitwise_xor(s, a, b):
+    return a ^ b
+
+
+def bitwise_not(s, x):
+    return ~x
+
+
+def _in_range(s, b):
+    """Whether a shift count is below the width."""
+    width = 8 * b.dtype.itemsize
+    return (b >= 0) & (b < width) if b.dtype.is_signed else b < width
+
+
+def bitwise_left_shift(s, a, b):
+    """a << b; 0 for counts outside of the width."""
+    ok = _in_range(s, b)
+    return s.select(ok, a << s.select(ok, b, 0), 0)
+
+
+def bitwise_right_shift(s, a, b):
+    """a >> b with the sign kept; counts outside of the width shift everything out."""
+    ok = _in_range(s, b)
+    last = 8 * a.dtype.itemsize - 1
+    kept = a >> s.select(ok, b, last)
+    return kept if a.dtype.is_signed else s.select(ok, kept, 0)
+
+
+def isnan(s, x):
+    return x.ne(x)
+
+
+def isinf(s, x):
+    return s.is_inf(x)
+
+
+def isfinite(s, x):
+    return abs(x) < INF
+
+
+def isposinf(s, x):
+    return x.eq(INF)
+
+
+def isneginf(s, x):
+    return x.eq(-INF)
+
+
+def signbit(s, x):
+    return x.bits() < 0 if x.dtype.is_floating_point else x < 0
+
+
+def lerp(s, a, b, w):
+    """a + w (b - a), from the nearer end."""
+    d = b - a
+    return s.select(abs(w) < 0.5, s.fma(w, d, a), s.fma(w - 1.0, d, b))
+
+
+def heaviside(s, x, at_zero):
+    y = s.select(x > 0, s.const(x.dtype, 1), s.const(x.dtype, 0))
+    y = s.select(x.eq(0), at_zero, y)
+    return s.select(x.ne(x), x, y) if x.dtype.is_floating_point else y
+
+
+def xlogy(s, x, y):
+    """x log(y), 0 where x is 0 unless y is nan."""
+    return s.select(y.ne(y), NAN, s.select(x.eq(0), 0.0, x * log(s, y)))
+
+
+def logaddexp(s, a, b):
+    """log(exp(a) + exp(b))."""
+    top = s.maximum(a, b)
+    gap = s.select(a.eq(b), 0.0, -abs(a - b))
+    return s.select(s.is_inf(top), top, top + log1p(s, exp(s, gap)))
+
+
+def logit(s, x):
+    """log(x / (1 - x))."""
+    return log(s, x / (1.0 - x))
+
+
+def sinc(s, x):
+    """sin(pi x) / (pi x), 1 at 0."""
+    y = x * K.PI
+    return s.select(x.eq(0), 1.0, sin(s, y) / s.select(x.eq(0), 1.0, y))
+
+
+def deg2rad(s, x):
+    return x * (K.PI / 180.0)
+
+
+def rad2deg(s, x):
+    return x * (180.0 / K.PI)
+
+
+def nextafter(s, a, b):
+    """The next number after a in the direction of b."""
+    one = s.const(a.bits().dtype, 1)
+    bits = a.bits()
+    up = (b > a) ^ (bits < 0)
+    step = s.select(up, bits + one, bits - one).as_(a.dtype)
+    tiny = s.copysign(one.as_(a.dtype), b)
+    y = s.select(a.eq(0), tiny, step)
+    y = s.select(a.eq(b), b, y)
+    return s.select(a.ne(a) | b.ne(b), NAN, y)

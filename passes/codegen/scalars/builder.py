@@ -1,0 +1,272 @@
+"""The scalar instructions that a backend must spell, and values that read like arithmetic.
+
+A `Builder` turns each instruction into whatever its backend needs: LLVM text for a vector of lanes, a numpy array, a line
+of Triton. It has one duty, `emit`; everything else here is written on top. Every function of `scalars` is a Python function
+of a builder's values, so its meaning is the same on every backend: IEEE operations in the order written, each rounded once,
+fused only where `fma` is called by name.
+
+Instructions (`emit(op, dtype, args, attr)`; operands share a dtype unless said):
+
+    const                 attr: the number (or the bits as an int, for an integer dtype)
+    add sub mul neg abs   floats and integers (integers wrap)
+    div sqrt fma          floats, correctly rounded;  floor ceil trunc round (to even): floats
+    quo rem               integers, truncating, as the machine does; the divisor is never 0
+    mulhi                 the high half of an unsigned 32-bit product
+    eq ne lt le gt ge     floats and integers; `ne` is true for nan, the others false; the result is bool
+    select                (bool, value, value)
+    and or xor not        bool and integers;  shl shr: integers (shr keeps the sign of signed types), counts below the width
+    bitcast               to the dtype of the same size;  cast: between all dtypes (see below)
+    lookup                attr: a tuple of u64 words; the argument is an i64 index in range; the result is u64
+
+Casts: float to float rounds to nearest even; float to integer truncates (out of range: the machine's x86 answer, the
+smallest integer, cut to the narrower type); integer to integer wraps; anything to bool is `!= 0`. f16 and bf16 values only
+load, store, bitcast, cast to and from f32, and select: arithmetic on them is done in f32 and rounded once.
+"""
+
+from ....ir import dtype as dt
+
+SIGNED_OF = {8: dt.int64, 4: dt.int32, 2: dt.int16, 1: dt.int8}
+UNSIGNED_OF = {8: dt.uint64, 4: dt.uint32, 2: dt.uint16, 1: dt.uint8}
+LOW_PRECISION = (dt.float16, dt.bfloat16)
+
+
+class Val:
+    """One scalar (or lane-wise) value of a builder. Python numbers beside it become constants of its dtype."""
+
+    __slots__ = ("s", "dtype", "ref")
+
+    def __init__(self, s, dtype, ref):
+        self.s, self.dtype, self.ref = s, dtype, ref
+
+    def __add__(self, o):
+        return self.s.binary("add", self, o)
+
+    def __radd__(self, o):
+        return self.s.binary("add", o, self)
+
+    def __sub__(self, o):
+        return self.s.binary("sub", self, o)
+
+    def __rsub__(self, o):
+        return self.s.binary("sub", o, self)
+
+    def __mul__(self, o):
+        return self.s.binary("mul", self, o)
+
+    def __rmul__(self, o):
+        return self.s.binary("mul", o, self)
+
+    def __truediv__(self, o):
+        return self.s.binary("div", self, o)
+
+    def __rtruediv__(self, o):
+        return self.s.binary("div", o, self)
+
+    def __and__(self, o):
+        return self.s.binary("and", self, o)
+
+    def __or__(self, o):
+        return self.s.binary("or", self, o)
+
+    def __xor__(self, o):
+        return self.s.binary("xor", self, o)
+
+    def __lshift__(self, o):
+        return self.s.binary("shl", self, o)
+
+    def __rshift__(self, o):
+        return self.s.binary("shr", self, o)
+
+    def __invert__(self):
+        return self.s.emit("not", self.dtype, (self,))
+
+    def __neg__(self):
+        return self.s.emit("neg", self.dtype, (self,))
+
+    def __abs__(self):
+        return self.s.emit("abs", self.dtype, (self,))
+
+    def __lt__(self, o):
+        return self.s.compare("lt", self, o)
+
+    def __le__(self, o):
+        return self.s.compare("le", self, o)
+
+    def __gt__(self, o):
+        return self.s.compare("gt", self, o)
+
+    def __ge__(self, o):
+        return self.s.compare("ge", self, o)
+
+    def eq(self, o):
+        """Equality, lane by lane (`==` keeps its Python meaning)."""
+        return self.s.compare("eq", self, o)
+
+    def ne(self, o):
+        """Inequality, lane by lane; true where either is nan."""
+        return self.s.compare("ne", self, o)
+
+    def bits(self):
+        """The value's bits as the signed integer of its size."""
+        return self.s.emit("bitcast", SIGNED_OF[self.dtype.itemsize], (self,))
+
+    def ubits(self):
+        """The value's bits as the unsigned integer of its size."""
+        return self.s.emit("bitcast", UNSIGNED_OF[self.dtype.itemsize], (self,))
+
+    def as_(self, dtype):
+        """The same bits read as `dtype`."""
+        return self.s.emit("bitcast", dtype, (self,))
+
+    def to(self, dtype):
+        """Converted to `dtype`."""
+        return self.s.cast(self, dtype)
+
+
+class Builder:
+    """Base of every backend's scalar builder: `emit` is theirs, the rest is shared."""
+
+    def emit(self, op: str, dtype, args: tuple, attr=None) -> Val:
+        """Spells one instruction and returns its result."""
+        raise TypeError(f"{type(self).__name__} does not spell scalar instructions")
+
+    def rare(self, cond: Val, usual: Val | tuple, slow):
+        """`slow()` where `cond`, else `usual`. A backend may branch round the slow part when no lane needs it."""
+        return self.choose(cond, slow(), usual)
+
+    def choose(self, cond, a, b):
+        """`select` on values or on tuples of values."""
+        if isinstance(a, tuple):
+            return tuple(self.select(cond, x, y) for x, y in zip(a, b))
+        return self.select(cond, a, b)
+
+    def const(self, dtype, number) -> Val:
+        return self.emit("const", dtype, (), number)
+
+    def lift(self, like: Val, x) -> Val:
+        """`x`, or the constant `x` of the dtype of `like`."""
+        return x if isinstance(x, Val) else self.const(like.dtype, x)
+
+    def binary(self, op, a, b):
+        like = a if isinstance(a, Val) else b
+        return self.emit(op, like.dtype, (self.lift(like, a), self.lift(like, b)))
+
+    def compare(self, op, a, b):
+        return self.emit(op, dt.bool_, (a, self.lift(a, b)))
+
+    def select(self, cond, a, b):
+        like = a if isinstance(a, Val) else b
+        return self.emit("select", like.dtype, (cond, self.lift(like, a), self.lift(like, b)))
+
+    def fma(self, a, b, c):
+        """a * b + c with one rounding."""
+        like = next(x for x in (a, b, c) if isinstance(x, Val))
+        return self.emit("fma", like.dtype, tuple(self.lift(like, x) for x in (a, b, c)))
+
+    def sqrt(self, x):
+        return self.emit("sqrt", x.dtype, (x,))
+
+    def floor(self, x):
+        return self.emit("floor", x.dtype, (x,))
+
+    def ceil(self, x):
+        return self.emit("ceil", x.dtype, (x,))
+
+    def trunc(self, x):
+        return self.emit("trunc", x.dtype, (x,))
+
+    def round(self, x):
+        """To the nearest integer, ties to even."""
+        return self.emit("round", x.dtype, (x,))
+
+    def quo(self, a, b):
+        return self.binary("quo", a, b)
+
+    def rem(self, a, b):
+        return self.binary("rem", a, b)
+
+    def lookup(self, words: tuple, index: Val) -> Val:
+        return self.emit("lookup", dt.uint64, (index,), words)
+
+    def cast(self, x: Val, dtype) -> Val:
+        if x.dtype is dtype:
+            return x
+        if dtype is dt.bool_:
+            if x.dtype in LOW_PRECISION:
+                x = self.emit("cast", dt.float32, (x,))
+            return x.ne(0)
+        if dtype in LOW_PRECISION and x.dtype is not dt.float32:
+            x = self.odd_f32(x) if x.dtype is dt.float64 else self.emit("cast", dt.float32, (x,))
+        elif x.dtype in LOW_PRECISION and dtype is not dt.float32:
+            x = self.emit("cast", dt.float32, (x,))
+        return self.emit("cast", dtype, (x,))
+
+    def odd_f32(self, x: Val) -> Val:
+        """f64 to f32 rounded to odd, so that a second rounding to a narrower type is correct."""
+        near = self.emit("cast", dt.float32, (x,))
+        back = self.emit("cast", dt.float64, (near,))
+        bits = near.bits()
+        step = self.select(abs(back) > abs(x), self.const(dt.int32, -1), self.const(dt.int32, 1))
+        inexact = back.ne(x) & (bits & 1).eq(0) & (x.eq(x))
+        return self.select(inexact, bits + step, bits).as_(dt.float32)
+
+    def poly(self, x, coefficients):
+        """Horner's rule with fma; coefficients from the constant term up."""
+        acc = self.const(x.dtype, coefficients[-1])
+        for c in reversed(coefficients[:-1]):
+            acc = self.fma(acc, x, c)
+        return acc
+
+    def maximum(self, a, b):
+        """The larger; nan if either is."""
+        a, b = (a, self.lift(a, b)) if isinstance(a, Val) else (self.lift(b, a), b)
+        take = a > b
+        return self.select(take | a.ne(a) if a.dtype.is_floating_point else take, a, b)
+
+    def minimum(self, a, b):
+        """The smaller; nan if either is."""
+        a, b = (a, self.lift(a, b)) if isinstance(a, Val) else (self.lift(b, a), b)
+        take = a < b
+        return self.select(take | a.ne(a) if a.dtype.is_floating_point else take, a, b)
+
+    def sign_bit(self, x):
+        """The sign bit of a float, in place, as an integer."""
+        return x.bits() & sign_mask(x.dtype)
+
+    def copysign(self, x, sign):
+        """|x| with the sign of `sign`."""
+        return (abs(x).bits() | self.sign_bit(sign)).as_(x.dtype)
+
+    def power_of_two(self, n):
+        """2**n for an integer n of the normal exponent range, as a float of the same size."""
+        bias, mantissa, kind = (1023, 52, dt.float64) if n.dtype is dt.int64 else (127, 23, dt.float32)
+        return ((n + bias) << mantissa).as_(kind)
+
+    def scale(self, y, n, i):
+        """y * 2**n with one rounding; `i` is n as an integer. n may leave the normal exponent range by a factor of two."""
+        half = i >> 1
+        return (y * self.power_of_two(half)) * self.power_of_two(i - half)
+
+    def is_inf(self, x):
+        return abs(x).eq(float("inf"))
+
+    # Error-free transformations: pairs (high, low) whose exact sum is the result.
+
+    def two_sum(self, a, b):
+        s = a + b
+        t = s - a
+        return s, (a - (s - t)) + (b - t)
+
+    def fast_two_sum(self, a, b):
+        """As two_sum, for |a| >= |b| or a = 0."""
+        s = a + b
+        return s, b - (s - a)
+
+    def two_product(self, a, b):
+        p = a * b
+        return p, self.fma(a, b, -p)
+
+
+def sign_mask(dtype) -> int:
+    """The integer with only the sign bit of a float dtype set, as a signed number."""
+    return -(1 << (8 * dtype.itemsize - 1))

@@ -1,0 +1,86 @@
+"""Division with torch's rounding rules, and other functions that also take integers.
+
+`floor_divide` rounds towards minus infinity and `remainder` has the divisor's sign; `trunc_divide` and `fmod` round towards
+zero. An integer divided by zero gives 0 (-1 for a floor quotient of a negative number), and the remainder is the dividend:
+no machine trap, the same on every target.
+"""
+
+from ....ir import dtype as dt
+
+INF, NAN = float("inf"), float("nan")
+
+
+def _integer_divide(s, a, b):
+    """(quotient, remainder) truncated; the lowest number by -1 wraps, zero divisors give (0, a)."""
+    zero = b.eq(0)
+    wraps = zero
+    if a.dtype.is_signed:
+        lowest = -(1 << (8 * a.dtype.itemsize - 1))
+        wraps = zero | (a.eq(lowest) & b.eq(-1))
+    safe = s.select(wraps, s.const(b.dtype, 1), b)
+    q = s.select(zero, 0, s.quo(a, safe))
+    return q, s.select(zero, a, s.select(wraps, 0, s.rem(a, safe)))
+
+
+def trunc_divide(s, a, b):
+    """Quotient rounded towards zero."""
+    return _integer_divide(s, a, b)[0] if a.dtype.is_integer else s.trunc(a / b)
+
+
+def floor_divide(s, a, b):
+    """Quotient rounded towards minus infinity."""
+    if a.dtype.is_integer:
+        q, r = _integer_divide(s, a, b)
+        return s.select(r.ne(0) & ((r < 0) ^ (b < 0)), q - 1, q) if a.dtype.is_signed else q
+    rest = fmod(s, a, b)
+    q = (a - rest) / b
+    q = s.select(rest.ne(0) & ((b < 0) ^ (rest < 0)), q - 1.0, q)
+    near = s.floor(q)
+    near = s.select(q - near > 0.5, near + 1.0, near)
+    quotient = a / b
+    near = s.select(q.eq(0), s.copysign(s.const(a.dtype, 0.0), quotient), near)
+    return s.select(b.eq(0), quotient, near)
+
+
+def fmod(s, a, b):
+    """The remainder with the dividend's sign, exact."""
+    if a.dtype.is_integer:
+        return _integer_divide(s, a, b)[1]
+    if a.dtype is dt.float32:
+        return fmod(s, a.to(dt.float64), b.to(dt.float64)).to(dt.float32)
+    x, y = abs(a), abs(b)
+    usual = (y > 0) & (x < INF) & (y < INF)
+    x, y = s.select(usual, x, 0.0), s.select(usual, y, 1.0)
+    far = x / y > 2.0**50
+    r = s.rare(far, _reduce_once(s, x, y), lambda: _reduce_far(s, x, y))
+    r = s.select(x < y, x, r)
+    r = s.select(usual, s.copysign(r, a), s.select((abs(a) < INF) & s.is_inf(b), a, NAN))
+    return s.select(a.ne(a) | b.ne(b), NAN, r)
+
+
+def _reduce_once(s, x, y):
+    """x mod y for a quotient that the mantissa holds: one fma, corrected by one either way."""
+    r = s.fma(-s.trunc(x / y), y, x)
+    r = s.select(r < 0, r + y, r)
+    return s.select(r >= y, r - y, r)
+
+
+def _reduce_far(s, x, y):
+    """x mod y for any quotient: multiples of y 2**k come off, k chosen so that each quotient fits in 52 bits."""
+    small = y < 2.0**-900
+    lifted = s.select(small, y * 2.0**60, y)
+    exponent = (lifted.bits() >> 52) - s.select(small, s.const(dt.int64, 60), s.const(dt.int64, 0))
+    for _ in range(42):
+        gap = (x.bits() >> 52) - exponent - 51
+        gap = s.select(gap > 0, gap, 0)
+        x = _reduce_once(s, x, y * s.power_of_two(gap >> 1) * s.power_of_two(gap - (gap >> 1)))
+    return x
+
+
+def remainder(s, a, b):
+    """The remainder with the divisor's sign."""
+    r = fmod(s, a, b)
+    if a.dtype.is_integer and not a.dtype.is_signed:
+        return r
+    fixed = s.select(r.ne(0) & ((r < 0) ^ (b < 0)), r + b, r)
+    return fixed if a.dtype.is_integer else s.select(r.eq(0), s.copysign(s.const(a.dtype, 0.0), b), fixed)

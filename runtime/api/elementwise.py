@@ -1,0 +1,357 @@
+"""Elementwise functions: one generated from each operator record, and those with arguments of their own."""
+
+import numpy as np
+
+from ...ir import dtype as dt
+from ...ir.errors import ArgumentError, DTypeError
+from ...ir.op import OPS
+from ...ir.ops import elementwise as ew
+from ..tensor import Tensor, wrap
+from .promote import promote, result_type, to_dtype
+from .register import FUNCTIONS, api, deliver
+
+
+def operate(op, *xs, out=None):
+    """Promotes the arguments, calls the operator, delivers the result."""
+    result = op(*promote(op, *xs))
+    return result if out is None else deliver(result, out, op.name)
+
+
+# One function for each plain record.
+
+
+def _unary(op):
+    def fn(input, *, out=None):
+        return operate(op, input, out=out)
+
+    return fn
+
+
+def _binary(op):
+    def fn(input, other, *, out=None):
+        return operate(op, input, other, out=out)
+
+    return fn
+
+
+def publish(make, names, aliases=()):
+    """Enters generated functions, their methods and in-place methods under each name."""
+    for name in names:
+        op = OPS[name]
+        fn = make(op)
+        fn.__name__ = fn.__qualname__ = name
+        fn.__doc__ = op.doc or f"Elementwise {name}."
+        others = tuple(a for a, target in aliases if target == name)
+        api(inplace=True, names=others)(fn)
+
+
+publish(_unary, ("neg", "sqrt", "rsqrt", "reciprocal", "exp", "exp2", "expm1", "log", "log2", "log10",
+                 "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh",
+                 "erf", "erfc", "erfinv", "lgamma", "digamma", "sigmoid", "sinc", "sign", "frac", "isnan", "isinf",
+                 "isfinite", "isposinf", "isneginf", "signbit", "logical_not", "bitwise_not", "square"),
+        (("negative", "neg"), ("arcsin", "asin"), ("arccos", "acos"), ("arctan", "atan"), ("arcsinh", "asinh"),
+         ("arccosh", "acosh"), ("arctanh", "atanh"), ("sgn", "sign")))
+publish(_binary, ("atan2", "hypot", "logaddexp", "logaddexp2", "xlogy", "nextafter", "copysign", "heaviside",
+                  "gcd", "lcm", "eq", "ne", "lt", "le", "gt", "ge", "maximum", "minimum", "fmax", "fmin", "remainder",
+                  "fmod", "floor_divide", "logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or",
+                  "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift"),
+        (("arctan2", "atan2"), ("not_equal", "ne"), ("less", "lt"), ("less_equal", "le"), ("greater", "gt"),
+         ("greater_equal", "ge")))
+
+
+def _integers_unchanged(op):
+    """Rounding functions leave integers as they are."""
+
+    def fn(input, *, out=None):
+        result = op(input) if input.dtype.is_inexact else ew.copy(input)
+        return deliver(result, out, op.name)
+
+    return fn
+
+
+publish(_integers_unchanged, ("floor", "ceil", "trunc"), (("fix", "trunc"),))
+
+
+@api(inplace=True, names=("absolute",))
+def abs(input, *, out=None):
+    """Absolute value."""
+    return deliver(ew.abs_(input), out, "abs")
+
+
+@api()
+def positive(input):
+    """The tensor itself (bool excepted)."""
+    if input.dtype is dt.bool_:
+        raise DTypeError("positive does not take bool")
+    return input
+
+
+@api(inplace=True)
+def round(input, *, decimals=0, out=None):
+    """To `decimals` places, halves to even."""
+    if not input.dtype.is_inexact:
+        return deliver(ew.copy(input), out, "round")
+    if not decimals:
+        return deliver(ew.round_(input), out, "round")
+    scale = 10.0 ** __builtins_abs(decimals)
+    result = ew.div(ew.round_(ew.mul(input, scale)), scale) if decimals > 0 else ew.mul(ew.round_(ew.div(input, scale)), scale)
+    return deliver(result, out, "round")
+
+
+__builtins_abs = __builtins__["abs"] if isinstance(__builtins__, dict) else __builtins__.abs
+
+
+# Arithmetic with arguments of its own.
+
+
+def _scaled(other, alpha, like):
+    if alpha == 1:
+        return other
+    if isinstance(alpha, float) and not result_type(other, like).is_inexact:
+        raise DTypeError("alpha must be an integer for integer tensors")
+    return operate(ew.mul, other, alpha) if isinstance(other, Tensor) else other * alpha
+
+
+@api(inplace=True)
+def add(input, other, *, alpha=1, out=None):
+    """input + alpha * other"""
+    return operate(ew.add, input, _scaled(other, alpha, input), out=out)
+
+
+@api(inplace=True, names=("subtract",))
+def sub(input, other, *, alpha=1, out=None):
+    """input - alpha * other"""
+    return operate(ew.sub, input, _scaled(other, alpha, input), out=out)
+
+
+@api(method=False)
+def rsub(input, other, *, alpha=1):
+    """other - alpha * input"""
+    return operate(ew.sub, other, _scaled(input, alpha, other))
+
+
+@api(inplace=True, names=("multiply",))
+def mul(input, other, *, out=None):
+    """input * other"""
+    return operate(ew.mul, input, other, out=out)
+
+
+@api(inplace=True, names=("divide",))
+def div(input, other, *, rounding_mode=None, out=None):
+    """input / other; rounding_mode "floor" or "trunc" rounds the quotient and keeps integers."""
+    if rounding_mode is None:
+        return operate(ew.div, input, other, out=out)
+    op = {"floor": ew.floor_divide, "trunc": ew.trunc_divide}.get(rounding_mode)
+    if op is None:
+        raise ArgumentError(f"rounding_mode must be None, 'floor' or 'trunc', got {rounding_mode!r}")
+    return operate(op, input, other, out=out)
+
+
+@api(inplace=True)
+def true_divide(input, other, *, out=None):
+    """input / other"""
+    return operate(ew.div, input, other, out=out)
+
+
+@api(inplace=True)
+def pow(input, exponent, *, out=None):
+    """input ** exponent"""
+    if isinstance(input, Tensor) and isinstance(exponent, (int, float)):
+        d = result_type(input, exponent)
+        if not d.is_inexact and exponent < 0:
+            raise ArgumentError("integers to negative integer powers are not allowed; cast to a float first")
+        return deliver(_power(to_dtype(input, d), exponent), out, "pow")
+    return operate(ew.pow_, input, exponent, out=out)
+
+
+def _power(x, exponent):
+    """x ** number, by multiplication where that is exact."""
+    if exponent == 2:
+        return ew.square(x)
+    if exponent == 1:
+        return ew.copy(x)
+    if exponent == 0.5 and x.dtype.is_inexact:
+        return ew.sqrt(x)
+    return ew.pow_scalar(x, exponent=exponent)
+
+
+@api(inplace=True)
+def float_power(input, exponent, *, out=None):
+    """input ** exponent in float64."""
+    double = [to_dtype(x, dt.float64) for x in (input, exponent)]
+    return deliver(pow(*double), out, "float_power")
+
+
+@api(inplace=True)
+def logit(input, eps=None, *, out=None):
+    """log(x / (1 - x)), with x clamped to [eps, 1 - eps] first if eps is given."""
+    x = promote(ew.logit, input)[0]
+    if eps is not None:
+        x = clamp(x, eps, 1 - eps)
+    return deliver(ew.logit(x), out, "logit")
+
+
+@api(inplace=True)
+def ldexp(input, other, *, out=None):
+    """input * 2 ** other"""
+    return operate(ew.ldexp, input, other, out=out)
+
+
+@api(inplace=True, names=("clip",))
+def clamp(input, min=None, max=None, *, out=None):
+    """Limits values to [min, max]; either may be missing, a number or a tensor."""
+    if min is None and max is None:
+        raise ArgumentError("clamp needs min, max or both")
+    bounds = [b for b in (min, max) if b is not None]
+    d = result_type(input, *bounds)
+    x = to_dtype(input, d)
+    if min is not None:
+        x = _bound(x, min, d, ew.ge, ew.maximum)
+    if max is not None:
+        x = _bound(x, max, d, ew.le, ew.minimum)
+    return deliver(x, out, "clamp")
+
+
+def _bound(x, bound, d, keeps, choose):
+    """One side of clamp: at the bound the gradient still goes to x."""
+    if isinstance(bound, Tensor):
+        bound = to_dtype(bound, d)
+        return ew.where(ew.logical_or(keeps(x, bound), ew.isnan(x)), x, bound)
+    if bound != bound:
+        return ew.mul(x, float("nan"))
+    return ew.where(ew.logical_or(keeps(x, bound), ew.isnan(x)) if d.is_inexact else keeps(x, bound), x, bound)
+
+
+@api(inplace=True)
+def clamp_min(input, min):
+    """Values below min become min."""
+    return clamp(input, min=min)
+
+
+@api(inplace=True)
+def clamp_max(input, max):
+    """Values above max become max."""
+    return clamp(input, max=max)
+
+
+@api(inplace=True)
+def lerp(input, end, weight, *, out=None):
+    """input + weight * (end - input), exact at both ends."""
+    d = result_type(input, end)
+    x, y = to_dtype(input, d), to_dtype(end, d)
+    if isinstance(weight, Tensor):
+        w = to_dtype(weight, d)
+        near = ew.lt(ew.abs_(w), 0.5)
+        span = ew.sub(y, x)
+        result = ew.where(near, ew.add(x, ew.mul(w, span)), ew.sub(y, ew.mul(span, ew.sub(1.0, w))))
+    elif __builtins_abs(weight) < 0.5:
+        result = ew.add(x, ew.mul(ew.sub(y, x), weight))
+    else:
+        result = ew.sub(y, ew.mul(ew.sub(y, x), 1 - weight))
+    return deliver(result, out, "lerp")
+
+
+@api(inplace=True)
+def addcmul(input, tensor1, tensor2, *, value=1, out=None):
+    """input + value * tensor1 * tensor2"""
+    product = operate(ew.mul, tensor1, tensor2)
+    return add(input, product if value == 1 else operate(ew.mul, product, value), out=out)
+
+
+@api(inplace=True)
+def addcdiv(input, tensor1, tensor2, *, value=1, out=None):
+    """input + value * tensor1 / tensor2"""
+    quotient = operate(ew.div, tensor1, tensor2)
+    return add(input, quotient if value == 1 else operate(ew.mul, quotient, value), out=out)
+
+
+@api(inplace=True)
+def deg2rad(input, *, out=None):
+    """Degrees to radians."""
+    return operate(ew.mul, promote(ew.sin, input)[0], np.pi / 180, out=out)
+
+
+@api(inplace=True)
+def rad2deg(input, *, out=None):
+    """Radians to degrees."""
+    return operate(ew.mul, promote(ew.sin, input)[0], 180 / np.pi, out=out)
+
+
+@api(inplace=True)
+def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
+    """Replaces nan (by 0 unless said) and infinities (by the largest finite numbers unless said)."""
+    if not input.dtype.is_floating_point:
+        return deliver(ew.copy(input), out, "nan_to_num")
+    limits = dt_limits(input.dtype)
+    x = ew.where(ew.isnan(input), nan or 0.0, input)
+    x = ew.where(ew.isposinf(input), limits[1] if posinf is None else posinf, x)
+    return deliver(ew.where(ew.isneginf(input), limits[0] if neginf is None else neginf, x), out, "nan_to_num")
+
+
+def dt_limits(d):
+    """The smallest and largest finite numbers of a dtype."""
+    from_np = np.finfo if d is not dt.bfloat16 else dt.ml_dtypes.finfo
+    info = from_np(d.np)
+    return float(info.min), float(info.max)
+
+
+@api()
+def where(condition, input=None, other=None, *, out=None):
+    """input where the condition holds, other elsewhere; with the condition alone, its nonzero indices."""
+    if input is None and other is None:
+        return FUNCTIONS["nonzero"](condition, as_tuple=True)
+    if condition.dtype is dt.uint8:
+        condition = ew.ne(condition, 0)
+    d = result_type(input, other)
+    x, y = to_dtype(input, d), to_dtype(other, d)
+    if not isinstance(x, Tensor) and not isinstance(y, Tensor):
+        x = wrap(np.asarray(x, d.np))
+    return deliver(ew.where(condition, x, y), out, "where")
+
+
+def _where_method(self, condition, other):
+    """self where the condition holds, other elsewhere."""
+    return where(condition, self, other)
+
+
+Tensor.where = _where_method
+
+
+@api(inplace=True)
+def masked_fill(input, mask, value):
+    """`value` where the mask holds."""
+    if mask.dtype is not dt.bool_:
+        raise DTypeError(f"masked_fill takes a bool mask, got {mask.dtype}")
+    if isinstance(value, Tensor):
+        if value.ndim:
+            raise ArgumentError(f"masked_fill takes a number or a 0-d tensor as value, got a tensor of {value.ndim} dimensions")
+        value = to_dtype(value, input.dtype)
+    return ew.where(mask, value, input)
+
+
+@api(method=True)
+def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
+    """|input - other| <= atol + rtol * |other|"""
+    if input.dtype is not other.dtype:
+        raise DTypeError(f"isclose takes two tensors of one dtype, got {input.dtype} and {other.dtype}")
+    same = ew.eq(input, other)
+    if input.dtype.is_inexact and equal_nan:
+        same = ew.logical_or(same, ew.logical_and(ew.isnan(input), ew.isnan(other)))
+    if input.dtype is dt.bool_ or (rtol == 0 and atol == 0):
+        return same
+    x, y = (to_dtype(t, dt.float64) if not t.dtype.is_inexact else t for t in (input, other))
+    gap = ew.abs_(ew.sub(x, y))
+    near = ew.le(gap, ew.add(ew.mul(ew.abs_(y), rtol), atol))
+    return ew.logical_or(same, ew.logical_and(ew.isfinite(gap), near))
+
+
+@api()
+def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False) -> bool:
+    """Whether all elements are close."""
+    return bool(FUNCTIONS["all"](isclose(input, other, rtol, atol, equal_nan)))
+
+
+@api()
+def equal(input, other) -> bool:
+    """Whether two tensors have the same shape and elements."""
+    return input.shape == other.shape and bool(FUNCTIONS["all"](operate(ew.eq, input, other)))

@@ -1,0 +1,107 @@
+"""The Python operators of Tensor: a short road for the common case, the operator layer for the rest."""
+
+import numpy as np
+
+from ...ir.op import NO_GRAD
+from ...ir.ops import elementwise as ew
+from ..dispatch import record_pair
+from ..state import tls
+from ..storage import Storage
+from ..tensor import Tensor
+from . import elementwise as api_ew
+from .register import FUNCTIONS, store
+
+_new = object.__new__
+_ndarray = np.ndarray
+
+
+def _shortcut(op, ufunc, general, kinds):
+    """`a <op> b` when nothing special is going on: equal dtypes whose kind is in `kinds` (or a number beside floats)
+    go straight to the ufunc; everything else takes `general`."""
+    taped = op.vjp is not NO_GRAD
+
+    def method(self, other):
+        m = tls.m
+        a = self._a
+        if m.special:
+            return general(self, other)
+        if isinstance(other, Tensor):
+            b = other._a
+            if a.dtype is not b.dtype or a.dtype.kind not in kinds:
+                return general(self, other)
+        elif (type(other) is float or type(other) is int) and a.dtype.kind == "f":
+            b = other
+        else:
+            return general(self, other)
+        try:
+            r = m.run(ufunc, a, b)
+        except Exception:
+            return general(self, other)
+        t = _new(Tensor)
+        t._a = r if r.__class__ is _ndarray else np.asarray(r)
+        t._node = None
+        t._storage = Storage()
+        if taped and m.grad and (self._node is not None or (b is not other and other._node is not None)):
+            record_pair(op, self, other, t)
+        return t
+
+    return method
+
+
+def _guarded(general):
+    """Turns an operand of a foreign type into NotImplemented, so that Python asks the other side."""
+
+    def method(self, other):
+        if isinstance(other, (Tensor, bool, int, float, complex)) or hasattr(other, "__array__"):
+            return general(self, other)
+        return NotImplemented
+
+    return method
+
+
+def _reflected(general):
+    def method(self, other):
+        return general(other, self)
+
+    return method
+
+
+def _inplace(general, name):
+    def method(self, other):
+        return store(self, general(self, other), name)
+
+    return method
+
+
+def _attach(name, fn, *, op=None, ufunc=None, kinds="", reflected=True, inplace=True):
+    general = _guarded(fn)
+    forward = _shortcut(op, ufunc, general, kinds) if op is not None else general
+    methods = {f"__{name}__": forward}
+    if reflected:
+        methods[f"__r{name}__"] = _guarded(_reflected(fn))
+    if inplace:
+        methods[f"__i{name}__"] = _guarded(_inplace(fn, f"__i{name}__"))
+    for key, method in methods.items():
+        method.__name__ = key
+        method.__qualname__ = f"Tensor.{key}"
+        setattr(Tensor, key, method)
+
+
+_attach("add", api_ew.add, op=ew.add, ufunc=np.add, kinds="fiub")
+_attach("sub", api_ew.sub, op=ew.sub, ufunc=np.subtract, kinds="fiu")
+_attach("mul", api_ew.mul, op=ew.mul, ufunc=np.multiply, kinds="fiub")
+_attach("truediv", api_ew.div, op=ew.div, ufunc=np.true_divide, kinds="f")
+_attach("floordiv", FUNCTIONS["floor_divide"])
+_attach("mod", FUNCTIONS["remainder"])
+_attach("pow", api_ew.pow)
+for _name, _op, _ufunc in (("eq", ew.eq, np.equal), ("ne", ew.ne, np.not_equal), ("lt", ew.lt, np.less),
+                           ("le", ew.le, np.less_equal), ("gt", ew.gt, np.greater), ("ge", ew.ge, np.greater_equal)):
+    _attach(_name, FUNCTIONS[_name], op=_op, ufunc=_ufunc, kinds="fiub", reflected=False, inplace=False)
+for _name, _long in (("and", "bitwise_and"), ("or", "bitwise_or"), ("xor", "bitwise_xor"), ("lshift", "bitwise_left_shift"),
+                     ("rshift", "bitwise_right_shift")):
+    _attach(_name, FUNCTIONS[_long])
+
+Tensor.__neg__ = lambda self: FUNCTIONS["neg"](self)
+Tensor.__pos__ = lambda self: FUNCTIONS["positive"](self)
+Tensor.__abs__ = lambda self: FUNCTIONS["abs"](self)
+Tensor.__invert__ = lambda self: FUNCTIONS["bitwise_not"](self)

@@ -1,0 +1,72 @@
+"""How arguments of mixed kinds come to one dtype, by the rule users of PyTorch know.
+
+Tensors with dimensions outrank 0-d tensors, and those outrank Python numbers; a lower rank only matters if it is of a
+higher category (bool < integer < float < complex).
+"""
+
+from ...ir import dtype as dt
+from ...ir.aval import Aval
+from ...ir.errors import DTypeError
+from ...ir.ops.elementwise import cast
+from ...ir.ops.families import NUMBERS
+from ..creation import as_array_tensor
+from ..state import Defaults
+from ..tensor import Tensor
+
+_CATEGORY = {dt.BOOL: 0, dt.UNSIGNED: 1, dt.SIGNED: 1, dt.FLOAT: 2, dt.COMPLEX: 3}
+
+
+def number_dtype(x) -> dt.DType:
+    """The dtype that a Python number stands for."""
+    if isinstance(x, bool):
+        return dt.bool_
+    if isinstance(x, int):
+        return dt.int64
+    if isinstance(x, float):
+        return Defaults.dtype
+    return dt.complex128 if Defaults.dtype is dt.float64 else dt.complex64
+
+
+def _combine(higher, lower):
+    if higher is None or lower is None:
+        return higher or lower
+    return dt.promote_types(higher, lower) if _CATEGORY[lower.kind] > _CATEGORY[higher.kind] else higher
+
+
+def result_type(*xs) -> dt.DType:
+    """The dtype in which the arguments (tensors and Python numbers) meet."""
+    ranks = [None, None, None]
+    for x in xs:
+        if isinstance(x, (Tensor, Aval)):
+            rank, d = (0 if x.ndim else 1), x.dtype
+        else:
+            rank, d = 2, number_dtype(x)
+        ranks[rank] = d if ranks[rank] is None else dt.promote_types(ranks[rank], d)
+    return _combine(_combine(ranks[0], ranks[1]), ranks[2])
+
+
+def as_operand(x, name: str):
+    """A tensor or a Python number from what the user gave."""
+    if isinstance(x, (Tensor, *NUMBERS)):
+        return x
+    if hasattr(x, "__array__") or hasattr(x, "dtype"):
+        return as_array_tensor(x)
+    raise DTypeError(f"{name} takes tensors and numbers, got {type(x).__name__}")
+
+
+def to_dtype(x, d: dt.DType):
+    """`x` as a tensor of dtype `d`; numbers stay numbers (they take the dtype of what they meet)."""
+    if isinstance(x, Tensor) and x.dtype is not d:
+        return cast(x, dtype=d)
+    return x
+
+
+def promote(record, *xs):
+    """The arguments of an elementwise operator in their common dtype, at least one of them a tensor."""
+    xs = [as_operand(x, record.name) for x in xs]
+    d = result_type(*xs)
+    if "takes_float" in record.traits and not d.is_inexact:
+        d = Defaults.dtype
+    if not any(isinstance(x, Tensor) for x in xs):
+        xs[0] = as_array_tensor(xs[0], d)
+    return [to_dtype(x, d) for x in xs]

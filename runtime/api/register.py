@@ -1,0 +1,62 @@
+"""How a function becomes part of the public API: `ingot.name`, `Tensor.name`, and `Tensor.name_` in place."""
+
+from functools import wraps
+
+from ...ir.dtype import can_cast
+from ...ir.errors import DTypeError
+from ..dispatch import write
+from ..tensor import Tensor
+
+FUNCTIONS: dict[str, object] = {}   # every `ingot.*` function by name
+
+
+def api(*, method=True, function=True, inplace=False, names=(), name=None):
+    """Marks a function of the public API.
+
+    method    also a method of Tensor, with the tensor as first argument
+    function  `ingot.name`; False for methods only
+    inplace   also `name_`, which writes the result into its tensor
+    names     other names under which users know it
+    name      its name, where it is not the function's own
+    """
+
+    def mark(fn):
+        for public in (name or fn.__name__, *names):
+            if function:
+                FUNCTIONS[public] = fn
+            if method:
+                setattr(Tensor, public, fn)
+            if inplace:
+                setattr(Tensor, public + "_", make_inplace(fn, public))
+        return fn
+
+    return mark
+
+
+def make_inplace(fn, name: str):
+    """`name_`: computes as `name` does, then writes the result into its first argument."""
+
+    def method(self, *args, **kwargs):
+        return store(self, fn(self, *args, **kwargs), name + "_")
+
+    wraps(fn)(method)
+    method.__name__ = method.__qualname__ = name + "_"
+    method.__doc__ = f"In-place version of {name}()."
+    return method
+
+
+def store(dst: Tensor, result: Tensor, name: str) -> Tensor:
+    """Writes a result into `dst` if dtypes allow it."""
+    if not can_cast(result.dtype, dst.dtype):
+        raise DTypeError(f"{name}: the result is {result.dtype} and cannot be written into a tensor of {dst.dtype}; "
+                         f"use the out-of-place form")
+    return write(dst, result, name)
+
+
+def deliver(result: Tensor, out: Tensor | None, name: str) -> Tensor:
+    """Puts a result where `out=` asks for it."""
+    if out is None:
+        return result
+    if out._a.shape != result._a.shape:
+        out.resize_(result._a.shape)
+    return store(out, result, name)

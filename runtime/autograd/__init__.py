@@ -1,0 +1,1 @@
+"""Automatic differentiation: histories, the backward walk, user functions, checks."""

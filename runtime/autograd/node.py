@@ -1,0 +1,225 @@
+"""The history of a tensor: who made it, from what, and what its gradient rule needs.
+
+There is no tape. Each result holds the `Node` that made it, and a node holds the nodes of its arguments (its edges), so a
+dead branch frees itself. A `Leaf` ends a path and collects a gradient; an `Output` stands for one of several results.
+"""
+
+import threading
+
+from ...ir.aval import Aval
+from ...ir.dtype import BY_NP, from_numpy
+from ...ir.errors import AutogradError
+from ...ir.ops.shape import expand
+
+_accumulating = threading.Lock()
+
+
+class Freed:
+    """Stands where saved values were, after the backward that used them."""
+
+    def unpack(self, node):
+        raise AutogradError(f"backward went through {node.op.name} a second time, but what it had saved is freed after the "
+                            "first; call the first backward with retain_graph=True")
+
+
+FREED = Freed()
+
+
+class PackedValues:
+    """Saved values in the form that the user's pack hook gave them."""
+
+    def __init__(self, values, pack, unpack):
+        self.values = [(True, pack(v)) if hasattr(v, "_a") else (False, v) for v in values]
+        self.unpack_one = unpack
+
+    def unpack(self, node):
+        return tuple(self.unpack_one(v)._a if packed else v for packed, v in self.values)
+
+
+class Node:
+    """One recorded operation.
+
+    edges    for each argument the Node, Output or Leaf that its gradient goes to, or None
+    saved    for the output and each argument what the rule reads: an array, an Aval, a number or None
+    guards   (storage, version) of every saved array
+    """
+
+    __slots__ = ("op", "params", "edges", "saved", "guards", "__dict__", "__weakref__")
+
+    outs = None          # avals of all results when there are several
+    pre_hooks = None
+    post_hooks = None
+    line = None          # where it was recorded, under anomaly mode
+
+    def __init__(self, op, params, edges, saved, guards):
+        self.op = op
+        self.params = params
+        self.edges = edges
+        self.saved = saved
+        self.guards = guards
+
+    @property
+    def name(self) -> str:
+        return self.op.name.title().replace("_", "") + "Backward0"
+
+    @property
+    def next_functions(self):
+        """The edges as (node, output index) pairs."""
+        return tuple((e.source, e.index) if type(e) is Output else (e, 0) for e in self.edges)
+
+    def values(self) -> tuple:
+        """What the rules read; raises if it is gone or was overwritten."""
+        for storage, version in self.guards:
+            if storage.version != version:
+                raise overwritten(self, storage, version)
+        saved = self.saved
+        return saved if type(saved) is tuple else saved.unpack(self)
+
+    def release(self):
+        """Frees what was saved."""
+        self.saved = FREED
+        self.guards = ()
+
+    def apply(self, g):
+        """Gradients of all arguments on plain arrays."""
+        for storage, version in self.guards:
+            if storage.version != version:
+                raise overwritten(self, storage, version)
+        saved = self.saved
+        values = saved if type(saved) is tuple else saved.unpack(self)
+        vjp = self.op.vjp
+        if type(vjp) is tuple:
+            params = self.params
+            return [None if e is None or rule is None else rule(g, *values, **params) for e, rule in zip(self.edges, vjp)]
+        return self.pull(g, values)
+
+    def pull(self, g, values):
+        """Runs the gradient rules on `values` (the output, then the arguments)."""
+        vjp = self.op.vjp
+        if type(vjp) is tuple:
+            return [None if e is None or rule is None else rule(g, *values, **self.params)
+                    for e, rule in zip(self.edges, vjp)]
+        return vjp(g, *values, needs=tuple(e is not None for e in self.edges), **self.params)
+
+    def register_hook(self, hook):
+        """Calls hook(grad_inputs, grad_outputs) after this node ran; a result replaces grad_inputs."""
+        if self.post_hooks is None:
+            self.post_hooks = {}
+        return Handle(self.post_hooks, hook)
+
+    def register_prehook(self, hook):
+        """Calls hook(grad_outputs) before this node runs; a result replaces grad_outputs."""
+        if self.pre_hooks is None:
+            self.pre_hooks = {}
+        return Handle(self.pre_hooks, ("node", hook))
+
+    def __repr__(self):
+        return f"<{self.name}>"
+
+
+class Output:
+    """Edge to one of several results of a node."""
+
+    __slots__ = ("source", "index", "__weakref__")
+
+    def __init__(self, source, index):
+        self.source = source
+        self.index = index
+
+
+class Leaf:
+    """The end of a path: a tensor that requires a gradient and was not computed."""
+
+    __slots__ = ("grad", "hooks", "post_hooks", "__weakref__")
+    name = "AccumulateGrad"
+    next_functions = ()
+
+    def __init__(self, grad=None):
+        self.grad = grad
+        self.hooks = None         # replace the gradient before it is accumulated
+        self.post_hooks = None    # run after accumulation, given the tensor
+
+    def accumulate(self, gradient):
+        """Adds a gradient (a tensor) to what is there."""
+        with _accumulating:
+            self.grad = gradient if self.grad is None else self.grad + gradient
+
+    def __repr__(self):
+        return "<AccumulateGrad>"
+
+
+class Handle:
+    """Removes a hook again."""
+
+    _next = 0
+
+    def __init__(self, hooks: dict, hook):
+        Handle._next += 1
+        self.id = Handle._next
+        self._hooks = hooks
+        hooks[self.id] = hook
+
+    def remove(self):
+        self._hooks.pop(self.id, None)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.remove()
+
+
+def overwritten(node, storage, version) -> AutogradError:
+    """The error for a saved value that was written in place."""
+    writer = storage.writer
+    by = f"by {writer[0]} at {writer[1]}:{writer[2]}" if writer else "in place"
+    made = f" (recorded at {node.line[0]}:{node.line[1]})" if node.line else ""
+    return AutogradError(f"{node.op.name} saved a tensor for its gradient{made}, and it was then overwritten {by}: it is at "
+                         f"version {storage.version}, expected {version}. Use the out-of-place form there, or clone() before writing.")
+
+
+def aval_of(a) -> Aval:
+    """Shape and dtype of an array."""
+    return Aval(a.shape, BY_NP.get(a.dtype) or from_numpy(a.dtype))
+
+
+def is_inexact(a) -> bool:
+    """Whether an array's elements can carry gradients (bfloat16 is of numpy's kind V)."""
+    return a.dtype.kind in "fcV"
+
+
+def broadcast_edge(edge, array, shape):
+    """An edge through the expand that numpy's broadcasting did silently."""
+    return Node(expand, {"shape": shape}, (edge,), (None, aval_of(array)), ())
+
+
+def keep(op, needs, args, out):
+    """What a node must hold for its rules, and the versions to check."""
+    return keep_planned(op.plan(needs), args, out)
+
+
+def keep_planned(plan, args, out):
+    """Holds what `plan` names: of the output first, then of each argument."""
+    saved = [None] * len(plan)
+    guards = []
+    for i, kind in enumerate(plan):
+        if kind is None:
+            continue
+        a = args[i - 1] if i else out
+        if type(a) is tuple:
+            saved[i] = tuple([_keep_one(t, kind, guards) for t in a])
+        else:
+            saved[i] = _keep_one(a, kind, guards)
+    return tuple(saved), guards
+
+
+def _keep_one(a, kind, guards):
+    try:
+        array = a._a
+    except AttributeError:
+        return a
+    if kind == "meta":
+        return aval_of(array)
+    storage = a._storage
+    guards.append((storage, storage.version))
+    return array

@@ -1,0 +1,189 @@
+"""The disk cache of compiled objects: checksummed files, written atomically, bounded in size.
+
+Folder: `INGOT_CACHE_DIR`, else `$XDG_CACHE_HOME/ingot`, else `~/.cache/ingot`. One file per key, `<folder>/<k1k2>/<key>.<kind>`:
+
+    magic "INGOTOBJ" | u32 format | u32 maker length | u64 payload length | sha256(maker + payload) | maker | payload
+
+`maker` says which compiler made the payload. An entry that is short, altered, of another format or owned by another user
+counts as absent. Writers put a temporary file in place by rename, so racing processes only ever see whole files. A hit
+refreshes the file's time; when the total passes `INGOT_CACHE_SIZE` (MiB, 512 unless set), the least recently used go.
+A folder that cannot be written costs one warning per process, never an error.
+"""
+
+import hashlib
+import os
+import struct
+import tempfile
+import threading
+import time
+import warnings
+from pathlib import Path
+
+_MAGIC = b"INGOTOBJ"
+_FORMAT = 1
+_HEAD = struct.Struct("<8sIIQ32s")
+_DEFAULT_MIB = 512
+_REFRESH_SECONDS = 3600
+_STORES_PER_SWEEP = 64
+_STALE_TEMPORARY_SECONDS = 3600
+
+
+class _State:
+    """What this process remembers: the warning given, stores since the last sweep."""
+
+    lock = threading.Lock()
+    warned = False
+    stores = 0
+
+
+def folder() -> Path:
+    """Where the cache lives; the folder may not exist yet."""
+    chosen = os.environ.get("INGOT_CACHE_DIR")
+    if chosen:
+        return Path(chosen)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ingot"
+
+
+def load(key: str, kind: str = "o") -> tuple[bytes, str] | None:
+    """(payload, maker) of an entry, or None when there is no sound one."""
+    try:
+        path = _path(key, kind)
+        with open(path, "rb") as file:
+            status = os.fstat(file.fileno())
+            if not _trusted(status):
+                return None
+            data = file.read()
+        if time.time() - status.st_mtime > _REFRESH_SECONDS:
+            os.utime(path)
+    except (OSError, RuntimeError):
+        return None
+    return _unpack(data)
+
+
+def store(key: str, payload: bytes, maker: str = "", kind: str = "o") -> bool:
+    """Put an entry in place; False (and one warning per process) when the disk does not take it."""
+    try:
+        path = _path(key, kind)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _write(path, _pack(payload, maker))
+    except (OSError, RuntimeError) as error:
+        _warn(error)
+        return False
+    with _State.lock:
+        sweep = _State.stores % _STORES_PER_SWEEP == 0
+        _State.stores += 1
+    if sweep:
+        trim()
+    return True
+
+
+def info() -> dict:
+    """Folder, number of entries, bytes in use and the cap in bytes."""
+    entries = _entries()
+    return {"folder": str(folder()), "entries": len(entries), "bytes": sum(size for _, size, _ in entries), "cap": _cap()}
+
+
+def clear() -> int:
+    """Remove every entry; gives how many there were."""
+    entries = _entries()
+    for _, _, path in entries:
+        _remove(path)
+    return len(entries)
+
+
+def trim(cap: int | None = None):
+    """Remove the least recently used entries until the total is at most 80 % of a cap that it passes."""
+    cap = _cap() if cap is None else cap
+    entries = sorted(_entries())
+    total = sum(size for _, size, _ in entries)
+    if total <= cap:
+        return
+    for _, size, path in entries:
+        if total <= 0.8 * cap:
+            break
+        _remove(path)
+        total -= size
+
+
+def _path(key, kind):
+    return folder() / key[:2] / f"{key}.{kind}"
+
+
+def _cap():
+    try:
+        return int(float(os.environ.get("INGOT_CACHE_SIZE", _DEFAULT_MIB)) * 2**20)
+    except ValueError:
+        return _DEFAULT_MIB * 2**20
+
+
+def _trusted(status):
+    """Machine code is run as found, so only files of this user (or root) count."""
+    return not hasattr(os, "getuid") or status.st_uid in (os.getuid(), 0)
+
+
+def _pack(payload, maker):
+    maker = maker.encode()
+    digest = hashlib.sha256(maker + payload).digest()
+    return _HEAD.pack(_MAGIC, _FORMAT, len(maker), len(payload), digest) + maker + payload
+
+
+def _unpack(data):
+    if len(data) < _HEAD.size:
+        return None
+    magic, version, maker_length, length, digest = _HEAD.unpack_from(data)
+    body = data[_HEAD.size:]
+    if magic != _MAGIC or version != _FORMAT or len(body) != maker_length + length:
+        return None
+    if hashlib.sha256(body).digest() != digest:
+        return None
+    return body[maker_length:], body[:maker_length].decode(errors="replace")
+
+
+def _write(path, data):
+    handle, temporary = tempfile.mkstemp(prefix=".new-", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.replace(temporary, path)
+    except BaseException:
+        _remove(temporary)
+        raise
+
+
+def _entries():
+    """(time last used, size, path) of each entry; temporary files left by a killed process are removed on the way."""
+    found = []
+    for path in folder().glob("??/*"):
+        try:
+            status = path.stat()
+        except OSError:
+            continue
+        if path.name.startswith(".new-"):
+            if time.time() - status.st_mtime > _STALE_TEMPORARY_SECONDS:
+                _remove(path)
+        elif path.suffix:
+            found.append((status.st_mtime, status.st_size, path))
+    return found
+
+
+def _remove(path):
+    try:
+        os.unlink(path)
+    except OSError:
+        pass
+
+
+def _warn(error):
+    with _State.lock:
+        first, _State.warned = not _State.warned, True
+    if first:
+        warnings.warn(f"ingot: the kernel cache {folder()} cannot be written ({error}); kernels are compiled again in each "
+                      "process. Set INGOT_CACHE_DIR to a folder that can be.", RuntimeWarning, stacklevel=3)
+
+
+def _after_fork():
+    _State.lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

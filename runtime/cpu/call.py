@@ -1,0 +1,179 @@
+"""Calling compiled kernels from Python with as little between as the interpreter allows.
+
+    add = entry("add", address, [array("float32", 1), array("float32", 1), array("float32", 1, writable=True)])
+    add(a, b, out)
+
+`address` is native code `void kernel(ptr block)`. The block holds, for each argument in order, an array as
+{data, sizes[rank], strides[rank] in bytes} or a scalar as i64 or double, 8 bytes a word. Arguments are checked (exact ndarray,
+dtype, rank, alignment, writability); a wrong one is a TypeError before anything runs. The interpreter lock is released
+when an array argument has `release_at` elements or more.
+
+On CPython 3.11 to 3.13 with the usual object layout this is a builtin function made of native code; elsewhere, the same
+contract through ctypes.
+"""
+
+import ctypes
+import functools
+import struct
+import sys
+import sysconfig
+from typing import NamedTuple
+
+import numpy as np
+
+from ...ir.errors import ArgumentError
+from ...ir.target import host
+from ...passes.codegen.llvm import entry as native
+from . import compile as compiler
+
+RELEASE_AT = 16384
+_ALIGNED, _WRITABLE = 0x100, 0x400
+_METH_FASTCALL = 0x80
+
+
+class Parameter(NamedTuple):
+    """One parameter of an entry: an array of a dtype and rank, or a scalar."""
+
+    kind: int
+    dtype: np.dtype | None = None
+    rank: int = 0
+    writable: bool = False
+
+    @property
+    def words(self) -> int:
+        """8-byte words that it takes in the block."""
+        return 1 + 2 * self.rank if self.kind == native.ARRAY else 1
+
+    def __str__(self):
+        if self.kind == native.ARRAY:
+            return f"an aligned {'writable ' if self.writable else ''}{self.dtype} array of {self.rank} dimensions"
+        return "an int" if self.kind == native.INTEGER else "a float"
+
+
+def array(dtype, rank: int, writable: bool = False) -> Parameter:
+    """An ndarray parameter."""
+    return Parameter(native.ARRAY, np.dtype(dtype), rank, writable)
+
+
+INTEGER = Parameter(native.INTEGER)
+FLOAT = Parameter(native.FLOAT)
+
+
+def entry(name: str, address: int, parameters, release_at: int = RELEASE_AT):
+    """A Python callable for the kernel at `address`; it takes the parameters by position and returns None."""
+    parameters = tuple(parameters)
+    if 8 * sum(parameter.words for parameter in parameters) > native.BLOCK_BYTES:
+        raise ArgumentError(f"{name}: {len(parameters)} parameters do not fit the argument block of {native.BLOCK_BYTES} bytes")
+    make = _builtin_entry if fast_calls() else _ctypes_entry
+    return make(name, address, parameters, release_at)
+
+
+@functools.lru_cache(None)
+def fast_calls() -> bool:
+    """True where entries are native builtin functions: a known interpreter whose objects are laid out as expected."""
+    if sys.implementation.name != "cpython" or not (3, 11) <= sys.version_info[:2] <= (3, 13):
+        return False
+    if sysconfig.get_config_var("Py_GIL_DISABLED") or object.__basicsize__ != 16 or struct.calcsize("P") != 8:
+        return False
+    return sys.byteorder == "little" and sys.platform != "win32" and _layout_holds()
+
+
+def _layout_holds():
+    """Compare a sample array's memory with what numpy says of it."""
+    sample = np.empty((3, 5), np.float32)[:, ::2]
+
+    def field(kind, offset, base=id(sample)):
+        return kind.from_address(base + offset).value
+
+    dtype = field(ctypes.c_void_p, native.ARRAY_DTYPE)
+    sizes, strides = field(ctypes.c_void_p, native.ARRAY_SIZES), field(ctypes.c_void_p, native.ARRAY_STRIDES)
+    return (field(ctypes.c_void_p, native.OBJECT_TYPE) == id(np.ndarray)
+            and field(ctypes.c_void_p, native.ARRAY_DATA) == sample.ctypes.data
+            and field(ctypes.c_int, native.ARRAY_RANK) == 2 and dtype == id(sample.dtype)
+            and tuple((ctypes.c_int64 * 2).from_address(sizes)) == sample.shape
+            and tuple((ctypes.c_int64 * 2).from_address(strides)) == sample.strides
+            and field(ctypes.c_int, native.ARRAY_FLAGS) == sample.flags.num
+            and field(ctypes.c_int, native.DTYPE_NUMBER, dtype) == sample.dtype.num
+            and field(ctypes.c_char, native.DTYPE_ORDER, dtype) == b"=")
+
+
+# --- native entries ---
+class _MethodDef(ctypes.Structure):
+    """CPython's PyMethodDef."""
+
+    _fields_ = [("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p)]
+
+
+# Descriptors and method definitions are read by builtin functions for as long as those live; they are small and kept.
+_kept: list = []
+
+
+@functools.lru_cache(None)
+def _native_door():
+    compiler.provide("ingot_ndarray_type", lambda: id(np.ndarray))
+    return compiler.compile_module(native.entry_text(host()), [native.SYMBOL])[native.SYMBOL]
+
+
+def _builtin_entry(name, address, parameters, release_at):
+    encoded = name.encode()
+    words = [str(parameter).encode() for parameter in parameters]
+    descriptor = ctypes.create_string_buffer(_describe(encoded, address, parameters, release_at, words))
+    method = _MethodDef(encoded, _native_door(), _METH_FASTCALL, None)
+    _kept.append((encoded, words, descriptor, method))
+    capsule = _python_function("PyCapsule_New", ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(
+        ctypes.addressof(descriptor), native.CAPSULE, None)
+    new = _python_function("PyCFunction_NewEx", ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
+    return new(ctypes.addressof(method), capsule, None)
+
+
+@functools.lru_cache(None)
+def _python_function(name, *argument_types):
+    return ctypes.PYFUNCTYPE(ctypes.py_object, *argument_types)((name, ctypes.pythonapi))
+
+
+def _describe(name, address, parameters, release_at, words):
+    def address_of(text):
+        return ctypes.cast(ctypes.c_char_p(text), ctypes.c_void_p).value
+
+    limit = release_at if release_at >= 0 else 2**63
+    data = struct.pack("<QqQQ", address, len(parameters), limit, address_of(name))
+    offset = 0
+    for parameter, text in zip(parameters, words, strict=True):
+        number = parameter.dtype.num if parameter.dtype is not None else 0
+        flags = (_ALIGNED | (_WRITABLE if parameter.writable else 0)) if parameter.kind == native.ARRAY else 0
+        data += struct.pack("<iiiiqQ", parameter.kind, parameter.rank, number, flags, offset, address_of(text))
+        offset += 8 * parameter.words
+    return data
+
+
+# --- the portable way ---
+def _ctypes_entry(name, address, parameters, release_at):
+    holding = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(address)
+    releasing = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
+    words = sum(parameter.words for parameter in parameters)
+
+    def call(*args):
+        if len(args) != len(parameters):
+            raise TypeError(f"{name} takes {len(parameters)} arguments, got {len(args)}")
+        block, at, work = (ctypes.c_int64 * max(1, words))(), 0, 0
+        for number, (parameter, arg) in enumerate(zip(parameters, args), 1):
+            if not _fits(parameter, arg):
+                raise TypeError(f"{name}: argument {number} must be {parameter}")
+            if parameter.kind == native.ARRAY:
+                block[at:at + parameter.words] = [arg.ctypes.data, *arg.shape, *arg.strides]
+                work = max(work, arg.size)
+            else:
+                code = "<q" if parameter.kind == native.INTEGER else "<d"
+                struct.pack_into(code, block, 8 * at, arg)
+            at += parameter.words
+        (releasing if 0 <= release_at <= work else holding)(ctypes.addressof(block))
+
+    call.__name__ = name
+    return call
+
+
+def _fits(parameter, arg):
+    if parameter.kind != native.ARRAY:
+        return isinstance(arg, (int, np.integer)) or (parameter.kind == native.FLOAT and isinstance(arg, (float, np.floating)))
+    return (type(arg) is np.ndarray and arg.dtype == parameter.dtype and arg.ndim == parameter.rank and arg.flags.aligned
+            and (arg.flags.writeable or not parameter.writable))

@@ -1,0 +1,234 @@
+"""From LLVM IR text to callable addresses: memory, then the disk cache, then LLVM.
+
+`compile_module` is the one road. A module found in the disk cache is mapped by `elf.load` and never imports llvmlite; LLVM
+is imported here only, and only to make what no cache has. The same module asked for by several threads is made once.
+
+    addresses = compile_module(module.text(), ["gemm"])        # {"gemm": 140213...}
+    stats()                                                    # {"compiles": 1, "disk_hits": 0, "memory_hits": 0, ...}
+"""
+
+import ctypes
+import hashlib
+import importlib.util
+import os
+import re
+import sys
+import threading
+import time
+from pathlib import Path
+
+from ...ir.errors import DeviceError, FileError, GraphError
+from ...ir.target import Target, host, supports
+from . import cache, elf
+
+# Part of every key: raised when the meaning of a cached object changes other than through its IR text.
+_OBJECT_FORMAT = 1
+_DEFINED = re.compile(r"^define (?!internal)[^@]*@([\w.]+)\(|^@([\w.]+) = (?!internal|external)", re.M)
+
+
+class _State:
+    """Everything this process has compiled or loaded."""
+
+    lock = threading.Lock()            # guards the tables
+    llvm_lock = threading.Lock()       # LLVM's target machines serve one thread at a time
+    modules: dict = {}                 # key -> addresses of all global symbols
+    pending: dict = {}                 # key -> lock held by the thread that makes it
+    providers: dict = {}               # outside name -> function that gives its address
+    machines: dict = {}                # (target, level) -> LLVM target machine
+    jit_keep: list = []                # LLVM's own loader and its trackers, where elf.load does not apply
+    counts = {"compiles": 0, "disk_hits": 0, "memory_hits": 0, "compile_seconds": 0.0}
+
+
+def compile_module(ir_text: str, symbols, target: Target | None = None, passes: str | None = None) -> dict[str, int]:
+    """{symbol: address} of the named functions of a module, compiled for `target` (this machine unless given).
+
+    `passes=None` runs code generation alone, which is right for IR that already says its vectors; `passes="O3"` runs
+    LLVM's optimiser first, for scalar IR.
+    """
+    target = target or host()
+    key = module_key(ir_text, target, passes)
+    found = _State.modules.get(key)
+    if found is None:
+        found = _make_once(key, ir_text, target, passes)
+    else:
+        _State.counts["memory_hits"] += 1
+    missing = [name for name in symbols if name not in found]
+    if missing:
+        raise GraphError(f"compiled module defines no {', '.join(missing)}; it has {', '.join(sorted(found))}")
+    return {name: found[name] for name in symbols}
+
+
+def emit_object(ir_text: str, target: Target | None = None, passes: str | None = None) -> bytes:
+    """The relocatable object of a module for any target, from the cache or LLVM, without loading it."""
+    target = target or host()
+    return _object(module_key(ir_text, target, passes), ir_text, target, passes)
+
+
+def module_key(ir_text: str, target: Target, passes: str | None = None) -> str:
+    """The name under which a module's object is cached: its text, the CPU features it needs, how it is compiled."""
+    words = f"{_OBJECT_FORMAT}|{target.llvm_triple}|{target.llvm_cpu}|{target.llvm_features}|{passes}|"
+    return hashlib.sha256(words.encode() + ir_text.encode()).hexdigest()
+
+
+def provide(name: str, address):
+    """Let modules call the outside symbol `name`; `address` is a function that gives its address when first needed."""
+    _State.providers[name] = address
+
+
+def stats() -> dict:
+    """Counters since the process started: compiles (by LLVM), disk_hits, memory_hits, compile_seconds, modules."""
+    return {**_State.counts, "modules": len(_State.modules)}
+
+
+def _make_once(key, ir_text, target, passes):
+    with _State.lock:
+        mine = _State.pending.setdefault(key, threading.Lock())
+    with mine:
+        found = _State.modules.get(key)
+        if found is None:
+            if not supports(target):
+                raise DeviceError(f"code for {target} does not run on this machine ({host()})")
+            found = _load(key, ir_text, target, passes)
+            _State.modules[key] = found
+        else:
+            _State.counts["memory_hits"] += 1
+    with _State.lock:
+        _State.pending.pop(key, None)
+    return found
+
+
+def _load(key, ir_text, target, passes):
+    """Addresses from an object; one that turns out damaged is compiled again."""
+    data = _object(key, ir_text, target, passes)
+    if not _maps_elf(target):
+        return _load_with_llvm(key, ir_text, data)
+    try:
+        return elf.load(data, _resolve)
+    except FileError:
+        data = _compile(key, ir_text, target, passes)
+    try:
+        return elf.load(data, _resolve)
+    except FileError:
+        return _load_with_llvm(key, ir_text, data)
+
+
+def _maps_elf(target):
+    return target.arch == "x86_64" and sys.platform != "win32"
+
+
+def _object(key, ir_text, target, passes):
+    entry = cache.load(key)
+    if entry is not None and (entry[1] == _llvm_version() or not _llvm_version()):
+        _State.counts["disk_hits"] += 1
+        return entry[0]
+    return _compile(key, ir_text, target, passes)
+
+
+def _compile(key, ir_text, target, passes):
+    start = time.perf_counter()
+    with _State.llvm_lock:
+        data = _run_llvm(ir_text, target, passes)
+    _State.counts["compiles"] += 1
+    _State.counts["compile_seconds"] += time.perf_counter() - start
+    cache.store(key, data, _llvm_version())
+    return data
+
+
+def _resolve(name):
+    """Address of a symbol that a module calls outside itself."""
+    provider = _State.providers.get(name)
+    if provider is not None:
+        return provider()
+    for library in (ctypes.pythonapi, ctypes.CDLL(None)):
+        try:
+            return ctypes.cast(getattr(library, name), ctypes.c_void_p).value
+        except AttributeError:
+            continue
+    raise DeviceError(f"compiled code calls {name!r}, which this system's libraries do not have")
+
+
+# --- LLVM, imported here only ---
+def _binding():
+    try:
+        import llvmlite.binding as binding
+    except ImportError as error:
+        raise DeviceError("compiling a kernel needs llvmlite, which is not installed: pip install llvmlite") from error
+    return binding
+
+
+def _llvm_version():
+    """Version of the installed llvmlite, found without importing it; empty when there is none."""
+    if not hasattr(_llvm_version, "text"):
+        spec = importlib.util.find_spec("llvmlite")
+        folder = Path(spec.origin).parent.parent if spec and spec.origin else None
+        names = sorted(path.name for path in folder.glob("llvmlite-*.dist-info")) if folder else []
+        _llvm_version.text = names[-1].removesuffix(".dist-info") if names else ("llvmlite" if folder else "")
+    return _llvm_version.text
+
+
+def _machine(target, level):
+    binding = _binding()
+    found = _State.machines.get((target, level))
+    if found is None:
+        if not _State.machines:
+            binding.initialize_all_targets()
+            binding.initialize_all_asmprinters()
+        found = binding.Target.from_triple(target.llvm_triple).create_target_machine(
+            cpu=target.llvm_cpu, features=target.llvm_features, opt=level, reloc="pic", codemodel="small")
+        _State.machines[target, level] = found
+    return found
+
+
+def _run_llvm(ir_text, target, passes):
+    binding = _binding()
+    machine = _machine(target, 3 if passes else 2)
+    try:
+        module = binding.parse_assembly(ir_text)
+        module.verify()
+    except RuntimeError as error:
+        raise GraphError(f"generated LLVM IR for {target} is not valid: {error}") from error
+    module.triple, module.data_layout = target.llvm_triple, str(machine.target_data)
+    if passes:
+        options = binding.create_pipeline_tuning_options(speed_level=int(passes.removeprefix("O")))
+        options.loop_vectorization = options.slp_vectorization = True
+        builder = binding.create_pass_builder(machine, options)
+        builder.getModulePassManager().run(module, builder)
+    return machine.emit_object(module)
+
+
+def assembly(ir_text: str, target: Target | None = None, passes: str | None = None) -> str:
+    """The assembly text that LLVM makes of a module, for people."""
+    target = target or host()
+    with _State.llvm_lock:
+        module = _binding().parse_assembly(ir_text)
+        machine = _machine(target, 3 if passes else 2)
+        module.triple, module.data_layout = target.llvm_triple, str(machine.target_data)
+        return machine.emit_assembly(module)
+
+
+def _load_with_llvm(key, ir_text, data):
+    """LLVM's own loader, for systems whose objects `elf.load` does not read."""
+    binding = _binding()
+    outside = {name: provider() for name, provider in _State.providers.items() if f"@{name}" in ir_text}
+    with _State.llvm_lock:
+        machine = _machine(host(), 2)
+        if not _State.jit_keep:
+            _State.jit_keep.append(binding.create_lljit_compiler(machine, use_jit_link=True))
+        builder = binding.JITLibraryBuilder().add_object_img(data).add_current_process()
+        for name, address in outside.items():
+            builder.import_symbol(name, address)
+        names = [function or variable for function, variable in _DEFINED.findall(ir_text)]
+        for name in names:
+            builder.export_symbol(name)
+        tracker = builder.link(_State.jit_keep[0], key)
+        _State.jit_keep.append(tracker)
+        return {name: tracker[name] for name in names}
+
+
+def _after_fork():
+    _State.lock, _State.llvm_lock = threading.Lock(), threading.Lock()
+    _State.pending = {}
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,68 @@
+"""The only mutable globals: what the current thread is doing, and the defaults of the process."""
+
+import contextvars
+import threading
+
+import numpy as np
+
+from ..ir import dtype as dt
+
+
+class Mode:
+    """What the current thread is doing.
+
+    grad       whether operators are put on the tape
+    special    whether anything below is active, so that the hot path asks one question
+    run        calls a function with numpy's floating point warnings off (ingot's results carry inf and nan instead)
+    """
+
+    __slots__ = ("grad", "special", "run", "recorder", "inference", "autocast", "saved_hooks", "anomaly", "_context")
+
+    def __init__(self):
+        self.grad = True
+        self.inference = False
+        self.recorder = None      # filled by jit while it records a run
+        self.autocast = None      # filled by amp: device kind -> dtype
+        self.saved_hooks = None   # (pack, unpack) of saved_tensors_hooks
+        self.anomaly = False
+        self.special = False
+        self._context = contextvars.Context()
+        self._context.run(np.seterr, all="ignore")
+        self.run = self._context.run
+
+    def refresh(self):
+        """Call after changing any field behind `special`."""
+        self.special = bool(self.recorder or self.autocast or self.saved_hooks or self.anomaly)
+
+
+class _Local(threading.local):
+    def __init__(self):
+        self.m = Mode()
+
+
+tls = _Local()
+
+
+def mode() -> Mode:
+    """The current thread's mode."""
+    return tls.m
+
+
+class Defaults:
+    """What new tensors are when nothing is said."""
+
+    dtype = dt.float32
+    device = "cpu"
+
+
+def get_default_dtype():
+    """The dtype of tensors made from Python floats, and of int inputs to float functions."""
+    return Defaults.dtype
+
+
+def set_default_dtype(d):
+    """Sets the dtype of tensors made from Python floats (a floating point dtype)."""
+    d = dt.as_dtype(d)
+    if not d.is_floating_point:
+        raise dt.DTypeError(f"the default dtype must be a floating point dtype, got {d}")
+    Defaults.dtype = d

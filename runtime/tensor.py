@@ -1,0 +1,252 @@
+"""The Tensor: an array, its place in a history, and what it shares with others.
+
+The class holds what every tensor is; the operators that users call as methods are attached by `runtime/api`.
+"""
+
+import numpy as np
+
+from ..ir import dtype as dt
+from ..ir.errors import AutogradError, DTypeError
+from .autograd.node import Leaf, Output, aval_of
+from .state import Defaults, tls
+from .storage import Storage
+
+_new = object.__new__
+_ndarray = np.ndarray
+
+
+class Size(tuple):
+    """A shape: a tuple of ints with `numel()`."""
+
+    def numel(self) -> int:
+        n = 1
+        for d in self:
+            n *= d
+        return n
+
+    def __repr__(self):
+        return f"ingot.Size({list(self)})"
+
+    def __getitem__(self, i):
+        got = tuple.__getitem__(self, i)
+        return Size(got) if isinstance(i, slice) else got
+
+    def __add__(self, other):
+        return Size(tuple.__add__(self, tuple(other)))
+
+
+class Tensor:
+    """A multi-dimensional array of one dtype that operators can differentiate."""
+
+    # _a        the array (numpy on the CPU)
+    # _node     Node, Output or Leaf of its history, or None
+    # _storage  what it shares with the tensors over the same memory
+    __slots__ = ("_a", "_node", "_storage", "__dict__", "__weakref__")
+
+    _base = None        # for a view: the tensor whose memory it looks into
+    _chain = ()         # and the view operators that lead there
+    _kept_grad = None   # gradient of a tensor that is not a leaf (retain_grad), or set by hand
+    _retains = False
+    __array_priority__ = 1000
+    __array_ufunc__ = None
+
+    def __init__(self, *data, device=None):
+        from_sizes = all(isinstance(d, int) for d in data)
+        a = np.zeros(data if data else (0,), Defaults.dtype.np) if from_sizes else np.array(
+            [_plain(x) for x in data[0]] if isinstance(data[0], (list, tuple)) else _plain(data[0]), Defaults.dtype.np)
+        self._a = a
+        self._node = None
+        self._storage = Storage()
+
+    # What it is.
+
+    @property
+    def shape(self):
+        return Size(self._a.shape)
+
+    @property
+    def dtype(self):
+        return dt.BY_NP.get(self._a.dtype) or dt.from_numpy(self._a.dtype)
+
+    @property
+    def ndim(self) -> int:
+        return self._a.ndim
+
+    @property
+    def aval(self):
+        """Shape and dtype, as the compiler sees them."""
+        return aval_of(self._a)
+
+    def __len__(self):
+        if not self._a.ndim:
+            raise DTypeError("len() of a 0-d tensor")
+        return _read(self, "len", len(self._a))
+
+    def __hash__(self):
+        return id(self)
+
+    # Its place in a history.
+
+    @property
+    def requires_grad(self) -> bool:
+        return self._node is not None
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool):
+        self.requires_grad_(value)
+
+    def requires_grad_(self, requires_grad: bool = True):
+        """Starts (or stops) collecting a gradient for this leaf."""
+        if not self.is_leaf:
+            if requires_grad:
+                return self
+            raise AutogradError("only leaf tensors can stop requiring grad; use detach() for a tensor without its history")
+        if not requires_grad:
+            self._kept_grad, self._node = self.grad, None
+        elif self._node is None:
+            if not self.dtype.is_inexact:
+                raise AutogradError(f"only floating point tensors can require gradients, this one is {self.dtype}")
+            self._node = Leaf(self._kept_grad)
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        return self._node is None or type(self._node) is Leaf
+
+    @property
+    def grad_fn(self):
+        """The node that made this tensor, or None for a leaf."""
+        node = self._node
+        if node is None or type(node) is Leaf:
+            return None
+        return node.source if type(node) is Output else node
+
+    @property
+    def output_nr(self) -> int:
+        return self._node.index if type(self._node) is Output else 0
+
+    @property
+    def grad(self):
+        """The gradient that backward() has accumulated, or None."""
+        node = self._node
+        return node.grad if type(node) is Leaf else self._kept_grad
+
+    @grad.setter
+    def grad(self, value):
+        if value is not None:
+            if not isinstance(value, Tensor):
+                raise DTypeError(f"grad must be a tensor or None, got {type(value).__name__}")
+            if value._a.shape != self._a.shape or value._a.dtype != self._a.dtype:
+                raise AutogradError(f"grad of a tensor {self.aval} must be like it, got {value.aval}")
+        if type(self._node) is Leaf:
+            self._node.grad = value
+        else:
+            self._kept_grad = value
+
+    @grad.deleter
+    def grad(self):
+        self.grad = None
+
+    @property
+    def _version(self) -> int:
+        return self._storage.version
+
+    def detach(self):
+        """The same memory without the history."""
+        t = _new(Tensor)
+        t._a = self._a
+        t._node = None
+        t._storage = self._storage
+        m = tls.m
+        if m.recorder is not None:
+            m.recorder.detached(self, t)
+        return t
+
+    def detach_(self):
+        """Forgets this tensor's own history."""
+        if self._base is not None:
+            raise AutogradError("a view cannot be detached in place; use detach()")
+        self._node = None
+        return self
+
+    @property
+    def data(self):
+        """The same memory without the history."""
+        return self.detach()
+
+    @data.setter
+    def data(self, value):
+        self._a = value._a
+        self._storage = value._storage
+        m = tls.m
+        if m.recorder is not None:
+            m.recorder.rebound(self, value)
+
+    # What Python may read out of it.
+
+    def item(self):
+        """The one element as a Python number."""
+        if self._a.size != 1:
+            raise DTypeError(f"a tensor with {self._a.size} elements cannot be converted to a number (shape "
+                             f"{tuple(self._a.shape)}); only tensors of one element can")
+        return _read(self, "item", self._a.item())
+
+    def tolist(self):
+        """Nested lists of Python numbers."""
+        return _read(self, "tolist", self._a.tolist())
+
+    def __bool__(self):
+        if self._a.size != 1:
+            raise AmbiguousTruth(f"the truth of a tensor with {self._a.size} elements is ambiguous; use .any() or .all()")
+        return bool(self.item())
+
+    def __int__(self):
+        return int(self.item())
+
+    def __float__(self):
+        return float(self.item())
+
+    def __complex__(self):
+        return complex(self.item())
+
+    def __index__(self):
+        if self.dtype.kind > dt.SIGNED:
+            raise DTypeError(f"only integer tensors of one element can be an index, this one is {self.aval}")
+        return int(self.item())
+
+    def numpy(self, *, force: bool = False):
+        """The memory as a numpy array, without a copy."""
+        if self._node is not None and not force:
+            raise AutogradError("a tensor that requires grad cannot become an array; call .detach().numpy()")
+        return _read(self, "numpy", self._a)
+
+    def __array__(self, dtype=None, copy=None):
+        a = self.numpy()
+        if dtype is not None and a.dtype != dtype:
+            return a.astype(dtype)
+        return a.copy() if copy else a
+
+
+class AmbiguousTruth(DTypeError, ValueError):
+    """The truth of a tensor of several elements was asked."""
+
+
+def _plain(x):
+    return x._a if isinstance(x, Tensor) else x
+
+
+def _read(t: Tensor, how: str, value):
+    """Python has read `value` out of a tensor: a recorder turns that into a guard."""
+    m = tls.m
+    if m.recorder is not None:
+        m.recorder.read(t, how, value)
+    return value
+
+
+def wrap(a) -> Tensor:
+    """A new tensor over an array that nobody else writes to."""
+    t = _new(Tensor)
+    t._a = a if a.__class__ is _ndarray or not isinstance(a, np.generic) else np.asarray(a)
+    t._node = None
+    t._storage = Storage()
+    return t

@@ -1,0 +1,231 @@
+"""The scalar functions: accuracy against wider arithmetic, special values, casts; all run by the numpy builder."""
+
+import zlib
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from ingot.ir import dtype as dt
+from ingot.ir import numeric
+from ingot.passes.codegen import scalars
+
+LONG = np.longdouble
+S = scalars.NumpyBuilder()
+
+
+def run(name, *arrays):
+    """The scalar function on arrays, through the numpy builder."""
+    return S.value(scalars.apply(S, name, *(S.value(a) for a in arrays)).ref).ref
+
+
+def ulps(got, want, kind, floor=0.0):
+    """Distance in units of the last place of the result (subnormal spacing below the normal range)."""
+    with np.errstate(all="ignore"):
+        exact = np.asarray(want, LONG)
+        unit = np.spacing(np.maximum(np.abs(exact), floor).astype(kind)).astype(LONG)
+        unit = np.maximum(unit, np.finfo(kind).smallest_subnormal)
+        err = np.abs(got.astype(LONG) - exact) / unit
+        rounded = exact.astype(kind)
+    same = (got == rounded) | (np.isnan(got) & np.isnan(rounded)) | (np.isinf(rounded) & (got == rounded))
+    near_top = np.isinf(rounded) & (np.abs(got) >= np.finfo(kind).max) | np.isinf(got) & (np.abs(rounded) >= np.finfo(kind).max)
+    return np.where(same | near_top, 0, np.where(np.isnan(err), np.inf, err))
+
+
+def spread(rng, kind, n, low, high):
+    """Half uniform in [low, high], half of every magnitude that fits there."""
+    info = np.finfo(kind)
+    uniform = rng.uniform(max(low, -1e4), min(high, 1e4), n)
+    magnitude = np.exp2(rng.uniform(np.log2(float(info.smallest_subnormal)), np.log2(float(info.max)) - 1e-3, n))
+    signed = magnitude * np.where(rng.random(n) < 0.5, -1, 1)
+    x = np.concatenate([uniform, signed[(signed >= low) & (signed <= high)], np.clip([low, high, 1, -1, 0.5], low, high)])
+    return x.astype(kind)
+
+
+BIG = float("inf")
+# name, domain, bound in f32, bound in f64, long-double reference
+UNARY = [
+    ("exp", (-800, 720), 1.0, 1.0, np.exp), ("exp2", (-1100, 1030), 1.0, 1.0, np.exp2),
+    ("expm1", (-60, 720), 0.51, 2.0, np.expm1), ("log", (0, BIG), 1.0, 1.0, np.log),
+    ("log2", (0, BIG), 0.51, 1.0, np.log2), ("log10", (0, BIG), 0.51, 1.0, np.log10),
+    ("log1p", (-1, BIG), 0.51, 1.5, np.log1p), ("sin", (-BIG, BIG), 0.51, 1.0, np.sin),
+    ("cos", (-BIG, BIG), 0.51, 1.0, np.cos), ("tan", (-BIG, BIG), 0.51, 2.0, np.tan),
+    ("asin", (-1, 1), 0.51, 1.5, np.arcsin), ("acos", (-1, 1), 0.51, 1.5, np.arccos),
+    ("atan", (-BIG, BIG), 0.51, 1.0, np.arctan), ("sinh", (-720, 720), 0.51, 2.0, np.sinh),
+    ("cosh", (-720, 720), 0.51, 2.0, np.cosh), ("tanh", (-BIG, BIG), 1.5, 2.0, np.tanh),
+    ("asinh", (-BIG, BIG), 0.51, 3.0, np.arcsinh), ("acosh", (1, BIG), 0.51, 3.0, np.arccosh),
+    ("atanh", (-1, 1), 0.51, 3.0, np.arctanh), ("cbrt", (-BIG, BIG), 0.51, 1.0, np.cbrt),
+    ("sqrt", (0, BIG), 0.5, 0.5, np.sqrt), ("rsqrt", (0, BIG), 1.5, 1.5, lambda x: 1 / np.sqrt(x)),
+    ("sigmoid", (-800, 800), 2.5, 2.5, lambda x: 1 / (1 + np.exp(-x))),
+    ("softplus", (-800, 800), 2.0, 2.0, lambda x: np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))),
+    ("silu", (-85, 800), 2.5, 2.5, lambda x: x / (1 + np.exp(-x))),
+    ("mish", (-85, 800), 4.0, 6.0, lambda x: x * np.tanh(np.log1p(np.exp(np.minimum(x, 3000))))),
+]
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64], ids=["f32", "f64"])
+@pytest.mark.parametrize("name, domain, single, double, reference", UNARY, ids=[r[0] for r in UNARY])
+def test_unary_error(name, domain, single, double, reference, kind):
+    rng = np.random.default_rng(zlib.crc32(name.encode()))
+    x = spread(rng, kind, 20000, *domain)
+    with np.errstate(all="ignore"):
+        want = reference(x.astype(LONG))
+    err = ulps(run(name, x), want, kind)
+    bound = single if kind is np.float32 else double
+    at = int(np.argmax(err))
+    assert err[at] <= bound, f"{name}({x[at]!r}) is off by {err[at]:.3f} ulp, allowed {bound}"
+
+
+BINARY = [("pow", np.power, 0.51, 1.0), ("atan2", np.arctan2, 0.51, 1.5), ("hypot", np.hypot, 0.51, 1.0)]
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64], ids=["f32", "f64"])
+@pytest.mark.parametrize("name, reference, single, double", BINARY, ids=[r[0] for r in BINARY])
+def test_binary_error(name, reference, single, double, kind):
+    rng = np.random.default_rng(11)
+    a, b = spread(rng, kind, 20000, -BIG, BIG), spread(rng, kind, 20000, -BIG, BIG)
+    if name == "pow":
+        a, b = np.abs(a), np.where(np.abs(b) > 30, rng.uniform(-30, 30, len(b)), b).astype(kind)
+    n = min(len(a), len(b))
+    a, b = a[:n], rng.permutation(b[:n])
+    with np.errstate(all="ignore"):
+        want = reference(a.astype(LONG), b.astype(LONG))
+    err = ulps(run(name, a, b), want, kind)
+    at = int(np.argmax(err))
+    assert err[at] <= (single if kind is np.float32 else double), f"{name}({a[at]!r}, {b[at]!r}) is off by {err[at]:.3f} ulp"
+
+
+# name, samples, bound f32, bound f64, mpmath's name, smallest magnitude that an ulp is taken of
+SPECIAL = [
+    ("erf", (-6.2, 6.2), 1.5, 1.5, "erf", 0.0), ("erfc", (-6, 27), 0.51, 4.0, "erfc", 0.0),
+    ("erfinv", (-1, 1), 0.51, 4.0, "erfinv", 0.0), ("lgamma", (1e-3, 60), 0.51, 4.0, "loggamma", 0.0),
+    ("lgamma", (-9.5, 0), 0.51, 8.0, "loggamma", 1.0), ("digamma", (1e-3, 60), 0.51, 8.0, "digamma", 1.0),
+    ("digamma", (-9.5, 0), 0.51, 16.0, "digamma", 1.0),
+]
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64], ids=["f32", "f64"])
+@pytest.mark.parametrize("name, domain, single, double, oracle, floor", SPECIAL, ids=[f"{r[0]}{r[1]}" for r in SPECIAL])
+def test_special_functions(name, domain, single, double, oracle, floor, kind):
+    mpmath = pytest.importorskip("mpmath")
+    mpmath.mp.dps = 30
+    rng = np.random.default_rng(5)
+    x = rng.uniform(*domain, 400).astype(kind)
+    x = np.concatenate([x, (np.exp2(-rng.uniform(1, 50, 60)) * np.sign(domain[1] or -1)).astype(kind)])
+    if domain == (-1, 1):
+        x = np.concatenate([x, np.asarray(1 - np.exp2(-rng.uniform(1, 24, 60)), kind)])
+    x = x[(x > domain[0]) & (x < domain[1])]
+    want = np.array([LONG(mpmath.nstr(mpmath.re(getattr(mpmath, oracle)(mpmath.mpf(float(v)))), 25)) for v in x])
+    err = ulps(run(name, x), want, kind, floor)
+    at = int(np.argmax(err))
+    assert err[at] <= (single if kind is np.float32 else double), f"{name}({x[at]!r}) is off by {err[at]:.3f} ulp"
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64], ids=["f32", "f64"])
+def test_gelu_error(kind):
+    x = np.linspace(-12, 12, 20001).astype(kind)
+    wide = x.astype(np.float64)
+    want = x.astype(LONG) * 0.5 * numeric.erfc(-wide / np.sqrt(2)).astype(LONG)
+    err = np.abs(run("gelu", x).astype(LONG) - want) / np.spacing(np.maximum(np.abs(x), np.abs(want.astype(kind))))
+    assert err.max() <= 2.0, f"gelu({x[err.argmax()]!r}) is off by {err.max():.3f}"
+
+
+EDGES = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 3.0, np.inf, -np.inf, np.nan, 1e-45, -1e-45, 1e-40, 3e38, -3e38, 100.0, -104.5]
+NUMPY_NAME = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh"}
+EXACT_EDGES = ["exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh",
+               "cosh", "tanh", "asinh", "acosh", "atanh", "cbrt", "sqrt", "floor", "ceil", "trunc"]
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64], ids=["f32", "f64"])
+@pytest.mark.parametrize("name", EXACT_EDGES)
+def test_edges_agree_with_numpy(name, kind):
+    x = np.array(EDGES, kind)
+    with np.errstate(all="ignore"):
+        want = getattr(np, NUMPY_NAME.get(name, name))(x)
+    got = run(name, x)
+    np.testing.assert_allclose(got, want, rtol=4 * np.finfo(kind).eps, atol=0, err_msg=name)
+    plain = ~np.isnan(want)
+    assert (np.signbit(got) == np.signbit(want))[plain].all(), f"signs of {name} at {x[plain & (np.signbit(got) != np.signbit(want))]}"
+
+
+@pytest.mark.parametrize("name, reference", [("pow", np.power), ("atan2", np.arctan2), ("hypot", np.hypot), ("fmod", np.fmod),
+                                             ("maximum", np.maximum), ("fmax", np.fmax), ("copysign", np.copysign),
+                                             ("nextafter", np.nextafter)])
+def test_binary_edges_agree_with_numpy(name, reference):
+    a, b = (v.ravel() for v in np.meshgrid(np.array(EDGES), np.array(EDGES)))
+    with np.errstate(all="ignore"):
+        want = reference(a, b)
+    got = run(name, a, b)
+    np.testing.assert_allclose(got, want, rtol=1e-15, atol=0, err_msg=name)
+    check = ~np.isnan(want) & ((want != 0) | (name not in ("maximum", "fmax")))
+    bad = check & (np.signbit(got) != np.signbit(want))
+    assert not bad.any(), f"sign of {name}{list(zip(a[bad], b[bad]))[:3]}"
+
+
+def test_large_arguments_reduce_exactly():
+    mpmath = pytest.importorskip("mpmath")
+    mpmath.mp.dps = 400
+    x = np.concatenate([2.0 ** np.arange(28, 1023, 7), [6381956970095103 * 2.0**797, 1e22, np.finfo(np.float64).max]])
+    want = np.array([float(mpmath.sin(mpmath.mpf(v))) for v in x])
+    assert ulps(run("sin", x), want, np.float64).max() <= 1.0
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64], ids=["f32", "f64"])
+def test_fmod_is_exact(kind):
+    rng = np.random.default_rng(3)
+    a, b = (spread(rng, kind, 4000, -BIG, BIG) for _ in range(2))
+    n = min(len(a), len(b))
+    with np.errstate(all="ignore"):
+        want = np.fmod(a[:n], b[:n])
+    np.testing.assert_array_equal(run("fmod", a[:n], b[:n]), want)
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int32, np.int64, np.float32, np.float64])
+def test_division_rules(kind):
+    rng = np.random.default_rng(4)
+    a, b = (rng.integers(0 if kind is np.uint8 else -100, 100, 500).astype(kind) for _ in range(2))
+    b[b == 0] = 7
+    np.testing.assert_array_equal(run("floor_divide", a, b), np.floor_divide(a, b))
+    np.testing.assert_array_equal(run("remainder", a, b), np.remainder(a, b))
+    np.testing.assert_array_equal(run("fmod", a, b), np.fmod(a, b))
+
+
+def test_integer_division_never_traps():
+    low = np.iinfo(np.int32).min
+    a, b = np.array([low, 5, -5, 0], np.int32), np.array([-1, 0, 0, 0], np.int32)
+    assert run("trunc_divide", a, b).tolist() == [low, 0, 0, 0]
+    assert run("floor_divide", a, b).tolist() == [low, 0, -1, 0]
+    assert run("fmod", a, b).tolist() == [0, 5, -5, 0]
+
+
+@pytest.mark.parametrize("low", [dt.float16, dt.bfloat16], ids=str)
+def test_double_to_low_precision_rounds_once(low):
+    rng = np.random.default_rng(6)
+    ties = (rng.integers(1, 2000, 300) + 0.5) * np.exp2(rng.integers(-20, 4, 300).astype(float))
+    x = np.concatenate([ties, ties * (1 + 1e-14), ties * (1 - 1e-14), rng.standard_normal(1000), [np.inf, -np.inf, 1e300, 0.0]])
+    got = S.cast(S.value(x), low).ref.astype(np.float64)
+    with np.errstate(all="ignore"):
+        spacing = np.abs(np.spacing(got.astype(low.np)).astype(np.float64))
+    finite = np.isfinite(got) & (np.abs(x) < 6e4)
+    assert (np.abs(got[finite] - x[finite]) <= 0.5 * spacing[finite]).all()
+    if low is dt.float16:
+        with np.errstate(over="ignore"):
+            np.testing.assert_array_equal(got, x.astype(np.float16).astype(np.float64))
+
+
+def test_fma_is_exact():
+    from fractions import Fraction
+
+    rng = np.random.default_rng(7)
+    a, b = rng.standard_normal(300), rng.standard_normal(300)
+    c = -a * b * (1 + rng.integers(-3, 4, 300) * 2.0**-52)
+    got = S.fma(S.value(a), S.value(b), S.value(c)).ref
+    want = [float(Fraction(x) * Fraction(y) + Fraction(z)) for x, y, z in zip(a.tolist(), b.tolist(), c.tolist())]
+    assert got.tolist() == want
+
+
+def test_low_precision_is_float32_rounded_once():
+    x = np.linspace(-8, 8, 1001).astype(ml_dtypes.bfloat16)
+    for name in ("exp", "tanh", "gelu", "sin", "erfc"):
+        want = run(name, x.astype(np.float32)).astype(ml_dtypes.bfloat16) if name != "erfc" else run(name, x.astype(np.float64))
+        np.testing.assert_array_equal(run(name, x).astype(np.float64), want.astype(ml_dtypes.bfloat16).astype(np.float64))
