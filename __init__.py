@@ -1,29 +1,28 @@
 """ingot: eager tensors with automatic differentiation and a tracing JIT compiler."""
 
-from .ir.dtype import (
-    bfloat16,
-    bool_ as bool,
-    complex64,
-    complex128,
-    float16,
-    float32,
-    float64,
-    int8,
-    int16,
-    int32,
-    int64,
-    uint8,
-    uint16,
-    uint32,
-    uint64,
-)
-from .runtime.api.register import FUNCTIONS
-from .runtime.api import elementwise, operators, reduce
-from .runtime.autograd import backward as _b
-from .runtime.autograd.grad_mode import no_grad
+import importlib as _importlib
+
+from . import paths as _paths
+from .ir.dtype import ALL as _DTYPES
+from .ir.errors import IngotError
+from .runtime import api as _api
+from .runtime.api.register import FUNCTIONS as _FUNCTIONS
 from .runtime.tensor import Size, Tensor
-from .runtime.creation import array_of
-from .runtime.tensor import wrap
-def tensor(data, dtype=None, requires_grad=False):
-    return wrap(array_of(data,dtype)).requires_grad_(requires_grad)
-globals().update(FUNCTIONS)
+
+__version__ = "0.1.0"
+
+_paths.install()
+globals().update({d.name: d for d in _DTYPES}, **_FUNCTIONS)
+
+__all__ = sorted({"IngotError", "Size", "Tensor", *(d.name for d in _DTYPES), *_FUNCTIONS,
+                  *(p for p in _paths.PUBLIC if "." not in p)})
+
+
+def __getattr__(name):
+    if name in _paths.PUBLIC:
+        return _importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__():
+    return __all__

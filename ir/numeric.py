@@ -70,16 +70,6 @@ def _erfinv_one(y):
 erfinv = in_double(_each(_erfinv_one))
 
 
-def _polygamma_series(n: int, x):
-    """Asymptotic series of digamma (n = 0) and trigamma (n = 1) for x >= 12."""
-    inv2 = 1 / (x * x)
-    if n == 0:
-        tail = inv2 * (1 / 12 - inv2 * (1 / 120 - inv2 * (1 / 252 - inv2 * (1 / 240 - inv2 * (1 / 132 - inv2 * 691 / 32760)))))
-        return np.log(x) - 0.5 / x - tail
-    tail = inv2 * (1 / 6 - inv2 * (1 / 30 - inv2 * (1 / 42 - inv2 * (1 / 30 - inv2 * (5 / 66 - inv2 * 691 / 2730)))))
-    return 1 / x + 0.5 * inv2 + tail / x
-
-
 @in_double
 def digamma(x):
     """The derivative of log gamma: recurrence up to 12, asymptotic series above, reflection below zero."""
@@ -92,28 +82,39 @@ def digamma(x):
             small = y < 12
             total = np.where(small, total - 1 / y, total)
             y = np.where(small, y + 1, y)
-        out = _polygamma_series(0, y) + total
+        inv2 = 1 / (y * y)
+        tail = np.zeros_like(y)
+        for k in range(6, 0, -1):
+            tail = inv2 * (BERNOULLI[k - 1] / (2 * k) + tail)
+        out = np.log(y) - 0.5 / y - tail + total
         out = np.where(low, out - np.pi / np.tan(np.pi * (x - np.floor(x))), out)
         out = np.where(pole, np.where(x == 0, np.copysign(np.inf, -x), np.nan), out)
         return np.where(np.isposinf(x), np.inf, out)
 
 
-@in_double
-def trigamma(x):
-    """The second derivative of log gamma."""
+BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
+
+
+def hurwitz_zeta(s: int, x):
+    """sum over k >= 0 of (x + k)^-s: the first terms directly, the rest by Euler-Maclaurin."""
+    shift = np.maximum(0, np.ceil(12 - x))
+    total = np.zeros_like(x)
+    for k in range(int(np.clip(np.nanmax(np.where(np.isfinite(shift), shift, 0), initial=0), 0, 10_000))):
+        total = np.where(k < shift, total + (x + k) ** -float(s), total)
+    y = x + shift
+    out = total + y ** (1.0 - s) / (s - 1) + 0.5 * y ** -float(s)
+    factor = float(s)
+    for k, b in enumerate(BERNOULLI, 1):
+        out = out + b / math.factorial(2 * k) * factor * y ** (-float(s) - 2 * k + 1)
+        factor *= (s + 2 * k - 1) * (s + 2 * k)
+    return np.where(np.isposinf(x), 0.0, out)
+
+
+def polygamma(x, *, n):
+    """The n-th derivative of digamma, n >= 1; infinite at the poles 0, -1, -2 ..."""
+    sign = -1.0 if n % 2 == 0 else 1.0
     with np.errstate(all="ignore"):
-        pole = (x <= 0) & (x == np.floor(x))
-        low = x < 0
-        y = np.where(low, 1 - x, x)
-        total = np.zeros_like(y)
-        for _ in range(13):
-            small = y < 12
-            total = np.where(small, total + 1 / (y * y), total)
-            y = np.where(small, y + 1, y)
-        out = _polygamma_series(1, y) + total
-        sine = np.sin(np.pi * (x - np.floor(x)))
-        out = np.where(low, (np.pi / sine) ** 2 - out, out)
-        return np.where(pole, np.inf, out)
+        return in_double(lambda v: sign * math.factorial(n) * hurwitz_zeta(n + 1, v))(x)
 
 
 def sigmoid(x):

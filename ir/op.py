@@ -159,6 +159,11 @@ def run_reference(record: Op, arrays, params):
     return record.ref(*arrays, **params)
 
 
+def run_numbers(record: Op, args, params):
+    """How Python numbers alone are bound: computed in float64, the result is a number again."""
+    return np.asarray(record.ref(*[np.asarray(a, np.float64) for a in args], **params)).item()
+
+
 BINDERS: dict[type, Callable] = {np.ndarray: run_reference}
 for _t in (np.bool_, np.uint8, np.uint16, np.uint32, np.uint64, np.int8, np.int16, np.int32, np.int64,
            np.float16, np.float32, np.float64, np.complex64, np.complex128):
@@ -175,6 +180,8 @@ def find_binder(args):
             if base in BINDERS and base is not object:
                 BINDERS[t] = BINDERS[base]
                 return BINDERS[t]
+    if all(isinstance(a, (bool, int, float)) for a in args):
+        return run_numbers
     kinds = ", ".join(type(a).__name__ for a in args)
     raise DTypeError(f"no argument is a tensor, a graph value or an array: got ({kinds})")
 

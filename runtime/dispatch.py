@@ -38,13 +38,13 @@ def call(op: Op, args, params):
         out = wrap(result)
         if op.is_view:
             link_view(op, params, args[0], out)
+    if m.recorder is not None:
+        m.recorder.saw(op, args, params, out)
     if m.grad and op.vjp is not NO_GRAD:
         for a in args:
             if isinstance(a, Tensor) and a._node is not None:
                 record(op, args, params, out)
                 break
-    if m.recorder is not None:
-        m.recorder.saw(op, args, params, out)
     return out
 
 
@@ -89,7 +89,7 @@ def record(op: Op, args, params, out):
     saved, guards = keep(op, tuple([e is not None for e in edges]), args, out)
     node = Node(op, params, edges, saved, guards)
     if m.special:
-        annotate(m, node)
+        annotate(m, node, args, out)
     if type(out) is not tuple:
         out._node = node
         return
@@ -131,8 +131,10 @@ def edge_of(op, a, out):
     return edge
 
 
-def annotate(m, node):
-    """What a node carries only under anomaly mode or saved-tensor hooks."""
+def annotate(m, node, args, out):
+    """What a node carries only under a recorder, anomaly mode or saved-tensor hooks."""
+    if m.recorder is not None:
+        m.recorder.taped(node, args, out)
     if m.anomaly:
         node.line = user_line()
     if m.saved_hooks is not None:
@@ -176,14 +178,35 @@ def write(dst: Tensor, src, name: str):
 
 def check_writable(dst: Tensor, m, name: str):
     """Raises if writing into `dst` would be wrong."""
-    if not dst._a.flags.writeable:
+    flags = dst._a.flags
+    if not flags.writeable:
+        raise ShapeError(f"{name}: the memory of this tensor of shape {dst._a.shape} is read-only; clone() it before writing")
+    if not flags.c_contiguous and overlaps(dst._a):
         raise ShapeError(f"{name}: several elements of this tensor of shape {dst._a.shape} share one place in memory (it was "
-                         "expanded) or the memory is read-only; clone() it before writing")
+                         "expanded or unfolded); clone() it before writing")
     if m.grad and dst.is_leaf and dst._node is not None:
         raise AutogradError(f"{name}: a leaf tensor that requires grad was written in place; do it under no_grad(), or on a clone()")
     base = dst._base
     if m.grad and base is not None and base._node is not None and base.is_leaf:
         raise AutogradError(f"{name}: a view of a leaf tensor that requires grad was written in place; do it under no_grad()")
+
+
+def overlaps(a) -> bool:
+    """Whether two elements of an array lie at the same address."""
+    if a.size <= 1:
+        return False
+    steps = sorted((abs(s), n) for s, n in zip(a.strides, a.shape) if n > 1)
+    reach = 0
+    for step, n in steps:
+        if step == 0:
+            return True
+        if step <= reach:
+            break
+        reach += step * (n - 1)
+    else:
+        return False
+    offsets = sum(np.arange(n).reshape((-1,) + (1,) * i) * s for i, (s, n) in enumerate(reversed(list(zip(a.strides, a.shape)))))
+    return np.unique(offsets).size < a.size
 
 
 def wrote(dst: Tensor, src, name: str):

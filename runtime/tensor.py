@@ -129,6 +129,9 @@ class Tensor:
     def grad(self):
         """The gradient that backward() has accumulated, or None."""
         node = self._node
+        recorder = tls.m.recorder
+        if recorder is not None:
+            recorder.grad_access(self, False)
         return node.grad if type(node) is Leaf else self._kept_grad
 
     @grad.setter
@@ -138,6 +141,9 @@ class Tensor:
                 raise DTypeError(f"grad must be a tensor or None, got {type(value).__name__}")
             if value._a.shape != self._a.shape or value._a.dtype != self._a.dtype:
                 raise AutogradError(f"grad of a tensor {self.aval} must be like it, got {value.aval}")
+        recorder = tls.m.recorder
+        if recorder is not None:
+            recorder.grad_access(self, True)
         if type(self._node) is Leaf:
             self._node.grad = value
         else:

@@ -9,13 +9,9 @@ from .. import numeric
 from ..aval import Aval
 from ..errors import DTypeError
 from ..op import NO_GRAD, Scalar, op
-from .families import common, elementwise, reference, tensors
+from .families import common, elementwise, infer_same, is_inexact, reference, tensors
 
 # Arithmetic.
-
-
-def _sub(a, b):
-    return np.subtract(a, b)
 
 
 add = elementwise("add", np.add, (lambda g, out, x, y: g, lambda g, out, x, y: g), traits=("commutative", "exact"))
@@ -146,8 +142,10 @@ erfc = elementwise("erfc", numeric.erfc, (lambda g, out, x: neg(mul(g, _gauss(x)
 erfinv = elementwise("erfinv", numeric.erfinv,
                      (lambda g, out, x: mul(g, mul(exp(mul(out, out)), math.sqrt(math.pi) / 2)),), takes="float")
 lgamma = elementwise("lgamma", numeric.lgamma, (lambda g, out, x: mul(g, digamma(x)),), takes="float")
-digamma = elementwise("digamma", numeric.digamma, (lambda g, out, x: mul(g, trigamma(x)),), takes="float")
-trigamma = elementwise("trigamma", numeric.trigamma, NO_GRAD, takes="float")
+digamma = elementwise("digamma", numeric.digamma, (lambda g, out, x: mul(g, polygamma(x, n=1)),), takes="float")
+polygamma = op("polygamma", infer=lambda x, *, n: infer_same("polygamma", is_inexact, "floating point types")(x),
+               ref=numeric.polygamma, vjp=(lambda g, out, x, *, n: mul(g, polygamma(x, n=n + 1)),), lower=Scalar("polygamma"),
+               traits=("takes_float",), doc="The n-th derivative of digamma, n >= 1.")
 sigmoid = elementwise("sigmoid", numeric.sigmoid, (lambda g, out, x: mul(g, mul(out, sub(1.0, out))),), takes="float")
 logit = elementwise("logit", numeric.logit, (lambda g, out, x: div(g, mul(x, sub(1.0, x))),), takes="float")
 

@@ -3,10 +3,11 @@
 import numpy as np
 
 from .. import dtype as dt
-from ..errors import ShapeError
+from ..errors import DTypeError, ShapeError
 from ..op import NO_GRAD, Reduce, op
 from . import elementwise as ew
-from .shape import expand, reshape
+from .scan import cumprod, flipped, is_low, shifted
+from .shape import expand, permute, reshape
 
 
 def reduced_shape(shape, dim, keepdim):
@@ -19,39 +20,73 @@ def kept(shape, dim):
     return reduced_shape(shape, dim, True)
 
 
-def back(g, x, dim):
-    """A reduction's gradient (or result) laid out over its input again."""
-    return expand(reshape(g, shape=kept(x.shape, dim)), shape=x.shape)
+def back(g, shape, dim):
+    """A reduction's gradient (or result) laid out over its input's shape again."""
+    return expand(reshape(g, shape=kept(shape, dim)), shape=shape)
+
+
+def count_of(shape, dim) -> int:
+    """How many elements each result is made of."""
+    n = 1
+    for d in dim:
+        n *= shape[d]
+    return n
 
 
 def _wide(fn):
     """Accumulates float16 and bfloat16 in float32."""
 
     def ref(x, *, dim, keepdim):
-        low = x.dtype.itemsize == 2 and x.dtype.kind not in "iu"
-        out = fn(x.astype(np.float32) if low else x, axis=dim, keepdims=keepdim)
+        out = fn(x.astype(np.float32) if is_low(x) else x, axis=dim, keepdims=keepdim)
         return np.asarray(out, x.dtype)
 
     return ref
 
 
-def infer_reduce(name, gives=None, empty=True):
+def infer_reduce(name, gives=None, empty=True, floats=False):
     def infer(x, *, dim, keepdim):
         if not empty and any(x.shape[d] == 0 for d in dim):
             raise ShapeError(f"{name} of {x} over empty dim {dim} has no value; it has no identity")
+        if floats and not x.dtype.is_inexact:
+            raise DTypeError(f"{name} takes floating point types, got {x}; cast with .to() or pass dtype=")
         return x.with_shape(reduced_shape(x.shape, dim, keepdim)).with_dtype(gives or x.dtype)
 
     return infer
 
 
 sum_ = op("sum", infer=infer_reduce("sum"), ref=_wide(np.sum),
-          vjp=(lambda g, out, x, *, dim, keepdim: back(g, x, dim),), lower=Reduce("sum"),
+          vjp=(lambda g, out, x, *, dim, keepdim: back(g, x.shape, dim),), lower=Reduce("sum"),
           doc="Sum; float16 and bfloat16 accumulate in float32.")
+
+
+def _rows_last(x, dim):
+    """The reduced dims as one last dimension, and the permutation that brought them there."""
+    order = tuple(d for d in range(len(x.shape)) if d not in dim) + tuple(dim)
+    moved = permute(x, dims=order)
+    n = count_of(x.shape, dim)
+    return reshape(moved, shape=(*moved.shape[:len(order) - len(dim)], n)), moved.shape, order
+
+
+def _prod_vjp(g, out, x, *, dim, keepdim):
+    """The product of all others is what comes before times what comes after, so zeros need no special case."""
+    rows, moved, order = _rows_last(x, dim)
+    last = len(rows.shape) - 1
+
+    def before(v):
+        return shifted(cumprod(v, dim=last), last, 1, 1.0)
+
+    others = reshape(ew.mul(before(rows), flipped(before, rows, last)), shape=moved)
+    inverse = tuple(order.index(d) for d in range(len(order)))
+    return ew.mul(back(g, x.shape, dim), permute(others, dims=inverse))
+
+
+prod = op("prod", infer=infer_reduce("prod"), ref=_wide(np.prod), vjp=(_prod_vjp,), lower=Reduce("prod"),
+          doc="Product; float16 and bfloat16 accumulate in float32.")
 
 
 def _extreme_vjp(g, out, x, *, dim, keepdim):
     """Ties share the gradient equally."""
-    hit = ew.cast(ew.eq(x, back(out, x, dim)), dtype=dt.of(x))
+    hit = ew.cast(ew.eq(x, back(out, x.shape, dim)), dtype=dt.of(x))
     share = ew.div(reshape(g, shape=kept(x.shape, dim)), sum_(hit, dim=dim, keepdim=True))
     return ew.mul(hit, expand(share, shape=x.shape))
 
@@ -64,3 +99,23 @@ any_ = op("any", infer=infer_reduce("any", dt.bool_), ref=lambda x, *, dim, keep
           vjp=NO_GRAD, lower=Reduce("any"), traits=("exact",))
 all_ = op("all", infer=infer_reduce("all", dt.bool_), ref=lambda x, *, dim, keepdim: np.all(x, axis=dim, keepdims=keepdim),
           vjp=NO_GRAD, lower=Reduce("all"), traits=("exact",))
+
+
+def _arg(fn):
+    """The position of an extreme, counted row-major over the reduced dims; the first of equals, nan before all."""
+
+    def ref(x, *, dim, keepdim):
+        wide = x.astype(np.float32) if is_low(x) else x
+        if len(dim) == 1:
+            return np.asarray(fn(wide, axis=dim[0], keepdims=keepdim), np.int64)
+        rest = tuple(d for d in range(x.ndim) if d not in dim)
+        rows = wide.transpose(*rest, *dim).reshape(*(x.shape[d] for d in rest), count_of(x.shape, dim))
+        return np.asarray(fn(rows, axis=-1), np.int64).reshape(reduced_shape(x.shape, dim, keepdim))
+
+    return ref
+
+
+argmax = op("argmax", infer=infer_reduce("argmax", dt.int64, empty=False), ref=_arg(np.argmax), vjp=NO_GRAD,
+            lower=Reduce("argmax"), traits=("exact",), doc="Where the largest element is: the first of equals.")
+argmin = op("argmin", infer=infer_reduce("argmin", dt.int64, empty=False), ref=_arg(np.argmin), vjp=NO_GRAD,
+            lower=Reduce("argmin"), traits=("exact",), doc="Where the smallest element is: the first of equals.")

@@ -1,11 +1,13 @@
 """Operators that only move data: views over the same memory, and copies that join, pad, mirror and shift."""
 
+import math
+
 import numpy as np
 
 from .. import dtype as dt
 from ..aval import Aval, broadcast_shapes
 from ..errors import ShapeError
-from ..op import NO_GRAD, OPS, Template, View, op
+from ..op import NO_GRAD, OPS, Scalar, Template, View, op
 from . import elementwise as ew
 
 # Views.
@@ -18,7 +20,7 @@ def _infer_reshape(x, *, shape):
     return out
 
 
-reshape = op("reshape", infer=_infer_reshape, ref=lambda x, *, shape: np.reshape(x, shape),
+reshape = op("reshape", infer=_infer_reshape, ref=lambda x, *, shape: x.reshape(shape),
              vjp=(lambda g, out, x, *, shape: reshape(g, shape=x.shape),), lower=View(), traits=("exact",),
              doc="The same elements in row-major order under another shape; a view where strides allow, else a copy.")
 
@@ -36,7 +38,7 @@ def _infer_permute(x, *, dims):
     return x.with_shape(tuple(x.shape[d] for d in dims))
 
 
-permute = op("permute", infer=_infer_permute, ref=lambda x, *, dims: np.transpose(x, dims),
+permute = op("permute", infer=_infer_permute, ref=lambda x, *, dims: x.transpose(dims),
              vjp=(lambda g, out, x, *, dims: permute(g, dims=_inverse(dims)),), lower=View(), traits=("exact",))
 
 
@@ -46,7 +48,30 @@ def _infer_expand(x, *, shape):
     return x.with_shape(shape)
 
 
-expand = op("expand", infer=_infer_expand, ref=lambda x, *, shape: np.broadcast_to(x, shape),
+def window(x, shape, strides, offset=0):
+    """The elements of x's memory that strides and an offset (in bytes) name, as writable as x."""
+    owner = x if x.flags.forc else x.base
+    try:
+        if owner is not x:
+            offset += x.ctypes.data - owner.ctypes.data
+        out = np.ndarray(shape, x.dtype, owner, offset, strides)
+    except (TypeError, ValueError, AttributeError):   # memory of foreign owners, or not in one piece
+        start = np.lib.stride_tricks.as_strided(x.reshape(-1)[offset // x.itemsize:] if offset else x, (1,), (x.itemsize,))
+        return np.lib.stride_tricks.as_strided(start, shape, strides)
+    if not x.flags.writeable:
+        out.setflags(write=False)
+    return out
+
+
+def _expand(x, *, shape):
+    lead = len(shape) - x.ndim
+    for n, m in zip(x.shape, shape[lead:]):
+        if n not in (1, m) or lead < 0:
+            raise ShapeError(f"cannot expand shape {x.shape} to {tuple(shape)}: a size may only grow from 1")
+    return window(x, shape, (0,) * lead + tuple([s if n == m else 0 for s, n, m in zip(x.strides, x.shape, shape[lead:])]))
+
+
+expand = op("expand", infer=_infer_expand, ref=_expand,
             vjp=(lambda g, out, x, *, shape: sum_to(g, shape=x.shape),), lower=View(), traits=("exact",),
             doc="Repeats dimensions of size 1 (and new leading ones) without copying.")
 
@@ -76,8 +101,11 @@ def _infer_select(x, *, dim, index):
     return x.with_shape(x.shape[:dim] + x.shape[dim + 1:])
 
 
+_WHOLE = slice(None)
+
+
 def _at(ndim, dim, what):
-    return (slice(None),) * dim + (what,)
+    return (_WHOLE,) * dim + (what,)
 
 
 def _select_vjp(g, out, x, *, dim, index):
@@ -91,7 +119,7 @@ def _one_hot_tuple(n, i, value):
     return (0,) * i + (value,) + (0,) * (n - 1 - i)
 
 
-select = op("select", infer=_infer_select, ref=lambda x, *, dim, index: x[_at(x.ndim, dim, slice(index, index + 1))].squeeze(dim),
+select = op("select", infer=_infer_select, ref=lambda x, *, dim, index: x[(*(_WHOLE,) * dim, index, ...)],
             vjp=(_select_vjp,), lower=View(), traits=("exact",), doc="One index along a dimension, which disappears.")
 
 
@@ -123,12 +151,19 @@ def _infer_diagonal(x, *, offset, dim1, dim2):
     return x.with_shape(tuple(s for i, s in enumerate(x.shape) if i not in (dim1, dim2)) + (n,))
 
 
+def _diagonal(x, *, offset, dim1, dim2):
+    out = x.diagonal(offset, dim1, dim2)
+    if x.flags.writeable:
+        out.setflags(write=True)
+    return out
+
+
 def _diagonal_vjp(g, out, x, *, offset, dim1, dim2):
     return diagonal_scatter(g, shape=x.shape, offset=offset, dim1=dim1, dim2=dim2)
 
 
 diagonal = op("diagonal", infer=_infer_diagonal,
-              ref=lambda x, *, offset, dim1, dim2: np.diagonal(x, offset, dim1, dim2), vjp=(_diagonal_vjp,), lower=View(),
+              ref=_diagonal, vjp=(_diagonal_vjp,), lower=View(),
               traits=("exact",), doc="The diagonal of two dimensions, as a new last dimension.")
 
 
@@ -154,10 +189,9 @@ def _infer_unfold(x, *, dim, size, step):
 
 
 def _unfold(x, *, dim, size, step):
-    windows = np.lib.stride_tricks.sliding_window_view(x, size, dim) if size else None
-    if size == 0:
-        return np.empty(_infer_unfold(Aval(x.shape, dt.of(x)), dim=dim, size=size, step=step).shape, x.dtype)
-    return windows[_at(x.ndim, dim, slice(None, None, step))]
+    shape = _infer_unfold(Aval(x.shape, dt.of(x)), dim=dim, size=size, step=step).shape
+    s = x.strides
+    return window(x, shape, (*s[:dim], s[dim] * step, *s[dim + 1:], s[dim]))
 
 
 unfold = op("unfold", infer=_infer_unfold, ref=_unfold,
@@ -178,10 +212,6 @@ fold_windows = op("fold_windows", infer=lambda g, *, shape, dim, step: g.with_sh
                   lower=Template("scatter"), doc="Adds windows back to where unfold took them.")
 
 
-def _bytes(x, strides):
-    return tuple(s * x.dtype.itemsize for s in strides)
-
-
 def _infer_as_strided(x, *, shape, strides, offset):
     reach = offset + sum((n - 1) * s for n, s in zip(shape, strides)) + 1 if 0 not in shape else 0
     if reach > x.size or offset < 0 or min(strides, default=0) < 0:
@@ -191,8 +221,9 @@ def _infer_as_strided(x, *, shape, strides, offset):
 
 
 def _as_strided(x, *, shape, strides, offset):
-    flat = x.reshape(-1)
-    return np.lib.stride_tricks.as_strided(flat[offset:], shape, _bytes(x, strides))
+    _infer_as_strided(Aval(x.shape, dt.of(x)), shape=shape, strides=strides, offset=offset)
+    n = x.itemsize
+    return window(x if x.flags.c_contiguous else np.ascontiguousarray(x), shape, tuple([s * n for s in strides]), offset * n)
 
 
 def _as_strided_vjp(g, out, x, *, shape, strides, offset):
@@ -216,6 +247,19 @@ strided_scatter = op("strided_scatter", infer=lambda g, *, size, strides, offset
                      vjp=(lambda g, out, x, *, size, strides, offset:
                           as_strided(g, shape=x.shape, strides=strides, offset=offset),),
                      lower=Template("scatter"), doc="Adds elements back to where as_strided took them.")
+
+
+def _infer_bitcast(x, *, dtype):
+    old, new = x.dtype.itemsize, dtype.itemsize
+    if old == new:
+        return x.with_dtype(dtype)
+    if not x.ndim or x.shape[-1] * old % new:
+        raise ShapeError(f"{x} cannot be read as {dtype}: its last dimension is not a whole number of {new} byte elements")
+    return Aval(x.shape[:-1] + (x.shape[-1] * old // new,), dtype)
+
+
+bitcast = op("bitcast", infer=_infer_bitcast, ref=lambda x, *, dtype: x.view(dtype.np), vjp=NO_GRAD, lower=View(),
+             traits=("exact",), doc="The same bits read as another dtype.")
 
 
 def run_chain(x, chain):
@@ -295,6 +339,9 @@ def _pad_vjp(g, out, x, *, low, high, interior, value=0):
 pad = op("pad", infer=_infer_pad, ref=_pad, vjp=(_pad_vjp,), lower=Template("join"), traits=("exact",),
          doc="Puts `value` before, after and between elements; negative low and high cut.")
 
+contiguous = op("contiguous", infer=lambda x: x, ref=lambda x: np.array(x, copy=True, order="C"),
+                vjp=(lambda g, out, x: g,), lower=Scalar("copy"), traits=("exact",),
+                doc="The same values in new memory, in row-major order.")
 flip = op("flip", infer=lambda x, *, dims: x, ref=lambda x, *, dims: np.ascontiguousarray(np.flip(x, dims)),
           vjp=(lambda g, out, x, *, dims: flip(g, dims=dims),), lower=Template("gather"), traits=("exact",))
 roll = op("roll", infer=lambda x, *, shifts, dims: x, ref=lambda x, *, shifts, dims: np.roll(x, shifts, dims),
@@ -308,9 +355,15 @@ def _infer_full(like, *, shape, value, dtype):
     return Aval(shape, dtype)
 
 
-full = op("full", infer=_infer_full, ref=lambda like, *, shape, value, dtype: np.full(shape, value, dtype.np), vjp=(None,),
-          lower=Template("fill"), traits=("exact",), doc="A constant; `like` only lends its device.")
+def _full(like, *, shape, value, dtype):
+    if value == 0 and math.copysign(1.0, value.real) > 0:
+        return np.zeros(shape, dtype.np)
+    return np.full(shape, value, dtype.np)
+
+
+full = op("full", infer=_infer_full, ref=_full, vjp=NO_GRAD, lower=Template("fill"), traits=("exact",),
+          doc="A constant; `like` only lends its device.")
 iota = op("iota", infer=lambda like, *, shape, dim, dtype: Aval(shape, dtype),
           ref=lambda like, *, shape, dim, dtype: np.broadcast_to(
               np.arange(shape[dim], dtype=dtype.np).reshape((-1,) + (1,) * (len(shape) - dim - 1)), shape).copy(),
-          vjp=(None,), lower=Template("fill"), traits=("exact",), doc="Each element's index along a dimension.")
+          vjp=NO_GRAD, lower=Template("fill"), traits=("exact",), doc="Each element's index along a dimension.")

@@ -191,6 +191,16 @@ def logit(input, eps=None, *, out=None):
     return deliver(ew.logit(x), out, "logit")
 
 
+@api(method=False)
+def polygamma(n, input, *, out=None):
+    """The n-th derivative of digamma."""
+    x = promote(ew.digamma, input)[0]
+    return deliver(ew.polygamma(x, n=n) if n else ew.digamma(x), out, "polygamma")
+
+
+Tensor.polygamma = lambda self, n: polygamma(n, self)
+
+
 @api(inplace=True)
 def ldexp(input, other, *, out=None):
     """input * 2 ** other"""

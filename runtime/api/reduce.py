@@ -1,35 +1,143 @@
 """Reductions as users call them."""
 
 from ...ir import dtype as dt
-from ...ir.aval import canonical_dims
+from ...ir.aval import canonical_dim, canonical_dims
+from ...ir.errors import ArgumentError, DimError, DTypeError
+from ...ir.op import OPS
 from ...ir.ops import elementwise as ew
+from ...ir.ops import moments as mo
 from ...ir.ops import reduce as rd
+from ...ir.ops.shape import reshape
+from ..state import Defaults
+from ..tensor import Tensor
+from . import returns
+from .elementwise import operate
 from .promote import to_dtype
 from .register import api, deliver
 
 
 def dims_of(input, dim):
     """The dims a reduction runs over: all for None or ()."""
-    return canonical_dims(None if dim == () else dim, input.ndim)
+    return canonical_dims(None if dim is None or (dim.__class__ is not int and len(dim) == 0) else dim, input.ndim)
+
+
+def one_dim(input, dim):
+    """One dim as a reduction takes it: () for a 0-d tensor."""
+    d = canonical_dim(dim, input.ndim)
+    return (d,) if input.ndim else ()
+
+
+def summable(input, dtype):
+    """The input in the dtype in which it is summed or multiplied: integers and bools count in int64 unless said."""
+    if dtype is not None:
+        return to_dtype(input, dt.as_dtype(dtype))
+    return input if input.dtype.is_inexact else to_dtype(input, dt.int64)
+
+
+def averageable(input, dtype, name):
+    """The input in `dtype`; an error if that is not floating point."""
+    x = input if dtype is None else to_dtype(input, dt.as_dtype(dtype))
+    if not x.dtype.is_inexact:
+        raise DTypeError(f"{name} takes a floating point tensor, got {x.aval}; cast it with .float() or pass dtype=")
+    return x
+
+
+def gather_along(x, index, dim):
+    """The elements that `index` names along `dim`; both have the same dimensions."""
+    return OPS["gather"](x, index, dim=dim) if x.ndim else x
+
+
+def as_column(x):
+    """A tensor with at least one dimension."""
+    return x if x.ndim else reshape(x, shape=(1,))
+
+
+# Sums, products, means.
 
 
 @api()
 def sum(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """Sum over dims (all unless said); integers and bools are summed in int64."""
-    x = to_dtype(input, dt.as_dtype(dtype) if dtype else input.dtype if input.dtype.is_inexact else dt.int64)
+    x = summable(input, dtype)
     return deliver(rd.sum_(x, dim=dims_of(x, dim), keepdim=keepdim), out, "sum")
 
 
 @api()
+def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
+    """Sum over dims, nan counted as 0."""
+    x = summable(input, dtype)
+    if x.dtype.is_inexact:
+        x = ew.where(ew.isnan(x), 0.0, x)
+    return deliver(rd.sum_(x, dim=dims_of(x, dim), keepdim=keepdim), out, "nansum")
+
+
+@api()
+def prod(input, dim=None, keepdim=False, *, dtype=None, out=None):
+    """Product over a dim (all unless said); integers and bools are multiplied in int64."""
+    x = summable(input, dtype)
+    return deliver(rd.prod(x, dim=dims_of(x, dim), keepdim=keepdim), out, "prod")
+
+
+@api()
+def mean(input, dim=None, keepdim=False, *, dtype=None, out=None):
+    """Mean over dims (all unless said)."""
+    x = averageable(input, dtype, "mean")
+    return deliver(mo.mean(x, dim=dims_of(x, dim), keepdim=keepdim), out, "mean")
+
+
+@api()
+def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
+    """Mean over dims of what is not nan."""
+    x = averageable(input, dtype, "nanmean")
+    dims = dims_of(x, dim)
+    there = ew.logical_not(ew.isnan(x))
+    count = rd.sum_(ew.cast(there, dtype=x.dtype), dim=dims, keepdim=keepdim)
+    total = rd.sum_(ew.where(there, x, 0.0), dim=dims, keepdim=keepdim)
+    return deliver(ew.div(total, count), out, "nanmean")
+
+
+@api()
+def count_nonzero(input, dim=None, keepdim=False):
+    """How many elements are not zero."""
+    there = input if input.dtype is dt.bool_ else ew.ne(input, 0)
+    return rd.sum_(ew.cast(there, dtype=dt.int64), dim=dims_of(input, dim), keepdim=keepdim)
+
+
+@api()
+def logsumexp(input, dim, keepdim=False, *, out=None):
+    """log of the sum of exp(input) over dims, without overflow."""
+    from_float = input if input.dtype.is_inexact else to_dtype(input, promote_to_float(input))
+    return deliver(mo.logsumexp(from_float, dim=dims_of(input, dim), keepdim=keepdim), out, "logsumexp")
+
+
+def promote_to_float(input):
+    """The dtype that an integer input has in a floating point function."""
+    return dt.promote_types(input.dtype, Defaults.dtype)
+
+
+# Truth.
+
+
+def _truth(op, name, input, dim, keepdim, out):
+    result = op(input, dim=dims_of(input, dim), keepdim=keepdim)
+    if input.dtype is dt.uint8:
+        result = ew.cast(result, dtype=dt.uint8)
+    return deliver(result, out, name)
+
+
+@api()
 def all(input, dim=None, keepdim=False, *, out=None):
-    """Whether all elements are nonzero."""
-    return deliver(rd.all_(input, dim=dims_of(input, dim), keepdim=keepdim), out, "all")
+    """Whether all elements are nonzero (uint8 gives uint8)."""
+    return _truth(rd.all_, "all", input, dim, keepdim, out)
 
 
 @api()
 def any(input, dim=None, keepdim=False, *, out=None):
-    """Whether any element is nonzero."""
-    return deliver(rd.any_(input, dim=dims_of(input, dim), keepdim=keepdim), out, "any")
+    """Whether any element is nonzero (uint8 gives uint8)."""
+    return _truth(rd.any_, "any", input, dim, keepdim, out)
+
+
+# Extremes.
 
 
 @api()
@@ -44,4 +152,122 @@ def amin(input, dim=(), keepdim=False, *, out=None):
     return deliver(rd.amin(input, dim=dims_of(input, dim), keepdim=keepdim), out, "amin")
 
 
-_ = ew
+@api()
+def aminmax(input, *, dim=None, keepdim=False, out=None):
+    """Smallest and largest values as (min, max)."""
+    dims = dims_of(input, dim)
+    pair = rd.amin(input, dim=dims, keepdim=keepdim), rd.amax(input, dim=dims, keepdim=keepdim)
+    return returns.deliver_all(returns.aminmax, pair, out)
+
+
+def _arg(op, input, dim, keepdim, out, name):
+    dims = tuple(range(input.ndim)) if dim is None else one_dim(input, dim)
+    if rd.count_of(input.shape, dims) == 0:
+        raise DimError(f"{name} of an empty {'tensor' if dim is None else f'dim {dim}'} has no value (shape {tuple(input.shape)})")
+    return deliver(op(input, dim=dims, keepdim=keepdim), out, name)
+
+
+@api()
+def argmax(input, dim=None, keepdim=False, *, out=None):
+    """Where the largest element is, of equals the first; without dim an index into the flattened tensor."""
+    return _arg(rd.argmax, input, dim, keepdim, out, "argmax")
+
+
+@api()
+def argmin(input, dim=None, keepdim=False, *, out=None):
+    """Where the smallest element is, of equals the first; without dim an index into the flattened tensor."""
+    return _arg(rd.argmin, input, dim, keepdim, out, "argmin")
+
+
+def values_at(kind, input, index, dim, keepdim, out):
+    """What `index` (with its dim kept) selects along `dim`, as (values, indices)."""
+    values = gather_along(input, index, dim[0]) if dim else ew.copy(input)
+    if not keepdim:
+        shape = rd.reduced_shape(input.shape, dim, False)
+        values, index = reshape(values, shape=shape), reshape(index, shape=shape)
+    return returns.deliver_all(kind, (values, index), out)
+
+
+def _extreme(arg, full, pairwise, kind, input, dim, keepdim, other, out):
+    """The three forms of max and min: of everything, along a dim with indices, of two tensors."""
+    name = kind.__name__
+    if isinstance(dim, Tensor) or other is not None:
+        return deliver(operate(pairwise, input, dim if other is None else other), out, name)
+    if dim is None:
+        return deliver(full(input, dim=tuple(range(input.ndim)), keepdim=False), out, name)
+    dims = one_dim(input, dim)
+    if rd.count_of(input.shape, dims) == 0:
+        raise DimError(f"{name} along dim {dim} of size 0 has no value (shape {tuple(input.shape)})")
+    return values_at(kind, input, arg(input, dim=dims, keepdim=True), dims, keepdim, out)
+
+
+@api()
+def max(input, dim=None, keepdim=False, *, other=None, out=None):
+    """The largest element; along `dim` as (values, indices); with a second tensor the elementwise maximum."""
+    return _extreme(rd.argmax, rd.amax, ew.maximum, returns.max, input, dim, keepdim, other, out)
+
+
+@api()
+def min(input, dim=None, keepdim=False, *, other=None, out=None):
+    """The smallest element; along `dim` as (values, indices); with a second tensor the elementwise minimum."""
+    return _extreme(rd.argmin, rd.amin, ew.minimum, returns.min, input, dim, keepdim, other, out)
+
+
+# Spread.
+
+
+def _spread_arguments(input, dim, unbiased, correction, name):
+    """The dims and the correction that the forms var(dim, unbiased), var(unbiased) and var(dim, correction=) mean."""
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    if correction is None:
+        correction = 1 if unbiased is None else int(unbiased)
+    elif unbiased is not None:
+        raise ArgumentError(f"{name} takes unbiased or correction, not both")
+    if not input.dtype.is_inexact:
+        raise DTypeError(f"{name} takes a floating point tensor, got {input.aval}; cast it with .float()")
+    return {"dim": dims_of(input, dim), "correction": correction}
+
+
+@api()
+def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None, out=None):
+    """Variance over dims, divided by the count less `correction` (1 unless said)."""
+    return deliver(mo.var(input, **_spread_arguments(input, dim, unbiased, correction, "var"), keepdim=keepdim), out, "var")
+
+
+@api()
+def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None, out=None):
+    """Standard deviation over dims, divided by the count less `correction` (1 unless said)."""
+    return deliver(mo.std(input, **_spread_arguments(input, dim, unbiased, correction, "std"), keepdim=keepdim), out, "std")
+
+
+@api(method=False)
+def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+    """Variance and mean over dims."""
+    said = _spread_arguments(input, dim, unbiased, correction, "var_mean")
+    return mo.var(input, **said, keepdim=keepdim), mo.mean(input, dim=said["dim"], keepdim=keepdim)
+
+
+@api(method=False)
+def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+    """Standard deviation and mean over dims."""
+    said = _spread_arguments(input, dim, unbiased, correction, "std_mean")
+    return mo.std(input, **said, keepdim=keepdim), mo.mean(input, dim=said["dim"], keepdim=keepdim)
+
+
+# Norms.
+
+
+def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
+    """The vector norm of order `ord` (a number, or inf) over dims; without dim of all elements."""
+    if isinstance(ord, str):
+        raise ArgumentError(f"vector_norm takes a number as its order, got {ord!r}")
+    x = averageable(x, dtype, "vector_norm")
+    dims = canonical_dims(dim, x.ndim)
+    return deliver(mo.vector_norm(x, ord=float(ord), dim=dims, keepdim=keepdim), out, "vector_norm")
+
+
+@api()
+def dist(input, other, p=2):
+    """The norm of order p of input - other."""
+    return vector_norm(operate(ew.sub, input, other), p)

@@ -1,5 +1,9 @@
-"""How a function becomes part of the public API: `ingot.name`, `Tensor.name`, and `Tensor.name_` in place."""
+"""How a function becomes part of the public API: `ingot.name`, `Tensor.name`, and `Tensor.name_` in place.
 
+Functions are written with PyTorch's argument names; those with a `dim` or `keepdim` take numpy's spellings as well.
+"""
+
+import inspect
 from functools import wraps
 
 from ...ir.dtype import can_cast
@@ -21,16 +25,36 @@ def api(*, method=True, function=True, inplace=False, names=(), name=None):
     """
 
     def mark(fn):
+        spelled = numpy_names(fn)
         for public in (name or fn.__name__, *names):
             if function:
-                FUNCTIONS[public] = fn
+                FUNCTIONS[public] = spelled
             if method:
-                setattr(Tensor, public, fn)
+                setattr(Tensor, public, spelled)
             if inplace:
-                setattr(Tensor, public + "_", make_inplace(fn, public))
+                setattr(Tensor, public + "_", make_inplace(spelled, public))
         return fn
 
     return mark
+
+
+NUMPY_NAMES = {"dim": "axis", "dims": "axis", "keepdim": "keepdims", "dim0": "axis0", "dim1": "axis1"}
+
+
+def numpy_names(fn):
+    """`fn` with numpy's spelling accepted for its `dim`, `keepdim` and the like; `fn` itself if it has none."""
+    taken = inspect.signature(fn).parameters
+    rename = {numpys: torchs for torchs, numpys in NUMPY_NAMES.items() if torchs in taken and numpys not in taken}
+    if not rename:
+        return fn
+
+    @wraps(fn)
+    def spelled(*args, **kwargs):
+        if kwargs and not rename.keys().isdisjoint(kwargs):
+            kwargs = {rename.get(k, k): v for k, v in kwargs.items()}
+        return fn(*args, **kwargs)
+
+    return spelled
 
 
 def make_inplace(fn, name: str):

@@ -2,15 +2,21 @@
 
 import numpy as np
 
-from ...ir.errors import AutogradError
+from ...ir.errors import AutogradError, DTypeError
+from ...ir.ops.elementwise import add, copy
+from ...ir.ops.shape import cat, reshape
 from ..state import tls
 from ..tensor import Tensor, wrap
-from .engine import Backward
-from .node import Output
+from .engine import Backward, accumulate, own, run_post_accumulate
+from .node import Leaf, Output
 
 
-def _listed(x):
-    return [x] if isinstance(x, Tensor) else list(x)
+def _listed(x, what="tensor"):
+    listed = [x] if isinstance(x, Tensor) else list(x)
+    for i, t in enumerate(listed):
+        if not isinstance(t, Tensor):
+            raise DTypeError(f"{what} {i} must be a tensor, got {type(t).__name__}")
+    return listed
 
 
 def _seeds(tensors, gradients):
@@ -24,7 +30,11 @@ def _seeds(tensors, gradients):
             if t._a.size != 1:
                 raise AutogradError(f"a gradient must be given for a tensor of {t._a.size} elements (shape {tuple(t._a.shape)}); "
                                     "only for one element is it implied")
+            if not t.dtype.is_floating_point:
+                raise AutogradError(f"a gradient is only implied for a real floating point tensor, this one is {t.dtype}")
             g = wrap(np.ones(t._a.shape, t._a.dtype))
+        elif not isinstance(g, Tensor):
+            raise DTypeError(f"a gradient must be a tensor or None, got {type(g).__name__}")
         elif g._a.shape != t._a.shape:
             raise AutogradError(f"the gradient has shape {tuple(g._a.shape)}, its tensor {tuple(t._a.shape)}; they must agree")
         seeds.append(g)
@@ -51,17 +61,28 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
     if inputs is None:
         Backward(retain=retain, create_graph=create_graph).start(_roots(tensors), seeds)
         return
-    inputs = _listed(inputs)
+    inputs = _listed(inputs, "input")
+    if not inputs:
+        raise AutogradError("inputs must name at least one tensor; leave it out to reach every leaf")
     found = grad(tensors, inputs, seeds, retain_graph=retain, create_graph=create_graph, allow_unused=True)
     for t, g in zip(inputs, found):
         if g is not None:
-            t.grad = g if t.grad is None else t.grad + g
+            _add_to_grad(t, copy(g) if create_graph or tls.m.recorder is not None else own(g), create_graph)
+
+
+def _add_to_grad(t, g, create_graph):
+    """Accumulates into one named input: a leaf as backward does, another tensor into its own `.grad`."""
+    if type(t._node) is Leaf:
+        accumulate(t._node, g, create_graph)
+        run_post_accumulate(t._node)
+    else:
+        t.grad = g if t.grad is None else add(t.grad, g)
 
 
 def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, allow_unused=None,
          is_grads_batched=False, materialize_grads=False):
     """The gradients of `outputs` with respect to `inputs`, as a tuple; nothing is accumulated."""
-    outputs, inputs = _listed(outputs), _listed(inputs)
+    outputs, inputs = _listed(outputs, "output"), _listed(inputs, "input")
     retain = create_graph if retain_graph is None else retain_graph
     for i, t in enumerate(inputs):
         if t._node is None:
@@ -86,12 +107,21 @@ def _found(i, t, g, allow_unused, materialize):
 
 def _batched(outputs, inputs, grad_outputs, create_graph, allow_unused, materialize):
     """One walk for each entry of the leading dimension of the given gradients."""
-    rows = [list(g) for g in _listed(grad_outputs)]
-    each = [grad(outputs, inputs, list(seeds), True, create_graph, allow_unused, materialize_grads=materialize)
-            for seeds in zip(*rows)]
-    if create_graph or tls.m.recorder is not None:
-        raise AutogradError("is_grads_batched cannot be combined with create_graph")
-    return tuple(None if gs[0] is None else wrap(np.stack([g._a for g in gs])) for gs in zip(*each))
+    seeds = [grad_outputs] if isinstance(grad_outputs, Tensor) else list(grad_outputs or ())
+    if not seeds or any(g is None for g in seeds):
+        raise AutogradError("is_grads_batched takes a gradient with a leading batch dimension for each output")
+    sizes = {len(g._a) if g._a.ndim else 0 for g in seeds}
+    if len(sizes) != 1 or 0 in sizes:
+        raise AutogradError(f"is_grads_batched takes gradients of one leading batch size above zero, got {sorted(sizes)}")
+    rows = [list(g) for g in seeds]
+    each = [grad(outputs, inputs, list(row), True, create_graph, allow_unused, materialize_grads=materialize)
+            for row in zip(*rows)]
+    return tuple(None if gs[0] is None else _stack(gs) for gs in zip(*each))
+
+
+def _stack(tensors):
+    """Tensors of one shape along a new leading dimension."""
+    return cat(*[reshape(t, shape=(1, *t._a.shape)) for t in tensors], dim=0)
 
 
 def _backward_method(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):

@@ -4,16 +4,21 @@ Without `create_graph` the gradient rules run on plain arrays; with it, or while
 their own history is recorded.
 """
 
+import ctypes
 import sys
+import threading
 
 import numpy as np
 
-from ...ir.errors import AutogradError
-from ...ir.ops.elementwise import add
+from ...ir.errors import AutogradError, DTypeError, ShapeError
+from ...ir.ops.elementwise import add, copy
 from ...ir.ops.shape import expand
+from ..dispatch import write
 from ..state import tls
 from ..tensor import Tensor, wrap
-from .node import FREED, Leaf, Node, Output, aval_of
+from .node import CHECK_NAN, Leaf, Node, Output, aval_of
+
+_accumulating = threading.RLock()
 
 
 class Backward:
@@ -26,8 +31,8 @@ class Backward:
         self.on_tensors = create_graph or m.recorder is not None
         self.create_graph = create_graph
         self.run = m.run
-        self.anomaly = m.anomaly
-        self.plain = not (self.on_tensors or self.anomaly) and targets is None
+        self.check_nan = m.anomaly == CHECK_NAN
+        self.plain = not (self.on_tensors or self.check_nan) and targets is None
         self.pending = {}
 
     def start(self, edges, gradients):
@@ -36,39 +41,49 @@ class Backward:
         for edge, g in zip(edges, gradients):
             self.deliver(edge, g if self.on_tensors else g._a)
         roots = list(dict.fromkeys(e.source if type(e) is Output else e for e in edges))
-        waiting = count_dependencies(roots)
-        useful = None if self.targets is None else reach(roots, self.targets)
+        needed = None if self.targets is None else reach(roots, self.targets)
+        waiting = count_dependencies(roots, needed)
         before, m.grad = m.grad, self.create_graph
         try:
-            self.walk(roots, waiting, useful)
+            self.walk(roots, waiting, needed)
         finally:
             m.grad = before
         return self.targets
 
-    def walk(self, roots, waiting, useful):
+    def walk(self, roots, waiting, needed):
         """Processes every node when all gradients for it have arrived."""
         ready = [n for n in roots if waiting[n] == 0]
         pending, deliver, through = self.pending, self.deliver, self.through
-        while ready:
-            node = ready.pop()
-            g = pending.pop(node, None)
-            if type(node) is Leaf:
-                self.finish_leaf(node, g)
-                continue
-            skip = g is None or (useful is not None and node not in useful)
-            grads = None if skip else through(node, g)
-            for i, edge in enumerate(node.edges):
-                if edge is None:
+        node = None
+        try:
+            while ready:
+                node = ready.pop()
+                if type(node) is Leaf:
+                    self.finish_leaf(node)
                     continue
-                if grads is not None and grads[i] is not None:
-                    if edge in pending or type(edge) is Output:
-                        deliver(edge, grads[i])
-                    else:
-                        pending[edge] = grads[i]
-                source = edge.source if type(edge) is Output else edge
-                left = waiting[source] = waiting[source] - 1
-                if not left:
-                    ready.append(source)
+                g = pending.pop(node, None)
+                if needed is not None and node not in needed:
+                    if g is not None:
+                        self.arrive(node, g)
+                    continue
+                grads = None if g is None else through(node, g)
+                for i, edge in enumerate(node.edges):
+                    if edge is None:
+                        continue
+                    if grads is not None and grads[i] is not None:
+                        if edge in pending or type(edge) is Output:
+                            deliver(edge, grads[i])
+                        else:
+                            pending[edge] = grads[i]
+                    source = edge.source if type(edge) is Output else edge
+                    left = waiting[source] = waiting[source] - 1
+                    if not left:
+                        ready.append(source)
+                g = grads = None        # or a leaf could not see that its gradient is its own
+        except Exception as error:
+            place = f", recorded at {node.line[0]}:{node.line[1]}" if getattr(node, "line", None) else ""
+            error.add_note(f"while going backward through {node.name}{place}")
+            raise
 
     def deliver(self, edge, g):
         """Adds a gradient to what has arrived at `edge`."""
@@ -85,24 +100,22 @@ class Backward:
 
     def through(self, node, g):
         """Gradients of a node's arguments."""
-        if self.plain and type(node) is Node and node.outs is None and not node.pre_hooks and not node.post_hooks:
+        if (self.plain and type(node) is Node and type(node.saved) is tuple and node.outs is None
+                and not node.pre_hooks and not node.post_hooks):
             grads = self.run(node.apply, g)
             if not self.retain:
-                node.saved, node.guards = FREED, ()
+                node.release()
             return grads
+        g = self.arrive(node, g)
         if node.pre_hooks:
-            g = self.run_pre_hooks(node, g)
-        if self.targets is not None:
-            self.capture(node, g)
-        if node.outs is not None:
-            g = self.gather_outputs(node, g)
+            g = self.run_node_prehooks(node, g)
         if type(node) is not Node:
             grads = node.run(self, g)
-        elif self.on_tensors:
-            grads = node.pull(g, unpack_tensors(node))
         else:
-            grads = self.run(node.apply, g)
-        if self.anomaly:
+            if node.outs is not None:
+                g = self.gather_outputs(node, g)
+            grads = node.pull(g, unpack_tensors(node)) if self.on_tensors else self.run(node.pull, g, node.values())
+        if self.check_nan:
             check_nan(node, grads)
         if node.post_hooks:
             grads = self.run_post_hooks(node, grads, g)
@@ -110,11 +123,19 @@ class Backward:
             node.release()
         return grads
 
+    def arrive(self, node, g):
+        """What happens to a gradient before its node runs: the tensor's hooks, retain_grad, and the caller's wish for it."""
+        if node.pre_hooks:
+            g = self.run_tensor_hooks(node, g)
+        if self.targets is not None:
+            self.capture(node, g)
+        return g
+
     def gather_outputs(self, node, slots):
         """The gradient as the rule takes it: alone if one result is differentiable, else a tuple without gaps."""
         kinds = [i for i, a in enumerate(node.outs) if a.dtype.is_inexact]
         filled = [self.zeros(node.outs[i]) if slots[i] is None else slots[i] for i in kinds]
-        if len(kinds) == 1 and type(node) is Node:
+        if len(kinds) == 1:
             return filled[0]
         return tuple(filled)
 
@@ -132,23 +153,24 @@ class Backward:
             if (node, i) in self.targets and one is not None:
                 self.targets[node, i] = self.as_tensor(one)
 
-    def finish_leaf(self, leaf, g):
+    def finish_leaf(self, leaf):
+        """Accumulates what has arrived at a leaf, or notes it for the caller."""
+        g = self.pending.pop(leaf, None)
         if g is None:
             return
-        g = self.as_tensor(g)
-        for hook in list((leaf.hooks or {}).values()):
-            g = _replaced(hook(g), g)
+        if not isinstance(g, Tensor):
+            g = wrap(g)
+        if leaf.hooks:
+            for hook in list(leaf.hooks.values()):
+                g = replaced(hook(g), g)
+            if not self.on_tensors:
+                g = wrap(g._a)      # the user may hold the tensor that a hook returned
         if self.targets is not None:
             if leaf in self.targets:
                 self.targets[leaf] = g
             return
-        if leaf.grad is None and not self.create_graph:
-            g = own(g)
-        leaf.accumulate(g)
-        for tensor_ref, hook in list((leaf.post_hooks or {}).values()):
-            tensor = tensor_ref()
-            if tensor is not None:
-                hook(tensor)
+        accumulate(leaf, copy(g) if self.on_tensors else own(g), self.create_graph)
+        run_post_accumulate(leaf)
 
     def as_tensor(self, g):
         return g if isinstance(g, Tensor) else wrap(g)
@@ -157,23 +179,35 @@ class Backward:
         """A tensor from a hook, in the form this run works on."""
         return g if self.on_tensors or g is None else g._a
 
-    def run_pre_hooks(self, node, g):
-        for which, hook in list(node.pre_hooks.values()):
-            if which == "node":
-                given = tuple(self.as_tensor(x) if x is not None else None for x in (g if node.outs is not None else [g]))
-                new = hook(given)
-                if new is not None:
-                    new = [self.as_value(x) for x in (new if isinstance(new, tuple) else (new,))]
-                    g = new if node.outs is not None else new[0]
+    def run_tensor_hooks(self, node, g):
+        """Tensor hooks in the order they were registered, retain_grad after them."""
+        hooks = [h for h in list(node.pre_hooks.values()) if h[0] != "node"]
+        for which, hook in sorted(hooks, key=lambda h: h[0] == "retain"):
+            if which == "retain":
+                hook(self, g)
             elif node.outs is None:
-                g = self.as_value(_replaced(hook(self.as_tensor(g)), self.as_tensor(g)))
+                given = self.as_tensor(g)
+                g = self.as_value(replaced(hook(given), given))
             elif g[which] is not None:
-                g[which] = self.as_value(_replaced(hook(self.as_tensor(g[which])), self.as_tensor(g[which])))
+                given = self.as_tensor(g[which])
+                g[which] = self.as_value(replaced(hook(given), given))
+        return g
+
+    def run_node_prehooks(self, node, g):
+        """Hooks registered on the node itself, which see the gradients of all its results."""
+        for which, hook in list(node.pre_hooks.values()):
+            if which != "node":
+                continue
+            given = tuple(None if x is None else self.as_tensor(x) for x in (g if node.outs is not None else [g]))
+            new = hook(given)
+            if new is not None:
+                new = [self.as_value(x) for x in (new if isinstance(new, tuple) else (new,))]
+                g = new if node.outs is not None else new[0]
         return g
 
     def run_post_hooks(self, node, grads, g):
         gave = tuple(None if x is None else self.as_tensor(x) for x in grads)
-        got = tuple(self.as_tensor(x) for x in (g if isinstance(g, tuple) else (g,)))
+        got = tuple(None if x is None else self.as_tensor(x) for x in (g if isinstance(g, (tuple, list)) else (g,)))
         for hook in list(node.post_hooks.values()):
             new = hook(gave, got)
             if new is not None:
@@ -181,24 +215,87 @@ class Backward:
         return [self.as_value(x) for x in gave]
 
 
-def _replaced(new, old):
-    return old if new is None else new
+def replaced(new, old):
+    """What a hook returned in place of a gradient, checked, or the gradient itself."""
+    if new is None:
+        return old
+    if not isinstance(new, Tensor):
+        raise DTypeError(f"a gradient hook must return a tensor or None, got {type(new).__name__}")
+    if new._a.shape != old._a.shape:
+        raise ShapeError(f"a gradient hook returned a gradient of shape {new._a.shape}, expected {old._a.shape}")
+    if new._a.dtype != old._a.dtype:
+        raise DTypeError(f"a gradient hook returned a gradient of {new.dtype}, expected {old.dtype}")
+    return new
+
+
+def accumulate(leaf, g: Tensor, create_graph: bool):
+    """Adds a gradient to a leaf's: into the same memory, unless the sum must be differentiable."""
+    with _accumulating:
+        if tls.m.recorder is not None:
+            tls.m.recorder.grad_read(leaf)
+        old = leaf.grad
+        if old is None:
+            leaf.grad = g
+            if tls.m.recorder is not None:
+                tls.m.recorder.grad_set(leaf)
+        elif create_graph or old._node is not None or not old._a.flags.writeable:
+            leaf.grad = add(old, g)
+            if tls.m.recorder is not None:
+                tls.m.recorder.grad_set(leaf)
+        elif tls.m.recorder is not None:
+            write(old, add(old, g), "backward")
+        else:
+            tls.m.run(np.add, old._a, g._a, old._a)
+            old._storage.wrote("backward")
+
+
+def run_post_accumulate(leaf):
+    """The hooks that follow an accumulation; each gets its tensor."""
+    if leaf.post_hooks:
+        for tensor_ref, hook in list(leaf.post_hooks.values()):
+            tensor = tensor_ref()
+            if tensor is not None:
+                hook(tensor)
 
 
 def own(g: Tensor) -> Tensor:
     """A gradient that nothing else can write to: the tensor itself if its memory is referenced from here alone."""
+    if _is_plain_memory(g._a):
+        arrays, owners = _references(g)
+        if arrays <= _ALONE and (g._a.base is None or owners <= _ALONE_OWNER):
+            return g
+    return wrap(np.array(g._a, copy=True, order="C"))
+
+
+def _is_plain_memory(a) -> bool:
+    """Whether an array is row-major, writable, and its memory (of about its size) ends with the last reference to it."""
+    flags, owner = a.flags, a.base
+    if not (flags.c_contiguous and flags.writeable):
+        return False
+    if type(owner) is np.ndarray:
+        return owner.flags.owndata and owner.nbytes <= a.nbytes
+    return flags.owndata or (isinstance(owner, ctypes.Array) and ctypes.sizeof(owner) <= 2 * a.nbytes)
+
+
+def _references(g):
+    """How many references there are to a tensor's array, and to what owns the array's memory."""
     a = g._a
-    if getattr(a, "base", None) is None and a.flags.c_contiguous and sys.getrefcount(a) <= 3:
-        return g
-    return wrap(np.array(a, copy=True, order="C"))
+    owner = a.base
+    return sys.getrefcount(a), sys.getrefcount(owner)
 
 
-def count_dependencies(roots) -> dict:
-    """How many edges lead to each node that can be reached from the roots."""
+_ALONE, _ALONE_OWNER = _references(wrap(np.zeros((2, 1)).reshape(1, 2)))
+
+
+def count_dependencies(roots, needed=None) -> dict:
+    """How many edges lead to each node that can be reached from the roots (through `needed` nodes, if given)."""
     waiting = dict.fromkeys(roots, 0)
     stack = [n for n in roots if type(n) is not Leaf]
     while stack:
-        for edge in stack.pop().edges:
+        node = stack.pop()
+        if needed is not None and node not in needed:
+            continue
+        for edge in node.edges:
             if edge is None:
                 continue
             if type(edge) is Output:
@@ -213,40 +310,43 @@ def count_dependencies(roots) -> dict:
 
 
 def reach(roots, targets) -> set:
-    """The nodes from which a target can be reached (targets are Leaf, Node or (Node, index))."""
+    """The nodes that must run for the gradients of the targets (Leaf, Node or (Node, index)) to arrive."""
     wanted = {t[0] if type(t) is tuple else t for t in targets}
-    useful, seen = set(wanted), set()
+    running, seen = set(), set()
     stack = [(n, False) for n in roots]
     while stack:
         node, expanded = stack.pop()
-        sources = [] if type(node) is Leaf else [e.source if type(e) is Output else e for e in node.edges if e is not None]
+        if type(node) is Leaf:
+            continue
+        sources = [e.source if type(e) is Output else e for e in node.edges if e is not None]
         if expanded:
-            if any(s in useful for s in sources):
-                useful.add(node)
+            if any(s in wanted or s in running for s in sources):
+                running.add(node)
             continue
         if node in seen:
             continue
         seen.add(node)
         stack.append((node, True))
         stack.extend((s, False) for s in sources if s not in seen)
-    return useful
+    return running
 
 
 def unpack_tensors(node: Node):
     """What a node saved, as tensors that know their own history."""
     out, *args = node.values()
-    own_edges = node if node.outs is None else [Output(node, i) for i in range(len(node.outs))]
+    recorder = tls.m.recorder
+    traced = node.traced or (None,) * (len(args) + 1)
     if type(out) is tuple:
-        unpacked = [tuple(_retie(v, own_edges[i] if aval.dtype.is_inexact else None)
-                          for i, (v, aval) in enumerate(zip(out, node.outs)))]
+        own_edges = [Output(node, i) if aval.dtype.is_inexact else None for i, aval in enumerate(node.outs)]
+        unpacked = [tuple([_retie(*v, node, recorder) for v in zip(out, own_edges, traced[0] or (None,) * len(out))])]
     else:
-        unpacked = [_retie(out, own_edges)]
-    for i, v in enumerate(args):
-        unpacked.append(_retie(v, node.edges[i] if i < len(node.edges) else None))
+        unpacked = [_retie(out, node, traced[0], node, recorder)]
+    edges = (*node.edges, *(None,) * (len(args) - len(node.edges)))
+    unpacked.extend([_retie(*v, node, recorder) for v in zip(args, edges, traced[1:])])
     return unpacked
 
 
-def _retie(value, edge):
+def _retie(value, edge, traced, node, recorder):
     """A saved array as a tensor with its history; other saved things as they are."""
     if not isinstance(value, np.ndarray):
         return value
@@ -254,6 +354,8 @@ def _retie(value, edge):
     if edge is not None:
         hidden_expand = type(edge) is Node and edge.op is expand and edge.params["shape"] != value.shape
         t._node = edge.edges[0] if hidden_expand else edge
+    if recorder is not None:
+        recorder.unpacked(t, traced, node)
     return t
 
 
@@ -265,4 +367,4 @@ def check_nan(node, grads):
         a = g._a if isinstance(g, Tensor) else np.asarray(g)
         if aval_of(a).dtype.is_floating_point and np.isnan(a.astype(np.float64)).any():
             line = f" recorded at {node.line[0]}:{node.line[1]}" if getattr(node, "line", None) else ""
-            raise AutogradError(f"{node.name}{line} returned nan in gradient {i} (shape {a.shape})")
+            raise AutogradError(f"{node.name}{line} returned nan in gradient {i} (shape {tuple(a.shape)})")

@@ -4,14 +4,12 @@ There is no tape. Each result holds the `Node` that made it, and a node holds th
 dead branch frees itself. A `Leaf` ends a path and collects a gradient; an `Output` stands for one of several results.
 """
 
-import threading
-
 from ...ir.aval import Aval
 from ...ir.dtype import BY_NP, from_numpy
 from ...ir.errors import AutogradError
 from ...ir.ops.shape import expand
 
-_accumulating = threading.Lock()
+TRACE_LINES, CHECK_NAN = 1, 2    # what anomaly mode does: note the line of each operation, and stop at the first nan
 
 
 class Freed:
@@ -49,6 +47,7 @@ class Node:
     outs = None          # avals of all results when there are several
     pre_hooks = None
     post_hooks = None
+    traced = None        # the graph values of what is saved, under a recorder
     line = None          # where it was recorded, under anomaly mode
 
     def __init__(self, op, params, edges, saved, guards):
@@ -76,17 +75,17 @@ class Node:
         return saved if type(saved) is tuple else saved.unpack(self)
 
     def release(self):
-        """Frees what was saved."""
-        self.saved = FREED
-        self.guards = ()
+        """Frees what was saved; a node that saved no values can be used again."""
+        if self.guards or type(self.saved) is not tuple:
+            self.saved = FREED
+            self.guards = ()
 
     def apply(self, g):
-        """Gradients of all arguments on plain arrays."""
+        """Gradients of all arguments on plain arrays, from values saved as they are."""
         for storage, version in self.guards:
             if storage.version != version:
                 raise overwritten(self, storage, version)
-        saved = self.saved
-        values = saved if type(saved) is tuple else saved.unpack(self)
+        values = self.saved
         vjp = self.op.vjp
         if type(vjp) is tuple:
             params = self.params
@@ -138,11 +137,6 @@ class Leaf:
         self.grad = grad
         self.hooks = None         # replace the gradient before it is accumulated
         self.post_hooks = None    # run after accumulation, given the tensor
-
-    def accumulate(self, gradient):
-        """Adds a gradient (a tensor) to what is there."""
-        with _accumulating:
-            self.grad = gradient if self.grad is None else self.grad + gradient
 
     def __repr__(self):
         return "<AccumulateGrad>"

@@ -1,13 +1,14 @@
 """Memory for arrays: small ones from numpy, large ones from a caching allocator.
 
 The system hands out large memory zeroed, page by page, at the first touch of each page: that costs more than most kernels
-that fill it. So blocks of 64 KiB and more are kept when their array dies and given to the next array of about that size. A
+that fill it. So blocks of 128 KiB and more are kept when their array dies and given to the next array of about that size. A
 block belongs to an array (and all its views) through the array's base; it comes back when the last of them is gone.
 
 Sizes are rounded up to one of eight steps per power of two, so at most an eighth is wasted. All blocks start on a page. Kept
 memory is bounded (`set_cache_limit`); what exceeds the bound goes back to the system at once, largest blocks first.
 """
 
+import contextlib
 import ctypes
 import math
 import mmap
@@ -19,7 +20,7 @@ from collections import deque
 
 import numpy as np
 
-SMALL_BYTES = 64 * 1024
+SMALL_BYTES = 128 * 1024
 _HUGE_PAGE_BYTES = 4 << 20
 _DEFAULT_LIMIT = 4 << 30
 
@@ -27,7 +28,7 @@ _DEFAULT_LIMIT = 4 << 30
 class _Block:
     """Page-aligned private memory."""
 
-    __slots__ = ("memory", "size", "kind", "lease")
+    __slots__ = ("kind", "lease", "memory", "size")
 
     def __init__(self, size):
         self.size = size
@@ -38,10 +39,8 @@ class _Block:
         else:
             self.memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         if size >= _HUGE_PAGE_BYTES and hasattr(mmap, "MADV_HUGEPAGE"):
-            try:
+            with contextlib.suppress(OSError):                # a kernel without huge pages: the memory is as good
                 self.memory.madvise(mmap.MADV_HUGEPAGE)
-            except OSError:
-                pass                                          # a kernel without huge pages; the memory is as good
 
 
 class _Lease(weakref.ref):

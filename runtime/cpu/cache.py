@@ -1,6 +1,6 @@
 """The disk cache of compiled objects: checksummed files, written atomically, bounded in size.
 
-Folder: `INGOT_CACHE_DIR`, else `$XDG_CACHE_HOME/ingot`, else `~/.cache/ingot`. One file per key, `<folder>/<k1k2>/<key>.<kind>`:
+Folder: `INGOT_CACHE_DIR`, else `$XDG_CACHE_HOME/ingot`, else `~/.cache/ingot`. One file per key, `<k1k2>/<key>.<kind>`:
 
     magic "INGOTOBJ" | u32 format | u32 maker length | u64 payload length | sha256(maker + payload) | maker | payload
 
@@ -10,6 +10,7 @@ refreshes the file's time; when the total passes `INGOT_CACHE_SIZE` (MiB, 512 un
 A folder that cannot be written costs one warning per process, never an error.
 """
 
+import contextlib
 import hashlib
 import os
 import struct
@@ -167,10 +168,8 @@ def _entries():
 
 
 def _remove(path):
-    try:
+    with contextlib.suppress(OSError):
         os.unlink(path)
-    except OSError:
-        pass
 
 
 def _warn(error):

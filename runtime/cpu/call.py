@@ -6,7 +6,7 @@
 `address` is native code `void kernel(ptr block)`. The block holds, for each argument in order, an array as
 {data, sizes[rank], strides[rank] in bytes} or a scalar as i64 or double, 8 bytes a word. Arguments are checked (exact ndarray,
 dtype, rank, alignment, writability); a wrong one is a TypeError before anything runs. The interpreter lock is released
-when an array argument has `release_at` elements or more.
+when an array argument has `release_at` elements or more (-1: never).
 
 On CPython 3.11 to 3.13 with the usual object layout this is a builtin function made of native code; elsewhere, the same
 contract through ctypes.
@@ -42,16 +42,17 @@ class Parameter(NamedTuple):
     @property
     def words(self) -> int:
         """8-byte words that it takes in the block."""
-        return 1 + 2 * self.rank if self.kind == native.ARRAY else 1
+        return 1 + 2 * max(0, self.rank) if self.kind == native.ARRAY else 1
 
     def __str__(self):
         if self.kind == native.ARRAY:
-            return f"an aligned {'writable ' if self.writable else ''}{self.dtype} array of {self.rank} dimensions"
+            dimensions = f" of {self.rank} dimensions" if self.rank >= 0 else ""
+            return f"an aligned {'writable ' if self.writable else ''}{self.dtype} array{dimensions}"
         return "an int" if self.kind == native.INTEGER else "a float"
 
 
 def array(dtype, rank: int, writable: bool = False) -> Parameter:
-    """An ndarray parameter."""
+    """An ndarray parameter; rank -1 stands for any rank, of which the kernel sees the data pointer only."""
     return Parameter(native.ARRAY, np.dtype(dtype), rank, writable)
 
 
@@ -66,6 +67,14 @@ def entry(name: str, address: int, parameters, release_at: int = RELEASE_AT):
         raise ArgumentError(f"{name}: {len(parameters)} parameters do not fit the argument block of {native.BLOCK_BYTES} bytes")
     make = _builtin_entry if fast_calls() else _ctypes_entry
     return make(name, address, parameters, release_at)
+
+
+def address_of(array: np.ndarray) -> int:
+    """Where an array's data lies; an eighth of the cost of `array.ctypes.data`."""
+    return _POINTER_AT(id(array) + native.ARRAY_DATA).value or 0 if fast_calls() else array.ctypes.data
+
+
+_POINTER_AT = ctypes.c_void_p.from_address
 
 
 @functools.lru_cache(None)
@@ -150,17 +159,18 @@ def _describe(name, address, parameters, release_at, words):
 def _ctypes_entry(name, address, parameters, release_at):
     holding = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(address)
     releasing = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
-    words = sum(parameter.words for parameter in parameters)
+    total = sum(parameter.words for parameter in parameters)
 
     def call(*args):
         if len(args) != len(parameters):
             raise TypeError(f"{name} takes {len(parameters)} arguments, got {len(args)}")
-        block, at, work = (ctypes.c_int64 * max(1, words))(), 0, 0
+        block, at, work = (ctypes.c_int64 * max(1, total))(), 0, 0
         for number, (parameter, arg) in enumerate(zip(parameters, args), 1):
             if not _fits(parameter, arg):
                 raise TypeError(f"{name}: argument {number} must be {parameter}")
             if parameter.kind == native.ARRAY:
-                block[at:at + parameter.words] = [arg.ctypes.data, *arg.shape, *arg.strides]
+                words = [arg.ctypes.data, *arg.shape, *arg.strides]
+                block[at:at + parameter.words] = words[:parameter.words]
                 work = max(work, arg.size)
             else:
                 code = "<q" if parameter.kind == native.INTEGER else "<d"
@@ -175,5 +185,5 @@ def _ctypes_entry(name, address, parameters, release_at):
 def _fits(parameter, arg):
     if parameter.kind != native.ARRAY:
         return isinstance(arg, (int, np.integer)) or (parameter.kind == native.FLOAT and isinstance(arg, (float, np.floating)))
-    return (type(arg) is np.ndarray and arg.dtype == parameter.dtype and arg.ndim == parameter.rank and arg.flags.aligned
+    return (type(arg) is np.ndarray and arg.dtype == parameter.dtype and parameter.rank in (-1, arg.ndim) and arg.flags.aligned
             and (arg.flags.writeable or not parameter.writable))

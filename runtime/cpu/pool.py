@@ -110,7 +110,7 @@ class StepList:
     the first step that leaves it nonzero. Calling it gives the number of steps run.
     """
 
-    __slots__ = ("_array", "_address", "_count", "_keep", "_status", "_run")
+    __slots__ = ("_address", "_array", "_count", "_keep", "_run", "_status")
 
     def __init__(self, steps, keep=(), status: int | None = None):
         steps = [tuple(step) for step in steps]

@@ -21,8 +21,8 @@ instruction carries fast-math flags unless asked: what is written is what is com
 from contextlib import contextmanager
 
 from ....ir.target import Target
-from .types import (I1, I8, I32, I64, PTR, VOID, Value, bytes_of, constant, element_of, iota, is_float, lanes_of, like,
-                    mangled, null, poison, vector, zero)
+from .instructions import Instructions
+from .types import I64, PTR, VOID, Value, bytes_of, constant
 
 _NO_UNROLL = "\n!0 = distinct !{!0, !1}\n!1 = !{!\"llvm.loop.unroll.disable\"}\n!2 = !{i32 1}\n"
 
@@ -35,7 +35,6 @@ class Module:
         self._functions = []
         self._declared = {}
         self._globals = {}
-        self._extra_attributes = ""
 
     def function(self, name: str, params, ret: str = VOID, internal: bool = False) -> "Function":
         """Start a function. `params` are (type, name) pairs; a name may carry attributes: ("ptr noalias", "x")."""
@@ -59,6 +58,12 @@ class Module:
         numbers = list(numbers)
         items = ", ".join(str(constant(element, number)) for number in numbers)
         self._globals[name] = f"@{name} = internal constant [{len(numbers)} x {element}] [{items}], align {align}"
+        return Value(PTR, f"@{name}")
+
+    def function_table(self, name: str, functions) -> Value:
+        """A read-only array of pointers to functions of this module; gives the pointer to it."""
+        items = ", ".join(f"ptr @{function}" for function in functions)
+        self._globals[name] = f"@{name} = internal constant [{len(functions)} x ptr] [{items}], align 64"
         return Value(PTR, f"@{name}")
 
     def text_constant(self, name: str, text: bytes) -> Value:
@@ -102,7 +107,7 @@ class Loop:
         self._stated = True
 
 
-class Function:
+class Function(Instructions):
     """One function being written. Methods append an instruction and give its value."""
 
     def __init__(self, module, name, params, ret, internal):
@@ -251,213 +256,4 @@ class Function:
         self._count += 1
         return Value(type_, f"%t{self._count}")
 
-    # --- values ---
-    def value(self, type_: str, number) -> Value:
-        """A Value as it is; a Python number as a constant of `type_`."""
-        return number if isinstance(number, Value) else constant(type_, number)
 
-    def index(self, number) -> Value:
-        """An i64 from an int or a Value."""
-        return self.value(I64, number)
-
-    @staticmethod
-    def typed(*values) -> str:
-        """The type of the first of `values` that is not a Python number; i64 when all are ints, double for floats."""
-        for value in values:
-            if isinstance(value, Value):
-                return value.type
-        return I64 if all(isinstance(value, int) for value in values) else "double"
-
-    def binary(self, opcode: str, a, b) -> Value:
-        """A two-operand instruction by LLVM's opcode (flags may be part of it: "add nsw")."""
-        type_ = self.typed(a, b)
-        return self.op(type_, f"{opcode} {type_} {self.value(type_, a).name}, {self.value(type_, b).name}")
-
-    def intrinsic(self, name: str, type_: str, *args, ret: str | None = None) -> Value:
-        """A call of an LLVM intrinsic overloaded on one type: intrinsic("fma", "<16 x float>", a, b, c)."""
-        args = [self.value(type_, arg) for arg in args]
-        return self.call(f"llvm.{name}.{mangled(type_)}", ret or type_, *args)
-
-    def call(self, name: str, ret: str, *args) -> Value | None:
-        """Call a function by name, declaring it in the module when it is not defined there."""
-        if not self.module.has(name):
-            self.module.declare(name, ret, [arg.type for arg in args])
-        text = f"call {ret} @{name}({', '.join(map(str, args))})"
-        return self.do(text) if ret == VOID else self.op(ret, text)
-
-    def call_pointer(self, pointer: Value, ret: str, *args) -> Value | None:
-        """Call through a function pointer."""
-        text = f"call {ret} {pointer.name}({', '.join(map(str, args))})"
-        return self.do(text) if ret == VOID else self.op(ret, text)
-
-    # --- integers; Python ints fold ---
-    def add(self, a, b):
-        """a + b, for indices and other integers; no overflow expected."""
-        return self._fold("add nsw", a, b, lambda x, y: x + y, right_unit=0, left_unit=0)
-
-    def sub(self, a, b):
-        """a - b."""
-        return self._fold("sub nsw", a, b, lambda x, y: x - y, right_unit=0)
-
-    def mul(self, a, b):
-        """a * b."""
-        if 0 in (a, b) and (isinstance(a, int) or isinstance(b, int)):
-            return 0
-        return self._fold("mul nsw", a, b, lambda x, y: x * y, right_unit=1, left_unit=1)
-
-    def div(self, a, b):
-        """a // b of non-negative integers."""
-        return self._fold("udiv", a, b, lambda x, y: x // y, right_unit=1)
-
-    def mod(self, a, b):
-        """a % b of non-negative integers."""
-        return self._fold("urem", a, b, lambda x, y: x % y)
-
-    def bit_and(self, a, b):
-        """Bitwise and; bit_and(n, -16) rounds down to a multiple of 16."""
-        return self._fold("and", a, b, lambda x, y: x & y)
-
-    def min(self, a, b):
-        """The smaller of two signed integers."""
-        return min(a, b) if isinstance(a, int) and isinstance(b, int) else self.intrinsic("smin", self.typed(a, b), a, b)
-
-    def max(self, a, b):
-        """The larger of two signed integers."""
-        return max(a, b) if isinstance(a, int) and isinstance(b, int) else self.intrinsic("smax", self.typed(a, b), a, b)
-
-    def ceil_div(self, a, b):
-        """(a + b - 1) // b of non-negative integers."""
-        return self.div(self.add(a, self.sub(b, 1)), b)
-
-    def _fold(self, opcode, a, b, compute, right_unit=None, left_unit=None):
-        if isinstance(a, int) and isinstance(b, int):
-            return compute(a, b)
-        if right_unit is not None and isinstance(b, int) and b == right_unit:
-            return a
-        if left_unit is not None and isinstance(a, int) and a == left_unit:
-            return b
-        return self.binary(opcode, a, b)
-
-    # --- floats ---
-    def fadd(self, a, b):
-        """a + b."""
-        return self.binary("fadd", a, b)
-
-    def fsub(self, a, b):
-        """a - b."""
-        return self.binary("fsub", a, b)
-
-    def fmul(self, a, b):
-        """a * b."""
-        return self.binary("fmul", a, b)
-
-    def fdiv(self, a, b):
-        """a / b."""
-        return self.binary("fdiv", a, b)
-
-    def fneg(self, a):
-        """-a."""
-        return self.op(a.type, f"fneg {a}")
-
-    def fma(self, a, b, c):
-        """a * b + c rounded once (on a target without the instruction: slow, but the same bits)."""
-        return self.intrinsic("fma", self.typed(a, b, c), a, b, c)
-
-    def compare(self, predicate: str, a, b) -> Value:
-        """icmp or fcmp by LLVM's predicate: slt, eq, ..., olt, une, ..."""
-        type_ = self.typed(a, b)
-        opcode = "fcmp" if is_float(type_) else "icmp"
-        text = f"{opcode} {predicate} {type_} {self.value(type_, a).name}, {self.value(type_, b).name}"
-        return self.op(like(type_, I1), text)
-
-    def select(self, condition: Value, a, b) -> Value:
-        """a where the condition holds, else b; lane by lane for a vector condition."""
-        type_ = self.typed(a, b)
-        return self.op(type_, f"select {condition}, {self.value(type_, a)}, {self.value(type_, b)}")
-
-    def cast(self, opcode: str, a: Value, type_: str) -> Value:
-        """A conversion by LLVM's opcode: sext, zext, trunc, sitofp, uitofp, fptosi, fpext, fptrunc, bitcast, ..."""
-        return a if a.type == type_ else self.op(type_, f"{opcode} {a} to {type_}")
-
-    def bitcast(self, a: Value, type_: str) -> Value:
-        """The same bits as another type of the same size."""
-        return self.cast("bitcast", a, type_)
-
-    # --- vectors ---
-    def splat(self, a: Value, lanes: int) -> Value:
-        """A scalar in every lane."""
-        if lanes == 1:
-            return a
-        type_ = vector(lanes, a.type)
-        first = self.op(type_, f"insertelement {poison(type_)}, {a}, i64 0")
-        return self.op(type_, f"shufflevector {first}, {poison(type_)}, {zero(vector(lanes, I32))}")
-
-    def shuffle(self, a: Value, b: Value, lanes) -> Value:
-        """Lanes of a (0 .. n-1) and b (n .. 2n-1) in the order given; -1 leaves a lane undefined."""
-        lanes = list(lanes)
-        mask = ", ".join("i32 poison" if lane < 0 else f"i32 {lane}" for lane in lanes)
-        type_ = vector(len(lanes), element_of(a.type))
-        return self.op(type_, f"shufflevector {a}, {b}, <{len(lanes)} x i32> <{mask}>")
-
-    def extract(self, a: Value, lane) -> Value:
-        """One lane as a scalar."""
-        return a if lanes_of(a.type) == 1 else self.op(element_of(a.type), f"extractelement {a}, {self.index(lane)}")
-
-    def insert(self, a: Value, scalar: Value, lane) -> Value:
-        """A vector with one lane replaced."""
-        return self.op(a.type, f"insertelement {a}, {scalar}, {self.index(lane)}")
-
-    def mask(self, count, lanes: int) -> Value:
-        """<lanes x i1>: true in the lanes below `count` (any i64; may be negative or more than `lanes`)."""
-        count = self.min(self.max(count, 0), lanes)
-        narrow = self.cast("trunc", self.index(count), I32) if isinstance(count, Value) else constant(I32, count)
-        return self.compare("slt", iota(lanes), self.splat(narrow, lanes))
-
-    # --- memory ---
-    def at(self, pointer: Value, offset, type_: str = I8) -> Value:
-        """The address `offset` elements of `type_` after a pointer."""
-        if isinstance(offset, int) and offset == 0:
-            return pointer
-        return self.op(PTR, f"getelementptr {type_}, {pointer}, {self.index(offset)}")
-
-    def load(self, type_: str, pointer: Value, align: int | None = None) -> Value:
-        """Load; the alignment is the element's own unless stated."""
-        return self.op(type_, f"load {type_}, {pointer}, align {align or bytes_of(element_of(type_))}")
-
-    def store(self, a: Value, pointer: Value, align: int | None = None, nontemporal: bool = False):
-        """Store; the alignment is the element's own unless stated."""
-        hint = ", !nontemporal !2" if nontemporal else ""
-        self.do(f"store {a}, {pointer}, align {align or bytes_of(element_of(a.type))}{hint}")
-
-    def load_masked(self, type_: str, pointer: Value, mask: Value, other=0) -> Value:
-        """Load the lanes where the mask holds; the others are `other` and their memory is not touched."""
-        other = self.value(type_, other) if other != 0 else zero(type_)
-        align = Value(I32, str(bytes_of(element_of(type_))))
-        return self.call(f"llvm.masked.load.{mangled(type_)}.p0", type_, pointer, align, mask, other)
-
-    def store_masked(self, a: Value, pointer: Value, mask: Value):
-        """Store the lanes where the mask holds."""
-        align = Value(I32, str(bytes_of(element_of(a.type))))
-        self.call(f"llvm.masked.store.{mangled(a.type)}.p0", VOID, a, pointer, align, mask)
-
-    def gather(self, type_: str, pointers: Value, mask: Value | None = None) -> Value:
-        """Load one element per lane from a vector of pointers."""
-        mask = mask or constant(like(type_, I1), True)
-        align = Value(I32, str(bytes_of(element_of(type_))))
-        name = f"llvm.masked.gather.{mangled(type_)}.{mangled(pointers.type)}"
-        return self.call(name, type_, pointers, align, mask, zero(type_))
-
-    def prefetch(self, pointer: Value, locality: int = 3, write: bool = False):
-        """Ask for a cache line; 3 keeps it near, 0 lets it go soon."""
-        args = (Value(I32, str(int(write))), Value(I32, str(locality)), Value(I32, "1"))
-        self.call("llvm.prefetch.p0", VOID, pointer, *args)
-
-    def local(self, size: int, align: int = 64) -> Value:
-        """Room on the stack, in bytes, for the length of the function."""
-        self._count += 1
-        self._entry.append(f"  %s{self._count} = alloca [{size} x i8], align {align}")
-        return Value(PTR, f"%s{self._count}")
-
-
-__all__ = ["Function", "Loop", "Module", "Value", "bytes_of", "constant", "element_of", "iota", "is_float", "lanes_of",
-           "like", "mangled", "null", "poison", "vector", "zero"]

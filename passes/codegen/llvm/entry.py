@@ -7,7 +7,7 @@ through ctypes. `runtime/cpu/call.py` makes descriptors and knows on which inter
 
 from ....ir.target import Target
 from .emit import Module
-from .types import I32, I64, I8, PTR, Value, constant, null
+from .types import I8, I32, I64, PTR, Value, constant, null
 
 # Descriptor: a head, then one row per argument. All offsets in bytes.
 KERNEL, COUNT, RELEASE_AT, NAME, ROWS = 0, 8, 16, 24, 32
@@ -95,19 +95,20 @@ def _take_argument(f, row, item, slot, number, fail):
 
 
 def _take_array(f, row, item, slot, fail):
-    """Check an array's type, dtype, rank and flags, and copy data pointer, sizes and strides."""
+    """Check an array's type, dtype, rank and flags, and copy pointer, sizes and strides (rank -1: the pointer only)."""
     _demand(f, f.compare("eq", f.load(PTR, f.at(item, OBJECT_TYPE)), Value(PTR, "@ingot_ndarray_type")), fail)
     dtype = f.load(PTR, f.at(item, ARRAY_DTYPE))
     same = f.compare("eq", f.load(I32, f.at(dtype, DTYPE_NUMBER)), f.load(I32, f.at(row, ROW_TYPE)))
     native = f.compare("ne", f.load(I8, f.at(dtype, DTYPE_ORDER)), ord(">"))
     rank = f.load(I32, f.at(row, ROW_RANK))
-    ranked = f.compare("eq", f.load(I32, f.at(item, ARRAY_RANK)), rank)
+    any_rank = f.compare("slt", rank, 0)
+    ranked = f.binary("or", any_rank, f.compare("eq", f.load(I32, f.at(item, ARRAY_RANK)), rank))
     need = f.load(I32, f.at(row, ROW_FLAGS))
     flagged = f.compare("eq", f.binary("and", f.load(I32, f.at(item, ARRAY_FLAGS)), need), need)
     _demand(f, f.binary("and", f.binary("and", same, native), f.binary("and", ranked, flagged)), fail)
     f.store(f.load(PTR, f.at(item, ARRAY_DATA)), slot)
     sizes, strides = f.load(PTR, f.at(item, ARRAY_SIZES)), f.load(PTR, f.at(item, ARRAY_STRIDES))
-    rank = f.cast("sext", rank, I64)
+    rank = f.max(f.cast("sext", rank, I64), 0)
     first_size, first_stride = f.at(slot, 8), f.at(slot, f.add(f.mul(rank, 8), 8))
     with f.loop(0, rank, 1, [constant(I64, 1)]) as loop:
         size = f.load(I64, f.at(sizes, loop.index, I64))

@@ -26,7 +26,7 @@ Largest error seen, in units of the last place, over dense samples of the whole 
 """
 
 from ....ir import dtype as dt
-from . import activations, basic, exponential, hyperbolic, integers, special, trigonometric
+from . import activations, basic, exponential, hyperbolic, integers, random, special, trigonometric
 from .builder import LOW_PRECISION, Builder, Val
 from .numpy_builder import NumpyBuilder
 
@@ -42,6 +42,8 @@ EITHER = (
     activations.mish, activations.gelu, activations.gelu_tanh, activations.relu,
     integers.trunc_divide, integers.floor_divide, integers.fmod, integers.remainder,
 )
+DRAWS = (random.random_bits, random.random_uniform, random.random_uniform_double, random.random_normal,
+         random.random_normal_double, random.random_below)
 _IMPORTED = {"exp", "log", "log1p", "sin"}  # names that basic uses and other files define
 
 
@@ -51,7 +53,7 @@ def _own_functions(module):
     return {n.rstrip("_"): f for n, f in found.items()}
 
 
-FUNCTIONS = _own_functions(basic) | {f.__name__: f for f in DOUBLE_ONLY + EITHER}
+FUNCTIONS = _own_functions(basic) | {f.__name__: f for f in DOUBLE_ONLY + EITHER + DRAWS}
 VIA_DOUBLE = frozenset(f.__name__ for f in DOUBLE_ONLY)
 _MIXED = frozenset({basic.where.__name__})  # the first argument has a dtype of its own
 

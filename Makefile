@@ -1,0 +1,50 @@
+# Two commands on a machine that has only Python and make: `make demo` and `make test`.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: help test test-slow test-gpu lint types demo bench stubs clean
+
+help:
+	@echo "make demo       install, then show the main job end to end"
+	@echo "make test       install, then lint, types and tests (a few minutes on 2 cores)"
+	@echo "make test-slow  the tests that need more time"
+	@echo "make test-gpu   the tests that need an NVIDIA GPU"
+	@echo "make bench      benchmarks beside the peers (installs them: several GB)"
+	@echo "make stubs      writes the .pyi stubs again"
+
+$(READY): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip setuptools wheel
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
+	@touch $@
+
+lint: $(READY)
+	$(BIN)/ruff check .
+
+types: $(READY)
+	$(BIN)/mypy
+
+test: $(READY) lint types
+	$(BIN)/python -m pytest -m "not slow and not gpu" $(ARGS)
+
+test-slow: $(READY)
+	$(BIN)/python -m pytest -m slow $(ARGS)
+
+test-gpu: $(READY)
+	$(BIN)/python -m pytest -m gpu $(ARGS)
+
+demo: $(READY)
+	$(BIN)/python -m ingot demo
+
+bench: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[bench]"
+	$(BIN)/python -m benchmarks $(ARGS)
+
+stubs: $(READY)
+	$(BIN)/python tools/make_stubs.py
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache

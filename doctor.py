@@ -1,0 +1,111 @@
+"""`python -m ingot doctor`: what this machine offers, and what is missing for what."""
+
+import importlib.metadata as metadata
+import os
+import platform
+import shutil
+import sys
+from dataclasses import dataclass
+
+from .ir import target
+from .runtime.cpu import cache
+
+GOOD, NOTE, BAD = "ok", "note", "missing"
+EXTRAS = {
+    "triton": ("gpu", "GPU kernels cannot be compiled"),
+    "onnx": ("onnx", "no to_onnx and from_onnx"),
+    "torch": ("bench", "left out of benchmarks"),
+    "onnxruntime": ("bench", "left out of benchmarks"),
+}
+REQUIRED = ("numpy", "ml_dtypes", "networkx", "llvmlite", "safetensors", "rich")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the report."""
+
+    topic: str
+    what: str
+    state: str = GOOD
+    advice: str = ""
+
+
+def version_of(package: str) -> str | None:
+    """The installed version of a package, without importing it."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def look_at_python():
+    yield Finding("python", f"{platform.python_implementation()} {platform.python_version()} at {sys.executable}")
+    yield Finding("ingot", version_of("ingot") or "running from a folder that is not installed")
+
+
+def look_at_cpu():
+    host = target.host()
+    yield Finding("processor", f"{host.arch}, code for {host.level}, vectors of {host.vector_bytes * 8} bits"
+                  + (f", with {', '.join(sorted(host.features))}" if host.features else ""))
+    yield from look_at_threads()
+
+
+def look_at_threads():
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    chosen = target.usable_cpus()
+    reason = f"{allowed} of {os.cpu_count()} processors allowed to this process"
+    if chosen < allowed:
+        reason += ", a container quota below that"
+    yield Finding("threads", f"{chosen} ({reason})")
+
+
+def look_at_cache():
+    info = cache.info()
+    folder = info["folder"]
+    where = f"{folder}, {info['entries']} entries, {info['bytes'] / 2**20:.1f} of {info['cap'] / 2**20:.0f} MB"
+    if writable(folder):
+        yield Finding("kernel cache", where)
+    else:
+        yield Finding("kernel cache", where, NOTE, "not writable: every process compiles anew; set INGOT_CACHE_DIR")
+
+
+def writable(folder: str) -> bool:
+    """Whether files can be made in a folder, or the folder itself where it does not exist yet."""
+    while not os.path.exists(folder):
+        folder = os.path.dirname(folder)
+    return os.access(folder, os.W_OK)
+
+
+def look_at_packages():
+    for name in REQUIRED:
+        v = version_of(name)
+        yield Finding(name, v or "not installed", GOOD if v else BAD, "" if v else f"pip install {name}")
+    for name, (extra, loss) in EXTRAS.items():
+        v = version_of(name)
+        yield Finding(name, v or "not installed", GOOD if v else NOTE, "" if v else f"{loss}; pip install 'ingot[{extra}]'")
+
+
+def look_at_gpu():
+    if shutil.which("nvidia-smi") or os.path.exists("/dev/nvidia0"):
+        yield Finding("gpu", "an NVIDIA device is there", NOTE, "this version runs on the CPU only")
+    else:
+        yield Finding("gpu", "none found", NOTE, "everything runs on the CPU")
+
+
+def examine() -> list[Finding]:
+    """Everything the doctor looks at, in order."""
+    return [*look_at_python(), *look_at_cpu(), *look_at_cache(), *look_at_packages(), *look_at_gpu()]
+
+
+def report(findings, write=print) -> int:
+    """Prints the findings; the exit code is 1 if something needed is missing."""
+    width = max(len(f.topic) for f in findings)
+    for f in findings:
+        mark = {GOOD: " ", NOTE: "-", BAD: "!"}[f.state]
+        write(f"{mark} {f.topic:<{width}}  {f.what}")
+        if f.advice:
+            write(f"  {'':<{width}}  {f.advice}")
+    broken = [f for f in findings if f.state == BAD]
+    write("")
+    write("All that ingot needs is here." if not broken else f"{len(broken)} needed package(s) missing.")
+    return 1 if broken else 0

@@ -1,0 +1,92 @@
+"""Rows of a table: the lookup, its gradient, and what bags of rows need."""
+
+import numpy as np
+
+from ..errors import DimError, DTypeError, ShapeError
+from ..op import NO_GRAD, Template, op
+from . import elementwise as ew
+from .nn import in_single
+from .shape import expand, reshape
+
+
+def _infer_embedding(weight, index, *, padding_idx, by_frequency):
+    if weight.ndim != 2:
+        raise ShapeError(f"embedding takes a table of rows (num_embeddings, embedding_dim), got {weight}")
+    if not index.dtype.is_integer:
+        raise DTypeError(f"embedding takes integer indices, got {index}; cast them with .long()")
+    return weight.with_shape((*index.shape, weight.shape[1]))
+
+
+def check_range(name, index, rows):
+    """Raises unless all indices name a row."""
+    if index.size and (index.min() < 0 or index.max() >= rows):
+        bad = index[(index < 0) | (index >= rows)].reshape(-1)[0]
+        raise DimError(f"{name}: index {int(bad)} is out of range for a table of {rows} rows")
+
+
+def _embedding(weight, index, *, padding_idx, by_frequency):
+    check_range("embedding", index, weight.shape[0])
+    return weight[index]
+
+
+def _infer_row_sums(values, index, *, rows):
+    if values.shape[:-1] != index.shape:
+        raise ShapeError(f"row_sums takes one index for each row of values, got {values} and {index}")
+    return values.with_shape((rows, values.shape[-1]))
+
+
+def _row_sums(values, index, *, rows):
+    """Rows of one index are added in their order, so the result does not depend on anything else."""
+    width = values.shape[-1]
+    out = np.zeros((rows, width), values.dtype)
+    flat = index.reshape(-1)
+    if flat.size and width:
+        order = np.argsort(flat, kind="stable")
+        ordered = flat[order]
+        starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
+        out[ordered[starts]] = np.add.reduceat(values.reshape(-1, width)[order], starts, axis=0)
+    return out
+
+
+def _embedding_vjp(g, out, weight, index, *, padding_idx, by_frequency):
+    if padding_idx is not None or by_frequency:
+        scale = row_scale(g, index, padding_idx=padding_idx, by_frequency=by_frequency)
+        g = ew.mul(g, expand(reshape(scale, shape=(*index.shape, 1)), shape=g.shape))
+    return row_sums(g, index, rows=weight.shape[0])
+
+
+embedding = op("embedding", infer=_infer_embedding, ref=_embedding, vjp=(_embedding_vjp, None), lower=Template("gather"),
+               traits=("exact",),
+               doc="The table's rows at the indices. Rows of padding_idx get no gradient; by_frequency divides the gradient "
+                   "by how often a row occurs.")
+row_sums = op("row_sums", infer=_infer_row_sums, ref=in_single(_row_sums),
+              vjp=(lambda g, out, values, index, *, rows: embedding(g, index, padding_idx=None, by_frequency=False), None),
+              lower=Template("scatter"),
+              doc="Adds up the values of each index: the gradient of embedding.")
+
+
+def _infer_row_scale(like, index, *, padding_idx, by_frequency):
+    return like.with_shape(index.shape)
+
+
+def _row_scale(like, index, *, padding_idx, by_frequency):
+    scale = np.ones(index.shape, np.float32 if like.dtype.itemsize == 2 else like.dtype)
+    if by_frequency:
+        _, inverse, counts = np.unique(index.reshape(-1), return_inverse=True, return_counts=True)
+        scale = (scale / counts[inverse].reshape(index.shape)).astype(scale.dtype)
+    if padding_idx is not None:
+        scale[index == padding_idx] = 0
+    return scale.astype(like.dtype)
+
+
+row_scale = op("row_scale", infer=_infer_row_scale, ref=_row_scale, vjp=NO_GRAD, lower=Template("gather"),
+               doc="What the gradient of each looked-up row is multiplied by: 0 for padding, 1 / how often it occurs.")
+
+
+def _bag_of(offsets, *, size):
+    return np.searchsorted(offsets, np.arange(size), side="right") - 1
+
+
+bag_of = op("bag_of", infer=lambda offsets, *, size: offsets.with_shape((size,)),
+            ref=lambda offsets, *, size: _bag_of(offsets, size=size).astype(offsets.dtype), vjp=NO_GRAD,
+            lower=Template("gather"), traits=("exact",), doc="The bag that each of `size` entries is in, from where bags start.")

@@ -1,0 +1,351 @@
+"""Operators that read and write at positions given by integer tensors.
+
+`index` and `index_put` take one integer tensor (or None for a whole dimension) for each leading dimension of x; `gather`
+and `scatter` take one index for each element along a dimension. Sums over repeated positions run in the order of the
+positions' appearance, so results do not depend on how the work was divided.
+"""
+
+import numpy as np
+
+from .. import dtype as dt
+from ..aval import Aval, broadcast_shapes
+from ..errors import ArgumentError, DimError, DTypeError, ShapeError
+from ..op import NO_GRAD, Host, Template, op
+from . import elementwise as ew
+from .shape import full, pad, slice_
+
+# What all of them check.
+
+
+def require_index(name, index):
+    """Raises unless an index has an integer dtype."""
+    if not index.dtype.is_integer:
+        raise DTypeError(f"{name} takes integer indices, got {index}; cast with .long(), or use a bool mask as one")
+
+
+def require_range(name, index, size, dim, low=0):
+    """Raises unless all indices lie in low..size-1."""
+    if index.size and not (low <= index.min() and index.max() < size):
+        bad = index[(index < low) | (index >= size)].ravel()[0]
+        raise DimError(f"{name}: index {bad} is out of range for dim {dim} of size {size}")
+
+
+def _low(x) -> bool:
+    return x.dtype.itemsize == 2 and x.dtype.kind not in "iu"
+
+
+def wide(x):
+    """float16 and bfloat16 as float32, in which they are summed."""
+    return x.astype(np.float32) if _low(x) else x
+
+
+# Reading with index tensors.
+
+
+def indexed_shape(name, x, indices) -> tuple:
+    """The shape of x[indices]: the broadcast index shape stands where the indices were if they are adjacent, else first."""
+    if len(indices) > x.ndim:
+        raise DimError(f"{name}: too many indices for {x}: {len(indices)} for {x.ndim} dimensions")
+    given = [d for d, i in enumerate(indices) if i is not None]
+    for d in given:
+        require_index(name, indices[d])
+    try:
+        common = broadcast_shapes(*(indices[d].shape for d in given))
+    except ShapeError as e:
+        raise DimError(f"{name}: index tensors do not broadcast together: {e}") from None
+    rest = [n for d, n in enumerate(x.shape) if d not in given]
+    adjacent = given and given[-1] - given[0] + 1 == len(given)
+    at = given[0] if adjacent else 0
+    shape = (*rest[:at], *common, *rest[at:])
+    if 0 not in shape and any(x.shape[d] == 0 for d in given):
+        raise DimError(f"{name}: {x} has no elements along an indexed dimension")
+    return shape
+
+
+def _infer_index(x, *indices):
+    return x.with_shape(indexed_shape("index", x, indices))
+
+
+def _key(indices):
+    return tuple(slice(None) if i is None else i for i in indices)
+
+
+def _require_ranges(name, x, indices):
+    for d, i in enumerate(indices):
+        if i is not None:
+            require_range(name, i, x.shape[d], d, -x.shape[d])
+
+
+def _index(x, *indices):
+    given = [d for d, i in enumerate(indices) if i is not None]
+    try:
+        if len(given) == 1:
+            return np.take(x, indices[given[0]], axis=given[0])
+        return x[_key(indices)] if given else x.copy()
+    except IndexError:
+        _require_ranges("index", x, indices)
+        raise
+
+
+def _index_vjp(g, out, x, *indices, needs):
+    zeros = full(g, shape=x.shape, value=0, dtype=dt.of(g))
+    return (index_put(zeros, g, *indices, accumulate=True), *(None,) * len(indices))
+
+
+ANY_FROM_2 = range(2, 66)   # every argument after the first, as positions of what a gradient rule saves
+ANY_FROM_3 = range(3, 66)
+
+index = op("index", infer=_infer_index, ref=_index, vjp=_index_vjp, saves=ANY_FROM_2, lower=Template("gather"),
+           traits=("exact",), doc="x[i, j, ...] with integer tensors; None takes a whole dimension.")
+
+# Writing with index tensors.
+
+
+def _infer_index_put(x, value, *indices, accumulate):
+    shape = indexed_shape("index_put", x, indices)
+    if value.shape != shape:
+        raise ShapeError(f"index_put: the value {value} must have the shape {shape} of the indexed part")
+    if value.dtype is not x.dtype:
+        raise DTypeError(f"index_put: the value {value} must have the dtype of {x}; cast it with .to()")
+    return x
+
+
+def _index_put(x, value, *indices, accumulate):
+    try:
+        if accumulate:
+            return _accumulate(x, value, indices)
+        out = x.copy()
+        out[_key(indices)] = value
+        return out
+    except IndexError:
+        _require_ranges("index_put", x, indices)
+        raise
+
+
+def _rows(x, indices):
+    """x's indexed dims in front as rows, the others as columns; and the row number of every position."""
+    given = [d for d, i in enumerate(indices) if i is not None]
+    order = (*given, *(d for d in range(x.ndim) if d not in given))
+    sizes = tuple(x.shape[d] for d in given)
+    _require_ranges("index_put", x, indices)
+    positions = np.broadcast_arrays(*(indices[d] for d in given))
+    return order, sizes, np.ravel_multi_index([np.where(p < 0, p + n, p) for p, n in zip(positions, sizes)], sizes)
+
+
+def _accumulate(x, value, indices):
+    given = [d for d, i in enumerate(indices) if i is not None]
+    order, sizes, rows = _rows(x, indices)
+    adjacent = given[-1] - given[0] + 1 == len(given)
+    if adjacent and given[0]:
+        lead = given[0]
+        value = np.moveaxis(value, range(lead), range(rows.ndim, rows.ndim + lead))
+    table = np.array(wide(x.transpose(order)), order="C").reshape(int(np.prod(sizes)), -1)
+    add_rows(table, rows.ravel(), wide(value).reshape(rows.size, table.shape[1]))
+    back = np.argsort(order)
+    return np.ascontiguousarray(table.reshape([x.shape[d] for d in order]).transpose(back)).astype(x.dtype, copy=False)
+
+
+def add_rows(table, rows, values):
+    """table[rows[i]] += values[i], in the order of i for each row."""
+    if table.dtype == np.bool_:
+        np.logical_or.at(table, rows, values)
+    elif table.shape[1] == 1:
+        np.add.at(table[:, 0], rows, values[:, 0])
+    elif rows.size and table.shape[1]:
+        order = np.argsort(rows, kind="stable")
+        rows = rows[order]
+        starts = np.flatnonzero(np.r_[True, rows[1:] != rows[:-1]])
+        table[rows[starts]] += np.add.reduceat(values[order], starts, axis=0, dtype=table.dtype)
+
+
+def _index_put_vjp(g, out, x, value, *indices, accumulate, needs):
+    none = (None,) * len(indices)
+    gx = gvalue = None
+    if needs[0]:
+        gx = g if accumulate else index_put(g, full(g, shape=value.shape, value=0, dtype=dt.of(g)), *indices, accumulate=False)
+    if needs[1]:
+        gvalue = index(g, *indices)
+    return (gx, gvalue, *none)
+
+
+index_put = op("index_put", infer=_infer_index_put, ref=_index_put, vjp=_index_put_vjp, saves=ANY_FROM_3,
+               lower=Template("scatter"),
+               doc="x with `value` written (or added, if `accumulate`) at index tensors; None takes a whole dimension.")
+
+# One index for each element along a dimension.
+
+
+def _infer_along(name, x, index, dim):
+    require_index(name, index)
+    if index.ndim != x.ndim:
+        raise ShapeError(f"{name}: index {index} must have as many dimensions as {x}")
+    for d, (n, m) in enumerate(zip(index.shape, x.shape)):
+        if d != dim and n > m:
+            raise ShapeError(f"{name} along dim {dim}: index {index} is larger than {x} in dim {d}")
+
+
+def _infer_gather(x, index, *, dim):
+    _infer_along("gather", x, index, dim)
+    return x.with_shape(index.shape)
+
+
+def _window(x, shape, dim):
+    """The part of x that an index of `shape` along `dim` can reach."""
+    return x[tuple(slice(None) if d == dim else slice(n) for d, n in enumerate(shape))]
+
+
+def _gather(x, index, *, dim):
+    require_range("gather", index, x.shape[dim] if x.ndim else 1, dim)
+    if not x.ndim:
+        return x.copy()
+    return np.take_along_axis(_window(x, index.shape, dim), index.astype(np.int64, copy=False), dim)
+
+
+def _gather_vjp(g, out, x, index, *, dim):
+    return scatter(full(g, shape=x.shape, value=0, dtype=dt.of(g)), index, g, dim=dim, mode="add")
+
+
+gather = op("gather", infer=_infer_gather, ref=_gather, vjp=(_gather_vjp, None), lower=Template("gather"),
+            traits=("exact",), doc="out[i][j] = x[index[i][j]][j] for dim 0, and so on.")
+
+
+def _infer_scatter(name, modes):
+    def infer(x, index, src, *, dim, mode):
+        if mode not in modes:
+            raise ArgumentError(f"{name}: mode must be one of {', '.join(modes)}, got {mode!r}")
+        _infer_along(name, x, index, dim)
+        if src.dtype is not x.dtype:
+            raise DTypeError(f"{name}: the source {src} must have the dtype of {x}; cast it with .to()")
+        if src.ndim != index.ndim or any(n > m for n, m in zip(index.shape, src.shape)):
+            raise ShapeError(f"{name}: index {index} reaches outside of the source {src}")
+        return x
+
+    return infer
+
+
+_UFUNC = {"add": np.add, "mul": np.multiply, "amax": np.maximum, "amin": np.minimum}
+
+
+def _scatter(x, index, src, *, dim, mode):
+    require_range("scatter", index, x.shape[dim] if x.ndim else 1, dim)
+    out = np.array(wide(x), order="C", ndmin=1)
+    if index.size == 0:
+        return out.astype(x.dtype, copy=False).reshape(x.shape)
+    index = np.atleast_1d(index).astype(np.int64, copy=False)
+    src = wide(np.atleast_1d(src)[tuple(map(slice, index.shape))])
+    steps = [s // out.itemsize for s in out.strides]
+    flat = index * steps[dim]
+    for d, n in enumerate(index.shape):
+        if d != dim:
+            flat = flat + (np.arange(n) * steps[d]).reshape((n,) + (1,) * (index.ndim - 1 - d))
+    if mode == "set":
+        out.reshape(-1)[flat.ravel()] = src.ravel()
+    else:
+        ufunc = np.logical_or if mode == "add" and x.dtype == np.bool_ else _UFUNC[mode]
+        ufunc.at(out.reshape(-1), flat.ravel(), src.ravel())
+    return out.astype(x.dtype, copy=False).reshape(x.shape)
+
+
+def _padded(g, src):
+    """A gradient of the part of `src` that the index reached, with zeros for the rest."""
+    from_shape, to_shape = g.shape, src.shape
+    if tuple(from_shape) == tuple(to_shape):
+        return g
+    return pad(g, low=(0,) * len(to_shape), high=tuple(m - n for n, m in zip(from_shape, to_shape)),
+               interior=(0,) * len(to_shape), value=0)
+
+
+def _reached(src, index):
+    """The part of `src` that the index reaches."""
+    for d, n in enumerate(index.shape):
+        if n != src.shape[d]:
+            src = slice_(src, dim=d, start=0, stop=n, step=1)
+    return src
+
+
+def _scatter_vjp(g, out, x, index, src, *, dim, mode, needs):
+    gx = gsrc = None
+    if needs[0]:
+        zeros = full(g, shape=index.shape, value=0, dtype=dt.of(g))
+        gx = g if mode == "add" else scatter(g, index, zeros, dim=dim, mode="set")
+    if needs[2]:
+        gsrc = _padded(gather(g, index, dim=dim), src)
+    return gx, None, gsrc
+
+
+scatter = op("scatter", infer=_infer_scatter("scatter", ("set", "add")), ref=_scatter, vjp=_scatter_vjp, saves=(2,),
+             lower=Template("scatter"),
+             doc="x with out[index[i][j]][j] = src[i][j] for dim 0 (or += in mode add), and so on.")
+
+
+def _scatter_mul_vjp(g, out, x, index, src, dim, needs):
+    """Products without their factor: by division, or (for the only zero of a product) from the factors that are left."""
+    gx = gsrc = None
+    if needs[0]:
+        ones = full(g, shape=x.shape, value=1, dtype=dt.of(g))
+        gx = ew.mul(g, scatter_reduce(ones, index, src, dim=dim, mode="mul"))
+    if needs[2]:
+        src = _reached(src, index)
+        zero = ew.eq(src, 0)
+        none = full(g, shape=x.shape, value=0, dtype=dt.of(g))
+        counts = scatter(none, index, ew.cast(zero, dtype=dt.of(g)), dim=dim, mode="add")
+        single = ew.logical_and(zero, ew.eq(gather(counts, index, dim=dim), 1))
+        others = scatter_reduce(x, index, ew.where(single, 1, src), dim=dim, mode="mul")
+        divided = ew.div(gather(ew.mul(g, out), index, dim=dim), ew.where(zero, 1, src))
+        gsrc = ew.where(single, gather(ew.mul(g, others), index, dim=dim), ew.where(zero, 0, divided))
+    return gx, gsrc
+
+
+def _scatter_extreme_vjp(g, out, x, index, src, dim, needs):
+    """Ties share the gradient equally."""
+    kind = dt.of(g)
+    from_src = ew.cast(ew.eq(_reached(src, index), gather(out, index, dim=dim)), dtype=kind)
+    from_x = ew.cast(ew.eq(x, out), dtype=kind)
+    share = ew.div(g, scatter(from_x, index, from_src, dim=dim, mode="add"))
+    return ew.mul(share, from_x), ew.mul(gather(share, index, dim=dim), from_src)
+
+
+def _scatter_reduce_vjp(g, out, x, index, src, *, dim, mode, needs):
+    rule = _scatter_mul_vjp if mode == "mul" else _scatter_extreme_vjp
+    gx, gsrc = rule(g, out, x, index, src, dim, needs)
+    return gx, None, None if gsrc is None else _padded(gsrc, src)
+
+
+scatter_reduce = op("scatter_reduce", infer=_infer_scatter("scatter_reduce", ("mul", "amax", "amin")), ref=_scatter,
+                    vjp=_scatter_reduce_vjp, saves=(0, 1, 2, 3), lower=Template("scatter"),
+                    doc="As scatter, combining with what is there by product, maximum or minimum.")
+
+# Positions found in data. Their number is a parameter that the caller has read before, so shapes stay static.
+
+
+def _infer_nonzero(x, *, count):
+    return (Aval((count,), dt.int64),) * x.ndim
+
+
+def _nonzero(x, *, count):
+    found = np.nonzero(x)
+    if len(found[0]) != count:
+        raise ShapeError(f"nonzero: {len(found[0])} elements are not zero, expected {count}")
+    return found
+
+
+nonzero = op("nonzero", infer=_infer_nonzero, ref=_nonzero, vjp=NO_GRAD, lower=Host(), traits=("exact",),
+             doc="Positions of the `count` elements that are not zero: one index vector for each dimension.")
+
+
+def _repeat_index(repeats, *, total):
+    if repeats.size and repeats.min() < 0:
+        raise ArgumentError(f"repeat_interleave: counts must not be negative, got {repeats.min()}")
+    found = np.repeat(np.arange(repeats.size), repeats)
+    if found.size != total:
+        raise ShapeError(f"repeat_interleave: the counts add up to {found.size}, expected {total}")
+    return found
+
+
+def _infer_repeat_index(repeats, *, total):
+    require_index("repeat_interleave", repeats)
+    return Aval((total,), dt.int64)
+
+
+repeat_index = op("repeat_index", infer=_infer_repeat_index, ref=_repeat_index, vjp=NO_GRAD, lower=Host(), traits=("exact",),
+                  doc="Each position as often as its count says; the counts add up to `total`.")

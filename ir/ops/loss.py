@@ -1,0 +1,360 @@
+"""Losses over classes: negative log likelihood, cross entropy, connectionist temporal classification.
+
+Classes lie along dimension 1, `target` has the input's shape without it. No one-hot tensor is ever made.
+"""
+
+import numpy as np
+
+from .. import dtype as dt
+from ..aval import Aval
+from ..errors import ArgumentError, AutogradError, DimError, DTypeError, ShapeError
+from ..op import NO_GRAD, Composite, Template, op
+from . import elementwise as ew
+from . import reduce as rd
+from .nn import in_single, wants_float
+from .shape import expand, reshape
+
+REDUCTIONS = ("none", "mean", "sum")
+
+
+def row_shape(shape) -> tuple:
+    """The shape of what there is once for all classes."""
+    return (*shape[:1], *shape[2:])
+
+
+def over_classes(v, shape):
+    """Values that are the same for all classes, laid out over a shape with them."""
+    return expand(reshape(v, shape=(*shape[:1], 1, *shape[2:])), shape=shape)
+
+
+def _check_target(name, x, target):
+    if x.ndim < 2 or target.shape != row_shape(x.shape):
+        raise ShapeError(f"{name} takes an input (N, C, ...) and a target (N, ...) of class indices, got {x} and {target}")
+    if not target.dtype.is_integer:
+        raise DTypeError(f"{name} takes class indices as integers, got {target}")
+
+
+# Picking one class, and putting it back.
+
+
+def _places(target, shape):
+    """The index tuple of each row's class, and which rows have one."""
+    valid = (target >= 0) & (target < shape[1])
+    safe = np.where(valid, target, 0)
+    grid = list(np.indices(target.shape, sparse=True))
+    return (*grid[:1], safe, *grid[1:]), valid
+
+
+def _infer_take(x, target):
+    _check_target("take_class", x, target)
+    return x.with_shape(target.shape)
+
+
+def _take_class(x, target):
+    if not x.shape[1]:
+        return np.zeros(target.shape, x.dtype)
+    at, valid = _places(target, x.shape)
+    return np.where(valid, x[at], np.zeros((), x.dtype))
+
+
+def _infer_put(v, target, *, classes):
+    if v.shape != target.shape:
+        raise ShapeError(f"put_class takes values and classes of one shape, got {v} and {target}")
+    return v.with_shape((*v.shape[:1], classes, *v.shape[1:]))
+
+
+def _put_class(v, target, *, classes):
+    out = np.zeros((*v.shape[:1], classes, *v.shape[1:]), v.dtype)
+    if classes:
+        at, valid = _places(target, out.shape)
+        out[at] = np.where(valid, v, np.zeros((), v.dtype))
+    return out
+
+
+take_class = op("take_class", infer=_infer_take, ref=_take_class,
+                vjp=(lambda g, out, x, target: put_class(g, target, classes=x.shape[1]), None), lower=Template("gather"),
+                traits=("exact",), doc="Each row's element at its class; 0 where the class is out of range.")
+put_class = op("put_class", infer=_infer_put, ref=_put_class,
+               vjp=(lambda g, out, v, target, *, classes: take_class(g, target), None), lower=Template("scatter"),
+               traits=("exact",), doc="Zeros with each row's value at its class.")
+
+
+def _infer_class_weight(target, weight, *, ignore_index, classes, dtype):
+    if weight is not None and weight.shape != (classes,):
+        raise ShapeError(f"a class weight has one element for each of the {classes} classes, got {weight}")
+    if weight is not None and weight.dtype is not dtype:
+        raise DTypeError(f"a class weight has the input's dtype {dtype}, got {weight}; cast it with .to()")
+    return Aval(target.shape, dtype)
+
+
+def _class_weight(target, weight, *, ignore_index, classes, dtype):
+    keep = target != ignore_index
+    bad = keep & ((target < 0) | (target >= classes))
+    if bad.any():
+        raise DimError(f"target {int(target[bad].reshape(-1)[0])} is out of bounds for {classes} classes")
+    if weight is None:
+        return keep.astype(dtype.np)
+    return np.where(keep, weight[np.where(keep, target, 0)], np.zeros((), weight.dtype)).astype(dtype.np, copy=False)
+
+
+class_weight = op("class_weight", infer=_infer_class_weight, ref=_class_weight, vjp=NO_GRAD, lower=Template("gather"),
+                  doc="Each row's class weight (1 without weights), 0 for ignored rows.")
+
+# Negative log likelihood.
+
+
+def _infer_nll(x, target, weight, *, ignore_index, reduction):
+    _check_target("nll_loss", x, target)
+    wants_float("nll_loss", x)
+    _infer_class_weight(target, weight, ignore_index=ignore_index, classes=x.shape[1], dtype=x.dtype)
+    return x.with_shape(target.shape if reduction == "none" else ())
+
+
+def _all(v):
+    return rd.sum_(v, dim=tuple(range(len(v.shape))), keepdim=False)
+
+
+def reduced(v, weights, reduction):
+    """A loss per row as asked for: as it is, summed, or averaged over the rows' weights."""
+    if reduction == "none":
+        return v
+    return _all(v) if reduction == "sum" else ew.div(_all(v), _all(weights))
+
+
+def row_gradient(g, weights, reduction):
+    """What arrives at each row's loss from the gradient of the reduced one."""
+    if reduction == "none":
+        return g
+    if reduction == "mean":
+        g = ew.div(g, _all(weights))
+    return expand(g, shape=weights.shape)
+
+
+def _nll_body(x, target, weight, *, ignore_index, reduction):
+    w = class_weight(target, weight, ignore_index=ignore_index, classes=x.shape[1], dtype=dt.of(x))
+    loss = ew.mul(ew.neg(take_class(x, target)), w)
+    return reduced(ew.where(ew.eq(target, ignore_index), 0.0, loss), w, reduction)
+
+
+def _nll_vjp(g, out, x, target, weight, *, ignore_index, reduction):
+    w = class_weight(target, weight, ignore_index=ignore_index, classes=x.shape[1], dtype=dt.of(g))
+    return put_class(ew.neg(ew.mul(row_gradient(g, w, reduction), w)), target, classes=x.shape[1])
+
+
+nll_loss = op("nll_loss", infer=_infer_nll, ref=in_single(_nll_body), vjp=(_nll_vjp, None, None), lower=Composite(_nll_body),
+              doc="-weight[target] * x[target], averaged over the weights with reduction 'mean'.")
+
+# Cross entropy.
+
+
+def _infer_softmax_minus_onehot(x, lse, a, b, target):
+    _check_target("softmax_minus_onehot", x, target)
+    return x
+
+
+def _softmax_minus_onehot_body(x, lse, a, b, target):
+    scaled = ew.mul(ew.exp(ew.sub(x, over_classes(lse, x.shape))), over_classes(a, x.shape))
+    return ew.sub(scaled, put_class(b, target, classes=x.shape[1]))
+
+
+def _softmax_minus_onehot(x, lse, a, b, target):
+    out = np.exp(x - np.expand_dims(lse, 1))
+    out *= np.expand_dims(a, 1)
+    if x.shape[1]:
+        at, valid = _places(target, x.shape)
+        out[at] -= np.where(valid, b, np.zeros((), b.dtype))
+    return out
+
+
+def _softmax_minus_onehot_vjp(g, out, x, lse, a, b, target, *, needs):
+    p = ew.exp(ew.sub(x, over_classes(lse, x.shape)))
+    gp = ew.mul(g, p)
+    gx = ew.mul(gp, over_classes(a, x.shape))
+    return (gx, ew.neg(rd.sum_(gx, dim=(1,), keepdim=False)), rd.sum_(gp, dim=(1,), keepdim=False),
+            ew.neg(take_class(g, target)), None)
+
+
+softmax_minus_onehot = op("softmax_minus_onehot", infer=_infer_softmax_minus_onehot, ref=in_single(_softmax_minus_onehot),
+                          vjp=_softmax_minus_onehot_vjp, saves=(1, 2, 3, 5), lower=Composite(_softmax_minus_onehot_body),
+                          doc="a * exp(x - lse) - b at the target's class: the gradient of cross entropy.")
+
+
+def _infer_cross_entropy(x, target, weight, *, ignore_index, label_smoothing, reduction):
+    _check_target("cross_entropy", x, target)
+    return _infer_nll(x, target, weight, ignore_index=ignore_index, reduction=reduction), x.with_shape(target.shape)
+
+
+def _cross_entropy_body(x, target, weight, *, ignore_index, label_smoothing, reduction):
+    top = rd.amax(x, dim=(1,), keepdim=True)
+    total = rd.sum_(ew.exp(ew.sub(x, expand(top, shape=x.shape))), dim=(1,), keepdim=False)
+    lse = ew.add(ew.log(total), reshape(top, shape=target.shape))
+    w = class_weight(target, weight, ignore_index=ignore_index, classes=x.shape[1], dtype=dt.of(x))
+    loss = ew.where(ew.eq(target, ignore_index), 0.0, ew.mul(ew.sub(lse, take_class(x, target)), w))
+    if label_smoothing:
+        loss = ew.add(ew.mul(loss, 1 - label_smoothing),
+                      ew.mul(_smooth_part(x, lse, target, weight, ignore_index), label_smoothing / x.shape[1]))
+    return reduced(loss, w, reduction), lse
+
+
+def _smooth_part(x, lse, target, weight, ignore_index):
+    """The sum over classes of weight * -log(softmax(x)), 0 for ignored rows."""
+    gap = ew.sub(over_classes(lse, x.shape), x)
+    if weight is not None:
+        gap = ew.mul(gap, _weight_over(weight, x.shape))
+    return ew.where(ew.eq(target, ignore_index), 0.0, rd.sum_(gap, dim=(1,), keepdim=False))
+
+
+def _weight_over(weight, shape):
+    return expand(reshape(weight, shape=(1, shape[1], *(1,) * (len(shape) - 2))), shape=shape)
+
+
+def _cross_entropy(x, target, weight, *, ignore_index, label_smoothing, reduction):
+    if x.size:
+        return _cross_entropy_body(x, target, weight, ignore_index=ignore_index, label_smoothing=label_smoothing,
+                                   reduction=reduction)
+    w = _class_weight(target, weight, ignore_index=ignore_index, classes=x.shape[1], dtype=dt.of(x))
+    return np.asarray(reduced(w, w, reduction), x.dtype), np.full(target.shape, -np.inf, x.dtype)
+
+
+def _cross_entropy_vjp(g, out, x, target, weight, *, ignore_index, label_smoothing, reduction, needs):
+    g, g_lse = g
+    w = class_weight(target, weight, ignore_index=ignore_index, classes=x.shape[1], dtype=dt.of(x))
+    rows = row_gradient(g, w, reduction)
+    b = ew.mul(rows, w)
+    a = b
+    if label_smoothing:
+        b = ew.mul(b, 1 - label_smoothing)
+        share = ew.mul(ew.where(ew.eq(target, ignore_index), 0.0, rows), label_smoothing / x.shape[1])
+        total = float(x.shape[1]) if weight is None else expand(_all(weight), shape=target.shape)
+        a = ew.add(b, ew.mul(share, total))
+    gx = softmax_minus_onehot(x, out[1], ew.add(a, g_lse), b, target)
+    if label_smoothing:
+        share = over_classes(share, x.shape)
+        gx = ew.sub(gx, share if weight is None else ew.mul(share, _weight_over(weight, x.shape)))
+    return gx, None, None
+
+
+cross_entropy = op("cross_entropy", infer=_infer_cross_entropy, ref=in_single(_cross_entropy), vjp=_cross_entropy_vjp,
+                   saves=(0, 1, 2, 3), lower=Composite(_cross_entropy_body),
+                   doc="The loss of logits against class indices, and each row's logsumexp, which the gradient uses.")
+
+# Connectionist temporal classification.
+
+
+def _infer_ctc(log_probs, targets, *, input_lengths, target_lengths, blank):
+    steps, batch, classes = log_probs.shape
+    if len(input_lengths) != batch or len(target_lengths) != batch:
+        raise ShapeError(f"ctc_loss of {log_probs} takes one length for each of the {batch} sequences")
+    if not 0 <= blank < classes:
+        raise ArgumentError(f"blank must be a class below {classes}, got {blank}")
+    if max(input_lengths, default=0) > steps:
+        raise ArgumentError(f"input_lengths must not exceed the {steps} steps of the input, got {max(input_lengths)}")
+    return log_probs.with_shape((batch,))
+
+
+def _ctc_labels(targets, target_lengths, blank):
+    """[batch, states] labels with blanks between, and where a state may be entered from two before."""
+    width = 2 * max(target_lengths, default=0) + 1
+    labels = np.full((len(target_lengths), width), blank, np.int64)
+    for i, n in enumerate(target_lengths):
+        labels[i, 1:2 * n:2] = targets[i, :n]
+    skip = np.zeros(labels.shape, bool)
+    skip[:, 2:] = (labels[:, 2:] != blank) & (labels[:, 2:] != labels[:, :-2])
+    return labels, skip
+
+
+def _ctc_step(before, skip):
+    """The log probability of arriving in each state from itself, the one before, and (where allowed) two before."""
+    two = np.logaddexp(before, np.pad(before[:, :-1], ((0, 0), (1, 0)), constant_values=-np.inf))
+    far = np.pad(before, ((0, 0), (2, 0)), constant_values=-np.inf)[:, :before.shape[1]]
+    return np.where(skip, np.logaddexp(two, far), two)
+
+
+def _ctc_alpha(emit, skip):
+    """[steps, batch, states] log probabilities of all prefixes."""
+    alpha = np.full(emit.shape, -np.inf, emit.dtype)
+    if len(emit):
+        alpha[0, :, :2] = emit[0, :, :2]
+    for t in range(1, len(emit)):
+        alpha[t] = _ctc_step(alpha[t - 1], skip) + emit[t]
+    return alpha
+
+
+def _ctc_total(alpha, input_lengths, target_lengths):
+    """The log probability of each whole target."""
+    total = np.full(alpha.shape[1], -np.inf, alpha.dtype)
+    for i, (steps, n) in enumerate(zip(input_lengths, target_lengths)):
+        if steps == 0:
+            total[i] = 0.0 if n == 0 else -np.inf
+        else:
+            last = alpha[steps - 1, i]
+            total[i] = np.logaddexp(last[2 * n], last[2 * n - 1]) if n else last[0]
+    return total
+
+
+def _ctc(log_probs, targets, *, input_lengths, target_lengths, blank):
+    labels, skip = _ctc_labels(targets, target_lengths, blank)
+    emit = log_probs[:, np.arange(len(labels))[:, None], labels]
+    return -_ctc_total(_ctc_alpha(emit, skip), input_lengths, target_lengths)
+
+
+def _ctc_beta(emit, skip, input_lengths, target_lengths):
+    """[steps, batch, states] log probabilities of all rests, each from its own last step backwards."""
+    beta = np.full(emit.shape, -np.inf, emit.dtype)
+    rows = np.arange(emit.shape[1])
+    states = 2 * np.asarray(target_lengths, np.int64)
+    ends = np.zeros(emit.shape[1:], bool)
+    ends[rows, states] = True
+    ends[rows, np.maximum(states - 1, 0)] = True
+    last = np.asarray(input_lengths, np.int64) - 1
+    inward = np.pad(skip, ((0, 0), (0, 2)))[:, 2:]
+    for t in range(len(emit) - 1, -1, -1):
+        if t + 1 < len(emit):
+            beta[t] = _ctc_back(beta[t + 1], inward) + emit[t]
+        start = last == t
+        beta[t][start] = np.where(ends[start], emit[t][start], -np.inf)
+    return beta
+
+
+def _ctc_back(after, inward):
+    n = after.shape[1]
+    two = np.logaddexp(after, np.pad(after[:, 1:], ((0, 0), (0, 1)), constant_values=-np.inf))
+    far = np.pad(after, ((0, 0), (0, 2)), constant_values=-np.inf)[:, 2:n + 2]
+    return np.where(inward, np.logaddexp(two, far), two)
+
+
+def _ctc_grad(g, log_probs, targets, *, input_lengths, target_lengths, blank):
+    labels, skip = _ctc_labels(targets, target_lengths, blank)
+    rows = np.arange(len(labels))[:, None]
+    emit = log_probs[:, rows, labels]
+    alpha = _ctc_alpha(emit, skip)
+    total = _ctc_total(alpha, input_lengths, target_lengths)
+    beta = _ctc_beta(emit, skip, input_lengths, target_lengths)
+    share = np.exp(alpha + beta - emit - total[:, None])
+    share = np.where(np.isneginf(emit), 0, share)
+    live = np.arange(len(emit))[:, None] < np.asarray(input_lengths, np.int64)
+    share *= live[:, :, None]
+    out = np.zeros(log_probs.shape, log_probs.dtype)
+    for state in range(labels.shape[1]):
+        out[:, rows[:, 0], labels[:, state]] -= share[:, :, state]
+    return out * g[:, None]
+
+
+def _no_second(g, out, *args, needs, **params):
+    raise AutogradError("ctc_loss has no second derivative")
+
+
+def _infer_ctc_grad(g, log_probs, targets, *, input_lengths, target_lengths, blank):
+    return Aval(log_probs.shape, log_probs.dtype)
+
+
+ctc_loss_grad = op("ctc_loss_grad", infer=_infer_ctc_grad, ref=in_single(_ctc_grad), vjp=_no_second, saves=(),
+                   lower=Template("ctc"), doc="The gradient of ctc_loss with respect to the log probabilities.")
+
+
+def _ctc_vjp(g, out, log_probs, targets, *, input_lengths, target_lengths, blank):
+    return ctc_loss_grad(g, log_probs, targets, input_lengths=input_lengths, target_lengths=target_lengths, blank=blank)
+
+
+ctc_loss = op("ctc_loss", infer=_infer_ctc, ref=in_single(_ctc), vjp=(_ctc_vjp, None), lower=Template("ctc"),
+              doc="-log of the probability of each padded target row under (T, N, C) log probabilities.")

@@ -1,0 +1,148 @@
+"""Random operators: pure functions of a key, the uint64 pair (seed, call counter), as ir/philox.py defines them.
+
+The key is an argument like any other, so a graph takes a fresh one at every run; element i of the result in row-major
+order is element i of the stream.
+"""
+
+import numpy as np
+
+from .. import dtype as dt
+from .. import philox
+from ..aval import Aval
+from ..errors import ArgumentError, DTypeError, ShapeError
+from ..op import NO_GRAD, Host, Template, op
+from .elementwise import mul
+
+
+def stream(key) -> tuple:
+    """(seed, call) of a key."""
+    return int(key[0]), int(key[1])
+
+
+def size_of(shape) -> int:
+    """How many elements a shape has."""
+    return Aval(shape, dt.float32).size
+
+
+def check_key(name, key):
+    """Raises unless `key` is the aval of a key."""
+    if key.shape != (2,) or key.dtype is not dt.uint64:
+        raise ShapeError(f"{name} takes a key u64[2] of (seed, call), got {key}; draw one with Generator.key()")
+
+
+def _infer_float(name):
+    def infer(key, *, shape, dtype):
+        check_key(name, key)
+        if not dtype.is_floating_point:
+            raise DTypeError(f"{name} makes floating point numbers, got dtype {dtype}; use randint for integers")
+        return Aval(shape, dtype)
+
+    return infer
+
+
+def _of_floats(draw):
+    return lambda key, *, shape, dtype: draw(*stream(key), size_of(shape), dtype.np).reshape(shape)
+
+
+uniform = op("uniform", infer=_infer_float("uniform"), ref=_of_floats(philox.uniform01), vjp=NO_GRAD, lower=Template("random"),
+             traits=("random", "exact"), doc="Floats uniform in [0, 1).")
+normal = op("normal", infer=_infer_float("normal"), ref=_of_floats(philox.normal), vjp=NO_GRAD, lower=Template("random"),
+            traits=("random", "exact"), doc="Floats of mean 0 and deviation 1.")
+
+
+def _infer_randint(key, *, shape, low, high, dtype):
+    check_key("randint", key)
+    if not -2 ** 63 <= low < high <= 2 ** 63:
+        raise ArgumentError(f"randint takes low < high within the int64 range, got low={low} and high={high}")
+    return Aval(shape, dtype)
+
+
+randint = op("randint", infer=_infer_randint, vjp=NO_GRAD, lower=Template("random"), traits=("random", "exact"),
+             ref=lambda key, *, shape, low, high, dtype: philox.randint(
+                 *stream(key), size_of(shape), low, high).astype(dtype.np).reshape(shape),
+             doc="Integers uniform in [low, high).")
+
+
+def _infer_mask(key, *, shape, p):
+    check_key("bernoulli_mask", key)
+    if not 0 <= p <= 1:
+        raise ArgumentError(f"a probability must be within 0 and 1, got {p}")
+    return Aval(shape, dt.bool_)
+
+
+bernoulli_mask = op("bernoulli_mask", infer=_infer_mask, vjp=NO_GRAD, lower=Template("random"), traits=("random", "exact"),
+                    ref=lambda key, *, shape, p: philox.bernoulli(*stream(key), size_of(shape), p).reshape(shape),
+                    doc="Bools, true with probability p: what dropout keeps.")
+
+# Poisson: no closed form, so each element has a stream of its own and rejects until it is done.
+
+
+def _infer_poisson(key, rate):
+    check_key("poisson", key)
+    if not rate.dtype.is_floating_point:
+        raise DTypeError(f"poisson takes floating point rates, got {rate}")
+    return rate
+
+
+def _poisson_small(seed, call, rate):
+    """Counts the factors of a product of uniforms that keep it above exp(-rate); for rates below 10."""
+    count = np.zeros(rate.shape)
+    live = np.flatnonzero(rate > 0)
+    product, bound = np.ones(live.size), np.exp(-rate[live])
+    for turn in range(1, 1000):
+        product = product * _turn(seed, call, turn, rate.size)[live]
+        on = product > bound
+        live, product, bound = live[on], product[on], bound[on]
+        if not live.size:
+            break
+        count[live] += 1
+    return count
+
+
+def _poisson_large(seed, call, rate):
+    """Hoermann's transformed rejection (PTRS) for rates of 10 and more."""
+    out = np.zeros(rate.shape)
+    live = np.flatnonzero(rate >= 10)
+    for turn in range(1, 1000):
+        if not live.size:
+            break
+        lam = rate[live]
+        b = 0.931 + 2.53 * np.sqrt(lam)
+        a = -0.059 + 0.02483 * b
+        u = _turn(seed, call, 2 * turn, rate.size)[live] - 0.5
+        v = _turn(seed, call, 2 * turn + 1, rate.size)[live]
+        us = 0.5 - np.abs(u)
+        k = np.floor((2 * a / us + b) * u + lam + 0.43)
+        quick = (us >= 0.07) & (v <= 0.9277 - 3.6224 / (b - 2))
+        level = np.log(v) + np.log(1.1239 + 1.1328 / (b - 3.4)) - np.log(a / (us * us) + b)
+        likely = (k >= 0) & ~((us < 0.013) & (v > us)) & (level <= k * np.log(lam) - lam - _log_factorial(np.maximum(k, 0)))
+        done = quick | likely
+        out[live[done]] = k[done]
+        live = live[~done]
+    return out
+
+
+def _turn(seed, call, turn, n):
+    """The uniforms of one round of rejection: the stream of a seed that belongs to the round."""
+    return philox.uniform01(seed ^ (turn * 0x9E3779B97F4A7C15 % 2 ** 64), call, n, np.float64)
+
+
+def _log_factorial(k):
+    """log k! by Stirling's series above 9, by table below."""
+    table = np.log(np.cumprod(np.r_[1.0, np.arange(1, 10)]))
+    n = np.maximum(k, 9.0) + 1
+    series = (n - 0.5) * np.log(n) - n + 0.5 * np.log(2 * np.pi) + 1 / (12 * n) - 1 / (360 * n ** 3) + 1 / (1260 * n ** 5)
+    return np.where(k < 10, table[np.minimum(k, 9).astype(np.int64)], series)
+
+
+def _poisson(key, rate):
+    flat = rate.astype(np.float64).reshape(-1)
+    if not (flat >= 0).all():
+        raise ArgumentError("poisson takes rates of at least 0")
+    small = np.where(flat < 10, flat, 0.0)
+    out = np.where(flat < 10, _poisson_small(*stream(key), small), _poisson_large(*stream(key), flat))
+    return out.reshape(rate.shape).astype(rate.dtype)
+
+
+poisson = op("poisson", infer=_infer_poisson, ref=_poisson, vjp=(None, lambda g, out, key, rate: mul(g, 0.0)), lower=Host(),
+             traits=("random",), doc="Counts of a Poisson process of the given rates.")

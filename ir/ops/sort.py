@@ -1,0 +1,94 @@
+"""Sorting, by index: values and gradients follow through gather. The order is total: nan comes after every number,
+-0.0 equals 0.0, and equal elements stay in the order they have (so results do not depend on the algorithm)."""
+
+import numpy as np
+
+from .. import dtype as dt
+from ..errors import DTypeError, ShapeError
+from ..op import NO_GRAD, Template, op
+
+_SIGNED = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
+
+
+def order_keys(a, descending=False):
+    """Integers that sort as the elements of `a` do, or in the opposite order."""
+    if a.dtype.kind == "b":
+        keys = a.view(np.int8)
+    elif a.dtype.kind == "u":
+        signed = _SIGNED[a.dtype.itemsize]
+        keys = np.ascontiguousarray(a).view(signed) ^ np.iinfo(signed).min
+    elif a.dtype.kind == "i":
+        keys = a
+    else:
+        signed = _SIGNED[a.dtype.itemsize]
+        bits = np.ascontiguousarray(a + a.dtype.type(0)).view(signed)
+        keys = np.where(bits < 0, bits ^ np.iinfo(signed).max, bits)
+        keys = np.where(np.isnan(a), np.iinfo(signed).max, keys)
+    return ~keys if descending else keys
+
+
+def _infer_argsort(x, *, dim, descending):
+    if x.ndim == 0:
+        raise ShapeError(f"argsort runs along a dimension, {x} has none")
+    if x.dtype.is_complex:
+        raise DTypeError(f"argsort takes real types, got {x}: complex numbers have no order")
+    return x.with_dtype(dt.int64)
+
+
+def _argsort(x, *, dim, descending):
+    return np.argsort(order_keys(x, descending), axis=dim, kind="stable")
+
+
+argsort = op("argsort", infer=_infer_argsort, ref=_argsort, vjp=NO_GRAD, lower=Template("sort"), traits=("exact",),
+             doc="The indices that sort along a dimension, stable, nan last (first when descending).")
+
+
+def _infer_topk(x, *, k, dim, largest):
+    if x.ndim == 0 or not 0 <= k <= x.shape[dim]:
+        raise ShapeError(f"topk of {x} along dim {dim}: k={k} must be within 0..{x.shape[dim] if x.ndim else 0}")
+    _infer_argsort(x, dim=dim, descending=largest)
+    return x.with_shape(x.shape[:dim] + (k,) + x.shape[dim + 1:]).with_dtype(dt.int64)
+
+
+def _arg_topk(x, *, k, dim, largest):
+    """Finds the k-th key of each row, keeps what is before it and the first of what equals it, sorts those."""
+    keys = np.moveaxis(order_keys(x, largest), dim, -1)
+    n, lead = keys.shape[-1], keys.shape[:-1]
+    if k == 0 or 0 in lead:
+        return np.zeros(x.shape[:dim] + (k,) + x.shape[dim + 1:], np.int64)
+    if 4 * k >= n:
+        found = np.argsort(keys, axis=-1, kind="stable")[..., :k]
+        return np.ascontiguousarray(np.moveaxis(found, -1, dim))
+    last = np.partition(keys, k - 1, axis=-1)[..., k - 1:k]
+    before, tie = keys < last, keys == last
+    room = k - np.count_nonzero(before, axis=-1, keepdims=True)
+    chosen = before | (tie & (np.cumsum(tie, axis=-1) <= room))
+    at = np.nonzero(chosen)[-1].reshape(*lead, k)
+    order = np.argsort(np.take_along_axis(keys, at, -1), axis=-1, kind="stable")
+    return np.ascontiguousarray(np.moveaxis(np.take_along_axis(at, order, -1), -1, dim))
+
+
+arg_topk = op("arg_topk", infer=_infer_topk, ref=_arg_topk, vjp=NO_GRAD, lower=Template("sort"), traits=("exact",),
+              doc="The indices of the k largest or smallest along a dimension, in order; of equals the first.")
+
+
+def _infer_searchsorted(sorted_, values, *, right):
+    if sorted_.dtype is not values.dtype:
+        raise DTypeError(f"searchsorted takes two arguments of one dtype, got {sorted_} and {values}; cast one with .to()")
+    if sorted_.ndim == 0 or (sorted_.ndim > 1 and sorted_.shape[:-1] != values.shape[:-1]):
+        raise ShapeError(f"searchsorted takes one sorted row, or one for each row of the values, got {sorted_} and {values}")
+    return values.with_dtype(dt.int64)
+
+
+def _searchsorted(sorted_, values, *, right):
+    side = "right" if right else "left"
+    rows, wanted = order_keys(sorted_), order_keys(values)
+    if sorted_.ndim == 1:
+        return np.asarray(np.searchsorted(rows, wanted, side), np.int64).reshape(values.shape)
+    flat, each = rows.reshape(-1, rows.shape[-1]), wanted.reshape(-1, wanted.shape[-1])
+    found = [np.searchsorted(row, v, side) for row, v in zip(flat, each)]
+    return np.array(found, np.int64).reshape(values.shape)
+
+
+searchsorted = op("searchsorted", infer=_infer_searchsorted, ref=_searchsorted, vjp=NO_GRAD, lower=Template("search"),
+                  traits=("exact",), doc="Where each value would be put in a sorted row: before (or after) its equals.")

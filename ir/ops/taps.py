@@ -1,0 +1,169 @@
+"""Tables of fixed linear maps along a dim: each result is a weighted sum of a few places.
+
+A table is (places, weights), both (taps, results); weights None stands for a single tap of weight 1. Resampling, even bins and
+mirrored borders are such maps; the transpose of a map is a table again.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+
+from .windows import wide
+
+A_CUBIC, A_CUBIC_SMOOTH = -0.75, -0.5   # the cubic's free parameter, without and with antialiasing
+
+
+def step(n: int, count: int, align_corners: bool, scale) -> float:
+    """How far apart results are in the source; `scale` (results per source element) replaces the sizes' ratio if given."""
+    if align_corners:
+        return (n - 1) / (count - 1) if count > 1 else 0.0
+    return 1.0 / scale if scale else n / count
+
+
+def _sources(n, count, align_corners, scale):
+    """Where each result lies in the source."""
+    at = step(n, count, align_corners, scale)
+    i = np.arange(count)
+    return i * at if align_corners else (i + 0.5) * at - 0.5
+
+
+def _nearest(n, count, align_corners, scale, shift=0.0):
+    at = np.float32(step(n, count, False, scale))
+    places = np.floor((np.arange(count, dtype=np.float32) + np.float32(shift)) * at).astype(np.int64)
+    return np.minimum(places, n - 1)[None], None
+
+
+def _nearest_exact(n, count, align_corners, scale):
+    return _nearest(n, count, align_corners, scale, 0.5)
+
+
+def _linear(n, count, align_corners, scale):
+    source = np.maximum(_sources(n, count, align_corners, scale), 0)
+    low = np.minimum(source.astype(np.int64), n - 1)
+    part = np.clip(source - low, 0, 1)
+    return np.stack([low, np.minimum(low + 1, n - 1)]), np.stack([1 - part, part])
+
+
+def cubic_weight(distance, a):
+    """The cubic convolution kernel."""
+    d = np.abs(distance)
+    near = ((a + 2) * d - (a + 3)) * d * d + 1
+    far = ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
+    return np.where(d <= 1, near, np.where(d < 2, far, 0.0))
+
+
+def _cubic(n, count, align_corners, scale):
+    source = _sources(n, count, align_corners, scale)
+    low = np.floor(source).astype(np.int64)
+    places = low + np.arange(-1, 3)[:, None]
+    return np.clip(places, 0, n - 1), cubic_weight(source - places, A_CUBIC)
+
+
+def _area(n, count, align_corners, scale):
+    i = np.arange(count)
+    starts, ends = i * n // count, -(-(i + 1) * n // count)
+    offsets = np.arange(int((ends - starts).max(initial=1)))[:, None]
+    inside = offsets < ends - starts
+    return np.where(inside, starts + offsets, starts), inside / (ends - starts)
+
+
+def _smoothed(kernel, reach):
+    """A table with the kernel widened to cover what each result stands for when shrinking."""
+
+    def table(n, count, align_corners, scale):
+        at = step(n, count, align_corners, scale)
+        widen = max(at, 1.0)
+        centre = at * (np.arange(count) + 0.5)
+        starts = np.maximum((centre - reach * widen + 0.5).astype(np.int64), 0)
+        ends = np.minimum((centre + reach * widen + 0.5).astype(np.int64), n)
+        offsets = np.arange(int((ends - starts).max(initial=1)))[:, None]
+        inside = offsets < ends - starts
+        weights = np.where(inside, kernel((offsets + starts - centre + 0.5) / widen), 0.0)
+        return np.where(inside, starts + offsets, starts), weights / weights.sum(axis=0)
+
+    return table
+
+
+MODES = {
+    "nearest": _nearest,
+    "nearest-exact": _nearest_exact,
+    "linear": _linear,
+    "cubic": _cubic,
+    "area": _area,
+    "linear-smooth": _smoothed(lambda d: np.maximum(1 - np.abs(d), 0), 1),
+    "cubic-smooth": _smoothed(lambda d: cubic_weight(d, A_CUBIC_SMOOTH), 2),
+}
+
+
+@lru_cache(maxsize=256)
+def resample_table(mode: str, n: int, count: int, align_corners: bool, scale) -> tuple:
+    """The map from `n` elements to `count` results."""
+    return MODES[mode](n, count, align_corners, scale)
+
+
+@lru_cache(maxsize=256)
+def border_table(mode: str, n: int, low: int, high: int) -> tuple:
+    """The map that puts `low` and `high` elements around `n` (or cuts, where negative)."""
+    i = np.arange(-low, n + high)
+    if mode == "replicate":
+        places = np.clip(i, 0, n - 1)
+    elif mode == "circular":
+        places = i % n
+    else:
+        period = max(1, 2 * (n - 1))
+        folded = i % period
+        places = np.minimum(folded, period - folded)
+    return places[None], None
+
+
+def transposed(table: tuple, n: int) -> tuple:
+    """The table of the transposed map, back to `n` elements."""
+    places, weights = table
+    count = places.shape[1]
+    weights = np.ones(places.shape) if weights is None else weights
+    used = weights.ravel() != 0
+    source, result = places.ravel()[used], np.tile(np.arange(count), len(places))[used]
+    order = np.argsort(source, kind="stable")
+    source, result, weight = source[order], result[order], weights.ravel()[used][order]
+    fan = np.bincount(source, minlength=n)
+    rank = np.arange(len(source)) - np.repeat(np.cumsum(fan) - fan, fan)
+    back = np.zeros((max(1, int(fan.max(initial=0))), n), np.int64)
+    back_weights = np.zeros(back.shape)
+    back[rank, source], back_weights[rank, source] = result, weight
+    first = np.where(fan > 0, back[0], 0)
+    return np.where(np.arange(len(back))[:, None] < fan, back, first), back_weights
+
+
+def apply_table(x, axis: int, table: tuple):
+    """Maps an array along one axis."""
+    places, weights = table
+    if weights is None:
+        return np.take(x, places[0], axis=axis)
+    beside = (-1,) + (1,) * (x.ndim - axis - 1)
+    total = None
+    for place, weight in zip(places, weights.astype(x.dtype)):
+        term = np.take(x, place, axis=axis)
+        term *= weight.reshape(beside)
+        total = term if total is None else np.add(total, term, out=total)
+    return total
+
+
+def is_identity(table: tuple, n: int) -> bool:
+    places, weights = table
+    return weights is None and places.shape[1] == n and bool((places[0] == np.arange(n)).all())
+
+
+def apply_tables(x, tables: dict):
+    """Maps an array along several axes, those that shrink it most first; low precision and integers in a wide float."""
+    kind = x.dtype
+    weighted = any(w is not None for _, w in tables.values())
+    out = wide(x)
+    if weighted and kind.kind in "iub":
+        out = out.astype(np.float64 if kind.itemsize > 2 else np.float32)
+    for axis in sorted(tables, key=lambda a: (tables[a][0].shape[1] / max(1, x.shape[a]), a)):
+        if not is_identity(tables[axis], out.shape[axis]):
+            out = apply_table(out, axis, tables[axis])
+    if kind.kind in "iub" and out.dtype.kind == "f":
+        info = np.iinfo(kind)
+        out = np.clip(np.rint(out), info.min, info.max)
+    return np.array(out, kind, order="C", copy=out is x or None)

@@ -1,0 +1,54 @@
+"""Parameters of graph nodes: hashable plain data, in one canonical form, with exact keys.
+
+Python calls 1, 1.0 and True equal, 0.0 and -0.0 too, and nan unequal to itself; two parameters of a node are the same only
+if type and bits are. `param_key` is that notion.
+"""
+
+import numpy as np
+
+from .dtype import DType
+from .errors import GraphError
+
+_EXACT = (bool, int, str, type(None), DType)
+
+
+def canonical_param(value):
+    """`value` as plain data: lists become tuples, numpy scalars Python numbers, subclasses their plain base."""
+    kind = type(value)
+    if kind in _EXACT or kind is float or kind is complex:
+        return value
+    if isinstance(value, (tuple, list)):
+        return tuple([canonical_param(v) for v in value])
+    if isinstance(value, slice):
+        return slice(canonical_param(value.start), canonical_param(value.stop), canonical_param(value.step))
+    if isinstance(value, np.generic):
+        return canonical_param(value.item())
+    for base in (bool, int, float, complex, str):
+        if isinstance(value, base):
+            return base(value)
+    raise GraphError(f"a parameter of a graph node must be plain data (number, str, None, dtype, slice or tuples of these), "
+                     f"got {value!r} of type {kind.__name__}")
+
+
+def canonical_params(params: dict) -> dict:
+    """All parameters of one node, by sorted name."""
+    return {name: canonical_param(params[name]) for name in sorted(params)}
+
+
+def param_key(value):
+    """A hashable key that is equal exactly for the same type and the same bits."""
+    kind = type(value)
+    if kind is tuple:
+        return tuple([param_key(v) for v in value])
+    if kind is float:
+        return (float, value.hex())
+    if kind is complex:
+        return (complex, value.real.hex(), value.imag.hex())
+    if kind is slice:
+        return (slice, param_key(value.start), param_key(value.stop), param_key(value.step))
+    return (kind, value)
+
+
+def params_key(params: dict) -> tuple:
+    """The key of all parameters of one node."""
+    return tuple([(name, param_key(params[name])) for name in sorted(params)])

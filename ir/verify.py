@@ -1,0 +1,128 @@
+"""The rules of a graph, checked: one message for each rule that is broken, naming the node and the user's line."""
+
+from .arity import count_words, operand_bounds
+from .errors import GraphError, IngotError
+from .graph import Graph, Node, Value
+from .op import OPS
+from .ops.families import NUMBERS
+from .params import canonical_params, params_key
+from .printer import format_line, format_node, value_names
+
+_SHOWN = 10   # problems listed in one error
+
+
+def verify(graph: Graph) -> Graph:
+    """Returns the graph if it keeps every rule; raises GraphError with what is wrong otherwise."""
+    found = problems(graph)
+    if found:
+        more = f"\n  and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+        raise GraphError(f"graph {graph.name} breaks {len(found)} rule{'s' * (len(found) != 1)}:\n  "
+                         + "\n  ".join(found[:_SHOWN]) + more)
+    return graph
+
+
+def problems(graph: Graph) -> list:
+    """What is wrong with a graph, as messages."""
+    found = list(_input_problems(graph))
+    defined = dict.fromkeys(graph.inputs)
+    names = value_names(graph)
+    for node in graph.nodes:
+        for message in _node_problems(node, defined):
+            found.append(f"{message}, in {_describe(node, names)}")
+        for i, v in enumerate(node.outputs):
+            if v in defined:
+                found.append(f"a value is defined twice, in {_describe(node, names)}")
+            if v.node is not node or v.index != i:
+                found.append(f"a result does not know its node, in {_describe(node, names)}")
+            defined[v] = None
+    found += _result_problems(graph, defined)
+    return found
+
+
+def _describe(node, names):
+    where = f" ({format_line(node.line)})" if node.line else ""
+    return format_node(node, names) + where
+
+
+def _input_problems(graph):
+    if len({v.name for v in graph.inputs}) != len(graph.inputs):
+        yield "two inputs have one name"
+    if len(set(graph.inputs)) != len(graph.inputs):
+        yield "an input stands in the list twice"
+    for v in graph.inputs:
+        if v.node is not None:
+            yield f"input {v!r} is made by a node"
+        if not v.name:
+            yield f"an input of type {v.aval} has no name"
+
+
+def _node_problems(node: Node, defined):
+    if OPS.get(node.op.name) is not node.op:
+        yield f"operator {node.op.name} is not recorded"
+        return
+    operands_fine = True
+    for i, x in enumerate(node.inputs):
+        for message in _operand_problems(i, x, defined):
+            operands_fine = False
+            yield message
+    fewest, most = operand_bounds(node.op)
+    if not fewest <= len(node.inputs) <= most:
+        yield f"{node.op.name} takes {count_words(fewest, most)}, got {len(node.inputs)}"
+        return
+    params_fine = True
+    for message in _param_problems(node.params):
+        params_fine = False
+        yield message
+    if operands_fine and params_fine:
+        yield from _type_problems(node)
+
+
+def _operand_problems(i, x, defined):
+    if type(x) is Value:
+        if x not in defined:
+            yield f"operand {i} is used before it is defined"
+    elif x is not None and type(x) not in NUMBERS:
+        yield f"operand {i} is a {type(x).__name__}, not a value, a number or None"
+
+
+def _param_problems(params):
+    try:
+        canonical = canonical_params(params)
+    except GraphError as e:
+        yield str(e)
+        return
+    if params_key(canonical) != params_key(params):
+        yield f"parameters are not in canonical form: {params!r} should be {canonical!r}"
+
+
+def _type_problems(node):
+    try:
+        given = node.op.infer(*[x.aval if type(x) is Value else x for x in node.inputs], **node.params)
+    except (IngotError, TypeError, AttributeError, IndexError, ValueError) as e:
+        yield f"{node.op.name} does not take these operands: {e}"
+        return
+    if node.multi != (type(given) is tuple):
+        yield f"{node.op.name} gives {'several results' if type(given) is tuple else 'one result'}"
+    given = given if type(given) is tuple else (given,)
+    declared = tuple(v.aval for v in node.outputs)
+    if declared != given:
+        yield (f"declared type{'s' * (len(given) != 1)} {', '.join(map(str, declared))}, but {node.op.name} gives "
+               f"{', '.join(map(str, given))}")
+
+
+def _result_problems(graph, defined):
+    for i, v in enumerate(graph.outputs):
+        if v not in defined:
+            yield f"output {i} is not a value of the graph"
+    inputs = set(graph.inputs)
+    written = set()
+    for u in graph.updates:
+        if u.target not in inputs:
+            yield f"an update writes into {u.target!r}, which is not an input"
+        elif u.value not in defined:
+            yield f"the update of %{u.target.name} takes a value that is not in the graph"
+        elif u.target.aval != u.value.aval:
+            yield f"the update of %{u.target.name}: {u.target.aval} takes a value of type {u.value.aval}"
+        if u.target in written:
+            yield f"%{u.target.name} is updated twice"
+        written.add(u.target)

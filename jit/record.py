@@ -1,0 +1,347 @@
+"""The recorder: what the door saw during one eager run, written down as a graph.
+
+Writes in place are made functional here. Every storage has a `Cell`: the value its memory now holds, as a value of the
+graph. A tensor is a chain of view operators on top of its cell; after a write, the next read of any alias re-reads through
+its chain. What outside storages hold in the end become updates.
+
+Where Python reads a value out of a tensor, the recording is cut: what follows is only valid for the value that was seen.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..ir.aval import Aval
+from ..ir.graph import Builder, Value
+from ..ir.ops.elementwise import cast
+from ..ir.ops.shape import assign_view, expand, full, run_chain
+from ..runtime.autograd.node import Leaf
+from ..runtime.storage import user_line
+from ..runtime.tensor import Tensor
+from .errors import TraceError, at
+
+
+class Cell:
+    """What one storage holds: a graph value for the whole of its root tensor, and how often it was written."""
+
+    __slots__ = ("value", "version", "root", "source")
+
+    def __init__(self, value, root=None, source=None):
+        self.value = value
+        self.version = 0
+        self.root = root        # the outside tensor whose memory this is, or None for memory made inside
+        self.source = source    # index of the input behind it
+
+
+class Link:
+    """Where a tensor's value comes from: a cell, the views on top of it, and the graph value at some version."""
+
+    __slots__ = ("recorder", "cell", "chain", "value", "version")
+
+    def __init__(self, recorder, cell, chain, value):
+        self.recorder = recorder
+        self.cell = cell
+        self.chain = chain
+        self.value = value
+        self.version = cell.version
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where an input comes from at every call.
+
+    kind    "argument" (what = its position), "captured" (what = the tensor), "grad" (what = position of the input whose
+            gradient it is), "key" (what = the random generator), "scalar" (what = a function that gives a Python number)
+    """
+
+    kind: str
+    what: object
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A place where Python read a value: the nodes before it, the value, how it was read and what was seen."""
+
+    nodes: int
+    value: Value
+    how: str
+    seen: object
+
+
+@dataclass
+class Recording:
+    """One finished path through a function."""
+
+    builder: Builder
+    sources: list
+    cuts: list
+    outputs: list = field(default_factory=list)      # one Output for each result tensor
+    updates: list = field(default_factory=list)      # (input position, value)
+    grads: list = field(default_factory=list)        # (input position, value or None): gradients set on leaves
+    leaves: list = field(default_factory=list)       # (input position, aval of the gradient found there, or None)
+
+
+@dataclass
+class LeafState:
+    """The gradient of a leaf during a recording: what it was, and whether that was ever looked at."""
+
+    position: int          # of the input that is the leaf
+    leaf: Leaf
+    before: Tensor | None
+    was_read: bool = False
+    was_set: bool = False
+
+
+class Recorder:
+    """Listens at the door while a function runs."""
+
+    def __init__(self, name: str):
+        self.builder = Builder(name)
+        self.sources: list[Source] = []
+        self.cuts: list[Cut] = []
+        self.cells: dict[int, Cell] = {}         # by id of the storage
+        self.leaves: dict[int, LeafState] = {}   # by id of the leaf
+        self.grad_owner: dict[int, int] = {}     # id(gradient tensor found on a leaf) -> input position of that leaf
+        self.keep: list = []                     # what must not be freed while ids are in use
+
+    # Tensors that come from outside.
+
+    def argument(self, t: Tensor, position: int):
+        """Enters an argument as input, in order."""
+        known = self.cells.get(id(t._storage))
+        if known is not None and known.root._a is not t._a:
+            raise TraceError(f"argument {position} shares memory with another argument; pass clones, or one tensor and slice it "
+                             "inside the traced function")
+        if known is None:
+            self._enter(t, Source("argument", position), f"arg{position}")
+        else:
+            self._link(t, Link(self, known, (), known.value))
+            self.sources.append(Source("argument", position))
+            self.builder.input(f"arg{position}", t.aval)
+        self._note_leaf(t)
+
+    def _enter(self, t, source, name):
+        value = self.builder.input(name, t.aval)
+        self.sources.append(source)
+        cell = self.cells[id(t._storage)] = Cell(value, t, len(self.sources) - 1)
+        self.keep.append(t._storage)
+        self._link(t, Link(self, cell, (), value))
+        return value
+
+    def _link(self, t, link):
+        t.__dict__["_traced"] = link
+        self.keep.append(t)
+
+    def _capture(self, t: Tensor) -> Link:
+        """A tensor that the function got from elsewhere: an input by reference, through the root of its memory."""
+        root = t if t._base is None else t._base
+        known = self.cells.get(id(t._storage))
+        if known is None:
+            owner = self.grad_owner.get(id(root))
+            source = Source("captured", root) if owner is None else Source("grad", owner)
+            name = "captured" if owner is None else "grad"
+            self._enter(root, source, f"{name}{len(self.sources)}")
+            known = self.cells[id(t._storage)]
+            self._note_leaf(root)
+        if t is not root or "_traced" not in t.__dict__ or t.__dict__["_traced"].recorder is not self:
+            if known.root is not root and known.root._a is not t._a:
+                raise TraceError("two tensors that the function uses share memory in a way that a trace cannot follow; "
+                                 "make views inside the traced function, or clone")
+            chain = t._chain if t is not root else ()
+            self._link(t, Link(self, known, chain, None))
+            t.__dict__["_traced"].version = -1
+        return t.__dict__["_traced"]
+
+    def _note_leaf(self, t):
+        leaf = t._node
+        if type(leaf) is Leaf and id(leaf) not in self.leaves:
+            position = self.link(t).cell.source
+            self.leaves[id(leaf)] = LeafState(position, leaf, leaf.grad)
+            if leaf.grad is not None:
+                self.grad_owner[id(leaf.grad)] = position
+
+    def link(self, t: Tensor) -> Link:
+        """How the graph knows a tensor."""
+        link = t.__dict__.get("_traced")
+        return link if link is not None and link.recorder is self else self._capture(t)
+
+    def value_of(self, t: Tensor) -> Value:
+        """The graph value that a tensor holds now."""
+        link = self.link(t)
+        if link.version != link.cell.version:
+            link.value = run_chain(link.cell.value, link.chain)
+            link.version = link.cell.version
+        return link.value
+
+    # What the door reports.
+
+    def saw(self, op, args, params, out):
+        """One operator ran."""
+        b = self.builder
+        b.line = user_line()
+        values = [self.value_of(a) if isinstance(a, Tensor) else a for a in args]
+        result = b.append(op, values, params)
+        if type(out) is tuple:
+            for t, v in zip(out, result):
+                self._fresh(t, v)
+        elif op.is_view and out._storage is args[0]._storage:
+            base = self.link(args[0])
+            self._link(out, Link(self, base.cell, (*base.chain, (op.name, tuple(sorted(params.items())))), result))
+        else:
+            self._fresh(out, result)
+
+    def _fresh(self, t, value):
+        cell = self.cells[id(t._storage)] = Cell(value)
+        self.keep.append(t._storage)
+        self._link(t, Link(self, cell, (), value))
+
+    def detached(self, source, t):
+        """`t` is `source` without its history."""
+        link = self.link(source)
+        new = Link(self, link.cell, link.chain, link.value)
+        new.version = link.version
+        self._link(t, new)
+
+    def wrote(self, dst: Tensor, src):
+        """`dst` was overwritten with a tensor or a number."""
+        b = self.builder
+        b.line = user_line()
+        link = self.link(dst)
+        value = self._fitted(src, dst.aval)
+        cell = link.cell
+        cell.value = value if not link.chain else assign_view(cell.value, value, chain=link.chain)
+        cell.version += 1
+        link.value, link.version = value, cell.version
+
+    def _fitted(self, src, aval: Aval) -> Value:
+        if not isinstance(src, Tensor):
+            return self.builder.call(full, None, shape=aval.shape, value=src, dtype=aval.dtype)
+        value = self.value_of(src)
+        if value.dtype is not aval.dtype:
+            value = cast(value, dtype=aval.dtype)
+        return value if value.shape == aval.shape else expand(value, shape=aval.shape)
+
+    def rebound(self, t, value):
+        """`t.data = value`."""
+        raise TraceError(f"setting .data cannot be traced{at(user_line())}; write in place with t.copy_(value) under no_grad()")
+
+    def taped(self, node, args, out):
+        """An operation went on the tape: notes the graph values of what its rule will read."""
+        tensors = [out, *args]
+        node.traced = tuple([self._traced_value(t) if kept is not None else None for t, kept in zip(tensors, node.saved)])
+
+    def _traced_value(self, t):
+        if type(t) is tuple:
+            return tuple([self.value_of(x) for x in t])
+        return self.value_of(t) if isinstance(t, Tensor) else None
+
+    def unpacked(self, t: Tensor, value, node):
+        """Backward took a saved array out as the tensor `t`."""
+        if value is None or value.owner is not self.builder:
+            raise TraceError(f"backward inside a traced function reached {node.op.name}, which ran before it; call backward() in "
+                             "the same traced function as the forward pass, or outside of it")
+        self._fresh(t, value)
+
+    def made(self, t: Tensor):
+        """A tensor was made from Python data inside the function: a constant of the trace, but memory of its own."""
+        a = t._a
+        if a.size <= 64:
+            self._fresh(t, self.builder.constant(a))
+        else:
+            frozen = Tensor.__new__(Tensor)
+            frozen._a, frozen._node, frozen._storage = a.copy(), None, type(t._storage)()
+            self._fresh(t, self.value_of(frozen))
+
+    def drew(self, generator, t: Tensor):
+        """A generator gave a fresh key."""
+        self._enter(t, Source("key", generator), f"key{len(self.sources)}")
+
+    def scalar(self, t: Tensor, give):
+        """A Python number that changes from call to call came in as the 0-d tensor `t`; `give()` is its value."""
+        self._enter(t, Source("scalar", give), f"scalar{len(self.sources)}")
+
+    def grad_access(self, t: Tensor, setting: bool):
+        """`t.grad` is about to be read or set."""
+        if type(t._node) is Leaf:
+            self.link(t)
+            self._note_leaf(t)
+            if setting:
+                self.leaves[id(t._node)].was_set = True
+            else:
+                self.grad_read(t._node)
+
+    def grad_read(self, leaf: Leaf):
+        """The gradient of a leaf is about to be read."""
+        state = self.leaves.get(id(leaf))
+        if state is None:
+            raise TraceError("backward inside a traced function reached a tensor that the function never used; call backward() "
+                             "in the same traced function as the forward pass, or outside of it")
+        if not state.was_set:
+            state.was_read = True
+
+    def grad_set(self, leaf: Leaf):
+        """The gradient of a leaf is another tensor now."""
+        self.leaves[id(leaf)].was_set = True
+
+    def read(self, t: Tensor, how: str, seen):
+        """Python read a value out of a tensor."""
+        if how in ("len",):
+            return
+        value = self.value_of(t)
+        self.cuts.append(Cut(len(self.builder.nodes), value, how, frozen_value(seen)))
+
+    # The end.
+
+    def finish(self, result_tensors) -> Recording:
+        """The recording, once the function has returned."""
+        r = Recording(self.builder, self.sources, self.cuts)
+        r.outputs = [self._output(t) for t in result_tensors]
+        for cell in self.cells.values():
+            if cell.root is not None and cell.version and self.sources[cell.source].kind in ("argument", "captured", "grad"):
+                r.updates.append((cell.source, cell.value))
+        for s in self.leaves.values():
+            if s.was_read:
+                r.leaves.append((s.position, None if s.before is None else s.before.aval))
+            if s.was_set or s.leaf.grad is not s.before:
+                r.grads.append((s.position, None if s.leaf.grad is None else self.value_of(s.leaf.grad)))
+        self.release()
+        return r
+
+    def _output(self, t):
+        link = self.link(t)
+        value = self.value_of(t)
+        root = link.cell.root
+        if root is not None and self.sources[link.cell.source].kind in ("argument", "captured", "grad"):
+            return Output(value, link.cell.source, link.chain, t is root, t.requires_grad)
+        return Output(value, None, (), False, t.requires_grad)
+
+    def release(self):
+        """Unties the tensors of the run from this recorder."""
+        for t in self.keep:
+            if isinstance(t, Tensor):
+                link = t.__dict__.get("_traced")
+                if link is not None and link.recorder is self:
+                    del t.__dict__["_traced"]
+        self.keep = []
+
+
+@dataclass(frozen=True)
+class Output:
+    """A result tensor: a fresh value, or a view (`chain`) of an input's memory; `same` if it is that very tensor."""
+
+    value: Value
+    source: int | None
+    chain: tuple
+    same: bool
+    requires_grad: bool
+
+
+def frozen_value(seen):
+    """What was read, in a form that can be a dictionary key."""
+    if isinstance(seen, np.ndarray):
+        return ("array", seen.shape, str(seen.dtype), seen.tobytes())
+    if isinstance(seen, list):
+        return ("list", tuple([frozen_value(v) for v in seen]))
+    if isinstance(seen, float):
+        return ("float", seen.hex())
+    return (type(seen).__name__, seen)

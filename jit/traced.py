@@ -1,0 +1,121 @@
+"""`trace`: the decorator, its cache, and what it tells about itself."""
+
+import functools
+import threading
+
+from ..ir import config
+from ..runtime.state import Defaults, tls
+from ..runtime.tensor import Tensor
+from .errors import TraceError
+from .path import Tree, Unseen
+from .record import Recorder
+from .tree import flatten, unflatten
+from .watch import Watch
+
+MANY = 64    # recordings of one function after which it is said once that something changes too often
+
+
+class Entry:
+    """Paths that hold under one state of Python: its guards, the leaves' gradients, the kinds of captured tensors."""
+
+    def __init__(self, recording, guards, result_spec, captured):
+        self.tree = Tree(recording)
+        self.guards = guards
+        self.result_spec = result_spec
+        self.captured = captured                       # (tensor, shape, dtype, requires_grad)
+        self.leaves = recording.leaves
+        self.sources = recording.sources
+
+    def unfit(self, arguments):
+        """Why this entry does not apply now, or None."""
+        for t, shape, dtype, needs in self.captured:
+            if t._a.shape != shape or t._a.dtype != dtype or (t._node is not None) != needs:
+                return f"a captured tensor changed from {dtype}{list(shape)} to {t._a.dtype}{list(t._a.shape)}"
+        for position, aval in self.leaves:
+            source = self.sources[position]
+            t = arguments[source.what] if source.kind == "argument" else source.what
+            now = t._node.grad if t._node is not None and isinstance(t, Tensor) else None
+            if (now is None) != (aval is None):
+                return "a gradient that was None is set, or the other way round"
+        for guard in self.guards:
+            if not guard.holds():
+                return str(guard)
+        return None
+
+
+class Traced:
+    """A function that is recorded when it meets something new and replayed otherwise."""
+
+    def __init__(self, fn):
+        functools.update_wrapper(self, fn, updated=())
+        self.fn = fn
+        self._entries: dict = {}
+        self._lock = threading.RLock()
+        self._stats = {"calls": 0, "compiles": 0, "misses": []}
+
+    def __get__(self, instance, owner=None):
+        return self if instance is None else functools.partial(self, instance)
+
+    def __call__(self, *args, **kwargs):
+        m = tls.m
+        if m.recorder is not None or not config.current().jit:
+            return self.fn(*args, **kwargs)
+        leaves = []
+        spec = flatten((args, kwargs), leaves)
+        key = (spec, m.grad, m.autocast, Defaults.dtype, tuple([(t._a.shape, t._a.dtype, t._node is not None) for t in leaves]))
+        self._stats["calls"] += 1
+        reason = "the first call with arguments of this kind"
+        for entry in self._entries.get(key, ()):
+            reason = entry.unfit(leaves)
+            if reason is None:
+                try:
+                    return unflatten(entry.result_spec, iter(m.run(entry.tree.run, leaves)))
+                except Unseen as unseen:
+                    reason = f"{unseen.how}() gave {unseen.value}, a value not seen before"
+        return self._record(key, leaves, args, kwargs, reason)
+
+    def _record(self, key, leaves, args, kwargs, reason):
+        """Runs the function eagerly and writes down what it does."""
+        m = tls.m
+        recorder, watch = Recorder(self.__name__), Watch()
+        m.recorder = recorder
+        m.refresh()
+        try:
+            for i, t in enumerate(leaves):
+                recorder.argument(t, i)
+            with watch:
+                result = self.fn(*args, **kwargs)
+            tensors = []
+            result_spec = flatten(result, tensors)
+            recording = recorder.finish(tensors)
+        finally:
+            recorder.release()
+            m.recorder = None
+            m.refresh()
+        self._enter(key, recording, watch.finish(), result_spec, reason)
+        return result
+
+    def _enter(self, key, recording, guards, result_spec, reason):
+        with self._lock:
+            self._stats["compiles"] += 1
+            self._stats["misses"].append(reason)
+            entries = self._entries.setdefault(key, [])
+            for entry in entries:
+                if entry.result_spec == result_spec and entry.leaves == recording.leaves and entry.tree.merge(recording):
+                    return
+            captured = [(s.what, s.what._a.shape, s.what._a.dtype, s.what._node is not None)
+                        for s in recording.sources if s.kind == "captured"]
+            entries.append(Entry(recording, guards, result_spec, captured))
+
+    def stats(self) -> dict:
+        """Calls, compiles, and why each recording was made."""
+        return dict(self._stats, misses=list(self._stats["misses"]))
+
+
+def trace(fn=None, **options):
+    """Decorates a function, method or module: recorded at its first run, replayed as compiled code afterwards."""
+    if fn is None:
+        return functools.partial(trace, **options)
+    if not callable(fn):
+        raise TraceError(f"trace takes a function or a module, got {type(fn).__name__}")
+    return Traced(fn)

@@ -1,0 +1,74 @@
+"""Argument and result structures: nested containers taken apart into tensors and plain Python values, and put together again.
+
+A structure is described by a hashable spec, which is part of the key of a trace: containers by type and length, dicts by
+their keys in order, tensors as a mark, everything else by value.
+"""
+
+from dataclasses import fields, is_dataclass
+
+from ..runtime.tensor import Tensor
+
+TENSOR = "tensor"
+
+
+class ByIdentity:
+    """A Python object that is compared by identity in a spec (it cannot be hashed by value)."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value):
+        self.value = value
+
+    def __eq__(self, other):
+        return isinstance(other, ByIdentity) and self.value is other.value
+
+    def __hash__(self):
+        return id(self.value)
+
+    def __repr__(self):
+        return f"<{type(self.value).__name__}>"
+
+
+def flatten(x, leaves: list):
+    """The spec of a structure; its tensors are appended to `leaves` in order."""
+    kind = type(x)
+    if isinstance(x, Tensor):
+        leaves.append(x)
+        return TENSOR
+    if kind in (int, bool, str, type(None), bytes):
+        return (kind, x)
+    if kind is float:
+        return (float, x.hex())
+    if kind is tuple or kind is list:
+        return (kind, tuple([flatten(v, leaves) for v in x]))
+    if isinstance(x, dict):
+        return (kind, tuple([(k, flatten(v, leaves)) for k, v in x.items()]))
+    if isinstance(x, (tuple, list)):
+        return (kind, tuple([flatten(v, leaves) for v in x]))
+    if is_dataclass(x) and not isinstance(x, type) and kind.__hash__ is None:
+        return (kind, tuple([(f.name, flatten(getattr(x, f.name), leaves)) for f in fields(x)]))
+    try:
+        hash(x)
+    except TypeError:
+        return ByIdentity(x)
+    return (kind, x)
+
+
+def unflatten(spec, leaves):
+    """The structure of a spec over an iterator of leaves."""
+    if spec is TENSOR or spec == TENSOR:
+        return next(leaves)
+    if isinstance(spec, ByIdentity):
+        return spec.value
+    kind, inner = spec
+    if kind is float:
+        return float.fromhex(inner)
+    if isinstance(kind, type) and issubclass(kind, (tuple, list)):
+        items = [unflatten(s, leaves) for s in inner]
+        return kind(*items) if hasattr(kind, "_fields") else kind(items)
+    if isinstance(kind, type) and issubclass(kind, dict):
+        made = {k: unflatten(s, leaves) for k, s in inner}
+        return made if kind is dict else kind(made)
+    if is_dataclass(kind) and kind.__hash__ is None:
+        return kind(**{k: unflatten(s, leaves) for k, s in inner})
+    return inner

@@ -1,0 +1,376 @@
+"""The kernels of composite operators: softmax, norms, losses, their gradients, plain reductions and scans.
+
+Each maker gives a shape-generic Kernel. Row operators work on x seen as [A, R] (layout "rows") or [A, R, B] ("columns"), and
+run along R. They say in full how the operator is computed, one rounding per instruction; fused code that wants the same bits
+does the same. float16 and bfloat16 load to float32, and round when they are stored.
+"""
+
+from collections.abc import Callable
+
+from ...ir import dtype as dt
+from ...ir.kernel import Kernel
+from ...ir.kernel_builder import KernelBuilder, Name
+
+ROWS, COLUMNS = "rows", "columns"
+
+
+def working(dtype):
+    """The dtype that a dtype computes in."""
+    return dt.float32 if dtype in (dt.float16, dt.bfloat16) else dtype
+
+
+class RowKernel:
+    """A kernel over rows of length R, being written; buffers are "full" [A, R(, B)], "row" [A(, B)] or "along" [R]."""
+
+    def __init__(self, name: str, dtype, layout: str = ROWS):
+        self.k = KernelBuilder(name)
+        self.dtype, self.work = dtype, working(dtype)
+        columns = layout == COLUMNS
+        self.k.parallel("a", "A")
+        if columns:
+            self.k.parallel("b", "B")
+        self.k.reduce("r", "R")
+        self.strides = {
+            "full": ("RB", 1, "B") if columns else ("R", 1),
+            "row": ("B", 1, 0) if columns else (1, 0),
+            "along": (0, 0, 1) if columns else (0, 1),
+        }
+        self.sweep, self.point = self.k.sweep, self.k.point
+
+    def input(self, name, shape="full", dtype=None):
+        return self.k.input(name, dtype or self.dtype, self.strides[shape])
+
+    def output(self, name, shape="full", dtype=None):
+        return self.k.output(name, dtype or self.dtype, self.strides[shape])
+
+    def load(self, buffer, **at) -> Name:
+        """An element, in the dtype that the kernel computes with."""
+        x = self.k.load(buffer, **at)
+        return x.to(working(x.dtype))
+
+    def store(self, value, buffer):
+        self.k.store(value.to(next(b.dtype for b in self.k.buffers if b.name == buffer)), buffer)
+
+    def fold(self, kind, value):
+        return self.k.fold(kind, value)
+
+    def call(self, fn, *args):
+        return self.k.call(fn, *args)
+
+    def count(self):
+        """R as a number of the working dtype."""
+        return self.k.size("r").to(self.work)
+
+    def build(self) -> Kernel:
+        return self.k.build()
+
+
+def _shifted_exp_sum(k: RowKernel, keep: str | None = None):
+    """(max, sum of exp(x - max)) of each row; the exponentials are kept in a buffer where its dtype holds them."""
+    with k.sweep():
+        top = k.fold("max", k.load("x"))
+    with k.sweep():
+        e = k.call("exp", k.load("x") - top)
+        if keep and k.work is k.dtype:
+            k.store(e, keep)
+        total = k.fold("sum", e)
+    return top, total
+
+
+def softmax(name, dtype, layout) -> Kernel:
+    """x -> y"""
+    k = RowKernel(name, dtype, layout)
+    k.input("x")
+    k.output("y")
+    top, total = _shifted_exp_sum(k, "y")
+    with k.point():
+        scale = 1.0 / total
+    with k.sweep():
+        e = k.load("y") if k.work is dtype else k.call("exp", k.load("x") - top)
+        k.store(e * scale, "y")
+    return k.build()
+
+
+def log_softmax(name, dtype, layout) -> Kernel:
+    """x -> y"""
+    k = RowKernel(name, dtype, layout)
+    k.input("x")
+    k.output("y")
+    top, total = _shifted_exp_sum(k)
+    with k.point():
+        log_total = k.call("log", total)
+    with k.sweep():
+        k.store((k.load("x") - top) - log_total, "y")
+    return k.build()
+
+
+def logsumexp(name, dtype, layout) -> Kernel:
+    """x -> y per row"""
+    k = RowKernel(name, dtype, layout)
+    k.input("x")
+    k.output("y", "row")
+    with k.sweep():
+        top = k.fold("max", k.load("x"))
+    with k.point():
+        shift = k.call("where", k.call("isinf", top), 0.0, top)
+    with k.sweep():
+        total = k.fold("sum", k.call("exp", k.load("x") - shift))
+    with k.point():
+        k.store(k.call("log", total) + shift, "y")
+    return k.build()
+
+
+def softmax_backward(name, dtype, layout) -> Kernel:
+    """g, y -> dx"""
+    k = RowKernel(name, dtype, layout)
+    k.input("g")
+    k.input("y")
+    k.output("dx")
+    with k.sweep():
+        dot = k.fold("sum", k.load("g") * k.load("y"))
+    with k.sweep():
+        k.store(k.load("y") * (k.load("g") - dot), "dx")
+    return k.build()
+
+
+def log_softmax_backward(name, dtype, layout) -> Kernel:
+    """g, y -> dx"""
+    k = RowKernel(name, dtype, layout)
+    k.input("g")
+    k.input("y")
+    k.output("dx")
+    with k.sweep():
+        total = k.fold("sum", k.load("g"))
+    with k.sweep():
+        k.store(k.load("g") - k.call("exp", k.load("y")) * total, "dx")
+    return k.build()
+
+
+def _affine(k, value, weight, bias):
+    if weight:
+        value = value * k.load("w")
+    return value + k.load("b") if bias else value
+
+
+def layer_norm(name, dtype, layout, *, eps=1e-5, weight=True, bias=True) -> Kernel:
+    """x(, w)(, b) -> y, mean and rstd per row"""
+    k = RowKernel(name, dtype, layout)
+    k.input("x")
+    if weight:
+        k.input("w", "along")
+    if bias:
+        k.input("b", "along")
+    k.output("y")
+    k.output("mean", "row", k.work)
+    k.output("rstd", "row", k.work)
+    with k.sweep():
+        total = k.fold("sum", k.load("x"))
+    with k.point():
+        mean = total / k.count()
+        k.store(mean, "mean")
+    with k.sweep():
+        d = k.load("x") - mean
+        squares = k.fold("sum", d * d)
+    with k.point():
+        rstd = k.call("rsqrt", squares / k.count() + eps)
+        k.store(rstd, "rstd")
+    with k.sweep():
+        k.store(_affine(k, (k.load("x") - mean) * rstd, weight, bias), "y")
+    return k.build()
+
+
+def layer_norm_backward(name, dtype, layout, *, weight=True) -> Kernel:
+    """g, x, mean, rstd(, w) -> dx"""
+    k = RowKernel(name, dtype, layout)
+    k.input("g")
+    k.input("x")
+    k.input("mean", "row", k.work)
+    k.input("rstd", "row", k.work)
+    if weight:
+        k.input("w", "along")
+    k.output("dx")
+    with k.point():
+        mean, rstd = k.load("mean"), k.load("rstd")
+    with k.sweep():
+        g = _affine(k, k.load("g"), weight, False)
+        total = k.fold("sum", g)
+        dot = k.fold("sum", g * ((k.load("x") - mean) * rstd))
+    with k.point():
+        a, c = total / k.count(), dot / k.count()
+    with k.sweep():
+        g = _affine(k, k.load("g"), weight, False)
+        h = (k.load("x") - mean) * rstd
+        k.store(((g - a) - h * c) * rstd, "dx")
+    return k.build()
+
+
+def rms_norm(name, dtype, layout, *, eps=1e-6, weight=True) -> Kernel:
+    """x(, w) -> y, rstd per row"""
+    k = RowKernel(name, dtype, layout)
+    k.input("x")
+    if weight:
+        k.input("w", "along")
+    k.output("y")
+    k.output("rstd", "row", k.work)
+    with k.sweep():
+        x = k.load("x")
+        squares = k.fold("sum", x * x)
+    with k.point():
+        rstd = k.call("rsqrt", squares / k.count() + eps)
+        k.store(rstd, "rstd")
+    with k.sweep():
+        k.store(_affine(k, k.load("x") * rstd, weight, False), "y")
+    return k.build()
+
+
+def rms_norm_backward(name, dtype, layout, *, weight=True) -> Kernel:
+    """g, x, rstd(, w) -> dx"""
+    k = RowKernel(name, dtype, layout)
+    k.input("g")
+    k.input("x")
+    k.input("rstd", "row", k.work)
+    if weight:
+        k.input("w", "along")
+    k.output("dx")
+    with k.point():
+        rstd = k.load("rstd")
+    with k.sweep():
+        dot = k.fold("sum", _affine(k, k.load("g"), weight, False) * (k.load("x") * rstd))
+    with k.point():
+        c = dot / k.count()
+    with k.sweep():
+        k.store((_affine(k, k.load("g"), weight, False) - (k.load("x") * rstd) * c) * rstd, "dx")
+    return k.build()
+
+
+def norm_weight_backward(name, dtype, layout, *, centred=True) -> Kernel:
+    """g, x, (mean, )rstd -> dw(, db): sums over the rows of what a norm multiplied by its weight. R counts the rows here,
+    A is 1 and B the length of a row: layout "columns" only."""
+    k = RowKernel(name, dtype, COLUMNS)
+    work = k.work
+    k.input("g")
+    k.input("x")
+    if centred:
+        k.k.input("mean", work, (0, 0, 1))
+    k.k.input("rstd", work, (0, 0, 1))
+    k.output("dw", "row")
+    if centred:
+        k.output("db", "row")
+    with k.sweep():
+        g, x = k.load("g"), k.load("x")
+        if centred:
+            x = x - k.load("mean")
+        dw = k.fold("sum", g * (x * k.load("rstd")))
+        db = k.fold("sum", g) if centred else None
+    with k.point():
+        k.store(dw, "dw")
+        if centred:
+            k.store(db, "db")
+    return k.build()
+
+
+def cross_entropy(name, dtype, layout, *, ignore_index=-100) -> Kernel:
+    """x, target (i64 per row) -> loss and logsumexp per row. A target outside of [0, R) reads nothing and gives nan;
+    ignore_index gives 0."""
+    k = RowKernel(name, dtype, layout)
+    k.input("x")
+    k.input("target", "row", dt.int64)
+    k.output("loss", "row")
+    k.output("lse", "row", k.work)
+    top, total = _shifted_exp_sum(k)
+    with k.point():
+        lse = k.call("log", total) + top
+        k.store(lse, "lse")
+        target, size = k.k.load("target"), k.k.size("r")
+        inside = k.call("logical_and", k.call("ge", target, 0), k.call("lt", target, size))
+        picked = k.load("x", r=k.call("where", inside, target, 0))
+        loss = k.call("where", inside, lse - picked, float("nan"))
+        k.store(k.call("where", k.call("eq", target, ignore_index), 0.0, loss), "loss")
+    return k.build()
+
+
+def cross_entropy_backward(name, dtype, layout, *, ignore_index=-100) -> Kernel:
+    """g per row, x, lse per row, target -> dx"""
+    k = RowKernel(name, dtype, layout)
+    k.input("g", "row")
+    k.input("x")
+    k.input("lse", "row", k.work)
+    k.input("target", "row", dt.int64)
+    k.output("dx")
+    with k.point():
+        lse, target = k.load("lse"), k.k.load("target")
+        g = k.call("where", k.call("eq", target, ignore_index), 0.0, k.load("g"))
+    with k.sweep():
+        p = k.call("exp", k.load("x") - lse)
+        hit = k.call("eq", k.k.index("r"), target)
+        k.store(k.call("where", hit, p - 1.0, p) * g, "dx")
+    return k.build()
+
+
+def scan(name, dtype, layout, *, kind="sum") -> Kernel:
+    """x -> y, the running sum or product along R"""
+    k = RowKernel(name, dtype, layout)
+    k.input("x")
+    k.output("y")
+    with k.sweep():
+        k.store(k.k.scan(kind, k.load("x")), "y")
+    return k.build()
+
+
+ROW_KERNELS: dict[str, Callable] = {f.__name__: f for f in (
+    softmax, log_softmax, logsumexp, softmax_backward, log_softmax_backward, layer_norm, layer_norm_backward, rms_norm,
+    rms_norm_backward, norm_weight_backward, cross_entropy, cross_entropy_backward, scan)}
+
+
+# Plain reductions: x of merged dims, named by a pattern such as "PRP" (parallel, reduced, parallel), one dim `unit` apart.
+
+
+def _reduction_frame(name, dtype, pattern, unit, result):
+    k = KernelBuilder(name)
+    order = [i for i, c in enumerate(pattern) if c == "P"] + [i for i, c in enumerate(pattern) if c == "R"]
+    for i in order:
+        (k.parallel if pattern[i] == "P" else k.reduce)(f"d{i}", f"n{i}")
+    k.input("x", dtype, [1 if i == unit else f"s{i}" for i in order])
+    kept = [i for i in order if pattern[i] == "P"]
+    k.output("y", result, [(1 if i == kept[-1] else f"t{i}") if i in kept else 0 for i in order])
+    return k
+
+
+def _count(k, dtype):
+    total = None
+    for d in k.dims:
+        if d.reduce:
+            n = k.size(d.name)
+            total = n if total is None else total * n
+    return total.to(dtype)
+
+
+def reduction(name, kind, dtype, pattern, unit, *, correction=1) -> Kernel:
+    """x -> y: the reduction over the "R" dims of the pattern. Kinds: those of the IR, mean, var, std, norm, sumsq."""
+    result = dt.int64 if kind.startswith("arg") else dtype
+    k = _reduction_frame(name, dtype, pattern, unit, result)
+    work = working(dtype)
+
+    def load():
+        return k.load("x").to(work)
+
+    with k.sweep():
+        x = load()
+        total = k.fold({"mean": "sum", "var": "sum", "std": "sum", "norm": "sum", "sumsq": "sum"}.get(kind, kind),
+                       x * x if kind in ("norm", "sumsq") else x)
+    if kind in ("var", "std"):
+        with k.point():
+            mean = total / _count(k, work)
+        with k.sweep():
+            d = load() - mean
+            total = k.fold("sum", d * d)
+    with k.point():
+        if kind == "mean":
+            total = total / _count(k, work)
+        elif kind in ("var", "std"):
+            free = k.call("maximum", _count(k, work) - float(correction), 0.0)
+            total = total / free
+        if kind in ("std", "norm"):
+            total = k.call("sqrt", total)
+        k.store(total.to(result), "y")
+    return k.build()

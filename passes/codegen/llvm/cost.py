@@ -1,0 +1,47 @@
+"""How much work an instruction is, counted by running its scalar function against a builder that only counts."""
+
+import functools
+
+from ....ir import dtype as dt
+from ....ir.kernel import Instr
+from .. import scalars
+from ..scalars import Builder, Val
+
+_MEMORY = frozenset({"load", "store"})
+_FREE = frozenset({"const", "index", "size", "cast", "reduce", "scan"})
+
+
+class Counter(Builder):
+    """Counts the instructions of a scalar function."""
+
+    def __init__(self):
+        self.count = 0
+
+    def emit(self, op, dtype, args, attr=None):
+        self.count += op != "const"
+        return Val(self, dtype, None)
+
+    def rare(self, cond, usual, slow):
+        return usual
+
+    def scale(self, y, n, i):
+        self.count += 2
+        return Val(self, y.dtype, None)
+
+
+@functools.lru_cache(None)
+def function_cost(name: str, arity: int, dtype) -> int:
+    """Instructions of a scalar function, doubled where it computes in float64."""
+    counter = Counter()
+    first = dt.bool_ if name == "where" else dtype
+    scalars.apply(counter, name, Val(counter, first, None), *(Val(counter, dtype, None) for _ in range(arity - 1)))
+    wide = dtype is dt.float64 or name in scalars.VIA_DOUBLE
+    return counter.count * (2 if wide else 1)
+
+
+def instr_cost(i: Instr) -> int:
+    """Work of one instruction on one element."""
+    if i.op in _MEMORY or i.op in _FREE:
+        return 1
+    kind = dt.float32 if i.dtype is dt.bool_ else i.dtype
+    return function_cost(i.op, len(i.args), kind)

@@ -1,0 +1,72 @@
+"""Kernels without reduce dims: vectors along the last dim, the other dims flattened into rows.
+
+The unit of work is a block of `BLOCK` elements of one row. A short body is written twice, once for full vectors and once
+with masked memory for the rest; a long one (transcendental functions) once, always masked, which costs little beside it.
+"""
+
+from ....ir.kernel import Kernel
+from .emit import Module
+from .nest import Nest, Where
+from .spelling import LlvmBuilder
+
+BLOCK = 8192
+LONG_BODY = 60  # instructions from which one masked loop is better than two copies
+
+
+class Elementwise(Nest):
+    """Writes the task and the launch of an elementwise kernel."""
+
+    def write(self):
+        self.task()
+        self.launch(self.units, lambda: self.product(d.extent for d in self.kernel.dims))
+
+    def blocks(self):
+        """Blocks of a row."""
+        extent = self.number(self.kernel.dims[-1].extent) if self.kernel.dims else 1
+        return self.f.ceil_div(extent, BLOCK)
+
+    def units(self):
+        return self.f.mul(self.product(d.extent for d in self.kernel.dims[:-1]), self.blocks())
+
+    def task(self):
+        self.start(self.module.task(f"{self.kernel.name}_task"))
+        f, dims = self.f, self.kernel.dims
+        if not dims:
+            self.run(LlvmBuilder(f, 1), self.kernel.stages[0].body, {}, Where(self, {}))
+            f.ret()
+            return
+        blocks = self.blocks()
+        low, high = self.share(f.mul(self.product(d.extent for d in dims[:-1]), blocks))
+        with f.loop(low, high) as loop:
+            row, block = f.div(loop.index, blocks), f.mod(loop.index, blocks)
+            if len(dims) == 1:
+                row, block = 0, loop.index
+            outer = dict(zip((d.name for d in dims[:-1]), self.indices(row, dims[:-1])))
+            first = f.mul(block, BLOCK)
+            last = f.min(self.number(dims[-1].extent), f.add(first, BLOCK))
+            self.row(Where(self, outer), first, last)
+        f.ret()
+
+    def row(self, outer: Where, first, last):
+        """Elements [first, last) of one row."""
+        f, lanes = self.f, self.lanes()
+        if self.cost() < LONG_BODY:
+            full = f.add(first, f.bit_and(f.sub(last, first), -lanes))
+            with f.loop(first, full, lanes) as loop:
+                self.vector(lanes, outer, loop.index, None)
+            first = full
+        with f.loop(first, last, lanes) as loop:
+            self.vector(lanes, outer, loop.index, f.mask(f.sub(last, loop.index), lanes))
+
+    def vector(self, lanes, outer, at, mask):
+        dim = self.kernel.dims[-1].name
+        where = outer.within({dim: at}, dim, mask)
+        for stage in self.kernel.stages:
+            self.run(LlvmBuilder(self.f, lanes), stage.body, {}, where)
+
+
+def write(module: Module, kernel: Kernel) -> Nest:
+    """Adds the kernel's functions to the module."""
+    nest = Elementwise(module, kernel)
+    nest.write()
+    return nest

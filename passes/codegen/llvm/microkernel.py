@@ -1,0 +1,208 @@
+"""The one micro-kernel: a register tile of C accumulated over a depth, whoever needs a contraction.
+
+`outer_tile` holds `rows` x `vectors` accumulators, broadcasts elements of A and multiplies them with vectors of B. `dot_tile`
+is for operands that lie contiguous along the depth: vectors of both, summed across lanes at the end in a fixed tree. Where rows
+and steps lie is given by strides in bytes, ints or run-time values alike, so one kernel serves every layout; what happens to
+the finished accumulators is the caller's (`epilogue.py`).
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ....ir.target import Target
+from .emit import Function
+from .types import BF16, F16, F32, F64, I16, I32, Value, bytes_of, element_of, lanes_of, like, mangled, vector, zero
+
+
+@dataclass(frozen=True)
+class Precision:
+    """Element types of a contraction: operands as stored, accumulators, result as stored."""
+
+    a: str
+    b: str
+    accumulate: str
+    out: str
+
+    @classmethod
+    def of(cls, stored: str, out: str | None = None) -> "Precision":
+        """Operands of one type; narrow floats accumulate in float."""
+        return cls(stored, stored, F64 if stored == F64 else F32, out or stored)
+
+    def __str__(self):
+        return "_".join(mangled(type_) for type_ in (self.a, self.b, self.accumulate, self.out))
+
+
+class Operand(NamedTuple):
+    """Where an operand lies: a pointer and the strides, in bytes, between its rows and between its steps in depth."""
+
+    pointer: Value
+    row_stride: object
+    step: object
+
+
+@dataclass(frozen=True)
+class TileShape:
+    """The largest register tile of a target: rows, vectors of columns, lanes of a vector."""
+
+    rows: int
+    vectors: int
+    lanes: int
+
+    @property
+    def columns(self) -> int:
+        """Columns of a full tile."""
+        return self.vectors * self.lanes
+
+
+def tile_shape(target: Target, accumulate: str) -> TileShape:
+    """6 x 4 vectors with 32 registers (24 accumulators, 4 of B, broadcasts), 6 x 2 with 16."""
+    return TileShape(6, 4 if target.vector_registers >= 32 else 2, target.lanes(bytes_of(accumulate)))
+
+
+def memory_type(stored: str) -> str:
+    """The type that moves through memory: 16-bit floats as integers, which every target loads, masks and stores alike."""
+    return I16 if stored in (BF16, F16) else stored
+
+
+def widen(f: Function, value: Value, stored: str, element: str) -> Value:
+    """A value as loaded (`memory_type`) as the accumulating type, exactly."""
+    if stored == element:
+        return value
+    if stored == BF16:
+        bits = f.cast("zext", value, like(value.type, I32))
+        value = f.bitcast(f.binary("shl", bits, 16), like(value.type, F32))
+    elif stored == F16:
+        value = f.bitcast(value, like(value.type, F16))
+    return f.cast("fpext", value, like(value.type, element))
+
+
+def narrow(f: Function, value: Value, stored: str) -> Value:
+    """An accumulated value as the `memory_type` of its stored type, rounded to nearest even."""
+    if element_of(value.type) == stored:
+        return value
+    if stored == BF16:
+        return _to_bfloat(f, f.cast("fptrunc", value, like(value.type, F32)))
+    short = f.cast("fptrunc", value, like(value.type, stored))
+    return f.bitcast(short, like(value.type, memory_type(stored)))
+
+
+def _to_bfloat(f, value):
+    """The upper halves of floats by integers: the same bits on every target, denormals kept, NaN quieted."""
+    wide = like(value.type, I32)
+    bits = f.bitcast(value, wide)
+    odd = f.binary("and", f.binary("lshr", bits, 16), 1)
+    rounded = f.binary("lshr", f.binary("add", f.binary("add", bits, 0x7FFF), odd), 16)
+    quiet = f.binary("or", f.binary("lshr", bits, 16), 0x40)
+    return f.cast("trunc", f.select(f.compare("uno", value, value), quiet, rounded), like(value.type, I16))
+
+
+def multiply_add(f: Function, a: Value, b: Value, c: Value) -> Value:
+    """a * b + c, fused where the target can."""
+    return f.fma(a, b, c) if f.module.target.fma else f.fadd(f.fmul(a, b), c)
+
+
+def outer_tile(f: Function, precision: Precision, rows: int, vectors: int, lanes: int, depth, a: Operand, b: Operand,
+               mask: Value | None = None) -> list[list[Value]]:
+    """Accumulators [row][vector] of sum over k of A[row, k] * B[k, columns].
+
+    `b.row_stride` is not used: a step of B is `vectors` vectors lying one after the other. `mask` limits the last of them.
+    """
+    start = [zero(vector(lanes, precision.accumulate))] * (rows * vectors)
+    offsets = [f.mul(a.row_stride, row) for row in range(rows)]
+    with f.loop(0, depth, 1, [a.pointer, b.pointer, *start]) as loop:
+        at_a, at_b, *sums = loop.carried
+        columns = [_load_columns(f, precision, at_b, lanes, number, mask if number == vectors - 1 else None)
+                   for number in range(vectors)]
+        for row in range(rows):
+            scalar = f.load(memory_type(precision.a), f.at(at_a, offsets[row]))
+            scalar = widen(f, scalar, precision.a, precision.accumulate)
+            spread = f.splat(scalar, lanes)
+            for number in range(vectors):
+                place = row * vectors + number
+                sums[place] = multiply_add(f, spread, columns[number], sums[place])
+        loop.next(f.at(at_a, a.step), f.at(at_b, b.step), *sums)
+    sums = loop.results[2:]
+    return [list(sums[row * vectors:(row + 1) * vectors]) for row in range(rows)]
+
+
+def _load_columns(f, precision, pointer, lanes, number, mask):
+    type_ = vector(lanes, memory_type(precision.b))
+    place = f.at(pointer, number * lanes, precision.b)
+    value = f.load(type_, place) if mask is None else f.load_masked(type_, place, mask)
+    return widen(f, value, precision.b, precision.accumulate)
+
+
+def pair_tile(f: Function, rows: int, vectors: int, lanes: int, depth, a: Operand, b: Operand) -> list[list[Value]]:
+    """As `outer_tile` for bfloat pairs with the processor's dot instruction: a step is two elements of the depth.
+
+    A lies contiguous along the depth; B is packed as [depth / 2][columns][2].
+    """
+    total, pairs = vector(lanes, F32), vector(2 * lanes, BF16)
+    dot = f.module.declare(f"llvm.x86.avx512bf16.dpbf16ps.{32 * lanes}", total, [total, pairs, pairs])
+    offsets = [f.mul(a.row_stride, row) for row in range(rows)]
+    with f.loop(0, depth, 1, [a.pointer, b.pointer, *[zero(total)] * (rows * vectors)]) as loop:
+        at_a, at_b, *sums = loop.carried
+        columns = [f.load(pairs, f.at(at_b, 4 * lanes * number), align=64) for number in range(vectors)]
+        for row in range(rows):
+            scalar = f.load(I32, f.at(at_a, offsets[row]), align=2)
+            spread = f.bitcast(f.splat(scalar, lanes), pairs)
+            for number in range(vectors):
+                place = row * vectors + number
+                sums[place] = f.call(dot, total, sums[place], spread, columns[number])
+        loop.next(f.at(at_a, 4), f.at(at_b, b.step), *sums)
+    sums = loop.results[2:]
+    return [list(sums[row * vectors:(row + 1) * vectors]) for row in range(rows)]
+
+
+def dot_tile(f: Function, precision: Precision, rows: int, columns: int, lanes: int, depth, a: Operand,
+             b: Operand) -> list[list[Value]]:
+    """Scalars [row][column] of sum over k of A[row, k] * B[column, k], both contiguous along the depth (steps unused)."""
+    whole = f.bit_and(depth, -lanes)
+    start = [zero(vector(lanes, precision.accumulate))] * (rows * columns)
+
+    def step(sums, at, mask=None):
+        left = [_load_depth(f, precision.a, precision, a, row, at, lanes, mask) for row in range(rows)]
+        right = [_load_depth(f, precision.b, precision, b, column, at, lanes, mask) for column in range(columns)]
+        return [multiply_add(f, left[i // columns], right[i % columns], total) for i, total in enumerate(sums)]
+
+    with f.loop(0, whole, lanes, start) as loop:
+        loop.next(*step(loop.carried, loop.index))
+    rest = f.sub(depth, whole)
+    sums = f.choose(f.compare("sgt", f.index(rest), 0), lambda: step(loop.results, whole, f.mask(rest, lanes)),
+                    lambda: loop.results)
+    totals = [add_lanes(f, total) for total in sums]
+    return [totals[row * columns:(row + 1) * columns] for row in range(rows)]
+
+
+def _load_depth(f, stored, precision, operand, row, at, lanes, mask):
+    place = f.at(f.at(operand.pointer, f.mul(operand.row_stride, row)), at, stored)
+    type_ = vector(lanes, memory_type(stored))
+    value = f.load(type_, place) if mask is None else f.load_masked(type_, place, mask)
+    return widen(f, value, stored, precision.accumulate)
+
+
+def add_lanes(f: Function, value: Value) -> Value:
+    """The sum over lanes, halves added to halves."""
+    lanes = lanes_of(value.type)
+    while lanes > 1:
+        lanes //= 2
+        low = f.shuffle(value, value, range(lanes))
+        high = f.shuffle(value, value, range(lanes, 2 * lanes))
+        if lanes == 1:
+            return f.fadd(f.extract(value, 0), f.extract(value, 1))
+        value = f.fadd(low, high)
+    return value
+
+
+def transpose(f: Function, rows: list[Value]) -> list[Value]:
+    """A square block of n vectors of n lanes, n a power of two, with rows and lanes exchanged."""
+    count, rows, span = len(rows), list(rows), len(rows) // 2
+    while span:
+        low = [lane if not lane & span else count + (lane ^ span) for lane in range(count)]
+        high = [lane | span if not lane & span else count + lane for lane in range(count)]
+        done = list(rows)
+        for i in range(count):
+            if not i & span:
+                done[i], done[i + span] = f.shuffle(rows[i], rows[i + span], low), f.shuffle(rows[i], rows[i + span], high)
+        rows, span = done, span // 2
+    return rows

@@ -1,0 +1,277 @@
+"""What every kernel's code shares: its arguments, its addresses, its instructions, its tasks.
+
+A compiled kernel reads one array of 64-bit slots: the buffers' addresses in order, the symbols in order, then what the launch
+works out (`CHUNKS`, `SCRATCH`). Its module defines
+
+    <name>_task(arg, chunk, worker)    the chunk-th part of the work, for the thread pool
+    <name>(arg)                        all of it: cuts the work into chunks, on the pool where there is enough
+"""
+
+from collections.abc import Callable
+
+from ....ir import dtype as dt
+from ....ir.kernel import Instr, Kernel, buffer_of
+from ....ir.target import Target
+from .. import scalars
+from ..scalars import Val
+from .cost import instr_cost
+from .emit import Module
+from .spelling import LlvmBuilder
+from .types import I64, PTR, VOID, Value, bytes_of, constant, element_of, iota, like, mangled, vector
+
+CHUNK_COST = 65536  # work of one chunk, in simple instructions on one element
+MAX_CHUNKS = 64
+POOL = "ingot_pool_run"
+
+
+class Nest:
+    """One kernel being written into a module. Strategies subclass it and write the task."""
+
+    def __init__(self, module: Module, kernel: Kernel):
+        self.module, self.kernel = module, kernel
+        names = [b.name for b in kernel.buffers]
+        self.slots = {n: i for i, n in enumerate([*names, *(f"${s}" for s in kernel.symbols), "#chunks", "#scratch"])}
+        self.f = None
+        self.loaded: dict[str, Value] = {}
+
+    @property
+    def target(self) -> Target:
+        return self.module.target
+
+    def start(self, function):
+        """Begin a function whose first parameter is the slot array: its slots are loaded at its entry."""
+        self.f = function
+        self.arg = function.params[0]
+        self.loaded = {name: self.slot(name) for name in self.slots if not name.startswith("#")}
+
+    def slot(self, name: str) -> Value:
+        kind = I64 if name[0] in "$#" else PTR
+        return self.f.load(kind, self.f.at(self.arg, 8 * self.slots[name]))
+
+    def set_slot(self, name: str, value):
+        self.f.store(self.f.index(value), self.f.at(self.arg, 8 * self.slots[name]))
+
+    def number(self, size):
+        """A size or a stride: the int itself, or the symbol's value."""
+        return self.loaded["$" + size] if isinstance(size, str) else size
+
+    def product(self, sizes):
+        total = 1
+        for s in sizes:
+            total = self.f.mul(total, self.number(s))
+        return total
+
+    def lanes(self) -> int:
+        """Lanes of a vector: as many as the widest type that the kernel computes with allows."""
+        widest = 1
+        for i in self.kernel.instructions():
+            size = 4 if i.dtype in (dt.float16, dt.bfloat16) else i.dtype.itemsize
+            widest = max(widest, 8 if i.op in scalars.VIA_DOUBLE or i.op in ("sin", "cos") else size)
+        return self.target.vector_bytes // widest
+
+    def cost(self) -> int:
+        """Simple instructions per point of the iteration space."""
+        return max(1, sum(instr_cost(i) for i in self.kernel.instructions()))
+
+    # --- addresses ---
+    def indices(self, flat, dims):
+        """The index in each of `dims` of a flat row-major index."""
+        out = []
+        for position in range(len(dims) - 1, -1, -1):
+            if position == 0:
+                out.append(flat)
+                break
+            extent = self.number(dims[position].extent)
+            out.append(self.f.mod(flat, extent))
+            flat = self.f.div(flat, extent)
+        return out[::-1]
+
+    def offset(self, buffer, indices: dict):
+        """Elements from the buffer's start to the point at `indices` (a dim without an index counts as 0)."""
+        total = 0
+        for dim, stride in zip(self.kernel.dims, buffer.strides):
+            if dim.name in indices:
+                total = self.f.add(total, self.f.mul(indices[dim.name], self.number(stride)))
+        return total
+
+    def element(self, buffer) -> str:
+        """The type of the buffer's elements in memory."""
+        return LlvmBuilder(self.f, 1).memory(buffer.dtype)
+
+    def pointer(self, buffer, offset) -> Value:
+        return self.f.at(self.loaded[buffer.name], offset, self.element(buffer))
+
+    # --- memory ---
+    def load(self, s: LlvmBuilder, buffer, pointer, stride, mask=None) -> Val:
+        """The lanes' elements from `pointer` on, `stride` apart (0: the same one in every lane)."""
+        one = LlvmBuilder(self.f, 1)
+        if s.lanes == 1 or stride == 0:
+            x = one.from_memory(buffer.dtype, self.f.load(one.memory(buffer.dtype), pointer))
+            return x if s.lanes == 1 else s.splat(x)
+        kind = s.memory(buffer.dtype)
+        if stride == 1:
+            raw = self.f.load(kind, pointer) if mask is None else self.f.load_masked(kind, pointer, mask)
+        else:
+            raw = self.f.gather(kind, self.lane_pointers(s, pointer, element_of(kind), stride), mask)
+        return s.from_memory(buffer.dtype, raw)
+
+    def lane_pointers(self, s, pointer, element, stride):
+        step = self.f.splat(self.f.index(stride), s.lanes)
+        steps = self.f.binary("mul", iota(s.lanes, I64), step)
+        return self.f.op(vector(s.lanes, PTR), f"getelementptr {element}, {pointer}, {steps}")
+
+    def store(self, s: LlvmBuilder, value: Val, buffer, pointer, stride, mask=None):
+        raw = s.to_memory(value)
+        if s.lanes == 1:
+            self.f.store(raw, pointer)
+        elif stride == 1:
+            self.f.store(raw, pointer) if mask is None else self.f.store_masked(raw, pointer, mask)
+        else:
+            pointers = self.lane_pointers(s, pointer, element_of(raw.type), stride)
+            mask = mask or constant(like(raw.type, "i1"), True)
+            align = Value("i32", str(bytes_of(element_of(raw.type))))
+            self.f.call(f"llvm.masked.scatter.{mangled(raw.type)}.{mangled(pointers.type)}", VOID, raw, pointers, align, mask)
+
+    # --- instructions ---
+    def run(self, s: LlvmBuilder, body, env: dict, where: "Where"):
+        """Emit a stage's instructions except reductions and scans, which are given back as (instr, value) pairs."""
+        folds = []
+        for i in body:
+            args = [self.fetch(s, env, a) for a in i.args]
+            if i.op in ("reduce", "scan"):
+                folds.append((i, args[0]))
+                if i.op == "scan":
+                    env[i.name] = where.scan(i, args[0])
+            elif i.op == "store":
+                where.store(s, i, args[0])
+            else:
+                env[i.name] = self.compute(s, i, args, where)
+        return folds
+
+    def compute(self, s, i: Instr, args, where) -> Val:
+        if i.op == "load":
+            return where.load(s, i, args)
+        if i.op == "const":
+            return s.const(i.dtype, i.attr)
+        if i.op == "index":
+            return where.index(s, i.attr)
+        if i.op == "size":
+            dim = next(d for d in self.kernel.dims if d.name == i.attr)
+            return self.spread(s, Val(None, dt.int64, self.f.index(self.number(dim.extent))))
+        if i.op == "cast":
+            return s.cast(args[0], i.dtype)
+        return scalars.apply(s, i.op, *args)
+
+    def fetch(self, s: LlvmBuilder, env, name) -> Val:
+        """A value at the width of `s`."""
+        v = env[name]
+        return v if v.s.lanes == s.lanes else self.spread(s, v)
+
+    def spread(self, s, v: Val) -> Val:
+        return Val(s, v.dtype, v.ref) if s.lanes == 1 else s.splat(v)
+
+    def spread_all(self, s, env, body):
+        """The values that `body` takes from before, at the width of `s`, made here once."""
+        used = {a for i in body for a in i.args}
+        return {n: self.fetch(s, env, n) if n in used else v for n, v in env.items()}
+
+    # --- tasks ---
+    def share(self, units):
+        """The half-open range of units that the chunk of a task does."""
+        chunk = self.f.params[1]
+        chunks = self.slot("#chunks")
+        low = self.f.div(self.f.mul(chunk, units), chunks)
+        return low, self.f.div(self.f.mul(self.f.add(chunk, 1), units), chunks)
+
+    def launch(self, units: Callable, work: Callable):
+        """Write `<name>(arg)`: as many chunks as the work and the units allow."""
+        name = self.kernel.name
+        self.start(self.module.function(name, [(PTR, "arg")]))
+        self.cut(units(), work(), f"{name}_task")
+        self.f.ret()
+
+    def cut(self, units, work, task: str):
+        """Run a task over `units`, in as many chunks as `work` (points of the iteration space) is worth."""
+        f = self.f
+        weighed = f.div(f.mul(work, self.cost()), CHUNK_COST)
+        chunks = f.max(f.min(f.min(weighed, units), MAX_CHUNKS), 1)
+        self.set_slot("#chunks", chunks)
+        self.dispatch(task, chunks)
+
+    def dispatch(self, task: str, chunks):
+        """Call a task here, or on the pool when there are several chunks."""
+        f = self.f
+        zero_index = f.index(0)
+
+        def pooled():
+            f.call(POOL, VOID, Value(PTR, f"@{task}"), self.arg, f.index(chunks))
+
+        alone = f.compare("sle", f.index(chunks), f.index(1))
+        f.choose(alone, lambda: f.call(task, VOID, self.arg, zero_index, zero_index), pooled)
+
+
+class Where:
+    """How a stage's instructions reach memory: an index per dim, the dim of the lanes, a mask, a handler of scans.
+
+    `within` adds indices to an outer Where whose addresses are worked out already, so that a loop's body holds only what
+    changes in it.
+    """
+
+    def __init__(self, nest: Nest, indices: dict, lane_dim: str | None = None, mask=None, scan=None):
+        self.nest, self.indices, self.lane_dim, self.mask, self.scan = nest, indices, lane_dim, mask, scan
+        self.bases = {b.name: nest.pointer(b, nest.offset(b, indices)) for b in nest.kernel.buffers}
+
+    def within(self, indices: dict, lane_dim=None, mask=None, scan=None) -> "Where":
+        """The same place with more indices."""
+        inner = Where.__new__(Where)
+        inner.nest, inner.indices = self.nest, self.indices | indices
+        inner.lane_dim, inner.mask, inner.scan = lane_dim or self.lane_dim, mask or self.mask, scan or self.scan
+        nest, f = self.nest, self.nest.f
+        inner.bases = {b.name: f.at(self.bases[b.name], nest.offset(b, indices), nest.element(b)) for b in nest.kernel.buffers}
+        return inner
+
+    def stride(self, buffer):
+        """Elements between the lanes."""
+        if self.lane_dim is None:
+            return 0
+        position = [d.name for d in self.nest.kernel.dims].index(self.lane_dim)
+        return self.nest.number(buffer.strides[position])
+
+    def load(self, s, i, args) -> Val:
+        nest, buffer = self.nest, self.nest.kernel.buffer(buffer_of(i))
+        if args:
+            return self.gather(s, buffer, dict(zip(i.attr[1:], args)))
+        return nest.load(s, buffer, self.bases[buffer.name], self.stride(buffer), self.mask)
+
+    def gather(self, s, buffer, at) -> Val:
+        """A load at computed indices: one offset per lane."""
+        nest, f = self.nest, self.nest.f
+        fixed = {n: v for n, v in self.indices.items() if n not in at}
+        base = nest.pointer(buffer, nest.offset(buffer, fixed))
+        offset = s.const(dt.int64, 0)
+        for dim, stride in zip(nest.kernel.dims, buffer.strides):
+            if dim.name in at:
+                step = nest.spread(s, Val(None, dt.int64, f.index(nest.number(stride))))
+                offset = offset + at[dim.name] * step
+        if self.lane_dim is not None and self.lane_dim not in at and s.lanes > 1:
+            step = f.splat(f.index(self.stride(buffer)), s.lanes)
+            offset = offset + Val(s, dt.int64, f.binary("mul", iota(s.lanes, I64), step))
+        kind = s.memory(buffer.dtype)
+        if s.lanes == 1:
+            return s.from_memory(buffer.dtype, f.load(kind, f.at(base, offset.ref, kind)))
+        pointers = f.op(vector(s.lanes, PTR), f"getelementptr {element_of(kind)}, {base}, {offset.ref}")
+        return s.from_memory(buffer.dtype, f.gather(kind, pointers, self.mask))
+
+    def store(self, s, i, value):
+        nest, buffer = self.nest, self.nest.kernel.buffer(i.attr)
+        nest.store(s, value, buffer, self.bases[buffer.name], self.stride(buffer), self.mask)
+
+    def index(self, s, dim) -> Val:
+        f = self.nest.f
+        base = self.nest.spread(s, Val(None, dt.int64, f.index(self.indices.get(dim, 0))))
+        if dim != self.lane_dim or s.lanes == 1:
+            return base
+        return Val(s, dt.int64, f.binary("add", base.ref, iota(s.lanes, I64)))
+
+
+__all__ = ["CHUNK_COST", "Nest", "Where"]

@@ -1,0 +1,207 @@
+"""The one reduction tree, for every layout, instruction set and thread count.
+
+A reduction over n values k = 0 .. n-1 is cut into chunks of CHUNK. Inside a chunk, value k goes to chain k mod CHAINS; each
+chain adds its values in order, starting from the identity; then chain j takes chain j + w for w = CHAINS/2, ..., 1. Chunk
+results are combined pairwise in order, as a binary counter does: (0 1)(2 3) -> (0..3), the rest merged from the small end.
+Adjacent reduce dims are one run of values; of several runs, the innermost is reduced first, for each point of the others in
+row-major order, and its results are combined as if each were a chunk.
+
+So CHAINS independent chains feed vectors of any width, the error grows like that of a pairwise sum, and chunks may run on
+any thread. The tree depends on the logical sizes alone.
+"""
+
+from ....ir import dtype as dt
+from ....ir.kernel import SWEEP, Kernel, Stage
+from .emit import Function
+from .spelling import LlvmBuilder
+from .types import I1, I64, Value, bytes_of, constant
+
+CHAINS = 64
+CHUNK = 4096
+_LEVELS = 48
+
+
+def folds_of(stage: Stage) -> list:
+    """The reduce instructions of a sweep."""
+    return [i for i in stage.body if i.op == "reduce"] if stage.over == SWEEP else []
+
+
+def has_scan(kernel: Kernel) -> bool:
+    return any(i.op == "scan" for i in kernel.instructions())
+
+
+def lowest(dtype):
+    """The number below all others."""
+    return float("-inf") if dtype.is_floating_point else False if dtype is dt.bool_ else _limits(dtype)[0]
+
+
+def highest(dtype):
+    """The number above all others."""
+    return float("inf") if dtype.is_floating_point else True if dtype is dt.bool_ else _limits(dtype)[1]
+
+
+def _limits(dtype):
+    bits = 8 * dtype.itemsize
+    return (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if dtype.is_signed else (0, (1 << bits) - 1)
+
+
+_IDENTITY = {"sum": lambda d: 0, "prod": lambda d: 1, "max": lowest, "min": highest, "any": lambda d: False,
+             "all": lambda d: True, "argmax": lowest, "argmin": highest}
+_NO_INDEX = (1 << 63) - 1
+
+
+class Fold:
+    """One reduction: its kind and the dtype of the values it folds. A state is a tuple of values."""
+
+    def __init__(self, kind: str, dtype):
+        self.kind, self.dtype = kind, dtype
+        self.indexed = kind.startswith("arg")
+        self.dtypes = (dtype, dt.int64) if self.indexed else (dtype,)
+
+    def identity(self, s: LlvmBuilder) -> tuple:
+        first = s.const(self.dtype, _IDENTITY[self.kind](self.dtype))
+        return (first, s.const(dt.int64, _NO_INDEX)) if self.indexed else (first,)
+
+    def combine(self, s, a: tuple, b: tuple) -> tuple:
+        """The fold of two states, `a` the earlier."""
+        if self.indexed:
+            return self._better(s, a, b)
+        x, y = a[0], b[0]
+        if self.kind == "sum":
+            return (x | y if self.dtype is dt.bool_ else x + y,)
+        if self.kind == "prod":
+            return (x & y if self.dtype is dt.bool_ else x * y,)
+        if self.kind in ("any", "all"):
+            return (x | y if self.kind == "any" else x & y,)
+        if self.dtype is dt.bool_:
+            return (x | y if self.kind == "max" else x & y,)
+        return (s.maximum(x, y) if self.kind == "max" else s.minimum(x, y),)
+
+    def _better(self, s, a, b):
+        """The larger (smaller) value, nan first of all, at its lowest index."""
+        (x, i), (y, j) = a, b
+        if self.dtype is dt.bool_:
+            x8, y8 = x.to(dt.uint8), y.to(dt.uint8)
+        else:
+            x8, y8 = x, y
+        wins = y8 > x8 if self.kind == "argmax" else y8 < x8
+        ties = x8.eq(y8)
+        if self.dtype.is_floating_point:
+            wins = wins & x.eq(x) | (y.ne(y) & x.eq(x))
+            ties = ties | (x.ne(x) & y.ne(y))
+        take = wins | (ties & (j < i))
+        return s.select(take, y, x), s.select(take, j, i)
+
+    def result(self, state):
+        return state[1] if self.indexed else state[0]
+
+
+class Stack:
+    """States in memory: `room` rows of one vector per component."""
+
+    def __init__(self, f: Function, s: LlvmBuilder, folds: list, room: int):
+        self.f, self.s, self.folds = f, s, folds
+        self.places = [[f.local(room * s.lanes * 8) for _ in fold.dtypes] for fold in folds]
+
+    def _pointer(self, place, dtype, row):
+        return self.f.at(place, self.f.mul(row, bytes_of(self.s.memory(dtype))))
+
+    def store(self, row, states):
+        for places, fold, state in zip(self.places, self.folds, states):
+            for place, dtype, v in zip(places, fold.dtypes, state):
+                self.f.store(self.s.to_memory(v), self._pointer(place, dtype, row))
+
+    def load(self, row) -> list:
+        f, s = self.f, self.s
+        return [tuple(s.from_memory(dtype, f.load(s.memory(dtype), self._pointer(place, dtype, row)))
+                      for place, dtype in zip(places, fold.dtypes))
+                for places, fold in zip(self.places, self.folds)]
+
+
+def combine_all(s, folds, a, b):
+    return [fold.combine(s, x, y) for fold, x, y in zip(folds, a, b)]
+
+
+def identities(s, folds):
+    return [fold.identity(s) for fold in folds]
+
+
+def flatten(states) -> list:
+    return [v.ref for state in states for v in state]
+
+
+def unflatten(s, folds, refs) -> list:
+    """The inverse of `flatten`."""
+    from_refs = iter(refs)
+    return [tuple(s.wrap(d, next(from_refs)) for d in fold.dtypes) for fold in folds]
+
+
+class Counter:
+    """Pairwise combination of states pushed in order, as a binary counter."""
+
+    def __init__(self, f: Function, s: LlvmBuilder, folds: list):
+        self.f, self.s, self.folds = f, s, folds
+        self.stack = Stack(f, s, folds, _LEVELS)
+
+    def run(self, count, make) -> list:
+        """The result of `make(chunk)` for each of `count` chunks; a single chunk does not pass through memory."""
+        f, s = self.f, self.s
+        several = f.compare("sgt", f.index(count), f.index(1))
+        with f.loop(0, count, 1, flatten(identities(s, self.folds))) as loop:
+            states = make(loop.index)
+            with f.when(several):
+                self.push(loop.index, states)
+            loop.next(*flatten(states))
+        refs = f.choose(several, lambda: tuple(flatten(self.finish(count))), lambda: loop.results)
+        return unflatten(s, self.folds, refs)
+
+    def push(self, number, states):
+        """Takes the states of the number-th chunk."""
+        f = self.f
+        flipped = f.binary("xor", f.index(number), constant(I64, -1))
+        level = f.call("llvm.cttz.i64", I64, flipped, Value(I1, "false"))
+        with f.loop(0, level, 1, flatten(states)) as loop:
+            earlier = self.stack.load(loop.index)
+            merged = combine_all(self.s, self.folds, earlier, unflatten(self.s, self.folds, loop.carried))
+            loop.next(*flatten(merged))
+        self.stack.store(level, unflatten(self.s, self.folds, loop.results))
+
+    def finish(self, count) -> list:
+        """The result of `count` chunks; the identity for none."""
+        f, s = self.f, self.s
+        count = f.index(count)
+        some = f.compare("sgt", count, f.index(0))
+        refs = f.choose(some, lambda: tuple(self._merge(count)), lambda: tuple(flatten(identities(s, self.folds))))
+        return unflatten(s, self.folds, refs)
+
+    def _merge(self, count):
+        f, s = self.f, self.s
+        false = Value(I1, "false")
+        first = f.call("llvm.cttz.i64", I64, count, false)
+        levels = f.sub(64, f.call("llvm.ctlz.i64", I64, count, false))
+        with f.loop(f.add(first, 1), levels, 1, flatten(self.stack.load(first))) as loop:
+            now = unflatten(s, self.folds, loop.carried)
+            merged = combine_all(s, self.folds, self.stack.load(loop.index), now)
+            bit = f.binary("and", f.binary("lshr", count, loop.index), constant(I64, 1))
+            there = f.compare("ne", bit, 0)
+            loop.next(*(f.select(there, a, b) for a, b in zip(flatten(merged), loop.carried)))
+        return loop.results
+
+
+def fold_vectors(f: Function, s: LlvmBuilder, folds, rows: list) -> list:
+    """One-lane states from the chains held in `rows` of vectors: halves onto halves."""
+    while len(rows) > 1:
+        half = len(rows) // 2
+        rows = [combine_all(s, folds, rows[i], rows[i + half]) for i in range(half)]
+    states = rows[0]
+    while s.lanes > 1:
+        half = LlvmBuilder(f, s.lanes // 2)
+        low, high = ([tuple(_half(f, half, v, start) for v in state) for state in states] for start in (0, half.lanes))
+        states, s = combine_all(half, folds, low, high), half
+    return states
+
+
+def _half(f, s, v, start):
+    if s.lanes == 1:
+        return s.wrap(v.dtype, f.extract(v.ref, start))
+    return s.wrap(v.dtype, f.shuffle(v.ref, v.ref, range(start, start + s.lanes)))

@@ -1,0 +1,271 @@
+"""Kernels with reduce dims, vectors along the innermost of them: softmax, norms, losses, row sums, full reductions.
+
+One parallel point (a row) after the other, each in as many sweeps as the kernel has, so that a row that fits the cache is
+read from memory once. A short sweep keeps its chains in registers, one copy of the body per register; a long one keeps them
+in memory and is written once. A kernel of one sweep over few long rows spreads the chunks of a row over threads.
+"""
+
+from ....ir.kernel import SWEEP, Kernel, Stage
+from .cost import instr_cost
+from .emit import Module
+from .nest import Nest, Where
+from .reduce import CHAINS, CHUNK, Counter, Fold, Stack, combine_all, flatten, fold_vectors, folds_of, identities, unflatten
+from .spelling import LlvmBuilder
+from .types import PTR, VOID
+
+LONG_SWEEP = 40  # instructions from which chains live in memory
+SPLIT_CHUNKS = 16  # chunks of a row from which it may be shared between threads
+SPLIT_ROWS = 8  # below this many rows
+
+
+class Rows(Nest):
+    """Writes the task and the launch of a kernel whose lanes run along its innermost reduce dim."""
+
+    def write(self):
+        self.task(f"{self.kernel.name}_task", self.sweep_chunk)
+        if self.splittable():
+            self.partial_task()
+            self.task(f"{self.kernel.name}_finish", self.stored_chunk)
+        self.write_launch()
+
+    def rows(self):
+        return self.product(d.extent for d in self.kernel.parallel)
+
+    def inner(self):
+        return self.number(self.kernel.reduce[-1].extent)
+
+    def task(self, name, chunk):
+        """A task over rows; `chunk` gives the states of one chunk of the first sweep."""
+        self.start(self.module.task(name))
+        f = self.f
+        self.first_chunk = chunk
+        self.prepare()
+        low, high = self.share(self.rows())
+        with f.loop(low, high) as loop:
+            self.row_number = loop.index
+            self.row(Where(self, self.row_indices(loop.index)))
+        f.ret()
+
+    def row_indices(self, row):
+        dims = self.kernel.parallel
+        return dict(zip((d.name for d in dims), self.indices(row, dims)))
+
+    def prepare(self):
+        """The memory that sweeps use, made once per function."""
+        self.s = LlvmBuilder(self.f, self.lanes())
+        self.one = LlvmBuilder(self.f, 1)
+        self.memory = {}
+        for stage in self.kernel.stages:
+            folds = self.folds(stage)
+            if folds:
+                runs = len(self.kernel.reduce)
+                self.memory[stage] = (folds, Stack(self.f, self.s, folds, CHAINS // self.s.lanes),
+                                      [Counter(self.f, self.one, folds) for _ in range(min(runs, 2))])
+
+    def folds(self, stage: Stage):
+        kinds = {i.name: i.dtype for i in self.kernel.instructions()}
+        return [Fold(i.attr, kinds[i.args[0]]) for i in folds_of(stage)]
+
+    def row(self, place: Where):
+        env = {}
+        for stage in self.kernel.stages:
+            if stage.over != SWEEP:
+                self.run(self.one, stage.body, env, place)
+                continue
+            wide = self.spread_all(self.s, env, stage.body)
+            if folds_of(stage):
+                states = self.reduce(stage, wide, place)
+                env |= {i.name: fold.result(state)
+                        for i, fold, state in zip(folds_of(stage), self.memory[stage][0], states)}
+            else:
+                self.each(stage, wide, place)
+
+    # --- sweeps that only write ---
+    def each(self, stage, env, place):
+        f, outer = self.f, self.kernel.reduce[:-1]
+        with f.loop(0, self.product(d.extent for d in outer)) as loop:
+            at = place.within(dict(zip((d.name for d in outer), self.indices(loop.index, outer))))
+            low = 0
+            if sum(map(instr_cost, stage.body)) < 2 * LONG_SWEEP:
+                low = f.bit_and(self.inner(), -self.s.lanes)
+                with f.loop(0, low, self.s.lanes) as inner:
+                    self.body(stage, env, at, inner.index, None)
+            with f.loop(low, self.inner(), self.s.lanes) as inner:
+                self.body(stage, env, at, inner.index, self.rest_mask(inner.index, self.inner()))
+
+    def rest_mask(self, at, end):
+        return self.f.mask(self.f.sub(end, at), self.s.lanes)
+
+    def body(self, stage, env, place, at, mask):
+        """One vector of a sweep; the states that it contributes."""
+        dim = self.kernel.reduce[-1].name
+        where = place.within({dim: at}, dim, mask)
+        env = dict(env)
+        found = self.run(self.s, stage.body, env, where)
+        return [(v, self.flat_index(where)) if i.attr.startswith("arg") else (v,) for i, v in found]
+
+    def flat_index(self, where):
+        """The index of each lane's element along all reduce dims, row-major."""
+        dims = self.kernel.reduce
+        flat = where.index(self.s, dims[0].name)
+        for d in dims[1:]:
+            extent = self.spread(self.s, self.one.wrap(flat.dtype, self.f.index(self.number(d.extent))))
+            flat = flat * extent + where.index(self.s, d.name)
+        return flat
+
+    # --- sweeps that reduce ---
+    def reduce(self, stage, env, place):
+        """The states of a whole sweep: runs of chunks, and runs of those."""
+        outer = self.kernel.reduce[:-1]
+        counters = self.memory[stage][2]
+        if not outer:
+            return self.run_of_chunks(stage, env, place, counters[0])
+        count = self.product(d.extent for d in outer)
+        with self.f.loop(0, count) as loop:
+            at = place.within(dict(zip((d.name for d in outer), self.indices(loop.index, outer))))
+            counters[1].push(loop.index, self.run_of_chunks(stage, env, at, counters[0]))
+        return counters[1].finish(count)
+
+    def run_of_chunks(self, stage, env, place, counter):
+        n = self.inner()
+        make = self.first_chunk if stage is self.kernel.stages[0] else self.sweep_chunk
+        if isinstance(n, int) and 0 < n <= CHUNK:
+            return make(stage, env, place, 0)
+        return counter.run(self.f.ceil_div(n, CHUNK), lambda chunk: make(stage, env, place, chunk))
+
+    def sweep_chunk(self, stage, env, place, chunk):
+        """The states of one chunk, from the elements."""
+        low = self.f.mul(chunk, CHUNK)
+        high = self.f.min(self.f.add(low, CHUNK), self.inner())
+        short = sum(map(instr_cost, stage.body)) < LONG_SWEEP
+        return (self.chunk_in_registers if short else self.chunk_in_memory)(stage, env, place, low, high)
+
+    def chunk_in_registers(self, stage, env, place, low, high):
+        f, s = self.f, self.s
+        folds, stack, _ = self.memory[stage]
+        count = CHAINS // s.lanes
+        full = f.add(low, f.bit_and(f.sub(high, low), -CHAINS))
+        start = [identities(s, folds) for _ in range(count)]
+        width = len(flatten(start[0]))
+        with f.loop(low, full, CHAINS, [r for states in start for r in flatten(states)]) as loop:
+            after = []
+            for u in range(count):
+                now = unflatten(s, folds, loop.carried[u * width:(u + 1) * width])
+                fresh = self.body(stage, env, place, f.add(loop.index, u * s.lanes), None)
+                after += flatten(combine_all(s, folds, now, fresh))
+            loop.next(*after)
+        ends = [unflatten(s, folds, loop.results[u * width:(u + 1) * width]) for u in range(count)]
+        ragged = f.compare("slt", f.index(full), f.index(high))
+        refs = f.choose(ragged, lambda: self.ragged_end(stage, env, place, full, high, ends),
+                        lambda: tuple(r for states in ends for r in flatten(states)))
+        rows = [unflatten(s, folds, refs[u * width:(u + 1) * width]) for u in range(count)]
+        return fold_vectors(f, s, folds, rows)
+
+    def ragged_end(self, stage, env, place, low, high, rows):
+        """The chains after the last, partial group of elements."""
+        stack = self.memory[stage][1]
+        for u, states in enumerate(rows):
+            stack.store(u, states)
+        self.masked_loop(stage, env, place, low, high, low)
+        return tuple(r for u in range(len(rows)) for r in flatten(stack.load(u)))
+
+    def chunk_in_memory(self, stage, env, place, low, high):
+        s = self.s
+        folds, stack, _ = self.memory[stage]
+        count = CHAINS // s.lanes
+        for u in range(count):
+            stack.store(u, identities(s, folds))
+        self.masked_loop(stage, env, place, low, high, low)
+        return fold_vectors(self.f, s, folds, [stack.load(u) for u in range(count)])
+
+    def masked_loop(self, stage, env, place, low, high, origin):
+        """Elements [low, high) into the chains in memory, one masked vector at a time."""
+        f, s = self.f, self.s
+        folds, stack, _ = self.memory[stage]
+        with f.loop(low, high, s.lanes) as loop:
+            row = f.bit_and(f.div(f.sub(loop.index, origin), s.lanes), CHAINS // s.lanes - 1)
+            mask = self.rest_mask(loop.index, high)
+            now = stack.load(row)
+            after = combine_all(s, folds, now, self.body(stage, env, place, loop.index, mask))
+            inside = s.wrap(None, mask)
+            stack.store(row, [tuple(s.select(inside, a, b) for a, b in zip(x, y)) for x, y in zip(after, now)])
+
+    # --- rows shared between threads ---
+    def splittable(self):
+        stages = self.kernel.stages
+        sweeps = [st for st in stages if st.over == SWEEP]
+        return len(sweeps) == 1 and stages[0] is sweeps[0] and bool(folds_of(sweeps[0])) and len(self.kernel.reduce) == 1
+
+    def row_chunks(self):
+        return self.f.ceil_div(self.inner(), CHUNK)
+
+    def components(self):
+        return sum(len(fold.dtypes) for fold in self.folds(self.kernel.stages[0]))
+
+    def scratch(self, row, chunk):
+        """Where the states of a chunk of a row wait, one 8-byte word per component."""
+        f = self.f
+        number = f.add(f.mul(row, self.row_chunks()), chunk)
+        base = f.cast("inttoptr", self.slot("#scratch"), PTR)
+        return f.at(base, f.mul(number, 8 * self.components()))
+
+    def partial_task(self):
+        """The chunks of all rows, each on its own."""
+        self.start(self.module.task(f"{self.kernel.name}_partial"))
+        f, stage = self.f, self.kernel.stages[0]
+        self.prepare()
+        low, high = self.share(f.mul(self.rows(), self.row_chunks()))
+        with f.loop(low, high) as loop:
+            row, chunk = f.div(loop.index, self.row_chunks()), f.mod(loop.index, self.row_chunks())
+            states = self.sweep_chunk(stage, {}, Where(self, self.row_indices(row)), chunk)
+            place = self.scratch(row, chunk)
+            for position, v in enumerate(v for state in states for v in state):
+                f.store(self.one.to_memory(v), f.at(place, 8 * position))
+        f.ret()
+
+    def stored_chunk(self, stage, env, place, chunk):
+        """The states of one chunk, as a partial task left them."""
+        f, one = self.f, self.one
+        place, position, states = self.scratch(self.row_number, chunk), 0, []
+        for fold in self.memory[stage][0]:
+            state = []
+            for dtype in fold.dtypes:
+                state.append(one.from_memory(dtype, f.load(one.memory(dtype), f.at(place, 8 * position))))
+                position += 1
+            states.append(tuple(state))
+        return states
+
+    def write_launch(self):
+        name = self.kernel.name
+        if not self.splittable():
+            self.launch(self.rows, lambda: self.f.mul(self.rows(), self.product(d.extent for d in self.kernel.reduce)))
+            return
+        self.launch_as(f"{name}_whole")
+        self.start(self.module.function(name, [(PTR, "arg")]))
+        f = self.f
+        few = f.compare("slt", f.index(self.rows()), f.index(SPLIT_ROWS))
+        long = f.compare("sge", f.index(self.row_chunks()), f.index(SPLIT_CHUNKS))
+        f.choose(f.binary("and", few, long), self.launch_split, lambda: f.call(f"{name}_whole", VOID, self.arg))
+        f.ret()
+
+    def launch_as(self, name):
+        kernel = self.kernel
+        self.start(self.module.function(name, [(PTR, "arg")], internal=True))
+        self.cut(self.rows(), self.f.mul(self.rows(), self.product(d.extent for d in kernel.reduce)), f"{kernel.name}_task")
+        self.f.ret()
+
+    def launch_split(self):
+        f = self.f
+        chunks = f.mul(self.rows(), self.row_chunks())
+        room = f.call("malloc", PTR, f.index(f.mul(chunks, 8 * self.components())))
+        self.set_slot("#scratch", f.cast("ptrtoint", room, "i64"))
+        self.cut(chunks, f.mul(chunks, CHUNK), f"{self.kernel.name}_partial")
+        self.cut(self.rows(), chunks, f"{self.kernel.name}_finish")
+        f.call("free", VOID, room)
+
+
+def write(module: Module, kernel: Kernel) -> Nest:
+    """Adds the kernel's functions to the module."""
+    nest = Rows(module, kernel)
+    nest.write()
+    return nest

@@ -1,0 +1,227 @@
+"""The scalar instructions spelled in LLVM IR, for one lane or a vector of lanes."""
+
+import zlib
+
+from ....ir import dtype as dt
+from ..scalars import Builder, Val
+from .types import I1, I16, I32, I64, Value, bytes_of, constant, element_of, lanes_of, like, vector, zero
+
+ELEMENT = {dt.bool_: "i1", dt.float32: "float", dt.float64: "double", dt.float16: "i16", dt.bfloat16: "i16",
+           dt.int8: "i8", dt.uint8: "i8", dt.int16: "i16", dt.uint16: "i16", dt.int32: "i32", dt.uint32: "i32",
+           dt.int64: "i64", dt.uint64: "i64"}
+FLOAT_OPS = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
+INT_OPS = {"add": "add", "sub": "sub", "mul": "mul", "and": "and", "or": "or", "xor": "xor", "shl": "shl"}
+UNARY = {"abs": "fabs", "sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "round": "roundeven", "fma": "fma"}
+FLOAT_TESTS = {"eq": "oeq", "ne": "une", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge"}
+SIGNED_TESTS = {"eq": "eq", "ne": "ne", "lt": "slt", "le": "sle", "gt": "sgt", "ge": "sge"}
+UNSIGNED_TESTS = SIGNED_TESTS | {"lt": "ult", "le": "ule", "gt": "ugt", "ge": "uge"}
+
+
+class LlvmBuilder(Builder):
+    """Appends instructions to a Function; values are vectors of `lanes` (scalars for one lane)."""
+
+    def __init__(self, function, lanes: int):
+        self.f, self.lanes = function, lanes
+
+    def wrap(self, dtype, ref: Value) -> Val:
+        """An LLVM value as a scalar value of this builder."""
+        return Val(self, dtype, ref)
+
+    def type(self, dtype) -> str:
+        """The LLVM type of a value of that dtype in registers."""
+        return vector(self.lanes, ELEMENT[dtype])
+
+    def memory(self, dtype) -> str:
+        """Its type in memory: bool takes a byte."""
+        return vector(self.lanes, "i8" if dtype is dt.bool_ else ELEMENT[dtype])
+
+    def from_memory(self, dtype, loaded: Value) -> Val:
+        """A loaded value as the builder works with it."""
+        if dtype is dt.bool_:
+            loaded = self.f.compare("ne", loaded, 0)
+        return Val(self, dtype, loaded)
+
+    def to_memory(self, value: Val) -> Value:
+        """The value as it is stored."""
+        if value.dtype is dt.bool_:
+            return self.f.cast("zext", value.ref, self.memory(dt.bool_))
+        return value.ref
+
+    def emit(self, op, dtype, args, attr=None):
+        refs = [a.ref for a in args]
+        if op == "const":
+            return Val(self, dtype, constant(self.type(dtype), self._number(dtype, attr)))
+        if op in SIGNED_TESTS:
+            return Val(self, dtype, self.f.compare(self._test(op, args[0].dtype), *refs))
+        if op == "select":
+            return Val(self, dtype, self.f.select(*refs))
+        if op == "cast":
+            return Val(self, dtype, self._cast(args[0], dtype))
+        own = getattr(self, "_" + op, None)
+        return Val(self, dtype, own(dtype, refs, attr) if own else self._plain(op, dtype, refs))
+
+    def _number(self, dtype, number):
+        if dtype.is_floating_point or dtype is dt.bool_:
+            return number
+        bits = 8 * dtype.itemsize
+        number = int(number) & ((1 << bits) - 1)
+        return number - (1 << bits) if number >> (bits - 1) else number
+
+    def _test(self, op, dtype):
+        if dtype.is_floating_point:
+            return FLOAT_TESTS[op]
+        return (SIGNED_TESTS if dtype.is_signed else UNSIGNED_TESTS)[op]
+
+    def _plain(self, op, dtype, refs):
+        if dtype.is_floating_point:
+            if op in FLOAT_OPS:
+                return self.f.binary(FLOAT_OPS[op], *refs)
+            if op in UNARY:
+                return self.f.intrinsic(UNARY[op], self.type(dtype), *refs)
+        if op == "shr":
+            return self.f.binary("ashr" if dtype.is_signed else "lshr", *refs)
+        return self.f.binary(INT_OPS[op], *refs)
+
+    def _neg(self, dtype, refs, attr):
+        return self.f.fneg(refs[0]) if dtype.is_floating_point else self.f.binary("sub", zero(refs[0].type), refs[0])
+
+    def _abs(self, dtype, refs, attr):
+        if dtype.is_floating_point:
+            return self.f.intrinsic("fabs", self.type(dtype), *refs)
+        flag = Value(I1, "false")
+        return self.f.call(f"llvm.abs.{_suffix(refs[0].type)}", refs[0].type, refs[0], flag)
+
+    def _not(self, dtype, refs, attr):
+        ones = constant(refs[0].type, True if dtype is dt.bool_ else -1)
+        return self.f.binary("xor", refs[0], ones)
+
+    def _quo(self, dtype, refs, attr):
+        return self.f.binary("sdiv" if dtype.is_signed else "udiv", *refs)
+
+    def _rem(self, dtype, refs, attr):
+        return self.f.binary("srem" if dtype.is_signed else "urem", *refs)
+
+    def _mulhi(self, dtype, refs, attr):
+        wide = like(refs[0].type, I64)
+        product = self.f.binary("mul", *(self.f.cast("zext", r, wide) for r in refs))
+        return self.f.cast("trunc", self.f.binary("lshr", product, constant(wide, 32)), refs[0].type)
+
+    def _bitcast(self, dtype, refs, attr):
+        return self.f.bitcast(refs[0], self.type(dtype))
+
+    def _lookup(self, dtype, refs, attr):
+        name = f"words_{zlib.crc32(repr(attr).encode()):08x}"
+        signed = [w - 2**64 if w >> 63 else w for w in attr]
+        table = self.f.module.table(name, I64, signed)
+        if self.lanes == 1:
+            return self.f.load(I64, self.f.at(table, refs[0], I64))
+        pointers = self.f.op(vector(self.lanes, "ptr"), f"getelementptr i64, {table}, {refs[0]}")
+        return self.f.gather(self.type(dtype), pointers)
+
+    def _cast(self, x: Val, dtype):
+        """One conversion; the shared `cast` has routed low precision through f32 and bool tests away."""
+        source, f, to = x.dtype, self.f, self.type(dtype)
+        if source in (dt.float16, dt.bfloat16):
+            return self._widen(x)
+        if dtype in (dt.float16, dt.bfloat16):
+            return self._narrow(x, dtype)
+        if source.is_floating_point and dtype.is_floating_point:
+            return f.cast("fpext" if dtype is dt.float64 else "fptrunc", x.ref, to)
+        if source.is_floating_point:
+            return self._truncate(x, dtype)
+        signed = source.is_signed and source is not dt.bool_
+        if dtype.is_floating_point:
+            return f.cast("sitofp" if signed else "uitofp", x.ref, to)
+        if dtype.itemsize < source.itemsize:
+            return f.cast("trunc", x.ref, to)
+        if dtype.itemsize == source.itemsize and source is not dt.bool_:
+            return x.ref
+        return f.cast("sext" if signed else "zext", x.ref, to)
+
+    def _truncate(self, x, dtype):
+        if dtype is dt.uint64:
+            return self.f.cast("fptoui", x.ref, self.type(dtype))
+        via = I32 if dtype.itemsize < 4 or dtype is dt.int32 else I64
+        whole = self.f.cast("fptosi", x.ref, like(x.ref.type, via))
+        return self.f.cast("trunc", whole, self.type(dtype)) if bytes_of(via) > dtype.itemsize else whole
+
+    def _widen(self, x):
+        """f16 or bf16 bits to f32."""
+        f, wide = self.f, self.type(dt.float32)
+        if x.dtype is dt.float16 and f.module.target.half_conversions:
+            return f.cast("fpext", f.bitcast(x.ref, like(wide, "half")), wide)
+        bits = Val(self, dt.uint32, f.cast("zext", x.ref, like(wide, I32)))
+        if x.dtype is dt.bfloat16:
+            return (bits << 16).as_(dt.float32).ref
+        magnitude = (bits & 0x7FFF) << 13
+        value = magnitude.as_(dt.float32) * 2.0**112
+        special = self.select(magnitude >= 0x0F800000, magnitude | 0x7F800000, value.ubits())
+        return (special | ((bits & 0x8000) << 16)).as_(dt.float32).ref
+
+    def _narrow(self, x, dtype):
+        """f32 to f16 or bf16 bits, to nearest even."""
+        f, half = self.f, self.type(dtype)
+        if dtype is dt.float16 and f.module.target.half_conversions:
+            return f.bitcast(f.cast("fptrunc", x.ref, like(half, "half")), half)
+        bits = x.ubits()
+        if dtype is dt.bfloat16:
+            rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
+            out = self.select(x.ne(x), (bits >> 16) | 0x40, rounded)
+            return f.cast("trunc", out.ref, half)
+        magnitude = bits & 0x7FFFFFFF
+        normal = (magnitude - 0x38000000 + 0xFFF + ((magnitude >> 13) & 1)) >> 13
+        small = (magnitude.as_(dt.float32) + 0.5).ubits() - 0x3F000000
+        out = self.select(magnitude < 0x38800000, small, normal)
+        out = self.select(magnitude >= 0x477FF000, self.const(dt.uint32, 0x7C00), out)
+        out = self.select(magnitude > 0x7F800000, self.const(dt.uint32, 0x7E00), out)
+        return f.cast("trunc", (out | ((bits >> 16) & 0x8000)).ref, half)
+
+    def scale(self, y, n, i):
+        """One instruction where AVX-512 has it; the same bits as the shared two multiplications."""
+        wide = y.dtype is dt.float64
+        full = 8 if wide else 16
+        if self.f.module.target.level != "x86-64-v4" or self.lanes % full:
+            return super().scale(y, n, i)
+        parts = [self._scalef(*pair, wide) for pair in zip(self._pieces(y.ref, full), self._pieces(n.ref, full))]
+        while len(parts) > 1:
+            parts = [self.f.shuffle(a, b, range(2 * lanes_of(a.type))) for a, b in zip(parts[::2], parts[1::2])]
+        return Val(self, y.dtype, parts[0])
+
+    def _pieces(self, ref, full):
+        lanes = lanes_of(ref.type)
+        if lanes == full:
+            return [ref]
+        if ref.name.startswith("splat"):
+            return [Value(vector(full, element_of(ref.type)), ref.name)] * (lanes // full)
+        return [self.f.shuffle(ref, ref, range(at, at + full)) for at in range(0, lanes, full)]
+
+    def _scalef(self, y, n, wide):
+        kind, mask = ("pd", "i8") if wide else ("ps", I16)
+        every, rounding = Value(mask, "-1"), Value(I32, "4")
+        return self.f.call(f"llvm.x86.avx512.mask.scalef.{kind}.512", y.type, y, n, y, every, rounding)
+
+    def rare(self, cond, usual, slow):
+        """Branches round the slow part unless some lane needs it."""
+        many = isinstance(usual, tuple)
+        values = usual if many else (usual,)
+        needed = cond.ref
+        if self.lanes > 1:
+            needed = self.f.call(f"llvm.vector.reduce.or.v{self.lanes}i1", I1, cond.ref)
+
+        def careful():
+            made = slow()
+            made = made if many else (made,)
+            return tuple(self.select(cond, a, b).ref for a, b in zip(made, values))
+
+        merged = self.f.choose(needed, careful, lambda: tuple(v.ref for v in values))
+        out = tuple(Val(self, v.dtype, ref) for v, ref in zip(values, merged))
+        return out if many else out[0]
+
+    def splat(self, x: Val) -> Val:
+        """A one-lane value in every lane of this builder."""
+        return Val(self, x.dtype, self.f.splat(x.ref, self.lanes))
+
+
+def _suffix(type_):
+    lanes = f"v{lanes_of(type_)}" if type_[0] == "<" else ""
+    return lanes + element_of(type_)

@@ -1,0 +1,81 @@
+"""Philox-4x32-10 and what is drawn from it, as ir/philox.py defines. Arguments: element index, seed and call, all i64."""
+
+from ....ir import dtype as dt
+from ....ir.philox import M0, M1, ROUNDS, W0, W1
+from . import constants as K
+from .exponential import log
+from .trigonometric import cos
+
+
+def _halves(s, x):
+    """The low and high 32 bits of an i64 as u32."""
+    bits = x.as_(dt.uint64)
+    return bits.to(dt.uint32), (bits >> 32).to(dt.uint32)
+
+
+def _mul(s, constant, x):
+    """(high, low) of a 32-bit product."""
+    m = s.const(dt.uint32, constant)
+    return s.emit("mulhi", dt.uint32, (m, x)), m * x
+
+
+def philox(s, b, seed, call):
+    """The four words of block `b`."""
+    (c0, c1), (c2, c3), (k0, k1) = _halves(s, b), _halves(s, call), _halves(s, seed)
+    for r in range(ROUNDS):
+        if r:
+            k0, k1 = k0 + W0, k1 + W1
+        h0, l0 = _mul(s, M0, c0)
+        h1, l1 = _mul(s, M1, c2)
+        c0, c1, c2, c3 = h1 ^ c1 ^ k0, l1, h0 ^ c3 ^ k1, l0
+    return c0, c1, c2, c3
+
+
+def _pair(s, index, seed, call):
+    """Words 2i and 2i + 1."""
+    a, b, c, d = philox(s, (index.as_(dt.uint64) >> 1).as_(dt.int64), seed, call)
+    first = (index & 1).eq(0)
+    return s.select(first, a, c), s.select(first, b, d)
+
+
+def random_bits(s, index, seed, call):
+    """Word i, u32."""
+    a, b, c, d = philox(s, (index.as_(dt.uint64) >> 2).as_(dt.int64), seed, call)
+    even, low = (index & 1).eq(0), (index & 2).eq(0)
+    return s.select(low, s.select(even, a, b), s.select(even, c, d))
+
+
+def random_uniform(s, index, seed, call):
+    """Uniform in [0, 1), f32."""
+    return (random_bits(s, index, seed, call) >> 8).as_(dt.int32).to(dt.float32) * 2.0**-24
+
+
+def _to_double(word):
+    return word.to(dt.int64).to(dt.float64)
+
+
+def random_uniform_double(s, index, seed, call):
+    """Uniform in [0, 1), f64."""
+    a, b = _pair(s, index, seed, call)
+    return (_to_double(a >> 5) * 2.0**26 + _to_double(b >> 6)) * 2.0**-53
+
+
+def random_normal_double(s, index, seed, call):
+    """Standard normal, f64."""
+    a, b = _pair(s, index, seed, call)
+    radius = s.sqrt(-2.0 * log(s, (_to_double(a) + 1.0) * 2.0**-32))
+    return radius * cos(s, _to_double(b) * (2.0 * K.PI * 2.0**-32))
+
+
+def random_normal(s, index, seed, call):
+    """Standard normal, f32."""
+    return random_normal_double(s, index, seed, call).to(dt.float32)
+
+
+def random_below(s, index, seed, call, span):
+    """Integers in [0, span), i64; the span counts modulo 2^64."""
+    a, b = (w.to(dt.uint64) for w in _pair(s, index, seed, call))
+    s0, s1 = (w.to(dt.uint64) for w in _halves(s, span))
+    middle = a * s0 + (b * s0 >> 32)
+    upper = b * s1 + (middle & 0xFFFFFFFF)
+    return (a * s1 + (middle >> 32) + (upper >> 32)).as_(dt.int64)

@@ -1,0 +1,85 @@
+"""The module paths that users import, and where they live.
+
+`ingot.nn` is the module `ingot.runtime.nn`, the very same object under a second name, loaded when first asked for; so
+`import ingot` stays quick and a class has one identity whichever path it came by.
+"""
+
+import importlib
+import importlib.util
+import sys
+from importlib.abc import Loader, MetaPathFinder
+
+PUBLIC = {
+    "accelerator": "runtime.accelerator",
+    "amp": "runtime.amp",
+    "array_api": "runtime.array_api",
+    "autograd": "runtime.autograd.namespace",
+    "autograd.function": "runtime.autograd.function",
+    "autograd.functional": "runtime.autograd.functional",
+    "autograd.grad_mode": "runtime.autograd.grad_mode",
+    "autograd.gradcheck": "runtime.autograd.gradcheck",
+    "autograd.graph": "runtime.autograd.hooks",
+    "backends": "runtime.backends",
+    "cuda": "runtime.cuda",
+    "distributed": "runtime.distributed",
+    "distributions": "runtime.distributions",
+    "func": "runtime.autograd.func",
+    "linalg": "runtime.linalg",
+    "multiprocessing": "runtime.multiprocessing",
+    "nn": "runtime.nn",
+    "optim": "runtime.optim",
+    "random": "runtime.random",
+    "serialization": "runtime.serialization",
+    "sparse": "runtime.sparse",
+    "special": "runtime.special",
+    "testing": "runtime.testing",
+    "utils": "runtime.user_tools",
+    "utils.data": "runtime.data",
+    "utils.checkpoint": "runtime.autograd.checkpoint",
+}
+_PREFIX = __package__ + "."
+
+
+def real_name(name: str) -> str | None:
+    """The module behind a public path, or None for any other name."""
+    if not name.startswith(_PREFIX):
+        return None
+    head = name[len(_PREFIX):]
+    tail = ""
+    while head:
+        if head in PUBLIC:
+            return _PREFIX + PUBLIC[head] + tail
+        head, dot, last = head.rpartition(".")
+        tail = dot + last + tail
+    return None
+
+
+class _SameModule(Loader):
+    """Hands out a module that exists under another name."""
+
+    def __init__(self, real: str):
+        self.real = real
+
+    def create_module(self, spec):
+        module = importlib.import_module(self.real)
+        self.own_spec = module.__spec__
+        return module
+
+    def exec_module(self, module):
+        module.__spec__ = self.own_spec
+
+
+class PublicPaths(MetaPathFinder):
+    """Finds `ingot.nn.functional` as `ingot.runtime.nn.functional`."""
+
+    def find_spec(self, name, path=None, target=None):
+        real = real_name(name)
+        if real is None or importlib.util.find_spec(real) is None:
+            return None
+        return importlib.util.spec_from_loader(name, _SameModule(real), is_package=True)
+
+
+def install():
+    """Puts the finder in front, once."""
+    if not any(type(f).__name__ == "PublicPaths" and type(f).__module__ == __name__ for f in sys.meta_path):
+        sys.meta_path.insert(0, PublicPaths())

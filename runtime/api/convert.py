@@ -1,0 +1,275 @@
+"""Copies and conversions, and what a tensor says about its memory."""
+
+import numpy as np
+
+from ...ir import dtype as dt
+from ...ir.aval import canonical_dim
+from ...ir.errors import DeviceError, DTypeError, ShapeError
+from ...ir.ops import elementwise as ew
+from ...ir.ops import shape as sh
+from ..creation import as_array_tensor
+from ..dispatch import write
+from ..tensor import Tensor
+from .creation import filled, require_device
+from .register import FUNCTIONS, api
+
+
+class MemoryFormat:
+    """How the dimensions of an image batch lie in memory."""
+
+    def __init__(self, name: str, order: tuple | None = None):
+        self.name = name
+        self.order = order   # the dims from the slowest to the fastest, for formats that fix them
+
+    def __repr__(self):
+        return f"ingot.{self.name}"
+
+
+contiguous_format = MemoryFormat("contiguous_format")
+preserve_format = MemoryFormat("preserve_format")
+channels_last = MemoryFormat("channels_last", (0, 2, 3, 1))
+channels_last_3d = MemoryFormat("channels_last_3d", (0, 2, 3, 4, 1))
+strided = "strided"
+for _format in (contiguous_format, preserve_format, channels_last, channels_last_3d):
+    FUNCTIONS[_format.name] = _format
+FUNCTIONS["strided"] = strided
+
+
+def _in_format(x, memory_format):
+    """A copy of x laid out as asked."""
+    order = memory_format.order
+    if order is None:
+        return sh.contiguous(x)
+    if x.ndim != len(order):
+        raise DTypeError(f"{memory_format.name} is for tensors of {len(order)} dimensions, got shape {tuple(x.shape)}")
+    back = tuple(order.index(d) for d in range(len(order)))
+    return sh.permute(sh.contiguous(sh.permute(x, dims=order)), dims=back)
+
+
+@api(function=False)
+def is_contiguous(self, memory_format=contiguous_format) -> bool:
+    """Whether the elements lie in memory in row-major order (or as the format says)."""
+    order = memory_format.order
+    a = self._a
+    if order is None:
+        return a.flags.c_contiguous
+    return a.ndim == len(order) and a.transpose(order).flags.c_contiguous
+
+
+@api(function=False)
+def contiguous(self, memory_format=contiguous_format):
+    """This tensor if its memory is in row-major order (or as the format says), else a copy that is."""
+    return self if is_contiguous(self, memory_format) else _in_format(self, memory_format)
+
+
+@api()
+def clone(input, *, memory_format=preserve_format):
+    """A copy in new memory."""
+    return ew.copy(input) if memory_format is preserve_format else _in_format(input, memory_format)
+
+
+def _is_device(x) -> bool:
+    return isinstance(x, str) and x.partition(":")[0] in ("cpu", "cuda", "mps", "meta", "xpu") or hasattr(x, "type") \
+        and not isinstance(x, (Tensor, dt.DType, type, np.dtype))
+
+
+@api(function=False)
+def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, memory_format=preserve_format):
+    """This tensor in another dtype or on another device: to(dtype), to(device, dtype) or to(other)."""
+    for position, x in enumerate(args):
+        if isinstance(x, Tensor):
+            dtype = x.dtype
+        elif isinstance(x, bool):
+            non_blocking, copy = (x, copy) if bool not in map(type, args[:position]) else (non_blocking, x)
+        elif isinstance(x, (int, type(None))) or _is_device(x):
+            device = x
+        else:
+            dtype = x
+    if isinstance(device, int):
+        raise DeviceError(f"device index {device} names an accelerator, and there is none here; tensors can be on: cpu")
+    require_device(device)
+    target = self.dtype if dtype is None else dt.as_dtype(dtype)
+    if target is not self.dtype:
+        result = ew.cast(self, dtype=target)
+    elif copy:
+        result = ew.copy(self)
+    else:
+        result = self
+    if memory_format is preserve_format or is_contiguous(result, memory_format):
+        return result
+    return _in_format(result, memory_format)
+
+
+_LEGACY = {"Float": dt.float32, "Double": dt.float64, "Half": dt.float16, "BFloat16": dt.bfloat16, "Long": dt.int64,
+           "Int": dt.int32, "Short": dt.int16, "Char": dt.int8, "Byte": dt.uint8, "Bool": dt.bool_}
+_LEGACY_NAMES = {d: f"ingot.{name}Tensor" for name, d in _LEGACY.items()}
+
+
+@api(function=False, name="type")
+def type_(self, dtype=None, non_blocking=False):
+    """The name of this tensor's type, or (given a dtype or such a name) the tensor converted to it."""
+    if dtype is None:
+        return _LEGACY_NAMES.get(self.dtype, f"ingot.{self.dtype.name}")
+    if isinstance(dtype, str) and dtype.endswith("Tensor"):
+        dtype = _LEGACY.get(dtype.rpartition(".")[2].removesuffix("Tensor"), dtype)
+    return to(self, getattr(dtype, "tensor_dtype", dtype))
+
+
+@api(function=False)
+def type_as(self, other):
+    """This tensor in another one's dtype."""
+    return to(self, other.dtype)
+
+
+def _converter(d):
+    def convert(self, memory_format=preserve_format):
+        return to(self, d, memory_format=memory_format)
+
+    convert.__doc__ = f"This tensor as {d.name}."
+    return convert
+
+
+for _name, _dtype in (("float", dt.float32), ("double", dt.float64), ("half", dt.float16), ("bfloat16", dt.bfloat16),
+                      ("long", dt.int64), ("int", dt.int32), ("short", dt.int16), ("char", dt.int8), ("byte", dt.uint8),
+                      ("bool", dt.bool_), ("cfloat", dt.complex64), ("cdouble", dt.complex128)):
+    _fn = _converter(_dtype)
+    _fn.__name__ = _fn.__qualname__ = _name
+    api(function=False)(_fn)
+
+
+@api(function=False)
+def cpu(self, memory_format=preserve_format):
+    """This tensor in host memory."""
+    return to(self, "cpu", memory_format=memory_format)
+
+
+# Writing.
+
+
+@api(function=False)
+def copy_(self, src, non_blocking=False):
+    """Writes another tensor (or number) into this one, broadcasting and converting."""
+    return write(self, src if isinstance(src, Tensor) else as_array_tensor(src), "copy_")
+
+
+@api(function=False)
+def fill_(self, value):
+    """Writes one value everywhere."""
+    if isinstance(value, Tensor) and value.ndim:
+        raise DTypeError(f"fill_ takes a number or a 0-d tensor, got a tensor of shape {tuple(value.shape)}")
+    return write(self, value, "fill_")
+
+
+@api(method=False)
+def fill(input, value):
+    """A copy with one value everywhere."""
+    if isinstance(value, Tensor):
+        return ew.copy(sh.expand(to(value, input.dtype), shape=input._a.shape))
+    return filled(input, input._a.shape, value, input.dtype)
+
+
+@api(function=False)
+def zero_(self):
+    """Writes zeros everywhere."""
+    return write(self, 0, "zero_")
+
+
+# Memory and size.
+
+
+@api(function=False)
+def size(self, dim=None):
+    """The shape, or the size of one dimension."""
+    return self.shape if dim is None else self._a.shape[canonical_dim(dim, self._a.ndim)]
+
+
+@api(function=False)
+def stride(self, dim=None):
+    """How many elements lie between neighbours along each dimension (or one)."""
+    steps = tuple([s // self._a.itemsize for s in self._a.strides])
+    return steps if dim is None else steps[canonical_dim(dim, self._a.ndim)]
+
+
+@api(function=False)
+def storage_offset(self) -> int:
+    """How many elements lie in the storage before this tensor's first."""
+    root = self if self._base is None else self._base
+    return (self._a.ctypes.data - root._a.ctypes.data) // self._a.itemsize
+
+
+@api(function=False)
+def data_ptr(self) -> int:
+    """The address of the first element."""
+    return self._a.ctypes.data if self._a.size else 0
+
+
+@api(function=False, names=("ndimension",))
+def dim(self) -> int:
+    """The number of dimensions."""
+    return self._a.ndim
+
+
+@api(function=False)
+def element_size(self) -> int:
+    """The bytes of one element."""
+    return self._a.itemsize
+
+
+@api(names=("nelement",))
+def numel(input) -> int:
+    """The number of elements."""
+    return input._a.size
+
+
+@api()
+def is_floating_point(input) -> bool:
+    """Whether the dtype is a floating point dtype."""
+    return input.dtype.is_floating_point
+
+
+@api()
+def is_complex(input) -> bool:
+    """Whether the dtype is a complex dtype."""
+    return input.dtype.is_complex
+
+
+@api()
+def is_signed(input) -> bool:
+    """Whether the dtype has negative values."""
+    return input.dtype.is_signed
+
+
+@api()
+def is_nonzero(input) -> bool:
+    """Whether the one element is not zero."""
+    if input._a.size != 1:
+        raise ShapeError(f"is_nonzero takes a tensor of one element, got shape {tuple(input.shape)}")
+    return input.item() != 0
+
+
+@api(function=False)
+def is_set_to(self, tensor) -> bool:
+    """Whether both tensors are the same window into the same memory."""
+    a, b = self._a, tensor._a
+    return a.ctypes.data == b.ctypes.data and a.shape == b.shape and a.strides == b.strides
+
+
+@api(function=False)
+def is_same_size(self, other) -> bool:
+    """Whether both tensors have the same shape."""
+    return self._a.shape == other._a.shape
+
+
+@api(method=False)
+def is_tensor(obj) -> bool:
+    """Whether an object is a tensor."""
+    return isinstance(obj, Tensor)
+
+
+Tensor.itemsize = property(element_size, doc="The bytes of one element.")
+Tensor.nbytes = property(lambda self: self._a.nbytes, doc="The bytes of all elements.")
+Tensor.is_sparse = False
+Tensor.is_quantized = False
+Tensor.is_mkldnn = False
+Tensor.layout = strided
+Tensor._is_view = lambda self: self._base is not None

@@ -1,0 +1,374 @@
+"""New tensors: from data, filled, counted, and like another tensor.
+
+Values made from nothing go through the door like any operator, so a recorder sees them; `made` tells it of tensors made
+from Python data.
+"""
+
+import math
+
+import numpy as np
+
+from ...ir import dtype as dt
+from ...ir.errors import ArgumentError, DeviceError, DTypeError, ShapeError
+from ...ir.ops import elementwise as ew
+from ...ir.ops import shape as sh
+from ..creation import array_of
+from ..dispatch import call
+from ..state import Defaults, tls
+from ..tensor import Tensor, wrap
+from .promote import number_dtype
+from .register import api, deliver
+from .shape import sizes_of
+
+
+def require_device(device):
+    """Raises unless `device` names one that tensors can be made on."""
+    if device is not None and device.__class__ is not Tensor and str(device).partition(":")[0] != "cpu":
+        raise DeviceError(f"device {device} is not available here; tensors can be made on: cpu")
+
+
+def dtype_or_default(dtype) -> dt.DType:
+    return Defaults.dtype if dtype is None else dt.as_dtype(dtype)
+
+
+def made(t: Tensor) -> Tensor:
+    """Tells a recorder of a tensor made from Python data."""
+    m = tls.m
+    if m.recorder is not None:
+        m.recorder.made(t)
+    return t
+
+
+def finish(t: Tensor, out, requires_grad: bool, name: str) -> Tensor:
+    """A new tensor as the caller asked for it."""
+    if out is not None:
+        return deliver(t, out, name)
+    return t.requires_grad_() if requires_grad else t
+
+
+def filled(like, shape, value, dtype) -> Tensor:
+    """A constant on the device of `like` (None for the default device)."""
+    for n in shape:
+        if n < 0:
+            raise ShapeError(f"sizes must not be negative, got {tuple(shape)}")
+    return call(sh.full, (like,), {"shape": tuple(shape), "value": value, "dtype": dtype})
+
+
+def counted(n: int, dtype=dt.int64) -> Tensor:
+    """0, 1, ... n-1."""
+    return call(sh.iota, (None,), {"shape": (n,), "dim": 0, "dtype": dtype})
+
+
+# From data.
+
+
+@api(method=False)
+def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
+    """A copy of data: nested sequences, numbers, arrays or tensors."""
+    require_device(device)
+    if isinstance(data, Tensor):
+        t = ew.copy(data.detach())
+        t = t if dtype is None else ew.cast(t, dtype=dt.as_dtype(dtype))
+    else:
+        t = made(wrap(array_of(data, dtype)))
+    return t.requires_grad_() if requires_grad else t
+
+
+@api(method=False)
+def as_tensor(data, dtype=None, device=None):
+    """Data as a tensor, without a copy where it already is one or is an array of the right dtype."""
+    require_device(device)
+    if isinstance(data, Tensor):
+        return data if dtype is None or data.dtype is dt.as_dtype(dtype) else ew.cast(data, dtype=dt.as_dtype(dtype))
+    if isinstance(data, np.ndarray) and data.dtype in dt.BY_NP and (dtype is None or data.dtype == dt.as_dtype(dtype).np):
+        return made(wrap(data))
+    return made(wrap(array_of(data, dtype)))
+
+
+@api(method=False)
+def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
+    """An object as a tensor; `copy` True always copies, False never, None where needed."""
+    if copy:
+        t = tensor(obj, dtype=dtype, device=device)
+    else:
+        t = as_tensor(obj, dtype, device)
+        if copy is False and not _shares(t, obj):
+            raise ArgumentError(f"asarray(copy=False): this {type(obj).__name__} cannot become a tensor without a copy")
+    return t.requires_grad_() if requires_grad and not t.requires_grad else t
+
+
+def _shares(t, obj) -> bool:
+    source = obj._a if isinstance(obj, Tensor) else obj
+    return isinstance(source, np.ndarray) and (source.size == 0 or np.may_share_memory(source, t._a))
+
+
+@api(method=False)
+def from_numpy(ndarray):
+    """A tensor over the memory of a numpy array."""
+    if not isinstance(ndarray, np.ndarray):
+        raise DTypeError(f"from_numpy takes a numpy array, got {type(ndarray).__name__}; use as_tensor() for other data")
+    dt.from_numpy(ndarray.dtype)
+    if not ndarray.dtype.isnative:
+        raise DTypeError(f"from_numpy takes arrays in native byte order, got {ndarray.dtype}; convert with .astype()")
+    return made(wrap(ndarray))
+
+
+@api(method=False)
+def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
+    """A tensor over the memory of an object with the buffer protocol."""
+    try:
+        a = np.frombuffer(buffer, dt.as_dtype(dtype).np, count, offset)
+    except ValueError as e:
+        raise ArgumentError(f"frombuffer(dtype={dt.as_dtype(dtype)}, count={count}, offset={offset}): {e}") from None
+    t = made(wrap(a))
+    return t.requires_grad_() if requires_grad else t
+
+
+# Constants.
+
+
+def _constant(sizes, size, value, dtype, device, out, requires_grad):
+    require_device(device)
+    shape = sizes_of(sizes if size is None else (size,))
+    return finish(filled(None, shape, value, _dtype_of(dtype, out)), out, requires_grad, "out=")
+
+
+@api(method=False)
+def zeros(*sizes, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """Zeros."""
+    return _constant(sizes, size, 0, dtype, device, out, requires_grad)
+
+
+@api(method=False)
+def ones(*sizes, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """Ones."""
+    return _constant(sizes, size, 1, dtype, device, out, requires_grad)
+
+
+@api(method=False)
+def empty(*sizes, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False,
+          memory_format=None):
+    """A tensor whose values are yet to be written (they are zeros until then)."""
+    return _constant(sizes, size, 0, dtype, device, out, requires_grad)
+
+
+@api(method=False)
+def empty_strided(size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """An empty tensor with given strides."""
+    require_device(device)
+    reach = 1 + sum((n - 1) * s for n, s in zip(size, stride)) if 0 not in size else 0
+    t = sh.as_strided(filled(None, (reach,), 0, dtype_or_default(dtype)), shape=tuple(size), strides=tuple(stride), offset=0)
+    return t.requires_grad_() if requires_grad else t
+
+
+def _dtype_of(dtype, out):
+    return out.dtype if dtype is None and out is not None else dtype_or_default(dtype)
+
+
+def _number(x):
+    return x.item() if isinstance(x, (Tensor, np.generic)) else x
+
+
+@api(method=False)
+def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """One value everywhere; the dtype is the value's unless said."""
+    require_device(device)
+    if dtype is None:
+        like = fill_value if out is None else out
+        dtype = like.dtype if isinstance(like, Tensor) else number_dtype(like)
+    return finish(filled(None, sizes_of((size,)), _number(fill_value), dt.as_dtype(dtype)), out, requires_grad, "full")
+
+
+@api(method=False)
+def scalar_tensor(s, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """A 0-d tensor of the default dtype."""
+    require_device(device)
+    t = filled(None, (), _number(s), dtype_or_default(dtype))
+    return t.requires_grad_() if requires_grad else t
+
+
+@api(method=False)
+def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """Ones on the diagonal, zeros elsewhere."""
+    require_device(device)
+    m = n if m is None else m
+    if n < 0 or m < 0:
+        raise ShapeError(f"eye: sizes must not be negative, got {n} and {m}")
+    d = _dtype_of(dtype, out)
+    rows, cols = sh.reshape(counted(n), shape=(n, 1)), sh.reshape(counted(m), shape=(1, m))
+    return finish(ew.cast(ew.eq(rows, cols), dtype=d), out, requires_grad, "eye")
+
+
+# Counting.
+
+
+def _sequence_dtype(dtype, *numbers):
+    if dtype is not None:
+        return dt.as_dtype(dtype)
+    floats = any(isinstance(n, (float, np.floating)) or (isinstance(n, Tensor) and n.dtype.is_inexact) for n in numbers)
+    return Defaults.dtype if floats else dt.int64
+
+
+@api(method=False)
+def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """start, start + step, ... below end."""
+    require_device(device)
+    if end is None:
+        start, end = 0, start
+    d = out.dtype if dtype is None and out is not None else _sequence_dtype(dtype, start, end, step)
+    start, end, step = _number(start), _number(end), _number(step)
+    if step == 0:
+        raise ArgumentError("arange: step must not be 0")
+    if not all(math.isfinite(n) for n in (start, end, step)):
+        raise ArgumentError(f"arange: bounds and step must be finite, got {start}, {end}, {step}")
+    if (end - start) * step < 0:
+        raise ArgumentError(f"arange: from {start} to {end} leads the other way than step {step}")
+    if d is dt.int64:
+        start, end, step = int(start), int(end), int(step)
+    exact = all(isinstance(n, int) for n in (start, end, step))
+    n = -((start - end) // step) if exact else math.ceil((end - start) / step)
+    if d.is_integer:
+        start, step = int(start), int(step)
+    return finish(_progression(int(n), start, step, d), out, requires_grad, "arange")
+
+
+def _progression(n, start, step, d):
+    """start + i * step for i in 0..n-1, computed in int64 or float64 and rounded once to `d`."""
+    if d.is_inexact or isinstance(start, float) or isinstance(step, float):
+        kind = dt.float64
+    else:
+        kind = dt.int64
+    if kind is dt.int64 and start == 0 and step == 1:
+        return counted(n, d) if d is not dt.bool_ else ew.cast(counted(n), dtype=d)
+    x = counted(n, kind)
+    x = x if step == 1 else ew.mul(x, step)
+    x = x if start == 0 else ew.add(x, start)
+    return x if d is kind else ew.cast(x, dtype=d)
+
+
+@api(method=False)
+def range(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
+    """start, start + step, ... up to and with end (kept for old code; use arange)."""
+    require_device(device)
+    start, end = (0, start) if end is None else (start, end)
+    n = math.floor((_number(end) - _number(start)) / _number(step)) + 1
+    d = _dtype_of(dtype, out)
+    return finish(_progression(max(0, n), _number(start), _number(step), d), out, requires_grad, "range")
+
+
+def _evenly(start, end, steps, d):
+    """`steps` values from start to end, each half counted from its own end, in float64 (int64 results truncate)."""
+    if steps < 0:
+        raise ArgumentError(f"linspace: steps must not be negative, got {steps}")
+    if isinstance(start, Tensor) or isinstance(end, Tensor):
+        return _evenly_between_tensors(start, end, steps)
+    if steps == 1:
+        return filled(None, (1,), start, dt.float64)
+    gap = (end - start) / (steps - 1) if steps else 0.0
+    i = counted(steps, dt.float64)
+    front = ew.add(ew.mul(i, gap), float(start))
+    back = ew.sub(float(end), ew.mul(ew.sub(float(steps - 1), i), gap))
+    return ew.where(ew.lt(i, float(steps // 2)), front, back)
+
+
+def _evenly_between_tensors(start, end, steps):
+    for bound in (start, end):
+        if isinstance(bound, Tensor) and bound.ndim:
+            raise ShapeError(f"linspace takes numbers or 0-d tensors, got a tensor of shape {tuple(bound.shape)}")
+    return _evenly(_number(start), _number(end), steps, None)
+
+
+@api(method=False)
+def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """`steps` values evenly from start to end, both included."""
+    require_device(device)
+    d = _dtype_of(dtype, out)
+    return finish(ew.cast(_evenly(start, end, int(steps), d), dtype=d), out, requires_grad, "linspace")
+
+
+@api(method=False)
+def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False,
+             pin_memory=False):
+    """Powers of `base` with exponents evenly from start to end."""
+    require_device(device)
+    d = _dtype_of(dtype, out)
+    powers = ew.pow_(float(base), _evenly(start, end, int(steps), d))
+    return finish(ew.cast(powers, dtype=d), out, requires_grad, "logspace")
+
+
+@api(method=False)
+def tril_indices(row, col, offset=0, *, dtype=dt.int64, device=None, layout=None):
+    """Rows and columns of the lower triangle, as a tensor of 2 rows."""
+    require_device(device)
+    return made(wrap(np.stack(np.tril_indices(row, offset, col)).astype(dt.as_dtype(dtype).np)))
+
+
+@api(method=False)
+def triu_indices(row, col, offset=0, *, dtype=dt.int64, device=None, layout=None):
+    """Rows and columns of the upper triangle, as a tensor of 2 rows."""
+    require_device(device)
+    return made(wrap(np.stack(np.triu_indices(row, offset, col)).astype(dt.as_dtype(dtype).np)))
+
+
+# Like another tensor.
+
+
+def _like(input, shape, value, dtype, device, requires_grad):
+    require_device(device)
+    t = filled(input, shape, value, input.dtype if dtype is None else dt.as_dtype(dtype))
+    return t.requires_grad_() if requires_grad else t
+
+
+@api(method=False)
+def zeros_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
+    """Zeros of the shape and dtype of another tensor."""
+    return _like(input, input._a.shape, 0, dtype, device, requires_grad)
+
+
+@api(method=False)
+def ones_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
+    """Ones of the shape and dtype of another tensor."""
+    return _like(input, input._a.shape, 1, dtype, device, requires_grad)
+
+
+@api(method=False)
+def empty_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
+    """A tensor of the shape and dtype of another, its values yet to be written."""
+    return _like(input, input._a.shape, 0, dtype, device, requires_grad)
+
+
+@api(method=False)
+def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None,
+              pin_memory=False):
+    """One value everywhere, of the shape and dtype of another tensor."""
+    return _like(input, input._a.shape, _number(fill_value), dtype, device, requires_grad)
+
+
+@api(function=False)
+def new_zeros(self, *sizes, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+    """Zeros of this tensor's dtype."""
+    return _like(self, sizes_of(sizes if size is None else (size,)), 0, dtype, device, requires_grad)
+
+
+@api(function=False)
+def new_ones(self, *sizes, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+    """Ones of this tensor's dtype."""
+    return _like(self, sizes_of(sizes if size is None else (size,)), 1, dtype, device, requires_grad)
+
+
+@api(function=False)
+def new_empty(self, *sizes, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+    """A tensor of this one's dtype, its values yet to be written."""
+    return _like(self, sizes_of(sizes if size is None else (size,)), 0, dtype, device, requires_grad)
+
+
+@api(function=False)
+def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+    """One value everywhere, of this tensor's dtype."""
+    return _like(self, sizes_of((size,)), _number(fill_value), dtype, device, requires_grad)
+
+
+@api(function=False)
+def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+    """A copy of data in this tensor's dtype."""
+    return tensor(data, dtype=self.dtype if dtype is None else dtype, device=device, requires_grad=requires_grad)

@@ -1,0 +1,326 @@
+"""Reading and writing at positions given by index tensors and masks: gather, scatter, take, put and their kin."""
+
+import numpy as np
+
+from ...ir import dtype as dt
+from ...ir.aval import broadcast_shapes, canonical_dim
+from ...ir.errors import ArgumentError, DimError, DTypeError, ShapeError
+from ...ir.ops import elementwise as ew
+from ...ir.ops import indexing as ix
+from ...ir.ops import shape as sh
+from ..tensor import Tensor
+from .creation import filled
+from .indexing import getitem, positions_of, put, resolve
+from .join import stack
+from .promote import to_dtype
+from .register import api, deliver
+from .shape import ravel
+
+
+def _vector(x):
+    """At least one dimension: a 0-d value counts as a vector of one element."""
+    return sh.reshape(x, shape=(1,)) if not x.ndim else x
+
+
+def _no_negatives(name, index, size, dim):
+    """Raises for indices that count from the end, where PyTorch does not take them."""
+    if index._a.size and index._a.min() < 0:
+        raise DimError(f"{name}: index {index._a.min()} is out of range for dim {dim} of size {size}")
+
+
+# One index for each element along a dimension.
+
+
+@api()
+def gather(input, dim, index, *, sparse_grad=False, out=None):
+    """out[i][j] = input[index[i][j]][j] for dim 0, and so on."""
+    d = canonical_dim(dim, input.ndim)
+    if index._a.size == 0:
+        return deliver(filled(input, index._a.shape, 0, input.dtype), out, "gather")
+    x = sh.reshape(input, shape=(1,) * index.ndim) if not input.ndim else input
+    i = sh.reshape(index, shape=(1,) * x.ndim) if not index.ndim else index
+    result = ix.gather(x, i, dim=d)
+    return deliver(result if index.ndim else sh.reshape(result, shape=()), out, "gather")
+
+
+def _along(op, input, dim, index, src, mode, who):
+    d = canonical_dim(dim, input.ndim)
+    if index._a.size == 0:
+        return ew.copy(input)
+    if isinstance(src, Tensor):
+        if src.dtype is not input.dtype:
+            raise DTypeError(f"{who}: the source is {src.dtype} and the tensor {input.dtype}; cast one with .to()")
+    else:
+        src = filled(input, index._a.shape, src, input.dtype)
+    result = op(_vector(input), _vector(index), _vector(src), dim=d, mode=mode)
+    return result if input.ndim else sh.reshape(result, shape=())
+
+
+@api(inplace=True)
+def scatter(input, dim, index, src=None, *, value=None, reduce=None, out=None):
+    """input with out[index[i][j]][j] = src[i][j] for dim 0, and so on (or added or multiplied)."""
+    src = value if src is None else src
+    modes = {None: (ix.scatter, "set"), "add": (ix.scatter, "add"), "multiply": (ix.scatter_reduce, "mul")}
+    if reduce not in modes:
+        raise ArgumentError(f"scatter: reduce must be 'add' or 'multiply', got {reduce!r}")
+    op, mode = modes[reduce]
+    return deliver(_along(op, input, dim, index, src, mode, "scatter"), out, "scatter")
+
+
+@api(inplace=True)
+def scatter_add(input, dim, index, src, *, out=None):
+    """input with out[index[i][j]][j] += src[i][j] for dim 0, and so on."""
+    return deliver(_along(ix.scatter, input, dim, index, src, "add", "scatter_add"), out, "scatter_add")
+
+
+_REDUCE = {"sum": (ix.scatter, "add"), "mean": (ix.scatter, "add"), "prod": (ix.scatter_reduce, "mul"),
+           "amax": (ix.scatter_reduce, "amax"), "amin": (ix.scatter_reduce, "amin")}
+
+
+def _identity(reduce, d):
+    """What leaves the other operand of a reduction as it is."""
+    if reduce in ("amax", "amin"):
+        if d.is_floating_point:
+            return -np.inf if reduce == "amax" else np.inf
+        if d is dt.bool_:
+            return reduce == "amin"
+        info = np.iinfo(d.np)
+        return int(info.min if reduce == "amax" else info.max)
+    return 1 if reduce == "prod" else 0
+
+
+@api(inplace=True)
+def scatter_reduce(input, dim, index, src, reduce, *, include_self=True, out=None):
+    """Scatters src over input, combining by sum, prod, mean, amax or amin, with what was there or (include_self False)
+    only among what is scattered."""
+    if reduce not in _REDUCE:
+        raise ArgumentError(f"scatter_reduce: reduce must be one of {', '.join(_REDUCE)}, got {reduce!r}")
+    op, mode = _REDUCE[reduce]
+    start = input
+    if not include_self:
+        start = _along(ix.scatter, input, dim, index, _identity(reduce, input.dtype), "set", "scatter_reduce")
+    result = _along(op, start, dim, index, src, mode, "scatter_reduce")
+    if reduce == "mean":
+        result = _averaged(result, input, dim, index, include_self)
+    return deliver(result, out, "scatter_reduce")
+
+
+def _averaged(total, input, dim, index, include_self):
+    """Sums divided by how many were summed at each place."""
+    kind = input.dtype if input.dtype.is_inexact else dt.int64
+    first = filled(input, input._a.shape, 1 if include_self else 0, kind)
+    counts = ew.maximum(_along(ix.scatter, first, dim, index, 1, "add", "scatter_reduce"), 1)
+    return ew.div(total, counts) if kind is total.dtype and kind.is_inexact else \
+        ew.cast(ew.floor_divide(ew.cast(total, dtype=kind), counts), dtype=input.dtype)
+
+
+@api()
+def take_along_dim(input, indices, dim=None, *, out=None):
+    """Elements picked along a dimension by indices that broadcast with the other dimensions."""
+    if dim is None:
+        return gather(ravel(input), 0, ravel(indices), out=out)
+    d = canonical_dim(dim, input.ndim)
+    if indices.ndim != input.ndim:
+        raise ShapeError(f"take_along_dim: indices {indices.aval} must have as many dimensions as {input.aval}")
+    shapes = [x._a.shape[:d] + (1,) + x._a.shape[d + 1:] for x in (input, indices)]
+    common = broadcast_shapes(*shapes)
+    x, i = (sh.expand(y, shape=common[:d] + (y._a.shape[d],) + common[d + 1:]) for y in (input, indices))
+    return gather(x, d, _counted_up(i, input._a.shape[d]), out=out)
+
+
+def _counted_up(index, size):
+    """Indices that may count from the end, counted from the front."""
+    return ew.where(ew.lt(index, 0), ew.add(index, size), index)
+
+
+# One index for a whole slice.
+
+
+def _slices(input, dim, index, who):
+    """Input with at least one dimension, and the index parts that pick slices along dim."""
+    d = canonical_dim(dim, input.ndim)
+    if index.ndim > 1:
+        raise ShapeError(f"{who}: index must be a vector, got shape {tuple(index.shape)}")
+    return _vector(input), (None,) * d + (_vector(index),), d
+
+
+def _unvector(result, input):
+    return result if input.ndim else sh.reshape(result, shape=())
+
+
+@api()
+def index_select(input, dim, index, *, out=None):
+    """The slices along a dimension that an index vector names."""
+    x, at, d = _slices(input, dim, index, "index_select")
+    _no_negatives("index_select", index, x._a.shape[d], d)
+    return deliver(_unvector(ix.index(x, *at), input), out, "index_select")
+
+
+def _written(input, dim, index, source, accumulate, who):
+    x, at, d = _slices(input, dim, index, who)
+    _no_negatives(who, index, x._a.shape[d], d)
+    if source.dtype is not input.dtype:
+        raise DTypeError(f"{who}: the source is {source.dtype} and the tensor {input.dtype}; cast one with .to()")
+    wanted = x._a.shape[:d] + at[-1]._a.shape + x._a.shape[d + 1:]
+    if source._a.size != int(np.prod(wanted)) or (source.ndim and source.ndim == len(wanted) and source._a.shape != wanted):
+        raise ShapeError(f"{who}: the source {source.aval} must have the shape {wanted} of the indexed slices")
+    return _unvector(ix.index_put(x, sh.reshape(source, shape=wanted), *at, accumulate=accumulate), input)
+
+
+@api(inplace=True)
+def index_add(input, dim, index, source, *, alpha=1, out=None):
+    """input with alpha * source added to the slices that an index vector names."""
+    scaled = source if alpha == 1 else ew.cast(ew.mul(source, alpha), dtype=source.dtype)
+    return deliver(_written(input, dim, index, scaled, True, "index_add"), out, "index_add")
+
+
+@api(inplace=True)
+def index_copy(input, dim, index, source, *, out=None):
+    """input with the slices that an index vector names replaced by those of source."""
+    return deliver(_written(input, dim, index, source, False, "index_copy"), out, "index_copy")
+
+
+@api(inplace=True)
+def index_fill(input, dim, index, value):
+    """input with one value in the slices that an index vector names."""
+    x, at, d = _slices(input, dim, index, "index_fill")
+    if isinstance(value, Tensor):
+        if value.ndim:
+            raise ArgumentError(f"index_fill takes a number or a 0-d tensor as value, got shape {tuple(value.shape)}")
+    else:
+        value = filled(x, (), value, x.dtype)
+    none, some = filled(x, (x._a.shape[d],), 0, dt.bool_), filled(x, at[-1]._a.shape, 1, dt.bool_)
+    hit = ix.index_put(none, some, at[-1], accumulate=False)
+    hit = sh.reshape(hit, shape=hit._a.shape + (1,) * (x.ndim - d - 1))
+    return _unvector(ew.where(hit, to_dtype(value, x.dtype), x), input)
+
+
+@api(inplace=True)
+def index_reduce(input, dim, index, source, reduce, *, include_self=True, out=None):
+    """Slices of source combined into those of input that an index vector names, by prod, mean, amax or amin."""
+    x, at, d = _slices(input, dim, index, "index_reduce")
+    src = _vector(source)
+    spread = sh.expand(sh.reshape(at[-1], shape=(1,) * d + at[-1]._a.shape + (1,) * (x.ndim - d - 1)), shape=src._a.shape)
+    return deliver(_unvector(scatter_reduce(x, d, spread, src, reduce, include_self=include_self), input), out, "index_reduce")
+
+
+_WHOLE = slice(None)
+
+
+@api(inplace=True)
+def index_put(input, indices, values, accumulate=False):
+    """input[indices] = values (or += if accumulate), as a new tensor."""
+    x, at = resolve(input, tuple([_WHOLE if i is None else i for i in indices]))
+    return put(x, at, values, accumulate, "index_put")
+
+
+# Flat positions.
+
+
+@api()
+def take(input, index):
+    """The elements at positions of the flattened tensor, in the shape of index."""
+    return ix.index(ravel(input), index)
+
+
+@api(inplace=True, name="put")
+def put_flat(input, index, source, accumulate=False):
+    """input with source written (or added) at positions of the flattened tensor."""
+    flat = put(ravel(input), (ravel(index),), ravel(source), accumulate, "put")
+    return sh.reshape(flat, shape=input._a.shape)
+
+
+# Masks and what is not zero.
+
+
+@api()
+def nonzero(input, *, out=None, as_tuple=False):
+    """The positions of all elements that are not zero: rows of a matrix, or one vector for each dimension."""
+    if as_tuple:
+        return positions_of(_vector(input))
+    found = positions_of(input) if input.ndim else positions_of(_vector(input))
+    rows = stack(found, 1) if input.ndim else filled(input, (found[0]._a.size, 0), 0, dt.int64)
+    return deliver(rows, out, "nonzero")
+
+
+@api()
+def argwhere(input):
+    """The positions of all elements that are not zero, as rows of a matrix."""
+    return nonzero(input)
+
+
+@api()
+def masked_select(input, mask, *, out=None):
+    """The elements where the (broadcast) mask holds, as a vector."""
+    if mask.dtype is not dt.bool_:
+        raise DTypeError(f"masked_select takes a bool mask, got {mask.dtype}")
+    shape = broadcast_shapes(input._a.shape, mask._a.shape)
+    picked = getitem(_vector(sh.expand(input, shape=shape)), _vector(sh.expand(mask, shape=shape)))
+    return deliver(picked, out, "masked_select")
+
+
+@api(inplace=True)
+def masked_scatter(input, mask, source):
+    """input with the elements where the mask holds replaced by those of source, in order."""
+    if mask.dtype is not dt.bool_ or source.dtype is not input.dtype:
+        raise DTypeError(f"masked_scatter takes a bool mask and a source of the tensor's dtype, got {mask.dtype}, "
+                         f"{source.dtype} and {input.dtype}")
+    shape = broadcast_shapes(input._a.shape, mask._a.shape)
+    x, at = sh.expand(input, shape=shape), positions_of(ravel(sh.expand(mask, shape=shape)))
+    n = at[0]._a.size
+    if n > source._a.size:
+        raise ShapeError(f"masked_scatter: the mask holds at {n} places, but the source has {source._a.size} elements")
+    values = sh.slice_(ravel(source), dim=0, start=0, stop=n, step=1)
+    return sh.reshape(ix.index_put(ravel(x), values, *at, accumulate=False), shape=shape)
+
+
+@api(method=False)
+def one_hot(tensor, num_classes=-1):
+    """Rows of zeros with a one at each index."""
+    if tensor.dtype is not dt.int64:
+        raise DTypeError(f"one_hot takes int64 indices, got {tensor.dtype}")
+    if tensor._a.size == 0 and num_classes <= 0:
+        raise ArgumentError("one_hot: num_classes must be given for an empty tensor")
+    if num_classes == -1:
+        num_classes = int(tensor.max().item()) + 1
+    if tensor._a.size:
+        ix.require_range("one_hot", tensor._a, num_classes, -1)
+    classes = sh.iota(tensor, shape=(num_classes,), dim=0, dtype=dt.int64)
+    return ew.cast(ew.eq(sh.reshape(tensor, shape=tensor._a.shape + (1,)), classes), dtype=dt.int64)
+
+
+# A view's place replaced, as a new tensor.
+
+
+def _replaced(input, view_op, src, **params):
+    chain = ((view_op.name, tuple(sorted(params.items()))),)
+    part = view_op.infer(input.aval, **params)
+    if src._a.shape != part.shape:
+        raise ShapeError(f"the source {src.aval} must have the shape {part.shape} of the part of {input.aval} that it replaces")
+    return sh.assign_view(input, to_dtype(src, input.dtype), chain=chain)
+
+
+@api()
+def select_scatter(input, src, dim, index):
+    """input with src in place of one index along a dimension."""
+    d = canonical_dim(dim, input.ndim)
+    n = input._a.shape[d]
+    if not -n <= index < n:
+        raise DimError(f"select_scatter: index {index} is out of range for dim {dim} of size {n}")
+    return _replaced(input, sh.select, src, dim=d, index=index % n)
+
+
+@api()
+def slice_scatter(input, src, dim=0, start=None, end=None, step=1):
+    """input with src in place of a slice along a dimension."""
+    d = canonical_dim(dim, input.ndim)
+    first, last, step = slice(start, end, step).indices(input._a.shape[d])
+    return _replaced(input, sh.slice_, src, dim=d, start=first, stop=max(first, last), step=step)
+
+
+@api()
+def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
+    """input with src in place of a diagonal."""
+    return _replaced(input, sh.diagonal, src, offset=offset, dim1=canonical_dim(dim1, input.ndim),
+                     dim2=canonical_dim(dim2, input.ndim))
+

@@ -1,0 +1,248 @@
+"""`x[...]` and its assignment: which views, masks and index tensors a key stands for."""
+
+import numpy as np
+
+from ...ir import dtype as dt
+from ...ir.errors import ArgumentError, DimError, DTypeError, ShapeError
+from ...ir.ops import elementwise as ew
+from ...ir.ops import indexing as ix
+from ...ir.ops import reduce as rd
+from ...ir.ops import shape as sh
+from ..creation import as_array_tensor
+from ..dispatch import write
+from ..state import tls
+from ..tensor import Tensor
+from .promote import to_dtype
+
+_WHOLE = slice(None)
+
+
+def count_of(mask) -> int:
+    """How many elements are not zero, as a number that Python has read."""
+    if tls.m.recorder is None:
+        return int(np.count_nonzero(mask._a))
+    hits = ew.cast(ew.ne(mask, 0), dtype=dt.int64)
+    return rd.sum_(hits, dim=tuple(range(mask.ndim)), keepdim=False).item()
+
+
+def positions_of(mask) -> tuple:
+    """The positions of a mask's true elements, one index tensor for each dimension."""
+    return ix.nonzero(mask, count=count_of(mask))
+
+
+# Reading a key.
+
+
+def _int_view(x, dim, i):
+    n = x._a.shape[dim]
+    if not -n <= i < n:
+        raise DimError(f"index {i} is out of range for dimension {dim} with size {n}")
+    return sh.select(x, dim=dim, index=i + n if i < 0 else i)
+
+
+def _slice_view(x, dim, s):
+    n = x._a.shape[dim]
+    step = 1 if s.step is None else s.step.__index__()
+    if step <= 0:
+        raise ArgumentError(f"slice step must be positive, got {step}; use flip() for the other direction")
+    start, stop, step = s.indices(n)
+    return sh.slice_(x, dim=dim, start=min(start, n), stop=max(start, stop), step=step)
+
+
+def _unsqueezed(x, dim):
+    shape = x._a.shape
+    return sh.reshape(x, shape=shape[:dim] + (1,) + shape[dim:])
+
+
+def _is_bool(k) -> bool:
+    return isinstance(k, (bool, np.bool_)) or (isinstance(k, Tensor) and k._a.dtype.kind == "b")
+
+
+def _index_tensor(k):
+    """A list, array or tensor in a key, as a tensor of integers or bools."""
+    t = k if isinstance(k, Tensor) else as_array_tensor(np.asarray(_plain(k)) if isinstance(k, (list, tuple)) else k)
+    if t._a.size == 0 and not isinstance(k, Tensor) and t.dtype.is_inexact:
+        t = ew.cast(t, dtype=dt.int64)
+    if t.dtype is dt.uint8:
+        t = ew.ne(t, 0)
+    if t.dtype.is_inexact:
+        raise DimError(f"tensors used as indices must be integers or bools, got {t.aval}")
+    return t
+
+
+def _plain(k):
+    """A list in a key with tensors inside read as numbers."""
+    return [_plain(v) if isinstance(v, (list, tuple)) else v.tolist() if isinstance(v, Tensor) else v for v in k]
+
+
+def _width(k) -> int:
+    """How many dimensions one part of a key takes."""
+    if k is None or k is Ellipsis or isinstance(k, bool):
+        return 0
+    return k.ndim if isinstance(k, (Tensor, np.ndarray)) and k.dtype in (dt.bool_, dt.uint8, np.bool_, np.uint8) else 1
+
+
+def _parts(x, key) -> list:
+    """The parts of a key with its Ellipsis spelled out as whole dimensions."""
+    parts = [_index_tensor(k) if isinstance(k, (list, tuple, np.ndarray)) else k for k in key]
+    used = sum(map(_width, parts))
+    if used > x.ndim:
+        raise DimError(f"too many indices: {used} for a tensor of {x.ndim} dimensions (shape {tuple(x.shape)})")
+    at = [i for i, k in enumerate(parts) if k is Ellipsis]
+    if len(at) > 1:
+        raise DimError("an index can have only one ellipsis (...)")
+    if at:
+        parts[at[0]:at[0] + 1] = [_WHOLE] * (x.ndim - used)
+    return parts
+
+
+def resolve(x, key):
+    """The view that a key's ints, slices and Nones make of x, and the index tensors (or Nones) left to apply to it."""
+    parts = _parts(x, key if type(key) is tuple else (key,))
+    indices, dim = [], 0
+    for k in parts:
+        if k is None:
+            x = _unsqueezed(x, dim)
+            indices.append(None)
+        elif type(k) is slice:
+            if k != _WHOLE:
+                x = _slice_view(x, dim, k)
+            indices.append(None)
+        elif _is_bool(k):
+            x, found = _mask_part(x, dim, k)
+            indices.extend(found)
+            dim += len(found) - 1
+        elif isinstance(k, Tensor) and (k.ndim or k.dtype.is_inexact):
+            indices.append(_index_tensor(k))
+        else:
+            x = _int_view(x, dim, _as_int(k))
+            continue
+        dim += 1
+    while indices and indices[-1] is None:
+        indices.pop()
+    return x, indices
+
+
+def _as_int(k) -> int:
+    try:
+        return k.__index__()
+    except AttributeError:
+        raise DimError("only integers, slices, None, Ellipsis, and tensors, arrays or lists of integers or bools can be "
+                       f"indices, got {type(k).__name__}") from None
+
+
+def _mask_part(x, dim, mask):
+    """The index tensors that a bool (tensor) stands for; one without dimensions adds a dimension to x."""
+    if not isinstance(mask, Tensor):
+        mask = as_array_tensor(np.asarray(mask))
+    if not mask.ndim:
+        return _unsqueezed(x, dim), positions_of(sh.reshape(mask, shape=(1,)))
+    shape = x._a.shape[dim:dim + mask.ndim]
+    if mask._a.shape != shape:
+        raise DimError(f"the shape of the mask {tuple(mask.shape)} does not match the indexed shape {shape} (of a tensor of "
+                       f"shape {tuple(x.shape)}, from dimension {dim})")
+    return x, positions_of(mask)
+
+
+# Reading.
+
+
+def getitem(self, key):
+    """x[key]: a view for ints, slices, None and Ellipsis; a copy as soon as masks or index tensors take part."""
+    kind = type(key)
+    if kind is int:
+        shape = self._a.shape
+        if shape and -shape[0] <= key < shape[0]:
+            return sh.select(self, dim=0, index=key if key >= 0 else key + shape[0])
+        raise DimError(f"index {key} is out of range for dimension 0 with size {shape[0]}" if shape else
+                       "a 0-d tensor cannot be indexed by a number; use item()")
+    if kind is slice and self._a.ndim:
+        return _slice_view(self, 0, key)
+    view, indices = resolve(self, key)
+    if indices:
+        return ix.index(view, *indices)
+    return sh.reshape(view, shape=view._a.shape) if view is self else view
+
+
+# Writing.
+
+
+def setitem(self, key, value):
+    """x[key] = value, broadcasting and converting the value."""
+    if _is_mask_of(self, key) and _is_single(value):
+        filled = ew.where(key, _single(value, self.dtype), self)
+        write(self, filled, "__setitem__")
+        return
+    view, indices = resolve(self, key)
+    if not isinstance(value, Tensor) and not (isinstance(value, (bool, int, float, complex)) and not indices):
+        value = as_array_tensor(value, self.dtype)
+    if indices:
+        write(view, put(view, indices, value, False, "__setitem__"), "__setitem__")
+    else:
+        write(view, _fitting(value, view) if isinstance(value, Tensor) else value, "__setitem__")
+
+
+def _is_mask_of(x, key) -> bool:
+    return isinstance(key, Tensor) and key._a.dtype.kind == "b" and key._a.shape == x._a.shape and key.ndim > 0
+
+
+def _is_single(value) -> bool:
+    return isinstance(value, (bool, int, float)) or (isinstance(value, Tensor) and value.ndim == 0)
+
+
+def _single(value, dtype):
+    return to_dtype(value, dtype) if isinstance(value, Tensor) else dtype.np.type(value).item()
+
+
+def _fitting(value, view):
+    """A value with surplus leading dimensions of size 1 dropped, as assignment allows."""
+    shape, target = value._a.shape, view._a.shape
+    surplus = len(shape) - len(target)
+    if surplus > 0 and all(n == 1 for n in shape[:surplus]):
+        return sh.reshape(value, shape=shape[surplus:])
+    return value
+
+
+def put(x, indices, value, accumulate, who):
+    """x with a (broadcast, converted) value written at index tensors."""
+    shape = ix.indexed_shape(who, x.aval, [None if i is None else i.aval for i in indices])
+    value = to_dtype(value, x.dtype)
+    surplus = value.ndim - len(shape)
+    if surplus > 0 and all(n == 1 for n in value._a.shape[:surplus]):
+        value = sh.reshape(value, shape=value._a.shape[surplus:])
+    if value._a.shape != tuple(shape):
+        try:
+            value = sh.expand(value, shape=tuple(shape))
+        except ShapeError:
+            raise ShapeError(f"{who}: a value of shape {tuple(value.shape)} does not broadcast to the indexed shape "
+                             f"{tuple(shape)}") from None
+    return ix.index_put(x, value, *indices, accumulate=accumulate)
+
+
+# Iteration.
+
+
+def iterate(self):
+    """The entries along the first dimension."""
+    if not self.ndim:
+        raise DTypeError("iteration over a 0-d tensor")
+    return iter([sh.select(self, dim=0, index=i) for i in range(len(self))])
+
+
+def contains(self, element) -> bool:
+    """Whether some element equals `element`."""
+    if not isinstance(element, (Tensor, bool, int, float, complex)):
+        raise DTypeError(f"`in` takes a number or a tensor on its left, got {type(element).__name__}")
+    return bool(rd.any_(self == element, dim=tuple(range(self.ndim)), keepdim=False))
+
+
+def reversed_(self):
+    """The tensor flipped along all dimensions, as PyTorch has it."""
+    return sh.flip(self, dims=tuple(range(self.ndim)))
+
+
+Tensor.__getitem__ = getitem
+Tensor.__setitem__ = setitem
+Tensor.__iter__ = iterate
+Tensor.__contains__ = contains
+Tensor.__reversed__ = reversed_

@@ -1,0 +1,349 @@
+"""Tensors joined, cut apart and repeated."""
+
+import itertools
+
+import numpy as np
+
+from ...ir import dtype as dt
+from ...ir.aval import canonical_dim
+from ...ir.errors import ArgumentError, DimError, DTypeError, ShapeError
+from ...ir.ops import indexing as ix
+from ...ir.ops import reduce as rd
+from ...ir.ops import shape as sh
+from ..state import Defaults
+from ..tensor import Tensor, wrap
+from .creation import filled, made, tensor
+from .promote import result_type, to_dtype
+from .register import api, deliver
+from .shape import sizes_of
+
+# Joined.
+
+
+def _tensors(tensors, who):
+    xs = list(tensors) if not isinstance(tensors, Tensor) else list(unbind(tensors))
+    if not xs:
+        raise ArgumentError(f"{who} takes at least one tensor, got an empty list")
+    for i, x in enumerate(xs):
+        if not isinstance(x, Tensor):
+            raise DTypeError(f"{who} takes a sequence of tensors, element {i} is a {type(x).__name__}")
+    return xs
+
+
+def _alike(xs):
+    """The tensors in their common dtype."""
+    first = xs[0]._a.dtype
+    for x in xs:
+        if x._a.dtype is not first:
+            d = result_type(*xs)
+            return [to_dtype(x, d) for x in xs]
+    return xs
+
+
+@api(method=False, names=("concat", "concatenate"))
+def cat(tensors, dim=0, *, out=None):
+    """Joined along an existing dimension; 1-d tensors without elements are skipped."""
+    xs = _alike(_tensors(tensors, "cat"))
+    shape = next((x._a.shape for x in xs if x._a.shape != (0,)), (0,))
+    if not all([x.ndim for x in xs]):
+        raise ShapeError("cat cannot join 0-d tensors; use stack()")
+    d = canonical_dim(dim, len(shape))
+    if len(shape) > 1:
+        nothing = shape[:d] + (0,) + shape[d + 1:]
+        xs = [sh.reshape(x, shape=nothing) if x._a.shape == (0,) else x for x in xs]
+    return deliver(sh.cat(*xs, dim=d), out, "cat")
+
+
+@api(method=False)
+def stack(tensors, dim=0, *, out=None):
+    """Joined along a new dimension."""
+    xs = _alike(_tensors(tensors, "stack"))
+    shape = xs[0]._a.shape
+    for i, x in enumerate(xs):
+        if x._a.shape != shape:
+            raise ShapeError(f"stack takes tensors of one shape, got {shape} and, at position {i}, {x._a.shape}")
+    d = canonical_dim(dim, len(shape) + 1)
+    grown = shape[:d] + (1,) + shape[d:]
+    return deliver(sh.cat(*[sh.reshape(x, shape=grown) for x in xs], dim=d), out, "stack")
+
+
+def _at_least(x, n):
+    """x with dimensions added until it has n, where numpy's atleast functions add them."""
+    shape = x._a.shape
+    if len(shape) >= n:
+        return x
+    grown = {1: (1,), 2: (1, *shape) if shape else (1, 1), 3: ((1, *shape, 1) if len(shape) == 1 else (*shape, 1))
+             if shape else (1, 1, 1)}[n]
+    return sh.reshape(x, shape=grown)
+
+
+def _at_least_each(tensors, n):
+    if len(tensors) == 1:
+        one = tensors[0]
+        return _at_least(one, n) if isinstance(one, Tensor) else tuple([_at_least(x, n) for x in one])
+    return tuple([_at_least(x, n) for x in tensors])
+
+
+@api(method=False)
+def atleast_1d(*tensors):
+    """Each tensor with at least 1 dimension."""
+    return _at_least_each(tensors, 1)
+
+
+@api(method=False)
+def atleast_2d(*tensors):
+    """Each tensor with at least 2 dimensions."""
+    return _at_least_each(tensors, 2)
+
+
+@api(method=False)
+def atleast_3d(*tensors):
+    """Each tensor with at least 3 dimensions."""
+    return _at_least_each(tensors, 3)
+
+
+@api(method=False)
+def hstack(tensors, *, out=None):
+    """Joined side by side: along dim 1, or 0 for vectors."""
+    xs = [_at_least(x, 1) for x in _tensors(tensors, "hstack")]
+    return cat(xs, 0 if xs[0].ndim == 1 else 1, out=out)
+
+
+@api(method=False, names=("row_stack",))
+def vstack(tensors, *, out=None):
+    """Joined one below the other; vectors are rows."""
+    return cat([_at_least(x, 2) for x in _tensors(tensors, "vstack")], 0, out=out)
+
+
+@api(method=False)
+def dstack(tensors, *, out=None):
+    """Joined along the third dimension."""
+    return cat([_at_least(x, 3) for x in _tensors(tensors, "dstack")], 2, out=out)
+
+
+@api(method=False)
+def column_stack(tensors, *, out=None):
+    """Joined side by side; vectors are columns."""
+    xs = _tensors(tensors, "column_stack")
+    return cat([x if x.ndim > 1 else sh.reshape(x, shape=(x._a.size, 1)) for x in xs], 1, out=out)
+
+
+@api(method=False)
+def block_diag(*tensors):
+    """A matrix with the given matrices along its diagonal."""
+    if not tensors:
+        return filled(None, (1, 0), 0, Defaults.dtype)
+    for x in tensors:
+        if x.ndim > 2:
+            raise ShapeError(f"block_diag takes at most 2 dimensions, got shape {tuple(x.shape)}")
+    blocks = _alike([_at_least(x, 2) for x in tensors])
+    total, left, rows = sum(b._a.shape[1] for b in blocks), 0, []
+    for b in blocks:
+        width = b._a.shape[1]
+        rows.append(sh.pad(b, low=(0, left), high=(0, total - left - width), interior=(0, 0), value=0))
+        left += width
+    return sh.cat(*rows, dim=0)
+
+
+# Cut apart.
+
+
+@api()
+def unbind(input, dim=0):
+    """Every index along a dimension, as a tuple of views."""
+    if not input.ndim:
+        raise DimError("unbind cannot be applied to a 0-d tensor")
+    d = canonical_dim(dim, input.ndim)
+    return tuple([sh.select(input, dim=d, index=i) for i in range(input._a.shape[d])])
+
+
+def cut(input, dim, sizes):
+    """Consecutive pieces of the given sizes along a dimension, as views."""
+    pieces, start = [], 0
+    for n in sizes:
+        pieces.append(sh.slice_(input, dim=dim, start=start, stop=start + n, step=1))
+        start += n
+    return tuple(pieces)
+
+
+@api()
+def split(tensor, split_size_or_sections, dim=0):
+    """Pieces of one size (the last may be smaller) or of the sizes listed, as views."""
+    if not tensor.ndim:
+        raise DimError("split cannot be applied to a 0-d tensor")
+    d = canonical_dim(dim, tensor.ndim)
+    n = tensor._a.shape[d]
+    if not isinstance(split_size_or_sections, int):
+        return _split_sizes(tensor, tuple(split_size_or_sections), d)
+    size = split_size_or_sections
+    if size < 0 or (size == 0 and n):
+        raise ArgumentError(f"split: the size of a piece must be positive, got {size}")
+    count = max(1, -(-n // size)) if size else 1
+    return cut(tensor, d, [min(size, n - i * size) for i in range(count)])
+
+
+def _split_sizes(x, sizes, d):
+    n = x._a.shape[d]
+    if sum(sizes) != n or (sizes and min(sizes) < 0):
+        raise ShapeError(f"split: sizes {sizes} must not be negative and must add up to {n}, the size of dim {d}")
+    return cut(x, d, sizes)
+
+
+@api()
+def split_with_sizes(input, split_sizes, dim=0):
+    """Pieces of the sizes listed, as views."""
+    return _split_sizes(input, tuple(split_sizes), canonical_dim(dim, input.ndim))
+
+
+@api()
+def chunk(input, chunks, dim=0):
+    """At most `chunks` pieces of one size (the last may be smaller), as views."""
+    if chunks < 1:
+        raise ArgumentError(f"chunk: the number of chunks must be positive, got {chunks}")
+    d = canonical_dim(dim, input.ndim)
+    n = input._a.shape[d] if input.ndim else 0
+    size = -(-n // chunks)
+    return cut(input, d, [0] * chunks) if size == 0 and input.ndim else split(input, size, d)
+
+
+@api()
+def unsafe_chunk(input, chunks, dim=0):
+    """chunk()"""
+    return chunk(input, chunks, dim)
+
+
+@api()
+def unsafe_split(tensor, split_size, dim=0):
+    """split()"""
+    return split(tensor, split_size, dim)
+
+
+@api()
+def tensor_split(input, indices_or_sections, dim=0):
+    """`n` pieces whose sizes differ by at most one, or pieces cut at the indices listed; views."""
+    if not input.ndim:
+        raise DimError("tensor_split cannot be applied to a 0-d tensor")
+    d = canonical_dim(dim, input.ndim)
+    n, at = input._a.shape[d], indices_or_sections
+    if isinstance(at, Tensor):
+        at = at.tolist()
+    if isinstance(at, int):
+        if at < 1:
+            raise ArgumentError(f"tensor_split: the number of sections must be positive, got {at}")
+        return cut(input, d, [n // at + (i < n % at) for i in range(at)])
+    stops = [slice(None, i).indices(n)[1] for i in at]
+    starts = [0, *stops]
+    return tuple([sh.slice_(input, dim=d, start=min(a, n), stop=max(a, b), step=1) for a, b in zip(starts, [*stops, n])])
+
+
+def _splits(name, dim_of, least):
+    def fn(input, indices_or_sections):
+        if input.ndim < least:
+            raise ShapeError(f"{name} takes at least {least} dimensions, got shape {tuple(input.shape)}")
+        d = dim_of(input)
+        at = indices_or_sections
+        if isinstance(at, int) and input._a.shape[d] % at:
+            raise ShapeError(f"{name}: {at} sections do not divide size {input._a.shape[d]} of dim {d}")
+        return tensor_split(input, at, d)
+
+    fn.__name__ = fn.__qualname__ = name
+    fn.__doc__ = "Equal pieces, or pieces cut at the indices listed, as views."
+    return api()(fn)
+
+
+hsplit = _splits("hsplit", lambda x: 0 if x.ndim == 1 else 1, 1)
+vsplit = _splits("vsplit", lambda x: 0, 2)
+dsplit = _splits("dsplit", lambda x: 2, 3)
+
+# Repeated.
+
+
+@api(function=False)
+def repeat(self, *sizes, repeats=None):
+    """Copies side by side, `sizes` many along each dimension."""
+    times, shape = sizes_of(sizes if repeats is None else (repeats,)), self._a.shape
+    lead = len(times) - len(shape)
+    if lead < 0:
+        raise ShapeError(f"repeat: {len(times)} counts are fewer than the {len(shape)} dimensions of shape {shape}")
+    if times and min(times) < 0:
+        raise ShapeError(f"repeat: counts must not be negative, got {times}")
+    shape = (1,) * lead + shape
+    apart = tuple(itertools.chain.from_iterable((1, n) for n in shape))
+    spread = tuple(itertools.chain.from_iterable(zip(times, shape)))
+    x = sh.expand(sh.reshape(self, shape=apart), shape=spread)
+    return sh.reshape(sh.contiguous(x), shape=tuple([t * n for t, n in zip(times, shape)]))
+
+
+@api()
+def tile(input, *sizes, dims=None):
+    """repeat(), with missing leading counts 1."""
+    times = sizes_of(sizes if dims is None else (dims,))
+    return repeat(input, (1,) * (input.ndim - len(times)) + times)
+
+
+def total_of(counts) -> int:
+    """The sum of a tensor of counts, as a number that Python has read."""
+    return rd.sum_(to_dtype(counts, dt.int64), dim=(0,), keepdim=False).item()
+
+
+@api()
+def repeat_interleave(input, repeats, dim=None, *, output_size=None):
+    """Each element (or each index along a dimension) several times in a row."""
+    x = sh.reshape(input, shape=(input._a.size,)) if dim is None else input
+    d = canonical_dim(dim or 0, x.ndim)
+    if not isinstance(repeats, int):
+        repeats = repeats if isinstance(repeats, Tensor) else tensor(repeats)
+        if repeats.ndim == 0 or repeats._a.size == 1:
+            repeats = sh.expand(sh.reshape(repeats, shape=(1,)), shape=(x._a.shape[d],))
+        if repeats._a.shape != (x._a.shape[d],):
+            raise ShapeError(f"repeat_interleave: {tuple(repeats.shape)} counts for size {x._a.shape[d]} of dim {d}")
+        return ix.index(x, *(None,) * d, ix.repeat_index(repeats, total=total_of(repeats)))
+    if repeats < 0:
+        raise ArgumentError(f"repeat_interleave: counts must not be negative, got {repeats}")
+    shape = x._a.shape
+    apart = sh.reshape(x, shape=shape[:d + 1] + (1,) + shape[d + 1:])
+    spread = sh.expand(apart, shape=shape[:d + 1] + (repeats,) + shape[d + 1:])
+    return sh.reshape(sh.contiguous(spread), shape=shape[:d] + (shape[d] * repeats,) + shape[d + 1:])
+
+
+# Grids.
+
+
+@api(method=False)
+def meshgrid(*tensors, indexing="ij"):
+    """Coordinate grids of vectors, as a tuple of views."""
+    xs = tensors[0] if len(tensors) == 1 and not isinstance(tensors[0], Tensor) else tensors
+    xs = [_at_least(x, 1) for x in xs]
+    if indexing not in ("ij", "xy"):
+        raise ArgumentError(f"meshgrid: indexing must be 'ij' or 'xy', got {indexing!r}")
+    for x in xs:
+        if x.ndim != 1:
+            raise ShapeError(f"meshgrid takes vectors, got shape {tuple(x.shape)}")
+    shape = tuple([x._a.size for x in xs])
+    grids = [sh.expand(sh.reshape(x, shape=(1,) * i + (x._a.size,) + (1,) * (len(xs) - 1 - i)), shape=shape)
+             for i, x in enumerate(xs)]
+    if indexing == "xy" and len(xs) > 1:
+        swap = (1, 0, *range(2, len(xs)))
+        grids = [sh.permute(g, dims=swap) for g in grids]
+    return tuple(grids)
+
+
+@api(method=False)
+def cartesian_prod(*tensors):
+    """All combinations of one element of each vector, as rows."""
+    for x in tensors:
+        if x.ndim != 1:
+            raise ShapeError(f"cartesian_prod takes vectors, got shape {tuple(x.shape)}")
+    if len(tensors) == 1:
+        return tensors[0]
+    return stack([sh.reshape(g, shape=(g._a.size,)) for g in meshgrid(*tensors)], 1)
+
+
+@api()
+def combinations(input, r=2, with_replacement=False):
+    """All choices of r elements of a vector, as rows."""
+    if input.ndim != 1:
+        raise ShapeError(f"combinations takes a vector, got shape {tuple(input.shape)}")
+    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    rows = np.array(list(choose(range(input._a.size), r)), np.int64).reshape(-1, r)
+    return ix.index(input, made(wrap(rows)))

@@ -1,0 +1,105 @@
+"""Functions of neural networks that are public beside the arithmetic: activations, softmax, dropout."""
+
+from ...ir import dtype as dt
+from ...ir.aval import canonical_dim
+from ...ir.errors import ArgumentError, DTypeError, ShapeError
+from ...ir.ops import elementwise as ew
+from ...ir.ops import nn as ops
+from ...ir.ops.shape import reshape
+from ..state import tls
+from ..tensor import Tensor
+from .promote import to_dtype
+from .register import api, deliver, store
+
+
+def finish(result, input, inplace: bool, name: str):
+    """The result, written into the input if asked."""
+    return store(input, result, name + "_") if inplace else result
+
+
+def spared(input, inplace: bool):
+    """What an activation reads: the input, or a copy where its gradient needs values that are about to be overwritten."""
+    return ew.copy(input) if inplace and tls.m.grad and input._node is not None else input
+
+
+def floating(input, name: str):
+    """The input, which must be a floating point tensor."""
+    if not isinstance(input, Tensor):
+        raise DTypeError(f"{name} takes a tensor, got {type(input).__name__}")
+    if not input.dtype.is_inexact:
+        raise DTypeError(f"{name} takes floating point tensors, got {input.aval}; cast with .to()")
+    return input
+
+
+@api(inplace=True)
+def relu(input):
+    """max(input, 0)"""
+    if input.dtype is dt.bool_:
+        raise DTypeError("relu does not take bool; cast with .to()")
+    return ops.relu(input)
+
+
+@api(function=False)
+def hardshrink(input, lambd=0.5):
+    """0 where |input| <= lambd, the input elsewhere."""
+    return ops.hardshrink(floating(input, "hardshrink"), lambd=float(lambd))
+
+
+@api(method=False, inplace=False)
+def threshold(input, threshold, value):
+    """The input where it is above the threshold, value elsewhere."""
+    return ops.threshold(input, threshold=threshold, value=value)
+
+
+@api(method=False)
+def celu(input, alpha=1.0):
+    """max(0, x) + min(0, alpha * (exp(x / alpha) - 1))"""
+    if not alpha:
+        raise ArgumentError("celu needs an alpha other than 0")
+    return ops.elu(floating(input, "celu"), alpha=float(alpha), scale=1.0, input_scale=1.0 / alpha)
+
+
+SELU_ALPHA = 1.6732632423543772848170429916717
+SELU_SCALE = 1.0507009873554804934193349852946
+
+
+@api(method=False)
+def selu(input):
+    """scale * elu(x, alpha), with the constants that keep mean and variance."""
+    return ops.elu(floating(input, "selu"), alpha=SELU_ALPHA, scale=SELU_SCALE, input_scale=1.0)
+
+
+@api()
+def prelu(input, weight):
+    """The input above 0, weight * input below; the weight is one number or one for each channel (dimension 1)."""
+    floating(input, "prelu")
+    if input.dtype is not weight.dtype:
+        raise DTypeError(f"prelu takes an input and a weight of one dtype, got {input.dtype} and {weight.dtype}")
+    n = weight._a.size
+    channels = input.shape[1] if input.ndim > 1 else 1
+    if weight.ndim > 1 or (n != 1 and n != channels):
+        raise ShapeError(f"prelu of {input.aval} takes a weight of one element or of {channels}, got {weight.aval}")
+    shape = (1, n, *(1,) * (input.ndim - 2)) if n != 1 else (1,) * input.ndim
+    return ew.where(ew.gt(input, 0), input, ew.mul(reshape(weight, shape=shape), input))
+
+
+def with_a_dim(fn, input, dim):
+    """fn(input, dim) for inputs of any rank: a 0-d one is treated as a row of one."""
+    if input.ndim:
+        return fn(input, dim=canonical_dim(dim, input.ndim))
+    canonical_dim(dim, 0)
+    return reshape(fn(reshape(input, shape=(1,)), dim=0), shape=())
+
+
+@api()
+def softmax(input, dim, dtype=None, *, out=None):
+    """exp(x) / sum(exp(x)) along a dimension."""
+    x = floating(input if dtype is None else to_dtype(input, dt.as_dtype(dtype)), "softmax")
+    return deliver(with_a_dim(ops.softmax, x, dim), out, "softmax")
+
+
+@api()
+def log_softmax(input, dim, dtype=None, *, out=None):
+    """log(softmax(x)) along a dimension."""
+    x = floating(input if dtype is None else to_dtype(input, dt.as_dtype(dtype)), "log_softmax")
+    return deliver(with_a_dim(ops.log_softmax, x, dim), out, "log_softmax")

@@ -1,0 +1,311 @@
+"""Random tensors: every function draws one key from its generator and computes the numbers from that."""
+
+import math
+
+from ...ir import dtype as dt
+from ...ir.aval import broadcast_shapes
+from ...ir.errors import ArgumentError, DTypeError, ShapeError
+from ...ir.ops import elementwise as ew
+from ...ir.ops import random as rn
+from ...ir.ops import reduce as rd
+from ...ir.ops.scan import cumsum
+from ...ir.ops.shape import expand, full
+from ...ir.ops.sort import arg_topk, argsort, searchsorted
+from .. import random as streams
+from ..dispatch import write
+from ..random import draw_key
+from ..state import Defaults
+from ..tensor import Tensor
+from .promote import result_type, to_dtype
+from .register import FUNCTIONS, api, deliver
+
+for _f in (streams.Generator, streams.manual_seed, streams.seed, streams.initial_seed, streams.get_rng_state,
+           streams.set_rng_state):
+    FUNCTIONS[_f.__name__] = _f
+FUNCTIONS["default_generator"] = streams.default_generator
+
+
+def size_given(size) -> tuple:
+    """The shape from f(2, 3), f((2, 3)) or f(size=(2, 3))."""
+    if len(size) == 1 and not isinstance(size[0], (int, Tensor)) and hasattr(size[0], "__iter__"):
+        size = size[0]
+    shape = tuple(int(n) for n in size)
+    if any(n < 0 for n in shape):
+        raise ShapeError(f"sizes are not negative, got {shape}")
+    return shape
+
+
+def float_dtype(dtype) -> dt.DType:
+    """The dtype asked for, or the default; it must be floating point."""
+    d = Defaults.dtype if dtype is None else dt.as_dtype(dtype)
+    if not d.is_floating_point:
+        raise DTypeError(f"random floats are made in floating point dtypes, not in {d}; use randint")
+    return d
+
+
+def fresh(result, out, requires_grad, name):
+    """A random tensor as its function returns it."""
+    result = deliver(result, out, name)
+    return result.requires_grad_() if requires_grad else result
+
+
+# From sizes.
+
+
+@api(method=False)
+def rand(*size, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, **named):
+    """Uniform in [0, 1)."""
+    shape = size_given((named.pop("size"),) if "size" in named else size)
+    no_more("rand", named)
+    return fresh(rn.uniform(draw_key(generator), shape=shape, dtype=float_dtype(dtype)), out, requires_grad, "rand")
+
+
+@api(method=False)
+def randn(*size, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, **named):
+    """Normal, of mean 0 and deviation 1."""
+    shape = size_given((named.pop("size"),) if "size" in named else size)
+    no_more("randn", named)
+    return fresh(rn.normal(draw_key(generator), shape=shape, dtype=float_dtype(dtype)), out, requires_grad, "randn")
+
+
+def no_more(name, named):
+    """Raises if keyword arguments are left that the function does not have."""
+    if named:
+        raise DTypeError(f"{name} has no argument {next(iter(named))!r}")
+
+
+@api(method=False)
+def randint(low, high=None, size=None, *, generator=None, out=None, dtype=dt.int64, layout=None, device=None,
+            requires_grad=False, pin_memory=False):
+    """Integers uniform in [low, high), or in [0, high) as randint(high, size)."""
+    if size is None or high is None:
+        low, high, size = (0, low, high if size is None else size)
+    d = dt.int64 if dtype is None else dt.as_dtype(dtype)
+    result = rn.randint(draw_key(generator), shape=size_given((size,)), low=int(low), high=int(high), dtype=d)
+    return fresh(result, out, requires_grad, "randint")
+
+
+@api(method=False)
+def randperm(n, *, generator=None, out=None, dtype=dt.int64, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """The integers 0 to n-1 in random order."""
+    if n < 0:
+        raise ArgumentError(f"randperm takes a length of at least 0, got {n}")
+    keys = rn.randint(draw_key(generator), shape=(n,), low=-2 ** 63, high=2 ** 63 - 1, dtype=dt.int64)
+    order = argsort(keys, dim=0, descending=False)
+    return fresh(to_dtype(order, dt.as_dtype(dtype or dt.int64)), out, requires_grad, "randperm")
+
+
+# Like another tensor.
+
+
+@api(method=False)
+def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
+    """Uniform in [0, 1), of the input's shape and dtype."""
+    return rand(generator=generator, dtype=dtype or input.dtype, requires_grad=requires_grad, size=input.shape)
+
+
+@api(method=False)
+def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
+    """Normal, of the input's shape and dtype."""
+    return randn(generator=generator, dtype=dtype or input.dtype, requires_grad=requires_grad, size=input.shape)
+
+
+@api(method=False)
+def randint_like(input, low, high=None, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False,
+                 memory_format=None):
+    """Integers uniform in [low, high) (or [0, low)), of the input's shape and dtype."""
+    low, high = (0, low) if high is None else (low, high)
+    return randint(low, high, input.shape, generator=generator, dtype=dtype or input.dtype, requires_grad=requires_grad)
+
+
+# From distributions.
+
+
+def uniform_of(shape, dtype, generator):
+    """Uniform numbers in float32 at least, rounded to `dtype` by whoever uses them."""
+    return rn.uniform(draw_key(generator), shape=tuple(shape), dtype=dt.accumulator(dtype))
+
+
+def tail_of(shape, dtype, generator):
+    """-log of a uniform in (0, 1]: exponential of rate 1, never 0."""
+    u = uniform_of(shape, dtype, generator)
+    smallest = 2.0 ** -54 if u.dtype is dt.float64 else 2.0 ** -25
+    return at_least(ew.neg(ew.log1p(ew.neg(u))), smallest)
+
+
+def at_least(x, bound):
+    """The larger of x and a number."""
+    return ew.maximum(x, full(x, shape=tuple(x.shape), value=bound, dtype=x.dtype))
+
+
+@api(method=False)
+def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None, layout=None, device=None,
+           requires_grad=False, pin_memory=False):
+    """Normal numbers of the given mean and deviation, each a tensor or a number; two numbers need a size."""
+    given = [x for x in (mean, std) if isinstance(x, Tensor)]
+    if size is None and not given:
+        raise ArgumentError("normal of two numbers needs size=")
+    if isinstance(std, (int, float)) and std < 0:
+        raise ArgumentError(f"normal takes a deviation of at least 0, got {std}")
+    shape = size_given((size,)) if size is not None else broadcast_shapes(*(x.shape for x in given))
+    d = float_dtype(dtype) if not given else float_dtype(dtype or result_type(*given))
+    noise = rn.normal(draw_key(generator), shape=tuple(shape), dtype=d)
+    result = ew.add(ew.mul(noise, to_dtype(std, d)), to_dtype(mean, d))
+    return fresh(result, out, requires_grad, "normal")
+
+
+@api()
+def bernoulli(input, p=None, *, generator=None, out=None):
+    """1 with the probability that each element of `input` says (or `p` for all), else 0."""
+    if p is None and not input.dtype.is_floating_point:
+        raise DTypeError(f"bernoulli takes floating point probabilities, got {input.aval}")
+    if isinstance(p, (int, float)):
+        hit = rn.bernoulli_mask(draw_key(generator), shape=tuple(input.shape), p=float(p))
+    else:
+        chance = input if p is None else expand(p, shape=tuple(input.shape))
+        _check_probabilities(chance, "bernoulli")
+        wide = dt.accumulator(chance.dtype)
+        hit = ew.lt(uniform_of(input.shape, chance.dtype, generator), to_dtype(chance.detach(), wide))
+    result = ew.cast(hit, dtype=input.dtype)
+    if input.requires_grad:
+        result = ew.add(result, ew.mul(input, 0.0))
+    return deliver(result, out, "bernoulli")
+
+
+def _check_probabilities(p, name):
+    inside = ew.logical_and(ew.ge(p, 0), ew.le(p, 1))
+    if not bool(rd.all_(inside, dim=tuple(range(p.ndim)), keepdim=False)):
+        raise ArgumentError(f"{name} takes probabilities between 0 and 1")
+
+
+@api(method=False)
+def poisson(input, generator=None):
+    """Counts of Poisson processes with the given rates."""
+    return rn.poisson(draw_key(generator), input)
+
+
+@api()
+def multinomial(input, num_samples, replacement=False, *, generator=None, out=None):
+    """Indices drawn with the given weights, from each row."""
+    _check_weights(input, num_samples, replacement)
+    weights = to_dtype(input.detach(), dt.accumulator(input.dtype))
+    last = weights.ndim - 1
+    if not replacement:
+        score = ew.div(weights, tail_of(weights.shape, weights.dtype, generator))
+        return deliver(arg_topk(score, k=num_samples, dim=last, largest=True), out, "multinomial")
+    sums = cumsum(to_dtype(weights, dt.float64), dim=last)
+    total = rd.amax(sums, dim=(last,), keepdim=True)
+    u = rn.uniform(draw_key(generator), shape=(*weights.shape[:-1], num_samples), dtype=dt.float64)
+    return deliver(searchsorted(sums, ew.mul(u, total), right=True), out, "multinomial")
+
+
+def _check_weights(p, num_samples, replacement):
+    if p.ndim not in (1, 2) or not p.dtype.is_floating_point:
+        raise ShapeError(f"multinomial takes one row of floating point weights or several, got {p.aval}")
+    n = p.shape[-1]
+    if num_samples <= 0 or (not replacement and num_samples > n):
+        raise ArgumentError(f"multinomial cannot draw {num_samples} of {n} {'' if replacement else 'without replacement'}")
+    axes = tuple(range(p.ndim))
+    valid = rd.all_(ew.logical_and(ew.isfinite(p), ew.ge(p, 0)), dim=axes, keepdim=False)
+    some = rd.all_(ew.gt(rd.sum_(p, dim=axes[-1:], keepdim=False), 0), dim=axes[:-1], keepdim=False)
+    if not bool(ew.logical_and(valid, some)):
+        raise ArgumentError("multinomial takes weights that are finite, not negative, and not all 0 in a row")
+
+
+# In place.
+
+
+def in_place(fn):
+    """Makes fn(self, ..., generator=) a method that writes its result into the tensor."""
+    name = fn.__name__
+
+    def method(self, *args, **kwargs):
+        return write(self, fn(self, *args, **kwargs), name)
+
+    method.__name__, method.__qualname__, method.__doc__ = name, f"Tensor.{name}", fn.__doc__
+    setattr(Tensor, name, method)
+    return fn
+
+
+def _floating(x, name):
+    if not x.dtype.is_floating_point:
+        raise DTypeError(f"{name} fills floating point tensors, this one is {x.aval}")
+    return x.dtype
+
+
+@in_place
+def normal_(self, mean=0, std=1, *, generator=None):
+    """Fills with normal numbers."""
+    if std < 0:
+        raise ArgumentError(f"normal_ takes a deviation of at least 0, got {std}")
+    noise = rn.normal(draw_key(generator), shape=tuple(self.shape), dtype=_floating(self, "normal_"))
+    return ew.add(ew.mul(noise, float(std)), float(mean))
+
+
+@in_place
+def uniform_(self, from_=0, to=1, *, generator=None, **named):
+    """Fills with numbers uniform in [from, to)."""
+    low = named.pop("from", from_)
+    no_more("uniform_", named)
+    if low > to:
+        raise ArgumentError(f"uniform_ takes from <= to, got {low} and {to}")
+    u = rn.uniform(draw_key(generator), shape=tuple(self.shape), dtype=_floating(self, "uniform_"))
+    return ew.add(ew.mul(u, float(to - low)), float(low))
+
+
+@in_place
+def bernoulli_(self, p=0.5, *, generator=None):
+    """Fills with 1 with probability p (a number or a tensor), else 0."""
+    if isinstance(p, Tensor):
+        _check_probabilities(p, "bernoulli_")
+        chance = to_dtype(p.detach(), dt.accumulator(p.dtype))
+        return ew.lt(uniform_of(self.shape, chance.dtype, generator), expand(chance, shape=tuple(self.shape)))
+    return rn.bernoulli_mask(draw_key(generator), shape=tuple(self.shape), p=float(p))
+
+
+_MANTISSA = {dt.float64: 53, dt.float32: 24, dt.float16: 11, dt.bfloat16: 8}
+
+
+@in_place
+def random_(self, from_=0, to=None, *, generator=None, **named):
+    """Fills with integers uniform in [from, to): random_(to), random_(from, to); without ends, all that fit exactly."""
+    low = named.pop("from", from_)
+    no_more("random_", named)
+    if to is None and low:
+        low, to = 0, low
+    if to is None:
+        d = self.dtype
+        to = 2 if d is dt.bool_ else 2 ** _MANTISSA[d] + 1 if d.is_floating_point else 2 ** (8 * d.itemsize - (d.kind == dt.SIGNED))
+    return rn.randint(draw_key(generator), shape=tuple(self.shape), low=int(low), high=min(int(to), 2 ** 63), dtype=self.dtype)
+
+
+@in_place
+def exponential_(self, lambd=1, *, generator=None):
+    """Fills with exponential numbers of rate lambd."""
+    if lambd <= 0:
+        raise ArgumentError(f"exponential_ takes a rate above 0, got {lambd}")
+    return ew.div(tail_of(self.shape, _floating(self, "exponential_"), generator), float(lambd))
+
+
+@in_place
+def geometric_(self, p, *, generator=None):
+    """Fills with how many trials of probability p it takes to succeed."""
+    if not 0 < p < 1:
+        raise ArgumentError(f"geometric_ takes a probability between 0 and 1, got {p}")
+    tail = tail_of(self.shape, self.dtype if self.dtype.is_floating_point else dt.float32, generator)
+    return at_least(ew.ceil(ew.div(tail, -math.log1p(-p))), 1.0)
+
+
+@in_place
+def log_normal_(self, mean=1, std=2, *, generator=None):
+    """Fills with numbers whose logarithm is normal."""
+    noise = rn.normal(draw_key(generator), shape=tuple(self.shape), dtype=_floating(self, "log_normal_"))
+    return ew.exp(ew.add(ew.mul(noise, float(std)), float(mean)))
+
+
+@in_place
+def cauchy_(self, median=0, sigma=1, *, generator=None):
+    """Fills with Cauchy numbers."""
+    u = uniform_of(self.shape, _floating(self, "cauchy_"), generator)
+    return ew.add(ew.mul(ew.tan(ew.mul(ew.sub(u, 0.5), math.pi)), float(sigma)), float(median))
+

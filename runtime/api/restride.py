@@ -1,0 +1,140 @@
+"""Methods that change a tensor's own shape and strides, or what memory it looks at, instead of making a new tensor."""
+
+import numpy as np
+
+from ...ir.errors import AutogradError, DTypeError, ShapeError
+from ...ir.ops import shape as sh
+from ..state import tls
+from ..storage import Storage
+from ..tensor import Tensor
+from .register import api
+from .shape import fill_in, reshape, sizes_of, squeeze, t, transpose, unsqueeze
+
+
+def become(x: Tensor, view: Tensor, name: str) -> Tensor:
+    """Lets x be what a view of it is. Views that were made of x go on looking at the memory as it was."""
+    m = tls.m
+    if m.grad and x._node is not None and x.is_leaf:
+        raise AutogradError(f"{name}: a leaf tensor that requires grad cannot change its shape in place; do it under no_grad()")
+    if x._base is None and any(r() is not None and r()._base is x for r in x._storage.aliases):
+        view._base = stand_in(x)
+    if x._base is None and view._base is x:
+        x._a = view._a      # nobody else knows x's old shape: x stays the root of its memory
+    else:
+        x._a, x._base, x._chain = view._a, view._base, view._chain
+        x._storage.add_alias(x)
+    if m.grad:
+        x._node = view._node
+    if m.recorder is not None:
+        m.recorder.rebound(x, view)
+    return x
+
+
+def stand_in(x: Tensor) -> Tensor:
+    """A tensor that takes x's place as the root of the views made of it."""
+    root = Tensor.__new__(Tensor)
+    root._a, root._node, root._storage = x._a, x._node, x._storage
+    for ref in x._storage.aliases:
+        view = ref()
+        if view is not None and view._base is x:
+            view._base = root
+    return root
+
+
+def _restriding(fn):
+    name = fn.__name__ + "_"
+
+    def method(self, *args, **kwargs):
+        return become(self, fn(self, *args, **kwargs), name)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"In-place version of {fn.__name__}()."
+    setattr(Tensor, name, method)
+
+
+for _fn in (squeeze, unsqueeze, t, transpose):
+    _restriding(_fn)
+Tensor.swapaxes_ = Tensor.swapdims_ = Tensor.transpose_
+
+
+def flattened_storage(x: Tensor) -> Tensor:
+    """All elements of x's memory in the order they lie there, as a view of its root."""
+    root = x if x._base is None else x._base
+    a = root._a
+    if a.flags.c_contiguous:
+        return reshape(root, -1)
+    order = tuple(sorted(range(a.ndim), key=lambda d: -a.strides[d]))
+    if not a.transpose(order).flags.c_contiguous:
+        raise ShapeError(f"the memory behind this tensor (shape {a.shape}, strides {a.strides} in bytes) has gaps, so it "
+                         "cannot be addressed element by element; use contiguous() first")
+    return reshape(sh.permute(root, dims=order), -1)
+
+
+def own_offset(x: Tensor) -> int:
+    """How many elements lie before x's first in its memory."""
+    root = x if x._base is None else x._base
+    return 0 if root is x else (x._a.ctypes.data - root._a.ctypes.data) // x._a.itemsize
+
+
+@api()
+def as_strided(input, size, stride, storage_offset=None):
+    """Any strided window over the memory behind a tensor."""
+    offset = own_offset(input) if storage_offset is None else storage_offset
+    return sh.as_strided(flattened_storage(input), shape=sizes_of((size,)), strides=sizes_of((stride,)), offset=offset)
+
+
+Tensor.as_strided_ = lambda self, size, stride, storage_offset=None: become(
+    self, as_strided(self, size, stride, storage_offset), "as_strided_")
+
+
+@api(function=False)
+def resize_(self, *sizes, memory_format=None):
+    """Another shape over the same memory, or over more of it: elements that are new are zeros."""
+    shape = fill_in(sizes_of(sizes), self._a.size, "resize_")
+    if self._node is not None:
+        raise AutogradError("resize_: a tensor that requires grad cannot be resized; use reshape()")
+    if shape == self._a.shape:
+        return self
+    n = int(np.prod(shape))
+    if n <= self._a.size and self._a.flags.c_contiguous:
+        flat = sh.slice_(reshape(self, -1), dim=0, start=0, stop=n, step=1)
+        return become(self, reshape(flat, shape), "resize_")
+    grown = np.zeros(shape, self._a.dtype)
+    kept = min(n, self._a.size)
+    grown.reshape(-1)[:kept] = self._a.reshape(-1)[:kept]
+    return _rebind(self, grown)
+
+
+def _rebind(x: Tensor, a) -> Tensor:
+    """Lets x look at memory of its own."""
+    fresh = Tensor.__new__(Tensor)
+    fresh._a, fresh._node, fresh._storage = a, None, Storage()
+    return set_(x, fresh)
+
+
+@api(function=False)
+def resize_as_(self, the_template, memory_format=None):
+    """resize_() to another tensor's shape."""
+    return resize_(self, the_template._a.shape)
+
+
+@api(function=False)
+def set_(self, source=None):
+    """Looks at the memory of another tensor from now on (at none without one)."""
+    if source is None:
+        return _rebind(self, np.zeros(0, self._a.dtype))
+    if not isinstance(source, Tensor):
+        raise DTypeError(f"set_ takes a tensor, got {type(source).__name__}")
+    if source._a.dtype != self._a.dtype:
+        raise DTypeError(f"set_: the source is {source.dtype} and this tensor {self.dtype}; they must agree")
+    if self._node is not None and tls.m.grad:
+        raise AutogradError("set_: a tensor that requires grad cannot change its memory; do it under no_grad()")
+    if self._base is None:
+        stand_in(self)
+    self._a, self._storage = source._a, source._storage
+    self._base, self._chain = source._base, source._chain
+    if source._base is not None:
+        source._storage.add_alias(self)
+    if tls.m.recorder is not None:
+        tls.m.recorder.rebound(self, source)
+    return self

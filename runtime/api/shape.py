@@ -1,0 +1,405 @@
+"""Other shapes of the same elements: reshapes, permutations, expansions, diagonals and triangles."""
+
+import numpy as np
+
+from ...ir import dtype as dt
+from ...ir.aval import broadcast_shapes, canonical_dim
+from ...ir.errors import DimError, DTypeError, ShapeError
+from ...ir.ops import elementwise as ew
+from ...ir.ops import shape as sh
+from ..tensor import Size, Tensor
+from .register import api, deliver
+
+
+def sizes_of(given) -> tuple:
+    """Sizes given one by one or as one sequence, as a tuple of ints."""
+    if len(given) == 1 and not isinstance(given[0], (int, np.integer)):
+        one = given[0]
+        if not (isinstance(one, Tensor) and one.ndim == 0):
+            given = one
+    try:
+        return tuple([n if n.__class__ is int else n.__index__() for n in given])
+    except (TypeError, AttributeError):
+        raise DTypeError(f"sizes must be integers, got {given!r}") from None
+
+
+def canonical_order(dims, ndim: int) -> tuple:
+    """Dims counted from the front, in the order given, each at most once."""
+    if isinstance(dims, int):
+        dims = (dims,)
+    out = tuple([canonical_dim(d, ndim) for d in dims])
+    if len(set(out)) != len(out):
+        raise ShapeError(f"dims {tuple(dims)} name a dimension twice")
+    return out
+
+
+def fill_in(shape: tuple, size: int, who: str) -> tuple:
+    """`shape` with its -1 replaced by what makes `size` elements."""
+    if -1 not in shape and (not shape or min(shape) >= 0):
+        return shape
+    known = 1
+    for n in shape:
+        if n < -1:
+            raise ShapeError(f"{who}: a size must be -1 or not negative, got {shape}")
+        known *= 1 if n == -1 else n
+    if shape.count(-1) != 1:
+        raise ShapeError(f"{who}: only one size can be inferred, got {shape}")
+    if known == 0:
+        raise ShapeError(f"{who}: the size -1 in {shape} is ambiguous, because the other sizes multiply to 0")
+    if size % known:
+        raise ShapeError(f"{who}: shape {shape} does not divide {size} elements")
+    return tuple([size // known if n == -1 else n for n in shape])
+
+
+# Reshapes.
+
+
+@api()
+def reshape(input, *sizes, shape=None):
+    """The same elements under another shape; a view where strides allow, else a copy."""
+    shape = sizes_of(sizes if shape is None else (shape,))
+    return sh.reshape(input, shape=fill_in(shape, input._a.size, "reshape"))
+
+
+Tensor.reshape_as = lambda self, other: reshape(self, other.shape)
+
+
+@api(function=False)
+def view(self, *shape, dtype=None, size=None):
+    """The same memory under another shape (or, given a dtype, read as that dtype); raises where strides do not fit."""
+    if dtype is not None or (len(shape) == 1 and isinstance(shape[0], dt.DType)):
+        return _view_as_dtype(self, dtype or shape[0])
+    a = self._a
+    shape = fill_in(sizes_of(shape if size is None else (size,)), a.size, "view")
+    if not a.flags.c_contiguous:
+        require_view(a, shape)
+    return sh.reshape(self, shape=shape)
+
+
+def require_view(a, shape):
+    """Raises if an array cannot be seen under another shape without a copy."""
+    if any(n < 0 for n in shape) or int(np.prod(shape)) != a.size:
+        return
+    try:
+        np.reshape(a, shape, copy=False)
+    except ValueError:
+        raise ShapeError(f"view of shape {shape} does not fit the strides of this tensor of shape {a.shape} (a dimension would "
+                         "span memory that is not adjacent); use reshape(), which copies where needed") from None
+
+
+def _view_as_dtype(x, dtype):
+    d = dt.as_dtype(dtype)
+    if d.itemsize != x.dtype.itemsize and (x.ndim == 0 or not x._a.flags.c_contiguous):
+        raise ShapeError(f"a view of {x.aval} as {d} changes the element size, so it needs a contiguous last dimension")
+    return sh.bitcast(x, dtype=d)
+
+
+Tensor.view_as = lambda self, other: view(self, *other.shape) if other.ndim else view(self, ())
+
+
+@api()
+def flatten(input, start_dim=0, end_dim=-1):
+    """Dims start_dim to end_dim as one."""
+    n = input.ndim
+    first, last = canonical_dim(start_dim, n, what="start_dim"), canonical_dim(end_dim, n, what="end_dim")
+    if first > last:
+        raise ShapeError(f"flatten: start_dim {start_dim} comes after end_dim {end_dim}")
+    if n == 0:
+        return sh.reshape(input, shape=(1,))
+    if first == last:
+        return input
+    shape = input._a.shape
+    merged = int(np.prod(shape[first:last + 1]))
+    return sh.reshape(input, shape=shape[:first] + (merged,) + shape[last + 1:])
+
+
+@api()
+def unflatten(input, dim, sizes):
+    """One dimension as several."""
+    d = canonical_dim(dim, input.ndim)
+    shape = input._a.shape
+    if isinstance(sizes, int):
+        sizes = (sizes,)
+    if not sizes:
+        raise ShapeError("unflatten: sizes must not be empty")
+    parts = fill_in(sizes_of((sizes,)), shape[d], "unflatten")
+    if int(np.prod(parts)) != shape[d]:
+        raise ShapeError(f"unflatten: sizes {parts} do not multiply to size {shape[d]} of dim {dim}")
+    return sh.reshape(input, shape=shape[:d] + parts + shape[d + 1:])
+
+
+@api()
+def ravel(input):
+    """All elements in row-major order; a view where possible."""
+    return input if input.ndim == 1 and input._a.flags.c_contiguous else sh.reshape(input, shape=(input._a.size,))
+
+
+@api()
+def squeeze(input, dim=None):
+    """Without dimensions of size 1 (all, or those named)."""
+    shape = input._a.shape
+    if dim is None:
+        left = tuple([n for n in shape if n != 1])
+    else:
+        gone = canonical_order(dim, len(shape))
+        left = tuple([n for i, n in enumerate(shape) if n != 1 or i not in gone])
+    return sh.reshape(input, shape=left)
+
+
+@api()
+def unsqueeze(input, dim):
+    """With a new dimension of size 1 at `dim`."""
+    shape = input._a.shape
+    d = canonical_dim(dim, len(shape) + 1)
+    return sh.reshape(input, shape=shape[:d] + (1,) + shape[d:])
+
+
+# Permutations.
+
+
+@api()
+def permute(input, *order, dims=None):
+    """The dimensions in another order."""
+    order = canonical_order(sizes_of(order if dims is None else (dims,)), input.ndim)
+    return sh.permute(input, dims=order)
+
+
+@api(names=("swapaxes", "swapdims"))
+def transpose(input, dim0, dim1):
+    """Two dimensions swapped."""
+    n = input._a.ndim
+    i, j = canonical_dim(dim0, n), canonical_dim(dim1, n)
+    order = list(range(n))
+    if n:
+        order[i], order[j] = j, i
+    return sh.permute(input, dims=tuple(order))
+
+
+@api()
+def t(input):
+    """A matrix transposed; fewer dimensions as they are."""
+    if input.ndim > 2:
+        raise ShapeError(f"t() takes at most 2 dimensions, got {input.ndim}; use transpose(dim0, dim1) or mT")
+    return sh.permute(input, dims=tuple(range(input.ndim))[::-1])
+
+
+@api(names=("moveaxis",))
+def movedim(input, source, destination):
+    """Dimensions moved to other places, the rest in order."""
+    n = input.ndim
+    src, dst = canonical_order(source, n), canonical_order(destination, n)
+    if len(src) != len(dst):
+        raise ShapeError(f"movedim: source {source} and destination {destination} must name equally many dimensions")
+    rest = iter([d for d in range(n) if d not in src])
+    at = dict(zip(dst, src))
+    return sh.permute(input, dims=tuple([at[i] if i in at else next(rest) for i in range(n)]))
+
+
+def _matrix_transpose(x, what):
+    if x.ndim < 2:
+        raise ShapeError(f"{what} takes at least 2 dimensions, got shape {tuple(x.shape)}")
+    return transpose(x, -2, -1)
+
+
+@api()
+def adjoint(input):
+    """The last two dimensions swapped, and conjugated if complex."""
+    x = _matrix_transpose(input, "adjoint")
+    return x.conj() if x.dtype.is_complex else x
+
+
+Tensor.T = property(lambda self: sh.permute(self, dims=tuple(range(self.ndim))[::-1]), doc="All dimensions reversed.")
+Tensor.mT = property(lambda self: _matrix_transpose(self, "mT"), doc="The last two dimensions swapped.")
+Tensor.H = property(lambda self: adjoint(self) if self.ndim else self, doc="A matrix transposed and conjugated.")
+Tensor.mH = property(adjoint, doc="The last two dimensions swapped and conjugated.")
+
+# Expansions.
+
+
+@api(function=False)
+def expand(self, *sizes, size=None, implicit=False):
+    """Dimensions of size 1 repeated without copying; -1 keeps a size."""
+    shape, sizes = self._a.shape, sizes_of(sizes if size is None else (size,))
+    lead = len(sizes) - len(shape)
+    if lead < 0:
+        raise ShapeError(f"expand: {len(sizes)} sizes are fewer than the {len(shape)} dimensions of shape {shape}")
+    if -1 in sizes[:lead]:
+        raise ShapeError(f"expand: -1 is not allowed for a new leading dimension, got {sizes}")
+    return sh.expand(self, shape=sizes[:lead] + tuple([n if m == -1 else m for n, m in zip(shape, sizes[lead:])]))
+
+
+Tensor.expand_as = lambda self, other: expand(self, other.shape)
+
+
+@api()
+def broadcast_to(input, size):
+    """Expanded to a shape."""
+    return expand(input, size)
+
+
+@api(method=False)
+def broadcast_tensors(*tensors):
+    """All tensors expanded to their common shape."""
+    tensors = tensors[0] if len(tensors) == 1 and not isinstance(tensors[0], Tensor) else tensors
+    shape = broadcast_shapes(*(x.shape for x in tensors))
+    return tuple([sh.expand(x, shape=shape) for x in tensors])
+
+
+@api(method=False, name="broadcast_shapes")
+def common_shape(*shapes):
+    """The shape that all shapes broadcast to."""
+    return Size(broadcast_shapes(*((s,) if isinstance(s, int) else tuple(s) for s in shapes)))
+
+
+# Windows and diagonals.
+
+
+@api()
+def narrow(input, dim, start, length):
+    """`length` indices from `start` along a dimension."""
+    d = canonical_dim(dim, input.ndim)
+    n, start = input._a.shape[d], int(start)
+    begin = start + n if start < 0 else start
+    if not (0 <= begin <= n) or length < 0 or begin + length > n:
+        raise DimError(f"narrow: start {start} and length {length} leave dim {dim} of size {n}")
+    return sh.slice_(input, dim=d, start=begin, stop=begin + length, step=1)
+
+
+@api()
+def select(input, dim, index):
+    """One index along a dimension, which disappears."""
+    if not input.ndim:
+        raise DimError("select cannot be applied to a 0-d tensor")
+    d = canonical_dim(dim, input.ndim)
+    n, index = input._a.shape[d], int(index)
+    if not -n <= index < n:
+        raise DimError(f"select: index {index} is out of range for dim {dim} of size {n}")
+    return sh.select(input, dim=d, index=index + n if index < 0 else index)
+
+
+@api(function=False)
+def unfold(self, dimension, size, step):
+    """Windows of `size` every `step` along a dimension, as a new last dimension."""
+    d = canonical_dim(dimension, self.ndim)
+    if not self.ndim:
+        if size > 1:
+            raise ShapeError(f"unfold: size {size} is larger than the one element of a 0-d tensor")
+        return sh.slice_(sh.reshape(self, shape=(1,)), dim=0, start=0, stop=size, step=1)
+    return sh.unfold(self, dim=d, size=size, step=step)
+
+
+@api()
+def diagonal(input, offset=0, dim1=0, dim2=1):
+    """The diagonal of two dimensions, as a new last dimension (a view)."""
+    d1, d2 = canonical_dim(dim1, input.ndim), canonical_dim(dim2, input.ndim)
+    if d1 == d2:
+        raise ShapeError(f"diagonal: dim1 {dim1} and dim2 {dim2} are the same dimension")
+    return sh.diagonal(input, offset=offset, dim1=d1, dim2=d2)
+
+
+@api()
+def diag_embed(input, offset=0, dim1=-2, dim2=-1):
+    """Zeros with the last dimension on the diagonal of two new ones."""
+    n = input.ndim + 1
+    d1, d2 = canonical_dim(dim1, n), canonical_dim(dim2, n)
+    if d1 == d2:
+        raise ShapeError(f"diag_embed: dim1 {dim1} and dim2 {dim2} are the same dimension")
+    side = input._a.shape[-1] + abs(offset)
+    rest = iter(input._a.shape[:-1])
+    shape = tuple([side if i in (d1, d2) else next(rest) for i in range(n)])
+    return sh.diagonal_scatter(input, shape=shape, offset=offset, dim1=d1, dim2=d2)
+
+
+@api()
+def diag(input, diagonal=0, *, out=None):
+    """A vector as a diagonal matrix, or a copy of a matrix's diagonal."""
+    if input.ndim == 1:
+        return deliver(diag_embed(input, diagonal), out, "diag")
+    if input.ndim != 2:
+        raise ShapeError(f"diag takes a vector or a matrix, got shape {tuple(input.shape)}")
+    return deliver(ew.copy(sh.diagonal(input, offset=diagonal, dim1=0, dim2=1)), out, "diag")
+
+
+@api()
+def diagflat(input, offset=0):
+    """A diagonal matrix of all elements."""
+    return diag_embed(ravel(input), offset)
+
+
+def _triangle(input, diagonal, keep):
+    if input.ndim < 2:
+        raise ShapeError(f"a triangle needs at least 2 dimensions, got shape {tuple(input.shape)}")
+    rows, cols = input._a.shape[-2:]
+    i = sh.iota(input, shape=(rows, 1), dim=0, dtype=dt.int64)
+    j = sh.iota(input, shape=(1, cols), dim=1, dtype=dt.int64)
+    return ew.where(keep(ew.sub(j, i), diagonal), input, 0)
+
+
+@api(inplace=True)
+def tril(input, diagonal=0, *, out=None):
+    """The elements on and below a diagonal, zeros above."""
+    return deliver(_triangle(input, diagonal, ew.le), out, "tril")
+
+
+@api(inplace=True)
+def triu(input, diagonal=0, *, out=None):
+    """The elements on and above a diagonal, zeros below."""
+    return deliver(_triangle(input, diagonal, ew.ge), out, "triu")
+
+
+# Mirrors and shifts.
+
+
+@api()
+def flip(input, *which, dims=None):
+    """The order reversed along dims."""
+    which = sizes_of(which if dims is None else (dims,))
+    return sh.flip(input, dims=canonical_order(which, input.ndim) if input.ndim else ())
+
+
+@api()
+def fliplr(input):
+    """The second dimension reversed."""
+    if input.ndim < 2:
+        raise ShapeError(f"fliplr takes at least 2 dimensions, got shape {tuple(input.shape)}")
+    return sh.flip(input, dims=(1,))
+
+
+@api()
+def flipud(input):
+    """The first dimension reversed."""
+    if input.ndim < 1:
+        raise ShapeError("flipud takes at least 1 dimension, got a 0-d tensor")
+    return sh.flip(input, dims=(0,))
+
+
+@api()
+def roll(input, shifts, dims=None):
+    """Elements shifted along dims, those pushed out coming back at the other end."""
+    shifts = (shifts,) if isinstance(shifts, int) else tuple(shifts)
+    if dims is None or dims == ():
+        if len(shifts) != 1:
+            raise ShapeError(f"roll: {len(shifts)} shifts without dims; give one shift, or as many dims")
+        return sh.reshape(sh.roll(ravel(input), shifts=shifts, dims=(0,)), shape=input._a.shape)
+    dims = (dims,) if isinstance(dims, int) else tuple(dims)
+    if len(shifts) != len(dims):
+        raise ShapeError(f"roll: shifts {shifts} and dims {dims} must be equally many")
+    dims = tuple([canonical_dim(d, input.ndim) for d in dims])
+    return sh.roll(input, shifts=shifts, dims=dims) if input.ndim else ew.copy(input)
+
+
+@api()
+def rot90(input, k=1, dims=(0, 1)):
+    """Rotated by 90 degrees k times in the plane of two dims."""
+    if input.ndim < 2:
+        raise ShapeError(f"rot90 takes at least 2 dimensions, got shape {tuple(input.shape)}")
+    first, second = canonical_order(dims, input.ndim)
+    swapped = list(range(input.ndim))
+    swapped[first], swapped[second] = second, first
+    if k % 4 == 0:
+        return ew.copy(input)
+    if k % 4 == 2:
+        return sh.flip(input, dims=(first, second))
+    if k % 4 == 1:
+        return sh.permute(sh.flip(input, dims=(second,)), dims=tuple(swapped))
+    return sh.flip(sh.permute(input, dims=tuple(swapped)), dims=(second,))

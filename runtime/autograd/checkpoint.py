@@ -1,0 +1,180 @@
+"""Checkpointing: what a function saved for backward is thrown away and computed again when backward needs it."""
+
+import warnings
+from contextlib import contextmanager, nullcontext
+
+from ...ir.errors import ArgumentError, AutogradError
+from ..random import get_rng_state, set_rng_state
+from ..state import tls
+from ..tensor import Tensor
+from .backward import backward
+from .function import Function
+from .grad_mode import enable_grad
+from .node import overwritten
+from .saved_hooks import saved_tensors_hooks
+
+__all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential", "noop_context_fn"]
+
+
+class CheckpointError(AutogradError):
+    """The second run of a checkpointed function saved other tensors than the first."""
+
+
+def noop_context_fn():
+    """The default `context_fn`: nothing around either run."""
+    return nullcontext(), nullcontext()
+
+
+class _Surroundings:
+    """What the first run saw of the thread's state, to be set up again for the second."""
+
+    def __init__(self, preserve_rng_state):
+        self.rng = get_rng_state() if preserve_rng_state else None
+        self.autocast = tls.m.autocast
+
+    @contextmanager
+    def again(self):
+        m = tls.m
+        rng, autocast = get_rng_state() if self.rng is not None else None, m.autocast
+        if self.rng is not None:
+            set_rng_state(self.rng)
+        m.autocast = self.autocast
+        m.refresh()
+        try:
+            yield
+        finally:
+            if rng is not None:
+                set_rng_state(rng)
+            m.autocast = autocast
+            m.refresh()
+
+
+class _Frame:
+    """One checkpointed call: how to run it again, and what it saved, by position."""
+
+    def __init__(self, function, args, kwargs, surroundings, again, compare):
+        self.function, self.args, self.kwargs = function, args, kwargs
+        self.surroundings, self.again, self.compare = surroundings, again, compare
+        self.guards = [(t._storage, t._storage.version) for t in (*args, *kwargs.values()) if isinstance(t, Tensor)]
+        self.avals = []      # of what the first run saved
+        self.values = {}     # of the second run, until backward has taken them
+
+    def pack(self, tensor):
+        """First run: keeps only the position."""
+        self.avals.append(tensor.aval)
+        return len(self.avals) - 1
+
+    def unpack(self, position):
+        """Backward: the value, after running the function again if need be."""
+        if position not in self.values:
+            self.recompute()
+        return self.values.pop(position)
+
+    def recompute(self):
+        for storage, version in self.guards:
+            if storage.version != version:
+                raise overwritten(_Checkpointed, storage, version)
+        self.values = {}
+        found = []
+        with saved_tensors_hooks(found.append, _unreachable), enable_grad(), self.surroundings.again(), self.again:
+            self.function(*self.args, **self.kwargs)
+        self._check(found)
+        self.values = dict(enumerate(found))
+
+    def _check(self, found):
+        if len(found) != len(self.avals):
+            raise CheckpointError(f"checkpoint: the first run saved {len(self.avals)} tensors, the second {len(found)}; the "
+                                  "function must do the same thing both times")
+        for i, (first, second) in enumerate(zip(self.avals, found)):
+            if self.compare and first != second.aval:
+                raise CheckpointError(f"checkpoint: tensor {i} saved by the first run is {first}, by the second {second.aval}; "
+                                      "the function must do the same thing both times")
+
+
+class _Checkpointed:
+    """Stands for a node where errors ask for a name."""
+
+    class op:
+        name = "checkpoint"
+
+    line = None
+
+
+def _unreachable(packed):
+    raise AutogradError("backward inside of a checkpointed function is only possible with use_reentrant=True")
+
+
+class _Reentrant(Function):
+    """Runs the function without a history, and in backward once more with one."""
+
+    @staticmethod
+    def forward(ctx, function, surroundings, *args):
+        ctx.function, ctx.surroundings = function, surroundings
+        ctx.places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
+        ctx.others = [None if isinstance(a, Tensor) else a for a in args]
+        ctx.save_for_backward(*(args[i] for i in ctx.places))
+        return function(*args)
+
+    @staticmethod
+    def backward(ctx, *grads):
+        args = list(ctx.others)
+        for i, t in zip(ctx.places, ctx.saved_tensors):
+            args[i] = t.detach().requires_grad_(t.requires_grad)
+        with enable_grad(), ctx.surroundings.again():
+            outs = ctx.function(*args)
+        outs = outs if isinstance(outs, (tuple, list)) else (outs,)
+        pairs = [(o, g) for o, g in zip(outs, grads) if isinstance(o, Tensor) and o.requires_grad]
+        if not pairs:
+            raise AutogradError("none of the outputs of the checkpointed function requires grad, so checkpoint() is not needed")
+        backward([o for o, _ in pairs], [g for _, g in pairs])
+        return (None, None, *(a.grad if isinstance(a, Tensor) else None for a in args))
+
+
+def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, determinism_check="default", debug=False,
+               early_stop=True, preserve_rng_state=True, **kwargs):
+    """`function(*args, **kwargs)` without keeping what it saves for backward; backward runs it a second time.
+
+    Memory then grows with the inputs of checkpointed parts only. The random state of the first run is used again for the
+    second unless `preserve_rng_state` is False. `use_reentrant=True` runs the function as one operation whose backward calls
+    backward itself; the default keeps the function's own history and works with `grad`, keyword arguments and nested outputs.
+    `early_stop` and `debug` are accepted and change nothing.
+    """
+    if determinism_check not in ("default", "none"):
+        raise ArgumentError(f"checkpoint: determinism_check must be 'default' or 'none', got {determinism_check!r}")
+    surroundings = _Surroundings(preserve_rng_state)
+    if use_reentrant:
+        if kwargs or context_fn is not noop_context_fn:
+            raise ArgumentError("checkpoint with use_reentrant=True takes neither keyword arguments nor context_fn")
+        if not any(isinstance(a, Tensor) and a.requires_grad for a in args):
+            warnings.warn("checkpoint with use_reentrant=True: no input requires grad, so no gradient will be computed",
+                          stacklevel=2)
+        return _Reentrant.apply(function, surroundings, *args)
+    first, again = context_fn()
+    if not tls.m.grad:
+        with first:
+            return function(*args, **kwargs)
+    frame = _Frame(function, args, kwargs, surroundings, again, determinism_check == "default")
+    with saved_tensors_hooks(frame.pack, frame.unpack), first:
+        return function(*args, **kwargs)
+
+
+def checkpoint_sequential(functions, segments, input, use_reentrant=None, preserve_rng_state=True):
+    """Runs modules or functions one after the other in `segments` parts, each but the last one checkpointed."""
+    steps = list(functions.children()) if hasattr(functions, "children") else list(functions)
+    if not 1 <= segments <= max(1, len(steps)):
+        raise ArgumentError(f"checkpoint_sequential: segments must be between 1 and the {len(steps)} functions, got {segments}")
+    size = len(steps) // segments
+
+    def run(start, stop):
+        def part(x):
+            for step in steps[start:stop]:
+                x = step(x)
+            return x
+
+        return part
+
+    start = 0
+    for _ in range(segments - 1):
+        input = checkpoint(run(start, start + size), input, use_reentrant=use_reentrant, preserve_rng_state=preserve_rng_state)
+        start += size
+    return run(start, len(steps))(input)

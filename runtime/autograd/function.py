@@ -1,0 +1,340 @@
+"""User-defined operations: a `Function` says how to compute forward and how its gradient goes backward."""
+
+import inspect
+import weakref
+from functools import wraps
+
+import numpy as np
+
+from ...ir.errors import AutogradError, DTypeError, ShapeError
+from ...ir.ops.elementwise import cast
+from ...ir.ops.shape import sum_to
+from ..dispatch import rewrite_history
+from ..state import tls
+from ..storage import user_line
+from ..tensor import Tensor, wrap
+from .node import Freed, Leaf, Node, Output, aval_of, is_inexact, overwritten
+
+_new = object.__new__
+
+
+class FunctionCtx:
+    """What forward tells backward. Any attribute may be set on it; tensors go through `save_for_backward`."""
+
+    needs_input_grad = ()
+    _to_save = ()
+    _saved = ()
+    _dirty = ()
+    _non_differentiable = ()
+    _materialize = True
+    _node = None            # weak reference to the node that carries this
+    _named = None           # what errors call the Function
+
+    def save_for_backward(self, *tensors):
+        """Keeps inputs or outputs (or None) for backward, checked against being overwritten."""
+        for t in tensors:
+            if t is not None and not isinstance(t, Tensor):
+                raise DTypeError(f"save_for_backward takes tensors and None, got {type(t).__name__}; keep other things as "
+                                 "attributes of ctx")
+        self._to_save = tensors
+
+    def save_for_forward(self, *tensors):
+        """Accepted for compatibility: ingot has no forward mode of its own, so nothing reads it."""
+
+    def mark_dirty(self, *tensors):
+        """Says that forward wrote these inputs in place; they must be returned."""
+        self._dirty = tensors
+
+    def mark_non_differentiable(self, *tensors):
+        """Says that these outputs carry no gradient."""
+        self._non_differentiable = tensors
+
+    def set_materialize_grads(self, value: bool):
+        """Whether backward gets zeros (the default) or None for outputs that received no gradient."""
+        self._materialize = bool(value)
+
+    @property
+    def saved_tensors(self) -> tuple:
+        """What save_for_backward kept, with its history."""
+        if type(self._saved) is not tuple:
+            raise AutogradError("these saved tensors are freed: backward went through this Function a second time, or they were "
+                                "read after it; call the first backward with retain_graph=True")
+        node = self._node() if self._node is not None else None
+        return tuple(None if s is None else s.unpack(node, self._named) for s in self._saved)
+
+
+class SavedTensor:
+    """One tensor kept by a Function: its memory and version, and where its gradient goes."""
+
+    __slots__ = ("array", "edge", "index", "storage", "version", "packed", "unpack_hook")
+
+    def __init__(self, t: Tensor, edge, index):
+        hooks = tls.m.saved_hooks
+        self.edge = edge            # of an input; an output's is made from its index, as it would be a cycle
+        self.index = index
+        self.storage = t._storage
+        self.version = t._storage.version
+        self.unpack_hook = None
+        if hooks is None:
+            self.array = t._a
+        else:
+            self.packed = hooks[0](wrap(t._a))
+            self.unpack_hook = hooks[1]
+
+    def unpack(self, node, named) -> Tensor:
+        if self.unpack_hook is not None:
+            t = wrap(self.unpack_hook(self.packed)._a)
+        else:
+            if self.storage.version != self.version:
+                raise overwritten(node or named, self.storage, self.version)
+            t = _alias(self.array, self.storage)
+        t._node = self.edge
+        if self.index is not None and node is not None:
+            t._node = Output(node, self.index)
+        return t
+
+
+class FunctionNode(Node):
+    """The history of a Function's results. Attributes of the ctx are visible on it."""
+
+    def __init__(self, cls, ctx, edges, inputs):
+        ctx._named = _Named(cls.__name__)
+        super().__init__(ctx._named, {}, edges, (), ())
+        self.cls = cls
+        self.ctx = ctx
+        self.inputs = inputs        # avals of the arguments that are tensors
+        ctx._node = weakref.ref(self)
+        if tls.m.anomaly:
+            self.line = user_line()
+
+    name = property(lambda self: self.cls.__name__ + "Backward")
+
+    def __getattr__(self, attribute):
+        if attribute in ("ctx", "cls"):
+            raise AttributeError(attribute)
+        return getattr(self.ctx, attribute)
+
+    def run(self, engine, slots):
+        """Calls the user's backward on tensors and checks what it returns."""
+        ctx = self.ctx
+        grads = [self._given(engine, g, aval) for g, aval in zip(slots, self.outs)]
+        returned = self.cls.backward(ctx, *grads)
+        if not isinstance(returned, (tuple, list)):
+            returned = (returned,)
+        extra = returned[len(self.edges):]
+        if len(returned) < len(self.edges) or any(g is not None for g in extra):
+            raise AutogradError(f"{self.name} returned an incorrect number of gradients (expected {len(self.edges)}, got "
+                                f"{len(returned)}): one for each argument of forward, None where there is none")
+        return [engine.as_value(self._checked(i, g)) if edge is not None else None
+                for i, (edge, g) in enumerate(zip(self.edges, returned))]
+
+    def _given(self, engine, g, aval):
+        if g is not None:
+            return engine.as_tensor(g)
+        if aval is None or not self.ctx._materialize:
+            return None
+        return wrap(np.zeros(aval.shape, aval.dtype.np))
+
+    def _checked(self, i, g):
+        """A returned gradient in the shape and dtype of the argument."""
+        if g is None:
+            return None
+        if not isinstance(g, Tensor):
+            raise DTypeError(f"{self.name} returned a {type(g).__name__} as gradient {i}; expected a tensor or None")
+        want = self.inputs[i]
+        shape = g._a.shape
+        if shape != want.shape:
+            lead = len(shape) - len(want.shape)
+            fits = lead >= 0 and all(w in (1, n) for w, n in zip(want.shape, shape[lead:]))
+            if not fits:
+                raise ShapeError(f"{self.name} returned an invalid gradient at index {i}: got shape {tuple(shape)}, but expected "
+                                 f"a shape compatible with {want.shape}")
+            g = sum_to(g, shape=want.shape)
+        return g if g.dtype is want.dtype else cast(g, dtype=want.dtype)
+
+    def release(self):
+        if self.ctx._saved:
+            self.ctx._saved = Freed()
+
+
+class _Named:
+    """Stands for an operator record, or a node that is gone, where errors ask for a name."""
+
+    line = None
+
+    def __init__(self, name):
+        self.name = name
+
+    op = property(lambda self: self)
+
+
+class Function:
+    """Base of user-defined operations with static methods `forward` and `backward`, called as `MyFunction.apply(...)`.
+
+    Either `forward(ctx, *args)`, or `forward(*args)` with `setup_context(ctx, inputs, output)`. `backward(ctx, *grads)`
+    returns one gradient for each argument of forward, None where there is none.
+    """
+
+    generate_vmap_rule = False
+
+    def __init__(self, *args, **kwargs):
+        raise AutogradError(f"{type(self).__name__} is not called as an object; use {type(self).__name__}.apply(...) with static "
+                            "forward and backward methods")
+
+    @staticmethod
+    def forward(*args, **kwargs):
+        """Computes the results; override it."""
+        raise NotImplementedError("a Function must have a static method forward")
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        """Keeps what backward needs, where forward takes no ctx."""
+        raise NotImplementedError("setup_context was not overridden")
+
+    @staticmethod
+    def backward(ctx, *grad_outputs):
+        """Computes the gradients of the arguments; override it."""
+        raise NotImplementedError("a Function must have a static method backward (or vjp) to go backward through it")
+
+    @classmethod
+    def apply(cls, *args, **kwargs):
+        """Runs forward on the arguments and records it."""
+        ctx = FunctionCtx()
+        separate = cls.setup_context is not Function.setup_context
+        if separate:
+            args = _bound(cls.forward, args, kwargs)
+        elif kwargs:
+            raise DTypeError(f"{cls.__name__}.apply takes no keyword arguments unless it has setup_context")
+        edges = tuple([a._node if isinstance(a, Tensor) and is_inexact(a._a) else None for a in args])
+        ctx.needs_input_grad = tuple([e is not None for e in edges])
+        m = tls.m
+        taped = m.grad and any(ctx.needs_input_grad)
+        before, m.grad = m.grad, False
+        try:
+            if separate:
+                result = cls.forward(*args)
+                cls.setup_context(ctx, args, result)
+            else:
+                result = cls.forward(ctx, *args)
+        finally:
+            m.grad = before
+        return _finish(cls, ctx, args, edges, result, taped)
+
+
+def _bound(forward, args, kwargs):
+    """Arguments by position, with the defaults of forward filled in."""
+    call = inspect.signature(forward).bind(*args, **kwargs)
+    call.apply_defaults()
+    if call.kwargs:
+        raise DTypeError("forward of a Function with setup_context cannot have keyword-only arguments")
+    return call.args
+
+
+def _finish(cls, ctx, args, edges, result, taped):
+    """Hangs the node on the results and keeps what was saved."""
+    several = isinstance(result, (tuple, list))
+    outs = list(result) if several else [result]
+    _check_dirty(cls, ctx, args, outs, taped)
+    node = None
+    if taped:
+        node = FunctionNode(cls, ctx, edges, tuple(a.aval if isinstance(a, Tensor) else None for a in args))
+        node.outs = tuple(o.aval if isinstance(o, Tensor) else None for o in outs)
+    saved_as = {id(o): i for i, o in enumerate(outs) if isinstance(o, Tensor)}
+    inputs = {id(a): e for a, e in zip(args, edges) if isinstance(a, Tensor)}
+    carried = [_carry(node, i, o, ctx, inputs) if isinstance(o, Tensor) else o for i, o in enumerate(outs)]
+    if node is not None:
+        ctx._saved = tuple([_save(t, saved_as, inputs, carried) for t in ctx._to_save])
+    ctx._to_save = ()
+    return type(result)(carried) if several and type(result) in (tuple, list) else tuple(carried) if several else carried[0]
+
+
+def _check_dirty(cls, ctx, args, outs, taped):
+    for t in ctx._dirty:
+        if not any(t is a for a in args):
+            raise AutogradError(f"{cls.__name__}: mark_dirty takes inputs of forward")
+        if not any(t is o for o in outs):
+            raise AutogradError(f"{cls.__name__}: an input marked dirty must be returned as an output")
+        if taped and type(t._node) is Leaf:
+            raise AutogradError(f"{cls.__name__}: a leaf tensor that requires grad was written in place")
+        t._storage.wrote(cls.__name__)
+
+
+def _among(t, tensors):
+    return any(t is x for x in tensors)
+
+
+def _carry(node, i, out, ctx, inputs):
+    """An output with its place in the history; inputs passed through become a new tensor unless they were marked dirty."""
+    dirty = _among(out, ctx._dirty)
+    if not dirty and (id(out) in inputs or out._node is not None or out._base is not None):
+        out = out.detach()
+    if node is None or _among(out, ctx._non_differentiable) or not is_inexact(out._a):
+        return out
+    edge = Output(node, i)
+    if dirty:
+        source = _alias(out._a, out._storage)
+        source._node = edge
+        rewrite_history(out, source)
+    else:
+        out._node = edge
+    return out
+
+
+def _alias(array, storage) -> Tensor:
+    """A new tensor over the same memory."""
+    t = _new(Tensor)
+    t._a = array
+    t._node = None
+    t._storage = storage
+    return t
+
+
+def _save(t, saved_as, inputs, carried):
+    if t is None:
+        return None
+    i = saved_as.get(id(t))
+    if i is not None:
+        return SavedTensor(t, None, i if carried[i]._node is not None else None)
+    return SavedTensor(t, inputs.get(id(t), t._node), None)
+
+
+class ForbiddenNode(Node):
+    """The history of a gradient that cannot be differentiated again."""
+
+    name = "OnceDifferentiable"
+
+    def run(self, engine, slots):
+        raise AutogradError(f"the gradient of {self.params['of']} was marked once_differentiable, so it cannot be differentiated "
+                            "again")
+
+
+def once_differentiable(fn):
+    """Marks a backward that computes outside of what ingot can differentiate again."""
+
+    @wraps(fn)
+    def backward(ctx, *grads):
+        m = tls.m
+        before, m.grad = m.grad, False
+        try:
+            returned = fn(ctx, *grads)
+        finally:
+            m.grad = before
+        edges = [g._node for g in grads if isinstance(g, Tensor) and g._node is not None]
+        edges += [e for e in ctx._node().edges if e is not None]
+        if not m.grad or not edges:
+            return returned
+        several = isinstance(returned, (tuple, list))
+        outs = [_forbid(fn, tuple(edges), o) for o in (returned if several else (returned,))]
+        return tuple(outs) if several else outs[0]
+
+    return backward
+
+
+def _forbid(fn, edges, out):
+    if not isinstance(out, Tensor) or not is_inexact(out._a):
+        return out
+    t = _alias(out._a, out._storage)
+    node = ForbiddenNode(_Named("once_differentiable"), {"of": fn.__qualname__}, edges, (), ())
+    node.outs = (aval_of(t._a),)
+    t._node = Output(node, 0)
+    return t

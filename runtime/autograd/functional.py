@@ -1,0 +1,224 @@
+"""Derivatives of functions of tensors: vjp, jvp, jacobian, hessian, and products with the Hessian."""
+
+import numpy as np
+
+from ...ir.errors import ArgumentError, AutogradError, DTypeError, ShapeError
+from ...ir.ops.shape import cat, reshape
+from ..tensor import Tensor, wrap
+from .backward import grad
+from .grad_mode import enable_grad
+
+__all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
+
+
+def _tensors(x, what, where):
+    """Whether several were given, and all of them as a tuple."""
+    several = isinstance(x, tuple)
+    listed = x if several else (x,)
+    for i, t in enumerate(listed):
+        if not isinstance(t, Tensor):
+            raise DTypeError(f"{where} takes a tensor or a tuple of tensors as {what}, but element {i} is {type(t).__name__}")
+    return several, tuple(listed)
+
+
+def _fresh_inputs(inputs, create_graph):
+    """The inputs as the function sees them: part of the caller's graph if that must be differentiable, else new leaves."""
+    fresh = []
+    for x in inputs:
+        if create_graph and x.requires_grad:
+            fresh.append(reshape(x, shape=x._a.shape))
+        else:
+            fresh.append(x.detach().requires_grad_())
+    return tuple(fresh)
+
+
+def _finished(x, create_graph):
+    """Results, cut from the graph unless it was asked for."""
+    if create_graph or x is None:
+        return x
+    if isinstance(x, tuple):
+        return tuple(_finished(y, create_graph) for y in x)
+    return x.detach()
+
+
+def _one_or_all(xs, several):
+    return tuple(xs) if several else xs[0]
+
+
+def _strict(strict, condition, message):
+    if strict and condition:
+        raise AutogradError(message + " (strict mode does not allow that)")
+
+
+def _run(func, inputs, where, strict):
+    """The outputs of func, checked."""
+    several, outs = _tensors(func(*inputs), "outputs of func", where)
+    for i, o in enumerate(outs):
+        _strict(strict, not o.requires_grad, f"{where}: output {i} is independent of the inputs")
+    return several, outs
+
+
+def _zeros_like(t):
+    return wrap(np.zeros(t._a.shape, t._a.dtype))
+
+
+def _directions(v, like, what, where):
+    """The vector that a product is taken with, checked against what it must look like."""
+    if v is None:
+        if len(like) != 1 or like[0]._a.size != 1:
+            raise ArgumentError(f"{where}: v may only be left out when there is a single {what} of one element")
+        return tuple(wrap(np.ones(t._a.shape, t._a.dtype)) for t in like)
+    _, vs = _tensors(v, "v", where)
+    if len(vs) != len(like):
+        raise ArgumentError(f"{where}: v has {len(vs)} tensors, the {what}s are {len(like)}")
+    for i, (one, t) in enumerate(zip(vs, like)):
+        if one._a.shape != t._a.shape:
+            raise ShapeError(f"{where}: v[{i}] has shape {tuple(one._a.shape)}, the {what} {tuple(t._a.shape)}")
+    return vs
+
+
+def _grads(outs, inputs, seeds, create_graph, strict=False, where=""):
+    """Gradients with zeros where nothing depends."""
+    pairs = [(o, s) for o, s in zip(outs, seeds) if o.requires_grad and s is not None]
+    if not pairs:
+        return tuple(_zeros_like(x) for x in inputs)
+    found = grad([o for o, _ in pairs], inputs, [s for _, s in pairs], retain_graph=True, create_graph=create_graph,
+                 allow_unused=True)
+    for i, g in enumerate(found):
+        _strict(strict, g is None, f"{where}: the outputs are independent of input {i}")
+    return tuple(_zeros_like(x) if g is None else g for g, x in zip(found, inputs))
+
+
+def vjp(func, inputs, v=None, create_graph=False, strict=False):
+    """(func(*inputs), v times the Jacobian)"""
+    with enable_grad():
+        several, listed = _tensors(inputs, "inputs", "vjp")
+        xs = _fresh_inputs(listed, create_graph)
+        several_outs, outs = _run(func, xs, "vjp", strict)
+        vs = _directions(v, outs, "output", "vjp")
+        found = _grads(outs, xs, vs, create_graph, strict, "vjp")
+    return (_one_or_all(_finished(outs, create_graph), several_outs),
+            _one_or_all(_finished(found, create_graph), several))
+
+
+def _transposed(outs, xs, vs, create_graph, strict, where):
+    """The Jacobian times vs, as the gradient (in a placeholder) of the vector-Jacobian product."""
+    holders = tuple(_zeros_like(o).requires_grad_() for o in outs)
+    pulled = _grads(outs, xs, holders, True, strict, where)
+    return _grads(pulled, holders, vs, create_graph)
+
+
+def jvp(func, inputs, v=None, create_graph=False, strict=False):
+    """(func(*inputs), the Jacobian times v), by two reverse passes"""
+    with enable_grad():
+        _, listed = _tensors(inputs, "inputs", "jvp")
+        xs = _fresh_inputs(listed, create_graph)
+        vs = _directions(v, xs, "input", "jvp")
+        several_outs, outs = _run(func, xs, "jvp", strict)
+        found = _transposed(outs, xs, vs, create_graph, strict, "jvp")
+    return (_one_or_all(_finished(outs, create_graph), several_outs),
+            _one_or_all(_finished(found, create_graph), several_outs))
+
+
+def _rows(out, xs, create_graph, strict, where):
+    """One gradient of every input for each element of an output."""
+    rows = []
+    for k in range(out._a.size):
+        seed = np.zeros(out._a.size, out._a.dtype)
+        seed[k] = 1
+        rows.append(_grads((out,), xs, (wrap(seed.reshape(out._a.shape)),), create_graph, strict, where))
+    return rows
+
+
+def _stacked(rows, shape, dtype):
+    """Tensors of one shape along new leading dimensions, which come together as the first of `shape`."""
+    if not rows:
+        return wrap(np.zeros(shape, dtype))
+    return reshape(cat(*[reshape(r, shape=(1, *r._a.shape)) for r in rows], dim=0), shape=shape)
+
+
+def _jacobian_of(out, xs, create_graph, strict, where):
+    rows = _rows(out, xs, create_graph, strict, where)
+    return tuple(_stacked([r[i] for r in rows], (*out._a.shape, *x._a.shape), x._a.dtype) for i, x in enumerate(xs))
+
+
+def _forward_jacobian(func, xs, create_graph):
+    """The Jacobian column by column: one product for each element of each input."""
+    several_outs, outs = _run(func, xs, "jacobian", False)
+    columns = [[[] for _ in xs] for _ in outs]
+    for i, x in enumerate(xs):
+        for k in range(x._a.size):
+            vs = [_zeros_like(y) for y in xs]
+            vs[i]._a.reshape(-1)[k] = 1
+            for j, column in enumerate(_transposed(outs, xs, vs, create_graph, False, "jacobian")):
+                columns[j][i].append(reshape(column, shape=(column._a.size, 1)))
+    found = tuple(tuple(_columns(columns[j][i], o, x) for i, x in enumerate(xs)) for j, o in enumerate(outs))
+    return several_outs, found
+
+
+def _columns(columns, out, x):
+    shape = (*out._a.shape, *x._a.shape)
+    return reshape(cat(*columns, dim=1), shape=shape) if columns else wrap(np.zeros(shape, out._a.dtype))
+
+
+def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, strategy="reverse-mode"):
+    """The Jacobian of func: for each output and input a tensor of shape output.shape + input.shape.
+
+    `vectorize` is accepted and changes nothing.
+    """
+    if strategy not in ("reverse-mode", "forward-mode"):
+        raise ArgumentError(f"jacobian: strategy must be 'reverse-mode' or 'forward-mode', got {strategy!r}")
+    with enable_grad():
+        several, listed = _tensors(inputs, "inputs", "jacobian")
+        xs = _fresh_inputs(listed, create_graph)
+        if strategy == "forward-mode":
+            several_outs, found = _forward_jacobian(func, xs, create_graph)
+        else:
+            several_outs, outs = _run(func, xs, "jacobian", strict)
+            found = tuple(_jacobian_of(o, xs, create_graph, strict, "jacobian") for o in outs)
+    found = _finished(found, create_graph)
+    return _one_or_all([_one_or_all(row, several) for row in found], several_outs)
+
+
+def _scalar(func, xs, where, strict):
+    """The one output of a function that must give a single number."""
+    several, outs = _run(func, xs, where, strict)
+    if several or outs[0]._a.size != 1:
+        shapes = [tuple(o._a.shape) for o in outs]
+        raise AutogradError(f"{where}: func must return a single tensor of one element, got shapes {shapes}")
+    return outs[0]
+
+
+def hessian(func, inputs, create_graph=False, strict=False, vectorize=False, outer_jacobian_strategy="reverse-mode"):
+    """The second derivatives of a function with a single number as result: a tuple of tuples for a tuple of inputs."""
+    several, _ = _tensors(inputs, "inputs", "hessian")
+
+    def first(*xs):
+        out = _scalar(func, xs, "hessian", strict)
+        return _grads((reshape(out, shape=()),), xs, (wrap(np.ones((), out._a.dtype)),), True, strict, "hessian")
+
+    found = jacobian(first, inputs if several else (inputs,), create_graph, False, vectorize, outer_jacobian_strategy)
+    return found if several else found[0][0]
+
+
+def _second(func, inputs, v, create_graph, strict, where, product):
+    with enable_grad():
+        several, listed = _tensors(inputs, "inputs", where)
+        xs = _fresh_inputs(listed, create_graph)
+        vs = _directions(v, xs, "input", where)
+        out = _scalar(func, xs, where, strict)
+        first = _grads((out,), xs, (wrap(np.ones(out._a.shape, out._a.dtype)),), True, strict, where)
+        found = product(first, xs, vs)
+    return _finished(out, create_graph), _one_or_all(_finished(found, create_graph), several)
+
+
+def vhp(func, inputs, v=None, create_graph=False, strict=False):
+    """(func(*inputs), v times the Hessian)"""
+    return _second(func, inputs, v, create_graph, strict, "vhp",
+                   lambda first, xs, vs: _grads(first, xs, vs, create_graph))
+
+
+def hvp(func, inputs, v=None, create_graph=False, strict=False):
+    """(func(*inputs), the Hessian times v)"""
+    return _second(func, inputs, v, create_graph, strict, "hvp",
+                   lambda first, xs, vs: _transposed(first, xs, vs, create_graph, False, "hvp"))

@@ -1,0 +1,142 @@
+"""Hooks on tensors and nodes: seeing and replacing gradients on their way. Also what `ingot.autograd.graph` offers."""
+
+import weakref
+
+import numpy as np
+
+from ...ir.errors import AutogradError, DTypeError
+from ...ir.ops.elementwise import add, copy
+from ..tensor import Tensor, wrap
+from .node import Handle, Leaf, Node, Output
+from .saved_hooks import disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
+
+__all__ = ["GradientEdge", "Node", "disable_saved_tensors_hooks", "get_gradient_edge", "increment_version",
+           "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks"]
+
+
+def _source(node):
+    return (node.source, node.index) if type(node) is Output else (node, 0)
+
+
+def _table(owner, name):
+    """The dict of one kind of hooks, made when the first is registered."""
+    table = getattr(owner, name)
+    if table is None:
+        table = {}
+        setattr(owner, name, table)
+    return table
+
+
+def register_hook(self, hook):
+    """Calls hook(grad) whenever a gradient of this tensor has been computed; a tensor it returns takes the gradient's place."""
+    if self._node is None:
+        raise AutogradError("cannot register a hook on a tensor that does not require grad")
+    if type(self._node) is Leaf:
+        return Handle(_table(self._node, "hooks"), hook)
+    node, index = _source(self._node)
+    return Handle(_table(node, "pre_hooks"), (index, hook))
+
+
+def register_post_accumulate_grad_hook(self, hook):
+    """Calls hook(tensor) after a gradient was accumulated into this leaf's `.grad`."""
+    if self._node is None:
+        raise AutogradError("cannot register a hook on a tensor that does not require grad")
+    if type(self._node) is not Leaf:
+        raise AutogradError("post accumulate grad hooks go on leaf tensors only; use register_hook for this one")
+    return Handle(_table(self._node, "post_hooks"), (weakref.ref(self), hook))
+
+
+def retain_grad(self):
+    """Keeps the gradient of this tensor in `.grad` though it is not a leaf."""
+    if self._node is None:
+        raise AutogradError("cannot retain_grad on a tensor that does not require grad")
+    if type(self._node) is Leaf or self._retains:
+        return
+    self._retains = True
+    node, index = _source(self._node)
+    me = weakref.ref(self)
+
+    def retain(run, g):
+        tensor, one = me(), g if node_outs is None else g[index]
+        if tensor is not None and one is not None:
+            fresh = copy(one) if run.on_tensors else wrap(np.array(one))
+            tensor._kept_grad = fresh if tensor._kept_grad is None else add(tensor._kept_grad, fresh)
+
+    node_outs = node.outs
+    Handle(_table(node, "pre_hooks"), ("retain", retain))
+
+
+Tensor.register_hook = register_hook
+Tensor.register_post_accumulate_grad_hook = register_post_accumulate_grad_hook
+Tensor.retain_grad = retain_grad
+Tensor.retains_grad = property(lambda self: self._retains, doc="Whether retain_grad() was called on this tensor.")
+
+
+class GradientEdge(tuple):
+    """Where a tensor's gradient goes: (node, output_nr)."""
+
+    __slots__ = ()
+
+    def __new__(cls, node, output_nr, ownership_token=None):
+        return super().__new__(cls, (node, output_nr))
+
+    node = property(lambda self: self[0])
+    output_nr = property(lambda self: self[1])
+
+
+def get_gradient_edge(tensor) -> GradientEdge:
+    """The place in the graph where the tensor's gradient arrives."""
+    if tensor._node is None:
+        raise AutogradError("a tensor that does not require grad has no gradient edge")
+    return GradientEdge(*_source(tensor._node))
+
+
+def increment_version(tensor):
+    """Says that a tensor (or several) was written by other means, so that saved values are known to be gone."""
+    for t in (tensor,) if isinstance(tensor, Tensor) else tensor:
+        t._storage.wrote("increment_version")
+
+
+class _MultiHandle:
+    """Removes several hooks at once."""
+
+    def __init__(self, handles):
+        self.handles = handles
+
+    def remove(self):
+        for handle in self.handles:
+            handle.remove()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.remove()
+
+
+def register_multi_grad_hook(tensors, fn, *, mode="all"):
+    """Calls fn(grads) once all tensors have received their gradient, or with mode="any" fn(grad) for the first of them.
+
+    It starts anew after all of the tensors had theirs, so it serves one backward after another.
+    """
+    if mode not in ("all", "any"):
+        raise AutogradError(f"mode must be 'all' or 'any', got {mode!r}")
+    tensors = list(tensors)
+    if not all(isinstance(t, Tensor) for t in tensors):
+        raise DTypeError("register_multi_grad_hook takes a sequence of tensors")
+    arrived = {}
+
+    def hook_for(i):
+        def hook(grad):
+            arrived[i] = grad
+            if mode == "any" and len(arrived) == 1:
+                fn(grad)
+            if len(arrived) == len(tensors):
+                grads = [arrived[k] for k in range(len(tensors))]
+                arrived.clear()
+                if mode == "all":
+                    fn(grads)
+
+        return hook
+
+    return _MultiHandle([t.register_hook(hook_for(i)) for i, t in enumerate(tensors)])

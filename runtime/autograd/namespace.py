@@ -1,0 +1,12 @@
+"""`ingot.autograd` as users see it."""
+
+from . import function, functional
+from . import hooks as graph
+from .anomaly import detect_anomaly, set_detect_anomaly
+from .backward import backward, grad
+from .function import Function
+from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from .gradcheck import GradcheckError, gradcheck, gradgradcheck
+
+__all__ = ["Function", "GradcheckError", "backward", "detect_anomaly", "enable_grad", "function", "functional", "grad",
+           "gradcheck", "gradgradcheck", "graph", "inference_mode", "no_grad", "set_detect_anomaly", "set_grad_enabled"]

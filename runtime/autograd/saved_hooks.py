@@ -1,0 +1,91 @@
+"""What becomes of values that the forward saves for the backward: packed by the user's hook, unpacked when needed."""
+
+from ...ir.errors import AutogradError
+from ..state import tls
+from ..tensor import Tensor
+
+
+class saved_tensors_hooks:
+    """Inside, every tensor saved for a gradient goes through `pack_hook(tensor)`; its gradient rule reads
+    `unpack_hook(packed)`, which must be a tensor of the same shape, dtype and values."""
+
+    def __init__(self, pack_hook, unpack_hook):
+        self.pack_hook = pack_hook
+        self.unpack_hook = unpack_hook
+        self._before = []
+
+    def __enter__(self):
+        if _forbidden():
+            raise AutogradError(_forbidden()[-1])
+        m = tls.m
+        self._before.append(m.saved_hooks)
+        m.saved_hooks = (_without_grad(self.pack_hook), _checked(self.unpack_hook))
+        m.refresh()
+        return self
+
+    def __exit__(self, *exc):
+        m = tls.m
+        m.saved_hooks = self._before.pop()
+        m.refresh()
+
+
+def _without_grad(pack):
+    def packed(tensor):
+        m = tls.m
+        grad, m.grad = m.grad, False
+        try:
+            return pack(tensor)
+        finally:
+            m.grad = grad
+
+    return packed
+
+
+def _checked(unpack):
+    def unpacked(value):
+        tensor = unpack(value)
+        if not isinstance(tensor, Tensor):
+            raise AutogradError(f"unpack_hook must return a tensor, got {type(tensor).__name__}")
+        return tensor
+
+    return unpacked
+
+
+def _forbidden() -> list:
+    """The reasons given by the disable_saved_tensors_hooks that this thread is inside of."""
+    reasons = getattr(tls, "no_saved_hooks", None)
+    if reasons is None:
+        reasons = tls.no_saved_hooks = []
+    return reasons
+
+
+class disable_saved_tensors_hooks:
+    """Inside, using saved_tensors_hooks raises an error with this message."""
+
+    def __init__(self, error_message: str):
+        self.error_message = error_message
+
+    def __enter__(self):
+        if tls.m.saved_hooks is not None:
+            raise AutogradError(self.error_message)
+        _forbidden().append(self.error_message)
+        return self
+
+    def __exit__(self, *exc):
+        _forbidden().pop()
+
+
+class save_on_cpu(saved_tensors_hooks):
+    """Keeps saved tensors in main memory until the backward needs them, whatever device they are on."""
+
+    def __init__(self, pin_memory: bool = False, device_type: str = "cuda"):
+        super().__init__(_to_cpu, _to_device)
+
+
+def _to_cpu(tensor):
+    return tensor.device, tensor.clone() if tensor.device.type == "cpu" else tensor.cpu()
+
+
+def _to_device(packed):
+    device, tensor = packed
+    return tensor.to(device)

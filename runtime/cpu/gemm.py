@@ -1,0 +1,175 @@
+"""Matrix products on numpy arrays, on our own kernels.
+
+    matmul(a, b)                      matrices or stacks that broadcast; any strides; float32, float64, float16, bfloat16
+    Product(dtype, epilogue=...)      the same with a fused epilogue and another result dtype
+
+Kernels are compiled per (dtype, road, epilogue), never per shape; plans are kept per layout. Results do not depend on the
+number of threads.
+"""
+
+import functools
+import threading
+
+import ml_dtypes
+import numpy as np
+
+from ...ir.errors import DTypeError, ShapeError
+from ...ir.target import host
+from ...passes.codegen.llvm import gemm as codegen
+from ...passes.codegen.llvm.epilogue import Identity
+from ...passes.codegen.llvm.types import BF16, F16, F32, F64
+from . import alloc, call, pool
+from .compile import compile_module
+from .gemm_plan import Layout, Plan, make_plan, result_shape
+
+_STORED = {np.dtype(np.float32): F32, np.dtype(np.float64): F64, np.dtype(np.float16): F16,
+           np.dtype(ml_dtypes.bfloat16): BF16}
+_MAX_PLANS = 1024
+_local = threading.local()
+
+
+class Product:
+    """A family of matrix products: one dtype of operands, one of results, one epilogue; compiled when first needed."""
+
+    def __init__(self, dtype, out_dtype=None, epilogue=None):
+        self.dtype, self.out_dtype = np.dtype(dtype), np.dtype(out_dtype or dtype)
+        for kind in (self.dtype, self.out_dtype):
+            if kind not in _STORED:
+                raise DTypeError(f"matmul takes float32, float64, float16 and bfloat16, got {kind}")
+        self.epilogue = epilogue or Identity()
+        self.precision = codegen.Precision.of(_STORED[self.dtype], _STORED[self.out_dtype])
+        self.sums_in_place = self.precision.out == self.precision.accumulate
+        self.pairs = self.precision.a == BF16 and host().has("avx512bf16")
+        self._kernels, self._plans = {}, {}
+        self._launchers = None
+
+    def __call__(self, a: np.ndarray, b: np.ndarray, out: np.ndarray | None = None, operands: int = 0) -> np.ndarray:
+        """out = epilogue(a @ b), for a (..., M, K) and b (..., K, N); `operands` is the address of the epilogue's words."""
+        if out is not None:
+            return self._into(a, b, out, operands)
+        key = a.shape, a.strides, b.shape, b.strides, pool.get_num_threads()
+        plan = self._plans.get(key) or self._make_plan(key)
+        result = alloc.empty(plan.shape, self.out_dtype)
+        self._run(plan, a, b, result, operands)
+        return result
+
+    def kernel(self, road: str):
+        """(kernel, address of its task) of a road, compiled when first asked for."""
+        found = self._kernels.get(road)
+        if found is None:
+            kernel = codegen.GemmKernel(host(), self.precision, road, self.epilogue)
+            found = self._kernels[road] = kernel, compile_module(kernel.text(), [kernel.symbol])[kernel.symbol]
+        return found
+
+    def _make_plan(self, key, out_strides=None):
+        a_shape, a_strides, b_shape, b_strides, threads = key[:5]
+        shape = result_shape(a_shape, b_shape)
+        strides = out_strides or _c_strides(shape, self.out_dtype.itemsize)
+        if len(self._plans) >= _MAX_PLANS:
+            self._plans.clear()
+        plan = make_plan(Layout(a_shape, a_strides), Layout(b_shape, b_strides), Layout(shape, strides), self.dtype.itemsize,
+                         self.out_dtype.itemsize, self, threads)
+        self._plans[key] = plan
+        return plan
+
+    def _into(self, a, b, out, operands):
+        shape = result_shape(a.shape, b.shape)
+        if out.shape != shape or out.dtype != self.out_dtype:
+            raise ShapeError(f"matmul: out is {out.dtype}{list(out.shape)}, the result is {self.out_dtype}{list(shape)}")
+        if not self._fits(out, a, b):
+            out[...] = self(a, b, None, operands)
+            return out
+        key = a.shape, a.strides, b.shape, b.strides, pool.get_num_threads(), out.strides
+        plan = self._plans.get(key) or self._make_plan(key, out.strides)
+        self._run(plan, a, b, out, operands)
+        return out
+
+    def _fits(self, out, a, b):
+        """True where the kernels can store into `out` itself: aligned, a unit stride, apart from the operands."""
+        item, (rows, columns) = out.dtype.itemsize, out.shape[-2:]
+        straight = out.strides[-1] == item or columns == 1
+        turned = (out.strides[-2] == item or rows == 1) and not self.epilogue.name
+        return ((straight or turned) and out.flags.aligned and out.flags.writeable and out.dtype.isnative
+                and not np.may_share_memory(out, a) and not np.may_share_memory(out, b))
+
+    def _run(self, plan: Plan, a, b, out, operands):
+        left, right = (b, a) if plan.swapped else (a, b)
+        if plan.copies_a:
+            left = _even_depth(left.swapaxes(-1, -2) if plan.swapped else left)
+        launch = (self._launchers or self._make_launchers())[plan.parallel]
+        try:
+            launch(left, right, out, plan.address, _scratch(plan.scratch_bytes) if plan.scratch_bytes else 0, operands)
+        except TypeError:
+            if self._is_plain(a) and self._is_plain(b):
+                raise
+            out[...] = self(self._plain(a), self._plain(b), None, operands)
+
+    def _is_plain(self, array):
+        return type(array) is np.ndarray and array.dtype == self.dtype and array.dtype.isnative and array.flags.aligned
+
+    def _plain(self, array):
+        """An aligned, native, exact ndarray."""
+        if array.dtype != self.dtype:
+            raise DTypeError(f"matmul: expected {self.dtype}, got {array.dtype}")
+        return np.array(array, self.dtype.newbyteorder("="), order="C", subok=False)
+
+    def _make_launchers(self):
+        """Entries that keep (for short products) and release the interpreter lock."""
+        address = compile_module(codegen.launch_text(host()), [codegen.LAUNCH])[codegen.LAUNCH]
+        operand, result = call.array(self.dtype, -1), call.array(self.out_dtype, -1, writable=True)
+        parameters = (operand, operand, result, call.INTEGER, call.INTEGER, call.INTEGER)
+        self._launchers = tuple(call.entry("matmul", address, parameters, release_at) for release_at in (-1, 0))
+        return self._launchers
+
+
+def matmul(a: np.ndarray, b: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    """The matrix product of arrays of 2 or more dimensions and one float dtype; leading dimensions broadcast."""
+    if a.dtype != b.dtype:
+        raise DTypeError(f"matmul: operands of different dtypes, {a.dtype} and {b.dtype}; cast one of them")
+    if a.ndim < 2 or b.ndim < 2:
+        raise ShapeError(f"matmul: needs matrices or stacks of them, got shapes {a.shape} and {b.shape}")
+    return _product(a.dtype)(a, b, out)
+
+
+@functools.lru_cache(None)
+def _product(dtype):
+    if dtype == np.float16 and not host().half_conversions:
+        return _WideHalf()
+    return Product(dtype)
+
+
+class _WideHalf:
+    """float16 products on processors without its conversions: numpy converts, float32 multiplies."""
+
+    def __call__(self, a, b, out=None):
+        wide = _product(np.dtype(np.float32))(a.astype(np.float32), b.astype(np.float32))
+        if out is None:
+            return wide.astype(np.float16)
+        if out.shape != wide.shape:
+            raise ShapeError(f"matmul: out has shape {out.shape}, the result {wide.shape}")
+        out[...] = wide
+        return out
+
+
+def _c_strides(shape, item):
+    strides = [item]
+    for size in reversed(shape[1:]):
+        strides.insert(0, strides[0] * size)
+    return tuple(strides)
+
+
+def _even_depth(a):
+    """A copy contiguous along an even depth, padded with a zero."""
+    depth = a.shape[-1]
+    copy = np.zeros((*a.shape[:-1], depth + depth % 2), a.dtype)
+    copy[..., :depth] = a
+    return copy
+
+
+def _scratch(size):
+    """Address of this thread's memory for packed panels."""
+    kept = getattr(_local, "scratch", None)
+    if kept is None or kept[0] < size:
+        memory = np.empty(size + 64, np.uint8)
+        kept = _local.scratch = size, -(-memory.ctypes.data // 64) * 64, memory
+    return kept[1]

@@ -1,0 +1,195 @@
+"""Planning a matrix product from shapes and strides alone: the road, the packing, the cut into chunks.
+
+A plan holds for every call with the same layouts and number of threads; only addresses change from call to call.
+"""
+
+import ctypes
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from ...ir.errors import ShapeError
+from ...passes.codegen.llvm import gemm as codegen
+
+_DEPTH_BLOCK = 1024                 # longest depth summed in one sweep; its panel of B stays in the second-level cache
+_SWEEP_ROWS = 32                    # rows of B that a vector-matrix product reads side by side
+_IN_PLACE_BYTES = 4096              # rows of B farther apart than a page are packed
+_NARROW_BYTES = 256                 # a B so narrow is read in place
+_FEW_ROWS = 16                      # up to so many rows, packing B costs more than it saves
+_DOT_ROWS = 48                      # up to so many rows, columns of B that lie along the depth are read in place
+_ROWS_PER_PACK = 48                 # rows that share a packed panel, at least
+_SERIAL_WORK = 1 << 17              # multiply-adds below which a second thread does not pay
+_CHUNK_WORK = 1 << 15
+
+
+class Layout(NamedTuple):
+    """Shape and strides (bytes) of an array of matrices."""
+
+    shape: tuple
+    strides: tuple
+
+    @property
+    def turned(self) -> "Layout":
+        """The layout of the transposed matrices."""
+        shape, strides = self.shape, self.strides
+        return Layout((*shape[:-2], shape[-1], shape[-2]), (*strides[:-2], strides[-1], strides[-2]))
+
+    @property
+    def contiguous(self) -> bool:
+        """True for C order without gaps."""
+        step = self.strides[-1]
+        for size, stride in zip(reversed(self.shape), reversed(self.strides)):
+            if size != 1 and stride != step:
+                return False
+            step *= size
+        return True
+
+
+@dataclass
+class Plan:
+    """How one product runs: words of its job, whether A and B change places, whether A is copied to an even depth."""
+
+    shape: tuple
+    road: str
+    swapped: bool
+    copies_a: bool
+    words: ctypes.Array
+    scratch_bytes: int
+    scratch_item: int
+    table: object
+    parallel: bool
+
+    def __post_init__(self):
+        self.address = ctypes.addressof(self.words)
+
+
+def result_shape(a: tuple, b: tuple) -> tuple:
+    """Shape of the product of stacks of matrices of two shapes."""
+    if a[-1] != b[-2]:
+        raise ShapeError(f"matmul: inner sizes differ: {list(a)} @ {list(b)} needs {a[-1]} == {b[-2]}")
+    if len(a) == len(b) == 2:
+        return a[0], b[1]
+    try:
+        return (*np.broadcast_shapes(a[:-2], b[:-2]), a[-2], b[-1])
+    except ValueError as error:
+        raise ShapeError(f"matmul: batch sizes do not broadcast: {list(a)} @ {list(b)}") from error
+
+
+def make_plan(a: Layout, b: Layout, out: Layout, item: int, out_item: int, product, threads: int) -> Plan:
+    """The plan of a product whose result has the layout `out` with a unit stride; `product` supplies kernels."""
+    shape, batch = out.shape, out.shape[:-2]
+    may_turn = not product.epilogue.name
+    if len(a.shape) > 2 and len(b.shape) == 2 and may_turn and a.contiguous and out.contiguous:
+        a, out, batch = _folded(a, item), _folded(out, out_item), ()
+    rows, columns = out.shape[-2:]
+    column = columns == 1 and rows > 1 and a.strides[-1] != item and out.strides[-2] == out_item
+    swapped = may_turn and (column or (out.strides[-1] != out_item and columns > 1))
+    if swapped:
+        a, b, out = b.turned, a.turned, out.turned
+    road, pack, copies_a = _choose_road(a, b, item, product)
+    if copies_a:
+        a = _even_depth(a, item)
+    return _fill(shape, batch, road, pack, swapped, copies_a, (a, b, out), item, product, threads)
+
+
+def _folded(layout, item):
+    width = layout.shape[-1]
+    return Layout((math.prod(layout.shape[:-1]), width), (width * item, item))
+
+
+def _even_depth(layout, item):
+    """Layout of a C-contiguous copy with an even depth."""
+    depth, strides = layout.shape[-1] + layout.shape[-1] % 2, [item]
+    for size in reversed((*layout.shape[1:-1], depth)):
+        strides.insert(0, strides[0] * size)
+    return Layout(layout.shape, tuple(strides))
+
+
+def _steps(a, b, item):
+    """Strides (a_row, a_step, b_step, b_column); of a dimension of size one, whatever suits."""
+    depth, columns = a.shape[-1], b.shape[-1]
+    return (a.strides[-2], a.strides[-1] if depth > 1 else item, b.strides[-2] if depth > 1 else item * columns,
+            b.strides[-1] if columns > 1 else item)
+
+
+def _choose_road(a, b, item, product):
+    (rows, depth), columns = a.shape[-2:], b.shape[-1]
+    _, a_step, b_step, b_column = _steps(a, b, item)
+    turned = codegen.PACK_TRANSPOSED if b_step == item else codegen.PACK_ANY
+    if b_step == item and ((columns == 1 and a_step == item) or (b_column != item and rows <= _DOT_ROWS)):
+        return "dots", codegen.IN_PLACE, a_step != item
+    if product.pairs and rows > 1:
+        return "pairs", codegen.PACK_ROWS if b_column == item else turned, a_step != item or depth % 2 == 1
+    road = "vector" if rows == 1 else "tiles"
+    if b_column != item:
+        return road, turned, False
+    near = (b_step <= _IN_PLACE_BYTES and depth <= _DEPTH_BLOCK) or rows <= _FEW_ROWS or columns * item <= _NARROW_BYTES
+    return road, codegen.IN_PLACE if near else codegen.PACK_ROWS, False
+
+
+def _depth_block(depth, road, product):
+    """Depth per sweep: equal parts of at most 1024; all of it where C cannot hold partial sums."""
+    if not product.sums_in_place or road == "dots":
+        return max(depth, 1)
+    if road == "vector":
+        return _SWEEP_ROWS
+    parts = -(-depth // _DEPTH_BLOCK)
+    return -(-depth // parts // 8) * 8 if parts > 1 else max(depth, 1)
+
+
+def _fill(shape, batch, road, pack, swapped, copies_a, layouts, item, product, threads):
+    a, b, out = layouts
+    (rows, depth), columns = a.shape[-2:], b.shape[-1]
+    kernel, task = product.kernel(road)
+    count, strides, table = _batches(batch, a, b, out)
+    block, work = _depth_block(depth, road, product), rows * columns * depth * count
+    panel = kernel.panel if road != "vector" else _wide_panel(columns, kernel.panel, threads)
+    panels = -(-columns // panel)
+    blocks, items, chunks = _partition(count, panels, rows, work, pack, threads)
+    each = -(-((block + 1) * kernel.panel * item) // 4096) * 4096 + 128 if pack else 0
+    values = dict(zip(("a_row", "a_step", "b_step", "b_column"), _steps(a, b, item)), c_row=out.strides[-2],
+                  a_batch=strides[0], b_batch=strides[1], c_batch=strides[2],
+                  offsets=0 if table is None else table.ctypes.data, rows=rows, columns=columns, depth=depth, depth_block=block,
+                  panels=panels, row_blocks=blocks, items=items, chunks=chunks, scratch_bytes=each, pack=pack, panel=panel,
+                  task=task, tasks=chunks)
+    words = (ctypes.c_int64 * len(codegen.PLAN_WORDS))(*(values.get(name, 0) for name in codegen.PLAN_WORDS))
+    return Plan(shape, road, swapped, copies_a, words, each * (threads if chunks > 1 else 1), item, table,
+                work >= _SERIAL_WORK)
+
+
+def _batches(batch, a, b, out):
+    """(number of matrices, their strides, or a table of byte offsets [batch][3] where strides do not say it)."""
+    if not batch:
+        return 1, (0, 0, 0), None
+    if len(batch) == 1 and len(a.shape) == len(b.shape) == 3 and a.shape[0] == b.shape[0]:
+        return batch[0], (a.strides[0], b.strides[0], out.strides[0]), None
+    columns = [_batch_offsets(batch, layout) for layout in (a, b, out)]
+    return math.prod(batch), (0, 0, 0), np.ascontiguousarray(np.stack(columns, axis=1))
+
+
+def _batch_offsets(batch, layout):
+    """Byte offset of each matrix of a stack, broadcast over the batch."""
+    offsets = np.zeros((), np.int64)
+    for size, stride in zip(layout.shape[:-2], layout.strides[:-2]):
+        offsets = offsets[..., None] + np.arange(size, dtype=np.int64) * stride
+    return np.broadcast_to(offsets, batch).reshape(-1)
+
+
+def _wide_panel(columns, least, threads):
+    """Columns per item for one row: all threads get some, and what they hold of C stays in the nearest cache."""
+    share = -(-columns // threads)
+    return min(max(1, -(-share // least)) * least, 16 * least)
+
+
+def _partition(count, panels, rows, work, pack, threads):
+    """(row blocks, items, chunks): enough items to keep all threads busy, few enough not to pack a panel too often."""
+    if threads == 1 or work < _SERIAL_WORK:
+        return 1, count * panels, 1
+    wanted, blocks = 4 * threads, 1
+    if count * panels < wanted:
+        most = rows // _ROWS_PER_PACK if pack else -(-rows // 6)
+        blocks = max(1, min(most, -(-wanted // (count * panels))))
+    items = count * panels * blocks
+    return blocks, items, max(1, min(items, 8 * threads, work // _CHUNK_WORK))

@@ -1,0 +1,215 @@
+"""Activation functions."""
+
+import warnings
+
+from ....ir import dtype as dt
+from ....ir.aval import canonical_dim
+from ....ir.errors import ArgumentError, ShapeError
+from ....ir.ops import elementwise as ew
+from ....ir.ops import nn as ops
+from ....ir.ops.shape import slice_
+from ...api import nn as core
+from ...api.nn import finish, floating, spared
+from ...api.promote import to_dtype
+from ...api.register import FUNCTIONS
+
+
+def relu(input, inplace=False):
+    """max(x, 0)"""
+    return finish(core.relu(input), input, inplace, "relu")
+
+
+def relu6(input, inplace=False):
+    """min(max(x, 0), 6)"""
+    return hardtanh(input, 0.0, 6.0, inplace)
+
+
+def leaky_relu(input, negative_slope=0.01, inplace=False):
+    """x above 0, negative_slope * x below."""
+    result = ops.leaky_relu(spared(floating(input, "leaky_relu"), inplace), negative_slope=float(negative_slope))
+    return finish(result, input, inplace, "leaky_relu")
+
+
+def prelu(input, weight):
+    """x above 0, weight * x below."""
+    return core.prelu(input, weight)
+
+
+def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
+    """leaky_relu with a slope drawn for each element from [lower, upper) in training, their mean otherwise."""
+    floating(input, "rrelu")
+    if lower > upper:
+        raise ArgumentError(f"rrelu needs lower <= upper, got {lower} and {upper}")
+    if not training:
+        return leaky_relu(input, (lower + upper) / 2, inplace)
+    x = spared(input, inplace)
+    slope = FUNCTIONS["rand_like"](x.detach()) * (upper - lower) + lower
+    return finish(ew.where(ew.gt(x, 0), x, ew.mul(x, slope)), input, inplace, "rrelu")
+
+
+def elu(input, alpha=1.0, inplace=False):
+    """x above 0, alpha * (exp(x) - 1) below."""
+    return finish(ops.elu(spared(floating(input, "elu"), inplace), alpha=float(alpha), scale=1.0, input_scale=1.0), input, inplace, "elu")
+
+
+def celu(input, alpha=1.0, inplace=False):
+    """max(0, x) + min(0, alpha * (exp(x / alpha) - 1))"""
+    return finish(core.celu(spared(input, inplace), alpha), input, inplace, "celu")
+
+
+def selu(input, inplace=False):
+    """elu with the constants that keep mean and variance."""
+    return finish(core.selu(spared(input, inplace)), input, inplace, "selu")
+
+
+def gelu(input, approximate="none"):
+    """x times the normal distribution function, exactly or by its tanh approximation."""
+    if approximate not in ("none", "tanh"):
+        raise ArgumentError(f"approximate must be 'none' or 'tanh', got {approximate!r}")
+    return (ops.gelu if approximate == "none" else ops.gelu_tanh)(floating(input, "gelu"))
+
+
+def silu(input, inplace=False):
+    """x * sigmoid(x)"""
+    return finish(ops.silu(spared(floating(input, "silu"), inplace)), input, inplace, "silu")
+
+
+def mish(input, inplace=False):
+    """x * tanh(softplus(x))"""
+    return finish(ops.mish(spared(floating(input, "mish"), inplace)), input, inplace, "mish")
+
+
+def hardswish(input, inplace=False):
+    """x * hardsigmoid(x)"""
+    return finish(ops.hardswish(spared(floating(input, "hardswish"), inplace)), input, inplace, "hardswish")
+
+
+def hardsigmoid(input, inplace=False):
+    """clamp(x + 3, 0, 6) / 6"""
+    return finish(ops.hardsigmoid(spared(floating(input, "hardsigmoid"), inplace)), input, inplace, "hardsigmoid")
+
+
+def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
+    """x limited to [min_val, max_val]."""
+    if min_val > max_val:
+        raise ArgumentError(f"hardtanh needs min_val <= max_val, got {min_val} and {max_val}")
+    if not input.dtype.is_inexact:
+        min_val, max_val = int(min_val), int(max_val)
+    return finish(ops.hardtanh(input, min_val=min_val, max_val=max_val), input, inplace, "hardtanh")
+
+
+def hardshrink(input, lambd=0.5):
+    """0 where |x| <= lambd, x elsewhere."""
+    return core.hardshrink(input, lambd)
+
+
+def softshrink(input, lambd=0.5):
+    """x moved towards 0 by lambd, 0 within."""
+    if lambd < 0:
+        raise ArgumentError(f"softshrink needs lambd >= 0, got {lambd}")
+    return ops.softshrink(floating(input, "softshrink"), lambd=float(lambd))
+
+
+def softplus(input, beta=1, threshold=20):
+    """log(1 + exp(beta * x)) / beta; x itself where beta * x is above the threshold."""
+    floating(input, "softplus")
+    scaled = input if beta == 1 else ew.mul(input, float(beta))
+    smooth = ops.softplus(scaled)
+    if beta == 1 and threshold == 20 and input.dtype is not dt.float64:
+        return smooth   # beyond 20 both agree to the last place of float32
+    smooth = smooth if beta == 1 else ew.div(smooth, float(beta))
+    return ew.where(ew.gt(scaled, float(threshold)), input, smooth)
+
+
+def softsign(input):
+    """x / (1 + |x|)"""
+    x = input if input.dtype.is_inexact else to_dtype(input, dt.float32)
+    return ew.div(x, ew.add(ew.abs_(x), 1.0))
+
+
+def tanhshrink(input):
+    """x - tanh(x)"""
+    return input - FUNCTIONS["tanh"](input)
+
+
+def tanh(input):
+    """Hyperbolic tangent."""
+    return FUNCTIONS["tanh"](input)
+
+
+def sigmoid(input):
+    """1 / (1 + exp(-x))"""
+    return FUNCTIONS["sigmoid"](input)
+
+
+def threshold(input, threshold, value, inplace=False):
+    """x above the threshold, value elsewhere."""
+    return finish(core.threshold(spared(input, inplace), threshold, value), input, inplace, "threshold")
+
+
+def glu(input, dim=-1):
+    """The first half of the input times the sigmoid of the second."""
+    floating(input, "glu")
+    if not input.ndim:
+        raise ShapeError("glu takes a tensor with dimensions, got a 0-d one")
+    d = canonical_dim(dim, input.ndim)
+    n = input.shape[d]
+    if n % 2:
+        raise ShapeError(f"glu halves dimension {dim}, which must be even; got {input.aval}")
+    first = slice_(input, dim=d, start=0, stop=n // 2, step=1)
+    second = slice_(input, dim=d, start=n // 2, stop=n, step=1)
+    return ew.mul(first, ew.sigmoid(second))
+
+
+def logsigmoid(input):
+    """log(sigmoid(x))"""
+    return ops.log_sigmoid(floating(input, "logsigmoid"))
+
+
+def _implied_dim(name, ndim):
+    """The dimension that softmax takes when none is said (0 for 0, 1 and 3 dimensions, 1 otherwise)."""
+    warnings.warn(f"{name} without dim is deprecated; say which dimension", stacklevel=3)
+    return 0 if ndim in (0, 1, 3) else 1
+
+
+def softmax(input, dim=None, _stacklevel=3, dtype=None):
+    """exp(x) / sum(exp(x)) along a dimension."""
+    return core.softmax(input, _implied_dim("softmax", input.ndim) if dim is None else dim, dtype)
+
+
+def softmin(input, dim=None, _stacklevel=3, dtype=None):
+    """softmax of -x."""
+    return core.softmax(-input, _implied_dim("softmin", input.ndim) if dim is None else dim, dtype)
+
+
+def log_softmax(input, dim=None, _stacklevel=3, dtype=None):
+    """log(softmax(x)) along a dimension."""
+    return core.log_softmax(input, _implied_dim("log_softmax", input.ndim) if dim is None else dim, dtype)
+
+
+def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
+    """A softmax sample; with `hard` one-hot in value, with the soft sample's gradient."""
+    uniform = FUNCTIONS["rand_like"](logits.detach()).clamp(min=1e-20, max=1 - 1e-7)
+    noise = -(-uniform.log()).log()
+    soft = core.softmax((logits + noise) / tau, dim)
+    if not hard:
+        return soft
+    best = FUNCTIONS["argmax"](soft.detach(), dim=dim, keepdim=True)
+    places = FUNCTIONS["arange"](soft.shape[dim])
+    d = canonical_dim(dim, soft.ndim)
+    places = places.reshape([-1 if i == d else 1 for i in range(soft.ndim)])
+    one_hot = to_dtype(best == places, soft.dtype)
+    return one_hot - soft.detach() + soft
+
+
+def _in_place(fn):
+    def method(input, *args, **kwargs):
+        return fn(input, *args, **kwargs, inplace=True)
+
+    method.__name__ = method.__qualname__ = fn.__name__ + "_"
+    method.__doc__ = f"In-place version of {fn.__name__}()."
+    return method
+
+
+relu_, elu_, celu_, selu_, leaky_relu_, rrelu_, hardtanh_, threshold_ = (
+    _in_place(f) for f in (relu, elu, celu, selu, leaky_relu, rrelu, hardtanh, threshold))

@@ -1,0 +1,35 @@
+"""Distances and similarities."""
+
+from ....ir.errors import ShapeError
+from ...api.promote import result_type, to_dtype
+from ...api.register import FUNCTIONS, api
+
+
+@api(method=False)
+def cosine_similarity(x1, x2, dim=1, eps=1e-8):
+    """The cosine of the angle between two tensors along a dimension; norms are at least eps."""
+    kind = result_type(x1, x2)
+    x1, x2 = to_dtype(x1, kind), to_dtype(x2, kind)
+    x1, x2 = FUNCTIONS["broadcast_tensors"](x1, x2)
+    first, second = (_norm(x, dim).clamp_min(eps) for x in (x1, x2))
+    return ((x1 / first) * (x2 / second)).sum(dim)
+
+
+def _norm(x, dim):
+    return FUNCTIONS["norm"](x, 2, dim, True)
+
+
+@api(method=False)
+def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
+    """The p-norm of x1 - x2 + eps along the last dimension."""
+    return FUNCTIONS["norm"](x1 - x2 + eps, p, -1, keepdim)
+
+
+@api(method=False)
+def pdist(input, p=2.0):
+    """The p-norm distances of all pairs of rows, as the upper triangle row by row."""
+    if input.ndim != 2:
+        raise ShapeError(f"pdist takes a matrix of rows, got {input.aval}")
+    n = input.shape[0]
+    first, second = FUNCTIONS["triu_indices"](n, n, 1)
+    return FUNCTIONS["norm"](input.index_select(0, first) - input.index_select(0, second), p, -1)

@@ -1,0 +1,115 @@
+"""Lookups in tables of rows."""
+
+from ....ir import dtype as dt
+from ....ir.errors import ArgumentError, DTypeError, ShapeError
+from ....ir.ops import elementwise as ew
+from ....ir.ops import embedding as ops
+from ....ir.ops.shape import expand, reshape
+from ...api.register import FUNCTIONS
+from ...autograd.grad_mode import no_grad
+
+
+def one_hot(tensor, num_classes=-1):
+    """int64 rows with a 1 at each index."""
+    return FUNCTIONS["one_hot"](tensor, num_classes) if "one_hot" in FUNCTIONS else _one_hot(tensor, num_classes)
+
+
+def _one_hot(tensor, num_classes):
+    if tensor.dtype is not dt.int64:
+        raise DTypeError(f"one_hot takes int64 indices, got {tensor.aval}; cast them with .long()")
+    values = tensor._a
+    if values.size and values.min() < 0:
+        raise ArgumentError("one_hot takes indices of at least 0")
+    if num_classes < 0:
+        if not values.size:
+            raise ArgumentError("one_hot of no indices needs num_classes")
+        num_classes = int(tensor.max().item()) + 1
+    elif values.size and int(values.max()) >= num_classes:
+        raise ArgumentError(f"one_hot: index {int(values.max())} is not below num_classes={num_classes}")
+    classes = FUNCTIONS["arange"](num_classes)
+    return ew.cast(ew.eq(tensor.unsqueeze(-1), classes), dtype=dt.int64)
+
+
+def _padding(padding_idx, rows):
+    if padding_idx is None:
+        return None
+    if not -rows <= padding_idx < rows:
+        raise ArgumentError(f"padding_idx {padding_idx} is not a row of a table of {rows}")
+    return padding_idx % rows
+
+
+def renormalise_(weight, input, max_norm, norm_type):
+    """Scales the rows that will be looked up down to max_norm, in place."""
+    with no_grad():
+        used = FUNCTIONS["unique"](input)
+        rows = weight.detach().index_select(0, used)
+        norms = FUNCTIONS["norm"](rows, norm_type, 1, True)
+        scale = FUNCTIONS["where"](norms > max_norm, max_norm / (norms + 1e-7), FUNCTIONS["ones_like"](norms))
+        weight.index_copy_(0, used, rows * scale)
+
+
+def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
+    """The rows of `weight` at the indices."""
+    if sparse:
+        raise ArgumentError("embedding gradients are dense here; leave sparse=False")
+    if max_norm is not None:
+        renormalise_(weight, input, max_norm, norm_type)
+    return ops.embedding(weight, input, padding_idx=_padding(padding_idx, weight.shape[0]),
+                         by_frequency=bool(scale_grad_by_freq))
+
+
+def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale_grad_by_freq=False, mode="mean",
+                  sparse=False, per_sample_weights=None, include_last_offset=False, padding_idx=None):
+    """The sum, mean or maximum of the rows of each bag: a row of a 2-d input, or what lies between two offsets."""
+    if mode not in ("sum", "mean", "max"):
+        raise ArgumentError(f"mode must be 'sum', 'mean' or 'max', got {mode!r}")
+    if sparse:
+        raise ArgumentError("embedding_bag gradients are dense here; leave sparse=False")
+    if per_sample_weights is not None and (mode != "sum" or per_sample_weights.shape != input.shape):
+        raise ArgumentError("per_sample_weights needs mode='sum' and the input's shape")
+    if input.ndim == 2:
+        if offsets is not None:
+            raise ArgumentError("a 2-d input has one bag in each row; leave offsets=None")
+        bags, size = input.shape
+        offsets = FUNCTIONS["arange"](bags) * size
+    elif input.ndim != 1 or offsets is None or offsets.ndim != 1:
+        raise ShapeError(f"embedding_bag takes an input (B, N), or (N,) with offsets (B,), got {input.aval} and offsets {offsets}")
+    elif include_last_offset:
+        offsets = offsets[:-1]
+    flat = input.reshape(-1)
+    padding_idx = _padding(padding_idx, weight.shape[0])
+    rows = embedding(flat, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq)
+    keep = None if padding_idx is None else ew.ne(flat, padding_idx)
+    if mode == "max":
+        return _largest_of_bags(rows, offsets, keep)
+    if per_sample_weights is not None:
+        rows = rows * per_sample_weights.reshape(-1, 1)
+    return _sum_of_bags(rows, offsets, keep, mode)
+
+
+def _sum_of_bags(rows, offsets, keep, mode):
+    bags, size = offsets.shape[0], rows.shape[0]
+    bag = ops.bag_of(offsets, size=size)
+    ones = FUNCTIONS["ones"]((size, 1), dtype=rows.dtype)
+    if keep is not None:
+        inside = expand(reshape(keep, shape=(size, 1)), shape=rows.shape)
+        rows = ew.where(inside, rows, 0.0)
+        ones = ew.cast(reshape(keep, shape=(size, 1)), dtype=rows.dtype)
+    total = ops.row_sums(rows, bag, rows=bags)
+    if mode == "sum":
+        return total
+    return total / ops.row_sums(ones, bag, rows=bags).clamp(min=1)
+
+
+def _largest_of_bags(rows, offsets, keep):
+    """By padding the bags to one length; an empty bag gives zeros."""
+    starts = [*offsets.tolist(), rows.shape[0]]
+    kept = [True] * rows.shape[0] if keep is None else keep.tolist()
+    bags = [[i for i in range(a, b) if kept[i]] for a, b in zip(starts, starts[1:])]
+    width = max(map(len, bags), default=0)
+    if not width:
+        return FUNCTIONS["zeros"]((len(bags), rows.shape[1]), dtype=rows.dtype)
+    at = FUNCTIONS["tensor"]([b + [b[0] if b else 0] * (width - len(b)) for b in bags], dtype=dt.int64)
+    best = FUNCTIONS["max"](rows[at], 1)[0]
+    empty = FUNCTIONS["tensor"]([[not b] for b in bags])
+    return FUNCTIONS["where"](empty, FUNCTIONS["zeros_like"](best.detach()), best)

@@ -1,0 +1,34 @@
+"""Linear maps."""
+
+from ....ir.errors import ShapeError
+from ....ir.ops import elementwise as ew
+from ....ir.ops import nn as ops
+from ....ir.ops import reduce as rd
+from ....ir.ops.linalg import matmul
+from ....ir.ops.shape import expand, permute, reshape
+
+
+def linear(input, weight, bias=None):
+    """input @ weight.T + bias; the weight is (out_features, in_features), or (in_features,) for one output."""
+    if weight.ndim == 1:
+        out = ops.linear(input, reshape(weight, shape=(1, *weight.shape)), None)
+        out = reshape(out, shape=input.shape[:-1])
+        return out if bias is None else out + bias
+    if bias is not None and bias.shape != weight.shape[:1]:
+        return ops.linear(input, weight, None) + bias
+    return ops.linear(input, weight, bias)
+
+
+def bilinear(input1, input2, weight, bias=None):
+    """sum over i, j of input1[i] * weight[o, i, j] * input2[j], plus bias."""
+    if weight.ndim != 3 or input1.shape[:-1] != input2.shape[:-1] or \
+            (input1.shape[-1], input2.shape[-1]) != weight.shape[1:]:
+        raise ShapeError(f"bilinear takes inputs (*, in1) and (*, in2) and a weight (out, in1, in2), got {input1.aval}, "
+                         f"{input2.aval} and {weight.aval}")
+    outs, first, second = weight.shape
+    rows = ops.rows_of(input1.shape)
+    by_first = reshape(permute(weight, dims=(1, 0, 2)), shape=(first, outs * second))
+    left = reshape(matmul(reshape(input1, shape=(rows, first)), by_first), shape=(rows, outs, second))
+    right = expand(reshape(input2, shape=(rows, 1, second)), shape=(rows, outs, second))
+    out = reshape(rd.sum_(ew.mul(left, right), dim=(2,), keepdim=False), shape=(*input1.shape[:-1], outs))
+    return out if bias is None else out + bias

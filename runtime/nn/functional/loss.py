@@ -1,0 +1,366 @@
+"""Losses."""
+
+import math
+import warnings
+
+from ....ir import dtype as dt
+from ....ir.errors import ArgumentError, DTypeError, ShapeError
+from ....ir.ops import elementwise as ew
+from ....ir.ops import loss as ops
+from ....ir.ops import nn as ops_nn
+from ....ir.ops import reduce as rd
+from ....ir.ops.shape import reshape
+from ...api import nn as core
+from ...api.promote import to_dtype
+from ...api.register import FUNCTIONS
+from .distance import pairwise_distance
+
+
+def reduction_of(reduction, size_average=None, reduce=None):
+    """The reduction's name; the two old flags say it too."""
+    if size_average is not None or reduce is not None:
+        warnings.warn("size_average and reduce are deprecated; use reduction=", stacklevel=3)
+        if reduce is False:
+            return "none"
+        return "sum" if size_average is False else "mean"
+    if reduction not in ops.REDUCTIONS:
+        raise ArgumentError(f"reduction must be 'none', 'mean' or 'sum', got {reduction!r}")
+    return reduction
+
+
+def reduced(loss, reduction):
+    """A loss per element as asked for."""
+    if reduction == "none":
+        return loss
+    total = rd.sum_(loss, dim=tuple(range(loss.ndim)), keepdim=False)
+    return total if reduction == "sum" else ew.div(total, float(loss._a.size)) if loss._a.size else ew.mul(total, math.nan)
+
+
+def _together(input, target, name):
+    """Both in one dtype; a target of another shape is usually a mistake, so that is said."""
+    if target.shape != input.shape:
+        warnings.warn(f"{name}: the target has shape {tuple(target.shape)}, the input {tuple(input.shape)}; they are "
+                      "broadcast, which is likely to give wrong results", stacklevel=3)
+    d = FUNCTIONS["result_type"](input, target) if "result_type" in FUNCTIONS else dt.promote_types(input.dtype, target.dtype)
+    return to_dtype(input, d), to_dtype(target, d)
+
+
+def _weighted(loss, weight):
+    return loss if weight is None else loss * weight
+
+
+def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
+    """(input - target)^2"""
+    reduction = reduction_of(reduction, size_average, reduce)
+    x, y = _together(input, target, "mse_loss")
+    loss = ew.square(ew.sub(x, y))
+    if weight is None:
+        return reduced(loss, reduction)
+    return _weighted_mean(loss, weight, reduction)
+
+
+def _weighted_mean(loss, weight, reduction):
+    if weight.shape != loss.shape:
+        raise ShapeError(f"the weight of a loss has the input's shape {tuple(loss.shape)}, got {tuple(weight.shape)}")
+    weighted = loss * weight
+    if reduction == "mean":
+        return weighted.sum() / weight.sum()
+    return reduced(weighted, reduction)
+
+
+def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
+    """|input - target|"""
+    reduction = reduction_of(reduction, size_average, reduce)
+    x, y = _together(input, target, "l1_loss")
+    loss = ew.abs_(ew.sub(x, y))
+    return reduced(loss, reduction) if weight is None else _weighted_mean(loss, weight, reduction)
+
+
+def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
+    """Squared below beta, absolute above."""
+    reduction = reduction_of(reduction, size_average, reduce)
+    if beta < 0:
+        raise ArgumentError(f"smooth_l1_loss needs beta >= 0, got {beta}")
+    x, y = _together(input, target, "smooth_l1_loss")
+    gap = ew.abs_(ew.sub(x, y))
+    if beta == 0:
+        return reduced(gap, reduction)
+    near = ew.mul(ew.mul(gap, gap), 0.5 / beta)
+    return reduced(ew.where(ew.lt(gap, float(beta)), near, ew.sub(gap, 0.5 * beta)), reduction)
+
+
+def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
+    """Squared below delta, delta times absolute above."""
+    reduction = reduction_of(reduction)
+    if delta <= 0:
+        raise ArgumentError(f"huber_loss needs delta > 0, got {delta}")
+    x, y = _together(input, target, "huber_loss")
+    gap = ew.abs_(ew.sub(x, y))
+    far = ew.mul(ew.sub(gap, 0.5 * delta), float(delta))
+    loss = ew.where(ew.le(gap, float(delta)), ew.mul(ew.mul(gap, gap), 0.5), far)
+    return reduced(loss, reduction) if weight is None else _weighted_mean(loss, weight, reduction)
+
+
+def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
+    """-weight[target] * input[target] for log probabilities (N, C, ...) and class indices (N, ...)."""
+    reduction = reduction_of(reduction, size_average, reduce)
+    x, y = _batched(input, target, "nll_loss")
+    out = ops.nll_loss(x, y, weight, ignore_index=ignore_index, reduction=reduction)
+    return reshape(out, shape=()) if input.ndim == 1 and reduction == "none" else out
+
+
+def _batched(input, target, name):
+    """An unbatched input (C,) with its target () as a batch of one."""
+    if input.ndim == 1 and target.ndim == 0:
+        return reshape(input, shape=(1, *input.shape)), reshape(target, shape=(1,))
+    if input.ndim < 2:
+        raise ShapeError(f"{name} takes an input (C,) or (N, C, ...), got {input.aval} with target {target.aval}")
+    return input, target
+
+
+def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean",
+                  label_smoothing=0.0):
+    """The loss of logits (N, C, ...) against class indices (N, ...) or class probabilities (N, C, ...)."""
+    reduction = reduction_of(reduction, size_average, reduce)
+    if not 0 <= label_smoothing <= 1:
+        raise ArgumentError(f"label_smoothing must be within 0 and 1, got {label_smoothing}")
+    core.floating(input, "cross_entropy")
+    if target.dtype.is_floating_point:
+        return _soft_cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing)
+    x, y = _batched(input, target, "cross_entropy")
+    out, _ = ops.cross_entropy(x, y, weight, ignore_index=ignore_index, label_smoothing=float(label_smoothing),
+                               reduction=reduction)
+    return reshape(out, shape=()) if input.ndim == 1 and reduction == "none" else out
+
+
+def _soft_cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing):
+    """Against probabilities: the mean is over the batch and its places, weights are not divided by."""
+    if target.shape != input.shape:
+        raise ShapeError(f"cross_entropy against probabilities takes a target of the input's shape, got {input.aval} and "
+                         f"{target.aval}; class indices must be integers")
+    if ignore_index >= 0:
+        raise ArgumentError("cross_entropy against probabilities takes no ignore_index")
+    classes = 0 if input.ndim == 1 else 1
+    target = to_dtype(target, input.dtype)
+    if label_smoothing:
+        target = target * (1 - label_smoothing) + label_smoothing / input.shape[classes]
+    logs = ops_nn.log_softmax(input, dim=classes)
+    if weight is not None:
+        logs = logs * weight.reshape([-1 if d == classes else 1 for d in range(input.ndim)])
+    loss = -rd.sum_(ew.mul(logs, target), dim=(classes,), keepdim=False)
+    return reduced(loss, reduction)
+
+
+def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
+    """target * (log(target) - input) for log probabilities as input."""
+    mean_over_batch = reduction == "batchmean"
+    reduction = "sum" if mean_over_batch else reduction_of(reduction, size_average, reduce)
+    if reduction == "mean":
+        warnings.warn("reduction 'mean' of kl_div averages over elements; 'batchmean' is the divergence", stacklevel=2)
+    target = to_dtype(target, input.dtype)
+    if log_target:
+        loss = FUNCTIONS["exp"](target) * (target - input)
+    else:
+        loss = FUNCTIONS["xlogy"](target, target) - target * input
+    total = reduced(loss, reduction)
+    return total / input.shape[0] if mean_over_batch and input.ndim else total
+
+
+def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
+    """-(target * log(input) + (1 - target) * log(1 - input)), each log at least -100."""
+    reduction = reduction_of(reduction, size_average, reduce)
+    if input.shape != target.shape:
+        raise ArgumentError(f"binary_cross_entropy takes a target of the input's shape, got {input.aval} and {target.aval}")
+    target = to_dtype(target, input.dtype)
+    yes = FUNCTIONS["clamp"](ew.log(input), min=-100.0)
+    no = FUNCTIONS["clamp"](ew.log1p(ew.neg(input)), min=-100.0)
+    loss = ew.sub(ew.mul(ew.sub(target, 1.0), no), ew.mul(target, yes))
+    return reduced(_weighted(loss, weight), reduction)
+
+
+def binary_cross_entropy_with_logits(input, target, weight=None, size_average=None, reduce=None, reduction="mean",
+                                     pos_weight=None):
+    """binary_cross_entropy(sigmoid(input), target), without overflow."""
+    reduction = reduction_of(reduction, size_average, reduce)
+    if input.shape != target.shape:
+        raise ArgumentError(f"binary_cross_entropy_with_logits takes a target of the input's shape, got {input.aval} and "
+                            f"{target.aval}")
+    target = to_dtype(target, input.dtype)
+    rest = ops_nn.softplus(ew.neg(input))
+    if pos_weight is not None:
+        rest = rest * ((pos_weight - 1) * target + 1)
+    loss = ew.add(ew.mul(ew.sub(1.0, target), input), rest)
+    return reduced(_weighted(loss, weight), reduction)
+
+
+def poisson_nll_loss(input, target, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None, reduction="mean"):
+    """The loss of a Poisson rate (its log with `log_input`) against counts."""
+    reduction = reduction_of(reduction, size_average, reduce)
+    loss = FUNCTIONS["exp"](input) - target * input if log_input else input - target * FUNCTIONS["log"](input + eps)
+    if full:
+        stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
+        loss = loss + FUNCTIONS["where"](target > 1, stirling, FUNCTIONS["zeros_like"](stirling))
+    return reduced(loss, reduction)
+
+
+def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"):
+    """The loss of a mean and a variance against values; the variance is at least eps."""
+    reduction = reduction_of(reduction)
+    if not hasattr(var, "shape"):
+        var = FUNCTIONS["full_like"](input, float(var))
+    if var.shape != input.shape:
+        if input.shape[:-1] == var.shape:
+            var = var.unsqueeze(-1)
+        elif input.shape[:-1] != var.shape[:-1] or var.shape[-1] != 1:
+            raise ArgumentError(f"gaussian_nll_loss: var {tuple(var.shape)} does not fit an input {tuple(input.shape)}")
+    if bool((var < 0).any()):
+        raise ArgumentError("gaussian_nll_loss: var has negative elements")
+    floor = var.detach().clamp(min=eps) - var.detach()
+    var = var + floor   # the gradient goes to the variance as it was given
+    loss = 0.5 * (var.log() + (input - target) ** 2 / var)
+    if full:
+        loss = loss + 0.5 * math.log(2 * math.pi)
+    return reduced(loss, reduction)
+
+
+def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=None, reduction="mean"):
+    """The input where the target is 1, max(0, margin - input) where it is -1."""
+    reduction = reduction_of(reduction, size_average, reduce)
+    far = core.relu(margin - input)
+    zero = FUNCTIONS["zeros_like"](far)
+    loss = FUNCTIONS["where"](target != 1, far, zero) + FUNCTIONS["where"](target != -1, input, zero)
+    return reduced(loss, reduction)
+
+
+def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
+    """max(0, -target * (input1 - input2) + margin)"""
+    reduction = reduction_of(reduction, size_average, reduce)
+    if not input1.ndim == input2.ndim == target.ndim:
+        raise ShapeError(f"margin_ranking_loss takes three tensors of one rank, got {input1.aval}, {input2.aval}, {target.aval}")
+    return reduced((-target * (input1 - input2) + margin).clamp(min=0), reduction)
+
+
+def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
+    """log(1 + exp(-target * input))"""
+    reduction = reduction_of(reduction, size_average, reduce)
+    return reduced(ops_nn.softplus(-target * input), reduction)
+
+
+def cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
+    """1 - cos where the target is 1, max(0, cos - margin) where it is -1."""
+    reduction = reduction_of(reduction, size_average, reduce)
+    if target.ndim + 1 != input1.ndim or input1.ndim != input2.ndim or target.ndim > 1:
+        raise ShapeError(f"cosine_embedding_loss takes inputs (N, D) with a target (N,) or (D,) with (), got {input1.aval}, "
+                         f"{input2.aval}, {target.aval}")
+    eps = 1e-12
+    dot = (input1 * input2).sum(-1)
+    norms = (((input1 * input1).sum(-1) + eps) * ((input2 * input2).sum(-1) + eps)).sqrt()
+    cos = dot / norms
+    zero = FUNCTIONS["zeros_like"](cos)
+    loss = FUNCTIONS["where"](target == 1, 1 - cos, zero) + FUNCTIONS["where"](target == -1, (cos - margin).clamp(min=0), zero)
+    return reduced(loss, reduction)
+
+
+def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
+    """mean over wrong classes of max(0, margin - x[target] + x[class])^p"""
+    reduction = reduction_of(reduction, size_average, reduce)
+    if p not in (1, 2):
+        raise ArgumentError(f"multi_margin_loss takes p = 1 or 2, got {p}")
+    x = input if input.ndim == 2 else reshape(input, shape=(1, input._a.size))
+    y = reshape(target, shape=(x.shape[0],))
+    w = ops.class_weight(y, weight, ignore_index=-1 - 2 ** 62, classes=x.shape[1], dtype=x.dtype)
+    gap = (margin - ops.take_class(x, y).unsqueeze(1) + x).clamp(min=0)
+    gap = gap if p == 1 else gap * gap
+    others = gap * w.unsqueeze(1)
+    loss = (others.sum(1) - ops.take_class(others, y)) / x.shape[1]
+    return reduced(loss if input.ndim == 2 else reshape(loss, shape=target.shape if target.ndim == 0 else (1,)), reduction)
+
+
+def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
+    """Over pairs of a true and a wrong class, max(0, 1 - (x[true] - x[wrong])); each row of targets ends at the first -1."""
+    reduction = reduction_of(reduction, size_average, reduce)
+    if input.shape != target.shape or input.ndim > 2:
+        raise ShapeError(f"multilabel_margin_loss takes an input and a target (N, C) or (C,), got {input.aval}, {target.aval}")
+    n = input.shape[-1] if input.ndim else 1
+    x, y = input.reshape(-1, n), target.reshape(-1, n)
+    listed = to_dtype(FUNCTIONS["cumsum"](to_dtype(y < 0, dt.int64), 1) == 0, x.dtype)
+    places = y.clamp(min=0)
+    true = FUNCTIONS["zeros_like"](x.detach()).scatter_add(1, places, listed) > 0
+    picked = x.gather(1, places)
+    gap = (1 - picked.unsqueeze(2) + x.unsqueeze(1)).clamp(min=0)
+    wrong = to_dtype(~true, x.dtype).unsqueeze(1) * listed.unsqueeze(2)
+    loss = (gap * wrong).sum((1, 2)) / n
+    return reduced(loss.reshape(input.shape[:-1]), reduction)
+
+
+def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
+    """The mean over classes of the binary cross entropy with logits."""
+    reduction = reduction_of(reduction, size_average, reduce)
+    loss = target * ops_nn.softplus(-input) + (1 - target) * ops_nn.softplus(input)
+    loss = _weighted(loss, weight)
+    return reduced(loss.sum(-1) / input.shape[-1], reduction)
+
+
+def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False, size_average=None, reduce=None,
+                        reduction="mean"):
+    """max(0, d(anchor, positive) - d(anchor, negative) + margin)"""
+    reduction = reduction_of(reduction, size_average, reduce)
+    if not anchor.ndim == positive.ndim == negative.ndim:
+        raise ShapeError(f"triplet_margin_loss takes three tensors of one rank, got {anchor.aval}, {positive.aval}, "
+                         f"{negative.aval}")
+    return triplet_margin_with_distance_loss(anchor, positive, negative, margin=margin, swap=swap, reduction=reduction,
+                                             distance_function=lambda a, b: pairwise_distance(a, b, p, eps))
+
+
+def triplet_margin_with_distance_loss(anchor, positive, negative, *, distance_function=None, margin=1.0, swap=False,
+                                      reduction="mean"):
+    """triplet_margin_loss with a distance of one's own."""
+    reduction = reduction_of(reduction)
+    if margin <= 0:
+        raise ArgumentError(f"triplet losses need margin > 0, got {margin}")
+    distance = pairwise_distance if distance_function is None else distance_function
+    near, far = distance(anchor, positive), distance(anchor, negative)
+    if swap:
+        far = FUNCTIONS["minimum"](far, distance(positive, negative))
+    return reduced((margin + near - far).clamp(min=0), reduction)
+
+
+def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction="mean", zero_infinity=False):
+    """Connectionist temporal classification: log_probs (T, N, C) or (T, C), targets padded (N, S) or concatenated."""
+    reduction = reduction_of(reduction)
+    single = log_probs.ndim == 2
+    x = log_probs.unsqueeze(1) if single else log_probs
+    steps, sizes = _lengths(input_lengths), _lengths(target_lengths)
+    rows = _target_rows(targets, sizes, x.shape[1])
+    loss = ops.ctc_loss(x, rows, input_lengths=steps, target_lengths=sizes, blank=int(blank))
+    if zero_infinity:
+        loss = ew.where(ew.isposinf(loss), 0.0, loss)
+    if reduction == "mean":
+        lengths = FUNCTIONS["tensor"]([max(1, n) for n in sizes], dtype=loss.dtype)
+        return (loss / lengths).mean()
+    if single and reduction == "none":
+        return reshape(loss, shape=())
+    return reduced(loss, reduction)
+
+
+def _lengths(lengths):
+    """Sequence lengths as a tuple of ints."""
+    found = lengths.tolist() if hasattr(lengths, "tolist") else list(lengths) if hasattr(lengths, "__iter__") else lengths
+    return tuple(int(n) for n in (found if isinstance(found, list) else [found]))
+
+
+def _target_rows(targets, sizes, batch):
+    """Targets as padded rows."""
+    if targets.dtype.is_floating_point:
+        raise DTypeError(f"ctc_loss takes integer targets, got {targets.aval}")
+    if targets.ndim == 2:
+        return targets
+    if targets.ndim == 1 and batch == 1:
+        return targets.reshape(1, -1)
+    if targets.ndim != 1 or targets.shape[0] != sum(sizes):
+        raise ShapeError(f"ctc_loss takes targets (N, S) or all {sum(sizes)} labels in one row, got {targets.aval}")
+    labels, rows, start = targets.tolist(), [], 0
+    for n in sizes:
+        rows.append(labels[start:start + n] + [0] * (max(sizes) - n))
+        start += n
+    return FUNCTIONS["tensor"](rows, dtype=dt.int64).reshape(len(sizes), max(sizes))

@@ -1,0 +1,247 @@
+"""Hooks of modules: what users register to run around forward and backward."""
+
+from collections import OrderedDict
+
+from ...ir.ops.nn import group
+from ..state import tls
+from ..tensor import Tensor
+
+
+class RemovableHandle:
+    """Removes a hook again; also a context manager."""
+
+    _next = 0
+
+    def __init__(self, hooks: OrderedDict, *marks: set):
+        self.id = RemovableHandle._next
+        RemovableHandle._next += 1
+        self._hooks = hooks
+        self._marks = marks
+
+    def remove(self):
+        """Takes the hook out; a second call does nothing."""
+        self._hooks.pop(self.id, None)
+        for marks in self._marks:
+            marks.discard(self.id)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.remove()
+
+
+def add_hook(hooks: OrderedDict, hook, *, prepend: bool = False, marks=()) -> RemovableHandle:
+    """Enters a hook (first with `prepend`) and notes its id in each set of `marks`."""
+    handle = RemovableHandle(hooks, *marks)
+    hooks[handle.id] = hook
+    if prepend:
+        hooks.move_to_end(handle.id, last=False)
+    for each in marks:
+        each.add(handle.id)
+    return handle
+
+
+class Hooks:
+    """The hooks of one module, or of all modules."""
+
+    __slots__ = ("forward_pre", "forward", "backward_pre", "backward", "with_kwargs", "always", "__weakref__")
+
+    def __init__(self):
+        self.forward_pre = OrderedDict()
+        self.forward = OrderedDict()
+        self.backward_pre = OrderedDict()
+        self.backward = OrderedDict()
+        self.with_kwargs = set()
+        self.always = set()
+
+    def __bool__(self):
+        return bool(self.forward_pre or self.forward or self.backward_pre or self.backward)
+
+    def __getstate__(self):
+        return {n: getattr(self, n) for n in self.__slots__ if n != "__weakref__"}
+
+    def __setstate__(self, state):
+        for n, v in state.items():
+            setattr(self, n, v)
+
+
+GLOBAL = Hooks()   # run for every module, before the module's own
+
+
+def register_module_forward_pre_hook(hook):
+    """Calls hook(module, args) before every module's forward."""
+    return add_hook(GLOBAL.forward_pre, hook)
+
+
+def register_module_forward_hook(hook, *, with_kwargs=False, always_call=False):
+    """Calls hook(module, args, output) after every module's forward."""
+    return _add_forward(GLOBAL, hook, with_kwargs, always_call)
+
+
+def register_module_full_backward_pre_hook(hook):
+    """Calls hook(module, grad_output) before the backward of every module."""
+    return add_hook(GLOBAL.backward_pre, hook)
+
+
+def register_module_full_backward_hook(hook):
+    """Calls hook(module, grad_input, grad_output) after the backward of every module."""
+    return add_hook(GLOBAL.backward, hook)
+
+
+def _add_forward(hooks, hook, with_kwargs, always_call, prepend=False):
+    marks = [hooks.with_kwargs] * with_kwargs + [hooks.always] * always_call
+    return add_hook(hooks.forward, hook, prepend=prepend, marks=marks)
+
+
+class HookMethods:
+    """The registration methods of Module."""
+
+    def register_forward_pre_hook(self, hook, *, prepend=False, with_kwargs=False):
+        """Calls hook(module, args) before forward; a result replaces args (with_kwargs: takes and returns kwargs too)."""
+        marks = [self._hooks.with_kwargs] if with_kwargs else []
+        return add_hook(self._hooks.forward_pre, hook, prepend=prepend, marks=marks)
+
+    def register_forward_hook(self, hook, *, prepend=False, with_kwargs=False, always_call=False):
+        """Calls hook(module, args, output) after forward; a result replaces the output. With `always_call` also when
+        forward raised (the output is None then)."""
+        return _add_forward(self._hooks, hook, with_kwargs, always_call, prepend)
+
+    def register_full_backward_pre_hook(self, hook, prepend=False):
+        """Calls hook(module, grad_output) before the module's backward; a result replaces grad_output."""
+        return add_hook(self._hooks.backward_pre, hook, prepend=prepend)
+
+    def register_full_backward_hook(self, hook, prepend=False):
+        """Calls hook(module, grad_input, grad_output) when the gradients of the module's inputs are known; a result
+        replaces grad_input."""
+        return add_hook(self._hooks.backward, hook, prepend=prepend)
+
+    register_backward_hook = register_full_backward_hook
+
+
+def call_with_hooks(module, args, kwargs):
+    """A module's call when hooks are there."""
+    own = module._hooks
+    called = set()
+    result = None
+    try:
+        args, kwargs = _run_pre(module, own, args, kwargs)
+        watch = _Watch(module, own) if own.backward or own.backward_pre or GLOBAL.backward or GLOBAL.backward_pre else None
+        if watch is not None:
+            args = watch.inputs(args)
+        result = module.forward(*args, **kwargs)
+        result = _run_post(module, own, args, kwargs, result, called)
+    except Exception:
+        _run_always(module, own, args, kwargs, result, called)
+        raise
+    return result if watch is None else watch.outputs(result)
+
+
+def _run_pre(module, own, args, kwargs):
+    for hooks in (GLOBAL, own):
+        for key, hook in list(hooks.forward_pre.items()):
+            if key in hooks.with_kwargs:
+                new = hook(module, args, kwargs)
+                if new is not None:
+                    args, kwargs = new
+            else:
+                new = hook(module, args)
+                if new is not None:
+                    args = new if isinstance(new, tuple) else (new,)
+    return args, kwargs
+
+
+def _call_forward_hook(hooks, key, hook, module, args, kwargs, result):
+    if key in hooks.with_kwargs:
+        return hook(module, args, kwargs, result)
+    return hook(module, args, result)
+
+
+def _run_post(module, own, args, kwargs, result, called):
+    for hooks in (GLOBAL, own):
+        for key, hook in list(hooks.forward.items()):
+            called.add(key)
+            new = _call_forward_hook(hooks, key, hook, module, args, kwargs, result)
+            if new is not None:
+                result = new
+    return result
+
+
+def _run_always(module, own, args, kwargs, result, called):
+    """After an error: the hooks that asked to run in any case and have not."""
+    for hooks in (GLOBAL, own):
+        for key, hook in list(hooks.forward.items()):
+            if key in hooks.always and key not in called:
+                _call_forward_hook(hooks, key, hook, module, args, kwargs, result)
+
+
+class _Watch:
+    """Puts a joint node before and after a module's part of the history, where the backward hooks run."""
+
+    def __init__(self, module, own):
+        self.module = module
+        self.backward = [*GLOBAL.backward.values(), *own.backward.values()]
+        self.before = [*GLOBAL.backward_pre.values(), *own.backward_pre.values()]
+        self.grad_output = None
+        self.watched = 0        # how many arguments the module was called with
+        self.positions = None   # which of them carry gradients, None if none does
+
+    def inputs(self, args):
+        """The arguments, those that need gradients passed through one node."""
+        self.watched = len(args)
+        positions, through, node = _joined(args)
+        if node is not None:
+            self.positions = positions
+            node.register_hook(self._after)
+        return through
+
+    def outputs(self, result):
+        """The result, its differentiable tensors passed through one node."""
+        listed = result if isinstance(result, tuple) else (result,)
+        if not any(isinstance(t, Tensor) for t in listed):
+            return result
+        positions, through, node = _joined(listed)
+        if node is not None:
+            node.register_prehook(lambda grads: self._before(grads, positions, len(listed)))
+        if not isinstance(result, tuple):
+            return through[0]
+        return type(result)(*through) if hasattr(result, "_fields") else through
+
+    def _before(self, grads, positions, size):
+        full = [None] * size
+        for p, g in zip(positions, grads):
+            full[p] = g
+        full = tuple(full)
+        for hook in self.before:
+            new = hook(self.module, full)
+            if new is not None:
+                full = new if isinstance(new, tuple) else (new,)
+        self.grad_output = full
+        if self.positions is None:
+            for hook in self.backward:
+                hook(self.module, (None,) * self.watched, full)
+        return tuple(full[p] for p in positions)
+
+    def _after(self, grads, _):
+        full = [None] * self.watched
+        for p, g in zip(self.positions, grads):
+            full[p] = g
+        full = tuple(full)
+        for hook in self.backward:
+            new = hook(self.module, full, self.grad_output)
+            if new is not None:
+                full = new if isinstance(new, tuple) else (new,)
+        return tuple(full[p] for p in self.positions)
+
+
+def _joined(values):
+    """(positions, values, node): the differentiable tensors of `values` passed through one identity node."""
+    positions = [i for i, v in enumerate(values) if isinstance(v, Tensor) and v._node is not None]
+    if not positions or not tls.m.grad:
+        return positions, values, None
+    sources = [values[i] for i in positions]
+    out = list(values)
+    for i, source, t in zip(positions, sources, group(*sources)):
+        t._storage = source._storage
+        out[i] = t
+    return positions, tuple(out), out[positions[0]]._node.source

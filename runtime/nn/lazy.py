@@ -1,0 +1,26 @@
+"""Modules whose sizes the first input decides."""
+
+from .module import Module
+from .parameter import is_lazy
+
+
+class LazyModule(Module):
+    """Mixin: put it before the module's own class, define `cls_to_become` and initialize_parameters(*args)."""
+
+    cls_to_become = None
+
+    def has_uninitialized_params(self) -> bool:
+        """Whether a parameter or buffer still waits for its shape."""
+        own = self.__dict__
+        return any(is_lazy(t) for table in ("_parameters", "_buffers") for t in own.get(table, {}).values() if t is not None)
+
+    def initialize_parameters(self, *args, **kwargs):
+        """Takes the sizes from the first input; each lazy module defines it."""
+        raise NotImplementedError(f"{type(self).__name__} does not define initialize_parameters()")
+
+    def __call__(self, *args, **kwargs):
+        if self.has_uninitialized_params():
+            self.initialize_parameters(*args, **kwargs)
+        if self.cls_to_become is not None:
+            self.__class__ = self.cls_to_become
+        return self(*args, **kwargs)

@@ -1,0 +1,405 @@
+"""Module: the base class of everything that owns parameters."""
+
+from collections import OrderedDict
+
+from ...ir import dtype as dt
+from ...ir.errors import ArgumentError, DTypeError, IngotError
+from ..tensor import Tensor
+from .hooks import GLOBAL, HookMethods, Hooks, call_with_hooks
+from .parameter import Buffer, Parameter, is_lazy
+from .state_dict import StateMethods
+
+
+class MissingAttribute(IngotError, AttributeError):
+    """A module has no attribute of that name."""
+
+
+class NoForward(IngotError, NotImplementedError):
+    """A module without forward() was called."""
+
+
+class Structure:
+    """Counts changes of what modules consist of (parameters, buffers, children, train or eval), in the whole process.
+
+    A compiled trace that captured parameters compares this number first, and looks closer only when it has moved.
+    """
+
+    version = 0
+
+
+def _tables():
+    return {"_parameters": {}, "_buffers": {}, "_modules": {}, "_non_persistent_buffers_set": set(), "_hooks": Hooks(),
+            "_state_hooks": {"state_pre": OrderedDict(), "state_post": OrderedDict(), "load_pre": OrderedDict(),
+                             "load_post": OrderedDict()}, "training": True}
+
+
+_NAMED = ("_parameters", "_buffers", "_modules")
+
+
+class Module(HookMethods, StateMethods):
+    """Base class of neural network modules: assign parameters, buffers and modules as attributes, define forward()."""
+
+    _version = 1
+    training: bool
+
+    def __init__(self, *args, **kwargs):
+        if args or kwargs:
+            raise DTypeError(f"{type(self).__name__}.__init__ passed arguments on that Module does not take: "
+                             f"{[*map(repr, args), *kwargs]}")
+        self.__dict__.update(_tables())
+
+    def forward(self, *args, **kwargs):
+        """What a call computes; every module defines it."""
+        raise NoForward(f"{type(self).__name__} does not define forward()")
+
+    def __call__(self, *args, **kwargs):
+        if self._hooks or GLOBAL:
+            return call_with_hooks(self, args, kwargs)
+        return self.forward(*args, **kwargs)
+
+    # Attributes.
+
+    def __getattr__(self, name):
+        own = self.__dict__
+        for table in _NAMED:
+            found = own.get(table)
+            if found is not None and name in found:
+                return found[name]
+        raise MissingAttribute(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def __setattr__(self, name, value):
+        own = self.__dict__
+        if isinstance(value, Parameter):
+            self._take_name(name, "_parameters")
+            self.register_parameter(name, value)
+        elif isinstance(value, Module):
+            self._take_name(name, "_modules")
+            Structure.version += 1
+            own["_modules"][name] = value
+        elif isinstance(value, Buffer):
+            self._take_name(name, "_buffers")
+            self.register_buffer(name, value, persistent=value.persistent)
+        elif "_parameters" in own and name in own["_parameters"]:
+            self._replace(own["_parameters"], name, value, Parameter, "parameter")
+        elif "_modules" in own and name in own["_modules"]:
+            self._replace(own["_modules"], name, value, Module, "child module")
+        elif "_buffers" in own and name in own["_buffers"]:
+            self._replace(own["_buffers"], name, value, Tensor, "buffer")
+        else:
+            if name == "training":
+                Structure.version += 1
+            object.__setattr__(self, name, value)
+
+    def _replace(self, table, name, value, kind, what):
+        if value is not None and not isinstance(value, kind):
+            raise DTypeError(f"cannot assign {type(value).__name__} as {what} '{name}' of {type(self).__name__}: it takes a "
+                             f"{kind.__name__} or None")
+        Structure.version += 1
+        table[name] = value
+
+    def _take_name(self, name, table):
+        """Frees an attribute's name for one of the tables."""
+        own = self.__dict__
+        if table not in own:
+            raise MissingAttribute(f"cannot assign '{name}' before {type(self).__name__} has called super().__init__()")
+        own.pop(name, None)
+        for other in _NAMED:
+            if other != table:
+                own[other].pop(name, None)
+        own["_non_persistent_buffers_set"].discard(name)
+
+    def __delattr__(self, name):
+        for table in _NAMED:
+            if name in self.__dict__.get(table, ()):
+                Structure.version += 1
+                del self.__dict__[table][name]
+                self._non_persistent_buffers_set.discard(name)
+                return
+        object.__delattr__(self, name)
+
+    def __dir__(self):
+        names = {*dir(type(self)), *self.__dict__, *self._parameters, *self._buffers, *self._modules}
+        return sorted(n for n in names if not n[:1].isdigit())
+
+    def __setstate__(self, state):
+        self.__dict__.update(_tables())
+        self.__dict__.update(state)
+
+    def _check_name(self, name, table, what):
+        if table not in self.__dict__:
+            raise MissingAttribute(f"cannot register a {what} before {type(self).__name__} has called super().__init__()")
+        if not isinstance(name, str):
+            raise DTypeError(f"the name of a {what} must be a string, got {type(name).__name__}")
+        if not name or "." in name:
+            raise RegistrationError(f"the name of a {what} must not be empty and must not contain a dot, got {name!r}")
+        if name not in self.__dict__[table] and (name in self.__dict__ or hasattr(self, name)):
+            raise RegistrationError(f"attribute '{name}' of {type(self).__name__} already exists")
+
+    def register_parameter(self, name, param):
+        """Adds a parameter (or None, which keeps the name free of values)."""
+        self._check_name(name, "_parameters", "parameter")
+        if param is not None and not isinstance(param, Parameter):
+            raise DTypeError(f"cannot register {type(param).__name__} as parameter '{name}': it takes a Parameter or None")
+        if param is not None and param.grad_fn is not None:
+            raise ArgumentError(f"parameter '{name}' must be a leaf; it was computed. Compute it in forward() instead")
+        Structure.version += 1
+        self._parameters[name] = param
+
+    def register_buffer(self, name, tensor, persistent=True):
+        """Adds a tensor that is part of the module's state but not trained; persistent ones are in the state_dict."""
+        self._check_name(name, "_buffers", "buffer")
+        if tensor is not None and not isinstance(tensor, Tensor):
+            raise DTypeError(f"cannot register {type(tensor).__name__} as buffer '{name}': it takes a Tensor or None")
+        Structure.version += 1
+        self._buffers[name] = tensor
+        (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
+
+    def add_module(self, name, module):
+        """Adds a child module."""
+        if module is not None and not isinstance(module, Module):
+            raise DTypeError(f"{type(module).__name__} is not a Module")
+        self._check_name(name, "_modules", "module")
+        Structure.version += 1
+        self._modules[name] = module
+
+    register_module = add_module
+
+    # Walking.
+
+    def get_submodule(self, target):
+        """The module at a dotted path."""
+        module = self
+        for part in target.split(".") if target else ():
+            if part not in module._modules:
+                raise MissingAttribute(f"{type(module).__name__} has no submodule `{part}` (looking for '{target}')")
+            module = module._modules[part]
+        return module
+
+    def set_submodule(self, target, module):
+        """Puts a module at a dotted path."""
+        path, _, name = target.rpartition(".")
+        if not name:
+            raise ArgumentError("set_submodule needs the path of a submodule, got an empty one")
+        setattr(self.get_submodule(path), name, module)
+
+    def get_parameter(self, target):
+        """The parameter at a dotted path."""
+        return self._get_named(target, "_parameters", "parameter")
+
+    def get_buffer(self, target):
+        """The buffer at a dotted path."""
+        return self._get_named(target, "_buffers", "buffer")
+
+    def _get_named(self, target, table, what):
+        path, _, name = target.rpartition(".")
+        module = self.get_submodule(path)
+        if name not in getattr(module, table):
+            raise MissingAttribute(f"{type(module).__name__} has no {what} `{name}` (looking for '{target}')")
+        return getattr(module, table)[name]
+
+    def named_modules(self, memo=None, prefix="", remove_duplicate=True):
+        """(dotted name, module) of this module and all below."""
+        memo = set() if memo is None else memo
+        if self in memo:
+            return
+        if remove_duplicate:
+            memo.add(self)
+        yield prefix, self
+        for name, child in self._modules.items():
+            if child is not None:
+                yield from child.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
+
+    def modules(self):
+        """This module and all below, each once."""
+        for _, module in self.named_modules():
+            yield module
+
+    def named_children(self):
+        """(name, module) of the direct children, each once."""
+        seen = set()
+        for name, child in self._modules.items():
+            if child is not None and child not in seen:
+                seen.add(child)
+                yield name, child
+
+    def children(self):
+        """The direct children, each once."""
+        for _, child in self.named_children():
+            yield child
+
+    def _named_members(self, table, prefix, recurse, remove_duplicate):
+        seen = set()
+        for path, module in self.named_modules(None, prefix, remove_duplicate) if recurse else [(prefix, self)]:
+            for name, t in getattr(module, table).items():
+                if t is None or (remove_duplicate and id(t) in seen):
+                    continue
+                seen.add(id(t))
+                yield f"{path}.{name}" if path else name, t
+
+    def named_parameters(self, prefix="", recurse=True, remove_duplicate=True):
+        """(dotted name, parameter), each parameter once."""
+        yield from self._named_members("_parameters", prefix, recurse, remove_duplicate)
+
+    def parameters(self, recurse=True):
+        """All parameters, each once."""
+        for _, p in self.named_parameters(recurse=recurse):
+            yield p
+
+    def named_buffers(self, prefix="", recurse=True, remove_duplicate=True):
+        """(dotted name, buffer), each buffer once."""
+        yield from self._named_members("_buffers", prefix, recurse, remove_duplicate)
+
+    def buffers(self, recurse=True):
+        """All buffers, each once."""
+        for _, b in self.named_buffers(recurse=recurse):
+            yield b
+
+    # Changing everything below.
+
+    def apply(self, fn):
+        """Calls fn on every module below, children first, and on this one."""
+        for child in self.children():
+            child.apply(fn)
+        fn(self)
+        return self
+
+    def _apply(self, fn, recurse=True):
+        """Replaces the data of every parameter, gradient and buffer by fn of it; parameters stay the same objects."""
+        if recurse:
+            for child in self.children():
+                child._apply(fn)
+        for p in self._parameters.values():
+            if p is None or is_lazy(p):
+                continue
+            grad, p.grad = p.grad, None
+            p.data = fn(p.detach())
+            if grad is not None:
+                p.grad = fn(grad.detach())
+        for name, b in self._buffers.items():
+            if b is not None and not is_lazy(b):
+                self._buffers[name] = fn(b)
+        Structure.version += 1
+        return self
+
+    def to(self, *args, **kwargs):
+        """Moves to a device and/or casts floating point parameters and buffers: to(device), to(dtype), to(tensor)."""
+        device, dtype = _destination(args, kwargs)
+        if dtype is not None and not dtype.is_inexact:
+            raise DTypeError(f"Module.to takes a floating point or complex dtype, got {dtype}")
+
+        def move(t):
+            if device is not None:
+                t = t.to(device)
+            return t.to(dtype) if dtype is not None and t.dtype.is_inexact else t
+
+        return self._apply(move)
+
+    def type(self, dst_type):
+        """Casts all parameters and buffers."""
+        return self._apply(lambda t: t.to(dt.as_dtype(dst_type)))
+
+    def _cast_floats(self, dtype):
+        return self._apply(lambda t: t.to(dtype) if t.dtype.is_floating_point else t)
+
+    def float(self):
+        """Casts floating point parameters and buffers to float32."""
+        return self._cast_floats(dt.float32)
+
+    def double(self):
+        """Casts floating point parameters and buffers to float64."""
+        return self._cast_floats(dt.float64)
+
+    def half(self):
+        """Casts floating point parameters and buffers to float16."""
+        return self._cast_floats(dt.float16)
+
+    def bfloat16(self):
+        """Casts floating point parameters and buffers to bfloat16."""
+        return self._cast_floats(dt.bfloat16)
+
+    def cpu(self):
+        """Moves to the CPU."""
+        return self._apply(lambda t: t.to("cpu"))
+
+    def cuda(self, device=None):
+        """Moves to a GPU."""
+        where = "cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device
+        return self._apply(lambda t: t.to(where))
+
+    def to_empty(self, *, device, recurse=True):
+        """Moves to a device; values are not kept there."""
+        return self._apply(lambda t: t.to(device), recurse)
+
+    def share_memory(self):
+        """Moves parameters and buffers into memory that other processes can map."""
+        return self._apply(lambda t: t.share_memory_())
+
+    def train(self, mode=True):
+        """Sets this module and all below to training (or evaluation) mode."""
+        if not isinstance(mode, bool):
+            raise ArgumentError(f"the training mode must be a bool, got {type(mode).__name__}")
+        for module in self.modules():
+            module.training = mode
+        return self
+
+    def eval(self):
+        """Sets evaluation mode; the same as train(False)."""
+        return self.train(False)
+
+    def requires_grad_(self, requires_grad=True):
+        """Says for all parameters whether gradients are collected."""
+        for p in self.parameters():
+            p.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none=True):
+        """Drops the gradients of all parameters (or sets them to zero)."""
+        for p in self.parameters():
+            if p.grad is None:
+                continue
+            if set_to_none:
+                p.grad = None
+            else:
+                p.grad = p.grad.detach()
+                p.grad.zero_()
+
+    # How it looks.
+
+    def extra_repr(self):
+        """The arguments that the repr shows."""
+        return ""
+
+    def _get_name(self):
+        return type(self).__name__
+
+    def __repr__(self):
+        extra = self.extra_repr().split("\n") if self.extra_repr() else []
+        children = [f"({name}): " + repr(child).replace("\n", "\n  ") for name, child in self._modules.items()]
+        if len(extra) == 1 and not children:
+            return f"{self._get_name()}({extra[0]})"
+        if not extra and not children:
+            return f"{self._get_name()}()"
+        return f"{self._get_name()}(\n  " + "\n  ".join(extra + children) + "\n)"
+
+
+class RegistrationError(ArgumentError, KeyError):
+    """A name that cannot be registered."""
+
+    def __str__(self):
+        return Exception.__str__(self)
+
+
+def _destination(args, kwargs):
+    """(device, dtype) from the forms that Module.to takes."""
+    device, dtype = kwargs.get("device"), kwargs.get("dtype")
+    unknown = set(kwargs) - {"device", "dtype", "tensor", "non_blocking", "memory_format"}
+    if unknown:
+        raise DTypeError(f"Module.to has no argument {sorted(unknown)[0]!r}")
+    for a in (*args, *([kwargs["tensor"]] if "tensor" in kwargs else ())):
+        if isinstance(a, Tensor):
+            device, dtype = a.device, a.dtype
+        elif type(a) is dt.DType:
+            dtype = a
+        elif a is not None and not isinstance(a, bool):
+            device = a
+    return device, dtype

@@ -1,0 +1,121 @@
+"""Tensors that modules own: parameters, which are trained, and buffers, which are kept."""
+
+import numpy as np
+
+from ...ir.errors import DTypeError
+from ..state import Defaults
+from ..storage import Storage
+from ..tensor import Tensor, wrap
+
+_new = object.__new__
+
+
+def _over(cls, data):
+    """A tensor of class `cls` over the memory of `data`, without its history."""
+    if data is None:
+        data = wrap(np.empty((0,), Defaults.dtype.np))
+    if not isinstance(data, Tensor):
+        raise DTypeError(f"{cls.__name__} takes a tensor, got {type(data).__name__}; make one with ingot.tensor()")
+    t = _new(cls)
+    t._a = data._a
+    t._node = None
+    t._storage = data._storage
+    return t
+
+
+def _rebuild(cls, array, requires_grad, state):
+    t = _new(cls)
+    t._a = array
+    t._node = None
+    t._storage = Storage()
+    t.__dict__.update(state)
+    return t.requires_grad_() if requires_grad else t
+
+
+class _Owned(Tensor):
+    """What parameters and buffers share: copying and pickling keep the class."""
+
+    __slots__ = ()
+
+    def __init__(self, *args, **kwargs):
+        pass
+
+    def _state(self):
+        return {k: v for k, v in self.__dict__.items() if k not in ("_base", "_chain", "_kept_grad")}
+
+    def __deepcopy__(self, memo):
+        if id(self) in memo:
+            return memo[id(self)]
+        made = _rebuild(type(self), np.array(self._a, copy=True, order="K"), self.requires_grad, self._state())
+        if self.grad is not None:
+            made.grad = wrap(np.array(self.grad._a, copy=True))
+        memo[id(self)] = made
+        return made
+
+    def __reduce_ex__(self, protocol):
+        return _rebuild, (type(self), self._a, self.requires_grad, self._state())
+
+
+class Parameter(_Owned):
+    """A tensor that becomes a parameter of the module it is assigned to."""
+
+    __slots__ = ()
+
+    def __new__(cls, data=None, requires_grad=True):
+        t = _over(cls, data)
+        return t.requires_grad_() if requires_grad else t
+
+    def __repr__(self):
+        return "Parameter containing:\n" + super().__repr__()
+
+
+class Buffer(_Owned):
+    """A tensor that becomes a buffer of the module it is assigned to."""
+
+    __slots__ = ()
+
+    persistent = True
+
+    def __new__(cls, data=None, *, persistent=True):
+        t = _over(cls, data)
+        t.persistent = persistent
+        return t
+
+    def __repr__(self):
+        return "Buffer containing:\n" + super().__repr__()
+
+
+class Uninitialized:
+    """Says that a lazy module's tensor has no shape yet; it gets one at the first call."""
+
+    def materialize(self, shape, dtype=None):
+        """Gives the tensor its shape; the values are for the module to fill."""
+        kind = dtype.np if dtype is not None else self._a.dtype
+        self._a = np.zeros(tuple(shape), kind)
+        self._storage = Storage()
+        self.__class__ = self._becomes
+
+
+class UninitializedParameter(Uninitialized, Parameter):
+    """A parameter whose shape the first call decides."""
+
+    __slots__ = ()
+    _becomes = Parameter
+
+    def __repr__(self):
+        return "<UninitializedParameter>"
+
+
+class UninitializedBuffer(Uninitialized, Buffer):
+    """A buffer whose shape the first call decides."""
+
+    __slots__ = ()
+    _becomes = Buffer
+
+    def __repr__(self):
+        return "<UninitializedBuffer>"
+
+
+def is_lazy(t) -> bool:
+    """Whether a tensor still waits for its shape."""
+    return isinstance(t, Uninitialized)

@@ -1,0 +1,206 @@
+"""state_dict() and load_state_dict() of modules."""
+
+from collections import OrderedDict, namedtuple
+
+import numpy as np
+
+from ...ir.errors import DTypeError, IngotError, ShapeError
+from ..autograd.grad_mode import no_grad
+from ..creation import as_array_tensor
+from ..dispatch import write
+from ..tensor import Tensor
+from .hooks import add_hook
+from .parameter import Parameter, is_lazy
+
+EXTRA = "_extra_state"
+
+
+class IncompatibleKeys(namedtuple("IncompatibleKeys", ("missing_keys", "unexpected_keys"))):
+    """What load_state_dict(strict=False) could not match."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        return super().__repr__() if self.missing_keys or self.unexpected_keys else "<All keys matched successfully>"
+
+
+class StateDictError(IngotError, RuntimeError):
+    """A state dict that does not fit its module."""
+
+
+class StateMethods:
+    """The state methods of Module."""
+
+    def state_dict(self, *args, destination=None, prefix="", keep_vars=False):
+        """All parameters and persistent buffers by name, as tensors over the module's memory."""
+        if args:
+            destination, prefix, keep_vars = (*args, *(destination, prefix, keep_vars)[len(args):])
+        if destination is None:
+            destination = OrderedDict()
+            destination._metadata = OrderedDict()
+        local = {"version": self._version}
+        if hasattr(destination, "_metadata"):
+            destination._metadata[prefix[:-1]] = local
+        for hook in list(self._state_hooks["state_pre"].values()):
+            hook(self, prefix, keep_vars)
+        self._save_to_state_dict(destination, prefix, keep_vars)
+        for name, child in self._modules.items():
+            if child is not None:
+                child.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
+        for hook in list(self._state_hooks["state_post"].values()):
+            replaced = hook(self, destination, prefix, local)
+            destination = destination if replaced is None else replaced
+        return destination
+
+    def _save_to_state_dict(self, destination, prefix, keep_vars):
+        """Enters this module's own tensors, not its children's."""
+        for name, t in self._own_state():
+            if t is not None:
+                destination[prefix + name] = t if keep_vars else t.detach()
+        if type(self).get_extra_state is not StateMethods.get_extra_state:
+            destination[prefix + EXTRA] = self.get_extra_state()
+
+    def _own_state(self):
+        yield from self._parameters.items()
+        for name, t in self._buffers.items():
+            if name not in self._non_persistent_buffers_set:
+                yield name, t
+
+    def get_extra_state(self):
+        """Overridden by modules with state beside tensors."""
+        raise StateDictError(f"{type(self).__name__} has no extra state; define get_extra_state() and set_extra_state()")
+
+    def set_extra_state(self, state):
+        """Overridden together with get_extra_state."""
+        raise StateDictError(f"{type(self).__name__} has no extra state; define get_extra_state() and set_extra_state()")
+
+    def load_state_dict(self, state_dict, strict=True, assign=False):
+        """Copies the given tensors into parameters and buffers of the same names; `assign` makes them the module's own
+        instead. With `strict` the names must match exactly."""
+        if not hasattr(state_dict, "items"):
+            raise DTypeError(f"load_state_dict takes a dict of tensors by name, got {type(state_dict).__name__}")
+        metadata = getattr(state_dict, "_metadata", None)
+        state = OrderedDict(state_dict)
+        if metadata is not None:
+            state._metadata = metadata
+        report = _Report()
+        _load(self, state, "", strict, assign, report)
+        if strict and report.unexpected:
+            report.errors.insert(0, f"Unexpected key(s) in state_dict: {_quoted(report.unexpected)}. ")
+        if strict and report.missing:
+            report.errors.insert(0, f"Missing key(s) in state_dict: {_quoted(report.missing)}. ")
+        if report.errors:
+            raise StateDictError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(report.errors))
+        return IncompatibleKeys(report.missing, report.unexpected)
+
+    def _load_from_state_dict(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs):
+        """Copies this module's own tensors, not its children's, and notes what does not fit."""
+        for hook in list(self._state_hooks["load_pre"].values()):
+            hook(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
+        assign = local_metadata.get("assign_to_params_buffers", False)
+        own = dict(self._own_state())
+        for name, t in own.items():
+            if t is not None and prefix + name in state_dict:
+                _load_one(self, name, t, state_dict[prefix + name], prefix + name, assign, error_msgs)
+            elif t is not None and strict:
+                missing_keys.append(prefix + name)
+        self._load_extra(state_dict, prefix, strict, missing_keys, unexpected_keys)
+        if strict:
+            known = set(own) | set(self._modules)
+            for key in state_dict:
+                if key.startswith(prefix) and key != prefix + EXTRA:
+                    first, dot, _ = key[len(prefix):].partition(".")
+                    if first not in known or (dot and first not in self._modules) or (first in own and own[first] is None):
+                        unexpected_keys.append(key)
+
+    def _load_extra(self, state_dict, prefix, strict, missing_keys, unexpected_keys):
+        key = prefix + EXTRA
+        if type(self).set_extra_state is not StateMethods.set_extra_state:
+            if key in state_dict:
+                self.set_extra_state(state_dict[key])
+            elif strict:
+                missing_keys.append(key)
+        elif strict and key in state_dict:
+            unexpected_keys.append(key)
+
+    def register_state_dict_pre_hook(self, hook):
+        """Calls hook(module, prefix, keep_vars) before the module's state is collected."""
+        return add_hook(self._state_hooks["state_pre"], hook)
+
+    def register_state_dict_post_hook(self, hook):
+        """Calls hook(module, state_dict, prefix, local_metadata) after the module's state was collected."""
+        return add_hook(self._state_hooks["state_post"], hook)
+
+    def _register_state_dict_hook(self, hook):
+        return add_hook(self._state_hooks["state_post"], hook)
+
+    def register_load_state_dict_pre_hook(self, hook):
+        """Calls hook(module, state_dict, prefix, local_metadata, strict, missing, unexpected, errors) before loading."""
+        return add_hook(self._state_hooks["load_pre"], hook)
+
+    def _register_load_state_dict_pre_hook(self, hook, with_module=False):
+        plain = hook if with_module else lambda module, *args: hook(*args)
+        return add_hook(self._state_hooks["load_pre"], plain)
+
+    def register_load_state_dict_post_hook(self, hook):
+        """Calls hook(module, incompatible_keys) after loading; it may edit the lists of keys."""
+        return add_hook(self._state_hooks["load_post"], hook)
+
+
+class _Report:
+    """What loading found so far."""
+
+    def __init__(self):
+        self.missing, self.unexpected, self.errors = [], [], []
+
+
+def _load(module, state, prefix, strict, assign, report):
+    """Loads a module, then its children."""
+    metadata = getattr(state, "_metadata", None)
+    local = dict(metadata.get(prefix[:-1], {})) if metadata is not None else {}
+    if assign:
+        local["assign_to_params_buffers"] = True
+    module._load_from_state_dict(state, prefix, local, True, report.missing, report.unexpected, report.errors)
+    for name, child in module._modules.items():
+        if child is not None:
+            _load(child, state, f"{prefix}{name}.", strict, assign, report)
+    keys = IncompatibleKeys(report.missing, report.unexpected)
+    for hook in list(module._state_hooks["load_post"].values()):
+        if hook(module, keys) is not None:
+            raise StateDictError("a load_state_dict post hook edits the lists it is given and returns nothing")
+
+
+def _load_one(module, name, t, value, key, assign, errors):
+    """Brings one value into the module, or notes why not."""
+    if not isinstance(value, (Tensor, np.ndarray, np.generic)):
+        errors.append(f"{key}: expected a tensor, got {type(value).__name__}.")
+        return
+    value = as_array_tensor(value)
+    if is_lazy(t):
+        if not is_lazy(value):
+            t.materialize(value._a.shape, value.dtype)
+    elif not is_lazy(value) and value._a.shape != t._a.shape:
+        if value._a.shape == (1,) and t._a.shape == ():
+            value = as_array_tensor(value._a.reshape(()))
+        else:
+            errors.append(f"size mismatch for {key}: copying a param with shape {tuple(value._a.shape)} from checkpoint, "
+                          f"the shape in current model is {tuple(t._a.shape)}.")
+            return
+    if assign:
+        _assign(module, name, t, value)
+        return
+    try:
+        with no_grad():
+            write(t, value.detach(), "load_state_dict")
+    except ShapeError as e:
+        errors.append(f"{key}: {e}")
+
+
+def _assign(module, name, t, value):
+    if isinstance(t, Parameter):
+        value = value if isinstance(value, Parameter) else Parameter(value, requires_grad=t.requires_grad)
+    setattr(module, name, value)
+
+
+def _quoted(keys):
+    return ", ".join(f'"{k}"' for k in keys)

@@ -1,0 +1,134 @@
+"""Generators: where random operators get their keys.
+
+A generator is a seed and a counter. Every random operator draws one key, (seed, counter), and the counter goes up by one;
+the numbers are a function of the key alone (ir/philox.py). So one seed gives the same numbers at every run, with any number
+of threads, eager or traced, and its whole state is two integers.
+"""
+
+import secrets
+import threading
+from contextlib import contextmanager
+
+import numpy as np
+
+from ..ir.errors import ArgumentError, DTypeError
+from .state import tls
+from .tensor import Tensor, wrap
+
+_WORD = 1 << 64
+
+
+class Generator:
+    """A stream of random keys; threads may share it."""
+
+    def __init__(self, device="cpu"):
+        self.device = device
+        self._lock = threading.Lock()
+        self._seed = secrets.randbits(63)
+        self._call = 0
+
+    def manual_seed(self, seed: int):
+        """Starts the stream of `seed` from its beginning; negative seeds count from 2**64 down."""
+        seed = int(seed)
+        if not -(_WORD >> 1) <= seed < _WORD:
+            raise ArgumentError(f"a seed is an integer from -2**63 to 2**64 - 1, got {seed}")
+        with self._lock:
+            self._seed, self._call = seed % _WORD, 0
+        return self
+
+    def seed(self) -> int:
+        """Seeds from the operating system's randomness; returns the seed."""
+        seed = secrets.randbits(63)
+        self.manual_seed(seed)
+        return seed
+
+    def initial_seed(self) -> int:
+        """The seed that the stream was started with."""
+        return self._seed
+
+    def key(self) -> Tensor:
+        """The next key, a u64[2] tensor (seed, counter). A recorder is told, so that each run of a trace draws anew."""
+        with self._lock:
+            drawn = np.array((self._seed, self._call), np.uint64)
+            self._call += 1
+        key = wrap(drawn)
+        recorder = tls.m.recorder
+        if recorder is not None:
+            recorder.drew(self, key)
+        return key
+
+    def get_state(self) -> Tensor:
+        """Seed and counter as a tensor of 16 bytes."""
+        with self._lock:
+            return wrap(np.array((self._seed, self._call), "<u8").view(np.uint8))
+
+    def set_state(self, state: Tensor):
+        """Goes to where `get_state` was called."""
+        if not isinstance(state, Tensor) or state._a.dtype != np.uint8 or state._a.shape != (16,):
+            raise DTypeError("a generator's state is the uint8 tensor of 16 elements that get_state() returns")
+        with self._lock:
+            self._seed, self._call = (int(v) for v in np.ascontiguousarray(state._a).view("<u8"))
+        return self
+
+    def clone_state(self):
+        """A new generator at the same place."""
+        return Generator(self.device).set_state(self.get_state())
+
+    def __reduce__(self):
+        return _restored, (self.device, self._seed, self._call)
+
+    def __deepcopy__(self, memo):
+        return self.clone_state()
+
+    def __repr__(self):
+        return f"<ingot.Generator seed={self._seed} calls={self._call}>"
+
+
+def _restored(device, seed, call):
+    generator = Generator(device)
+    generator._seed, generator._call = seed, call
+    return generator
+
+
+default_generator = Generator()
+
+
+def draw_key(generator: Generator | None = None) -> Tensor:
+    """The next key of a generator, of the default one unless said."""
+    return (generator or default_generator).key()
+
+
+def manual_seed(seed: int) -> Generator:
+    """Seeds the default generator and returns it."""
+    return default_generator.manual_seed(seed)
+
+
+def seed() -> int:
+    """Seeds the default generator from the operating system; returns the seed."""
+    return default_generator.seed()
+
+
+def initial_seed() -> int:
+    """The seed of the default generator."""
+    return default_generator.initial_seed()
+
+
+def get_rng_state() -> Tensor:
+    """The default generator's state."""
+    return default_generator.get_state()
+
+
+def set_rng_state(new_state: Tensor):
+    """Puts the default generator into a state."""
+    default_generator.set_state(new_state)
+
+
+@contextmanager
+def fork_rng(devices=None, enabled: bool = True):
+    """Whatever is drawn inside, the default generator goes on afterwards as if nothing had been."""
+    state = default_generator.get_state()
+    try:
+        yield
+    finally:
+        if enabled:
+            default_generator.set_state(state)

@@ -1,0 +1,319 @@
+"""The backward walk: order, accumulation, errors, what it frees, and what it never shares."""
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot.autograd import backward, grad
+
+
+def leaf(*values, dtype=ingot.float64):
+    return ingot.tensor(list(values), dtype=dtype).requires_grad_()
+
+
+def random_leaf(*shape, seed=0):
+    return ingot.tensor(np.random.default_rng(seed).standard_normal(shape)).requires_grad_()
+
+
+# Values.
+
+
+def test_shared_subgraph_is_walked_once():
+    calls = []
+    x = leaf(2.0)
+    shared = x * x
+    shared.register_hook(lambda g: calls.append(float(g)))
+    (shared * 3 + shared * 4).sum().backward()
+    assert calls == [7.0]
+    assert x.grad.tolist() == [28.0]
+
+
+def test_wide_graph_adds_all_branches():
+    x = leaf(1.0, 2.0)
+    total = sum((x * k for k in range(500)), start=x * 0)
+    total.sum().backward()
+    assert x.grad.tolist() == [sum(range(500))] * 2
+
+
+@pytest.mark.parametrize("length", [100_000])
+def test_deep_graph_neither_recurses_nor_leaks(length):
+    x = leaf(1.0)
+    y = x
+    for _ in range(length):
+        y = y + 1.0
+    y.sum().backward()
+    assert x.grad.tolist() == [1.0]
+    del y      # freeing 100,000 linked nodes must not recurse either
+
+
+def test_unused_deep_graph_frees_without_recursion():
+    x = leaf(1.0)
+    y = x
+    for _ in range(100_000):
+        y = y * 1.0
+    del y
+
+
+def test_backward_of_several_tensors_with_gradients():
+    x = leaf(1.0, 2.0)
+    backward([x * 2, x * 3], [ingot.tensor([1.0, 10.0], dtype=ingot.float64), ingot.tensor([1.0, 1.0], dtype=ingot.float64)])
+    assert x.grad.tolist() == [5.0, 23.0]
+
+
+def test_random_programs_agree_with_differences():
+    seed = 5
+    rng = np.random.default_rng(seed)
+    a, b = random_leaf(4, seed=1), random_leaf(4, seed=2)
+
+    def program(a, b):
+        values = [a, b]
+        picks = np.random.default_rng(seed)
+        for _ in range(12):
+            i, j = picks.integers(len(values), size=2)
+            kind = picks.integers(4)
+            x, y = values[i], values[j]
+            values.append([lambda: x * y, lambda: x + y, lambda: x.sin(), lambda: (x * 0.5).tanh()][kind]())
+        return sum(v.sum() for v in values)
+
+    program(a, b).backward()
+    direction = rng.standard_normal(4)
+    eps = 1e-6
+    high = program(ingot.tensor(a.detach().numpy() + eps * direction), b.detach())
+    low = program(ingot.tensor(a.detach().numpy() - eps * direction), b.detach())
+    expected = (float(high) - float(low)) / (2 * eps)
+    assert float((a.grad * ingot.tensor(direction)).sum()) == pytest.approx(expected, rel=1e-6), f"seed {seed}"
+
+
+# grad().
+
+
+def test_grad_leaves_dot_grad_alone_and_reaches_intermediates():
+    x = leaf(3.0)
+    h = x * x
+    y = (h * 2).sum()
+    gh, gx = grad(y, [h, x])
+    assert (gh.tolist(), gx.tolist()) == ([2.0], [12.0])
+    assert x.grad is None
+
+
+def test_grad_of_an_intermediate_does_not_run_what_is_behind_it():
+    ran = []
+    x = leaf(3.0)
+    before = x * x
+    before.register_hook(lambda g: ran.append(g))
+    h = before * 2
+    (g,) = grad((h * h).sum(), [h], retain_graph=False)
+    assert g.tolist() == [36.0]
+    assert not ran
+    h.sum().backward()       # its own history was not consumed
+    assert x.grad.tolist() == [12.0]
+
+
+def test_grad_of_a_tensor_by_itself():
+    x = leaf(3.0)
+    y = x * 2
+    assert grad(y.sum(), y)[0].tolist() == [1.0]
+    assert grad(x, x, ingot.tensor([5.0], dtype=ingot.float64))[0].tolist() == [5.0]
+
+
+def test_unused_inputs():
+    x, z = leaf(1.0), leaf(1.0)
+    with pytest.raises(RuntimeError, match="not used"):
+        grad((x * 2).sum(), [x, z])
+    assert grad((x * 2).sum(), [x, z], allow_unused=True)[1] is None
+    assert grad((x * 2).sum(), [x, z], materialize_grads=True)[1].tolist() == [0.0]
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_batched_gradients(create_graph):
+    x = random_leaf(3)
+    y = x * x
+    eye = ingot.eye(3, dtype=ingot.float64)
+    (jacobian,) = grad(y, x, eye, create_graph=create_graph, is_grads_batched=True)
+    np.testing.assert_allclose(jacobian.detach().numpy(), np.diag(2 * x.detach().numpy()))
+    if create_graph:
+        (second,) = grad(jacobian.sum(), x)
+        np.testing.assert_allclose(second.numpy(), 2.0)
+
+
+def test_backward_with_inputs_accumulates_only_there():
+    x, z = leaf(2.0), leaf(3.0)
+    h = x * z
+    (h * h).sum().backward(inputs=[x, h])
+    assert x.grad.tolist() == [36.0]
+    assert h.grad.tolist() == [12.0]
+    assert z.grad is None
+
+
+def test_third_derivative():
+    x = leaf(2.0)
+    y = (x ** 4).sum()
+    for expected in (32.0, 48.0, 48.0):
+        (g,) = grad(y, x, create_graph=True)
+        assert g.tolist() == [expected]
+        y = g.sum()
+
+
+# Errors.
+
+
+def test_non_scalar_needs_a_gradient():
+    with pytest.raises(RuntimeError, match=r"shape \(2,\)"):
+        (leaf(1.0, 2.0) * 2).backward()
+
+
+def test_no_history():
+    with pytest.raises(RuntimeError, match="does not require grad"):
+        ingot.tensor([1.0]).backward()
+
+
+def test_second_backward_names_the_operation():
+    y = (leaf(2.0) * leaf(3.0)).sum()
+    y.backward()
+    with pytest.raises(RuntimeError, match="mul.*retain_graph=True"):
+        y.backward()
+
+
+def test_second_backward_where_nothing_was_saved():
+    x = leaf(2.0)
+    y = (x + 1).sum()
+    y.backward()
+    y.backward()
+    assert x.grad.tolist() == [2.0]
+
+
+def test_retain_graph():
+    x = leaf(2.0)
+    y = (x * x).sum()
+    y.backward(retain_graph=True)
+    y.backward()
+    assert x.grad.tolist() == [8.0]
+
+
+def test_overwritten_value_names_both_places():
+    x = leaf(2.0)
+    h = x * 1
+    y = h * h
+    h.add_(1)      # the line that wrote
+    with pytest.raises(RuntimeError, match=r"mul saved a tensor.*overwritten by add_ at .*test_autograd_engine\.py:\d+") as e:
+        y.sum().backward()
+    assert "MulBackward0" in "".join(e.value.__notes__)
+
+
+def test_gradient_of_another_shape_is_refused():
+    with pytest.raises(RuntimeError, match="must agree"):
+        (leaf(1.0, 2.0) * 2).backward(ingot.ones(3, dtype=ingot.float64))
+
+
+def test_inputs_that_require_no_grad():
+    x = leaf(1.0)
+    with pytest.raises(RuntimeError, match="does not require grad"):
+        grad((x * 2).sum(), ingot.tensor([1.0]))
+
+
+# Memory: nothing shared, nothing kept.
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_gradients_never_share_memory(create_graph):
+    a, b = random_leaf(4, seed=1), random_leaf(4, seed=2)
+    seed = ingot.ones(4, dtype=ingot.float64)
+    (a + b).backward(seed, create_graph=create_graph)
+    arrays = [a.grad.detach().numpy(), b.grad.detach().numpy(), seed.numpy(), a.detach().numpy()]
+    for i, x in enumerate(arrays):
+        for y in arrays[i + 1:]:
+            assert not np.shares_memory(x, y)
+
+
+def test_a_saved_value_returned_as_gradient_is_copied():
+    a, b = random_leaf(4, seed=1), random_leaf(4, seed=2)
+    (a * b).sum().backward(retain_graph=True)
+    a.grad.zero_()
+    np.testing.assert_array_equal(b.detach().numpy(), random_leaf(4, seed=2).detach().numpy())
+
+
+def test_gradient_through_backward_inputs_is_not_the_callers_tensor():
+    x = leaf(1.0, 2.0)
+    seed = ingot.ones(2, dtype=ingot.float64)
+    x.backward(seed, inputs=[x])
+    assert not np.shares_memory(x.grad.numpy(), seed.numpy())
+
+
+def test_hook_result_that_the_user_keeps_is_copied():
+    x = leaf(1.0)
+    mine = ingot.tensor([5.0], dtype=ingot.float64)
+    x.register_hook(lambda g: mine)
+    (x * 2).sum().backward()
+    x.grad.zero_()
+    assert mine.tolist() == [5.0]
+
+
+def test_accumulation_is_in_place():
+    x = leaf(1.0)
+    (x * 2).sum().backward()
+    first = x.grad
+    (x * 3).sum().backward()
+    assert x.grad is first
+    assert first.tolist() == [5.0]
+
+
+def test_a_sum_to_be_differentiated_is_not_in_place():
+    x = leaf(3.0)
+    (x * x).sum().backward(create_graph=True)
+    first = x.grad
+    (x * x).sum().backward(create_graph=True)
+    assert x.grad is not first
+    (second,) = grad(x.grad.sum(), x)
+    assert second.tolist() == [4.0]
+
+
+@pytest.fixture
+def without_gc():
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def test_graphs_have_no_cycles(without_gc):
+    x = random_leaf(5)
+    h = (x.sin() * x).tanh()
+    y = (h.exp() + h).sum()
+    alive = [weakref.ref(t) for t in (h, y)] + [weakref.ref(h.grad_fn), weakref.ref(y.grad_fn)]
+    y.backward(retain_graph=True)
+    del h, y
+    assert [r() for r in alive] == [None] * 4
+
+
+def test_saved_memory_ends_with_backward(without_gc):
+    x = random_leaf(5)
+    h = x.exp()
+    array = weakref.ref(h._a)
+    y = (h * h).sum()
+    del h
+    assert array() is not None
+    y.backward()
+    assert array() is None
+
+
+def test_a_dead_branch_frees_itself(without_gc):
+    x = random_leaf(5)
+    dead = (x * 2).exp()
+    node = weakref.ref(dead.grad_fn)
+    live = x.sum()
+    del dead
+    assert node() is None
+    live.backward()
+
+
+def test_views_have_no_cycles(without_gc):
+    x = random_leaf(4, 4)
+    base = x * 1
+    view = base.reshape(16)
+    view.mul_(2)
+    refs = [weakref.ref(base), weakref.ref(view)]
+    del base, view
+    assert [r() for r in refs] == [None, None]

@@ -1,0 +1,174 @@
+"""Properties that hold for every operator, over the table of samples.
+
+infer      the shape rule predicts what the reference gives, in every dtype the operator takes
+eager      tensors give what the reference gives
+low        float16 and bfloat16 are close to float64
+gradient   the gradient rule agrees with a central difference in one random direction, to second order
+"""
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot.ir import dtype as dt
+from ingot.ir.aval import Aval
+from ingot.ir.errors import IngotError
+from ingot.ir.op import NO_GRAD, OPS
+from ingot.ir.ops import linalg as ops_linalg
+from ingot.runtime.tensor import Tensor, wrap
+
+from .samples import SAMPLES, rows
+from .samples import table  # noqa: F401  (fills SAMPLES)
+
+FLOATS = ("float32", "float64", "float16", "bfloat16")
+INTS = ("int64", "int32", "int16", "int8", "uint8")
+KINDS = {"float": FLOATS, "int": INTS, "any": FLOATS + INTS + ("bool",), "number": FLOATS + INTS, "integral": INTS + ("bool",)}
+NAMES = sorted(SAMPLES)
+
+
+def is_float(a):
+    return isinstance(a, np.ndarray) and a.dtype == np.float64
+
+
+def cast(sample, name):
+    """The sample's arguments with its float64 arrays in another dtype."""
+    return [a.astype(dt.by_name(name).np) if is_float(a) else a for a in sample.args]
+
+
+def dtypes_of(sample):
+    return KINDS.get(sample.dtypes, sample.dtypes)
+
+
+def avals(args):
+    return [Aval(a.shape, dt.from_numpy(a.dtype)) if isinstance(a, np.ndarray) else a for a in args]
+
+
+def listed(x):
+    return list(x) if isinstance(x, tuple) else [x]
+
+
+def run_ref(op, args, params):
+    with np.errstate(all="ignore"):
+        return [np.asarray(r) for r in listed(op.ref(*args, **params))]
+
+
+def cases(name):
+    for i, s in enumerate(rows(name)):
+        for d in dtypes_of(s):
+            yield i, s, d
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_infer_predicts_the_reference(name):
+    op = OPS[name]
+    for i, s, d in cases(name):
+        args = cast(s, d)
+        want = run_ref(op, args, s.params)
+        got = listed(op.infer(*avals(args), **s.params))
+        assert [str(g) for g in got] == [str(Aval(w.shape, dt.from_numpy(w.dtype))) for w in want], f"sample {i} {d}"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_eager_equals_the_reference(name):
+    op = OPS[name]
+    for i, s, d in cases(name):
+        if "random" in op.traits:
+            continue
+        args = cast(s, d)
+        want = run_ref(op, args, s.params)
+        out = listed(op(*[wrap(a.copy()) if isinstance(a, np.ndarray) else a for a in args], **s.params))
+        tol = {"float64": 1e-12, "float32": 2e-6, "float16": 2e-3, "bfloat16": 1.6e-2}.get(d, 0)
+        for w, o in zip(want, out):
+            assert isinstance(o, Tensor) and o._a.shape == w.shape and o._a.dtype == w.dtype, f"sample {i} {d}"
+            np.testing.assert_allclose(as_double(o._a), as_double(w), rtol=tol, atol=tol * s.tol, err_msg=f"sample {i} {d}")
+
+
+def as_double(a):
+    return np.asarray(a).astype(np.complex128 if a.dtype.kind == "c" else np.float64)
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if OPS[n].differentiable])
+@pytest.mark.parametrize("order", [1, 2])
+def test_gradient(name, order):
+    op = OPS[name]
+    rng = np.random.default_rng([7, order, *name.encode()])
+    checked = 0
+    for i, s in enumerate(rows(name)):
+        if not s.grad or (order == 2 and not s.order2):
+            continue
+        at = [k for k, a in enumerate(s.args) if is_float(a) and differentiable(op, k)]
+        if not at or sum(s.args[k].size for k in at) == 0:
+            continue
+        check(op, s, at, order, rng, f"{name} sample {i} order {order}")
+        checked += 1
+    if not checked:
+        pytest.skip("no sample to differentiate")
+
+
+def differentiable(op, position):
+    if not isinstance(op.vjp, tuple):
+        return True
+    return position < len(op.vjp) and op.vjp[position] is not None
+
+
+def loss(op, s, at, values, weights):
+    """A weighted sum of the floating results, as a tensor over `values` placed at positions `at`."""
+    args = [wrap(a) if isinstance(a, np.ndarray) else a for a in s.args]
+    for k, v in zip(at, values):
+        args[k] = v
+    outs = [o for o in listed(op(*args, **s.params)) if o.dtype.is_floating_point]
+    total = None
+    for o, w in zip(outs, weights):
+        term = (o * wrap(w)).sum()
+        total = term if total is None else total + term
+    return total
+
+
+def check(op, s, at, order, rng, label):
+    """Compares the slope along one random direction with a central difference."""
+    values = [s.args[k] for k in at]
+    outs = [r for r in run_ref(op, s.args, s.params) if r.dtype == np.float64]
+    weights = [rng.standard_normal(r.shape) for r in outs]
+    inner = [rng.standard_normal(v.shape) for v in values]
+    direction = [rng.standard_normal(v.shape) for v in values]
+
+    def value(arrays, want_graph=False):
+        tensors = [wrap(np.array(a)).requires_grad_() for a in arrays]
+        total = loss(op, s, at, tensors, weights)
+        if order == 2 and total is not None:
+            grads = ingot.autograd.grad(total, tensors, create_graph=True, allow_unused=True) if total.requires_grad else []
+            parts = [(g * wrap(u)).sum() for g, u in zip(grads, inner) if g is not None]
+            total = sum(parts[1:], parts[0]) if parts else None
+        return tensors, total
+
+    tensors, total = value(values)
+    slope = 0.0
+    if total is not None and total.requires_grad:
+        grads = ingot.autograd.grad(total, tensors, allow_unused=True)
+        for g, v, d in zip(grads, values, direction):
+            if g is not None:
+                assert g.shape == v.shape, label
+                slope += float((g._a * d).sum())
+    eps = 1e-6 if order == 1 else 1e-5
+    up, down = (value([v + sign * eps * d for v, d in zip(values, direction)])[1] for sign in (1, -1))
+    numeric = 0.0 if up is None else (up.item() - down.item()) / (2 * eps)
+    scale = max(1.0, abs(numeric))
+    assert abs(slope - numeric) <= (1e-5 if order == 1 else 1e-4) * scale, f"{label}: rule {slope}, difference {numeric}"
+
+
+def test_every_operator_has_samples():
+    missing = sorted(set(OPS) - set(SAMPLES))
+    assert not missing, f"operators without a sample generator: {missing}"
+
+
+def test_every_operator_says_how_it_differentiates():
+    for op in OPS.values():
+        assert op.vjp is NO_GRAD or callable(op.vjp) or isinstance(op.vjp, tuple), op.name
+
+
+def test_wrong_arguments_give_ingot_errors():
+    x, y = wrap(np.ones((2, 3), np.float32)), wrap(np.ones((4, 5), np.float32))
+    with pytest.raises(IngotError, match="do not broadcast"):
+        x + y
+    with pytest.raises(IngotError, match="matmul"):
+        ops_linalg.matmul(x, y)
