@@ -117,6 +117,11 @@ class Op:
         return type(self.lower) is Scalar
 
     @cached_property
+    def quick(self):
+        """The ufunc behind the reference, which does without its checks where operands are floats; None if there is none."""
+        return getattr(self.ref, "ufunc", None)
+
+    @cached_property
     def broadcasts(self) -> bool:
         """Whether the eager door may hand this operator arguments of different, broadcastable shapes."""
         return type(self.lower) is Scalar

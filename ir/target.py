@@ -18,6 +18,8 @@ import subprocess
 import sys
 from dataclasses import dataclass, replace
 
+from . import config
+
 _V3_FLAGS = frozenset({"avx2", "fma", "f16c", "bmi1", "bmi2", "movbe", "abm"})
 _V4_FLAGS = _V3_FLAGS | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
 _LEVELS = {"x86-64": ("x86_64", 16, 16), "x86-64-v3": ("x86_64", 32, 16),
@@ -92,7 +94,7 @@ def host() -> Target:
     arch = _machine_arch()
     flags = cpu_flags()
     level = _level_of(arch, flags)
-    wanted = os.environ.get("INGOT_CPU_LEVEL", "")
+    wanted = config.current().cpu_level
     if wanted in _LEVELS and _LEVELS[wanted][0] == arch and _LEVELS[wanted][1] <= _LEVELS[level][1]:
         level = wanted
     extras = {name for flag, (name, needs) in _EXTRAS.items() if flag in flags and needs == level}

@@ -260,7 +260,8 @@ class _Parser:
 
     def check(self, results, node, start):
         if len(results) != len(node.outputs):
-            raise self.error(f"{node.op.name} gives {len(node.outputs)} values, the text declares {len(results)}", start.at)
+            count = len(node.outputs)
+            raise self.error(f"{node.op.name} gives {count} result{'s' * (count != 1)}, the text declares {len(results)}", start.at)
         for (token, aval), value in zip(results, node.outputs):
             if aval != value.aval:
                 raise self.error(f"{token.text} is declared {aval}, but {node.op.name} gives {value.aval}", token.at)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..ir.aval import Aval, broadcast_shapes
 from ..ir.errors import AutogradError, IngotError, ShapeError
-from ..ir.op import BINDERS, NO_GRAD, OPS, Op
+from ..ir.op import BINDERS, NO_GRAD, OPS, Op, run_reference
 from ..ir.ops.elementwise import cast
 from ..ir.ops.shape import assign_view
 from .autograd.node import Node, Output, PackedValues, aval_of, broadcast_edge, is_inexact, keep, keep_planned
@@ -49,6 +49,20 @@ def call(op: Op, args, params):
 
 
 BINDERS[Tensor] = call
+
+
+def run_arrays(op: Op, arrays, params):
+    """How plain arrays are bound in the runtime (backward works on them): by the kernel that eager would use."""
+    kernel = KERNELS.get(op)
+    if kernel is None:
+        kernel = op.quick
+        if kernel is None or getattr(arrays[0], "dtype", _FLOAT).kind != "f":
+            return op.ref(*arrays, **params)
+    return kernel(*arrays, **params)
+
+
+_FLOAT = np.dtype(np.float32)
+BINDERS.update({t: run_arrays for t, bind in BINDERS.items() if bind is run_reference})
 
 
 def after_failure(op, kernel, arrays, params, error):
@@ -117,6 +131,13 @@ def record_pair(op: Op, x: Tensor, y, out: Tensor):
     out._node = Node(op, _NO_PARAMS, (first, second), saved, guards)
 
 
+def record_one(op: Op, x: Tensor, out: Tensor):
+    """What `record` does, for one floating point operand of an elementwise operator without parameters."""
+    saved, guards = keep_planned(op.plan(_ONE), (x,), out)
+    out._node = Node(op, _NO_PARAMS, (x._node,), saved, guards)
+
+
+_ONE = (True,)
 _NOTHING = (None, None, None)
 _NO_PARAMS: dict = {}
 
@@ -226,6 +247,8 @@ def rewrite_history(dst: Tensor, src):
     value_edge = value_history(dst, src)
     base = dst._base
     if base is None:
+        if value_edge is None and dst._node is not None:   # a constant: what was there gets a gradient of zeros
+            value_edge = Node(assign_view, {"chain": ()}, (dst._node, None), (None, aval_of(dst._a), aval_of(dst._a)), ())
         dst._node = value_edge
         base = dst
     else:

@@ -139,8 +139,9 @@ def _accumulate(x, value, indices):
     if adjacent and given[0]:
         lead = given[0]
         value = np.moveaxis(value, range(lead), range(rows.ndim, rows.ndim + lead))
-    table = np.array(wide(x.transpose(order)), order="C").reshape(int(np.prod(sizes)), -1)
-    add_rows(table, rows.ravel(), wide(value).reshape(rows.size, table.shape[1]))
+    columns = int(np.prod([x.shape[d] for d in order[len(sizes):]], dtype=np.int64))
+    table = np.array(wide(x.transpose(order)), order="C").reshape(int(np.prod(sizes)), columns)
+    add_rows(table, rows.ravel(), wide(value).reshape(rows.size, columns))
     back = np.argsort(order)
     return np.ascontiguousarray(table.reshape([x.shape[d] for d in order]).transpose(back)).astype(x.dtype, copy=False)
 

@@ -163,9 +163,9 @@ def fill_(self, value):
 @api(method=False)
 def fill(input, value):
     """A copy with one value everywhere."""
-    if isinstance(value, Tensor):
-        return ew.copy(sh.expand(to(value, input.dtype), shape=input._a.shape))
-    return filled(input, input._a.shape, value, input.dtype)
+    if not isinstance(value, Tensor):
+        value = filled(input, (), value, input.dtype)
+    return sh.assign_view(input, sh.expand(to(value, input.dtype), shape=input._a.shape), chain=())
 
 
 @api(function=False)

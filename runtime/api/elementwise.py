@@ -4,11 +4,18 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DTypeError
-from ...ir.op import OPS
+from ...ir.op import NO_GRAD, OPS
 from ...ir.ops import elementwise as ew
+from ..dispatch import KERNELS, record_one
+from ..state import tls
+from ..storage import Storage
 from ..tensor import Tensor, wrap
 from .promote import promote, result_type, to_dtype
 from .register import FUNCTIONS, api, deliver
+
+
+_new = object.__new__
+_ndarray = np.ndarray
 
 
 def operate(op, *xs, out=None):
@@ -21,8 +28,21 @@ def operate(op, *xs, out=None):
 
 
 def _unary(op):
+    """A function of one tensor: floating point tensors go straight to the kernel when nothing special is going on."""
+    plain, taped = op.quick or op.ref, op.vjp is not NO_GRAD
+
     def fn(input, *, out=None):
-        return operate(op, input, out=out)
+        m = tls.m
+        if input.__class__ is not Tensor or m.special or out is not None or input._a.dtype.kind != "f":
+            return operate(op, input, out=out)
+        a = m.run(KERNELS.get(op, plain), input._a)
+        t = _new(Tensor)
+        t._a = a if a.__class__ is _ndarray else np.asarray(a)
+        t._node = None
+        t._storage = Storage()
+        if taped and input._node is not None and m.grad:
+            record_one(op, input, t)
+        return t
 
     return fn
 

@@ -36,7 +36,8 @@ def gather(input, dim, index, *, sparse_grad=False, out=None):
     """out[i][j] = input[index[i][j]][j] for dim 0, and so on."""
     d = canonical_dim(dim, input.ndim)
     if index._a.size == 0:
-        return deliver(filled(input, index._a.shape, 0, input.dtype), out, "gather")
+        nothing = sh.slice_(ravel(input), dim=0, start=0, stop=0, step=1)
+        return deliver(sh.reshape(nothing, shape=index._a.shape), out, "gather")
     x = sh.reshape(input, shape=(1,) * index.ndim) if not input.ndim else input
     i = sh.reshape(index, shape=(1,) * x.ndim) if not index.ndim else index
     result = ix.gather(x, i, dim=d)

@@ -20,10 +20,11 @@ import time
 import warnings
 from pathlib import Path
 
+from ...ir import config
+
 _MAGIC = b"INGOTOBJ"
 _FORMAT = 1
 _HEAD = struct.Struct("<8sIIQ32s")
-_DEFAULT_MIB = 512
 _REFRESH_SECONDS = 3600
 _STORES_PER_SWEEP = 64
 _STALE_TEMPORARY_SECONDS = 3600
@@ -39,7 +40,7 @@ class _State:
 
 def folder() -> Path:
     """Where the cache lives; the folder may not exist yet."""
-    chosen = os.environ.get("INGOT_CACHE_DIR")
+    chosen = config.current().cache_dir
     if chosen:
         return Path(chosen)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ingot"
@@ -111,10 +112,7 @@ def _path(key, kind):
 
 
 def _cap():
-    try:
-        return int(float(os.environ.get("INGOT_CACHE_SIZE", _DEFAULT_MIB)) * 2**20)
-    except ValueError:
-        return _DEFAULT_MIB * 2**20
+    return int(config.current().cache_size * 2**20)
 
 
 def _trusted(status):

@@ -341,7 +341,7 @@ def _rowop(kind, dtype, params):
     return RowOp(kind, dtype, dict(params))
 
 
-def rowop(kind: str, dtype, **params) -> RowOp:
+def rowop(kind: str, dtype, /, **params) -> RowOp:
     """A kernel of `passes/codegen/library.py` along one dim."""
     return _rowop(kind, dtype, tuple(sorted(params.items())))
 

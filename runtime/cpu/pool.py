@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 
+from ...ir import config
 from ...ir.errors import ArgumentError
 from ...ir.target import host, usable_cpus
 from ...passes.codegen.llvm import fork_join
@@ -169,9 +170,7 @@ def _has_futex():
 def _default_threads():
     if not _has_futex():
         return 1
-    wanted = os.environ.get("INGOT_NUM_THREADS", "")
-    count = int(wanted) if wanted.isdigit() and int(wanted) else usable_cpus()
-    return min(count, fork_join.MAX_THREADS)
+    return max(1, min(config.current().num_threads or usable_cpus(), fork_join.MAX_THREADS))
 
 
 def _after_fork():

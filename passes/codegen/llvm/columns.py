@@ -15,6 +15,7 @@ from .types import I1, I64, Value
 
 WIDE_LANES = 64  # lanes of a short body: several registers side by side read whole cache lines
 SHORT_BODY = 16
+PREFETCH_ROWS = 8
 
 
 class Columns(Nest):
@@ -111,6 +112,7 @@ class Columns(Nest):
             stack.store(loop.index, identities(s, folds))
         with f.loop(low, high) as loop:
             at = place.within({dim: loop.index})
+            self.prefetch(stage, at, dim)
             found = self.run(s, stage.body, dict(env), at)
             fresh = [(v, self.flat_index(s, at.indices)) if i.attr.startswith("arg") else (v,) for i, v in found]
             row = f.bit_and(f.sub(loop.index, low), CHAINS - 1)
@@ -121,6 +123,18 @@ class Columns(Nest):
                 stack.store(loop.index, combine_all(s, folds, stack.load(loop.index), stack.load(f.add(loop.index, width))))
             width //= 2
         return stack.load(0)
+
+    def prefetch(self, stage, place, dim):
+        """Ask for the rows to come: each lies on a page of its own, where the hardware does not look ahead."""
+        f = self.f
+        for i in stage.body:
+            if i.op != "load" or i.args:
+                continue
+            buffer = self.kernel.buffer(i.attr)
+            ahead = f.at(place.bases[i.attr], self.offset(buffer, {dim: PREFETCH_ROWS}), self.element(buffer))
+            if place.stride(buffer) == 1:
+                for line in range(0, self.width * buffer.dtype.itemsize, 64):
+                    f.prefetch(f.at(ahead, line))
 
     def next_power_of_two(self, count):
         """The smallest power of two that is not below a count of 1 or more."""

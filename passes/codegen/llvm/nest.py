@@ -22,6 +22,7 @@ from .types import I64, PTR, VOID, Value, bytes_of, constant, element_of, iota, 
 CHUNK_COST = 65536  # work of one chunk, in simple instructions on one element
 MAX_CHUNKS = 64
 POOL = "ingot_pool_run"
+_IN_DOUBLE = frozenset({"sin", "cos", *scalars.DRAW_NAMES})
 
 
 class Nest:
@@ -61,13 +62,23 @@ class Nest:
             total = self.f.mul(total, self.number(s))
         return total
 
-    def lanes(self) -> int:
-        """Lanes of a vector: as many as the widest type that the kernel computes with allows."""
+    def lanes(self, stages=None) -> int:
+        """Lanes of a vector: as many as the widest type allows that the stages load, store or compute floats in."""
         widest = 1
-        for i in self.kernel.instructions():
-            size = 4 if i.dtype in (dt.float16, dt.bfloat16) else i.dtype.itemsize
-            widest = max(widest, 8 if i.op in scalars.VIA_DOUBLE or i.op in ("sin", "cos") else size)
+        for stage in self.kernel.stages if stages is None else stages:
+            for i in stage.body:
+                widest = max(widest, self.width(i))
         return self.target.vector_bytes // widest
+
+    def width(self, i: Instr) -> int:
+        """Bytes per lane that an instruction works with; counters and indices do not count."""
+        if i.op in scalars.VIA_DOUBLE or i.op in _IN_DOUBLE:
+            return 8
+        if i.op in ("load", "store"):
+            i = self.kernel.buffer(buffer_of(i))
+        elif not i.dtype.is_floating_point:
+            return 1
+        return 4 if i.dtype in (dt.float16, dt.bfloat16) else i.dtype.itemsize
 
     def cost(self) -> int:
         """Simple instructions per point of the iteration space."""

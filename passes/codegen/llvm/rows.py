@@ -52,7 +52,7 @@ class Rows(Nest):
 
     def prepare(self):
         """The memory that sweeps use, made once per function."""
-        self.s = LlvmBuilder(self.f, self.lanes())
+        self.s = LlvmBuilder(self.f, self.lanes([stage for stage in self.kernel.stages if stage.over == SWEEP]))
         self.one = LlvmBuilder(self.f, 1)
         self.memory = {}
         for stage in self.kernel.stages:

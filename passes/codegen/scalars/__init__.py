@@ -55,6 +55,7 @@ def _own_functions(module):
 
 FUNCTIONS = _own_functions(basic) | {f.__name__: f for f in DOUBLE_ONLY + EITHER + DRAWS}
 VIA_DOUBLE = frozenset(f.__name__ for f in DOUBLE_ONLY)
+DRAW_NAMES = frozenset(f.__name__ for f in DRAWS)
 _MIXED = frozenset({basic.where.__name__})  # the first argument has a dtype of its own
 
 

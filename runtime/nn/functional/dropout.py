@@ -5,7 +5,7 @@ from ....ir.ops import elementwise as ew
 from ....ir.ops import random as rnd
 from ....ir.ops.shape import expand
 from ...api.nn import SELU_ALPHA, SELU_SCALE, finish, floating
-from ...random import default_key
+from ...random import draw_key
 
 
 def _probability(p):
@@ -16,7 +16,7 @@ def _probability(p):
 
 def kept(input, p, shape):
     """A bool mask over the input, true with probability 1 - p, the same wherever `shape` has 1."""
-    mask = rnd.bernoulli_mask(default_key(), shape=tuple(shape), p=1.0 - p)
+    mask = rnd.bernoulli_mask(draw_key(), shape=tuple(shape), p=1.0 - p)
     return mask if tuple(shape) == tuple(input.shape) else expand(mask, shape=input.shape)
 
 

@@ -1,0 +1,148 @@
+"""Scaled dot-product and multi-head attention."""
+
+import math
+
+from ....ir import dtype as dt
+from ....ir.errors import ArgumentError, ShapeError
+from ....ir.ops import nn as ops_nn
+from ....ir.ops.attention import attention
+from ....ir.ops.shape import expand
+from ...api.register import FUNCTIONS
+from .dropout import dropout
+from .linear import linear
+
+
+def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None,
+                                 enable_gqa=False):
+    """softmax(query @ key.T * scale + mask) @ value over (..., L, E), (..., S, E) and (..., S, Ev)."""
+    if is_causal and attn_mask is not None:
+        raise ArgumentError("scaled_dot_product_attention takes attn_mask or is_causal, not both")
+    factor = 1 / math.sqrt(query.shape[-1]) if scale is None else float(scale)
+    if query.ndim < 2 or key.ndim < 2 or value.ndim < 2:
+        raise ShapeError(f"attention takes tensors of at least 2 dimensions, got {query.aval}, {key.aval}, {value.aval}")
+    q, k, v = _same_batch(query, key, value, enable_gqa)
+    if dropout_p > 0:
+        k, v = (_all_heads(t, q.shape[-3]) for t in (k, v))
+        out = _with_dropout(q, k, v, attn_mask, dropout_p, is_causal, factor)
+    else:
+        out, _ = attention(q, k, v, attn_mask, causal=bool(is_causal), scale=factor)
+    return out.reshape(out.shape[1:]) if query.ndim == 2 and key.ndim == 2 and value.ndim == 2 else out
+
+
+def _same_batch(q, k, v, enable_gqa):
+    """All three with the same number of dimensions (at least 3) and the same batch."""
+    ndim = max(3, q.ndim, k.ndim, v.ndim)
+    q, k, v = (t.reshape((1,) * (ndim - t.ndim) + tuple(t.shape)) if t.ndim < ndim else t for t in (q, k, v))
+    cut = -3 if enable_gqa else -2
+    batches = [t.shape[:cut] for t in (q, k, v)]
+    if batches[0] == batches[1] == batches[2]:
+        return q, k, v
+    batch = FUNCTIONS["broadcast_shapes"](*batches)
+    return tuple(expand(t, shape=(*batch, *t.shape[cut:])) for t in (q, k, v))
+
+
+def _all_heads(t, heads):
+    return t if t.shape[-3] == heads else t.repeat_interleave(heads // t.shape[-3], dim=-3)
+
+
+def _with_dropout(q, k, v, mask, p, causal, scale):
+    """Attention whose probabilities are dropped at random."""
+    scores = (q @ k.transpose(-1, -2)) * scale
+    if causal:
+        mask = FUNCTIONS["ones"]((q.shape[-2], k.shape[-2]), dtype=dt.bool_).tril()
+    if mask is not None and mask.dtype is dt.bool_:
+        scores = scores.masked_fill(~mask, -math.inf)
+    elif mask is not None:
+        scores = scores + mask
+    return dropout(ops_nn.softmax(scores, dim=scores.ndim - 1), p) @ v
+
+
+def canonical_mask(mask, dtype):
+    """A mask as floats to add: bools say where NOT to look."""
+    if mask is None or mask.dtype is not dt.bool_:
+        return mask
+    return FUNCTIONS["zeros"](mask.shape, dtype=dtype).masked_fill(mask, -math.inf)
+
+
+def _projected(query, key, value, weights, biases):
+    return tuple(linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases))
+
+
+def _appended(x, row, batch):
+    """x (S, N, E) with one more step, the same for the whole batch."""
+    return FUNCTIONS["cat"]([x, row.expand(1, batch, x.shape[2])])
+
+
+def _merged_mask(attn_mask, key_padding_mask, batch, heads, extra):
+    """One additive mask (N, heads or 1, L or 1, S) from both, with `extra` open steps at the end."""
+    if attn_mask is not None:
+        attn_mask = attn_mask.unsqueeze(0) if attn_mask.ndim == 2 else attn_mask
+        attn_mask = attn_mask.reshape(batch, heads, *attn_mask.shape[1:]) if attn_mask.shape[0] != 1 else attn_mask.unsqueeze(0)
+    if key_padding_mask is not None:
+        key_padding_mask = key_padding_mask.reshape(batch, 1, 1, -1)
+    masks = [m for m in (attn_mask, key_padding_mask) if m is not None]
+    if not masks:
+        return None
+    merged = masks[0] if len(masks) == 1 else masks[0] + masks[1]
+    if extra:
+        merged = FUNCTIONS["cat"]([merged, FUNCTIONS["zeros"]((*merged.shape[:-1], extra), dtype=merged.dtype)], -1)
+    return merged
+
+
+def _check_masks(attn_mask, key_padding_mask, lengths, batch, heads):
+    target, source = lengths
+    if attn_mask is not None and tuple(attn_mask.shape) not in ((target, source), (batch * heads, target, source),
+                                                               (1, target, source)):
+        raise ShapeError(f"attn_mask must be ({target}, {source}) or ({batch * heads}, {target}, {source}), "
+                         f"got {tuple(attn_mask.shape)}")
+    if key_padding_mask is not None and tuple(key_padding_mask.shape) != (batch, source):
+        raise ShapeError(f"key_padding_mask must be ({batch}, {source}), got {tuple(key_padding_mask.shape)}")
+
+
+def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k,
+                                 bias_v, add_zero_attn, dropout_p, out_proj_weight, out_proj_bias, training=True,
+                                 key_padding_mask=None, need_weights=True, attn_mask=None, use_separate_proj_weight=False,
+                                 q_proj_weight=None, k_proj_weight=None, v_proj_weight=None, static_k=None, static_v=None,
+                                 average_attn_weights=True, is_causal=False):
+    """Multi-head attention over (L, N, E), (S, N, E) and (S, N, E), or without the batch; returns (output, weights)."""
+    single = query.ndim == 2
+    if single:
+        query, key, value = (x.unsqueeze(1) for x in (query, key, value))
+        key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
+    target, batch, size = query.shape
+    if size != embed_dim_to_check or size % num_heads:
+        raise ShapeError(f"multi-head attention of size {embed_dim_to_check} with {num_heads} heads got queries of size {size}")
+    if is_causal and attn_mask is None:
+        raise ArgumentError("is_causal is a hint about attn_mask; give the mask as well")
+    _check_masks(attn_mask, key_padding_mask, (target, key.shape[0]), batch, num_heads)
+    weights = (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight else in_proj_weight.chunk(3)
+    biases = (None,) * 3 if in_proj_bias is None else in_proj_bias.chunk(3)
+    q, k, v = _projected(query, key, value, weights, biases)
+    extra = 0
+    if bias_k is not None:
+        k, v, extra = _appended(k, bias_k, batch), _appended(v, bias_v, batch), 1
+    q, k, v = (x.reshape(x.shape[0], batch, num_heads, -1).permute(1, 2, 0, 3) for x in (q, k, v))
+    k, v = (given.reshape(batch, num_heads, *given.shape[1:]) if given is not None else own
+            for given, own in ((static_k, k), (static_v, v)))
+    if add_zero_attn:
+        zeros = FUNCTIONS["zeros"]((batch, num_heads, 1, k.shape[-1]), dtype=k.dtype)
+        k, v, extra = FUNCTIONS["cat"]([k, zeros], 2), FUNCTIONS["cat"]([v, zeros], 2), extra + 1
+    mask = _merged_mask(canonical_mask(attn_mask, q.dtype), canonical_mask(key_padding_mask, q.dtype), batch, num_heads, extra)
+    attended, shares = _attend(q, k, v, mask, dropout_p if training else 0.0, need_weights)
+    out = linear(attended.permute(2, 0, 1, 3).reshape(target, batch, size), out_proj_weight, out_proj_bias)
+    if shares is not None:
+        shares = shares.mean(1) if average_attn_weights else shares
+        shares = shares.squeeze(0) if single else shares
+    return (out.squeeze(1) if single else out), shares
+
+
+def _attend(q, k, v, mask, dropout_p, need_weights):
+    if not need_weights:
+        return scaled_dot_product_attention(q, k, v, mask, dropout_p), None
+    scores = (q * (1 / math.sqrt(q.shape[-1]))) @ k.transpose(-1, -2)
+    if mask is not None:
+        scores = scores + mask
+    shares = ops_nn.softmax(scores, dim=3)
+    if dropout_p > 0:
+        shares = dropout(shares, dropout_p)
+    return shares @ v, shares

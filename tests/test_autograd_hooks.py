@@ -1,0 +1,266 @@
+"""Hooks on tensors, nodes and saved values; anomaly mode."""
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot.autograd import Function, detect_anomaly, grad, graph, set_detect_anomaly
+
+
+def leaf(*values):
+    return ingot.tensor(list(values), dtype=ingot.float64).requires_grad_()
+
+
+# Tensor hooks.
+
+
+def test_hooks_see_and_replace_in_order():
+    x = leaf(1.0)
+    seen = []
+    h = x * 2
+    h.register_hook(lambda g: (seen.append(("first", g.tolist())), g * 10)[1])
+    h.register_hook(lambda g: seen.append(("second", g.tolist())))
+    x.register_hook(lambda g: (seen.append(("leaf", g.tolist())), g + 1)[1])
+    (h * 3).sum().backward()
+    assert seen == [("first", [3.0]), ("second", [30.0]), ("leaf", [60.0])]
+    assert x.grad.tolist() == [61.0]
+
+
+def test_removed_hooks_are_silent():
+    x = leaf(1.0)
+    with x.register_hook(lambda g: g * 100):
+        pass
+    handle = x.register_hook(lambda g: g * 100)
+    handle.remove()
+    handle.remove()
+    (x * 2).sum().backward()
+    assert x.grad.tolist() == [2.0]
+
+
+def test_hook_on_one_of_several_results():
+    x = leaf(3.0, 1.0)
+    top, rest = x.unbind(0)
+    top.register_hook(lambda g: g * 10)
+    (top + rest).backward()
+    assert x.grad.tolist() == [10.0, 1.0]
+
+
+def test_leaf_hooks_apply_to_grad_as_well():
+    x = leaf(1.0)
+    x.register_hook(lambda g: g * 5)
+    assert grad((x * 2).sum(), x)[0].tolist() == [10.0]
+
+
+@pytest.mark.parametrize("bad, message", [(lambda g: 3, "tensor or None"), (lambda g: ingot.ones(7), "shape"),
+                                          (lambda g: g.to(ingot.float32), "float64")])
+def test_bad_hook_results(bad, message):
+    x = leaf(1.0)
+    x.register_hook(bad)
+    with pytest.raises((RuntimeError, TypeError), match=message):
+        (x * 2).sum().backward()
+
+
+def test_hooks_need_requires_grad():
+    for name in ("register_hook", "register_post_accumulate_grad_hook"):
+        with pytest.raises(RuntimeError, match="does not require grad"):
+            getattr(ingot.tensor([1.0]), name)(print)
+    with pytest.raises(RuntimeError, match="leaf"):
+        (leaf(1.0) * 2).register_post_accumulate_grad_hook(print)
+
+
+def test_post_accumulate_hook_sees_the_tensor_with_its_gradient():
+    x = leaf(1.0)
+    seen = []
+
+    def step(t):
+        seen.append((t is x, t.grad.tolist()))
+        t.grad = None
+
+    x.register_post_accumulate_grad_hook(step)
+    (x * 2).sum().backward()
+    assert seen == [(True, [2.0])] and x.grad is None
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_retain_grad(create_graph):
+    x = leaf(3.0)
+    h = x * x
+    h.retain_grad()
+    h.retain_grad()
+    h.register_hook(lambda g: g * 2)      # retain_grad sees what hooks made of it, whenever they were registered
+    assert h.retains_grad and not x.retains_grad
+    y = (h * h).sum()
+    y.backward(create_graph=create_graph)
+    assert h.grad.tolist() == [36.0]
+
+
+def test_retain_grad_makes_no_cycle():
+    gc.collect()
+    gc.disable()
+    try:
+        h = leaf(1.0) * 2
+        h.retain_grad()
+        ref = weakref.ref(h)
+        del h
+        assert ref() is None
+    finally:
+        gc.enable()
+
+
+# Node hooks.
+
+
+def test_node_hooks():
+    x = leaf(2.0)
+    y = x * 3
+    seen = []
+    y.grad_fn.register_prehook(lambda gs: (gs[0] * 10,))
+    y.grad_fn.register_hook(lambda gin, gout: seen.append((gin[0].tolist(), gout[0].tolist())))
+    y.sum().backward()
+    assert seen == [([30.0], [10.0])]
+    assert x.grad.tolist() == [30.0]
+
+
+def test_post_hook_replaces_gradients():
+    x = leaf(2.0)
+    y = x * 3
+    y.grad_fn.register_hook(lambda gin, gout: tuple(None if g is None else g * 2 for g in gin))
+    y.sum().backward()
+    assert x.grad.tolist() == [6.0]
+
+
+def test_next_functions_lead_to_the_leaf():
+    x = leaf(2.0)
+    y = (x * 3).exp()
+    (mul, _), = y.grad_fn.next_functions
+    assert mul.name == "MulBackward0"
+    accumulate = mul.next_functions[0][0]
+    assert accumulate.name == "AccumulateGrad"
+
+
+@pytest.mark.parametrize("mode, expected", [("all", [[2.0, 3.0]]), ("any", [[3.0]])])
+def test_multi_grad_hook(mode, expected):
+    a, b = leaf(1.0), leaf(1.0)
+    seen = []
+    handle = graph.register_multi_grad_hook(
+        (a, b), lambda gs: seen.append([float(g) for g in gs] if mode == "all" else [3.0]), mode=mode)
+    (a * 2 + b * 3).sum().backward()
+    handle.remove()
+    (a * 2 + b * 3).sum().backward()
+    assert seen == expected
+
+
+def test_gradient_edge():
+    x = leaf(1.0)
+    y = x * 2
+    edge = graph.get_gradient_edge(y)
+    assert edge.node is y.grad_fn and edge.output_nr == 0
+
+
+# Saved values.
+
+
+def test_saved_tensors_hooks_pack_and_unpack():
+    x = leaf(2.0)
+    packed = []
+
+    def pack(t):
+        assert not t.requires_grad
+        packed.append(t.tolist())
+        return t.numpy().copy()
+
+    with graph.saved_tensors_hooks(pack, lambda a: ingot.from_numpy(a * 10)):
+        y = (x * x).exp()
+    y.sum().backward()
+    assert [2.0] in packed
+    assert x.grad.tolist() == pytest.approx([np.exp(4.0) * 10 * 2 * 20])
+
+
+def test_saved_tensors_hooks_reach_functions():
+    class Square(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2 * ctx.saved_tensors[0]
+
+    x = leaf(3.0)
+    with graph.saved_tensors_hooks(lambda t: t * 10, lambda t: t):
+        y = Square.apply(x)
+    y.sum().backward()
+    assert x.grad.tolist() == [60.0]
+
+
+def test_hooks_end_with_their_block_and_nest():
+    x = leaf(2.0)
+    with graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+        with graph.saved_tensors_hooks(lambda t: t, lambda t: t * 100):
+            y = x * x
+        z = x * x
+    (z + x * x).sum().backward()
+    assert x.grad.tolist() == [8.0]
+    x.grad = None
+    y.sum().backward()
+    assert x.grad.tolist() == [400.0]
+
+
+def test_unpack_hook_may_use_tensors_freely():
+    x = leaf(2.0)
+    with graph.saved_tensors_hooks(lambda t: t, lambda t: (t * 2).clone().mul_(0.5)):
+        y = (x * x).sum()
+    y.backward()
+    assert x.grad.tolist() == [4.0]
+
+
+def test_save_on_cpu_and_disable():
+    x = leaf(2.0)
+    with graph.save_on_cpu():
+        y = (x * x).sum()
+    y.backward()
+    assert x.grad.tolist() == [4.0]
+    with graph.disable_saved_tensors_hooks("not here"), pytest.raises(RuntimeError, match="not here"):
+        with graph.save_on_cpu():
+            pass
+
+
+def test_increment_version_invalidates_saved_values():
+    x = leaf(2.0)
+    h = x * 1
+    y = (h * h).sum()
+    graph.increment_version(h)
+    with pytest.raises(RuntimeError, match="increment_version"):
+        y.backward()
+
+
+# Anomaly mode.
+
+
+def test_anomaly_mode_stops_at_nan_and_names_the_line():
+    x = leaf(0.0)
+    with detect_anomaly():
+        y = (x / x * 0).sum()      # the line
+        with pytest.raises(RuntimeError, match=r"DivBackward0 recorded at .*test_autograd_hooks\.py:\d+ returned nan"):
+            y.backward()
+    assert not ingot.is_anomaly_enabled()
+
+
+def test_anomaly_mode_without_nan_check_still_names_lines_in_errors():
+    x = leaf(1.0)
+    with set_detect_anomaly(True, check_nan=False):
+        h = x * 1
+        y = (h * h).sum()
+        h.add_(1)
+    with pytest.raises(RuntimeError, match=r"recorded at .*test_autograd_hooks\.py"):
+        y.backward()
+
+
+def test_without_anomaly_mode_nan_passes():
+    x = leaf(0.0)
+    (x / x).sum().backward()
+    assert np.isnan(x.grad.numpy()).all()
