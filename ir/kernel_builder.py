@@ -12,6 +12,7 @@
 """
 
 from contextlib import contextmanager
+from functools import partial
 
 from . import dtype as dt
 from .kernel import POINT, SWEEP, Buffer, Dim, Instr, Kernel, Stage, verify
@@ -63,11 +64,22 @@ BOOL_RESULTS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf", 
                           "logical_and", "logical_or", "logical_xor", "logical_not"})
 
 
+class Functions:
+    """The scalar functions as attributes: `k.fn.exp(x)`."""
+
+    def __init__(self, builder):
+        self._builder = builder
+
+    def __getattr__(self, name):
+        return partial(self._builder.call, name)
+
+
 class KernelBuilder:
-    """Collects dims, buffers and stages; `build()` verifies."""
+    """Collects dims, buffers and stages; `build()` verifies. `fn` writes scalar functions."""
 
     def __init__(self, name: str):
         self.name = name
+        self.fn = Functions(self)
         self.dims, self.buffers, self.stages = [], [], []
         self._body: list[Instr] = []
         self._count = 0

@@ -79,6 +79,7 @@ class Recording:
     updates: list = field(default_factory=list)      # (input position, value)
     grads: list = field(default_factory=list)        # (input position, value or None): gradients set on leaves
     leaves: list = field(default_factory=list)       # (input position, aval of the gradient found there, or None)
+    shared: list = field(default_factory=list)       # (argument, captured tensor over the same memory)
 
 
 @dataclass
@@ -102,6 +103,7 @@ class Recorder:
         self.cells: dict[int, Cell] = {}         # by id of the storage
         self.leaves: dict[int, LeafState] = {}   # by id of the leaf
         self.grad_owner: dict[int, int] = {}     # id(gradient tensor found on a leaf) -> input position of that leaf
+        self.shared: list = []                   # (argument, captured tensor over the same memory)
         self.keep: list = []                     # what must not be freed while ids are in use
 
     # Tensors that come from outside.
@@ -136,6 +138,8 @@ class Recorder:
         """A tensor that the function got from elsewhere: an input by reference, through the root of its memory."""
         root = t if t._base is None else t._base
         known = self.cells.get(id(t._storage))
+        if known is not None and self.sources[known.source].kind == "argument" and t is not known.root:
+            self.shared.append((self.sources[known.source].what, t))
         if known is None:
             owner = self.grad_owner.get(id(root))
             source = Source("captured", root) if owner is None else Source("grad", owner)
@@ -294,7 +298,7 @@ class Recorder:
 
     def finish(self, result_tensors) -> Recording:
         """The recording, once the function has returned."""
-        r = Recording(self.builder, self.sources, self.cuts)
+        r = Recording(self.builder, self.sources, self.cuts, shared=self.shared)
         r.outputs = [self._output(t) for t in result_tensors]
         for cell in self.cells.values():
             if cell.root is not None and cell.version and self.sources[cell.source].kind in ("argument", "captured", "grad"):

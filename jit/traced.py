@@ -25,12 +25,20 @@ class Entry:
         self.captured = captured                       # (tensor, shape, dtype, requires_grad)
         self.leaves = recording.leaves
         self.sources = recording.sources
+        self.shared = recording.shared
+        outside = {id(t._storage) for t, *_ in captured} if recording.updates else set()
+        self.must_not_share = outside - {id(t._storage) for _, t in self.shared}
 
     def unfit(self, arguments):
         """Why this entry does not apply now, or None."""
         for t, shape, dtype, needs in self.captured:
             if t._a.shape != shape or t._a.dtype != dtype or (t._node is not None) != needs:
                 return f"a captured tensor changed from {dtype}{list(shape)} to {t._a.dtype}{list(t._a.shape)}"
+        for position, t in self.shared:
+            if arguments[position]._storage is not t._storage:
+                return "an argument no longer shares memory with a captured tensor"
+        if self.must_not_share and any(id(t._storage) in self.must_not_share for t in arguments):
+            return "an argument shares memory with a captured tensor"
         for position, aval in self.leaves:
             source = self.sources[position]
             t = arguments[source.what] if source.kind == "argument" else source.what
@@ -41,6 +49,16 @@ class Entry:
             if not guard.holds():
                 return str(guard)
         return None
+
+
+def sharing(leaves):
+    """Which arguments share a storage: for each the first position of its storage; None if all differ."""
+    if len(leaves) < 2:
+        return None
+    first = {}
+    for i, t in enumerate(leaves):
+        first.setdefault(id(t._storage), i)
+    return None if len(first) == len(leaves) else tuple([first[id(t._storage)] for t in leaves])
 
 
 class Traced:
@@ -62,7 +80,7 @@ class Traced:
             return self.fn(*args, **kwargs)
         leaves = []
         spec = flatten((args, kwargs), leaves)
-        key = (spec, m.grad, m.autocast, Defaults.dtype, tuple([(t._a.shape, t._a.dtype, t._node is not None) for t in leaves]))
+        key = (spec, sharing(leaves), m.grad, m.autocast, Defaults.dtype, tuple([(t._a.shape, t._a.dtype, t._node is not None) for t in leaves]))
         self._stats["calls"] += 1
         reason = "the first call with arguments of this kind"
         for entry in self._entries.get(key, ()):

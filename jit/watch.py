@@ -2,6 +2,7 @@
 
 import builtins
 import gc
+import random
 import sys
 import sysconfig
 import types
@@ -16,7 +17,7 @@ _STDLIB = tuple(sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib"))
 _VALUES = (bool, int, float, complex, str, bytes, type(None))
 _MUTATORS = frozenset(("append", "extend", "insert", "pop", "remove", "clear", "update", "setdefault", "popitem", "add",
                        "discard", "sort", "reverse", "appendleft", "popleft"))
-_IMPURE_MODULES = ("random", "time", "secrets", "uuid", "numpy.random", "datetime")
+_IMPURE_MODULES = ("_random", "random", "time", "secrets", "uuid", "numpy.random", "datetime")
 
 
 @dataclass(frozen=True)
@@ -89,8 +90,10 @@ class Watch:
         self.problem: TraceError | None = None
         self._keep: list = []
         self._cells: dict = {}
+        self._generators: list = []      # (numpy generator, its state when first seen)
 
     def __enter__(self):
+        self.dice = random_states()
         self._before = sys.getprofile()
         sys.setprofile(self._event)
         return self
@@ -142,6 +145,8 @@ class Watch:
             return
         expected, by_value = summary(value)
         self.guards[key] = Guard(chain, root, expected, by_value)
+        if hasattr(value, "bit_generator"):
+            self._generators.append((value, str(value.bit_generator.state)))
         if type(value) in (list, dict, set):
             self.snapshots.append((value, value.copy(), chain))
 
@@ -152,13 +157,13 @@ class Watch:
     # Calls of builtins.
 
     def _builtin(self, frame, function):
-        module = getattr(function, "__module__", None) or type(getattr(function, "__self__", None)).__module__
+        owner = getattr(function, "__self__", None)
+        module = function.__module__ or (owner.__name__ if isinstance(owner, types.ModuleType) else type(owner).__module__)
         name = getattr(function, "__name__", "")
         place = f"{frame.f_code.co_filename}:{frame.f_lineno}"
-        if module in _IMPURE_MODULES and name not in ("seed", "sleep", "perf_counter", "get_ident"):
+        if module.startswith(_IMPURE_MODULES) and name not in ("seed", "sleep"):
             self._refuse(f"it calls {module}.{name} at {place}, whose result changes from call to call; pass the value as an "
                          "argument, or use ingot's random functions")
-        owner = getattr(function, "__self__", None)
         if name in _MUTATORS and any(owner is c for c, _, _ in self.snapshots):
             self._refuse(f"it calls .{name}() on a {type(owner).__name__} that lives outside of it, at {place}; return the "
                          "value instead")
@@ -171,6 +176,10 @@ class Watch:
 
     def finish(self) -> list:
         """The guards; raises if the run changed what it had read."""
+        if self.problem is None and (self.dice != random_states() or any(
+                str(g.bit_generator.state) != before for g, before in self._generators)):
+            self._refuse("it draws from Python's or numpy's random numbers, which would happen only when the trace is recorded; "
+                         "use ingot's random functions, or pass the numbers as an argument")
         if self.problem is not None:
             raise self.problem
         kept = []
@@ -185,6 +194,12 @@ class Watch:
                                  "instead, or keep it in a tensor that is updated in place")
             kept.append(guard)
         return kept
+
+
+def random_states() -> tuple:
+    """Where the global random streams of Python and numpy are."""
+    legacy = sys.modules.get("numpy.random")
+    return random.getstate(), None if legacy is None else str(legacy.get_state())
 
 
 def is_user(frame) -> bool:

@@ -35,7 +35,7 @@ class RowKernel:
             "row": ("B", 1, 0) if columns else (1, 0),
             "along": (0, 0, 1) if columns else (0, 1),
         }
-        self.sweep, self.point = self.k.sweep, self.k.point
+        self.sweep, self.point, self.fn = self.k.sweep, self.k.point, self.k.fn
 
     def input(self, name, shape="full", dtype=None):
         return self.k.input(name, dtype or self.dtype, self.strides[shape])
@@ -54,9 +54,6 @@ class RowKernel:
     def fold(self, kind, value):
         return self.k.fold(kind, value)
 
-    def call(self, fn, *args):
-        return self.k.call(fn, *args)
-
     def count(self):
         """R as a number of the working dtype."""
         return self.k.size("r").to(self.work)
@@ -70,7 +67,7 @@ def _shifted_exp_sum(k: RowKernel, keep: str | None = None):
     with k.sweep():
         top = k.fold("max", k.load("x"))
     with k.sweep():
-        e = k.call("exp", k.load("x") - top)
+        e = k.fn.exp(k.load("x") - top)
         if keep and k.work is k.dtype:
             k.store(e, keep)
         total = k.fold("sum", e)
@@ -86,7 +83,7 @@ def softmax(name, dtype, layout) -> Kernel:
     with k.point():
         scale = 1.0 / total
     with k.sweep():
-        e = k.load("y") if k.work is dtype else k.call("exp", k.load("x") - top)
+        e = k.load("y") if k.work is dtype else k.fn.exp(k.load("x") - top)
         k.store(e * scale, "y")
     return k.build()
 
@@ -98,7 +95,7 @@ def log_softmax(name, dtype, layout) -> Kernel:
     k.output("y")
     top, total = _shifted_exp_sum(k)
     with k.point():
-        log_total = k.call("log", total)
+        log_total = k.fn.log(total)
     with k.sweep():
         k.store((k.load("x") - top) - log_total, "y")
     return k.build()
@@ -112,11 +109,11 @@ def logsumexp(name, dtype, layout) -> Kernel:
     with k.sweep():
         top = k.fold("max", k.load("x"))
     with k.point():
-        shift = k.call("where", k.call("isinf", top), 0.0, top)
+        shift = k.fn.where(k.fn.isinf(top), 0.0, top)
     with k.sweep():
-        total = k.fold("sum", k.call("exp", k.load("x") - shift))
+        total = k.fold("sum", k.fn.exp(k.load("x") - shift))
     with k.point():
-        k.store(k.call("log", total) + shift, "y")
+        k.store(k.fn.log(total) + shift, "y")
     return k.build()
 
 
@@ -142,7 +139,7 @@ def log_softmax_backward(name, dtype, layout) -> Kernel:
     with k.sweep():
         total = k.fold("sum", k.load("g"))
     with k.sweep():
-        k.store(k.load("g") - k.call("exp", k.load("y")) * total, "dx")
+        k.store(k.load("g") - k.fn.exp(k.load("y")) * total, "dx")
     return k.build()
 
 
@@ -172,7 +169,7 @@ def layer_norm(name, dtype, layout, *, eps=1e-5, weight=True, bias=True) -> Kern
         d = k.load("x") - mean
         squares = k.fold("sum", d * d)
     with k.point():
-        rstd = k.call("rsqrt", squares / k.count() + eps)
+        rstd = k.fn.rsqrt(squares / k.count() + eps)
         k.store(rstd, "rstd")
     with k.sweep():
         k.store(_affine(k, (k.load("x") - mean) * rstd, weight, bias), "y")
@@ -216,7 +213,7 @@ def rms_norm(name, dtype, layout, *, eps=1e-6, weight=True) -> Kernel:
         x = k.load("x")
         squares = k.fold("sum", x * x)
     with k.point():
-        rstd = k.call("rsqrt", squares / k.count() + eps)
+        rstd = k.fn.rsqrt(squares / k.count() + eps)
         k.store(rstd, "rstd")
     with k.sweep():
         k.store(_affine(k, k.load("x") * rstd, weight, False), "y")
@@ -279,13 +276,13 @@ def cross_entropy(name, dtype, layout, *, ignore_index=-100) -> Kernel:
     k.output("lse", "row", k.work)
     top, total = _shifted_exp_sum(k)
     with k.point():
-        lse = k.call("log", total) + top
+        lse = k.fn.log(total) + top
         k.store(lse, "lse")
         target, size = k.k.load("target"), k.k.size("r")
-        inside = k.call("logical_and", k.call("ge", target, 0), k.call("lt", target, size))
-        picked = k.load("x", r=k.call("where", inside, target, 0))
-        loss = k.call("where", inside, lse - picked, float("nan"))
-        k.store(k.call("where", k.call("eq", target, ignore_index), 0.0, loss), "loss")
+        inside = k.fn.logical_and(k.fn.ge(target, 0), k.fn.lt(target, size))
+        picked = k.load("x", r=k.fn.where(inside, target, 0))
+        loss = k.fn.where(inside, lse - picked, float("nan"))
+        k.store(k.fn.where(k.fn.eq(target, ignore_index), 0.0, loss), "loss")
     return k.build()
 
 
@@ -299,11 +296,11 @@ def cross_entropy_backward(name, dtype, layout, *, ignore_index=-100) -> Kernel:
     k.output("dx")
     with k.point():
         lse, target = k.load("lse"), k.k.load("target")
-        g = k.call("where", k.call("eq", target, ignore_index), 0.0, k.load("g"))
+        g = k.fn.where(k.fn.eq(target, ignore_index), 0.0, k.load("g"))
     with k.sweep():
-        p = k.call("exp", k.load("x") - lse)
-        hit = k.call("eq", k.k.index("r"), target)
-        k.store(k.call("where", hit, p - 1.0, p) * g, "dx")
+        p = k.fn.exp(k.load("x") - lse)
+        hit = k.fn.eq(k.k.index("r"), target)
+        k.store(k.fn.where(hit, p - 1.0, p) * g, "dx")
     return k.build()
 
 
@@ -368,9 +365,9 @@ def reduction(name, kind, dtype, pattern, unit, *, correction=1) -> Kernel:
         if kind == "mean":
             total = total / _count(k, work)
         elif kind in ("var", "std"):
-            free = k.call("maximum", _count(k, work) - float(correction), 0.0)
+            free = k.fn.maximum(_count(k, work) - float(correction), 0.0)
             total = total / free
         if kind in ("std", "norm"):
-            total = k.call("sqrt", total)
+            total = k.fn.sqrt(total)
         k.store(total.to(result), "y")
     return k.build()

@@ -1,6 +1,29 @@
 """What users call: arguments as PyTorch has them, turned into calls of operator records."""
 
 from .. import printing
-from . import autograd, context, convert, creation, einsum, elementwise, gather, indexing, join, linalg, nn, operators, random, reduce, restride, shape
+from . import (
+    autograd,
+    context,
+    conv,
+    convert,
+    creation,
+    einsum,
+    elementwise,
+    gather,
+    image,
+    indexing,
+    join,
+    linalg,
+    nn,
+    norm,
+    operators,
+    pool,
+    random,
+    reduce,
+    restride,
+    shape,
+)
 
-__all__ = ["autograd", "context", "convert", "creation", "einsum", "elementwise", "gather", "indexing", "join", "linalg", "nn", "operators", "printing", "random", "reduce", "restride", "shape"]
+__all__ = ["autograd", "context", "conv", "convert", "creation", "einsum", "elementwise", "gather", "image",
+           "indexing", "join", "linalg", "nn", "norm", "operators", "pool", "printing", "random", "reduce", "restride",
+           "shape"]

@@ -28,12 +28,11 @@ _DEFAULT_LIMIT = 4 << 30
 class _Block:
     """Page-aligned private memory."""
 
-    __slots__ = ("kind", "lease", "memory", "size")
+    __slots__ = ("kind", "memory", "size")
 
     def __init__(self, size):
         self.size = size
         self.kind = ctypes.c_char * size
-        self.lease = None
         if sys.platform == "win32":
             self.memory = mmap.mmap(-1, size)
         else:
@@ -50,10 +49,11 @@ class _Lease(weakref.ref):
 
 
 class _State:
-    """Free blocks by size, and counters. `returned` takes blocks from any thread without a lock."""
+    """Leases of live arrays, free blocks by size, counters. `returned` takes blocks from any thread without a lock."""
 
     lock = threading.Lock()
     returned: deque = deque()
+    leases: dict = {}
     free: dict = {}
     cached = 0
     limit = None
@@ -71,8 +71,9 @@ def empty(shape, dtype=np.float32) -> np.ndarray:
         return np.empty(shape, dtype)
     block = _take(size_class(size))
     memory = block.kind.from_buffer(block.memory)
-    block.lease = lease = _Lease(memory, _give_back)
+    lease = _Lease(memory, _give_back)
     lease.block = block
+    _State.leases[id(block)] = lease                          # a weak reference calls back only while it lives itself
     return np.ndarray(shape, dtype, memory)
 
 
@@ -147,8 +148,8 @@ def _second_try(size, error):
 
 def _give_back(lease):
     """Called when an array dies, in any thread, possibly while this thread holds the lock: never waits."""
-    block, lease.block = lease.block, None
-    block.lease = None
+    block = lease.block
+    del _State.leases[id(block)]
     _State.returned.append(block)
     if _State.lock.acquire(blocking=False):
         try:

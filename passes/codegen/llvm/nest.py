@@ -67,10 +67,10 @@ class Nest:
         widest = 1
         for stage in self.kernel.stages if stages is None else stages:
             for i in stage.body:
-                widest = max(widest, self.width(i))
+                widest = max(widest, self.element_width(i))
         return self.target.vector_bytes // widest
 
-    def width(self, i: Instr) -> int:
+    def element_width(self, i: Instr) -> int:
         """Bytes per lane that an instruction works with; counters and indices do not count."""
         if i.op in scalars.VIA_DOUBLE or i.op in _IN_DOUBLE:
             return 8

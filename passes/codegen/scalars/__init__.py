@@ -44,7 +44,7 @@ EITHER = (
 )
 DRAWS = (random.random_bits, random.random_uniform, random.random_uniform_double, random.random_normal,
          random.random_normal_double, random.random_below)
-_IMPORTED = {"exp", "log", "log1p", "sin"}  # names that basic uses and other files define
+_IMPORTED = {"exp", "log", "log1p", "sin", "sign_mask"}  # names that basic uses and other files define
 
 
 def _own_functions(module):
@@ -56,7 +56,7 @@ def _own_functions(module):
 FUNCTIONS = _own_functions(basic) | {f.__name__: f for f in DOUBLE_ONLY + EITHER + DRAWS}
 VIA_DOUBLE = frozenset(f.__name__ for f in DOUBLE_ONLY)
 DRAW_NAMES = frozenset(f.__name__ for f in DRAWS)
-_MIXED = frozenset({basic.where.__name__})  # the first argument has a dtype of its own
+_AS_GIVEN = frozenset({basic.where.__name__, basic.nextafter.__name__})  # never widened here
 
 
 def apply(s: Builder, name: str, *args: Val) -> Val:
@@ -66,7 +66,7 @@ def apply(s: Builder, name: str, *args: Val) -> Val:
     if not kind.is_floating_point:
         return fn(s, *args)
     work = dt.float64 if name in VIA_DOUBLE else dt.float32 if kind in LOW_PRECISION else kind
-    if work is kind or name in _MIXED:
+    if work is kind or name in _AS_GIVEN:
         return fn(s, *args)
     out = fn(s, *(s.cast(a, work) for a in args))
     return s.cast(out, kind) if out.dtype is work else out

@@ -2,6 +2,7 @@
 
 from ....ir import dtype as dt
 from . import constants as K
+from .builder import sign_mask
 from .exponential import exp, log, log1p
 from .trigonometric import sin
 
@@ -249,12 +250,13 @@ def rad2deg(s, x):
 
 
 def nextafter(s, a, b):
-    """The next number after a in the direction of b."""
-    one = s.const(a.bits().dtype, 1)
+    """The next number after a in the direction of b, in the dtype of both, low precision included."""
+    wide_a, wide_b = s.widen(a), s.widen(b)
     bits = a.bits()
-    up = (b > a) ^ (bits < 0)
-    step = s.select(up, bits + one, bits - one).as_(a.dtype)
-    tiny = s.copysign(one.as_(a.dtype), b)
-    y = s.select(a.eq(0), tiny, step)
-    y = s.select(a.eq(b), b, y)
-    return s.select(a.ne(a) | b.ne(b), NAN, y)
+    one = s.const(bits.dtype, 1)
+    up = (wide_b > wide_a) ^ (bits < 0)
+    tiny = one | (b.bits() & sign_mask(b.dtype))
+    y = s.select(wide_a.eq(0), tiny, s.select(up, bits + one, bits - one))
+    y = s.select(wide_a.eq(wide_b), b.bits(), y)
+    nan = s.cast(s.const(wide_a.dtype, NAN), a.dtype).bits()
+    return s.select(wide_a.ne(wide_a) | wide_b.ne(wide_b), nan, y).as_(a.dtype)

@@ -201,6 +201,10 @@ class Builder:
             x = self.emit("cast", dt.float32, (x,))
         return self.emit("cast", dtype, (x,))
 
+    def widen(self, x: Val) -> Val:
+        """f16 and bf16 as f32; other values as they are."""
+        return self.cast(x, dt.float32) if x.dtype in LOW_PRECISION else x
+
     def odd_f32(self, x: Val) -> Val:
         """f64 to f32 rounded to odd, so that a second rounding to a narrower type is correct."""
         near = self.emit("cast", dt.float32, (x,))

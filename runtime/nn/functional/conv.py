@@ -2,11 +2,8 @@
 
 from ....ir.errors import ShapeError
 from ....ir.ops import conv as ops
-from ...api.conv import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d
 from ...api.spatial import as_batch, per_dim, positive, symmetric, unbatch
 from ...tensor import Tensor
-
-__all__ = ["conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "fold", "unfold"]
 
 
 def _geometry(name, kernel_size, dilation, padding, stride):

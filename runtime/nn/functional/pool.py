@@ -2,19 +2,13 @@
 
 import math
 
+from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, DTypeError, ShapeError
 from ....ir.ops import elementwise as ew
 from ....ir.ops import pool as ops
-from ...api.pool import adaptive_average, adaptive_maximum, average_pool, avg_pool1d, max_pool, window
+from ...api.pool import adaptive_average, adaptive_maximum, average_pool, max_pool, window
 from ...api.register import FUNCTIONS
 from ...api.spatial import as_batch, per_dim, unbatch
-
-__all__ = [
-    f"{kind}{rank}d{ending}" for rank in (1, 2, 3) for kind, ending in (
-        ("max_pool", ""), ("max_pool", "_with_indices"), ("avg_pool", ""), ("adaptive_avg_pool", ""), ("adaptive_max_pool", ""),
-        ("adaptive_max_pool", "_with_indices"), ("lp_pool", ""), ("max_unpool", ""), ("fractional_max_pool", ""),
-        ("fractional_max_pool", "_with_indices")) if not (kind.startswith("fractional") and rank == 1)
-]
 
 # Maxima.
 
@@ -143,7 +137,7 @@ def _unpool_size(x, kernel, stride, padding, output_size, name):
 def _unpool(rank, input, indices, kernel_size, stride, padding, output_size):
     name = f"max_unpool{rank}d"
     x, added = as_batch(input, rank, name)
-    if "int64" not in str(indices.dtype):
+    if indices.dtype is not dt.int64:
         raise DTypeError(f"{name} takes int64 indices, got {indices.dtype}")
     if indices.shape != input.shape:
         raise ShapeError(f"{name} takes one index for each value, got values {input.aval} and indices {indices.aval}")

@@ -1,0 +1,60 @@
+"""Normalisations as users call them: those that are also `ingot.*` functions, and what all of them share."""
+
+import numpy as np
+
+from ...ir import dtype as dt
+from ...ir.errors import ArgumentError, DTypeError, ShapeError
+from ...ir.ops import norm as ops
+from ..tensor import Tensor
+from .promote import to_dtype
+from .register import api
+
+
+def floating(input, name):
+    """The input, which must be a tensor of a floating type."""
+    if not isinstance(input, Tensor) or not input.dtype.is_inexact:
+        got = input.aval if isinstance(input, Tensor) else type(input).__name__
+        raise DTypeError(f"{name} takes a floating point tensor, got {got}; cast it with .to()")
+    return input
+
+
+def fitting(v, x):
+    """A weight, bias or statistic in a type that the operator takes beside `x`."""
+    if v is None or v.dtype is x.dtype or v.dtype is dt.accumulator(x.dtype):
+        return v
+    return to_dtype(v, dt.accumulator(x.dtype))
+
+
+def trailing_dims(input, normalized_shape, name) -> int:
+    """How many trailing dims are normalised together."""
+    shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    if not shape:
+        raise ArgumentError(f"{name}: normalized_shape must have at least one dimension")
+    if tuple(input._a.shape[-len(shape):]) != shape:
+        raise ShapeError(f"{name}: the last dimensions of the input {input.aval} must be normalized_shape {shape}")
+    return len(shape)
+
+
+@api(method=False)
+def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05, cudnn_enable=True):
+    """To mean 0 and variance 1 over the last dims, then times weight, plus bias."""
+    x = floating(input, "layer_norm")
+    dims = trailing_dims(x, normalized_shape, "layer_norm")
+    return ops.layer_norm(x, fitting(weight, x), fitting(bias, x), dims=dims, eps=float(eps))
+
+
+@api(method=False)
+def rms_norm(input, normalized_shape, weight=None, eps=None):
+    """Divided by the root of the mean square over the last dims, then times weight."""
+    x = floating(input, "rms_norm")
+    dims = trailing_dims(x, normalized_shape, "rms_norm")
+    if eps is None:
+        eps = np.finfo(dt.accumulator(x.dtype).np).eps
+    return ops.rms_norm(x, fitting(weight, x), dims=dims, eps=float(eps))
+
+
+@api(method=False)
+def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05, cudnn_enabled=True):
+    """Each group of channels of each image to mean 0 and variance 1; weight and bias for each channel."""
+    x = floating(input, "group_norm")
+    return ops.group_norm(x, fitting(weight, x), fitting(bias, x), groups=int(num_groups), eps=float(eps))

@@ -1,0 +1,113 @@
+"""Normalisations over the batch, over instances, over rows and over groups."""
+
+from math import prod
+
+from ....ir.errors import ArgumentError, ShapeError
+from ....ir.ops import batch_norm as batch_ops
+from ....ir.ops import elementwise as ew
+from ....ir.ops.pool import avg_pool
+from ....ir.ops.shape import reshape
+from ...api.norm import fitting, floating, group_norm
+from ...api.promote import to_dtype
+from ...api.register import FUNCTIONS, deliver
+from ...autograd.grad_mode import no_grad
+from ...dispatch import write
+from ...tensor import Tensor
+
+
+def update_running(running, found, momentum, name):
+    """running = (1 - momentum) * running + momentum * found, in place; momentum may be a 0-d tensor."""
+    with no_grad():
+        found = to_dtype(found.detach(), running.dtype)
+        if not isinstance(momentum, Tensor):
+            momentum = float(momentum)
+        kept = ew.mul(running, 1.0 - momentum)
+        write(running, ew.add(kept, ew.mul(found, momentum)), name)
+
+
+def _unbiased(var, count):
+    return ew.mul(var, count / max(1, count - 1))
+
+
+def _check_statistics(name, channels, **given):
+    for what, v in given.items():
+        if v is not None and v.shape != (channels,):
+            raise ShapeError(f"{name}: {what} must have one element for each of the {channels} channels, got {v.aval}")
+
+
+def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-05):
+    """Each channel to mean 0 and variance 1: by the batch's statistics in training (which then move the running ones, in
+    place), by the running ones otherwise."""
+    x = floating(input, "batch_norm")
+    if x.ndim < 2:
+        raise ShapeError(f"batch_norm takes (N, C, ...), got {x.aval}")
+    channels, count = x.shape[1], prod(x.shape) // max(1, x.shape[1])
+    _check_statistics("batch_norm", channels, running_mean=running_mean, running_var=running_var)
+    w, b = fitting(weight, x), fitting(bias, x)
+    if not training:
+        if running_mean is None or running_var is None:
+            raise ArgumentError("batch_norm needs running_mean and running_var when training is False")
+        return batch_ops.batch_norm(x, w, b, fitting(running_mean, x), fitting(running_var, x), eps=float(eps))
+    if count == 1:
+        raise ArgumentError(f"batch_norm in training needs more than 1 value for each channel, got {x.aval}")
+    out, mean, var = batch_ops.batch_norm_train(x, w, b, eps=float(eps))
+    if running_mean is not None:
+        update_running(running_mean, mean, momentum, "batch_norm")
+    if running_var is not None:
+        update_running(running_var, _unbiased(var, count), momentum, "batch_norm")
+    return out
+
+
+def _repeated(v, images):
+    """A value for each channel, once for each image."""
+    return None if v is None else reshape(v.expand(images, v.shape[0]), shape=(images * v.shape[0],))
+
+
+def _mean_over_images(v, images):
+    return reshape(v, shape=(images, v.shape[0] // images)).mean(0)
+
+
+def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, momentum=0.1,
+                  eps=1e-05):
+    """Each channel of each image to mean 0 and variance 1, by its own statistics or by the running ones."""
+    x = floating(input, "instance_norm")
+    if x.ndim < 3:
+        raise ShapeError(f"instance_norm takes (N, C, *spatial), got {x.aval}")
+    images, channels, *sizes = x.shape
+    _check_statistics("instance_norm", channels, running_mean=running_mean, running_var=running_var)
+    w, b = fitting(weight, x), fitting(bias, x)
+    if not use_input_stats:
+        return batch_norm(x, running_mean, running_var, w, b, False, momentum, eps)
+    if prod(sizes) == 1:
+        raise ArgumentError(f"instance_norm in training needs more than 1 spatial element, got {x.aval}")
+    if running_mean is None and running_var is None:
+        return group_norm(x, channels, w, b, eps)
+    joined = reshape(x, shape=(1, images * channels, *sizes))
+    out, mean, var = batch_ops.batch_norm_train(joined, _repeated(w, images), _repeated(b, images), eps=float(eps))
+    if running_mean is not None:
+        update_running(running_mean, _mean_over_images(mean, images), momentum, "instance_norm")
+    if running_var is not None:
+        spread = _unbiased(var, prod(sizes))
+        update_running(running_var, _mean_over_images(spread, images), momentum, "instance_norm")
+    return reshape(out, shape=tuple(x.shape))
+
+
+def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
+    """Each element divided by (k + alpha * mean square of `size` neighbouring channels) ** beta."""
+    x = floating(input, "local_response_norm")
+    if x.ndim < 3:
+        raise ShapeError(f"local_response_norm takes (N, C, *spatial), got {x.aval}")
+    if x._a.size == 0:
+        return x
+    lines = reshape(ew.mul(x, x), shape=(x.shape[0], 1, x.shape[1], prod(x.shape[2:])))
+    around = ((size // 2, (size - 1) // 2), (0, 0))
+    mean = avg_pool(lines, kernel=(int(size), 1), stride=(1, 1), padding=around, counted=around, divisor=None)
+    scale = ew.add(ew.mul(reshape(mean, shape=tuple(x.shape)), float(alpha)), float(k))
+    return ew.div(x, FUNCTIONS["pow"](scale, beta))
+
+
+def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
+    """The input divided by its p-norm along `dim`, or by eps where that is larger."""
+    length = FUNCTIONS["norm"](input, p, dim, True)
+    result = ew.div(input, FUNCTIONS["clamp_min"](length, eps))
+    return deliver(result, out, "normalize")

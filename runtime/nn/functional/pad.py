@@ -1,0 +1,38 @@
+"""Padding in all its modes."""
+
+from ....ir.errors import ArgumentError, ShapeError
+from ....ir.ops.resample import border_pad
+from ...api.conv import edges, pad_constant
+
+
+_MODES = ("constant", "reflect", "replicate", "circular")
+
+
+def _check_border(input, low, high, mode):
+    """A border must not take more from inside than there is."""
+    for n, lo, hi in zip(input.shape, low, high):
+        most = n - 1 if mode == "reflect" else n
+        if mode != "replicate" and max(lo, hi) > most:
+            raise ShapeError(f"pad with mode '{mode}' of {input.aval}: padding ({lo}, {hi}) must be at most {most} for a dimension "
+                             f"of size {n}")
+
+
+def pad(input, pad, mode="constant", value=None):
+    """Elements around the last dims; `pad` is (low, high) of the last dim, then of the one before, and so on.
+
+    mode "constant" puts `value` (0 unless said), "reflect" mirrors without the edge, "replicate" repeats the edge,
+    "circular" goes on at the other side.
+    """
+    if mode not in _MODES:
+        raise ArgumentError(f"pad: mode must be one of {', '.join(_MODES)}, got {mode!r}")
+    if mode == "constant":
+        return pad_constant(input, pad, 0 if value is None else value, "pad")
+    if value is not None and value != 0:
+        raise ArgumentError(f"pad: mode '{mode}' takes no value, got {value}")
+    low, high = edges(input, pad, "pad")
+    pairs = len(pad) // 2
+    if not 1 <= pairs <= 3 or input.ndim not in (pairs + 1, pairs + 2):
+        raise ShapeError(f"pad with mode '{mode}' is over the last 1 to 3 dimensions of (N, C, *spatial) or (C, *spatial), got "
+                         f"{input.aval} and pad {tuple(pad)}")
+    _check_border(input, low, high, mode)
+    return border_pad(input, low=low, high=high, mode=mode)

@@ -1,0 +1,122 @@
+"""Resampling: interpolation, sampling at given points, and moving elements between channels and space."""
+
+import math
+import warnings
+
+import numpy as np
+
+from ....ir import dtype as dt
+from ....ir.errors import ArgumentError, DTypeError, ShapeError
+from ....ir.ops import resample as ops
+from ....ir.ops.linalg import matmul
+from ....ir.ops.shape import permute, reshape
+from ...creation import as_array_tensor
+from ...tensor import Tensor
+
+
+_RANKS = {"linear": (1,), "bilinear": (2,), "trilinear": (3,), "bicubic": (2,), "nearest": (1, 2, 3), "nearest-exact": (1, 2, 3),
+          "area": (1, 2, 3)}
+_MODES = {"bilinear": "linear", "trilinear": "linear", "bicubic": "cubic"}
+_TAKES_CORNERS = ("linear", "bilinear", "bicubic", "trilinear")
+
+
+def _factors(scale_factor, rank):
+    given = scale_factor if isinstance(scale_factor, (tuple, list)) else (scale_factor,) * rank
+    if len(given) != rank:
+        raise ArgumentError(f"interpolate: scale_factor must be a number or {rank} numbers, got {scale_factor!r}")
+    return tuple(float(f) for f in given)
+
+
+def _target(x, size, scale_factor, recompute):
+    """The spatial sizes of the result, and the scale that fixes where its elements lie (None: the ratio of the sizes)."""
+    rank = x.ndim - 2
+    if (size is None) == (scale_factor is None):
+        raise ArgumentError("interpolate takes either size or scale_factor")
+    if size is not None:
+        if recompute:
+            raise ArgumentError("interpolate: recompute_scale_factor has no meaning when size is given")
+        size = tuple(size) if isinstance(size, (tuple, list)) else (size,) * rank
+        if len(size) != rank:
+            raise ArgumentError(f"interpolate: size must be an int or {rank} ints, got {size}")
+        return tuple(int(n) for n in size), (None,) * rank
+    factors = _factors(scale_factor, rank)
+    sizes = tuple(math.floor(n * f) for n, f in zip(x.shape[2:], factors))
+    return sizes, (None,) * rank if recompute else factors
+
+
+def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None,
+                antialias=False):
+    """The spatial dims at another size; modes nearest, nearest-exact, linear, bilinear, bicubic, trilinear, area."""
+    if mode not in _RANKS:
+        raise ArgumentError(f"interpolate: mode must be one of {', '.join(_RANKS)}, got {mode!r}")
+    if input.ndim - 2 not in _RANKS[mode]:
+        wanted = " or ".join(str(r + 2) for r in _RANKS[mode])
+        raise ShapeError(f"interpolate with mode '{mode}' takes an input of {wanted} dimensions (N, C, *spatial), got {input.aval}")
+    if align_corners is not None and mode not in _TAKES_CORNERS:
+        raise ArgumentError(f"interpolate: align_corners goes with the modes {', '.join(_TAKES_CORNERS)}, not '{mode}'")
+    if antialias and mode not in ("bilinear", "bicubic"):
+        raise ArgumentError(f"interpolate: antialias goes with bilinear and bicubic, not '{mode}'")
+    sizes, scales = _target(input, size, scale_factor, recompute_scale_factor)
+    if min(sizes) < 1:
+        raise ShapeError(f"interpolate of {input.aval}: the result would have the spatial size {sizes}")
+    kind = _MODES.get(mode, mode) + ("-smooth" if antialias else "")
+    if mode == "area":
+        scales = (None,) * len(sizes)
+    return ops.resample(input, size=sizes, mode=kind, align_corners=bool(align_corners), scales=scales)
+
+
+def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):
+    """Another name of interpolate, kept for old code."""
+    warnings.warn("upsample is the old name of interpolate", DeprecationWarning, stacklevel=2)
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+def upsample_nearest(input, size=None, scale_factor=None):
+    """interpolate with mode nearest, kept for old code."""
+    warnings.warn("upsample_nearest is the old name of interpolate", DeprecationWarning, stacklevel=2)
+    return interpolate(input, size, scale_factor, "nearest")
+
+
+def upsample_bilinear(input, size=None, scale_factor=None):
+    """interpolate with mode bilinear and aligned corners, kept for old code."""
+    warnings.warn("upsample_bilinear is the old name of interpolate", DeprecationWarning, stacklevel=2)
+    return interpolate(input, size, scale_factor, "bilinear", True)
+
+
+_SAMPLING = {"nearest": "nearest", "bilinear": "linear", "bicubic": "cubic"}
+
+
+def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corners=None):
+    """The input at the points of a grid (N, *sizes, spatial dims), whose coordinates run from -1 to 1 over each dim."""
+    if mode not in _SAMPLING:
+        raise ArgumentError(f"grid_sample: mode must be one of {', '.join(_SAMPLING)}, got {mode!r}")
+    if padding_mode not in ("zeros", "border", "reflection"):
+        raise ArgumentError(f"grid_sample: padding_mode must be zeros, border or reflection, got {padding_mode!r}")
+    if input.ndim not in (4, 5) or (input.ndim == 5 and mode == "bicubic"):
+        raise ShapeError(f"grid_sample takes an input of 4 or 5 dimensions (bicubic: 4), got {input.aval}")
+    return ops.grid_sample(input, grid, mode=_SAMPLING[mode], padding_mode=padding_mode, align_corners=bool(align_corners))
+
+
+def _axis(n, align_corners):
+    """The coordinates of `n` elements on -1..1."""
+    if n <= 1:
+        return np.zeros(n)
+    line = np.linspace(-1, 1, n)
+    return line if align_corners else line * (n - 1) / n
+
+
+def affine_grid(theta, size, align_corners=None):
+    """The grid at which grid_sample transforms images of `size` (N, C, *spatial) by the affine maps `theta`."""
+    if not isinstance(theta, Tensor) or not theta.dtype.is_floating_point:
+        raise DTypeError(f"affine_grid takes a floating point theta, got {getattr(theta, 'aval', type(theta).__name__)}")
+    size = tuple(int(n) for n in size)
+    rank = len(size) - 2
+    if rank not in (2, 3) or theta.shape != (size[0], rank, rank + 1):
+        raise ShapeError(f"affine_grid takes theta (N, 2, 3) with size (N, C, H, W), or (N, 3, 4) with (N, C, D, H, W), got "
+                         f"{theta.aval} and {size}")
+    if min(size) < 1:
+        raise ShapeError(f"affine_grid: size must be positive, got {size}")
+    axes = np.meshgrid(*[_axis(n, align_corners) for n in size[2:]], indexing="ij")
+    base = np.stack([*axes[::-1], np.ones(size[2:])], axis=-1).reshape(-1, rank + 1)
+    points = as_array_tensor(np.broadcast_to(base, (size[0], *base.shape)).astype(dt.of(theta).np))
+    return reshape(matmul(points, permute(theta, dims=(0, 2, 1))), shape=(size[0], *size[2:], rank))

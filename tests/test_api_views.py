@@ -1,0 +1,80 @@
+"""Views: what shares memory with what, and random programs of views and writes, values and gradients."""
+
+import numpy as np
+import pytest
+
+import ingot
+
+from .view_programs import make_program, run_numpy, run_tensors, weights_of
+
+LEAVES = [((4, 3), (3,)), ((2, 3, 4),), ((6,), (2, 3)), ((2, 2, 2), (4, 2))]
+
+
+def leaves_of(seed):
+    rng = np.random.default_rng([seed, 11])
+    shapes = LEAVES[seed % len(LEAVES)]
+    return rng, shapes, [np.round(rng.standard_normal(s), 2) for s in shapes]
+
+
+def without_detach(steps):
+    return all(s.name != "detach" for s in steps)
+
+
+@pytest.mark.parametrize("block", range(8))
+def test_programs_agree_with_numpy(block):
+    for seed in range(block * 40, block * 40 + 40):
+        rng, shapes, values = leaves_of(seed)
+        steps = make_program(rng, shapes)
+        want = run_numpy(steps, values)
+        leaves = [ingot.tensor(v).requires_grad_() for v in values]
+        got = run_tensors(steps, leaves)
+        for i, (w, g) in enumerate(zip(want, got)):
+            np.testing.assert_allclose(g.detach().numpy(), w, rtol=1e-12, atol=1e-12, err_msg=f"seed {seed} value {i}: {steps}")
+        if without_detach(steps):
+            check_gradients(seed, steps, rng, values, leaves, got)
+
+
+def check_gradients(seed, steps, rng, values, leaves, pool):
+    weights = weights_of(rng, pool)
+    total = sum((t * ingot.tensor(w)).sum() for t, w in zip(pool, weights))
+    grads = ingot.autograd.grad(total, leaves, allow_unused=True)
+    direction = [rng.standard_normal(v.shape) for v in values]
+    slope = sum(float((g.numpy() * d).sum()) for g, d in zip(grads, direction) if g is not None)
+
+    def value(eps):
+        moved = run_numpy(steps, [v + eps * d for v, d in zip(values, direction)])
+        return sum(float((a * w).sum()) for a, w in zip(moved, weights))
+
+    numeric = (value(1e-6) - value(-1e-6)) / 2e-6
+    assert abs(slope - numeric) <= 1e-5 * max(1.0, abs(numeric)), f"seed {seed}: {slope} != {numeric} for {steps}"
+
+
+@pytest.mark.peer
+@pytest.mark.parametrize("block", range(4))
+def test_programs_agree_with_the_peer(block):
+    torch = pytest.importorskip("torch")
+    compared = 0
+    for seed in range(1000 + block * 60, 1060 + block * 60):
+        rng, shapes, values = leaves_of(seed)
+        steps = make_program(rng, shapes, 12)
+        theirs = [torch.tensor(v, requires_grad=True) for v in values]
+        try:
+            want = run_tensors(steps, theirs)
+            weights = weights_of(rng, [w.detach().numpy() for w in want])
+            total = sum((t * torch.tensor(w)).sum() for t, w in zip(want, weights))
+            want_grads = torch.autograd.grad(total, theirs, allow_unused=True)
+        except RuntimeError:   # programs that the peer refuses
+            continue
+        ours = [ingot.tensor(v).requires_grad_() for v in values]
+        got = run_tensors(steps, ours)
+        for i, (w, g) in enumerate(zip(want, got)):
+            label = f"seed {seed} value {i}: {steps}"
+            np.testing.assert_allclose(g.detach().numpy(), w.detach().numpy(), rtol=1e-12, atol=1e-12, err_msg=label)
+            assert g.requires_grad == w.requires_grad, label
+        grads = ingot.autograd.grad(sum((t * ingot.tensor(w)).sum() for t, w in zip(got, weights)), ours, allow_unused=True)
+        for w, g in zip(want_grads, grads):
+            assert (w is None) == (g is None), f"seed {seed}: {steps}"
+            if w is not None:
+                np.testing.assert_allclose(g.numpy(), w.numpy(), rtol=1e-9, atol=1e-9, err_msg=f"seed {seed}: {steps}")
+        compared += 1
+    assert compared > 20

@@ -1,0 +1,148 @@
+"""Checkpointing: the same gradients, less kept, and errors when the two runs differ."""
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot.autograd import grad
+from ingot.runtime.autograd.checkpoint import CheckpointError, checkpoint, checkpoint_sequential
+
+
+def leaf(*shape, seed=0):
+    return ingot.tensor(np.random.default_rng(seed).standard_normal(shape)).requires_grad_()
+
+
+def block(x, w):
+    return ((x @ w).tanh() * x).sin()
+
+
+@pytest.mark.parametrize("use_reentrant", [True, False, None])
+def test_gradients_are_those_of_the_plain_run(use_reentrant):
+    x, w = leaf(3, 3), leaf(3, 3, seed=1)
+    block(block(x, w), w).sum().backward()
+    expected = x.grad.numpy().copy(), w.grad.numpy().copy()
+    x.grad = w.grad = None
+    y = checkpoint(block, x, w, use_reentrant=use_reentrant)
+    y = checkpoint(block, y, w, use_reentrant=use_reentrant)
+    y.sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), expected[0])
+    np.testing.assert_array_equal(w.grad.numpy(), expected[1])
+
+
+@pytest.mark.parametrize("use_reentrant", [True, False])
+def test_the_function_runs_twice_with_the_same_random_numbers(use_reentrant):
+    masks = []
+
+    def noisy(x):
+        mask = ingot.rand(4, dtype=ingot.float64)
+        masks.append(mask.tolist())
+        return x * mask
+
+    ingot.manual_seed(7)
+    x = leaf(4)
+    y = checkpoint(noisy, x, use_reentrant=use_reentrant)
+    after = ingot.rand(1).item()
+    y.sum().backward()
+    assert len(masks) == 2 - (use_reentrant is False and len(masks) == 1)
+    assert all(m == masks[0] for m in masks)
+    assert x.grad.tolist() == masks[0]
+    ingot.manual_seed(7)
+    ingot.rand(4, dtype=ingot.float64)
+    assert ingot.rand(1).item() == after      # and backward did not move the stream
+    again = ingot.rand(1).item()
+    assert again != after
+
+
+def test_intermediates_are_not_kept():
+    gc.collect()
+    gc.disable()
+    try:
+        seen = []
+
+        def wide(x):
+            h = x.exp()
+            seen.append(weakref.ref(h._a))
+            return (h * h).sum()
+
+        y = checkpoint(wide, leaf(100), use_reentrant=False)
+        assert seen[0]() is None
+        y.backward()
+        assert len(seen) == 2 and seen[1]() is None
+    finally:
+        gc.enable()
+
+
+def test_keyword_arguments_nested_outputs_and_grad():
+    x = leaf(3)
+    out = checkpoint(lambda x, *, scale: {"y": [x.exp() * scale]}, x, scale=3.0, use_reentrant=False)
+    (g,) = grad(out["y"][0].sum(), x)
+    np.testing.assert_allclose(g.numpy(), 3 * np.exp(x.detach().numpy()))
+
+
+def test_retained_graph_and_second_derivative():
+    x = leaf(3)
+    y = checkpoint(lambda x: (x.exp() * x).sum(), x, use_reentrant=False)
+    y.backward(retain_graph=True)
+    first = x.grad.numpy().copy()
+    y.backward(retain_graph=True)
+    np.testing.assert_allclose(x.grad.numpy(), 2 * first)
+    (g,) = grad(y, x, create_graph=True)
+    (gg,) = grad(g.sum(), x)
+    v = x.detach().numpy()
+    np.testing.assert_allclose(gg.numpy(), np.exp(v) * (v + 2))
+
+
+def test_nested_checkpoints():
+    x, w = leaf(3, 3), leaf(3, 3, seed=1)
+    y = checkpoint(lambda x: checkpoint(block, checkpoint(block, x, w, use_reentrant=False), w, use_reentrant=False).exp(), x,
+                   use_reentrant=False)
+    (g,) = grad(y.sum(), x)
+    (expected,) = grad(block(block(x, w), w).exp().sum(), x)
+    np.testing.assert_array_equal(g.numpy(), expected.numpy())
+
+
+def test_a_function_that_changes_between_runs_is_caught():
+    turn = []
+
+    def fickle(x):
+        turn.append(1)
+        return x.exp() if len(turn) == 1 else (x.exp() * x).exp()
+
+    y = checkpoint(fickle, leaf(3), use_reentrant=False).sum()
+    with pytest.raises(CheckpointError, match="saved 1 tensors, the second"):
+        y.backward()
+
+
+def test_an_overwritten_input_is_caught():
+    x = leaf(3) * 1
+    y = checkpoint(lambda x: x.exp() * x, x, use_reentrant=False).sum()
+    x.add_(1)
+    with pytest.raises(RuntimeError, match="checkpoint saved a tensor.*add_"):
+        y.backward()
+
+
+def test_without_grad_mode_it_is_a_plain_call():
+    with ingot.no_grad():
+        assert not checkpoint(block, leaf(2, 2), leaf(2, 2), use_reentrant=False).requires_grad
+
+
+def test_reentrant_without_inputs_that_require_grad_warns():
+    with pytest.warns(UserWarning, match="no input requires grad"):
+        checkpoint(lambda x: x * 2, ingot.ones(2), use_reentrant=True)
+
+
+@pytest.mark.parametrize("segments", [1, 2, 3])
+def test_sequential(segments):
+    steps = [lambda x: x.exp(), lambda x: x * 0.5, lambda x: x.sin(), lambda x: x * x]
+    x = leaf(4)
+    y = x
+    for step in steps:
+        y = step(y)
+    (expected,) = grad(y.sum(), x)
+    (g,) = grad(checkpoint_sequential(steps, segments, x).sum(), x)
+    np.testing.assert_array_equal(g.numpy(), expected.numpy())
+    with pytest.raises(ValueError, match="segments"):
+        checkpoint_sequential(steps, 9, x)

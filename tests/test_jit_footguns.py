@@ -1,0 +1,528 @@
+"""Programs that surprise tracing compilers. Each gives what eager gives, at every call, or a TraceError: never anything else."""
+
+import random
+import threading
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot import jit
+
+CALLS = 4
+SCALE = 2.0
+TABLE = {"k": 1.5}
+LOG = []
+COUNT = 0
+
+
+def vec(*values):
+    return ingot.tensor(list(values) or [1.0, 2.0, 3.0])
+
+
+def plain(x):
+    """Tensors as nested tuples of bytes, so that results compare bit by bit."""
+    if isinstance(x, ingot.Tensor):
+        return (str(x.dtype), tuple(x.shape), x.detach().numpy().tobytes())
+    if isinstance(x, (list, tuple)):
+        return tuple(plain(v) for v in x)
+    if isinstance(x, dict):
+        return {k: plain(v) for k, v in x.items()}
+    return x
+
+
+def same(make_fn, make_args, calls=CALLS):
+    """Calls a traced and an untraced copy of a function side by side on equal arguments; compares results and arguments."""
+    eager, traced = make_fn(), jit.trace(make_fn())
+    for i in range(calls):
+        a, b = make_args(i), make_args(i)
+        ingot.manual_seed(i)
+        want = eager(*a)
+        ingot.manual_seed(i)
+        got = traced(*b)
+        assert plain(got) == plain(want), f"call {i}"
+        assert plain(b) == plain(a), f"call {i}: arguments differ afterwards"
+    return traced
+
+
+def refused(fn, *args, match="cannot be traced"):
+    with pytest.raises(jit.TraceError, match=match):
+        jit.trace(fn)(*args)
+
+
+# Python reads a tensor.
+
+
+def test_branch_on_a_value():
+    def make():
+        return lambda x: x + 1 if x.sum() > 0 else x * 10
+
+    t = same(make, lambda i: (vec(1.0, (-1.0) ** i * 5),), calls=6)
+    assert t.stats()["compiles"] == 2
+
+
+def test_while_loop_on_a_value():
+    def make():
+        def fn(x):
+            n = 0
+            while x.sum() < 20:
+                x = x * 2
+                n += 1
+            return x, n
+
+        return fn
+
+    t = same(make, lambda i: (vec(1.0 + i, 1.0),), calls=6)
+    assert t.stats()["compiles"] <= 5
+
+
+def test_item_used_as_a_number():
+    same(lambda: lambda x: x * x[0].item(), lambda i: (vec(float(i), 2.0),))
+
+
+def test_int_of_a_tensor_as_a_size():
+    same(lambda: lambda x: x[: int(x[0])] * 2, lambda i: (vec(float(i % 2 + 1), 2.0, 3.0),), calls=6)
+
+
+def test_tolist_in_python():
+    same(lambda: lambda x: sum(x.tolist()), lambda i: (vec(float(i), 2.0),))
+
+
+def test_length_of_a_tensor():
+    same(lambda: lambda x: x / len(x), lambda i: (ingot.ones(i + 1),))
+
+
+def test_nested_branches():
+    def make():
+        def fn(x):
+            if x[0] > 0:
+                if x[1] > 0:
+                    return x + 1
+                return x + 2
+            return x + 3
+
+        return fn
+
+    t = same(make, lambda i: (vec(1.0 - 2 * (i % 2), 1.0 - 2 * (i // 2 % 2)),), calls=8)
+    assert t.stats()["compiles"] == 3
+
+
+# Python state.
+
+
+def test_a_global_that_changes():
+    def make():
+        return lambda x: x * SCALE
+
+    def args(i):
+        global SCALE
+        SCALE = 2.0 + i
+        return (vec(),)
+
+    same(make, args)
+
+
+def test_an_item_of_a_global_dict_that_changes():
+    def args(i):
+        TABLE["k"] = 1.0 + i
+        return (vec(),)
+
+    same(lambda: lambda x: x * TABLE["k"], args)
+
+
+def test_a_closure_that_changes():
+    def make():
+        box = 1.0
+
+        def fn(x):
+            return x * box
+
+        return fn
+
+    eager, traced = make(), jit.trace(make())
+    for i in range(4):
+        for f in (eager, traced.fn):
+            f.__closure__[0].cell_contents = float(i)
+        assert plain(traced(vec())) == plain(eager(vec()))
+
+
+def test_an_attribute_that_changes():
+    class Config:
+        scale = 1.0
+        deep = None
+
+    cfg = Config()
+    cfg.deep = Config()
+
+    def fn(x):
+        return x * cfg.scale + cfg.deep.scale
+
+    traced = jit.trace(fn)
+    for i in range(4):
+        cfg.scale, cfg.deep.scale = float(i), 10.0 * i
+        assert plain(traced(vec())) == plain(fn(vec()))
+
+
+def test_an_attribute_of_self():
+    class Model:
+        def __init__(self):
+            self.k = 1.0
+            self.w = vec(1.0, 1.0, 1.0)
+
+        def run(self, x):
+            return self.helper(x) * self.k
+
+        def helper(self, x):
+            return x + self.w
+
+    m = Model()
+    traced = jit.trace(m.run)
+    for i in range(4):
+        m.k = float(i)
+        if i == 2:
+            m.w = vec(5.0, 6.0, 7.0)
+        assert plain(traced(vec())) == plain(m.run(vec()))
+
+
+def test_a_captured_tensor_is_read_by_reference():
+    w = vec(1.0, 2.0, 3.0)
+    traced = jit.trace(lambda x: x * w)
+    for i in range(4):
+        w.fill_(float(i))
+        assert plain(traced(vec())) == plain(vec() * w)
+    assert traced.stats()["compiles"] == 1
+
+
+def test_default_and_keyword_arguments():
+    def fn(x, k=2.0, *, flag=False):
+        return x * k if flag else x + k
+
+    traced = jit.trace(fn)
+    for kwargs in ({}, {"k": 3.0}, {"flag": True}, {"k": 3.0, "flag": True}, {}):
+        assert plain(traced(vec(), **kwargs)) == plain(fn(vec(), **kwargs))
+
+
+def test_writing_a_global_is_refused():
+    def fn(x):
+        global COUNT
+        COUNT += 1
+        return x * COUNT
+
+    refused(fn, vec())
+
+
+def test_writing_an_enclosing_variable_is_refused():
+    n = 0
+
+    def fn(x):
+        nonlocal n
+        n += 1
+        return x * n
+
+    refused(fn, vec())
+
+
+def test_appending_to_an_outside_list_is_refused():
+    def fn(x):
+        LOG.append(1)
+        return x * 2
+
+    refused(fn, vec())
+
+
+def test_counting_in_an_attribute_is_refused():
+    class Model:
+        count = 0
+
+        def run(self, x):
+            self.count = self.count + 1
+            return x * self.count
+
+    refused(Model().run, vec())
+
+
+def test_python_randomness_is_refused():
+    refused(lambda x: x * random.random(), vec())
+    refused(lambda x: x * float(np.random.rand()), vec())
+
+
+def test_objects_made_inside_are_fine():
+    class Pair:
+        def __init__(self, a, b):
+            self.a, self.b = a, b
+
+        def swap(self):
+            self.a, self.b = self.b, self.a
+
+    def make():
+        def fn(x):
+            p = Pair(x, x * 2)
+            p.swap()
+            items = []
+            items.append(p.a)
+            return items[0] - p.b
+
+        return fn
+
+    same(make, lambda i: (vec(float(i), 1.0),))
+
+
+# Memory.
+
+
+def test_writing_into_an_argument():
+    def make():
+        def fn(x):
+            x.add_(1)
+            return x * 2
+
+        return fn
+
+    same(make, lambda i: (vec(float(i), 2.0),))
+
+
+def test_writing_through_a_view():
+    def make():
+        def fn(x):
+            y = x[1:]
+            y.mul_(3)
+            x[0] = 7.0
+            return x + 0, y
+
+        return fn
+
+    same(make, lambda i: (vec(float(i), 2.0, 3.0),))
+
+
+def test_a_view_sees_a_later_write():
+    def make():
+        def fn(x):
+            y = x.clone()
+            v = y.view(3)
+            y.add_(10)
+            return v * 1
+
+        return fn
+
+    same(make, lambda i: (vec(float(i), 2.0, 3.0),))
+
+
+def test_memory_made_inside_is_fresh_at_every_call():
+    def make():
+        def fn(x):
+            acc = ingot.zeros(3)
+            for k in range(3):
+                acc += x * k
+            return acc
+
+        return fn
+
+    same(make, lambda i: (vec(float(i), 2.0, 3.0),))
+
+
+def test_a_constant_made_from_python_data_is_fresh():
+    def make():
+        def fn(x):
+            c = ingot.tensor([1.0, 2.0, 3.0])
+            c.add_(x)
+            return c
+
+        return fn
+
+    same(make, lambda i: (vec(float(i), 2.0, 3.0),))
+
+
+def test_results_do_not_share_memory_with_the_next_call():
+    traced = jit.trace(lambda x: x * 2)
+    first = traced(vec(1.0, 2.0))
+    before = plain(first)
+    second = traced(vec(3.0, 4.0))
+    third = traced(vec(5.0, 6.0))
+    assert plain(first) == before
+    third.add_(1)
+    assert plain(second) == plain(vec(6.0, 8.0))
+
+
+def test_the_same_result_twice_is_two_tensors_or_one_as_in_eager():
+    def make():
+        def fn(x):
+            y = x * 2
+            return y, y
+
+        return fn
+
+    traced = jit.trace(make())
+    for _ in range(3):
+        a, b = traced(vec())
+        assert plain(a) == plain(b)
+
+
+def test_returning_an_argument_returns_that_very_tensor():
+    traced = jit.trace(lambda x: x)
+    for _ in range(3):
+        x = vec()
+        assert traced(x) is x
+
+
+def test_returning_a_view_of_an_argument():
+    traced = jit.trace(lambda x: x[1:])
+    for _ in range(3):
+        x = vec()
+        y = traced(x)
+        y.fill_(0.0)
+        assert plain(x) == plain(vec(1.0, 0.0, 0.0))
+
+
+def test_one_tensor_as_two_arguments():
+    def make():
+        def fn(x, y):
+            x.add_(1)
+            return x * y
+
+        return fn
+
+    eager, traced = make(), jit.trace(make())
+    for i in range(4):
+        a, b = vec(float(i), 2.0), vec(float(i), 2.0)
+        assert plain(traced(a, a)) == plain(eager(b, b))
+        c, d = vec(float(i), 3.0), vec(float(i), 3.0)
+        assert plain(traced(c, vec(1.0, 1.0))) == plain(eager(d, vec(1.0, 1.0)))
+
+
+def test_a_captured_tensor_that_is_updated():
+    def make():
+        state = vec(0.0, 0.0, 0.0)
+
+        def fn(x):
+            state.add_(x)
+            return state * 2
+
+        return fn
+
+    same(make, lambda i: (vec(float(i), 2.0, 3.0),))
+
+
+# Shapes, dtypes, modes.
+
+
+def test_each_shape_and_dtype_has_its_own_path():
+    def args(i):
+        return (ingot.ones(i % 3 + 1, dtype=ingot.float64 if i % 2 else ingot.float32),)
+
+    t = same(lambda: lambda x: x * 2 + x.shape[0], args, calls=12)
+    assert t.stats()["compiles"] == 6
+
+
+def test_grad_mode_is_part_of_the_key():
+    w = vec().requires_grad_()
+    traced = jit.trace(lambda x: x * w)
+    for i in range(4):
+        if i % 2:
+            with ingot.no_grad():
+                assert not traced(vec()).requires_grad
+        else:
+            assert traced(vec()).requires_grad
+
+
+def test_exceptions_come_through():
+    def fn(x, fail):
+        if fail:
+            raise KeyError("mine")
+        return x + 1
+
+    traced = jit.trace(fn)
+    traced(vec(), False)
+    for _ in range(2):
+        with pytest.raises(KeyError, match="mine"):
+            traced(vec(), True)
+    assert plain(traced(vec(), False)) == plain(vec() + 1)
+    with pytest.raises(ingot.IngotError):
+        jit.trace(lambda x, y: x @ y)(vec(), ingot.ones(4, 4))
+
+
+def test_structures_of_arguments_and_results():
+    def make():
+        return lambda d, pair: {"sum": d["a"] + pair[0], "rest": [pair[1], (d["a"],)]}
+
+    same(make, lambda i: ({"a": vec(float(i))}, (vec(1.0), vec(2.0))))
+
+
+# Randomness.
+
+
+def test_random_numbers_are_fresh_and_those_of_eager():
+    def make():
+        return lambda x: x + ingot.randn(3) + ingot.rand(3)
+
+    same(make, lambda i: (vec(),))
+    traced = jit.trace(make())
+    ingot.manual_seed(3)
+    assert len({plain(traced(vec())) for _ in range(4)}) == 4
+
+
+# Gradients.
+
+
+def test_backward_outside_of_the_trace():
+    w1, w2 = vec().requires_grad_(), vec().requires_grad_()
+    traced = jit.trace(lambda x, w: (x * w).exp().sum())
+    for i in range(4):
+        x = vec(float(i) / 4, 0.5, 0.25)
+        traced(x, w1).backward()
+        (x * w2).exp().sum().backward()
+        np.testing.assert_array_equal(w1.grad.numpy(), w2.grad.numpy())
+
+
+def test_backward_inside_of_the_trace():
+    def step(w, x):
+        w.grad = None
+        loss = (x * w).exp().sum()
+        loss.backward()
+        with ingot.no_grad():
+            w -= 0.1 * w.grad
+        return loss
+
+    traced = jit.trace(step)
+    w1, w2 = vec().requires_grad_(), vec().requires_grad_()
+    for i in range(5):
+        x = vec(float(i) / 4, 0.5, 0.25)
+        assert plain(traced(w1, x)) == plain(step(w2, x))
+        assert plain(w1) == plain(w2) and plain(w1.grad) == plain(w2.grad)
+    assert traced.stats()["compiles"] == 1
+
+
+def test_gradients_accumulate_over_calls():
+    def step(w, x):
+        (x * w).sin().sum().backward()
+
+    traced = jit.trace(step)
+    w1, w2 = vec().requires_grad_(), vec().requires_grad_()
+    for i in range(5):
+        x = vec(float(i) / 4, 0.5, 0.25)
+        traced(w1, x)
+        step(w2, x)
+        assert plain(w1.grad) == plain(w2.grad)
+
+
+# Threads.
+
+
+def test_many_threads_share_one_traced_function():
+    traced = jit.trace(lambda x: (x * 2 + 1).sum() if x[0] > 0 else x.sum())
+    wrong = []
+
+    def work(seed):
+        rng = np.random.default_rng(seed)
+        for _ in range(20):
+            a = rng.standard_normal(5).astype(np.float32)
+            x = ingot.tensor(a)
+            want = (x * 2 + 1).sum() if a[0] > 0 else x.sum()
+            if plain(traced(x)) != plain(want):
+                wrong.append((seed, a))
+
+    threads = [threading.Thread(target=work, args=(s,)) for s in range(32)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong
