@@ -145,7 +145,7 @@ class Watch:
             return
         expected, by_value = summary(value)
         self.guards[key] = Guard(chain, root, expected, by_value)
-        if hasattr(value, "bit_generator"):
+        if hasattr(getattr(value, "bit_generator", None), "state"):
             self._generators.append((value, str(value.bit_generator.state)))
         if type(value) in (list, dict, set):
             self.snapshots.append((value, value.copy(), chain))

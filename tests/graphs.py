@@ -1,12 +1,17 @@
 """Random graphs, for fuzzing printers, passes and compilers: `random_graph(rng)` and inputs that fit with `arrays_for`."""
 
+import textwrap
+
 import numpy as np
 
 from ingot.ir import dtype as dt
 from ingot.ir.aval import Aval
 from ingot.ir.graph import Builder, Graph, Value
 from ingot.ir.ops import elementwise as ew
+from ingot.ir.interp import interpret
 from ingot.ir.ops import linalg, reduce, shape
+from ingot.ir.text import parse
+from ingot.ir.verify import verify
 
 FLOATS = (dt.float64, dt.float32)
 UNARY = (ew.neg, ew.abs_, ew.tanh, ew.exp, ew.square, ew.floor, ew.sin, ew.sigmoid, ew.sqrt, ew.sign, ew.copy, ew.round_)
@@ -184,7 +189,8 @@ def arrays_for(graph: Graph, rng, *, special: bool = True) -> list:
         if special and a.size:
             hit = rng.random(v.shape) < 0.2
             a = np.where(hit, rng.choice([0.0, -0.0, np.inf, -np.inf, np.nan, 1.0], size=v.shape), a)
-        arrays.append(np.asarray(a).astype(v.dtype.np))
+        arrays.append(np.asarray(a > 0 if v.dtype is dt.bool_ else np.nan_to_num(a, posinf=7, neginf=-7) * 9 if v.dtype.is_integer
+                                 else a).astype(v.dtype.np))
     return arrays
 
 
@@ -196,3 +202,41 @@ def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
         return bool((a == b).all())
     nan = np.isnan(a) & np.isnan(b)
     return bool(((a == b) & (np.signbit(a) == np.signbit(b)) | nan).all())
+
+
+# What every pass is held to.
+
+
+def graph_of(text: str) -> Graph:
+    """The graph of an indented text."""
+    return verify(parse(textwrap.dedent(text).strip()))
+
+
+def check_rewrite(one, before: str, after: str):
+    """`one` turns the text `before` into `after`; what it computes stays bit by bit; a second run changes nothing."""
+    source, wanted = graph_of(before), graph_of(after)
+    got = verify(one(source))
+    assert str(got) == str(wanted), f"got\n{got}\nwanted\n{wanted}"
+    assert one(got) is got, "a second run changed something"
+    check_same_meaning(source, got, seed=0)
+
+
+def check_untouched(one, text: str):
+    """`one` returns the very graph of `text`."""
+    g = graph_of(text)
+    got = one(g)
+    assert got is g, f"changed to\n{got}"
+
+
+def check_same_meaning(before: Graph, after: Graph, seed: int, *, exact: bool = True):
+    """Both graphs give the same outputs and leave the same contents in written inputs."""
+    arrays = arrays_for(before, np.random.default_rng(seed))
+    contents = {v.name: a for v, a in zip(before.inputs, arrays)}
+    first, second = interpret(before, arrays), interpret(after, arrays)
+    pairs = list(zip(first.outputs, second.outputs, strict=True))
+    pairs += [(first.updates.get(n, a), second.updates.get(n, a)) for n, a in contents.items()]
+    for a, b in pairs:
+        if exact:
+            assert same_bits(a, b), f"seed {seed}: {a} != {b}\n{before}\n{after}"
+        else:
+            np.testing.assert_allclose(a.astype(np.float64), b.astype(np.float64), rtol=1e-5, atol=1e-6, err_msg=f"seed {seed}\n{before}")

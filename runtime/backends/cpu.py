@@ -1,0 +1,13 @@
+"""What the CPU offers."""
+
+from ...ir.target import host
+
+__all__ = ["get_cpu_capability"]
+
+
+def get_cpu_capability() -> str:
+    """The vector instructions that kernels are made for: DEFAULT, AVX2, AVX512 or NEON."""
+    target = host()
+    if target.arch.startswith(("aarch64", "arm")):
+        return "NEON"
+    return {32: "AVX2", 64: "AVX512"}.get(target.vector_bytes, "DEFAULT")

@@ -1,0 +1,241 @@
+"""`ingot.cuda`: NVIDIA devices under the names that scripts use, with plain answers on machines without one."""
+
+from contextlib import contextmanager, nullcontext
+from types import SimpleNamespace
+
+from ..ir.errors import DeviceError
+from . import accelerator
+from .device import DRIVERS, Device, available
+
+__all__ = ["Event", "Stream", "can_device_access_peer", "current_device", "current_stream", "default_stream", "device",
+           "device_count", "empty_cache", "get_arch_list", "get_device_capability", "get_device_name", "get_device_properties",
+           "init", "ipc_collect", "is_available", "is_bf16_supported", "is_initialized", "manual_seed", "manual_seed_all",
+           "max_memory_allocated", "max_memory_reserved", "mem_get_info", "memory_allocated", "memory_reserved",
+           "memory_stats", "memory_summary", "nvtx", "reset_max_memory_allocated", "reset_peak_memory_stats", "seed", "seed_all",
+           "set_device", "set_stream", "stream", "synchronize"]
+
+
+def is_available() -> bool:
+    """Whether there is a CUDA device that ingot can use."""
+    return available("cuda")
+
+
+def is_initialized() -> bool:
+    """Whether CUDA has been used."""
+    return is_available()
+
+
+def init():
+    """Makes CUDA ready, or says that there is none."""
+    accelerator.driver("cuda")
+
+
+def device_count() -> int:
+    """How many CUDA devices there are."""
+    return DRIVERS["cuda"].count() if is_available() else 0
+
+
+def _index(device) -> int:
+    return accelerator.index_of(device, "cuda")
+
+
+def current_device() -> int:
+    """The index of the device in use."""
+    return accelerator.driver("cuda").current()
+
+
+def set_device(device):
+    """Makes a device the one in use."""
+    accelerator.driver("cuda").set_current(_index(device))
+
+
+class device:
+    """Uses another device inside; None or a negative index changes nothing."""
+
+    def __init__(self, device):
+        if isinstance(device, int) or device is None:
+            self.index = device
+        else:
+            self.index = Device(device).index
+        if self.index is not None and self.index < 0:
+            self.index = None
+
+    def __enter__(self):
+        if self.index is not None:
+            self.before = current_device()
+            set_device(self.index)
+        return self
+
+    def __exit__(self, *exc):
+        if self.index is not None:
+            set_device(self.before)
+
+
+def get_device_name(device=None) -> str:
+    """The name of a device."""
+    return accelerator.driver("cuda").name(_index(device))
+
+
+def get_device_capability(device=None) -> tuple:
+    """The compute capability of a device, (major, minor)."""
+    return accelerator.driver("cuda").capability(_index(device))
+
+
+def get_device_properties(device=None):
+    """Name, memory and capability of a device."""
+    major, minor = get_device_capability(device)
+    return SimpleNamespace(name=get_device_name(device), major=major, minor=minor,
+                           total_memory=accelerator.driver("cuda").total_memory(_index(device)))
+
+
+def get_arch_list() -> list:
+    """The architectures that kernels can be made for here."""
+    return sorted({"sm_%d%d" % get_device_capability(i) for i in range(device_count())})
+
+
+def can_device_access_peer(device, peer_device) -> bool:
+    """Whether two devices can read each other's memory."""
+    return _index(device) == _index(peer_device)
+
+
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """Whether bfloat16 runs on the device in use."""
+    return is_available() and (including_emulation or get_device_capability()[0] >= 8)
+
+
+def synchronize(device=None):
+    """Waits for everything launched on a device."""
+    accelerator.driver("cuda").synchronize(_index(device))
+
+
+# Memory.
+
+
+def empty_cache():
+    """Gives memory kept for reuse back to the device."""
+    if is_available():
+        accelerator.driver("cuda").empty_cache()
+
+
+def ipc_collect():
+    """Frees memory that other processes have given back; ingot frees it at once."""
+
+
+def memory_stats(device=None) -> dict:
+    """Byte counts by name; empty without a device."""
+    return accelerator.driver("cuda").memory(_index(device)) if is_available() else {}
+
+
+def memory_allocated(device=None) -> int:
+    """Bytes in use by tensors."""
+    return memory_stats(device).get("allocated", 0)
+
+
+def max_memory_allocated(device=None) -> int:
+    """The most bytes in use by tensors so far."""
+    return memory_stats(device).get("allocated_peak", 0)
+
+
+def memory_reserved(device=None) -> int:
+    """Bytes held from the device, in use or kept for reuse."""
+    return memory_stats(device).get("reserved", 0)
+
+
+def max_memory_reserved(device=None) -> int:
+    """The most bytes held from the device so far."""
+    return memory_stats(device).get("reserved_peak", 0)
+
+
+def memory_summary(device=None, abbreviated: bool = False) -> str:
+    """The byte counts as text."""
+    return "\n".join(f"{name:24} {value:>16,}" for name, value in memory_stats(device).items())
+
+
+def mem_get_info(device=None) -> tuple:
+    """(free, total) bytes of a device."""
+    backend, index = accelerator.driver("cuda"), _index(device)
+    total = backend.total_memory(index)
+    return total - backend.memory(index).get("reserved", 0), total
+
+
+def reset_peak_memory_stats(device=None):
+    """Starts counting peaks anew."""
+    if is_available():
+        accelerator.driver("cuda").reset_peak(_index(device))
+
+
+reset_max_memory_allocated = reset_peak_memory_stats
+
+
+# Streams and events.
+
+
+def Stream(device=None, priority=0):
+    """A new queue of work on a device."""
+    return accelerator.driver("cuda").new_stream(_index(device), priority)
+
+
+def Event(enable_timing=False, blocking=False, interprocess=False):
+    """A mark in a stream, to wait for or to measure time between."""
+    return accelerator.driver("cuda").event(enable_timing)
+
+
+def current_stream(device=None):
+    """The stream that work goes to."""
+    return accelerator.driver("cuda").stream(_index(device))
+
+
+def default_stream(device=None):
+    """The stream that work goes to unless another is set."""
+    return accelerator.driver("cuda").default_stream(_index(device))
+
+
+def set_stream(stream):
+    """Makes a stream the one that work goes to."""
+    if stream is not None:
+        accelerator.driver("cuda").set_stream(stream)
+
+
+def stream(stream):
+    """Sends work to a stream inside; None changes nothing."""
+    return nullcontext() if stream is None else _using(stream)
+
+
+@contextmanager
+def _using(stream):
+    before = current_stream()
+    set_stream(stream)
+    try:
+        yield
+    finally:
+        set_stream(before)
+
+
+# Random numbers come from the seed alone, on every device; these are there because scripts call them.
+
+
+def manual_seed(seed: int):
+    """Accepted: `ingot.manual_seed` seeds every device."""
+    int(seed)
+
+
+def manual_seed_all(seed: int):
+    """Accepted: `ingot.manual_seed` seeds every device."""
+    int(seed)
+
+
+def seed():
+    """Accepted: `ingot.seed` seeds every device."""
+
+
+def seed_all():
+    """Accepted: `ingot.seed` seeds every device."""
+
+
+def _no_marks(*args, **kwargs):
+    """Marks for NVIDIA's profiler are ignored."""
+    return nullcontext()
+
+
+nvtx = SimpleNamespace(range_push=_no_marks, range_pop=_no_marks, range=_no_marks, mark=_no_marks)
+OutOfMemoryError = DeviceError
