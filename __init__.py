@@ -19,7 +19,7 @@ __all__ = sorted({"IngotError", "Size", "Tensor", *(d.name for d in _DTYPES), *_
 
 
 def __getattr__(name):
-    if name in _paths.PUBLIC:
+    if name in _paths.PUBLIC or name == "jit":
         return _importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

@@ -70,7 +70,7 @@ class _Gradients:
         found = [(o, self.get(o)) for o in outs if dt.of(o.value).is_inexact]
         if all(g is None for _, g in found):
             return None
-        filled = tuple(OPS["full"](o.value, shape=tuple(o.shape), value=0, dtype=o.dtype) if g is None else g for o, g in found)
+        filled = tuple(_or_zeros(g, o) for o, g in found)
         return filled if len(filled) > 1 else filled[0]
 
 
@@ -102,6 +102,11 @@ def derived_vjp(body: Callable) -> Callable:
             for a, found in zip(step[1], _pull(step, incoming)):
                 if found is not None:
                     gradients.add(a, found)
-        return tuple(gradients.get(e) if need else None for e, need in zip(entries, needs))
+        return tuple(_or_zeros(gradients.get(e), e) if need else None for e, need in zip(entries, needs))
 
     return rule
+
+
+def _or_zeros(g, noted):
+    """The gradient of an argument; zeros where the body lets none through."""
+    return OPS["full"](noted.value, shape=tuple(noted.shape), value=0, dtype=noted.dtype) if g is None else g

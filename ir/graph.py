@@ -374,9 +374,9 @@ def bind_value(op: Op, args, params):
 BINDERS[Value] = bind_value
 
 
-def live_nodes(graph: Graph) -> set:
-    """The nodes that outputs, updates or effects need."""
-    live, stack = set(), [v.node for v in graph.results if v.node is not None]
+def live_nodes(graph: Graph, also: Iterable[Value] = ()) -> set:
+    """The nodes that outputs, updates, effects or the values `also` need."""
+    live, stack = set(), [v.node for v in (*graph.results, *also) if v.node is not None]
     stack += [n for n in graph.nodes if n.has_effect]
     while stack:
         n = stack.pop()

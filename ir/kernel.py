@@ -120,35 +120,51 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Slot:
-    """Where a value of a program lives: an offset into its arena, an argument, or a result made by the caller."""
+    """Where an array of a program lives: `where` is an offset in bytes into the arena, or the number of an argument.
 
-    kind: str  # "arena", "argument", "result"
+    Arguments are the arrays that the caller gives: inputs, parameters and results alike.
+    """
+
+    kind: str  # "arena" or "argument"
     where: int
-    bytes: int
+    bytes: int = 0
 
 
 @dataclass(frozen=True)
 class Step:
-    """One kernel of a program, the slots of its buffers in order, and the values of its symbols."""
+    """One kernel of a program, the slot of each of its buffers, and the values of its symbols.
+
+    A symbol's value is an int, or the name of one of the program's own symbols. Kernels written by hand (matmul templates
+    and the like) stand beside Kernels: they have a name, symbols, and `write(module)`.
+    """
 
     kernel: object
     slots: tuple[str, ...]
-    symbols: dict[str, int] = field(default_factory=dict)
+    symbols: dict[str, Size] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Program:
     """Kernels in the order they run, over named slots; the arena is one allocation of `arena_bytes`."""
 
+    name: str
     steps: tuple[Step, ...]
     slots: dict[str, Slot]
     arena_bytes: int = 0
+    symbols: tuple[str, ...] = ()
 
     def __str__(self):
-        head = [f"program arena={self.arena_bytes} {{"]
+        head = [f"program {self.name}({', '.join(self.symbols)}) arena={self.arena_bytes} {{"]
         head += [f"  {n}: {s.kind} {s.where} ({s.bytes} bytes)" for n, s in self.slots.items()]
-        head += [f"  {getattr(s.kernel, 'name', s.kernel)}({', '.join(s.slots)})" for s in self.steps]
+        for s in self.steps:
+            given = [f"{n}={v}" for n, v in s.symbols.items()]
+            head.append(f"  {s.kernel.name}({', '.join([*s.slots, *given])})")
         return "\n".join([*head, "}"])
+
+    @property
+    def arguments(self) -> int:
+        """How many arrays the caller gives."""
+        return max((s.where + 1 for s in self.slots.values() if s.kind == "argument"), default=0)
 
 
 def to_text(kernel: Kernel) -> str:

@@ -23,7 +23,7 @@ _NUMPY = {
     "softplus": lambda x: np.logaddexp(x, 0).astype(x.dtype),
     "bitwise_not": np.invert,
     "random_bits": lambda i, seed, call: philox.bits_at(i, seed.flat[0], call.flat[0]),
-    "random_uniform": lambda i, seed, call: (philox.bits_at(i, seed.flat[0], call.flat[0]) >> np.uint32(8)) * np.float32(2.0**-24),
+    "random_uniform": lambda i, seed, call: (philox.bits_at(i, seed.flat[0], call.flat[0]) >> 8).astype(np.float32) * 2.0**-24,
 }
 _FOLDS = {"sum": np.sum, "prod": np.prod, "max": np.max, "min": np.min, "any": np.any, "all": np.all}
 

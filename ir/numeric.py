@@ -57,8 +57,9 @@ def _erfinv_one(y):
     w = math.log1p(-y * y)
     a = 2 / (math.pi * 0.147) + w / 2
     x = math.copysign(math.sqrt(math.sqrt(a * a - w / 0.147) - a), y)
+    side = math.copysign(1.0, y)
     for _ in range(4):
-        err = math.erf(x) - y if abs(y) < 0.5 else math.copysign((1 - abs(y)) - math.erfc(abs(x)), y)
+        err = math.erf(x) - y if abs(y) < 0.5 else side * ((1 - abs(y)) - math.erfc(abs(x)))
         slope = 2 / math.sqrt(math.pi) * math.exp(-x * x)
         if slope == 0:
             break

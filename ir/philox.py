@@ -10,7 +10,7 @@ after ten rounds of: (c0, c1, c2, c3) <- (hi(M1 c2) ^ c1 ^ k0, lo(M1 c2), hi(M0 
 
     bits, uniform01 in float32    word i;                uniform01 = (word >> 8) 2^-24
     uniform01 in float64          words 2i, 2i+1;        ((w0 >> 5) 2^26 + (w1 >> 6)) 2^-53
-    normal                        words 2i, 2i+1;        sqrt(-2 log((w0 + 1) 2^-32)) cos(2 pi w1 2^-32) in float64, rounded once
+    normal                        words 2i, 2i+1;        sqrt(-2 log((w0 + 1) 2^-32)) cos(2 pi w1 2^-32), in float64
     randint in [low, low + span)  words 2i, 2i+1;        low + ((w0 2^32 + w1) span >> 64), off uniform by at most span 2^-64
 
 so a value never depends on how many others are drawn beside it.

@@ -57,17 +57,19 @@ def format_line(line, full_paths: bool = False) -> str:
 
 def format_node(node, names=None) -> str:
     """One node without its comment. Without `names`, values of unknown names show as their types."""
-    def operand(x):
-        if not hasattr(x, "aval"):
-            return format_param(x)
-        return names[x] if names and x in names else f"%{x.name}" if x.node is None else f"%?: {x.aval}"
-
-    arguments = [operand(x) for x in node.inputs] + [f"{k}={format_param(v)}" for k, v in sorted(node.params.items())]
+    arguments = [_name(x, names) if hasattr(x, "aval") else format_param(x) for x in node.inputs] + [f"{k}={format_param(v)}" for k, v in sorted(node.params.items())]
     call = f"{node.op.name}({', '.join(arguments)})"
     if names is None:
         return f"{', '.join(str(v.aval) for v in node.outputs)} = {call}"
     results = ", ".join(f"{names[v]}: {v.aval}" for v in node.outputs)
     return f"{results} = {call}" if results else call
+
+
+def _name(value, names) -> str:
+    """The name of a value; one that is not of the graph (which verify tells) shows as a question."""
+    if names and value in names:
+        return names[value]
+    return f"%{value.name}" if value.node is None else f"%?: {value.aval}"
 
 
 def format_header(graph, names) -> str:
@@ -88,7 +90,7 @@ def format_graph(graph, full_paths: bool = False) -> str:
     out = [format_header(graph, names)]
     for text, line in lines:
         out.append(f"{text:<{column}}    # {format_line(line, full_paths)}" if line else text)
-    out += [f"  update {names[u.target]} = {names[u.value]}" for u in graph.updates]
-    returned = ", ".join(names[v] for v in graph.outputs)
+    out += [f"  update {_name(u.target, names)} = {_name(u.value, names)}" for u in graph.updates]
+    returned = ", ".join(_name(v, names) for v in graph.outputs)
     out.append(f"  return {returned}" if returned else "  return")
     return "\n".join(out) + "\n}"

@@ -8,6 +8,7 @@ import sysconfig
 import types
 from dataclasses import dataclass
 
+from ..runtime.nn.module import Module, Structure
 from ..runtime.tensor import Tensor
 from .errors import TraceError
 from .reads import ARGUMENT, FREE, GLOBAL, MISSING, Chain, follow, reads_of, writes_of
@@ -25,24 +26,97 @@ class Guard:
     """One condition on Python state: following a chain from a root gives what it gave when the trace was recorded."""
 
     chain: Chain
-    root: object         # the namespace dict, or the object itself for an argument
-    expected: object
-    by_value: bool
+    root: object         # the namespace dict or closure cell, or the object itself for an argument
+    expected: object     # see `photograph`
 
     def value(self):
-        """What the chain leads to now (of a bound method its function)."""
+        """What the chain leads to now."""
         base = self.root if self.chain.root == ARGUMENT else root_value(self.root, self.chain.name)
         return unbound(follow(base, self.chain.steps))
 
     def holds(self) -> bool:
         """Whether Python state is as it was, as far as this guard sees."""
-        now = self.value()
-        if now is self.expected:
-            return True
-        return self.by_value and type(now) is type(self.expected) and now == self.expected
+        return looks_like(self.value(), self.expected)
 
     def __str__(self):
         return f"{self.chain} was {self.expected!r}, is {self.value()!r}"
+
+
+class Photograph:
+    """A container as it was: its type and its items, nested containers likewise."""
+
+    __slots__ = ("kind", "keys", "items")
+
+    def __init__(self, container):
+        self.kind = type(container)
+        self.keys = tuple(container) if self.kind is not list else None
+        self.items = tuple([photograph(v) for v in (container.values() if self.kind is dict else container)])
+
+    def matches(self, now) -> bool:
+        if type(now) is not self.kind or len(now) != len(self.items):
+            return False
+        if self.kind is set:
+            return set(self.keys) == now
+        if self.kind is dict and tuple(now) != self.keys:
+            return False
+        return all(looks_like(v, e) for v, e in zip(now.values() if self.kind is dict else now, self.items))
+
+    def __repr__(self):
+        return f"<{self.kind.__name__} of {len(self.items)}>"
+
+
+def photograph(value):
+    """What to remember of a value: containers by content, everything else as it is."""
+    return Photograph(value) if type(value) in (list, dict, set) else value
+
+
+def looks_like(now, expected) -> bool:
+    """Whether a value is what it was: numbers and strings by value, containers by content, other objects by identity."""
+    if now is expected:
+        return True
+    if type(expected) is Photograph:
+        return expected.matches(now)
+    return type(now) is type(expected) and _by_value(expected) and now == expected
+
+
+def _by_value(value) -> bool:
+    return isinstance(value, _VALUES) or (isinstance(value, (tuple, frozenset)) and all(_by_value(v) for v in value))
+
+
+class ModulesGuard:
+    """The state of the modules that ran: looked at only when some module of the process has changed since."""
+
+    def __init__(self, modules):
+        self.version = Structure.version
+        self.states = [(m, module_state(m)) for m in modules]
+
+    def holds(self) -> bool:
+        """Whether all modules are as they were."""
+        now = Structure.version
+        if now == self.version:
+            return True
+        if any(not same_state(module_state(m), state) for m, state in self.states):
+            return False
+        self.version = now
+        return True
+
+    def __str__(self):
+        changed = next((type(m).__name__ for m, state in self.states if not same_state(module_state(m), state)), "a module")
+        return f"{changed} has changed (a parameter, child, flag or hook)"
+
+
+def module_state(m) -> dict:
+    """What a module consists of, one level deep."""
+    state = {k: v for k, v in m.__dict__.items() if not k.startswith("_")}
+    for table in (m._parameters, m._buffers, m._modules):
+        state.update(table)
+    state[""] = bool(m._hooks)
+    return state
+
+
+def same_state(now, before) -> bool:
+    """Whether two states of a module agree."""
+    return len(now) == len(before) and all(k in now and looks_like(now[k], v) for k, v in before.items())
 
 
 def root_value(namespace, name):
@@ -71,21 +145,13 @@ def cell_of(code, name, value):
     return None
 
 
-def summary(value):
-    """(what to compare, whether by value) for a value that was read, or None if there is nothing to compare."""
-    if isinstance(value, _VALUES):
-        return value, True
-    if isinstance(value, (tuple, frozenset)) and all(isinstance(v, _VALUES) for v in value):
-        return value, True
-    return value, False
-
-
 class Watch:
     """Collects guards and refuses what cannot be repeated, while a function runs for the first time."""
 
     def __init__(self):
         self.guards: dict = {}
-        self.snapshots: list = []        # (container, shallow copy, chain)
+        self.containers: list = []       # lists, dicts and sets that were read
+        self.modules: dict = {}          # modules that ran or were read, by id
         self.made: set = set()           # ids of objects whose __init__ ran inside
         self.problem: TraceError | None = None
         self._keep: list = []
@@ -105,6 +171,10 @@ class Watch:
         if event == "call":
             if is_user(frame):
                 self._frame(frame)
+            elif frame.f_code.co_argcount and frame.f_code.co_name in ("forward", "__call__"):
+                first = frame.f_locals.get(frame.f_code.co_varnames[0])
+                if isinstance(first, Module):
+                    self.modules[id(first)] = first
         elif event == "c_call" and is_user(frame):
             self._builtin(frame, arg)
 
@@ -136,19 +206,31 @@ class Watch:
             self._note(chain, value, value)
 
     def _note(self, chain, root, base):
+        chain, root, base = self._past_modules(chain, root, base)
         key = (id(root), chain)
-        if key in self.guards or self._through_tensor(base, chain.steps):
+        if base is None or key in self.guards or self._through_tensor(base, chain.steps):
             return
         value = unbound(follow(base, chain.steps))
         self._keep.append(root)
         if value is not unbound(follow(base, chain.steps)) and not isinstance(value, _VALUES):
             return
-        expected, by_value = summary(value)
-        self.guards[key] = Guard(chain, root, expected, by_value)
+        self.guards[key] = Guard(chain, root, photograph(value))
         if hasattr(getattr(value, "bit_generator", None), "state"):
             self._generators.append((value, str(value.bit_generator.state)))
         if type(value) in (list, dict, set):
-            self.snapshots.append((value, value.copy(), chain))
+            self.containers.append(value)
+
+    def _past_modules(self, chain, root, base):
+        """A chain from the first object on it that is no module; modules on the way are watched as a whole."""
+        steps, value = chain.steps, base
+        while isinstance(value, Module) and steps:
+            self.modules[id(value)] = value
+            value, steps = follow(value, steps[:1]), steps[1:]
+        if value is base:
+            return chain, root, base
+        if not steps and type(value) not in (list, dict, set):
+            return chain, root, None
+        return Chain(ARGUMENT, str(chain), steps), value, value
 
     def _through_tensor(self, base, steps) -> bool:
         """Whether a chain reads an attribute of a tensor: its kind is guarded where the tensor comes in."""
@@ -164,7 +246,7 @@ class Watch:
         if module.startswith(_IMPURE_MODULES) and name not in ("seed", "sleep"):
             self._refuse(f"it calls {module}.{name} at {place}, whose result changes from call to call; pass the value as an "
                          "argument, or use ingot's random functions")
-        if name in _MUTATORS and any(owner is c for c, _, _ in self.snapshots):
+        if name in _MUTATORS and any(owner is c for c in self.containers):
             self._refuse(f"it calls .{name}() on a {type(owner).__name__} that lives outside of it, at {place}; return the "
                          "value instead")
 
@@ -182,18 +264,12 @@ class Watch:
                          "use ingot's random functions, or pass the numbers as an argument")
         if self.problem is not None:
             raise self.problem
-        kept = []
         for guard in self.guards.values():
-            if isinstance(guard.expected, (list, dict, set)):
-                before = next((s for c, s, _ in self.snapshots if c is guard.expected), None)
-                if before is not None and before != guard.expected:
-                    raise TraceError(f"this function cannot be traced: it changed {guard.chain}, a "
-                                     f"{type(guard.expected).__name__} that lives outside of it; return the value instead")
-            elif not guard.holds():
+            if not guard.holds():
                 raise TraceError(f"this function cannot be traced: it changed {guard.chain} ({guard}); return the value "
                                  "instead, or keep it in a tensor that is updated in place")
-            kept.append(guard)
-        return kept
+        modules = [ModulesGuard(self.modules.values())] if self.modules else []
+        return modules + list(self.guards.values())
 
 
 def random_states() -> tuple:

@@ -27,7 +27,8 @@ def rebuild(graph: Graph, visit: Callable) -> Graph:
     """Copies a graph, asking `visit(builder, node, operands)` about every node: None keeps it (on the new operands), else
     what is returned (a value, or a tuple for a node of several results) stands in for the node's results.
 
-    Returns `graph` itself if every node was kept. What became dead is left out.
+    Returns `graph` itself if every node was kept. What became dead through the change is left out (what was dead before is
+    for dce).
     """
     b = Builder(graph.name)
     env = b.copy_inputs(graph)
@@ -41,7 +42,11 @@ def rebuild(graph: Graph, visit: Callable) -> Graph:
         else:
             changed = True
             env.update(zip(node.outputs, _same_types(node, given)))
-    return prune(b.finish_like(graph, env)) if changed else graph
+    if not changed:
+        return graph
+    live = live_nodes(graph)
+    dead_before = [env[v] for n in graph.nodes if n not in live for v in n.outputs]
+    return prune(b.finish_like(graph, env), also=dead_before)
 
 
 def _same_types(node, given):
@@ -52,9 +57,9 @@ def _same_types(node, given):
     return given
 
 
-def prune(graph: Graph) -> Graph:
-    """The graph without the nodes that nothing needs; itself if there are none."""
-    live = live_nodes(graph)
+def prune(graph: Graph, also=()) -> Graph:
+    """The graph without the nodes that nothing (nor a value of `also`) needs; itself if there are none."""
+    live = live_nodes(graph, also)
     if len(live) == len(graph.nodes):
         return graph
     b = Builder(graph.name)

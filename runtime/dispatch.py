@@ -16,18 +16,21 @@ from .state import tls
 from .storage import Storage, user_line
 from .tensor import Tensor, wrap
 
+_new = object.__new__
 KERNELS: dict[Op, object] = {}   # compiled kernels that stand in for an operator's reference: called like it
 
 
 def call(op: Op, args, params):
     """Runs `op` on `args` (tensors, numbers, None) and returns its tensor or tuple of tensors."""
     m = tls.m
+    if op.is_view:
+        return call_view(m, op, args, params)
     if m.special and m.autocast is not None:
         args = m.autocast.cast(op, args)
     arrays = [a._a if isinstance(a, Tensor) else a for a in args]
     kernel = KERNELS.get(op) or op.ref
     try:
-        if not (op.broadcasts or op.is_view):
+        if not op.broadcasts:
             op.infer(*[aval_of(a) if hasattr(a, "strides") else a for a in arrays], **params)
         result = m.run(kernel, *arrays, **params)
     except Exception as e:
@@ -36,8 +39,6 @@ def call(op: Op, args, params):
         out = tuple([wrap(r) for r in result])
     else:
         out = wrap(result)
-        if op.is_view:
-            link_view(op, params, args[0], out)
     if m.recorder is not None:
         m.recorder.saw(op, args, params, out)
     if m.grad and op.vjp is not NO_GRAD:
@@ -167,21 +168,53 @@ def annotate(m, node, args, out):
 # Views.
 
 
+def call_view(m, op, args, params):
+    """Runs an operator that only looks at its argument's memory in another way."""
+    x = args[0]
+    a = x._a
+    try:
+        r = op.ref(a, **params)
+    except Exception as e:
+        r = after_failure(op, op.ref, [a], params, e)
+    out = _new(Tensor)
+    out._a = r
+    out._node = None
+    if looks_into(r, a):
+        link_view(op, params, x, out)
+    else:
+        out._storage = Storage()
+    if m.recorder is not None:
+        m.recorder.saw(op, args, params, out)
+    if x._node is not None and m.grad and op.vjp is not NO_GRAD:
+        record(op, args, params, out)
+    return out
+
+
+def looks_into(r, a) -> bool:
+    """Whether an array made from `a` shares its memory (reshape copies where strides do not fit)."""
+    base = r.base
+    return base is not None and (base is a or base is a.base or np.may_share_memory(r, a))
+
+
 def link_view(op, params, base, out):
     """Makes `out` share the storage of the tensor it looks into, and remember the way there."""
-    if out._a is base._a or not np.may_share_memory(out._a, base._a):
-        return
-    out._storage = base._storage
+    storage = out._storage = base._storage
     root = base._base
-    out._base = base if root is None else root
-    out._chain = (base._chain if root is not None else ()) + ((op.name, tuple(sorted(params.items()))),)
-    base._storage.add_alias(out)
+    link = (op.name, tuple(params.items()) if len(params) == 1 else tuple(sorted(params.items())))
+    if root is None:
+        out._base = base
+        out._chain = (link,)
+    else:
+        out._base = root
+        out._chain = (*base._chain, link)
+    storage.add_alias(out)
 
 
-def write(dst: Tensor, src, name: str):
+def write(dst: Tensor, src, name: str, *, foreign: bool = False):
     """Writes `src` (a tensor or number) into `dst`: data, version, and the histories of everything that sees the memory.
 
-    Nothing is changed if the value does not fit.
+    Nothing is changed if the value does not fit. `foreign` says that src was not computed from dst; what dst was then gets
+    a gradient of zeros.
     """
     m = tls.m
     a = dst._a
@@ -193,7 +226,7 @@ def write(dst: Tensor, src, name: str):
     except ValueError:
         raise ShapeError(f"{name}: a result of shape {value.shape} does not fit into a tensor of shape {a.shape}") from None
     m.run(np.copyto, a, value, casting="unsafe")
-    wrote(dst, src, name)
+    wrote(dst, src, name, foreign)
     return dst
 
 
@@ -230,25 +263,25 @@ def overlaps(a) -> bool:
     return np.unique(offsets).size < a.size
 
 
-def wrote(dst: Tensor, src, name: str):
+def wrote(dst: Tensor, src, name: str, foreign: bool = False):
     """After data was written: version, history, recorder. `src` is what dst's value now is, for the tape."""
     m = tls.m
     storage = dst._storage
     storage.wrote(name)
     node = getattr(src, "_node", None)
     if m.grad and (node is not None or dst._node is not None or (dst._base is not None and dst._base._node is not None)):
-        rewrite_history(dst, src)
+        rewrite_history(dst, src, foreign)
     if m.recorder is not None:
         m.recorder.wrote(dst, src)
 
 
-def rewrite_history(dst: Tensor, src):
+def rewrite_history(dst: Tensor, src, foreign: bool = False):
     """Gives `dst`, its base and all other views of that base the history of the value just written."""
     value_edge = value_history(dst, src)
     base = dst._base
     if base is None:
-        if value_edge is None and dst._node is not None:   # a constant: what was there gets a gradient of zeros
-            value_edge = Node(assign_view, {"chain": ()}, (dst._node, None), (None, aval_of(dst._a), aval_of(dst._a)), ())
+        if dst._node is not None and (foreign or value_edge is None):
+            value_edge = Node(assign_view, {"chain": ()}, (dst._node, value_edge), (None, *(aval_of(dst._a),) * 2), ())
         dst._node = value_edge
         base = dst
     else:

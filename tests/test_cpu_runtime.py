@@ -13,9 +13,9 @@ import warnings
 
 import numpy as np
 import pytest
-
 from ingot.ir import config, target
 from ingot.ir.errors import ArgumentError, DeviceError, FileError, GraphError
+from ingot.passes.codegen.llvm import entry, fork_join
 from ingot.passes.codegen.llvm.emit import Module
 from ingot.passes.codegen.llvm.types import F32, I64, PTR, constant, float_text, vector
 from ingot.runtime.cpu import alloc, cache, call, elf, pool
@@ -79,8 +79,9 @@ def test_unknown_level_is_an_error():
         target.cpu("x86-64-v9")
 
 
-def test_flags_decide_the_level(monkeypatch):
-    for flags, level in ((target._V4_FLAGS, "x86-64-v4"), (target._V4_FLAGS - {"avx512vl"}, "x86-64-v3"), (frozenset(), "x86-64")):
+def test_flags_decide_the_level():
+    full = target._V4_FLAGS
+    for flags, level in ((full, "x86-64-v4"), (full - {"avx512vl"}, "x86-64-v3"), (frozenset(), "x86-64")):
         assert target._level_of("x86_64", flags) == level
 
 
@@ -174,9 +175,9 @@ def test_code_for_another_processor_is_refused_but_can_be_emitted(cache_folder):
 
 
 def test_unknown_outside_symbols_are_named(cache_folder):
+    text = "declare void @no_such_function()\ndefine void @f() {\n call void @no_such_function()\n ret void\n}\n"
     with pytest.raises((DeviceError, RuntimeError), match="no_such_function"):
-        compiler.compile_module("declare void @no_such_function()\ndefine void @f() {\n call void @no_such_function()\n ret void\n}\n",
-                                ["f"])
+        compiler.compile_module(text, ["f"])
 
 
 def test_scalar_code_may_be_optimised(cache_folder):
@@ -299,6 +300,41 @@ def test_the_loader_checks_every_bound(cache_folder):
         except Exception as error:
             pytest.fail(f"trial {trial} of seed 0: {error!r}")
     assert refused > 20
+
+
+def test_llvm_loads_where_objects_are_not_mapped(cache_folder, monkeypatch):
+    monkeypatch.setattr(compiler, "_maps_elf", lambda on: False)
+    module = Module(target.host())
+    inner = module.task("inner")
+    arg, chunk, _ = inner.params
+    inner.store(chunk, inner.at(arg, chunk, I64))
+    inner.ret()
+    f = module.function("all", [(PTR, "arg")])
+    f.call("ingot_pool_run", "void", f.load(PTR, module.function_table("task", ["inner"])), f.params[0], constant(I64, 20))
+    f.ret()
+    found = compiler.compile_module(module.text(), ["all", "inner"])
+    numbers = np.zeros(20, np.int64)
+    ctypes.CFUNCTYPE(None, PTR_TYPE)(found["all"])(numbers.ctypes.data)
+    assert np.array_equal(numbers, np.arange(20))
+    text = fork_join.pool_text(target.host())
+    assert set(fork_join.SYMBOLS) <= set(compiler._load_with_llvm("pool-again", text, compiler.emit_object(text)))
+
+
+@pytest.mark.parametrize("level", ["x86-64", "x86-64-v4", "aarch64"])
+def test_pool_and_entries_are_emitted_for_every_target(level, cache_folder):
+    on = target.cpu(level)
+    for text, symbol in ((fork_join.pool_text(on), "ingot_pool_steps"), (fork_join.serial_text(on), "ingot_pool_run"),
+                         (entry.entry_text(on), entry.SYMBOL)):
+        data = compiler.emit_object(text, on)
+        assert data[:4] == b"\x7fELF" and symbol.encode() in data and "$" not in text
+
+
+def test_the_serial_pool_does_the_same(cache_folder, count):
+    symbols = compiler.compile_module(fork_join.serial_text(target.host()), fork_join.SYMBOLS)
+    run = ctypes.CFUNCTYPE(None, PTR_TYPE, PTR_TYPE, ctypes.c_int64)(symbols["ingot_pool_run"])
+    counters = np.zeros(50, np.int64)
+    run(count, counters.ctypes.data, 49)
+    assert counters.tolist() == [1] * 49 + [0]
 
 
 # --- the pool ---
@@ -438,7 +474,8 @@ EXITS = {
     "error": ("raise ValueError('on purpose')", 1),
     "hard": ("os._exit(4)", 4),
     "late": ("import atexit; atexit.register(lambda: pool.run(task, where, 64))", 0),
-    "busy": ("threading.Thread(target=lambda: [pool.run(task, where, 64) for _ in iter(int, 1)], daemon=True).start(); time.sleep(.05)", 0),
+    "busy": ("def keep_busy():\n            while True: pool.run(task, where, 64)\n        "
+             "threading.Thread(target=keep_busy, daemon=True).start(); time.sleep(.05)", 0),
 }
 
 
@@ -529,7 +566,8 @@ class Subclass(np.ndarray):
 
 @pytest.mark.parametrize("args, message", [
     ((GOOD, GOOD, 1), "4 arguments, got 3"), ((GOOD, GOOD, 1, 1.0, 1), "got 5"),
-    ((GOOD.astype(np.float64), GOOD, 1, 1.0), "argument 1 must be .*float32"), ((GOOD[None], GOOD, 1, 1.0), "argument 1 .*1 dim"),
+    ((GOOD.astype(np.float64), GOOD, 1, 1.0), "argument 1 must be .*float32"),
+    ((GOOD[None], GOOD, 1, 1.0), "argument 1 .*1 dim"),
     ((GOOD, READ_ONLY, 1, 1.0), "argument 2 must be .*writable"), ((GOOD.astype(">f4"), GOOD, 1, 1.0), "argument 1"),
     ((UNALIGNED, GOOD, 1, 1.0), "argument 1 must be an aligned"), ((GOOD.view(Subclass), GOOD, 1, 1.0), "argument 1"),
     (([1.0], GOOD, 1, 1.0), "argument 1"), ((GOOD, None, 1, 1.0), "argument 2"), ((GOOD, GOOD, "x", 1.0), "int"),
@@ -563,7 +601,8 @@ def test_large_calls_release_the_interpreter():
     f = module.function("wait", [(PTR, "block")])
     f.call("usleep", "i32", constant("i32", 200_000))
     f.ret()
-    made = call.entry("wait", compiler.compile_module(module.text(), ["wait"])["wait"], [call.array("float32", 1)], release_at=10)
+    address = compiler.compile_module(module.text(), ["wait"])["wait"]
+    made = call.entry("wait", address, [call.array("float32", 1)], release_at=10)
     for size, free in ((20, True), (5, False)):
         ticks, stop = [], threading.Event()
 
@@ -652,9 +691,8 @@ def test_threads_share_the_allocator(fresh_allocator):
             array = alloc.empty(int(rng.integers(1 << 15, 1 << 18)))
             array[:] = seed
             kept.append(array)
-            if len(kept) > 5:
-                if not (kept.pop(int(rng.integers(5))) == seed).all():
-                    wrong.append(seed)
+            if len(kept) > 5 and not (kept.pop(int(rng.integers(5))) == seed).all():
+                wrong.append(seed)
 
     workers = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
     for worker in workers:

@@ -526,3 +526,42 @@ def test_many_threads_share_one_traced_function():
     for t in threads:
         t.join()
     assert not wrong
+
+
+# Containers and modules.
+
+
+def test_a_list_that_changes_in_place():
+    scales = [1.0, [2.0]]
+
+    def fn(x):
+        for s in scales[:1] + scales[1]:
+            x = x * s
+        return x
+
+    traced = jit.trace(fn)
+    for i in range(4):
+        scales[0], scales[1][0] = float(i), 3.0 * i
+        assert plain(traced(vec())) == plain(fn(vec()))
+
+
+def test_modules_train_eval_and_replaced_parts():
+    from ingot import nn
+
+    net = nn.Sequential(nn.Linear(3, 4), nn.Dropout(0.5), nn.Linear(4, 2))
+    traced = jit.trace(net)
+
+    def check():
+        x = vec()
+        ingot.manual_seed(5)
+        want = net(x)
+        ingot.manual_seed(5)
+        assert plain(traced(x)) == plain(want)
+
+    for change in (lambda: None, lambda: None, net.eval, net.train, lambda: setattr(net[1], "p", 0.25),
+                   lambda: setattr(net[0], "weight", nn.Parameter(ingot.ones(4, 3))),
+                   lambda: net[2].weight.data.fill_(2.0), lambda: net.__setitem__(1, nn.ReLU()),
+                   lambda: net.load_state_dict({k: v * 2 for k, v in net.state_dict().items()})):
+        change()
+        check()
+        check()

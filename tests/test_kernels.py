@@ -5,16 +5,15 @@ import ctypes
 import ml_dtypes
 import numpy as np
 import pytest
-
 from ingot.ir import dtype as dt
-from ingot.ir import philox
 from ingot.ir.errors import ArgumentError, DTypeError, GraphError
-from ingot.ir.kernel import Buffer, Dim, Instr, Kernel, Stage, verify
+from ingot.ir.kernel import Buffer, Dim, Instr, Kernel, Program, Slot, Stage, Step, verify
 from ingot.ir.kernel_builder import KernelBuilder
 from ingot.ir.kernel_reference import run_reference
 from ingot.ir.target import cpu, supports
 from ingot.passes.codegen import library, scalars
 from ingot.passes.codegen.llvm.kernels import kernel_text, strategy
+from ingot.passes.codegen.llvm.programs import program_text
 from ingot.runtime.cpu import compile as compiler
 from ingot.runtime.cpu import kernels, pool
 
@@ -58,7 +57,8 @@ def samples(dtype, n, seed):
         return rng.random(n) < 0.5
     if dtype.is_integer:
         info = np.iinfo(dtype.np)
-        return np.concatenate([rng.integers(info.min, info.max, n - 4, dtype.np), np.array([0, 1, info.min, info.max], dtype.np)])
+        ends = np.array([0, 1, info.min, info.max], dtype.np)
+        return np.concatenate([rng.integers(info.min, info.max, n - 4, dtype.np), ends])
     with np.errstate(all="ignore"):
         special = np.array([0, -0.0, np.inf, -np.inf, np.nan, 1e-40, 1e30, -3.5]).astype(dtype.np)
         wide = (rng.standard_normal(n - 8) * np.exp2(rng.integers(-12, 12, n - 8))).astype(dtype.np)
@@ -66,7 +66,7 @@ def samples(dtype, n, seed):
 
 
 FUNCTIONS = [("exp", 1), ("tanh", 1), ("log", 1), ("sin", 1), ("gelu", 1), ("lgamma", 1), ("pow", 2), ("fmod", 2), ("atan2", 2),
-             ("maximum", 2), ("floor_divide", 2), ("round", 1), ("nextafter", 2)]
+             ("maximum", 2), ("floor_divide", 2), ("round", 1), ("nextafter", 2), ("polygamma", 2), ("erfinv", 1), ("ldexp", 2)]
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -78,6 +78,18 @@ def test_functions_have_the_same_bits_everywhere(name, arity, dtype, level):
     run(pointwise(name, *[dtype] * arity), [*args, got], level, n=101)
     want = meaning(name, *args)
     assert same(got, want), f"{name} on {level}: first difference at {[a[np.flatnonzero(got != want)[:1]] for a in args]}"
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("dtype", [dt.uint8, dt.int16, dt.int32, dt.int64], ids=str)
+@pytest.mark.parametrize("name", ["add", "mul", "maximum", "floor_divide", "remainder", "trunc_divide", "gcd", "pow",
+                                  "bitwise_left_shift", "bitwise_right_shift", "lt", "logical_xor"])
+def test_integer_functions_have_the_same_bits_everywhere(name, dtype, level):
+    a, b = samples(dtype, 53, 1), samples(dtype, 53, 2)
+    want = meaning(name, a, b)
+    got = np.zeros(53, want.dtype)
+    run(pointwise(name, dtype, dtype), [a, b, got], level, n=53)
+    np.testing.assert_array_equal(got, want)
 
 
 ALL = [dt.bool_, dt.uint8, dt.int8, dt.int16, dt.int32, dt.int64, dt.float16, dt.bfloat16, dt.float32, dt.float64]
@@ -246,82 +258,6 @@ def test_fused_has_the_bits_of_one_by_one(dtype):
     assert same(fused, unary("gelu", t))
 
 
-def softmax_of(x, axis=-1):
-    e = np.exp(x - x.max(axis, keepdims=True))
-    return e / e.sum(axis, keepdims=True)
-
-
-@pytest.mark.parametrize("dtype, tolerance", [(dt.float32, 2e-6), (dt.float64, 1e-14), (dt.float16, 1e-3), (dt.bfloat16, 8e-3)],
-                         ids=lambda v: str(v))
-@pytest.mark.parametrize("shape, dim", [((5, 7), -1), ((3, 300), 1), ((2, 9000), 1), ((6, 4, 5), 1), ((40, 33), 0)])
-def test_softmax_family(shape, dim, dtype, tolerance):
-    x = (3 * np.random.default_rng(9).standard_normal(shape)).astype(dtype.np)
-    wide = x.astype(np.float64)
-    p = softmax_of(wide, dim)
-    got = kernels.rowop("softmax", dtype)(x, dim=dim).astype(np.float64)
-    np.testing.assert_allclose(got, p, rtol=max(tolerance, 4e-6) if dtype is dt.float32 else 2 * tolerance, atol=tolerance)
-    got = kernels.rowop("log_softmax", dtype)(x, dim=dim).astype(np.float64)
-    np.testing.assert_allclose(got, np.log(p), rtol=tolerance, atol=tolerance)
-    got = kernels.rowop("logsumexp", dtype)(x, dim=dim).astype(np.float64)
-    np.testing.assert_allclose(got, np.log(np.exp(wide).sum(dim)), rtol=tolerance, atol=tolerance)
-
-
-def test_softmax_of_masked_rows():
-    x = np.zeros((2, 20), np.float32)
-    x[0, 5:] = -np.inf
-    x[1] = -np.inf
-    got = kernels.rowop("softmax", dt.float32)(x)
-    np.testing.assert_allclose(got[0], [0.2] * 5 + [0] * 15, rtol=1e-6)
-    assert np.isnan(got[1]).all()
-    assert kernels.rowop("logsumexp", dt.float32)(x)[1] == -np.inf
-
-
-def test_norms_and_their_gradients():
-    rng = np.random.default_rng(10)
-    x, g = rng.standard_normal((2, 37, 96))
-    w, b = rng.standard_normal((2, 96))
-    y, mean, rstd = kernels.rowop("layer_norm", dt.float64, eps=1e-5)(x, w, b)
-    h = (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-5)
-    np.testing.assert_allclose(y, h * w + b, rtol=1e-12, atol=1e-12)
-    r = 1 / np.sqrt(x.var(1, keepdims=True) + 1e-5)
-    gw = g * w
-    want = r * (gw - gw.mean(1, keepdims=True) - h * (gw * h).mean(1, keepdims=True))
-    np.testing.assert_allclose(kernels.rowop("layer_norm_backward", dt.float64)(g, x, mean, rstd, w), want, rtol=1e-10, atol=1e-12)
-    dw, db = kernels.rowop("norm_weight_backward", dt.float64)(g, x, mean, rstd, dim=0)
-    np.testing.assert_allclose(dw, (g * h).sum(0), rtol=1e-10)
-    np.testing.assert_allclose(db, g.sum(0), rtol=1e-10)
-    y, rstd = kernels.rowop("rms_norm", dt.float64, eps=1e-6)(x, w)
-    r = 1 / np.sqrt((x * x).mean(1, keepdims=True) + 1e-6)
-    np.testing.assert_allclose(y, x * r * w, rtol=1e-12)
-    want = r * (gw - x * r * (gw * x * r).mean(1, keepdims=True))
-    np.testing.assert_allclose(kernels.rowop("rms_norm_backward", dt.float64)(g, x, rstd, w), want, rtol=1e-10, atol=1e-12)
-
-
-def test_cross_entropy_and_its_gradient():
-    rng = np.random.default_rng(11)
-    x, target = rng.standard_normal((9, 50)), rng.integers(0, 50, 9)
-    target[2], target[3] = -100, 50
-    loss, lse = kernels.rowop("cross_entropy", dt.float64)(x, target)
-    want = -np.log(softmax_of(x))[np.arange(9), np.clip(target, 0, 49)]
-    want[2], want[3] = 0, np.nan
-    np.testing.assert_allclose(loss, want, rtol=1e-12)
-    g = rng.standard_normal(9)
-    dx = kernels.rowop("cross_entropy_backward", dt.float64)(g, x, lse, target)
-    hot = (np.arange(50) == target[:, None]) * 1.0
-    want = (softmax_of(x) - hot) * np.where(target == -100, 0, g)[:, None]
-    np.testing.assert_allclose(dx, want, rtol=1e-10, atol=1e-14)
-
-
-@pytest.mark.parametrize("dim", [0, 1, -1])
-@pytest.mark.parametrize("kind", ["sum", "prod"])
-def test_scans(kind, dim):
-    x = (1 + 0.1 * np.random.default_rng(12).standard_normal((9, 70, 11))).astype(np.float32)
-    want = (np.cumsum if kind == "sum" else np.cumprod)(x.astype(np.float64), dim)
-    np.testing.assert_array_equal(kernels.rowop("scan", dt.float32, kind=kind)(x, dim=dim), want.astype(np.float32))
-    whole = np.arange(-20, 20)
-    np.testing.assert_array_equal(kernels.rowop("scan", dt.int64)(whole), whole.cumsum())
-
-
 @pytest.mark.parametrize("layout", [library.ROWS, library.COLUMNS])
 @pytest.mark.parametrize("kind", ["softmax", "log_softmax", "logsumexp"])
 def test_compiled_is_the_reference(kind, layout):
@@ -332,36 +268,6 @@ def test_compiled_is_the_reference(kind, layout):
     run(kernel, [x, got], **symbols)
     run_reference(kernel, [x, want], **symbols)
     np.testing.assert_allclose(got, want, rtol=1e-13, atol=1e-15)
-
-
-SEEDS = [(0, 0), (2**63 + 7, 3), (123456789012345, 2**40)]
-
-
-@pytest.mark.parametrize("seed, call", SEEDS)
-def test_random_kernels_are_philox(seed, call):
-    for n, start in ((1, 0), (37, 0), (1000, 5)):
-        def drawn(name, **more):
-            return kernels.draw(name)(seed, call, n, start, **more)  # noqa: B023
-
-        np.testing.assert_array_equal(drawn("random_bits"), philox.bits(seed, call, n, start))
-        np.testing.assert_array_equal(drawn("random_uniform"), philox.uniform01(seed, call, n, start=start))
-        np.testing.assert_array_equal(drawn("random_uniform_double"), philox.uniform01(seed, call, n, np.float64, start))
-        np.testing.assert_allclose(drawn("random_normal"), philox.normal(seed, call, n, start=start), rtol=2e-7)
-        for span in (10, 2**50 + 3):
-            np.testing.assert_array_equal(drawn("random_below", span=span), philox.randint(seed, call, n, 0, span, start))
-
-
-def test_philox_known_answers_and_moments():
-    assert philox.bits(0, 0, 4).tolist() == [0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8]
-    everything = 2**64 - 1
-    ones = philox.block([np.array([0xFFFFFFFF], np.uint64)] * 4, (0xFFFFFFFF, 0xFFFFFFFF))
-    assert [int(w[0]) for w in ones] == [0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD]
-    assert philox.bits(everything, everything, 8, 100).tolist() == philox.bits(everything, everything, 108)[100:].tolist()
-    z = np.concatenate([kernels.draw("random_normal")(seed, 1, 200_000) for seed in range(10)]).astype(np.float64)
-    assert abs(z.mean()) < 0.003
-    assert abs(z.std() - 1) < 0.003
-    assert abs((z**3).mean()) < 0.01
-    assert abs((z**4).mean() - 3) < 0.03
 
 
 def fused_kernel(rng, sizes, layout):
@@ -420,6 +326,27 @@ def test_kernel_without_parallel_dims():
     got = np.zeros(1, np.int32)
     run(k.build(), [np.arange(1000, dtype=np.int32), got])
     assert got[0] == 499500
+
+
+def test_a_program_runs_its_kernels_in_order():
+    double = KernelBuilder("double")
+    double.parallel("i", "n")
+    double.input("x", dt.float32, (1,))
+    double.output("y", dt.float32, (1,))
+    with double.point():
+        double.store(double.load("x") * 2.0, "y")
+    double, soft = double.build(), library.softmax("soft", dt.float32, library.ROWS)
+    slots = {"x": Slot("argument", 0), "y": Slot("argument", 1), "t": Slot("arena", 64, 140), "u": Slot("arena", 256, 140)}
+    steps = (Step(double, ("x", "t"), {"n": "count"}), Step(double, ("t", "u"), {"n": 35}),
+             Step(soft, ("u", "y"), {"A": 5, "R": 7}))
+    program = Program("whole", steps, slots, 512, ("count",))
+    assert "double(x, t, n=count)" in str(program)
+    address = compiler.compile_module(program_text(program, kernels.host()), ["whole"])["whole"]
+    x = np.random.default_rng(14).standard_normal((5, 7)).astype(np.float32)
+    y, arena = np.zeros_like(x), np.zeros(512, np.uint8)
+    table = (ctypes.c_int64 * 4)(arena.ctypes.data, x.ctypes.data, y.ctypes.data, 35)
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)(ctypes.addressof(table))
+    np.testing.assert_array_equal(y, kernels.rowop("softmax", dt.float32)(4 * x))
 
 
 def test_kernel_text():

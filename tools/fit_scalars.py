@@ -106,7 +106,8 @@ TABLES = {
     "EXP32": (exp_tail, -half, half, 4, True, lambda r: r**2),
     "EXP2_32": (exp2_tail, -mpf(1) / 2, mpf(1) / 2, 5, True, lambda r: r**2),
     "LOG64": (of_square(lambda s: (2 * mp.atanh(s) / s - 2) / s**2), 0, log_hi, 8, False, lambda z: z / 2),
-    "LOG64_TAIL": (of_square(lambda s: (2 * mp.atanh(s) / s - 2 - 2 * s**2 / 3) / s**4), 0, log_hi, 8, False, lambda z: z**2 / 2),
+    "LOG64_TAIL": (of_square(lambda s: (2 * mp.atanh(s) / s - 2 - 2 * s**2 / 3) / s**4), 0, log_hi, 8, False,
+                   lambda z: z**2 / 2),
     "LOG32": (lambda f: (mp.log1p(f if abs(f) > tiny else tiny) - f + f * f / 2) / (f if abs(f) > tiny else tiny) ** 3,
               log_f[0], log_f[1], 8, True, lambda f: f**2),
     "SIN64": (of_square(lambda x: (mp.sin(x) - x) / x**3), 0, quarter, 6, False, lambda z: z),
@@ -119,7 +120,8 @@ TABLES = {
     "ERF64": (of_square(lambda x: mp.erf(x) / x - 1), 0, 1, 14, False, lambda z: mpf(1)),
     "ERF32": (of_square(lambda x: mp.erf(x) / x - 1), 0, 1, 6, True, lambda z: mpf(1)),
     "ERFC_EXPONENT32": (lambda x: -mp.log(mp.erfc(x)) - x * x, 1, mpf("4.1"), 9, False, lambda x: mp.erfc(x)),
-    "ERFCX64": (erfcx_t, (mpf("0.9") - K) / (mpf("0.9") + K), (mpf(28) - K) / (mpf(28) + K), 22, False, lambda t: 1 / erfcx_t(t)),
+    "ERFCX64": (erfcx_t, (mpf("0.9") - K) / (mpf("0.9") + K), (mpf(28) - K) / (mpf(28) + K), 22, False,
+                lambda t: 1 / erfcx_t(t)),
     "LGAMMA64": (lg2, -mpf("0.501"), mpf("0.501"), 21, False, lambda z: 1 / lg2(z)),
 }
 

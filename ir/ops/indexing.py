@@ -12,7 +12,7 @@ from ..aval import Aval, broadcast_shapes
 from ..errors import ArgumentError, DimError, DTypeError, ShapeError
 from ..op import NO_GRAD, Host, Template, op
 from . import elementwise as ew
-from .shape import full, pad, slice_
+from .shape import full, pad, slice_, wide
 
 # What all of them check.
 
@@ -28,15 +28,6 @@ def require_range(name, index, size, dim, low=0):
     if index.size and not (low <= index.min() and index.max() < size):
         bad = index[(index < low) | (index >= size)].ravel()[0]
         raise DimError(f"{name}: index {bad} is out of range for dim {dim} of size {size}")
-
-
-def _low(x) -> bool:
-    return x.dtype.itemsize == 2 and x.dtype.kind not in "iu"
-
-
-def wide(x):
-    """float16 and bfloat16 as float32, in which they are summed."""
-    return x.astype(np.float32) if _low(x) else x
 
 
 # Reading with index tensors.

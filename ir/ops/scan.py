@@ -150,7 +150,7 @@ def _running(ufunc):
 
 def _running_vjp(g, out, x, *, dim, needs):
     zeros = ew.mul(g, 0.0)
-    return (OPS["scatter"](zeros, out[1], g, dim=dim, reduce="add"),)
+    return (OPS["scatter"](zeros, out[1], g, dim=dim, mode="add"),)
 
 
 cummax = op("cummax", infer=_infer_extreme("cummax"), ref=_running(np.maximum), vjp=_running_vjp, saves=(0,),

@@ -10,6 +10,12 @@ from ..errors import ShapeError
 from ..op import NO_GRAD, OPS, Scalar, Template, View, op
 from . import elementwise as ew
 
+
+def wide(x):
+    """float16 and bfloat16 as float32, in which they are summed."""
+    return x.astype(np.float32) if x.dtype.itemsize == 2 and x.dtype.kind not in "iu" else x
+
+
 # Views.
 
 
@@ -200,11 +206,11 @@ unfold = op("unfold", infer=_infer_unfold, ref=_unfold,
 
 
 def _fold_windows(g, *, shape, dim, step):
-    out = np.zeros(shape, g.dtype)
-    for k in range(g.shape[-1]):
-        piece = g[..., k]
-        out[_at(len(shape), dim, slice(k, k + (g.shape[dim] - 1) * step + 1, step))] += piece
-    return out
+    out = np.zeros(shape, wide(g[:0]).dtype)
+    count = g.shape[dim]
+    for k in range(g.shape[-1] if count else 0):
+        out[_at(len(shape), dim, slice(k, k + (count - 1) * step + 1, step))] += g[..., k]
+    return out.astype(g.dtype, copy=False)
 
 
 fold_windows = op("fold_windows", infer=lambda g, *, shape, dim, step: g.with_shape(shape), ref=_fold_windows,
@@ -235,12 +241,13 @@ as_strided = op("as_strided", infer=_infer_as_strided, ref=_as_strided, vjp=(_as
 
 
 def _strided_scatter(g, *, size, strides, offset):
-    out = np.zeros(int(np.prod(size)), g.dtype)
+    g_wide = wide(g)
+    out = np.zeros(int(np.prod(size)), g_wide.dtype)
     where = np.full(g.shape, offset)
-    for n, s, axis in zip(g.shape, strides, range(g.ndim)):
-        where = where + (np.arange(n) * s).reshape((-1,) + (1,) * (g.ndim - 1 - axis))
-    np.add.at(out, where, g)
-    return out.reshape(size)
+    for axis, (n, s) in enumerate(zip(g.shape, strides)):
+        where = where + (np.arange(n) * s).reshape((n,) + (1,) * (g.ndim - 1 - axis))
+    np.add.at(out, where, g_wide)
+    return out.astype(g.dtype, copy=False).reshape(size)
 
 
 strided_scatter = op("strided_scatter", infer=lambda g, *, size, strides, offset: g.with_shape(size), ref=_strided_scatter,
@@ -342,7 +349,7 @@ pad = op("pad", infer=_infer_pad, ref=_pad, vjp=(_pad_vjp,), lower=Template("joi
 contiguous = op("contiguous", infer=lambda x: x, ref=lambda x: np.array(x, copy=True, order="C"),
                 vjp=(lambda g, out, x: g,), lower=Scalar("copy"), traits=("exact",),
                 doc="The same values in new memory, in row-major order.")
-flip = op("flip", infer=lambda x, *, dims: x, ref=lambda x, *, dims: np.ascontiguousarray(np.flip(x, dims)),
+flip = op("flip", infer=lambda x, *, dims: x, ref=lambda x, *, dims: np.array(np.flip(x, dims), order="C"),
           vjp=(lambda g, out, x, *, dims: flip(g, dims=dims),), lower=Template("gather"), traits=("exact",))
 roll = op("roll", infer=lambda x, *, shifts, dims: x, ref=lambda x, *, shifts, dims: np.roll(x, shifts, dims),
           vjp=(lambda g, out, x, *, shifts, dims: roll(g, shifts=tuple(-s for s in shifts), dims=dims),),

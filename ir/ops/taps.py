@@ -165,5 +165,5 @@ def apply_tables(x, tables: dict):
             out = apply_table(out, axis, tables[axis])
     if kind.kind in "iub" and out.dtype.kind == "f":
         info = np.iinfo(kind)
-        out = np.clip(np.rint(out), info.min, info.max)
+        out = np.clip(np.floor(out + 0.5), info.min, info.max)
     return np.array(out, kind, order="C", copy=out is x or None)

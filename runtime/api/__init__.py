@@ -2,28 +2,12 @@
 
 from .. import printing
 from . import (
-    autograd,
-    context,
-    conv,
-    convert,
-    creation,
-    einsum,
-    elementwise,
-    gather,
-    image,
-    indexing,
-    join,
-    linalg,
-    nn,
-    norm,
-    operators,
-    pool,
-    random,
-    reduce,
-    restride,
-    shape,
+    autograd, context, conv, convert, creation, einsum, elementwise, gather, image, indexing, join, legacy,
+    linalg, nn, norm, operators, pool, random, reduce, restride, scan, shape, sort, statistics,
 )
 
-__all__ = ["autograd", "context", "conv", "convert", "creation", "einsum", "elementwise", "gather", "image",
-           "indexing", "join", "linalg", "nn", "norm", "operators", "pool", "printing", "random", "reduce", "restride",
-           "shape"]
+__all__ = [
+    "autograd", "context", "conv", "convert", "creation", "einsum", "elementwise", "gather", "image",
+    "indexing", "join", "legacy", "linalg", "nn", "norm", "operators", "pool", "printing", "random", "reduce",
+    "restride", "scan", "shape", "sort", "statistics",
+]

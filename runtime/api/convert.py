@@ -149,7 +149,7 @@ def cpu(self, memory_format=preserve_format):
 @api(function=False)
 def copy_(self, src, non_blocking=False):
     """Writes another tensor (or number) into this one, broadcasting and converting."""
-    return write(self, src if isinstance(src, Tensor) else as_array_tensor(src), "copy_")
+    return write(self, src if isinstance(src, Tensor) else as_array_tensor(src), "copy_", foreign=True)
 
 
 @api(function=False)

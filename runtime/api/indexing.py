@@ -141,6 +141,10 @@ def _mask_part(x, dim, mask):
     if mask._a.shape != shape:
         raise DimError(f"the shape of the mask {tuple(mask.shape)} does not match the indexed shape {shape} (of a tensor of "
                        f"shape {tuple(x.shape)}, from dimension {dim})")
+    if mask.ndim > 1 and x._a.flags.c_contiguous:    # one index vector over the merged dimensions, which are still a view
+        n = mask._a.size
+        x = sh.reshape(x, shape=x._a.shape[:dim] + (n,) + x._a.shape[dim + mask.ndim:])
+        mask = sh.reshape(mask, shape=(n,))
     return x, positions_of(mask)
 
 
@@ -179,7 +183,7 @@ def setitem(self, key, value):
     if indices:
         write(view, put(view, indices, value, False, "__setitem__"), "__setitem__")
     else:
-        write(view, _fitting(value, view) if isinstance(value, Tensor) else value, "__setitem__")
+        write(view, _fitting(value, view) if isinstance(value, Tensor) else value, "__setitem__", foreign=True)
 
 
 def _is_mask_of(x, key) -> bool:

@@ -1,13 +1,14 @@
-"""Products of vectors and matrices."""
+"""Products of vectors and matrices, and distances."""
 
-from ...ir.aval import broadcast_shapes
+from ...ir.aval import broadcast_shapes, canonical_dim
 from ...ir.errors import ArgumentError, DTypeError, ShapeError
 from ...ir.ops import elementwise as ew
 from ...ir.ops import linalg as la
 from ...ir.ops import reduce as rd
-from ...ir.ops.shape import expand, permute, reshape
+from ...ir.ops.shape import diagonal, expand, permute, reshape, roll
 from ..tensor import Tensor
 from .promote import result_type, to_dtype
+from .reduce import summable, vector_norm
 from .register import api, deliver
 
 
@@ -189,16 +190,23 @@ def contraction_dims(a, b, dims):
     first, second = tuple(d % a.ndim for d in first), tuple(d % b.ndim for d in second)
     if len(first) != len(second):
         raise ShapeError(f"tensordot needs as many dims of one tensor as of the other, got {first} and {second}")
-    for i, j in zip(first, second):
-        if a.shape[i] != b.shape[j]:
-            raise ShapeError(f"tensordot sums dim {i} of {a.aval} against dim {j} of {b.aval}, but their sizes differ")
     return first, second
+
+
+def _summed_against_one(x, own, y, theirs):
+    """x summed, with its dims kept, over the paired dims in which y has size 1 and would broadcast."""
+    dims = tuple(sorted(i for i, j in zip(own, theirs) if y.shape[j] == 1 != x.shape[i]))
+    return rd.sum_(x, dim=dims, keepdim=True) if dims else x
 
 
 @api(method=False)
 def tensordot(a, b, dims=2, *, out=None):
     """Sums of products over several dims: the last of a and the first of b, or the two given lists."""
     first, second = contraction_dims(a, b, dims)
+    a, b = _summed_against_one(a, first, b, second), _summed_against_one(b, second, a, first)
+    for i, j in zip(first, second):
+        if a.shape[i] != b.shape[j]:
+            raise ShapeError(f"tensordot sums dim {i} of {a.aval} against dim {j} of {b.aval}, but their sizes differ")
     left = tuple(d for d in range(a.ndim) if d not in first)
     right = tuple(d for d in range(b.ndim) if d not in second)
     k = rd.count_of(a.shape, first)
@@ -218,3 +226,110 @@ def kron(input, other, *, out=None):
     spread = tuple(s for p in a for s in (p, 1)), tuple(s for q in b for s in (1, q))
     product = ew.mul(reshape(to_dtype(input, d), shape=spread[0]), reshape(to_dtype(other, d), shape=spread[1]))
     return deliver(reshape(product, shape=tuple(p * q for p, q in zip(a, b))), out, "kron")
+
+
+@api(method=False, names=("multi_dot",))
+def chain_matmul(*matrices, out=None):
+    """The product of several matrices, multiplied in the order that costs least."""
+    if len(matrices) == 1 and not isinstance(matrices[0], Tensor):
+        matrices = tuple(matrices[0])
+    if not matrices:
+        raise ArgumentError("chain_matmul needs at least one matrix")
+    ends = [_as_matrix(m, row=i == 0) for i, m in enumerate(matrices)]
+    sizes = [ends[0].shape[0], *(m.shape[1] for m in ends)]
+    result = _chain(ends, _best_splits(sizes), 0, len(ends) - 1)
+    kept = (() if matrices[0].ndim == 1 else result.shape[:1]) + (() if matrices[-1].ndim == 1 else result.shape[1:])
+    return deliver(reshape(result, shape=tuple(kept)), out, "chain_matmul")
+
+
+def _as_matrix(x, row):
+    """A vector as a row or a column."""
+    if x.ndim == 1:
+        return reshape(x, shape=(1, x.shape[0]) if row else (x.shape[0], 1))
+    return x
+
+
+def _best_splits(sizes):
+    """For every stretch (first, last) of a chain of matrices the place to split it, by dynamic programming."""
+    n = len(sizes) - 1
+    cost, split = {(i, i): 0 for i in range(n)}, {}
+    for length in range(1, n):
+        for i in range(n - length):
+            j = i + length
+            options = [(cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j)]
+            cost[i, j], split[i, j] = min(options)
+    return split
+
+
+def _chain(matrices, split, i, j):
+    if i == j:
+        return matrices[i]
+    k = split[i, j]
+    return matmul(_chain(matrices, split, i, k), _chain(matrices, split, k + 1, j))
+
+
+@api()
+def trace(input):
+    """The sum of a matrix's diagonal."""
+    need("trace", (input, 2))
+    return rd.sum_(summable(diagonal(input, offset=0, dim1=0, dim2=1), None), dim=(0,), keepdim=False)
+
+
+@api()
+def cross(input, other, dim=None, *, out=None):
+    """The cross product of vectors of 3 along `dim`: of the first dim of size 3 unless said."""
+    shape = broadcast_shapes(input.shape, other.shape)
+    if dim is None:
+        dim = next((i for i, n in enumerate(shape) if n == 3), None)
+        if dim is None:
+            raise ShapeError(f"cross needs a dimension of size 3, got {input.aval} and {other.aval}")
+    d = canonical_dim(dim, len(shape))
+    if shape[d] != 3 or input.ndim != other.ndim or input.shape[d] != 3 or other.shape[d] != 3:
+        raise ShapeError(f"cross along dim {dim} takes two tensors of size 3 there, got {input.aval} and {other.aval}")
+    kind = result_type(input, other)
+    x, y = (_to_shape(to_dtype(t, kind), shape) for t in (input, other))
+
+    def turned(t, by):
+        return roll(t, shifts=(by,), dims=(d,))
+
+    result = ew.sub(ew.mul(turned(x, -1), turned(y, -2)), ew.mul(turned(x, -2), turned(y, -1)))
+    return deliver(result, out, "cross")
+
+
+# Distances between all pairs.
+
+_MANY_ROWS = 25   # above this, Euclidean distances go through a matrix product
+
+
+@api(method=False)
+def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
+    """Distances of order p between every row of x1 and every row of x2."""
+    modes = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
+    if compute_mode not in modes:
+        raise ArgumentError(f"compute_mode must be one of {', '.join(modes)}, got {compute_mode!r}")
+    if x1.ndim < 2 or x2.ndim < 2 or x1.shape[-1] != x2.shape[-1]:
+        raise ShapeError(f"cdist takes two tensors of rows of one length, got {x1.aval} and {x2.aval}")
+    if p < 0:
+        raise ArgumentError(f"cdist takes an order of at least 0, got {p}")
+    batch = broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
+    x, y = (_to_shape(t, batch + t.shape[-2:]) for t in (x1, x2))
+    large = x.shape[-2] > _MANY_ROWS or y.shape[-2] > _MANY_ROWS
+    if p == 2 and (compute_mode == modes[1] or (compute_mode == modes[0] and large)):
+        return _euclid_by_product(x, y)
+    m, n, k = x.shape[-2], y.shape[-2], x.shape[-1]
+    gap = ew.sub(expand(reshape(x, shape=(*batch, m, 1, k)), shape=(*batch, m, n, k)),
+                 expand(reshape(y, shape=(*batch, 1, n, k)), shape=(*batch, m, n, k)))
+    if k == 0:
+        return rd.sum_(gap, dim=(gap.ndim - 1,), keepdim=False)
+    return vector_norm(gap, p, dim=-1)
+
+
+def _euclid_by_product(x, y):
+    """sqrt(|x|^2 - 2 x.y + |y|^2); the gradient at distance 0 is 0."""
+    last = (x.ndim - 1,)
+    shape = tuple(x.shape[:-1]) + (y.shape[-2],)
+    xx = rd.sum_(ew.square(x), dim=last, keepdim=True)
+    yy = la.transpose_last(rd.sum_(ew.square(y), dim=last, keepdim=True))
+    squares = ew.sub(ew.add(expand(xx, shape=shape), expand(yy, shape=shape)), ew.mul(la.matmul(x, la.transpose_last(y)), 2.0))
+    zero = ew.le(squares, 0.0)
+    return ew.where(zero, 0.0, ew.sqrt(ew.where(zero, 1.0, squares)))

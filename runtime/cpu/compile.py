@@ -8,6 +8,7 @@ is imported here only, and only to make what no cache has. The same module asked
 """
 
 import ctypes
+import functools
 import hashlib
 import importlib.util
 import os
@@ -156,14 +157,14 @@ def _binding():
     return binding
 
 
+@functools.lru_cache(None)
 def _llvm_version():
     """Version of the installed llvmlite, found without importing it; empty when there is none."""
-    if not hasattr(_llvm_version, "text"):
-        spec = importlib.util.find_spec("llvmlite")
-        folder = Path(spec.origin).parent.parent if spec and spec.origin else None
-        names = sorted(path.name for path in folder.glob("llvmlite-*.dist-info")) if folder else []
-        _llvm_version.text = names[-1].removesuffix(".dist-info") if names else ("llvmlite" if folder else "")
-    return _llvm_version.text
+    spec = importlib.util.find_spec("llvmlite")
+    if spec is None or not spec.origin:
+        return ""
+    names = sorted(path.name for path in Path(spec.origin).parent.parent.glob("llvmlite-*.dist-info"))
+    return names[-1].removesuffix(".dist-info") if names else "llvmlite"
 
 
 def _machine(target, level):
@@ -209,7 +210,9 @@ def assembly(ir_text: str, target: Target | None = None, passes: str | None = No
 def _load_with_llvm(key, ir_text, data):
     """LLVM's own loader, for systems whose objects `elf.load` does not read."""
     binding = _binding()
-    outside = {name: provider() for name, provider in _State.providers.items() if f"@{name}" in ir_text}
+    names = [function or variable for function, variable in _DEFINED.findall(ir_text)]
+    outside = {name: provider() for name, provider in list(_State.providers.items())
+               if f"@{name}" in ir_text and name not in names}
     with _State.llvm_lock:
         machine = _machine(host(), 2)
         if not _State.jit_keep:
@@ -217,7 +220,6 @@ def _load_with_llvm(key, ir_text, data):
         builder = binding.JITLibraryBuilder().add_object_img(data).add_current_process()
         for name, address in outside.items():
             builder.import_symbol(name, address)
-        names = [function or variable for function, variable in _DEFINED.findall(ir_text)]
         for name in names:
             builder.export_symbol(name)
         tracker = builder.link(_State.jit_keep[0], key)

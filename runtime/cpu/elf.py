@@ -217,13 +217,22 @@ def load(data: bytes, resolve) -> dict[str, int]:
     try:
         source = _Object(data)
         image = _Image(source)
-        memory = _Pages(image.bytes)
-        code = image.build(memory.address, resolve)
+        memory = _filled(image, resolve)
     except (struct.error, IndexError, KeyError) as error:
         raise FileError(f"damaged object: {error}") from error
-    memory.fill(code, image.code_bytes)
     return {symbol.name: image.address(number, memory.address, resolve) for number, symbol in enumerate(source.symbols)
             if symbol.binding == 1 and 0 < symbol.section < _SHN_RESERVED and symbol.section in image.offsets}
+
+
+def _filled(image, resolve):
+    """The image's memory, in place and protected; given back to the system when something is wrong with the image."""
+    memory = _Pages(image.bytes)
+    try:
+        memory.fill(image.build(memory.address, resolve), image.code_bytes)
+    except BaseException:
+        memory.release()
+        raise
+    return memory
 
 
 class _Pages:
@@ -242,6 +251,10 @@ class _Pages:
         if _libc().mprotect(self.address, code_bytes, _PROT_READ | _PROT_EXEC):
             raise OSError(ctypes.get_errno(), "this system does not let a program make memory executable")
 
+    def release(self):
+        """Unmap; nothing may refer to the memory."""
+        _libc().munmap(self.address, self.size)
+
 
 @functools.lru_cache(None)
 def _libc():
@@ -249,6 +262,7 @@ def _libc():
     libc.mmap.restype = ctypes.c_void_p
     libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
     libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+    libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
     return libc
 
 

@@ -20,7 +20,7 @@ from ...passes.codegen.llvm.epilogue import Identity
 from ...passes.codegen.llvm.types import BF16, F16, F32, F64
 from . import alloc, call, pool
 from .compile import compile_module
-from .gemm_plan import Layout, Plan, make_plan, result_shape
+from .gemm_plan import Layout, Plan, make_packed_plan, make_plan, packed_steps, result_shape
 
 _STORED = {np.dtype(np.float32): F32, np.dtype(np.float64): F64, np.dtype(np.float16): F16,
            np.dtype(ml_dtypes.bfloat16): BF16}
@@ -53,6 +53,30 @@ class Product:
         self._run(plan, a, b, result, operands)
         return result
 
+    def pack(self, b: np.ndarray) -> "Packed":
+        """B (K, N) laid out as the kernels read it, for products with many A: constant weights."""
+        return Packed(self, b)
+
+    def with_packed(self, a: np.ndarray, b: "Packed", out: np.ndarray | None = None, operands: int = 0) -> np.ndarray:
+        """As a call, with a B that this product has packed; `a` (..., K) of any leading dimensions, `out` C-contiguous."""
+        shape = (*a.shape[:-1], b.shape[1])
+        if a.shape[-1] != b.shape[0] or a.dtype != self.dtype:
+            raise ShapeError(f"matmul: {a.dtype}{list(a.shape)} does not multiply the packed {self.dtype}{list(b.shape)}")
+        if out is None:
+            out = alloc.empty(shape, self.out_dtype)
+        elif out.shape != shape or out.dtype != self.out_dtype or not out.flags.c_contiguous or np.may_share_memory(out, a):
+            raise ShapeError(f"matmul: out must be {self.out_dtype}{list(shape)}, C-contiguous and apart from the operands")
+        if out.size:
+            a = np.ascontiguousarray(a)
+            key = "packed", a.shape, b.shape, pool.get_num_threads()
+            plan = self._plans.get(key)
+            if plan is None:
+                layouts = (Layout(x.shape, x.strides) for x in (a, out))
+                plan = self._keep(key, make_packed_plan(next(layouts), b.shape[1], next(layouts), self.dtype.itemsize, self,
+                                                        key[-1]))
+            self._run(plan, a, b.panels, out, operands)
+        return out
+
     def kernel(self, road: str):
         """(kernel, address of its task) of a road, compiled when first asked for."""
         found = self._kernels.get(road)
@@ -65,10 +89,12 @@ class Product:
         a_shape, a_strides, b_shape, b_strides, threads = key[:5]
         shape = result_shape(a_shape, b_shape)
         strides = out_strides or _c_strides(shape, self.out_dtype.itemsize)
+        return self._keep(key, make_plan(Layout(a_shape, a_strides), Layout(b_shape, b_strides), Layout(shape, strides),
+                                         self.dtype.itemsize, self.out_dtype.itemsize, self, threads))
+
+    def _keep(self, key, plan):
         if len(self._plans) >= _MAX_PLANS:
             self._plans.clear()
-        plan = make_plan(Layout(a_shape, a_strides), Layout(b_shape, b_strides), Layout(shape, strides), self.dtype.itemsize,
-                         self.out_dtype.itemsize, self, threads)
         self._plans[key] = plan
         return plan
 
@@ -120,6 +146,26 @@ class Product:
         parameters = (operand, operand, result, call.INTEGER, call.INTEGER, call.INTEGER)
         self._launchers = tuple(call.entry("matmul", address, parameters, release_at) for release_at in (-1, 0))
         return self._launchers
+
+
+class Packed:
+    """A matrix B (K, N) in panels [panel][step of the depth][column], the last one padded with zeros; a copy."""
+
+    __slots__ = ("panels", "shape")
+
+    def __init__(self, product: Product, b: np.ndarray):
+        if b.ndim != 2 or b.dtype != product.dtype:
+            raise ShapeError(f"pack: expected a {product.dtype} matrix, got {b.dtype}{list(b.shape)}")
+        (depth, columns), width = b.shape, product.kernel("pairs" if product.pairs else "tiles")[0].panel
+        self.shape = b.shape
+        group = 2 if product.pairs else 1
+        steps = packed_steps(depth, product.pairs)
+        self.panels = alloc.zeros((-(-columns // width), steps, width, group), b.dtype)
+        for number in range(self.panels.shape[0]):
+            part = b[:, number * width:(number + 1) * width]
+            for place in range(group):
+                rows = part[place::group]
+                self.panels[number, :len(rows), :part.shape[1], place] = rows
 
 
 def matmul(a: np.ndarray, b: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:

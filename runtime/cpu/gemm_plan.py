@@ -18,6 +18,7 @@ _SWEEP_ROWS = 32                    # rows of B that a vector-matrix product rea
 _IN_PLACE_BYTES = 4096              # rows of B farther apart than a page are packed
 _NARROW_BYTES = 256                 # a B so narrow is read in place
 _FEW_ROWS = 16                      # up to so many rows, packing B costs more than it saves
+_FEW_PAIR_ROWS = 12                 # up to so many rows, widening bfloat in place is faster than packing it in pairs
 _DOT_ROWS = 48                      # up to so many rows, columns of B that lie along the depth are read in place
 _ROWS_PER_PACK = 48                 # rows that share a packed panel, at least
 _SERIAL_WORK = 1 << 17              # multiply-adds below which a second thread does not pay
@@ -94,6 +95,27 @@ def make_plan(a: Layout, b: Layout, out: Layout, item: int, out_item: int, produ
     return _fill(shape, batch, road, pack, swapped, copies_a, (a, b, out), item, product, threads)
 
 
+def make_packed_plan(a: Layout, columns: int, out: Layout, item: int, product, threads: int) -> Plan:
+    """The plan of a product with a B packed beforehand (`gemm.Packed`): panels of B lie ready to be read in place."""
+    shape, depth = out.shape, a.shape[-1]
+    a, out = _folded(a, item), _folded(out, product.out_dtype.itemsize)
+    road = "pairs" if product.pairs else "tiles"
+    kernel = product.kernel(road)[0]
+    copies_a = product.pairs and depth % 2 == 1
+    if copies_a:
+        a = _even_depth(a, item)
+    step = kernel.panel * item * (2 if product.pairs else 1)
+    across = packed_steps(depth, product.pairs) * step // kernel.panel
+    b = Layout((depth, columns), (step, across))
+    return _fill(shape, (), road, codegen.IN_PLACE, False, copies_a, (a, b, out), item, product, threads,
+                 {"b_step": step, "b_column": across, **({"depth_block": max(depth, 1)} if product.pairs else {})})
+
+
+def packed_steps(depth: int, pairs: bool) -> int:
+    """Steps of the depth that a packed panel has: pairs of elements count as one."""
+    return -(-depth // 2) if pairs else depth
+
+
 def _folded(layout, item):
     width = layout.shape[-1]
     return Layout((math.prod(layout.shape[:-1]), width), (width * item, item))
@@ -120,7 +142,7 @@ def _choose_road(a, b, item, product):
     turned = codegen.PACK_TRANSPOSED if b_step == item else codegen.PACK_ANY
     if b_step == item and ((columns == 1 and a_step == item) or (b_column != item and rows <= _DOT_ROWS)):
         return "dots", codegen.IN_PLACE, a_step != item
-    if product.pairs and rows > 1:
+    if product.pairs and rows > (_FEW_PAIR_ROWS if b_column == item else 1):
         return "pairs", codegen.PACK_ROWS if b_column == item else turned, a_step != item or depth % 2 == 1
     road = "vector" if rows == 1 else "tiles"
     if b_column != item:
@@ -139,7 +161,7 @@ def _depth_block(depth, road, product):
     return -(-depth // parts // 8) * 8 if parts > 1 else max(depth, 1)
 
 
-def _fill(shape, batch, road, pack, swapped, copies_a, layouts, item, product, threads):
+def _fill(shape, batch, road, pack, swapped, copies_a, layouts, item, product, threads, fixed=None):
     a, b, out = layouts
     (rows, depth), columns = a.shape[-2:], b.shape[-1]
     kernel, task = product.kernel(road)
@@ -153,7 +175,7 @@ def _fill(shape, batch, road, pack, swapped, copies_a, layouts, item, product, t
                   a_batch=strides[0], b_batch=strides[1], c_batch=strides[2],
                   offsets=0 if table is None else table.ctypes.data, rows=rows, columns=columns, depth=depth, depth_block=block,
                   panels=panels, row_blocks=blocks, items=items, chunks=chunks, scratch_bytes=each, pack=pack, panel=panel,
-                  task=task, tasks=chunks)
+                  task=task, tasks=chunks) | (fixed or {})
     words = (ctypes.c_int64 * len(codegen.PLAN_WORDS))(*(values.get(name, 0) for name in codegen.PLAN_WORDS))
     return Plan(shape, road, swapped, copies_a, words, each * (threads if chunks > 1 else 1), item, table,
                 work >= _SERIAL_WORK)

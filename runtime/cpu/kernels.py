@@ -10,8 +10,6 @@ straight to native code. Values depend on the elements alone, not on shape, stri
 """
 
 import functools
-import math
-import threading
 
 import numpy as np
 
@@ -23,32 +21,12 @@ from ...ir.target import host
 from ...passes.codegen import library, scalars
 from ...passes.codegen.llvm import doors as native_doors
 from ...passes.codegen.llvm import kernels as code
-from ...passes.codegen.llvm.emit import Module
-from . import alloc, call, compile, pool  # noqa: F401 (pool gives kernels the thread pool's entry)
+from . import call, compile
+from .kernel_entry import LARGE, LOCK, empty, entries
+from .row_calls import Draw, Reduction, RowOp
 
 DOOR_RANKS = 5  # ranks 0 .. 4 have doors of their own; more dims are merged first
-_LARGE = 65536  # bytes from which results come from the caching allocator
-_lock = threading.RLock()
-
-
-def _empty(shape, np_dtype):
-    if math.prod(shape) * np_dtype.itemsize >= _LARGE:
-        return alloc.empty(shape, np_dtype)
-    return np.empty(shape, np_dtype)
-
-
-def _entries(kernel: Kernel, ranks_of_doors: dict, rules: dict) -> dict:
-    """Compiles a kernel with its doors: {name of door: callable on arrays}."""
-    module = Module(host())
-    code.write(module, kernel)
-    for name, ranks in ranks_of_doors.items():
-        native_doors.write_door(module, name, kernel, ranks, rules[name])
-    addresses = compile.compile_module(module.text(), list(ranks_of_doors))
-    out = {}
-    for name, ranks in ranks_of_doors.items():
-        parameters = [call.array(b.dtype.np, rank, b.written) for b, rank in zip(kernel.buffers, ranks)]
-        out[name] = call.entry(kernel.name, addresses[name], parameters)
-    return out
+_MAX_PLANS = 4096  # operand layouts remembered per kernel
 
 
 class Elementwise:
@@ -59,7 +37,8 @@ class Elementwise:
         self.outputs = tuple(outputs)
         self.out = self.outputs[0].np
         self._doors = None
-        self._strided: dict[tuple, object] = {}
+        self._strided: dict[tuple, tuple] = {}
+        self._plans: dict[tuple, tuple] = {}
 
     def kernel(self, rank: int = 1, classes=None) -> Kernel:
         """The kernel over `rank` dims; `classes` says each operand's innermost stride: 1, 0 or None (any)."""
@@ -82,11 +61,11 @@ class Elementwise:
     def doors(self):
         """Native entries by rank, for contiguous arrays of one shape: inputs, then outputs."""
         if self._doors is None:
-            with _lock:
+            with LOCK:
                 kernel, count = self.kernel(), len(self.inputs) + len(self.outputs)
                 ranks = {f"door{r}": (r,) * count for r in range(DOOR_RANKS)}
                 rules = {f"door{r}": {"n0": ("sizes", count - 1, 0, r)} for r in range(DOOR_RANKS)}
-                made = _entries(kernel, ranks, rules)
+                made = entries(kernel, ranks, rules)
                 self._doors = [made[f"door{r}"] for r in range(DOOR_RANKS)]
         return self._doors
 
@@ -98,53 +77,78 @@ class Elementwise:
             if a.shape != shape or not a.flags.c_contiguous:
                 plain = False
                 break
-        if not plain or out is not None and (out.shape != shape or not out.flags.c_contiguous):
+        if not plain or (out is not None and (out.shape != shape or not out.flags.c_contiguous)):
             return self.general(arrays, out)
         if out is None:
-            out = _empty(shape, self.out) if first.nbytes >= _LARGE else np.empty(shape, self.out)
+            out = empty(shape, self.out) if first.nbytes >= LARGE else np.empty(shape, self.out)
         (self._doors or self.doors)[len(shape)](*arrays, out)
         return out
 
     def general(self, arrays, out=None):
         """Any shapes that broadcast, any strides, several outputs (`out` is then a tuple)."""
-        shape = np.broadcast_shapes(*(a.shape for a in arrays))
-        if out is None:
-            outs = tuple(_empty(shape, d.np) for d in self.outputs)
-        else:
-            outs = out if isinstance(out, tuple) else (out,)
-        for o in outs:
-            if o.shape != shape:
-                raise ArgumentError(f"{self.name}: out has shape {o.shape}, the operands give {shape}")
-        operands = [a if a.shape == shape else np.broadcast_to(a, shape) for a in arrays]
-        operands += outs
-        if 0 not in shape:
-            merged, views = merge_dims(shape, operands)
-            self._entry(len(merged), views)(*views)
+        outs = None if out is None else out if isinstance(out, tuple) else (out,)
+        key = tuple((a.shape, a.strides) for a in (*arrays, *(outs or ())))
+        shape, entry, plan = self._plans.get(key) or self._plan(key, arrays, outs)
+        if outs is None:
+            outs = tuple(empty(shape, d.np) for d in self.outputs)
+        if entry is not None:
+            entry(*arrays, *outs, plan)
         return outs if len(outs) > 1 else outs[0]
 
-    def _entry(self, rank, views):
-        classes = tuple(_inner_class(v) for v in views)
-        key = (rank, classes)
-        found = self._strided.get(key)
+    def _plan(self, key, arrays, outs):
+        """(shape of the result, native entry, its plan) for operands of these shapes and strides."""
+        shape = np.broadcast_shapes(*(a.shape for a in arrays))
+        for o in outs or ():
+            if o.shape != shape:
+                raise ArgumentError(f"{self.name}: out has shape {o.shape}, the operands give {shape}")
+        if outs is None:
+            outs = tuple(np.empty(shape, d.np) for d in self.outputs)
+        entry = plan = None
+        if 0 not in shape:
+            operands = (*arrays, *outs)
+            merged, strides = merge_dims(shape, operands)
+            kernel, address = self._strided_kernel(len(merged), tuple(_inner_class(s[-1]) for s in strides))
+            values = {f"n{d}": n for d, n in enumerate(merged)}
+            values |= {f"s{b}_{d}": n for b, steps in enumerate(strides) for d, n in enumerate(steps)}
+            plan = np.array([address, *(values[s] for s in kernel.symbols)], np.int64)
+            entry = _plan_entry(self.name, tuple((a.dtype, a.ndim) for a in arrays), tuple((o.dtype, o.ndim) for o in outs))
+        if len(self._plans) >= _MAX_PLANS:
+            self._plans.clear()
+        found = self._plans[key] = (shape, entry, plan)
+        return found
+
+    def _strided_kernel(self, rank, classes):
+        """(kernel, address) for a rank and the classes of the innermost strides."""
+        found = self._strided.get((rank, classes))
         if found is None:
-            with _lock:
+            with LOCK:
                 kernel = self.kernel(rank, classes)
-                rules = {f"n{d}": ("size", len(views) - 1, d) for d in range(rank)}
-                rules |= {f"s{b}_{d}": ("stride", b, d) for b in range(len(views)) for d in range(rank)}
-                found = self._strided[key] = _entries(kernel, {"door": (rank,) * len(views)}, {"door": rules})["door"]
+                text = code.kernel_text(kernel, host())
+                address = compile.compile_module(text, [kernel.name])[kernel.name]
+                found = self._strided[rank, classes] = (kernel, address)
         return found
 
 
-def _inner_class(view):
-    stride = view.strides[-1]
-    return 1 if stride == view.itemsize else 0 if stride == 0 else None
+@functools.lru_cache(None)
+def _plan_entry(name, inputs, outputs):
+    """The entry of planned kernels for arrays of these dtypes and ranks."""
+    ranks = [rank for _, rank in inputs + outputs]
+    symbol = "door_" + "_".join(map(str, ranks))
+    address = compile.compile_module(native_doors.plan_door_text(symbol, ranks, host()), [symbol])[symbol]
+    parameters = [call.array(d, rank) for d, rank in inputs] + [call.array(d, rank, True) for d, rank in outputs]
+    return call.entry(name, address, [*parameters, call.array(np.int64, 1)])
+
+
+def _inner_class(stride):
+    return stride if stride in (0, 1) else None
 
 
 def merge_dims(shape, arrays):
-    """(merged shape, views): dims that every array steps through evenly become one, at least one dim is left."""
+    """(merged shape, strides in elements of each array): dims that every array steps through evenly become one."""
+    steps_of = [np.broadcast_to(a, shape).strides for a in arrays]
     sizes, steps = [], []
     for d, n in enumerate(shape):
-        here = [a.strides[d] for a in arrays]
+        here = [s[d] // a.itemsize for s, a in zip(steps_of, arrays)]
         if n == 1:
             continue
         if sizes and all(s == h * n for s, h in zip(steps[-1], here)):
@@ -154,11 +158,8 @@ def merge_dims(shape, arrays):
             sizes.append(n)
             steps.append(here)
     if not sizes:
-        sizes, steps = [1], [[a.itemsize for a in arrays]]
-    if len(sizes) == len(shape):
-        return shape, arrays
-    make = np.lib.stride_tricks.as_strided
-    return tuple(sizes), [make(a, sizes, [s[i] for s in steps]) for i, a in enumerate(arrays)]
+        sizes, steps = [1], [[1] * len(arrays)]
+    return tuple(sizes), [tuple(s[i] for s in steps) for i in range(len(arrays))]
 
 
 def _check(name):
@@ -201,137 +202,12 @@ def cast(source, target) -> Elementwise:
     return Elementwise(f"cast_{source.short}_{target.short}", (source,), (target,), lambda k, x: x.to(target))
 
 
-class Reduction:
-    """A reduction of one kind and dtype over any dims of an array."""
-
-    def __init__(self, kind: str, dtype, correction=1):
-        self.kind, self.dtype, self.correction = kind, dtype, correction
-        self.result = np.dtype(np.int64) if kind.startswith("arg") else dtype.np
-        self._made: dict[tuple, object] = {}
-        self._plans: dict[tuple, tuple] = {}
-
-    def __call__(self, x, dims=None, keepdim=False, out=None):
-        """The reduction over `dims` (all of them if None)."""
-        key = (x.shape, dims, keepdim)
-        plan = self._plans.get(key)
-        if plan is None:
-            plan = self._plans[key] = reduction_plan(x.shape, dims, keepdim)
-        pattern, merged, kept, shape = plan
-        if not x.flags.c_contiguous and not (x.flags.f_contiguous and x.shape == merged):
-            x = np.ascontiguousarray(x)
-        if out is None:
-            out = _empty(shape, self.result)
-        if out.size:
-            target = out if out.shape == kept else out.reshape(kept)
-            view = x if x.shape == merged else x.reshape(merged)
-            unit = len(merged) - 1 if view.flags.c_contiguous else 0
-            (self._made.get((pattern, unit)) or self._make(pattern, unit))(view, target)
-        return out
-
-    def _make(self, pattern, unit):
-        with _lock:
-            name = f"{self.kind}_{pattern}"
-            kernel = library.reduction(name, self.kind, self.dtype, pattern, unit, correction=self.correction)
-            kept = [i for i, c in enumerate(pattern) if c == "P"]
-            rules = {f"n{i}": ("size", 0, i) for i in range(len(pattern))}
-            rules |= {f"s{i}": ("stride", 0, i) for i in range(len(pattern))}
-            rules |= {f"t{i}": ("stride", 1, d) for d, i in enumerate(kept)}
-            made = _entries(kernel, {"door": (len(pattern), len(kept))}, {"door": rules})["door"]
-            self._made[pattern, unit] = made
-            return made
-
-
-def reduction_plan(shape, dims, keepdim):
-    """(pattern, merged shape of x, merged shape of the result, shape of the result). The pattern alternates P and R."""
-    rank = len(shape)
-    if dims is None:
-        over = set(range(rank))
-    else:
-        over = {d % rank if rank else 0 for d in ((dims,) if isinstance(dims, int) else dims)}
-    pattern, merged = "P", [1]
-    for d, n in enumerate(shape):
-        letter = "R" if d in over else "P"
-        if pattern[-1] == letter:
-            merged[-1] *= n
-        else:
-            pattern += letter
-            merged.append(n)
-    if "R" not in pattern:
-        pattern, merged = pattern + "R", [*merged, 1]
-    if merged[0] == 1 and pattern.count("P") > 1:
-        pattern, merged = pattern[1:], merged[1:]
-    kept = tuple(n for n, c in zip(merged, pattern) if c == "P")
-    result = tuple(1 if d in over else n for d, n in enumerate(shape) if keepdim or d not in over)
-    return pattern, tuple(merged), kept, result
-
-
 @functools.lru_cache(None)
 def reduction(kind: str, dtype, correction=1) -> Reduction:
     """The reduction of a kind: sum prod max min any all argmax argmin mean var std norm sumsq."""
     if kind in ("mean", "var", "std", "norm") and not dtype.is_floating_point:
         raise DTypeError(f"{kind} takes floating point types, got {dtype}; cast with .to()")
     return Reduction(kind, dtype, correction)
-
-
-class RowOp:
-    """A composite along one dim: arrays of shape [..., R, ...], per row, or along R, as the library says."""
-
-    def __init__(self, kind: str, dtype, params):
-        self.kind, self.dtype, self.params = kind, dtype, params
-        self._made: dict[str, tuple] = {}
-        self._plans: dict[tuple, tuple] = {}
-
-    def made(self, layout):
-        """(kernel, native entry) of a layout."""
-        found = self._made.get(layout)
-        if found is None:
-            with _lock:
-                kernel = library.ROW_KERNELS[self.kind](f"{self.kind}_{layout}", self.dtype, layout, **self.params)
-                ranks, rules = self._ranks(kernel)
-                entry = _entries(kernel, {"door": ranks}, {"door": rules})["door"]
-                found = self._made[layout] = (kernel, entry)
-        return found
-
-    def _ranks(self, kernel):
-        columns = len(kernel.parallel) == 2
-        full = next(i for i, b in enumerate(kernel.buffers) if _shape_kind(b, columns) == "full")
-        ranks = {"full": 3 if columns else 2, "row": 2 if columns else 1, "along": 1}
-        rules = {"A": ("size", full, 0), "R": ("size", full, 1), "B": ("size", full, 2), "RB": ("sizes", full, 1, 3)}
-        return tuple(ranks[_shape_kind(b, columns)] for b in kernel.buffers), rules
-
-    def __call__(self, *arrays, dim=-1, out=None):
-        """Runs on arrays in the library's order; gives the outputs, one alone or a tuple."""
-        key = (dim, *(a.shape for a in arrays))
-        entry, forms, made = self._plans.get(key) or self._plan(key, arrays, dim)
-        if out is None:
-            outs = tuple(_empty(shape, kind) for shape, kind in made)
-        else:
-            outs = out if isinstance(out, tuple) else (out,)
-        given = [v if v.flags.c_contiguous else np.ascontiguousarray(v) for v in (*arrays, *outs)]
-        entry(*[v if v.shape == form else v.reshape(form) for v, form in zip(given, forms)])
-        return outs if len(outs) > 1 else outs[0]
-
-    def _plan(self, key, arrays, dim):
-        """(native entry, the shape each buffer is seen in, shape and dtype of each output) for arrays of these shapes."""
-        x = max(arrays, key=lambda a: a.ndim)
-        shape = x.shape or (1,)
-        dim %= len(shape)
-        a, r, b = math.prod(shape[:dim]), shape[dim], math.prod(shape[dim + 1:])
-        columns = b != 1 or self.kind in (library.scan.__name__, library.norm_weight_backward.__name__)
-        kernel, entry = self.made(library.COLUMNS if columns else library.ROWS)
-        seen = {"full": (a, r, b), "row": (a, b), "along": (r,)} if columns else {"full": (a, r), "row": (a,), "along": (r,)}
-        whole = {"full": x.shape, "row": shape[:dim] + shape[dim + 1:], "along": (r,)}
-        kinds = [_shape_kind(o, columns) for o in kernel.buffers]
-        made = [(whole[kind], o.dtype.np) for kind, o in zip(kinds, kernel.buffers) if o.written]
-        plan = self._plans[key] = (entry, [seen[kind] for kind in kinds], made)
-        return plan
-
-
-def _shape_kind(buffer, columns):
-    """How a buffer of a row kernel is shaped: full, row or along."""
-    if columns:
-        return {("RB", 1, "B"): "full", ("B", 1, 0): "row"}.get(buffer.strides, "along")
-    return {("R", 1): "full", (1, 0): "row"}.get(buffer.strides, "along")
 
 
 @functools.lru_cache(None)
@@ -344,39 +220,6 @@ def _rowop(kind, dtype, params):
 def rowop(kind: str, dtype, /, **params) -> RowOp:
     """A kernel of `passes/codegen/library.py` along one dim."""
     return _rowop(kind, dtype, tuple(sorted(params.items())))
-
-
-DRAW_DTYPES = {"random_bits": dt.uint32, "random_uniform": dt.float32, "random_uniform_double": dt.float64,
-               "random_normal": dt.float32, "random_normal_double": dt.float64, "random_below": dt.int64}
-
-
-class Draw:
-    """Random numbers by element index, as ir/philox.py defines them."""
-
-    def __init__(self, name: str):
-        self.name, self.dtype = name, DRAW_DTYPES[name]
-        self._entry = None
-
-    def _make(self):
-        with _lock:
-            k = KernelBuilder(self.name)
-            k.parallel("i", "n")
-            buffers = [k.input(b, dt.int64, (0,)) for b in ("start", "seed", "call", "span")]
-            k.output("y", self.dtype, (1,))
-            with k.point():
-                start, *rest = (k.load(b) for b in buffers)
-                rest = rest if self.name == "random_below" else rest[:2]
-                k.store(k.append(self.name, self.dtype, (k.index("i") + start, *rest)), "y")
-            self._entry = _entries(k.build(), {"door": (0, 0, 0, 0, 1)}, {"door": {"n": ("size", 4, 0)}})["door"]
-        return self._entry
-
-    def __call__(self, seed: int, call: int, n: int, start: int = 0, span: int = 0, out=None):
-        """Elements start .. start + n - 1 of a call, as a 1-D array."""
-        if out is None:
-            out = _empty((n,), self.dtype.np)
-        words = [np.array(v & (2**64 - 1), np.uint64).view(np.int64) for v in (start, seed, call, span)]
-        (self._entry or self._make())(*words, out)
-        return out
 
 
 @functools.lru_cache(None)

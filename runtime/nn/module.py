@@ -86,7 +86,7 @@ class Module(HookMethods, StateMethods):
         elif "_buffers" in own and name in own["_buffers"]:
             self._replace(own["_buffers"], name, value, Tensor, "buffer")
         else:
-            if name == "training":
+            if name in own:
                 Structure.version += 1
             object.__setattr__(self, name, value)
 

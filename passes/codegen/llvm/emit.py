@@ -32,14 +32,15 @@ class Module:
 
     def __init__(self, target: Target):
         self.target = target
-        self._functions = []
+        self._functions = {}
         self._declared = {}
         self._globals = {}
 
     def function(self, name: str, params, ret: str = VOID, internal: bool = False) -> "Function":
         """Start a function. `params` are (type, name) pairs; a name may carry attributes: ("ptr noalias", "x")."""
-        function = Function(self, name, params, ret, internal)
-        self._functions.append(function)
+        if name in self._functions:
+            raise ValueError(f"the module has a function {name!r} already")
+        function = self._functions[name] = Function(self, name, params, ret, internal)
         return function
 
     def task(self, name: str) -> "Function":
@@ -48,7 +49,7 @@ class Module:
 
     def declare(self, name: str, ret: str, types, variadic: bool = False) -> str:
         """Declare an external function or intrinsic once; gives its name."""
-        if not any(function.name == name for function in self._functions):
+        if name not in self._functions and name not in self._declared:
             tail = ["..."] if variadic else []
             self._declared[name] = f"declare {ret} @{name}({', '.join([*types, *tail])})"
         return name
@@ -79,14 +80,14 @@ class Module:
 
     def has(self, name: str) -> bool:
         """True when this module defines a function of that name."""
-        return any(function.name == name for function in self._functions)
+        return name in self._functions
 
     def text(self) -> str:
         """The whole module as LLVM IR."""
         attributes = (f'attributes #0 = {{ nounwind "target-cpu"="{self.target.llvm_cpu}" '
                       f'"prefer-vector-width"="{8 * self.target.vector_bytes}" "no-trapping-math"="true" }}\n')
         declared = [line for name, line in sorted(self._declared.items()) if not self.has(name)]
-        parts = [*self._globals.values(), *declared, *(function.text() for function in self._functions)]
+        parts = [*self._globals.values(), *declared, *(function.text() for function in self._functions.values())]
         return "\n".join(parts) + "\n" + attributes + _NO_UNROLL
 
 

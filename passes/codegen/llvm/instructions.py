@@ -57,8 +57,7 @@ class Instructions:
 
     def call(self, name: str, ret: str, *args) -> Value | None:
         """Call a function by name, declaring it in the module when it is not defined there."""
-        if not self.module.has(name):
-            self.module.declare(name, ret, [arg.type for arg in args])
+        self.module.declare(name, ret, (arg.type for arg in args))
         text = f"call {ret} @{name}({', '.join(map(str, args))})"
         return self.do(text) if ret == VOID else self.op(ret, text)
 

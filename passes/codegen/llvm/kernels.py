@@ -25,9 +25,9 @@ def strategy(kernel: Kernel):
     return columns if across > along else rows
 
 
-def write(module: Module, kernel: Kernel):
-    """Adds `<name>(arg)` and its tasks to the module."""
-    return strategy(kernel).write(module, kernel)
+def write(module: Module, kernel: Kernel, how=None):
+    """Adds `<name>(arg)` and its tasks to the module, by the strategy `how` or the one that suits the strides."""
+    return (how or strategy(kernel)).write(module, kernel)
 
 
 def kernel_text(kernel: Kernel, target: Target) -> str:

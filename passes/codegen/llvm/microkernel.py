@@ -138,7 +138,6 @@ def pair_tile(f: Function, rows: int, vectors: int, lanes: int, depth, a: Operan
     A lies contiguous along the depth; B is packed as [depth / 2][columns][2].
     """
     total, pairs = vector(lanes, F32), vector(2 * lanes, BF16)
-    dot = f.module.declare(f"llvm.x86.avx512bf16.dpbf16ps.{32 * lanes}", total, [total, pairs, pairs])
     offsets = [f.mul(a.row_stride, row) for row in range(rows)]
     with f.loop(0, depth, 1, [a.pointer, b.pointer, *[zero(total)] * (rows * vectors)]) as loop:
         at_a, at_b, *sums = loop.carried
@@ -148,37 +147,45 @@ def pair_tile(f: Function, rows: int, vectors: int, lanes: int, depth, a: Operan
             spread = f.bitcast(f.splat(scalar, lanes), pairs)
             for number in range(vectors):
                 place = row * vectors + number
-                sums[place] = f.call(dot, total, sums[place], spread, columns[number])
+                sums[place] = _dot_pairs(f, sums[place], spread, columns[number])
         loop.next(f.at(at_a, 4), f.at(at_b, b.step), *sums)
     sums = loop.results[2:]
     return [list(sums[row * vectors:(row + 1) * vectors]) for row in range(rows)]
 
 
+def _dot_pairs(f, total, left, right):
+    """total + left * right, pairs of neighbouring bfloat lanes summed into one lane of float."""
+    return f.call(f"llvm.x86.avx512bf16.dpbf16ps.{32 * lanes_of(total.type)}", total.type, total, left, right)
+
+
 def dot_tile(f: Function, precision: Precision, rows: int, columns: int, lanes: int, depth, a: Operand,
              b: Operand) -> list[list[Value]]:
     """Scalars [row][column] of sum over k of A[row, k] * B[column, k], both contiguous along the depth (steps unused)."""
-    whole = f.bit_and(depth, -lanes)
+    pairs = precision.a == precision.b == BF16 and f.module.target.has("avx512bf16")
+    wide = 2 * lanes if pairs else lanes
+    whole = f.bit_and(depth, -wide)
     start = [zero(vector(lanes, precision.accumulate))] * (rows * columns)
 
+    def load(stored, operand, row, at, mask):
+        place = f.at(f.at(operand.pointer, f.mul(operand.row_stride, row)), at, stored)
+        type_ = vector(wide, memory_type(stored))
+        value = f.load(type_, place) if mask is None else f.load_masked(type_, place, mask)
+        return f.bitcast(value, vector(wide, BF16)) if pairs else widen(f, value, stored, precision.accumulate)
+
     def step(sums, at, mask=None):
-        left = [_load_depth(f, precision.a, precision, a, row, at, lanes, mask) for row in range(rows)]
-        right = [_load_depth(f, precision.b, precision, b, column, at, lanes, mask) for column in range(columns)]
+        left = [load(precision.a, a, row, at, mask) for row in range(rows)]
+        right = [load(precision.b, b, column, at, mask) for column in range(columns)]
+        if pairs:
+            return [_dot_pairs(f, total, left[i // columns], right[i % columns]) for i, total in enumerate(sums)]
         return [multiply_add(f, left[i // columns], right[i % columns], total) for i, total in enumerate(sums)]
 
-    with f.loop(0, whole, lanes, start) as loop:
+    with f.loop(0, whole, wide, start) as loop:
         loop.next(*step(loop.carried, loop.index))
     rest = f.sub(depth, whole)
-    sums = f.choose(f.compare("sgt", f.index(rest), 0), lambda: step(loop.results, whole, f.mask(rest, lanes)),
+    sums = f.choose(f.compare("sgt", f.index(rest), 0), lambda: step(loop.results, whole, f.mask(rest, wide)),
                     lambda: loop.results)
     totals = [add_lanes(f, total) for total in sums]
     return [totals[row * columns:(row + 1) * columns] for row in range(rows)]
-
-
-def _load_depth(f, stored, precision, operand, row, at, lanes, mask):
-    place = f.at(f.at(operand.pointer, f.mul(operand.row_stride, row)), at, stored)
-    type_ = vector(lanes, memory_type(stored))
-    value = f.load(type_, place) if mask is None else f.load_masked(type_, place, mask)
-    return widen(f, value, stored, precision.accumulate)
 
 
 def add_lanes(f: Function, value: Value) -> Value:

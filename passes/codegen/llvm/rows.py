@@ -142,7 +142,7 @@ class Rows(Nest):
 
     def chunk_in_registers(self, stage, env, place, low, high):
         f, s = self.f, self.s
-        folds, stack, _ = self.memory[stage]
+        folds = self.memory[stage][0]
         count = CHAINS // s.lanes
         full = f.add(low, f.bit_and(f.sub(high, low), -CHAINS))
         start = [identities(s, folds) for _ in range(count)]

@@ -217,6 +217,13 @@ class LlvmBuilder(Builder):
         out = tuple(Val(self, v.dtype, ref) for v, ref in zip(values, merged))
         return out if many else out[0]
 
+    def repeat(self, times, state, step):
+        """A counted loop."""
+        with self.f.loop(0, times, 1, [v.ref for v in state]) as loop:
+            after = step(*(Val(self, v.dtype, ref) for v, ref in zip(state, loop.carried)))
+            loop.next(*(v.ref for v in after))
+        return tuple(Val(self, v.dtype, ref) for v, ref in zip(state, loop.results))
+
     def splat(self, x: Val) -> Val:
         """A one-lane value in every lane of this builder."""
         return Val(self, x.dtype, self.f.splat(x.ref, self.lanes))

@@ -6,6 +6,7 @@ A type is LLVM's own text ("float", "i64", "ptr", "<16 x float>"). A `Value` is 
 
 import math
 import struct
+from functools import lru_cache
 from typing import NamedTuple
 
 I1, I8, I16, I32, I64, PTR, VOID = "i1", "i8", "i16", "i32", "i64", "ptr", "void"
@@ -25,36 +26,43 @@ class Value(NamedTuple):
         return f"{self.type} {self.name}"
 
 
+@lru_cache(None)
 def vector(lanes: int, element: str) -> str:
     """The vector type of that many elements; the element itself for one lane."""
     return element if lanes == 1 else f"<{lanes} x {element}>"
 
 
+@lru_cache(None)
 def lanes_of(type_: str) -> int:
     """Lanes of a type: 1 for a scalar."""
     return int(type_[1:type_.index(" ")]) if type_[0] == "<" else 1
 
 
+@lru_cache(None)
 def element_of(type_: str) -> str:
     """The element type of a vector type; a scalar's own type."""
     return type_[type_.index(" x ") + 3:-1] if type_[0] == "<" else type_
 
 
+@lru_cache(None)
 def like(type_: str, element: str) -> str:
     """`type_` with another element type and as many lanes."""
     return vector(lanes_of(type_), element)
 
 
+@lru_cache(None)
 def bytes_of(type_: str) -> int:
     """Bytes that a value of this type takes in memory (i1 as a byte)."""
     return lanes_of(type_) * _BYTES[element_of(type_)]
 
 
+@lru_cache(None)
 def is_float(type_: str) -> bool:
     """True for a float type or a vector of floats."""
     return element_of(type_) in FLOATS
 
 
+@lru_cache(None)
 def mangled(type_: str) -> str:
     """LLVM's spelling of a type inside an overloaded intrinsic's name: v16f32, i64, p0."""
     element = element_of(type_)

@@ -34,17 +34,19 @@ DOUBLE_ONLY = (
     exponential.expm1, exponential.log2, exponential.log10, exponential.log1p, exponential.pow, exponential.cbrt,
     exponential.hypot, trigonometric.tan, trigonometric.asin, trigonometric.acos, trigonometric.atan, trigonometric.atan2,
     hyperbolic.sinh, hyperbolic.cosh, hyperbolic.asinh, hyperbolic.acosh, hyperbolic.atanh, special.erfc, special.erfinv,
-    special.lgamma, special.digamma, basic.logaddexp, basic.logit, basic.sinc,
+    special.lgamma, special.digamma, special.trigamma, special.polygamma,
+    basic.logaddexp, basic.logaddexp2, basic.logit, basic.sinc,
 )
 EITHER = (
     exponential.exp, exponential.exp2, exponential.log, exponential.rsqrt, trigonometric.sin, trigonometric.cos,
     hyperbolic.tanh, special.erf, activations.sigmoid, activations.softplus, activations.log_sigmoid, activations.silu,
     activations.mish, activations.gelu, activations.gelu_tanh, activations.relu,
     integers.trunc_divide, integers.floor_divide, integers.fmod, integers.remainder,
+    integers.gcd, integers.lcm,
 )
 DRAWS = (random.random_bits, random.random_uniform, random.random_uniform_double, random.random_normal,
          random.random_normal_double, random.random_below)
-_IMPORTED = {"exp", "log", "log1p", "sin", "sign_mask"}  # names that basic uses and other files define
+_IMPORTED = {"exp", "exp2", "log", "log1p", "sin", "sign_mask"}  # names that basic uses and other files define
 
 
 def _own_functions(module):

@@ -3,7 +3,7 @@
 from ....ir import dtype as dt
 from . import constants as K
 from .builder import sign_mask
-from .exponential import exp, log, log1p
+from .exponential import exp, exp2, log, log1p
 from .trigonometric import sin
 
 INF, NAN = float("inf"), float("nan")
@@ -34,7 +34,7 @@ def neg(s, x):
 
 
 def abs_(s, x):
-    return abs(x) if x.dtype.is_floating_point or x.dtype.is_signed and x.dtype.is_integer else x
+    return abs(x) if x.dtype.is_signed else x
 
 
 def sqrt(s, x):
@@ -50,6 +50,10 @@ def reciprocal(s, x):
 
 
 def positive(s, x):
+    return x
+
+
+def copy(s, x):
     return x
 
 
@@ -228,6 +232,24 @@ def logaddexp(s, a, b):
     top = s.maximum(a, b)
     gap = s.select(a.eq(b), 0.0, -abs(a - b))
     return s.select(s.is_inf(top), top, top + log1p(s, exp(s, gap)))
+
+
+def logaddexp2(s, a, b):
+    """log2(2^a + 2^b)."""
+    top = s.maximum(a, b)
+    gap = s.select(a.eq(b), 0.0, -abs(a - b))
+    return s.select(s.is_inf(top), top, top + log1p(s, exp2(s, gap)) * K.LOG2E)
+
+
+def ldexp(s, x, n):
+    """x * 2^n for a whole number n of the dtype of x, rounded once."""
+    wide = x.dtype is dt.float64
+    limit = 1000.0 if wide else 120.0
+    for _ in range(3):
+        part = s.select(n > limit, limit, s.select(n < -limit, -limit, s.trunc(n)))
+        part = s.select(n.ne(n), 0.0, part)
+        x, n = x * s.power_of_two(part.to(dt.int64 if wide else dt.int32)), n - part
+    return s.select(n.ne(n), NAN, x)
 
 
 def logit(s, x):

@@ -23,6 +23,8 @@ smallest integer, cut to the narrower type); integer to integer wraps; anything 
 load, store, bitcast, cast to and from f32, and select: arithmetic on them is done in f32 and rounded once.
 """
 
+from abc import ABC, abstractmethod
+
 from ....ir import dtype as dt
 
 SIGNED_OF = {8: dt.int64, 4: dt.int32, 2: dt.int16, 1: dt.int8}
@@ -33,7 +35,7 @@ LOW_PRECISION = (dt.float16, dt.bfloat16)
 class Val:
     """One scalar (or lane-wise) value of a builder. Python numbers beside it become constants of its dtype."""
 
-    __slots__ = ("s", "dtype", "ref")
+    __slots__ = ("dtype", "ref", "s")
 
     def __init__(self, s, dtype, ref):
         self.s, self.dtype, self.ref = s, dtype, ref
@@ -123,16 +125,22 @@ class Val:
         return self.s.cast(self, dtype)
 
 
-class Builder:
+class Builder(ABC):
     """Base of every backend's scalar builder: `emit` is theirs, the rest is shared."""
 
+    @abstractmethod
     def emit(self, op: str, dtype, args: tuple, attr=None) -> Val:
         """Spells one instruction and returns its result."""
-        raise TypeError(f"{type(self).__name__} does not spell scalar instructions")
 
     def rare(self, cond: Val, usual: Val | tuple, slow):
         """`slow()` where `cond`, else `usual`. A backend may branch round the slow part when no lane needs it."""
         return self.choose(cond, slow(), usual)
+
+    def repeat(self, times: int, state: tuple, step) -> tuple:
+        """The state after `state = step(*state)`, `times` times. A backend may make a loop of it."""
+        for _ in range(times):
+            state = step(*state)
+        return state
 
     def choose(self, cond, a, b):
         """`select` on values or on tuples of values."""

@@ -8,6 +8,7 @@ logarithm carried as an unevaluated sum of two numbers, so that its error is not
 from ....ir import dtype as dt
 from . import coefficients as C
 from . import constants as K
+from .integers import integer_pow
 
 INF, NAN = float("inf"), float("nan")
 
@@ -204,7 +205,9 @@ def _parity(s, y):
 
 
 def pow(s, x, y):
-    """x**y with C's special cases."""
+    """x**y with C's special cases; of integers, by repeated squaring."""
+    if not x.dtype.is_floating_point:
+        return integer_pow(s, x, y)
     ax = abs(x)
     usual = (ax > 0) & (ax < INF)
     high, low = log_pair(s, s.select(usual, ax, 1.0))

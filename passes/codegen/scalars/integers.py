@@ -70,11 +70,13 @@ def _reduce_far(s, x, y):
     small = y < 2.0**-900
     lifted = s.select(small, y * 2.0**60, y)
     exponent = (lifted.bits() >> 52) - s.select(small, s.const(dt.int64, 60), s.const(dt.int64, 0))
-    for _ in range(42):
+
+    def step(x):
         gap = (x.bits() >> 52) - exponent - 51
         gap = s.select(gap > 0, gap, 0)
-        x = _reduce_once(s, x, y * s.power_of_two(gap >> 1) * s.power_of_two(gap - (gap >> 1)))
-    return x
+        return (_reduce_once(s, x, y * s.power_of_two(gap >> 1) * s.power_of_two(gap - (gap >> 1))),)
+
+    return s.repeat(42, (x,), step)[0]
 
 
 def remainder(s, a, b):
@@ -84,3 +86,45 @@ def remainder(s, a, b):
         return r
     fixed = s.select(r.ne(0) & ((r < 0) ^ (b < 0)), r + b, r)
     return fixed if a.dtype.is_integer else s.select(r.eq(0), s.copysign(s.const(a.dtype, 0.0), b), fixed)
+
+
+def integer_pow(s, x, y):
+    """x**y of integers, wrapping; a negative exponent gives 1 / x cut to an integer (0 for x = 0)."""
+    one, zero = s.const(x.dtype, 1), s.const(x.dtype, 0)
+    if x.dtype is dt.bool_:
+        return x | ~y
+    negative = y < 0 if y.dtype.is_signed else y.ne(y)
+    left = s.select(negative, zero, y)
+
+    def step(result, base, left):
+        return s.select((left & 1).ne(0), result * base, result), base * base, left >> 1
+
+    result = s.repeat(8 * x.dtype.itemsize, (one, x, left), step)[0]
+    if not x.dtype.is_signed:
+        return result
+    odd = s.select((y & 1).ne(0), x, one)
+    unit = s.select(x.eq(1), one, s.select(x.eq(-1), odd, zero))
+    return s.select(negative, unit, result)
+
+
+_EUCLID_STEPS = {1: 14, 2: 26, 4: 48, 8: 94}  # a little above log of the largest number in the golden ratio
+
+
+def gcd(s, a, b):
+    """The greatest common divisor, not negative."""
+    a, b = (abs(v) if v.dtype.is_signed else v for v in (a, b))
+
+    def step(a, b):
+        done = b.eq(0)
+        rest = s.rem(a, s.select(done, 1, b)) if not a.dtype.is_signed else _integer_divide(s, a, b)[1]
+        rest = abs(rest) if a.dtype.is_signed else rest
+        return s.select(done, a, b), s.select(done, b, rest)
+
+    return s.repeat(_EUCLID_STEPS[a.dtype.itemsize], (a, b), step)[0]
+
+
+def lcm(s, a, b):
+    """The least common multiple; 0 if either is."""
+    d = gcd(s, a, b)
+    a, b = (abs(v) if v.dtype.is_signed else v for v in (a, b))
+    return s.quo(a, s.select(d.eq(0), 1, d)) * b

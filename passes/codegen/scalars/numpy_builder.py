@@ -54,7 +54,7 @@ def fma64(a, b, c):
     mb, eb = np.frexp(b)
     mc, ec = np.frexp(c)
     shift = np.maximum(ea + eb, ec)
-    tame = np.isfinite(plain) & (a != 0) & (b != 0) & (c != 0) | (np.isfinite(a) & np.isfinite(b) & np.isfinite(c) & (a != 0) & (b != 0))
+    tame = np.isfinite(a) & np.isfinite(b) & np.isfinite(c) & (a != 0) & (b != 0)
     h, low = _split_product(ma, mb)
     gap_p, gap_c = np.maximum(ea + eb - shift, -1000), np.maximum(ec - shift, -1000)
     h, low, add = np.ldexp(h, gap_p), np.ldexp(low, gap_p), np.ldexp(mc, gap_c)

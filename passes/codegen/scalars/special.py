@@ -8,7 +8,7 @@ below 1/2 (near its negative zeros the absolute error is what is small).
 from ....ir import dtype as dt
 from . import coefficients as C
 from . import constants as K
-from .exponential import exp, exp_parts, log, log1p
+from .exponential import exp, exp_parts, log, log1p, pow
 from .trigonometric import cos, sin
 
 INF, NAN = float("inf"), float("nan")
@@ -17,6 +17,11 @@ STIRLING = (0.08333333333333333, -0.002777777777777778, 0.0007936507936507937, -
             0.0008417508417508417, -0.0019175269175269176, 0.00641025641025641, -0.029550653594771242)
 DIGAMMA = (0.08333333333333333, -0.008333333333333333, 0.003968253968253968, -0.004166666666666667,
            0.007575757575757576, -0.021092796092796094, 0.08333333333333333)
+TRIGAMMA = (0.16666666666666666, -0.03333333333333333, 0.023809523809523808, -0.03333333333333333, 0.07575757575757576,
+            -0.2531135531135531, 1.1666666666666667)
+# B_2j / (2j)!, of Euler and Maclaurin's sum
+EULER = (0.08333333333333333, -0.001388888888888889, 3.306878306878307e-05, -8.267195767195768e-07, 2.08767569878681e-08,
+         -5.284190138687493e-10, 1.3382536530684679e-11, -3.3896802963225827e-13)
 STIRLING_FROM = 8
 
 
@@ -128,3 +133,41 @@ def digamma(s, x):
     y = s.select(left & s.floor(x).eq(x), NAN, y)
     y = s.select(x.eq(0), s.copysign(s.const(x.dtype, INF), -x), y)
     return s.select(x.ne(x), x, s.select(x.eq(INF), INF, y))
+
+
+def trigamma(s, x):
+    """The second derivative of log gamma; inf at 0 and the negative integers."""
+    left = x < 0
+    y = s.select(left, 1.0 - x, x)
+    total = s.const(x.dtype, 0.0)
+    for _ in range(10):
+        again = y < 10.0
+        total = s.select(again, total + 1.0 / (y * y), total)
+        y = s.select(again, y + 1.0, y)
+    r = 1.0 / y
+    z = r * r
+    right = total + (r + (0.5 * z + r * (z * s.poly(z, TRIGAMMA))))
+    sine = sin(s, (x - s.round(x)) * K.PI)
+    y = s.select(left, (K.PI / sine) * (K.PI / sine) - right, right)
+    pole = (x <= 0) & s.floor(x).eq(x)
+    y = s.select(pole, INF, s.select(x.eq(INF), 0.0, y))
+    return s.select(x.ne(x), x, y)
+
+
+def polygamma(s, n, x):
+    """The n-th derivative of digamma for n >= 1 and x > 0: n! times Hurwitz's zeta, by Euler and Maclaurin."""
+    power = n + 1.0
+
+    def step(total, y):
+        return total + pow(s, y, -power), y + 1.0
+
+    total, y = s.repeat(12, (s.const(x.dtype, 0.0), x), step)
+    last = pow(s, y, -power)
+    total = total + last * (y / n + 0.5)
+    factor, inverse = last * power / y, 1.0 / (y * y)
+    for j, b in enumerate(EULER):
+        total = total + b * factor
+        factor = factor * (power + (2.0 * j + 1.0)) * (power + (2.0 * j + 2.0)) * inverse
+    factorial = s.round(exp(s, lgamma(s, power)))
+    half = n * 0.5
+    return s.select(x > 0, s.select(s.floor(half).eq(half), -factorial, factorial) * total, NAN)

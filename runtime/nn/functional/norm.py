@@ -39,6 +39,8 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     """Each channel to mean 0 and variance 1: by the batch's statistics in training (which then move the running ones, in
     place), by the running ones otherwise."""
     x = floating(input, "batch_norm")
+    if x._a.size == 0:
+        return ew.copy(x)
     if x.ndim < 2:
         raise ShapeError(f"batch_norm takes (N, C, ...), got {x.aval}")
     channels, count = x.shape[1], prod(x.shape) // max(1, x.shape[1])
@@ -94,16 +96,14 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
 
 def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
     """Each element divided by (k + alpha * mean square of `size` neighbouring channels) ** beta."""
-    x = floating(input, "local_response_norm")
-    if x.ndim < 3:
-        raise ShapeError(f"local_response_norm takes (N, C, *spatial), got {x.aval}")
-    if x._a.size == 0:
-        return x
-    lines = reshape(ew.mul(x, x), shape=(x.shape[0], 1, x.shape[1], prod(x.shape[2:])))
+    if input.ndim < 3:
+        raise ShapeError(f"local_response_norm takes (N, C, *spatial), got {input.aval}")
+    if input.numel() == 0:
+        return input
+    lines = (input * input).reshape(input.shape[0], 1, input.shape[1], prod(input.shape[2:]))
     around = ((size // 2, (size - 1) // 2), (0, 0))
     mean = avg_pool(lines, kernel=(int(size), 1), stride=(1, 1), padding=around, counted=around, divisor=None)
-    scale = ew.add(ew.mul(reshape(mean, shape=tuple(x.shape)), float(alpha)), float(k))
-    return ew.div(x, FUNCTIONS["pow"](scale, beta))
+    return input / (mean.reshape(input.shape) * alpha + k) ** beta
 
 
 def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):

@@ -1,0 +1,258 @@
+"""Recurrent layers over a whole sequence, one operator each.
+
+The input's projection is made before (one large product), so an operator takes `z` (T, B, gates * H) and the recurrent
+weights. A mask (T, B) says which steps of which sequences are real: at the others the state is carried on, so that reversed
+runs over padded sequences start at each one's own end. Results are in the order of time whichever way the sequence is read.
+The activated gates are results too: the gradient rules read them.
+"""
+
+import numpy as np
+
+from .. import numeric
+from ..errors import ArgumentError, DTypeError, ShapeError
+from ..op import Template, op
+from . import elementwise as ew
+from . import reduce as rd
+from .linalg import matmul
+from .nn import in_single
+from .shape import cat, expand, permute, reshape, select, slice_
+
+
+def _check(name, z, mask, states, w_hh, gates):
+    """The batch and hidden sizes, after a look at everything."""
+    if z.ndim != 3 or z.shape[2] != w_hh.shape[0] or w_hh.ndim != 2 or w_hh.shape[0] % gates:
+        raise ShapeError(f"{name} takes inputs (T, B, {gates} * H) and weights ({gates} * H, ...), got {z} and {w_hh}")
+    hidden = w_hh.shape[0] // gates
+    if mask is not None and mask.shape != z.shape[:2]:
+        raise ShapeError(f"{name} of {z} takes a mask (T, B), got {mask}")
+    for what, state, size in states:
+        if state.shape != (z.shape[1], size):
+            raise ShapeError(f"{name}: the state {what} must have shape ({z.shape[1]}, {size}), got {state}")
+        if state.dtype is not z.dtype:
+            raise DTypeError(f"{name} takes one dtype, got an input {z} and a state {state}")
+    if w_hh.dtype is not z.dtype:
+        raise DTypeError(f"{name} takes one dtype, got an input {z} and weights {w_hh}")
+    return z.shape[1], hidden
+
+
+def _order(steps, reverse):
+    """The steps in the order in which the sequence is read."""
+    return range(steps - 1, -1, -1) if reverse else range(steps)
+
+
+def _carry(live, new, old):
+    return new if live is None else np.where(live[:, None], new, old)
+
+
+# What the gradient rules share.
+
+
+def _at(x, t):
+    return select(x, dim=0, index=t)
+
+
+def _stack(xs):
+    return cat(*[reshape(x, shape=(1, *x.shape)) for x in xs], dim=0)
+
+
+def _before(states, start, reverse):
+    """The state that each step started from, for all steps."""
+    steps = states.shape[0]
+    first = reshape(start, shape=(1, *start.shape))
+    if steps == 1:
+        return first
+    if reverse:
+        return cat(slice_(states, dim=0, start=1, stop=steps, step=1), first, dim=0)
+    return cat(first, slice_(states, dim=0, start=0, stop=steps - 1, step=1), dim=0)
+
+
+def _split(x, parts):
+    """x (B, parts * H) in its parts."""
+    n = x.shape[1] // parts
+    return [slice_(x, dim=1, start=i * n, stop=(i + 1) * n, step=1) for i in range(parts)]
+
+
+def _divide(mask, t, gradient):
+    """What of a gradient goes into the step, and what past it."""
+    if mask is None:
+        return gradient, None
+    live = _at(mask, t)
+    live = expand(reshape(live, shape=(*live.shape, 1)), shape=gradient.shape)
+    return ew.where(live, gradient, 0.0), ew.where(live, 0.0, gradient)
+
+
+def _plus(a, b):
+    return a if b is None else ew.add(a, b)
+
+
+def _logistic(gradient, out):
+    return ew.mul(gradient, ew.mul(out, ew.sub(1.0, out)))
+
+
+def _hyperbolic(gradient, out):
+    return ew.mul(gradient, ew.sub(1.0, ew.mul(out, out)))
+
+
+def _weight_gradient(dz, before):
+    """The gradient of weights (out, in) from (T, B, out) and (T, B, in)."""
+    rows = dz.shape[0] * dz.shape[1]
+    return matmul(permute(reshape(dz, shape=(rows, dz.shape[2])), dims=(1, 0)), reshape(before, shape=(rows, before.shape[2])))
+
+
+def _in_time_order(parts, reverse):
+    """Per-step results of the backward walk (which runs against the reading order) along time."""
+    return _stack(parts if reverse else parts[::-1])
+
+
+# The plain recurrent layer.
+
+
+def _infer_rnn(z, mask, h, w_hh, *, activation, reverse):
+    batch, hidden = _check("rnn_sequence", z, mask, [("h", h, w_hh.shape[1])], w_hh, 1)
+    if activation not in ("tanh", "relu"):
+        raise ArgumentError(f"activation must be 'tanh' or 'relu', got {activation!r}")
+    return z.with_shape((z.shape[0], batch, hidden))
+
+
+def _rnn(z, mask, h, w_hh, *, activation, reverse):
+    act = np.tanh if activation == "tanh" else lambda x: np.maximum(x, 0)
+    y = np.empty(z.shape, z.dtype)
+    for t in _order(len(z), reverse):
+        h = y[t] = _carry(None if mask is None else mask[t], act(z[t] + h @ w_hh.T), h)
+    return y
+
+
+def _rnn_vjp(g, y, z, mask, h, w_hh, *, activation, reverse, needs):
+    carried, dzs = None, []
+    for t in _order(z.shape[0], not reverse):
+        inside, past = _divide(mask, t, _plus(_at(g, t), carried))
+        out = _at(y, t)
+        dz = _hyperbolic(inside, out) if activation == "tanh" else ew.where(ew.gt(out, 0.0), inside, 0.0)
+        carried = _plus(matmul(dz, w_hh), past)
+        dzs.append(dz)
+    dz = _in_time_order(dzs, reverse)
+    return dz, None, carried, _weight_gradient(dz, _before(y, h, reverse))
+
+
+rnn_sequence = op("rnn_sequence", infer=_infer_rnn, ref=in_single(_rnn), vjp=_rnn_vjp, saves=(0, 2, 3, 4),
+                  lower=Template("recurrent"), doc="h = act(z + h @ w_hh.T) along time; all states.")
+
+# LSTM.
+
+
+def _infer_lstm(z, mask, h, c, w_hh, w_hr, *, reverse):
+    hidden = w_hh.shape[0] // 4
+    out = hidden if w_hr is None else w_hr.shape[0]
+    if w_hh.shape[1] != out or (w_hr is not None and w_hr.shape[1] != hidden):
+        raise ShapeError(f"lstm_sequence: weights {w_hh} and projection {w_hr} do not fit together")
+    _check("lstm_sequence", z, mask, [("h", h, out), ("c", c, hidden)], w_hh, 4)
+    steps, batch = z.shape[:2]
+    return tuple(z.with_shape((steps, batch, n)) for n in (out, hidden, 4 * hidden))
+
+
+def _lstm(z, mask, h, c, w_hh, w_hr, *, reverse):
+    steps, batch, hidden = len(z), z.shape[1], c.shape[1]
+    y = np.empty((steps, batch, h.shape[1]), z.dtype)
+    cells, gates = np.empty((steps, batch, hidden), z.dtype), np.empty(z.shape, z.dtype)
+    for t in _order(steps, reverse):
+        a = z[t] + h @ w_hh.T
+        gates[t] = numeric.sigmoid(a)
+        gates[t, :, 2 * hidden:3 * hidden] = np.tanh(a[:, 2 * hidden:3 * hidden])
+        i, f, g, o = np.split(gates[t], 4, axis=1)
+        new_c = f * c + i * g
+        new_h = o * np.tanh(new_c)
+        live = None if mask is None else mask[t]
+        h = y[t] = _carry(live, new_h if w_hr is None else new_h @ w_hr.T, h)
+        c = cells[t] = _carry(live, new_c, c)
+    return y, cells, gates
+
+
+def _lstm_step(gradients, gates, cell, before, w_hr):
+    """The gates' and the cell's gradients of one step: (dz, gradient of the cell before, hidden, gradient of hidden)."""
+    dh, dc, dgates = gradients
+    i, f, g, o = _split(gates, 4)
+    di, df, dg, do = _split(dgates, 4)
+    squashed = ew.tanh(cell)
+    d_hidden = dh if w_hr is None else matmul(dh, w_hr)
+    dc = ew.add(dc, _hyperbolic(ew.mul(d_hidden, o), squashed))
+    dz = cat(_logistic(ew.add(di, ew.mul(dc, g)), i), _logistic(ew.add(df, ew.mul(dc, before)), f),
+             _hyperbolic(ew.add(dg, ew.mul(dc, i)), g), _logistic(ew.add(do, ew.mul(d_hidden, squashed)), o), dim=1)
+    return dz, ew.mul(dc, f), ew.mul(o, squashed)
+
+
+def _lstm_vjp(g, out, z, mask, h, c, w_hh, w_hr, *, reverse, needs):
+    (gy, gc, gg), (y, cells, gates) = g, out
+    cells_before = _before(cells, c, reverse)
+    carried_h = carried_c = None
+    dzs, dhs, hiddens = [], [], []
+    for t in _order(z.shape[0], not reverse):
+        dh, past_h = _divide(mask, t, _plus(_at(gy, t), carried_h))
+        dc, past_c = _divide(mask, t, _plus(_at(gc, t), carried_c))
+        dz, dc, hidden = _lstm_step((dh, dc, _at(gg, t)), _at(gates, t), _at(cells, t), _at(cells_before, t), w_hr)
+        carried_h, carried_c = _plus(matmul(dz, w_hh), past_h), _plus(dc, past_c)
+        for kept, value in ((dzs, dz), (dhs, dh), (hiddens, hidden)):
+            kept.append(value)
+    dz = _in_time_order(dzs, reverse)
+    d_projection = None if w_hr is None else _weight_gradient(_in_time_order(dhs, reverse), _in_time_order(hiddens, reverse))
+    return dz, None, carried_h, carried_c, _weight_gradient(dz, _before(y, h, reverse)), d_projection
+
+
+lstm_sequence = op("lstm_sequence", infer=_infer_lstm, ref=in_single(_lstm), vjp=_lstm_vjp, saves=(0, 2, 3, 4, 5, 6),
+                   lower=Template("recurrent"),
+                   doc="LSTM along time, gates (input, forget, cell, output); all states, cells and activated gates.")
+
+# GRU.
+
+
+def _infer_gru(z, mask, h, w_hh, b_hh, *, reverse):
+    batch, hidden = _check("gru_sequence", z, mask, [("h", h, w_hh.shape[1])], w_hh, 3)
+    if b_hh is not None and b_hh.shape != w_hh.shape[:1]:
+        raise ShapeError(f"gru_sequence takes a bias of shape ({w_hh.shape[0]},), got {b_hh}")
+    return z.with_shape((z.shape[0], batch, hidden)), z.with_shape((z.shape[0], batch, 4 * hidden))
+
+
+def _gru(z, mask, h, w_hh, b_hh, *, reverse):
+    steps, batch, hidden = len(z), z.shape[1], h.shape[1]
+    y, gates = np.empty((steps, batch, hidden), z.dtype), np.empty((steps, batch, 4 * hidden), z.dtype)
+    for t in _order(steps, reverse):
+        a = h @ w_hh.T
+        if b_hh is not None:
+            a += b_hh
+        both = numeric.sigmoid(z[t, :, :2 * hidden] + a[:, :2 * hidden])
+        r, u, m = both[:, :hidden], both[:, hidden:], a[:, 2 * hidden:]
+        n = np.tanh(z[t, :, 2 * hidden:] + r * m)
+        gates[t] = np.concatenate((both, n, m), axis=1)
+        h = y[t] = _carry(None if mask is None else mask[t], n + u * (h - n), h)
+    return y, gates
+
+
+def _gru_step(dh, dgates, gates, before):
+    """(gradient of z, gradient of the recurrent product, gradient of the state before) of one step."""
+    r, u, n, m = _split(gates, 4)
+    dr, du, dn, dm = _split(dgates, 4)
+    dn = _hyperbolic(ew.add(dn, ew.mul(dh, ew.sub(1.0, u))), n)
+    du = _logistic(ew.add(du, ew.mul(dh, ew.sub(before, n))), u)
+    dr = _logistic(ew.add(dr, ew.mul(dn, m)), r)
+    dm = ew.add(dm, ew.mul(dn, r))
+    return cat(dr, du, dn, dim=1), cat(dr, du, dm, dim=1), ew.mul(dh, u)
+
+
+def _gru_vjp(g, out, z, mask, h, w_hh, b_hh, *, reverse, needs):
+    (gy, gg), (y, gates) = g, out
+    before = _before(y, h, reverse)
+    carried, dzs, das = None, [], []
+    for t in _order(z.shape[0], not reverse):
+        dh, past = _divide(mask, t, _plus(_at(gy, t), carried))
+        dz, da, direct = _gru_step(dh, _at(gg, t), _at(gates, t), _at(before, t))
+        carried = _plus(ew.add(matmul(da, w_hh), direct), past)
+        dzs.append(dz)
+        das.append(da)
+    da = _in_time_order(das, reverse)
+    d_bias = None if b_hh is None else rd.sum_(da, dim=(0, 1), keepdim=False)
+    return _in_time_order(dzs, reverse), None, carried, _weight_gradient(da, before), d_bias
+
+
+gru_sequence = op("gru_sequence", infer=_infer_gru, ref=in_single(_gru), vjp=_gru_vjp, saves=(0, 2, 3, 4, 5),
+                  lower=Template("recurrent"),
+                  doc="GRU along time, gates (reset, update, new); all states, and activated gates with the new gate's "
+                      "recurrent product.")

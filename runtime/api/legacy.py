@@ -1,0 +1,36 @@
+"""Tensor types by their old names: FloatTensor(2, 3), LongTensor([1, 2]), isinstance(x, BoolTensor)."""
+
+import numpy as np
+
+from ...ir import dtype as dt
+from ..tensor import Tensor
+from .creation import filled, made, require_device, tensor
+from .register import FUNCTIONS
+
+
+class TensorType(type):
+    """The type of the old names: calling one makes a Tensor, and a Tensor of its dtype is an instance of it."""
+
+    def __call__(cls, *data, device=None):
+        require_device(device)
+        if all(isinstance(n, (int, np.integer)) for n in data):
+            return filled(None, tuple(int(n) for n in data) or (0,), 0, cls.tensor_dtype)
+        if len(data) == 1 and isinstance(data[0], Tensor) and data[0].dtype is cls.tensor_dtype:
+            return data[0].detach()
+        if len(data) == 1 and type(data[0]).__name__ == "Size":
+            return filled(None, data[0], 0, cls.tensor_dtype)
+        return made(tensor(*data, dtype=cls.tensor_dtype))
+
+    def __instancecheck__(cls, x):
+        return isinstance(x, Tensor) and x.dtype is cls.tensor_dtype
+
+
+def _legacy(name, dtype):
+    return TensorType(name, (), {"tensor_dtype": dtype, "__doc__": f"Tensors of {dtype.name}, by their old name.",
+                                 "__module__": "ingot"})
+
+
+for _name, _dtype in (("Float", dt.float32), ("Double", dt.float64), ("Half", dt.float16), ("BFloat16", dt.bfloat16),
+                      ("Long", dt.int64), ("Int", dt.int32), ("Short", dt.int16), ("Char", dt.int8), ("Byte", dt.uint8),
+                      ("Bool", dt.bool_)):
+    FUNCTIONS[_name + "Tensor"] = _legacy(_name + "Tensor", _dtype)

@@ -1,0 +1,125 @@
+"""Scans as users call them: running sums, products and extremes, differences, integrals."""
+
+from ...ir import dtype as dt
+from ...ir.aval import broadcast_shapes, canonical_dim
+from ...ir.errors import ArgumentError, DTypeError, ShapeError
+from ...ir.ops import elementwise as ew
+from ...ir.ops import reduce as rd
+from ...ir.ops import scan as sc
+from ...ir.ops.shape import cat, expand, reshape, slice_
+from ..tensor import Tensor
+from . import returns
+from .promote import result_type, to_dtype
+from .reduce import as_column, summable
+from .register import api, deliver
+
+
+def _along(op, x, dim):
+    """Runs a scan; a 0-d tensor counts as a row of one."""
+    d = canonical_dim(dim, x.ndim)
+    return reshape(op(as_column(x), dim=d), shape=()) if not x.ndim else op(x, dim=d)
+
+
+@api(inplace=True)
+def cumsum(input, dim, *, dtype=None, out=None):
+    """Running sums along a dim; integers and bools are summed in int64."""
+    return deliver(_along(sc.cumsum, summable(input, dtype), dim), out, "cumsum")
+
+
+@api(inplace=True)
+def cumprod(input, dim, *, dtype=None, out=None):
+    """Running products along a dim; integers and bools are multiplied in int64."""
+    return deliver(_along(sc.cumprod, summable(input, dtype), dim), out, "cumprod")
+
+
+@api()
+def logcumsumexp(input, dim, *, out=None):
+    """log of the running sum of exp(input) along a dim."""
+    return deliver(_along(sc.logcumsumexp, input, dim), out, "logcumsumexp")
+
+
+def _running(op, kind, input, dim, out):
+    d = canonical_dim(dim, input.ndim)
+    values, indices = op(as_column(input), dim=d)
+    if not input.ndim:
+        values, indices = reshape(values, shape=()), reshape(indices, shape=())
+    return returns.deliver_all(kind, (values, indices), out)
+
+
+@api()
+def cummax(input, dim, *, out=None):
+    """Running maximum along a dim and where it was seen last, as (values, indices)."""
+    return _running(sc.cummax, returns.cummax, input, dim, out)
+
+
+@api()
+def cummin(input, dim, *, out=None):
+    """Running minimum along a dim and where it was seen last, as (values, indices)."""
+    return _running(sc.cummin, returns.cummin, input, dim, out)
+
+
+# Differences and integrals.
+
+
+def cut(x, dim, start, stop):
+    """Elements start to stop - 1 along a dim."""
+    return slice_(x, dim=dim, start=start, stop=stop, step=1)
+
+
+@api()
+def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None):
+    """Differences of neighbours along a dim, n times over."""
+    if not input.ndim:
+        raise ShapeError("diff needs a tensor of at least one dimension")
+    if n < 0:
+        raise ArgumentError(f"diff takes n >= 0, got {n}")
+    d = canonical_dim(dim, input.ndim)
+    parts = [_as_slab(p, input, d) for p in (prepend, input, append) if p is not None]
+    kind = result_type(*parts)
+    x = cat(*(to_dtype(p, kind) for p in parts), dim=d) if len(parts) > 1 else input
+    for _ in range(min(n, x.shape[d])):
+        after, before = cut(x, d, 1, x.shape[d]), cut(x, d, 0, max(x.shape[d] - 1, 0))
+        x = ew.logical_xor(after, before) if x.dtype is dt.bool_ else ew.sub(after, before)
+    return deliver(ew.copy(x) if x is input else x, out, "diff")
+
+
+def _as_slab(p, like, dim):
+    """What is put before or after; a 0-d tensor fills one slab."""
+    if p.ndim:
+        return p
+    return expand(p, shape=tuple(1 if i == dim else n for i, n in enumerate(like.shape)))
+
+
+def _trapezoid_parts(y, x, dx, dim):
+    """The areas between neighbours along `dim`."""
+    d = canonical_dim(dim, y.ndim)
+    n = y.shape[d]
+    if not y.dtype.is_inexact and not (isinstance(x, Tensor) and x.dtype.is_inexact):
+        y = to_dtype(y, result_type(y, 1.0))
+    if x is not None:
+        if x.ndim == 1:
+            x = reshape(x, shape=(x.shape[0],) + (1,) * (y.ndim - 1 - d))
+        shape = broadcast_shapes((1,) * (y.ndim - x.ndim) + tuple(x.shape), y.shape)
+        kind = result_type(x, y)
+        x, y = expand(to_dtype(x, kind), shape=shape), expand(to_dtype(y, kind), shape=shape)
+        d += len(shape) - len(y.shape)
+    sums = ew.add(cut(y, d, 1, max(n, 1)), cut(y, d, 0, max(n - 1, 0)))
+    if x is not None:
+        return ew.mul(ew.mul(ew.sub(cut(x, d, 1, max(n, 1)), cut(x, d, 0, max(n - 1, 0))), sums), 0.5), d
+    if isinstance(dx, Tensor):
+        raise DTypeError("trapezoid takes a number as dx; for a step that varies pass the places as x")
+    return ew.mul(sums, 0.5 * dx), d
+
+
+@api(method=False, names=("trapz",))
+def trapezoid(y, x=None, *, dx=1, dim=-1):
+    """The integral of y over the places x (or steps of dx) by the trapezoidal rule."""
+    parts, d = _trapezoid_parts(y, x, dx, dim)
+    return rd.sum_(parts, dim=(d,), keepdim=False)
+
+
+@api(method=False)
+def cumulative_trapezoid(y, x=None, *, dx=1, dim=-1):
+    """The running integral of y by the trapezoidal rule."""
+    parts, d = _trapezoid_parts(y, x, dx, dim)
+    return sc.cumsum(parts, dim=d)

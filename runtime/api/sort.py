@@ -1,0 +1,206 @@
+"""Sorting and what follows from it: orders, ranks, distinct values, search. Sorts are stable; nan comes last."""
+
+from ...ir import dtype as dt
+from ...ir.aval import canonical_dim
+from ...ir.errors import ArgumentError, DimError, ShapeError
+from ...ir.ops import elementwise as ew
+from ...ir.ops import reduce as rd
+from ...ir.ops import sort as so
+from ...ir.ops.indexing import index as take_index
+from ...ir.ops.indexing import scatter
+from ...ir.ops.scan import cumsum
+from ...ir.ops.shape import cat, full, iota, permute, reshape
+from ..creation import as_array_tensor
+from ..tensor import Tensor
+from . import returns
+from .indexing import positions_of
+from .promote import result_type, to_dtype
+from .reduce import as_column, gather_along
+from .register import api, deliver
+from .scan import cut
+
+
+def order_of(x, dim, descending=False):
+    """The stable order along a dim (a 0-d tensor has the order 0)."""
+    return so.argsort(x, dim=dim, descending=bool(descending))
+
+
+@api()
+def argsort(input, dim=-1, descending=False, stable=True, *, out=None):
+    """The indices that sort along a dim."""
+    order = order_of(as_column(input), canonical_dim(dim, input.ndim), descending)
+    return deliver(reshape(order, shape=tuple(input.shape)), out, "argsort")
+
+
+@api()
+def sort(input, dim=-1, descending=False, stable=True, *, out=None):
+    """Sorted values along a dim and where they were, as (values, indices)."""
+    d = canonical_dim(dim, input.ndim)
+    x = as_column(input)
+    order = order_of(x, d, descending)
+    pair = gather_along(x, order, d), order
+    if not input.ndim:
+        pair = tuple(reshape(p, shape=()) for p in pair)
+    return returns.deliver_all(returns.sort, pair, out)
+
+
+@api()
+def msort(input, *, out=None):
+    """Sorted values along the first dim."""
+    return deliver(sort(input, 0).values, out, "msort")
+
+
+@api()
+def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None):
+    """The k largest (or smallest) elements along a dim, in order, as (values, indices); of equals the first."""
+    d = canonical_dim(dim, input.ndim)
+    x = as_column(input)
+    found = so.arg_topk(x, k=int(k), dim=d, largest=bool(largest))
+    pair = gather_along(x, found, d), found
+    if not input.ndim and k == 1:
+        pair = tuple(reshape(p, shape=()) for p in pair)
+    return returns.deliver_all(returns.topk, pair, out)
+
+
+@api()
+def kthvalue(input, k, dim=-1, keepdim=False, *, out=None):
+    """The k-th smallest element along a dim (counted from 1) and where it is, as (values, indices)."""
+    d = canonical_dim(dim, input.ndim)
+    x = as_column(input)
+    if not 1 <= k <= x.shape[d]:
+        raise DimError(f"kthvalue of {input.aval} along dim {dim}: k={k} must be within 1..{x.shape[d]}")
+    found = cut(so.arg_topk(x, k=int(k), dim=d, largest=False), d, k - 1, k)
+    return one_along(returns.kthvalue, input, found, d, keepdim, out)
+
+
+def one_along(kind, input, index, dim, keepdim, out):
+    """(values, indices) of one element along `dim`; `index` has that dim, of size 1."""
+    values = gather_along(as_column(input), index, dim)
+    shape = tuple(input.shape[:dim]) + ((1,) if keepdim and input.ndim else ()) + tuple(input.shape[dim + 1:])
+    return returns.deliver_all(kind, (reshape(values, shape=shape), reshape(index, shape=shape)), out)
+
+
+# Search.
+
+
+@api(method=True)
+def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None, out=None):
+    """Where each value would be inserted into sorted rows: before its equals, or after them when `right`."""
+    if side not in (None, "left", "right") or (side == "left" and right):
+        raise ArgumentError(f"searchsorted: side={side!r} and right={right} must name one side, 'left' or 'right'")
+    rows = sorted_sequence
+    if sorter is not None:
+        rows = gather_along(rows, sorter, rows.ndim - 1)
+    given = as_operand(input, rows)
+    d = dt.promote_types(rows.dtype, given.dtype)
+    found = so.searchsorted(to_dtype(rows, d), to_dtype(given, d), right=bool(right or side == "right"))
+    return deliver(to_dtype(found, dt.int32) if out_int32 else found, out, "searchsorted")
+
+
+def as_operand(x, like):
+    """A tensor from a tensor or a number."""
+    return x if isinstance(x, Tensor) else as_array_tensor(x, result_type(like, x))
+
+
+@api()
+def bucketize(input, boundaries, *, out_int32=False, right=False, out=None):
+    """The index of the bucket between sorted boundaries that each value falls into."""
+    if boundaries.ndim != 1:
+        raise ShapeError(f"bucketize takes one row of boundaries, got {boundaries.aval}")
+    return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)
+
+
+@api(method=False)
+def isin(elements, test_elements, *, assume_unique=False, invert=False):
+    """Whether each element occurs among the test elements."""
+    if not isinstance(elements, Tensor):
+        elements = as_operand(elements, test_elements)
+    tests = as_operand(test_elements, elements)
+    d = dt.promote_types(elements.dtype, tests.dtype)
+    wanted, row = to_dtype(elements, d), reshape(to_dtype(tests, d), shape=(rd.count_of(tests.shape, range(tests.ndim)),))
+    n = row.shape[0]
+    if n == 0:
+        return full(wanted, shape=tuple(wanted.shape), value=bool(invert), dtype=dt.bool_)
+    row = take_index(row, order_of(row, 0))
+    at = so.searchsorted(row, wanted, right=False)
+    at = ew.where(ew.ge(at, n), n - 1, at)
+    return (ew.ne if invert else ew.eq)(take_index(row, at), wanted)
+
+
+# Distinct values.
+
+
+def _flat(x):
+    return reshape(x, shape=(rd.count_of(x.shape, range(x.ndim)),))
+
+
+def _row_order(rows):
+    """The order that sorts rows lexicographically: stable sorts from the last column to the first."""
+    order = iota(rows, shape=(rows.shape[0],), dim=0, dtype=dt.int64)
+    for c in range(rows.shape[1] - 1, -1, -1):
+        column = take_index(reshape(cut(rows, 1, c, c + 1), shape=(rows.shape[0],)), order)
+        order = take_index(order, order_of(column, 0))
+    return order
+
+
+def _starts_of(rows):
+    """Where a row differs from the one before it; the first always does."""
+    n = rows.shape[0]
+    if n == 0:
+        return full(rows, shape=(0,), value=True, dtype=dt.bool_)
+    differ = ew.ne(cut(rows, 0, 1, n), cut(rows, 0, 0, n - 1))
+    if rows.ndim == 2:
+        differ = rd.any_(differ, dim=(1,), keepdim=False)
+    return cat(full(rows, shape=(1,), value=True, dtype=dt.bool_), differ, dim=0)
+
+
+def _distinct(rows, order):
+    """First place of every run of equal rows (taken in `order` if given), which run each row is in, and run lengths."""
+    arranged = rows if order is None else take_index(rows, order)
+    starts = _starts_of(arranged)
+    at = positions_of(starts)[0]
+    run = ew.sub(cumsum(ew.cast(starts, dtype=dt.int64), dim=0), 1)
+    n = rows.shape[0]
+    if order is not None:
+        run = scatter(full(run, shape=(n,), value=0, dtype=dt.int64), order, run, dim=0, mode="set")
+    ends = cat(cut(at, 0, min(1, at.shape[0]), at.shape[0]), full(at, shape=(min(1, n),), value=n, dtype=dt.int64), dim=0)
+    return take_index(arranged, at), run, ew.sub(ends, at)
+
+
+def _unique(input, dim, in_order, name):
+    """Distinct values, inverse and counts, of the flattened tensor or of slices along `dim`."""
+    input = input.detach()
+    if dim is None:
+        rows = _flat(input)
+        found, run, counts = _distinct(rows, order_of(rows, 0) if in_order else None)
+        return found, reshape(run, shape=tuple(input.shape)), counts
+    d = canonical_dim(dim, input.ndim)
+    order = (d, *(i for i in range(input.ndim) if i != d))
+    front = permute(input, dims=order)
+    width = rd.count_of(front.shape, range(1, front.ndim))
+    if width == 0 and front.shape[0]:
+        raise ShapeError(f"{name} along dim {dim} of {input.aval}: the slices are empty")
+    rows = reshape(front, shape=(front.shape[0], width))
+    found, run, counts = _distinct(rows, _row_order(rows) if in_order else None)
+    values = reshape(found, shape=(found.shape[0], *front.shape[1:]))
+    return permute(values, dims=tuple(order.index(i) for i in range(input.ndim))), run, counts
+
+
+def _asked(found, inverse, counts):
+    chosen = [found[0]] + [x for x, wanted in zip(found[1:], (inverse, counts)) if wanted]
+    return chosen[0] if len(chosen) == 1 else tuple(chosen)
+
+
+@api()
+def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
+    """The distinct values (of slices along `dim`), sorted; with indices into them and how often each occurs if asked."""
+    return _asked(_unique(input, dim, True, "unique"), return_inverse, return_counts)
+
+
+@api()
+def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
+    """The values with repeats of a neighbour left out; with indices into them and run lengths if asked."""
+    return _asked(_unique(input, dim, False, "unique_consecutive"), return_inverse, return_counts)
+
+
+

@@ -1,0 +1,295 @@
+"""Order statistics, counts and correlations."""
+
+import math
+
+from ...ir import dtype as dt
+from ...ir.aval import canonical_dim
+from ...ir.errors import ArgumentError, DTypeError, ShapeError
+from ...ir.ops import elementwise as ew
+from ...ir.ops import linalg as la
+from ...ir.ops import reduce as rd
+from ...ir.ops.indexing import scatter
+from ...ir.ops.moments import mean
+from ...ir.ops.scan import cummax
+from ...ir.ops.shape import cat, diagonal, expand, full, iota, permute, reshape
+from ..tensor import Tensor
+from . import returns
+from .promote import to_dtype
+from .reduce import as_column, gather_along, promote_to_float
+from .register import api, deliver
+from .scan import cut
+from .sort import one_along, order_of
+
+# Medians and modes.
+
+
+def _flat(x):
+    return reshape(x, shape=(rd.count_of(x.shape, range(x.ndim)),))
+
+
+def _nans(x, dim):
+    """How many elements along a dim are nan, the dim kept."""
+    return rd.sum_(ew.cast(ew.isnan(x), dtype=dt.int64), dim=(dim,), keepdim=True)
+
+
+def _median_index(x, dim, skip_nan):
+    """Where the lower median along a dim is; where the first nan is, if nan counts."""
+    n = x.shape[dim]
+    order = order_of(x, dim)
+    if not x.dtype.is_inexact:
+        return cut(order, dim, (n - 1) // 2, (n - 1) // 2 + 1)
+    nans = _nans(x, dim)
+    if skip_nan:
+        middle = ew.trunc_divide(ew.sub(ew.sub(n, nans), 1), 2)
+        return gather_along(order, ew.where(ew.lt(middle, 0), 0, middle), dim)
+    at = cut(order, dim, (n - 1) // 2, (n - 1) // 2 + 1)
+    return ew.where(ew.gt(nans, 0), rd.argmax(x, dim=(dim,), keepdim=True), at)
+
+
+def _median(kind, input, dim, keepdim, out, skip_nan):
+    if dim is None:
+        x = _flat(input)
+        if x.shape[0] == 0:
+            value = full(x, shape=(), value=math.nan if x.dtype.is_inexact else -2 ** 63, dtype=x.dtype)
+        else:
+            value = reshape(gather_along(x, _median_index(x, 0, skip_nan), 0), shape=())
+        return deliver(value, out, kind.__name__)
+    d = canonical_dim(dim, input.ndim)
+    x = as_column(input)
+    if x.shape[d] == 0:
+        raise ShapeError(f"{kind.__name__} along dim {dim} of {input.aval} has no value: the dim is empty")
+    return one_along(kind, input, _median_index(x, d, skip_nan), d, keepdim, out)
+
+
+@api()
+def median(input, dim=None, keepdim=False, *, out=None):
+    """The lower median of everything, or along a dim as (values, indices); nan if there is one."""
+    return _median(returns.median, input, dim, keepdim, out, False)
+
+
+@api()
+def nanmedian(input, dim=None, keepdim=False, *, out=None):
+    """The lower median of what is not nan, of everything or along a dim as (values, indices)."""
+    return _median(returns.nanmedian, input, dim, keepdim, out, True)
+
+
+@api()
+def mode(input, dim=-1, keepdim=False, *, out=None):
+    """The most frequent value along a dim (of equals the smallest) and where it is last, as (values, indices)."""
+    d = canonical_dim(dim, input.ndim)
+    x = as_column(input)
+    n = x.shape[d]
+    if n == 0:
+        raise ShapeError(f"mode along dim {dim} of {input.aval} has no value: the dim is empty")
+    order = order_of(x, d)
+    ranked = gather_along(x.detach(), order, d)
+    place = iota(x, shape=tuple(x.shape), dim=d, dtype=dt.int64)
+    changed = ew.ne(cut(ranked, d, 1, n), cut(ranked, d, 0, n - 1))
+    first = full(x, shape=tuple(1 if i == d else s for i, s in enumerate(x.shape)), value=True, dtype=dt.bool_)
+    starts = ew.where(cat(first, changed, dim=d), place, 0)
+    length = ew.sub(place, cummax(starts, dim=d)[0])
+    best = rd.argmax(length, dim=(d,), keepdim=True)
+    return one_along(returns.mode, input, gather_along(order, best, d), d, keepdim, out)
+
+
+# Quantiles.
+
+_INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
+
+
+def _quantile(name, input, q, dim, keepdim, interpolation, out, skip_nan):
+    if interpolation not in _INTERPOLATIONS:
+        raise ArgumentError(f"{name}: interpolation must be one of {', '.join(_INTERPOLATIONS)}, got {interpolation!r}")
+    if input.dtype not in (dt.float32, dt.float64):
+        raise DTypeError(f"{name} takes float32 or float64, got {input.aval}")
+    q = _levels(name, input, q)
+    d = 0 if dim is None else canonical_dim(dim, input.ndim)
+    x = _flat(input) if dim is None else as_column(input)
+    if x.shape[d] == 0:
+        raise ShapeError(f"{name} of {input.aval} has no value: there are no elements")
+    found = _at_levels(x, _flat(q), d, interpolation, skip_nan)
+    shape = () if q.ndim == 0 else (q.shape[0],)
+    rest = [] if not input.ndim else [1 if dim is None or i == d else n for i, n in enumerate(input.shape)
+                                      if keepdim or not (dim is None or i == d)]
+    return deliver(reshape(found, shape=(*shape, *rest)), out, name)
+
+
+def _levels(name, input, q):
+    """The quantiles asked for, as a tensor of the input's dtype, checked."""
+    if not isinstance(q, Tensor):
+        q = full(input, shape=(), value=float(q), dtype=input.dtype)
+    if q.ndim > 1 or q.dtype is not input.dtype:
+        raise ShapeError(f"{name}: q must be a number or a row of {input.dtype}, got {q.aval}")
+    inside = ew.logical_and(ew.ge(q, 0.0), ew.le(q, 1.0))
+    if not bool(rd.all_(inside, dim=tuple(range(q.ndim)), keepdim=False)):
+        raise ArgumentError(f"{name}: q must be within 0 and 1")
+    return q
+
+
+def _at_levels(x, q, dim, interpolation, skip_nan):
+    """Interpolated elements of x sorted along `dim`; the levels are the first dim of the result, `dim` is gone."""
+    last = x.ndim - 1
+    x = permute(x, dims=(*(i for i in range(x.ndim) if i != dim), dim))
+    n, lead = x.shape[-1], tuple(x.shape[:-1])
+    ranked = gather_along(x, order_of(x, last), last)
+    shape = (*lead, q.shape[0])
+    nans = _nans(x, last)
+    if skip_nan:
+        top = ew.cast(ew.sub(ew.sub(n, nans), 1), dtype=x.dtype)
+        rank = ew.mul(expand(q, shape=shape), expand(ew.where(ew.lt(top, 0.0), 0.0, top), shape=shape))
+    else:
+        rank = ew.where(expand(ew.gt(nans, 0), shape=shape), float(n - 1), ew.mul(expand(q, shape=shape), float(n - 1)))
+    found = _between(ranked, rank, last, interpolation)
+    return permute(found, dims=(last, *range(last)))
+
+
+def _between(ranked, rank, last, interpolation):
+    if interpolation == "nearest":
+        rank = ew.round_(rank)
+    elif interpolation == "lower":
+        rank = ew.floor(rank)
+    elif interpolation == "higher":
+        rank = ew.ceil(rank)
+    below = ew.floor(rank)
+    low = gather_along(ranked, ew.cast(below, dtype=dt.int64), last)
+    if interpolation not in ("linear", "midpoint"):
+        return low
+    high = gather_along(ranked, ew.cast(ew.ceil(rank), dtype=dt.int64), last)
+    weight = ew.sub(rank, below).detach() if interpolation == "linear" else None
+    step = ew.mul(ew.sub(high, low), 0.5 if weight is None else weight)
+    exact = ew.eq(low, high)
+    return ew.where(exact, low, ew.add(low, step)) if weight is None else _towards(low, high, weight, exact)
+
+
+def _towards(low, high, weight, exact):
+    """low + weight * (high - low), from the nearer end; equal ends (infinite ones too) give themselves."""
+    span = ew.sub(high, low)
+    near = ew.add(low, ew.mul(span, weight))
+    far = ew.sub(high, ew.mul(span, ew.sub(1.0, weight)))
+    return ew.where(ew.logical_or(exact, ew.eq(weight, 0.0)), low, ew.where(ew.lt(weight, 0.5), near, far))
+
+
+@api()
+def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear", out=None):
+    """The q-th quantiles (a number or a row of them), of everything or along a dim; nan if there is one."""
+    return _quantile("quantile", input, q, dim, keepdim, interpolation, out, False)
+
+
+@api()
+def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear", out=None):
+    """The q-th quantiles of what is not nan."""
+    return _quantile("nanquantile", input, q, dim, keepdim, interpolation, out, True)
+
+
+# Counts.
+
+
+@api()
+def bincount(input, weights=None, minlength=0):
+    """How often each of 0, 1, 2, ... occurs, or the sum of the weights of its occurrences."""
+    if input.ndim != 1 or not input.dtype.is_integer:
+        raise ShapeError(f"bincount takes one row of integers, got {input.aval}")
+    if minlength < 0:
+        raise ArgumentError(f"bincount takes a minlength of at least 0, got {minlength}")
+    if weights is not None and weights.shape != input.shape:
+        raise ShapeError(f"bincount: weights {weights.aval} must have the shape of {input.aval}")
+    n = minlength
+    if input.shape[0]:
+        if int(rd.amin(input, dim=(0,), keepdim=False)) < 0:
+            raise ArgumentError("bincount takes integers of at least 0")
+        n = max(n, int(rd.amax(input, dim=(0,), keepdim=False)) + 1)
+    if weights is None:
+        weights = full(input, shape=tuple(input.shape), value=1, dtype=dt.int64)
+    elif weights.dtype is not dt.float32:
+        weights = to_dtype(weights, dt.float64)
+    zeros = full(input, shape=(n,), value=0, dtype=weights.dtype)
+    return scatter(zeros, to_dtype(input, dt.int64), weights, dim=0, mode="add")
+
+
+@api()
+def histc(input, bins=100, min=0, max=0, *, out=None):
+    """Counts in equal bins between min and max (the data's range if both are equal); what is outside is left out."""
+    if not input.dtype.is_floating_point:
+        raise DTypeError(f"histc takes a floating point tensor, got {input.aval}; use bincount for integers")
+    if bins <= 0:
+        raise ArgumentError(f"histc needs at least one bin, got {bins}")
+    x = _flat(input.detach())
+    low, high = float(min), float(max)
+    if low == high and x.shape[0]:
+        low, high = rd.amin(x, dim=(0,), keepdim=False).item(), rd.amax(x, dim=(0,), keepdim=False).item()
+    if low == high:
+        low, high = low - 1, high + 1
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise ArgumentError(f"histc needs finite min <= max, got {low} and {high}")
+    inside = ew.logical_and(ew.ge(x, low), ew.le(x, high))
+    place = ew.cast(ew.where(inside, ew.mul(ew.div(ew.sub(x, low), high - low), float(bins)), 0.0), dtype=dt.int64)
+    counts = full(x, shape=(bins,), value=0, dtype=dt.int64)
+    counts = scatter(counts, ew.where(ew.ge(place, bins), bins - 1, place), ew.cast(inside, dtype=dt.int64), dim=0, mode="add")
+    return deliver(ew.cast(counts, dtype=input.dtype), out, "histc")
+
+
+# Correlation.
+
+
+def _weights_of(name, x, fweights, aweights):
+    """The product of both kinds of weights in x's dtype, or None."""
+    total = None
+    for kind, w, integral in (("fweights", fweights, True), ("aweights", aweights, False)):
+        if w is None:
+            continue
+        if w.ndim > 1 or w.dtype.is_integer is not integral or (w.ndim and w.shape[0] != x.shape[1]):
+            raise ShapeError(f"{name}: {kind} must be one row of {x.shape[1]} {'integers' if integral else 'floats'}, got {w.aval}")
+        w = expand(to_dtype(w, x.dtype), shape=(x.shape[1],))
+        total = w if total is None else ew.mul(total, w)
+    return total
+
+
+@api()
+def cov(input, *, correction=1, fweights=None, aweights=None):
+    """Covariances between the rows of a matrix; each column is an observation."""
+    if input.ndim > 2:
+        raise ShapeError(f"cov takes a vector or a matrix, got {input.aval}")
+    scalar = input.ndim < 2
+    x = input if input.dtype.is_inexact else to_dtype(input, promote_to_float(input))
+    x = reshape(x, shape=(1, rd.count_of(x.shape, range(x.ndim)))) if scalar else x
+    w = _weights_of("cov", x, fweights, aweights)
+    if w is None:
+        centre, norm = mean(x, dim=(1,), keepdim=True), float(max(0, x.shape[1] - correction))
+        gap = weighted = ew.sub(x, expand(centre, shape=tuple(x.shape)))
+    else:
+        total = rd.sum_(w, dim=(0,), keepdim=True)
+        row = expand(w, shape=tuple(x.shape))
+        centre = ew.div(rd.sum_(ew.mul(x, row), dim=(1,), keepdim=True), reshape(total, shape=(1, 1)))
+        gap = ew.sub(x, expand(centre, shape=tuple(x.shape)))
+        weighted = ew.mul(gap, row)
+        norm = _freedom(total, w, correction, fweights, aweights, x.dtype)
+    product = la.matmul(gap, la.transpose_last(weighted))
+    result = ew.div(product, norm if isinstance(norm, float) else expand(norm, shape=tuple(product.shape)))
+    return reshape(result, shape=()) if scalar else result
+
+
+def _freedom(total, w, correction, fweights, aweights, d):
+    """The divisor of a weighted covariance, at least 0."""
+    if aweights is None:
+        left = ew.sub(total, float(correction))
+    else:
+        a = to_dtype(aweights, d)
+        squares = rd.sum_(ew.mul(w, expand(a, shape=tuple(w.shape))), dim=(0,), keepdim=True)
+        left = ew.sub(total, ew.mul(ew.div(squares, total), float(correction)))
+    return reshape(ew.where(ew.lt(left, 0.0), 0.0, left), shape=(1, 1))
+
+
+@api()
+def corrcoef(input):
+    """Correlations between the rows of a matrix, within [-1, 1]."""
+    c = cov(input)
+    if c.ndim == 0:
+        return ew.div(c, c)
+    spread = ew.sqrt(diagonal(c, offset=0, dim1=0, dim2=1))
+    n = c.shape[0]
+    ratio = ew.div(ew.div(c, expand(reshape(spread, shape=(n, 1)), shape=(n, n))), expand(reshape(spread, shape=(1, n)), shape=(n, n)))
+    over, under = ew.gt(ratio, 1.0), ew.lt(ratio, -1.0)
+    return ew.where(over, 1.0, ew.where(under, -1.0, ratio))
+
+
+

@@ -1,0 +1,181 @@
+"""Callables of compiled kernels other than elementwise ones: reductions, row operators, random draws."""
+
+import math
+
+import numpy as np
+
+from ...ir import dtype as dt
+from ...ir.kernel_builder import KernelBuilder
+from ...passes.codegen import library
+from ...passes.codegen.llvm import columns, rows
+from .kernel_entry import LOCK, empty, entries
+
+MAX_PLANS = 4096  # shapes remembered per kernel
+_NARROW = 16  # rows shorter than this are done side by side, columns fewer than this one after the other
+
+
+class Reduction:
+    """A reduction of one kind and dtype over any dims of an array."""
+
+    def __init__(self, kind: str, dtype, correction=1):
+        self.kind, self.dtype, self.correction = kind, dtype, correction
+        self.result = np.dtype(np.int64) if kind.startswith("arg") else dtype.np
+        self._made: dict[tuple, object] = {}
+        self._plans: dict[tuple, tuple] = {}
+
+    def __call__(self, x, dims=None, keepdim=False, out=None):
+        """The reduction over `dims` (all of them if None)."""
+        key = (x.shape, dims, keepdim)
+        plan = self._plans.get(key)
+        if plan is None:
+            if len(self._plans) >= MAX_PLANS:
+                self._plans.clear()
+            plan = self._plans[key] = reduction_plan(x.shape, dims, keepdim)
+        pattern, merged, kept, shape, how = plan
+        if not x.flags.c_contiguous and not (x.flags.f_contiguous and x.shape == merged):
+            x = np.ascontiguousarray(x)
+        if out is None:
+            out = empty(shape, self.result)
+        if out.size:
+            target = out if out.shape == kept else out.reshape(kept)
+            view = x if x.shape == merged else x.reshape(merged)
+            unit = len(merged) - 1 if view.flags.c_contiguous else 0
+            (self._made.get((pattern, unit, how)) or self._make(pattern, unit, how))(view, target)
+        return out
+
+    def _make(self, pattern, unit, how):
+        with LOCK:
+            name = f"{self.kind}_{pattern}"
+            kernel = library.reduction(name, self.kind, self.dtype, pattern, unit, correction=self.correction)
+            kept = [i for i, c in enumerate(pattern) if c == "P"]
+            rules = {f"n{i}": ("size", 0, i) for i in range(len(pattern))}
+            rules |= {f"s{i}": ("stride", 0, i) for i in range(len(pattern))}
+            rules |= {f"t{i}": ("stride", 1, d) for d, i in enumerate(kept)}
+            made = entries(kernel, {"door": (len(pattern), len(kept))}, {"door": rules}, how)["door"]
+            self._made[pattern, unit, how] = made
+            return made
+
+
+def reduction_plan(shape, dims, keepdim):
+    """(pattern, merged shape of x, merged shape of the result, shape of the result, strategy). P and R alternate in the
+    pattern; the strategy is None where the usual one is right."""
+    rank = len(shape)
+    if dims is None:
+        over = set(range(rank))
+    else:
+        over = {d % rank if rank else 0 for d in ((dims,) if isinstance(dims, int) else dims)}
+    pattern, merged = "P", [1]
+    for d, n in enumerate(shape):
+        letter = "R" if d in over else "P"
+        if pattern[-1] == letter:
+            merged[-1] *= n
+        else:
+            pattern += letter
+            merged.append(n)
+    if "R" not in pattern:
+        pattern, merged = pattern + "R", [*merged, 1]
+    if merged[0] == 1 and pattern.count("P") > 1:
+        pattern, merged = pattern[1:], merged[1:]
+    kept = tuple(n for n, c in zip(merged, pattern) if c == "P")
+    result = tuple(1 if d in over else n for d, n in enumerate(shape) if keepdim or d not in over)
+    how = None
+    if merged[-1] < _NARROW and len(merged) > 1:
+        how = rows if pattern[-1] == "P" else columns if merged[-2] >= _NARROW else None
+    return pattern, tuple(merged), kept, result, how
+
+
+class RowOp:
+    """A composite along one dim: arrays of shape [..., R, ...], per row, or along R, as the library says."""
+
+    def __init__(self, kind: str, dtype, params):
+        self.kind, self.dtype, self.params = kind, dtype, params
+        self._made: dict[tuple, tuple] = {}
+        self._plans: dict[tuple, tuple] = {}
+
+    def made(self, layout, how=None):
+        """(kernel, native entry) of a layout, by a strategy."""
+        found = self._made.get((layout, how))
+        if found is None:
+            with LOCK:
+                kernel = library.ROW_KERNELS[self.kind](f"{self.kind}_{layout}", self.dtype, layout, **self.params)
+                ranks, rules = self._ranks(kernel)
+                entry = entries(kernel, {"door": ranks}, {"door": rules}, how)["door"]
+                found = self._made[layout, how] = (kernel, entry)
+        return found
+
+    def _ranks(self, kernel):
+        side_by_side = len(kernel.parallel) == 2
+        full = next(i for i, b in enumerate(kernel.buffers) if _shape_kind(b, side_by_side) == "full")
+        ranks = {"full": 3 if side_by_side else 2, "row": 2 if side_by_side else 1, "along": 1}
+        rules = {"A": ("size", full, 0), "R": ("size", full, 1), "B": ("size", full, 2), "RB": ("sizes", full, 1, 3)}
+        return tuple(ranks[_shape_kind(b, side_by_side)] for b in kernel.buffers), rules
+
+    def __call__(self, *arrays, dim=-1, out=None):
+        """Runs on arrays in the library's order; gives the outputs, one alone or a tuple."""
+        key = (dim, *(a.shape for a in arrays))
+        entry, forms, made = self._plans.get(key) or self._plan(key, arrays, dim)
+        if out is None:
+            outs = tuple(empty(shape, kind) for shape, kind in made)
+        else:
+            outs = out if isinstance(out, tuple) else (out,)
+        given = [v if v.flags.c_contiguous else np.ascontiguousarray(v) for v in (*arrays, *outs)]
+        entry(*[v if v.shape == form else v.reshape(form) for v, form in zip(given, forms)])
+        return outs if len(outs) > 1 else outs[0]
+
+    def _plan(self, key, arrays, dim):
+        """(native entry, the shape each buffer is seen in, shape and dtype of each output) for arrays of these shapes."""
+        x = max(arrays, key=lambda a: a.ndim)
+        shape = x.shape or (1,)
+        dim %= len(shape)
+        a, r, b = math.prod(shape[:dim]), shape[dim], math.prod(shape[dim + 1:])
+        side_by_side = b != 1 or self.kind in (library.scan.__name__, library.norm_weight_backward.__name__)
+        short = not side_by_side and r < _NARROW <= a
+        kernel, entry = self.made(library.COLUMNS if side_by_side else library.ROWS, columns if short else None)
+        seen = {"full": (a, r, b) if side_by_side else (a, r), "row": (a, b) if side_by_side else (a,), "along": (r,)}
+        whole = {"full": x.shape, "row": shape[:dim] + shape[dim + 1:], "along": (r,)}
+        kinds = [_shape_kind(o, side_by_side) for o in kernel.buffers]
+        made = [(whole[kind], o.dtype.np) for kind, o in zip(kinds, kernel.buffers) if o.written]
+        if len(self._plans) >= MAX_PLANS:
+            self._plans.clear()
+        plan = self._plans[key] = (entry, [seen[kind] for kind in kinds], made)
+        return plan
+
+
+def _shape_kind(buffer, side_by_side):
+    """How a buffer of a row kernel is shaped: full, row or along."""
+    if side_by_side:
+        return {("RB", 1, "B"): "full", ("B", 1, 0): "row"}.get(buffer.strides, "along")
+    return {("R", 1): "full", (1, 0): "row"}.get(buffer.strides, "along")
+
+
+DRAW_DTYPES = {"random_bits": dt.uint32, "random_uniform": dt.float32, "random_uniform_double": dt.float64,
+               "random_normal": dt.float32, "random_normal_double": dt.float64, "random_below": dt.int64}
+
+
+class Draw:
+    """Random numbers by element index, as ir/philox.py defines them."""
+
+    def __init__(self, name: str):
+        self.name, self.dtype = name, DRAW_DTYPES[name]
+        self._entry = None
+
+    def _make(self):
+        with LOCK:
+            k = KernelBuilder(self.name)
+            k.parallel("i", "n")
+            buffers = [k.input(b, dt.int64, (0,)) for b in ("start", "seed", "call", "span")]
+            k.output("y", self.dtype, (1,))
+            with k.point():
+                start, *rest = (k.load(b) for b in buffers)
+                rest = rest if self.name == "random_below" else rest[:2]
+                k.store(k.append(self.name, self.dtype, (k.index("i") + start, *rest)), "y")
+            self._entry = entries(k.build(), {"door": (0, 0, 0, 0, 1)}, {"door": {"n": ("size", 4, 0)}})["door"]
+        return self._entry
+
+    def __call__(self, seed: int, call: int, n: int, start: int = 0, span: int = 0, out=None):
+        """Elements start .. start + n - 1 of a call, as a 1-D array."""
+        if out is None:
+            out = empty((n,), self.dtype.np)
+        words = [np.array(v & (2**64 - 1), np.uint64).view(np.int64) for v in (start, seed, call, span)]
+        (self._entry or self._make())(*words, out)
+        return out

@@ -1,0 +1,242 @@
+"""Tensors and the rest of Python: DLPack, numpy's array interface, the buffer protocol, copying and pickling."""
+
+import copyreg
+import ctypes
+from copy import deepcopy
+
+import ml_dtypes
+import numpy as np
+
+from ..ir import dtype as dt
+from ..ir.errors import AutogradError, DeviceError, DTypeError
+from .device import require
+from .storage import Storage
+from .tensor import Tensor, wrap
+
+_BF16 = np.dtype(ml_dtypes.bfloat16)
+
+
+class ExportError(AutogradError, BufferError):
+    """A tensor whose memory cannot be handed out as asked."""
+
+
+# DLPack. numpy speaks it for every dtype but bfloat16, which travels as int16 with the type code changed on the way.
+
+_CPU, _CPU_PINNED = 1, 3
+_CODE_INT, _CODE_BFLOAT = 0, 4
+_TYPE_CODE_AT = {b"dltensor": 20, b"dltensor_versioned": 52}     # byte offset of the type code behind a capsule's pointer
+
+_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_pointer.restype, _pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+_is_valid = ctypes.pythonapi.PyCapsule_IsValid
+_is_valid.restype, _is_valid.argtypes = ctypes.c_int, (ctypes.py_object, ctypes.c_char_p)
+
+
+def _type_code(capsule):
+    """The type code byte inside a capsule, to read or change."""
+    for name, offset in _TYPE_CODE_AT.items():
+        if _is_valid(capsule, name):
+            return ctypes.c_uint8.from_address(_pointer(capsule, name) + offset)
+    raise DTypeError("this DLPack capsule was consumed before, or is none")
+
+
+def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+    """A DLPack capsule of this tensor's memory, without a copy unless asked for."""
+    if self.requires_grad:
+        raise ExportError("a tensor that requires grad cannot be exported; use .detach()")
+    if dl_device is not None and tuple(dl_device) != (_CPU, 0):
+        raise ExportError(f"a tensor on the CPU cannot be exported to DLPack device {tuple(dl_device)}")
+    a = self.numpy()
+    low = a.dtype == _BF16
+    capsule = (a.view(np.int16) if low else a).__dlpack__(stream=None, max_version=max_version, dl_device=dl_device, copy=copy)
+    if low:
+        _type_code(capsule).value = _CODE_BFLOAT
+    return capsule
+
+
+def __dlpack_device__(self) -> tuple:
+    """(device type, index) in DLPack's numbers."""
+    return (_CPU, 0)
+
+
+class _Holder:
+    """A capsule in the form that numpy.from_dlpack takes."""
+
+    def __init__(self, capsule):
+        self.capsule = capsule
+
+    def __dlpack__(self, **kwargs):
+        return self.capsule
+
+    def __dlpack_device__(self):
+        return (_CPU, 0)
+
+
+class _Writable:
+    """Memory that an old DLPack capsule lent without saying that it may be written; that protocol means it may."""
+
+    def __init__(self, a):
+        self.owner = a
+        self.__array_interface__ = {**a.__array_interface__, "data": (a.__array_interface__["data"][0], False)}
+
+
+def from_dlpack(ext_tensor, *, device=None, copy=None):
+    """A tensor over the memory of any object that speaks DLPack (or of a capsule), without a copy unless asked for."""
+    if device is not None:
+        require(device)
+    if isinstance(ext_tensor, Tensor):
+        return wrap(ext_tensor.numpy().copy()) if copy else ext_tensor.detach()
+    a = _array_from_capsule(_capsule_of(ext_tensor, copy))
+    return wrap(np.array(a)) if copy else wrap(a)
+
+
+def _capsule_of(x, copy):
+    if type(x).__name__ == "PyCapsule":
+        return x
+    if not hasattr(x, "__dlpack__"):
+        raise DTypeError(f"from_dlpack takes an object with __dlpack__ or a capsule, got {type(x).__name__}")
+    kind, index = x.__dlpack_device__()
+    if kind not in (_CPU, _CPU_PINNED):
+        raise DeviceError(f"from_dlpack: memory of DLPack device ({int(kind)}, {index}) cannot be used here; move it to the CPU first")
+    try:
+        try:
+            return x.__dlpack__(max_version=(1, 0))
+        except TypeError:
+            return x.__dlpack__()
+    except BufferError as e:
+        raise ExportError(f"from_dlpack: {type(x).__name__} could not be exported: {e}") from None
+
+
+def _array_from_capsule(capsule) -> np.ndarray:
+    code = _type_code(capsule)
+    low = code.value == _CODE_BFLOAT
+    old = _is_valid(capsule, b"dltensor")
+    if low:
+        code.value = _CODE_INT
+    try:
+        a = np.from_dlpack(_Holder(capsule))
+    except (BufferError, RuntimeError, ValueError) as e:
+        raise DTypeError(f"from_dlpack: {e}") from None
+    if old and not a.flags.writeable:
+        a = np.asarray(_Writable(a))
+    if low:
+        if a.dtype.itemsize != 2:
+            raise DTypeError(f"from_dlpack: a bfloat of {a.dtype.itemsize * 8} bits has no ingot dtype")
+        a = a.view(_BF16)
+    dt.from_numpy(a.dtype)
+    return a
+
+
+# numpy's array interface, and Python's buffer protocol (3.12).
+
+
+def _array_interface(self) -> dict:
+    """numpy's description of this tensor's memory."""
+    if self._a.dtype == _BF16:
+        raise AttributeError("the array interface has no bfloat16")
+    return self.numpy().__array_interface__
+
+
+_PYBUF_WRITABLE = 1
+
+
+def __buffer__(self, flags):
+    """This tensor's memory as a memoryview."""
+    a = self.numpy()
+    if a.dtype == _BF16:
+        raise BufferError("the buffer protocol has no bfloat16; use .view(ingot.int16)")
+    if flags & _PYBUF_WRITABLE and not a.flags.writeable:
+        raise BufferError("the memory of this tensor is read-only")
+    return memoryview(a)
+
+
+# Copying and pickling. Tensors that share memory go on sharing it: each is described as a window into the array that owns
+# the memory, and owners (and storages) are written once.
+
+copyreg.pickle(Storage, lambda storage: (Storage, ()))
+_NOT_STATE = ("_base", "_chain", "_kept_grad", "_retains")
+
+
+def owner_of(a) -> np.ndarray:
+    """The array that owns the memory of `a`; `a` itself, copied, if no array with plain layout does."""
+    owner = a
+    while type(owner.base) is np.ndarray:
+        owner = owner.base
+    return owner if owner.flags.forc else np.array(a, order="C")
+
+
+def _window(a, owner) -> tuple:
+    """Shape, strides and byte offset of an array in its owner."""
+    if not np.may_share_memory(a, owner) and a.size:
+        return a.shape, owner.strides, 0
+    offset = a.__array_interface__["data"][0] - owner.__array_interface__["data"][0] if a.size else 0
+    return a.shape, a.strides, offset
+
+
+def _look(owner, dtype, window) -> np.ndarray:
+    """The array that a window into an owner shows."""
+    shape, strides, offset = window
+    if owner.shape == shape and owner.strides == strides and owner.dtype == dtype.np:
+        return owner
+    if 0 in shape:
+        return np.empty(shape, dtype.np)
+    flat = (owner if owner.flags.c_contiguous else owner.T).reshape(-1).view(np.uint8)
+    return np.ndarray(shape, dtype.np, flat, offset, strides)
+
+
+def _state(t) -> dict:
+    """Attributes that the user set on a tensor."""
+    return {k: v for k, v in t.__dict__.items() if k not in _NOT_STATE}
+
+
+def rebuild_tensor(cls, owner, storage, dtype, window, requires_grad, state):
+    """A tensor from what `Tensor.__reduce_ex__` wrote."""
+    t = object.__new__(cls)
+    t._a = _look(owner, dtype, window)
+    t._node = None
+    t._storage = storage
+    t.__dict__.update(state)
+    return t.requires_grad_() if requires_grad else t
+
+
+def __reduce_ex__(self, protocol):
+    """Pickles memory, class, attributes and requires_grad; the history stays behind."""
+    a = self.detach().numpy()
+    owner = owner_of(a)
+    return rebuild_tensor, (type(self), owner, self._storage, self.dtype, _window(a, owner), self.requires_grad, _state(self))
+
+
+def __copy__(self):
+    """A new tensor over the same memory."""
+    made = rebuild_tensor(type(self), self._a, self._storage, self.dtype, (self._a.shape, self._a.strides, 0),
+                          self.requires_grad, _state(self))
+    made.grad = self.grad
+    return made
+
+
+def __deepcopy__(self, memo):
+    """A copy in new memory; tensors that share memory share the copy as well."""
+    if id(self) in memo:
+        return memo[id(self)]
+    if not self.is_leaf:
+        raise AutogradError("only leaf tensors can be deep-copied, this one was computed; use .detach() or .clone()")
+    a = self.detach().numpy()
+    owner = owner_of(a)
+    fresh = memo.get(id(owner))
+    if fresh is None:
+        fresh = memo[id(owner)] = np.array(owner, order="K")
+    storage = memo.get(id(self._storage))
+    if storage is None:
+        storage = memo[id(self._storage)] = Storage()
+    memo.setdefault(id(memo), []).append((self, owner))     # their ids must not be used again meanwhile
+    made = rebuild_tensor(type(self), fresh, storage, self.dtype, _window(a, owner), self.requires_grad, {})
+    memo[id(self)] = made
+    made.__dict__.update(deepcopy(_state(self), memo))
+    if self.grad is not None:
+        made.grad = deepcopy(self.grad, memo)
+    return made
+
+
+for _fn in (__dlpack__, __dlpack_device__, __buffer__, __reduce_ex__, __copy__, __deepcopy__):
+    setattr(Tensor, _fn.__name__, _fn)
+Tensor.__array_interface__ = property(_array_interface)

@@ -1,0 +1,76 @@
+"""Loss modules."""
+
+from . import functional as F
+from .functional.loss import reduction_of
+from .module import Module
+
+_LEGACY = ("size_average", "reduce")
+
+
+class _Loss(Module):
+    """A module over one loss: `_fields` are its arguments with their defaults, as the constructor takes them in order."""
+
+    _function = None
+    _fields = ()
+    _inputs = 2       # how many tensors forward takes
+
+    def __init__(self, *args, **kwargs):
+        super().__init__()
+        names = [n for n, _ in self._fields]
+        unknown = set(kwargs) - set(names)
+        if len(args) > len(names) or unknown or set(names[:len(args)]) & set(kwargs):
+            raise TypeError(f"{type(self).__name__} takes ({', '.join(names)}), got {len(args)} arguments and {sorted(kwargs)}")
+        values = {**dict(self._fields), **dict(zip(names, args)), **kwargs}
+        old = [values.pop(n, None) for n in _LEGACY]
+        values["reduction"] = values["reduction"] if old == [None, None] else reduction_of(values["reduction"], *old)
+        for name, value in values.items():
+            if name in ("weight", "pos_weight"):
+                self.register_buffer(name, value)
+            else:
+                setattr(self, name, value)
+        self._names = tuple(values)
+
+    def forward(self, *inputs):
+        """The loss of the inputs."""
+        if len(inputs) != self._inputs:
+            raise TypeError(f"{type(self).__name__} takes {self._inputs} tensors, got {len(inputs)}")
+        return type(self)._function(*inputs, **{n: getattr(self, n) for n in self._names})
+
+
+_OLD = (("size_average", None), ("reduce", None), ("reduction", "mean"))
+
+
+def _module(name, function, *fields, inputs=2):
+    members = {"_function": staticmethod(function), "_fields": fields, "_inputs": inputs, "__module__": __name__,
+               "__doc__": function.__doc__}
+    return type(name, (_Loss,), members)
+
+
+L1Loss = _module("L1Loss", F.l1_loss, *_OLD)
+MSELoss = _module("MSELoss", F.mse_loss, *_OLD)
+SmoothL1Loss = _module("SmoothL1Loss", F.smooth_l1_loss, *_OLD, ("beta", 1.0))
+HuberLoss = _module("HuberLoss", F.huber_loss, ("reduction", "mean"), ("delta", 1.0))
+NLLLoss = _module("NLLLoss", F.nll_loss, ("weight", None), _OLD[0], ("ignore_index", -100), *_OLD[1:])
+CrossEntropyLoss = _module("CrossEntropyLoss", F.cross_entropy, ("weight", None), _OLD[0], ("ignore_index", -100), *_OLD[1:],
+                           ("label_smoothing", 0.0))
+KLDivLoss = _module("KLDivLoss", F.kl_div, *_OLD, ("log_target", False))
+BCELoss = _module("BCELoss", F.binary_cross_entropy, ("weight", None), *_OLD)
+BCEWithLogitsLoss = _module("BCEWithLogitsLoss", F.binary_cross_entropy_with_logits, ("weight", None), *_OLD,
+                            ("pos_weight", None))
+PoissonNLLLoss = _module("PoissonNLLLoss", F.poisson_nll_loss, ("log_input", True), ("full", False), _OLD[0], ("eps", 1e-8),
+                         *_OLD[1:])
+GaussianNLLLoss = _module("GaussianNLLLoss", F.gaussian_nll_loss, ("full", False), ("eps", 1e-6), ("reduction", "mean"),
+                          inputs=3)
+HingeEmbeddingLoss = _module("HingeEmbeddingLoss", F.hinge_embedding_loss, ("margin", 1.0), *_OLD)
+MarginRankingLoss = _module("MarginRankingLoss", F.margin_ranking_loss, ("margin", 0.0), *_OLD, inputs=3)
+SoftMarginLoss = _module("SoftMarginLoss", F.soft_margin_loss, *_OLD)
+CosineEmbeddingLoss = _module("CosineEmbeddingLoss", F.cosine_embedding_loss, ("margin", 0.0), *_OLD, inputs=3)
+MultiMarginLoss = _module("MultiMarginLoss", F.multi_margin_loss, ("p", 1), ("margin", 1.0), ("weight", None), *_OLD)
+MultiLabelMarginLoss = _module("MultiLabelMarginLoss", F.multilabel_margin_loss, *_OLD)
+MultiLabelSoftMarginLoss = _module("MultiLabelSoftMarginLoss", F.multilabel_soft_margin_loss, ("weight", None), *_OLD)
+TripletMarginLoss = _module("TripletMarginLoss", F.triplet_margin_loss, ("margin", 1.0), ("p", 2.0), ("eps", 1e-6),
+                            ("swap", False), *_OLD, inputs=3)
+TripletMarginWithDistanceLoss = _module(
+    "TripletMarginWithDistanceLoss", F.triplet_margin_with_distance_loss, ("distance_function", None), ("margin", 1.0),
+    ("swap", False), ("reduction", "mean"), inputs=3)
+CTCLoss = _module("CTCLoss", F.ctc_loss, ("blank", 0), ("reduction", "mean"), ("zero_infinity", False), inputs=4)

@@ -1,0 +1,283 @@
+"""Recurrent modules."""
+
+import math
+import warnings
+
+from ...ir.errors import ArgumentError, ShapeError
+from ...ir.ops import recurrent as ops
+from ...ir.ops.shape import reshape
+from ..api.register import FUNCTIONS
+from ..tensor import wrap
+from . import functional as F
+from . import init
+from .linear import empty_parameter
+from .module import Module
+from .utils.rnn import PackedSequence, padded_steps
+
+
+def _pick(x, order, dim=1):
+    """x with its batch in another order."""
+    return x if order is None else FUNCTIONS["index_select"](x, dim, order)
+
+
+def _bias_of(first, second):
+    return None if first is None else first + second
+
+
+class RNNBase(Module):
+    """What recurrent modules share: weights by layer and direction, batching, packing."""
+
+    _gates = 1
+
+    def __init__(self, input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False,
+                 proj_size=0, device=None, dtype=None):
+        super().__init__()
+        if not 0 <= dropout <= 1:
+            raise ArgumentError(f"dropout must be within 0 and 1, got {dropout}")
+        if hidden_size <= 0 or num_layers <= 0 or not 0 <= proj_size < hidden_size:
+            raise ArgumentError(f"need hidden_size > 0, num_layers > 0 and 0 <= proj_size < hidden_size, got {hidden_size}, "
+                                f"{num_layers} and {proj_size}")
+        if dropout and num_layers == 1:
+            warnings.warn("dropout stands between layers and num_layers is 1, so it does nothing", stacklevel=3)
+        self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
+        self.bias, self.batch_first, self.dropout = bias, batch_first, float(dropout)
+        self.bidirectional, self.proj_size = bidirectional, proj_size
+        self._add_weights(device, dtype)
+        self.reset_parameters()
+
+    def _directions(self):
+        return ("", "_reverse") if self.bidirectional else ("",)
+
+    def _add_weights(self, device, dtype):
+        out = self.proj_size or self.hidden_size
+        rows = self._gates * self.hidden_size
+        for layer in range(self.num_layers):
+            size = self.input_size if layer == 0 else out * len(self._directions())
+            for tail in self._directions():
+                shapes = {"weight_ih": (rows, size), "weight_hh": (rows, out)}
+                if self.bias:
+                    shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)}
+                if self.proj_size:
+                    shapes["weight_hr"] = (self.proj_size, self.hidden_size)
+                for name, shape in shapes.items():
+                    self.register_parameter(f"{name}_l{layer}{tail}", empty_parameter(shape, device, dtype))
+
+    def _weights(self, layer, tail):
+        """(weight_ih, weight_hh, bias_ih, bias_hh, weight_hr), None for those that are not there."""
+        names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr")
+        return [self._parameters.get(f"{n}_l{layer}{tail}") for n in names]
+
+    @property
+    def all_weights(self):
+        """The weights of each layer and direction."""
+        return [[w for w in self._weights(layer, tail) if w is not None]
+                for layer in range(self.num_layers) for tail in self._directions()]
+
+    def flatten_parameters(self):
+        """Nothing to do: the kernels read the weights where they are."""
+
+    def reset_parameters(self):
+        """Uniform in +-1/sqrt(hidden_size)."""
+        bound = 1 / math.sqrt(self.hidden_size)
+        for weight in self.parameters():
+            init.uniform_(weight, -bound, bound)
+
+    def _start(self, batch, like):
+        """The zero state (or states)."""
+        layers = self.num_layers * len(self._directions())
+        return [FUNCTIONS["zeros"]((layers, batch, size), dtype=like.dtype) for size in self._state_sizes()]
+
+    def _state_sizes(self):
+        return (self.proj_size or self.hidden_size,)
+
+    def _check_states(self, states, batch):
+        layers = self.num_layers * len(self._directions())
+        for state, size in zip(states, self._state_sizes()):
+            if tuple(state.shape) != (layers, batch, size):
+                raise ShapeError(f"{self._get_name()} takes a state of shape ({layers}, {batch}, {size}), "
+                                 f"got {tuple(state.shape)}")
+
+    def _run(self, z, mask, states, weights, reverse):
+        """One layer in one direction: (all outputs, last states)."""
+        raise NotImplementedError(f"{self._get_name()} does not define _run()")
+
+    def _layers(self, x, mask, states):
+        """All layers over (T, B, size): (outputs, last states)."""
+        last = []
+        for layer in range(self.num_layers):
+            outputs = []
+            for d, tail in enumerate(self._directions()):
+                weights = self._weights(layer, tail)
+                start = [s[layer * len(self._directions()) + d] for s in states]
+                bias = weights[2] if self._gates == 3 else _bias_of(weights[2], weights[3])
+                y, ends = self._run(F.linear(x, weights[0], bias), mask, start, weights, d == 1)
+                outputs.append(y)
+                last.append(ends)
+            x = outputs[0] if len(outputs) == 1 else FUNCTIONS["cat"](outputs, 2)
+            if self.dropout and self.training and layer + 1 < self.num_layers:
+                x = F.dropout(x, self.dropout)
+        return x, [FUNCTIONS["stack"](each) for each in zip(*last)]
+
+    def forward(self, input, hx=None):
+        """(outputs of the last layer, last states); the input is (T, B, size), (T, size), or packed."""
+        states = None if hx is None else list(hx) if isinstance(hx, (tuple, list)) else [hx]
+        if isinstance(input, PackedSequence):
+            return self._forward_packed(input, states)
+        if input.ndim not in (2, 3) or input.shape[-1] != self.input_size:
+            raise ShapeError(f"{self._get_name()} takes (T, B, {self.input_size}) or (T, {self.input_size}), got {input.aval}")
+        single = input.ndim == 2
+        x = input.unsqueeze(1) if single else input.transpose(0, 1) if self.batch_first else input
+        if not x.shape[0]:
+            raise ShapeError(f"{self._get_name()} takes at least one step, got {input.aval}")
+        if states is None:
+            states = self._start(x.shape[1], x)
+        elif single:
+            states = [s.unsqueeze(1) for s in states]
+        self._check_states(states, x.shape[1])
+        y, ends = self._layers(x, None, states)
+        if single:
+            return y.squeeze(1), self._delivered([s.squeeze(1) for s in ends])
+        return (y.transpose(0, 1) if self.batch_first else y), self._delivered(ends)
+
+    def _forward_packed(self, packed, states):
+        sizes = packed.batch_sizes._a
+        x, live = padded_steps(packed.data, sizes)
+        states = self._start(x.shape[1], x) if states is None else [_pick(s, packed.sorted_indices) for s in states]
+        self._check_states(states, x.shape[1])
+        mask = None if live.all() else wrap(live)
+        y, ends = self._layers(x, mask, states)
+        at = wrap(live.reshape(-1).nonzero()[0])
+        data = FUNCTIONS["index_select"](reshape(y, shape=(live.size, y.shape[2])), 0, at)
+        ends = [_pick(s, packed.unsorted_indices) for s in ends]
+        return PackedSequence(data, packed.batch_sizes, packed.sorted_indices, packed.unsorted_indices), self._delivered(ends)
+
+    def _delivered(self, ends):
+        return ends[0]
+
+    def extra_repr(self):
+        said = f"{self.input_size}, {self.hidden_size}"
+        for name, default in (("proj_size", 0), ("num_layers", 1), ("bias", True), ("batch_first", False), ("dropout", 0.0),
+                              ("bidirectional", False)):
+            if getattr(self, name) != default:
+                said += f", {name}={getattr(self, name)}"
+        return said
+
+
+class RNN(RNNBase):
+    """h = tanh(W x + b + U h), or with relu, along time."""
+
+    def __init__(self, input_size, hidden_size, num_layers=1, nonlinearity="tanh", bias=True, batch_first=False, dropout=0.0,
+                 bidirectional=False, device=None, dtype=None):
+        if nonlinearity not in ("tanh", "relu"):
+            raise ArgumentError(f"nonlinearity must be 'tanh' or 'relu', got {nonlinearity!r}")
+        super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype)
+        self.nonlinearity = nonlinearity
+
+    def _run(self, z, mask, states, weights, reverse):
+        y = ops.rnn_sequence(z, mask, states[0], weights[1], activation=self.nonlinearity, reverse=reverse)
+        return y, (y[0 if reverse else -1],)
+
+
+class LSTM(RNNBase):
+    """Long short-term memory; states are (h, c)."""
+
+    _gates = 4
+
+    def _state_sizes(self):
+        return (self.proj_size or self.hidden_size, self.hidden_size)
+
+    def _run(self, z, mask, states, weights, reverse):
+        y, cells, _ = ops.lstm_sequence(z, mask, *states, weights[1], weights[4], reverse=reverse)
+        end = 0 if reverse else -1
+        return y, (y[end], cells[end])
+
+    def _delivered(self, ends):
+        return tuple(ends)
+
+
+class GRU(RNNBase):
+    """Gated recurrent units."""
+
+    _gates = 3
+
+    def __init__(self, input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False,
+                 device=None, dtype=None):
+        super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype)
+
+    def _run(self, z, mask, states, weights, reverse):
+        y, _ = ops.gru_sequence(z, mask, states[0], weights[1], weights[3], reverse=reverse)
+        return y, (y[0 if reverse else -1],)
+
+
+class RNNCellBase(Module):
+    """One step of a recurrent layer."""
+
+    _gates = 1
+    _states = 1
+
+    def __init__(self, input_size, hidden_size, bias=True, device=None, dtype=None):
+        super().__init__()
+        self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
+        rows = self._gates * hidden_size
+        self.weight_ih = empty_parameter((rows, input_size), device, dtype)
+        self.weight_hh = empty_parameter((rows, hidden_size), device, dtype)
+        for name in ("bias_ih", "bias_hh"):
+            self.register_parameter(name, empty_parameter((rows,), device, dtype) if bias else None)
+        self.reset_parameters()
+
+    reset_parameters = RNNBase.reset_parameters
+
+    def _prepared(self, input, hx):
+        """(projected input (1, B, gates), states (B, H), was there a batch?)"""
+        if input.ndim not in (1, 2) or input.shape[-1] != self.input_size:
+            raise ShapeError(f"{self._get_name()} takes (B, {self.input_size}) or ({self.input_size},), got {input.aval}")
+        single = input.ndim == 1
+        x = input.unsqueeze(0) if single else input
+        states = [None] * self._states if hx is None else list(hx) if isinstance(hx, (tuple, list)) else [hx]
+        states = [FUNCTIONS["zeros"]((x.shape[0], self.hidden_size), dtype=x.dtype) if s is None else
+                  s.unsqueeze(0) if single else s for s in states]
+        bias = self.bias_ih if self._gates == 3 else _bias_of(self.bias_ih, self.bias_hh)
+        return F.linear(x, self.weight_ih, bias).unsqueeze(0), states, single
+
+    def extra_repr(self):
+        return f"{self.input_size}, {self.hidden_size}" + ("" if self.bias else ", bias=False")
+
+
+def _step(sequence, single):
+    return sequence[0, 0] if single else sequence[0]
+
+
+class RNNCell(RNNCellBase):
+    """One step of an RNN."""
+
+    def __init__(self, input_size, hidden_size, bias=True, nonlinearity="tanh", device=None, dtype=None):
+        super().__init__(input_size, hidden_size, bias, device, dtype)
+        self.nonlinearity = nonlinearity
+
+    def forward(self, input, hx=None):
+        """The next state."""
+        z, (h,), single = self._prepared(input, hx)
+        return _step(ops.rnn_sequence(z, None, h, self.weight_hh, activation=self.nonlinearity, reverse=False), single)
+
+
+class LSTMCell(RNNCellBase):
+    """One step of an LSTM."""
+
+    _gates, _states = 4, 2
+
+    def forward(self, input, hx=None):
+        """The next (h, c)."""
+        z, (h, c), single = self._prepared(input, hx)
+        y, cells, _ = ops.lstm_sequence(z, None, h, c, self.weight_hh, None, reverse=False)
+        return _step(y, single), _step(cells, single)
+
+
+class GRUCell(RNNCellBase):
+    """One step of a GRU."""
+
+    _gates = 3
+
+    def forward(self, input, hx=None):
+        """The next state."""
+        z, (h,), single = self._prepared(input, hx)
+        return _step(ops.gru_sequence(z, None, h, self.weight_hh, self.bias_hh, reverse=False)[0], single)

@@ -1,0 +1,178 @@
+"""Transformer encoders and decoders."""
+
+import copy
+
+from ...ir.errors import ArgumentError, ShapeError
+from . import functional as F
+from . import init
+from .attention import MultiheadAttention, causal_mask
+from .container import ModuleList
+from .dropout import Dropout
+from .linear import Linear
+from .module import Module
+from .norm import LayerNorm
+
+_ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu}
+
+
+def activation_of(activation):
+    """The function of a name, or the function itself."""
+    if not isinstance(activation, str):
+        return activation
+    if activation not in _ACTIVATIONS:
+        raise ArgumentError(f"activation must be 'relu', 'gelu' or a function, got {activation!r}")
+    return _ACTIVATIONS[activation]
+
+
+def _copies(module, n):
+    return ModuleList([copy.deepcopy(module) for _ in range(n)])
+
+
+class _Layer(Module):
+    """What encoder and decoder layers share: the feed-forward block and where norms stand."""
+
+    def _add_feed_forward(self, d_model, dim_feedforward, dropout, bias, kinds):
+        self.linear1 = Linear(d_model, dim_feedforward, bias, **kinds)
+        self.dropout = Dropout(dropout)
+        self.linear2 = Linear(dim_feedforward, d_model, bias, **kinds)
+
+    def _add_norms(self, n, d_model, eps, bias, dropout, kinds):
+        for i in range(1, n + 1):
+            setattr(self, f"norm{i}", LayerNorm(d_model, eps=eps, bias=bias, **kinds))
+        for i in range(1, n + 1):
+            setattr(self, f"dropout{i}", Dropout(dropout))
+
+    def _feed_forward(self, x):
+        return self.linear2(self.dropout(self.activation(self.linear1(x))))
+
+    def _through(self, x, blocks):
+        """Each (norm, dropout, block) with its residual."""
+        for norm, drop, block in blocks:
+            x = x + drop(block(norm(x))) if self.norm_first else norm(x + drop(block(x)))
+        return x
+
+
+class TransformerEncoderLayer(_Layer):
+    """Self-attention and a feed-forward block."""
+
+    def __init__(self, d_model, nhead, dim_feedforward=2048, dropout=0.1, activation=F.relu, layer_norm_eps=1e-5,
+                 batch_first=False, norm_first=False, bias=True, device=None, dtype=None):
+        super().__init__()
+        kinds = {"device": device, "dtype": dtype}
+        self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias=bias, batch_first=batch_first, **kinds)
+        self._add_feed_forward(d_model, dim_feedforward, dropout, bias, kinds)
+        self.norm_first = norm_first
+        self._add_norms(2, d_model, layer_norm_eps, bias, dropout, kinds)
+        self.activation = activation_of(activation)
+
+    def forward(self, src, src_mask=None, src_key_padding_mask=None, is_causal=False):
+        """The layer's output, like src."""
+        def attend(x):
+            return self.self_attn(x, x, x, src_key_padding_mask, False, src_mask, is_causal=is_causal)[0]
+
+        return self._through(src, ((self.norm1, self.dropout1, attend), (self.norm2, self.dropout2, self._feed_forward)))
+
+
+class TransformerDecoderLayer(_Layer):
+    """Self-attention, attention to the encoder's output, and a feed-forward block."""
+
+    def __init__(self, d_model, nhead, dim_feedforward=2048, dropout=0.1, activation=F.relu, layer_norm_eps=1e-5,
+                 batch_first=False, norm_first=False, bias=True, device=None, dtype=None):
+        super().__init__()
+        kinds = {"device": device, "dtype": dtype}
+        self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias=bias, batch_first=batch_first, **kinds)
+        self.multihead_attn = MultiheadAttention(d_model, nhead, dropout, bias=bias, batch_first=batch_first, **kinds)
+        self._add_feed_forward(d_model, dim_feedforward, dropout, bias, kinds)
+        self.norm_first = norm_first
+        self._add_norms(3, d_model, layer_norm_eps, bias, dropout, kinds)
+        self.activation = activation_of(activation)
+
+    def forward(self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None,
+                memory_key_padding_mask=None, tgt_is_causal=False, memory_is_causal=False):
+        """The layer's output, like tgt."""
+        def attend(x):
+            return self.self_attn(x, x, x, tgt_key_padding_mask, False, tgt_mask, is_causal=tgt_is_causal)[0]
+
+        def look(x):
+            return self.multihead_attn(x, memory, memory, memory_key_padding_mask, False, memory_mask,
+                                       is_causal=memory_is_causal)[0]
+
+        return self._through(tgt, ((self.norm1, self.dropout1, attend), (self.norm2, self.dropout2, look),
+                                   (self.norm3, self.dropout3, self._feed_forward)))
+
+
+class TransformerEncoder(Module):
+    """A stack of encoder layers."""
+
+    def __init__(self, encoder_layer, num_layers, norm=None, enable_nested_tensor=True, mask_check=True):
+        super().__init__()
+        self.layers = _copies(encoder_layer, num_layers)
+        self.num_layers, self.norm = num_layers, norm
+
+    def forward(self, src, mask=None, src_key_padding_mask=None, is_causal=None):
+        """The output of the last layer."""
+        for layer in self.layers:
+            src = layer(src, src_mask=mask, src_key_padding_mask=src_key_padding_mask,
+                        is_causal=bool(is_causal) and mask is not None)
+        return src if self.norm is None else self.norm(src)
+
+
+class TransformerDecoder(Module):
+    """A stack of decoder layers."""
+
+    def __init__(self, decoder_layer, num_layers, norm=None):
+        super().__init__()
+        self.layers = _copies(decoder_layer, num_layers)
+        self.num_layers, self.norm = num_layers, norm
+
+    def forward(self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None,
+                memory_key_padding_mask=None, tgt_is_causal=None, memory_is_causal=False):
+        """The output of the last layer."""
+        for layer in self.layers:
+            tgt = layer(tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask,
+                        bool(tgt_is_causal) and tgt_mask is not None, memory_is_causal and memory_mask is not None)
+        return tgt if self.norm is None else self.norm(tgt)
+
+
+class Transformer(Module):
+    """Encoder and decoder."""
+
+    def __init__(self, d_model=512, nhead=8, num_encoder_layers=6, num_decoder_layers=6, dim_feedforward=2048, dropout=0.1,
+                 activation=F.relu, custom_encoder=None, custom_decoder=None, layer_norm_eps=1e-5, batch_first=False,
+                 norm_first=False, bias=True, device=None, dtype=None):
+        super().__init__()
+        kinds = {"device": device, "dtype": dtype}
+        each = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias)
+
+        def norm():
+            return LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **kinds)
+
+        self.encoder = custom_encoder if custom_encoder is not None else TransformerEncoder(
+            TransformerEncoderLayer(*each, **kinds), num_encoder_layers, norm())
+        self.decoder = custom_decoder if custom_decoder is not None else TransformerDecoder(
+            TransformerDecoderLayer(*each, **kinds), num_decoder_layers, norm())
+        self.d_model, self.nhead, self.batch_first = d_model, nhead, batch_first
+        self._reset_parameters()
+
+    def _reset_parameters(self):
+        for p in self.parameters():
+            if p.ndim > 1:
+                init.xavier_uniform_(p)
+
+    def forward(self, src, tgt, src_mask=None, tgt_mask=None, memory_mask=None, src_key_padding_mask=None,
+                tgt_key_padding_mask=None, memory_key_padding_mask=None, src_is_causal=None, tgt_is_causal=None,
+                memory_is_causal=False):
+        """The decoder's output."""
+        batch_dim = 0 if self.batch_first else 1
+        if src.ndim == 3 and src.shape[batch_dim] != tgt.shape[batch_dim]:
+            raise ShapeError(f"src and tgt must have one batch size, got {src.aval} and {tgt.aval}")
+        if src.shape[-1] != self.d_model or tgt.shape[-1] != self.d_model:
+            raise ShapeError(f"the last size of src and tgt must be d_model={self.d_model}, got {src.aval} and {tgt.aval}")
+        memory = self.encoder(src, src_mask, src_key_padding_mask, src_is_causal)
+        return self.decoder(tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask, tgt_is_causal,
+                            memory_is_causal)
+
+    @staticmethod
+    def generate_square_subsequent_mask(sz, device=None, dtype=None):
+        """Zeros where a step may look, -inf elsewhere."""
+        return causal_mask(sz, dtype, device)

@@ -1,0 +1,6 @@
+"""Files: `save` and `load`, and what `load` may build from a PyTorch file (`ingot.serialization`)."""
+
+from .pickle_machine import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
+from .save_load import load, save
+
+__all__ = ["add_safe_globals", "clear_safe_globals", "get_safe_globals", "load", "safe_globals", "save"]

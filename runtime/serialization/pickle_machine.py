@@ -1,0 +1,302 @@
+"""A reader of pickles that runs nothing: each opcode builds plain data, and only named things can be referred to.
+
+PyTorch's files hold a pickle. This machine knows the opcodes that data needs, resolves globals in a table instead of
+importing them, and calls only what the table (or the user, by `add_safe_globals`) says is safe to call.
+"""
+
+import pickletools
+from collections import Counter, OrderedDict, defaultdict
+
+from ...ir.errors import DTypeError, FileError
+
+_SAFE: dict[str, object] = {}      # what the user allows, by full name
+
+
+def _named(entry):
+    if isinstance(entry, tuple):
+        obj, name = entry
+        return name, obj
+    if not hasattr(entry, "__qualname__"):
+        raise DTypeError(f"add_safe_globals takes classes, functions and (object, full name) pairs, got {entry!r}")
+    return f"{entry.__module__}.{entry.__qualname__}", entry
+
+
+def add_safe_globals(safe_globals: list):
+    """Allows files to refer to these classes and functions: classes or functions, or pairs with the name in the file.
+
+    Loading a file may call them with any arguments, so allow only what is harmless however it is called.
+    """
+    _SAFE.update(_named(g) for g in safe_globals)
+
+
+def clear_safe_globals():
+    """Allows nothing beyond the built-in table again."""
+    _SAFE.clear()
+
+
+def get_safe_globals() -> list:
+    """What add_safe_globals allowed."""
+    return list(_SAFE.values())
+
+
+class safe_globals:
+    """Allows these classes and functions inside a `with` block."""
+
+    def __init__(self, safe_globals: list):
+        self.safe_globals = safe_globals
+
+    def __enter__(self):
+        self._before = dict(_SAFE)
+        add_safe_globals(self.safe_globals)
+        return self
+
+    def __exit__(self, *exc):
+        _SAFE.clear()
+        _SAFE.update(self._before)
+
+
+class Callable_:
+    """A table entry that a pickle may call."""
+
+    __slots__ = ("fn",)
+
+    def __init__(self, fn):
+        self.fn = fn
+
+
+class _Mark:
+    pass
+
+
+_MARK = _Mark()
+
+
+def _encode(text, encoding):
+    """How protocol 2 spells bytes: _codecs.encode(text, "latin1")."""
+    if encoding not in ("latin1", "latin-1"):
+        raise FileError(f"bytes in encoding {encoding!r}")
+    return text.encode("latin1")
+
+
+def _bytearray(data=b"", encoding=None):
+    return bytearray(_encode(data, encoding) if isinstance(data, str) else bytes(data) if not isinstance(data, int) else b"")
+
+
+def _defaultdict(factory=None, items=()):
+    allowed = (None, list, dict, set, int, float, str, OrderedDict)
+    if factory not in allowed:
+        raise FileError("a defaultdict whose factory is not a plain container or number")
+    return defaultdict(factory, items)
+
+
+PLAIN_GLOBALS = {
+    "collections.OrderedDict": Callable_(OrderedDict), "collections.Counter": Callable_(Counter),
+    "collections.defaultdict": Callable_(_defaultdict), "_codecs.encode": Callable_(_encode),
+}
+for _module in ("builtins", "__builtin__"):
+    PLAIN_GLOBALS |= {f"{_module}.{t.__name__}": Callable_(t) for t in (set, frozenset, complex, slice, list, dict, tuple, int,
+                                                                        float, bool, str)}
+    PLAIN_GLOBALS[f"{_module}.bytearray"] = Callable_(_bytearray)
+_PLAIN_TYPES = (list, dict, set, int, float, str, OrderedDict)
+
+
+class PickleMachine:
+    """Reads one pickle. `globals_` is the table of names, `persistent` resolves persistent ids."""
+
+    def __init__(self, globals_: dict, persistent, name: str):
+        self.globals = globals_
+        self.persistent = persistent
+        self.name = name
+        self.stack = []
+        self.memo = {}
+
+    def run(self, file):
+        """The object of the pickle at the file's position, which moves behind it."""
+        for opcode, arg, _ in pickletools.genops(file):
+            kind = opcode.name
+            if kind == "STOP":
+                return self._pop()
+            if kind in _VALUES:
+                self.stack.append(arg)
+            else:
+                step = _STEPS.get(kind)
+                if step is None:
+                    raise FileError(f"{self.name}: the pickle uses {kind}, which plain data does not need")
+                step(self, arg)
+        raise FileError(f"{self.name}: the pickle has no end")
+
+    def _pop(self):
+        if not self.stack or self.stack[-1] is _MARK:
+            raise FileError(f"{self.name}: the pickle takes from an empty stack")
+        return self.stack.pop()
+
+    def _top(self):
+        if not self.stack or self.stack[-1] is _MARK:
+            raise FileError(f"{self.name}: the pickle looks at an empty stack")
+        return self.stack[-1]
+
+    def _since_mark(self) -> list:
+        for i in range(len(self.stack) - 1, -1, -1):
+            if self.stack[i] is _MARK:
+                found = self.stack[i + 1:]
+                del self.stack[i:]
+                return found
+        raise FileError(f"{self.name}: the pickle misses a mark")
+
+    def _pairs(self, values):
+        if len(values) % 2:
+            raise FileError(f"{self.name}: a dict with a key that has no value")
+        return zip(values[::2], values[1::2])
+
+    # Data.
+
+    def _tuple(self, n):
+        values = [self._pop() for _ in range(n)]
+        self.stack.append(tuple(reversed(values)))
+
+    def _extend(self, values):
+        target = self._top()
+        if type(target) is not list:
+            raise FileError(f"{self.name}: appends to a {type(target).__name__}")
+        target.extend(values)
+
+    def _set_items(self, values):
+        target = self._top()
+        if not isinstance(target, dict):
+            raise FileError(f"{self.name}: sets items of a {type(target).__name__}")
+        for k, v in self._pairs(values):
+            target[k] = v
+
+    def _add_items(self, values):
+        target = self._top()
+        if type(target) is not set:
+            raise FileError(f"{self.name}: adds to a {type(target).__name__}")
+        target.update(values)
+
+    def _append(self):
+        value = self._pop()
+        self._extend([value])
+
+    def _set_item(self):
+        value, key = self._pop(), self._pop()
+        self._set_items([key, value])
+
+    def _get(self, index):
+        if index not in self.memo:
+            raise FileError(f"{self.name}: the pickle recalls what it never kept")
+        self.stack.append(self.memo[index])
+
+    # Names and calls.
+
+    def _global(self, module, name):
+        full = f"{module}.{name}"
+        if full in _SAFE:
+            self.stack.append(_SAFE[full])
+        elif full in self.globals:
+            self.stack.append(self.globals[full])
+        else:
+            raise FileError(f"{self.name} refers to {full}, which is not data that ingot loads. If you trust it, allow it with "
+                            f"ingot.serialization.add_safe_globals([({name}, {full!r})]); or save a state_dict() instead")
+
+    def _stack_global(self):
+        name, module = self._pop(), self._pop()
+        if not isinstance(name, str) or not isinstance(module, str):
+            raise FileError(f"{self.name}: a global that is not named by strings")
+        self._global(module, name)
+
+    def _reduce(self):
+        args, fn = self._pop(), self._pop()
+        if type(args) is not tuple:
+            raise FileError(f"{self.name}: calls with arguments that are no tuple")
+        if type(fn) is Callable_:
+            args = tuple(a.fn if type(a) is Callable_ and a.fn in _PLAIN_TYPES else a for a in args)
+            self.stack.append(fn.fn(*args))
+        elif _is_allowed(fn):
+            self.stack.append(fn(*args))
+        else:
+            raise FileError(f"{self.name}: calls {fn!r}, which is not allowed")
+
+    def _new_object(self, args, kwargs):
+        cls = self._pop()
+        if type(cls) is Callable_ and not kwargs:
+            self.stack.append(cls.fn(*args))
+        elif isinstance(cls, type) and _is_allowed(cls):
+            self.stack.append(cls.__new__(cls, *args, **kwargs))
+        else:
+            raise FileError(f"{self.name}: makes an object of {cls!r}, which is not allowed")
+
+    def _build(self):
+        state, target = self._pop(), self._top()
+        if type(target) is OrderedDict and isinstance(state, dict):
+            target.__dict__.update({k: v for k, v in state.items() if isinstance(k, str)})
+        elif _is_allowed(type(target)):
+            _restore(target, state)
+        else:
+            raise FileError(f"{self.name}: sets the state of a {type(target).__name__}, which is not allowed")
+
+
+def _is_allowed(fn) -> bool:
+    return any(fn is g for g in _SAFE.values())
+
+
+def _restore(target, state):
+    """What pickle's BUILD does, for classes that the user allows."""
+    if hasattr(target, "__setstate__"):
+        target.__setstate__(state)
+        return
+    slots = None
+    if isinstance(state, tuple) and len(state) == 2:
+        state, slots = state
+    if state:
+        target.__dict__.update(state)
+    for k, v in (slots or {}).items():
+        setattr(target, k, v)
+
+
+_VALUES = frozenset(("INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT", "STRING", "BINSTRING",
+                     "SHORT_BINSTRING", "UNICODE", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8", "BINBYTES",
+                     "SHORT_BINBYTES", "BINBYTES8", "BYTEARRAY8"))
+
+
+def _constant(make):
+    return lambda m, arg: m.stack.append(make())
+
+
+def _dict(m, arg):
+    values = m._since_mark()
+    m.stack.append(dict(m._pairs(values)))
+
+
+def _new(m, arg):
+    args = m._pop()
+    m._new_object(args, {})
+
+
+def _new_ex(m, arg):
+    kwargs, args = m._pop(), m._pop()
+    m._new_object(args, kwargs)
+
+
+def _keep(m, index):
+    m.memo[index] = m._top()
+
+
+_STEPS = {
+    "PROTO": lambda m, arg: None, "FRAME": lambda m, arg: None,
+    "MARK": _constant(lambda: _MARK), "NONE": _constant(lambda: None), "NEWTRUE": _constant(lambda: True),
+    "NEWFALSE": _constant(lambda: False), "EMPTY_DICT": _constant(dict), "EMPTY_LIST": _constant(list),
+    "EMPTY_TUPLE": _constant(tuple), "EMPTY_SET": _constant(set),
+    "TUPLE": lambda m, arg: m.stack.append(tuple(m._since_mark())), "TUPLE1": lambda m, arg: m._tuple(1),
+    "TUPLE2": lambda m, arg: m._tuple(2), "TUPLE3": lambda m, arg: m._tuple(3),
+    "LIST": lambda m, arg: m.stack.append(m._since_mark()), "DICT": _dict,
+    "FROZENSET": lambda m, arg: m.stack.append(frozenset(m._since_mark())),
+    "APPEND": lambda m, arg: m._append(), "APPENDS": lambda m, arg: m._extend(m._since_mark()),
+    "SETITEM": lambda m, arg: m._set_item(), "SETITEMS": lambda m, arg: m._set_items(m._since_mark()),
+    "ADDITEMS": lambda m, arg: m._add_items(m._since_mark()),
+    "POP": lambda m, arg: m._pop(), "POP_MARK": lambda m, arg: m._since_mark(), "DUP": lambda m, arg: m.stack.append(m._top()),
+    "PUT": _keep, "BINPUT": _keep, "LONG_BINPUT": _keep, "MEMOIZE": lambda m, arg: _keep(m, len(m.memo)),
+    "GET": lambda m, arg: m._get(arg), "BINGET": lambda m, arg: m._get(arg), "LONG_BINGET": lambda m, arg: m._get(arg),
+    "GLOBAL": lambda m, arg: m._global(*arg.split(" ", 1)), "STACK_GLOBAL": lambda m, arg: m._stack_global(),
+    "REDUCE": lambda m, arg: m._reduce(), "NEWOBJ": _new, "NEWOBJ_EX": _new_ex, "BUILD": lambda m, arg: m._build(),
+    "BINPERSID": lambda m, arg: m.stack.append(m.persistent(m._pop())), "PERSID": lambda m, arg: m.stack.append(m.persistent(arg)),
+}

@@ -1,0 +1,97 @@
+"""The safetensors format: an 8-byte length, a JSON header, and the raw bytes of named tensors."""
+
+import json
+import struct
+
+import numpy as np
+
+from ...ir import dtype as dt
+from ...ir.errors import DTypeError, FileError
+from ..tensor import Tensor, wrap
+from .container import fill
+from .windows import Block, dense_strides
+
+_NAMES = {"BOOL": dt.bool_, "U8": dt.uint8, "I8": dt.int8, "U16": dt.uint16, "I16": dt.int16, "U32": dt.uint32, "I32": dt.int32,
+          "U64": dt.uint64, "I64": dt.int64, "F16": dt.float16, "BF16": dt.bfloat16, "F32": dt.float32, "F64": dt.float64,
+          "C64": dt.complex64}
+_DTYPES = {d: name for name, d in _NAMES.items()}
+_MAX_HEADER = 100_000_000
+
+
+def write(tensors, file, metadata=None):
+    """Writes a flat dict of tensors to an open binary file."""
+    if not isinstance(tensors, dict) or not all(isinstance(k, str) and isinstance(t, Tensor) for k, t in tensors.items()):
+        raise DTypeError("a .safetensors file holds a flat dict from names to tensors; save other data under another suffix")
+    header = {"__metadata__": {str(k): str(v) for k, v in metadata.items()}} if metadata else {}
+    arrays, position = [], 0
+    for name, t in sorted(tensors.items(), key=lambda item: (-item[1].dtype.itemsize, item[0])):
+        if t.dtype not in _DTYPES:
+            raise DTypeError(f"safetensors has no dtype for {name}, which is {t.dtype}")
+        a = np.ascontiguousarray(t.detach().numpy()).reshape(t._a.shape)
+        header[name] = {"dtype": _DTYPES[t.dtype], "shape": list(a.shape), "data_offsets": [position, position + a.nbytes]}
+        arrays.append(a)
+        position += a.nbytes
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    file.write(struct.pack("<Q", len(text)) + text)
+    for a in arrays:
+        file.write(memoryview(a.reshape(-1).view(np.uint8)))
+
+
+def header_length(head: bytes, size: int) -> int | None:
+    """The length of the JSON header if the first bytes of a file can begin a safetensors file."""
+    if len(head) < 9:
+        return None
+    (length,) = struct.unpack("<Q", head[:8])
+    return length if head[8:9] == b"{" and 2 <= length <= min(size - 8, _MAX_HEADER) else None
+
+
+def read(file, size, name, mapped=None) -> dict:
+    """The tensors of a file by name."""
+    file.seek(0)
+    length = header_length(file.read(9), size)
+    file.seek(8)
+    header = json.loads(file.read(length), object_pairs_hook=_unique)
+    header.pop("__metadata__", None)
+    start = 8 + length
+    _check_cover(header, size - start, name)
+    return {key: _tensor(file, entry, start, f"{name}: {key}", mapped) for key, entry in header.items()}
+
+
+def _unique(pairs):
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise FileError("a name appears twice in the header")
+    return made
+
+
+def _check_cover(header, data_bytes, name):
+    """The data of all tensors lies end to end and fills the file, as the format demands."""
+    position = 0
+    for begin, end in sorted(tuple(e["data_offsets"]) for e in header.values()):
+        if type(begin) is not int or type(end) is not int or begin != position or end < begin:
+            raise FileError(f"{name}: the tensors' data does not lie end to end (at byte {position}); the file is damaged")
+        position = end
+    if position != data_bytes:
+        raise FileError(f"{name}: the header speaks of {position} bytes of data, the file has {data_bytes}")
+
+
+def _tensor(file, entry, start, name, mapped):
+    dtype, shape, (begin, end) = _NAMES.get(entry["dtype"]), tuple(entry["shape"]), entry["data_offsets"]
+    if dtype is None:
+        raise FileError(f"{name} has dtype {entry['dtype']!r}, which ingot does not have")
+    if not all(type(n) is int and n >= 0 for n in shape):
+        raise FileError(f"{name} has shape {shape}")
+    count = 1
+    for n in shape:
+        count *= n
+    if count * dtype.itemsize != end - begin:
+        raise FileError(f"{name} has {end - begin} bytes of data, its shape {shape} and dtype {dtype} need {count * dtype.itemsize}")
+    if mapped is not None:
+        memory = np.asarray(mapped[start + begin:start + end])
+    else:
+        memory = np.empty(end - begin, np.uint8)
+        file.seek(start + begin)
+        if fill(file, memory) != memory.nbytes:
+            raise FileError(f"{name} is cut off")
+    return wrap(Block(memory, name).array(dtype, shape, dense_strides(shape, dtype.itemsize), 0))

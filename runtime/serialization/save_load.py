@@ -1,0 +1,120 @@
+"""`save` and `load`: any nesting of plain data and tensors, in a format that cannot carry code."""
+
+import io
+import os
+import stat
+from contextlib import contextmanager
+
+import numpy as np
+
+from ...ir.errors import ArgumentError, DTypeError, FileError, IngotError
+from ..device import Device, require
+from . import container, safetensors, torch_files
+
+
+def save(obj, f, pickle_module=None, pickle_protocol=2, _use_new_zipfile_serialization=True):
+    """Writes nested dicts, lists, tuples, sets, numbers, strings and tensors to a path or an open binary file.
+
+    Tensors that share memory share it in the file; requires_grad is kept, histories are not. A path is written completely or
+    not at all. The suffix .safetensors writes that format (a flat dict of tensors), any other ingot's own. The pickle
+    arguments are accepted and have no meaning here.
+    """
+    if hasattr(f, "write"):
+        container.write(obj, f)
+        return
+    path = _path(f)
+    write = safetensors.write if path.endswith(".safetensors") else container.write
+    with _replacing(path) as file:
+        write(obj, file)
+
+
+def _path(f) -> str:
+    try:
+        return os.fsdecode(os.fspath(f))
+    except TypeError:
+        raise DTypeError(f"expected a path or an open binary file, got {type(f).__name__}") from None
+
+
+@contextmanager
+def _replacing(path):
+    """A file that takes the place of `path` when everything has been written."""
+    path = os.path.realpath(path)
+    if os.path.exists(path) and not stat.S_ISREG(os.stat(path).st_mode):
+        with open(path, "wb") as file:
+            yield file
+        return
+    part = f"{path}.{os.getpid()}.{os.urandom(4).hex()}.part"
+    try:
+        with open(part, "xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if os.path.exists(path):
+            os.chmod(part, stat.S_IMODE(os.stat(path).st_mode))
+        os.replace(part, path)
+    except BaseException:
+        if os.path.exists(part):
+            os.unlink(part)
+        raise
+
+
+def load(f, map_location=None, pickle_module=None, *, weights_only=True, mmap=None, **pickle_load_args):
+    """Reads a file that `save` wrote, a .safetensors file, or a file of torch.save (without PyTorch).
+
+    `f` is a path or an open, seekable binary file. `mmap=True` maps the file into memory instead of reading it: quick, and
+    checksums are not checked; tensors may be written, the file stays as it is. No code in a file is ever run: of PyTorch's
+    files plain data and tensors are read, and what `serialization.add_safe_globals` allows. `map_location` may name the
+    CPU; everything is loaded there.
+    """
+    if weights_only is False:
+        raise ArgumentError("load never runs code from files, so weights_only=False is not possible; allow the classes that the "
+                            "file needs with ingot.serialization.add_safe_globals")
+    if isinstance(map_location, (str, Device)):
+        require(map_location)
+    if hasattr(f, "read"):
+        if mmap:
+            raise ArgumentError("load: mmap=True needs a path, not an open file")
+        return _guarded(_seekable(f), getattr(f, "name", type(f).__name__), None)
+    path = _path(f)
+    with open(path, "rb") as file:
+        mapped = np.memmap(path, np.uint8, mode="c") if mmap and os.path.getsize(path) else None
+        return _guarded(file, os.path.basename(path), mapped)
+
+
+def _seekable(f):
+    if hasattr(f, "seek") and (not hasattr(f, "seekable") or f.seekable()):
+        return f
+    return io.BytesIO(f.read())
+
+
+def _guarded(file, name, mapped):
+    """Reads, and turns whatever goes wrong with the content into one FileError."""
+    try:
+        return _read(file, str(name), mapped)
+    except FileError:
+        raise
+    except IngotError as e:
+        raise FileError(f"{name}: {e}") from e
+    except OSError as e:
+        if e.errno is not None:
+            raise
+        raise FileError(f"{name} cannot be read: {e}") from e
+    except Exception as e:
+        raise FileError(f"{name} is damaged or of an unknown format ({type(e).__name__}: {e})") from e
+
+
+def _read(file, name, mapped):
+    start = file.tell()
+    head = file.read(32)
+    file.seek(0, io.SEEK_END)
+    size = file.tell()
+    file.seek(start)
+    if head[:4] == b"PK\x03\x04":
+        archive = container.Archive(file, name, mapped)
+        return container.read(archive) if container.INDEX in archive.entries else torch_files.read_zip(archive)
+    if head.startswith(torch_files.LEGACY_HEAD):
+        return torch_files.read_legacy(file, size, name)
+    if safetensors.header_length(head, size) is not None:
+        return safetensors.read(file, size, name, mapped)
+    raise FileError(f"{name} is not a file that ingot reads (its own, .safetensors, or of torch.save)"
+                    + (": it is empty" if not size else ""))

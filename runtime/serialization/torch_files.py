@@ -1,0 +1,204 @@
+"""PyTorch's files without PyTorch: the zip format since 1.6 and the stream of pickles before it."""
+
+import io
+import struct
+
+import numpy as np
+
+from ...ir import dtype as dt
+from ...ir.errors import FileError
+from ..device import Device
+from ..nn.parameter import Buffer, Parameter
+from ..tensor import Size, Tensor
+from .container import Archive, fill
+from .pickle_machine import PLAIN_GLOBALS, Callable_, PickleMachine
+from .windows import Block
+
+LEGACY_HEAD = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."      # the pickle of the legacy format's magic number
+_LEGACY_PROTOCOL = 1001
+
+_STORAGE_NAMES = {"Double": dt.float64, "Float": dt.float32, "Half": dt.float16, "BFloat16": dt.bfloat16, "Long": dt.int64,
+                  "Int": dt.int32, "Short": dt.int16, "Char": dt.int8, "Byte": dt.uint8, "Bool": dt.bool_,
+                  "ComplexFloat": dt.complex64, "ComplexDouble": dt.complex128}
+
+
+class StorageType:
+    """A storage class of PyTorch, as far as files need it: its dtype."""
+
+    def __init__(self, dtype):
+        self.dtype = dtype
+
+
+class Stored:
+    """A storage of the file: its block of memory, and the dtype that it was saved with."""
+
+    def __init__(self, block: Block, dtype):
+        self.block, self.dtype = block, dtype
+
+
+def _window(stored, offset, size, stride, dtype=None, cls=Tensor):
+    if type(stored) is not Stored:
+        raise FileError("a tensor without a storage")
+    dtype = dtype or stored.dtype
+    item = dtype.itemsize
+    numbers = (offset, *size, *stride)
+    if not all(type(n) is int for n in numbers):
+        raise FileError(f"a tensor of size {size}, stride {stride} and offset {offset}")
+    return stored.block.tensor(dtype, tuple(size), tuple(s * item for s in stride), offset * item, cls)
+
+
+def _rebuild_tensor(storage, offset, size, stride):
+    return _window(storage, offset, size, stride)
+
+
+def _rebuild_tensor_v2(storage, offset, size, stride, requires_grad=False, backward_hooks=None, metadata=None):
+    return _window(storage, offset, size, stride).requires_grad_(requires_grad is True)
+
+
+def _rebuild_tensor_v3(storage, offset, size, stride, requires_grad, backward_hooks, dtype, metadata=None):
+    if type(dtype) is not dt.DType:
+        raise FileError("a tensor of unknown dtype")
+    return _window(storage, offset, size, stride, dtype).requires_grad_(requires_grad is True)
+
+
+def _rebuild_parameter(data, requires_grad=True, backward_hooks=None, state=None, cls=Parameter):
+    if not isinstance(data, Tensor):
+        raise FileError("a parameter that is no tensor")
+    made = object.__new__(cls)
+    made._a, made._node, made._storage = data._a, None, data._storage
+    return made.requires_grad_(requires_grad is True)
+
+
+def _rebuild_buffer(data, requires_grad=False, persistent=True):
+    return _rebuild_parameter(data, requires_grad, cls=Buffer)
+
+
+def _rebuild_from_type_v2(fn, cls, args, state):
+    """A tensor of a subclass: its data as a plain tensor."""
+    if type(fn) is not Callable_ or fn.fn not in _REBUILDERS or type(args) is not tuple:
+        raise FileError("a tensor subclass that is rebuilt by its own code")
+    return fn.fn(*args)
+
+
+_REBUILDERS = (_rebuild_tensor, _rebuild_tensor_v2, _rebuild_tensor_v3, _rebuild_parameter, _rebuild_buffer)
+
+
+def _size(sizes=()):
+    return Size(int(n) for n in sizes)
+
+
+def _torch_globals() -> dict:
+    table = dict(PLAIN_GLOBALS)
+    for fn in _REBUILDERS:
+        table[f"torch._utils.{fn.__name__}"] = Callable_(fn)
+    table |= {"torch._utils._rebuild_parameter_with_state": Callable_(_rebuild_parameter),
+              "torch._tensor._rebuild_from_type_v2": Callable_(_rebuild_from_type_v2),
+              "torch.Size": Callable_(_size), "torch.device": Callable_(Device), "torch.Tensor": Tensor,
+              "torch.nn.parameter.Parameter": Callable_(_rebuild_parameter), "torch.nn.Parameter": Callable_(_rebuild_parameter),
+              "torch.serialization._get_layout": Callable_(str), "torch.storage.UntypedStorage": StorageType(dt.uint8),
+              "torch.UntypedStorage": StorageType(dt.uint8)}
+    for d in dt.ALL:
+        table[f"torch.{d.name}"] = d
+    for name, d in _STORAGE_NAMES.items():
+        for module in ("torch", "torch.cuda"):
+            table[f"{module}.{name}Storage"] = StorageType(d)
+    return table
+
+
+GLOBALS = _torch_globals()
+
+
+def _storage_id(pid, name):
+    """The parts of a persistent id: storage type, key, location and number of elements."""
+    if type(pid) is not tuple or len(pid) < 5 or pid[0] != "storage" or type(pid[1]) is not StorageType:
+        raise FileError(f"{name}: an unknown kind of external object: {pid[:1] if type(pid) is tuple else pid!r}")
+    _, kind, key, location, numel = pid[:5]
+    if type(numel) is not int or numel < 0:
+        raise FileError(f"{name}: a storage of {numel!r} elements")
+    return kind.dtype, str(key), numel
+
+
+# The zip format.
+
+
+def read_zip(archive: Archive):
+    """The object of a zip archive made by torch.save."""
+    pickles = [n for n in archive.entries if n == "data.pkl" or n.endswith("/data.pkl")]
+    if len(pickles) != 1:
+        raise FileError(f"{archive.name} is a zip archive, but neither an ingot nor a PyTorch file")
+    prefix = pickles[0][:-len("data.pkl")]
+    if prefix + "constants.pkl" in archive.entries:
+        raise FileError(f"{archive.name} is a TorchScript program; ingot loads tensors, not programs: save its state_dict()")
+    order = archive.text(prefix + "byteorder").decode() if prefix + "byteorder" in archive.entries else "little"
+    if order not in ("little", "big"):
+        raise FileError(f"{archive.name}: unknown byte order {order!r}")
+    found = {}
+
+    def persistent(pid):
+        dtype, key, numel = _storage_id(pid, archive.name)
+        if key not in found:
+            found[key] = archive.block(f"{prefix}data/{key}", numel * dtype.itemsize, order)
+        return Stored(found[key], dtype)
+
+    return PickleMachine(GLOBALS, persistent, archive.name).run(io.BytesIO(archive.text(pickles[0])))
+
+
+# The legacy format: pickles of magic number, protocol, system, object and storage keys, then the storages.
+
+
+def read_legacy(file, size, name):
+    """The object of a file made by torch.save before 1.6."""
+
+    def plain():
+        return PickleMachine(GLOBALS, _no_storage, name).run(file)
+
+    plain()
+    if plain() != _LEGACY_PROTOCOL:
+        raise FileError(f"{name}: unknown protocol of the legacy format")
+    system = plain()
+    if type(system) is not dict or system.get("little_endian") is not True:
+        raise FileError(f"{name} was written on a big-endian machine, in the legacy format")
+    found = {}
+
+    def persistent(pid):
+        dtype, key, numel = _storage_id(pid, name)
+        view = pid[5] if len(pid) > 5 else None
+        nbytes = numel * dtype.itemsize
+        if key not in found:
+            if sum(b.memory.nbytes for b, _ in found.values()) + nbytes > size:
+                raise FileError(f"{name}: its storages are larger than the file; it is cut off")
+            found[key] = (Block(np.zeros(nbytes, np.uint8), name), dtype)
+        return _viewed(found[key][0], dtype, view, name)
+
+    result = PickleMachine(GLOBALS, persistent, name).run(file)
+    _fill_storages(file, plain(), found, name)
+    return result
+
+
+def _no_storage(pid):
+    raise FileError("a storage where none can be")
+
+
+def _viewed(block, dtype, view, name):
+    """A storage that is a part of another one."""
+    if view is None:
+        return Stored(block, dtype)
+    _, offset, numel = view
+    item = dtype.itemsize
+    if type(offset) is not int or type(numel) is not int or offset < 0 or numel < 0 or (offset + numel) * item > block.memory.nbytes:
+        raise FileError(f"{name}: a view of a storage that is larger than it")
+    part = Block(block.memory[offset * item:(offset + numel) * item], name)
+    part.storage = block.storage
+    return Stored(part, dtype)
+
+
+def _fill_storages(file, keys, found, name):
+    if type(keys) is not list or {str(k) for k in keys} != set(found):
+        raise FileError(f"{name}: its list of storages is not that of its tensors")
+    for key in keys:
+        block, dtype = found[str(key)]
+        head = file.read(8)
+        if len(head) != 8 or struct.unpack("<q", head)[0] * dtype.itemsize != block.memory.nbytes:
+            raise FileError(f"{name}: storage {key} does not have the size that was announced")
+        if fill(file, block.memory) != block.memory.nbytes:
+            raise FileError(f"{name}: storage {key} is cut off")

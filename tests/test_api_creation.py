@@ -1,0 +1,134 @@
+"""Making tensors: dtypes that follow from data, counted and filled tensors, and the errors."""
+
+import numpy as np
+import pytest
+
+import ingot
+
+
+@pytest.mark.parametrize("data, dtype, shape", [
+    (1, "int64", ()), (1.0, "float32", ()), (True, "bool", ()), (1j, "complex64", ()),
+    ([1, 2], "int64", (2,)), ([1, 2.5], "float32", (2,)), ([True, False], "bool", (2,)), ([True, 2], "int64", (2,)),
+    ([], "float32", (0,)), ([[], []], "float32", (2, 0)), ((1, (2)), "int64", (2,)), (range(3), "int64", (3,)),
+    (np.float64(1), "float64", ()), (np.arange(3, dtype=np.int16), "int16", (3,)), ([np.float64(1), 2], "float64", (2,)),
+    (np.zeros((2, 0)), "float64", (2, 0)), ([np.ones(2), np.zeros(2)], "float64", (2, 2)),
+])
+def test_dtypes_follow_from_data(data, dtype, shape):
+    t = ingot.tensor(data)
+    assert (t.dtype, t.shape) == (getattr(ingot, dtype), shape)
+
+
+def test_data_is_copied_or_shared():
+    a = np.arange(3.0)
+    copied, shared = ingot.tensor(a), ingot.from_numpy(a)
+    a[0] = 9
+    assert copied.tolist() == [0, 1, 2] and shared.tolist() == [9, 1, 2]
+    shared[1] = 8
+    assert a.tolist() == [9, 8, 2] and ingot.as_tensor(a).data_ptr() == shared.data_ptr()
+    assert ingot.as_tensor(shared) is shared and ingot.as_tensor(a, dtype=ingot.float32).tolist() == [9, 8, 2]
+    assert ingot.asarray(a, copy=True).data_ptr() != shared.data_ptr()
+    with pytest.raises(ValueError, match="without a copy"):
+        ingot.asarray([1, 2], copy=False)
+    assert ingot.tensor([ingot.tensor(1.0), ingot.tensor(2.0)]).tolist() == [1, 2]
+    raw = bytearray(np.arange(4, dtype=np.int16).tobytes())
+    view = ingot.frombuffer(raw, dtype=ingot.int16, count=2, offset=2)
+    view[0] = 7
+    assert view.tolist() == [7, 2] and raw[2] == 7
+
+
+def test_tensor_of_a_tensor_has_no_history():
+    x = ingot.ones(2, requires_grad=True)
+    assert not ingot.tensor(x * 2).requires_grad and ingot.tensor(x * 2, requires_grad=True).is_leaf
+
+
+@pytest.mark.parametrize("make, want, dtype", [
+    (lambda: ingot.zeros(2, 3), np.zeros((2, 3)), "float32"),
+    (lambda: ingot.ones((2,), dtype=ingot.int8), np.ones(2), "int8"),
+    (lambda: ingot.full((2, 1), 7), np.full((2, 1), 7), "int64"),
+    (lambda: ingot.full((), 2.5), np.full((), 2.5), "float32"),
+    (lambda: ingot.full([2], True), np.full(2, True), "bool"),
+    (lambda: ingot.eye(2, 3), np.eye(2, 3), "float32"),
+    (lambda: ingot.arange(5), np.arange(5), "int64"),
+    (lambda: ingot.arange(1, 2, 0.25), np.arange(1, 2, 0.25), "float32"),
+    (lambda: ingot.arange(5, 0, -2), np.arange(5, 0, -2), "int64"),
+    (lambda: ingot.arange(3, dtype=ingot.float64), np.arange(3.0), "float64"),
+    (lambda: ingot.arange(0), np.arange(0), "int64"),
+    (lambda: ingot.linspace(0, 1, 5), np.linspace(0, 1, 5), "float32"),
+    (lambda: ingot.linspace(3, -3, 4, dtype=ingot.float64), np.linspace(3, -3, 4), "float64"),
+    (lambda: ingot.linspace(2, 5, 1), np.array([2]), "float32"),
+    (lambda: ingot.linspace(0, 10, 5, dtype=ingot.int64), np.array([0, 2, 5, 7, 10]), "int64"),
+    (lambda: ingot.logspace(0, 2, 3), np.array([1, 10, 100]), "float32"),
+    (lambda: ingot.tril_indices(3, 3), np.stack(np.tril_indices(3)), "int64"),
+    (lambda: ingot.triu_indices(2, 3, 1), np.stack(np.triu_indices(2, 1, 3)), "int64"),
+    (lambda: ingot.zeros_like(ingot.ones(2, dtype=ingot.int32)), np.zeros(2), "int32"),
+    (lambda: ingot.full_like(ingot.ones(2), 3, dtype=ingot.int64), np.full(2, 3), "int64"),
+    (lambda: ingot.ones(2, dtype=ingot.float64).new_zeros(1, 2), np.zeros((1, 2)), "float64"),
+    (lambda: ingot.ones(2).new_tensor([1, 2]), np.array([1, 2]), "float32"),
+    (lambda: ingot.ones(1).new_full((2,), 4), np.full(2, 4), "float32"),
+    (lambda: ingot.scalar_tensor(3), np.array(3), "float32"),
+    (lambda: ingot.FloatTensor(2, 2), np.zeros((2, 2)), "float32"),
+    (lambda: ingot.LongTensor([1, 2]), np.array([1, 2]), "int64"),
+    (lambda: ingot.ByteTensor(), np.zeros(0), "uint8"),
+    (lambda: ingot.one_hot(ingot.tensor([0, 2]), 3), np.array([[1, 0, 0], [0, 0, 1]]), "int64"),
+])
+def test_made_tensors(make, want, dtype):
+    t = make()
+    assert t.shape == want.shape and t.dtype is getattr(ingot, dtype)
+    np.testing.assert_allclose(t.numpy().astype(np.float64), want, rtol=1e-6)
+
+
+def test_old_names_are_types():
+    assert isinstance(ingot.ones(2), ingot.FloatTensor) and not isinstance(ingot.ones(2), ingot.LongTensor)
+
+
+def test_default_dtype():
+    before = ingot.get_default_dtype()
+    try:
+        ingot.set_default_dtype(ingot.float64)
+        kinds = [ingot.tensor(1.5), ingot.zeros(1), ingot.arange(0, 1, 0.5), ingot.full((1,), 2.5), ingot.eye(2)]
+        assert all(t.dtype is ingot.float64 for t in kinds)
+    finally:
+        ingot.set_default_dtype(before)
+
+
+def test_where_results_go():
+    out = ingot.zeros(3, dtype=ingot.float64)
+    assert ingot.ones(3, out=out) is out and out.tolist() == [1, 1, 1]
+    assert ingot.arange(2, out=out).shape == (2,)
+    x = ingot.zeros(2, requires_grad=True)
+    assert x.requires_grad and x.is_leaf and not ingot.zeros_like(x * 2).requires_grad
+
+
+@pytest.mark.parametrize("call, error, words", [
+    (lambda: ingot.tensor("text"), TypeError, "elements must be numbers"),
+    (lambda: ingot.tensor([[1], [1, 2]]), TypeError, "cannot make a tensor"),
+    (lambda: ingot.zeros(-1), RuntimeError, "negative"),
+    (lambda: ingot.zeros(2.5), TypeError, "integers"),
+    (lambda: ingot.arange(0, 5, 0), ValueError, "step must not be 0"),
+    (lambda: ingot.arange(0, 5, -1), ValueError, "other way"),
+    (lambda: ingot.arange(float("inf")), ValueError, "finite"),
+    (lambda: ingot.linspace(0, 1, -1), ValueError, "negative"),
+    (lambda: ingot.from_numpy([1]), TypeError, "numpy array"),
+    (lambda: ingot.from_numpy(np.array(["a"])), TypeError, "no ingot dtype"),
+    (lambda: ingot.zeros(2, dtype=ingot.int64, requires_grad=True), RuntimeError, "floating point"),
+    (lambda: ingot.zeros(2, device="cuda"), RuntimeError, "not available"),
+    (lambda: ingot.frombuffer(b"abc", dtype=ingot.int32), ValueError, "frombuffer"),
+    (lambda: ingot.one_hot(ingot.tensor([3]), 2), IndexError, "out of range"),
+])
+def test_errors(call, error, words):
+    with pytest.raises(error, match=words) as caught:
+        call()
+    assert isinstance(caught.value, ingot.IngotError)
+
+
+@pytest.mark.peer
+def test_counting_agrees_with_the_peer():
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(3)
+    for _ in range(200):
+        start, step, n = rng.uniform(-5, 5), rng.uniform(0.01, 2), int(rng.integers(0, 20))
+        for name, args in (("arange", (start, start + step * n + step / 3, step)), ("linspace", (start, start + step, n))):
+            want = getattr(torch, name)(*args).numpy()
+            got = getattr(ingot, name)(*args).numpy()
+            assert got.shape == want.shape, args
+            np.testing.assert_allclose(got, want, rtol=2e-6, atol=1e-6, err_msg=f"{name}{args}")

@@ -1,0 +1,227 @@
+"""x[...] in all its forms, and the functions that read and write at positions."""
+
+import numpy as np
+import pytest
+
+import ingot
+
+SHAPES = [(4,), (3, 4), (2, 3, 4), (2, 3, 2, 3)]
+
+
+def random_part(rng, n, allow_int=True):
+    """One part of a key for a dimension of size n."""
+    k = rng.integers(6 if allow_int else 5)
+    if k == 0:
+        return slice(None)
+    if k == 1:
+        lo, hi = sorted(int(i) for i in rng.integers(-n - 1, n + 2, 2))
+        return slice(lo, hi, int(rng.integers(1, 3)))
+    if k == 2:
+        return None
+    if k == 3:
+        return [int(i) for i in rng.integers(-n, n, 2)]
+    if k == 4:
+        return rng.random(n) < 0.5
+    return int(rng.integers(-n, n))
+
+
+def random_key(rng, shape, mixed):
+    """A key; unless `mixed`, ints and index lists do not meet (numpy and PyTorch place their results differently)."""
+    while True:
+        key, dim = [], 0
+        while dim < len(shape) and rng.random() < 0.85:
+            part = random_part(rng, shape[dim])
+            dim += part is not None
+            key.append(part)
+        if rng.random() < 0.3:
+            key.append(Ellipsis)
+        kinds = {type(k) for k in key}
+        lengths = {int(np.sum(k)) if isinstance(k, np.ndarray) else len(k) for k in key if isinstance(k, (list, np.ndarray))}
+        if len(lengths - {1}) > 1 or (not mixed and int in kinds and kinds & {list, np.ndarray}):
+            continue
+        return tuple(key)
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_reading_and_writing_agree_with_numpy(seed):
+    rng = np.random.default_rng(seed)
+    shape = SHAPES[seed % len(SHAPES)]
+    a = rng.standard_normal(shape)
+    key = random_key(rng, shape, mixed=False)
+    x = ingot.tensor(a).requires_grad_()
+    got = x[key]
+    np.testing.assert_array_equal(got.detach().numpy(), a[key], err_msg=f"seed {seed}: {key}")
+    weights = rng.standard_normal(got.shape)
+    (got * ingot.tensor(weights)).sum().backward()
+    want = np.zeros(shape)
+    np.add.at(want, key, weights)
+    np.testing.assert_allclose(x.grad.numpy(), want, atol=1e-12, err_msg=f"seed {seed}: {key}")
+    y, b = ingot.tensor(a), a.copy()
+    y[key] = 7
+    b[key] = 7
+    np.testing.assert_array_equal(y.numpy(), b, err_msg=f"seed {seed}: {key}")
+
+
+@pytest.mark.peer
+@pytest.mark.parametrize("block", range(5))
+def test_keys_agree_with_the_peer(block):
+    torch = pytest.importorskip("torch")
+    for seed in range(block * 80, block * 80 + 80):
+        rng = np.random.default_rng([seed, 5])
+        shape = SHAPES[seed % len(SHAPES)]
+        a, key = rng.standard_normal(shape), random_key(rng, shape, mixed=True)
+        label = f"seed {seed}: {key}"
+        t, x = torch.tensor(a, requires_grad=True), ingot.tensor(a).requires_grad_()
+        try:
+            want = t[key]
+        except (IndexError, RuntimeError):
+            with pytest.raises(IndexError):
+                x[key]
+            continue
+        np.testing.assert_array_equal(x[key].detach().numpy(), want.detach().numpy(), err_msg=label)
+        value = rng.standard_normal(want.shape)
+        results = []
+        for lib, leaf in ((torch, t), (ingot, x)):
+            v, y = lib.tensor(value, requires_grad=True), leaf * 1.0
+            y[key] = v
+            (y * y).sum().backward()
+            results.append((y.detach().numpy(), leaf.grad.numpy()))
+        np.testing.assert_allclose(results[1][0], results[0][0], err_msg=label)
+        np.testing.assert_allclose(results[1][1], results[0][1], atol=1e-12, err_msg=label)
+
+
+def test_writes_through_chained_keys_reach_the_base():
+    x = ingot.zeros(3, 4)
+    x[1][2:] = 5
+    x[..., 0] += 1
+    x[:, 1:3].mul_(2)
+    assert x.tolist() == [[1, 0, 0, 0], [1, 0, 10, 5], [1, 0, 0, 0]]
+
+
+def test_writing_takes_what_broadcasts():
+    x = ingot.zeros(2, 3)
+    x[0] = ingot.tensor([1, 2, 3])
+    x[:, 1] = ingot.tensor([[9.0, 8.0]])
+    x[1, [0, 2]] = ingot.tensor(4.5)
+    assert x.tolist() == [[1, 9, 3], [4.5, 8, 4.5]]
+    x[x > 5] = ingot.tensor([1.0, 2.0])
+    assert x.tolist() == [[1, 1, 3], [4.5, 2, 4.5]]
+    x[ingot.tensor([True, False])] = 0
+    assert x.tolist() == [[0, 0, 0], [4.5, 2, 4.5]]
+
+
+@pytest.mark.parametrize("key, error, words", [
+    (5, IndexError, "index 5 is out of range for dimension 0 with size 3"),
+    ((0, 0, 0), IndexError, "too many indices"),
+    (slice(None, None, -1), ValueError, "step must be positive"),
+    ((..., ...), IndexError, "only one ellipsis"),
+    ([0, 7], IndexError, "index 7 is out of range for dim 0 of size 3"),
+    ("a", IndexError, "got str"),
+    (1.5, IndexError, "got float"),
+    ([0.5], IndexError, "must be integers or bools"),
+    (np.array([True, False]), IndexError, "mask"),
+    (([0, 1], [0, 1, 2]), IndexError, "do not broadcast"),
+])
+def test_wrong_keys(key, error, words):
+    x = ingot.zeros(3, 4)
+    with pytest.raises(error, match=words):
+        x[key]
+    with pytest.raises(error, match=words):
+        x[key] = 1
+
+
+def test_wrong_values_leave_the_tensor_alone():
+    x = ingot.zeros(3, 4)
+    with pytest.raises(RuntimeError, match="does not"):
+        x[0] = ingot.ones(3)
+    with pytest.raises(RuntimeError, match="does not broadcast"):
+        x[[0, 1]] = ingot.ones(3)
+    assert x.sum() == 0 and x._version == 0
+
+
+def test_zero_dimensional_keys():
+    x = ingot.tensor(3.0)
+    assert x[...].shape == () and x[None].shape == (1,) and x[True].shape == (1,) and x[False].shape == (0,)
+    with pytest.raises(IndexError, match="0-d"):
+        x[0]
+    x[...] = 4
+    x[()] += 1
+    assert x.item() == 5
+    y = ingot.arange(4)
+    assert y[ingot.tensor(2)].item() == 2 and y[np.int64(1)].item() == 1
+    assert y[True].shape == (1, 4) and y[None, ingot.tensor([1])].tolist() == [[1]]
+
+
+def test_iteration_and_membership():
+    x = ingot.arange(6).reshape(3, 2)
+    assert [r.tolist() for r in x] == [[0, 1], [2, 3], [4, 5]]
+    assert 4 in x and 9 not in x
+    assert list(map(int, reversed(ingot.arange(3)))) == [2, 1, 0]
+    with pytest.raises(TypeError, match="0-d"):
+        iter(ingot.tensor(1))
+
+
+def test_gather_and_scatter():
+    x = ingot.arange(6.0).reshape(2, 3)
+    index = ingot.tensor([[2, 0], [1, 1]])
+    assert x.gather(1, index).tolist() == [[2, 0], [4, 4]]
+    assert ingot.zeros(2, 3).scatter_(1, index, 1.0).tolist() == [[1, 0, 1], [0, 1, 0]]
+    assert ingot.zeros(2, 3).scatter_add_(1, index, ingot.ones(2, 2)).tolist() == [[1, 0, 1], [0, 2, 0]]
+    assert ingot.ones(2).scatter_reduce(0, ingot.tensor([0, 0]), ingot.tensor([3.0, 5.0]), "mean").tolist() == [3, 1]
+    assert ingot.ones(2).scatter_reduce(0, ingot.tensor([0, 0]), ingot.tensor([3.0, 5.0]), "prod",
+                                        include_self=False).tolist() == [15, 1]
+    assert ingot.full((2,), 2.0).scatter(0, ingot.tensor([1]), 3.0, reduce="multiply").tolist() == [2, 6]
+    with pytest.raises(IndexError, match="index 3 is out of range for dim 1 of size 3"):
+        x.gather(1, index + 1)
+    with pytest.raises(IndexError, match="index -1"):
+        x.gather(1, index - 1)
+    with pytest.raises(TypeError, match="integer indices"):
+        x.gather(1, index.float())
+
+
+def test_index_functions():
+    x = ingot.arange(6.0).reshape(3, 2)
+    at = ingot.tensor([2, 0])
+    assert x.index_select(0, at).tolist() == [[4, 5], [0, 1]]
+    assert x.index_add(0, at, ingot.ones(2, 2), alpha=10).tolist() == [[10, 11], [2, 3], [14, 15]]
+    assert x.index_copy(1, ingot.tensor([1]), ingot.zeros(3, 1)).tolist() == [[0, 0], [2, 0], [4, 0]]
+    assert x.index_fill(0, at, -1).tolist() == [[-1, -1], [2, 3], [-1, -1]]
+    y = x.clone()
+    y.index_put_((at, ingot.tensor([0, 0])), ingot.tensor([7.0, 8.0]), accumulate=True)
+    assert y.tolist() == [[8, 1], [2, 3], [11, 5]]
+    assert x.take(ingot.tensor([[0, -1]])).tolist() == [[0, 5]]
+    assert x.put(ingot.tensor([1, 1]), ingot.tensor([1.0, 1.0]), accumulate=True).tolist() == [[0, 3], [2, 3], [4, 5]]
+    assert x.take_along_dim(ingot.tensor([[1], [0], [-1]]), 1).tolist() == [[1], [2], [5]]
+
+
+def test_masks():
+    x = ingot.arange(6.0).reshape(2, 3)
+    mask = ingot.tensor([[True, False, True], [False, False, True]])
+    assert x.masked_select(mask).tolist() == [0, 2, 5]
+    assert x.masked_scatter(mask, ingot.tensor([7.0, 8.0, 9.0, 1.0])).tolist() == [[7, 1, 8], [3, 4, 9]]
+    assert mask.nonzero().tolist() == [[0, 0], [0, 2], [1, 2]]
+    assert [i.tolist() for i in mask.nonzero(as_tuple=True)] == [[0, 0, 1], [0, 2, 2]]
+    assert ingot.tensor(5).nonzero().shape == (1, 0) and ingot.tensor(0).nonzero().shape == (0, 0)
+    with pytest.raises(RuntimeError, match="3 places, but the source has 2"):
+        x.masked_scatter(mask, ingot.ones(2))
+
+
+def test_scattered_sums_do_not_depend_on_how_they_are_asked():
+    rng = np.random.default_rng(0)
+    rows = rng.integers(0, 5, 1000)
+    values = rng.standard_normal((1000, 3)).astype(np.float32)
+    at = ingot.tensor(rows)
+    one = ingot.zeros(5, 3).index_add_(0, at, ingot.tensor(values))
+    two = ingot.zeros(5, 3).index_put_((at,), ingot.tensor(values), accumulate=True)
+    assert ingot.equal(one, two)
+    exact = np.zeros((5, 3))
+    np.add.at(exact, rows, values.astype(np.float64))
+    np.testing.assert_allclose(one.numpy(), exact, rtol=1e-4, atol=1e-4)
+
+
+def test_parts_replaced():
+    x = ingot.zeros(3, 3)
+    assert x.select_scatter(ingot.ones(3), 0, -1).tolist() == [[0, 0, 0], [0, 0, 0], [1, 1, 1]]
+    assert x.slice_scatter(ingot.ones(3, 1), 1, 2).tolist() == [[0, 0, 1]] * 3
+    assert x.diagonal_scatter(ingot.ones(2), 1).tolist() == [[0, 1, 0], [0, 0, 1], [0, 0, 0]]
+    assert x.sum() == 0

@@ -1,0 +1,137 @@
+"""Pictures of graphs: well-formed, complete, without overlaps; networkx and DOT."""
+
+import itertools
+import re
+import subprocess
+import sys
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+import ingot  # noqa: F401  (fills the table of operators)
+from ingot.ir.gradient import vjp_graph
+from ingot.ir.layout import Box, Net, arrange
+from ingot.ir.view import dot, save, svg, to_networkx
+
+from .graphs import graph_of, random_graph
+
+SIZES = (5, 50, 300)
+TEXT = """
+    graph block(%x: f32[8,64], %w: f32[64,64], %b: f32[64]) {
+      %0: f32[8,64] = matmul(%x, %w)               # model.py:12
+      %1: f32[8,64] = expand(%b, shape=(8, 64))
+      %2: f32[8,64] = add(%0, %1)                  # <model>.py:13
+      %3: f32[64] = mul(%b, 0.5)
+      update %b = %3
+      return %2
+    }"""
+
+
+def words(text):
+    return [t.text for t in ElementTree.fromstring(text).iter("{http://www.w3.org/2000/svg}text")]
+
+
+def test_a_drawing_shows_every_name_type_and_line():
+    text = svg(graph_of(TEXT))
+    assert {"block", "x", "w", "b", "matmul", "expand", "add", "mul", "(·, 0.5)", "shape=(8,64)", "output", "update b"} <= set(words(text))
+    assert words(text).count("f32[8,64]") == 4, "each value that is read says its type once"
+    tips = [t.text for t in ElementTree.fromstring(text).iter("{http://www.w3.org/2000/svg}title")]
+    assert "%0: f32[8,64] = matmul(%x, %w)\nmodel.py:12" in tips
+    assert any("<model>.py:13" in t for t in tips), "names are escaped"
+    assert len([k for k in words(text) if k in ("elementwise", "view", "input", "reduction")]) == 3, "the legend shows what is there"
+
+
+@pytest.mark.parametrize("nodes, seed", list(itertools.product(SIZES, range(3))))
+def test_every_graph_can_be_drawn(nodes, seed):
+    g = random_graph(np.random.default_rng([5, seed]), nodes)
+    text = svg(g)
+    root = ElementTree.fromstring(text)
+    assert svg(g) == text, "a drawing is the same every time"
+    ids = [e.get("id") for e in root.iter() if e.get("id")]
+    assert len(ids) == len(set(ids)) == len(g.inputs) + len(g.nodes), f"seed {seed}: every input and node stands once"
+    links = {e.get("href")[1:] for e in root.iter() if e.get("href")}
+    assert links <= set(ids), "tags point to boxes"
+    width, height = float(root.get("width")), float(root.get("height"))
+    assert width > 0 and height > 0 and "nan" not in text
+
+
+def test_tall_graphs_are_cut_into_columns():
+    g = vjp_graph(random_graph(np.random.default_rng(1), 150, updates=False, smooth=True))
+    root = ElementTree.fromstring(svg(g))
+    assert float(root.get("height")) < 1.8 * float(root.get("width"))
+    assert "continued" in words(svg(g))
+
+
+def test_groups_are_shaded_and_named():
+    g = graph_of(TEXT)
+    groups = {"kernel 0": g.nodes[1:3], "kernel 1": g.nodes[3:]}
+    assert {"kernel 0", "kernel 1"} <= set(words(svg(g, groups)))
+    assert svg(g, groups).count('opacity="0.16"') == 2
+    assert dot(g, groups).count("subgraph cluster_") == 2
+
+
+def test_dot_names_every_box_and_edge():
+    text = dot(graph_of(TEXT))
+    assert text.startswith('digraph "block" {') and text.count("[label=") == 3 + 4 + 1 + 1 + text.count("->")
+    assert len(re.findall(r"n\d+ -> n\d+", text)) == 2 + 1 + 2 + 1 + 1 + 1
+    assert text.count("{") == text.count("}")
+
+
+def test_networkx_has_an_edge_for_each_operand():
+    g = graph_of(TEXT)
+    nx_graph = to_networkx(g)
+    matmul, expand, add, mul = g.nodes
+    assert list(nx_graph.nodes) == [matmul, expand, add, mul]
+    assert [(a, b, d["value"]) for a, b, d in nx_graph.edges(data=True)] == [(matmul, add, matmul.output), (expand, add, expand.output)]
+
+
+def test_networkx_is_not_imported_for_drawing():
+    code = "import sys, ingot.ir.view; print('networkx' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "False"
+
+
+def test_saving(tmp_path):
+    g = graph_of(TEXT)
+    save(g, tmp_path / "g.svg")
+    save(g, tmp_path / "g.dot")
+    assert (tmp_path / "g.svg").read_text(encoding="utf-8") == svg(g)
+    assert (tmp_path / "g.dot").read_text(encoding="utf-8") == dot(g)
+
+
+# The layout by itself.
+
+
+def random_layout(seed, count=60):
+    rng = np.random.default_rng([6, seed])
+    boxes = [Box(float(rng.integers(30, 160)), float(rng.integers(20, 50)), late=bool(rng.random() < 0.2)) for _ in range(count)]
+    nets = [Net(s, sorted({int(t) for t in rng.integers(s + 1, min(count, s + 12), size=int(rng.integers(1, 4)))}))
+            for s in range(count - 1)]
+    return arrange(boxes, nets)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_boxes_never_overlap_and_lines_lead_down(seed):
+    layout = random_layout(seed)
+    for a, b in itertools.combinations(layout.boxes, 2):
+        apart = abs(a.x - b.x) >= (a.width + b.width) / 2 or abs(a.y - b.y) >= (a.height + b.height) / 2
+        assert apart, f"seed {seed}: {a} over {b}"
+    for net in layout.nets:
+        for t in net.targets:
+            assert layout.boxes[t].layer > layout.boxes[net.source].layer
+        for layer, bend in net.bends.items():
+            for box in layout.boxes:
+                assert box.layer != layer or abs(box.x - layout.x[bend]) > box.width / 2, f"seed {seed}: a line through {box}"
+
+
+def test_a_chain_is_a_straight_line_and_a_bypass_too():
+    boxes = [Box(60, 20) for _ in range(12)]
+    nets = [Net(0, [1, 11])] + [Net(i, [i + 1]) for i in range(1, 11)]
+    layout = arrange(boxes, nets)
+    assert len({round(b.x, 3) for b in boxes[1:11]}) == 1
+    assert len({round(layout.x[v], 3) for v in nets[0].bends.values()}) == 1
+
+
+def test_nothing_at_all_can_be_drawn():
+    assert arrange([], []).height == 0
+    assert "<svg" in svg(graph_of("graph nothing() {\n  return\n}"))
