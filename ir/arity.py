@@ -1,14 +1,14 @@
 """How many operands a record takes, read off its rules (shape rules of whole families take any number)."""
 
 import inspect
-from functools import lru_cache
+from functools import cache
 
 from .op import Op
 
 ANY = 1 << 30
 
 
-@lru_cache(maxsize=None)
+@cache
 def operand_bounds(op: Op) -> tuple:
     """The fewest and the most operands of an operator."""
     bounds = [_positional(op.infer), _positional(op.ref)]

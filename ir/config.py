@@ -30,9 +30,9 @@ class Settings:
 
     debug: int = switch(0, "How much is printed: 1 what is compiled and why, 2 times, 3 graphs, 4 graphs after each pass, "
                            "5 kernels, 6 generated code")
-    print: str = switch("", "Names of passes, separated by commas, after which a changed graph is printed; 'all' for every pass")
+    print: str = switch("", "Names of passes, separated by commas, after which a changed graph is printed; 'all' for every one")
     verify: bool = switch(True, "Check the rules of a graph after every pass that changed it")
-    fuel: int = switch(-1, "How many optional rewrites of whole graphs are done in this process; bisects a wrong pass (-1: all)")
+    fuel: int = switch(-1, "How many changes by optional passes are done in this process; bisects a wrong pass (-1: all)")
     dump: str = switch("", "A folder that receives every graph after each pass that changed it, and generated code")
     jit: bool = switch(True, "0 runs traced functions eagerly")
     numerics: str = switch("default", "How exact kernels are: 'strict' takes the most exact algorithm, 'fast' allows "

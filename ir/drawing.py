@@ -3,7 +3,7 @@
 from html import escape
 
 from .graph import Node, Value
-from .layout import Box, Layout, Net
+from .layout import Box, Layout
 from .op import Composite, Host, Reduce, Scalar, Template, View
 from .ops.shape import full
 from .printer import format_line, format_node, format_param, value_names
@@ -56,7 +56,8 @@ def items_of(graph) -> list:
         reads = [x for x in n.inputs if type(x) is Value]
         items.append(Item(kind_of(n), title, detail, tip, reads, n.outputs, n, anchor=names[n.outputs[0]] if n.outputs else ""))
     for u in graph.updates:
-        items.append(Item("update", f"update {u.target.name}", tip=f"writes {names[u.value]} into {names[u.target]}", reads=(u.value,)))
+        tip = f"writes {names[u.value]} into {names[u.target]}"
+        items.append(Item("update", f"update {u.target.name}", tip=tip, reads=(u.value,)))
     for i, v in enumerate(graph.outputs):
         items.append(Item("output", f"output {i}" if len(graph.outputs) > 1 else "output", tip=names[v], reads=(v,)))
     return items
@@ -138,8 +139,8 @@ def draw_box(item, box):
     if item.link:
         yield f'<a href="#{escape(item.link[1:])}">'
     yield f'<g class="item"{anchor}><title>{escape(item.tip)}</title>'
-    yield (f'<rect class="box" x="{left:.1f}" y="{top:.1f}" width="{box.width:.1f}" height="{box.height:.1f}" rx="{radius:.1f}" '
-           f'fill="{fill}" stroke="{line}"{dash}/>')
+    yield (f'<rect class="box" x="{left:.1f}" y="{top:.1f}" width="{box.width:.1f}" height="{box.height:.1f}" '
+           f'rx="{radius:.1f}" fill="{fill}" stroke="{line}"{dash}/>')
     middle = box.y + 4.3 if not item.detail else box.y - 3.5
     yield f'<text class="title" x="{box.x:.1f}" y="{middle:.1f}">{escape(item.title)}</text>'
     if item.detail:

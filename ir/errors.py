@@ -5,6 +5,7 @@
     ├── DTypeError(TypeError, RuntimeError)   a dtype that an operator does not take; arguments of the wrong type
     ├── ArgumentError(ValueError)      a value outside of what an argument allows
     ├── DimError(IndexError)           a dimension or an index out of range
+    ├── LinAlgError(RuntimeError, ValueError)  a matrix that cannot be inverted or factored as asked
     ├── AutogradError(RuntimeError)    differentiation that cannot be done as asked
     ├── DeviceError(RuntimeError)      a device that is missing, full or does not fit
     ├── GraphError(RuntimeError)       an IR graph that breaks a rule, or text that does not parse
@@ -30,6 +31,10 @@ class ArgumentError(IngotError, ValueError):
 
 class DimError(IngotError, IndexError):
     """A dimension or an index out of range."""
+
+
+class LinAlgError(IngotError, RuntimeError, ValueError):
+    """A matrix that cannot be inverted or factored as asked."""
 
 
 class AutogradError(IngotError, RuntimeError):

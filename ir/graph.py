@@ -33,7 +33,7 @@ from .printer import format_graph, format_node
 class Value:
     """One value of a graph: an input, or a result of a node."""
 
-    __slots__ = ("aval", "node", "index", "name", "owner")
+    __slots__ = ("aval", "index", "name", "node", "owner")
 
     def __init__(self, aval: Aval, *, node=None, index: int = 0, name: str = "", owner=None):
         self.aval = aval
@@ -66,7 +66,7 @@ class Value:
 class Node:
     """One operation: a record, its operands (values, Python numbers or None) and its results."""
 
-    __slots__ = ("op", "inputs", "params", "outputs", "multi", "line")
+    __slots__ = ("inputs", "line", "multi", "op", "outputs", "params")
 
     def __init__(self, op: Op, inputs: tuple, params: dict, avals: Sequence, *, multi: bool, line=None, owner=None):
         self.op = op
@@ -212,7 +212,7 @@ class Builder:
         return v
 
     def _unique(self, name):
-        base = "".join(c if c.isalnum() and c.isascii() or c in "._" else "_" for c in name) or "arg"
+        base = "".join(c if (c.isalnum() and c.isascii()) or c in "._" else "_" for c in name) or "arg"
         base = base if not base[0].isdigit() else "_" + base
         name, n = base, 1
         while name in self._names:
@@ -258,7 +258,8 @@ class Builder:
     def _operand(self, a):
         if type(a) is Value:
             if a.owner is not self:
-                raise GraphError(f"{a!r} belongs to another graph than {self.name}; bring it in with Builder.inline or as an input")
+                raise GraphError(f"{a!r} belongs to another graph than {self.name}; bring it in with Builder.inline "
+                                 "or as an input")
             return a
         if a is None or type(a) in NUMBERS:
             return a
@@ -285,7 +286,8 @@ class Builder:
         a = np.asarray(array, dtype.np if dtype else None)
         d = dt.from_numpy(a.dtype)
         if a.size > LIMIT and not is_uniform(a):
-            raise GraphError(f"an array of {Aval(a.shape, d)} is too large for a literal (limit {LIMIT} elements); make it an input")
+            raise GraphError(f"an array of {Aval(a.shape, d)} is too large for a literal (at most {LIMIT} elements); "
+                             "make it an input")
         values = a.reshape(-1)[: 1 if is_uniform(a) else None].tolist()
         if len(values) == 1:
             return self.append(full, (None,), {"shape": a.shape, "value": values[0], "dtype": d})

@@ -57,7 +57,8 @@ def format_line(line, full_paths: bool = False) -> str:
 
 def format_node(node, names=None) -> str:
     """One node without its comment. Without `names`, values of unknown names show as their types."""
-    arguments = [_name(x, names) if hasattr(x, "aval") else format_param(x) for x in node.inputs] + [f"{k}={format_param(v)}" for k, v in sorted(node.params.items())]
+    arguments = [_name(x, names) if hasattr(x, "aval") else format_param(x) for x in node.inputs]
+    arguments += [f"{k}={format_param(v)}" for k, v in sorted(node.params.items())]
     call = f"{node.op.name}({', '.join(arguments)})"
     if names is None:
         return f"{', '.join(str(v.aval) for v in node.outputs)} = {call}"

@@ -260,8 +260,8 @@ class _Parser:
 
     def check(self, results, node, start):
         if len(results) != len(node.outputs):
-            count = len(node.outputs)
-            raise self.error(f"{node.op.name} gives {count} result{'s' * (count != 1)}, the text declares {len(results)}", start.at)
+            gives = f"{len(node.outputs)} result{'s' * (len(node.outputs) != 1)}"
+            raise self.error(f"{node.op.name} gives {gives}, the text declares {len(results)}", start.at)
         for (token, aval), value in zip(results, node.outputs):
             if aval != value.aval:
                 raise self.error(f"{token.text} is declared {aval}, but {node.op.name} gives {value.aval}", token.at)

@@ -1,6 +1,7 @@
 """Looking at a graph: as a networkx graph, as DOT, and as a drawing (SVG) that needs nothing else to be seen."""
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from .drawing import (
@@ -50,12 +51,14 @@ def dot(graph: Graph, groups: Groups = None) -> str:
     for i, item in enumerate(items):
         _, fill, line = KINDS[item.kind]
         label = item.title + (f"\n{item.detail}" if item.detail else "")
-        out.append(f"  n{i} [label={_quoted(label)} tooltip={_quoted(item.tip)} fillcolor={_quoted(fill)} color={_quoted(line)}]")
+        colours = f"fillcolor={_quoted(fill)} color={_quoted(line)}"
+        out.append(f"  n{i} [label={_quoted(label)} tooltip={_quoted(item.tip)} {colours}]")
     for i, item in enumerate(items):
         out += [f"  n{maker[v]} -> n{i} [label={_quoted(str(v.aval))}]" for v in item.reads]
     for k, (name, nodes) in enumerate((groups or {}).items()):
         members = "; ".join(f"n{boxes[n]}" for n in nodes)
-        out.append(f"  subgraph cluster_{k} {{ label={_quoted(name)} color={_quoted(GROUP_COLOURS[k % len(GROUP_COLOURS)])}; {members} }}")
+        colour = GROUP_COLOURS[k % len(GROUP_COLOURS)]
+        out.append(f"  subgraph cluster_{k} {{ label={_quoted(name)} color={_quoted(colour)}; {members} }}")
     return "\n".join(out) + "\n}\n"
 
 
@@ -145,7 +148,7 @@ def _cut(items, whole, count):
         readers = [t for v in item.makes for t in whole.nets[v].targets]
         if item.kind in LATE and readers:
             layers[i] = min(layers[t] for t in readers)
-    parts = [[item for item, layer in zip(items, layers) if low <= layer < high] for low, high in zip(bounds, bounds[1:])]
+    parts = [[item for item, layer in zip(items, layers) if low <= layer < high] for low, high in pairwise(bounds)]
     return [_with_tags(part, items) for part in parts if part]
 
 
@@ -175,8 +178,9 @@ def _with_tags(part, items):
             readers.setdefault(v, []).append(item)
     coming = dict.fromkeys(v for item in part for v in item.reads if id(made[v]) not in here)
     before = [Item("tag", _tag_name(made[v], v), tip=made[v].tip, makes=(v,), link=made[v].anchor) for v in coming]
-    after = [Item("tag", _tag_name(item, v), tip=f"read further on: {item.tip}", reads=(v,)) for item in part if item.kind != "input"
-             for v in item.makes if any(id(r) not in here for r in readers.get(v, ()))]
+    going = [(item, v) for item in part if item.kind != "input" for v in item.makes
+             if any(id(r) not in here for r in readers.get(v, ()))]
+    after = [Item("tag", _tag_name(item, v), tip=f"read further on: {item.tip}", reads=(v,)) for item, v in going]
     return before + part + after
 
 

@@ -95,7 +95,7 @@ class Traced:
     def _record(self, key, leaves, args, kwargs, reason):
         """Runs the function eagerly and writes down what it does."""
         m = tls.m
-        recorder, watch = Recorder(self.__name__), Watch()
+        recorder, watch = Recorder(getattr(self.fn, "__name__", type(self.fn).__name__)), Watch()
         m.recorder = recorder
         m.refresh()
         try:

@@ -93,7 +93,7 @@ def drop_copies(graph: Graph) -> Graph:
     def visit(b, node, operands):
         return operands[0] if node.op is copy and node.output not in graph.results else None
 
-    return rebuild(graph, visit)
+    return rebuild(graph, visit) if any(n.op is copy for n in graph.nodes) else graph
 
 
 # Views and casts.
@@ -107,8 +107,9 @@ def _holds_all(small, large) -> bool:
         return small.is_complex and large.is_complex and small.itemsize <= large.itemsize
     if large.is_floating_point:
         return _float_holds(small, large)
-    return small.kind < large.kind and small.itemsize < large.itemsize or (
-        small.kind == large.kind and small.itemsize <= large.itemsize)
+    if small.kind == large.kind:
+        return small.itemsize <= large.itemsize
+    return small.kind < large.kind and small.itemsize < large.itemsize
 
 
 _DIGITS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}

@@ -2,9 +2,10 @@
 
     Rule("neg of neg", find=lambda x: neg(neg(x)), make=lambda x: x)
 
-`find` is an ordinary function: each of its parameters (but those with a default) is a variable, and operator records called on variables make the
-pattern. A variable in place of a parameter (``reshape(x, shape=s)``) is bound to the parameter. `where` and `make` take
-the variables they need by name; `out` is the value that the pattern matched. `make` says the replacement with records.
+`find` is an ordinary function: each of its parameters (but those with a default) is a variable, and operator records
+called on variables make the pattern. A variable in place of a parameter (``reshape(x, shape=s)``) is bound to the parameter.
+`where` and `make` take the variables they need by name; `out` is the value that the pattern matched. `make` says the
+replacement with records.
 """
 
 import inspect
@@ -225,12 +226,14 @@ def apply(graph: Graph, rules: Sequence[Rule]) -> Graph:
     by_root: dict[Op, list[Rule]] = {}
     for r in rules:
         by_root.setdefault(r.root, []).append(r)
-    for _ in range(_ROUNDS):
+    rounds = []
+    while len(rounds) < _ROUNDS:
         found = _all_matches(graph, by_root)
         if not found:
             return graph
+        rounds.append({rule.name for rule, _ in found.values()})
         graph = _replace_all(graph, found)
-    used = ", ".join(sorted({rule.name for rule, _ in found.values()}))
+    used = ", ".join(sorted(rounds[-1] | rounds[-2]))
     raise GraphError(f"rewrite rules undo each other in graph {graph.name}: {used}")
 
 

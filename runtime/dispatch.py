@@ -12,12 +12,22 @@ from ..ir.op import BINDERS, NO_GRAD, OPS, Op, run_reference
 from ..ir.ops.elementwise import cast
 from ..ir.ops.shape import assign_view
 from .autograd.node import Node, Output, PackedValues, aval_of, broadcast_edge, is_inexact, keep, keep_planned
+from ..ir.lazy import lazy
 from .state import tls
 from .storage import Storage, user_line
 from .tensor import Tensor, wrap
 
 _new = object.__new__
-KERNELS: dict[Op, object] = {}   # compiled kernels that stand in for an operator's reference: called like it
+eager = lazy(__package__, ".cpu.eager")
+KERNELS: dict[Op, object] = {}   # what runs an operator on arrays, called like its reference; filled on first use
+
+
+def kernel_of(op: Op):
+    """What runs an operator on this machine's arrays."""
+    kernel = KERNELS.get(op)
+    if kernel is None:
+        kernel = KERNELS[op] = eager.kernel_for(op)
+    return kernel
 
 
 def call(op: Op, args, params):
@@ -28,7 +38,7 @@ def call(op: Op, args, params):
     if m.special and m.autocast is not None:
         args = m.autocast.cast(op, args)
     arrays = [a._a if isinstance(a, Tensor) else a for a in args]
-    kernel = KERNELS.get(op) or op.ref
+    kernel = KERNELS.get(op) or kernel_of(op)
     try:
         if not op.broadcasts:
             op.infer(*[aval_of(a) if hasattr(a, "strides") else a for a in arrays], **params)
@@ -54,15 +64,9 @@ BINDERS[Tensor] = call
 
 def run_arrays(op: Op, arrays, params):
     """How plain arrays are bound in the runtime (backward works on them): by the kernel that eager would use."""
-    kernel = KERNELS.get(op)
-    if kernel is None:
-        kernel = op.quick
-        if kernel is None or getattr(arrays[0], "dtype", _FLOAT).kind != "f":
-            return op.ref(*arrays, **params)
-    return kernel(*arrays, **params)
+    return (KERNELS.get(op) or kernel_of(op))(*arrays, **params)
 
 
-_FLOAT = np.dtype(np.float32)
 BINDERS.update({t: run_arrays for t, bind in BINDERS.items() if bind is run_reference})
 
 
@@ -239,7 +243,8 @@ def check_writable(dst: Tensor, m, name: str):
         raise ShapeError(f"{name}: several elements of this tensor of shape {dst._a.shape} share one place in memory (it was "
                          "expanded or unfolded); clone() it before writing")
     if m.grad and dst.is_leaf and dst._node is not None:
-        raise AutogradError(f"{name}: a leaf tensor that requires grad was written in place; do it under no_grad(), or on a clone()")
+        raise AutogradError(f"{name}: a leaf tensor that requires grad was written in place; do it under no_grad(), or on a "
+                            "clone()")
     base = dst._base
     if m.grad and base is not None and base._node is not None and base.is_leaf:
         raise AutogradError(f"{name}: a view of a leaf tensor that requires grad was written in place; do it under no_grad()")
@@ -259,7 +264,9 @@ def overlaps(a) -> bool:
         reach += step * (n - 1)
     else:
         return False
-    offsets = sum(np.arange(n).reshape((-1,) + (1,) * i) * s for i, (s, n) in enumerate(reversed(list(zip(a.strides, a.shape)))))
+    offsets = np.zeros(1, np.int64)
+    for step, n in steps:
+        offsets = (offsets + (np.arange(n) * step)[:, None]).reshape(-1)
     return np.unique(offsets).size < a.size
 
 

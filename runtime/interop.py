@@ -2,18 +2,20 @@
 
 import copyreg
 import ctypes
+import importlib
 from copy import deepcopy
 
 import ml_dtypes
 import numpy as np
 
 from ..ir import dtype as dt
-from ..ir.errors import AutogradError, DeviceError, DTypeError
+from ..ir.errors import ArgumentError, AutogradError, DeviceError, DTypeError
 from .device import require
 from .storage import Storage
 from .tensor import Tensor, wrap
 
 _BF16 = np.dtype(ml_dtypes.bfloat16)
+_ARRAY_API = f"{__package__}.array_api"     # loaded when a tensor is first asked for it
 
 
 class ExportError(AutogradError, BufferError):
@@ -240,3 +242,24 @@ def __deepcopy__(self, memo):
 for _fn in (__dlpack__, __dlpack_device__, __buffer__, __reduce_ex__, __copy__, __deepcopy__):
     setattr(Tensor, _fn.__name__, _fn)
 Tensor.__array_interface__ = property(_array_interface)
+
+
+# The array API standard.
+
+
+def __array_namespace__(self, *, api_version=None):
+    """The array API namespace, `ingot.array_api`."""
+    if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
+        raise ArgumentError(f"array API version {api_version!r} is not available; this is 2024.12")
+    return importlib.import_module(_ARRAY_API)
+
+
+def to_device(self, device, /, *, stream=None):
+    """This tensor on a device."""
+    if stream is not None:
+        raise ArgumentError("to_device takes no stream on the CPU")
+    return self.to(require(device))
+
+
+Tensor.__array_namespace__ = __array_namespace__
+Tensor.to_device = to_device

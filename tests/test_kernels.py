@@ -1,6 +1,7 @@
 """Compiled kernels: the same bits on every instruction set, layout, shape and thread count; values against numpy."""
 
 import ctypes
+from concurrent.futures import ThreadPoolExecutor
 
 import ml_dtypes
 import numpy as np
@@ -200,6 +201,19 @@ def test_empty_and_special_reductions():
     assert kernels.reduction("argmax", dt.float32)(np.full((2, 5), -np.inf, np.float32), (1,)).tolist() == [0, 0]
     assert kernels.reduction("any", dt.bool_)(np.zeros((4, 3), bool)).item() is False
     assert kernels.reduction("sum", dt.int64)(np.full(10, 2**61, np.int64)).item() == (10 * 2**61 + 2**63) % 2**64 - 2**63
+
+
+@pytest.mark.parametrize("dtype", [dt.bool_, dt.uint8, dt.int8, dt.int32, dt.int64, dt.float16], ids=str)
+def test_result_types_of_reductions(dtype):
+    x = samples(dtype, 91, 16)[:80].reshape(8, 10)
+    total = kernels.reduction("sum", dtype)(x, 1)
+    if dtype.is_floating_point:
+        np.testing.assert_allclose(total, x.astype(np.float64).sum(1), rtol=1e-2, atol=1e-2)
+    else:
+        np.testing.assert_array_equal(total, x.sum(1, dtype=np.int64))
+        assert total.dtype == np.int64
+    for kind in ("any", "all"):
+        np.testing.assert_array_equal(kernels.reduction(kind, dtype)(x, 0), getattr(np, kind)(x, 0))
 
 
 @pytest.mark.parametrize("dims", [None, 0, 1, 3, (0, 2), (0, 2, 3), (1, 3), (1, 2), (0, 1, 2, 3), (0, 1), ()])
@@ -409,3 +423,12 @@ def test_low_precision_accumulates_in_float32():
     x = np.full((1, 20000), 0.1, ml_dtypes.bfloat16)
     got = float(kernels.reduction("sum", dt.bfloat16)(x, (1,))[0])
     assert abs(got - 20000 * float(x[0, 0])) <= 8
+
+
+def test_threads_may_make_and_call_a_kernel_at_once():
+    x = np.random.default_rng(15).standard_normal((300, 400)).astype(np.float32)
+    fresh = kernels.elementwise("racing", (dt.float32,), (dt.float32,), lambda k, v: k.fn.tanh(v) * 3.0)
+    total = kernels.Reduction("sum", dt.float32)
+    with ThreadPoolExecutor(8) as workers:
+        results = list(workers.map(lambda _: (fresh(x).tobytes(), total(fresh(x.T), 1).tobytes()), range(32)))
+    assert set(results) == {(fresh(x).tobytes(), total(fresh(x.T), 1).tobytes())}

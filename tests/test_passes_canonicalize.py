@@ -1,8 +1,7 @@
 """Canonical form: literals, identity views, chains of views and casts, copies."""
 
-import pytest
-
 import ingot  # noqa: F401  (fills the table of operators)
+import pytest
 from ingot.passes.canonicalize import canonicalize
 
 from .graphs import check_rewrite, check_untouched
@@ -86,6 +85,13 @@ def test_views_that_change_nothing_disappear(text):
 ])
 def test_chains_become_one_step(lines, result):
     check_rewrite(canonicalize, body(lines), body([result]))
+
+
+def test_steps_of_slices_multiply():
+    check_rewrite(canonicalize,
+                  body(["%0: f32[5] = slice(%x, dim=0, start=1, stop=10, step=2)",
+                        "%r: f32[2] = slice(%0, dim=0, start=1, stop=5, step=2)"], inputs="%x: f32[10]"),
+                  body(["%r: f32[2] = slice(%x, dim=0, start=3, stop=8, step=4)"], inputs="%x: f32[10]"))
 
 
 def test_permutations_compose():

@@ -1,8 +1,7 @@
 """Common subexpressions."""
 
-import numpy as np
-
 import ingot  # noqa: F401  (fills the table of operators)
+import numpy as np
 from ingot.ir import dtype as dt
 from ingot.ir.aval import Aval
 from ingot.ir.graph import Builder

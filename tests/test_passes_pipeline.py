@@ -1,9 +1,8 @@
 """The pipeline: order, verification, printing, dumps, fuel, errors."""
 
+import ingot  # noqa: F401  (fills the table of operators)
 import numpy as np
 import pytest
-
-import ingot  # noqa: F401  (fills the table of operators)
 from ingot.ir import config
 from ingot.ir.errors import GraphError
 from ingot.ir.graph import Graph
@@ -55,7 +54,7 @@ def test_a_wrong_pass_is_caught_and_named():
     def drops_outputs(g):
         return Graph(g.name, g.inputs, g.nodes[1:], g.outputs)
 
-    with pytest.raises(GraphError, match="(?s)pass drops_outputs made a wrong graph.*breaks.*graph g"):
+    with pytest.raises(GraphError, match=r"(?s)pass drops_outputs made a wrong graph.*breaks.*graph g"):
         run(graph_of(TEXT), (drops_outputs,))
     with config.override(verify=False):
         run(graph_of(TEXT), (drops_outputs,))

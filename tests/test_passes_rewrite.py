@@ -1,9 +1,8 @@
 """The rewriting machinery: patterns, conditions, rounds; what every graph pass must keep, on random graphs."""
 
+import ingot  # noqa: F401  (fills the table of operators)
 import numpy as np
 import pytest
-
-import ingot  # noqa: F401  (fills the table of operators)
 from ingot.ir.errors import GraphError
 from ingot.ir.ops.elementwise import add, exp, log, mul, neg, sub
 from ingot.ir.ops.shape import reshape
@@ -121,7 +120,7 @@ def test_once_refuses_values_that_others_read():
 def test_rules_that_undo_each_other_are_named():
     there = Rule("there", find=lambda x, y: add(x, y), make=lambda x, y: sub(x, neg(y)))
     back = Rule("back", find=lambda x, y: sub(x, neg(y)), make=lambda x, y: add(x, y))
-    with pytest.raises(GraphError, match="undo each other.*back|there"):
+    with pytest.raises(GraphError, match=r"undo each other.*back, there"):
         apply(graph_of("graph g(%x: f32[4]) {\n  %0: f32[4] = add(%x, %x)\n  return %0\n}"), [there, back])
 
 

@@ -3,12 +3,11 @@
 import math
 import textwrap
 
+import ingot  # noqa: F401  (fills the table of operators)
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-import ingot  # noqa: F401  (fills the table of operators)
 from ingot.ir import dtype as dt
 from ingot.ir.aval import Aval
 from ingot.ir.errors import GraphError
@@ -20,8 +19,10 @@ from ingot.ir.params import param_key
 from ingot.ir.text import format_param, parse, parse_param, show
 
 from .graphs import random_graph
-from .samples import SAMPLES
-from .samples import table  # noqa: F401  (fills SAMPLES)
+from .samples import (
+    SAMPLES,
+    table,  # noqa: F401  (fills SAMPLES)
+)
 from .test_graph import graphs_of
 
 
@@ -91,8 +92,8 @@ def test_literals_come_back_with_type_and_bits(value):
     assert param_key(parse_param(format_param(value))) == param_key(value)
 
 
-@pytest.mark.parametrize("text, value", [("0x1.8p+1", 3.0), ("-0x1p-1074", -5e-324), ("-0.0", -0.0), ("1e-5", 1e-5), (".5", 0.5),
-                                         ("-inf", -math.inf), ("(1,)", (1,)), ("()", ()), ("f32", dt.float32),
+@pytest.mark.parametrize("text, value", [("0x1.8p+1", 3.0), ("-0x1p-1074", -5e-324), ("-0.0", -0.0), ("1e-5", 1e-5),
+                                         (".5", 0.5), ("-inf", -math.inf), ("(1,)", (1,)), ("()", ()), ("f32", dt.float32),
                                          ("slice(1, None, 2)", slice(1, None, 2)), ("'a\\n%#b'", "a\n%#b")])
 def test_literals_people_write(text, value):
     assert param_key(parse_param(text)) == param_key(value)

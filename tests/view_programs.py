@@ -127,7 +127,8 @@ kind("clone", lambda rng, s: (), lambda t: t.clone(), lambda a: a.copy())
 kind("combine", lambda rng, s, u: () if s == u else None, lambda t, u: t + u * 0.5, lambda a, b: a + b * 0.5, inputs=2)
 # Writes.
 kind("mul_", _pick_number, lambda t, v: t.mul_(v), _set_numpy(lambda a, v: a * v), writes=True)
-kind("add_", lambda rng, s, u: (), lambda t, u: t.add_(u.sum() * 0.1), _set_numpy(lambda a, b: a + b.sum() * 0.1), inputs=2, writes=True)
+kind("add_", lambda rng, s, u: (), lambda t, u: t.add_(u.sum() * 0.1), _set_numpy(lambda a, b: a + b.sum() * 0.1), inputs=2,
+     writes=True)
 kind("copy_", lambda rng, s, u: () if s == u else None, lambda t, u: t.copy_(u * 2), _set_numpy(lambda a, b: b * 2), inputs=2,
      writes=True)
 kind("fill_", _pick_number, lambda t, v: t.fill_(v), _set_numpy(lambda a, v: v), writes=True)

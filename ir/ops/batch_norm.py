@@ -134,6 +134,9 @@ def _train_vjp(g, out, x, w, b, *, eps, needs):
 
 
 def _infer_grad(g, g_mean, g_var, x, w, mean, var, *, eps):
+    _check("batch_norm_grad", x, weight=w, mean=mean, var=var)
+    if g != x or g_mean != mean or g_var != var:
+        raise ShapeError(f"batch_norm_grad: gradients {g}, {g_mean} and {g_var} must be like the results {x}, {mean} and {var}")
     return x, mean, mean
 
 

@@ -78,7 +78,8 @@ def _infer_weight_grad(x, g, *, size, stride, padding, dilation, groups):
 
 # Numpy meanings: windows as columns and one matrix product per image and group; depthwise convolutions tap by tap.
 
-_FEW = 32   # below this many windows an image is too small for a matrix product of its own
+_FEW = 32             # below this many windows an image is too small for a matrix product of its own
+_IN_CACHE = 1 << 18   # elements of a batch part that stay in a core's cache with what is computed from them
 
 
 def _is_depthwise(channels, w_shape, groups):
@@ -92,10 +93,13 @@ def _per_channel(w, tap, multiplier, rank):
 
 def _depthwise(x, w, counts, stride, dilation):
     n, c = x.shape[:2]
-    m = w.shape[0] // c
+    m, rank = w.shape[0] // c, len(counts)
     out = np.zeros((n, c, m, *counts), x.dtype)
-    for tap, where in taps(w.shape[2:], counts, stride, dilation):
-        out += x[(..., *where)][:, :, None] * _per_channel(w, tap, m, len(counts))
+    for part in batches(n, c * m * prod(counts), _IN_CACHE):
+        total, scaled = out[part], np.empty_like(out[part])
+        for tap, where in taps(w.shape[2:], counts, stride, dilation):
+            np.multiply(x[(part, slice(None), *where)][:, :, None], _per_channel(w, tap, m, rank), out=scaled)
+            total += scaled
     return out
 
 
@@ -139,12 +143,14 @@ def _conv(x, w, b, *, stride, padding, dilation, groups):
 
 def _spread_depthwise(g, w, sizes, stride, dilation, groups):
     n, o, *counts = g.shape
-    m = o // groups
+    m, rank = o // groups, len(counts)
     g = g.reshape(n, groups, m, *counts)
     full = np.zeros((n, groups, *sizes), g.dtype)
-    for tap, where in taps(w.shape[2:], counts, stride, dilation):
-        scaled = g * _per_channel(w, tap, m, len(counts))
-        full[(..., *where)] += scaled[:, :, 0] if m == 1 else scaled.sum(axis=2)
+    for part in batches(n, o * prod(counts), _IN_CACHE):
+        scaled = np.empty_like(g[part])
+        for tap, where in taps(w.shape[2:], counts, stride, dilation):
+            np.multiply(g[part], _per_channel(w, tap, m, rank), out=scaled)
+            full[(part, slice(None), *where)] += scaled[:, :, 0] if m == 1 else scaled.sum(axis=2)
     return full
 
 
@@ -171,13 +177,14 @@ def _input_grad(g, w, *, size, stride, padding, dilation, groups):
 
 
 def _depthwise_weight_grad(x, g, kernel, stride, dilation, groups):
-    counts = g.shape[2:]
-    g = g.reshape(g.shape[0], groups, -1, *counts)
-    out = np.empty((g.shape[1], g.shape[2], *kernel), g.dtype)
+    n, o, *counts = g.shape
+    g = g.reshape(n, groups, o // groups, *counts)
+    total = np.zeros((groups, o // groups, *kernel), g.dtype)
     over = (0, *range(3, g.ndim))
-    for tap, where in taps(kernel, counts, stride, dilation):
-        out[(..., *tap)] = (g * x[(..., *where)][:, :, None]).sum(axis=over)
-    return out
+    for part in batches(n, o * prod(counts), _IN_CACHE):
+        for tap, where in taps(kernel, counts, stride, dilation):
+            total[(..., *tap)] += (g[part] * x[(part, slice(None), *where)][:, :, None]).sum(axis=over)
+    return total
 
 
 def _dense_weight_grad(x, g, kernel, stride, dilation, groups):

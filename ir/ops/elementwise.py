@@ -28,8 +28,9 @@ def _zeros(g):
     return mul(g, 0)
 
 
-floor_divide = elementwise("floor_divide", np.floor_divide, NO_GRAD, takes="real")
-trunc_divide = elementwise("trunc_divide", numeric.trunc_divide, NO_GRAD, takes="real")
+_FLAT = (lambda g, out, x, y: _zeros(g), lambda g, out, x, y: _zeros(g))
+floor_divide = elementwise("floor_divide", np.floor_divide, _FLAT, takes="real")
+trunc_divide = elementwise("trunc_divide", numeric.trunc_divide, _FLAT, takes="real")
 remainder = elementwise("remainder", np.remainder,
                         (lambda g, out, x, y: g, lambda g, out, x, y: neg(mul(g, floor(div(x, y))))), takes="real")
 fmod = elementwise("fmod", np.fmod,
@@ -47,19 +48,6 @@ def _pow_y(g, out, x, y):
 
 pow_ = elementwise("pow", np.power, (_pow_x, _pow_y), takes="number")
 
-
-def _pow_scalar(x, *, exponent):
-    return reference(np.power)(x, exponent)
-
-
-def _pow_scalar_vjp(g, out, x, *, exponent):
-    if exponent == 0:
-        return _zeros(g)
-    return mul(g, mul(pow_scalar(x, exponent=exponent - 1), exponent))
-
-
-pow_scalar = op("pow_scalar", infer=lambda x, *, exponent: x, ref=_pow_scalar, vjp=(_pow_scalar_vjp,),
-                lower=Scalar("pow_scalar"), traits=("takes_number",), doc="x to the power of a Python number.")
 
 # Rounding and sign.
 
@@ -171,7 +159,8 @@ def _xlogy_x(g, out, x, y):
 
 
 xlogy = elementwise("xlogy", numeric.xlogy, (_xlogy_x, lambda g, out, x, y: mul(g, div(x, y))), takes="float")
-nextafter = elementwise("nextafter", np.nextafter, NO_GRAD, takes="float", traits=("exact",))
+nextafter = elementwise("nextafter", np.nextafter, (lambda g, out, x, y: g, lambda g, out, x, y: _zeros(g)), takes="float",
+                        traits=("exact",))
 
 
 def _copysign_x(g, out, x, y):
@@ -182,8 +171,6 @@ copysign = elementwise("copysign", np.copysign, (_copysign_x, lambda g, out, x, 
                        traits=("exact",))
 heaviside = elementwise("heaviside", lambda x, v: np.where(np.isnan(x), x, np.where(x == 0, v, (x > 0).astype(x.dtype))),
                         NO_GRAD, takes="real", traits=("exact",))
-ldexp = elementwise("ldexp", lambda x, y: x * np.exp2(y),
-                    (lambda g, out, x, y: mul(g, exp2(y)), lambda g, out, x, y: mul(g, mul(out, math.log(2)))), takes="float")
 gcd = elementwise("gcd", np.gcd, NO_GRAD, takes="integral", traits=("commutative", "exact"))
 lcm = elementwise("lcm", np.lcm, NO_GRAD, takes="integral", traits=("commutative", "exact"))
 
@@ -209,10 +196,10 @@ def _share(g, x, y, prefer):
 
 maximum = elementwise("maximum", np.maximum,
                       (lambda g, out, x, y: _share(g, x, y, gt(x, y)), lambda g, out, x, y: _share(g, x, y, gt(y, x))),
-                      takes="real", traits=("commutative", "exact"))
+                      takes="real", traits=("exact",))
 minimum = elementwise("minimum", np.minimum,
                       (lambda g, out, x, y: _share(g, x, y, lt(x, y)), lambda g, out, x, y: _share(g, x, y, lt(y, x))),
-                      takes="real", traits=("commutative", "exact"))
+                      takes="real", traits=("exact",))
 
 
 def _takes_first(x, y, better):

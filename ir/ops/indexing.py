@@ -144,10 +144,21 @@ def add_rows(table, rows, values):
     elif table.shape[1] == 1:
         np.add.at(table[:, 0], rows, values[:, 0])
     elif rows.size and table.shape[1]:
-        order = np.argsort(rows, kind="stable")
-        rows = rows[order]
-        starts = np.flatnonzero(np.r_[True, rows[1:] != rows[:-1]])
+        _add_wide_rows(table, rows, values)
+
+
+def _add_wide_rows(table, rows, values):
+    """Sorts by row. Few repeats: all first occurrences at once, then all second ones ...; many: sums each row's stretch."""
+    order = np.argsort(rows, kind="stable")
+    rows = rows[order]
+    starts = np.flatnonzero(np.r_[True, rows[1:] != rows[:-1]])
+    lengths = np.diff(np.r_[starts, rows.size])
+    if lengths.max() > 32:
         table[rows[starts]] += np.add.reduceat(values[order], starts, axis=0, dtype=table.dtype)
+        return
+    for turn in range(lengths.max()):
+        at = starts[lengths > turn] + turn
+        table[rows[at]] += values[order[at]]
 
 
 def _index_put_vjp(g, out, x, value, *indices, accumulate, needs):
@@ -181,16 +192,22 @@ def _infer_gather(x, index, *, dim):
     return x.with_shape(index.shape)
 
 
-def _window(x, shape, dim):
-    """The part of x that an index of `shape` along `dim` can reach."""
-    return x[tuple(slice(None) if d == dim else slice(n) for d, n in enumerate(shape))]
+def _flat_positions(x, index, dim):
+    """Where in contiguous x the element lies that each index names."""
+    steps = [s // x.itemsize for s in x.strides]
+    flat = index.astype(np.int64, copy=False) * steps[dim]
+    for d, n in enumerate(index.shape):
+        if d != dim and n > 1:
+            flat += (np.arange(n) * steps[d]).reshape((n,) + (1,) * (index.ndim - 1 - d))
+    return flat
 
 
 def _gather(x, index, *, dim):
     require_range("gather", index, x.shape[dim] if x.ndim else 1, dim)
-    if not x.ndim:
-        return x.copy()
-    return np.take_along_axis(_window(x, index.shape, dim), index.astype(np.int64, copy=False), dim)
+    if not x.ndim or not index.size:
+        return np.empty(index.shape, x.dtype) if x.ndim else x.copy()
+    x = np.ascontiguousarray(x)
+    return np.take(x.reshape(-1), _flat_positions(x, index, dim), mode="wrap")
 
 
 def _gather_vjp(g, out, x, index, *, dim):
@@ -223,13 +240,9 @@ def _scatter(x, index, src, *, dim, mode):
     out = np.array(wide(x), order="C", ndmin=1)
     if index.size == 0:
         return out.astype(x.dtype, copy=False).reshape(x.shape)
-    index = np.atleast_1d(index).astype(np.int64, copy=False)
+    index = np.atleast_1d(index)
     src = wide(np.atleast_1d(src)[tuple(map(slice, index.shape))])
-    steps = [s // out.itemsize for s in out.strides]
-    flat = index * steps[dim]
-    for d, n in enumerate(index.shape):
-        if d != dim:
-            flat = flat + (np.arange(n) * steps[d]).reshape((n,) + (1,) * (index.ndim - 1 - d))
+    flat = _flat_positions(out, index, dim)
     if mode == "set":
         out.reshape(-1)[flat.ravel()] = src.ravel()
     else:

@@ -49,8 +49,11 @@ def _mean_body(x, *, dim, keepdim):
     return ew.div(total, float(n))
 
 
-mean = op("mean", infer=infer_reduce("mean", floats=True),
-          ref=_wide_ref(lambda x, dim, keepdim: np.true_divide(np.sum(x, axis=dim, keepdims=keepdim), x.dtype.type(count_of(x.shape, dim)))),
+def _mean(x, dim, keepdim):
+    return np.sum(x, axis=dim, keepdims=keepdim) / x.dtype.type(count_of(x.shape, dim))
+
+
+mean = op("mean", infer=infer_reduce("mean", floats=True), ref=_wide_ref(_mean),
           vjp=(lambda g, out, x, *, dim, keepdim: back(ew.div(g, float(count_of(x.shape, dim))), x.shape, dim),),
           lower=Composite(_mean_body), doc="Mean over dims.")
 
@@ -78,7 +81,7 @@ def _infer_var(name):
 
 def _var(x, dim, keepdim, correction):
     n = x.dtype.type(count_of(x.shape, dim))
-    gap = x - np.sum(x, axis=dim, keepdims=True) / n
+    gap = np.asarray(x - np.sum(x, axis=dim, keepdims=True) / n)
     return np.sum(np.square(gap, out=gap), axis=dim, keepdims=keepdim) / x.dtype.type(_freedom(x.shape, dim, correction))
 
 
@@ -152,7 +155,7 @@ def _norm_body(x, *, ord, dim, keepdim):
         return (amax if ord > 0 else amin)(size, dim=dim, keepdim=keepdim)
     if ord == 1:
         return sum_(size, dim=dim, keepdim=keepdim)
-    return ew.pow_scalar(sum_(ew.pow_scalar(size, exponent=ord), dim=dim, keepdim=keepdim), exponent=1.0 / ord)
+    return ew.pow_(sum_(ew.pow_(size, ord), dim=dim, keepdim=keepdim), 1.0 / ord)
 
 
 def _norm(x, dim, keepdim, ord):
@@ -181,7 +184,7 @@ def _norm_vjp(g, out, x, *, ord, dim, keepdim):
         share = ew.div(reshape(g, shape=kept(x.shape, dim)), sum_(hit, dim=dim, keepdim=True))
         return ew.mul(ew.mul(ew.sign(x), hit), back(share, x.shape, dim))
     size = ew.where(ew.eq(x, 0.0), 1.0, ew.abs_(x))
-    slope = ew.mul(ew.sign(x), ew.pow_scalar(size, exponent=ord - 1.0))
+    slope = ew.mul(ew.sign(x), ew.pow_(size, ord - 1.0))
     return ew.mul(slope, back(_unless_zero(out, g, ord - 1.0), x.shape, dim))
 
 
@@ -189,7 +192,7 @@ def _unless_zero(out, g, power):
     """g / out ** power, 0 where out is 0."""
     zero = ew.eq(out, 0.0)
     safe = ew.where(zero, 1.0, out)
-    return ew.where(zero, 0.0, ew.div(g, safe if power == 1 else ew.pow_scalar(safe, exponent=power)))
+    return ew.where(zero, 0.0, ew.div(g, safe if power == 1 else ew.pow_(safe, power)))
 
 
 vector_norm = op("vector_norm", infer=_infer_norm, ref=_wide_ref(_norm), vjp=(_norm_vjp,), lower=Composite(_norm_body),

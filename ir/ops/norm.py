@@ -138,7 +138,10 @@ def _layer_norm_vjp(g, out, x, w, b, *, dims, eps, needs):
     return dx, dw, db
 
 
-def _infer_layer_norm_grad(g, x, w, *, dims, eps):
+def _infer_rows_grad(g, x, w, *, dims, eps):
+    _check_rows("the gradient of a norm", x, dims, weight=w)
+    if g != x:
+        raise ShapeError(f"the gradient of a norm of {x} must be like it, got {g}")
     return x if w is None else (x, w)
 
 
@@ -166,7 +169,7 @@ def _layer_norm_grad_body(g, x, w, *, dims, eps):
 layer_norm = op("layer_norm", infer=_infer_layer_norm, ref=_layer_norm, vjp=_layer_norm_vjp, saves=(1, 2),
                 lower=Composite(_layer_norm_body),
                 doc="Each row over the last `dims` dims to mean 0 and variance 1, times weight, plus bias.")
-layer_norm_grad = op("layer_norm_grad", infer=_infer_layer_norm_grad, ref=_layer_norm_grad,
+layer_norm_grad = op("layer_norm_grad", infer=_infer_rows_grad, ref=_layer_norm_grad,
                      vjp=derived_vjp(_layer_norm_grad_body), saves=(1, 2, 3), lower=Composite(_layer_norm_grad_body),
                      doc="The gradients of layer_norm for its input and, if there is one, its weight.")
 
@@ -225,7 +228,7 @@ def _rms_norm_grad_body(g, x, w, *, dims, eps):
 rms_norm = op("rms_norm", infer=_infer_rms_norm, ref=_rms_norm, vjp=_rms_norm_vjp, saves=(1, 2),
               lower=Composite(_rms_norm_body),
               doc="Each row over the last `dims` dims divided by the root of its mean square, times weight.")
-rms_norm_grad = op("rms_norm_grad", infer=_infer_layer_norm_grad, ref=_rms_norm_grad, vjp=derived_vjp(_rms_norm_grad_body),
+rms_norm_grad = op("rms_norm_grad", infer=_infer_rows_grad, ref=_rms_norm_grad, vjp=derived_vjp(_rms_norm_grad_body),
                    saves=(1, 2, 3), lower=Composite(_rms_norm_grad_body),
                    doc="The gradients of rms_norm for its input and, if there is one, its weight.")
 

@@ -12,7 +12,7 @@ from .. import dtype as dt
 from .. import numeric
 from ..errors import ShapeError
 from ..op import Template, op
-from .windows import check_windows, pad_spatial, taps, wide, window_count, window_counts, windows
+from .windows import batches, check_windows, pad_spatial, taps, wide, window_count, window_counts, windows
 
 # Taking from and putting into planes: the common ground of maximum pools, unpooling and grid sampling.
 
@@ -68,7 +68,8 @@ plane_put = op(
 
 # Maxima.
 
-_MANY = 64   # above this many places in a window, one argmax over copied windows beats a pass for each place
+_IN_CACHE = 1 << 17   # elements of a batch part that stay in a core's cache with what is computed from them
+_MANY = 64            # above this many places in a window, one argmax over copied windows beats a pass for each place
 
 
 def _infer_max_pool(x, *, kernel, stride, padding, dilation):
@@ -102,20 +103,18 @@ def _tap_offsets(sizes, kernel, dilation):
     return np.array([sum(t * s for t, s in zip(tap, steps)) for tap in itertools.product(*map(range, kernel))], np.int64)
 
 
-def _maximum_by_taps(x, kernel, counts, stride, dilation, offsets):
-    best = which = None
-    floats = x.dtype.kind not in "iub"
-    for (_, where), offset in zip(taps(kernel, counts, stride, dilation), offsets):
+def _maximum_by_taps(x, kernel, counts, stride, dilation, offsets, check_nan):
+    places = taps(kernel, counts, stride, dilation)
+    best = x[(..., *next(places)[1])].copy()
+    which = np.zeros(best.shape, np.uint8)
+    for place, (_, where) in enumerate(places, 1):
         value = x[(..., *where)]
-        if best is None:
-            best, which = value.copy(), np.full(value.shape, offset)
-            continue
         better = value > best
-        if floats:
+        if check_nan:
             better |= (value != value) & (best == best)
         np.copyto(best, value, where=better)
-        np.copyto(which, offset, where=better)
-    return best, which
+        np.copyto(which, place, where=better)
+    return best, offsets[which]
 
 
 def _maximum_by_window(x, kernel, stride, dilation, offsets):
@@ -138,20 +137,25 @@ def _first_inside(x, counts, stride, padding, dilation):
 
 def _max_pool(x, *, kernel, stride, padding, dilation):
     kind, values = x.dtype, wide(x)
-    lowest = _lowest(values.dtype)
-    full = pad_spatial(values, padding, lowest)
-    counts = window_counts(x.shape[2:], kernel, stride, padding, dilation)
-    offsets = _tap_offsets(x.shape[2:], kernel, dilation)
-    if len(offsets) > _MANY and x.size:
-        best, which = _maximum_by_window(full, kernel, stride, dilation, offsets)
-    else:
-        best, which = _maximum_by_taps(full, kernel, counts, stride, dilation, offsets)
-    which = which + _first_positions(x.shape[2:], counts, stride, padding)
+    lowest, sizes = _lowest(values.dtype), x.shape[2:]
+    counts = window_counts(sizes, kernel, stride, padding, dilation)
+    offsets = _tap_offsets(sizes, kernel, dilation)
+    planes = values.reshape(x.shape[0] * x.shape[1], 1, *sizes)
+    best, which = np.empty((len(planes), 1, *counts), values.dtype), np.empty((len(planes), 1, *counts), np.int64)
+    check_nan = values.dtype.kind == "f" and values.size > 0 and bool(np.isnan(values.max()))
+    for part in batches(len(planes), prod(sizes), _IN_CACHE):
+        full = pad_spatial(planes[part], padding, lowest)
+        if len(offsets) > _MANY:
+            best[part], which[part] = _maximum_by_window(full, kernel, stride, dilation, offsets)
+        else:
+            best[part], which[part] = _maximum_by_taps(full, kernel, counts, stride, dilation, offsets, check_nan)
+    which += _first_positions(sizes, counts, stride, padding)
     if any(lo > 0 for lo, _ in padding):
         empty = best == lowest
         if empty.any():
             which = np.where(empty, _first_inside(x, counts, stride, padding, dilation), which)
-    return best.astype(kind, copy=False), which
+    shape = (*x.shape[:2], *counts)
+    return best.reshape(shape).astype(kind, copy=False), which.reshape(shape)
 
 
 def _max_vjp(g, out, x, *, kernel, stride, padding, dilation):

@@ -19,9 +19,17 @@ def stream(key) -> tuple:
     return int(key[0]), int(key[1])
 
 
-def size_of(shape) -> int:
-    """How many elements a shape has."""
-    return Aval(shape, dt.float32).size
+_PIECE = 1 << 14   # elements drawn at a time, so that what is between stays in cache
+
+
+def drawn(draw, key, shape, dtype):
+    """An array of `shape` filled by draw(seed, call, count, start), piece by piece."""
+    out = np.empty(shape, dtype)
+    flat, (seed, call) = out.reshape(-1), stream(key)
+    for start in range(0, flat.size, _PIECE):
+        piece = flat[start:start + _PIECE]
+        piece[...] = draw(seed, call, piece.size, start)
+    return out
 
 
 def check_key(name, key):
@@ -40,14 +48,28 @@ def _infer_float(name):
     return infer
 
 
-def _of_floats(draw):
-    return lambda key, *, shape, dtype: draw(*stream(key), size_of(shape), dtype.np).reshape(shape)
+_LOW_BITS = {dt.float16: 11, dt.bfloat16: 8}   # of a word that a 16-bit float holds exactly, so that 1 is never reached
 
 
-uniform = op("uniform", infer=_infer_float("uniform"), ref=_of_floats(philox.uniform01), vjp=NO_GRAD, lower=Template("random"),
-             traits=("random", "exact"), doc="Floats uniform in [0, 1).")
-normal = op("normal", infer=_infer_float("normal"), ref=_of_floats(philox.normal), vjp=NO_GRAD, lower=Template("random"),
-            traits=("random", "exact"), doc="Floats of mean 0 and deviation 1.")
+def _uniform(key, *, shape, dtype):
+    kept = _LOW_BITS.get(dtype)
+    if kept is None:
+        return drawn(lambda seed, call, n, start: philox.uniform01(seed, call, n, dtype.np, start), key, shape, dtype.np)
+    scale = np.float32(2.0 ** -kept)
+    return drawn(lambda *at: (philox.bits(*at) >> np.uint32(32 - kept)).astype(np.float32) * scale, key, shape, dtype.np)
+
+
+def _normal(key, *, shape, dtype):
+    kind = np.float64 if dtype is dt.float64 else np.float32
+    return drawn(lambda seed, call, n, start: philox.normal(seed, call, n, kind, start), key, shape, dtype.np)
+
+
+uniform = op("uniform", infer=_infer_float("uniform"), ref=_uniform, vjp=NO_GRAD, lower=Template("random"),
+             traits=("random", "exact"),
+             doc="Floats uniform in [0, 1): philox.uniform01; in 16-bit floats as many leading bits of the word as they hold.")
+normal = op("normal", infer=_infer_float("normal"), ref=_normal, vjp=NO_GRAD, lower=Template("random"),
+            traits=("random",),
+            doc="Floats of mean 0 and deviation 1: philox.normal; 16-bit floats are the float32 numbers, rounded.")
 
 
 def _infer_randint(key, *, shape, low, high, dtype):
@@ -58,8 +80,8 @@ def _infer_randint(key, *, shape, low, high, dtype):
 
 
 randint = op("randint", infer=_infer_randint, vjp=NO_GRAD, lower=Template("random"), traits=("random", "exact"),
-             ref=lambda key, *, shape, low, high, dtype: philox.randint(
-                 *stream(key), size_of(shape), low, high).astype(dtype.np).reshape(shape),
+             ref=lambda key, *, shape, low, high, dtype: drawn(
+                 lambda seed, call, n, start: philox.randint(seed, call, n, low, high, start), key, shape, dtype.np),
              doc="Integers uniform in [low, high).")
 
 
@@ -70,9 +92,14 @@ def _infer_mask(key, *, shape, p):
     return Aval(shape, dt.bool_)
 
 
+def _mask(key, *, shape, p):
+    """word < round(p * 2**32)"""
+    threshold = np.uint64(round(p * 2 ** 32))
+    return drawn(lambda *at: philox.bits(*at) < threshold, key, shape, np.bool_)
+
+
 bernoulli_mask = op("bernoulli_mask", infer=_infer_mask, vjp=NO_GRAD, lower=Template("random"), traits=("random", "exact"),
-                    ref=lambda key, *, shape, p: philox.bernoulli(*stream(key), size_of(shape), p).reshape(shape),
-                    doc="Bools, true with probability p: what dropout keeps.")
+                    ref=_mask, doc="Bools, true with probability p (word < round(p * 2**32)): what dropout keeps.")
 
 # Poisson: no closed form, so each element has a stream of its own and rejects until it is done.
 

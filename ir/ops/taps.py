@@ -103,12 +103,13 @@ def resample_table(mode: str, n: int, count: int, align_corners: bool, scale) ->
 
 @lru_cache(maxsize=256)
 def border_table(mode: str, n: int, low: int, high: int) -> tuple:
-    """The map that puts `low` and `high` elements around `n` (or cuts, where negative)."""
+    """The map that puts `low` and `high` elements around `n` (or cuts, where negative; a circle goes round what is left)."""
     i = np.arange(-low, n + high)
     if mode == "replicate":
         places = np.clip(i, 0, n - 1)
     elif mode == "circular":
-        places = i % n
+        cut = max(-low, 0)
+        places = cut + (i - cut) % max(1, n - cut - max(-high, 0))
     else:
         period = max(1, 2 * (n - 1))
         folded = i % period

@@ -342,11 +342,22 @@ def _count(k, dtype):
     return total.to(dtype)
 
 
+LOGICAL, COUNTED = frozenset({"any", "all"}), frozenset({"sum", "prod"})
+
+
+def reduction_dtypes(kind: str, dtype):
+    """(dtype that is reduced, dtype of the result): integers and bool sum in int64, any and all see bools."""
+    if kind in LOGICAL:
+        return dt.bool_, dt.bool_
+    if kind in COUNTED and not dtype.is_floating_point:
+        return dt.int64, dt.int64
+    return working(dtype), dt.int64 if kind.startswith("arg") else dtype
+
+
 def reduction(name, kind, dtype, pattern, unit, *, correction=1) -> Kernel:
     """x -> y: the reduction over the "R" dims of the pattern. Kinds: those of the IR, mean, var, std, norm, sumsq."""
-    result = dt.int64 if kind.startswith("arg") else dtype
+    work, result = reduction_dtypes(kind, dtype)
     k = _reduction_frame(name, dtype, pattern, unit, result)
-    work = working(dtype)
 
     def load():
         return k.load("x").to(work)

@@ -2,12 +2,12 @@
 
 from .. import printing
 from . import (
-    autograd, context, conv, convert, creation, einsum, elementwise, gather, image, indexing, join, legacy,
-    linalg, nn, norm, operators, pool, random, reduce, restride, scan, shape, sort, statistics,
+    autograd, context, conv, convert, creation, einsum, elementwise, gather, image, indexing, info, join, legacy,
+    linalg, matrix, nn, norm, operators, order, pool, random, reduce, restride, scan, shape, sort, sparse, statistics,
 )
 
 __all__ = [
     "autograd", "context", "conv", "convert", "creation", "einsum", "elementwise", "gather", "image",
-    "indexing", "join", "legacy", "linalg", "nn", "norm", "operators", "pool", "printing", "random", "reduce",
-    "restride", "scan", "shape", "sort", "statistics",
+    "indexing", "info", "join", "legacy", "linalg", "matrix", "nn", "norm", "operators", "order", "pool", "printing", "random", "reduce",
+    "restride", "scan", "shape", "sort", "sparse", "statistics",
 ]

@@ -3,7 +3,7 @@
 from ...ir.errors import ArgumentError, ShapeError
 from ...ir.ops import conv as ops
 from ...ir.ops import elementwise as ew
-from ...ir.ops.shape import pad, reshape
+from ...ir.ops.shape import pad, permute, reshape
 from ..tensor import Tensor
 from .register import api
 from .spatial import as_batch, per_dim, positive, symmetric, unbatch
@@ -58,6 +58,16 @@ def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
 def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
     """Convolution over three spatial dims; weight (out, in / groups, *kernel)."""
     return _convolve(3, input, weight, bias, stride, padding, dilation, groups)
+
+
+@api(method=False)
+def conv_tbc(input, weight, bias, pad=0):
+    """Convolution over the first dim of (time, batch, channels); weight (kernel, in, out)."""
+    if input.ndim != 3 or weight.ndim != 3:
+        raise ShapeError(f"conv_tbc takes an input (time, batch, channels) and a weight (kernel, in, out), got {input.aval} and "
+                         f"{weight.aval}")
+    out = _convolve(1, permute(input, dims=(1, 2, 0)), permute(weight, dims=(2, 1, 0)), bias, 1, pad, 1, 1)
+    return permute(out, dims=(2, 0, 1))
 
 
 def _transposed_sizes(x, kernel, stride, padding, output_padding, dilation, name):

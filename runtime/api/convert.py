@@ -1,13 +1,12 @@
 """Copies and conversions, and what a tensor says about its memory."""
 
-import numpy as np
-
 from ...ir import dtype as dt
 from ...ir.aval import canonical_dim
-from ...ir.errors import DeviceError, DTypeError, ShapeError
+from ...ir.errors import ArgumentError, DTypeError, ShapeError
 from ...ir.ops import elementwise as ew
 from ...ir.ops import shape as sh
 from ..creation import as_array_tensor
+from ..device import Device
 from ..dispatch import write
 from ..tensor import Tensor
 from .creation import filled, require_device
@@ -30,9 +29,18 @@ preserve_format = MemoryFormat("preserve_format")
 channels_last = MemoryFormat("channels_last", (0, 2, 3, 1))
 channels_last_3d = MemoryFormat("channels_last_3d", (0, 2, 3, 4, 1))
 strided = "strided"
-for _format in (contiguous_format, preserve_format, channels_last, channels_last_3d):
-    FUNCTIONS[_format.name] = _format
-FUNCTIONS["strided"] = strided
+FORMATS = {f.name: f for f in (contiguous_format, preserve_format, channels_last, channels_last_3d)}
+FUNCTIONS.update(FORMATS, strided=strided)
+
+
+def format_of(memory_format) -> MemoryFormat:
+    """The memory format that an argument names."""
+    if isinstance(memory_format, MemoryFormat):
+        return memory_format
+    try:
+        return FORMATS[str(memory_format).rpartition(".")[2]]
+    except KeyError:
+        raise ArgumentError(f"memory_format must be one of {', '.join(FORMATS)}, got {memory_format!r}") from None
 
 
 def _in_format(x, memory_format):
@@ -49,8 +57,9 @@ def _in_format(x, memory_format):
 @api(function=False)
 def is_contiguous(self, memory_format=contiguous_format) -> bool:
     """Whether the elements lie in memory in row-major order (or as the format says)."""
-    order = memory_format.order
-    a = self._a
+    if memory_format is contiguous_format:
+        return self._a.flags.c_contiguous
+    a, order = self._a, format_of(memory_format).order
     if order is None:
         return a.flags.c_contiguous
     return a.ndim == len(order) and a.transpose(order).flags.c_contiguous
@@ -59,18 +68,19 @@ def is_contiguous(self, memory_format=contiguous_format) -> bool:
 @api(function=False)
 def contiguous(self, memory_format=contiguous_format):
     """This tensor if its memory is in row-major order (or as the format says), else a copy that is."""
-    return self if is_contiguous(self, memory_format) else _in_format(self, memory_format)
+    return self if is_contiguous(self, memory_format) else _in_format(self, format_of(memory_format))
 
 
 @api()
 def clone(input, *, memory_format=preserve_format):
     """A copy in new memory."""
+    memory_format = format_of(memory_format)
     return ew.copy(input) if memory_format is preserve_format else _in_format(input, memory_format)
 
 
 def _is_device(x) -> bool:
-    return isinstance(x, str) and x.partition(":")[0] in ("cpu", "cuda", "mps", "meta", "xpu") or hasattr(x, "type") \
-        and not isinstance(x, (Tensor, dt.DType, type, np.dtype))
+    """Whether an argument of to() names a device: by a string, an index, or a device object."""
+    return x is None or isinstance(x, (str, int)) or isinstance(getattr(x, "type", None), str)
 
 
 @api(function=False)
@@ -81,13 +91,11 @@ def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, mem
             dtype = x.dtype
         elif isinstance(x, bool):
             non_blocking, copy = (x, copy) if bool not in map(type, args[:position]) else (non_blocking, x)
-        elif isinstance(x, (int, type(None))) or _is_device(x):
+        elif _is_device(x):
             device = x
         else:
             dtype = x
-    if isinstance(device, int):
-        raise DeviceError(f"device index {device} names an accelerator, and there is none here; tensors can be on: cpu")
-    require_device(device)
+    require_device(device if device is None or isinstance(device, (str, int, Device)) else str(device))
     target = self.dtype if dtype is None else dt.as_dtype(dtype)
     if target is not self.dtype:
         result = ew.cast(self, dtype=target)
@@ -95,9 +103,10 @@ def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, mem
         result = ew.copy(self)
     else:
         result = self
-    if memory_format is preserve_format or is_contiguous(result, memory_format):
+    if memory_format is preserve_format:
         return result
-    return _in_format(result, memory_format)
+    wanted = format_of(memory_format)
+    return result if wanted is preserve_format or is_contiguous(result, wanted) else _in_format(result, wanted)
 
 
 _LEGACY = {"Float": dt.float32, "Double": dt.float64, "Half": dt.float16, "BFloat16": dt.bfloat16, "Long": dt.int64,
@@ -141,6 +150,24 @@ for _name, _dtype in (("float", dt.float32), ("double", dt.float64), ("half", dt
 def cpu(self, memory_format=preserve_format):
     """This tensor in host memory."""
     return to(self, "cpu", memory_format=memory_format)
+
+
+@api(function=False)
+def cuda(self, device=None, non_blocking=False, memory_format=preserve_format):
+    """This tensor on a CUDA device."""
+    return to(self, "cuda" if device is None else device, memory_format=memory_format)
+
+
+@api(function=False)
+def pin_memory(self, device=None):
+    """This tensor in page-locked memory, which only matters where there is an accelerator."""
+    return self
+
+
+@api(function=False)
+def is_pinned(self, device=None) -> bool:
+    """Whether the memory is page-locked."""
+    return False
 
 
 # Writing.

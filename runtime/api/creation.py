@@ -9,10 +9,11 @@ import math
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.errors import ArgumentError, DeviceError, DTypeError, ShapeError
+from ...ir.errors import ArgumentError, DTypeError, ShapeError
 from ...ir.ops import elementwise as ew
 from ...ir.ops import shape as sh
 from ..creation import array_of
+from ..device import require
 from ..dispatch import call
 from ..state import Defaults, tls
 from ..tensor import Tensor, wrap
@@ -22,9 +23,9 @@ from .shape import sizes_of
 
 
 def require_device(device):
-    """Raises unless `device` names one that tensors can be made on."""
-    if device is not None and device.__class__ is not Tensor and str(device).partition(":")[0] != "cpu":
-        raise DeviceError(f"device {device} is not available here; tensors can be made on: cpu")
+    """Raises unless `device` is None or names one that tensors can be made on."""
+    if device is not None:
+        require(device)
 
 
 def dtype_or_default(dtype) -> dt.DType:

@@ -6,7 +6,7 @@ from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DTypeError
 from ...ir.op import NO_GRAD, OPS
 from ...ir.ops import elementwise as ew
-from ..dispatch import KERNELS, record_one
+from ..dispatch import KERNELS, kernel_of, record_one
 from ..state import tls
 from ..storage import Storage
 from ..tensor import Tensor, wrap
@@ -29,13 +29,13 @@ def operate(op, *xs, out=None):
 
 def _unary(op):
     """A function of one tensor: floating point tensors go straight to the kernel when nothing special is going on."""
-    plain, taped = op.quick or op.ref, op.vjp is not NO_GRAD
+    taped = op.vjp is not NO_GRAD
 
     def fn(input, *, out=None):
         m = tls.m
         if input.__class__ is not Tensor or m.special or out is not None or input._a.dtype.kind != "f":
             return operate(op, input, out=out)
-        a = m.run(KERNELS.get(op, plain), input._a)
+        a = m.run(KERNELS.get(op) or kernel_of(op), input._a)
         t = _new(Tensor)
         t._a = a if a.__class__ is _ndarray else np.asarray(a)
         t._node = None
@@ -192,7 +192,7 @@ def _power(x, exponent):
         return ew.copy(x)
     if exponent == 0.5 and x.dtype.is_inexact:
         return ew.sqrt(x)
-    return ew.pow_scalar(x, exponent=exponent)
+    return ew.pow_(x, exponent)
 
 
 @api(inplace=True)
@@ -224,7 +224,7 @@ Tensor.polygamma = lambda self, n: polygamma(n, self)
 @api(inplace=True)
 def ldexp(input, other, *, out=None):
     """input * 2 ** other"""
-    return operate(ew.ldexp, input, other, out=out)
+    return operate(ew.mul, input, operate(ew.exp2, other), out=out)
 
 
 @api(inplace=True, names=("clip",))

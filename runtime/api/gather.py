@@ -10,7 +10,7 @@ from ...ir.ops import indexing as ix
 from ...ir.ops import shape as sh
 from ..tensor import Tensor
 from .creation import filled
-from .indexing import getitem, positions_of, put, resolve
+from .indexing import getitem, positions_of, put, resolve, setitem
 from .join import stack
 from .promote import to_dtype
 from .register import api, deliver
@@ -325,3 +325,17 @@ def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
     return _replaced(input, sh.diagonal, src, offset=offset, dim1=canonical_dim(dim1, input.ndim),
                      dim2=canonical_dim(dim2, input.ndim))
 
+
+@api(function=False)
+def fill_diagonal_(self, fill_value, wrap=False):
+    """Writes one value on the main diagonal; `wrap` starts it again below the last row of a tall matrix."""
+    if self.ndim < 2 or (self.ndim > 2 and len(set(self._a.shape)) > 1):
+        raise ShapeError(f"fill_diagonal_ takes a matrix, or equal sizes in all dimensions, got shape {tuple(self.shape)}")
+    rows, cols = self._a.shape[:2]
+    at = np.arange(min(self._a.shape))
+    places = [at] * self.ndim
+    if wrap and self.ndim == 2:
+        flat = np.arange(0, rows * cols, cols + 1)
+        places = [flat // cols, flat % cols]
+    setitem(self, tuple(places), fill_value)
+    return self

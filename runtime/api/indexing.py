@@ -151,6 +151,33 @@ def _mask_part(x, dim, mask):
 # Reading.
 
 
+def _basic_view(x, key):
+    """x[key] for a key of plain ints, slices and at most one Ellipsis; None for any other."""
+    used, dots = 0, 0
+    for k in key:
+        if type(k) is int or type(k) is slice:
+            used += 1
+        elif k is Ellipsis:
+            dots += 1
+        else:
+            return None
+    if dots > 1 or used > x._a.ndim:
+        return None
+    dim, left = 0, used
+    for k in key:
+        if k is Ellipsis:
+            dim = x._a.ndim - left
+            continue
+        left -= 1
+        if type(k) is int:
+            x = _int_view(x, dim, k)
+            continue
+        if k != _WHOLE:
+            x = _slice_view(x, dim, k)
+        dim += 1
+    return x
+
+
 def getitem(self, key):
     """x[key]: a view for ints, slices, None and Ellipsis; a copy as soon as masks or index tensors take part."""
     kind = type(key)
@@ -162,6 +189,10 @@ def getitem(self, key):
                        "a 0-d tensor cannot be indexed by a number; use item()")
     if kind is slice and self._a.ndim:
         return _slice_view(self, 0, key)
+    if kind is tuple:
+        view = _basic_view(self, key)
+        if view is not None and view is not self:
+            return view
     view, indices = resolve(self, key)
     if indices:
         return ix.index(view, *indices)

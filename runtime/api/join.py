@@ -45,7 +45,7 @@ def cat(tensors, dim=0, *, out=None):
     """Joined along an existing dimension; 1-d tensors without elements are skipped."""
     xs = _alike(_tensors(tensors, "cat"))
     shape = next((x._a.shape for x in xs if x._a.shape != (0,)), (0,))
-    if not all([x.ndim for x in xs]):
+    if not all(x.ndim for x in xs):
         raise ShapeError("cat cannot join 0-d tensors; use stack()")
     d = canonical_dim(dim, len(shape))
     if len(shape) > 1:

@@ -46,11 +46,10 @@ def matmul(input, other, *, out=None):
 def _matmul(x, y):
     """The product of tensors that fit; vectors stand for a row on the left and a column on the right."""
     k = x.shape[-1]
-    if x.ndim == 1:
-        full = _matmul(reshape(x, shape=(1, k)), y) if y.ndim > 1 else _matmul(reshape(x, shape=(1, k)), reshape(y, shape=(k, 1)))
-        return reshape(full, shape=y.shape[:-2] + y.shape[-1:] if y.ndim > 1 else ())
     if y.ndim == 1:
         return reshape(_matmul(x, reshape(y, shape=(k, 1))), shape=x.shape[:-1])
+    if x.ndim == 1:
+        return reshape(_matmul(reshape(x, shape=(1, k)), y), shape=y.shape[:-2] + y.shape[-1:])
     if y.ndim == 2 and x.ndim > 2:
         rows = rd.count_of(x.shape, range(x.ndim - 1))
         return reshape(la.matmul(reshape(x, shape=(rows, k)), y), shape=x.shape[:-1] + y.shape[-1:])

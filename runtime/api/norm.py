@@ -36,7 +36,7 @@ def trailing_dims(input, normalized_shape, name) -> int:
 
 
 @api(method=False)
-def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05, cudnn_enable=True):
+def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05):
     """To mean 0 and variance 1 over the last dims, then times weight, plus bias."""
     x = floating(input, "layer_norm")
     dims = trailing_dims(x, normalized_shape, "layer_norm")
@@ -54,7 +54,7 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
 
 
 @api(method=False)
-def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05, cudnn_enabled=True):
+def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05):
     """Each group of channels of each image to mean 0 and variance 1; weight and bias for each channel."""
     x = floating(input, "group_norm")
     return ops.group_norm(x, fitting(weight, x), fitting(bias, x), groups=int(num_groups), eps=float(eps))

@@ -12,6 +12,7 @@ from . import elementwise as api_ew
 from .register import FUNCTIONS, store
 
 _new = object.__new__
+LARGE = 1 << 15   # elements from which compiled kernels, with threads and reused memory, are faster than numpy
 _ndarray = np.ndarray
 
 
@@ -27,9 +28,9 @@ def _shortcut(op, ufunc, general, kinds):
             return general(self, other)
         if isinstance(other, Tensor):
             b = other._a
-            if a.dtype is not b.dtype or a.dtype.kind not in kinds:
+            if a.dtype is not b.dtype or a.dtype.kind not in kinds or a.size >= LARGE:
                 return general(self, other)
-        elif (type(other) is float or type(other) is int) and a.dtype.kind == "f":
+        elif (type(other) is float or type(other) is int) and a.dtype.kind == "f" and a.size < LARGE:
             b = other
         else:
             return general(self, other)

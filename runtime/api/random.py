@@ -16,23 +16,15 @@ from ..dispatch import write
 from ..random import draw_key
 from ..state import Defaults
 from ..tensor import Tensor
+from .creation import finish, require_device
 from .promote import result_type, to_dtype
 from .register import FUNCTIONS, api, deliver
+from .shape import sizes_of
 
 for _f in (streams.Generator, streams.manual_seed, streams.seed, streams.initial_seed, streams.get_rng_state,
            streams.set_rng_state):
     FUNCTIONS[_f.__name__] = _f
 FUNCTIONS["default_generator"] = streams.default_generator
-
-
-def size_given(size) -> tuple:
-    """The shape from f(2, 3), f((2, 3)) or f(size=(2, 3))."""
-    if len(size) == 1 and not isinstance(size[0], (int, Tensor)) and hasattr(size[0], "__iter__"):
-        size = size[0]
-    shape = tuple(int(n) for n in size)
-    if any(n < 0 for n in shape):
-        raise ShapeError(f"sizes are not negative, got {shape}")
-    return shape
 
 
 def float_dtype(dtype) -> dt.DType:
@@ -43,29 +35,31 @@ def float_dtype(dtype) -> dt.DType:
     return d
 
 
-def fresh(result, out, requires_grad, name):
-    """A random tensor as its function returns it."""
-    result = deliver(result, out, name)
-    return result.requires_grad_() if requires_grad else result
-
-
 # From sizes.
+
+
+def given_sizes(size, named=()) -> tuple:
+    """The shape from f(2, 3), f((2, 3)) or f(size=(2, 3))."""
+    return sizes_of((named.pop("size"),) if "size" in named else size)
 
 
 @api(method=False)
 def rand(*size, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, **named):
     """Uniform in [0, 1)."""
-    shape = size_given((named.pop("size"),) if "size" in named else size)
+    shape = given_sizes(size, named)
     no_more("rand", named)
-    return fresh(rn.uniform(draw_key(generator), shape=shape, dtype=float_dtype(dtype)), out, requires_grad, "rand")
+    require_device(device)
+    return finish(rn.uniform(draw_key(generator), shape=shape, dtype=float_dtype(dtype)), out, requires_grad, "rand")
 
 
 @api(method=False)
-def randn(*size, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, **named):
+def randn(*size, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False,
+          **named):
     """Normal, of mean 0 and deviation 1."""
-    shape = size_given((named.pop("size"),) if "size" in named else size)
+    shape = given_sizes(size, named)
     no_more("randn", named)
-    return fresh(rn.normal(draw_key(generator), shape=shape, dtype=float_dtype(dtype)), out, requires_grad, "randn")
+    require_device(device)
+    return finish(rn.normal(draw_key(generator), shape=shape, dtype=float_dtype(dtype)), out, requires_grad, "randn")
 
 
 def no_more(name, named):
@@ -78,21 +72,23 @@ def no_more(name, named):
 def randint(low, high=None, size=None, *, generator=None, out=None, dtype=dt.int64, layout=None, device=None,
             requires_grad=False, pin_memory=False):
     """Integers uniform in [low, high), or in [0, high) as randint(high, size)."""
+    require_device(device)
     if size is None or high is None:
         low, high, size = (0, low, high if size is None else size)
     d = dt.int64 if dtype is None else dt.as_dtype(dtype)
-    result = rn.randint(draw_key(generator), shape=size_given((size,)), low=int(low), high=int(high), dtype=d)
-    return fresh(result, out, requires_grad, "randint")
+    result = rn.randint(draw_key(generator), shape=given_sizes((size,)), low=int(low), high=int(high), dtype=d)
+    return finish(result, out, requires_grad, "randint")
 
 
 @api(method=False)
 def randperm(n, *, generator=None, out=None, dtype=dt.int64, layout=None, device=None, requires_grad=False, pin_memory=False):
     """The integers 0 to n-1 in random order."""
+    require_device(device)
     if n < 0:
         raise ArgumentError(f"randperm takes a length of at least 0, got {n}")
     keys = rn.randint(draw_key(generator), shape=(n,), low=-2 ** 63, high=2 ** 63 - 1, dtype=dt.int64)
     order = argsort(keys, dim=0, descending=False)
-    return fresh(to_dtype(order, dt.as_dtype(dtype or dt.int64)), out, requires_grad, "randperm")
+    return finish(to_dtype(order, dt.as_dtype(dtype or dt.int64)), out, requires_grad, "randperm")
 
 
 # Like another tensor.
@@ -101,13 +97,13 @@ def randperm(n, *, generator=None, out=None, dtype=dt.int64, layout=None, device
 @api(method=False)
 def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
     """Uniform in [0, 1), of the input's shape and dtype."""
-    return rand(generator=generator, dtype=dtype or input.dtype, requires_grad=requires_grad, size=input.shape)
+    return rand(generator=generator, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad, size=input.shape)
 
 
 @api(method=False)
 def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
     """Normal, of the input's shape and dtype."""
-    return randn(generator=generator, dtype=dtype or input.dtype, requires_grad=requires_grad, size=input.shape)
+    return randn(generator=generator, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad, size=input.shape)
 
 
 @api(method=False)
@@ -115,7 +111,8 @@ def randint_like(input, low, high=None, *, generator=None, dtype=None, layout=No
                  memory_format=None):
     """Integers uniform in [low, high) (or [0, low)), of the input's shape and dtype."""
     low, high = (0, low) if high is None else (low, high)
-    return randint(low, high, input.shape, generator=generator, dtype=dtype or input.dtype, requires_grad=requires_grad)
+    return randint(low, high, input.shape, generator=generator, dtype=dtype or input.dtype, device=device,
+                   requires_grad=requires_grad)
 
 
 # From distributions.
@@ -142,16 +139,17 @@ def at_least(x, bound):
 def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None, layout=None, device=None,
            requires_grad=False, pin_memory=False):
     """Normal numbers of the given mean and deviation, each a tensor or a number; two numbers need a size."""
+    require_device(device)
     given = [x for x in (mean, std) if isinstance(x, Tensor)]
     if size is None and not given:
         raise ArgumentError("normal of two numbers needs size=")
     if isinstance(std, (int, float)) and std < 0:
         raise ArgumentError(f"normal takes a deviation of at least 0, got {std}")
-    shape = size_given((size,)) if size is not None else broadcast_shapes(*(x.shape for x in given))
+    shape = given_sizes((size,)) if size is not None else broadcast_shapes(*(x.shape for x in given))
     d = float_dtype(dtype) if not given else float_dtype(dtype or result_type(*given))
     noise = rn.normal(draw_key(generator), shape=tuple(shape), dtype=d)
     result = ew.add(ew.mul(noise, to_dtype(std, d)), to_dtype(mean, d))
-    return fresh(result, out, requires_grad, "normal")
+    return finish(result, out, requires_grad, "normal")
 
 
 @api()
@@ -263,6 +261,13 @@ def bernoulli_(self, p=0.5, *, generator=None):
     return rn.bernoulli_mask(draw_key(generator), shape=tuple(self.shape), p=float(p))
 
 
+def exact_end(d) -> int:
+    """One more than the largest integer up to which every one is held exactly by a dtype."""
+    if d is dt.bool_:
+        return 2
+    return 2 ** _MANTISSA[d] + 1 if d.is_floating_point else 2 ** (8 * d.itemsize - (d.kind == dt.SIGNED))
+
+
 _MANTISSA = {dt.float64: 53, dt.float32: 24, dt.float16: 11, dt.bfloat16: 8}
 
 
@@ -274,8 +279,7 @@ def random_(self, from_=0, to=None, *, generator=None, **named):
     if to is None and low:
         low, to = 0, low
     if to is None:
-        d = self.dtype
-        to = 2 if d is dt.bool_ else 2 ** _MANTISSA[d] + 1 if d.is_floating_point else 2 ** (8 * d.itemsize - (d.kind == dt.SIGNED))
+        to = exact_end(self.dtype)
     return rn.randint(draw_key(generator), shape=tuple(self.shape), low=int(low), high=min(int(to), 2 ** 63), dtype=self.dtype)
 
 

@@ -163,7 +163,8 @@ def aminmax(input, *, dim=None, keepdim=False, out=None):
 def _arg(op, input, dim, keepdim, out, name):
     dims = tuple(range(input.ndim)) if dim is None else one_dim(input, dim)
     if rd.count_of(input.shape, dims) == 0:
-        raise DimError(f"{name} of an empty {'tensor' if dim is None else f'dim {dim}'} has no value (shape {tuple(input.shape)})")
+        what = "tensor" if dim is None else f"dim {dim}"
+        raise DimError(f"{name} of an empty {what} has no value (shape {tuple(input.shape)})")
     return deliver(op(input, dim=dims, keepdim=keepdim), out, name)
 
 

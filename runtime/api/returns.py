@@ -2,7 +2,6 @@
 
 from collections import namedtuple
 
-from ..tensor import Tensor
 from .register import deliver
 
 _PAIR = ("values", "indices")
@@ -30,8 +29,3 @@ def deliver_all(kind, results, out) -> tuple:
     if out is not None:
         results = [deliver(r, o, kind.__name__) for r, o in zip(results, out)]
     return kind(*results)
-
-
-def is_tensor(x) -> bool:
-    """Whether x is a tensor (and not, say, a dim)."""
-    return isinstance(x, Tensor)

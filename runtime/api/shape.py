@@ -228,6 +228,15 @@ def expand(self, *sizes, size=None, implicit=False):
     return sh.expand(self, shape=sizes[:lead] + tuple([n if m == -1 else m for n, m in zip(shape, sizes[lead:])]))
 
 
+@api(function=False)
+def sum_to_size(self, *size):
+    """Summed over the dimensions that broadcasting to this shape from `size` would repeat."""
+    shape = sizes_of(size)
+    if broadcast_shapes(self._a.shape, shape) != self._a.shape:
+        raise ShapeError(f"sum_to_size: {shape} does not broadcast to shape {tuple(self.shape)}")
+    return sh.sum_to(self, shape=shape)
+
+
 Tensor.expand_as = lambda self, other: expand(self, other.shape)
 
 
@@ -345,61 +354,3 @@ def tril(input, diagonal=0, *, out=None):
 def triu(input, diagonal=0, *, out=None):
     """The elements on and above a diagonal, zeros below."""
     return deliver(_triangle(input, diagonal, ew.ge), out, "triu")
-
-
-# Mirrors and shifts.
-
-
-@api()
-def flip(input, *which, dims=None):
-    """The order reversed along dims."""
-    which = sizes_of(which if dims is None else (dims,))
-    return sh.flip(input, dims=canonical_order(which, input.ndim) if input.ndim else ())
-
-
-@api()
-def fliplr(input):
-    """The second dimension reversed."""
-    if input.ndim < 2:
-        raise ShapeError(f"fliplr takes at least 2 dimensions, got shape {tuple(input.shape)}")
-    return sh.flip(input, dims=(1,))
-
-
-@api()
-def flipud(input):
-    """The first dimension reversed."""
-    if input.ndim < 1:
-        raise ShapeError("flipud takes at least 1 dimension, got a 0-d tensor")
-    return sh.flip(input, dims=(0,))
-
-
-@api()
-def roll(input, shifts, dims=None):
-    """Elements shifted along dims, those pushed out coming back at the other end."""
-    shifts = (shifts,) if isinstance(shifts, int) else tuple(shifts)
-    if dims is None or dims == ():
-        if len(shifts) != 1:
-            raise ShapeError(f"roll: {len(shifts)} shifts without dims; give one shift, or as many dims")
-        return sh.reshape(sh.roll(ravel(input), shifts=shifts, dims=(0,)), shape=input._a.shape)
-    dims = (dims,) if isinstance(dims, int) else tuple(dims)
-    if len(shifts) != len(dims):
-        raise ShapeError(f"roll: shifts {shifts} and dims {dims} must be equally many")
-    dims = tuple([canonical_dim(d, input.ndim) for d in dims])
-    return sh.roll(input, shifts=shifts, dims=dims) if input.ndim else ew.copy(input)
-
-
-@api()
-def rot90(input, k=1, dims=(0, 1)):
-    """Rotated by 90 degrees k times in the plane of two dims."""
-    if input.ndim < 2:
-        raise ShapeError(f"rot90 takes at least 2 dimensions, got shape {tuple(input.shape)}")
-    first, second = canonical_order(dims, input.ndim)
-    swapped = list(range(input.ndim))
-    swapped[first], swapped[second] = second, first
-    if k % 4 == 0:
-        return ew.copy(input)
-    if k % 4 == 2:
-        return sh.flip(input, dims=(first, second))
-    if k % 4 == 1:
-        return sh.permute(sh.flip(input, dims=(second,)), dims=tuple(swapped))
-    return sh.flip(sh.permute(input, dims=tuple(swapped)), dims=(second,))

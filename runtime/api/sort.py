@@ -10,7 +10,6 @@ from ...ir.ops.indexing import index as take_index
 from ...ir.ops.indexing import scatter
 from ...ir.ops.scan import cumsum
 from ...ir.ops.shape import cat, full, iota, permute, reshape
-from ..creation import as_array_tensor
 from ..tensor import Tensor
 from . import returns
 from .indexing import positions_of
@@ -99,7 +98,7 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
 
 def as_operand(x, like):
     """A tensor from a tensor or a number."""
-    return x if isinstance(x, Tensor) else as_array_tensor(x, result_type(like, x))
+    return x if isinstance(x, Tensor) else full(like, shape=(), value=x, dtype=result_type(like, x))
 
 
 @api()

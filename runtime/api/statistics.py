@@ -238,7 +238,8 @@ def _weights_of(name, x, fweights, aweights):
         if w is None:
             continue
         if w.ndim > 1 or w.dtype.is_integer is not integral or (w.ndim and w.shape[0] != x.shape[1]):
-            raise ShapeError(f"{name}: {kind} must be one row of {x.shape[1]} {'integers' if integral else 'floats'}, got {w.aval}")
+            numbers = "integers" if integral else "floats"
+            raise ShapeError(f"{name}: {kind} must be one row of {x.shape[1]} {numbers}, got {w.aval}")
         w = expand(to_dtype(w, x.dtype), shape=(x.shape[1],))
         total = w if total is None else ew.mul(total, w)
     return total
@@ -249,9 +250,8 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
     """Covariances between the rows of a matrix; each column is an observation."""
     if input.ndim > 2:
         raise ShapeError(f"cov takes a vector or a matrix, got {input.aval}")
-    scalar = input.ndim < 2
     x = input if input.dtype.is_inexact else to_dtype(input, promote_to_float(input))
-    x = reshape(x, shape=(1, rd.count_of(x.shape, range(x.ndim)))) if scalar else x
+    x = reshape(x, shape=(1, rd.count_of(x.shape, range(x.ndim)))) if input.ndim < 2 else x
     w = _weights_of("cov", x, fweights, aweights)
     if w is None:
         centre, norm = mean(x, dim=(1,), keepdim=True), float(max(0, x.shape[1] - correction))
@@ -265,7 +265,7 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
         norm = _freedom(total, w, correction, fweights, aweights, x.dtype)
     product = la.matmul(gap, la.transpose_last(weighted))
     result = ew.div(product, norm if isinstance(norm, float) else expand(norm, shape=tuple(product.shape)))
-    return reshape(result, shape=()) if scalar else result
+    return reshape(result, shape=()) if x.shape[0] == 1 else result
 
 
 def _freedom(total, w, correction, fweights, aweights, d):
@@ -287,7 +287,8 @@ def corrcoef(input):
         return ew.div(c, c)
     spread = ew.sqrt(diagonal(c, offset=0, dim1=0, dim2=1))
     n = c.shape[0]
-    ratio = ew.div(ew.div(c, expand(reshape(spread, shape=(n, 1)), shape=(n, n))), expand(reshape(spread, shape=(1, n)), shape=(n, n)))
+    column, row = (expand(reshape(spread, shape=s), shape=(n, n)) for s in ((n, 1), (1, n)))
+    ratio = ew.div(ew.div(c, column), row)
     over, under = ew.gt(ratio, 1.0), ew.lt(ratio, -1.0)
     return ew.where(over, 1.0, ew.where(under, -1.0, ratio))
 

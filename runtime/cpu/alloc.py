@@ -84,6 +84,17 @@ def zeros(shape, dtype=np.float32) -> np.ndarray:
     return array
 
 
+def aligned_zeros(shape: tuple, dtype=np.float32) -> np.ndarray:
+    """An array of zeros that starts on a cache line, whatever its size."""
+    dtype = np.dtype(dtype)
+    size = math.prod(shape) * dtype.itemsize
+    if size >= SMALL_BYTES:
+        return zeros(shape, dtype)
+    room = np.zeros(size + 64, np.uint8)
+    start = -room.ctypes.data % 64
+    return room[start:start + size].view(dtype).reshape(shape)
+
+
 def empty_cache():
     """Give all kept blocks back to the system."""
     with _State.lock:

@@ -160,7 +160,7 @@ class Packed:
         self.shape = b.shape
         group = 2 if product.pairs else 1
         steps = packed_steps(depth, product.pairs)
-        self.panels = alloc.zeros((-(-columns // width), steps, width, group), b.dtype)
+        self.panels = alloc.aligned_zeros((-(-columns // width), steps, width, group), b.dtype)
         for number in range(self.panels.shape[0]):
             part = b[:, number * width:(number + 1) * width]
             for place in range(group):

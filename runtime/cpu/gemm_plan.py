@@ -14,7 +14,6 @@ from ...ir.errors import ShapeError
 from ...passes.codegen.llvm import gemm as codegen
 
 _DEPTH_BLOCK = 1024                 # longest depth summed in one sweep; its panel of B stays in the second-level cache
-_SWEEP_ROWS = 32                    # rows of B that a vector-matrix product reads side by side
 _IN_PLACE_BYTES = 4096              # rows of B farther apart than a page are packed
 _NARROW_BYTES = 256                 # a B so narrow is read in place
 _FEW_ROWS = 16                      # up to so many rows, packing B costs more than it saves
@@ -144,19 +143,18 @@ def _choose_road(a, b, item, product):
         return "dots", codegen.IN_PLACE, a_step != item
     if product.pairs and rows > (_FEW_PAIR_ROWS if b_column == item else 1):
         return "pairs", codegen.PACK_ROWS if b_column == item else turned, a_step != item or depth % 2 == 1
-    road = "vector" if rows == 1 else "tiles"
     if b_column != item:
-        return road, turned, False
+        return "tiles", turned, False
+    if rows == 1:
+        return "vector", codegen.IN_PLACE, False
     near = (b_step <= _IN_PLACE_BYTES and depth <= _DEPTH_BLOCK) or rows <= _FEW_ROWS or columns * item <= _NARROW_BYTES
-    return road, codegen.IN_PLACE if near else codegen.PACK_ROWS, False
+    return "tiles", codegen.IN_PLACE if near else codegen.PACK_ROWS, False
 
 
 def _depth_block(depth, road, product):
     """Depth per sweep: equal parts of at most 1024; all of it where C cannot hold partial sums."""
-    if not product.sums_in_place or road == "dots":
+    if not product.sums_in_place or road in ("dots", "vector"):
         return max(depth, 1)
-    if road == "vector":
-        return _SWEEP_ROWS
     parts = -(-depth // _DEPTH_BLOCK)
     return -(-depth // parts // 8) * 8 if parts > 1 else max(depth, 1)
 
@@ -202,7 +200,7 @@ def _batch_offsets(batch, layout):
 def _wide_panel(columns, least, threads):
     """Columns per item for one row: all threads get some, and what they hold of C stays in the nearest cache."""
     share = -(-columns // threads)
-    return min(max(1, -(-share // least)) * least, 16 * least)
+    return min(max(1, -(-share // least)) * least, codegen.VECTOR_PANEL)
 
 
 def _partition(count, panels, rows, work, pack, threads):

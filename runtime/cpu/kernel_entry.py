@@ -1,7 +1,6 @@
 """From a kernel to callables on numpy arrays: compile, add doors, allocate results."""
 
 import math
-import threading
 
 import numpy as np
 
@@ -13,7 +12,6 @@ from ...passes.codegen.llvm.emit import Module
 from . import alloc, call, compile, pool  # noqa: F401 (pool gives kernels the thread pool's entry)
 
 LARGE = 65536  # bytes from which results come from the caching allocator
-LOCK = threading.RLock()  # held while a kernel is made
 
 
 def empty(shape, np_dtype) -> np.ndarray:

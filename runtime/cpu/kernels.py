@@ -22,10 +22,11 @@ from ...passes.codegen import library, scalars
 from ...passes.codegen.llvm import doors as native_doors
 from ...passes.codegen.llvm import kernels as code
 from . import call, compile
-from .kernel_entry import LARGE, LOCK, empty, entries
+from .kernel_entry import LARGE, empty, entries
 from .row_calls import Draw, Reduction, RowOp
 
 DOOR_RANKS = 5  # ranks 0 .. 4 have doors of their own; more dims are merged first
+_SHORT = 4  # extent from which a dim is worth being that of the lanes
 _MAX_PLANS = 4096  # operand layouts remembered per kernel
 
 
@@ -61,12 +62,11 @@ class Elementwise:
     def doors(self):
         """Native entries by rank, for contiguous arrays of one shape: inputs, then outputs."""
         if self._doors is None:
-            with LOCK:
-                kernel, count = self.kernel(), len(self.inputs) + len(self.outputs)
-                ranks = {f"door{r}": (r,) * count for r in range(DOOR_RANKS)}
-                rules = {f"door{r}": {"n0": ("sizes", count - 1, 0, r)} for r in range(DOOR_RANKS)}
-                made = entries(kernel, ranks, rules)
-                self._doors = [made[f"door{r}"] for r in range(DOOR_RANKS)]
+            kernel, count = self.kernel(), len(self.inputs) + len(self.outputs)
+            ranks = {f"door{r}": (r,) * count for r in range(DOOR_RANKS)}
+            rules = {f"door{r}": {"n0": ("sizes", count - 1, 0, r)} for r in range(DOOR_RANKS)}
+            made = entries(kernel, ranks, rules)
+            self._doors = [made[f"door{r}"] for r in range(DOOR_RANKS)]
         return self._doors
 
     def __call__(self, *arrays, out=None):
@@ -86,6 +86,8 @@ class Elementwise:
 
     def general(self, arrays, out=None):
         """Any shapes that broadcast, any strides, several outputs (`out` is then a tuple)."""
+        if not all(type(a) is np.ndarray for a in arrays):
+            arrays = [np.asarray(a) for a in arrays]  # numpy scalars
         outs = None if out is None else out if isinstance(out, tuple) else (out,)
         key = tuple((a.shape, a.strides) for a in (*arrays, *(outs or ())))
         shape, entry, plan = self._plans.get(key) or self._plan(key, arrays, outs)
@@ -121,11 +123,10 @@ class Elementwise:
         """(kernel, address) for a rank and the classes of the innermost strides."""
         found = self._strided.get((rank, classes))
         if found is None:
-            with LOCK:
-                kernel = self.kernel(rank, classes)
-                text = code.kernel_text(kernel, host())
-                address = compile.compile_module(text, [kernel.name])[kernel.name]
-                found = self._strided[rank, classes] = (kernel, address)
+            kernel = self.kernel(rank, classes)
+            text = code.kernel_text(kernel, host())
+            address = compile.compile_module(text, [kernel.name])[kernel.name]
+            found = self._strided[rank, classes] = (kernel, address)
         return found
 
 
@@ -143,8 +144,14 @@ def _inner_class(stride):
     return stride if stride in (0, 1) else None
 
 
+def _lane_worth(size, steps):
+    """How good a dim is for the lanes: not too short, unit steps (or none) in most arrays, else small ones."""
+    return min(size, _SHORT) * (1 + 2 * sum(s in (0, 1) for s in steps)), -sum(map(abs, steps))
+
+
 def merge_dims(shape, arrays):
-    """(merged shape, strides in elements of each array): dims that every array steps through evenly become one."""
+    """(merged shape, strides in elements of each array): dims that every array steps through evenly become one, and the dim
+    that suits the lanes best comes last."""
     steps_of = [np.broadcast_to(a, shape).strides for a in arrays]
     sizes, steps = [], []
     for d, n in enumerate(shape):
@@ -159,6 +166,9 @@ def merge_dims(shape, arrays):
             steps.append(here)
     if not sizes:
         sizes, steps = [1], [[1] * len(arrays)]
+    best = max(range(len(sizes)), key=lambda d: (_lane_worth(sizes[d], steps[d]), d))
+    for row in (sizes, steps):
+        row.append(row.pop(best))
     return tuple(sizes), [tuple(s[i] for s in steps) for i in range(len(arrays))]
 
 

@@ -40,6 +40,7 @@ class _Pool:
         self.configure(_State.threads)
 
     def field(self, offset, kind=ctypes.c_int32):
+        """A field of the state, to read or set."""
         return kind.from_address(self.state + offset)
 
     def configure(self, threads):
@@ -59,6 +60,7 @@ class _Pool:
         return True
 
     def release(self):
+        """Let other threads submit again."""
         self.field(fork_join.BUSY).value = 0
 
     def forget_workers(self):

@@ -8,7 +8,7 @@ from ...ir import dtype as dt
 from ...ir.kernel_builder import KernelBuilder
 from ...passes.codegen import library
 from ...passes.codegen.llvm import columns, rows
-from .kernel_entry import LOCK, empty, entries
+from .kernel_entry import empty, entries
 
 MAX_PLANS = 4096  # shapes remembered per kernel
 _NARROW = 16  # rows shorter than this are done side by side, columns fewer than this one after the other
@@ -19,7 +19,7 @@ class Reduction:
 
     def __init__(self, kind: str, dtype, correction=1):
         self.kind, self.dtype, self.correction = kind, dtype, correction
-        self.result = np.dtype(np.int64) if kind.startswith("arg") else dtype.np
+        self.result = library.reduction_dtypes(kind, dtype)[1].np
         self._made: dict[tuple, object] = {}
         self._plans: dict[tuple, tuple] = {}
 
@@ -44,16 +44,15 @@ class Reduction:
         return out
 
     def _make(self, pattern, unit, how):
-        with LOCK:
-            name = f"{self.kind}_{pattern}"
-            kernel = library.reduction(name, self.kind, self.dtype, pattern, unit, correction=self.correction)
-            kept = [i for i, c in enumerate(pattern) if c == "P"]
-            rules = {f"n{i}": ("size", 0, i) for i in range(len(pattern))}
-            rules |= {f"s{i}": ("stride", 0, i) for i in range(len(pattern))}
-            rules |= {f"t{i}": ("stride", 1, d) for d, i in enumerate(kept)}
-            made = entries(kernel, {"door": (len(pattern), len(kept))}, {"door": rules}, how)["door"]
-            self._made[pattern, unit, how] = made
-            return made
+        name = f"{self.kind}_{pattern}"
+        kernel = library.reduction(name, self.kind, self.dtype, pattern, unit, correction=self.correction)
+        kept = [i for i, c in enumerate(pattern) if c == "P"]
+        rules = {f"n{i}": ("size", 0, i) for i in range(len(pattern))}
+        rules |= {f"s{i}": ("stride", 0, i) for i in range(len(pattern))}
+        rules |= {f"t{i}": ("stride", 1, d) for d, i in enumerate(kept)}
+        made = entries(kernel, {"door": (len(pattern), len(kept))}, {"door": rules}, how)["door"]
+        self._made[pattern, unit, how] = made
+        return made
 
 
 def reduction_plan(shape, dims, keepdim):
@@ -96,11 +95,10 @@ class RowOp:
         """(kernel, native entry) of a layout, by a strategy."""
         found = self._made.get((layout, how))
         if found is None:
-            with LOCK:
-                kernel = library.ROW_KERNELS[self.kind](f"{self.kind}_{layout}", self.dtype, layout, **self.params)
-                ranks, rules = self._ranks(kernel)
-                entry = entries(kernel, {"door": ranks}, {"door": rules}, how)["door"]
-                found = self._made[layout, how] = (kernel, entry)
+            kernel = library.ROW_KERNELS[self.kind](f"{self.kind}_{layout}", self.dtype, layout, **self.params)
+            ranks, rules = self._ranks(kernel)
+            entry = entries(kernel, {"door": ranks}, {"door": rules}, how)["door"]
+            found = self._made[layout, how] = (kernel, entry)
         return found
 
     def _ranks(self, kernel):
@@ -160,16 +158,15 @@ class Draw:
         self._entry = None
 
     def _make(self):
-        with LOCK:
-            k = KernelBuilder(self.name)
-            k.parallel("i", "n")
-            buffers = [k.input(b, dt.int64, (0,)) for b in ("start", "seed", "call", "span")]
-            k.output("y", self.dtype, (1,))
-            with k.point():
-                start, *rest = (k.load(b) for b in buffers)
-                rest = rest if self.name == "random_below" else rest[:2]
-                k.store(k.append(self.name, self.dtype, (k.index("i") + start, *rest)), "y")
-            self._entry = entries(k.build(), {"door": (0, 0, 0, 0, 1)}, {"door": {"n": ("size", 4, 0)}})["door"]
+        k = KernelBuilder(self.name)
+        k.parallel("i", "n")
+        buffers = [k.input(b, dt.int64, (0,)) for b in ("start", "seed", "call", "span")]
+        k.output("y", self.dtype, (1,))
+        with k.point():
+            start, *rest = (k.load(b) for b in buffers)
+            rest = rest if self.name == "random_below" else rest[:2]
+            k.store(k.append(self.name, self.dtype, (k.index("i") + start, *rest)), "y")
+        self._entry = entries(k.build(), {"door": (0, 0, 0, 0, 1)}, {"door": {"n": ("size", 4, 0)}})["door"]
         return self._entry
 
     def __call__(self, seed: int, call: int, n: int, start: int = 0, span: int = 0, out=None):

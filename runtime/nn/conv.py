@@ -169,8 +169,8 @@ _TRANSPOSED = {1: F.conv_transpose1d, 2: F.conv_transpose2d, 3: F.conv_transpose
 class _LazyConv(LazyModule):
     """A convolution that takes in_channels from its first input."""
 
-    def __init__(self, out_channels, kernel_size, *args, bias=True, device=None, dtype=None, **kwargs):
-        super().__init__(0, 0, kernel_size, *args, bias=False, device=device, dtype=dtype, **kwargs)
+    def _postpone(self, out_channels, bias, device, dtype):
+        """Replaces what was made for no channels at all."""
         self.out_channels = out_channels
         self.weight = UninitializedParameter(self.weight)
         if bias:
@@ -190,37 +190,51 @@ class _LazyConv(LazyModule):
         self.reset_parameters()
 
 
-class LazyConv1d(_LazyConv, Conv1d):
+class _LazyForward(_LazyConv):
+    def __init__(self, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True, padding_mode="zeros",
+                 device=None, dtype=None):
+        super().__init__(0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype)
+        self._postpone(out_channels, bias, device, dtype)
+
+
+class _LazyTransposed(_LazyConv):
+    def __init__(self, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True, dilation=1,
+                 padding_mode="zeros", device=None, dtype=None):
+        super().__init__(0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode, device, dtype)
+        self._postpone(out_channels, bias, device, dtype)
+
+
+class LazyConv1d(_LazyForward, Conv1d):
     """Conv1d that takes in_channels from its first input."""
 
     cls_to_become = Conv1d
 
 
-class LazyConv2d(_LazyConv, Conv2d):
+class LazyConv2d(_LazyForward, Conv2d):
     """Conv2d that takes in_channels from its first input."""
 
     cls_to_become = Conv2d
 
 
-class LazyConv3d(_LazyConv, Conv3d):
+class LazyConv3d(_LazyForward, Conv3d):
     """Conv3d that takes in_channels from its first input."""
 
     cls_to_become = Conv3d
 
 
-class LazyConvTranspose1d(_LazyConv, ConvTranspose1d):
+class LazyConvTranspose1d(_LazyTransposed, ConvTranspose1d):
     """ConvTranspose1d that takes in_channels from its first input."""
 
     cls_to_become = ConvTranspose1d
 
 
-class LazyConvTranspose2d(_LazyConv, ConvTranspose2d):
+class LazyConvTranspose2d(_LazyTransposed, ConvTranspose2d):
     """ConvTranspose2d that takes in_channels from its first input."""
 
     cls_to_become = ConvTranspose2d
 
 
-class LazyConvTranspose3d(_LazyConv, ConvTranspose3d):
+class LazyConvTranspose3d(_LazyTransposed, ConvTranspose3d):
     """ConvTranspose3d that takes in_channels from its first input."""
 
     cls_to_become = ConvTranspose3d

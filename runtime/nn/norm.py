@@ -17,12 +17,12 @@ class _Statistics(Module):
     ndims = ()          # dimensions that an input may have
     _version = 2
 
-    def __init__(self, num_features, eps, momentum, affine, track_running_stats, device, dtype):
+    def __init__(self, num_features, eps, momentum, affine, track_running_stats, device, dtype, bias):
         super().__init__()
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
-        for name in ("weight", "bias"):
-            self.register_parameter(name, empty_parameter((num_features,), device, dtype) if affine else None)
+        for name, wanted in (("weight", affine), ("bias", affine and bias)):
+            self.register_parameter(name, empty_parameter((num_features,), device, dtype) if wanted else None)
         tracked = track_running_stats
         self.register_buffer("running_mean", FUNCTIONS["zeros"](num_features, device=device, dtype=dtype) if tracked else None)
         self.register_buffer("running_var", FUNCTIONS["ones"](num_features, device=device, dtype=dtype) if tracked else None)
@@ -40,8 +40,9 @@ class _Statistics(Module):
     def reset_parameters(self):
         """Weight 1, bias 0, and fresh running statistics."""
         self.reset_running_stats()
-        if self.affine:
+        if self.weight is not None:
             init.ones_(self.weight)
+        if self.bias is not None:
             init.zeros_(self.bias)
 
     def _check_input(self, input):
@@ -50,7 +51,7 @@ class _Statistics(Module):
 
     def extra_repr(self):
         return (f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
-                f"track_running_stats={self.track_running_stats}")
+                f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}")
 
     def _load_from_state_dict(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs):
         version = local_metadata.get("version")
@@ -61,8 +62,9 @@ class _Statistics(Module):
 
 
 class _BatchNorm(_Statistics):
-    def __init__(self, num_features, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None):
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+    def __init__(self, num_features, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None,
+                 bias=True):
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
 
     def _factor(self):
         """How far the running statistics move; without a momentum they are the mean over all batches."""
@@ -104,14 +106,15 @@ class SyncBatchNorm(_BatchNorm):
     ndims = (2, 3, 4, 5)
 
     def __init__(self, num_features, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True, process_group=None, device=None,
-                 dtype=None):
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+                 dtype=None, bias=True):
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
         self.process_group = process_group
 
 
 class _InstanceNorm(_Statistics):
-    def __init__(self, num_features, eps=1e-05, momentum=0.1, affine=False, track_running_stats=False, device=None, dtype=None):
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+    def __init__(self, num_features, eps=1e-05, momentum=0.1, affine=False, track_running_stats=False, device=None, dtype=None,
+                 bias=True):
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
 
     def forward(self, input):
         self._check_input(input)
@@ -144,11 +147,12 @@ class InstanceNorm3d(_InstanceNorm):
 class _LazyNorm(LazyModule):
     """A norm that takes num_features from its first input."""
 
-    def __init__(self, *args, device=None, dtype=None, **kwargs):
-        super().__init__(0, *args, device=device, dtype=dtype, **kwargs)
-        if self.affine:
-            self.weight, self.bias = UninitializedParameter(self.weight), UninitializedParameter(self.bias)
-        if self.track_running_stats:
+    def __init__(self, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None, bias=True):
+        super().__init__(0, eps, momentum, affine, track_running_stats, device, dtype, bias)
+        for name in ("weight", "bias"):
+            if getattr(self, name) is not None:
+                setattr(self, name, UninitializedParameter(getattr(self, name)))
+        if track_running_stats:
             self.running_mean, self.running_var = UninitializedBuffer(self.running_mean), UninitializedBuffer(self.running_var)
 
     def reset_parameters(self):
@@ -225,7 +229,8 @@ class LayerNorm(Module):
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self):
-        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+        return (f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, "
+                f"bias={self.bias is not None}")
 
 
 class RMSNorm(Module):
@@ -252,26 +257,27 @@ class RMSNorm(Module):
 class GroupNorm(Module):
     """Each group of channels of each image to mean 0 and variance 1."""
 
-    def __init__(self, num_groups, num_channels, eps=1e-05, affine=True, device=None, dtype=None):
+    def __init__(self, num_groups, num_channels, eps=1e-05, affine=True, device=None, dtype=None, bias=True):
         super().__init__()
         if num_channels % num_groups:
             raise ArgumentError(f"GroupNorm: num_channels {num_channels} must be divisible by num_groups {num_groups}")
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
-        for name in ("weight", "bias"):
-            self.register_parameter(name, empty_parameter((num_channels,), device, dtype) if affine else None)
+        for name, wanted in (("weight", affine), ("bias", affine and bias)):
+            self.register_parameter(name, empty_parameter((num_channels,), device, dtype) if wanted else None)
         self.reset_parameters()
 
     def reset_parameters(self):
         """Weight 1, bias 0."""
-        if self.affine:
+        if self.weight is not None:
             init.ones_(self.weight)
+        if self.bias is not None:
             init.zeros_(self.bias)
 
     def forward(self, input):
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self):
-        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
+        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, bias={self.bias is not None}"
 
 
 class LocalResponseNorm(Module):

@@ -88,7 +88,8 @@ class Archive:
 
     def _data_start(self, entry) -> int:
         """Where an entry's bytes begin; all of them are inside of the file."""
-        self.file.seek(entry.header_offset)
+        inside = 0 <= entry.header_offset < self.size
+        self.file.seek(entry.header_offset if inside else self.size)
         header = self.file.read(_LOCAL_HEADER)
         if len(header) != _LOCAL_HEADER or header[:4] != b"PK\x03\x04":
             raise FileError(f"{self.name}: entry {entry.filename} has no header; the file is damaged")

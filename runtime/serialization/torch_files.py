@@ -8,8 +8,8 @@ import numpy as np
 from ...ir import dtype as dt
 from ...ir.errors import FileError
 from ..device import Device
-from ..nn.parameter import Buffer, Parameter
 from ..tensor import Size, Tensor
+from .classes import as_class
 from .container import Archive, fill
 from .pickle_machine import PLAIN_GLOBALS, Callable_, PickleMachine
 from .windows import Block
@@ -61,16 +61,16 @@ def _rebuild_tensor_v3(storage, offset, size, stride, requires_grad, backward_ho
     return _window(storage, offset, size, stride, dtype).requires_grad_(requires_grad is True)
 
 
-def _rebuild_parameter(data, requires_grad=True, backward_hooks=None, state=None, cls=Parameter):
+def _rebuild_parameter(data, requires_grad=True, backward_hooks=None, state=None):
     if not isinstance(data, Tensor):
         raise FileError("a parameter that is no tensor")
-    made = object.__new__(cls)
-    made._a, made._node, made._storage = data._a, None, data._storage
-    return made.requires_grad_(requires_grad is True)
+    return as_class(data, "Parameter").requires_grad_(requires_grad is True)
 
 
 def _rebuild_buffer(data, requires_grad=False, persistent=True):
-    return _rebuild_parameter(data, requires_grad, cls=Buffer)
+    if not isinstance(data, Tensor):
+        raise FileError("a buffer that is no tensor")
+    return as_class(data, "Buffer").requires_grad_(requires_grad is True)
 
 
 def _rebuild_from_type_v2(fn, cls, args, state):

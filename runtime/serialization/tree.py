@@ -13,13 +13,11 @@ from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DTypeError, FileError
 from ..device import Device
 from ..interop import owner_of
-from ..nn.parameter import Buffer, Parameter
 from ..tensor import Size, Tensor
+from .classes import class_named, name_of
 from .windows import Block
 
-CLASSES = {"Tensor": Tensor, "Parameter": Parameter, "Buffer": Buffer}
-_NAMES = {cls: name for name, cls in CLASSES.items()}
-MAX_DEPTH = 200
+MAX_DEPTH = 100
 
 
 class Writer:
@@ -86,10 +84,10 @@ class Writer:
     def _tensor(self, t):
         index = self._tensor_index.get(id(t))
         if index is None:
-            if type(t) not in _NAMES:
+            if name_of(type(t)) is None:
                 raise self._refuse(t)
             a = t.detach().numpy()
-            index = self._tensor_index[id(t)] = self._array(a, _NAMES[type(t)], t.requires_grad)
+            index = self._tensor_index[id(t)] = self._array(a, name_of(type(t)), t.requires_grad)
             self._kept.append(t)
         return index
 
@@ -193,7 +191,7 @@ class Reader:
     def tensor(self, index):
         if index not in self._made:
             d, block, window = self._described(index)
-            t = block.tensor(*window, CLASSES.get(d["class"], Tensor))
+            t = block.tensor(*window, class_named(d["class"]))
             self._made[index] = t.requires_grad_() if d["requires_grad"] is True else t
         return self._made[index]
 

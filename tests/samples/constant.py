@@ -1,7 +1,6 @@
 """Samples of literal arrays."""
 
 import numpy as np
-
 from ingot.ir import dtype as dt
 
 from . import Sample, samples

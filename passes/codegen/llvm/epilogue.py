@@ -56,6 +56,7 @@ class ColumnBias:
 
     @property
     def name(self) -> str:
+        """Its part of the kernel's name."""
         return f"bias_{mangled(self.stored)}"
 
     def apply(self, f, value, place, base):
@@ -72,6 +73,7 @@ class RowBias:
 
     @property
     def name(self) -> str:
+        """Its part of the kernel's name."""
         return f"rowbias_{mangled(self.stored)}"
 
     def apply(self, f, value, place, base):
@@ -89,10 +91,12 @@ class Residual:
 
     @property
     def name(self) -> str:
+        """Its part of the kernel's name."""
         return f"residual{'_scaled' if self.scaled else ''}_{mangled(self.stored)}"
 
     @property
     def words(self) -> int:
+        """Words it takes in the operand block."""
         return 4 if self.scaled else 3
 
     def apply(self, f, value, place, base):
@@ -138,10 +142,12 @@ class Chain:
 
     @property
     def name(self) -> str:
+        """The parts' names."""
         return "_".join(part.name for part in self.parts)
 
     @property
     def words(self) -> int:
+        """The parts' words together."""
         return sum(part.words for part in self.parts)
 
     def apply(self, f, value, place, base):

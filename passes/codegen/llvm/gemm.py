@@ -4,7 +4,7 @@ One module serves every shape of a (precision, epilogue, road); sizes and stride
 64-bit words named below. Strides are in bytes. Roads:
 
     tiles   register tiles over panels of B's columns; B is read in place or packed, panel by panel, into the worker's scratch
-    vector  one row times a matrix: sweeps along whole rows of B, a few at a time, as memory likes to be read
+    vector  one row times a matrix in place: sweeps along whole rows of B, a few at a time, as memory likes to be read
     pairs   tiles for bfloat with the processor's dot instruction, B packed in pairs along the depth
     dots    both operands contiguous along the depth, few rows: sums across lanes, nothing is packed
 
@@ -17,16 +17,30 @@ from dataclasses import dataclass, field
 from ....ir.target import Target
 from .emit import Module
 from .epilogue import Identity, Place
-from .microkernel import Operand, Precision, TileShape, dot_tile, memory_type, narrow, outer_tile, pair_tile, tile_shape
+from .microkernel import (
+    Operand,
+    Precision,
+    TileShape,
+    dot_tile,
+    memory_type,
+    multiply_add,
+    narrow,
+    outer_tile,
+    pair_tile,
+    tile_shape,
+    widen,
+)
 from .packing import IN_PLACE, PACK_ANY, PACK_ROWS, PACK_TRANSPOSED, packers, pair_packers
-from .types import I64, PTR, Value, bytes_of, constant, null
+from .types import I64, PTR, Value, bytes_of, constant, lanes_of, null, vector, zero
 
 WORDS = ("a", "b", "c", "a_row", "a_step", "b_step", "b_column", "c_row", "a_batch", "b_batch", "c_batch", "offsets",
          "rows", "columns", "depth", "depth_block", "panels", "row_blocks", "items", "chunks", "scratch", "scratch_bytes",
          "pack", "operands", "panel")
 _WORD = {name: 8 * number for number, name in enumerate(WORDS)}
 ROADS = ("tiles", "vector", "pairs", "dots")
+VECTOR_PANEL = 2048                 # most columns of an item on the one-row road
 _DOT_ROWS, _DOT_COLUMNS = 4, 4
+_SWEEP_ROWS = 8
 _ACCUMULATE, _LAST = 1, 2
 
 
@@ -68,7 +82,7 @@ class GemmKernel:
         """Rows and vectors of a full tile on this road."""
         shape = tile_shape(self.target, self.precision.accumulate)
         if self.road == "vector":
-            return TileShape(1, 16 if self.target.vector_registers >= 32 else 8, shape.lanes)
+            return TileShape(1, 16, shape.lanes)
         return TileShape(_DOT_ROWS, _DOT_COLUMNS, shape.lanes) if self.road == "dots" else shape
 
     @property
@@ -172,32 +186,6 @@ def _tile_item(module, kernel):
     return "item"
 
 
-def _vector_item(module, kernel):
-    """Function of one item of the one-row road: a few whole rows of B at a time, C staying in the nearest cache."""
-    shape = kernel.shape
-    table = _kernel_table(module, kernel)
-    panels = packers(module, shape, memory_type(kernel.precision.b))
-    f = module.function("item", [(PTR, "job"), (I64, "number"), (I64, "worker")], internal=True)
-    job, number, worker = f.params
-    item = _open_item(f, job, number)
-    depth, block = _word(f, job, "depth"), _word(f, job, "depth_block")
-    scratch = f.at(_word(f, job, "scratch", PTR), f.mul(worker, _word(f, job, "scratch_bytes")))
-    with f.loop(0, f.max(depth, 1), block) as sweep:
-        count = f.min(f.sub(depth, sweep.index), block)
-        flags = _flags(f, sweep.index, block, depth)
-        start = f.at(item.a, f.mul(sweep.index, _word(f, job, "a_step")))
-        with f.loop(0, item.columns, shape.columns) as across:
-            column = f.add(item.column, across.index)
-            rest = f.min(f.sub(item.columns, across.index), shape.columns)
-            variant = f.select(f.compare("eq", rest, shape.columns), 0, f.ceil_div(rest, shape.lanes))
-            corner = f.at(f.at(item.b, f.mul(column, _word(f, job, "b_column"))), f.mul(sweep.index, _word(f, job, "b_step")))
-            panel, step = _panel(f, job, panels, corner, rest, count, scratch, bytes_of(kernel.precision.b) * shape.columns)
-            micro = f.load(PTR, f.at(table, variant, PTR))
-            f.call_pointer(micro, "void", job, count, start, panel, step, item.c, item.first_row, column, item.batch, flags)
-    f.ret()
-    return "item"
-
-
 def _flags(f, at, block, depth):
     """What a sweep of the depth does with C: add to it (not the first), finish it (the last)."""
     again = f.select(f.compare("sgt", at, 0), constant(I64, _ACCUMULATE), constant(I64, 0))
@@ -292,6 +280,67 @@ def _load_out(f, type_, spot, edge):
     return f.load(type_, spot) if edge is None else f.load_masked(type_, spot, edge)
 
 
+# --- vector ---
+def _vector_item(module, kernel):
+    """Function of one item of the one-row road: rows of B side by side, their weighted sum added to a row of sums."""
+    precision, lanes = kernel.precision, kernel.shape.lanes
+    f = module.function("item", [(PTR, "job"), (I64, "number"), (I64, "worker")], internal=True)
+    job, number, _ = f.params
+    item = _open_item(f, job, number)
+    depth, b_step, a_step = (_word(f, job, name) for name in ("depth", "b_step", "a_step"))
+    total = vector(lanes, precision.accumulate)
+    sums = f.local(VECTOR_PANEL * bytes_of(precision.accumulate))
+    with f.loop(0, item.columns, lanes) as loop:
+        f.store(zero(total), f.at(sums, loop.index, precision.accumulate))
+    corner, whole = f.at(item.b, f.mul(item.column, bytes_of(precision.b))), f.bit_and(depth, -_SWEEP_ROWS)
+    for height, low, high in ((_SWEEP_ROWS, 0, whole), (1, whole, depth)):
+        with f.loop(low, high, height) as loop:
+            weights, rows = [], []
+            for row in range(height):
+                at = f.add(loop.index, row)
+                scalar = f.load(memory_type(precision.a), f.at(item.a, f.mul(at, a_step)))
+                weights.append(f.splat(widen(f, scalar, precision.a, precision.accumulate), lanes))
+                rows.append(f.at(corner, f.mul(at, b_step)))
+            _sweep(f, precision, weights, rows, sums, item.columns)
+    _finish_row(f, kernel, job, item, sums)
+    f.ret()
+    return "item"
+
+
+def _sweep(f, precision, weights, rows, sums, columns):
+    """sums += weights @ rows, vector by vector."""
+    lanes = lanes_of(weights[0].type)
+    stored = vector(lanes, memory_type(precision.b))
+
+    def one(at, mask):
+        group = None
+        for weight, row in zip(weights, rows, strict=True):
+            spot = f.at(row, at, precision.b)
+            value = f.load(stored, spot) if mask is None else f.load_masked(stored, spot, mask)
+            value = widen(f, value, precision.b, precision.accumulate)
+            group = f.fmul(weight, value) if group is None else multiply_add(f, weight, value, group)
+        place = f.at(sums, at, precision.accumulate)
+        f.store(f.fadd(f.load(group.type, place), group), place)
+
+    whole = f.bit_and(columns, -lanes)
+    with f.loop(0, whole, lanes) as loop:
+        one(loop.index, None)
+    rest = f.sub(columns, whole)
+    with f.when(f.compare("sgt", rest, 0)):
+        one(whole, f.mask(rest, lanes))
+
+
+def _finish_row(f, kernel, job, item, sums):
+    """The epilogue and the stores of a row of sums."""
+    out, lanes = kernel.precision.out, kernel.shape.lanes
+    operands, total = _word(f, job, "operands", PTR), vector(lanes, kernel.precision.accumulate)
+    with f.loop(0, item.columns, lanes) as loop:
+        column, mask = f.add(item.column, loop.index), f.mask(f.sub(item.columns, loop.index), lanes)
+        value = f.load(total, f.at(sums, loop.index, kernel.precision.accumulate))
+        value = kernel.epilogue.apply(f, value, Place(operands, item.batch, item.first_row, column, mask), 0)
+        f.store_masked(narrow(f, value, out), f.at(item.c, column, out), mask)
+
+
 # --- dots ---
 def _dot_item(module, kernel):
     """Function of one item: small tiles of dot products over its columns."""
@@ -338,5 +387,5 @@ def _dot_kernel(module, kernel, height, width):
     return name
 
 
-__all__ = ["IN_PLACE", "LAUNCH", "PACK_ANY", "PACK_ROWS", "PACK_TRANSPOSED", "PLAN_WORDS", "ROADS", "WORDS", "GemmKernel",
-           "Precision", "launch_text"]
+__all__ = ["IN_PLACE", "LAUNCH", "PACK_ANY", "PACK_ROWS", "PACK_TRANSPOSED", "PLAN_WORDS", "ROADS", "VECTOR_PANEL", "WORDS",
+           "GemmKernel", "Precision", "launch_text"]

@@ -141,7 +141,7 @@ def pair_tile(f: Function, rows: int, vectors: int, lanes: int, depth, a: Operan
     offsets = [f.mul(a.row_stride, row) for row in range(rows)]
     with f.loop(0, depth, 1, [a.pointer, b.pointer, *[zero(total)] * (rows * vectors)]) as loop:
         at_a, at_b, *sums = loop.carried
-        columns = [f.load(pairs, f.at(at_b, 4 * lanes * number), align=64) for number in range(vectors)]
+        columns = [f.load(pairs, f.at(at_b, 4 * lanes * number)) for number in range(vectors)]
         for row in range(rows):
             scalar = f.load(I32, f.at(at_a, offsets[row]), align=2)
             spread = f.bitcast(f.splat(scalar, lanes), pairs)

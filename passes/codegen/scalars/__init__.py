@@ -10,10 +10,10 @@ Zeros keep their sign, subnormals are computed (never flushed), infinities, nan 
 Largest error seen, in units of the last place, over dense samples of the whole domain (tests/test_scalars.py holds them):
 
     function     f32    f64      function   f32    f64      function    f32    f64
-    exp          1.0    1.0      sin cos    0.51   1.0      erf         1.5    1.5
-    exp2         1.0    1.0      tan        0.51   2.0      erfc        0.51   4.0
+    exp          0.8    1.0      sin cos    0.51   1.0      erf         2.0    1.5
+    exp2         0.8    1.0      tan        0.51   2.0      erfc        0.51   4.0
     expm1        0.51   2.0      asin acos  0.51   1.5      erfinv      0.51   4.0
-    log          1.0    1.0      atan       0.51   1.0      lgamma (a)  0.51   4.0
+    log          0.85   1.0      atan       0.51   1.0      lgamma (a)  0.51   4.0
     log2 log10   0.51   1.0      atan2      0.51   1.5      digamma (a) 0.51   8.0
     log1p        0.51   1.5      sinh cosh  0.51   2.0      sigmoid     2.5    2.5
     pow          0.51   1.0      tanh       1.5    2.0      softplus    2.0    2.0

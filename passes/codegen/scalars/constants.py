@@ -1,6 +1,6 @@
 """Irrational constants split into parts, and a few numbers of the float formats.
 
-`X_HI + X_LO` is x to twice the precision. `LN2_*_SHORT` has its low bits cleared, so that a small integer times it is exact.
+`X + X_LO` is x to twice the precision. `LN2_*_SHORT` has its low bits cleared, so that a small integer times it is exact.
 """
 
 PI = 3.141592653589793
@@ -11,11 +11,11 @@ TWO_OVER_PI_64 = 0.6366197723675814
 
 LN2 = 0.6931471805599453
 LN2_LO = 2.3190468138462996e-17
+LN2_32 = 0.693147182464599609375
 LN2_SHORT_64, LN2_REST_64 = 0.6931471803691238, 1.9082149292705877e-10
 LN2_SHORT_32, LN2_REST_32 = 0.693145751953125, 1.428606765330187e-06
 LOG2E, LOG2E_LO = 1.4426950408889634, 2.0355273740931033e-17
 LOG10E, LOG10E_LO = 0.4342944819032518, 1.098319650216765e-17
-LOG10_2, LOG10_2_LO = 0.3010299956639812, -2.8037281277851704e-18
 
 MAGIC_64, MAGIC_32 = 6755399441055744.0, 12582912.0  # 1.5 * 2**(mantissa bits): adding it rounds to an integer
 

@@ -63,12 +63,22 @@ def exp(s, x):
     return exp_parts(s, _clamp(s, x, -746.0, 710.0), 0.0)
 
 
-def _exp32(s, x):
-    x = _clamp(s, x, -104.0, 89.0)
+def _split_single(s, x):
     t = s.fma(x, K.LOG2E, K.MAGIC_32)
     n, i = t - K.MAGIC_32, t.bits() - s.const(dt.float32, K.MAGIC_32).bits()
-    r = s.fma(n, -K.LN2_REST_32, s.fma(n, -K.LN2_SHORT_32, x))
-    y = s.fma(r * r, s.poly(r, C.EXP32), r) + 1.0
+    return s.fma(n, -K.LN2_REST_32, s.fma(n, -K.LN2_SHORT_32, x)), n, i
+
+
+def reduce_single(s, x):
+    """(r, i) with x = i ln2 + r, in float32."""
+    r, _, i = _split_single(s, x)
+    return r, i
+
+
+def _exp32(s, x):
+    r, n, i = _split_single(s, _clamp(s, x, -104.0, 89.0))
+    high = 1.0 + r
+    y = high + s.fma(r * r, s.poly(r, C.EXP32), r - (high - 1.0))
     return s.scale(y, n, i)
 
 
@@ -78,7 +88,8 @@ def exp2(s, x):
         x = _clamp(s, x, -151.0, 129.0)
         n, i = round_to_int(s, x)
         r = x - n
-        y = s.fma(r * r, s.poly(r, C.EXP2_32), r * 0.693147182464599609375) + 1.0
+        high = s.fma(r, K.LN2_32, 1.0)
+        y = high + s.fma(r * r, s.poly(r, C.EXP2_32), s.fma(r, K.LN2_32, -(high - 1.0)))
         return s.scale(y, n, i)
     x = _clamp(s, x, -1077.0, 1025.0)
     n, i = round_to_int(s, x)

@@ -1,14 +1,14 @@
-"""erf, erfc, erfinv, lgamma and digamma.
+"""erf, erfc, erfinv, lgamma, digamma and its derivatives.
 
-erf: x + x P(x^2) below one; erfc above: exp(-x^2) times a polynomial in (x-4)/(x+4), the square of x carried in two parts.
-lgamma: a polynomial about 2 on [1.5, 2.5], the recurrence up to there and down to it, Stirling's series from 8, reflection
-below 1/2 (near its negative zeros the absolute error is what is small).
+erf: x + x P(x^2) below one (float32: -expm1 of log erfc everywhere); erfc above: exp(-x^2) times a polynomial in
+(x-4)/(x+4), the square of x carried in two parts. lgamma: a polynomial about 2 on [1.5, 2.5], the recurrence up to there and
+down to it, Stirling's series from 8, reflection below 1/2 (near its negative zeros the absolute error is what is small).
 """
 
 from ....ir import dtype as dt
 from . import coefficients as C
 from . import constants as K
-from .exponential import exp, exp_parts, log, log1p, pow
+from .exponential import exp, exp_parts, log, log1p, pow, reduce_single
 from .trigonometric import cos, sin
 
 INF, NAN = float("inf"), float("nan")
@@ -26,9 +26,19 @@ STIRLING_FROM = 8
 
 
 def _erf_near(s, x):
-    """erf for |x| < 1."""
-    table = C.ERF64 if x.dtype is dt.float64 else C.ERF32
-    return s.fma(x, s.poly(x * x, table), x)
+    """erf for |x| < 1, in float64."""
+    return s.fma(x, s.poly(x * x, C.ERF64), x)
+
+
+def _erf32(s, x):
+    """erf as -expm1(log erfc |x|): one polynomial and one short exp, good from 0 to where erf is 1."""
+    a = abs(x)
+    t = s.select(a > 4.0, 4.0, a)
+    log_erfc = -s.fma(t, s.poly(t, C.ERF_LOG32), t)
+    r, i = reduce_single(s, log_erfc)
+    two_n = s.power_of_two(i)
+    minus = s.fma(two_n, s.fma(r * r, s.poly(r, C.EXP32), r), two_n - 1.0)
+    return s.copysign(minus, x)
 
 
 def _erfc_far(s, a):
@@ -43,9 +53,7 @@ def erf(s, x):
     """The error function."""
     a = abs(x)
     if x.dtype is dt.float32:
-        t = s.select(a < 1.0, 1.0, s.select(a > 4.1, 4.1, a))
-        far = 1.0 - exp(s, -s.fma(t, t, s.poly(t, C.ERFC_EXPONENT32)))
-        return s.select(a < 1.0, _erf_near(s, x), s.copysign(s.select(x.ne(x), x, far), x))
+        return _erf32(s, x)
     far = 1.0 - _erfc_far(s, s.select(a < 1.0, 1.0, s.select(a > 6.0, 6.0, a)))
     y = s.select(a < 1.0, _erf_near(s, x), s.copysign(far, x))
     return s.select(x.ne(x), x, y)

@@ -74,7 +74,7 @@ from .loss import (
     triplet_margin_loss,
     triplet_margin_with_distance_loss,
 )
-from ...api.conv import conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d
+from ...api.conv import conv1d, conv2d, conv3d, conv_tbc, conv_transpose1d, conv_transpose2d, conv_transpose3d
 from ...api.image import channel_shuffle, native_channel_shuffle, pixel_shuffle, pixel_unshuffle
 from ...api.norm import group_norm, layer_norm, rms_norm
 from ...api.pool import avg_pool1d

@@ -1,0 +1,316 @@
+"""Factorisations, inverses and determinants of matrices and batches of matrices, through LAPACK on the host.
+
+Gradients are the textbook ones; where a factorisation is not unique (signs of vectors, equal singular values or
+eigenvalues) only functions that do not depend on the choice have one.
+"""
+
+import math
+
+import numpy as np
+
+from .. import dtype as dt
+from ..errors import DTypeError, LinAlgError, ShapeError
+from ..op import Host, op
+from . import elementwise as ew
+from .linalg import matmul, transpose_last
+from .reduce import sum_
+from .shape import cat, diagonal, diagonal_scatter, expand, iota, reshape, slice_
+
+
+def check_matrix(name, x, square=True):
+    """Raises unless x is a matrix or a batch of them, in float32 or float64."""
+    if x.dtype not in (dt.float32, dt.float64):
+        raise DTypeError(f"{name} takes float32 or float64, got {x}; cast with .to()")
+    if x.ndim < 2 or (square and x.shape[-1] != x.shape[-2]):
+        raise ShapeError(f"{name} takes {'square matrices' if square else 'matrices'} or batches of them, got {x}")
+
+
+def lapack(name, fn):
+    """Runs a numpy.linalg function; what it cannot do becomes a LinAlgError."""
+
+    def ref(*args, **params):
+        try:
+            return fn(*args, **params)
+        except np.linalg.LinAlgError as e:
+            raise LinAlgError(f"{name} of a matrix of shape {args[0].shape}: {e}") from None
+
+    return ref
+
+
+def _square(name, gives=lambda x: x):
+    def infer(x):
+        check_matrix(name, x)
+        return gives(x)
+
+    return infer
+
+
+def as_row(v):
+    """A batch of vectors as rows, which scale columns."""
+    return reshape(v, shape=(*v.shape[:-1], 1, v.shape[-1]))
+
+
+def scaled_columns(m, v):
+    """Each column of m times its element of v."""
+    return ew.mul(m, expand(as_row(v), shape=m.shape))
+
+
+def lower(x, offset):
+    """The part of x on and below the diagonal that `offset` names, zeros elsewhere."""
+    shape, n = tuple(x.shape), len(x.shape)
+    rows = iota(x, shape=shape, dim=n - 2, dtype=dt.int64)
+    cols = iota(x, shape=shape, dim=n - 1, dtype=dt.int64)
+    return ew.where(ew.le(ew.sub(cols, rows), offset), x, 0.0)
+
+
+def symmetric(x):
+    """(x + x^T) / 2"""
+    return ew.mul(ew.add(x, transpose_last(x)), 0.5)
+
+
+def _diag(v):
+    """A batch of vectors as diagonal matrices."""
+    n = len(v.shape)
+    return diagonal_scatter(v, shape=(*v.shape, v.shape[-1]), offset=0, dim1=n - 1, dim2=n)
+
+
+def _gaps(v):
+    """v[j] - v[i], infinite on the diagonal, so that what is divided by it has none."""
+    shape = (*v.shape, v.shape[-1])
+    gap = ew.sub(expand(as_row(v), shape=shape), expand(reshape(v, shape=(*v.shape, 1)), shape=shape))
+    rows = iota(gap, shape=shape, dim=len(shape) - 2, dtype=dt.int64)
+    cols = iota(gap, shape=shape, dim=len(shape) - 1, dtype=dt.int64)
+    return ew.where(ew.eq(rows, cols), math.inf, gap)
+
+
+# Solving and inverting.
+
+
+def _infer_solve(a, b):
+    check_matrix("solve", a)
+    if a.dtype is not b.dtype or b.ndim != a.ndim or b.shape[:-1] != a.shape[:-1]:
+        raise ShapeError(f"solve takes square matrices and right-hand sides with as many rows, got {a} and {b}")
+    return b
+
+
+def _solve_a(g, out, a, b):
+    return ew.neg(matmul(solve(transpose_last(a), g), transpose_last(out)))
+
+
+solve = op("solve", infer=_infer_solve, ref=lapack("solve", np.linalg.solve),
+           vjp=(_solve_a, lambda g, out, a, b: solve(transpose_last(a), g)), lower=Host(), doc="x with a @ x = b.")
+
+
+def _inv_vjp(g, out, x):
+    back = transpose_last(out)
+    return ew.neg(matmul(matmul(back, g), back))
+
+
+inv = op("inv", infer=_square("inv"), ref=lapack("inv", np.linalg.inv), vjp=(_inv_vjp,), lower=Host(), doc="The inverse.")
+
+
+def _infer_pinv(x, *, rcond):
+    check_matrix("pinv", x, square=False)
+    return x.with_shape(x.shape[:-2] + (x.shape[-1], x.shape[-2]))
+
+
+def _pinv_vjp(g, out, x, *, rcond):
+    """d pinv = -P dA P + P P' dA' (I - A P) + (I - P A) dA' P' P, transposed."""
+    p, gt, pt = out, transpose_last(g), transpose_last(out)
+    direct = matmul(matmul(pt, g), pt)
+    left = matmul(gt, matmul(p, pt))
+    left = ew.sub(left, matmul(x, matmul(p, left)))
+    right = matmul(matmul(pt, p), gt)
+    right = ew.sub(right, matmul(matmul(right, p), x))
+    return ew.add(ew.sub(left, direct), right)
+
+
+def _pinv(x, *, rcond):
+    if 0 in x.shape:
+        return np.zeros(x.shape[:-2] + (x.shape[-1], x.shape[-2]), x.dtype)
+    return np.linalg.pinv(x, rcond=rcond).astype(x.dtype, copy=False)
+
+
+pinv = op("pinv", infer=_infer_pinv, ref=lapack("pinv", _pinv), vjp=(_pinv_vjp,), lower=Host(),
+          doc="The pseudo-inverse; singular values below rcond times the largest count as 0.")
+
+# Determinants.
+
+
+def _weigh(g, m):
+    """A batch of matrices, each times its element of g."""
+    return ew.mul(m, expand(reshape(g, shape=(*g.shape, 1, 1)), shape=m.shape))
+
+
+def _cofactor(x):
+    """Through the singular values, so that singular matrices have their cofactors too."""
+    u, s, vh = np.linalg.svd(x)
+    n = s.shape[-1]
+    padded = np.ones(s.shape[:-1] + (n + 1,), s.dtype)
+    before, after = padded.copy(), padded.copy()
+    before[..., 1:] = np.cumprod(s, -1)
+    after[..., :-1] = np.cumprod(s[..., ::-1], -1)[..., ::-1]
+    others = before[..., :-1] * after[..., 1:]
+    sign = np.linalg.det(u) * np.linalg.det(vh)
+    return ((u * others[..., None, :]) @ vh * sign[..., None, None]).astype(x.dtype, copy=False)
+
+
+def _cofactor_vjp(g, out, x):
+    """From cofactor = det * inverse^T."""
+    back = transpose_last(inv(x))
+    along = sum_(ew.mul(g, back), dim=(len(x.shape) - 2, len(x.shape) - 1), keepdim=False)
+    return ew.sub(_weigh(along, out), matmul(matmul(out, transpose_last(g)), back))
+
+
+cofactor = op("cofactor", infer=_square("cofactor"), ref=lapack("cofactor", _cofactor), vjp=(_cofactor_vjp,), lower=Host(),
+              doc="The matrix of cofactors: the derivative of the determinant.")
+det = op("det", infer=_square("det", lambda x: x.with_shape(x.shape[:-2])),
+         ref=lapack("det", lambda x: np.asarray(np.linalg.det(x), x.dtype)),
+         vjp=(lambda g, out, x: _weigh(g, cofactor(x)),), lower=Host(), doc="The determinant.")
+
+
+def _slogdet(x):
+    sign, size = np.linalg.slogdet(x)
+    return np.asarray(sign, x.dtype), np.asarray(size, x.dtype)
+
+
+slogdet = op("slogdet", infer=_square("slogdet", lambda x: (x.with_shape(x.shape[:-2]),) * 2), ref=lapack("slogdet", _slogdet),
+             vjp=lambda g, out, x, *, needs: (_weigh(g[1], transpose_last(inv(x))),), saves=(1,), lower=Host(),
+             doc="Sign and logarithm of the size of the determinant.")
+
+# Cholesky, QR.
+
+
+def _cholesky_vjp(g, out, x):
+    back = transpose_last(out)
+    inner = lower(matmul(back, g), 0)
+    inner = ew.sub(inner, ew.mul(_diag(_diagonal_of(inner)), 0.5))
+    half = solve(back, transpose_last(solve(back, transpose_last(inner))))
+    return symmetric(half)
+
+
+def _diagonal_of(x):
+    n = len(x.shape)
+    return diagonal(x, offset=0, dim1=n - 2, dim2=n - 1)
+
+
+def _mirrored(x):
+    """The symmetric part, which is what functions of symmetric matrices read."""
+    return (x + np.swapaxes(x, -1, -2)) * x.dtype.type(0.5)
+
+
+cholesky = op("cholesky", infer=_square("cholesky"), ref=lapack("cholesky", lambda x: np.linalg.cholesky(_mirrored(x))),
+              vjp=(_cholesky_vjp,), lower=Host(), doc="The lower triangular L with L @ L^T = x, for symmetric positive x.")
+
+
+def _infer_qr(x, *, complete):
+    check_matrix("qr", x, square=False)
+    m, n = x.shape[-2:]
+    k = m if complete else min(m, n)
+    return x.with_shape((*x.shape[:-2], m, k)), x.with_shape((*x.shape[:-2], k, n))
+
+
+def _qr_square(gq, gr, q, r):
+    """The gradient where r is square: q * copy of the lower triangle of (r gr' - gq' q), over r'."""
+    m = ew.sub(matmul(r, transpose_last(gr)), matmul(transpose_last(gq), q))
+    mirrored = ew.add(lower(m, 0), transpose_last(lower(m, -1)))
+    inner = ew.add(gq, matmul(q, mirrored))
+    return transpose_last(solve(r, transpose_last(inner)))
+
+
+def _columns(x, start, stop):
+    return slice_(x, dim=len(x.shape) - 1, start=start, stop=stop, step=1)
+
+
+def _qr_vjp(g, out, x, *, complete, needs):
+    (gq, gr), (q, r) = g, out
+    m, n = x.shape[-2:]
+    if complete and m > n:
+        raise LinAlgError(f"qr in mode 'complete' of {m} rows and {n} columns has no gradient; use mode='reduced'")
+    if m >= n:
+        return (_qr_square(gq, gr, q, r),)
+    wide = _columns(gr, m, n)
+    gq = ew.add(gq, matmul(_columns(x, m, n), transpose_last(wide)))
+    left = _qr_square(gq, _columns(gr, 0, m), q, _columns(r, 0, m))
+    return (cat(left, matmul(q, wide), dim=len(x.shape) - 1),)
+
+
+def _qr(x, *, complete):
+    return tuple(np.linalg.qr(x, "complete" if complete else "reduced"))
+
+
+qr = op("qr", infer=_infer_qr, ref=lapack("qr", _qr),
+        vjp=_qr_vjp, saves=(0, 1), lower=Host(), doc="An orthogonal Q and an upper triangular R with Q @ R = x.")
+
+# Singular values and eigenvalues.
+
+
+def _infer_svd(x, *, full):
+    check_matrix("svd", x, square=False)
+    m, n = x.shape[-2:]
+    k, lead = min(m, n), x.shape[:-2]
+    return x.with_shape((*lead, m, m if full else k)), x.with_shape((*lead, k)), x.with_shape((*lead, n if full else k, n))
+
+
+def _svd_vjp(g, out, x, *, full, needs):
+    (gu, gs, gvh), (u, s, vh) = g, out
+    m, n = x.shape[-2:]
+    if full and m != n:
+        raise LinAlgError("svd with full_matrices=True has a gradient only for square matrices; use full_matrices=False")
+    gaps = _gaps(ew.square(s))
+    ut, v, gv = transpose_last(u), transpose_last(vh), transpose_last(gvh)
+    turn_u = _skew_over(matmul(ut, gu), gaps)
+    turn_v = _skew_over(matmul(vh, gv), gaps)
+    core = ew.add(ew.add(scaled_columns(turn_u, s), transpose_last(scaled_columns(transpose_last(turn_v), s))), _diag(gs))
+    total = matmul(matmul(u, core), vh)
+    if m > n:
+        outside = scaled_columns(ew.sub(gu, matmul(u, matmul(ut, gu))), ew.reciprocal(s))
+        total = ew.add(total, matmul(outside, vh))
+    if n > m:
+        outside = scaled_columns(ew.sub(gv, matmul(v, matmul(vh, gv))), ew.reciprocal(s))
+        total = ew.add(total, matmul(u, transpose_last(outside)))
+    return (total,)
+
+
+def _skew_over(m, gaps):
+    return ew.div(ew.sub(m, transpose_last(m)), gaps)
+
+
+svd = op("svd", infer=_infer_svd, ref=lapack("svd", lambda x, *, full: tuple(np.linalg.svd(x, full_matrices=full))),
+         vjp=_svd_vjp, saves=(0,), lower=Host(), doc="U, S, Vh with U @ diag(S) @ Vh = x; S falls.")
+
+
+def _infer_svdvals(x):
+    check_matrix("svdvals", x, square=False)
+    return x.with_shape((*x.shape[:-2], min(x.shape[-2:])))
+
+
+def _svdvals_vjp(g, out, x):
+    u, _, vh = svd(x, full=False)
+    return matmul(scaled_columns(u, g), vh)
+
+
+svdvals = op("svdvals", infer=_infer_svdvals, ref=lapack("svdvals", lambda x: np.linalg.svd(x, compute_uv=False)),
+             vjp=(_svdvals_vjp,), lower=Host(), doc="The singular values, falling.")
+
+
+def _eigh_vjp(g, out, x, *, needs):
+    (gw, gv), (w, v) = g, out
+    vt = transpose_last(v)
+    core = ew.add(_diag(gw), ew.div(matmul(vt, gv), _gaps(w)))
+    return (symmetric(matmul(matmul(v, core), vt)),)
+
+
+eigh = op("eigh", infer=_square("eigh", lambda x: (x.with_shape(x.shape[:-1]), x)),
+          ref=lapack("eigh", lambda x: tuple(np.linalg.eigh(_mirrored(x)))), vjp=_eigh_vjp, saves=(0,), lower=Host(),
+          doc="Eigenvalues, rising, and eigenvectors of a symmetric matrix (of its symmetric part).")
+
+
+def _eigvalsh_vjp(g, out, x):
+    _, v = eigh(x)
+    return matmul(scaled_columns(v, g), transpose_last(v))
+
+
+eigvalsh = op("eigvalsh", infer=_square("eigvalsh", lambda x: x.with_shape(x.shape[:-1])),
+              ref=lapack("eigvalsh", lambda x: np.linalg.eigvalsh(_mirrored(x))), vjp=(_eigvalsh_vjp,), lower=Host(),
+              doc="Eigenvalues, rising, of a symmetric matrix.")

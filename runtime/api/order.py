@@ -1,0 +1,63 @@
+"""The same elements in another order: mirrored, shifted, rotated."""
+
+from ...ir.aval import canonical_dim
+from ...ir.errors import ShapeError
+from ...ir.ops import elementwise as ew
+from ...ir.ops import shape as sh
+from .register import api
+from .shape import canonical_order, ravel, sizes_of
+
+
+@api()
+def flip(input, *which, dims=None):
+    """The order reversed along dims."""
+    which = sizes_of(which if dims is None else (dims,))
+    return sh.flip(input, dims=canonical_order(which, input.ndim) if input.ndim else ())
+
+
+@api()
+def fliplr(input):
+    """The second dimension reversed."""
+    if input.ndim < 2:
+        raise ShapeError(f"fliplr takes at least 2 dimensions, got shape {tuple(input.shape)}")
+    return sh.flip(input, dims=(1,))
+
+
+@api()
+def flipud(input):
+    """The first dimension reversed."""
+    if input.ndim < 1:
+        raise ShapeError("flipud takes at least 1 dimension, got a 0-d tensor")
+    return sh.flip(input, dims=(0,))
+
+
+@api()
+def roll(input, shifts, dims=None):
+    """Elements shifted along dims, those pushed out coming back at the other end."""
+    shifts = (shifts,) if isinstance(shifts, int) else tuple(shifts)
+    if dims is None or dims == ():
+        if len(shifts) != 1:
+            raise ShapeError(f"roll: {len(shifts)} shifts without dims; give one shift, or as many dims")
+        return sh.reshape(sh.roll(ravel(input), shifts=shifts, dims=(0,)), shape=input._a.shape)
+    dims = (dims,) if isinstance(dims, int) else tuple(dims)
+    if len(shifts) != len(dims):
+        raise ShapeError(f"roll: shifts {shifts} and dims {dims} must be equally many")
+    dims = tuple([canonical_dim(d, input.ndim) for d in dims])
+    return sh.roll(input, shifts=shifts, dims=dims) if input.ndim else ew.copy(input)
+
+
+@api()
+def rot90(input, k=1, dims=(0, 1)):
+    """Rotated by 90 degrees k times in the plane of two dims."""
+    if input.ndim < 2:
+        raise ShapeError(f"rot90 takes at least 2 dimensions, got shape {tuple(input.shape)}")
+    first, second = canonical_order(dims, input.ndim)
+    swapped = list(range(input.ndim))
+    swapped[first], swapped[second] = second, first
+    if k % 4 == 0:
+        return ew.copy(input)
+    if k % 4 == 2:
+        return sh.flip(input, dims=(first, second))
+    if k % 4 == 1:
+        return sh.permute(sh.flip(input, dims=(second,)), dims=tuple(swapped))
+    return sh.flip(sh.permute(input, dims=tuple(swapped)), dims=(second,))

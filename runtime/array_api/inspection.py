@@ -1,0 +1,44 @@
+"""What the array API implementation offers (`__array_namespace_info__`)."""
+
+from ...ir import dtype as dt
+from ...ir.errors import ArgumentError
+from ..device import CPU, DRIVERS, Device, get_default_device
+from ..state import Defaults
+from .dtypes import CATEGORIES, KINDS, default_complex
+
+__all__ = ["__array_namespace_info__"]
+
+
+class Info:
+    """Answers about the namespace."""
+
+    def capabilities(self) -> dict:
+        """What an implementation may lack and this one has."""
+        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
+
+    def default_device(self) -> Device:
+        """Where arrays are made when nothing is said."""
+        return get_default_device()
+
+    def default_dtypes(self, *, device=None) -> dict:
+        """What arrays are made of when nothing is said."""
+        return {"real floating": Defaults.dtype, "complex floating": default_complex(), "integral": dt.int64, "indexing": dt.int64}
+
+    def dtypes(self, *, device=None, kind=None) -> dict:
+        """The dtypes by name, all or of a kind."""
+        kinds = kind if isinstance(kind, tuple) else (kind,)
+        found = []
+        for k in kinds:
+            if k is not None and k not in KINDS:
+                raise ArgumentError(f"unknown kind of dtype {k!r}: it is one of {', '.join(KINDS)}")
+            found += CATEGORIES["all"] if k is None else KINDS[k]
+        return {d.name: d for d in found}
+
+    def devices(self) -> list:
+        """The devices that arrays can be on."""
+        return [CPU, *(Device(kind, i) for kind, driver in DRIVERS.items() for i in range(driver.count()))]
+
+
+def __array_namespace_info__() -> Info:
+    """Answers about this namespace."""
+    return Info()

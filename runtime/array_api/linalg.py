@@ -1,0 +1,183 @@
+"""The linear algebra extension of the array API standard."""
+
+from typing import NamedTuple
+
+from ...ir import dtype as dt
+from ...ir.aval import broadcast_shapes, canonical_dim
+from ...ir.errors import ArgumentError, ShapeError
+from .. import linalg as la
+from ..api.register import FUNCTIONS
+from ..tensor import Tensor
+from . import statistics
+from .dtypes import checked, operands
+
+__all__ = ["cholesky", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "matmul", "matrix_norm", "matrix_power", "matrix_rank",
+           "matrix_transpose", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot", "trace", "vecdot",
+           "vector_norm"]
+
+
+class EighResult(NamedTuple):
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+
+class QRResult(NamedTuple):
+    Q: Tensor
+    R: Tensor
+
+
+class SlogdetResult(NamedTuple):
+    sign: Tensor
+    logabsdet: Tensor
+
+
+class SVDResult(NamedTuple):
+    U: Tensor
+    S: Tensor
+    Vh: Tensor
+
+
+def matmul(x1, x2, /):
+    """The matrix product."""
+    return FUNCTIONS["matmul"](*operands("matmul", x1, x2, "numeric"))
+
+
+def matrix_transpose(x, /):
+    """Matrices with rows and columns exchanged."""
+    if x.ndim < 2:
+        raise ShapeError(f"matrix_transpose takes arrays of at least 2 dimensions, got {x.ndim}")
+    return FUNCTIONS["transpose"](x, -1, -2)
+
+
+def tensordot(x1, x2, /, *, axes=2):
+    """Sums of products over several axes."""
+    x1, x2 = operands("tensordot", x1, x2, "numeric")
+    return FUNCTIONS["tensordot"](x1, x2, dims=axes)
+
+
+def vecdot(x1, x2, /, *, axis=-1):
+    """Sums of products of vectors, the first conjugated."""
+    x1, x2 = operands("vecdot", x1, x2, "numeric")
+    if axis >= 0 or axis < -min(x1.ndim, x2.ndim):
+        ndim = max(x1.ndim, x2.ndim)
+        if x1.ndim != x2.ndim:
+            raise ArgumentError(f"vecdot: axis must be negative and within both arrays, got {axis}")
+        axis = canonical_dim(axis, ndim, what="axis") - ndim
+    if x1.shape[axis] != x2.shape[axis]:
+        raise ShapeError(f"vecdot: the vectors have {x1.shape[axis]} and {x2.shape[axis]} elements")
+    if x1.dtype.is_complex:
+        x1 = FUNCTIONS["conj"](x1)
+    return FUNCTIONS["sum"](FUNCTIONS["mul"](x1, x2), axis, dtype=x1.dtype)
+
+
+def outer(x1, x2, /):
+    """Products of all pairs of two vectors' elements."""
+    x1, x2 = operands("outer", x1, x2, "numeric")
+    if x1.ndim != 1 or x2.ndim != 1:
+        raise ShapeError(f"outer takes two vectors, got {x1.ndim} and {x2.ndim} dimensions")
+    return FUNCTIONS["mul"](x1.reshape(-1, 1), x2.reshape(1, -1))
+
+
+def cross(x1, x2, /, *, axis=-1):
+    """The cross product of vectors of 3 elements."""
+    x1, x2 = operands("cross", x1, x2, "numeric")
+    shape = broadcast_shapes(tuple(x1.shape), tuple(x2.shape))
+    return FUNCTIONS["cross"](FUNCTIONS["broadcast_to"](x1, shape), FUNCTIONS["broadcast_to"](x2, shape), dim=axis)
+
+
+def diagonal(x, /, *, offset=0):
+    """The diagonals of matrices."""
+    return FUNCTIONS["diagonal"](x, offset, -2, -1)
+
+
+def trace(x, /, *, offset=0, dtype=None):
+    """The sums of the diagonals of matrices."""
+    return statistics.sum(diagonal(checked("trace", x, "numeric"), offset=offset), axis=-1, dtype=dtype)
+
+
+def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
+    """The norm of vectors."""
+    return la.vector_norm(checked("vector_norm", x, "floating"), ord, axis, keepdims)
+
+
+def matrix_norm(x, /, *, keepdims=False, ord="fro"):
+    """The norm of matrices."""
+    return la.matrix_norm(checked("matrix_norm", x, "floating"), ord, (-2, -1), keepdims)
+
+
+def cholesky(x, /, *, upper=False):
+    """The triangular factor of positive definite matrices."""
+    return la.cholesky(checked("cholesky", x, "floating"), upper=upper)
+
+
+def det(x, /):
+    """The determinants of matrices."""
+    return la.det(checked("det", x, "floating"))
+
+
+def slogdet(x, /):
+    """Sign and logarithm of the determinants of matrices."""
+    return SlogdetResult(*la.slogdet(checked("slogdet", x, "floating")))
+
+
+def eigh(x, /):
+    """Eigenvalues and eigenvectors of symmetric matrices."""
+    return EighResult(*la.eigh(checked("eigh", x, "floating")))
+
+
+def eigvalsh(x, /):
+    """Eigenvalues of symmetric matrices."""
+    return la.eigvalsh(checked("eigvalsh", x, "floating"))
+
+
+def inv(x, /):
+    """The inverses of matrices."""
+    return la.inv(checked("inv", x, "floating"))
+
+
+def matrix_power(x, n, /):
+    """Matrices to an integer power."""
+    return la.matrix_power(checked("matrix_power", x, "floating"), n)
+
+
+def matrix_rank(x, /, *, rtol=None):
+    """The ranks of matrices: how many singular values exceed rtol times the largest."""
+    s = svdvals(checked("matrix_rank", x, "floating"))
+    largest = FUNCTIONS["amax"](s, -1, True) if s.shape[-1] else s
+    if rtol is None:
+        rtol = max(x.shape[-2:]) * FUNCTIONS["finfo"](s.dtype).eps
+    elif isinstance(rtol, Tensor):
+        rtol = FUNCTIONS["unsqueeze"](rtol, -1).to(s.dtype)
+    return FUNCTIONS["sum"](FUNCTIONS["gt"](s, FUNCTIONS["mul"](largest, rtol)), -1, dtype=dt.int64)
+
+
+def pinv(x, /, *, rtol=None):
+    """The pseudo-inverses of matrices."""
+    if rtol is None:
+        rtol = max(x.shape[-2:]) * FUNCTIONS["finfo"](x.dtype).eps
+    return la.pinv(checked("pinv", x, "floating"), rtol=rtol)
+
+
+def qr(x, /, *, mode="reduced"):
+    """Matrices as products of an orthonormal and an upper triangular one."""
+    if mode not in ("reduced", "complete"):
+        raise ArgumentError(f"qr: mode must be 'reduced' or 'complete', got {mode!r}")
+    return QRResult(*la.qr(checked("qr", x, "floating"), mode))
+
+
+def solve(x1, x2, /):
+    """The solution of x1 @ x = x2."""
+    x1, x2 = operands("solve", x1, x2, "floating")
+    if x2.ndim == 1:
+        return la.solve(x1, x2.reshape(-1, 1)).reshape(x1.shape[:-1])
+    return la.solve(x1, x2)
+
+
+def svd(x, /, *, full_matrices=True):
+    """The singular value decomposition."""
+    return SVDResult(*la.svd(checked("svd", x, "floating"), full_matrices))
+
+
+def svdvals(x, /):
+    """The singular values."""
+    return la.svdvals(checked("svdvals", x, "floating"))

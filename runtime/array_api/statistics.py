@@ -1,0 +1,222 @@
+"""Reductions, scans, sorting and sets of the array API standard."""
+
+from typing import NamedTuple
+
+from ...ir import dtype as dt
+from ...ir.aval import canonical_dim, canonical_dims
+from ...ir.errors import ShapeError
+from ..api.register import FUNCTIONS
+from ..tensor import Tensor
+from .dtypes import UNSIGNED, checked, take_dtype
+
+__all__ = ["all", "any", "argmax", "argmin", "argsort", "cumulative_prod", "cumulative_sum", "diff", "max", "mean", "min", "prod",
+           "sort", "std", "sum", "unique_all", "unique_counts", "unique_inverse", "unique_values", "var"]
+
+
+def _axes(x, axis):
+    """The axes of a reduction, as ingot takes them."""
+    return canonical_dims(axis, x.ndim)
+
+
+def _sum_dtype(x, dtype):
+    """What sums and products are of, unless said: integers are widened to 64 bits."""
+    if dtype is not None:
+        return take_dtype(dtype)
+    if x.dtype in UNSIGNED:
+        return dt.uint64
+    return dt.int64 if x.dtype.is_integer else x.dtype
+
+
+def _total(name, x, axis, dtype, keepdims):
+    d = _sum_dtype(checked(name, x, "numeric"), dtype)
+    axes = _axes(x, axis)
+    if not axes and x.ndim:
+        return x.to(d, copy=True)
+    return FUNCTIONS[name](x.to(d), axes if x.ndim else None, keepdims, dtype=d)
+
+
+def sum(x, /, *, axis=None, dtype=None, keepdims=False):
+    """Sum over axes."""
+    return _total("sum", x, axis, dtype, keepdims)
+
+
+def prod(x, /, *, axis=None, dtype=None, keepdims=False):
+    """Product over axes."""
+    d = _sum_dtype(checked("prod", x, "numeric"), dtype)
+    result = x.to(d)
+    for a in reversed(_axes(x, axis)):
+        result = FUNCTIONS["prod"](result, a, True, dtype=d)
+    return _shrunk(result, x, axis, keepdims)
+
+
+def _shrunk(result, x, axis, keepdims):
+    """A result that has kept its reduced axes, without them unless they are wanted."""
+    if keepdims or not x.ndim:
+        return result
+    axes = _axes(x, axis)
+    return FUNCTIONS["reshape"](result, tuple(n for i, n in enumerate(x.shape) if i not in axes))
+
+
+def _extreme(name, x, axis, keepdims):
+    checked(name, x, "real")
+    axes = _axes(x, axis)
+    return FUNCTIONS["a" + name](x, axes, keepdims) if axes else x.clone()
+
+
+def max(x, /, *, axis=None, keepdims=False):
+    """The largest elements."""
+    return _extreme("max", x, axis, keepdims)
+
+
+def min(x, /, *, axis=None, keepdims=False):
+    """The smallest elements."""
+    return _extreme("min", x, axis, keepdims)
+
+
+def mean(x, /, *, axis=None, keepdims=False):
+    """The mean over axes."""
+    axes = _axes(checked("mean", x, "floating"), axis)
+    return FUNCTIONS["mean"](x, axes, keepdims) if axes or not x.ndim else x.clone()
+
+
+def var(x, /, *, axis=None, correction=0.0, keepdims=False):
+    """The variance over axes, divided by N - correction."""
+    axes = _axes(checked("var", x, "real floating"), axis)
+    if not axes and x.ndim:
+        return FUNCTIONS["mul"](x, 0.0)
+    return FUNCTIONS["var"](x, axes if x.ndim else None, correction=correction, keepdim=keepdims)
+
+
+def std(x, /, *, axis=None, correction=0.0, keepdims=False):
+    """The standard deviation over axes, of a variance divided by N - correction."""
+    return FUNCTIONS["sqrt"](var(checked("std", x, "real floating"), axis=axis, correction=correction, keepdims=keepdims))
+
+
+def _truth(name, x, axis, keepdims):
+    checked(name, x, "all")
+    axes = _axes(x, axis)
+    truth = FUNCTIONS["ne"](x, 0) if x.dtype is not dt.bool_ else x
+    return FUNCTIONS[name](truth, axes, keepdims) if axes else truth.clone()
+
+
+def all(x, /, *, axis=None, keepdims=False):
+    """Whether all elements are nonzero."""
+    return _truth("all", x, axis, keepdims)
+
+
+def any(x, /, *, axis=None, keepdims=False):
+    """Whether any element is nonzero."""
+    return _truth("any", x, axis, keepdims)
+
+
+def argmax(x, /, *, axis=None, keepdims=False):
+    """The index of the largest element, the first of several."""
+    return FUNCTIONS["argmax"](checked("argmax", x, "real"), axis, keepdims)
+
+
+def argmin(x, /, *, axis=None, keepdims=False):
+    """The index of the smallest element, the first of several."""
+    return FUNCTIONS["argmin"](checked("argmin", x, "real"), axis, keepdims)
+
+
+# Scans.
+
+
+def _cumulative(name, behind, start, x, axis, dtype, include_initial):
+    checked(name, x, "numeric")
+    if axis is None:
+        if x.ndim > 1:
+            raise ShapeError(f"{name}: axis is needed for an array of {x.ndim} dimensions")
+        axis = 0
+    axis = canonical_dim(axis, x.ndim, what="axis")
+    d = _sum_dtype(x, dtype)
+    result = FUNCTIONS[behind](x.to(d), axis, dtype=d)
+    if include_initial:
+        first = tuple(1 if i == axis else n for i, n in enumerate(x.shape))
+        result = FUNCTIONS["cat"]([FUNCTIONS["full"](first, start, dtype=d), result], axis)
+    return result
+
+
+def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
+    """Sums of all elements up to each, beginning with 0 if `include_initial`."""
+    return _cumulative("cumulative_sum", "cumsum", 0, x, axis, dtype, include_initial)
+
+
+def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False):
+    """Products of all elements up to each, beginning with 1 if `include_initial`."""
+    return _cumulative("cumulative_prod", "cumprod", 1, x, axis, dtype, include_initial)
+
+
+def diff(x, /, *, axis=-1, n=1, prepend=None, append=None):
+    """The n-th differences between neighbours along an axis."""
+    return FUNCTIONS["diff"](checked("diff", x, "numeric"), n, axis, prepend=prepend, append=append)
+
+
+# Sorting and sets.
+
+
+def argsort(x, /, *, axis=-1, descending=False, stable=True):
+    """The indices that sort along an axis."""
+    return FUNCTIONS["argsort"](checked("argsort", x, "real"), dim=axis, descending=descending, stable=stable)
+
+
+def sort(x, /, *, axis=-1, descending=False, stable=True):
+    """The elements in order along an axis."""
+    return FUNCTIONS["sort"](checked("sort", x, "real"), dim=axis, descending=descending, stable=stable)[0]
+
+
+class UniqueAll(NamedTuple):
+    values: Tensor
+    indices: Tensor
+    inverse_indices: Tensor
+    counts: Tensor
+
+
+class UniqueCounts(NamedTuple):
+    values: Tensor
+    counts: Tensor
+
+
+class UniqueInverse(NamedTuple):
+    values: Tensor
+    inverse_indices: Tensor
+
+
+def _sets(x):
+    """(values, index of the first of each, inverse, counts): nan is never equal to nan, so each one is a value of its own."""
+    flat = checked("unique", x, "all").reshape(-1)
+    n = flat.shape[0]
+    order = FUNCTIONS["argsort"](flat, dim=0, stable=True)
+    ordered = FUNCTIONS["index_select"](flat, 0, order)
+    begins = FUNCTIONS["ones"](n, dtype=dt.bool_)
+    if n > 1:
+        begins[1:] = FUNCTIONS["ne"](ordered[1:], ordered[:-1])
+    starts = FUNCTIONS["nonzero"](begins).reshape(-1)
+    group = FUNCTIONS["sub"](FUNCTIONS["cumsum"](begins, 0), 1)
+    inverse = FUNCTIONS["zeros"](n, dtype=dt.int64)
+    inverse[order] = group
+    ends = FUNCTIONS["cat"]([starts, FUNCTIONS["full"]((1,), n, dtype=dt.int64)], 0)
+    counts = FUNCTIONS["sub"](ends[1:], ends[:-1])
+    return ordered[starts], order[starts], inverse.reshape(x.shape), counts
+
+
+def unique_all(x, /):
+    """The values of an array once each, where they first are, how they make up the array, and how often they are there."""
+    return UniqueAll(*_sets(x))
+
+
+def unique_counts(x, /):
+    """The values of an array once each, and how often they are there."""
+    values, _, _, counts = _sets(x)
+    return UniqueCounts(values, counts)
+
+
+def unique_inverse(x, /):
+    """The values of an array once each, and how they make up the array."""
+    values, _, inverse, _ = _sets(x)
+    return UniqueInverse(values, inverse)
+
+
+def unique_values(x, /):
+    """The values of an array once each."""
+    return _sets(x)[0]

@@ -1,0 +1,232 @@
+"""Which compiled kernel runs an operator in eager mode.
+
+Traced code and eager code give the same bits because both come here for everything that numpy would round differently:
+functions such as exp, sums, softmax, norms. Operators with one right answer (marked "exact") stay with numpy while arrays
+are small, where its call is cheaper, and take the compiled kernel, with threads and reused memory, when they are large.
+A composite without a kernel of its own runs as the operators of its body, as the decompose pass makes it.
+"""
+
+import inspect
+import math
+
+import numpy as np
+
+from ...ir import dtype as dt
+from ...ir.lazy import lazy
+from ...ir.op import Composite, Op, Reduce, Scalar
+from ...ir.ops import elementwise as ew
+from ...ir.ops import linalg, nn, norm
+
+gemm = lazy(__package__, ".gemm")
+kernels = lazy(__package__, ".kernels")
+scalars = lazy(__package__, "...passes.codegen.scalars")
+
+LARGE = 1 << 15     # elements from which exact operators leave numpy
+_FLOAT_KINDS = {d.np for d in dt.FLOATS}
+_MAKERS: dict[Op, object] = {}
+
+
+def kernel_for(op: Op):
+    """The callable that runs `op` on arrays: called like its reference."""
+    maker = _MAKERS.get(op)
+    if maker is not None:
+        return maker(op)
+    if type(op.lower) is Scalar:
+        if "exact" in op.traits:
+            return exact_scalar(op)
+        return scalar(op) if (op.lower.fn or op.name) in scalars.FUNCTIONS else op.ref
+    if type(op.lower) is Reduce:
+        return reduction(op)
+    if type(op.lower) is Composite:
+        return op.lower.body
+    return op.ref
+
+
+def has_own_kernel(op: Op) -> bool:
+    """Whether a composite runs as one kernel of its own, and so must stay whole in traced code."""
+    return op in _MAKERS
+
+
+def kernel_of(*ops):
+    """Marks the maker of the kernel of some operators."""
+
+    def mark(maker):
+        _MAKERS.update(dict.fromkeys(ops, maker))
+        return maker
+
+    return mark
+
+
+def is_floating(*arrays) -> bool:
+    """Whether all arrays (numbers and None aside) are of a floating point type that kernels are generated for."""
+    for a in arrays:
+        if hasattr(a, "dtype") and a.dtype not in _FLOAT_KINDS:
+            return False
+    return True
+
+
+# Elementwise.
+
+
+class ScalarKernels:
+    """The compiled kernels of one scalar function, by the dtypes of its operands."""
+
+    def __init__(self, op: Op):
+        self.name = op.lower.fn or op.name
+        self.made: dict = {}
+
+    @property
+    def exists(self) -> bool:
+        """Whether the code generator has this function."""
+        return self.name in scalars.FUNCTIONS
+
+    def __call__(self, *args):
+        for a in args:
+            if a.__class__ is not np.ndarray:
+                return self._general(args)
+        made = self.made.get(tuple([a.dtype for a in args]))
+        return made(*args) if made is not None else self._general(args)
+
+    def _general(self, args):
+        """Numbers take the dtype of the arrays beside them (the last one, since `where` has its condition first)."""
+        like = next(a.dtype for a in reversed(args) if hasattr(a, "dtype"))
+        arrays = [np.asarray(a) if hasattr(a, "dtype") else np.asarray(a).astype(like) for a in args]
+        key = tuple([a.dtype for a in arrays])
+        if key not in self.made:
+            self.made[key] = kernels.function(self.name, *map(dt.from_numpy, key))
+        return self.made[key](*arrays)
+
+
+def scalar(op: Op):
+    """A function that numpy rounds differently: always the compiled kernel, for floating point operands."""
+    compiled, ref = ScalarKernels(op), op.ref
+    if any(p.kind is p.KEYWORD_ONLY for p in inspect.signature(op.infer).parameters.values()):
+        return ref
+
+    def run(*args):
+        return compiled(*args) if is_floating(*args) else ref(*args)
+
+    return run
+
+
+def exact_scalar(op: Op):
+    """A function with one right answer: numpy for small arrays, the compiled kernel for large ones."""
+    compiled, ref, quick = ScalarKernels(op), op.ref, op.quick
+
+    def run(*args, **params):
+        first = next(a for a in args if hasattr(a, "dtype"))
+        if first.size >= LARGE and not params and is_floating(*args) and compiled.exists:
+            return compiled(*args)
+        return quick(*args) if quick is not None and first.dtype.kind == "f" else ref(*args, **params)
+
+    return run
+
+
+@kernel_of(ew.cast)
+def cast(op: Op):
+    """numpy for small arrays and for complex numbers, the compiled conversion for large ones."""
+
+    def run(x, *, dtype):
+        if x.size < LARGE or dtype.is_complex or x.dtype.kind == "c":
+            return op.ref(x, dtype=dtype)
+        return kernels.cast(dt.BY_NP[x.dtype], dtype)(x)
+
+    return run
+
+
+# Reductions.
+
+
+def reduction(op: Op):
+    """A reduction over dims: sums and products of floats by the fixed tree; others where arrays are large."""
+    kind, ref, exact = op.lower.kind, op.ref, "exact" in op.traits
+
+    def run(x, *, dim, keepdim):
+        if not is_floating(x) or not x.size or (exact and x.size < LARGE):
+            return ref(x, dim=dim, keepdim=keepdim)
+        return kernels.reduction(kind, dt.BY_NP[x.dtype])(x, dim, keepdim)
+
+    return run
+
+
+# Rows.
+
+
+@kernel_of(nn.softmax, nn.log_softmax)
+def along_one_dim(op: Op):
+    """Softmax and its logarithm."""
+    kind, ref = op.name, op.ref
+
+    def run(x, *, dim):
+        if not is_floating(x) or not x.size:
+            return ref(x, dim=dim)
+        return kernels.rowop(kind, dt.BY_NP[x.dtype])(x, dim=dim)
+
+    return run
+
+
+def _trailing(x, dims: int):
+    """An array as rows over its last `dims` dims."""
+    return x.reshape(math.prod(x.shape[:x.ndim - dims]), math.prod(x.shape[x.ndim - dims:]))
+
+
+def _given(*arrays):
+    return [a.reshape(-1) for a in arrays if a is not None]
+
+
+@kernel_of(norm.layer_norm)
+def layer_norm(op: Op):
+    """One sweep over each row."""
+
+    def run(x, w, b, *, dims, eps):
+        if not is_floating(x, w, b) or not x.size or (w is None and b is not None):
+            return op.ref(x, w, b, dims=dims, eps=eps)
+        made = kernels.rowop(op.name, dt.BY_NP[x.dtype], eps=eps, weight=w is not None, bias=b is not None)
+        return made(_trailing(x, dims), *_given(w, b))[0].reshape(x.shape)
+
+    return run
+
+
+@kernel_of(norm.rms_norm)
+def rms_norm(op: Op):
+    """One sweep over each row."""
+
+    def run(x, w, *, dims, eps):
+        if not is_floating(x, w) or not x.size:
+            return op.ref(x, w, dims=dims, eps=eps)
+        made = kernels.rowop(op.name, dt.BY_NP[x.dtype], eps=eps, weight=w is not None)
+        return made(_trailing(x, dims), *_given(w))[0].reshape(x.shape)
+
+    return run
+
+
+@kernel_of(norm.layer_norm_grad)
+def layer_norm_grad(op: Op):
+    """Statistics again, then the gradients of input and weight in two sweeps."""
+
+    def run(g, x, w, *, dims, eps):
+        if not is_floating(g, x, w) or not x.size:
+            return op.ref(g, x, w, dims=dims, eps=eps)
+        kind, rows, gr = dt.BY_NP[x.dtype], _trailing(x, dims), _trailing(g, dims)
+        _, mean, rstd = kernels.rowop(norm.layer_norm.name, kind, eps=eps, weight=False, bias=False)(rows)
+        dx = kernels.rowop("layer_norm_backward", kind, weight=w is not None)(gr, rows, mean, rstd, *_given(w)).reshape(x.shape)
+        if w is None:
+            return dx
+        dw, _ = kernels.rowop("norm_weight_backward", kind, centred=True)(gr, rows, mean, rstd, dim=0)
+        return dx, dw.reshape(w.shape)
+
+    return run
+
+
+# Products.
+
+
+@kernel_of(linalg.matmul)
+def matmul(op: Op):
+    """The generated product for floats; numpy for integers."""
+
+    def run(x, y):
+        return gemm.matmul(x, y) if is_floating(x, y) else op.ref(x, y)
+
+    return run
+

@@ -1,0 +1,308 @@
+"""`ingot.linalg`: norms, solutions, factorisations. float32 and float64, single matrices and batches."""
+
+import math
+
+from ..ir import dtype as dt
+from ..ir.aval import broadcast_shapes, canonical_dim
+from ..ir.errors import ArgumentError, LinAlgError, ShapeError
+from ..ir.ops import elementwise as ew
+from ..ir.ops import factor as fa
+from ..ir.ops import linalg as la
+from ..ir.ops import reduce as rd
+from ..ir.ops.shape import diagonal as _diagonal
+from ..ir.ops.shape import expand, full, iota, permute, reshape
+from .api import returns
+from .api.linalg import chain_matmul as multi_dot
+from .api.linalg import cross as _cross
+from .api.linalg import matmul
+from .api.reduce import averageable, vector_norm
+from .api.register import FUNCTIONS, deliver
+
+__all__ = ["LinAlgError", "cholesky", "cond", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "lstsq", "matmul",
+           "matrix_exp", "matrix_norm", "matrix_power", "matrix_rank", "multi_dot", "norm", "pinv", "qr", "slogdet", "solve",
+           "solve_triangular", "svd", "svdvals", "vecdot", "vector_norm"]
+
+# Norms.
+
+
+def norm(A, ord=None, dim=None, keepdim=False, *, out=None, dtype=None):
+    """A vector norm, or a matrix norm when `ord` is given and A (or `dim`) has two dimensions; 2-norm unless said."""
+    pair = dim is not None and not isinstance(dim, int) and len(dim) == 2
+    if ord is None:
+        return vector_norm(A, 2, dim, keepdim, dtype=dtype, out=out)
+    if isinstance(ord, str) or pair or (dim is None and A.ndim == 2):
+        if dim is None and A.ndim != 2:
+            raise ShapeError(f"norm of order {ord!r} takes a matrix or a dim of two, got {A.aval}")
+        return matrix_norm(A, ord, tuple(dim) if dim is not None else (-2, -1), keepdim, dtype=dtype, out=out)
+    return vector_norm(A, ord, dim, keepdim, dtype=dtype, out=out)
+
+
+def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None, out=None):
+    """A norm of the matrices that two dims span: 'fro', 'nuc', 1, -1, 2, -2, inf or -inf."""
+    x = averageable(A, dtype, "matrix_norm")
+    if x.ndim < 2:
+        raise ShapeError(f"matrix_norm takes at least two dimensions, got {x.aval}")
+    rows, cols = (canonical_dim(d, x.ndim) for d in dim)
+    if rows == cols:
+        raise ShapeError(f"matrix_norm takes two different dims, got {tuple(dim)}")
+    if ord == "fro":
+        return vector_norm(x, 2, (rows, cols), keepdim, out=out)
+    if ord == "nuc" or (not isinstance(ord, str) and abs(ord) == 2):
+        result = _spectral(x, ord, rows, cols)
+    elif not isinstance(ord, str) and abs(ord) in (1, math.inf):
+        result = _by_sums(x, ord, rows, cols)
+    else:
+        raise ArgumentError(f"matrix_norm: ord must be 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, got {ord!r}")
+    if keepdim:
+        result = reshape(result, shape=rd.kept(x.shape, (rows, cols)))
+    return deliver(result, out, "matrix_norm")
+
+
+def _spectral(x, ord, rows, cols):
+    """Norms of the singular values."""
+    lead = tuple(d for d in range(x.ndim) if d not in (rows, cols))
+    values = fa.svdvals(permute(x, dims=(*lead, rows, cols)))
+    reduce = rd.sum_ if ord == "nuc" else rd.amax if ord > 0 else rd.amin
+    return reduce(values, dim=(len(lead),), keepdim=False)
+
+
+def _by_sums(x, ord, rows, cols):
+    """The extreme of the sums along one of both dims."""
+    over, rest = (rows, cols) if abs(ord) == 1 else (cols, rows)
+    sums = rd.sum_(ew.abs_(x), dim=(over,), keepdim=False)
+    extreme = rd.amax if ord > 0 else rd.amin
+    return extreme(sums, dim=(rest - (rest > over),), keepdim=False)
+
+
+def general_norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
+    """`ingot.norm`: the vector norm of order p over dims (all unless said); 'fro' and 'nuc' as matrix_norm."""
+    if p == "nuc":
+        return matrix_norm(input, "nuc", (-2, -1) if dim is None else tuple(dim), keepdim, dtype=dtype, out=out)
+    if isinstance(p, str) and p != "fro":
+        raise ArgumentError(f"norm: p must be a number, 'fro' or 'nuc', got {p!r}")
+    return vector_norm(input, 2 if p in ("fro", None) else p, dim, keepdim, dtype=dtype, out=out)
+
+
+def cond(A, p=None, *, out=None):
+    """The condition number in a matrix norm; the 2-norm unless said."""
+    if p is None or p in (2, -2):
+        values = fa.svdvals(A)
+        last = (values.ndim - 1,)
+        high, low = rd.amax(values, dim=last, keepdim=False), rd.amin(values, dim=last, keepdim=False)
+        return deliver(ew.div(low, high) if p == -2 else ew.div(high, low), out, "cond")
+    return deliver(ew.mul(matrix_norm(A, p), matrix_norm(fa.inv(A), p)), out, "cond")
+
+
+# Solutions.
+
+
+def _batched(*xs):
+    """Matrices expanded to one batch shape."""
+    batch = broadcast_shapes(*(x.shape[:-2] for x in xs))
+    return [x if x.shape[:-2] == batch else expand(x, shape=batch + tuple(x.shape[-2:])) for x in xs]
+
+
+def _is_vector(A, B):
+    """Whether B is one vector for each matrix of A."""
+    return B.ndim == 1 or (B.ndim == A.ndim - 1 and B.shape == A.shape[:-1])
+
+
+def solve(A, B, *, left=True, out=None):
+    """X with A @ X = B, or X @ A = B if not left."""
+    if not left:
+        result = la.transpose_last(solve(la.transpose_last(A), la.transpose_last(B)))
+    elif _is_vector(A, B):
+        result = _solve_columns(A, reshape(B, shape=(*B.shape, 1)))
+        result = reshape(result, shape=tuple(result.shape[:-1]))
+    else:
+        result = _solve_columns(A, B)
+    return deliver(result, out, "solve")
+
+
+def _solve_columns(A, B):
+    fa.check_matrix("solve", A.aval)
+    return fa.solve(*_batched(A, B))
+
+
+def solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=None):
+    """X with A @ X = B (or X @ A = B), reading only one triangle of A; with unitriangular its diagonal counts as ones."""
+    triangle = la.transpose_last(fa.lower(la.transpose_last(A), 0)) if upper else fa.lower(A, 0)
+    if unitriangular:
+        rows, cols = (iota(A, shape=tuple(A.shape), dim=A.ndim - k, dtype=dt.int64) for k in (2, 1))
+        triangle = ew.where(ew.eq(rows, cols), 1.0, triangle)
+    return solve(triangle, B, left=left, out=out)
+
+
+def inv(A, *, out=None):
+    """The inverse."""
+    return deliver(fa.inv(A), out, "inv")
+
+
+def pinv(A, *, atol=None, rtol=None, hermitian=False, out=None):
+    """The pseudo-inverse; singular values at most max(atol, rtol * the largest) count as 0."""
+    if rtol is None:
+        rtol = 0.0 if atol else max(A.shape[-2:], default=0) * _epsilon(A)
+    if atol:
+        top = rd.amax(fa.svdvals(A.detach()), dim=tuple(range(A.ndim - 1)), keepdim=False).item()
+        rtol = max(rtol, atol / top if top else 0.0)
+    return deliver(fa.pinv(A, rcond=float(rtol)), out, "pinv")
+
+
+def _epsilon(A):
+    return 2.0 ** (-52 if A.dtype is dt.float64 else -23)
+
+
+def lstsq(A, B, rcond=None, *, driver=None):
+    """The least-squares solution of A @ X = B, as (solution, residuals, rank, singular_values)."""
+    vector = _is_vector(A, B)
+    b = reshape(B, shape=(*B.shape, 1)) if vector else B
+    A, b = _batched(A, b)
+    m, n = A.shape[-2:]
+    rcond = max(m, n) * _epsilon(A) if rcond is None else float(rcond)
+    solution = la.matmul(fa.pinv(A, rcond=rcond), b)
+    gap = ew.square(ew.sub(la.matmul(A, solution), b))
+    residuals = rd.sum_(gap, dim=(gap.ndim - 2,), keepdim=False)
+    values = fa.svdvals(A.detach())
+    rank = _count_above(values, rcond, 0.0)
+    if m <= n:
+        residuals = full(A, shape=(0,), value=0.0, dtype=A.dtype)
+    if vector:
+        solution = reshape(solution, shape=tuple(solution.shape[:-1]))
+    return returns.lstsq(solution, residuals, rank, values)
+
+
+def _count_above(values, rtol, atol):
+    """How many singular values are above max(atol, rtol * the largest)."""
+    last = (values.ndim - 1,)
+    bound = ew.mul(rd.amax(values, dim=last, keepdim=True), float(rtol))
+    bound = ew.maximum(bound, full(bound, shape=tuple(bound.shape), value=float(atol), dtype=bound.dtype))
+    above = ew.gt(values, expand(bound, shape=tuple(values.shape)))
+    return rd.sum_(ew.cast(above, dtype=dt.int64), dim=last, keepdim=False)
+
+
+def matrix_rank(A, *, atol=None, rtol=None, hermitian=False, out=None):
+    """How many singular values are above max(atol, rtol * the largest)."""
+    if rtol is None:
+        rtol = 0.0 if atol else max(A.shape[-2:]) * _epsilon(A)
+    return deliver(_count_above(fa.svdvals(A.detach()), rtol, atol or 0.0), out, "matrix_rank")
+
+
+# Determinants and powers.
+
+
+def det(A, *, out=None):
+    """The determinant."""
+    return deliver(fa.det(A), out, "det")
+
+
+def slogdet(A, *, out=None):
+    """Sign and logarithm of the size of the determinant."""
+    return returns.deliver_all(returns.slogdet, fa.slogdet(A), out)
+
+
+def logdet(input):
+    """log of the determinant; nan where that is negative."""
+    sign, size = fa.slogdet(input)
+    return ew.where(ew.lt(sign, 0.0), math.nan, size)
+
+
+def _identity_like(A):
+    rows, cols = (iota(A, shape=tuple(A.shape), dim=A.ndim - k, dtype=dt.int64) for k in (2, 1))
+    return ew.cast(ew.eq(rows, cols), dtype=A.dtype)
+
+
+def matrix_power(A, n, *, out=None):
+    """A to an integer power; negative powers of the inverse."""
+    if A.ndim < 2 or A.shape[-1] != A.shape[-2]:
+        raise ShapeError(f"matrix_power takes square matrices, got {A.aval}")
+    base = fa.inv(A) if n < 0 else A
+    result, n = None, abs(n)
+    while n:
+        if n & 1:
+            result = base if result is None else la.matmul(result, base)
+        n >>= 1
+        if n:
+            base = la.matmul(base, base)
+    return deliver(_identity_like(A) if result is None else ew.copy(result) if result is A else result, out, "matrix_power")
+
+
+def matrix_exp(A):
+    """The exponential of a matrix, by its series after halving, squared back."""
+    fa.check_matrix("matrix_exp", A.aval)
+    size = matrix_norm(A.detach(), 1)
+    top = rd.amax(size, dim=tuple(range(size.ndim)), keepdim=False).item() if size.numel() and A.shape[-1] else 0.0
+    halvings = max(0, math.ceil(math.log2(top)) + 2) if top and math.isfinite(top) else 0
+    x = ew.mul(A, 0.5 ** halvings)
+    term = total = _identity_like(A)
+    for k in range(1, 15 if A.dtype is dt.float64 else 9):
+        term = ew.mul(la.matmul(term, x), 1.0 / k)
+        total = ew.add(total, term)
+    for _ in range(halvings):
+        total = la.matmul(total, total)
+    return total
+
+
+# Factorisations.
+
+
+def cholesky(A, *, upper=False, out=None):
+    """The lower triangular factor of symmetric positive matrices (or its transpose)."""
+    factor = fa.cholesky(A)
+    return deliver(la.transpose_last(factor) if upper else factor, out, "cholesky")
+
+
+def qr(A, mode="reduced", *, out=None):
+    """An orthogonal Q and an upper triangular R with Q @ R = A; mode 'reduced', 'complete' or 'r' (Q is empty)."""
+    if mode not in ("reduced", "complete", "r"):
+        raise ArgumentError(f"qr: mode must be 'reduced', 'complete' or 'r', got {mode!r}")
+    q, r = fa.qr(A, complete=mode == "complete")
+    if mode == "r":
+        q = full(A, shape=(0,), value=0.0, dtype=A.dtype)
+    return returns.deliver_all(returns.qr, (q, r), out)
+
+
+def svd(A, full_matrices=True, *, driver=None, out=None):
+    """U, S, Vh with U @ diag(S) @ Vh = A."""
+    return returns.deliver_all(returns.svd, fa.svd(A, full=bool(full_matrices)), out)
+
+
+def svdvals(A, *, driver=None, out=None):
+    """The singular values, falling."""
+    return deliver(fa.svdvals(A), out, "svdvals")
+
+
+def eigh(A, UPLO="L", *, out=None):
+    """Eigenvalues (rising) and eigenvectors of symmetric matrices; of others the symmetric part counts, whatever UPLO."""
+    _require_triangle(UPLO)
+    return returns.deliver_all(returns.eigh, fa.eigh(A), out)
+
+
+def eigvalsh(A, UPLO="L", *, out=None):
+    """Eigenvalues (rising) of symmetric matrices; of others the symmetric part counts, whatever UPLO."""
+    _require_triangle(UPLO)
+    return deliver(fa.eigvalsh(A), out, "eigvalsh")
+
+
+def _require_triangle(uplo):
+    if uplo not in ("L", "U"):
+        raise ArgumentError(f"UPLO must be 'L' or 'U', got {uplo!r}")
+
+
+# Products.
+
+
+def cross(input, other, *, dim=-1, out=None):
+    """The cross product of vectors of 3 along `dim`."""
+    return _cross(input, other, dim, out=out)
+
+
+def vecdot(x, y, *, dim=-1, out=None):
+    """Inner products along a dim."""
+    product = FUNCTIONS["mul"](x, y)
+    return deliver(rd.sum_(product, dim=(canonical_dim(dim, product.ndim),), keepdim=False), out, "vecdot")
+
+
+def diagonal(A, *, offset=0, dim1=-2, dim2=-1):
+    """The diagonal of two dims, as a new last one."""
+    return _diagonal(A, offset=offset, dim1=canonical_dim(dim1, A.ndim), dim2=canonical_dim(dim2, A.ndim))
+

@@ -1,0 +1,36 @@
+"""The module classes under the paths that scripts and older checkpoints know, such as `nn.modules.batchnorm.BatchNorm2d`."""
+
+import sys
+
+from .. import (
+    activation,
+    attention,
+    container,
+    conv,
+    distance,
+    dropout,
+    lazy,
+    linear,
+    loss,
+    module,
+    norm,
+    pad,
+    pool,
+    resample,
+    rnn,
+    sparse,
+    transformer,
+)
+from ..module import Module
+
+_FAMILIES = {
+    "activation": activation, "attention": attention, "batchnorm": norm, "channelshuffle": resample, "container": container,
+    "conv": conv, "distance": distance, "dropout": dropout, "flatten": linear, "fold": conv, "instancenorm": norm,
+    "lazy": lazy, "linear": linear, "loss": loss, "module": module, "normalization": norm, "padding": pad,
+    "pixelshuffle": resample, "pooling": pool, "rnn": rnn, "sparse": sparse, "transformer": transformer,
+    "upsampling": resample,
+}
+for _name, _family in _FAMILIES.items():
+    globals()[_name] = sys.modules[f"{__name__}.{_name}"] = _family
+
+__all__ = ["Module", *_FAMILIES]

@@ -1,0 +1,213 @@
+"""Parameters that are computed from others at every access."""
+
+import copy
+from contextlib import contextmanager
+
+from ....ir.errors import ArgumentError, ShapeError
+from ...autograd.grad_mode import no_grad
+from ...tensor import Tensor
+from ..container import ModuleDict, ModuleList
+from ..module import Structure
+from ..parameter import Parameter
+
+
+class _Cache:
+    """Computed values, while a cached() block is open."""
+
+    depth = 0
+    values: dict = {}
+
+
+@contextmanager
+def cached():
+    """Inside, each parametrized tensor is computed once."""
+    _Cache.depth += 1
+    try:
+        yield
+    finally:
+        _Cache.depth -= 1
+        if not _Cache.depth:
+            _Cache.values = {}
+
+
+def _owned(t):
+    """A tensor as the part of a module's state that it is."""
+    return t if isinstance(t, Parameter) else Parameter(t, requires_grad=t.requires_grad)
+
+
+class ParametrizationList(ModuleList):
+    """The functions behind one parametrized tensor, and the tensors that they start from."""
+
+    def __init__(self, modules, original, unsafe=False):
+        super().__init__(modules)
+        self.unsafe = unsafe
+        start = original
+        with no_grad():
+            for module in reversed(list(self)):
+                if hasattr(module, "right_inverse"):
+                    start = module.right_inverse(start)
+        self.is_tensor = isinstance(start, Tensor)
+        if self.is_tensor:
+            self._keep("original", start, original)
+        else:
+            self.ntensors = len(start)
+            for i, t in enumerate(start):
+                self._keep(f"original{i}", t, original)
+        if not unsafe:
+            with no_grad():
+                made = self()
+            if made.shape != original.shape or made.dtype is not original.dtype:
+                raise ShapeError(f"a parametrization must keep shape and dtype: {original.aval} became {made.aval}; pass "
+                                 "unsafe=True if this is meant")
+
+    def _keep(self, name, t, original):
+        if isinstance(original, Parameter):
+            if self.is_tensor and t is original:
+                self.register_parameter(name, original)
+            else:
+                self.register_parameter(name, Parameter(t.detach(), original.requires_grad))
+        else:
+            self.register_buffer(name, t)
+
+    def _originals(self):
+        return [self.original] if self.is_tensor else [getattr(self, f"original{i}") for i in range(self.ntensors)]
+
+    def forward(self):
+        """The parametrized value."""
+        modules = list(self)
+        value = modules[0](*self._originals())
+        for module in modules[1:]:
+            value = module(value)
+        return value
+
+    def right_inverse(self, value):
+        """Sets the originals so that the parametrized value becomes `value`."""
+        with no_grad():
+            for module in reversed(list(self)):
+                if not hasattr(module, "right_inverse"):
+                    raise ArgumentError(f"{type(module).__name__} has no right_inverse(), so the tensor cannot be assigned")
+                value = module.right_inverse(value)
+            for original, t in zip(self._originals(), [value] if self.is_tensor else value):
+                original.data = t.data
+
+
+def _value(module, name):
+    key = (id(module), name)
+    if _Cache.depth:
+        if key not in _Cache.values:
+            _Cache.values[key] = module.parametrizations[name]()
+        return _Cache.values[key]
+    return module.parametrizations[name]()
+
+
+def _parametrized_class(module):
+    """Gives the module a class of its own, on which properties can stand."""
+    base = type(module)
+
+    def deep_copy(self, memo):
+        made = object.__new__(type(self))
+        memo[id(self)] = made
+        made.__dict__.update(copy.deepcopy(self.__dict__, memo))
+        _parametrized_class_of(made, base, list(made.parametrizations))
+        return made
+
+    def no_pickle(self, protocol):
+        raise ArgumentError("a parametrized module cannot be pickled; save its state_dict()")
+
+    module.__class__ = type(f"Parametrized{base.__name__}", (base,), {"__deepcopy__": deep_copy, "__reduce_ex__": no_pickle,
+                                                                      "__module__": base.__module__})
+
+
+def _parametrized_class_of(module, base, names):
+    module.__class__ = base
+    _parametrized_class(module)
+    for name in names:
+        _add_property(module, name)
+
+
+def _add_property(module, name):
+    def read(self):
+        return _value(self, name)
+
+    def write(self, value):
+        self.parametrizations[name].right_inverse(value)
+
+    setattr(type(module), name, property(read, write))
+
+
+def is_parametrized(module, tensor_name=None) -> bool:
+    """Whether the module (or one tensor of it) is parametrized."""
+    table = module.__dict__.get("_modules", {}).get("parametrizations")
+    if not isinstance(table, ModuleDict):
+        return False
+    return len(table) > 0 if tensor_name is None else tensor_name in table
+
+
+def register_parametrization(module, tensor_name, parametrization, *, unsafe=False):
+    """Computes module.tensor_name by `parametrization` from now on; repeated calls are chained."""
+    parametrization.train(module.training)
+    if is_parametrized(module, tensor_name):
+        chain = module.parametrizations[tensor_name]
+        if hasattr(parametrization, "right_inverse"):
+            with no_grad():
+                chain.right_inverse(parametrization.right_inverse(getattr(module, tensor_name)))
+        chain.append(parametrization)
+        return module
+    if tensor_name not in module._parameters and tensor_name not in module._buffers:
+        raise ArgumentError(f"{type(module).__name__} has no parameter or buffer '{tensor_name}' to parametrize")
+    chain = ParametrizationList([parametrization], getattr(module, tensor_name), unsafe)
+    delattr(module, tensor_name)
+    if not is_parametrized(module):
+        _parametrized_class(module)
+        module.parametrizations = ModuleDict()
+    module.parametrizations[tensor_name] = chain
+    _add_property(module, tensor_name)
+    return module
+
+
+def remove_parametrizations(module, tensor_name, leave_parametrized=True):
+    """Makes the tensor plain again: with its present value, or with what it was computed from."""
+    if not is_parametrized(module, tensor_name):
+        raise ArgumentError(f"{type(module).__name__} has no parametrization on '{tensor_name}'")
+    chain = module.parametrizations[tensor_name]
+    if leave_parametrized:
+        with no_grad():
+            kept = getattr(module, tensor_name).clone()
+        trained = any(isinstance(t, Parameter) and t.requires_grad for t in chain._originals())
+        kept = Parameter(kept, trained) if any(isinstance(t, Parameter) for t in chain._originals()) else kept
+    elif not chain.is_tensor:
+        raise ArgumentError("leave_parametrized=False needs a parametrization of one tensor")
+    else:
+        kept = chain.original
+    delattr(type(module), tensor_name)
+    del module.parametrizations[tensor_name]
+    if isinstance(kept, Parameter):
+        module.register_parameter(tensor_name, kept)
+    else:
+        module.register_buffer(tensor_name, kept)
+    if not len(module.parametrizations):
+        del module.parametrizations
+        module.__class__ = type(module).__bases__[0]
+    Structure.version += 1
+    return module
+
+
+def type_before_parametrizations(module):
+    """The module's class as it was."""
+    return type(module).__bases__[0] if is_parametrized(module) else type(module)
+
+
+def transfer_parametrizations_and_params(from_module, to_module, tensor_name=None):
+    """Puts the parametrizations of one module, and their tensors, on another."""
+    if not is_parametrized(from_module):
+        return to_module
+    for name in [tensor_name] if tensor_name is not None else list(from_module.parametrizations):
+        source = from_module.parametrizations[name]
+        if name not in to_module._parameters and not is_parametrized(to_module, name):
+            to_module.register_parameter(name, _owned(getattr(from_module, name).detach().clone()))
+        for parametrization in source:
+            register_parametrization(to_module, name, copy.deepcopy(parametrization), unsafe=True)
+        with no_grad():
+            for mine, theirs in zip(to_module.parametrizations[name]._originals(), source._originals()):
+                mine.data = theirs.detach().clone()
+    return to_module

@@ -1,0 +1,148 @@
+"""Adam and its relatives."""
+
+from ..api.register import FUNCTIONS
+from .optimizer import Optimizer, check, count, put, zeros_like
+
+
+def moment(state, name, p, value, beta):
+    """Moves a running average by (1 - beta) towards a value; it starts at 0."""
+    average = state.get(name)
+    if average is None:
+        average = state[name] = zeros_like(p)
+    return put(average, average + (value - average) * (1 - beta))
+
+
+def second_moment(state, name, p, g, beta):
+    """The running average of squares: average * beta + g * g * (1 - beta)."""
+    average = state.get(name)
+    if average is None:
+        average = state[name] = zeros_like(p)
+    return put(average, average * beta + g * g * (1 - beta))
+
+
+def decayed(p, g, group, decoupled):
+    """The gradient with weight decay: added to it, or (decoupled) taken off the parameter at once."""
+    decay = group["weight_decay"]
+    if not decay:
+        return g
+    if decoupled:
+        put(p, p * (1 - group["lr"] * decay))
+        return g
+    return g + p.detach() * decay
+
+
+def _check(lr, betas, eps, weight_decay):
+    check(lr=lr, beta1=betas[0], beta2=betas[1], eps=eps, weight_decay=weight_decay)
+
+
+class Adam(Optimizer):
+    """Steps by the running mean of gradients over the root of the running mean of their squares."""
+
+    _decoupled = False
+
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, amsgrad=False, *, foreach=None,
+                 maximize=False, capturable=False, differentiable=False, fused=None, decoupled_weight_decay=False):
+        _check(lr, betas, eps, weight_decay)
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad,
+                                  "maximize": maximize, "foreach": foreach, "capturable": capturable,
+                                  "differentiable": differentiable, "fused": fused,
+                                  "decoupled_weight_decay": decoupled_weight_decay})
+
+    def _update(self, p, g, state, group):
+        t = count(state)
+        beta1, beta2 = group["betas"]
+        g = decayed(p, g, group, group.get("decoupled_weight_decay", False))
+        mean = moment(state, "exp_avg", p, g, beta1)
+        square = second_moment(state, "exp_avg_sq", p, g, beta2)
+        if group["amsgrad"]:
+            largest = state.get("max_exp_avg_sq")
+            if largest is None:
+                largest = state["max_exp_avg_sq"] = zeros_like(p)
+            square = put(largest, FUNCTIONS["maximum"](largest, square))
+        root = FUNCTIONS["sqrt"](square) / (1 - beta2 ** t) ** 0.5 + group["eps"]
+        put(p, p - mean / root * (group["lr"] / (1 - beta1 ** t)))
+
+
+class AdamW(Adam):
+    """Adam with weight decay apart from the gradient."""
+
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=1e-2, amsgrad=False, *, maximize=False,
+                 foreach=None, capturable=False, differentiable=False, fused=None):
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, foreach=foreach, maximize=maximize,
+                         capturable=capturable, differentiable=differentiable, fused=fused, decoupled_weight_decay=True)
+
+
+class NAdam(Optimizer):
+    """Adam with Nesterov momentum."""
+
+    def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, momentum_decay=4e-3,
+                 decoupled_weight_decay=False, *, foreach=None, maximize=False, capturable=False, differentiable=False):
+        _check(lr, betas, eps, weight_decay)
+        check(momentum_decay=momentum_decay)
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
+                                  "momentum_decay": momentum_decay, "decoupled_weight_decay": decoupled_weight_decay,
+                                  "maximize": maximize, "foreach": foreach, "capturable": capturable,
+                                  "differentiable": differentiable})
+
+    def _update(self, p, g, state, group):
+        t = count(state)
+        beta1, beta2 = group["betas"]
+        lr, decay = group["lr"], group["momentum_decay"]
+        g = decayed(p, g, group, group["decoupled_weight_decay"])
+        now = beta1 * (1 - 0.5 * 0.96 ** (t * decay))
+        following = beta1 * (1 - 0.5 * 0.96 ** ((t + 1) * decay))
+        product = state.get("mu_product")
+        if product is None:
+            product = state["mu_product"] = FUNCTIONS["ones"]((), dtype=p.dtype)
+        put(product, product * now)
+        mean = moment(state, "exp_avg", p, g, beta1)
+        square = second_moment(state, "exp_avg_sq", p, g, beta2)
+        root = FUNCTIONS["sqrt"](square / (1 - beta2 ** t)) + group["eps"]
+        stepped = p - g / root * (lr * (1 - now) / (1 - product))
+        put(p, stepped - mean / root * (lr * following / (1 - product * following)))
+
+
+class RAdam(Optimizer):
+    """Adam that rectifies the variance of its first steps."""
+
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, decoupled_weight_decay=False, *,
+                 foreach=None, maximize=False, capturable=False, differentiable=False):
+        _check(lr, betas, eps, weight_decay)
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
+                                  "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize, "foreach": foreach,
+                                  "capturable": capturable, "differentiable": differentiable})
+
+    def _update(self, p, g, state, group):
+        t = count(state)
+        beta1, beta2 = group["betas"]
+        g = decayed(p, g, group, group["decoupled_weight_decay"])
+        mean = moment(state, "exp_avg", p, g, beta1) / (1 - beta1 ** t)
+        square = second_moment(state, "exp_avg_sq", p, g, beta2)
+        correction = 1 - beta2 ** t
+        limit = 2 / (1 - beta2) - 1
+        length = limit - 2 * t * (beta2 ** t) / correction
+        if length > 5:
+            rectify = ((length - 4) * (length - 2) * limit / ((limit - 4) * (limit - 2) * length)) ** 0.5
+            mean = mean / (FUNCTIONS["sqrt"](square) + group["eps"]) * (correction ** 0.5 * rectify)
+        put(p, p - mean * group["lr"])
+
+
+class Adamax(Optimizer):
+    """Adam with the largest recent gradient instead of the root mean square."""
+
+    def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, foreach=None, *, maximize=False,
+                 differentiable=False, capturable=False):
+        _check(lr, betas, eps, weight_decay)
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "foreach": foreach,
+                                  "maximize": maximize, "differentiable": differentiable, "capturable": capturable})
+
+    def _update(self, p, g, state, group):
+        t = count(state)
+        beta1, beta2 = group["betas"]
+        g = decayed(p, g, group, False)
+        mean = moment(state, "exp_avg", p, g, beta1)
+        largest = state.get("exp_inf")
+        if largest is None:
+            largest = state["exp_inf"] = zeros_like(p)
+        put(largest, FUNCTIONS["maximum"](largest * beta2, FUNCTIONS["abs"](g) + group["eps"]))
+        put(p, p - mean / largest * (group["lr"] / (1 - beta1 ** t)))

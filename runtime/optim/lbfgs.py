@@ -1,0 +1,148 @@
+"""L-BFGS: a quasi-Newton method that remembers its last steps."""
+
+import math
+
+from ...ir.errors import ArgumentError
+from ..api.register import FUNCTIONS
+from ..autograd.grad_mode import enable_grad
+from .line_search import strong_wolfe
+from .optimizer import Optimizer, check
+
+
+class _Memory:
+    """What L-BFGS remembers between iterations, kept in the optimizer's state: steps, gradient changes, and the scale of
+    the first guess."""
+
+    def __init__(self, state):
+        self.state = state
+        self.steps = state.setdefault("old_stps", [])
+        self.changes = state.setdefault("old_dirs", [])
+        state.setdefault("H_diag", 1.0)
+
+    def learn(self, step, change, size):
+        """Takes in one iteration, if it tells of positive curvature."""
+        curvature = float(change.dot(step))
+        if curvature <= 1e-10:
+            return
+        if len(self.steps) == size:
+            self.steps.pop(0)
+            self.changes.pop(0)
+        self.steps.append(step)
+        self.changes.append(change)
+        self.state["H_diag"] = curvature / float(change.dot(change))
+
+    def direction(self, gradient):
+        """-H g by the two-loop recursion."""
+        q, shares = -gradient, []
+        for step, change in zip(reversed(self.steps), reversed(self.changes)):
+            weight = 1.0 / float(change.dot(step))
+            shares.append(float(step.dot(q)) * weight)
+            q = q - change * shares[-1]
+        q = q * self.state["H_diag"]
+        for step, change, share in zip(self.steps, self.changes, reversed(shares)):
+            weight = 1.0 / float(change.dot(step))
+            q = q + step * (share - float(change.dot(q)) * weight)
+        return q
+
+
+class LBFGS(Optimizer):
+    """One group of parameters; `step` takes a closure that clears gradients, computes the loss and calls backward."""
+
+    def __init__(self, params, lr=1, max_iter=20, max_eval=None, tolerance_grad=1e-7, tolerance_change=1e-9,
+                 history_size=100, line_search_fn=None):
+        check(lr=lr)
+        if line_search_fn not in (None, "strong_wolfe"):
+            raise ArgumentError(f"line_search_fn must be None or 'strong_wolfe', got {line_search_fn!r}")
+        super().__init__(params, {"lr": lr, "max_iter": max_iter,
+                                  "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
+                                  "tolerance_grad": tolerance_grad, "tolerance_change": tolerance_change,
+                                  "history_size": history_size, "line_search_fn": line_search_fn})
+        if len(self.param_groups) != 1:
+            raise ArgumentError("LBFGS takes one parameter group")
+        self._params = self.param_groups[0]["params"]
+
+    def _gradient(self):
+        """All gradients as one vector."""
+        parts = [FUNCTIONS["zeros_like"](p.detach()) if p.grad is None else p.grad.detach() for p in self._params]
+        return FUNCTIONS["cat"]([g.reshape(-1) for g in parts])
+
+    def _move(self, direction, length):
+        """Adds length * direction to the parameters."""
+        start = 0
+        for p in self._params:
+            stop = start + p._a.size
+            p.add_(direction[start:stop].reshape(p.shape) * length)
+            start = stop
+
+    def _evaluate(self, closure):
+        """(loss, gradient) at the present parameters."""
+        with enable_grad():
+            loss = float(closure())
+        return loss, self._gradient()
+
+    def _probe(self, closure, start, length, direction):
+        """(loss, gradient) at start + length * direction; the parameters come back to start."""
+        self._move(direction, length)
+        found = self._evaluate(closure)
+        for p, old in zip(self._params, start):
+            p.copy_(old)
+        return found
+
+    def _search(self, closure, direction, length, loss, gradient, slope):
+        """(loss, gradient, length, evaluations) after a line search; the parameters are moved."""
+        start = [p.detach().clone() for p in self._params]
+        loss, gradient, length, evaluations = strong_wolfe(
+            lambda t: self._probe(closure, start, t, direction), length, direction, loss, gradient, slope)
+        self._move(direction, length)
+        return loss, gradient, length, evaluations
+
+    def _step(self, closure):
+        if closure is None:
+            raise ArgumentError("LBFGS.step needs a closure that computes the loss and its gradients")
+        group = self.param_groups[0]
+        state = self.state[self._params[0]]
+        with enable_grad():
+            first = closure()
+        loss, gradient = float(first), self._gradient()
+        state["func_evals"] = state.get("func_evals", 0) + 1
+        if float(gradient.abs().max()) > group["tolerance_grad"]:
+            self._iterate(closure, group, state, loss, gradient)
+        return first
+
+    def _iterate(self, closure, group, state, loss, gradient):
+        """Iterations of one step, until one of the limits."""
+        memory = _Memory(state)
+        evaluations = 1
+        for iteration in range(group["max_iter"]):
+            if state.get("prev_flat_grad") is not None:
+                memory.learn(state["moved"], gradient - state["prev_flat_grad"], group["history_size"])
+            direction = memory.direction(gradient)
+            state["prev_flat_grad"] = gradient
+            state["n_iter"] = state.get("n_iter", 0) + 1
+            length = group["lr"] if state["n_iter"] > 1 else min(1.0, 1.0 / float(gradient.abs().sum())) * group["lr"]
+            slope = float(gradient.dot(direction))
+            if slope > -group["tolerance_change"]:
+                return
+            before = loss
+            loss, gradient, length, used = self._advance(closure, group, direction, length, loss, gradient, slope,
+                                                         iteration + 1 < group["max_iter"])
+            state["moved"] = direction * length
+            evaluations += used
+            state["func_evals"] += used
+            if evaluations >= group["max_eval"] or self._done(group, state["moved"], gradient, loss, before):
+                return
+
+    def _advance(self, closure, group, direction, length, loss, gradient, slope, evaluate):
+        """Moves along the direction: (loss, gradient, length, evaluations)."""
+        if group["line_search_fn"] == "strong_wolfe":
+            return self._search(closure, direction, length, loss, gradient, slope)
+        self._move(direction, length)
+        if not evaluate:
+            return loss, gradient, length, 0
+        loss, gradient = self._evaluate(closure)
+        return loss, gradient, length, 1
+
+    def _done(self, group, moved, gradient, loss, before):
+        small = group["tolerance_change"]
+        return (float(gradient.abs().max()) <= group["tolerance_grad"] or float(moved.abs().max()) <= small
+                or abs(loss - before) < small or math.isnan(loss))

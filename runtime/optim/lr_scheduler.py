@@ -1,0 +1,22 @@
+"""Learning rates that change with time."""
+
+from .composed import ChainedScheduler, ReduceLROnPlateau, SequentialLR
+from .cyclic import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
+from .schedules import (
+    ConstantLR,
+    CosineAnnealingLR,
+    ExponentialLR,
+    LambdaLR,
+    LinearLR,
+    LRScheduler,
+    MultiplicativeLR,
+    MultiStepLR,
+    PolynomialLR,
+    StepLR,
+)
+
+_LRScheduler = LRScheduler
+
+__all__ = ["ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CyclicLR", "ExponentialLR",
+           "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR", "OneCycleLR", "PolynomialLR",
+           "ReduceLROnPlateau", "SequentialLR", "StepLR"]

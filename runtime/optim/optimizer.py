@@ -1,0 +1,240 @@
+"""Optimizer: parameter groups, state, hooks, and the loop over parameters that all algorithms share."""
+
+import copy
+from collections import OrderedDict, defaultdict
+
+import numpy as np
+
+from ...ir import dtype as dt
+from ...ir.errors import ArgumentError, DTypeError
+from ..api.register import FUNCTIONS
+from ..autograd.grad_mode import enable_grad, no_grad
+from ..dispatch import write
+from ..nn.hooks import add_hook
+from ..state import tls
+from ..tensor import Tensor, wrap
+
+
+class _Required:
+    def __repr__(self):
+        return "<required parameter>"
+
+
+required = _Required()
+
+
+def put(dst: Tensor, value: Tensor) -> Tensor:
+    """Writes a value into a parameter or a state."""
+    return write(dst, value, "step")
+
+
+def zeros_like(p: Tensor) -> Tensor:
+    """Zeros like a parameter."""
+    return wrap(np.zeros(p._a.shape, p._a.dtype))
+
+
+def check(**bounds):
+    """Raises unless each named value is at least 0, or within [0, 1) for names that start with beta."""
+    for name, value in bounds.items():
+        value = value if isinstance(value, (int, float)) else float(value)
+        if name.startswith("beta") and not 0 <= value < 1:
+            raise ArgumentError(f"{name} must be within 0 and 1 (1 excluded), got {value}")
+        if not value >= 0:
+            raise ArgumentError(f"{name} must be at least 0, got {value}")
+
+
+def count(state: dict):
+    """Counts a step. A Python float, or (while a recorder watches, so that no number is baked in) a 0-d tensor."""
+    step = state.get("step")
+    if step is None:
+        step = state["step"] = wrap(np.zeros((), np.float32))
+    put(step, step + 1)
+    return float(step._a) if tls.m.recorder is None else step.to(dt.float64)
+
+
+class Optimizer:
+    """Base of all optimizers: subclasses define `_update(p, g, state, group)` for one parameter and its gradient."""
+
+    def __init__(self, params, defaults):
+        self.defaults = defaults
+        self.state = defaultdict(dict)
+        self.param_groups = []
+        self._hooks = {name: OrderedDict() for name in ("pre", "post", "state_pre", "state_post", "load_pre", "load_post")}
+        if isinstance(params, Tensor):
+            raise DTypeError("an optimizer takes an iterable of tensors or of dicts, got one tensor; pass [tensor]")
+        groups = list(params)
+        if not groups:
+            raise ArgumentError("an optimizer got an empty list of parameters")
+        for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
+            self.add_param_group(group)
+
+    def add_param_group(self, param_group):
+        """Adds parameters with options of their own."""
+        if not isinstance(param_group, dict):
+            raise DTypeError(f"a parameter group is a dict, got {type(param_group).__name__}")
+        group = dict(param_group)
+        params = group["params"]
+        if isinstance(params, set):
+            raise DTypeError("parameters need an order; a set has none. Use a list")
+        params = [params] if isinstance(params, Tensor) else list(params)
+        if params and isinstance(params[0], tuple):
+            group["param_names"] = [name for name, _ in params]
+            params = [p for _, p in params]
+        group["params"] = params
+        self._check_parameters(params)
+        for name, value in self.defaults.items():
+            if value is required and name not in group:
+                raise ArgumentError(f"a parameter group does not say {name}, and there is no default")
+            group.setdefault(name, value)
+        self.param_groups.append(group)
+
+    def _check_parameters(self, params):
+        taken = {id(p) for group in self.param_groups for p in group["params"]}
+        seen = set()
+        for p in params:
+            if not isinstance(p, Tensor):
+                raise DTypeError(f"an optimizer optimizes tensors, got {type(p).__name__}")
+            if not p.is_leaf:
+                raise ArgumentError("an optimizer cannot optimize a tensor that was computed; pass leaf tensors")
+            if id(p) in taken:
+                raise ArgumentError("some parameters appear in more than one parameter group")
+            if id(p) in seen:
+                raise ArgumentError("a parameter group names a parameter twice")
+            seen.add(id(p))
+
+    # Stepping.
+
+    def step(self, closure=None):
+        """One update of all parameters that have gradients; `closure` recomputes the loss first and is returned."""
+        args = () if closure is None else (closure,)
+        for hook in list(self._hooks["pre"].values()):
+            changed = hook(self, args, {})
+            if changed is not None:
+                args, kwargs = changed
+                closure = args[0] if args else kwargs.get("closure")
+        with no_grad():
+            loss = self._step(closure)
+        for hook in list(self._hooks["post"].values()):
+            hook(self, args, {})
+        return loss
+
+    def _step(self, closure):
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            down = not group.get("maximize", False)
+            for p in group["params"]:
+                g = p.grad
+                if g is not None:
+                    self._update(p, g.detach() if down else -g.detach(), self.state[p], group)
+        return loss
+
+    def _update(self, p, g, state, group):
+        """Updates one parameter; every optimizer defines it."""
+        raise NotImplementedError(f"{type(self).__name__} does not define _update()")
+
+    def zero_grad(self, set_to_none=True):
+        """Drops the gradients of all parameters (or sets them to zero)."""
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.grad is None:
+                    continue
+                if set_to_none:
+                    p.grad = None
+                else:
+                    p.grad = zeros_like(p)
+
+    # Hooks.
+
+    def register_step_pre_hook(self, hook):
+        """Calls hook(optimizer, args, kwargs) before each step."""
+        return add_hook(self._hooks["pre"], hook)
+
+    def register_step_post_hook(self, hook):
+        """Calls hook(optimizer, args, kwargs) after each step."""
+        return add_hook(self._hooks["post"], hook)
+
+    def register_state_dict_pre_hook(self, hook, prepend=False):
+        """Calls hook(optimizer) before the state is collected."""
+        return add_hook(self._hooks["state_pre"], hook, prepend=prepend)
+
+    def register_state_dict_post_hook(self, hook, prepend=False):
+        """Calls hook(optimizer, state_dict) after the state was collected; a result replaces it."""
+        return add_hook(self._hooks["state_post"], hook, prepend=prepend)
+
+    def register_load_state_dict_pre_hook(self, hook, prepend=False):
+        """Calls hook(optimizer, state_dict) before loading; a result replaces the state dict."""
+        return add_hook(self._hooks["load_pre"], hook, prepend=prepend)
+
+    def register_load_state_dict_post_hook(self, hook, prepend=False):
+        """Calls hook(optimizer) after loading."""
+        return add_hook(self._hooks["load_post"], hook, prepend=prepend)
+
+    # State.
+
+    def state_dict(self):
+        """{"state": state by the parameter's number, "param_groups": options with numbers for parameters}."""
+        for hook in list(self._hooks["state_pre"].values()):
+            hook(self)
+        numbers, groups = {}, []
+        for group in self.param_groups:
+            for p in group["params"]:
+                numbers.setdefault(id(p), len(numbers))
+            groups.append({**{k: v for k, v in group.items() if k != "params"}, "params": [numbers[id(p)] for p in group["params"]]})
+        state = {numbers.get(id(k), k) if isinstance(k, Tensor) else k: v for k, v in self.state.items()}
+        found = {"state": state, "param_groups": groups}
+        for hook in list(self._hooks["state_post"].values()):
+            replaced = hook(self, found)
+            found = found if replaced is None else replaced
+        return found
+
+    def load_state_dict(self, state_dict):
+        """Takes options and state from another optimizer's state_dict()."""
+        state_dict = dict(state_dict)
+        for hook in list(self._hooks["load_pre"].values()):
+            replaced = hook(self, state_dict)
+            state_dict = state_dict if replaced is None else replaced
+        saved = state_dict["param_groups"]
+        if len(saved) != len(self.param_groups):
+            raise ArgumentError(f"the loaded state has {len(saved)} parameter groups, the optimizer {len(self.param_groups)}")
+        for mine, theirs in zip(self.param_groups, saved):
+            if len(mine["params"]) != len(theirs["params"]):
+                raise ArgumentError(f"a loaded parameter group has {len(theirs['params'])} parameters, the optimizer's has "
+                                    f"{len(mine['params'])}")
+        by_number = {n: p for mine, theirs in zip(self.param_groups, saved) for n, p in zip(theirs["params"], mine["params"])}
+        self.state = defaultdict(dict)
+        for key, value in state_dict["state"].items():
+            p = by_number.get(key)
+            self.state[key if p is None else p] = _fitted(value, p)
+        self.param_groups = [{**copy.deepcopy({k: v for k, v in theirs.items() if k != "params"}), "params": mine["params"]}
+                             for mine, theirs in zip(self.param_groups, saved)]
+        for hook in list(self._hooks["load_post"].values()):
+            hook(self)
+
+    def __getstate__(self):
+        return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        self._hooks = {name: OrderedDict() for name in ("pre", "post", "state_pre", "state_post", "load_pre", "load_post")}
+
+    def __repr__(self):
+        lines = [f"{type(self).__name__} ("]
+        for i, group in enumerate(self.param_groups):
+            lines.append(f"Parameter Group {i}")
+            lines += [f"    {k}: {group[k]}" for k in sorted(group) if k != "params"]
+        return "\n".join([*lines, ")"])
+
+
+def _fitted(value, p, key=None):
+    """A copy of a state value; floating point tensors take the parameter's dtype (step counts keep theirs)."""
+    if isinstance(value, Tensor):
+        cast = p is not None and key != "step" and p.dtype.is_floating_point and value.dtype.is_floating_point
+        return FUNCTIONS["clone"](value.detach().to(p.dtype) if cast else value.detach())
+    if isinstance(value, dict):
+        return {k: _fitted(v, p, k) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(_fitted(v, p) for v in value)
+    return copy.deepcopy(value)

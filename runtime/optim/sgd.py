@@ -1,0 +1,31 @@
+"""Stochastic gradient descent."""
+
+from ...ir.errors import ArgumentError
+from ..api.register import FUNCTIONS
+from .optimizer import Optimizer, check, put
+
+
+class SGD(Optimizer):
+    """p -= lr * g, with momentum, Nesterov's look ahead and weight decay."""
+
+    def __init__(self, params, lr=1e-3, momentum=0, dampening=0, weight_decay=0, nesterov=False, *, maximize=False,
+                 foreach=None, differentiable=False, fused=None):
+        check(lr=lr, momentum=momentum, weight_decay=weight_decay)
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise ArgumentError("nesterov needs a momentum above 0 and no dampening")
+        super().__init__(params, {"lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay,
+                                  "nesterov": nesterov, "maximize": maximize, "foreach": foreach,
+                                  "differentiable": differentiable, "fused": fused})
+
+    def _update(self, p, g, state, group):
+        if group["weight_decay"]:
+            g = g + p.detach() * group["weight_decay"]
+        momentum = group["momentum"]
+        if momentum:
+            buffer = state.get("momentum_buffer")
+            if buffer is None:
+                buffer = state["momentum_buffer"] = FUNCTIONS["clone"](g)
+            else:
+                put(buffer, buffer * momentum + (g if not group["dampening"] else g * (1 - group["dampening"])))
+            g = g + buffer * momentum if group["nesterov"] else buffer
+        put(p, p - g * group["lr"])

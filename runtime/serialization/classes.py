@@ -1,0 +1,32 @@
+"""The tensor classes that files may name, looked up when a file needs one: modules are not loaded for plain tensors."""
+
+import importlib
+
+from ...ir.errors import FileError
+from ..tensor import Tensor
+
+_RUNTIME = __package__.rpartition(".")[0]
+_HOMES = {"Parameter": f"{_RUNTIME}.nn.parameter", "Buffer": f"{_RUNTIME}.nn.parameter"}
+
+
+def class_named(name: str) -> type:
+    """The tensor class that a file calls `name`."""
+    if name == "Tensor":
+        return Tensor
+    if name not in _HOMES:
+        raise FileError(f"a tensor of unknown class {name!r}; was it written by a newer ingot?")
+    return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def name_of(cls: type) -> str | None:
+    """What files call a tensor class, or None if they do not hold it."""
+    if cls is Tensor:
+        return "Tensor"
+    return cls.__name__ if _HOMES.get(cls.__name__) == cls.__module__ else None
+
+
+def as_class(t: Tensor, name: str) -> Tensor:
+    """The same memory as a tensor of another class."""
+    made = object.__new__(class_named(name))
+    made._a, made._node, made._storage = t._a, None, t._storage
+    return made

@@ -1,0 +1,99 @@
+"""Samples of matrix products and factorisations."""
+
+import numpy as np
+
+from . import Sample, samples
+
+DOUBLE = ("float32", "float64")
+
+
+@samples("matmul")
+def _(rng):
+    def m(*shape):
+        return rng.standard_normal(shape)
+
+    yield Sample((m(3, 4), m(4, 5)), tol=4)
+    yield Sample((m(2, 3, 4), m(2, 4, 2)), tol=4)
+    yield Sample((m(4, 3).T, m(5, 4).T), tol=4)
+    yield Sample((m(2, 1, 3, 4)[:, :, ::2], m(2, 1, 4, 3)), tol=4)
+    yield Sample((m(1, 1), m(1, 1)), tol=4)
+    yield Sample((np.zeros((3, 0)), np.zeros((0, 2))))
+    yield Sample((np.zeros((0, 3)), m(3, 2)), tol=4)
+    yield Sample((rng.integers(-5, 5, (3, 4)), rng.integers(-5, 5, (4, 2))), grad=False)
+
+
+def well(rng, *shape):
+    """Matrices far from singular, with singular values apart."""
+    m, n = shape[-2:]
+    return rng.standard_normal(shape) * 0.3 + np.eye(m, n) * np.arange(1, n + 1)
+
+
+def squares(rng):
+    yield well(rng, 3, 3)
+    yield well(rng, 2, 4, 4)
+    yield well(rng, 1, 1)
+    yield well(rng, 3, 3).T
+
+
+def rectangles(rng):
+    yield from squares(rng)
+    yield well(rng, 4, 3)
+    yield well(rng, 2, 3, 5)
+
+
+@samples("inv", "det", "slogdet", "eigvalsh")
+def _(rng):
+    for x in squares(rng):
+        yield Sample((x,), dtypes=DOUBLE, tol=20)
+
+
+@samples("cofactor")
+def _(rng):
+    for x in squares(rng):
+        yield Sample((x,), dtypes=DOUBLE, tol=50)
+    yield Sample((np.outer(np.arange(1.0, 4), np.ones(3)),), dtypes=DOUBLE, grad=False, tol=50)
+
+
+@samples("eigh")
+def _(rng):
+    for x in squares(rng):
+        yield Sample((x,), dtypes=DOUBLE, tol=20)
+
+
+@samples("cholesky")
+def _(rng):
+    for x in squares(rng):
+        yield Sample((x @ np.swapaxes(x, -1, -2) + np.eye(x.shape[-1]),), dtypes=DOUBLE, tol=20)
+
+
+@samples("solve")
+def _(rng):
+    for x in squares(rng):
+        yield Sample((x, rng.standard_normal((*x.shape[:-1], 2))), dtypes=DOUBLE, tol=20)
+
+
+@samples("pinv")
+def _(rng):
+    for x in rectangles(rng):
+        yield Sample((x,), {"rcond": 1e-10}, dtypes=DOUBLE, tol=20)
+    yield Sample((np.zeros((3, 0)),), {"rcond": 1e-10}, dtypes=DOUBLE)
+
+
+@samples("svdvals")
+def _(rng):
+    for x in rectangles(rng):
+        yield Sample((x,), dtypes=DOUBLE, tol=20)
+
+
+@samples("svd")
+def _(rng):
+    for x in rectangles(rng):
+        yield Sample((x,), {"full": False}, dtypes=DOUBLE, tol=50)
+    yield Sample((well(rng, 4, 3),), {"full": True}, dtypes=DOUBLE, grad=False, tol=50)
+
+
+@samples("qr")
+def _(rng):
+    for x in rectangles(rng):
+        yield Sample((x,), {"complete": False}, dtypes=DOUBLE, tol=50)
+    yield Sample((well(rng, 4, 3),), {"complete": True}, dtypes=DOUBLE, grad=False, tol=50)

@@ -1,0 +1,39 @@
+"""Samples of sorting and searching."""
+
+import numpy as np
+
+from . import Sample, samples
+from .reduce import SPECIAL, spread
+
+TIES = np.array([[2.0, 1.0, 2.0, 1.0, 0.0, 2.0], [0.0, 0.0, 0.0, 1.0, 1.0, 1.0]])
+
+
+@samples("argsort")
+def _(rng):
+    for descending in (False, True):
+        for x, dim in ((spread(rng, 7), 0), (spread(rng, 3, 5), 0), (spread(rng, 4, 6).T[::2], 1), (np.zeros((3, 0)), 1)):
+            yield Sample((x,), {"dim": dim, "descending": descending}, dtypes="number")
+        yield Sample((SPECIAL,), {"dim": 1, "descending": descending})
+        yield Sample((TIES,), {"dim": 1, "descending": descending}, dtypes="any")
+
+
+@samples("arg_topk")
+def _(rng):
+    for largest in (False, True):
+        for x, k, dim in ((spread(rng, 20), 3, 0), (spread(rng, 30, 2), 5, 0), (spread(rng, 3, 5), 5, 1),
+                          (spread(rng, 3, 5), 0, 1)):
+            yield Sample((x,), {"k": k, "dim": dim, "largest": largest}, dtypes="number")
+        yield Sample((SPECIAL,), {"k": 2, "dim": 1, "largest": largest})
+        yield Sample((np.tile(TIES, 4),), {"k": 4, "dim": 1, "largest": largest}, dtypes="any")
+        yield Sample((np.zeros((0, 4)),), {"k": 2, "dim": 1, "largest": largest})
+
+
+@samples("searchsorted")
+def _(rng):
+    row = np.array([0.0, 1.0, 1.0, 3.0, 8.0])
+    for right in (False, True):
+        yield Sample((row, np.array([[0.0, 1.0, 2.0], [8.0, 9.0, 3.0]])), {"right": right}, dtypes="number")
+        yield Sample((np.sort(spread(rng, 3, 6), axis=1), spread(rng, 3, 4)), {"right": right})
+        yield Sample((np.array([-np.inf, 0.0, np.inf, np.nan]), SPECIAL), {"right": right})
+        yield Sample((row, np.array(1.0)), {"right": right})
+        yield Sample((np.zeros(0), spread(rng, 3)), {"right": right})

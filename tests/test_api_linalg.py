@@ -1,0 +1,169 @@
+"""Products, contractions and `ingot.linalg` as users call them."""
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot.ir.errors import ArgumentError, DTypeError, LinAlgError, ShapeError
+
+RNG = np.random.default_rng(3)
+
+
+def r(*shape):
+    return RNG.standard_normal(shape)
+
+
+def t(a, **kw):
+    return ingot.tensor(np.asarray(a), **kw)
+
+
+def same(got, want, **tol):
+    np.testing.assert_allclose(got.detach().numpy(), want, **({"rtol": 1e-10, "atol": 1e-12} | tol))
+
+
+SHAPES = [((4,), (4,)), ((3, 4), (4,)), ((4,), (4, 5)), ((3, 4), (4, 5)), ((2, 3, 4), (4, 5)), ((2, 3, 4), (4,)),
+          ((4,), (2, 4, 5)), ((2, 1, 3, 4), (6, 4, 5)), ((3, 4), (2, 4, 5)), ((0, 3), (3, 2)), ((3, 0), (0, 2))]
+
+
+@pytest.mark.parametrize("a, b", SHAPES)
+def test_matmul_is_numpys_with_its_gradients(a, b):
+    x, y = r(*a), r(*b)
+    tx, ty = t(x, requires_grad=True), t(y, requires_grad=True)
+    out = tx @ ty
+    same(out, x @ y)
+    w = RNG.standard_normal(out.shape)
+    (out * t(w)).sum().backward()
+    dx, dy, eps = r(*a), r(*b), 1e-6
+    slope = (tx.grad.numpy() * dx).sum() + (ty.grad.numpy() * dy).sum()
+    up, down = ((w * ((x + s * eps * dx) @ (y + s * eps * dy))).sum() for s in (1, -1))
+    assert abs(slope - (up - down) / (2 * eps)) < 1e-5 * max(1, abs(slope))
+
+
+@pytest.mark.parametrize("a, b", [((3, 4), (3, 4)), ((2, 3, 4), (3, 4, 5)), ((), (3,)), ((4,), (3, 4))])
+def test_matmul_of_what_does_not_fit_is_an_error(a, b):
+    with pytest.raises(ShapeError):
+        t(r(*a)) @ t(r(*b))
+
+
+def test_matmul_refuses_mixed_dtypes_and_numbers():
+    with pytest.raises(DTypeError, match="one dtype"):
+        t(r(2, 2)) @ ingot.ones(2, 2)
+    with pytest.raises(TypeError):
+        t(r(2, 2)) @ 3
+    with pytest.raises(ShapeError, match="mm takes 2-d"):
+        ingot.mm(t(r(2, 2)), t(r(2)))
+
+
+def test_named_products():
+    m, n, v, w = r(3, 4), r(4, 5), r(4), r(4)
+    same(ingot.mm(t(m), t(n)), m @ n)
+    same(ingot.mv(t(m), t(v)), m @ v)
+    same(ingot.dot(t(v), t(w)), v @ w)
+    same(ingot.outer(t(v), t(w)), np.outer(v, w))
+    same(ingot.inner(t(m), t(v)), np.inner(m, v))
+    same(ingot.kron(t(m), t(v)), np.kron(m, v))
+    same(ingot.trace(t(m)), np.trace(m))
+    batch, other, bias = r(2, 3, 4), r(2, 4, 5), r(5)
+    same(ingot.bmm(t(batch), t(other)), batch @ other)
+    same(ingot.addmm(t(bias), t(m), t(n), beta=0.5, alpha=2), 0.5 * bias + 2 * m @ n)
+    same(ingot.baddbmm(t(bias), t(batch), t(other)), bias + batch @ other)
+    same(ingot.addbmm(t(bias), t(batch), t(other)), bias + (batch @ other).sum(0))
+    same(ingot.addr(t(r(4, 4) * 0), t(v), t(w)), np.outer(v, w))
+
+
+def test_beta_zero_ignores_the_input():
+    out = ingot.addmm(ingot.full((2, 2), float("nan"), dtype=ingot.float64), t(np.eye(2)), t(np.eye(2)), beta=0)
+    same(out, np.eye(2))
+
+
+EINSUMS = [("ij,jk->ik", (3, 4), (4, 5)), ("bij,bjk->bik", (2, 3, 4), (2, 4, 5)), ("ii->i", (4, 4)), ("ii", (4, 4)),
+           ("ij->ji", (3, 4)), ("ij->", (3, 4)), ("i,j->ij", (3,), (4,)), ("...ij,...jk->...ik", (2, 3, 4), (4, 5)),
+           ("ij,jk,kl->il", (3, 4), (4, 5), (5, 2)), ("ijk,ilk->jl", (2, 3, 4), (2, 5, 4)), ("i,i", (4,), (4,)),
+           ("bhqd,bhkd->bhqk", (2, 3, 4, 5), (2, 3, 6, 5)), ("ij,ij->ij", (3, 4), (3, 4)), ("...a->...", (2, 3, 4)),
+           ("ab,cd->", (2, 3), (4, 5)), ("iij,j->i", (3, 3, 4), (4,))]
+
+
+@pytest.mark.parametrize("equation, shapes", [(e[0], e[1:]) for e in EINSUMS])
+def test_einsum_is_numpys(equation, shapes):
+    arrays = [r(*s) for s in shapes]
+    same(ingot.einsum(equation, *map(t, arrays)), np.einsum(equation, *arrays))
+    lists = ingot.einsum(equation, [t(a) for a in arrays])
+    same(lists, np.einsum(equation, *arrays))
+
+
+def test_einsum_with_sublists_and_errors():
+    x, y = r(3, 4), r(4, 5)
+    same(ingot.einsum(t(x), [0, 1], t(y), [1, 2], [0, 2]), x @ y)
+    with pytest.raises(ArgumentError, match="names 2 operands"):
+        ingot.einsum("ij,jk", t(x))
+    with pytest.raises(ShapeError, match="label 'j'"):
+        ingot.einsum("ij,jk", t(x), t(x))
+
+
+def test_tensordot_and_cross():
+    x, y = r(3, 4, 5), r(4, 5, 2)
+    same(ingot.tensordot(t(x), t(y)), np.tensordot(x, y))
+    same(ingot.tensordot(t(x), t(y), dims=([1], [0])), np.tensordot(x, y, ([1], [0])))
+    a, b = r(6, 3), r(6, 3)
+    same(ingot.cross(t(a), t(b), dim=1), np.cross(a, b))
+    same(ingot.linalg.cross(t(a), t(b)), np.cross(a, b))
+
+
+@pytest.mark.parametrize("p", [0, 1, 2, 3, float("inf")])
+@pytest.mark.parametrize("rows", [5, 40])
+def test_cdist(p, rows):
+    x, y = r(rows, 3), r(4, 3)
+    want = np.linalg.norm(x[:, None] - y[None], p, axis=-1)
+    same(ingot.cdist(t(x), t(y), p), want, rtol=1e-7)
+
+
+def test_distance_of_equal_rows_has_the_gradient_zero():
+    x = t(np.ones((30, 3)), requires_grad=True)
+    ingot.cdist(x, x).sum().backward()
+    same(x.grad, np.zeros((30, 3)))
+
+
+def test_linalg_gives_what_numpy_gives():
+    a, b = r(2, 4, 4), r(2, 4, 3)
+    L = ingot.linalg
+    same(L.solve(t(a), t(b)), np.linalg.solve(a, b))
+    same(L.inv(t(a)), np.linalg.inv(a))
+    same(L.det(t(a)), np.linalg.det(a))
+    same(L.pinv(t(b)), np.linalg.pinv(b))
+    same(L.svdvals(t(b)), np.linalg.svd(b, compute_uv=False))
+    same(L.matrix_power(t(a), -3), np.linalg.matrix_power(a, -3), rtol=1e-7)
+    q, upper = L.qr(t(b))
+    same(q @ upper, b)
+    w, v = L.eigh(t(a) + t(a).mT)
+    same(v @ (w.unsqueeze(-1) * v.mT), a + np.swapaxes(a, -1, -2))
+    spd = a @ np.swapaxes(a, -1, -2) + np.eye(4)
+    same(L.cholesky(t(spd)), np.linalg.cholesky(spd))
+    same(L.lstsq(t(r(1, 1) + np.eye(3)), t(np.ones(3))).rank, 3)
+
+
+@pytest.mark.parametrize("ord", ["fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf])
+def test_matrix_norms(ord):
+    a = r(4, 3)
+    same(ingot.linalg.norm(t(a), ord), np.linalg.norm(a, ord))
+    assert ingot.linalg.matrix_norm(t(r(4, 2, 3)), ord, dim=(0, 2), keepdim=True).shape == (1, 2, 1)
+
+
+def test_matrix_exp_is_its_series():
+    a = r(4, 4) * 3
+    w, v = np.linalg.eig(a)
+    same(ingot.linalg.matrix_exp(t(a)), ((v * np.exp(w)) @ np.linalg.inv(v)).real, rtol=1e-9, atol=1e-9)
+
+
+def test_determinant_of_a_singular_matrix_has_a_gradient():
+    x = t(np.array([[1.0, 2.0], [2.0, 4.0]]), requires_grad=True)
+    ingot.linalg.det(x).backward()
+    same(x.grad, [[4.0, -2.0], [-2.0, 1.0]])
+
+
+def test_errors_say_what_is_wrong():
+    with pytest.raises(LinAlgError, match="inv of a matrix of shape"):
+        ingot.linalg.inv(ingot.zeros(2, 2))
+    with pytest.raises(ShapeError, match="square"):
+        ingot.linalg.det(ingot.zeros(2, 3))
+    with pytest.raises(DTypeError, match="float32 or float64"):
+        ingot.linalg.inv(ingot.ones(2, 2, dtype=ingot.int64))

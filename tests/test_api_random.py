@@ -1,0 +1,150 @@
+"""Random numbers: one seed gives one stream, and the streams have the right distributions."""
+
+import copy
+import pickle
+import threading
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot.ir.errors import ArgumentError, DTypeError
+
+N = 100_000
+
+
+def draws():
+    """One draw of every kind, as arrays."""
+    p = ingot.full((50,), 0.3)
+    kinds = [ingot.rand(50), ingot.randn(3, 7), ingot.randint(0, 9, (20,)), ingot.randperm(30), ingot.bernoulli(p),
+             ingot.multinomial(p, 5), ingot.poisson(p * 30), ingot.normal(p, 2.0), ingot.rand_like(p),
+             ingot.empty(9).exponential_(), ingot.empty(9).geometric_(0.2), ingot.empty(9).cauchy_(),
+             ingot.empty(9).log_normal_()]
+    return [k.numpy().copy() for k in kinds]
+
+
+def test_the_same_seed_gives_the_same_numbers():
+    ingot.manual_seed(7)
+    first = draws()
+    ingot.manual_seed(7)
+    for a, b in zip(first, draws()):
+        np.testing.assert_array_equal(a, b)
+    ingot.manual_seed(8)
+    assert not np.array_equal(first[0], ingot.rand(50).numpy())
+
+
+def test_these_are_the_numbers():
+    """Frozen: the stream of a seed is a promise."""
+    ingot.manual_seed(0)
+    words = [0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8]
+    np.testing.assert_array_equal(ingot.rand(4).numpy(), [np.float32((w >> 8) * 2.0 ** -24) for w in words])
+
+
+def test_element_i_does_not_depend_on_how_many_are_drawn():
+    def first(n):
+        ingot.manual_seed(3)
+        return ingot.randn(n).numpy()[:10]
+
+    np.testing.assert_array_equal(first(10), first(40_000))
+
+
+def test_generators_are_apart_and_can_go_back():
+    a, b = ingot.Generator().manual_seed(5), ingot.Generator().manual_seed(5)
+    x = ingot.rand(6, generator=a)
+    ingot.rand(3)
+    assert np.array_equal(x.numpy(), ingot.rand(6, generator=b).numpy())
+    state = a.get_state()
+    y = ingot.randn(4, generator=a)
+    for g in (copy.deepcopy(b), pickle.loads(pickle.dumps(b)), a.set_state(state)):
+        assert np.array_equal(y.numpy(), ingot.randn(4, generator=g).numpy())
+    assert a.initial_seed() == 5 and ingot.manual_seed(-1).initial_seed() == 2 ** 64 - 1
+
+
+def test_global_state_round_trip_and_fork():
+    ingot.manual_seed(1)
+    state = ingot.get_rng_state()
+    a = ingot.rand(3)
+    ingot.set_rng_state(state)
+    with ingot.random.fork_rng():
+        ingot.rand(100)
+    assert np.array_equal(a.numpy(), ingot.rand(3).numpy())
+
+
+def test_threads_share_a_generator_without_repeating_a_key():
+    g, keys = ingot.Generator().manual_seed(0), []
+
+    def work():
+        keys.extend(tuple(g.key().numpy().tolist()) for _ in range(200))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for th in threads:
+        th.start()
+    for th in threads:
+        th.join()
+    assert len(set(keys)) == 800
+
+
+CASES = [  # name, make, mean, variance
+    ("rand", lambda: ingot.rand(N), 0.5, 1 / 12),
+    ("randn", lambda: ingot.randn(N), 0.0, 1.0),
+    ("randn double", lambda: ingot.randn(N, dtype=ingot.float64), 0.0, 1.0),
+    ("rand half", lambda: ingot.rand(N, dtype=ingot.float16).float(), 0.5, 1 / 12),
+    ("randint", lambda: ingot.randint(-5, 5, (N,)).double(), -0.5, 99 / 12),
+    ("bernoulli", lambda: ingot.empty(N).bernoulli_(0.3), 0.3, 0.21),
+    ("bernoulli of tensor", lambda: ingot.bernoulli(ingot.full((N,), 0.3)), 0.3, 0.21),
+    ("uniform", lambda: ingot.empty(N).uniform_(2, 4), 3.0, 4 / 12),
+    ("normal", lambda: ingot.empty(N).normal_(1, 3), 1.0, 9.0),
+    ("exponential", lambda: ingot.empty(N).exponential_(2), 0.5, 0.25),
+    ("geometric", lambda: ingot.empty(N).geometric_(0.25), 4.0, 12.0),
+    ("log normal", lambda: ingot.empty(N).log_normal_(0, 0.5), np.exp(0.125), (np.exp(0.25) - 1) * np.exp(0.25)),
+    ("poisson 0.5", lambda: ingot.poisson(ingot.full((N,), 0.5)), 0.5, 0.5),
+    ("poisson 9", lambda: ingot.poisson(ingot.full((N,), 9.0)), 9.0, 9.0),
+    ("poisson 10", lambda: ingot.poisson(ingot.full((N,), 10.0)), 10.0, 10.0),
+    ("poisson 200", lambda: ingot.poisson(ingot.full((N,), 200.0)), 200.0, 200.0),
+]
+
+
+@pytest.mark.parametrize("name, make, mean, variance", CASES, ids=[c[0] for c in CASES])
+def test_moments(name, make, mean, variance):
+    ingot.manual_seed(1234)
+    x = make().numpy().astype(np.float64)
+    assert abs(x.mean() - mean) < 5 * np.sqrt(variance / N), f"seed 1234, mean {x.mean()}"
+    assert abs(x.var() - variance) < 0.06 * variance, f"seed 1234, variance {x.var()}"
+
+
+def test_ranges():
+    ingot.manual_seed(2)
+    for d in (ingot.float32, ingot.float64, ingot.float16, ingot.bfloat16):
+        x = ingot.rand(N, dtype=d).double().numpy()
+        assert x.min() >= 0 and x.max() < 1, d
+    assert sorted(ingot.randperm(1000).tolist()) == list(range(1000))
+    assert set(ingot.randint(3, 6, (1000,)).tolist()) == {3, 4, 5}
+    assert ingot.empty(1000).exponential_().numpy().min() > 0
+    x = ingot.zeros(1000, dtype=ingot.int8).random_()
+    assert x.numpy().min() >= 0 and x.numpy().max() > 100
+
+
+def test_multinomial_follows_its_weights():
+    ingot.manual_seed(4)
+    w = ingot.tensor([0.0, 1.0, 3.0, 6.0])
+    drawn = ingot.multinomial(w, 20_000, replacement=True).numpy()
+    np.testing.assert_allclose(np.bincount(drawn, minlength=4) / 20_000, [0, 0.1, 0.3, 0.6], atol=0.02)
+    rows = ingot.multinomial(w.expand(5000, 4), 3).numpy()
+    assert all(sorted(row) == [1, 2, 3] for row in rows.tolist())
+    assert abs((rows[:, 0] == 3).mean() - 0.6) < 0.03
+
+
+def test_wrong_arguments():
+    for bad in (lambda: ingot.multinomial(ingot.tensor([1.0, -1.0]), 1), lambda: ingot.multinomial(ingot.zeros(3), 1),
+                lambda: ingot.bernoulli(ingot.tensor([1.5])), lambda: ingot.randint(5, 5, (2,)),
+                lambda: ingot.empty(2).normal_(0, -1), lambda: ingot.empty(2).uniform_(3, 1)):
+        with pytest.raises(ArgumentError):
+            bad()
+    with pytest.raises(DTypeError):
+        ingot.rand(2, dtype=ingot.int64)
+
+
+def test_requires_grad_and_out():
+    assert ingot.randn(2, requires_grad=True).requires_grad
+    out = ingot.empty(3)
+    assert ingot.rand(3, out=out) is out

@@ -1,0 +1,234 @@
+"""Tensors and numpy, DLPack, buffers, copying and pickling: the same memory where promised, new memory where promised."""
+
+import copy
+import pickle
+import sys
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import ingot
+from ingot import nn
+
+DTYPES = [ingot.bool, ingot.uint8, ingot.int8, ingot.int16, ingot.int32, ingot.int64, ingot.uint16, ingot.float16,
+          ingot.bfloat16, ingot.float32, ingot.float64, ingot.complex64]
+
+
+def sample(dtype, shape=(3, 4)):
+    a = np.arange(int(np.prod(shape))).reshape(shape) % 5
+    return ingot.tensor(a).to(dtype)
+
+
+def address(t):
+    return t.detach().numpy().__array_interface__["data"][0]
+
+
+class Foreign:
+    """An object of another library that speaks DLPack through numpy."""
+
+    def __init__(self, a, versions=True):
+        self.a, self.versions = a, versions
+
+    def __dlpack__(self, **kwargs):
+        if not self.versions and kwargs:
+            raise TypeError("an old library")
+        return self.a.__dlpack__(**kwargs)
+
+    def __dlpack_device__(self):
+        return self.a.__dlpack_device__()
+
+
+# numpy.
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_numpy_shares_memory_both_ways(dtype):
+    t = sample(dtype)
+    a = t.numpy()
+    assert a.dtype == dtype.np and address(t) == a.__array_interface__["data"][0]
+    a[0, 0] = 1
+    assert t[0, 0].item() == 1
+    back = ingot.from_numpy(a)
+    back.zero_()
+    assert not a.any()
+
+
+def test_array_interface():
+    t = sample(ingot.float32)
+    assert t.__array_interface__["typestr"] == "<f4"
+    assert np.shares_memory(np.asarray(t), t.numpy())
+    assert np.asarray(sample(ingot.bfloat16)).dtype == ml_dtypes.bfloat16
+    with pytest.raises(RuntimeError, match="requires grad"):
+        np.asarray(t.requires_grad_())
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="Python classes have __buffer__ since 3.12")
+def test_buffer_protocol():
+    t = sample(ingot.int32)
+    view = memoryview(t)
+    assert view.shape == (3, 4) and view.tolist() == t.tolist()
+    with pytest.raises(BufferError):
+        memoryview(sample(ingot.bfloat16))
+
+
+def test_buffer_method_gives_the_memory():
+    t = sample(ingot.int32)
+    assert np.shares_memory(np.asarray(t.__buffer__(0)), t.numpy())
+    with pytest.raises(BufferError, match="read-only"):
+        ingot.from_numpy(np.broadcast_to(np.zeros(1), (3,))).__buffer__(1)
+
+
+# DLPack.
+
+
+@pytest.mark.parametrize("versions", [True, False], ids=["versioned", "old"])
+@pytest.mark.parametrize("dtype", [d for d in DTYPES if d is not ingot.bfloat16], ids=str)
+def test_dlpack_import_shares_writable_memory(dtype, versions):
+    a = sample(dtype).numpy()
+    t = ingot.from_dlpack(Foreign(a, versions))
+    assert t.dtype is dtype and address(t) == a.__array_interface__["data"][0]
+    t.zero_()
+    assert not a.any()
+
+
+@pytest.mark.parametrize("dtype", [d for d in DTYPES if d is not ingot.bfloat16], ids=str)
+def test_dlpack_export_shares_memory(dtype):
+    t = sample(dtype).t()
+    a = np.from_dlpack(t)
+    assert a.dtype == dtype.np and a.strides == t.numpy().strides
+    assert a.__array_interface__["data"][0] == address(t)
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (), (0, 2)])
+@pytest.mark.parametrize("version", [None, (1, 0)])
+def test_dlpack_bfloat16_travels_through_capsules(shape, version):
+    t = sample(ingot.bfloat16, shape)
+    back = ingot.from_dlpack(t.__dlpack__(max_version=version))
+    assert back.dtype is ingot.bfloat16 and back.tolist() == t.tolist()
+    if t.numel():
+        assert address(back) == address(t)
+
+
+def test_dlpack_memory_outlives_its_tensor():
+    t = ingot.from_dlpack(Foreign(np.arange(5.0)))
+    assert t.tolist() == [0, 1, 2, 3, 4]
+    capsule = ingot.arange(5).__dlpack__()
+    assert ingot.from_dlpack(capsule).tolist() == [0, 1, 2, 3, 4]
+
+
+def test_dlpack_device_and_copy():
+    t = sample(ingot.float32)
+    assert t.__dlpack_device__() == (1, 0)
+    assert address(ingot.from_dlpack(t)) == address(t)
+    assert address(ingot.from_dlpack(t, copy=True)) != address(t)
+    assert address(ingot.from_dlpack(Foreign(t.numpy()), copy=True)) != address(t)
+
+
+def test_dlpack_refusals():
+    t = sample(ingot.float32)
+    with pytest.raises(BufferError, match="requires grad"):
+        t.detach().clone().requires_grad_().__dlpack__()
+    with pytest.raises(BufferError, match="device"):
+        t.__dlpack__(dl_device=(2, 0))
+    with pytest.raises(TypeError, match="__dlpack__"):
+        ingot.from_dlpack([1, 2])
+    capsule = t.__dlpack__()
+    ingot.from_dlpack(capsule)
+    with pytest.raises(TypeError, match="consumed"):
+        ingot.from_dlpack(capsule)
+
+    class OnGpu(Foreign):
+        def __dlpack_device__(self):
+            return (2, 0)
+
+    with pytest.raises(RuntimeError, match="move it to the CPU"):
+        ingot.from_dlpack(OnGpu(np.zeros(3)))
+
+
+@pytest.mark.peer
+@pytest.mark.parametrize("dtype", [d for d in DTYPES], ids=str)
+def test_torch_shares_memory_both_ways(dtype):
+    torch = pytest.importorskip("torch")
+    t = sample(dtype)
+    peer = torch.from_dlpack(t)
+    assert peer.data_ptr() == address(t) and str(peer.dtype) == f"torch.{dtype.name}"
+    back = ingot.from_dlpack(peer)
+    assert back.dtype is dtype and address(back) == address(t)
+    back.zero_()
+    assert not peer.any()
+    old = ingot.from_dlpack(torch.utils.dlpack.to_dlpack(peer))
+    assert address(old) == address(t)
+
+
+# Copying and pickling.
+
+COPIERS = {"pickle2": lambda x: pickle.loads(pickle.dumps(x, 2)), "pickle5": lambda x: pickle.loads(pickle.dumps(x, 5)),
+           "deepcopy": copy.deepcopy}
+copiers = pytest.mark.parametrize("copier", COPIERS.values(), ids=COPIERS)
+
+
+@copiers
+@pytest.mark.parametrize("make", [
+    lambda t: t, lambda t: t.t(), lambda t: t[1], lambda t: t[:, ::2], lambda t: t[2:1], lambda t: t[0, 0],
+    lambda t: t[:, :1].expand(3, 7), lambda t: ingot.from_numpy(np.asfortranarray(t.numpy())), lambda t: ingot.from_numpy(t.numpy()[::-1]),
+], ids=["whole", "transposed", "row", "step", "empty", "scalar", "expanded", "fortran", "reversed"])
+@pytest.mark.parametrize("dtype", [ingot.float32, ingot.bfloat16, ingot.bool], ids=str)
+def test_copies_have_values_and_layout_but_not_memory(copier, make, dtype):
+    t = make(sample(dtype))
+    c = copier(t)
+    assert c.dtype is t.dtype and c.shape == t.shape
+    assert c.tolist() == t.tolist()
+    assert not np.shares_memory(c.numpy(), t.numpy())
+
+
+@copiers
+def test_sharing_survives(copier):
+    base = sample(ingot.float32)
+    data = {"base": base, "row": base[1], "again": base, "t": base.t()}
+    c = copier(data)
+    assert c["base"] is c["again"]
+    before = c["base"]._version
+    c["row"].fill_(9)
+    assert c["base"][1].tolist() == [9.0] * 4 and c["t"][:, 1].tolist() == [9.0] * 4
+    assert c["base"]._version == before + 1      # one version counter, as before
+    assert base[1].tolist() != [9.0] * 4
+
+
+@copiers
+def test_requires_grad_class_and_attributes(copier):
+    t = ingot.ones(2).requires_grad_()
+    t.note = ["kept"]
+    c = copier(t)
+    assert c.requires_grad and c.is_leaf and c.note == ["kept"] and c.note is not t.note
+    p = copier(nn.Parameter(ingot.ones(2)))
+    assert type(p) is nn.Parameter and p.requires_grad
+
+
+def test_deepcopy_copies_the_gradient_and_refuses_computed_tensors():
+    t = ingot.ones(2).requires_grad_()
+    (t * 3).sum().backward()
+    c = copy.deepcopy(t)
+    assert c.grad.tolist() == [3.0, 3.0] and c.grad is not t.grad
+    with pytest.raises(RuntimeError, match="leaf"):
+        copy.deepcopy(t * 2)
+
+
+def test_pickling_a_computed_tensor_gives_a_leaf():
+    c = pickle.loads(pickle.dumps(ingot.ones(2).requires_grad_() * 2))
+    assert c.is_leaf and c.requires_grad and c.tolist() == [2.0, 2.0]
+
+
+def test_shallow_copy_shares_memory():
+    t = sample(ingot.float32)
+    c = copy.copy(t)
+    assert c is not t and address(c) == address(t)
+    c.zero_()
+    assert t._version == c._version == 1
+
+
+def test_dtypes_sizes_and_devices_copy():
+    for x in (ingot.float32, ingot.Size([1, 2]), ingot.device("cuda", 1)):
+        for copier in COPIERS.values():
+            assert copier(x) == x
+    assert copy.deepcopy(ingot.bfloat16) is ingot.bfloat16

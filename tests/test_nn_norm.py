@@ -1,0 +1,187 @@
+"""Normalisations: their statistics, their running statistics, and PyTorch where it is installed."""
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot import nn
+from ingot.nn import functional as F
+
+RNG = np.random.default_rng(11)
+
+
+def standard(x, axes, eps=1e-5):
+    return (x - x.mean(axes, keepdims=True)) / np.sqrt(x.var(axes, keepdims=True) + eps)
+
+
+def affine(channels):
+    w, b = RNG.standard_normal((2, channels))
+    return w, b, ingot.tensor(w), ingot.tensor(b)
+
+
+def test_layer_norm_over_the_last_dims():
+    x = RNG.standard_normal((3, 4, 5))
+    w, b = RNG.standard_normal((2, 4, 5))
+    got = F.layer_norm(ingot.tensor(x), (4, 5), ingot.tensor(w), ingot.tensor(b))
+    np.testing.assert_allclose(got.numpy(), standard(x, (1, 2)) * w + b, atol=1e-12)
+    np.testing.assert_allclose(ingot.layer_norm(ingot.tensor(x), (5,)).numpy(), standard(x, (2,)), atol=1e-12)
+
+
+def test_rms_norm_over_the_last_dims():
+    x, w = RNG.standard_normal((3, 4)), RNG.standard_normal(4)
+    want = x / np.sqrt((x ** 2).mean(-1, keepdims=True) + np.finfo(np.float64).eps) * w
+    np.testing.assert_allclose(F.rms_norm(ingot.tensor(x), (4,), ingot.tensor(w)).numpy(), want, atol=1e-12)
+
+
+def test_group_norm_of_channel_groups():
+    x = RNG.standard_normal((2, 6, 3, 2))
+    w, b, tw, tb = affine(6)
+    want = standard(x.reshape(2, 3, -1), (2,)).reshape(x.shape) * w[:, None, None] + b[:, None, None]
+    np.testing.assert_allclose(F.group_norm(ingot.tensor(x), 3, tw, tb).numpy(), want, atol=1e-12)
+
+
+@pytest.mark.parametrize("tracked", [False, True])
+def test_instance_norm_of_each_channel(tracked):
+    x = RNG.standard_normal((2, 3, 5))
+    w, b, tw, tb = affine(3)
+    mean, var = (ingot.zeros(3, dtype=ingot.float64), ingot.ones(3, dtype=ingot.float64)) if tracked else (None, None)
+    got = F.instance_norm(ingot.tensor(x), mean, var, tw, tb, momentum=0.25)
+    np.testing.assert_allclose(got.numpy(), standard(x, (2,)) * w[:, None] + b[:, None], atol=1e-12)
+    if tracked:
+        np.testing.assert_allclose(mean.numpy(), 0.25 * x.mean(2).mean(0), atol=1e-12)
+        np.testing.assert_allclose(var.numpy(), 0.75 + 0.25 * x.var(2, ddof=1).mean(0), atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(6, 3), (4, 3, 5), (2, 3, 4, 4)])
+def test_batch_norm_in_training_moves_its_running_statistics(shape):
+    layer = nn.BatchNorm1d(3, momentum=0.3, dtype=ingot.float64) if len(shape) < 4 else nn.BatchNorm2d(3, momentum=0.3, dtype=ingot.float64)
+    x = RNG.standard_normal(shape) * 2 + 1
+    axes = (0, *range(2, len(shape)))
+    np.testing.assert_allclose(layer(ingot.tensor(x)).detach().numpy(), standard(x, axes), atol=1e-12)
+    np.testing.assert_allclose(layer.running_mean.numpy(), 0.3 * x.mean(axes), atol=1e-12)
+    np.testing.assert_allclose(layer.running_var.numpy(), 0.7 + 0.3 * x.var(axes, ddof=1), atol=1e-12)
+    assert layer.num_batches_tracked.item() == 1
+    layer.eval()
+    beside = (-1,) + (1,) * (len(shape) - 2)
+    mean, var = layer.running_mean.numpy().copy(), layer.running_var.numpy().copy()
+    want = (x - mean.reshape(beside)) / np.sqrt(var.reshape(beside) + 1e-5) if len(shape) > 2 else (x - mean) / np.sqrt(var + 1e-5)
+    np.testing.assert_allclose(layer(ingot.tensor(x)).detach().numpy(), want, atol=1e-12)
+    np.testing.assert_array_equal(layer.running_mean.numpy(), mean)
+
+
+def test_without_momentum_the_running_mean_is_the_mean_over_batches():
+    layer = nn.BatchNorm1d(2, momentum=None)
+    batches = [RNG.standard_normal((5, 2)).astype(np.float32) for _ in range(4)]
+    for b in batches:
+        layer(ingot.tensor(b))
+    np.testing.assert_allclose(layer.running_mean.numpy(), np.mean([b.mean(0) for b in batches], axis=0), atol=1e-6)
+
+
+def test_without_tracking_the_batch_is_used_in_eval_too():
+    layer = nn.BatchNorm1d(3, track_running_stats=False).eval()
+    x = RNG.standard_normal((6, 3)).astype(np.float32)
+    np.testing.assert_allclose(layer(ingot.tensor(x)).detach().numpy(), standard(x, (0,)), atol=1e-5)
+    assert layer.running_mean is None and "num_batches_tracked" not in layer.state_dict()
+
+
+def test_an_empty_batch_leaves_the_statistics_alone():
+    layer = nn.BatchNorm2d(3)
+    assert layer(ingot.zeros(0, 3, 4, 4)).shape == (0, 3, 4, 4)
+    assert layer.running_mean.tolist() == [0, 0, 0]
+
+
+def test_low_precision_is_normalised_in_float32():
+    x = ingot.tensor(RNG.standard_normal((4, 3, 64)).astype(np.float32) + 100).bfloat16()
+    for got, want in [(F.layer_norm(x, (64,)), F.layer_norm(x.float(), (64,))),
+                      (F.batch_norm(x, None, None, training=True), F.batch_norm(x.float(), None, None, training=True)),
+                      (F.group_norm(x, 3), F.group_norm(x.float(), 3)),
+                      (F.rms_norm(x, (64,), ingot.ones(64)), F.rms_norm(x.float(), (64,)))]:
+        assert got.dtype is ingot.bfloat16
+        np.testing.assert_allclose(got.float().numpy(), want.numpy(), rtol=8e-3, atol=1e-6)
+
+
+def test_a_large_mean_does_not_spoil_the_variance():
+    x = RNG.standard_normal((8, 2, 32)).astype(np.float32)
+    shifted = F.batch_norm(ingot.tensor(x + 1000), None, None, training=True).numpy()
+    np.testing.assert_allclose(shifted, standard((x + np.float32(1000)).astype(np.float64), (0, 2)), atol=1e-2)
+    np.testing.assert_allclose(F.layer_norm(ingot.tensor(x + 1000), (32,)).numpy(),
+                               standard((x + np.float32(1000)).astype(np.float64), (2,)), atol=1e-2)
+
+
+def test_normalize_to_unit_length():
+    x = RNG.standard_normal((3, 4))
+    for p in (1.0, 2.0, 3.0):
+        np.testing.assert_allclose((np.abs(F.normalize(ingot.tensor(x), p=p).numpy()) ** p).sum(1), 1, atol=1e-12)
+    zero = ingot.zeros(1, 3, requires_grad=True)
+    F.normalize(zero).sum().backward()
+    assert np.isfinite(zero.grad.numpy()).all()
+
+
+def test_gradients_of_training_statistics_to_second_order():
+    x = ingot.tensor(RNG.standard_normal((4, 2, 3)), requires_grad=True)
+    w = ingot.tensor(RNG.standard_normal(2), requires_grad=True)
+    out = F.batch_norm(x, None, None, w, None, True)
+    g, = ingot.autograd.grad((out ** 3).sum(), [x], create_graph=True)
+    np.testing.assert_allclose(g.detach().numpy().sum((0, 2)), 0, atol=1e-10)
+    (g ** 2).sum().backward()
+    assert x.grad.shape == x.shape and w.grad.shape == w.shape
+
+
+@pytest.mark.parametrize("call, says", [
+    (lambda x: F.layer_norm(x, (5,)), "normalized_shape"),
+    (lambda x: F.layer_norm(x.long(), (4,)), "floating"),
+    (lambda x: F.layer_norm(x, (4,), ingot.ones(3)), "weight"),
+    (lambda x: F.group_norm(x, 2), "groups"),
+    (lambda x: F.batch_norm(x, None, None), "running_mean"),
+    (lambda x: F.batch_norm(x, ingot.zeros(2), ingot.ones(2)), "channels"),
+    (lambda x: F.batch_norm(x[:1, :, :1], None, None, training=True), "more than 1"),
+    (lambda x: F.instance_norm(x[:, :, :1]), "more than 1"),
+    (lambda x: nn.BatchNorm2d(3)(x), "4 dimensions"),
+    (lambda x: nn.GroupNorm(2, 3), "divisible"),
+])
+def test_wrong_arguments_say_what_is_wrong(call, says):
+    with pytest.raises(ingot.IngotError, match=says):
+        call(ingot.randn(2, 3, 4))
+
+
+@pytest.mark.parametrize("name", ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d"])
+def test_lazy_norms_become_what_they_stand_for(name):
+    layer = getattr(nn, "Lazy" + name)(affine=True, track_running_stats=True)
+    x = ingot.randn(2, 3, *(4,) * int(name[-2]))
+    assert layer(x).shape == x.shape
+    assert type(layer) is getattr(nn, name) and layer.num_features == 3 and layer.weight.tolist() == [1, 1, 1]
+
+
+@pytest.mark.peer
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("text, shape", [
+    ("BatchNorm1d(3)", (5, 3)), ("BatchNorm1d(3, affine=False)", (5, 3, 4)), ("BatchNorm2d(3, momentum=None)", (2, 3, 4, 4)),
+    ("BatchNorm3d(3, track_running_stats=False)", (2, 3, 2, 3, 3)), ("InstanceNorm1d(3)", (2, 3, 5)),
+    ("InstanceNorm2d(3, affine=True, track_running_stats=True)", (2, 3, 4, 4)), ("LayerNorm((4, 4))", (2, 3, 4, 4)),
+    ("LayerNorm(4, bias=False)", (3, 4)), ("BatchNorm1d(3, bias=False)", (4, 3)), ("RMSNorm(4)", (3, 4)), ("GroupNorm(3, 6)", (2, 6, 4)),
+    ("LocalResponseNorm(3, alpha=0.5)", (2, 6, 4)), ("InstanceNorm2d(3)", (3, 4, 4))])
+def test_modules_match_torch(text, shape, training):
+    torch = pytest.importorskip("torch")
+    theirs, ours = eval("torch.nn." + text, {"torch": torch}), eval("nn." + text, {"nn": nn})
+    assert repr(ours) == repr(theirs)
+    assert list(ours.state_dict()) == list(theirs.state_dict())
+    with torch.no_grad():
+        for p in theirs.parameters():
+            p.copy_(torch.tensor(RNG.standard_normal(p.shape)))
+    ours.load_state_dict({k: ingot.tensor(v.numpy().copy()) for k, v in theirs.state_dict().items()})
+    for _ in range(2):
+        x = RNG.standard_normal(shape).astype(np.float32)
+        ours.train(), theirs.train()
+        ours(ingot.tensor(x)), theirs(torch.tensor(x))
+    ours.train(training), theirs.train(training)
+    a, b = torch.tensor(x, requires_grad=True), ingot.tensor(x, requires_grad=True)
+    u, v = theirs(a), ours(b)
+    seed = RNG.standard_normal(u.shape).astype(np.float32)
+    u.backward(torch.tensor(seed))
+    v.backward(ingot.tensor(seed))
+    np.testing.assert_allclose(v.detach().numpy(), u.detach().numpy(), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(b.grad.numpy(), a.grad.numpy(), rtol=1e-4, atol=1e-5)
+    for p, q in zip(ours.parameters(), theirs.parameters()):
+        np.testing.assert_allclose(p.grad.numpy(), q.grad.numpy(), rtol=1e-4, atol=1e-4)
+    for k, t in theirs.state_dict().items():
+        np.testing.assert_allclose(ours.state_dict()[k].numpy(), t.numpy(), rtol=1e-5, atol=1e-6)

@@ -1,0 +1,446 @@
+"""Files: what save and load keep, what they refuse, and what damaged or hostile files do (raise one FileError)."""
+
+import io
+import json
+import os
+import pickle
+import struct
+import zipfile
+from collections import OrderedDict
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot import nn, serialization
+from ingot.ir.errors import FileError
+
+from . import torch_pickles as tp
+
+
+def example():
+    base = ingot.arange(12, dtype=ingot.float32).reshape(3, 4)
+    state = OrderedDict(a=1)
+    state._metadata = {"version": 2}
+    return {
+        "base": base, "row": base[1], "t": base.t(), "reversed": ingot.from_numpy(base.numpy()[::-1]), "again": base,
+        "list": [1, -2.5, float("inf"), float("nan"), None, True, "text \ud800 ü", b"raw", bytearray(b"more"), 2 ** 100],
+        ("tuple", 3): (1, (2, [3])), "sets": [{1, 2}, frozenset([3])], "complex": 1 - 2j, "od": state,
+        "bf16": ingot.ones(3, dtype=ingot.bfloat16), "bool": ingot.tensor([True, False]), "empty": ingot.zeros(0, 3),
+        "scalar": ingot.tensor(3), "leaf": ingot.ones(2).requires_grad_(), "param": nn.Parameter(ingot.ones(2)),
+        "dtype": ingot.float16, "device": ingot.device("cpu"), "size": ingot.Size([1, 2]), "npnum": np.float32(2.5),
+        "array": np.arange(6).reshape(2, 3)[:, ::2],
+    }
+
+
+def same(a, b):
+    """Whether two loaded things are equal, types included."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, ingot.Tensor):
+        return a.dtype is b.dtype and a.shape == b.shape and a.requires_grad == b.requires_grad and same(a.tolist(), b.tolist())
+    if isinstance(a, np.ndarray):
+        return a.dtype == b.dtype and np.array_equal(a, b)
+    if isinstance(a, dict):
+        return list(a) == list(b) and all(same(a[k], b[k]) for k in a)
+    if isinstance(a, (list, tuple)):
+        return len(a) == len(b) and all(map(same, a, b))
+    return a == b or (a != a and b != b)
+
+
+def saved(obj) -> bytes:
+    out = io.BytesIO()
+    ingot.save(obj, out)
+    return out.getvalue()
+
+
+def loaded(data: bytes, **options):
+    return ingot.load(io.BytesIO(data), **options)
+
+
+# Keeping.
+
+
+@pytest.mark.parametrize("mmap", [False, True])
+def test_round_trip_through_a_path(tmp_path, mmap):
+    ingot.save(example(), tmp_path / "x.pt")
+    assert same(ingot.load(tmp_path / "x.pt", mmap=mmap), example())
+
+
+def test_round_trip_through_file_objects(tmp_path):
+    assert same(loaded(saved(example())), example())
+    with open(tmp_path / "x", "wb") as f:
+        ingot.save([1, ingot.ones(2)], f)
+    with open(tmp_path / "x", "rb") as f:
+        assert same(ingot.load(f), [1, ingot.ones(2)])
+
+
+def test_unseekable_input():
+    class Pipe:
+        def __init__(self, data):
+            self.read = io.BytesIO(data).read
+
+    assert ingot.load(Pipe(saved({"a": 1}))) == {"a": 1}
+
+
+@pytest.mark.parametrize("data", [None, 1, "x", [], {}, (), 2.5])
+def test_plain_values(data):
+    assert same(loaded(saved(data)), data)
+
+
+def test_sharing_and_identity():
+    x = loaded(saved(example()))
+    assert x["base"] is x["again"]
+    x["row"].zero_()
+    assert x["base"][1].tolist() == [0.0] * 4 and x["t"][:, 1].tolist() == [0.0] * 4
+    assert x["base"]._version == 1
+    assert x["od"]._metadata == {"version": 2}
+
+
+def test_a_small_view_does_not_drag_its_whole_base_along():
+    big = ingot.zeros(1_000_000)
+    assert len(saved(big[5:10])) < 2000
+
+
+def test_mapped_tensors_may_be_written_and_leave_the_file_alone(tmp_path):
+    path = tmp_path / "x"
+    ingot.save({"a": ingot.ones(1000)}, path)
+    before = path.read_bytes()
+    x = ingot.load(path, mmap=True)["a"]
+    assert x.data_ptr() % 64 == 0
+    x.zero_()
+    assert path.read_bytes() == before and ingot.load(path)["a"].sum().item() == 1000
+
+
+def test_writing_is_atomic(tmp_path):
+    path = tmp_path / "x.pt"
+    ingot.save({"a": 1}, path)
+    with pytest.raises(TypeError, match=r"\['bad'\] is a .*object"):
+        ingot.save({"a": 2, "bad": object()}, path)
+    assert ingot.load(path) == {"a": 1}
+    assert os.listdir(tmp_path) == ["x.pt"]
+
+
+def test_links_and_modes_are_kept(tmp_path):
+    real, link = tmp_path / "real", tmp_path / "link"
+    ingot.save(1, real)
+    real.chmod(0o640)
+    link.symlink_to(real)
+    ingot.save(2, link)
+    assert link.is_symlink() and ingot.load(real) == 2 and real.stat().st_mode & 0o777 == 0o640
+
+
+def test_what_cannot_be_saved_says_where():
+    class Mine(dict):
+        pass
+
+    for bad in (lambda: 0, Mine(), object(), nn.Linear(1, 1)):
+        with pytest.raises(TypeError, match=r"\['k'\]\[1\]"):
+            saved({"k": [0, bad]})
+    cycle = []
+    cycle.append(cycle)
+    with pytest.raises(ValueError, match="contains itself"):
+        saved(cycle)
+
+
+def test_format_is_plain_zip_and_json():
+    with zipfile.ZipFile(io.BytesIO(saved({"a": ingot.ones(2)}))) as z:
+        assert z.namelist() == ["ingot.json", "data/0"] and z.testzip() is None
+        assert json.loads(z.read("ingot.json"))["tree"] == {"dict": [["a", {"tensor": 0}]]}
+
+
+def test_bad_arguments(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        ingot.load(tmp_path / "missing")
+    with pytest.raises(TypeError, match="path"):
+        ingot.load(3)
+    with pytest.raises(ValueError, match="never runs code"):
+        loaded(saved(1), weights_only=False)
+    with pytest.raises(RuntimeError, match="not available"):
+        loaded(saved(1), map_location="cuda")
+    assert loaded(saved(1), map_location="cpu") == 1
+
+
+# safetensors.
+
+
+def weights():
+    return {"w": ingot.arange(6, dtype=ingot.float32).reshape(2, 3).t(), "b": ingot.ones(2, dtype=ingot.bfloat16),
+            "n": ingot.tensor(7), "e": ingot.zeros(0, 4), "m": ingot.tensor([True])}
+
+
+@pytest.mark.parametrize("mmap", [False, True])
+def test_safetensors_round_trip(tmp_path, mmap):
+    path = tmp_path / "x.safetensors"
+    ingot.save(weights(), path)
+    found = ingot.load(path, mmap=mmap)
+    assert {k: same(found[k], v) for k, v in weights().items()} == dict.fromkeys(weights(), True)
+
+
+def test_safetensors_holds_only_named_tensors(tmp_path):
+    with pytest.raises(TypeError, match="flat dict"):
+        ingot.save({"a": {"b": ingot.ones(1)}}, tmp_path / "x.safetensors")
+
+
+def test_safetensors_library_agrees(tmp_path):
+    library = pytest.importorskip("safetensors.numpy")
+    path = tmp_path / "x.safetensors"
+    ingot.save({"w": ingot.ones(2, 3), "n": ingot.tensor([1, 2])}, path)
+    assert library.load_file(path)["w"].tolist() == [[1.0] * 3] * 2
+    library.save_file({"a": np.arange(4, dtype=np.int16)}, path, metadata={"format": "np"})
+    assert ingot.load(path)["a"].tolist() == [0, 1, 2, 3]
+
+
+def safetensors_file(header, data=b""):
+    text = json.dumps(header).encode() if not isinstance(header, bytes) else header
+    return struct.pack("<Q", len(text)) + text + data
+
+
+@pytest.mark.parametrize("entry, data", [
+    ({"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}, b"\0" * 4),
+    ({"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}, b"\0" * 12),
+    ({"dtype": "F32", "shape": [3], "data_offsets": [0, 8]}, b"\0" * 8),
+    ({"dtype": "F32", "shape": [2], "data_offsets": [4, 12]}, b"\0" * 12),
+    ({"dtype": "F32", "shape": [-1, -2], "data_offsets": [0, 8]}, b"\0" * 8),
+    ({"dtype": "F4", "shape": [2], "data_offsets": [0, 8]}, b"\0" * 8),
+    ({"dtype": "F32", "shape": [1 << 62, 1 << 62], "data_offsets": [0, 8]}, b"\0" * 8),
+    ({"dtype": "F32", "shape": "2", "data_offsets": [0, 8]}, b"\0" * 8),
+    ({"shape": [2]}, b""),
+    (3, b""),
+])
+def test_wrong_safetensors_headers(entry, data):
+    with pytest.raises(FileError):
+        loaded(safetensors_file({"w": entry}, data))
+
+
+def test_a_name_twice_is_refused():
+    entry = '{"dtype":"U8","shape":[1],"data_offsets":[0,1]}'
+    with pytest.raises(FileError, match="twice"):
+        loaded(safetensors_file(f'{{"a":{entry},"a":{entry}}}'.encode(), b"\0"))
+
+
+# PyTorch's files.
+
+torch_formats = pytest.mark.parametrize("write", [tp.archive, tp.legacy], ids=["zip", "legacy"])
+
+
+@torch_formats
+def test_torch_files_without_torch(write):
+    x = loaded(write(*tp.example()))
+    assert x["w"].requires_grad and x["w"].tolist() == np.arange(12.0).reshape(3, 4).tolist()
+    assert x["wt"].tolist() == np.arange(12.0).reshape(3, 4).T.tolist()
+    assert x["bf"].dtype is ingot.bfloat16 and x["bf"].tolist() == [1.0, 2.0]
+    assert (x["n"], x["x"], x["set"]) == (3, [1.5, None, True, "s"], {1, 2})
+    assert type(x["od"]) is OrderedDict and x["od"]._metadata == {"version": 1}
+    assert x["dtype"] is ingot.float16 and x["size"] == (2, 3) and str(x["device"]) == "cuda:0"
+    with ingot.no_grad():
+        x["row"].zero_()
+    assert x["w"][1].tolist() == [0.0] * 4      # one storage, as in the file
+
+
+def test_parameters_of_torch_files():
+    s = tp.Stored("0", "Float", np.ones(2, np.float32))
+    obj = tp.Call("torch._utils._rebuild_parameter", tp.tensor(s, 0, (2,), (1,)), True, tp.Call("collections.OrderedDict"))
+    x = loaded(tp.archive(obj, [s]))
+    assert type(x) is nn.Parameter and x.requires_grad
+
+
+@torch_formats
+@pytest.mark.parametrize("offset, size, stride", [(0, (13,), (1,)), (11, (2,), (1,)), (-1, (2,), (1,)), (0, (2, 2), (12, 1)),
+                                                  (0, (1 << 61,), (0,)), (0, (2,), (1, 1)), (0, (-1,), (1,)), (0.0, (1,), (1,))])
+def test_tensors_larger_than_their_storage_are_refused(write, offset, size, stride):
+    s = tp.Stored("0", "Float", np.arange(12, dtype=np.float32))
+    with pytest.raises(FileError):
+        loaded(write(tp.tensor(s, offset, size, stride), [s]))
+
+
+class Touch:
+    """A pickle that would run a command."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return (os.mkdir, (str(self.path),))
+
+
+def test_code_in_pickles_does_not_run(tmp_path):
+    target = tmp_path / "ran"
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as z:
+        z.writestr("archive/data.pkl", pickle.dumps(Touch(target), 2))
+    with pytest.raises(FileError, match="mkdir.*add_safe_globals"):
+        loaded(out.getvalue())
+    assert not target.exists()
+
+
+@pytest.mark.parametrize("obj", [
+    tp.Call("builtins.eval", "1"), tp.Call("builtins.getattr", 1, "real"), tp.Call("os.system", "true"),
+    tp.Call("torch._utils._rebuild_tensor", 1, 2, 3, 4), tp.Call("torch.float32"), tp.Call("torch.FloatStorage"),
+    tp.Call("collections.defaultdict", tp.Global("torch.Size")), tp.Call("_codecs.encode", "x", "rot13"),
+    tp.Call("torch._tensor._rebuild_from_type_v2", tp.Global("builtins.list"), 1, (), None),
+    tp.Call("builtins.list", [1], state={"a": 1}), tp.Call("builtins.bytearray", 1 << 60, state=1),
+])
+def test_calls_that_are_not_data_are_refused(obj):
+    with pytest.raises(FileError):
+        loaded(tp.archive(obj, []))
+
+
+class Config:
+    def __init__(self, a):
+        self.a = a
+
+
+def test_safe_globals():
+    name = f"{Config.__module__}.{Config.__qualname__}"
+    data = tp.archive(tp.Call(name, 5), [])
+    with pytest.raises(FileError, match="Config"):
+        loaded(data)
+    with serialization.safe_globals([Config]):
+        assert loaded(data).a == 5
+        assert serialization.get_safe_globals() == [Config]
+    with serialization.safe_globals([(Config, "old.place.Config")]):
+        assert loaded(tp.archive(tp.Call("old.place.Config", 6), [])).a == 6
+    with pytest.raises(FileError):
+        loaded(data)
+
+
+def test_programs_and_foreign_archives_are_named():
+    with pytest.raises(FileError, match="TorchScript"):
+        loaded(tp.archive({}, [], **{"constants.pkl": b""}))
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as z:
+        z.writestr("readme.txt", "hello")
+    with pytest.raises(FileError, match="neither"):
+        loaded(out.getvalue())
+    for data in (b"", b"hello world, this is text", b"\x93NUMPY" + b"\0" * 50, pickle.dumps({"a": 1})):
+        with pytest.raises(FileError):
+            loaded(data)
+
+
+# Damage.
+
+SUBJECTS = {"ingot": lambda: saved(example()), "safetensors": None, "zip": lambda: tp.archive(*tp.example()),
+            "legacy": lambda: tp.legacy(*tp.example())}
+
+
+def subject(name, tmp_path):
+    if name != "safetensors":
+        return SUBJECTS[name]()
+    ingot.save(weights(), tmp_path / "x.safetensors")
+    return (tmp_path / "x.safetensors").read_bytes()
+
+
+def outcome(data, mmap_path=None):
+    """What loading gives: the object, or "refused" for a FileError. Anything else escapes and fails the test."""
+    try:
+        if mmap_path is not None:
+            mmap_path.write_bytes(data)
+            return ingot.load(mmap_path, mmap=True)
+        return loaded(data)
+    except FileError:
+        return "refused"
+
+
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_cut_off_files_are_refused(name, tmp_path):
+    data = subject(name, tmp_path)
+    for n in np.unique(np.linspace(0, len(data) - 1, 120).astype(int)):
+        assert outcome(data[:n]) == "refused", f"{name} cut at {n} of {len(data)}"
+
+
+@pytest.mark.parametrize("mmap", [False, True])
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_random_damage_never_escapes(name, mmap, tmp_path):
+    seed = 11
+    data = subject(name, tmp_path)
+    rng = np.random.default_rng(seed)
+    for trial in range(250):
+        damaged = bytearray(data)
+        for _ in range(rng.integers(1, 4)):
+            damaged[rng.integers(len(data))] = rng.integers(256)
+        try:
+            outcome(bytes(damaged), tmp_path / "damaged" if mmap else None)
+        except Exception as e:
+            pytest.fail(f"{name}, seed {seed}, trial {trial}: {type(e).__name__} escaped: {e}")
+
+
+def test_every_flipped_data_bit_is_noticed():
+    data = saved({"w": ingot.arange(32, dtype=ingot.float32)})
+    start = data.rindex(struct.pack("<4f", 28, 29, 30, 31)) - 4 * 28
+    for i in range(start, start + 128, 7):
+        damaged = bytearray(data)
+        damaged[i] ^= 1
+        with pytest.raises(FileError, match="checksum"):
+            loaded(bytes(damaged))
+
+
+def rewritten(**changes) -> bytes:
+    """An ingot file whose index says something else, with right checksums."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(saved({"w": ingot.ones(4)}))) as z, zipfile.ZipFile(out, "w") as new:
+        index = json.loads(z.read("ingot.json"))
+        for path, value in changes.items():
+            target = index
+            *parents, last = path.split("__")
+            for p in parents:
+                target = target[int(p) if p.isdigit() else p]
+            target[last] = value
+        new.writestr("ingot.json", json.dumps(index))
+        new.writestr("data/0", z.read("data/0"))
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("changes", [
+    {"tensors__0__shape": [5]}, {"tensors__0__offset": 4}, {"tensors__0__offset": -4}, {"tensors__0__strides": [-4]},
+    {"tensors__0__shape": [1 << 60], "tensors__0__strides": [1]}, {"tensors__0__dtype": "object"}, {"tensors__0__block": 3},
+    {"tensors__0__shape": [1] * 65, "tensors__0__strides": [4] * 65}, {"tensors__0__class": "Popen"}, {"tensors__0__shape": None},
+    {"tree": {"tensor": 9}}, {"tree": {"call": []}}, {"tree": {}}, {"blocks": [64]}, {"blocks": [16, 16]}, {"format": 99},
+    {"format": "1"}, {"byteorder": "middle"}, {"tree": {"bytes": "!"}}, {"tree": {"dict": [[[], 1]]}}, {"tensors": 5},
+], ids=str)
+def test_lying_indexes_are_refused(changes):
+    assert same(loaded(rewritten()), {"w": ingot.ones(4)})
+    with pytest.raises(FileError):
+        loaded(rewritten(**changes))
+
+
+def test_deep_nesting_is_refused():
+    deep = []
+    for _ in range(500):
+        deep = [deep]
+    with pytest.raises(ValueError, match="nested"):
+        saved(deep)
+    with pytest.raises(FileError):
+        loaded(rewritten(tree=json.loads("[" * 900 + "]" * 900)))
+
+
+def test_files_of_the_other_byte_order():
+    big = json.loads(zipfile.ZipFile(io.BytesIO(saved({"w": ingot.arange(3, dtype=ingot.int32)}))).read("ingot.json"))
+    big["byteorder"] = "big"
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as z:
+        z.writestr("ingot.json", json.dumps(big))
+        z.writestr("data/0", np.arange(3, dtype=">i4").tobytes())
+    assert loaded(out.getvalue())["w"].tolist() == [0, 1, 2]
+
+
+# Against PyTorch itself.
+
+
+@pytest.mark.peer
+@pytest.mark.parametrize("legacy", [False, True])
+def test_torch_saves_ingot_loads(tmp_path, legacy):
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4))
+    optimizer = torch.optim.Adam(model.parameters())
+    model(torch.ones(2, 3)).sum().backward()
+    optimizer.step()
+    state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": 3, "bf": torch.ones(2).bfloat16()}
+    torch.save(state, tmp_path / "x.pt", _use_new_zipfile_serialization=not legacy)
+    x = ingot.load(tmp_path / "x.pt", map_location="cpu")
+    assert list(x["model"]) == list(model.state_dict()) and x["model"]._metadata.keys() == model.state_dict()._metadata.keys()
+    for k, v in model.state_dict().items():
+        assert x["model"][k].tolist() == v.tolist()
+    assert x["optimizer"]["state"][0]["exp_avg"].tolist() == state["optimizer"]["state"][0]["exp_avg"].tolist()
+    assert x["epoch"] == 3 and x["bf"].dtype is ingot.bfloat16
