@@ -30,7 +30,7 @@ OPTIMIZERS = {
     "rmsprop_centered": ("RMSprop", {"lr": 0.01, "centered": True, "momentum": 0.9, "weight_decay": 0.01}),
     "rprop": ("Rprop", {"lr": 0.01}),
     "asgd": ("ASGD", {"lr": 0.05, "t0": 20, "weight_decay": 0.01}),
-    "adafactor": ("Adafactor", {"lr": 0.05, "weight_decay": 0.01}),
+    "adafactor": ("Adafactor", {"lr": 0.01, "weight_decay": 0.01}),
 }
 
 
@@ -46,7 +46,7 @@ def run_ingot(name, options, steps, lr_schedule=None):
     opt = getattr(optim, name)([w, b], **options)
     for _ in range(steps):
         opt.zero_grad()
-        ((x @ w + b - y).tanh() ** 2).mean().backward()
+        ((x @ w + b - y) ** 2).mean().backward()
         opt.step()
     return w.detach().numpy(), b.detach().numpy()
 
@@ -63,12 +63,12 @@ def test_hundred_steps_follow_pytorch(key):
         opt = getattr(torch.optim, name)([w, b], **options)
         for _ in range(100):
             opt.zero_grad()
-            ((x @ w + b - y).tanh() ** 2).mean().backward()
+            ((x @ w + b - y) ** 2).mean().backward()
             opt.step()
     finally:
         torch.set_default_dtype(torch.float32)
     got = run_ingot(name, options, 100)
-    tol = 1e-5 if name == "ASGD" else 1e-7   # ingot keeps ASGD's rate in float32
+    tol = 1e-7   # both in float64, but products are associated differently
     np.testing.assert_allclose(got[0], w.detach().numpy(), rtol=tol, atol=tol)
     np.testing.assert_allclose(got[1], b.detach().numpy(), rtol=tol, atol=tol)
 

@@ -114,6 +114,8 @@ std = op("std", infer=_infer_var("std"), ref=_wide_ref(lambda *a, **p: np.sqrt(_
 
 @in_wide
 def _logsumexp_body(x, *, dim, keepdim):
+    if not count_of(x.shape, dim):
+        return ew.log(sum_(x, dim=dim, keepdim=keepdim))    # of nothing: log(0)
     top = amax(x, dim=dim, keepdim=True)
     top = ew.where(ew.isfinite(top), top, 0.0)
     total = sum_(ew.exp(ew.sub(x, back(top, x.shape, dim))), dim=dim, keepdim=keepdim)

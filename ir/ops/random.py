@@ -149,9 +149,14 @@ def _poisson_large(seed, call, rate):
     return out
 
 
+def of_round(seed, turn) -> int:
+    """The seed of one round of a rejection, far from the seeds that people choose."""
+    return seed ^ (turn * 0x9E3779B97F4A7C15 % 2 ** 64)
+
+
 def _turn(seed, call, turn, n):
-    """The uniforms of one round of rejection: the stream of a seed that belongs to the round."""
-    return philox.uniform01(seed ^ (turn * 0x9E3779B97F4A7C15 % 2 ** 64), call, n, np.float64)
+    """The uniforms of one round of rejection."""
+    return philox.uniform01(of_round(seed, turn), call, n, np.float64)
 
 
 def _log_factorial(k):

@@ -8,6 +8,6 @@ from . import (
 
 __all__ = [
     "autograd", "context", "conv", "convert", "creation", "einsum", "elementwise", "gather", "image",
-    "indexing", "info", "join", "legacy", "linalg", "matrix", "nn", "norm", "operators", "order", "pool", "printing", "random", "reduce",
-    "restride", "scan", "shape", "sort", "sparse", "statistics",
+    "indexing", "info", "join", "legacy", "linalg", "matrix", "nn", "norm", "operators", "order", "pool", "printing",
+    "random", "reduce", "restride", "scan", "shape", "sort", "sparse", "statistics",
 ]

@@ -9,7 +9,7 @@ from ..creation import as_array_tensor
 from ..device import Device
 from ..dispatch import write
 from ..tensor import Tensor
-from .creation import filled, require_device
+from .creation import filled, made, require_device
 from .register import FUNCTIONS, api
 
 
@@ -176,7 +176,7 @@ def is_pinned(self, device=None) -> bool:
 @api(function=False)
 def copy_(self, src, non_blocking=False):
     """Writes another tensor (or number) into this one, broadcasting and converting."""
-    return write(self, src if isinstance(src, Tensor) else as_array_tensor(src), "copy_", foreign=True)
+    return write(self, src if isinstance(src, Tensor) else made(as_array_tensor(src)), "copy_", foreign=True)
 
 
 @api(function=False)

@@ -12,6 +12,7 @@ from ..creation import as_array_tensor
 from ..dispatch import write
 from ..state import tls
 from ..tensor import Tensor
+from .creation import made
 from .promote import to_dtype
 
 _WHOLE = slice(None)
@@ -60,7 +61,7 @@ def _is_bool(k) -> bool:
 
 def _index_tensor(k):
     """A list, array or tensor in a key, as a tensor of integers or bools."""
-    t = k if isinstance(k, Tensor) else as_array_tensor(np.asarray(_plain(k)) if isinstance(k, (list, tuple)) else k)
+    t = k if isinstance(k, Tensor) else made(as_array_tensor(k if isinstance(k, np.ndarray) else np.asarray(_plain(k))))
     if t._a.size == 0 and not isinstance(k, Tensor) and t.dtype.is_inexact:
         t = ew.cast(t, dtype=dt.int64)
     if t.dtype is dt.uint8:
@@ -75,16 +76,19 @@ def _plain(k):
     return [_plain(v) if isinstance(v, (list, tuple)) else v.tolist() if isinstance(v, Tensor) else v for v in k]
 
 
+_ARRAYS = (list, tuple, range, np.ndarray)
+
+
 def _width(k) -> int:
     """How many dimensions one part of a key takes."""
     if k is None or k is Ellipsis or isinstance(k, bool):
         return 0
-    return k.ndim if isinstance(k, (Tensor, np.ndarray)) and k.dtype in (dt.bool_, dt.uint8, np.bool_, np.uint8) else 1
+    return k.ndim if isinstance(k, Tensor) and k.dtype is dt.bool_ else 1
 
 
 def _parts(x, key) -> list:
     """The parts of a key with its Ellipsis spelled out as whole dimensions."""
-    parts = [_index_tensor(k) if isinstance(k, (list, tuple, np.ndarray)) else k for k in key]
+    parts = [_index_tensor(k) if isinstance(k, _ARRAYS) or getattr(k, "dtype", None) is dt.uint8 else k for k in key]
     used = sum(map(_width, parts))
     if used > x.ndim:
         raise DimError(f"too many indices: {used} for a tensor of {x.ndim} dimensions (shape {tuple(x.shape)})")
@@ -134,7 +138,7 @@ def _as_int(k) -> int:
 def _mask_part(x, dim, mask):
     """The index tensors that a bool (tensor) stands for; one without dimensions adds a dimension to x."""
     if not isinstance(mask, Tensor):
-        mask = as_array_tensor(np.asarray(mask))
+        mask = made(as_array_tensor(np.asarray(mask)))
     if not mask.ndim:
         return _unsqueezed(x, dim), positions_of(sh.reshape(mask, shape=(1,)))
     shape = x._a.shape[dim:dim + mask.ndim]
@@ -210,7 +214,7 @@ def setitem(self, key, value):
         return
     view, indices = resolve(self, key)
     if not isinstance(value, Tensor) and not (isinstance(value, (bool, int, float, complex)) and not indices):
-        value = as_array_tensor(value, self.dtype)
+        value = made(as_array_tensor(value, self.dtype))
     if indices:
         write(view, put(view, indices, value, False, "__setitem__"), "__setitem__")
     else:

@@ -232,7 +232,7 @@ def expand(self, *sizes, size=None, implicit=False):
 def sum_to_size(self, *size):
     """Summed over the dimensions that broadcasting to this shape from `size` would repeat."""
     shape = sizes_of(size)
-    if broadcast_shapes(self._a.shape, shape) != self._a.shape:
+    if len(shape) > self.ndim or any(n not in (1, m) for n, m in zip(shape[::-1], self._a.shape[::-1])):
         raise ShapeError(f"sum_to_size: {shape} does not broadcast to shape {tuple(self.shape)}")
     return sh.sum_to(self, shape=shape)
 
@@ -266,6 +266,8 @@ def common_shape(*shapes):
 @api()
 def narrow(input, dim, start, length):
     """`length` indices from `start` along a dimension."""
+    if not input.ndim:
+        raise DimError("narrow cannot be applied to a 0-d tensor")
     d = canonical_dim(dim, input.ndim)
     n, start = input._a.shape[d], int(start)
     begin = start + n if start < 0 else start

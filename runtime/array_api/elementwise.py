@@ -1,9 +1,11 @@
 """Elementwise functions of the array API standard."""
 
+import numpy as np
+
 from ...ir import dtype as dt
-from ...ir.errors import DTypeError
+from ...ir.errors import AutogradError
 from ..api.register import FUNCTIONS
-from ..tensor import Tensor
+from ..tensor import Tensor, wrap
 from .dtypes import as_array, checked, operands, scalar_dtype
 
 # The functions of one array and of two: the standard's name, the function behind it, the dtypes it takes.
@@ -15,7 +17,7 @@ UNARY = {
     "isfinite": ("isfinite", "numeric"), "isinf": ("isinf", "numeric"), "isnan": ("isnan", "numeric"),
     "log": ("log", "floating"), "log10": ("log10", "floating"), "log1p": ("log1p", "floating"), "log2": ("log2", "floating"),
     "logical_not": ("logical_not", "boolean"), "negative": ("neg", "numeric"), "reciprocal": ("reciprocal", "floating"),
-    "round": ("round", "numeric"), "sign": ("sgn", "numeric"), "signbit": ("signbit", "real floating"),
+    "round": ("round", "numeric"), "signbit": ("signbit", "real floating"),
     "sin": ("sin", "floating"), "sinh": ("sinh", "floating"), "sqrt": ("sqrt", "floating"), "square": ("square", "numeric"),
     "tan": ("tan", "floating"), "tanh": ("tanh", "floating"), "trunc": ("trunc", "real"),
 }
@@ -31,7 +33,7 @@ BINARY = {
     "minimum": ("minimum", "real"), "multiply": ("mul", "numeric"), "nextafter": ("nextafter", "real floating"),
     "not_equal": ("ne", "all"), "pow": ("pow", "numeric"), "remainder": ("remainder", "real"), "subtract": ("sub", "numeric"),
 }
-__all__ = sorted([*UNARY, *BINARY, "clip", "conj", "imag", "positive", "real"])
+__all__ = sorted([*UNARY, *BINARY, "clip", "conj", "imag", "positive", "real", "sign"])
 
 
 def _unary(name, behind, category):
@@ -65,27 +67,32 @@ def positive(x, /):
     return checked("positive", x, "numeric").clone()
 
 
-def _complex_part(name, x):
-    if not x.dtype.is_complex:
-        raise DTypeError(f"{name} takes arrays of complex dtype, got {x.dtype}")
-    if name not in FUNCTIONS:
-        raise DTypeError(f"{name} of complex arrays is not available")
-    return FUNCTIONS[name](x)
+def sign(x, /):
+    """-1, 0 or 1 by the sign of each element (of a complex one its direction); nan stays nan."""
+    result = FUNCTIONS["sgn"](checked("sign", x, "numeric"))
+    return FUNCTIONS["where"](FUNCTIONS["isnan"](x), x, result) if x.dtype.is_inexact else result
+
+
+def without_history(name, x):
+    """The memory of an array whose gradient is not defined here."""
+    if x.requires_grad:
+        raise AutogradError(f"{name} has no gradient for complex arrays; use .detach()")
+    return x.numpy()
 
 
 def real(x, /):
     """The real part."""
-    return _complex_part("real", checked("real", x, "numeric")) if x.dtype.is_complex else x
+    return wrap(without_history("real", x).real.copy()) if checked("real", x, "numeric").dtype.is_complex else x
 
 
 def imag(x, /):
     """The imaginary part."""
-    return _complex_part("imag", checked("imag", x, "complex"))
+    return wrap(without_history("imag", checked("imag", x, "complex")).imag.copy())
 
 
 def conj(x, /):
     """The complex conjugate."""
-    return FUNCTIONS["conj"](checked("conj", x, "numeric")) if x.dtype.is_complex else x
+    return wrap(np.conj(without_history("conj", x))) if checked("conj", x, "numeric").dtype.is_complex else x
 
 
 def _bound(x, limit):

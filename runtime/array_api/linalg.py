@@ -2,14 +2,17 @@
 
 from typing import NamedTuple
 
+import numpy as np
+
 from ...ir import dtype as dt
 from ...ir.aval import broadcast_shapes, canonical_dim
 from ...ir.errors import ArgumentError, ShapeError
 from .. import linalg as la
 from ..api.register import FUNCTIONS
-from ..tensor import Tensor
+from ..tensor import Tensor, wrap
 from . import statistics
 from .dtypes import checked, operands
+from .elementwise import conj, without_history
 
 __all__ = ["cholesky", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "matmul", "matrix_norm", "matrix_power", "matrix_rank",
            "matrix_transpose", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot", "trace", "vecdot",
@@ -66,7 +69,7 @@ def vecdot(x1, x2, /, *, axis=-1):
     if x1.shape[axis] != x2.shape[axis]:
         raise ShapeError(f"vecdot: the vectors have {x1.shape[axis]} and {x2.shape[axis]} elements")
     if x1.dtype.is_complex:
-        x1 = FUNCTIONS["conj"](x1)
+        x1 = conj(x1)
     return FUNCTIONS["sum"](FUNCTIONS["mul"](x1, x2), axis, dtype=x1.dtype)
 
 
@@ -152,10 +155,24 @@ def matrix_rank(x, /, *, rtol=None):
 
 
 def pinv(x, /, *, rtol=None):
-    """The pseudo-inverses of matrices."""
+    """The pseudo-inverses of matrices; rtol is a number, or an array of one for each matrix."""
+    checked("pinv", x, "floating")
+    if x.dtype.is_complex:
+        return wrap(np.linalg.pinv(without_history("pinv", x), rtol=rtol.numpy() if isinstance(rtol, Tensor) else rtol))
     if rtol is None:
         rtol = max(x.shape[-2:]) * FUNCTIONS["finfo"](x.dtype).eps
-    return la.pinv(checked("pinv", x, "floating"), rtol=rtol)
+    return _pinv_by_svd(x, rtol) if isinstance(rtol, Tensor) else la.pinv(x, rtol=rtol)
+
+
+def _pinv_by_svd(x, rtol):
+    """The pseudo-inverse with a threshold for each matrix."""
+    u, s, vh = la.svd(x, False)
+    if not s.shape[-1]:
+        return matrix_transpose(x).clone()
+    limit = FUNCTIONS["mul"](FUNCTIONS["amax"](s, -1, True), FUNCTIONS["unsqueeze"](rtol, -1).to(s.dtype))
+    inverse = FUNCTIONS["where"](FUNCTIONS["gt"](s, limit), FUNCTIONS["reciprocal"](s), 0.0)
+    scaled = FUNCTIONS["mul"](matrix_transpose(vh), FUNCTIONS["unsqueeze"](inverse, -2))
+    return FUNCTIONS["matmul"](scaled, matrix_transpose(u))
 
 
 def qr(x, /, *, mode="reduced"):
