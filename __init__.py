@@ -11,18 +11,25 @@ from .runtime.tensor import Size, Tensor
 
 __version__ = "0.1.0"
 
+_SUBMODULES = frozenset({"jit", *(p for p in _paths.PUBLIC if "." not in p)})
+
 _paths.install()
 globals().update({d.name: d for d in _DTYPES}, **_FUNCTIONS)
 
-__all__ = sorted({"IngotError", "Size", "Tensor", *(d.name for d in _DTYPES), *_FUNCTIONS,
-                  *(p for p in _paths.PUBLIC if "." not in p)})
-
 
 def __getattr__(name):
-    if name in _paths.PUBLIC or name == "jit":
+    """Modules load on first use, and so do the functions that few programs need (see `runtime/api`)."""
+    if name in _SUBMODULES:
         return _importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if _api.load_rest():
+        globals().update(_FUNCTIONS)
+    if name == "__all__":
+        return sorted({"IngotError", "Size", "Tensor", *(d.name for d in _DTYPES), *_FUNCTIONS, *_SUBMODULES})
+    try:
+        return _FUNCTIONS[name]
+    except KeyError:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
 
 
 def __dir__():
-    return __all__
+    return __getattr__("__all__")

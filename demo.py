@@ -8,7 +8,7 @@ import numpy as np
 from . import jit
 from .ir import view
 from .runtime import nn, optim
-from .runtime.api.random import manual_seed
+from .runtime.random import manual_seed
 from .runtime.autograd.grad_mode import no_grad
 from .runtime.tensor import wrap
 

@@ -11,7 +11,6 @@ from importlib.abc import Loader, MetaPathFinder
 
 PUBLIC = {
     "accelerator": "runtime.accelerator",
-    "amp": "runtime.amp",
     "array_api": "runtime.array_api",
     "autograd": "runtime.autograd.namespace",
     "autograd.function": "runtime.autograd.function",
@@ -21,20 +20,13 @@ PUBLIC = {
     "autograd.graph": "runtime.autograd.hooks",
     "backends": "runtime.backends",
     "cuda": "runtime.cuda",
-    "distributed": "runtime.distributed",
-    "distributions": "runtime.distributions",
     "func": "runtime.autograd.func",
     "linalg": "runtime.linalg",
-    "multiprocessing": "runtime.multiprocessing",
     "nn": "runtime.nn",
     "optim": "runtime.optim",
     "random": "runtime.random",
     "serialization": "runtime.serialization",
     "sparse": "runtime.sparse",
-    "special": "runtime.special",
-    "testing": "runtime.testing",
-    "utils": "runtime.user_tools",
-    "utils.data": "runtime.data",
     "utils.checkpoint": "runtime.autograd.checkpoint",
 }
 _PREFIX = __package__ + "."

@@ -13,7 +13,7 @@ from .op import BINDERS, NO_GRAD, OPS
 class Noted:
     """A value on its way through a body, and whether a gradient is wanted for it."""
 
-    __slots__ = ("value", "notes", "live")
+    __slots__ = ("live", "notes", "value")
 
     def __init__(self, value, notes: list, live: bool):
         self.value = value

@@ -3,10 +3,10 @@
 from ..ir.errors import DeviceError
 from .device import DRIVERS, Device, available
 
-__all__ = ["current_accelerator", "current_device_idx", "current_device_index", "current_stream", "device_count", "device_index",
-           "empty_cache", "is_available", "max_memory_allocated", "max_memory_reserved", "memory_allocated", "memory_reserved",
-           "memory_stats", "reset_accumulated_memory_stats", "reset_peak_memory_stats", "set_device_idx", "set_device_index",
-           "set_stream", "synchronize"]
+__all__ = ["current_accelerator", "current_device_idx", "current_device_index", "current_stream", "device_count",
+           "device_index", "empty_cache", "is_available", "max_memory_allocated", "max_memory_reserved",
+           "memory_allocated", "memory_reserved", "memory_stats", "reset_accumulated_memory_stats",
+           "reset_peak_memory_stats", "set_device_idx", "set_device_index", "set_stream", "synchronize"]
 
 
 def _kind() -> str | None:

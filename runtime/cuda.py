@@ -8,11 +8,12 @@ from . import accelerator
 from .device import DRIVERS, Device, available
 
 __all__ = ["Event", "Stream", "can_device_access_peer", "current_device", "current_stream", "default_stream", "device",
-           "device_count", "empty_cache", "get_arch_list", "get_device_capability", "get_device_name", "get_device_properties",
-           "init", "ipc_collect", "is_available", "is_bf16_supported", "is_initialized", "manual_seed", "manual_seed_all",
-           "max_memory_allocated", "max_memory_reserved", "mem_get_info", "memory_allocated", "memory_reserved",
-           "memory_stats", "memory_summary", "nvtx", "reset_max_memory_allocated", "reset_peak_memory_stats", "seed", "seed_all",
-           "set_device", "set_stream", "stream", "synchronize"]
+           "device_count", "empty_cache", "get_arch_list", "get_device_capability", "get_device_name",
+           "get_device_properties", "init", "ipc_collect", "is_available", "is_bf16_supported", "is_initialized",
+           "manual_seed", "manual_seed_all", "max_memory_allocated", "max_memory_reserved", "mem_get_info",
+           "memory_allocated", "memory_reserved", "memory_stats", "memory_summary", "nvtx",
+           "reset_max_memory_allocated", "reset_peak_memory_stats", "seed", "seed_all", "set_device", "set_stream",
+           "stream", "synchronize"]
 
 
 def is_available() -> bool:

@@ -18,7 +18,7 @@ class Device:
     As a context manager it is the default device of new tensors.
     """
 
-    __slots__ = ("type", "index", "_before")
+    __slots__ = ("_before", "index", "type")
 
     def __init__(self, type, index=None):
         kind, index = _parse(type, index)

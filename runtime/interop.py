@@ -99,7 +99,8 @@ def _capsule_of(x, copy):
         raise DTypeError(f"from_dlpack takes an object with __dlpack__ or a capsule, got {type(x).__name__}")
     kind, index = x.__dlpack_device__()
     if kind not in (_CPU, _CPU_PINNED):
-        raise DeviceError(f"from_dlpack: memory of DLPack device ({int(kind)}, {index}) cannot be used here; move it to the CPU first")
+        raise DeviceError(f"from_dlpack: memory of DLPack device ({int(kind)}, {index}) cannot be used here; move it to the "
+                          "CPU first")
     try:
         try:
             return x.__dlpack__(max_version=(1, 0))

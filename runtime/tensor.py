@@ -35,7 +35,25 @@ class Size(tuple):
         return Size(tuple.__add__(self, tuple(other)))
 
 
-class Tensor:
+_load_more = None
+
+
+def when_missing(load):
+    """Sets what is called when a method is not there yet: it attaches more of them and says whether it did."""
+    global _load_more
+    _load_more = load
+
+
+class TensorType(type):
+    """Tensor's type: looks further when a method is asked for on the class that has not been loaded yet."""
+
+    def __getattr__(cls, name):
+        if not name.startswith("__") and _load_more is not None and _load_more():
+            return getattr(cls, name)
+        raise AttributeError(f"type object '{cls.__name__}' has no attribute '{name}'")
+
+
+class Tensor(metaclass=TensorType):
     """A multi-dimensional array of one dtype that operators can differentiate."""
 
     # _a        the array (numpy on the CPU)
@@ -57,6 +75,11 @@ class Tensor:
         self._a = a
         self._node = None
         self._storage = Storage()
+
+    def __getattr__(self, name):
+        if not name.startswith("__") and _load_more is not None and _load_more():
+            return getattr(self, name)
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     # What it is.
 

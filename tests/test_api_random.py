@@ -9,6 +9,7 @@ import pytest
 
 import ingot
 from ingot.ir.errors import ArgumentError, DTypeError
+from ingot.runtime.api.random import standard_gamma
 
 N = 100_000
 
@@ -132,6 +133,23 @@ def test_multinomial_follows_its_weights():
     rows = ingot.multinomial(w.expand(5000, 4), 3).numpy()
     assert all(sorted(row) == [1, 2, 3] for row in rows.tolist())
     assert abs((rows[:, 0] == 3).mean() - 0.6) < 0.03
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.5, 1.0, 1.7, 8.0, 400.0])
+def test_gamma_numbers_and_their_slopes(alpha):
+    """The slopes give the derivatives of the moments: d E[x] = 1 and d E[x^2] = 2 alpha + 1."""
+    ingot.manual_seed(21)
+    n = 20_000
+    a = ingot.full((n,), alpha, dtype=ingot.float64, requires_grad=True)
+    x = standard_gamma(a)
+    values = x.detach().numpy()
+    assert abs(values.mean() - alpha) < 5 * np.sqrt(alpha / n), "seed 21"
+    loose = 5 * np.sqrt((6 / alpha + 2) / n)   # five deviations of a sample variance, relative
+    assert abs(values.var() - alpha) < loose * alpha, "seed 21"
+    x.sum().backward()
+    slope = a.grad.numpy()
+    assert abs(slope.mean() - 1) < 0.08, "seed 21"
+    assert abs((2 * values * slope).mean() - (2 * alpha + 1)) < loose * (2 * alpha + 1), "seed 21"
 
 
 def test_wrong_arguments():

@@ -3,10 +3,9 @@
 import gc
 import weakref
 
+import ingot
 import numpy as np
 import pytest
-
-import ingot
 from ingot.autograd import grad
 from ingot.runtime.autograd.checkpoint import CheckpointError, checkpoint, checkpoint_sequential
 
@@ -120,7 +119,7 @@ def test_an_overwritten_input_is_caught():
     x = leaf(3) * 1
     y = checkpoint(lambda x: x.exp() * x, x, use_reentrant=False).sum()
     x.add_(1)
-    with pytest.raises(RuntimeError, match="checkpoint saved a tensor.*add_"):
+    with pytest.raises(RuntimeError, match=r"checkpoint saved a tensor.*add_"):
         y.backward()
 
 

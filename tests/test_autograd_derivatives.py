@@ -1,9 +1,8 @@
 """gradcheck itself, the functional derivatives, and the function transforms."""
 
+import ingot
 import numpy as np
 import pytest
-
-import ingot
 from ingot import func
 from ingot.autograd import Function, GradcheckError, functional, gradcheck, gradgradcheck
 
@@ -46,7 +45,8 @@ class WrongCurve(Function):
 
 
 @pytest.mark.parametrize("fast_mode", [False, True])
-@pytest.mark.parametrize("fn", [lambda x, y: x * y, lambda x, y: (x.sin() + y).tanh().sum(0), lambda x, y: (x.exp(), x * y * y)])
+@pytest.mark.parametrize("fn", [lambda x, y: x * y, lambda x, y: (x.sin() + y).tanh().sum(0),
+                                lambda x, y: (x.exp(), x * y * y)])
 def test_right_gradients_pass(fn, fast_mode):
     inputs = (leaf(3, 2), leaf(3, 2, seed=4))
     assert gradcheck(fn, inputs, fast_mode=fast_mode, check_batched_grad=True, check_grad_dtypes=True)
@@ -167,7 +167,10 @@ def test_misuse_is_named(call, message):
 def test_nested_grad():
     cube = lambda x: x ** 3
     x = ingot.tensor(2.0, dtype=ingot.float64)
-    assert [float(f(x)) for f in (func.grad(cube), func.grad(func.grad(cube)), func.grad(func.grad(func.grad(cube))))] == [12, 12, 6]
+    derivatives = [func.grad(cube)]
+    for _ in range(2):
+        derivatives.append(func.grad(derivatives[-1]))
+    assert [float(f(x)) for f in derivatives] == [12, 12, 6]
 
 
 def test_grad_over_dicts_and_aux():
@@ -195,7 +198,7 @@ def test_jacobians_and_hessian():
 
 def test_vjp_and_jvp():
     x, v = ingot.tensor(data(3)), ingot.tensor(data(3, seed=5))
-    out, pull = func.vjp(lambda x: ingot.tensor(A) @ x, x)
+    _, pull = func.vjp(lambda x: ingot.tensor(A) @ x, x)
     np.testing.assert_allclose(pull(v)[0].numpy(), A.T @ v.numpy())
     _, pushed = func.jvp(lambda x: ingot.tensor(A) @ x, (x,), (v,))
     np.testing.assert_allclose(pushed.numpy(), A @ v.numpy())

@@ -3,10 +3,9 @@
 import gc
 import weakref
 
+import ingot
 import numpy as np
 import pytest
-
-import ingot
 from ingot.autograd import backward, grad
 
 
@@ -173,7 +172,7 @@ def test_no_history():
 def test_second_backward_names_the_operation():
     y = (leaf(2.0) * leaf(3.0)).sum()
     y.backward()
-    with pytest.raises(RuntimeError, match="mul.*retain_graph=True"):
+    with pytest.raises(RuntimeError, match=r"mul.*retain_graph=True"):
         y.backward()
 
 

@@ -3,10 +3,9 @@
 import gc
 import weakref
 
+import ingot
 import numpy as np
 import pytest
-
-import ingot
 from ingot.autograd import Function, grad, gradcheck, gradgradcheck
 from ingot.autograd.function import once_differentiable
 
@@ -266,14 +265,14 @@ def test_overwritten_saved_tensor_is_an_error():
     h = x * 1
     y = Cube.apply(h)
     h.add_(1)
-    with pytest.raises(RuntimeError, match="Cube saved a tensor.*overwritten by add_"):
+    with pytest.raises(RuntimeError, match=r"Cube saved a tensor.*overwritten by add_"):
         y.sum().backward()
 
 
 def test_second_backward_is_an_error():
     y = Cube.apply(leaf(2.0)).sum()
     y.backward()
-    with pytest.raises(RuntimeError, match="second time|freed"):
+    with pytest.raises(RuntimeError, match=r"second time|freed"):
         y.backward()
 
 

@@ -3,10 +3,9 @@
 import gc
 import weakref
 
+import ingot
 import numpy as np
 import pytest
-
-import ingot
 from ingot.autograd import Function, detect_anomaly, grad, graph, set_detect_anomaly
 
 
@@ -224,9 +223,8 @@ def test_save_on_cpu_and_disable():
         y = (x * x).sum()
     y.backward()
     assert x.grad.tolist() == [4.0]
-    with graph.disable_saved_tensors_hooks("not here"), pytest.raises(RuntimeError, match="not here"):
-        with graph.save_on_cpu():
-            pass
+    with graph.disable_saved_tensors_hooks("not here"), pytest.raises(RuntimeError, match="not here"), graph.save_on_cpu():
+        pass
 
 
 def test_increment_version_invalidates_saved_values():

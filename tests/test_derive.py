@@ -2,15 +2,16 @@
 
 import numpy as np
 import pytest
-
 from ingot.ir.derive import derived_vjp
 from ingot.ir.op import OPS, Composite
 from ingot.ir.ops import elementwise as ew
 from ingot.ir.ops import reduce as rd
 from ingot.ir.ops.shape import expand
 
-from .samples import rows
-from .samples import table  # noqa: F401  (fills the samples)
+from .samples import (
+    rows,
+    table,  # noqa: F401  (fills the samples)
+)
 
 COMPOSITES = ["layer_norm", "layer_norm_grad", "rms_norm", "rms_norm_grad", "group_norm", "batch_norm", "batch_norm_train",
               "batch_norm_grad"]

@@ -4,11 +4,10 @@ import copy
 import pickle
 import sys
 
+import ingot
 import ml_dtypes
 import numpy as np
 import pytest
-
-import ingot
 from ingot import nn
 
 DTYPES = [ingot.bool, ingot.uint8, ingot.int8, ingot.int16, ingot.int32, ingot.int64, ingot.uint16, ingot.float16,
@@ -147,7 +146,7 @@ def test_dlpack_refusals():
 
 
 @pytest.mark.peer
-@pytest.mark.parametrize("dtype", [d for d in DTYPES], ids=str)
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_torch_shares_memory_both_ways(dtype):
     torch = pytest.importorskip("torch")
     t = sample(dtype)
@@ -171,7 +170,8 @@ copiers = pytest.mark.parametrize("copier", COPIERS.values(), ids=COPIERS)
 @copiers
 @pytest.mark.parametrize("make", [
     lambda t: t, lambda t: t.t(), lambda t: t[1], lambda t: t[:, ::2], lambda t: t[2:1], lambda t: t[0, 0],
-    lambda t: t[:, :1].expand(3, 7), lambda t: ingot.from_numpy(np.asfortranarray(t.numpy())), lambda t: ingot.from_numpy(t.numpy()[::-1]),
+    lambda t: t[:, :1].expand(3, 7), lambda t: ingot.from_numpy(np.asfortranarray(t.numpy())),
+    lambda t: ingot.from_numpy(t.numpy()[::-1]),
 ], ids=["whole", "transposed", "row", "step", "empty", "scalar", "expanded", "fortran", "reversed"])
 @pytest.mark.parametrize("dtype", [ingot.float32, ingot.bfloat16, ingot.bool], ids=str)
 def test_copies_have_values_and_layout_but_not_memory(copier, make, dtype):

@@ -2,10 +2,9 @@
 
 import itertools
 
+import ingot
 import numpy as np
 import pytest
-
-import ingot
 from ingot import nn
 from ingot.nn import functional as F
 
@@ -32,7 +31,7 @@ def defined_conv(x, w, b, stride, padding, dilation, groups):
 
 def spread_out(x, w, stride, padding, output_padding, dilation, groups):
     """The transposed convolution: each element adds its weighted kernel to the result."""
-    rank, inner = x.ndim - 2, w.shape[1]
+    inner = w.shape[1]
     full = [(n - 1) * stride + dilation * (k - 1) + 1 + output_padding for n, k in zip(x.shape[2:], w.shape[2:])]
     out = np.zeros((x.shape[0], inner * groups, *full))
     for n, c in itertools.product(range(x.shape[0]), range(x.shape[1])):
@@ -45,9 +44,11 @@ def spread_out(x, w, stride, padding, output_padding, dilation, groups):
 
 
 @pytest.mark.parametrize("rank", [1, 2, 3])
-@pytest.mark.parametrize("stride, padding, dilation, groups", [(1, 0, 1, 1), (2, 1, 1, 2), (1, 2, 2, 4), (3, 1, 1, 1), (2, 0, 2, 2)])
+@pytest.mark.parametrize("stride, padding, dilation, groups",
+                         [(1, 0, 1, 1), (2, 1, 1, 2), (1, 2, 2, 4), (3, 1, 1, 1), (2, 0, 2, 2)])
 def test_conv_is_its_definition(rank, stride, padding, dilation, groups):
-    x, w, b = RNG.standard_normal((2, 4, *SIZES[rank])), RNG.standard_normal((4, 4 // groups, *(2,) * rank)), RNG.standard_normal(4)
+    x, b = RNG.standard_normal((2, 4, *SIZES[rank])), RNG.standard_normal(4)
+    w = RNG.standard_normal((4, 4 // groups, *(2,) * rank))
     got = CONVS[rank](ingot.tensor(x), ingot.tensor(w), ingot.tensor(b), stride, padding, dilation, groups)
     np.testing.assert_allclose(got.numpy(), defined_conv(x, w, b, stride, padding, dilation, groups), atol=1e-12)
 
@@ -126,8 +127,8 @@ def test_module_pads_in_its_mode(mode):
     layer = nn.Conv2d(2, 3, 3, padding=(1, 2), padding_mode=mode)
     x = ingot.randn(1, 2, 5, 6)
     padded = F.pad(x, (2, 2, 1, 1), mode="constant" if mode == "zeros" else mode)
-    np.testing.assert_allclose(layer(x).detach().numpy(), F.conv2d(padded, layer.weight, layer.bias).detach().numpy(), rtol=1e-5,
-                               atol=1e-6)
+    want = F.conv2d(padded, layer.weight, layer.bias)
+    np.testing.assert_allclose(layer(x).detach().numpy(), want.detach().numpy(), rtol=1e-5, atol=1e-6)
 
 
 def test_transposed_module_takes_an_output_size():
@@ -158,7 +159,8 @@ def test_modules_match_torch(text):
     theirs = eval("torch.nn." + text, {"torch": torch})
     ours = eval("nn." + text, {"nn": nn})
     assert repr(ours) == repr(theirs)
-    assert [(k, tuple(v.shape)) for k, v in ours.state_dict().items()] == [(k, tuple(v.shape)) for k, v in theirs.state_dict().items()]
+    ours_state, theirs_state = ({k: tuple(v.shape) for k, v in m.state_dict().items()} for m in (ours, theirs))
+    assert list(ours_state.items()) == list(theirs_state.items())
     ours.load_state_dict({k: ingot.tensor(v.numpy()) for k, v in theirs.state_dict().items()})
     x = RNG.standard_normal((2, 4, *(6,) * ours.rank)).astype(np.float32)
     a, b = torch.tensor(x, requires_grad=True), ingot.tensor(x, requires_grad=True)
@@ -170,3 +172,11 @@ def test_modules_match_torch(text):
     np.testing.assert_allclose(b.grad.numpy(), a.grad.numpy(), rtol=1e-4, atol=1e-5)
     for p, q in zip(ours.parameters(), theirs.parameters()):
         np.testing.assert_allclose(p.grad.numpy(), q.grad.numpy(), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.peer
+def test_time_first_convolution_matches_torch():
+    torch = pytest.importorskip("torch")
+    x, w, b = RNG.standard_normal((7, 2, 3)), RNG.standard_normal((3, 3, 4)), RNG.standard_normal(4)
+    want = torch.conv_tbc(torch.tensor(x), torch.tensor(w), torch.tensor(b), 1)
+    np.testing.assert_allclose(ingot.conv_tbc(ingot.tensor(x), ingot.tensor(w), ingot.tensor(b), 1).numpy(), want.numpy(), atol=1e-12)

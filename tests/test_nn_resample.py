@@ -3,10 +3,9 @@
 import itertools
 import warnings
 
+import ingot
 import numpy as np
 import pytest
-
-import ingot
 from ingot import nn
 from ingot.nn import functional as F
 
@@ -40,7 +39,8 @@ def test_antialiasing_averages_when_shrinking(mode):
         F.interpolate(x, (8, 8), antialias=True)
 
 
-@pytest.mark.parametrize("mode, numpy_mode", [("reflect", "reflect"), ("replicate", "edge"), ("circular", "wrap"), ("constant", "constant")])
+@pytest.mark.parametrize("mode, numpy_mode",
+                         [("reflect", "reflect"), ("replicate", "edge"), ("circular", "wrap"), ("constant", "constant")])
 def test_pad_is_numpys(mode, numpy_mode):
     x = RNG.standard_normal((2, 3, 4, 5))
     got = F.pad(ingot.tensor(x), (1, 2, 3, 0), mode=mode)
@@ -89,7 +89,8 @@ def test_the_identity_grid_gives_the_input_back(rank, align_corners):
     grid = F.affine_grid(theta, x.shape, align_corners=align_corners)
     assert grid.shape == (2, *x.shape[2:], rank)
     for mode in ("bilinear", "nearest"):
-        np.testing.assert_allclose(F.grid_sample(x, grid, mode=mode, align_corners=align_corners).numpy(), x.numpy(), atol=1e-12)
+        got = F.grid_sample(x, grid, mode=mode, align_corners=align_corners)
+        np.testing.assert_allclose(got.numpy(), x.numpy(), atol=1e-12)
 
 
 def test_points_outside():

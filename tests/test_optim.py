@@ -4,10 +4,9 @@ import copy
 import math
 import warnings
 
+import ingot
 import numpy as np
 import pytest
-
-import ingot
 from ingot import nn, optim
 from ingot.ir.errors import IngotError
 from ingot.optim import lr_scheduler as sched

@@ -8,10 +8,9 @@ import struct
 import zipfile
 from collections import OrderedDict
 
+import ingot
 import numpy as np
 import pytest
-
-import ingot
 from ingot import nn, serialization
 from ingot.ir.errors import FileError
 
@@ -247,7 +246,8 @@ def test_parameters_of_torch_files():
 
 @torch_formats
 @pytest.mark.parametrize("offset, size, stride", [(0, (13,), (1,)), (11, (2,), (1,)), (-1, (2,), (1,)), (0, (2, 2), (12, 1)),
-                                                  (0, (1 << 61,), (0,)), (0, (2,), (1, 1)), (0, (-1,), (1,)), (0.0, (1,), (1,))])
+                                                  (0, (1 << 61,), (0,)), (0, (2,), (1, 1)), (0, (-1,), (1,)),
+                                                  (0.0, (1,), (1,))])
 def test_tensors_larger_than_their_storage_are_refused(write, offset, size, stride):
     s = tp.Stored("0", "Float", np.arange(12, dtype=np.float32))
     with pytest.raises(FileError):
@@ -269,7 +269,7 @@ def test_code_in_pickles_does_not_run(tmp_path):
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as z:
         z.writestr("archive/data.pkl", pickle.dumps(Touch(target), 2))
-    with pytest.raises(FileError, match="mkdir.*add_safe_globals"):
+    with pytest.raises(FileError, match=r"mkdir.*add_safe_globals"):
         loaded(out.getvalue())
     assert not target.exists()
 
@@ -394,7 +394,8 @@ def rewritten(**changes) -> bytes:
 @pytest.mark.parametrize("changes", [
     {"tensors__0__shape": [5]}, {"tensors__0__offset": 4}, {"tensors__0__offset": -4}, {"tensors__0__strides": [-4]},
     {"tensors__0__shape": [1 << 60], "tensors__0__strides": [1]}, {"tensors__0__dtype": "object"}, {"tensors__0__block": 3},
-    {"tensors__0__shape": [1] * 65, "tensors__0__strides": [4] * 65}, {"tensors__0__class": "Popen"}, {"tensors__0__shape": None},
+    {"tensors__0__shape": [1] * 65, "tensors__0__strides": [4] * 65}, {"tensors__0__class": "Popen"},
+    {"tensors__0__shape": None},
     {"tree": {"tensor": 9}}, {"tree": {"call": []}}, {"tree": {}}, {"blocks": [64]}, {"blocks": [16, 16]}, {"format": 99},
     {"format": "1"}, {"byteorder": "middle"}, {"tree": {"bytes": "!"}}, {"tree": {"dict": [[[], 1]]}}, {"tensors": 5},
 ], ids=str)

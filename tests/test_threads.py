@@ -2,9 +2,8 @@
 
 import threading
 
-import numpy as np
-
 import ingot
+import numpy as np
 from ingot.autograd import grad
 
 
@@ -17,7 +16,7 @@ def in_threads(count, work):
         try:
             gate.wait(timeout=30)
             results[i] = work(i)
-        except BaseException as e:      # noqa: BLE001 - handed to the main thread
+        except BaseException as e:
             errors.append(e)
 
     threads = [threading.Thread(target=run, args=(i,)) for i in range(count)]

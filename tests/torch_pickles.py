@@ -89,5 +89,6 @@ def example():
     obj = {"w": tensor(w, 0, (3, 4), (4, 1), True), "wt": tensor(w, 0, (4, 3), (1, 4)), "row": tensor(w, 4, (4,), (1,)),
            "bf": tensor(half, 0, (2,), (1,)), "n": 3, "x": [1.5, None, True, "s"],
            "od": Call("collections.OrderedDict", state={"_metadata": {"version": 1}}), "dtype": Global("torch.float16"),
-           "size": Call("torch.Size", (2, 3)), "device": Call("torch.device", "cuda", 0), "set": Call("__builtin__.set", [1, 2])}
+           "size": Call("torch.Size", (2, 3)), "device": Call("torch.device", "cuda", 0),
+           "set": Call("__builtin__.set", [1, 2])}
     return obj, [w, half]

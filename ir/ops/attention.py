@@ -1,8 +1,8 @@
 """Scaled dot-product attention as one operator, with the row statistic that its gradient needs.
 
 Queries are (..., heads, L, E), keys (..., key heads, S, E), values (..., key heads, S, Ev); the number of heads is a
-multiple of the key heads, and each key head serves as many neighbouring query heads. A mask is broadcast over (..., L, S): bools say
-where to look, floats are added to the scores. Rows without anything to look at give zeros.
+multiple of the key heads, and each key head serves as many neighbouring query heads. A mask is broadcast over (..., L, S):
+bools say where to look, floats are added to the scores. Rows without anything to look at give zeros.
 """
 
 import math

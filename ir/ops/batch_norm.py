@@ -16,11 +16,16 @@ from .norm import _channel, _channel_sum, _check_affine, _check_float, _in, _wid
 from .windows import wide
 
 
-def _check(name, x, **given):
+def _check(name, x, mean=None, var=None, **given):
+    """Weight and bias are of the input's dtype; statistics may be of the accumulator's."""
     _check_float(name, x)
     if x.ndim < 2:
         raise ShapeError(f"{name} takes (N, C, ...), got {x}")
     _check_affine(name, x, x.shape[1:2], **given)
+    for which, v in (("mean", mean), ("var", var)):
+        if v is not None:
+            kind = x.dtype if v.dtype is x.dtype else dt.accumulator(x.dtype)
+            _check_affine(name, x.with_dtype(kind), x.shape[1:2], **{which: v})
 
 
 def _beside(v, x):
@@ -164,7 +169,8 @@ def _grad_body(g, g_mean, g_var, x, w, mean, var, *, eps):
     slope = _channel_sum(ew.mul(gr, centred))
     by_centred = ew.div(ew.sub(ew.mul(g_var, 2.0), ew.mul(ew.mul(scale, ew.mul(inverse, inverse)), slope)), n)
     constant = ew.div(ew.sub(g_mean, ew.mul(scale, shift)), n)
-    dx = ew.add(ew.add(ew.mul(centred, _channel(by_centred, rows)), ew.mul(gr, _channel(scale, rows))), _channel(constant, rows))
+    sloped = ew.add(ew.mul(centred, _channel(by_centred, rows)), ew.mul(gr, _channel(scale, rows)))
+    dx = ew.add(sloped, _channel(constant, rows))
     return _in(dx, dt.of(x)), ew.mul(slope, inverse), shift
 
 

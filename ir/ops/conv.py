@@ -37,7 +37,7 @@ def _check_weight(name, channels, x, w, groups):
     if w.ndim != x.ndim:
         raise ShapeError(f"{name}: input {x} and weight {w} must have the same number of dimensions")
     if groups < 1 or w.shape[0] % groups:
-        raise ShapeError(f"{name}: groups={groups} must be positive and divide the weight's {w.shape[0]} leading channels ({w})")
+        raise ShapeError(f"{name}: groups={groups} must be positive and divide the {w.shape[0]} leading channels of {w}")
     if w.shape[1] * groups != channels:
         raise ShapeError(f"{name}: input {x} has {channels} channels, but weight {w} with groups={groups} is for "
                          f"{w.shape[1] * groups}")
@@ -57,8 +57,8 @@ def _infer_input_grad(g, w, *, size, stride, padding, dilation, groups):
     if g.ndim != w.ndim or g.ndim != len(size) + 2:
         raise ShapeError(f"conv_input_grad: {g} and weight {w} must have the same number of dimensions, for a result of {size}")
     if g.shape[1] != w.shape[0] or groups < 1 or w.shape[0] % groups:
-        raise ShapeError(f"conv_input_grad: {g} has {g.shape[1]} channels, weight {w} is for {w.shape[0]}, groups={groups} must "
-                         "divide them")
+        raise ShapeError(f"conv_input_grad: {g} has {g.shape[1]} channels, weight {w} is for {w.shape[0]}, groups={groups} "
+                         "must divide them")
     out = g.with_shape((g.shape[0], w.shape[1] * groups, *size))
     counts = check_windows("conv_input_grad", out, w.shape[2:], stride, padding, dilation)
     if counts != g.shape[2:]:

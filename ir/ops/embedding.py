@@ -89,4 +89,4 @@ def _bag_of(offsets, *, size):
 
 bag_of = op("bag_of", infer=lambda offsets, *, size: offsets.with_shape((size,)),
             ref=lambda offsets, *, size: _bag_of(offsets, size=size).astype(offsets.dtype), vjp=NO_GRAD,
-            lower=Template("gather"), traits=("exact",), doc="The bag that each of `size` entries is in, from where bags start.")
+            lower=Template("gather"), traits=("exact",), doc="The bag of each of `size` entries, from where bags start.")

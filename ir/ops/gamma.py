@@ -45,7 +45,8 @@ def _standard_gamma(key, alpha):
     drawn = _above_one(seed, call, np.where(small, flat + 1, flat))
     u = 1 - philox.uniform01(of_round(seed, 1), call, flat.size, np.float64)
     drawn = np.where(small, drawn * u ** (1 / flat), drawn)
-    return np.maximum(drawn, np.finfo(np.float32 if alpha.dtype.itemsize != 8 else np.float64).tiny).astype(alpha.dtype).reshape(alpha.shape)
+    tiny = np.finfo(np.float64 if alpha.dtype.itemsize == 8 else np.float32).tiny
+    return np.maximum(drawn, tiny).astype(alpha.dtype).reshape(alpha.shape)
 
 
 standard_gamma = op("standard_gamma", infer=_infer_gamma, ref=_standard_gamma,

@@ -216,7 +216,7 @@ def _cross_entropy(x, target, weight, *, ignore_index, label_smoothing, reductio
     return np.asarray(reduced(w, w, reduction), x.dtype), np.full(target.shape, -np.inf, x.dtype)
 
 
-def _cross_entropy_vjp(g, out, x, target, weight, *, ignore_index, label_smoothing, reduction, needs):
+def _cross_entropy_vjp(g, out, x, target, weight, *, ignore_index, label_smoothing, reduction):
     g, g_lse = g
     w = class_weight(target, weight, ignore_index=ignore_index, classes=x.shape[1], dtype=dt.of(x))
     rows = row_gradient(g, w, reduction)
@@ -231,11 +231,11 @@ def _cross_entropy_vjp(g, out, x, target, weight, *, ignore_index, label_smoothi
     if label_smoothing:
         share = over_classes(share, x.shape)
         gx = ew.sub(gx, share if weight is None else ew.mul(share, _weight_over(weight, x.shape)))
-    return gx, None, None
+    return gx
 
 
-cross_entropy = op("cross_entropy", infer=_infer_cross_entropy, ref=in_single(_cross_entropy), vjp=_cross_entropy_vjp,
-                   saves=(0, 1, 2, 3), lower=Composite(_cross_entropy_body),
+cross_entropy = op("cross_entropy", infer=_infer_cross_entropy, ref=in_single(_cross_entropy),
+                   vjp=(_cross_entropy_vjp, None, None), lower=Composite(_cross_entropy_body),
                    doc="The loss of logits against class indices, and each row's logsumexp, which the gradient uses.")
 
 # Connectionist temporal classification.

@@ -235,7 +235,9 @@ def _row_sum(x, dim):
 
 
 def shifted(x, dim):
-    """x minus its largest value along a dimension."""
+    """x minus its largest value along a dimension (which may be empty)."""
+    if not x.shape[dim]:
+        return x
     return ew.sub(x, expand(rd.amax(x, dim=(dim,), keepdim=True), shape=x.shape))
 
 

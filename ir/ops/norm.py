@@ -68,8 +68,8 @@ def _check_affine(name, x, shape, **given):
             continue
         if v.shape != tuple(shape):
             raise ShapeError(f"{name} of {x}: {which} must have shape {tuple(shape)}, got {v}")
-        if v.dtype is not x.dtype and v.dtype is not dt.accumulator(x.dtype):
-            raise DTypeError(f"{name} of {x}: {which} must be {x.dtype} or {dt.accumulator(x.dtype)}, got {v}")
+        if v.dtype is not x.dtype:
+            raise DTypeError(f"{name} of {x}: {which} must be {x.dtype} too, got {v}; cast one with .to()")
 
 
 def _rows(x, dims):

@@ -42,7 +42,7 @@ def _infer_put(x, indices, *, size, accumulate):
 
 def _put(x, indices, *, size, accumulate):
     n, c, plane = *x.shape[:2], prod(size)
-    if indices.size and not (0 <= indices.min() and indices.max() < plane):
+    if indices.size and not (indices.min() >= 0 and indices.max() < plane):
         raise ShapeError(f"plane_put: indices reach from {indices.min()} to {indices.max()}, outside of a plane of {plane} "
                          f"elements {tuple(size)}")
     if not accumulate:
@@ -163,7 +163,7 @@ def _max_vjp(g, out, x, *, kernel, stride, padding, dilation):
 
 
 max_pool = op("max_pool", infer=_infer_max_pool, ref=_max_pool, vjp=(_max_vjp,), lower=Template("pool"), traits=("exact",),
-              doc="The largest element of each window (nan wins) and its flat index in the unpadded plane; the first of equals.")
+              doc="The largest element of each window (nan wins, else the first of equals) and its flat index in the plane.")
 
 
 def bins(n: int, count: int):
@@ -249,7 +249,7 @@ def _fractional_places(sample, n, count, kernel):
 
 
 def _fractional(x, samples, *, kernel, size):
-    tables = [_fractional_places(samples[:, :, i], n, count, k) for i, (n, count, k) in enumerate(zip(x.shape[2:], size, kernel))]
+    tables = [_fractional_places(samples[:, :, i], *each) for i, each in enumerate(zip(x.shape[2:], size, kernel))]
     return _maximum_at(x, _joint_places(tables, x.shape[2:]))
 
 
@@ -346,7 +346,7 @@ avg_pool = op(
     vjp=(lambda g, out, x, *, kernel, stride, padding, counted, divisor:
          avg_pool_grad(g, size=x.shape[2:], kernel=kernel, stride=stride, padding=padding, counted=counted, divisor=divisor),),
     lower=Template("pool"),
-    doc="The mean of each window: its sum over its size, of which padding is a part as far as `counted` says, or over `divisor`.")
+    doc="The mean of each window: its sum over its size (padding is a part of it as far as `counted` says) or over `divisor`.")
 avg_pool_grad = op(
     "avg_pool_grad", infer=_infer_avg_pool_grad, ref=_avg_pool_grad,
     vjp=(lambda g, out, x, *, size, kernel, stride, padding, counted, divisor:

@@ -9,7 +9,7 @@ from ..op import Composite, Template, op
 from . import elementwise as ew
 from .pool import plane_take
 from .shape import expand, reshape, select
-from .taps import A_CUBIC, MODES, apply_tables, border_table, resample_table, transposed
+from .taps import A_CUBIC, MODES, apply_tables, border_table, resample_table, transposed_border, transposed_resample
 
 # Interpolation.
 
@@ -24,13 +24,12 @@ def _infer_resample(x, *, size, mode, align_corners, scales):
     return x.with_shape((*x.shape[:2], *size))
 
 
-def _tables(sizes, size, mode, align_corners, scales):
-    return {i + 2: resample_table(mode, n, count, align_corners, scale)
-            for i, (n, count, scale) in enumerate(zip(sizes, size, scales))}
+def _tables(make, sizes, size, mode, align_corners, scales):
+    return {axis: make(mode, n, count, align_corners, scale) for axis, (n, count, scale) in enumerate(zip(sizes, size, scales), 2)}
 
 
 def _resample(x, *, size, mode, align_corners, scales):
-    return apply_tables(x, _tables(x.shape[2:], size, mode, align_corners, scales))
+    return apply_tables(x, _tables(resample_table, x.shape[2:], size, mode, align_corners, scales))
 
 
 def _infer_resample_grad(g, *, size, mode, align_corners, scales):
@@ -39,8 +38,7 @@ def _infer_resample_grad(g, *, size, mode, align_corners, scales):
 
 
 def _resample_grad(g, *, size, mode, align_corners, scales):
-    tables = _tables(size, g.shape[2:], mode, align_corners, scales)
-    return apply_tables(g, {axis: transposed(t, size[axis - 2]) for axis, t in tables.items()})
+    return apply_tables(g, _tables(transposed_resample, size, g.shape[2:], mode, align_corners, scales))
 
 
 resample = op(
@@ -69,12 +67,12 @@ def _infer_border_pad(x, *, low, high, mode):
     return x.with_shape(sizes)
 
 
-def _border_tables(sizes, low, high, mode):
-    return {i: border_table(mode, n, lo, hi) for i, (n, lo, hi) in enumerate(zip(sizes, low, high)) if lo or hi}
+def _border_tables(make, sizes, low, high, mode):
+    return {axis: make(mode, n, lo, hi) for axis, (n, lo, hi) in enumerate(zip(sizes, low, high)) if lo or hi}
 
 
 def _border_pad(x, *, low, high, mode):
-    return apply_tables(x, _border_tables(x.shape, low, high, mode))
+    return apply_tables(x, _border_tables(border_table, x.shape, low, high, mode))
 
 
 def _infer_border_grad(g, *, low, high, mode):
@@ -83,7 +81,7 @@ def _infer_border_grad(g, *, low, high, mode):
 
 def _border_grad(g, *, low, high, mode):
     sizes = tuple(n - lo - hi for n, lo, hi in zip(g.shape, low, high))
-    return apply_tables(g, {i: transposed(t, sizes[i]) for i, t in _border_tables(sizes, low, high, mode).items()})
+    return apply_tables(g, _border_tables(transposed_border, sizes, low, high, mode))
 
 
 border_pad = op(
@@ -145,7 +143,7 @@ def _position(coordinate, n, align_corners):
 def _value_at(x, places):
     """The elements at whole places (floats, one array (N, *sizes) for each dim); 0 outside."""
     flat = inside = None
-    for axis, (place, n) in enumerate(zip(places, x.shape[2:])):
+    for place, n in zip(places, x.shape[2:]):
         ok = ew.logical_and(ew.ge(place, 0.0), ew.le(place, n - 1.0))
         index = ew.cast(ew.where(ok, place, 0.0), dtype=dt.int64)
         inside = ok if inside is None else ew.logical_and(inside, ok)
@@ -230,4 +228,4 @@ def _grid_sample_body(x, grid, *, mode, padding_mode, align_corners):
 grid_sample = op(
     "grid_sample", infer=_infer_grid_sample, ref=_grid_sample_body, vjp=derived_vjp(_grid_sample_body), saves=(1, 2),
     lower=Composite(_grid_sample_body),
-    doc="The input at the points of a grid (N, *sizes, rank); mode nearest, linear or cubic; padding zeros, border or reflection.")
+    doc="The input at the points of a grid (N, *sizes, rank): mode nearest, linear, cubic; padding zeros, border, reflection.")

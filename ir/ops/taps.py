@@ -117,8 +117,19 @@ def border_table(mode: str, n: int, low: int, high: int) -> tuple:
     return places[None], None
 
 
-def transposed(table: tuple, n: int) -> tuple:
-    """The table of the transposed map, back to `n` elements."""
+@lru_cache(maxsize=256)
+def transposed_resample(mode: str, n: int, count: int, align_corners: bool, scale) -> tuple:
+    """The transpose of `resample_table`: from `count` results back to `n` elements."""
+    return _transposed(resample_table(mode, n, count, align_corners, scale), n)
+
+
+@lru_cache(maxsize=256)
+def transposed_border(mode: str, n: int, low: int, high: int) -> tuple:
+    """The transpose of `border_table`: back to `n` elements."""
+    return _transposed(border_table(mode, n, low, high), n)
+
+
+def _transposed(table: tuple, n: int) -> tuple:
     places, weights = table
     count = places.shape[1]
     weights = np.ones(places.shape) if weights is None else weights

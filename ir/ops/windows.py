@@ -26,8 +26,9 @@ def check_windows(name, x, kernel, stride, padding, dilation) -> tuple:
     """The window counts of `x`, or a ShapeError that says what does not fit."""
     rank = x.ndim - 2
     if rank < 1 or not len(kernel) == len(stride) == len(padding) == len(dilation) == rank:
-        raise ShapeError(f"{name} of {x}: an input of shape (N, C, *spatial) needs kernel, stride, padding and dilation for each "
-                         f"spatial dimension, got kernel={kernel}, stride={stride}, padding={padding}, dilation={dilation}")
+        raise ShapeError(f"{name} of {x}: an input of shape (N, C, *spatial) needs kernel, stride, padding and dilation for "
+                         f"each spatial dimension, got kernel={kernel}, stride={stride}, padding={padding}, "
+                         f"dilation={dilation}")
     if min(kernel) < 1 or min(stride) < 1 or min(dilation) < 1:
         raise ShapeError(f"{name} of {x}: kernel {kernel}, stride {stride} and dilation {dilation} must be positive")
     counts = window_counts(x.shape[2:], kernel, stride, padding, dilation)
@@ -74,7 +75,8 @@ def windows(x, kernel, stride, dilation):
     steps = x.strides[2:]
     inner = tuple(b * d for b, d in zip(steps, dilation))
     outer = tuple(b * s for b, s in zip(steps, stride))
-    return np.lib.stride_tricks.as_strided(x, x.shape[:2] + tuple(kernel) + counts, x.strides[:2] + inner + outer, writeable=False)
+    shape, strides = x.shape[:2] + tuple(kernel) + counts, x.strides[:2] + inner + outer
+    return np.lib.stride_tricks.as_strided(x, shape, strides, writeable=False)
 
 
 def taps(kernel, counts, stride, dilation):

@@ -1,13 +1,34 @@
-"""What users call: arguments as PyTorch has them, turned into calls of operator records."""
+"""What users call: arguments as PyTorch has them, turned into calls of operator records.
+
+The modules that nearly every program uses load with ingot. The others (`LATE`) load together when a name is asked for that
+is not there yet, on the module or on a tensor: see `load_rest`.
+"""
+
+import importlib
 
 from .. import printing
-from . import (
-    autograd, context, conv, convert, creation, einsum, elementwise, gather, image, indexing, info, join, legacy,
-    linalg, matrix, nn, norm, operators, order, pool, random, reduce, restride, scan, shape, sort, sparse, statistics,
-)
+from ..tensor import when_missing
+from . import autograd, context, convert, creation, elementwise, exchange, indexing, linalg, operators, reduce, shape
+from .register import FUNCTIONS
 
-__all__ = [
-    "autograd", "context", "conv", "convert", "creation", "einsum", "elementwise", "gather", "image",
-    "indexing", "info", "join", "legacy", "linalg", "matrix", "nn", "norm", "operators", "order", "pool", "printing",
-    "random", "reduce", "restride", "scan", "shape", "sort", "sparse", "statistics",
-]
+LATE = ("conv", "einsum", "exchange", "gather", "image", "info", "join", "legacy", "matrix", "nn", "norm", "order", "pool", "random",
+        "restride", "scan", "sort", "sparse", "statistics")
+
+__all__ = ["FUNCTIONS", "LATE", "autograd", "context", "convert", "creation", "elementwise", "exchange", "indexing",
+           "linalg", "load_rest", "operators", "printing", "reduce", "shape"]
+
+_loaded = False
+
+
+def load_rest() -> bool:
+    """Loads the late modules; True the first time."""
+    global _loaded
+    if _loaded:
+        return False
+    _loaded = True
+    for name in LATE:
+        importlib.import_module(f"{__name__}.{name}")
+    return True
+
+
+when_missing(load_rest)

@@ -64,8 +64,8 @@ def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
 def conv_tbc(input, weight, bias, pad=0):
     """Convolution over the first dim of (time, batch, channels); weight (kernel, in, out)."""
     if input.ndim != 3 or weight.ndim != 3:
-        raise ShapeError(f"conv_tbc takes an input (time, batch, channels) and a weight (kernel, in, out), got {input.aval} and "
-                         f"{weight.aval}")
+        raise ShapeError(f"conv_tbc takes an input (time, batch, channels) and a weight (kernel, in, out), got {input.aval} "
+                         f"and {weight.aval}")
     out = _convolve(1, permute(input, dims=(1, 2, 0)), permute(weight, dims=(2, 1, 0)), bias, 1, pad, 1, 1)
     return permute(out, dims=(2, 0, 1))
 

@@ -257,12 +257,18 @@ def range(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, devic
     return finish(_progression(max(0, n), _number(start), _number(step), d), out, requires_grad, "range")
 
 
-def _evenly(start, end, steps, d):
-    """`steps` values from start to end, each half counted from its own end, in float64 (int64 results truncate)."""
+def _bound(x):
+    """A number from a number or a 0-d tensor."""
+    if isinstance(x, Tensor) and x.ndim:
+        raise ShapeError(f"linspace takes numbers or 0-d tensors, got a tensor of shape {tuple(x.shape)}")
+    return _number(x)
+
+
+def _evenly(start, end, steps):
+    """`steps` float64 values from start to end, each half counted from its own end."""
+    start, end = _bound(start), _bound(end)
     if steps < 0:
         raise ArgumentError(f"linspace: steps must not be negative, got {steps}")
-    if isinstance(start, Tensor) or isinstance(end, Tensor):
-        return _evenly_between_tensors(start, end, steps)
     if steps == 1:
         return filled(None, (1,), start, dt.float64)
     gap = (end - start) / (steps - 1) if steps else 0.0
@@ -272,19 +278,12 @@ def _evenly(start, end, steps, d):
     return ew.where(ew.lt(i, float(steps // 2)), front, back)
 
 
-def _evenly_between_tensors(start, end, steps):
-    for bound in (start, end):
-        if isinstance(bound, Tensor) and bound.ndim:
-            raise ShapeError(f"linspace takes numbers or 0-d tensors, got a tensor of shape {tuple(bound.shape)}")
-    return _evenly(_number(start), _number(end), steps, None)
-
-
 @api(method=False)
 def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """`steps` values evenly from start to end, both included."""
     require_device(device)
     d = _dtype_of(dtype, out)
-    return finish(ew.cast(_evenly(start, end, int(steps), d), dtype=d), out, requires_grad, "linspace")
+    return finish(ew.cast(_evenly(start, end, int(steps)), dtype=d), out, requires_grad, "linspace")
 
 
 @api(method=False)
@@ -293,7 +292,7 @@ def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None,
     """Powers of `base` with exponents evenly from start to end."""
     require_device(device)
     d = _dtype_of(dtype, out)
-    powers = ew.pow_(float(base), _evenly(start, end, int(steps), d))
+    powers = ew.pow_(float(base), _evenly(start, end, int(steps)))
     return finish(ew.cast(powers, dtype=d), out, requires_grad, "logspace")
 
 

@@ -18,11 +18,13 @@ def floating(input, name):
     return input
 
 
-def fitting(v, x):
-    """A weight, bias or statistic in a type that the operator takes beside `x`."""
-    if v is None or v.dtype is x.dtype or v.dtype is dt.accumulator(x.dtype):
-        return v
-    return to_dtype(v, dt.accumulator(x.dtype))
+def in_one_dtype(x, *others):
+    """The input and what goes with it (weight, bias, statistics; None stays) in one dtype: the input's own, or the wider one
+    in which low precision is computed if another differs from it."""
+    if all(v is None or v.dtype is x.dtype for v in others):
+        return x, *others
+    wide = dt.accumulator(x.dtype)
+    return to_dtype(x, wide), *(None if v is None else to_dtype(v, wide) for v in others)
 
 
 def trailing_dims(input, normalized_shape, name) -> int:
@@ -40,7 +42,8 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05):
     """To mean 0 and variance 1 over the last dims, then times weight, plus bias."""
     x = floating(input, "layer_norm")
     dims = trailing_dims(x, normalized_shape, "layer_norm")
-    return ops.layer_norm(x, fitting(weight, x), fitting(bias, x), dims=dims, eps=float(eps))
+    work, w, b = in_one_dtype(x, weight, bias)
+    return to_dtype(ops.layer_norm(work, w, b, dims=dims, eps=float(eps)), x.dtype)
 
 
 @api(method=False)
@@ -50,11 +53,13 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
     dims = trailing_dims(x, normalized_shape, "rms_norm")
     if eps is None:
         eps = np.finfo(dt.accumulator(x.dtype).np).eps
-    return ops.rms_norm(x, fitting(weight, x), dims=dims, eps=float(eps))
+    work, w = in_one_dtype(x, weight)
+    return to_dtype(ops.rms_norm(work, w, dims=dims, eps=float(eps)), x.dtype)
 
 
 @api(method=False)
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05):
     """Each group of channels of each image to mean 0 and variance 1; weight and bias for each channel."""
     x = floating(input, "group_norm")
-    return ops.group_norm(x, fitting(weight, x), fitting(bias, x), groups=int(num_groups), eps=float(eps))
+    work, w, b = in_one_dtype(x, weight, bias)
+    return to_dtype(ops.group_norm(work, w, b, groups=int(num_groups), eps=float(eps)), x.dtype)

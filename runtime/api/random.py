@@ -6,6 +6,7 @@ from ...ir import dtype as dt
 from ...ir.aval import broadcast_shapes
 from ...ir.errors import ArgumentError, DTypeError, ShapeError
 from ...ir.ops import elementwise as ew
+from ...ir.ops import gamma as gm
 from ...ir.ops import random as rn
 from ...ir.ops import reduce as rd
 from ...ir.ops.scan import cumsum
@@ -174,6 +175,11 @@ def _check_probabilities(p, name):
     inside = ew.logical_and(ew.ge(p, 0), ew.le(p, 1))
     if not bool(rd.all_(inside, dim=tuple(range(p.ndim)), keepdim=False)):
         raise ArgumentError(f"{name} takes probabilities between 0 and 1")
+
+
+def standard_gamma(alpha, generator=None):
+    """Gamma numbers of the given concentrations and rate 1, differentiable in the concentrations."""
+    return gm.standard_gamma(draw_key(generator), alpha)
 
 
 @api(method=False)

@@ -2,7 +2,7 @@
 
 from ...ir import dtype as dt
 from ...ir.aval import broadcast_shapes, canonical_dim
-from ...ir.errors import ArgumentError, DTypeError, ShapeError
+from ...ir.errors import ArgumentError, DimError, DTypeError, ShapeError
 from ...ir.ops import elementwise as ew
 from ...ir.ops import reduce as rd
 from ...ir.ops import scan as sc
@@ -92,23 +92,28 @@ def _as_slab(p, like, dim):
 
 def _trapezoid_parts(y, x, dx, dim):
     """The areas between neighbours along `dim`."""
+    if not y.ndim:
+        raise DimError("trapezoid runs along a dimension, y is a 0-d tensor")
     d = canonical_dim(dim, y.ndim)
     n = y.shape[d]
     if not y.dtype.is_inexact and not (isinstance(x, Tensor) and x.dtype.is_inexact):
         y = to_dtype(y, result_type(y, 1.0))
-    if x is not None:
-        if x.ndim == 1:
-            x = reshape(x, shape=(x.shape[0],) + (1,) * (y.ndim - 1 - d))
-        shape = broadcast_shapes((1,) * (y.ndim - x.ndim) + tuple(x.shape), y.shape)
-        kind = result_type(x, y)
-        x, y = expand(to_dtype(x, kind), shape=shape), expand(to_dtype(y, kind), shape=shape)
-        d += len(shape) - len(y.shape)
-    sums = ew.add(cut(y, d, 1, max(n, 1)), cut(y, d, 0, max(n - 1, 0)))
-    if x is not None:
-        return ew.mul(ew.mul(ew.sub(cut(x, d, 1, max(n, 1)), cut(x, d, 0, max(n - 1, 0))), sums), 0.5), d
     if isinstance(dx, Tensor):
         raise DTypeError("trapezoid takes a number as dx; for a step that varies pass the places as x")
-    return ew.mul(sums, 0.5 * dx), d
+    if x is None:
+        return ew.mul(_neighbours(ew.add, y, d), 0.5 * dx), d
+    if x.ndim == 1:
+        x = reshape(x, shape=(n,) + (1,) * (y.ndim - 1 - d)) if x.shape[0] == n else x
+    shape = broadcast_shapes(x.shape, y.shape)
+    kind, d = result_type(x, y), d + len(shape) - y.ndim
+    x, y = expand(to_dtype(x, kind), shape=shape), expand(to_dtype(y, kind), shape=shape)
+    return ew.mul(ew.mul(_neighbours(ew.sub, x, d), _neighbours(ew.add, y, d)), 0.5), d
+
+
+def _neighbours(op, x, dim):
+    """op(each element but the first, the one before it)"""
+    n = x.shape[dim]
+    return op(cut(x, dim, 1, max(n, 1)), cut(x, dim, 0, max(n - 1, 0)))
 
 
 @api(method=False, names=("trapz",))

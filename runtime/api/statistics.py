@@ -105,7 +105,7 @@ def _quantile(name, input, q, dim, keepdim, interpolation, out, skip_nan):
     q = _levels(name, input, q)
     d = 0 if dim is None else canonical_dim(dim, input.ndim)
     x = _flat(input) if dim is None else as_column(input)
-    if x.shape[d] == 0:
+    if 0 in input.shape:
         raise ShapeError(f"{name} of {input.aval} has no value: there are no elements")
     found = _at_levels(x, _flat(q), d, interpolation, skip_nan)
     shape = () if q.ndim == 0 else (q.shape[0],)

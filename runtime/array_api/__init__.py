@@ -5,38 +5,25 @@ The functions are strict: they take what the standard says and combine dtypes as
 
 import math as _math
 
-from ...ir.dtype import (
-    bool_ as bool,
-)
-from ...ir.dtype import (
-    complex64,
-    complex128,
-    float32,
-    float64,
-    int8,
-    int16,
-    int32,
-    int64,
-    uint8,
-    uint16,
-    uint32,
-    uint64,
-)
-from . import creation, dtypes, elementwise, inspection, linalg, manipulation, statistics
-from .creation import *
-from .dtypes import *
-from .elementwise import *
-from .inspection import *
-from .linalg import matmul, matrix_transpose, tensordot, vecdot
-from .manipulation import *
-from .statistics import *
+from . import creation as _creation
+from . import dtypes as _dtypes
+from . import elementwise as _elementwise
+from . import inspection as _inspection
+from . import linalg
+from . import manipulation as _manipulation
+from . import statistics as _statistics
+
+_PARTS = (_creation, _dtypes, _elementwise, _inspection, _manipulation, _statistics)
+_SHARED_WITH_LINALG = ("matmul", "matrix_transpose", "tensordot", "vecdot")
 
 __array_api_version__ = "2024.12"
 e, inf, nan, pi, newaxis = _math.e, _math.inf, _math.nan, _math.pi, None
 
+globals().update({name: getattr(part, name) for part in _PARTS for name in part.__all__})
+globals().update({name: getattr(linalg, name) for name in _SHARED_WITH_LINALG})
+globals().update({d.name: d for d in _dtypes.CATEGORIES["all"]})
+
 __all__ = sorted({
-    "__array_api_version__", "bool", "complex128", "complex64", "e", "float32", "float64", "inf", "int16", "int32", "int64",
-    "int8", "linalg", "matmul", "matrix_transpose", "nan", "newaxis", "pi", "tensordot", "uint16", "uint32", "uint64", "uint8",
-    "vecdot", *creation.__all__, *dtypes.__all__, *elementwise.__all__, *inspection.__all__, *manipulation.__all__,
-    *statistics.__all__,
+    "__array_api_version__", "e", "inf", "linalg", "nan", "newaxis", "pi", *_SHARED_WITH_LINALG,
+    *(d.name for d in _dtypes.CATEGORIES["all"]), *(name for part in _PARTS for name in part.__all__),
 })

@@ -5,14 +5,14 @@ import numpy as np
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DTypeError
 from .. import interop
-from ..api.register import FUNCTIONS
 from ..device import require
 from ..state import Defaults
 from ..tensor import Tensor, wrap
+from .behind import FUNCTIONS
 from .dtypes import default_complex, take_dtype
 
-__all__ = ["arange", "asarray", "empty", "empty_like", "eye", "from_dlpack", "full", "full_like", "linspace", "meshgrid", "ones",
-           "ones_like", "tril", "triu", "zeros", "zeros_like"]
+__all__ = ["arange", "asarray", "empty", "empty_like", "eye", "from_dlpack", "full", "full_like", "linspace",
+           "meshgrid", "ones", "ones_like", "tril", "triu", "zeros", "zeros_like"]
 
 
 def _sizes(shape):

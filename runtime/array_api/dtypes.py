@@ -3,10 +3,10 @@
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DTypeError
 from .. import info
-from ..api.register import FUNCTIONS
 from ..device import require
 from ..state import Defaults
 from ..tensor import Tensor
+from .behind import FUNCTIONS
 
 __all__ = ["astype", "can_cast", "finfo", "iinfo", "isdtype", "result_type"]
 
@@ -44,8 +44,8 @@ def together(a: dt.DType, b: dt.DType) -> dt.DType:
 def scalar_dtype(name: str, value, other: dt.DType) -> dt.DType:
     """The dtype that a Python number takes beside an array of dtype `other`."""
     kind = other.kind
-    fits = (isinstance(value, bool) and kind == dt.BOOL or type(value) is int and kind != dt.BOOL
-            or type(value) is float and kind >= dt.FLOAT or type(value) is complex and kind >= dt.FLOAT)
+    fits = ((isinstance(value, bool) and kind == dt.BOOL) or (type(value) is int and kind != dt.BOOL)
+            or (type(value) is float and kind >= dt.FLOAT) or (type(value) is complex and kind >= dt.FLOAT))
     if not fits:
         raise DTypeError(f"{name}: the Python number {value!r} does not combine with an array of {other}")
     if type(value) is complex and kind == dt.FLOAT:

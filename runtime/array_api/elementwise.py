@@ -4,8 +4,8 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.errors import AutogradError
-from ..api.register import FUNCTIONS
 from ..tensor import Tensor, wrap
+from .behind import FUNCTIONS
 from .dtypes import as_array, checked, operands, scalar_dtype
 
 # The functions of one array and of two: the standard's name, the function behind it, the dtypes it takes.
@@ -116,5 +116,7 @@ def clip(x, /, min=None, max=None):
 
 
 def _limited(x, limit, beyond):
-    wrong = FUNCTIONS["logical_or"](beyond(x, limit), FUNCTIONS["isnan"](limit)) if x.dtype.kind >= dt.FLOAT else beyond(x, limit)
+    wrong = beyond(x, limit)
+    if x.dtype.kind >= dt.FLOAT:
+        wrong = FUNCTIONS["logical_or"](wrong, FUNCTIONS["isnan"](limit))
     return FUNCTIONS["where"](wrong, limit, x)

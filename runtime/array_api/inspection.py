@@ -22,7 +22,8 @@ class Info:
 
     def default_dtypes(self, *, device=None) -> dict:
         """What arrays are made of when nothing is said."""
-        return {"real floating": Defaults.dtype, "complex floating": default_complex(), "integral": dt.int64, "indexing": dt.int64}
+        return {"real floating": Defaults.dtype, "complex floating": default_complex(), "integral": dt.int64,
+                "indexing": dt.int64}
 
     def dtypes(self, *, device=None, kind=None) -> dict:
         """The dtypes by name, all or of a kind."""

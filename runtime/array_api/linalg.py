@@ -8,15 +8,15 @@ from ...ir import dtype as dt
 from ...ir.aval import broadcast_shapes, canonical_dim
 from ...ir.errors import ArgumentError, ShapeError
 from .. import linalg as la
-from ..api.register import FUNCTIONS
 from ..tensor import Tensor, wrap
 from . import statistics
+from .behind import FUNCTIONS
 from .dtypes import checked, operands
 from .elementwise import conj, without_history
 
-__all__ = ["cholesky", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "matmul", "matrix_norm", "matrix_power", "matrix_rank",
-           "matrix_transpose", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot", "trace", "vecdot",
-           "vector_norm"]
+__all__ = ["cholesky", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "matmul", "matrix_norm", "matrix_power",
+           "matrix_rank", "matrix_transpose", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot",
+           "trace", "vecdot", "vector_norm"]
 
 
 class EighResult(NamedTuple):

@@ -3,8 +3,8 @@
 from ...ir import dtype as dt
 from ...ir.aval import broadcast_shapes, canonical_dim
 from ...ir.errors import ArgumentError, DimError, DTypeError, ShapeError
-from ..api.register import FUNCTIONS
 from ..tensor import Tensor
+from .behind import FUNCTIONS
 from .dtypes import as_array, checked, result_type, scalar_dtype, together
 
 __all__ = ["broadcast_arrays", "broadcast_to", "concat", "count_nonzero", "expand_dims", "flip", "moveaxis", "nonzero",
@@ -115,9 +115,13 @@ def take(x, indices, /, *, axis=None):
         if x.ndim != 1:
             raise ArgumentError(f"take: axis is needed for an array of {x.ndim} dimensions")
         axis = 0
-    n = x.shape[axis]
-    indices = checked("take", indices, "integer").to(dt.int64)
-    return FUNCTIONS["index_select"](x, axis, FUNCTIONS["where"](FUNCTIONS["lt"](indices, 0), FUNCTIONS["add"](indices, n), indices))
+    return FUNCTIONS["index_select"](x, axis, _counted_from_front(checked("take", indices, "integer"), x.shape[axis]))
+
+
+def _counted_from_front(indices, n):
+    """Indices with negative ones, which count from the end, made positive."""
+    indices = indices.to(dt.int64)
+    return FUNCTIONS["where"](FUNCTIONS["lt"](indices, 0), FUNCTIONS["add"](indices, n), indices)
 
 
 def take_along_axis(x, indices, /, *, axis=-1):
@@ -128,9 +132,8 @@ def take_along_axis(x, indices, /, *, axis=-1):
     n = x.shape[axis]
     other = broadcast_shapes(*[tuple(1 if i == axis else s for i, s in enumerate(a.shape)) for a in (x, indices)])
     x = broadcast_to(x, other[:axis] + (n,) + other[axis + 1:])
-    indices = broadcast_to(indices, other[:axis] + (indices.shape[axis],) + other[axis + 1:]).to(dt.int64)
-    indices = FUNCTIONS["where"](FUNCTIONS["lt"](indices, 0), FUNCTIONS["add"](indices, n), indices)
-    return FUNCTIONS["gather"](x, axis, indices)
+    indices = broadcast_to(indices, other[:axis] + (indices.shape[axis],) + other[axis + 1:])
+    return FUNCTIONS["gather"](x, axis, _counted_from_front(indices, n))
 
 
 def nonzero(x, /):

@@ -5,12 +5,12 @@ from typing import NamedTuple
 from ...ir import dtype as dt
 from ...ir.aval import canonical_dim, canonical_dims
 from ...ir.errors import ShapeError
-from ..api.register import FUNCTIONS
 from ..tensor import Tensor
+from .behind import FUNCTIONS
 from .dtypes import UNSIGNED, checked, take_dtype
 
-__all__ = ["all", "any", "argmax", "argmin", "argsort", "cumulative_prod", "cumulative_sum", "diff", "max", "mean", "min", "prod",
-           "sort", "std", "sum", "unique_all", "unique_counts", "unique_inverse", "unique_values", "var"]
+__all__ = ["all", "any", "argmax", "argmin", "argsort", "cumulative_prod", "cumulative_sum", "diff", "max", "mean",
+           "min", "prod", "sort", "std", "sum", "unique_all", "unique_counts", "unique_inverse", "unique_values", "var"]
 
 
 def _axes(x, axis):

@@ -28,8 +28,8 @@ def _seeds(tensors, gradients):
     for t, g in zip(tensors, gradients):
         if g is None:
             if t._a.size != 1:
-                raise AutogradError(f"a gradient must be given for a tensor of {t._a.size} elements (shape {tuple(t._a.shape)}); "
-                                    "only for one element is it implied")
+                raise AutogradError(f"a gradient must be given for a tensor of {t._a.size} elements (shape "
+                                    f"{tuple(t._a.shape)}); only for one element is it implied")
             if not t.dtype.is_floating_point:
                 raise AutogradError(f"a gradient is only implied for a real floating point tensor, this one is {t.dtype}")
             g = wrap(np.ones(t._a.shape, t._a.dtype))
@@ -101,7 +101,8 @@ def _found(i, t, g, allow_unused, materialize):
     if materialize:
         return wrap(np.zeros(t._a.shape, t._a.dtype))
     if not allow_unused:
-        raise AutogradError(f"input {i} ({t.aval}) was not used to compute the outputs; pass allow_unused=True to get None for it")
+        raise AutogradError(f"input {i} ({t.aval}) was not used to compute the outputs; pass allow_unused=True to get None "
+                            "for it")
     return None
 
 

@@ -57,8 +57,8 @@ class FunctionCtx:
     def saved_tensors(self) -> tuple:
         """What save_for_backward kept, with its history."""
         if type(self._saved) is not tuple:
-            raise AutogradError("these saved tensors are freed: backward went through this Function a second time, or they were "
-                                "read after it; call the first backward with retain_graph=True")
+            raise AutogradError("these saved tensors are freed: backward went through this Function a second time, or they "
+                                "were read after it; call the first backward with retain_graph=True")
         node = self._node() if self._node is not None else None
         return tuple(None if s is None else s.unpack(node, self._named) for s in self._saved)
 
@@ -66,7 +66,7 @@ class FunctionCtx:
 class SavedTensor:
     """One tensor kept by a Function: its memory and version, and where its gradient goes."""
 
-    __slots__ = ("array", "edge", "index", "storage", "version", "packed", "unpack_hook")
+    __slots__ = ("array", "edge", "index", "packed", "storage", "unpack_hook", "version")
 
     def __init__(self, t: Tensor, edge, index):
         hooks = tls.m.saved_hooks
@@ -147,8 +147,8 @@ class FunctionNode(Node):
             lead = len(shape) - len(want.shape)
             fits = lead >= 0 and all(w in (1, n) for w, n in zip(want.shape, shape[lead:]))
             if not fits:
-                raise ShapeError(f"{self.name} returned an invalid gradient at index {i}: got shape {tuple(shape)}, but expected "
-                                 f"a shape compatible with {want.shape}")
+                raise ShapeError(f"{self.name} returned an invalid gradient at index {i}: got shape {tuple(shape)}, but "
+                                 f"expected a shape compatible with {want.shape}")
             g = sum_to(g, shape=want.shape)
         return g if g.dtype is want.dtype else cast(g, dtype=want.dtype)
 
@@ -178,8 +178,8 @@ class Function:
     generate_vmap_rule = False
 
     def __init__(self, *args, **kwargs):
-        raise AutogradError(f"{type(self).__name__} is not called as an object; use {type(self).__name__}.apply(...) with static "
-                            "forward and backward methods")
+        raise AutogradError(f"{type(self).__name__} is not called as an object; use {type(self).__name__}.apply(...) with "
+                            "static forward and backward methods")
 
     @staticmethod
     def forward(*args, **kwargs):
@@ -304,8 +304,8 @@ class ForbiddenNode(Node):
     name = "OnceDifferentiable"
 
     def run(self, engine, slots):
-        raise AutogradError(f"the gradient of {self.params['of']} was marked once_differentiable, so it cannot be differentiated "
-                            "again")
+        raise AutogradError(f"the gradient of {self.params['of']} was marked once_differentiable, so it cannot be "
+                            "differentiated again")
 
 
 def once_differentiable(fn):

@@ -42,7 +42,7 @@ class Node:
     guards   (storage, version) of every saved array
     """
 
-    __slots__ = ("op", "params", "edges", "saved", "guards", "__dict__", "__weakref__")
+    __slots__ = ("__dict__", "__weakref__", "edges", "guards", "op", "params", "saved")
 
     outs = None          # avals of all results when there are several
     pre_hooks = None
@@ -119,7 +119,7 @@ class Node:
 class Output:
     """Edge to one of several results of a node."""
 
-    __slots__ = ("source", "index", "__weakref__")
+    __slots__ = ("__weakref__", "index", "source")
 
     def __init__(self, source, index):
         self.source = source
@@ -129,7 +129,7 @@ class Output:
 class Leaf:
     """The end of a path: a tensor that requires a gradient and was not computed."""
 
-    __slots__ = ("grad", "hooks", "post_hooks", "__weakref__")
+    __slots__ = ("__weakref__", "grad", "hooks", "post_hooks")
     name = "AccumulateGrad"
     next_functions = ()
 
@@ -169,7 +169,8 @@ def overwritten(node, storage, version) -> AutogradError:
     by = f"by {writer[0]} at {writer[1]}:{writer[2]}" if writer else "in place"
     made = f" (recorded at {node.line[0]}:{node.line[1]})" if node.line else ""
     return AutogradError(f"{node.op.name} saved a tensor for its gradient{made}, and it was then overwritten {by}: it is at "
-                         f"version {storage.version}, expected {version}. Use the out-of-place form there, or clone() before writing.")
+                         f"version {storage.version}, expected {version}. Use the out-of-place form there, or clone() before "
+                         "writing.")
 
 
 def aval_of(a) -> Aval:

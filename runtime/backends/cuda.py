@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 from ..device import DRIVERS
 
-__all__ = ["enable_flash_sdp", "enable_math_sdp", "enable_mem_efficient_sdp", "flash_sdp_enabled", "is_built", "math_sdp_enabled",
-           "matmul", "mem_efficient_sdp_enabled", "sdp_kernel"]
+__all__ = ["enable_flash_sdp", "enable_math_sdp", "enable_mem_efficient_sdp", "flash_sdp_enabled", "is_built",
+           "math_sdp_enabled", "matmul", "mem_efficient_sdp_enabled", "sdp_kernel"]
 
 matmul = SimpleNamespace(allow_tf32=False, allow_fp16_reduced_precision_reduction=True,
                          allow_bf16_reduced_precision_reduction=True)

@@ -13,4 +13,4 @@ def is_available() -> bool:
 
 def get_opt_einsum():
     """The package opt_einsum, which is not used."""
-    return None
+    return

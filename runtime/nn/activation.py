@@ -1,10 +1,10 @@
 """Activation modules."""
 
 from ...ir.errors import ShapeError
+from ..api.register import FUNCTIONS
 from . import functional as F
 from .module import Module
 from .parameter import Parameter
-from ..api.register import FUNCTIONS
 
 
 class _Activation(Module):

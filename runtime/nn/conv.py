@@ -20,12 +20,13 @@ class _ConvNd(Module):
     rank = 0
     transposed = False
 
-    def __init__(self, in_channels, out_channels, kernel_size, stride, padding, dilation, output_padding, groups, bias, padding_mode,
-                 device, dtype):
+    def __init__(self, in_channels, out_channels, kernel_size, stride, padding, dilation, output_padding, groups, bias,
+                 padding_mode, device, dtype):
         super().__init__()
         name = type(self).__name__
         if groups < 1 or in_channels % groups or out_channels % groups:
-            raise ArgumentError(f"{name}: in_channels {in_channels} and out_channels {out_channels} must be divisible by groups={groups}")
+            raise ArgumentError(f"{name}: in_channels {in_channels} and out_channels {out_channels} must be divisible "
+                                f"by groups={groups}")
         if padding_mode not in _PADDING_MODES:
             raise ArgumentError(f"{name}: padding_mode must be one of {', '.join(_PADDING_MODES)}, got {padding_mode!r}")
         self.in_channels, self.out_channels, self.groups, self.padding_mode = in_channels, out_channels, groups, padding_mode
@@ -93,8 +94,8 @@ class _ConvNd(Module):
 class _Forward(_ConvNd):
     def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True,
                  padding_mode="zeros", device=None, dtype=None):
-        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, 0, groups, bias, padding_mode, device,
-                         dtype)
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, 0, groups, bias, padding_mode,
+                         device, dtype)
 
 
 class Conv1d(_Forward):
@@ -135,8 +136,8 @@ class _Transposed(_ConvNd):
                          for n, s, p, d, k in zip(sizes, self.stride, self.padding, self.dilation, self.kernel_size))
         extra = tuple(w - m for w, m in zip(wanted, smallest))
         if len(wanted) != self.rank or any(not 0 <= e < s for e, s in zip(extra, self.stride)):
-            raise ShapeError(f"{type(self).__name__}: output_size {tuple(output_size)} must be {smallest} or less than a stride "
-                             f"{self.stride} more")
+            raise ShapeError(f"{type(self).__name__}: output_size {tuple(output_size)} must be {smallest} or less than a "
+                             f"stride {self.stride} more")
         return extra
 
     def forward(self, input, output_size=None):
@@ -200,7 +201,8 @@ class _LazyForward(_LazyConv):
 class _LazyTransposed(_LazyConv):
     def __init__(self, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True, dilation=1,
                  padding_mode="zeros", device=None, dtype=None):
-        super().__init__(0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode, device, dtype)
+        super().__init__(0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode, device,
+                         dtype)
         self._postpone(out_channels, bias, device, dtype)
 
 

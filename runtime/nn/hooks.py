@@ -45,7 +45,7 @@ def add_hook(hooks: OrderedDict, hook, *, prepend: bool = False, marks=()) -> Re
 class Hooks:
     """The hooks of one module, or of all modules."""
 
-    __slots__ = ("forward_pre", "forward", "backward_pre", "backward", "with_kwargs", "always", "__weakref__")
+    __slots__ = ("__weakref__", "always", "backward", "backward_pre", "forward", "forward_pre", "with_kwargs")
 
     def __init__(self):
         self.forward_pre = OrderedDict()

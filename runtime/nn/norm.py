@@ -47,7 +47,8 @@ class _Statistics(Module):
 
     def _check_input(self, input):
         if input.ndim not in self.ndims:
-            raise ShapeError(f"{type(self).__name__} takes an input of {' or '.join(map(str, self.ndims))} dimensions, got {input.aval}")
+            wanted = " or ".join(map(str, self.ndims))
+            raise ShapeError(f"{type(self).__name__} takes an input of {wanted} dimensions, got {input.aval}")
 
     def extra_repr(self):
         return (f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
@@ -78,8 +79,8 @@ class _BatchNorm(_Statistics):
         factor = self._factor()
         by_batch = self.training or (self.running_mean is None and self.running_var is None)
         kept = not self.training or self.track_running_stats
-        return F.batch_norm(input, self.running_mean if kept else None, self.running_var if kept else None, self.weight, self.bias,
-                            by_batch, factor, self.eps)
+        mean, var = (self.running_mean, self.running_var) if kept else (None, None)
+        return F.batch_norm(input, mean, var, self.weight, self.bias, by_batch, factor, self.eps)
 
 
 class BatchNorm1d(_BatchNorm):
@@ -100,17 +101,6 @@ class BatchNorm3d(_BatchNorm):
     ndims = (5,)
 
 
-class SyncBatchNorm(_BatchNorm):
-    """Batch norm whose statistics are those of this process's batch."""
-
-    ndims = (2, 3, 4, 5)
-
-    def __init__(self, num_features, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True, process_group=None, device=None,
-                 dtype=None, bias=True):
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
-        self.process_group = process_group
-
-
 class _InstanceNorm(_Statistics):
     def __init__(self, num_features, eps=1e-05, momentum=0.1, affine=False, track_running_stats=False, device=None, dtype=None,
                  bias=True):
@@ -122,7 +112,8 @@ class _InstanceNorm(_Statistics):
         if x.shape[1] != self.num_features and self.affine:
             raise ShapeError(f"{type(self).__name__} is for {self.num_features} channels, got {input.aval}")
         own = self.training or not self.track_running_stats
-        out = F.instance_norm(x, self.running_mean, self.running_var, self.weight, self.bias, own, self.momentum or 0.0, self.eps)
+        out = F.instance_norm(x, self.running_mean, self.running_var, self.weight, self.bias, own, self.momentum or 0.0,
+                              self.eps)
         return out.squeeze(0) if x is not input else out
 
 

@@ -45,6 +45,6 @@ class _ZeroPad(_Pad):
 
 ConstantPad1d, ConstantPad2d, ConstantPad3d = _family("ConstantPad", _ConstantPad, "constant", "A constant")
 ZeroPad1d, ZeroPad2d, ZeroPad3d = _family("ZeroPad", _ZeroPad, "constant", "Zeros")
-ReflectionPad1d, ReflectionPad2d, ReflectionPad3d = _family("ReflectionPad", _Pad, "reflect", "The inside mirrored at the edges")
-ReplicationPad1d, ReplicationPad2d, ReplicationPad3d = _family("ReplicationPad", _Pad, "replicate", "The edges repeated")
+ReflectionPad1d, ReflectionPad2d, ReflectionPad3d = _family("ReflectionPad", _Pad, "reflect", "The inside, mirrored,")
+ReplicationPad1d, ReplicationPad2d, ReplicationPad3d = _family("ReplicationPad", _Pad, "replicate", "The edges, repeated,")
 CircularPad1d, CircularPad2d, CircularPad3d = _family("CircularPad", _Pad, "circular", "The other side")

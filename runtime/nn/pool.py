@@ -32,7 +32,8 @@ class _MaxPool(_Pool):
         self.return_indices, self.ceil_mode = return_indices, ceil_mode
 
     def forward(self, input):
-        return self._pool(input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices)
+        return self._pool(input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode,
+                          self.return_indices)
 
 
 class MaxPool1d(_MaxPool):
@@ -234,7 +235,8 @@ class _FractionalMaxPool(_Pool):
         self.return_indices, self._random_samples = return_indices, _random_samples
 
     def forward(self, input):
-        return self._pool(input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices, self._random_samples)
+        return self._pool(input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices,
+                          self._random_samples)
 
 
 class FractionalMaxPool2d(_FractionalMaxPool):

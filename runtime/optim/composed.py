@@ -66,7 +66,8 @@ class SequentialLR(LRScheduler):
     def __init__(self, optimizer, schedulers, milestones, last_epoch=-1):
         schedulers = list(schedulers)
         if not schedulers or len(milestones) != len(schedulers) - 1:
-            raise ArgumentError(f"SequentialLR takes one milestone less than schedulers, got {len(milestones)} and {len(schedulers)}")
+            raise ArgumentError(f"SequentialLR takes one milestone less than schedulers, got {len(milestones)} and "
+                                f"{len(schedulers)}")
         if any(s.optimizer is not optimizer for s in schedulers):
             raise ArgumentError("all schedulers of SequentialLR must be for its optimizer")
         self.optimizer, self._schedulers, self._milestones = optimizer, schedulers, list(milestones)

@@ -1,6 +1,7 @@
 """Learning rates in cycles, with momentum going the other way."""
 
 import math
+from bisect import bisect_left
 
 from ...ir.errors import ArgumentError
 from .schedules import LRScheduler, cosine_between, per_group
@@ -90,11 +91,11 @@ class CyclicLR(LRScheduler):
         self.base_lrs = lows
 
     def _scale(self, cycle):
-        x = cycle if self.scale_fn is None and self.mode != "exp_range" or self.scale_fn is not None and \
-            self.scale_mode == "cycle" else self.last_epoch
         if self.scale_fn is not None:
-            return self.scale_fn(x)
-        return {"triangular": 1.0, "triangular2": 1 / 2.0 ** (cycle - 1), "exp_range": self.gamma ** x}[self.mode]
+            return self.scale_fn(cycle if self.scale_mode == "cycle" else self.last_epoch)
+        if self.mode == "exp_range":
+            return self.gamma ** self.last_epoch
+        return 1.0 if self.mode == "triangular" else 1 / 2.0 ** (cycle - 1)
 
     def get_lr(self):
         cycle = math.floor(1 + self.last_epoch / self.total_size)
@@ -163,13 +164,11 @@ class OneCycleLR(LRScheduler):
         step = self.last_epoch
         if step > self.total_steps:
             raise ArgumentError(f"OneCycleLR was made for {self.total_steps} steps and is asked for step {step}")
-        start = 0.0
-        for i, (last, *names) in enumerate(self._phases):
-            if step <= last or i == len(self._phases) - 1:
-                share = (step - start) / (last - start)
-                break
-            start = last
-        lr_from, lr_to, momentum_from, momentum_to = names
+        ends = [last for last, *_ in self._phases]
+        phase = min(bisect_left(ends, step), len(ends) - 1)
+        start = ends[phase - 1] if phase else 0.0
+        share = (step - start) / (ends[phase] - start)
+        _, lr_from, lr_to, momentum_from, momentum_to = self._phases[phase]
         if self.cycle_momentum:
             for group in self.optimizer.param_groups:
                 _set_momentum(group, self._name, self._between(group[momentum_from], group[momentum_to], share))

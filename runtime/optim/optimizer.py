@@ -182,7 +182,8 @@ class Optimizer:
         for group in self.param_groups:
             for p in group["params"]:
                 numbers.setdefault(id(p), len(numbers))
-            groups.append({**{k: v for k, v in group.items() if k != "params"}, "params": [numbers[id(p)] for p in group["params"]]})
+            options = {k: v for k, v in group.items() if k != "params"}
+            groups.append({**options, "params": [numbers[id(p)] for p in group["params"]]})
         state = {numbers.get(id(k), k) if isinstance(k, Tensor) else k: v for k, v in self.state.items()}
         found = {"state": state, "param_groups": groups}
         for hook in list(self._hooks["state_post"].values()):

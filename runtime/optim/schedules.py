@@ -255,7 +255,8 @@ class CosineAnnealingLR(LRScheduler):
         if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:
             turn = (1 - math.cos(math.pi / self.T_max)) / 2
             return [lr + (base - self.eta_min) * turn for base, lr in zip(self.base_lrs, self._current())]
-        ratio = (1 + math.cos(math.pi * self.last_epoch / self.T_max)) / (1 + math.cos(math.pi * (self.last_epoch - 1) / self.T_max))
+        now, before = (1 + math.cos(math.pi * e / self.T_max) for e in (self.last_epoch, self.last_epoch - 1))
+        ratio = now / before
         return [ratio * (lr - self.eta_min) + self.eta_min for lr in self._current()]
 
     def _closed_form(self):

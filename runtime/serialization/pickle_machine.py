@@ -253,8 +253,8 @@ def _restore(target, state):
         setattr(target, k, v)
 
 
-_VALUES = frozenset(("INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT", "STRING", "BINSTRING",
-                     "SHORT_BINSTRING", "UNICODE", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8", "BINBYTES",
+_VALUES = frozenset(("INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT", "STRING",
+                     "BINSTRING", "SHORT_BINSTRING", "UNICODE", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8", "BINBYTES",
                      "SHORT_BINBYTES", "BINBYTES8", "BYTEARRAY8"))
 
 
@@ -298,5 +298,6 @@ _STEPS = {
     "GET": lambda m, arg: m._get(arg), "BINGET": lambda m, arg: m._get(arg), "LONG_BINGET": lambda m, arg: m._get(arg),
     "GLOBAL": lambda m, arg: m._global(*arg.split(" ", 1)), "STACK_GLOBAL": lambda m, arg: m._stack_global(),
     "REDUCE": lambda m, arg: m._reduce(), "NEWOBJ": _new, "NEWOBJ_EX": _new_ex, "BUILD": lambda m, arg: m._build(),
-    "BINPERSID": lambda m, arg: m.stack.append(m.persistent(m._pop())), "PERSID": lambda m, arg: m.stack.append(m.persistent(arg)),
+    "BINPERSID": lambda m, arg: m.stack.append(m.persistent(m._pop())),
+    "PERSID": lambda m, arg: m.stack.append(m.persistent(arg)),
 }

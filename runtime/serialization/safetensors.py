@@ -86,7 +86,8 @@ def _tensor(file, entry, start, name, mapped):
     for n in shape:
         count *= n
     if count * dtype.itemsize != end - begin:
-        raise FileError(f"{name} has {end - begin} bytes of data, its shape {shape} and dtype {dtype} need {count * dtype.itemsize}")
+        raise FileError(f"{name} has {end - begin} bytes of data, its shape {shape} and dtype {dtype} need "
+                        f"{count * dtype.itemsize}")
     if mapped is not None:
         memory = np.asarray(mapped[start + begin:start + end])
     else:

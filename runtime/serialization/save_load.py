@@ -67,8 +67,8 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=True, mmap=No
     CPU; everything is loaded there.
     """
     if weights_only is False:
-        raise ArgumentError("load never runs code from files, so weights_only=False is not possible; allow the classes that the "
-                            "file needs with ingot.serialization.add_safe_globals")
+        raise ArgumentError("load never runs code from files, so weights_only=False is not possible; allow the classes that "
+                            "the file needs with ingot.serialization.add_safe_globals")
     if isinstance(map_location, (str, Device)):
         require(map_location)
     if hasattr(f, "read"):

@@ -94,7 +94,8 @@ def _torch_globals() -> dict:
     table |= {"torch._utils._rebuild_parameter_with_state": Callable_(_rebuild_parameter),
               "torch._tensor._rebuild_from_type_v2": Callable_(_rebuild_from_type_v2),
               "torch.Size": Callable_(_size), "torch.device": Callable_(Device), "torch.Tensor": Tensor,
-              "torch.nn.parameter.Parameter": Callable_(_rebuild_parameter), "torch.nn.Parameter": Callable_(_rebuild_parameter),
+              "torch.nn.parameter.Parameter": Callable_(_rebuild_parameter),
+              "torch.nn.Parameter": Callable_(_rebuild_parameter),
               "torch.serialization._get_layout": Callable_(str), "torch.storage.UntypedStorage": StorageType(dt.uint8),
               "torch.UntypedStorage": StorageType(dt.uint8)}
     for d in dt.ALL:
@@ -112,7 +113,7 @@ def _storage_id(pid, name):
     """The parts of a persistent id: storage type, key, location and number of elements."""
     if type(pid) is not tuple or len(pid) < 5 or pid[0] != "storage" or type(pid[1]) is not StorageType:
         raise FileError(f"{name}: an unknown kind of external object: {pid[:1] if type(pid) is tuple else pid!r}")
-    _, kind, key, location, numel = pid[:5]
+    _, kind, key, _, numel = pid[:5]
     if type(numel) is not int or numel < 0:
         raise FileError(f"{name}: a storage of {numel!r} elements")
     return kind.dtype, str(key), numel
@@ -185,7 +186,8 @@ def _viewed(block, dtype, view, name):
         return Stored(block, dtype)
     _, offset, numel = view
     item = dtype.itemsize
-    if type(offset) is not int or type(numel) is not int or offset < 0 or numel < 0 or (offset + numel) * item > block.memory.nbytes:
+    whole = type(offset) is int and type(numel) is int and offset >= 0 and numel >= 0
+    if not whole or (offset + numel) * item > block.memory.nbytes:
         raise FileError(f"{name}: a view of a storage that is larger than it")
     part = Block(block.memory[offset * item:(offset + numel) * item], name)
     part.storage = block.storage

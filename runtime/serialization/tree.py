@@ -54,8 +54,9 @@ class Writer:
     def _refuse(self, x):
         where = "".join(f"[{p!r}]" for p in self._path)
         return DTypeError(f"save: {'the object' if not where else 'the value at ' + where} is a "
-                          f"{type(x).__module__}.{type(x).__qualname__}, which ingot files do not hold; save tensors, numbers, "
-                          "strings, None and dicts, lists, tuples and sets of them (of a module or an optimizer its state_dict())")
+                          f"{type(x).__module__}.{type(x).__qualname__}, which ingot files do not hold; save tensors, "
+                          "numbers, strings, None and dicts, lists, tuples and sets of them (of a module or an "
+                          "optimizer its state_dict())")
 
     def _container(self, x, kind):
         if id(x) in self._open or len(self._path) > MAX_DEPTH:
@@ -95,7 +96,8 @@ class Writer:
         owner = owner_of(a)
         dtype = dt.from_numpy(a.dtype)
         window = self._place(a, owner)
-        self.tensors.append({"class": cls, "dtype": dtype.name, "shape": list(a.shape), "requires_grad": requires_grad, **window})
+        self.tensors.append({"class": cls, "dtype": dtype.name, "shape": list(a.shape), "requires_grad": requires_grad,
+                             **window})
         return len(self.tensors) - 1
 
     def _place(self, a, owner):

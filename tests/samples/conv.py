@@ -1,6 +1,7 @@
 """Samples of convolutions and of windows as columns."""
 
 import itertools
+import math
 
 from . import Sample, samples
 
@@ -18,9 +19,14 @@ GEOMETRIES = [   # spatial sizes, kernel, stride, padding, dilation, channels in
 ]
 
 
+def window_counts(sizes, kernel, stride, padding, dilation):
+    return tuple((n + lo + hi - d * (k - 1) - 1) // s + 1
+                 for n, k, s, (lo, hi), d in zip(sizes, kernel, stride, padding, dilation))
+
+
 def _geometry(row):
     sizes, kernel, stride, padding, dilation, c, o, groups = row
-    counts = tuple((n + lo + hi - d * (k - 1) - 1) // s + 1 for n, k, s, (lo, hi), d in zip(sizes, kernel, stride, padding, dilation))
+    counts = window_counts(sizes, kernel, stride, padding, dilation)
     params = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
     return sizes, kernel, counts, c, o, groups, params
 
@@ -48,7 +54,7 @@ def _conv_input_grad(rng):
 @samples("conv_weight_grad")
 def _conv_weight_grad(rng):
     for row in GEOMETRIES:
-        sizes, kernel, counts, c, o, groups, params = _geometry(row)
+        sizes, kernel, counts, c, o, _, params = _geometry(row)
         args = (rng.standard_normal((2, c, *sizes)), rng.standard_normal((2, o, *counts)))
         yield Sample(args, {**params, "size": kernel}, tol=8)
     params = {"stride": (1, 1), "padding": ((1, 1), (1, 1)), "dilation": (1, 1), "groups": 1, "size": (3, 3)}
@@ -70,10 +76,6 @@ def _im2col(rng):
 @samples("col2im")
 def _col2im(rng):
     for sizes, kernel, stride, padding, dilation in COLUMNS:
-        counts = [(n + lo + hi - d * (k - 1) - 1) // s + 1
-                  for n, k, s, (lo, hi), d in zip(sizes, kernel, stride, padding, dilation)]
-        places, windows = 1, 1
-        for k, count in zip(kernel, counts):
-            places, windows = places * k, windows * count
+        places, windows = math.prod(kernel), math.prod(window_counts(sizes, kernel, stride, padding, dilation))
         params = {"size": sizes, "kernel": kernel, "stride": stride, "padding": padding, "dilation": dilation}
         yield Sample((rng.standard_normal((2, 3 * places, windows)),), params, tol=4)

@@ -35,3 +35,16 @@ def _(rng):
 def _(rng):
     yield Sample((KEYS[1], np.array([[0.0, 0.5, 3.0], [9.9, 10.0, 300.0]])), grad=False)
     yield Sample((KEYS[1], np.zeros((0, 2))), grad=False)
+
+
+@samples("standard_gamma")
+def _(rng):
+    yield Sample((KEYS[1], np.array([[0.1, 0.5, 1.0], [2.5, 10.0, 300.0]])), grad=False)
+    yield Sample((KEYS[1], np.array(0.7)), grad=False)
+    yield Sample((KEYS[1], np.zeros((0, 2))), grad=False)
+
+
+@samples("gamma_slope")
+def _(rng):
+    yield Sample((np.array([0.1, 0.5, 1.0, 2.5, 10.0]), np.array([0.01, 1.5, 1.0, 2.5, 14.0])), tol=10)
+    yield Sample((np.zeros((0, 2)), np.zeros((0, 2))))

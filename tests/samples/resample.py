@@ -4,7 +4,8 @@ import itertools
 
 from . import Sample, samples
 
-SIZES = [((5,), (8,)), ((7,), (3,)), ((4, 5), (7, 9)), ((6, 7), (3, 4)), ((3, 3), (3, 3)), ((3, 4, 2), (5, 2, 4)), ((1, 5), (4, 1))]
+SIZES = [((5,), (8,)), ((7,), (3,)), ((4, 5), (7, 9)), ((6, 7), (3, 4)), ((3, 3), (3, 3)), ((3, 4, 2), (5, 2, 4)),
+         ((1, 5), (4, 1))]
 MODES = ("nearest", "nearest-exact", "linear", "cubic", "area", "linear-smooth", "cubic-smooth")
 
 
@@ -16,7 +17,8 @@ def _resample(rng):
     for mode in ("linear", "cubic"):
         yield Sample((rng.standard_normal((1, 2, 5, 4)),), {"size": (9, 1), "mode": mode, "align_corners": True,
                                                             "scales": (None, None)}, tol=4)
-        yield Sample((rng.standard_normal((1, 2, 5)),), {"size": (7,), "mode": mode, "align_corners": False, "scales": (1.5,)}, tol=4)
+        yield Sample((rng.standard_normal((1, 2, 5)),), {"size": (7,), "mode": mode, "align_corners": False,
+                                                         "scales": (1.5,)}, tol=4)
     yield Sample((rng.integers(0, 99, (1, 1, 4, 4)),), {"size": (2, 8), "mode": "nearest", "align_corners": False,
                                                         "scales": (None, None)}, dtypes=("int64",), grad=False)
     yield Sample((rng.standard_normal((0, 2, 5)),), {"size": (7,), "mode": "linear", "align_corners": False, "scales": (None,)})

@@ -49,7 +49,8 @@ def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
 
 def elu(input, alpha=1.0, inplace=False):
     """x above 0, alpha * (exp(x) - 1) below."""
-    return finish(ops.elu(spared(floating(input, "elu"), inplace), alpha=float(alpha), scale=1.0, input_scale=1.0), input, inplace, "elu")
+    result = ops.elu(spared(floating(input, "elu"), inplace), alpha=float(alpha), scale=1.0, input_scale=1.0)
+    return finish(result, input, inplace, "elu")
 
 
 def celu(input, alpha=1.0, inplace=False):

@@ -1,5 +1,7 @@
 """Lookups in tables of rows."""
 
+from itertools import pairwise
+
 from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, DTypeError, ShapeError
 from ....ir.ops import elementwise as ew
@@ -73,7 +75,8 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
         bags, size = input.shape
         offsets = FUNCTIONS["arange"](bags) * size
     elif input.ndim != 1 or offsets is None or offsets.ndim != 1:
-        raise ShapeError(f"embedding_bag takes an input (B, N), or (N,) with offsets (B,), got {input.aval} and offsets {offsets}")
+        raise ShapeError(f"embedding_bag takes an input (B, N), or (N,) with offsets (B,), got {input.aval} and offsets "
+                         f"{None if offsets is None else offsets.aval}")
     elif include_last_offset:
         offsets = offsets[:-1]
     flat = input.reshape(-1)
@@ -105,7 +108,7 @@ def _largest_of_bags(rows, offsets, keep):
     """By padding the bags to one length; an empty bag gives zeros."""
     starts = [*offsets.tolist(), rows.shape[0]]
     kept = [True] * rows.shape[0] if keep is None else keep.tolist()
-    bags = [[i for i in range(a, b) if kept[i]] for a, b in zip(starts, starts[1:])]
+    bags = [[i for i in range(a, b) if kept[i]] for a, b in pairwise(starts)]
     width = max(map(len, bags), default=0)
     if not width:
         return FUNCTIONS["zeros"]((len(bags), rows.shape[1]), dtype=rows.dtype)

@@ -236,7 +236,8 @@ def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, red
     """max(0, -target * (input1 - input2) + margin)"""
     reduction = reduction_of(reduction, size_average, reduce)
     if not input1.ndim == input2.ndim == target.ndim:
-        raise ShapeError(f"margin_ranking_loss takes three tensors of one rank, got {input1.aval}, {input2.aval}, {target.aval}")
+        raise ShapeError(f"margin_ranking_loss takes three tensors of one rank, got {input1.aval}, {input2.aval}, "
+                         f"{target.aval}")
     return reduced((-target * (input1 - input2) + margin).clamp(min=0), reduction)
 
 

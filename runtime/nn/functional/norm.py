@@ -7,7 +7,7 @@ from ....ir.ops import batch_norm as batch_ops
 from ....ir.ops import elementwise as ew
 from ....ir.ops.pool import avg_pool
 from ....ir.ops.shape import reshape
-from ...api.norm import fitting, floating, group_norm
+from ...api.norm import floating, group_norm, in_one_dtype
 from ...api.promote import to_dtype
 from ...api.register import FUNCTIONS, deliver
 from ...autograd.grad_mode import no_grad
@@ -45,19 +45,19 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
         raise ShapeError(f"batch_norm takes (N, C, ...), got {x.aval}")
     channels, count = x.shape[1], prod(x.shape) // max(1, x.shape[1])
     _check_statistics("batch_norm", channels, running_mean=running_mean, running_var=running_var)
-    w, b = fitting(weight, x), fitting(bias, x)
     if not training:
         if running_mean is None or running_var is None:
             raise ArgumentError("batch_norm needs running_mean and running_var when training is False")
-        return batch_ops.batch_norm(x, w, b, fitting(running_mean, x), fitting(running_var, x), eps=float(eps))
+        work, *rest = in_one_dtype(x, weight, bias, running_mean, running_var)
+        return to_dtype(batch_ops.batch_norm(work, *rest, eps=float(eps)), x.dtype)
     if count == 1:
         raise ArgumentError(f"batch_norm in training needs more than 1 value for each channel, got {x.aval}")
-    out, mean, var = batch_ops.batch_norm_train(x, w, b, eps=float(eps))
+    out, mean, var = batch_ops.batch_norm_train(*in_one_dtype(x, weight, bias), eps=float(eps))
     if running_mean is not None:
         update_running(running_mean, mean, momentum, "batch_norm")
     if running_var is not None:
         update_running(running_var, _unbiased(var, count), momentum, "batch_norm")
-    return out
+    return to_dtype(out, x.dtype)
 
 
 def _repeated(v, images):
@@ -77,21 +77,21 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
         raise ShapeError(f"instance_norm takes (N, C, *spatial), got {x.aval}")
     images, channels, *sizes = x.shape
     _check_statistics("instance_norm", channels, running_mean=running_mean, running_var=running_var)
-    w, b = fitting(weight, x), fitting(bias, x)
     if not use_input_stats:
-        return batch_norm(x, running_mean, running_var, w, b, False, momentum, eps)
+        return batch_norm(x, running_mean, running_var, weight, bias, False, momentum, eps)
     if prod(sizes) == 1:
         raise ArgumentError(f"instance_norm in training needs more than 1 spatial element, got {x.aval}")
     if running_mean is None and running_var is None:
-        return group_norm(x, channels, w, b, eps)
-    joined = reshape(x, shape=(1, images * channels, *sizes))
+        return group_norm(x, channels, weight, bias, eps)
+    work, w, b = in_one_dtype(x, weight, bias)
+    joined = reshape(work, shape=(1, images * channels, *sizes))
     out, mean, var = batch_ops.batch_norm_train(joined, _repeated(w, images), _repeated(b, images), eps=float(eps))
     if running_mean is not None:
         update_running(running_mean, _mean_over_images(mean, images), momentum, "instance_norm")
     if running_var is not None:
         spread = _unbiased(var, prod(sizes))
         update_running(running_var, _mean_over_images(spread, images), momentum, "instance_norm")
-    return reshape(out, shape=tuple(x.shape))
+    return to_dtype(reshape(out, shape=tuple(x.shape)), x.dtype)
 
 
 def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):

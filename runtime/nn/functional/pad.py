@@ -4,7 +4,6 @@ from ....ir.errors import ArgumentError, ShapeError
 from ....ir.ops.resample import border_pad
 from ...api.conv import edges, pad_constant
 
-
 _MODES = ("constant", "reflect", "replicate", "circular")
 
 
@@ -13,8 +12,8 @@ def _check_border(input, low, high, mode):
     for n, lo, hi in zip(input.shape, low, high):
         most = n - 1 if mode == "reflect" else n
         if mode != "replicate" and (lo or hi) and max(lo, hi) > most:
-            raise ShapeError(f"pad with mode '{mode}' of {input.aval}: padding ({lo}, {hi}) must be at most {most} for a dimension "
-                             f"of size {n}")
+            raise ShapeError(f"pad with mode '{mode}' of {input.aval}: padding ({lo}, {hi}) must be at most {most} for a "
+                             f"dimension of size {n}")
 
 
 def pad(input, pad, mode="constant", value=None):

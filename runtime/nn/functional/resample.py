@@ -13,9 +13,8 @@ from ....ir.ops.shape import permute, reshape
 from ...creation import as_array_tensor
 from ...tensor import Tensor
 
-
-_RANKS = {"linear": (1,), "bilinear": (2,), "trilinear": (3,), "bicubic": (2,), "nearest": (1, 2, 3), "nearest-exact": (1, 2, 3),
-          "area": (1, 2, 3)}
+_RANKS = {"linear": (1,), "bilinear": (2,), "trilinear": (3,), "bicubic": (2,), "nearest": (1, 2, 3),
+          "nearest-exact": (1, 2, 3), "area": (1, 2, 3)}
 _MODES = {"bilinear": "linear", "trilinear": "linear", "bicubic": "cubic"}
 _TAKES_CORNERS = ("linear", "bilinear", "bicubic", "trilinear")
 
@@ -51,7 +50,7 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
         raise ArgumentError(f"interpolate: mode must be one of {', '.join(_RANKS)}, got {mode!r}")
     if input.ndim - 2 not in _RANKS[mode]:
         wanted = " or ".join(str(r + 2) for r in _RANKS[mode])
-        raise ShapeError(f"interpolate with mode '{mode}' takes an input of {wanted} dimensions (N, C, *spatial), got {input.aval}")
+        raise ShapeError(f"interpolate with mode '{mode}' takes (N, C, *spatial) of {wanted} dimensions, got {input.aval}")
     if align_corners is not None and mode not in _TAKES_CORNERS:
         raise ArgumentError(f"interpolate: align_corners goes with the modes {', '.join(_TAKES_CORNERS)}, not '{mode}'")
     if antialias and mode not in ("bilinear", "bicubic"):

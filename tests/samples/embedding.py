@@ -1,0 +1,31 @@
+"""Samples of lookups in tables."""
+
+import numpy as np
+
+from . import Sample, samples
+
+
+@samples("embedding")
+def _embedding(rng):
+    for shape in ((), (4,), (2, 3), (0,)):
+        for padding, frequency in ((None, False), (1, False), (2, True)):
+            yield Sample((rng.standard_normal((5, 3)), rng.integers(0, 5, shape)),
+                         {"padding_idx": padding, "by_frequency": frequency}, grad=padding is None)
+
+
+@samples("row_sums")
+def _row_sums(rng):
+    for shape in ((4,), (2, 3), (0,), ()):
+        yield Sample((rng.standard_normal((*shape, 3)), rng.integers(0, 5, shape)), {"rows": 5}, tol=8)
+
+
+@samples("row_scale")
+def _row_scale(rng):
+    for padding, frequency in ((None, False), (1, False), (2, True)):
+        yield Sample((rng.standard_normal(3), rng.integers(0, 5, (2, 3))), {"padding_idx": padding, "by_frequency": frequency})
+
+
+@samples("bag_of")
+def _bag_of(rng):
+    yield Sample((np.array([0, 2, 2, 5]),), {"size": 7}, dtypes=("int64",))
+    yield Sample((np.array([0]),), {"size": 0}, dtypes=("int64",))

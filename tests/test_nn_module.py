@@ -1,0 +1,310 @@
+"""Module: attributes, walking, state dicts, hooks, copies, containers, laziness."""
+
+import copy
+import pickle
+from collections import OrderedDict
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot import nn
+from ingot.ir.errors import IngotError
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(3, 2)
+        self.scale = nn.Parameter(ingot.ones(2))
+        self.register_buffer("calls", ingot.zeros((), dtype=ingot.int64))
+        self.register_buffer("scratch", ingot.zeros(2), persistent=False)
+
+    def forward(self, x, factor=1.0):
+        return self.linear(x) * self.scale * factor
+
+
+def names(pairs):
+    return [n for n, _ in pairs]
+
+
+def test_attributes_go_to_their_tables():
+    m = Block()
+    assert names(m.named_parameters()) == ["scale", "linear.weight", "linear.bias"]
+    assert names(m.named_buffers()) == ["calls", "scratch"]
+    assert names(m.named_modules()) == ["", "linear"]
+    m.scale = None
+    assert m.scale is None and "scale" not in names(m.named_parameters())
+    del m.linear
+    assert not hasattr(m, "linear")
+    with pytest.raises(AttributeError, match="no attribute 'linear'"):
+        _ = m.linear
+    with pytest.raises(TypeError, match="cannot assign Tensor as parameter 'scale'"):
+        m.scale = ingot.ones(2)
+
+
+def test_a_module_must_be_initialised_first():
+    class Early(nn.Module):
+        def __init__(self):
+            self.linear = nn.Linear(1, 1)
+
+    with pytest.raises(AttributeError, match="super"):
+        Early()
+    with pytest.raises(NotImplementedError, match="forward"):
+        nn.Module()(1)
+
+
+def test_registration_checks_names():
+    m = Block()
+    with pytest.raises(KeyError, match="dot"):
+        m.register_parameter("a.b", None)
+    with pytest.raises(KeyError, match="already exists"):
+        m.register_buffer("linear", None)
+    with pytest.raises(TypeError, match="not a Module"):
+        m.add_module("x", 3)
+    with pytest.raises(ValueError, match="leaf"):
+        p = nn.Parameter(ingot.ones(1))
+        p._node = (p * 2)._node
+        m.register_parameter("computed", p)
+
+
+def test_shared_modules_and_parameters_appear_once():
+    a = nn.Linear(2, 2)
+    m = nn.Sequential(a, a)
+    assert len(list(m.parameters())) == 2
+    assert len(list(m.named_parameters(remove_duplicate=False))) == 4
+    assert sorted(m.state_dict()) == ["0.bias", "0.weight", "1.bias", "1.weight"]
+
+
+def test_paths_lead_to_modules_parameters_and_buffers():
+    m = nn.Sequential(OrderedDict(block=Block()))
+    assert m.get_submodule("block.linear") is m.block.linear
+    assert m.get_parameter("block.linear.weight") is m.block.linear.weight
+    assert m.get_buffer("block.calls") is m.block.calls
+    m.set_submodule("block.linear", nn.Identity())
+    assert isinstance(m.block.linear, nn.Identity)
+    with pytest.raises(AttributeError, match="no submodule `nothing`"):
+        m.get_submodule("block.nothing")
+
+
+def test_a_state_dict_round_trips():
+    m, other = Block(), Block()
+    state = m.state_dict()
+    assert list(state) == ["scale", "calls", "linear.weight", "linear.bias"]
+    assert str(other.load_state_dict(state)) == "<All keys matched successfully>"
+    for (_, a), (_, b) in zip(m.named_parameters(), other.named_parameters()):
+        np.testing.assert_array_equal(a.detach().numpy(), b.detach().numpy())
+    with ingot.no_grad():
+        m.scale.add_(1)
+    assert state["scale"].tolist() == [2, 2], "a state dict shares memory with its module"
+    assert other.scale.tolist() == [1, 1], "loading copies"
+
+
+def test_a_state_dict_that_does_not_fit_is_explained():
+    m = Block()
+    state = m.state_dict()
+    del state["scale"]
+    state["linear.bias"] = ingot.zeros(5)
+    state["linear.more"] = ingot.zeros(1)
+    with pytest.raises(RuntimeError) as e:
+        m.load_state_dict(state)
+    said = str(e.value)
+    assert 'Missing key(s) in state_dict: "scale"' in said
+    assert 'Unexpected key(s) in state_dict: "linear.more"' in said
+    assert "size mismatch for linear.bias" in said and "(5,)" in said and "(2,)" in said
+    del state["linear.bias"]
+    found = m.load_state_dict(state, strict=False)
+    assert found.missing_keys == ["scale", "linear.bias"] and found.unexpected_keys == ["linear.more"]
+
+
+def test_assign_takes_the_tensors_themselves():
+    m = Block()
+    state = {k: v.clone() for k, v in m.state_dict().items()}
+    m.load_state_dict(state, assign=True)
+    with ingot.no_grad():
+        state["scale"].add_(3)
+    assert m.scale.tolist() == [4, 4] and isinstance(m.scale, nn.Parameter)
+
+
+def test_extra_state_and_state_hooks():
+    class Counted(nn.Linear):
+        seen = 0
+
+        def get_extra_state(self):
+            return {"seen": self.seen}
+
+        def set_extra_state(self, state):
+            self.seen = state["seen"]
+
+    a, b = Counted(1, 1), Counted(1, 1)
+    a.seen = 7
+    a.register_state_dict_post_hook(lambda m, state, prefix, local: state.__delitem__("bias"))
+    b.register_load_state_dict_pre_hook(lambda m, state, *_: state.__setitem__("bias", ingot.ones(1)))
+    b.register_load_state_dict_post_hook(lambda m, keys: keys.missing_keys.clear())
+    b.load_state_dict(a.state_dict())
+    assert b.seen == 7 and b.bias.item() == 1
+
+
+def test_forward_hooks_see_and_replace():
+    m = Block()
+    x = ingot.ones(1, 3)
+    plain = m(x)
+    handles = [m.register_forward_pre_hook(lambda mod, args: (args[0] * 2,)),
+               m.register_forward_hook(lambda mod, args, out: out + 1)]
+    np.testing.assert_allclose(m(x).detach().numpy(), m.linear(x * 2).detach().numpy() + 1, rtol=1e-6)
+    for h in handles:
+        h.remove()
+    np.testing.assert_array_equal(m(x).detach().numpy(), plain.detach().numpy())
+    with m.register_forward_pre_hook(lambda mod, args, kw: (args, {"factor": 3.0}), with_kwargs=True):
+        np.testing.assert_allclose(m(x, factor=1.0).detach().numpy(), plain.detach().numpy() * 3, rtol=1e-6)
+
+
+def test_hooks_run_in_order_and_always_if_asked():
+    m, seen = nn.Linear(1, 1), []
+    m.register_forward_pre_hook(lambda *_: seen.append("second"))
+    m.register_forward_pre_hook(lambda *_: seen.append("first"), prepend=True)
+    m.register_forward_hook(lambda *_: seen.append("after"), always_call=True)
+    with pytest.raises(IngotError):
+        m(ingot.ones(1, 5))
+    assert seen == ["first", "second", "after"]
+    with nn.register_module_forward_hook(lambda *_: seen.append("global")):
+        nn.ReLU()(ingot.ones(1))
+    assert seen[-1] == "global"
+
+
+def test_backward_hooks_see_and_replace_gradients():
+    m = nn.Linear(2, 2, bias=False)
+    seen = {}
+
+    def after(mod, grad_input, grad_output):
+        seen["input"], seen["output"] = grad_input[0].numpy().copy(), grad_output[0].numpy().copy()
+        return (grad_input[0] * 10,)
+
+    m.register_full_backward_hook(after)
+    m.register_full_backward_pre_hook(lambda mod, grad_output: (grad_output[0] * 2,))
+    x = ingot.ones(1, 2).requires_grad_()
+    m(x).sum().backward()
+    w = m.weight.detach().numpy()
+    np.testing.assert_allclose(seen["output"], [[2, 2]])
+    np.testing.assert_allclose(seen["input"], 2 * w.sum(0, keepdims=True), rtol=1e-6)
+    np.testing.assert_allclose(x.grad.numpy(), 20 * w.sum(0, keepdims=True), rtol=1e-6)
+    np.testing.assert_allclose(m.weight.grad.numpy(), 2 * np.ones((2, 2)))
+
+
+def test_a_backward_hook_runs_without_differentiable_inputs():
+    m, seen = nn.Linear(2, 2), []
+    m.register_full_backward_hook(lambda mod, gi, go: seen.append((gi, go[0].shape)))
+    m(ingot.ones(1, 2)).sum().backward()
+    assert seen == [((None,), (1, 2))]
+
+
+def test_casting_keeps_the_parameters():
+    m = Block()
+    p = m.scale
+    m.double()
+    assert m.scale is p and p.dtype is ingot.float64 and m.calls.dtype is ingot.int64
+    m.to(ingot.float16)
+    assert m.linear.weight.dtype is ingot.float16
+    m.to(ingot.ones(1))
+    assert m.scale.dtype is ingot.float32
+    with pytest.raises(TypeError, match="floating point"):
+        m.to(ingot.int32)
+
+
+def test_train_eval_apply_and_zero_grad():
+    m = nn.Sequential(Block(), nn.Dropout())
+    assert not any(x.training for x in m.eval().modules())
+    assert all(x.training for x in m.train().modules())
+    seen = []
+    m.apply(lambda x: seen.append(type(x).__name__))
+    assert seen == ["Linear", "Block", "Dropout", "Sequential"]
+    m[0](ingot.ones(1, 3)).sum().backward()
+    m.zero_grad(set_to_none=False)
+    assert m[0].scale.grad.tolist() == [0, 0]
+    m.zero_grad()
+    assert m[0].scale.grad is None
+    m.requires_grad_(False)
+    assert not any(p.requires_grad for p in m.parameters())
+
+
+@pytest.mark.parametrize("copier", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))], ids=["deepcopy", "pickle"])
+def test_copies_are_independent_and_equal(copier):
+    m = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1))
+    m.eval()
+    other = copier(m)
+    x = ingot.ones(4, 2)
+    np.testing.assert_array_equal(m(x).detach().numpy(), other(x).detach().numpy())
+    assert not other.training and isinstance(other[0].weight, nn.Parameter)
+    with ingot.no_grad():
+        other[0].weight.zero_()
+    assert m[0].weight.detach().numpy().any()
+
+
+def test_deepcopy_keeps_sharing():
+    m = nn.Module()
+    m.a = nn.Linear(2, 2)
+    m.b = m.a
+    other = copy.deepcopy(m)
+    assert other.a is other.b and other.a is not m.a
+
+
+def test_repr_shows_the_tree():
+    m = nn.Sequential(nn.Linear(2, 3), nn.Sequential(nn.ReLU(inplace=True)))
+    assert repr(m) == ("Sequential(\n  (0): Linear(in_features=2, out_features=3, bias=True)\n  (1): Sequential(\n"
+                       "    (0): ReLU(inplace=True)\n  )\n)")
+
+
+def test_sequential_is_a_list():
+    m = nn.Sequential(nn.Linear(1, 2), nn.ReLU(), nn.Linear(2, 1))
+    assert len(m) == 3 and isinstance(m[-1], nn.Linear) and len(m[1:]) == 2
+    m.insert(1, nn.Tanh())
+    assert [type(x).__name__ for x in m] == ["Linear", "Tanh", "ReLU", "Linear"]
+    del m[0]
+    assert list(m._modules) == ["0", "1", "2"]
+    m += nn.Sequential(nn.Sigmoid())
+    assert isinstance(m.pop(3), nn.Sigmoid) and len(m) == 3
+    with pytest.raises(IndexError, match="out of range"):
+        _ = m[7]
+
+
+def test_module_list_and_dict():
+    layers = nn.ModuleList([nn.Linear(1, 1)])
+    layers.append(nn.ReLU())
+    layers.extend([nn.Tanh()])
+    assert len(layers) == 3 and len(layers[1:]) == 2 and names(layers.named_parameters()) == ["0.weight", "0.bias"]
+    by_name = nn.ModuleDict({"a": nn.Linear(1, 1), "b": nn.ReLU()})
+    assert "a" in by_name and list(by_name) == ["a", "b"]
+    by_name.pop("a")
+    assert list(by_name.keys()) == ["b"]
+
+
+def test_parameter_containers():
+    values = nn.ParameterList([ingot.ones(1), nn.Parameter(ingot.zeros(2))])
+    values.append(ingot.ones(3))
+    assert len(list(values.parameters())) == 3 and len(values) == 3 and values[-1].shape == (3,)
+    by_name = nn.ParameterDict({"a": ingot.ones(1)})
+    by_name["b"] = nn.Parameter(ingot.ones(2))
+    assert sorted(by_name.keys()) == ["a", "b"] and names(by_name.named_parameters()) == ["a", "b"]
+    assert by_name.pop("a").shape == (1,) and len(by_name) == 1
+
+
+def test_buffers_as_attributes():
+    m = nn.Module()
+    m.kept = nn.Buffer(ingot.ones(1))
+    m.passing = nn.Buffer(ingot.ones(1), persistent=False)
+    assert names(m.named_buffers()) == ["kept", "passing"] and list(m.state_dict()) == ["kept"]
+
+
+def test_a_lazy_module_takes_its_size_from_the_first_input():
+    m = nn.LazyLinear(4)
+    assert m.has_uninitialized_params()
+    assert m(ingot.ones(2, 3)).shape == (2, 4)
+    assert type(m) is nn.Linear and m.in_features == 3 and m.weight.shape == (4, 3)
+    assert m.weight.detach().numpy().std() > 0
+
+
+def test_classes_have_the_paths_that_scripts_know():
+    assert nn.modules.linear.Linear is nn.Linear
+    assert nn.modules.batchnorm.BatchNorm2d is nn.BatchNorm2d
+    from ingot.nn.modules.conv import Conv2d
+    assert Conv2d is nn.Conv2d
