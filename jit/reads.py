@@ -26,10 +26,14 @@ class Chain:
 
 @dataclass(frozen=True)
 class Write:
-    """A write to Python state: what is written and the line."""
+    """A write to Python state: what kind of variable, its name, and the line."""
 
-    target: str
+    root: str
+    name: str
     line: int
+
+    def __str__(self):
+        return f"the global {self.name}" if self.root == GLOBAL else f"the enclosing function's variable {self.name}"
 
 
 _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
@@ -90,9 +94,9 @@ def writes_of(code) -> tuple:
         if ins.positions and ins.positions.lineno:
             line = ins.positions.lineno
         if ins.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"):
-            found.append(Write(f"the global {ins.argval}", line))
+            found.append(Write(GLOBAL, ins.argval, line))
         elif ins.opname in ("STORE_DEREF", "DELETE_DEREF") and ins.argval in code.co_freevars:
-            found.append(Write(f"the enclosing function's variable {ins.argval}", line))
+            found.append(Write(FREE, ins.argval, line))
     return tuple(found)
 
 

@@ -17,7 +17,7 @@ from ..ir.ops.elementwise import cast
 from ..ir.ops.shape import assign_view, expand, full, run_chain
 from ..runtime.autograd.node import Leaf
 from ..runtime.storage import user_line
-from ..runtime.tensor import Tensor
+from ..runtime.tensor import Tensor, wrap
 from .errors import TraceError, at
 
 
@@ -93,10 +93,37 @@ class LeafState:
     was_set: bool = False
 
 
-class Recorder:
-    """Listens at the door while a function runs."""
+@dataclass(frozen=True)
+class OptionGuard:
+    """An option of an optimizer's group (weight decay, say) that was used as a number."""
 
-    def __init__(self, name: str):
+    group: dict
+    key: str
+    value: object
+
+    def holds(self) -> bool:
+        """Whether the option is as it was."""
+        now = self.group.get(self.key)
+        return now is self.value or (type(now) is type(self.value) and now == self.value)
+
+    @property
+    def place(self) -> tuple:
+        """What identifies the option."""
+        return id(self.group), self.key
+
+    def __str__(self):
+        return f"the optimizer's option {self.key} was {self.value!r}, is {self.group.get(self.key)!r}"
+
+
+class Recorder:
+    """Listens at the door while a function runs.
+
+    `changing` names options of optimizers, as OptionGuard.place does, that become inputs because they were seen to change.
+    """
+
+    def __init__(self, name: str, changing=frozenset()):
+        self.changing = changing
+        self.guards: list[OptionGuard] = []
         self.builder = Builder(name)
         self.sources: list[Source] = []
         self.cuts: list[Cut] = []
@@ -260,9 +287,31 @@ class Recorder:
         """A generator gave a fresh key."""
         self._enter(t, Source("key", generator), f"key{len(self.sources)}")
 
-    def scalar(self, t: Tensor, give):
-        """A Python number that changes from call to call came in as the 0-d tensor `t`; `give()` is its value."""
+    def options(self, group: dict) -> dict:
+        """An optimizer's group as its update may read it: the learning rate, and what was seen to change, as 0-d tensors
+        that are read anew at every call; everything else guarded."""
+        seen = dict(group)
+        for key, value in group.items():
+            if key == "params" or isinstance(value, Tensor):
+                continue
+            guard = OptionGuard(group, key, value)
+            if type(value) is float and (key == "lr" or guard.place in self.changing):
+                seen[key] = self._scalar(lambda key=key: group[key])
+            elif type(value) is tuple and guard.place in self.changing:
+                seen[key] = tuple([self._scalar(lambda key=key, i=i: group[key][i]) for i in range(len(value))])
+            else:
+                self.guards.append(guard)
+        return seen
+
+    def _scalar(self, give) -> Tensor:
+        """A Python number that changes from call to call, as a 0-d tensor."""
+        t = wrap(np.asarray(give(), np.float64))
         self._enter(t, Source("scalar", give), f"scalar{len(self.sources)}")
+        return t
+
+    def refuse(self, what: str, instead: str):
+        """Something ran that a trace would not repeat."""
+        raise TraceError(f"this function cannot be traced: {what}{at(user_line())}; {instead}")
 
     def grad_access(self, t: Tensor, setting: bool):
         """`t.grad` is about to be read or set."""

@@ -8,7 +8,7 @@ from ..runtime.state import Defaults, tls
 from ..runtime.tensor import Tensor
 from .errors import TraceError
 from .path import Tree, Unseen
-from .record import Recorder
+from .record import OptionGuard, Recorder
 from .tree import flatten, unflatten
 from .watch import Watch
 
@@ -29,8 +29,8 @@ class Entry:
         outside = {id(t._storage) for t, *_ in captured} if recording.updates else set()
         self.must_not_share = outside - {id(t._storage) for _, t in self.shared}
 
-    def unfit(self, arguments):
-        """Why this entry does not apply now, or None."""
+    def unfit(self, arguments, changing: set):
+        """Why this entry does not apply now, or None; an option that differs is added to `changing`."""
         for t, shape, dtype, needs in self.captured:
             if t._a.shape != shape or t._a.dtype != dtype or (t._node is not None) != needs:
                 return f"a captured tensor changed from {dtype}{list(shape)} to {t._a.dtype}{list(t._a.shape)}"
@@ -47,6 +47,8 @@ class Entry:
                 return "a gradient that was None is set, or the other way round"
         for guard in self.guards:
             if not guard.holds():
+                if type(guard) is OptionGuard:
+                    changing.add(guard.place)
                 return str(guard)
         return None
 
@@ -68,6 +70,7 @@ class Traced:
         functools.update_wrapper(self, fn, updated=())
         self.fn = fn
         self._entries: dict = {}
+        self._changing: set = set()      # options of optimizers that were seen to change
         self._lock = threading.RLock()
         self._stats = {"calls": 0, "compiles": 0, "misses": []}
 
@@ -84,7 +87,7 @@ class Traced:
         self._stats["calls"] += 1
         reason = "the first call with arguments of this kind"
         for entry in self._entries.get(key, ()):
-            reason = entry.unfit(leaves)
+            reason = entry.unfit(leaves, self._changing)
             if reason is None:
                 try:
                     return unflatten(entry.result_spec, iter(m.run(entry.tree.run, leaves)))
@@ -95,7 +98,7 @@ class Traced:
     def _record(self, key, leaves, args, kwargs, reason):
         """Runs the function eagerly and writes down what it does."""
         m = tls.m
-        recorder, watch = Recorder(getattr(self.fn, "__name__", type(self.fn).__name__)), Watch()
+        recorder, watch = Recorder(getattr(self.fn, "__name__", type(self.fn).__name__), frozenset(self._changing)), Watch()
         m.recorder = recorder
         m.refresh()
         try:
@@ -110,7 +113,7 @@ class Traced:
             recorder.release()
             m.recorder = None
             m.refresh()
-        self._enter(key, recording, watch.finish(), result_spec, reason)
+        self._enter(key, recording, [*recorder.guards, *watch.finish()], result_spec, reason)
         return result
 
     def _enter(self, key, recording, guards, result_spec, reason):

@@ -152,6 +152,7 @@ class Watch:
         self.guards: dict = {}
         self.containers: list = []       # lists, dicts and sets that were read
         self.modules: dict = {}          # modules that ran or were read, by id
+        self.inner: dict = {}            # code of functions made inside -> their free variables that live inside, too
         self.made: set = set()           # ids of objects whose __init__ ran inside
         self.problem: TraceError | None = None
         self._keep: list = []
@@ -186,14 +187,20 @@ class Watch:
             made = frame.f_locals.get(code.co_varnames[0])
             self.made.add(id(made))
             self._keep.append(made)
+        own = self.inner.get(code, frozenset())
+        for inner in code.co_consts:
+            if isinstance(inner, types.CodeType):
+                self.inner[inner] = frozenset(code.co_cellvars) | (own & set(code.co_freevars))
         for w in writes_of(code):
-            self._refuse(f"it writes {w.target} at {code.co_filename}:{w.line}, which would happen only when the trace is "
+            if w.root == FREE and w.name in own:
+                continue
+            self._refuse(f"it writes {w} at {code.co_filename}:{w.line}, which would happen only when the trace is "
                          "recorded; return the value instead, or keep it in a tensor that is updated in place")
         local = frame.f_locals
         for chain in reads_of(code):
             if chain.root == GLOBAL:
                 self._note(chain, frame.f_globals, root_value(frame.f_globals, chain.name))
-            elif chain.name in local:
+            elif chain.name in local and not (chain.root == FREE and chain.name in own):
                 self._note_local(chain, frame, local[chain.name])
 
     def _note_local(self, chain, frame, value):

@@ -29,6 +29,8 @@ class Generator:
 
     def manual_seed(self, seed: int):
         """Starts the stream of `seed` from its beginning; negative seeds count from 2**64 down."""
+        if tls.m.recorder is not None:
+            tls.m.recorder.refuse("it seeds a random generator, which only Python does", "seed it outside of the function")
         seed = int(seed)
         if not -(_WORD >> 1) <= seed < _WORD:
             raise ArgumentError(f"a seed is an integer from -2**63 to 2**64 - 1, got {seed}")

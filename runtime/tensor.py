@@ -207,6 +207,7 @@ class Tensor(metaclass=TensorType):
     def data(self, value):
         self._a = value._a
         self._storage = value._storage
+        self._base, self._chain = value._base, value._chain
         m = tls.m
         if m.recorder is not None:
             m.recorder.rebound(self, value)
@@ -215,10 +216,13 @@ class Tensor(metaclass=TensorType):
 
     def item(self):
         """The one element as a Python number."""
+        return _read(self, "item", self._one())
+
+    def _one(self):
         if self._a.size != 1:
             raise DTypeError(f"a tensor with {self._a.size} elements cannot be converted to a number (shape "
                              f"{tuple(self._a.shape)}); only tensors of one element can")
-        return _read(self, "item", self._a.item())
+        return self._a.item()
 
     def tolist(self):
         """Nested lists of Python numbers."""
@@ -227,10 +231,10 @@ class Tensor(metaclass=TensorType):
     def __bool__(self):
         if self._a.size != 1:
             raise AmbiguousTruth(f"the truth of a tensor with {self._a.size} elements is ambiguous; use .any() or .all()")
-        return bool(self.item())
+        return _read(self, "bool", bool(self._a.item()))
 
     def __int__(self):
-        return int(self.item())
+        return _read(self, "int", int(self._one()))
 
     def __float__(self):
         return float(self.item())
@@ -241,7 +245,7 @@ class Tensor(metaclass=TensorType):
     def __index__(self):
         if self.dtype.kind > dt.SIGNED:
             raise DTypeError(f"only integer tensors of one element can be an index, this one is {self.aval}")
-        return int(self.item())
+        return int(self)
 
     def numpy(self, *, force: bool = False):
         """The memory as a numpy array, without a copy."""

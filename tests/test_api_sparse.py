@@ -27,6 +27,8 @@ def test_products_and_conversions_agree_with_dense(seed):
     s = ingot.sparse_coo_tensor(ingot.tensor(places), ingot.tensor(values), (m, k))
     np.testing.assert_allclose(s.to_dense().numpy(), want, atol=1e-12)
     np.testing.assert_allclose((s @ ingot.tensor(x)).numpy(), want @ x, atol=1e-12)
+    np.testing.assert_allclose(ingot.mm(s, ingot.tensor(x)).numpy(), want @ x, atol=1e-12)
+    np.testing.assert_allclose(ingot.matmul(s, ingot.tensor(x)).numpy(), want @ x, atol=1e-12)
     np.testing.assert_allclose((s @ ingot.tensor(x[:, 0])).numpy(), want @ x[:, 0], atol=1e-12)
     np.testing.assert_allclose((ingot.tensor(x.T) @ s.t()).numpy(), x.T @ want.T, atol=1e-12)
     np.testing.assert_allclose(ingot.sparse.mm(s, s.t()).to_dense().numpy(), want @ want.T, atol=1e-12)

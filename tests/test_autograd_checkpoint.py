@@ -145,3 +145,15 @@ def test_sequential(segments):
     np.testing.assert_array_equal(g.numpy(), expected.numpy())
     with pytest.raises(ValueError, match="segments"):
         checkpoint_sequential(steps, 9, x)
+
+
+def test_in_a_trace_it_gives_what_it_gives_eagerly():
+    def gradient_of(x, w):
+        w.grad = None
+        checkpoint(block, x, w, use_reentrant=False).sum().backward()
+        return w.grad * 1
+
+    x, w = leaf(3, 3).detach(), leaf(3, 3, seed=1)
+    traced = ingot.jit.trace(lambda x: gradient_of(x, w))
+    eager = gradient_of(x, w).tolist()
+    assert [traced(x).tolist() for _ in range(3)] == [eager] * 3

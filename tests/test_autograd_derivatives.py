@@ -217,3 +217,13 @@ def test_vmap_dims():
     np.testing.assert_allclose(out.numpy(), (a.numpy() * b.numpy().T).T)
     with pytest.raises(ValueError, match="one size"):
         func.vmap(lambda x, y: x * y)(a, b)
+
+
+def test_public_paths_of_autograd():
+    import ingot.autograd.gradcheck as module
+    from ingot.autograd.functional import hessian
+
+    assert module.gradcheck is gradcheck and hessian is functional.hessian
+    assert ingot.autograd.gradcheck(lambda x: x * x, leaf(2))
+    assert isinstance(leaf(1), ingot.autograd.Variable)
+    assert ingot.autograd.Variable(ingot.ones(1), requires_grad=True).requires_grad

@@ -311,3 +311,36 @@ def test_missing_backward_says_so():
 
     with pytest.raises(NotImplementedError, match="backward"):
         Forward.apply(leaf(1.0)).sum().backward()
+
+
+def test_in_a_trace_it_gives_what_it_gives_eagerly():
+    class CubeOfBoth(Function):
+        """Saves an input and an output."""
+
+        @staticmethod
+        def forward(ctx, x):
+            y = x * x * x
+            ctx.save_for_backward(x, y)
+            return y
+
+        @staticmethod
+        def backward(ctx, g):
+            x, y = ctx.saved_tensors
+            return g * 3 * y / x
+
+    def training(step_of):
+        w = leaf(1.0, 2.0, 3.0)
+
+        def step(x):
+            w.grad = None
+            loss = CubeOfBoth.apply(w * x).sum()
+            loss.backward()
+            with ingot.no_grad():
+                w.sub_(w.grad * 0.01)
+            return loss
+
+        step = step_of(step)
+        x = ingot.tensor([0.5, 1.0, 0.1], dtype=ingot.float64)
+        return [step(x).item() for _ in range(4)], w.tolist()
+
+    assert training(ingot.jit.trace) == training(lambda f: f)

@@ -262,3 +262,12 @@ def test_without_anomaly_mode_nan_passes():
     x = leaf(0.0)
     (x / x).sum().backward()
     assert np.isnan(x.grad.numpy()).all()
+
+
+def test_value_changing_hooks_are_refused_in_a_trace():
+    def step(x):
+        with graph.saved_tensors_hooks(lambda t: t, lambda t: t * 10):
+            return (x * x).sum()
+
+    with pytest.raises(RuntimeError, match="traced"):
+        ingot.jit.trace(step)(leaf(2.0))

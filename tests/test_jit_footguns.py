@@ -565,3 +565,82 @@ def test_modules_train_eval_and_replaced_parts():
         change()
         check()
         check()
+
+
+def test_lists_made_inside_and_closures_over_them_are_fine():
+    def make():
+        def fn(x):
+            items = [x]
+            count = 0
+
+            def push(v):
+                nonlocal count
+                count += 1
+                items.append(v)
+
+            for k in range(3):
+                push(items[-1] * k)
+            return sum(v.sum() for v in items) * count
+
+        return fn
+
+    same(make, lambda i: (vec(float(i), 1.0),))
+
+
+# Optimizers.
+
+
+def test_a_learning_rate_schedule_compiles_once():
+    from ingot import nn, optim
+
+    def run(wrap_step):
+        ingot.manual_seed(0)
+        net = nn.Linear(3, 2)
+        opt = optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+        schedule = optim.lr_scheduler.ExponentialLR(opt, 0.9)
+
+        def step(x):
+            opt.zero_grad()
+            loss = (net(x) ** 2).sum()
+            loss.backward()
+            nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+            opt.step()
+            return loss
+
+        step = wrap_step(step)
+        losses = []
+        for i in range(10):
+            losses.append(plain(step(vec(1.0, 2.0, float(i)))))
+            schedule.step()
+        return step, losses
+
+    _, want = run(lambda f: f)
+    traced, got = run(jit.trace)
+    assert got == want
+    assert traced.stats()["compiles"] <= 2
+
+
+def test_an_option_that_changes_becomes_an_input():
+    from ingot import optim
+
+    def run(wrap_step):
+        w = vec().requires_grad_()
+        opt = optim.SGD([w], lr=0.1, weight_decay=0.5)
+
+        def step():
+            w.grad = None
+            (w * w).sum().backward()
+            opt.step()
+            return w * 1
+
+        step = wrap_step(step)
+        out = []
+        for i in range(8):
+            opt.param_groups[0]["weight_decay"] = 0.5 / (i + 1)
+            out.append(plain(step()))
+        return step, out
+
+    _, want = run(lambda f: f)
+    traced, got = run(jit.trace)
+    assert got == want
+    assert traced.stats()["compiles"] <= 3

@@ -179,4 +179,5 @@ def test_time_first_convolution_matches_torch():
     torch = pytest.importorskip("torch")
     x, w, b = RNG.standard_normal((7, 2, 3)), RNG.standard_normal((3, 3, 4)), RNG.standard_normal(4)
     want = torch.conv_tbc(torch.tensor(x), torch.tensor(w), torch.tensor(b), 1)
-    np.testing.assert_allclose(ingot.conv_tbc(ingot.tensor(x), ingot.tensor(w), ingot.tensor(b), 1).numpy(), want.numpy(), atol=1e-12)
+    got = ingot.conv_tbc(ingot.tensor(x), ingot.tensor(w), ingot.tensor(b), 1)
+    np.testing.assert_allclose(got.numpy(), want.numpy(), atol=1e-12)

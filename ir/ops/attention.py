@@ -10,7 +10,6 @@ import math
 import numpy as np
 
 from .. import dtype as dt
-from ..aval import broadcast_shapes
 from ..errors import DTypeError, ShapeError
 from ..op import Template, op
 from . import elementwise as ew
@@ -34,7 +33,7 @@ def _infer_attention(q, k, v, mask, *, causal, scale):
     if mask is not None:
         if mask.dtype is not dt.bool_ and mask.dtype is not q.dtype:
             raise DTypeError(f"{said}: the mask is bool or {q.dtype}, got {mask}")
-        if broadcast_shapes(mask.shape, scores) != scores:
+        if mask.ndim > len(scores) or any(m not in (1, n) for m, n in zip(mask.shape[::-1], scores[::-1])):
             raise ShapeError(f"{said}: the mask {mask} does not broadcast to the scores {scores}")
     return q.with_shape((*q.shape[:-1], v.shape[-1])), q.with_shape(q.shape[:-1])
 

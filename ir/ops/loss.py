@@ -331,7 +331,7 @@ def _ctc_grad(g, log_probs, targets, *, input_lengths, target_lengths, blank):
     total = _ctc_total(alpha, input_lengths, target_lengths)
     beta = _ctc_beta(emit, skip, input_lengths, target_lengths)
     share = np.exp(alpha + beta - emit - total[:, None])
-    share = np.where(np.isneginf(emit), 0, share)
+    share = np.where(np.isneginf(emit) | np.isneginf(total)[:, None], 0, share)
     live = np.arange(len(emit))[:, None] < np.asarray(input_lengths, np.int64)
     share *= live[:, :, None]
     out = np.zeros(log_probs.shape, log_probs.dtype)

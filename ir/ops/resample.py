@@ -25,7 +25,8 @@ def _infer_resample(x, *, size, mode, align_corners, scales):
 
 
 def _tables(make, sizes, size, mode, align_corners, scales):
-    return {axis: make(mode, n, count, align_corners, scale) for axis, (n, count, scale) in enumerate(zip(sizes, size, scales), 2)}
+    each = zip(sizes, size, scales)
+    return {axis: make(mode, n, count, align_corners, scale) for axis, (n, count, scale) in enumerate(each, 2)}
 
 
 def _resample(x, *, size, mode, align_corners, scales):

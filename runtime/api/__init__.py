@@ -11,8 +11,8 @@ from ..tensor import when_missing
 from . import autograd, context, convert, creation, elementwise, exchange, indexing, linalg, operators, reduce, shape
 from .register import FUNCTIONS
 
-LATE = ("conv", "einsum", "exchange", "gather", "image", "info", "join", "legacy", "matrix", "nn", "norm", "order", "pool", "random",
-        "restride", "scan", "sort", "sparse", "statistics")
+LATE = ("conv", "distance", "einsum", "exchange", "gather", "image", "info", "join", "legacy", "matrix", "nn", "norm",
+        "order", "pool", "random", "restride", "scan", "sort", "sparse", "statistics")
 
 __all__ = ["FUNCTIONS", "LATE", "autograd", "context", "convert", "creation", "elementwise", "exchange", "indexing",
            "linalg", "load_rest", "operators", "printing", "reduce", "shape"]
@@ -32,3 +32,4 @@ def load_rest() -> bool:
 
 
 when_missing(load_rest)
+FUNCTIONS.late = load_rest

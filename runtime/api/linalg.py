@@ -23,6 +23,11 @@ def need(name, *wanted):
             raise ShapeError(f"{name} takes {sizes} tensors, got {shapes}; see matmul for the general product")
 
 
+def _any_sparse(*xs) -> bool:
+    """Whether a sparse tensor is among the arguments; it knows its own products."""
+    return any(getattr(x, "is_sparse", False) for x in xs)
+
+
 def _to_shape(x, shape):
     return x if x.shape == shape else expand(x, shape=shape)
 
@@ -31,6 +36,8 @@ def _to_shape(x, shape):
 def matmul(input, other, *, out=None):
     """Matrix product: vectors, matrices, and batches of matrices that broadcast."""
     if not isinstance(input, Tensor) or not isinstance(other, Tensor):
+        if _any_sparse(input, other):
+            return input @ other
         raise DTypeError(f"matmul takes tensors, got {type(input).__name__} and {type(other).__name__}")
     if input.ndim == 2 and other.ndim == 2:
         return deliver(la.matmul(input, other), out, "matmul")
@@ -72,6 +79,8 @@ Tensor.__rmatmul__ = _matmul_reflected
 @api()
 def mm(input, mat2, *, out=None):
     """The product of two matrices."""
+    if _any_sparse(input, mat2):
+        return input @ mat2
     need("mm", (input, 2), (mat2, 2))
     return deliver(la.matmul(input, mat2), out, "mm")
 

@@ -11,7 +11,19 @@ from ...ir.errors import DTypeError
 from ..dispatch import write
 from ..tensor import Tensor
 
-FUNCTIONS: dict[str, object] = {}   # every `ingot.*` function by name
+
+class Functions(dict):
+    """Every `ingot.*` function by name; a name that is not there yet loads the modules that `late` names."""
+
+    late = None   # loads the rest and says whether there was anything to load
+
+    def __missing__(self, name):
+        if self.late is not None and self.late():
+            return self[name]
+        raise KeyError(name)
+
+
+FUNCTIONS: dict[str, object] = Functions()
 
 
 def api(*, method=True, function=True, inplace=False, names=(), name=None):

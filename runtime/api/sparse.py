@@ -5,8 +5,6 @@ entry each, with any dense dimensions after). Everything is a composition of ope
 values, and repeated indices mean the sum of their entries.
 """
 
-from functools import wraps
-
 from ...ir import dtype as dt
 from ...ir.aval import canonical_dim
 from ...ir.errors import ArgumentError, DimError, DTypeError, ShapeError
@@ -15,7 +13,6 @@ from ...ir.ops import indexing as ix
 from ...ir.ops import reduce as rd
 from ...ir.ops import shape as sh
 from ..tensor import Size, Tensor
-from . import linalg
 from .convert import to
 from .creation import counted, filled, require_device, tensor
 from .elementwise import add, mul
@@ -358,20 +355,3 @@ def _product(a, b):
 def addmm(mat, mat1, mat2, *, beta=1, alpha=1):
     """beta * mat + alpha * (mat1 @ mat2), mat1 sparse."""
     return add(mul(mat, beta), mul(mm(mat1, mat2), alpha))
-
-
-def _takes_sparse(dense):
-    """Lets a public product function of two matrices take sparse ones."""
-
-    @wraps(dense)
-    def product(*given, **named):
-        pair = (*given, *named.values())[:2]
-        if isinstance(pair[0], SparseTensor) or isinstance(pair[-1], SparseTensor):
-            return mm(*pair)
-        return dense(*given, **named)
-
-    FUNCTIONS[dense.__name__] = product
-
-
-_takes_sparse(linalg.mm)
-_takes_sparse(linalg.matmul)

@@ -49,6 +49,12 @@ class _Surroundings:
             m.refresh()
 
 
+class _Hooks(saved_tensors_hooks):
+    """The hooks of both runs: the second computes what the first did."""
+
+    keeps_values = True
+
+
 class _Frame:
     """One checkpointed call: how to run it again, and what it saved, by position."""
 
@@ -76,7 +82,7 @@ class _Frame:
                 raise overwritten(_Checkpointed, storage, version)
         self.values = {}
         found = []
-        with saved_tensors_hooks(found.append, _unreachable), enable_grad(), self.surroundings.again(), self.again:
+        with _Hooks(found.append, _unreachable), enable_grad(), self.surroundings.again(), self.again:
             self.function(*self.args, **self.kwargs)
         self._check(found)
         self.values = dict(enumerate(found))
@@ -154,7 +160,7 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, 
         with first:
             return function(*args, **kwargs)
     frame = _Frame(function, args, kwargs, surroundings, again, determinism_check == "default")
-    with saved_tensors_hooks(frame.pack, frame.unpack), first:
+    with _Hooks(frame.pack, frame.unpack), first:
         return function(*args, **kwargs)
 
 

@@ -66,10 +66,11 @@ class FunctionCtx:
 class SavedTensor:
     """One tensor kept by a Function: its memory and version, and where its gradient goes."""
 
-    __slots__ = ("array", "edge", "index", "packed", "storage", "unpack_hook", "version")
+    __slots__ = ("array", "edge", "index", "packed", "storage", "traced", "unpack_hook", "version")
 
     def __init__(self, t: Tensor, edge, index):
-        hooks = tls.m.saved_hooks
+        hooks, recorder = tls.m.saved_hooks, tls.m.recorder
+        self.traced = None if recorder is None else recorder.value_of(t)      # its graph value
         self.edge = edge            # of an input; an output's is made from its index, as it would be a cycle
         self.index = index
         self.storage = t._storage
@@ -82,15 +83,18 @@ class SavedTensor:
             self.unpack_hook = hooks[1]
 
     def unpack(self, node, named) -> Tensor:
+        recorder = tls.m.recorder
         if self.unpack_hook is not None:
             t = wrap(self.unpack_hook(self.packed)._a)
+        elif self.storage.version != self.version:
+            raise overwritten(node or named, self.storage, self.version)
         else:
-            if self.storage.version != self.version:
-                raise overwritten(node or named, self.storage, self.version)
-            t = _alias(self.array, self.storage)
+            t = wrap(self.array) if recorder is not None else _alias(self.array, self.storage)
         t._node = self.edge
         if self.index is not None and node is not None:
             t._node = Output(node, self.index)
+        if recorder is not None:
+            recorder.unpacked(t, self.traced, node or named)
         return t
 
 
@@ -333,7 +337,7 @@ def once_differentiable(fn):
 def _forbid(fn, edges, out):
     if not isinstance(out, Tensor) or not is_inexact(out._a):
         return out
-    t = _alias(out._a, out._storage)
+    t = out.detach()
     node = ForbiddenNode(_Named("once_differentiable"), {"of": fn.__qualname__}, edges, (), ())
     node.outs = (aval_of(t._a),)
     t._node = Output(node, 0)

@@ -7,6 +7,8 @@ from .backward import backward, grad
 from .function import Function
 from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from .gradcheck import GradcheckError, gradcheck, gradgradcheck
+from .variable import Variable
 
-__all__ = ["Function", "GradcheckError", "backward", "detect_anomaly", "enable_grad", "function", "functional", "grad",
-           "gradcheck", "gradgradcheck", "graph", "inference_mode", "no_grad", "set_detect_anomaly", "set_grad_enabled"]
+__all__ = ["Function", "GradcheckError", "Variable", "backward", "detect_anomaly", "enable_grad", "function", "functional",
+           "grad", "gradcheck", "gradgradcheck", "graph", "inference_mode", "no_grad", "set_detect_anomaly",
+           "set_grad_enabled"]

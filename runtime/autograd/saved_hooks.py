@@ -9,6 +9,8 @@ class saved_tensors_hooks:
     """Inside, every tensor saved for a gradient goes through `pack_hook(tensor)`; its gradient rule reads
     `unpack_hook(packed)`, which must be a tensor of the same shape, dtype and values."""
 
+    keeps_values = False     # whether what is unpacked is known to equal what was packed, as a trace assumes
+
     def __init__(self, pack_hook, unpack_hook):
         self.pack_hook = pack_hook
         self.unpack_hook = unpack_hook
@@ -18,6 +20,9 @@ class saved_tensors_hooks:
         if _forbidden():
             raise AutogradError(_forbidden()[-1])
         m = tls.m
+        if m.recorder is not None and not self.keeps_values:
+            raise AutogradError("saved_tensors_hooks cannot be used inside a traced function: a trace decides itself what to "
+                                "keep; use it around code that is not traced")
         self._before.append(m.saved_hooks)
         m.saved_hooks = (_without_grad(self.pack_hook), _checked(self.unpack_hook))
         m.refresh()
@@ -77,6 +82,8 @@ class disable_saved_tensors_hooks:
 
 class save_on_cpu(saved_tensors_hooks):
     """Keeps saved tensors in main memory until the backward needs them, whatever device they are on."""
+
+    keeps_values = True
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda"):
         super().__init__(_to_cpu, _to_device)

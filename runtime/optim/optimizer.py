@@ -123,8 +123,11 @@ class Optimizer:
         if closure is not None:
             with enable_grad():
                 loss = closure()
+        recorder = tls.m.recorder
         for group in self.param_groups:
             down = not group.get("maximize", False)
+            if recorder is not None:
+                group = recorder.options(group)
             for p in group["params"]:
                 g = p.grad
                 if g is not None:

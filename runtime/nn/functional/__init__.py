@@ -44,7 +44,7 @@ from .activation import (
 )
 from .attention import multi_head_attention_forward, scaled_dot_product_attention
 from .conv import fold, unfold
-from .distance import cosine_similarity, pairwise_distance, pdist
+from ...api.distance import cosine_similarity, pairwise_distance, pdist
 from .dropout import (
     alpha_dropout,
     dropout,

@@ -13,7 +13,7 @@ from ....ir.ops.shape import reshape
 from ...api import nn as core
 from ...api.promote import to_dtype
 from ...api.register import FUNCTIONS
-from .distance import pairwise_distance
+from ...api.distance import pairwise_distance
 
 
 def reduction_of(reduction, size_average=None, reduce=None):

@@ -9,7 +9,7 @@ from ....ir.ops.pool import avg_pool
 from ....ir.ops.shape import reshape
 from ...api.norm import floating, group_norm, in_one_dtype
 from ...api.promote import to_dtype
-from ...api.register import FUNCTIONS, deliver
+from ...api.register import deliver
 from ...autograd.grad_mode import no_grad
 from ...dispatch import write
 from ...tensor import Tensor
@@ -108,6 +108,4 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
 
 def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
     """The input divided by its p-norm along `dim`, or by eps where that is larger."""
-    length = FUNCTIONS["norm"](input, p, dim, True)
-    result = ew.div(input, FUNCTIONS["clamp_min"](length, eps))
-    return deliver(result, out, "normalize")
+    return deliver(input / input.norm(p, dim, True).clamp_min(eps), out, "normalize")

@@ -4,10 +4,9 @@ import math
 
 from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, DTypeError, ShapeError
-from ....ir.ops import elementwise as ew
 from ....ir.ops import pool as ops
 from ...api.pool import adaptive_average, adaptive_maximum, average_pool, max_pool, window
-from ...api.register import FUNCTIONS
+from ...api.random import rand
 from ...api.spatial import as_batch, per_dim, unbatch
 
 # Maxima.
@@ -91,7 +90,7 @@ def _fractional(rank, input, kernel_size, output_size, output_ratio, samples):
             raise ArgumentError(f"{name}: output_ratio must be between 0 and 1, got {output_ratio}")
         output_size = [int(n * r) for n, r in zip(x.shape[2:], ratios)]
     if samples is None:
-        samples = FUNCTIONS["rand"](*x.shape[:2], rank, dtype=x.dtype)
+        samples = rand(*x.shape[:2], rank, dtype=x.dtype)
     found = ops.fractional_max_pool(x, samples, kernel=kernel, size=per_dim(output_size, rank, name, "output_size"))
     return tuple(unbatch(f, added) for f in found)
 
@@ -192,9 +191,8 @@ def adaptive_avg_pool3d(input, output_size):
 
 def _power_mean(rank, input, norm_type, kernel_size, stride, ceil_mode):
     kernel, stride = window(rank, f"lp_pool{rank}d", kernel_size, stride)
-    mean = average_pool(rank, FUNCTIONS["pow"](input, norm_type), kernel, stride, 0, ceil_mode, True, None)
-    magnitude = ew.mul(ew.sign(mean), FUNCTIONS["relu"](ew.abs_(mean)))
-    return FUNCTIONS["pow"](ew.mul(magnitude, float(math.prod(kernel))), 1.0 / norm_type)
+    mean = average_pool(rank, input.pow(norm_type), kernel, stride, 0, ceil_mode, True, None)
+    return (mean.sign() * mean.abs().relu() * float(math.prod(kernel))).pow(1.0 / norm_type)
 
 
 def lp_pool1d(input, norm_type, kernel_size, stride=None, ceil_mode=False):

@@ -1,8 +1,8 @@
 """Distances and similarities."""
 
-from ....ir.errors import ShapeError
-from ...api.promote import result_type, to_dtype
-from ...api.register import FUNCTIONS, api
+from ...ir.errors import ShapeError
+from .promote import result_type, to_dtype
+from .register import FUNCTIONS, api
 
 
 @api(method=False)

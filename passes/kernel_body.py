@@ -1,0 +1,213 @@
+"""What one fused kernel computes, found from what it has to store.
+
+The kernel runs over a shape; some of its dims may be reduced. Every stored value is demanded at every point, its operands
+are demanded in turn, through whatever views lie between, down to values in memory. Views cost nothing: they only change the
+pattern in which a value is demanded. A value demanded in two patterns is computed twice.
+
+What does not vary along the reduced dims belongs to a row; the rest belongs to sweeps over the row.
+"""
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..ir import dtype as dt
+from ..ir.errors import GraphError
+from ..ir.graph import Node, Value
+from ..ir.op import Reduce, Scalar, View
+from ..ir.ops.elementwise import cast, copy
+from ..ir.ops.reduce import all_, any_, kept
+from ..ir.ops.shape import contiguous, expand, full, reshape
+from .codegen import scalars
+from .codegen.llvm.cost import function_cost
+from .strided import Pattern, row_major, through
+
+LOW = (dt.float16, dt.bfloat16)
+LOAD, CONST, CALL, CAST, FOLD = "load", "const", "call", "cast", "fold"
+_COPIES = frozenset((copy, contiguous))
+_LOGICAL = frozenset((any_, all_))
+
+
+class Unfit(GraphError):
+    """These operations cannot be one kernel."""
+
+
+@dataclass(eq=False)
+class Term:
+    """Something a kernel computes at a point: a load, a constant, a scalar function, a cast or a reduction."""
+
+    kind: str
+    dtype: dt.DType
+    args: tuple = ()
+    attr: object = None          # the buffer of a load, a number, a function's name, a kind of reduction
+    row: bool = False            # does not vary along the reduced dims
+    depth: int = 0               # how many reductions must be done before
+    cost: int = 0                # of this term alone
+    number: int = field(default=0)
+
+    @property
+    def is_leaf(self) -> bool:
+        return self.kind in (LOAD, CONST)
+
+
+def is_free(value: Value) -> bool:
+    """Whether a value needs no memory: a view of another, or the same number everywhere."""
+    return value.node is not None and (type(value.node.op.lower) is View or value.node.op is full)
+
+
+def source_of(value: Value) -> Value | None:
+    """The value behind views; None for a fill."""
+    while is_free(value):
+        if value.node.op is full:
+            return None
+        value = value.node.inputs[0]
+    return value
+
+
+def can_fuse(node: Node) -> bool:
+    """Whether a fused kernel can compute this node with the bits that eager code gives."""
+    avals = [v.aval for v in (*[x for x in node.inputs if type(x) is Value], *node.outputs)]
+    if any(0 in a.shape or a.dtype.is_complex for a in avals) or node.multi or not avals[:-1]:
+        return False
+    if type(node.op.lower) is Reduce:
+        return "exact" in node.op.traits or node.output.dtype is not dt.bool_
+    if type(node.op.lower) is not Scalar:
+        return False
+    if node.op is cast or node.op in _COPIES:
+        return True
+    floats = all(a.dtype.is_floating_point for a in avals[:-1])
+    return scalar_name(node) in scalars.FUNCTIONS and not node.params and (floats or "exact" in node.op.traits)
+
+
+def scalar_name(node: Node) -> str:
+    """The scalar function of an elementwise node."""
+    return node.op.lower.fn or node.op.name
+
+
+class Body:
+    """The terms of a kernel over `shape`, reducing the dims `reduced`, that stores `stores`.
+
+    nodes      the operations that it does itself; all other values are loaded
+    terms      in an order in which they can be computed
+    results    the term of each stored value
+    loads      (value, pattern) of each buffer that is read
+    """
+
+    def __init__(self, nodes, shape, reduced, stores):
+        self.nodes, self.shape, self.reduced = frozenset(nodes), tuple(shape), tuple(reduced)
+        self.terms, self.loads, self.counts = [], {}, {}
+        self._known = {}
+        self.row_shape = kept(self.shape, self.reduced)
+        self.row_pattern = self._over_rows(self.row_shape).plain
+        self.results = {v: self.demand(v, self._way_to(v)) for v in stores}
+
+    def _over_rows(self, shape):
+        return through(row_major(shape), expand, {"shape": self.shape})
+
+    def _way_to(self, value):
+        """The views that lay a stored value out over the iteration shape."""
+        if value.shape == self.shape:
+            return ()
+        if math.prod(value.shape) == math.prod(self.shape):
+            return ((reshape, {"shape": self.shape}),)
+        if math.prod(value.shape) == math.prod(self.row_shape):
+            return ((reshape, {"shape": self.row_shape}), (expand, {"shape": self.shape}))
+        raise Unfit(f"a result of shape {value.shape} is not computed over {self.shape}")
+
+    def is_row(self, pattern: Pattern) -> bool:
+        """Whether a pattern stands still along the reduced dims."""
+        return bool(self.reduced) and all(pattern.strides[d] == 0 for d in self.reduced)
+
+    def pattern_of(self, value, chain) -> Pattern:
+        """Where the elements of a value are that a chain of views demands."""
+        pattern = row_major(value.shape)
+        for op, params in chain:
+            pattern = through(pattern, op, params)
+            if pattern is None:
+                raise Unfit(f"{op.name} of a value of shape {value.shape} is no strided view")
+        if pattern.shape != self.shape:
+            raise Unfit(f"a value of shape {pattern.shape} is demanded over {self.shape}")
+        return pattern.plain
+
+    def demand(self, value, chain) -> Term:
+        """The term that is the value seen through a chain of views."""
+        while is_free(value):
+            if value.node.op is full:
+                return self._constant(value.node.params["value"], value.dtype)
+            chain = ((value.node.op, value.node.params), *chain)
+            value = value.node.inputs[0]
+        key = value, self.pattern_of(value, chain)
+        if key not in self._known:
+            self._known[key] = self._make(value, chain, key[1])
+        return self._known[key]
+
+    def _make(self, value, chain, pattern):
+        node = value.node
+        if node not in self.nodes:
+            self.loads.setdefault((value, pattern), len(self.loads))
+            return self._term(LOAD, value.dtype, attr=(value, pattern), row=self.is_row(pattern))
+        if type(node.op.lower) is Reduce:
+            return self._fold(node, pattern)
+        row = self.is_row(pattern)
+        self.counts[node] = self.counts.get(node, 0) + math.prod(self.row_shape if row else self.shape)
+        return self._compute(node, chain, row)
+
+    def _term(self, kind, dtype, args=(), attr=None, row=False, cost=0) -> Term:
+        depth = max((a.depth for a in args), default=0) + (kind == FOLD)
+        term = Term(kind, dtype, tuple(args), attr, row, depth, cost, len(self.terms))
+        self.terms.append(term)
+        return term
+
+    def _constant(self, number, dtype) -> Term:
+        exact = np.asarray(number).astype(dtype.np).item() if dtype not in LOW else float(number)
+        key = CONST, dtype, repr(exact)
+        if key not in self._known:
+            self._known[key] = self._term(CONST, dtype, attr=exact)
+        return self._known[key]
+
+    def _cast(self, term, dtype) -> Term:
+        return term if term.dtype is dtype else self._term(CAST, dtype, (term,), row=term.row, cost=1)
+
+    # Operators.
+
+    def _fold(self, node, pattern):
+        """A reduction: over exactly the reduced dims of exactly this shape, one result per row."""
+        operand = node.inputs[0]
+        if operand.shape != self.shape or tuple(node.params["dim"]) != self.reduced:
+            raise Unfit(f"{node.op.name} over {node.params['dim']} of {operand.shape} in a kernel over {self.shape}")
+        if pattern.strides != self.row_pattern.strides or pattern.offset:
+            raise Unfit(f"the result of {node.op.name} is not used row by row")
+        self.counts[node] = math.prod(self.shape)
+        term = self.demand(operand, ())
+        kind = node.op.lower.kind
+        work = dt.bool_ if node.op in _LOGICAL else dt.float32 if term.dtype in LOW else term.dtype
+        result = dt.int64 if kind.startswith("arg") else work
+        folded = self._term(FOLD, result, (self._cast(term, work),), kind, row=True, cost=1)
+        return self._cast(folded, node.output.dtype)
+
+    def _compute(self, node, chain, row):
+        if node.op is cast or node.op in _COPIES:
+            return self._cast(self.demand(node.inputs[0], chain), node.output.dtype)
+        kinds = [x.dtype for x in node.inputs if type(x) is Value]
+        like = next((k for k in reversed(kinds) if k is not dt.bool_), node.output.dtype if len(kinds) == 1 else dt.bool_)
+        if len(kinds) < len(node.inputs) and all(k is dt.bool_ for k in kinds):
+            like = node.output.dtype
+        wide = like in LOW and len(kinds) < len(node.inputs) and "exact" in node.op.traits
+        args = []
+        for x in node.inputs:
+            if type(x) is Value:
+                term = self.demand(x, chain)
+                args.append(self._cast(term, dt.float32) if wide and term.dtype in LOW else term)
+            else:
+                args.append(self._constant(x, dt.float32 if wide else like))
+        name, gives = scalar_name(node), node.output.dtype
+        made = dt.float32 if wide and gives is like else gives
+        term = self._term(CALL, made, args, name, row, function_cost(name, len(args), _counted(args, made)))
+        return self._cast(term, gives)
+
+
+def _counted(args, made):
+    """The dtype by which a function's cost is known."""
+    found = next((a.dtype for a in reversed(args) if a.dtype is not dt.bool_), made)
+    return dt.float32 if found is dt.bool_ else found

@@ -1,0 +1,15 @@
+"""`Variable`, the name that tensors with gradients once had."""
+
+from ..tensor import Tensor
+
+
+class _AnyTensor(type):
+    def __instancecheck__(cls, x):
+        return isinstance(x, Tensor)
+
+
+class Variable(metaclass=_AnyTensor):
+    """Every tensor is one. `Variable(data, requires_grad=False)` gives a tensor over the memory of `data`."""
+
+    def __new__(cls, data, requires_grad=False):
+        return data.detach().requires_grad_(requires_grad)
