@@ -88,7 +88,8 @@ class Op:
     lower: object
     traits: frozenset = frozenset()
     doc: str = ""
-    saves: tuple = ()  # for a joint vjp: the positions it reads by value (0 is the output, 1 the first argument)
+    saves: tuple = ()  # for a joint vjp: the positions it reads by value (0 is the output, 1 the first argument); a tuple
+    #                    among them names outputs, where it reads only some
     plans: dict = field(default_factory=dict)  # gradient plans by needs mask, filled by the tape
 
     def __call__(self, *args, **params):
@@ -128,7 +129,7 @@ class Op:
 
     def plan(self, needs: tuple) -> tuple:
         """What the tape keeps for the gradients asked for by `needs`: for the output and then each argument,
-        "value", "meta" (shape and dtype) or None."""
+        "value", "meta" (shape and dtype) or None; of several outputs perhaps a frozenset of those kept by value."""
         try:
             return self.plans[needs]
         except KeyError:
@@ -138,7 +139,9 @@ class Op:
     def _make_plan(self, needs):
         kept = [None] * (len(needs) + 1)
         if not isinstance(self.vjp, tuple):
-            return tuple("value" if p in self.saves else "meta" for p in range(len(kept)))
+            kinds = ["value" if p in self.saves else "meta" for p in range(len(kept))]
+            outputs = next((frozenset(p) for p in self.saves if isinstance(p, tuple)), None)
+            return (outputs or kinds[0], *kinds[1:])
         for rule, need in zip(self.vjp, needs):
             if need and rule is not None:
                 for position, kind in reads_of(rule).items():

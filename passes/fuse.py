@@ -9,16 +9,18 @@ import heapq
 import math
 from dataclasses import dataclass, field
 
-from ..ir.graph import Graph, Node, Value
+from ..ir.graph import Builder, Graph, Value
 from ..ir.op import Reduce
 from ..ir.ops.shape import contiguous
-from .kernel_body import Body, Unfit, can_fuse, is_free, source_of
+from .kernel_body import Body, Unfit, can_fuse, is_free, node_cost, source_of
 from .lower import Lowered, lower
-from .rewrite import rebuild
 
-MOST_NODES = 96     # of a group
+MOST_NODES = 96      # of a group
 MOST_BUFFERS = 40
-CHEAP = 2           # cost up to which an operation may be done again for every element it is spread over
+CHEAP = 2            # cost up to which an operation may be done again for every element that it is spread over
+MOST_AGAIN = 4       # cost per element of what is done again in one kernel
+SMALL = 1 << 15      # points up to which a kernel needs no second thread
+FEW_ROWS = 8         # rows below which a kernel of several sweeps cannot use threads
 
 
 @dataclass(eq=False)
@@ -30,7 +32,7 @@ class Group:
     reduced: tuple = ()
     stores: tuple = ()
     lowered: Lowered | None = None
-    why: list = field(default_factory=list)     # joins that were refused, as text
+    refused: list = field(default_factory=list)     # joins that were not made, as text
 
     @property
     def is_kernel(self) -> bool:
@@ -38,29 +40,204 @@ class Group:
 
 
 def own_results(graph: Graph, owned) -> Graph:
-    """A graph whose results at the positions `owned` are values of their own, neither inputs nor views nor each other."""
-    seen, changes = set(), {}
+    """The graph with copies where a result at one of the positions `owned` is an input, a view or another result."""
+    seen, copied = set(), set()
     for i, v in enumerate(graph.outputs):
         if i in owned and (v.is_input or is_free(v) or v in seen):
-            changes[i] = v
-        seen.add(v)
-    if not changes:
+            copied.add(i)
+        elif i in owned:
+            seen.add(v)
+    if not copied:
         return graph
-    b_outputs = {}
-
-    def visit(b, node, operands):
-        return None
-
-    from_builder = _copied(graph, changes, b_outputs, visit)
-    return from_builder
-
-
-def _copied(graph, changes, made, visit):
-    """The graph with a copy in place of some results."""
-    from ..ir.graph import Builder
     b = Builder(graph.name)
     env = b.inline(graph, b.copy_inputs(graph))
-    outputs = [b.append(contiguous, (env[v],), {}) if i in changes else env[v] for i, v in enumerate(graph.outputs)]
-    for u in graph.updates:
-        b.update(env[u.target], env[u.value])
-    return b.finish(outputs)
+    return b.finish([b.append(contiguous, (env[v],), {}) if i in copied else env[v] for i, v in enumerate(graph.outputs)])
+
+
+def fuse(graph: Graph) -> list:
+    """The groups of a graph, in an order in which they can run. Views and fills belong to none."""
+    return Fuser(graph).groups()
+
+
+class Fuser:
+    """Joins the operations of one graph."""
+
+    def __init__(self, graph: Graph):
+        self.graph = graph
+        self.place = {n: i for i, n in enumerate(graph.nodes)}
+        self.escaping = {source_of(v) for v in graph.outputs}
+        self.readers = {}                 # value -> the nodes that read it, through views or not
+        self.group = {}
+        for n in graph.nodes:
+            if is_free(n.outputs[0]):
+                continue
+            self.group[n] = self._alone(n)
+            for source in self._sources(n):
+                self.readers.setdefault(source, []).append(n)
+        for n, g in self.group.items():
+            if g.is_kernel or can_fuse(n):
+                self._settle(g)
+
+    @staticmethod
+    def _sources(node):
+        found = [source_of(x) for x in node.inputs if type(x) is Value]
+        return [v for v in dict.fromkeys(found) if v is not None]
+
+    @staticmethod
+    def _alone(node):
+        if not can_fuse(node):
+            return Group([node])
+        if type(node.op.lower) is Reduce:
+            return Group([node], node.inputs[0].shape, tuple(node.params["dim"]))
+        return Group([node], node.output.shape)
+
+    def _stores(self, nodes):
+        """What other groups or the caller need of these nodes."""
+        inside = set(nodes)
+        return tuple([v for n in nodes for v in n.outputs
+                      if v in self.escaping or any(r not in inside for r in self.readers.get(v, ()))])
+
+    def _settle(self, g):
+        """Lowers a group as it stands; one that cannot be a kernel is called."""
+        g.stores = self._stores(g.nodes)
+        if g.stores:
+            try:
+                g.lowered = lower(Body(g.nodes, g.shape, g.reduced, g.stores))
+            except Unfit as e:
+                g.lowered = None
+                g.refused.append(str(e))
+
+    def groups(self) -> list:
+        """Joins, then puts in order."""
+        for n in self.graph.nodes:
+            if n in self.group and self.group[n].is_kernel:
+                for source in sorted(self._sources(n), key=lambda v: -self.place.get(v.node, -1)):
+                    self._join_producer(source, n)
+        self._join_siblings()
+        return self._in_order([g for g in dict.fromkeys(self.group.values()) if g.is_kernel or not can_fuse(g.nodes[0]) or g.stores])
+
+    # Joining.
+
+    def _join_producer(self, source, node):
+        producer, reader = self.group.get(source.node), self.group[node]
+        if producer is None or producer is reader or not producer.is_kernel:
+            return
+        if self._reaches(producer, reader, direct=False):
+            reader.refused.append(f"{source.node.op.name}: other work lies between")
+            return
+        self._try(producer, reader)
+
+    def _join_siblings(self):
+        """Groups over the same points that read the same large value, and do not depend on each other."""
+        for source in list(self.readers):
+            found = []
+            for n in self.readers[source]:
+                g = self.group[n]
+                if g.is_kernel and g not in found and 2 * math.prod(source.shape) >= math.prod(g.shape):
+                    found.append(g)
+            for a, b in zip(found, found[1:]):
+                a, b = self.group[a.nodes[0]], self.group[b.nodes[0]]
+                if a is not b and a.shape == b.shape and not self._reaches(a, b) and not self._reaches(b, a):
+                    self._try(a, b)
+
+    def _try(self, first, second):
+        """One group of two, if that is a kernel worth having."""
+        nodes = sorted({*first.nodes, *second.nodes}, key=self.place.__getitem__)
+        stores = self._stores(nodes)
+        why = "too many operations" if len(nodes) > MOST_NODES else "nothing fits both"
+        for shape, reduced in self._frames(first, second):
+            if len(nodes) > MOST_NODES:
+                break
+            try:
+                body = Body(nodes, shape, reduced, stores)
+                why = self._objection(body)
+                if why is None:
+                    lowered = lower(body)
+            except Unfit as e:
+                why = str(e)
+            if why is None:
+                joined = Group(nodes, shape, reduced, stores, lowered, first.refused + second.refused)
+                self.group.update(dict.fromkeys(nodes, joined))
+                return
+        second.refused.append(f"{first.nodes[-1].op.name} with {second.nodes[0].op.name}: {why}")
+
+    @staticmethod
+    def _frames(first, second):
+        """The iteration spaces that two groups might share."""
+        a, b = (first.shape, first.reduced), (second.shape, second.reduced)
+        if first.reduced and second.reduced:
+            return [b] if a == b else []
+        if first.reduced or second.reduced:
+            return [a if first.reduced else b]
+        return list(dict.fromkeys([b, a]))
+
+    @staticmethod
+    def _objection(body):
+        """Why a kernel would be a bad one, or None."""
+        if len(body.loads) + len(body.results) > MOST_BUFFERS:
+            return "too many buffers"
+        points, again = math.prod(body.shape), 0
+        for n, count in body.counts.items():
+            natural = math.prod(body.shape if type(n.op.lower) is Reduce else n.output.shape)
+            if count > natural:
+                if node_cost(n) > CHEAP:
+                    return f"{n.op.name} would be computed {count} times for {natural} results"
+                again += (count - natural) * node_cost(n)
+        if again > MOST_AGAIN * points:
+            return "too much would be computed again"
+        return _serial(body, points)
+
+    # Order.
+
+    def _followers(self, g):
+        return dict.fromkeys([self.group[r] for n in g.nodes for v in n.outputs for r in self.readers.get(v, ())
+                              if self.group[r] is not g])
+
+    def _reaches(self, start, end, direct=True) -> bool:
+        """Whether a path leads from one group to another (through a third one, if not `direct`)."""
+        last = max(self.place[n] for n in end.nodes)
+        stack = [g for g in self._followers(start) if direct or g is not end]
+        seen = set(stack)
+        while stack:
+            g = stack.pop()
+            if g is end:
+                return True
+            for f in self._followers(g):
+                if f not in seen and self.place[f.nodes[0]] <= last:
+                    seen.add(f)
+                    stack.append(f)
+        return False
+
+    def _in_order(self, groups):
+        """Groups after all that they need, otherwise as the graph has them; effects keep their order."""
+        after = {g: self._followers(g) for g in groups}
+        effects = [g for g in groups if any(n.has_effect for n in g.nodes)]
+        for a, b in zip(effects, effects[1:]):
+            after[a][b] = None
+        waiting = dict.fromkeys(groups, 0)
+        for g in groups:
+            for f in after[g]:
+                waiting[f] += 1
+        rank = {g: self.place[g.nodes[0]] for g in groups}
+        ready = [(rank[g], i, g) for i, g in enumerate(groups) if not waiting[g]]
+        heapq.heapify(ready)
+        done = []
+        while ready:
+            _, i, g = heapq.heappop(ready)
+            done.append(g)
+            for f in after[g]:
+                waiting[f] -= 1
+                if not waiting[f]:
+                    heapq.heappush(ready, (rank[f], len(groups) + len(done) + i, f))
+        return done
+
+
+def _serial(body, points):
+    """Why a kernel could not use threads where it should, or None."""
+    rows = math.prod(body.row_shape)
+    if not body.reduced or points <= SMALL or rows >= FEW_ROWS:
+        return None
+    sweeps = max(t.depth for t in body.terms) + any(not t.row for t in body.results.values())
+    return "long rows are swept several times" if sweeps > 1 else None
+
+

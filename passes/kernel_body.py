@@ -211,3 +211,11 @@ def _counted(args, made):
     """The dtype by which a function's cost is known."""
     found = next((a.dtype for a in reversed(args) if a.dtype is not dt.bool_), made)
     return dt.float32 if found is dt.bool_ else found
+
+
+def node_cost(node: Node) -> int:
+    """What an operation costs for one element."""
+    if type(node.op.lower) is Reduce or node.op is cast or node.op in _COPIES:
+        return 1
+    kind = next((x.dtype for x in reversed(node.inputs) if type(x) is Value and x.dtype is not dt.bool_), dt.float32)
+    return function_cost(scalar_name(node), len(node.inputs), kind)

@@ -174,7 +174,7 @@ def _grad_body(g, g_mean, g_var, x, w, mean, var, *, eps):
     return _in(dx, dt.of(x)), ew.mul(slope, inverse), shift
 
 
-batch_norm_train = op("batch_norm_train", infer=_infer_train, ref=_train, vjp=_train_vjp, saves=(0, 1, 2),
+batch_norm_train = op("batch_norm_train", infer=_infer_train, ref=_train, vjp=_train_vjp, saves=((1, 2), 1, 2),
                       lower=Composite(_train_body),
                       doc="Batch normalisation by the batch's own statistics: the result, the mean and the biased variance.")
 batch_norm_grad = op("batch_norm_grad", infer=_infer_grad, ref=_grad, vjp=derived_vjp(_grad_body), saves=(1, 2, 3, 4, 5, 6, 7),

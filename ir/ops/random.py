@@ -4,6 +4,8 @@ The key is an argument like any other, so a graph takes a fresh one at every run
 order is element i of the stream.
 """
 
+import math
+
 import numpy as np
 
 from .. import dtype as dt
@@ -17,6 +19,11 @@ from .elementwise import mul
 def stream(key) -> tuple:
     """(seed, call) of a key."""
     return int(key[0]), int(key[1])
+
+
+def size_of(shape) -> int:
+    """How many elements a shape has."""
+    return math.prod(shape)
 
 
 _PIECE = 1 << 14   # elements drawn at a time, so that what is between stays in cache

@@ -9,7 +9,7 @@ from . import creation as _creation
 from . import dtypes as _dtypes
 from . import elementwise as _elementwise
 from . import inspection as _inspection
-from . import linalg
+from . import fft, linalg
 from . import manipulation as _manipulation
 from . import statistics as _statistics
 
@@ -24,6 +24,6 @@ globals().update({name: getattr(linalg, name) for name in _SHARED_WITH_LINALG})
 globals().update({d.name: d for d in _dtypes.CATEGORIES["all"]})
 
 __all__ = sorted({
-    "__array_api_version__", "e", "inf", "linalg", "nan", "newaxis", "pi", *_SHARED_WITH_LINALG,
+    "__array_api_version__", "e", "fft", "inf", "linalg", "nan", "newaxis", "pi", *_SHARED_WITH_LINALG,
     *(d.name for d in _dtypes.CATEGORIES["all"]), *(name for part in _PARTS for name in part.__all__),
 })

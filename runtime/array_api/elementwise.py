@@ -76,7 +76,7 @@ def sign(x, /):
 def without_history(name, x):
     """The memory of an array whose gradient is not defined here."""
     if x.requires_grad:
-        raise AutogradError(f"{name} has no gradient for complex arrays; use .detach()")
+        raise AutogradError(f"{name} has no gradient here; use .detach()")
     return x.numpy()
 
 

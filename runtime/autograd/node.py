@@ -202,7 +202,8 @@ def keep_planned(plan, args, out):
             continue
         a = args[i - 1] if i else out
         if type(a) is tuple:
-            saved[i] = tuple([_keep_one(t, kind, guards) for t in a])
+            kinds = ["value" if j in kind else "meta" for j in range(len(a))] if type(kind) is frozenset else [kind] * len(a)
+            saved[i] = tuple([_keep_one(t, k, guards) for t, k in zip(a, kinds)])
         else:
             saved[i] = _keep_one(a, kind, guards)
     return tuple(saved), guards

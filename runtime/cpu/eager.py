@@ -15,7 +15,7 @@ from ...ir import dtype as dt
 from ...ir.lazy import lazy
 from ...ir.op import Composite, Op, Reduce, Scalar
 from ...ir.ops import elementwise as ew
-from ...ir.ops import linalg, nn, norm
+from ...ir.ops import linalg, nn, norm, random
 
 gemm = lazy(__package__, ".gemm")
 kernels = lazy(__package__, ".kernels")
@@ -214,6 +214,48 @@ def layer_norm_grad(op: Op):
             return dx
         dw, _ = kernels.rowop("norm_weight_backward", kind, centred=True)(gr, rows, mean, rstd, dim=0)
         return dx, dw.reshape(w.shape)
+
+    return run
+
+
+# Random numbers: the compiled stream gives the bits that ir/philox.py defines; normals differ from numpy's in the last one.
+
+
+def drawn(name, key, shape):
+    """The first elements of a key's stream."""
+    seed, call = random.stream(key)
+    return kernels.draw(name)(seed, call, random.size_of(shape)).reshape(shape)
+
+
+@kernel_of(random.uniform)
+def uniform(op: Op):
+    """Uniform floats."""
+    made = {dt.float32: "random_uniform", dt.float64: "random_uniform_double"}
+
+    def run(key, *, shape, dtype):
+        return drawn(made[dtype], key, shape) if dtype in made else op.ref(key, shape=shape, dtype=dtype)
+
+    return run
+
+
+@kernel_of(random.normal)
+def normal(op: Op):
+    """Normal floats; 16-bit ones are the float32 numbers, rounded."""
+
+    def run(key, *, shape, dtype):
+        name = "random_normal_double" if dtype is dt.float64 else "random_normal"
+        return drawn(name, key, shape).astype(dtype.np, copy=False)
+
+    return run
+
+
+@kernel_of(random.bernoulli_mask)
+def bernoulli_mask(op: Op):
+    """word < round(p * 2**32)"""
+
+    def run(key, *, shape, p):
+        threshold = round(p * 2**32)
+        return drawn("random_bits", key, shape) < threshold if threshold < 2**32 else np.ones(shape, np.bool_)
 
     return run
 

@@ -103,15 +103,29 @@ def multiply_add(f: Function, a: Value, b: Value, c: Value) -> Value:
 
 def outer_tile(f: Function, precision: Precision, rows: int, vectors: int, lanes: int, depth, a: Operand, b: Operand,
                mask: Value | None = None) -> list[list[Value]]:
-    """Accumulators [row][vector] of sum over k of A[row, k] * B[k, columns].
+    """Accumulators [row][vector] of sum over k of A[row, k] * B[k, columns]; see `add_outer` for the operands."""
+    return add_outer(f, precision, zero_tile(precision, rows, vectors, lanes), lanes, depth, a, b, mask)
 
-    `b.row_stride` is not used: a step of B is `vectors` vectors lying one after the other. `mask` limits the last of them.
+
+def zero_tile(precision: Precision, rows: int, vectors: int, lanes: int) -> list[list[Value]]:
+    """Accumulators of nothing yet."""
+    return [[zero(vector(lanes, precision.accumulate))] * vectors for _ in range(rows)]
+
+
+def add_outer(f: Function, precision: Precision, tile: list[list[Value]], lanes: int, depth, a: Operand, b: Operand,
+              mask: Value | None = None) -> list[list[Value]]:
+    """Accumulators [row][vector] plus the sum over k of A[row, k] * B[k, columns], one step of the depth after the other.
+
+    `b.row_stride` is the distance between the vectors of a step of B; 0 where they lie one after the other. `mask` limits the
+    last of them.
     """
-    start = [zero(vector(lanes, precision.accumulate))] * (rows * vectors)
+    rows, vectors = len(tile), len(tile[0])
     offsets = [f.mul(a.row_stride, row) for row in range(rows)]
-    with f.loop(0, depth, 1, [a.pointer, b.pointer, *start]) as loop:
+    across = [f.mul(b.row_stride, number) if b.row_stride != 0 else number * lanes * bytes_of(memory_type(precision.b))
+              for number in range(vectors)]
+    with f.loop(0, depth, 1, [a.pointer, b.pointer, *(value for line in tile for value in line)]) as loop:
         at_a, at_b, *sums = loop.carried
-        columns = [_load_columns(f, precision, at_b, lanes, number, mask if number == vectors - 1 else None)
+        columns = [_load_columns(f, precision, f.at(at_b, across[number]), lanes, mask if number == vectors - 1 else None)
                    for number in range(vectors)]
         for row in range(rows):
             scalar = f.load(memory_type(precision.a), f.at(at_a, offsets[row]))
@@ -125,9 +139,8 @@ def outer_tile(f: Function, precision: Precision, rows: int, vectors: int, lanes
     return [list(sums[row * vectors:(row + 1) * vectors]) for row in range(rows)]
 
 
-def _load_columns(f, precision, pointer, lanes, number, mask):
+def _load_columns(f, precision, place, lanes, mask):
     type_ = vector(lanes, memory_type(precision.b))
-    place = f.at(pointer, number * lanes, precision.b)
     value = f.load(type_, place) if mask is None else f.load_masked(type_, place, mask)
     return widen(f, value, precision.b, precision.accumulate)
 

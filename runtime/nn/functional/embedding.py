@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 from ....ir import dtype as dt
-from ....ir.errors import ArgumentError, DTypeError, ShapeError
+from ....ir.errors import ArgumentError, ShapeError
 from ....ir.ops import elementwise as ew
 from ....ir.ops import embedding as ops
 from ....ir.ops.shape import expand, reshape
@@ -13,23 +13,7 @@ from ...autograd.grad_mode import no_grad
 
 def one_hot(tensor, num_classes=-1):
     """int64 rows with a 1 at each index."""
-    return FUNCTIONS["one_hot"](tensor, num_classes) if "one_hot" in FUNCTIONS else _one_hot(tensor, num_classes)
-
-
-def _one_hot(tensor, num_classes):
-    if tensor.dtype is not dt.int64:
-        raise DTypeError(f"one_hot takes int64 indices, got {tensor.aval}; cast them with .long()")
-    values = tensor._a
-    if values.size and values.min() < 0:
-        raise ArgumentError("one_hot takes indices of at least 0")
-    if num_classes < 0:
-        if not values.size:
-            raise ArgumentError("one_hot of no indices needs num_classes")
-        num_classes = int(tensor.max().item()) + 1
-    elif values.size and int(values.max()) >= num_classes:
-        raise ArgumentError(f"one_hot: index {int(values.max())} is not below num_classes={num_classes}")
-    classes = FUNCTIONS["arange"](num_classes)
-    return ew.cast(ew.eq(tensor.unsqueeze(-1), classes), dtype=dt.int64)
+    return FUNCTIONS["one_hot"](tensor, num_classes)
 
 
 def _padding(padding_idx, rows):

@@ -11,7 +11,7 @@ from ....ir.ops import nn as ops_nn
 from ....ir.ops import reduce as rd
 from ....ir.ops.shape import reshape
 from ...api import nn as core
-from ...api.promote import to_dtype
+from ...api.promote import result_type, to_dtype
 from ...api.register import FUNCTIONS
 from ...api.distance import pairwise_distance
 
@@ -41,7 +41,7 @@ def _together(input, target, name):
     if target.shape != input.shape:
         warnings.warn(f"{name}: the target has shape {tuple(target.shape)}, the input {tuple(input.shape)}; they are "
                       "broadcast, which is likely to give wrong results", stacklevel=3)
-    d = FUNCTIONS["result_type"](input, target) if "result_type" in FUNCTIONS else dt.promote_types(input.dtype, target.dtype)
+    d = result_type(input, target)
     return to_dtype(input, d), to_dtype(target, d)
 
 

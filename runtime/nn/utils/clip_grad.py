@@ -2,7 +2,7 @@
 
 import math
 
-from ....ir.errors import ArgumentError
+from ....ir.errors import AutogradError
 from ...api.register import FUNCTIONS
 from ...autograd.grad_mode import no_grad
 from ...tensor import Tensor
@@ -27,7 +27,7 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
         total = FUNCTIONS["stack"]([FUNCTIONS["norm"](t, norm_type) for t in tensors])
         total = FUNCTIONS["norm"](total, norm_type)
     if error_if_nonfinite and not math.isfinite(total.item()):
-        raise ArgumentError(f"the total norm of order {norm_type} of the gradients is {total.item()}; pass "
+        raise AutogradError(f"the total norm of order {norm_type} of the gradients is {total.item()}; pass "
                             "error_if_nonfinite=False to clip all the same")
     return total
 

@@ -5,6 +5,7 @@ import numpy as np
 from ....ir.errors import ArgumentError, ShapeError
 from ...api.register import FUNCTIONS
 from ...autograd.grad_mode import no_grad
+from ...linalg import solve
 from ...tensor import wrap
 from ..module import Module
 from .parametrize import register_parametrization
@@ -47,10 +48,10 @@ def weight_norm(module, name="weight", dim=0):
 class PowerIteration:
     """The largest singular value of a weight by power iteration, kept up with the weight as it trains."""
 
-    def __init__(self, dim, n_power_iterations, eps):
+    def __init__(self, dim, n_power_iterations, eps, v_first=False):
         if n_power_iterations <= 0:
             raise ArgumentError(f"n_power_iterations must be positive, got {n_power_iterations}")
-        self.dim, self.n, self.eps = dim, n_power_iterations, eps
+        self.dim, self.n, self.eps, self.v_first = dim, n_power_iterations, eps, v_first
 
     def matrix(self, weight):
         """The weight with `dim` as rows and everything else as columns."""
@@ -74,8 +75,11 @@ class PowerIteration:
         """Improves u and v in place."""
         matrix = matrix.detach()
         for _ in range(n):
-            v.copy_(self.unit(matrix.t() @ u))
+            if self.v_first:
+                v.copy_(self.unit(matrix.t() @ u))
             u.copy_(self.unit(matrix @ v))
+            if not self.v_first:
+                v.copy_(self.unit(matrix.t() @ u))
 
     def scaled(self, weight, u, v, training):
         """The weight over its largest singular value."""
@@ -136,7 +140,7 @@ class _Orthogonal(Module):
             x = FUNCTIONS["cat"]([x, FUNCTIONS["zeros"]((n, n - x.shape[1]), dtype=x.dtype)], 1)
         a = (x - x.t()) * 0.5
         eye = FUNCTIONS["eye"](n, dtype=x.dtype)
-        q = self.base @ FUNCTIONS["linalg.solve"](eye + a, eye - a)
+        q = self.base @ solve(eye + a, eye - a)
         q = q[:, :min(rows, cols)]
         return q if tall else q.t()
 

@@ -68,7 +68,7 @@ def remove_weight_norm(module, name="weight"):
 def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=None):
     """Divides a weight by its largest singular value."""
     dim = (1 if "ConvTranspose" in type(module).__name__ else 0) if dim is None else dim
-    power = PowerIteration(dim, n_power_iterations, eps)
+    power = PowerIteration(dim, n_power_iterations, eps, v_first=True)
     weight = module._parameters[name]
     u, v = power.start(weight)
     delattr(module, name)

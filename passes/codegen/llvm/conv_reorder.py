@@ -1,0 +1,128 @@
+"""Copies that turn rows into lanes: between plain arrays and the blocked layouts of convolutions.
+
+One task serves activations, weights and weight gradients. Its job describes matrices of rows with contiguous elements; the
+elements of `lanes` rows at one column become a vector of the result. Rows are cut into chunks of `rows`, columns into chunks
+of `columns`; outer dims repeat the matrix. Where a row begins, or where a column's vector goes, is a stride or a table of
+byte offsets; a negative offset of a column drops it.
+
+    variant   rows          columns
+    plain     by stride     by stride
+    scatter   by stride     by table
+    gather    by table      by stride
+"""
+
+from ....ir.target import Target
+from .conv_steps import WORD, Words, chunk_share, split_index
+from .emit import Module
+from .microkernel import transpose
+from .types import I64, PTR, VOID, bytes_of, vector
+
+# The outer dims are (outer, row chunk, column chunk, extra), each with its count and its strides in bytes. `fill` pads missing
+# rows with zeros up to `width` lanes; without it only the lanes of rows that exist are stored.
+WORDS = ("source", "target", "items", "chunks", "outer", "row_chunks", "column_chunks", "extra",
+         "source_outer", "source_row_chunk", "source_column_chunk", "source_extra",
+         "target_outer", "target_row_chunk", "target_column_chunk", "target_extra",
+         "rows", "rows_total", "columns", "columns_total", "row_stride", "group_step", "column_step", "width", "fill",
+         "row_table", "column_table")
+VARIANTS = ("plain", "scatter", "gather")
+
+
+def symbol(variant: str, element: str) -> str:
+    """The task's name."""
+    return f"reorder_{variant}_{element}"
+
+
+def reorder_text(target: Target, element: str) -> str:
+    """A module with the tasks of all variants for one element type."""
+    module = Module(target)
+    for variant in VARIANTS:
+        _task(module, variant, element)
+    return module.text()
+
+
+def _task(module, variant, element):
+    lanes = module.target.lanes(bytes_of(element))
+    group = _group(module, variant, element, lanes)
+    f = module.task(symbol(variant, element))
+    arg, chunk, _ = f.params
+    job = Words(f, arg, WORDS)
+    first, end = chunk_share(f, job.items, job.chunks, chunk)
+    with f.loop(first, end) as loop:
+        outer, rows, columns, extra = split_index(f, loop.index, (job.outer, job.row_chunks, job.column_chunks, job.extra))
+        source, target = job.address("source"), job.address("target")
+        for name, index in (("outer", outer), ("row_chunk", rows), ("column_chunk", columns), ("extra", extra)):
+            source = f.at(source, f.mul(getattr(job, "source_" + name), index))
+            target = f.at(target, f.mul(getattr(job, "target_" + name), index))
+        rows_left = f.min(f.sub(job.rows_total, f.mul(rows, job.rows)), job.rows)
+        columns_left = f.min(f.sub(job.columns_total, f.mul(columns, job.columns)), job.columns)
+        end_row = f.select(f.compare("ne", job.fill, 0), job.rows, rows_left)
+        with f.loop(0, end_row, lanes) as groups:
+            number, row = f.div(groups.index, lanes), groups.index
+            start = source if variant == "gather" else f.at(source, f.mul(job.row_stride, row))
+            f.call(group, VOID, arg, start, f.at(target, f.mul(job.group_step, number)), f.sub(rows_left, row), columns_left, row)
+    f.ret()
+
+
+def _group(module, variant, element, lanes):
+    """Function of one group of rows: whole squares, then what is left at the edges."""
+    name = f"group_{variant}_{element}"
+    f = module.function(name, [(PTR, "job"), ("ptr noalias", "source"), ("ptr noalias", "target"), (I64, "rows"),
+                               (I64, "columns"), (I64, "first")], internal=True)
+    arg, source, target, rows, columns, first = f.params
+    job = Words(f, arg, WORDS)
+    size, whole = bytes_of(element), f.bit_and(columns, -lanes)
+    starts = _row_starts(f, job, variant, source, lanes, first, rows)
+    keep = f.select(f.compare("ne", job.fill, 0), job.width, rows)
+    full = f.binary("and", f.compare("sge", rows, lanes), f.compare("sge", keep, lanes))
+    square_end = f.select(full, whole, f.index(0))
+    with f.loop(0, square_end, lanes) as loop:
+        values = [f.load(vector(lanes, element), f.at(start, loop.index, element)) for start in starts]
+        _put(f, job, variant, target, loop.index, transpose(f, values), None)
+    mask = f.mask(keep, lanes)
+    with f.loop(square_end, columns, lanes) as loop:
+        left = f.min(f.sub(columns, loop.index), lanes)
+        values = []
+        for number, start in enumerate(starts):
+            seen = f.select(f.compare("slt", f.index(number), rows), left, f.index(0))
+            values.append(f.load_masked(vector(lanes, element), f.at(start, loop.index, element), f.mask(seen, lanes)))
+        _put(f, job, variant, target, loop.index, transpose(f, values), (mask, left))
+    f.ret()
+    assert size * lanes == module.target.vector_bytes
+    return name
+
+
+def _row_starts(f, job, variant, source, lanes, first, rows):
+    if variant != "gather":
+        stride = job.row_stride
+        return [f.at(source, f.mul(stride, number)) for number in range(lanes)]
+    table, last = job.address("row_table"), f.sub(rows, 1)
+    places = [f.add(first, f.max(f.min(f.index(number), last), 0)) for number in range(lanes)]
+    return [f.at(source, f.load(I64, f.at(table, place, I64))) for place in places]
+
+
+def _put(f, job, variant, target, column, values, edge):
+    """Store one vector per column; `edge` is (mask of lanes, number of columns)."""
+    table = job.address("column_table") if variant == "scatter" else None
+    step = job.column_step
+    for number, value in enumerate(values):
+        place = f.add(column, number)
+        offset = f.load(I64, f.at(table, place, I64)) if table is not None and edge is None else None
+
+        def store(place=place, value=value, offset=offset):
+            if offset is None:
+                offset = f.load(I64, f.at(table, place, I64)) if table is not None else f.mul(step, place)
+            keep = lambda: f.store(value, f.at(target, offset)) if edge is None else f.store_masked(value, f.at(target, offset), edge[0])
+            if table is None:
+                keep()
+            else:
+                with f.when(f.compare("sge", offset, 0)):
+                    keep()
+
+        if edge is None:
+            store()
+        else:
+            with f.when(f.compare("slt", f.index(number), edge[1])):
+                store()
+
+
+__all__ = ["VARIANTS", "WORD", "WORDS", "reorder_text", "symbol"]

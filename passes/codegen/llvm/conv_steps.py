@@ -1,0 +1,77 @@
+"""A call that takes several pool jobs: `void steps_launch(ptr block)` runs a *plan* on the addresses in a block.
+
+A plan is an array of 64-bit words: the number of steps, then for each step {task, chunks, words, template, patches, patch
+list}. The template is the step's job as it is the same for every call; a patch {word, slot, offset} says that a word of the job
+is the address in a slot of the block plus an offset. The job is put together on the stack, so that threads may run one plan at
+the same time. The last word of the block is the plan's address.
+"""
+
+from ....ir.target import Target
+from .emit import Module
+from .types import I64, PTR, Value
+
+LAUNCH = "steps_launch"
+SLOTS = 7                           # addresses in a block; the plan comes after them
+MAX_WORDS = 64                      # words of a job, at most
+STEP_WORDS = 6
+PATCH_WORDS = 3
+WORD = 8
+
+
+def launch_text(target: Target) -> str:
+    """The module that defines the launcher."""
+    module = Module(target)
+    f = module.function(LAUNCH, [(PTR, "block")])
+    block, = f.params
+    job, plan = f.local(WORD * MAX_WORDS), f.load(PTR, f.at(block, WORD * SLOTS))
+    steps = f.load(I64, plan)
+    with f.loop(0, steps) as loop:
+        step = f.at(plan, f.add(f.mul(loop.index, WORD * STEP_WORDS), WORD))
+        task, template, patches = (f.load(PTR, f.at(step, WORD * place)) for place in (0, 3, 5))
+        chunks, words, count = (f.load(I64, f.at(step, WORD * place)) for place in (1, 2, 4))
+        with f.loop(0, words) as copy:
+            f.store(f.load(I64, f.at(template, copy.index, I64)), f.at(job, copy.index, I64))
+        with f.loop(0, count) as each:
+            patch = f.at(patches, f.mul(each.index, WORD * PATCH_WORDS))
+            word, slot, offset = (f.load(I64, f.at(patch, WORD * place)) for place in range(PATCH_WORDS))
+            f.store(f.add(f.load(I64, f.at(block, slot, I64)), offset), f.at(job, word, I64))
+        f.call("ingot_pool_run", "void", task, job, chunks)
+    f.ret()
+    return module.text()
+
+
+class Words:
+    """Reads the named 64-bit words of a job, record or frame."""
+
+    def __init__(self, f, pointer: Value, names: tuple):
+        self.f, self.pointer, self.names = f, pointer, names
+
+    def __getattr__(self, name) -> Value:
+        return self.f.load(I64, self.spot(name))
+
+    def address(self, name) -> Value:
+        """A word that is an address."""
+        return self.f.load(PTR, self.spot(name))
+
+    def spot(self, name) -> Value:
+        """Where a word lies."""
+        return self.f.at(self.pointer, WORD * self.names.index(name))
+
+    def put(self, **values):
+        """Store words."""
+        for name, value in values.items():
+            self.f.store(self.f.index(value) if isinstance(value, int) else value, self.spot(name))
+
+
+def chunk_share(f, items, chunks, chunk):
+    """The items [first, end) of a chunk."""
+    return f.div(f.mul(items, chunk), chunks), f.div(f.mul(items, f.add(chunk, 1)), chunks)
+
+
+def split_index(f, index, sizes):
+    """The indices, outermost first, of a flat index over `sizes` (the first size is not needed)."""
+    found = []
+    for size in reversed(sizes[1:]):
+        found.append(f.mod(index, size))
+        index = f.div(index, size)
+    return [index, *reversed(found)]

@@ -1,0 +1,87 @@
+"""The Fourier transform extension of the array API standard, by numpy. It has no gradients."""
+
+import numpy as np
+
+from ...ir.errors import ArgumentError
+from ..device import require
+from ..state import Defaults
+from ..tensor import wrap
+from .behind import FUNCTIONS
+from .dtypes import checked, take_dtype
+from .elementwise import without_history
+
+__all__ = ["fft", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifftn", "ifftshift", "ihfft", "irfft", "irfftn", "rfft",
+           "rfftfreq", "rfftn"]
+
+_ONE_AXIS = {"fft": "floating", "ifft": "floating", "rfft": "real floating", "irfft": "floating", "hfft": "floating",
+             "ihfft": "real floating"}
+_SEVERAL_AXES = {"fftn": "floating", "ifftn": "floating", "rfftn": "real floating", "irfftn": "floating"}
+
+
+def _input(name, x, category, norm):
+    if norm not in ("backward", "ortho", "forward"):
+        raise ArgumentError(f"{name}: norm must be 'backward', 'ortho' or 'forward', got {norm!r}")
+    return without_history(name, checked(name, x, category))
+
+
+def _along_one(name, category):
+    fn = getattr(np.fft, name)
+
+    def function(x, /, *, n=None, axis=-1, norm="backward"):
+        return wrap(fn(_input(name, x, category, norm), n=n, axis=axis, norm=norm))
+
+    return function
+
+
+def _along_several(name, category):
+    fn = getattr(np.fft, name)
+
+    def function(x, /, *, s=None, axes=None, norm="backward"):
+        a = _input(name, x, category, norm)
+        if s is not None and axes is None:
+            axes = tuple(range(-len(s), 0))
+        return wrap(fn(a, s=s, axes=axes, norm=norm))
+
+    return function
+
+
+for _make, _table in ((_along_one, _ONE_AXIS), (_along_several, _SEVERAL_AXES)):
+    for _name, _category in _table.items():
+        _fn = _make(_name, _category)
+        _fn.__name__ = _fn.__qualname__ = _name
+        _fn.__doc__ = f"The transform `{_name}` of arrays of {_category} dtype."
+        globals()[_name] = _fn
+
+
+def _frequencies(fn, n, d, dtype, device):
+    if device is not None:
+        require(device)
+    return wrap(fn(n, d=d).astype(take_dtype(dtype, Defaults.dtype).np))
+
+
+def fftfreq(n, /, *, d=1.0, dtype=None, device=None):
+    """The frequencies of the elements of an `fft`."""
+    return _frequencies(np.fft.fftfreq, n, d, dtype, device)
+
+
+def rfftfreq(n, /, *, d=1.0, dtype=None, device=None):
+    """The frequencies of the elements of an `rfft`."""
+    return _frequencies(np.fft.rfftfreq, n, d, dtype, device)
+
+
+def _shifted(x, axes, back):
+    axes = range(x.ndim) if axes is None else (axes,) if isinstance(axes, int) else axes
+    for axis in axes:
+        half = x.shape[axis] // 2
+        x = FUNCTIONS["roll"](x, -half if back else half, axis)
+    return x
+
+
+def fftshift(x, /, *, axes=None):
+    """The element of frequency 0 moved to the middle."""
+    return _shifted(checked("fftshift", x, "floating"), axes, False)
+
+
+def ifftshift(x, /, *, axes=None):
+    """What `fftshift` moved, moved back."""
+    return _shifted(checked("ifftshift", x, "floating"), axes, True)

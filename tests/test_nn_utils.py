@@ -1,0 +1,213 @@
+"""nn.utils and nn.init: clipping, vectors, fusing, parametrizations, packing, initial values."""
+
+import copy
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot import nn
+from ingot.nn.utils import parametrize
+from ingot.nn.utils import rnn as seq
+
+
+def with_gradients(*values):
+    out = []
+    for v in values:
+        p = ingot.zeros(len(v)).requires_grad_()
+        p.grad = ingot.tensor(v)
+        out.append(p)
+    return out
+
+
+@pytest.mark.parametrize("norm,total", [(2.0, 13.0), (1.0, 19.0), (float("inf"), 12.0)])
+def test_gradients_are_scaled_to_a_norm(norm, total):
+    a, b = with_gradients([3.0, 4.0], [12.0, 0.0])
+    assert nn.utils.clip_grad_norm_([a, b], total / 2, norm).item() == pytest.approx(total)
+    np.testing.assert_allclose(a.grad.numpy(), [1.5, 2], rtol=1e-5)
+    nn.utils.clip_grad_norm_([a, b], 1e6)
+    np.testing.assert_allclose(b.grad.numpy(), [6, 0], rtol=1e-5)
+
+
+def test_clipping_corner_cases():
+    (a,) = with_gradients([float("nan"), 1.0])
+    with pytest.raises(RuntimeError, match="total norm"):
+        nn.utils.clip_grad_norm_(a, 1.0, error_if_nonfinite=True)
+    assert nn.utils.clip_grad_norm_([ingot.ones(1).requires_grad_()], 1.0).item() == 0
+    (b,) = with_gradients([-3.0, 0.5])
+    nn.utils.clip_grad_value_(b, 1)
+    assert b.grad.tolist() == [-1, 0.5]
+
+
+def test_parameters_as_a_vector():
+    m = nn.Linear(2, 3)
+    v = nn.utils.parameters_to_vector(m.parameters())
+    assert v.shape == (9,)
+    nn.utils.vector_to_parameters(ingot.arange(9.0), m.parameters())
+    assert m.weight.tolist() == [[0, 1], [2, 3], [4, 5]] and m.bias.tolist() == [6, 7, 8]
+    with pytest.raises(ValueError, match="9 elements"):
+        nn.utils.vector_to_parameters(ingot.ones(3), m.parameters())
+
+
+@pytest.mark.parametrize("kind", ["conv", "transposed", "linear"])
+def test_batch_norm_is_folded_into_the_layer_before(kind):
+    ingot.manual_seed(0)
+    layer = {"conv": lambda: nn.Conv2d(2, 3, 3), "transposed": lambda: nn.ConvTranspose2d(2, 3, 3),
+             "linear": lambda: nn.Linear(2, 3)}[kind]().eval()
+    bn = (nn.BatchNorm1d if kind == "linear" else nn.BatchNorm2d)(3).eval()
+    for t, low, high in ((bn.running_mean, -1, 1), (bn.running_var, 0.5, 2), (bn.weight, 0.5, 2), (bn.bias, -1, 1)):
+        t.data.uniform_(low, high)
+    x = ingot.randn(*((4, 2) if kind == "linear" else (4, 2, 5, 5)))
+    if kind == "linear":
+        fused = nn.utils.fuse_linear_bn_eval(layer, bn)
+    else:
+        fused = nn.utils.fuse_conv_bn_eval(layer, bn, transpose=kind == "transposed")
+    np.testing.assert_allclose(fused(x).detach().numpy(), bn(layer(x)).detach().numpy(), rtol=1e-4, atol=1e-5)
+    with pytest.raises(ValueError, match="evaluation mode"):
+        (nn.utils.fuse_linear_bn_eval if kind == "linear" else nn.utils.fuse_conv_bn_eval)(layer.train(), bn)
+
+
+class Symmetric(nn.Module):
+    def forward(self, x):
+        return x.triu() + x.triu(1).t()
+
+    def right_inverse(self, x):
+        return x.triu()
+
+
+class Doubled(nn.Module):
+    def forward(self, x):
+        return 2 * x
+
+    def right_inverse(self, x):
+        return x / 2
+
+
+def test_a_parametrized_weight_is_computed_and_trained():
+    m = nn.Linear(3, 3)
+    before = m.weight.detach().clone()
+    parametrize.register_parametrization(m, "weight", Symmetric())
+    assert parametrize.is_parametrized(m, "weight") and not parametrize.is_parametrized(m, "bias")
+    np.testing.assert_array_equal(m.weight.detach().numpy(), m.weight.detach().numpy().T)
+    np.testing.assert_array_equal(m.weight.triu().detach().numpy(), before.triu().numpy())
+    assert sorted(m.state_dict()) == ["bias", "parametrizations.weight.original"]
+    m(ingot.ones(1, 3)).sum().backward()
+    assert m.parametrizations.weight.original.grad is not None
+    m.weight = ingot.eye(3)
+    np.testing.assert_array_equal(m.weight.detach().numpy(), np.eye(3))
+    assert type(m).__name__ == "ParametrizedLinear" and isinstance(m, nn.Linear)
+    parametrize.remove_parametrizations(m, "weight")
+    assert type(m) is nn.Linear and isinstance(m.weight, nn.Parameter) and m.weight.requires_grad
+
+
+def test_parametrizations_are_chained_copied_and_cached():
+    m = nn.Linear(2, 2)
+    w = m.weight.detach().clone()
+    parametrize.register_parametrization(m, "weight", Doubled())
+    parametrize.register_parametrization(m, "weight", Doubled())
+    np.testing.assert_allclose(m.weight.detach().numpy(), w.numpy(), rtol=1e-6)
+    np.testing.assert_allclose(m.parametrizations.weight.original.detach().numpy(), w.numpy() / 4, rtol=1e-6)
+    other = copy.deepcopy(m)
+    other.parametrizations.weight.original.data.zero_()
+    assert m.weight.detach().numpy().any() and not other.weight.detach().numpy().any()
+    with parametrize.cached():
+        assert m.weight is m.weight
+    assert m.weight is not m.weight
+    with pytest.raises(ValueError, match="no parameter or buffer"):
+        parametrize.register_parametrization(m, "nothing", Doubled())
+
+
+def test_spectral_norm_bounds_the_largest_singular_value():
+    ingot.manual_seed(0)
+    m = nn.utils.parametrizations.spectral_norm(nn.Linear(6, 4), n_power_iterations=30)
+    assert np.linalg.svd(m.weight.detach().numpy(), compute_uv=False)[0] == pytest.approx(1, rel=1e-3)
+    old = nn.utils.spectral_norm(nn.Linear(6, 4), n_power_iterations=30)
+    old(ingot.ones(1, 6)).sum().backward()
+    assert old.weight_orig.grad is not None
+    nn.utils.remove_spectral_norm(old)
+    assert np.linalg.svd(old.weight.detach().numpy(), compute_uv=False)[0] == pytest.approx(1, rel=1e-3)
+
+
+@pytest.mark.parametrize("shape", [(4, 4), (5, 3), (3, 5)])
+def test_orthogonal_parametrization_stays_orthogonal(shape):
+    m = nn.utils.parametrizations.orthogonal(nn.Linear(*shape[::-1]))
+    opt = ingot.optim.SGD(m.parameters(), lr=0.5)
+    for _ in range(3):
+        opt.zero_grad()
+        (m(ingot.ones(1, shape[1])) ** 3).sum().backward()
+        opt.step()
+    w = m.weight.detach().numpy()
+    small = w @ w.T if shape[0] <= shape[1] else w.T @ w
+    np.testing.assert_allclose(small, np.eye(min(shape)), atol=1e-5)
+
+
+def test_weight_norm_and_its_removal():
+    m = nn.Linear(3, 2)
+    w = m.weight.detach().numpy().copy()
+    nn.utils.weight_norm(m)
+    assert sorted(m.state_dict()) == ["bias", "weight_g", "weight_v"] and m.weight_g.shape == (2, 1)
+    m.weight_g.data.mul_(2)
+    m(ingot.ones(1, 3))
+    np.testing.assert_allclose(m.weight.detach().numpy(), 2 * w, rtol=1e-5)
+    nn.utils.remove_weight_norm(m)
+    assert sorted(m.state_dict()) == ["bias", "weight"]
+
+
+# Sequences.
+
+
+def test_packing_round_trips():
+    rows = [ingot.arange(float(n)).reshape(n, 1) + 10 * n for n in (2, 4, 1)]
+    padded = seq.pad_sequence(rows, batch_first=True, padding_value=-1)
+    assert padded.shape == (3, 4, 1) and padded[2, 1, 0].item() == -1
+    assert seq.pad_sequence(rows, padding_side="left")[0, 0, 0].item() == 0
+    packed = seq.pack_sequence(rows, enforce_sorted=False)
+    assert packed.batch_sizes.tolist() == [3, 2, 1, 1] and packed.sorted_indices.tolist() == [1, 0, 2]
+    back, lengths = seq.pad_packed_sequence(packed, batch_first=True, padding_value=-1)
+    np.testing.assert_array_equal(back.numpy(), padded.numpy())
+    assert lengths.tolist() == [2, 4, 1]
+    for a, b in zip(seq.unpack_sequence(packed), rows):
+        np.testing.assert_array_equal(a.numpy(), b.numpy())
+    assert seq.pad_packed_sequence(packed, total_length=6)[0].shape == (6, 3, 1)
+    with pytest.raises(ValueError, match="lengths that fall"):
+        seq.pack_sequence(rows)
+    with pytest.raises(ValueError, match="total_length"):
+        seq.pad_packed_sequence(packed, total_length=2)
+
+
+def test_packing_carries_gradients():
+    x = ingot.ones(3, 2, 1).requires_grad_()
+    packed = seq.pack_padded_sequence(x, [3, 1])
+    (seq.pad_packed_sequence(packed)[0] * 2).sum().backward()
+    assert x.grad[:, :, 0].tolist() == [[2, 2], [2, 0], [2, 0]]
+
+
+# Initial values.
+
+
+def test_orthogonal_eye_dirac_and_sparse():
+    q = nn.init.orthogonal_(ingot.empty(5, 3), gain=2.0).numpy()
+    np.testing.assert_allclose(q.T @ q, 4 * np.eye(3), atol=1e-5)
+    np.testing.assert_array_equal(nn.init.eye_(ingot.empty(2, 3)).numpy(), np.eye(2, 3))
+    kernel = nn.init.dirac_(ingot.empty(4, 2, 3, 3), groups=2)
+    x = ingot.randn(1, 4, 5, 5)
+    np.testing.assert_allclose(nn.functional.conv2d(x, kernel, padding=1, groups=2).numpy(), x.numpy(), rtol=1e-6)
+    zeros = (nn.init.sparse_(ingot.empty(10, 4), 0.3).numpy() == 0).sum(0)
+    assert (zeros == 3).all()
+
+
+def test_gains_and_bad_arguments():
+    assert nn.init.calculate_gain("leaky_relu", 0.2) == pytest.approx((2 / 1.04) ** 0.5)
+    assert nn.init.calculate_gain("tanh") == pytest.approx(5 / 3)
+    with pytest.raises(ValueError, match="unsupported nonlinearity"):
+        nn.init.calculate_gain("nothing")
+    with pytest.raises(ValueError, match="2 dimensions"):
+        nn.init.xavier_uniform_(ingot.empty(3))
+    with pytest.warns(FutureWarning, match="deprecated"):
+        nn.init.xavier_uniform(ingot.empty(3, 3))
+
+
+def test_truncated_normal_stays_in_its_bounds():
+    ingot.manual_seed(0)
+    t = nn.init.trunc_normal_(ingot.empty(10000), mean=1.0, std=2.0, a=0.0, b=2.0).numpy()
+    assert t.min() >= 0 and t.max() <= 2 and abs(t.mean() - 1) < 0.03
