@@ -122,12 +122,14 @@ class Kernel:
 class Slot:
     """Where an array of a program lives: `where` is an offset in bytes into the arena, or the number of an argument.
 
-    Arguments are the arrays that the caller gives: inputs, parameters and results alike.
+    Arguments are the arrays that the caller gives: inputs, parameters and results alike. `offset` is where in an argument
+    the array starts, in bytes.
     """
 
     kind: str  # "arena" or "argument"
     where: int
     bytes: int = 0
+    offset: int = 0
 
 
 @dataclass(frozen=True)
@@ -155,7 +157,7 @@ class Program:
 
     def __str__(self):
         head = [f"program {self.name}({', '.join(self.symbols)}) arena={self.arena_bytes} {{"]
-        head += [f"  {n}: {s.kind} {s.where} ({s.bytes} bytes)" for n, s in self.slots.items()]
+        head += [f"  {n}: {s.kind} {s.where}{f' + {s.offset}' if s.offset else ''} ({s.bytes} bytes)" for n, s in self.slots.items()]
         for s in self.steps:
             given = [f"{n}={v}" for n, v in s.symbols.items()]
             head.append(f"  {s.kernel.name}({', '.join([*s.slots, *given])})")

@@ -13,7 +13,7 @@ from ..ir.graph import Builder, Graph, Value
 from ..ir.op import Reduce
 from ..ir.ops.shape import contiguous
 from .kernel_body import Body, Unfit, can_fuse, is_free, node_cost, source_of
-from .lower import Lowered, lower
+from .lower import Loops
 
 MOST_NODES = 96      # of a group
 MOST_BUFFERS = 40
@@ -25,18 +25,17 @@ FEW_ROWS = 8         # rows below which a kernel of several sweeps cannot use th
 
 @dataclass(eq=False)
 class Group:
-    """Operations that run together: one kernel, or (`lowered` is None) one node that is called."""
+    """Operations that run together: one kernel, or (`body` is None) one node that is called."""
 
     nodes: list
     shape: tuple = ()
     reduced: tuple = ()
-    stores: tuple = ()
-    lowered: Lowered | None = None
+    body: Body | None = None
     refused: list = field(default_factory=list)     # joins that were not made, as text
 
     @property
     def is_kernel(self) -> bool:
-        return self.lowered is not None
+        return self.body is not None
 
 
 def own_results(graph: Graph, owned) -> Graph:
@@ -75,8 +74,8 @@ class Fuser:
             for source in self._sources(n):
                 self.readers.setdefault(source, []).append(n)
         for n, g in self.group.items():
-            if g.is_kernel or can_fuse(n):
-                self._settle(g)
+            if can_fuse(n):
+                self._start(g)
 
     @staticmethod
     def _sources(node):
@@ -97,24 +96,24 @@ class Fuser:
         return tuple([v for n in nodes for v in n.outputs
                       if v in self.escaping or any(r not in inside for r in self.readers.get(v, ()))])
 
-    def _settle(self, g):
-        """Lowers a group as it stands; one that cannot be a kernel is called."""
-        g.stores = self._stores(g.nodes)
-        if g.stores:
-            try:
-                g.lowered = lower(Body(g.nodes, g.shape, g.reduced, g.stores))
-            except Unfit as e:
-                g.lowered = None
-                g.refused.append(str(e))
+    def _start(self, g):
+        """Makes a kernel of one operation, where that can be; else it is called."""
+        try:
+            g.body = Body(g.nodes, g.shape, g.reduced, g.nodes[0].outputs)
+            Loops(g.body)
+        except Unfit as e:
+            g.body = None
+            g.refused.append(str(e))
 
     def groups(self) -> list:
-        """Joins, then puts in order."""
+        """Joins, then puts in order. Groups whose results nobody needs are left out."""
         for n in self.graph.nodes:
             if n in self.group and self.group[n].is_kernel:
                 for source in sorted(self._sources(n), key=lambda v: -self.place.get(v.node, -1)):
                     self._join_producer(source, n)
         self._join_siblings()
-        return self._in_order([g for g in dict.fromkeys(self.group.values()) if g.is_kernel or not can_fuse(g.nodes[0]) or g.stores])
+        return self._in_order([g for g in dict.fromkeys(self.group.values())
+                               if not g.is_kernel or self._stores(g.nodes)])
 
     # Joining.
 
@@ -151,12 +150,12 @@ class Fuser:
             try:
                 body = Body(nodes, shape, reduced, stores)
                 why = self._objection(body)
-                if why is None:
-                    lowered = lower(body)
+                if why is None and reduced:
+                    Loops(body)
             except Unfit as e:
                 why = str(e)
             if why is None:
-                joined = Group(nodes, shape, reduced, stores, lowered, first.refused + second.refused)
+                joined = Group(nodes, shape, reduced, body, first.refused + second.refused)
                 self.group.update(dict.fromkeys(nodes, joined))
                 return
         second.refused.append(f"{first.nodes[-1].op.name} with {second.nodes[0].op.name}: {why}")

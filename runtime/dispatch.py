@@ -7,12 +7,12 @@ tape here, so gradient rules never speak of it. Dtypes were promoted by the oper
 import numpy as np
 
 from ..ir.aval import Aval, broadcast_shapes
-from ..ir.errors import AutogradError, IngotError, ShapeError
+from ..ir.errors import ArgumentError, AutogradError, DimError, DTypeError, IngotError, ShapeError
+from ..ir.lazy import lazy
 from ..ir.op import BINDERS, NO_GRAD, OPS, Op, run_reference
 from ..ir.ops.elementwise import cast
 from ..ir.ops.shape import assign_view
 from .autograd.node import Node, Output, PackedValues, aval_of, broadcast_edge, is_inexact, keep, keep_planned
-from ..ir.lazy import lazy
 from .state import tls
 from .storage import Storage, user_line
 from .tensor import Tensor, wrap
@@ -82,6 +82,9 @@ def after_failure(op, kernel, arrays, params, error):
     raise explain(op, arrays, params, error) from error
 
 
+_OURS = ((TypeError, DTypeError), (IndexError, DimError), (ArithmeticError, ArgumentError), ((ValueError, RuntimeError), ShapeError))
+
+
 def explain(op, arrays, params, error) -> Exception:
     """The ingot error for a reference that raised: the shape rule's own words if it has any."""
     avals = [aval_of(a) if hasattr(a, "strides") else a for a in arrays]
@@ -93,9 +96,8 @@ def explain(op, arrays, params, error) -> Exception:
     except IngotError as e:
         return type(e)(f"{op.name}: {e}")
     said = ", ".join(f"{k}={v!r}" for k, v in params.items())
-    kind = ShapeError if isinstance(error, (ValueError, RuntimeError)) else IngotError
-    base = error.__class__ if isinstance(error, (TypeError, IndexError, OverflowError, ZeroDivisionError)) else kind
-    return base(f"{op.name}({', '.join(map(str, avals))}{', ' + said if said else ''}) failed: {error}")
+    kind = next((ours for theirs, ours in _OURS if isinstance(error, theirs)), IngotError)
+    return kind(f"{op.name}({', '.join(map(str, avals))}{', ' + said if said else ''}) failed: {error}")
 
 
 def record(op: Op, args, params, out):

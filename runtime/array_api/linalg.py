@@ -40,6 +40,15 @@ class SVDResult(NamedTuple):
     Vh: Tensor
 
 
+def _factor(name, fn, x, *more, **options):
+    """A function of matrices: ingot's own for real ones, numpy's (without a gradient) for complex ones."""
+    if not checked(name, x, "floating").dtype.is_complex:
+        return fn(x, *more, **options)
+    arrays = [without_history(name, a) if isinstance(a, Tensor) else a for a in (x, *more)]
+    result = getattr(np.linalg, name)(*arrays, **options)
+    return tuple(wrap(r) for r in result) if isinstance(result, tuple) else wrap(result)
+
+
 def matmul(x1, x2, /):
     """The matrix product."""
     return FUNCTIONS["matmul"](*operands("matmul", x1, x2, "numeric"))
@@ -100,47 +109,51 @@ def trace(x, /, *, offset=0, dtype=None):
 
 def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
     """The norm of vectors."""
-    return la.vector_norm(checked("vector_norm", x, "floating"), ord, axis, keepdims)
+    if checked("vector_norm", x, "floating").dtype.is_complex:
+        x = FUNCTIONS["abs"](x)
+    return la.vector_norm(x, ord, axis, keepdims)
 
 
 def matrix_norm(x, /, *, keepdims=False, ord="fro"):
     """The norm of matrices."""
-    return la.matrix_norm(checked("matrix_norm", x, "floating"), ord, (-2, -1), keepdims)
+    if checked("matrix_norm", x, "floating").dtype.is_complex:
+        return wrap(np.linalg.matrix_norm(without_history("matrix_norm", x), keepdims=keepdims, ord=ord))
+    return la.matrix_norm(x, ord, (-2, -1), keepdims)
 
 
 def cholesky(x, /, *, upper=False):
     """The triangular factor of positive definite matrices."""
-    return la.cholesky(checked("cholesky", x, "floating"), upper=upper)
+    return _factor("cholesky", la.cholesky, x, upper=upper)
 
 
 def det(x, /):
     """The determinants of matrices."""
-    return la.det(checked("det", x, "floating"))
+    return _factor("det", la.det, x)
 
 
 def slogdet(x, /):
     """Sign and logarithm of the determinants of matrices."""
-    return SlogdetResult(*la.slogdet(checked("slogdet", x, "floating")))
+    return SlogdetResult(*_factor("slogdet", la.slogdet, x))
 
 
 def eigh(x, /):
     """Eigenvalues and eigenvectors of symmetric matrices."""
-    return EighResult(*la.eigh(checked("eigh", x, "floating")))
+    return EighResult(*_factor("eigh", la.eigh, x))
 
 
 def eigvalsh(x, /):
     """Eigenvalues of symmetric matrices."""
-    return la.eigvalsh(checked("eigvalsh", x, "floating"))
+    return _factor("eigvalsh", la.eigvalsh, x)
 
 
 def inv(x, /):
     """The inverses of matrices."""
-    return la.inv(checked("inv", x, "floating"))
+    return _factor("inv", la.inv, x)
 
 
 def matrix_power(x, n, /):
     """Matrices to an integer power."""
-    return la.matrix_power(checked("matrix_power", x, "floating"), n)
+    return _factor("matrix_power", la.matrix_power, x, n)
 
 
 def matrix_rank(x, /, *, rtol=None):
@@ -179,22 +192,22 @@ def qr(x, /, *, mode="reduced"):
     """Matrices as products of an orthonormal and an upper triangular one."""
     if mode not in ("reduced", "complete"):
         raise ArgumentError(f"qr: mode must be 'reduced' or 'complete', got {mode!r}")
-    return QRResult(*la.qr(checked("qr", x, "floating"), mode))
+    return QRResult(*_factor("qr", la.qr, x, mode))
 
 
 def solve(x1, x2, /):
     """The solution of x1 @ x = x2."""
     x1, x2 = operands("solve", x1, x2, "floating")
     if x2.ndim == 1:
-        return la.solve(x1, x2.reshape(-1, 1)).reshape(x1.shape[:-1])
-    return la.solve(x1, x2)
+        return _factor("solve", la.solve, x1, x2.reshape(-1, 1)).reshape(x1.shape[:-1])
+    return _factor("solve", la.solve, x1, x2)
 
 
 def svd(x, /, *, full_matrices=True):
     """The singular value decomposition."""
-    return SVDResult(*la.svd(checked("svd", x, "floating"), full_matrices))
+    return SVDResult(*_factor("svd", la.svd, x, full_matrices))
 
 
 def svdvals(x, /):
     """The singular values."""
-    return la.svdvals(checked("svdvals", x, "floating"))
+    return _factor("svdvals", la.svdvals, x)

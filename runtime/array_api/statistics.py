@@ -2,10 +2,12 @@
 
 from typing import NamedTuple
 
+import numpy as np
+
 from ...ir import dtype as dt
 from ...ir.aval import canonical_dim, canonical_dims
 from ...ir.errors import ShapeError
-from ..tensor import Tensor
+from ..tensor import Tensor, wrap
 from .behind import FUNCTIONS
 from .dtypes import UNSIGNED, checked, take_dtype
 
@@ -182,11 +184,18 @@ class UniqueInverse(NamedTuple):
     inverse_indices: Tensor
 
 
+def _order(flat):
+    """The indices that bring equal elements together."""
+    if flat.dtype.is_complex:
+        return wrap(np.argsort(flat.detach().numpy(), kind="stable"))
+    return FUNCTIONS["argsort"](flat, dim=0, stable=True)
+
+
 def _sets(x):
     """(values, index of the first of each, inverse, counts): nan is never equal to nan, so each one is a value of its own."""
     flat = checked("unique", x, "all").reshape(-1)
     n = flat.shape[0]
-    order = FUNCTIONS["argsort"](flat, dim=0, stable=True)
+    order = _order(flat)
     ordered = FUNCTIONS["index_select"](flat, 0, order)
     begins = FUNCTIONS["ones"](n, dtype=dt.bool_)
     if n > 1:

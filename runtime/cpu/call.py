@@ -27,7 +27,7 @@ from ...passes.codegen.llvm import entry as native
 from . import compile as compiler
 
 RELEASE_AT = 16384
-_ALIGNED, _WRITABLE = 0x100, 0x400
+_CONTIGUOUS, _ALIGNED, _WRITABLE = 0x1, 0x100, 0x400
 _METH_FASTCALL = 0x80
 
 
@@ -38,6 +38,7 @@ class Parameter(NamedTuple):
     dtype: np.dtype | None = None
     rank: int = 0
     writable: bool = False
+    contiguous: bool = False
 
     @property
     def words(self) -> int:
@@ -47,13 +48,15 @@ class Parameter(NamedTuple):
     def __str__(self):
         if self.kind == native.ARRAY:
             dimensions = f" of {self.rank} dimensions" if self.rank >= 0 else ""
-            return f"an aligned {'writable ' if self.writable else ''}{self.dtype} array{dimensions}"
+            words = f"{'C-contiguous ' if self.contiguous else ''}{'writable ' if self.writable else ''}"
+            return f"an aligned {words}{self.dtype} array{dimensions}"
         return "an int" if self.kind == native.INTEGER else "a float"
 
 
-def array(dtype, rank: int, writable: bool = False) -> Parameter:
-    """An ndarray parameter; rank -1 stands for any rank, of which the kernel sees the data pointer only."""
-    return Parameter(native.ARRAY, np.dtype(dtype), rank, writable)
+def array(dtype, rank: int, writable: bool = False, contiguous: bool = False) -> Parameter:
+    """An ndarray parameter; rank -1 stands for any rank, of which the kernel sees the data pointer only. `contiguous` asks
+    for C order."""
+    return Parameter(native.ARRAY, np.dtype(dtype), rank, writable, contiguous)
 
 
 INTEGER = Parameter(native.INTEGER)
@@ -149,7 +152,8 @@ def _describe(name, address, parameters, release_at, words):
     offset = 0
     for parameter, text in zip(parameters, words, strict=True):
         number = parameter.dtype.num if parameter.dtype is not None else 0
-        flags = (_ALIGNED | (_WRITABLE if parameter.writable else 0)) if parameter.kind == native.ARRAY else 0
+        flags = _ALIGNED | _WRITABLE * parameter.writable | _CONTIGUOUS * parameter.contiguous
+        flags = flags if parameter.kind == native.ARRAY else 0
         data += struct.pack("<iiiiqQ", parameter.kind, parameter.rank, number, flags, offset, address_of(text))
         offset += 8 * parameter.words
     return data
@@ -186,4 +190,4 @@ def _fits(parameter, arg):
     if parameter.kind != native.ARRAY:
         return isinstance(arg, (int, np.integer)) or (parameter.kind == native.FLOAT and isinstance(arg, (float, np.floating)))
     return (type(arg) is np.ndarray and arg.dtype == parameter.dtype and parameter.rank in (-1, arg.ndim) and arg.flags.aligned
-            and (arg.flags.writeable or not parameter.writable))
+            and (arg.flags.writeable or not parameter.writable) and (arg.flags.c_contiguous or not parameter.contiguous))

@@ -38,8 +38,19 @@ def kernel_for(op: Op):
     if type(op.lower) is Reduce:
         return reduction(op)
     if type(op.lower) is Composite:
-        return op.lower.body
+        return composite(op)
     return op.ref
+
+
+def composite(op: Op):
+    """The operators of a body; a result that is an argument itself is copied, since results own their memory."""
+    body = op.lower.body
+
+    def run(*args, **params):
+        result = body(*args, **params)
+        return np.array(result) if any(result is a for a in args) else result
+
+    return run
 
 
 def has_own_kernel(op: Op) -> bool:

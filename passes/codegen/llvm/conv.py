@@ -1,0 +1,273 @@
+"""Direct convolution in blocked channels: y = epilogue(conv(x, w)) for any sizes, strides, dilations and borders.
+
+Layouts (B lanes of a vector, V vectors of a panel of output channels):
+
+    x  [image][channel block][depth][height][width][B]       B may be fewer channels, when there are no more
+    w  [panel][channel block][tap d][tap h][tap w][B][V * B]
+    y  [image][channel block][depth][height][width][B]
+
+The register tile is pixels of a row times a panel; it runs over the whole reduction, so each value of y is stored once. One
+module serves all shapes of a (precision, V, epilogue). No halo: the taps that fall outside are skipped. Above and below, a row
+knows its range of taps; left and right, a tile is a list of *segments*, each a range of taps and the pixels that they meet.
+Tiles with several segments gather their sums in y.
+
+Which tiles and segments a row has is worked out beforehand (`runtime/cpu/conv_plan.py`) and comes in tables:
+
+    run      {first pixel, pixels of a tile, tiles, address of segments, segments}: equal tiles side by side
+    segment  {first pixel in the tile, pixels, offset in x, offset in w, taps, steps, channel blocks, flags}; offsets in bytes
+"""
+
+from dataclasses import dataclass, field
+
+from ....ir.target import Target
+from .conv_steps import WORD, Words, chunk_share, split_index
+from .emit import Module
+from .epilogue import Identity, Place
+from .microkernel import Operand, Precision, add_outer, zero_tile
+from .types import I64, PTR, VOID, bytes_of, vector, zero
+
+WORDS = ("x", "w", "y", "operands", "items", "chunks", "groups", "row_blocks", "panels", "block_rows", "panel_first",
+         "x_image", "x_group", "x_block", "x_slice", "x_row", "x_pixel", "w_group", "w_panel", "w_block",
+         "w_tap_d", "w_tap_h", "w_tap_w", "x_tap_w", "y_image", "y_group", "y_block", "y_slice", "y_row", "y_pixel",
+         "out_rows", "out_height", "depth", "height", "taps_d", "taps_h", "stride_d", "stride_h", "pad_d", "pad_h",
+         "dilation_d", "dilation_h", "runs", "run_count", "blocks")
+RUN = ("first", "width", "tiles", "segments", "count")
+SEGMENT = ("first", "pixels", "x_offset", "w_offset", "taps", "steps", "blocks", "flags")
+_FRAME = ("first_d", "end_d", "first_h", "end_h", "column", "vectors", "image", "y_start")
+ACCUMULATE, LAST = 1, 2
+AHEAD = 2                                       # channel blocks that are asked for before they are needed
+
+
+def tile_rows(target: Target, vectors: int) -> int:
+    """Pixels of the largest tile beside so many vectors."""
+    if target.vector_registers >= 32:
+        return {1: 16, 2: 14, 3: 8, 4: 6, 5: 4}[vectors]
+    return {1: 8, 2: 6, 3: 4}[vectors]
+
+
+@dataclass(frozen=True)
+class ConvKernel:
+    """What a module is made for; equal ones are the same code."""
+
+    target: Target
+    precision: Precision
+    vectors: int
+    epilogue: object = field(default_factory=Identity)
+
+    @property
+    def lanes(self) -> int:
+        """Lanes of a vector: channels of a block."""
+        return self.target.lanes(bytes_of(self.precision.accumulate))
+
+    @property
+    def rows(self) -> int:
+        """Pixels of the largest tile."""
+        return tile_rows(self.target, self.vectors)
+
+    @property
+    def symbol(self) -> str:
+        """The task's name in the module."""
+        return f"conv_{self.vectors}_{self.precision}{'_' + self.epilogue.name if self.epilogue.name else ''}"
+
+    def text(self) -> str:
+        """The module as LLVM IR."""
+        module = Module(self.target)
+        tiles = [_tile(module, self, pixels) for pixels in range(1, self.rows + 1)]
+        row = _row(module, self, module.function_table("tiles", tiles), _clear(module, self))
+        item = _item(module, self, row)
+        f = module.task(self.symbol)
+        arg, chunk, _ = f.params
+        job = Words(f, arg, WORDS)
+        first, end = chunk_share(f, job.items, job.chunks, chunk)
+        with f.loop(first, end) as loop:
+            f.call(item, VOID, arg, loop.index)
+        f.ret()
+        return module.text()
+
+
+def _item(module, kernel, row):
+    """Function of one item: some rows of one image, one panel."""
+    f = module.function("item", [(PTR, "job"), (I64, "number")], internal=True)
+    arg, number = f.params
+    job, frame = Words(f, arg, WORDS), Words(f, f.local(WORD * len(_FRAME)), _FRAME)
+    image, group, block, panel = _item_place(f, job, number)
+    shift = kernel.vectors * kernel.lanes
+    column = f.add(f.mul(group, f.mul(job.blocks, kernel.lanes)), f.mul(panel, shift))
+    x = f.at(job.address("x"), f.add(f.mul(image, job.x_image), f.mul(group, job.x_group)))
+    w = f.at(job.address("w"), f.add(f.mul(group, job.w_group), f.mul(panel, job.w_panel)))
+    start = f.add(f.mul(image, job.y_image), f.mul(group, job.y_group))
+    start = f.add(start, f.mul(f.mul(panel, kernel.vectors), job.y_block))
+    frame.put(column=column, vectors=f.sub(job.blocks, f.mul(panel, kernel.vectors)), image=image)
+    first = f.mul(block, job.block_rows)
+    with f.loop(first, f.min(f.add(first, job.block_rows), job.out_rows)) as loop:
+        at_d, at_h = f.div(loop.index, job.out_height), f.mod(loop.index, job.out_height)
+        in_d = _tap_range(f, job, frame, "d", at_d, job.depth)
+        in_h = _tap_range(f, job, frame, "h", at_h, job.height)
+        here = f.at(x, f.add(f.mul(in_d, job.x_slice), f.mul(in_h, job.x_row)))
+        frame.put(y_start=f.add(start, f.add(f.mul(at_d, job.y_slice), f.mul(at_h, job.y_row))))
+        f.call(row, VOID, arg, frame.pointer, here, w)
+    f.ret()
+    return "item"
+
+
+def _item_place(f, job, number):
+    """(image, group, row block, panel): rows outside panels, or panels outside everything but groups."""
+    def rows_first():
+        return split_index(f, number, (1, job.groups, job.row_blocks, job.panels))
+
+    def panels_first():
+        group, panel, image, block = split_index(f, number, (job.groups, job.panels, f.div(job.items, f.mul(
+            f.mul(job.groups, job.panels), job.row_blocks)), job.row_blocks))
+        return image, group, block, panel
+
+    return f.choose(f.compare("ne", job.panel_first, 0), panels_first, rows_first)
+
+
+def _tap_range(f, job, frame, dim, at, size):
+    """Puts the range of taps that a row meets into the frame; gives the row of x that the first tap of all would meet."""
+    stride, pad, dilation, taps = (getattr(job, f"{name}_{dim}") for name in ("stride", "pad", "dilation", "taps"))
+    origin = f.sub(f.mul(at, stride), pad)
+    first = f.min(f.ceil_div(f.max(f.sub(0, origin), 0), dilation), taps)
+    end = f.min(f.ceil_div(f.max(f.sub(size, origin), 0), dilation), taps)
+    frame.put(**{f"first_{dim}": first, f"end_{dim}": end})
+    return origin
+
+
+def _row(module, kernel, tiles, clear):
+    """Function of one row of y: runs of tiles, their segments."""
+    f = module.function("row", [(PTR, "job"), (PTR, "frame"), (PTR, "x"), (PTR, "w")], internal=True)
+    arg, at_frame, x, w = f.params
+    job, frame = Words(f, arg, WORDS), Words(f, at_frame, _FRAME)
+    y, x_pixel, y_pixel = f.at(job.address("y"), frame.y_start), job.x_pixel, job.y_pixel
+    with f.loop(0, job.run_count) as runs:
+        run = Words(f, f.at(job.address("runs"), f.mul(runs.index, WORD * len(RUN))), RUN)
+        width, first, count, segments = run.width, run.first, run.count, run.address("segments")
+        with f.loop(0, run.tiles) as each:
+            pixel = f.add(first, f.mul(each.index, width))
+            with f.when(f.compare("sgt", count, 1)):
+                f.call(clear, VOID, arg, at_frame, f.at(y, f.mul(pixel, y_pixel)), width)
+            with f.loop(0, count) as parts:
+                at = f.at(segments, f.mul(parts.index, WORD * len(SEGMENT)))
+                segment = Words(f, at, SEGMENT)
+                here = f.add(pixel, segment.first)
+                tile = f.load(PTR, f.at(f.at(tiles, segment.pixels, PTR), -WORD))
+                f.call_pointer(tile, VOID, arg, at_frame, at, f.at(x, f.add(f.mul(here, x_pixel), segment.x_offset)),
+                               f.at(w, segment.w_offset), f.at(y, f.mul(here, y_pixel)))
+    f.ret()
+    return "row"
+
+
+def _clear(module, kernel):
+    """Function that sets a tile of y to zero."""
+    f = module.function("clear", [(PTR, "job"), (PTR, "frame"), (PTR, "y"), (I64, "pixels")], internal=True)
+    arg, at_frame, y, pixels = f.params
+    job, nothing = Words(f, arg, WORDS), zero(vector(kernel.lanes, kernel.precision.out))
+    step, block = job.y_pixel, job.y_block
+    with f.loop(0, f.min(Words(f, at_frame, _FRAME).vectors, kernel.vectors)) as vectors, f.loop(0, pixels) as loop:
+        f.store(nothing, f.at(y, f.add(f.mul(vectors.index, block), f.mul(loop.index, step))))
+    f.ret()
+    return "clear"
+
+
+def _tile(module, kernel, pixels):
+    """Function of one segment of a tile of that many pixels."""
+    name, precision, lanes = f"tile_{pixels}", kernel.precision, kernel.lanes
+    f = module.function(name, [(PTR, "job"), (PTR, "frame"), (PTR, "segment"), ("ptr noalias readonly", "x"),
+                               ("ptr noalias readonly", "w"), ("ptr noalias", "y")], internal=True)
+    arg, at_frame, at_segment, x, w, y = f.params
+    job, frame, segment = Words(f, arg, WORDS), Words(f, at_frame, _FRAME), Words(f, at_segment, SEGMENT)
+    size, x_pixel = bytes_of(precision.a), job.x_pixel
+    w_step = kernel.vectors * lanes * size
+    nest = (("blocks", 0, segment.blocks, job.x_block, job.w_block),
+            ("d", frame.first_d, frame.end_d, f.mul(job.dilation_d, job.x_slice), job.w_tap_d),
+            ("h", frame.first_h, frame.end_h, f.mul(job.dilation_h, job.x_row), job.w_tap_h),
+            ("w", 0, segment.taps, job.x_tap_w, job.w_tap_w))
+    steps = segment.steps
+
+    def sums(level, x, w, tile):
+        if level == len(nest):
+            return add_outer(f, precision, tile, lanes, steps, Operand(x, x_pixel, size), Operand(w, 0, w_step))
+        dim, first, end, x_step, w_next = nest[level]
+        with f.loop(first, end, 1, [value for line in tile for value in line]) as loop:
+            inside = f.at(x, f.mul(loop.index, x_step))
+            if dim == "blocks":
+                _ask_ahead(f, f.at(inside, f.mul(x_step, AHEAD)), x_pixel, pixels)
+            found = sums(level + 1, inside, f.at(w, f.mul(loop.index, w_next)), _lines(loop.carried, kernel.vectors))
+            loop.next(*(value for line in found for value in line))
+        return _lines(loop.results, kernel.vectors)
+
+    tile = sums(0, x, w, zero_tile(precision, pixels, kernel.vectors, lanes))
+    _finish(f, kernel, (job, frame, segment), tile, y)
+    f.ret()
+    return name
+
+
+def _lines(values, vectors):
+    return [list(values[start:start + vectors]) for start in range(0, len(values), vectors)]
+
+
+def _ask_ahead(f, x, x_pixel, pixels):
+    """Prefetch the tile's pixels of a channel block to come: planes lie too far apart for the hardware to see the pattern."""
+    for pixel in range(pixels):
+        f.prefetch(f.at(x, f.mul(x_pixel, pixel)))
+
+
+def _finish(f, kernel, words, tile, y):
+    """Add what earlier segments left in y, apply the epilogue after the last one, store the vectors that exist."""
+    job, frame, segment = words
+    flags, base, y_pixel, y_block = segment.flags, job.address("y"), job.y_pixel, job.y_block
+    here = f.sub(f.cast("ptrtoint", y, I64), f.cast("ptrtoint", base, I64))
+    again, last = f.compare("ne", f.bit_and(flags, ACCUMULATE), 0), f.compare("ne", f.bit_and(flags, LAST), 0)
+    for number in range(kernel.vectors):
+        def store(number=number):
+            across = f.mul(y_block, number)
+            spots = [f.add(across, f.mul(y_pixel, pixel)) for pixel in range(len(tile))]
+            values = [line[number] for line in tile]
+            values = f.choose(again, lambda: [f.fadd(f.load(v.type, f.at(y, spot)), v) for v, spot in zip(values, spots)],
+                              lambda: values)
+            if kernel.epilogue.name:
+                values = f.choose(last, lambda: _apply(f, kernel, words, values, number, [f.add(here, s) for s in spots]),
+                                  lambda: values)
+            for value, spot in zip(values, spots):
+                f.store(value, f.at(y, spot))
+
+        if number == 0:
+            store()
+        else:
+            with f.when(f.compare("slt", f.index(number), frame.vectors)):
+                store()
+
+
+@dataclass(frozen=True)
+class BlockedPlace:
+    """Where a vector of y belongs, for epilogues: its channels are columns, and `offset` is its place in y in bytes."""
+
+    place: Place
+    offset: object
+
+    def __getattr__(self, name):
+        return getattr(self.place, name)
+
+
+def _apply(f, kernel, words, values, number, offsets):
+    job, frame, _ = words
+    column = f.add(frame.column, number * kernel.lanes)
+    place = Place(job.address("operands"), frame.image, f.index(0), column, None)
+    return [kernel.epilogue.apply(f, value, BlockedPlace(place, offset), 0) for value, offset in zip(values, offsets)]
+
+
+@dataclass(frozen=True)
+class BlockedResidual:
+    """Epilogue: add an array laid out as y. Operand words: pointer."""
+
+    stored: str
+    words: int = 1
+
+    @property
+    def name(self) -> str:
+        """Its part of the kernel's name."""
+        return "beside"
+
+    def apply(self, f, value, place, base):
+        """value + residual, at the same place."""
+        return f.fadd(value, f.load(value.type, f.at(place.word(f, base, PTR), place.offset)))

@@ -1,0 +1,64 @@
+"""What a person types: `python -m ingot ...` and `python -m benchmarks`, run as they would run it."""
+
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+import ingot
+from ingot import doctor
+
+ROOT = Path(ingot.__file__).parent
+
+
+def run(*words, **kwargs):
+    return subprocess.run([sys.executable, *words], capture_output=True, text=True, timeout=110, **kwargs)
+
+
+def test_doctor_reports_on_this_machine():
+    done = run("-m", "ingot", "doctor")
+    assert done.returncode == 0, done.stderr
+    for topic in ("processor", "threads", "kernel cache", "numpy", "llvmlite", "gpu"):
+        assert topic in done.stdout
+
+
+def test_doctor_names_what_is_missing(monkeypatch):
+    monkeypatch.setattr(doctor, "version_of", lambda package: None)
+    lines = []
+    assert doctor.report(doctor.examine(), lines.append) == 1
+    assert any("pip install llvmlite" in line for line in lines)
+
+
+def test_doctor_sees_a_cache_that_cannot_be_written(monkeypatch, tmp_path):
+    monkeypatch.setattr(doctor.os, "access", lambda *a: False)
+    states = {f.topic: f.state for f in doctor.look_at_cache()}
+    assert states["kernel cache"] == doctor.NOTE
+
+
+def test_an_unknown_command_says_what_there_is():
+    done = run("-m", "ingot", "nonsense")
+    assert done.returncode == 2
+    assert "doctor" in done.stderr and "demo" in done.stderr
+
+
+@pytest.mark.timeout(120)
+def test_demo_learns_and_draws(tmp_path):
+    done = run("-m", "ingot", "demo", "--epochs", "2", "--out", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert "largest difference between the two losses at any step: 0" in done.stdout
+    for name in ("loss.svg", "network.svg"):
+        assert ET.fromstring((tmp_path / name).read_text()).tag.endswith("svg")
+
+
+def test_benchmarks_print_a_table_and_write_json(tmp_path):
+    out = tmp_path / "result.json"
+    done = run("-m", "benchmarks", "add", "--json", str(out), cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    assert "a + b, 8 floats" in done.stdout and out.exists()
+
+
+def test_benchmarks_refuse_an_unknown_name():
+    done = run("-m", "benchmarks", "nonsense", cwd=ROOT)
+    assert done.returncode != 0 and "no such benchmark" in done.stderr
