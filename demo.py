@@ -8,8 +8,8 @@ import numpy as np
 from . import jit
 from .ir import view
 from .runtime import nn, optim
-from .runtime.random import manual_seed
 from .runtime.autograd.grad_mode import no_grad
+from .runtime.random import manual_seed
 from .runtime.tensor import wrap
 
 DIGITS = Path(__file__).parent / "examples" / "data" / "digits.npz"

@@ -7,7 +7,7 @@ from .errors import DimError, ShapeError
 class Aval:
     """An abstract value. Equal avals are interchangeable; `str` is the type in IR text, such as ``f32[8,64]``."""
 
-    __slots__ = ("shape", "dtype", "_hash")
+    __slots__ = ("_hash", "dtype", "shape")
 
     def __init__(self, shape: tuple, dtype: DType):
         self.shape = tuple(shape)

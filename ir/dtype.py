@@ -16,7 +16,7 @@ BOOL, UNSIGNED, SIGNED, FLOAT, COMPLEX = range(5)
 class DType:
     """One element type: its name, its short name in IR text, and the numpy dtype that stores it."""
 
-    __slots__ = ("name", "short", "np", "kind", "itemsize", "is_floating_point", "is_complex", "is_signed", "__weakref__")
+    __slots__ = ("__weakref__", "is_complex", "is_floating_point", "is_signed", "itemsize", "kind", "name", "np", "short")
 
     def __init__(self, name: str, short: str, np_dtype, kind: int):
         self.name = name

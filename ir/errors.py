@@ -8,6 +8,7 @@
     ├── LinAlgError(RuntimeError, ValueError)  a matrix that cannot be inverted or factored as asked
     ├── AutogradError(RuntimeError)    differentiation that cannot be done as asked
     ├── DeviceError(RuntimeError)      a device that is missing, full or does not fit
+    │   └── OutOfMemoryError(MemoryError)     memory for a result could not be had
     ├── GraphError(RuntimeError)       an IR graph that breaks a rule, or text that does not parse
     └── FileError(RuntimeError)        a file that is damaged, foreign or not allowed
 """
@@ -43,6 +44,10 @@ class AutogradError(IngotError, RuntimeError):
 
 class DeviceError(IngotError, RuntimeError):
     """A device that is missing, full or does not fit."""
+
+
+class OutOfMemoryError(DeviceError, MemoryError):
+    """Memory for a result could not be had."""
 
 
 class GraphError(IngotError, RuntimeError):

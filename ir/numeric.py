@@ -8,7 +8,7 @@ from functools import wraps
 
 import numpy as np
 
-EULER = 0.57721566490153286061
+from .errors import ArgumentError
 
 
 def in_double(fn):
@@ -145,9 +145,34 @@ def logit(x):
     return np.log(x / (1 - x))
 
 
+def refuse_zero(name, b):
+    """Integers have no quotient by zero: raises where floats would give inf or nan."""
+    if b.dtype.kind in "iub" and not np.all(b):
+        raise ArgumentError(f"{name}: integer division by zero; cast to a float first, or mask the zeros with where()")
+
+
+def floor_divide(a, b):
+    """Quotient rounded towards minus infinity."""
+    refuse_zero("floor_divide", b)
+    return np.floor_divide(a, b)
+
+
+def remainder(a, b):
+    """What floor_divide leaves: it has the divisor's sign."""
+    refuse_zero("remainder", b)
+    return np.remainder(a, b)
+
+
+def fmod(a, b):
+    """What trunc_divide leaves: it has the dividend's sign."""
+    refuse_zero("fmod", b)
+    return np.fmod(a, b)
+
+
 def trunc_divide(a, b):
     """Quotient rounded towards zero."""
-    if a.dtype.kind in "iu":
-        q = np.floor_divide(a, b)
-        return q + ((q < 0) & (q * b != a)).astype(a.dtype)
-    return np.trunc(np.true_divide(a, b))
+    if a.dtype.kind not in "iu":
+        return np.trunc(np.true_divide(a, b))
+    refuse_zero("trunc_divide", b)
+    q = np.floor_divide(a, b)
+    return q + ((q < 0) & (q * b != a)).astype(a.dtype)

@@ -9,7 +9,7 @@ from ..ir.gradient import gradients
 from ..ir.graph import Builder, Value
 from ..runtime.autograd.node import Node, Output, aval_of
 from ..runtime.state import tls
-from .execute import Piece
+from .execute import Job, Piece, Result
 
 
 @dataclass
@@ -20,7 +20,7 @@ class Differential:
     results    indices of the outputs that require grad
     residuals  (slot in the forward's environment, slot in the backward's)
     seeds      slots of the incoming gradients
-    grads      slot of each wanted gradient, None where there is no path
+    grads      position of each wanted gradient among the job's results, None where there is no path
     """
 
     wanted: list
@@ -28,8 +28,7 @@ class Differential:
     residuals: list
     seeds: list
     grads: list
-    piece: Piece
-    template: object
+    job: Job
 
     @staticmethod
     def of(recording, slots) -> "Differential | None":
@@ -60,9 +59,11 @@ class Differential:
         back = {id(new): old for old, new in env.items()}
         numbers = {v: i for i, v in enumerate([*outside, *[s for s in seeds if s not in outside], *own])}
         residuals = [(slots[back[id(v)]], numbers[v]) for v in outside if id(v) in back]
-        grads = [None if g is None else numbers[g] for g in found]
-        keep = {g for g in found if g is not None}
-        return Differential(wanted, results, residuals, [numbers[s] for s in seeds], grads, Piece(nodes, numbers, keep), None)
+        there = [g for g in found if g is not None]
+        at = iter(range(len(there)))
+        grads = [None if g is None else next(at) for g in found]
+        job = Job(Piece(b.name, nodes, numbers), [Result(numbers[g], owned=True) for g in there])
+        return Differential(wanted, results, residuals, [numbers[s] for s in seeds], grads, job)
 
 
 def _needed(nodes, found):
@@ -113,8 +114,8 @@ class TraceNode:
             env[number] = value
         for number, g, aval in zip(d.seeds, slots, self.outs):
             env[number] = np.zeros(aval.shape, aval.dtype.np) if g is None else g
-        tls.m.run(d.piece.run, env)
-        return [None if number is None or edge is None else env[number] for number, edge in zip(d.grads, self.edges)]
+        made = tls.m.run(d.job.run, env)
+        return [None if at is None or edge is None else made[at] for at, edge in zip(d.grads, self.edges)]
 
 
 def attach(differential, replay, results):
@@ -125,7 +126,7 @@ def attach(differential, replay, results):
     if not any(e is not None for e in edges):
         return
     outs = tuple([aval_of(results[i]._a) for i in differential.results])
-    residuals = [replay.inputs[slot] for slot, _ in differential.residuals]
+    residuals = [replay.env[slot] for slot, _ in differential.residuals]
     node = TraceNode(differential, edges, residuals, outs)
     for k, i in enumerate(differential.results):
         results[i]._node = Output(node, k)

@@ -13,10 +13,22 @@ from ..ir.graph import Value
 from ..ir.ops.shape import run_chain
 from ..ir.params import params_key
 from ..runtime.autograd.node import Leaf
+from ..runtime.storage import user_line
 from ..runtime.tensor import Tensor, wrap
 from .differentiate import Differential, attach
-from .execute import Piece, as_array
+from .execute import Job, Piece, Result
 from .record import frozen_value
+
+
+class Outdated(Exception):
+    """Another thread recorded a path that needs more of a stretch than this replay computed."""
+
+
+class Environment(dict):
+    """Slots and their arrays."""
+
+    def __missing__(self, slot):
+        raise Outdated(slot)
 
 
 class Unseen(Exception):
@@ -36,6 +48,35 @@ class Stretch:
     question: tuple | None = None            # (slot, how)
     answers: dict = field(default_factory=dict)
     finish: "Finish | None" = None
+    work: "Work | None" = None
+
+    def settle(self) -> dict:
+        """Finds out what this stretch has to give, for what now follows; returns the slots it needs from before."""
+        needed = {}
+        for following in self.answers.values():
+            needed.update(following.settle())
+        if self.question is not None:
+            needed.setdefault(self.question[0], None)
+        made, wanted, hand = self.piece.made, [], ()
+        if self.finish is not None:
+            hand = self.finish.hand_out(made, wanted, needed)
+        keep = []
+        for slot in sorted(needed):
+            if slot in made:
+                keep.append((len(wanted), slot))
+                wanted.append(Result(slot, owned=True))
+        if self.work is None or self.work.job.wanted != tuple(wanted):
+            self.work = Work(Job(self.piece, wanted), tuple(keep), hand)
+        return {s: None for s in (*needed, *self.piece.reads) if s >= 0 and s not in made}
+
+
+@dataclass(frozen=True)
+class Work:
+    """A stretch's job, which of its results stay for later as (position, slot), and what its finish hands out."""
+
+    job: Job
+    keep: tuple
+    hand: tuple
 
 
 @dataclass
@@ -46,6 +87,29 @@ class Finish:
     updates: list                # (input position, slot)
     grads: list                  # (input position, slot or None)
     differential: Differential | None
+
+    def hand_out(self, made, wanted, needed):
+        """Says which results the last stretch has to give so that all can be handed out; for each thing that leaves, in the
+        order results, updates, gradients, residuals, the position of its result, or None where it is kept by slot."""
+        taken = set()
+
+        def owned(slot):
+            if slot >= 0 and slot not in made and slot not in taken:   # made before, in memory of its own
+                taken.add(slot)
+                needed.setdefault(slot, None)
+                return None
+            wanted.append(Result(slot, owned=True))
+            return len(wanted) - 1
+
+        results = [owned(slot) if o.source is None else None for slot, o in self.outputs]
+        updates = []
+        for position, slot in self.updates:
+            wanted.append(Result(slot, owned=True, target=-1 - position))
+            updates.append(len(wanted) - 1)
+        grads = [None if slot is None else owned(slot) for _, slot in self.grads]
+        for slot, _ in self.differential.residuals if self.differential is not None else ():
+            needed.setdefault(slot, None)
+        return results, updates, grads
 
 
 def numbering(builder) -> dict:
@@ -69,8 +133,7 @@ def stretches_of(recording) -> list:
             used.append(-1 - slots[recording.cuts[i].value])
         reach = len(b.inputs) if i == len(bounds) - 1 else max([known - 1, *used]) + 1
         sources = recording.sources[known:reach]
-        keep = set(slots)
-        made.append(Stretch(sources, _signature(nodes, slots, sources), Piece(nodes, slots, keep)))
+        made.append(Stretch(sources, _signature(nodes, slots, sources), Piece(f"{b.name}_{i}" if i else b.name, nodes, slots)))
         if i < len(recording.cuts):
             made[-1].question = (slots[recording.cuts[i].value], recording.cuts[i].how)
         start, known = end, reach
@@ -98,6 +161,7 @@ class Tree:
         stretches = stretches_of(recording)
         self.first = stretches[0]
         self._extend(self.first, stretches, recording.cuts)
+        self.first.settle()
 
     def merge(self, recording) -> bool:
         """Adds another path; False if it does not begin like the ones here."""
@@ -111,8 +175,9 @@ class Tree:
             seen = recording.cuts[i].seen
             i += 1
             if seen not in here.answers:
-                here.answers[seen] = stretches[i]
                 self._extend(stretches[i], stretches[i:], recording.cuts[i:])
+                here.answers[seen] = stretches[i]
+                self.first.settle()
                 return True
             here = here.answers[seen]
 
@@ -124,52 +189,68 @@ class Tree:
 
     def run(self, arguments):
         """Replays; returns the result tensors. Raises Unseen before anything was written."""
-        replay = Replay(arguments)
+        while True:
+            replay = Replay(arguments)
+            try:
+                return self._follow(replay)
+            except Outdated:
+                replay.roll_back()
+            except BaseException:
+                replay.roll_back()
+                raise
+
+    def _follow(self, replay):
         here = self.first
-        try:
-            while True:
-                replay.go(here)
-                if here.question is None:
-                    return replay.commit(here.finish)
-                answer = replay.answer(*here.question)
-                if answer not in here.answers:
-                    raise Unseen(here.question[1], answer)
-                here = here.answers[answer]
-        except BaseException:
-            replay.roll_back()
-            raise
+        while True:
+            work = here.work
+            found = replay.go(here, work)
+            if here.question is None:
+                return replay.commit(here.finish, work, found)
+            answer = replay.answer(*here.question)
+            if answer not in here.answers:
+                raise Unseen(here.question[1], answer)
+            here = here.answers[answer]
 
 
 class Replay:
     """One run along the tree."""
 
+    __slots__ = ("arguments", "tensors", "env", "drawn")
+
     def __init__(self, arguments):
         self.arguments = arguments
         self.tensors = []        # the tensor behind each input, None for keys and scalars
-        self.inputs = {}         # slot -> array, for inputs (negative) and results
+        self.env = Environment() # slot -> array, for inputs (negative) and results
         self.drawn = []          # (generator, state before)
 
-    def go(self, stretch):
+    def go(self, stretch, work):
         """Takes in the stretch's inputs and runs its nodes."""
+        tensors, env = self.tensors, self.env
         for source in stretch.sources:
-            tensor, array = self._resolve(source)
-            self.tensors.append(tensor)
-            self.inputs[-len(self.tensors)] = array
-        stretch.piece.run(self.inputs)
+            kind = source.kind
+            if kind == "argument":
+                t = self.arguments[source.what]
+                array = t._a
+            elif kind == "captured":
+                t = source.what
+                array = t._a
+            else:
+                t, array = self._resolve(source)
+            tensors.append(t)
+            env[-len(tensors)] = array
+        found = work.job.run(env)
+        for position, slot in work.keep:
+            env[slot] = found[position]
+        return found
 
     def _resolve(self, source):
-        if source.kind == "argument":
-            t = self.arguments[source.what]
-            return t, t._a
-        if source.kind == "captured":
-            return source.what, source.what._a
         if source.kind == "grad":
             t = self.tensors[source.what]._node.grad
             return t, t._a
         if source.kind == "key":
             self.drawn.append((source.what, source.what.get_state()))
             return None, source.what.key()._a
-        return None, np.asarray(source.what(), np.float64)
+        return None, np.asarray(source.what())
 
     def roll_back(self):
         """Gives drawn random keys back."""
@@ -178,42 +259,39 @@ class Replay:
 
     def answer(self, slot, how):
         """What Python reads here."""
-        a = as_array(self.inputs[slot])
-        read = {"bool": lambda: bool(a.item()), "int": lambda: int(a.item()), "item": a.item, "tolist": a.tolist}.get(how)
-        return frozen_value(a if read is None else read())
+        a = self.env[slot]
+        if how == "item":
+            return frozen_value(a.item())
+        return frozen_value(a.tolist() if how == "tolist" else a)
 
-    def commit(self, finish):
+    def commit(self, finish, work, found):
         """Writes what the path writes and makes the result tensors."""
-        env = self.inputs
-        fresh = {position: np.array(env[slot], copy=True) for position, slot in finish.updates} if finish.updates else {}
-        for position, value in fresh.items():
-            t = self.tensors[position]
-            np.copyto(t._a, value)
-            t._storage.wrote("a traced function")
-        for position, slot in finish.grads:
+        results, updates, grads = work.hand
+        if updates:
+            self._write(finish, work.job.in_place, updates, found)
+        for (position, slot), at in zip(finish.grads, grads):
             leaf = self.tensors[position]._node
             if type(leaf) is Leaf:
-                leaf.grad = None if slot is None else self._own(env[slot])
-        made = {}
-        results = [self._result(slot, o, made) for slot, o in finish.outputs]
+                leaf.grad = None if slot is None else wrap(self._value(slot, at, found))
+        made = [self._result(slot, o, at, found) for (slot, o), at in zip(finish.outputs, results)]
         if finish.differential is not None:
-            attach(finish.differential, self, results)
-        return results
+            attach(finish.differential, self, made)
+        return made
 
-    def _own(self, value):
-        """A tensor over an array of its own."""
-        a = as_array(value)
-        alone = a.flags.owndata and a.flags.c_contiguous and not any(a is x for x in self._outside())
-        return wrap(a if alone else np.array(a, order="C"))
+    def _write(self, finish, in_place, updates, found):
+        line = user_line()
+        for (position, _), at in zip(finish.updates, updates):
+            t = self.tensors[position]
+            if at not in in_place:
+                np.copyto(t._a, found[at])
+            t._storage.version += 1
+            t._storage.writer = ("a traced function", *line)
 
-    def _outside(self):
-        return [t._a for t in self.tensors if t is not None]
+    def _value(self, slot, at, found):
+        return self.env[slot] if at is None else found[at]
 
-    def _result(self, slot, output, made) -> Tensor:
+    def _result(self, slot, output, at, found) -> Tensor:
         if output.source is not None:
             t = self.tensors[output.source]
             return t if output.same else run_chain(t, output.chain)
-        if slot not in made:
-            made[slot] = self._own(self.inputs[slot])
-            return made[slot]
-        return wrap(made[slot]._a.copy())
+        return wrap(self._value(slot, at, found))

@@ -24,7 +24,7 @@ from .errors import TraceError, at
 class Cell:
     """What one storage holds: a graph value for the whole of its root tensor, and how often it was written."""
 
-    __slots__ = ("value", "version", "root", "source")
+    __slots__ = ("root", "source", "value", "version")
 
     def __init__(self, value, root=None, source=None):
         self.value = value
@@ -36,7 +36,7 @@ class Cell:
 class Link:
     """Where a tensor's value comes from: a cell, the views on top of it, and the graph value at some version."""
 
-    __slots__ = ("recorder", "cell", "chain", "value", "version")
+    __slots__ = ("cell", "chain", "recorder", "value", "version")
 
     def __init__(self, recorder, cell, chain, value):
         self.recorder = recorder

@@ -45,7 +45,7 @@ class Guard:
 class Photograph:
     """A container as it was: its type and its items, nested containers likewise."""
 
-    __slots__ = ("kind", "keys", "items")
+    __slots__ = ("items", "keys", "kind")
 
     def __init__(self, container):
         self.kind = type(container)

@@ -12,7 +12,7 @@ from ..ir.graph import Graph, Node, Value
 from ..ir.kernel import Program, Slot, Step
 from .fuse import fuse, own_results
 from .kernel_body import is_free, source_of
-from .lower import Lowered, lower
+from .lower import lower
 from .strided import row_major
 
 LINE = 64               # bytes on which values of the arena start
@@ -165,52 +165,66 @@ def _flat(p):
 
 
 def _place_all(graph, steps, in_place):
+    """Gives runs their programs, and each step the values that are dead after it."""
     last = {}
     for i, s in enumerate(steps):
         for v in _reads(s):
             last[v] = i
     forever = set(graph.outputs) | set(graph.inputs)
-    behind = {}      # a view keeps the memory behind it: the arrays see to that themselves
     for i, s in enumerate(steps):
         if type(s) is Run:
-            local = {v for v in _writes(s) if v not in forever and last.get(v, i) == i and v not in behind}
-            _finish_run(graph, s, i, local, in_place)
-            seen = dict.fromkeys([*s.reads, *s.writes])
+            local = [v for v in dict.fromkeys(_writes(s)) if v not in forever and last.get(v, i) == i]
+            _finish_run(f"{graph.name}_{i}", s, local, in_place)
+            seen = [*s.reads, *s.writes]
         else:
-            seen = dict.fromkeys([*_reads(s), *_writes(s)])
-        s.dead = tuple([v for v in seen if v not in forever and last.get(v, i) <= i])
+            seen = [*_reads(s), *_writes(s)]
+        s.dead = tuple([v for v in dict.fromkeys(seen) if v not in forever and last.get(v, i) <= i])
 
 
-def _finish_run(graph, run, number, local, in_place):
-    """The program of a run: slots, offsets, steps."""
-    slots = {}
-    arena = _arena(run, local, slots)
-    run.reads = [v for v in dict.fromkeys(_reads(run)) if v not in local and v not in set(_writes(run))]
-    run.writes = [v for v in dict.fromkeys(_writes(run)) if v not in local]
-    order = {v: i for i, v in enumerate([*run.reads, *run.writes])}
-    for v, target in in_place.items():
-        if v in order and target in order:
-            order[target] = order[v]
-    run.reads = [v for v in run.reads if v not in in_place.values() or in_place_key(in_place, v) not in run.writes]
-    order = {v: i for i, v in enumerate([*run.reads, *run.writes])}
-    for v, target in in_place.items():
-        if v in order:
-            order[target] = order[v]
-    steps = [Step(k.kernel, tuple([_slot(slots, order, v, offset) for v, offset, _ in k.operands]), k.symbols) for k in run.kernels]
-    run.program = Program(f"{graph.name}_{number}", tuple(steps), slots, arena)
+def _finish_run(name, run, local, in_place):
+    """The program of a run: arguments, arena, steps."""
+    inside, made = set(local), dict.fromkeys(_writes(run))
+    run.writes = [v for v in made if v not in inside]
+    replaced = {in_place[v] for v in run.writes if v in in_place}
+    run.reads = [v for v in dict.fromkeys(_reads(run)) if v not in made and v not in replaced]
+    number = {v: i for i, v in enumerate([*run.reads, *run.writes])}
+    number.update({in_place[v]: number[v] for v in run.writes if v in in_place})
+    arena, size = _arena(run, inside)
+    slots, steps = {}, []
+    for k in run.kernels:
+        names = []
+        for v, offset, _ in k.operands:
+            start = offset * v.dtype.itemsize
+            kind, where = ("arena", arena[v] + start) if v in arena else ("argument", number[v])
+            slot = Slot(kind, where, v.aval.size * v.dtype.itemsize, 0 if kind == "arena" else start)
+            names.append(f"{kind[0]}{slot.where}{f'_{slot.offset}' if slot.offset else ''}_{slot.bytes}")
+            slots[names[-1]] = slot
+        steps.append(Step(k.kernel, tuple(names), k.symbols))
+    run.program = Program(name, tuple(steps), slots, size)
 
 
-def in_place_key(in_place, target):
-    """The value that is written into an input."""
-    return next(v for v, t in in_place.items() if t is target)
+def _arena(run, inside):
+    """({value: offset}, size): values of the arena, those that are alive at the same time apart from each other."""
+    first, last = {}, {}
+    for j, k in enumerate(run.kernels):
+        for v, _, _ in k.operands:
+            if v in inside:
+                first.setdefault(v, j)
+                last[v] = j
+    found, size = {}, 0
+    for v in sorted(inside, key=first.__getitem__):
+        busy = sorted([(found[w], found[w] + _room(w)) for w in found if first[w] <= last[v] and first[v] <= last[w]])
+        at = 0
+        for low, high in busy:
+            if at + _room(v) <= low:
+                break
+            at = max(at, high)
+        found[v] = at
+        size = max(size, at + _room(v))
+    return found, size
 
 
-def _slot(slots, order, value, offset):
-    """The name of the slot of a value from an offset on."""
-    name = next((n for n, s in slots.items() if n == f"t{id(value)}"), None)
-    if name is not None:
-        return name
-    number = order[value]
-    name = f"a{number}" if not offset else f"a{number}_{offset}"
-    slots.setdefault(name, Slot("argument", number, value.aval.size * value.dtype.itemsize, offset * value.dtype.itemsize))
-    return name
+def _room(value):
+    """Bytes that a value takes in the arena."""
+    size = -(-value.aval.size * value.dtype.itemsize // LINE) * LINE
+    return size + STAGGER if size >= 4096 else size

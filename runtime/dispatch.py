@@ -7,7 +7,7 @@ tape here, so gradient rules never speak of it. Dtypes were promoted by the oper
 import numpy as np
 
 from ..ir.aval import Aval, broadcast_shapes
-from ..ir.errors import ArgumentError, AutogradError, DimError, DTypeError, IngotError, ShapeError
+from ..ir.errors import ArgumentError, AutogradError, DimError, DTypeError, IngotError, OutOfMemoryError, ShapeError
 from ..ir.lazy import lazy
 from ..ir.op import BINDERS, NO_GRAD, OPS, Op, run_reference
 from ..ir.ops.elementwise import cast
@@ -78,7 +78,7 @@ def after_failure(op, kernel, arrays, params, error):
         with np.errstate(all="ignore"):
             return kernel(*arrays, **params)
     if isinstance(error, MemoryError):
-        raise error
+        raise OutOfMemoryError(f"{op.name}: {error}; make the tensors smaller, or free some with del") from error
     raise explain(op, arrays, params, error) from error
 
 
@@ -94,7 +94,7 @@ def explain(op, arrays, params, error) -> Exception:
             avals = [a.with_shape(shape) if isinstance(a, Aval) else a for a in avals]
         op.infer(*avals, **params)
     except IngotError as e:
-        return type(e)(f"{op.name}: {e}")
+        return e if str(e).startswith(op.name) else type(e)(f"{op.name}: {e}")
     said = ", ".join(f"{k}={v!r}" for k, v in params.items())
     kind = next((ours for theirs, ours in _OURS if isinstance(error, theirs)), IngotError)
     return kind(f"{op.name}({', '.join(map(str, avals))}{', ' + said if said else ''}) failed: {error}")

@@ -16,7 +16,7 @@ class Mode:
     run        calls a function with numpy's floating point warnings off (ingot's results carry inf and nan instead)
     """
 
-    __slots__ = ("grad", "special", "run", "recorder", "inference", "autocast", "saved_hooks", "anomaly", "_context")
+    __slots__ = ("_context", "anomaly", "autocast", "grad", "inference", "recorder", "run", "saved_hooks", "special")
 
     def __init__(self):
         self.grad = True

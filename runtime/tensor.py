@@ -59,7 +59,7 @@ class Tensor(metaclass=TensorType):
     # _a        the array (numpy on the CPU)
     # _node     Node, Output or Leaf of its history, or None
     # _storage  what it shares with the tensors over the same memory
-    __slots__ = ("_a", "_node", "_storage", "__dict__", "__weakref__")
+    __slots__ = ("__dict__", "__weakref__", "_a", "_node", "_storage")
 
     _base = None        # for a view: the tensor whose memory it looks into
     _chain = ()         # and the view operators that lead there

@@ -3,6 +3,7 @@
 import textwrap
 
 import numpy as np
+
 from ingot.ir import dtype as dt
 from ingot.ir.aval import Aval
 from ingot.ir.graph import Builder, Graph, Value

@@ -8,6 +8,7 @@ import textwrap
 
 import numpy as np
 import pytest
+
 from ingot.ir import target
 from ingot.passes.codegen.llvm.emit import Module
 from ingot.passes.codegen.llvm.types import I64, constant

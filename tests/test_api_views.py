@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import ingot
-
-from .view_programs import make_program, run_numpy, run_tensors, weights_of
+from view_programs import make_program, run_numpy, run_tensors, weights_of
 
 LEAVES = [((4, 3), (3,)), ((2, 3, 4),), ((6,), (2, 3)), ((2, 2, 2), (4, 2))]
 

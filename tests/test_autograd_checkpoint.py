@@ -3,9 +3,10 @@
 import gc
 import weakref
 
-import ingot
 import numpy as np
 import pytest
+
+import ingot
 from ingot.autograd import grad
 from ingot.runtime.autograd.checkpoint import CheckpointError, checkpoint, checkpoint_sequential
 

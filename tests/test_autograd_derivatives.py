@@ -1,8 +1,9 @@
 """gradcheck itself, the functional derivatives, and the function transforms."""
 
-import ingot
 import numpy as np
 import pytest
+
+import ingot
 from ingot import func
 from ingot.autograd import Function, GradcheckError, functional, gradcheck, gradgradcheck
 

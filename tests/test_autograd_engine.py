@@ -3,9 +3,10 @@
 import gc
 import weakref
 
-import ingot
 import numpy as np
 import pytest
+
+import ingot
 from ingot.autograd import backward, grad
 
 

@@ -3,9 +3,10 @@
 import gc
 import weakref
 
-import ingot
 import numpy as np
 import pytest
+
+import ingot
 from ingot.autograd import Function, grad, gradcheck, gradgradcheck
 from ingot.autograd.function import once_differentiable
 

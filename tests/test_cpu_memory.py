@@ -7,6 +7,7 @@ import time
 
 import numpy as np
 import pytest
+
 from ingot.ir import target
 from ingot.passes.codegen.llvm.emit import Module
 from ingot.passes.codegen.llvm.types import F32, I64, PTR, constant

@@ -8,6 +8,7 @@ import time
 
 import numpy as np
 import pytest
+
 from ingot.ir import target
 from ingot.ir.errors import ArgumentError
 from ingot.passes.codegen.llvm import fork_join
@@ -15,8 +16,7 @@ from ingot.passes.codegen.llvm.emit import Module
 from ingot.passes.codegen.llvm.types import I64, PTR, constant
 from ingot.runtime.cpu import cache, pool
 from ingot.runtime.cpu import compile as compiler
-
-from .native_modules import POINTER, TESTS, count_module, counted, needs_linux, run_python
+from native_modules import POINTER, TESTS, count_module, counted, needs_linux, run_python
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ import warnings
 
 import numpy as np
 import pytest
+
 from ingot.ir import config, target
 from ingot.ir.errors import DeviceError, FileError, GraphError
 from ingot.passes.codegen.llvm import entry, fork_join
@@ -17,8 +18,7 @@ from ingot.passes.codegen.llvm.emit import Module
 from ingot.passes.codegen.llvm.types import F32, I64, PTR, constant, float_text, vector
 from ingot.runtime.cpu import cache, elf
 from ingot.runtime.cpu import compile as compiler
-
-from .native_modules import POINTER, TESTS, count_module, needs_linux, run_python
+from native_modules import POINTER, TESTS, count_module, needs_linux, run_python
 
 maps_elf = pytest.mark.skipif(target.host().arch != "x86_64" or sys.platform == "win32", reason="objects are mapped on x86-64")
 

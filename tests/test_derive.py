@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+
 from ingot.ir.derive import derived_vjp
 from ingot.ir.op import OPS, Composite
 from ingot.ir.ops import elementwise as ew
 from ingot.ir.ops import reduce as rd
 from ingot.ir.ops.shape import expand
-
-from .samples import (
+from samples import (
     rows,
     table,  # noqa: F401  (fills the samples)
 )

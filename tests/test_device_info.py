@@ -1,8 +1,9 @@
 """Devices, the limits of dtypes, switches, and the answers of accelerator modules on machines without an accelerator."""
 
-import ingot
 import numpy as np
 import pytest
+
+import ingot
 
 without_accelerator = pytest.mark.skipif(ingot.accelerator.is_available(), reason="this machine has an accelerator")
 

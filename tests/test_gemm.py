@@ -9,6 +9,7 @@ import threading
 import ml_dtypes
 import numpy as np
 import pytest
+
 from ingot.ir import target
 from ingot.ir.errors import DTypeError, ShapeError
 from ingot.passes.codegen.llvm import epilogue as ep

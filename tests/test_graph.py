@@ -3,9 +3,11 @@
 import copy
 import threading
 
-import ingot  # noqa: F401  (fills the table of operators)
 import numpy as np
 import pytest
+
+import ingot  # noqa: F401  (fills the table of operators)
+from graphs import arrays_for, random_graph, same_bits
 from ingot.ir import config
 from ingot.ir import dtype as dt
 from ingot.ir.aval import Aval
@@ -17,9 +19,7 @@ from ingot.ir.op import BINDERS, NO_GRAD, OPS, Op
 from ingot.ir.ops import elementwise as ew
 from ingot.ir.ops import linalg, reduce, shape
 from ingot.ir.verify import problems, verify
-
-from .graphs import arrays_for, random_graph, same_bits
-from .samples import (
+from samples import (
     SAMPLES,
     rows,
     table,  # noqa: F401  (fills SAMPLES)

@@ -4,10 +4,11 @@ import copy
 import pickle
 import sys
 
-import ingot
 import ml_dtypes
 import numpy as np
 import pytest
+
+import ingot
 from ingot import nn
 
 DTYPES = [ingot.bool, ingot.uint8, ingot.int8, ingot.int16, ingot.int32, ingot.int64, ingot.uint16, ingot.float16,

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import ml_dtypes
 import numpy as np
 import pytest
+
 from ingot.ir import dtype as dt
 from ingot.ir.errors import ArgumentError, DTypeError, GraphError
 from ingot.ir.kernel import Buffer, Dim, Instr, Kernel, Program, Slot, Stage, Step, verify

@@ -1,8 +1,9 @@
 """Normalisations: their statistics, their running statistics, and PyTorch where it is installed."""
 
-import ingot
 import numpy as np
 import pytest
+
+import ingot
 from ingot import nn
 from ingot.nn import functional as F
 

@@ -14,6 +14,12 @@ pytestmark = [pytest.mark.peer, pytest.mark.filterwarnings("ignore")]
 rng = np.random.default_rng(5)
 
 
+@pytest.fixture(autouse=True)
+def seeds():
+    torch.manual_seed(0)
+    ingot.manual_seed(0)
+
+
 def R(*shape):
     return rng.standard_normal(shape)
 
@@ -143,10 +149,9 @@ def test_reparametrised_weights():
                                   "uniform_", "normal_"])
 def test_initial_values_have_the_same_spread(init):
     ours, theirs = ingot.empty(200, 100), torch.empty(200, 100)
-    ingot.manual_seed(0)
     getattr(nn.init, init)(ours)
     getattr(torch.nn.init, init)(theirs)
     for q in (0.0, 0.1, 0.5, 0.9, 1.0):
         spread = theirs.std().item()
-        slack = 0.03 if 0 < q < 1 or "uniform" in init else 1.0
+        slack = 0.06 if 0 < q < 1 or "uniform" in init else 1.0
         assert abs(np.quantile(ours.numpy(), q) - np.quantile(theirs.numpy(), q)) < slack * spread, (init, q)

@@ -2,9 +2,10 @@
 
 import itertools
 
-import ingot
 import numpy as np
 import pytest
+
+import ingot
 from ingot import nn
 from ingot.nn import functional as F
 

@@ -3,9 +3,10 @@
 import itertools
 import warnings
 
-import ingot
 import numpy as np
 import pytest
+
+import ingot
 from ingot import nn
 from ingot.nn import functional as F
 

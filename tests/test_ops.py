@@ -16,9 +16,11 @@ from ingot.ir.errors import IngotError
 from ingot.ir.op import NO_GRAD, OPS
 from ingot.ir.ops import linalg as ops_linalg
 from ingot.runtime.tensor import Tensor, wrap
-
-from .samples import SAMPLES, rows
-from .samples import table  # noqa: F401  (fills SAMPLES)
+from samples import (
+    SAMPLES,
+    rows,
+    table,  # noqa: F401  (fills SAMPLES)
+)
 
 FLOATS = ("float32", "float64", "float16", "bfloat16")
 INTS = ("int64", "int32", "int16", "int8", "uint8")

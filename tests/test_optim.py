@@ -4,12 +4,14 @@ import copy
 import math
 import warnings
 
-import ingot
 import numpy as np
 import pytest
+
+import ingot
 from ingot import nn, optim
 from ingot.ir.errors import IngotError
 from ingot.optim import lr_scheduler as sched
+from ingot.runtime.state import tls
 
 OPTIMIZERS = {
     "sgd": ("SGD", {"lr": 0.05}),
@@ -300,3 +302,34 @@ def test_training_a_small_network_works():
         loss.backward()
         opt.step()
     assert loss.item() < 1e-2, loss.item()
+
+
+class Watcher:
+    """Stands for a recorder that watches and does nothing; learning rates are tensors to it."""
+
+    def options(self, group):
+        return group | {"lr": ingot.tensor(group["lr"], dtype=ingot.float64)}
+
+    def __getattr__(self, name):
+        return lambda *args, **kwargs: None
+
+
+@pytest.mark.parametrize("key", sorted(set(OPTIMIZERS) - {"radam"}))
+def test_steps_under_a_recorder_read_no_numbers_and_agree(key, monkeypatch):
+    name, options = OPTIMIZERS[key]
+    reads = []
+    watcher = Watcher()
+    watcher.__dict__["read"] = lambda t, how, value: reads.append(how)
+
+    def run(recorder):
+        p = ingot.tensor(np.random.default_rng(3).standard_normal((3, 2))).requires_grad_()
+        opt = getattr(optim, name)([p], **options)
+        for i in range(4):
+            p.grad = ingot.tensor(np.random.default_rng(i).standard_normal((3, 2)))
+            monkeypatch.setattr(tls.m, "recorder", recorder)
+            opt.step()
+            monkeypatch.setattr(tls.m, "recorder", None)
+        return p.detach().numpy()
+
+    np.testing.assert_allclose(run(watcher), run(None), rtol=1e-12)
+    assert not reads, f"{name} read {reads} from tensors; each read is a guard that a trace must check"

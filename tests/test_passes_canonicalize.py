@@ -1,10 +1,10 @@
 """Canonical form: literals, identity views, chains of views and casts, copies."""
 
-import ingot  # noqa: F401  (fills the table of operators)
 import pytest
-from ingot.passes.canonicalize import canonicalize
 
-from .graphs import check_rewrite, check_untouched
+import ingot  # noqa: F401  (fills the table of operators)
+from graphs import check_rewrite, check_untouched
+from ingot.passes.canonicalize import canonicalize
 
 
 def body(lines, returned="%r", inputs="%x: f32[2,3]"):

@@ -1,15 +1,15 @@
 """Common subexpressions."""
 
-import ingot  # noqa: F401  (fills the table of operators)
 import numpy as np
+
+import ingot  # noqa: F401  (fills the table of operators)
+from graphs import check_rewrite, check_untouched
 from ingot.ir import dtype as dt
 from ingot.ir.aval import Aval
 from ingot.ir.graph import Builder
 from ingot.ir.op import NO_GRAD, Op
 from ingot.ir.ops.elementwise import neg
 from ingot.passes.cse import cse
-
-from .graphs import check_rewrite, check_untouched
 
 
 def test_equal_operations_are_done_once():

@@ -1,15 +1,15 @@
 """Dead code."""
 
-import ingot  # noqa: F401  (fills the table of operators)
 import numpy as np
+
+import ingot  # noqa: F401  (fills the table of operators)
+from graphs import check_rewrite, check_untouched
 from ingot.ir import dtype as dt
 from ingot.ir.aval import Aval
 from ingot.ir.graph import Builder
 from ingot.ir.op import NO_GRAD, Op
 from ingot.ir.ops.elementwise import exp, neg
 from ingot.passes.dce import dce
-
-from .graphs import check_rewrite, check_untouched
 
 
 def test_dead_nodes_go_and_updates_keep_what_they_need():

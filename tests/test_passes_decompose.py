@@ -1,21 +1,21 @@
 """Composites become their bodies: every composite of the tables, in float64 and in low precision."""
 
-import ingot  # noqa: F401  (fills the table of operators)
 import numpy as np
 import pytest
+
+import ingot  # noqa: F401  (fills the table of operators)
+from graphs import check_rewrite, check_untouched, graph_of
 from ingot.ir import dtype as dt
 from ingot.ir.interp import interpret
 from ingot.ir.op import OPS, Composite
 from ingot.ir.verify import verify
 from ingot.passes.decompose import decompose
-
-from .graphs import check_rewrite, check_untouched, graph_of
-from .samples import (
+from samples import (
     SAMPLES,
     rows,
     table,  # noqa: F401  (fills SAMPLES)
 )
-from .test_graph import graphs_of, one_node
+from test_graph import graphs_of, one_node
 
 COMPOSITES = sorted(n for n in set(SAMPLES) & set(OPS) if type(OPS[n].lower) is Composite)
 

@@ -1,9 +1,8 @@
 """Folding: literals are computed now, by exact operators only, and captured arrays never are."""
 
 import ingot  # noqa: F401  (fills the table of operators)
+from graphs import check_rewrite, check_untouched
 from ingot.passes.fold_constants import fold_constants
-
-from .graphs import check_rewrite, check_untouched
 
 
 def test_filled_values_fold_at_any_size():

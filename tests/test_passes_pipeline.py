@@ -1,8 +1,10 @@
 """The pipeline: order, verification, printing, dumps, fuel, errors."""
 
-import ingot  # noqa: F401  (fills the table of operators)
 import numpy as np
 import pytest
+
+import ingot  # noqa: F401  (fills the table of operators)
+from graphs import arrays_for, check_same_meaning, graph_of, random_graph
 from ingot.ir import config
 from ingot.ir.errors import GraphError
 from ingot.ir.graph import Graph
@@ -13,8 +15,6 @@ from ingot.passes.dce import dce
 from ingot.passes.decompose import decompose
 from ingot.passes.pipeline import PIPELINE, Fuel, Step, run
 from ingot.passes.rewrite import rebuild
-
-from .graphs import arrays_for, check_same_meaning, graph_of, random_graph
 
 TEXT = """
     graph g(%x: f32[2,3]) {

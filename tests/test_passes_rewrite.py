@@ -1,16 +1,16 @@
 """The rewriting machinery: patterns, conditions, rounds; what every graph pass must keep, on random graphs."""
 
-import ingot  # noqa: F401  (fills the table of operators)
 import numpy as np
 import pytest
+
+import ingot  # noqa: F401  (fills the table of operators)
+from graphs import check_rewrite, check_same_meaning, check_untouched, graph_of, random_graph
 from ingot.ir.errors import GraphError
 from ingot.ir.ops.elementwise import add, exp, log, mul, neg, sub
 from ingot.ir.ops.shape import reshape
 from ingot.ir.verify import verify
 from ingot.passes.pipeline import PIPELINE
 from ingot.passes.rewrite import Rule, apply, prune, rebuild
-
-from .graphs import check_rewrite, check_same_meaning, check_untouched, graph_of, random_graph
 
 LOG_EXP = Rule("log of exp", find=lambda x: log(exp(x)), make=lambda x: x)
 

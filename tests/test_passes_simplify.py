@@ -1,10 +1,10 @@
 """Algebra that keeps bits: each rule on special values, and its near misses."""
 
-import ingot  # noqa: F401  (fills the table of operators)
 import pytest
-from ingot.passes.simplify import RULES, simplify
 
-from .graphs import check_rewrite, check_untouched
+import ingot  # noqa: F401  (fills the table of operators)
+from graphs import check_rewrite, check_untouched
+from ingot.passes.simplify import RULES, simplify
 
 
 def text(lines, returned, inputs="%x: {t}[2,3], %y: {t}[2,3], %c: bool[2,3]", t="f32"):

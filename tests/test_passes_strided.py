@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from ingot.ir.op import OPS
 from ingot.passes.strided import Pattern, merged, row_major, through
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from ingot.ir import dtype as dt
 from ingot.ir import philox
 from ingot.runtime.cpu import kernels

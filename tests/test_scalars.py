@@ -5,6 +5,7 @@ import zlib
 import ml_dtypes
 import numpy as np
 import pytest
+
 from ingot.ir import dtype as dt
 from ingot.ir import numeric
 from ingot.passes.codegen import scalars

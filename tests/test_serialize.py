@@ -8,13 +8,13 @@ import struct
 import zipfile
 from collections import OrderedDict
 
-import ingot
 import numpy as np
 import pytest
+
+import ingot
+import torch_pickles as tp
 from ingot import nn, serialization
 from ingot.ir.errors import FileError
-
-from . import torch_pickles as tp
 
 
 def example():

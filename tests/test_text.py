@@ -3,11 +3,13 @@
 import math
 import textwrap
 
-import ingot  # noqa: F401  (fills the table of operators)
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+import ingot  # noqa: F401  (fills the table of operators)
+from graphs import random_graph
 from ingot.ir import dtype as dt
 from ingot.ir.aval import Aval
 from ingot.ir.errors import GraphError
@@ -17,13 +19,11 @@ from ingot.ir.ops import elementwise as ew
 from ingot.ir.ops import reduce
 from ingot.ir.params import param_key
 from ingot.ir.text import format_param, parse, parse_param, show
-
-from .graphs import random_graph
-from .samples import (
+from samples import (
     SAMPLES,
     table,  # noqa: F401  (fills SAMPLES)
 )
-from .test_graph import graphs_of
+from test_graph import graphs_of
 
 
 def dedent(text):

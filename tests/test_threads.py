@@ -2,8 +2,9 @@
 
 import threading
 
-import ingot
 import numpy as np
+
+import ingot
 from ingot.autograd import grad
 
 

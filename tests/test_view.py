@@ -6,17 +6,17 @@ import subprocess
 import sys
 from xml.etree import ElementTree
 
-import ingot  # noqa: F401  (fills the table of operators)
 import numpy as np
 import pytest
+
+import ingot  # noqa: F401  (fills the table of operators)
+from graphs import graph_of, random_graph
 from ingot.ir import dtype as dt
 from ingot.ir.aval import Aval
 from ingot.ir.graph import Builder
 from ingot.ir.layout import Box, Net, arrange
 from ingot.ir.ops import elementwise as ew
 from ingot.ir.view import dot, save, svg, to_networkx
-
-from .graphs import graph_of, random_graph
 
 SIZES = (5, 50, 300)
 TEXT = """

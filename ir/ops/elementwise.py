@@ -9,7 +9,7 @@ from .. import numeric
 from ..aval import Aval
 from ..errors import DTypeError
 from ..op import NO_GRAD, Scalar, op
-from .families import common, elementwise, infer_same, is_inexact, reference, tensors
+from .families import common, elementwise, infer_same, is_inexact, tensors
 
 # Arithmetic.
 
@@ -29,12 +29,14 @@ def _zeros(g):
 
 
 _FLAT = (lambda g, out, x, y: _zeros(g), lambda g, out, x, y: _zeros(g))
-floor_divide = elementwise("floor_divide", np.floor_divide, _FLAT, takes="real")
-trunc_divide = elementwise("trunc_divide", numeric.trunc_divide, _FLAT, takes="real")
-remainder = elementwise("remainder", np.remainder,
-                        (lambda g, out, x, y: g, lambda g, out, x, y: neg(mul(g, floor(div(x, y))))), takes="real")
-fmod = elementwise("fmod", np.fmod,
-                   (lambda g, out, x, y: g, lambda g, out, x, y: neg(mul(g, trunc(div(x, y))))), takes="real")
+floor_divide = elementwise("floor_divide", numeric.floor_divide, _FLAT, takes="real", traits=("checks_integers",))
+trunc_divide = elementwise("trunc_divide", numeric.trunc_divide, _FLAT, takes="real", traits=("checks_integers",))
+remainder = elementwise("remainder", numeric.remainder,
+                        (lambda g, out, x, y: g, lambda g, out, x, y: neg(mul(g, floor(div(x, y))))), takes="real",
+                        traits=("checks_integers",))
+fmod = elementwise("fmod", numeric.fmod,
+                   (lambda g, out, x, y: g, lambda g, out, x, y: neg(mul(g, trunc(div(x, y))))), takes="real",
+                   traits=("checks_integers",))
 
 
 def _pow_x(g, out, x, y):

@@ -11,10 +11,10 @@ from ..tensor import when_missing
 from . import autograd, context, convert, creation, elementwise, exchange, indexing, linalg, operators, reduce, shape
 from .register import FUNCTIONS
 
-LATE = ("conv", "distance", "einsum", "exchange", "gather", "image", "info", "join", "legacy", "matrix", "nn", "norm",
+LATE = ("conv", "distance", "einsum", "gather", "image", "info", "join", "legacy", "matrix", "nn", "norm",
         "order", "pool", "random", "restride", "scan", "sort", "sparse", "statistics")
 
-__all__ = ["FUNCTIONS", "LATE", "autograd", "context", "convert", "creation", "elementwise", "exchange", "indexing",
+__all__ = ["FUNCTIONS", "LATE", "autograd", "context", "convert", "creation", "elementwise", "indexing",
            "linalg", "load_rest", "operators", "printing", "reduce", "shape"]
 
 _loaded = False

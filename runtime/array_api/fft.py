@@ -10,12 +10,11 @@ from .behind import FUNCTIONS
 from .dtypes import checked, take_dtype
 from .elementwise import without_history
 
-__all__ = ["fft", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifftn", "ifftshift", "ihfft", "irfft", "irfftn", "rfft",
-           "rfftfreq", "rfftn"]
-
 _ONE_AXIS = {"fft": "floating", "ifft": "floating", "rfft": "real floating", "irfft": "floating", "hfft": "floating",
              "ihfft": "real floating"}
 _SEVERAL_AXES = {"fftn": "floating", "ifftn": "floating", "rfftn": "real floating", "irfftn": "floating"}
+
+__all__ = sorted([*_ONE_AXIS, *_SEVERAL_AXES, "fftfreq", "fftshift", "ifftshift", "rfftfreq"])
 
 
 def _input(name, x, category, norm):

@@ -294,7 +294,6 @@ __all__ = [
     "Softplus",
     "Softshrink",
     "Softsign",
-    "SyncBatchNorm",
     "Tanh",
     "Tanhshrink",
     "Threshold",

@@ -95,7 +95,12 @@ def _add_forward(hooks, hook, with_kwargs, always_call, prepend=False):
 
 
 class HookMethods:
-    """The registration methods of Module."""
+    """The registration methods of Module, and the hooks under the names that other code reads."""
+
+    _forward_hooks = property(lambda self: self._hooks.forward)
+    _forward_pre_hooks = property(lambda self: self._hooks.forward_pre)
+    _backward_hooks = property(lambda self: self._hooks.backward)
+    _backward_pre_hooks = property(lambda self: self._hooks.backward_pre)
 
     def register_forward_pre_hook(self, hook, *, prepend=False, with_kwargs=False):
         """Calls hook(module, args) before forward; a result replaces args (with_kwargs: takes and returns kwargs too)."""

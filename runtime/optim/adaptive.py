@@ -122,9 +122,8 @@ class ASGD(Optimizer):
 
     def _update(self, p, g, state, group):
         if "ax" not in state:
-            full = FUNCTIONS["full"]
-            state |= {"ax": zeros_like(p), "eta": full((), float(group["lr"]), dtype=p.dtype),
-                      "mu": full((), 1.0, dtype=p.dtype)}
+            one = FUNCTIONS["ones"]((), dtype=p.dtype)
+            state |= {"ax": zeros_like(p), "eta": one * group["lr"], "mu": one}
         t = count(state)
         g = decayed(p, g, group, False)
         eta, mu, average = state["eta"], state["mu"], state["ax"]

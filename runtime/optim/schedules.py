@@ -61,7 +61,8 @@ class LRScheduler:
     def step(self, epoch=None):
         """Goes to the next (or the given) epoch and sets the rates."""
         if tls.m.recorder is not None:
-            tls.m.recorder.refuse("it steps a learning rate schedule, which only Python does", "step the schedule outside of it")
+            tls.m.recorder.refuse("it steps a learning rate schedule, which only Python does",
+                                  "step the schedule outside of it")
         if self._step_count == 1 and not self._stepped[0]:
             warnings.warn("lr_scheduler.step() was called before optimizer.step(); the first rate of the schedule is skipped",
                           stacklevel=2)

@@ -1,6 +1,7 @@
 """Samples of literal arrays."""
 
 import numpy as np
+
 from ingot.ir import dtype as dt
 
 from . import Sample, samples

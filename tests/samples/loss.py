@@ -1,6 +1,7 @@
 """Samples of losses over classes."""
 
 import numpy as np
+
 from ingot.ir import dtype as dt
 
 from . import Sample, samples

@@ -13,7 +13,7 @@ Tiles with several segments gather their sums in y.
 
 Which tiles and segments a row has is worked out beforehand (`runtime/cpu/conv_plan.py`) and comes in tables:
 
-    run      {first pixel, pixels of a tile, tiles, address of segments, segments}: equal tiles side by side
+    run      {first pixel, pixels of a tile, tiles, address of segments, segments, clear}: equal tiles side by side
     segment  {first pixel in the tile, pixels, offset in x, offset in w, taps, steps, channel blocks, flags}; offsets in bytes
 """
 
@@ -31,7 +31,7 @@ WORDS = ("x", "w", "y", "operands", "items", "chunks", "groups", "row_blocks", "
          "w_tap_d", "w_tap_h", "w_tap_w", "x_tap_w", "y_image", "y_group", "y_block", "y_slice", "y_row", "y_pixel",
          "out_rows", "out_height", "depth", "height", "taps_d", "taps_h", "stride_d", "stride_h", "pad_d", "pad_h",
          "dilation_d", "dilation_h", "runs", "run_count", "blocks")
-RUN = ("first", "width", "tiles", "segments", "count")
+RUN = ("first", "width", "tiles", "segments", "count", "clear")
 SEGMENT = ("first", "pixels", "x_offset", "w_offset", "taps", "steps", "blocks", "flags")
 _FRAME = ("first_d", "end_d", "first_h", "end_h", "column", "vectors", "image", "y_start")
 ACCUMULATE, LAST = 1, 2
@@ -142,9 +142,10 @@ def _row(module, kernel, tiles, clear):
     with f.loop(0, job.run_count) as runs:
         run = Words(f, f.at(job.address("runs"), f.mul(runs.index, WORD * len(RUN))), RUN)
         width, first, count, segments = run.width, run.first, run.count, run.address("segments")
+        must_clear = f.compare("ne", run.clear, 0)
         with f.loop(0, run.tiles) as each:
             pixel = f.add(first, f.mul(each.index, width))
-            with f.when(f.compare("sgt", count, 1)):
+            with f.when(must_clear):
                 f.call(clear, VOID, arg, at_frame, f.at(y, f.mul(pixel, y_pixel)), width)
             with f.loop(0, count) as parts:
                 at = f.at(segments, f.mul(parts.index, WORD * len(SEGMENT)))

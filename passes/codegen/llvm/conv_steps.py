@@ -11,7 +11,7 @@ from .emit import Module
 from .types import I64, PTR, Value
 
 LAUNCH = "steps_launch"
-SLOTS = 7                           # addresses in a block; the plan comes after them
+SLOTS = 6                           # addresses in a block; the plan comes after them
 MAX_WORDS = 64                      # words of a job, at most
 STEP_WORDS = 6
 PATCH_WORDS = 3

@@ -35,9 +35,7 @@ def renormalise_(weight, input, max_norm, norm_type):
 
 
 def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
-    """The rows of `weight` at the indices."""
-    if sparse:
-        raise ArgumentError("embedding gradients are dense here; leave sparse=False")
+    """The rows of `weight` at the indices. The gradient is dense, also with `sparse`."""
     if max_norm is not None:
         renormalise_(weight, input, max_norm, norm_type)
     return ops.embedding(weight, input, padding_idx=_padding(padding_idx, weight.shape[0]),
@@ -47,10 +45,10 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
 def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale_grad_by_freq=False, mode="mean",
                   sparse=False, per_sample_weights=None, include_last_offset=False, padding_idx=None):
     """The sum, mean or maximum of the rows of each bag: a row of a 2-d input, or what lies between two offsets."""
+    if input.dtype.is_floating_point and not weight.dtype.is_floating_point:
+        input, weight = weight, input   # the order of older programs
     if mode not in ("sum", "mean", "max"):
         raise ArgumentError(f"mode must be 'sum', 'mean' or 'max', got {mode!r}")
-    if sparse:
-        raise ArgumentError("embedding_bag gradients are dense here; leave sparse=False")
     if per_sample_weights is not None and (mode != "sum" or per_sample_weights.shape != input.shape):
         raise ArgumentError("per_sample_weights needs mode='sum' and the input's shape")
     if input.ndim == 2:

@@ -11,9 +11,9 @@ from ....ir.ops import nn as ops_nn
 from ....ir.ops import reduce as rd
 from ....ir.ops.shape import reshape
 from ...api import nn as core
+from ...api.distance import pairwise_distance
 from ...api.promote import result_type, to_dtype
 from ...api.register import FUNCTIONS
-from ...api.distance import pairwise_distance
 
 
 def reduction_of(reduction, size_average=None, reduce=None):
@@ -131,6 +131,22 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
     out, _ = ops.cross_entropy(x, y, weight, ignore_index=ignore_index, label_smoothing=float(label_smoothing),
                                reduction=reduction)
     return reshape(out, shape=()) if input.ndim == 1 and reduction == "none" else out
+
+
+def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weight=None, reduction="mean", ignore_index=None,
+                         label_smoothing=0.0, options=None):
+    """cross_entropy of the logits linear(input, linear_weight, linear_bias); the weight is (C, ..., in_features).
+
+    `options` is a hint about memory and does not change the result.
+    """
+    shape = tuple(linear_weight.shape[:-1])
+    classes = math.prod(shape)
+    bias = None if linear_bias is None else FUNCTIONS["broadcast_to"](
+        linear_bias.reshape(tuple(linear_bias.shape) + (1,) * (len(shape) - linear_bias.ndim)), shape).reshape(classes)
+    logits = ops_nn.linear(input, linear_weight.reshape(classes, linear_weight.shape[-1]), bias)
+    logits = logits.reshape(tuple(input.shape[:-1]) + shape)
+    return cross_entropy(logits, target, weight, ignore_index=-100 if ignore_index is None else ignore_index,
+                         reduction=reduction, label_smoothing=label_smoothing)
 
 
 def _soft_cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing):

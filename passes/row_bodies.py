@@ -1,0 +1,121 @@
+"""Softmax and norms become operators in the very order in which their own kernels compute (`codegen/library.py`).
+
+So traced code, where they fuse with their neighbours, gives the bits of eager code, where each is one kernel. Their general
+bodies, which `decompose` would take, round differently.
+"""
+
+import math
+
+from ..ir import dtype as dt
+from ..ir.graph import Builder, Graph, Node, Value
+from ..ir.ops import elementwise as ew
+from ..ir.ops.nn import log_softmax, softmax
+from ..ir.ops.norm import layer_norm, layer_norm_grad, rms_norm
+from ..ir.ops.reduce import amax, sum_
+from ..ir.ops.shape import expand
+from .rewrite import rebuild
+
+
+def row_bodies(graph: Graph) -> Graph:
+    """Replaces the operators of BODIES."""
+    return rebuild(graph, _visit) if any(n.op in BODIES for n in graph.nodes) else graph
+
+
+def _visit(b: Builder, node: Node, operands):
+    body = BODIES.get(node.op)
+    values = [x for x in operands if type(x) is Value]
+    first = values[0] if values else None
+    if body is None or not all(v.dtype is first.dtype and v.dtype.is_floating_point and v.aval.size for v in values):
+        return None
+    work = dt.float32 if first.dtype in (dt.float16, dt.bfloat16) else first.dtype
+    given = body(*[_in(x, work) if type(x) is Value else x for x in operands], **node.params)
+    if given is None:
+        return None
+    results = tuple([_in(r, first.dtype) for r in (given if node.multi else (given,))])
+    return results if node.multi else results[0]
+
+
+def _in(x, dtype):
+    return x if x.dtype is dtype else ew.cast(x, dtype=dtype)
+
+
+class _Rows:
+    """Values over trailing dims, or along one."""
+
+    def __init__(self, x, dims):
+        self.shape, self.dims = x.shape, dims
+        self.count = float(math.prod([x.shape[d] for d in dims]))
+
+    def over(self, v):
+        """A row's value for each of its elements."""
+        return expand(v, shape=self.shape)
+
+    def fold(self, op, x):
+        return op(x, dim=self.dims, keepdim=True)
+
+    def sum(self, x):
+        return self.fold(sum_, x)
+
+
+def _trailing(x, dims):
+    return _Rows(x, tuple(range(x.ndim - dims, x.ndim)))
+
+
+def _exponentials(x, dim):
+    rows = _Rows(x, (dim,))
+    below = ew.sub(x, rows.over(rows.fold(amax, x)))
+    e = ew.exp(below)
+    return rows, below, e, rows.sum(e)
+
+
+def _softmax(x, *, dim):
+    rows, _, e, total = _exponentials(x, dim)
+    return ew.mul(e, rows.over(ew.div(1.0, total)))
+
+
+def _log_softmax(x, *, dim):
+    rows, below, _, total = _exponentials(x, dim)
+    return ew.sub(below, rows.over(ew.log(total)))
+
+
+def _inverse(rows, squares, eps):
+    return ew.rsqrt(ew.add(ew.div(squares, rows.count), eps))
+
+
+def _standard(rows, x, eps):
+    """(x - mean) / deviation, and the inverse of the deviation of each row."""
+    centred = ew.sub(x, rows.over(ew.div(rows.sum(x), rows.count)))
+    inverse = _inverse(rows, rows.sum(ew.mul(centred, centred)), eps)
+    return ew.mul(centred, rows.over(inverse)), inverse
+
+
+def _layer_norm(x, w, b, *, dims, eps):
+    if w is None and b is not None:
+        return None
+    rows = _trailing(x, dims)
+    y, _ = _standard(rows, x, eps)
+    if w is not None:
+        y = ew.mul(y, rows.over(w))
+    return y if b is None else ew.add(y, rows.over(b))
+
+
+def _rms_norm(x, w, *, dims, eps):
+    rows = _trailing(x, dims)
+    y = ew.mul(x, rows.over(_inverse(rows, rows.sum(ew.mul(x, x)), eps)))
+    return y if w is None else ew.mul(y, rows.over(w))
+
+
+def _layer_norm_grad(g, x, w, *, dims, eps):
+    rows = _trailing(x, dims)
+    h, inverse = _standard(rows, x, eps)
+    gw = g if w is None else ew.mul(g, rows.over(w))
+    a, c = ew.div(rows.sum(gw), rows.count), ew.div(rows.sum(ew.mul(gw, h)), rows.count)
+    dx = ew.mul(ew.sub(ew.sub(gw, rows.over(a)), ew.mul(h, rows.over(c))), rows.over(inverse))
+    if w is None:
+        return dx
+    leading = tuple(range(x.ndim - dims))
+    return dx, sum_(ew.mul(g, h), dim=leading, keepdim=False) if leading else ew.mul(g, h)
+
+
+BODIES = {softmax: _softmax, log_softmax: _log_softmax, layer_norm: _layer_norm, rms_norm: _rms_norm,
+          layer_norm_grad: _layer_norm_grad}

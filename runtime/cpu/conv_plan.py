@@ -1,0 +1,257 @@
+"""Planning direct convolutions: panels, tiles, borders and the cut into items, from shapes alone."""
+
+import functools
+from dataclasses import dataclass
+from math import gcd, prod
+
+from ...ir.target import host
+from ...passes.codegen.llvm import conv as codegen
+from ...passes.codegen.llvm.epilogue import ColumnBias
+from ...passes.codegen.llvm.microkernel import Precision
+from . import conv_steps, pool
+from .compile import compile_module
+from .conv_layout import Blocks, Filters
+
+_PANEL_BYTES = 900_000              # a panel of weights larger than this leaves the second-level cache
+_ROWS_BYTES = 192 << 10             # rows of x that stay in it beside a panel
+_FLAT_WIDTH = 128                   # pixels to which the rows of a 1x1 convolution are joined
+_ELEMENTS = {4: "float", 8: "double"}
+
+
+@dataclass(frozen=True)
+class Window:
+    """One spatial dim: sizes of x and y, and how windows lie in x. `low` is the padding before it (negative cuts)."""
+
+    size: int
+    out: int
+    taps: int = 1
+    stride: int = 1
+    low: int = 0
+    dilation: int = 1
+
+    def taps_seen(self, first: int, count: int, tap: int) -> tuple:
+        """The range of `count` results from `first` on that meet x at a tap."""
+        origin = tap * self.dilation - self.low
+        low = max(0, -(-(-origin) // self.stride) - first) if origin < 0 else 0
+        high = min(count, (self.size - 1 - origin) // self.stride + 1 - first)
+        return (low, high) if low < high else (0, 0)
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """A convolution of one dtype over three spatial dims; channels are those of one group."""
+
+    images: int
+    groups: int
+    inputs: int
+    outputs: int
+    dims: tuple                     # Window of depth, height, width
+    item: int
+
+    @property
+    def lanes(self) -> int:
+        """Lanes of a vector."""
+        return host().lanes(self.item)
+
+    @property
+    def taps(self) -> int:
+        """Taps of a window."""
+        return prod(d.taps for d in self.dims)
+
+    @property
+    def pixels(self) -> int:
+        """Pixels of a plane of x."""
+        return prod(d.size for d in self.dims)
+
+    @property
+    def out_pixels(self) -> int:
+        """Pixels of a plane of y."""
+        return prod(d.out for d in self.dims)
+
+    @property
+    def x_blocks(self) -> Blocks:
+        """The channel blocks of x."""
+        return Blocks(self.inputs, self.lanes, self.item)
+
+    @property
+    def y_blocks(self) -> Blocks:
+        """The channel blocks of y, always of all lanes."""
+        return Blocks(self.outputs, self.lanes, self.item)
+
+    @property
+    def work(self) -> int:
+        """Multiply-adds."""
+        return self.images * self.groups * self.inputs * self.outputs * self.taps * self.out_pixels
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """Where results go when they are some of the pixels of y: pixels of its rows, steps and first pixel for each dim."""
+
+    sizes: tuple
+    steps: tuple
+    first: tuple
+
+
+def filters_of(geometry: Geometry) -> Filters:
+    """How the weight is packed: the panel width that wastes least, narrow where a panel would not stay in cache."""
+    lanes, count = geometry.lanes, -(-geometry.outputs // geometry.lanes)
+    widths = (4, 3, 5, 2) if host().vector_registers >= 32 else (2, 3)
+    wide = geometry.taps * geometry.inputs * 4 * lanes * geometry.item > _PANEL_BYTES and host().vector_registers >= 32
+    vectors = 1 if count == 1 else 2 if wide else min(widths, key=lambda v: (-(-count // v) * v, widths.index(v)))
+    return Filters(geometry.x_blocks, geometry.outputs, vectors, geometry.taps)
+
+
+@functools.lru_cache(None)
+def kernel(item: int, vectors: int, epilogue=None):
+    """(description, address) of the direct kernel."""
+    made = codegen.ConvKernel(host(), Precision.of(_ELEMENTS[item]), vectors, epilogue or ColumnBias(_ELEMENTS[item]))
+    return made, compile_module(made.text(), [made.symbol])[made.symbol]
+
+
+def flattened(geometry: Geometry) -> Geometry:
+    """A 1x1 convolution without borders over rows joined to a good length; others as they are."""
+    if any(d.taps != 1 or d.stride != 1 or d.low != 0 or d.size != d.out for d in geometry.dims):
+        return geometry
+    width, rows = geometry.dims[2].size, prod(d.size for d in geometry.dims[:2])
+    joined = max(k for k in range(1, rows + 1) if rows % k == 0 and (k == 1 or k * width <= _FLAT_WIDTH))
+    dims = (Window(1, 1), Window(rows // joined, rows // joined), Window(joined * width, joined * width))
+    return Geometry(geometry.images, geometry.groups, geometry.inputs, geometry.outputs, dims, geometry.item)
+
+
+def add_direct(steps, geometry: Geometry, filters: Filters, x, w, y, operands=(conv_steps.OPERANDS, 0), epilogue=None,
+               scatter: Scatter | None = None):
+    """The step of a direct convolution on blocked operands, each given as (slot, offset)."""
+    if scatter is None:
+        geometry = flattened(geometry)
+        scatter = Scatter(tuple(d.out for d in geometry.dims), (1, 1, 1), (0, 0, 0))
+    made, task = kernel(geometry.item, filters.vectors, epilogue)
+    depth, height, width = geometry.dims
+    threads = pool.get_num_threads()
+    rows, groups, images = depth.out * height.out, geometry.groups, geometry.images
+    block_rows = _block_rows(geometry, filters, rows, threads)
+    row_blocks = -(-rows // block_rows)
+    items = images * groups * row_blocks * filters.panels
+    chunks = conv_steps.share(geometry.work, items, threads)
+    y_start, y_words = _result_words(geometry, scatter)
+    runs, count = _runs(steps, geometry, filters, made.rows)
+    words = _operand_words(geometry, filters) | y_words | {
+        "items": items, "chunks": chunks, "groups": groups, "row_blocks": row_blocks, "panels": filters.panels,
+        "block_rows": block_rows, "panel_first": _panels_first(geometry, filters, row_blocks), "out_rows": rows,
+        "out_height": height.out, "runs": runs, "run_count": count, "blocks": -(-geometry.outputs // geometry.lanes)}
+    steps.add(task, chunks, codegen.WORDS, words,
+              {"x": x, "w": w, "y": (y[0], y[1] + y_start), "operands": operands})
+
+
+def _operand_words(geometry, filters):
+    depth, height, width = geometry.dims
+    pixel, plane = geometry.x_blocks.pixel, geometry.pixels * geometry.x_blocks.pixel
+    group = geometry.x_blocks.count * plane
+    words = {"x_image": geometry.groups * group, "x_group": group, "x_block": plane, "x_slice": height.size * width.size * pixel,
+             "x_row": width.size * pixel, "x_pixel": width.stride * pixel, "x_tap_w": width.dilation * pixel,
+             "w_group": filters.group, "w_panel": filters.panel, "w_block": filters.block, "w_tap_w": filters.tap,
+             "w_tap_h": width.taps * filters.tap, "w_tap_d": height.taps * width.taps * filters.tap}
+    for name, dim in (("d", depth), ("h", height)):
+        words |= {f"taps_{name}": dim.taps, f"stride_{name}": dim.stride, f"pad_{name}": dim.low, f"dilation_{name}": dim.dilation}
+    return words | {"depth": depth.size, "height": height.size}
+
+
+def _result_words(geometry, scatter):
+    """(offset of the first pixel, words) of y."""
+    pixel = geometry.lanes * geometry.item
+    slice_, row = scatter.sizes[1] * scatter.sizes[2] * pixel, scatter.sizes[2] * pixel
+    block = prod(scatter.sizes) * pixel
+    group = -(-geometry.outputs // geometry.lanes) * block
+    start = scatter.first[0] * slice_ + scatter.first[1] * row + scatter.first[2] * pixel
+    return start, {"y_image": geometry.groups * group, "y_group": group, "y_block": block, "y_slice": scatter.steps[0] * slice_,
+                   "y_row": scatter.steps[1] * row, "y_pixel": scatter.steps[2] * pixel}
+
+
+def _block_rows(geometry, filters, rows, threads):
+    """Rows of an item: as many as stay in cache, fewer where threads would have nothing to do."""
+    height, width = geometry.dims[1:]
+    row_bytes = width.size * geometry.inputs * geometry.item * height.stride
+    block = max(1, min(rows, _ROWS_BYTES // max(1, row_bytes)))
+    if threads > 1:
+        while block > 1 and geometry.images * geometry.groups * filters.panels * -(-rows // block) < 4 * threads:
+            block = -(-block // 2)
+    return -(-rows // -(-rows // block))
+
+
+def _panels_first(geometry, filters, row_blocks):
+    """Whether weights are read once and x again for each panel, rather than the other way round."""
+    weights = filters.group
+    if weights <= _PANEL_BYTES:
+        return 0
+    x = geometry.images * geometry.pixels * geometry.inputs * geometry.item
+    return int(x * filters.panels < weights * row_blocks * geometry.images)
+
+
+def _runs(steps, geometry, filters, most):
+    """(address of the table of runs, their number) of a row."""
+    width = geometry.dims[2]
+    tiles = -(-width.out // most)
+    base, extra = divmod(width.out, tiles)
+    runs, at = [], 0
+    for number in range(tiles):
+        pixels = base + (number < extra)
+        segments = _segments(geometry, filters, at, pixels)
+        if runs and runs[-1][1] == pixels and runs[-1][3] == segments:
+            runs[-1][2] += 1
+        else:
+            runs.append([at, pixels, 1, segments])
+        at += pixels
+    table = []
+    for first, pixels, count, (parts, clear) in runs:
+        table += [first, pixels, count, steps.table([word for part in parts for word in part]), len(parts), int(clear)]
+    return steps.table(table), len(runs)
+
+
+def _segments(geometry, filters, at, pixels):
+    """(segments, whether y must be cleared first) of the tile of `pixels` pixels from `at` on."""
+    spans = [geometry.dims[2].taps_seen(at, pixels, tap) for tap in range(geometry.dims[2].taps)]
+    groups = []                                     # [first tap, taps, span] of taps that the same pixels meet
+    for tap, span in enumerate(spans):
+        if groups and groups[-1][2] == span and span[1]:
+            groups[-1][1] += 1
+        elif span[1]:
+            groups.append([tap, 1, span])
+    whole = [g for g in groups if g[2] == (0, pixels)]
+    parts = [part for g in (*whole[:-1], *(g for g in groups if g not in whole), *whole[-1:])
+             for part in _parts(geometry, filters, *g)]
+    if not whole:
+        parts.append([0, pixels, 0, 0, 0, 0, 0, 0])
+    clear = parts[0][:2] != [0, pixels]
+    for number, part in enumerate(parts):
+        part[-1] = (codegen.ACCUMULATE if number or clear else 0) | (codegen.LAST if number == len(parts) - 1 else 0)
+    return tuple(map(tuple, parts)), clear
+
+
+def _parts(geometry, filters, tap, taps, span):
+    """The segments of a range of taps: all whole blocks of channels, then the rest."""
+    width, blocks = geometry.dims[2], geometry.x_blocks
+    x, w = (tap * width.dilation - width.low) * blocks.pixel, tap * filters.tap
+    parts = []
+    if blocks.whole:
+        joined = width.dilation == 1
+        parts.append([span[0], span[1] - span[0], x, w, 1 if joined else taps, blocks.width * (taps if joined else 1),
+                      blocks.whole, 0])
+    if blocks.rest:
+        parts.append([span[0], span[1] - span[0], x + blocks.whole * geometry.pixels * blocks.pixel,
+                      w + blocks.whole * filters.block, taps, blocks.rest, 1, 0])
+    return parts
+
+
+def phases(window: Window) -> list:
+    """The transposed window, one stride-1 window for each phase of the stride: [(phase, Window, taps of the forward window)].
+
+    `window` is the forward one: x is what is made here, y what is read. A phase without taps has an empty list.
+    """
+    found = []
+    for phase in range(min(window.stride, window.size)):
+        taps = [t for t in reversed(range(window.taps)) if (phase + window.low - t * window.dilation) % window.stride == 0]
+        count = -(-(window.size - phase) // window.stride)
+        low = -((phase + window.low - taps[0] * window.dilation) // window.stride) if taps else 0
+        step = window.dilation // gcd(window.dilation, window.stride)
+        found.append((phase, Window(window.out, count, len(taps), 1, low, step), taps))
+    return found

@@ -1,0 +1,89 @@
+"""Plans of several pool jobs run by one native call (`passes/codegen/llvm/conv_steps.py`).
+
+    steps = Steps()
+    at = steps.room(4096)                                  # bytes of the call's workspace
+    steps.add(task, chunks, WORDS, {"rows": 3, ...}, {"source": (X, 0), "target": (WORKSPACE, at)})
+    plan = steps.plan();  plan(x, w, y)
+
+A plan is made once for a shape and called with arrays; the words that are addresses are filled in natively.
+"""
+
+import ctypes
+import functools
+
+import numpy as np
+
+from ...ir.target import host
+from ...passes.codegen.llvm import conv_steps as codegen
+from . import alloc, call, pool
+from .compile import compile_module
+
+X, W, Y, OPERANDS, EXTRA, WORKSPACE = range(codegen.SLOTS)
+_ALIGNMENT = 64
+_SERIAL_BYTES = 1 << 16             # arrays below which the interpreter lock is kept
+# Workspace regions start at odd multiples of a few cache lines, so that streams do not meet in one cache set.
+_STAGGER = 320
+
+
+class Steps:
+    """Jobs in order and the workspace that they share."""
+
+    def __init__(self):
+        self._steps, self._size, self.keep = [], 0, []
+
+    def room(self, size: int) -> int:
+        """Reserve bytes of the workspace; gives their offset."""
+        at = self._size
+        self._size += -(-size // _ALIGNMENT) * _ALIGNMENT + _STAGGER
+        return at
+
+    def table(self, numbers) -> int:
+        """A table of 64-bit integers that lives as long as the plan; gives its address."""
+        array = np.ascontiguousarray(numbers, np.int64)
+        self.keep.append(array)
+        return array.ctypes.data
+
+    def add(self, task: int, chunks: int, names: tuple, words: dict, slots: dict):
+        """One job: words by name, and {name: (slot, byte offset)} for those that are addresses of the call."""
+        template = (ctypes.c_int64 * len(names))(*(int(words.get(name, 0)) for name in names))
+        patches = [(names.index(name), slot, offset) for name, (slot, offset) in slots.items()]
+        flat = (ctypes.c_int64 * (codegen.PATCH_WORDS * len(patches)))(*(number for patch in patches for number in patch))
+        self.keep += [template, flat]
+        self._steps.append((task, max(1, chunks), len(names), ctypes.addressof(template), len(patches), ctypes.addressof(flat)))
+
+    def plan(self) -> "StepsPlan":
+        """The jobs, ready to be called."""
+        words = [len(self._steps), *(word for step in self._steps for word in step)]
+        array = (ctypes.c_int64 * len(words))(*words)
+        return StepsPlan(array, self._size + _ALIGNMENT if self._size else 0, (array, *self.keep))
+
+
+class StepsPlan:
+    """A plan that can be called on arrays of one dtype."""
+
+    __slots__ = ("_address", "_keep", "size")
+
+    def __init__(self, array, size, keep):
+        self._address, self.size, self._keep = ctypes.addressof(array), size, keep
+
+    def __call__(self, x, w, y, operands: int = 0, extra: int = 0):
+        """Run the jobs on C-contiguous arrays (their dtype is not looked at beyond the first call's)."""
+        memory = alloc.empty(self.size, np.uint8) if self.size else None
+        start = -(-call.address_of(memory) // _ALIGNMENT) * _ALIGNMENT if self.size else 0
+        launch = _launcher(x.dtype, w.dtype, y.dtype, x.nbytes + y.nbytes > _SERIAL_BYTES)
+        launch(x, w, y, operands, extra, start, self._address)
+
+
+@functools.lru_cache(None)
+def _launcher(x, w, y, long):
+    pool.get_num_threads()
+    address = compile_module(codegen.launch_text(host()), [codegen.LAUNCH])[codegen.LAUNCH]
+    arrays = (call.array(x, -1), call.array(w, -1), call.array(y, -1, writable=True))
+    return call.entry("conv", address, (*arrays, *[call.INTEGER] * 4), 0 if long else -1)
+
+
+def share(work: int, items: int, threads: int, least: int = 1 << 15) -> int:
+    """How many chunks a job is cut into: some per thread where there is enough to do."""
+    if threads == 1 or work < 4 * least:
+        return 1
+    return max(1, min(items, 8 * threads, work // least))

@@ -1,0 +1,192 @@
+"""Running fused graphs: plans (`passes/plan_memory.py`) prepared once, then run with little Python between the steps.
+
+    p = CompiledGraph(graph, owned={0})
+    outputs = p.run(arrays)              # arrays in the order of the graph's inputs
+
+A run of kernels is one native call. Operators that are no kernels (contractions, gathers) are called between, by the kernels
+that eager mode uses. Any number of threads may run one compiled graph at the same time.
+"""
+
+import threading
+
+import numpy as np
+
+from ...ir.errors import IngotError
+from ...ir.graph import Graph, Value
+from ...ir.printer import format_line
+from ...ir.target import host
+from ...passes.codegen.llvm import kernels as code
+from ...passes.codegen.llvm import programs
+from ...passes.codegen.llvm.emit import Module
+from ...passes.plan_memory import Run, plan
+from . import alloc, call, compile, pool  # noqa: F401 (pool gives kernels the thread pool's entry)
+
+RELEASE_AT = 1 << 14      # elements of work from which other Python threads may run
+_KEPT_ARENAS = 4          # small arenas that wait for the next call
+
+
+class CompiledGraph:
+    """A graph, ready to run.
+
+    graph      what is computed, after all graph passes
+    owned      positions of results that get memory of their own
+    targets    {position of a result: number of the input that it replaces}; `in_place` says for which of them the run
+               itself writes into the input
+    kernel_of  gives the eager kernel of an operator
+    """
+
+    def __init__(self, graph: Graph, kernel_of, owned=frozenset(), targets=None):
+        self.plan = plan(graph, owned, targets)
+        graph = self.graph = self.plan.graph
+        self.number = {v: i for i, v in enumerate(graph.values())}
+        replaced = {v: graph.inputs.index(t) for v, t in self.plan.in_place.items()}
+        self.in_place = frozenset(i for i, v in enumerate(graph.outputs) if v in replaced)
+        places = {self.number[v]: i for v, i in replaced.items()}
+        self.steps = tuple([NativeRun(s, self.number, places) if type(s) is Run else CalledNode(s, self.number, kernel_of)
+                            for s in self.plan.steps])
+        self.outputs = tuple([self.number[v] for v in graph.outputs])
+        self.room = [None] * (len(self.number) - len(graph.inputs))
+
+    def run(self, arrays) -> list:
+        """The results, as arrays, in order."""
+        env = [*arrays, *self.room]
+        for step in self.steps:
+            step.run(env)
+        return [env[i] for i in self.outputs]
+
+
+class NativeRun:
+    """Kernels that follow each other, in one native call."""
+
+    def __init__(self, run: Run, number: dict, places: dict):
+        self.source = run
+        self.reads = tuple([number[v] for v in run.reads])
+        self.writes = tuple([(number[v], v.shape, v.dtype.np, places.get(number[v])) for v in run.writes])
+        self.dead = tuple([number[v] for v in run.dead])
+        self.words = _plan_words(run)
+        self.arenas = Arenas(run.program.arena_bytes)
+        self.small = all(v.aval.size * v.dtype.itemsize < alloc.SMALL_BYTES for v in run.writes)
+        work = sum(max([v.aval.size for v, _, _ in k.operands], default=0) for k in run.kernels)
+        self.entry = _entry(run, work)
+
+    def run(self, env):
+        """Computes; results go into `env`."""
+        args = [env[i] for i in self.reads]
+        make = np.empty if self.small else alloc.empty
+        for i, shape, dtype, place in self.writes:
+            env[i] = out = make(shape, dtype) if place is None else env[place]
+            args.append(out)
+        arena = self.arenas.take()
+        try:
+            self.entry(self.words.ctypes_address, arena, *args)
+        except TypeError:
+            self._run_on_copies(arena, args)
+        self.arenas.give(arena)
+        for i in self.dead:
+            env[i] = None
+
+    def _run_on_copies(self, arena, args):
+        """Arrays that are not in C order, or not writable, are copied before and after."""
+        plain = [a if type(a) is np.ndarray and a.flags.carray else np.array(a, order="C", subok=False) for a in args]
+        self.entry(self.words.ctypes_address, arena, *plain)
+        for a, b in zip(args[len(self.reads):], plain[len(self.reads):]):
+            if a is not b:
+                np.copyto(a, b)
+
+
+class Words(np.ndarray):
+    """64-bit words at a fixed address."""
+
+
+def _plan_words(run):
+    """The program as data for the native runner."""
+    words = [len(run.program.steps)]
+    for step, k in zip(run.program.steps, run.kernels):
+        words += [kernel_address(k), len(step.slots), len(step.symbols)]
+        for name in step.slots:
+            slot = run.program.slots[name]
+            words += [1, slot.where] if slot.kind == "arena" else [2 + slot.where, slot.offset]
+        words += [step.symbols[s] for s in k.kernel.symbols]
+    kept = np.array(words, np.int64).view(Words)
+    kept.ctypes_address = kept.ctypes.data
+    return kept
+
+
+_texts: dict = {}        # kernel's name -> (LLVM IR)
+_lock = threading.Lock()
+
+
+def kernel_text(lowered) -> str:
+    """The LLVM IR of a fused kernel for this machine."""
+    key = lowered.kernel.name, lowered.strategy
+    text = _texts.get(key)
+    if text is None:
+        module = Module(host())
+        code.write(module, lowered.kernel, lowered.strategy)
+        text = _texts[key] = module.text()
+    return text
+
+
+def kernel_address(lowered) -> int:
+    """Where the compiled kernel is."""
+    name = lowered.kernel.name
+    return compile.compile_module(kernel_text(lowered), [name])[name]
+
+
+def _entry(run, work):
+    """The callable (address of the words, arena, arrays...)."""
+    address = compile.compile_module(programs.runner_text(host()), [programs.RUNNER])[programs.RUNNER]
+    parameters = [call.INTEGER, call.array(np.uint8, -1), *[call.array(v.dtype.np, -1, contiguous=True) for v in run.reads],
+                  *[call.array(v.dtype.np, -1, writable=True, contiguous=True) for v in run.writes]]
+    return call.entry(run.program.name, address, parameters, 0 if work >= RELEASE_AT else -1)
+
+
+class Arenas:
+    """Memory for the inner values of a run: small ones are kept for the next call, large ones come from the allocator."""
+
+    def __init__(self, size: int):
+        self.size, self.kept = size, []
+        self.large = size >= alloc.SMALL_BYTES
+        if not self.large:
+            self.kept.append(alloc.aligned_zeros((max(size, 1),), np.uint8))
+
+    def take(self) -> np.ndarray:
+        """An arena that nobody else uses until it is given back."""
+        try:
+            return self.kept.pop()
+        except IndexError:
+            return alloc.empty(self.size, np.uint8) if self.large else alloc.aligned_zeros((max(self.size, 1),), np.uint8)
+
+    def give(self, arena):
+        """Takes an arena back."""
+        if not self.large and len(self.kept) < _KEPT_ARENAS:
+            self.kept.append(arena)
+
+
+class CalledNode:
+    """One operator, called on arrays by the kernel that eager mode uses."""
+
+    def __init__(self, step, number: dict, kernel_of):
+        node = self.node = step.node
+        self.source = step
+        self.kernel = kernel_of(node.op)
+        self.params = node.params
+        self.sources = tuple([(number[x], None) if type(x) is Value else (-1, x) for x in node.inputs])
+        self.outs = tuple([number[v] for v in node.outputs])
+        self.dead = tuple([number[v] for v in step.dead])
+
+    def run(self, env):
+        """Computes; results go into `env`."""
+        try:
+            result = self.kernel(*[env[i] if i >= 0 else x for i, x in self.sources], **self.params)
+        except IngotError:
+            raise
+        except Exception as e:
+            where = f" at {format_line(self.node.line, full_paths=True)}" if self.node.line else ""
+            raise IngotError(f"{self.node.op.name}{where} failed in traced code: {e}") from e
+        for i, r in zip(self.outs, result if self.node.multi else (result,)):
+            env[i] = r if type(r) is np.ndarray else np.asarray(r)
+        for i in self.dead:
+            env[i] = None
+
+
