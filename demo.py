@@ -85,7 +85,8 @@ def curve(losses, title: str, width=720, height=300) -> str:
     marks = "".join(f'<text x="{left - 8}" y="{24 + (1 - k / 4) * (height - 24 - bottom) + 4:.0f}" text-anchor="end">'
                     f"{top * k / 4:.2f}</text>" for k in range(5))
     return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12">'
-            f'<rect width="{width}" height="{height}" fill="white"/><text x="{left}" y="16" font-weight="bold">{title}</text>{marks}'
+            f'<rect width="{width}" height="{height}" fill="white"/>'
+            f'<text x="{left}" y="16" font-weight="bold">{title}</text>{marks}'
             f'<line x1="{left}" y1="{height - bottom}" x2="{width - 16}" y2="{height - bottom}" stroke="#999"/>'
             f'<text x="{width - 16}" y="{height - bottom + 18}" text-anchor="end">{len(losses)} steps</text>'
             f'<polyline points="{line}" fill="none" stroke="#2563eb" stroke-width="2"/></svg>\n')
@@ -106,8 +107,8 @@ def run(out: str, epochs: int) -> int:
             step = jit.trace(step)
         losses, per_step = train(step, training, epochs)
         results[name] = losses
-        print(f"{name:>7}: loss {losses[0]:.3f} -> {np.mean(losses[-20:]):.4f}, {accuracy(net, testing):.1%} of the test digits "
-              f"right, {per_step * 1e3:.2f} ms a step")
+        print(f"{name:>7}: loss {losses[0]:.3f} -> {np.mean(losses[-20:]):.4f}, {accuracy(net, testing):.1%} of the test "
+              f"digits right, {per_step * 1e3:.2f} ms a step")
     gap = max(abs(a - b) for a, b in zip(results["eager"], results["traced"]))
     print(f"\nlargest difference between the two losses at any step: {gap:.2g}")
     print(f"the traced step was compiled {step.stats()['compiles']} time(s) for {step.stats()['calls']} calls")

@@ -11,6 +11,7 @@ from importlib.abc import Loader, MetaPathFinder
 
 PUBLIC = {
     "accelerator": "runtime.accelerator",
+    "amp": "runtime.amp",
     "array_api": "runtime.array_api",
     "autograd": "runtime.autograd.namespace",
     "autograd.function": "runtime.autograd.function",
@@ -20,14 +21,23 @@ PUBLIC = {
     "autograd.graph": "runtime.autograd.hooks",
     "backends": "runtime.backends",
     "cuda": "runtime.cuda",
+    "cuda.amp": "runtime.amp.on_cuda",
+    "distributions": "runtime.distributions",
     "func": "runtime.autograd.func",
     "linalg": "runtime.linalg",
+    "multiprocessing": "runtime.multiprocessing",
     "nn": "runtime.nn",
     "optim": "runtime.optim",
     "random": "runtime.random",
     "serialization": "runtime.serialization",
     "sparse": "runtime.sparse",
+    "special": "runtime.special",
+    "testing": "runtime.testing",
+    "utils": "runtime.toolbox",
     "utils.checkpoint": "runtime.autograd.checkpoint",
+    "utils.data": "runtime.data",
+    "utils.data._utils": "runtime.data",
+    "utils.dlpack": "runtime.toolbox.dlpack",
 }
 _PREFIX = __package__ + "."
 

@@ -38,7 +38,8 @@ def main(argv=None):
         results.append(GROUPS[group][name]())
     print(table(results))
     if args.json:
-        about = {"date": str(date.today()), "machine": platform.processor() or platform.machine(), "python": platform.python_version()}
+        about = {"date": str(date.today()), "machine": platform.processor() or platform.machine(),
+                 "python": platform.python_version()}
         with open(args.json, "w") as f:
             json.dump({"about": about, "results": [vars(r) | {"ratio": r.ratio} for r in results]}, f, indent=1)
     return 0

@@ -5,6 +5,8 @@ bool < integers < floats < complex; within a kind the wider wins, uint8 with a s
 holds both, and float16 with bfloat16 gives float32.
 """
 
+from contextlib import suppress
+
 import ml_dtypes
 import numpy as np
 
@@ -143,10 +145,8 @@ def _promote_pair(a: DType, b: DType) -> DType:
 PROMOTION = {}
 for _a in ALL:
     for _b in ALL:
-        try:
+        with suppress(DTypeError):
             PROMOTION[_a, _b] = _promote_pair(_a, _b)
-        except DTypeError:
-            pass
 
 
 def promote_types(a, b) -> DType:

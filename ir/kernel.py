@@ -39,6 +39,7 @@ from .errors import GraphError
 KINDS = ("sum", "prod", "max", "min", "any", "all", "argmax", "argmin")
 SCANS = ("sum", "prod")
 POINT, SWEEP = "point", "sweep"
+LOAD, STORE, CONST, CAST, FOLD = "load", "store", "const", "cast", "reduce"
 Size = int | str
 
 
@@ -157,7 +158,8 @@ class Program:
 
     def __str__(self):
         head = [f"program {self.name}({', '.join(self.symbols)}) arena={self.arena_bytes} {{"]
-        head += [f"  {n}: {s.kind} {s.where}{f' + {s.offset}' if s.offset else ''} ({s.bytes} bytes)" for n, s in self.slots.items()]
+        for n, s in self.slots.items():
+            head.append(f"  {n}: {s.kind} {s.where}{f' + {s.offset}' if s.offset else ''} ({s.bytes} bytes)")
         for s in self.steps:
             given = [f"{n}={v}" for n, v in s.symbols.items()]
             head.append(f"  {s.kernel.name}({', '.join([*s.slots, *given])})")

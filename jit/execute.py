@@ -29,8 +29,10 @@ PASSES = (*pipeline.SIMPLER, row_bodies, decompose_bodies, *pipeline.SIMPLER)
 
 @dataclass(frozen=True)
 class Result:
-    """What a piece gives: the value of a slot; `owned` asks for memory that nothing else sees, `target` names the slot of an
-    input that it replaces."""
+    """What a piece gives: the value of a slot.
+
+    `owned` asks for memory that nothing else sees, `target` names the slot of an input that it replaces.
+    """
 
     slot: int
     owned: bool = False

@@ -250,7 +250,7 @@ class Replay:
         if source.kind == "key":
             self.drawn.append((source.what, source.what.get_state()))
             return None, source.what.key()._a
-        return None, np.asarray(source.what())
+        return None, np.asarray(source.what(), np.float64)
 
     def roll_back(self):
         """Gives drawn random keys back."""
@@ -260,9 +260,8 @@ class Replay:
     def answer(self, slot, how):
         """What Python reads here."""
         a = self.env[slot]
-        if how == "item":
-            return frozen_value(a.item())
-        return frozen_value(a.tolist() if how == "tolist" else a)
+        read = {"bool": lambda: bool(a.item()), "int": lambda: int(a.item()), "item": a.item, "tolist": a.tolist}.get(how)
+        return frozen_value(a if read is None else read())
 
     def commit(self, finish, work, found):
         """Writes what the path writes and makes the result tensors."""

@@ -139,8 +139,8 @@ class Recorder:
         """Enters an argument as input, in order."""
         known = self.cells.get(id(t._storage))
         if known is not None and known.root._a is not t._a:
-            raise TraceError(f"argument {position} shares memory with another argument; pass clones, or one tensor and slice it "
-                             "inside the traced function")
+            raise TraceError(f"argument {position} shares memory with another argument; pass clones, or one tensor and slice "
+                             "it inside the traced function")
         if known is None:
             self._enter(t, Source("argument", position), f"arg{position}")
         else:
@@ -269,8 +269,8 @@ class Recorder:
     def unpacked(self, t: Tensor, value, node):
         """Backward took a saved array out as the tensor `t`."""
         if value is None or value.owner is not self.builder:
-            raise TraceError(f"backward inside a traced function reached {node.op.name}, which ran before it; call backward() in "
-                             "the same traced function as the forward pass, or outside of it")
+            raise TraceError(f"backward inside a traced function reached {node.op.name}, which ran before it; call backward() "
+                             "in the same traced function as the forward pass, or outside of it")
         self._fresh(t, value)
 
     def made(self, t: Tensor):

@@ -83,7 +83,8 @@ class Traced:
             return self.fn(*args, **kwargs)
         leaves = []
         spec = flatten((args, kwargs), leaves)
-        key = (spec, sharing(leaves), m.grad, m.autocast, Defaults.dtype, tuple([(t._a.shape, t._a.dtype, t._node is not None) for t in leaves]))
+        key = (spec, sharing(leaves), m.grad, m.autocast, Defaults.dtype,
+               tuple([(t._a.shape, t._a.dtype, t._node is not None) for t in leaves]))
         self._stats["calls"] += 1
         reason = "the first call with arguments of this kind"
         for entry in self._entries.get(key, ()):

@@ -267,8 +267,8 @@ class Watch:
         """The guards; raises if the run changed what it had read."""
         if self.problem is None and (self.dice != random_states() or any(
                 str(g.bit_generator.state) != before for g, before in self._generators)):
-            self._refuse("it draws from Python's or numpy's random numbers, which would happen only when the trace is recorded; "
-                         "use ingot's random functions, or pass the numbers as an argument")
+            self._refuse("it draws from Python's or numpy's random numbers, which would happen only when the trace is "
+                         "recorded; use ingot's random functions, or pass the numbers as an argument")
         if self.problem is not None:
             raise self.problem
         for guard in self.guards.values():

@@ -8,6 +8,7 @@ cycle arises, and little is computed twice. Everything else (contractions, gathe
 import heapq
 import math
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from ..ir.graph import Builder, Graph, Value
 from ..ir.op import Reduce
@@ -134,7 +135,7 @@ class Fuser:
                 g = self.group[n]
                 if g.is_kernel and g not in found and 2 * math.prod(source.shape) >= math.prod(g.shape):
                     found.append(g)
-            for a, b in zip(found, found[1:]):
+            for a, b in pairwise(found):
                 a, b = self.group[a.nodes[0]], self.group[b.nodes[0]]
                 if a is not b and a.shape == b.shape and not self._reaches(a, b) and not self._reaches(b, a):
                     self._try(a, b)
@@ -211,7 +212,7 @@ class Fuser:
         """Groups after all that they need, otherwise as the graph has them; effects keep their order."""
         after = {g: self._followers(g) for g in groups}
         effects = [g for g in groups if any(n.has_effect for n in g.nodes)]
-        for a, b in zip(effects, effects[1:]):
+        for a, b in pairwise(effects):
             after[a][b] = None
         waiting = dict.fromkeys(groups, 0)
         for g in groups:

@@ -15,6 +15,7 @@ import numpy as np
 from ..ir import dtype as dt
 from ..ir.errors import GraphError
 from ..ir.graph import Node, Value
+from ..ir.kernel import CAST, CONST, FOLD, LOAD
 from ..ir.op import Reduce, Scalar, View
 from ..ir.ops.elementwise import cast, copy
 from ..ir.ops.reduce import all_, any_, kept
@@ -24,7 +25,7 @@ from .codegen.llvm.cost import function_cost
 from .strided import Pattern, row_major, through
 
 LOW = (dt.float16, dt.bfloat16)
-LOAD, CONST, CALL, CAST, FOLD = "load", "const", "call", "cast", "fold"
+CALL = "call"        # of a scalar function
 _COPIES = frozenset((copy, contiguous))
 _LOGICAL = frozenset((any_, all_))
 
@@ -71,7 +72,7 @@ def can_fuse(node: Node) -> bool:
     if any(0 in a.shape or a.dtype.is_complex for a in avals) or node.multi or not avals[:-1]:
         return False
     if type(node.op.lower) is Reduce:
-        return "exact" in node.op.traits or node.output.dtype is not dt.bool_
+        return bool(node.params["dim"]) and ("exact" in node.op.traits or node.output.dtype is not dt.bool_)
     if type(node.op.lower) is not Scalar:
         return False
     if node.op is cast or node.op in _COPIES:

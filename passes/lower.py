@@ -8,9 +8,9 @@ import hashlib
 from dataclasses import dataclass
 
 from ..ir.dtype import DType
-from ..ir.kernel import POINT, SWEEP, Buffer, Dim, Instr, Kernel, Stage, to_text, verify
+from ..ir.kernel import FOLD, LOAD, POINT, STORE, SWEEP, Buffer, Dim, Instr, Kernel, Stage, to_text, verify
 from .codegen.llvm import columns, rows
-from .kernel_body import CALL, FOLD, LOAD, Body, Unfit
+from .kernel_body import CALL, Body, Unfit
 from .strided import row_major
 
 DEAR = 20           # cost from which a value of an earlier sweep is stored and read again instead of computed again
@@ -49,7 +49,7 @@ def lower(body: Body) -> Lowered:
 
 def _name(body, draft):
     """What the kernel does, in a few words, and a mark of what it is exactly."""
-    words = [t.attr for t in body.terms if t.kind in (CALL, FOLD)] or ["copy"]
+    words = [t.attr for t in body.terms if t.kind in (CALL, FOLD)] or ["move"]
     short = list(dict.fromkeys(words))
     said = "_".join(short[:5]) + ("_etc" if len(short) > 5 else "")
     return f"{said}_{hashlib.sha256(to_text(draft).encode()).hexdigest()[:8]}"
@@ -67,14 +67,14 @@ class Loops:
         parallel, reduce = self._runs(strides)
         parallel = _for_lanes(parallel)
         self.symbols = {}
-        self.dims = tuple([*[self._dim(f"p{i}", n, False) for i, (n, _) in enumerate(parallel)],
-                           *[self._dim(f"r{i}", n, True) for i, (n, _) in enumerate(reduce)]])
+        self.dims = (*[self._dim(f"p{i}", n, False) for i, (n, _) in enumerate(parallel)],
+                     *[self._dim(f"r{i}", n, True) for i, (n, _) in enumerate(reduce)])
         self.sizes = [n for n, _ in (*parallel, *reduce)]
         self.steps = [[s[b] for _, s in (*parallel, *reduce)] for b in range(len(strides))]
         self.lanes = {len(parallel) - 1, len(self.sizes) - 1}
         loads, count = list(body.loads), len(body.loads)
-        self.buffers = tuple([*[self._buffer(i, v.dtype, "in") for i, (v, _) in enumerate(loads)],
-                              *[self._buffer(count + i, v.dtype, "out") for i, v in enumerate(self.stored)]])
+        self.buffers = (*[self._buffer(i, v.dtype, "in") for i, (v, _) in enumerate(loads)],
+                        *[self._buffer(count + i, v.dtype, "out") for i, v in enumerate(self.stored)])
         self.operands = [(v, p.offset, False) for v, p in loads] + [(v, 0, True) for v in self.stored]
         self._dtypes = {b.name: b.dtype for b in self.buffers}
         self.loaded = {key: f"b{i}" for i, key in enumerate(loads)}
@@ -181,7 +181,7 @@ class Writer:
 
     def _store_all(self, values):
         for name, buffer in dict.fromkeys(values):
-            self.lines.append(Instr(f"w{len(self.lines)}", "store", self.loops.dtype_of(buffer), (name,), buffer))
+            self.lines.append(Instr(f"w{len(self.lines)}", STORE, self.loops.dtype_of(buffer), (name,), buffer))
 
     def _point(self, depth):
         """Row by row: what the reductions up to `depth` allow, and the rows' results."""
@@ -206,7 +206,7 @@ class Writer:
         values = [(self.use(t), self.loops.written[v]) for v, t in results]
         values += [(self.use(t), buffer) for t, (buffer, at) in self.kept.items() if at == k]
         self._store_all(values)
-        self.lines += [Instr(f"v{t.number}", "reduce", t.dtype, (name,), t.attr) for t, name in zip(folds, operands)]
+        self.lines += [Instr(f"v{t.number}", FOLD, t.dtype, (name,), t.attr) for t, name in zip(folds, operands)]
         return self.lines
 
     def use(self, t) -> str:
@@ -223,7 +223,7 @@ class Writer:
         args = () if again else tuple([self.use(a) for a in t.args])
         name = self.local[t] = f"v{t.number}" if t.row and not t.is_leaf else f"v{t.number}{self.tag}"
         if again or t.kind == LOAD:
-            self.lines.append(Instr(name, "load", t.dtype, (), kept[0] if again else self.loops.loaded[t.attr]))
+            self.lines.append(Instr(name, LOAD, t.dtype, (), kept[0] if again else self.loops.loaded[t.attr]))
         elif t.kind == CALL:
             self.lines.append(Instr(name, t.attr, t.dtype, args))
         else:

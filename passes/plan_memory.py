@@ -197,7 +197,7 @@ def _finish_run(name, run, local, in_place):
             start = offset * v.dtype.itemsize
             kind, where = ("arena", arena[v] + start) if v in arena else ("argument", number[v])
             slot = Slot(kind, where, v.aval.size * v.dtype.itemsize, 0 if kind == "arena" else start)
-            names.append(f"{kind[0]}{slot.where}{f'_{slot.offset}' if slot.offset else ''}_{slot.bytes}")
+            names.append(f"{'a' if kind == 'argument' else 'm'}{slot.where}{f'_{slot.offset}' if slot.offset else ''}_{slot.bytes}")
             slots[names[-1]] = slot
         steps.append(Step(k.kernel, tuple(names), k.symbols))
     run.program = Program(name, tuple(steps), slots, size)

@@ -110,7 +110,7 @@ def get_default_device() -> Device:
     return CPU if Defaults.device == "cpu" else Device(Defaults.device)
 
 
-def set_default_device(device):
+def set_default_device(device) -> None:
     """Sets where new tensors are made when nothing is said; None is the CPU."""
     Defaults.device = "cpu" if device is None else str(require(device))
 

@@ -41,7 +41,9 @@ def call(op: Op, args, params):
     kernel = KERNELS.get(op) or kernel_of(op)
     try:
         if not op.broadcasts:
-            op.infer(*[aval_of(a) if hasattr(a, "strides") else a for a in arrays], **params)
+            call_key = (op, *[(a.shape, a.dtype) if a.__class__ is _ndarray else a for a in arrays], *params.values())
+            if call_key not in _checked:
+                check(op, arrays, params, call_key)
         result = m.run(kernel, *arrays, **params)
     except Exception as e:
         result = after_failure(op, kernel, arrays, params, e)
@@ -59,6 +61,17 @@ def call(op: Op, args, params):
     return out
 
 
+def check(op: Op, arrays, params, call_key):
+    """Asks the shape rule, and remembers that this kind of call is fine."""
+    op.infer(*[aval_of(a) if hasattr(a, "strides") else a for a in arrays], **params)
+    if len(_checked) >= _MOST_CHECKED:
+        _checked.clear()
+    _checked.add(call_key)
+
+
+_checked: set = set()      # calls that their shape rules accepted, by operator, shapes, dtypes and parameters
+_MOST_CHECKED = 16384
+_ndarray = np.ndarray
 BINDERS[Tensor] = call
 
 
@@ -82,7 +95,8 @@ def after_failure(op, kernel, arrays, params, error):
     raise explain(op, arrays, params, error) from error
 
 
-_OURS = ((TypeError, DTypeError), (IndexError, DimError), (ArithmeticError, ArgumentError), ((ValueError, RuntimeError), ShapeError))
+_OURS = ((TypeError, DTypeError), (IndexError, DimError), (ArithmeticError, ArgumentError),
+         ((ValueError, RuntimeError), ShapeError))
 
 
 def explain(op, arrays, params, error) -> Exception:
@@ -104,7 +118,7 @@ def record(op: Op, args, params, out):
     """Puts one operation on the tape: makes its node and hangs it on the results."""
     m = tls.m
     outs = out if type(out) is tuple else (out,)
-    if not any([is_inexact(t._a) for t in outs]):
+    if not any([is_inexact(t._a) for t in outs]):  # noqa: C419  (quicker than a generator)
         return
     edges = tuple([edge_of(op, a, outs[0]) if isinstance(a, Tensor) else None for a in args])
     saved, guards = keep(op, tuple([e is not None for e in edges]), args, out)
@@ -227,7 +241,7 @@ def write(dst: Tensor, src, name: str, *, foreign: bool = False):
     check_writable(dst, m, name)
     value = src._a if isinstance(src, Tensor) else src
     try:
-        if isinstance(src, Tensor) and np.broadcast_shapes(value.shape, a.shape) != a.shape:
+        if isinstance(src, Tensor) and value.shape != a.shape and np.broadcast_shapes(value.shape, a.shape) != a.shape:
             raise ValueError
     except ValueError:
         raise ShapeError(f"{name}: a result of shape {value.shape} does not fit into a tensor of shape {a.shape}") from None

@@ -101,7 +101,7 @@ class _Switches:
 _LEVELS = ("default", "warn", "error")
 
 
-def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False):
+def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
     """Accepted and remembered: every operator of ingot is deterministic, whatever this says."""
     _Switches.deterministic = ("warn" if warn_only else "error") if mode else "default"
 
@@ -121,14 +121,14 @@ def get_deterministic_debug_mode() -> int:
     return _LEVELS.index(_Switches.deterministic)
 
 
-def set_deterministic_debug_mode(debug_mode):
+def set_deterministic_debug_mode(debug_mode) -> None:
     """Sets what use_deterministic_algorithms sets: "default", "warn", "error", or their numbers."""
     if debug_mode not in (*_LEVELS, 0, 1, 2):
         raise ArgumentError(f"debug_mode must be one of {_LEVELS} or 0, 1, 2, got {debug_mode!r}")
     _Switches.deterministic = debug_mode if isinstance(debug_mode, str) else _LEVELS[debug_mode]
 
 
-def set_float32_matmul_precision(precision: str):
+def set_float32_matmul_precision(precision: str) -> None:
     """"highest", "high" or "medium"; products of float32 are always computed in float32 on the CPU."""
     if precision not in ("highest", "high", "medium"):
         raise ArgumentError(f"precision must be 'highest', 'high' or 'medium', got {precision!r}")
@@ -145,7 +145,7 @@ def set_flush_denormal(mode: bool) -> bool:
     return not mode
 
 
-def set_warn_always(b: bool):
+def set_warn_always(b: bool) -> None:
     """Whether a warning appears every time instead of once."""
     _Switches.warn_always = bool(b)
     warnings.filterwarnings("always" if b else "default", module=__name__.split(".")[0])
@@ -156,7 +156,7 @@ def is_warn_always_enabled() -> bool:
     return _Switches.warn_always
 
 
-def set_num_interop_threads(count: int):
+def set_num_interop_threads(count: int) -> None:
     """Accepted: ingot runs one operator after the other."""
     if count < 1:
         raise ArgumentError(f"expected a positive number of threads, got {count}")

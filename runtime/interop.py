@@ -4,6 +4,8 @@ import copyreg
 import ctypes
 import importlib
 from copy import deepcopy
+from types import ModuleType
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -42,7 +44,7 @@ def _type_code(capsule):
     raise DTypeError("this DLPack capsule was consumed before, or is none")
 
 
-def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None) -> Any:
     """A DLPack capsule of this tensor's memory, without a copy unless asked for."""
     if self.requires_grad:
         raise ExportError("a tensor that requires grad cannot be exported; use .detach()")
@@ -67,7 +69,7 @@ class _Holder:
     def __init__(self, capsule):
         self.capsule = capsule
 
-    def __dlpack__(self, **kwargs):
+    def __dlpack__(self, **kwargs) -> Any:
         return self.capsule
 
     def __dlpack_device__(self):
@@ -143,7 +145,7 @@ def _array_interface(self) -> dict:
 _PYBUF_WRITABLE = 1
 
 
-def __buffer__(self, flags):
+def __buffer__(self, flags) -> memoryview:
     """This tensor's memory as a memoryview."""
     a = self.numpy()
     if a.dtype == _BF16:
@@ -202,7 +204,7 @@ def rebuild_tensor(cls, owner, storage, dtype, window, requires_grad, state):
     return t.requires_grad_() if requires_grad else t
 
 
-def __reduce_ex__(self, protocol):
+def __reduce_ex__(self, protocol) -> tuple:
     """Pickles memory, class, attributes and requires_grad; the history stays behind."""
     a = self.detach().numpy()
     owner = owner_of(a)
@@ -248,7 +250,7 @@ Tensor.__array_interface__ = property(_array_interface)
 # The array API standard.
 
 
-def __array_namespace__(self, *, api_version=None):
+def __array_namespace__(self, *, api_version=None) -> ModuleType:
     """The array API namespace, `ingot.array_api`."""
     if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
         raise ArgumentError(f"array API version {api_version!r} is not available; this is 2024.12")

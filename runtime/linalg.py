@@ -195,7 +195,7 @@ def det(A, *, out=None):
     return deliver(fa.det(A), out, "det")
 
 
-def slogdet(A, *, out=None):
+def slogdet(A, *, out=None) -> returns.slogdet:
     """Sign and logarithm of the size of the determinant."""
     return returns.deliver_all(returns.slogdet, fa.slogdet(A), out)
 

@@ -29,7 +29,7 @@ PROFILES = {
 
 
 @api(method=False)
-def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=None, profile=None, sci_mode=None):
+def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=None, profile=None, sci_mode=None) -> None:
     """Sets how tensors print; a profile ("default", "short" or "full") comes first, then what is given by name."""
     if profile is not None:
         if profile not in PROFILES:

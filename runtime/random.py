@@ -120,7 +120,7 @@ def get_rng_state() -> Tensor:
     return default_generator.get_state()
 
 
-def set_rng_state(new_state: Tensor):
+def set_rng_state(new_state: Tensor) -> None:
     """Puts the default generator into a state."""
     default_generator.set_state(new_state)
 

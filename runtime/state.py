@@ -60,7 +60,7 @@ def get_default_dtype():
     return Defaults.dtype
 
 
-def set_default_dtype(d):
+def set_default_dtype(d) -> None:
     """Sets the dtype of tensors made from Python floats (a floating point dtype)."""
     d = dt.as_dtype(d)
     if not d.is_floating_point:

@@ -3,6 +3,9 @@
 The class holds what every tensor is; the operators that users call as methods are attached by `runtime/api`.
 """
 
+import threading
+from typing import Any
+
 import numpy as np
 
 from ..ir import dtype as dt
@@ -35,6 +38,7 @@ class Size(tuple):
         return Size(tuple.__add__(self, tuple(other)))
 
 
+_making_storage = threading.Lock()
 _load_more = None
 
 
@@ -74,12 +78,22 @@ class Tensor(metaclass=TensorType):
             [_plain(x) for x in data[0]] if isinstance(data[0], (list, tuple)) else _plain(data[0]), Defaults.dtype.np)
         self._a = a
         self._node = None
-        self._storage = Storage()
 
     def __getattr__(self, name):
+        """What is not there yet: a storage, made when somebody first shares, saves or writes; methods that load late."""
+        if name == "_storage":
+            return self._own_storage()
         if not name.startswith("__") and _load_more is not None and _load_more():
             return getattr(self, name)
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def _own_storage(self) -> Storage:
+        with _making_storage:
+            try:
+                return _storage_slot(self)
+            except AttributeError:
+                storage = self._storage = Storage()
+                return storage
 
     # What it is.
 
@@ -100,12 +114,12 @@ class Tensor(metaclass=TensorType):
         """Shape and dtype, as the compiler sees them."""
         return aval_of(self._a)
 
-    def __len__(self):
+    def __len__(self) -> int:
         if not self._a.ndim:
             raise DTypeError("len() of a 0-d tensor")
         return _read(self, "len", len(self._a))
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return id(self)
 
     # Its place in a history.
@@ -214,46 +228,46 @@ class Tensor(metaclass=TensorType):
 
     # What Python may read out of it.
 
-    def item(self):
+    def item(self) -> Any:
         """The one element as a Python number."""
         return _read(self, "item", self._one())
 
-    def _one(self):
+    def _one(self) -> Any:
         if self._a.size != 1:
             raise DTypeError(f"a tensor with {self._a.size} elements cannot be converted to a number (shape "
                              f"{tuple(self._a.shape)}); only tensors of one element can")
         return self._a.item()
 
-    def tolist(self):
+    def tolist(self) -> Any:
         """Nested lists of Python numbers."""
         return _read(self, "tolist", self._a.tolist())
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         if self._a.size != 1:
             raise AmbiguousTruth(f"the truth of a tensor with {self._a.size} elements is ambiguous; use .any() or .all()")
         return _read(self, "bool", bool(self._a.item()))
 
-    def __int__(self):
+    def __int__(self) -> int:
         return _read(self, "int", int(self._one()))
 
-    def __float__(self):
+    def __float__(self) -> float:
         return float(self.item())
 
-    def __complex__(self):
+    def __complex__(self) -> complex:
         return complex(self.item())
 
-    def __index__(self):
+    def __index__(self) -> int:
         if self.dtype.kind > dt.SIGNED:
             raise DTypeError(f"only integer tensors of one element can be an index, this one is {self.aval}")
         return int(self)
 
-    def numpy(self, *, force: bool = False):
+    def numpy(self, *, force: bool = False) -> np.ndarray:
         """The memory as a numpy array, without a copy."""
         if self._node is not None and not force:
             raise AutogradError("a tensor that requires grad cannot become an array; call .detach().numpy()")
         return _read(self, "numpy", self._a)
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype=None, copy=None) -> np.ndarray:
         a = self.numpy()
         if dtype is not None and a.dtype != dtype:
             return a.astype(dtype)
@@ -281,5 +295,7 @@ def wrap(a) -> Tensor:
     t = _new(Tensor)
     t._a = a if a.__class__ is _ndarray or not isinstance(a, np.generic) else np.asarray(a)
     t._node = None
-    t._storage = Storage()
     return t
+
+
+_storage_slot = Tensor.__dict__["_storage"].__get__

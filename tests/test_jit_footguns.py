@@ -1,4 +1,4 @@
-"""Programs that surprise tracing compilers. Each gives what eager gives, at every call, or a TraceError: never anything else."""
+"""Programs that surprise tracing compilers. Each gives what eager gives, at every call, or a TraceError: nothing else."""
 
 import random
 import threading

@@ -297,3 +297,25 @@ def test_attention_arguments_are_checked():
         F.scaled_dot_product_attention(q, ingot.ones(1, 2, 3, 5), q)
     with pytest.raises(ValueError, match="mask"):
         F.scaled_dot_product_attention(q, q, q, ingot.ones(5, 5))
+
+
+def test_linear_cross_entropy_is_the_two_in_one():
+    x, w, b = rng.standard_normal((5, 3)), rng.standard_normal((4, 2, 3)), rng.standard_normal(4)
+    y = ingot.tensor(rng.integers(0, 4, (5, 2)))
+    got = F.linear_cross_entropy(tensor(x), tensor(w), y, linear_bias=tensor(b), label_smoothing=0.1)
+    logits = np.einsum("ni,coi->nco", x, w) + b[:, None]
+    np.testing.assert_allclose(got.item(), F.cross_entropy(tensor(logits), y, label_smoothing=0.1).item(), rtol=1e-10)
+
+
+def test_bags_by_rows_and_by_offsets_agree():
+    w, index = tensor(rng.standard_normal((6, 3))), ingot.tensor(rng.integers(0, 6, (3, 2)))
+    for mode in ("sum", "mean", "max"):
+        by_row = F.embedding_bag(index, w, mode=mode)
+        by_offset = F.embedding_bag(index.reshape(6), w, ingot.tensor([0, 2, 4]), mode=mode)
+        np.testing.assert_array_equal(by_row.detach().numpy(), by_offset.detach().numpy())
+        with_end = F.embedding_bag(index.reshape(6), w, ingot.tensor([0, 2, 4, 6]), mode=mode, include_last_offset=True)
+        np.testing.assert_array_equal(by_row.detach().numpy(), with_end.detach().numpy())
+    empty = F.embedding_bag(index.reshape(6), w, ingot.tensor([0, 0, 6]), mode="mean")
+    assert not empty[0].detach().numpy().any() and not empty[2].detach().numpy().any()
+    with pytest.raises(ValueError, match="mode"):
+        F.embedding_bag(index, w, mode="median")

@@ -1,6 +1,7 @@
 """Module: attributes, walking, state dicts, hooks, copies, containers, laziness."""
 
 import copy
+import importlib
 import pickle
 from collections import OrderedDict
 
@@ -10,6 +11,7 @@ import pytest
 import ingot
 from ingot import nn
 from ingot.ir.errors import IngotError
+from ingot.runtime.nn.module import Structure
 
 
 class Block(nn.Module):
@@ -306,5 +308,18 @@ def test_a_lazy_module_takes_its_size_from_the_first_input():
 def test_classes_have_the_paths_that_scripts_know():
     assert nn.modules.linear.Linear is nn.Linear
     assert nn.modules.batchnorm.BatchNorm2d is nn.BatchNorm2d
-    from ingot.nn.modules.conv import Conv2d
-    assert Conv2d is nn.Conv2d
+    assert importlib.import_module("ingot.nn.modules.conv").Conv2d is nn.Conv2d
+
+
+def test_changes_of_structure_are_counted():
+    m = nn.Sequential(nn.Linear(1, 1))
+    for change in (lambda: setattr(m[0], "weight", nn.Parameter(ingot.ones(1, 1))), lambda: m.eval(),
+                   lambda: m.append(nn.ReLU()), lambda: m.double(), lambda: delattr(m[0], "bias"),
+                   lambda: m[0].register_buffer("b", None)):
+        before = Structure.version
+        change()
+        assert Structure.version > before
+    before = Structure.version
+    m[0].note = "attributes that are not state do not count"
+    m.state_dict()
+    assert Structure.version == before

@@ -91,7 +91,7 @@ def reference(fn):
     @wraps(fn)
     def ref(*args):
         kind = next(a.dtype for a in args if hasattr(a, "dtype"))
-        if kind == _BF16 or kind == _F16:
+        if kind in (_BF16, _F16):
             wide = [np.asarray(a, np.float32) if isinstance(a, NUMBERS) or a.dtype == kind else a for a in args]
             out = np.asarray(fn(*wide))
             return out.astype(kind) if out.dtype == np.float32 else out

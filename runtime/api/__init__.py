@@ -5,6 +5,8 @@ is not there yet, on the module or on a tensor: see `load_rest`.
 """
 
 import importlib
+import sys
+import threading
 
 from .. import printing
 from ..tensor import when_missing
@@ -12,12 +14,13 @@ from . import autograd, context, convert, creation, elementwise, exchange, index
 from .register import FUNCTIONS
 
 LATE = ("conv", "distance", "einsum", "gather", "image", "info", "join", "legacy", "matrix", "nn", "norm",
-        "order", "pool", "random", "restride", "scan", "sort", "sparse", "statistics")
+        "order", "pool", "random", "restride", "scan", "sharing", "sort", "sparse", "statistics")
 
 __all__ = ["FUNCTIONS", "LATE", "autograd", "context", "convert", "creation", "elementwise", "indexing",
            "linalg", "load_rest", "operators", "printing", "reduce", "shape"]
 
 _loaded = False
+_loading = threading.RLock()     # re-entrant: a late module may ask for a name of another one
 
 
 def load_rest() -> bool:
@@ -25,10 +28,12 @@ def load_rest() -> bool:
     global _loaded
     if _loaded:
         return False
-    _loaded = True
-    for name in LATE:
-        importlib.import_module(f"{__name__}.{name}")
-    return True
+    with _loading:
+        missing = [n for n in LATE if f"{__name__}.{n}" not in sys.modules]
+        for name in missing:
+            importlib.import_module(f"{__name__}.{name}")
+        _loaded = True
+    return bool(missing)
 
 
 when_missing(load_rest)

@@ -1,5 +1,7 @@
 """Copies and conversions, and what a tensor says about its memory."""
 
+from typing import Any
+
 from ...ir import dtype as dt
 from ...ir.aval import canonical_dim
 from ...ir.errors import ArgumentError, DTypeError, ShapeError
@@ -205,13 +207,13 @@ def zero_(self):
 
 
 @api(function=False)
-def size(self, dim=None):
+def size(self, dim=None) -> Any:
     """The shape, or the size of one dimension."""
     return self.shape if dim is None else self._a.shape[canonical_dim(dim, self._a.ndim)]
 
 
 @api(function=False)
-def stride(self, dim=None):
+def stride(self, dim=None) -> Any:
     """How many elements lie between neighbours along each dimension (or one)."""
     steps = tuple([s // self._a.itemsize for s in self._a.strides])
     return steps if dim is None else steps[canonical_dim(dim, self._a.ndim)]

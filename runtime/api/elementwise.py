@@ -8,7 +8,6 @@ from ...ir.op import NO_GRAD, OPS
 from ...ir.ops import elementwise as ew
 from ..dispatch import KERNELS, kernel_of, record_one
 from ..state import tls
-from ..storage import Storage
 from ..tensor import Tensor, wrap
 from .promote import promote, result_type, to_dtype
 from .register import FUNCTIONS, api, deliver
@@ -41,7 +40,6 @@ def _unary(op):
         t = _new(Tensor)
         t._a = a if a.__class__ is _ndarray else np.asarray(a)
         t._node = None
-        t._storage = Storage()
         if taped and input._node is not None and m.grad:
             record_one(op, input, t)
         return t

@@ -1,5 +1,7 @@
 """Reading and writing at positions given by index tensors and masks: gather, scatter, take, put and their kin."""
 
+from typing import Any
+
 import numpy as np
 
 from ...ir import dtype as dt
@@ -235,7 +237,7 @@ def put_flat(input, index, source, accumulate=False):
 
 
 @api()
-def nonzero(input, *, out=None, as_tuple=False):
+def nonzero(input, *, out=None, as_tuple=False) -> Any:
     """The positions of all elements that are not zero: rows of a matrix, or one vector for each dimension."""
     if as_tuple:
         return positions_of(_vector(input))

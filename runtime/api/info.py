@@ -1,5 +1,6 @@
 """Limits of dtypes, switches and files under their top-level names."""
 
+from ...ir.dtype import DType
 from .. import info
 from ..serialization import load, save
 from .promote import result_type as _meet
@@ -11,6 +12,6 @@ FUNCTIONS.update(save=save, load=load)
 
 
 @api(method=False)
-def result_type(tensor1, tensor2):
+def result_type(tensor1, tensor2) -> DType:
     """The dtype in which two tensors or numbers meet."""
     return _meet(tensor1, tensor2)

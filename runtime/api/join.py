@@ -1,6 +1,7 @@
 """Tensors joined, cut apart and repeated."""
 
 import itertools
+from typing import Any
 
 import numpy as np
 
@@ -85,19 +86,19 @@ def _at_least_each(tensors, n):
 
 
 @api(method=False)
-def atleast_1d(*tensors):
+def atleast_1d(*tensors) -> Any:
     """Each tensor with at least 1 dimension."""
     return _at_least_each(tensors, 1)
 
 
 @api(method=False)
-def atleast_2d(*tensors):
+def atleast_2d(*tensors) -> Any:
     """Each tensor with at least 2 dimensions."""
     return _at_least_each(tensors, 2)
 
 
 @api(method=False)
-def atleast_3d(*tensors):
+def atleast_3d(*tensors) -> Any:
     """Each tensor with at least 3 dimensions."""
     return _at_least_each(tensors, 3)
 
@@ -149,7 +150,7 @@ def block_diag(*tensors):
 
 
 @api()
-def unbind(input, dim=0):
+def unbind(input, dim=0) -> tuple[Tensor, ...]:
     """Every index along a dimension, as a tuple of views."""
     if not input.ndim:
         raise DimError("unbind cannot be applied to a 0-d tensor")
@@ -167,7 +168,7 @@ def cut(input, dim, sizes):
 
 
 @api()
-def split(tensor, split_size_or_sections, dim=0):
+def split(tensor, split_size_or_sections, dim=0) -> tuple[Tensor, ...]:
     """Pieces of one size (the last may be smaller) or of the sizes listed, as views."""
     if not tensor.ndim:
         raise DimError("split cannot be applied to a 0-d tensor")
@@ -190,13 +191,13 @@ def _split_sizes(x, sizes, d):
 
 
 @api()
-def split_with_sizes(input, split_sizes, dim=0):
+def split_with_sizes(input, split_sizes, dim=0) -> tuple[Tensor, ...]:
     """Pieces of the sizes listed, as views."""
     return _split_sizes(input, tuple(split_sizes), canonical_dim(dim, input.ndim))
 
 
 @api()
-def chunk(input, chunks, dim=0):
+def chunk(input, chunks, dim=0) -> tuple[Tensor, ...]:
     """At most `chunks` pieces of one size (the last may be smaller), as views."""
     if chunks < 1:
         raise ArgumentError(f"chunk: the number of chunks must be positive, got {chunks}")
@@ -207,19 +208,19 @@ def chunk(input, chunks, dim=0):
 
 
 @api()
-def unsafe_chunk(input, chunks, dim=0):
+def unsafe_chunk(input, chunks, dim=0) -> tuple[Tensor, ...]:
     """chunk()"""
     return chunk(input, chunks, dim)
 
 
 @api()
-def unsafe_split(tensor, split_size, dim=0):
+def unsafe_split(tensor, split_size, dim=0) -> tuple[Tensor, ...]:
     """split()"""
     return split(tensor, split_size, dim)
 
 
 @api()
-def tensor_split(input, indices_or_sections, dim=0):
+def tensor_split(input, indices_or_sections, dim=0) -> tuple[Tensor, ...]:
     """`n` pieces whose sizes differ by at most one, or pieces cut at the indices listed; views."""
     if not input.ndim:
         raise DimError("tensor_split cannot be applied to a 0-d tensor")
@@ -310,7 +311,7 @@ def repeat_interleave(input, repeats, dim=None, *, output_size=None):
 
 
 @api(method=False)
-def meshgrid(*tensors, indexing="ij"):
+def meshgrid(*tensors, indexing="ij") -> tuple[Tensor, ...]:
     """Coordinate grids of vectors, as a tuple of views."""
     xs = tensors[0] if len(tensors) == 1 and not isinstance(tensors[0], Tensor) else tensors
     xs = [_at_least(x, 1) for x in xs]

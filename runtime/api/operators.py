@@ -6,7 +6,6 @@ from ...ir.op import NO_GRAD
 from ...ir.ops import elementwise as ew
 from ..dispatch import record_pair
 from ..state import tls
-from ..storage import Storage
 from ..tensor import Tensor
 from . import elementwise as api_ew
 from .register import FUNCTIONS, store
@@ -17,8 +16,8 @@ _ndarray = np.ndarray
 
 
 def _shortcut(op, ufunc, general, kinds):
-    """`a <op> b` when nothing special is going on: equal dtypes whose kind is in `kinds` (or a number beside floats)
-    go straight to the ufunc; everything else takes `general`."""
+    """`a <op> b` when nothing special is going on: equal dtypes whose kind is in `kinds` (any, if None), or a number beside
+    floats, go straight to the ufunc; everything else takes `general`."""
     taped = op.vjp is not NO_GRAD
 
     def method(self, other):
@@ -28,7 +27,8 @@ def _shortcut(op, ufunc, general, kinds):
             return general(self, other)
         if isinstance(other, Tensor):
             b = other._a
-            if a.dtype is not b.dtype or a.dtype.kind not in kinds or a.size >= LARGE:
+            d = a.dtype
+            if d is not b.dtype or a.size >= LARGE or (kinds is not None and d.kind not in kinds):
                 return general(self, other)
         elif (type(other) is float or type(other) is int) and a.dtype.kind == "f" and a.size < LARGE:
             b = other
@@ -41,7 +41,6 @@ def _shortcut(op, ufunc, general, kinds):
         t = _new(Tensor)
         t._a = r if r.__class__ is _ndarray else np.asarray(r)
         t._node = None
-        t._storage = Storage()
         if taped and m.grad and (self._node is not None or (b is not other and other._node is not None)):
             record_pair(op, self, other, t)
         return t
@@ -88,9 +87,9 @@ def _attach(name, fn, *, op=None, ufunc=None, kinds="", reflected=True, inplace=
         setattr(Tensor, key, method)
 
 
-_attach("add", api_ew.add, op=ew.add, ufunc=np.add, kinds="fiub")
-_attach("sub", api_ew.sub, op=ew.sub, ufunc=np.subtract, kinds="fiu")
-_attach("mul", api_ew.mul, op=ew.mul, ufunc=np.multiply, kinds="fiub")
+_attach("add", api_ew.add, op=ew.add, ufunc=np.add, kinds=None)
+_attach("sub", api_ew.sub, op=ew.sub, ufunc=np.subtract, kinds=None)
+_attach("mul", api_ew.mul, op=ew.mul, ufunc=np.multiply, kinds=None)
 _attach("truediv", api_ew.div, op=ew.div, ufunc=np.true_divide, kinds="f")
 _attach("floordiv", FUNCTIONS["floor_divide"])
 _attach("mod", FUNCTIONS["remainder"])

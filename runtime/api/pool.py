@@ -1,8 +1,11 @@
 """Pools as users call them: those that are also `ingot.*` functions, and what all of them share."""
 
+from typing import Any
+
 from ...ir.errors import ArgumentError, ShapeError
 from ...ir.ops import pool as ops
 from ...ir.ops.resample import resample
+from ..tensor import Tensor
 from .register import api
 from .spatial import as_batch, per_dim, positive, unbatch
 
@@ -116,25 +119,25 @@ def adaptive_maximum(rank, input, output_size):
 
 
 @api(method=False)
-def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False):
+def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False) -> Any:
     """The largest element of each window."""
     return max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode)[0]
 
 
 @api(method=False)
-def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False):
+def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False) -> Any:
     """The largest element of each window."""
     return max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode)[0]
 
 
 @api(method=False)
-def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False):
+def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False) -> Any:
     """The largest element of each window."""
     return max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode)[0]
 
 
 @api(method=False)
-def max_pool1d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False):
+def max_pool1d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False) -> tuple[Tensor, Tensor]:
     """The largest element of each window, and where it was."""
     return max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode)
 
@@ -152,6 +155,6 @@ def adaptive_avg_pool1d(input, output_size):
 
 
 @api(method=False)
-def adaptive_max_pool1d(input, output_size):
+def adaptive_max_pool1d(input, output_size) -> tuple[Tensor, Tensor]:
     """The largest element of each of `output_size` even bins, and where it was."""
     return adaptive_maximum(1, input, output_size)

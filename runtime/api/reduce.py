@@ -1,5 +1,7 @@
 """Reductions as users call them."""
 
+from typing import Any
+
 from ...ir import dtype as dt
 from ...ir.aval import canonical_dim, canonical_dims
 from ...ir.errors import ArgumentError, DimError, DTypeError
@@ -153,7 +155,7 @@ def amin(input, dim=(), keepdim=False, *, out=None):
 
 
 @api()
-def aminmax(input, *, dim=None, keepdim=False, out=None):
+def aminmax(input, *, dim=None, keepdim=False, out=None) -> returns.aminmax:
     """Smallest and largest values as (min, max)."""
     dims = dims_of(input, dim)
     pair = rd.amin(input, dim=dims, keepdim=keepdim), rd.amax(input, dim=dims, keepdim=keepdim)
@@ -203,13 +205,13 @@ def _extreme(arg, full, pairwise, kind, input, dim, keepdim, other, out):
 
 
 @api()
-def max(input, dim=None, keepdim=False, *, other=None, out=None):
+def max(input, dim=None, keepdim=False, *, other=None, out=None) -> Any:
     """The largest element; along `dim` as (values, indices); with a second tensor the elementwise maximum."""
     return _extreme(rd.argmax, rd.amax, ew.maximum, returns.max, input, dim, keepdim, other, out)
 
 
 @api()
-def min(input, dim=None, keepdim=False, *, other=None, out=None):
+def min(input, dim=None, keepdim=False, *, other=None, out=None) -> Any:
     """The smallest element; along `dim` as (values, indices); with a second tensor the elementwise minimum."""
     return _extreme(rd.argmin, rd.amin, ew.minimum, returns.min, input, dim, keepdim, other, out)
 
@@ -243,14 +245,14 @@ def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None, out=N
 
 
 @api(method=False)
-def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None) -> tuple[Tensor, Tensor]:
     """Variance and mean over dims."""
     said = _spread_arguments(input, dim, unbiased, correction, "var_mean")
     return mo.var(input, **said, keepdim=keepdim), mo.mean(input, dim=said["dim"], keepdim=keepdim)
 
 
 @api(method=False)
-def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None) -> tuple[Tensor, Tensor]:
     """Standard deviation and mean over dims."""
     said = _spread_arguments(input, dim, unbiased, correction, "std_mean")
     return mo.std(input, **said, keepdim=keepdim), mo.mean(input, dim=said["dim"], keepdim=keepdim)

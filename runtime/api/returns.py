@@ -1,27 +1,26 @@
 """The named tuples that functions with several results return."""
 
-from collections import namedtuple
+from typing import NamedTuple
 
+from ..tensor import Tensor
 from .register import deliver
 
-_PAIR = ("values", "indices")
-
-max = namedtuple("max", _PAIR)
-min = namedtuple("min", _PAIR)
-median = namedtuple("median", _PAIR)
-nanmedian = namedtuple("nanmedian", _PAIR)
-mode = namedtuple("mode", _PAIR)
-kthvalue = namedtuple("kthvalue", _PAIR)
-sort = namedtuple("sort", _PAIR)
-topk = namedtuple("topk", _PAIR)
-cummax = namedtuple("cummax", _PAIR)
-cummin = namedtuple("cummin", _PAIR)
-aminmax = namedtuple("aminmax", ("min", "max"))
-qr = namedtuple("qr", ("Q", "R"))
-svd = namedtuple("svd", ("U", "S", "Vh"))
-eigh = namedtuple("eigh", ("eigenvalues", "eigenvectors"))
-slogdet = namedtuple("slogdet", ("sign", "logabsdet"))
-lstsq = namedtuple("lstsq", ("solution", "residuals", "rank", "singular_values"))
+max = NamedTuple("max", [("values", Tensor), ("indices", Tensor)])
+min = NamedTuple("min", [("values", Tensor), ("indices", Tensor)])
+median = NamedTuple("median", [("values", Tensor), ("indices", Tensor)])
+nanmedian = NamedTuple("nanmedian", [("values", Tensor), ("indices", Tensor)])
+mode = NamedTuple("mode", [("values", Tensor), ("indices", Tensor)])
+kthvalue = NamedTuple("kthvalue", [("values", Tensor), ("indices", Tensor)])
+sort = NamedTuple("sort", [("values", Tensor), ("indices", Tensor)])
+topk = NamedTuple("topk", [("values", Tensor), ("indices", Tensor)])
+cummax = NamedTuple("cummax", [("values", Tensor), ("indices", Tensor)])
+cummin = NamedTuple("cummin", [("values", Tensor), ("indices", Tensor)])
+aminmax = NamedTuple("aminmax", [("min", Tensor), ("max", Tensor)])
+qr = NamedTuple("qr", [("Q", Tensor), ("R", Tensor)])
+svd = NamedTuple("svd", [("U", Tensor), ("S", Tensor), ("Vh", Tensor)])
+eigh = NamedTuple("eigh", [("eigenvalues", Tensor), ("eigenvectors", Tensor)])
+slogdet = NamedTuple("slogdet", [("sign", Tensor), ("logabsdet", Tensor)])
+lstsq = NamedTuple("lstsq", [("solution", Tensor), ("residuals", Tensor), ("rank", Tensor), ("singular_values", Tensor)])
 
 
 def deliver_all(kind, results, out) -> tuple:

@@ -47,13 +47,13 @@ def _running(op, kind, input, dim, out):
 
 
 @api()
-def cummax(input, dim, *, out=None):
+def cummax(input, dim, *, out=None) -> returns.cummax:
     """Running maximum along a dim and where it was seen last, as (values, indices)."""
     return _running(sc.cummax, returns.cummax, input, dim, out)
 
 
 @api()
-def cummin(input, dim, *, out=None):
+def cummin(input, dim, *, out=None) -> returns.cummin:
     """Running minimum along a dim and where it was seen last, as (values, indices)."""
     return _running(sc.cummin, returns.cummin, input, dim, out)
 

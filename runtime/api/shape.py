@@ -247,7 +247,7 @@ def broadcast_to(input, size):
 
 
 @api(method=False)
-def broadcast_tensors(*tensors):
+def broadcast_tensors(*tensors) -> tuple[Tensor, ...]:
     """All tensors expanded to their common shape."""
     tensors = tensors[0] if len(tensors) == 1 and not isinstance(tensors[0], Tensor) else tensors
     shape = broadcast_shapes(*(x.shape for x in tensors))

@@ -1,5 +1,7 @@
 """Sorting and what follows from it: orders, ranks, distinct values, search. Sorts are stable; nan comes last."""
 
+from typing import Any
+
 from ...ir import dtype as dt
 from ...ir.aval import canonical_dim
 from ...ir.errors import ArgumentError, DimError, ShapeError
@@ -32,7 +34,7 @@ def argsort(input, dim=-1, descending=False, stable=True, *, out=None):
 
 
 @api()
-def sort(input, dim=-1, descending=False, stable=True, *, out=None):
+def sort(input, dim=-1, descending=False, stable=True, *, out=None) -> returns.sort:
     """Sorted values along a dim and where they were, as (values, indices)."""
     d = canonical_dim(dim, input.ndim)
     x = as_column(input)
@@ -50,7 +52,7 @@ def msort(input, *, out=None):
 
 
 @api()
-def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None):
+def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None) -> returns.topk:
     """The k largest (or smallest) elements along a dim, in order, as (values, indices); of equals the first."""
     d = canonical_dim(dim, input.ndim)
     x = as_column(input)
@@ -62,7 +64,7 @@ def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None):
 
 
 @api()
-def kthvalue(input, k, dim=-1, keepdim=False, *, out=None):
+def kthvalue(input, k, dim=-1, keepdim=False, *, out=None) -> returns.kthvalue:
     """The k-th smallest element along a dim (counted from 1) and where it is, as (values, indices)."""
     d = canonical_dim(dim, input.ndim)
     x = as_column(input)
@@ -191,13 +193,13 @@ def _asked(found, inverse, counts):
 
 
 @api()
-def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
+def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None) -> Any:
     """The distinct values (of slices along `dim`), sorted; with indices into them and how often each occurs if asked."""
     return _asked(_unique(input, dim, True, "unique"), return_inverse, return_counts)
 
 
 @api()
-def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
+def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None) -> Any:
     """The values with repeats of a neighbour left out; with indices into them and run lengths if asked."""
     return _asked(_unique(input, dim, False, "unique_consecutive"), return_inverse, return_counts)
 

@@ -235,7 +235,7 @@ def _places(linear, sizes):
 
 @api(method=False)
 def sparse_coo_tensor(indices, values, size=None, *, dtype=None, device=None, requires_grad=False, check_invariants=None,
-                      is_coalesced=None):
+                      is_coalesced=None) -> SparseTensor:
     """A sparse tensor of values at indices (one row for each sparse dimension)."""
     require_device(device)
     i = to(indices if isinstance(indices, Tensor) else tensor(indices, dtype=dt.int64), dt.int64)
@@ -257,7 +257,7 @@ def sparse_coo_tensor(indices, values, size=None, *, dtype=None, device=None, re
 
 
 @api(function=False)
-def to_sparse(self, sparse_dim=None):
+def to_sparse(self, sparse_dim=None) -> SparseTensor:
     """The entries that are not zero, as a sparse tensor."""
     n = self.ndim if sparse_dim is None else sparse_dim
     if not 0 < n <= self.ndim:

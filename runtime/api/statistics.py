@@ -1,6 +1,7 @@
 """Order statistics, counts and correlations."""
 
 import math
+from typing import Any
 
 from ...ir import dtype as dt
 from ...ir.aval import canonical_dim
@@ -62,19 +63,19 @@ def _median(kind, input, dim, keepdim, out, skip_nan):
 
 
 @api()
-def median(input, dim=None, keepdim=False, *, out=None):
+def median(input, dim=None, keepdim=False, *, out=None) -> Any:
     """The lower median of everything, or along a dim as (values, indices); nan if there is one."""
     return _median(returns.median, input, dim, keepdim, out, False)
 
 
 @api()
-def nanmedian(input, dim=None, keepdim=False, *, out=None):
+def nanmedian(input, dim=None, keepdim=False, *, out=None) -> Any:
     """The lower median of what is not nan, of everything or along a dim as (values, indices)."""
     return _median(returns.nanmedian, input, dim, keepdim, out, True)
 
 
 @api()
-def mode(input, dim=-1, keepdim=False, *, out=None):
+def mode(input, dim=-1, keepdim=False, *, out=None) -> returns.mode:
     """The most frequent value along a dim (of equals the smallest) and where it is last, as (values, indices)."""
     d = canonical_dim(dim, input.ndim)
     x = as_column(input)

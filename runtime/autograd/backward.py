@@ -53,7 +53,7 @@ def _key(t):
     return (t._node.source, t._node.index) if type(t._node) is Output else t._node
 
 
-def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, inputs=None):
+def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, inputs=None) -> None:
     """Adds the gradients of `tensors` to the `.grad` of the leaves they came from (or of `inputs` alone)."""
     tensors = _listed(tensors)
     seeds = _seeds(tensors, grad_tensors)

@@ -27,7 +27,7 @@ def _table(owner, name):
     return table
 
 
-def register_hook(self, hook):
+def register_hook(self, hook) -> Handle:
     """Calls hook(grad) whenever a gradient of this tensor has been computed; a tensor it returns takes the gradient's place."""
     if self._node is None:
         raise AutogradError("cannot register a hook on a tensor that does not require grad")
@@ -37,7 +37,7 @@ def register_hook(self, hook):
     return Handle(_table(node, "pre_hooks"), (index, hook))
 
 
-def register_post_accumulate_grad_hook(self, hook):
+def register_post_accumulate_grad_hook(self, hook) -> Handle:
     """Calls hook(tensor) after a gradient was accumulated into this leaf's `.grad`."""
     if self._node is None:
         raise AutogradError("cannot register a hook on a tensor that does not require grad")
@@ -46,7 +46,7 @@ def register_post_accumulate_grad_hook(self, hook):
     return Handle(_table(self._node, "post_hooks"), (weakref.ref(self), hook))
 
 
-def retain_grad(self):
+def retain_grad(self) -> None:
     """Keeps the gradient of this tensor in `.grad` though it is not a leaf."""
     if self._node is None:
         raise AutogradError("cannot retain_grad on a tensor that does not require grad")

@@ -4,16 +4,20 @@ float32 and float64, up to three spatial dims; `None` comes back for what the ke
 the number of threads. A plan is made once per shape: how the operands are brought into blocks, by which algorithm, and back.
 """
 
+import dataclasses
 import functools
+import itertools
 
 import numpy as np
 
-from . import alloc, call, conv_layout, conv_plan, conv_steps, pool
+from ...passes.codegen.llvm.epilogue import RowBias
+from . import alloc, call, conv_grad_plan, conv_layout, conv_plan, conv_steps, gemm, pool
 from .conv_plan import Geometry, Window
 from .conv_steps import WORKSPACE, W, X, Y
 
 _DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
 MAX_DIMS = 3
+_WIDE_PIXELS = 512                  # planes from which 1x1 windows are matrix products in place
 
 
 def supported(*arrays) -> bool:
@@ -46,7 +50,37 @@ def forward(x, w, b, *, stride, padding, dilation, groups):
 @functools.lru_cache(512)
 def _forward_plan(x_shape, w_shape, stride, padding, dilation, groups, dtype, threads):
     g = geometry(x_shape, w_shape, stride, padding, dilation, groups, dtype.itemsize)
-    return Direct(g, dtype, (x_shape[0], w_shape[0], *(d.out for d in g.dims[MAX_DIMS - len(stride):])))
+    shape = (x_shape[0], w_shape[0], *(d.out for d in g.dims[MAX_DIMS - len(stride):]))
+    return Pointwise(g, dtype, shape) if _is_pointwise(g) else Direct(g, dtype, shape)
+
+
+class Pointwise:
+    """1x1 windows on every pixel: a matrix product of each image, read and written in place."""
+
+    def __init__(self, g: Geometry, dtype, shape):
+        self.g, self.shape = g, shape
+        self.product = gemm.Product(dtype, None, RowBias("float" if g.item == 4 else "double"))
+        self.plain = gemm.Product(dtype)
+        self.taken = (g.images, g.inputs, g.pixels) if g.groups == 1 else (g.images, g.groups, g.inputs, g.pixels)
+
+    def __call__(self, x, w, b):
+        g = self.g
+        if g.groups == 1 and b is not None:
+            b = np.ascontiguousarray(b)
+            words = np.array([call.address_of(b)], np.int64)
+            return self.product(w.reshape(g.outputs, g.inputs), x.reshape(self.taken), None,
+                                call.address_of(words)).reshape(self.shape)
+        w = w.reshape(g.outputs, g.inputs) if g.groups == 1 else w.reshape(g.groups, g.outputs, g.inputs)
+        out = self.plain(w, x.reshape(self.taken)).reshape(self.shape)
+        if b is not None:
+            out += b.reshape((-1,) + (1,) * (len(self.shape) - 2))
+        return out
+
+
+def _is_pointwise(g):
+    """Whether a matrix product per image is the better way: whole vectors of pixels, and windows of one pixel."""
+    return (g.pixels == g.out_pixels and all(d.taps == d.stride == 1 and d.low == 0 for d in g.dims)
+            and (g.pixels >= _WIDE_PIXELS or g.pixels % (4 * g.lanes) == 0 or g.images == 1 and g.pixels > 1))
 
 
 class Direct:
@@ -59,7 +93,7 @@ class Direct:
         x = _packed_input(steps, g)
         w = WORKSPACE, steps.room(g.groups * filters.group)
         conv_layout.pack_weight(steps, (W, 0), w, g.groups, filters)
-        y = WORKSPACE, steps.room(conv_layout.blocked_bytes(g.images * g.groups, Blocked(g), g.out_pixels))
+        y = WORKSPACE, steps.room(conv_layout.blocked_bytes(g.images * g.groups, g.y_blocks, g.out_pixels))
         conv_plan.add_direct(steps, g, filters, x, w, y)
         conv_layout.unpack_activation(steps, y, (Y, 0), g.images * g.groups, g.y_blocks, g.out_pixels)
         self.plan = steps.plan()
@@ -69,11 +103,6 @@ class Direct:
         bias, words = self.bias(b)
         self.plan(x, w, out, call.address_of(words))
         return out
-
-
-def Blocked(g):
-    """Output blocks with all their lanes."""
-    return conv_layout.Blocks(-(-g.outputs // g.lanes) * g.lanes, g.lanes, g.item)
 
 
 def _packed_input(steps, g):
@@ -106,3 +135,118 @@ class Bias:
     @staticmethod
     def _words(array):
         return array, np.array([call.address_of(array)], np.int64)
+
+
+# The gradient of the input.
+
+
+def input_grad(g, w, *, size, stride, padding, dilation, groups):
+    """The transposed convolution: the gradient of conv for an input of spatial `size`."""
+    g, w = np.ascontiguousarray(g), np.ascontiguousarray(w)
+    run = _input_grad_plan(g.shape, w.shape, tuple(size), stride, padding, dilation, groups, g.dtype, pool.get_num_threads())
+    return run(g, w)
+
+
+@functools.lru_cache(512)
+def _input_grad_plan(g_shape, w_shape, size, stride, padding, dilation, groups, dtype, threads):
+    shape = (g_shape[0], w_shape[1] * groups, *size)
+    forward = geometry(shape, w_shape, stride, padding, dilation, groups, dtype.itemsize)
+    return PointwiseGrad(forward, dtype, shape) if _is_pointwise(forward) else DirectGrad(forward, dtype, shape)
+
+
+class PointwiseGrad:
+    """The input gradient of 1x1 windows on every pixel."""
+
+    def __init__(self, g: Geometry, dtype, shape):
+        self.g, self.shape = g, shape
+        self.product = gemm.Product(dtype)
+
+    def __call__(self, grad, w):
+        g = self.g
+        if g.groups == 1:
+            w, grad = w.reshape(g.outputs, g.inputs), grad.reshape(g.images, g.outputs, g.pixels)
+        else:
+            w, grad = w.reshape(g.groups, g.outputs, g.inputs), grad.reshape(g.images, g.groups, g.outputs, g.pixels)
+        return self.product(w.swapaxes(-1, -2), grad).reshape(self.shape)
+
+
+class DirectGrad:
+    """Stride 1: a convolution of the gradient with the weight turned around. Else one such for each phase of the strides."""
+
+    def __init__(self, forward: Geometry, dtype, shape):
+        self.shape, self.dtype = shape, dtype
+        turned = Geometry(forward.images, forward.groups, forward.outputs, forward.inputs,
+                          tuple(Window(d.out, d.size) for d in forward.dims), forward.item)
+        self.bias, steps = Bias(turned, dtype), conv_steps.Steps()
+        x = _packed_input(steps, turned)
+        y = WORKSPACE, steps.room(conv_layout.blocked_bytes(turned.images * turned.groups, turned.y_blocks, forward.pixels))
+        for phase in itertools.product(*map(conv_plan.phases, forward.dims)):
+            self._add_phase(steps, forward, turned, phase, x, y)
+        conv_layout.unpack_activation(steps, y, (Y, 0), turned.images * turned.groups, turned.y_blocks, forward.pixels)
+        self.plan = steps.plan()
+
+    @staticmethod
+    def _add_phase(steps, forward, turned, phase, x, y):
+        g = dataclasses.replace(turned, dims=tuple(window for _, window, _ in phase))
+        filters = conv_plan.filters_of(g)
+        w = WORKSPACE, steps.room(g.groups * filters.group)
+        places = _tap_places(forward, [taps for *_, taps in phase])
+        if g.taps:
+            conv_layout.pack_turned_weight(steps, (W, 0), w, g.groups, filters, places)
+        scatter = None
+        if any(d.stride > 1 for d in forward.dims):
+            scatter = conv_plan.Scatter(tuple(d.size for d in forward.dims), tuple(d.stride for d in forward.dims),
+                                        tuple(first for first, *_ in phase))
+        conv_plan.add_direct(steps, g, filters, x, w, y, scatter=scatter)
+
+    def __call__(self, grad, w):
+        out = alloc.empty(self.shape, self.dtype)
+        _, words = self.bias.nothing
+        self.plan(grad, w, out, call.address_of(words))
+        return out
+
+
+def _tap_places(forward, chosen):
+    """For each tap of the forward weight its place among the taps `chosen` for each dim, -1 for those left out."""
+    counts = [len(taps) for taps in chosen]
+    places = []
+    for tap in itertools.product(*(range(d.taps) for d in forward.dims)):
+        at = [taps.index(t) if t in taps else -1 for t, taps in zip(tap, chosen)]
+        places.append(-1 if -1 in at else (at[0] * counts[1] + at[1]) * counts[2] + at[2])
+    return places
+
+
+# The gradient of the weight.
+
+
+def weight_grad(x, g, *, size, stride, padding, dilation, groups):
+    """The gradient of conv for a weight whose kernel has `size`."""
+    x, g = np.ascontiguousarray(x), np.ascontiguousarray(g)
+    run = _weight_grad_plan(x.shape, g.shape, tuple(size), stride, padding, dilation, groups, x.dtype, pool.get_num_threads())
+    return run(x, g)
+
+
+@functools.lru_cache(512)
+def _weight_grad_plan(x_shape, g_shape, size, stride, padding, dilation, groups, dtype, threads):
+    shape = (g_shape[1], x_shape[1] // groups, *size)
+    return WeightGrad(geometry(x_shape, shape, stride, padding, dilation, groups, dtype.itemsize), dtype, shape)
+
+
+class WeightGrad:
+    """Blocks of x and of the gradient, the weight gradient kernel, panels back."""
+
+    def __init__(self, g: Geometry, dtype, shape):
+        self.shape, self.dtype = shape, dtype
+        filters, steps = conv_plan.filters_of(g), conv_steps.Steps()
+        x = _packed_input(steps, g)
+        y = WORKSPACE, steps.room(conv_layout.blocked_bytes(g.images * g.groups, g.y_blocks, g.out_pixels))
+        conv_layout.pack_activation(steps, (W, 0), y, g.images * g.groups, g.y_blocks, g.out_pixels)
+        w = WORKSPACE, steps.room(g.groups * filters.group)
+        conv_grad_plan.add_weight_grad(steps, g, filters, x, y, w)
+        conv_layout.unpack_weight(steps, w, (Y, 0), g.groups, filters)
+        self.plan = steps.plan()
+
+    def __call__(self, x, g):
+        out = alloc.empty(self.shape, self.dtype)
+        self.plan(x, g, out)
+        return out

@@ -18,16 +18,20 @@ _RUN = 512                          # pixels that one item of a copy moves
 
 @dataclass(frozen=True)
 class Blocks:
-    """Channels of one group cut into blocks of `width`; fewer channels than lanes are one block of their own width."""
+    """Channels of one group cut into blocks of `width`: all lanes, or fewer where there are no more channels than that.
+
+    `full` blocks have all lanes however few the channels.
+    """
 
     channels: int
     lanes: int
     item: int
+    full: bool = False
 
     @property
     def width(self) -> int:
         """Channels of a block as laid out."""
-        return min(self.channels, self.lanes)
+        return self.lanes if self.full else min(self.channels, self.lanes)
 
     @property
     def count(self) -> int:

@@ -76,7 +76,7 @@ class Geometry:
     @property
     def y_blocks(self) -> Blocks:
         """The channel blocks of y, always of all lanes."""
-        return Blocks(self.outputs, self.lanes, self.item)
+        return Blocks(self.outputs, self.lanes, self.item, full=True)
 
     @property
     def work(self) -> int:

@@ -70,10 +70,7 @@ def kernel_of(*ops):
 
 def is_floating(*arrays) -> bool:
     """Whether all arrays (numbers and None aside) are of a floating point type that kernels are generated for."""
-    for a in arrays:
-        if hasattr(a, "dtype") and a.dtype not in _FLOAT_KINDS:
-            return False
-    return True
+    return not any([hasattr(a, "dtype") and a.dtype not in _FLOAT_KINDS for a in arrays])  # noqa: C419  (quicker)
 
 
 # Elementwise.
@@ -117,7 +114,18 @@ def scalar(op: Op):
     def run(*args):
         return compiled(*args) if is_floating(*args) else ref(*args)
 
-    return run
+    def run_one(x):
+        if x.__class__ is not np.ndarray:
+            x = np.asarray(x)
+        made = by_dtype.get(x.dtype)
+        if made is None:
+            if x.dtype not in _FLOAT_KINDS:
+                return ref(x)
+            made = by_dtype[x.dtype] = kernels.function(compiled.name, dt.from_numpy(x.dtype))
+        return made(x)
+
+    by_dtype: dict = {}
+    return run if len(inspect.signature(op.infer).parameters) > 1 or not isinstance(op.vjp, tuple) or len(op.vjp) > 1 else run_one
 
 
 def exact_scalar(op: Op):
@@ -155,8 +163,12 @@ def reduction(op: Op):
     def run(x, *, dim, keepdim):
         if not is_floating(x) or not x.size or (exact and x.size < LARGE):
             return ref(x, dim=dim, keepdim=keepdim)
-        return kernels.reduction(kind, dt.BY_NP[x.dtype])(x, dim, keepdim)
+        made = by_dtype.get(x.dtype)
+        if made is None:
+            made = by_dtype[x.dtype] = kernels.reduction(kind, dt.BY_NP[x.dtype])
+        return made(x, dim, keepdim)
 
+    by_dtype: dict = {}
     return run
 
 

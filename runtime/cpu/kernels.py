@@ -72,6 +72,10 @@ class Elementwise:
     def __call__(self, *arrays, out=None):
         first = arrays[0]
         shape = first.shape
+        if len(arrays) == 1 and out is None and first.flags.c_contiguous and len(shape) < DOOR_RANKS and len(self.outputs) == 1:
+            out = empty(shape, self.out) if first.nbytes >= LARGE else np.empty(shape, self.out)
+            (self._doors or self.doors)[len(shape)](first, out)
+            return out
         plain = len(shape) < DOOR_RANKS and len(self.outputs) == 1
         for a in arrays:
             if a.shape != shape or not a.flags.c_contiguous:

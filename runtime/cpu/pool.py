@@ -85,7 +85,7 @@ def get_num_threads() -> int:
     return _State.threads
 
 
-def set_num_threads(count: int):
+def set_num_threads(count: int) -> None:
     """Set how many threads a kernel may use from now on. Results do not depend on it."""
     if not isinstance(count, int) or not 1 <= count <= fork_join.MAX_THREADS:
         raise ArgumentError(f"set_num_threads expects an int from 1 to {fork_join.MAX_THREADS}, got {count!r}")

@@ -332,7 +332,9 @@ class Module(HookMethods, StateMethods):
 
     def share_memory(self):
         """Moves parameters and buffers into memory that other processes can map."""
-        return self._apply(lambda t: t.share_memory_())
+        for t in (*self.parameters(), *self.buffers()):
+            t.share_memory_()
+        return self
 
     def train(self, mode=True):
         """Sets this module and all below to training (or evaluation) mode."""

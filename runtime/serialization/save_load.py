@@ -4,6 +4,7 @@ import io
 import os
 import stat
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from ..device import Device, require
 from . import container, safetensors, torch_files
 
 
-def save(obj, f, pickle_module=None, pickle_protocol=2, _use_new_zipfile_serialization=True):
+def save(obj, f, pickle_module=None, pickle_protocol=2, _use_new_zipfile_serialization=True) -> None:
     """Writes nested dicts, lists, tuples, sets, numbers, strings and tensors to a path or an open binary file.
 
     Tensors that share memory share it in the file; requires_grad is kept, histories are not. A path is written completely or
@@ -58,7 +59,7 @@ def _replacing(path):
         raise
 
 
-def load(f, map_location=None, pickle_module=None, *, weights_only=True, mmap=None, **pickle_load_args):
+def load(f, map_location=None, pickle_module=None, *, weights_only=True, mmap=None, **pickle_load_args) -> Any:
     """Reads a file that `save` wrote, a .safetensors file, or a file of torch.save (without PyTorch).
 
     `f` is a path or an open, seekable binary file. `mmap=True` maps the file into memory instead of reading it: quick, and

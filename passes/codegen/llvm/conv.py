@@ -101,8 +101,8 @@ def _item(module, kernel, row):
     first = f.mul(block, job.block_rows)
     with f.loop(first, f.min(f.add(first, job.block_rows), job.out_rows)) as loop:
         at_d, at_h = f.div(loop.index, job.out_height), f.mod(loop.index, job.out_height)
-        in_d = _tap_range(f, job, frame, "d", at_d, job.depth)
-        in_h = _tap_range(f, job, frame, "h", at_h, job.height)
+        in_d = tap_range(f, job, frame, "d", at_d, job.depth)
+        in_h = tap_range(f, job, frame, "h", at_h, job.height)
         here = f.at(x, f.add(f.mul(in_d, job.x_slice), f.mul(in_h, job.x_row)))
         frame.put(y_start=f.add(start, f.add(f.mul(at_d, job.y_slice), f.mul(at_h, job.y_row))))
         f.call(row, VOID, arg, frame.pointer, here, w)
@@ -123,8 +123,8 @@ def _item_place(f, job, number):
     return f.choose(f.compare("ne", job.panel_first, 0), panels_first, rows_first)
 
 
-def _tap_range(f, job, frame, dim, at, size):
-    """Puts the range of taps that a row meets into the frame; gives the row of x that the first tap of all would meet."""
+def tap_range(f, job, frame, dim, at, size):
+    """Put the range of taps that a row meets into the frame; gives the row of x that the first tap of all would meet."""
     stride, pad, dilation, taps = (getattr(job, f"{name}_{dim}") for name in ("stride", "pad", "dilation", "taps"))
     origin = f.sub(f.mul(at, stride), pad)
     first = f.min(f.ceil_div(f.max(f.sub(0, origin), 0), dilation), taps)

@@ -59,7 +59,8 @@ def _task(module, variant, element):
         with f.loop(0, end_row, lanes) as groups:
             number, row = f.div(groups.index, lanes), groups.index
             start = source if variant == "gather" else f.at(source, f.mul(job.row_stride, row))
-            f.call(group, VOID, arg, start, f.at(target, f.mul(job.group_step, number)), f.sub(rows_left, row), columns_left, row)
+            to = f.at(target, f.mul(job.group_step, number))
+            f.call(group, VOID, arg, start, to, f.sub(rows_left, row), columns_left, row)
     f.ret()
 
 
@@ -109,9 +110,12 @@ def _put(f, job, variant, target, column, values, edge):
         offset = f.load(I64, f.at(table, place, I64)) if table is not None and edge is None else None
 
         def store(place=place, value=value, offset=offset):
+            def keep():
+                to = f.at(target, offset)
+                return f.store(value, to) if edge is None else f.store_masked(value, to, edge[0])
+
             if offset is None:
                 offset = f.load(I64, f.at(table, place, I64)) if table is not None else f.mul(step, place)
-            keep = lambda: f.store(value, f.at(target, offset)) if edge is None else f.store_masked(value, f.at(target, offset), edge[0])
             if table is None:
                 keep()
             else:

@@ -116,13 +116,12 @@ def add_outer(f: Function, precision: Precision, tile: list[list[Value]], lanes:
               mask: Value | None = None) -> list[list[Value]]:
     """Accumulators [row][vector] plus the sum over k of A[row, k] * B[k, columns], one step of the depth after the other.
 
-    `b.row_stride` is the distance between the vectors of a step of B; 0 where they lie one after the other. `mask` limits the
-    last of them.
+    `b.row_stride` is a tuple of where the vectors of a step of B lie, in bytes; 0 where they lie one after the other. `mask`
+    limits the last of them.
     """
     rows, vectors = len(tile), len(tile[0])
     offsets = [f.mul(a.row_stride, row) for row in range(rows)]
-    across = [f.mul(b.row_stride, number) if b.row_stride != 0 else number * lanes * bytes_of(memory_type(precision.b))
-              for number in range(vectors)]
+    across = b.row_stride or [number * lanes * bytes_of(memory_type(precision.b)) for number in range(vectors)]
     with f.loop(0, depth, 1, [a.pointer, b.pointer, *(value for line in tile for value in line)]) as loop:
         at_a, at_b, *sums = loop.carried
         columns = [_load_columns(f, precision, f.at(at_b, across[number]), lanes, mask if number == vectors - 1 else None)

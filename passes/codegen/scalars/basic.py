@@ -72,12 +72,11 @@ def frac(s, x):
 
 
 def sign(s, x):
-    """-1, 0 or 1; nan stays."""
+    """-1, 0 or 1; 0 for nan."""
     if x.dtype is dt.bool_:
         return x
     up = s.select(x > 0, s.const(x.dtype, 1), 0)
-    y = s.select(x < 0, s.const(x.dtype, -1), up) if x.dtype.is_signed else up
-    return s.select(x.ne(x), x, y) if x.dtype.is_floating_point else y
+    return s.select(x < 0, s.const(x.dtype, -1), up) if x.dtype.is_signed else up
 
 
 def maximum(s, a, b):

@@ -1,0 +1,1031 @@
+"""The face of ingot: dtypes, functions, and the modules beneath.
+
+Made by `make stubs` from the live package; not edited by hand.
+"""
+
+import builtins
+from typing import Any, overload
+
+from . import jit as jit
+from .ir import dtype as _dtype
+from .ir.errors import IngotError as IngotError
+from .runtime import accelerator as accelerator
+from .runtime import amp as amp
+from .runtime import array_api as array_api
+from .runtime import backends as backends
+from .runtime import cuda as cuda
+from .runtime import device as _device
+from .runtime import distributions as distributions
+from .runtime import linalg as linalg
+from .runtime import multiprocessing as multiprocessing
+from .runtime import nn as nn
+from .runtime import optim as optim
+from .runtime import random as _random
+from .runtime import random as random
+from .runtime import serialization as serialization
+from .runtime import sparse as sparse
+from .runtime import special as special
+from .runtime import testing as testing
+from .runtime import toolbox as utils
+from .runtime.api import convert as _convert
+from .runtime.api import legacy as _legacy
+from .runtime.api import returns as _returns
+from .runtime.api import sparse as _sparse
+from .runtime.autograd import func as func
+from .runtime.autograd import namespace as autograd
+from .runtime.autograd.grad_mode import enable_grad as enable_grad
+from .runtime.autograd.grad_mode import inference_mode as inference_mode
+from .runtime.autograd.grad_mode import no_grad as no_grad
+from .runtime.autograd.grad_mode import set_grad_enabled as set_grad_enabled
+from .runtime.device import Device as device
+from .runtime.info import finfo as finfo
+from .runtime.info import iinfo as iinfo
+from .runtime.random import Generator as Generator
+from .runtime.tensor import Size as Size
+from .runtime.tensor import Tensor as Tensor
+
+__version__: builtins.str
+__all__: builtins.list[builtins.str]
+
+bool: _dtype.DType
+uint8: _dtype.DType
+uint16: _dtype.DType
+uint32: _dtype.DType
+uint64: _dtype.DType
+int8: _dtype.DType
+int16: _dtype.DType
+int32: _dtype.DType
+int64: _dtype.DType
+float16: _dtype.DType
+bfloat16: _dtype.DType
+float32: _dtype.DType
+float64: _dtype.DType
+complex64: _dtype.DType
+complex128: _dtype.DType
+
+BFloat16Tensor: _legacy.TensorType
+BoolTensor: _legacy.TensorType
+ByteTensor: _legacy.TensorType
+CharTensor: _legacy.TensorType
+DoubleTensor: _legacy.TensorType
+FloatTensor: _legacy.TensorType
+HalfTensor: _legacy.TensorType
+IntTensor: _legacy.TensorType
+LongTensor: _legacy.TensorType
+ShortTensor: _legacy.TensorType
+def abs(input, *, out=None) -> Tensor:
+    """Absolute value."""
+def absolute(input, *, out=None) -> Tensor:
+    """Absolute value."""
+def acos(input, *, out=None) -> Tensor:
+    """Elementwise acos."""
+def acosh(input, *, out=None) -> Tensor:
+    """Elementwise acosh."""
+def adaptive_avg_pool1d(input, output_size) -> Tensor:
+    """The mean of each of `output_size` even bins."""
+def adaptive_max_pool1d(input, output_size) -> builtins.tuple[Tensor, Tensor]:
+    """The largest element of each of `output_size` even bins, and where it was."""
+def add(input, other, *, alpha=1, out=None) -> Tensor:
+    """input + alpha * other"""
+def addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None) -> Tensor:
+    """beta * input + alpha * the sum of all products in the batch"""
+def addcdiv(input, tensor1, tensor2, *, value=1, out=None) -> Tensor:
+    """input + value * tensor1 / tensor2"""
+def addcmul(input, tensor1, tensor2, *, value=1, out=None) -> Tensor:
+    """input + value * tensor1 * tensor2"""
+def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None) -> Tensor:
+    """beta * input + alpha * mat1 @ mat2"""
+def addmv(input, mat, vec, *, beta=1, alpha=1, out=None) -> Tensor:
+    """beta * input + alpha * mat @ vec"""
+def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None) -> Tensor:
+    """beta * input + alpha * outer(vec1, vec2)"""
+def adjoint(input) -> Tensor:
+    """The last two dimensions swapped, and conjugated if complex."""
+def all(input, dim=None, keepdim: builtins.bool = False, *, out=None, axis=None, keepdims: builtins.bool = False) -> Tensor:
+    """Whether all elements are nonzero (uint8 gives uint8)."""
+def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan: builtins.bool = False) -> builtins.bool:
+    """Whether all elements are close."""
+def amax(input, dim=(), keepdim: builtins.bool = False, *, out=None, axis=(), keepdims: builtins.bool = False) -> Tensor:
+    """Largest values; ties share the gradient equally."""
+def amin(input, dim=(), keepdim: builtins.bool = False, *, out=None, axis=(), keepdims: builtins.bool = False) -> Tensor:
+    """Smallest values; ties share the gradient equally."""
+def aminmax(input, *, dim=None, keepdim: builtins.bool = False, out=None, axis=None,
+            keepdims: builtins.bool = False) -> _returns.aminmax:
+    """Smallest and largest values as (min, max)."""
+def any(input, dim=None, keepdim: builtins.bool = False, *, out=None, axis=None, keepdims: builtins.bool = False) -> Tensor:
+    """Whether any element is nonzero (uint8 gives uint8)."""
+def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device=None,
+           requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
+    """start, start + step, ... below end."""
+def arccos(input, *, out=None) -> Tensor:
+    """Elementwise acos."""
+def arccosh(input, *, out=None) -> Tensor:
+    """Elementwise acosh."""
+def arcsin(input, *, out=None) -> Tensor:
+    """Elementwise asin."""
+def arcsinh(input, *, out=None) -> Tensor:
+    """Elementwise asinh."""
+def arctan(input, *, out=None) -> Tensor:
+    """Elementwise atan."""
+def arctan2(input, other, *, out=None) -> Tensor:
+    """Elementwise atan2."""
+def arctanh(input, *, out=None) -> Tensor:
+    """Elementwise atanh."""
+def are_deterministic_algorithms_enabled() -> builtins.bool:
+    """What use_deterministic_algorithms set."""
+def argmax(input, dim=None, keepdim: builtins.bool = False, *, out=None, axis=None,
+           keepdims: builtins.bool = False) -> Tensor:
+    """Where the largest element is, of equals the first; without dim an index into the flattened tensor."""
+def argmin(input, dim=None, keepdim: builtins.bool = False, *, out=None, axis=None,
+           keepdims: builtins.bool = False) -> Tensor:
+    """Where the smallest element is, of equals the first; without dim an index into the flattened tensor."""
+def argsort(input, dim=-1, descending: builtins.bool = False, stable: builtins.bool = True, *, out=None, axis=-1) -> Tensor:
+    """The indices that sort along a dim."""
+def argwhere(input) -> Tensor:
+    """The positions of all elements that are not zero, as rows of a matrix."""
+def as_strided(input, size, stride, storage_offset=None) -> Tensor:
+    """Any strided window over the memory behind a tensor."""
+def as_tensor(data, dtype=None, device=None) -> Tensor:
+    """Data as a tensor, without a copy where it already is one or is an array of the right dtype."""
+def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad: builtins.bool = False) -> Tensor:
+    """An object as a tensor; `copy` True always copies, False never, None where needed."""
+def asin(input, *, out=None) -> Tensor:
+    """Elementwise asin."""
+def asinh(input, *, out=None) -> Tensor:
+    """Elementwise asinh."""
+def atan(input, *, out=None) -> Tensor:
+    """Elementwise atan."""
+def atan2(input, other, *, out=None) -> Tensor:
+    """Elementwise atan2."""
+def atanh(input, *, out=None) -> Tensor:
+    """Elementwise atanh."""
+def atleast_1d(*tensors) -> Any:
+    """Each tensor with at least 1 dimension."""
+def atleast_2d(*tensors) -> Any:
+    """Each tensor with at least 2 dimensions."""
+def atleast_3d(*tensors) -> Any:
+    """Each tensor with at least 3 dimensions."""
+def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode: builtins.bool = False,
+               count_include_pad: builtins.bool = True) -> Tensor:
+    """The mean of each window."""
+def baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None) -> Tensor:
+    """beta * input + alpha * batch1 @ batch2"""
+def bernoulli(input, p=None, *, generator=None, out=None) -> Tensor:
+    """1 with the probability that each element of `input` says (or `p` for all), else 0."""
+def bincount(input, weights=None, minlength=0) -> Tensor:
+    """How often each of 0, 1, 2, ... occurs, or the sum of the weights of its occurrences."""
+def bitwise_and(input, other, *, out=None) -> Tensor:
+    """Elementwise bitwise_and."""
+def bitwise_left_shift(input, other, *, out=None) -> Tensor:
+    """Elementwise bitwise_left_shift."""
+def bitwise_not(input, *, out=None) -> Tensor:
+    """Elementwise bitwise_not."""
+def bitwise_or(input, other, *, out=None) -> Tensor:
+    """Elementwise bitwise_or."""
+def bitwise_right_shift(input, other, *, out=None) -> Tensor:
+    """Elementwise bitwise_right_shift."""
+def bitwise_xor(input, other, *, out=None) -> Tensor:
+    """Elementwise bitwise_xor."""
+def block_diag(*tensors) -> Tensor:
+    """A matrix with the given matrices along its diagonal."""
+def bmm(input, mat2, *, out=None) -> Tensor:
+    """The products of two equally long batches of matrices."""
+def broadcast_shapes(*shapes) -> Tensor:
+    """The shape that all shapes broadcast to."""
+def broadcast_tensors(*tensors) -> builtins.tuple[Tensor, ...]:
+    """All tensors expanded to their common shape."""
+def broadcast_to(input, size) -> Tensor:
+    """Expanded to a shape."""
+def bucketize(input, boundaries, *, out_int32: builtins.bool = False, right: builtins.bool = False, out=None) -> Tensor:
+    """The index of the bucket between sorted boundaries that each value falls into."""
+def can_cast(from_, to) -> builtins.bool:
+    """Whether a value of one dtype may be written into a tensor of another."""
+def cartesian_prod(*tensors) -> Tensor:
+    """All combinations of one element of each vector, as rows."""
+def cat(tensors, dim=0, *, out=None, axis=0) -> Tensor:
+    """Joined along an existing dimension; 1-d tensors without elements are skipped."""
+def cdist(x1, x2, p=2.0, compute_mode='use_mm_for_euclid_dist_if_necessary') -> Tensor:
+    """Distances of order p between every row of x1 and every row of x2."""
+def ceil(input, *, out=None) -> Tensor:
+    """Elementwise ceil."""
+def celu(input, alpha=1.0) -> Tensor:
+    """max(0, x) + min(0, alpha * (exp(x / alpha) - 1))"""
+def chain_matmul(*matrices, out=None) -> Tensor:
+    """The product of several matrices, multiplied in the order that costs least."""
+def channel_shuffle(input, groups) -> Tensor:
+    """Takes the channels (dim 1) of `groups` groups in turn."""
+channels_last: _convert.MemoryFormat
+channels_last_3d: _convert.MemoryFormat
+def cholesky(input, upper: builtins.bool = False, *, out=None) -> Tensor:
+    """The lower triangular factor of symmetric positive matrices (or its transpose)."""
+def chunk(input, chunks, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
+    """At most `chunks` pieces of one size (the last may be smaller), as views."""
+def clamp(input, min=None, max=None, *, out=None) -> Tensor:
+    """Limits values to [min, max]; either may be missing, a number or a tensor."""
+def clamp_max(input, max) -> Tensor:
+    """Values above max become max."""
+def clamp_min(input, min) -> Tensor:
+    """Values below min become min."""
+def clip(input, min=None, max=None, *, out=None) -> Tensor:
+    """Limits values to [min, max]; either may be missing, a number or a tensor."""
+def clone(input, *, memory_format=...) -> Tensor:
+    """A copy in new memory."""
+def column_stack(tensors, *, out=None) -> Tensor:
+    """Joined side by side; vectors are columns."""
+def combinations(input, r=2, with_replacement: builtins.bool = False) -> Tensor:
+    """All choices of r elements of a vector, as rows."""
+def concat(tensors, dim=0, *, out=None, axis=0) -> Tensor:
+    """Joined along an existing dimension; 1-d tensors without elements are skipped."""
+def concatenate(tensors, dim=0, *, out=None, axis=0) -> Tensor:
+    """Joined along an existing dimension; 1-d tensors without elements are skipped."""
+def constant_pad_nd(input, pad, value=0) -> Tensor:
+    """`value` around the last dims; `pad` is (low, high) of the last dim, then of the one before, and so on."""
+contiguous_format: _convert.MemoryFormat
+def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1) -> Tensor:
+    """Convolution over one spatial dim; weight (out, in / groups, kernel)."""
+def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1) -> Tensor:
+    """Convolution over two spatial dims; weight (out, in / groups, *kernel)."""
+def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1) -> Tensor:
+    """Convolution over three spatial dims; weight (out, in / groups, *kernel)."""
+def conv_tbc(input, weight, bias, pad=0) -> Tensor:
+    """Convolution over the first dim of (time, batch, channels); weight (kernel, in, out)."""
+def conv_transpose1d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1) -> Tensor:
+    """Transposed convolution over one spatial dim; weight (in, out / groups, kernel)."""
+def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1) -> Tensor:
+    """Transposed convolution over two spatial dims; weight (in, out / groups, *kernel)."""
+def conv_transpose3d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1) -> Tensor:
+    """Transposed convolution over three spatial dims; weight (in, out / groups, *kernel)."""
+def copysign(input, other, *, out=None) -> Tensor:
+    """Elementwise copysign."""
+def corrcoef(input) -> Tensor:
+    """Correlations between the rows of a matrix, within [-1, 1]."""
+def cos(input, *, out=None) -> Tensor:
+    """Elementwise cos."""
+def cosh(input, *, out=None) -> Tensor:
+    """Elementwise cosh."""
+def cosine_similarity(x1, x2, dim=1, eps=1e-08, *, axis=1) -> Tensor:
+    """The cosine of the angle between two tensors along a dimension; norms are at least eps."""
+def count_nonzero(input, dim=None, keepdim: builtins.bool = False, *, axis=None, keepdims: builtins.bool = False) -> Tensor:
+    """How many elements are not zero."""
+def cov(input, *, correction=1, fweights=None, aweights=None) -> Tensor:
+    """Covariances between the rows of a matrix; each column is an observation."""
+def cross(input, other, dim=None, *, out=None, axis=None) -> Tensor:
+    """The cross product of vectors of 3 along `dim`: of the first dim of size 3 unless said."""
+@overload
+def cummax(input, dim, *, out=None) -> _returns.cummax:
+    """Running maximum along a dim and where it was seen last, as (values, indices)."""
+@overload
+def cummax(input, *, axis, out=None) -> _returns.cummax:
+    """Running maximum along a dim and where it was seen last, as (values, indices)."""
+@overload
+def cummin(input, dim, *, out=None) -> _returns.cummin:
+    """Running minimum along a dim and where it was seen last, as (values, indices)."""
+@overload
+def cummin(input, *, axis, out=None) -> _returns.cummin:
+    """Running minimum along a dim and where it was seen last, as (values, indices)."""
+@overload
+def cumprod(input, dim, *, dtype=None, out=None) -> Tensor:
+    """Running products along a dim; integers and bools are multiplied in int64."""
+@overload
+def cumprod(input, *, axis, dtype=None, out=None) -> Tensor:
+    """Running products along a dim; integers and bools are multiplied in int64."""
+@overload
+def cumsum(input, dim, *, dtype=None, out=None) -> Tensor:
+    """Running sums along a dim; integers and bools are summed in int64."""
+@overload
+def cumsum(input, *, axis, dtype=None, out=None) -> Tensor:
+    """Running sums along a dim; integers and bools are summed in int64."""
+def cumulative_trapezoid(y, x=None, *, dx=1, dim=-1, axis=-1) -> Tensor:
+    """The running integral of y by the trapezoidal rule."""
+default_generator: _random.Generator
+def deg2rad(input, *, out=None) -> Tensor:
+    """Degrees to radians."""
+def det(A, *, out=None) -> Tensor:
+    """The determinant."""
+def diag(input, diagonal=0, *, out=None) -> Tensor:
+    """A vector as a diagonal matrix, or a copy of a matrix's diagonal."""
+def diag_embed(input, offset=0, dim1=-2, dim2=-1, *, axis1=-2) -> Tensor:
+    """Zeros with the last dimension on the diagonal of two new ones."""
+def diagflat(input, offset=0) -> Tensor:
+    """A diagonal matrix of all elements."""
+def diagonal(input, offset=0, dim1=0, dim2=1, *, axis1=0) -> Tensor:
+    """The diagonal of two dimensions, as a new last dimension (a view)."""
+def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1, *, axis1=0) -> Tensor:
+    """input with src in place of a diagonal."""
+def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None, axis=-1) -> Tensor:
+    """Differences of neighbours along a dim, n times over."""
+def digamma(input, *, out=None) -> Tensor:
+    """Elementwise digamma."""
+def dist(input, other, p=2) -> Tensor:
+    """The norm of order p of input - other."""
+def div(input, other, *, rounding_mode=None, out=None) -> Tensor:
+    """input / other; rounding_mode "floor" or "trunc" rounds the quotient and keeps integers."""
+def divide(input, other, *, rounding_mode=None, out=None) -> Tensor:
+    """input / other; rounding_mode "floor" or "trunc" rounds the quotient and keeps integers."""
+def dot(input, tensor, *, out=None) -> Tensor:
+    """The inner product of two vectors."""
+def dsplit(input, indices_or_sections) -> Tensor:
+    """Equal pieces, or pieces cut at the indices listed, as views."""
+def dstack(tensors, *, out=None) -> Tensor:
+    """Joined along the third dimension."""
+def einsum(equation, *operands) -> Tensor:
+    """Sums of products of the operands as `equation` says, such as ``einsum("bij,bjk->bik", x, y)``."""
+def empty(*sizes, size=None, out=None, dtype=None, layout=None, device=None,
+          requires_grad: builtins.bool = False, pin_memory: builtins.bool = False, memory_format=None) -> Tensor:
+    """A tensor whose values are yet to be written (they are zeros until then)."""
+def empty_like(input, *, dtype=None, layout=None, device=None, requires_grad: builtins.bool = False,
+               memory_format=None, pin_memory: builtins.bool = False) -> Tensor:
+    """A tensor of the shape and dtype of another, its values yet to be written."""
+def empty_strided(size, stride, *, dtype=None, layout=None, device=None, requires_grad: builtins.bool = False,
+                  pin_memory: builtins.bool = False) -> Tensor:
+    """An empty tensor with given strides."""
+def eq(input, other, *, out=None) -> Tensor:
+    """Elementwise eq."""
+def equal(input, other) -> builtins.bool:
+    """Whether two tensors have the same shape and elements."""
+def erf(input, *, out=None) -> Tensor:
+    """Elementwise erf."""
+def erfc(input, *, out=None) -> Tensor:
+    """Elementwise erfc."""
+def erfinv(input, *, out=None) -> Tensor:
+    """Elementwise erfinv."""
+def exp(input, *, out=None) -> Tensor:
+    """Elementwise exp."""
+def exp2(input, *, out=None) -> Tensor:
+    """Elementwise exp2."""
+def expm1(input, *, out=None) -> Tensor:
+    """Elementwise expm1."""
+def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_grad: builtins.bool = False,
+        pin_memory: builtins.bool = False) -> Tensor:
+    """Ones on the diagonal, zeros elsewhere."""
+def fill(input, value) -> Tensor:
+    """A copy with one value everywhere."""
+def fix(input, *, out=None) -> Tensor:
+    """Elementwise trunc."""
+def flatten(input, start_dim=0, end_dim=-1) -> Tensor:
+    """Dims start_dim to end_dim as one."""
+def flip(input, *which, dims=None, axis=None) -> Tensor:
+    """The order reversed along dims."""
+def fliplr(input) -> Tensor:
+    """The second dimension reversed."""
+def flipud(input) -> Tensor:
+    """The first dimension reversed."""
+def float_power(input, exponent, *, out=None) -> Tensor:
+    """input ** exponent in float64."""
+def floor(input, *, out=None) -> Tensor:
+    """Elementwise floor."""
+def floor_divide(input, other, *, out=None) -> Tensor:
+    """Elementwise floor_divide."""
+def fmax(input, other, *, out=None) -> Tensor:
+    """Elementwise fmax."""
+def fmin(input, other, *, out=None) -> Tensor:
+    """Elementwise fmin."""
+def fmod(input, other, *, out=None) -> Tensor:
+    """Elementwise fmod."""
+def frac(input, *, out=None) -> Tensor:
+    """Elementwise frac."""
+def from_dlpack(ext_tensor, *, device=None, copy=None) -> Tensor:
+    """A tensor over the memory of any object that speaks DLPack (or of a capsule), without a copy unless asked for."""
+def from_numpy(ndarray) -> Tensor:
+    """A tensor over the memory of a numpy array."""
+def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad: builtins.bool = False) -> Tensor:
+    """A tensor over the memory of an object with the buffer protocol."""
+def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None,
+         requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
+    """One value everywhere; the dtype is the value's unless said."""
+def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requires_grad: builtins.bool = False,
+              memory_format=None, pin_memory: builtins.bool = False) -> Tensor:
+    """One value everywhere, of the shape and dtype of another tensor."""
+@overload
+def gather(input, dim, index, *, sparse_grad: builtins.bool = False, out=None) -> Tensor:
+    """out[i][j] = input[index[i][j]][j] for dim 0, and so on."""
+@overload
+def gather(input, *, axis, index, sparse_grad: builtins.bool = False, out=None) -> Tensor:
+    """out[i][j] = input[index[i][j]][j] for dim 0, and so on."""
+def gcd(input, other, *, out=None) -> Tensor:
+    """Elementwise gcd."""
+def ge(input, other, *, out=None) -> Tensor:
+    """Elementwise ge."""
+def ger(input, vec2, *, out=None) -> Tensor:
+    """Every element of one vector times every element of another."""
+def get_default_device() -> _device.Device:
+    """Where new tensors are made when nothing is said."""
+def get_default_dtype() -> Tensor:
+    """The dtype of tensors made from Python floats, and of int inputs to float functions."""
+def get_deterministic_debug_mode() -> builtins.int:
+    """0, 1 (warn) or 2 (error)."""
+def get_float32_matmul_precision() -> builtins.str:
+    """What set_float32_matmul_precision set."""
+def get_num_interop_threads() -> builtins.int:
+    """What set_num_interop_threads set."""
+def get_num_threads() -> builtins.int:
+    """How many threads a kernel may use, the calling one among them."""
+def get_rng_state() -> Tensor:
+    """The default generator's state."""
+def greater(input, other, *, out=None) -> Tensor:
+    """Elementwise gt."""
+def greater_equal(input, other, *, out=None) -> Tensor:
+    """Elementwise ge."""
+def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners) -> Tensor:
+    """grid_sample with its modes as numbers: 0 bilinear, 1 nearest, 2 bicubic; 0 zeros, 1 border, 2 reflection."""
+def grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners) -> Tensor:
+    """grid_sample with its modes as numbers: 0 bilinear, 1 nearest, 2 bicubic; 0 zeros, 1 border, 2 reflection."""
+def grid_sampler_3d(input, grid, interpolation_mode, padding_mode, align_corners) -> Tensor:
+    """grid_sample with its modes as numbers: 0 bilinear, 1 nearest, 2 bicubic; 0 zeros, 1 border, 2 reflection."""
+def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05) -> Tensor:
+    """Each group of channels of each image to mean 0 and variance 1; weight and bias for each channel."""
+def gt(input, other, *, out=None) -> Tensor:
+    """Elementwise gt."""
+def heaviside(input, other, *, out=None) -> Tensor:
+    """Elementwise heaviside."""
+def histc(input, bins=100, min=0, max=0, *, out=None) -> Tensor:
+    """Counts in equal bins between min and max (the data's range if both are equal); what is outside is left out."""
+def hsplit(input, indices_or_sections) -> Tensor:
+    """Equal pieces, or pieces cut at the indices listed, as views."""
+def hstack(tensors, *, out=None) -> Tensor:
+    """Joined side by side: along dim 1, or 0 for vectors."""
+def hypot(input, other, *, out=None) -> Tensor:
+    """Elementwise hypot."""
+@overload
+def index_add(input, dim, index, source, *, alpha=1, out=None) -> Tensor:
+    """input with alpha * source added to the slices that an index vector names."""
+@overload
+def index_add(input, *, axis, index, source, alpha=1, out=None) -> Tensor:
+    """input with alpha * source added to the slices that an index vector names."""
+@overload
+def index_copy(input, dim, index, source, *, out=None) -> Tensor:
+    """input with the slices that an index vector names replaced by those of source."""
+@overload
+def index_copy(input, *, axis, index, source, out=None) -> Tensor:
+    """input with the slices that an index vector names replaced by those of source."""
+@overload
+def index_fill(input, dim, index, value) -> Tensor:
+    """input with one value in the slices that an index vector names."""
+@overload
+def index_fill(input, *, axis, index, value) -> Tensor:
+    """input with one value in the slices that an index vector names."""
+def index_put(input, indices, values, accumulate: builtins.bool = False) -> Tensor:
+    """input[indices] = values (or += if accumulate), as a new tensor."""
+@overload
+def index_reduce(input, dim, index, source, reduce, *, include_self: builtins.bool = True, out=None) -> Tensor:
+    """Slices of source combined into those of input that an index vector names, by prod, mean, amax or amin."""
+@overload
+def index_reduce(input, *, axis, index, source, reduce, include_self: builtins.bool = True, out=None) -> Tensor:
+    """Slices of source combined into those of input that an index vector names, by prod, mean, amax or amin."""
+@overload
+def index_select(input, dim, index, *, out=None) -> Tensor:
+    """The slices along a dimension that an index vector names."""
+@overload
+def index_select(input, *, axis, index, out=None) -> Tensor:
+    """The slices along a dimension that an index vector names."""
+def initial_seed() -> builtins.int:
+    """The seed of the default generator."""
+def inner(input, other, *, out=None) -> Tensor:
+    """Sums of products over the last dimension of both."""
+def inverse(A, *, out=None) -> Tensor:
+    """The inverse."""
+def is_anomaly_check_nan_enabled() -> builtins.bool:
+    """Whether anomaly mode stops at nan."""
+def is_anomaly_enabled() -> builtins.bool:
+    """Whether anomaly mode is on in the current thread."""
+def is_complex(input) -> builtins.bool:
+    """Whether the dtype is a complex dtype."""
+def is_deterministic_algorithms_warn_only_enabled() -> builtins.bool:
+    """Whether use_deterministic_algorithms was given warn_only."""
+def is_floating_point(input) -> builtins.bool:
+    """Whether the dtype is a floating point dtype."""
+def is_grad_enabled() -> builtins.bool:
+    """Whether the current thread records operations."""
+def is_inference_mode_enabled() -> builtins.bool:
+    """Whether the current thread is in inference mode."""
+def is_nonzero(input) -> builtins.bool:
+    """Whether the one element is not zero."""
+def is_signed(input) -> builtins.bool:
+    """Whether the dtype has negative values."""
+def is_tensor(obj) -> builtins.bool:
+    """Whether an object is a tensor."""
+def is_warn_always_enabled() -> builtins.bool:
+    """What set_warn_always set."""
+def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan: builtins.bool = False) -> Tensor:
+    """|input - other| <= atol + rtol * |other|"""
+def isfinite(input, *, out=None) -> Tensor:
+    """Elementwise isfinite."""
+def isin(elements, test_elements, *, assume_unique: builtins.bool = False, invert: builtins.bool = False) -> Tensor:
+    """Whether each element occurs among the test elements."""
+def isinf(input, *, out=None) -> Tensor:
+    """Elementwise isinf."""
+def isnan(input, *, out=None) -> Tensor:
+    """Elementwise isnan."""
+def isneginf(input, *, out=None) -> Tensor:
+    """Elementwise isneginf."""
+def isposinf(input, *, out=None) -> Tensor:
+    """Elementwise isposinf."""
+def kron(input, other, *, out=None) -> Tensor:
+    """The Kronecker product: every element of input times the whole of other."""
+def kthvalue(input, k, dim=-1, keepdim: builtins.bool = False, *, out=None, axis=-1,
+             keepdims: builtins.bool = False) -> _returns.kthvalue:
+    """The k-th smallest element along a dim (counted from 1) and where it is, as (values, indices)."""
+def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05) -> Tensor:
+    """To mean 0 and variance 1 over the last dims, then times weight, plus bias."""
+def lcm(input, other, *, out=None) -> Tensor:
+    """Elementwise lcm."""
+def ldexp(input, other, *, out=None) -> Tensor:
+    """input * 2 ** other"""
+def le(input, other, *, out=None) -> Tensor:
+    """Elementwise le."""
+def lerp(input, end, weight, *, out=None) -> Tensor:
+    """input + weight * (end - input), exact at both ends."""
+def less(input, other, *, out=None) -> Tensor:
+    """Elementwise lt."""
+def less_equal(input, other, *, out=None) -> Tensor:
+    """Elementwise le."""
+def lgamma(input, *, out=None) -> Tensor:
+    """Elementwise lgamma."""
+def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=None,
+             requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
+    """`steps` values evenly from start to end, both included."""
+def load(f, map_location=None, pickle_module=None, *, weights_only: builtins.bool = True, mmap=None,
+         **pickle_load_args) -> Any:
+    """Reads a file that `save` wrote, a .safetensors file, or a file of torch.save (without PyTorch)."""
+def log(input, *, out=None) -> Tensor:
+    """Elementwise log."""
+def log10(input, *, out=None) -> Tensor:
+    """Elementwise log10."""
+def log1p(input, *, out=None) -> Tensor:
+    """Elementwise log1p."""
+def log2(input, *, out=None) -> Tensor:
+    """Elementwise log2."""
+@overload
+def log_softmax(input, dim, dtype=None, *, out=None) -> Tensor:
+    """log(softmax(x)) along a dimension."""
+@overload
+def log_softmax(input, *, axis, dtype=None, out=None) -> Tensor:
+    """log(softmax(x)) along a dimension."""
+def logaddexp(input, other, *, out=None) -> Tensor:
+    """Elementwise logaddexp."""
+def logaddexp2(input, other, *, out=None) -> Tensor:
+    """Elementwise logaddexp2."""
+@overload
+def logcumsumexp(input, dim, *, out=None) -> Tensor:
+    """log of the running sum of exp(input) along a dim."""
+@overload
+def logcumsumexp(input, *, axis, out=None) -> Tensor:
+    """log of the running sum of exp(input) along a dim."""
+def logdet(input) -> Tensor:
+    """log of the determinant; nan where that is negative."""
+def logical_and(input, other, *, out=None) -> Tensor:
+    """Elementwise logical_and."""
+def logical_not(input, *, out=None) -> Tensor:
+    """Elementwise logical_not."""
+def logical_or(input, other, *, out=None) -> Tensor:
+    """Elementwise logical_or."""
+def logical_xor(input, other, *, out=None) -> Tensor:
+    """Elementwise logical_xor."""
+def logit(input, eps=None, *, out=None) -> Tensor:
+    """log(x / (1 - x)), with x clamped to [eps, 1 - eps] first if eps is given."""
+def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None, device=None,
+             requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
+    """Powers of `base` with exponents evenly from start to end."""
+@overload
+def logsumexp(input, dim, keepdim: builtins.bool = False, *, out=None) -> Tensor:
+    """log of the sum of exp(input) over dims, without overflow."""
+@overload
+def logsumexp(input, *, axis, keepdims: builtins.bool = False, out=None) -> Tensor:
+    """log of the sum of exp(input) over dims, without overflow."""
+def lt(input, other, *, out=None) -> Tensor:
+    """Elementwise lt."""
+def manual_seed(seed: builtins.int) -> _random.Generator:
+    """Seeds the default generator and returns it."""
+def masked_fill(input, mask, value) -> Tensor:
+    """`value` where the mask holds."""
+def masked_scatter(input, mask, source) -> Tensor:
+    """input with the elements where the mask holds replaced by those of source, in order."""
+def masked_select(input, mask, *, out=None) -> Tensor:
+    """The elements where the (broadcast) mask holds, as a vector."""
+def matmul(input, other, *, out=None) -> Tensor:
+    """Matrix product: vectors, matrices, and batches of matrices that broadcast."""
+def matrix_exp(A) -> Tensor:
+    """The exponential of a matrix, by its series after halving, squared back."""
+def matrix_power(A, n, *, out=None) -> Tensor:
+    """A to an integer power; negative powers of the inverse."""
+def max(input, dim=None, keepdim: builtins.bool = False, *, other=None, out=None, axis=None,
+        keepdims: builtins.bool = False) -> Any:
+    """The largest element; along `dim` as (values, indices); with a second tensor the elementwise maximum."""
+def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: builtins.bool = False) -> Any:
+    """The largest element of each window."""
+def max_pool1d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1,
+                            ceil_mode: builtins.bool = False) -> builtins.tuple[Tensor, Tensor]:
+    """The largest element of each window, and where it was."""
+def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: builtins.bool = False) -> Any:
+    """The largest element of each window."""
+def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: builtins.bool = False) -> Any:
+    """The largest element of each window."""
+def maximum(input, other, *, out=None) -> Tensor:
+    """Elementwise maximum."""
+def mean(input, dim=None, keepdim: builtins.bool = False, *, dtype=None, out=None, axis=None,
+         keepdims: builtins.bool = False) -> Tensor:
+    """Mean over dims (all unless said)."""
+def median(input, dim=None, keepdim: builtins.bool = False, *, out=None, axis=None, keepdims: builtins.bool = False) -> Any:
+    """The lower median of everything, or along a dim as (values, indices); nan if there is one."""
+def meshgrid(*tensors, indexing='ij') -> builtins.tuple[Tensor, ...]:
+    """Coordinate grids of vectors, as a tuple of views."""
+def min(input, dim=None, keepdim: builtins.bool = False, *, other=None, out=None, axis=None,
+        keepdims: builtins.bool = False) -> Any:
+    """The smallest element; along `dim` as (values, indices); with a second tensor the elementwise minimum."""
+def minimum(input, other, *, out=None) -> Tensor:
+    """Elementwise minimum."""
+def mm(input, mat2, *, out=None) -> Tensor:
+    """The product of two matrices."""
+def mode(input, dim=-1, keepdim: builtins.bool = False, *, out=None, axis=-1,
+         keepdims: builtins.bool = False) -> _returns.mode:
+    """The most frequent value along a dim (of equals the smallest) and where it is last, as (values, indices)."""
+def moveaxis(input, source, destination) -> Tensor:
+    """Dimensions moved to other places, the rest in order."""
+def movedim(input, source, destination) -> Tensor:
+    """Dimensions moved to other places, the rest in order."""
+def msort(input, *, out=None) -> Tensor:
+    """Sorted values along the first dim."""
+def mul(input, other, *, out=None) -> Tensor:
+    """input * other"""
+def multi_dot(*matrices, out=None) -> Tensor:
+    """The product of several matrices, multiplied in the order that costs least."""
+def multinomial(input, num_samples, replacement: builtins.bool = False, *, generator=None, out=None) -> Tensor:
+    """Indices drawn with the given weights, from each row."""
+def multiply(input, other, *, out=None) -> Tensor:
+    """input * other"""
+def mv(input, vec, *, out=None) -> Tensor:
+    """A matrix times a vector."""
+def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None) -> Tensor:
+    """Replaces nan (by 0 unless said) and infinities (by the largest finite numbers unless said)."""
+def nanmean(input, dim=None, keepdim: builtins.bool = False, *, dtype=None, out=None, axis=None,
+            keepdims: builtins.bool = False) -> Tensor:
+    """Mean over dims of what is not nan."""
+def nanmedian(input, dim=None, keepdim: builtins.bool = False, *, out=None, axis=None,
+              keepdims: builtins.bool = False) -> Any:
+    """The lower median of what is not nan, of everything or along a dim as (values, indices)."""
+def nanquantile(input, q, dim=None, keepdim: builtins.bool = False, *, interpolation='linear', out=None,
+                axis=None, keepdims: builtins.bool = False) -> Tensor:
+    """The q-th quantiles of what is not nan."""
+def nansum(input, dim=None, keepdim: builtins.bool = False, *, dtype=None, out=None, axis=None,
+           keepdims: builtins.bool = False) -> Tensor:
+    """Sum over dims, nan counted as 0."""
+@overload
+def narrow(input, dim, start, length) -> Tensor:
+    """`length` indices from `start` along a dimension."""
+@overload
+def narrow(input, *, axis, start, length) -> Tensor:
+    """`length` indices from `start` along a dimension."""
+def native_channel_shuffle(input, groups) -> Tensor:
+    """Takes the channels (dim 1) of `groups` groups in turn."""
+def ne(input, other, *, out=None) -> Tensor:
+    """Elementwise ne."""
+def neg(input, *, out=None) -> Tensor:
+    """Elementwise neg."""
+def negative(input, *, out=None) -> Tensor:
+    """Elementwise neg."""
+def nelement(input) -> builtins.int:
+    """The number of elements."""
+def nextafter(input, other, *, out=None) -> Tensor:
+    """Elementwise nextafter."""
+def nonzero(input, *, out=None, as_tuple: builtins.bool = False) -> Any:
+    """The positions of all elements that are not zero: rows of a matrix, or one vector for each dimension."""
+def norm(input, p='fro', dim=None, keepdim: builtins.bool = False, out=None, dtype=None, *, axis=None,
+         keepdims: builtins.bool = False) -> Tensor:
+    """`ingot.norm`: the vector norm of order p over dims (all unless said); 'fro' and 'nuc' as matrix_norm."""
+def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None, layout=None, device=None,
+           requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
+    """Normal numbers of the given mean and deviation, each a tensor or a number; two numbers need a size."""
+def not_equal(input, other, *, out=None) -> Tensor:
+    """Elementwise ne."""
+def numel(input) -> builtins.int:
+    """The number of elements."""
+def one_hot(tensor, num_classes=-1) -> Tensor:
+    """Rows of zeros with a one at each index."""
+def ones(*sizes, size=None, out=None, dtype=None, layout=None, device=None,
+         requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
+    """Ones."""
+def ones_like(input, *, dtype=None, layout=None, device=None, requires_grad: builtins.bool = False,
+              memory_format=None, pin_memory: builtins.bool = False) -> Tensor:
+    """Ones of the shape and dtype of another tensor."""
+def outer(input, vec2, *, out=None) -> Tensor:
+    """Every element of one vector times every element of another."""
+def pairwise_distance(x1, x2, p=2.0, eps=1e-06, keepdim: builtins.bool = False, *,
+                      keepdims: builtins.bool = False) -> Tensor:
+    """The p-norm of x1 - x2 + eps along the last dimension."""
+def pdist(input, p=2.0) -> Tensor:
+    """The p-norm distances of all pairs of rows, as the upper triangle row by row."""
+def permute(input, *order, dims=None, axis=None) -> Tensor:
+    """The dimensions in another order."""
+def pinverse(A, *, atol=None, rtol=None, hermitian: builtins.bool = False, out=None) -> Tensor:
+    """The pseudo-inverse; singular values at most max(atol, rtol * the largest) count as 0."""
+def pixel_shuffle(input, upscale_factor) -> Tensor:
+    """(..., C * r * r, H, W) to (..., C, H * r, W * r)"""
+def pixel_unshuffle(input, downscale_factor) -> Tensor:
+    """(..., C, H * r, W * r) to (..., C * r * r, H, W)"""
+def poisson(input, generator=None) -> Tensor:
+    """Counts of Poisson processes with the given rates."""
+def polygamma(n, input, *, out=None) -> Tensor:
+    """The n-th derivative of digamma."""
+def positive(input) -> Tensor:
+    """The tensor itself (bool excepted)."""
+def pow(input, exponent, *, out=None) -> Tensor:
+    """input ** exponent"""
+def prelu(input, weight) -> Tensor:
+    """The input above 0, weight * input below; the weight is one number or one for each channel (dimension 1)."""
+preserve_format: _convert.MemoryFormat
+def prod(input, dim=None, keepdim: builtins.bool = False, *, dtype=None, out=None, axis=None,
+         keepdims: builtins.bool = False) -> Tensor:
+    """Product over a dim (all unless said); integers and bools are multiplied in int64."""
+def promote_types(type1, type2) -> _dtype.DType:
+    """The smallest dtype that both convert to."""
+def put(input, index, source, accumulate: builtins.bool = False) -> Tensor:
+    """input with source written (or added) at positions of the flattened tensor."""
+def quantile(input, q, dim=None, keepdim: builtins.bool = False, *, interpolation='linear', out=None, axis=None,
+             keepdims: builtins.bool = False) -> Tensor:
+    """The q-th quantiles (a number or a row of them), of everything or along a dim; nan if there is one."""
+def rad2deg(input, *, out=None) -> Tensor:
+    """Radians to degrees."""
+def rand(*size, generator=None, out=None, dtype=None, layout=None, device=None,
+         requires_grad: builtins.bool = False, pin_memory: builtins.bool = False, **named) -> Tensor:
+    """Uniform in [0, 1)."""
+def rand_like(input, *, generator=None, dtype=None, layout=None, device=None,
+              requires_grad: builtins.bool = False, memory_format=None) -> Tensor:
+    """Uniform in [0, 1), of the input's shape and dtype."""
+def randint(low, high=None, size=None, *, generator=None, out=None, dtype=..., layout=None, device=None,
+            requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
+    """Integers uniform in [low, high), or in [0, high) as randint(high, size)."""
+def randint_like(input, low, high=None, *, generator=None, dtype=None, layout=None, device=None,
+                 requires_grad: builtins.bool = False, memory_format=None) -> Tensor:
+    """Integers uniform in [low, high) (or [0, low)), of the input's shape and dtype."""
+def randn(*size, generator=None, out=None, dtype=None, layout=None, device=None,
+          requires_grad: builtins.bool = False, pin_memory: builtins.bool = False, **named) -> Tensor:
+    """Normal, of mean 0 and deviation 1."""
+def randn_like(input, *, generator=None, dtype=None, layout=None, device=None,
+               requires_grad: builtins.bool = False, memory_format=None) -> Tensor:
+    """Normal, of the input's shape and dtype."""
+def randperm(n, *, generator=None, out=None, dtype=..., layout=None, device=None,
+             requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
+    """The integers 0 to n-1 in random order."""
+def range(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, device=None,
+          requires_grad: builtins.bool = False) -> Tensor:
+    """start, start + step, ... up to and with end (kept for old code; use arange)."""
+def ravel(input) -> Tensor:
+    """All elements in row-major order; a view where possible."""
+def reciprocal(input, *, out=None) -> Tensor:
+    """Elementwise reciprocal."""
+def relu(input) -> Tensor:
+    """max(input, 0)"""
+def remainder(input, other, *, out=None) -> Tensor:
+    """Elementwise remainder."""
+def repeat_interleave(input, repeats, dim=None, *, output_size=None, axis=None) -> Tensor:
+    """Each element (or each index along a dimension) several times in a row."""
+def reshape(input, *sizes, shape=None) -> Tensor:
+    """The same elements under another shape; a view where strides allow, else a copy."""
+def result_type(tensor1, tensor2) -> _dtype.DType:
+    """The dtype in which two tensors or numbers meet."""
+def rms_norm(input, normalized_shape, weight=None, eps=None) -> Tensor:
+    """Divided by the root of the mean square over the last dims, then times weight."""
+def roll(input, shifts, dims=None, *, axis=None) -> Tensor:
+    """Elements shifted along dims, those pushed out coming back at the other end."""
+def rot90(input, k=1, dims=(0, 1), *, axis=(0, 1)) -> Tensor:
+    """Rotated by 90 degrees k times in the plane of two dims."""
+def round(input, *, decimals=0, out=None) -> Tensor:
+    """To `decimals` places, halves to even."""
+def row_stack(tensors, *, out=None) -> Tensor:
+    """Joined one below the other; vectors are rows."""
+def rsqrt(input, *, out=None) -> Tensor:
+    """Elementwise rsqrt."""
+def rsub(input, other, *, alpha=1) -> Tensor:
+    """other - alpha * input"""
+def save(obj, f, pickle_module=None, pickle_protocol=2, _use_new_zipfile_serialization: builtins.bool = True) -> None:
+    """Writes nested dicts, lists, tuples, sets, numbers, strings and tensors to a path or an open binary file."""
+def scalar_tensor(s, *, dtype=None, layout=None, device=None, requires_grad: builtins.bool = False,
+                  pin_memory: builtins.bool = False) -> Tensor:
+    """A 0-d tensor of the default dtype."""
+@overload
+def scatter(input, dim, index, src=None, *, value=None, reduce=None, out=None) -> Tensor:
+    """input with out[index[i][j]][j] = src[i][j] for dim 0, and so on (or added or multiplied)."""
+@overload
+def scatter(input, *, axis, index, src=None, value=None, reduce=None, out=None) -> Tensor:
+    """input with out[index[i][j]][j] = src[i][j] for dim 0, and so on (or added or multiplied)."""
+@overload
+def scatter_add(input, dim, index, src, *, out=None) -> Tensor:
+    """input with out[index[i][j]][j] += src[i][j] for dim 0, and so on."""
+@overload
+def scatter_add(input, *, axis, index, src, out=None) -> Tensor:
+    """input with out[index[i][j]][j] += src[i][j] for dim 0, and so on."""
+@overload
+def scatter_reduce(input, dim, index, src, reduce, *, include_self: builtins.bool = True, out=None) -> Tensor:
+    """Scatters src over input, combining by sum, prod, mean, amax or amin, with what was there or (include_self False)"""
+@overload
+def scatter_reduce(input, *, axis, index, src, reduce, include_self: builtins.bool = True, out=None) -> Tensor:
+    """Scatters src over input, combining by sum, prod, mean, amax or amin, with what was there or (include_self False)"""
+def searchsorted(sorted_sequence, input, *, out_int32: builtins.bool = False, right: builtins.bool = False,
+                 side=None, sorter=None, out=None) -> Tensor:
+    """Where each value would be inserted into sorted rows: before its equals, or after them when `right`."""
+def seed() -> builtins.int:
+    """Seeds the default generator from the operating system; returns the seed."""
+@overload
+def select(input, dim, index) -> Tensor:
+    """One index along a dimension, which disappears."""
+@overload
+def select(input, *, axis, index) -> Tensor:
+    """One index along a dimension, which disappears."""
+@overload
+def select_scatter(input, src, dim, index) -> Tensor:
+    """input with src in place of one index along a dimension."""
+@overload
+def select_scatter(input, src, *, axis, index) -> Tensor:
+    """input with src in place of one index along a dimension."""
+def selu(input) -> Tensor:
+    """scale * elu(x, alpha), with the constants that keep mean and variance."""
+def set_default_device(device) -> None:
+    """Sets where new tensors are made when nothing is said; None is the CPU."""
+def set_default_dtype(d) -> None:
+    """Sets the dtype of tensors made from Python floats (a floating point dtype)."""
+def set_deterministic_debug_mode(debug_mode) -> None:
+    """Sets what use_deterministic_algorithms sets: "default", "warn", "error", or their numbers."""
+def set_float32_matmul_precision(precision: builtins.str) -> None:
+    """"highest", "high" or "medium"; products of float32 are always computed in float32 on the CPU."""
+def set_flush_denormal(mode: builtins.bool) -> builtins.bool:
+    """Whether denormal numbers could be switched to zero: ingot computes with them, so only False can be had."""
+def set_num_interop_threads(count: builtins.int) -> None:
+    """Accepted: ingot runs one operator after the other."""
+def set_num_threads(count: builtins.int) -> None:
+    """Set how many threads a kernel may use from now on. Results do not depend on it."""
+def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=None, profile=None, sci_mode=None) -> None:
+    """Sets how tensors print; a profile ("default", "short" or "full") comes first, then what is given by name."""
+def set_rng_state(new_state: Tensor) -> None:
+    """Puts the default generator into a state."""
+def set_warn_always(b: builtins.bool) -> None:
+    """Whether a warning appears every time instead of once."""
+def sgn(input, *, out=None) -> Tensor:
+    """Elementwise sign."""
+def sigmoid(input, *, out=None) -> Tensor:
+    """Elementwise sigmoid."""
+def sign(input, *, out=None) -> Tensor:
+    """Elementwise sign."""
+def signbit(input, *, out=None) -> Tensor:
+    """Elementwise signbit."""
+def sin(input, *, out=None) -> Tensor:
+    """Elementwise sin."""
+def sinc(input, *, out=None) -> Tensor:
+    """Elementwise sinc."""
+def sinh(input, *, out=None) -> Tensor:
+    """Elementwise sinh."""
+def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, axis=0) -> Tensor:
+    """input with src in place of a slice along a dimension."""
+def slogdet(A, *, out=None) -> _returns.slogdet:
+    """Sign and logarithm of the size of the determinant."""
+@overload
+def softmax(input, dim, dtype=None, *, out=None) -> Tensor:
+    """exp(x) / sum(exp(x)) along a dimension."""
+@overload
+def softmax(input, *, axis, dtype=None, out=None) -> Tensor:
+    """exp(x) / sum(exp(x)) along a dimension."""
+def sort(input, dim=-1, descending: builtins.bool = False, stable: builtins.bool = True, *, out=None,
+         axis=-1) -> _returns.sort:
+    """Sorted values along a dim and where they were, as (values, indices)."""
+sparse_coo: builtins.str
+def sparse_coo_tensor(indices, values, size=None, *, dtype=None, device=None,
+                      requires_grad: builtins.bool = False, check_invariants=None,
+                      is_coalesced=None) -> _sparse.SparseTensor:
+    """A sparse tensor of values at indices (one row for each sparse dimension)."""
+def split(tensor, split_size_or_sections, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
+    """Pieces of one size (the last may be smaller) or of the sizes listed, as views."""
+def split_with_sizes(input, split_sizes, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
+    """Pieces of the sizes listed, as views."""
+def spmm(mat1, mat2, reduce='sum') -> Tensor:
+    """The product of a sparse matrix with a dense matrix or vector, or with a sparse matrix (which is sparse again)."""
+def sqrt(input, *, out=None) -> Tensor:
+    """Elementwise sqrt."""
+def square(input, *, out=None) -> Tensor:
+    """Elementwise square."""
+def squeeze(input, dim=None, *, axis=None) -> Tensor:
+    """Without dimensions of size 1 (all, or those named)."""
+def stack(tensors, dim=0, *, out=None, axis=0) -> Tensor:
+    """Joined along a new dimension."""
+def std(input, dim=None, unbiased=None, keepdim: builtins.bool = False, *, correction=None, out=None, axis=None,
+        keepdims: builtins.bool = False) -> Tensor:
+    """Standard deviation over dims, divided by the count less `correction` (1 unless said)."""
+def std_mean(input, dim=None, unbiased=None, keepdim: builtins.bool = False, *,
+             correction=None, axis=None, keepdims: builtins.bool = False) -> builtins.tuple[Tensor, Tensor]:
+    """Standard deviation and mean over dims."""
+strided: builtins.str
+def sub(input, other, *, alpha=1, out=None) -> Tensor:
+    """input - alpha * other"""
+def subtract(input, other, *, alpha=1, out=None) -> Tensor:
+    """input - alpha * other"""
+def sum(input, dim=None, keepdim: builtins.bool = False, *, dtype=None, out=None, axis=None,
+        keepdims: builtins.bool = False) -> Tensor:
+    """Sum over dims (all unless said); integers and bools are summed in int64."""
+@overload
+def swapaxes(input, dim0, dim1) -> Tensor:
+    """Two dimensions swapped."""
+@overload
+def swapaxes(input, *, axis0, axis1) -> Tensor:
+    """Two dimensions swapped."""
+@overload
+def swapdims(input, dim0, dim1) -> Tensor:
+    """Two dimensions swapped."""
+@overload
+def swapdims(input, *, axis0, axis1) -> Tensor:
+    """Two dimensions swapped."""
+def t(input) -> Tensor:
+    """A matrix transposed; fewer dimensions as they are."""
+def take(input, index) -> Tensor:
+    """The elements at positions of the flattened tensor, in the shape of index."""
+def take_along_dim(input, indices, dim=None, *, out=None, axis=None) -> Tensor:
+    """Elements picked along a dimension by indices that broadcast with the other dimensions."""
+def tan(input, *, out=None) -> Tensor:
+    """Elementwise tan."""
+def tanh(input, *, out=None) -> Tensor:
+    """Elementwise tanh."""
+def tensor(data, *, dtype=None, device=None, requires_grad: builtins.bool = False,
+           pin_memory: builtins.bool = False) -> Tensor:
+    """A copy of data: nested sequences, numbers, arrays or tensors."""
+def tensor_split(input, indices_or_sections, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
+    """`n` pieces whose sizes differ by at most one, or pieces cut at the indices listed; views."""
+def tensordot(a, b, dims=2, *, out=None, axis=2) -> Tensor:
+    """Sums of products over several dims: the last of a and the first of b, or the two given lists."""
+def threshold(input, threshold, value) -> Tensor:
+    """The input where it is above the threshold, value elsewhere."""
+def tile(input, *sizes, dims=None, axis=None) -> Tensor:
+    """repeat(), with missing leading counts 1."""
+def topk(input, k, dim=-1, largest: builtins.bool = True, sorted: builtins.bool = True, *, out=None,
+         axis=-1) -> _returns.topk:
+    """The k largest (or smallest) elements along a dim, in order, as (values, indices); of equals the first."""
+def trace(input) -> Tensor:
+    """The sum of a matrix's diagonal."""
+@overload
+def transpose(input, dim0, dim1) -> Tensor:
+    """Two dimensions swapped."""
+@overload
+def transpose(input, *, axis0, axis1) -> Tensor:
+    """Two dimensions swapped."""
+def trapezoid(y, x=None, *, dx=1, dim=-1, axis=-1) -> Tensor:
+    """The integral of y over the places x (or steps of dx) by the trapezoidal rule."""
+def trapz(y, x=None, *, dx=1, dim=-1, axis=-1) -> Tensor:
+    """The integral of y over the places x (or steps of dx) by the trapezoidal rule."""
+def tril(input, diagonal=0, *, out=None) -> Tensor:
+    """The elements on and below a diagonal, zeros above."""
+def tril_indices(row, col, offset=0, *, dtype=..., device=None, layout=None) -> Tensor:
+    """Rows and columns of the lower triangle, as a tensor of 2 rows."""
+def triu(input, diagonal=0, *, out=None) -> Tensor:
+    """The elements on and above a diagonal, zeros below."""
+def triu_indices(row, col, offset=0, *, dtype=..., device=None, layout=None) -> Tensor:
+    """Rows and columns of the upper triangle, as a tensor of 2 rows."""
+def true_divide(input, other, *, out=None) -> Tensor:
+    """input / other"""
+def trunc(input, *, out=None) -> Tensor:
+    """Elementwise trunc."""
+def typename(obj) -> builtins.str:
+    """The name of an object's type, as in `ingot.FloatTensor`."""
+def unbind(input, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
+    """Every index along a dimension, as a tuple of views."""
+@overload
+def unflatten(input, dim, sizes) -> Tensor:
+    """One dimension as several."""
+@overload
+def unflatten(input, *, axis, sizes) -> Tensor:
+    """One dimension as several."""
+def unique(input, sorted: builtins.bool = True, return_inverse: builtins.bool = False,
+           return_counts: builtins.bool = False, dim=None, *, axis=None) -> Any:
+    """The distinct values (of slices along `dim`), sorted; with indices into them and how often each occurs if asked."""
+def unique_consecutive(input, return_inverse: builtins.bool = False, return_counts: builtins.bool = False,
+                       dim=None, *, axis=None) -> Any:
+    """The values with repeats of a neighbour left out; with indices into them and run lengths if asked."""
+def unsafe_chunk(input, chunks, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
+    """chunk()"""
+def unsafe_split(tensor, split_size, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
+    """split()"""
+@overload
+def unsqueeze(input, dim) -> Tensor:
+    """With a new dimension of size 1 at `dim`."""
+@overload
+def unsqueeze(input, *, axis) -> Tensor:
+    """With a new dimension of size 1 at `dim`."""
+def use_deterministic_algorithms(mode: builtins.bool, *, warn_only: builtins.bool = False) -> None:
+    """Accepted and remembered: every operator of ingot is deterministic, whatever this says."""
+def var(input, dim=None, unbiased=None, keepdim: builtins.bool = False, *, correction=None, out=None, axis=None,
+        keepdims: builtins.bool = False) -> Tensor:
+    """Variance over dims, divided by the count less `correction` (1 unless said)."""
+def var_mean(input, dim=None, unbiased=None, keepdim: builtins.bool = False, *,
+             correction=None, axis=None, keepdims: builtins.bool = False) -> builtins.tuple[Tensor, Tensor]:
+    """Variance and mean over dims."""
+def vdot(input, other, *, out=None) -> Tensor:
+    """The inner product of two vectors."""
+def vsplit(input, indices_or_sections) -> Tensor:
+    """Equal pieces, or pieces cut at the indices listed, as views."""
+def vstack(tensors, *, out=None) -> Tensor:
+    """Joined one below the other; vectors are rows."""
+def where(condition, input=None, other=None, *, out=None) -> Tensor:
+    """input where the condition holds, other elsewhere; with the condition alone, its nonzero indices."""
+def xlogy(input, other, *, out=None) -> Tensor:
+    """Elementwise xlogy."""
+def zeros(*sizes, size=None, out=None, dtype=None, layout=None, device=None,
+          requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
+    """Zeros."""
+def zeros_like(input, *, dtype=None, layout=None, device=None, requires_grad: builtins.bool = False,
+               memory_format=None, pin_memory: builtins.bool = False) -> Tensor:
+    """Zeros of the shape and dtype of another tensor."""

@@ -1,0 +1,223 @@
+"""Depthwise convolution in blocked channels, and its weight gradient: each channel with a window of its own.
+
+A block of channels is a vector, so nothing is broadcast. The tile is pixels of a row; each vector of x is loaded once for all
+taps along the width that meet it. Which taps a tile's pixels meet is written into the code: a module serves one *pattern* of
+tiles along the width (their pixels and, for each tap, the range of pixels that meet x) with any height, depth and channels.
+
+    x, y  [image][channel block][depth][height][width][B]        w  [channel block][tap d][tap h][tap w][B]
+"""
+
+from dataclasses import dataclass, field
+
+from ....ir.target import Target
+from .conv import BlockedPlace, tap_range
+from .conv_steps import WORD, Words, chunk_share, split_index
+from .emit import Module
+from .epilogue import Identity, Place
+from .microkernel import multiply_add
+from .types import I64, PTR, VOID, bytes_of, mangled, vector, zero
+
+WORDS = ("x", "w", "y", "operands", "items", "chunks", "blocks", "row_blocks", "block_rows", "x_plane", "x_slice", "x_row",
+         "y_plane", "y_slice", "y_row", "y_pixel", "w_block", "out_rows", "out_height", "depth", "height", "taps_d", "taps_h",
+         "stride_d", "stride_h", "pad_d", "pad_h", "dilation_d", "dilation_h", "images")
+_FRAME = ("first_d", "end_d", "first_h", "end_h", "column", "image")
+
+
+def tile_pixels(target: Target) -> int:
+    """Pixels of the largest tile."""
+    return 14 if target.vector_registers >= 32 else 8
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """The tiles of a row: {first pixel, tiles side by side, pixels, range of pixels for each tap}; how windows move."""
+
+    tiles: tuple
+    taps: int
+    stride: int
+    dilation: int
+    low: int
+
+
+@dataclass(frozen=True)
+class DepthwiseKernel:
+    """What a module is made for; equal ones are the same code."""
+
+    target: Target
+    element: str
+    pattern: Pattern
+    epilogue: object = field(default_factory=Identity)
+
+    @property
+    def lanes(self) -> int:
+        """Channels of a block."""
+        return self.target.lanes(bytes_of(self.element))
+
+    @property
+    def symbol(self) -> str:
+        """The forward task's name."""
+        return f"depthwise_{mangled(self.element)}{'_' + self.epilogue.name if self.epilogue.name else ''}"
+
+    @property
+    def weight_symbol(self) -> str:
+        """The name of the weight gradient's task."""
+        return f"depthwise_weight_{mangled(self.element)}"
+
+    def text(self) -> str:
+        """The forward module as LLVM IR."""
+        module, names = Module(self.target), {}
+        for _, _, pixels, spans in self.pattern.tiles:
+            if (pixels, spans) not in names:
+                names[pixels, spans] = _tile(module, self, f"tile_{len(names)}", pixels, spans)
+        f = module.task(self.symbol)
+        arg, chunk, _ = f.params
+        job, frame = Words(f, arg, WORDS), Words(f, f.local(WORD * len(_FRAME)), _FRAME)
+        first, end = chunk_share(f, job.items, job.chunks, chunk)
+        with f.loop(first, end) as loop:
+            _item(f, self, job, frame, names, loop.index)
+        f.ret()
+        return module.text()
+
+    def weight_text(self) -> str:
+        """The weight gradient's module as LLVM IR."""
+        module = Module(self.target)
+        sums = _tap_sums(module, self)
+        f = module.task(self.weight_symbol)
+        arg, chunk, _ = f.params
+        job = Words(f, arg, WORDS)
+        first, end = chunk_share(f, job.items, job.chunks, chunk)
+        with f.loop(first, end) as loop:
+            block, tap_d, tap_h = split_index(f, loop.index, (1, job.taps_d, job.taps_h))
+            f.call(sums, VOID, arg, block, tap_d, tap_h)
+        f.ret()
+        return module.text()
+
+
+def _item(f, kernel, job, frame, names, number):
+    """Some rows of one plane of blocks."""
+    pattern, size = kernel.pattern, kernel.lanes * bytes_of(kernel.element)
+    plane, row_block = split_index(f, number, (1, job.row_blocks))
+    block = f.mod(plane, job.blocks)
+    x, start = f.at(job.address("x"), f.mul(plane, job.x_plane)), f.mul(plane, job.y_plane)
+    w = f.at(job.address("w"), f.mul(block, job.w_block))
+    frame.put(column=f.mul(block, kernel.lanes), image=f.div(plane, job.blocks))
+    first = f.mul(row_block, job.block_rows)
+    with f.loop(first, f.min(f.add(first, job.block_rows), job.out_rows)) as loop:
+        at_d, at_h = f.div(loop.index, job.out_height), f.mod(loop.index, job.out_height)
+        in_d = tap_range(f, job, frame, "d", at_d, job.depth)
+        in_h = tap_range(f, job, frame, "h", at_h, job.height)
+        here = f.at(x, f.add(f.mul(in_d, job.x_slice), f.mul(in_h, job.x_row)))
+        row = f.add(start, f.add(f.mul(at_d, job.y_slice), f.mul(at_h, job.y_row)))
+        for at, tiles, pixels, spans in pattern.tiles:
+            with f.loop(0, tiles) as each:
+                pixel = f.add(f.mul(each.index, pixels), at)
+                from_x = f.at(here, f.mul(f.sub(f.mul(pixel, pattern.stride), pattern.low), size))
+                f.call(names[pixels, spans], VOID, job.pointer, frame.pointer, from_x, w, f.index(f.add(row, f.mul(pixel, job.y_pixel))))
+
+
+def _tile(module, kernel, name, pixels, spans):
+    """Function of one tile: all taps of its pixels."""
+    f = module.function(name, [(PTR, "job"), (PTR, "frame"), ("ptr noalias readonly", "x"), ("ptr noalias readonly", "w"),
+                               (I64, "y")], internal=True)
+    arg, at_frame, x, w, y = f.params
+    job, frame = Words(f, arg, WORDS), Words(f, at_frame, _FRAME)
+    type_, pattern = vector(kernel.lanes, kernel.element), kernel.pattern
+    row = pattern.taps * bytes_of(type_)
+    x_d, x_h, taps_h = f.mul(job.dilation_d, job.x_slice), f.mul(job.dilation_h, job.x_row), job.taps_h
+    with f.loop(frame.first_d, frame.end_d, 1, [zero(type_)] * pixels) as outer:
+        with f.loop(frame.first_h, frame.end_h, 1, outer.carried) as inner:
+            here = f.at(x, f.add(f.mul(outer.index, x_d), f.mul(inner.index, x_h)))
+            taps = f.at(w, f.mul(f.add(f.mul(outer.index, taps_h), inner.index), row))
+            inner.next(*_row_of_taps(f, pattern, spans, type_, here, taps, inner.carried))
+        outer.next(*inner.results)
+    place = Place(job.address("operands"), frame.image, f.index(0), frame.column, None)
+    for pixel, value in enumerate(outer.results):
+        offset = f.add(y, f.mul(job.y_pixel, pixel))
+        if kernel.epilogue.name:
+            value = kernel.epilogue.apply(f, value, BlockedPlace(place, offset), 0)
+        f.store(value, f.at(job.address("y"), offset))
+    f.ret()
+    return name
+
+
+def _row_of_taps(f, pattern, spans, type_, x, w, sums):
+    """sums + the taps of one row of the window, each vector of x loaded once."""
+    weights = [f.load(type_, f.at(w, tap * bytes_of(type_))) for tap in range(pattern.taps)]
+    sums, loaded = list(sums), {}
+    for pixel in range(len(sums)):
+        for tap, (low, high) in enumerate(spans):
+            if low <= pixel < high:
+                at = pixel * pattern.stride + tap * pattern.dilation
+                if at not in loaded:
+                    loaded[at] = f.load(type_, f.at(x, at * bytes_of(type_)))
+                sums[pixel] = multiply_add(f, loaded[at], weights[tap], sums[pixel])
+    return sums
+
+
+def _tap_sums(module, kernel):
+    """Function: dw of one block of channels at one row of the window; several sums side by side, added in pairs."""
+    f = module.function("tap_sums", [(PTR, "job"), (I64, "block"), (I64, "tap_d"), (I64, "tap_h")], internal=True)
+    arg, block, tap_d, tap_h = f.params
+    job, pattern, type_ = Words(f, arg, WORDS), kernel.pattern, vector(kernel.lanes, kernel.element)
+    size, shift = bytes_of(type_), {}
+    for name, tap in (("d", tap_d), ("h", tap_h)):
+        shift[name] = f.sub(f.mul(tap, getattr(job, f"dilation_{name}")), getattr(job, f"pad_{name}"))
+    first = f.ceil_div(f.max(f.sub(0, shift["h"]), 0), job.stride_h)
+    end = f.min(job.out_height, f.ceil_div(f.max(f.sub(job.height, shift["h"]), 0), job.stride_h))
+    depths = f.div(job.out_rows, job.out_height)
+    ways = max(1, 8 // pattern.taps)
+    nest = f.mul(job.images, depths)
+    with f.loop(0, nest, 1, [zero(type_)] * (ways * pattern.taps)) as outer:
+        image, at_d = f.div(outer.index, depths), f.mod(outer.index, depths)
+        in_d = f.add(f.mul(at_d, job.stride_d), shift["d"])
+        inside = f.binary("and", f.compare("sge", in_d, 0), f.compare("slt", in_d, job.depth))
+        plane = f.add(f.mul(image, job.blocks), block)
+        x = f.at(job.address("x"), f.add(f.mul(plane, job.x_plane), f.mul(in_d, job.x_slice)))
+        y = f.at(job.address("y"), f.add(f.mul(plane, job.y_plane), f.mul(at_d, job.y_slice)))
+        with f.loop(first, f.select(inside, end, first), 1, outer.carried) as rows:
+            at_x = f.at(x, f.mul(f.add(f.mul(rows.index, job.stride_h), shift["h"]), job.x_row))
+            rows.next(*_row_sums(f, pattern, type_, ways, at_x, f.at(y, f.mul(rows.index, job.y_row)), rows.carried))
+        outer.next(*rows.results)
+    taps = f.at(job.address("w"), f.add(f.mul(block, job.w_block), f.mul(
+        f.add(f.mul(tap_d, job.taps_h), tap_h), pattern.taps * size)))
+    for tap in range(pattern.taps):
+        f.store(_add_pairs(f, outer.results[tap * ways:(tap + 1) * ways]), f.at(taps, tap * size))
+    f.ret()
+    return "tap_sums"
+
+
+def _row_sums(f, pattern, type_, ways, x, y, sums):
+    """sums[tap][way] + the products along one row, `ways` pixels at a time."""
+    size, sums = bytes_of(type_), list(sums)
+    for first, count, width, spans in pattern.tiles:
+        groups = []
+        for tap, span in enumerate(spans):
+            if span[0] < span[1]:
+                low, high = (span[0], width) if count > 1 else span
+                groups.append((tap, first + low, first + (count - 1) * width + high))
+        for tap, low, high in groups:
+            sums = _span_sums(f, pattern, type_, ways, x, y, sums, tap, low, high, size)
+    return sums
+
+
+def _span_sums(f, pattern, type_, ways, x, y, sums, tap, low, high, size):
+    """One tap over the pixels [low, high) of a row."""
+    own = sums[tap * ways:(tap + 1) * ways]
+
+    def one(total, at):
+        place = f.sub(f.add(f.mul(at, pattern.stride), tap * pattern.dilation), pattern.low)
+        return multiply_add(f, f.load(type_, f.at(x, f.mul(place, size))), f.load(type_, f.at(y, f.mul(at, size))), total)
+
+    whole = low + (high - low) // ways * ways
+    with f.loop(low, whole, ways, own) as loop:
+        loop.next(*(one(total, f.add(loop.index, way)) for way, total in enumerate(loop.carried)))
+    own = list(loop.results)
+    for way, at in enumerate(range(whole, high)):
+        own[way] = one(own[way], at)
+    return [*sums[:tap * ways], *own, *sums[(tap + 1) * ways:]]
+
+
+def _add_pairs(f, values):
+    while len(values) > 1:
+        values = [f.fadd(a, b) for a, b in zip(values[::2], values[1::2])] + list(values[len(values) & ~1:])
+    return values[0]

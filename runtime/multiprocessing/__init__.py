@@ -1,0 +1,40 @@
+"""`ingot.multiprocessing`: Python's multiprocessing, whose queues, pipes and arguments carry tensors in shared memory."""
+
+import multiprocessing as _standard
+from multiprocessing import *  # noqa: F403
+
+from ...ir.errors import ArgumentError as _ArgumentError
+from . import reductions, sharing
+from .spawn import (
+    ProcessContext,
+    ProcessException,
+    ProcessExitedException,
+    ProcessRaisedException,
+    SpawnContext,
+    spawn,
+    start_processes,
+)
+
+__all__ = sorted({*_standard.__all__, "ProcessContext", "ProcessException", "ProcessExitedException", "ProcessRaisedException",
+                  "SpawnContext", "get_all_sharing_strategies", "get_sharing_strategy", "reductions", "set_sharing_strategy",
+                  "sharing", "spawn", "start_processes"})
+
+_STRATEGY = "file_descriptor"
+
+reductions.init_reductions()
+
+
+def get_all_sharing_strategies() -> set:
+    """The ways of sharing memory: by file descriptors alone, which leave nothing behind."""
+    return {_STRATEGY}
+
+
+def get_sharing_strategy() -> str:
+    """How memory is shared."""
+    return _STRATEGY
+
+
+def set_sharing_strategy(new_strategy: str):
+    """Accepts both names that scripts use; memory is always shared by file descriptors, without their usual limits."""
+    if new_strategy not in (_STRATEGY, "file_system"):
+        raise _ArgumentError(f"set_sharing_strategy takes 'file_descriptor' or 'file_system', got {new_strategy!r}")

@@ -1,0 +1,161 @@
+"""Memory that several processes map: anonymous files, which end with the last process that knows them.
+
+No names are involved, so nothing can be left behind, however a process ends. A block is mapped once in a process and cut
+into leases; an array over a lease keeps the block alive.
+"""
+
+import ctypes
+import math
+import mmap
+import os
+import sys
+import tempfile
+import threading
+import weakref
+
+import numpy as np
+
+from ...ir.errors import DeviceError
+
+LARGE_BYTES = 1 << 20       # arrays of this size have a block of their own, smaller ones share
+_ARENA_BYTES = 4 << 20
+_ALIGNMENT = 64
+CAN_SHARE = sys.platform != "win32"
+
+if CAN_SHARE:
+    _libc = ctypes.CDLL(None, use_errno=True)
+    _map, _unmap = _libc.mmap, _libc.munmap
+    _map.restype = ctypes.c_void_p
+    _map.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_int64)
+    _unmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+_FAILED = ctypes.c_void_p(-1).value
+
+
+class SharedBlock:
+    """One anonymous file, mapped into this process. `fd` (None once given up) is how other processes come to map it."""
+
+    __slots__ = ("__weakref__", "address", "fd", "key", "size")
+
+    def __init__(self, fd: int):
+        self.address, self.fd = None, fd
+        about = os.fstat(fd)
+        self.size, self.key = about.st_size, (about.st_dev, about.st_ino)
+        address = _map(None, self.size, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED, fd, 0)
+        if address == _FAILED:
+            self.forget_file()
+            raise MemoryError(f"cannot map {self.size} bytes of shared memory: {os.strerror(ctypes.get_errno())}")
+        self.address = address
+
+    @classmethod
+    def new(cls, size: int):
+        """A new block of at least `size` bytes, all zero."""
+        if not CAN_SHARE:
+            raise DeviceError("tensors cannot be in shared memory on this system")
+        size = max(1, -(-size // mmap.PAGESIZE)) * mmap.PAGESIZE
+        fd = _anonymous_file()
+        try:
+            os.ftruncate(fd, size)
+        except OSError:
+            os.close(fd)
+            raise
+        return cls(fd)
+
+    def forget_file(self):
+        """Closes the file descriptor: the memory stays, but can be handed to no more processes."""
+        fd, self.fd = self.fd, None
+        if fd is not None:
+            os.close(fd)
+
+    def lease(self, offset: int, size: int):
+        """A piece of the block as a ctypes array, for use as an array's buffer; it keeps the block."""
+        lease = (ctypes.c_char * size).from_address(self.address + offset)
+        lease.block = self
+        return lease
+
+    def array(self, shape, dtype, offset: int = 0, strides=None) -> np.ndarray:
+        """An array over the block's memory."""
+        dtype = np.dtype(dtype)
+        extent = _extent(shape, strides, dtype.itemsize)
+        return np.ndarray(shape, dtype, self.lease(offset, extent), 0, strides)
+
+    def __del__(self):
+        if self.address is not None:
+            _unmap(self.address, self.size)
+        self.forget_file()
+
+
+def _anonymous_file() -> int:
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create("ingot", os.MFD_CLOEXEC)
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())
+
+
+def _extent(shape, strides, itemsize) -> int:
+    """How many bytes lie between the first and behind the last element."""
+    if 0 in shape:
+        return 0
+    if strides is None:
+        return math.prod(shape) * itemsize
+    return itemsize + sum((n - 1) * s for n, s in zip(shape, strides))
+
+
+def block_of(a: np.ndarray) -> SharedBlock | None:
+    """The block that an array lies in, or None for memory of this process alone."""
+    owner = a.base
+    while type(owner) is np.ndarray:
+        owner = owner.base
+    block = getattr(owner, "block", None)
+    return block if type(block) is SharedBlock else None
+
+
+class _Arena:
+    """The block from which small arrays are cut, and how much of it is taken."""
+
+    lock = threading.Lock()
+    block = None
+    taken = 0
+
+
+def empty(shape: tuple, dtype) -> np.ndarray:
+    """A new row-major array in shared memory."""
+    dtype = np.dtype(dtype)
+    size = math.prod(shape) * dtype.itemsize
+    if size >= LARGE_BYTES:
+        return known(SharedBlock.new(size)).array(shape, dtype)
+    with _Arena.lock:
+        if _Arena.block is None or _Arena.taken + size > _Arena.block.size:
+            _Arena.block, _Arena.taken = known(SharedBlock.new(_ARENA_BYTES)), 0
+        block, offset = _Arena.block, _Arena.taken
+        _Arena.taken += -(-size // _ALIGNMENT) * _ALIGNMENT
+    return block.array(shape, dtype, offset)
+
+
+# The blocks of this process by file, so that memory received twice is mapped once.
+
+_blocks: "weakref.WeakValueDictionary[tuple, SharedBlock]" = weakref.WeakValueDictionary()
+
+
+def known(block: SharedBlock) -> SharedBlock:
+    """Enters a block."""
+    _blocks[block.key] = block
+    return block
+
+
+def block_from(fd: int) -> SharedBlock:
+    """The block behind a file descriptor that another process has sent; takes the descriptor."""
+    about = os.fstat(fd)
+    block = _blocks.get((about.st_dev, about.st_ino))
+    if block is None or block.fd is None:
+        return known(SharedBlock(fd))
+    os.close(fd)
+    return block
+
+
+def _after_fork():
+    """A child cuts its small arrays from a block of its own: parent and child would hand out the same bytes."""
+    _Arena.lock, _Arena.block, _Arena.taken = threading.Lock(), None, 0
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

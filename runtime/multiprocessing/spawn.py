@@ -1,0 +1,142 @@
+"""Starting several processes on one function and hearing what went wrong in them."""
+
+import multiprocessing
+import multiprocessing.connection
+import os
+import shutil
+import signal
+import tempfile
+import traceback
+
+from ...ir.errors import IngotError
+
+__all__ = ["ProcessContext", "ProcessException", "ProcessExitedException", "ProcessRaisedException", "SpawnContext", "spawn",
+           "start_processes"]
+
+
+class ProcessException(IngotError, RuntimeError):
+    """A process that was started has failed."""
+
+    def __init__(self, msg: str, error_index: int, error_pid: int):
+        super().__init__(msg)
+        self.msg, self.error_index, self.error_pid = msg, error_index, error_pid
+
+    def __reduce__(self):
+        return type(self), (self.msg, self.error_index, self.error_pid)
+
+
+class ProcessRaisedException(ProcessException):
+    """The function raised in a process; the message holds that process's traceback."""
+
+
+class ProcessExitedException(ProcessException):
+    """A process ended with a signal or an exit code."""
+
+    def __init__(self, msg, error_index, error_pid, exit_code, signal_name=None):
+        super().__init__(msg, error_index, error_pid)
+        self.exit_code, self.signal_name = exit_code, signal_name
+
+    def __reduce__(self):
+        return type(self), (self.msg, self.error_index, self.error_pid, self.exit_code, self.signal_name)
+
+
+def _error_file(directory, index) -> str:
+    return os.path.join(directory, f"{index}.txt")
+
+
+def _run(fn, index, args, directory):
+    """The body of a process: runs fn and leaves its traceback in a file."""
+    try:
+        fn(index, *args)
+    except KeyboardInterrupt:
+        pass                        # the parent was interrupted as well and says so
+    except Exception:
+        with open(_error_file(directory, index), "w", encoding="utf-8") as file:
+            file.write(traceback.format_exc())
+        raise SystemExit(1) from None
+
+
+class ProcessContext:
+    """Processes that were started together."""
+
+    def __init__(self, processes, directory):
+        self.processes, self._directory = processes, directory
+        self.sentinels = {p.sentinel: i for i, p in enumerate(processes)}
+
+    def pids(self) -> list:
+        """The ids of the processes, in order."""
+        return [p.pid for p in self.processes]
+
+    def join(self, timeout=None, grace_period=None) -> bool:
+        """Waits until a process ends: True if all have. If one failed, the others are stopped and its error is raised."""
+        if not self.sentinels:
+            return True
+        failed = None
+        for sentinel in multiprocessing.connection.wait(self.sentinels, timeout):
+            index = self.sentinels.pop(sentinel)
+            self.processes[index].join()
+            if self.processes[index].exitcode != 0:
+                failed = index
+                break
+        if failed is None:
+            if not self.sentinels:
+                self._forget_errors()
+            return not self.sentinels
+        self._stop(grace_period)
+        self._raise(failed)
+
+    def _stop(self, grace_period):
+        for p in self.processes:
+            if p.is_alive():
+                p.terminate()
+        for p in self.processes:
+            p.join(grace_period if grace_period is not None else 30)
+            if p.is_alive():
+                p.kill()
+                p.join()
+
+    def _raise(self, index):
+        p, said = self.processes[index], None
+        if os.path.exists(_error_file(self._directory, index)):
+            with open(_error_file(self._directory, index), encoding="utf-8") as file:
+                said = file.read()
+        self._forget_errors()
+        if said is not None:
+            raise ProcessRaisedException(f"\n\n-- Process {index} terminated with the following error:\n{said}", index, p.pid)
+        if p.exitcode < 0:
+            name = signal_name(p.exitcode)
+            raise ProcessExitedException(f"process {index} terminated with signal {name}", index, p.pid, p.exitcode, name)
+        raise ProcessExitedException(f"process {index} terminated with exit code {p.exitcode}", index, p.pid, p.exitcode)
+
+    def _forget_errors(self):
+        shutil.rmtree(self._directory, ignore_errors=True)
+
+
+SpawnContext = ProcessContext
+
+
+def signal_name(exitcode: int) -> str:
+    """The name of the signal behind a negative exit code."""
+    try:
+        return signal.Signals(-exitcode).name
+    except ValueError:
+        return f"signal {-exitcode}"
+
+
+def start_processes(fn, args=(), nprocs=1, join=True, daemon=False, start_method="spawn", numa_options=None):
+    """Runs fn(i, *args) in `nprocs` processes. With `join` waits for all and raises the first error; else returns a
+    ProcessContext."""
+    context = multiprocessing.get_context(start_method)
+    directory = tempfile.mkdtemp(prefix="ingot-spawn-")
+    processes = [context.Process(target=_run, args=(fn, i, args, directory), daemon=daemon) for i in range(nprocs)]
+    for process in processes:
+        process.start()
+    started = ProcessContext(processes, directory)
+    while join and not started.join():
+        pass
+    return None if join else started
+
+
+def spawn(fn, args=(), nprocs=1, join=True, daemon=False, start_method="spawn"):
+    """Runs fn(i, *args) in `nprocs` fresh processes; see `start_processes`."""
+    return start_processes(fn, args, nprocs, join, daemon, start_method)

@@ -1,0 +1,1347 @@
+"""The Tensor with every method that the API attaches to it.
+
+Made by `make stubs` from the live package; not edited by hand.
+"""
+
+import builtins
+from typing import Any, overload
+
+from ..ir import errors as _errors
+from . import device as _device
+from . import storage as _storage
+from .api import returns as _returns
+from .api import sparse as _sparse
+from .autograd import node as _node
+
+
+class Size(builtins.tuple[builtins.int, ...]):
+    """A shape: a tuple of ints with `numel()`."""
+    def __add__(self, other) -> Any: ...  # type: ignore[override]
+    def __getitem__(self, i) -> Any: ...  # type: ignore[override]
+    def __repr__(self) -> Any: ...
+    def numel(self) -> builtins.int: ...
+
+def when_missing(load) -> Any:
+    """Sets what is called when a method is not there yet: it attaches more of them and says whether it did."""
+
+class TensorType(builtins.type):
+    """Tensor's type: looks further when a method is asked for on the class that has not been loaded yet."""
+
+
+class Tensor(metaclass=TensorType):
+    """A multi-dimensional array of one dtype that operators can differentiate."""
+    @builtins.property
+    def H(self) -> Any:
+        """A matrix transposed and conjugated."""
+    @builtins.property
+    def T(self) -> Any:
+        """All dimensions reversed."""
+    def __abs__(self) -> Tensor: ...
+    def __add__(self, other) -> Tensor: ...
+    def __and__(self, other) -> Tensor: ...
+    def __array__(self, dtype=None, copy=None) -> Any: ...
+    @builtins.property
+    def __array_interface__(self) -> builtins.dict:
+        """numpy's description of this tensor's memory."""
+    def __array_namespace__(self, *, api_version=None) -> builtins.module:
+        """The array API namespace, `ingot.array_api`."""
+    __array_priority__: builtins.int
+    __array_ufunc__: Any
+    def __bool__(self) -> builtins.bool: ...
+    def __buffer__(self, flags) -> builtins.memoryview:
+        """This tensor's memory as a memoryview."""
+    def __complex__(self) -> builtins.complex: ...
+    def __contains__(self, element) -> builtins.bool:
+        """Whether some element equals `element`."""
+    def __copy__(self) -> Tensor:
+        """A new tensor over the same memory."""
+    def __deepcopy__(self, memo) -> Tensor:
+        """A copy in new memory; tensors that share memory share the copy as well."""
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None) -> Any:
+        """A DLPack capsule of this tensor's memory, without a copy unless asked for."""
+    def __dlpack_device__(self) -> builtins.tuple:
+        """(device type, index) in DLPack's numbers."""
+    def __eq__(self, other) -> Tensor: ...  # type: ignore[override]
+    def __float__(self) -> builtins.float: ...
+    def __floordiv__(self, other) -> Tensor: ...
+    def __format__(self, spec) -> Tensor: ...  # type: ignore[override]
+    def __ge__(self, other) -> Tensor: ...  # type: ignore[override]
+    def __getitem__(self, key) -> Tensor:
+        """x[key]: a view for ints, slices, None and Ellipsis; a copy as soon as masks or index tensors take part."""
+    def __gt__(self, other) -> Tensor: ...  # type: ignore[override]
+    def __hash__(self) -> builtins.int: ...
+    def __iadd__(self, other) -> Tensor: ...
+    def __iand__(self, other) -> Tensor: ...
+    def __ifloordiv__(self, other) -> Tensor: ...
+    def __ilshift__(self, other) -> Tensor: ...
+    def __imod__(self, other) -> Tensor: ...
+    def __imul__(self, other) -> Tensor: ...
+    def __index__(self) -> builtins.int: ...
+    def __init__(self, *data, device=None) -> None: ...
+    def __int__(self) -> builtins.int: ...
+    def __invert__(self) -> Tensor: ...
+    def __ior__(self, other) -> Tensor: ...
+    def __ipow__(self, other) -> Tensor: ...
+    def __irshift__(self, other) -> Tensor: ...
+    def __isub__(self, other) -> Tensor: ...
+    def __iter__(self) -> Tensor:
+        """The entries along the first dimension."""
+    def __itruediv__(self, other) -> Tensor: ...
+    def __ixor__(self, other) -> Tensor: ...
+    def __le__(self, other) -> Tensor: ...  # type: ignore[override]
+    def __len__(self) -> builtins.int: ...
+    def __lshift__(self, other) -> Tensor: ...
+    def __lt__(self, other) -> Tensor: ...  # type: ignore[override]
+    def __matmul__(self, other) -> Tensor: ...
+    def __mod__(self, other) -> Tensor: ...
+    def __mul__(self, other) -> Tensor: ...
+    def __ne__(self, other) -> Tensor: ...  # type: ignore[override]
+    def __neg__(self) -> Tensor: ...
+    def __or__(self, other) -> Tensor: ...
+    def __pos__(self) -> Tensor: ...
+    def __pow__(self, other) -> Tensor: ...
+    def __radd__(self, other) -> Tensor: ...
+    def __rand__(self, other) -> Tensor: ...
+    def __reduce_ex__(self, protocol) -> builtins.tuple:  # type: ignore[override]
+        """Pickles memory, class, attributes and requires_grad; the history stays behind."""
+    def __repr__(self) -> builtins.str:
+        """What repr() and str() of a tensor give."""
+    def __reversed__(self) -> Tensor:
+        """The tensor flipped along all dimensions, as PyTorch has it."""
+    def __rfloordiv__(self, other) -> Tensor: ...
+    def __rlshift__(self, other) -> Tensor: ...
+    def __rmatmul__(self, other) -> Tensor: ...
+    def __rmod__(self, other) -> Tensor: ...
+    def __rmul__(self, other) -> Tensor: ...
+    def __ror__(self, other) -> Tensor: ...
+    def __rpow__(self, other) -> Tensor: ...
+    def __rrshift__(self, other) -> Tensor: ...
+    def __rshift__(self, other) -> Tensor: ...
+    def __rsub__(self, other) -> Tensor: ...
+    def __rtruediv__(self, other) -> Tensor: ...
+    def __rxor__(self, other) -> Tensor: ...
+    def __setitem__(self, key, value) -> Tensor:
+        """x[key] = value, broadcasting and converting the value."""
+    def __sub__(self, other) -> Tensor: ...
+    def __truediv__(self, other) -> Tensor: ...
+    def __xor__(self, other) -> Tensor: ...
+    _a: Any
+    _base: Any
+    _chain: builtins.tuple
+    def _is_view(self) -> Tensor: ...
+    _kept_grad: Any
+    _node: Any
+    def _one(self) -> Any: ...
+    def _own_storage(self) -> _storage.Storage: ...
+    _retains: builtins.bool
+    _storage: Any
+    @builtins.property
+    def _version(self) -> builtins.int: ...
+    def abs(self, *, out=None) -> Tensor:
+        """Absolute value."""
+    def abs_(self, *, out=None) -> Tensor:
+        """In-place version of abs()."""
+    def absolute(self, *, out=None) -> Tensor:
+        """Absolute value."""
+    def absolute_(self, *, out=None) -> Tensor:
+        """In-place version of absolute()."""
+    def acos(self, *, out=None) -> Tensor:
+        """Elementwise acos."""
+    def acos_(self, *, out=None) -> Tensor:
+        """In-place version of acos()."""
+    def acosh(self, *, out=None) -> Tensor:
+        """Elementwise acosh."""
+    def acosh_(self, *, out=None) -> Tensor:
+        """In-place version of acosh()."""
+    def add(self, other, *, alpha=1, out=None) -> Tensor:
+        """input + alpha * other"""
+    def add_(self, other, *, alpha=1, out=None) -> Tensor:
+        """In-place version of add()."""
+    def addbmm(self, batch1, batch2, *, beta=1, alpha=1, out=None) -> Tensor:
+        """beta * input + alpha * the sum of all products in the batch"""
+    def addbmm_(self, batch1, batch2, *, beta=1, alpha=1, out=None) -> Tensor:
+        """In-place version of addbmm()."""
+    def addcdiv(self, tensor1, tensor2, *, value=1, out=None) -> Tensor:
+        """input + value * tensor1 / tensor2"""
+    def addcdiv_(self, tensor1, tensor2, *, value=1, out=None) -> Tensor:
+        """In-place version of addcdiv()."""
+    def addcmul(self, tensor1, tensor2, *, value=1, out=None) -> Tensor:
+        """input + value * tensor1 * tensor2"""
+    def addcmul_(self, tensor1, tensor2, *, value=1, out=None) -> Tensor:
+        """In-place version of addcmul()."""
+    def addmm(self, mat1, mat2, *, beta=1, alpha=1, out=None) -> Tensor:
+        """beta * input + alpha * mat1 @ mat2"""
+    def addmm_(self, mat1, mat2, *, beta=1, alpha=1, out=None) -> Tensor:
+        """In-place version of addmm()."""
+    def addmv(self, mat, vec, *, beta=1, alpha=1, out=None) -> Tensor:
+        """beta * input + alpha * mat @ vec"""
+    def addmv_(self, mat, vec, *, beta=1, alpha=1, out=None) -> Tensor:
+        """In-place version of addmv()."""
+    def addr(self, vec1, vec2, *, beta=1, alpha=1, out=None) -> Tensor:
+        """beta * input + alpha * outer(vec1, vec2)"""
+    def addr_(self, vec1, vec2, *, beta=1, alpha=1, out=None) -> Tensor:
+        """In-place version of addr()."""
+    def adjoint(self) -> Tensor:
+        """The last two dimensions swapped, and conjugated if complex."""
+    def all(self, dim=None, keepdim: builtins.bool = False, *, out=None, axis=None, keepdims: builtins.bool = False) -> Tensor:
+        """Whether all elements are nonzero (uint8 gives uint8)."""
+    def allclose(self, other, rtol=1e-05, atol=1e-08, equal_nan: builtins.bool = False) -> builtins.bool:
+        """Whether all elements are close."""
+    def amax(self, dim=(), keepdim: builtins.bool = False, *, out=None, axis=(), keepdims: builtins.bool = False) -> Tensor:
+        """Largest values; ties share the gradient equally."""
+    def amin(self, dim=(), keepdim: builtins.bool = False, *, out=None, axis=(), keepdims: builtins.bool = False) -> Tensor:
+        """Smallest values; ties share the gradient equally."""
+    def aminmax(self, *, dim=None, keepdim: builtins.bool = False, out=None, axis=None,
+                keepdims: builtins.bool = False) -> _returns.aminmax:
+        """Smallest and largest values as (min, max)."""
+    def any(self, dim=None, keepdim: builtins.bool = False, *, out=None, axis=None, keepdims: builtins.bool = False) -> Tensor:
+        """Whether any element is nonzero (uint8 gives uint8)."""
+    def arccos(self, *, out=None) -> Tensor:
+        """Elementwise acos."""
+    def arccos_(self, *, out=None) -> Tensor:
+        """In-place version of arccos()."""
+    def arccosh(self, *, out=None) -> Tensor:
+        """Elementwise acosh."""
+    def arccosh_(self, *, out=None) -> Tensor:
+        """In-place version of arccosh()."""
+    def arcsin(self, *, out=None) -> Tensor:
+        """Elementwise asin."""
+    def arcsin_(self, *, out=None) -> Tensor:
+        """In-place version of arcsin()."""
+    def arcsinh(self, *, out=None) -> Tensor:
+        """Elementwise asinh."""
+    def arcsinh_(self, *, out=None) -> Tensor:
+        """In-place version of arcsinh()."""
+    def arctan(self, *, out=None) -> Tensor:
+        """Elementwise atan."""
+    def arctan2(self, other, *, out=None) -> Tensor:
+        """Elementwise atan2."""
+    def arctan2_(self, other, *, out=None) -> Tensor:
+        """In-place version of arctan2()."""
+    def arctan_(self, *, out=None) -> Tensor:
+        """In-place version of arctan()."""
+    def arctanh(self, *, out=None) -> Tensor:
+        """Elementwise atanh."""
+    def arctanh_(self, *, out=None) -> Tensor:
+        """In-place version of arctanh()."""
+    def argmax(self, dim=None, keepdim: builtins.bool = False, *, out=None, axis=None,
+               keepdims: builtins.bool = False) -> Tensor:
+        """Where the largest element is, of equals the first; without dim an index into the flattened tensor."""
+    def argmin(self, dim=None, keepdim: builtins.bool = False, *, out=None, axis=None,
+               keepdims: builtins.bool = False) -> Tensor:
+        """Where the smallest element is, of equals the first; without dim an index into the flattened tensor."""
+    def argsort(self, dim=-1, descending: builtins.bool = False, stable: builtins.bool = True, *, out=None, axis=-1) -> Tensor:
+        """The indices that sort along a dim."""
+    def argwhere(self) -> Tensor:
+        """The positions of all elements that are not zero, as rows of a matrix."""
+    def as_strided(self, size, stride, storage_offset=None) -> Tensor:
+        """Any strided window over the memory behind a tensor."""
+    def as_strided_(self, size, stride, storage_offset=None) -> Tensor: ...
+    def asin(self, *, out=None) -> Tensor:
+        """Elementwise asin."""
+    def asin_(self, *, out=None) -> Tensor:
+        """In-place version of asin()."""
+    def asinh(self, *, out=None) -> Tensor:
+        """Elementwise asinh."""
+    def asinh_(self, *, out=None) -> Tensor:
+        """In-place version of asinh()."""
+    def atan(self, *, out=None) -> Tensor:
+        """Elementwise atan."""
+    def atan2(self, other, *, out=None) -> Tensor:
+        """Elementwise atan2."""
+    def atan2_(self, other, *, out=None) -> Tensor:
+        """In-place version of atan2()."""
+    def atan_(self, *, out=None) -> Tensor:
+        """In-place version of atan()."""
+    def atanh(self, *, out=None) -> Tensor:
+        """Elementwise atanh."""
+    def atanh_(self, *, out=None) -> Tensor:
+        """In-place version of atanh()."""
+    @builtins.property
+    def aval(self) -> Any:
+        """Shape and dtype, as the compiler sees them."""
+    def backward(self, gradient=None, retain_graph=None, create_graph: builtins.bool = False, inputs=None) -> Tensor:
+        """Adds the gradients of this tensor to the `.grad` of the leaves it came from."""
+    def baddbmm(self, batch1, batch2, *, beta=1, alpha=1, out=None) -> Tensor:
+        """beta * input + alpha * batch1 @ batch2"""
+    def baddbmm_(self, batch1, batch2, *, beta=1, alpha=1, out=None) -> Tensor:
+        """In-place version of baddbmm()."""
+    def bernoulli(self, p=None, *, generator=None, out=None) -> Tensor:
+        """1 with the probability that each element of `input` says (or `p` for all), else 0."""
+    def bernoulli_(self, *args, **kwargs) -> Tensor:
+        """Fills with 1 with probability p (a number or a tensor), else 0."""
+    def bfloat16(self, memory_format=...) -> Tensor:
+        """This tensor as bfloat16."""
+    def bincount(self, weights=None, minlength=0) -> Tensor:
+        """How often each of 0, 1, 2, ... occurs, or the sum of the weights of its occurrences."""
+    def bitwise_and(self, other, *, out=None) -> Tensor:
+        """Elementwise bitwise_and."""
+    def bitwise_and_(self, other, *, out=None) -> Tensor:
+        """In-place version of bitwise_and()."""
+    def bitwise_left_shift(self, other, *, out=None) -> Tensor:
+        """Elementwise bitwise_left_shift."""
+    def bitwise_left_shift_(self, other, *, out=None) -> Tensor:
+        """In-place version of bitwise_left_shift()."""
+    def bitwise_not(self, *, out=None) -> Tensor:
+        """Elementwise bitwise_not."""
+    def bitwise_not_(self, *, out=None) -> Tensor:
+        """In-place version of bitwise_not()."""
+    def bitwise_or(self, other, *, out=None) -> Tensor:
+        """Elementwise bitwise_or."""
+    def bitwise_or_(self, other, *, out=None) -> Tensor:
+        """In-place version of bitwise_or()."""
+    def bitwise_right_shift(self, other, *, out=None) -> Tensor:
+        """Elementwise bitwise_right_shift."""
+    def bitwise_right_shift_(self, other, *, out=None) -> Tensor:
+        """In-place version of bitwise_right_shift()."""
+    def bitwise_xor(self, other, *, out=None) -> Tensor:
+        """Elementwise bitwise_xor."""
+    def bitwise_xor_(self, other, *, out=None) -> Tensor:
+        """In-place version of bitwise_xor()."""
+    def bmm(self, mat2, *, out=None) -> Tensor:
+        """The products of two equally long batches of matrices."""
+    def bool(self, memory_format=...) -> Tensor:
+        """This tensor as bool."""
+    def broadcast_to(self, size) -> Tensor:
+        """Expanded to a shape."""
+    def bucketize(self, boundaries, *, out_int32: builtins.bool = False, right: builtins.bool = False, out=None) -> Tensor:
+        """The index of the bucket between sorted boundaries that each value falls into."""
+    def byte(self, memory_format=...) -> Tensor:
+        """This tensor as uint8."""
+    def cauchy_(self, *args, **kwargs) -> Tensor:
+        """Fills with Cauchy numbers."""
+    def cdouble(self, memory_format=...) -> Tensor:
+        """This tensor as complex128."""
+    def ceil(self, *, out=None) -> Tensor:
+        """Elementwise ceil."""
+    def ceil_(self, *, out=None) -> Tensor:
+        """In-place version of ceil()."""
+    def cfloat(self, memory_format=...) -> Tensor:
+        """This tensor as complex64."""
+    def char(self, memory_format=...) -> Tensor:
+        """This tensor as int8."""
+    def cholesky(self, upper: builtins.bool = False, *, out=None) -> Tensor:
+        """The lower triangular factor of symmetric positive matrices (or its transpose)."""
+    def chunk(self, chunks, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
+        """At most `chunks` pieces of one size (the last may be smaller), as views."""
+    def clamp(self, min=None, max=None, *, out=None) -> Tensor:
+        """Limits values to [min, max]; either may be missing, a number or a tensor."""
+    def clamp_(self, min=None, max=None, *, out=None) -> Tensor:
+        """In-place version of clamp()."""
+    def clamp_max(self, max) -> Tensor:
+        """Values above max become max."""
+    def clamp_max_(self, max) -> Tensor:
+        """In-place version of clamp_max()."""
+    def clamp_min(self, min) -> Tensor:
+        """Values below min become min."""
+    def clamp_min_(self, min) -> Tensor:
+        """In-place version of clamp_min()."""
+    def clip(self, min=None, max=None, *, out=None) -> Tensor:
+        """Limits values to [min, max]; either may be missing, a number or a tensor."""
+    def clip_(self, min=None, max=None, *, out=None) -> Tensor:
+        """In-place version of clip()."""
+    def clone(self, *, memory_format=...) -> Tensor:
+        """A copy in new memory."""
+    def combinations(self, r=2, with_replacement: builtins.bool = False) -> Tensor:
+        """All choices of r elements of a vector, as rows."""
+    def contiguous(self, memory_format=...) -> Tensor:
+        """This tensor if its memory is in row-major order (or as the format says), else a copy that is."""
+    def copy_(self, src, non_blocking: builtins.bool = False) -> Tensor:
+        """Writes another tensor (or number) into this one, broadcasting and converting."""
+    def copysign(self, other, *, out=None) -> Tensor:
+        """Elementwise copysign."""
+    def copysign_(self, other, *, out=None) -> Tensor:
+        """In-place version of copysign()."""
+    def corrcoef(self) -> Tensor:
+        """Correlations between the rows of a matrix, within [-1, 1]."""
+    def cos(self, *, out=None) -> Tensor:
+        """Elementwise cos."""
+    def cos_(self, *, out=None) -> Tensor:
+        """In-place version of cos()."""
+    def cosh(self, *, out=None) -> Tensor:
+        """Elementwise cosh."""
+    def cosh_(self, *, out=None) -> Tensor:
+        """In-place version of cosh()."""
+    def count_nonzero(self, dim=None, keepdim: builtins.bool = False, *, axis=None, keepdims: builtins.bool = False) -> Tensor:
+        """How many elements are not zero."""
+    def cov(self, *, correction=1, fweights=None, aweights=None) -> Tensor:
+        """Covariances between the rows of a matrix; each column is an observation."""
+    def cpu(self, memory_format=...) -> Tensor:
+        """This tensor in host memory."""
+    def cross(self, other, dim=None, *, out=None, axis=None) -> Tensor:
+        """The cross product of vectors of 3 along `dim`: of the first dim of size 3 unless said."""
+    def cuda(self, device=None, non_blocking: builtins.bool = False, memory_format=...) -> Tensor:
+        """This tensor on a CUDA device."""
+    @overload
+    def cummax(self, dim, *, out=None) -> _returns.cummax:
+        """Running maximum along a dim and where it was seen last, as (values, indices)."""
+    @overload
+    def cummax(self, *, axis, out=None) -> _returns.cummax:
+        """Running maximum along a dim and where it was seen last, as (values, indices)."""
+    @overload
+    def cummin(self, dim, *, out=None) -> _returns.cummin:
+        """Running minimum along a dim and where it was seen last, as (values, indices)."""
+    @overload
+    def cummin(self, *, axis, out=None) -> _returns.cummin:
+        """Running minimum along a dim and where it was seen last, as (values, indices)."""
+    @overload
+    def cumprod(self, dim, *, dtype=None, out=None) -> Tensor:
+        """Running products along a dim; integers and bools are multiplied in int64."""
+    @overload
+    def cumprod(self, *, axis, dtype=None, out=None) -> Tensor:
+        """Running products along a dim; integers and bools are multiplied in int64."""
+    @overload
+    def cumprod_(self, dim, *, dtype=None, out=None) -> Tensor:
+        """In-place version of cumprod()."""
+    @overload
+    def cumprod_(self, *, axis, dtype=None, out=None) -> Tensor:
+        """In-place version of cumprod()."""
+    @overload
+    def cumsum(self, dim, *, dtype=None, out=None) -> Tensor:
+        """Running sums along a dim; integers and bools are summed in int64."""
+    @overload
+    def cumsum(self, *, axis, dtype=None, out=None) -> Tensor:
+        """Running sums along a dim; integers and bools are summed in int64."""
+    @overload
+    def cumsum_(self, dim, *, dtype=None, out=None) -> Tensor:
+        """In-place version of cumsum()."""
+    @overload
+    def cumsum_(self, *, axis, dtype=None, out=None) -> Tensor:
+        """In-place version of cumsum()."""
+    @builtins.property
+    def data(self) -> Any:
+        """The same memory without the history."""
+    @data.setter
+    def data(self, value) -> None: ...
+    def data_ptr(self) -> builtins.int:
+        """The address of the first element."""
+    def deg2rad(self, *, out=None) -> Tensor:
+        """Degrees to radians."""
+    def deg2rad_(self, *, out=None) -> Tensor:
+        """In-place version of deg2rad()."""
+    def det(self, *, out=None) -> Tensor:
+        """The determinant."""
+    def detach(self) -> Tensor:
+        """The same memory without the history."""
+    def detach_(self) -> Tensor:
+        """Forgets this tensor's own history."""
+    @builtins.property
+    def device(self) -> _device.Device:
+        """The device that holds this tensor."""
+    def diag(self, diagonal=0, *, out=None) -> Tensor:
+        """A vector as a diagonal matrix, or a copy of a matrix's diagonal."""
+    def diag_embed(self, offset=0, dim1=-2, dim2=-1, *, axis1=-2) -> Tensor:
+        """Zeros with the last dimension on the diagonal of two new ones."""
+    def diagflat(self, offset=0) -> Tensor:
+        """A diagonal matrix of all elements."""
+    def diagonal(self, offset=0, dim1=0, dim2=1, *, axis1=0) -> Tensor:
+        """The diagonal of two dimensions, as a new last dimension (a view)."""
+    def diagonal_scatter(self, src, offset=0, dim1=0, dim2=1, *, axis1=0) -> Tensor:
+        """input with src in place of a diagonal."""
+    def diff(self, n=1, dim=-1, prepend=None, append=None, *, out=None, axis=-1) -> Tensor:
+        """Differences of neighbours along a dim, n times over."""
+    def digamma(self, *, out=None) -> Tensor:
+        """Elementwise digamma."""
+    def digamma_(self, *, out=None) -> Tensor:
+        """In-place version of digamma()."""
+    def dim(self) -> builtins.int:
+        """The number of dimensions."""
+    def dist(self, other, p=2) -> Tensor:
+        """The norm of order p of input - other."""
+    def div(self, other, *, rounding_mode=None, out=None) -> Tensor:
+        """input / other; rounding_mode "floor" or "trunc" rounds the quotient and keeps integers."""
+    def div_(self, other, *, rounding_mode=None, out=None) -> Tensor:
+        """In-place version of div()."""
+    def divide(self, other, *, rounding_mode=None, out=None) -> Tensor:
+        """input / other; rounding_mode "floor" or "trunc" rounds the quotient and keeps integers."""
+    def divide_(self, other, *, rounding_mode=None, out=None) -> Tensor:
+        """In-place version of divide()."""
+    def dot(self, tensor, *, out=None) -> Tensor:
+        """The inner product of two vectors."""
+    def double(self, memory_format=...) -> Tensor:
+        """This tensor as float64."""
+    def dsplit(self, indices_or_sections) -> Tensor:
+        """Equal pieces, or pieces cut at the indices listed, as views."""
+    @builtins.property
+    def dtype(self) -> Any: ...
+    def element_size(self) -> builtins.int:
+        """The bytes of one element."""
+    def eq(self, other, *, out=None) -> Tensor:
+        """Elementwise eq."""
+    def eq_(self, other, *, out=None) -> Tensor:
+        """In-place version of eq()."""
+    def equal(self, other) -> builtins.bool:
+        """Whether two tensors have the same shape and elements."""
+    def erf(self, *, out=None) -> Tensor:
+        """Elementwise erf."""
+    def erf_(self, *, out=None) -> Tensor:
+        """In-place version of erf()."""
+    def erfc(self, *, out=None) -> Tensor:
+        """Elementwise erfc."""
+    def erfc_(self, *, out=None) -> Tensor:
+        """In-place version of erfc()."""
+    def erfinv(self, *, out=None) -> Tensor:
+        """Elementwise erfinv."""
+    def erfinv_(self, *, out=None) -> Tensor:
+        """In-place version of erfinv()."""
+    def exp(self, *, out=None) -> Tensor:
+        """Elementwise exp."""
+    def exp2(self, *, out=None) -> Tensor:
+        """Elementwise exp2."""
+    def exp2_(self, *, out=None) -> Tensor:
+        """In-place version of exp2()."""
+    def exp_(self, *, out=None) -> Tensor:
+        """In-place version of exp()."""
+    def expand(self, *sizes, size=None, implicit: builtins.bool = False) -> Tensor:
+        """Dimensions of size 1 repeated without copying; -1 keeps a size."""
+    def expand_as(self, other) -> Tensor: ...
+    def expm1(self, *, out=None) -> Tensor:
+        """Elementwise expm1."""
+    def expm1_(self, *, out=None) -> Tensor:
+        """In-place version of expm1()."""
+    def exponential_(self, *args, **kwargs) -> Tensor:
+        """Fills with exponential numbers of rate lambd."""
+    def fill_(self, value) -> Tensor:
+        """Writes one value everywhere."""
+    def fill_diagonal_(self, fill_value, wrap: builtins.bool = False) -> Tensor:
+        """Writes one value on the main diagonal; `wrap` starts it again below the last row of a tall matrix."""
+    def fix(self, *, out=None) -> Tensor:
+        """Elementwise trunc."""
+    def fix_(self, *, out=None) -> Tensor:
+        """In-place version of fix()."""
+    def flatten(self, start_dim=0, end_dim=-1) -> Tensor:
+        """Dims start_dim to end_dim as one."""
+    def flip(self, *which, dims=None, axis=None) -> Tensor:
+        """The order reversed along dims."""
+    def fliplr(self) -> Tensor:
+        """The second dimension reversed."""
+    def flipud(self) -> Tensor:
+        """The first dimension reversed."""
+    def float(self, memory_format=...) -> Tensor:
+        """This tensor as float32."""
+    def float_power(self, exponent, *, out=None) -> Tensor:
+        """input ** exponent in float64."""
+    def float_power_(self, exponent, *, out=None) -> Tensor:
+        """In-place version of float_power()."""
+    def floor(self, *, out=None) -> Tensor:
+        """Elementwise floor."""
+    def floor_(self, *, out=None) -> Tensor:
+        """In-place version of floor()."""
+    def floor_divide(self, other, *, out=None) -> Tensor:
+        """Elementwise floor_divide."""
+    def floor_divide_(self, other, *, out=None) -> Tensor:
+        """In-place version of floor_divide()."""
+    def fmax(self, other, *, out=None) -> Tensor:
+        """Elementwise fmax."""
+    def fmax_(self, other, *, out=None) -> Tensor:
+        """In-place version of fmax()."""
+    def fmin(self, other, *, out=None) -> Tensor:
+        """Elementwise fmin."""
+    def fmin_(self, other, *, out=None) -> Tensor:
+        """In-place version of fmin()."""
+    def fmod(self, other, *, out=None) -> Tensor:
+        """Elementwise fmod."""
+    def fmod_(self, other, *, out=None) -> Tensor:
+        """In-place version of fmod()."""
+    def frac(self, *, out=None) -> Tensor:
+        """Elementwise frac."""
+    def frac_(self, *, out=None) -> Tensor:
+        """In-place version of frac()."""
+    @overload
+    def gather(self, dim, index, *, sparse_grad: builtins.bool = False, out=None) -> Tensor:
+        """out[i][j] = input[index[i][j]][j] for dim 0, and so on."""
+    @overload
+    def gather(self, *, axis, index, sparse_grad: builtins.bool = False, out=None) -> Tensor:
+        """out[i][j] = input[index[i][j]][j] for dim 0, and so on."""
+    def gcd(self, other, *, out=None) -> Tensor:
+        """Elementwise gcd."""
+    def gcd_(self, other, *, out=None) -> Tensor:
+        """In-place version of gcd()."""
+    def ge(self, other, *, out=None) -> Tensor:
+        """Elementwise ge."""
+    def ge_(self, other, *, out=None) -> Tensor:
+        """In-place version of ge()."""
+    def geometric_(self, *args, **kwargs) -> Tensor:
+        """Fills with how many trials of probability p it takes to succeed."""
+    def ger(self, vec2, *, out=None) -> Tensor:
+        """Every element of one vector times every element of another."""
+    def get_device(self) -> builtins.int:
+        """The index of the accelerator that holds this tensor, -1 for the CPU."""
+    @builtins.property
+    def grad(self) -> Any:
+        """The gradient that backward() has accumulated, or None."""
+    @grad.setter
+    def grad(self, value) -> None: ...
+    @builtins.property
+    def grad_fn(self) -> Any:
+        """The node that made this tensor, or None for a leaf."""
+    def greater(self, other, *, out=None) -> Tensor:
+        """Elementwise gt."""
+    def greater_(self, other, *, out=None) -> Tensor:
+        """In-place version of greater()."""
+    def greater_equal(self, other, *, out=None) -> Tensor:
+        """Elementwise ge."""
+    def greater_equal_(self, other, *, out=None) -> Tensor:
+        """In-place version of greater_equal()."""
+    def gt(self, other, *, out=None) -> Tensor:
+        """Elementwise gt."""
+    def gt_(self, other, *, out=None) -> Tensor:
+        """In-place version of gt()."""
+    def half(self, memory_format=...) -> Tensor:
+        """This tensor as float16."""
+    def hardshrink(self, lambd=0.5) -> Tensor:
+        """0 where |input| <= lambd, the input elsewhere."""
+    def heaviside(self, other, *, out=None) -> Tensor:
+        """Elementwise heaviside."""
+    def heaviside_(self, other, *, out=None) -> Tensor:
+        """In-place version of heaviside()."""
+    def histc(self, bins=100, min=0, max=0, *, out=None) -> Tensor:
+        """Counts in equal bins between min and max (the data's range if both are equal); what is outside is left out."""
+    def hsplit(self, indices_or_sections) -> Tensor:
+        """Equal pieces, or pieces cut at the indices listed, as views."""
+    def hypot(self, other, *, out=None) -> Tensor:
+        """Elementwise hypot."""
+    def hypot_(self, other, *, out=None) -> Tensor:
+        """In-place version of hypot()."""
+    @overload
+    def index_add(self, dim, index, source, *, alpha=1, out=None) -> Tensor:
+        """input with alpha * source added to the slices that an index vector names."""
+    @overload
+    def index_add(self, *, axis, index, source, alpha=1, out=None) -> Tensor:
+        """input with alpha * source added to the slices that an index vector names."""
+    @overload
+    def index_add_(self, dim, index, source, *, alpha=1, out=None) -> Tensor:
+        """In-place version of index_add()."""
+    @overload
+    def index_add_(self, *, axis, index, source, alpha=1, out=None) -> Tensor:
+        """In-place version of index_add()."""
+    @overload
+    def index_copy(self, dim, index, source, *, out=None) -> Tensor:
+        """input with the slices that an index vector names replaced by those of source."""
+    @overload
+    def index_copy(self, *, axis, index, source, out=None) -> Tensor:
+        """input with the slices that an index vector names replaced by those of source."""
+    @overload
+    def index_copy_(self, dim, index, source, *, out=None) -> Tensor:
+        """In-place version of index_copy()."""
+    @overload
+    def index_copy_(self, *, axis, index, source, out=None) -> Tensor:
+        """In-place version of index_copy()."""
+    @overload
+    def index_fill(self, dim, index, value) -> Tensor:
+        """input with one value in the slices that an index vector names."""
+    @overload
+    def index_fill(self, *, axis, index, value) -> Tensor:
+        """input with one value in the slices that an index vector names."""
+    @overload
+    def index_fill_(self, dim, index, value) -> Tensor:
+        """In-place version of index_fill()."""
+    @overload
+    def index_fill_(self, *, axis, index, value) -> Tensor:
+        """In-place version of index_fill()."""
+    def index_put(self, indices, values, accumulate: builtins.bool = False) -> Tensor:
+        """input[indices] = values (or += if accumulate), as a new tensor."""
+    def index_put_(self, indices, values, accumulate: builtins.bool = False) -> Tensor:
+        """In-place version of index_put()."""
+    @overload
+    def index_reduce(self, dim, index, source, reduce, *, include_self: builtins.bool = True, out=None) -> Tensor:
+        """Slices of source combined into those of input that an index vector names, by prod, mean, amax or amin."""
+    @overload
+    def index_reduce(self, *, axis, index, source, reduce, include_self: builtins.bool = True, out=None) -> Tensor:
+        """Slices of source combined into those of input that an index vector names, by prod, mean, amax or amin."""
+    @overload
+    def index_reduce_(self, dim, index, source, reduce, *, include_self: builtins.bool = True, out=None) -> Tensor:
+        """In-place version of index_reduce()."""
+    @overload
+    def index_reduce_(self, *, axis, index, source, reduce, include_self: builtins.bool = True, out=None) -> Tensor:
+        """In-place version of index_reduce()."""
+    @overload
+    def index_select(self, dim, index, *, out=None) -> Tensor:
+        """The slices along a dimension that an index vector names."""
+    @overload
+    def index_select(self, *, axis, index, out=None) -> Tensor:
+        """The slices along a dimension that an index vector names."""
+    def inner(self, other, *, out=None) -> Tensor:
+        """Sums of products over the last dimension of both."""
+    def int(self, memory_format=...) -> Tensor:
+        """This tensor as int32."""
+    def inverse(self, *, out=None) -> Tensor:
+        """The inverse."""
+    def is_complex(self) -> builtins.bool:
+        """Whether the dtype is a complex dtype."""
+    def is_contiguous(self, memory_format=...) -> builtins.bool:
+        """Whether the elements lie in memory in row-major order (or as the format says)."""
+    @builtins.property
+    def is_cpu(self) -> Any:
+        """Whether this tensor is on a device of kind cpu."""
+    @builtins.property
+    def is_cuda(self) -> Any:
+        """Whether this tensor is on a device of kind cuda."""
+    def is_floating_point(self) -> builtins.bool:
+        """Whether the dtype is a floating point dtype."""
+    @builtins.property
+    def is_hip(self) -> Any:
+        """Whether this tensor is on a device of kind hip."""
+    @builtins.property
+    def is_leaf(self) -> builtins.bool: ...
+    @builtins.property
+    def is_meta(self) -> Any:
+        """Whether this tensor is on a device of kind meta."""
+    is_mkldnn: builtins.bool
+    @builtins.property
+    def is_mps(self) -> Any:
+        """Whether this tensor is on a device of kind mps."""
+    def is_nonzero(self) -> builtins.bool:
+        """Whether the one element is not zero."""
+    def is_pinned(self, device=None) -> builtins.bool:
+        """Whether the memory is page-locked."""
+    is_quantized: builtins.bool
+    def is_same_size(self, other) -> builtins.bool:
+        """Whether both tensors have the same shape."""
+    def is_set_to(self, tensor) -> builtins.bool:
+        """Whether both tensors are the same window into the same memory."""
+    def is_shared(self) -> builtins.bool:
+        """Whether the memory is one that other processes can map."""
+    def is_signed(self) -> builtins.bool:
+        """Whether the dtype has negative values."""
+    is_sparse: builtins.bool
+    @builtins.property
+    def is_xpu(self) -> Any:
+        """Whether this tensor is on a device of kind xpu."""
+    def isclose(self, other, rtol=1e-05, atol=1e-08, equal_nan: builtins.bool = False) -> Tensor:
+        """|input - other| <= atol + rtol * |other|"""
+    def isfinite(self, *, out=None) -> Tensor:
+        """Elementwise isfinite."""
+    def isfinite_(self, *, out=None) -> Tensor:
+        """In-place version of isfinite()."""
+    def isinf(self, *, out=None) -> Tensor:
+        """Elementwise isinf."""
+    def isinf_(self, *, out=None) -> Tensor:
+        """In-place version of isinf()."""
+    def isnan(self, *, out=None) -> Tensor:
+        """Elementwise isnan."""
+    def isnan_(self, *, out=None) -> Tensor:
+        """In-place version of isnan()."""
+    def isneginf(self, *, out=None) -> Tensor:
+        """Elementwise isneginf."""
+    def isneginf_(self, *, out=None) -> Tensor:
+        """In-place version of isneginf()."""
+    def isposinf(self, *, out=None) -> Tensor:
+        """Elementwise isposinf."""
+    def isposinf_(self, *, out=None) -> Tensor:
+        """In-place version of isposinf()."""
+    def item(self) -> Any:
+        """The one element as a Python number."""
+    @builtins.property
+    def itemsize(self) -> builtins.int:
+        """The bytes of one element."""
+    def kron(self, other, *, out=None) -> Tensor:
+        """The Kronecker product: every element of input times the whole of other."""
+    def kthvalue(self, k, dim=-1, keepdim: builtins.bool = False, *, out=None, axis=-1,
+                 keepdims: builtins.bool = False) -> _returns.kthvalue:
+        """The k-th smallest element along a dim (counted from 1) and where it is, as (values, indices)."""
+    layout: builtins.str
+    def lcm(self, other, *, out=None) -> Tensor:
+        """Elementwise lcm."""
+    def lcm_(self, other, *, out=None) -> Tensor:
+        """In-place version of lcm()."""
+    def ldexp(self, other, *, out=None) -> Tensor:
+        """input * 2 ** other"""
+    def ldexp_(self, other, *, out=None) -> Tensor:
+        """In-place version of ldexp()."""
+    def le(self, other, *, out=None) -> Tensor:
+        """Elementwise le."""
+    def le_(self, other, *, out=None) -> Tensor:
+        """In-place version of le()."""
+    def lerp(self, end, weight, *, out=None) -> Tensor:
+        """input + weight * (end - input), exact at both ends."""
+    def lerp_(self, end, weight, *, out=None) -> Tensor:
+        """In-place version of lerp()."""
+    def less(self, other, *, out=None) -> Tensor:
+        """Elementwise lt."""
+    def less_(self, other, *, out=None) -> Tensor:
+        """In-place version of less()."""
+    def less_equal(self, other, *, out=None) -> Tensor:
+        """Elementwise le."""
+    def less_equal_(self, other, *, out=None) -> Tensor:
+        """In-place version of less_equal()."""
+    def lgamma(self, *, out=None) -> Tensor:
+        """Elementwise lgamma."""
+    def lgamma_(self, *, out=None) -> Tensor:
+        """In-place version of lgamma()."""
+    def log(self, *, out=None) -> Tensor:
+        """Elementwise log."""
+    def log10(self, *, out=None) -> Tensor:
+        """Elementwise log10."""
+    def log10_(self, *, out=None) -> Tensor:
+        """In-place version of log10()."""
+    def log1p(self, *, out=None) -> Tensor:
+        """Elementwise log1p."""
+    def log1p_(self, *, out=None) -> Tensor:
+        """In-place version of log1p()."""
+    def log2(self, *, out=None) -> Tensor:
+        """Elementwise log2."""
+    def log2_(self, *, out=None) -> Tensor:
+        """In-place version of log2()."""
+    def log_(self, *, out=None) -> Tensor:
+        """In-place version of log()."""
+    def log_normal_(self, *args, **kwargs) -> Tensor:
+        """Fills with numbers whose logarithm is normal."""
+    @overload
+    def log_softmax(self, dim, dtype=None, *, out=None) -> Tensor:
+        """log(softmax(x)) along a dimension."""
+    @overload
+    def log_softmax(self, *, axis, dtype=None, out=None) -> Tensor:
+        """log(softmax(x)) along a dimension."""
+    def logaddexp(self, other, *, out=None) -> Tensor:
+        """Elementwise logaddexp."""
+    def logaddexp2(self, other, *, out=None) -> Tensor:
+        """Elementwise logaddexp2."""
+    def logaddexp2_(self, other, *, out=None) -> Tensor:
+        """In-place version of logaddexp2()."""
+    def logaddexp_(self, other, *, out=None) -> Tensor:
+        """In-place version of logaddexp()."""
+    @overload
+    def logcumsumexp(self, dim, *, out=None) -> Tensor:
+        """log of the running sum of exp(input) along a dim."""
+    @overload
+    def logcumsumexp(self, *, axis, out=None) -> Tensor:
+        """log of the running sum of exp(input) along a dim."""
+    def logdet(self) -> Tensor:
+        """log of the determinant; nan where that is negative."""
+    def logical_and(self, other, *, out=None) -> Tensor:
+        """Elementwise logical_and."""
+    def logical_and_(self, other, *, out=None) -> Tensor:
+        """In-place version of logical_and()."""
+    def logical_not(self, *, out=None) -> Tensor:
+        """Elementwise logical_not."""
+    def logical_not_(self, *, out=None) -> Tensor:
+        """In-place version of logical_not()."""
+    def logical_or(self, other, *, out=None) -> Tensor:
+        """Elementwise logical_or."""
+    def logical_or_(self, other, *, out=None) -> Tensor:
+        """In-place version of logical_or()."""
+    def logical_xor(self, other, *, out=None) -> Tensor:
+        """Elementwise logical_xor."""
+    def logical_xor_(self, other, *, out=None) -> Tensor:
+        """In-place version of logical_xor()."""
+    def logit(self, eps=None, *, out=None) -> Tensor:
+        """log(x / (1 - x)), with x clamped to [eps, 1 - eps] first if eps is given."""
+    def logit_(self, eps=None, *, out=None) -> Tensor:
+        """In-place version of logit()."""
+    @overload
+    def logsumexp(self, dim, keepdim: builtins.bool = False, *, out=None) -> Tensor:
+        """log of the sum of exp(input) over dims, without overflow."""
+    @overload
+    def logsumexp(self, *, axis, keepdims: builtins.bool = False, out=None) -> Tensor:
+        """log of the sum of exp(input) over dims, without overflow."""
+    def long(self, memory_format=...) -> Tensor:
+        """This tensor as int64."""
+    def lt(self, other, *, out=None) -> Tensor:
+        """Elementwise lt."""
+    def lt_(self, other, *, out=None) -> Tensor:
+        """In-place version of lt()."""
+    @builtins.property
+    def mH(self) -> Any:
+        """The last two dimensions swapped and conjugated."""
+    @builtins.property
+    def mT(self) -> Any:
+        """The last two dimensions swapped."""
+    def masked_fill(self, mask, value) -> Tensor:
+        """`value` where the mask holds."""
+    def masked_fill_(self, mask, value) -> Tensor:
+        """In-place version of masked_fill()."""
+    def masked_scatter(self, mask, source) -> Tensor:
+        """input with the elements where the mask holds replaced by those of source, in order."""
+    def masked_scatter_(self, mask, source) -> Tensor:
+        """In-place version of masked_scatter()."""
+    def masked_select(self, mask, *, out=None) -> Tensor:
+        """The elements where the (broadcast) mask holds, as a vector."""
+    def matmul(self, other, *, out=None) -> Tensor:
+        """Matrix product: vectors, matrices, and batches of matrices that broadcast."""
+    def matrix_exp(self) -> Tensor:
+        """The exponential of a matrix, by its series after halving, squared back."""
+    def matrix_power(self, n, *, out=None) -> Tensor:
+        """A to an integer power; negative powers of the inverse."""
+    def max(self, dim=None, keepdim: builtins.bool = False, *, other=None, out=None, axis=None,
+            keepdims: builtins.bool = False) -> Any:
+        """The largest element; along `dim` as (values, indices); with a second tensor the elementwise maximum."""
+    def maximum(self, other, *, out=None) -> Tensor:
+        """Elementwise maximum."""
+    def maximum_(self, other, *, out=None) -> Tensor:
+        """In-place version of maximum()."""
+    def mean(self, dim=None, keepdim: builtins.bool = False, *, dtype=None, out=None, axis=None,
+             keepdims: builtins.bool = False) -> Tensor:
+        """Mean over dims (all unless said)."""
+    def median(self, dim=None, keepdim: builtins.bool = False, *, out=None, axis=None, keepdims: builtins.bool = False) -> Any:
+        """The lower median of everything, or along a dim as (values, indices); nan if there is one."""
+    def min(self, dim=None, keepdim: builtins.bool = False, *, other=None, out=None, axis=None,
+            keepdims: builtins.bool = False) -> Any:
+        """The smallest element; along `dim` as (values, indices); with a second tensor the elementwise minimum."""
+    def minimum(self, other, *, out=None) -> Tensor:
+        """Elementwise minimum."""
+    def minimum_(self, other, *, out=None) -> Tensor:
+        """In-place version of minimum()."""
+    def mm(self, mat2, *, out=None) -> Tensor:
+        """The product of two matrices."""
+    def mode(self, dim=-1, keepdim: builtins.bool = False, *, out=None, axis=-1,
+             keepdims: builtins.bool = False) -> _returns.mode:
+        """The most frequent value along a dim (of equals the smallest) and where it is last, as (values, indices)."""
+    def moveaxis(self, source, destination) -> Tensor:
+        """Dimensions moved to other places, the rest in order."""
+    def movedim(self, source, destination) -> Tensor:
+        """Dimensions moved to other places, the rest in order."""
+    def msort(self, *, out=None) -> Tensor:
+        """Sorted values along the first dim."""
+    def mul(self, other, *, out=None) -> Tensor:
+        """input * other"""
+    def mul_(self, other, *, out=None) -> Tensor:
+        """In-place version of mul()."""
+    def multinomial(self, num_samples, replacement: builtins.bool = False, *, generator=None, out=None) -> Tensor:
+        """Indices drawn with the given weights, from each row."""
+    def multiply(self, other, *, out=None) -> Tensor:
+        """input * other"""
+    def multiply_(self, other, *, out=None) -> Tensor:
+        """In-place version of multiply()."""
+    def mv(self, vec, *, out=None) -> Tensor:
+        """A matrix times a vector."""
+    def nan_to_num(self, nan=None, posinf=None, neginf=None, *, out=None) -> Tensor:
+        """Replaces nan (by 0 unless said) and infinities (by the largest finite numbers unless said)."""
+    def nan_to_num_(self, nan=None, posinf=None, neginf=None, *, out=None) -> Tensor:
+        """In-place version of nan_to_num()."""
+    def nanmean(self, dim=None, keepdim: builtins.bool = False, *, dtype=None, out=None, axis=None,
+                keepdims: builtins.bool = False) -> Tensor:
+        """Mean over dims of what is not nan."""
+    def nanmedian(self, dim=None, keepdim: builtins.bool = False, *, out=None, axis=None,
+                  keepdims: builtins.bool = False) -> Any:
+        """The lower median of what is not nan, of everything or along a dim as (values, indices)."""
+    def nanquantile(self, q, dim=None, keepdim: builtins.bool = False, *, interpolation='linear', out=None,
+                    axis=None, keepdims: builtins.bool = False) -> Tensor:
+        """The q-th quantiles of what is not nan."""
+    def nansum(self, dim=None, keepdim: builtins.bool = False, *, dtype=None, out=None, axis=None,
+               keepdims: builtins.bool = False) -> Tensor:
+        """Sum over dims, nan counted as 0."""
+    @overload
+    def narrow(self, dim, start, length) -> Tensor:
+        """`length` indices from `start` along a dimension."""
+    @overload
+    def narrow(self, *, axis, start, length) -> Tensor:
+        """`length` indices from `start` along a dimension."""
+    @builtins.property
+    def nbytes(self) -> Any:
+        """The bytes of all elements."""
+    @builtins.property
+    def ndim(self) -> builtins.int: ...
+    def ndimension(self) -> builtins.int:
+        """The number of dimensions."""
+    def ne(self, other, *, out=None) -> Tensor:
+        """Elementwise ne."""
+    def ne_(self, other, *, out=None) -> Tensor:
+        """In-place version of ne()."""
+    def neg(self, *, out=None) -> Tensor:
+        """Elementwise neg."""
+    def neg_(self, *, out=None) -> Tensor:
+        """In-place version of neg()."""
+    def negative(self, *, out=None) -> Tensor:
+        """Elementwise neg."""
+    def negative_(self, *, out=None) -> Tensor:
+        """In-place version of negative()."""
+    def nelement(self) -> builtins.int:
+        """The number of elements."""
+    def new_empty(self, *sizes, size=None, dtype=None, device=None, requires_grad: builtins.bool = False,
+                  layout=None, pin_memory: builtins.bool = False) -> Tensor:
+        """A tensor of this one's dtype, its values yet to be written."""
+    def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad: builtins.bool = False,
+                 layout=None, pin_memory: builtins.bool = False) -> Tensor:
+        """One value everywhere, of this tensor's dtype."""
+    def new_ones(self, *sizes, size=None, dtype=None, device=None, requires_grad: builtins.bool = False,
+                 layout=None, pin_memory: builtins.bool = False) -> Tensor:
+        """Ones of this tensor's dtype."""
+    def new_tensor(self, data, *, dtype=None, device=None, requires_grad: builtins.bool = False, layout=None,
+                   pin_memory: builtins.bool = False) -> Tensor:
+        """A copy of data in this tensor's dtype."""
+    def new_zeros(self, *sizes, size=None, dtype=None, device=None, requires_grad: builtins.bool = False,
+                  layout=None, pin_memory: builtins.bool = False) -> Tensor:
+        """Zeros of this tensor's dtype."""
+    def nextafter(self, other, *, out=None) -> Tensor:
+        """Elementwise nextafter."""
+    def nextafter_(self, other, *, out=None) -> Tensor:
+        """In-place version of nextafter()."""
+    def nonzero(self, *, out=None, as_tuple: builtins.bool = False) -> Any:
+        """The positions of all elements that are not zero: rows of a matrix, or one vector for each dimension."""
+    def norm(self, p='fro', dim=None, keepdim: builtins.bool = False, out=None, dtype=None, *, axis=None,
+             keepdims: builtins.bool = False) -> Tensor:
+        """`ingot.norm`: the vector norm of order p over dims (all unless said); 'fro' and 'nuc' as matrix_norm."""
+    def normal_(self, *args, **kwargs) -> Tensor:
+        """Fills with normal numbers."""
+    def not_equal(self, other, *, out=None) -> Tensor:
+        """Elementwise ne."""
+    def not_equal_(self, other, *, out=None) -> Tensor:
+        """In-place version of not_equal()."""
+    def numel(self) -> builtins.int:
+        """The number of elements."""
+    def numpy(self, *, force: builtins.bool = False) -> Any:
+        """The memory as a numpy array, without a copy."""
+    def outer(self, vec2, *, out=None) -> Tensor:
+        """Every element of one vector times every element of another."""
+    @builtins.property
+    def output_nr(self) -> builtins.int: ...
+    def permute(self, *order, dims=None, axis=None) -> Tensor:
+        """The dimensions in another order."""
+    def pin_memory(self, device=None) -> Tensor:
+        """This tensor in page-locked memory, which only matters where there is an accelerator."""
+    def pinverse(self, *, atol=None, rtol=None, hermitian: builtins.bool = False, out=None) -> Tensor:
+        """The pseudo-inverse; singular values at most max(atol, rtol * the largest) count as 0."""
+    def polygamma(self, n) -> Tensor: ...
+    def positive(self) -> Tensor:
+        """The tensor itself (bool excepted)."""
+    def pow(self, exponent, *, out=None) -> Tensor:
+        """input ** exponent"""
+    def pow_(self, exponent, *, out=None) -> Tensor:
+        """In-place version of pow()."""
+    def prelu(self, weight) -> Tensor:
+        """The input above 0, weight * input below; the weight is one number or one for each channel (dimension 1)."""
+    def prod(self, dim=None, keepdim: builtins.bool = False, *, dtype=None, out=None, axis=None,
+             keepdims: builtins.bool = False) -> Tensor:
+        """Product over a dim (all unless said); integers and bools are multiplied in int64."""
+    def put(self, index, source, accumulate: builtins.bool = False) -> Tensor:
+        """input with source written (or added) at positions of the flattened tensor."""
+    def put_(self, index, source, accumulate: builtins.bool = False) -> Tensor:
+        """In-place version of put()."""
+    def quantile(self, q, dim=None, keepdim: builtins.bool = False, *, interpolation='linear', out=None, axis=None,
+                 keepdims: builtins.bool = False) -> Tensor:
+        """The q-th quantiles (a number or a row of them), of everything or along a dim; nan if there is one."""
+    def rad2deg(self, *, out=None) -> Tensor:
+        """Radians to degrees."""
+    def rad2deg_(self, *, out=None) -> Tensor:
+        """In-place version of rad2deg()."""
+    def random_(self, *args, **kwargs) -> Tensor:
+        """Fills with integers uniform in [from, to): random_(to), random_(from, to); without ends, all that fit exactly."""
+    def ravel(self) -> Tensor:
+        """All elements in row-major order; a view where possible."""
+    def reciprocal(self, *, out=None) -> Tensor:
+        """Elementwise reciprocal."""
+    def reciprocal_(self, *, out=None) -> Tensor:
+        """In-place version of reciprocal()."""
+    def register_hook(self, hook) -> _node.Handle:
+        """Calls hook(grad) whenever a gradient of this tensor has been computed; a tensor it returns takes the gradient's place."""
+    def register_post_accumulate_grad_hook(self, hook) -> _node.Handle:
+        """Calls hook(tensor) after a gradient was accumulated into this leaf's `.grad`."""
+    def relu(self) -> Tensor:
+        """max(input, 0)"""
+    def relu_(self) -> Tensor:
+        """In-place version of relu()."""
+    def remainder(self, other, *, out=None) -> Tensor:
+        """Elementwise remainder."""
+    def remainder_(self, other, *, out=None) -> Tensor:
+        """In-place version of remainder()."""
+    def repeat(self, *sizes, repeats=None) -> Tensor:
+        """Copies side by side, `sizes` many along each dimension."""
+    def repeat_interleave(self, repeats, dim=None, *, output_size=None, axis=None) -> Tensor:
+        """Each element (or each index along a dimension) several times in a row."""
+    @builtins.property
+    def requires_grad(self) -> builtins.bool: ...
+    @requires_grad.setter
+    def requires_grad(self, value) -> None: ...
+    def requires_grad_(self, requires_grad: builtins.bool = True) -> Tensor:
+        """Starts (or stops) collecting a gradient for this leaf."""
+    def reshape(self, *sizes, shape=None) -> Tensor:
+        """The same elements under another shape; a view where strides allow, else a copy."""
+    def reshape_as(self, other) -> Tensor: ...
+    def resize_(self, *sizes, memory_format=None) -> Tensor:
+        """Another shape over the same memory, or over more of it: elements that are new are zeros."""
+    def resize_as_(self, the_template, memory_format=None) -> Tensor:
+        """resize_() to another tensor's shape."""
+    def retain_grad(self) -> None:
+        """Keeps the gradient of this tensor in `.grad` though it is not a leaf."""
+    @builtins.property
+    def retains_grad(self) -> Any:
+        """Whether retain_grad() was called on this tensor."""
+    def roll(self, shifts, dims=None, *, axis=None) -> Tensor:
+        """Elements shifted along dims, those pushed out coming back at the other end."""
+    def rot90(self, k=1, dims=(0, 1), *, axis=(0, 1)) -> Tensor:
+        """Rotated by 90 degrees k times in the plane of two dims."""
+    def round(self, *, decimals=0, out=None) -> Tensor:
+        """To `decimals` places, halves to even."""
+    def round_(self, *, decimals=0, out=None) -> Tensor:
+        """In-place version of round()."""
+    def rsqrt(self, *, out=None) -> Tensor:
+        """Elementwise rsqrt."""
+    def rsqrt_(self, *, out=None) -> Tensor:
+        """In-place version of rsqrt()."""
+    @overload
+    def scatter(self, dim, index, src=None, *, value=None, reduce=None, out=None) -> Tensor:
+        """input with out[index[i][j]][j] = src[i][j] for dim 0, and so on (or added or multiplied)."""
+    @overload
+    def scatter(self, *, axis, index, src=None, value=None, reduce=None, out=None) -> Tensor:
+        """input with out[index[i][j]][j] = src[i][j] for dim 0, and so on (or added or multiplied)."""
+    @overload
+    def scatter_(self, dim, index, src=None, *, value=None, reduce=None, out=None) -> Tensor:
+        """In-place version of scatter()."""
+    @overload
+    def scatter_(self, *, axis, index, src=None, value=None, reduce=None, out=None) -> Tensor:
+        """In-place version of scatter()."""
+    @overload
+    def scatter_add(self, dim, index, src, *, out=None) -> Tensor:
+        """input with out[index[i][j]][j] += src[i][j] for dim 0, and so on."""
+    @overload
+    def scatter_add(self, *, axis, index, src, out=None) -> Tensor:
+        """input with out[index[i][j]][j] += src[i][j] for dim 0, and so on."""
+    @overload
+    def scatter_add_(self, dim, index, src, *, out=None) -> Tensor:
+        """In-place version of scatter_add()."""
+    @overload
+    def scatter_add_(self, *, axis, index, src, out=None) -> Tensor:
+        """In-place version of scatter_add()."""
+    @overload
+    def scatter_reduce(self, dim, index, src, reduce, *, include_self: builtins.bool = True, out=None) -> Tensor:
+        """Scatters src over input, combining by sum, prod, mean, amax or amin, with what was there or (include_self False)"""
+    @overload
+    def scatter_reduce(self, *, axis, index, src, reduce, include_self: builtins.bool = True, out=None) -> Tensor:
+        """Scatters src over input, combining by sum, prod, mean, amax or amin, with what was there or (include_self False)"""
+    @overload
+    def scatter_reduce_(self, dim, index, src, reduce, *, include_self: builtins.bool = True, out=None) -> Tensor:
+        """In-place version of scatter_reduce()."""
+    @overload
+    def scatter_reduce_(self, *, axis, index, src, reduce, include_self: builtins.bool = True, out=None) -> Tensor:
+        """In-place version of scatter_reduce()."""
+    def searchsorted(self, input, *, out_int32: builtins.bool = False, right: builtins.bool = False, side=None,
+                     sorter=None, out=None) -> Tensor:
+        """Where each value would be inserted into sorted rows: before its equals, or after them when `right`."""
+    @overload
+    def select(self, dim, index) -> Tensor:
+        """One index along a dimension, which disappears."""
+    @overload
+    def select(self, *, axis, index) -> Tensor:
+        """One index along a dimension, which disappears."""
+    @overload
+    def select_scatter(self, src, dim, index) -> Tensor:
+        """input with src in place of one index along a dimension."""
+    @overload
+    def select_scatter(self, src, *, axis, index) -> Tensor:
+        """input with src in place of one index along a dimension."""
+    def set_(self, source=None) -> Tensor:
+        """Looks at the memory of another tensor from now on (at none without one)."""
+    def sgn(self, *, out=None) -> Tensor:
+        """Elementwise sign."""
+    def sgn_(self, *, out=None) -> Tensor:
+        """In-place version of sgn()."""
+    @builtins.property
+    def shape(self) -> Any: ...
+    def share_memory_(self) -> Tensor:
+        """Moves the memory of this tensor, and of every tensor that shares it, to where other processes can map it."""
+    def short(self, memory_format=...) -> Tensor:
+        """This tensor as int16."""
+    def sigmoid(self, *, out=None) -> Tensor:
+        """Elementwise sigmoid."""
+    def sigmoid_(self, *, out=None) -> Tensor:
+        """In-place version of sigmoid()."""
+    def sign(self, *, out=None) -> Tensor:
+        """Elementwise sign."""
+    def sign_(self, *, out=None) -> Tensor:
+        """In-place version of sign()."""
+    def signbit(self, *, out=None) -> Tensor:
+        """Elementwise signbit."""
+    def signbit_(self, *, out=None) -> Tensor:
+        """In-place version of signbit()."""
+    def sin(self, *, out=None) -> Tensor:
+        """Elementwise sin."""
+    def sin_(self, *, out=None) -> Tensor:
+        """In-place version of sin()."""
+    def sinc(self, *, out=None) -> Tensor:
+        """Elementwise sinc."""
+    def sinc_(self, *, out=None) -> Tensor:
+        """In-place version of sinc()."""
+    def sinh(self, *, out=None) -> Tensor:
+        """Elementwise sinh."""
+    def sinh_(self, *, out=None) -> Tensor:
+        """In-place version of sinh()."""
+    def size(self, dim=None, *, axis=None) -> Any:
+        """The shape, or the size of one dimension."""
+    def slice_scatter(self, src, dim=0, start=None, end=None, step=1, *, axis=0) -> Tensor:
+        """input with src in place of a slice along a dimension."""
+    def slogdet(self, *, out=None) -> _returns.slogdet:
+        """Sign and logarithm of the size of the determinant."""
+    @overload
+    def softmax(self, dim, dtype=None, *, out=None) -> Tensor:
+        """exp(x) / sum(exp(x)) along a dimension."""
+    @overload
+    def softmax(self, *, axis, dtype=None, out=None) -> Tensor:
+        """exp(x) / sum(exp(x)) along a dimension."""
+    def sort(self, dim=-1, descending: builtins.bool = False, stable: builtins.bool = True, *, out=None,
+             axis=-1) -> _returns.sort:
+        """Sorted values along a dim and where they were, as (values, indices)."""
+    def split(self, split_size_or_sections, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
+        """Pieces of one size (the last may be smaller) or of the sizes listed, as views."""
+    def split_with_sizes(self, split_sizes, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
+        """Pieces of the sizes listed, as views."""
+    def sqrt(self, *, out=None) -> Tensor:
+        """Elementwise sqrt."""
+    def sqrt_(self, *, out=None) -> Tensor:
+        """In-place version of sqrt()."""
+    def square(self, *, out=None) -> Tensor:
+        """Elementwise square."""
+    def square_(self, *, out=None) -> Tensor:
+        """In-place version of square()."""
+    def squeeze(self, dim=None, *, axis=None) -> Tensor:
+        """Without dimensions of size 1 (all, or those named)."""
+    def squeeze_(self, *args, **kwargs) -> Tensor:
+        """In-place version of squeeze()."""
+    def std(self, dim=None, unbiased=None, keepdim: builtins.bool = False, *, correction=None, out=None, axis=None,
+            keepdims: builtins.bool = False) -> Tensor:
+        """Standard deviation over dims, divided by the count less `correction` (1 unless said)."""
+    def storage_offset(self) -> builtins.int:
+        """How many elements lie in the storage before this tensor's first."""
+    def stride(self, dim=None, *, axis=None) -> Any:
+        """How many elements lie between neighbours along each dimension (or one)."""
+    def sub(self, other, *, alpha=1, out=None) -> Tensor:
+        """input - alpha * other"""
+    def sub_(self, other, *, alpha=1, out=None) -> Tensor:
+        """In-place version of sub()."""
+    def subtract(self, other, *, alpha=1, out=None) -> Tensor:
+        """input - alpha * other"""
+    def subtract_(self, other, *, alpha=1, out=None) -> Tensor:
+        """In-place version of subtract()."""
+    def sum(self, dim=None, keepdim: builtins.bool = False, *, dtype=None, out=None, axis=None,
+            keepdims: builtins.bool = False) -> Tensor:
+        """Sum over dims (all unless said); integers and bools are summed in int64."""
+    def sum_to_size(self, *size) -> Tensor:
+        """Summed over the dimensions that broadcasting to this shape from `size` would repeat."""
+    @overload
+    def swapaxes(self, dim0, dim1) -> Tensor:
+        """Two dimensions swapped."""
+    @overload
+    def swapaxes(self, *, axis0, axis1) -> Tensor:
+        """Two dimensions swapped."""
+    def swapaxes_(self, *args, **kwargs) -> Tensor:
+        """In-place version of transpose()."""
+    @overload
+    def swapdims(self, dim0, dim1) -> Tensor:
+        """Two dimensions swapped."""
+    @overload
+    def swapdims(self, *, axis0, axis1) -> Tensor:
+        """Two dimensions swapped."""
+    def swapdims_(self, *args, **kwargs) -> Tensor:
+        """In-place version of transpose()."""
+    def t(self) -> Tensor:
+        """A matrix transposed; fewer dimensions as they are."""
+    def t_(self, *args, **kwargs) -> Tensor:
+        """In-place version of t()."""
+    def take(self, index) -> Tensor:
+        """The elements at positions of the flattened tensor, in the shape of index."""
+    def take_along_dim(self, indices, dim=None, *, out=None, axis=None) -> Tensor:
+        """Elements picked along a dimension by indices that broadcast with the other dimensions."""
+    def tan(self, *, out=None) -> Tensor:
+        """Elementwise tan."""
+    def tan_(self, *, out=None) -> Tensor:
+        """In-place version of tan()."""
+    def tanh(self, *, out=None) -> Tensor:
+        """Elementwise tanh."""
+    def tanh_(self, *, out=None) -> Tensor:
+        """In-place version of tanh()."""
+    def tensor_split(self, indices_or_sections, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
+        """`n` pieces whose sizes differ by at most one, or pieces cut at the indices listed; views."""
+    def tile(self, *sizes, dims=None, axis=None) -> Tensor:
+        """repeat(), with missing leading counts 1."""
+    def to(self, *args, dtype=None, device=None, non_blocking: builtins.bool = False, copy: builtins.bool = False,
+           memory_format=...) -> Tensor:
+        """This tensor in another dtype or on another device: to(dtype), to(device, dtype) or to(other)."""
+    def to_dense(self, dtype=None) -> Tensor:
+        """This tensor, which is dense."""
+    def to_device(self, device, /, *, stream=None) -> Tensor:
+        """This tensor on a device."""
+    def to_sparse(self, sparse_dim=None) -> _sparse.SparseTensor:
+        """The entries that are not zero, as a sparse tensor."""
+    def tolist(self) -> Any:
+        """Nested lists of Python numbers."""
+    def topk(self, k, dim=-1, largest: builtins.bool = True, sorted: builtins.bool = True, *, out=None,
+             axis=-1) -> _returns.topk:
+        """The k largest (or smallest) elements along a dim, in order, as (values, indices); of equals the first."""
+    def trace(self) -> Tensor:
+        """The sum of a matrix's diagonal."""
+    @overload
+    def transpose(self, dim0, dim1) -> Tensor:
+        """Two dimensions swapped."""
+    @overload
+    def transpose(self, *, axis0, axis1) -> Tensor:
+        """Two dimensions swapped."""
+    def transpose_(self, *args, **kwargs) -> Tensor:
+        """In-place version of transpose()."""
+    def tril(self, diagonal=0, *, out=None) -> Tensor:
+        """The elements on and below a diagonal, zeros above."""
+    def tril_(self, diagonal=0, *, out=None) -> Tensor:
+        """In-place version of tril()."""
+    def triu(self, diagonal=0, *, out=None) -> Tensor:
+        """The elements on and above a diagonal, zeros below."""
+    def triu_(self, diagonal=0, *, out=None) -> Tensor:
+        """In-place version of triu()."""
+    def true_divide(self, other, *, out=None) -> Tensor:
+        """input / other"""
+    def true_divide_(self, other, *, out=None) -> Tensor:
+        """In-place version of true_divide()."""
+    def trunc(self, *, out=None) -> Tensor:
+        """Elementwise trunc."""
+    def trunc_(self, *, out=None) -> Tensor:
+        """In-place version of trunc()."""
+    def type(self, dtype=None, non_blocking: builtins.bool = False) -> Tensor:
+        """The name of this tensor's type, or (given a dtype or such a name) the tensor converted to it."""
+    def type_as(self, other) -> Tensor:
+        """This tensor in another one's dtype."""
+    def unbind(self, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
+        """Every index along a dimension, as a tuple of views."""
+    @overload
+    def unflatten(self, dim, sizes) -> Tensor:
+        """One dimension as several."""
+    @overload
+    def unflatten(self, *, axis, sizes) -> Tensor:
+        """One dimension as several."""
+    def unfold(self, dimension, size, step) -> Tensor:
+        """Windows of `size` every `step` along a dimension, as a new last dimension."""
+    def uniform_(self, *args, **kwargs) -> Tensor:
+        """Fills with numbers uniform in [from, to)."""
+    def unique(self, sorted: builtins.bool = True, return_inverse: builtins.bool = False,
+               return_counts: builtins.bool = False, dim=None, *, axis=None) -> Any:
+        """The distinct values (of slices along `dim`), sorted; with indices into them and how often each occurs if asked."""
+    def unique_consecutive(self, return_inverse: builtins.bool = False, return_counts: builtins.bool = False, dim=None,
+                           *, axis=None) -> Any:
+        """The values with repeats of a neighbour left out; with indices into them and run lengths if asked."""
+    def unsafe_chunk(self, chunks, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
+        """chunk()"""
+    def unsafe_split(self, split_size, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
+        """split()"""
+    @overload
+    def unsqueeze(self, dim) -> Tensor:
+        """With a new dimension of size 1 at `dim`."""
+    @overload
+    def unsqueeze(self, *, axis) -> Tensor:
+        """With a new dimension of size 1 at `dim`."""
+    def unsqueeze_(self, *args, **kwargs) -> Tensor:
+        """In-place version of unsqueeze()."""
+    def var(self, dim=None, unbiased=None, keepdim: builtins.bool = False, *, correction=None, out=None, axis=None,
+            keepdims: builtins.bool = False) -> Tensor:
+        """Variance over dims, divided by the count less `correction` (1 unless said)."""
+    def vdot(self, other, *, out=None) -> Tensor:
+        """The inner product of two vectors."""
+    def view(self, *shape, dtype=None, size=None) -> Tensor:
+        """The same memory under another shape (or, given a dtype, read as that dtype); raises where strides do not fit."""
+    def view_as(self, other) -> Tensor: ...
+    def vsplit(self, indices_or_sections) -> Tensor:
+        """Equal pieces, or pieces cut at the indices listed, as views."""
+    def where(self, condition, other) -> Tensor:
+        """self where the condition holds, other elsewhere."""
+    def xlogy(self, other, *, out=None) -> Tensor:
+        """Elementwise xlogy."""
+    def xlogy_(self, other, *, out=None) -> Tensor:
+        """In-place version of xlogy()."""
+    def zero_(self) -> Tensor:
+        """Writes zeros everywhere."""
+
+
+class AmbiguousTruth(_errors.DTypeError, builtins.ValueError):
+    """The truth of a tensor of several elements was asked."""
+
+def _plain(x) -> Any: ...
+def _read(t: Tensor, how: builtins.str, value) -> Any:
+    """Python has read `value` out of a tensor: a recorder turns that into a guard."""
+def wrap(a) -> Tensor:
+    """A new tensor over an array that nobody else writes to."""

@@ -1,0 +1,251 @@
+"""Writes the type stubs `runtime/tensor.pyi` and `__init__.pyi` from the live package.
+
+Methods are attached to Tensor, and functions to the face, when modules are loaded; editors and type checkers read source and
+cannot see that. The stubs tell them. A function of the API without a return annotation returns a tensor.
+
+    python tools/make_stubs.py           writes the stubs
+    python tools/make_stubs.py --check   fails if the committed stubs are not what would be written
+"""
+
+import argparse
+import inspect
+import re
+import sys
+import textwrap
+import types
+from pathlib import Path
+
+import ingot
+from ingot.ir.dtype import ALL, DType
+from ingot.ir.errors import IngotError
+from ingot.runtime import api, tensor
+from ingot.runtime.api.register import NUMPY_NAMES
+
+ROOT = Path(ingot.__file__).parent
+WIDTH = 124
+LITERALS = (bool, int, float, str, type(None), tuple)
+LEFT_OUT = {"__module__", "__qualname__", "__doc__", "__dict__", "__weakref__", "__slots__", "__getattr__", "__annotations__",
+            "__static_attributes__", "__firstlineno__"}
+FOREIGN = {"numpy", "typing", "types", "collections.abc"}
+
+
+class Stub:
+    """The text of one stub file: lines, and the imports that they turn out to need."""
+
+    def __init__(self, module: str, package: str, doc: str):
+        self.module, self.package, self.doc = module, package.split("."), doc
+        self.imports: set[str] = set()
+        self.lines: list[str] = []
+
+    def text(self) -> str:
+        """The whole file."""
+        head = [f'"""{self.doc}', "", 'Made by `make stubs` from the live package; not edited by hand.', '"""', "",
+                "import builtins", "from typing import Any, overload", ""]
+        imports = sorted(self.imports, key=lambda line: (-len(re.match(r"from (\.*)", line)[1]), line.casefold()))
+        return "\n".join([*head, *imports, "", *self.lines]).rstrip() + "\n"
+
+    def need(self, module: str, name: str, shown: str) -> str:
+        """Imports `name` from a module of the project as `shown`."""
+        path = module.split(".")
+        shared = next((i for i, (a, b) in enumerate(zip(path, self.package)) if a != b), min(len(path), len(self.package)))
+        dots = "." * (1 + len(self.package) - shared)
+        self.imports.add(f"from {dots}{'.'.join(path[shared:])} import {name} as {shown}")
+        return shown
+
+    def annotation(self, hint) -> str:
+        """A type as text. Classes are named so that no method or function of the stub can stand before them."""
+        if hint is None or hint is type(None):
+            return "None"
+        if isinstance(hint, types.UnionType):
+            return " | ".join(self.annotation(a) for a in hint.__args__)
+        if isinstance(hint, types.GenericAlias):
+            inner = ", ".join("..." if a is ... else self.annotation(a) for a in hint.__args__)
+            return f"{self.annotation(hint.__origin__)}[{inner}]"
+        if isinstance(hint, str):
+            return hint
+        if not isinstance(hint, type) or hint.__module__ in FOREIGN:
+            return "Any"
+        if hint.__module__ == "builtins":
+            return f"builtins.{hint.__name__}"
+        if hint.__module__ == self.module:
+            return hint.__name__
+        if hint is tensor.Tensor:
+            return self.need(hint.__module__, "Tensor", "Tensor")
+        home, _, name = hint.__module__.rpartition(".")
+        return f"{self.need(home, name, f'_{name}')}.{hint.__name__}"
+
+    def value(self, name: str, value) -> None:
+        """A variable and its type."""
+        self.lines.append(f"{name}: {self.annotation(type(value))}")
+
+    def function(self, name: str, fn, returns: str, owner: type | None = None) -> None:
+        """A function, or a method of `owner`, with numpy's spelling of its arguments as well."""
+        parameters = list(inspect.signature(fn).parameters.values())
+        if owner and parameters[0].kind is not parameters[0].VAR_POSITIONAL:
+            parameters[0] = parameters[0].replace(name="self", annotation=inspect.Parameter.empty)
+        redefined = owner and any(name in vars(base) for base in owner.__mro__[1:])
+        note = "  # type: ignore[override]" if redefined and name not in ("__init__", "__repr__", "__hash__") else ""
+        spellings = numpy_spellings(parameters) if hasattr(fn, "__wrapped__") else [parameters]
+        hint = inspect.signature(fn).return_annotation
+        result = returns if hint is inspect.Signature.empty else self.annotation(hint)
+        for these in spellings:
+            if len(spellings) > 1:
+                self.lines.append("@overload")
+            self.lines += self._definition(name, [*self._parameters(these)], result, first_line(fn), note)
+
+    def _definition(self, name, parameters, result, doc, note=""):
+        head = f"def {name}("
+        line = f"{head}{', '.join(parameters)}) -> {result}:"
+        if len(line) > WIDTH:
+            words = textwrap.wrap(", ".join(p.replace(" ", "\0") for p in parameters), WIDTH - len(head) - len(result) - 6)
+            inside = ("\n" + " " * len(head)).join(words).replace("\0", " ")
+            line = f"{head}{inside}) -> {result}:"
+        if not doc:
+            return (line + " ..." + note).splitlines()
+        return [*(line + note).splitlines(), "    " + doc]
+
+    def _parameters(self, parameters):
+        kinds = inspect.Parameter
+        before = None
+        for i, p in enumerate(parameters):
+            if before is kinds.POSITIONAL_ONLY and p.kind is not kinds.POSITIONAL_ONLY:
+                yield "/"
+            if p.kind is kinds.KEYWORD_ONLY and before not in (kinds.KEYWORD_ONLY, kinds.VAR_POSITIONAL):
+                yield "*"
+            star = {kinds.VAR_POSITIONAL: "*", kinds.VAR_KEYWORD: "**"}.get(p.kind, "")
+            yield star + self._parameter(p)
+            before = p.kind
+            if i == len(parameters) - 1 and before is kinds.POSITIONAL_ONLY:
+                yield "/"
+
+    def _parameter(self, p) -> str:
+        hint = "" if p.annotation is p.empty else self.annotation(p.annotation)
+        if not hint and isinstance(p.default, bool):
+            hint = "builtins.bool"
+        if p.default is p.empty:
+            return f"{p.name}: {hint}" if hint else p.name
+        default = repr(p.default) if isinstance(p.default, LITERALS) else "..."
+        if hint and p.default is None and "None" not in hint and hint != "Any":
+            hint += " | None"
+        return f"{p.name}: {hint} = {default}" if hint else f"{p.name}={default}"
+
+    def property(self, name: str, prop: property, returns: str) -> None:
+        """A property, with its setter."""
+        hint = inspect.signature(prop.fget).return_annotation
+        result = returns if hint is inspect.Signature.empty else self.annotation(hint)
+        self.lines += ["@builtins.property", *self._definition(name, ["self"], result, first_line(prop))]
+        if prop.fset:
+            self.lines += [f"@{name}.setter", f"def {name}(self, value) -> None: ..."]
+
+    def cls(self, cls, returns: str) -> None:
+        """A class with all its members; methods without an annotation return `returns`."""
+        bases = ", ".join("builtins.tuple[builtins.int, ...]" if b is tuple else self.annotation(b)
+                          for b in cls.__bases__ if b is not object)
+        meta = f"metaclass={type(cls).__name__}" if type(cls) is not type else ""
+        start = len(self.lines)
+        for name, member in sorted(cls.__dict__.items()):
+            if name not in LEFT_OUT:
+                self._member(cls, name, member, returns)
+        given = ", ".join(x for x in (bases, meta) if x)
+        self.lines[start:] = ["", f"class {cls.__name__}{f'({given})' if given else ''}:", "    " + first_line(cls),
+                              *("    " + line for line in self.lines[start:]), ""]
+
+    def _member(self, cls, name, member, returns):
+        if name == "__init__":
+            returns = "None"
+        if isinstance(member, property):
+            self.property(name, member, "Any")
+        elif isinstance(member, types.FunctionType):
+            self.function(name, member, returns, cls)
+        else:
+            slot = inspect.ismemberdescriptor(member) or member is None
+            self.lines.append(f"{name}: {'Any' if slot else self.annotation(type(member))}")
+
+
+def first_line(thing) -> str:
+    """The first line of a docstring as source, or nothing."""
+    doc = (thing.__doc__ or "").strip().partition("\n")[0]
+    if not doc:
+        return ""
+    return f'{"r" if chr(92) in doc else ""}"""{doc}{" " if doc.endswith(chr(34)) else ""}"""'
+
+
+def numpy_spellings(parameters: list) -> list:
+    """The parameter lists under which a function can be called.
+
+    Where the renamed arguments may be left out, numpy's names are further keywords. Where one is required there are two lists;
+    in the second everything from it on goes by name.
+    """
+    names = {p.name for p in parameters}
+    renamed = [p for p in parameters if p.name in NUMPY_NAMES and NUMPY_NAMES[p.name] not in names
+               and p.kind is not p.VAR_POSITIONAL]
+    if not renamed:
+        return [parameters]
+    by_name = {p.name: p.replace(name=NUMPY_NAMES[p.name], kind=p.KEYWORD_ONLY) for p in renamed}
+    if all(p.default is not p.empty for p in renamed):
+        end = next((i for i, p in enumerate(parameters) if p.kind is p.VAR_KEYWORD), len(parameters))
+        return [[*parameters[:end], *by_name.values(), *parameters[end:]]]
+    first = parameters.index(renamed[0])
+    rest = [by_name.get(p.name, p if p.kind is p.VAR_KEYWORD else p.replace(kind=p.KEYWORD_ONLY)) for p in parameters[first:]]
+    return [parameters, [*parameters[:first], *rest]]
+
+
+def tensor_stub() -> str:
+    """`runtime/tensor.pyi`."""
+    stub = Stub(tensor.__name__, "ingot.runtime", "The Tensor with every method that the API attaches to it.")
+    for name, thing in vars(tensor).items():
+        if getattr(thing, "__module__", None) != tensor.__name__:
+            continue
+        if isinstance(thing, type):
+            stub.cls(thing, "Tensor" if thing is tensor.Tensor else "Any")
+        else:
+            stub.function(name, thing, "Any")
+    return stub.text()
+
+
+def face_stub() -> str:
+    """`__init__.pyi`."""
+    stub = Stub("ingot", "ingot", "The face of ingot: dtypes, functions, and the modules beneath.")
+    for public in (IngotError, tensor.Size, tensor.Tensor):
+        stub.need(public.__module__, public.__name__, public.__name__)
+    modules = {"jit": "jit"} | {name: real for name, real in ingot.paths.PUBLIC.items() if "." not in name}
+    for name, real in modules.items():
+        folder, _, last = f"ingot.{real}".rpartition(".")
+        stub.need(folder, last, name)
+    stub.lines += ["__version__: builtins.str", "__all__: builtins.list[builtins.str]", ""]
+    for dtype in ALL:
+        stub.lines.append(f"{dtype.name}: {stub.annotation(DType)}")
+    stub.lines.append("")
+    for name, thing in sorted(api.FUNCTIONS.items()):
+        if isinstance(thing, types.FunctionType):
+            stub.function(name, thing, "Tensor")
+        elif type(thing) is type:
+            stub.need(thing.__module__, thing.__name__, name)
+        else:
+            stub.value(name, thing)
+    return stub.text()
+
+
+STUBS = {"runtime/tensor.pyi": tensor_stub, "__init__.pyi": face_stub}
+
+
+def main(argv=None) -> int:
+    """Writes or checks the stubs; the result is the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if a stub is not up to date")
+    check = parser.parse_args(argv).check
+    api.load_rest()
+    stale = []
+    for path, make in STUBS.items():
+        file, text = ROOT / path, make()
+        if check and (not file.exists() or file.read_text() != text):
+            stale.append(path)
+        elif not check:
+            file.write_text(text)
+    if stale:
+        print(f"not what the code says: {', '.join(stale)}; run `make stubs`", file=sys.stderr)
+    return 1 if stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
