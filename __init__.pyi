@@ -7,72 +7,74 @@ import builtins
 from typing import Any, overload
 
 from . import jit as jit
-from .ir import dtype as _dtype
+from .ir import dtype as _dtype_module
 from .ir.errors import IngotError as IngotError
 from .runtime import accelerator as accelerator
 from .runtime import amp as amp
 from .runtime import array_api as array_api
 from .runtime import backends as backends
 from .runtime import cuda as cuda
-from .runtime import device as _device
+from .runtime import device as _device_module
 from .runtime import distributions as distributions
 from .runtime import linalg as linalg
 from .runtime import multiprocessing as multiprocessing
 from .runtime import nn as nn
 from .runtime import optim as optim
-from .runtime import random as _random
+from .runtime import random as _random_module
 from .runtime import random as random
 from .runtime import serialization as serialization
 from .runtime import sparse as sparse
 from .runtime import special as special
 from .runtime import testing as testing
-from .runtime import toolbox as utils
-from .runtime.api import convert as _convert
-from .runtime.api import legacy as _legacy
-from .runtime.api import returns as _returns
-from .runtime.api import sparse as _sparse
+from .runtime import toolbox as _toolbox
+from .runtime.api import convert as _convert_module
+from .runtime.api import legacy as _legacy_module
+from .runtime.api import returns as _returns_module
+from .runtime.api import sparse as _sparse_module
 from .runtime.autograd import func as func
-from .runtime.autograd import namespace as autograd
+from .runtime.autograd import namespace as _namespace
 from .runtime.autograd.grad_mode import enable_grad as enable_grad
 from .runtime.autograd.grad_mode import inference_mode as inference_mode
 from .runtime.autograd.grad_mode import no_grad as no_grad
 from .runtime.autograd.grad_mode import set_grad_enabled as set_grad_enabled
-from .runtime.device import Device as device
+from .runtime.device import Device as _Device
 from .runtime.info import finfo as finfo
 from .runtime.info import iinfo as iinfo
 from .runtime.random import Generator as Generator
 from .runtime.tensor import Size as Size
 from .runtime.tensor import Tensor as Tensor
 
+autograd = _namespace
+utils = _toolbox
 __version__: builtins.str
 __all__: builtins.list[builtins.str]
 
-bool: _dtype.DType
-uint8: _dtype.DType
-uint16: _dtype.DType
-uint32: _dtype.DType
-uint64: _dtype.DType
-int8: _dtype.DType
-int16: _dtype.DType
-int32: _dtype.DType
-int64: _dtype.DType
-float16: _dtype.DType
-bfloat16: _dtype.DType
-float32: _dtype.DType
-float64: _dtype.DType
-complex64: _dtype.DType
-complex128: _dtype.DType
+bool: _dtype_module.DType
+uint8: _dtype_module.DType
+uint16: _dtype_module.DType
+uint32: _dtype_module.DType
+uint64: _dtype_module.DType
+int8: _dtype_module.DType
+int16: _dtype_module.DType
+int32: _dtype_module.DType
+int64: _dtype_module.DType
+float16: _dtype_module.DType
+bfloat16: _dtype_module.DType
+float32: _dtype_module.DType
+float64: _dtype_module.DType
+complex64: _dtype_module.DType
+complex128: _dtype_module.DType
 
-BFloat16Tensor: _legacy.TensorType
-BoolTensor: _legacy.TensorType
-ByteTensor: _legacy.TensorType
-CharTensor: _legacy.TensorType
-DoubleTensor: _legacy.TensorType
-FloatTensor: _legacy.TensorType
-HalfTensor: _legacy.TensorType
-IntTensor: _legacy.TensorType
-LongTensor: _legacy.TensorType
-ShortTensor: _legacy.TensorType
+BFloat16Tensor: _legacy_module.TensorType
+BoolTensor: _legacy_module.TensorType
+ByteTensor: _legacy_module.TensorType
+CharTensor: _legacy_module.TensorType
+DoubleTensor: _legacy_module.TensorType
+FloatTensor: _legacy_module.TensorType
+HalfTensor: _legacy_module.TensorType
+IntTensor: _legacy_module.TensorType
+LongTensor: _legacy_module.TensorType
+ShortTensor: _legacy_module.TensorType
 def abs(input, *, out=None) -> Tensor:
     """Absolute value."""
 def absolute(input, *, out=None) -> Tensor:
@@ -110,7 +112,7 @@ def amax(input, dim=(), keepdim: builtins.bool = False, *, out=None, axis=(), ke
 def amin(input, dim=(), keepdim: builtins.bool = False, *, out=None, axis=(), keepdims: builtins.bool = False) -> Tensor:
     """Smallest values; ties share the gradient equally."""
 def aminmax(input, *, dim=None, keepdim: builtins.bool = False, out=None, axis=None,
-            keepdims: builtins.bool = False) -> _returns.aminmax:
+            keepdims: builtins.bool = False) -> _returns_module.aminmax:
     """Smallest and largest values as (min, max)."""
 def any(input, dim=None, keepdim: builtins.bool = False, *, out=None, axis=None, keepdims: builtins.bool = False) -> Tensor:
     """Whether any element is nonzero (uint8 gives uint8)."""
@@ -214,8 +216,8 @@ def chain_matmul(*matrices, out=None) -> Tensor:
     """The product of several matrices, multiplied in the order that costs least."""
 def channel_shuffle(input, groups) -> Tensor:
     """Takes the channels (dim 1) of `groups` groups in turn."""
-channels_last: _convert.MemoryFormat
-channels_last_3d: _convert.MemoryFormat
+channels_last: _convert_module.MemoryFormat
+channels_last_3d: _convert_module.MemoryFormat
 def cholesky(input, upper: builtins.bool = False, *, out=None) -> Tensor:
     """The lower triangular factor of symmetric positive matrices (or its transpose)."""
 def chunk(input, chunks, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
@@ -240,7 +242,7 @@ def concatenate(tensors, dim=0, *, out=None, axis=0) -> Tensor:
     """Joined along an existing dimension; 1-d tensors without elements are skipped."""
 def constant_pad_nd(input, pad, value=0) -> Tensor:
     """`value` around the last dims; `pad` is (low, high) of the last dim, then of the one before, and so on."""
-contiguous_format: _convert.MemoryFormat
+contiguous_format: _convert_module.MemoryFormat
 def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1) -> Tensor:
     """Convolution over one spatial dim; weight (out, in / groups, kernel)."""
 def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1) -> Tensor:
@@ -272,16 +274,16 @@ def cov(input, *, correction=1, fweights=None, aweights=None) -> Tensor:
 def cross(input, other, dim=None, *, out=None, axis=None) -> Tensor:
     """The cross product of vectors of 3 along `dim`: of the first dim of size 3 unless said."""
 @overload
-def cummax(input, dim, *, out=None) -> _returns.cummax:
+def cummax(input, dim, *, out=None) -> _returns_module.cummax:
     """Running maximum along a dim and where it was seen last, as (values, indices)."""
 @overload
-def cummax(input, *, axis, out=None) -> _returns.cummax:
+def cummax(input, *, axis, out=None) -> _returns_module.cummax:
     """Running maximum along a dim and where it was seen last, as (values, indices)."""
 @overload
-def cummin(input, dim, *, out=None) -> _returns.cummin:
+def cummin(input, dim, *, out=None) -> _returns_module.cummin:
     """Running minimum along a dim and where it was seen last, as (values, indices)."""
 @overload
-def cummin(input, *, axis, out=None) -> _returns.cummin:
+def cummin(input, *, axis, out=None) -> _returns_module.cummin:
     """Running minimum along a dim and where it was seen last, as (values, indices)."""
 @overload
 def cumprod(input, dim, *, dtype=None, out=None) -> Tensor:
@@ -297,11 +299,12 @@ def cumsum(input, *, axis, dtype=None, out=None) -> Tensor:
     """Running sums along a dim; integers and bools are summed in int64."""
 def cumulative_trapezoid(y, x=None, *, dx=1, dim=-1, axis=-1) -> Tensor:
     """The running integral of y by the trapezoidal rule."""
-default_generator: _random.Generator
+default_generator: _random_module.Generator
 def deg2rad(input, *, out=None) -> Tensor:
     """Degrees to radians."""
 def det(A, *, out=None) -> Tensor:
     """The determinant."""
+device = _Device
 def diag(input, diagonal=0, *, out=None) -> Tensor:
     """A vector as a diagonal matrix, or a copy of a matrix's diagonal."""
 def diag_embed(input, offset=0, dim1=-2, dim2=-1, *, axis1=-2) -> Tensor:
@@ -408,7 +411,7 @@ def ge(input, other, *, out=None) -> Tensor:
     """Elementwise ge."""
 def ger(input, vec2, *, out=None) -> Tensor:
     """Every element of one vector times every element of another."""
-def get_default_device() -> _device.Device:
+def get_default_device() -> _device_module.Device:
     """Where new tensors are made when nothing is said."""
 def get_default_dtype() -> Tensor:
     """The dtype of tensors made from Python floats, and of int inputs to float functions."""
@@ -523,7 +526,7 @@ def isposinf(input, *, out=None) -> Tensor:
 def kron(input, other, *, out=None) -> Tensor:
     """The Kronecker product: every element of input times the whole of other."""
 def kthvalue(input, k, dim=-1, keepdim: builtins.bool = False, *, out=None, axis=-1,
-             keepdims: builtins.bool = False) -> _returns.kthvalue:
+             keepdims: builtins.bool = False) -> _returns_module.kthvalue:
     """The k-th smallest element along a dim (counted from 1) and where it is, as (values, indices)."""
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05) -> Tensor:
     """To mean 0 and variance 1 over the last dims, then times weight, plus bias."""
@@ -594,7 +597,7 @@ def logsumexp(input, *, axis, keepdims: builtins.bool = False, out=None) -> Tens
     """log of the sum of exp(input) over dims, without overflow."""
 def lt(input, other, *, out=None) -> Tensor:
     """Elementwise lt."""
-def manual_seed(seed: builtins.int) -> _random.Generator:
+def manual_seed(seed: builtins.int) -> _random_module.Generator:
     """Seeds the default generator and returns it."""
 def masked_fill(input, mask, value) -> Tensor:
     """`value` where the mask holds."""
@@ -637,7 +640,7 @@ def minimum(input, other, *, out=None) -> Tensor:
 def mm(input, mat2, *, out=None) -> Tensor:
     """The product of two matrices."""
 def mode(input, dim=-1, keepdim: builtins.bool = False, *, out=None, axis=-1,
-         keepdims: builtins.bool = False) -> _returns.mode:
+         keepdims: builtins.bool = False) -> _returns_module.mode:
     """The most frequent value along a dim (of equals the smallest) and where it is last, as (values, indices)."""
 def moveaxis(input, source, destination) -> Tensor:
     """Dimensions moved to other places, the rest in order."""
@@ -732,11 +735,11 @@ def pow(input, exponent, *, out=None) -> Tensor:
     """input ** exponent"""
 def prelu(input, weight) -> Tensor:
     """The input above 0, weight * input below; the weight is one number or one for each channel (dimension 1)."""
-preserve_format: _convert.MemoryFormat
+preserve_format: _convert_module.MemoryFormat
 def prod(input, dim=None, keepdim: builtins.bool = False, *, dtype=None, out=None, axis=None,
          keepdims: builtins.bool = False) -> Tensor:
     """Product over a dim (all unless said); integers and bools are multiplied in int64."""
-def promote_types(type1, type2) -> _dtype.DType:
+def promote_types(type1, type2) -> _dtype_module.DType:
     """The smallest dtype that both convert to."""
 def put(input, index, source, accumulate: builtins.bool = False) -> Tensor:
     """input with source written (or added) at positions of the flattened tensor."""
@@ -781,7 +784,7 @@ def repeat_interleave(input, repeats, dim=None, *, output_size=None, axis=None) 
     """Each element (or each index along a dimension) several times in a row."""
 def reshape(input, *sizes, shape=None) -> Tensor:
     """The same elements under another shape; a view where strides allow, else a copy."""
-def result_type(tensor1, tensor2) -> _dtype.DType:
+def result_type(tensor1, tensor2) -> _dtype_module.DType:
     """The dtype in which two tensors or numbers meet."""
 def rms_norm(input, normalized_shape, weight=None, eps=None) -> Tensor:
     """Divided by the root of the mean square over the last dims, then times weight."""
@@ -875,7 +878,7 @@ def sinh(input, *, out=None) -> Tensor:
     """Elementwise sinh."""
 def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, axis=0) -> Tensor:
     """input with src in place of a slice along a dimension."""
-def slogdet(A, *, out=None) -> _returns.slogdet:
+def slogdet(A, *, out=None) -> _returns_module.slogdet:
     """Sign and logarithm of the size of the determinant."""
 @overload
 def softmax(input, dim, dtype=None, *, out=None) -> Tensor:
@@ -883,13 +886,13 @@ def softmax(input, dim, dtype=None, *, out=None) -> Tensor:
 @overload
 def softmax(input, *, axis, dtype=None, out=None) -> Tensor:
     """exp(x) / sum(exp(x)) along a dimension."""
-def sort(input, dim=-1, descending: builtins.bool = False, stable: builtins.bool = True, *, out=None,
-         axis=-1) -> _returns.sort:
+def sort(input, dim=-1, descending: builtins.bool = False, stable: builtins.bool = True, *,
+         out=None, axis=-1) -> _returns_module.sort:
     """Sorted values along a dim and where they were, as (values, indices)."""
 sparse_coo: builtins.str
 def sparse_coo_tensor(indices, values, size=None, *, dtype=None, device=None,
                       requires_grad: builtins.bool = False, check_invariants=None,
-                      is_coalesced=None) -> _sparse.SparseTensor:
+                      is_coalesced=None) -> _sparse_module.SparseTensor:
     """A sparse tensor of values at indices (one row for each sparse dimension)."""
 def split(tensor, split_size_or_sections, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
     """Pieces of one size (the last may be smaller) or of the sizes listed, as views."""
@@ -952,8 +955,8 @@ def threshold(input, threshold, value) -> Tensor:
     """The input where it is above the threshold, value elsewhere."""
 def tile(input, *sizes, dims=None, axis=None) -> Tensor:
     """repeat(), with missing leading counts 1."""
-def topk(input, k, dim=-1, largest: builtins.bool = True, sorted: builtins.bool = True, *, out=None,
-         axis=-1) -> _returns.topk:
+def topk(input, k, dim=-1, largest: builtins.bool = True, sorted: builtins.bool = True, *,
+         out=None, axis=-1) -> _returns_module.topk:
     """The k largest (or smallest) elements along a dim, in order, as (values, indices); of equals the first."""
 def trace(input) -> Tensor:
     """The sum of a matrix's diagonal."""

@@ -123,6 +123,11 @@ class Op:
         return getattr(self.ref, "ufunc", None)
 
     @cached_property
+    def checked_by_kernel(self) -> bool:
+        """Whether what runs the operator refuses whatever `infer` refuses, so that eager need not ask first."""
+        return self.broadcasts or "self_checking" in self.traits
+
+    @cached_property
     def broadcasts(self) -> bool:
         """Whether the eager door may hand this operator arguments of different, broadcastable shapes."""
         return type(self.lower) is Scalar

@@ -199,6 +199,27 @@ class Tree:
                 replay.roll_back()
                 raise
 
+    def straight(self):
+        """A function from arguments to results for a tree that is one stretch without writes, gradients or draws, once it is
+        compiled; else None."""
+        here, work = self.first, self.first.work
+        finish, compiled = here.finish, work.job.compiled
+        plain = here.question is None and compiled is not None and compiled.is_native
+        if not plain or finish.updates or finish.grads or finish.differential is not None:
+            return None
+        if any(s.kind != "argument" for s in here.sources) or any(o.source is not None for _, o in finish.outputs):
+            return None
+        order = [here.sources[-1 - slot].what for slot in work.job.slots]
+        places, run = work.hand[0], compiled.run
+        if order == list(range(len(here.sources))) and places == list(range(len(work.job.wanted))):
+            return lambda arguments: [wrap(a) for a in run([t._a for t in arguments])]
+
+        def general(arguments):
+            found = run([arguments[i]._a for i in order])
+            return [wrap(found[at]) for at in places]
+
+        return general
+
     def _follow(self, replay):
         here = self.first
         while True:

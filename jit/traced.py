@@ -7,9 +7,10 @@ from ..ir import config
 from ..runtime.state import Defaults, tls
 from ..runtime.tensor import Tensor
 from .errors import TraceError
+from .guard_code import quick_check
 from .path import Tree, Unseen
 from .record import OptionGuard, Recorder
-from .tree import flatten, unflatten
+from .tree import TENSOR, flatten, unflatten
 from .watch import Watch
 
 MANY = 64    # recordings of one function after which it is said once that something changes too often
@@ -28,6 +29,16 @@ class Entry:
         self.shared = recording.shared
         outside = {id(t._storage) for t, *_ in captured} if recording.updates else set()
         self.must_not_share = outside - {id(t._storage) for _, t in self.shared}
+        self.arrays = [(t, t._a, needs) for t, _, _, needs in captured]
+        self.is_simple = not (self.shared or self.must_not_share or self.leaves)
+        self.check = quick_check(guards)
+
+    def fits(self) -> bool:
+        """Whether this entry applies for certain, by a quick look; only for entries that do not look at arguments."""
+        for t, a, needs in self.arrays:
+            if t._a is not a or (t._node is not None) is not needs:
+                return False
+        return self.check()
 
     def unfit(self, arguments, changing: set):
         """Why this entry does not apply now, or None; an option that differs is added to `changing`."""
@@ -63,6 +74,42 @@ def sharing(leaves):
     return None if len(first) == len(leaves) else tuple([first[id(t._storage)] for t in leaves])
 
 
+class Quick:
+    """The last call's kind, when it was plain: tensors in, one stretch of kernels, tensors out."""
+
+    __slots__ = ("avals", "dtype", "entry", "grad", "replay", "single")
+
+    def __init__(self, entry, replay, key, leaves):
+        self.entry, self.replay, self.grad, self.dtype = entry, replay, key[2], key[4]
+        self.avals = tuple([(t._a.shape, t._a.dtype, t._node is not None) for t in leaves])
+        self.single = entry.result_spec == TENSOR
+
+    @staticmethod
+    def of(entry, key, args, leaves) -> "Quick | None":
+        """What to remember of a call that was just replayed; None if it was not plain."""
+        if not entry.is_simple or key[1] is not None or key[3] is not None or len(leaves) != len(args):
+            return None
+        if not all(a is t for a, t in zip(args, leaves)):
+            return None
+        replay = entry.tree.straight()
+        return None if replay is None else Quick(entry, replay, key, leaves)
+
+    def run(self, m, args):
+        """The results, or None if this call is another kind."""
+        avals = self.avals
+        if len(args) != len(avals) or m.grad is not self.grad or m.autocast is not None or Defaults.dtype is not self.dtype:
+            return None
+        for t, (shape, dtype, needs) in zip(args, avals):
+            if not isinstance(t, Tensor):
+                return None
+            a = t._a
+            if a.shape != shape or a.dtype is not dtype or (t._node is not None) is not needs:
+                return None
+        if len(avals) > 1 and len({id(t._storage) for t in args}) != len(avals):
+            return None
+        return self.replay(args) if self.entry.fits() else None
+
+
 class Traced:
     """A function that is recorded when it meets something new and replayed otherwise."""
 
@@ -70,6 +117,7 @@ class Traced:
         functools.update_wrapper(self, fn, updated=())
         self.fn = fn
         self._entries: dict = {}
+        self._quick = None
         self._changing: set = set()      # options of optimizers that were seen to change
         self._lock = threading.RLock()
         self._stats = {"calls": 0, "compiles": 0, "misses": []}
@@ -81,6 +129,12 @@ class Traced:
         m = tls.m
         if m.recorder is not None or not config.current().jit:
             return self.fn(*args, **kwargs)
+        quick = self._quick
+        if quick is not None and not kwargs:
+            results = quick.run(m, args)
+            if results is not None:
+                self._stats["calls"] += 1
+                return results[0] if quick.single else unflatten(quick.entry.result_spec, iter(results))
         leaves = []
         spec = flatten((args, kwargs), leaves)
         key = (spec, sharing(leaves), m.grad, m.autocast, Defaults.dtype,
@@ -91,7 +145,10 @@ class Traced:
             reason = entry.unfit(leaves, self._changing)
             if reason is None:
                 try:
-                    return unflatten(entry.result_spec, iter(m.run(entry.tree.run, leaves)))
+                    results = m.run(entry.tree.run, leaves)
+                    if not kwargs:
+                        self._quick = Quick.of(entry, key, args, leaves)
+                    return unflatten(entry.result_spec, iter(results))
                 except Unseen as unseen:
                     reason = f"{unseen.how}() gave {unseen.value}, a value not seen before"
         return self._record(key, leaves, args, kwargs, reason)

@@ -40,7 +40,7 @@ def call(op: Op, args, params):
     arrays = [a._a if isinstance(a, Tensor) else a for a in args]
     kernel = KERNELS.get(op) or kernel_of(op)
     try:
-        if not op.broadcasts:
+        if not op.checked_by_kernel:
             call_key = (op, *[(a.shape, a.dtype) if a.__class__ is _ndarray else a for a in arrays], *params.values())
             if call_key not in _checked:
                 check(op, arrays, params, call_key)

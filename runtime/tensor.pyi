@@ -6,13 +6,12 @@ Made by `make stubs` from the live package; not edited by hand.
 import builtins
 from typing import Any, overload
 
-from ..ir import errors as _errors
-from . import device as _device
-from . import storage as _storage
-from .api import returns as _returns
-from .api import sparse as _sparse
-from .autograd import node as _node
-
+from ..ir import errors as _errors_module
+from . import device as _device_module
+from . import storage as _storage_module
+from .api import returns as _returns_module
+from .api import sparse as _sparse_module
+from .autograd import node as _node_module
 
 class Size(builtins.tuple[builtins.int, ...]):
     """A shape: a tuple of ints with `numel()`."""
@@ -26,7 +25,6 @@ def when_missing(load) -> Any:
 
 class TensorType(builtins.type):
     """Tensor's type: looks further when a method is asked for on the class that has not been loaded yet."""
-
 
 class Tensor(metaclass=TensorType):
     """A multi-dimensional array of one dtype that operators can differentiate."""
@@ -132,7 +130,7 @@ class Tensor(metaclass=TensorType):
     _kept_grad: Any
     _node: Any
     def _one(self) -> Any: ...
-    def _own_storage(self) -> _storage.Storage: ...
+    def _own_storage(self) -> _storage_module.Storage: ...
     _retains: builtins.bool
     _storage: Any
     @builtins.property
@@ -192,7 +190,7 @@ class Tensor(metaclass=TensorType):
     def amin(self, dim=(), keepdim: builtins.bool = False, *, out=None, axis=(), keepdims: builtins.bool = False) -> Tensor:
         """Smallest values; ties share the gradient equally."""
     def aminmax(self, *, dim=None, keepdim: builtins.bool = False, out=None, axis=None,
-                keepdims: builtins.bool = False) -> _returns.aminmax:
+                keepdims: builtins.bool = False) -> _returns_module.aminmax:
         """Smallest and largest values as (min, max)."""
     def any(self, dim=None, keepdim: builtins.bool = False, *, out=None, axis=None, keepdims: builtins.bool = False) -> Tensor:
         """Whether any element is nonzero (uint8 gives uint8)."""
@@ -373,16 +371,16 @@ class Tensor(metaclass=TensorType):
     def cuda(self, device=None, non_blocking: builtins.bool = False, memory_format=...) -> Tensor:
         """This tensor on a CUDA device."""
     @overload
-    def cummax(self, dim, *, out=None) -> _returns.cummax:
+    def cummax(self, dim, *, out=None) -> _returns_module.cummax:
         """Running maximum along a dim and where it was seen last, as (values, indices)."""
     @overload
-    def cummax(self, *, axis, out=None) -> _returns.cummax:
+    def cummax(self, *, axis, out=None) -> _returns_module.cummax:
         """Running maximum along a dim and where it was seen last, as (values, indices)."""
     @overload
-    def cummin(self, dim, *, out=None) -> _returns.cummin:
+    def cummin(self, dim, *, out=None) -> _returns_module.cummin:
         """Running minimum along a dim and where it was seen last, as (values, indices)."""
     @overload
-    def cummin(self, *, axis, out=None) -> _returns.cummin:
+    def cummin(self, *, axis, out=None) -> _returns_module.cummin:
         """Running minimum along a dim and where it was seen last, as (values, indices)."""
     @overload
     def cumprod(self, dim, *, dtype=None, out=None) -> Tensor:
@@ -426,7 +424,7 @@ class Tensor(metaclass=TensorType):
     def detach_(self) -> Tensor:
         """Forgets this tensor's own history."""
     @builtins.property
-    def device(self) -> _device.Device:
+    def device(self) -> _device_module.Device:
         """The device that holds this tensor."""
     def diag(self, diagonal=0, *, out=None) -> Tensor:
         """A vector as a diagonal matrix, or a copy of a matrix's diagonal."""
@@ -738,7 +736,7 @@ class Tensor(metaclass=TensorType):
     def kron(self, other, *, out=None) -> Tensor:
         """The Kronecker product: every element of input times the whole of other."""
     def kthvalue(self, k, dim=-1, keepdim: builtins.bool = False, *, out=None, axis=-1,
-                 keepdims: builtins.bool = False) -> _returns.kthvalue:
+                 keepdims: builtins.bool = False) -> _returns_module.kthvalue:
         """The k-th smallest element along a dim (counted from 1) and where it is, as (values, indices)."""
     layout: builtins.str
     def lcm(self, other, *, out=None) -> Tensor:
@@ -885,7 +883,7 @@ class Tensor(metaclass=TensorType):
     def mm(self, mat2, *, out=None) -> Tensor:
         """The product of two matrices."""
     def mode(self, dim=-1, keepdim: builtins.bool = False, *, out=None, axis=-1,
-             keepdims: builtins.bool = False) -> _returns.mode:
+             keepdims: builtins.bool = False) -> _returns_module.mode:
         """The most frequent value along a dim (of equals the smallest) and where it is last, as (values, indices)."""
     def moveaxis(self, source, destination) -> Tensor:
         """Dimensions moved to other places, the rest in order."""
@@ -1023,9 +1021,10 @@ class Tensor(metaclass=TensorType):
         """Elementwise reciprocal."""
     def reciprocal_(self, *, out=None) -> Tensor:
         """In-place version of reciprocal()."""
-    def register_hook(self, hook) -> _node.Handle:
-        """Calls hook(grad) whenever a gradient of this tensor has been computed; a tensor it returns takes the gradient's place."""
-    def register_post_accumulate_grad_hook(self, hook) -> _node.Handle:
+    def register_hook(self, hook) -> _node_module.Handle:
+        """Calls hook(grad) whenever a gradient of this tensor has been computed; a tensor it returns takes the gradient's
+        place."""
+    def register_post_accumulate_grad_hook(self, hook) -> _node_module.Handle:
         """Calls hook(tensor) after a gradient was accumulated into this leaf's `.grad`."""
     def relu(self) -> Tensor:
         """max(input, 0)"""
@@ -1160,7 +1159,7 @@ class Tensor(metaclass=TensorType):
         """The shape, or the size of one dimension."""
     def slice_scatter(self, src, dim=0, start=None, end=None, step=1, *, axis=0) -> Tensor:
         """input with src in place of a slice along a dimension."""
-    def slogdet(self, *, out=None) -> _returns.slogdet:
+    def slogdet(self, *, out=None) -> _returns_module.slogdet:
         """Sign and logarithm of the size of the determinant."""
     @overload
     def softmax(self, dim, dtype=None, *, out=None) -> Tensor:
@@ -1168,8 +1167,8 @@ class Tensor(metaclass=TensorType):
     @overload
     def softmax(self, *, axis, dtype=None, out=None) -> Tensor:
         """exp(x) / sum(exp(x)) along a dimension."""
-    def sort(self, dim=-1, descending: builtins.bool = False, stable: builtins.bool = True, *, out=None,
-             axis=-1) -> _returns.sort:
+    def sort(self, dim=-1, descending: builtins.bool = False, stable: builtins.bool = True, *,
+             out=None, axis=-1) -> _returns_module.sort:
         """Sorted values along a dim and where they were, as (values, indices)."""
     def split(self, split_size_or_sections, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
         """Pieces of one size (the last may be smaller) or of the sizes listed, as views."""
@@ -1250,12 +1249,12 @@ class Tensor(metaclass=TensorType):
         """This tensor, which is dense."""
     def to_device(self, device, /, *, stream=None) -> Tensor:
         """This tensor on a device."""
-    def to_sparse(self, sparse_dim=None) -> _sparse.SparseTensor:
+    def to_sparse(self, sparse_dim=None) -> _sparse_module.SparseTensor:
         """The entries that are not zero, as a sparse tensor."""
     def tolist(self) -> Any:
         """Nested lists of Python numbers."""
-    def topk(self, k, dim=-1, largest: builtins.bool = True, sorted: builtins.bool = True, *, out=None,
-             axis=-1) -> _returns.topk:
+    def topk(self, k, dim=-1, largest: builtins.bool = True, sorted: builtins.bool = True, *,
+             out=None, axis=-1) -> _returns_module.topk:
         """The k largest (or smallest) elements along a dim, in order, as (values, indices); of equals the first."""
     def trace(self) -> Tensor:
         """The sum of a matrix's diagonal."""
@@ -1336,8 +1335,7 @@ class Tensor(metaclass=TensorType):
     def zero_(self) -> Tensor:
         """Writes zeros everywhere."""
 
-
-class AmbiguousTruth(_errors.DTypeError, builtins.ValueError):
+class AmbiguousTruth(_errors_module.DTypeError, builtins.ValueError):
     """The truth of a tensor of several elements was asked."""
 
 def _plain(x) -> Any: ...

@@ -42,7 +42,7 @@ class Stub:
         head = [f'"""{self.doc}', "", 'Made by `make stubs` from the live package; not edited by hand.', '"""', "",
                 "import builtins", "from typing import Any, overload", ""]
         imports = sorted(self.imports, key=lambda line: (-len(re.match(r"from (\.*)", line)[1]), line.casefold()))
-        return "\n".join([*head, *imports, "", *self.lines]).rstrip() + "\n"
+        return "\n".join([*head, *imports, "", *self.lines]).replace("\n\n\n", "\n\n").rstrip() + "\n"
 
     def need(self, module: str, name: str, shown: str) -> str:
         """Imports `name` from a module of the project as `shown`."""
@@ -51,6 +51,13 @@ class Stub:
         dots = "." * (1 + len(self.package) - shared)
         self.imports.add(f"from {dots}{'.'.join(path[shared:])} import {name} as {shown}")
         return shown
+
+    def publish(self, module: str, name: str, public: str) -> None:
+        """Gives a class or module of the project a public name in the stub; a stub exports imports only if they keep theirs."""
+        if name == public:
+            self.need(module, name, public)
+        else:
+            self.lines.append(f"{public} = {self.need(module, name, f'_{name}')}")
 
     def annotation(self, hint) -> str:
         """A type as text. Classes are named so that no method or function of the stub can stand before them."""
@@ -72,7 +79,7 @@ class Stub:
         if hint is tensor.Tensor:
             return self.need(hint.__module__, "Tensor", "Tensor")
         home, _, name = hint.__module__.rpartition(".")
-        return f"{self.need(home, name, f'_{name}')}.{hint.__name__}"
+        return f"{self.need(home, name, f'_{name}_module')}.{hint.__name__}"
 
     def value(self, name: str, value) -> None:
         """A variable and its type."""
@@ -102,7 +109,7 @@ class Stub:
             line = f"{head}{inside}) -> {result}:"
         if not doc:
             return (line + " ..." + note).splitlines()
-        return [*(line + note).splitlines(), "    " + doc]
+        return [*(line + note).splitlines(), *textwrap.wrap(doc, WIDTH, initial_indent="    ", subsequent_indent="    ")]
 
     def _parameters(self, parameters):
         kinds = inspect.Parameter
@@ -207,11 +214,11 @@ def face_stub() -> str:
     """`__init__.pyi`."""
     stub = Stub("ingot", "ingot", "The face of ingot: dtypes, functions, and the modules beneath.")
     for public in (IngotError, tensor.Size, tensor.Tensor):
-        stub.need(public.__module__, public.__name__, public.__name__)
+        stub.publish(public.__module__, public.__name__, public.__name__)
     modules = {"jit": "jit"} | {name: real for name, real in ingot.paths.PUBLIC.items() if "." not in name}
     for name, real in modules.items():
         folder, _, last = f"ingot.{real}".rpartition(".")
-        stub.need(folder, last, name)
+        stub.publish(folder, last, name)
     stub.lines += ["__version__: builtins.str", "__all__: builtins.list[builtins.str]", ""]
     for dtype in ALL:
         stub.lines.append(f"{dtype.name}: {stub.annotation(DType)}")
@@ -220,7 +227,7 @@ def face_stub() -> str:
         if isinstance(thing, types.FunctionType):
             stub.function(name, thing, "Tensor")
         elif type(thing) is type:
-            stub.need(thing.__module__, thing.__name__, name)
+            stub.publish(thing.__module__, thing.__name__, name)
         else:
             stub.value(name, thing)
     return stub.text()

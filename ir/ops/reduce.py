@@ -55,7 +55,7 @@ def infer_reduce(name, gives=None, empty=True, floats=False):
 
 
 sum_ = op("sum", infer=infer_reduce("sum"), ref=_wide(np.sum),
-          vjp=(lambda g, out, x, *, dim, keepdim: back(g, x.shape, dim),), lower=Reduce("sum"),
+          vjp=(lambda g, out, x, *, dim, keepdim: back(g, x.shape, dim),), lower=Reduce("sum"), traits=("self_checking",),
           doc="Sum; float16 and bfloat16 accumulate in float32.")
 
 

@@ -16,7 +16,7 @@ from .register import FUNCTIONS
 LATE = ("conv", "distance", "einsum", "gather", "image", "info", "join", "legacy", "matrix", "nn", "norm",
         "order", "pool", "random", "restride", "scan", "sharing", "sort", "sparse", "statistics")
 
-__all__ = ["FUNCTIONS", "LATE", "autograd", "context", "convert", "creation", "elementwise", "indexing",
+__all__ = ["FUNCTIONS", "LATE", "autograd", "context", "convert", "creation", "elementwise", "exchange", "indexing",
            "linalg", "load_rest", "operators", "printing", "reduce", "shape"]
 
 _loaded = False

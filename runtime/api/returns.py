@@ -5,22 +5,97 @@ from typing import NamedTuple
 from ..tensor import Tensor
 from .register import deliver
 
-max = NamedTuple("max", [("values", Tensor), ("indices", Tensor)])
-min = NamedTuple("min", [("values", Tensor), ("indices", Tensor)])
-median = NamedTuple("median", [("values", Tensor), ("indices", Tensor)])
-nanmedian = NamedTuple("nanmedian", [("values", Tensor), ("indices", Tensor)])
-mode = NamedTuple("mode", [("values", Tensor), ("indices", Tensor)])
-kthvalue = NamedTuple("kthvalue", [("values", Tensor), ("indices", Tensor)])
-sort = NamedTuple("sort", [("values", Tensor), ("indices", Tensor)])
-topk = NamedTuple("topk", [("values", Tensor), ("indices", Tensor)])
-cummax = NamedTuple("cummax", [("values", Tensor), ("indices", Tensor)])
-cummin = NamedTuple("cummin", [("values", Tensor), ("indices", Tensor)])
-aminmax = NamedTuple("aminmax", [("min", Tensor), ("max", Tensor)])
-qr = NamedTuple("qr", [("Q", Tensor), ("R", Tensor)])
-svd = NamedTuple("svd", [("U", Tensor), ("S", Tensor), ("Vh", Tensor)])
-eigh = NamedTuple("eigh", [("eigenvalues", Tensor), ("eigenvectors", Tensor)])
-slogdet = NamedTuple("slogdet", [("sign", Tensor), ("logabsdet", Tensor)])
-lstsq = NamedTuple("lstsq", [("solution", Tensor), ("residuals", Tensor), ("rank", Tensor), ("singular_values", Tensor)])
+
+class Found(NamedTuple):
+    """Values, and the indices where they were."""
+
+    values: Tensor
+    indices: Tensor
+
+
+class max(Found):
+    """The result of max()."""
+
+
+class min(Found):
+    """The result of min()."""
+
+
+class median(Found):
+    """The result of median()."""
+
+
+class nanmedian(Found):
+    """The result of nanmedian()."""
+
+
+class mode(Found):
+    """The result of mode()."""
+
+
+class kthvalue(Found):
+    """The result of kthvalue()."""
+
+
+class sort(Found):
+    """The result of sort()."""
+
+
+class topk(Found):
+    """The result of topk()."""
+
+
+class cummax(Found):
+    """The result of cummax()."""
+
+
+class cummin(Found):
+    """The result of cummin()."""
+
+
+class aminmax(NamedTuple):
+    """The result of aminmax()."""
+
+    min: Tensor
+    max: Tensor
+
+
+class qr(NamedTuple):
+    """The result of qr()."""
+
+    Q: Tensor
+    R: Tensor
+
+
+class svd(NamedTuple):
+    """The result of svd()."""
+
+    U: Tensor
+    S: Tensor
+    Vh: Tensor
+
+
+class eigh(NamedTuple):
+    """The result of eigh()."""
+
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+
+class slogdet(NamedTuple):
+    """The result of slogdet()."""
+
+    sign: Tensor
+    logabsdet: Tensor
+
+
+class lstsq(NamedTuple):
+    """The result of lstsq()."""
+
+    solution: Tensor
+    residuals: Tensor
+    rank: Tensor
+    singular_values: Tensor
 
 
 def deliver_all(kind, results, out) -> tuple:

@@ -11,7 +11,8 @@ import itertools
 import numpy as np
 
 from ...passes.codegen.llvm.epilogue import RowBias
-from . import alloc, call, conv_grad_plan, conv_layout, conv_plan, conv_steps, gemm, pool
+from . import alloc, call, conv_depthwise, conv_grad_plan, conv_layout, conv_plan, conv_steps, gemm, pool
+from .conv_bias import Bias
 from .conv_plan import Geometry, Window
 from .conv_steps import WORKSPACE, W, X, Y
 
@@ -51,6 +52,8 @@ def forward(x, w, b, *, stride, padding, dilation, groups):
 def _forward_plan(x_shape, w_shape, stride, padding, dilation, groups, dtype, threads):
     g = geometry(x_shape, w_shape, stride, padding, dilation, groups, dtype.itemsize)
     shape = (x_shape[0], w_shape[0], *(d.out for d in g.dims[MAX_DIMS - len(stride):]))
+    if conv_depthwise.takes(g):
+        return conv_depthwise.Depthwise(g, dtype, shape)
     return Pointwise(g, dtype, shape) if _is_pointwise(g) else Direct(g, dtype, shape)
 
 
@@ -89,7 +92,7 @@ class Direct:
     def __init__(self, g: Geometry, dtype, shape):
         self.shape, self.dtype = shape, dtype
         filters, steps = conv_plan.filters_of(g), conv_steps.Steps()
-        self.bias = Bias(g, dtype)
+        self.bias = Bias(g.groups, g.outputs, g.lanes, dtype)
         x = _packed_input(steps, g)
         w = WORKSPACE, steps.room(g.groups * filters.group)
         conv_layout.pack_weight(steps, (W, 0), w, g.groups, filters)
@@ -114,29 +117,6 @@ def _packed_input(steps, g):
     return x
 
 
-class Bias:
-    """A bias as the kernels read it: each group's padded to whole vectors, zeros where there is none."""
-
-    def __init__(self, g: Geometry, dtype):
-        self.groups, self.outputs, self.dtype = g.groups, g.outputs, dtype
-        self.width = -(-g.outputs // g.lanes) * g.lanes
-        self.nothing = self._words(np.zeros((g.groups, self.width), dtype))
-
-    def __call__(self, b):
-        """(what must stay alive, operand words)."""
-        if b is None:
-            return self.nothing
-        if self.width == self.outputs and b.flags.c_contiguous:
-            return self._words(b)
-        padded = np.zeros((self.groups, self.width), self.dtype)
-        padded[:, :self.outputs] = b.reshape(self.groups, self.outputs)
-        return self._words(padded)
-
-    @staticmethod
-    def _words(array):
-        return array, np.array([call.address_of(array)], np.int64)
-
-
 # The gradient of the input.
 
 
@@ -151,6 +131,8 @@ def input_grad(g, w, *, size, stride, padding, dilation, groups):
 def _input_grad_plan(g_shape, w_shape, size, stride, padding, dilation, groups, dtype, threads):
     shape = (g_shape[0], w_shape[1] * groups, *size)
     forward = geometry(shape, w_shape, stride, padding, dilation, groups, dtype.itemsize)
+    if conv_depthwise.takes(forward):
+        return conv_depthwise.DepthwiseGrad(forward, dtype, shape)
     return PointwiseGrad(forward, dtype, shape) if _is_pointwise(forward) else DirectGrad(forward, dtype, shape)
 
 
@@ -177,7 +159,7 @@ class DirectGrad:
         self.shape, self.dtype = shape, dtype
         turned = Geometry(forward.images, forward.groups, forward.outputs, forward.inputs,
                           tuple(Window(d.out, d.size) for d in forward.dims), forward.item)
-        self.bias, steps = Bias(turned, dtype), conv_steps.Steps()
+        self.bias, steps = Bias(turned.groups, turned.outputs, turned.lanes, dtype), conv_steps.Steps()
         x = _packed_input(steps, turned)
         y = WORKSPACE, steps.room(conv_layout.blocked_bytes(turned.images * turned.groups, turned.y_blocks, forward.pixels))
         for phase in itertools.product(*map(conv_plan.phases, forward.dims)):
@@ -190,7 +172,7 @@ class DirectGrad:
         g = dataclasses.replace(turned, dims=tuple(window for _, window, _ in phase))
         filters = conv_plan.filters_of(g)
         w = WORKSPACE, steps.room(g.groups * filters.group)
-        places = _tap_places(forward, [taps for *_, taps in phase])
+        places = conv_plan.tap_places(forward, [taps for *_, taps in phase])
         if g.taps:
             conv_layout.pack_turned_weight(steps, (W, 0), w, g.groups, filters, places)
         scatter = None
@@ -206,16 +188,6 @@ class DirectGrad:
         return out
 
 
-def _tap_places(forward, chosen):
-    """For each tap of the forward weight its place among the taps `chosen` for each dim, -1 for those left out."""
-    counts = [len(taps) for taps in chosen]
-    places = []
-    for tap in itertools.product(*(range(d.taps) for d in forward.dims)):
-        at = [taps.index(t) if t in taps else -1 for t, taps in zip(tap, chosen)]
-        places.append(-1 if -1 in at else (at[0] * counts[1] + at[1]) * counts[2] + at[2])
-    return places
-
-
 # The gradient of the weight.
 
 
@@ -229,7 +201,8 @@ def weight_grad(x, g, *, size, stride, padding, dilation, groups):
 @functools.lru_cache(512)
 def _weight_grad_plan(x_shape, g_shape, size, stride, padding, dilation, groups, dtype, threads):
     shape = (g_shape[1], x_shape[1] // groups, *size)
-    return WeightGrad(geometry(x_shape, shape, stride, padding, dilation, groups, dtype.itemsize), dtype, shape)
+    g = geometry(x_shape, shape, stride, padding, dilation, groups, dtype.itemsize)
+    return (conv_depthwise.DepthwiseWeightGrad if conv_depthwise.takes(g) else WeightGrad)(g, dtype, shape)
 
 
 class WeightGrad:

@@ -203,3 +203,15 @@ def pack_turned_weight(steps, source, target, groups: int, filters: Filters, pla
                 "columns": all_taps, "columns_total": all_taps, "width": blocks.lanes, "fill": 1, "column_table": table,
             }, {"source": (source[0], source[1] + start),
                 "target": (target[0], target[1] + group * filters.group + first * filters.block)})
+
+
+def pack_depthwise_weight(steps, source, target, blocks: Blocks, places):
+    """[channel][tap] to [block][tap][block channels]; `places[tap]` is the tap's place in the result, or -1."""
+    taps = len(places)
+    kept = sum(place >= 0 for place in places)
+    _add(steps, "scatter", blocks.item, {
+        "rows": blocks.width, "rows_total": blocks.channels, "row_chunks": blocks.count, "row_stride": taps * blocks.item,
+        "source_row_chunk": blocks.width * taps * blocks.item, "target_row_chunk": kept * blocks.pixel,
+        "columns": taps, "columns_total": taps, "width": blocks.width, "fill": 1,
+        "column_table": steps.table([-1 if place < 0 else place * blocks.pixel for place in places]),
+    }, {"source": source, "target": target})

@@ -1,6 +1,7 @@
 """Planning direct convolutions: panels, tiles, borders and the cut into items, from shapes alone."""
 
 import functools
+import itertools
 from dataclasses import dataclass
 from math import gcd, prod
 
@@ -255,3 +256,13 @@ def phases(window: Window) -> list:
         step = window.dilation // gcd(window.dilation, window.stride)
         found.append((phase, Window(window.out, count, len(taps), 1, low, step), taps))
     return found
+
+
+def tap_places(forward, chosen):
+    """For each tap of the forward weight its place among the taps `chosen` for each dim, -1 for those left out."""
+    counts = [len(taps) for taps in chosen]
+    places = []
+    for tap in itertools.product(*(range(d.taps) for d in forward.dims)):
+        at = [taps.index(t) if t in taps else -1 for t, taps in zip(tap, chosen)]
+        places.append(-1 if -1 in at else (at[0] * counts[1] + at[1]) * counts[2] + at[2])
+    return places

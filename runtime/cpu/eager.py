@@ -12,6 +12,7 @@ import math
 import numpy as np
 
 from ...ir import dtype as dt
+from ...ir.aval import Aval
 from ...ir.lazy import lazy
 from ...ir.op import Composite, Op, Reduce, Scalar
 from ...ir.ops import elementwise as ew
@@ -161,7 +162,7 @@ def reduction(op: Op):
     kind, ref, exact = op.lower.kind, op.ref, "exact" in op.traits
 
     def run(x, *, dim, keepdim):
-        if not is_floating(x) or not x.size or (exact and x.size < LARGE):
+        if x.dtype not in _FLOAT_KINDS or not x.size or (exact and x.size < LARGE):
             return ref(x, dim=dim, keepdim=keepdim)
         made = by_dtype.get(x.dtype)
         if made is None:
@@ -291,7 +292,10 @@ def matmul(op: Op):
     """The generated product for floats; numpy for integers."""
 
     def run(x, y):
-        return gemm.matmul(x, y) if is_floating(x, y) else op.ref(x, y)
+        if x.dtype in _FLOAT_KINDS and x.dtype == y.dtype:
+            return gemm.matmul(x, y)
+        op.infer(*[Aval(a.shape, dt.from_numpy(a.dtype)) for a in (x, y)])
+        return op.ref(x, y)
 
     return run
 

@@ -7,8 +7,6 @@ A run of kernels is one native call. Operators that are no kernels (contractions
 that eager mode uses. Any number of threads may run one compiled graph at the same time.
 """
 
-import threading
-
 import numpy as np
 
 from ...ir.errors import IngotError
@@ -46,6 +44,11 @@ class CompiledGraph:
                             for s in self.plan.steps])
         self.outputs = tuple([self.number[v] for v in graph.outputs])
         self.room = [None] * (len(self.number) - len(graph.inputs))
+        self.is_native = all(type(s) is NativeRun for s in self.steps)     # nothing in it calls numpy
+        if len(self.steps) == 1 and self.is_native:
+            alone = self.steps[0].alone(len(graph.inputs), self.outputs)
+            if alone is not None:
+                self.run = alone
 
     def run(self, arrays) -> list:
         """The results, as arrays, in order."""
@@ -64,6 +67,7 @@ class NativeRun:
         self.writes = tuple([(number[v], v.shape, v.dtype.np, places.get(number[v])) for v in run.writes])
         self.dead = tuple([number[v] for v in run.dead])
         self.words = _plan_words(run)
+        self.address = self.words.ctypes.data
         self.arenas = Arenas(run.program.arena_bytes)
         self.small = all(v.aval.size * v.dtype.itemsize < alloc.SMALL_BYTES for v in run.writes)
         work = sum(max([v.aval.size for v, _, _ in k.operands], default=0) for k in run.kernels)
@@ -76,29 +80,52 @@ class NativeRun:
         for i, shape, dtype, place in self.writes:
             env[i] = out = make(shape, dtype) if place is None else env[place]
             args.append(out)
+        self._launch(args)
+        for i in self.dead:
+            env[i] = None
+
+    def _launch(self, args):
         arena = self.arenas.take()
         try:
-            self.entry(self.words.ctypes_address, arena, *args)
+            self.entry(self.address, arena, *args)
         except TypeError:
             self._run_on_copies(arena, args)
         self.arenas.give(arena)
-        for i in self.dead:
-            env[i] = None
 
     def _run_on_copies(self, arena, args):
         """Arrays that are not in C order, or not writable, are copied before and after."""
         plain = [a if type(a) is np.ndarray and a.flags.carray else np.array(a, order="C", subok=False) for a in args]
-        self.entry(self.words.ctypes_address, arena, *plain)
+        self.entry(self.address, arena, *plain)
         for a, b in zip(args[len(self.reads):], plain[len(self.reads):]):
             if a is not b:
                 np.copyto(a, b)
 
+    def alone(self, inputs, outputs):
+        """For a run that is all there is: a function from the arrays of the graph's inputs to those of its outputs, without an
+        environment between. None if it reads, writes or gives in another order."""
+        if self.reads != tuple(range(inputs)) or any(place is not None for *_, place in self.writes):
+            return None
+        at = [i for i, *_ in self.writes]
+        if tuple(at) != outputs:
+            return None
+        entry, address, make = self.entry, self.address, np.empty if self.small else alloc.empty
+        shapes = tuple([(shape, dtype) for _, shape, dtype, _ in self.writes])
+        arenas = self.arenas
 
-class Words(np.ndarray):
-    """64-bit words at a fixed address."""
+        def run(arrays):
+            made = [make(shape, dtype) for shape, dtype in shapes]
+            arena = arenas.take()
+            try:
+                entry(address, arena, *arrays, *made)
+            except TypeError:
+                self._run_on_copies(arena, [*arrays, *made])
+            arenas.give(arena)
+            return made
+
+        return run
 
 
-def _plan_words(run):
+def _plan_words(run) -> np.ndarray:
     """The program as data for the native runner."""
     words = [len(run.program.steps)]
     for step, k in zip(run.program.steps, run.kernels):
@@ -107,13 +134,10 @@ def _plan_words(run):
             slot = run.program.slots[name]
             words += [1, slot.where] if slot.kind == "arena" else [2 + slot.where, slot.offset]
         words += [step.symbols[s] for s in k.kernel.symbols]
-    kept = np.array(words, np.int64).view(Words)
-    kept.ctypes_address = kept.ctypes.data
-    return kept
+    return np.array(words, np.int64)
 
 
-_texts: dict = {}        # kernel's name -> (LLVM IR)
-_lock = threading.Lock()
+_texts: dict = {}        # (kernel's name, strategy) -> LLVM IR
 
 
 def kernel_text(lowered) -> str:

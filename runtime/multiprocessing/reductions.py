@@ -4,6 +4,7 @@ Sending a tensor through a queue or pipe, or as an argument of a new process, mo
 then see each other's writes.
 """
 
+import threading
 from multiprocessing import resource_sharer, util
 from multiprocessing.reduction import DupFd, ForkingPickler
 from time import monotonic, sleep
@@ -65,15 +66,18 @@ def rebuild_tensor(cls, block, storage, dtype, window, requires_grad, state):
 
 def _wait_for_receivers():
     """At the end of a process: what it sent is fetched from it, so it stays a moment longer if that is still to come."""
-    waiting = getattr(getattr(resource_sharer, "_resource_sharer", None), "_cache", None)
     deadline = monotonic() + _PATIENCE
+    for thread in threading.enumerate():
+        if thread.name == "QueueFeederThread":      # told to finish by now; it may be about to send
+            thread.join(max(0.0, deadline - monotonic()))
+    waiting = getattr(getattr(resource_sharer, "_resource_sharer", None), "_cache", None)
     while waiting and monotonic() < deadline:
-        sleep(0.01)
+        sleep(0.005)
 
 
 def _at_end_of_process(_=None):
-    """Enters the wait behind the flushing of queues (priority -5); a forked process does not inherit it."""
-    util.Finalize(None, _wait_for_receivers, exitpriority=-10)
+    """Enters the wait after queues are told to finish (priority 10) and before the listener closes (0)."""
+    util.Finalize(None, _wait_for_receivers, exitpriority=5)
 
 
 class _Registration:

@@ -30,9 +30,13 @@ def tile_pixels(target: Target) -> int:
 
 @dataclass(frozen=True)
 class Pattern:
-    """The tiles of a row: {first pixel, tiles side by side, pixels, range of pixels for each tap}; how windows move."""
+    """The tiles of a row: {first pixel, tiles side by side, pixels, range of pixels for each tap}; how windows move.
+
+    `spans` is the range of pixels of the whole row for each tap.
+    """
 
     tiles: tuple
+    spans: tuple
     taps: int
     stride: int
     dilation: int
@@ -187,34 +191,36 @@ def _tap_sums(module, kernel):
 
 
 def _row_sums(f, pattern, type_, ways, x, y, sums):
-    """sums[tap][way] + the products along one row, `ways` pixels at a time."""
-    size, sums = bytes_of(type_), list(sums)
-    for first, count, width, spans in pattern.tiles:
-        groups = []
-        for tap, span in enumerate(spans):
-            if span[0] < span[1]:
-                low, high = (span[0], width) if count > 1 else span
-                groups.append((tap, first + low, first + (count - 1) * width + high))
-        for tap, low, high in groups:
-            sums = _span_sums(f, pattern, type_, ways, x, y, sums, tap, low, high, size)
+    """sums[tap][way] + the products along one row: where all taps meet x together, then what each has beside that."""
+    taps = range(pattern.taps)
+    low, high = max(span[0] for span in pattern.spans), min(span[1] for span in pattern.spans)
+    whole = low + max(0, high - low) // ways * ways
+    sums = _span_sums(f, pattern, type_, x, y, sums, taps, (low, whole), ways)
+    for tap in taps:
+        first, end = pattern.spans[tap]
+        for piece in ((first, min(low, end)), (max(whole, first), end)) if low < whole else ((first, end),):
+            sums = _span_sums(f, pattern, type_, x, y, sums, (tap,), piece, 1)
     return sums
 
 
-def _span_sums(f, pattern, type_, ways, x, y, sums, tap, low, high, size):
-    """One tap over the pixels [low, high) of a row."""
-    own = sums[tap * ways:(tap + 1) * ways]
-
-    def one(total, at):
-        place = f.sub(f.add(f.mul(at, pattern.stride), tap * pattern.dilation), pattern.low)
-        return multiply_add(f, f.load(type_, f.at(x, f.mul(place, size))), f.load(type_, f.at(y, f.mul(at, size))), total)
-
-    whole = low + (high - low) // ways * ways
-    with f.loop(low, whole, ways, own) as loop:
-        loop.next(*(one(total, f.add(loop.index, way)) for way, total in enumerate(loop.carried)))
-    own = list(loop.results)
-    for way, at in enumerate(range(whole, high)):
-        own[way] = one(own[way], at)
-    return [*sums[:tap * ways], *own, *sums[(tap + 1) * ways:]]
+def _span_sums(f, pattern, type_, x, y, sums, taps, span, step):
+    """Some taps over a range of the row's pixels, `step` at a time; each sum is the first of its tap's ways, or the next."""
+    ways, size, sums = len(sums) // pattern.taps, bytes_of(type_), list(sums)
+    places = [tap * ways + way for tap in taps for way in range(step)]
+    with f.loop(*span, step, [sums[place] for place in places]) as loop:
+        inside = f.at(x, f.mul(f.sub(f.mul(loop.index, pattern.stride), pattern.low), size))
+        grads = [f.load(type_, f.at(y, f.mul(f.add(loop.index, way), size))) for way in range(step)]
+        loaded, found = {}, []
+        for tap in taps:
+            for way in range(step):
+                at = way * pattern.stride + tap * pattern.dilation
+                if at not in loaded:
+                    loaded[at] = f.load(type_, f.at(inside, at * size))
+                found.append(multiply_add(f, loaded[at], grads[way], loop.carried[len(found)]))
+        loop.next(*found)
+    for place, value in zip(places, loop.results):
+        sums[place] = value
+    return sums
 
 
 def _add_pairs(f, values):

@@ -1,0 +1,70 @@
+"""Guards as code: one generated function that says quickly whether everything is the very object that it was.
+
+    check = quick_check(guards)
+    if check(): ...          # all hold; False means no more than "look closer"
+
+A chain's prefix has a guard of its own, so each line starts from the object that its prefix is known to be.
+"""
+
+import builtins
+import types
+
+from .reads import ARGUMENT
+from .watch import Guard
+
+
+def quick_check(guards):
+    """A function of no arguments, True only if all guards hold."""
+    names, lines, known = {"builtins": builtins}, [], {}
+    slow = []
+    for g in sorted(guards, key=lambda g: len(g.chain.steps) if type(g) is Guard else 0):
+        line = _line(g, names, known) if type(g) is Guard else None
+        if line is None:
+            slow.append(g)
+        else:
+            lines.append(line)
+    test = " and ".join(lines) or "True"
+    names["slow"] = tuple(slow)
+    rest = " and all([g.holds() for g in slow])" if slow else ""
+    source = f"def check():\n    try:\n        return {test}{rest}\n    except Exception:\n        return False\n"
+    exec(compile(source, "<guards>", "exec"), names)
+    return names["check"]
+
+
+def _line(guard, names, known):
+    """One comparison by identity, or None where the guard wants more."""
+    place = id(guard.root), guard.chain.root, guard.chain.name
+    known[place, guard.chain.steps] = guard
+    if guard.value() is not guard.expected:
+        return None
+    start, steps = _start(guard, names, known, place)
+    if start is None:
+        return None
+    for kind, key in steps:
+        if not isinstance(key, (str, int)):
+            return None
+        start += f".{key}" if kind == "attr" else f"[{key!r}]"
+    return f"{start} is {_name(names, guard.expected)}"
+
+
+def _start(guard, names, known, place):
+    """(expression, steps that are left): from the longest prefix that a guard holds, or from the root."""
+    steps = guard.chain.steps
+    for n in range(len(steps) - 1, -1, -1):
+        prefix = known.get((place, steps[:n]))
+        if prefix is not None and type(prefix.expected) is not types.FunctionType and prefix.value() is prefix.expected:
+            return _name(names, prefix.expected), steps[n:]
+    root, name = guard.root, guard.chain.name
+    if guard.chain.root == ARGUMENT:
+        return _name(names, root), steps
+    if isinstance(root, types.CellType):
+        return f"{_name(names, root)}.cell_contents", steps
+    if name in root:
+        return f"{_name(names, root)}[{name!r}]", steps
+    return f"{name!r} not in {_name(names, root)} and builtins.{name}", steps
+
+
+def _name(names, value):
+    name = f"o{id(value)}"
+    names[name] = value
+    return name

@@ -1,0 +1,180 @@
+"""Depthwise convolutions of plain arrays: forward, and the gradients of input and weight.
+
+With several results for each channel (O = m * C) the input is repeated m times first, and its gradient summed after.
+"""
+
+import dataclasses
+import functools
+import itertools
+from math import prod
+
+import numpy as np
+
+from ...ir.target import host
+from ...passes.codegen.llvm import conv_depthwise as codegen
+from ...passes.codegen.llvm.epilogue import ColumnBias
+from . import alloc, call, conv_layout, conv_plan, conv_steps, pool
+from .compile import compile_module
+from .conv_bias import Bias
+from .conv_plan import Geometry, Scatter, Window
+from .conv_steps import OPERANDS, WORKSPACE, W, X, Y
+
+_ROWS_BYTES = 128 << 10
+_ELEMENTS = {4: "float", 8: "double"}
+
+
+def takes(g: Geometry) -> bool:
+    """Whether every group has one channel, and taps along the width are few enough to be written out."""
+    return g.inputs == 1 and g.groups > 1 and g.dims[2].taps <= 16
+
+
+def pattern_of(width: Window) -> codegen.Pattern:
+    """The tiles of a row."""
+    tiles, found, at = -(-width.out // codegen.tile_pixels(host())), [], 0
+    for number in range(tiles):
+        pixels = width.out // tiles + (number < width.out % tiles)
+        spans = tuple(width.taps_seen(at, pixels, tap) for tap in range(width.taps))
+        if found and found[-1][2:] == (pixels, spans):
+            found[-1] = (found[-1][0], found[-1][1] + 1, pixels, spans)
+        else:
+            found.append((at, 1, pixels, spans))
+        at += pixels
+    spans = tuple(width.taps_seen(0, width.out, tap) for tap in range(width.taps))
+    return codegen.Pattern(tuple(found), spans, width.taps, width.stride, width.dilation, width.low)
+
+
+@functools.lru_cache(None)
+def _task(item, pattern, epilogue):
+    made = codegen.DepthwiseKernel(host(), _ELEMENTS[item], pattern, epilogue)
+    return compile_module(made.text(), [made.symbol])[made.symbol]
+
+
+@functools.lru_cache(None)
+def _weight_task(item, pattern):
+    made = codegen.DepthwiseKernel(host(), _ELEMENTS[item], pattern)
+    return compile_module(made.weight_text(), [made.weight_symbol])[made.weight_symbol]
+
+
+def add_depthwise(steps, g: Geometry, x, w, y, operands=(OPERANDS, 0), epilogue=None, scatter: Scatter | None = None):
+    """The step of a depthwise convolution on blocked operands; `g` has one channel per group."""
+    task = _task(g.item, pattern_of(g.dims[2]), epilogue or ColumnBias(_ELEMENTS[g.item]))
+    scatter = scatter or Scatter(tuple(d.out for d in g.dims), (1, 1, 1), (0, 0, 0))
+    words, start = _words(g, scatter)
+    planes, rows, threads = words["planes"], words["out_rows"], pool.get_num_threads()
+    block = max(1, min(rows, _ROWS_BYTES // (2 * words["x_row"])))
+    while threads > 1 and block > 1 and planes * -(-rows // block) < 4 * threads:
+        block = -(-block // 2)
+    items = planes * -(-rows // block)
+    chunks = conv_steps.share(g.work * g.lanes, items, threads)
+    words |= {"items": items, "chunks": chunks, "row_blocks": -(-rows // block), "block_rows": block}
+    steps.add(task, chunks, codegen.WORDS, words, {"x": x, "w": w, "y": (y[0], y[1] + start), "operands": operands})
+
+
+def add_depthwise_weight(steps, g: Geometry, x, y, w):
+    """The step that makes a packed depthwise dw from a blocked x and dy."""
+    words, _ = _words(g, Scatter(tuple(d.out for d in g.dims), (1, 1, 1), (0, 0, 0)))
+    items = words["blocks"] * g.dims[0].taps * g.dims[1].taps
+    chunks = conv_steps.share(g.work * g.lanes, items, pool.get_num_threads())
+    steps.add(_weight_task(g.item, pattern_of(g.dims[2])), chunks, codegen.WORDS,
+              words | {"items": items, "chunks": chunks}, {"x": x, "w": w, "y": y})
+
+
+def _words(g, scatter):
+    """(words, offset of the first pixel of y)."""
+    pixel, blocks = g.lanes * g.item, -(-g.groups // g.lanes)
+    depth, height, width = g.dims
+    row, slice_ = scatter.sizes[2] * pixel, scatter.sizes[1] * scatter.sizes[2] * pixel
+    words = {"blocks": blocks, "images": g.images, "planes": g.images * blocks, "x_row": width.size * pixel,
+             "x_slice": height.size * width.size * pixel, "x_plane": g.pixels * pixel, "y_plane": prod(scatter.sizes) * pixel,
+             "y_slice": scatter.steps[0] * slice_, "y_row": scatter.steps[1] * row, "y_pixel": scatter.steps[2] * pixel,
+             "w_block": g.taps * pixel, "out_rows": depth.out * height.out, "out_height": height.out,
+             "depth": depth.size, "height": height.size}
+    for name, dim in (("d", depth), ("h", height)):
+        words |= {f"taps_{name}": dim.taps, f"stride_{name}": dim.stride, f"pad_{name}": dim.low, f"dilation_{name}": dim.dilation}
+    return words, scatter.first[0] * slice_ + scatter.first[1] * row + scatter.first[2] * pixel
+
+
+def _blocks(g):
+    """The channels of all groups in blocks."""
+    return conv_layout.Blocks(g.groups, g.lanes, g.item, full=True)
+
+
+def _blocked(steps, g, slot, pixels):
+    """Where a plain array lies in blocks after a copy."""
+    at = WORKSPACE, steps.room(conv_layout.blocked_bytes(g.images, _blocks(g), pixels))
+    conv_layout.pack_activation(steps, (slot, 0), at, g.images, _blocks(g), pixels)
+    return at
+
+
+def repeated(array, times: int):
+    """Each channel `times` times."""
+    return array if times == 1 else np.repeat(array, times, axis=1)
+
+
+class Depthwise:
+    """Blocks of x, the depthwise kernel, y back."""
+
+    def __init__(self, g: Geometry, dtype, shape):
+        self.times, self.shape, self.dtype = g.outputs, shape, dtype
+        g = dataclasses.replace(g, groups=g.groups * g.outputs, outputs=1)
+        self.bias, steps = Bias(1, g.groups, g.lanes, dtype), conv_steps.Steps()
+        x = _blocked(steps, g, X, g.pixels)
+        w = WORKSPACE, steps.room(_blocks(g).count * g.taps * g.lanes * g.item)
+        conv_layout.pack_depthwise_weight(steps, (W, 0), w, _blocks(g), range(g.taps))
+        y = WORKSPACE, steps.room(conv_layout.blocked_bytes(g.images, _blocks(g), g.out_pixels))
+        add_depthwise(steps, g, x, w, y)
+        conv_layout.unpack_activation(steps, y, (Y, 0), g.images, _blocks(g), g.out_pixels)
+        self.plan = steps.plan()
+
+    def __call__(self, x, w, b):
+        out = alloc.empty(self.shape, self.dtype)
+        bias, words = self.bias(b)
+        self.plan(repeated(x, self.times), w, out, call.address_of(words))
+        return out
+
+
+class DepthwiseGrad:
+    """The input gradient: a depthwise convolution of the gradient for each phase of the strides."""
+
+    def __init__(self, forward: Geometry, dtype, shape):
+        self.times, self.shape, self.dtype = forward.outputs, shape, dtype
+        forward = dataclasses.replace(forward, groups=forward.groups * forward.outputs, outputs=1)
+        turned = dataclasses.replace(forward, dims=tuple(Window(d.out, d.size) for d in forward.dims))
+        self.bias, steps = Bias(1, turned.groups, turned.lanes, dtype), conv_steps.Steps()
+        x = _blocked(steps, turned, X, turned.pixels)
+        y = WORKSPACE, steps.room(conv_layout.blocked_bytes(turned.images, _blocks(turned), forward.pixels))
+        for phase in itertools.product(*map(conv_plan.phases, forward.dims)):
+            g = dataclasses.replace(turned, dims=tuple(window for _, window, _ in phase))
+            w = WORKSPACE, steps.room(_blocks(g).count * g.taps * g.lanes * g.item)
+            places = conv_plan.tap_places(forward, [taps for *_, taps in phase])
+            if g.taps:
+                conv_layout.pack_depthwise_weight(steps, (W, 0), w, _blocks(g), places)
+            add_depthwise(steps, g, x, w, y, scatter=Scatter(
+                tuple(d.size for d in forward.dims), tuple(d.stride for d in forward.dims), tuple(at for at, *_ in phase)))
+        conv_layout.unpack_activation(steps, y, (Y, 0), turned.images, _blocks(turned), forward.pixels)
+        self.plan = steps.plan()
+        self.full = (shape[0], turned.groups, *shape[2:])
+
+    def __call__(self, grad, w):
+        out = alloc.empty(self.full, self.dtype)
+        _, words = self.bias.nothing
+        self.plan(grad, w, out, call.address_of(words))
+        return out if self.times == 1 else out.reshape(self.shape[0], -1, self.times, *self.shape[2:]).sum(axis=2)
+
+
+class DepthwiseWeightGrad:
+    """Blocks of x and of the gradient, the weight gradient kernel, the weight back."""
+
+    def __init__(self, g: Geometry, dtype, shape):
+        self.times, self.shape, self.dtype = g.outputs, shape, dtype
+        g, steps = dataclasses.replace(g, groups=g.groups * g.outputs, outputs=1), conv_steps.Steps()
+        x, y = _blocked(steps, g, X, g.pixels), _blocked(steps, g, W, g.out_pixels)
+        w = WORKSPACE, steps.room(_blocks(g).count * g.taps * g.lanes * g.item)
+        add_depthwise_weight(steps, g, x, y, w)
+        conv_layout.unpack_activation(steps, w, (Y, 0), 1, _blocks(g), g.taps)
+        self.plan = steps.plan()
+
+    def __call__(self, x, g):
+        out = alloc.empty(self.shape, self.dtype)
+        self.plan(repeated(x, self.times), g, out)
+        return out
