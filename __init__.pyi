@@ -8,6 +8,7 @@ from typing import Any, overload
 
 from . import jit as jit
 from .ir import dtype as _dtype_module
+from .ir.dtype import DType as _DType
 from .ir.errors import IngotError as IngotError
 from .runtime import accelerator as accelerator
 from .runtime import amp as amp
@@ -25,12 +26,14 @@ from .runtime import random as random
 from .runtime import serialization as serialization
 from .runtime import sparse as sparse
 from .runtime import special as special
+from .runtime import tensor as _tensor_module
 from .runtime import testing as testing
 from .runtime import toolbox as _toolbox
 from .runtime.api import convert as _convert_module
 from .runtime.api import legacy as _legacy_module
 from .runtime.api import returns as _returns_module
 from .runtime.api import sparse as _sparse_module
+from .runtime.api.convert import MemoryFormat as _MemoryFormat
 from .runtime.autograd import func as func
 from .runtime.autograd import namespace as _namespace
 from .runtime.autograd.grad_mode import enable_grad as enable_grad
@@ -77,30 +80,52 @@ LongTensor: _legacy_module.TensorType
 ShortTensor: _legacy_module.TensorType
 def abs(input, *, out=None) -> Tensor:
     """Absolute value."""
+def abs_(input, *, out=None) -> Tensor:
+    """In-place version of abs()."""
 def absolute(input, *, out=None) -> Tensor:
     """Absolute value."""
+def absolute_(input, *, out=None) -> Tensor:
+    """In-place version of absolute()."""
 def acos(input, *, out=None) -> Tensor:
     """Elementwise acos."""
+def acos_(input, *, out=None) -> Tensor:
+    """In-place version of acos()."""
 def acosh(input, *, out=None) -> Tensor:
     """Elementwise acosh."""
+def acosh_(input, *, out=None) -> Tensor:
+    """In-place version of acosh()."""
 def adaptive_avg_pool1d(input, output_size) -> Tensor:
     """The mean of each of `output_size` even bins."""
 def adaptive_max_pool1d(input, output_size) -> builtins.tuple[Tensor, Tensor]:
     """The largest element of each of `output_size` even bins, and where it was."""
 def add(input, other, *, alpha=1, out=None) -> Tensor:
     """input + alpha * other"""
+def add_(input, other, *, alpha=1, out=None) -> Tensor:
+    """In-place version of add()."""
 def addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None) -> Tensor:
     """beta * input + alpha * the sum of all products in the batch"""
+def addbmm_(input, batch1, batch2, *, beta=1, alpha=1, out=None) -> Tensor:
+    """In-place version of addbmm()."""
 def addcdiv(input, tensor1, tensor2, *, value=1, out=None) -> Tensor:
     """input + value * tensor1 / tensor2"""
+def addcdiv_(input, tensor1, tensor2, *, value=1, out=None) -> Tensor:
+    """In-place version of addcdiv()."""
 def addcmul(input, tensor1, tensor2, *, value=1, out=None) -> Tensor:
     """input + value * tensor1 * tensor2"""
+def addcmul_(input, tensor1, tensor2, *, value=1, out=None) -> Tensor:
+    """In-place version of addcmul()."""
 def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None) -> Tensor:
     """beta * input + alpha * mat1 @ mat2"""
+def addmm_(input, mat1, mat2, *, beta=1, alpha=1, out=None) -> Tensor:
+    """In-place version of addmm()."""
 def addmv(input, mat, vec, *, beta=1, alpha=1, out=None) -> Tensor:
     """beta * input + alpha * mat @ vec"""
+def addmv_(input, mat, vec, *, beta=1, alpha=1, out=None) -> Tensor:
+    """In-place version of addmv()."""
 def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None) -> Tensor:
     """beta * input + alpha * outer(vec1, vec2)"""
+def addr_(input, vec1, vec2, *, beta=1, alpha=1, out=None) -> Tensor:
+    """In-place version of addr()."""
 def adjoint(input) -> Tensor:
     """The last two dimensions swapped, and conjugated if complex."""
 def all(input, dim=None, keepdim: builtins.bool = False, *, out=None, axis=None, keepdims: builtins.bool = False) -> Tensor:
@@ -121,18 +146,32 @@ def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device
     """start, start + step, ... below end."""
 def arccos(input, *, out=None) -> Tensor:
     """Elementwise acos."""
+def arccos_(input, *, out=None) -> Tensor:
+    """In-place version of arccos()."""
 def arccosh(input, *, out=None) -> Tensor:
     """Elementwise acosh."""
+def arccosh_(input, *, out=None) -> Tensor:
+    """In-place version of arccosh()."""
 def arcsin(input, *, out=None) -> Tensor:
     """Elementwise asin."""
+def arcsin_(input, *, out=None) -> Tensor:
+    """In-place version of arcsin()."""
 def arcsinh(input, *, out=None) -> Tensor:
     """Elementwise asinh."""
+def arcsinh_(input, *, out=None) -> Tensor:
+    """In-place version of arcsinh()."""
 def arctan(input, *, out=None) -> Tensor:
     """Elementwise atan."""
 def arctan2(input, other, *, out=None) -> Tensor:
     """Elementwise atan2."""
+def arctan2_(input, other, *, out=None) -> Tensor:
+    """In-place version of arctan2()."""
+def arctan_(input, *, out=None) -> Tensor:
+    """In-place version of arctan()."""
 def arctanh(input, *, out=None) -> Tensor:
     """Elementwise atanh."""
+def arctanh_(input, *, out=None) -> Tensor:
+    """In-place version of arctanh()."""
 def are_deterministic_algorithms_enabled() -> builtins.bool:
     """What use_deterministic_algorithms set."""
 def argmax(input, dim=None, keepdim: builtins.bool = False, *, out=None, axis=None,
@@ -153,14 +192,24 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad: builtins.
     """An object as a tensor; `copy` True always copies, False never, None where needed."""
 def asin(input, *, out=None) -> Tensor:
     """Elementwise asin."""
+def asin_(input, *, out=None) -> Tensor:
+    """In-place version of asin()."""
 def asinh(input, *, out=None) -> Tensor:
     """Elementwise asinh."""
+def asinh_(input, *, out=None) -> Tensor:
+    """In-place version of asinh()."""
 def atan(input, *, out=None) -> Tensor:
     """Elementwise atan."""
 def atan2(input, other, *, out=None) -> Tensor:
     """Elementwise atan2."""
+def atan2_(input, other, *, out=None) -> Tensor:
+    """In-place version of atan2()."""
+def atan_(input, *, out=None) -> Tensor:
+    """In-place version of atan()."""
 def atanh(input, *, out=None) -> Tensor:
     """Elementwise atanh."""
+def atanh_(input, *, out=None) -> Tensor:
+    """In-place version of atanh()."""
 def atleast_1d(*tensors) -> Any:
     """Each tensor with at least 1 dimension."""
 def atleast_2d(*tensors) -> Any:
@@ -172,27 +221,41 @@ def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode: builtins.b
     """The mean of each window."""
 def baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None) -> Tensor:
     """beta * input + alpha * batch1 @ batch2"""
+def baddbmm_(input, batch1, batch2, *, beta=1, alpha=1, out=None) -> Tensor:
+    """In-place version of baddbmm()."""
 def bernoulli(input, p=None, *, generator=None, out=None) -> Tensor:
     """1 with the probability that each element of `input` says (or `p` for all), else 0."""
 def bincount(input, weights=None, minlength=0) -> Tensor:
     """How often each of 0, 1, 2, ... occurs, or the sum of the weights of its occurrences."""
 def bitwise_and(input, other, *, out=None) -> Tensor:
     """Elementwise bitwise_and."""
+def bitwise_and_(input, other, *, out=None) -> Tensor:
+    """In-place version of bitwise_and()."""
 def bitwise_left_shift(input, other, *, out=None) -> Tensor:
     """Elementwise bitwise_left_shift."""
+def bitwise_left_shift_(input, other, *, out=None) -> Tensor:
+    """In-place version of bitwise_left_shift()."""
 def bitwise_not(input, *, out=None) -> Tensor:
     """Elementwise bitwise_not."""
+def bitwise_not_(input, *, out=None) -> Tensor:
+    """In-place version of bitwise_not()."""
 def bitwise_or(input, other, *, out=None) -> Tensor:
     """Elementwise bitwise_or."""
+def bitwise_or_(input, other, *, out=None) -> Tensor:
+    """In-place version of bitwise_or()."""
 def bitwise_right_shift(input, other, *, out=None) -> Tensor:
     """Elementwise bitwise_right_shift."""
+def bitwise_right_shift_(input, other, *, out=None) -> Tensor:
+    """In-place version of bitwise_right_shift()."""
 def bitwise_xor(input, other, *, out=None) -> Tensor:
     """Elementwise bitwise_xor."""
+def bitwise_xor_(input, other, *, out=None) -> Tensor:
+    """In-place version of bitwise_xor()."""
 def block_diag(*tensors) -> Tensor:
     """A matrix with the given matrices along its diagonal."""
 def bmm(input, mat2, *, out=None) -> Tensor:
     """The products of two equally long batches of matrices."""
-def broadcast_shapes(*shapes) -> Tensor:
+def broadcast_shapes(*shapes) -> _tensor_module.Size:
     """The shape that all shapes broadcast to."""
 def broadcast_tensors(*tensors) -> builtins.tuple[Tensor, ...]:
     """All tensors expanded to their common shape."""
@@ -208,10 +271,14 @@ def cat(tensors, dim=0, *, out=None, axis=0) -> Tensor:
     """Joined along an existing dimension; 1-d tensors without elements are skipped."""
 def cdist(x1, x2, p=2.0, compute_mode='use_mm_for_euclid_dist_if_necessary') -> Tensor:
     """Distances of order p between every row of x1 and every row of x2."""
+cdouble: _dtype_module.DType
 def ceil(input, *, out=None) -> Tensor:
     """Elementwise ceil."""
+def ceil_(input, *, out=None) -> Tensor:
+    """In-place version of ceil()."""
 def celu(input, alpha=1.0) -> Tensor:
     """max(0, x) + min(0, alpha * (exp(x / alpha) - 1))"""
+cfloat: _dtype_module.DType
 def chain_matmul(*matrices, out=None) -> Tensor:
     """The product of several matrices, multiplied in the order that costs least."""
 def channel_shuffle(input, groups) -> Tensor:
@@ -224,12 +291,20 @@ def chunk(input, chunks, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
     """At most `chunks` pieces of one size (the last may be smaller), as views."""
 def clamp(input, min=None, max=None, *, out=None) -> Tensor:
     """Limits values to [min, max]; either may be missing, a number or a tensor."""
+def clamp_(input, min=None, max=None, *, out=None) -> Tensor:
+    """In-place version of clamp()."""
 def clamp_max(input, max) -> Tensor:
     """Values above max become max."""
+def clamp_max_(input, max) -> Tensor:
+    """In-place version of clamp_max()."""
 def clamp_min(input, min) -> Tensor:
     """Values below min become min."""
+def clamp_min_(input, min) -> Tensor:
+    """In-place version of clamp_min()."""
 def clip(input, min=None, max=None, *, out=None) -> Tensor:
     """Limits values to [min, max]; either may be missing, a number or a tensor."""
+def clip_(input, min=None, max=None, *, out=None) -> Tensor:
+    """In-place version of clip()."""
 def clone(input, *, memory_format=...) -> Tensor:
     """A copy in new memory."""
 def column_stack(tensors, *, out=None) -> Tensor:
@@ -259,12 +334,18 @@ def conv_transpose3d(input, weight, bias=None, stride=1, padding=0, output_paddi
     """Transposed convolution over three spatial dims; weight (in, out / groups, *kernel)."""
 def copysign(input, other, *, out=None) -> Tensor:
     """Elementwise copysign."""
+def copysign_(input, other, *, out=None) -> Tensor:
+    """In-place version of copysign()."""
 def corrcoef(input) -> Tensor:
     """Correlations between the rows of a matrix, within [-1, 1]."""
 def cos(input, *, out=None) -> Tensor:
     """Elementwise cos."""
+def cos_(input, *, out=None) -> Tensor:
+    """In-place version of cos()."""
 def cosh(input, *, out=None) -> Tensor:
     """Elementwise cosh."""
+def cosh_(input, *, out=None) -> Tensor:
+    """In-place version of cosh()."""
 def cosine_similarity(x1, x2, dim=1, eps=1e-08, *, axis=1) -> Tensor:
     """The cosine of the angle between two tensors along a dimension; norms are at least eps."""
 def count_nonzero(input, dim=None, keepdim: builtins.bool = False, *, axis=None, keepdims: builtins.bool = False) -> Tensor:
@@ -292,16 +373,30 @@ def cumprod(input, dim, *, dtype=None, out=None) -> Tensor:
 def cumprod(input, *, axis, dtype=None, out=None) -> Tensor:
     """Running products along a dim; integers and bools are multiplied in int64."""
 @overload
+def cumprod_(input, dim, *, dtype=None, out=None) -> Tensor:
+    """In-place version of cumprod()."""
+@overload
+def cumprod_(input, *, axis, dtype=None, out=None) -> Tensor:
+    """In-place version of cumprod()."""
+@overload
 def cumsum(input, dim, *, dtype=None, out=None) -> Tensor:
     """Running sums along a dim; integers and bools are summed in int64."""
 @overload
 def cumsum(input, *, axis, dtype=None, out=None) -> Tensor:
     """Running sums along a dim; integers and bools are summed in int64."""
+@overload
+def cumsum_(input, dim, *, dtype=None, out=None) -> Tensor:
+    """In-place version of cumsum()."""
+@overload
+def cumsum_(input, *, axis, dtype=None, out=None) -> Tensor:
+    """In-place version of cumsum()."""
 def cumulative_trapezoid(y, x=None, *, dx=1, dim=-1, axis=-1) -> Tensor:
     """The running integral of y by the trapezoidal rule."""
 default_generator: _random_module.Generator
 def deg2rad(input, *, out=None) -> Tensor:
     """Degrees to radians."""
+def deg2rad_(input, *, out=None) -> Tensor:
+    """In-place version of deg2rad()."""
 def det(A, *, out=None) -> Tensor:
     """The determinant."""
 device = _Device
@@ -319,18 +414,27 @@ def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None, axis=-1) ->
     """Differences of neighbours along a dim, n times over."""
 def digamma(input, *, out=None) -> Tensor:
     """Elementwise digamma."""
+def digamma_(input, *, out=None) -> Tensor:
+    """In-place version of digamma()."""
 def dist(input, other, p=2) -> Tensor:
     """The norm of order p of input - other."""
 def div(input, other, *, rounding_mode=None, out=None) -> Tensor:
     """input / other; rounding_mode "floor" or "trunc" rounds the quotient and keeps integers."""
+def div_(input, other, *, rounding_mode=None, out=None) -> Tensor:
+    """In-place version of div()."""
 def divide(input, other, *, rounding_mode=None, out=None) -> Tensor:
     """input / other; rounding_mode "floor" or "trunc" rounds the quotient and keeps integers."""
+def divide_(input, other, *, rounding_mode=None, out=None) -> Tensor:
+    """In-place version of divide()."""
 def dot(input, tensor, *, out=None) -> Tensor:
     """The inner product of two vectors."""
-def dsplit(input, indices_or_sections) -> Tensor:
+double: _dtype_module.DType
+def dsplit(input, indices_or_sections) -> builtins.tuple[Tensor, ...]:
     """Equal pieces, or pieces cut at the indices listed, as views."""
 def dstack(tensors, *, out=None) -> Tensor:
     """Joined along the third dimension."""
+dtype = _DType
+e: builtins.float
 def einsum(equation, *operands) -> Tensor:
     """Sums of products of the operands as `equation` says, such as ``einsum("bij,bjk->bik", x, y)``."""
 def empty(*sizes, size=None, out=None, dtype=None, layout=None, device=None,
@@ -344,20 +448,34 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, require
     """An empty tensor with given strides."""
 def eq(input, other, *, out=None) -> Tensor:
     """Elementwise eq."""
+def eq_(input, other, *, out=None) -> Tensor:
+    """In-place version of eq()."""
 def equal(input, other) -> builtins.bool:
     """Whether two tensors have the same shape and elements."""
 def erf(input, *, out=None) -> Tensor:
     """Elementwise erf."""
+def erf_(input, *, out=None) -> Tensor:
+    """In-place version of erf()."""
 def erfc(input, *, out=None) -> Tensor:
     """Elementwise erfc."""
+def erfc_(input, *, out=None) -> Tensor:
+    """In-place version of erfc()."""
 def erfinv(input, *, out=None) -> Tensor:
     """Elementwise erfinv."""
+def erfinv_(input, *, out=None) -> Tensor:
+    """In-place version of erfinv()."""
 def exp(input, *, out=None) -> Tensor:
     """Elementwise exp."""
 def exp2(input, *, out=None) -> Tensor:
     """Elementwise exp2."""
+def exp2_(input, *, out=None) -> Tensor:
+    """In-place version of exp2()."""
+def exp_(input, *, out=None) -> Tensor:
+    """In-place version of exp()."""
 def expm1(input, *, out=None) -> Tensor:
     """Elementwise expm1."""
+def expm1_(input, *, out=None) -> Tensor:
+    """In-place version of expm1()."""
 def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_grad: builtins.bool = False,
         pin_memory: builtins.bool = False) -> Tensor:
     """Ones on the diagonal, zeros elsewhere."""
@@ -365,6 +483,8 @@ def fill(input, value) -> Tensor:
     """A copy with one value everywhere."""
 def fix(input, *, out=None) -> Tensor:
     """Elementwise trunc."""
+def fix_(input, *, out=None) -> Tensor:
+    """In-place version of fix()."""
 def flatten(input, start_dim=0, end_dim=-1) -> Tensor:
     """Dims start_dim to end_dim as one."""
 def flip(input, *which, dims=None, axis=None) -> Tensor:
@@ -373,20 +493,35 @@ def fliplr(input) -> Tensor:
     """The second dimension reversed."""
 def flipud(input) -> Tensor:
     """The first dimension reversed."""
+float: _dtype_module.DType
 def float_power(input, exponent, *, out=None) -> Tensor:
     """input ** exponent in float64."""
+def float_power_(input, exponent, *, out=None) -> Tensor:
+    """In-place version of float_power()."""
 def floor(input, *, out=None) -> Tensor:
     """Elementwise floor."""
+def floor_(input, *, out=None) -> Tensor:
+    """In-place version of floor()."""
 def floor_divide(input, other, *, out=None) -> Tensor:
     """Elementwise floor_divide."""
+def floor_divide_(input, other, *, out=None) -> Tensor:
+    """In-place version of floor_divide()."""
 def fmax(input, other, *, out=None) -> Tensor:
     """Elementwise fmax."""
+def fmax_(input, other, *, out=None) -> Tensor:
+    """In-place version of fmax()."""
 def fmin(input, other, *, out=None) -> Tensor:
     """Elementwise fmin."""
+def fmin_(input, other, *, out=None) -> Tensor:
+    """In-place version of fmin()."""
 def fmod(input, other, *, out=None) -> Tensor:
     """Elementwise fmod."""
+def fmod_(input, other, *, out=None) -> Tensor:
+    """In-place version of fmod()."""
 def frac(input, *, out=None) -> Tensor:
     """Elementwise frac."""
+def frac_(input, *, out=None) -> Tensor:
+    """In-place version of frac()."""
 def from_dlpack(ext_tensor, *, device=None, copy=None) -> Tensor:
     """A tensor over the memory of any object that speaks DLPack (or of a capsule), without a copy unless asked for."""
 def from_numpy(ndarray) -> Tensor:
@@ -407,13 +542,17 @@ def gather(input, *, axis, index, sparse_grad: builtins.bool = False, out=None) 
     """out[i][j] = input[index[i][j]][j] for dim 0, and so on."""
 def gcd(input, other, *, out=None) -> Tensor:
     """Elementwise gcd."""
+def gcd_(input, other, *, out=None) -> Tensor:
+    """In-place version of gcd()."""
 def ge(input, other, *, out=None) -> Tensor:
     """Elementwise ge."""
+def ge_(input, other, *, out=None) -> Tensor:
+    """In-place version of ge()."""
 def ger(input, vec2, *, out=None) -> Tensor:
     """Every element of one vector times every element of another."""
 def get_default_device() -> _device_module.Device:
     """Where new tensors are made when nothing is said."""
-def get_default_dtype() -> Tensor:
+def get_default_dtype() -> _dtype_module.DType:
     """The dtype of tensors made from Python floats, and of int inputs to float functions."""
 def get_deterministic_debug_mode() -> builtins.int:
     """0, 1 (warn) or 2 (error)."""
@@ -427,8 +566,12 @@ def get_rng_state() -> Tensor:
     """The default generator's state."""
 def greater(input, other, *, out=None) -> Tensor:
     """Elementwise gt."""
+def greater_(input, other, *, out=None) -> Tensor:
+    """In-place version of greater()."""
 def greater_equal(input, other, *, out=None) -> Tensor:
     """Elementwise ge."""
+def greater_equal_(input, other, *, out=None) -> Tensor:
+    """In-place version of greater_equal()."""
 def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners) -> Tensor:
     """grid_sample with its modes as numbers: 0 bilinear, 1 nearest, 2 bicubic; 0 zeros, 1 border, 2 reflection."""
 def grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners) -> Tensor:
@@ -439,16 +582,23 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05) -> Tensor:
     """Each group of channels of each image to mean 0 and variance 1; weight and bias for each channel."""
 def gt(input, other, *, out=None) -> Tensor:
     """Elementwise gt."""
+def gt_(input, other, *, out=None) -> Tensor:
+    """In-place version of gt()."""
+half: _dtype_module.DType
 def heaviside(input, other, *, out=None) -> Tensor:
     """Elementwise heaviside."""
+def heaviside_(input, other, *, out=None) -> Tensor:
+    """In-place version of heaviside()."""
 def histc(input, bins=100, min=0, max=0, *, out=None) -> Tensor:
     """Counts in equal bins between min and max (the data's range if both are equal); what is outside is left out."""
-def hsplit(input, indices_or_sections) -> Tensor:
+def hsplit(input, indices_or_sections) -> builtins.tuple[Tensor, ...]:
     """Equal pieces, or pieces cut at the indices listed, as views."""
 def hstack(tensors, *, out=None) -> Tensor:
     """Joined side by side: along dim 1, or 0 for vectors."""
 def hypot(input, other, *, out=None) -> Tensor:
     """Elementwise hypot."""
+def hypot_(input, other, *, out=None) -> Tensor:
+    """In-place version of hypot()."""
 @overload
 def index_add(input, dim, index, source, *, alpha=1, out=None) -> Tensor:
     """input with alpha * source added to the slices that an index vector names."""
@@ -456,19 +606,39 @@ def index_add(input, dim, index, source, *, alpha=1, out=None) -> Tensor:
 def index_add(input, *, axis, index, source, alpha=1, out=None) -> Tensor:
     """input with alpha * source added to the slices that an index vector names."""
 @overload
+def index_add_(input, dim, index, source, *, alpha=1, out=None) -> Tensor:
+    """In-place version of index_add()."""
+@overload
+def index_add_(input, *, axis, index, source, alpha=1, out=None) -> Tensor:
+    """In-place version of index_add()."""
+@overload
 def index_copy(input, dim, index, source, *, out=None) -> Tensor:
     """input with the slices that an index vector names replaced by those of source."""
 @overload
 def index_copy(input, *, axis, index, source, out=None) -> Tensor:
     """input with the slices that an index vector names replaced by those of source."""
 @overload
+def index_copy_(input, dim, index, source, *, out=None) -> Tensor:
+    """In-place version of index_copy()."""
+@overload
+def index_copy_(input, *, axis, index, source, out=None) -> Tensor:
+    """In-place version of index_copy()."""
+@overload
 def index_fill(input, dim, index, value) -> Tensor:
     """input with one value in the slices that an index vector names."""
 @overload
 def index_fill(input, *, axis, index, value) -> Tensor:
     """input with one value in the slices that an index vector names."""
+@overload
+def index_fill_(input, dim, index, value) -> Tensor:
+    """In-place version of index_fill()."""
+@overload
+def index_fill_(input, *, axis, index, value) -> Tensor:
+    """In-place version of index_fill()."""
 def index_put(input, indices, values, accumulate: builtins.bool = False) -> Tensor:
     """input[indices] = values (or += if accumulate), as a new tensor."""
+def index_put_(input, indices, values, accumulate: builtins.bool = False) -> Tensor:
+    """In-place version of index_put()."""
 @overload
 def index_reduce(input, dim, index, source, reduce, *, include_self: builtins.bool = True, out=None) -> Tensor:
     """Slices of source combined into those of input that an index vector names, by prod, mean, amax or amin."""
@@ -476,15 +646,23 @@ def index_reduce(input, dim, index, source, reduce, *, include_self: builtins.bo
 def index_reduce(input, *, axis, index, source, reduce, include_self: builtins.bool = True, out=None) -> Tensor:
     """Slices of source combined into those of input that an index vector names, by prod, mean, amax or amin."""
 @overload
+def index_reduce_(input, dim, index, source, reduce, *, include_self: builtins.bool = True, out=None) -> Tensor:
+    """In-place version of index_reduce()."""
+@overload
+def index_reduce_(input, *, axis, index, source, reduce, include_self: builtins.bool = True, out=None) -> Tensor:
+    """In-place version of index_reduce()."""
+@overload
 def index_select(input, dim, index, *, out=None) -> Tensor:
     """The slices along a dimension that an index vector names."""
 @overload
 def index_select(input, *, axis, index, out=None) -> Tensor:
     """The slices along a dimension that an index vector names."""
+inf: builtins.float
 def initial_seed() -> builtins.int:
     """The seed of the default generator."""
 def inner(input, other, *, out=None) -> Tensor:
     """Sums of products over the last dimension of both."""
+int: _dtype_module.DType
 def inverse(A, *, out=None) -> Tensor:
     """The inverse."""
 def is_anomaly_check_nan_enabled() -> builtins.bool:
@@ -513,16 +691,26 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan: builtins.bool = Fal
     """|input - other| <= atol + rtol * |other|"""
 def isfinite(input, *, out=None) -> Tensor:
     """Elementwise isfinite."""
+def isfinite_(input, *, out=None) -> Tensor:
+    """In-place version of isfinite()."""
 def isin(elements, test_elements, *, assume_unique: builtins.bool = False, invert: builtins.bool = False) -> Tensor:
     """Whether each element occurs among the test elements."""
 def isinf(input, *, out=None) -> Tensor:
     """Elementwise isinf."""
+def isinf_(input, *, out=None) -> Tensor:
+    """In-place version of isinf()."""
 def isnan(input, *, out=None) -> Tensor:
     """Elementwise isnan."""
+def isnan_(input, *, out=None) -> Tensor:
+    """In-place version of isnan()."""
 def isneginf(input, *, out=None) -> Tensor:
     """Elementwise isneginf."""
+def isneginf_(input, *, out=None) -> Tensor:
+    """In-place version of isneginf()."""
 def isposinf(input, *, out=None) -> Tensor:
     """Elementwise isposinf."""
+def isposinf_(input, *, out=None) -> Tensor:
+    """In-place version of isposinf()."""
 def kron(input, other, *, out=None) -> Tensor:
     """The Kronecker product: every element of input times the whole of other."""
 def kthvalue(input, k, dim=-1, keepdim: builtins.bool = False, *, out=None, axis=-1,
@@ -532,18 +720,32 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05) -> Te
     """To mean 0 and variance 1 over the last dims, then times weight, plus bias."""
 def lcm(input, other, *, out=None) -> Tensor:
     """Elementwise lcm."""
+def lcm_(input, other, *, out=None) -> Tensor:
+    """In-place version of lcm()."""
 def ldexp(input, other, *, out=None) -> Tensor:
     """input * 2 ** other"""
+def ldexp_(input, other, *, out=None) -> Tensor:
+    """In-place version of ldexp()."""
 def le(input, other, *, out=None) -> Tensor:
     """Elementwise le."""
+def le_(input, other, *, out=None) -> Tensor:
+    """In-place version of le()."""
 def lerp(input, end, weight, *, out=None) -> Tensor:
     """input + weight * (end - input), exact at both ends."""
+def lerp_(input, end, weight, *, out=None) -> Tensor:
+    """In-place version of lerp()."""
 def less(input, other, *, out=None) -> Tensor:
     """Elementwise lt."""
+def less_(input, other, *, out=None) -> Tensor:
+    """In-place version of less()."""
 def less_equal(input, other, *, out=None) -> Tensor:
     """Elementwise le."""
+def less_equal_(input, other, *, out=None) -> Tensor:
+    """In-place version of less_equal()."""
 def lgamma(input, *, out=None) -> Tensor:
     """Elementwise lgamma."""
+def lgamma_(input, *, out=None) -> Tensor:
+    """In-place version of lgamma()."""
 def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=None,
              requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
     """`steps` values evenly from start to end, both included."""
@@ -554,10 +756,18 @@ def log(input, *, out=None) -> Tensor:
     """Elementwise log."""
 def log10(input, *, out=None) -> Tensor:
     """Elementwise log10."""
+def log10_(input, *, out=None) -> Tensor:
+    """In-place version of log10()."""
 def log1p(input, *, out=None) -> Tensor:
     """Elementwise log1p."""
+def log1p_(input, *, out=None) -> Tensor:
+    """In-place version of log1p()."""
 def log2(input, *, out=None) -> Tensor:
     """Elementwise log2."""
+def log2_(input, *, out=None) -> Tensor:
+    """In-place version of log2()."""
+def log_(input, *, out=None) -> Tensor:
+    """In-place version of log()."""
 @overload
 def log_softmax(input, dim, dtype=None, *, out=None) -> Tensor:
     """log(softmax(x)) along a dimension."""
@@ -568,6 +778,10 @@ def logaddexp(input, other, *, out=None) -> Tensor:
     """Elementwise logaddexp."""
 def logaddexp2(input, other, *, out=None) -> Tensor:
     """Elementwise logaddexp2."""
+def logaddexp2_(input, other, *, out=None) -> Tensor:
+    """In-place version of logaddexp2()."""
+def logaddexp_(input, other, *, out=None) -> Tensor:
+    """In-place version of logaddexp()."""
 @overload
 def logcumsumexp(input, dim, *, out=None) -> Tensor:
     """log of the running sum of exp(input) along a dim."""
@@ -578,14 +792,24 @@ def logdet(input) -> Tensor:
     """log of the determinant; nan where that is negative."""
 def logical_and(input, other, *, out=None) -> Tensor:
     """Elementwise logical_and."""
+def logical_and_(input, other, *, out=None) -> Tensor:
+    """In-place version of logical_and()."""
 def logical_not(input, *, out=None) -> Tensor:
     """Elementwise logical_not."""
+def logical_not_(input, *, out=None) -> Tensor:
+    """In-place version of logical_not()."""
 def logical_or(input, other, *, out=None) -> Tensor:
     """Elementwise logical_or."""
+def logical_or_(input, other, *, out=None) -> Tensor:
+    """In-place version of logical_or()."""
 def logical_xor(input, other, *, out=None) -> Tensor:
     """Elementwise logical_xor."""
+def logical_xor_(input, other, *, out=None) -> Tensor:
+    """In-place version of logical_xor()."""
 def logit(input, eps=None, *, out=None) -> Tensor:
     """log(x / (1 - x)), with x clamped to [eps, 1 - eps] first if eps is given."""
+def logit_(input, eps=None, *, out=None) -> Tensor:
+    """In-place version of logit()."""
 def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None, device=None,
              requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
     """Powers of `base` with exponents evenly from start to end."""
@@ -595,14 +819,21 @@ def logsumexp(input, dim, keepdim: builtins.bool = False, *, out=None) -> Tensor
 @overload
 def logsumexp(input, *, axis, keepdims: builtins.bool = False, out=None) -> Tensor:
     """log of the sum of exp(input) over dims, without overflow."""
+long: _dtype_module.DType
 def lt(input, other, *, out=None) -> Tensor:
     """Elementwise lt."""
+def lt_(input, other, *, out=None) -> Tensor:
+    """In-place version of lt()."""
 def manual_seed(seed: builtins.int) -> _random_module.Generator:
     """Seeds the default generator and returns it."""
 def masked_fill(input, mask, value) -> Tensor:
     """`value` where the mask holds."""
+def masked_fill_(input, mask, value) -> Tensor:
+    """In-place version of masked_fill()."""
 def masked_scatter(input, mask, source) -> Tensor:
     """input with the elements where the mask holds replaced by those of source, in order."""
+def masked_scatter_(input, mask, source) -> Tensor:
+    """In-place version of masked_scatter()."""
 def masked_select(input, mask, *, out=None) -> Tensor:
     """The elements where the (broadcast) mask holds, as a vector."""
 def matmul(input, other, *, out=None) -> Tensor:
@@ -625,11 +856,14 @@ def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
     """The largest element of each window."""
 def maximum(input, other, *, out=None) -> Tensor:
     """Elementwise maximum."""
+def maximum_(input, other, *, out=None) -> Tensor:
+    """In-place version of maximum()."""
 def mean(input, dim=None, keepdim: builtins.bool = False, *, dtype=None, out=None, axis=None,
          keepdims: builtins.bool = False) -> Tensor:
     """Mean over dims (all unless said)."""
 def median(input, dim=None, keepdim: builtins.bool = False, *, out=None, axis=None, keepdims: builtins.bool = False) -> Any:
     """The lower median of everything, or along a dim as (values, indices); nan if there is one."""
+memory_format = _MemoryFormat
 def meshgrid(*tensors, indexing='ij') -> builtins.tuple[Tensor, ...]:
     """Coordinate grids of vectors, as a tuple of views."""
 def min(input, dim=None, keepdim: builtins.bool = False, *, other=None, out=None, axis=None,
@@ -637,6 +871,8 @@ def min(input, dim=None, keepdim: builtins.bool = False, *, other=None, out=None
     """The smallest element; along `dim` as (values, indices); with a second tensor the elementwise minimum."""
 def minimum(input, other, *, out=None) -> Tensor:
     """Elementwise minimum."""
+def minimum_(input, other, *, out=None) -> Tensor:
+    """In-place version of minimum()."""
 def mm(input, mat2, *, out=None) -> Tensor:
     """The product of two matrices."""
 def mode(input, dim=-1, keepdim: builtins.bool = False, *, out=None, axis=-1,
@@ -650,16 +886,23 @@ def msort(input, *, out=None) -> Tensor:
     """Sorted values along the first dim."""
 def mul(input, other, *, out=None) -> Tensor:
     """input * other"""
+def mul_(input, other, *, out=None) -> Tensor:
+    """In-place version of mul()."""
 def multi_dot(*matrices, out=None) -> Tensor:
     """The product of several matrices, multiplied in the order that costs least."""
 def multinomial(input, num_samples, replacement: builtins.bool = False, *, generator=None, out=None) -> Tensor:
     """Indices drawn with the given weights, from each row."""
 def multiply(input, other, *, out=None) -> Tensor:
     """input * other"""
+def multiply_(input, other, *, out=None) -> Tensor:
+    """In-place version of multiply()."""
 def mv(input, vec, *, out=None) -> Tensor:
     """A matrix times a vector."""
+nan: builtins.float
 def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None) -> Tensor:
     """Replaces nan (by 0 unless said) and infinities (by the largest finite numbers unless said)."""
+def nan_to_num_(input, nan=None, posinf=None, neginf=None, *, out=None) -> Tensor:
+    """In-place version of nan_to_num()."""
 def nanmean(input, dim=None, keepdim: builtins.bool = False, *, dtype=None, out=None, axis=None,
             keepdims: builtins.bool = False) -> Tensor:
     """Mean over dims of what is not nan."""
@@ -682,14 +925,23 @@ def native_channel_shuffle(input, groups) -> Tensor:
     """Takes the channels (dim 1) of `groups` groups in turn."""
 def ne(input, other, *, out=None) -> Tensor:
     """Elementwise ne."""
+def ne_(input, other, *, out=None) -> Tensor:
+    """In-place version of ne()."""
 def neg(input, *, out=None) -> Tensor:
     """Elementwise neg."""
+def neg_(input, *, out=None) -> Tensor:
+    """In-place version of neg()."""
 def negative(input, *, out=None) -> Tensor:
     """Elementwise neg."""
+def negative_(input, *, out=None) -> Tensor:
+    """In-place version of negative()."""
 def nelement(input) -> builtins.int:
     """The number of elements."""
+newaxis: None
 def nextafter(input, other, *, out=None) -> Tensor:
     """Elementwise nextafter."""
+def nextafter_(input, other, *, out=None) -> Tensor:
+    """In-place version of nextafter()."""
 def nonzero(input, *, out=None, as_tuple: builtins.bool = False) -> Any:
     """The positions of all elements that are not zero: rows of a matrix, or one vector for each dimension."""
 def norm(input, p='fro', dim=None, keepdim: builtins.bool = False, out=None, dtype=None, *, axis=None,
@@ -700,6 +952,8 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
     """Normal numbers of the given mean and deviation, each a tensor or a number; two numbers need a size."""
 def not_equal(input, other, *, out=None) -> Tensor:
     """Elementwise ne."""
+def not_equal_(input, other, *, out=None) -> Tensor:
+    """In-place version of not_equal()."""
 def numel(input) -> builtins.int:
     """The number of elements."""
 def one_hot(tensor, num_classes=-1) -> Tensor:
@@ -719,6 +973,7 @@ def pdist(input, p=2.0) -> Tensor:
     """The p-norm distances of all pairs of rows, as the upper triangle row by row."""
 def permute(input, *order, dims=None, axis=None) -> Tensor:
     """The dimensions in another order."""
+pi: builtins.float
 def pinverse(A, *, atol=None, rtol=None, hermitian: builtins.bool = False, out=None) -> Tensor:
     """The pseudo-inverse; singular values at most max(atol, rtol * the largest) count as 0."""
 def pixel_shuffle(input, upscale_factor) -> Tensor:
@@ -733,6 +988,8 @@ def positive(input) -> Tensor:
     """The tensor itself (bool excepted)."""
 def pow(input, exponent, *, out=None) -> Tensor:
     """input ** exponent"""
+def pow_(input, exponent, *, out=None) -> Tensor:
+    """In-place version of pow()."""
 def prelu(input, weight) -> Tensor:
     """The input above 0, weight * input below; the weight is one number or one for each channel (dimension 1)."""
 preserve_format: _convert_module.MemoryFormat
@@ -743,11 +1000,15 @@ def promote_types(type1, type2) -> _dtype_module.DType:
     """The smallest dtype that both convert to."""
 def put(input, index, source, accumulate: builtins.bool = False) -> Tensor:
     """input with source written (or added) at positions of the flattened tensor."""
+def put_(input, index, source, accumulate: builtins.bool = False) -> Tensor:
+    """In-place version of put()."""
 def quantile(input, q, dim=None, keepdim: builtins.bool = False, *, interpolation='linear', out=None, axis=None,
              keepdims: builtins.bool = False) -> Tensor:
     """The q-th quantiles (a number or a row of them), of everything or along a dim; nan if there is one."""
 def rad2deg(input, *, out=None) -> Tensor:
     """Radians to degrees."""
+def rad2deg_(input, *, out=None) -> Tensor:
+    """In-place version of rad2deg()."""
 def rand(*size, generator=None, out=None, dtype=None, layout=None, device=None,
          requires_grad: builtins.bool = False, pin_memory: builtins.bool = False, **named) -> Tensor:
     """Uniform in [0, 1)."""
@@ -776,10 +1037,16 @@ def ravel(input) -> Tensor:
     """All elements in row-major order; a view where possible."""
 def reciprocal(input, *, out=None) -> Tensor:
     """Elementwise reciprocal."""
+def reciprocal_(input, *, out=None) -> Tensor:
+    """In-place version of reciprocal()."""
 def relu(input) -> Tensor:
     """max(input, 0)"""
+def relu_(input) -> Tensor:
+    """In-place version of relu()."""
 def remainder(input, other, *, out=None) -> Tensor:
     """Elementwise remainder."""
+def remainder_(input, other, *, out=None) -> Tensor:
+    """In-place version of remainder()."""
 def repeat_interleave(input, repeats, dim=None, *, output_size=None, axis=None) -> Tensor:
     """Each element (or each index along a dimension) several times in a row."""
 def reshape(input, *sizes, shape=None) -> Tensor:
@@ -794,10 +1061,14 @@ def rot90(input, k=1, dims=(0, 1), *, axis=(0, 1)) -> Tensor:
     """Rotated by 90 degrees k times in the plane of two dims."""
 def round(input, *, decimals=0, out=None) -> Tensor:
     """To `decimals` places, halves to even."""
+def round_(input, *, decimals=0, out=None) -> Tensor:
+    """In-place version of round()."""
 def row_stack(tensors, *, out=None) -> Tensor:
     """Joined one below the other; vectors are rows."""
 def rsqrt(input, *, out=None) -> Tensor:
     """Elementwise rsqrt."""
+def rsqrt_(input, *, out=None) -> Tensor:
+    """In-place version of rsqrt()."""
 def rsub(input, other, *, alpha=1) -> Tensor:
     """other - alpha * input"""
 def save(obj, f, pickle_module=None, pickle_protocol=2, _use_new_zipfile_serialization: builtins.bool = True) -> None:
@@ -812,17 +1083,35 @@ def scatter(input, dim, index, src=None, *, value=None, reduce=None, out=None) -
 def scatter(input, *, axis, index, src=None, value=None, reduce=None, out=None) -> Tensor:
     """input with out[index[i][j]][j] = src[i][j] for dim 0, and so on (or added or multiplied)."""
 @overload
+def scatter_(input, dim, index, src=None, *, value=None, reduce=None, out=None) -> Tensor:
+    """In-place version of scatter()."""
+@overload
+def scatter_(input, *, axis, index, src=None, value=None, reduce=None, out=None) -> Tensor:
+    """In-place version of scatter()."""
+@overload
 def scatter_add(input, dim, index, src, *, out=None) -> Tensor:
     """input with out[index[i][j]][j] += src[i][j] for dim 0, and so on."""
 @overload
 def scatter_add(input, *, axis, index, src, out=None) -> Tensor:
     """input with out[index[i][j]][j] += src[i][j] for dim 0, and so on."""
 @overload
+def scatter_add_(input, dim, index, src, *, out=None) -> Tensor:
+    """In-place version of scatter_add()."""
+@overload
+def scatter_add_(input, *, axis, index, src, out=None) -> Tensor:
+    """In-place version of scatter_add()."""
+@overload
 def scatter_reduce(input, dim, index, src, reduce, *, include_self: builtins.bool = True, out=None) -> Tensor:
     """Scatters src over input, combining by sum, prod, mean, amax or amin, with what was there or (include_self False)"""
 @overload
 def scatter_reduce(input, *, axis, index, src, reduce, include_self: builtins.bool = True, out=None) -> Tensor:
     """Scatters src over input, combining by sum, prod, mean, amax or amin, with what was there or (include_self False)"""
+@overload
+def scatter_reduce_(input, dim, index, src, reduce, *, include_self: builtins.bool = True, out=None) -> Tensor:
+    """In-place version of scatter_reduce()."""
+@overload
+def scatter_reduce_(input, *, axis, index, src, reduce, include_self: builtins.bool = True, out=None) -> Tensor:
+    """In-place version of scatter_reduce()."""
 def searchsorted(sorted_sequence, input, *, out_int32: builtins.bool = False, right: builtins.bool = False,
                  side=None, sorter=None, out=None) -> Tensor:
     """Where each value would be inserted into sorted rows: before its equals, or after them when `right`."""
@@ -864,18 +1153,33 @@ def set_warn_always(b: builtins.bool) -> None:
     """Whether a warning appears every time instead of once."""
 def sgn(input, *, out=None) -> Tensor:
     """Elementwise sign."""
+def sgn_(input, *, out=None) -> Tensor:
+    """In-place version of sgn()."""
+short: _dtype_module.DType
 def sigmoid(input, *, out=None) -> Tensor:
     """Elementwise sigmoid."""
+def sigmoid_(input, *, out=None) -> Tensor:
+    """In-place version of sigmoid()."""
 def sign(input, *, out=None) -> Tensor:
     """Elementwise sign."""
+def sign_(input, *, out=None) -> Tensor:
+    """In-place version of sign()."""
 def signbit(input, *, out=None) -> Tensor:
     """Elementwise signbit."""
+def signbit_(input, *, out=None) -> Tensor:
+    """In-place version of signbit()."""
 def sin(input, *, out=None) -> Tensor:
     """Elementwise sin."""
+def sin_(input, *, out=None) -> Tensor:
+    """In-place version of sin()."""
 def sinc(input, *, out=None) -> Tensor:
     """Elementwise sinc."""
+def sinc_(input, *, out=None) -> Tensor:
+    """In-place version of sinc()."""
 def sinh(input, *, out=None) -> Tensor:
     """Elementwise sinh."""
+def sinh_(input, *, out=None) -> Tensor:
+    """In-place version of sinh()."""
 def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, axis=0) -> Tensor:
     """input with src in place of a slice along a dimension."""
 def slogdet(A, *, out=None) -> _returns_module.slogdet:
@@ -902,8 +1206,12 @@ def spmm(mat1, mat2, reduce='sum') -> Tensor:
     """The product of a sparse matrix with a dense matrix or vector, or with a sparse matrix (which is sparse again)."""
 def sqrt(input, *, out=None) -> Tensor:
     """Elementwise sqrt."""
+def sqrt_(input, *, out=None) -> Tensor:
+    """In-place version of sqrt()."""
 def square(input, *, out=None) -> Tensor:
     """Elementwise square."""
+def square_(input, *, out=None) -> Tensor:
+    """In-place version of square()."""
 def squeeze(input, dim=None, *, axis=None) -> Tensor:
     """Without dimensions of size 1 (all, or those named)."""
 def stack(tensors, dim=0, *, out=None, axis=0) -> Tensor:
@@ -917,8 +1225,12 @@ def std_mean(input, dim=None, unbiased=None, keepdim: builtins.bool = False, *,
 strided: builtins.str
 def sub(input, other, *, alpha=1, out=None) -> Tensor:
     """input - alpha * other"""
+def sub_(input, other, *, alpha=1, out=None) -> Tensor:
+    """In-place version of sub()."""
 def subtract(input, other, *, alpha=1, out=None) -> Tensor:
     """input - alpha * other"""
+def subtract_(input, other, *, alpha=1, out=None) -> Tensor:
+    """In-place version of subtract()."""
 def sum(input, dim=None, keepdim: builtins.bool = False, *, dtype=None, out=None, axis=None,
         keepdims: builtins.bool = False) -> Tensor:
     """Sum over dims (all unless said); integers and bools are summed in int64."""
@@ -942,8 +1254,12 @@ def take_along_dim(input, indices, dim=None, *, out=None, axis=None) -> Tensor:
     """Elements picked along a dimension by indices that broadcast with the other dimensions."""
 def tan(input, *, out=None) -> Tensor:
     """Elementwise tan."""
+def tan_(input, *, out=None) -> Tensor:
+    """In-place version of tan()."""
 def tanh(input, *, out=None) -> Tensor:
     """Elementwise tanh."""
+def tanh_(input, *, out=None) -> Tensor:
+    """In-place version of tanh()."""
 def tensor(data, *, dtype=None, device=None, requires_grad: builtins.bool = False,
            pin_memory: builtins.bool = False) -> Tensor:
     """A copy of data: nested sequences, numbers, arrays or tensors."""
@@ -972,16 +1288,24 @@ def trapz(y, x=None, *, dx=1, dim=-1, axis=-1) -> Tensor:
     """The integral of y over the places x (or steps of dx) by the trapezoidal rule."""
 def tril(input, diagonal=0, *, out=None) -> Tensor:
     """The elements on and below a diagonal, zeros above."""
+def tril_(input, diagonal=0, *, out=None) -> Tensor:
+    """In-place version of tril()."""
 def tril_indices(row, col, offset=0, *, dtype=..., device=None, layout=None) -> Tensor:
     """Rows and columns of the lower triangle, as a tensor of 2 rows."""
 def triu(input, diagonal=0, *, out=None) -> Tensor:
     """The elements on and above a diagonal, zeros below."""
+def triu_(input, diagonal=0, *, out=None) -> Tensor:
+    """In-place version of triu()."""
 def triu_indices(row, col, offset=0, *, dtype=..., device=None, layout=None) -> Tensor:
     """Rows and columns of the upper triangle, as a tensor of 2 rows."""
 def true_divide(input, other, *, out=None) -> Tensor:
     """input / other"""
+def true_divide_(input, other, *, out=None) -> Tensor:
+    """In-place version of true_divide()."""
 def trunc(input, *, out=None) -> Tensor:
     """Elementwise trunc."""
+def trunc_(input, *, out=None) -> Tensor:
+    """In-place version of trunc()."""
 def typename(obj) -> builtins.str:
     """The name of an object's type, as in `ingot.FloatTensor`."""
 def unbind(input, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
@@ -1018,7 +1342,7 @@ def var_mean(input, dim=None, unbiased=None, keepdim: builtins.bool = False, *,
     """Variance and mean over dims."""
 def vdot(input, other, *, out=None) -> Tensor:
     """The inner product of two vectors."""
-def vsplit(input, indices_or_sections) -> Tensor:
+def vsplit(input, indices_or_sections) -> builtins.tuple[Tensor, ...]:
     """Equal pieces, or pieces cut at the indices listed, as views."""
 def vstack(tensors, *, out=None) -> Tensor:
     """Joined one below the other; vectors are rows."""
@@ -1026,6 +1350,8 @@ def where(condition, input=None, other=None, *, out=None) -> Tensor:
     """input where the condition holds, other elsewhere; with the condition alone, its nonzero indices."""
 def xlogy(input, other, *, out=None) -> Tensor:
     """Elementwise xlogy."""
+def xlogy_(input, other, *, out=None) -> Tensor:
+    """In-place version of xlogy()."""
 def zeros(*sizes, size=None, out=None, dtype=None, layout=None, device=None,
           requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
     """Zeros."""

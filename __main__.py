@@ -7,6 +7,7 @@ from . import demo, doctor
 
 
 def build_parser() -> argparse.ArgumentParser:
+    """The command line."""
     parser = argparse.ArgumentParser(prog="python -m ingot", description="Eager tensors and a tracing JIT compiler.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     commands.add_parser("doctor", help="what this machine offers, and what is missing for what")

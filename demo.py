@@ -116,6 +116,7 @@ def run(out: str, epochs: int) -> int:
     forward = jit.trace(make_network().eval())
     with no_grad():
         forward(wrap(testing[0][:1]))
-    view.save(forward.graphs[-1], folder / "network.svg")
+    *_, optimised = next(iter(forward.graphs.values())).values()
+    view.save(optimised, folder / "network.svg")
     print(f"pictures: {folder / 'loss.svg'}, {folder / 'network.svg'}")
     return 0

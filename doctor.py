@@ -39,11 +39,13 @@ def version_of(package: str) -> str | None:
 
 
 def look_at_python():
+    """The interpreter, and ingot itself."""
     yield Finding("python", f"{platform.python_implementation()} {platform.python_version()} at {sys.executable}")
     yield Finding("ingot", version_of("ingot") or "running from a folder that is not installed")
 
 
 def look_at_cpu():
+    """The processor and what code is made for it."""
     host = target.host()
     yield Finding("processor", f"{host.arch}, code for {host.level}, vectors of {host.vector_bytes * 8} bits"
                   + (f", with {', '.join(sorted(host.features))}" if host.features else ""))
@@ -51,7 +53,8 @@ def look_at_cpu():
 
 
 def look_at_threads():
-    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    """How many threads kernels use, and why."""
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     chosen = target.usable_cpus()
     reason = f"{allowed} of {os.cpu_count()} processors allowed to this process"
     if chosen < allowed:
@@ -60,6 +63,7 @@ def look_at_threads():
 
 
 def look_at_cache():
+    """Where compiled kernels are kept."""
     info = cache.info()
     folder = info["folder"]
     where = f"{folder}, {info['entries']} entries, {info['bytes'] / 2**20:.1f} of {info['cap'] / 2**20:.0f} MB"
@@ -77,6 +81,7 @@ def writable(folder: str) -> bool:
 
 
 def look_at_packages():
+    """The packages that ingot needs, and those that add to it."""
     for name in REQUIRED:
         v = version_of(name)
         yield Finding(name, v or "not installed", GOOD if v else BAD, "" if v else f"pip install {name}")
@@ -86,6 +91,7 @@ def look_at_packages():
 
 
 def look_at_gpu():
+    """Whether there is a GPU."""
     if shutil.which("nvidia-smi") or os.path.exists("/dev/nvidia0"):
         yield Finding("gpu", "an NVIDIA device is there", NOTE, "this version runs on the CPU only")
     else:

@@ -97,9 +97,10 @@ def override(**changes) -> Iterator[Settings]:
         if type(value) is not kind and not (kind is float and type(value) is int):
             raise ArgumentError(f"switch {name!r} is a {kind.__name__}, got {value!r}")
         _checked(name, value, table[name].metadata["choices"])
-    token = _overridden.set(replace(current(), **changes))
+    changed = replace(current(), **changes)
+    token = _overridden.set(changed)
     try:
-        yield _overridden.get()
+        yield changed
     finally:
         _overridden.reset(token)
 

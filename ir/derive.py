@@ -88,7 +88,7 @@ def derived_vjp(body: Callable) -> Callable:
     """The joint gradient rule of the composite that `body` defines; it reads every argument by value."""
 
     def rule(g, out, *args, needs, **params):
-        notes = []
+        notes: list = []
         entries = [Noted(a, notes, need) if hasattr(a, "dtype") else a for a, need in zip(args, needs)]
         result = body(*entries, **params)
         outs = [r for r in (result if type(result) is tuple else (result,)) if r.dtype.is_inexact]

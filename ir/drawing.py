@@ -99,12 +99,14 @@ text { font-family: ui-monospace, 'SF Mono', Menlo, Consolas, 'DejaVu Sans Mono'
 
 
 def box_of(item):
+    """The box of an item, as large as its words and the types below it need."""
     words = max(len(item.title) * _TITLE * _LETTER, len(item.detail) * _SMALL * _LETTER) + 22
     types = sum(len(str(v.aval)) * _TYPE * _LETTER + 10 for v in item.makes)
     return Box(max(words, types, 46), 40 if item.detail else 26, late=item.kind in LATE)
 
 
 def draw_header(graph, items):
+    """The name of the graph and how much there is in it."""
     numbers = (("node", graph.nodes), ("input", graph.inputs), ("output", graph.outputs), ("update", graph.updates))
     counts = ", ".join(f"{len(things)} {what}{'s' * (len(things) != 1)}" for what, things in numbers if things)
     yield f'<text class="name" x="{MARGIN}" y="34">{escape(graph.name)}</text>'
@@ -127,10 +129,12 @@ def _legend_step(name):
 
 
 def legend_width(items):
+    """How wide the legend of the kinds that occur is."""
     return sum(_legend_step(KINDS[k][0]) for k in _kinds_shown(items))
 
 
 def draw_box(item, box):
+    """The box of one item with its words."""
     _, fill, line = KINDS[item.kind]
     left, top = box.x - box.width / 2, box.y - box.height / 2
     radius = box.height / 2 if item.kind in ROUND else 7
@@ -160,6 +164,7 @@ def _inlet(i, item, box, count):
 
 
 def draw_type(value, item, box):
+    """The type of a value, below the box that makes it."""
     text = str(value.aval)
     x, y = _outlet(value, item, box), box.y + box.height / 2 + 13
     w = len(text) * _TYPE * _LETTER + 8

@@ -74,7 +74,11 @@ ALL = (bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64,
 FLOATS = (float16, bfloat16, float32, float64)
 INTEGERS = (uint8, int8, int16, int32, int64)
 
-BY_NAME = {d.name: d for d in ALL} | {d.short: d for d in ALL}
+# Second names that users know from PyTorch.
+ALIASES = {"half": float16, "float": float32, "double": float64, "short": int16, "int": int32, "long": int64,
+           "cfloat": complex64, "cdouble": complex128}
+
+BY_NAME = {d.name: d for d in ALL} | {d.short: d for d in ALL} | ALIASES
 BY_NP = {d.np: d for d in ALL}
 
 
@@ -102,7 +106,7 @@ def of(x) -> DType:
     return d if type(d) is DType else from_numpy(d)
 
 
-_PYTHON = {bool: bool_, int: int64, float: float32, complex: complex64}
+_PYTHON = {bool: bool_, int: int64, float: float64, complex: complex128}
 
 
 def as_dtype(d) -> DType:

@@ -10,7 +10,7 @@ from .ops.shape import full
 def gradients(builder: Builder, outputs, seeds, wrt) -> list:
     """Appends the gradients of `outputs` (given theirs, `seeds`) with respect to the values `wrt`; None where there is none.
     As on the tape, nothing flows through operators without a derivative."""
-    flow = {}
+    flow: dict = {}
     for v, g in zip(outputs, seeds):
         if g is not None:
             _deliver(flow, v, g)

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -163,7 +164,7 @@ class Graph:
     @cached_property
     def uses(self) -> dict:
         """For each value the nodes that read it (once per operand), in order. Returned and written values: `results`."""
-        found = {v: [] for v in self.values()}
+        found: dict[Value, list[Node]] = {v: [] for v in self.values()}
         for n in self.nodes:
             for x in n.inputs:
                 if type(x) is Value:
@@ -198,7 +199,7 @@ class Builder:
 
     def __init__(self, name: str = "graph"):
         self.name = name
-        self.line = None
+        self.line: Any = None
         self.inputs: list[Value] = []
         self.nodes: list[Node] = []
         self.updates: dict[Value, Value] = {}
@@ -357,7 +358,7 @@ _CATEGORY = {dt.BOOL: 0, dt.UNSIGNED: 1, dt.SIGNED: 1, dt.FLOAT: 2, dt.COMPLEX: 
 
 def meeting_dtype(values) -> DType:
     """The dtype in which values meet: beside values with dimensions, 0-d ones count only if of a higher category."""
-    ranks = [None, None]
+    ranks: list[Any] = [None, None]
     for v in values:
         rank = 0 if v.ndim else 1
         ranks[rank] = v.dtype if ranks[rank] is None else dt.promote_types(ranks[rank], v.dtype)

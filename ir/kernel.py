@@ -32,6 +32,7 @@ states it), whatever the layout, the instruction set or the number of threads.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from .dtype import DType
 from .errors import GraphError
@@ -74,7 +75,7 @@ class Instr:
     op: str
     dtype: DType
     args: tuple[str, ...] = ()
-    attr: object = None
+    attr: Any = None
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,7 @@ class Step:
     and the like) stand beside Kernels: they have a name, symbols, and `write(module)`.
     """
 
-    kernel: object
+    kernel: Any
     slots: tuple[str, ...]
     symbols: dict[str, Size] = field(default_factory=dict)
 
@@ -232,7 +233,7 @@ def _verify_stage(kernel, stage, seen, buffers):
 
 def buffer_of(i: Instr) -> str:
     """The buffer that a load or a store names."""
-    return i.attr[0] if isinstance(i.attr, tuple) else i.attr
+    return str(i.attr[0] if isinstance(i.attr, tuple) else i.attr)
 
 
 def _fail(kernel, message):

@@ -80,7 +80,9 @@ class KernelBuilder:
     def __init__(self, name: str):
         self.name = name
         self.fn = Functions(self)
-        self.dims, self.buffers, self.stages = [], [], []
+        self.dims: list[Dim] = []
+        self.buffers: list[Buffer] = []
+        self.stages: list[Stage] = []
         self._body: list[Instr] = []
         self._count = 0
 

@@ -72,7 +72,8 @@ def arrange(boxes: list, nets: list, *, column_gap: float = 26, layer_gap: float
 
 def assign_layers(boxes: list, nets: list):
     """Gives each box its layer: below all it reads, and near its readers where that shortens lines."""
-    by_source, incoming = {}, [0] * len(boxes)
+    by_source: dict = {}
+    incoming = [0] * len(boxes)
     for net in nets:
         by_source.setdefault(net.source, []).append(net)
         for t in net.targets:
@@ -120,7 +121,7 @@ def _vertices(boxes, nets):
 
 
 def _order(layers, up, down):
-    position = {}
+    position: dict = {}
 
     def number(layer):
         position.update((v, i) for i, v in enumerate(layer))
@@ -150,7 +151,7 @@ def _mean(numbers, otherwise):
 def _crossings(layers, down, position) -> int:
     total = 0
     for layer in layers:
-        seen = []
+        seen: list[int] = []
         for v in layer:
             ends = sorted(position[u] for u in down[v])
             total += sum(len(seen) - bisect_left(seen, e + 1) for e in ends)
@@ -194,7 +195,7 @@ def _wishes(layer, x, up, down, boxes, downwards, sweep):
 
 def _settle(layer, x, wishes, widths, gap):
     """The positions nearest to the wishes that keep order and distance: neighbours that collide share one shift."""
-    blocks = []    # (weighted mean, weight, count), over positions with all distances taken away
+    blocks: list = []    # (weighted mean, weight, count), over positions with all distances taken away
     offset, offsets = 0.0, []
     for i, v in enumerate(layer):
         if i:
@@ -233,8 +234,8 @@ def _straighten(layers, up, down, x, widths, gap):
             a, b = room(v)
             if max(low, a) > min(high, b):
                 _line_up(run, low, high, x)
-                run, low, high = [], *room(v)
                 a, b = room(v)
+                run, low, high = [], a, b
             run.append(v)
             low, high = max(low, a), min(high, b)
         _line_up(run, low, high, x)

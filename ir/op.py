@@ -9,6 +9,7 @@ import dis
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -84,8 +85,8 @@ class Op:
     name: str
     infer: Callable
     ref: Callable
-    vjp: object
-    lower: object
+    vjp: Any
+    lower: Any
     traits: frozenset = frozenset()
     doc: str = ""
     saves: tuple = ()  # for a joint vjp: the positions it reads by value (0 is the output, 1 the first argument); a tuple

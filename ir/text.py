@@ -135,7 +135,7 @@ class _Parser:
 
     def listed(self, item, close):
         """Comma-separated items up to the mark `close`, which is taken."""
-        items = []
+        items: list = []
         while not self.accept(close):
             if items:
                 self.expect(",")
@@ -204,7 +204,7 @@ class _Parser:
 
     def returned(self):
         self.expect("return")
-        outputs = []
+        outputs: list = []
         while not self.at("}"):
             if outputs:
                 self.expect(",")

@@ -172,7 +172,7 @@ def _with_tags(part, items):
     """A column's items, with a tag for each value that comes from another column or goes on to one."""
     here = set(map(id, part))
     made = {v: item for item in items for v in item.makes}
-    readers = {}
+    readers: dict = {}
     for item in items:
         for v in item.reads:
             readers.setdefault(v, []).append(item)

@@ -7,6 +7,7 @@ another path is recorded that needs more, the piece gets another job.
 import threading
 import time
 from dataclasses import dataclass
+from typing import Any
 
 from ..ir.graph import Builder, Graph, Value
 from ..ir.lazy import lazy
@@ -15,6 +16,8 @@ from ..passes.decompose import decompose
 from ..passes.row_bodies import row_bodies
 from ..runtime.cpu.eager import has_own_kernel
 from ..runtime.dispatch import kernel_of
+from ..runtime.state import tls
+from .report import announce
 
 program = lazy(__package__, "..runtime.cpu.program")
 
@@ -68,7 +71,7 @@ class Job:
 
     def __init__(self, piece: Piece, wanted):
         self.piece, self.wanted = piece, tuple(wanted)
-        self.compiled = None
+        self.compiled: Any = None
         self.slots: tuple = ()           # of what is read, in order
         self.steps: list = []            # the graph after each pass
         self.seconds = 0.0
@@ -76,24 +79,31 @@ class Job:
 
     def run(self, env: dict) -> list:
         """The arrays of the results; `env` maps slots to arrays."""
-        compiled = self.compiled or self._compile()
-        return compiled.run([env[s] for s in self.slots])
+        compiled = self.compiled or self.compile()
+        arrays = [env[s] for s in self.slots]
+        return compiled.run(arrays) if compiled.is_native else tls.m.run(compiled.run, arrays)
 
     @property
     def in_place(self) -> frozenset:
         """The positions of results that were written straight into the inputs that they replace."""
         return self.compiled.in_place
 
-    def _compile(self):
+    def compile(self):
+        """The compiled graph, made at the first question."""
         with self._lock:
             if self.compiled is None:
                 start = time.perf_counter()
-                graph, self.slots = self.piece.graph(self.wanted)
-                self.steps = [pipeline.Step("recorded", graph, True, 0.0)]
-                graph = pipeline.run(graph, PASSES, steps=self.steps)
-                number = {s: i for i, s in enumerate(self.slots)}
-                owned = frozenset([i for i, r in enumerate(self.wanted) if r.owned])
-                targets = {i: number[r.target] for i, r in enumerate(self.wanted) if r.target is not None}
-                self.compiled = program.CompiledGraph(graph, kernel_of, owned, targets)
+                made = self._make()
                 self.seconds = time.perf_counter() - start
+                self.compiled = made
+                announce(self, made)
             return self.compiled
+
+    def _make(self):
+        graph, self.slots = self.piece.graph(self.wanted)
+        self.steps = [pipeline.Step("recorded", graph, True, 0.0)]
+        graph = pipeline.run(graph, PASSES, steps=self.steps)
+        number = {s: i for i, s in enumerate(self.slots)}
+        owned = frozenset([i for i, r in enumerate(self.wanted) if r.owned])
+        targets = {i: number[r.target] for i, r in enumerate(self.wanted) if r.target is not None}
+        return program.CompiledGraph(graph, kernel_of, owned, targets)

@@ -57,7 +57,8 @@ class Stretch:
             needed.update(following.settle())
         if self.question is not None:
             needed.setdefault(self.question[0], None)
-        made, wanted, hand = self.piece.made, [], ()
+        made, hand = self.piece.made, ()
+        wanted: list = []
         if self.finish is not None:
             hand = self.finish.hand_out(made, wanted, needed)
         keep = []

@@ -45,7 +45,7 @@ def reads_of(code) -> tuple:
     """All chains that a code object reads, each with the prefixes that lead to it."""
     arguments = set(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
     stored = {i.argval for i in dis.get_instructions(code) if i.opname == "STORE_FAST"}
-    found = {}
+    found: dict[Chain, None] = {}
     instructions = [i for i in dis.get_instructions(code) if i.opname not in ("CACHE", "PRECALL", "EXTENDED_ARG", "RESUME")]
     for at, ins in enumerate(instructions):
         root = _root_of(ins, code, arguments - stored)
@@ -54,7 +54,7 @@ def reads_of(code) -> tuple:
         steps = _steps_after(instructions, at + 1)
         for n in range(len(steps) + 1):
             if n or root[0] != ARGUMENT:
-                found.setdefault(Chain(*root, tuple(steps[:n])), None)
+                found.setdefault(Chain(root[0], root[1], tuple(steps[:n])), None)
     return tuple(found)
 
 

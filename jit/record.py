@@ -131,6 +131,7 @@ class Recorder:
         self.leaves: dict[int, LeafState] = {}   # by id of the leaf
         self.grad_owner: dict[int, int] = {}     # id(gradient tensor found on a leaf) -> input position of that leaf
         self.shared: list = []                   # (argument, captured tensor over the same memory)
+        self.read_only: set = set()              # ids of storages of which several different parts came in
         self.keep: list = []                     # what must not be freed while ids are in use
 
     # Tensors that come from outside.
@@ -138,10 +139,7 @@ class Recorder:
     def argument(self, t: Tensor, position: int):
         """Enters an argument as input, in order."""
         known = self.cells.get(id(t._storage))
-        if known is not None and known.root._a is not t._a:
-            raise TraceError(f"argument {position} shares memory with another argument; pass clones, or one tensor and slice "
-                             "it inside the traced function")
-        if known is None:
+        if known is None or known.root._a is not t._a:
             self._enter(t, Source("argument", position), f"arg{position}")
         else:
             self._link(t, Link(self, known, (), known.value))
@@ -150,6 +148,10 @@ class Recorder:
         self._note_leaf(t)
 
     def _enter(self, t, source, name):
+        """Makes a tensor an input. Another part of memory that already came in is an input of its own, as long as nobody
+        writes to either."""
+        if id(t._storage) in self.cells:
+            self.read_only.add(id(t._storage))
         value = self.builder.input(name, t.aval)
         self.sources.append(source)
         cell = self.cells[id(t._storage)] = Cell(value, t, len(self.sources) - 1)
@@ -167,7 +169,9 @@ class Recorder:
         known = self.cells.get(id(t._storage))
         if known is not None and self.sources[known.source].kind == "argument" and t is not known.root:
             self.shared.append((self.sources[known.source].what, t))
-        if known is None:
+        if known is None or known.root is not root and known.root._a is not t._a:
+            if known is not None and known.version:
+                raise self._overlap()
             owner = self.grad_owner.get(id(root))
             source = Source("captured", root) if owner is None else Source("grad", owner)
             name = "captured" if owner is None else "grad"
@@ -175,13 +179,15 @@ class Recorder:
             known = self.cells[id(t._storage)]
             self._note_leaf(root)
         if t is not root or "_traced" not in t.__dict__ or t.__dict__["_traced"].recorder is not self:
-            if known.root is not root and known.root._a is not t._a:
-                raise TraceError("two tensors that the function uses share memory in a way that a trace cannot follow; "
-                                 "make views inside the traced function, or clone")
-            chain = t._chain if t is not root else ()
+            chain = () if t is root or t._a is known.root._a else t._chain
             self._link(t, Link(self, known, chain, None))
             t.__dict__["_traced"].version = -1
         return t.__dict__["_traced"]
+
+    @staticmethod
+    def _overlap():
+        return TraceError(f"this function cannot be traced: it writes to memory that came in as several tensors{at(user_line())}; "
+                          "make the views inside the traced function, or pass clones")
 
     def _note_leaf(self, t):
         leaf = t._node
@@ -235,6 +241,8 @@ class Recorder:
 
     def wrote(self, dst: Tensor, src):
         """`dst` was overwritten with a tensor or a number."""
+        if id(dst._storage) in self.read_only:
+            raise self._overlap()
         b = self.builder
         b.line = user_line()
         link = self.link(dst)

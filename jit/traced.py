@@ -4,8 +4,10 @@ import functools
 import threading
 
 from ..ir import config
+from ..passes.plan_memory import Run
 from ..runtime.state import Defaults, tls
 from ..runtime.tensor import Tensor
+from . import report
 from .errors import TraceError
 from .guard_code import quick_check
 from .path import Tree, Unseen
@@ -68,7 +70,7 @@ def sharing(leaves):
     """Which arguments share a storage: for each the first position of its storage; None if all differ."""
     if len(leaves) < 2:
         return None
-    first = {}
+    first: dict = {}
     for i, t in enumerate(leaves):
         first.setdefault(id(t._storage), i)
     return None if len(first) == len(leaves) else tuple([first[id(t._storage)] for t in leaves])
@@ -135,7 +137,7 @@ class Traced:
             if results is not None:
                 self._stats["calls"] += 1
                 return results[0] if quick.single else unflatten(quick.entry.result_spec, iter(results))
-        leaves = []
+        leaves: list = []
         spec = flatten((args, kwargs), leaves)
         key = (spec, sharing(leaves), m.grad, m.autocast, Defaults.dtype,
                tuple([(t._a.shape, t._a.dtype, t._node is not None) for t in leaves]))
@@ -145,7 +147,7 @@ class Traced:
             reason = entry.unfit(leaves, self._changing)
             if reason is None:
                 try:
-                    results = m.run(entry.tree.run, leaves)
+                    results = entry.tree.run(leaves)
                     if not kwargs:
                         self._quick = Quick.of(entry, key, args, leaves)
                     return unflatten(entry.result_spec, iter(results))
@@ -164,7 +166,7 @@ class Traced:
                 recorder.argument(t, i)
             with watch:
                 result = self.fn(*args, **kwargs)
-            tensors = []
+            tensors: list = []
             result_spec = flatten(result, tensors)
             recording = recorder.finish(tensors)
         finally:
@@ -187,8 +189,31 @@ class Traced:
             entries.append(Entry(recording, guards, result_spec, captured))
 
     def stats(self) -> dict:
-        """Calls, compiles, and why each recording was made."""
-        return dict(self._stats, misses=list(self._stats["misses"]))
+        """Calls, compiles and why each recording was made; what the compiled paths consist of."""
+        done = [job.compiled for job in self._jobs() if job.compiled is not None]
+        runs = [s for c in done for s in c.plan.steps if type(s) is Run]
+        return dict(self._stats, misses=list(self._stats["misses"]), graphs=len(done), native_calls=len(runs),
+                    kernels=sum(len(r.kernels) for r in runs), other_calls=sum(len(c.plan.steps) for c in done) - len(runs),
+                    in_place=sum(len(c.in_place) for c in done),
+                    compile_seconds=sum(job.seconds for job in self._jobs()))
+
+    def _jobs(self):
+        with self._lock:
+            return report.jobs_of([e for entries in self._entries.values() for e in entries])
+
+    @property
+    def graphs(self) -> dict:
+        """For each recorded stretch of code, the graph as recorded and after each pass that changed it."""
+        return report.graphs(self._jobs())
+
+    @property
+    def kernels(self) -> dict:
+        """The generated kernels by name: what each computes, and its code."""
+        return report.kernels(self._jobs())
+
+    def explain(self) -> str:
+        """What runs, readably: what was fused, what was not and why, and how much each kernel does."""
+        return report.explain(self._jobs())
 
 
 def trace(fn=None, **options):

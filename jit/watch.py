@@ -166,7 +166,11 @@ class Watch:
         return self
 
     def __exit__(self, *exc):
-        sys.setprofile(self._before)
+        if hasattr(self._before, "enable"):      # cProfile, which the interpreter cannot call as it calls functions
+            sys.setprofile(None)
+            self._before.enable()
+        else:
+            sys.setprofile(self._before)
 
     def _event(self, frame, event, arg):
         if event == "call":

@@ -7,7 +7,8 @@ from .rewrite import rebuild
 
 def cse(graph: Graph) -> Graph:
     """Merges equal pure nodes. Operands of commutative operators may stand in either order."""
-    seen, number = {}, {}
+    seen: dict = {}
+    number: dict = {}
 
     def operand_key(x):
         if type(x) is Value:

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from ..ir.graph import Builder, Graph, Value
+from ..ir.graph import Builder, Graph, Value, live_nodes
 from ..ir.op import Reduce
 from ..ir.ops.shape import contiguous
 from .kernel_body import Body, Unfit, can_fuse, is_free, node_cost, source_of
@@ -54,22 +54,24 @@ def own_results(graph: Graph, owned) -> Graph:
     return b.finish([b.append(contiguous, (env[v],), {}) if i in copied else env[v] for i, v in enumerate(graph.outputs)])
 
 
-def fuse(graph: Graph) -> list:
-    """The groups of a graph, in an order in which they can run. Views and fills belong to none."""
-    return Fuser(graph).groups()
+def fuse(graph: Graph, late=frozenset()) -> list:
+    """The groups of a graph, in an order in which they can run. Views and fills belong to none. Kernels that make the values
+    `late`, and nothing that other groups need, come last: they write into inputs, which must have been read by then."""
+    return Fuser(graph, late).groups()
 
 
 class Fuser:
     """Joins the operations of one graph."""
 
-    def __init__(self, graph: Graph):
-        self.graph = graph
+    def __init__(self, graph: Graph, late=frozenset()):
+        self.graph, self.late = graph, late
         self.place = {n: i for i, n in enumerate(graph.nodes)}
         self.escaping = {source_of(v) for v in graph.outputs}
-        self.readers = {}                 # value -> the nodes that read it, through views or not
+        self.readers: dict = {}                 # value -> the nodes that read it, through views or not
         self.group = {}
+        live = live_nodes(graph)
         for n in graph.nodes:
-            if is_free(n.outputs[0]):
+            if is_free(n.outputs[0]) or n not in live:
                 continue
             self.group[n] = self._alone(n)
             for source in self._sources(n):
@@ -107,14 +109,13 @@ class Fuser:
             g.refused.append(str(e))
 
     def groups(self) -> list:
-        """Joins, then puts in order. Groups whose results nobody needs are left out."""
+        """Joins, then puts in order."""
         for n in self.graph.nodes:
             if n in self.group and self.group[n].is_kernel:
                 for source in sorted(self._sources(n), key=lambda v: -self.place.get(v.node, -1)):
                     self._join_producer(source, n)
         self._join_siblings()
-        return self._in_order([g for g in dict.fromkeys(self.group.values())
-                               if not g.is_kernel or self._stores(g.nodes)])
+        return self._in_order(list(dict.fromkeys(self.group.values())))
 
     # Joining.
 
@@ -208,6 +209,9 @@ class Fuser:
                     stack.append(f)
         return False
 
+    def _is_late(self, g, after):
+        return g.is_kernel and not after[g] and any(v in self.late for v in g.body.results)
+
     def _in_order(self, groups):
         """Groups after all that they need, otherwise as the graph has them; effects keep their order."""
         after = {g: self._followers(g) for g in groups}
@@ -218,7 +222,7 @@ class Fuser:
         for g in groups:
             for f in after[g]:
                 waiting[f] += 1
-        rank = {g: self.place[g.nodes[0]] for g in groups}
+        rank = {g: (self._is_late(g, after), self.place[g.nodes[0]]) for g in groups}
         ready = [(rank[g], i, g) for i, g in enumerate(groups) if not waiting[g]]
         heapq.heapify(ready)
         done = []

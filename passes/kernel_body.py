@@ -9,6 +9,7 @@ What does not vary along the reduced dims belongs to a row; the rest belongs to 
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -41,7 +42,7 @@ class Term:
     kind: str
     dtype: dt.DType
     args: tuple = ()
-    attr: object = None          # the buffer of a load, a number, a function's name, a kind of reduction
+    attr: Any = None          # the buffer of a load, a number, a function's name, a kind of reduction
     row: bool = False            # does not vary along the reduced dims
     depth: int = 0               # how many reductions must be done before
     cost: int = 0                # of this term alone
@@ -124,9 +125,10 @@ class Body:
         """Where the elements of a value are that a chain of views demands."""
         pattern = row_major(value.shape)
         for op, params in chain:
-            pattern = through(pattern, op, params)
-            if pattern is None:
+            seen = through(pattern, op, params)
+            if seen is None:
                 raise Unfit(f"{op.name} of a value of shape {value.shape} is no strided view")
+            pattern = seen
         if pattern.shape != self.shape:
             raise Unfit(f"a value of shape {pattern.shape} is demanded over {self.shape}")
         return pattern.plain

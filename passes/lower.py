@@ -6,6 +6,7 @@ code. Only what decides how memory is read is written into it: strides of 0, and
 
 import hashlib
 from dataclasses import dataclass
+from typing import Any
 
 from ..ir.dtype import DType
 from ..ir.kernel import FOLD, LOAD, POINT, STORE, SWEEP, Buffer, Dim, Instr, Kernel, Stage, to_text, verify
@@ -30,7 +31,7 @@ class Lowered:
     kernel: Kernel
     operands: tuple
     symbols: dict
-    strategy: object = None
+    strategy: Any = None
     flops: int = 0
 
 
@@ -66,7 +67,7 @@ class Loops:
         strides = [p.strides for p in patterns]
         parallel, reduce = self._runs(strides)
         parallel = _for_lanes(parallel)
-        self.symbols = {}
+        self.symbols: dict = {}
         self.dims = (*[self._dim(f"p{i}", n, False) for i, (n, _) in enumerate(parallel)],
                      *[self._dim(f"r{i}", n, True) for i, (n, _) in enumerate(reduce)])
         self.sizes = [n for n, _ in (*parallel, *reduce)]
@@ -153,8 +154,10 @@ class Writer:
     def __init__(self, body: Body, loops: Loops):
         self.body, self.loops = body, loops
         self.sweeps = max((t.depth for t in body.terms), default=0)
-        self.kept = {}                 # term -> (buffer, number of the sweep that stores it)
-        self.lines, self.local, self.tag, self.number = [], {}, "", 0
+        self.kept: dict = {}                 # term -> (buffer, number of the sweep that stores it)
+        self.lines: list = []
+        self.local: dict = {}
+        self.tag, self.number = "", 0
         if body.reduced:
             self._choose_kept()
 
@@ -253,7 +256,7 @@ class Writer:
 
     def _needs(self):
         """For each term that varies along a row, the sweeps that need it."""
-        needs = {}
+        needs: dict = {}
         for k in range(1, self.sweeps + 2):
             folds, results = self._roots(k)
             stack, seen = [*[t.args[0] for t in folds], *[t for _, t in results]], set()

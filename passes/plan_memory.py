@@ -7,6 +7,7 @@ step that makes it to the last that reads it. An update may be written straight 
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..ir.graph import Graph, Node, Value
 from ..ir.kernel import Program, Slot, Step
@@ -28,7 +29,7 @@ class Run:
     groups: list
     reads: list = field(default_factory=list)
     writes: list = field(default_factory=list)
-    program: Program | None = None
+    program: Any = None     # the Program, once memory is placed
     dead: tuple = ()
 
 
@@ -58,9 +59,10 @@ class Plan:
 def plan(graph: Graph, owned=frozenset(), targets=None) -> Plan:
     """The plan of a graph. Results at the positions `owned` get memory of their own; `targets` names, by position, the
     input that a result is to replace."""
-    graph = own_results(graph, owned)
-    steps, made = [], set()
-    for g in fuse(graph):
+    graph, targets = own_results(graph, owned), targets or {}
+    steps: list[Any] = []
+    made: set = set()
+    for g in fuse(graph, frozenset([graph.outputs[i] for i in targets])):
         if g.is_kernel:
             if not steps or type(steps[-1]) is Call or _crowded(steps[-1]):
                 steps.append(Run([], []))
@@ -70,7 +72,7 @@ def plan(graph: Graph, owned=frozenset(), targets=None) -> Plan:
             steps += _views(g.nodes[0].inputs, made)
             steps.append(Call(g.nodes[0], g.refused))
     steps += _views(graph.outputs, made)
-    in_place = _in_place(graph, steps, targets or {})
+    in_place = _in_place(graph, steps, targets)
     _place_all(graph, steps, in_place)
     return Plan(graph, tuple(steps), in_place)
 

@@ -226,7 +226,7 @@ def apply(graph: Graph, rules: Sequence[Rule]) -> Graph:
     by_root: dict[Op, list[Rule]] = {}
     for r in rules:
         by_root.setdefault(r.root, []).append(r)
-    rounds = []
+    rounds: list = []
     while len(rounds) < _ROUNDS:
         found = _all_matches(graph, by_root)
         if not found:
@@ -249,7 +249,7 @@ def _all_matches(graph, by_root):
 
 
 def _replace_all(graph, matches):
-    env = {}
+    env: dict = {}
 
     def visit(b, node, operands):
         env.update((x, v) for x, v in zip(node.inputs, operands) if type(x) is Value)

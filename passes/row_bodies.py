@@ -5,9 +5,11 @@ bodies, which `decompose` would take, round differently.
 """
 
 import math
+from collections.abc import Callable
 
 from ..ir import dtype as dt
 from ..ir.graph import Builder, Graph, Node, Value
+from ..ir.op import Op
 from ..ir.ops import elementwise as ew
 from ..ir.ops.nn import log_softmax, softmax
 from ..ir.ops.norm import layer_norm, layer_norm_grad, rms_norm
@@ -24,8 +26,10 @@ def row_bodies(graph: Graph) -> Graph:
 def _visit(b: Builder, node: Node, operands):
     body = BODIES.get(node.op)
     values = [x for x in operands if type(x) is Value]
-    first = values[0] if values else None
-    if body is None or not all(v.dtype is first.dtype and v.dtype.is_floating_point and v.aval.size for v in values):
+    if body is None or not values:
+        return None
+    first = values[0]
+    if not all(v.dtype is first.dtype and v.dtype.is_floating_point and v.aval.size for v in values):
         return None
     work = dt.float32 if first.dtype in (dt.float16, dt.bfloat16) else first.dtype
     given = body(*[_in(x, work) if type(x) is Value else x for x in operands], **node.params)
@@ -117,5 +121,5 @@ def _layer_norm_grad(g, x, w, *, dims, eps):
     return dx, sum_(ew.mul(g, h), dim=leading, keepdim=False) if leading else ew.mul(g, h)
 
 
-BODIES = {softmax: _softmax, log_softmax: _log_softmax, layer_norm: _layer_norm, rms_norm: _rms_norm,
+BODIES: dict[Op, Callable] = {softmax: _softmax, log_softmax: _log_softmax, layer_norm: _layer_norm, rms_norm: _rms_norm,
           layer_norm_grad: _layer_norm_grad}

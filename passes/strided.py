@@ -3,7 +3,8 @@
 Views compose as long as every element is found by strides; a reshape that would need a copy is where that ends (None).
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from ..ir.ops.shape import as_strided, diagonal, expand, permute, reshape, select, slice_, unfold
 
@@ -57,7 +58,8 @@ def _reshape(p, *, shape):
 
 def merged(p: Pattern):
     """(sizes, strides) of a pattern with dims of size 1 left out and dims that follow each other evenly joined."""
-    sizes, strides = [], []
+    sizes: list[int] = []
+    strides: list[int] = []
     for n, s in zip(p.shape, p.strides):
         if n == 1:
             continue
@@ -117,5 +119,5 @@ def _as_strided(p, *, shape, strides, offset):
     return Pattern(tuple(shape), tuple(strides), offset)
 
 
-_RULES = {reshape: _reshape, permute: _permute, expand: _expand, select: _select, slice_: _slice, diagonal: _diagonal,
+_RULES: dict[Any, Callable] = {reshape: _reshape, permute: _permute, expand: _expand, select: _select, slice_: _slice, diagonal: _diagonal,
           unfold: _unfold, as_strided: _as_strided}

@@ -1,5 +1,7 @@
 """Devices: where tensors live. The CPU is always there; a backend for another kind enters itself in DRIVERS."""
 
+from typing import Any
+
 from ..ir.errors import ArgumentError, DeviceError, DTypeError
 from .state import Defaults
 from .tensor import Tensor
@@ -9,7 +11,7 @@ KINDS = ("cpu", "cuda", "mps", "xpu", "hip", "meta")
 # What a backend offers, by kind of device: an object with count(), current(), set_current(index), synchronize(index),
 # empty_cache(), name(index), capability(index), total_memory(index), memory(index) -> dict of byte counts by name,
 # reset_peak(index), stream(index), event(timing).
-DRIVERS: dict[str, object] = {}
+DRIVERS: dict[str, Any] = {}
 
 
 class Device:
@@ -19,6 +21,9 @@ class Device:
     """
 
     __slots__ = ("_before", "index", "type")
+
+    type: str
+    index: int | None
 
     def __init__(self, type, index=None):
         kind, index = _parse(type, index)
@@ -125,8 +130,17 @@ def get_device(self) -> int:
     return -1 if self.device.type == "cpu" else self.device.index or 0
 
 
-Tensor.device = property(_device, doc=_device.__doc__)
+Tensor.device = property(_device, doc=_device.__doc__)  # type: ignore[assignment]
 Tensor.get_device = get_device
+
+
+
+def _is_on(kind: str) -> property:
+    def is_on(self) -> bool:
+        return self.device.type == kind
+
+    return property(is_on, doc=f"Whether this tensor is on a device of kind {kind}.")
+
+
 for _kind in KINDS:
-    setattr(Tensor, f"is_{_kind}", property(lambda self, _kind=_kind: self.device.type == _kind,
-                                            doc=f"Whether this tensor is on a device of kind {_kind}."))
+    setattr(Tensor, f"is_{_kind}", _is_on(_kind))

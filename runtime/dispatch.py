@@ -4,6 +4,8 @@ Elementwise operators come in with broadcastable shapes, as numpy takes them; th
 tape here, so gradient rules never speak of it. Dtypes were promoted by the operator layer before.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ..ir.aval import Aval, broadcast_shapes
@@ -19,7 +21,7 @@ from .tensor import Tensor, wrap
 
 _new = object.__new__
 eager = lazy(__package__, ".cpu.eager")
-KERNELS: dict[Op, object] = {}   # what runs an operator on arrays, called like its reference; filled on first use
+KERNELS: dict[Op, Callable] = {}   # what runs an operator on arrays, called like its reference; filled on first use
 
 
 def kernel_of(op: Op):
@@ -47,10 +49,7 @@ def call(op: Op, args, params):
         result = m.run(kernel, *arrays, **params)
     except Exception as e:
         result = after_failure(op, kernel, arrays, params, e)
-    if type(result) is tuple:
-        out = tuple([wrap(r) for r in result])
-    else:
-        out = wrap(result)
+    out = tuple([wrap(r) for r in result]) if type(result) is tuple else wrap(result)
     if m.recorder is not None:
         m.recorder.saw(op, args, params, out)
     if m.grad and op.vjp is not NO_GRAD:

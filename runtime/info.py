@@ -82,7 +82,7 @@ def can_cast(from_, to) -> bool:
 def typename(obj) -> str:
     """The name of an object's type, as in `ingot.FloatTensor`."""
     if isinstance(obj, Tensor):
-        return obj.type()
+        return str(obj.type())
     cls = obj if isinstance(obj, type) else type(obj)
     module = getattr(cls, "__module__", "")
     return cls.__qualname__ if module in ("builtins", "") else f"{module}.{cls.__qualname__}"

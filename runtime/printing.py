@@ -21,7 +21,7 @@ class Options:
     sci_mode = None      # None: scientific notation where the range of values asks for it
 
 
-PROFILES = {
+PROFILES: dict[str, dict[str, float]] = {
     "default": {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80},
     "short": {"precision": 2, "threshold": 1000, "edgeitems": 2, "linewidth": 80},
     "full": {"precision": 4, "threshold": math.inf, "edgeitems": 3, "linewidth": 80},
@@ -180,7 +180,7 @@ def tensor_text(t: Tensor) -> str:
     return text
 
 
-def _format(self, spec):
+def _format(self, spec) -> str:
     return self.item().__format__(spec) if not self.ndim else object.__format__(self, spec)
 
 

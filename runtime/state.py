@@ -55,7 +55,7 @@ class Defaults:
     device = "cpu"
 
 
-def get_default_dtype():
+def get_default_dtype() -> dt.DType:
     """The dtype of tensors made from Python floats, and of int inputs to float functions."""
     return Defaults.dtype
 

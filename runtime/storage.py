@@ -2,6 +2,7 @@
 
 import sys
 import weakref
+from types import FrameType
 
 _PACKAGE = __name__.split(".")[0]
 
@@ -35,7 +36,7 @@ class Storage:
 
 def user_line() -> tuple:
     """File and line of the nearest frame outside ingot."""
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         name = frame.f_globals.get("__name__", "")
         if not (name == _PACKAGE or name.startswith(_PACKAGE + ".")):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..ir import dtype as dt
+from ..ir.aval import Aval
 from ..ir.errors import AutogradError, DTypeError
 from .autograd.node import Leaf, Output, aval_of
 from .state import Defaults, tls
@@ -98,11 +99,11 @@ class Tensor(metaclass=TensorType):
     # What it is.
 
     @property
-    def shape(self):
+    def shape(self) -> Size:
         return Size(self._a.shape)
 
     @property
-    def dtype(self):
+    def dtype(self) -> dt.DType:
         return dt.BY_NP.get(self._a.dtype) or dt.from_numpy(self._a.dtype)
 
     @property
@@ -110,7 +111,7 @@ class Tensor(metaclass=TensorType):
         return self._a.ndim
 
     @property
-    def aval(self):
+    def aval(self) -> Aval:
         """Shape and dtype, as the compiler sees them."""
         return aval_of(self._a)
 
@@ -151,7 +152,7 @@ class Tensor(metaclass=TensorType):
         return self._node is None or type(self._node) is Leaf
 
     @property
-    def grad_fn(self):
+    def grad_fn(self) -> Any:
         """The node that made this tensor, or None for a leaf."""
         node = self._node
         if node is None or type(node) is Leaf:
@@ -163,7 +164,7 @@ class Tensor(metaclass=TensorType):
         return self._node.index if type(self._node) is Output else 0
 
     @property
-    def grad(self):
+    def grad(self) -> "Tensor | None":
         """The gradient that backward() has accumulated, or None."""
         node = self._node
         recorder = tls.m.recorder
@@ -213,7 +214,7 @@ class Tensor(metaclass=TensorType):
         return self
 
     @property
-    def data(self):
+    def data(self) -> "Tensor":
         """The same memory without the history."""
         return self.detach()
 

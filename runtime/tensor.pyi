@@ -4,8 +4,13 @@ Made by `make stubs` from the live package; not edited by hand.
 """
 
 import builtins
+import collections.abc
 from typing import Any, overload
 
+import numpy
+
+from ..ir import aval as _aval_module
+from ..ir import dtype as _dtype_module
 from ..ir import errors as _errors_module
 from . import device as _device_module
 from . import storage as _storage_module
@@ -29,19 +34,19 @@ class TensorType(builtins.type):
 class Tensor(metaclass=TensorType):
     """A multi-dimensional array of one dtype that operators can differentiate."""
     @builtins.property
-    def H(self) -> Any:
+    def H(self) -> Tensor:
         """A matrix transposed and conjugated."""
     @builtins.property
-    def T(self) -> Any:
+    def T(self) -> Tensor:
         """All dimensions reversed."""
     def __abs__(self) -> Tensor: ...
     def __add__(self, other) -> Tensor: ...
     def __and__(self, other) -> Tensor: ...
-    def __array__(self, dtype=None, copy=None) -> Any: ...
+    def __array__(self, dtype=None, copy=None) -> numpy.ndarray: ...
     @builtins.property
     def __array_interface__(self) -> builtins.dict:
         """numpy's description of this tensor's memory."""
-    def __array_namespace__(self, *, api_version=None) -> builtins.module:
+    def __array_namespace__(self, *, api_version=None) -> Any:
         """The array API namespace, `ingot.array_api`."""
     __array_priority__: builtins.int
     __array_ufunc__: Any
@@ -62,7 +67,7 @@ class Tensor(metaclass=TensorType):
     def __eq__(self, other) -> Tensor: ...  # type: ignore[override]
     def __float__(self) -> builtins.float: ...
     def __floordiv__(self, other) -> Tensor: ...
-    def __format__(self, spec) -> Tensor: ...  # type: ignore[override]
+    def __format__(self, spec) -> builtins.str: ...  # type: ignore[override]
     def __ge__(self, other) -> Tensor: ...  # type: ignore[override]
     def __getitem__(self, key) -> Tensor:
         """x[key]: a view for ints, slices, None and Ellipsis; a copy as soon as masks or index tensors take part."""
@@ -82,7 +87,7 @@ class Tensor(metaclass=TensorType):
     def __ipow__(self, other) -> Tensor: ...
     def __irshift__(self, other) -> Tensor: ...
     def __isub__(self, other) -> Tensor: ...
-    def __iter__(self) -> Tensor:
+    def __iter__(self) -> collections.abc.Iterator[Tensor]:
         """The entries along the first dimension."""
     def __itruediv__(self, other) -> Tensor: ...
     def __ixor__(self, other) -> Tensor: ...
@@ -118,7 +123,7 @@ class Tensor(metaclass=TensorType):
     def __rsub__(self, other) -> Tensor: ...
     def __rtruediv__(self, other) -> Tensor: ...
     def __rxor__(self, other) -> Tensor: ...
-    def __setitem__(self, key, value) -> Tensor:
+    def __setitem__(self, key, value) -> None:
         """x[key] = value, broadcasting and converting the value."""
     def __sub__(self, other) -> Tensor: ...
     def __truediv__(self, other) -> Tensor: ...
@@ -126,7 +131,8 @@ class Tensor(metaclass=TensorType):
     _a: Any
     _base: Any
     _chain: builtins.tuple
-    def _is_view(self) -> Tensor: ...
+    def _is_view(self) -> builtins.bool:
+        """Whether the tensor looks into the memory of another one."""
     _kept_grad: Any
     _node: Any
     def _one(self) -> Any: ...
@@ -256,9 +262,9 @@ class Tensor(metaclass=TensorType):
     def atanh_(self, *, out=None) -> Tensor:
         """In-place version of atanh()."""
     @builtins.property
-    def aval(self) -> Any:
+    def aval(self) -> _aval_module.Aval:
         """Shape and dtype, as the compiler sees them."""
-    def backward(self, gradient=None, retain_graph=None, create_graph: builtins.bool = False, inputs=None) -> Tensor:
+    def backward(self, gradient=None, retain_graph=None, create_graph: builtins.bool = False, inputs=None) -> None:
         """Adds the gradients of this tensor to the `.grad` of the leaves it came from."""
     def baddbmm(self, batch1, batch2, *, beta=1, alpha=1, out=None) -> Tensor:
         """beta * input + alpha * batch1 @ batch2"""
@@ -407,7 +413,7 @@ class Tensor(metaclass=TensorType):
     def cumsum_(self, *, axis, dtype=None, out=None) -> Tensor:
         """In-place version of cumsum()."""
     @builtins.property
-    def data(self) -> Any:
+    def data(self) -> Tensor:
         """The same memory without the history."""
     @data.setter
     def data(self, value) -> None: ...
@@ -458,10 +464,10 @@ class Tensor(metaclass=TensorType):
         """The inner product of two vectors."""
     def double(self, memory_format=...) -> Tensor:
         """This tensor as float64."""
-    def dsplit(self, indices_or_sections) -> Tensor:
+    def dsplit(self, indices_or_sections) -> builtins.tuple[Tensor, ...]:
         """Equal pieces, or pieces cut at the indices listed, as views."""
     @builtins.property
-    def dtype(self) -> Any: ...
+    def dtype(self) -> _dtype_module.DType: ...
     def element_size(self) -> builtins.int:
         """The bytes of one element."""
     def eq(self, other, *, out=None) -> Tensor:
@@ -566,7 +572,7 @@ class Tensor(metaclass=TensorType):
     def get_device(self) -> builtins.int:
         """The index of the accelerator that holds this tensor, -1 for the CPU."""
     @builtins.property
-    def grad(self) -> Any:
+    def grad(self) -> Tensor | None:
         """The gradient that backward() has accumulated, or None."""
     @grad.setter
     def grad(self, value) -> None: ...
@@ -595,7 +601,7 @@ class Tensor(metaclass=TensorType):
         """In-place version of heaviside()."""
     def histc(self, bins=100, min=0, max=0, *, out=None) -> Tensor:
         """Counts in equal bins between min and max (the data's range if both are equal); what is outside is left out."""
-    def hsplit(self, indices_or_sections) -> Tensor:
+    def hsplit(self, indices_or_sections) -> builtins.tuple[Tensor, ...]:
         """Equal pieces, or pieces cut at the indices listed, as views."""
     def hypot(self, other, *, out=None) -> Tensor:
         """Elementwise hypot."""
@@ -670,24 +676,24 @@ class Tensor(metaclass=TensorType):
     def is_contiguous(self, memory_format=...) -> builtins.bool:
         """Whether the elements lie in memory in row-major order (or as the format says)."""
     @builtins.property
-    def is_cpu(self) -> Any:
+    def is_cpu(self) -> builtins.bool:
         """Whether this tensor is on a device of kind cpu."""
     @builtins.property
-    def is_cuda(self) -> Any:
+    def is_cuda(self) -> builtins.bool:
         """Whether this tensor is on a device of kind cuda."""
     def is_floating_point(self) -> builtins.bool:
         """Whether the dtype is a floating point dtype."""
     @builtins.property
-    def is_hip(self) -> Any:
+    def is_hip(self) -> builtins.bool:
         """Whether this tensor is on a device of kind hip."""
     @builtins.property
     def is_leaf(self) -> builtins.bool: ...
     @builtins.property
-    def is_meta(self) -> Any:
+    def is_meta(self) -> builtins.bool:
         """Whether this tensor is on a device of kind meta."""
     is_mkldnn: builtins.bool
     @builtins.property
-    def is_mps(self) -> Any:
+    def is_mps(self) -> builtins.bool:
         """Whether this tensor is on a device of kind mps."""
     def is_nonzero(self) -> builtins.bool:
         """Whether the one element is not zero."""
@@ -704,7 +710,7 @@ class Tensor(metaclass=TensorType):
         """Whether the dtype has negative values."""
     is_sparse: builtins.bool
     @builtins.property
-    def is_xpu(self) -> Any:
+    def is_xpu(self) -> builtins.bool:
         """Whether this tensor is on a device of kind xpu."""
     def isclose(self, other, rtol=1e-05, atol=1e-08, equal_nan: builtins.bool = False) -> Tensor:
         """|input - other| <= atol + rtol * |other|"""
@@ -840,10 +846,10 @@ class Tensor(metaclass=TensorType):
     def lt_(self, other, *, out=None) -> Tensor:
         """In-place version of lt()."""
     @builtins.property
-    def mH(self) -> Any:
+    def mH(self) -> Tensor:
         """The last two dimensions swapped and conjugated."""
     @builtins.property
-    def mT(self) -> Any:
+    def mT(self) -> Tensor:
         """The last two dimensions swapped."""
     def masked_fill(self, mask, value) -> Tensor:
         """`value` where the mask holds."""
@@ -926,7 +932,7 @@ class Tensor(metaclass=TensorType):
     def narrow(self, *, axis, start, length) -> Tensor:
         """`length` indices from `start` along a dimension."""
     @builtins.property
-    def nbytes(self) -> Any:
+    def nbytes(self) -> builtins.int:
         """The bytes of all elements."""
     @builtins.property
     def ndim(self) -> builtins.int: ...
@@ -978,7 +984,7 @@ class Tensor(metaclass=TensorType):
         """In-place version of not_equal()."""
     def numel(self) -> builtins.int:
         """The number of elements."""
-    def numpy(self, *, force: builtins.bool = False) -> Any:
+    def numpy(self, *, force: builtins.bool = False) -> numpy.ndarray:
         """The memory as a numpy array, without a copy."""
     def outer(self, vec2, *, out=None) -> Tensor:
         """Every element of one vector times every element of another."""
@@ -1054,7 +1060,7 @@ class Tensor(metaclass=TensorType):
     def retain_grad(self) -> None:
         """Keeps the gradient of this tensor in `.grad` though it is not a leaf."""
     @builtins.property
-    def retains_grad(self) -> Any:
+    def retains_grad(self) -> builtins.bool:
         """Whether retain_grad() was called on this tensor."""
     def roll(self, shifts, dims=None, *, axis=None) -> Tensor:
         """Elements shifted along dims, those pushed out coming back at the other end."""
@@ -1126,7 +1132,7 @@ class Tensor(metaclass=TensorType):
     def sgn_(self, *, out=None) -> Tensor:
         """In-place version of sgn()."""
     @builtins.property
-    def shape(self) -> Any: ...
+    def shape(self) -> Size: ...
     def share_memory_(self) -> Tensor:
         """Moves the memory of this tensor, and of every tensor that shares it, to where other processes can map it."""
     def short(self, memory_format=...) -> Tensor:
@@ -1282,7 +1288,7 @@ class Tensor(metaclass=TensorType):
         """Elementwise trunc."""
     def trunc_(self, *, out=None) -> Tensor:
         """In-place version of trunc()."""
-    def type(self, dtype=None, non_blocking: builtins.bool = False) -> Tensor:
+    def type(self, dtype=None, non_blocking: builtins.bool = False) -> Any:
         """The name of this tensor's type, or (given a dtype or such a name) the tensor converted to it."""
     def type_as(self, other) -> Tensor:
         """This tensor in another one's dtype."""
@@ -1324,7 +1330,7 @@ class Tensor(metaclass=TensorType):
     def view(self, *shape, dtype=None, size=None) -> Tensor:
         """The same memory under another shape (or, given a dtype, read as that dtype); raises where strides do not fit."""
     def view_as(self, other) -> Tensor: ...
-    def vsplit(self, indices_or_sections) -> Tensor:
+    def vsplit(self, indices_or_sections) -> builtins.tuple[Tensor, ...]:
         """Equal pieces, or pieces cut at the indices listed, as views."""
     def where(self, condition, other) -> Tensor:
         """self where the condition holds, other elsewhere."""

@@ -9,7 +9,6 @@ cannot see that. The stubs tell them. A function of the API without a return ann
 
 import argparse
 import inspect
-import re
 import sys
 import textwrap
 import types
@@ -18,6 +17,7 @@ from pathlib import Path
 import ingot
 from ingot.ir.dtype import ALL, DType
 from ingot.ir.errors import IngotError
+from ingot.paths import PUBLIC
 from ingot.runtime import api, tensor
 from ingot.runtime.api.register import NUMPY_NAMES
 
@@ -26,7 +26,8 @@ WIDTH = 124
 LITERALS = (bool, int, float, str, type(None), tuple)
 LEFT_OUT = {"__module__", "__qualname__", "__doc__", "__dict__", "__weakref__", "__slots__", "__getattr__", "__annotations__",
             "__static_attributes__", "__firstlineno__"}
-FOREIGN = {"numpy", "typing", "types", "collections.abc"}
+FOREIGN = {"typing", "types"}
+THIRD = {"numpy", "collections.abc"}
 
 
 class Stub:
@@ -35,13 +36,15 @@ class Stub:
     def __init__(self, module: str, package: str, doc: str):
         self.module, self.package, self.doc = module, package.split("."), doc
         self.imports: set[str] = set()
+        self.third: set[str] = set()
         self.lines: list[str] = []
 
     def text(self) -> str:
         """The whole file."""
         head = [f'"""{self.doc}', "", 'Made by `make stubs` from the live package; not edited by hand.', '"""', "",
-                "import builtins", "from typing import Any, overload", ""]
-        imports = sorted(self.imports, key=lambda line: (-len(re.match(r"from (\.*)", line)[1]), line.casefold()))
+                "import builtins", *sorted(t for t in self.third if "numpy" not in t), "from typing import Any, overload", "",
+                *(["import numpy", ""] if "import numpy" in self.third else [])]
+        imports = sorted(self.imports, key=lambda line: (-leading_dots(line.split()[1]), line.casefold()))
         return "\n".join([*head, *imports, "", *self.lines]).replace("\n\n\n", "\n\n").rstrip() + "\n"
 
     def need(self, module: str, name: str, shown: str) -> str:
@@ -72,6 +75,11 @@ class Stub:
             return hint
         if not isinstance(hint, type) or hint.__module__ in FOREIGN:
             return "Any"
+        if hint is types.ModuleType:
+            return "Any"
+        if hint.__module__ in THIRD:
+            self.third.add(f"import {hint.__module__}")
+            return f"{hint.__module__}.{hint.__name__}"
         if hint.__module__ == "builtins":
             return f"builtins.{hint.__name__}"
         if hint.__module__ == self.module:
@@ -138,7 +146,7 @@ class Stub:
 
     def property(self, name: str, prop: property, returns: str) -> None:
         """A property, with its setter."""
-        hint = inspect.signature(prop.fget).return_annotation
+        hint = getattr(prop.fget, "__annotations__", {}).get("return", inspect.Signature.empty)
         result = returns if hint is inspect.Signature.empty else self.annotation(hint)
         self.lines += ["@builtins.property", *self._definition(name, ["self"], result, first_line(prop))]
         if prop.fset:
@@ -167,6 +175,11 @@ class Stub:
         else:
             slot = inspect.ismemberdescriptor(member) or member is None
             self.lines.append(f"{name}: {'Any' if slot else self.annotation(type(member))}")
+
+
+def leading_dots(path: str) -> int:
+    """How many packages up a relative import starts."""
+    return len(path) - len(path.lstrip("."))
 
 
 def first_line(thing) -> str:
@@ -215,7 +228,7 @@ def face_stub() -> str:
     stub = Stub("ingot", "ingot", "The face of ingot: dtypes, functions, and the modules beneath.")
     for public in (IngotError, tensor.Size, tensor.Tensor):
         stub.publish(public.__module__, public.__name__, public.__name__)
-    modules = {"jit": "jit"} | {name: real for name, real in ingot.paths.PUBLIC.items() if "." not in name}
+    modules = {"jit": "jit"} | {name: real for name, real in PUBLIC.items() if "." not in name}
     for name, real in modules.items():
         folder, _, last = f"ingot.{real}".rpartition(".")
         stub.publish(folder, last, name)

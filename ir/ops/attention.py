@@ -188,5 +188,5 @@ def _attention_vjp(g, out, q, k, v, mask, *, causal, scale, needs):
 
 
 attention = op("attention", infer=_infer_attention, ref=in_single(_attention), vjp=_attention_vjp, saves=(0, 1, 2, 3, 4),
-               lower=Template("attention"),
+               lower=Template("attention"), traits=("autocast_low",),
                doc="softmax(q k' * scale + mask) v, and the logsumexp of each row of scores.")

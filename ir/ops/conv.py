@@ -223,7 +223,7 @@ conv = op(
          lambda g, out, x, w, b, *, stride, padding, dilation, groups:
          conv_weight_grad(x, g, size=w.shape[2:], stride=stride, padding=padding, dilation=dilation, groups=groups),
          _bias_grad),
-    lower=Template("conv"),
+    lower=Template("conv"), traits=("autocast_low",),
     doc="Cross-correlation of x with w, plus an optional bias for each channel. Low precision accumulates in float32.")
 conv_input_grad = op(
     "conv_input_grad", infer=_infer_input_grad, ref=_input_grad,
@@ -231,7 +231,8 @@ conv_input_grad = op(
          conv(g, w, None, stride=stride, padding=padding, dilation=dilation, groups=groups),
          lambda g, out, x, w, *, size, stride, padding, dilation, groups:
          conv_weight_grad(g, x, size=w.shape[2:], stride=stride, padding=padding, dilation=dilation, groups=groups)),
-    lower=Template("conv"), doc="The gradient of conv for its input of spatial `size`: the transposed convolution.")
+    lower=Template("conv"),
+    traits=("autocast_low",), doc="The gradient of conv for its input of spatial `size`: the transposed convolution.")
 conv_weight_grad = op(
     "conv_weight_grad", infer=_infer_weight_grad, ref=_weight_grad,
     vjp=(lambda g, out, x, y, *, size, stride, padding, dilation, groups:

@@ -48,7 +48,7 @@ def _pow_y(g, out, x, y):
     return mul(g, where(flat, 0.0, mul(out, log(x))))
 
 
-pow_ = elementwise("pow", np.power, (_pow_x, _pow_y), takes="number")
+pow_ = elementwise("pow", np.power, (_pow_x, _pow_y), takes="number", traits=("autocast_wide",))
 
 
 # Rounding and sign.
@@ -76,28 +76,31 @@ frac = elementwise("frac", lambda x: x - np.trunc(x), (lambda g, out, x: g,), ta
 
 sqrt = elementwise("sqrt", np.sqrt, (lambda g, out, x: div(g, mul(out, 2.0)),), takes="float", traits=("exact",))
 rsqrt = elementwise("rsqrt", lambda x: 1 / np.sqrt(x),
-                    (lambda g, out, x: mul(mul(g, -0.5), mul(out, mul(out, out))),), takes="float")
+                    (lambda g, out, x: mul(mul(g, -0.5), mul(out, mul(out, out))),), takes="float", traits=("autocast_wide",))
 square = elementwise("square", np.square, (lambda g, out, x: mul(g, mul(x, 2.0)),), takes="any", traits=("exact",))
 reciprocal = elementwise("reciprocal", np.reciprocal, (lambda g, out, x: neg(mul(g, mul(out, out))),), takes="float",
-                         traits=("exact",))
-exp = elementwise("exp", np.exp, (lambda g, out, x: mul(g, out),), takes="float")
+                         traits=("exact", "autocast_wide"))
+exp = elementwise("exp", np.exp, (lambda g, out, x: mul(g, out),), takes="float", traits=("autocast_wide",))
 exp2 = elementwise("exp2", np.exp2, (lambda g, out, x: mul(g, mul(out, math.log(2))),), takes="float")
-expm1 = elementwise("expm1", np.expm1, (lambda g, out, x: mul(g, add(out, 1.0)),), takes="float")
-log = elementwise("log", np.log, (lambda g, out, x: div(g, x),), takes="float")
-log2 = elementwise("log2", np.log2, (lambda g, out, x: div(g, mul(x, math.log(2))),), takes="float")
-log10 = elementwise("log10", np.log10, (lambda g, out, x: div(g, mul(x, math.log(10))),), takes="float")
-log1p = elementwise("log1p", np.log1p, (lambda g, out, x: div(g, add(x, 1.0)),), takes="float")
+expm1 = elementwise("expm1", np.expm1, (lambda g, out, x: mul(g, add(out, 1.0)),), takes="float", traits=("autocast_wide",))
+log = elementwise("log", np.log, (lambda g, out, x: div(g, x),), takes="float", traits=("autocast_wide",))
+log2 = elementwise("log2", np.log2, (lambda g, out, x: div(g, mul(x, math.log(2))),), takes="float", traits=("autocast_wide",))
+log10 = elementwise("log10", np.log10, (lambda g, out, x: div(g, mul(x, math.log(10))),), takes="float",
+                    traits=("autocast_wide",))
+log1p = elementwise("log1p", np.log1p, (lambda g, out, x: div(g, add(x, 1.0)),), takes="float", traits=("autocast_wide",))
 
 # Trigonometric and hyperbolic.
 
 sin = elementwise("sin", np.sin, (lambda g, out, x: mul(g, cos(x)),), takes="float")
 cos = elementwise("cos", np.cos, (lambda g, out, x: neg(mul(g, sin(x))),), takes="float")
-tan = elementwise("tan", np.tan, (lambda g, out, x: mul(g, add(mul(out, out), 1.0)),), takes="float")
-asin = elementwise("asin", np.arcsin, (lambda g, out, x: mul(g, rsqrt(_one_minus_square(x))),), takes="float")
-acos = elementwise("acos", np.arccos, (lambda g, out, x: neg(mul(g, rsqrt(_one_minus_square(x)))),), takes="float")
+tan = elementwise("tan", np.tan, (lambda g, out, x: mul(g, add(mul(out, out), 1.0)),), takes="float", traits=("autocast_wide",))
+asin = elementwise("asin", np.arcsin, (lambda g, out, x: mul(g, rsqrt(_one_minus_square(x))),), takes="float",
+                   traits=("autocast_wide",))
+acos = elementwise("acos", np.arccos, (lambda g, out, x: neg(mul(g, rsqrt(_one_minus_square(x)))),), takes="float",
+                   traits=("autocast_wide",))
 atan = elementwise("atan", np.arctan, (lambda g, out, x: div(g, add(mul(x, x), 1.0)),), takes="float")
-sinh = elementwise("sinh", np.sinh, (lambda g, out, x: mul(g, cosh(x)),), takes="float")
-cosh = elementwise("cosh", np.cosh, (lambda g, out, x: mul(g, sinh(x)),), takes="float")
+sinh = elementwise("sinh", np.sinh, (lambda g, out, x: mul(g, cosh(x)),), takes="float", traits=("autocast_wide",))
+cosh = elementwise("cosh", np.cosh, (lambda g, out, x: mul(g, sinh(x)),), takes="float", traits=("autocast_wide",))
 tanh = elementwise("tanh", np.tanh, (lambda g, out, x: mul(g, _one_minus_square(out)),), takes="float")
 asinh = elementwise("asinh", np.arcsinh, (lambda g, out, x: mul(g, rsqrt(add(mul(x, x), 1.0))),), takes="float")
 acosh = elementwise("acosh", np.arccosh, (lambda g, out, x: mul(g, rsqrt(sub(mul(x, x), 1.0))),), takes="float")
@@ -130,7 +133,8 @@ def _gauss(x):
 erf = elementwise("erf", numeric.erf, (lambda g, out, x: mul(g, _gauss(x)),), takes="float")
 erfc = elementwise("erfc", numeric.erfc, (lambda g, out, x: neg(mul(g, _gauss(x))),), takes="float")
 erfinv = elementwise("erfinv", numeric.erfinv,
-                     (lambda g, out, x: mul(g, mul(exp(mul(out, out)), math.sqrt(math.pi) / 2)),), takes="float")
+                     (lambda g, out, x: mul(g, mul(exp(mul(out, out)), math.sqrt(math.pi) / 2)),), takes="float",
+                     traits=("autocast_wide",))
 lgamma = elementwise("lgamma", numeric.lgamma, (lambda g, out, x: mul(g, digamma(x)),), takes="float")
 digamma = elementwise("digamma", numeric.digamma, (lambda g, out, x: mul(g, polygamma(x, n=1)),), takes="float")
 polygamma = op("polygamma", infer=lambda x, *, n: infer_same("polygamma", is_inexact, "floating point types")(x),
@@ -180,6 +184,7 @@ lcm = elementwise("lcm", np.lcm, NO_GRAD, takes="integral", traits=("commutative
 
 
 def compare(name, fn):
+    """The record of a comparison."""
     return elementwise(name, fn, NO_GRAD, gives="bool", traits=("exact",))
 
 

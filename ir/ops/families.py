@@ -61,18 +61,22 @@ def infer_bool(name, accept=lambda d: True, wants="any"):
 
 
 def is_inexact(d):
+    """Floating point or complex."""
     return d.is_inexact
 
 
 def is_number(d):
+    """Anything but bool."""
     return d is not dt.bool_
 
 
 def is_real(d):
+    """Anything but complex."""
     return not d.is_complex
 
 
 def is_integral(d):
+    """Integers and bool."""
     return d.is_integer or d is dt.bool_
 
 

@@ -26,5 +26,5 @@ def transpose_last(x):
 
 matmul = op("matmul", infer=_infer_matmul, ref=reference(np.matmul),
             vjp=(lambda g, out, x, y: matmul(g, transpose_last(y)), lambda g, out, x, y: matmul(transpose_last(x), g)),
-            lower=Template("matmul"), traits=("self_checking",),
+            lower=Template("matmul"), traits=("self_checking", "autocast_low"),
             doc="Matrix product over the last two dimensions; leading ones are a batch. Low precision accumulates in float32.")

@@ -142,6 +142,7 @@ def _nll_vjp(g, out, x, target, weight, *, ignore_index, reduction):
 
 
 nll_loss = op("nll_loss", infer=_infer_nll, ref=in_single(_nll_body), vjp=(_nll_vjp, None, None), lower=Composite(_nll_body),
+              traits=("autocast_wide",),
               doc="-weight[target] * x[target], averaged over the weights with reduction 'mean'.")
 
 # Cross entropy.
@@ -235,7 +236,7 @@ def _cross_entropy_vjp(g, out, x, target, weight, *, ignore_index, label_smoothi
 
 
 cross_entropy = op("cross_entropy", infer=_infer_cross_entropy, ref=in_single(_cross_entropy),
-                   vjp=(_cross_entropy_vjp, None, None), lower=Composite(_cross_entropy_body),
+                   vjp=(_cross_entropy_vjp, None, None), lower=Composite(_cross_entropy_body), traits=("autocast_wide",),
                    doc="The loss of logits against class indices, and each row's logsumexp, which the gradient uses.")
 
 # Connectionist temporal classification.
@@ -357,4 +358,5 @@ def _ctc_vjp(g, out, log_probs, targets, *, input_lengths, target_lengths, blank
 
 
 ctc_loss = op("ctc_loss", infer=_infer_ctc, ref=in_single(_ctc), vjp=(_ctc_vjp, None), lower=Template("ctc"),
+              traits=("autocast_wide",),
               doc="-log of the probability of each padded target row under (T, N, C) log probabilities.")

@@ -55,7 +55,7 @@ def _mean(x, dim, keepdim):
 
 mean = op("mean", infer=infer_reduce("mean", floats=True), ref=_wide_ref(_mean),
           vjp=(lambda g, out, x, *, dim, keepdim: back(ew.div(g, float(count_of(x.shape, dim))), x.shape, dim),),
-          lower=Composite(_mean_body), doc="Mean over dims.")
+          lower=Composite(_mean_body), traits=("autocast_wide",), doc="Mean over dims.")
 
 
 def _freedom(shape, dim, correction):
@@ -135,7 +135,8 @@ def _logsumexp_vjp(g, out, x, *, dim, keepdim):
 
 
 logsumexp = op("logsumexp", infer=infer_reduce("logsumexp", floats=True), ref=_wide_ref(_logsumexp), vjp=(_logsumexp_vjp,),
-               lower=Composite(_logsumexp_body), doc="log of the sum of exp(x) over dims, without overflow.")
+               lower=Composite(_logsumexp_body),
+               traits=("autocast_wide",), doc="log of the sum of exp(x) over dims, without overflow.")
 
 # Norms.
 
@@ -198,4 +199,5 @@ def _unless_zero(out, g, power):
 
 
 vector_norm = op("vector_norm", infer=_infer_norm, ref=_wide_ref(_norm), vjp=(_norm_vjp,), lower=Composite(_norm_body),
+                 traits=("autocast_wide",),
                  doc="(sum |x| ** ord) ** (1 / ord) over dims; inf, -inf and 0 as limits.")

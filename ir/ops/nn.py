@@ -66,7 +66,8 @@ def _log1p_exp(x):
 
 
 softplus = elementwise("softplus", lambda x: np.maximum(x, 0) + _log1p_exp(x),
-                       (lambda g, out, x: ew.mul(g, ew.sigmoid(x)),), takes="float", doc="log(1 + exp(x))")
+                       (lambda g, out, x: ew.mul(g, ew.sigmoid(x)),), takes="float",
+                       traits=("autocast_wide",), doc="log(1 + exp(x))")
 log_sigmoid = elementwise("log_sigmoid", lambda x: np.minimum(x, 0) - _log1p_exp(x),
                           (lambda g, out, x: ew.mul(g, ew.sigmoid(ew.neg(x))),), takes="float", doc="log(sigmoid(x))")
 
@@ -260,7 +261,7 @@ def _softmax_vjp(g, out, x, *, dim):
 
 
 softmax = op("softmax", infer=_along("softmax"), ref=in_single(_softmax), vjp=(_softmax_vjp,), lower=Composite(_softmax_body),
-             traits=("takes_float",), doc="exp(x) / sum(exp(x)) along a dimension, without overflow.")
+             traits=("takes_float", "autocast_wide"), doc="exp(x) / sum(exp(x)) along a dimension, without overflow.")
 
 
 def _log_softmax_body(x, *, dim):
@@ -281,7 +282,8 @@ def _log_softmax_vjp(g, out, x, *, dim):
 
 
 log_softmax = op("log_softmax", infer=_along("log_softmax"), ref=in_single(_log_softmax), vjp=(_log_softmax_vjp,),
-                 lower=Composite(_log_softmax_body), traits=("takes_float",), doc="log(softmax(x)) along a dimension.")
+                 lower=Composite(_log_softmax_body),
+                 traits=("takes_float", "autocast_wide"), doc="log(softmax(x)) along a dimension.")
 
 # The linear layer.
 
@@ -333,7 +335,8 @@ def _linear_b(g, out, x, w, b):
 
 
 linear = op("linear", infer=_infer_linear, ref=in_single(_linear), vjp=(_linear_x, _linear_w, _linear_b),
-            lower=Composite(_linear_body), doc="x @ w.T + b; w is (out_features, in_features), b may be None.")
+            lower=Composite(_linear_body),
+            traits=("autocast_low",), doc="x @ w.T + b; w is (out_features, in_features), b may be None.")
 
 # Joining the histories of several values.
 

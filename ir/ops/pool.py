@@ -41,7 +41,7 @@ def _infer_put(x, indices, *, size, accumulate):
 
 
 def _put(x, indices, *, size, accumulate):
-    n, c, plane = *x.shape[:2], prod(size)
+    (n, c), plane = x.shape[:2], prod(size)
     if indices.size and not (indices.min() >= 0 and indices.max() < plane):
         raise ShapeError(f"plane_put: indices reach from {indices.min()} to {indices.max()}, outside of a plane of {plane} "
                          f"elements {tuple(size)}")

@@ -135,7 +135,7 @@ def _rnn_vjp(g, y, z, mask, h, w_hh, *, activation, reverse, needs):
 
 
 rnn_sequence = op("rnn_sequence", infer=_infer_rnn, ref=in_single(_rnn), vjp=_rnn_vjp, saves=(0, 2, 3, 4),
-                  lower=Template("recurrent"), doc="h = act(z + h @ w_hh.T) along time; all states.")
+                  lower=Template("recurrent"), traits=("autocast_low",), doc="h = act(z + h @ w_hh.T) along time; all states.")
 
 # LSTM.
 
@@ -198,7 +198,7 @@ def _lstm_vjp(g, out, z, mask, h, c, w_hh, w_hr, *, reverse, needs):
 
 
 lstm_sequence = op("lstm_sequence", infer=_infer_lstm, ref=in_single(_lstm), vjp=_lstm_vjp, saves=(0, 2, 3, 4, 5, 6),
-                   lower=Template("recurrent"),
+                   lower=Template("recurrent"), traits=("autocast_low",),
                    doc="LSTM along time, gates (input, forget, cell, output); all states, cells and activated gates.")
 
 # GRU.
@@ -253,6 +253,6 @@ def _gru_vjp(g, out, z, mask, h, w_hh, b_hh, *, reverse, needs):
 
 
 gru_sequence = op("gru_sequence", infer=_infer_gru, ref=in_single(_gru), vjp=_gru_vjp, saves=(0, 2, 3, 4, 5),
-                  lower=Template("recurrent"),
+                  lower=Template("recurrent"), traits=("autocast_low",),
                   doc="GRU along time, gates (reset, update, new); all states, and activated gates with the new gate's "
                       "recurrent product.")

@@ -44,6 +44,7 @@ def _wide(fn):
 
 
 def infer_reduce(name, gives=None, empty=True, floats=False):
+    """The shape rule of a reduction over `dim`."""
     def infer(x, *, dim, keepdim):
         if not empty and any(x.shape[d] == 0 for d in dim):
             raise ShapeError(f"{name} of {x} over empty dim {dim} has no value; it has no identity")
@@ -55,7 +56,8 @@ def infer_reduce(name, gives=None, empty=True, floats=False):
 
 
 sum_ = op("sum", infer=infer_reduce("sum"), ref=_wide(np.sum),
-          vjp=(lambda g, out, x, *, dim, keepdim: back(g, x.shape, dim),), lower=Reduce("sum"), traits=("self_checking",),
+          vjp=(lambda g, out, x, *, dim, keepdim: back(g, x.shape, dim),), lower=Reduce("sum"),
+          traits=("self_checking", "autocast_wide"),
           doc="Sum; float16 and bfloat16 accumulate in float32.")
 
 
@@ -81,6 +83,7 @@ def _prod_vjp(g, out, x, *, dim, keepdim):
 
 
 prod = op("prod", infer=infer_reduce("prod"), ref=_wide(np.prod), vjp=(_prod_vjp,), lower=Reduce("prod"),
+          traits=("autocast_wide",),
           doc="Product; float16 and bfloat16 accumulate in float32.")
 
 

@@ -228,5 +228,5 @@ def _grid_sample_body(x, grid, *, mode, padding_mode, align_corners):
 
 grid_sample = op(
     "grid_sample", infer=_infer_grid_sample, ref=_grid_sample_body, vjp=derived_vjp(_grid_sample_body), saves=(1, 2),
-    lower=Composite(_grid_sample_body),
+    lower=Composite(_grid_sample_body), traits=("autocast_wide",),
     doc="The input at the points of a grid (N, *sizes, rank): mode nearest, linear, cubic; padding zeros, border, reflection.")

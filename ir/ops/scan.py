@@ -14,6 +14,7 @@ _FEW_ROWS = 8   # below this many rows a scan runs row by row over Python floats
 
 
 def infer_scan(name, floats=False):
+    """The shape rule of a scan along `dim`."""
     def infer(x, *, dim):
         if x.ndim == 0:
             raise ShapeError(f"{name} runs along a dimension, {x} has none")
@@ -51,6 +52,7 @@ def shifted(x, dim, by, fill):
 
 cumsum = op("cumsum", infer=infer_scan("cumsum"), ref=_wide(lambda x, dim: np.cumsum(x, axis=dim, dtype=x.dtype)),
             vjp=(lambda g, out, x, *, dim: flipped(lambda v: cumsum(v, dim=dim), g, dim),), lower=Template("scan"),
+            traits=("autocast_wide",),
             doc="Sums of everything up to and including each element.")
 
 
@@ -106,7 +108,8 @@ def _cumprod_vjp(g, out, x, *, dim):
 
 
 cumprod = op("cumprod", infer=infer_scan("cumprod"), ref=_wide(lambda x, dim: np.cumprod(x, axis=dim, dtype=x.dtype)),
-             vjp=(_cumprod_vjp,), lower=Template("scan"), doc="Products of everything up to and including each element.")
+             vjp=(_cumprod_vjp,), lower=Template("scan"),
+             traits=("autocast_wide",), doc="Products of everything up to and including each element.")
 
 
 def _logcumsumexp_vjp(g, out, x, *, dim):

@@ -161,6 +161,7 @@ def apply_table(x, axis: int, table: tuple):
 
 
 def is_identity(table: tuple, n: int) -> bool:
+    """Whether a table takes every place as it is."""
     places, weights = table
     return weights is None and places.shape[1] == n and bool((places[0] == np.arange(n)).all())
 

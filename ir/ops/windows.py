@@ -66,6 +66,7 @@ def unpad_spatial(x, padding):
 
 
 def padded_sizes(sizes, padding) -> tuple:
+    """Sizes with (low, high) padding added."""
     return tuple(n + lo + hi for n, (lo, hi) in zip(sizes, padding))
 
 

@@ -13,7 +13,7 @@ from ..tensor import when_missing
 from . import autograd, context, convert, creation, elementwise, exchange, indexing, linalg, operators, reduce, shape
 from .register import FUNCTIONS
 
-LATE = ("conv", "distance", "einsum", "gather", "image", "info", "join", "legacy", "matrix", "nn", "norm",
+LATE = ("amp", "conv", "distance", "einsum", "gather", "image", "info", "join", "legacy", "matrix", "nn", "norm",
         "order", "pool", "random", "restride", "scan", "sharing", "sort", "sparse", "statistics")
 
 __all__ = ["FUNCTIONS", "LATE", "autograd", "context", "convert", "creation", "elementwise", "exchange", "indexing",

@@ -1,5 +1,8 @@
-"""Functions about the current thread and process, published beside the operators."""
+"""Functions about the current thread and process, constants and types, published beside the operators."""
 
+import math
+
+from ...ir.dtype import ALIASES, DType
 from ..autograd.grad_mode import (
     enable_grad,
     inference_mode,
@@ -14,3 +17,4 @@ from .register import FUNCTIONS
 for _f in (enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled,
            get_default_dtype, set_default_dtype):
     FUNCTIONS[_f.__name__] = _f
+FUNCTIONS.update(ALIASES, dtype=DType, pi=math.pi, e=math.e, inf=math.inf, nan=math.nan, newaxis=None)

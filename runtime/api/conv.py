@@ -137,6 +137,7 @@ def edges(input, amounts, name: str):
 
 
 def pad_constant(input, amounts, value, name):
+    """Puts `amounts` of a value around a tensor (the last dim first); negative amounts cut."""
     low, high = edges(input, amounts, name)
     sizes = [n + lo + hi for n, lo, hi in zip(input.shape, low, high)]
     if min(sizes, default=0) < 0:

@@ -32,7 +32,7 @@ channels_last = MemoryFormat("channels_last", (0, 2, 3, 1))
 channels_last_3d = MemoryFormat("channels_last_3d", (0, 2, 3, 4, 1))
 strided = "strided"
 FORMATS = {f.name: f for f in (contiguous_format, preserve_format, channels_last, channels_last_3d)}
-FUNCTIONS.update(FORMATS, strided=strided)
+FUNCTIONS.update(FORMATS, strided=strided, memory_format=MemoryFormat)
 
 
 def format_of(memory_format) -> MemoryFormat:
@@ -117,7 +117,7 @@ _LEGACY_NAMES = {d: f"ingot.{name}Tensor" for name, d in _LEGACY.items()}
 
 
 @api(function=False, name="type")
-def type_(self, dtype=None, non_blocking=False):
+def type_(self, dtype=None, non_blocking=False) -> Any:
     """The name of this tensor's type, or (given a dtype or such a name) the tensor converted to it."""
     if dtype is None:
         return _LEGACY_NAMES.get(self.dtype, f"ingot.{self.dtype.name}")
@@ -295,10 +295,22 @@ def is_tensor(obj) -> bool:
     return isinstance(obj, Tensor)
 
 
-Tensor.itemsize = property(element_size, doc="The bytes of one element.")
-Tensor.nbytes = property(lambda self: self._a.nbytes, doc="The bytes of all elements.")
+
+
+def _all_bytes(self) -> int:
+    """The bytes of all elements."""
+    return self._a.nbytes
+
+
+for _name, _bytes in (("itemsize", element_size), ("nbytes", _all_bytes)):
+    setattr(Tensor, _name, property(_bytes, doc=_bytes.__doc__))
 Tensor.is_sparse = False
 Tensor.is_quantized = False
 Tensor.is_mkldnn = False
 Tensor.layout = strided
-Tensor._is_view = lambda self: self._base is not None
+
+
+@api(function=False)
+def _is_view(self) -> bool:
+    """Whether the tensor looks into the memory of another one."""
+    return self._base is not None

@@ -29,6 +29,7 @@ def require_device(device):
 
 
 def dtype_or_default(dtype) -> dt.DType:
+    """The dtype asked for, or the default one."""
     return Defaults.dtype if dtype is None else dt.as_dtype(dtype)
 
 

@@ -80,7 +80,7 @@ def _output_labels(part, widest, terms, equation):
 
 def _sizes(terms, operands, equation):
     """The size of every label; a size of 1 broadcasts."""
-    sizes = {}
+    sizes: dict = {}
     for labels, x in zip(terms, operands):
         for v, n in zip(labels, x.shape):
             if sizes.setdefault(v, n) != n:

@@ -1,5 +1,7 @@
 """`x[...]` and its assignment: which views, masks and index tensors a key stands for."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from ...ir import dtype as dt
@@ -206,7 +208,7 @@ def getitem(self, key):
 # Writing.
 
 
-def setitem(self, key, value):
+def setitem(self, key, value) -> None:
     """x[key] = value, broadcasting and converting the value."""
     if _is_mask_of(self, key) and _is_single(value):
         filled = ew.where(key, _single(value, self.dtype), self)
@@ -261,7 +263,7 @@ def put(x, indices, value, accumulate, who):
 # Iteration.
 
 
-def iterate(self):
+def iterate(self) -> Iterator[Tensor]:
     """The entries along the first dimension."""
     if not self.ndim:
         raise DTypeError("iteration over a 0-d tensor")

@@ -238,7 +238,7 @@ def tensor_split(input, indices_or_sections, dim=0) -> tuple[Tensor, ...]:
 
 
 def _splits(name, dim_of, least):
-    def fn(input, indices_or_sections):
+    def fn(input, indices_or_sections) -> tuple[Tensor, ...]:
         if input.ndim < least:
             raise ShapeError(f"{name} takes at least {least} dimensions, got shape {tuple(input.shape)}")
         d = dim_of(input)

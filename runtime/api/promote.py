@@ -4,6 +4,8 @@ Tensors with dimensions outrank 0-d tensors, and those outrank Python numbers; a
 higher category (bool < integer < float < complex).
 """
 
+from typing import Any
+
 from ...ir import dtype as dt
 from ...ir.aval import Aval
 from ...ir.errors import DTypeError
@@ -35,7 +37,7 @@ def _combine(higher, lower):
 
 def result_type(*xs) -> dt.DType:
     """The dtype in which the arguments (tensors and Python numbers) meet."""
-    ranks = [None, None, None]
+    ranks: list[Any] = [None, None, None]
     for x in xs:
         if isinstance(x, (Tensor, Aval)):
             rank, d = (0 if x.ndim else 1), x.dtype

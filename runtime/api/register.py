@@ -1,10 +1,12 @@
-"""How a function becomes part of the public API: `ingot.name`, `Tensor.name`, and `Tensor.name_` in place.
+"""How a function becomes part of the public API: `ingot.name`, `Tensor.name`, and `name_` in place.
 
 Functions are written with PyTorch's argument names; those with a `dim` or `keepdim` take numpy's spellings as well.
 """
 
 import inspect
+from collections.abc import Callable
 from functools import wraps
+from typing import Any
 
 from ...ir.dtype import can_cast
 from ...ir.errors import DTypeError
@@ -12,10 +14,10 @@ from ..dispatch import write
 from ..tensor import Tensor
 
 
-class Functions(dict):
+class Functions(dict[str, Any]):
     """Every `ingot.*` function by name; a name that is not there yet loads the modules that `late` names."""
 
-    late = None   # loads the rest and says whether there was anything to load
+    late: Callable[[], bool] | None = None   # loads the rest and says whether there was anything to load
 
     def __missing__(self, name):
         if self.late is not None and self.late():
@@ -23,7 +25,7 @@ class Functions(dict):
         raise KeyError(name)
 
 
-FUNCTIONS: dict[str, object] = Functions()
+FUNCTIONS = Functions()
 
 
 def api(*, method=True, function=True, inplace=False, names=(), name=None):
@@ -31,7 +33,7 @@ def api(*, method=True, function=True, inplace=False, names=(), name=None):
 
     method    also a method of Tensor, with the tensor as first argument
     function  `ingot.name`; False for methods only
-    inplace   also `name_`, which writes the result into its tensor
+    inplace   also `name_`, which writes the result into its first argument
     names     other names under which users know it
     name      its name, where it is not the function's own
     """
@@ -44,7 +46,10 @@ def api(*, method=True, function=True, inplace=False, names=(), name=None):
             if method:
                 setattr(Tensor, public, spelled)
             if inplace:
-                setattr(Tensor, public + "_", make_inplace(spelled, public))
+                writing = make_inplace(spelled, public)
+                setattr(Tensor, writing.__name__, writing)
+                if function:
+                    FUNCTIONS[writing.__name__] = writing
         return fn
 
     return mark

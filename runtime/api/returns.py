@@ -1,6 +1,6 @@
 """The named tuples that functions with several results return."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..tensor import Tensor
 from .register import deliver
@@ -98,7 +98,7 @@ class lstsq(NamedTuple):
     singular_values: Tensor
 
 
-def deliver_all(kind, results, out) -> tuple:
+def deliver_all(kind, results, out) -> Any:
     """The results as a named tuple, in the tensors of `out` if it is given."""
     if out is not None:
         results = [deliver(r, o, kind.__name__) for r, o in zip(results, out)]

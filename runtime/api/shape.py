@@ -208,10 +208,28 @@ def adjoint(input):
     return x.conj() if x.dtype.is_complex else x
 
 
-Tensor.T = property(lambda self: sh.permute(self, dims=tuple(range(self.ndim))[::-1]), doc="All dimensions reversed.")
-Tensor.mT = property(lambda self: _matrix_transpose(self, "mT"), doc="The last two dimensions swapped.")
-Tensor.H = property(lambda self: adjoint(self) if self.ndim else self, doc="A matrix transposed and conjugated.")
-Tensor.mH = property(adjoint, doc="The last two dimensions swapped and conjugated.")
+def _all_reversed(self) -> Tensor:
+    """All dimensions reversed."""
+    return sh.permute(self, dims=tuple(range(self.ndim))[::-1])
+
+
+def _last_two_swapped(self) -> Tensor:
+    """The last two dimensions swapped."""
+    return _matrix_transpose(self, "mT")
+
+
+def _conjugated(self) -> Tensor:
+    """A matrix transposed and conjugated."""
+    return adjoint(self) if self.ndim else self
+
+
+def _last_two_conjugated(self) -> Tensor:
+    """The last two dimensions swapped and conjugated."""
+    return adjoint(self)
+
+
+for _name, _transposed in (("T", _all_reversed), ("mT", _last_two_swapped), ("H", _conjugated), ("mH", _last_two_conjugated)):
+    setattr(Tensor, _name, property(_transposed, doc=_transposed.__doc__))
 
 # Expansions.
 
@@ -255,7 +273,7 @@ def broadcast_tensors(*tensors) -> tuple[Tensor, ...]:
 
 
 @api(method=False, name="broadcast_shapes")
-def common_shape(*shapes):
+def common_shape(*shapes) -> Size:
     """The shape that all shapes broadcast to."""
     return Size(broadcast_shapes(*((s,) if isinstance(s, int) else tuple(s) for s in shapes)))
 

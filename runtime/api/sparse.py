@@ -245,7 +245,7 @@ def sparse_coo_tensor(indices, values, size=None, *, dtype=None, device=None, re
         raise ShapeError(f"sparse_coo_tensor takes indices of shape (dims, entries) and one value for each entry, got "
                          f"{i.aval} and {v.aval}")
     if size is None:
-        largest = i._a.max(1).tolist() if i._a.size else [-1] * len(i._a)
+        largest = i.amax(1).tolist() if i._a.size else [-1] * len(i._a)
         size = (*[n + 1 for n in largest], *v._a.shape[1:])
     if len(size) != len(i._a) + v.ndim - 1:
         raise ShapeError(f"sparse_coo_tensor: size {tuple(size)} must have {len(i._a)} sparse and {v.ndim - 1} dense "

@@ -54,6 +54,7 @@ def scalar_dtype(name: str, value, other: dt.DType) -> dt.DType:
 
 
 def as_array(value, dtype: dt.DType) -> Tensor:
+    """An array from a Python value."""
     return FUNCTIONS["tensor"](value, dtype=dtype)
 
 
@@ -81,6 +82,7 @@ def take_dtype(dtype, default=None):
 
 
 def default_complex() -> dt.DType:
+    """The complex dtype that goes with the default floating point one."""
     return dt.complex128 if Defaults.dtype is dt.float64 else dt.complex64
 
 

@@ -28,7 +28,7 @@ class Info:
     def dtypes(self, *, device=None, kind=None) -> dict:
         """The dtypes by name, all or of a kind."""
         kinds = kind if isinstance(kind, tuple) else (kind,)
-        found = []
+        found: list = []
         for k in kinds:
             if k is not None and k not in KINDS:
                 raise ArgumentError(f"unknown kind of dtype {k!r}: it is one of {', '.join(KINDS)}")

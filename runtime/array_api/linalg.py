@@ -20,21 +20,29 @@ __all__ = ["cholesky", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "m
 
 
 class EighResult(NamedTuple):
+    """What eigh() gives."""
+
     eigenvalues: Tensor
     eigenvectors: Tensor
 
 
 class QRResult(NamedTuple):
+    """What qr() gives."""
+
     Q: Tensor
     R: Tensor
 
 
 class SlogdetResult(NamedTuple):
+    """What slogdet() gives."""
+
     sign: Tensor
     logabsdet: Tensor
 
 
 class SVDResult(NamedTuple):
+    """What svd() gives."""
+
     U: Tensor
     S: Tensor
     Vh: Tensor

@@ -168,6 +168,8 @@ def sort(x, /, *, axis=-1, descending=False, stable=True):
 
 
 class UniqueAll(NamedTuple):
+    """What unique_all() gives."""
+
     values: Tensor
     indices: Tensor
     inverse_indices: Tensor
@@ -175,11 +177,15 @@ class UniqueAll(NamedTuple):
 
 
 class UniqueCounts(NamedTuple):
+    """What unique_counts() gives."""
+
     values: Tensor
     counts: Tensor
 
 
 class UniqueInverse(NamedTuple):
+    """What unique_inverse() gives."""
+
     values: Tensor
     inverse_indices: Tensor
 

@@ -125,7 +125,7 @@ def _stack(tensors):
     return cat(*[reshape(t, shape=(1, *t._a.shape)) for t in tensors], dim=0)
 
 
-def _backward_method(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
+def _backward_method(self, gradient=None, retain_graph=None, create_graph=False, inputs=None) -> None:
     """Adds the gradients of this tensor to the `.grad` of the leaves it came from."""
     backward(self, gradient, retain_graph, create_graph, inputs)
 

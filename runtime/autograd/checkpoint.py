@@ -81,7 +81,7 @@ class _Frame:
             if storage.version != version:
                 raise overwritten(_Checkpointed, storage, version)
         self.values = {}
-        found = []
+        found: list = []
         with _Hooks(found.append, _unreachable), enable_grad(), self.surroundings.again(), self.again:
             self.function(*self.args, **self.kwargs)
         self._check(found)

@@ -33,7 +33,7 @@ class Backward:
         self.run = m.run
         self.check_nan = m.anomaly == CHECK_NAN
         self.plain = not (self.on_tensors or self.check_nan) and targets is None
-        self.pending = {}
+        self.pending: dict = {}
 
     def start(self, edges, gradients):
         """Runs from `edges` with the given gradients (tensors); returns the captured gradients if targets were named."""

@@ -32,7 +32,7 @@ def _map(fn, tree):
 
 
 def _leaves(tree) -> list:
-    found = []
+    found: list = []
     _map(found.append, tree)
     return found
 
@@ -156,7 +156,7 @@ def vjp(func, *primals, has_aux=False):
 
 def jvp(func, primals, tangents, *, strict=False, has_aux=False):
     """(func(*primals), its directional derivative along tangents), with has_aux also the auxiliary result."""
-    kept = []
+    kept: list = []
 
     def plain(*args):
         result = func(*args)
@@ -174,7 +174,7 @@ def _jacobian(func, argnums, has_aux, strategy):
     @wraps(func)
     def differentiated(*args, **kwargs):
         inputs = _Primals(args, argnums)
-        kept = []
+        kept: list = []
 
         def plain(*xs):
             full = list(inputs.args)

@@ -3,6 +3,7 @@
 import inspect
 import weakref
 from functools import wraps
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +24,7 @@ class FunctionCtx:
 
     needs_input_grad = ()
     _to_save = ()
-    _saved = ()
+    _saved: Any = ()
     _dirty = ()
     _non_differentiable = ()
     _materialize = True

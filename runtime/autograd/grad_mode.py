@@ -11,7 +11,7 @@ class _Switch(ContextDecorator):
     def __init__(self, grad: bool, inference: bool | None = None):
         self._grad = grad
         self._inference = inference
-        self._before = []
+        self._before: list = []
 
     def _recreate_cm(self):
         return type(self)(*self._arguments())

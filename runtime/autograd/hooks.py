@@ -66,10 +66,15 @@ def retain_grad(self) -> None:
     Handle(_table(node, "pre_hooks"), ("retain", retain))
 
 
+def retains_grad(self) -> bool:
+    """Whether retain_grad() was called on this tensor."""
+    return self._retains
+
+
 Tensor.register_hook = register_hook
 Tensor.register_post_accumulate_grad_hook = register_post_accumulate_grad_hook
 Tensor.retain_grad = retain_grad
-Tensor.retains_grad = property(lambda self: self._retains, doc="Whether retain_grad() was called on this tensor.")
+Tensor.retains_grad = property(retains_grad, doc=retains_grad.__doc__)  # type: ignore[assignment]
 
 
 class GradientEdge(tuple):

@@ -4,6 +4,8 @@ There is no tape. Each result holds the `Node` that made it, and a node holds th
 dead branch frees itself. A `Leaf` ends a path and collects a gradient; an `Output` stands for one of several results.
 """
 
+from typing import Any
+
 from ...ir.aval import Aval
 from ...ir.dtype import BY_NP, from_numpy
 from ...ir.errors import AutogradError
@@ -44,10 +46,10 @@ class Node:
 
     __slots__ = ("__dict__", "__weakref__", "edges", "guards", "op", "params", "saved")
 
-    outs = None          # avals of all results when there are several
+    outs: Any = None     # avals of all results when there are several
     pre_hooks = None
     post_hooks = None
-    traced = None        # the graph values of what is saved, under a recorder
+    traced: Any = None   # the graph values of what is saved, under a recorder
     line = None          # where it was recorded, under anomaly mode
 
     def __init__(self, op, params, edges, saved, guards):
@@ -103,13 +105,13 @@ class Node:
     def register_hook(self, hook):
         """Calls hook(grad_inputs, grad_outputs) after this node ran; a result replaces grad_inputs."""
         if self.post_hooks is None:
-            self.post_hooks = {}
+            self.post_hooks: dict = {}
         return Handle(self.post_hooks, hook)
 
     def register_prehook(self, hook):
         """Calls hook(grad_outputs) before this node runs; a result replaces grad_outputs."""
         if self.pre_hooks is None:
-            self.pre_hooks = {}
+            self.pre_hooks: dict = {}
         return Handle(self.pre_hooks, ("node", hook))
 
     def __repr__(self):
@@ -196,7 +198,7 @@ def keep(op, needs, args, out):
 def keep_planned(plan, args, out):
     """Holds what `plan` names: of the output first, then of each argument."""
     saved = [None] * len(plan)
-    guards = []
+    guards: list = []
     for i, kind in enumerate(plan):
         if kind is None:
             continue

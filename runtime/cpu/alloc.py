@@ -17,6 +17,7 @@ import sys
 import threading
 import weakref
 from collections import deque
+from typing import Any
 
 import numpy as np
 
@@ -46,6 +47,7 @@ class _Lease(weakref.ref):
     """Watches the buffer object that is an array's base; its death, with the array and all views, frees the block."""
 
     __slots__ = ("block",)
+    block: Any
 
 
 class _State:
@@ -56,7 +58,7 @@ class _State:
     leases: dict = {}
     free: dict = {}
     cached = 0
-    limit = None
+    limit: int | None = None
     counts = {"reused": 0, "mapped": 0}
     in_use = 0
     peak = 0

@@ -10,8 +10,9 @@ import itertools
 
 import numpy as np
 
+from ...ir import config
 from ...passes.codegen.llvm.epilogue import RowBias
-from . import alloc, call, conv_depthwise, conv_grad_plan, conv_layout, conv_plan, conv_steps, gemm, pool
+from . import alloc, call, conv_depthwise, conv_grad_plan, conv_layout, conv_plan, conv_steps, gemm, pool, winograd
 from .conv_bias import Bias
 from .conv_plan import Geometry, Window
 from .conv_steps import WORKSPACE, W, X, Y
@@ -30,12 +31,17 @@ def supported(*arrays) -> bool:
 
 def geometry(x_shape, w_shape, stride, padding, dilation, groups, item) -> Geometry:
     """The geometry of a convolution of shapes; missing spatial dims in front have size 1."""
-    dims = []
+    dims: list[Window] = []
     for size, taps, step, (low, high), gap in zip(x_shape[2:], w_shape[2:], stride, padding, dilation):
         out = (size + low + high - gap * (taps - 1) - 1) // step + 1
         dims.append(Window(size, out, taps, step, low, gap))
-    dims = (Window(1, 1),) * (MAX_DIMS - len(dims)) + tuple(dims)
-    return Geometry(x_shape[0], groups, w_shape[1], w_shape[0] // groups, dims, item)
+    missing = (Window(1, 1),) * (MAX_DIMS - len(dims))
+    return Geometry(x_shape[0], groups, w_shape[1], w_shape[0] // groups, (*missing, *dims), item)
+
+
+def _state():
+    """What plans depend on beside shapes."""
+    return pool.get_num_threads(), config.current().numerics
 
 
 # Forward.
@@ -44,17 +50,18 @@ def geometry(x_shape, w_shape, stride, padding, dilation, groups, item) -> Geome
 def forward(x, w, b, *, stride, padding, dilation, groups):
     """conv(x, w) + b."""
     x, w = np.ascontiguousarray(x), np.ascontiguousarray(w)
-    run = _forward_plan(x.shape, w.shape, stride, padding, dilation, groups, x.dtype, pool.get_num_threads())
+    run = _forward_plan(x.shape, w.shape, stride, padding, dilation, groups, x.dtype, _state())
     return run(x, w, b)
 
 
 @functools.lru_cache(512)
-def _forward_plan(x_shape, w_shape, stride, padding, dilation, groups, dtype, threads):
+def _forward_plan(x_shape, w_shape, stride, padding, dilation, groups, dtype, state):
     g = geometry(x_shape, w_shape, stride, padding, dilation, groups, dtype.itemsize)
+    m = winograd.choose(g)
     shape = (x_shape[0], w_shape[0], *(d.out for d in g.dims[MAX_DIMS - len(stride):]))
     if conv_depthwise.takes(g):
         return conv_depthwise.Depthwise(g, dtype, shape)
-    return Pointwise(g, dtype, shape) if _is_pointwise(g) else Direct(g, dtype, shape)
+    return Pointwise(g, dtype, shape) if _is_pointwise(g) else Direct(g, dtype, shape, m)
 
 
 class Pointwise:
@@ -87,17 +94,18 @@ def _is_pointwise(g):
 
 
 class Direct:
-    """Blocks of x, panels of w, the direct kernel, y back."""
+    """Blocks of x, panels of w, the direct or the Winograd kernel, y back."""
 
-    def __init__(self, g: Geometry, dtype, shape):
+    def __init__(self, g: Geometry, dtype, shape, m: int):
         self.shape, self.dtype = shape, dtype
-        filters, steps = conv_plan.filters_of(g), conv_steps.Steps()
+        steps = conv_steps.Steps()
         self.bias = Bias(g.groups, g.outputs, g.lanes, dtype)
         x = _packed_input(steps, g)
+        filters = winograd.filters_of(g) if m else conv_plan.filters_of(g)
         w = WORKSPACE, steps.room(g.groups * filters.group)
         conv_layout.pack_weight(steps, (W, 0), w, g.groups, filters)
         y = WORKSPACE, steps.room(conv_layout.blocked_bytes(g.images * g.groups, g.y_blocks, g.out_pixels))
-        conv_plan.add_direct(steps, g, filters, x, w, y)
+        _add_contraction(steps, g, m, filters, x, w, y)
         conv_layout.unpack_activation(steps, y, (Y, 0), g.images * g.groups, g.y_blocks, g.out_pixels)
         self.plan = steps.plan()
 
@@ -106,6 +114,16 @@ class Direct:
         bias, words = self.bias(b)
         self.plan(x, w, out, call.address_of(words))
         return out
+
+
+def _add_contraction(steps, g, m, filters, x, w, y):
+    """The step of a stride-1 or plain convolution by the algorithm chosen: F(m x m, 3 x 3), or direct for m = 0."""
+    if not m:
+        conv_plan.add_direct(steps, g, filters, x, w, y)
+        return
+    u = WORKSPACE, steps.room(winograd.filter_bytes(g, m))
+    winograd.add_filter(steps, g, m, w, u)
+    winograd.add_winograd(steps, g, m, x, w, u, y)
 
 
 def _packed_input(steps, g):
@@ -123,12 +141,12 @@ def _packed_input(steps, g):
 def input_grad(g, w, *, size, stride, padding, dilation, groups):
     """The transposed convolution: the gradient of conv for an input of spatial `size`."""
     g, w = np.ascontiguousarray(g), np.ascontiguousarray(w)
-    run = _input_grad_plan(g.shape, w.shape, tuple(size), stride, padding, dilation, groups, g.dtype, pool.get_num_threads())
+    run = _input_grad_plan(g.shape, w.shape, tuple(size), stride, padding, dilation, groups, g.dtype, _state())
     return run(g, w)
 
 
 @functools.lru_cache(512)
-def _input_grad_plan(g_shape, w_shape, size, stride, padding, dilation, groups, dtype, threads):
+def _input_grad_plan(g_shape, w_shape, size, stride, padding, dilation, groups, dtype, state):
     shape = (g_shape[0], w_shape[1] * groups, *size)
     forward = geometry(shape, w_shape, stride, padding, dilation, groups, dtype.itemsize)
     if conv_depthwise.takes(forward):
@@ -170,15 +188,18 @@ class DirectGrad:
     @staticmethod
     def _add_phase(steps, forward, turned, phase, x, y):
         g = dataclasses.replace(turned, dims=tuple(window for _, window, _ in phase))
-        filters = conv_plan.filters_of(g)
+        one = all(d.stride == 1 for d in forward.dims)
+        m = winograd.choose(g) if one else 0
+        filters = winograd.filters_of(g) if m else conv_plan.filters_of(g)
         w = WORKSPACE, steps.room(g.groups * filters.group)
         places = conv_plan.tap_places(forward, [taps for *_, taps in phase])
         if g.taps:
             conv_layout.pack_turned_weight(steps, (W, 0), w, g.groups, filters, places)
-        scatter = None
-        if any(d.stride > 1 for d in forward.dims):
-            scatter = conv_plan.Scatter(tuple(d.size for d in forward.dims), tuple(d.stride for d in forward.dims),
-                                        tuple(first for first, *_ in phase))
+        if one:
+            _add_contraction(steps, g, m, filters, x, w, y)
+            return
+        scatter = conv_plan.Scatter(tuple(d.size for d in forward.dims), tuple(d.stride for d in forward.dims),
+                                    tuple(first for first, *_ in phase))
         conv_plan.add_direct(steps, g, filters, x, w, y, scatter=scatter)
 
     def __call__(self, grad, w):
@@ -194,12 +215,12 @@ class DirectGrad:
 def weight_grad(x, g, *, size, stride, padding, dilation, groups):
     """The gradient of conv for a weight whose kernel has `size`."""
     x, g = np.ascontiguousarray(x), np.ascontiguousarray(g)
-    run = _weight_grad_plan(x.shape, g.shape, tuple(size), stride, padding, dilation, groups, x.dtype, pool.get_num_threads())
+    run = _weight_grad_plan(x.shape, g.shape, tuple(size), stride, padding, dilation, groups, x.dtype, _state())
     return run(x, g)
 
 
 @functools.lru_cache(512)
-def _weight_grad_plan(x_shape, g_shape, size, stride, padding, dilation, groups, dtype, threads):
+def _weight_grad_plan(x_shape, g_shape, size, stride, padding, dilation, groups, dtype, state):
     shape = (g_shape[1], x_shape[1] // groups, *size)
     g = geometry(x_shape, shape, stride, padding, dilation, groups, dtype.itemsize)
     return (conv_depthwise.DepthwiseWeightGrad if conv_depthwise.takes(g) else WeightGrad)(g, dtype, shape)

@@ -30,7 +30,8 @@ def takes(g: Geometry) -> bool:
 
 def pattern_of(width: Window) -> codegen.Pattern:
     """The tiles of a row."""
-    tiles, found, at = -(-width.out // codegen.tile_pixels(host())), [], 0
+    tiles, at = -(-width.out // codegen.tile_pixels(host())), 0
+    found: list = []
     for number in range(tiles):
         pixels = width.out // tiles + (number < width.out % tiles)
         spans = tuple(width.taps_seen(at, pixels, tap) for tap in range(width.taps))

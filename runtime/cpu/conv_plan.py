@@ -211,7 +211,7 @@ def _runs(steps, geometry, filters, most):
 def _segments(geometry, filters, at, pixels):
     """(segments, whether y must be cleared first) of the tile of `pixels` pixels from `at` on."""
     spans = [geometry.dims[2].taps_seen(at, pixels, tap) for tap in range(geometry.dims[2].taps)]
-    groups = []                                     # [first tap, taps, span] of taps that the same pixels meet
+    groups: list = []                                     # [first tap, taps, span] of taps that the same pixels meet
     for tap, span in enumerate(spans):
         if groups and groups[-1][2] == span and span[1]:
             groups[-1][1] += 1

@@ -69,7 +69,7 @@ class StepsPlan:
     def __call__(self, x, w, y, operands: int = 0, extra: int = 0):
         """Run the jobs on C-contiguous arrays (their dtype is not looked at beyond the first call's)."""
         memory = alloc.empty(self.size, np.uint8) if self.size else None
-        start = -(-call.address_of(memory) // _ALIGNMENT) * _ALIGNMENT if self.size else 0
+        start = 0 if memory is None else -(-call.address_of(memory) // _ALIGNMENT) * _ALIGNMENT
         launch = _launcher(x.dtype, w.dtype, y.dtype, x.nbytes + y.nbytes > _SERIAL_BYTES)
         launch(x, w, y, operands, extra, start, self._address)
 

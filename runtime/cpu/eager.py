@@ -8,6 +8,7 @@ A composite without a kernel of its own runs as the operators of its body, as th
 
 import inspect
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -15,16 +16,17 @@ from ...ir import dtype as dt
 from ...ir.aval import Aval
 from ...ir.lazy import lazy
 from ...ir.op import Composite, Op, Reduce, Scalar
+from ...ir.ops import conv, linalg, nn, norm, random
 from ...ir.ops import elementwise as ew
-from ...ir.ops import linalg, nn, norm, random
 
+eager_nn = lazy(__package__, ".eager_nn")
 gemm = lazy(__package__, ".gemm")
 kernels = lazy(__package__, ".kernels")
 scalars = lazy(__package__, "...passes.codegen.scalars")
 
 LARGE = 1 << 15     # elements from which exact operators leave numpy
 _FLOAT_KINDS = {d.np for d in dt.FLOATS}
-_MAKERS: dict[Op, object] = {}
+_MAKERS: dict[Op, Callable] = {}
 
 
 def kernel_for(op: Op):
@@ -299,3 +301,11 @@ def matmul(op: Op):
 
     return run
 
+
+# Convolutions, pools, batch normalisation.
+
+
+@kernel_of(conv.conv, conv.conv_input_grad, conv.conv_weight_grad)
+def neural(op: Op):
+    """The kernels of `eager_nn.py`."""
+    return eager_nn.kernel_for(op)

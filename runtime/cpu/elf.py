@@ -131,7 +131,7 @@ class _Image:
 
     def __init__(self, source: _Object):
         self.source = source
-        self.offsets = {}
+        self.offsets: dict = {}
         for section in source.sections:
             if _loaded(section) and (section.flags & _SHF_TLS or section.kind not in (_SHT_PROGBITS, _SHT_NOBITS)):
                 raise FileError(f"section {section.name} needs a loader of the system")

@@ -40,7 +40,7 @@ class CompiledGraph:
         replaced = {v: graph.inputs.index(t) for v, t in self.plan.in_place.items()}
         self.in_place = frozenset(i for i, v in enumerate(graph.outputs) if v in replaced)
         places = {self.number[v]: i for v, i in replaced.items()}
-        self.steps = tuple([NativeRun(s, self.number, places) if type(s) is Run else CalledNode(s, self.number, kernel_of)
+        self.steps: tuple = tuple([NativeRun(s, self.number, places) if type(s) is Run else CalledNode(s, self.number, kernel_of)
                             for s in self.plan.steps])
         self.outputs = tuple([self.number[v] for v in graph.outputs])
         self.room = [None] * (len(self.number) - len(graph.inputs))

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import threading
 import weakref
+from typing import Any
 
 import numpy as np
 
@@ -37,7 +38,8 @@ class SharedBlock:
     __slots__ = ("__weakref__", "address", "fd", "key", "size")
 
     def __init__(self, fd: int):
-        self.address, self.fd = None, fd
+        self.address: Any = None
+        self.fd: int | None = fd
         about = os.fstat(fd)
         self.size, self.key = about.st_size, (about.st_dev, about.st_ino)
         address = _map(None, self.size, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED, fd, 0)
@@ -68,7 +70,7 @@ class SharedBlock:
 
     def lease(self, offset: int, size: int):
         """A piece of the block as a ctypes array, for use as an array's buffer; it keeps the block."""
-        lease = (ctypes.c_char * size).from_address(self.address + offset)
+        lease: Any = (ctypes.c_char * size).from_address(self.address + offset)
         lease.block = self
         return lease
 
@@ -113,7 +115,7 @@ class _Arena:
     """The block from which small arrays are cut, and how much of it is taken."""
 
     lock = threading.Lock()
-    block = None
+    block: Any = None
     taken = 0
 
 

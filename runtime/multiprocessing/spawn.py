@@ -7,6 +7,7 @@ import shutil
 import signal
 import tempfile
 import traceback
+from typing import NoReturn
 
 from ...ir.errors import IngotError
 
@@ -95,7 +96,7 @@ class ProcessContext:
                 p.kill()
                 p.join()
 
-    def _raise(self, index):
+    def _raise(self, index) -> NoReturn:
         p, said = self.processes[index], None
         if os.path.exists(_error_file(self._directory, index)):
             with open(_error_file(self._directory, index), encoding="utf-8") as file:

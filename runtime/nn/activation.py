@@ -1,5 +1,7 @@
 """Activation modules."""
 
+from typing import Any
+
 from ...ir.errors import ShapeError
 from ..api.register import FUNCTIONS
 from . import functional as F
@@ -10,9 +12,9 @@ from .parameter import Parameter
 class _Activation(Module):
     """A module over one function: `_fields` are its arguments in order, with their defaults."""
 
-    _function = None
-    _fields = ()
-    _hidden = frozenset()   # arguments that the repr leaves out
+    _function: Any = None
+    _fields: tuple = ()
+    _hidden: frozenset = frozenset()   # arguments that the repr leaves out
     _named = True           # whether the repr says the arguments' names
 
     def __init__(self, *args, **kwargs):
@@ -41,7 +43,7 @@ class _Activation(Module):
         return ", ".join(said)
 
 
-def _module(name, function, *fields, named=True, doc=""):
+def _module(name, function, *fields, named=True, doc="") -> Any:
     members = {"_function": staticmethod(function), "_fields": fields, "_named": named, "__module__": __name__,
                "__doc__": doc or (function.__doc__ or "")}
     return type(name, (_Activation,), members)
@@ -74,7 +76,7 @@ Softmin = _module("Softmin", F.softmin, ("dim", None))
 LogSoftmax = _module("LogSoftmax", F.log_softmax, ("dim", None))
 
 
-class ReLU6(Hardtanh):
+class ReLU6(Hardtanh):  # type: ignore[valid-type, misc]
     """min(max(x, 0), 6)"""
 
     def __init__(self, inplace=False):

@@ -1,12 +1,14 @@
 """Dropout modules."""
 
+from typing import Any
+
 from ...ir.errors import ArgumentError
 from . import functional as F
 from .module import Module
 
 
 class _Dropout(Module):
-    _function = None
+    _function: Any = None
 
     def __init__(self, p=0.5, inplace=False):
         super().__init__()

@@ -127,7 +127,7 @@ class HookMethods:
 def call_with_hooks(module, args, kwargs):
     """A module's call when hooks are there."""
     own = module._hooks
-    called = set()
+    called: set = set()
     result = None
     try:
         args, kwargs = _run_pre(module, own, args, kwargs)

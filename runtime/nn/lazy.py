@@ -7,7 +7,7 @@ from .parameter import is_lazy
 class LazyModule(Module):
     """Mixin: put it before the module's own class, define `cls_to_become` and initialize_parameters(*args)."""
 
-    cls_to_become = None
+    cls_to_become: type | None = None
 
     def has_uninitialized_params(self) -> bool:
         """Whether a parameter or buffer still waits for its shape."""

@@ -14,7 +14,7 @@ from .parameter import UninitializedBuffer, UninitializedParameter, is_lazy
 class _Statistics(Module):
     """Running statistics and, if `affine`, a weight and bias for each of `num_features` channels."""
 
-    ndims = ()          # dimensions that an input may have
+    ndims: tuple = ()   # dimensions that an input may have
     _version = 2
 
     def __init__(self, num_features, eps, momentum, affine, track_running_stats, device, dtype, bias):

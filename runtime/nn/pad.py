@@ -10,7 +10,7 @@ class _Pad(Module):
 
     rank = 0
     mode = "constant"
-    value = None
+    value: float | None = None
 
     def __init__(self, padding):
         super().__init__()

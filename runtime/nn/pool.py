@@ -10,8 +10,8 @@ class _Pool(Module):
     """Keeps its arguments as attributes; `call` is the function, for each number of spatial dims."""
 
     rank = 0
-    call = {}
-    shown = ()
+    call: dict = {}
+    shown: tuple = ()
 
     @property
     def _pool(self):

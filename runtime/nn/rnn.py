@@ -140,7 +140,7 @@ class RNNBase(Module):
         return (y.transpose(0, 1) if self.batch_first else y), self._delivered(ends)
 
     def _forward_packed(self, packed, states):
-        sizes = packed.batch_sizes._a
+        sizes = packed.batch_sizes.numpy()
         x, live = padded_steps(packed.data, sizes)
         states = self._start(x.shape[1], x) if states is None else [_pick(s, packed.sorted_indices) for s in states]
         self._check_states(states, x.shape[1])

@@ -34,7 +34,7 @@ class StateMethods:
     def state_dict(self, *args, destination=None, prefix="", keep_vars=False):
         """All parameters and persistent buffers by name, as tensors over the module's memory."""
         if args:
-            destination, prefix, keep_vars = (*args, *(destination, prefix, keep_vars)[len(args):])
+            destination, prefix, keep_vars = args + (destination, prefix, keep_vars)[len(args):]
         if destination is None:
             destination = OrderedDict()
             destination._metadata = OrderedDict()

@@ -27,6 +27,6 @@ def name_of(cls: type) -> str | None:
 
 def as_class(t: Tensor, name: str) -> Tensor:
     """The same memory as a tensor of another class."""
-    made = object.__new__(class_named(name))
+    made: Tensor = object.__new__(class_named(name))
     made._a, made._node, made._storage = t._a, None, t._storage
     return made

@@ -105,7 +105,7 @@ class Archive:
         self.file.seek(start)
         if fill(self.file, memory) != memory.nbytes:
             raise FileError(f"{self.name}: entry {entry.filename} is cut off")
-        if zlib.crc32(memory) != entry.CRC:
+        if zlib.crc32(memory.data) != entry.CRC:
             raise FileError(f"{self.name}: the checksum of {entry.filename} is wrong; the file is damaged")
         return memory
 

@@ -107,8 +107,8 @@ class PickleMachine:
         self.globals = globals_
         self.persistent = persistent
         self.name = name
-        self.stack = []
-        self.memo = {}
+        self.stack: list = []
+        self.memo: dict = {}
 
     def run(self, file):
         """The object of the pickle at the file's position, which moves behind it."""

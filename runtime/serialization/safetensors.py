@@ -50,6 +50,8 @@ def read(file, size, name, mapped=None) -> dict:
     """The tensors of a file by name."""
     file.seek(0)
     length = header_length(file.read(9), size)
+    if length is None:
+        raise FileError(f"{name}: not a safetensors file")
     file.seek(8)
     header = json.loads(file.read(length), object_pairs_hook=_unique)
     header.pop("__metadata__", None)

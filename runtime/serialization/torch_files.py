@@ -88,7 +88,7 @@ def _size(sizes=()):
 
 
 def _torch_globals() -> dict:
-    table = dict(PLAIN_GLOBALS)
+    table: dict[str, object] = dict(PLAIN_GLOBALS)
     for fn in _REBUILDERS:
         table[f"torch._utils.{fn.__name__}"] = Callable_(fn)
     table |= {"torch._utils._rebuild_parameter_with_state": Callable_(_rebuild_parameter),
@@ -159,7 +159,7 @@ def read_legacy(file, size, name):
     system = plain()
     if type(system) is not dict or system.get("little_endian") is not True:
         raise FileError(f"{name} was written on a big-endian machine, in the legacy format")
-    found = {}
+    found: dict = {}
 
     def persistent(pid):
         dtype, key, numel = _storage_id(pid, name)

@@ -155,7 +155,7 @@ class Reader:
 
     def __init__(self, tensors, blocks: list[Block], name: str):
         self.tensors, self.blocks, self.name = tensors, blocks, name
-        self._made = {}
+        self._made: dict = {}
 
     def decode(self, x, depth=0):
         """The data that `encode` was given."""

@@ -19,7 +19,7 @@ class Block:
         self.name = name
         self.swap = byteorder != sys.byteorder
         self.storage = Storage()
-        self._swapped = {}
+        self._swapped: dict = {}
 
     def array(self, dtype, shape, strides, offset) -> np.ndarray:
         """A window, in bytes, or a FileError that names what does not fit."""
@@ -71,4 +71,4 @@ def dense_strides(shape, itemsize) -> tuple:
 
 def contiguous_bytes(a: np.ndarray) -> memoryview:
     """The bytes of a contiguous array."""
-    return memoryview(a.reshape(-1).view(np.uint8))
+    return memoryview(a.reshape(-1).view(np.uint8).data)

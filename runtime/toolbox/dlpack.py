@@ -1,1 +1,10 @@
-"""In the making."""
+"""`ingot.utils.dlpack`: exchanging tensors with other libraries by DLPack."""
+
+from ..interop import from_dlpack
+
+__all__ = ["from_dlpack", "to_dlpack"]
+
+
+def to_dlpack(tensor):
+    """A DLPack capsule of a tensor's memory."""
+    return tensor.__dlpack__()

@@ -51,7 +51,7 @@ class Columns(Nest):
 
     def block(self, place: Where):
         """All stages for one vector of parallel points."""
-        env = {}
+        env: dict = {}
         for stage in self.kernel.stages:
             if stage.over != SWEEP:
                 self.run(self.s, stage.body, env, place)

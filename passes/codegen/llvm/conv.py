@@ -18,6 +18,7 @@ Which tiles and segments a row has is worked out beforehand (`runtime/cpu/conv_p
 """
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from ....ir.target import Target
 from .conv_steps import WORD, Words, chunk_share, split_index
@@ -52,7 +53,7 @@ class ConvKernel:
     target: Target
     precision: Precision
     vectors: int
-    epilogue: object = field(default_factory=Identity)
+    epilogue: Any = field(default_factory=Identity)
 
     @property
     def lanes(self) -> int:

@@ -8,6 +8,7 @@ tiles along the width (their pixels and, for each tap, the range of pixels that 
 """
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from ....ir.target import Target
 from .conv import BlockedPlace, tap_range
@@ -50,7 +51,7 @@ class DepthwiseKernel:
     target: Target
     element: str
     pattern: Pattern
-    epilogue: object = field(default_factory=Identity)
+    epilogue: Any = field(default_factory=Identity)
 
     @property
     def lanes(self) -> int:
@@ -69,7 +70,8 @@ class DepthwiseKernel:
 
     def text(self) -> str:
         """The forward module as LLVM IR."""
-        module, names = Module(self.target), {}
+        module = Module(self.target)
+        names: dict = {}
         for _, _, pixels, spans in self.pattern.tiles:
             if (pixels, spans) not in names:
                 names[pixels, spans] = _tile(module, self, f"tile_{len(names)}", pixels, spans)

@@ -32,9 +32,9 @@ class Module:
 
     def __init__(self, target: Target):
         self.target = target
-        self._functions = {}
-        self._declared = {}
-        self._globals = {}
+        self._functions: dict = {}
+        self._declared: dict = {}
+        self._globals: dict = {}
 
     def function(self, name: str, params, ret: str = VOID, internal: bool = False) -> "Function":
         """Start a function. `params` are (type, name) pairs; a name may carry attributes: ("ptr noalias", "x")."""

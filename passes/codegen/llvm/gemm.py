@@ -13,6 +13,7 @@ depends on sizes only, so results do not depend on the number of threads or on h
 """
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from ....ir.target import Target
 from .emit import Module
@@ -75,7 +76,7 @@ class GemmKernel:
     target: Target
     precision: Precision
     road: str = "tiles"
-    epilogue: object = field(default_factory=Identity)
+    epilogue: Any = field(default_factory=Identity)
 
     @property
     def shape(self) -> TileShape:

@@ -3,6 +3,9 @@
 Index arithmetic folds Python ints; a Python number beside a Value becomes a constant of its type.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 from .types import (
     I1,
     I8,
@@ -28,6 +31,12 @@ from .types import (
 class Instructions:
     """Appends instructions through `op(type, text)` and `do(text)`, which the function being written provides."""
 
+    op: Callable[[str, str], Value]
+    do: Callable[[str], None]
+    module: Any
+    _entry: list[str]
+    _count: int
+
     # --- values ---
     def value(self, type_: str, number) -> Value:
         """A Value as it is; a Python number as a constant of `type_`."""
@@ -52,16 +61,16 @@ class Instructions:
 
     def intrinsic(self, name: str, type_: str, *args, ret: str | None = None) -> Value:
         """A call of an LLVM intrinsic overloaded on one type: intrinsic("fma", "<16 x float>", a, b, c)."""
-        args = [self.value(type_, arg) for arg in args]
-        return self.call(f"llvm.{name}.{mangled(type_)}", ret or type_, *args)
+        given = [self.value(type_, arg) for arg in args]
+        return self.call(f"llvm.{name}.{mangled(type_)}", ret or type_, *given)
 
-    def call(self, name: str, ret: str, *args) -> Value | None:
+    def call(self, name: str, ret: str, *args) -> Any:
         """Call a function by name, declaring it in the module when it is not defined there."""
         self.module.declare(name, ret, (arg.type for arg in args))
         text = f"call {ret} @{name}({', '.join(map(str, args))})"
         return self.do(text) if ret == VOID else self.op(ret, text)
 
-    def call_pointer(self, pointer: Value, ret: str, *args) -> Value | None:
+    def call_pointer(self, pointer: Value, ret: str, *args) -> Any:
         """Call through a function pointer."""
         text = f"call {ret} {pointer.name}({', '.join(map(str, args))})"
         return self.do(text) if ret == VOID else self.op(ret, text)

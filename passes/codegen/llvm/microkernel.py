@@ -7,7 +7,7 @@ the finished accumulators is the caller's (`epilogue.py`).
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ....ir.target import Target
 from .emit import Function
@@ -36,8 +36,8 @@ class Operand(NamedTuple):
     """Where an operand lies: a pointer and the strides, in bytes, between its rows and between its steps in depth."""
 
     pointer: Value
-    row_stride: object
-    step: object
+    row_stride: Any
+    step: Any
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ works out (`CHUNKS`, `SCRATCH`). Its module defines
 """
 
 from collections.abc import Callable
+from typing import Any
 
 from ....ir import dtype as dt
 from ....ir.kernel import Instr, Kernel, buffer_of
@@ -32,7 +33,7 @@ class Nest:
         self.module, self.kernel = module, kernel
         names = [b.name for b in kernel.buffers]
         self.slots = {n: i for i, n in enumerate([*names, *(f"${s}" for s in kernel.symbols), "#chunks", "#scratch"])}
-        self.f = None
+        self.f: Any = None      # the function being written
         self.loaded: dict[str, Value] = {}
 
     @property
@@ -74,11 +75,12 @@ class Nest:
         """Bytes per lane that an instruction works with; counters and indices do not count."""
         if i.op in scalars.VIA_DOUBLE or i.op in _IN_DOUBLE:
             return 8
+        dtype = i.dtype
         if i.op in ("load", "store"):
-            i = self.kernel.buffer(buffer_of(i))
-        elif not i.dtype.is_floating_point:
+            dtype = self.kernel.buffer(buffer_of(i)).dtype
+        elif not dtype.is_floating_point:
             return 1
-        return 4 if i.dtype in (dt.float16, dt.bfloat16) else i.dtype.itemsize
+        return 4 if dtype in (dt.float16, dt.bfloat16) else dtype.itemsize
 
     def cost(self) -> int:
         """Simple instructions per point of the iteration space."""

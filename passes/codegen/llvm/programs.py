@@ -49,7 +49,7 @@ def runner_text(target: Target) -> str:
 def program_text(program: Program, target: Target) -> str:
     """The module of a program: its kernels, each written once, and the function that runs them."""
     module = Module(target)
-    written = {}
+    written: dict = {}
     for step in program.steps:
         name = step.kernel.name
         if written.setdefault(name, step.kernel) != step.kernel:

@@ -27,6 +27,7 @@ def folds_of(stage: Stage) -> list:
 
 
 def has_scan(kernel: Kernel) -> bool:
+    """Whether a kernel keeps running results."""
     return any(i.op == "scan" for i in kernel.instructions())
 
 
@@ -119,14 +120,17 @@ class Stack:
 
 
 def combine_all(s, folds, a, b):
+    """Each fold of two states."""
     return [fold.combine(s, x, y) for fold, x, y in zip(folds, a, b)]
 
 
 def identities(s, folds):
+    """The state of each fold before the first element."""
     return [fold.identity(s) for fold in folds]
 
 
 def flatten(states) -> list:
+    """The values of several states in one list."""
     return [v.ref for state in states for v in state]
 
 
@@ -195,9 +199,9 @@ def fold_vectors(f: Function, s: LlvmBuilder, folds, rows: list) -> list:
         rows = [combine_all(s, folds, rows[i], rows[i + half]) for i in range(half)]
     states = rows[0]
     while s.lanes > 1:
-        half = LlvmBuilder(f, s.lanes // 2)
-        low, high = ([tuple(_half(f, half, v, start) for v in state) for state in states] for start in (0, half.lanes))
-        states, s = combine_all(half, folds, low, high), half
+        s = LlvmBuilder(f, s.lanes // 2)
+        low, high = ([tuple(_half(f, s, v, start) for v in state) for state in states] for start in (0, s.lanes))
+        states = combine_all(s, folds, low, high)
     return states
 
 

@@ -67,7 +67,7 @@ class Rows(Nest):
         return [Fold(i.attr, kinds[i.args[0]]) for i in folds_of(stage)]
 
     def row(self, place: Where):
-        env = {}
+        env: dict = {}
         for stage in self.kernel.stages:
             if stage.over != SWEEP:
                 self.run(self.one, stage.body, env, place)

@@ -26,6 +26,7 @@ def div(s, a, b):
 
 
 def fma(s, a, b, c):
+    """a * b + c, rounded once."""
     return s.fma(a, b, c)
 
 

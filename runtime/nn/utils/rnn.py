@@ -12,7 +12,7 @@ from ...api.register import FUNCTIONS
 from ...creation import as_array_tensor
 from ...tensor import Tensor, wrap
 
-_Fields = namedtuple("PackedSequence", ("data", "batch_sizes", "sorted_indices", "unsorted_indices"),
+_Fields = namedtuple("_Fields", ("data", "batch_sizes", "sorted_indices", "unsorted_indices"),
                      defaults=(None, None, None))
 
 
@@ -59,7 +59,7 @@ def invert_permutation(permutation):
     """Where each entry of a permutation goes."""
     if permutation is None:
         return None
-    order = permutation._a
+    order = permutation.numpy()
     inverse = np.empty_like(order)
     inverse[order] = np.arange(order.size)
     return wrap(inverse)
@@ -84,7 +84,7 @@ def _rows(x, index):
 
 def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True):
     """Packs a padded batch (T, B, ...); lengths must fall unless enforce_sorted=False."""
-    lengths = np.asarray(lengths._a if isinstance(lengths, Tensor) else lengths, np.int64).reshape(-1)
+    lengths = np.asarray(lengths.numpy() if isinstance(lengths, Tensor) else lengths, np.int64).reshape(-1)
     order = None
     if not enforce_sorted:
         order = np.argsort(-lengths, kind="stable")
@@ -119,7 +119,7 @@ def padded_steps(data, batch_sizes, total=None):
 
 def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_length=None):
     """(padded batch, lengths): the inverse of pack_padded_sequence."""
-    sizes = sequence.batch_sizes._a
+    sizes = sequence.batch_sizes.numpy()
     if total_length is not None and total_length < len(sizes):
         raise ArgumentError(f"total_length must be at least the longest length {len(sizes)}, got {total_length}")
     padded, live = padded_steps(sequence.data, sizes, total_length)
@@ -129,7 +129,7 @@ def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_le
     lengths = _lengths_of(sizes)
     if sequence.unsorted_indices is not None:
         back = sequence.unsorted_indices
-        padded, lengths = FUNCTIONS["index_select"](padded, 1, back), lengths[back._a]
+        padded, lengths = FUNCTIONS["index_select"](padded, 1, back), lengths[back.numpy()]
     return (padded.transpose(0, 1) if batch_first else padded), wrap(lengths)
 
 

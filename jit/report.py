@@ -1,0 +1,148 @@
+"""What a traced function tells about itself: its graphs after each pass, its kernels, what was fused and what was not, and why."""
+
+import itertools
+import math
+import re
+import sys
+from pathlib import Path
+
+from ..ir import config
+from ..ir.lazy import lazy
+from ..ir.printer import format_line
+from ..passes.plan_memory import Run
+
+program = lazy(__package__, "..runtime.cpu.program")
+_dumps = itertools.count()
+
+
+def jobs_of(entries) -> list:
+    """All jobs of recorded paths, in order: those of the stretches, and of backward where results require grad."""
+    found: dict = {}
+    for entry in entries:
+        stack = [entry.tree.first]
+        while stack:
+            here = stack.pop()
+            if here.work.job.wanted:
+                found[here.work.job] = None
+            if here.finish is not None and here.finish.differential is not None:
+                found[here.finish.differential.job] = None
+            stack.extend(reversed(here.answers.values()))
+    return list(found)
+
+
+def graphs(jobs) -> dict:
+    """{name of the job: {"recorded" or name of a pass: the graph after it}}. Passes that ran twice have a number."""
+    found: dict = {}
+    for job in jobs:
+        job.compile()
+        stages = found[_unique(job.piece.name, found)] = {}
+        for step in job.steps:
+            if step.changed:
+                stages[_unique(step.name, stages)] = step.graph
+    return found
+
+
+def _unique(name, taken):
+    if name not in taken:
+        return name
+    return next(f"{name}_{n}" for n in itertools.count(2) if f"{name}_{n}" not in taken)
+
+
+def kernels(jobs) -> dict:
+    """{kernel: (what it computes, its code)}: text of the kernel, and LLVM IR for this machine."""
+    found: dict = {}
+    for job in jobs:
+        found.update(kernels_of(job.compile()))
+    return found
+
+
+def kernels_of(made) -> dict:
+    """The kernels of one compiled graph, as `kernels` gives them."""
+    return {k.kernel.name: (str(k.kernel), program.kernel_text(k))
+            for step in made.plan.steps for k in (step.kernels if type(step) is Run else ())}
+
+
+# Explaining.
+
+
+def explain(jobs) -> str:
+    """What runs, in order: kernels with what is fused in them, their bytes and operations, calls, and joins that were refused."""
+    return "\n\n".join([explain_job(job, job.compile()) for job in jobs])
+
+
+def explain_job(job, made) -> str:
+    """The explanation of one job, compiled as `made`."""
+    steps = made.plan.steps
+    runs = [s for s in steps if type(s) is Run]
+    count = sum(len(s.kernels) for s in runs)
+    calls = len(steps) - len(runs)
+    lines = [f"{job.piece.name}: {_many(len(job.piece.nodes), 'recorded operation')}, {_many(count, 'kernel')} in "
+             f"{_many(len(runs), 'native call')}, {_many(calls, 'other call')}; {len(made.in_place)} of "
+             f"{_many(sum(r.target is not None for r in job.wanted), 'update')} written in place; compiled in "
+             f"{1e3 * job.seconds:.0f} ms"]
+    for step in steps:
+        lines += _run_lines(step) if type(step) is Run else _call_lines(step)
+    return "\n".join(lines)
+
+
+def _many(n, what):
+    return f"{n} {what}{'' if n == 1 else 's'}"
+
+
+def _run_lines(run):
+    lines = [f"  native call, arena {run.program.arena_bytes} bytes"]
+    for lowered, group in zip(run.kernels, run.groups):
+        read, written = traffic(lowered, group.body)
+        over = f"[{', '.join(map(str, group.shape))}]" + (f" reducing {group.reduced}" if group.reduced else "")
+        lines.append(f"    {lowered.kernel.name} over {over}: reads {_bytes(read)}, writes {_bytes(written)}, "
+                     f"{lowered.flops:.2g} operations")
+        names = " ".join([n.op.name for n in group.nodes])
+        where = dict.fromkeys([format_line(n.line) for n in group.nodes if n.line])
+        lines.append(f"      {names}" + (f"    # {', '.join(where)}" if where else ""))
+        lines += [f"      not joined: {why}" for why in dict.fromkeys(group.refused)]
+    return lines
+
+
+def _call_lines(call):
+    node = call.node
+    where = f"    # {format_line(node.line)}" if node.line else ""
+    lines = [f"  call {node.op.name} -> {', '.join([str(v.aval) for v in node.outputs])}{where}"]
+    return lines + [f"      no kernel: {why}" for why in call.refused]
+
+
+def traffic(lowered, body) -> tuple:
+    """(bytes read, bytes written) of a kernel, each element once."""
+    read = sum(math.prod([n for n, s in zip(p.shape, p.strides) if s]) * v.dtype.itemsize for v, p in body.loads)
+    return read, sum(v.aval.size * v.dtype.itemsize for v in body.results)
+
+
+def _bytes(n):
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if n < 1024 or unit == "GiB":
+            return f"{n:.3g} {unit}" if unit != "bytes" else f"{n} bytes"
+        n /= 1024
+
+
+# While compiling.
+
+
+def announce(job, made):
+    """Prints and writes what the switches ask for, when a job was compiled."""
+    settings = config.current()
+    if settings.debug >= 1:
+        print(explain_job(job, made), file=sys.stderr)
+    if settings.debug >= 5 or settings.dump:
+        for name, (text, code) in kernels_of(made).items():
+            if settings.debug >= 5:
+                print(text, file=sys.stderr)
+            if settings.debug >= 6:
+                print(code, file=sys.stderr)
+            if settings.dump:
+                _write(Path(settings.dump), name, text, code)
+
+
+def _write(folder, name, text, code):
+    folder.mkdir(parents=True, exist_ok=True)
+    stem = f"kernel_{next(_dumps):04d}_{re.sub(r'[^A-Za-z0-9_.-]', '_', name)}"
+    (folder / f"{stem}.txt").write_text(text + "\n")
+    (folder / f"{stem}.ll").write_text(code)

@@ -1,0 +1,276 @@
+"""Winograd convolution F(m x m, 3 x 3) of stride 1 in blocked channels: a third to a fifth of the direct multiplications.
+
+An item is a block of output tiles (m x m pixels each) with all their channels. What it works on stays in the second-level
+cache: the transformed input V[(m+2)^2][tile][channel], one small product per transformed pixel with the transformed weight
+U[(m+2)^2][panel][channel][columns], their results M[(m+2)^2][tile][channel], and the output transform with the epilogue.
+
+A tile that comes out with an infinity or a NaN is computed again tap by tap, in the order of the direct kernel: transforms
+would spread one such element of x, or an overflow, over results that have nothing to do with it.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ....ir.target import Target
+from .conv import BlockedPlace
+from .conv_steps import WORD, Words, chunk_share, split_index
+from .emit import Module
+from .epilogue import Identity, Place
+from .microkernel import Operand, Precision, multiply_add, outer_tile, tile_shape
+from .types import I1, I64, PTR, VOID, bytes_of, mangled, vector, zero
+from .winograd_transforms import filter_line, input_line, output_line, square
+
+WORDS = ("x", "w", "u", "y", "operands", "scratch", "scratch_bytes", "items", "chunks", "tiles", "block_tiles", "tile_rows",
+         "tile_columns", "height", "width", "out_height", "out_width", "pad_h", "pad_w", "inputs", "x_blocks", "x_image",
+         "x_block", "x_row", "y_blocks", "y_image", "y_block", "y_row", "panels", "w_panel", "w_block", "w_tap", "w_step",
+         "v_plane", "v_tile", "m_plane", "m_tile", "m_start", "u_plane", "u_panel")
+FILTER_WORDS = ("source", "target", "items", "chunks", "panels", "inputs", "width", "panel", "block", "tap", "step",
+                "u_plane", "u_panel")
+_TAPS = 3
+
+
+@dataclass(frozen=True)
+class WinogradKernel:
+    """What a module is made for; equal ones are the same code. `m` is 2 or 4."""
+
+    target: Target
+    m: int
+    epilogue: Any = field(default_factory=Identity)
+    element: str = "float"
+
+    @property
+    def lanes(self) -> int:
+        """Channels of a block."""
+        return self.target.lanes(bytes_of(self.element))
+
+    @property
+    def vectors(self) -> int:
+        """Vectors of a panel."""
+        return tile_shape(self.target, self.element).vectors
+
+    @property
+    def side(self) -> int:
+        """Pixels of a side of an input tile."""
+        return self.m + _TAPS - 1
+
+    @property
+    def symbol(self) -> str:
+        """The task's name in the module."""
+        return f"winograd_{self.m}{'_' + self.epilogue.name if self.epilogue.name else ''}"
+
+    @property
+    def filter_symbol(self) -> str:
+        """The name of the task that transforms weights."""
+        return f"winograd_filter_{self.m}"
+
+    def text(self) -> str:
+        """The module as LLVM IR."""
+        module = Module(self.target)
+        _filter_task(module, self)
+        item = _item(module, self)
+        f = module.task(self.symbol)
+        arg, chunk, worker = f.params
+        job = Words(f, arg, WORDS)
+        first, end = chunk_share(f, job.items, job.chunks, chunk)
+        with f.loop(first, end) as loop:
+            f.call(item, VOID, arg, loop.index, worker)
+        f.ret()
+        return module.text()
+
+
+def _filter_task(module, kernel):
+    """The task that makes U of a packed weight: one vector of output channels at one input channel after the other."""
+    f = module.task(kernel.filter_symbol)
+    arg, chunk, _ = f.params
+    job, type_, side = Words(f, arg, FILTER_WORDS), vector(kernel.lanes, kernel.element), kernel.side
+    first, end = chunk_share(f, job.items, job.chunks, chunk)
+    with f.loop(first, end) as loop:
+        panel, channel = split_index(f, loop.index, (job.panels, job.inputs))
+        block, within = f.div(channel, job.width), f.mod(channel, job.width)
+        source = f.at(job.address("source"), f.add(f.mul(panel, job.panel), f.add(f.mul(block, job.block), f.mul(within, job.step))))
+        target = f.at(job.address("target"), f.add(f.mul(panel, job.u_panel), f.mul(channel, job.step)))
+        with f.loop(0, kernel.vectors) as each:
+            across = f.mul(each.index, bytes_of(type_))
+            at = f.at(source, across)
+            taps = [[f.load(type_, f.at(at, f.mul(job.tap, i * _TAPS + j))) for j in range(_TAPS)] for i in range(_TAPS)]
+            factors = square(f, taps, filter_line, kernel.m)
+            goal = f.at(target, across)
+            for place in range(side * side):
+                f.store(factors[place // side][place % side], f.at(goal, f.mul(job.u_plane, place)))
+    f.ret()
+
+
+def _item(module, kernel):
+    """Function of one block of tiles."""
+    take, give = _input(module, kernel), _output(module, kernel, _exact(module, kernel))
+    table = _products(module, kernel)
+    f = module.function("item", [(PTR, "job"), (I64, "number"), (I64, "worker")], internal=True)
+    arg, number, worker = f.params
+    job, rows = Words(f, arg, WORDS), tile_shape(kernel.target, kernel.element).rows
+    v = f.at(job.address("scratch"), f.mul(worker, job.scratch_bytes))
+    m = f.at(v, job.m_start)
+    first = f.mul(number, job.block_tiles)
+    end = f.min(f.add(first, job.block_tiles), job.tiles)
+    count = f.sub(end, first)
+    with f.loop(first, end) as loop:
+        image, row, column = split_index(f, loop.index, (1, job.tile_rows, job.tile_columns))
+        f.call(take, VOID, arg, image, row, column, f.at(v, f.mul(f.sub(loop.index, first), job.v_tile)))
+    with f.loop(0, kernel.side ** 2) as plane, f.loop(0, job.panels) as panel:
+        at_v, at_m = f.at(v, f.mul(plane.index, job.v_plane)), f.at(m, f.mul(plane.index, job.m_plane))
+        u = f.at(job.address("u"), f.add(f.mul(plane.index, job.u_plane), f.mul(panel.index, job.u_panel)))
+        at_m = f.at(at_m, f.mul(panel.index, kernel.vectors * kernel.lanes * bytes_of(kernel.element)))
+        parts = f.ceil_div(count, rows)
+        low, extra = f.div(count, parts), f.mod(count, parts)
+        with f.loop(0, parts) as part:
+            tall = f.cast("zext", f.compare("slt", part.index, extra), I64)
+            at = f.add(f.mul(part.index, low), f.min(part.index, extra))
+            product = f.load(PTR, f.at(f.at(table, f.add(low, tall), PTR), -WORD))
+            f.call_pointer(product, VOID, arg, f.at(at_v, f.mul(at, job.v_tile)), u, f.at(at_m, f.mul(at, job.m_tile)))
+    with f.loop(first, end) as loop:
+        image, row, column = split_index(f, loop.index, (1, job.tile_rows, job.tile_columns))
+        f.call(give, VOID, arg, image, row, column, f.at(m, f.mul(f.sub(loop.index, first), job.m_tile)))
+    f.ret()
+    return "item"
+
+
+def _products(module, kernel):
+    """Table of the register tiles, by rows."""
+    shape, names = tile_shape(kernel.target, kernel.element), []
+    precision, size = Precision.of(kernel.element), bytes_of(kernel.element)
+    for rows in range(1, shape.rows + 1):
+        f = module.function(f"product_{rows}", [(PTR, "job"), ("ptr noalias readonly", "v"), ("ptr noalias readonly", "u"),
+                                                ("ptr noalias", "m")], internal=True)
+        arg, v, u, m = f.params
+        job = Words(f, arg, WORDS)
+        tile = outer_tile(f, precision, rows, shape.vectors, shape.lanes, job.inputs, Operand(v, job.v_tile, size),
+                          Operand(u, 0, shape.columns * size))
+        step = job.m_tile
+        for row, line in enumerate(tile):
+            for number, value in enumerate(line):
+                f.store(value, f.at(m, f.add(f.mul(step, row), number * shape.lanes * size)))
+        f.ret()
+        names.append(f.name)
+    return module.function_table("products", names)
+
+
+def _input(module, kernel):
+    """Function: the input transform of one tile, all channels; pixels outside of x are zeros."""
+    f = module.function("take", [(PTR, "job"), (I64, "image"), (I64, "row"), (I64, "column"), ("ptr noalias", "v")], internal=True)
+    arg, image, row, column, v = f.params
+    job, side, type_ = Words(f, arg, WORDS), kernel.side, vector(kernel.lanes, kernel.element)
+    size = bytes_of(type_)
+    top, left = f.sub(f.mul(row, kernel.m), job.pad_h), f.sub(f.mul(column, kernel.m), job.pad_w)
+    inside = _all(f, (f.compare("sge", top, 0), f.compare("sge", left, 0),
+                      f.compare("sle", f.add(top, side), job.height), f.compare("sle", f.add(left, side), job.width)))
+    x, x_row, plane = f.at(job.address("x"), f.mul(image, job.x_image)), job.x_row, job.v_plane
+    corner = f.add(f.mul(top, x_row), f.mul(left, size))
+    room = f.local(side * side * size)
+    with f.loop(0, job.x_blocks) as loop:
+        at = f.at(x, f.add(f.mul(loop.index, job.x_block), corner))
+
+        def border(at=at):
+            for place in range(side * side):
+                f.store(zero(type_), f.at(room, place * size))
+            with f.loop(f.max(f.sub(0, top), 0), f.min(f.sub(job.height, top), side)) as rows:
+                with f.loop(f.max(f.sub(0, left), 0), f.min(f.sub(job.width, left), side)) as columns:
+                    pixel = f.load(type_, f.at(at, f.add(f.mul(rows.index, x_row), f.mul(columns.index, size))))
+                    f.store(pixel, f.at(room, f.mul(f.add(f.mul(rows.index, side), columns.index), size)))
+            return room, f.index(side * size)
+
+        start, step = f.choose(inside, lambda at=at: (at, x_row), border)
+        pixels = [[f.load(type_, f.at(start, f.add(f.mul(step, i), j * size))) for j in range(side)] for i in range(side)]
+        factors, goal = square(f, pixels, input_line, kernel.m), f.at(v, f.mul(loop.index, size))
+        for place in range(side * side):
+            f.store(factors[place // side][place % side], f.at(goal, f.mul(plane, place)))
+    f.ret()
+    return "take"
+
+
+def _all(f, conditions):
+    result = conditions[0]
+    for condition in conditions[1:]:
+        result = f.binary("and", result, condition)
+    return result
+
+
+def _every(f, condition):
+    """Whether a condition holds in all lanes."""
+    return f.call(f"llvm.vector.reduce.and.{mangled(condition.type)}", I1, condition)
+
+
+def _output(module, kernel, exact):
+    """Function: the output transform of one tile, all channels; what comes out not finite is computed again."""
+    f = module.function("give", [(PTR, "job"), (I64, "image"), (I64, "row"), (I64, "column"), ("ptr noalias readonly", "m")],
+                        internal=True)
+    arg, image, row, column, m = f.params
+    job, side, type_ = Words(f, arg, WORDS), kernel.side, vector(kernel.lanes, kernel.element)
+    size, top, left, plane = bytes_of(type_), f.mul(row, kernel.m), f.mul(column, kernel.m), job.m_plane
+    rows, columns = f.min(f.sub(job.out_height, top), kernel.m), f.min(f.sub(job.out_width, left), kernel.m)
+    start = f.add(f.mul(image, job.y_image), f.add(f.mul(top, job.y_row), f.mul(left, size)))
+    with f.loop(0, job.y_blocks) as loop:
+        source = f.at(m, f.mul(loop.index, size))
+        sums = [[f.load(type_, f.at(source, f.mul(plane, i * side + j))) for j in range(side)] for i in range(side)]
+        pixels = square(f, sums, output_line, kernel.m)
+        check = zero(type_)
+        for line in pixels:
+            for value in line:
+                check = f.fma(value, zero(type_), check)
+        finite = _every(f, f.compare("ord", check, zero(type_)))
+        y = f.add(start, f.mul(loop.index, job.y_block))
+
+        def store(pixels=pixels, y=y, block=loop.index):
+            for i, line in enumerate(pixels):
+                with f.when(f.compare("slt", f.index(i), rows)):
+                    for j, value in enumerate(line):
+                        with f.when(f.compare("slt", f.index(j), columns)):
+                            _store(f, kernel, job, value, f.add(y, f.add(f.mul(job.y_row, i), j * size)), image, block)
+
+        def again(y=y, block=loop.index):
+            f.call(exact, VOID, arg, image, top, left, rows, columns, block, y)
+
+        f.choose(finite, store, again)
+    f.ret()
+    return "give"
+
+
+def _store(f, kernel, job, value, offset, image, block):
+    """The epilogue and the store of one vector of y."""
+    if kernel.epilogue.name:
+        place = Place(job.address("operands"), image, f.index(0), f.mul(block, kernel.lanes), None)
+        value = kernel.epilogue.apply(f, value, BlockedPlace(place, offset), 0)
+    f.store(value, f.at(job.address("y"), offset))
+
+
+def _exact(module, kernel):
+    """Function: one block of channels of one tile tap by tap."""
+    f = module.function("exact", [(PTR, "job"), (I64, "image"), (I64, "top"), (I64, "left"), (I64, "rows"), (I64, "columns"),
+                                  (I64, "block"), (I64, "y")], internal=True)
+    arg, image, top, left, rows, columns, block, y = f.params
+    job, type_ = Words(f, arg, WORDS), vector(kernel.lanes, kernel.element)
+    size, item = bytes_of(type_), bytes_of(kernel.element)
+    panel, number = f.div(block, kernel.vectors), f.mod(block, kernel.vectors)
+    w = f.at(job.address("w"), f.add(f.mul(panel, job.w_panel), f.mul(number, size)))
+    x = f.at(job.address("x"), f.mul(image, job.x_image))
+    with f.loop(0, rows) as i, f.loop(0, columns) as j:
+        at_h, at_w = (f.sub(f.add(a, b.index), pad) for a, b, pad in ((top, i, job.pad_h), (left, j, job.pad_w)))
+        tap_rows = f.max(f.sub(0, at_h), 0), f.min(f.sub(job.height, at_h), _TAPS)
+        tap_columns = f.max(f.sub(0, at_w), 0), f.min(f.sub(job.width, at_w), _TAPS)
+        with f.loop(0, job.inputs, kernel.lanes, [zero(type_)]) as blocks:
+            number = f.div(blocks.index, kernel.lanes)
+            left_over = f.min(f.sub(job.inputs, blocks.index), kernel.lanes)
+            with f.loop(*tap_rows, 1, blocks.carried) as kh:
+                with f.loop(*tap_columns, 1, kh.carried) as kw:
+                    pixel = f.add(f.mul(f.add(at_h, kh.index), job.x_row), f.mul(f.add(at_w, kw.index), size))
+                    at_x = f.at(x, f.add(f.mul(number, job.x_block), pixel))
+                    tap = f.mul(f.add(f.mul(kh.index, _TAPS), kw.index), job.w_tap)
+                    at_w_tap = f.at(w, f.add(f.mul(number, job.w_block), tap))
+                    with f.loop(0, left_over, 1, kw.carried) as steps:
+                        factor = f.splat(f.load(kernel.element, f.at(at_x, f.mul(steps.index, item))), kernel.lanes)
+                        weight = f.load(type_, f.at(at_w_tap, f.mul(steps.index, job.w_step)))
+                        steps.next(multiply_add(f, factor, weight, steps.carried[0]))
+                    kw.next(*steps.results)
+                kh.next(*kw.results)
+            blocks.next(*kh.results)
+        _store(f, kernel, job, blocks.results[0], f.add(y, f.add(f.mul(i.index, job.y_row), f.mul(j.index, size))), image, block)
+    f.ret()
+    return "exact"

@@ -1,0 +1,196 @@
+"""autocast: contractions run in a low precision, what needs the range of float32 in float32; all else as it comes.
+
+An operator's record says by its traits which of both it is: "autocast_low" or "autocast_wide".
+"""
+
+import threading
+import warnings
+import weakref
+from contextlib import ContextDecorator
+
+from ...ir import dtype as dt
+from ...ir.errors import DeviceError, DTypeError
+from ...ir.ops.elementwise import cast
+from ..autograd.node import Leaf
+from ..device import KINDS, available
+from ..state import tls
+from ..tensor import Tensor
+
+__all__ = ["autocast", "autocast_decorator", "is_autocast_available"]
+
+LOW = (dt.bfloat16, dt.float16)
+_CASTS = frozenset((*LOW, dt.float32))
+
+
+class Casting:
+    """What autocast does at the door; two are equal if they do the same.
+
+    While its context is entered, casts of parameters are kept, so that one used many times is cast once.
+    """
+
+    def __init__(self, dtypes: dict, keeps: bool):
+        self.dtypes = dtypes                    # low dtype by kind of device
+        self.kept = {} if keeps else None       # id -> (weak reference, version, grad mode, dtype, cast tensor)
+        self._same = tuple(sorted((kind, d.name) for kind, d in dtypes.items()))
+
+    def __eq__(self, other):
+        return isinstance(other, Casting) and self._same == other._same
+
+    def __hash__(self):
+        return hash(self._same)
+
+    def cast(self, op, args):
+        """The arguments as `op` should see them."""
+        if "autocast_low" in op.traits:
+            kind = next((a.device.type for a in args if isinstance(a, Tensor)), None)
+            wanted = self.dtypes.get(kind)
+        elif "autocast_wide" in op.traits:
+            wanted = dt.float32
+        else:
+            return args
+        return args if wanted is None else tuple([self._one(a, wanted) for a in args])
+
+    def _one(self, a, wanted):
+        if not isinstance(a, Tensor) or a.dtype is wanted or a.dtype not in _CASTS:
+            return a
+        m = tls.m
+        if self.kept is None or type(a._node) is not Leaf or a._base is not None or m.recorder is not None:
+            return cast(a, dtype=wanted)
+        entry = self.kept.get(id(a))
+        if entry is not None and entry[0]() is a and entry[1:4] == (a._version, m.grad, wanted):
+            return entry[4]
+        made = cast(a, dtype=wanted)
+        self.kept[id(a)] = (weakref.ref(a), a._version, m.grad, wanted, made)
+        return made
+
+    def forget(self):
+        """Drops what was kept, for good."""
+        self.kept = None
+
+
+class _Preferred(threading.local):
+    """The dtype that autocast uses by kind of device unless told, and whether casts of parameters are kept."""
+
+    def __init__(self):
+        self.dtypes = {"cpu": dt.bfloat16}
+        self.keeps = True
+
+
+_preferred = _Preferred()
+
+
+def is_autocast_available(device_type: str) -> bool:
+    """Whether autocast knows this kind of device."""
+    return _checked_kind(device_type) in ("cpu", "cuda")
+
+
+def _checked_kind(device_type) -> str:
+    if not isinstance(device_type, str):
+        raise DTypeError(f"autocast: device_type must be a name such as 'cpu' or 'cuda', got {device_type!r}")
+    if device_type not in KINDS:
+        raise DeviceError(f"autocast: unknown device_type {device_type!r}; it must be one of {', '.join(KINDS)}")
+    return device_type
+
+
+def get_autocast_dtype(device_type: str) -> dt.DType:
+    """The low dtype that autocast uses on a kind of device."""
+    return _preferred.dtypes.get(_checked_kind(device_type), dt.float16)
+
+
+def set_autocast_dtype(device_type: str, dtype):
+    """Sets the low dtype that autocast uses on a kind of device."""
+    _preferred.dtypes[_checked_kind(device_type)] = dt.as_dtype(dtype)
+
+
+def is_autocast_enabled(device_type: str | None = None) -> bool:
+    """Whether autocast is on for a kind of device (for CUDA unless said)."""
+    casting = tls.m.autocast
+    return casting is not None and _checked_kind(device_type or "cuda") in casting.dtypes
+
+
+def set_autocast_enabled(device_type, enabled=None):
+    """Switches autocast on or off for a kind of device, until it is switched again."""
+    if enabled is None:
+        device_type, enabled = "cuda", device_type
+    kind = _checked_kind(device_type)
+    dtype = get_autocast_dtype(kind) if enabled else None
+    _install(_with(tls.m.autocast, kind, dtype, keeps=False))
+
+
+def is_autocast_cache_enabled() -> bool:
+    """Whether autocast keeps casts of parameters."""
+    return _preferred.keeps
+
+
+def set_autocast_cache_enabled(enabled: bool):
+    """Sets whether autocast keeps casts of parameters."""
+    _preferred.keeps = bool(enabled)
+
+
+def clear_autocast_cache():
+    """Drops the casts of parameters that are kept now."""
+    casting = tls.m.autocast
+    if casting is not None and casting.kept:
+        casting.kept.clear()
+
+
+def _with(casting, kind, dtype, keeps) -> Casting | None:
+    """What is in force, with another low dtype (None: off) for one kind of device."""
+    dtypes = dict(casting.dtypes) if casting is not None else {}
+    dtypes.pop(kind, None)
+    if dtype is not None:
+        dtypes[kind] = dtype
+    return Casting(dtypes, keeps) if dtypes else None
+
+
+def _install(casting):
+    m = tls.m
+    m.autocast = casting
+    m.refresh()
+
+
+class autocast(ContextDecorator):
+    """Inside, matrix products, convolutions and attention run in `dtype` (bfloat16 on the CPU, float16 on GPUs unless said), and
+    exponentials, powers, sums, softmax and losses in float32. For a forward pass and its loss; call backward() outside.
+
+    A context manager and a decorator; nests, and `enabled=False` switches it off inside.
+    """
+
+    def __init__(self, device_type, dtype=None, enabled=True, cache_enabled=None):
+        self.device = _checked_kind(device_type)
+        self.fast_dtype = get_autocast_dtype(self.device) if dtype is None else dt.as_dtype(dtype)
+        self._enabled = bool(enabled) and self._possible()
+        self._cache_enabled = cache_enabled
+        self._before = []
+
+    def _possible(self) -> bool:
+        if not available(self.device):
+            warnings.warn(f"autocast: there is no {self.device} device here, so it does nothing", stacklevel=3)
+            return False
+        if self.fast_dtype not in LOW:
+            warnings.warn(f"autocast does not run in {self.fast_dtype}, only in bfloat16 and float16, so it does nothing",
+                          stacklevel=3)
+            return False
+        return True
+
+    def __enter__(self):
+        before = tls.m.autocast
+        keeps = _preferred.keeps if self._cache_enabled is None else self._cache_enabled
+        self._before.append((before, get_autocast_dtype(self.device)))
+        set_autocast_dtype(self.device, self.fast_dtype)
+        _install(_with(before, self.device, self.fast_dtype if self._enabled else None, keeps))
+        return self
+
+    def __exit__(self, *exc):
+        inside = tls.m.autocast
+        before, dtype = self._before.pop()
+        if inside is not None:
+            inside.forget()
+        set_autocast_dtype(self.device, dtype)
+        _install(before)
+        return False
+
+
+def autocast_decorator(autocast_instance, func):
+    """A function that runs inside of an autocast."""
+    return autocast_instance(func)

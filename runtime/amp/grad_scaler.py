@@ -1,0 +1,210 @@
+"""GradScaler: losses are scaled up so that float16 gradients do not vanish, gradients scaled back before the step."""
+
+import warnings
+import weakref
+from enum import Enum
+
+from ...ir import dtype as dt
+from ...ir.errors import ArgumentError, AutogradError, DTypeError
+from ..api.register import FUNCTIONS
+from ..autograd.grad_mode import no_grad
+from ..device import available
+from ..tensor import Tensor
+
+__all__ = ["GradScaler", "OptState"]
+
+
+class OptState(Enum):
+    """What has been done with an optimizer's gradients since the last update()."""
+
+    READY = 0
+    UNSCALED = 1
+    STEPPED = 2
+
+
+class _Progress:
+    """One optimizer: its stage, and whether a gradient was found that is not finite."""
+
+    def __init__(self):
+        self.stage = OptState.READY
+        self.found_inf = None
+
+
+class GradScaler:
+    """Scales losses by a factor that shrinks when gradients overflow and grows while they do not.
+
+    scaler.scale(loss).backward(); scaler.step(optimizer); scaler.update(). A step whose gradients are not finite is skipped.
+    `scaler.unscale_(optimizer)` first, where gradients are to be clipped or looked at.
+    """
+
+    def __init__(self, device="cuda", init_scale=2.0 ** 16, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000,
+                 enabled=True):
+        if enabled and not available(str(device).partition(":")[0]):
+            warnings.warn(f"GradScaler: there is no {device} device here, so it does nothing", stacklevel=2)
+            enabled = False
+        if growth_factor <= 1:
+            raise ArgumentError(f"growth_factor must be above 1, got {growth_factor}")
+        if not 0 < backoff_factor < 1:
+            raise ArgumentError(f"backoff_factor must be between 0 and 1, got {backoff_factor}")
+        self._device, self._enabled, self._init_scale = str(device), enabled, init_scale
+        self._growth_factor, self._backoff_factor, self._growth_interval = growth_factor, backoff_factor, growth_interval
+        self._scale = FUNCTIONS["tensor"](float(init_scale), dtype=dt.float32)
+        self._growth_tracker = FUNCTIONS["tensor"](0, dtype=dt.int32)
+        self._progress = weakref.WeakKeyDictionary()
+
+    def is_enabled(self) -> bool:
+        """Whether it does anything."""
+        return self._enabled
+
+    def scale(self, outputs):
+        """A loss, or losses in lists and tuples, times the scale."""
+        if not self._enabled:
+            return outputs
+        if isinstance(outputs, Tensor):
+            return outputs * (self._scale if outputs.dtype is dt.float64 else self._scale.to(outputs.dtype)
+                              if self._fits(outputs.dtype) else self._scale)
+        if isinstance(outputs, (list, tuple)):
+            return type(outputs)(self.scale(o) for o in outputs)
+        raise DTypeError(f"scale takes a tensor or an iterable of tensors, got {type(outputs).__name__}")
+
+    @staticmethod
+    def _fits(dtype) -> bool:
+        """Whether any scale can be held in a dtype; float16 overflows above 65504, so such a loss is scaled in float32."""
+        return dtype is not dt.float16
+
+    def _state_of(self, optimizer) -> _Progress:
+        return self._progress.setdefault(optimizer, _Progress())
+
+    def unscale_(self, optimizer):
+        """Divides the optimizer's gradients by the scale, in place."""
+        if not self._enabled:
+            return
+        state = self._state_of(optimizer)
+        if state.stage is OptState.UNSCALED:
+            raise AutogradError("unscale_() has already been called on this optimizer since the last update().")
+        if state.stage is OptState.STEPPED:
+            raise AutogradError("unscale_() is being called after step().")
+        state.found_inf = self._unscale(optimizer)
+        state.stage = OptState.UNSCALED
+
+    def _unscale(self, optimizer):
+        """Unscales; a 0-d bool tensor that says whether a gradient is not finite, None without gradients."""
+        found = None
+        with no_grad():
+            inverse = 1.0 / self._scale.to(dt.float64)
+            for group in optimizer.param_groups:
+                for p in group["params"]:
+                    g = p.grad
+                    if g is None:
+                        continue
+                    if g.dtype is dt.float16:
+                        raise ArgumentError("Attempting to unscale FP16 gradients: keep parameters in float32 and let autocast "
+                                            "run what can be run in float16")
+                    bad = g.isfinite().all().logical_not()
+                    found = bad if found is None else found.logical_or(bad)
+                    g.mul_(inverse.to(g.dtype))
+        return found
+
+    def step(self, optimizer, *args, **kwargs):
+        """optimizer.step(), unless a gradient is not finite. Unscales first where that was not done."""
+        if not self._enabled:
+            return optimizer.step(*args, **kwargs)
+        if "closure" in kwargs:
+            raise AutogradError("Closure use is not currently supported if GradScaler is enabled.")
+        state = self._state_of(optimizer)
+        if state.stage is OptState.STEPPED:
+            raise AutogradError("step() has already been called since the last update().")
+        if state.stage is OptState.READY:
+            self.unscale_(optimizer)
+        if state.found_inf is None:
+            raise AutogradError("No inf checks were recorded for this optimizer: none of its parameters has a gradient.")
+        state.stage = OptState.STEPPED
+        return None if bool(state.found_inf) else optimizer.step(*args, **kwargs)
+
+    def update(self, new_scale=None):
+        """Adjusts the scale (or sets it) for the next iteration."""
+        if not self._enabled:
+            return
+        with no_grad():
+            if new_scale is not None:
+                self._set_scale(new_scale)
+            else:
+                self._adjust()
+        self._progress = weakref.WeakKeyDictionary()
+
+    def _set_scale(self, new_scale):
+        if isinstance(new_scale, Tensor) and (new_scale.numel() != 1 or new_scale.requires_grad):
+            raise ArgumentError("new_scale must be a number or a tensor of one element that does not require grad")
+        if isinstance(new_scale, Tensor):
+            new_scale = new_scale.reshape(())
+        self._scale.copy_(new_scale) if isinstance(new_scale, Tensor) else self._scale.fill_(float(new_scale))
+
+    def _adjust(self):
+        """Down after an overflow, up after `growth_interval` steps without one."""
+        found = [s.found_inf for s in self._progress.values() if s.found_inf is not None]
+        if not found:
+            raise AutogradError("No inf checks were recorded prior to update.")
+        bad = found[0]
+        for other in found[1:]:
+            bad = bad.logical_or(other)
+        where = FUNCTIONS["where"]
+        steps = where(bad, 0, self._growth_tracker + 1).to(dt.int32)
+        full = steps >= self._growth_interval
+        grown = self._scale * self._growth_factor
+        grown = where(grown.isfinite(), grown, self._scale)
+        self._scale.copy_(where(bad, self._scale * self._backoff_factor, where(full, grown, self._scale)))
+        self._growth_tracker.copy_(where(full, 0, steps))
+
+    def get_scale(self) -> float:
+        """The scale now; 1 when disabled."""
+        return self._scale.item() if self._enabled else 1.0
+
+    def get_growth_factor(self) -> float:
+        """What the scale is multiplied by to grow."""
+        return self._growth_factor
+
+    def set_growth_factor(self, new_factor: float):
+        """Sets what the scale is multiplied by to grow."""
+        self._growth_factor = new_factor
+
+    def get_backoff_factor(self) -> float:
+        """What the scale is multiplied by after an overflow."""
+        return self._backoff_factor
+
+    def set_backoff_factor(self, new_factor: float):
+        """Sets what the scale is multiplied by after an overflow."""
+        self._backoff_factor = new_factor
+
+    def get_growth_interval(self) -> int:
+        """After how many steps without overflow the scale grows."""
+        return self._growth_interval
+
+    def set_growth_interval(self, new_interval: int):
+        """Sets after how many steps without overflow the scale grows."""
+        self._growth_interval = new_interval
+
+    def state_dict(self) -> dict:
+        """Everything needed to go on later; empty when disabled."""
+        if not self._enabled:
+            return {}
+        return {"scale": self.get_scale(), "growth_factor": self._growth_factor, "backoff_factor": self._backoff_factor,
+                "growth_interval": self._growth_interval, "_growth_tracker": int(self._growth_tracker.item())}
+
+    def load_state_dict(self, state_dict: dict):
+        """Goes on where state_dict() was taken."""
+        if not self._enabled:
+            return
+        if not state_dict:
+            raise AutogradError("The source state dict is empty, possibly because it was saved from a disabled instance of "
+                                "GradScaler.")
+        self._growth_factor, self._backoff_factor = state_dict["growth_factor"], state_dict["backoff_factor"]
+        self._growth_interval = state_dict["growth_interval"]
+        self._scale.fill_(float(state_dict["scale"]))
+        self._growth_tracker.fill_(int(state_dict["_growth_tracker"]))
+
+    def __getstate__(self):
+        return {**self.__dict__, "_progress": None}
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        self._progress = weakref.WeakKeyDictionary()

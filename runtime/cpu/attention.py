@@ -1,0 +1,230 @@
+"""Attention of arrays on generated kernels: forward, and the gradients of queries, keys, values and mask.
+
+float32 and float64; float16 and bfloat16 are computed in float32. Operands are read in place with their strides; results have
+their dims in memory in the order in which the operand has them, so that what was cut from a fused projection goes back into one
+without a copy. Results do not depend on the number of threads. Plans are kept per layout.
+"""
+
+import functools
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ...ir import dtype as dt
+from ...ir.target import host
+from ...passes.codegen.llvm import attention as codegen
+from ...passes.codegen.llvm import attention_grad as codegen_grad
+from ...passes.codegen.llvm.types import F32, F64
+from . import alloc, jobs, kernels, pool
+from .compile import compile_module
+
+_ELEMENTS = {np.dtype(np.float32): F32, np.dtype(np.float64): F64}
+_KEY_BLOCK_BYTES = 4096             # of a row of scores: six rows and a panel of keys fit the nearest cache
+_LINE = 64
+_BLOCKS_PER_THREAD = 4
+_SPLIT_ROWS = 96                    # rows that share the turned keys of an item, at least
+_KEPT = 512
+
+
+class Layout(NamedTuple):
+    """Shape and strides (bytes) of an array (..., heads, rows, columns)."""
+
+    shape: tuple
+    strides: tuple
+
+    @property
+    def head(self) -> int:
+        """Bytes from a head to the next."""
+        return self.strides[-3]
+
+    @property
+    def row(self) -> int:
+        """Bytes from a row to the next."""
+        return self.strides[-2]
+
+    def starts(self, heads: int) -> np.ndarray:
+        """Byte offset of every `heads`-th head of every batch."""
+        offsets = np.zeros((), np.int64)
+        for size, stride in zip(self.shape[:-3], self.strides[:-3]):
+            offsets = offsets[..., None] + np.arange(size, dtype=np.int64) * stride
+        return (offsets[..., None] + np.arange(self.shape[-3] // heads, dtype=np.int64) * (heads * self.head)).reshape(-1)
+
+
+def supported(*arrays) -> bool:
+    """Whether the kernels take these arrays."""
+    return arrays[0].dtype in _ELEMENTS and all(a.size for a in arrays if a is not None)
+
+
+def like(array, columns: int) -> np.ndarray:
+    """Memory for (..., heads, rows, columns) with heads and rows in the order in which `array` has them in memory."""
+    *lead, heads, rows, _ = array.shape
+    if array.strides[-3] < array.strides[-2] and heads > 1 and rows > 1:
+        return alloc.empty((*lead, rows, heads, columns), array.dtype).swapaxes(-2, -3)
+    return alloc.empty((*lead, heads, rows, columns), array.dtype)
+
+
+_NO_MASK = np.zeros(1, np.int8)
+
+
+def mask_over(mask, q, k):
+    """(the mask over (..., heads, rows, keys) as a view, or nothing, and its kind)."""
+    if mask is None:
+        return np.broadcast_to(_NO_MASK, (*q.shape[:-1], k.shape[-2])), codegen.NO_MASK
+    if mask.ndim and mask.shape[-1] > 1:
+        mask = jobs.as_rows(mask)
+    kind = codegen.BOOL_MASK if mask.dtype == np.bool_ else codegen.ADDED_MASK
+    return np.broadcast_to(mask, (*q.shape[:-1], k.shape[-2])), kind
+
+
+class Geometry:
+    """What forward and gradient plans share: sizes, strides and the starts of key heads, from the operands' layouts.
+
+    One query row per head, without the causal rule: the heads that share keys are rows of one matrix.
+    """
+
+    def __init__(self, q: Layout, k: Layout, v: Layout, mask: Layout, causal: bool, others=()):
+        self.heads = q.shape[-3] // k.shape[-3]
+        if q.shape[-2] == 1 and self.heads > 1 and not causal:
+            q, mask, *others = (_heads_as_rows(x, self.heads) for x in (q, mask, *others))
+            self.heads = 1
+        self.q, self.k, self.v, self.mask, self.others = q, k, v, mask, tuple(others)
+        self.rows, self.size, self.v_size = q.shape[-2], q.shape[-1], v.shape[-1]
+        self.keys = min(k.shape[-2], self.rows) if causal else k.shape[-2]
+        self.groups = math.prod(k.shape[:-2])
+        self.mask_step = mask.strides[-1] if mask.shape[-1] > 1 else 0
+        self.work = self.groups * self.heads * self.rows * self.keys * (self.size + self.v_size) // (1 + causal)
+
+    def words(self, **layouts) -> dict:
+        """The words of the named layouts: the bytes between rows and between heads."""
+        found = {f"{name}_{what}": getattr(x, what) for name, x in layouts.items() for what in ("row", "head")}
+        return {"heads": self.heads, "rows": self.rows, "keys": self.keys, "size": self.size, "v_size": self.v_size,
+                "mask_step": self.mask_step, **found}
+
+    def starts(self, *layouts) -> np.ndarray:
+        """Table of byte offsets: for each key head of each batch, where each layout's first head lies."""
+        return np.stack([x.starts(x.shape[-3] // self.k.shape[-3]) for x in layouts], axis=1)
+
+
+def _heads_as_rows(x, heads):
+    *lead, count, _, columns = x.shape
+    return Layout((*lead, count // heads, heads, columns), (*x.strides[:-3], heads * x.head, x.head, x.strides[-1]))
+
+
+def _plain(shape, item) -> Layout:
+    """The layout of an array in C order."""
+    strides = [item]
+    for size in reversed(shape[1:]):
+        strides.insert(0, strides[0] * size)
+    return Layout(shape, tuple(strides))
+
+
+def _address(kernel):
+    return compile_module(kernel.text(), [kernel.symbol])[kernel.symbol]
+
+
+def _blocks(groups: int, rows: int, threads: int) -> int:
+    """Into how many parts the rows of a key head are cut, so that all threads are busy."""
+    if threads == 1 or groups >= _BLOCKS_PER_THREAD * threads:
+        return 1
+    return max(1, min(rows // _SPLIT_ROWS, -(-_BLOCKS_PER_THREAD * threads // groups)))
+
+
+# Forward.
+
+
+def forward(q, k, v, mask, *, causal, scale):
+    """(attention, logsumexp of each row)."""
+    q, k, v = map(jobs.as_rows, (q, k, v))
+    mask, kind = mask_over(mask, q, k)
+    out, lse = like(q, v.shape[-1]), alloc.empty(q.shape[:-1], q.dtype)
+    layouts = tuple([Layout(a.shape, a.strides) for a in (q, k, v, mask, out)])
+    plan = _forward_plan(layouts, kind, causal, float(scale), q.dtype, pool.get_num_threads())
+    plan(q, k, v, mask, out, lse)
+    return out, lse
+
+
+@functools.lru_cache(_KEPT)
+def _forward_plan(layouts, kind, causal, scale, dtype, threads):
+    q, k, v, mask, out = layouts
+    item, kernel = dtype.itemsize, codegen.AttentionKernel(host(), _ELEMENTS[dtype], kind)
+    lse = _plain((*q.shape[:-1], 1), item)
+    g = Geometry(q, k, v, mask, causal, (out, lse))
+    out, lse = g.others
+    key_block = min(_KEY_BLOCK_BYTES // item, -(-g.keys // kernel.shape.lanes) * kernel.shape.lanes)
+    panels = -(-key_block // kernel.shape.columns) * kernel.shape.columns * g.size * item
+    score_row = (-(-key_block * item // _LINE) | 1) * _LINE
+    scores_at = -(-panels // _LINE) * _LINE
+    stats_at = scores_at + codegen.TILE_ROWS * score_row
+    tiles = g.heads * -(-g.rows // codegen.TILE_ROWS)
+    blocks = _blocks(g.groups, g.heads * g.rows, threads)
+    stats = (tiles // blocks + 1) * codegen.TILE_ROWS * codegen.ROW_STATS * item
+    scratch_bytes = -(-(stats_at + stats) // _LINE) * _LINE + _LINE
+    todo, items = jobs.Jobs(), g.groups * blocks
+    chunks = jobs.chunks_for(g.work, items, threads)
+    words = g.words(q=g.q, k=g.k, v=g.v, o=out, mask=g.mask) | {"lse_head": lse.head}
+    words = {name: value for name, value in words.items() if name in codegen.WORDS}
+    todo.add(_address(kernel), codegen.WORDS[len(codegen.ARRAYS) + 2:],
+             offsets=todo.table(g.starts(g.q, g.k, g.v, g.mask, out, lse)), items=items, chunks=chunks, blocks=blocks,
+             causal=causal, scale=scale, key_block=key_block, score_row=score_row, scratch_bytes=scratch_bytes,
+             scores_at=scores_at, stats_at=stats_at, **words)
+    return todo.plan(scratch_bytes * (threads if chunks > 1 else 1), g.work)
+
+
+# Gradients.
+
+
+def gradients(g, q, k, v, mask, lse, delta, *, causal, scale, mask_grad):
+    """(dq, dk, dv, the mask's gradient, empty unless asked for)."""
+    g, q, k, v = map(jobs.as_rows, (g, q, k, v))
+    lse, delta = (np.ascontiguousarray(a) for a in (lse, delta))
+    wide, kind = mask_over(mask, q, k)
+    results = [like(a, a.shape[-1]) for a in (q, k, v)]
+    ds = (alloc.zeros if causal else alloc.empty)(wide.shape if mask_grad else (0,) * wide.ndim, q.dtype)
+    layouts = tuple([Layout(a.shape, a.strides) for a in (g, q, k, v, wide, *results)])
+    plan = _grad_plan(layouts, kind, causal, float(scale), q.dtype, mask_grad, pool.get_num_threads())
+    plan(g, q, k, v, wide, lse, delta, *results, ds)
+    return (*results, _summed(ds, mask.shape) if mask_grad else ds)
+
+
+def _summed(x, shape):
+    """The sum of x over the dims along which a shape was broadcast."""
+    lead = x.ndim - len(shape)
+    dims = (*range(lead), *(i + lead for i, n in enumerate(shape) if n == 1 and x.shape[i + lead] > 1))
+    if not dims:
+        return x.reshape(shape)
+    return kernels.reduction("sum", dt.BY_NP[x.dtype])(x, dims, True).reshape(shape)
+
+
+@functools.lru_cache(_KEPT)
+def _grad_plan(layouts, kind, causal, scale, dtype, mask_grad, threads):
+    upstream, q, k, v, mask, dq, dk, dv = layouts
+    item, kernel = dtype.itemsize, codegen_grad.AttentionGradKernel(host(), _ELEMENTS[dtype], kind)
+    each = _plain((*q.shape[:-1], 1), item)
+    g = Geometry(q, k, v, mask, causal, (upstream, each, dq, _plain((*q.shape[:-1], k.shape[-2]), item)))
+    upstream, each, dq, ds = g.others
+    todo, scratch = jobs.Jobs(), -(-kernel.scratch(g.size, g.v_size) // _LINE) * _LINE + _LINE
+    words = g.words(q=g.q, k=g.k, v=g.v, mask=g.mask, g=upstream, lse=each, delta=each, dq=dq, dk=dk, dv=dv, ds=ds)
+    words = {name: value for name, value in words.items() if name in codegen_grad.WORDS}
+    table = todo.table(g.starts(upstream, g.q, g.k, g.v, g.mask, each, each, dq, dk, dv, ds))
+    most = 1
+    for gives, blocks in _tasks(g, threads):
+        items = g.groups * blocks
+        chunks = jobs.chunks_for(2 * g.work, items, threads)
+        most = max(most, min(chunks, threads))
+        todo.add(_address(kernel), codegen_grad.WORDS[len(codegen_grad.ARRAYS) + 2:], offsets=table, items=items, chunks=chunks,
+                 blocks=blocks, causal=causal, scale=scale, scratch_bytes=scratch, gives=gives, all_keys=k.shape[-2],
+                 keeps_ds=mask_grad and bool(gives & codegen_grad.GIVES_ROWS), **words)
+    return todo.plan(scratch * (threads if most > 1 else 1), g.work)
+
+
+def _tasks(g: Geometry, threads: int):
+    """[(what a task gives, parts of a key head)]: all at once, or keys and rows apart where heads are too few to share out."""
+    both = codegen_grad.GIVES_ROWS | codegen_grad.GIVES_KEYS
+    wanted = -(-2 * threads // g.groups)
+    if threads == 1 or g.groups % threads == 0 or g.groups >= 4 * threads:
+        return [(both, 1)]
+    rows, keys = (-(-n // codegen_grad.SIDE) for n in (g.rows, g.keys))
+    if min(rows, keys) < 2:
+        return [(both, 1)]
+    return [(codegen_grad.GIVES_KEYS, min(keys, wanted)), (codegen_grad.GIVES_ROWS, min(rows, wanted))]

@@ -1,0 +1,98 @@
+"""Plans of pool jobs on the arrays of a call, run by one native call (`passes/codegen/llvm/jobs.py`).
+
+    jobs = Jobs()
+    jobs.add(task, WORDS, chunks=4, rows=3, table=jobs.table(offsets))
+    plan = jobs.plan(scratch_bytes, work);  plan(q, k, v, out)
+
+A plan is made once for shapes and strides; arrays come with each call and are looked at only for their dtype.
+"""
+
+import ctypes
+import functools
+
+import numpy as np
+
+from ...ir.target import host
+from ...passes.codegen.llvm import jobs as codegen
+from . import alloc, call, pool
+from .compile import compile_module
+
+_ALIGNMENT = 64
+_LONG_WORK = 1 << 18                # scalar operations from which other Python threads may run
+_LEAST_WORK = 1 << 18               # scalar operations that make another chunk pay
+
+
+class Jobs:
+    """Jobs in order, with the tables that they read."""
+
+    def __init__(self):
+        self._rows, self._keep = [], []
+
+    def table(self, numbers) -> int:
+        """A table of 64-bit integers that lives as long as the plan; gives its address."""
+        array = np.ascontiguousarray(numbers, np.int64)
+        self._keep.append(array)
+        return array.ctypes.data
+
+    def add(self, task: int, names: tuple, turns: int = 1, **words):
+        """One job: `names` are the words after its head, `words` their values (0 unless given; floats as doubles); `chunks`
+        is one of them."""
+        chunks = words["chunks"]
+        packed = (ctypes.c_int64 * max(1, len(names)))(*(_bits(words.pop(name, 0)) for name in names))
+        if words or len(names) > codegen.MOST_WORDS:
+            raise ValueError(f"a job takes at most {codegen.MOST_WORDS} words, and not {', '.join(words)}")
+        self._keep.append(packed)
+        self._rows.append((task, max(1, chunks), turns, len(names), ctypes.addressof(packed)))
+
+    def plan(self, scratch_bytes: int, work: int) -> "JobsPlan":
+        """The jobs, ready to be called; `work` counts scalar operations."""
+        words = [len(self._rows), *(word for row in self._rows for word in row)]
+        array = (ctypes.c_int64 * len(words))(*words)
+        return JobsPlan(array, scratch_bytes, work >= _LONG_WORK, (array, *self._keep))
+
+
+class JobsPlan:
+    """Jobs that can be called on arrays of the dtypes that they were made for."""
+
+    __slots__ = ("_address", "_keep", "_launch", "_long", "size")
+
+    def __init__(self, array, size, long, keep):
+        self._address, self.size, self._long, self._keep = ctypes.addressof(array), size, long, keep
+        self._launch = None
+
+    def __call__(self, *arrays):
+        """Runs the jobs."""
+        scratch = alloc.empty(self.size + _ALIGNMENT, np.uint8)
+        start = -(-call.address_of(scratch) // _ALIGNMENT) * _ALIGNMENT
+        if self._launch is None:
+            self._launch = _launcher(tuple([a.dtype for a in arrays]), self._long)
+        self._launch(*arrays, self._address, start)
+
+
+def _bits(number) -> int:
+    """A word: an integer, or the bits of a double."""
+    return ctypes.c_int64.from_buffer(ctypes.c_double(number)).value if isinstance(number, float) else int(number)
+
+
+@functools.lru_cache(None)
+def _launcher(dtypes, long):
+    pool.get_num_threads()
+    name = codegen.launch_name(len(dtypes))
+    address = compile_module(codegen.launch_text(host(), len(dtypes)), [name])[name]
+    parameters = [call.array(d, -1) for d in dtypes]
+    return call.entry("jobs", address, (*parameters, call.INTEGER, call.INTEGER), 0 if long else -1)
+
+
+def chunks_for(work: int, items: int, threads: int) -> int:
+    """How many chunks a job of so many items is cut into: several for each thread where there is enough to do."""
+    if threads == 1 or work < 2 * _LEAST_WORK:
+        return 1
+    return max(1, min(items, 8 * threads, work // _LEAST_WORK))
+
+
+def as_rows(array: np.ndarray) -> np.ndarray:
+    """An array that kernels can read by strides: exact, aligned, native, its last dim contiguous; copied if it is not so."""
+    item = array.itemsize
+    good = (type(array) is np.ndarray and array.flags.aligned and array.dtype.isnative
+            and (array.strides[-1] == item or array.shape[-1] == 1))
+    return array if good else np.array(array, array.dtype.newbyteorder("="), order="C", subok=False)

@@ -1,0 +1,186 @@
+"""Pools of plain arrays (N, C, *spatial) on generated kernels: maxima, averages, and what carries their gradients back.
+
+float32 and float64, up to three spatial dims. `None` comes back where the kernels do not apply.
+"""
+
+import functools
+from math import prod
+
+import numpy as np
+
+from ...ir.errors import ShapeError
+from ...ir.target import host
+from ...passes.codegen.llvm import pooling as codegen
+from . import call, conv_steps, kernels, pool
+from ...ir import dtype as dt
+from .compile import compile_module
+from .conv_plan import Window
+from .conv_steps import EXTRA, OPERANDS, X, Y
+from .kernel_entry import empty
+
+_ELEMENTS = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
+_LARGEST_PLANE = 2**31 - 1
+_DIMS = 3
+
+
+def supported(x) -> bool:
+    """Whether the kernels take this array."""
+    return x.dtype in _ELEMENTS and 3 <= x.ndim <= 2 + _DIMS and x.size > 0 and prod(x.shape[2:]) <= _LARGEST_PLANE
+
+
+def plain(array):
+    """The array, or a copy, in C order and aligned."""
+    return array if array.flags.c_contiguous and array.flags.aligned else np.array(array, order="C")
+
+
+@functools.lru_cache(None)
+def _task(kind, element, spread):
+    pool.get_num_threads()
+    made = codegen.PoolKernel(host(), kind, element, spread)
+    return compile_module(made.text(), [made.symbol])[made.symbol]
+
+
+def _windows(sizes, kernel, stride, padding, dilation):
+    dims = [Window(n, (n + lo + hi - d * (k - 1) - 1) // s + 1, k, s, lo, d)
+            for n, k, s, (lo, hi), d in zip(sizes, kernel, stride, padding, dilation)]
+    return (Window(1, 1),) * (_DIMS - len(dims)) + tuple(dims)
+
+
+def _spread(width):
+    return codegen.CONTIGUOUS if width.stride == 1 else codegen.PAIRS if width.stride == 2 else codegen.APART
+
+
+def _words(dims):
+    depth, height, width = dims
+    words = {"depth": depth.size, "height": height.size, "width": width.size, "out_rows": depth.out * height.out,
+             "out_height": height.out, "out_width": width.out}
+    for name, dim in zip("dhw", dims):
+        words |= {f"taps_{name}": dim.taps, f"stride_{name}": dim.stride, f"pad_{name}": dim.low, f"dilation_{name}": dim.dilation}
+    return words
+
+
+def _row_plan(kind, dims, planes, dtype, tables=()):
+    """The plan of a job whose items are rows of the result."""
+    words, steps = _words(dims), conv_steps.Steps()
+    items, item = planes * words["out_rows"], dtype.itemsize
+    chunks = conv_steps.share(items * dims[2].out * prod(d.taps for d in dims), items, pool.get_num_threads())
+    words |= {"items": items, "chunks": chunks, "x_plane": prod(d.size for d in dims) * item,
+              "y_plane": prod(d.out for d in dims) * item}
+    for name, table in zip("dhw", tables):
+        values = np.ascontiguousarray(table, dtype)
+        steps.keep.append(values)
+        words[f"sizes_{name}"] = values.ctypes.data
+    steps.add(_task(kind, _ELEMENTS[dtype], _spread(dims[2])), chunks, codegen.WORDS, words,
+              {"x": (X, 0), "y": (Y, 0), "index": (OPERANDS, 0)})
+    return steps.plan()
+
+
+# Maxima.
+
+
+def max_pool(x, *, kernel, stride, padding, dilation):
+    """(largest elements, their places), or None where a window lies outside of x altogether."""
+    x = plain(x)
+    found = _max_plan(x.shape, kernel, stride, padding, dilation, x.dtype, pool.get_num_threads())
+    if found is None:
+        return None
+    plan, shape = found
+    out, places = empty(shape, x.dtype), empty(shape, np.dtype(np.int64))
+    plan(x, x, out, call.address_of(places))
+    return out, places
+
+
+@functools.lru_cache(512)
+def _max_plan(shape, kernel, stride, padding, dilation, dtype, threads):
+    dims = _windows(shape[2:], kernel, stride, padding, dilation)
+    for d in dims:
+        seen = [d.taps_seen(0, d.out, tap) for tap in range(d.taps)]
+        met = set().union(*(range(*span) for span in seen))
+        if len(met) < d.out:
+            return None
+    shape = (*shape[:2], *(d.out for d in dims[_DIMS - len(kernel):]))
+    return _row_plan(codegen.MAX, dims, prod(shape[:2]), dtype), shape
+
+
+# Averages.
+
+
+def _table(window, counted, divisor):
+    """How many elements each window has along a dim."""
+    if divisor is not None:
+        return [1] * window.out
+    low, high = counted
+    starts = [i * window.stride - window.low for i in range(window.out)]
+    return [min(s + window.taps, window.size + high) - max(s, -low) for s in starts]
+
+
+def _tables(dims, counted, divisor):
+    counted = ((0, 0),) * (_DIMS - len(counted)) + tuple(counted)
+    tables = [_table(window, pair, divisor) for window, pair in zip(dims, counted)]
+    if divisor is not None:
+        tables[2] = [divisor] * len(tables[2])
+    return tables
+
+
+def avg_pool(x, *, kernel, stride, padding, counted, divisor):
+    """The mean of each window."""
+    x = plain(x)
+    if kernel == x.shape[2:] and not any(lo or hi for lo, hi in padding):
+        total = kernels.reduction("sum", dt.BY_NP[x.dtype])(x, tuple(range(2, x.ndim)), True)
+        return total / x.dtype.type(prod(kernel) if divisor is None else divisor)
+    plan, shape = _avg_plan(x.shape, kernel, stride, padding, counted, divisor, x.dtype, pool.get_num_threads())
+    out = empty(shape, x.dtype)
+    plan(x, x, out)
+    return out
+
+
+@functools.lru_cache(512)
+def _avg_plan(shape, kernel, stride, padding, counted, divisor, dtype, threads):
+    dims = _windows(shape[2:], kernel, stride, padding, (1,) * len(kernel))
+    shape = (*shape[:2], *(d.out for d in dims[_DIMS - len(kernel):]))
+    return _row_plan(codegen.AVERAGE, dims, prod(shape[:2]), dtype, _tables(dims, counted, divisor)), shape
+
+
+def avg_pool_grad(g, *, size, kernel, stride, padding, counted, divisor):
+    """The gradient of avg_pool for an input of spatial `size`; None for negative padding."""
+    if any(lo < 0 for lo, _ in padding):
+        return None
+    g = plain(g)
+    plan, shape = _avg_grad_plan(g.shape, tuple(size), kernel, stride, padding, counted, divisor, g.dtype, pool.get_num_threads())
+    out = empty(shape, g.dtype)
+    plan(g, g, out)
+    return out
+
+
+@functools.lru_cache(512)
+def _avg_grad_plan(g_shape, size, kernel, stride, padding, counted, divisor, dtype, threads):
+    forward = _windows(size, kernel, stride, padding, (1,) * len(kernel))
+    back = tuple(Window(d.out, d.size, d.taps, d.stride, d.low) for d in forward)
+    shape = (*g_shape[:2], *size)
+    return _row_plan(codegen.AVERAGE_GRAD, back, prod(shape[:2]), dtype, _tables(forward, counted, divisor)), shape
+
+
+# Values at places.
+
+
+def plane_put(x, indices, *, size, accumulate):
+    """Zeros of spatial `size` with each value at its flat place in its plane, added or replaced in order."""
+    x, indices, plane = plain(x), plain(indices), prod(size)
+    out = empty((*x.shape[:2], *size), x.dtype)
+    failed = np.zeros(1, np.int64)
+    plan = _put_plan(prod(x.shape[:2]), prod(x.shape[2:]), plane, accumulate, x.dtype, pool.get_num_threads())
+    plan(x, x, out, call.address_of(indices), call.address_of(failed))
+    if failed[0]:
+        raise ShapeError(f"plane_put: indices reach from {indices.min()} to {indices.max()}, outside of a plane of {plane} "
+                         f"elements {tuple(size)}")
+    return out
+
+
+@functools.lru_cache(512)
+def _put_plan(planes, count, plane, accumulate, dtype, threads):
+    steps = conv_steps.Steps()
+    chunks = conv_steps.share(planes * (4 * count + plane), planes, threads)
+    steps.add(_task(codegen.PUT, _ELEMENTS[dtype], codegen.CONTIGUOUS), chunks, codegen.PUT_WORDS,
+              {"items": planes, "chunks": chunks, "count": count, "plane": plane, "add": int(accumulate)},
+              {"x": (X, 0), "y": (Y, 0), "index": (OPERANDS, 0), "failed": (EXTRA, 0)})
+    return steps.plan()

@@ -1,0 +1,125 @@
+"""Planning Winograd convolutions (`passes/codegen/llvm/winograd.py`): when they pay, and their steps on blocked operands."""
+
+import functools
+from dataclasses import dataclass
+
+from ...ir import config
+from ...ir.target import host
+from ...passes.codegen.llvm import winograd as codegen
+from ...passes.codegen.llvm.epilogue import ColumnBias
+from . import conv_steps, pool
+from .compile import compile_module
+from .conv_layout import Filters
+from .conv_plan import Geometry
+
+_CACHE_BYTES = 700_000              # V and M of a block of tiles, beside the weights that stream through
+_MOST_TILES = 48
+_LEAST_CHANNELS = {2: 16, 4: 32}    # channels from which an algorithm's error is no larger than the direct kernel's
+# Cycles: of a vector multiply-add with its loads, of moving a vector through a transform, of a vector of streamed weights.
+_DIRECT, _PRODUCT, _TRANSFORM, _STREAM, _FILTER = 1.05, 1.08, 5.5, 6.0, 4.0
+
+
+@functools.lru_cache(None)
+def _kernel(m, epilogue):
+    made = codegen.WinogradKernel(host(), m, epilogue)
+    found = compile_module(made.text(), [made.symbol, made.filter_symbol])
+    return made, found[made.symbol], found[made.filter_symbol]
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """Output tiles of m x m pixels in blocks."""
+
+    m: int
+    rows: int
+    columns: int
+    tiles: int
+    block: int
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks."""
+        return -(-self.tiles // self.block)
+
+
+def filters_of(g: Geometry) -> Filters:
+    """How the weight is packed before its transform."""
+    return Filters(g.x_blocks, g.outputs, 4 if host().vector_registers >= 32 else 2, 9)
+
+
+def tiling(g: Geometry, m: int, threads: int) -> Tiling:
+    """Blocks that stay in cache, as many for each thread."""
+    height, width = g.dims[1:]
+    rows, columns = -(-height.out // m), -(-width.out // m)
+    tiles, channels = g.images * rows * columns, g.inputs + filters_of(g).panels * filters_of(g).columns
+    most = max(6, min(_MOST_TILES, _CACHE_BYTES // ((m + 2) ** 2 * channels * g.item)))
+    blocks = -(-tiles // most)
+    blocks = min(tiles, -(-blocks // threads) * threads)
+    return Tiling(m, rows, columns, tiles, -(-tiles // blocks))
+
+
+def choose(g: Geometry, prepared: bool = False) -> int:
+    """The m of the algorithm that pays: 4, 2, or 0 for the direct kernel. `prepared` weights are transformed already."""
+    depth, height, width = g.dims
+    if (g.item != 4 or g.groups != 1 or depth.taps != 1 or depth.size != 1 or depth.out != 1 or not host().fma
+            or any(d.taps != 3 or d.stride != 1 or d.dilation != 1 or d.low < 0 for d in (height, width))
+            or config.current().numerics == "strict"):
+        return 0
+    lanes, filters = g.lanes, filters_of(g)
+    best, fastest = 0, g.work / lanes * _DIRECT
+    for m, least in _LEAST_CHANNELS.items():
+        if g.inputs < least or g.outputs < least:
+            continue
+        cut, places = tiling(g, m, 1), (m + 2) ** 2
+        vectors = places * g.inputs * filters.panels * filters.columns / lanes
+        product = vectors * max(_PRODUCT * cut.tiles, _STREAM * cut.blocks)
+        transform = _TRANSFORM * places * cut.tiles * (g.inputs + g.outputs) / lanes
+        time = product + transform + (0 if prepared else _FILTER * vectors)
+        if time < fastest:
+            best, fastest = m, time
+    return best
+
+
+def add_filter(steps, g: Geometry, m: int, w, u, epilogue=None):
+    """The step that transforms a packed weight."""
+    filters, (_, _, task) = filters_of(g), _kernel(m, epilogue or ColumnBias("float"))
+    items = filters.panels * g.inputs
+    chunks = conv_steps.share(items * filters.columns * (m + 2) ** 2, items, pool.get_num_threads())
+    words = {"items": items, "chunks": chunks, "panels": filters.panels, "inputs": g.inputs, "width": filters.blocks.width,
+             "panel": filters.panel, "block": filters.block, "tap": filters.tap, "step": filters.step} | _filter_words(g)
+    steps.add(task, chunks, codegen.FILTER_WORDS, words, {"source": w, "target": u})
+
+
+def _filter_words(g):
+    filters = filters_of(g)
+    return {"u_panel": g.inputs * filters.step, "u_plane": filters.panels * g.inputs * filters.step}
+
+
+def filter_bytes(g: Geometry, m: int) -> int:
+    """Size of a transformed weight."""
+    return (m + 2) ** 2 * _filter_words(g)["u_plane"]
+
+
+def add_winograd(steps, g: Geometry, m: int, x, w, u, y, operands=(conv_steps.OPERANDS, 0), epilogue=None):
+    """The step of the convolution on a blocked x; `w` is the packed weight, `u` the transformed one."""
+    _, task, _ = _kernel(m, epilogue or ColumnBias("float"))
+    threads = pool.get_num_threads()
+    cut, filters, pixel, places = tiling(g, m, threads), filters_of(g), g.lanes * g.item, (m + 2) ** 2
+    height, width = g.dims[1:]
+    x_plane, y_plane, y_blocks = g.pixels * pixel, g.out_pixels * pixel, -(-g.outputs // g.lanes)
+    v_tile, m_tile = g.x_blocks.count * pixel, filters.panels * filters.step
+    m_start = places * cut.block * v_tile + 256
+    scratch = -(-(m_start + places * cut.block * m_tile) // 4096) * 4096 + 512
+    chunks = conv_steps.share(g.work, cut.blocks, threads)
+    words = {
+        "scratch_bytes": scratch, "items": cut.blocks, "chunks": chunks, "tiles": cut.tiles, "block_tiles": cut.block,
+        "tile_rows": cut.rows, "tile_columns": cut.columns, "height": height.size, "width": width.size,
+        "out_height": height.out, "out_width": width.out, "pad_h": height.low, "pad_w": width.low, "inputs": g.inputs,
+        "x_blocks": g.x_blocks.count, "x_image": g.x_blocks.count * x_plane, "x_block": x_plane, "x_row": width.size * pixel,
+        "y_blocks": y_blocks, "y_image": y_blocks * y_plane, "y_block": y_plane, "y_row": width.out * pixel,
+        "panels": filters.panels, "w_panel": filters.panel, "w_block": filters.block, "w_tap": filters.tap,
+        "w_step": filters.step, "v_plane": cut.block * v_tile, "v_tile": v_tile, "m_plane": cut.block * m_tile,
+        "m_tile": m_tile, "m_start": m_start} | _filter_words(g)
+    room = conv_steps.WORKSPACE, steps.room(scratch * (threads if chunks > 1 else 1))
+    steps.add(task, chunks, codegen.WORDS, words,
+              {"x": x, "w": w, "u": u, "y": y, "operands": operands, "scratch": room})

@@ -1,0 +1,141 @@
+"""Making one batch of a list of samples."""
+
+import collections.abc
+import re
+from typing import Any
+
+import numpy as np
+
+from ...ir import dtype as dt
+from ...ir.errors import DTypeError, ShapeError
+from ..api.register import FUNCTIONS
+from ..cpu import alloc
+from ..creation import array_of, as_array_tensor
+from ..state import tls
+from ..tensor import Tensor, wrap
+
+__all__ = ["collate", "default_collate", "default_collate_fn_map", "default_convert"]
+
+_TEXT_ARRAY = re.compile(r"[SaUO]")
+
+
+class Memory:
+    """Where collated tensors are made: a worker process sets `empty` to memory that it shares with its parent."""
+
+    empty: Any = staticmethod(alloc.empty)
+
+
+def default_convert(data):
+    """Arrays and numpy numbers become tensors, also inside of mappings and sequences; everything else stays."""
+    if isinstance(data, Tensor):
+        return data
+    if isinstance(data, (np.ndarray, np.generic)):
+        if _TEXT_ARRAY.search(data.dtype.str):
+            return data
+        return as_array_tensor(np.asarray(data))
+    if isinstance(data, (str, bytes)):
+        return data
+    if isinstance(data, collections.abc.Mapping):
+        return _like_mapping(data, {k: default_convert(v) for k, v in data.items()})
+    if isinstance(data, tuple) and hasattr(data, "_fields"):
+        return type(data)(*(default_convert(v) for v in data))
+    if isinstance(data, tuple):
+        return [default_convert(v) for v in data]
+    if isinstance(data, collections.abc.Sequence):
+        return _like_sequence(data, [default_convert(v) for v in data])
+    return data
+
+
+def _like_mapping(sample, values: dict):
+    """A dict in the type of a sample, if that type can be made of a dict."""
+    try:
+        return type(sample)(values)
+    except TypeError:
+        return values
+
+
+def _like_sequence(sample, values: list):
+    try:
+        return type(sample)(values)
+    except TypeError:
+        return values
+
+
+def collate(batch, *, collate_fn_map=None):
+    """One batch of a list of samples: what the map says for the samples' type, and the same inside of containers."""
+    first = batch[0]
+    kind = type(first)
+    if collate_fn_map is not None:
+        fn = collate_fn_map.get(kind) or next((f for t, f in collate_fn_map.items() if isinstance(first, t)), None)
+        if fn is not None:
+            return fn(batch, collate_fn_map=collate_fn_map)
+    if isinstance(first, collections.abc.Mapping):
+        return _like_mapping(first, {k: collate([d[k] for d in batch], collate_fn_map=collate_fn_map) for k in first})
+    if isinstance(first, tuple) and hasattr(first, "_fields"):
+        return kind(*(collate(part, collate_fn_map=collate_fn_map) for part in _columns(batch)))
+    if isinstance(first, collections.abc.Sequence):
+        parts = [collate(part, collate_fn_map=collate_fn_map) for part in _columns(batch)]
+        return parts if isinstance(first, tuple) else _like_sequence(first, parts)
+    raise DTypeError(f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {kind}")
+
+
+def _columns(batch) -> list:
+    """The first entries of all samples, the second ones, and so on."""
+    try:
+        return list(zip(*batch, strict=True))
+    except ValueError:
+        lengths = sorted({len(sample) for sample in batch})
+        raise ShapeError(f"each element in list of batch should be of equal size; samples have {lengths} entries") from None
+
+
+def _of_tensors(batch, *, collate_fn_map=None):
+    """Tensors stacked; straight into the batch's memory unless their history matters."""
+    first = batch[0]
+    m = tls.m
+    if m.recorder is not None or first.is_sparse or (m.grad and any([t._node is not None for t in batch])):
+        return FUNCTIONS["stack"](list(batch))
+    return _stacked([t._a for t in batch])
+
+
+def _of_arrays(batch, *, collate_fn_map=None):
+    if _TEXT_ARRAY.search(batch[0].dtype.str):
+        raise DTypeError(f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found an array of "
+                         f"{batch[0].dtype}")
+    dt.from_numpy(batch[0].dtype)
+    return _stacked(batch)
+
+
+def _stacked(arrays) -> Tensor:
+    first = arrays[0]
+    for i, a in enumerate(arrays):
+        if a.shape != first.shape:
+            raise ShapeError(f"stack expects each tensor to be equal size, but got {list(first.shape)} at entry 0 and "
+                             f"{list(a.shape)} at entry {i}; pass a collate_fn that pads, or samples of one size")
+    kind = first.dtype if all(a.dtype == first.dtype for a in arrays) else np.result_type(*arrays)
+    out = Memory.empty((len(arrays), *first.shape), dt.from_numpy(kind).np)
+    return wrap(np.stack(arrays, out=out, casting="unsafe"))
+
+
+def _of_numbers(batch, *, collate_fn_map=None):
+    return wrap(array_of(list(batch)))
+
+
+def _of_floats(batch, *, collate_fn_map=None):
+    return wrap(np.array(batch, np.float64))
+
+
+def _of_texts(batch, *, collate_fn_map=None):
+    return batch
+
+
+def _of_numpy_numbers(batch, *, collate_fn_map=None):
+    return wrap(np.array(batch, dt.from_numpy(batch[0].dtype).np))
+
+
+default_collate_fn_map = {Tensor: _of_tensors, np.ndarray: _of_arrays, (np.bool_, np.number): _of_numpy_numbers,
+                          float: _of_floats, int: _of_numbers, str: _of_texts, bytes: _of_texts}
+
+
+def default_collate(batch):
+    """One batch of a list of samples: tensors and arrays are stacked, numbers become a tensor, containers keep their form."""
+    return collate(batch, collate_fn_map=default_collate_fn_map)

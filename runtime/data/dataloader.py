@@ -1,0 +1,216 @@
+"""DataLoader: batches of a dataset, fetched in this process or in workers."""
+
+import itertools
+import multiprocessing
+import multiprocessing.context
+import warnings
+
+from ...ir.errors import ArgumentError, DTypeError, IngotError
+from .. import accelerator
+from ..tensor import Tensor
+from .collate import default_collate, default_convert
+from .dataset import IterableDataset
+from .fetch import FETCHERS, Exhausted, Seeds
+from .sampler import BatchSampler, RandomSampler, SequentialSampler
+from .worker import get_worker_info
+from .workers import WorkerIterator
+
+__all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
+
+
+class FixedAttribute(IngotError, ValueError, AttributeError):
+    """An attribute of a loader that cannot change any more."""
+
+
+class _Endless:
+    """The sampler of iterable datasets: there are no indices."""
+
+    def __iter__(self):
+        return itertools.repeat(None)
+
+
+class DataLoader:
+    """Iterates over batches of a dataset.
+
+    With `num_workers` processes fetch ahead, `prefetch_factor` batches each, and hand tensors over in shared memory. The order
+    and what datasets draw from the global random generators are the same for any number of workers. Workers that fail raise
+    here with their traceback.
+    """
+
+    _FIXED = frozenset(("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers"))
+    _ready = False
+
+    def __init__(self, dataset, batch_size=1, shuffle=None, sampler=None, batch_sampler=None, num_workers=0, collate_fn=None,
+                 pin_memory=False, drop_last=False, timeout=0, worker_init_fn=None, multiprocessing_context=None,
+                 generator=None, *, prefetch_factor=None, persistent_workers=False, pin_memory_device="", in_order=True):
+        self.dataset, self.num_workers, self.timeout, self.generator = dataset, num_workers, timeout, generator
+        self.worker_init_fn, self.in_order = worker_init_fn, in_order
+        self.pin_memory, self.pin_memory_device = pin_memory, pin_memory_device
+        self.persistent_workers = persistent_workers
+        self.multiprocessing_context = multiprocessing_context
+        self._check_workers(prefetch_factor)
+        self.prefetch_factor = 2 if prefetch_factor is None and num_workers else prefetch_factor
+        self.kind = "iterable" if isinstance(dataset, IterableDataset) else "map"
+        if self.kind == "iterable":
+            _check_iterable(shuffle, sampler, batch_sampler)
+        self._make_samplers(batch_size, shuffle, sampler, batch_sampler, drop_last)
+        self.collate_fn = collate_fn or (default_collate if self.auto_collation else default_convert)
+        self._iterator = None
+        self._ready = True
+
+    def _check_workers(self, prefetch_factor):
+        if not isinstance(self.num_workers, int) or self.num_workers < 0:
+            raise ArgumentError(f"num_workers must be 0 or more, got {self.num_workers!r}")
+        if self.timeout < 0:
+            raise ArgumentError(f"timeout must be 0 or more seconds, got {self.timeout}")
+        if not self.num_workers:
+            for name, given in (("prefetch_factor", prefetch_factor), ("persistent_workers", self.persistent_workers)):
+                if given:
+                    raise ArgumentError(f"{name} needs worker processes; give num_workers > 0")
+        elif prefetch_factor is not None and prefetch_factor < 1:
+            raise ArgumentError(f"prefetch_factor must be at least 1, got {prefetch_factor}")
+
+    def _make_samplers(self, batch_size, shuffle, sampler, batch_sampler, drop_last):
+        if sampler is not None and shuffle:
+            raise ArgumentError("sampler is mutually exclusive with shuffle")
+        if batch_sampler is not None:
+            if batch_size != 1 or shuffle or sampler is not None or drop_last:
+                raise ArgumentError("batch_sampler is mutually exclusive with batch_size, shuffle, sampler, and drop_last")
+            batch_size = None
+        elif batch_size is None and drop_last:
+            raise ArgumentError("batch_size=None disables batches and is mutually exclusive with drop_last")
+        if sampler is None:
+            if self.kind == "iterable":
+                sampler = _Endless()
+            elif shuffle:
+                sampler = RandomSampler(self.dataset, generator=self.generator)
+            else:
+                sampler = SequentialSampler(self.dataset)
+        if batch_size is not None and batch_sampler is None:
+            batch_sampler = BatchSampler(sampler, batch_size, drop_last)
+        self.batch_size, self.drop_last, self.sampler, self.batch_sampler = batch_size, drop_last, sampler, batch_sampler
+
+    @property
+    def auto_collation(self) -> bool:
+        """Whether samples are put into batches."""
+        return self.batch_sampler is not None
+
+    @property
+    def index_sampler(self):
+        """What gives the indices of one fetch."""
+        return self.batch_sampler if self.auto_collation else self.sampler
+
+    @property
+    def multiprocessing_context(self):
+        """The context that workers are started from, or None for the default one."""
+        return self._context
+
+    @multiprocessing_context.setter
+    def multiprocessing_context(self, context):
+        if context is not None and not self.num_workers:
+            raise ArgumentError("multiprocessing_context needs worker processes; give num_workers > 0")
+        if isinstance(context, str):
+            methods = multiprocessing.get_all_start_methods()
+            if context not in methods:
+                raise ArgumentError(f"multiprocessing_context must be one of {methods}, got {context!r}")
+            context = multiprocessing.get_context(context)
+        elif context is not None and not isinstance(context, multiprocessing.context.BaseContext):
+            raise DTypeError(f"multiprocessing_context must be a name or a context, got {context!r}")
+        self._context = context
+
+    def __setattr__(self, name, value):
+        if self._ready and name in self._FIXED:
+            raise FixedAttribute(f"{name} of a DataLoader cannot be set after it was made; make a new one")
+        object.__setattr__(self, name, value)
+
+    def __iter__(self):
+        if not self.persistent_workers:
+            return _Iteration(self, None)
+        if self._iterator is None or not self._iterator.workers:
+            self._iterator = WorkerIterator(self)
+        else:
+            self._iterator.begin(self, Seeds(self.generator))
+        return _Iteration(self, self._iterator)
+
+    def __len__(self):
+        if self.kind == "map":
+            return len(self.index_sampler)
+        n = len(self.dataset)
+        if self.batch_size is None:
+            return n
+        return n // self.batch_size if self.drop_last else -(-n // self.batch_size)
+
+    def __getstate__(self):
+        return {**self.__dict__, "_iterator": None}
+
+
+def _check_iterable(shuffle, sampler, batch_sampler):
+    for name, given in (("shuffle", shuffle), ("sampler", sampler), ("batch_sampler", batch_sampler)):
+        if given not in (None, False):
+            raise ArgumentError(f"a DataLoader of an IterableDataset takes no {name}, got {given!r}")
+
+
+class InProcess:
+    """Batches fetched in this process."""
+
+    def __init__(self, loader):
+        self.seeds = Seeds(loader.generator)
+        indices = iter(loader.index_sampler)
+        first = list(itertools.islice(indices, 1))       # so that samplers draw now, as they do with workers
+        self.indices = itertools.chain(first, indices)
+        self.number = 0
+        with self.seeds.planted(-1):
+            self.fetcher = FETCHERS[loader.kind](loader.dataset, loader.auto_collation, loader.collate_fn, loader.drop_last)
+
+    def next(self):
+        """The next batch; raises StopIteration behind the last."""
+        index = next(self.indices)
+        try:
+            with self.seeds.planted(self.number):
+                self.number += 1
+                return self.fetcher.fetch(index)
+        except Exhausted:
+            raise StopIteration from None
+
+
+class _Iteration:
+    """One pass over a loader."""
+
+    def __init__(self, loader, source):
+        if source is None:
+            source = WorkerIterator(loader) if loader.num_workers else InProcess(loader)
+        self._source = source
+        self._epoch = getattr(source, "epoch", 0)
+        self._loader = loader
+        self._given = 0
+        self._pins = loader.pin_memory and accelerator.is_available()
+        self._length = len(loader) if loader.kind == "iterable" and hasattr(loader.dataset, "__len__") else None
+
+    def __iter__(self):
+        return self
+
+    def __len__(self):
+        return len(self._loader)
+
+    def __next__(self):
+        if self._epoch != getattr(self._source, "epoch", 0):
+            raise StopIteration       # persistent workers have begun another pass
+        batch = self._source.next()
+        self._given += 1
+        if self._length is not None and self._given == self._length + 1:
+            warnings.warn(f"this DataLoader has length {self._length}, but gave more batches: with workers, an IterableDataset "
+                          "must give each worker its own share (see get_worker_info)", stacklevel=2)
+        return pinned(batch) if self._pins else batch
+
+
+def pinned(batch):
+    """A batch with all tensors in page-locked memory."""
+    if isinstance(batch, Tensor) or hasattr(batch, "pin_memory"):
+        return batch.pin_memory()
+    if isinstance(batch, dict):
+        return {k: pinned(v) for k, v in batch.items()}
+    if isinstance(batch, tuple) and hasattr(batch, "_fields"):
+        return type(batch)(*(pinned(v) for v in batch))
+    if isinstance(batch, (list, tuple)):
+        return type(batch)(pinned(v) for v in batch)
+    return batch

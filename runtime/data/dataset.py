@@ -1,0 +1,198 @@
+"""Datasets: things that give samples by index, or one after the other."""
+
+import bisect
+import math
+import warnings
+from typing import Generic, TypeVar
+
+from ...ir.errors import ArgumentError, DTypeError
+from ..api.register import FUNCTIONS
+from ..state import tls
+from ..tensor import Tensor, wrap
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Dataset(Generic[T_co]):
+    """Base of datasets that give a sample by its index; most also have a length. Adding two joins them."""
+
+    def __getitem__(self, index):
+        raise NotImplementedError(f"{type(self).__name__} does not define __getitem__()")
+
+    def __add__(self, other):
+        return ConcatDataset([self, other])
+
+
+class IterableDataset(Dataset[T_co]):
+    """Base of datasets that give samples one after the other."""
+
+    def __iter__(self):
+        raise NotImplementedError(f"{type(self).__name__} does not define __iter__()")
+
+    def __add__(self, other):
+        return ChainDataset([self, other])
+
+
+class TensorDataset(Dataset):
+    """Sample i is the tuple of the i-th entries of some tensors."""
+
+    def __init__(self, *tensors):
+        if any(t.shape[:1] != tensors[0].shape[:1] for t in tensors):
+            raise ArgumentError(f"TensorDataset takes tensors of one length, got {', '.join(str(t.aval) for t in tensors)}")
+        self.tensors = tensors
+
+    def __getitem__(self, index):
+        if type(index) is int and tls.m.recorder is None:
+            return tuple([_entry(t, index) for t in self.tensors])
+        return tuple([t[index] for t in self.tensors])
+
+    def __len__(self):
+        return self.tensors[0].shape[0]
+
+
+def _entry(t: Tensor, index: int) -> Tensor:
+    """`t[index]`, in the short way that is enough where no gradient is concerned."""
+    if type(t) is not Tensor or t._node is not None or not t._a.ndim:
+        return t[index]
+    entry = wrap(t._a[index, ...])
+    entry._storage = t._storage
+    return entry
+
+
+class StackDataset(Dataset):
+    """Sample i is the tuple (or, for named datasets, the dict) of the i-th samples of some datasets."""
+
+    def __init__(self, *args, **kwargs):
+        if bool(args) == bool(kwargs):
+            raise ArgumentError("StackDataset takes datasets either by position or by name, at least one")
+        self.datasets = args or kwargs
+        self._length = len(args[0] if args else next(iter(kwargs.values())))
+        if any(len(d) != self._length for d in self._each()):
+            raise ArgumentError(f"StackDataset takes datasets of one length, got {[len(d) for d in self._each()]}")
+
+    def _each(self):
+        return self.datasets if isinstance(self.datasets, tuple) else self.datasets.values()
+
+    def _packed(self, parts):
+        return tuple(parts) if isinstance(self.datasets, tuple) else dict(zip(self.datasets, parts))
+
+    def __getitem__(self, index):
+        return self._packed([d[index] for d in self._each()])
+
+    def __getitems__(self, indices):
+        """The samples of several indices."""
+        return [self._packed(parts) for parts in zip(*(several(d, indices) for d in self._each()))]
+
+    def __len__(self):
+        return self._length
+
+
+def several(dataset, indices) -> list:
+    """The samples of several indices, at once where the dataset can."""
+    at_once = getattr(dataset, "__getitems__", None)
+    if not callable(at_once):
+        return [dataset[i] for i in indices]
+    samples = at_once(indices)
+    if len(samples) != len(indices):
+        raise ArgumentError(f"{type(dataset).__name__}.__getitems__ returned {len(samples)} samples for {len(indices)} indices")
+    return samples
+
+
+class ConcatDataset(Dataset[T_co]):
+    """Datasets one behind the other."""
+
+    def __init__(self, datasets):
+        self.datasets = list(datasets)
+        if not self.datasets:
+            raise ArgumentError("ConcatDataset needs at least one dataset")
+        if any(isinstance(d, IterableDataset) for d in self.datasets):
+            raise DTypeError("ConcatDataset does not take iterable datasets; use ChainDataset")
+        self.cumulative_sizes = self.cumsum(self.datasets)
+
+    @staticmethod
+    def cumsum(sequence) -> list:
+        """The running sum of the lengths."""
+        sums, total = [], 0
+        for dataset in sequence:
+            total += len(dataset)
+            sums.append(total)
+        return sums
+
+    def __len__(self):
+        return self.cumulative_sizes[-1]
+
+    def __getitem__(self, index):
+        if index < 0:
+            if -index > len(self):
+                raise IndexError(f"index {index} is out of range for {len(self)} samples")
+            index += len(self)
+        which = bisect.bisect_right(self.cumulative_sizes, index)
+        if which == len(self.datasets):
+            raise IndexError(f"index {index} is out of range for {len(self)} samples")
+        return self.datasets[which][index - (self.cumulative_sizes[which - 1] if which else 0)]
+
+
+class ChainDataset(IterableDataset):
+    """Iterable datasets one behind the other."""
+
+    def __init__(self, datasets):
+        super().__init__()
+        self.datasets = datasets
+
+    def _checked(self):
+        for d in self.datasets:
+            if not isinstance(d, IterableDataset):
+                raise DTypeError(f"ChainDataset takes iterable datasets, got {type(d).__name__}; use ConcatDataset")
+            yield d
+
+    def __iter__(self):
+        for d in self._checked():
+            yield from d
+
+    def __len__(self):
+        return sum(len(d) for d in self._checked())
+
+
+class Subset(Dataset[T_co]):
+    """Some samples of a dataset, by their indices."""
+
+    def __init__(self, dataset, indices):
+        self.dataset = dataset
+        self.indices = indices
+
+    def __getitem__(self, index):
+        if isinstance(index, list):
+            return self.dataset[[self.indices[i] for i in index]]
+        return self.dataset[self.indices[index]]
+
+    def __getitems__(self, indices):
+        """The samples of several indices."""
+        return several(self.dataset, [self.indices[i] for i in indices])
+
+    def __len__(self):
+        return len(self.indices)
+
+
+def random_split(dataset, lengths, generator=None) -> list:
+    """Parts of a dataset, drawn at random without overlap; `lengths` are counts, or fractions that sum to 1."""
+    total = len(dataset)
+    if math.isclose(sum(lengths), 1) and sum(lengths) <= 1:
+        lengths = _counts(lengths, total)
+    if sum(lengths) != total:
+        raise ArgumentError(f"random_split: the lengths sum to {sum(lengths)}, but the dataset has {total} samples")
+    order = FUNCTIONS["randperm"](total, generator=generator).tolist()
+    ends = [sum(lengths[:i + 1]) for i in range(len(lengths))]
+    return [Subset(dataset, order[end - n:end]) for end, n in zip(ends, lengths)]
+
+
+def _counts(fractions, total) -> list:
+    """Whole numbers near the fractions; what is left over goes round from the first."""
+    if any(not 0 <= f <= 1 for f in fractions):
+        raise ArgumentError(f"random_split takes fractions between 0 and 1, got {list(fractions)}")
+    counts = [math.floor(total * f) for f in fractions]
+    for i in range(total - sum(counts)):
+        counts[i % len(counts)] += 1
+    for i, n in enumerate(counts):
+        if n == 0:
+            warnings.warn(f"random_split: part {i} is empty", stacklevel=3)
+    return counts

@@ -1,0 +1,237 @@
+"""How batches travel from a worker to its parent: memory by reference, the rest as a small message.
+
+A worker collates into shared blocks. A message names the pieces of blocks that its tensors and arrays lie in; a block's file
+descriptor goes along once, with the first message that needs it. When everything in the parent that looks at a block is gone,
+the worker is told so and uses the block again: in the steady state no memory is mapped, zeroed or copied.
+"""
+
+import array
+import io
+import os
+import pickle
+import socket
+import weakref
+from collections import deque
+from typing import Any
+
+import numpy as np
+
+from ..cpu.alloc import size_class
+from ..multiprocessing.blocks import CAN_SHARE, SharedBlock
+from ..multiprocessing.sharing import check_sendable
+from ..tensor import Tensor, wrap
+
+INLINE_BYTES = 4096         # what is smaller travels inside of the message
+_MOST_FREE = 8              # unused blocks that a worker keeps
+_DESCRIPTORS_AT_ONCE = 100
+
+
+# The worker's side.
+
+
+class _Slot:
+    """A block of this worker: its number, and who still looks at it."""
+
+    __slots__ = ("block", "lease", "number", "remote", "sent")
+
+    def __init__(self, number, block):
+        self.number, self.block = number, block
+        self.lease = None       # weak reference to the piece that arrays in this process use
+        self.remote = 0         # pieces that the parent uses
+        self.sent = False       # whether the parent has it mapped
+
+    @property
+    def is_free(self):
+        return not self.remote and (self.lease is None or self.lease() is None)
+
+
+class Outbox:
+    """Makes arrays in shared blocks and messages that refer to them."""
+
+    def __init__(self):
+        self.slots: dict[int, _Slot] = {}
+        self.dropped: list[int] = []
+        self.made = 0
+
+    def empty(self, shape, dtype) -> np.ndarray:
+        """An uninitialised array, in a shared block unless it is small."""
+        dtype = np.dtype(dtype)
+        size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        if size < INLINE_BYTES or not CAN_SHARE:
+            return np.empty(shape, dtype)
+        slot = self._slot(size_class(size))
+        lease = slot.block.lease(0, size)
+        slot.lease = weakref.ref(lease)
+        return np.ndarray(shape, dtype, lease)
+
+    def _slot(self, size) -> _Slot:
+        free = [s for s in self.slots.values() if s.is_free]
+        for slot in free:
+            if slot.block.size == size:
+                return slot
+        for slot in free[_MOST_FREE:]:
+            del self.slots[slot.number]
+            if slot.sent:
+                self.dropped.append(slot.number)
+        self.made += 1
+        slot = self.slots[self.made] = _Slot(self.made, SharedBlock.new(size))
+        return slot
+
+    def returned(self, numbers):
+        """The parent is done with one piece of each of these blocks."""
+        for number in numbers:
+            self.slots[number].remote -= 1
+
+    def pack(self, value) -> tuple:
+        """(message, slots that the parent does not know yet) for a value."""
+        stream = io.BytesIO()
+        pieces: list = []
+        keep: list = []
+        _Pickler(self, stream, pieces, keep).dump(value)
+        body: Any = stream.getbuffer()
+        if len(body) >= INLINE_BYTES and CAN_SHARE:
+            body = self._piece(np.frombuffer(body, np.uint8))
+            self.slots[body[0]].remote += 1
+        else:
+            body = bytes(body)
+        used = {number for number, _, _ in pieces} | ({body[0]} if type(body) is tuple else set())
+        fresh = [self.slots[n] for n in sorted(used) if not self.slots[n].sent]
+        dropped, self.dropped = self.dropped, []
+        return (body, pieces, [s.number for s in fresh], dropped), fresh
+
+    def refer(self, buffer) -> tuple | None:
+        """Where a buffer of an array lies in shared memory (copied there if need be), or None to send it inline."""
+        memory = buffer.raw()
+        if memory.nbytes < INLINE_BYTES or not CAN_SHARE:
+            return None
+        piece = self._piece(np.frombuffer(memory, np.uint8))
+        self.slots[piece[0]].remote += 1
+        return piece
+
+    def _piece(self, flat) -> tuple:
+        address = flat.ctypes.data
+        for slot in self.slots.values():
+            offset = address - slot.block.address
+            if 0 <= offset < slot.block.size:
+                return slot.number, offset, flat.nbytes
+        copy = self.empty(flat.shape, np.uint8)
+        copy[...] = flat
+        return self._piece(copy)
+
+
+class _Pickler(pickle.Pickler):
+    """Pickles a batch: the memory of tensors and arrays goes into `pieces`."""
+
+    def __init__(self, outbox, stream, pieces, keep):
+        super().__init__(stream, 5, buffer_callback=self._buffer)
+        self.outbox, self.pieces, self.keep = outbox, pieces, keep
+
+    def _buffer(self, buffer):
+        piece = self.outbox.refer(buffer)
+        if piece is None:
+            return True
+        self.pieces.append(piece)
+        return False
+
+    def reducer_override(self, obj):
+        if not isinstance(obj, Tensor):
+            return NotImplemented
+        check_sendable(obj)
+        a = np.ascontiguousarray(obj._a).reshape(obj._a.shape)
+        flat = a.reshape(-1).view(np.uint8)
+        self.keep.append(flat)
+        state = {k: v for k, v in obj.__dict__.items() if not k.startswith("_")}
+        return _rebuild, (type(obj), pickle.PickleBuffer(flat), obj.dtype, a.shape, obj.requires_grad, state)
+
+
+def _rebuild(cls, memory, dtype, shape, requires_grad, state):
+    t = wrap(np.ndarray(shape, dtype.np, memory))
+    if cls is not Tensor:
+        made = object.__new__(cls)
+        made._a, made._node = t._a, None
+        t = made
+    if state:
+        t.__dict__.update(state)
+    return t.requires_grad_() if requires_grad else t
+
+
+def send(connection, sock, packed):
+    """Sends what `Outbox.pack` made; a block's descriptor is closed once it is on its way."""
+    header, fresh = packed
+    connection.send_bytes(pickle.dumps(header, 5))
+    for start in range(0, len(fresh), _DESCRIPTORS_AT_ONCE):
+        some = array.array("i", [slot.block.fd for slot in fresh[start:start + _DESCRIPTORS_AT_ONCE]])
+        sock.sendmsg([b"f"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, some)])
+    for slot in fresh:
+        slot.block.forget_file()
+        slot.sent = True
+
+
+# The parent's side.
+
+
+class _Watch(weakref.ref):
+    """Notices the death of the last array over a piece."""
+
+    __slots__ = ("number",)
+
+
+class Inbox:
+    """What one worker has sent: its blocks, and which pieces are no longer looked at."""
+
+    def __init__(self):
+        self.blocks: dict[int, SharedBlock] = {}
+        self.watches: dict[int, _Watch] = {}
+        self.gone: deque = deque()
+
+    def receive(self, connection, sock):
+        """The next value from a worker; raises EOFError or OSError if the worker is gone."""
+        body, pieces, fresh, dropped = pickle.loads(connection.recv_bytes())
+        descriptors = _received(sock, len(fresh))
+        for number, fd in zip(fresh, descriptors):
+            self.blocks[number] = SharedBlock(fd)
+            self.blocks[number].forget_file()
+        if type(body) is tuple:
+            body = self._lease(*body)
+        value = pickle.loads(body, buffers=[self._lease(*p) for p in pieces])
+        for number in dropped:
+            self.blocks.pop(number, None)
+        return value
+
+    def _lease(self, number, offset, size):
+        lease = self.blocks[number].lease(offset, size)
+        watch = _Watch(lease, self._note)
+        watch.number = number
+        self.watches[id(watch)] = watch
+        return lease
+
+    def _note(self, watch):
+        """Called when a piece is no longer used, in whatever thread."""
+        self.watches.pop(id(watch), None)
+        self.gone.append(watch.number)
+
+    def to_return(self) -> list:
+        """The blocks of which a piece became free since the last call."""
+        numbers = []
+        while self.gone:
+            numbers.append(self.gone.popleft())
+        return numbers
+
+
+def _received(sock, count) -> list:
+    """The file descriptors that follow a message."""
+    found = array.array("i")
+    while len(found) < count:
+        room = socket.CMSG_SPACE(_DESCRIPTORS_AT_ONCE * found.itemsize)
+        data, ancillary, _, _ = sock.recvmsg(1, room)
+        if not data:
+            raise EOFError
+        for level, kind, content in ancillary:
+            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                found.frombytes(content[:len(content) - len(content) % found.itemsize])
+    return list(found)
+
+
+def socket_of(connection):
+    """The socket under a connection, for messages with file descriptors; None where there are none."""
+    return socket.socket(fileno=os.dup(connection.fileno())) if CAN_SHARE else None

@@ -1,0 +1,188 @@
+"""What runs in a worker process of a DataLoader."""
+
+import contextlib
+import faulthandler
+import importlib
+import operator
+import os
+import queue
+import signal
+import threading
+import time
+import traceback
+from dataclasses import dataclass
+
+from ...ir.errors import IngotError
+from ..cpu.pool import set_num_threads
+from .collate import Memory
+from .fetch import FETCHERS, Exhausted
+from .transport import Outbox, send, socket_of
+
+_ORPHAN_SECONDS = 5.0      # a worker whose parent is gone ends by itself after this long, whatever it does
+
+
+class WorkerError(IngotError, RuntimeError):
+    """A worker process of a DataLoader has failed."""
+
+
+@dataclass
+class WorkerInfo:
+    """What `get_worker_info()` tells: id of this worker, how many there are, its seed, and its copy of the dataset."""
+
+    id: int
+    num_workers: int
+    seed: int
+    dataset: object
+
+
+class _This:
+    """This process, if it is a worker."""
+
+    info: "WorkerInfo | None" = None
+
+
+def get_worker_info() -> WorkerInfo | None:
+    """What a dataset may want to know of the worker it runs in; None in the main process."""
+    return _This.info
+
+
+@dataclass
+class Job:
+    """What all workers of a loader are given."""
+
+    kind: str                # of fetcher
+    dataset: object
+    batched: bool
+    collate_fn: object
+    drop_last: bool
+    init_fn: object
+    num_workers: int
+
+
+class _KeyProblem(str):
+    """A message that KeyError shows as it is."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
+
+
+class Failure:
+    """An exception of a worker: where its class is found, and its traceback as text."""
+
+    def __init__(self, worker: int, error: BaseException):
+        self.worker, self.text = worker, "".join(traceback.format_exception(error))
+        self.module, self.name = type(error).__module__.replace("__mp_main__", "__main__"), type(error).__qualname__
+
+    def error(self) -> Exception:
+        """The exception to raise in the parent: of the same class where that can be found and made of a message."""
+        said = f"Caught {self.name} in DataLoader worker process {self.worker}.\nOriginal {self.text}"
+        try:
+            kind = operator.attrgetter(self.name)(importlib.import_module(self.module))
+            if issubclass(kind, KeyError):
+                said = _KeyProblem(said)
+            error = kind(said)
+        except Exception:
+            return WorkerError(said)
+        return WorkerError(said) if not isinstance(error, Exception) or isinstance(error, StopIteration) else error
+
+
+class CrashReport:
+    """A file without a name in which a dying worker leaves its traceback for the parent."""
+
+    def __init__(self, fd: int):
+        self.fd = fd
+
+    def arm(self):
+        """In the worker: fatal signals write the Python traceback here."""
+        faulthandler.enable(self.fd)
+
+    def text(self) -> str:
+        """What was written; empty unless the worker died of a fatal signal."""
+        with contextlib.suppress(OSError):
+            os.lseek(self.fd, 0, os.SEEK_SET)
+            return os.read(self.fd, 1 << 16).decode(errors="replace").strip()
+        return ""
+
+    def close(self):
+        """Gives the file up."""
+        fd, self.fd = self.fd, -1
+        if fd >= 0:
+            os.close(fd)
+
+
+def listen(connection, orders: queue.SimpleQueue):
+    """A worker's second thread: takes orders off the line at once, so that the parent never waits to give one."""
+    try:
+        while True:
+            orders.put(connection.recv())
+    except (EOFError, OSError):
+        orders.put(None)
+        time.sleep(_ORPHAN_SECONDS)
+        os._exit(1)
+
+
+def run(worker: int, job: Job, connection, foreign, seed: int, report: CrashReport):
+    """The body of a worker process. `foreign` are the parent's ends of connections that a fork has copied here."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)       # the parent hears of an interrupt and ends its workers
+    report.arm()
+    for end in foreign:
+        end.close()
+    set_num_threads(1)
+    outbox = Outbox()
+    Memory.empty = outbox.empty
+    _This.info = WorkerInfo(worker, job.num_workers, seed, job.dataset)
+    orders: queue.SimpleQueue = queue.SimpleQueue()
+    threading.Thread(target=listen, args=(connection, orders), daemon=True).start()
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        _Worker(worker, job, connection, outbox).work(orders)
+
+
+class _Worker:
+    """Carries orders out: ("epoch", number, seeds), ("fetch", task, index, returned blocks), None to end."""
+
+    def __init__(self, worker, job, connection, outbox):
+        self.worker, self.job, self.connection, self.outbox = worker, job, connection, outbox
+        self.sock = socket_of(connection)
+        self.epoch, self.seeds, self.fetcher, self.failure = 0, None, None, None
+
+    def work(self, orders):
+        """Until the end is ordered."""
+        while (order := orders.get()) is not None:
+            if order[0] == "epoch":
+                self.begin(*order[1:])
+            else:
+                self.fetch(*order[1:])
+
+    def begin(self, epoch, seeds):
+        """A new pass over the dataset."""
+        first = self.seeds is None
+        self.epoch, self.seeds, self.failure = epoch, seeds, None
+        try:
+            seeds.plant(-1 - self.worker)
+            if first and self.job.init_fn is not None:
+                self.job.init_fn(self.worker)
+            make = FETCHERS[self.job.kind]
+            self.fetcher = make(self.job.dataset, self.job.batched, self.job.collate_fn, self.job.drop_last)
+        except Exception as error:
+            self.failure = Failure(self.worker, error)
+
+    def fetch(self, task, index, returned):
+        """One batch, sent to the parent; so is whatever goes wrong."""
+        self.outbox.returned(returned)
+        try:
+            packed = self.outbox.pack((self.epoch, task, *self.result(task, index)))
+        except Exception as error:
+            packed = self.outbox.pack((self.epoch, task, "failure", Failure(self.worker, error)))
+        send(self.connection, self.sock, packed)
+
+    def result(self, task, index) -> tuple:
+        """("batch", value), ("end", None) or ("failure", Failure)."""
+        if self.failure is not None:
+            return "failure", self.failure
+        self.seeds.plant(task)
+        try:
+            return "batch", self.fetcher.fetch(index)
+        except Exhausted:
+            return "end", None
+        except Exception as error:
+            return "failure", Failure(self.worker, error)

@@ -1,0 +1,88 @@
+"""Progress of long work: a bar with rate, loss and time left, quiet where nobody watches."""
+
+import sys
+import time
+from contextlib import contextmanager
+
+__all__ = ["progress"]
+
+
+class Progress:
+    """An iterable that shows how far it is. `update(loss=...)` sets the numbers shown beside the bar."""
+
+    def __init__(self, iterable, description, total, watched, refresh):
+        self.iterable, self.description, self.total = iterable, description, total
+        self.watched, self.refresh = watched, refresh
+        self.done, self.numbers = 0, {}
+        self._bar = self._task = None
+
+    def __len__(self):
+        return self.total if self.total is not None else len(self.iterable)
+
+    def update(self, **numbers):
+        """Numbers to show, by name: Python numbers or tensors of one element."""
+        self.numbers.update(numbers)
+
+    def __iter__(self):
+        if not self.watched:
+            for self.done, item in enumerate(self.iterable, 1):
+                yield item
+            return
+        with self._shown():
+            shown = 0.0
+            for item in self.iterable:
+                yield item
+                self.done += 1
+                now = time.monotonic()
+                if now - shown >= self.refresh:
+                    self._show()
+                    shown = now
+            self._show()
+
+    @contextmanager
+    def _shown(self):
+        self.done = 0
+        self._bar = _new_bar()
+        with self._bar:
+            self._task = self._bar.add_task(self.description, total=self.total, numbers="")
+            yield
+        self._bar = None
+
+    def _show(self):
+        self._bar.update(self._task, completed=self.done, numbers=self.text())
+
+    def text(self) -> str:
+        """The numbers as they are shown."""
+        return "  ".join(f"{name} {_short(value)}" for name, value in self.numbers.items())
+
+
+def _short(value) -> str:
+    value = value.item() if hasattr(value, "item") else value
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _new_bar():
+    """Description, bar, count, rate, time left, numbers."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.text import Text
+
+    class Rate(ProgressColumn):
+        def render(self, task):
+            return Text("" if not task.speed else f"{task.speed:.3g}/s")
+
+    return Progress(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), Rate(), TimeRemainingColumn(),
+                    TextColumn("{task.fields[numbers]}"), console=Console(file=sys.stderr), auto_refresh=False)
+
+
+def progress(iterable, description="", *, total=None, disable=None, refresh=0.1):
+    """Iterates over `iterable` (a loader, say) behind a progress bar on standard error: count, rate, time left, and what
+    `update(loss=loss)` was told.
+
+    Silent unless standard error is a terminal; `disable` says so either way. `refresh` is the least time between two
+    pictures, in seconds.
+    """
+    if total is None and hasattr(iterable, "__len__"):
+        total = len(iterable)
+    watched = sys.stderr is not None and sys.stderr.isatty() if disable is None else not disable
+    return Progress(iterable, description, total, watched, refresh)

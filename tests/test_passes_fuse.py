@@ -1,0 +1,157 @@
+"""Which operations become one kernel, and which do not."""
+
+import ingot  # noqa: F401  (fills the table of operators)
+import numpy as np
+import pytest
+from graphs import arrays_for, check_same_meaning, graph_of, random_graph
+from ingot.ir.graph import live_nodes
+from ingot.passes.decompose import decompose
+from ingot.passes.fuse import fuse, own_results
+from ingot.passes.kernel_body import can_fuse, is_free
+
+
+def names(text):
+    """The operators of each group, calls in brackets."""
+    return [" ".join(n.op.name for n in g.nodes) if g.is_kernel else [g.nodes[0].op.name] for g in fuse(graph_of(text))]
+
+
+JOINED = {
+    "a chain": ("""
+        graph g(%x: f32[4,5], %y: f32[4,5]) {
+          %0: f32[4,5] = mul(%x, %y)
+          %1: f32[4,5] = exp(%0)
+          return %1
+        }""", ["mul exp"]),
+    "through views": ("""
+        graph g(%x: f32[4,5], %b: f32[4]) {
+          %0: f32[4,5] = exp(%x)
+          %1: f32[5,4] = permute(%0, dims=(1, 0))
+          %2: f32[5,4] = expand(%b, shape=(5, 4))
+          %3: f32[5,4] = add(%1, %2)
+          return %3
+        }""", ["exp add"]),
+    "a reduction with its neighbours": ("""
+        graph g(%x: f32[4,5]) {
+          %0: f32[4,5] = exp(%x)
+          %1: f32[4,1] = sum(%0, dim=(1,), keepdim=True)
+          %2: f32[4,1] = log(%1)
+          %3: f32[4,5] = expand(%2, shape=(4, 5))
+          %4: f32[4,5] = sub(%x, %3)
+          return %4
+        }""", ["exp sum log sub"]),
+    "neighbours that read the same": ("""
+        graph g(%x: f32[4,5]) {
+          %0: f32[4] = sum(%x, dim=(1,), keepdim=False)
+          %1: f32[4] = amax(%x, dim=(1,), keepdim=False)
+          return %0, %1
+        }""", ["sum amax"]),
+    "around a call": ("""
+        graph g(%x: f32[4,4]) {
+          %0: f32[4,4] = exp(%x)
+          %1: f32[4,4] = matmul(%0, %x)
+          %2: f32[4,4] = relu(%1)
+          return %2
+        }""", ["exp", ["matmul"], "relu"]),
+}
+
+APART = {
+    "what lies between would be cut": ("""
+        graph g(%x: f32[4,4]) {
+          %0: f32[4,4] = exp(%x)
+          %1: f32[4,4] = matmul(%0, %0)
+          %2: f32[4,4] = add(%0, %1)
+          return %2
+        }""", ["exp", ["matmul"], "add"]),
+    "dear work would be repeated": ("""
+        graph g(%x: f32[4], %y: f32[9,4]) {
+          %0: f32[4] = exp(%x)
+          %1: f32[9,4] = expand(%0, shape=(9, 4))
+          %2: f32[9,4] = mul(%1, %y)
+          return %2
+        }""", ["exp", "mul"]),
+    "other dims are reduced": ("""
+        graph g(%x: f32[4,5]) {
+          %0: f32[4] = sum(%x, dim=(1,), keepdim=False)
+          %1: f32[5] = sum(%x, dim=(0,), keepdim=False)
+          return %0, %1
+        }""", ["sum", "sum"]),
+    "a reduced run is broken by a broadcast": ("""
+        graph g(%x: f32[4,5], %b: f32[5]) {
+          %0: f32[4,5] = expand(%b, shape=(4, 5))
+          %1: f32[4,5] = mul(%x, %0)
+          %2: f32[] = sum(%1, dim=(0, 1), keepdim=False)
+          return %2
+        }""", ["mul", "sum"]),
+    "long rows are swept several times": ("""
+        graph g(%x: f32[100000]) {
+          %0: f32[1] = sum(%x, dim=(0,), keepdim=True)
+          %1: f32[100000] = expand(%0, shape=(100000,))
+          %2: f32[100000] = div(%x, %1)
+          return %2
+        }""", ["sum", "div"]),
+}
+
+
+@pytest.mark.parametrize("what", JOINED)
+def test_joined(what):
+    text, wanted = JOINED[what]
+    assert names(text) == wanted
+
+
+@pytest.mark.parametrize("what", APART)
+def test_kept_apart(what):
+    text, wanted = APART[what]
+    assert names(text) == wanted
+    assert any(g.refused for g in fuse(graph_of(text)))
+
+
+def test_cheap_work_is_repeated_rather_than_stored():
+    assert names("""
+        graph g(%x: f32[4], %y: f32[9,4]) {
+          %0: f32[4] = neg(%x)
+          %1: f32[9,4] = expand(%0, shape=(9, 4))
+          %2: f32[9,4] = mul(%1, %y)
+          return %2
+        }""") == ["neg mul"]
+
+
+def test_kernels_that_replace_inputs_come_last():
+    g = graph_of("""
+        graph g(%x: f32[4,4], %w: f32[4,4]) {
+          %0: f32[4,4] = neg(%w)
+          %1: f32[4,4] = matmul(%x, %w)
+          return %1, %0
+        }""")
+    assert [n.nodes[0].op.name for n in fuse(g)] == ["neg", "matmul"]
+    assert [n.nodes[0].op.name for n in fuse(g, frozenset([g.outputs[1]]))] == ["matmul", "neg"]
+
+
+def test_owned_results_are_values_of_their_own():
+    g = graph_of("""
+        graph g(%x: f32[4,3]) {
+          %0: f32[3,4] = permute(%x, dims=(1, 0))
+          %1: f32[4,3] = exp(%x)
+          return %x, %0, %1, %1
+        }""")
+    assert own_results(g, frozenset([2])) is g
+    owned = own_results(g, frozenset(range(4)))
+    assert len(set(owned.outputs)) == 4
+    assert not any(v.is_input or is_free(v) for v in owned.outputs)
+    check_same_meaning(g, owned, seed=1)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_groups_hold_every_operation_once_in_an_order_that_runs(seed):
+    g = decompose(random_graph(np.random.default_rng(seed)))
+    arrays_for(g, np.random.default_rng(seed))
+    done = set(g.inputs)
+    groups = fuse(g)
+    for group in groups:
+        for n in group.nodes:
+            for x in n.inputs:
+                assert not hasattr(x, "aval") or x in done or is_free(x) or x.node in group.nodes, f"seed {seed}"
+        done.update(v for n in group.nodes for v in n.outputs)
+        assert not group.is_kernel or all(map(can_fuse, group.nodes))
+    held = [n for group in groups for n in group.nodes]
+    assert len(held) == len(set(held))
+    assert {n for n in live_nodes(g) if not is_free(n.outputs[0])} <= set(held), f"seed {seed}"

@@ -1,0 +1,128 @@
+"""Groups become kernels: golden kernels, and any graph as kernels against the interpreter, on numpy and natively."""
+
+import textwrap
+
+import numpy as np
+import pytest
+from graphs import arrays_for, graph_of, random_graph, same_bits
+from ingot.ir.interp import interpret
+from ingot.ir.kernel import to_text
+from ingot.passes.decompose import decompose
+from ingot.passes.fuse import fuse
+from ingot.passes.kernel_body import Body, Unfit
+from ingot.passes.lower import lower
+from ingot.runtime.cpu.program import CompiledGraph
+from ingot.runtime.dispatch import kernel_of
+
+
+def kernel_of_text(text):
+    group, = fuse(graph_of(text))
+    return lower(group.body)
+
+
+def golden(lowered, text):
+    got = to_text(lowered.kernel).replace(lowered.kernel.name, "k", 1)
+    assert got == textwrap.dedent(text).strip()
+
+
+def test_broadcasts_and_transposes_are_strides():
+    made = kernel_of_text("""
+        graph g(%x: f32[4,5], %b: f32[5], %t: f32[5,4]) {
+          %0: f32[4,5] = expand(%b, shape=(4, 5))
+          %1: f32[4,5] = mul(%x, %0)
+          %2: f32[4,5] = permute(%t, dims=(1, 0))
+          %3: f32[4,5] = add(%1, %2)
+          return %3
+        }""")
+    golden(made, """
+        kernel k {
+          parallel p0: n_p0
+          parallel p1: n_p1
+          in b0: f32[s0_p0, 1]
+          in b1: f32[0, 1]
+          in b2: f32[s2_p0, s2_p1]
+          out b3: f32[s3_p0, 1]
+          point:
+            v0: f32 = load b0
+            v1: f32 = load b1
+            v2: f32 = mul v0 v1
+            v3: f32 = load b2
+            v4: f32 = add v2 v3
+            store v4 -> b3
+        }""")
+    assert made.symbols["s2_p1"] == 4
+
+
+def test_dear_values_wait_in_the_buffer_of_a_later_result():
+    made = kernel_of_text("""
+        graph g(%x: f32[4,5]) {
+          %0: f32[4,1] = amax(%x, dim=(1,), keepdim=True)
+          %1: f32[4,5] = expand(%0, shape=(4, 5))
+          %2: f32[4,5] = sub(%x, %1)
+          %3: f32[4,5] = exp(%2)
+          %4: f32[4,1] = sum(%3, dim=(1,), keepdim=True)
+          %5: f32[4,1] = div(1.0, %4)
+          %6: f32[4,5] = expand(%5, shape=(4, 5))
+          %7: f32[4,5] = mul(%3, %6)
+          return %7
+        }""")
+    golden(made, """
+        kernel k {
+          parallel p0: n_p0
+          reduce r0: n_r0
+          in b0: f32[s0_p0, 1]
+          out b1: f32[s1_p0, 1]
+          sweep:
+            v0_1: f32 = load b0
+            v1: f32 = reduce v0_1 [max]
+          sweep:
+            v0_2: f32 = load b0
+            v2_2: f32 = sub v0_2 v1
+            v3_2: f32 = exp v2_2
+            store v3_2 -> b1
+            v5: f32 = reduce v3_2 [sum]
+          point:
+            v4_2p: f32 = const 1.0
+            v6: f32 = div v4_2p v5
+          sweep:
+            v3_3: f32 = load b1
+            v7_3: f32 = mul v3_3 v6
+            store v7_3 -> b1
+        }""")
+
+
+def test_other_sizes_give_the_same_kernel():
+    texts = [f"""
+        graph g(%x: f32[{n},{m}]) {{
+          %0: f32[{n},{m}] = exp(%x)
+          %1: f32[{n}] = sum(%0, dim=(1,), keepdim=False)
+          return %1
+        }}""" for n, m in ((30, 40), (50, 7000))]
+    assert kernel_of_text(texts[0]).kernel == kernel_of_text(texts[1]).kernel
+
+
+def test_what_no_strides_can_say_is_refused():
+    g = graph_of("""
+        graph g(%x: f32[4,5]) {
+          %0: f32[5,4] = permute(%x, dims=(1, 0))
+          %1: f32[20] = reshape(%0, shape=(20,))
+          %2: f32[20] = exp(%1)
+          return %2
+        }""")
+    with pytest.raises(Unfit, match="reshape"):
+        Body(g.nodes[2:], (20,), (), [g.outputs[0]])
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_graphs_mean_the_same_compiled(seed):
+    rng = np.random.default_rng(seed)
+    g = decompose(random_graph(rng))
+    arrays = arrays_for(g, rng)
+    made = CompiledGraph(g, kernel_of, owned=frozenset(range(len(g.outputs))))
+    with np.errstate(all="ignore"):
+        got = made.run([np.array(a) for a in arrays])
+    for a, b in zip(interpret(g, arrays).outputs, got):
+        if a.dtype.kind == "f":
+            np.testing.assert_allclose(b, a, rtol=3e-5 if a.dtype == np.float32 else 1e-12, atol=1e-6, err_msg=f"seed {seed}\n{g}")
+        else:
+            assert same_bits(a, b), f"seed {seed}\n{g}"

@@ -1,0 +1,97 @@
+"""Steps and memory: what shares a native call, what shares memory, what is written in place."""
+
+import numpy as np
+from graphs import graph_of
+from ingot.ir.interp import interpret
+from ingot.passes.plan_memory import LINE, Call, Run, plan
+from ingot.runtime.cpu.program import CompiledGraph
+from ingot.runtime.dispatch import kernel_of
+
+CHAIN = """
+    graph g(%x: f32[64], %y: f32[8,64]) {
+      %0: f32[64] = exp(%x)
+      %1: f32[8,64] = expand(%0, shape=(8, 64))
+      %2: f32[8,64] = mul(%1, %y)
+      %3: f32[64] = sum(%2, dim=(0,), keepdim=False)
+      %4: f32[64] = exp(%3)
+      %5: f32[8,64] = expand(%4, shape=(8, 64))
+      %6: f32[8,64] = add(%5, %y)
+      return %6
+    }"""
+
+
+def test_inner_values_lie_in_the_arena_apart_while_alive():
+    run, = plan(graph_of(CHAIN)).steps
+    assert type(run) is Run
+    inner = [s for s in run.program.slots.values() if s.kind == "arena"]
+    assert inner
+    assert all(s.where % LINE == 0 for s in inner)
+    assert run.program.arena_bytes >= max(s.where + s.bytes for s in inner)
+    assert [v.shape for v in run.writes] == [(8, 64)]
+
+
+def test_values_for_calls_have_memory_of_their_own():
+    g = graph_of("""
+        graph g(%x: f32[4,6]) {
+          %0: f32[4,6] = exp(%x)
+          %1: f32[6,4] = permute(%0, dims=(1, 0))
+          %2: f32[4,4] = matmul(%0, %1)
+          %3: f32[4,4] = relu(%2)
+          return %3
+        }""")
+    steps = plan(g).steps
+    assert [s.node.op.name if type(s) is Call else "run" for s in steps] == ["run", "permute", "matmul", "run"]
+    assert steps[0].writes == [g.nodes[0].output]
+    assert g.nodes[0].output in steps[2].dead
+
+
+def in_place(text, targets):
+    made = plan(graph_of(text), frozenset(targets), targets)
+    return [made.graph.outputs.index(v) for v in made.in_place]
+
+
+def test_an_update_after_the_last_read_is_written_in_place():
+    text = """
+        graph g(%w: f32[4,4], %x: f32[4,4]) {
+          %0: f32[4,4] = matmul(%x, %w)
+          %1: f32[4,4] = mul(%w, 0.5)
+          %2: f32[4,4] = sub(%w, %1)
+          return %0, %2
+        }"""
+    assert in_place(text, {1: 0}) == [1]
+    g = graph_of(text)
+    w, x = np.random.default_rng(0).standard_normal((2, 4, 4)).astype(np.float32)
+    want = interpret(g, [w, x]).outputs
+    made = CompiledGraph(g, kernel_of, frozenset([0, 1]), {1: 0})
+    got = made.run([w, x])
+    assert made.in_place == {1}
+    assert got[1] is w
+    assert (w == want[1]).all()
+
+
+def test_an_update_is_copied_where_the_old_value_is_still_read():
+    turned = """
+        graph g(%w: f32[4,4]) {
+          %0: f32[4,4] = permute(%w, dims=(1, 0))
+          %1: f32[4,4] = add(%w, %0)
+          return %1
+        }"""
+    assert in_place(turned, {0: 0}) == []
+    returned = """
+        graph g(%w: f32[4,4]) {
+          %0: f32[4,4] = neg(%w)
+          return %0, %w
+        }"""
+    made = plan(graph_of(returned), frozenset([0]), {0: 0})
+    assert not made.in_place
+    swapped = """
+        graph g(%a: f32[4], %b: f32[4]) {
+          return %b, %a
+        }"""
+    assert in_place(swapped, {0: 0, 1: 1}) == [1]
+    made = CompiledGraph(graph_of(swapped), kernel_of, frozenset([0, 1]), {0: 0, 1: 1})
+    a, b = np.arange(4, dtype=np.float32), np.full(4, 7, np.float32)
+    first, second = made.run([a, b])
+    assert (first == 7).all()
+    assert second is b
+    assert (b == np.arange(4)).all()
