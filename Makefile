@@ -27,8 +27,7 @@ lint: $(READY)
 # The root is the package, whatever its folder is called: mypy finds it under its name through a link.
 types: $(READY)
 	@mkdir -p $(VENV)/types && ln -sfn "$(CURDIR)" $(VENV)/types/ingot
-	MYPYPATH=$(VENV)/types $(BIN)/mypy -p ingot
-	MYPYPATH=$(VENV)/types $(BIN)/mypy --warn-unused-ignores tests/typing_samples.py
+	MYPYPATH=$(VENV)/types:tests $(BIN)/mypy -p ingot -m typing_samples
 
 test: $(READY) lint types
 	$(BIN)/python -m pytest -m "not slow and not gpu" $(ARGS)

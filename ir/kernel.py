@@ -161,9 +161,9 @@ class Program:
         head = [f"program {self.name}({', '.join(self.symbols)}) arena={self.arena_bytes} {{"]
         for n, s in self.slots.items():
             head.append(f"  {n}: {s.kind} {s.where}{f' + {s.offset}' if s.offset else ''} ({s.bytes} bytes)")
-        for s in self.steps:
-            given = [f"{n}={v}" for n, v in s.symbols.items()]
-            head.append(f"  {s.kernel.name}({', '.join([*s.slots, *given])})")
+        for step in self.steps:
+            given = [f"{n}={v}" for n, v in step.symbols.items()]
+            head.append(f"  {step.kernel.name}({', '.join([*step.slots, *given])})")
         return "\n".join([*head, "}"])
 
     @property

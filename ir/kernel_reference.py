@@ -4,6 +4,8 @@ All parallel and reduce points are evaluated at once as broadcast arrays; sums a
 compiled kernels to rounding, all else exactly.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
@@ -25,7 +27,7 @@ _NUMPY = {
     "random_bits": lambda i, seed, call: philox.bits_at(i, seed.flat[0], call.flat[0]),
     "random_uniform": lambda i, seed, call: (philox.bits_at(i, seed.flat[0], call.flat[0]) >> 8).astype(np.float32) * 2.0**-24,
 }
-_FOLDS = {"sum": np.sum, "prod": np.prod, "max": np.max, "min": np.min, "any": np.any, "all": np.all}
+_FOLDS: dict[str, Any] = {"sum": np.sum, "prod": np.prod, "max": np.max, "min": np.min, "any": np.any, "all": np.all}
 
 
 def _function(name):

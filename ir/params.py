@@ -4,11 +4,14 @@ Python calls 1, 1.0 and True equal, 0.0 and -0.0 too, and nan unequal to itself;
 if type and bits are. `param_key` is that notion.
 """
 
+from typing import Any
+
 import numpy as np
 
 from .dtype import DType
 from .errors import GraphError
 
+_BASES: tuple[Any, ...] = (bool, int, float, complex, str)
 _EXACT = (bool, int, str, type(None), DType)
 
 
@@ -23,7 +26,7 @@ def canonical_param(value):
         return slice(canonical_param(value.start), canonical_param(value.stop), canonical_param(value.step))
     if isinstance(value, np.generic):
         return canonical_param(value.item())
-    for base in (bool, int, float, complex, str):
+    for base in _BASES:
         if isinstance(value, base):
             return base(value)
     raise GraphError(f"a parameter of a graph node must be plain data (number, str, None, dtype, slice or tuples of these), "

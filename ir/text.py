@@ -84,7 +84,7 @@ class _Parser:
             if m is None:
                 raise self.error(f"unexpected character {text[at]!r}", at)
             if m.lastgroup not in ("space", "newline"):
-                yield Token(m.lastgroup, m.group(), at)
+                yield Token(str(m.lastgroup), m.group(), at)
             at = m.end()
         yield Token("end", "the end of the text", len(text))
 

@@ -8,6 +8,7 @@ A chain's prefix has a guard of its own, so each line starts from the object tha
 
 import builtins
 import types
+from typing import Any
 
 from .reads import ARGUMENT
 from .watch import Guard
@@ -15,7 +16,8 @@ from .watch import Guard
 
 def quick_check(guards):
     """A function of no arguments, True only if all guards hold."""
-    names, lines, known = {"builtins": builtins}, [], {}
+    names: dict[str, Any] = {"builtins": builtins}
+    lines, known = [], {}
     slow = []
     for g in sorted(guards, key=lambda g: len(g.chain.steps) if type(g) is Guard else 0):
         line = _line(g, names, known) if type(g) is Guard else None

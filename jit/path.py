@@ -87,11 +87,12 @@ class Finish:
     outputs: list                # (slot, Output)
     updates: list                # (input position, slot)
     grads: list                  # (input position, slot or None)
+    hosts: list                  # (host step, slots)
     differential: Differential | None
 
     def hand_out(self, made, wanted, needed):
         """Says which results the last stretch has to give so that all can be handed out; for each thing that leaves, in the
-        order results, updates, gradients, residuals, the position of its result, or None where it is kept by slot."""
+        order results, updates, gradients, host steps, the position of its result, or None where it is kept by slot."""
         taken = set()
 
         def owned(slot):
@@ -108,9 +109,13 @@ class Finish:
             wanted.append(Result(slot, owned=True, target=-1 - position))
             updates.append(len(wanted) - 1)
         grads = [None if slot is None else owned(slot) for _, slot in self.grads]
+        hosts = []
+        for _, slots in self.hosts:
+            hosts.append(range(len(wanted), len(wanted) + len(slots)))
+            wanted.extend([Result(slot, owned=True) for slot in slots])
         for slot, _ in self.differential.residuals if self.differential is not None else ():
             needed.setdefault(slot, None)
-        return results, updates, grads
+        return results, updates, grads, hosts
 
 
 def numbering(builder) -> dict:
@@ -152,6 +157,7 @@ def _finish(recording, slots):
     return Finish([(slots[o.value], o) for o in recording.outputs],
                   [(position, slots[v]) for position, v in recording.updates],
                   [(position, None if v is None else slots[v]) for position, v in recording.grads],
+                  [(step, [slots[v] for v in values]) for step, values in recording.hosts],
                   Differential.of(recording, slots))
 
 
@@ -206,7 +212,7 @@ class Tree:
         here, work = self.first, self.first.work
         finish, compiled = here.finish, work.job.compiled
         plain = here.question is None and compiled is not None and compiled.is_native
-        if not plain or finish.updates or finish.grads or finish.differential is not None:
+        if not plain or finish.updates or finish.grads or finish.hosts or finish.differential is not None:
             return None
         if any(s.kind != "argument" for s in here.sources) or any(o.source is not None for _, o in finish.outputs):
             return None
@@ -287,7 +293,9 @@ class Replay:
 
     def commit(self, finish, work, found):
         """Writes what the path writes and makes the result tensors."""
-        results, updates, grads = work.hand
+        results, updates, grads, hosts = work.hand
+        for (step, _), places in zip(finish.hosts, hosts):
+            step.run([found[at] for at in places])
         if updates:
             self._write(finish, work.job.in_place, updates, found)
         for (position, slot), at in zip(finish.grads, grads):

@@ -14,6 +14,7 @@ import numpy as np
 from ..ir.aval import Aval
 from ..ir.graph import Builder, Value
 from ..ir.ops.elementwise import cast
+from ..ir.ops.host import host_call
 from ..ir.ops.shape import assign_view, expand, full, run_chain
 from ..runtime.autograd.node import Leaf
 from ..runtime.storage import user_line
@@ -79,6 +80,7 @@ class Recording:
     updates: list = field(default_factory=list)      # (input position, value)
     grads: list = field(default_factory=list)        # (input position, value or None): gradients set on leaves
     leaves: list = field(default_factory=list)       # (input position, aval of the gradient found there, or None)
+    hosts: list = field(default_factory=list)        # (host step, the values it takes): what runs at the end, in order
     shared: list = field(default_factory=list)       # (argument, captured tensor over the same memory)
 
 
@@ -130,6 +132,7 @@ class Recorder:
         self.cells: dict[int, Cell] = {}         # by id of the storage
         self.leaves: dict[int, LeafState] = {}   # by id of the leaf
         self.grad_owner: dict[int, int] = {}     # id(gradient tensor found on a leaf) -> input position of that leaf
+        self.hosts: list = []                    # (host step, values)
         self.shared: list = []                   # (argument, captured tensor over the same memory)
         self.read_only: set = set()              # ids of storages of which several different parts came in
         self.keep: list = []                     # what must not be freed while ids are in use
@@ -317,6 +320,17 @@ class Recorder:
         self._enter(t, Source("scalar", give), f"scalar{len(self.sources)}")
         return t
 
+    def host_effect(self, step, tensors):
+        """A host function without results is to run at the end of every call."""
+        self.hosts.append((step, [self.value_of(t) for t in tensors]))
+
+    def host_results(self, tensors, made, **params):
+        """A host function made tensors."""
+        self.builder.line = user_line()
+        values = self.builder.append(host_call, [self.value_of(t) for t in tensors] or [None], params)
+        for t, v in zip(made, values):
+            self._fresh(t, v)
+
     def refuse(self, what: str, instead: str):
         """Something ran that a trace would not repeat."""
         raise TraceError(f"this function cannot be traced: {what}{at(user_line())}; {instead}")
@@ -355,7 +369,7 @@ class Recorder:
 
     def finish(self, result_tensors) -> Recording:
         """The recording, once the function has returned."""
-        r = Recording(self.builder, self.sources, self.cuts, shared=self.shared)
+        r = Recording(self.builder, self.sources, self.cuts, hosts=self.hosts, shared=self.shared)
         r.outputs = [self._output(t) for t in result_tensors]
         for cell in self.cells.values():
             if cell.root is not None and cell.version and self.sources[cell.source].kind in ("argument", "captured", "grad"):

@@ -9,7 +9,7 @@ from pathlib import Path
 from ..ir import config
 from ..ir.lazy import lazy
 from ..ir.printer import format_line
-from ..passes.plan_memory import Run
+from ..passes.plan_memory import Product, Run
 
 program = lazy(__package__, "..runtime.cpu.program")
 _dumps = itertools.count()
@@ -105,6 +105,10 @@ def _run_lines(run):
 
 def _call_lines(call):
     node = call.node
+    if type(call) is Product:
+        names = " ".join([n.op.name for n in call.epilogue.group.nodes])
+        return [f"  {node.op.name} with {names} -> {call.epilogue.result.aval}"
+                + (f"    # {format_line(node.line)}" if node.line else "")]
     where = f"    # {format_line(node.line)}" if node.line else ""
     lines = [f"  call {node.op.name} -> {', '.join([str(v.aval) for v in node.outputs])}{where}"]
     return lines + [f"      no kernel: {why}" for why in call.refused]

@@ -2,6 +2,7 @@
 
 import functools
 import threading
+from typing import Any
 
 from ..ir import config
 from ..passes.plan_memory import Run
@@ -10,6 +11,7 @@ from ..runtime.tensor import Tensor
 from . import report
 from .errors import TraceError
 from .guard_code import quick_check
+from .host import HostPrint
 from .path import Tree, Unseen
 from .record import OptionGuard, Recorder
 from .tree import TENSOR, flatten, unflatten
@@ -122,7 +124,7 @@ class Traced:
         self._quick = None
         self._changing: set = set()      # options of optimizers that were seen to change
         self._lock = threading.RLock()
-        self._stats = {"calls": 0, "compiles": 0, "misses": []}
+        self._stats: dict[str, Any] = {"calls": 0, "compiles": 0, "misses": []}
 
     def __get__(self, instance, owner=None):
         return self if instance is None else functools.partial(self, instance)
@@ -164,7 +166,7 @@ class Traced:
         try:
             for i, t in enumerate(leaves):
                 recorder.argument(t, i)
-            with watch:
+            with HostPrint(), watch:
                 result = self.fn(*args, **kwargs)
             tensors: list = []
             result_spec = flatten(result, tensors)

@@ -7,6 +7,7 @@ import sys
 import sysconfig
 import types
 from dataclasses import dataclass
+from typing import Any
 
 from ..runtime.nn.module import Module, Structure
 from ..runtime.tensor import Tensor
@@ -49,7 +50,7 @@ class Photograph:
 
     def __init__(self, container):
         self.kind = type(container)
-        self.keys = tuple(container) if self.kind is not list else None
+        self.keys: Any = tuple(container) if self.kind is not list else None
         self.items = tuple([photograph(v) for v in (container.values() if self.kind is dict else container)])
 
     def matches(self, now) -> bool:
@@ -140,8 +141,10 @@ def cell_of(code, name, value):
     """The closure cell behind a free variable of running code, found through the functions made from that code."""
     at = code.co_freevars.index(name)
     for f in gc.get_referrers(code):
-        if isinstance(f, types.FunctionType) and f.__code__ is code and root_value(f.__closure__[at], name) is value:
-            return f.__closure__[at]
+        if isinstance(f, types.FunctionType) and f.__code__ is code and f.__closure__:
+            cell = f.__closure__[at]
+            if root_value(cell, name) is value:
+                return cell
     return None
 
 
@@ -160,13 +163,14 @@ class Watch:
         self._generators: list = []      # (numpy generator, its state when first seen)
 
     def __enter__(self):
+        self.print = getattr(builtins.print, "__wrapped__", builtins.print)
         self.dice = random_states()
         self._before = sys.getprofile()
         sys.setprofile(self._event)
         return self
 
     def __exit__(self, *exc):
-        if hasattr(self._before, "enable"):      # cProfile, which the interpreter cannot call as it calls functions
+        if self._before is not None and hasattr(self._before, "enable"):      # cProfile, which the interpreter cannot call as it calls functions
             sys.setprofile(None)
             self._before.enable()
         else:
@@ -222,8 +226,10 @@ class Watch:
         if base is None or key in self.guards or self._through_tensor(base, chain.steps):
             return
         value = unbound(follow(base, chain.steps))
+        if value is builtins.print:
+            value = self.print      # which stands in for it while a function is recorded
         self._keep.append(root)
-        if value is not unbound(follow(base, chain.steps)) and not isinstance(value, _VALUES):
+        if value is not self.print and value is not unbound(follow(base, chain.steps)) and not isinstance(value, _VALUES):
             return
         self.guards[key] = Guard(chain, root, photograph(value))
         if hasattr(getattr(value, "bit_generator", None), "state"):

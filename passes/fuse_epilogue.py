@@ -15,7 +15,7 @@ from .codegen.llvm.fused_epilogue import ACCUMULATED, Fused, Operand
 from .kernel_body import CALL, source_of
 from .strided import Pattern, row_major
 
-DEAREST = 60      # cost per element up to which work in a product's tiles is better than a sweep of its own
+DEAREST = 12      # cost per element up to which work in a product's tiles is better than a sweep of its own
 NARROWEST = 16    # columns from which a product runs on the road that has epilogues
 
 

@@ -221,7 +221,7 @@ class Writer:
         return self.local[t]
 
     def _write(self, t):
-        kept = self.kept.get(t)
+        kept: Any = self.kept.get(t)
         again = kept is not None and kept[1] < self.number
         args = () if again else tuple([self.use(a) for a in t.args])
         name = self.local[t] = f"v{t.number}" if t.row and not t.is_leaf else f"v{t.number}{self.tag}"

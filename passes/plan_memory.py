@@ -12,6 +12,7 @@ from typing import Any
 from ..ir.graph import Graph, Node, Value
 from ..ir.kernel import Program, Slot, Step
 from .fuse import fuse, own_results
+from .fuse_epilogue import Epilogue, fuse_epilogues
 from .kernel_body import is_free, source_of
 from .lower import lower
 from .strided import row_major
@@ -42,12 +43,25 @@ class Call:
     dead: tuple = ()
 
 
+@dataclass(eq=False)
+class Product:
+    """A matrix product with what follows it."""
+
+    epilogue: Epilogue
+    dead: tuple = ()
+
+    @property
+    def node(self) -> Node:
+        """The product itself."""
+        return self.epilogue.node
+
+
 @dataclass(frozen=True, eq=False)
 class Plan:
     """Steps, and which values leave.
 
     graph      what is computed
-    steps      Run or Call, in order; each knows the values that are dead after it
+    steps      Run, Product or Call, in order; each knows the values that are dead after it
     in_place   {value: the input in whose memory it is written}
     """
 
@@ -62,9 +76,12 @@ def plan(graph: Graph, owned=frozenset(), targets=None) -> Plan:
     graph, targets = own_results(graph, owned), targets or {}
     steps: list[Any] = []
     made: set = set()
-    for g in fuse(graph, frozenset([graph.outputs[i] for i in targets])):
-        if g.is_kernel:
-            if not steps or type(steps[-1]) is Call or _crowded(steps[-1]):
+    groups = fuse(graph, frozenset([graph.outputs[i] for i in targets]))
+    for g in fuse_epilogues(groups, {source_of(v) for v in graph.outputs}):
+        if type(g) is Epilogue:
+            steps += [*_views(g.node.inputs, made), Product(g)]
+        elif g.is_kernel:
+            if not steps or type(steps[-1]) is not Run or _crowded(steps[-1]):
                 steps.append(Run([], []))
             steps[-1].groups.append(g)
             steps[-1].kernels.append(lower(g.body))
@@ -96,14 +113,15 @@ def _views(values, made):
 
 def _reads(step):
     """The values in memory that a step reads."""
-    if type(step) is Call:
-        return [x for x in step.node.inputs if type(x) is Value]
+    if type(step) is not Run:
+        beside = [v for v, *_ in step.epilogue.operands] if type(step) is Product else []
+        return [*[x for x in step.node.inputs if type(x) is Value], *beside]
     return [v for k in step.kernels for v, _, written in k.operands if not written]
 
 
 def _writes(step):
-    if type(step) is Call:
-        return list(step.node.outputs)
+    if type(step) is not Run:
+        return [step.epilogue.result] if type(step) is Product else list(step.node.outputs)
     return [v for k in step.kernels for v, _, written in k.operands if written]
 
 
@@ -114,7 +132,7 @@ def _in_place(graph, steps, targets):
     """Results that may be written into the memory of the input they replace: made by an elementwise kernel that reads the
     input only where it writes, after everything else has read it, with nothing to follow that may fail."""
     found = {}
-    last_call = max((i for i, s in enumerate(steps) if type(s) is Call and not is_free(s.node.outputs[0])), default=-1)
+    last_call = max((i for i, s in enumerate(steps) if type(s) is not Run and not is_free(s.node.outputs[0])), default=-1)
     for position, number in targets.items():
         value, target = graph.outputs[position], graph.inputs[number]
         if value.aval != target.aval or graph.outputs.count(value) > 1 or _leaves(graph, target):
@@ -141,7 +159,7 @@ def _maker(steps, value):
 def _is_last_reader(steps, at, target):
     plain = row_major(target.shape).plain
     for i, s in enumerate(steps):
-        if type(s) is Call:
+        if type(s) is not Run:
             if i > at[0] and any(source_of(v) is target for v in _reads(s)):
                 return False
             continue

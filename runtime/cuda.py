@@ -5,9 +5,10 @@ from types import SimpleNamespace
 
 from ..ir.errors import DeviceError
 from . import accelerator
+from .amp import on_cuda as amp
 from .device import DRIVERS, Device, available
 
-__all__ = ["Event", "Stream", "can_device_access_peer", "current_device", "current_stream", "default_stream", "device",
+__all__ = ["Event", "Stream", "amp", "can_device_access_peer", "current_device", "current_stream", "default_stream", "device",
            "device_count", "empty_cache", "get_arch_list", "get_device_capability", "get_device_name",
            "get_device_properties", "init", "ipc_collect", "is_available", "is_bf16_supported", "is_initialized",
            "manual_seed", "manual_seed_all", "max_memory_allocated", "max_memory_reserved", "mem_get_info",

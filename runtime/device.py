@@ -24,6 +24,7 @@ class Device:
 
     type: str
     index: int | None
+    _before: list
 
     def __init__(self, type, index=None):
         kind, index = _parse(type, index)

@@ -3,6 +3,7 @@
 import sys
 import weakref
 from types import FrameType
+from typing import Any
 
 _PACKAGE = __name__.split(".")[0]
 
@@ -16,7 +17,7 @@ class Storage:
     """
 
     version = 0
-    aliases: tuple | list = ()
+    aliases: Any = ()
     writer = None
 
     def add_alias(self, tensor):

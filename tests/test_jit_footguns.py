@@ -644,3 +644,48 @@ def test_an_option_that_changes_becomes_an_input():
     traced, got = run(jit.trace)
     assert got == want
     assert traced.stats()["compiles"] <= 3
+
+
+# The host.
+
+
+def test_printing_a_tensor_prints_at_every_call(capsys):
+    def fn(x):
+        y = x * 2
+        print("y is", y)
+        return y + 1
+
+    traced = jit.trace(fn)
+    for i in range(4):
+        got = plain(traced(vec(float(i), 1.0)))
+        ours = capsys.readouterr().out
+        assert got == plain(fn(vec(float(i), 1.0)))
+        assert ours == capsys.readouterr().out
+
+
+def test_host_functions_run_at_every_call():
+    seen = []
+
+    @jit.host
+    def keep(v):
+        seen.append(v.tolist())
+
+    @jit.host
+    def cumulative(v):
+        return ingot.tensor(np.cumsum(v.numpy()))
+
+    def fn(x):
+        keep(x * 2)
+        return cumulative(x) + 1
+
+    traced = jit.trace(fn)
+    for i in range(4):
+        x = vec(float(i), 2.0, 3.0)
+        got, ours = plain(traced(x)), seen.copy()
+        seen.clear()
+        assert got == plain(fn(x)) and ours == seen
+        seen.clear()
+
+
+def test_a_host_function_may_not_return_a_number():
+    refused(lambda x: x * jit.host(lambda v: v.sum().item())(x), vec(), match="may return tensors")

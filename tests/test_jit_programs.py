@@ -11,7 +11,6 @@ import pytest
 import ingot
 from ingot import jit, nn, optim
 from ingot.ir import config
-
 from random_programs import RandomProgram, bits
 
 F = nn.functional

@@ -1,8 +1,9 @@
 """Which operations become one kernel, and which do not."""
 
-import ingot  # noqa: F401  (fills the table of operators)
 import numpy as np
 import pytest
+
+import ingot  # noqa: F401  (fills the table of operators)
 from graphs import arrays_for, check_same_meaning, graph_of, random_graph
 from ingot.ir.graph import live_nodes
 from ingot.passes.decompose import decompose

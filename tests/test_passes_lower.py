@@ -4,6 +4,7 @@ import textwrap
 
 import numpy as np
 import pytest
+
 from graphs import arrays_for, graph_of, random_graph, same_bits
 from ingot.ir.interp import interpret
 from ingot.ir.kernel import to_text

@@ -1,6 +1,7 @@
 """Steps and memory: what shares a native call, what shares memory, what is written in place."""
 
 import numpy as np
+
 from graphs import graph_of
 from ingot.ir.interp import interpret
 from ingot.passes.plan_memory import LINE, Call, Run, plan

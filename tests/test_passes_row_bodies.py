@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from graphs import check_untouched, graph_of, same_bits
 from ingot.ir.op import OPS
 from ingot.ir.verify import verify

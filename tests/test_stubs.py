@@ -79,6 +79,6 @@ def test_mypy_reads_code_as_users_write_it(tmp_path):
     (tmp_path / "ingot").symlink_to(ROOT, target_is_directory=True)
     done = subprocess.run(
         [sys.executable, "-m", "mypy", "--config-file", str(ROOT / "pyproject.toml"), "--cache-dir", str(tmp_path / "cache"),
-         "--warn-unused-ignores", str(ROOT / "tests" / "typing_samples.py")],
-        capture_output=True, text=True, cwd=tmp_path, env={**os.environ, "MYPYPATH": str(tmp_path)})
+         "-m", "typing_samples"], capture_output=True, text=True, cwd=tmp_path,
+        env={**os.environ, "MYPYPATH": os.pathsep.join((str(tmp_path), str(ROOT / "tests")))})
     assert done.returncode == 0, done.stdout + done.stderr

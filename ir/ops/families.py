@@ -103,7 +103,7 @@ def reference(fn):
         return fn(*exact)
 
     if isinstance(fn, np.ufunc):
-        ref.ufunc = fn
+        ref.ufunc = fn  # type: ignore[attr-defined]
     return ref
 
 

@@ -5,6 +5,7 @@ Maxima come with the flat index of the element they took in its plane; all maxim
 
 import itertools
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -182,7 +183,7 @@ def _bin_places(n, count):
 def _joint_places(places, sizes):
     """Flat positions (..., *counts, places in the window) from one (..., count, places) table for each dim."""
     rank = len(sizes)
-    total = 0
+    total: Any = 0
     for axis, (table, step) in enumerate(zip(places, _steps(sizes))):
         lead = table.shape[:-2]
         spread = [1] * (2 * rank)

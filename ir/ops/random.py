@@ -16,7 +16,7 @@ from ..op import NO_GRAD, Host, Template, op
 from .elementwise import mul
 
 
-def stream(key) -> tuple:
+def stream(key) -> tuple[int, int]:
     """(seed, call) of a key."""
     return int(key[0]), int(key[1])
 

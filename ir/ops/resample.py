@@ -1,6 +1,7 @@
 """Resampling by fixed maps along each dim: interpolation, even bins, mirrored borders; and sampling at given points."""
 
 import itertools
+from typing import Any
 
 from .. import dtype as dt
 from ..derive import derived_vjp
@@ -143,7 +144,8 @@ def _position(coordinate, n, align_corners):
 
 def _value_at(x, places):
     """The elements at whole places (floats, one array (N, *sizes) for each dim); 0 outside."""
-    flat = inside = None
+    flat: Any = None
+    inside: Any = None
     for place, n in zip(places, x.shape[2:]):
         ok = ew.logical_and(ew.ge(place, 0.0), ew.le(place, n - 1.0))
         index = ew.cast(ew.where(ok, place, 0.0), dtype=dt.int64)

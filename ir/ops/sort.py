@@ -1,13 +1,15 @@
 """Sorting, by index: values and gradients follow through gather. The order is total: nan comes after every number,
 -0.0 equals 0.0, and equal elements stay in the order they have (so results do not depend on the algorithm)."""
 
+from typing import Any
+
 import numpy as np
 
 from .. import dtype as dt
 from ..errors import DTypeError, ShapeError
 from ..op import NO_GRAD, Template, op
 
-_SIGNED = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
+_SIGNED: dict[int, Any] = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
 
 
 def order_keys(a, descending=False):
@@ -81,7 +83,7 @@ def _infer_searchsorted(sorted_, values, *, right):
 
 
 def _searchsorted(sorted_, values, *, right):
-    side = "right" if right else "left"
+    side: Any = "right" if right else "left"
     rows, wanted = order_keys(sorted_), order_keys(values)
     if sorted_.ndim == 1:
         return np.asarray(np.searchsorted(rows, wanted, side), np.int64).reshape(values.shape)

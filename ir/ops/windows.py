@@ -56,7 +56,8 @@ def pad_spatial(x, padding, value=0):
         return x
     grown = tuple(n + max(lo, 0) + max(hi, 0) for n, (lo, hi) in zip(x.shape[2:], padding))
     full = np.full(x.shape[:2] + grown, value, x.dtype)
-    full[(..., *(slice(max(lo, 0), max(lo, 0) + n) for n, (lo, _) in zip(x.shape[2:], padding)))] = x
+    inside = tuple(slice(max(lo, 0), max(lo, 0) + n) for n, (lo, _) in zip(x.shape[2:], padding))
+    full[:, :, *inside] = x
     return full
 
 

@@ -6,6 +6,7 @@ does the same. float16 and bfloat16 load to float32, and round when they are sto
 """
 
 from collections.abc import Callable
+from typing import Any
 
 from ...ir import dtype as dt
 from ...ir.kernel import Kernel
@@ -334,7 +335,7 @@ def _reduction_frame(name, dtype, pattern, unit, result):
 
 
 def _count(k, dtype):
-    total = None
+    total: Any = None
     for d in k.dims:
         if d.reduce:
             n = k.size(d.name)

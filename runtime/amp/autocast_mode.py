@@ -150,8 +150,8 @@ def _install(casting):
 
 
 class autocast(ContextDecorator):
-    """Inside, matrix products, convolutions and attention run in `dtype` (bfloat16 on the CPU, float16 on GPUs unless said), and
-    exponentials, powers, sums, softmax and losses in float32. For a forward pass and its loss; call backward() outside.
+    """Inside, matrix products, convolutions and attention run in `dtype` (bfloat16 on the CPU, float16 on GPUs unless said),
+    and exponentials, powers, sums, softmax and losses in float32. For a forward pass and its loss; call backward() outside.
 
     A context manager and a decorator; nests, and `enabled=False` switches it off inside.
     """

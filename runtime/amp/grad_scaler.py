@@ -61,16 +61,10 @@ class GradScaler:
         if not self._enabled:
             return outputs
         if isinstance(outputs, Tensor):
-            return outputs * (self._scale if outputs.dtype is dt.float64 else self._scale.to(outputs.dtype)
-                              if self._fits(outputs.dtype) else self._scale)
+            return outputs * self._scale
         if isinstance(outputs, (list, tuple)):
             return type(outputs)(self.scale(o) for o in outputs)
         raise DTypeError(f"scale takes a tensor or an iterable of tensors, got {type(outputs).__name__}")
-
-    @staticmethod
-    def _fits(dtype) -> bool:
-        """Whether any scale can be held in a dtype; float16 overflows above 65504, so such a loss is scaled in float32."""
-        return dtype is not dt.float16
 
     def _state_of(self, optimizer) -> _Progress:
         return self._progress.setdefault(optimizer, _Progress())

@@ -1,5 +1,7 @@
 """einsum: any sum of products of tensors, as a sequence of permutations and matrix products."""
 
+from typing import Any
+
 from ...ir.errors import ArgumentError, ShapeError
 from ...ir.ops import elementwise as ew
 from ...ir.ops import linalg as la
@@ -90,7 +92,7 @@ def _sizes(terms, operands, equation):
     return sizes
 
 
-def _without_repeats(x, labels):
+def _without_repeats(x, labels) -> tuple[Any, list]:
     """Takes diagonals where an operand names a label twice."""
     labels = list(labels)
     for v in list(labels):
@@ -118,7 +120,7 @@ def _cheapest_pair(work, out, sizes):
     return min(pairs, key=lambda p: (result_size(*p), p[1], p[0]))
 
 
-def _sum_out(x, labels, kept):
+def _sum_out(x, labels, kept) -> tuple[Any, list]:
     """Sums over the labels that nothing else needs."""
     dims = tuple(i for i, v in enumerate(labels) if v not in kept)
     if not dims:
@@ -126,7 +128,7 @@ def _sum_out(x, labels, kept):
     return sum_(x, dim=dims, keepdim=False), [v for v in labels if v in kept]
 
 
-def _contract(left, right, kept, sizes):
+def _contract(left: tuple[Any, list], right: tuple[Any, list], kept, sizes) -> tuple[Any, list]:
     """The product of two operands, summed over what both have and nothing else needs."""
     x, a = _sum_out(*left, kept | set(right[1]))
     y, b = _sum_out(*right, kept | set(left[1]))

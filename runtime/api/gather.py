@@ -288,8 +288,9 @@ def one_hot(tensor, num_classes=-1):
         num_classes = int(tensor.max().item()) + 1
     if tensor._a.size:
         ix.require_range("one_hot", tensor._a, num_classes, -1)
-    classes = sh.iota(tensor, shape=(num_classes,), dim=0, dtype=dt.int64)
-    return ew.cast(ew.eq(sh.reshape(tensor, shape=tensor._a.shape + (1,)), classes), dtype=dt.int64)
+    at = sh.reshape(tensor, shape=tensor._a.shape + (1,))
+    return ix.scatter(filled(tensor, tensor._a.shape + (num_classes,), 0, dt.int64), at, filled(tensor, at._a.shape, 1, dt.int64),
+                      dim=tensor.ndim, mode="set")
 
 
 # A view's place replaced, as a new tensor.

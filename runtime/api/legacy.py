@@ -11,6 +11,8 @@ from .register import FUNCTIONS
 class TensorType(type):
     """The type of the old names: calling one makes a Tensor, and a Tensor of its dtype is an instance of it."""
 
+    tensor_dtype: dt.DType
+
     def __call__(cls, *data, device=None):
         require_device(device)
         if all(isinstance(n, (int, np.integer)) for n in data):

@@ -6,6 +6,7 @@ from ...ir.ops import elementwise as ew
 from ...ir.ops import linalg as la
 from ...ir.ops import reduce as rd
 from ...ir.ops.shape import diagonal, expand, permute, reshape, roll
+from ..state import tls
 from ..tensor import Tensor
 from .promote import result_type, to_dtype
 from .reduce import summable, vector_norm
@@ -137,6 +138,8 @@ def outer(input, vec2, *, out=None):
 def _accumulate(input, product, beta, alpha, out, name):
     if (isinstance(alpha, float) or isinstance(beta, float)) and not product.dtype.is_inexact:
         raise DTypeError(f"{name}: alpha and beta must be integers for {product.dtype} tensors")
+    if tls.m.autocast is not None:
+        input = to_dtype(input, product.dtype)
     if input.dtype is not product.dtype:
         raise DTypeError(f"{name} takes tensors of one dtype, got {input.aval} and {product.aval}; cast one with .to()")
     if broadcast_shapes(input.shape, product.shape) != product.shape:

@@ -65,10 +65,10 @@ def to_dtype(x, d: dt.DType):
 
 def promote(record, *xs):
     """The arguments of an elementwise operator in their common dtype, at least one of them a tensor."""
-    xs = [as_operand(x, record.name) for x in xs]
-    d = result_type(*xs)
+    operands = [as_operand(x, record.name) for x in xs]
+    d = result_type(*operands)
     if "takes_float" in record.traits and not d.is_inexact:
         d = Defaults.dtype
-    if not any(isinstance(x, Tensor) for x in xs):
-        xs[0] = as_array_tensor(xs[0], d)
-    return [to_dtype(x, d) for x in xs]
+    if not any(isinstance(x, Tensor) for x in operands):
+        operands[0] = as_array_tensor(operands[0], d)
+    return [to_dtype(x, d) for x in operands]

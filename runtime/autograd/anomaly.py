@@ -1,6 +1,7 @@
 """Anomaly mode: operations remember the user's line, and backward stops at the first gradient that is not a number."""
 
 from contextlib import ContextDecorator
+from typing import Any
 
 from ..state import tls
 from .node import CHECK_NAN, TRACE_LINES
@@ -20,7 +21,7 @@ class set_detect_anomaly(ContextDecorator):
     """
 
     def __init__(self, mode: bool, check_nan: bool = True):
-        self._before = tls.m.anomaly
+        self._before: Any = tls.m.anomaly
         self._level = (CHECK_NAN if check_nan else TRACE_LINES) if mode else 0
         _set(self._level)
 

@@ -7,6 +7,7 @@ their own history is recorded.
 import ctypes
 import sys
 import threading
+from typing import Any
 
 import numpy as np
 
@@ -44,17 +45,18 @@ class Backward:
         needed = None if self.targets is None else reach(roots, self.targets)
         waiting = count_dependencies(roots, needed)
         before, m.grad = m.grad, self.create_graph
+        autocast, m.autocast = m.autocast, None      # rules run in the dtypes that forward had
         try:
             self.walk(roots, waiting, needed)
         finally:
-            m.grad = before
+            m.grad, m.autocast = before, autocast
         return self.targets
 
     def walk(self, roots, waiting, needed):
         """Processes every node when all gradients for it have arrived."""
         ready = [n for n in roots if waiting[n] == 0]
         pending, deliver, through = self.pending, self.deliver, self.through
-        node = None
+        node: Any = None
         try:
             while ready:
                 node = ready.pop()

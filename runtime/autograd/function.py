@@ -22,7 +22,7 @@ _new = object.__new__
 class FunctionCtx:
     """What forward tells backward. Any attribute may be set on it; tensors go through `save_for_backward`."""
 
-    needs_input_grad = ()
+    needs_input_grad: tuple = ()
     _to_save = ()
     _saved: Any = ()
     _dirty = ()

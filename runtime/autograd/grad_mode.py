@@ -39,7 +39,7 @@ class no_grad(_Switch):
         made = super().__new__(cls)
         if fn is None:
             return made
-        made.__init__()
+        made.__init__()  # type: ignore[misc]  (it takes no arguments here)
         return made(fn)
 
     def __init__(self, fn=None):
@@ -70,7 +70,7 @@ class set_grad_enabled(_Switch):
     def __init__(self, mode: bool):
         self._mode = mode
         super().__init__(bool(mode))
-        self._at_once = (tls.m.grad, tls.m.inference)
+        self._at_once: tuple | None = (tls.m.grad, tls.m.inference)
         tls.m.grad = bool(mode)
 
     def _arguments(self):

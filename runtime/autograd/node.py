@@ -47,10 +47,10 @@ class Node:
     __slots__ = ("__dict__", "__weakref__", "edges", "guards", "op", "params", "saved")
 
     outs: Any = None     # avals of all results when there are several
-    pre_hooks = None
-    post_hooks = None
+    pre_hooks: Any = None
+    post_hooks: Any = None
     traced: Any = None   # the graph values of what is saved, under a recorder
-    line = None          # where it was recorded, under anomaly mode
+    line: Any = None     # where it was recorded, under anomaly mode
 
     def __init__(self, op, params, edges, saved, guards):
         self.op = op
@@ -105,13 +105,13 @@ class Node:
     def register_hook(self, hook):
         """Calls hook(grad_inputs, grad_outputs) after this node ran; a result replaces grad_inputs."""
         if self.post_hooks is None:
-            self.post_hooks: dict = {}
+            self.post_hooks = {}
         return Handle(self.post_hooks, hook)
 
     def register_prehook(self, hook):
         """Calls hook(grad_outputs) before this node runs; a result replaces grad_outputs."""
         if self.pre_hooks is None:
-            self.pre_hooks: dict = {}
+            self.pre_hooks = {}
         return Handle(self.pre_hooks, ("node", hook))
 
     def __repr__(self):
@@ -197,7 +197,7 @@ def keep(op, needs, args, out):
 
 def keep_planned(plan, args, out):
     """Holds what `plan` names: of the output first, then of each argument."""
-    saved = [None] * len(plan)
+    saved: list[Any] = [None] * len(plan)
     guards: list = []
     for i, kind in enumerate(plan):
         if kind is None:

@@ -72,9 +72,9 @@ def _segments(geometry, filters, most, channels):
     width, blocks = geometry.dims[2], geometry.x_blocks
     spans = [width.taps_seen(0, width.out, tap) for tap in range(width.taps)]
     joined = blocks.count == 1 and width.dilation == 1 and width.taps > 1 and channels < most
-    inner = (max(low for low, _ in spans), min(high for _, high in spans)) if joined else (0, 0)
+    inner: tuple | None = (max(low for low, _ in spans), min(high for _, high in spans)) if joined else (0, 0)
     found = []
-    if inner[0] < inner[1]:
+    if inner is not None and inner[0] < inner[1]:
         for first, rows in _cut(width.taps * channels, most):
             found.append(_segment(geometry, filters, 0, first, rows, inner))
     else:

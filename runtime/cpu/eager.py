@@ -16,10 +16,11 @@ from ...ir import dtype as dt
 from ...ir.aval import Aval
 from ...ir.lazy import lazy
 from ...ir.op import Composite, Op, Reduce, Scalar
-from ...ir.ops import conv, linalg, nn, norm, random
+from ...ir.ops import attention, batch_norm, conv, linalg, nn, norm, pool, random
 from ...ir.ops import elementwise as ew
 
 eager_nn = lazy(__package__, ".eager_nn")
+eager_sequence = lazy(__package__, ".eager_sequence")
 gemm = lazy(__package__, ".gemm")
 kernels = lazy(__package__, ".kernels")
 scalars = lazy(__package__, "...passes.codegen.scalars")
@@ -305,7 +306,17 @@ def matmul(op: Op):
 # Convolutions, pools, batch normalisation.
 
 
-@kernel_of(conv.conv, conv.conv_input_grad, conv.conv_weight_grad)
+@kernel_of(conv.conv, conv.conv_input_grad, conv.conv_weight_grad, pool.max_pool, pool.avg_pool, pool.avg_pool_grad,
+           pool.plane_put, batch_norm.batch_norm, batch_norm.batch_norm_train, batch_norm.batch_norm_grad)
 def neural(op: Op):
     """The kernels of `eager_nn.py`."""
     return eager_nn.kernel_for(op)
+
+
+# Attention, the linear layer.
+
+
+@kernel_of(attention.attention, attention.attention_grad, nn.linear)
+def sequence(op: Op):
+    """The kernels of `eager_sequence.py`."""
+    return eager_sequence.kernel_for(op)

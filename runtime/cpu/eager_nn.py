@@ -4,10 +4,14 @@ The kernels take float32 and float64. Narrower floats are widened and rounded on
 (integers, empty arrays, more than three spatial dims) is the references'.
 """
 
+import inspect
+
 from ...ir import dtype as dt
 from ...ir.op import Op
+from ...ir.ops import batch_norm as norm_ops
 from ...ir.ops import conv as conv_ops
-from . import conv
+from ...ir.ops import pool as pool_ops
+from . import batch_norm, conv, pooling
 
 _MAKERS: dict = {}
 _LOW = (dt.float16.np, dt.bfloat16.np)
@@ -57,3 +61,50 @@ def convolution_input_grad(op: Op):
 def convolution_weight_grad(op: Op):
     """Its gradient for the weight."""
     return _widened(op, conv.weight_grad, conv.supported)
+
+
+def _plane_op(op, run):
+    """A pool: its kernel where it applies, else the reference."""
+    def call(x, *others, **params):
+        wide = _wide(x)
+        result = run(wide, *others, **params) if pooling.supported(wide) and all(a.size for a in others) else None
+        if result is None:
+            return op.ref(x, *others, **params)
+        if type(result) is tuple:
+            return result[0].astype(x.dtype, copy=False), *result[1:]
+        return result.astype(x.dtype, copy=False)
+
+    return call
+
+
+_PLANES = {pool_ops.max_pool: pooling.max_pool, pool_ops.avg_pool: pooling.avg_pool,
+           pool_ops.avg_pool_grad: pooling.avg_pool_grad, pool_ops.plane_put: pooling.plane_put}
+
+
+@_kernel_of(*_PLANES)
+def pools(op: Op):
+    """Pools and the scatter of their gradients."""
+    return _plane_op(op, _PLANES[op])
+
+
+_NORMS = {norm_ops.batch_norm: batch_norm.evaluate, norm_ops.batch_norm_train: batch_norm.train,
+          norm_ops.batch_norm_grad: batch_norm.gradient}
+
+
+@_kernel_of(*_NORMS)
+def batch_norms(op: Op):
+    """Batch normalisation; statistics stay in the accumulator's type."""
+    run = _NORMS[op]
+    position = tuple(inspect.signature(op.infer).parameters).index("x")
+
+    def call(*arrays, eps):
+        x = arrays[position]
+        wide = [_wide(a) for a in arrays]
+        if not batch_norm.supported(wide[position], *(a for a in wide if a is not None)):
+            return op.ref(*arrays, eps=eps)
+        result = run(*wide, eps=eps)
+        if type(result) is tuple:
+            return result[0].astype(x.dtype, copy=False), *result[1:]
+        return result.astype(x.dtype, copy=False)
+
+    return call

@@ -3,16 +3,22 @@
 float16 and bfloat16 attention is computed in float32 and rounded once, as the references do.
 """
 
+import functools
+
 import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.op import Op
 from ...ir.ops import attention as attention_ops
 from ...ir.ops import nn
-from . import attention, gemm
+from ...ir.target import host
+from ...passes.codegen.llvm.epilogue import ColumnBias
+from ...passes.codegen.llvm.types import BF16, F16, F32, F64
+from . import attention, call, gemm
 
 _MAKERS: dict = {}
 _LOW = (dt.float16.np, dt.bfloat16.np)
+_STORED = {dt.float32.np: F32, dt.float64.np: F64, dt.float16.np: F16, dt.bfloat16.np: BF16}
 
 
 def kernel_for(op: Op):
@@ -65,19 +71,29 @@ def attend_grad(op: Op):
     return widened(run)
 
 
+# The linear layer.
+
+
+@functools.lru_cache(None)
+def _product_with_bias(dtype):
+    return gemm.Product(dtype, None, ColumnBias(_STORED[dtype]))
+
+
 @_kernel_of(nn.linear)
 def linear(op: Op):
-    """The product with the bias added to each sum before it is stored: the bits of a product and a sum."""
+    """The product, with the bias added to each sum before it is stored."""
 
     def run(x, w, b):
-        if not gemm.supported(x, w, b) or not x.size or not w.size:
+        if x.dtype not in _STORED or not x.size or not w.size or (x.dtype == np.float16 and not host().half_conversions):
             return op.ref(x, w, b)
         rows = x.reshape(-1, x.shape[-1])
-        if b is None or w.shape[0] == 1:
+        if b is None or (len(w) == 1 and x.dtype not in _LOW):
             out = gemm.matmul(rows, w.T)
             out = out if b is None else np.add(out, b, out)
         else:
-            out = gemm.add_matmul(rows, w.T, b)
+            b = np.ascontiguousarray(b)
+            words = np.array([call.address_of(b)], np.int64)
+            out = _product_with_bias(x.dtype)(rows, w.T, None, call.address_of(words))
         return out.reshape(*x.shape[:-1], w.shape[0])
 
     return run

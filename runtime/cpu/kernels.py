@@ -10,6 +10,7 @@ straight to native code. Values depend on the elements alone, not on shape, stri
 """
 
 import functools
+from typing import Any
 
 import numpy as np
 
@@ -37,7 +38,7 @@ class Elementwise:
         self.name, self.inputs, self.build = name, tuple(inputs), build
         self.outputs = tuple(outputs)
         self.out = self.outputs[0].np
-        self._doors = None
+        self._doors: Any = None
         self._strided: dict[tuple, tuple] = {}
         self._plans: dict[tuple, tuple] = {}
 

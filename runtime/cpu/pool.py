@@ -14,6 +14,7 @@ import os
 import sys
 import threading
 import time
+from typing import Any
 
 from ...ir import config
 from ...ir.errors import ArgumentError
@@ -74,7 +75,7 @@ class _State:
     """The one pool of this process."""
 
     lock = threading.Lock()
-    pool = None
+    pool: Any = None
     threads = 0
 
 

@@ -8,11 +8,11 @@ from math import prod
 
 import numpy as np
 
+from ...ir import dtype as dt
 from ...ir.errors import ShapeError
 from ...ir.target import host
 from ...passes.codegen.llvm import pooling as codegen
 from . import call, conv_steps, kernels, pool
-from ...ir import dtype as dt
 from .compile import compile_module
 from .conv_plan import Window
 from .conv_steps import EXTRA, OPERANDS, X, Y

@@ -7,6 +7,8 @@ A run of kernels is one native call. Operators that are no kernels (contractions
 that eager mode uses. Any number of threads may run one compiled graph at the same time.
 """
 
+import functools
+
 import numpy as np
 
 from ...ir.errors import IngotError
@@ -16,8 +18,8 @@ from ...ir.target import host
 from ...passes.codegen.llvm import kernels as code
 from ...passes.codegen.llvm import programs
 from ...passes.codegen.llvm.emit import Module
-from ...passes.plan_memory import Run, plan
-from . import alloc, call, compile, pool  # noqa: F401 (pool gives kernels the thread pool's entry)
+from ...passes.plan_memory import Product, Run, plan
+from . import alloc, call, compile, gemm, pool  # noqa: F401 (pool gives kernels the thread pool's entry)
 
 RELEASE_AT = 1 << 14      # elements of work from which other Python threads may run
 _KEPT_ARENAS = 4          # small arenas that wait for the next call
@@ -40,8 +42,7 @@ class CompiledGraph:
         replaced = {v: graph.inputs.index(t) for v, t in self.plan.in_place.items()}
         self.in_place = frozenset(i for i, v in enumerate(graph.outputs) if v in replaced)
         places = {self.number[v]: i for v, i in replaced.items()}
-        self.steps: tuple = tuple([NativeRun(s, self.number, places) if type(s) is Run else CalledNode(s, self.number, kernel_of)
-                            for s in self.plan.steps])
+        self.steps: tuple = tuple([self._prepared(s, places, kernel_of) for s in self.plan.steps])
         self.outputs = tuple([self.number[v] for v in graph.outputs])
         self.room = [None] * (len(self.number) - len(graph.inputs))
         self.is_native = all(type(s) is NativeRun for s in self.steps)     # nothing in it calls numpy
@@ -49,6 +50,11 @@ class CompiledGraph:
             alone = self.steps[0].alone(len(graph.inputs), self.outputs)
             if alone is not None:
                 self.run = alone
+
+    def _prepared(self, step, places, kernel_of):
+        if type(step) is Run:
+            return NativeRun(step, self.number, places)
+        return FusedProduct(step, self.number) if type(step) is Product else CalledNode(step, self.number, kernel_of)
 
     def run(self, arrays) -> list:
         """The results, as arrays, in order."""
@@ -185,6 +191,38 @@ class Arenas:
         """Takes an arena back."""
         if not self.large and len(self.kept) < _KEPT_ARENAS:
             self.kept.append(arena)
+
+
+class FusedProduct:
+    """A matrix product whose epilogue does what follows it."""
+
+    def __init__(self, step: Product, number: dict):
+        e = step.epilogue
+        self.source = step
+        self.x, self.y = (number[v] for v in e.node.inputs)
+        self.out, self.shape = number[e.result], e.result.shape
+        item = e.result.dtype.itemsize
+        self.operands = tuple([(number[v], offset * item, row * item, batch * item) for v, offset, row, batch in e.operands])
+        self.product = _product(e.result.dtype.np, e.fused)
+        self.dead = tuple([number[v] for v in step.dead])
+
+    def run(self, env):
+        """Computes; the result goes into `env`."""
+        words, kept = [], []
+        for i, offset, row, batch in self.operands:
+            a = env[i] if env[i].flags.carray else np.array(env[i], order="C")
+            kept.append(a)
+            words += (call.address_of(a) + offset, row, batch)
+        block = np.array(words or [0], np.int64)
+        made = self.product(env[self.x], env[self.y], None, call.address_of(block))
+        env[self.out] = made if made.shape == self.shape else made.reshape(self.shape)
+        for i in self.dead:
+            env[i] = None
+
+
+@functools.lru_cache(maxsize=256)
+def _product(dtype, epilogue):
+    return gemm.Product(dtype, epilogue=epilogue)
 
 
 class CalledNode:

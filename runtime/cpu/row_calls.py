@@ -1,6 +1,7 @@
 """Callables of compiled kernels other than elementwise ones: reductions, row operators, random draws."""
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,7 @@ class Reduction:
     def __init__(self, kind: str, dtype, correction=1):
         self.kind, self.dtype, self.correction = kind, dtype, correction
         self.result = library.reduction_dtypes(kind, dtype)[1].np
-        self._made: dict[tuple, object] = {}
+        self._made: dict[tuple, Any] = {}
         self._plans: dict[tuple, tuple] = {}
 
     def __call__(self, x, dims=None, keepdim=False, out=None):

@@ -92,15 +92,15 @@ def _of_tensors(batch, *, collate_fn_map=None):
     """Tensors stacked; straight into the batch's memory unless their history matters."""
     first = batch[0]
     m = tls.m
-    if m.recorder is not None or first.is_sparse or (m.grad and any([t._node is not None for t in batch])):
+    if m.recorder is not None or first.is_sparse or (m.grad and any(t._node is not None for t in batch)):
         return FUNCTIONS["stack"](list(batch))
     return _stacked([t._a for t in batch])
 
 
 def _of_arrays(batch, *, collate_fn_map=None):
     if _TEXT_ARRAY.search(batch[0].dtype.str):
-        raise DTypeError(f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found an array of "
-                         f"{batch[0].dtype}")
+        raise DTypeError("default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found an array "
+                         f"of {batch[0].dtype}")
     dt.from_numpy(batch[0].dtype)
     return _stacked(batch)
 

@@ -2,6 +2,7 @@
 
 import random
 from contextlib import contextmanager
+from typing import Any
 
 from numpy import random as numpy_random
 
@@ -62,7 +63,7 @@ class IterableFetcher:
         return samples
 
 
-FETCHERS = {"map": MapFetcher, "iterable": IterableFetcher}
+FETCHERS: dict[str, Any] = {"map": MapFetcher, "iterable": IterableFetcher}
 
 
 def _mixed(base: int, number: int) -> int:

@@ -174,6 +174,7 @@ class _Watch(weakref.ref):
     """Notices the death of the last array over a piece."""
 
     __slots__ = ("number",)
+    number: int
 
 
 class Inbox:

@@ -11,6 +11,7 @@ import threading
 import time
 import traceback
 from dataclasses import dataclass
+from typing import Any
 
 from ...ir.errors import IngotError
 from ..cpu.pool import set_num_threads
@@ -143,7 +144,10 @@ class _Worker:
     def __init__(self, worker, job, connection, outbox):
         self.worker, self.job, self.connection, self.outbox = worker, job, connection, outbox
         self.sock = socket_of(connection)
-        self.epoch, self.seeds, self.fetcher, self.failure = 0, None, None, None
+        self.epoch = 0
+        self.seeds: Any = None
+        self.fetcher: Any = None
+        self.failure: Any = None
 
     def work(self, orders):
         """Until the end is ordered."""

@@ -1,5 +1,6 @@
 """The parent's side of worker processes: starts them, hands out batches, collects them in order, and ends them."""
 
+import contextlib
 import multiprocessing
 import os
 import tempfile
@@ -44,10 +45,8 @@ class Handle:
 
     def order(self, *words):
         """Sends an order; one to a dead worker is lost, which is noticed when its answer does not come."""
-        try:
+        with contextlib.suppress(OSError):
             self.connection.send(words or None)
-        except OSError:
-            pass
 
     def receive(self):
         """The next answer; raises WorkerError if the worker has died."""

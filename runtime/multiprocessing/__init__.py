@@ -15,9 +15,10 @@ from .spawn import (
     start_processes,
 )
 
-__all__ = sorted({*_standard.__all__, "ProcessContext", "ProcessException", "ProcessExitedException", "ProcessRaisedException",
-                  "SpawnContext", "get_all_sharing_strategies", "get_sharing_strategy", "reductions", "set_sharing_strategy",
-                  "sharing", "spawn", "start_processes"})
+__all__ = ["ProcessContext", "ProcessException", "ProcessExitedException", "ProcessRaisedException", "SpawnContext",
+           "get_all_sharing_strategies", "get_sharing_strategy", "reductions", "set_sharing_strategy", "sharing", "spawn",
+           "start_processes"]
+__all__ += _standard.__all__
 
 _STRATEGY = "file_descriptor"
 

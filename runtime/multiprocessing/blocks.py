@@ -39,7 +39,7 @@ class SharedBlock:
 
     def __init__(self, fd: int):
         self.address: Any = None
-        self.fd: int | None = fd
+        self.fd: Any = fd
         about = os.fstat(fd)
         self.size, self.key = about.st_size, (about.st_dev, about.st_ino)
         address = _map(None, self.size, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED, fd, 0)

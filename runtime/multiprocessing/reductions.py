@@ -8,6 +8,7 @@ import threading
 from multiprocessing import resource_sharer, util
 from multiprocessing.reduction import DupFd, ForkingPickler
 from time import monotonic, sleep
+from typing import Any
 
 from ...ir.errors import DeviceError
 from ..nn.parameter import Buffer, Parameter
@@ -37,7 +38,7 @@ def reduce_tensor(t: Tensor):
     """A tensor as a window into its block."""
     check_sendable(t)
     a = _shared_array(t)
-    block = block_of(a)
+    block: Any = block_of(a)
     window = (a.ctypes.data - block.address, a.shape, a.strides)
     state = {k: v for k, v in t.__dict__.items() if k not in _NOT_STATE}
     return rebuild_tensor, (type(t), block, t._storage, t.dtype, window, t.requires_grad, state)
@@ -46,7 +47,8 @@ def reduce_tensor(t: Tensor):
 def _shared_array(t):
     """The array of a tensor in a block that can still be handed on."""
     share_memory_(t)
-    if block_of(t._a).fd is None:
+    block: Any = block_of(t._a)
+    if block.fd is None:
         copy = empty(t._a.shape, t._a.dtype)
         copy[...] = t._a
         return copy

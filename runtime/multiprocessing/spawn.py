@@ -73,7 +73,7 @@ class ProcessContext:
         if not self.sentinels:
             return True
         failed = None
-        for sentinel in multiprocessing.connection.wait(self.sentinels, timeout):
+        for sentinel in multiprocessing.connection.wait(list(self.sentinels), timeout):
             index = self.sentinels.pop(sentinel)
             self.processes[index].join()
             if self.processes[index].exitcode != 0:
@@ -84,7 +84,7 @@ class ProcessContext:
                 self._forget_errors()
             return not self.sentinels
         self._stop(grace_period)
-        self._raise(failed)
+        raise self._error(failed)
 
     def _stop(self, grace_period):
         for p in self.processes:
@@ -103,11 +103,11 @@ class ProcessContext:
                 said = file.read()
         self._forget_errors()
         if said is not None:
-            raise ProcessRaisedException(f"\n\n-- Process {index} terminated with the following error:\n{said}", index, p.pid)
+            return ProcessRaisedException(f"\n\n-- Process {index} terminated with the following error:\n{said}", index, p.pid)
         if p.exitcode < 0:
             name = signal_name(p.exitcode)
-            raise ProcessExitedException(f"process {index} terminated with signal {name}", index, p.pid, p.exitcode, name)
-        raise ProcessExitedException(f"process {index} terminated with exit code {p.exitcode}", index, p.pid, p.exitcode)
+            return ProcessExitedException(f"process {index} terminated with signal {name}", index, p.pid, p.exitcode, name)
+        return ProcessExitedException(f"process {index} terminated with exit code {p.exitcode}", index, p.pid, p.exitcode)
 
     def _forget_errors(self):
         shutil.rmtree(self._directory, ignore_errors=True)

@@ -1,6 +1,7 @@
 """Modules that hold other modules or parameters."""
 
 from collections import OrderedDict, abc
+from typing import Any
 
 from ...ir.errors import ArgumentError, DimError, DTypeError
 from ..tensor import Tensor
@@ -103,7 +104,7 @@ class ModuleList(Module):
     __len__ = Sequential.__len__
     __iter__ = Sequential.__iter__
     __setitem__ = Sequential.__setitem__
-    append = Sequential.append
+    append: Any = Sequential.append
     insert = Sequential.insert
     pop = Sequential.pop
     __delitem__ = Sequential.__delitem__

@@ -1,6 +1,7 @@
 """Convolution modules, and windows as columns."""
 
 import math
+from typing import Any
 
 from ...ir.errors import ArgumentError, ShapeError
 from ..api.spatial import per_dim
@@ -170,6 +171,9 @@ _TRANSPOSED = {1: F.conv_transpose1d, 2: F.conv_transpose2d, 3: F.conv_transpose
 class _LazyConv(LazyModule):
     """A convolution that takes in_channels from its first input."""
 
+    weight: Any
+    bias: Any
+
     def _postpone(self, out_channels, bias, device, dtype):
         """Replaces what was made for no channels at all."""
         self.out_channels = out_channels
@@ -179,7 +183,7 @@ class _LazyConv(LazyModule):
 
     def reset_parameters(self):
         if not is_lazy(self.weight) and self.in_channels:
-            super().reset_parameters()
+            super().reset_parameters()  # type: ignore[misc]  (of the convolution that this is mixed into)
 
     def initialize_parameters(self, input, *args, **kwargs):
         """Takes the channels from the first input."""

@@ -1,6 +1,7 @@
 """Hooks of modules: what users register to run around forward and backward."""
 
 from collections import OrderedDict
+from typing import Any
 
 from ...ir.ops.nn import group
 from ..state import tls
@@ -97,6 +98,8 @@ def _add_forward(hooks, hook, with_kwargs, always_call, prepend=False):
 class HookMethods:
     """The registration methods of Module, and the hooks under the names that other code reads."""
 
+    _hooks: Any
+
     _forward_hooks = property(lambda self: self._hooks.forward)
     _forward_pre_hooks = property(lambda self: self._hooks.forward_pre)
     _backward_hooks = property(lambda self: self._hooks.backward)
@@ -189,7 +192,7 @@ class _Watch:
         self.before = [*GLOBAL.backward_pre.values(), *own.backward_pre.values()]
         self.grad_output = None
         self.watched = 0        # how many arguments the module was called with
-        self.positions = None   # which of them carry gradients, None if none does
+        self.positions: Any = None   # which of them carry gradients, None if none does
 
     def inputs(self, args):
         """The arguments, those that need gradients passed through one node."""
@@ -213,7 +216,7 @@ class _Watch:
         return type(result)(*through) if hasattr(result, "_fields") else through
 
     def _before(self, grads, positions, size):
-        full = [None] * size
+        full: Any = [None] * size
         for p, g in zip(positions, grads):
             full[p] = g
         full = tuple(full)
@@ -228,7 +231,7 @@ class _Watch:
         return tuple(full[p] for p in positions)
 
     def _after(self, grads, _):
-        full = [None] * self.watched
+        full: Any = [None] * self.watched
         for p, g in zip(self.positions, grads):
             full[p] = g
         full = tuple(full)

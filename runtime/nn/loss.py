@@ -1,5 +1,7 @@
 """Loss modules."""
 
+from typing import Any
+
 from . import functional as F
 from .functional.loss import reduction_of
 from .module import Module
@@ -10,8 +12,8 @@ _LEGACY = ("size_average", "reduce")
 class _Loss(Module):
     """A module over one loss: `_fields` are its arguments with their defaults, as the constructor takes them in order."""
 
-    _function = None
-    _fields = ()
+    _function: Any = None
+    _fields: tuple = ()
     _inputs = 2       # how many tensors forward takes
 
     def __init__(self, *args, **kwargs):

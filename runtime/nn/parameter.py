@@ -1,5 +1,7 @@
 """Tensors that modules own: parameters, which are trained, and buffers, which are kept."""
 
+from typing import Any
+
 import numpy as np
 
 from ...ir.errors import DTypeError
@@ -87,6 +89,10 @@ class Buffer(_Owned):
 
 class Uninitialized:
     """Says that a lazy module's tensor has no shape yet; it gets one at the first call."""
+
+    _a: Any
+    _storage: Any
+    _becomes: Any
 
     def materialize(self, shape, dtype=None):
         """Gives the tensor its shape; the values are for the module to fill."""

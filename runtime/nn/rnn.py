@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from typing import Any
 
 from ...ir.errors import ArgumentError, ShapeError
 from ...ir.ops import recurrent as ops
@@ -54,7 +55,7 @@ class RNNBase(Module):
         for layer in range(self.num_layers):
             size = self.input_size if layer == 0 else out * len(self._directions())
             for tail in self._directions():
-                shapes = {"weight_ih": (rows, size), "weight_hh": (rows, out)}
+                shapes: dict[str, tuple] = {"weight_ih": (rows, size), "weight_hh": (rows, out)}
                 if self.bias:
                     shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)}
                 if self.proj_size:
@@ -144,9 +145,9 @@ class RNNBase(Module):
         x, live = padded_steps(packed.data, sizes)
         states = self._start(x.shape[1], x) if states is None else [_pick(s, packed.sorted_indices) for s in states]
         self._check_states(states, x.shape[1])
-        mask = None if live.all() else wrap(live)
+        mask = None if live.all() else made(wrap(live))
         y, ends = self._layers(x, mask, states)
-        at = wrap(live.reshape(-1).nonzero()[0])
+        at = made(wrap(live.reshape(-1).nonzero()[0]))
         data = FUNCTIONS["index_select"](reshape(y, shape=(live.size, y.shape[2])), 0, at)
         ends = [_pick(s, packed.unsorted_indices) for s in ends]
         return PackedSequence(data, packed.batch_sizes, packed.sorted_indices, packed.unsorted_indices), self._delivered(ends)
@@ -225,7 +226,7 @@ class RNNCellBase(Module):
             self.register_parameter(name, empty_parameter((rows,), device, dtype) if bias else None)
         self.reset_parameters()
 
-    reset_parameters = RNNBase.reset_parameters
+    reset_parameters: Any = RNNBase.reset_parameters
 
     def _prepared(self, input, hx):
         """(projected input (1, B, gates), states (B, H), was there a batch?)"""

@@ -1,5 +1,7 @@
 """Lookup tables as modules."""
 
+from typing import Any
+
 from ...ir.errors import ArgumentError, ShapeError
 from . import functional as F
 from . import init
@@ -52,10 +54,11 @@ class Embedding(Module):
                    scale_grad_by_freq=scale_grad_by_freq, sparse=sparse, _weight=embeddings, _freeze=freeze)
 
 
-def _rows_of(embeddings):
+def _rows_of(embeddings) -> tuple[int, int]:
     if embeddings.ndim != 2:
         raise ShapeError(f"a table of embeddings is a matrix, got {embeddings.aval}")
-    return embeddings.shape
+    rows, size = embeddings.shape
+    return rows, size
 
 
 def _table(weight, rows, size, freeze):
@@ -80,7 +83,7 @@ class EmbeddingBag(Module):
         else:
             self.weight = _table(_weight, num_embeddings, embedding_dim, False)
 
-    reset_parameters = Embedding.reset_parameters
+    reset_parameters: Any = Embedding.reset_parameters
 
     def forward(self, input, offsets=None, per_sample_weights=None):
         return F.embedding_bag(input, self.weight, offsets, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.mode,

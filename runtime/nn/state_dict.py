@@ -1,6 +1,7 @@
 """state_dict() and load_state_dict() of modules."""
 
 from collections import OrderedDict, namedtuple
+from typing import Any
 
 import numpy as np
 
@@ -30,6 +31,13 @@ class StateDictError(IngotError, RuntimeError):
 
 class StateMethods:
     """The state methods of Module."""
+
+    _version: Any
+    _state_hooks: Any
+    _modules: dict
+    _parameters: dict
+    _buffers: dict
+    _non_persistent_buffers_set: set
 
     def state_dict(self, *args, destination=None, prefix="", keep_vars=False):
         """All parameters and persistent buffers by name, as tensors over the module's memory."""
@@ -80,7 +88,7 @@ class StateMethods:
         if not hasattr(state_dict, "items"):
             raise DTypeError(f"load_state_dict takes a dict of tensors by name, got {type(state_dict).__name__}")
         metadata = getattr(state_dict, "_metadata", None)
-        state = OrderedDict(state_dict)
+        state: Any = OrderedDict(state_dict)
         if metadata is not None:
             state._metadata = metadata
         report = _Report()

@@ -2,6 +2,7 @@
 
 import json
 import struct
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +23,7 @@ def write(tensors, file, metadata=None):
     """Writes a flat dict of tensors to an open binary file."""
     if not isinstance(tensors, dict) or not all(isinstance(k, str) and isinstance(t, Tensor) for k, t in tensors.items()):
         raise DTypeError("a .safetensors file holds a flat dict from names to tensors; save other data under another suffix")
-    header = {"__metadata__": {str(k): str(v) for k, v in metadata.items()}} if metadata else {}
+    header: dict[str, Any] = {"__metadata__": {str(k): str(v) for k, v in metadata.items()}} if metadata else {}
     arrays, position = [], 0
     for name, t in sorted(tensors.items(), key=lambda item: (-item[1].dtype.itemsize, item[0])):
         if t.dtype not in _DTYPES:
@@ -35,7 +36,7 @@ def write(tensors, file, metadata=None):
     text += b" " * (-len(text) % 8)
     file.write(struct.pack("<Q", len(text)) + text)
     for a in arrays:
-        file.write(memoryview(a.reshape(-1).view(np.uint8)))
+        file.write(a.reshape(-1).view(np.uint8).data)
 
 
 def header_length(head: bytes, size: int) -> int | None:

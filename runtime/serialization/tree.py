@@ -6,6 +6,7 @@ Numbers, strings, booleans, None and lists are themselves. Everything else is an
 import base64
 import math
 from collections import OrderedDict
+from typing import Any
 
 import numpy as np
 
@@ -207,7 +208,7 @@ def _number(reader, pair, depth):
     return dt.BY_NAME[name].np.type(reader.decode(value, depth + 1))
 
 
-_DECODE = {
+_DECODE: dict[str, Any] = {
     "tuple": lambda r, x, d: tuple(r.items(x, d)),
     "set": lambda r, x, d: set(r.items(x, d)),
     "frozenset": lambda r, x, d: frozenset(r.items(x, d)),

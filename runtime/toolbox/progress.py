@@ -3,6 +3,7 @@
 import sys
 import time
 from contextlib import contextmanager
+from typing import Any
 
 __all__ = ["progress"]
 
@@ -14,7 +15,8 @@ class Progress:
         self.iterable, self.description, self.total = iterable, description, total
         self.watched, self.refresh = watched, refresh
         self.done, self.numbers = 0, {}
-        self._bar = self._task = None
+        self._bar: Any = None
+        self._task: Any = None
 
     def __len__(self):
         return self.total if self.total is not None else len(self.iterable)
@@ -25,8 +27,7 @@ class Progress:
 
     def __iter__(self):
         if not self.watched:
-            for self.done, item in enumerate(self.iterable, 1):
-                yield item
+            yield from self.iterable
             return
         with self._shown():
             shown = 0.0

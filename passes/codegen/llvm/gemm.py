@@ -314,7 +314,7 @@ def _sweep(f, precision, weights, rows, sums, columns):
     stored = vector(lanes, memory_type(precision.b))
 
     def one(at, mask):
-        group = None
+        group: Any = None
         for weight, row in zip(weights, rows, strict=True):
             spot = f.at(row, at, precision.b)
             value = f.load(stored, spot) if mask is None else f.load_masked(stored, spot, mask)

@@ -8,6 +8,7 @@ from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, ShapeError
 from ....ir.ops import elementwise as ew
 from ....ir.ops.shape import expand, reshape
+from ...api.creation import made
 from ...api.register import FUNCTIONS
 from ...creation import as_array_tensor
 from ...tensor import Tensor, wrap
@@ -62,7 +63,7 @@ def invert_permutation(permutation):
     order = permutation.numpy()
     inverse = np.empty_like(order)
     inverse[order] = np.arange(order.size)
-    return wrap(inverse)
+    return made(wrap(inverse))
 
 
 def _sizes_of(lengths):
@@ -79,7 +80,7 @@ def _lengths_of(batch_sizes):
 
 def _rows(x, index):
     """The rows of x (N, ...) at an array of indices."""
-    return FUNCTIONS["index_select"](x, 0, wrap(np.ascontiguousarray(index)))
+    return FUNCTIONS["index_select"](x, 0, made(wrap(np.ascontiguousarray(index))))
 
 
 def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True):
@@ -101,7 +102,7 @@ def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True)
     picked = np.arange(input.shape[1]) if order is None else order
     at = np.concatenate([t * input.shape[1] + picked[:n] for t, n in enumerate(sizes)])
     data = _rows(input.reshape(input.shape[0] * input.shape[1], *input.shape[2:]), at)
-    return PackedSequence(data, wrap(sizes), None if order is None else wrap(order))
+    return PackedSequence(data, made(wrap(sizes)), None if order is None else made(wrap(order)))
 
 
 def padded_steps(data, batch_sizes, total=None):
@@ -124,13 +125,13 @@ def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_le
         raise ArgumentError(f"total_length must be at least the longest length {len(sizes)}, got {total_length}")
     padded, live = padded_steps(sequence.data, sizes, total_length)
     shape = padded.shape
-    mask = expand(reshape(wrap(live), shape=(*live.shape, *(1,) * (len(shape) - 2))), shape=shape)
+    mask = expand(reshape(made(wrap(live)), shape=(*live.shape, *(1,) * (len(shape) - 2))), shape=shape)
     padded = ew.where(mask, padded, float(padding_value) if padded.dtype.is_inexact else padding_value)
     lengths = _lengths_of(sizes)
     if sequence.unsorted_indices is not None:
         back = sequence.unsorted_indices
         padded, lengths = FUNCTIONS["index_select"](padded, 1, back), lengths[back.numpy()]
-    return (padded.transpose(0, 1) if batch_first else padded), wrap(lengths)
+    return (padded.transpose(0, 1) if batch_first else padded), made(wrap(lengths))
 
 
 def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="right"):

@@ -1,0 +1,29 @@
+"""A Python function of the user's as an operator: it runs on the host, between kernels, on every run of a graph."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from .. import dtype as dt
+from ..aval import Aval
+from ..errors import ShapeError
+from ..op import NO_GRAD, Host, op
+
+FUNCTIONS: dict[str, Callable] = {}    # by the name that graphs know them by: arrays in, a tuple of arrays out
+
+
+def _infer(*xs, function, results):
+    return tuple([Aval(shape, dt.by_name(kind)) for shape, kind in results])
+
+
+def _call(*arrays, function, results):
+    out = FUNCTIONS[function](*[a for a in arrays if a is not None])
+    for a, (shape, kind) in zip(out, results, strict=True):
+        if a.shape != tuple(shape) or dt.from_numpy(a.dtype).name != kind:
+            raise ShapeError(f"the host function {function} returned {dt.from_numpy(a.dtype)} of shape {a.shape}, but "
+                             f"{kind} of shape {tuple(shape)} when it was recorded; its results must keep their shapes")
+    return tuple([np.array(a) for a in out])
+
+
+host_call = op("host_call", infer=_infer, ref=_call, vjp=NO_GRAD, lower=Host(), traits=("effect",),
+               doc="Calls a function that the user marked to run on the host; `results` are the (shape, dtype name) of what it gives.")

@@ -1,0 +1,106 @@
+"""Host functions: Python that a trace calls at every run instead of looking inside.
+
+A host function without results (logging, printing, keeping a history) runs when a call has finished, once what was read into
+Python is known to agree with the recording. One that returns tensors runs where it stands; when a new branch is recorded,
+it runs once more.
+"""
+
+import builtins
+import functools
+import itertools
+import sys
+
+import numpy as np
+
+from ..ir.ops.host import FUNCTIONS
+from ..runtime.state import tls
+from ..runtime.tensor import Tensor, wrap
+from .errors import TraceError
+from .tree import flatten, unflatten
+
+_numbers = itertools.count()
+
+
+def host(fn):
+    """Marks a function that a trace runs as it is, on tensors, at every call."""
+
+    @functools.wraps(fn)
+    def call(*args, **kwargs):
+        recorder = tls.m.recorder
+        if recorder is None:
+            return fn(*args, **kwargs)
+        return record(recorder, fn, args, kwargs)
+
+    return call
+
+
+def record(recorder, fn, args, kwargs):
+    """Runs a host function unrecorded, and writes down that it is to run."""
+    tensors: list[Tensor] = []
+    spec = flatten((args, kwargs), tensors)
+    result = paused(fn, spec, [t.detach() for t in tensors])
+    given: list[Tensor] = []
+    result_spec = flatten(result, given)
+    if not given:
+        if result is not None:
+            raise TraceError(f"the host function {_name(fn)} returned {type(result).__name__}; inside of a trace it may return "
+                             "tensors (or structures of them) or nothing, since Python would only see the first value")
+        recorder.host_effect(Step(fn, spec), tensors)
+        return None
+    name = f"{_name(fn)}_{next(_numbers)}"
+    FUNCTIONS[name] = lambda *arrays: _arrays_of(paused(fn, spec, [wrap(a) for a in arrays]))
+    results = tuple([(t._a.shape, t.dtype.name) for t in given])
+    fresh = [wrap(np.array(t._a)) for t in given]
+    recorder.host_results(tensors, fresh, function=name, results=results)
+    return unflatten(result_spec, iter(fresh))
+
+
+def _name(fn):
+    return getattr(fn, "__name__", type(fn).__name__)
+
+
+def _arrays_of(result):
+    found: list[Tensor] = []
+    flatten(result, found)
+    return tuple([t.detach()._a for t in found])
+
+
+class Step:
+    """A host function without results, to be called with tensors put into their places."""
+
+    __slots__ = ("fn", "spec")
+
+    def __init__(self, fn, spec):
+        self.fn, self.spec = fn, spec
+
+    def run(self, arrays):
+        """Calls the function on the values of this run."""
+        paused(self.fn, self.spec, [wrap(a) for a in arrays])
+
+
+def paused(fn, spec, tensors):
+    """Calls `fn` with nothing recorded, neither a trace nor gradients, and unwatched."""
+    m = tls.m
+    before, watching = (m.recorder, m.grad), sys.getprofile()
+    sys.setprofile(None)
+    m.recorder, m.grad = None, False
+    m.refresh()
+    try:
+        args, kwargs = unflatten(spec, iter(tensors))
+        return fn(*args, **kwargs)
+    finally:
+        m.recorder, m.grad = before
+        m.refresh()
+        sys.setprofile(watching)
+
+
+class HostPrint:
+    """While a function is recorded, its `print` of tensors is a host step, so that every call prints."""
+
+    def __enter__(self):
+        self._print = builtins.print
+        builtins.print = host(self._print)
+        return self
+
+    def __exit__(self, *exc):
+        builtins.print = self._print

@@ -1,0 +1,13 @@
+"""Samples of host calls."""
+
+from ingot.ir.ops.host import FUNCTIONS
+
+from . import Sample, samples
+
+FUNCTIONS["samples.double"] = lambda x: (x * 2,)
+
+
+@samples("host_call")
+def _(rng):
+    yield Sample((rng.standard_normal((2, 3)),), {"function": "samples.double", "results": (((2, 3), "float64"),)}, grad=False,
+                 dtypes=("float64",))

@@ -1,0 +1,248 @@
+"""Attention kernels against the operators' references: random geometries, masks, layouts, threads; the linear layer's bias."""
+
+import tracemalloc
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import ingot
+import ingot.nn.functional as F
+from ingot.ir import target
+from ingot.ir.ops.attention import attention, attention_grad
+from ingot.ir.ops.nn import linear
+from ingot.passes.codegen.llvm.attention import ADDED_MASK, BOOL_MASK, NO_MASK, AttentionKernel
+from ingot.passes.codegen.llvm.attention_grad import AttentionGradKernel
+from ingot.runtime.cpu import attention as kernels
+from ingot.runtime.cpu import compile as compiler
+from ingot.runtime.cpu import gemm, pool
+
+TOLERANCE = {"float32": 1e-5, "float64": 2e-13}      # of results of size 1, and relative to a gradient's largest element
+
+
+@pytest.fixture
+def threads():
+    """Restore the number of threads afterwards."""
+    before = pool.get_num_threads()
+    yield pool.set_num_threads
+    pool.set_num_threads(before)
+
+
+def laid_out(rng, shape, dtype):
+    """Random values in one of the layouts that models have: plain, heads inside rows, with gaps, turned."""
+    values = rng.standard_normal(shape).astype(dtype)
+    kind = rng.integers(4)
+    if kind == 1:
+        return np.ascontiguousarray(values.swapaxes(-2, -3)).swapaxes(-2, -3)
+    if kind == 2:
+        room = np.zeros((*shape[:-1], shape[-1] + 5), dtype)
+        room[..., 2:2 + shape[-1]] = values
+        return room[..., 2:2 + shape[-1]]
+    return np.asfortranarray(values) if kind == 3 else values
+
+
+def case(seed, most_keys=300):
+    """(q, k, v, mask, causal, gradient) of a random geometry."""
+    rng = np.random.default_rng(seed)
+    dtype = rng.choice(list(TOLERANCE))
+    batch, key_heads = tuple(rng.integers(1, 3, rng.integers(0, 3))), int(rng.integers(1, 4))
+    heads, rows, keys = key_heads * int(rng.integers(1, 4)), *(int(n) for n in (rng.choice([1, 2, 7, 20, 64, 65, 130, 200]),
+                                                                               min(most_keys, rng.choice([1, 5, 16, 33, 64, 100, 200, 1500]))))
+    size, v_size = int(rng.choice([1, 3, 8, 16, 20, 64, 80])), int(rng.choice([1, 5, 16, 33, 64, 100]))
+    arrays = [laid_out(rng, (*batch, h, n, e), dtype) for h, n, e in ((heads, rows, size), (key_heads, keys, size),
+                                                                      (key_heads, keys, v_size), (heads, rows, v_size))]
+    masks = (None, rng.random((rows, keys)) < 0.7, rng.standard_normal((*batch, heads, 1, keys)).astype(dtype),
+             rng.random((heads, rows, 1)) < 0.8, rng.standard_normal((rows, keys)).astype(dtype))
+    return *arrays[:3], masks[rng.integers(5)], bool(rng.integers(2)), arrays[3]
+
+
+def in_double(*arrays):
+    return [a if a is None or a.dtype == np.bool_ else a.astype(np.float64) for a in arrays]
+
+
+def reference(q, k, v, mask, **params):
+    with np.errstate(all="ignore"):
+        return attention.ref(*in_double(q, k, v, mask), **params)
+
+
+def close(got, want, dtype, label):
+    finite = np.isfinite(want)
+    assert np.array_equal(finite, np.isfinite(got)), label
+    scale = max(1.0, np.abs(want[finite]).max(initial=0))
+    assert np.abs(got - want)[finite].max(initial=0) <= TOLERANCE[str(dtype)] * scale, label
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_forward_of_any_geometry(seed, threads):
+    q, k, v, mask, causal, _ = case(seed, 1500)
+    want = reference(q, k, v, mask, causal=causal, scale=0.3)
+    results = []
+    for count in (1, 2, 3):
+        threads(count)
+        results.append(kernels.forward(q, k, v, mask, causal=causal, scale=0.3))
+    for name, got, ref in zip(("out", "lse"), results[0], want):
+        close(got, ref, q.dtype, f"seed {seed}: {name} of {q.shape} {k.shape} {v.shape}")
+    for other in results[1:]:
+        assert all(a.tobytes() == b.tobytes() for a, b in zip(results[0], other)), f"seed {seed}: threads change the result"
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_gradients_of_any_geometry(seed, threads):
+    q, k, v, mask, causal, g = case(seed)
+    out, lse = reference(q, k, v, mask, causal=causal, scale=0.3)
+    delta, wants_mask = (out * g).sum(-1), mask is not None and mask.dtype != np.bool_
+    with np.errstate(all="ignore"):
+        want = attention_grad.ref(*in_double(g, q, k, v, mask), lse, delta, causal=causal, scale=0.3, mask_grad=wants_mask)
+    results = []
+    for count in (1, 2, 3):
+        threads(count)
+        results.append(kernels.gradients(g, q, k, v, mask, lse.astype(q.dtype), delta.astype(q.dtype), causal=causal, scale=0.3,
+                                         mask_grad=wants_mask))
+    for name, got, ref in zip(("q", "k", "v", "mask"), results[0], want):
+        assert got.shape == ref.shape
+        close(got / 4, ref / 4, q.dtype, f"seed {seed}: gradient of {name}, {q.shape} {k.shape} {v.shape}")
+    for other in results[1:]:
+        assert all(a.tobytes() == b.tobytes() for a, b in zip(results[0], other)), f"seed {seed}: threads change the result"
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_long_sequences_need_no_square(causal):
+    rng = np.random.default_rng(3)
+    q, k, v = (rng.standard_normal((1, 1, 3000, 16)).astype(np.float32) for _ in range(3))
+    kernels.forward(q, k, v, None, causal=causal, scale=0.25)
+    tracemalloc.start()
+    out, lse = kernels.forward(q, k, v, None, causal=causal, scale=0.25)
+    delta = (out * v).sum(-1)
+    got = kernels.gradients(v, q, k, v, None, lse, delta, causal=causal, scale=0.25, mask_grad=False)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 3000 * 3000
+    some = slice(2900, 3000)
+    scores = (q[0, 0, some].astype(np.float64) @ k[0, 0].T.astype(np.float64)) * 0.25
+    if causal:
+        scores[np.arange(3000) > np.arange(3000)[some, None]] = -np.inf
+    p = np.exp(scores - scores.max(1, keepdims=True))
+    p /= p.sum(1, keepdims=True)
+    close(out[0, 0, some], p @ v[0, 0], np.float32().dtype, "rows at the end")
+    assert all(np.isfinite(g).all() for g in got)
+
+
+def test_a_row_does_not_depend_on_its_neighbours():
+    rng = np.random.default_rng(4)
+    q, k, v = (rng.standard_normal((2, 3, 50, 24)).astype(np.float32) for _ in range(3))
+    out, lse = kernels.forward(q, k, v, None, causal=False, scale=0.2)
+    for rows in (slice(0, 1), slice(7, 12), slice(31, 50)):
+        some, logs = kernels.forward(q[:1, 1:2, rows], k[:1, 1:2], v[:1, 1:2], None, causal=False, scale=0.2)
+        assert np.array_equal(some, out[:1, 1:2, rows]) and np.array_equal(logs, lse[:1, 1:2, rows])
+
+
+def test_values_that_a_row_does_not_see_do_not_reach_it(threads):
+    rng = np.random.default_rng(5)
+    q, k, v = (rng.standard_normal((1, 2, 40, 8)).astype(np.float32) for _ in range(3))
+    k[:, :, 30], q[:, :, 3] = np.nan, np.nan
+    for count in (1, 2):
+        threads(count)
+        out, lse = kernels.forward(q, k, v, None, causal=True, scale=0.5)
+        bad = np.isnan(out).all(-1)
+        assert np.array_equal(bad, np.isnan(out).any(-1)) and np.array_equal(bad, np.isnan(lse))
+        assert np.array_equal(np.flatnonzero(bad[0, 0]), [3, *range(30, 40)])
+
+
+def test_rows_that_see_nothing_give_zeros():
+    rng = np.random.default_rng(6)
+    q, k, v = (rng.standard_normal((1, 2, 9, 8)) for _ in range(3))
+    mask = rng.random((9, 9)) < 0.5
+    mask[4] = False
+    for given in (mask, np.where(mask, 0.0, -np.inf)):
+        out, lse = kernels.forward(q, k, v, given, causal=False, scale=1.0)
+        assert not out[:, :, 4].any() and np.isposinf(lse[:, :, 4]).all() and np.isfinite(np.delete(lse, 4, 2)).all()
+        grads = kernels.gradients(v, q, k, v, given, lse, (out * v).sum(-1), causal=False, scale=1.0, mask_grad=False)
+        assert not grads[0][:, :, 4].any() and all(np.isfinite(g).all() for g in grads)
+
+
+def test_results_lie_in_memory_as_the_queries_do():
+    packed = np.random.default_rng(7).standard_normal((2, 30, 3, 4, 16)).astype(np.float32)
+    q, k, v = packed.transpose(2, 0, 3, 1, 4)
+    out, lse = kernels.forward(q, k, v, None, causal=True, scale=0.25)
+    assert out.swapaxes(1, 2).flags.c_contiguous
+    grads = kernels.gradients(out, q, k, v, None, lse, (out * out).sum(-1), causal=True, scale=0.25, mask_grad=False)
+    assert all(g.swapaxes(1, 2).flags.c_contiguous for g in grads[:3])
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+def test_low_precision_is_computed_in_single(dtype):
+    rng = np.random.default_rng(8)
+    q, k, v = (rng.standard_normal((1, 2, 33, 16)).astype(dtype) for _ in range(3))
+    out, _ = attention(*(ingot.from_numpy(a) if dtype == np.float16 else ingot.tensor(a.astype(np.float32)).bfloat16()
+                         for a in (q, k, v)), None, causal=True, scale=0.25)
+    wide, _ = kernels.forward(*(a.astype(np.float32) for a in (q, k, v)), None, causal=True, scale=0.25)
+    assert np.array_equal(out.float().numpy(), wide.astype(dtype).astype(np.float32))
+
+
+def test_a_training_step_through_the_interface(threads):
+    rng = np.random.default_rng(9)
+    packed = rng.standard_normal((2, 70, 3, 4, 16))
+
+    def loss(x):
+        q, k, v = x.permute(2, 0, 3, 1, 4)
+        return (F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(2, 70, 64) ** 2).sum()
+
+    x = ingot.tensor(packed, requires_grad=True)
+    loss(x).backward()
+    direction, eps = rng.standard_normal(packed.shape), 1e-6
+    slope = sum(sign * loss(ingot.tensor(packed + sign * eps * direction)).item() for sign in (1, -1)) / (2 * eps)
+    assert abs((x.grad.numpy() * direction).sum() - slope) <= 1e-6 * abs(slope)
+    traced = ingot.jit.trace(loss)
+    single = ingot.tensor(packed.astype(np.float32))
+    assert traced(single).item() == loss(single).item() == traced(single).item()
+
+
+@pytest.mark.parametrize("level", ["x86-64", "x86-64-v3", "x86-64-v4", "aarch64"])
+@pytest.mark.parametrize("mask", [NO_MASK, BOOL_MASK, ADDED_MASK])
+def test_every_target_has_code(level, mask):
+    for made in (AttentionKernel, AttentionGradKernel):
+        assert compiler.emit_object(made(target.cpu(level), "float", mask).text(), target.cpu(level))
+
+
+@pytest.mark.parametrize("level", ["x86-64", "x86-64-v3"])
+def test_narrower_vectors_agree(level, monkeypatch):
+    narrow = target.cpu(level)
+    if not target.supports(narrow):
+        pytest.skip(f"this machine does not run {level}")
+    monkeypatch.setattr(kernels, "host", lambda: narrow)
+    kernels._forward_plan.cache_clear()
+    kernels._grad_plan.cache_clear()
+    for seed in range(6):
+        q, k, v, mask, causal, g = case(seed)
+        want = reference(q, k, v, mask, causal=causal, scale=0.3)
+        out, lse = kernels.forward(q, k, v, mask, causal=causal, scale=0.3)
+        close(out, want[0], q.dtype, f"seed {seed}")
+        grads = kernels.gradients(g, q, k, v, mask, lse, (out * g).sum(-1), causal=causal, scale=0.3, mask_grad=False)
+        with np.errstate(all="ignore"):
+            refs = attention_grad.ref(*in_double(g, q, k, v, mask), want[1], (want[0] * g).sum(-1), causal=causal, scale=0.3,
+                                      mask_grad=False)
+        for got, ref in zip(grads[:3], refs):
+            close(got / 4, ref / 4, q.dtype, f"seed {seed}")
+    kernels._forward_plan.cache_clear()
+    kernels._grad_plan.cache_clear()
+
+
+# The linear layer.
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_linear_has_the_bits_of_a_product_and_a_sum(seed):
+    rng = np.random.default_rng(seed)
+    rows, size, outputs = (int(2 ** rng.uniform(0, 8)) for _ in range(3))
+    dtype = rng.choice(["float32", "float64"])
+    x, w, b = (rng.standard_normal(shape).astype(dtype) for shape in ((rows, size), (outputs, size), (outputs,)))
+    x, w = (np.asfortranarray(a) if rng.random() < 0.3 else a for a in (x, w))
+    assert np.array_equal(linear(x, w, b), gemm.matmul(x, w.T) + b), f"seed {seed}: {rows} x {size} x {outputs} {dtype}"
+
+
+def test_linear_rounds_low_precision_once():
+    rng = np.random.default_rng(1)
+    x, w, b = (rng.integers(-3, 4, shape).astype(np.float32) for shape in ((5, 40), (7, 40), (7,)))
+    b += 0.5
+    half = linear(*(a.astype(np.float16) for a in (x, w, b)))
+    assert half.dtype == np.float16 and np.array_equal(half, (x @ w.T + b).astype(np.float16))
