@@ -4,10 +4,11 @@ import importlib as _importlib
 
 from . import paths as _paths
 from .ir.dtype import ALL as _DTYPES
-from .ir.errors import IngotError
+from .ir.errors import IngotError as IngotError
 from .runtime import api as _api
 from .runtime.api.register import FUNCTIONS as _FUNCTIONS
-from .runtime.tensor import Size, Tensor
+from .runtime.tensor import Size as Size
+from .runtime.tensor import Tensor as Tensor
 
 __version__ = "0.1.0"
 

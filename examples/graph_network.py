@@ -1,8 +1,8 @@
 """A graph convolutional network finds the communities of a graph from eight known members of each.
 
-Shows a sparse adjacency matrix, matrix products with it and their gradients, and learning from few labels. The graph is made up:
-300 nodes in three communities with many edges inside, few between, and noisy features. Features alone would tell about 60 of 100
-nodes right; with the graph it is 95 after 60 epochs.
+Shows a sparse adjacency matrix, matrix products with it and their gradients, and learning from few labels. The graph is made
+up: 300 nodes in three communities with many edges inside, few between, and noisy features. Features alone would tell about 60
+of 100 nodes right; with the graph it is 95 after 60 epochs.
 """
 
 import numpy as np

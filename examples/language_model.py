@@ -15,10 +15,11 @@ from ingot import jit, nn, optim
 GIFTS = """partridge in a pear tree|two turtle doves|three french hens|four calling birds|five gold rings|six geese a laying|
 seven swans a swimming|eight maids a milking|nine ladies dancing|ten lords a leaping|eleven pipers piping|
 twelve drummers drumming""".replace("\n", "").split("|")
-DAYS = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split()
+DAYS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh", "twelfth")
 HOUSE = """lay in the house that jack built|malt|ate the|rat|killed the|cat|worried the|dog|tossed the|
 cow with the crumpled horn|milked the|maiden all forlorn|kissed the|man all tattered and torn|married the|
-priest all shaven and shorn|waked the|cock that crowed in the morn|kept the|farmer sowing his corn""".replace("\n", "").split("|")
+priest all shaven and shorn|waked the|cock that crowed in the morn|kept the|farmer sowing his corn""".replace(
+    "\n", "").split("|")
 
 
 def rhymes() -> list[str]:

@@ -1,7 +1,9 @@
-"""Does one sentence follow from another? A bidirectional LSTM decides between entailment, contradiction and neutral (as in SNLI).
+"""Does one sentence follow from another? A bidirectional LSTM decides between entailment, contradiction and neutral (as in
+SNLI).
 
-Shows an embedding with padding, packed sequences of different lengths, and a classifier on pairs of encodings. The pairs come from
-a small grammar. After 8 epochs about 95 of 100 unseen pairs are judged right; guessing gives 33, and --quick reaches 60.
+Shows an embedding with padding, a mask for what is padded, the maximum over time as the encoding of a sentence, and a
+classifier on pairs of encodings. The pairs come from a small grammar. After 8 epochs about 95 of 100 unseen pairs are judged
+right; guessing gives 33, and --quick reaches 60.
 """
 
 import random
@@ -11,10 +13,11 @@ from options import options
 
 import ingot
 from ingot import jit, nn, optim
-from ingot.nn.utils.rnn import pack_padded_sequence, pad_sequence
+from ingot.nn.utils.rnn import pad_sequence
 
 PEOPLE = {"man": "person", "woman": "person", "boy": "child", "girl": "child", "dog": "animal", "cat": "animal"}
-ACTIONS = {"sleeps": "rests", "sits": "rests", "runs": "moves", "walks": "moves", "sings": "makes noise", "shouts": "makes noise"}
+ACTIONS = {"sleeps": "rests", "sits": "rests", "runs": "moves", "walks": "moves", "sings": "makes noise",
+           "shouts": "makes noise"}
 PLACES = {"in the garden": "outside", "on the street": "outside", "in the kitchen": "inside", "in the hall": "inside"}
 LOOKS = ["tall", "small", "old", "young", "happy"]
 LABELS = ("entailment", "contradiction", "neutral")
@@ -41,9 +44,8 @@ def make(count, seed):
 
 
 def encode(sentences, vocabulary):
-    """Word numbers [N, T], padded with 0, and lengths [N]."""
-    rows = [ingot.tensor([vocabulary[w] for w in s.split()]) for s in sentences]
-    return pad_sequence(rows, batch_first=True), ingot.tensor([len(r) for r in rows])
+    """Word numbers [N, T], padded with 0."""
+    return pad_sequence([ingot.tensor([vocabulary[w] for w in s.split()]) for s in sentences], batch_first=True)
 
 
 class Judge(nn.Module):
@@ -55,14 +57,13 @@ class Judge(nn.Module):
         self.lstm = nn.LSTM(width, width, batch_first=True, bidirectional=True)
         self.classifier = nn.Sequential(nn.Linear(8 * width, 64), nn.ReLU(), nn.Dropout(0.1), nn.Linear(64, len(LABELS)))
 
-    def encode(self, words, lengths):
-        """The last states of both directions, side by side."""
-        packed = pack_padded_sequence(self.embedding(words), lengths, batch_first=True, enforce_sorted=False)
-        _, (h, _) = self.lstm(packed)
-        return ingot.cat([h[0], h[1]], dim=-1)
+    def encode(self, words):
+        """The largest value of every state of both directions, over the words that are not padding."""
+        states, _ = self.lstm(self.embedding(words))
+        return states.masked_fill((words == 0).unsqueeze(-1), -2.0).amax(dim=1)
 
     def forward(self, premise, hypothesis):
-        u, v = self.encode(*premise), self.encode(*hypothesis)
+        u, v = self.encode(premise), self.encode(hypothesis)
         return self.classifier(ingot.cat([u, v, (u - v).abs(), u * v], dim=-1))
 
 
@@ -74,7 +75,7 @@ def main(argv=None):
     test_pairs, test_labels = make(300, seed=2)
     words = sorted({w for both in pairs + test_pairs for s in both for w in s.split()})
     vocabulary = {w: i + 1 for i, w in enumerate(words)}
-    data = [t for side in zip(*pairs) for t in encode(side, vocabulary)]
+    data = [encode(side, vocabulary) for side in zip(*pairs)]
     test = [encode(side, vocabulary) for side in zip(*test_pairs)]
     model = Judge(len(words) + 1)
     criterion = nn.CrossEntropyLoss()
@@ -92,8 +93,8 @@ def main(argv=None):
     losses = []
     for epoch in range(args.epochs):
         model.train()
-        for p, p_lengths, h, h_lengths, y in batches(30, *data, labels):
-            losses.append(step((p, p_lengths), (h, h_lengths), y).item())
+        for premise, hypothesis, y in batches(30, *data, labels):
+            losses.append(step(premise, hypothesis, y).item())
         model.eval()
         with ingot.no_grad():
             right = (model(*test).argmax(1) == test_labels).float().mean().item()

@@ -1,8 +1,8 @@
 """Neural style transfer: a picture keeps its content and takes on the texture of another.
 
-Shows features of a fixed network (trained here, in a moment, to tell shapes apart), Gram matrices, and an optimizer that changes
-pixels instead of weights. The loss falls to a tenth or less in 100 steps, and the
-picture is saved as style_transfer.ppm.
+Shows features of a fixed network (trained here, in a moment, to tell shapes apart), Gram matrices, and an optimizer that
+changes pixels instead of weights. The loss falls to a tenth or less in 100 steps, and the picture is saved as
+style_transfer.ppm.
 """
 
 from pathlib import Path

@@ -243,7 +243,7 @@ class Tree:
 class Replay:
     """One run along the tree."""
 
-    __slots__ = ("arguments", "tensors", "env", "drawn")
+    __slots__ = ("arguments", "drawn", "env", "tensors")
 
     def __init__(self, arguments):
         self.arguments = arguments

@@ -172,7 +172,7 @@ class Recorder:
         known = self.cells.get(id(t._storage))
         if known is not None and self.sources[known.source].kind == "argument" and t is not known.root:
             self.shared.append((self.sources[known.source].what, t))
-        if known is None or known.root is not root and known.root._a is not t._a:
+        if known is None or (known.root is not root and known.root._a is not t._a):
             if known is not None and known.version:
                 raise self._overlap()
             owner = self.grad_owner.get(id(root))
@@ -189,8 +189,8 @@ class Recorder:
 
     @staticmethod
     def _overlap():
-        return TraceError(f"this function cannot be traced: it writes to memory that came in as several tensors{at(user_line())}; "
-                          "make the views inside the traced function, or pass clones")
+        return TraceError("this function cannot be traced: it writes to memory that came in as several tensors"
+                          f"{at(user_line())}; make the views inside the traced function, or pass clones")
 
     def _note_leaf(self, t):
         leaf = t._node

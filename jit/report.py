@@ -1,4 +1,5 @@
-"""What a traced function tells about itself: its graphs after each pass, its kernels, what was fused and what was not, and why."""
+"""What a traced function tells about itself: its graphs after each pass, its kernels, what was fused and what was not, and
+why."""
 
 import itertools
 import math
@@ -66,7 +67,8 @@ def kernels_of(made) -> dict:
 
 
 def explain(jobs) -> str:
-    """What runs, in order: kernels with what is fused in them, their bytes and operations, calls, and joins that were refused."""
+    """What runs, in order: kernels with what is fused in them, their bytes and operations, calls, and joins that were
+    refused."""
     return "\n\n".join([explain_job(job, job.compile()) for job in jobs])
 
 
@@ -121,10 +123,10 @@ def traffic(lowered, body) -> tuple:
 
 
 def _bytes(n):
-    for unit in ("bytes", "KiB", "MiB", "GiB"):
-        if n < 1024 or unit == "GiB":
-            return f"{n:.3g} {unit}" if unit != "bytes" else f"{n} bytes"
-        n /= 1024
+    if n < 1024:
+        return f"{n} bytes"
+    power = min(int(math.log2(n)) // 10, 3)
+    return f"{n / 1024 ** power:.3g} {('KiB', 'MiB', 'GiB')[power - 1]}"
 
 
 # While compiling.

@@ -170,8 +170,8 @@ class Watch:
         return self
 
     def __exit__(self, *exc):
-        if self._before is not None and hasattr(self._before, "enable"):      # cProfile, which the interpreter cannot call as it calls functions
-            sys.setprofile(None)
+        if self._before is not None and hasattr(self._before, "enable"):
+            sys.setprofile(None)        # cProfile, which the interpreter cannot call as it calls functions
             self._before.enable()
         else:
             sys.setprofile(self._before)
@@ -232,8 +232,9 @@ class Watch:
         if value is not self.print and value is not unbound(follow(base, chain.steps)) and not isinstance(value, _VALUES):
             return
         self.guards[key] = Guard(chain, root, photograph(value))
-        if hasattr(getattr(value, "bit_generator", None), "state"):
-            self._generators.append((value, str(value.bit_generator.state)))
+        generator: Any = getattr(value, "bit_generator", None)
+        if hasattr(generator, "state"):
+            self._generators.append((value, str(generator.state)))
         if type(value) in (list, dict, set):
             self.containers.append(value)
 

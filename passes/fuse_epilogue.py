@@ -1,7 +1,7 @@
 """Products take in what follows them: bias, activation, residual, scale, before their only store.
 
-The product must be read by nothing but one elementwise kernel, element by element, and that kernel must give one result of
-the same type. The operations and their order stay as they are, so nothing is rounded otherwise.
+The product must be read by nothing but one elementwise kernel, element by element. One of the kernel's results takes the
+product's place; others are stored beside it. The operations and their order stay as they are, so nothing is rounded otherwise.
 """
 
 import math
@@ -9,13 +9,14 @@ from dataclasses import dataclass
 
 from ..ir import dtype as dt
 from ..ir.graph import Node, Value
-from ..ir.kernel import LOAD, Instr
+from ..ir.kernel import LOAD, STORE, Instr
 from ..ir.ops.linalg import matmul
 from .codegen.llvm.fused_epilogue import ACCUMULATED, Fused, Operand
 from .kernel_body import CALL, source_of
 from .strided import Pattern, row_major
 
-DEAREST = 12      # cost per element up to which work in a product's tiles is better than a sweep of its own
+DEAREST = 80      # cost per element up to which work in a product's tiles is better than a sweep of its own
+MOST_BESIDE = 2   # buffers of the product's size that its tiles can read and write beside it without losing their pace
 NARROWEST = 16    # columns from which a product runs on the road that has epilogues
 
 
@@ -23,7 +24,10 @@ NARROWEST = 16    # columns from which a product runs on the road that has epilo
 class Epilogue:
     """A product and the group that it takes in.
 
-    operands   (value, offset, row stride, batch stride) of each buffer of the epilogue, in elements
+    result     what takes the product's place
+    operands   (value, offset, row stride, batch stride) of each buffer of the epilogue, in elements: those it reads, then
+               the other results
+    others     the other results
     """
 
     node: Node
@@ -31,10 +35,12 @@ class Epilogue:
     result: Value
     fused: Fused
     operands: tuple
+    others: tuple
 
 
-def fuse_epilogues(groups: list, escaping) -> list:
-    """The groups with an Epilogue in place of each product and kernel that can be one."""
+def fuse_epilogues(groups: list, escaping, replacing=frozenset()) -> list:
+    """The groups with an Epilogue in place of each product and kernel that can be one. Results in `replacing` are to be
+    written over inputs, so they had better not take the product's place, where its sums wait before."""
     readers = {}
     for g in groups:
         for n in g.nodes:
@@ -44,31 +50,31 @@ def fuse_epilogues(groups: list, escaping) -> list:
     taken, made = set(), {}
     for g in groups:
         if g.is_kernel:
-            found = _epilogue(g, readers, escaping, taken)
+            found = _epilogue(g, readers, escaping, replacing)
             if found is not None:
                 taken.add(found.node)
                 made[g] = found
     return [made.get(g, g) for g in groups if g.is_kernel or g.nodes[0] not in taken]
 
 
-def _epilogue(group, readers, escaping, taken):
+def _epilogue(group, readers, escaping, replacing):
     body = group.body
-    if body.reduced or len(body.results) != 1 or sum(t.cost for t in body.terms) > DEAREST:
+    if body.reduced or sum(t.cost for t in body.terms) > DEAREST:
         return None
-    (result, root), = body.results.items()
     for value, pattern in body.loads:
         node = value.node
-        fits = node is not None and node.op is matmul and node not in taken and readers[value] == {group}
-        if fits and value not in escaping and _has_epilogues(value, result) and _flat(pattern, value, body):
-            return _make(group, node, result, root)
+        if node is None or node.op is not matmul or readers[value] != {group} or value in escaping:
+            continue
+        result = min((r for r in body.results if r.dtype is value.dtype), key=replacing.__contains__, default=None)
+        if result is not None and _has_epilogues(value, result) and _flat(pattern, value, body):
+            return _make(group, node, result)
     return None
 
 
 def _has_epilogues(product, result):
     x, y = product.node.inputs
-    return (product.dtype in (dt.float32, dt.float64) and result.dtype is product.dtype and x.dtype is product.dtype
-            and y.dtype is product.dtype and product.shape[-1] >= NARROWEST and product.aval.size == result.aval.size
-            and x.ndim == y.ndim >= 2)
+    return (product.dtype in (dt.float32, dt.float64) and x.dtype is product.dtype and y.dtype is product.dtype
+            and product.shape[-1] >= NARROWEST and product.aval.size == result.aval.size and x.ndim == y.ndim >= 2)
 
 
 def _flat(pattern, product, body):
@@ -77,37 +83,39 @@ def _flat(pattern, product, body):
     return len(again) == 1 and pattern == row_major(body.shape).plain and body.shape[-1] == product.shape[-1]
 
 
-def _make(group, node, result, root):
+def _make(group, node, result):
     body, product = group.body, node.output
     operands, places = [], []
-    for value, pattern in body.loads:
-        if value is product:
-            continue
+    beside = [(v, p) for v, p in body.loads if v is not product]
+    others = [v for v in body.results if v is not result]
+    if len(others) + sum(2 * _extent(p) > product.aval.size for _, p in beside) > MOST_BESIDE:
+        return None
+    for value, pattern in [*beside, *[(v, row_major(body.shape).plain) for v in others]]:
         steps = _steps(pattern, product.shape)
-        if steps is None or value.dtype is not product.dtype:
+        if steps is None or (value.dtype is not product.dtype and value not in others):
             return None
         batch, row, column = steps
         operands.append(Operand(f"b{len(operands)}", value.dtype, column == 1))
         places.append((value, pattern.offset, row, batch))
-    names = iter([o.name for o in operands])
-    buffers = {key: ACCUMULATED if key[0] is product else next(names) for key in body.loads}
-    lines = []
-    for t in _in_use(root):
-        args = tuple([f"v{a.number}" for a in t.args])
-        attr = buffers[t.attr] if t.kind == LOAD else None if t.kind == CALL else t.attr
-        lines.append(Instr(f"v{t.number}", t.attr if t.kind == CALL else t.kind, t.dtype, args, attr))
-    return Epilogue(node, group, result, Fused(product.dtype, tuple(operands), tuple(lines)), tuple(places))
+    buffers = {key: o.name for key, o in zip(beside, operands)}
+    lines = [_line(t, buffers) for t in body.terms]
+    lines += [Instr(f"w{i}", STORE, v.dtype, (f"v{body.results[v].number}",), o.name)
+              for i, (v, o) in enumerate(zip(others, operands[len(beside):]))]
+    fused = Fused(product.dtype, tuple(operands), tuple(lines), f"v{body.results[result].number}")
+    return Epilogue(node, group, result, fused, tuple(places), tuple(others))
 
 
-def _in_use(root):
-    """The terms that a result needs, it itself last."""
-    seen, stack = {}, [root]
-    while stack:
-        t = stack.pop()
-        if t not in seen:
-            seen[t] = None
-            stack.extend(t.args)
-    return sorted(seen, key=lambda t: t.number)
+def _extent(pattern):
+    """How many elements a pattern reads."""
+    return math.prod([n for n, s in zip(pattern.shape, pattern.strides) if s])
+
+
+def _line(t, buffers):
+    """A term as an instruction."""
+    args = tuple([f"v{a.number}" for a in t.args])
+    if t.kind == CALL:
+        return Instr(f"v{t.number}", t.attr, t.dtype, args)
+    return Instr(f"v{t.number}", t.kind, t.dtype, args, buffers.get(t.attr, ACCUMULATED) if t.kind == LOAD else t.attr)
 
 
 def _steps(pattern: Pattern, shape):

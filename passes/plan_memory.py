@@ -76,8 +76,9 @@ def plan(graph: Graph, owned=frozenset(), targets=None) -> Plan:
     graph, targets = own_results(graph, owned), targets or {}
     steps: list[Any] = []
     made: set = set()
-    groups = fuse(graph, frozenset([graph.outputs[i] for i in targets]))
-    for g in fuse_epilogues(groups, {source_of(v) for v in graph.outputs}):
+    replacing = frozenset([graph.outputs[i] for i in targets])
+    groups = fuse(graph, replacing)
+    for g in fuse_epilogues(groups, {source_of(v) for v in graph.outputs}, replacing):
         if type(g) is Epilogue:
             steps += [*_views(g.node.inputs, made), Product(g)]
         elif g.is_kernel:
@@ -114,14 +115,14 @@ def _views(values, made):
 def _reads(step):
     """The values in memory that a step reads."""
     if type(step) is not Run:
-        beside = [v for v, *_ in step.epilogue.operands] if type(step) is Product else []
+        beside = [v for v, *_ in step.epilogue.operands if v not in step.epilogue.others] if type(step) is Product else []
         return [*[x for x in step.node.inputs if type(x) is Value], *beside]
     return [v for k in step.kernels for v, _, written in k.operands if not written]
 
 
 def _writes(step):
     if type(step) is not Run:
-        return [step.epilogue.result] if type(step) is Product else list(step.node.outputs)
+        return [step.epilogue.result, *step.epilogue.others] if type(step) is Product else list(step.node.outputs)
     return [v for k in step.kernels for v, _, written in k.operands if written]
 
 
@@ -129,10 +130,10 @@ def _writes(step):
 
 
 def _in_place(graph, steps, targets):
-    """Results that may be written into the memory of the input they replace: made by an elementwise kernel that reads the
-    input only where it writes, after everything else has read it, with nothing to follow that may fail."""
+    """Results that may be written into the memory of the input they replace: made element by element from what the input
+    holds there, after everything else has read it, with nothing to follow that may fail."""
     found = {}
-    last_call = max((i for i, s in enumerate(steps) if type(s) is not Run and not is_free(s.node.outputs[0])), default=-1)
+    last_call = max((i for i, s in enumerate(steps) if type(s) is Call and not is_free(s.node.outputs[0])), default=-1)
     for position, number in targets.items():
         value, target = graph.outputs[position], graph.inputs[number]
         if value.aval != target.aval or graph.outputs.count(value) > 1 or _leaves(graph, target):
@@ -148,26 +149,29 @@ def _leaves(graph, target):
 
 
 def _maker(steps, value):
-    """(step, kernel) that stores a value, if a kernel without reductions does."""
+    """(step, kernel) that stores a value, if a kernel without reductions or the epilogue of a product does."""
     for i, s in enumerate(steps):
-        for j, k in enumerate(s.kernels if type(s) is Run else ()):
-            if any(v is value and written for v, _, written in k.operands):
-                return (i, j) if not s.groups[j].reduced else None
+        if type(s) is Product and value in s.epilogue.others:
+            return i, 0
+        for j, g in enumerate(s.groups if type(s) is Run else ()):
+            if value in g.body.results:
+                return (i, j) if not g.reduced else None
     return None
 
 
 def _is_last_reader(steps, at, target):
-    plain = row_major(target.shape).plain
-    for i, s in enumerate(steps):
-        if type(s) is not Run:
-            if i > at[0] and any(source_of(v) is target for v in _reads(s)):
-                return False
-            continue
-        for j, g in enumerate(s.groups):
+    """Whether nothing reads an input after the kernel at `at`, and that kernel only where it writes."""
+    plain = _flat(row_major(target.shape).plain)
+    for i, s in enumerate(steps[at[0]:], at[0]):
+        called = [x for x in s.node.inputs if type(x) is Value] if type(s) is not Run else []
+        if any(source_of(v) is target for v in called):
+            return False
+        groups = s.groups if type(s) is Run else [s.epilogue.group] if type(s) is Product else []
+        for j, g in enumerate(groups):
             patterns = [p for v, p in g.body.loads if v is target]
-            if patterns and (i, j) > at:
+            if (i, j) > at and patterns:
                 return False
-            if patterns and (i, j) == at and any(_flat(p) != _flat(plain) for p in patterns):
+            if (i, j) == at and any(_flat(p) != plain for p in patterns):
                 return False
     return True
 
@@ -217,7 +221,8 @@ def _finish_run(name, run, local, in_place):
             start = offset * v.dtype.itemsize
             kind, where = ("arena", arena[v] + start) if v in arena else ("argument", number[v])
             slot = Slot(kind, where, v.aval.size * v.dtype.itemsize, 0 if kind == "arena" else start)
-            names.append(f"{'a' if kind == 'argument' else 'm'}{slot.where}{f'_{slot.offset}' if slot.offset else ''}_{slot.bytes}")
+            within = f"_{slot.offset}" if slot.offset else ""
+            names.append(f"{'a' if kind == 'argument' else 'm'}{slot.where}{within}_{slot.bytes}")
             slots[names[-1]] = slot
         steps.append(Step(k.kernel, tuple(names), k.symbols))
     run.program = Program(name, tuple(steps), slots, size)

@@ -1,4 +1,4 @@
-"""Softmax and norms become operators in the very order in which their own kernels compute (`codegen/library.py`).
+"""Softmax, norms and linear layers become operators in the very order in which their own kernels compute.
 
 So traced code, where they fuse with their neighbours, gives the bits of eager code, where each is one kernel. Their general
 bodies, which `decompose` would take, round differently.
@@ -11,7 +11,7 @@ from ..ir import dtype as dt
 from ..ir.graph import Builder, Graph, Node, Value
 from ..ir.op import Op
 from ..ir.ops import elementwise as ew
-from ..ir.ops.nn import log_softmax, softmax
+from ..ir.ops.nn import linear, log_softmax, softmax
 from ..ir.ops.norm import layer_norm, layer_norm_grad, rms_norm
 from ..ir.ops.reduce import amax, sum_
 from ..ir.ops.shape import expand
@@ -31,7 +31,10 @@ def _visit(b: Builder, node: Node, operands):
     first = values[0]
     if not all(v.dtype is first.dtype and v.dtype.is_floating_point and v.aval.size for v in values):
         return None
-    work = dt.float32 if first.dtype in (dt.float16, dt.bfloat16) else first.dtype
+    is_low = first.dtype in (dt.float16, dt.bfloat16)
+    if is_low and body is _linear:      # its bias is added before the sum is rounded
+        return None
+    work = dt.float32 if is_low else first.dtype
     given = body(*[_in(x, work) if type(x) is Value else x for x in operands], **node.params)
     if given is None:
         return None
@@ -121,5 +124,9 @@ def _layer_norm_grad(g, x, w, *, dims, eps):
     return dx, sum_(ew.mul(g, h), dim=leading, keepdim=False) if leading else ew.mul(g, h)
 
 
-BODIES: dict[Op, Callable] = {softmax: _softmax, log_softmax: _log_softmax, layer_norm: _layer_norm, rms_norm: _rms_norm,
-          layer_norm_grad: _layer_norm_grad}
+def _linear(x, w, b):
+    return linear.lower.body(x, w, b)
+
+
+BODIES: dict[Op, Callable] = {linear: _linear, softmax: _softmax, log_softmax: _log_softmax, layer_norm: _layer_norm,
+                              rms_norm: _rms_norm, layer_norm_grad: _layer_norm_grad}

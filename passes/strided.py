@@ -119,5 +119,6 @@ def _as_strided(p, *, shape, strides, offset):
     return Pattern(tuple(shape), tuple(strides), offset)
 
 
-_RULES: dict[Any, Callable] = {reshape: _reshape, permute: _permute, expand: _expand, select: _select, slice_: _slice, diagonal: _diagonal,
+_RULES: dict[Any, Callable] = {reshape: _reshape, permute: _permute, expand: _expand, select: _select, slice_: _slice,
+                               diagonal: _diagonal,
           unfold: _unfold, as_strided: _as_strided}

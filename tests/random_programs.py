@@ -7,7 +7,8 @@ import numpy as np
 import ingot
 
 F = ingot.nn.functional
-UNARY = (ingot.exp, ingot.tanh, ingot.sigmoid, ingot.neg, ingot.abs, ingot.sqrt, ingot.square, ingot.relu, ingot.sin, ingot.log1p,
+UNARY = (ingot.exp, ingot.tanh, ingot.sigmoid, ingot.neg, ingot.abs, ingot.sqrt, ingot.square, ingot.relu, ingot.sin,
+         ingot.log1p,
          ingot.floor, ingot.sign, ingot.erf, ingot.rsqrt, ingot.cos, ingot.log, ingot.reciprocal, F.softplus, F.gelu, F.silu)
 LONGEST = 40000      # elements of a value that is kept
 
@@ -31,7 +32,8 @@ class RandomProgram:
         for _ in range(2):
             small = [n if rng.random() < 0.6 else 1 for n in base]
             self.shapes.append(tuple(small[1:] if rng.random() < 0.3 else small))
-        kinds = ("unary", "binary", "binary", "reduce", "rows", "view", "view", "choose", "cast", *(("write",) if writes else ()))
+        kinds = ("unary", "binary", "binary", "reduce", "rows", "view", "view", "choose", "cast",
+                 *(("write",) if writes else ()))
         self.steps = [(rng.choice(kinds), rng.random(), rng.random(), rng.randrange(10**6)) for _ in range(rng.randint(3, 14))]
 
     def arguments(self, seed: int) -> list:
@@ -65,7 +67,8 @@ class RandomProgram:
         if not x.ndim:
             return x + 1
         dims, keep = tuple(sorted({n % x.ndim, n // 7 % x.ndim})), bool(n % 2)
-        return (lambda: x.sum(dims, keepdim=keep), lambda: x.mean(dims, keepdim=keep), lambda: ingot.amax(x, dims, keepdim=keep),
+        return (lambda: x.sum(dims, keepdim=keep), lambda: x.mean(dims, keepdim=keep),
+                lambda: ingot.amax(x, dims, keepdim=keep),
                 lambda: x.sum(), lambda: x.var(dims[0], keepdim=keep), lambda: ingot.argmin(x, dim=dims[0]),
                 lambda: (x > 0).any(dims[0]))[n // 3 % 7]()
 

@@ -235,7 +235,8 @@ fn(x); fn(x)
 print(compile.stats()["compiles"], "llvmlite" in sys.modules)
 """
     env = {**os.environ, "INGOT_CACHE_DIR": str(tmp_path)}
-    said = [subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=120, check=True).stdout
+    said = [subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=120,
+                           check=True).stdout
             for _ in range(2)]
     assert said[0].split()[0] != "0"
     assert said[1].split() == ["0", "False"]

@@ -8,6 +8,7 @@ import pytest
 import ingot
 from ingot import nn
 from ingot.nn import functional as F
+from torch_modules import agree, pair
 
 RNG = np.random.default_rng(3)
 CONVS = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
@@ -157,22 +158,12 @@ def test_lazy_convolutions_become_what_they_stand_for(name):
     "Conv2d(4, 2, 3, padding='same', padding_mode='reflect')"])
 def test_modules_match_torch(text):
     torch = pytest.importorskip("torch")
-    theirs = eval("torch.nn." + text, {"torch": torch})
-    ours = eval("nn." + text, {"nn": nn})
-    assert repr(ours) == repr(theirs)
+    ours, theirs = pair(torch, text)
     ours_state, theirs_state = ({k: tuple(v.shape) for k, v in m.state_dict().items()} for m in (ours, theirs))
     assert list(ours_state.items()) == list(theirs_state.items())
     ours.load_state_dict({k: ingot.tensor(v.numpy()) for k, v in theirs.state_dict().items()})
     x = RNG.standard_normal((2, 4, *(6,) * ours.rank)).astype(np.float32)
-    a, b = torch.tensor(x, requires_grad=True), ingot.tensor(x, requires_grad=True)
-    u, v = theirs(a), ours(b)
-    seed = RNG.standard_normal(u.shape).astype(np.float32)
-    u.backward(torch.tensor(seed))
-    v.backward(ingot.tensor(seed))
-    np.testing.assert_allclose(v.detach().numpy(), u.detach().numpy(), rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(b.grad.numpy(), a.grad.numpy(), rtol=1e-4, atol=1e-5)
-    for p, q in zip(ours.parameters(), theirs.parameters()):
-        np.testing.assert_allclose(p.grad.numpy(), q.grad.numpy(), rtol=1e-4, atol=1e-4)
+    agree(torch, ours, theirs, x, RNG)
 
 
 @pytest.mark.peer

@@ -6,6 +6,7 @@ import pytest
 import ingot
 from ingot import nn
 from ingot.nn import functional as F
+from torch_modules import agree, pair
 
 RNG = np.random.default_rng(11)
 
@@ -161,8 +162,7 @@ def test_lazy_norms_become_what_they_stand_for(name):
     ("GroupNorm(3, 6)", (2, 6, 4)), ("LocalResponseNorm(3, alpha=0.5)", (2, 6, 4)), ("InstanceNorm2d(3)", (3, 4, 4))])
 def test_modules_match_torch(text, shape, training):
     torch = pytest.importorskip("torch")
-    theirs, ours = eval("torch.nn." + text, {"torch": torch}), eval("nn." + text, {"nn": nn})
-    assert repr(ours) == repr(theirs)
+    ours, theirs = pair(torch, text)
     assert list(ours.state_dict()) == list(theirs.state_dict())
     with torch.no_grad():
         for p in theirs.parameters():
@@ -173,14 +173,6 @@ def test_modules_match_torch(text, shape, training):
         ours.train(), theirs.train()
         ours(ingot.tensor(x)), theirs(torch.tensor(x))
     ours.train(training), theirs.train(training)
-    a, b = torch.tensor(x, requires_grad=True), ingot.tensor(x, requires_grad=True)
-    u, v = theirs(a), ours(b)
-    seed = RNG.standard_normal(u.shape).astype(np.float32)
-    u.backward(torch.tensor(seed))
-    v.backward(ingot.tensor(seed))
-    np.testing.assert_allclose(v.detach().numpy(), u.detach().numpy(), rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(b.grad.numpy(), a.grad.numpy(), rtol=1e-4, atol=1e-5)
-    for p, q in zip(ours.parameters(), theirs.parameters()):
-        np.testing.assert_allclose(p.grad.numpy(), q.grad.numpy(), rtol=1e-4, atol=1e-4)
+    agree(torch, ours, theirs, x, RNG)
     for k, t in theirs.state_dict().items():
         np.testing.assert_allclose(ours.state_dict()[k].numpy(), t.numpy(), rtol=1e-5, atol=1e-6)

@@ -8,6 +8,7 @@ import pytest
 import ingot
 from ingot import nn
 from ingot.nn import functional as F
+from torch_modules import agree, pair
 
 RNG = np.random.default_rng(5)
 MAX = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}
@@ -133,13 +134,6 @@ def test_wrong_arguments_say_what_is_wrong(call, says):
     "LPPool2d(2, 3, stride=2)", "LPPool3d(3, 2)"])
 def test_modules_match_torch(text):
     torch = pytest.importorskip("torch")
-    theirs, ours = eval("torch.nn." + text, {"torch": torch}), eval("nn." + text, {"nn": nn})
-    assert repr(ours) == repr(theirs)
+    ours, theirs = pair(torch, text)
     x = RNG.standard_normal((2, 3, *(7, 8, 7)[:ours.rank])).astype(np.float32) + 0.5
-    a, b = torch.tensor(x, requires_grad=True), ingot.tensor(x, requires_grad=True)
-    u, v = theirs(a), ours(b)
-    seed = RNG.standard_normal(u.shape).astype(np.float32)
-    u.backward(torch.tensor(seed))
-    v.backward(ingot.tensor(seed))
-    np.testing.assert_allclose(v.detach().numpy(), u.detach().numpy(), rtol=1e-5, atol=1e-5)
-    np.testing.assert_allclose(b.grad.numpy(), a.grad.numpy(), rtol=1e-4, atol=1e-4)
+    agree(torch, ours, theirs, x, RNG, rtol=1e-5)

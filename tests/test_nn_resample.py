@@ -1,7 +1,6 @@
 """Interpolation, padding, points and shuffles: known values, identities, and PyTorch where it is installed."""
 
 import itertools
-import warnings
 
 import numpy as np
 import pytest
@@ -9,6 +8,7 @@ import pytest
 import ingot
 from ingot import nn
 from ingot.nn import functional as F
+from torch_modules import agree, pair
 
 RNG = np.random.default_rng(13)
 
@@ -118,16 +118,6 @@ def test_old_names_warn():
     ("Fold((4, 5), (2, 2))", (2, 12, 12))])
 def test_modules_match_torch(text, shape):
     torch = pytest.importorskip("torch")
-    theirs, ours = eval("torch.nn." + text, {"torch": torch}), eval("nn." + text, {"nn": nn})
-    assert repr(ours) == repr(theirs)
+    ours, theirs = pair(torch, text)
     x = RNG.standard_normal(shape).astype(np.float32)
-    a, b = torch.tensor(x, requires_grad=True), ingot.tensor(x, requires_grad=True)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        u = theirs(a)
-    v = ours(b)
-    seed = RNG.standard_normal(u.shape).astype(np.float32)
-    u.backward(torch.tensor(seed))
-    v.backward(ingot.tensor(seed))
-    np.testing.assert_allclose(v.detach().numpy(), u.detach().numpy(), rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(b.grad.numpy(), a.grad.numpy(), rtol=1e-4, atol=1e-5)
+    agree(torch, ours, theirs, x, RNG)

@@ -124,6 +124,7 @@ def test_random_graphs_mean_the_same_compiled(seed):
         got = made.run([np.array(a) for a in arrays])
     for a, b in zip(interpret(g, arrays).outputs, got):
         if a.dtype.kind == "f":
-            np.testing.assert_allclose(b, a, rtol=3e-5 if a.dtype == np.float32 else 1e-12, atol=1e-6, err_msg=f"seed {seed}\n{g}")
+            np.testing.assert_allclose(b, a, rtol=3e-5 if a.dtype == np.float32 else 1e-12, atol=1e-6,
+                                       err_msg=f"seed {seed}\n{g}")
         else:
             assert same_bits(a, b), f"seed {seed}\n{g}"

@@ -26,4 +26,5 @@ def _call(*arrays, function, results):
 
 
 host_call = op("host_call", infer=_infer, ref=_call, vjp=NO_GRAD, lower=Host(), traits=("effect",),
-               doc="Calls a function that the user marked to run on the host; `results` are the (shape, dtype name) of what it gives.")
+               doc="Calls a function that the user marked to run on the host; `results` are the (shape, dtype name) of what "
+                   "it gives.")

@@ -145,6 +145,15 @@ def _infer_rows_grad(g, x, w, *, dims, eps):
     return x if w is None else (x, w)
 
 
+def _row_gradients(x, w, gr, gw, y, inverse, rest, dims):
+    """The gradients for rows that were scaled by `inverse` to y, and for the weight; `rest` is what flows through the
+    statistics of a row."""
+    dx = _in(ew.mul(ew.sub(gw, rest), _over(inverse, gw)), dt.of(x))
+    if w is None:
+        return dx
+    return dx, _in(rd.sum_(ew.mul(gr, y), dim=_leading(x, dims), keepdim=False), dt.of(w))
+
+
 def _layer_norm_grad(g, x, w, *, dims, eps):
     y, inverse = _standardised(_rows(x, dims), eps)
     gr = _rows(g, dims)
@@ -160,10 +169,7 @@ def _layer_norm_grad_body(g, x, w, *, dims, eps):
     gr = _widened(g)
     gw = gr if w is None else ew.mul(gr, _over(_in(w, dt.of(gr)), gr))
     rest = ew.add(_over(_mean(gw, last), gw), ew.mul(y, _over(_mean(ew.mul(gw, y), last), gw)))
-    dx = _in(ew.mul(ew.sub(gw, rest), _over(inverse, gw)), dt.of(x))
-    if w is None:
-        return dx
-    return dx, _in(rd.sum_(ew.mul(gr, y), dim=_leading(x, dims), keepdim=False), dt.of(w))
+    return _row_gradients(x, w, gr, gw, y, inverse, rest, dims)
 
 
 layer_norm = op("layer_norm", infer=_infer_layer_norm, ref=_layer_norm, vjp=_layer_norm_vjp, saves=(1, 2),
@@ -219,10 +225,7 @@ def _rms_norm_grad_body(g, x, w, *, dims, eps):
     y = ew.mul(rows, _over(inverse, rows))
     gw = gr if w is None else ew.mul(gr, _over(_in(w, dt.of(gr)), gr))
     rest = ew.mul(y, _over(_mean(ew.mul(gw, y), last), y))
-    dx = _in(ew.mul(ew.sub(gw, rest), _over(inverse, gw)), dt.of(x))
-    if w is None:
-        return dx
-    return dx, _in(rd.sum_(ew.mul(gr, y), dim=_leading(x, dims), keepdim=False), dt.of(w))
+    return _row_gradients(x, w, gr, gw, y, inverse, rest, dims)
 
 
 rms_norm = op("rms_norm", infer=_infer_rms_norm, ref=_rms_norm, vjp=_rms_norm_vjp, saves=(1, 2),

@@ -289,7 +289,8 @@ def one_hot(tensor, num_classes=-1):
     if tensor._a.size:
         ix.require_range("one_hot", tensor._a, num_classes, -1)
     at = sh.reshape(tensor, shape=tensor._a.shape + (1,))
-    return ix.scatter(filled(tensor, tensor._a.shape + (num_classes,), 0, dt.int64), at, filled(tensor, at._a.shape, 1, dt.int64),
+    return ix.scatter(filled(tensor, tensor._a.shape + (num_classes,), 0, dt.int64), at,
+                      filled(tensor, at._a.shape, 1, dt.int64),
                       dim=tensor.ndim, mode="set")
 
 

@@ -39,7 +39,7 @@ class no_grad(_Switch):
         made = super().__new__(cls)
         if fn is None:
             return made
-        made.__init__()  # type: ignore[misc]  (it takes no arguments here)
+        made.__init__()  # type: ignore[misc]
         return made(fn)
 
     def __init__(self, fn=None):
@@ -84,7 +84,8 @@ class set_grad_enabled(_Switch):
         return self
 
     def __call__(self, fn):
-        tls.m.grad = self._at_once[0]
+        if self._at_once is not None:
+            tls.m.grad = self._at_once[0]
         return super().__call__(fn)
 
 

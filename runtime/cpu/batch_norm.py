@@ -1,4 +1,5 @@
-"""Batch normalisation of plain arrays (N, C, ...) on generated kernels: with the batch's statistics, with given ones, gradients.
+"""Batch normalisation of plain arrays (N, C, ...) on generated kernels: with the batch's statistics, with given ones,
+gradients.
 
 float32 and float64. Planes shorter than a few vectors are gathered channel by channel first.
 """

@@ -61,7 +61,7 @@ def _forward_plan(x_shape, w_shape, stride, padding, dilation, groups, dtype, st
     shape = (x_shape[0], w_shape[0], *(d.out for d in g.dims[MAX_DIMS - len(stride):]))
     if conv_depthwise.takes(g):
         return conv_depthwise.Depthwise(g, dtype, shape)
-    return Pointwise(g, dtype, shape) if _is_pointwise(g) else Direct(g, dtype, shape, m)
+    return Pointwise(g, dtype, shape) if is_pointwise(g) else Direct(g, dtype, shape, m)
 
 
 class Pointwise:
@@ -87,10 +87,10 @@ class Pointwise:
         return out
 
 
-def _is_pointwise(g):
+def is_pointwise(g):
     """Whether a matrix product per image is the better way: whole vectors of pixels, and windows of one pixel."""
     return (g.pixels == g.out_pixels and all(d.taps == d.stride == 1 and d.low == 0 for d in g.dims)
-            and (g.pixels >= _WIDE_PIXELS or g.pixels % (4 * g.lanes) == 0 or g.images == 1 and g.pixels > 1))
+            and (g.pixels >= _WIDE_PIXELS or g.pixels % (4 * g.lanes) == 0 or (g.images == 1 and g.pixels > 1)))
 
 
 class Direct:
@@ -111,7 +111,7 @@ class Direct:
 
     def __call__(self, x, w, b):
         out = alloc.empty(self.shape, self.dtype)
-        bias, words = self.bias(b)
+        _bias, words = self.bias(b)       # the words hold its address
         self.plan(x, w, out, call.address_of(words))
         return out
 
@@ -151,7 +151,7 @@ def _input_grad_plan(g_shape, w_shape, size, stride, padding, dilation, groups, 
     forward = geometry(shape, w_shape, stride, padding, dilation, groups, dtype.itemsize)
     if conv_depthwise.takes(forward):
         return conv_depthwise.DepthwiseGrad(forward, dtype, shape)
-    return PointwiseGrad(forward, dtype, shape) if _is_pointwise(forward) else DirectGrad(forward, dtype, shape)
+    return PointwiseGrad(forward, dtype, shape) if is_pointwise(forward) else DirectGrad(forward, dtype, shape)
 
 
 class PointwiseGrad:

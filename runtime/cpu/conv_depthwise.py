@@ -91,19 +91,20 @@ def _words(g, scatter):
              "w_block": g.taps * pixel, "out_rows": depth.out * height.out, "out_height": height.out,
              "depth": depth.size, "height": height.size}
     for name, dim in (("d", depth), ("h", height)):
-        words |= {f"taps_{name}": dim.taps, f"stride_{name}": dim.stride, f"pad_{name}": dim.low, f"dilation_{name}": dim.dilation}
+        words |= {f"taps_{name}": dim.taps, f"stride_{name}": dim.stride, f"pad_{name}": dim.low,
+                  f"dilation_{name}": dim.dilation}
     return words, scatter.first[0] * slice_ + scatter.first[1] * row + scatter.first[2] * pixel
 
 
-def _blocks(g):
+def blocks_of(g):
     """The channels of all groups in blocks."""
     return conv_layout.Blocks(g.groups, g.lanes, g.item, full=True)
 
 
 def _blocked(steps, g, slot, pixels):
     """Where a plain array lies in blocks after a copy."""
-    at = WORKSPACE, steps.room(conv_layout.blocked_bytes(g.images, _blocks(g), pixels))
-    conv_layout.pack_activation(steps, (slot, 0), at, g.images, _blocks(g), pixels)
+    at = WORKSPACE, steps.room(conv_layout.blocked_bytes(g.images, blocks_of(g), pixels))
+    conv_layout.pack_activation(steps, (slot, 0), at, g.images, blocks_of(g), pixels)
     return at
 
 
@@ -120,16 +121,16 @@ class Depthwise:
         g = dataclasses.replace(g, groups=g.groups * g.outputs, outputs=1)
         self.bias, steps = Bias(1, g.groups, g.lanes, dtype), conv_steps.Steps()
         x = _blocked(steps, g, X, g.pixels)
-        w = WORKSPACE, steps.room(_blocks(g).count * g.taps * g.lanes * g.item)
-        conv_layout.pack_depthwise_weight(steps, (W, 0), w, _blocks(g), range(g.taps))
-        y = WORKSPACE, steps.room(conv_layout.blocked_bytes(g.images, _blocks(g), g.out_pixels))
+        w = WORKSPACE, steps.room(blocks_of(g).count * g.taps * g.lanes * g.item)
+        conv_layout.pack_depthwise_weight(steps, (W, 0), w, blocks_of(g), range(g.taps))
+        y = WORKSPACE, steps.room(conv_layout.blocked_bytes(g.images, blocks_of(g), g.out_pixels))
         add_depthwise(steps, g, x, w, y)
-        conv_layout.unpack_activation(steps, y, (Y, 0), g.images, _blocks(g), g.out_pixels)
+        conv_layout.unpack_activation(steps, y, (Y, 0), g.images, blocks_of(g), g.out_pixels)
         self.plan = steps.plan()
 
     def __call__(self, x, w, b):
         out = alloc.empty(self.shape, self.dtype)
-        bias, words = self.bias(b)
+        _bias, words = self.bias(b)       # the words hold its address
         self.plan(repeated(x, self.times), w, out, call.address_of(words))
         return out
 
@@ -143,16 +144,16 @@ class DepthwiseGrad:
         turned = dataclasses.replace(forward, dims=tuple(Window(d.out, d.size) for d in forward.dims))
         self.bias, steps = Bias(1, turned.groups, turned.lanes, dtype), conv_steps.Steps()
         x = _blocked(steps, turned, X, turned.pixels)
-        y = WORKSPACE, steps.room(conv_layout.blocked_bytes(turned.images, _blocks(turned), forward.pixels))
+        y = WORKSPACE, steps.room(conv_layout.blocked_bytes(turned.images, blocks_of(turned), forward.pixels))
         for phase in itertools.product(*map(conv_plan.phases, forward.dims)):
             g = dataclasses.replace(turned, dims=tuple(window for _, window, _ in phase))
-            w = WORKSPACE, steps.room(_blocks(g).count * g.taps * g.lanes * g.item)
+            w = WORKSPACE, steps.room(blocks_of(g).count * g.taps * g.lanes * g.item)
             places = conv_plan.tap_places(forward, [taps for *_, taps in phase])
             if g.taps:
-                conv_layout.pack_depthwise_weight(steps, (W, 0), w, _blocks(g), places)
+                conv_layout.pack_depthwise_weight(steps, (W, 0), w, blocks_of(g), places)
             add_depthwise(steps, g, x, w, y, scatter=Scatter(
                 tuple(d.size for d in forward.dims), tuple(d.stride for d in forward.dims), tuple(at for at, *_ in phase)))
-        conv_layout.unpack_activation(steps, y, (Y, 0), turned.images, _blocks(turned), forward.pixels)
+        conv_layout.unpack_activation(steps, y, (Y, 0), turned.images, blocks_of(turned), forward.pixels)
         self.plan = steps.plan()
         self.full = (shape[0], turned.groups, *shape[2:])
 
@@ -170,9 +171,9 @@ class DepthwiseWeightGrad:
         self.times, self.shape, self.dtype = g.outputs, shape, dtype
         g, steps = dataclasses.replace(g, groups=g.groups * g.outputs, outputs=1), conv_steps.Steps()
         x, y = _blocked(steps, g, X, g.pixels), _blocked(steps, g, W, g.out_pixels)
-        w = WORKSPACE, steps.room(_blocks(g).count * g.taps * g.lanes * g.item)
+        w = WORKSPACE, steps.room(blocks_of(g).count * g.taps * g.lanes * g.item)
         add_depthwise_weight(steps, g, x, y, w)
-        conv_layout.unpack_activation(steps, w, (Y, 0), 1, _blocks(g), g.taps)
+        conv_layout.unpack_activation(steps, w, (Y, 0), 1, blocks_of(g), g.taps)
         self.plan = steps.plan()
 
     def __call__(self, x, g):

@@ -63,7 +63,8 @@ def _operand_words(geometry, filters):
              "w_tap_h": width.taps * filters.tap, "w_tap_d": height.taps * width.taps * filters.tap, "out_blocks": blocks,
              "out_depth": depth.out, "out_height": height.out, "depth": depth.size, "height": height.size}
     for name, dim in (("d", depth), ("h", height)):
-        words |= {f"taps_{name}": dim.taps, f"stride_{name}": dim.stride, f"pad_{name}": dim.low, f"dilation_{name}": dim.dilation}
+        words |= {f"taps_{name}": dim.taps, f"stride_{name}": dim.stride, f"pad_{name}": dim.low,
+                  f"dilation_{name}": dim.dilation}
     return words
 
 
@@ -90,7 +91,8 @@ def _segments(geometry, filters, most, channels):
 def _segment(geometry, filters, tap, first, rows, columns):
     width, blocks = geometry.dims[2], geometry.x_blocks
     x = (columns[0] * width.stride + tap * width.dilation - width.low) * blocks.pixel + first * geometry.item
-    return rows, columns[1] - columns[0], x, columns[0] * geometry.lanes * geometry.item, tap * filters.tap + first * filters.step
+    y, w = columns[0] * geometry.lanes * geometry.item, tap * filters.tap + first * filters.step
+    return rows, columns[1] - columns[0], x, y, w
 
 
 def _cut(rows, most):

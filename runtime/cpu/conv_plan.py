@@ -2,7 +2,7 @@
 
 import functools
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import gcd, prod
 
 from ...ir.target import host
@@ -33,14 +33,17 @@ class Window:
     def taps_seen(self, first: int, count: int, tap: int) -> tuple:
         """The range of `count` results from `first` on that meet x at a tap."""
         origin = tap * self.dilation - self.low
-        low = max(0, -(-(-origin) // self.stride) - first) if origin < 0 else 0
+        low = max(0, -(origin // self.stride) - first) if origin < 0 else 0
         high = min(count, (self.size - 1 - origin) // self.stride + 1 - first)
         return (low, high) if low < high else (0, 0)
 
 
 @dataclass(frozen=True)
 class Geometry:
-    """A convolution of one dtype over three spatial dims; channels are those of one group."""
+    """A convolution of one dtype over three spatial dims; channels are those of one group.
+
+    `x_full`: x lies in blocks of all lanes however few its channels.
+    """
 
     images: int
     groups: int
@@ -48,6 +51,7 @@ class Geometry:
     outputs: int
     dims: tuple                     # Window of depth, height, width
     item: int
+    x_full: bool = False
 
     @property
     def lanes(self) -> int:
@@ -72,7 +76,7 @@ class Geometry:
     @property
     def x_blocks(self) -> Blocks:
         """The channel blocks of x."""
-        return Blocks(self.inputs, self.lanes, self.item)
+        return Blocks(self.inputs, self.lanes, self.item, self.x_full)
 
     @property
     def y_blocks(self) -> Blocks:
@@ -117,7 +121,7 @@ def flattened(geometry: Geometry) -> Geometry:
     width, rows = geometry.dims[2].size, prod(d.size for d in geometry.dims[:2])
     joined = max(k for k in range(1, rows + 1) if rows % k == 0 and (k == 1 or k * width <= _FLAT_WIDTH))
     dims = (Window(1, 1), Window(rows // joined, rows // joined), Window(joined * width, joined * width))
-    return Geometry(geometry.images, geometry.groups, geometry.inputs, geometry.outputs, dims, geometry.item)
+    return replace(geometry, dims=dims)
 
 
 def add_direct(steps, geometry: Geometry, filters: Filters, x, w, y, operands=(conv_steps.OPERANDS, 0), epilogue=None,
@@ -127,7 +131,7 @@ def add_direct(steps, geometry: Geometry, filters: Filters, x, w, y, operands=(c
         geometry = flattened(geometry)
         scatter = Scatter(tuple(d.out for d in geometry.dims), (1, 1, 1), (0, 0, 0))
     made, task = kernel(geometry.item, filters.vectors, epilogue)
-    depth, height, width = geometry.dims
+    depth, height, _ = geometry.dims
     threads = pool.get_num_threads()
     rows, groups, images = depth.out * height.out, geometry.groups, geometry.images
     block_rows = _block_rows(geometry, filters, rows, threads)
@@ -148,12 +152,14 @@ def _operand_words(geometry, filters):
     depth, height, width = geometry.dims
     pixel, plane = geometry.x_blocks.pixel, geometry.pixels * geometry.x_blocks.pixel
     group = geometry.x_blocks.count * plane
-    words = {"x_image": geometry.groups * group, "x_group": group, "x_block": plane, "x_slice": height.size * width.size * pixel,
+    words = {"x_image": geometry.groups * group, "x_group": group, "x_block": plane,
+             "x_slice": height.size * width.size * pixel,
              "x_row": width.size * pixel, "x_pixel": width.stride * pixel, "x_tap_w": width.dilation * pixel,
              "w_group": filters.group, "w_panel": filters.panel, "w_block": filters.block, "w_tap_w": filters.tap,
              "w_tap_h": width.taps * filters.tap, "w_tap_d": height.taps * width.taps * filters.tap}
     for name, dim in (("d", depth), ("h", height)):
-        words |= {f"taps_{name}": dim.taps, f"stride_{name}": dim.stride, f"pad_{name}": dim.low, f"dilation_{name}": dim.dilation}
+        words |= {f"taps_{name}": dim.taps, f"stride_{name}": dim.stride, f"pad_{name}": dim.low,
+                  f"dilation_{name}": dim.dilation}
     return words | {"depth": depth.size, "height": height.size}
 
 

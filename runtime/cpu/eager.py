@@ -129,7 +129,8 @@ def scalar(op: Op):
         return made(x)
 
     by_dtype: dict = {}
-    return run if len(inspect.signature(op.infer).parameters) > 1 or not isinstance(op.vjp, tuple) or len(op.vjp) > 1 else run_one
+    return run if len(inspect.signature(op.infer).parameters) > 1 or not isinstance(op.vjp,
+                                                                                    tuple) or len(op.vjp) > 1 else run_one
 
 
 def exact_scalar(op: Op):

@@ -5,6 +5,7 @@ The kernels take float32 and float64. Narrower floats are widened and rounded on
 """
 
 import inspect
+from typing import Any
 
 from ...ir import dtype as dt
 from ...ir.op import Op
@@ -87,7 +88,7 @@ def pools(op: Op):
     return _plane_op(op, _PLANES[op])
 
 
-_NORMS = {norm_ops.batch_norm: batch_norm.evaluate, norm_ops.batch_norm_train: batch_norm.train,
+_NORMS: dict[Op, Any] = {norm_ops.batch_norm: batch_norm.evaluate, norm_ops.batch_norm_train: batch_norm.train,
           norm_ops.batch_norm_grad: batch_norm.gradient}
 
 

@@ -55,7 +55,8 @@ def _words(dims):
     words = {"depth": depth.size, "height": height.size, "width": width.size, "out_rows": depth.out * height.out,
              "out_height": height.out, "out_width": width.out}
     for name, dim in zip("dhw", dims):
-        words |= {f"taps_{name}": dim.taps, f"stride_{name}": dim.stride, f"pad_{name}": dim.low, f"dilation_{name}": dim.dilation}
+        words |= {f"taps_{name}": dim.taps, f"stride_{name}": dim.stride, f"pad_{name}": dim.low,
+                  f"dilation_{name}": dim.dilation}
     return words
 
 
@@ -146,7 +147,8 @@ def avg_pool_grad(g, *, size, kernel, stride, padding, counted, divisor):
     if any(lo < 0 for lo, _ in padding):
         return None
     g = plain(g)
-    plan, shape = _avg_grad_plan(g.shape, tuple(size), kernel, stride, padding, counted, divisor, g.dtype, pool.get_num_threads())
+    plan, shape = _avg_grad_plan(g.shape, tuple(size), kernel, stride, padding, counted, divisor, g.dtype,
+                                 pool.get_num_threads())
     out = empty(shape, g.dtype)
     plan(g, g, out)
     return out

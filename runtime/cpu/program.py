@@ -18,6 +18,7 @@ from ...ir.target import host
 from ...passes.codegen.llvm import kernels as code
 from ...passes.codegen.llvm import programs
 from ...passes.codegen.llvm.emit import Module
+from ...passes.codegen.llvm.epilogue import Outside
 from ...passes.plan_memory import Product, Run, plan
 from . import alloc, call, compile, gemm, pool  # noqa: F401 (pool gives kernels the thread pool's entry)
 
@@ -54,7 +55,7 @@ class CompiledGraph:
     def _prepared(self, step, places, kernel_of):
         if type(step) is Run:
             return NativeRun(step, self.number, places)
-        return FusedProduct(step, self.number) if type(step) is Product else CalledNode(step, self.number, kernel_of)
+        return FusedProduct(step, self.number, places) if type(step) is Product else CalledNode(step, self.number, kernel_of)
 
     def run(self, arrays) -> list:
         """The results, as arrays, in order."""
@@ -196,33 +197,40 @@ class Arenas:
 class FusedProduct:
     """A matrix product whose epilogue does what follows it."""
 
-    def __init__(self, step: Product, number: dict):
+    def __init__(self, step: Product, number: dict, places: dict):
         e = step.epilogue
         self.source = step
         self.x, self.y = (number[v] for v in e.node.inputs)
         self.out, self.shape = number[e.result], e.result.shape
-        item = e.result.dtype.itemsize
-        self.operands = tuple([(number[v], offset * item, row * item, batch * item) for v, offset, row, batch in e.operands])
-        self.product = _product(e.result.dtype.np, e.fused)
+        self.others = tuple([(number[v], v.shape, v.dtype.np, places.get(number[v])) for v in e.others])
+        self.operands = tuple([(number[v], *[n * v.dtype.itemsize for n in steps]) for v, *steps in e.operands])
+        self.product = _product(e.result.dtype.np)
+        self.function = compile.compile_module(e.fused.text(host()), [e.fused.name])[e.fused.name]
         self.dead = tuple([number[v] for v in step.dead])
 
     def run(self, env):
         """Computes; the result goes into `env`."""
-        words, kept = [], []
+        for i, shape, dtype, place in self.others:
+            fits = place is not None and env[place].flags.carray
+            env[i] = env[place] if fits else alloc.empty(shape, dtype)
+        words, kept = [self.function], []
         for i, offset, row, batch in self.operands:
-            a = env[i] if env[i].flags.carray else np.array(env[i], order="C")
+            a = env[i] if env[i].flags.c_contiguous else np.ascontiguousarray(env[i])
             kept.append(a)
             words += (call.address_of(a) + offset, row, batch)
-        block = np.array(words or [0], np.int64)
+        block = np.array(words, np.int64)
         made = self.product(env[self.x], env[self.y], None, call.address_of(block))
         env[self.out] = made if made.shape == self.shape else made.reshape(self.shape)
+        for i, _, _, place in self.others:
+            if place is not None and env[i] is not env[place]:
+                np.copyto(env[place], env[i])
         for i in self.dead:
             env[i] = None
 
 
-@functools.lru_cache(maxsize=256)
-def _product(dtype, epilogue):
-    return gemm.Product(dtype, epilogue=epilogue)
+@functools.lru_cache(None)
+def _product(dtype):
+    return gemm.Product(dtype, epilogue=Outside())
 
 
 class CalledNode:

@@ -4,13 +4,14 @@ import random
 from contextlib import contextmanager
 from typing import Any
 
-from numpy import random as numpy_random
+import numpy.random
 
 from ..random import default_generator
 from .dataset import several
 from .sampler import drawn_seed
 
 _WORD = 2 ** 64
+numpy_random: Any = numpy.random     # its stub leaves out the functions about bit generators
 _SPARE = numpy_random.MT19937(0)      # stands in for numpy's global bits while a batch is fetched
 
 

@@ -141,7 +141,7 @@ class _Pickler(pickle.Pickler):
         flat = a.reshape(-1).view(np.uint8)
         self.keep.append(flat)
         state = {k: v for k, v in obj.__dict__.items() if not k.startswith("_")}
-        return _rebuild, (type(obj), pickle.PickleBuffer(flat), obj.dtype, a.shape, obj.requires_grad, state)
+        return _rebuild, (type(obj), pickle.PickleBuffer(flat.data), obj.dtype, a.shape, obj.requires_grad, state)
 
 
 def _rebuild(cls, memory, dtype, shape, requires_grad, state):

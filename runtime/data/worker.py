@@ -19,7 +19,7 @@ from .collate import Memory
 from .fetch import FETCHERS, Exhausted
 from .transport import Outbox, send, socket_of
 
-_ORPHAN_SECONDS = 5.0      # a worker whose parent is gone ends by itself after this long, whatever it does
+_ORPHAN_SECONDS = 5.0      # how often a worker looks for its parent, and how long it outlives it, whatever it does
 
 
 class WorkerError(IngotError, RuntimeError):
@@ -113,13 +113,18 @@ class CrashReport:
 
 def listen(connection, orders: queue.SimpleQueue):
     """A worker's second thread: takes orders off the line at once, so that the parent never waits to give one."""
+    parent = os.getppid()
     try:
         while True:
-            orders.put(connection.recv())
+            if connection.poll(_ORPHAN_SECONDS):
+                orders.put(connection.recv())
+            elif os.getppid() != parent:
+                break
     except (EOFError, OSError):
-        orders.put(None)
-        time.sleep(_ORPHAN_SECONDS)
-        os._exit(1)
+        pass
+    orders.put(None)
+    time.sleep(_ORPHAN_SECONDS)
+    os._exit(1)
 
 
 def run(worker: int, job: Job, connection, foreign, seed: int, report: CrashReport):

@@ -33,7 +33,7 @@ class Handle:
         self.sock = socket_of(self.connection)
         self.report = _new_report()
         forks = context.get_start_method() == "fork"
-        foreign = [self.connection, *(o.connection for o in others)] if forks else []
+        foreign = [end for w in (self, *others) for end in (w.connection, w.sock)] if forks and self.sock is not None else []
         report = self.report if forks else _TravellingReport(self.report)
         self.process = context.Process(target=run, daemon=True, args=(number, job, theirs, foreign, seed, report))
         with warnings.catch_warnings():

@@ -7,7 +7,6 @@ import shutil
 import signal
 import tempfile
 import traceback
-from typing import NoReturn
 
 from ...ir.errors import IngotError
 
@@ -96,7 +95,7 @@ class ProcessContext:
                 p.kill()
                 p.join()
 
-    def _raise(self, index) -> NoReturn:
+    def _error(self, index) -> Exception:
         p, said = self.processes[index], None
         if os.path.exists(_error_file(self._directory, index)):
             with open(_error_file(self._directory, index), encoding="utf-8") as file:

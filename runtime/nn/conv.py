@@ -183,7 +183,7 @@ class _LazyConv(LazyModule):
 
     def reset_parameters(self):
         if not is_lazy(self.weight) and self.in_channels:
-            super().reset_parameters()  # type: ignore[misc]  (of the convolution that this is mixed into)
+            super().reset_parameters()  # type: ignore[misc]
 
     def initialize_parameters(self, input, *args, **kwargs):
         """Takes the channels from the first input."""

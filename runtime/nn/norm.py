@@ -148,7 +148,7 @@ class _LazyNorm(LazyModule):
 
     def reset_parameters(self):
         if self.num_features:
-            super().reset_parameters()
+            super().reset_parameters()  # type: ignore[misc]
 
     def initialize_parameters(self, input):
         """Takes the channels from the first input."""

@@ -7,6 +7,7 @@ from typing import Any
 from ...ir.errors import ArgumentError, ShapeError
 from ...ir.ops import recurrent as ops
 from ...ir.ops.shape import reshape
+from ..api.creation import made
 from ..api.register import FUNCTIONS
 from ..tensor import wrap
 from . import functional as F

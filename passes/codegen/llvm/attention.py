@@ -22,7 +22,8 @@ from .spelling import LlvmBuilder
 from .types import F32, F64, I8, I64, PTR, VOID, bytes_of, constant, null, vector, zero
 
 ARRAYS = ("q", "k", "v", "mask", "o", "lse")
-WORDS = (*ARRAYS, "scratch", "turn", "offsets", "items", "chunks", "blocks", "heads", "rows", "keys", "causal", "size", "v_size",
+WORDS = (*ARRAYS, "scratch", "turn", "offsets", "items", "chunks", "blocks", "heads", "rows", "keys", "causal", "size",
+         "v_size",
          "q_row", "k_row", "v_row", "o_row", "mask_row", "mask_step", "q_head", "o_head", "lse_head", "mask_head", "scale",
          "key_block", "score_row", "scratch_bytes", "scores_at", "stats_at")
 OFFSETS = ARRAYS                    # columns of the table of byte offsets, one row for each key head of each batch
@@ -75,7 +76,8 @@ def write_task(module, symbol, item, words):
 def write_panels(module, shape, element) -> str:
     """Function that turns `count` rows of a matrix into panels [panel][size][columns of the tile]."""
     pack, item = packers(module, shape, element)[PACK_TRANSPOSED], bytes_of(element)
-    f = module.function("panels", [(PTR, "source"), (I64, "row"), (I64, "count"), (I64, "size"), (PTR, "target")], internal=True)
+    f = module.function("panels", [(PTR, "source"), (I64, "row"), (I64, "count"), (I64, "size"), (PTR, "target")],
+                        internal=True)
     source, row, count, size, target = f.params
     with f.loop(0, count, shape.columns) as loop:
         f.call(pack, VOID, f.at(source, f.mul(loop.index, row)), f.index(item), row,
@@ -154,7 +156,8 @@ def _write_tile(module, kernel):
             f.call("softmax", VOID, f.at(scores, f.mul(i, score_row)), seen, near, shade, job.mask_step,
                    f.at(stats, f.mul(i, ROW_STATS * item)), f.at(keep, f.mul(i, item)), f.at(factor, f.mul(i, item)),
                    f.select(last, f.at(lse, f.mul(at, item)), null()))
-        f.call("product", VOID, scores, v, f.at(o, f.mul(row, o_row)), score_row, one, job.v_row, step, o_row, height, job.v_size,
+        f.call("product", VOID, scores, v, f.at(o, f.mul(row, o_row)), score_row, one, job.v_row, step, o_row, height,
+               job.v_size,
                near, f.select(fresh, null(), keep), f.select(last, factor, null()), one)
     f.ret()
 
@@ -167,7 +170,8 @@ def _write_softmax(module, kernel):
     multiplied by, and (after the last block) the logsumexp."""
     element, lanes = kernel.element, kernel.shape.lanes
     item, whole = bytes_of(element), vector(lanes, element)
-    f = module.function("softmax", [("ptr noalias", "scores"), (I64, "seen"), (I64, "filled"), (PTR, "mask"), (I64, "mask_step"),
+    f = module.function("softmax", [("ptr noalias", "scores"), (I64, "seen"), (I64, "filled"), (PTR, "mask"),
+                                    (I64, "mask_step"),
                                     (PTR, "stats"), (PTR, "keep"), (PTR, "factor"), (PTR, "lse")], internal=True)
     scores, seen, filled, mask, mask_step, stats, keep, factor, lse = f.params
     top, total = _Sweep(f, element, lanes, scores, seen), _Sweep(f, element, lanes, scores, seen)

@@ -22,7 +22,8 @@ from .types import F32, F64, I64, PTR, VOID, bytes_of, constant, null, vector, z
 ARRAYS = ("g", "q", "k", "v", "mask", "lse", "delta", "dq", "dk", "dv", "ds")
 OFFSETS = ARRAYS
 _HEADS = ("g", "q", "mask", "lse", "delta", "dq", "ds")   # arrays with a part for each query head
-WORDS = (*ARRAYS, "scratch", "turn", "offsets", "items", "chunks", "blocks", "heads", "rows", "keys", "causal", "size", "v_size",
+WORDS = (*ARRAYS, "scratch", "turn", "offsets", "items", "chunks", "blocks", "heads", "rows", "keys", "causal", "size",
+         "v_size",
          *(f"{name}_row" for name in ("g", "q", "k", "v", "mask", "dq", "dk", "dv", "ds")), "mask_step",
          *(f"{name}_head" for name in _HEADS), "scale", "scratch_bytes", "gives", "keeps_ds", "all_keys")
 SIDE = 64                           # rows and keys of a square
@@ -72,8 +73,10 @@ def _write_item(module, kernel, panels):
     for_keys, for_rows = (f.compare("ne", f.bit_and(gives, flag), 0) for flag in (GIVES_KEYS, GIVES_ROWS))
     row_squares, key_squares = f.ceil_div(job.rows, SIDE), f.ceil_div(job.keys, SIDE)
     # With all keys in one item, its part of the work is a range of rows.
-    low_key, high_key = chunk_share(f, key_squares, f.select(for_keys, job.blocks, f.index(1)), f.select(for_keys, part, f.index(0)))
-    low_row, high_row = chunk_share(f, row_squares, f.select(for_keys, f.index(1), job.blocks), f.select(for_keys, f.index(0), part))
+    low_key, high_key = chunk_share(f, key_squares, f.select(for_keys, job.blocks, f.index(1)),
+                                    f.select(for_keys, part, f.index(0)))
+    low_row, high_row = chunk_share(f, row_squares, f.select(for_keys, f.index(1), job.blocks),
+                                    f.select(for_keys, f.index(0), part))
 
     def clear(name, first, last, limit, columns):
         """Zeros: the sum of nothing."""
@@ -122,7 +125,7 @@ def _write_square(module, kernel):
     """Function of one square: some rows of a query head against some keys."""
     f = module.function("square", [*((PTR, name) for name in ("arg", "scratch", *_HEADS, "k", "v", "dk", "dv")),
                                    *((I64, name) for name in ("row", "start", "count"))], internal=True)
-    arg, scratch, g, q, mask, lse, delta, dq, ds, k, v, dk, dv, row, start, count = f.params
+    arg, scratch, g, q, mask, lse, delta, dq, ds, k, _, dk, dv, row, start, count = f.params
     job, shape, item = Words(f, arg, WORDS), kernel.shape, bytes_of(kernel.element)
     size, v_size, height = job.size, job.v_size, f.min(f.sub(job.rows, row), SIDE)
     turned_v = f.at(scratch, f.mul(size, SIDE * item))
@@ -141,14 +144,16 @@ def _write_square(module, kernel):
 
     wide = f.bit_and(f.add(count, shape.lanes - 1), -shape.lanes)
     product(q, scratch, p, job.q_row, one, panel, f.mul(size, panel), side, height, wide, size, nothing, scale, still)
-    product(g, turned_v, slopes, job.g_row, one, panel, f.mul(v_size, panel), side, height, wide, v_size, nothing, nothing, still)
+    product(g, turned_v, slopes, job.g_row, one, panel, f.mul(v_size, panel), side, height, wide, v_size, nothing, nothing,
+            still)
     with f.loop(0, height) as loop:
         at = f.add(row, loop.index)
         seen = f.min(count, f.select(f.compare("ne", job.causal, 0), f.add(f.sub(at, start), 1), count))
         shade = f.at(f.at(mask, f.mul(at, job.mask_row)), f.mul(start, job.mask_step))
         kept = f.select(f.compare("ne", job.keeps_ds, 0), f.at(f.at(ds, f.mul(at, job.ds_row)), f.mul(start, item)), null())
         place = f.mul(loop.index, SIDE * item)
-        f.call("slopes", VOID, f.at(p, place), f.at(slopes, place), f.max(seen, 0), count, f.load(kernel.element, f.at(lse, f.mul(at, item))),
+        f.call("slopes", VOID, f.at(p, place), f.at(slopes, place), f.max(seen, 0), count,
+               f.load(kernel.element, f.at(lse, f.mul(at, item))),
                f.load(kernel.element, f.at(delta, f.mul(at, item))), f.load(kernel.element, scale), shade, job.mask_step, kept)
     with f.when(f.compare("ne", f.bit_and(job.gives, GIVES_KEYS), 0)):
         product(p, g, dv, one, side, job.g_row, panel, job.dv_row, count, v_size, height, unit, nothing, still)

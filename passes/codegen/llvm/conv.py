@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ....ir.target import Target
+from .conv_epilogue import BlockedPlace
 from .conv_steps import WORD, Words, chunk_share, split_index
 from .emit import Module
 from .epilogue import Identity, Place
@@ -240,36 +241,8 @@ def _finish(f, kernel, words, tile, y):
                 store()
 
 
-@dataclass(frozen=True)
-class BlockedPlace:
-    """Where a vector of y belongs, for epilogues: its channels are columns, and `offset` is its place in y in bytes."""
-
-    place: Place
-    offset: object
-
-    def __getattr__(self, name):
-        return getattr(self.place, name)
-
-
 def _apply(f, kernel, words, values, number, offsets):
     job, frame, _ = words
     column = f.add(frame.column, number * kernel.lanes)
     place = Place(job.address("operands"), frame.image, f.index(0), column, None)
     return [kernel.epilogue.apply(f, value, BlockedPlace(place, offset), 0) for value, offset in zip(values, offsets)]
-
-
-@dataclass(frozen=True)
-class BlockedResidual:
-    """Epilogue: add an array laid out as y. Operand words: pointer."""
-
-    stored: str
-    words: int = 1
-
-    @property
-    def name(self) -> str:
-        """Its part of the kernel's name."""
-        return "beside"
-
-    def apply(self, f, value, place, base):
-        """value + residual, at the same place."""
-        return f.fadd(value, f.load(value.type, f.at(place.word(f, base, PTR), place.offset)))

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ....ir.target import Target
-from .conv import BlockedPlace, tap_range
+from .conv import tap_range
+from .conv_epilogue import BlockedPlace
 from .conv_steps import WORD, Words, chunk_share, split_index
 from .emit import Module
 from .epilogue import Identity, Place
@@ -118,7 +119,8 @@ def _item(f, kernel, job, frame, names, number):
             with f.loop(0, tiles) as each:
                 pixel = f.add(f.mul(each.index, pixels), at)
                 from_x = f.at(here, f.mul(f.sub(f.mul(pixel, pattern.stride), pattern.low), size))
-                f.call(names[pixels, spans], VOID, job.pointer, frame.pointer, from_x, w, f.index(f.add(row, f.mul(pixel, job.y_pixel))))
+                f.call(names[pixels, spans], VOID, job.pointer, frame.pointer, from_x, w,
+                       f.index(f.add(row, f.mul(pixel, job.y_pixel))))
 
 
 def _tile(module, kernel, name, pixels, spans):

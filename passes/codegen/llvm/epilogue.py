@@ -35,8 +35,14 @@ class Place(NamedTuple):
         return widen(f, value, stored, element_of(like_value.type))
 
 
+class Short:
+    """An epilogue that is written into every tile. A long one is a function that works on tiles just stored."""
+
+    is_long = False
+
+
 @dataclass(frozen=True)
-class Identity:
+class Identity(Short):
     """Nothing happens."""
 
     name: str = ""
@@ -48,7 +54,17 @@ class Identity:
 
 
 @dataclass(frozen=True)
-class ColumnBias:
+class Outside:
+    """A function of a module of its own, `void f(operands, c, c_row, row, column, height, width, batch)`, so that all of them
+    share the product's code. Operand words: its address, then its own."""
+
+    name: str = "outside"
+    words: int = 1
+    is_long = True
+
+
+@dataclass(frozen=True)
+class ColumnBias(Short):
     """Add a vector along the columns. Operand words: pointer."""
 
     stored: str
@@ -65,7 +81,7 @@ class ColumnBias:
 
 
 @dataclass(frozen=True)
-class RowBias:
+class RowBias(Short):
     """Add one number per row. Operand words: pointer."""
 
     stored: str
@@ -83,7 +99,7 @@ class RowBias:
 
 
 @dataclass(frozen=True)
-class Residual:
+class Residual(Short):
     """Add a matrix (scaled by a word when `scaled`). Operand words: pointer, row stride, batch stride (bytes), scale."""
 
     stored: str
@@ -110,7 +126,7 @@ class Residual:
 
 
 @dataclass(frozen=True)
-class Scale:
+class Scale(Short):
     """Multiply by a number. Operand words: the number as a double."""
 
     name: str = "scale"
@@ -122,7 +138,7 @@ class Scale:
 
 
 @dataclass(frozen=True)
-class Activation:
+class Activation(Short):
     """Any function of the value alone; `function(f, value)` writes it."""
 
     name: str
@@ -135,7 +151,7 @@ class Activation:
 
 
 @dataclass(frozen=True)
-class Chain:
+class Chain(Short):
     """Epilogues one after the other."""
 
     parts: tuple

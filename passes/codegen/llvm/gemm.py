@@ -264,7 +264,7 @@ def _finish(f, kernel, job, sums, c, where, mask, flags):
         again = f.compare("ne", f.bit_and(flags, _ACCUMULATE), 0)
         values = f.choose(again, lambda: [f.fadd(_load_out(f, value.type, spot, edge), value)
                                           for value, (spot, _, _, edge) in zip(values, spots)], lambda: values)
-    if kernel.epilogue.name:
+    if kernel.epilogue.name and not kernel.epilogue.is_long:
         operands = _word(f, job, "operands", PTR)
 
         def finished():
@@ -275,6 +275,17 @@ def _finish(f, kernel, job, sums, c, where, mask, flags):
     for value, (spot, _, _, edge) in zip(values, spots, strict=True):
         value = narrow(f, value, out)
         f.store(value, spot) if edge is None else f.store_masked(value, spot, edge)
+    if kernel.epilogue.is_long:
+        width = f.min(f.sub(_word(f, job, "columns"), column), len(sums[0]) * shape.lanes)
+        with f.when(f.compare("ne", f.bit_and(flags, _LAST), 0)):
+            _call_epilogue(f, job, c, where, len(sums), width)
+
+
+def _call_epilogue(f, job, c, where, height, width):
+    """A long epilogue, on a part of C that was just stored and lies in the nearest cache."""
+    operands, (batch, row, column) = _word(f, job, "operands", PTR), where
+    f.call_pointer(f.load(PTR, operands), "void", operands, c, _word(f, job, "c_row"), row, column, f.index(height),
+                   f.index(width), batch)
 
 
 def _load_out(f, type_, spot, edge):
@@ -338,8 +349,11 @@ def _finish_row(f, kernel, job, item, sums):
     with f.loop(0, item.columns, lanes) as loop:
         column, mask = f.add(item.column, loop.index), f.mask(f.sub(item.columns, loop.index), lanes)
         value = f.load(total, f.at(sums, loop.index, kernel.precision.accumulate))
-        value = kernel.epilogue.apply(f, value, Place(operands, item.batch, item.first_row, column, mask), 0)
+        if not kernel.epilogue.is_long:
+            value = kernel.epilogue.apply(f, value, Place(operands, item.batch, item.first_row, column, mask), 0)
         f.store_masked(narrow(f, value, out), f.at(item.c, column, out), mask)
+    if kernel.epilogue.is_long:
+        _call_epilogue(f, job, f.at(item.c, item.column, out), (item.batch, item.first_row, item.column), 1, item.columns)
 
 
 # --- dots ---
@@ -382,8 +396,10 @@ def _dot_kernel(module, kernel, height, width):
     for i in range(height):
         for j in range(width):
             place = Place(operands, batch, f.add(row, i), f.add(column, j), None)
-            value = narrow(f, kernel.epilogue.apply(f, sums[i][j], place, 0), out)
-            f.store(value, f.at(f.at(c, f.mul(c_row, i)), place.column, out))
+            value = sums[i][j] if kernel.epilogue.is_long else kernel.epilogue.apply(f, sums[i][j], place, 0)
+            f.store(narrow(f, value, out), f.at(f.at(c, f.mul(c_row, i)), place.column, out))
+    if kernel.epilogue.is_long:
+        _call_epilogue(f, job, f.at(c, column, out), (batch, row, column), height, width)
     f.ret()
     return name
 

@@ -54,7 +54,8 @@ def _all_rows(f, table, a, b, c, common, left):
         kernel = f.load(PTR, f.at(table, 8 * number))
         with f.loop(at, end, height) as loop:
             row = loop.index
-            f.call_pointer(kernel, VOID, f.at(a, f.mul(row, a_row)), b, f.at(c, f.mul(row, c_row)), a_row, a_step, b_step, c_row,
+            f.call_pointer(kernel, VOID, f.at(a, f.mul(row, a_row)), b, f.at(c, f.mul(row, c_row)), a_row, a_step, b_step,
+                           c_row,
                            depth, left, *(_forward(f, numbers, f.mul(row, number_step)) for numbers in (keep, scale)),
                            number_step)
         at = end

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ....ir.target import Target
-from .conv import BlockedPlace
+from .conv_epilogue import BlockedPlace
 from .conv_steps import WORD, Words, chunk_share, split_index
 from .emit import Module
 from .epilogue import Identity, Place
@@ -87,7 +87,8 @@ def _filter_task(module, kernel):
     with f.loop(first, end) as loop:
         panel, channel = split_index(f, loop.index, (job.panels, job.inputs))
         block, within = f.div(channel, job.width), f.mod(channel, job.width)
-        source = f.at(job.address("source"), f.add(f.mul(panel, job.panel), f.add(f.mul(block, job.block), f.mul(within, job.step))))
+        source = f.at(job.address("source"), f.add(f.mul(panel, job.panel),
+                                                   f.add(f.mul(block, job.block), f.mul(within, job.step))))
         target = f.at(job.address("target"), f.add(f.mul(panel, job.u_panel), f.mul(channel, job.step)))
         with f.loop(0, kernel.vectors) as each:
             across = f.mul(each.index, bytes_of(type_))
@@ -155,7 +156,8 @@ def _products(module, kernel):
 
 def _input(module, kernel):
     """Function: the input transform of one tile, all channels; pixels outside of x are zeros."""
-    f = module.function("take", [(PTR, "job"), (I64, "image"), (I64, "row"), (I64, "column"), ("ptr noalias", "v")], internal=True)
+    f = module.function("take", [(PTR, "job"), (I64, "image"), (I64, "row"), (I64, "column"), ("ptr noalias", "v")],
+                        internal=True)
     arg, image, row, column, v = f.params
     job, side, type_ = Words(f, arg, WORDS), kernel.side, vector(kernel.lanes, kernel.element)
     size = bytes_of(type_)
@@ -171,10 +173,10 @@ def _input(module, kernel):
         def border(at=at):
             for place in range(side * side):
                 f.store(zero(type_), f.at(room, place * size))
-            with f.loop(f.max(f.sub(0, top), 0), f.min(f.sub(job.height, top), side)) as rows:
-                with f.loop(f.max(f.sub(0, left), 0), f.min(f.sub(job.width, left), side)) as columns:
-                    pixel = f.load(type_, f.at(at, f.add(f.mul(rows.index, x_row), f.mul(columns.index, size))))
-                    f.store(pixel, f.at(room, f.mul(f.add(f.mul(rows.index, side), columns.index), size)))
+            with (f.loop(f.max(f.sub(0, top), 0), f.min(f.sub(job.height, top), side)) as rows,
+                  f.loop(f.max(f.sub(0, left), 0), f.min(f.sub(job.width, left), side)) as columns):
+                pixel = f.load(type_, f.at(at, f.add(f.mul(rows.index, x_row), f.mul(columns.index, size))))
+                f.store(pixel, f.at(room, f.mul(f.add(f.mul(rows.index, side), columns.index), size)))
             return room, f.index(side * size)
 
         start, step = f.choose(inside, lambda at=at: (at, x_row), border)
@@ -271,6 +273,7 @@ def _exact(module, kernel):
                     kw.next(*steps.results)
                 kh.next(*kw.results)
             blocks.next(*kh.results)
-        _store(f, kernel, job, blocks.results[0], f.add(y, f.add(f.mul(i.index, job.y_row), f.mul(j.index, size))), image, block)
+        _store(f, kernel, job, blocks.results[0], f.add(y, f.add(f.mul(i.index, job.y_row), f.mul(j.index, size))), image,
+               block)
     f.ret()
     return "exact"

@@ -1,0 +1,102 @@
+"""What may follow a blocked convolution before its only store: scale and bias of a channel, an array beside it, a function.
+
+These are epilogues as in `epilogue.py`, called with a `BlockedPlace`: channels are columns, and an array of the result's own
+layout is read at the result's own offset.
+"""
+
+from typing import Any
+
+from dataclasses import dataclass
+
+from ....ir import dtype as dt
+from .. import scalars
+from .epilogue import Chain, ColumnBias, Place, Short
+from .spelling import LlvmBuilder
+from .types import F64, PTR, element_of, lanes_of, mangled
+
+
+@dataclass(frozen=True)
+class BlockedPlace:
+    """Where a vector of a blocked result belongs; `offset` is its place in bytes."""
+
+    place: Place
+    offset: object
+
+    def __getattr__(self, name):
+        return getattr(self.place, name)
+
+
+@dataclass(frozen=True)
+class BlockedResidual(Short):
+    """Add an array laid out as the result. Operand words: pointer."""
+
+    name: str = "beside"
+    words: int = 1
+
+    def apply(self, f, value, place, base):
+        """value + residual, at the same place."""
+        return f.fadd(value, f.load(value.type, f.at(place.word(f, base, PTR), place.offset)))
+
+
+@dataclass(frozen=True)
+class ChannelScale(Short):
+    """Multiply by a number for each channel. Operand words: pointer."""
+
+    stored: str
+    words: int = 1
+
+    @property
+    def name(self) -> str:
+        """Its part of the kernel's name."""
+        return f"scale_{mangled(self.stored)}"
+
+    def apply(self, f, value, place, base):
+        """value * scale[channel]"""
+        return f.fmul(value, place.columns(f, place.word(f, base, PTR), value, self.stored))
+
+
+@dataclass(frozen=True)
+class ScalarFunction(Short):
+    """A scalar function of the value and numbers: ScalarFunction("clamp", (0.0, 6.0))."""
+
+    function: str
+    numbers: tuple = ()
+    words: int = 0
+
+    @property
+    def name(self) -> str:
+        """Its part of the kernel's name."""
+        return "_".join([self.function, *(float(n).hex().replace("-", "m").replace("+", "").replace(".", "d")
+                                          for n in self.numbers)])
+
+    def apply(self, f, value, place, base):
+        """function(value, *numbers)"""
+        kind = dt.float64 if element_of(value.type) == F64 else dt.float32
+        builder = LlvmBuilder(f, lanes_of(value.type))
+        wrapped = builder.wrap(kind, value)
+        return scalars.apply(builder, self.function, wrapped, *(builder.const(kind, n) for n in self.numbers)).ref
+
+
+@dataclass(frozen=True)
+class Fusion:
+    """What follows a convolution: act(conv * scale + bias + residual). `activation` is a scalar function's name, or a tuple of
+    the name and numbers."""
+
+    scale: bool = False
+    residual: bool = False
+    activation: Any = None
+
+    def epilogue(self, element: str, residual=None) -> Chain:
+        """The chain of epilogues; operand words are [scale], bias, [residual]. `residual` stands in for the blocked one."""
+        parts: list[Any] = [ChannelScale(element)] if self.scale else []
+        parts.append(ColumnBias(element))
+        if self.residual:
+            parts.append(residual or BlockedResidual())
+        return Chain((*parts, *self.functions()))
+
+    def functions(self) -> tuple:
+        """The activation as epilogues."""
+        if self.activation is None:
+            return ()
+        name, *numbers = (self.activation,) if isinstance(self.activation, str) else self.activation
+        return ScalarFunction(name, tuple(numbers)),

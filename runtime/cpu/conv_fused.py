@@ -1,0 +1,194 @@
+"""Convolutions with what follows them, on plain or blocked arrays, with weights brought into their layout beforehand.
+
+    fused = FusedConv(x.shape, w.shape, x.dtype, stride=..., padding=..., dilation=..., groups=..., fusion=Fusion(...))
+    ready = fused.prepare(w, bias, scale)               # once for each version of the weight
+    y = fused(x, ready, residual)                       # act(conv(x, w) * scale + bias + residual)
+
+A blocked array is (N, channel blocks, *spatial, lanes), as `block` makes it and `unblock` takes it apart. With `x_blocked` and
+`y_blocked` a chain of convolutions passes blocks on, and nothing is copied between.
+"""
+
+import dataclasses
+import functools
+from math import prod
+
+import numpy as np
+
+from ...ir import config
+from ...ir.errors import ShapeError
+from ...ir.target import host
+from ...passes.codegen.llvm.conv_epilogue import Fusion
+from ...passes.codegen.llvm.epilogue import Chain, Residual, RowBias
+from . import alloc, call, conv_depthwise, conv_layout, conv_plan, conv_steps, gemm, pool, winograd
+from .conv import MAX_DIMS, geometry, is_pointwise
+from .conv_bias import Bias
+from .conv_steps import WORKSPACE, W, X, Y
+
+_ELEMENTS = {4: "float", 8: "double"}
+
+
+def lanes_of(dtype) -> int:
+    """Channels of a block."""
+    return host().lanes(np.dtype(dtype).itemsize)
+
+
+@functools.lru_cache(512)
+def _block_plan(images, channels, pixels, item, back, threads):
+    steps, blocks = conv_steps.Steps(), conv_layout.Blocks(channels, host().lanes(item), item, full=True)
+    copy = conv_layout.unpack_activation if back else conv_layout.pack_activation
+    copy(steps, (X, 0), (Y, 0), images, blocks, pixels)
+    return steps.plan()
+
+
+def block(x: np.ndarray) -> np.ndarray:
+    """(N, C, *spatial) as (N, blocks, *spatial, lanes); missing channels are zeros."""
+    x, lanes = np.ascontiguousarray(x), lanes_of(x.dtype)
+    out = alloc.empty((x.shape[0], -(-x.shape[1] // lanes), *x.shape[2:], lanes), x.dtype)
+    _block_plan(x.shape[0], x.shape[1], prod(x.shape[2:]), x.itemsize, False, pool.get_num_threads())(x, x, out)
+    return out
+
+
+def unblock(x: np.ndarray, channels: int) -> np.ndarray:
+    """(N, blocks, *spatial, lanes) as (N, channels, *spatial)."""
+    out = alloc.empty((x.shape[0], channels, *x.shape[2:-1]), x.dtype)
+    _block_plan(x.shape[0], channels, prod(x.shape[2:-1]), x.itemsize, True, pool.get_num_threads())(x, x, out)
+    return out
+
+
+@dataclasses.dataclass(frozen=True)
+class Prepared:
+    """A weight in the layout of its kernel, with bias and scale padded to whole blocks."""
+
+    weight: np.ndarray
+    bias: np.ndarray
+    scale: np.ndarray | None
+
+
+class FusedConv:
+    """One convolution of fixed shapes with its epilogue."""
+
+    def __init__(self, x_shape, w_shape, dtype, *, stride, padding, dilation, groups, fusion=Fusion(), x_blocked=False,
+                 y_blocked=False):
+        self.dtype, self.fusion, self.y_blocked = np.dtype(dtype), fusion, y_blocked
+        g = self.geometry = geometry(x_shape, w_shape, stride, padding, dilation, groups, self.dtype.itemsize)
+        self.depthwise = conv_depthwise.takes(g) and g.outputs == 1
+        if (x_blocked or y_blocked) and groups > 1 and not self.depthwise and (g.inputs % g.lanes or g.outputs % g.lanes):
+            raise ShapeError(f"a blocked convolution of {x_shape} with weight {w_shape}: the channels of each of {groups} "
+                             f"groups must be a multiple of {g.lanes}; use plain arrays")
+        sizes = tuple(d.out for d in g.dims[MAX_DIMS - len(stride):])
+        self.channels = w_shape[0]
+        blocks = -(-w_shape[0] // g.lanes)
+        self.shape = (x_shape[0], blocks, *sizes, g.lanes) if y_blocked else (x_shape[0], w_shape[0], *sizes)
+        self.m = 0 if self.depthwise else winograd.choose(self._inner(x_blocked), prepared=True)
+        bands, outputs = (1, groups) if self.depthwise else (groups, g.outputs)
+        self.bias = Bias(bands, outputs, g.lanes, self.dtype)
+        self._weights, self._weight_size = self._weight_plan(x_blocked)
+        self._plan = self._run_plan(x_blocked)
+
+    def _inner(self, x_blocked):
+        """The geometry with x in whole blocks where it comes so."""
+        return dataclasses.replace(self.geometry, x_full=x_blocked)
+
+    def _filters(self, g):
+        return winograd.filters_of(g) if self.m else conv_plan.filters_of(g)
+
+    def _weight_plan(self, x_blocked):
+        """(plan that brings a weight into its layout, size of the result); a transformed weight follows the packed one."""
+        g, steps = self._inner(x_blocked), conv_steps.Steps()
+        if self.depthwise:
+            blocks = conv_depthwise.blocks_of(g)
+            conv_layout.pack_depthwise_weight(steps, (W, 0), (Y, 0), blocks, range(g.taps))
+            return steps.plan(), blocks.count * g.taps * blocks.pixel
+        filters = self._filters(g)
+        size = g.groups * filters.group
+        conv_layout.pack_weight(steps, (W, 0), (Y, 0), g.groups, filters)
+        if self.m:
+            winograd.add_filter(steps, g, self.m, (Y, 0), (Y, size))
+            size += winograd.filter_bytes(g, self.m)
+        return steps.plan(), size
+
+    def _run_plan(self, x_blocked):
+        g, steps = self._inner(x_blocked), conv_steps.Steps()
+        epilogue = self.fusion.epilogue(_ELEMENTS[g.item])
+        images = g.images if self.depthwise else g.images * g.groups
+        x_blocks, y_blocks = (conv_depthwise.blocks_of(g),) * 2 if self.depthwise else (g.x_blocks, g.y_blocks)
+        x = y = None
+        if x_blocked or (g.inputs == 1 and not self.depthwise):
+            x = X, 0
+        else:
+            x = WORKSPACE, steps.room(conv_layout.blocked_bytes(images, x_blocks, g.pixels))
+            conv_layout.pack_activation(steps, (X, 0), x, images, x_blocks, g.pixels)
+        y = (Y, 0) if self.y_blocked else (WORKSPACE, steps.room(conv_layout.blocked_bytes(images, y_blocks, g.out_pixels)))
+        if self.depthwise:
+            conv_depthwise.add_depthwise(steps, g, x, (W, 0), y, epilogue=epilogue)
+        elif self.m:
+            u = W, g.groups * self._filters(g).group
+            winograd.add_winograd(steps, g, self.m, x, (W, 0), u, y, epilogue=epilogue)
+        else:
+            conv_plan.add_direct(steps, g, self._filters(g), x, (W, 0), y, epilogue=epilogue)
+        if not self.y_blocked:
+            conv_layout.unpack_activation(steps, y, (Y, 0), images, y_blocks, g.out_pixels)
+        return steps.plan()
+
+    def prepare(self, w, bias=None, scale=None) -> Prepared:
+        """Bring a weight, a bias and a scale into the layout of the kernel."""
+        made = alloc.aligned_zeros((self._weight_size,), np.uint8).view(self.dtype)
+        self._weights(np.ascontiguousarray(w), np.ascontiguousarray(w), made)
+        return Prepared(made, self.bias(bias)[0], None if scale is None else self.bias(np.ascontiguousarray(scale))[0])
+
+    def __call__(self, x, ready: Prepared, residual=None, out=None):
+        """act(conv(x, w) * scale + bias + residual); `residual` has the layout of the result."""
+        if (ready.scale is not None) != self.fusion.scale or (residual is not None) != self.fusion.residual:
+            raise ShapeError(f"fused convolution made for {self.fusion} takes a scale and a residual exactly where that "
+                             "says so")
+        out = alloc.empty(self.shape, self.dtype) if out is None else out
+        kept = [array for array in (ready.scale, ready.bias) if array is not None]
+        if residual is not None:
+            kept.append(residual if self.y_blocked else self._blocked_residual(residual))
+        words = np.array([call.address_of(array) for array in kept], np.int64)
+        self._plan(np.ascontiguousarray(x), ready.weight, out, call.address_of(words))
+        return out
+
+    def _blocked_residual(self, residual):
+        """A plain residual in the blocks of the result, each group's apart."""
+        g = self.geometry
+        if self.depthwise or g.groups == 1:
+            return block(residual)
+        return block(residual.reshape(g.images * g.groups, g.outputs, *residual.shape[2:]))
+
+
+@functools.lru_cache(512)
+def _fused(x_shape, w_shape, dtype, stride, padding, dilation, groups, fusion, state):
+    return FusedConv(x_shape, w_shape, dtype, stride=stride, padding=padding, dilation=dilation, groups=groups, fusion=fusion)
+
+
+@functools.lru_cache(None)
+def _product(item, fusion):
+    element = _ELEMENTS[item]
+    parts = (RowBias(element), *((Residual(element),) if fusion.residual else ()), *fusion.functions())
+    return gemm.Product(np.float32 if item == 4 else np.float64, None, Chain(parts))
+
+
+def conv_fused(x, w, bias=None, residual=None, scale=None, activation=None, *, stride, padding, dilation, groups):
+    """act(conv(x, w) * scale + bias + residual) of plain arrays in one go; `activation` as in `Fusion`."""
+    x, w = np.ascontiguousarray(x), np.ascontiguousarray(w)
+    fusion = Fusion(scale is not None, residual is not None, activation)
+    residual = None if residual is None else np.ascontiguousarray(residual)
+    g = geometry(x.shape, w.shape, stride, padding, dilation, groups, x.itemsize)
+    if scale is None and groups == 1 and is_pointwise(g):
+        return _pointwise(g, x, w, bias, residual, fusion)
+    fused = _fused(x.shape, w.shape, x.dtype, stride, padding, dilation, groups, fusion,
+                   (pool.get_num_threads(), config.current().numerics))
+    return fused(x, fused.prepare(w, bias, scale), residual)
+
+
+def _pointwise(g, x, w, bias, residual, fusion):
+    """1x1 windows as matrix products of the plain arrays."""
+    bias = np.zeros(g.outputs, x.dtype) if bias is None else np.ascontiguousarray(bias)
+    words = [call.address_of(bias)]
+    if residual is not None:
+        words += [call.address_of(residual), g.pixels * g.item, g.outputs * g.pixels * g.item]
+    block_ = np.array(words, np.int64)
+    out = _product(g.item, fusion)(w.reshape(g.outputs, g.inputs), x.reshape(g.images, g.inputs, g.pixels), None,
+                                   call.address_of(block_))
+    return out.reshape(g.images, g.outputs, *x.shape[2:])

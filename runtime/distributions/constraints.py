@@ -1,0 +1,337 @@
+"""Constraints: the regions that parameters and samples lie in, and how to check values against them."""
+
+from ...ir import dtype as dt
+from ..api.register import FUNCTIONS
+
+__all__ = ["Constraint", "boolean", "cat", "corr_cholesky", "dependent", "dependent_property", "greater_than",
+           "greater_than_eq", "half_open_interval", "independent", "integer_interval", "interval", "is_dependent",
+           "less_than", "lower_cholesky", "lower_triangular", "multinomial", "nonnegative", "nonnegative_integer", "one_hot",
+           "positive", "positive_definite", "positive_integer", "positive_semidefinite", "real", "real_vector", "simplex",
+           "square", "stack", "symmetric", "unit_interval"]
+
+
+class Constraint:
+    """A region of values. `event_dim` is how many trailing dimensions belong to one value."""
+
+    is_discrete = False
+    event_dim = 0
+    shows: tuple = ()      # attributes in the repr
+
+    def check(self, value):
+        """A bool tensor: which values lie inside."""
+        raise NotImplementedError(f"{type(self).__name__} does not define check()")
+
+    def __repr__(self):
+        name = type(self).__name__.lstrip("_")
+        return f"{name}({', '.join(f'{n}={getattr(self, n)}' for n in self.shows)})"
+
+
+class _Dependent(Constraint):
+    """A region that depends on other parameters, and cannot be checked by itself."""
+
+    def __init__(self, *, is_discrete=NotImplemented, event_dim=NotImplemented):
+        self._is_discrete, self._event_dim = is_discrete, event_dim
+
+    def _known(self, value, what):
+        if value is NotImplemented:
+            raise NotImplementedError(f"{what} of this constraint depends on parameters")
+        return value
+
+    @property
+    def is_discrete(self):
+        """Whether values are integers."""
+        return self._known(self._is_discrete, "is_discrete")
+
+    @property
+    def event_dim(self):
+        """How many trailing dimensions belong to one value."""
+        return self._known(self._event_dim, "event_dim")
+
+    def __call__(self, *, is_discrete=NotImplemented, event_dim=NotImplemented):
+        """The same with more said about it."""
+        return _Dependent(is_discrete=self._is_discrete if is_discrete is NotImplemented else is_discrete,
+                          event_dim=self._event_dim if event_dim is NotImplemented else event_dim)
+
+    def check(self, value):
+        """Cannot be told."""
+        raise ValueError("a dependent constraint cannot be checked; ask the distribution's own")
+
+
+def is_dependent(constraint) -> bool:
+    """Whether a constraint depends on parameters."""
+    return isinstance(constraint, _Dependent)
+
+
+class _DependentProperty(property, _Dependent):
+    """A property that gives a constraint for an object, and a dependent constraint for the class."""
+
+    def __init__(self, fn=None, *, is_discrete=NotImplemented, event_dim=NotImplemented):
+        property.__init__(self, fn)
+        _Dependent.__init__(self, is_discrete=is_discrete, event_dim=event_dim)
+
+    def __call__(self, fn=None, *, is_discrete=NotImplemented, event_dim=NotImplemented):
+        if fn is None:
+            return _DependentProperty(is_discrete=is_discrete, event_dim=event_dim)
+        return _DependentProperty(fn, is_discrete=self._is_discrete, event_dim=self._event_dim)
+
+
+def _all_last(hit, dims):
+    """True where everything in the last dimensions is."""
+    return hit.reshape(*hit.shape[:hit.ndim - dims], -1).all(-1) if dims else hit
+
+
+class independent(Constraint):
+    """Another constraint whose values have more trailing dimensions; all of a value must lie inside."""
+
+    shows = ("base_constraint", "reinterpreted_batch_ndims")
+
+    def __init__(self, base_constraint, reinterpreted_batch_ndims):
+        self.base_constraint, self.reinterpreted_batch_ndims = base_constraint, reinterpreted_batch_ndims
+
+    @property
+    def is_discrete(self):
+        """As the base."""
+        return self.base_constraint.is_discrete
+
+    @property
+    def event_dim(self):
+        """That of the base and more."""
+        return self.base_constraint.event_dim + self.reinterpreted_batch_ndims
+
+    def check(self, value):
+        """Whether all parts lie inside."""
+        return _all_last(self.base_constraint.check(value), self.reinterpreted_batch_ndims)
+
+
+class _Boolean(Constraint):
+    is_discrete = True
+
+    def check(self, value):
+        return (value == 0) | (value == 1)
+
+
+class _OneHot(Constraint):
+    is_discrete, event_dim = True, 1
+
+    def check(self, value):
+        return ((value == 0) | (value == 1)).all(-1) & (value.sum(-1) == 1)
+
+
+class integer_interval(Constraint):
+    """Integers from one bound to another, both inside."""
+
+    is_discrete = True
+    shows = ("lower_bound", "upper_bound")
+
+    def __init__(self, lower_bound, upper_bound):
+        self.lower_bound, self.upper_bound = lower_bound, upper_bound
+
+    def check(self, value):
+        """Whether values are such integers."""
+        return (value % 1 == 0) & (self.lower_bound <= value) & (value <= self.upper_bound)
+
+
+class _IntegerGreaterThan(Constraint):
+    is_discrete = True
+    shows = ("lower_bound",)
+
+    def __init__(self, lower_bound):
+        self.lower_bound = lower_bound
+
+    def check(self, value):
+        return (value % 1 == 0) & (value >= self.lower_bound)
+
+
+class _Real(Constraint):
+    def check(self, value):
+        return value == value                          # not nan
+
+
+class greater_than(Constraint):
+    """Above a bound."""
+
+    shows = ("lower_bound",)
+
+    def __init__(self, lower_bound):
+        self.lower_bound = lower_bound
+
+    def check(self, value):
+        """Whether values are above."""
+        return self.lower_bound < value
+
+
+class greater_than_eq(greater_than):
+    """At a bound or above."""
+
+    def check(self, value):
+        """Whether values are at the bound or above."""
+        return self.lower_bound <= value
+
+
+class less_than(Constraint):
+    """Below a bound."""
+
+    shows = ("upper_bound",)
+
+    def __init__(self, upper_bound):
+        self.upper_bound = upper_bound
+
+    def check(self, value):
+        """Whether values are below."""
+        return value < self.upper_bound
+
+
+class interval(Constraint):
+    """Between two bounds, both inside."""
+
+    shows = ("lower_bound", "upper_bound")
+
+    def __init__(self, lower_bound, upper_bound):
+        self.lower_bound, self.upper_bound = lower_bound, upper_bound
+
+    def check(self, value):
+        """Whether values are between."""
+        return (self.lower_bound <= value) & (value <= self.upper_bound)
+
+
+class half_open_interval(interval):
+    """Between two bounds, the upper one outside."""
+
+    def check(self, value):
+        """Whether values are between."""
+        return (self.lower_bound <= value) & (value < self.upper_bound)
+
+
+class _Simplex(Constraint):
+    event_dim = 1
+
+    def check(self, value):
+        return (value >= 0).all(-1) & ((value.sum(-1) - 1).abs() < 1e-6)
+
+
+class multinomial(Constraint):
+    """Counts that sum to a bound."""
+
+    is_discrete, event_dim = True, 1
+    shows = ("upper_bound",)
+
+    def __init__(self, upper_bound):
+        self.upper_bound = upper_bound
+
+    def check(self, x):
+        """Whether counts sum to the bound."""
+        return (x >= 0).all(-1) & (x.sum(-1) == self.upper_bound)
+
+
+class _LowerTriangular(Constraint):
+    event_dim = 2
+
+    def check(self, value):
+        return _all_last(value.tril() == value, 2)
+
+
+class _LowerCholesky(_LowerTriangular):
+    def check(self, value):
+        return super().check(value) & (value.diagonal(0, -2, -1) > 0).all(-1)
+
+
+class _CorrCholesky(_LowerCholesky):
+    def check(self, value):
+        tolerance = 10 * value.shape[-1] * FUNCTIONS["finfo"](value.dtype).eps
+        rows = ((value * value).sum(-1) - 1).abs() < tolerance
+        return rows.all(-1) & super().check(value)
+
+
+class _Square(Constraint):
+    event_dim = 2
+
+    def check(self, value):
+        fits = value.shape[-2] == value.shape[-1]
+        return FUNCTIONS["full"](tuple(value.shape[:-2]), fits, dtype=dt.bool_)
+
+
+class _Symmetric(_Square):
+    def check(self, value):
+        square = super().check(value)
+        return _all_last(FUNCTIONS["isclose"](value, value.mT, atol=1e-6), 2) if square.all() else square
+
+
+class _PositiveSemidefinite(_Symmetric):
+    def check(self, value):
+        symmetric = super().check(value)
+        return FUNCTIONS["linalg_eigvalsh"](value).ge(0).all(-1) if symmetric.all() else symmetric
+
+
+class _PositiveDefinite(_Symmetric):
+    def check(self, value):
+        symmetric = super().check(value)
+        return FUNCTIONS["linalg_eigvalsh"](value).gt(0).all(-1) if symmetric.all() else symmetric
+
+
+class _Joined(Constraint):
+    """Several constraints along a dimension."""
+
+    def __init__(self, constraints, dim):
+        self.cseq, self.dim = list(constraints), dim
+
+    @property
+    def is_discrete(self):
+        """Whether any is."""
+        return any(c.is_discrete for c in self.cseq)
+
+    @property
+    def event_dim(self):
+        """The most that any needs."""
+        return max(c.event_dim for c in self.cseq)
+
+
+class cat(_Joined):
+    """Constraints on parts of the given lengths, joined along a dimension."""
+
+    def __init__(self, cseq, dim=0, lengths=None):
+        super().__init__(cseq, dim)
+        self.lengths = [1] * len(self.cseq) if lengths is None else list(lengths)
+
+    def check(self, value):
+        """Each part by its constraint."""
+        parts = value.split(self.lengths, self.dim)
+        return FUNCTIONS["cat"]([c.check(v) for c, v in zip(self.cseq, parts)], self.dim)
+
+
+class stack(_Joined):
+    """Constraints on slices along a dimension."""
+
+    def __init__(self, cseq, dim=0):
+        super().__init__(cseq, dim)
+
+    @property
+    def event_dim(self):
+        """One more where the slices lie among the event's dimensions."""
+        most = super().event_dim
+        return most + 1 if self.dim + most < 0 else most
+
+    def check(self, value):
+        """Each slice by its constraint."""
+        parts = value.unbind(self.dim)
+        return FUNCTIONS["stack"]([c.check(v) for c, v in zip(self.cseq, parts)], self.dim)
+
+
+dependent = _Dependent()
+dependent_property = _DependentProperty
+boolean = _Boolean()
+one_hot = _OneHot()
+nonnegative_integer = _IntegerGreaterThan(0)
+positive_integer = _IntegerGreaterThan(1)
+real = _Real()
+real_vector = independent(real, 1)
+positive = greater_than(0.0)
+nonnegative = greater_than_eq(0.0)
+unit_interval = interval(0.0, 1.0)
+simplex = _Simplex()
+lower_triangular = _LowerTriangular()
+lower_cholesky = _LowerCholesky()
+corr_cholesky = _CorrCholesky()
+square = _Square()
+symmetric = _Symmetric()
+positive_semidefinite = _PositiveSemidefinite()
+positive_definite = _PositiveDefinite()

@@ -1,0 +1,200 @@
+"""Distribution: shapes, validation, and what all families share."""
+
+import warnings
+
+from ...ir.errors import ArgumentError
+from ..api.register import FUNCTIONS
+from ..autograd.grad_mode import no_grad
+from ..tensor import Size, Tensor
+from . import constraints
+from .parameters import lazy_property
+
+__all__ = ["Distribution", "ExponentialFamily"]
+
+
+class Distribution:
+    """Base of distributions. A sample has shape sample_shape + batch_shape + event_shape.
+
+    Subclasses define `rsample` (differentiable in the parameters) or `sample`, and `log_prob`. `_tensors` names the attributes
+    whose leading dimensions are the batch's, which `expand` expands.
+    """
+
+    has_rsample = False
+    has_enumerate_support = False
+    arg_constraints: dict = {}
+    _tensors: tuple = ()
+    _validate_args = __debug__
+
+    @staticmethod
+    def set_default_validate_args(value: bool):
+        """Whether new distributions check their parameters and values unless told."""
+        if value not in (True, False):
+            raise ArgumentError(f"set_default_validate_args takes a bool, got {value!r}")
+        Distribution._validate_args = value
+
+    def __init__(self, batch_shape=(), event_shape=(), validate_args=None):
+        self._batch_shape, self._event_shape = Size(batch_shape), Size(event_shape)
+        if validate_args is not None:
+            self._validate_args = validate_args
+        if self._validate_args:
+            self._check_parameters()
+
+    def _check_parameters(self):
+        try:
+            bounds = self.arg_constraints
+        except NotImplementedError:
+            bounds = {}
+            warnings.warn(f"{type(self).__name__} does not define arg_constraints; give validate_args=False to say that there "
+                          "is nothing to check", stacklevel=3)
+        for name, constraint in bounds.items():
+            computed = name not in self.__dict__ and isinstance(getattr(type(self), name, None), lazy_property)
+            if constraints.is_dependent(constraint) or computed:
+                continue
+            value = getattr(self, name)
+            if not constraint.check(value).all():
+                raise ArgumentError(f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of "
+                                    f"distribution {self!r} to satisfy the constraint {constraint!r}, but found invalid "
+                                    f"values:\n{value}")
+
+    # Shapes.
+
+    @property
+    def batch_shape(self) -> Size:
+        """The shape of the parameters."""
+        return self._batch_shape
+
+    @property
+    def event_shape(self) -> Size:
+        """The shape of one sample."""
+        return self._event_shape
+
+    def expand(self, batch_shape, _instance=None):
+        """The same distribution with a larger batch."""
+        batch_shape = Size(batch_shape)
+        new = self._copied(_instance)
+        for name in self._tensors:
+            value = self.__dict__.get(name)
+            if isinstance(value, Tensor):
+                new.__dict__[name] = value.expand(batch_shape + value.shape[len(self._batch_shape):])
+        new._batch_shape = batch_shape
+        return new
+
+    def _copied(self, instance=None):
+        """A copy whose attributes may be replaced."""
+        new = type(self).__new__(type(self)) if instance is None else instance
+        new.__dict__.update(self.__dict__)
+        return new
+
+    def _extended_shape(self, sample_shape=()) -> Size:
+        return Size(sample_shape) + self._batch_shape + self._event_shape
+
+    # What a family defines.
+
+    @property
+    def support(self):
+        """Where samples lie."""
+        raise NotImplementedError(f"{type(self).__name__} does not define support")
+
+    @property
+    def mean(self):
+        """The mean."""
+        raise NotImplementedError(f"{type(self).__name__} does not define mean")
+
+    @property
+    def mode(self):
+        """The most likely value."""
+        raise NotImplementedError(f"{type(self).__name__} does not define mode")
+
+    @property
+    def variance(self):
+        """The variance."""
+        raise NotImplementedError(f"{type(self).__name__} does not define variance")
+
+    @property
+    def stddev(self):
+        """The standard deviation."""
+        return self.variance.sqrt()
+
+    def sample(self, sample_shape=()):
+        """Samples without a gradient."""
+        with no_grad():
+            return self.rsample(sample_shape)
+
+    def rsample(self, sample_shape=()):
+        """Samples that are differentiable in the parameters."""
+        raise NotImplementedError(f"{type(self).__name__} does not define rsample(); its samples are not differentiable")
+
+    def sample_n(self, n):
+        """n samples."""
+        return self.sample(Size((n,)))
+
+    def log_prob(self, value):
+        """The logarithm of the density (or probability) at a value."""
+        raise NotImplementedError(f"{type(self).__name__} does not define log_prob()")
+
+    def cdf(self, value):
+        """The probability of at most a value."""
+        raise NotImplementedError(f"{type(self).__name__} does not define cdf()")
+
+    def icdf(self, value):
+        """The value that is not exceeded with a probability."""
+        raise NotImplementedError(f"{type(self).__name__} does not define icdf()")
+
+    def enumerate_support(self, expand=True):
+        """All values of a discrete distribution, along a new first dimension."""
+        raise NotImplementedError(f"{type(self).__name__} does not define enumerate_support()")
+
+    def entropy(self):
+        """The entropy in nats."""
+        raise NotImplementedError(f"{type(self).__name__} does not define entropy()")
+
+    def perplexity(self):
+        """exp of the entropy."""
+        return self.entropy().exp()
+
+    # Help for families.
+
+    def _validate_sample(self, value):
+        """Raises unless a value has a fitting shape and lies in the support."""
+        if not self._validate_args:
+            return
+        if not isinstance(value, Tensor):
+            raise ArgumentError("The value argument to log_prob must be a Tensor")
+        events = self._event_shape
+        if value.shape[value.ndim - len(events):] != events:
+            raise ArgumentError(f"The right-most size of value must match event_shape: {value.shape} vs {events}.")
+        for i, j in zip(reversed(value.shape), reversed(self._batch_shape + events)):
+            if i != 1 and j != 1 and i != j:
+                raise ArgumentError(f"Value is not broadcastable with batch_shape+event_shape: {value.shape} vs "
+                                    f"{self._batch_shape + events}.")
+        try:
+            support = self.support
+        except NotImplementedError:
+            return
+        if not support.check(value).all():
+            raise ArgumentError(f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) to be within "
+                                f"the support ({support!r}) of the distribution {self!r}, but found invalid values:\n{value}")
+
+    def _spread(self, x, sample_shape):
+        """A parameter in the shape of samples."""
+        return x.expand(self._extended_shape(sample_shape))
+
+    def __repr__(self):
+        names = [n for n in self.arg_constraints if n in self.__dict__]
+        shown = [f"{n}: {self.__dict__[n] if self.__dict__[n].numel() == 1 else self.__dict__[n].size()}" for n in names]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+class ExponentialFamily(Distribution):
+    """Base of families whose log density is linear in statistics of the value; here only a mark."""
+
+
+def counted(values, batch_shape, expand):
+    """Values of a support along a first dimension, over the batch."""
+    values = values.reshape(-1, *(1,) * len(batch_shape))
+    return values.expand(-1, *batch_shape) if expand else values
+
+
+def zeros_like_batch(distribution, dtype):
+    """Zeros in the shape of the batch."""
+    return FUNCTIONS["zeros"](tuple(distribution.batch_shape), dtype=dtype)

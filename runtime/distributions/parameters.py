@@ -1,0 +1,76 @@
+"""Parameters of distributions: broadcasting, and the two forms of probabilities."""
+
+import functools
+
+from ...ir.errors import ArgumentError
+from ..api.register import FUNCTIONS
+from ..autograd.grad_mode import enable_grad
+from ..state import Defaults
+from ..tensor import Tensor
+
+__all__ = ["broadcast_all", "clamp_probs", "lazy_property", "logits_to_probs", "probs_to_logits", "tril_matrix_to_vec",
+           "vec_to_tril_matrix"]
+
+
+def broadcast_all(*values) -> tuple:
+    """Tensors and numbers as tensors of one shape; numbers take the dtype of the first tensor."""
+    if not all(isinstance(v, (Tensor, int, float)) for v in values):
+        raise ArgumentError("distributions take numbers and tensors as parameters, got "
+                            + ", ".join(type(v).__name__ for v in values))
+    kind = next((v.dtype for v in values if isinstance(v, Tensor)), Defaults.dtype)
+    tensors = [v if isinstance(v, Tensor) else FUNCTIONS["tensor"](v, dtype=kind) for v in values]
+    return tuple(FUNCTIONS["broadcast_tensors"](*tensors))
+
+
+def clamp_probs(probs):
+    """Probabilities kept off 0 and 1 by the dtype's precision, so that their logarithms are finite."""
+    eps = FUNCTIONS["finfo"](probs.dtype).eps
+    return probs.clamp(min=eps, max=1 - eps)
+
+
+def logits_to_probs(logits, is_binary=False):
+    """Probabilities of log-odds, or of unnormalised log-probabilities."""
+    return logits.sigmoid() if is_binary else logits.softmax(-1)
+
+
+def probs_to_logits(probs, is_binary=False):
+    """Log-odds, or log-probabilities, of probabilities."""
+    kept = clamp_probs(probs)
+    return kept.log() - (-kept).log1p() if is_binary else kept.log()
+
+
+class lazy_property:
+    """Computed when first asked for, then an attribute."""
+
+    def __init__(self, wrapped):
+        self.wrapped = wrapped
+        functools.update_wrapper(self, wrapped)  # type: ignore[arg-type]
+
+    def __get__(self, instance, owner=None):
+        if instance is None:
+            return self
+        with enable_grad():
+            value = self.wrapped(instance)
+        setattr(instance, self.wrapped.__name__, value)
+        return value
+
+
+def tril_matrix_to_vec(mat, diag=0):
+    """The entries of a lower triangle, row by row."""
+    n = mat.shape[-1]
+    if not -n < diag < n:
+        raise ArgumentError(f"diag must be between {1 - n} and {n - 1}, got {diag}")
+    rows, columns = FUNCTIONS["tril_indices"](n, n, diag)
+    return mat[..., rows, columns]
+
+
+def vec_to_tril_matrix(vec, diag=0):
+    """A lower triangular matrix of its entries, row by row."""
+    count = vec.shape[-1]
+    n = int((-(1 + 2 * diag) + ((1 + 2 * diag) ** 2 + 8 * count + 4 * abs(diag) * (diag + 1)) ** 0.5) / 2)
+    rows, columns = FUNCTIONS["tril_indices"](n, n, diag)
+    if rows.numel() != count:
+        raise ArgumentError(f"{count} entries do not fill the lower triangle of a square matrix")
+    empty = FUNCTIONS["zeros"]((*vec.shape[:-1], n * n), dtype=vec.dtype)
+    where = (rows * n + columns).expand(vec.shape)
+    return empty.scatter(-1, where, vec).reshape(*vec.shape[:-1], n, n)
