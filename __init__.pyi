@@ -29,6 +29,7 @@ from .runtime import special as special
 from .runtime import tensor as _tensor_module
 from .runtime import testing as testing
 from .runtime import toolbox as _toolbox
+from .runtime.amp.autocast_mode import autocast as autocast
 from .runtime.api import convert as _convert_module
 from .runtime.api import legacy as _legacy_module
 from .runtime.api import returns as _returns_module
@@ -301,6 +302,8 @@ def clamp_min(input, min) -> Tensor:
     """Values below min become min."""
 def clamp_min_(input, min) -> Tensor:
     """In-place version of clamp_min()."""
+def clear_autocast_cache() -> Tensor:
+    """Drops the casts of parameters that are kept now."""
 def clip(input, min=None, max=None, *, out=None) -> Tensor:
     """Limits values to [min, max]; either may be missing, a number or a tensor."""
 def clip_(input, min=None, max=None, *, out=None) -> Tensor:
@@ -550,6 +553,12 @@ def ge_(input, other, *, out=None) -> Tensor:
     """In-place version of ge()."""
 def ger(input, vec2, *, out=None) -> Tensor:
     """Every element of one vector times every element of another."""
+def get_autocast_cpu_dtype() -> Tensor:
+    """The low dtype that autocast uses on the CPU."""
+def get_autocast_dtype(device_type: builtins.str) -> _dtype_module.DType:
+    """The low dtype that autocast uses on a kind of device."""
+def get_autocast_gpu_dtype() -> Tensor:
+    """The low dtype that autocast uses on CUDA devices."""
 def get_default_device() -> _device_module.Device:
     """Where new tensors are made when nothing is said."""
 def get_default_dtype() -> _dtype_module.DType:
@@ -669,6 +678,14 @@ def is_anomaly_check_nan_enabled() -> builtins.bool:
     """Whether anomaly mode stops at nan."""
 def is_anomaly_enabled() -> builtins.bool:
     """Whether anomaly mode is on in the current thread."""
+def is_autocast_available(device_type: builtins.str) -> builtins.bool:
+    """Whether autocast knows this kind of device."""
+def is_autocast_cache_enabled() -> builtins.bool:
+    """Whether autocast keeps casts of parameters."""
+def is_autocast_cpu_enabled() -> builtins.bool:
+    """Whether autocast is on for the CPU."""
+def is_autocast_enabled(device_type: builtins.str | None = None) -> builtins.bool:
+    """Whether autocast is on for a kind of device (for CUDA unless said)."""
 def is_complex(input) -> builtins.bool:
     """Whether the dtype is a complex dtype."""
 def is_deterministic_algorithms_warn_only_enabled() -> builtins.bool:
@@ -1131,6 +1148,12 @@ def select_scatter(input, src, *, axis, index) -> Tensor:
     """input with src in place of one index along a dimension."""
 def selu(input) -> Tensor:
     """scale * elu(x, alpha), with the constants that keep mean and variance."""
+def set_autocast_cache_enabled(enabled: builtins.bool) -> Tensor:
+    """Sets whether autocast keeps casts of parameters."""
+def set_autocast_dtype(device_type: builtins.str, dtype) -> Tensor:
+    """Sets the low dtype that autocast uses on a kind of device."""
+def set_autocast_enabled(device_type, enabled=None) -> Tensor:
+    """Switches autocast on or off for a kind of device, until it is switched again."""
 def set_default_device(device) -> None:
     """Sets where new tensors are made when nothing is said; None is the CPU."""
 def set_default_dtype(d) -> None:

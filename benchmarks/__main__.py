@@ -1,48 +1,145 @@
-"""`python -m benchmarks [names] [--json FILE]`: measures and prints; peers that are not installed are left out and named."""
+"""ingot and its peers on the same work, interleaved in one process, after checking that they agree.
+
+Each number of threads has a process of its own; if one dies or hangs, the workload is named and the others go on.
+"""
 
 import argparse
-import importlib.util
 import json
-import platform
+import os
+import queue
+import subprocess
 import sys
+import threading
+import time
 from datetime import date
+from pathlib import Path
 
-from . import small
-from .harness import table
+from ingot.ir.target import host
 
-GROUPS = {"small": small.WORKLOADS}
-PEERS = ("torch", "jax", "onnxruntime", "openvino")
+from .groups import MEAN_BARS, chosen, listing
+from .harness import Plan
+from .libraries import installed
+from .picture import ratios_picture, roofline_picture
+from .result import Result, in_words, summary, table
+from .subprocesses import ROOT, command, variables
 
-
-def chosen(names):
-    """(group, workload) pairs that the given names select: a group, a workload, or everything."""
-    every = [(g, w) for g, workloads in GROUPS.items() for w in workloads]
-    unknown = [n for n in names if n not in GROUPS and not any(n == w for _, w in every)]
-    if unknown:
-        sys.exit(f"no such benchmark: {', '.join(unknown)}; there are " + ", ".join([*GROUPS, *(w for _, w in every)]))
-    return [(g, w) for g, w in every if not names or g in names or w in names]
+RESULTS = Path(__file__).parent / "results"
 
 
-def main(argv=None):
-    """Runs the chosen workloads."""
+def arguments(argv):
+    """What the command line asks for."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     parser.add_argument("names", nargs="*", help="groups or workloads (default: all)")
-    parser.add_argument("--json", help="write the results here as well")
+    parser.add_argument("--quick", action="store_true", help="fewer sizes and rounds, no torch.compile: under two minutes in all")
+    parser.add_argument("--threads", help=f"numbers of threads (default: 1,{cores}; {cores} if quick)")
+    parser.add_argument("--peers", help=f"peers to compare with (default: {','.join(Plan.peers)})")
+    parser.add_argument("--json", type=Path, help="write the results here")
+    parser.add_argument("--picture", type=Path, help="draw the ratios here (SVG), and the roofline beside it")
+    parser.add_argument("--list", action="store_true", help="say what there is, measure nothing")
     args = parser.parse_args(argv)
-    missing = [p for p in PEERS if importlib.util.find_spec(p) is None]
+    counts = args.threads or (str(cores) if args.quick or cores == 1 else f"1,{cores}")
+    try:
+        args.threads = [int(n) for n in counts.split(",")]
+        args.work = chosen(args.names)
+    except ValueError as error:
+        parser.error(str(error))
+    args.peers = args.peers.split(",") if args.peers is not None else list(Plan.peers)
+    strange = [p for p in args.peers if p and p not in Plan.peers]
+    if strange or min(args.threads) < 1:
+        parser.error(f"unknown peers: {', '.join(strange)}" if strange else "threads are counted from 1")
+    return args
+
+
+def measured(order: dict, limit: float):
+    """Results of a worker process; one that dies, or is silent for `limit` seconds, is replaced for what is left."""
+    order = dict(order, work=list(order["work"]))
+    while order["work"]:
+        worker = subprocess.Popen(command("worker", json.dumps(order)), stdout=subprocess.PIPE, text=True, cwd=ROOT,
+                                  env=variables(order["threads"]))
+        events: queue.Queue = queue.Queue()
+        reader = threading.Thread(target=lambda: [*map(events.put, worker.stdout), events.put(None)], daemon=True)
+        reader.start()
+        try:
+            while (line := events.get(timeout=limit)) is not None:
+                event = json.loads(line)
+                if "result" in event:
+                    yield Result(**event["result"])
+                elif "peaks" in event:
+                    say(f"{order['threads']} threads: " + ", ".join(f"{v / 1e9:.1f} G{k}/s" for k, v in event["peaks"].items()))
+                elif "begins" in event:
+                    say("... " + "/".join(event["begins"]))
+                else:
+                    order["work"].pop(0)
+            why = f"the process ended with status {worker.wait()}"
+        except queue.Empty:
+            why = f"nothing came for {limit:.0f} s"
+        finally:
+            worker.kill()
+            worker.wait()
+        if order["work"]:
+            group, name = order["work"].pop(0)
+            yield Result(name, {}, group, order["threads"], failed={"ingot": why})
+
+
+def say(words):
+    """Progress, beside the results."""
+    print(words, file=sys.stderr, flush=True)
+
+
+def about(args, seconds) -> dict:
+    """What was run where."""
+    packages = {p: installed(p) for p in Plan.peers}
+    return {"date": str(date.today()), "cpu": cpu_name(), "target": str(host()), "cores": os.cpu_count(),
+            "python": sys.version.split()[0], "quick": args.quick, "peers": [p for p in args.peers if packages.get(p)],
+            "seconds": round(seconds)}
+
+
+def cpu_name() -> str:
+    """What the processor calls itself."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), host().level)
+
+
+def save(results, facts, json_file: Path | None, picture: Path | None):
+    """Writes the results as JSON, and as pictures of the ratios and of the roofline."""
+    if json_file:
+        json_file.parent.mkdir(parents=True, exist_ok=True)
+        json_file.write_text(json.dumps({"about": facts, "results": [r.as_json() for r in results]}, indent=1) + "\n")
+    if picture:
+        picture.parent.mkdir(parents=True, exist_ok=True)
+        title = f"{facts['cpu']}, {facts['date']}"
+        picture.write_text(ratios_picture(results, title))
+        picture.with_stem(picture.stem + "-roofline").write_text(roofline_picture(results, title))
+
+
+def main(argv=None) -> int:
+    """Runs, prints, writes. A full run of everything is kept in `results/`. Gives 1 where ingot failed or was wrong."""
+    args = arguments(argv)
+    if args.list:
+        print(listing())
+        return 0
+    missing = [p for p in args.peers if p and not installed(p)]
     if missing:
-        print(f"left out, not installed: {', '.join(missing)} (pip install 'ingot[bench]')\n")
-    results = []
-    for group, name in chosen(args.names):
-        print(f"... {group}/{name}", file=sys.stderr, flush=True)
-        results.append(GROUPS[group][name]())
-    print(table(results))
-    if args.json:
-        about = {"date": str(date.today()), "machine": platform.processor() or platform.machine(),
-                 "python": platform.python_version()}
-        with open(args.json, "w") as f:
-            json.dump({"about": about, "results": [vars(r) | {"ratio": r.ratio} for r in results]}, f, indent=1)
-    return 0
+        print(f"left out, not installed: {', '.join(missing)} (pip install 'ingot[bench]')")
+    if args.quick and "torch.compile" in args.peers:
+        print("left out of quick runs: torch.compile")
+    start, results = time.perf_counter(), []
+    for threads in args.threads:
+        order = {"threads": threads, "quick": args.quick, "peers": args.peers, "work": args.work}
+        results += measured(order, limit=120 if args.quick else 900)
+    groups = dict.fromkeys((r.group, r.threads) for r in results)
+    for group, threads in groups:
+        print(f"\n{group}, {threads} thread{'s' if threads > 1 else ''}")
+        print(table([r for r in results if (r.group, r.threads) == (group, threads)]))
+    seconds = time.perf_counter() - start
+    print(f"\n{summary(results, MEAN_BARS)}\n{in_words(seconds)} in all")
+    keeps = not (args.names or args.quick)
+    base = RESULTS / f"{date.today()}.json"
+    save(results, about(args, seconds), args.json or (base if keeps else None),
+         args.picture or (base.with_suffix(".svg") if keeps else None))
+    return int(any(name in r.failed for r in results for name in ("ingot", "ingot eager")))
 
 
 if __name__ == "__main__":

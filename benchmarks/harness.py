@@ -1,4 +1,4 @@
-"""Measuring several libraries on the same work in one process, fairly.
+"""Measuring several libraries on the same work in one process, fairly, after checking that they agree.
 
 Each round runs every library once (A B A B), with an idle gap before each so that the spinning threads of one do not slow
 the next. A figure is the median over rounds; each round repeats the call until it lasts long enough to time.
@@ -7,38 +7,122 @@ the next. A figure is the median over rounds; each round repeats the call until 
 import gc
 import statistics
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-IDLE_SECONDS = 0.06
+import numpy as np
+
+from .result import Result
+
+REFERENCES = ("torch", "numpy", "ingot eager")       # whom the others must agree with: the first of these that ran
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a run is made. `quick` measures less, `tiny` makes sizes for tests; `peers` are left out where not installed."""
+
+    threads: int = 2
+    quick: bool = False
+    tiny: bool = False
+    peers: tuple = ("numpy", "torch", "torch.compile", "torch.jit", "jax", "onnxruntime", "openvino")
+
+    def pick(self, full, quick, tiny):
+        """A size or a list of cases that fits this run."""
+        return tiny if self.tiny else quick if self.quick else full
+
+    @property
+    def rounds(self) -> int:
+        return self.pick(9, 3, 1)
+
+    @property
+    def least(self) -> float:
+        """Seconds that one timing lasts at least."""
+        return self.pick(0.02, 0.005, 0.0)
+
+    @property
+    def idle(self) -> float:
+        """Seconds of rest before each timing."""
+        return self.pick(0.06, 0.03, 0.0)
+
+    @property
+    def budget(self) -> float:
+        """Seconds of one library in one workload, beyond which fewer rounds are made."""
+        return self.pick(6.0, 0.5, 0.0)
 
 
 @dataclass
-class Result:
-    """What one workload showed: seconds per call by library, and figures beside the time."""
+class Case:
+    """One piece of work: what each library calls for it, what it costs, what is expected. Bars are explained in `Result`."""
 
     name: str
-    group: str
-    seconds: dict[str, float]
+    calls: dict[str, Callable]
+    bars: dict[str, float] = field(default_factory=dict)
+    flops: float = 0.0
+    bytes: float = 0.0
+    tolerance: float | None = 1e-4      # largest difference over the largest value; None: results are not comparable
+    checks: int = 1                     # how many calls in a row are compared, for work that changes its own state
     note: str = ""
-    extra: dict = field(default_factory=dict)
-
-    @property
-    def peers(self) -> dict[str, float]:
-        return {k: v for k, v in self.seconds.items() if k != "ingot"}
-
-    @property
-    def best_peer(self) -> str | None:
-        return min(self.peers, key=self.peers.get, default=None)
-
-    @property
-    def ratio(self) -> float | None:
-        """Best peer's time over ingot's: above 1 ingot is faster."""
-        best = self.best_peer
-        return None if best is None or "ingot" not in self.seconds else self.peers[best] / self.seconds["ingot"]
 
 
-def repeats_for(call, least: float) -> int:
-    """How often to repeat a call so that one timing lasts `least` seconds."""
+def arrays_of(result) -> list[np.ndarray]:
+    """The arrays in a result: tensors of any library, numbers, and nests of them."""
+    if isinstance(result, list | tuple):
+        return [a for part in result for a in arrays_of(part)]
+    if isinstance(result, dict):
+        return [a for part in result.values() for a in arrays_of(part)]
+    return [np.asarray(result.detach() if hasattr(result, "detach") else result)]
+
+
+def difference(mine, reference) -> float:
+    """The largest difference over the largest value of the reference; infinite where shapes or NaNs differ."""
+    mine, reference = arrays_of(mine), arrays_of(reference)
+    if [a.shape for a in mine] != [a.shape for a in reference]:
+        return float("inf")
+    worst = 0.0
+    for a, b in zip(mine, reference):
+        if a.size:
+            a, b = a.astype(np.float64), b.astype(np.float64)
+            scale = max(float(np.abs(b).max()), 1e-30)
+            apart = float(np.abs(a - b).max()) / scale
+            worst = max(worst, apart if apart == apart else float("inf"))
+    return worst
+
+
+@dataclass
+class Check:
+    """What the first calls showed: seconds of each, how far results are from the reference, and who failed with what."""
+
+    first: dict[str, float] = field(default_factory=dict)
+    errors: dict[str, float] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+    reference: str = ""
+
+
+def check(case: Case) -> Check:
+    """Calls every library and compares what comes out. Who raises or disagrees is named in `failed`."""
+    found, results = Check(), {}
+    for name, call in case.calls.items():
+        start = time.perf_counter()
+        try:
+            outcome = [arrays_of(call())]
+            found.first[name] = time.perf_counter() - start
+            outcome += [arrays_of(call()) for _ in range(case.checks - 1)]
+        except Exception as error:                # what a library cannot do is a finding of the benchmark, not its end
+            found.failed[name] = f"{type(error).__name__}: {error}".strip().splitlines()[0][:160]
+        else:
+            results[name] = outcome
+    if case.tolerance is None or not results:
+        return found
+    found.reference = next((n for n in REFERENCES if n in results), next(iter(results)))
+    for name, outcome in results.items():
+        error = found.errors[name] = difference(outcome, results[found.reference])
+        if not error <= case.tolerance:
+            found.failed[name] = f"differs from {found.reference} by {error:.1e} of the largest value"
+    return found
+
+
+def repeats_for(call, least: float) -> tuple[int, float]:
+    """How often to repeat a call so that one timing lasts `least` seconds, and what one such timing took."""
     n = 1
     while True:
         start = time.perf_counter()
@@ -46,20 +130,23 @@ def repeats_for(call, least: float) -> int:
             call()
         took = time.perf_counter() - start
         if took >= least or n >= 1 << 20:
-            return n
+            return n, took
         n = max(2 * n, int(n * least / max(took, 1e-9)))
 
 
-def time_interleaved(calls: dict, rounds: int = 9, least: float = 0.02) -> dict[str, float]:
-    """Median seconds per call of each library."""
-    counts = {name: repeats_for(call, least) for name, call in calls.items()}
-    times = {name: [] for name in calls}
+def time_interleaved(calls: dict, plan: Plan) -> dict[str, float]:
+    """Median seconds per call of each library. Slow calls are timed in fewer rounds, three at least (two when quick)."""
+    counts, times = {}, {name: [] for name in calls}
+    rounds = plan.rounds
+    for name, call in calls.items():
+        counts[name], took = repeats_for(call, plan.least)
+        rounds = min(rounds, max(min(plan.rounds, 2 if plan.quick else 3), int(plan.budget / max(took, 1e-9))))
     gc.collect()
     gc.disable()
     try:
         for _ in range(rounds):
             for name, call in calls.items():
-                time.sleep(IDLE_SECONDS)
+                time.sleep(plan.idle)
                 n = counts[name]
                 start = time.perf_counter()
                 for _ in range(n):
@@ -70,20 +157,9 @@ def time_interleaved(calls: dict, rounds: int = 9, least: float = 0.02) -> dict[
     return {name: statistics.median(t) for name, t in times.items()}
 
 
-def in_words(seconds: float) -> str:
-    """A time with a unit that fits."""
-    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
-        if seconds >= scale:
-            return f"{seconds / scale:.3g} {unit}"
-    return f"{seconds * 1e9:.0f} ns"
-
-
-def table(results: list[Result]) -> str:
-    """The results as text: one row a workload."""
-    libraries = list(dict.fromkeys(k for r in results for k in r.seconds))
-    rows = [["workload", *libraries, "best peer / ingot", ""]]
-    for r in results:
-        ratio = "" if r.ratio is None else f"{r.ratio:.2f}"
-        rows.append([r.name, *(in_words(r.seconds[k]) if k in r.seconds else "-" for k in libraries), ratio, r.note])
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return "\n".join("  ".join(cell.ljust(w) for cell, w in zip(row, widths)).rstrip() for row in rows)
+def measure(case: Case, plan: Plan) -> Result:
+    """Checks a case, then times the libraries that passed."""
+    checked = check(case)
+    seconds = time_interleaved({n: c for n, c in case.calls.items() if n not in checked.failed}, plan)
+    return Result(case.name, seconds, bars=case.bars, flops=case.flops, bytes=case.bytes, note=case.note,
+                  first=checked.first, errors=checked.errors, failed=checked.failed)

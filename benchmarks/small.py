@@ -1,6 +1,5 @@
 """Small work, where the overhead of a call is the cost: single operators, long chains, import."""
 
-import importlib.util
 import statistics
 import subprocess
 import sys
@@ -8,89 +7,83 @@ import time
 
 import numpy as np
 
-import ingot
+from .cases import function_case
+from .libraries import libraries, present
+from .result import Result
 
-from .harness import Result, time_interleaved
-
-GROUP = "small"
-CHAIN = 250
-
-
-def libraries():
-    """ingot and torch, if it is there, as modules of the same names."""
-    found = {"ingot": ingot}
-    if importlib.util.find_spec("torch"):
-        import torch
-
-        torch.set_num_threads(2)
-        found["torch"] = torch
-    return found
+MEAN_BAR = None
 
 
-def add_of_eight(requires_grad: bool):
+def add(plan):
     """`a + b` on 8 floats."""
-    calls = {}
-    for name, lib in libraries().items():
-        a, b = (lib.tensor(np.ones(8, np.float32)) for _ in range(2))
-        a.requires_grad_(requires_grad)
-        calls[name] = lambda a=a, b=b: a + b
-    label = "a + b, 8 floats" + (", requires_grad" if requires_grad else "")
-    return Result(label, GROUP, time_interleaved(calls), note="bar 1.0, aim 2.0")
+    ones = np.ones(8, np.float32)
+    yield function_case("a + b, 8 floats", adding, [ones, ones], plan, bars={"eager": 1.0}, compiled=False, note="aim 2 eager")
 
 
-def chain(x):
-    """1,000 operators on a small tensor."""
-    y = x
-    for _ in range(CHAIN):
-        y = y * 1.01
-        y = y + x
-        y = y.sin()
-        y = y - 1.0
-    return y.sum()
+def add_grad(plan):
+    """`a + b` on 8 floats, recorded for backward."""
+    ones = np.ones(8, np.float32)
+    yield function_case("a + b, 8 floats, requires_grad", adding, [ones, ones], plan, grads=(0,), bars={"eager": 1.0},
+                        compiled=False, note="aim 2 eager")
 
 
-def chain_forward():
-    calls = {}
-    for name, lib in libraries().items():
-        x = lib.tensor(np.ones(8, np.float32)).requires_grad_()
-        calls[name] = lambda x=x: chain(x)
-    return Result("1,000-op chain, forward", GROUP, time_interleaved(calls), note="recorded for backward")
+def adding(lib):
+    """One operator."""
+    return lambda a, b: a + b
 
 
-def chain_backward():
+def chain(length):
+    """Makes a function of `length` operators on one tensor."""
+    def make(lib):
+        def run(x):
+            y = x
+            for _ in range(length // 4):
+                y = y * 1.01
+                y = y + x
+                y = y.sin()
+                y = y - 1.0
+            return y.sum()
+        return run
+    return make
+
+
+def chain_forward(plan):
+    """1,000 operators on 8 floats, recorded for backward."""
+    length = plan.pick(1000, 1000, 40)
+    yield function_case(f"{length:,}-op chain, forward", chain(length), [np.ones(8, np.float32)], plan, grads=(0,),
+                        compiled=False, tolerance=1e-3, bars={"eager": 1.0})
+
+
+def chain_backward(plan):
     """Backward alone: a fresh chain is built, outside of the clock, before each walk."""
-    times = {name: [] for name in libraries()}
-    for _ in range(25):
-        for name, lib in libraries().items():
-            x = lib.tensor(np.ones(8, np.float32)).requires_grad_()
-            loss = chain(x)
+    length = plan.pick(1000, 1000, 40)
+    times: dict = {}
+    for _ in range(plan.pick(25, 9, 1)):
+        for lib in libraries(plan, compiled=False):
+            x = lib.tensor(np.ones(8, np.float32), requires_grad=True)
+            loss = chain(length)(lib.module)(x)
             start = time.perf_counter()
             loss.backward()
-            times[name].append(time.perf_counter() - start)
-    return Result("1,000-op chain, backward", GROUP, {k: statistics.median(v) for k, v in times.items()}, note="bar 1.0")
+            label = "ingot eager" if lib.name == "ingot" else lib.name
+            times.setdefault(label, []).append(time.perf_counter() - start)
+    yield Result(f"{length:,}-op chain, backward", {k: statistics.median(v) for k, v in times.items()}, bars={"eager": 1.0})
 
 
-def import_time():
+def import_time(plan):
     """A fresh interpreter that imports the library, less an empty one."""
-
     def run(code):
         start = time.perf_counter()
         subprocess.run([sys.executable, "-c", code], check=True)
         return time.perf_counter() - start
 
-    names = ["numpy", *libraries()]
-    times = {n: [] for n in ["", *names]}
-    for _ in range(7):
+    names = ["ingot", *(p for p in ("numpy", "torch") if p in present(plan))]
+    times: dict = {n: [] for n in ["", *names]}
+    for _ in range(plan.pick(7, 3, 1)):
         for n in times:
             times[n].append(run(f"import {n}" if n else "pass"))
     empty = min(times.pop(""))
-    return Result("import", GROUP, {n: statistics.median(t) - empty for n, t in times.items()}, note="bar 150 ms for ingot")
+    yield Result("import", {n: max(statistics.median(t) - empty, 1e-4) for n, t in times.items()}, bars={"most": 0.15})
 
 
-WORKLOADS = {
-    "add": lambda: add_of_eight(False),
-    "add_grad": lambda: add_of_eight(True),
-    "chain_forward": chain_forward,
-    "chain_backward": chain_backward,
-    "import": import_time,
-}
+WORKLOADS = {"add": add, "add_grad": add_grad, "chain_forward": chain_forward, "chain_backward": chain_backward,
+             "import": import_time}

@@ -1,8 +1,8 @@
 """A small GPT learns Shakespeare's sonnets, character by character.
 
-Shows causal attention with `scaled_dot_product_attention`, pre-norm residual blocks, AdamW with weight decay for matrices only,
-warm-up and cosine decay of the learning rate, gradient clipping, and writing text. The loss (nats per character) falls from 3.9
-to about 1.6 in 10 epochs of 30 steps.
+Shows causal attention with `scaled_dot_product_attention`, pre-norm residual blocks, AdamW with weight decay for matrices
+only, warm-up and cosine decay of the learning rate, gradient clipping, and writing text. The loss (nats per character)
+falls from 4 to about 1.5 in 20 epochs of 30 steps.
 """
 
 from pathlib import Path
@@ -71,7 +71,7 @@ class GPT(nn.Module):
 
 def main(argv=None):
     """Trains; returns the loss of every step and the mean loss of the last 20."""
-    args = options(__doc__, argv, epochs=10, quick=2)
+    args = options(__doc__, argv, epochs=20, quick=2)
     ingot.manual_seed(1)
     text = TEXT.read_text()
     alphabet = sorted(set(text))
@@ -79,7 +79,7 @@ def main(argv=None):
     model = GPT(len(alphabet))
     optimizer = optim.AdamW([{"params": [p for p in model.parameters() if p.dim() >= 2], "weight_decay": 0.1},
                              {"params": [p for p in model.parameters() if p.dim() < 2], "weight_decay": 0.0}],
-                            lr=3e-3, betas=(0.9, 0.99))
+                            lr=5e-3, betas=(0.9, 0.99))
     total = args.epochs * STEPS
     scheduler = SequentialLR(optimizer, [LinearLR(optimizer, 0.1, total_iters=10), CosineAnnealingLR(optimizer, total)], [10])
 

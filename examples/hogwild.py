@@ -1,8 +1,8 @@
 """Hogwild: several processes train one model at once, without locks.
 
 Shows a model in shared memory, `spawn`, and one optimizer and one stream of random numbers for each process. The processes
-overwrite each other's updates now and then and learn all the same: after 8 epochs in each of two processes about 95 of 100 test
-digits are read right. With --trace every process has its own compiled step.
+overwrite each other's updates now and then and learn all the same: after eight epochs in each of two processes about 97 of
+100 test digits are read right. With --trace every process has its own compiled step.
 """
 
 import digits
@@ -21,7 +21,7 @@ def network():
     return nn.Sequential(nn.Flatten(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 10))
 
 
-def train(rank, model, losses, args):
+def train(rank, model, losses, start, args):
     """What each process does: SGD on the shared model, on all digits in an order of its own."""
     ingot.set_num_threads(1)
     ingot.manual_seed(10 + rank)
@@ -37,6 +37,7 @@ def train(rank, model, losses, args):
 
     if args.trace:
         step = jit.trace(step)
+    start.wait()
     for epoch in range(args.epochs):
         seen = [step(images, classes).item() for images, classes in digits.batches(20, *training)]
         losses[rank, epoch] = sum(seen) / len(seen)
@@ -44,12 +45,13 @@ def train(rank, model, losses, args):
 
 
 def main(argv=None, processes=PROCESSES):
-    """Trains in several processes; returns the mean loss of each epoch of each process and the share of test digits read right."""
+    """Trains in several processes; returns each process's mean loss of each epoch, and the share of test digits read right."""
     args = options(__doc__, argv, epochs=8, quick=2)
     ingot.manual_seed(1)
     model = network().share_memory()
     losses = ingot.zeros(processes, args.epochs).share_memory_()
-    mp.spawn(train, args=(model, losses, args), nprocs=processes)
+    start = mp.get_context("spawn").Barrier(processes)
+    mp.spawn(train, args=(model, losses, start, args), nprocs=processes)
     _, (images, classes) = digits.load()
     with ingot.no_grad():
         right = (model(images).argmax(1) == classes).float().mean().item()

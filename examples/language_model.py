@@ -1,8 +1,8 @@
 """A word-level LSTM language model learns two old cumulative rhymes.
 
-Shows an embedding, a two-layer LSTM whose state is carried from chunk to chunk and detached (truncated backpropagation through
-time), gradient clipping, tied weights, and writing text with the model. Each chunk's perplexity falls from the size of the
-vocabulary (about 120) to below 2 in 40 epochs.
+Shows an embedding, a two-layer LSTM whose state is carried from chunk to chunk and detached (truncated backpropagation
+through time), gradient clipping, tied weights, and writing text with the model. The perplexity falls from the size of the
+vocabulary (103) to 1.2 in 40 epochs.
 """
 
 import math

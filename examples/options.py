@@ -12,4 +12,6 @@ def options(about: str, argv, epochs: int, quick: int) -> argparse.Namespace:
     args = parser.parse_args(argv)
     if args.epochs is None:
         args.epochs = quick if args.quick else epochs
+    if args.epochs < 1:
+        parser.error("--epochs must be at least 1")
     return args

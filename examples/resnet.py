@@ -1,7 +1,8 @@
 """A small residual network names the shape in a colour picture: disc, square, triangle or cross.
 
-Shows residual blocks with batch normalisation, SGD with momentum and weight decay under a cosine schedule, and label smoothing.
-The pictures are made up (16 x 16 pixels). After six epochs about 99 of 100 test pictures are named right; --quick reaches 85.
+Shows residual blocks with batch normalisation, SGD with momentum and weight decay under a cosine schedule, and label
+smoothing. The pictures are made up (16 x 16 pixels). After six epochs nearly all test pictures are named right; --quick, on
+a quarter of the pictures, reaches 80 of 100 or more.
 """
 
 import shapes
@@ -59,7 +60,7 @@ def accuracy(model, pictures, kinds) -> float:
 
 def main(argv=None):
     """Trains; returns the loss of every step and the share of test pictures named right."""
-    args = options(__doc__, argv, epochs=6, quick=3)
+    args = options(__doc__, argv, epochs=6, quick=4)
     ingot.manual_seed(0)
     training = shapes.make(512 if args.quick else 2048, 16, seed=1)
     testing = shapes.make(256, 16, seed=2)

@@ -1,9 +1,8 @@
-"""Does one sentence follow from another? A bidirectional LSTM decides between entailment, contradiction and neutral (as in
-SNLI).
+"""Does one sentence follow from another? A recurrent network answers entailment, contradiction or neutral (as in SNLI).
 
-Shows an embedding with padding, a mask for what is padded, the maximum over time as the encoding of a sentence, and a
-classifier on pairs of encodings. The pairs come from a small grammar. After 8 epochs about 95 of 100 unseen pairs are judged
-right; guessing gives 33, and --quick reaches 60.
+Shows an embedding with padding, a bidirectional LSTM, a mask for what is padded, the maximum over time as the encoding of a
+sentence, and a classifier on pairs of encodings. The pairs come from a small grammar. After eight epochs nearly all unseen
+pairs are judged right; guessing gives 33 of 100, and --quick, on a fifth of the pairs, reaches 80.
 """
 
 import random

@@ -1,8 +1,7 @@
 """A network doubles the size of pictures of digits with a sub-pixel convolution (PixelShuffle).
 
-Shows orthogonal initial values, PixelShuffle, and an image measure. Digits of 4 x 4 pixels become 8 x 8; the peak
-signal-to-noise ratio on test digits passes that of bicubic interpolation (about 16.6 dB) within two epochs and reaches 20 dB
-after 20.
+Shows orthogonal initial values, PixelShuffle, and an image measure. Digits of 4 x 4 pixels become 8 x 8; the peak signal-
+to-noise ratio on test digits is that of bicubic interpolation (13.3 dB) after one epoch and reaches 18 dB after 20.
 """
 
 import math

@@ -214,7 +214,7 @@ def reads_of(rule) -> dict:
     found = {position[n]: "value" for n in code.co_cellvars if n in position}
     instructions = list(dis.get_instructions(code))
     for ins, following in zip(instructions, [*instructions[1:], None]):
-        if not ins.opname.startswith("LOAD_FAST"):
+        if "LOAD_FAST" not in ins.opname:      # from Python 3.13 on also as a part of instructions that do two things
             continue
         loaded = ins.argval if isinstance(ins.argval, tuple) else (ins.argval,)
         for n in loaded:

@@ -17,7 +17,7 @@ from ..runtime.storage import user_line
 from ..runtime.tensor import Tensor, wrap
 from .differentiate import Differential, attach
 from .execute import Job, Piece, Result
-from .record import frozen_value
+from .seen import frozen_value
 
 
 class Outdated(Exception):

@@ -37,18 +37,19 @@ class Write:
 
 
 _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
-_LOADS = {"LOAD_GLOBAL": GLOBAL, "LOAD_NAME": GLOBAL, "LOAD_DEREF": FREE, "LOAD_CLASSDEREF": FREE}
+_LOADS = {"LOAD_GLOBAL": GLOBAL, "LOAD_NAME": GLOBAL, "LOAD_DEREF": FREE, "LOAD_CLASSDEREF": FREE,
+          "LOAD_FROM_DICT_OR_DEREF": FREE, "LOAD_FROM_DICT_OR_GLOBALS": GLOBAL}
+_CONSTANTS = ("LOAD_CONST", "LOAD_SMALL_INT")
 
 
 @lru_cache(maxsize=4096)
 def reads_of(code) -> tuple:
     """All chains that a code object reads, each with the prefixes that lead to it."""
-    arguments = set(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
-    stored = {i.argval for i in dis.get_instructions(code) if i.opname == "STORE_FAST"}
     found: dict[Chain, None] = {}
     instructions = [i for i in dis.get_instructions(code) if i.opname not in ("CACHE", "PRECALL", "EXTENDED_ARG", "RESUME")]
+    arguments = _kept_arguments(code, instructions)
     for at, ins in enumerate(instructions):
-        root = _root_of(ins, code, arguments - stored)
+        root = _root_of(ins, code, arguments)
         if root is None:
             continue
         steps = _steps_after(instructions, at + 1)
@@ -58,13 +59,30 @@ def reads_of(code) -> tuple:
     return tuple(found)
 
 
+def _kept_arguments(code, instructions) -> set:
+    """The arguments that the code does not assign to, so that they are what they were when it was called.
+
+    From Python 3.13 on one instruction may store and load (STORE_FAST_LOAD_FAST), with a pair of names. From 3.12 on a
+    comprehension's variable is set aside (LOAD_FAST_AND_CLEAR) and put back, which is no assignment.
+    """
+    stored, lent = set(), set()
+    for ins in instructions:
+        names = ins.argval if isinstance(ins.argval, tuple) else (ins.argval,)
+        if ins.opname == "LOAD_FAST_AND_CLEAR":
+            lent.update(names)
+        elif ins.opname.startswith(("STORE_FAST", "DELETE_FAST", "STORE_DEREF", "DELETE_DEREF")):
+            stored.update(names[:1] if "LOAD_FAST" in ins.opname else names)
+    return set(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]) - (stored - lent)
+
+
 def _root_of(ins, code, arguments):
+    """(kind, name) of the variable that an instruction leaves on top of the stack, if it is one to watch."""
     kind = _LOADS.get(ins.opname)
-    if kind == FREE and ins.argval not in code.co_freevars:
-        return None
+    if kind == FREE and ins.argval not in code.co_freevars:       # a variable that functions made inside see as well
+        return (ARGUMENT, ins.argval) if ins.argval in arguments else None
     if kind:
         return kind, ins.argval
-    if ins.opname.startswith("LOAD_FAST"):
+    if "LOAD_FAST" in ins.opname:
         name = ins.argval[-1] if isinstance(ins.argval, tuple) else ins.argval
         if name in arguments:
             return ARGUMENT, name
@@ -78,12 +96,16 @@ def _steps_after(instructions, at):
         if ins.opname in _ATTRIBUTES:
             steps.append(("attr", ins.argval))
             at += 1
-        elif ins.opname == "LOAD_CONST" and at + 1 < len(instructions) and instructions[at + 1].opname == "BINARY_SUBSCR":
+        elif ins.opname in _CONSTANTS and at + 1 < len(instructions) and _is_subscript(instructions[at + 1]):
             steps.append(("item", ins.argval))
             at += 2
         else:
             break
     return steps
+
+
+def _is_subscript(ins) -> bool:
+    return ins.opname == "BINARY_SUBSCR" or (ins.opname == "BINARY_OP" and ins.argrepr == "[]")
 
 
 @lru_cache(maxsize=4096)

@@ -20,6 +20,7 @@ from ..runtime.autograd.node import Leaf
 from ..runtime.storage import user_line
 from ..runtime.tensor import Tensor, wrap
 from .errors import TraceError, at
+from .seen import frozen_value
 
 
 class Cell:
@@ -409,14 +410,3 @@ class Output:
     chain: tuple
     same: bool
     requires_grad: bool
-
-
-def frozen_value(seen):
-    """What was read, in a form that can be a dictionary key."""
-    if isinstance(seen, np.ndarray):
-        return ("array", seen.shape, str(seen.dtype), seen.tobytes())
-    if isinstance(seen, list):
-        return ("list", tuple([frozen_value(v) for v in seen]))
-    if isinstance(seen, float):
-        return ("float", seen.hex())
-    return (type(seen).__name__, seen)

@@ -14,6 +14,7 @@ from .guard_code import quick_check
 from .host import HostPrint
 from .path import Tree, Unseen
 from .record import OptionGuard, Recorder
+from .seen import readable
 from .tree import TENSOR, flatten, unflatten
 from .watch import Watch
 
@@ -154,7 +155,7 @@ class Traced:
                         self._quick = Quick.of(entry, key, args, leaves)
                     return unflatten(entry.result_spec, iter(results))
                 except Unseen as unseen:
-                    reason = f"{unseen.how}() gave {unseen.value}, a value not seen before"
+                    reason = f"{unseen.how}() gave {readable(unseen.value)}, a value not seen before"
         return self._record(key, leaves, args, kwargs, reason)
 
     def _record(self, key, leaves, args, kwargs, reason):

@@ -241,7 +241,7 @@ def _serial(body, points):
     rows = math.prod(body.row_shape)
     if not body.reduced or points <= SMALL or rows >= FEW_ROWS:
         return None
-    sweeps = max(t.depth for t in body.terms) + any(not t.row for t in body.results.values())
+    sweeps = max(t.depth for t in body.terms) + any(v not in body.rows for v in body.results)
     return "long rows are swept several times" if sweeps > 1 else None
 
 

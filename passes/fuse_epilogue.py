@@ -6,6 +6,7 @@ product's place; others are stored beside it. The operations and their order sta
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from ..ir import dtype as dt
 from ..ir.graph import Node, Value
@@ -31,7 +32,7 @@ class Epilogue:
     """
 
     node: Node
-    group: object
+    group: Any
     result: Value
     fused: Fused
     operands: tuple

@@ -93,6 +93,7 @@ class Body:
     nodes      the operations that it does itself; all other values are loaded
     terms      in an order in which they can be computed
     results    the term of each stored value
+    rows       the stored values of which there is one per row
     loads      (value, pattern) of each buffer that is read
     """
 
@@ -102,7 +103,9 @@ class Body:
         self._known = {}
         self.row_shape = kept(self.shape, self.reduced)
         self.row_pattern = self._over_rows(self.row_shape).plain
-        self.results = {v: self.demand(v, self._way_to(v)) for v in stores}
+        ways = {v: self._way_to(v) for v in stores}
+        self.rows = {v for v, way in ways.items() if self.is_row(self.pattern_of(v, way))}
+        self.results = {v: self.demand(v, way) for v, way in ways.items()}
 
     def _over_rows(self, shape):
         return through(row_major(shape), expand, {"shape": self.shape})

@@ -63,7 +63,7 @@ class Loops:
         self.body = body
         self.stored = list(body.results)
         patterns = [p for _, p in body.loads]
-        patterns += [body.row_pattern if t.row else row_major(body.shape).plain for t in body.results.values()]
+        patterns += [body.row_pattern if v in body.rows else row_major(body.shape).plain for v in body.results]
         strides = [p.strides for p in patterns]
         parallel, reduce = self._runs(strides)
         parallel = _for_lanes(parallel)
@@ -193,13 +193,13 @@ class Writer:
             if t.row and t.depth == depth and not t.is_leaf and t.kind != FOLD:
                 self._write(t)
         self._store_all([(self.use(t), self.loops.written[v]) for v, t in self.body.results.items()
-                         if t.row and t.depth == depth])
+                         if v in self.body.rows and t.depth == depth])
         return self.lines
 
     def _roots(self, k):
         """What sweep k is there for: reductions, and results of the size of all."""
         folds = [t for t in self.body.terms if t.kind == FOLD and t.depth == k]
-        return folds, [(v, t) for v, t in self.body.results.items() if not t.row and t.depth == k - 1]
+        return folds, [(v, t) for v, t in self.body.results.items() if v not in self.body.rows and t.depth == k - 1]
 
     def _sweep(self, k):
         self._begin(f"_{k}")
@@ -238,7 +238,7 @@ class Writer:
         """Dear values that a later sweep needs again wait in the buffer of a result that is not there yet."""
         free = {}
         for v, t in self.body.results.items():
-            if not t.row:
+            if v not in self.body.rows:
                 free[self.loops.written[v]] = (t, v.dtype)
         while free:
             needs = self._needs()

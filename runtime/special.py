@@ -1,1 +1,135 @@
-"""In the making."""
+"""`ingot.special`: special functions, most of them under the names that `ingot.*` has too."""
+
+import math
+
+from ..ir.errors import ArgumentError, DTypeError
+from ..ir.ops import incomplete
+from .api.promote import result_type, to_dtype
+from .api.register import FUNCTIONS, deliver
+from .state import Defaults
+from .tensor import Tensor
+
+__all__ = ["digamma", "entr", "erf", "erfc", "erfcx", "erfinv", "exp2", "expit", "expm1", "gammainc", "gammaincc", "gammaln",
+           "log1p", "log_ndtr", "log_softmax", "logit", "logsumexp", "multigammaln", "ndtr", "ndtri", "polygamma", "psi",
+           "round", "sinc", "softmax", "xlog1py", "xlogy"]
+
+digamma = psi = FUNCTIONS["digamma"]
+erf, erfc, erfinv = FUNCTIONS["erf"], FUNCTIONS["erfc"], FUNCTIONS["erfinv"]
+exp2, expm1, log1p = FUNCTIONS["exp2"], FUNCTIONS["expm1"], FUNCTIONS["log1p"]
+expit, logit, sinc = FUNCTIONS["sigmoid"], FUNCTIONS["logit"], FUNCTIONS["sinc"]
+gammaln = FUNCTIONS["lgamma"]
+logsumexp = FUNCTIONS["logsumexp"]
+round = FUNCTIONS["round"]
+xlogy = FUNCTIONS["xlogy"]
+
+
+def polygamma(n, input, *, out=None):
+    """The n-th derivative of digamma."""
+    return FUNCTIONS["polygamma"](n, input, out=out)
+
+
+def softmax(input, dim, *, dtype=None):
+    """exp(x) / sum(exp(x)) along a dimension."""
+    return FUNCTIONS["softmax"](input, dim, dtype=dtype)
+
+
+def log_softmax(input, dim, *, dtype=None):
+    """log(softmax(x)) along a dimension."""
+    return FUNCTIONS["log_softmax"](input, dim, dtype=dtype)
+
+
+def _floating(x, name) -> Tensor:
+    """The argument as a tensor of a floating type."""
+    if not isinstance(x, Tensor):
+        raise DTypeError(f"{name} takes a tensor, got {type(x).__name__}")
+    if x.dtype.is_complex:
+        raise DTypeError(f"{name} takes real numbers, got {x.aval}")
+    return x if x.dtype.is_floating_point else to_dtype(x, Defaults.dtype)
+
+
+def entr(input, *, out=None):
+    """-x log x; 0 at 0 and -inf below."""
+    x = _floating(input, "entr")
+    return deliver(FUNCTIONS["where"](x < 0, -math.inf, -xlogy(x, x)), out, "entr")
+
+
+def xlog1py(input, other, *, out=None):
+    """x log(1 + y), 0 where x is 0 (nan where y is nan)."""
+    x, y = _pair(input, other)
+    silent = (x == 0) & ~FUNCTIONS["isnan"](y)
+    return deliver(FUNCTIONS["where"](silent, 0.0, x * log1p(FUNCTIONS["where"](silent, 0.0, y))), out, "xlog1py")
+
+
+def _pair(x, y):
+    """Two arguments as floating point tensors of one dtype that broadcast; one may be a number."""
+    like = x if isinstance(x, Tensor) else y
+    kind = result_type(x, y)
+    kind = kind if kind.is_floating_point else Defaults.dtype
+    as_tensor = FUNCTIONS["as_tensor"]
+    pair = [to_dtype(v, kind) if isinstance(v, Tensor) else as_tensor(v, dtype=kind) for v in (x, y)]
+    if not isinstance(like, Tensor):
+        raise DTypeError("special functions take at least one tensor")
+    return FUNCTIONS["broadcast_tensors"](*pair)
+
+
+def ndtr(input, *, out=None):
+    """The standard normal distribution function."""
+    x = _floating(input, "ndtr")
+    return deliver(erfc(x * -math.sqrt(0.5)) * 0.5, out, "ndtr")
+
+
+def log_ndtr(input, *, out=None):
+    """The logarithm of the standard normal distribution function, accurate in both tails."""
+    x = _floating(input, "log_ndtr")
+    z = x * -math.sqrt(0.5)
+    low = x < -1
+    left = FUNCTIONS["where"](low, z, 1.0)
+    tail = FUNCTIONS["log"](erfcx(left) * 0.5) - left * left
+    right = FUNCTIONS["where"](low, 0.0, z)
+    return deliver(FUNCTIONS["where"](low, tail, log1p(erfc(-right) * -0.5)), out, "log_ndtr")
+
+
+def ndtri(input, *, out=None):
+    """The quantiles of the standard normal distribution."""
+    x = _floating(input, "ndtri")
+    start = erfinv(x * 2 - 1) * math.sqrt(2)
+    return deliver(start, out, "ndtri")
+
+
+def erfcx(input, *, out=None):
+    """exp(x**2) erfc(x), which does not vanish for large x: a continued fraction there."""
+    x = _floating(input, "erfcx")
+    large = x > 5
+    near = FUNCTIONS["where"](large, 0.0, x)
+    far = FUNCTIONS["where"](large, x, 5.0)
+    fraction = far
+    for k in range(60, 0, -1):
+        fraction = far + (k / 2) / fraction
+    close = FUNCTIONS["exp"](near * near) * erfc(near)
+    return deliver(FUNCTIONS["where"](large, 1 / (fraction * math.sqrt(math.pi)), close), out, "erfcx")
+
+
+def gammainc(input, other, *, out=None):
+    """The regularised lower incomplete gamma function: the probability that a gamma number of concentration `input` is at
+    most `other`."""
+    return deliver(incomplete.gammainc(*_contiguous(input, other)), out, "gammainc")
+
+
+def gammaincc(input, other, *, out=None):
+    """1 - gammainc."""
+    return deliver(1 - incomplete.gammainc(*_contiguous(input, other)), out, "gammaincc")
+
+
+def _contiguous(a, x):
+    return [v.contiguous() for v in _pair(a, x)]
+
+
+def multigammaln(input, p, *, out=None):
+    """The logarithm of the multivariate gamma function of dimension p."""
+    if p < 1:
+        raise ArgumentError(f"multigammaln takes p of at least 1, got {p}")
+    x = _floating(input, "multigammaln")
+    total = p * (p - 1) / 4 * math.log(math.pi)
+    for j in range(p):
+        total = gammaln(x - j / 2) + total
+    return deliver(total, out, "multigammaln")

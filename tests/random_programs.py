@@ -56,12 +56,13 @@ class RandomProgram:
 
     def binary(self, x, y, n):
         y = y if _broadcast(x, y) and n % 5 else n % 7 - 2.5
-        return (x + y, x * y, x - y, x / y, y - x)[n // 5 % 5]
+        return (lambda: x + y, lambda: x * y, lambda: x - y, lambda: x / y, lambda: y - x)[n // 5 % 5]()
 
     def choose(self, x, y, n):
         if not _broadcast(x, y):
             return ingot.where(x > 0, x, 0.5)
-        return (ingot.maximum(x, y), ingot.where(x > y, x, y), ((x > y) & (x < 2)).to(x.dtype), x > y)[n % 4]
+        return (lambda: ingot.maximum(x, y), lambda: ingot.where(x > y, x, y), lambda: ((x > y) & (x < 2)).to(x.dtype),
+                lambda: x > y)[n % 4]()
 
     def reduce(self, x, y, n):
         if not x.ndim:
@@ -89,7 +90,8 @@ class RandomProgram:
                 lambda: x.diagonal() if x.ndim > 1 else x)[n // 11 % 10]()
 
     def cast(self, x, y, n):
-        return (x.to(ingot.float64), x.to(ingot.float32), x.clone(), (x > 0).to(x.dtype), (x * 10).to(ingot.int32))[n % 5]
+        return (lambda: x.to(ingot.float64), lambda: x.to(ingot.float32), lambda: x.clone(), lambda: (x > 0).to(x.dtype),
+                lambda: (x.clamp(-9, 9) * 10).to(ingot.int32))[n % 5]()
 
     def write(self, x, y, n):
         a = x._a

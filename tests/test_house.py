@@ -142,6 +142,11 @@ def test_the_face_is_true():
             assert hasattr(ingot, name), name
 
 
+def test_the_package_is_loaded_once():
+    copies = sorted(name for name, module in sys.modules.items() if getattr(module, "__file__", None) == ingot.__file__)
+    assert copies == ["ingot"], "loaded a second time under another name: see tests/conftest.py"
+
+
 def test_import_is_light():
     heavy = sorted(HEAVY - {"jax", "mpi4py"})
     code = f"import sys, ingot; print([m for m in {heavy} if m in sys.modules])"

@@ -92,6 +92,23 @@ def test_dear_values_wait_in_the_buffer_of_a_later_result():
         }""")
 
 
+def test_a_rows_value_can_fill_the_row():
+    g = graph_of("""
+        graph g(%x: f32[3,5]) {
+          %0: f32[3,1] = sum(%x, dim=(1,), keepdim=True)
+          %1: f32[3,5] = expand(%0, shape=(3, 5))
+          %2: f32[3,5] = copy(%1)
+          %3: f32[3] = reshape(%0, shape=(3,))
+          %4: f32[3] = neg(%3)
+          return %2, %4
+        }""")
+    assert len(fuse(g)) == 1
+    x = np.arange(15, dtype=np.float32).reshape(3, 5)
+    full, row = CompiledGraph(g, kernel_of, frozenset([0, 1])).run([x])
+    assert (full == x.sum(1, keepdims=True)).all()
+    assert (row == -x.sum(1)).all()
+
+
 def test_other_sizes_give_the_same_kernel():
     texts = [f"""
         graph g(%x: f32[{n},{m}]) {{

@@ -14,8 +14,8 @@ CALLS = [
     ("softmax", ["x"], {"dim": 1}), ("softmax", ["x"], {"dim": 0}), ("log_softmax", ["x"], {"dim": 2}),
     ("layer_norm", ["x", "w", "b"], {"dims": 1, "eps": 1e-5}), ("layer_norm", ["x", None, None], {"dims": 2, "eps": 1e-5}),
     ("rms_norm", ["x", "w"], {"dims": 1, "eps": 1e-6}), ("rms_norm", ["x", None], {"dims": 1, "eps": 1e-6}),
-    ("layer_norm_grad", ["g", "x", "w"], {"dims": 1, "eps": 1e-5}), ("layer_norm_grad", ["g", "x", None],
-                                                                     {"dims": 2, "eps": 1e-5}),
+    ("layer_norm_grad", ["g", "x", "w"], {"dims": 1, "eps": 1e-5}),
+    ("layer_norm_grad", ["g", "x", None], {"dims": 2, "eps": 1e-5}),
 ]
 SHAPES = {"x": (6, 7, 40), "g": (6, 7, 40), "w": (40,), "b": (40,)}
 

@@ -3,14 +3,16 @@
 The input's projection is made before (one large product), so an operator takes `z` (T, B, gates * H) and the recurrent
 weights. A mask (T, B) says which steps of which sequences are real: at the others the state is carried on, so that reversed
 runs over padded sequences start at each one's own end. Results are in the order of time whichever way the sequence is read.
-The activated gates are results too: the gradient rules read them.
+The activated gates are results too: the gradient rules read them. Gradients are operators of their own, whose bodies are written
+step by step.
 """
 
 import numpy as np
 
 from .. import numeric
+from ..derive import derived_vjp
 from ..errors import ArgumentError, DTypeError, ShapeError
-from ..op import Template, op
+from ..op import Composite, Template, op
 from . import elementwise as ew
 from . import reduce as rd
 from .linalg import matmul
@@ -122,16 +124,30 @@ def _rnn(z, mask, h, w_hh, *, activation, reverse):
     return y
 
 
-def _rnn_vjp(g, y, z, mask, h, w_hh, *, activation, reverse, needs):
+def _infer_rnn_grad(gy, y, mask, h, w_hh, *, activation, reverse):
+    return y, h, w_hh
+
+
+def _rnn_grad(gy, y, mask, h, w_hh, *, activation, reverse):
     carried, dzs = None, []
-    for t in _order(z.shape[0], not reverse):
-        inside, past = _divide(mask, t, _plus(_at(g, t), carried))
+    for t in _order(y.shape[0], not reverse):
+        inside, past = _divide(mask, t, _plus(_at(gy, t), carried))
         out = _at(y, t)
         dz = _hyperbolic(inside, out) if activation == "tanh" else ew.where(ew.gt(out, 0.0), inside, 0.0)
         carried = _plus(matmul(dz, w_hh), past)
         dzs.append(dz)
     dz = _in_time_order(dzs, reverse)
-    return dz, None, carried, _weight_gradient(dz, _before(y, h, reverse))
+    return dz, carried, _weight_gradient(dz, _before(y, h, reverse))
+
+
+rnn_sequence_grad = op("rnn_sequence_grad", infer=_infer_rnn_grad, ref=in_single(_rnn_grad), vjp=derived_vjp(_rnn_grad),
+                       saves=range(1, 6), lower=Composite(_rnn_grad),
+                       doc="The gradients of rnn_sequence for the input, the first state and the weights.")
+
+
+def _rnn_vjp(g, y, z, mask, h, w_hh, *, activation, reverse, needs):
+    dz, dh, dw = rnn_sequence_grad(g, y, mask, h, w_hh, activation=activation, reverse=reverse)
+    return dz, None, dh, dw
 
 
 rnn_sequence = op("rnn_sequence", infer=_infer_rnn, ref=in_single(_rnn), vjp=_rnn_vjp, saves=(0, 2, 3, 4),
@@ -180,12 +196,15 @@ def _lstm_step(gradients, gates, cell, before, w_hr):
     return dz, ew.mul(dc, f), ew.mul(o, squashed)
 
 
-def _lstm_vjp(g, out, z, mask, h, c, w_hh, w_hr, *, reverse, needs):
-    (gy, gc, gg), (y, cells, gates) = g, out
+def _infer_lstm_grad(gy, gc, gg, y, cells, gates, mask, h, c, w_hh, w_hr, *, reverse):
+    return (gates, h, c, w_hh) if w_hr is None else (gates, h, c, w_hh, w_hr)
+
+
+def _lstm_grad(gy, gc, gg, y, cells, gates, mask, h, c, w_hh, w_hr, *, reverse):
     cells_before = _before(cells, c, reverse)
     carried_h = carried_c = None
     dzs, dhs, hiddens = [], [], []
-    for t in _order(z.shape[0], not reverse):
+    for t in _order(gates.shape[0], not reverse):
         dh, past_h = _divide(mask, t, _plus(_at(gy, t), carried_h))
         dc, past_c = _divide(mask, t, _plus(_at(gc, t), carried_c))
         dz, dc, hidden = _lstm_step((dh, dc, _at(gg, t)), _at(gates, t), _at(cells, t), _at(cells_before, t), w_hr)
@@ -193,8 +212,20 @@ def _lstm_vjp(g, out, z, mask, h, c, w_hh, w_hr, *, reverse, needs):
         for kept, value in ((dzs, dz), (dhs, dh), (hiddens, hidden)):
             kept.append(value)
     dz = _in_time_order(dzs, reverse)
-    d_projection = None if w_hr is None else _weight_gradient(_in_time_order(dhs, reverse), _in_time_order(hiddens, reverse))
-    return dz, None, carried_h, carried_c, _weight_gradient(dz, _before(y, h, reverse)), d_projection
+    found = dz, carried_h, carried_c, _weight_gradient(dz, _before(y, h, reverse))
+    if w_hr is None:
+        return found
+    return *found, _weight_gradient(_in_time_order(dhs, reverse), _in_time_order(hiddens, reverse))
+
+
+lstm_sequence_grad = op("lstm_sequence_grad", infer=_infer_lstm_grad, ref=in_single(_lstm_grad), vjp=derived_vjp(_lstm_grad),
+                        saves=range(1, 12), lower=Composite(_lstm_grad),
+                        doc="The gradients of lstm_sequence for the input, the first states, the weights and the projection.")
+
+
+def _lstm_vjp(g, out, z, mask, h, c, w_hh, w_hr, *, reverse, needs):
+    dz, dh, dc, dw, *projection = lstm_sequence_grad(*g, *out, mask, h, c, w_hh, w_hr, reverse=reverse)
+    return dz, None, dh, dc, dw, projection[0] if projection else None
 
 
 lstm_sequence = op("lstm_sequence", infer=_infer_lstm, ref=in_single(_lstm), vjp=_lstm_vjp, saves=(0, 2, 3, 4, 5, 6),
@@ -237,19 +268,33 @@ def _gru_step(dh, dgates, gates, before):
     return cat(dr, du, dn, dim=1), cat(dr, du, dm, dim=1), ew.mul(dh, u)
 
 
-def _gru_vjp(g, out, z, mask, h, w_hh, b_hh, *, reverse, needs):
-    (gy, gg), (y, gates) = g, out
+def _infer_gru_grad(gy, gg, y, gates, mask, h, w_hh, b_hh, *, reverse):
+    dz = gates.with_shape((*gates.shape[:2], w_hh.shape[0]))
+    return (dz, h, w_hh) if b_hh is None else (dz, h, w_hh, b_hh)
+
+
+def _gru_grad(gy, gg, y, gates, mask, h, w_hh, b_hh, *, reverse):
     before = _before(y, h, reverse)
     carried, dzs, das = None, [], []
-    for t in _order(z.shape[0], not reverse):
+    for t in _order(gates.shape[0], not reverse):
         dh, past = _divide(mask, t, _plus(_at(gy, t), carried))
         dz, da, direct = _gru_step(dh, _at(gg, t), _at(gates, t), _at(before, t))
         carried = _plus(ew.add(matmul(da, w_hh), direct), past)
         dzs.append(dz)
         das.append(da)
     da = _in_time_order(das, reverse)
-    d_bias = None if b_hh is None else rd.sum_(da, dim=(0, 1), keepdim=False)
-    return _in_time_order(dzs, reverse), None, carried, _weight_gradient(da, before), d_bias
+    found = _in_time_order(dzs, reverse), carried, _weight_gradient(da, before)
+    return found if b_hh is None else (*found, rd.sum_(da, dim=(0, 1), keepdim=False))
+
+
+gru_sequence_grad = op("gru_sequence_grad", infer=_infer_gru_grad, ref=in_single(_gru_grad), vjp=derived_vjp(_gru_grad),
+                       saves=range(1, 9), lower=Composite(_gru_grad),
+                       doc="The gradients of gru_sequence for the input, the first state, the weights and the bias.")
+
+
+def _gru_vjp(g, out, z, mask, h, w_hh, b_hh, *, reverse, needs):
+    dz, dh, dw, *bias = gru_sequence_grad(*g, *out, mask, h, w_hh, b_hh, reverse=reverse)
+    return dz, None, dh, dw, bias[0] if bias else None
 
 
 gru_sequence = op("gru_sequence", infer=_infer_gru, ref=in_single(_gru), vjp=_gru_vjp, saves=(0, 2, 3, 4, 5),

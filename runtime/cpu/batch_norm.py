@@ -14,9 +14,8 @@ from ...ir.target import host
 from ...passes.codegen.llvm import batch_norm as codegen
 from . import call, conv_steps, pool
 from .compile import compile_module
-from .conv_steps import OPERANDS, W, X, Y
+from .conv_steps import OPERANDS, W, X, Y, plain
 from .kernel_entry import empty
-from .pooling import plain
 
 _ELEMENTS = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
 _SHORT = 16                         # elements of a plane below which channels are gathered

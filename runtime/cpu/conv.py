@@ -15,7 +15,7 @@ from ...passes.codegen.llvm.epilogue import RowBias
 from . import alloc, call, conv_depthwise, conv_grad_plan, conv_layout, conv_plan, conv_steps, gemm, pool, winograd
 from .conv_bias import Bias
 from .conv_plan import Geometry, Window
-from .conv_steps import WORKSPACE, W, X, Y
+from .conv_steps import WORKSPACE, W, X, Y, plain
 
 _DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
 MAX_DIMS = 3
@@ -49,7 +49,7 @@ def _state():
 
 def forward(x, w, b, *, stride, padding, dilation, groups):
     """conv(x, w) + b."""
-    x, w = np.ascontiguousarray(x), np.ascontiguousarray(w)
+    x, w = plain(x), plain(w)
     run = _forward_plan(x.shape, w.shape, stride, padding, dilation, groups, x.dtype, _state())
     return run(x, w, b)
 
@@ -76,7 +76,7 @@ class Pointwise:
     def __call__(self, x, w, b):
         g = self.g
         if g.groups == 1 and b is not None:
-            b = np.ascontiguousarray(b)
+            b = plain(b)
             words = np.array([call.address_of(b)], np.int64)
             return self.product(w.reshape(g.outputs, g.inputs), x.reshape(self.taken), None,
                                 call.address_of(words)).reshape(self.shape)
@@ -140,7 +140,7 @@ def _packed_input(steps, g):
 
 def input_grad(g, w, *, size, stride, padding, dilation, groups):
     """The transposed convolution: the gradient of conv for an input of spatial `size`."""
-    g, w = np.ascontiguousarray(g), np.ascontiguousarray(w)
+    g, w = plain(g), plain(w)
     run = _input_grad_plan(g.shape, w.shape, tuple(size), stride, padding, dilation, groups, g.dtype, _state())
     return run(g, w)
 
@@ -214,7 +214,7 @@ class DirectGrad:
 
 def weight_grad(x, g, *, size, stride, padding, dilation, groups):
     """The gradient of conv for a weight whose kernel has `size`."""
-    x, g = np.ascontiguousarray(x), np.ascontiguousarray(g)
+    x, g = plain(x), plain(g)
     run = _weight_grad_plan(x.shape, g.shape, tuple(size), stride, padding, dilation, groups, x.dtype, _state())
     return run(x, g)
 

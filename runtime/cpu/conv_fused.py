@@ -22,7 +22,7 @@ from ...passes.codegen.llvm.epilogue import Chain, Residual, RowBias
 from . import alloc, call, conv_depthwise, conv_layout, conv_plan, conv_steps, gemm, pool, winograd
 from .conv import MAX_DIMS, geometry, is_pointwise
 from .conv_bias import Bias
-from .conv_steps import WORKSPACE, W, X, Y
+from .conv_steps import WORKSPACE, W, X, Y, plain
 
 _ELEMENTS = {4: "float", 8: "double"}
 
@@ -42,7 +42,7 @@ def _block_plan(images, channels, pixels, item, back, threads):
 
 def block(x: np.ndarray) -> np.ndarray:
     """(N, C, *spatial) as (N, blocks, *spatial, lanes); missing channels are zeros."""
-    x, lanes = np.ascontiguousarray(x), lanes_of(x.dtype)
+    x, lanes = plain(x), lanes_of(x.dtype)
     out = alloc.empty((x.shape[0], -(-x.shape[1] // lanes), *x.shape[2:], lanes), x.dtype)
     _block_plan(x.shape[0], x.shape[1], prod(x.shape[2:]), x.itemsize, False, pool.get_num_threads())(x, x, out)
     return out
@@ -133,8 +133,8 @@ class FusedConv:
     def prepare(self, w, bias=None, scale=None) -> Prepared:
         """Bring a weight, a bias and a scale into the layout of the kernel."""
         made = alloc.aligned_zeros((self._weight_size,), np.uint8).view(self.dtype)
-        self._weights(np.ascontiguousarray(w), np.ascontiguousarray(w), made)
-        return Prepared(made, self.bias(bias)[0], None if scale is None else self.bias(np.ascontiguousarray(scale))[0])
+        self._weights(plain(w), plain(w), made)
+        return Prepared(made, self.bias(bias)[0], None if scale is None else self.bias(plain(scale))[0])
 
     def __call__(self, x, ready: Prepared, residual=None, out=None):
         """act(conv(x, w) * scale + bias + residual); `residual` has the layout of the result."""
@@ -146,7 +146,7 @@ class FusedConv:
         if residual is not None:
             kept.append(residual if self.y_blocked else self._blocked_residual(residual))
         words = np.array([call.address_of(array) for array in kept], np.int64)
-        self._plan(np.ascontiguousarray(x), ready.weight, out, call.address_of(words))
+        self._plan(plain(x), ready.weight, out, call.address_of(words))
         return out
 
     def _blocked_residual(self, residual):
@@ -171,9 +171,9 @@ def _product(item, fusion):
 
 def conv_fused(x, w, bias=None, residual=None, scale=None, activation=None, *, stride, padding, dilation, groups):
     """act(conv(x, w) * scale + bias + residual) of plain arrays in one go; `activation` as in `Fusion`."""
-    x, w = np.ascontiguousarray(x), np.ascontiguousarray(w)
+    x, w = plain(x), plain(w)
     fusion = Fusion(scale is not None, residual is not None, activation)
-    residual = None if residual is None else np.ascontiguousarray(residual)
+    residual = None if residual is None else plain(residual)
     g = geometry(x.shape, w.shape, stride, padding, dilation, groups, x.itemsize)
     if scale is None and groups == 1 and is_pointwise(g):
         return _pointwise(g, x, w, bias, residual, fusion)
@@ -184,7 +184,7 @@ def conv_fused(x, w, bias=None, residual=None, scale=None, activation=None, *, s
 
 def _pointwise(g, x, w, bias, residual, fusion):
     """1x1 windows as matrix products of the plain arrays."""
-    bias = np.zeros(g.outputs, x.dtype) if bias is None else np.ascontiguousarray(bias)
+    bias = np.zeros(g.outputs, x.dtype) if bias is None else plain(bias)
     words = [call.address_of(bias)]
     if residual is not None:
         words += [call.address_of(residual), g.pixels * g.item, g.outputs * g.pixels * g.item]

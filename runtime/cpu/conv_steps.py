@@ -25,6 +25,12 @@ _SERIAL_BYTES = 1 << 16             # arrays below which the interpreter lock is
 _STAGGER = 320
 
 
+def plain(array):
+    """The array, or a copy, in C order and aligned."""
+    flags = array.flags
+    return array if flags.c_contiguous and flags.aligned else np.array(array, order="C", subok=False)
+
+
 class Steps:
     """Jobs in order and the workspace that they share."""
 

@@ -16,7 +16,7 @@ from ...ir import dtype as dt
 from ...ir.aval import Aval
 from ...ir.lazy import lazy
 from ...ir.op import Composite, Op, Reduce, Scalar
-from ...ir.ops import attention, batch_norm, conv, linalg, nn, norm, pool, random
+from ...ir.ops import attention, batch_norm, conv, linalg, nn, norm, pool, random, recurrent
 from ...ir.ops import elementwise as ew
 
 eager_nn = lazy(__package__, ".eager_nn")
@@ -129,8 +129,8 @@ def scalar(op: Op):
         return made(x)
 
     by_dtype: dict = {}
-    return run if len(inspect.signature(op.infer).parameters) > 1 or not isinstance(op.vjp,
-                                                                                    tuple) or len(op.vjp) > 1 else run_one
+    several = len(inspect.signature(op.infer).parameters) > 1 or not isinstance(op.vjp, tuple) or len(op.vjp) > 1
+    return run if several else run_one
 
 
 def exact_scalar(op: Op):
@@ -314,10 +314,11 @@ def neural(op: Op):
     return eager_nn.kernel_for(op)
 
 
-# Attention, the linear layer.
+# Attention, recurrent layers, the linear layer.
 
 
-@kernel_of(attention.attention, attention.attention_grad, nn.linear)
+@kernel_of(attention.attention, attention.attention_grad, nn.linear, recurrent.rnn_sequence, recurrent.rnn_sequence_grad,
+           recurrent.lstm_sequence, recurrent.lstm_sequence_grad, recurrent.gru_sequence, recurrent.gru_sequence_grad)
 def sequence(op: Op):
     """The kernels of `eager_sequence.py`."""
     return eager_sequence.kernel_for(op)

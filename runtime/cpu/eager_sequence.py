@@ -1,6 +1,6 @@
-"""Which compiled kernel runs attention and the linear layer in eager mode; see `eager.py`.
+"""Which compiled kernel runs attention, recurrent layers and the linear layer in eager mode; see `eager.py`.
 
-float16 and bfloat16 attention is computed in float32 and rounded once, as the references do.
+float16 and bfloat16 attention and recurrence are computed in float32 and rounded once, as the references do.
 """
 
 import functools
@@ -11,10 +11,11 @@ from ...ir import dtype as dt
 from ...ir.op import Op
 from ...ir.ops import attention as attention_ops
 from ...ir.ops import nn
+from ...ir.ops import recurrent as recurrent_ops
 from ...ir.target import host
 from ...passes.codegen.llvm.epilogue import ColumnBias
 from ...passes.codegen.llvm.types import BF16, F16, F32, F64
-from . import attention, call, gemm
+from . import attention, call, gemm, kernels, recurrent
 
 _MAKERS: dict = {}
 _LOW = (dt.float16.np, dt.bfloat16.np)
@@ -35,14 +36,15 @@ def _kernel_of(*ops):
 
 
 def widened(run):
-    """A kernel with several results that computes float16 and bfloat16 in float32 and rounds each result once."""
+    """A kernel that computes float16 and bfloat16 in float32 and rounds each result once."""
 
     def call(*args, **params):
         kind = next(a.dtype for a in args if a is not None)
         if kind not in _LOW:
             return run(*args, **params)
         wide = [a.astype(np.float32) if a is not None and a.dtype == kind else a for a in args]
-        return tuple([r.astype(kind) for r in run(*wide, **params)])
+        found = run(*wide, **params)
+        return tuple([r.astype(kind) for r in found]) if type(found) is tuple else found.astype(kind)
 
     return call
 
@@ -67,6 +69,88 @@ def attend_grad(op: Op):
         if not attention.supported(g, q, k, v, mask):
             return op.ref(g, q, k, v, mask, *statistics, **params)
         return attention.gradients(g, q, k, v, mask, *statistics, **params)
+
+    return widened(run)
+
+
+# Recurrent layers.
+
+
+@_kernel_of(recurrent_ops.rnn_sequence)
+def rnn(op: Op):
+    """All steps in one native call."""
+
+    def run(z, mask, h, w, *, activation, reverse):
+        if not recurrent.supported(z, w):
+            return op.ref(z, mask, h, w, activation=activation, reverse=reverse)
+        return recurrent.forward(f"rnn_{activation}", z, mask, h, None, w, None, reverse=reverse)[0]
+
+    return widened(run)
+
+
+@_kernel_of(recurrent_ops.lstm_sequence)
+def lstm(op: Op):
+    """All steps in one native call; with a projection, by the reference."""
+
+    def run(z, mask, h, c, w, projection, *, reverse):
+        if projection is not None or not recurrent.supported(z, w):
+            return op.ref(z, mask, h, c, w, projection, reverse=reverse)
+        return recurrent.forward("lstm", z, mask, h, c, w, None, reverse=reverse)
+
+    return widened(run)
+
+
+@_kernel_of(recurrent_ops.gru_sequence)
+def gru(op: Op):
+    """All steps in one native call."""
+
+    def run(z, mask, h, w, bias, *, reverse):
+        if not recurrent.supported(z, w):
+            return op.ref(z, mask, h, w, bias, reverse=reverse)
+        y, _, gates = recurrent.forward("gru", z, mask, h, None, w, bias, reverse=reverse)
+        return y, gates
+
+    return widened(run)
+
+
+@_kernel_of(recurrent_ops.rnn_sequence_grad)
+def rnn_grad(op: Op):
+    """The walk back in one native call."""
+
+    def run(gy, y, mask, h, w, *, activation, reverse):
+        if not recurrent.supported(y, w):
+            return op.ref(gy, y, mask, h, w, activation=activation, reverse=reverse)
+        dz, _, dh, _, dw = recurrent.gradients(f"rnn_{activation}", (gy, None, None), (y, None, None), mask, h, None, w,
+                                               reverse=reverse)
+        return dz, dh, dw
+
+    return widened(run)
+
+
+@_kernel_of(recurrent_ops.lstm_sequence_grad)
+def lstm_grad(op: Op):
+    """The walk back in one native call; with a projection, by the reference."""
+
+    def run(gy, gc, gg, y, cells, gates, mask, h, c, w, projection, *, reverse):
+        if projection is not None or not recurrent.supported(gates, w):
+            return op.ref(gy, gc, gg, y, cells, gates, mask, h, c, w, projection, reverse=reverse)
+        dz, _, dh, dc, dw = recurrent.gradients("lstm", (gy, gc, gg), (y, cells, gates), mask, h, c, w, reverse=reverse)
+        return dz, dh, dc, dw
+
+    return widened(run)
+
+
+@_kernel_of(recurrent_ops.gru_sequence_grad)
+def gru_grad(op: Op):
+    """The walk back in one native call."""
+
+    def run(gy, gg, y, gates, mask, h, w, bias, *, reverse):
+        if not recurrent.supported(y, w):
+            return op.ref(gy, gg, y, gates, mask, h, w, bias, reverse=reverse)
+        dz, da, dh, _, dw = recurrent.gradients("gru", (gy, None, gg), (y, None, gates), mask, h, None, w, reverse=reverse)
+        if bias is None:
+            return dz, dh, dw
+        return dz, dh, dw, kernels.reduction("sum", dt.BY_NP[da.dtype])(da, (0, 1))
 
     return widened(run)
 

@@ -15,7 +15,7 @@ from ...passes.codegen.llvm import pooling as codegen
 from . import call, conv_steps, kernels, pool
 from .compile import compile_module
 from .conv_plan import Window
-from .conv_steps import EXTRA, OPERANDS, X, Y
+from .conv_steps import EXTRA, OPERANDS, X, Y, plain
 from .kernel_entry import empty
 
 _ELEMENTS = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
@@ -26,11 +26,6 @@ _DIMS = 3
 def supported(x) -> bool:
     """Whether the kernels take this array."""
     return x.dtype in _ELEMENTS and 3 <= x.ndim <= 2 + _DIMS and x.size > 0 and prod(x.shape[2:]) <= _LARGEST_PLANE
-
-
-def plain(array):
-    """The array, or a copy, in C order and aligned."""
-    return array if array.flags.c_contiguous and array.flags.aligned else np.array(array, order="C")
 
 
 @functools.lru_cache(None)

@@ -14,6 +14,7 @@ from .conv_plan import Geometry
 
 _CACHE_BYTES = 700_000              # V and M of a block of tiles, beside the weights that stream through
 _MOST_TILES = 48
+_APART = 192                        # bytes between planes, so that those of a tile do not all meet in one set of a cache
 _LEAST_CHANNELS = {2: 16, 4: 32}    # channels from which an algorithm's error is no larger than the direct kernel's
 # Cycles: of a vector multiply-add with its loads, of moving a vector through a transform, of a vector of streamed weights.
 _DIRECT, _PRODUCT, _TRANSFORM, _STREAM, _FILTER = 1.05, 1.08, 5.5, 6.0, 4.0
@@ -92,7 +93,7 @@ def add_filter(steps, g: Geometry, m: int, w, u, epilogue=None):
 
 def _filter_words(g):
     filters = filters_of(g)
-    return {"u_panel": g.inputs * filters.step, "u_plane": filters.panels * g.inputs * filters.step}
+    return {"u_panel": g.inputs * filters.step, "u_plane": filters.panels * g.inputs * filters.step + _APART}
 
 
 def filter_bytes(g: Geometry, m: int) -> int:
@@ -108,8 +109,9 @@ def add_winograd(steps, g: Geometry, m: int, x, w, u, y, operands=(conv_steps.OP
     height, width = g.dims[1:]
     x_plane, y_plane, y_blocks = g.pixels * pixel, g.out_pixels * pixel, -(-g.outputs // g.lanes)
     v_tile, m_tile = g.x_blocks.count * pixel, filters.panels * filters.step
-    m_start = places * cut.block * v_tile + 256
-    scratch = -(-(m_start + places * cut.block * m_tile) // 4096) * 4096 + 512
+    v_plane, m_plane = cut.block * v_tile + _APART, cut.block * m_tile + _APART
+    m_start = places * v_plane
+    scratch = -(-(m_start + places * m_plane) // 4096) * 4096 + 512
     chunks = conv_steps.share(g.work, cut.blocks, threads)
     words = {
         "scratch_bytes": scratch, "items": cut.blocks, "chunks": chunks, "tiles": cut.tiles, "block_tiles": cut.block,
@@ -118,7 +120,7 @@ def add_winograd(steps, g: Geometry, m: int, x, w, u, y, operands=(conv_steps.OP
         "x_blocks": g.x_blocks.count, "x_image": g.x_blocks.count * x_plane, "x_block": x_plane, "x_row": width.size * pixel,
         "y_blocks": y_blocks, "y_image": y_blocks * y_plane, "y_block": y_plane, "y_row": width.out * pixel,
         "panels": filters.panels, "w_panel": filters.panel, "w_block": filters.block, "w_tap": filters.tap,
-        "w_step": filters.step, "v_plane": cut.block * v_tile, "v_tile": v_tile, "m_plane": cut.block * m_tile,
+        "w_step": filters.step, "v_plane": v_plane, "v_tile": v_tile, "m_plane": m_plane,
         "m_tile": m_tile, "m_start": m_start} | _filter_words(g)
     room = conv_steps.WORKSPACE, steps.room(scratch * (threads if chunks > 1 else 1))
     steps.add(task, chunks, codegen.WORDS, words,

@@ -11,10 +11,10 @@ then where the sums for weight and bias go; weight and bias may be null.
 from dataclasses import dataclass
 
 from ....ir.target import Target
-from .conv_steps import WORD, Words, chunk_share
+from .conv_steps import Words, chunk_share
 from .emit import Module
 from .microkernel import add_lanes
-from .types import F64, I64, PTR, bytes_of, constant, mangled, null, vector, zero
+from .types import F64, bytes_of, constant, mangled, null, vector, zero
 
 WORDS = ("x", "g", "y", "operands", "items", "chunks", "images", "channels", "size", "eps")
 OPERANDS = ("weight", "bias", "mean", "var", "g_mean", "g_var", "g_weight", "g_bias")
@@ -225,6 +225,3 @@ class _Channel:
             return f.fadd(f.fadd(f.fmul(away, by_centred), f.fmul(self.load("g", at, mask), by_gradient)), level)
 
         self.each(body)
-
-
-__all__ = ["EVAL", "GRAD", "I64", "OPERANDS", "PTR", "TRAIN", "WORD", "WORDS", "BatchNormKernel"]

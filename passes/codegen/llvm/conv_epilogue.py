@@ -4,9 +4,8 @@ These are epilogues as in `epilogue.py`, called with a `BlockedPlace`: channels 
 layout is read at the result's own offset.
 """
 
-from typing import Any
-
 from dataclasses import dataclass
+from typing import Any
 
 from ....ir import dtype as dt
 from .. import scalars

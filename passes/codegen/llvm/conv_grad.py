@@ -78,8 +78,8 @@ def _item(module, kernel, unit):
     arg, number = f.params
     job = Words(f, arg, WORDS)
     part, group, panel, block = split_index(f, number, (job.parts, job.groups, job.panels, job.blocks))
-    w = f.add(f.add(f.mul(part, job.w_part), f.mul(group, job.w_group)), f.add(f.mul(panel, job.w_panel),
-                                                                               f.mul(block, job.w_block)))
+    w = f.add(f.add(f.mul(part, job.w_part), f.mul(group, job.w_group)),
+              f.add(f.mul(panel, job.w_panel), f.mul(block, job.w_block)))
     w, nothing = f.at(job.address("w"), w), zero(vector(kernel.lanes, kernel.precision.out))
     with f.loop(0, job.w_block, bytes_of(nothing.type)) as loop:
         f.store(nothing, f.at(w, loop.index))

@@ -12,7 +12,7 @@ byte offsets; a negative offset of a column drops it.
 """
 
 from ....ir.target import Target
-from .conv_steps import WORD, Words, chunk_share, split_index
+from .conv_steps import Words, chunk_share, split_index
 from .emit import Module
 from .microkernel import transpose
 from .types import I64, PTR, VOID, bytes_of, vector
@@ -71,7 +71,7 @@ def _group(module, variant, element, lanes):
                                (I64, "columns"), (I64, "first")], internal=True)
     arg, source, target, rows, columns, first = f.params
     job = Words(f, arg, WORDS)
-    size, whole = bytes_of(element), f.bit_and(columns, -lanes)
+    whole = f.bit_and(columns, -lanes)
     starts = _row_starts(f, job, variant, source, lanes, first, rows)
     keep = f.select(f.compare("ne", job.fill, 0), job.width, rows)
     full = f.binary("and", f.compare("sge", rows, lanes), f.compare("sge", keep, lanes))
@@ -88,7 +88,6 @@ def _group(module, variant, element, lanes):
             values.append(f.load_masked(vector(lanes, element), f.at(start, loop.index, element), f.mask(seen, lanes)))
         _put(f, job, variant, target, loop.index, transpose(f, values), (mask, left))
     f.ret()
-    assert size * lanes == module.target.vector_bytes
     return name
 
 
@@ -103,30 +102,27 @@ def _row_starts(f, job, variant, source, lanes, first, rows):
 
 def _put(f, job, variant, target, column, values, edge):
     """Store one vector per column; `edge` is (mask of lanes, number of columns)."""
-    table = job.address("column_table") if variant == "scatter" else None
-    step = job.column_step
-    for number, value in enumerate(values):
+    table, step = job.address("column_table") if variant == "scatter" else None, job.column_step
+
+    def store(number, value):
         place = f.add(column, number)
-        offset = f.load(I64, f.at(table, place, I64)) if table is not None and edge is None else None
+        if table is None:
+            _keep(f, value, f.at(target, f.mul(step, place)), edge)
+            return
+        offset = f.load(I64, f.at(table, place, I64))
+        with f.when(f.compare("sge", offset, 0)):
+            _keep(f, value, f.at(target, offset), edge)
 
-        def store(place=place, value=value, offset=offset):
-            def keep():
-                to = f.at(target, offset)
-                return f.store(value, to) if edge is None else f.store_masked(value, to, edge[0])
-
-            if offset is None:
-                offset = f.load(I64, f.at(table, place, I64)) if table is not None else f.mul(step, place)
-            if table is None:
-                keep()
-            else:
-                with f.when(f.compare("sge", offset, 0)):
-                    keep()
-
+    for number, value in enumerate(values):
         if edge is None:
-            store()
+            store(number, value)
         else:
             with f.when(f.compare("slt", f.index(number), edge[1])):
-                store()
+                store(number, value)
 
 
-__all__ = ["VARIANTS", "WORD", "WORDS", "reorder_text", "symbol"]
+def _keep(f, value, spot, edge):
+    if edge is None:
+        f.store(value, spot)
+    else:
+        f.store_masked(value, spot, edge[0])

@@ -69,8 +69,8 @@ class Fused:
             if i.op == STORE:
                 self._store(s, args[0], number[i.attr], place)
             elif i.op == LOAD:
-                env[i.name] = s.wrap(self.dtype, value) if i.attr == ACCUMULATED else self._load(s, number[i.attr], place,
-                                                                                                 value)
+                own = i.attr == ACCUMULATED
+                env[i.name] = s.wrap(self.dtype, value) if own else self._load(s, number[i.attr], place, value)
             elif i.op == CONST:
                 env[i.name] = s.const(i.dtype, i.attr)
             else:

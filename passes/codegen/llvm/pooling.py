@@ -10,7 +10,7 @@ from ....ir.target import Target
 from .conv import tap_range
 from .conv_steps import WORD, Words, chunk_share, split_index
 from .emit import Module
-from .types import I1, I32, I64, PTR, Value, bytes_of, constant, iota, mangled, vector, zero
+from .types import I1, I32, I64, PTR, Value, bytes_of, constant, iota, lanes_of, mangled, vector, zero
 
 WORDS = ("x", "y", "index", "items", "chunks", "x_plane", "y_plane", "depth", "height", "width", "out_rows", "out_height",
          "out_width", "taps_d", "taps_h", "taps_w", "stride_d", "stride_h", "stride_w", "pad_d", "pad_h", "pad_w",
@@ -89,31 +89,45 @@ def _window_rows(f, job, frame, row, start, body):
     return outer.results
 
 
-def _columns(f, kernel, job, first, tap, exists):
-    """(first column of x at a tap for the results from `first` on, each lane's column, lanes whose column is inside x)."""
+def _columns(f, kernel, job, first, tap):
+    """(first column of x at a tap for the results from `first` on, each lane's column)."""
     start = f.sub(f.add(f.mul(first, job.stride_w), f.mul(tap, job.dilation_w)), job.pad_w)
     steps = iota(kernel.lanes) if kernel.spread == CONTIGUOUS else iota(kernel.lanes, step=2) if kernel.spread == PAIRS else \
         f.binary("mul", iota(kernel.lanes), f.splat(f.cast("trunc", job.stride_w, I32), kernel.lanes))
-    columns = f.binary("add", f.splat(f.cast("trunc", start, I32), kernel.lanes), steps)
-    width = f.splat(f.cast("trunc", job.width, I32), kernel.lanes)
-    return start, columns, f.binary("and", f.compare("ult", columns, width), exists)
+    return start, f.binary("add", f.splat(f.cast("trunc", start, I32), kernel.lanes), steps)
 
 
-def _load_columns(f, kernel, job, line, where):
-    """The elements of a row of x at the columns of all lanes; zeros outside."""
-    start, columns, inside = where
+def _load_columns(f, kernel, job, line, where, outside):
+    """The elements of a row of x at the columns of all lanes; the number `outside` where there are none."""
+    start, columns = where
     type_, lanes = vector(kernel.lanes, kernel.element), kernel.lanes
-    if kernel.spread == CONTIGUOUS:
-        return f.load_masked(type_, f.at(line, start, kernel.element), inside)
-    if kernel.spread == APART:
-        return _gather(f, kernel, line, columns, inside)
-    halves = []
     width = f.splat(f.cast("trunc", job.width, I32), lanes)
-    for half in range(2):
-        at = f.add(start, half * lanes)
-        seen = f.compare("ult", f.binary("add", f.splat(f.cast("trunc", at, I32), lanes), iota(lanes)), width)
-        halves.append(f.load_masked(type_, f.at(line, at, kernel.element), seen))
-    return f.shuffle(*halves, range(0, 2 * lanes, 2))
+
+    def masked(at, mask):
+        return f.load_masked(type_, f.at(line, at, kernel.element), mask, outside)
+
+    def edge():
+        if kernel.spread == APART:
+            inside = f.compare("ult", columns, width)
+            return f.select(inside, _gather(f, kernel, line, columns, inside), outside),
+        if kernel.spread == CONTIGUOUS:
+            return masked(start, f.compare("ult", columns, width)),
+        halves = []
+        for half in range(2):
+            at = f.add(start, half * lanes)
+            seen = f.compare("ult", f.binary("add", f.splat(f.cast("trunc", at, I32), lanes), iota(lanes)), width)
+            halves.append(masked(at, seen))
+        return f.shuffle(*halves, range(0, 2 * lanes, 2)),
+
+    def middle():
+        parts = [f.load(type_, f.at(line, f.add(start, half * lanes), kernel.element)) for half in range(kernel.spread)]
+        return parts[0] if len(parts) == 1 else f.shuffle(*parts, range(0, 2 * lanes, 2)),
+
+    if kernel.spread == APART:
+        return edge()[0]
+    whole = f.binary("and", f.compare("sge", start, 0),
+                     f.compare("sle", f.add(start, kernel.spread * lanes), job.width))
+    return f.choose(whole, middle, edge)[0]
 
 
 def _gather(f, kernel, line, columns, inside):
@@ -123,28 +137,48 @@ def _gather(f, kernel, line, columns, inside):
 
 
 def _max_row(f, kernel, job, frame, number):
+    """Largest elements and places; rows with windows of nothing but -infinity are gone through again for their places."""
     row = _open_row(f, kernel, job, frame, number)
     places = f.at(job.address("index"), f.mul(f.mul(number, job.out_width), WORD))
-    type_, lanes = vector(kernel.lanes, kernel.element), kernel.lanes
+    lanes = kernel.lanes
     with f.loop(0, job.out_width, lanes) as loop:
         exists = f.mask(f.sub(job.out_width, loop.index), lanes)
-
-        def taps(line, values, first=loop.index, exists=exists):
-            start = f.at(row.x, line, kernel.element)
-            with f.loop(0, job.taps_w, 1, values) as tap:
-                best, place = tap.carried
-                where = _columns(f, kernel, job, first, tap.index, exists)
-                value = _load_columns(f, kernel, job, start, where)
-                better = f.binary("or", f.compare("ogt", value, best), f.compare("slt", place, 0))
-                nan = f.binary("and", f.compare("uno", value, value), f.compare("ord", best, best))
-                better = f.binary("and", f.binary("or", better, nan), where[2])
-                here = f.binary("add", where[1], f.splat(f.cast("trunc", line, I32), lanes))
-                tap.next(f.select(better, value, best), f.select(better, here, place))
-            return tap.results
-
-        best, place = _window_rows(f, job, frame, row, (zero(type_), constant(vector(lanes, I32), -1)), taps)
+        best, place = _maxima(f, kernel, job, frame, row, loop.index, _better)
+        missing = f.call(f"llvm.vector.reduce.or.v{lanes}i1", I1, f.binary("and", f.compare("slt", place, 0), exists))
+        best, place = f.choose(missing, lambda: _maxima(f, kernel, job, frame, row, loop.index, _better_or_first),
+                               lambda: (best, place))
         f.store_masked(best, f.at(row.y, loop.index, kernel.element), exists)
         f.store_masked(f.cast("sext", place, vector(lanes, I64)), f.at(places, loop.index, I64), exists)
+
+
+def _better(f, job, value, columns, best, place):
+    """Larger, or the first NaN."""
+    return f.binary("and", f.compare("ugt", value, best), f.compare("ord", best, best))
+
+
+def _better_or_first(f, job, value, columns, best, place):
+    """The same, or the first element at all."""
+    width = f.splat(f.cast("trunc", job.width, I32), lanes_of(columns.type))
+    first = f.binary("and", f.compare("slt", place, 0), f.compare("ult", columns, width))
+    return f.binary("or", _better(f, job, value, columns, best, place), first)
+
+
+def _maxima(f, kernel, job, frame, row, first, better):
+    """(largest elements, places) of the windows of a vector of results; a place below zero where nothing was better."""
+    type_, lanes, lowest = vector(kernel.lanes, kernel.element), kernel.lanes, float("-inf")
+
+    def taps(line, values):
+        start = f.at(row.x, line, kernel.element)
+        with f.loop(0, job.taps_w, 1, values) as tap:
+            best, place = tap.carried
+            where = _columns(f, kernel, job, first, tap.index)
+            value = _load_columns(f, kernel, job, start, where, constant(type_, lowest))
+            wins = better(f, job, value, where[1], best, place)
+            here = f.binary("add", where[1], f.splat(f.cast("trunc", line, I32), lanes))
+            tap.next(f.select(wins, value, best), f.select(wins, here, place))
+        return tap.results
+
+    return _window_rows(f, job, frame, row, (constant(type_, lowest), constant(vector(lanes, I32), -1)), taps)
 
 
 def _average_row(f, kernel, job, frame, number):
@@ -154,11 +188,11 @@ def _average_row(f, kernel, job, frame, number):
     with f.loop(0, job.out_width, lanes) as loop:
         exists = f.mask(f.sub(job.out_width, loop.index), lanes)
 
-        def taps(line, values, first=loop.index, exists=exists):
+        def taps(line, values, first=loop.index):
             start = f.at(row.x, line, kernel.element)
             with f.loop(0, job.taps_w, 1, values) as tap:
-                where = _columns(f, kernel, job, first, tap.index, exists)
-                tap.next(f.fadd(tap.carried[0], _load_columns(f, kernel, job, start, where)))
+                where = _columns(f, kernel, job, first, tap.index)
+                tap.next(f.fadd(tap.carried[0], _load_columns(f, kernel, job, start, where, zero(type_))))
             return tap.results
 
         total, = _window_rows(f, job, frame, row, (zero(type_),), taps)
@@ -183,27 +217,45 @@ def _average_grad_row(f, kernel, job, frame, number):
     most = f.ceil_div(job.taps_w, job.stride_w)
     with f.loop(0, job.out_width, lanes) as loop:
         exists = f.mask(f.sub(job.out_width, loop.index), lanes)
-        moved = f.binary("add", f.splat(f.cast("trunc", f.add(loop.index, job.pad_w), I32), lanes), iota(lanes))
-        stride, taps = (f.splat(f.cast("trunc", n, I32), lanes) for n in (job.stride_w, job.taps_w))
-        newest = moved if kernel.spread == CONTIGUOUS else f.binary("lshr", moved, constant(moved.type, 1)) \
-            if kernel.spread == PAIRS else f.binary("udiv", moved, stride)
-        width = f.splat(f.cast("trunc", job.width, I32), lanes)
+        moved = f.add(loop.index, job.pad_w)
         with f.loop(*windows_d, 1, [zero(type_)]) as outer:
             with f.loop(*windows_h, 1, outer.carried) as inner:
                 around = f.fmul(_size(f, kernel, job, "d", outer.index), _size(f, kernel, job, "h", inner.index))
                 line = f.at(x, f.mul(f.add(f.mul(outer.index, job.height), inner.index), job.width), kernel.element)
                 with f.loop(0, most, 1, inner.carried) as back:
-                    window = f.binary("sub", newest, f.splat(f.cast("trunc", back.index, I32), lanes))
-                    reach = f.binary("sub", moved, f.binary("mul", window, stride))
-                    inside = f.binary("and", f.compare("ult", window, width), f.compare("ult", reach, taps))
-                    inside = f.binary("and", inside, exists)
-                    value = _gather(f, kernel, line, window, inside)
-                    sizes = _gather(f, kernel, job.address("sizes_w"), window, inside)
+                    value, inside = _window_values(f, kernel, job, line, moved, back.index, exists)
+                    sizes, _ = _window_values(f, kernel, job, job.address("sizes_w"), moved, back.index, exists)
                     share = f.fdiv(value, f.fmul(f.splat(around, lanes), sizes))
                     back.next(f.fadd(back.carried[0], f.select(inside, share, zero(type_))))
                 inner.next(*back.results)
             outer.next(*inner.results)
         f.store_masked(outer.results[0], f.at(y, loop.index, kernel.element), exists)
+
+
+def _window_values(f, kernel, job, line, moved, back, exists):
+    """(for each column its `back`th window's element of a row, lanes that have such a window); `moved` is the first column
+    with its padding."""
+    type_, lanes, element = vector(kernel.lanes, kernel.element), kernel.lanes, kernel.element
+
+    def spread(number):
+        return f.splat(f.cast("trunc", number, I32), lanes)
+
+    columns = f.binary("add", spread(moved), iota(lanes))
+    newest = columns if kernel.spread == CONTIGUOUS else f.binary("lshr", columns, constant(columns.type, 1)) \
+        if kernel.spread == PAIRS else f.binary("udiv", columns, spread(job.stride_w))
+    window = f.binary("sub", newest, spread(back))
+    reach = f.binary("sub", columns, f.binary("mul", window, spread(job.stride_w)))
+    inside = f.binary("and", f.compare("ult", window, spread(job.width)), f.compare("ult", reach, spread(job.taps_w)))
+    inside = f.binary("and", inside, exists)
+    if kernel.spread == APART:
+        return _gather(f, kernel, line, window, inside), inside
+    start = f.sub(moved if kernel.spread == CONTIGUOUS else f.div(moved, 2), back)
+    seen = f.compare("ult", f.binary("add", spread(start), iota(lanes)), spread(job.width))
+    values = f.load_masked(type_, f.at(line, start, element), seen)
+    if kernel.spread == CONTIGUOUS:
+        return values, inside
+    even, odd = (f.shuffle(values, values, [(lane + shift) // 2 for lane in range(lanes)]) for shift in (0, 1))
+    return f.select(f.compare("eq", f.bit_and(moved, 1), 0), even, odd), inside
 
 
 def _windows_of(f, job, dim, at, count):
@@ -238,4 +290,3 @@ def _put_plane(f, kernel, job, frame, number):
 
 
 _ROWS = {MAX: _max_row, AVERAGE: _average_row, AVERAGE_GRAD: _average_grad_row, PUT: _put_plane}
-__all__ = ["APART", "AVERAGE", "AVERAGE_GRAD", "CONTIGUOUS", "I1", "MAX", "PAIRS", "PUT", "PUT_WORDS", "WORDS", "PoolKernel"]

@@ -46,11 +46,15 @@ def write_product(module: Module, precision: Precision, name: str = "product") -
 
 
 def _all_rows(f, table, a, b, c, common, left):
-    """Every row of C for some of its columns: tiles of 6 rows, the rest in smaller ones."""
+    """Every row of C for some of its columns: tiles of 6 rows, the rest in smaller ones (8 rows as 4 and 4)."""
     a_row, a_step, b_step, c_row, rows, depth, keep, scale, number_step = common
-    at = 0
+    tallest, at = HEIGHTS[0], 0
+    spare = f.select(f.compare("eq", f.mod(rows, tallest), 2), f.index(tallest), f.index(0))
     for number, height in enumerate(HEIGHTS):
-        end = f.add(at, f.sub(f.sub(rows, at), f.mod(f.sub(rows, at), height)))
+        left = f.sub(rows, at)
+        end = f.add(at, f.sub(left, f.mod(left, height)))
+        if number == 0:
+            end = f.max(f.sub(end, spare), 0)
         kernel = f.load(PTR, f.at(table, 8 * number))
         with f.loop(at, end, height) as loop:
             row = loop.index

@@ -1,9 +1,7 @@
-"""One step of a recurrent layer as a pool task: the recurrent product, and the gates in its epilogue.
+"""One step of a recurrent layer as a pool task: the recurrent product h[t-1] @ w', and the gates right after it.
 
-    sums = z[t] + h[t-1] @ w'        (the new gate of a GRU keeps the two apart)
-
-A panel of weights holds, for some units, the columns of all their gates side by side, so a register tile has everything that a
-unit's state needs, and the state is stored with no pass of its own. The launcher runs the task once for each step.
+A panel of weights holds, for some units, the columns of all their gates side by side, so the sums of a few rows, which stay in
+the nearest cache, have everything that the units' states need. The launcher runs the task once for each step.
 
 Layouts: z (T, B, gates H), states and cells (T, B, H), gates as the operators in `ir/ops/recurrent.py` give them.
 """
@@ -16,57 +14,59 @@ from ....ir.target import Target
 from ..scalars import apply
 from .conv_steps import Words, chunk_share
 from .emit import Module
-from .microkernel import Operand, Precision, TileShape, add_outer, tile_shape
+from .microkernel import Precision, TileShape, tile_shape
 from .packing import PACK_TRANSPOSED, packers
+from .products import HEIGHTS as TILE_HEIGHTS
+from .products import write_product
 from .spelling import LlvmBuilder
-from .types import F32, F64, I8, I64, PTR, VOID, bytes_of, lanes_of, vector
+from .types import F32, F64, I8, I64, PTR, VOID, bytes_of, lanes_of, null, vector
 
 ARRAYS = ("z", "mask", "h", "c", "w", "bias", "y", "cells", "gates")
 WORDS = (*ARRAYS, "scratch", "turn", "items", "chunks", "row_blocks", "steps", "batch", "hidden", "size", "w_row", "reverse")
 DTYPES = {F32: dt.float32, F64: dt.float64}
-HEIGHTS = {32: (6, 4, 2, 1), 16: (2, 1)}    # rows of a tile of four vectors, by the registers there are
+ROWS = 2 * TILE_HEIGHTS[0]          # rows whose sums are made before their gates are done
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A kind of layer: gates in z, gates kept, vectors of units in a panel, and what becomes of a tile's sums."""
+    """A kind of layer: gates in z, gates kept, vectors of units in a panel, and what becomes of the sums."""
 
     name: str
     gates: int
     kept: int
     units: int
-    adds_input: bool                # whether z is part of the sums, or is added by `finish`
     finish: Callable
 
 
 def _lstm(p, sums):
-    i, f, o = (p.apply("sigmoid", sums[n]) for n in (0, 1, 3))
-    g = p.apply("tanh", sums[2])
-    before = p.before("c", "cells")
+    a = [p.input(n) + x for n, x in enumerate(sums)]
+    i, f, o = (p.apply("sigmoid", a[n]) for n in (0, 1, 3))
+    g = p.apply("tanh", a[2])
+    before = p.before("c")
     c = f * before + i * g
-    p.keep((i, f, g, o))
+    p.give("gates", (i, f, g, o))
     p.state("cells", c, before)
-    p.state("y", o * p.apply("tanh", c), p.before("h", "y"))
+    p.state("y", o * p.apply("tanh", c), p.before("h"))
 
 
 def _gru(p, sums):
-    r, u = (p.apply("sigmoid", p.input(n) + sums[n]) for n in (0, 1))
-    n = p.apply("tanh", p.input(2) + r * sums[2])
-    before = p.before("h", "y")
-    p.keep((r, u, n, sums[2]))
+    a = [p.bias(n) + x for n, x in enumerate(sums)]
+    r, u = (p.apply("sigmoid", p.input(n) + a[n]) for n in (0, 1))
+    n = p.apply("tanh", p.input(2) + r * a[2])
+    before = p.before("h")
+    p.give("gates", (r, u, n, a[2]))
     p.state("y", n + u * (before - n), before)
 
 
 def _simple(activation):
     def finish(p, sums):
-        p.state("y", p.apply(activation, sums[0]), p.before("h", "y"))
+        p.state("y", p.apply(activation, p.input(0) + sums[0]), p.before("h"))
 
     return finish
 
 
-CELLS = {cell.name: cell for cell in (Cell("lstm", 4, 4, 1, True, _lstm), Cell("gru", 3, 4, 1, False, _gru),
-                                      Cell("rnn_tanh", 1, 0, 4, True, _simple("tanh")),
-                                      Cell("rnn_relu", 1, 0, 4, True, _simple("relu")))}
+CELLS = {cell.name: cell for cell in (Cell("lstm", 4, 4, 1, _lstm), Cell("gru", 3, 4, 4, _gru),
+                                      Cell("rnn_tanh", 1, 0, 4, _simple("tanh")), Cell("rnn_relu", 1, 0, 4, _simple("relu")))}
 
 
 @dataclass(frozen=True)
@@ -101,11 +101,11 @@ class StepKernel:
     def text(self) -> str:
         """The module as LLVM IR."""
         module = Module(self.target)
-        heights = HEIGHTS[self.target.vector_registers]
-        tables = [module.function_table(f"tiles_{edge:d}", [_tile(module, self, height, edge) for height in heights])
-                  for edge in (False, True)]
+        write_product(module, Precision.of(self.element))
+        for edge in (False, True):
+            _write_finish(module, self, edge)
         write_panel_task(module, f"{self.symbol}_pack", _pack_item(module, self), WORDS)
-        write_panel_task(module, self.symbol, _step_item(module, self, heights, tables), WORDS)
+        write_panel_task(module, self.symbol, _step_item(module, self), WORDS)
         return module.text()
 
 
@@ -132,16 +132,13 @@ def rows_of_item(f, job, number):
     return panel, *chunk_share(f, job.batch, blocks, block)
 
 
-def all_tiles(f, heights, table, low, high, call):
-    """call(kernel, row) for tiles of each height in turn, largest first."""
-    at = low
-    for number, height in enumerate(heights):
-        left = f.sub(high, at)
-        end = f.add(at, f.sub(left, f.mod(left, height)))
-        kernel = f.load(PTR, f.at(table, 8 * number))
-        with f.loop(at, end, height) as loop:
-            call(kernel, loop.index)
-        at = end
+def some_rows(f, low, high, finish, units, multiply):
+    """For a few rows at a time: multiply(first row, rows, where the sums go), then finish(row, vector of units, sums)."""
+    with f.loop(low, high, ROWS) as loop:
+        count = f.min(f.sub(high, loop.index), ROWS)
+        multiply(loop.index, count)
+        with f.loop(0, count) as rows, f.loop(0, units) as vectors:
+            finish(f.add(loop.index, rows.index), rows.index, vectors.index)
 
 
 # Weights.
@@ -171,45 +168,57 @@ def _pack_item(module, kernel):
 # A step.
 
 
-def _step_item(module, kernel, heights, tables):
+def _step_item(module, kernel):
     """Function of one panel and some rows of the batch."""
     f = module.function("step", [(PTR, "arg"), (I64, "number")], internal=True)
     arg, number = f.params
-    job, item = Words(f, arg, WORDS), bytes_of(kernel.element)
+    job, item, lanes = Words(f, arg, WORDS), bytes_of(kernel.element), kernel.lanes
     panel, low, high = rows_of_item(f, job, number)
-    turn, size = job.turn, job.size
+    turn, hidden = job.turn, job.hidden
     t, before = time_of(f, job, turn), time_of(f, job, f.sub(turn, 1))
-    first = f.compare("eq", turn, 0)
-    h, c = (f.select(first, job.address(start), f.at(job.address(states), f.mul(f.mul(f.mul(before, job.batch), width), item)))
-            for start, states, width in (("h", "y", size), ("c", "cells", job.hidden)))
-    weights = f.at(job.address("scratch"), f.mul(f.mul(panel, size), kernel.columns * item))
-    unit = f.mul(panel, kernel.units)
-    edge = f.compare("slt", f.sub(job.hidden, unit), kernel.units)
-    table = f.select(edge, tables[1], tables[0])
-    all_tiles(f, heights, table, low, high, lambda tile, row: f.call_pointer(tile, VOID, arg, weights, h, c, t, row, unit))
+    first, plane = f.compare("eq", turn, 0), f.mul(f.mul(job.batch, hidden), item)
+    h, c = (f.select(first, job.address(start), f.at(job.address(states), f.mul(before, plane)))
+            for start, states in (("h", "y"), ("c", "cells")))
+    width, row_bytes = f.index(kernel.columns * item), f.mul(hidden, item)
+    weights, sums = f.at(job.address("scratch"), f.mul(f.mul(panel, hidden), width)), f.local(ROWS * kernel.columns * item)
+    across = f.index(tile_shape(module.target, kernel.element).columns * item)
+
+    def multiply(row, rows):
+        f.call("product", VOID, f.at(h, f.mul(row, row_bytes)), weights, sums, row_bytes, f.index(item), width, across, width, rows,
+               f.index(kernel.columns), hidden, null(), null(), f.index(0))
+
+    def finish(row, place, vector_):
+        unit = f.add(f.mul(panel, kernel.units), f.mul(vector_, lanes))
+        at = f.at(sums, f.add(f.mul(place, width), f.mul(vector_, lanes * item)))
+        call_finish(f, job, unit, lanes, arg, at, h, c, t, row, unit)
+
+    some_rows(f, low, high, finish, kernel.cell.units, multiply)
     f.ret()
     return "step"
 
 
-def _tile(module, kernel, height, edge):
-    """Function of some rows and one panel."""
-    cell, lanes, element = kernel.cell, kernel.lanes, kernel.element
-    name, item = f"tile_{height}{'_edge' * edge}", bytes_of(element)
-    f = module.function(name, [*((PTR, n) for n in ("arg", "weights", "h", "c")), *((I64, n) for n in ("t", "row", "unit"))],
-                        internal=True)
-    arg, weights, h, c, t, row, unit = f.params
-    points = [[Point(f, kernel, Words(f, arg, WORDS), {"h": h, "c": c}, t, f.add(row, i), f.add(unit, u * lanes), edge)
-               for u in range(cell.units)] for i in range(height)]
-    size = points[0][0].job.size
-    start = [[p.start(gate) for gate in range(cell.gates) for p in line] for line in points]
-    at = f.at(h, f.mul(f.mul(row, size), item))
-    tile = add_outer(f, Precision.of(element), start, lanes, size, Operand(at, f.mul(size, item), item),
-                     Operand(weights, 0, kernel.columns * item))
-    for line, sums in zip(points, tile):
-        for number, p in enumerate(line):
-            cell.finish(p, [p.wrap(sums[gate * cell.units + number]) for gate in range(cell.gates)])
+def call_finish(f, job, unit, lanes, *args):
+    """Calls `finish`, for a whole vector of units or for the last ones."""
+    left = f.sub(job.hidden, unit)
+    whole, part, done = (f.new_block(hint) for hint in ("whole", "part", "done"))
+    f.jump_if(f.compare("sge", left, lanes), whole, part)
+    for label, name in ((whole, "finish"), (part, "finish_edge")):
+        f.place(label)
+        f.call(name, VOID, *args)
+        f.jump(done)
+    f.place(done)
+
+
+def _write_finish(module, kernel, edge):
+    """Function of a vector of units of one row: from the sums of its gates to its state."""
+    cell = kernel.cell
+    f = module.function(f"finish{'_edge' * edge}", [*((PTR, n) for n in ("arg", "sums", "h", "c")),
+                                                    *((I64, n) for n in ("t", "row", "unit"))], internal=True)
+    arg, sums, h, c, t, row, unit = f.params
+    p = Point(f, kernel, Words(f, arg, WORDS), {"h": h, "c": c}, t, row, unit, edge)
+    gap = kernel.units * bytes_of(kernel.element)
+    cell.finish(p, [p.wrap(f.load(p.type, f.at(sums, gate * gap))) for gate in range(cell.gates)])
     f.ret()
-    return name
 
 
 class Point:
@@ -253,17 +262,14 @@ class Point:
         """z of a gate."""
         return self.load(self.spot("z", self.t, self.kernel.cell.gates, gate))
 
-    def start(self, gate):
-        """What a gate's sum starts from: the input, or the recurrent bias."""
-        if self.kernel.cell.adds_input:
-            return self.input(gate).ref
+    def bias(self, gate):
+        """The recurrent bias of a gate."""
         f = self.f
-        place = f.add(f.mul(self.job.hidden, gate), self.unit)
-        return self.load(f.at(self.job.address("bias"), place, self.kernel.element)).ref
+        return self.load(f.at(self.job.address("bias"), f.add(f.mul(self.job.hidden, gate), self.unit), self.kernel.element))
 
-    def before(self, start, states):
-        """The state before this step."""
-        return self.load(self.spot(self.befores[start], None))
+    def before(self, state):
+        """The state h or c before this step."""
+        return self.load(self.spot(self.befores[state], None))
 
     @property
     def live(self):
@@ -280,7 +286,7 @@ class Point:
             value = self.wrap(self.f.select(self.live, value.ref, before.ref))
         self.store(value, self.spot(name, self.t))
 
-    def keep(self, gates):
-        """Stores the gates that gradients read."""
-        for number, value in enumerate(gates):
-            self.store(value, self.spot("gates", self.t, len(gates), number))
+    def give(self, name, values):
+        """Stores the parts of an array (T, B, parts * hidden)."""
+        for part, value in enumerate(values):
+            self.store(value, self.spot(name, self.t, len(values), part))

@@ -1,4 +1,4 @@
-"""One step of a recurrent layer's backward walk as a pool task: the recurrent product, and the gates' slopes in its epilogue.
+"""One step of a recurrent layer's backward walk as a pool task: the recurrent product, and the gates' slopes right after it.
 
     dh = gy[t] + carry + da[t+1] @ w        and from it dz[t], da[t] and what of dh goes past the recurrent product
 
@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from ....ir.target import Target
 from .conv_steps import Words
 from .emit import Module
-from .microkernel import Operand, Precision, add_outer, tile_shape
+from .microkernel import Precision, tile_shape
 from .packing import PACK_ROWS, packers
-from .recurrent import HEIGHTS, Point, all_tiles, rows_of_item, time_of, write_panel_task
-from .types import I64, PTR, VOID, bytes_of, zero
+from .products import write_product
+from .recurrent import ROWS, Point, call_finish, rows_of_item, some_rows, time_of, write_panel_task
+from .types import I64, PTR, VOID, bytes_of, null, zero
 
 ARRAYS = ("gy", "gc", "gg", "y", "cells", "gates", "mask", "h", "c", "w", "dz", "da", "dh", "dc")
-WORDS = (*ARRAYS, "scratch", "turn", "items", "chunks", "row_blocks", "steps", "batch", "hidden", "w_row", "reverse")
+WORDS = (*ARRAYS, "scratch", "turn", "items", "chunks", "row_blocks", "steps", "batch", "hidden", "size", "w_row", "reverse")
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ def _lstm(p, dh):
     arrived = p.load(p.spot("gc", p.t)) + p.load(p.spot("dc", None))
     inside, squashed = p.inside(arrived), p.apply("tanh", p.load(p.spot("cells", p.t)))
     slope = inside + _hyperbolic(dh * o, squashed)
-    p.give("dz", (_logistic(di + slope * g, i), _logistic(df + slope * p.before("c", "cells"), f),
+    p.give("dz", (_logistic(di + slope * g, i), _logistic(df + slope * p.before("c"), f),
                   _hyperbolic(dg + slope * i, g), _logistic(do + dh * squashed, o)))
     p.store(p.past(slope * f, arrived), p.spot("dc", None))
     return p.wrap(zero(p.type))
@@ -56,7 +57,7 @@ def _gru(p, dh):
     r, u, n, m = p.kept("gates", 4)
     dr, du, dn, dm = p.kept("gg", 4)
     dn = _hyperbolic(dn + dh * (1.0 - u), n)
-    du = _logistic(du + dh * (p.before("h", "y") - n), u)
+    du = _logistic(du + dh * (p.before("h") - n), u)
     dr = _logistic(dr + dn * m, r)
     p.give("dz", (dr, du, dn))
     p.give("da", (dr, du, dm + dn * r))
@@ -109,12 +110,11 @@ class StepGradKernel:
     def text(self) -> str:
         """The module as LLVM IR."""
         module = Module(self.target)
-        heights = HEIGHTS[self.target.vector_registers]
-        kinds = [(edge, last) for last in (False, True) for edge in (False, True)]
-        tables = [module.function_table(f"tiles_{edge:d}{last:d}", [_tile(module, self, n, edge, last) for n in heights])
-                  for edge, last in kinds]
+        write_product(module, Precision.of(self.element))
+        for edge in (False, True):
+            _write_finish(module, self, edge)
         write_panel_task(module, f"{self.symbol}_pack", _pack_item(module, self), WORDS)
-        write_panel_task(module, self.symbol, _step_item(module, self, heights, tables), WORDS)
+        write_panel_task(module, self.symbol, _step_item(module, self), WORDS)
         return module.text()
 
 
@@ -133,50 +133,51 @@ def _pack_item(module, kernel):
     return "pack"
 
 
-def _step_item(module, kernel, heights, tables):
+def _step_item(module, kernel):
     """Function of one panel of units and some rows of the batch."""
     f = module.function("step", [(PTR, "arg"), (I64, "number")], internal=True)
     arg, number = f.params
-    job, item, cell = Words(f, arg, WORDS), bytes_of(kernel.element), kernel.cell
+    job, item, cell, lanes = Words(f, arg, WORDS), bytes_of(kernel.element), kernel.cell, kernel.lanes
     panel, low, high = rows_of_item(f, job, number)
-    turn, plane = job.turn, f.mul(job.batch, job.hidden)
+    turn, hidden = job.turn, job.hidden
+    plane, row_bytes = f.mul(f.mul(job.batch, hidden), item), f.mul(hidden, cell.gates * item)
     # The walk goes against the reading order: in turn k it is at reading step T - 1 - k.
     reading = f.sub(f.sub(job.steps, 1), turn)
     t, after, before = (time_of(f, job, f.add(reading, n)) for n in (0, 1, -1))
-    depth = f.select(f.compare("eq", turn, 0), f.index(0), f.mul(job.hidden, cell.gates))
-    da = f.at(job.address("da" if cell.apart else "dz"), f.mul(f.mul(after, plane), cell.gates * item))
-    first = f.compare("sle", reading, 0)
-    h, c = (f.select(first, job.address(start), f.at(job.address(states), f.mul(f.mul(before, plane), item)))
+    depth = f.select(f.compare("eq", turn, 0), f.index(0), f.mul(hidden, cell.gates))
+    da = f.at(job.address("da" if cell.apart else "dz"), f.mul(f.mul(after, plane), cell.gates))
+    first, last = f.compare("sle", reading, 0), f.cast("zext", f.compare("slt", reading, 0), I64)
+    h, c = (f.select(first, job.address(start), f.at(job.address(states), f.mul(before, plane)))
             for start, states in (("h", "y"), ("c", "cells")))
-    unit = f.mul(panel, kernel.units)
-    weights = f.at(job.address("scratch"), f.mul(f.mul(f.mul(job.hidden, cell.gates), unit), item))
-    edge, last = f.compare("slt", f.sub(job.hidden, unit), kernel.units), f.compare("slt", reading, 0)
-    table = f.select(last, f.select(edge, tables[3], tables[2]), f.select(edge, tables[1], tables[0]))
-    all_tiles(f, heights, table, low, high,
-              lambda tile, row: f.call_pointer(tile, VOID, arg, weights, da, h, c, depth, t, row, unit))
+    start, width = f.mul(panel, kernel.units), f.index(kernel.units * item)
+    weights, sums = f.at(job.address("scratch"), f.mul(start, row_bytes)), f.local(ROWS * kernel.units * item)
+
+    def multiply(row, rows):
+        f.call("product", VOID, f.at(da, f.mul(row, row_bytes)), weights, sums, row_bytes, f.index(item), width, width, width, rows,
+               f.index(kernel.units), depth, null(), null(), f.index(0))
+
+    def finish(row, place, vector_):
+        unit = f.add(start, f.mul(vector_, lanes))
+        at = f.at(sums, f.add(f.mul(place, width), f.mul(vector_, lanes * item)))
+        call_finish(f, job, unit, lanes, arg, at, h, c, t, row, unit, last)
+
+    vectors = f.min(kernel.vectors, f.ceil_div(f.sub(hidden, start), lanes))
+    some_rows(f, low, high, finish, vectors, multiply)
     f.ret()
     return "step"
 
 
-def _tile(module, kernel, height, edge, last):
-    """Function of some rows and one panel; the last turn stores sums as they are."""
-    lanes, element, gates = kernel.lanes, kernel.element, kernel.cell.gates
-    name, item = f"tile_{height}{'_edge' * edge}{'_last' * last}", bytes_of(element)
-    f = module.function(name, [*((PTR, n) for n in ("arg", "weights", "da", "h", "c")),
-                               *((I64, n) for n in ("depth", "t", "row", "unit"))], internal=True)
-    arg, weights, da, h, c, depth, t, row, unit = f.params
-    job = Words(f, arg, WORDS)
-    points = [[GradPoint(f, kernel, job, {"h": h, "c": c}, t, f.add(row, i), f.add(unit, v * lanes), edge)
-               for v in range(kernel.vectors)] for i in range(height)]
-    a_row = f.mul(job.hidden, gates * item)
-    carried = [[p.load(p.spot("dh", None)) for p in line] for line in points]
-    tile = add_outer(f, Precision.of(element), [[v.ref for v in line] for line in carried], lanes, depth,
-                     Operand(f.at(da, f.mul(row, a_row)), a_row, item), Operand(weights, 0, kernel.units * item))
-    for line, sums in zip(points, tile):
-        for p, total in zip(line, sums):
-            p.store(p.wrap(total) if last else p.finish(p.wrap(total)), p.spot("dh", None))
+def _write_finish(module, kernel, edge):
+    """Function of a vector of units of one row: from the sum of the recurrent product to the slopes; the last turn stores the
+    sum as it is."""
+    f = module.function(f"finish{'_edge' * edge}", [*((PTR, n) for n in ("arg", "sums", "h", "c")),
+                                                    *((I64, n) for n in ("t", "row", "unit", "last"))], internal=True)
+    arg, sums, h, c, t, row, unit, last = f.params
+    p = GradPoint(f, kernel, Words(f, arg, WORDS), {"h": h, "c": c}, t, row, unit, edge)
+    total = p.wrap(f.load(p.type, sums)) + p.load(p.spot("dh", None))
+    done, = f.choose(f.compare("ne", last, 0), lambda: (total.ref,), lambda: (p.finish(total).ref,))
+    p.store(p.wrap(done), p.spot("dh", None))
     f.ret()
-    return name
 
 
 class GradPoint(Point):
@@ -202,8 +203,3 @@ class GradPoint(Point):
     def kept(self, name, parts):
         """The parts of an array (T, B, parts * hidden)."""
         return [self.load(self.spot(name, self.t, parts, part)) for part in range(parts)]
-
-    def give(self, name, values):
-        """Stores the parts of a gradient."""
-        for part, value in enumerate(values):
-            self.store(value, self.spot(name, self.t, len(values), part))

@@ -1,0 +1,161 @@
+"""Cases from work that is written once: functions, inference, training steps. Every library gets the same numbers."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+import ingot
+
+from .harness import Case
+from .libraries import (
+    channels_last_torch,
+    frozen_torch,
+    later,
+    libraries,
+    onnxruntime_session,
+    openvino_model,
+    present,
+    weights_of,
+    without_gradients,
+)
+
+_SEED = 20
+
+
+def randoms(*shape, seed=_SEED) -> np.ndarray:
+    """Normal float32 numbers; the same for the same shape."""
+    return np.random.default_rng([seed, *shape]).standard_normal(shape, np.float32)
+
+
+def indices(high: int, *shape, seed=_SEED) -> np.ndarray:
+    """Integers below `high`."""
+    return np.random.default_rng(seed).integers(0, high, shape)
+
+
+def distinct(*shape, seed=_SEED) -> np.ndarray:
+    """Float32 numbers of which no two are equal, in random order."""
+    size = int(np.prod(shape))
+    return (np.random.default_rng(seed).permutation(size).astype(np.float32) / size - 0.5).reshape(shape)
+
+
+def function_case(name, make: Callable, arrays, plan, *, grads=(), also=None, compiled=True, **facts) -> Case:
+    """A case of the function `make(lib)` of tensors. `grads` are positions of tensors that require gradients, `also`
+    functions of arrays (or of jax arrays) for peers with a manner of their own: {"numpy": f, "jax": f}."""
+    calls = {}
+    for lib in libraries(plan, compiled):
+        for label, way in lib.ways.items():
+            tensors = [lib.tensor(a, i in grads) for i, a in enumerate(arrays)]
+            calls[label] = bound(way(make(lib.module)), tensors)
+    for peer, fn in (also or {}).items():
+        if peer in present(plan):
+            calls[peer] = later(lambda fn=fn: jax_call(fn, arrays)) if peer == "jax" else bound(fn, arrays)
+    return Case(name, calls, **facts)
+
+
+def bound(fn, args):
+    """The call of a function, with its arguments."""
+    if len(args) == 1:
+        return lambda a=args[0]: fn(a)
+    return lambda: fn(*args)
+
+
+def jax_call(fn, arrays):
+    """The call of a function compiled by jax, waited for."""
+    import jax
+
+    ready, given = jax.jit(fn), [jax.numpy.asarray(a) for a in arrays]
+    return lambda: jax.block_until_ready(ready(*given))
+
+
+def with_gradients(y, *leaves, along=None) -> tuple:
+    """A result and the gradients of leaves, which are taken from them. `along` is the result's own gradient."""
+    y.backward(along)
+    found = [x.grad for x in leaves]
+    for x in leaves:
+        x.grad = None
+    return y.detach(), *found
+
+
+def inference_case(name, build: Callable, arrays, plan, *, images=False, exports=True, compiled=True, flops=None, **facts) -> Case:
+    """A case of the network `build(lib)` without gradients, weights equal in all libraries. `images` adds torch's other
+    memory format, `exports` the runtimes of exported models. The flops of linear and conv layers are counted."""
+    calls, weights = {}, None
+    for lib in libraries(plan, compiled):
+        network = build(lib.module).eval()
+        if weights is None:
+            weights = weights_of(network)
+        lib.load(network, weights)
+        inputs = [lib.tensor(a) for a in arrays]
+        if lib.name == "ingot" and flops is None:
+            flops = direct_flops(network, inputs)
+        for label, way in lib.ways.items():
+            calls[label] = quiet(lib.module, way(network), inputs)
+        if lib.name == "torch":
+            calls |= torch_runtimes(build, lib, weights, inputs, plan, images, exports)
+    return Case(name, calls, flops=flops or 0, **facts)
+
+
+def torch_runtimes(build, lib, weights, inputs, plan, images, exports):
+    """Calls of what else runs a torch model."""
+    def fresh():
+        return lib.load(build(lib.module).eval(), weights)
+
+    peers, calls = present(plan), {}
+    if images:
+        calls["torch channels_last"] = later(lambda: channels_last_torch(fresh(), inputs))
+    if exports and "torch.jit" in peers:
+        calls["torch.jit"] = later(lambda: frozen_torch(fresh(), inputs))
+    if exports and "onnxruntime" in peers:
+        calls["onnxruntime"] = later(lambda: onnxruntime_session(fresh(), inputs, plan.threads))
+    if exports and "openvino" in peers:
+        calls["openvino"] = later(lambda: openvino_model(fresh(), inputs, plan.threads))
+    return calls
+
+
+def quiet(module, run, inputs):
+    """A call without gradients."""
+    if module is not ingot:
+        return without_gradients(run, inputs)
+
+    def call():
+        with ingot.no_grad():
+            return run(*inputs)
+
+    return call
+
+
+def training_case(name, build: Callable, arrays, plan, *, compiled=True, flops=0.0, **facts) -> Case:
+    """A case of whole training steps. `build(lib)` gives a network and its step, a function of tensors that returns the
+    loss. Every way has a network of its own; the losses of three steps are compared."""
+    calls, weights = {}, None
+    for lib in libraries(plan, compiled):
+        for label, way in lib.ways.items():
+            network, step = build(lib.module)
+            if weights is None:
+                weights = weights_of(network)
+            lib.load(network, weights)
+            calls[label] = bound(way(step), [lib.tensor(a) for a in arrays])
+    return Case(name, calls, checks=3, flops=flops, **({"tolerance": 1e-3} | facts))
+
+
+def direct_flops(network, inputs) -> float:
+    """Multiplications and additions of the linear, convolution and LSTM layers in one forward run of an ingot network."""
+    total = 0.0
+
+    def count(layer, given, out):
+        nonlocal total
+        if isinstance(layer, ingot.nn.LSTM):
+            rows = given[0].numel() // layer.input_size
+            total += 2 * rows * sum(w.numel() for w in layer.parameters() if w.ndim == 2)
+        elif isinstance(layer, ingot.nn.Linear):
+            total += 2 * out.numel() * layer.in_features
+        else:
+            total += 2 * out.numel() * layer.weight[0].numel()
+
+    counted = (ingot.nn.Linear, ingot.nn.Conv1d, ingot.nn.Conv2d, ingot.nn.LSTM)
+    handles = [m.register_forward_hook(count) for m in network.modules() if isinstance(m, counted)]
+    with ingot.no_grad():
+        network(*inputs)
+    for handle in handles:
+        handle.remove()
+    return total

@@ -1,0 +1,109 @@
+"""Programs that benchmarks start in a process of their own, because they measure what happens once in a process.
+
+`python -m benchmarks.programs NAME ARGUMENTS` prints one line of JSON.
+"""
+
+import gc
+import json
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+import ingot
+from ingot import nn
+from ingot.runtime.cpu import compile as compiler
+
+from . import memory, vision
+
+STATUS, CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+
+
+def first_call(make, x):
+    """Seconds of the first two calls (of which the first records and the second compiles), and what was compiled."""
+    run = ingot.jit.trace(make)
+    before = compiler.stats()["compiles"]
+    with ingot.no_grad():
+        start = time.perf_counter()
+        run(x)
+        run(x)
+        seconds = time.perf_counter() - start
+    return {"seconds": seconds, "kernels": run.stats()["kernels"], "compiles": compiler.stats()["compiles"] - before}
+
+
+def warmed_up():
+    """Loads LLVM where it will be needed and compiles something unrelated, so that a first call is timed alone."""
+    run = ingot.jit.trace(lambda x: x.tanh() * 3.0)
+    run(ingot.ones(3))
+    run(ingot.ones(3))
+
+
+def chain(length):
+    """A chain of elementwise operators."""
+    def run(x):
+        for i in range(length // 2):
+            x = (x * (1.0 + i)).sin()
+        return x
+
+    warmed_up()
+    return first_call(run, ingot.ones(1000))
+
+
+def mixed(length):
+    """Operators that differ, among them some that cannot be fused into one kernel."""
+    def run(x):
+        for i in range(length // 4):
+            x = (x * (1.0 + i)).sin()
+            x = x - x.mean(i % 2, keepdim=True)
+        return x
+
+    warmed_up()
+    return first_call(run, ingot.ones(20 + length % 3, 30))
+
+
+def layers(depth, width):
+    """Equal layers."""
+    network = nn.Sequential(*(nn.Sequential(nn.Linear(width, width), nn.GELU(), nn.LayerNorm(width)) for _ in range(depth)))
+    warmed_up()
+    return first_call(network.eval(), ingot.ones(32, width))
+
+
+def resnet50():
+    """ResNet-50 at batch 1."""
+    network = vision.resnet50(ingot).eval()
+    warmed_up()
+    return first_call(network, ingot.ones(1, 3, 224, 224))
+
+
+def peak_memory(work, library):
+    """The most memory that four calls need beyond what the process has before the network is made."""
+    lib, way = memory.way_of(library)
+    touch(lib)
+    gc.collect()
+    base = resident("VmRSS")
+    CLEAR.write_text("5")
+    call = memory.WORK[work](lib, way)
+    for _ in range(4):
+        call()
+    return {"bytes": resident("VmHWM") - base}
+
+
+def touch(lib):
+    """Lets a library do a little of everything, so that its own code is not counted."""
+    net = lib.nn.Sequential(lib.nn.Conv2d(3, 8, 3), lib.nn.ReLU(), lib.nn.Flatten(), lib.nn.Linear(8 * 36, 4))
+    optimizer = lib.optim.Adam(net.parameters())
+    net(lib.tensor(np.ones((2, 3, 8, 8), np.float32))).sum().backward()
+    optimizer.step()
+
+
+def resident(field) -> int:
+    """A figure of this process in bytes: VmRSS now, VmHWM at most."""
+    line = next(line for line in STATUS.read_text().splitlines() if line.startswith(field))
+    return int(line.split()[1]) * 1024
+
+
+PROGRAMS = {"chain": chain, "mixed": mixed, "layers": layers, "resnet50": resnet50, "peak_memory": peak_memory}
+
+if __name__ == "__main__":
+    print(json.dumps(PROGRAMS[sys.argv[1]](**json.loads(sys.argv[2]))))

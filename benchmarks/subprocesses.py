@@ -1,0 +1,30 @@
+"""Work that needs a process of its own: to be the first of its kind, to own its memory, to be held to a number of threads."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from .libraries import environment
+
+ROOT = Path(__file__).parent.parent
+
+
+def command(module: str, *arguments: str) -> list[str]:
+    """How to run a module of this package."""
+    return [sys.executable, "-m", f"{__package__}.{module}", *arguments]
+
+
+def variables(threads: int) -> dict[str, str]:
+    """The environment of a process that is held to a number of threads."""
+    return os.environ | environment(threads)
+
+
+def started(program: str, plan, folder: str | None = None, **arguments) -> dict:
+    """What a program of `programs.py` reports; with the compile cache in `folder`, if one is given."""
+    env = variables(plan.threads) | ({"INGOT_CACHE_DIR": folder} if folder else {})
+    done = subprocess.run(command("programs", program, json.dumps(arguments)), env=env, text=True, capture_output=True, cwd=ROOT)
+    if done.returncode:
+        raise RuntimeError(f"{program}: " + "".join(done.stderr.strip().splitlines()[-1:]))
+    return json.loads(done.stdout.splitlines()[-1])

@@ -1,0 +1,109 @@
+"""What tracing costs: a call of almost nothing, guards, compiling for the first time, starting from the disk cache, depth."""
+
+import tempfile
+import time
+
+import numpy as np
+
+import ingot
+
+from .cases import function_case
+from .result import Result
+from .sequences import mlp
+from .subprocesses import started
+
+MEAN_BAR = None
+
+
+def five_ops(plan):
+    """Five operators on 8 floats."""
+    def make(lib):
+        def run(x):
+            return (x * 2.0 + 1.0).sin().exp() - x
+        return run
+
+    yield function_case("5 ops on 8 floats", make, [np.ones(8, np.float32)], plan, bars={"most": 5e-6})
+
+
+def guards(plan):
+    """A traced function that reads 200 captured parameters of 8 floats each."""
+    many = plan.pick(200, 200, 6)
+
+    def make(lib):
+        params = [lib.nn.Parameter(lib.tensor(np.full(8, i, np.float32))) for i in range(many)]
+
+        def run(x):
+            with lib.no_grad():
+                for p in params:
+                    x = x + p
+                return x
+        return run
+
+    yield function_case(f"{many} captured parameters", make, [np.ones(8, np.float32)], plan, bars={"best": 1.0})
+
+
+def cold_and_warm(name, program, plan, cold, warm, **arguments):
+    """The first call in a fresh cache folder, and in a second process that finds what the first has compiled."""
+    pairs = []
+    for _ in range(plan.pick(5, 1, 1)):
+        with tempfile.TemporaryDirectory() as folder:
+            pairs.append([started(program, plan, folder, **arguments) for _ in range(2)])
+    for place, words, bar in ((0, "cold", cold), (1, "from the disk cache", warm)):
+        best = min((p[place] for p in pairs), key=lambda found: found["seconds"])
+        yield Result(f"{name}, {words}", {"ingot": best["seconds"]}, bars={"most": bar} if bar else {},
+                     note=f"{best['kernels']} kernels, {best['compiles']} compiled",
+                     failed={"ingot": "compiled again in a second process"} if place and best["compiles"] else {})
+
+
+def chain_compile(plan):
+    """The first call of a chain of 10 operators, less loading LLVM."""
+    yield from cold_and_warm("first call, 10-op chain", "chain", plan, 0.1, None, length=10)
+
+
+def resnet_compile(plan):
+    """The first call of ResNet-50 at batch 1."""
+    if plan.quick or plan.tiny:
+        return
+    yield from cold_and_warm("first call, ResNet-50", "resnet50", plan, 2.0, 0.4)
+
+
+def equal_layers(plan):
+    """Compiling 4 and 64 equal layers: 64 need the kernels of 4."""
+    depths = plan.pick((4, 64), (4, 32), (2, 4))
+    with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as two:
+        few, many = (started("layers", plan, f, depth=d, width=plan.pick(256, 256, 8)) for f, d in zip((one, two), depths))
+    yield Result(f"first call, {depths[1]} equal layers", {"ingot": many["seconds"]},
+                 note=f"{many['compiles']} modules compiled, {few['compiles']} for {depths[0]} layers")
+
+
+def depth(plan):
+    """Compile time against the depth of a graph of operators that differ: linear."""
+    for length in plan.pick((25, 50, 100, 200, 400), (50, 200), (8, 16)):
+        with tempfile.TemporaryDirectory() as folder:
+            found = started("mixed", plan, folder, length=length)
+        yield Result(f"first call, {length} different operators", {"ingot": found["seconds"]},
+                     note=f"{1e3 * found['seconds'] / length:.2f} ms each, {found['kernels']} kernels")
+
+
+def scaling(plan):
+    """An MLP against the size of its batch: the cost of a row falls, then stays."""
+    for batch in plan.pick([1 << i for i in range(10)], (1, 64), (2,)):
+        network = mlp(ingot, 256, 256, 256)
+        run, x = ingot.jit.trace(network), ingot.ones(batch, 256)
+        seconds = timed(run, x)
+        yield Result(f"MLP 256-256-256, batch {batch}", {"ingot": seconds}, note=f"{1e6 * seconds / batch:.2f} us a row")
+
+
+def timed(run, x, calls=50):
+    """The shortest of some calls."""
+    times = []
+    with ingot.no_grad():
+        for _ in range(calls):
+            start = time.perf_counter()
+            run(x)
+            times.append(time.perf_counter() - start)
+    return min(times)
+
+
+WORKLOADS = {"five_ops": five_ops, "guards": guards, "chain_compile": chain_compile, "resnet_compile": resnet_compile,
+             "equal_layers": equal_layers, "depth": depth, "scaling": scaling}

@@ -1,0 +1,46 @@
+"""One measuring process: runs workloads at one number of threads and reports each result as a line of JSON.
+
+`python -m benchmarks.worker '{"threads": 2, "quick": true, "peers": [...], "work": [["kernels", "gemm"], ...]}'`
+"""
+
+import json
+import os
+import sys
+import warnings
+from dataclasses import replace
+
+from . import peaks
+from .groups import GROUPS
+from .harness import Case, Plan, measure
+from .libraries import set_threads
+from .result import Result
+
+
+def results_of(group: str, name: str, plan: Plan, peak: dict):
+    """The results of a workload, one after the other. What breaks is a result, too."""
+    try:
+        for item in GROUPS[group].WORKLOADS[name](plan):
+            result = measure(item, plan) if isinstance(item, Case) else item
+            yield replace(result, group=group, threads=plan.threads, peaks=peak)
+    except Exception as error:                  # the others can still be measured
+        yield Result(name, {}, group, plan.threads, failed={"ingot": f"{type(error).__name__}: {error}"[:200]})
+
+
+def main(order: dict, report):
+    """Runs what is ordered, and says before each workload which it is."""
+    plan = Plan(order["threads"], order["quick"], peers=tuple(order["peers"]))
+    set_threads(plan)
+    peak = peaks.measured(plan.threads, rounds=plan.pick(9, 3, 1))
+    report({"peaks": peak})
+    for group, name in order["work"]:
+        report({"begins": [group, name]})
+        for result in results_of(group, name, plan, peak):
+            report({"result": vars(result)})
+        report({"ends": [group, name]})
+
+
+if __name__ == "__main__":
+    lines = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)                               # what libraries print goes beside the report
+    warnings.simplefilter("ignore")
+    main(json.loads(sys.argv[1]), lambda event: print(json.dumps(event), file=lines))

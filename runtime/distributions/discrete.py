@@ -1,0 +1,299 @@
+"""Families of counts and coin tosses: Bernoulli, Binomial, Geometric, NegativeBinomial, Poisson."""
+
+from ...ir.errors import ArgumentError
+from ..api import random as noise
+from ..api.register import FUNCTIONS
+from ..autograd.grad_mode import no_grad
+from . import constraints
+from .distribution import Distribution, ExponentialFamily, counted
+from .location import batch_of
+from .parameters import broadcast_all, lazy_property, logits_to_probs, probs_to_logits
+
+__all__ = ["Bernoulli", "Binomial", "Geometric", "NegativeBinomial", "Poisson"]
+
+
+def softplus(x):
+    """log(1 + exp(x))."""
+    return x.clamp(min=0) + (-x.abs()).exp().log1p()
+
+
+def one_of(probs, logits):
+    """Raises unless exactly one of two is given."""
+    if (probs is None) == (logits is None):
+        raise ArgumentError("Either `probs` or `logits` must be specified, but not both.")
+
+
+class _Tosses(Distribution):
+    """Families of a success probability, given as such or as log-odds."""
+
+    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    _tensors = ("probs", "logits")
+
+    def __init__(self, probs=None, logits=None, validate_args=None):
+        one_of(probs, logits)
+        given = logits if probs is None else probs
+        name = "logits" if probs is None else "probs"
+        (value,) = broadcast_all(given)
+        setattr(self, name, value)
+        super().__init__(batch_of((given,), value), validate_args=validate_args)
+
+    @lazy_property
+    def logits(self):
+        """Log-odds of success."""
+        return probs_to_logits(self.probs, is_binary=True)
+
+    @lazy_property
+    def probs(self):
+        """Probability of success."""
+        return logits_to_probs(self.logits, is_binary=True)
+
+    @property
+    def _param(self):
+        return self.probs if "probs" in self.__dict__ else self.logits
+
+    @property
+    def param_shape(self):
+        """The shape of the parameter."""
+        return self._param.shape
+
+
+class Bernoulli(_Tosses, ExponentialFamily):
+    """1 with probability `probs`, else 0."""
+
+    support = constraints.boolean
+    has_enumerate_support = True
+
+    @property
+    def mean(self):
+        """The probability of 1."""
+        return self.probs
+
+    @property
+    def mode(self):
+        """1 if that is the likelier; nan where both are equal."""
+        likelier = (self.probs >= 0.5).to(self.probs.dtype)
+        return FUNCTIONS["where"](self.probs == 0.5, float("nan"), likelier)
+
+    @property
+    def variance(self):
+        """The variance."""
+        return self.probs * (1 - self.probs)
+
+    def sample(self, sample_shape=()):
+        """Zeros and ones."""
+        with no_grad():
+            return noise.bernoulli(self._spread(self.probs, sample_shape))
+
+    def log_prob(self, value):
+        """Of the probability of a value."""
+        if self._validate_args:
+            self._validate_sample(value)
+        return value * self.logits - softplus(self.logits)
+
+    def entropy(self):
+        """In nats."""
+        return softplus(self.logits) - self.probs * self.logits
+
+    def enumerate_support(self, expand=True):
+        """0 and 1."""
+        return counted(FUNCTIONS["arange"](2, dtype=self._param.dtype), self._batch_shape, expand)
+
+
+class Geometric(_Tosses):
+    """How many tosses fail before the first success."""
+
+    support = constraints.nonnegative_integer
+
+    def __init__(self, probs=None, logits=None, validate_args=None):
+        super().__init__(probs, logits, validate_args)
+        if self._validate_args and probs is not None and not (self.probs > 0).all():
+            raise ArgumentError(f"Geometric takes probabilities above 0, got {self.probs}")
+
+    @property
+    def mean(self):
+        """The mean."""
+        return 1 / self.probs - 1
+
+    @property
+    def mode(self):
+        """0."""
+        return FUNCTIONS["zeros_like"](self.probs)
+
+    @property
+    def variance(self):
+        """The variance."""
+        return (1 / self.probs - 1) / self.probs
+
+    def sample(self, sample_shape=()):
+        """Counts of failures."""
+        with no_grad():
+            shape, kind = self._extended_shape(sample_shape), self.probs.dtype
+            return (noise.tail_of(shape, kind, None).to(kind) / -(-self.probs).log1p()).floor()
+
+    def log_prob(self, value):
+        """Of the probability of a value."""
+        if self._validate_args:
+            self._validate_sample(value)
+        value, probs = broadcast_all(value, self.probs)
+        fails = FUNCTIONS["where"]((probs == 1) & (value == 0), 0.0, probs)
+        return value * (-fails).log1p() + self.probs.log()
+
+    def entropy(self):
+        """In nats."""
+        return (softplus(self.logits) - self.probs * self.logits) / self.probs
+
+
+class _Repeated(_Tosses):
+    """Families of several tosses."""
+
+    _tensors = ("total_count", "probs", "logits")
+
+    def __init__(self, total_count=1, probs=None, logits=None, validate_args=None):
+        one_of(probs, logits)
+        name, given = ("logits", logits) if probs is None else ("probs", probs)
+        value, count = broadcast_all(given, total_count)
+        setattr(self, name, value)
+        self.total_count = count.to(value.dtype)
+        Distribution.__init__(self, value.shape, validate_args=validate_args)
+
+
+class Binomial(_Repeated):
+    """How many of `total_count` tosses succeed."""
+
+    arg_constraints = {"total_count": constraints.nonnegative_integer, "probs": constraints.unit_interval,
+                       "logits": constraints.real}
+    has_enumerate_support = True
+
+    @constraints.dependent_property(is_discrete=True, event_dim=0)
+    def support(self):
+        """From 0 to the number of tosses."""
+        return constraints.integer_interval(0, self.total_count)
+
+    @property
+    def mean(self):
+        """The mean."""
+        return self.total_count * self.probs
+
+    @property
+    def mode(self):
+        """The likeliest count."""
+        return ((self.total_count + 1) * self.probs).floor().clamp(max=self.total_count)
+
+    @property
+    def variance(self):
+        """The variance."""
+        return self.total_count * self.probs * (1 - self.probs)
+
+    def sample(self, sample_shape=()):
+        """Counts, by tossing."""
+        with no_grad():
+            count, probs = self._spread(self.total_count, sample_shape), self._spread(self.probs, sample_shape)
+            most = int(count.max()) if count.numel() else 0
+            total = FUNCTIONS["zeros_like"](probs)
+            for toss in range(most):
+                hit = noise.rand(size=probs.shape, dtype=probs.dtype) < probs
+                total = total + (hit & (toss < count)).to(probs.dtype)
+            return total
+
+    def log_prob(self, value):
+        """Of the probability of a value."""
+        if self._validate_args:
+            self._validate_sample(value)
+        n = self.total_count
+        ways = (n + 1).lgamma() - (value + 1).lgamma() - (n - value + 1).lgamma()
+        return ways + value * self.logits - n * softplus(self.logits)
+
+    def entropy(self):
+        """In nats, by the sum over all counts."""
+        most = int(self.total_count.max())
+        if not (self.total_count == most).all():
+            raise NotImplementedError("the entropy of a Binomial with different total_count is not available")
+        logp = self.log_prob(self.enumerate_support(False))
+        return -(logp.exp() * logp).sum(0)
+
+    def enumerate_support(self, expand=True):
+        """All counts."""
+        most = int(self.total_count.max())
+        if not (self.total_count == most).all():
+            raise NotImplementedError("the support of a Binomial with different total_count cannot be enumerated")
+        return counted(FUNCTIONS["arange"](1 + most, dtype=self._param.dtype), self._batch_shape, expand)
+
+
+class NegativeBinomial(_Repeated):
+    """How many tosses succeed before `total_count` have failed."""
+
+    arg_constraints = {"total_count": constraints.greater_than_eq(0), "probs": constraints.half_open_interval(0.0, 1.0),
+                       "logits": constraints.real}
+    support = constraints.nonnegative_integer
+
+    def __init__(self, total_count, probs=None, logits=None, validate_args=None):
+        super().__init__(total_count, probs, logits, validate_args)
+
+    @property
+    def mean(self):
+        """The mean."""
+        return self.total_count * self.logits.exp()
+
+    @property
+    def mode(self):
+        """The likeliest count."""
+        return ((self.total_count - 1) * self.logits.exp()).floor().clamp(min=0)
+
+    @property
+    def variance(self):
+        """The variance."""
+        return self.mean / (-self.logits).sigmoid()
+
+    def sample(self, sample_shape=()):
+        """Counts, as Poisson numbers of gamma distributed rates."""
+        with no_grad():
+            rate = noise.standard_gamma(self._spread(self.total_count, sample_shape).contiguous()) * self.logits.exp()
+            return noise.poisson(rate)
+
+    def log_prob(self, value):
+        """Of the probability of a value."""
+        if self._validate_args:
+            self._validate_sample(value)
+        n = self.total_count
+        weight = n * -softplus(self.logits) + value * -softplus(-self.logits)
+        ways = (n + value).lgamma() - (1.0 + value).lgamma() - n.lgamma()
+        return weight + FUNCTIONS["where"](n + value == 0, 0.0, ways)
+
+
+class Poisson(ExponentialFamily):
+    """Counts of events that come at a rate."""
+
+    arg_constraints = {"rate": constraints.nonnegative}
+    support = constraints.nonnegative_integer
+    _tensors = ("rate",)
+
+    def __init__(self, rate, validate_args=None):
+        (self.rate,) = broadcast_all(rate)
+        super().__init__(batch_of((rate,), self.rate), validate_args=validate_args)
+
+    @property
+    def mean(self):
+        """The rate."""
+        return self.rate
+
+    @property
+    def mode(self):
+        """The likeliest count."""
+        return self.rate.floor()
+
+    @property
+    def variance(self):
+        """The rate."""
+        return self.rate
+
+    def sample(self, sample_shape=()):
+        """Counts."""
+        with no_grad():
+            return noise.poisson(self._spread(self.rate, sample_shape))
+
+    def log_prob(self, value):
+        """Of the probability of a value."""
+        if self._validate_args:
+            self._validate_sample(value)
+        rate, value = broadcast_all(self.rate, value)
+        return FUNCTIONS["xlogy"](value, rate) - rate - (value + 1).lgamma()

@@ -1,0 +1,395 @@
+"""Kullback-Leibler divergences: a registry by pairs of families, and the closed forms there are."""
+
+import functools
+import math
+import warnings
+
+from .. import linalg
+from ..api.register import FUNCTIONS
+from .categorical import Categorical, OneHotCategorical
+from .composed import Independent, TransformedDistribution
+from .discrete import Bernoulli, Binomial, Geometric, Poisson, softplus
+from .gamma import Beta, Dirichlet, Exponential, Gamma
+from .location import Cauchy, Laplace, Normal, Uniform
+from .multivariate import LowRankMultivariateNormal, MultivariateNormal, half_log_det, mahalanobis
+from .transformed import EULER, Gumbel, HalfCauchy, HalfNormal, Pareto
+from .transforms import sum_last
+
+__all__ = ["kl_divergence", "register_kl"]
+
+_RULES: dict = {}
+
+
+def register_kl(type_p, type_q):
+    """Decorates a function (p, q) -> KL(p || q) for two families. The nearest pair of base classes is used."""
+
+    def mark(fn):
+        _RULES[type_p, type_q] = fn
+        _find.cache_clear()
+        return fn
+
+    return mark
+
+
+@functools.cache
+def _find(type_p, type_q):
+    fitting = [(p, q) for p, q in _RULES if issubclass(type_p, p) and issubclass(type_q, q)]
+    if not fitting:
+        return None
+    near = [(type_p.__mro__.index(p), type_q.__mro__.index(q)) for p, q in fitting]
+    by_left, by_right = min(near), min(near, key=lambda pair: pair[::-1])
+    if by_left != by_right:
+        warnings.warn(f"Ambiguous kl_divergence({type_p.__name__}, {type_q.__name__}). Please register_kl() for this pair",
+                      RuntimeWarning, stacklevel=3)
+    return _RULES[fitting[near.index(by_left)]]
+
+
+def kl_divergence(p, q):
+    """KL(p || q), the expectation under p of log p - log q; a batch of them."""
+    rule = _find(type(p), type(q))
+    if rule is None:
+        raise NotImplementedError(f"no KL divergence is registered for p of type {type(p).__name__} and q of type "
+                                  f"{type(q).__name__}; add one with register_kl")
+    return rule(p, q)
+
+
+def _infinite(like):
+    return FUNCTIONS["full_like"](like, math.inf)
+
+
+def _where(condition, x, y):
+    return FUNCTIONS["where"](condition, x, y)
+
+
+def _x_log_x(x):
+    return FUNCTIONS["xlogy"](x, x)
+
+
+# Within a family.
+
+
+@register_kl(Bernoulli, Bernoulli)
+def _(p, q):
+    one = p.probs * (softplus(-q.logits) - softplus(-p.logits))
+    one = _where(q.probs == 0, math.inf, one)
+    one = _where(p.probs == 0, 0.0, one)
+    zero = (1 - p.probs) * (softplus(q.logits) - softplus(p.logits))
+    zero = _where(q.probs == 1, math.inf, zero)
+    return one + _where(p.probs == 1, 0.0, zero)
+
+
+@register_kl(Binomial, Binomial)
+def _(p, q):
+    if (p.total_count < q.total_count).any():
+        raise NotImplementedError("KL between Binomials where q.total_count > p.total_count is not implemented")
+    kl = p.total_count * (p.probs * (p.logits - q.logits) + (-p.probs).log1p() - (-q.probs).log1p())
+    return _where(p.total_count > q.total_count, math.inf, kl)
+
+
+@register_kl(Categorical, Categorical)
+def _(p, q):
+    t = p.probs * (p.logits - q.logits)
+    t = _where((q.probs == 0).expand(t.shape), math.inf, t)
+    return _where((p.probs == 0).expand(t.shape), 0.0, t).sum(-1)
+
+
+@register_kl(OneHotCategorical, OneHotCategorical)
+def _(p, q):
+    return kl_divergence(p._categorical, q._categorical)
+
+
+@register_kl(Geometric, Geometric)
+def _(p, q):
+    return -p.entropy() - (-q.probs).log1p() / p.probs - q.logits
+
+
+@register_kl(Poisson, Poisson)
+def _(p, q):
+    return p.rate * (p.rate.log() - q.rate.log()) - (p.rate - q.rate)
+
+
+@register_kl(Normal, Normal)
+def _(p, q):
+    ratio = (p.scale / q.scale).pow(2)
+    return 0.5 * (ratio + ((p.loc - q.loc) / q.scale).pow(2) - 1 - ratio.log())
+
+
+@register_kl(HalfNormal, HalfNormal)
+@register_kl(HalfCauchy, HalfCauchy)
+def _(p, q):
+    return kl_divergence(p.base_dist, q.base_dist)
+
+
+@register_kl(Laplace, Laplace)
+def _(p, q):
+    ratio, distance = p.scale / q.scale, (p.loc - q.loc).abs()
+    return -ratio.log() + distance / q.scale + ratio * (-distance / p.scale).exp() - 1
+
+
+@register_kl(Cauchy, Cauchy)
+def _(p, q):
+    top = (p.scale + q.scale).pow(2) + (p.loc - q.loc).pow(2)
+    return top.log() - (4 * p.scale * q.scale).log()
+
+
+@register_kl(Uniform, Uniform)
+def _(p, q):
+    kl = ((q.high - q.low) / (p.high - p.low)).log()
+    return _where((q.low > p.low) | (q.high < p.high), math.inf, kl)
+
+
+@register_kl(Exponential, Exponential)
+def _(p, q):
+    ratio = q.rate / p.rate
+    return ratio - ratio.log() - 1
+
+
+@register_kl(Gamma, Gamma)
+def _(p, q):
+    a, b = p.concentration, q.concentration
+    return (b * (p.rate / q.rate).log() + b.lgamma() - a.lgamma() + (a - b) * a.digamma() + (q.rate - p.rate) * (a / p.rate))
+
+
+@register_kl(Dirichlet, Dirichlet)
+def _(p, q):
+    a, b = p.concentration, q.concentration
+    level = a.sum(-1).lgamma() - b.sum(-1).lgamma() - (a.lgamma() - b.lgamma()).sum(-1)
+    return level + ((a - b) * (a.digamma() - a.sum(-1, True).digamma())).sum(-1)
+
+
+@register_kl(Beta, Beta)
+def _(p, q):
+    return kl_divergence(p._dirichlet, q._dirichlet)
+
+
+@register_kl(Gumbel, Gumbel)
+def _(p, q):
+    ratio, moved, from_q = p.scale / q.scale, q.loc / q.scale, p.loc / q.scale
+    return -ratio.log() - moved + from_q + (moved + (1 + ratio).lgamma() - from_q).exp() + EULER * ratio - (1 + EULER)
+
+
+@register_kl(Pareto, Pareto)
+def _(p, q):
+    ratio = q.alpha / p.alpha
+    kl = q.alpha * (p.scale / q.scale).log() - ratio.log() + ratio - 1
+    return _where(p.support.lower_bound < q.support.lower_bound, math.inf, kl)
+
+
+def _normal_vectors(p, q):
+    """KL between normal distributions of vectors, by their Cholesky factors."""
+    lower_p, lower_q = p.scale_tril, q.scale_tril
+    shape = FUNCTIONS["broadcast_shapes"](tuple(lower_p.shape), tuple(lower_q.shape))
+    inner = linalg.solve_triangular(lower_q.expand(shape), lower_p.expand(shape), upper=False).pow(2).sum((-2, -1))
+    level = half_log_det(lower_q) - half_log_det(lower_p)
+    return level + 0.5 * (inner + mahalanobis(lower_q, q.loc - p.loc) - p.event_shape[0])
+
+
+for _p in (MultivariateNormal, LowRankMultivariateNormal):
+    for _q in (MultivariateNormal, LowRankMultivariateNormal):
+        register_kl(_p, _q)(_normal_vectors)
+
+
+@register_kl(Independent, Independent)
+def _(p, q):
+    if p.reinterpreted_batch_ndims != q.reinterpreted_batch_ndims:
+        raise NotImplementedError("KL between Independents of different reinterpreted_batch_ndims is not implemented")
+    return sum_last(kl_divergence(p.base_dist, q.base_dist), p.reinterpreted_batch_ndims)
+
+
+@register_kl(TransformedDistribution, TransformedDistribution)
+def _(p, q):
+    if p.transforms != q.transforms or p.event_shape != q.event_shape:
+        raise NotImplementedError("KL between distributions of different transforms is not implemented")
+    return kl_divergence(p.base_dist, q.base_dist)
+
+
+# Between families.
+
+
+@register_kl(Bernoulli, Poisson)
+def _(p, q):
+    return -p.entropy() - (p.probs * q.rate.log() - q.rate)
+
+
+@register_kl(Exponential, Gamma)
+def _(p, q):
+    ratio = q.rate / p.rate
+    return -q.concentration * ratio.log() + ratio + q.concentration.lgamma() + q.concentration * EULER - (1 + EULER)
+
+
+@register_kl(Gamma, Exponential)
+def _(p, q):
+    return -p.entropy() - q.rate.log() + q.rate * p.concentration / p.rate
+
+
+@register_kl(Exponential, Gumbel)
+def _(p, q):
+    ratio, moved = p.rate * q.scale, q.loc / q.scale
+    return ratio.log() - 1 + moved.exp() * ratio / (ratio + 1) - moved + ratio.reciprocal()
+
+
+@register_kl(Exponential, Normal)
+def _(p, q):
+    wide = q.scale.pow(2)
+    rate2 = p.rate.pow(2)
+    return (rate2 * wide * 2 * math.pi).log() * 0.5 - 1 + rate2.reciprocal() / wide - (q.loc / p.rate) / wide \
+        + q.loc.pow(2) / wide / 2
+
+
+@register_kl(Gamma, Gumbel)
+def _(p, q):
+    beta, moved = p.rate * q.scale, q.loc / q.scale
+    a = p.concentration
+    head = (a - 1) * a.digamma() - a.lgamma() - a
+    return head + beta.log() + a / beta + moved.exp() * (1 + beta.reciprocal()).pow(-a) - moved
+
+
+@register_kl(Gamma, Normal)
+def _(p, q):
+    wide, a = q.scale.pow(2), p.concentration
+    beta2 = p.rate.pow(2)
+    return (0.5 * (beta2 * wide * 2 * math.pi).log() - a - a.lgamma() + (a - 1) * a.digamma()
+            + 0.5 * (a * (a + 1) / beta2 - 2 * q.loc * a / p.rate + q.loc.pow(2)) / wide)
+
+
+@register_kl(Gumbel, Normal)
+def _(p, q):
+    ratio = p.scale / q.scale
+    return (-(ratio / math.sqrt(2 * math.pi)).log() + (math.pi * ratio).pow(2) / 12
+            + ((p.loc + p.scale * EULER - q.loc) / q.scale).pow(2) * 0.5 - (EULER + 1))
+
+
+@register_kl(Laplace, Normal)
+def _(p, q):
+    wide = q.scale.pow(2)
+    ratio = p.scale.pow(2) / wide
+    return -(0.5 * (2 * ratio / math.pi).log()) + ratio + 0.5 * (p.loc - q.loc).pow(2) / wide - 1
+
+
+@register_kl(Normal, Gumbel)
+def _(p, q):
+    ratio = (p.loc - q.loc) / q.scale
+    spread = (p.scale / q.scale).pow(2)
+    return -0.5 * spread.log() + ratio + (-ratio + 0.5 * spread).exp() - 0.5 * (1 + math.log(2 * math.pi))
+
+
+@register_kl(Normal, Laplace)
+def _(p, q):
+    offset = p.loc - q.loc
+    ratio = offset / p.scale
+    mean_distance = (math.sqrt(2 / math.pi) * p.scale * (-0.5 * ratio.pow(2)).exp()
+                     + offset * (math.sqrt(0.5) * ratio).erf())
+    return -p.entropy() + (2 * q.scale).log() + mean_distance / q.scale
+
+
+@register_kl(Uniform, Normal)
+def _(p, q):
+    width = p.high - p.low
+    return (math.sqrt(2 * math.pi) * q.scale / width).log() + (
+        width.pow(2) / 12 + ((p.high + p.low) / 2 - q.loc).pow(2)) / (2 * q.scale.pow(2))
+
+
+@register_kl(Uniform, Gumbel)
+def _(p, q):
+    width, low, high = p.high - p.low, (p.low - q.loc) / q.scale, (p.high - q.loc) / q.scale
+    return (q.scale / width).log() + 0.5 * (low + high) - ((-high).exp() - (-low).exp()) * q.scale / width
+
+
+@register_kl(Uniform, Exponential)
+def _(p, q):
+    kl = q.rate * (p.high + p.low) / 2 - ((p.high - p.low) * q.rate).log()
+    return _where(p.low < 0, math.inf, kl)
+
+
+@register_kl(Uniform, Gamma)
+def _(p, q):
+    width = p.high - p.low
+    mean_log = (_x_log_x(p.high) - _x_log_x(p.low) - width) / width
+    kl = -width.log() - q.concentration * q.rate.log() + q.concentration.lgamma() + (1 - q.concentration) * mean_log \
+        + q.rate * (p.high + p.low) / 2
+    return _where(p.low < 0, math.inf, kl)
+
+
+@register_kl(Uniform, Beta)
+def _(p, q):
+    width = p.high - p.low
+    up = _x_log_x(p.high) - _x_log_x(p.low) - width
+    down = _x_log_x(1 - p.high) - _x_log_x(1 - p.low) + width
+    level = q.concentration1.lgamma() + q.concentration0.lgamma() - (q.concentration1 + q.concentration0).lgamma()
+    kl = (q.concentration1 - 1) * -up / width + (q.concentration0 - 1) * down / width + level - width.log()
+    return _where((p.high > 1) | (p.low < 0), math.inf, kl)
+
+
+@register_kl(Beta, Normal)
+def _(p, q):
+    mean = p.mean
+    second = p.variance + mean.pow(2)
+    return -p.entropy() + 0.5 * (2 * math.pi * q.scale.pow(2)).log() + (
+        second - 2 * mean * q.loc + q.loc.pow(2)) / (2 * q.scale.pow(2))
+
+
+@register_kl(Beta, Uniform)
+def _(p, q):
+    kl = -p.entropy() + (q.high - q.low).log()
+    return _where((q.low > 0) | (q.high < 1), math.inf, kl)
+
+
+@register_kl(Beta, Exponential)
+def _(p, q):
+    return -p.entropy() - q.rate.log() + q.rate * p.mean
+
+
+@register_kl(Beta, Gamma)
+def _(p, q):
+    mean_log = p.concentration1.digamma() - (p.concentration1 + p.concentration0).digamma()
+    return -p.entropy() - q.concentration * q.rate.log() + q.concentration.lgamma() - (q.concentration - 1) * mean_log \
+        + q.rate * p.mean
+
+
+@register_kl(Uniform, Pareto)
+def _(p, q):
+    width = p.high - p.low
+    mean_log = (_x_log_x(p.high) - _x_log_x(p.low) - width) / width
+    kl = (q.alpha + 1) * mean_log - q.alpha.log() - q.alpha * q.scale.log() - width.log()
+    return _where(p.low < q.support.lower_bound, math.inf, kl)
+
+
+@register_kl(Pareto, Exponential)
+def _(p, q):
+    ratio = p.alpha * p.scale * q.rate / (p.alpha - 1)
+    kl = -p.entropy() - q.rate.log() + ratio
+    return _where(p.alpha <= 1, math.inf, kl)
+
+
+@register_kl(Pareto, Gamma)
+def _(p, q):
+    mean_log = p.scale.log() + p.alpha.reciprocal()
+    kl = -p.entropy() - q.concentration * q.rate.log() + q.concentration.lgamma() + (1 - q.concentration) * mean_log \
+        + q.rate * p.alpha * p.scale / (p.alpha - 1)
+    return _where(p.alpha <= 1, math.inf, kl)
+
+
+@register_kl(Pareto, Normal)
+def _(p, q):
+    away = p.mean - q.loc
+    kl = -p.entropy() + 0.5 * (2 * math.pi * q.scale.pow(2)).log() + (p.variance + away.pow(2)) / (2 * q.scale.pow(2))
+    return _where(p.alpha <= 2, math.inf, kl)
+
+
+# Where q has no weight on part of what p gives.
+
+
+def _never(families_p, families_q, shape_of):
+    for one in families_p:
+        for other in families_q:
+            if (one, other) not in _RULES:
+                register_kl(one, other)(lambda p, q, of=shape_of: _infinite(of(p)))
+
+
+_never((Poisson,), (Bernoulli, Binomial), lambda p: p.rate)
+_never((Normal, Laplace, Cauchy), (Beta, Exponential, Gamma, Pareto, Uniform), lambda p: p.loc)
+_never((Gumbel,), (Beta, Exponential, Gamma, Pareto, Uniform), lambda p: p.loc)
+_never((Exponential,), (Beta, Pareto, Uniform), lambda p: p.rate)
+_never((Gamma,), (Beta, Pareto, Uniform), lambda p: p.concentration)
+_never((Beta,), (Pareto,), lambda p: p.concentration1)
+_never((Pareto,), (Beta, Uniform), lambda p: p.alpha)

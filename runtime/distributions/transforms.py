@@ -1,0 +1,425 @@
+"""Transforms: invertible maps of values, with the logarithm of their volume change."""
+
+import math
+
+from ...ir.errors import ArgumentError
+from ..api.register import FUNCTIONS
+from ..tensor import Size
+from . import constraints
+from .discrete import softplus
+from .parameters import tril_matrix_to_vec, vec_to_tril_matrix
+from .transform import ComposeTransform, IndependentTransform, ReshapeTransform, Transform, identity_transform, sum_last
+
+__all__ = ["AbsTransform", "AffineTransform", "ComposeTransform", "CorrCholeskyTransform", "CumulativeDistributionTransform",
+           "ExpTransform", "IndependentTransform", "LowerCholeskyTransform", "PositiveDefiniteTransform", "PowerTransform",
+           "ReshapeTransform", "SigmoidTransform", "SoftmaxTransform", "SoftplusTransform", "StackTransform",
+           "StickBreakingTransform", "TanhTransform", "Transform", "identity_transform"]
+
+
+class _Elementwise(Transform):
+    """A bijection of single numbers without parameters, which is equal to others of its class."""
+
+    domain, codomain, bijective, sign = constraints.real, constraints.real, True, +1
+
+    def __eq__(self, other):
+        return type(other) is type(self)
+
+    __hash__ = object.__hash__
+
+
+class ExpTransform(_Elementwise):
+    """exp(x)."""
+
+    codomain = constraints.positive
+
+    def _call(self, x):
+        return x.exp()
+
+    def _inverse(self, y):
+        return y.log()
+
+    def log_abs_det_jacobian(self, x, y):
+        """x."""
+        return x
+
+
+class PowerTransform(Transform):
+    """x ** exponent, of positive numbers."""
+
+    domain, codomain, bijective = constraints.positive, constraints.positive, True
+
+    def __init__(self, exponent, cache_size=0):
+        super().__init__(cache_size)
+        self.exponent = exponent if hasattr(exponent, "dtype") else FUNCTIONS["tensor"](float(exponent))
+
+    @property
+    def sign(self):
+        """That of the exponent."""
+        return self.exponent.sign()
+
+    def with_cache(self, cache_size=1):
+        """The same with a cache of this size."""
+        return self if self._cache_size == cache_size else PowerTransform(self.exponent, cache_size)
+
+    def __eq__(self, other):
+        return isinstance(other, PowerTransform) and bool((self.exponent == other.exponent).all())
+
+    __hash__ = object.__hash__
+
+    def _call(self, x):
+        return x.pow(self.exponent)
+
+    def _inverse(self, y):
+        return y.pow(1 / self.exponent)
+
+    def log_abs_det_jacobian(self, x, y):
+        """log |exponent * y / x|."""
+        return (self.exponent * y / x).abs().log()
+
+    def forward_shape(self, shape):
+        """Broadcast with the exponent."""
+        return FUNCTIONS["broadcast_shapes"](tuple(shape), tuple(self.exponent.shape))
+
+    inverse_shape = forward_shape
+
+
+class SigmoidTransform(_Elementwise):
+    """1 / (1 + exp(-x))."""
+
+    codomain = constraints.unit_interval
+
+    def _call(self, x):
+        info = FUNCTIONS["finfo"](x.dtype)
+        return x.sigmoid().clamp(min=info.tiny, max=1.0 - info.eps)
+
+    def _inverse(self, y):
+        info = FUNCTIONS["finfo"](y.dtype)
+        y = y.clamp(min=info.tiny, max=1.0 - info.eps)
+        return y.log() - (-y).log1p()
+
+    def log_abs_det_jacobian(self, x, y):
+        """log y + log (1 - y)."""
+        return -softplus(-x) - softplus(x)
+
+
+class SoftplusTransform(_Elementwise):
+    """log(1 + exp(x))."""
+
+    codomain = constraints.positive
+
+    def _call(self, x):
+        return softplus(x)
+
+    def _inverse(self, y):
+        return (-y).expm1().neg().log() + y
+
+    def log_abs_det_jacobian(self, x, y):
+        """log of sigmoid(x)."""
+        return -softplus(-x)
+
+
+class TanhTransform(_Elementwise):
+    """tanh(x)."""
+
+    codomain = constraints.interval(-1.0, 1.0)
+
+    def _call(self, x):
+        return x.tanh()
+
+    def _inverse(self, y):
+        return y.atanh()
+
+    def log_abs_det_jacobian(self, x, y):
+        """log(1 - tanh(x)**2), stable for large x."""
+        return 2.0 * (math.log(2.0) - x - softplus(-2.0 * x))
+
+
+class AbsTransform(Transform):
+    """|x|; its inverse gives the positive branch."""
+
+    domain, codomain = constraints.real, constraints.positive
+
+    def __eq__(self, other):
+        return isinstance(other, AbsTransform)
+
+    __hash__ = object.__hash__
+
+    def _call(self, x):
+        return x.abs()
+
+    def _inverse(self, y):
+        return y
+
+
+class AffineTransform(Transform):
+    """loc + scale * x."""
+
+    bijective = True
+
+    def __init__(self, loc, scale, event_dim=0, cache_size=0):
+        super().__init__(cache_size)
+        self.loc, self.scale, self._event_dim = loc, scale, event_dim
+
+    @property
+    def event_dim(self):
+        """How many trailing dimensions one value has."""
+        return self._event_dim
+
+    @constraints.dependent_property(is_discrete=False)
+    def domain(self):
+        """Real numbers."""
+        return constraints.independent(constraints.real, self._event_dim) if self._event_dim else constraints.real
+
+    @constraints.dependent_property(is_discrete=False)
+    def codomain(self):
+        """Real numbers."""
+        return constraints.independent(constraints.real, self._event_dim) if self._event_dim else constraints.real
+
+    def with_cache(self, cache_size=1):
+        """The same with a cache of this size."""
+        return self if self._cache_size == cache_size else AffineTransform(self.loc, self.scale, self._event_dim, cache_size)
+
+    def __eq__(self, other):
+        return isinstance(other, AffineTransform) and _same(self.loc, other.loc) and _same(self.scale, other.scale)
+
+    __hash__ = object.__hash__
+
+    @property
+    def sign(self):
+        """That of the scale."""
+        if isinstance(self.scale, (int, float)):
+            return 1 if self.scale > 0 else -1 if self.scale < 0 else 0
+        return self.scale.sign()
+
+    def _call(self, x):
+        return self.loc + self.scale * x
+
+    def _inverse(self, y):
+        return (y - self.loc) / self.scale
+
+    def log_abs_det_jacobian(self, x, y):
+        """log |scale| of every element."""
+        shape = x.shape
+        if isinstance(self.scale, (int, float)):
+            result = FUNCTIONS["full_like"](x, math.log(abs(self.scale)))
+        else:
+            result = self.scale.abs().log()
+        if self._event_dim:
+            result = result.expand(FUNCTIONS["broadcast_shapes"](tuple(result.shape), tuple(shape)))
+            shape = shape[:-self._event_dim]
+        return sum_last(result, self._event_dim).expand(shape)
+
+    def forward_shape(self, shape):
+        """Broadcast with loc and scale."""
+        return FUNCTIONS["broadcast_shapes"](tuple(shape), tuple(getattr(self.loc, "shape", ())),
+                                             tuple(getattr(self.scale, "shape", ())))
+
+    inverse_shape = forward_shape
+
+
+def _same(a, b) -> bool:
+    if isinstance(a, (int, float)) and isinstance(b, (int, float)):
+        return a == b
+    equal = a == b
+    return equal if isinstance(equal, bool) else bool(equal.all())
+
+
+class SoftmaxTransform(Transform):
+    """softmax along the last dimension; its inverse is the logarithm."""
+
+    domain, codomain = constraints.real_vector, constraints.simplex
+
+    def __eq__(self, other):
+        return isinstance(other, SoftmaxTransform)
+
+    __hash__ = object.__hash__
+
+    def _call(self, x):
+        return x.softmax(-1)
+
+    def _inverse(self, y):
+        return y.log()
+
+
+class StickBreakingTransform(Transform):
+    """K real numbers to K + 1 probabilities, by breaking pieces off a stick."""
+
+    domain, codomain, bijective = constraints.real_vector, constraints.simplex, True
+
+    def __eq__(self, other):
+        return isinstance(other, StickBreakingTransform)
+
+    __hash__ = object.__hash__
+
+    @staticmethod
+    def _offset(count, like):
+        return FUNCTIONS["arange"](count, 0, -1, dtype=like.dtype).log()
+
+    def _call(self, x):
+        z = SigmoidTransform()(x - self._offset(x.shape[-1], x))
+        pad = FUNCTIONS["ones"]((*x.shape[:-1], 1), dtype=x.dtype)
+        left = FUNCTIONS["cat"]([pad, (1 - z).cumprod(-1)], -1)
+        return FUNCTIONS["cat"]([z, pad], -1) * left
+
+    def _inverse(self, y):
+        count = y.shape[-1] - 1
+        head = y[..., :count]
+        left = (1 - head.cumsum(-1)).clamp(min=FUNCTIONS["finfo"](y.dtype).tiny)
+        return head.log() - left.log() + self._offset(count, y)
+
+    def log_abs_det_jacobian(self, x, y):
+        """The sum over the pieces."""
+        x = x - self._offset(x.shape[-1], x)
+        return (-x - softplus(-x) + y[..., :-1].log()).sum(-1)
+
+    def forward_shape(self, shape):
+        """One more."""
+        return Size(shape[:-1]) + (shape[-1] + 1,)
+
+    def inverse_shape(self, shape):
+        """One less."""
+        return Size(shape[:-1]) + (shape[-1] - 1,)
+
+
+class LowerCholeskyTransform(Transform):
+    """Square matrices to lower triangular ones with a positive diagonal."""
+
+    domain, codomain = constraints.independent(constraints.real, 2), constraints.lower_cholesky
+
+    def __eq__(self, other):
+        return isinstance(other, LowerCholeskyTransform)
+
+    __hash__ = object.__hash__
+
+    def _call(self, x):
+        return x.tril(-1) + FUNCTIONS["diag_embed"](x.diagonal(0, -2, -1).exp())
+
+    def _inverse(self, y):
+        return y.tril(-1) + FUNCTIONS["diag_embed"](y.diagonal(0, -2, -1).log())
+
+
+class PositiveDefiniteTransform(LowerCholeskyTransform):
+    """Square matrices to positive definite ones."""
+
+    codomain = constraints.positive_definite
+
+    def __eq__(self, other):
+        return isinstance(other, PositiveDefiniteTransform)
+
+    __hash__ = object.__hash__
+
+    def _call(self, x):
+        lower = super()._call(x)
+        return lower @ lower.mT
+
+    def _inverse(self, y):
+        return super()._inverse(FUNCTIONS["cholesky"](y))
+
+
+class CorrCholeskyTransform(Transform):
+    """D (D - 1) / 2 real numbers to the Cholesky factor of a correlation matrix of size D."""
+
+    domain, codomain, bijective = constraints.real_vector, constraints.corr_cholesky, True
+
+    def _call(self, x):
+        eps = FUNCTIONS["finfo"](x.dtype).eps
+        r = vec_to_tril_matrix(x.tanh().clamp(min=-1 + eps, max=1 - eps), diag=-1)
+        rest = (1 - r * r).sqrt().cumprod(-1)
+        identity = FUNCTIONS["eye"](r.shape[-1], dtype=r.dtype)
+        ones = FUNCTIONS["ones"]((*r.shape[:-1], 1), dtype=r.dtype)
+        return (r + identity) * FUNCTIONS["cat"]([ones, rest[..., :-1]], -1)
+
+    def _inverse(self, y):
+        t = tril_matrix_to_vec(y, diag=-1) / tril_matrix_to_vec(self._left(y), diag=-1).sqrt()
+        return (t.log1p() - (-t).log1p()) / 2
+
+    @staticmethod
+    def _left(y):
+        """What of each row's length is left for an entry and those behind it, squared."""
+        ones = FUNCTIONS["ones"]((*y.shape[:-1], 1), dtype=y.dtype)
+        return FUNCTIONS["cat"]([ones, (1 - (y * y).cumsum(-1))[..., :-1]], -1)
+
+    def log_abs_det_jacobian(self, x, y):
+        """From what is left of the rows and the tanh."""
+        volume = 0.5 * tril_matrix_to_vec(self._left(y), diag=-1).log().sum(-1)
+        return volume - 2 * (x + softplus(-2 * x) - math.log(2.0)).sum(-1)
+
+    def forward_shape(self, shape):
+        """Square matrices."""
+        n = round((0.25 + 2 * shape[-1]) ** 0.5 + 0.5)
+        if n * (n - 1) // 2 != shape[-1]:
+            raise ArgumentError("Input is not a flattened lower-diagonal number")
+        return Size(shape[:-1]) + (n, n)
+
+    def inverse_shape(self, shape):
+        """Rows of lower triangles."""
+        if shape[-2] != shape[-1]:
+            raise ArgumentError("Input is not square")
+        return Size(shape[:-2]) + (shape[-1] * (shape[-1] - 1) // 2,)
+
+
+class CumulativeDistributionTransform(Transform):
+    """Values to their probabilities under a distribution."""
+
+    bijective, codomain, sign = True, constraints.unit_interval, +1
+
+    def __init__(self, distribution, cache_size=0):
+        super().__init__(cache_size)
+        self.distribution = distribution
+
+    @property
+    def domain(self):
+        """The distribution's support."""
+        return self.distribution.support
+
+    def with_cache(self, cache_size=1):
+        """The same with a cache of this size."""
+        return self if self._cache_size == cache_size else CumulativeDistributionTransform(self.distribution, cache_size)
+
+    def _call(self, x):
+        return self.distribution.cdf(x)
+
+    def _inverse(self, y):
+        return self.distribution.icdf(y)
+
+    def log_abs_det_jacobian(self, x, y):
+        """The log density."""
+        return self.distribution.log_prob(x)
+
+
+class StackTransform(Transform):
+    """Each slice along a dimension by a transform of its own."""
+
+    def __init__(self, tseq, dim=0, cache_size=0):
+        super().__init__(cache_size)
+        self.transforms, self.dim = [t.with_cache(cache_size) for t in tseq], dim
+
+    bijective = property(lambda self: all(t.bijective for t in self.transforms))
+
+    @constraints.dependent_property
+    def domain(self):
+        """Those of the transforms, slice by slice."""
+        return constraints.stack([t.domain for t in self.transforms], self.dim)
+
+    @constraints.dependent_property
+    def codomain(self):
+        """Those of the transforms, slice by slice."""
+        return constraints.stack([t.codomain for t in self.transforms], self.dim)
+
+    def with_cache(self, cache_size=1):
+        """The same with a cache of this size."""
+        return self if self._cache_size == cache_size else StackTransform(self.transforms, self.dim, cache_size)
+
+    def _each(self, apply, *values):
+        parts = zip(self.transforms, *(v.unbind(self.dim) for v in values))
+        return FUNCTIONS["stack"]([apply(t, *vs) for t, *vs in parts], self.dim)
+
+    def _call(self, x):
+        return self._each(lambda t, v: t(v), x)
+
+    def _inverse(self, y):
+        return self._each(lambda t, v: t.inv(v), y)
+
+    def log_abs_det_jacobian(self, x, y):
+        """Slice by slice."""
+        return self._each(lambda t, a, b: t.log_abs_det_jacobian(a, b), x, y)

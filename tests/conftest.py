@@ -1,0 +1,18 @@
+"""How pytest reads this repository."""
+
+import pytest
+
+
+class RootIsAFolder:
+    """The root is the package under test, whatever its folder is called. pytest takes a folder with an `__init__.py` for a
+    package of tests and would import it once more, under the folder's name."""
+
+    @staticmethod
+    def pytest_collect_directory(path, parent):
+        if path == parent.config.rootpath:
+            return pytest.Dir.from_parent(parent, path=path)
+        return None
+
+
+def pytest_configure(config):
+    config.pluginmanager.register(RootIsAFolder(), "root-is-a-folder")

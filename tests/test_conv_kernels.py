@@ -1,0 +1,243 @@
+"""Convolution kernels against the references in float64: random geometries, algorithms, layouts, threads, targets."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import ingot
+import ingot.nn.functional as F
+from ingot.ir import config, target
+from ingot.ir.errors import ShapeError
+from ingot.ir.ops import conv as ops
+from ingot.passes.codegen.llvm import conv as direct_code
+from ingot.passes.codegen.llvm import conv_depthwise as depthwise_code
+from ingot.passes.codegen.llvm import conv_grad as grad_code
+from ingot.passes.codegen.llvm import conv_reorder, conv_steps
+from ingot.passes.codegen.llvm import winograd as winograd_code
+from ingot.passes.codegen.llvm.conv_epilogue import Fusion
+from ingot.passes.codegen.llvm.microkernel import Precision
+from ingot.runtime.cpu import compile as compiler
+from ingot.runtime.cpu import conv, conv_depthwise, conv_fused, pool, winograd
+from ingot.runtime.dispatch import kernel_of
+
+TOLERANCE = {"float32": 2e-6, "float64": 4e-15}      # relative to the sum of the absolute products of a result
+PLAIN = {"stride": (1, 1), "padding": ((1, 1), (1, 1)), "dilation": (1, 1), "groups": 1}
+
+
+@pytest.fixture
+def threads():
+    """Restore the number of threads afterwards."""
+    before = pool.get_num_threads()
+    yield pool.set_num_threads
+    pool.set_num_threads(before)
+
+
+def draw(rng, shape, dtype):
+    return rng.standard_normal(shape).astype(dtype)
+
+
+def geometry(rng, kind):
+    """(x shape, w shape, parameters) of a random convolution that has results."""
+    while True:
+        rank = int(rng.integers(1, 4))
+        size = [int(n) for n in rng.integers(1, 34 if rank < 3 else 9, rank)]
+        kernel, stride, dilation = ([int(n) for n in rng.integers(1, most, rank)] for most in (5, 4, 4))
+        padding = [tuple(int(n) for n in rng.integers(-1, 4, 2)) for _ in range(rank)]
+        if all(n + lo + hi > d * (k - 1) and n + min(lo, 0) + min(hi, 0) > 0
+               for n, (lo, hi), k, d in zip(size, padding, kernel, dilation)):
+            break
+    groups = {"dense": 1, "grouped": int(rng.integers(2, 5)), "depthwise": int(rng.integers(2, 40))}[kind]
+    inputs = 1 if kind == "depthwise" else int(rng.choice([1, 3, 8, 16, 17, 40, 64]))
+    outputs = int(rng.integers(1, 3)) if kind == "depthwise" else int(rng.choice([1, 5, 16, 24, 64, 80, 112, 176]))
+    params = {"stride": tuple(stride), "padding": tuple(padding), "dilation": tuple(dilation), "groups": groups}
+    return (int(rng.integers(1, 4)), inputs * groups, *size), (outputs * groups, inputs, *kernel), params
+
+
+def check(found, op, arrays, params, dtype, message):
+    """`found` against the reference in float64, held to the sum of absolute products."""
+    wide = [None if a is None else a.astype(np.float64) for a in arrays]
+    wanted = op.ref(*wide, **params)
+    scale = op.ref(*[None if a is None else np.abs(a) for a in wide], **params)
+    assert found.shape == wanted.shape and found.dtype == arrays[0].dtype and found.flags.c_contiguous, message
+    error = (np.abs(found - wanted) / np.maximum(scale, 1e-300)).max()
+    assert error <= TOLERANCE[dtype], f"{message}: error {error:.1e}"
+
+
+@pytest.mark.parametrize("kind", ["dense", "grouped", "depthwise"])
+@pytest.mark.parametrize("seed", range(24))
+def test_random_geometries(kind, seed, threads):
+    rng = np.random.default_rng([seed, len(kind)])
+    threads(int(rng.integers(1, 4)))
+    dtype = ("float32", "float64")[seed % 2]
+    x_shape, w_shape, params = geometry(rng, kind)
+    x, w, b = draw(rng, x_shape, dtype), draw(rng, w_shape, dtype), draw(rng, w_shape[:1], dtype)
+    message = f"seed {seed}: {x_shape} {w_shape} {params} {dtype}"
+    y = kernel_of(ops.conv)(x, w, b, **params)
+    check(y, ops.conv, (x, w, b), params, dtype, message)
+    check(kernel_of(ops.conv)(x, w, None, **params), ops.conv, (x, w, None), params, dtype, message)
+    g = draw(rng, y.shape, dtype)
+    for op, arrays, size in ((ops.conv_input_grad, (g, w), x_shape[2:]), (ops.conv_weight_grad, (x, g), w_shape[2:])):
+        sized = params | {"size": size}
+        check(kernel_of(op)(*arrays, **sized), op, arrays, sized, dtype, f"{op.name}, {message}")
+
+
+@pytest.mark.parametrize("shape", [(1, 64, 56, 56), (2, 40, 13, 17), (1, 16, 8, 8), (3, 100, 7, 9)], ids=str)
+@pytest.mark.parametrize("m", [2, 4])
+def test_winograd_is_as_accurate_as_stated(shape, m, threads, monkeypatch):
+    rng, outputs, padding = np.random.default_rng(shape[1]), 70, ((1, 2), (0, 1))
+    x, w = draw(rng, shape, "float32"), draw(rng, (outputs, shape[1], 3, 3), "float32") / np.float32(3 * shape[1] ** 0.5)
+    b, params = draw(rng, (outputs,), "float32"), PLAIN | {"padding": padding}
+    wanted = ops.conv.ref(*(a.astype(np.float64) for a in (x, w, b)), **params)
+    g = conv.geometry(shape, w.shape, params["stride"], padding, params["dilation"], 1, 4)
+    results, errors = [], {}
+    for algorithm in (0, m):
+        monkeypatch.setattr(winograd, "choose", lambda g, prepared=False, algorithm=algorithm: algorithm)
+        run = conv.Direct(g, np.dtype(np.float32), wanted.shape, algorithm)
+        results.append(run(x, w, b))
+        errors[algorithm] = np.sqrt(np.square(results[-1] - wanted).mean())
+    assert not np.array_equal(*results), "the algorithm was not taken"
+    assert errors[m] <= {2: 1.2, 4: 4.0}[m] * errors[0], f"rms errors {errors}"
+
+
+def test_winograd_keeps_infinities_and_nans_where_they_belong():
+    rng = np.random.default_rng(0)
+    x, w = draw(rng, (2, 64, 30, 30), "float32"), draw(rng, (64, 64, 3, 3), "float32")
+    x[0, 3, 4, 5], x[1, 60, 29, 0], x[1, 7, 12, 13], x[0, 1, 20, 20] = np.inf, np.nan, -np.inf, 3e38
+    g = conv.geometry(x.shape, w.shape, (1, 1), PLAIN["padding"], (1, 1), 1, 4)
+    assert winograd.choose(g) == 4
+    y = kernel_of(ops.conv)(x, w, None, **PLAIN)
+    with np.errstate(all="ignore"):
+        wanted = ops.conv.ref(x.astype(np.float64), w.astype(np.float64), None, **PLAIN).astype(np.float32)
+    assert np.array_equal(np.isnan(y), np.isnan(wanted)) and np.array_equal(np.isposinf(y), np.isposinf(wanted))
+    near = np.isfinite(wanted) & (np.abs(wanted) < 1e6)
+    assert np.abs(y[near] - wanted[near]).max() < 1e-3
+
+
+def test_strict_numerics_are_direct():
+    rng = np.random.default_rng(1)
+    x = rng.integers(-3, 4, (1, 64, 20, 20)).astype(np.float32)
+    w = rng.integers(-3, 4, (64, 64, 3, 3)).astype(np.float32)
+    wanted = ops.conv.ref(x.astype(np.float64), w.astype(np.float64), None, **PLAIN)
+    assert not np.array_equal(kernel_of(ops.conv)(x, w, None, **PLAIN), wanted), "Winograd is expected to round"
+    with config.override(numerics="strict"):
+        assert np.array_equal(kernel_of(ops.conv)(x, w, None, **PLAIN), wanted)
+
+
+SHAPES = [((2, 64, 14, 14), (96, 64, 3, 3), 1, 1, 1), ((1, 3, 40, 40), (32, 3, 7, 7), 2, 3, 1),
+          ((2, 64, 24, 24), (128, 64, 1, 1), 1, 0, 1), ((1, 256, 9, 9), (512, 256, 3, 3), 2, 1, 1),
+          ((2, 48, 15, 15), (48, 1, 3, 3), 2, 1, 48), ((1, 64, 7, 7), (64, 32, 3, 3), 1, 1, 2)]
+
+
+@pytest.mark.parametrize("x_shape, w_shape, stride, pad, groups", SHAPES, ids=str)
+def test_threads_change_nothing(x_shape, w_shape, stride, pad, groups, threads):
+    rng = np.random.default_rng(2)
+    x, w = draw(rng, x_shape, "float32"), draw(rng, w_shape, "float32")
+    params = {"stride": (stride,) * 2, "padding": ((pad, pad),) * 2, "dilation": (1, 1), "groups": groups}
+    results = []
+    for count in (1, 2, 3):
+        threads(count)
+        y = kernel_of(ops.conv)(x, w, None, **params)
+        results.append((y, kernel_of(ops.conv_input_grad)(y, w, size=x_shape[2:], **params),
+                        kernel_of(ops.conv_weight_grad)(x, y, size=w_shape[2:], **params)))
+    for one, other in zip(results[0] * 2, results[1] + results[2]):
+        assert np.array_equal(one, other)
+
+
+def test_any_strides_and_alignment():
+    rng = np.random.default_rng(3)
+    whole = draw(rng, (2, 20, 20, 16), "float32")
+    x, w = whole.transpose(0, 3, 1, 2)[:, :, ::2, ::-1], draw(rng, (8, 16, 3, 3), "float32")[::-1]
+    check(kernel_of(ops.conv)(x, w, None, **PLAIN), ops.conv, (x, w, None), PLAIN, "float32", "strided")
+    bytes_ = np.zeros(x.size * 4 + 1, np.uint8)
+    moved = bytes_[1:].view(np.float32).reshape(x.shape)
+    moved[...] = x
+    check(kernel_of(ops.conv)(moved, w, None, **PLAIN), ops.conv, (x, w, None), PLAIN, "float32", "unaligned")
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+def test_narrow_floats_round_once(dtype):
+    rng = np.random.default_rng(4)
+    x, w, b = draw(rng, (2, 20, 9, 9), dtype), draw(rng, (24, 20, 3, 3), dtype), draw(rng, (24,), dtype)
+    y = kernel_of(ops.conv)(x, w, b, **PLAIN)
+    wanted = ops.conv.ref(*(a.astype(np.float64) for a in (x, w, b)), **PLAIN)
+    step = float(ml_dtypes.finfo(dtype).eps)
+    assert y.dtype == dtype and np.abs(y.astype(np.float64) - wanted).max() <= step * np.abs(wanted).max()
+
+
+def test_more_dims_and_empty_batches_are_the_references():
+    x, w = np.ones((1, 2, 3, 3, 3, 3), np.float32), np.ones((2, 2, 1, 1, 1, 1), np.float32)
+    four = {"stride": (1,) * 4, "padding": ((0, 0),) * 4, "dilation": (1,) * 4, "groups": 1}
+    assert (kernel_of(ops.conv)(x, w, None, **four) == 2).all()
+    empty = kernel_of(ops.conv)(np.ones((0, 16, 8, 8), np.float32), np.ones((4, 16, 3, 3), np.float32), None, **PLAIN)
+    assert empty.shape == (0, 4, 8, 8)
+
+
+ACTIVATIONS = {None: lambda v: v, "relu": lambda v: np.maximum(v, 0), ("clamp", 0.0, 6.0): lambda v: np.clip(v, 0, 6)}
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS, ids=str)
+@pytest.mark.parametrize("x_shape, w_shape, stride, pad, groups", SHAPES, ids=str)
+def test_fused_convolutions(x_shape, w_shape, stride, pad, groups, activation):
+    rng = np.random.default_rng(5)
+    x, w = draw(rng, x_shape, "float32"), draw(rng, w_shape, "float32")
+    scale, bias = draw(rng, w_shape[:1], "float32"), draw(rng, w_shape[:1], "float32")
+    params = {"stride": (stride,) * 2, "padding": ((pad, pad),) * 2, "dilation": (1, 1), "groups": groups}
+    plain = ops.conv.ref(x.astype(np.float64), w.astype(np.float64), None, **params)
+    residual = draw(rng, plain.shape, "float32")
+    for scaled in (False, True):
+        for added in (False, True):
+            wanted = plain * (scale[:, None, None] if scaled else 1) + bias[:, None, None] + (residual if added else 0)
+            wanted, most = ACTIVATIONS[activation](wanted), np.abs(wanted).max()
+            given = (x, w, bias, residual if added else None, scale if scaled else None, activation)
+            assert np.abs(conv_fused.conv_fused(*given, **params) - wanted).max() <= 5e-6 * most
+            if groups in (1, x_shape[1]) or x_shape[1] // groups % conv_fused.lanes_of(x.dtype) == 0:
+                made = conv_fused.FusedConv(x.shape, w.shape, x.dtype, **params, fusion=Fusion(scaled, added, activation),
+                                            x_blocked=True, y_blocked=True)
+                y = made(conv_fused.block(x), made.prepare(w, bias, scale if scaled else None),
+                         conv_fused.block(residual) if added else None)
+                assert np.abs(conv_fused.unblock(y, w_shape[0]) - wanted).max() <= 5e-6 * most
+
+
+@pytest.mark.parametrize("channels", [1, 3, 16, 19, 40])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_blocks_there_and_back(channels, dtype):
+    x = draw(np.random.default_rng(channels), (2, channels, 5, 7), dtype)
+    blocks = conv_fused.block(x)
+    lanes = conv_fused.lanes_of(dtype)
+    padded = np.zeros((2, blocks.shape[1] * lanes, 5, 7), dtype)
+    padded[:, :channels] = x
+    assert np.array_equal(blocks, padded.reshape(2, -1, lanes, 5, 7).transpose(0, 1, 3, 4, 2))
+    assert np.array_equal(conv_fused.unblock(blocks, channels), x)
+
+
+def test_a_fused_convolution_says_what_it_lacks():
+    made = conv_fused.FusedConv((1, 16, 8, 8), (16, 16, 3, 3), np.float32, **PLAIN, fusion=Fusion(residual=True))
+    with pytest.raises(ShapeError, match="residual"):
+        made(np.ones((1, 16, 8, 8), np.float32), made.prepare(np.ones((16, 16, 3, 3), np.float32)))
+
+
+def test_tensors_take_the_kernels_and_their_gradients():
+    ingot.manual_seed(0)
+    x, w = ingot.randn(2, 18, 9, 9, dtype=ingot.float64), ingot.randn(20, 9, 3, 3, dtype=ingot.float64)
+    x.requires_grad_(), w.requires_grad_()
+    assert ingot.autograd.gradcheck(lambda x, w: F.conv2d(x, w, stride=2, padding=1, groups=2), (x, w), fast_mode=True)
+
+
+def modules(machine):
+    """The text of every kind of module for a target."""
+    pattern = conv_depthwise.pattern_of(conv.Window(20, 20, 3, 1, 1, 1))
+    for element in ("float", "double"):
+        precision = Precision.of(element)
+        yield direct_code.ConvKernel(machine, precision, 2, Fusion(True, True, "relu").epilogue(element)).text()
+        yield grad_code.WeightGradKernel(machine, precision, 2).text()
+        yield conv_reorder.reorder_text(machine, element)
+        made = depthwise_code.DepthwiseKernel(machine, element, pattern)
+        yield from (made.text(), made.weight_text())
+    yield from (winograd_code.WinogradKernel(machine, m).text() for m in (2, 4))
+    yield conv_steps.launch_text(machine)
+
+
+@pytest.mark.parametrize("level", ["x86-64-v4", "x86-64-v3", "aarch64"])
+def test_modules_compile_for_every_target(level):
+    for text in modules(target.cpu(level)):
+        assert compiler.emit_object(text, target.cpu(level))

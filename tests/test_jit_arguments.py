@@ -1,0 +1,147 @@
+"""Arguments that overlap in memory, and arguments whose values decide what a library function does in Python."""
+
+import cProfile
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot import jit, nn
+from ingot.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+
+def same(fn, *argument_lists):
+    """A traced function gives what the function itself gives, for every list of arguments, twice over; returns it."""
+    traced = jit.trace(fn)
+    for i, arguments in enumerate([*argument_lists, *argument_lists]):
+        for got, want in zip(traced(*arguments), fn(*arguments), strict=True):
+            assert (got.shape, got.dtype) == (want.shape, want.dtype), i
+            np.testing.assert_array_equal(got.detach().numpy(), want.detach().numpy(), err_msg=f"call {i}")
+    return traced
+
+
+# Overlapping memory: read freely, never written.
+
+
+def text(i):
+    return ingot.arange(12.0).reshape(3, 4) * (i + 1)
+
+
+def test_overlapping_parts_of_a_tensor_are_arguments_of_their_own():
+    pairs = [(c[:, :-1], c[:, 1:]) for c in map(text, range(3))]
+    assert same(lambda x, y: ((x * y).sum(), x + y), *pairs).stats()["compiles"] == 1
+
+
+def test_an_argument_may_be_a_part_of_a_captured_tensor():
+    data = text(0).reshape(12)
+    traced = same(lambda x: (x * data[2:6] * data.view(3, 4)[0],), *[(data[i: i + 4],) for i in range(3)])
+    assert traced.stats()["compiles"] == 1
+    data += 1
+    np.testing.assert_array_equal(traced(data[:4])[0].numpy(), (data[:4] * data[2:6] * data[:4]).numpy())
+
+
+def test_an_argument_and_another_name_of_the_same_part():
+    part = text(0)[1]
+    other = part.detach()
+
+    def f(x):
+        x.add_(1)
+        return x * other
+
+    traced = jit.trace(f)
+    for i in range(3):
+        np.testing.assert_array_equal(traced(part).numpy(), np.square(np.arange(4, 8) + i + 1.0))
+
+
+@pytest.mark.parametrize("write", [lambda x, y, data: x.add_(1), lambda x, y, data: y.mul_(2), lambda x, y, data: data.zero_()],
+                         ids=["first", "second", "captured"])
+def test_overlapping_arguments_are_not_written(write):
+    data = ingot.arange(6.0)
+
+    def f(x, y):
+        z = x + y
+        write(x, y, data)
+        return z, x * data[:3]
+
+    with pytest.raises(jit.TraceError, match="came in as several tensors"):
+        jit.trace(f)(data[:3], data[1:4])
+
+
+def test_memory_written_before_another_part_of_it_is_met():
+    data = ingot.arange(6.0)
+
+    def f(x):
+        x.add_(1)
+        return data * 2
+
+    with pytest.raises(jit.TraceError, match="came in as several tensors"):
+        jit.trace(f)(data[:3])
+
+
+# Values that a library function reads.
+
+LENGTHS = [[5, 3, 2], [1, 5, 2], [4, 4, 4], [5, 3, 1]]
+
+
+def test_lengths_of_packed_sequences_are_guarded():
+    ingot.manual_seed(0)
+    lstm = nn.LSTM(3, 4, batch_first=True, bidirectional=True)
+
+    def f(x, lengths):
+        out, (h, c) = lstm(pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False))
+        return *pad_packed_sequence(out, batch_first=True), h, c
+
+    x = ingot.randn(3, 5, 3)
+    traced = same(f, *[(x, ingot.tensor(n)) for n in LENGTHS])
+    assert traced.stats()["compiles"] == len(LENGTHS)
+
+
+def test_a_packed_sequence_is_an_argument_whose_sizes_are_guarded():
+    ingot.manual_seed(0)
+    lstm = nn.LSTM(3, 4)
+    packs = [(pack_padded_sequence(ingot.randn(5, 3, 3), ingot.tensor(n), enforce_sorted=False),) for n in LENGTHS]
+    same(lambda packed: lstm(packed)[1], *packs)
+
+
+def test_the_size_of_a_sparse_tensor_made_from_indices_is_guarded():
+    indices = [ingot.tensor(i) for i in ([[0, 1], [1, 2]], [[0, 3], [1, 4]])]
+    same(lambda i: (ingot.sparse_coo_tensor(i, ingot.ones(2)).to_dense(),), *[(i,) for i in indices])
+
+
+def test_one_hot_checks_its_classes_at_every_call():
+    traced = jit.trace(lambda x: nn.functional.one_hot(x, 3))
+    assert traced(ingot.tensor([2, 0])).tolist() == [[0, 0, 1], [1, 0, 0]]
+    assert traced(ingot.tensor([1, 1])).tolist() == [[0, 1, 0], [0, 1, 0]]
+    for bad in ([3, 0], [0, -1]):
+        with pytest.raises(IndexError, match="out of range"):
+            traced(ingot.tensor(bad))
+
+
+# Tools that look on.
+
+
+def after_the_recording():
+    return 1
+
+
+def test_recording_under_a_profiler():
+    profile = cProfile.Profile()
+    profile.enable()
+    try:
+        traced = same(lambda x: (x * 2,), (text(0),))
+        after_the_recording()
+    finally:
+        profile.disable()
+    assert traced.stats()["compiles"] == 1
+    assert any(entry.code is after_the_recording.__code__ for entry in profile.getstats())
+
+
+def test_the_reason_for_a_recording_shows_what_was_read():
+    traced = jit.trace(lambda x: x * x.tolist()[0] if x.numpy()[0] < 9 else x)
+    traced(vec := ingot.tensor([1.5, 2.0]))
+    traced(vec + 1)
+    assert "numpy() gave float32 [2.5, 3.0]" in traced.stats()["misses"][1]
+    traced = jit.trace(lambda x: x * x[0].item())
+    traced(vec)
+    traced(vec + 1)
+    assert "item() gave 2.5," in traced.stats()["misses"][1]

@@ -1,0 +1,109 @@
+"""What follows a matrix product happens in its tiles: values to the bit, when it is done, when it is not."""
+
+import numpy as np
+import pytest
+
+import ingot  # noqa: F401  (fills the table of operators)
+from graphs import graph_of
+from ingot.passes.codegen.llvm.fused_epilogue import Fused
+from ingot.passes.plan_memory import Call, Product, Run, plan
+from ingot.runtime.cpu import gemm
+from ingot.runtime.cpu.program import CompiledGraph
+from ingot.runtime.dispatch import kernel_of
+
+SIZES = [(1, 7, 16), (3, 5, 33), (37, 53, 61), (70, 1100, 100)]
+
+BODIES = {
+    "bias and activation": ("""
+          %1: f32[{m},{n}] = expand(%b, shape=({m}, {n}))
+          %2: f32[{m},{n}] = add(%0, %1)
+          %3: f32[{m},{n}] = relu(%2)
+          return %3""", lambda p, b, c, r: (np.maximum(p + b, 0),)),
+    "scale, one number a row, residual": ("""
+          %1: f32[{m},{n}] = mul(%0, 0.5)
+          %2: f32[{m},{n}] = expand(%c, shape=({m}, {n}))
+          %3: f32[{m},{n}] = sub(%1, %2)
+          %4: f32[{m},{n}] = add(%3, %r)
+          return %4""", lambda p, b, c, r: (p * np.float32(0.5) - c + r,)),
+    "a mask beside the result": ("""
+          %1: f32[{m},{n}] = relu(%0)
+          %2: bool[{m},{n}] = gt(%1, 0.0)
+          return %2, %1""", lambda p, b, c, r: (p > 0, np.maximum(p, 0))),
+}
+
+
+def product_graph(body, m, k, n):
+    return graph_of(f"""
+        graph g(%x: f32[{m},{k}], %w: f32[{k},{n}], %b: f32[{n}], %c: f32[{m},1], %r: f32[{m},{n}]) {{
+          %0: f32[{m},{n}] = matmul(%x, %w){body.format(m=m, n=n)}
+        }}""")
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+@pytest.mark.parametrize("what", BODIES)
+def test_epilogues_round_as_separate_operators_do(what, size):
+    body, meaning = BODIES[what]
+    g = product_graph(body, *size)
+    step, = plan(g).steps
+    assert type(step) is Product
+    rng = np.random.default_rng(7)
+    arrays = [rng.standard_normal(v.shape).astype(np.float32) for v in g.inputs]
+    want = meaning(gemm.matmul(arrays[0], arrays[1]), *arrays[2:])
+    got = CompiledGraph(g, kernel_of, frozenset(range(len(want)))).run(arrays)
+    for a, b in zip(want, got, strict=True):
+        assert a.dtype == b.dtype
+        assert (a == b).all(), f"{what} {size}: {np.abs(a.astype(np.float64) - b).max()}"
+
+
+def kinds(text):
+    return [type(s) for s in plan(graph_of(text)).steps]
+
+
+def test_a_batch_with_its_own_bias():
+    g = graph_of("""
+        graph g(%x: f64[3,5,8], %w: f64[3,8,20], %r: f64[3,5,20]) {
+          %0: f64[3,5,20] = matmul(%x, %w)
+          %1: f64[3,5,20] = add(%0, %r)
+          return %1
+        }""")
+    assert [type(s) for s in plan(g).steps] == [Product]
+    x, w, r = (np.random.default_rng(1).standard_normal(v.shape) for v in g.inputs)
+    got, = CompiledGraph(g, kernel_of, frozenset([0])).run([x, w, r])
+    assert (got == gemm.matmul(x, w) + r).all()
+
+
+def test_products_that_stay_alone():
+    assert kinds("""
+        graph g(%x: f32[4,5], %w: f32[5,20]) {
+          %0: f32[4,20] = matmul(%x, %w)
+          %1: f32[4,20] = neg(%0)
+          return %0, %1
+        }""") == [Call, Run]
+    assert kinds("""
+        graph g(%x: f32[4,5], %w: f32[5,20]) {
+          %0: f32[4,20] = matmul(%x, %w)
+          %1: f32[4] = sum(%0, dim=(1,), keepdim=False)
+          return %1
+        }""") == [Call, Run]
+    assert kinds("""
+        graph g(%x: f32[4,5], %w: f32[5,3]) {
+          %0: f32[4,3] = matmul(%x, %w)
+          %1: f32[4,3] = neg(%0)
+          return %1
+        }""") == [Call, Run]
+
+
+def test_operands_in_any_layout():
+    g = product_graph(BODIES["scale, one number a row, residual"][0], 6, 5, 18)
+    rng = np.random.default_rng(3)
+    x, w = rng.standard_normal((5, 6)).astype(np.float32).T, rng.standard_normal((5, 18)).astype(np.float32)
+    c, r = rng.standard_normal((6, 1)).astype(np.float32), rng.standard_normal((18, 6)).astype(np.float32).T
+    got, = CompiledGraph(g, kernel_of, frozenset([0])).run([x, w, np.zeros(18, np.float32), c, r])
+    assert (got == gemm.matmul(x, w) * np.float32(0.5) - c + r).all()
+
+
+def test_equal_epilogues_are_one_function():
+    texts = [product_graph(BODIES["bias and activation"][0], m, 8, 32) for m in (3, 9)]
+    fused = [plan(g).steps[0].epilogue.fused for g in texts]
+    assert all(type(f) is Fused for f in fused)
+    assert fused[0].name == fused[1].name
