@@ -31,7 +31,7 @@ def arguments(argv):
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     parser.add_argument("names", nargs="*", help="groups or workloads (default: all)")
-    parser.add_argument("--quick", action="store_true", help="fewer sizes and rounds, no torch.compile: under two minutes in all")
+    parser.add_argument("--quick", action="store_true", help="fewer sizes and rounds, no torch.compile: under two minutes")
     parser.add_argument("--threads", help=f"numbers of threads (default: 1,{cores}; {cores} if quick)")
     parser.add_argument("--peers", help=f"peers to compare with (default: {','.join(Plan.peers)})")
     parser.add_argument("--json", type=Path, help="write the results here")

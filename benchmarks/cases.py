@@ -76,7 +76,8 @@ def with_gradients(y, *leaves, along=None) -> tuple:
     return y.detach(), *found
 
 
-def inference_case(name, build: Callable, arrays, plan, *, images=False, exports=True, compiled=True, flops=None, **facts) -> Case:
+def inference_case(name, build: Callable, arrays, plan, *, images=False, exports=True, compiled=True, flops=None,
+                   **facts) -> Case:
     """A case of the network `build(lib)` without gradients, weights equal in all libraries. `images` adds torch's other
     memory format, `exports` the runtimes of exported models. The flops of linear and conv layers are counted."""
     calls, weights = {}, None

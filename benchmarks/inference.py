@@ -25,9 +25,12 @@ def blocks(name, layers, width, heads, lengths, causal, norm_first, bars):
         for length in plan.pick(lengths, lengths[:1], (7,)):
             depth, d, h = plan.pick((layers, width, heads), (layers // 3, width, heads), (2, 8, 2))
             flops = depth * (24 * length * d * d + (2 if causal else 4) * length * length * d)
-            yield inference_case(f"{name} {depth} layers, length {length}",
-                                 lambda lib: transformer_stack(lib, depth, d, h, causal, norm_first), [randoms(1, length, d)], plan,
-                                 flops=flops, tolerance=1e-3, bars=BARS | bars.get(length, {}))
+
+            def build(lib, depth=depth, d=d, h=h):
+                return transformer_stack(lib, depth, d, h, causal, norm_first)
+
+            yield inference_case(f"{name} {depth} layers, length {length}", build, [randoms(1, length, d)], plan, flops=flops,
+                                 tolerance=1e-3, bars=BARS | bars.get(length, {}))
     workload.__doc__ = f"{name} blocks, batch 1."
     return workload
 
@@ -35,7 +38,8 @@ def blocks(name, layers, width, heads, lengths, causal, norm_first, bars):
 def perceptron(plan):
     """784-512-512-10, one row and many."""
     for batch in plan.pick((1, 128), (128,), (3,)):
-        yield inference_case(f"MLP batch {batch}", lambda lib: mlp(lib, 784, 512, 512, 10), [randoms(batch, 784)], plan, bars=BARS)
+        yield inference_case(f"MLP batch {batch}", lambda lib: mlp(lib, 784, 512, 512, 10), [randoms(batch, 784)], plan,
+                             bars=BARS)
 
 
 def language(plan):
@@ -48,8 +52,8 @@ def language(plan):
 def recommendation(plan):
     """Neural collaborative filtering."""
     batch, users, items = plan.pick((1024, 6040, 3706), (1024, 6040, 3706), (5, 9, 7))
-    yield inference_case(f"NCF batch {batch}", lambda lib: ncf(lib, users, items), [indices(users, batch), indices(items, batch, seed=1)],
-                         plan, bars=BARS)
+    arrays = [indices(users, batch), indices(items, batch, seed=1)]
+    yield inference_case(f"NCF batch {batch}", lambda lib: ncf(lib, users, items), arrays, plan, bars=BARS)
 
 
 PEAK = {"peak": 0.85}
@@ -57,7 +61,8 @@ WORKLOADS = {
     "alexnet": images("AlexNet", alexnet, lambda lib: alexnet(lib, 4, 16, 10, side=1), {}, 64, in_quick=False),
     "vgg19": images("VGG-19", vgg, lambda lib: vgg(lib, (1, 1, 2, 1, 1), 4, 16, 10, side=1), {"best": 1.5}, in_quick=False),
     "resnet18": images("ResNet-18", resnet18, lambda lib: resnet18(lib, width=4, classes=10), {"best": 1.5} | PEAK),
-    "resnet50": images("ResNet-50", resnet50, lambda lib: resnet50(lib, width=4, classes=10), {"best": 1.2} | PEAK, in_quick=False),
+    "resnet50": images("ResNet-50", resnet50, lambda lib: resnet50(lib, width=4, classes=10), {"best": 1.2} | PEAK,
+                       in_quick=False),
     "mobilenet_v2": images("MobileNetV2", mobilenet_v2, lambda lib: mobilenet_v2(lib, 8, 10), {"best": 1.05} | PEAK),
     "mlp_inference": perceptron,
     "gpt2": blocks("GPT-2 small", 12, 768, 12, (256, 128, 1024), True, True, {256: {"best": 1.05} | PEAK, 1024: PEAK}),

@@ -65,8 +65,8 @@ def conv_backward(plan):
             return run
 
         arrays = [randoms(*image(g)), randoms(out, c // groups, kernel, kernel), randoms(batch, out, after, after, seed=1)]
-        yield function_case("conv forward + backward " + spelled(g), make, arrays, plan, grads=(0, 1), compiled=False, tolerance=1e-3,
-                            flops=6 * arrays[2].size * arrays[1][0].size, bars={"best": 1.03})
+        yield function_case("conv forward + backward " + spelled(g), make, arrays, plan, grads=(0, 1), compiled=False,
+                            tolerance=1e-3, flops=6 * arrays[2].size * arrays[1][0].size, bars={"best": 1.03})
 
 
 def norm_and_pool(plan):
@@ -135,8 +135,8 @@ def recurrent(plan):
         return network, step
 
     yield inference_case(words, build, [x], plan, exports=not plan.quick, compiled=False, bars={"best": 1.0})
-    yield training_case(words + ", forward + backward", training, [x, randoms(batch, length, width, seed=1)], plan, compiled=False,
-                        bars={"best": 1.3})
+    arrays = [x, randoms(batch, length, width, seed=1)]
+    yield training_case(words + ", forward + backward", training, arrays, plan, compiled=False, bars={"best": 1.3})
 
 
 WORKLOADS = {"conv": conv, "depthwise": depthwise, "conv_backward": conv_backward, "norm_and_pool": norm_and_pool,

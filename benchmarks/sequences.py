@@ -1,10 +1,12 @@
 """Networks for sequences and tables, written once against a module `lib` that is ingot or torch."""
 
+import itertools
+
 
 def mlp(lib, *sizes):
     """Linear layers with relu between them."""
     nn, layers = lib.nn, []
-    for a, b in zip(sizes, sizes[1:]):
+    for a, b in itertools.pairwise(sizes):
         layers += [nn.Linear(a, b), nn.ReLU()]
     return nn.Sequential(*layers[:-1])
 
@@ -78,7 +80,8 @@ def vae(lib, pixels=784, hidden=400, latent=20):
     class VAE(nn.Module):
         def __init__(self):
             super().__init__()
-            self.encoder, self.mean, self.spread = nn.Linear(pixels, hidden), nn.Linear(hidden, latent), nn.Linear(hidden, latent)
+            self.encoder = nn.Linear(pixels, hidden)
+            self.mean, self.spread = nn.Linear(hidden, latent), nn.Linear(hidden, latent)
             self.decoder = nn.Sequential(nn.Linear(latent, hidden), nn.ReLU(), nn.Linear(hidden, pixels))
 
         def forward(self, x, noise):

@@ -80,15 +80,15 @@ class Task:
 def mlp_adam(plan):
     """784-512-512-10 on batches of 128."""
     batch, hidden = plan.pick((128, 512), (128, 512), (4, 8))
-    return Task(f"MLP batch {batch}, Adam", lambda lib: mlp(lib, 784, hidden, hidden, 10), [randoms(batch, 784), indices(10, batch)],
-                bars=BARS | {"best": 1.3})
+    return Task(f"MLP batch {batch}, Adam", lambda lib: mlp(lib, 784, hidden, hidden, 10),
+                [randoms(batch, 784), indices(10, batch)], bars=BARS | {"best": 1.3})
 
 
 def mnist_sgd(plan):
     """Two convolutions on batches of 64."""
     batch, width = plan.pick((64, 32), (64, 32), (2, 4))
-    return Task(f"MNIST CNN batch {batch}, SGD", lambda lib: mnist_cnn(lib, width), [randoms(batch, 1, 28, 28), indices(10, batch)],
-                optimizer=lambda optim, params: optim.SGD(params, lr=0.01), bars=BARS | {"best": 1.2})
+    return Task(f"MNIST CNN batch {batch}, SGD", lambda lib: mnist_cnn(lib, width),
+                [randoms(batch, 1, 28, 28), indices(10, batch)], optimizer=lambda optim, params: optim.SGD(params, lr=0.01), bars=BARS | {"best": 1.2})
 
 
 def resnet_momentum(plan):

@@ -30,7 +30,7 @@ def resnet(lib, depths, bottleneck=False, width=64, classes=1000, small=False):
         for i in range(depth):
             stride = 2 if stage and i == 0 else 1
             if bottleneck:
-                body = nn.Sequential(conv_norm(nn, c, inner, 1, act=nn.ReLU), conv_norm(nn, inner, inner, 3, stride, act=nn.ReLU),
+                body = nn.Sequential(conv_norm(nn, c, inner, 1, act=nn.ReLU), conv_norm(nn, inner, inner, 3, stride, 1, nn.ReLU),
                                      conv_norm(nn, inner, out, 1))
             else:
                 body = nn.Sequential(conv_norm(nn, c, inner, 3, stride, act=nn.ReLU), conv_norm(nn, inner, out, 3))
@@ -59,8 +59,8 @@ def mobilenet_v2(lib, width=32, classes=1000):
 
     c = width
     layers = [conv_norm(nn, 3, c, 3, 2, act=nn.ReLU6)]
-    for expand, out, repeats, stride in ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2),
-                                         (6, 320, 1, 1)):
+    stages = ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1))
+    for expand, out, repeats, stride in stages:
         for i in range(repeats):
             step, inner, after = stride if i == 0 else 1, c * expand, channels(out)
             widen = [conv_norm(nn, c, inner, 1, act=nn.ReLU6)] if expand > 1 else []
@@ -81,8 +81,13 @@ def vgg(lib, repeats=(2, 2, 4, 4, 4), width=64, hidden=4096, classes=1000, side=
             layers += [nn.Conv2d(c, out, 3, padding=1), nn.ReLU()]
             c = out
         layers.append(nn.MaxPool2d(2))
-    return nn.Sequential(*layers, nn.Flatten(), nn.Linear(c * side * side, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU(),
-                         nn.Linear(hidden, classes))
+    return nn.Sequential(*layers, nn.Flatten(), *classifier(nn, c * side * side, hidden, classes))
+
+
+def classifier(nn, *sizes):
+    """The three linear layers at the end of early networks."""
+    inputs, hidden, classes = sizes
+    return nn.Linear(inputs, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, classes)
 
 
 def alexnet(lib, width=64, hidden=4096, classes=1000, side=6):
@@ -91,13 +96,12 @@ def alexnet(lib, width=64, hidden=4096, classes=1000, side=6):
     a, b, c, d = width, 3 * width, 6 * width, 4 * width
     return nn.Sequential(
         nn.Conv2d(3, a, 11, 4, 2), nn.ReLU(), nn.MaxPool2d(3, 2), nn.Conv2d(a, b, 5, padding=2), nn.ReLU(), nn.MaxPool2d(3, 2),
-        nn.Conv2d(b, c, 3, padding=1), nn.ReLU(), nn.Conv2d(c, d, 3, padding=1), nn.ReLU(), nn.Conv2d(d, d, 3, padding=1), nn.ReLU(),
-        nn.MaxPool2d(3, 2), nn.Flatten(), nn.Linear(d * side * side, hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU(),
-        nn.Linear(hidden, classes))
+        nn.Conv2d(b, c, 3, padding=1), nn.ReLU(), nn.Conv2d(c, d, 3, padding=1), nn.ReLU(), nn.Conv2d(d, d, 3, padding=1),
+        nn.ReLU(), nn.MaxPool2d(3, 2), nn.Flatten(), *classifier(nn, d * side * side, hidden, classes))
 
 
 def mnist_cnn(lib, width=32):
     """The small network of many first tutorials: two convolutions, a pool, two linear layers."""
     nn = lib.nn
-    return nn.Sequential(nn.Conv2d(1, width, 3), nn.ReLU(), nn.Conv2d(width, 2 * width, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
-                         nn.Linear(2 * width * 144, 4 * width), nn.ReLU(), nn.Linear(4 * width, 10))
+    return nn.Sequential(nn.Conv2d(1, width, 3), nn.ReLU(), nn.Conv2d(width, 2 * width, 3), nn.ReLU(), nn.MaxPool2d(2),
+                         nn.Flatten(), nn.Linear(2 * width * 144, 4 * width), nn.ReLU(), nn.Linear(4 * width, 10))

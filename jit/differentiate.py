@@ -33,7 +33,7 @@ class Differential:
     @staticmethod
     def of(recording, slots) -> "Differential | None":
         """The backward of a recording; None if no result needs it."""
-        results = [i for i, o in enumerate(recording.outputs) if o.requires_grad and o.source is None]
+        results = [i for i, o in enumerate(recording.outputs) if o.requires_grad and o.source is None and not o.freed]
         if not results:
             return None
         forward = recording.builder
@@ -82,10 +82,11 @@ class TraceNode:
     name = "TraceBackward"
     op = None
 
-    def __init__(self, differential, edges, residuals, outs):
+    def __init__(self, differential, edges, residuals, guards, outs):
         self.differential = differential
         self.edges = edges
         self.residuals = residuals
+        self.guards = guards         # (storage, version) of the inputs among the residuals
         self.outs = outs
         self.pre_hooks = self.post_hooks = self.line = None
 
@@ -109,6 +110,12 @@ class TraceNode:
         if engine.on_tensors:
             raise AutogradError("a traced function's backward cannot itself be differentiated or traced; put the derivative "
                                 "inside the traced function")
+        for storage, version in self.guards:
+            if storage.version != version:
+                by = f" by {storage.writer[0]} at {storage.writer[1]}:{storage.writer[2]}" if storage.writer else ""
+                raise AutogradError(f"a traced function saved an input for its gradient, and it was then overwritten in place{by}:"
+                                    f" it is at version {storage.version}, expected {version}. Use the out-of-place form there,"
+                                    " or clone() before writing.")
         env = {}
         for (_, number), value in zip(d.residuals, self.residuals):
             env[number] = value
@@ -118,8 +125,14 @@ class TraceNode:
         return [None if at is None or edge is None else made[at] for at, edge in zip(d.grads, self.edges)]
 
 
-def attach(differential, replay, results):
-    """Puts a replay on the tape, if gradients are recorded and anything it used requires one."""
+def used_up(a) -> Output:
+    """The history of a result that a backward inside of the trace has gone through already."""
+    return Output(TraceNode(None, (), None, (), (aval_of(a),)), 0)
+
+
+def attach(differential, replay, results, updated=()):
+    """Puts a replay on the tape, if gradients are recorded and anything it used requires one. `updated` are the positions of
+    inputs that the replay itself has overwritten."""
     if not tls.m.grad:
         return
     edges = tuple([replay.tensors[i]._node for i in differential.wanted])
@@ -127,6 +140,11 @@ def attach(differential, replay, results):
         return
     outs = tuple([aval_of(results[i]._a) for i in differential.results])
     residuals = [replay.env[slot] for slot, _ in differential.residuals]
-    node = TraceNode(differential, edges, residuals, outs)
+    guards = []
+    for slot, _ in differential.residuals:
+        t = replay.tensors[-1 - slot] if slot < 0 else None
+        if t is not None:
+            guards.append((t._storage, t._storage.version - (-1 - slot in updated)))
+    node = TraceNode(differential, edges, residuals, tuple(guards), outs)
     for k, i in enumerate(differential.results):
         results[i]._node = Output(node, k)

@@ -15,7 +15,7 @@ from ..ir.params import params_key
 from ..runtime.autograd.node import Leaf
 from ..runtime.storage import user_line
 from ..runtime.tensor import Tensor, wrap
-from .differentiate import Differential, attach
+from .differentiate import Differential, attach, used_up
 from .execute import Job, Piece, Result
 from .seen import frozen_value
 
@@ -214,7 +214,7 @@ class Tree:
         plain = here.question is None and compiled is not None and compiled.is_native
         if not plain or finish.updates or finish.grads or finish.hosts or finish.differential is not None:
             return None
-        if any(s.kind != "argument" for s in here.sources) or any(o.source is not None for _, o in finish.outputs):
+        if any(s.kind != "argument" for s in here.sources) or any(o.source is not None or o.freed for _, o in finish.outputs):
             return None
         order = [here.sources[-1 - slot].what for slot in work.job.slots]
         places, run = work.hand[0], compiled.run
@@ -304,7 +304,7 @@ class Replay:
                 leaf.grad = None if slot is None else wrap(self._value(slot, at, found))
         made = [self._result(slot, o, at, found) for (slot, o), at in zip(finish.outputs, results)]
         if finish.differential is not None:
-            attach(finish.differential, self, made)
+            attach(finish.differential, self, made, [position for position, _ in finish.updates])
         return made
 
     def _write(self, finish, in_place, updates, found):
@@ -323,4 +323,7 @@ class Replay:
         if output.source is not None:
             t = self.tensors[output.source]
             return t if output.same else run_chain(t, output.chain)
-        return wrap(self._value(slot, at, found))
+        t = wrap(self._value(slot, at, found))
+        if output.freed:
+            t._node = used_up(t._a)
+        return t

@@ -16,7 +16,8 @@ from ..ir.graph import Builder, Value
 from ..ir.ops.elementwise import cast
 from ..ir.ops.host import host_call
 from ..ir.ops.shape import assign_view, expand, full, run_chain
-from ..runtime.autograd.node import Leaf
+from ..runtime.autograd.node import FREED, Leaf
+from ..runtime.autograd.node import Output as HistoryOutput
 from ..runtime.storage import user_line
 from ..runtime.tensor import Tensor, wrap
 from .errors import TraceError, at
@@ -113,6 +114,8 @@ class OptionGuard:
     def place(self) -> tuple:
         """What identifies the option."""
         return id(self.group), self.key
+
+    watched = place
 
     def __str__(self):
         return f"the optimizer's option {self.key} was {self.value!r}, is {self.group.get(self.key)!r}"
@@ -389,7 +392,7 @@ class Recorder:
         root = link.cell.root
         if root is not None and self.sources[link.cell.source].kind in ("argument", "captured", "grad"):
             return Output(value, link.cell.source, link.chain, t is root, t.requires_grad)
-        return Output(value, None, (), False, t.requires_grad)
+        return Output(value, None, (), False, t.requires_grad, t.requires_grad and is_freed(t._node))
 
     def release(self):
         """Unties the tensors of the run from this recorder."""
@@ -403,10 +406,27 @@ class Recorder:
 
 @dataclass(frozen=True)
 class Output:
-    """A result tensor: a fresh value, or a view (`chain`) of an input's memory; `same` if it is that very tensor."""
+    """A result tensor: a fresh value, or a view (`chain`) of an input's memory; `same` if it is that very tensor. `freed`
+    says that a backward inside of the function has used up its history."""
 
     value: Value
     source: int | None
     chain: tuple
     same: bool
     requires_grad: bool
+    freed: bool = False
+
+
+def is_freed(node) -> bool:
+    """Whether a history holds a node whose saved values a backward has freed."""
+    stack, seen = [node], set()
+    while stack:
+        n = stack.pop()
+        n = n.source if type(n) is HistoryOutput else n
+        if n is None or type(n) is Leaf or id(n) in seen:
+            continue
+        seen.add(id(n))
+        if getattr(n, "saved", None) is FREED:
+            return True
+        stack.extend(n.edges)
+    return False

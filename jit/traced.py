@@ -24,19 +24,41 @@ MANY = 64    # recordings of one function after which it is said once that somet
 class Entry:
     """Paths that hold under one state of Python: its guards, the leaves' gradients, the kinds of captured tensors."""
 
-    def __init__(self, recording, guards, result_spec, captured):
+    def __init__(self, recording, guards, result_spec):
         self.tree = Tree(recording)
-        self.guards = guards
         self.result_spec = result_spec
-        self.captured = captured                       # (tensor, shape, dtype, requires_grad)
-        self.leaves = recording.leaves
-        self.sources = recording.sources
-        self.shared = recording.shared
-        outside = {id(t._storage) for t, *_ in captured} if recording.updates else set()
-        self.must_not_share = outside - {id(t._storage) for _, t in self.shared}
-        self.arrays = [(t, t._a, needs) for t, _, _, needs in captured]
+        self.guards: dict = {}           # by what they watch
+        self.captured: dict = {}         # id -> (tensor, shape, dtype, requires_grad)
+        self.leaves: dict = {}           # (kind, position or id) -> (where a leaf comes from, the aval of its gradient or None)
+        self.shared: dict = {}           # ids -> (argument, captured tensor over the same memory)
+        self.writes = False
+        self._demand(recording, guards)
+
+    def add(self, recording, guards) -> bool:
+        """Adds a path that was recorded while this entry applied; False if it does not begin like the paths here."""
+        if not self.tree.merge(recording):
+            return False
+        self._demand(recording, guards)
+        return True
+
+    def _demand(self, recording, guards):
+        """All that a path relies on holds for the whole entry: it held when the path was recorded, like everything before."""
+        for g in guards:
+            self.guards.setdefault(g.watched, g)
+        for s in recording.sources:
+            if s.kind == "captured":
+                t = s.what
+                self.captured.setdefault(id(t), (t, t._a.shape, t._a.dtype, t._node is not None))
+        for position, aval in recording.leaves:
+            s = recording.sources[position]
+            self.leaves.setdefault((s.kind, s.what if s.kind == "argument" else id(s.what)), (s, aval))
+        self.shared.update({(position, id(t)): (position, t) for position, t in recording.shared})
+        self.writes = self.writes or bool(recording.updates)
+        outside = {id(t._storage) for t, *_ in self.captured.values()} if self.writes else set()
+        self.must_not_share = outside - {id(t._storage) for _, t in self.shared.values()}
+        self.arrays = [(t, t._a, needs) for t, _, _, needs in self.captured.values()]
         self.is_simple = not (self.shared or self.must_not_share or self.leaves)
-        self.check = quick_check(guards)
+        self.check = quick_check(list(self.guards.values()))
 
     def fits(self) -> bool:
         """Whether this entry applies for certain, by a quick look; only for entries that do not look at arguments."""
@@ -47,21 +69,20 @@ class Entry:
 
     def unfit(self, arguments, changing: set):
         """Why this entry does not apply now, or None; an option that differs is added to `changing`."""
-        for t, shape, dtype, needs in self.captured:
+        for t, shape, dtype, needs in self.captured.values():
             if t._a.shape != shape or t._a.dtype != dtype or (t._node is not None) != needs:
                 return f"a captured tensor changed from {dtype}{list(shape)} to {t._a.dtype}{list(t._a.shape)}"
-        for position, t in self.shared:
+        for position, t in self.shared.values():
             if arguments[position]._storage is not t._storage:
                 return "an argument no longer shares memory with a captured tensor"
         if self.must_not_share and any(id(t._storage) in self.must_not_share for t in arguments):
             return "an argument shares memory with a captured tensor"
-        for position, aval in self.leaves:
-            source = self.sources[position]
+        for source, aval in self.leaves.values():
             t = arguments[source.what] if source.kind == "argument" else source.what
             now = t._node.grad if t._node is not None and isinstance(t, Tensor) else None
             if (now is None) != (aval is None):
                 return "a gradient that was None is set, or the other way round"
-        for guard in self.guards:
+        for guard in self.guards.values():
             if not guard.holds():
                 if type(guard) is OptionGuard:
                     changing.add(guard.place)
@@ -145,7 +166,7 @@ class Traced:
         key = (spec, sharing(leaves), m.grad, m.autocast, Defaults.dtype,
                tuple([(t._a.shape, t._a.dtype, t._node is not None) for t in leaves]))
         self._stats["calls"] += 1
-        reason = "the first call with arguments of this kind"
+        reason, met = "the first call with arguments of this kind", []
         for entry in self._entries.get(key, ()):
             reason = entry.unfit(leaves, self._changing)
             if reason is None:
@@ -156,10 +177,11 @@ class Traced:
                     return unflatten(entry.result_spec, iter(results))
                 except Unseen as unseen:
                     reason = f"{unseen.how}() gave {readable(unseen.value)}, a value not seen before"
-        return self._record(key, leaves, args, kwargs, reason)
+                    met.append(entry)
+        return self._record(key, leaves, args, kwargs, reason, met)
 
-    def _record(self, key, leaves, args, kwargs, reason):
-        """Runs the function eagerly and writes down what it does."""
+    def _record(self, key, leaves, args, kwargs, reason, met):
+        """Runs the function eagerly and writes down what it does; `met` are the entries that apply but lack this path."""
         m = tls.m
         recorder, watch = Recorder(getattr(self.fn, "__name__", type(self.fn).__name__), frozenset(self._changing)), Watch()
         m.recorder = recorder
@@ -176,20 +198,15 @@ class Traced:
             recorder.release()
             m.recorder = None
             m.refresh()
-        self._enter(key, recording, [*recorder.guards, *watch.finish()], result_spec, reason)
+        self._enter(key, recording, [*recorder.guards, *watch.finish()], result_spec, reason, met)
         return result
 
-    def _enter(self, key, recording, guards, result_spec, reason):
+    def _enter(self, key, recording, guards, result_spec, reason, met):
         with self._lock:
             self._stats["compiles"] += 1
             self._stats["misses"].append(reason)
-            entries = self._entries.setdefault(key, [])
-            for entry in entries:
-                if entry.result_spec == result_spec and entry.leaves == recording.leaves and entry.tree.merge(recording):
-                    return
-            captured = [(s.what, s.what._a.shape, s.what._a.dtype, s.what._node is not None)
-                        for s in recording.sources if s.kind == "captured"]
-            entries.append(Entry(recording, guards, result_spec, captured))
+            if not any(entry.result_spec == result_spec and entry.add(recording, guards) for entry in met):
+                self._entries.setdefault(key, []).append(Entry(recording, guards, result_spec))
 
     def stats(self) -> dict:
         """Calls, compiles and why each recording was made; what the compiled paths consist of."""

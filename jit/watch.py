@@ -30,6 +30,11 @@ class Guard:
     root: object         # the namespace dict or closure cell, or the object itself for an argument
     expected: object     # see `photograph`
 
+    @property
+    def watched(self) -> tuple:
+        """What identifies the condition: two guards that watch the same and hold at once expect the same."""
+        return id(self.root), self.chain
+
     def value(self):
         """What the chain leads to now."""
         base = self.root if self.chain.root == ARGUMENT else root_value(self.root, self.chain.name)
@@ -90,6 +95,11 @@ class ModulesGuard:
     def __init__(self, modules):
         self.version = Structure.version
         self.states = [(m, module_state(m)) for m in modules]
+
+    @property
+    def watched(self) -> tuple:
+        """What identifies the condition."""
+        return tuple([id(m) for m, _ in self.states])
 
     def holds(self) -> bool:
         """Whether all modules are as they were."""

@@ -117,6 +117,75 @@ def test_one_hot_checks_its_classes_at_every_call():
             traced(ingot.tensor(bad))
 
 
+# Branches that were recorded later: what they rely on is guarded as well.
+
+FACTOR = 3.0
+
+
+def deep(x):
+    return x * FACTOR
+
+
+def test_a_global_that_only_a_later_branch_reads_through_a_function(monkeypatch):
+    def f(x):
+        return x * 1 if x.sum() > 0 else deep(x)
+
+    traced, up, down = jit.trace(f), ingot.ones(2), -ingot.ones(2)
+    for x in (up, down, up, down):
+        assert traced(x).tolist() == f(x).tolist()
+    monkeypatch.setitem(globals(), "FACTOR", 5.0)
+    assert traced(down).tolist() == [-5, -5]
+    assert traced(up).tolist() == [1, 1]
+
+
+class Branches(nn.Module):
+    """One child for positive sums, another for the rest."""
+
+    def __init__(self):
+        super().__init__()
+        self.positive, self.negative = nn.Linear(2, 2), nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.0))
+
+    def forward(self, x):
+        return self.positive(x) if x.sum() > 0 else self.negative(x)
+
+
+@pytest.mark.parametrize("change", [
+    lambda m: setattr(m.negative[0], "weight", nn.Parameter(ingot.zeros(2, 2))),
+    lambda m: m.negative.append(nn.Linear(2, 3)),
+    lambda m: m.negative.requires_grad_(False),
+], ids=["weight", "child", "requires_grad"])
+def test_a_module_that_only_a_later_branch_runs(change):
+    ingot.manual_seed(0)
+    model, up, down = Branches(), ingot.ones(2), -ingot.ones(2)
+    traced = jit.trace(model)
+    for x in (up, down, up, down):
+        assert traced(x).tolist() == model(x).tolist()
+    change(model)
+    for x in (down, up, down):
+        assert traced(x).tolist() == model(x).tolist()
+        assert traced(x).requires_grad is model(x).requires_grad
+
+
+def test_a_gradient_that_only_a_later_branch_accumulates_into():
+    def make():
+        first, second = ingot.ones(2).requires_grad_(), ingot.ones(2).requires_grad_()
+
+        def f(x):
+            w = first if x.sum() > 0 else second
+            (w * x).sum().backward()
+            return w.grad * 1
+
+        return f, second
+
+    (eager, mine), (fn, yours) = make(), make()
+    traced = jit.trace(fn)
+    for i, sign in enumerate((1, -1, -1, 1, -1)):
+        x = ingot.ones(2) * sign * (i + 1)
+        assert traced(x).tolist() == eager(x).tolist(), i
+        if i == 2:
+            mine.grad = yours.grad = None
+
+
 # Tools that look on.
 
 

@@ -11,6 +11,7 @@ import pytest
 import ingot
 from ingot import jit, nn, optim
 from ingot.ir import config
+from ingot.ir.errors import AutogradError
 from random_programs import RandomProgram, bits
 
 F = nn.functional
@@ -70,6 +71,27 @@ def test_backward_outside_of_the_trace():
         assert [bits(t.grad) for t in pairs[1]] == [bits(t.grad) for t in pairs[0]], f"call {i}"
 
 
+def test_an_input_overwritten_before_backward_is_noticed():
+    fn = jit.trace(lambda x, w: (x * w).sum())
+    for _ in range(3):
+        x, w = vec(4), vec(4, seed=1).requires_grad_()
+        y = fn(x, w)
+        x.add_(1)
+        with pytest.raises(AutogradError, match="overwritten"):
+            y.backward()
+
+    def writes(x, w):
+        y = (x * w).sum()
+        x.add_(1)
+        return y
+
+    inside = jit.trace(writes)
+    for _ in range(3):
+        y = inside(vec(4), vec(4, seed=1).requires_grad_())
+        with pytest.raises(AutogradError, match="overwritten"):
+            y.backward()
+
+
 def test_low_precision_rounds_after_every_operator():
     x = vec(4, 33).to(ingot.bfloat16)
     fn = jit.trace(lambda x: (x * 3 + x).tanh() - x)
@@ -109,6 +131,23 @@ def test_a_training_step_is_one_program(name):
     stats = traced.stats()
     assert stats["compiles"] <= 2
     assert stats["in_place"] >= 3
+
+
+def test_a_returned_loss_keeps_nothing_after_its_backward():
+    def step(x, w):
+        loss = (x * w).tanh().sum()
+        loss.backward()
+        return loss
+
+    traced = jit.trace(step)
+    for _ in range(3):
+        w = vec(5, seed=2).requires_grad_()
+        loss = traced(vec(5), w)
+        assert loss.requires_grad
+        assert w.grad is not None
+        with pytest.raises(AutogradError, match="second time"):
+            loss.backward()
+    assert [s.finish.differential for s in (e.tree.first for found in traced._entries.values() for e in found)] == [None]
 
 
 # Memory.

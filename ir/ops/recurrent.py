@@ -3,8 +3,8 @@
 The input's projection is made before (one large product), so an operator takes `z` (T, B, gates * H) and the recurrent
 weights. A mask (T, B) says which steps of which sequences are real: at the others the state is carried on, so that reversed
 runs over padded sequences start at each one's own end. Results are in the order of time whichever way the sequence is read.
-The activated gates are results too: the gradient rules read them. Gradients are operators of their own, whose bodies are written
-step by step.
+The activated gates are results too: the gradient rules read them. Gradients are operators of their own, whose bodies are
+written step by step.
 """
 
 import numpy as np

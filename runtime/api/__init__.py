@@ -14,7 +14,7 @@ from . import autograd, context, convert, creation, elementwise, exchange, index
 from .register import FUNCTIONS
 
 LATE = ("amp", "conv", "distance", "einsum", "gather", "image", "info", "join", "legacy", "matrix", "nn", "norm",
-        "order", "pool", "random", "restride", "scan", "sharing", "sort", "sparse", "statistics")
+        "order", "pool", "random", "restride", "sampled", "scan", "sharing", "sort", "sparse", "statistics")
 
 __all__ = ["FUNCTIONS", "LATE", "autograd", "context", "convert", "creation", "elementwise", "exchange", "indexing",
            "linalg", "load_rest", "operators", "printing", "reduce", "shape"]

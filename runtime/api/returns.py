@@ -103,3 +103,10 @@ def deliver_all(kind, results, out) -> Any:
     if out is not None:
         results = [deliver(r, o, kind.__name__) for r, o in zip(results, out)]
     return kind(*results)
+
+
+class histogram(NamedTuple):
+    """The result of histogram()."""
+
+    hist: Tensor
+    bin_edges: Tensor

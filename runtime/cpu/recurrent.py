@@ -65,14 +65,15 @@ def _make_plan(kernel, names, sizes, depth, columns, turns, w_row, reverse, thre
 @functools.lru_cache(_KEPT)
 def _forward_plan(name, sizes, w_row, masked, reverse, dtype, threads):
     kernel = codegen.StepKernel(host(), _ELEMENTS[dtype], codegen.CELLS[name], masked)
-    return _make_plan(kernel, codegen.WORDS[len(codegen.ARRAYS) + 2:], sizes, sizes[2], kernel.columns, sizes[0], w_row, reverse,
+    return _make_plan(kernel, codegen.WORDS[len(codegen.ARRAYS) + 2:], sizes, sizes[2], kernel.columns, sizes[0], w_row,
+                      reverse,
                       threads)
 
 
 def forward(name, z, mask, h, c, w, bias, *, reverse):
     """(states, cells, gates) of the layer `name`; what it has not is empty."""
     cell, w = codegen.CELLS[name], jobs.as_rows(w)
-    steps, batch, hidden = *z.shape[:2], z.shape[2] // cell.gates
+    (steps, batch), hidden = z.shape[:2], z.shape[2] // cell.gates
     y = alloc.empty((steps, batch, hidden), z.dtype)
     cells = alloc.empty(y.shape if c is not None else (0,), z.dtype)
     gates = alloc.empty((steps, batch, cell.kept * hidden), z.dtype)

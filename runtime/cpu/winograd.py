@@ -16,8 +16,10 @@ _CACHE_BYTES = 700_000              # V and M of a block of tiles, beside the we
 _MOST_TILES = 48
 _APART = 192                        # bytes between planes, so that those of a tile do not all meet in one set of a cache
 _LEAST_CHANNELS = {2: 16, 4: 32}    # channels from which an algorithm's error is no larger than the direct kernel's
-# Cycles: of a vector multiply-add with its loads, of moving a vector through a transform, of a vector of streamed weights.
-_DIRECT, _PRODUCT, _TRANSFORM, _STREAM, _FILTER = 1.05, 1.08, 5.5, 6.0, 4.0
+# Cycles: of a vector multiply-add with its loads, of moving a vector through a transform, of a vector of streamed weights, of
+# making one, and of making one where they are too many to stay in cache until they are used.
+_DIRECT, _PRODUCT, _TRANSFORM, _STREAM, _FILTER, _FAR_FILTER = 1.05, 1.08, 5.5, 6.0, 8.0, 20.0
+_NEAR_BYTES = 6 << 20
 
 
 @functools.lru_cache(None)
@@ -75,7 +77,8 @@ def choose(g: Geometry, prepared: bool = False) -> int:
         vectors = places * g.inputs * filters.panels * filters.columns / lanes
         product = vectors * max(_PRODUCT * cut.tiles, _STREAM * cut.blocks)
         transform = _TRANSFORM * places * cut.tiles * (g.inputs + g.outputs) / lanes
-        time = product + transform + (0 if prepared else _FILTER * vectors)
+        making = 0 if prepared else _FILTER if filter_bytes(g, m) <= _NEAR_BYTES else _FAR_FILTER
+        time = product + transform + making * vectors
         if time < fastest:
             best, fastest = m, time
     return best

@@ -23,7 +23,7 @@ class Constraint:
         raise NotImplementedError(f"{type(self).__name__} does not define check()")
 
     def __repr__(self):
-        name = type(self).__name__.lstrip("_")
+        name = "".join(word[:1].upper() + word[1:] for word in type(self).__name__.split("_"))
         return f"{name}({', '.join(f'{n}={getattr(self, n)}' for n in self.shows)})"
 
 

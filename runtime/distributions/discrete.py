@@ -27,7 +27,7 @@ class _Tosses(Distribution):
     """Families of a success probability, given as such or as log-odds."""
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
-    _tensors = ("probs", "logits")
+    _tensors: tuple = ("probs", "logits")
 
     def __init__(self, probs=None, logits=None, validate_args=None):
         one_of(probs, logits)

@@ -46,7 +46,7 @@ def _find(type_p, type_q):
 
 def kl_divergence(p, q):
     """KL(p || q), the expectation under p of log p - log q; a batch of them."""
-    rule = _find(type(p), type(q))
+    rule = _find(type(p), type(q))  # type: ignore[arg-type]
     if rule is None:
         raise NotImplementedError(f"no KL divergence is registered for p of type {type(p).__name__} and q of type "
                                   f"{type(q).__name__}; add one with register_kl")

@@ -3,6 +3,7 @@
 import functools
 import operator
 import weakref
+from typing import Any
 
 from ...ir.errors import ArgumentError
 from ..api.register import FUNCTIONS
@@ -32,7 +33,7 @@ class Transform:
         if cache_size not in (0, 1):
             raise ArgumentError("cache_size must be 0 or 1")
         self._cache_size = cache_size
-        self._inv = None
+        self._inv: Any = None
         self._last = (None, None)
 
     def __getstate__(self):

@@ -1,6 +1,7 @@
 """Transforms: invertible maps of values, with the logarithm of their volume change."""
 
 import math
+from typing import Any
 
 from ...ir.errors import ArgumentError
 from ..api.register import FUNCTIONS
@@ -19,7 +20,9 @@ __all__ = ["AbsTransform", "AffineTransform", "ComposeTransform", "CorrCholeskyT
 class _Elementwise(Transform):
     """A bijection of single numbers without parameters, which is equal to others of its class."""
 
-    domain, codomain, bijective, sign = constraints.real, constraints.real, True, +1
+    domain: Any = constraints.real
+    codomain: Any = constraints.real
+    bijective, sign = True, +1
 
     def __eq__(self, other):
         return type(other) is type(self)
@@ -284,7 +287,8 @@ class StickBreakingTransform(Transform):
 class LowerCholeskyTransform(Transform):
     """Square matrices to lower triangular ones with a positive diagonal."""
 
-    domain, codomain = constraints.independent(constraints.real, 2), constraints.lower_cholesky
+    domain = constraints.independent(constraints.real, 2)
+    codomain: Any = constraints.lower_cholesky
 
     def __eq__(self, other):
         return isinstance(other, LowerCholeskyTransform)

@@ -49,7 +49,8 @@ def inside(rng, *shape):
 def _rnn_grad(rng):
     for y, mask, reverse in cases(rng, 1):
         for activation in ("tanh", "relu"):
-            yield Sample((rng.standard_normal(y.shape), inside(rng, *y.shape), mask, inside(rng, 2, 2), rng.standard_normal((2, 2))),
+            yield Sample((rng.standard_normal(y.shape), inside(rng, *y.shape), mask, inside(rng, 2, 2),
+                          rng.standard_normal((2, 2))),
                          {"activation": activation, "reverse": reverse}, tol=16)
 
 
@@ -61,7 +62,8 @@ def _lstm_grad(rng):
             gy, gc, gg = (rng.standard_normal(a.shape) for a in (y, cells, z))
             projection = None if size == 2 else rng.standard_normal((1, 2))
             yield Sample((gy, gc, gg, y, cells, inside(rng, *z.shape), mask, rng.standard_normal((2, size)),
-                          rng.standard_normal((2, 2)), rng.standard_normal((8, size)), projection), {"reverse": reverse}, tol=32)
+                          rng.standard_normal((2, 2)), rng.standard_normal((8, size)), projection), {"reverse": reverse},
+                          tol=32)
 
 
 @samples("gru_sequence_grad")
@@ -70,5 +72,6 @@ def _gru_grad(rng):
         y = rng.standard_normal((*z.shape[:2], 2))
         gy, gg = rng.standard_normal(y.shape), rng.standard_normal(z.shape)
         for bias in (None, rng.standard_normal(6)):
-            yield Sample((gy, gg, y, inside(rng, *z.shape), mask, rng.standard_normal((2, 2)), rng.standard_normal((6, 2)), bias),
+            yield Sample((gy, gg, y, inside(rng, *z.shape), mask, rng.standard_normal((2, 2)), rng.standard_normal((6, 2)),
+                          bias),
                          {"reverse": reverse}, tol=32)

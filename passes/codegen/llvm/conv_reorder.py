@@ -92,12 +92,15 @@ def _group(module, variant, element, lanes):
 
 
 def _row_starts(f, job, variant, source, lanes, first, rows):
+    """Where the rows of a group begin. Rows that do not exist stand at the last one: a load without any lane is slow where
+    there is no memory."""
+    last = f.sub(rows, 1)
+    places = [f.max(f.min(f.index(number), last), 0) for number in range(lanes)]
     if variant != "gather":
         stride = job.row_stride
-        return [f.at(source, f.mul(stride, number)) for number in range(lanes)]
-    table, last = job.address("row_table"), f.sub(rows, 1)
-    places = [f.add(first, f.max(f.min(f.index(number), last), 0)) for number in range(lanes)]
-    return [f.at(source, f.load(I64, f.at(table, place, I64))) for place in places]
+        return [f.at(source, f.mul(stride, place)) for place in places]
+    table = job.address("row_table")
+    return [f.at(source, f.load(I64, f.at(table, f.add(first, place), I64))) for place in places]
 
 
 def _put(f, job, variant, target, column, values, edge):

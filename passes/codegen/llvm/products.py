@@ -51,8 +51,8 @@ def _all_rows(f, table, a, b, c, common, left):
     tallest, at = HEIGHTS[0], 0
     spare = f.select(f.compare("eq", f.mod(rows, tallest), 2), f.index(tallest), f.index(0))
     for number, height in enumerate(HEIGHTS):
-        left = f.sub(rows, at)
-        end = f.add(at, f.sub(left, f.mod(left, height)))
+        remaining = f.sub(rows, at)
+        end = f.add(at, f.sub(remaining, f.mod(remaining, height)))
         if number == 0:
             end = f.max(f.sub(end, spare), 0)
         kernel = f.load(PTR, f.at(table, 8 * number))

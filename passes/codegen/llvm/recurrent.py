@@ -184,7 +184,8 @@ def _step_item(module, kernel):
     across = f.index(tile_shape(module.target, kernel.element).columns * item)
 
     def multiply(row, rows):
-        f.call("product", VOID, f.at(h, f.mul(row, row_bytes)), weights, sums, row_bytes, f.index(item), width, across, width, rows,
+        f.call("product", VOID, f.at(h, f.mul(row, row_bytes)), weights, sums, row_bytes, f.index(item), width, across, width,
+               rows,
                f.index(kernel.columns), hidden, null(), null(), f.index(0))
 
     def finish(row, place, vector_):

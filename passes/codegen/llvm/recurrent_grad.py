@@ -153,7 +153,8 @@ def _step_item(module, kernel):
     weights, sums = f.at(job.address("scratch"), f.mul(start, row_bytes)), f.local(ROWS * kernel.units * item)
 
     def multiply(row, rows):
-        f.call("product", VOID, f.at(da, f.mul(row, row_bytes)), weights, sums, row_bytes, f.index(item), width, width, width, rows,
+        f.call("product", VOID, f.at(da, f.mul(row, row_bytes)), weights, sums, row_bytes, f.index(item), width, width, width,
+               rows,
                f.index(kernel.units), depth, null(), null(), f.index(0))
 
     def finish(row, place, vector_):

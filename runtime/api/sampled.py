@@ -1,0 +1,140 @@
+"""Functions of sampled data: numerical derivatives, histograms with edges, sub-tensors of bounded norm, angles."""
+
+import math
+
+from ...ir.aval import canonical_dim, canonical_dims
+from ...ir.errors import ArgumentError, ShapeError
+from ...ir.ops import elementwise as ew
+from ...ir.ops import reduce as rd
+from ...ir.ops.moments import vector_norm
+from ...ir.ops.shape import cat, expand, full, reshape, slice_
+from ..tensor import Tensor
+from . import returns
+from .promote import promote, to_dtype
+from .register import FUNCTIONS, api, deliver
+
+
+@api(inplace=True)
+def angle(input, *, out=None):
+    """The angle of a number in the complex plane: 0 or, below zero, pi for real ones; nan stays nan."""
+    x = promote(ew.sin, input)[0]
+    turned = ew.where(ew.lt(x, 0.0), math.pi, 0.0)
+    return deliver(ew.where(ew.isnan(x), x, to_dtype(turned, x.dtype)), out, "angle")
+
+
+@api(inplace=True)
+def renorm(input, p, dim, maxnorm, *, out=None):
+    """Each slice along `dim` scaled down to a norm of at most maxnorm."""
+    if input.ndim < 2:
+        raise ShapeError(f"renorm takes a tensor of at least two dimensions, got {input.aval}")
+    d = canonical_dim(dim, input.ndim)
+    others = tuple(i for i in range(input.ndim) if i != d)
+    size = vector_norm(input, ord=float(p), dim=others, keepdim=True)
+    scale = ew.where(ew.gt(size, maxnorm), ew.div(float(maxnorm), ew.add(size, 1e-7)), 1.0)
+    return deliver(ew.mul(input, expand(scale, shape=input.shape)), out, "renorm")
+
+
+# Numerical derivatives.
+
+
+def _part(x, d, start, stop):
+    n = x.shape[d]
+    return slice_(x, dim=d, start=start % n if start < 0 else start, stop=n + stop if stop <= 0 else stop, step=1)
+
+
+def _gaps(spacing, n, like, d):
+    """The distances between neighbours, laid out along dim d: a number, or places as a tensor."""
+    if not isinstance(spacing, Tensor):
+        return float(spacing), float(spacing)
+    if spacing.ndim != 1 or spacing.shape[0] != n:
+        raise ShapeError(f"gradient: places along a dimension of size {n} must be a vector of that size, got {spacing.aval}")
+    steps = ew.sub(_part(spacing, 0, 1, 0), _part(spacing, 0, 0, -1))
+    steps = reshape(to_dtype(steps, like.dtype), shape=tuple(n - 1 if i == d else 1 for i in range(like.ndim)))
+    return _part(steps, d, 0, -1), _part(steps, d, 1, 0)
+
+
+def _edge(x, spacing, d, order, last):
+    """The one-sided derivative at the first or last place."""
+    n = x.shape[d]
+    at = [(n - 1 - k if last else k) for k in range(order + 1)]
+    values = [_part(x, d, i, i + 1) for i in at]
+    sign = -1.0 if last else 1.0
+    if isinstance(spacing, Tensor):
+        place = [spacing[i].item() for i in at]
+    else:
+        place = [sign * k * float(spacing) for k in range(order + 1)]
+    h1 = place[1] - place[0]
+    if order == 1:
+        return ew.div(ew.sub(values[1], values[0]), h1)
+    h2 = place[2] - place[1]
+    weights = (-(2 * h1 + h2) / (h1 * (h1 + h2)), (h1 + h2) / (h1 * h2), -h1 / (h2 * (h1 + h2)))
+    total = ew.mul(values[0], weights[0])
+    for v, w in zip(values[1:], weights[1:]):
+        total = ew.add(total, ew.mul(v, w))
+    return total
+
+
+def _derivative(x, spacing, d, edge_order):
+    n = x.shape[d]
+    if n < edge_order + 1:
+        raise ShapeError(f"gradient of {x.aval} with edge_order={edge_order} needs at least {edge_order + 1} elements along dim {d}")
+    ends = [_edge(x, spacing, d, edge_order, last) for last in (False, True)]
+    if n == 2:
+        return cat(*ends, dim=d)
+    before, here, after = _part(x, d, 0, n - 2), _part(x, d, 1, n - 1), _part(x, d, 2, n)
+    left, right = _gaps(spacing, n, x, d)
+    if isinstance(spacing, Tensor):
+        left, right = (expand(h, shape=here.shape) for h in (left, right))
+        both = ew.add(left, right)
+        middle = ew.add(ew.mul(ew.div(ew.sub(here, before), left), ew.div(right, both)),
+                        ew.mul(ew.div(ew.sub(after, here), right), ew.div(left, both)))
+    else:
+        middle = ew.div(ew.sub(after, before), left + right)
+    return cat(ends[0], middle, ends[1], dim=d)
+
+
+@api(method=False)
+def gradient(input, *, spacing=1, dim=None, edge_order=1):
+    """Derivatives along dims by central differences, one-sided at the ends; `spacing` is a number, one for each dim, or the
+    places themselves."""
+    if edge_order not in (1, 2):
+        raise ArgumentError(f"gradient: edge_order must be 1 or 2, got {edge_order}")
+    x = promote(ew.sin, input)[0]
+    dims = canonical_dims(None, x.ndim) if dim is None else [canonical_dim(d, x.ndim)
+                                                             for d in ([dim] if isinstance(dim, int) else dim)]
+    spacing = 1 if spacing is None else spacing
+    spaces = list(spacing) if isinstance(spacing, (list, tuple)) else [spacing] * len(dims)
+    if len(spaces) != len(dims):
+        raise ArgumentError(f"gradient: {len(spaces)} spacings were given for {len(dims)} dimensions")
+    return [_derivative(x, s, d, edge_order) for s, d in zip(spaces, dims)]
+
+
+# Histograms.
+
+
+@api()
+def histogram(input, bins, *, range=None, weight=None, density=False, out=None):
+    """(hist, bin_edges): how much falls between neighbouring edges; the last bin holds its upper edge."""
+    edges = bins if isinstance(bins, Tensor) else _equal_edges(input, bins, range)
+    x = reshape(input, shape=(input.numel(),))
+    w = full(x, shape=x.shape, value=1.0, dtype=x.dtype) if weight is None else reshape(weight, shape=x.shape)
+    count = edges.shape[0] - 1
+    place = FUNCTIONS["searchsorted"](edges, x, right=True) - 1
+    place = ew.where(ew.eq(x, expand(_part(edges, 0, count, count + 1), shape=x.shape)), count - 1, place)
+    inside = ew.logical_and(ew.ge(place, 0), ew.lt(place, count))
+    held = ew.where(inside, w, 0.0)
+    hist = full(x, shape=(count,), value=0.0, dtype=x.dtype).index_add(0, ew.where(inside, place, 0), held)
+    if density:
+        widths = ew.sub(_part(edges, 0, 1, 0), _part(edges, 0, 0, -1))
+        total = rd.sum_(hist, dim=(0,), keepdim=True)
+        hist = ew.div(hist, ew.mul(widths, expand(total, shape=widths.shape)))
+    return returns.histogram(hist, edges)
+
+
+def _equal_edges(input, bins, between):
+    low, high = (float(v) for v in between) if between is not None else (0.0, 0.0)
+    if between is None and input.numel():
+        low, high = input.min().item(), input.max().item()
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    return FUNCTIONS["linspace"](low, high, bins + 1, dtype=input.dtype)

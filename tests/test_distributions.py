@@ -1,0 +1,287 @@
+"""Distributions: samples against moments and entropies, densities against integrals, shapes, checks, transforms."""
+
+import math
+
+import numpy as np
+import pytest
+
+import ingot
+from distribution_table import ROWS, build, label
+from ingot import distributions as D
+from ingot.distributions import constraints, transforms
+
+SEED = 7
+MANY = 40000
+SINGLE = [r for r in ROWS if not r.discrete and r.family not in ("Dirichlet", "MultivariateNormal", "LogisticNormal",
+                                                                 "LowRankMultivariateNormal", "RelaxedOneHotCategorical")]
+
+
+def drawn(d, n=MANY, seed=SEED):
+    ingot.manual_seed(seed)
+    return d.sample((n,)).to(ingot.float64)
+
+
+@pytest.mark.parametrize("row", [r for r in ROWS if r.moments], ids=label)
+def test_samples_have_the_moments_they_should(row):
+    d, _ = build(row, ingot, D)
+    x = drawn(d)
+    assert tuple(x.shape) == (MANY, *d.batch_shape, *d.event_shape)
+    spread = (d.variance / MANY).sqrt().expand(x.shape[1:])
+    off = ((x.mean(0) - d.mean) / spread).abs()
+    assert float(off.max()) < 5, f"seed {SEED}: the mean is off by {off} standard errors"
+    fourth = ((x - x.mean(0)) ** 4).mean(0)
+    error = ((fourth - x.var(0) ** 2).clamp(min=1e-12) / MANY).sqrt() + 2e-4
+    assert float(((x.var(0) - d.variance).abs() / error).max()) < 6, f"seed {SEED}: variance {x.var(0)}, not {d.variance}"
+
+
+@pytest.mark.parametrize("row", [r for r in ROWS if r.entropy and r.moments], ids=label)
+def test_entropy_is_the_mean_of_minus_log_prob(row):
+    d, _ = build(row, ingot, D)
+    logs = -d.log_prob(drawn(d, 20000))
+    error = logs.std(0) / math.sqrt(20000)
+    assert float((logs.mean(0) - d.entropy()).abs().max()) < 6 * float(error.max()) + 1e-9, f"seed {SEED}"
+
+
+@pytest.mark.parametrize("row", SINGLE, ids=label)
+def test_densities_integrate_to_one_and_to_the_cdf(row):
+    d, _ = build(row, ingot, D)
+    x = np.sort(drawn(d, 4000).numpy(), 0)
+    low, high = x[100], x[-100]                     # within the support, away from its ends
+    t = np.linspace(0, 1, 20001)[:, None]
+    grid = low + (high - low) * t
+    density = np.exp(d.log_prob(ingot.tensor(grid)).numpy())
+    mass = ((density[1:] + density[:-1]) / 2 * np.diff(grid, axis=0)).sum(0)
+    share = ((drawn(d, MANY, SEED + 1).numpy() >= low) & (drawn(d, MANY, SEED + 1).numpy() <= high)).mean(0)
+    np.testing.assert_allclose(mass, share, atol=0.012, err_msg=f"seed {SEED}")
+    if row.cdf:
+        between = (d.cdf(ingot.tensor(high)) - d.cdf(ingot.tensor(low))).numpy()
+        np.testing.assert_allclose(mass, between, rtol=2e-3)
+
+
+@pytest.mark.parametrize("row", [r for r in ROWS if r.icdf], ids=label)
+def test_quantiles_invert_the_distribution_function(row):
+    d, _ = build(row, ingot, D)
+    p = ingot.tensor([[0.05, 0.3], [0.5, 0.99]], dtype=ingot.float64)
+    np.testing.assert_allclose(d.cdf(d.icdf(p)).numpy(), p.numpy(), rtol=1e-6)
+
+
+def test_discrete_probabilities_sum_to_one():
+    for row in (r for r in ROWS if r.discrete):
+        d, _ = build(row, ingot, D)
+        if d.has_enumerate_support:
+            total = d.log_prob(d.enumerate_support()).exp().sum(0)
+            np.testing.assert_allclose(total.numpy(), 1, rtol=1e-6, err_msg=label(row))
+    counts = ingot.arange(200.0, dtype=ingot.float64).unsqueeze(-1)
+    for d in (D.Poisson(ingot.tensor([0.7, 14.0])), D.Geometric(ingot.tensor([0.3, 0.8])),
+              D.NegativeBinomial(ingot.tensor([3.0, 5.0]), ingot.tensor([0.3, 0.6]))):
+        np.testing.assert_allclose(d.log_prob(counts).exp().sum(0).numpy(), 1, rtol=1e-5, err_msg=repr(d))
+
+
+@pytest.mark.parametrize("row", [r for r in SINGLE if r.moments], ids=label)
+def test_rsample_carries_the_gradient_of_the_mean(row):
+    d, params = build(row, ingot, D, grad=True)
+    ingot.manual_seed(SEED)
+    d.rsample((MANY,)).mean(0).sum().backward()
+    found = {k: p.grad.numpy().copy() for k, p in params.items()}
+    again, params = build(row, ingot, D, grad=True)
+    again.mean.sum().backward()
+    for name, p in params.items():
+        want = np.zeros(p.shape) if p.grad is None else p.grad.numpy()
+        np.testing.assert_allclose(found[name], want, atol=0.06, rtol=0.12, err_msg=f"seed {SEED}: {name}")
+
+
+def test_divergences_are_means_of_log_ratios():
+    t = ingot.tensor
+    pairs = [
+        (D.Normal(t([0.0, 1.0]), t([1.0, 0.5])), D.Normal(t([0.3, 0.0]), t([2.0, 1.0]))),
+        (D.Gamma(t([2.0]), t([1.5])), D.Gamma(t([3.0]), t([1.0]))),
+        (D.Beta(t([2.0]), t([3.0])), D.Beta(t([1.5]), t([1.0]))),
+        (D.Laplace(t([0.0]), t([1.0])), D.Normal(t([0.5]), t([2.0]))),
+        (D.Categorical(t([0.2, 0.3, 0.5])), D.Categorical(t([0.4, 0.4, 0.2]))),
+        (D.Dirichlet(t([1.0, 2.0, 3.0])), D.Dirichlet(t([2.0, 2.0, 2.0]))),
+        (D.Uniform(t([0.1]), t([0.7])), D.Beta(t([2.0]), t([2.0]))),
+        (D.Gumbel(t([0.0]), t([1.0])), D.Normal(t([0.5]), t([2.0]))),
+        (D.MultivariateNormal(ingot.zeros(2), ingot.eye(2)), D.MultivariateNormal(ingot.ones(2), 2 * ingot.eye(2))),
+    ]
+    for p, q in pairs:
+        ingot.manual_seed(SEED)
+        x = p.sample((MANY,))
+        ratio = p.log_prob(x) - q.log_prob(x)
+        error = float((ratio.std(0) / math.sqrt(MANY)).max())
+        off = float((ratio.mean(0) - D.kl_divergence(p, q)).abs().max())
+        assert off < 6 * error, f"seed {SEED}: {p} || {q}: off by {off}, standard error {error}"
+
+
+def test_divergence_registry():
+    class Odd(D.Normal):
+        pass
+
+    with pytest.raises(NotImplementedError, match="register_kl"):
+        D.kl_divergence(D.Normal(0.0, 1.0), D.Dirichlet(ingot.ones(2)))
+    plain = D.kl_divergence(Odd(0.0, 1.0), D.Normal(1.0, 1.0))
+    assert float(plain) == 0.5
+
+    @D.register_kl(Odd, D.Normal)
+    def _(p, q):
+        return "the nearer rule"
+
+    assert D.kl_divergence(Odd(0.0, 1.0), D.Normal(1.0, 1.0)) == "the nearer rule"
+
+
+# Shapes, checks, composition.
+
+
+def test_shapes_of_batches_and_samples():
+    d = D.Normal(ingot.zeros(3, 1), ingot.ones(4))
+    assert d.batch_shape == (3, 4) and d.event_shape == () and d.sample((2, 5)).shape == (2, 5, 3, 4)
+    assert D.Normal(0, 1).batch_shape == () and D.Normal(0.0, 1.0).sample().shape == ()
+    wide = D.Normal(0.0, ingot.ones(4)).expand((3, 4))
+    assert wide.loc.shape == (3, 4) and wide.log_prob(ingot.zeros(4)).shape == (3, 4)
+    joined = D.Independent(d, 1)
+    assert joined.batch_shape == (3,) and joined.event_shape == (4,) and joined.log_prob(joined.sample()).shape == (3,)
+    assert joined.expand((2, 3)).sample().shape == (2, 3, 4)
+    with pytest.raises(ValueError, match="reinterpreted_batch_ndims"):
+        D.Independent(d, 3)
+    assert "Independent(Normal(" in repr(joined)
+    assert repr(D.Normal(0.0, 1.0)) == "Normal(loc: 0.0, scale: 1.0)"
+
+
+def test_parameters_and_values_are_checked():
+    with pytest.raises(ValueError, match=r"Expected parameter scale .*Normal.* GreaterThan\(lower_bound=0.0\)"):
+        D.Normal(ingot.zeros(2), ingot.tensor([1.0, -1.0]))
+    with pytest.raises(ValueError, match="one-dimensional"):
+        D.Categorical(ingot.tensor(0.5))
+    with pytest.raises(ValueError, match="not both"):
+        D.Bernoulli(probs=0.5, logits=0.0)
+    with pytest.raises(ValueError, match="within the support"):
+        D.Beta(1.0, 1.0).log_prob(ingot.tensor(1.5))
+    with pytest.raises(ValueError, match="right-most size"):
+        D.Dirichlet(ingot.ones(3)).log_prob(ingot.ones(2) / 2)
+    with pytest.raises(ValueError, match="broadcastable"):
+        D.Normal(ingot.zeros(3), 1.0).log_prob(ingot.zeros(2))
+    with pytest.raises(ValueError, match="low >= high"):
+        D.Uniform(1.0, 0.0)
+    with pytest.raises(ValueError, match="Exactly one"):
+        D.MultivariateNormal(ingot.zeros(2), ingot.eye(2), scale_tril=ingot.eye(2))
+    unchecked = D.Normal(0.0, -1.0, validate_args=False)
+    assert unchecked.scale.item() == -1
+    assert math.isnan(D.Normal(ingot.tensor(0.0), 1.0, validate_args=False).log_prob(ingot.tensor(math.nan)).item())
+
+
+def test_default_checking_can_be_switched_off():
+    try:
+        D.Distribution.set_default_validate_args(False)
+        assert D.Normal(0.0, -1.0).scale.item() == -1
+    finally:
+        D.Distribution.set_default_validate_args(True)
+
+
+def test_seeds_repeat_samples():
+    d = D.Gamma(ingot.tensor([0.5, 3.0]), 1.0)
+    assert (drawn(d, 5) == drawn(d, 5)).all() and not (drawn(d, 5) == drawn(d, 5, 8)).all()
+
+
+def test_mixtures():
+    mix = D.MixtureSameFamily(D.Categorical(ingot.tensor([0.3, 0.7])), D.Normal(ingot.tensor([-2.0, 3.0]),
+                                                                                ingot.tensor([0.5, 1.0])))
+    x = drawn(mix)
+    assert abs(float(x.mean() - mix.mean)) < 0.06 and abs(float(x.var() - mix.variance)) < 0.15, f"seed {SEED}"
+    want = 0.3 * math.exp(-2.0) / 0.5 + 0.7 * math.exp(-8.0)
+    assert float(mix.log_prob(ingot.tensor(-1.0)).exp()) == pytest.approx(want / math.sqrt(2 * math.pi), rel=1e-4)
+    assert float(mix.cdf(ingot.tensor(100.0))) == pytest.approx(1)
+    vectors = D.MixtureSameFamily(D.Categorical(ingot.ones(4, 3)), D.Independent(D.Normal(ingot.zeros(4, 3, 2), 1.0), 1))
+    assert vectors.sample((5,)).shape == (5, 4, 2) and vectors.log_prob(vectors.sample()).shape == (4,)
+    with pytest.raises(ValueError, match="Categorical"):
+        D.MixtureSameFamily(D.Normal(0.0, 1.0), D.Normal(ingot.zeros(2), 1.0))
+
+
+def test_transformed_distributions():
+    base = D.Normal(ingot.zeros(3), 1.0)
+    flow = D.TransformedDistribution(base, [transforms.AffineTransform(1.0, -2.0), transforms.ExpTransform()])
+    x = drawn(flow, 6)
+    want = D.LogNormal(ingot.ones(3), 2.0).log_prob(x)
+    np.testing.assert_allclose(flow.log_prob(x).numpy(), want.numpy(), rtol=1e-5)
+    assert (flow.cdf(flow.icdf(ingot.tensor([0.1, 0.5, 0.9]))) - ingot.tensor([0.1, 0.5, 0.9])).abs().max() < 1e-5
+    stick = D.TransformedDistribution(D.Normal(ingot.zeros(2, 3), 1.0), transforms.StickBreakingTransform())
+    assert stick.batch_shape == (2,) and stick.event_shape == (4,) and stick.log_prob(stick.sample((5,))).shape == (5, 2)
+    assert stick.expand((7, 2)).sample().shape == (7, 2, 4)
+    with pytest.raises(TypeError, match="Transform"):
+        D.TransformedDistribution(base, [1])
+
+
+ONTO = [constraints.real, constraints.positive, constraints.greater_than(2.0), constraints.less_than(-1.0),
+        constraints.unit_interval, constraints.interval(-2.0, 5.0), constraints.simplex, constraints.lower_cholesky,
+        constraints.corr_cholesky, constraints.positive_definite]
+
+
+@pytest.mark.parametrize("constraint", ONTO, ids=repr)
+def test_registered_transforms_lead_onto_their_constraints(constraint):
+    shape = (5, 3, 3) if constraint in (constraints.lower_cholesky, constraints.positive_definite) else (5, 3)
+    ingot.manual_seed(SEED)
+    x = ingot.randn(shape, dtype=ingot.float64)
+    for registry in (D.transform_to, D.biject_to):
+        t = registry(constraint)
+        y = t(x)
+        assert constraint.check(y).all(), f"seed {SEED}: {y}"
+        back = t(t.inv(y))
+        np.testing.assert_allclose(back.numpy(), y.numpy(), rtol=1e-6, atol=1e-9)
+        assert tuple(y.shape) == tuple(t.forward_shape(x.shape)) and tuple(t.inverse_shape(y.shape)) == tuple(x.shape)
+
+
+@pytest.mark.parametrize("make", [transforms.ExpTransform, transforms.SigmoidTransform, transforms.TanhTransform,
+                                  transforms.SoftplusTransform, lambda: transforms.AffineTransform(0.3, -1.7),
+                                  lambda: transforms.StickBreakingTransform(), lambda: transforms.ExpTransform().inv])
+def test_volume_changes_are_those_of_the_jacobian(make):
+    t = make()
+    x = ingot.tensor([0.4, 1.1, 0.7], dtype=ingot.float64)
+    jacobian = ingot.autograd.functional.jacobian(lambda v: t(v)[:3], x)
+    volume = t.log_abs_det_jacobian(x, t(x))
+    want = ingot.linalg.slogdet(jacobian)[1]
+    assert float(volume.sum()) == pytest.approx(float(want), rel=1e-7)
+
+
+def test_cached_transforms_invert_to_the_very_argument():
+    t = transforms.ExpTransform(cache_size=1)
+    x = ingot.tensor([1.0, 2.0])
+    assert t.inv(t(x)) is x and t.inv.inv is t
+    assert transforms.ExpTransform() == transforms.ExpTransform() and transforms.AffineTransform(0,
+                                                                                                 1) != transforms.ExpTransform()
+
+
+def test_constraints_of_dependent_parameters():
+    assert constraints.is_dependent(constraints.dependent) and not constraints.is_dependent(constraints.real)
+    with pytest.raises(ValueError, match="dependent"):
+        constraints.dependent.check(ingot.zeros(1))
+    joined = constraints.cat([constraints.positive, constraints.real], dim=-1, lengths=[1, 2])
+    assert joined.check(ingot.tensor([1.0, -1.0, -2.0])).tolist() == [True, True, True]
+    assert constraints.stack([constraints.positive, constraints.real], dim=0).check(ingot.tensor([-1.0,
+                                                                                                  -1.0])).tolist() == [False, True]
+    assert constraints.independent(constraints.positive, 1).check(ingot.tensor([[1.0, 2.0], [1.0, -2.0]])).tolist() == [True,
+                                                                                                                        False]
+    assert not constraints.simplex.check(ingot.tensor([0.5, 0.6])).item()
+
+
+def test_policy_gradients_work_in_a_trace():
+    """Sampling an action and its log-probability, as REINFORCE does, recorded once and replayed."""
+    def run(wrap):
+        ingot.manual_seed(SEED)
+        logits = ingot.zeros(3, requires_grad=True)
+
+        def step(reward):
+            d = D.Categorical(logits=logits, validate_args=False)
+            with ingot.no_grad():
+                action = ingot.argmax(d.logits + D.Gumbel(0.0, 1.0, validate_args=False).sample((3,)))
+            loss = -d.log_prob(action) * reward[action]
+            (g,) = ingot.autograd.grad(loss, logits)
+            with ingot.no_grad():
+                logits.sub_(0.1 * g)
+            return loss
+
+        f = wrap(step)
+        reward = ingot.tensor([0.0, 0.2, 1.0])
+        return [round(f(reward).item(), 6) for _ in range(20)], logits.tolist()
+
+    eager, traced = run(lambda f: f), run(ingot.jit.trace)
+    assert eager[0] == traced[0]
+    np.testing.assert_allclose(eager[1], traced[1], rtol=1e-5)
+    assert eager[1][2] > eager[1][0]

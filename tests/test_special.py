@@ -1,0 +1,68 @@
+"""Special functions: against values computed elsewhere, and against each other."""
+
+import math
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot import special
+
+
+def test_names_are_those_of_ingot():
+    x = ingot.tensor([0.3, 0.7])
+    for mine, theirs in (("expit", "sigmoid"), ("gammaln", "lgamma"), ("psi", "digamma"), ("erf", "erf"), ("log1p", "log1p")):
+        assert (getattr(special, mine)(x) == getattr(ingot, theirs)(x)).all(), mine
+
+
+def test_normal_distribution_function_and_its_inverse():
+    x = ingot.tensor([-30.0, -5.0, -1.0, 0.0, 1.5], dtype=ingot.float64)
+    want = [0.5 * math.erfc(-v / math.sqrt(2)) for v in x.tolist()]
+    np.testing.assert_allclose(special.ndtr(x).numpy(), want, rtol=1e-12)
+    np.testing.assert_allclose(special.log_ndtr(x)[1:].numpy(), np.log(want[1:]), rtol=1e-12)
+    assert special.log_ndtr(x)[0].item() == pytest.approx(-454.3212439955, rel=1e-9)
+    p = ingot.tensor([0.01, 0.5, 0.9], dtype=ingot.float64)
+    np.testing.assert_allclose(special.ndtr(special.ndtri(p)).numpy(), p.numpy(), rtol=1e-9)
+
+
+def test_incomplete_gamma():
+    a, x = ingot.tensor([0.5, 1.0, 3.0, 10.0], dtype=ingot.float64), ingot.tensor([0.3, 2.0, 2.5, 14.0], dtype=ingot.float64)
+    want = [math.erf(math.sqrt(0.3)), 1 - math.exp(-2), 1 - math.exp(-2.5) * (1 + 2.5 + 2.5 ** 2 / 2),
+            1 - math.exp(-14) * sum(14.0 ** k / math.factorial(k) for k in range(10))]
+    np.testing.assert_allclose(special.gammainc(a, x).numpy(), want, rtol=1e-12)
+    np.testing.assert_allclose((special.gammainc(a, x) + special.gammaincc(a, x)).numpy(), 1, rtol=1e-12)
+    assert special.gammainc(ingot.tensor(2.0), ingot.tensor([1.0, 2.0])).shape == (2,)
+
+
+def test_entropies_and_products_at_their_ends():
+    x = ingot.tensor([-1.0, 0.0, 0.5, 1.0])
+    assert special.entr(x).tolist()[:2] == [-math.inf, 0.0] and special.entr(x)[2].item() == pytest.approx(0.5 * math.log(2))
+    zero = ingot.tensor([0.0, 2.0, 0.0])
+    y = ingot.tensor([-1.0, 0.5, math.nan])
+    got = special.xlog1py(zero, y).tolist()
+    assert got[0] == 0 and got[1] == pytest.approx(2 * math.log(1.5)) and math.isnan(got[2])
+    z = ingot.tensor([0.0, 1.0], requires_grad=True)
+    special.xlog1py(z, -1.0 + z.detach()).sum().backward()
+    assert math.isfinite(z.grad[1].item())
+
+
+def test_scaled_complementary_error_function():
+    x = ingot.tensor([-2.0, 0.0, 1.0, 4.9, 5.1, 50.0], dtype=ingot.float64)
+    got = special.erfcx(x)
+    want = [math.exp(v * v) * math.erfc(v) for v in x.tolist()[:5]] + [1 / (50 * math.sqrt(math.pi)) * (1 - 1 / 5000 + 3 / 25e6)]
+    np.testing.assert_allclose(got.numpy(), want, rtol=1e-8)
+
+
+def test_multivariate_gamma():
+    x = ingot.tensor([2.5, 4.0], dtype=ingot.float64)
+    want = [math.log(math.pi) * 0.5 + math.lgamma(v) + math.lgamma(v - 0.5) for v in x.tolist()]
+    np.testing.assert_allclose(special.multigammaln(x, 2).numpy(), want, rtol=1e-12)
+    with pytest.raises(ValueError, match="at least 1"):
+        special.multigammaln(x, 0)
+
+
+def test_errors_say_what_was_given():
+    with pytest.raises(TypeError, match="entr takes a tensor"):
+        special.entr(1.0)
+    with pytest.raises(RuntimeError, match="one floating point dtype"):
+        ingot.ir.ops.incomplete.gammainc(ingot.zeros(1), ingot.zeros(1, dtype=ingot.float64))
