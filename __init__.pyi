@@ -140,6 +140,10 @@ def amin(input, dim=(), keepdim: builtins.bool = False, *, out=None, axis=(), ke
 def aminmax(input, *, dim=None, keepdim: builtins.bool = False, out=None, axis=None,
             keepdims: builtins.bool = False) -> _returns_module.aminmax:
     """Smallest and largest values as (min, max)."""
+def angle(input, *, out=None) -> Tensor:
+    """The angle of a number in the complex plane: 0 or, below zero, pi for real ones; nan stays nan."""
+def angle_(input, *, out=None) -> Tensor:
+    """In-place version of angle()."""
 def any(input, dim=None, keepdim: builtins.bool = False, *, out=None, axis=None, keepdims: builtins.bool = False) -> Tensor:
     """Whether any element is nonzero (uint8 gives uint8)."""
 def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device=None,
@@ -573,6 +577,9 @@ def get_num_threads() -> builtins.int:
     """How many threads a kernel may use, the calling one among them."""
 def get_rng_state() -> Tensor:
     """The default generator's state."""
+def gradient(input, *, spacing=1, dim=None, edge_order=1, axis=None) -> Tensor:
+    """Derivatives along dims by central differences, one-sided at the ends; `spacing` is a number, one for each dim, or
+    the"""
 def greater(input, other, *, out=None) -> Tensor:
     """Elementwise gt."""
 def greater_(input, other, *, out=None) -> Tensor:
@@ -600,6 +607,8 @@ def heaviside_(input, other, *, out=None) -> Tensor:
     """In-place version of heaviside()."""
 def histc(input, bins=100, min=0, max=0, *, out=None) -> Tensor:
     """Counts in equal bins between min and max (the data's range if both are equal); what is outside is left out."""
+def histogram(input, bins, *, range=None, weight=None, density: builtins.bool = False, out=None) -> Tensor:
+    """(hist, bin_edges): how much falls between neighbouring edges; the last bin holds its upper edge."""
 def hsplit(input, indices_or_sections) -> builtins.tuple[Tensor, ...]:
     """Equal pieces, or pieces cut at the indices listed, as views."""
 def hstack(tensors, *, out=None) -> Tensor:
@@ -1064,6 +1073,18 @@ def remainder(input, other, *, out=None) -> Tensor:
     """Elementwise remainder."""
 def remainder_(input, other, *, out=None) -> Tensor:
     """In-place version of remainder()."""
+@overload
+def renorm(input, p, dim, maxnorm, *, out=None) -> Tensor:
+    """Each slice along `dim` scaled down to a norm of at most maxnorm."""
+@overload
+def renorm(input, p, *, axis, maxnorm, out=None) -> Tensor:
+    """Each slice along `dim` scaled down to a norm of at most maxnorm."""
+@overload
+def renorm_(input, p, dim, maxnorm, *, out=None) -> Tensor:
+    """In-place version of renorm()."""
+@overload
+def renorm_(input, p, *, axis, maxnorm, out=None) -> Tensor:
+    """In-place version of renorm()."""
 def repeat_interleave(input, repeats, dim=None, *, output_size=None, axis=None) -> Tensor:
     """Each element (or each index along a dimension) several times in a row."""
 def reshape(input, *sizes, shape=None) -> Tensor:

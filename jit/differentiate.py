@@ -7,7 +7,7 @@ import numpy as np
 from ..ir.errors import AutogradError
 from ..ir.gradient import gradients
 from ..ir.graph import Builder, Value
-from ..runtime.autograd.node import Node, Output, aval_of
+from ..runtime.autograd.node import FREED, Leaf, Node, Output, aval_of
 from ..runtime.state import tls
 from .execute import Job, Piece, Result
 
@@ -113,9 +113,9 @@ class TraceNode:
         for storage, version in self.guards:
             if storage.version != version:
                 by = f" by {storage.writer[0]} at {storage.writer[1]}:{storage.writer[2]}" if storage.writer else ""
-                raise AutogradError(f"a traced function saved an input for its gradient, and it was then overwritten in place{by}:"
-                                    f" it is at version {storage.version}, expected {version}. Use the out-of-place form there,"
-                                    " or clone() before writing.")
+                raise AutogradError(f"a traced function saved an input for its gradient, overwritten since{by}: it is "
+                                    f"at version {storage.version}, expected {version}. Use the out-of-place form there, or "
+                                    "clone() before writing.")
         env = {}
         for (_, number), value in zip(d.residuals, self.residuals):
             env[number] = value
@@ -148,3 +148,18 @@ def attach(differential, replay, results, updated=()):
     node = TraceNode(differential, edges, residuals, tuple(guards), outs)
     for k, i in enumerate(differential.results):
         results[i]._node = Output(node, k)
+
+
+def is_freed(node) -> bool:
+    """Whether a history holds a node whose saved values a backward has freed."""
+    stack, seen = [node], set()
+    while stack:
+        n = stack.pop()
+        n = n.source if type(n) is Output else n
+        if n is None or type(n) is Leaf or id(n) in seen:
+            continue
+        seen.add(id(n))
+        if getattr(n, "saved", None) is FREED:
+            return True
+        stack.extend(n.edges)
+    return False

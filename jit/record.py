@@ -16,10 +16,10 @@ from ..ir.graph import Builder, Value
 from ..ir.ops.elementwise import cast
 from ..ir.ops.host import host_call
 from ..ir.ops.shape import assign_view, expand, full, run_chain
-from ..runtime.autograd.node import FREED, Leaf
-from ..runtime.autograd.node import Output as HistoryOutput
+from ..runtime.autograd.node import Leaf
 from ..runtime.storage import user_line
 from ..runtime.tensor import Tensor, wrap
+from .differentiate import is_freed
 from .errors import TraceError, at
 from .seen import frozen_value
 
@@ -415,18 +415,3 @@ class Output:
     same: bool
     requires_grad: bool
     freed: bool = False
-
-
-def is_freed(node) -> bool:
-    """Whether a history holds a node whose saved values a backward has freed."""
-    stack, seen = [node], set()
-    while stack:
-        n = stack.pop()
-        n = n.source if type(n) is HistoryOutput else n
-        if n is None or type(n) is Leaf or id(n) in seen:
-            continue
-        seen.add(id(n))
-        if getattr(n, "saved", None) is FREED:
-            return True
-        stack.extend(n.edges)
-    return False

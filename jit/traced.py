@@ -2,6 +2,8 @@
 
 import functools
 import threading
+import warnings
+from collections import Counter
 from typing import Any
 
 from ..ir import config
@@ -18,7 +20,10 @@ from .seen import readable
 from .tree import TENSOR, flatten, unflatten
 from .watch import Watch
 
-MANY = 64    # recordings of one function after which it is said once that something changes too often
+MANY = 64            # recordings of one function after which it is said once that something changes too often
+MOST_KINDS = 512     # kinds of arguments whose recordings are kept, and
+MOST_ENTRIES = 32    # states of Python for each of them; the oldest go
+MOST_REASONS = 1000  # that are remembered
 
 
 class Entry:
@@ -205,8 +210,22 @@ class Traced:
         with self._lock:
             self._stats["compiles"] += 1
             self._stats["misses"].append(reason)
+            del self._stats["misses"][:-MOST_REASONS]
             if not any(entry.result_spec == result_spec and entry.add(recording, guards) for entry in met):
-                self._entries.setdefault(key, []).append(Entry(recording, guards, result_spec))
+                entries = self._entries.setdefault(key, [])
+                entries.append(Entry(recording, guards, result_spec))
+                del entries[:-MOST_ENTRIES]
+                if len(self._entries) > MOST_KINDS:
+                    del self._entries[next(iter(self._entries))]
+            if self._stats["compiles"] == MANY:
+                self._complain()
+
+    def _complain(self):
+        """Says, once, why a function is recorded so often."""
+        (reason, times), = Counter(self._stats["misses"]).most_common(1)
+        warnings.warn(f"{getattr(self.fn, '__name__', self.fn)} was recorded {MANY} times, each time running eagerly. Most often "
+                      f"({times} times) because: {reason}. Pass numbers that change as tensors, and keep shapes few; stats() "
+                      "lists every reason", RuntimeWarning, stacklevel=5)
 
     def stats(self) -> dict:
         """Calls, compiles and why each recording was made; what the compiled paths consist of."""

@@ -198,6 +198,10 @@ class Tensor(metaclass=TensorType):
     def aminmax(self, *, dim=None, keepdim: builtins.bool = False, out=None, axis=None,
                 keepdims: builtins.bool = False) -> _returns_module.aminmax:
         """Smallest and largest values as (min, max)."""
+    def angle(self, *, out=None) -> Tensor:
+        """The angle of a number in the complex plane: 0 or, below zero, pi for real ones; nan stays nan."""
+    def angle_(self, *, out=None) -> Tensor:
+        """In-place version of angle()."""
     def any(self, dim=None, keepdim: builtins.bool = False, *, out=None, axis=None, keepdims: builtins.bool = False) -> Tensor:
         """Whether any element is nonzero (uint8 gives uint8)."""
     def arccos(self, *, out=None) -> Tensor:
@@ -601,6 +605,8 @@ class Tensor(metaclass=TensorType):
         """In-place version of heaviside()."""
     def histc(self, bins=100, min=0, max=0, *, out=None) -> Tensor:
         """Counts in equal bins between min and max (the data's range if both are equal); what is outside is left out."""
+    def histogram(self, bins, *, range=None, weight=None, density: builtins.bool = False, out=None) -> Tensor:
+        """(hist, bin_edges): how much falls between neighbouring edges; the last bin holds its upper edge."""
     def hsplit(self, indices_or_sections) -> builtins.tuple[Tensor, ...]:
         """Equal pieces, or pieces cut at the indices listed, as views."""
     def hypot(self, other, *, out=None) -> Tensor:
@@ -1040,6 +1046,18 @@ class Tensor(metaclass=TensorType):
         """Elementwise remainder."""
     def remainder_(self, other, *, out=None) -> Tensor:
         """In-place version of remainder()."""
+    @overload
+    def renorm(self, p, dim, maxnorm, *, out=None) -> Tensor:
+        """Each slice along `dim` scaled down to a norm of at most maxnorm."""
+    @overload
+    def renorm(self, p, *, axis, maxnorm, out=None) -> Tensor:
+        """Each slice along `dim` scaled down to a norm of at most maxnorm."""
+    @overload
+    def renorm_(self, p, dim, maxnorm, *, out=None) -> Tensor:
+        """In-place version of renorm()."""
+    @overload
+    def renorm_(self, p, *, axis, maxnorm, out=None) -> Tensor:
+        """In-place version of renorm()."""
     def repeat(self, *sizes, repeats=None) -> Tensor:
         """Copies side by side, `sizes` many along each dimension."""
     def repeat_interleave(self, repeats, dim=None, *, output_size=None, axis=None) -> Tensor:

@@ -254,10 +254,10 @@ def test_constraints_of_dependent_parameters():
         constraints.dependent.check(ingot.zeros(1))
     joined = constraints.cat([constraints.positive, constraints.real], dim=-1, lengths=[1, 2])
     assert joined.check(ingot.tensor([1.0, -1.0, -2.0])).tolist() == [True, True, True]
-    assert constraints.stack([constraints.positive, constraints.real], dim=0).check(ingot.tensor([-1.0,
-                                                                                                  -1.0])).tolist() == [False, True]
-    assert constraints.independent(constraints.positive, 1).check(ingot.tensor([[1.0, 2.0], [1.0, -2.0]])).tolist() == [True,
-                                                                                                                        False]
+    stacked = constraints.stack([constraints.positive, constraints.real], dim=0)
+    assert stacked.check(ingot.tensor([-1.0, -1.0])).tolist() == [False, True]
+    rows = constraints.independent(constraints.positive, 1)
+    assert rows.check(ingot.tensor([[1.0, 2.0], [1.0, -2.0]])).tolist() == [True, False]
     assert not constraints.simplex.check(ingot.tensor([0.5, 0.6])).item()
 
 

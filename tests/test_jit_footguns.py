@@ -689,3 +689,12 @@ def test_host_functions_run_at_every_call():
 
 def test_a_host_function_may_not_return_a_number():
     refused(lambda x: x * jit.host(lambda v: v.sum().item())(x), vec(), match="may return tensors")
+
+
+def test_recording_too_often_is_said_once_with_the_reason():
+    traced = jit.trace(lambda x, k: x * k)
+    with pytest.warns(RuntimeWarning, match="first call with arguments of this kind") as said:
+        for i in range(80):
+            traced(vec(), float(i))
+    assert len(said) == 1
+    assert traced.stats()["compiles"] == 80

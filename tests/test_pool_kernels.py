@@ -9,7 +9,8 @@ from ingot.ir.ops import batch_norm as norm_ops
 from ingot.ir.ops import pool as ops
 from ingot.passes.codegen.llvm import batch_norm as norm_code
 from ingot.passes.codegen.llvm import pooling as pool_code
-from ingot.runtime.cpu import batch_norm, pool, pooling
+from ingot.passes.codegen.llvm.pooling_blocked import BlockedPoolKernel
+from ingot.runtime.cpu import batch_norm, conv_fused, pool, pooling
 from ingot.runtime.cpu import compile as compiler
 from ingot.runtime.dispatch import kernel_of
 
@@ -75,6 +76,23 @@ def test_averages_and_their_gradients(seed, threads):
     dx = kernel_of(ops.avg_pool_grad)(g, size=size, **params)
     wanted = ops.avg_pool_grad.ref(g.astype(np.float64), size=size, **params)
     assert dx.dtype == g.dtype and np.abs(dx - wanted).max() <= 20 * TOLERANCE[dtype], message
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_blocked_pools(seed):
+    rng = np.random.default_rng(seed)
+    dtype = ("float32", "float64")[seed % 2]
+    size, params = windows(rng, True)
+    x = rng.standard_normal((2, 19, *size)).astype(dtype)
+    x[rng.random(x.shape) < 0.01] = np.nan
+    best = conv_fused.unblock(pooling.max_pool_blocked(conv_fused.block(x), **params), 19)
+    assert np.array_equal(best, ops.max_pool.ref(x, **params)[0], equal_nan=True), f"seed {seed}: {x.shape} {params}"
+    size, params = windows(rng, False)
+    x = rng.standard_normal((2, 19, *size)).astype(dtype)
+    params = {name: params[name] for name in ("kernel", "stride", "padding")} | {"counted": params["padding"], "divisor": None}
+    mean = conv_fused.unblock(pooling.avg_pool_blocked(conv_fused.block(x), **params), 19)
+    wanted = ops.avg_pool.ref(x.astype(np.float64), **params)
+    assert np.abs(mean - wanted).max() <= 20 * TOLERANCE[dtype], f"seed {seed}: {x.shape} {params}"
 
 
 def test_a_global_average():
@@ -168,5 +186,6 @@ def test_modules_compile_for_every_target(level):
     made += [pool_code.PoolKernel(machine, kind, "float", spread).text()
              for kind in (pool_code.MAX, pool_code.AVERAGE, pool_code.AVERAGE_GRAD)
              for spread in (pool_code.CONTIGUOUS, pool_code.PAIRS, pool_code.APART)]
+    made += [BlockedPoolKernel(machine, kind, "double").text() for kind in (pool_code.MAX, pool_code.AVERAGE)]
     for text in (*made, pool_code.PoolKernel(machine, pool_code.PUT, "double").text()):
         assert compiler.emit_object(text, machine)

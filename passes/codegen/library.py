@@ -305,6 +305,22 @@ def cross_entropy_backward(name, dtype, layout, *, ignore_index=-100) -> Kernel:
     return k.build()
 
 
+def softmax_minus_onehot(name, dtype, layout) -> Kernel:
+    """x, lse, a, b per row, target -> a * exp(x - lse), less b at the target"""
+    k = RowKernel(name, dtype, layout)
+    k.input("x")
+    for each in ("lse", "a", "b"):
+        k.input(each, "row")
+    k.input("target", "row", dt.int64)
+    k.output("dx")
+    with k.point():
+        lse, a, b, target = k.load("lse"), k.load("a"), k.load("b"), k.k.load("target")
+    with k.sweep():
+        p = k.fn.exp(k.load("x") - lse) * a
+        k.store(k.fn.where(k.fn.eq(k.k.index("r"), target), p - b, p), "dx")
+    return k.build()
+
+
 def scan(name, dtype, layout, *, kind="sum") -> Kernel:
     """x -> y, the running sum or product along R"""
     k = RowKernel(name, dtype, layout)
@@ -317,7 +333,7 @@ def scan(name, dtype, layout, *, kind="sum") -> Kernel:
 
 ROW_KERNELS: dict[str, Callable] = {f.__name__: f for f in (
     softmax, log_softmax, logsumexp, softmax_backward, log_softmax_backward, layer_norm, layer_norm_backward, rms_norm,
-    rms_norm_backward, norm_weight_backward, cross_entropy, cross_entropy_backward, scan)}
+    rms_norm_backward, norm_weight_backward, cross_entropy, cross_entropy_backward, softmax_minus_onehot, scan)}
 
 
 # Plain reductions: x of merged dims, named by a pattern such as "PRP" (parallel, reduced, parallel), one dim `unit` apart.

@@ -77,7 +77,8 @@ def _edge(x, spacing, d, order, last):
 def _derivative(x, spacing, d, edge_order):
     n = x.shape[d]
     if n < edge_order + 1:
-        raise ShapeError(f"gradient of {x.aval} with edge_order={edge_order} needs at least {edge_order + 1} elements along dim {d}")
+        raise ShapeError(f"gradient of {x.aval} with edge_order={edge_order} needs at least {edge_order + 1} elements "
+                         f"along dim {d}")
     ends = [_edge(x, spacing, d, edge_order, last) for last in (False, True)]
     if n == 2:
         return cat(*ends, dim=d)

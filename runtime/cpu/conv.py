@@ -1,6 +1,6 @@
 """Convolutions of plain arrays (N, C, *spatial) on generated kernels: forward, and the gradients of input and weight.
 
-float32 and float64, up to three spatial dims; `None` comes back for what the kernels do not take. Results do not depend on
+`supported` says whether the kernels take given arrays: float32 and float64, up to three spatial dims. Results do not depend on
 the number of threads. A plan is made once per shape: how the operands are brought into blocks, by which algorithm, and back.
 """
 
@@ -223,7 +223,22 @@ def weight_grad(x, g, *, size, stride, padding, dilation, groups):
 def _weight_grad_plan(x_shape, g_shape, size, stride, padding, dilation, groups, dtype, state):
     shape = (g_shape[1], x_shape[1] // groups, *size)
     g = geometry(x_shape, shape, stride, padding, dilation, groups, dtype.itemsize)
-    return (conv_depthwise.DepthwiseWeightGrad if conv_depthwise.takes(g) else WeightGrad)(g, dtype, shape)
+    if conv_depthwise.takes(g):
+        return conv_depthwise.DepthwiseWeightGrad(g, dtype, shape)
+    small = g.outputs * g.inputs <= 2 * g.pixels * (g.outputs + g.inputs)
+    return (PointwiseWeightGrad if small and is_pointwise(g) else WeightGrad)(g, dtype, shape)
+
+
+class PointwiseWeightGrad:
+    """The weight gradient of 1x1 windows on every pixel: a product for each image, added in the order of the images."""
+
+    def __init__(self, g: Geometry, dtype, shape):
+        self.shape, self.product = shape, gemm.Product(dtype)
+        self.x_shape, self.g_shape = ((g.images, g.groups, n, g.pixels) for n in (g.inputs, g.outputs))
+
+    def __call__(self, x, g):
+        each = self.product(g.reshape(self.g_shape), x.reshape(self.x_shape).swapaxes(-1, -2))
+        return each.sum(axis=0).reshape(self.shape)
 
 
 class WeightGrad:

@@ -16,7 +16,7 @@ from ...ir import dtype as dt
 from ...ir.aval import Aval
 from ...ir.lazy import lazy
 from ...ir.op import Composite, Op, Reduce, Scalar
-from ...ir.ops import attention, batch_norm, conv, linalg, nn, norm, pool, random, recurrent
+from ...ir.ops import attention, batch_norm, conv, embedding, indexing, linalg, loss, nn, norm, pool, random, recurrent
 from ...ir.ops import elementwise as ew
 
 eager_nn = lazy(__package__, ".eager_nn")
@@ -314,11 +314,12 @@ def neural(op: Op):
     return eager_nn.kernel_for(op)
 
 
-# Attention, recurrent layers, the linear layer.
+# Attention, recurrent layers, the linear layer, lookups, losses.
 
 
 @kernel_of(attention.attention, attention.attention_grad, nn.linear, recurrent.rnn_sequence, recurrent.rnn_sequence_grad,
-           recurrent.lstm_sequence, recurrent.lstm_sequence_grad, recurrent.gru_sequence, recurrent.gru_sequence_grad)
+           recurrent.lstm_sequence, recurrent.lstm_sequence_grad, recurrent.gru_sequence, recurrent.gru_sequence_grad,
+           embedding.embedding, embedding.row_sums, indexing.index_put, loss.cross_entropy, loss.softmax_minus_onehot)
 def sequence(op: Op):
     """The kernels of `eager_sequence.py`."""
     return eager_sequence.kernel_for(op)

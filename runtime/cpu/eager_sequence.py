@@ -1,4 +1,4 @@
-"""Which compiled kernel runs attention, recurrent layers and the linear layer in eager mode; see `eager.py`.
+"""Which compiled kernel runs attention, recurrent layers, the linear layer, lookups and losses in eager mode; see `eager.py`.
 
 float16 and bfloat16 attention and recurrence are computed in float32 and rounded once, as the references do.
 """
@@ -10,12 +10,13 @@ import numpy as np
 from ...ir import dtype as dt
 from ...ir.op import Op
 from ...ir.ops import attention as attention_ops
-from ...ir.ops import nn
+from ...ir.ops import embedding as embedding_ops
+from ...ir.ops import indexing, loss, nn
 from ...ir.ops import recurrent as recurrent_ops
 from ...ir.target import host
 from ...passes.codegen.llvm.epilogue import ColumnBias
 from ...passes.codegen.llvm.types import BF16, F16, F32, F64
-from . import attention, call, gemm, kernels, recurrent
+from . import attention, call, gemm, kernels, lookup, recurrent
 
 _MAKERS: dict = {}
 _LOW = (dt.float16.np, dt.bfloat16.np)
@@ -181,3 +182,96 @@ def linear(op: Op):
         return out.reshape(*x.shape[:-1], w.shape[0])
 
     return run
+
+
+# Rows of tables.
+
+_FEW = 1 << 12      # elements below which numpy copies rows
+
+
+@_kernel_of(embedding_ops.embedding)
+def embed(op: Op):
+    """A copy of rows, by all threads where they are many."""
+
+    def run(weight, index, **params):
+        width = weight.shape[1]
+        if index.size * width < _FEW or not lookup.can_take(weight):
+            return op.ref(weight, index, **params)
+        embedding_ops.check_range(op.name, index, weight.shape[0])
+        return lookup.take(weight, index)
+
+    return run
+
+
+@_kernel_of(embedding_ops.row_sums)
+def row_sums(op: Op):
+    """Sums in the order of the indices."""
+
+    def run(values, index, *, rows):
+        if not lookup.can_add(values) or not rows or index.min() < 0 or index.max() >= rows:
+            return op.ref(values, index, rows=rows)
+        return lookup.add_rows(values, index, rows)
+
+    return widened(run)
+
+
+@_kernel_of(indexing.index_put)
+def index_put(op: Op):
+    """Adding whole rows by one index of the first dim; everything else by the reference."""
+
+    def run(x, value, *indices, accumulate):
+        rows_only = accumulate and len(indices) == 1 and x.ndim > 1 and lookup.can_add(x) and value.size
+        if not rows_only or not indices[0].size or indices[0].min() < -len(x) or indices[0].max() >= len(x):
+            return op.ref(x, value, *indices, accumulate=accumulate)
+        table, index = np.array(x, order="C"), indices[0]
+        index = np.where(index < 0, index + len(x), index) if index.min() < 0 else index
+        lookup.add_into(table.reshape(len(x), -1), value.reshape(index.size, -1), index)
+        return table
+
+    return run
+
+
+# Losses over classes.
+
+
+def _kept_rows(target, ignore_index, classes):
+    """How many rows count; raises for a class that there is not."""
+    if not target.size:
+        return 0
+    low, high = int(target.min()), int(target.max())
+    if low >= 0 and high < classes and not low <= ignore_index <= high:
+        return target.size
+    return int(loss.class_weight.ref(target, None, ignore_index=ignore_index, classes=classes, dtype=dt.float64).sum())
+
+
+@_kernel_of(loss.cross_entropy)
+def cross_entropy(op: Op):
+    """Two sweeps over each row, then the reduction of the rows' losses; with class weights or smoothing, by the reference."""
+
+    def run(x, target, weight, *, ignore_index, label_smoothing, reduction):
+        if weight is not None or label_smoothing or not x.size:
+            return op.ref(x, target, weight, ignore_index=ignore_index, label_smoothing=label_smoothing, reduction=reduction)
+        kept, kind = _kept_rows(target, ignore_index, x.shape[1]), dt.BY_NP[x.dtype]
+        rows, lse = kernels.rowop(op.name, kind, ignore_index=ignore_index)(x, _as_long(target), dim=1)
+        if reduction == "none":
+            return rows, lse
+        total = kernels.reduction("sum", kind)(rows)
+        return total if reduction == "sum" else total / x.dtype.type(kept), lse
+
+    return widened(run)
+
+
+@_kernel_of(loss.softmax_minus_onehot)
+def softmax_minus_onehot(op: Op):
+    """One sweep over each row."""
+
+    def run(x, lse, a, b, target):
+        if not x.size:
+            return op.ref(x, lse, a, b, target)
+        return kernels.rowop(op.name, dt.BY_NP[x.dtype])(x, lse, a, b, _as_long(target), dim=1)
+
+    return widened(run)
+
+
+def _as_long(target):
+    return target if target.dtype == np.int64 else target.astype(np.int64)

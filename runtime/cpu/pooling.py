@@ -12,6 +12,7 @@ from ...ir import dtype as dt
 from ...ir.errors import ShapeError
 from ...ir.target import host
 from ...passes.codegen.llvm import pooling as codegen
+from ...passes.codegen.llvm.pooling_blocked import BlockedPoolKernel
 from . import call, conv_steps, kernels, pool
 from .compile import compile_module
 from .conv_plan import Window
@@ -35,6 +36,13 @@ def _task(kind, element, spread):
     return compile_module(made.text(), [made.symbol])[made.symbol]
 
 
+@functools.lru_cache(None)
+def _blocked_task(kind, element):
+    pool.get_num_threads()
+    made = BlockedPoolKernel(host(), kind, element)
+    return compile_module(made.text(), [made.symbol])[made.symbol]
+
+
 def _windows(sizes, kernel, stride, padding, dilation):
     dims = [Window(n, (n + lo + hi - d * (k - 1) - 1) // s + 1, k, s, lo, d)
             for n, k, s, (lo, hi), d in zip(sizes, kernel, stride, padding, dilation)]
@@ -55,10 +63,10 @@ def _words(dims):
     return words
 
 
-def _row_plan(kind, dims, planes, dtype, tables=()):
-    """The plan of a job whose items are rows of the result."""
+def _row_plan(kind, dims, planes, dtype, tables=(), blocked=False):
+    """The plan of a job whose items are rows of the result; pixels of blocked arrays are vectors."""
     words, steps = _words(dims), conv_steps.Steps()
-    items, item = planes * words["out_rows"], dtype.itemsize
+    items, item = planes * words["out_rows"], host().vector_bytes if blocked else dtype.itemsize
     chunks = conv_steps.share(items * dims[2].out * prod(d.taps for d in dims), items, pool.get_num_threads())
     words |= {"items": items, "chunks": chunks, "x_plane": prod(d.size for d in dims) * item,
               "y_plane": prod(d.out for d in dims) * item}
@@ -66,7 +74,8 @@ def _row_plan(kind, dims, planes, dtype, tables=()):
         values = np.ascontiguousarray(table, dtype)
         steps.keep.append(values)
         words[f"sizes_{name}"] = values.ctypes.data
-    steps.add(_task(kind, _ELEMENTS[dtype], _spread(dims[2])), chunks, codegen.WORDS, words,
+    task = _blocked_task(kind, _ELEMENTS[dtype]) if blocked else _task(kind, _ELEMENTS[dtype], _spread(dims[2]))
+    steps.add(task, chunks, codegen.WORDS, words,
               {"x": (X, 0), "y": (Y, 0), "index": (OPERANDS, 0)})
     return steps.plan()
 
@@ -155,6 +164,35 @@ def _avg_grad_plan(g_shape, size, kernel, stride, padding, counted, divisor, dty
     back = tuple(Window(d.out, d.size, d.taps, d.stride, d.low) for d in forward)
     shape = (*g_shape[:2], *size)
     return _row_plan(codegen.AVERAGE_GRAD, back, prod(shape[:2]), dtype, _tables(forward, counted, divisor)), shape
+
+
+# Blocked arrays (N, channel blocks, *spatial, lanes), forward.
+
+
+def max_pool_blocked(x, *, kernel, stride, padding, dilation):
+    """The largest element of each window; every window must meet x."""
+    plan, shape = _blocked_plan(codegen.MAX, x.shape, kernel, stride, padding, dilation, (), None, x.dtype,
+                                pool.get_num_threads())
+    out = empty(shape, x.dtype)
+    plan(x, x, out)
+    return out
+
+
+def avg_pool_blocked(x, *, kernel, stride, padding, counted, divisor):
+    """The mean of each window."""
+    plan, shape = _blocked_plan(codegen.AVERAGE, x.shape, kernel, stride, padding, (1,) * len(kernel), counted, divisor,
+                                x.dtype, pool.get_num_threads())
+    out = empty(shape, x.dtype)
+    plan(x, x, out)
+    return out
+
+
+@functools.lru_cache(512)
+def _blocked_plan(kind, shape, kernel, stride, padding, dilation, counted, divisor, dtype, threads):
+    dims = _windows(shape[2:-1], kernel, stride, padding, dilation)
+    tables = _tables(dims, counted, divisor) if kind == codegen.AVERAGE else ()
+    shape = (*shape[:2], *(d.out for d in dims[_DIMS - len(kernel):]), shape[-1])
+    return _row_plan(kind, dims, prod(shape[:2]), dtype, tables, blocked=True), shape
 
 
 # Values at places.

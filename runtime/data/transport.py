@@ -85,9 +85,12 @@ class Outbox:
     def pack(self, value) -> tuple:
         """(message, slots that the parent does not know yet) for a value."""
         stream = io.BytesIO()
-        pieces: list = []
-        keep: list = []
-        _Pickler(self, stream, pieces, keep).dump(value)
+        pieces: list[tuple] = []
+        try:
+            _Pickler(stream, 5, buffer_callback=lambda buffer: self._place(buffer, pieces)).dump(value)
+        except BaseException:
+            self.returned([number for number, _, _ in pieces])
+            raise
         body: Any = stream.getbuffer()
         if len(body) >= INLINE_BYTES and CAN_SHARE:
             body = self._piece(np.frombuffer(body, np.uint8))
@@ -99,14 +102,15 @@ class Outbox:
         dropped, self.dropped = self.dropped, []
         return (body, pieces, [s.number for s in fresh], dropped), fresh
 
-    def refer(self, buffer) -> tuple | None:
-        """Where a buffer of an array lies in shared memory (copied there if need be), or None to send it inline."""
+    def _place(self, buffer, pieces) -> bool:
+        """Notes where the memory of an array lies in a block (copied there if need be); True to send it inline."""
         memory = buffer.raw()
         if memory.nbytes < INLINE_BYTES or not CAN_SHARE:
-            return None
+            return True
         piece = self._piece(np.frombuffer(memory, np.uint8))
         self.slots[piece[0]].remote += 1
-        return piece
+        pieces.append(piece)
+        return False
 
     def _piece(self, flat) -> tuple:
         address = flat.ctypes.data
@@ -120,28 +124,16 @@ class Outbox:
 
 
 class _Pickler(pickle.Pickler):
-    """Pickles a batch: the memory of tensors and arrays goes into `pieces`."""
-
-    def __init__(self, outbox, stream, pieces, keep):
-        super().__init__(stream, 5, buffer_callback=self._buffer)
-        self.outbox, self.pieces, self.keep = outbox, pieces, keep
-
-    def _buffer(self, buffer):
-        piece = self.outbox.refer(buffer)
-        if piece is None:
-            return True
-        self.pieces.append(piece)
-        return False
+    """Pickles a batch. Nothing in here may refer to the pickler, which refers to the batch: the batch must die at once."""
 
     def reducer_override(self, obj):
         if not isinstance(obj, Tensor):
             return NotImplemented
         check_sendable(obj)
         a = np.ascontiguousarray(obj._a).reshape(obj._a.shape)
-        flat = a.reshape(-1).view(np.uint8)
-        self.keep.append(flat)
         state = {k: v for k, v in obj.__dict__.items() if not k.startswith("_")}
-        return _rebuild, (type(obj), pickle.PickleBuffer(flat.data), obj.dtype, a.shape, obj.requires_grad, state)
+        memory = pickle.PickleBuffer(a.reshape(-1).view(np.uint8))
+        return _rebuild, (type(obj), memory, obj.dtype, a.shape, obj.requires_grad, state)
 
 
 def _rebuild(cls, memory, dtype, shape, requires_grad, state):

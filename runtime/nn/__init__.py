@@ -144,6 +144,7 @@ from .pool import (
 from .resample import ChannelShuffle, PixelShuffle, PixelUnshuffle, Upsample, UpsamplingBilinear2d, UpsamplingNearest2d
 from .rnn import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNBase, RNNCell, RNNCellBase
 from .sparse import Embedding, EmbeddingBag
+from .summarise import summary
 from .transformer import (
     Transformer,
     TransformerDecoder,
@@ -322,5 +323,6 @@ __all__ = [
     "register_module_forward_pre_hook",
     "register_module_full_backward_hook",
     "register_module_full_backward_pre_hook",
+    "summary",
     "utils",
 ]

@@ -1,0 +1,76 @@
+"""Rows of tables on generated kernels: copying them by index, and adding them up by index in the order of the indices.
+
+    take(table, index)                 table[index] for in-range int64 indices
+    add_rows(values, index, rows)      zeros (rows, width) with values[i] added at index[i]
+    add_into(table, values, index)     the same on a table that is there
+
+Sums do not depend on the number of threads: threads share out the columns.
+"""
+
+import functools
+
+import numpy as np
+
+from ...ir.target import host
+from ...passes.codegen.llvm import lookup as codegen
+from ...passes.codegen.llvm.types import F32, F64, I16
+from . import alloc, jobs, pool
+from .compile import compile_module
+
+_ELEMENTS = {np.dtype(np.float32): F32, np.dtype(np.float64): F64}
+_BY_SIZE = {2: I16, 4: F32, 8: F64}  # rows are copied as elements of their size
+_WORK = 1 << 16                     # elements from which threads share
+_KEPT = 512
+
+
+def can_take(table) -> bool:
+    """Whether rows of this table are copied by the kernel: those of plain numbers that lie one after the other."""
+    return table.ndim == 2 and table.itemsize in _BY_SIZE and table.flags.c_contiguous and table.shape[1] > 1
+
+
+def can_add(values) -> bool:
+    """Whether rows of these values are added by the kernel."""
+    return values.dtype in _ELEMENTS and values.size > 0
+
+
+@functools.lru_cache(_KEPT)
+def _plan(kind, element, size, count, width, table_rows, clears, threads):
+    kernel = codegen.LookupKernel(host(), element)
+    symbol = getattr(kernel, kind)
+    task = compile_module(kernel.text(), [symbol])[symbol]
+    shares = count if kind == "take" else -(-width * size // 64)
+    chunks = min(threads, shares) if threads > 1 and count * width >= _WORK else 1
+    todo = jobs.Jobs()
+    todo.add(task, codegen.WORDS[len(codegen.ARRAYS) + 2:], chunks=chunks, count=count, width=width, table_rows=table_rows,
+             table_row=width * size, row=width * size, clears=clears)
+    return todo.plan(0, count * width)
+
+
+def _run(kind, table, index, rows, clears):
+    size = table.itemsize
+    plan = _plan(kind, _BY_SIZE[size], size, index.size, table.shape[1], table.shape[0], clears, pool.get_num_threads())
+    plan(table, index, rows)
+
+
+def _indices(index):
+    return np.ascontiguousarray(index, np.int64)
+
+
+def take(table, index):
+    """table[index]; every index is in range."""
+    out = alloc.empty((*index.shape, table.shape[1]), table.dtype)
+    if out.size:
+        _run("take", table.view(f"i{table.itemsize}"), _indices(index), out.view(f"i{table.itemsize}"), False)
+    return out
+
+
+def add_rows(values, index, rows):
+    """The sums of the rows of `values` by index, (rows, width)."""
+    table = alloc.empty((rows, values.shape[-1]), values.dtype)
+    _run("add", table, _indices(index), np.ascontiguousarray(values), True)
+    return table
+
+
+def add_into(table, values, index):
+    """Adds rows of `values` to those of a C-contiguous table."""
+    _run("add", table, _indices(index), np.ascontiguousarray(values), False)

@@ -1,0 +1,280 @@
+"""Datasets, samplers, collating, and loading in this process."""
+
+import random
+from collections import OrderedDict, namedtuple
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot.utils import data
+from ingot.utils.data import DataLoader, default_collate, default_convert
+
+Point = namedtuple("Point", "x y")
+
+
+class Squares(data.Dataset):
+    def __init__(self, n=10):
+        self.n = n
+
+    def __len__(self):
+        return self.n
+
+    def __getitem__(self, i):
+        if not -self.n <= i < self.n:
+            raise IndexError(i)
+        return i * i
+
+
+class Stream(data.IterableDataset):
+    def __init__(self, n=7):
+        self.n = n
+
+    def __iter__(self):
+        info = data.get_worker_info()
+        return iter(range(self.n) if info is None else range(info.id, self.n, info.num_workers))
+
+
+# Datasets.
+
+
+def test_tensor_dataset():
+    x, y = ingot.arange(12.0).reshape(4, 3), ingot.arange(4)
+    d = data.TensorDataset(x, y)
+    assert len(d) == 4 and d[2][0].tolist() == [6, 7, 8] and d[2][1].item() == 2 and d[-1][1].item() == 3
+    assert d[1:3][0].shape == (2, 3)
+    with pytest.raises(IndexError):
+        d[4]
+    with pytest.raises(ValueError, match="one length"):
+        data.TensorDataset(x, ingot.arange(3))
+    w = ingot.ones(2, 2, requires_grad=True)
+    data.TensorDataset(w)[0][0].sum().backward()
+    assert w.grad.tolist() == [[1, 1], [0, 0]]
+
+
+def test_joined_datasets():
+    d = Squares(3) + Squares(2)
+    assert len(d) == 5 and [d[i] for i in range(5)] == [0, 1, 4, 0, 1] and d[-1] == 1 and d.cumulative_sizes == [3, 5]
+    for bad in (5, -6):
+        with pytest.raises(IndexError, match="out of range"):
+            d[bad]
+    with pytest.raises(TypeError, match="iterable"):
+        data.ConcatDataset([Squares(), Stream()])
+    with pytest.raises(ValueError, match="at least one"):
+        data.ConcatDataset([])
+    assert list(Stream(2) + Stream(3)) == [0, 1, 0, 1, 2]
+    with pytest.raises(TypeError, match="ConcatDataset"):
+        list(data.ChainDataset([Squares()]))
+
+
+def test_stacked_datasets():
+    d = data.StackDataset(Squares(3), Squares(3))
+    assert d[2] == (4, 4) and d.__getitems__([0, 2]) == [(0, 0), (4, 4)]
+    named = data.StackDataset(a=Squares(3), b=Squares(3))
+    assert named[1] == {"a": 1, "b": 1} and len(named) == 3
+    with pytest.raises(ValueError, match="one length"):
+        data.StackDataset(Squares(3), Squares(4))
+    with pytest.raises(ValueError, match="at least one"):
+        data.StackDataset()
+
+
+def test_subsets_and_random_split():
+    d = data.Subset(Squares(), [3, 1])
+    assert len(d) == 2 and d[0] == 9 and d.__getitems__([1, 0]) == [1, 9]
+    parts = data.random_split(Squares(10), [0.5, 0.25, 0.25], ingot.Generator().manual_seed(1))
+    assert [len(p) for p in parts] == [6, 2, 2]
+    assert sorted(i for p in parts for i in p.indices) == list(range(10))
+    again = data.random_split(Squares(10), [6, 2, 2], ingot.Generator().manual_seed(1))
+    assert [p.indices for p in again] == [p.indices for p in parts]
+    with pytest.raises(ValueError, match="sum to 9"):
+        data.random_split(Squares(10), [5, 4])
+    with pytest.warns(UserWarning, match="part 1 is empty"):
+        data.random_split(Squares(1), [0.9, 0.1])
+
+
+# Samplers.
+
+
+def test_samplers_give_every_index_once():
+    for s in (data.SequentialSampler(Squares()), data.RandomSampler(Squares()), data.SubsetRandomSampler(range(10))):
+        assert sorted(s) == list(range(10)) and len(s) == 10
+    assert list(data.SequentialSampler(Squares(3))) == [0, 1, 2]
+    g = ingot.Generator().manual_seed(3)
+    first = list(data.RandomSampler(Squares(50), generator=g))
+    assert first != list(data.RandomSampler(Squares(50), generator=g))
+    assert first == list(data.RandomSampler(Squares(50), generator=ingot.Generator().manual_seed(3)))
+
+
+def test_samplers_with_counts_and_weights():
+    assert len(list(data.RandomSampler(Squares(3), num_samples=8))) == 8
+    drawn = list(data.RandomSampler(Squares(3), replacement=True, num_samples=5000))
+    assert len(drawn) == 5000 and set(drawn) == {0, 1, 2}
+    weighted = list(data.WeightedRandomSampler([0.0, 1.0, 3.0], 4000, generator=ingot.Generator().manual_seed(0)))
+    assert 0 not in weighted and abs(weighted.count(2) / 4000 - 0.75) < 0.03
+    assert sorted(data.WeightedRandomSampler([1.0, 1.0, 3.0], 3, replacement=False)) == [0, 1, 2]
+    for bad in (0, -1, 2.5, True):
+        with pytest.raises(ValueError, match="num_samples"):
+            data.WeightedRandomSampler([1.0], bad)
+    with pytest.raises(TypeError, match="replacement"):
+        data.RandomSampler(Squares(), replacement=1)
+
+
+def test_batch_sampler():
+    s = data.SequentialSampler(Squares(7))
+    assert list(data.BatchSampler(s, 3, False)) == [[0, 1, 2], [3, 4, 5], [6]] and len(data.BatchSampler(s, 3, False)) == 3
+    assert list(data.BatchSampler(s, 3, True)) == [[0, 1, 2], [3, 4, 5]] and len(data.BatchSampler(s, 3, True)) == 2
+    for bad in (0, 1.5, True):
+        with pytest.raises(ValueError, match="batch_size"):
+            data.BatchSampler(s, bad, False)
+
+
+def test_distributed_sampler_shares_out():
+    parts = [data.DistributedSampler(Squares(10), num_replicas=3, rank=r, seed=5) for r in range(3)]
+    orders = [list(p) for p in parts]
+    assert [len(o) for o in orders] == [4, 4, 4] and set(sum(orders, [])) == set(range(10))
+    parts[0].set_epoch(1)
+    assert list(parts[0]) != orders[0]
+    short = [list(data.DistributedSampler(Squares(10), 3, r, shuffle=False, drop_last=True)) for r in range(3)]
+    assert short == [[0, 3, 6], [1, 4, 7], [2, 5, 8]]
+    with pytest.raises(ValueError, match=r"rank should be in the interval \[0, 2\]"):
+        data.DistributedSampler(Squares(), 3, 3)
+    with pytest.raises(ValueError, match="WORLD_SIZE"):
+        data.DistributedSampler(Squares())
+
+
+# Collating.
+
+
+def test_collate_by_type():
+    c = default_collate
+    assert c([1, 2]).dtype is ingot.int64 and c([1.0, 2.0]).dtype is ingot.float64 and c([True, False]).dtype is ingot.bool
+    assert c(["a", "b"]) == ["a", "b"] and c([b"a"]) == [b"a"]
+    assert c([ingot.zeros(2, 3)] * 4).shape == (4, 2, 3) and c([ingot.tensor(1, dtype=ingot.int8)] * 2).dtype is ingot.int8
+    assert c([np.float32(1), np.float32(2)]).dtype is ingot.float32 and c([np.ones(3, np.int16)] * 2).dtype is ingot.int16
+    nested = c([{"a": 1, "b": [ingot.ones(2), 2.0]}, {"a": 2, "b": [ingot.zeros(2), 3.0]}])
+    assert nested["a"].tolist() == [1, 2] and nested["b"][0].tolist() == [[1, 1], [0, 0]] and nested["b"][1].tolist() == [2, 3]
+    assert type(c([OrderedDict(a=1)] * 2)) is OrderedDict
+    point = c([Point(1, 2.0), Point(3, 4.0)])
+    assert type(point) is Point and point.x.tolist() == [1, 3] and point.y.tolist() == [2, 4]
+    assert [t.tolist() for t in c([(1, 2), (3, 4)])] == [[1, 3], [2, 4]]
+    grown = c([ingot.ones(2, requires_grad=True)] * 2)
+    assert grown.requires_grad
+    bf = c([ingot.ones(2, dtype=ingot.bfloat16)] * 2)
+    assert bf.dtype is ingot.bfloat16 and bf.shape == (2, 2)
+
+
+def test_collate_errors():
+    with pytest.raises(RuntimeError, match=r"equal size, but got \[3\] at entry 0 and \[4\] at entry 1"):
+        default_collate([ingot.zeros(3), ingot.zeros(4)])
+    with pytest.raises(RuntimeError, match="each element in list of batch should be of equal size"):
+        default_collate([(1, 2), (3,)])
+    with pytest.raises(TypeError, match="found <class 'object'>"):
+        default_collate([object()])
+    with pytest.raises(TypeError, match="found an array of"):
+        default_collate([np.array(["a"])])
+
+
+def test_collate_functions_of_ones_own():
+    from ingot.utils.data._utils.collate import collate, default_collate_fn_map
+    got = collate([Squares(1), Squares(2)], collate_fn_map={Squares: lambda batch, *, collate_fn_map=None: len(batch),
+                                                            **default_collate_fn_map})
+    assert got == 2
+
+
+def test_convert():
+    a = np.arange(3.0)
+    t = default_convert(a)
+    a[0] = 9
+    assert isinstance(t, ingot.Tensor) and t[0].item() == 9
+    got = default_convert({"x": [np.float32(1), "s"], "p": Point(np.int64(1), None), "t": (1, np.ones(1))})
+    assert isinstance(got["x"][0], ingot.Tensor) and got["x"][1] == "s" and isinstance(got["p"].x, ingot.Tensor)
+    assert type(got["t"]) is list
+
+
+# Loading in this process.
+
+
+def test_batches_in_order():
+    loader = DataLoader(Squares(5), batch_size=2)
+    assert [b.tolist() for b in loader] == [[0, 1], [4, 9], [16]] and len(loader) == 3 and len(iter(loader)) == 3
+    assert [b.tolist() for b in DataLoader(Squares(5), batch_size=2, drop_last=True)] == [[0, 1], [4, 9]]
+    assert list(DataLoader(Squares(3), batch_size=None)) == [0, 1, 4]
+    assert [b.tolist() for b in DataLoader(Squares(5), batch_sampler=[[4, 0], [1]])] == [[16, 0], [1]]
+    assert [b.tolist() for b in DataLoader(Squares(5), sampler=[3, 1], batch_size=2)] == [[9, 1]]
+    assert list(DataLoader(Squares(4), batch_size=2, collate_fn=sum)) == [1, 13]
+
+
+def test_iterable_datasets():
+    assert [b.tolist() for b in DataLoader(Stream(5), batch_size=2)] == [[0, 1], [2, 3], [4]]
+    assert [b.tolist() for b in DataLoader(Stream(5), batch_size=2, drop_last=True)] == [[0, 1], [2, 3]]
+    assert list(DataLoader(Stream(3), batch_size=None)) == [0, 1, 2]
+    for given in ({"shuffle": True}, {"sampler": [1]}, {"batch_sampler": [[1]]}):
+        with pytest.raises(ValueError, match="IterableDataset takes no"):
+            DataLoader(Stream(), **given)
+
+
+def test_too_many_samples_are_noticed():
+    class Liar(Stream):
+        def __len__(self):
+            return 2
+
+    with pytest.warns(UserWarning, match="length 2"):
+        assert len(list(DataLoader(Liar(5), batch_size=1))) == 5
+
+
+def test_shuffling_follows_the_seed():
+    def epochs(seed):
+        ingot.manual_seed(seed)
+        loader = DataLoader(Squares(30), batch_size=7, shuffle=True)
+        return [[b.tolist() for b in loader] for _ in range(2)]
+
+    assert epochs(1) == epochs(1) != epochs(2) and epochs(1)[0] != epochs(1)[1]
+    mine = [[b.tolist() for b in DataLoader(Squares(30), 7, shuffle=True, generator=ingot.Generator().manual_seed(4))]
+            for _ in range(2)]
+    assert mine[0] == mine[1]
+
+
+def test_the_random_state_of_the_program_is_left_alone():
+    class Noisy(Squares):
+        def __getitem__(self, i):
+            return random.random() + np.random.rand() + ingot.rand(1).item()
+
+    ingot.manual_seed(0), random.seed(0), np.random.seed(0)
+    loader = DataLoader(Noisy(6), batch_size=2)
+    first = [b.tolist() for b in loader]
+    after = ingot.rand(1).item(), random.random(), np.random.rand()
+    ingot.manual_seed(0), random.seed(0), np.random.seed(0)
+    assert [b.tolist() for b in DataLoader(Noisy(6), batch_size=2)] == first
+    random.seed(0), np.random.seed(0)
+    quiet = random.random(), np.random.rand()
+    assert after[1:] == quiet
+
+
+@pytest.mark.parametrize("bad, match", [
+    ({"num_workers": -1}, "num_workers"), ({"timeout": -1}, "timeout"), ({"prefetch_factor": 2}, "prefetch_factor"),
+    ({"persistent_workers": True}, "persistent_workers"), ({"num_workers": 1, "prefetch_factor": 0}, "prefetch_factor"),
+    ({"sampler": [1], "shuffle": True}, "mutually exclusive"), ({"batch_sampler": [[1]], "batch_size": 2}, "mutually exclusive"),
+    ({"batch_size": None, "drop_last": True}, "batch_size=None"), ({"multiprocessing_context": "fork"}, "num_workers"),
+    ({"num_workers": 1, "multiprocessing_context": "teleport"}, "must be one of"), ({"batch_size": 0}, "batch_size"),
+])
+def test_arguments_are_checked(bad, match):
+    with pytest.raises(ValueError, match=match):
+        DataLoader(Squares(), **bad)
+
+
+def test_loaders_cannot_be_rebuilt_in_place():
+    loader = DataLoader(Squares())
+    with pytest.raises(ValueError, match="batch_size of a DataLoader cannot be set"):
+        loader.batch_size = 3
+    loader.custom = 1
+    assert loader.custom == 1
+
+
+def test_module_paths_that_scripts_use():
+    from ingot.utils.data.dataloader import default_collate as there
+    from ingot.utils.data.dataset import Dataset
+    from ingot.utils.data.distributed import DistributedSampler
+    from ingot.utils.data.sampler import RandomSampler
+    assert there is default_collate and Dataset is data.Dataset
+    assert DistributedSampler is data.DistributedSampler and RandomSampler is data.RandomSampler
+    assert ingot.utils.data is data

@@ -1,0 +1,319 @@
+"""Loading in worker processes: the same batches, shared memory, failures, and ends without leftovers."""
+
+import gc
+import multiprocessing
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot.runtime.data.transport import INLINE_BYTES, Inbox, Outbox, send, socket_of
+from ingot.utils import data
+from ingot.utils.data import DataLoader
+
+LARGE = 64 * 64       # elements of a sample that is handed over in shared memory
+
+
+class Images(data.Dataset):
+    """Large and small entries, random numbers from every generator, and a failure where it is asked for."""
+
+    def __init__(self, n=11, fail_at=None, how=None):
+        self.n, self.fail_at, self.how = n, fail_at, how
+
+    def __len__(self):
+        return self.n
+
+    def __getitem__(self, i):
+        if i == self.fail_at:
+            self.how(i)
+        return {"image": ingot.full((LARGE,), float(i)), "label": i, "name": f"n{i}", "array": np.full(LARGE, i, np.int32),
+                "noise": (random.random(), np.random.rand(), ingot.rand(2))}
+
+
+class Numbers(data.IterableDataset):
+    def __init__(self, n=10):
+        self.n = n
+
+    def __iter__(self):
+        info = data.get_worker_info()
+        for i in range(self.n) if info is None else range(info.id, self.n, info.num_workers):
+            yield i
+
+
+class Odd(Exception):
+    """Cannot be made of a message alone."""
+
+    def __init__(self, a, b):
+        super().__init__(a, b)
+
+
+def raise_key(i):
+    raise KeyError(f"sample {i}")
+
+
+def raise_odd(i):
+    raise Odd(i, i)
+
+
+def die(i):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def crash(i):
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def leave(i):
+    os._exit(3)
+
+
+def sleep(i):
+    time.sleep(60)
+
+
+def stop(i):
+    raise StopIteration
+
+
+def seen(loader):
+    """Batches as plain values."""
+    return [(b["image"][:, 0].tolist(), b["image"].shape, b["label"].tolist(), b["name"], b["array"][:, -1].tolist(),
+             [x.tolist() for x in b["noise"]]) for b in loader]
+
+
+def nothing_is_left():
+    gc.collect()
+    return not multiprocessing.active_children()
+
+
+@pytest.fixture(autouse=True)
+def clean():
+    before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
+    yield
+    assert nothing_is_left(), f"processes are left: {multiprocessing.active_children()}"
+    if before:
+        assert len(os.listdir("/proc/self/fd")) <= before + 2, "file descriptors are left"
+
+
+def epochs(**options):
+    ingot.manual_seed(21)
+    loader = DataLoader(Images(), batch_size=3, shuffle=True, **options)
+    got = [seen(loader) for _ in range(2)]
+    return got, ingot.rand(1).item()
+
+
+def test_any_number_of_workers_gives_the_same_batches_and_random_numbers():
+    want = epochs()
+    for options in ({"num_workers": 1}, {"num_workers": 3}, {"num_workers": 2, "persistent_workers": True},
+                    {"num_workers": 2, "prefetch_factor": 5}):
+        assert epochs(**options) == want, options
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_other_ways_to_start_processes(method):
+    assert epochs(num_workers=1, persistent_workers=True, multiprocessing_context=method) == epochs()
+
+
+def test_batches_are_in_shared_memory_and_stay_valid():
+    loader = DataLoader(Images(40), batch_size=4, num_workers=2)
+    kept = []
+    for i, batch in enumerate(loader):
+        assert batch["image"].is_shared() and not batch["label"].is_shared()
+        assert batch["image"][:, 5].tolist() == [float(4 * i + k) for k in range(4)]
+        if i % 3 == 0:
+            kept.append((i, batch))
+        batch["image"].add_(1) if i % 3 else None       # what is done to a batch reaches nobody else
+    for i, batch in kept:
+        assert batch["image"][:, -1].tolist() == [float(4 * i + k) for k in range(4)]
+        assert batch["array"][:, 0].tolist() == [4 * i + k for k in range(4)]
+
+
+def test_memory_is_used_again():
+    line, other = multiprocessing.Pipe()
+    outbox, inbox = Outbox(), Inbox()
+    socks = socket_of(line), socket_of(other)
+    addresses = set()
+    for i in range(20):
+        t = ingot.runtime.tensor.wrap(outbox.empty((LARGE,), np.float32))
+        t.fill_(i)
+        send(line, socks[0], outbox.pack([t, "text" * INLINE_BYTES]))
+        del t
+        got, text = inbox.receive(other, socks[1])
+        assert got[7].item() == i and text == "text" * INLINE_BYTES
+        addresses.add(got.data_ptr())
+        del got
+        outbox.returned(inbox.to_return())
+    assert len(addresses) <= 2 and outbox.made <= 4
+    kept = outbox.empty((LARGE,), np.float32)
+    assert all(outbox.empty((LARGE,), np.float32).ctypes.data != kept.ctypes.data for _ in range(3))
+    for end in (line, other, *socks):
+        end.close()
+
+
+def test_a_worker_keeps_what_it_still_uses():
+    """A tensor that the worker holds on to is not overwritten by a later batch, and may be sent twice."""
+    loader = DataLoader(Caching(), batch_size=None, num_workers=1)
+    for turn, batch in enumerate(loader):
+        assert batch.tolist() == [float(turn % 2)] * LARGE, turn
+
+
+class Caching(data.Dataset):
+    cache: dict = {}
+
+    def __len__(self):
+        return 12
+
+    def __getitem__(self, i):
+        if i % 2 not in self.cache:
+            self.cache[i % 2] = data.default_collate([ingot.tensor(float(i))] * LARGE)
+        return self.cache[i % 2]
+
+
+def test_tensors_of_every_kind_come_through():
+    samples = [ingot.ones(3, dtype=ingot.bfloat16), ingot.arange(6).reshape(2, 3).T, ingot.zeros(0, 4), ingot.tensor(2.5),
+               ingot.ones(5000, dtype=ingot.float16)[::2], ingot.nn.Parameter(ingot.ones(2)), ingot.zeros(2, 0),
+               ingot.arange(9000, dtype=ingot.int16).reshape(90, 100)[:, 3:50]]
+    got = list(DataLoader(samples, batch_size=None, num_workers=2))
+    for a, b in zip(samples, got):
+        assert a.dtype is b.dtype and a.shape == b.shape and (a == b).all() and type(a) is type(b)
+    assert got[5].requires_grad
+
+
+def test_iterable_datasets_are_shared_out():
+    assert sorted(sum([b.tolist() for b in DataLoader(Numbers(), batch_size=2, num_workers=3)], [])) == list(range(10))
+    loader = DataLoader(Numbers(9), batch_size=2, num_workers=2, persistent_workers=True)
+    assert [b.tolist() for b in loader] == [b.tolist() for b in loader] == [[0, 2], [1, 3], [4, 6], [5, 7], [8]]
+    del loader
+
+
+def test_out_of_order_gives_everything_once():
+    loader = DataLoader(Images(20), batch_size=2, num_workers=3, in_order=False)
+    assert sorted(sum([b["label"].tolist() for b in loader], [])) == list(range(20))
+
+
+def test_worker_info_and_init():
+    loader = DataLoader(Who(), batch_size=None, num_workers=2, worker_init_fn=set_flag)
+    got = sorted(loader)
+    assert got == [[0, 2, True, 7]] * 2 + [[1, 2, True, 7]] * 2 and data.get_worker_info() is None
+
+
+class Who(data.Dataset):
+    flag = None
+
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, i):
+        info = data.get_worker_info()
+        return info.id, info.num_workers, info.dataset is self and info.seed >= 0, Who.flag
+
+
+def set_flag(worker):
+    Who.flag = 7
+
+
+# Failures.
+
+
+def test_an_exception_arrives_with_its_type_and_traceback():
+    with pytest.raises(KeyError, match="DataLoader worker process 1") as info:
+        list(DataLoader(Images(fail_at=4, how=raise_key), batch_size=3, num_workers=2))
+    assert "in raise_key" in str(info.value) and "'sample 4'" in str(info.value)
+    with pytest.raises(RuntimeError, match="Caught Odd"):
+        list(DataLoader(Images(fail_at=4, how=raise_odd), batch_size=3, num_workers=2))
+    with pytest.raises(RuntimeError, match="StopIteration"):
+        list(DataLoader(Images(fail_at=4, how=stop), batch_size=3, num_workers=1))
+
+
+def test_iteration_goes_on_after_an_exception():
+    it = iter(DataLoader(Images(6, fail_at=2, how=raise_key), batch_size=2, num_workers=2))
+    labels = []
+    for _ in range(3):
+        try:
+            labels.append(next(it)["label"].tolist())
+        except KeyError:
+            labels.append("failed")
+    assert labels == [[0, 1], "failed", [4, 5]]
+    with pytest.raises(StopIteration):
+        next(it)
+
+
+@pytest.mark.parametrize("how, said", [(die, "killed by SIGKILL"), (leave, "exited with code 3"), (crash, "in crash")])
+def test_a_dead_worker_is_reported(how, said):
+    start = time.monotonic()
+    with pytest.raises(RuntimeError, match=said):
+        list(DataLoader(Images(fail_at=4, how=how), batch_size=3, num_workers=2))
+    assert time.monotonic() - start < 20
+
+
+def test_workers_can_be_started_again_after_a_crash():
+    loader = DataLoader(Images(6, fail_at=4, how=die), batch_size=2, num_workers=1, persistent_workers=True)
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="SIGKILL"):
+            list(loader)
+    it = iter(loader)
+    with pytest.raises(RuntimeError, match="SIGKILL"):
+        list(it)
+    with pytest.raises(RuntimeError, match="have ended"):
+        next(it)
+
+
+def test_timeouts():
+    with pytest.raises(RuntimeError, match="timed out after 0.3 seconds"):
+        list(DataLoader(Images(fail_at=1, how=sleep), batch_size=1, num_workers=1, timeout=0.3))
+
+
+def test_failing_init_and_unpicklable_batches():
+    with pytest.raises(KeyError, match="sample 0"):
+        list(DataLoader(Images(), num_workers=1, worker_init_fn=raise_key))
+    with pytest.raises(Exception, match=r"worker process 0[\s\S]*pickle"):
+        list(DataLoader(Images(2), batch_size=None, num_workers=1, collate_fn=lambda x: (lambda: 0)))
+
+
+def test_leaving_early_ends_the_workers():
+    start = time.monotonic()
+    for _ in DataLoader(Images(1000), batch_size=2, num_workers=2):
+        break
+    assert nothing_is_left() and time.monotonic() - start < 10
+
+
+PROGRAM = """
+import sys, time, ingot
+from ingot.utils.data import DataLoader, Dataset
+
+class Slow(Dataset):
+    def __len__(self):
+        return 10000
+
+    def __getitem__(self, i):
+        time.sleep(0.02)
+        return ingot.zeros(5000)
+
+for i, batch in enumerate(DataLoader(Slow(), batch_size=2, num_workers=2)):
+    if i == 0:
+        print("running", flush=True)
+"""
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc"), reason="looks at /proc")
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_ends_from_outside_leave_no_process(how):
+    p = subprocess.Popen([sys.executable, "-c", PROGRAM], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                         start_new_session=True)
+    assert p.stdout.readline() == "running\n"
+    with open(f"/proc/{p.pid}/task/{p.pid}/children") as file:
+        workers = file.read().split()
+    assert len(workers) == 2
+    (os.killpg if how == signal.SIGINT else os.kill)(p.pid, how)
+    assert p.wait(timeout=15) != 0
+    p.stdout.close()
+    deadline = time.monotonic() + 10
+    while any(os.path.exists(f"/proc/{w}") for w in workers) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(os.path.exists(f"/proc/{w}") for w in workers)

@@ -1,0 +1,189 @@
+"""Kernels of recurrent layers against the operators' references: random sizes, masks, both directions, threads, gradients."""
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot.ir import target
+from ingot.ir.ops import recurrent as ops
+from ingot.passes.codegen.llvm import recurrent as codegen
+from ingot.passes.codegen.llvm import recurrent_grad as codegen_grad
+from ingot.runtime.cpu import compile as compiler
+from ingot.runtime.cpu import pool
+from ingot.runtime.cpu import recurrent as kernels
+
+TOLERANCE = {"float32": 2e-5, "float64": 1e-12}      # relative to the largest element
+LAYERS = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
+
+
+@pytest.fixture
+def threads():
+    """Restore the number of threads afterwards."""
+    before = pool.get_num_threads()
+    yield pool.set_num_threads
+    pool.set_num_threads(before)
+
+
+class Case:
+    """Operands of a layer of random sizes."""
+
+    def __init__(self, name, seed):
+        rng = np.random.default_rng([seed, *name.encode()])
+        self.name, self.rng, self.dtype = name, rng, rng.choice(list(TOLERANCE))
+        steps, batch = int(rng.integers(1, 9)), int(rng.choice([1, 2, 4, 7, 8, 13, 20]))
+        hidden, gates = int(rng.choice([1, 5, 16, 20, 33, 64, 130])), LAYERS[name]
+        self.reverse, self.mask = bool(rng.integers(2)), None
+        if rng.random() < 0.5:
+            self.mask = np.arange(steps)[:, None] < rng.integers(0, steps + 1, batch)
+        self.z, self.h, self.w = (self.random(*shape) for shape in ((steps, batch, gates * hidden), (batch, hidden),
+                                                                    (gates * hidden, hidden)))
+        self.w /= np.sqrt(hidden, dtype=self.dtype)      # so that steps do not amplify rounding
+        self.c = self.random(batch, hidden) if name == "lstm" else None
+        self.bias = self.random(gates * hidden) if name == "gru" and rng.random() < 0.7 else None
+        if rng.random() < 0.3:
+            self.w = np.asfortranarray(self.w)
+        self.said = f"{name} seed {seed}: z {self.z.shape} {self.dtype}, reverse={self.reverse}, masked={self.mask is not None}"
+
+    def random(self, *shape):
+        return (self.rng.standard_normal(shape) * 0.5).astype(self.dtype)
+
+    def run(self):
+        return kernels.forward(self.name, self.z, self.mask, self.h, self.c, self.w, self.bias, reverse=self.reverse)
+
+    def reference(self):
+        """(states, cells, gates) in float64."""
+        z, h, c, w, bias = (None if a is None else a.astype(np.float64) for a in (self.z, self.h, self.c, self.w, self.bias))
+        if self.name == "lstm":
+            return ops.lstm_sequence.ref(z, self.mask, h, c, w, None, reverse=self.reverse)
+        if self.name == "gru":
+            y, gates = ops.gru_sequence.ref(z, self.mask, h, w, bias, reverse=self.reverse)
+            return y, None, gates
+        return ops.rnn_sequence.ref(z, self.mask, h, w, activation=self.name[4:], reverse=self.reverse), None, None
+
+    def run_back(self, upstream, results):
+        return kernels.gradients(self.name, upstream, results, self.mask, self.h, self.c, self.w, reverse=self.reverse)
+
+    def reference_back(self, upstream, results):
+        """(dz, da, dh, dc, dw) in float64; da as the gradient of the bias, its sum."""
+        (gy, gc, gg), (y, cells, gates), (h, c, w) = (
+            [None if a is None else a.astype(np.float64) for a in group]
+            for group in (upstream, results, (self.h, self.c, self.w)))
+        if self.name == "lstm":
+            dz, dh, dc, dw = ops.lstm_sequence_grad.ref(gy, gc, gg, y, cells, gates, self.mask, h, c, w, None,
+                                                        reverse=self.reverse)
+            return dz, dz.sum((0, 1)), dh, dc, dw
+        if self.name == "gru":
+            dz, dh, dw, db = ops.gru_sequence_grad.ref(gy, gg, y, gates, self.mask, h, w, np.zeros(len(w)),
+                                                       reverse=self.reverse)
+            return dz, db, dh, None, dw
+        dz, dh, dw = ops.rnn_sequence_grad.ref(gy, y, self.mask, h, w, activation=self.name[4:], reverse=self.reverse)
+        return dz, dz.sum((0, 1)), dh, None, dw
+
+
+def close(got, want, dtype, label):
+    assert got.shape == want.shape, label
+    scale = max(1.0, np.abs(want).max(initial=0))
+    assert np.abs(got - want).max(initial=0) <= TOLERANCE[str(dtype)] * scale, label
+
+
+def same_on_all(threads, run, label):
+    """What `run` gives, the same bits with any number of threads."""
+    results = []
+    for count in (1, 2, 3):
+        threads(count)
+        results.append(run())
+    for other in results[1:]:
+        assert all(a.tobytes() == b.tobytes() for a, b in zip(results[0], other)), f"{label}: threads change the result"
+    return results[0]
+
+
+@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize("seed", range(12))
+def test_layers_of_any_size(name, seed, threads):
+    case = Case(name, seed)
+    got = same_on_all(threads, case.run, case.said)
+    want = case.reference()
+    for what, a, b in zip(("states", "cells", "gates"), got, want):
+        if b is not None:
+            close(a, b, case.dtype, f"{case.said}: {what}")
+    results = [a if b is not None else None for a, b in zip(got, want)]
+    upstream = [None if a is None else case.random(*a.shape) for a in results]
+    back = same_on_all(threads, lambda: case.run_back(upstream, results), case.said)
+    dz, da, dh, dc, dw = case.reference_back(upstream, results)
+    for what, a, b in (("dz", back[0], dz), ("da", back[1].sum((0, 1)), da), ("dh", back[2], dh), ("dc", back[3], dc),
+                       ("dw", back[4], dw)):
+        if b is not None:
+            close(a, b, case.dtype, f"{case.said}: {what}")
+
+
+def test_a_large_layer_shares_its_steps(threads):
+    rng = np.random.default_rng(1)
+    z, h, c, w = ((rng.standard_normal(s) * 0.2).astype(np.float32) for s in ((5, 30, 800), (30, 200), (30, 200), (800, 200)))
+    got = same_on_all(threads, lambda: kernels.forward("lstm", z, None, h, c, w, None, reverse=False), "large")
+    want = ops.lstm_sequence.ref(*(a.astype(np.float64) for a in (z,)), None, *(a.astype(np.float64) for a in (h, c, w)), None,
+                                 reverse=False)
+    for a, b in zip(got, want):
+        close(a, b, "float32", "large")
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
+def test_a_training_step_eager_and_traced(kind):
+    ingot.manual_seed(0)
+    layer = getattr(ingot.nn, kind)(6, 20, num_layers=2, bidirectional=True, batch_first=True)
+    x = ingot.randn(4, 7, 6)
+
+    def loss(x):
+        return (layer(x)[0] ** 2).mean()
+
+    loss(x).backward()
+    wanted = [p.grad.numpy().copy() for p in layer.parameters()]
+    rng, eps = np.random.default_rng(2), 1e-2
+    direction = [rng.standard_normal(p.shape).astype(np.float32) for p in layer.parameters()]
+    values = []
+    with ingot.no_grad():
+        for sign in (1, -2):
+            for p, d in zip(layer.parameters(), direction):
+                p += sign * eps * ingot.from_numpy(d)
+            values.append(loss(x).item())
+        for p, d in zip(layer.parameters(), direction):
+            p += eps * ingot.from_numpy(d)
+    slope = sum((g * d).sum() for g, d in zip(wanted, direction))
+    assert abs(slope - (values[0] - values[1]) / (2 * eps)) <= 2e-2 * max(1, abs(slope))
+
+    def gradients(x):
+        return ingot.autograd.grad(loss(x), list(layer.parameters()))
+
+    eager, traced = gradients(x), ingot.jit.trace(gradients)
+    for _ in range(2):
+        assert all(ingot.equal(a, b) for a, b in zip(eager, traced(x)))
+
+
+def test_padded_steps_may_hold_anything():
+    cases = (Case("lstm", seed) for seed in range(40))
+    case = next(c for c in cases if c.mask is not None and not c.mask.all() and c.z.shape[1] > 3)
+    y, cells, _ = case.run()
+    case.z = np.where(case.mask[:, :, None], case.z, np.float32(1e30)).astype(case.dtype)
+    again = case.run()
+    assert np.array_equal(again[0], y) and np.array_equal(again[1], cells)
+
+
+@pytest.mark.parametrize("level", ["x86-64", "x86-64-v3", "x86-64-v4", "aarch64"])
+@pytest.mark.parametrize("name", LAYERS)
+def test_every_target_has_code(level, name):
+    machine = target.cpu(level)
+    assert compiler.emit_object(codegen.StepKernel(machine, "float", codegen.CELLS[name], True).text(), machine)
+    assert compiler.emit_object(codegen_grad.StepGradKernel(machine, "float", codegen_grad.CELLS[name], False).text(), machine)
+
+
+@pytest.mark.parametrize("level", ["x86-64", "x86-64-v3"])
+def test_narrower_vectors_agree(level, monkeypatch, threads):
+    narrow = target.cpu(level)
+    if not target.supports(narrow):
+        pytest.skip(f"this machine does not run {level}")
+    monkeypatch.setattr(kernels, "host", lambda: narrow)
+    for cache in (kernels._forward_plan, kernels._grad_plan):
+        cache.cache_clear()
+    for name in LAYERS:
+        test_layers_of_any_size(name, 3, threads)
+    for cache in (kernels._forward_plan, kernels._grad_plan):
+        cache.cache_clear()
