@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from .groups import MEAN_BARS, chosen, listing
 from .harness import Plan
 from .libraries import installed
 from .picture import ratios_picture, roofline_picture
-from .result import Result, in_words, summary, table
+from .result import Result, in_words, on_threads, summary, table
 from .subprocesses import ROOT, command, variables
 
 RESULTS = Path(__file__).parent / "results"
@@ -47,39 +48,49 @@ def arguments(argv):
     args.peers = args.peers.split(",") if args.peers is not None else list(Plan.peers)
     strange = [p for p in args.peers if p and p not in Plan.peers]
     if strange or min(args.threads) < 1:
-        parser.error(f"unknown peers: {', '.join(strange)}" if strange else "threads are counted from 1")
+        parser.error(f"unknown peers: {', '.join(strange)}" if strange else f"threads are counted from 1, got {counts}")
     return args
 
 
-def measured(order: dict, limit: float):
+def events_of(worker, limit: float):
+    """What a worker process reports, then why it stopped. Silence for `limit` seconds ends it."""
+    lines: queue.Queue = queue.Queue()
+    reader = threading.Thread(target=lambda: [*map(lines.put, worker.stdout), lines.put(None)], daemon=True)
+    reader.start()
+    try:
+        while (line := lines.get(timeout=limit)) is not None:
+            yield json.loads(line)
+        yield {"stopped": f"the process ended with status {worker.wait()}"}
+    except queue.Empty:
+        yield {"stopped": f"nothing came for {limit:.0f} s"}
+    finally:
+        worker.kill()
+        worker.wait()
+        reader.join()
+        worker.stdout.close()
+
+
+def measured(order: dict, limit: float) -> list[Result]:
     """Results of a worker process; one that dies, or is silent for `limit` seconds, is replaced for what is left."""
-    order = dict(order, work=list(order["work"]))
+    order, results, peaks = dict(order, work=list(order["work"])), [], None
     while order["work"]:
         worker = subprocess.Popen(command("worker", json.dumps(order)), stdout=subprocess.PIPE, text=True, cwd=ROOT,
                                   env=variables(order["threads"]))
-        events: queue.Queue = queue.Queue()
-        reader = threading.Thread(target=lambda: [*map(events.put, worker.stdout), events.put(None)], daemon=True)
-        reader.start()
-        try:
-            while (line := events.get(timeout=limit)) is not None:
-                event = json.loads(line)
-                if "result" in event:
-                    yield Result(**event["result"])
-                elif "peaks" in event:
-                    say(f"{order['threads']} threads: " + ", ".join(f"{v / 1e9:.1f} G{k}/s" for k, v in event["peaks"].items()))
-                elif "begins" in event:
-                    say("... " + "/".join(event["begins"]))
-                else:
-                    order["work"].pop(0)
-            why = f"the process ended with status {worker.wait()}"
-        except queue.Empty:
-            why = f"nothing came for {limit:.0f} s"
-        finally:
-            worker.kill()
-            worker.wait()
-        if order["work"]:
-            group, name = order["work"].pop(0)
-            yield Result(name, {}, group, order["threads"], failed={"ingot": why})
+        for event in events_of(worker, limit):
+            if "result" in event:
+                results.append(Result(**event["result"]))
+            elif "peaks" in event:
+                peaks = {k: max(v, (peaks or {}).get(k, 0)) for k, v in event["peaks"].items()}
+            elif "ends" in event:
+                order["work"].pop(0)
+                say(f"{event['seconds']:5.1f} s  {'/'.join(event['ends'])}, {on_threads(order['threads'])}")
+            elif "stopped" in event and peaks is None:
+                raise RuntimeError(f"the measuring process does not start: {event['stopped']}")
+            elif "stopped" in event and order["work"]:
+                group, name = order["work"].pop(0)
+                say(f"{group}/{name}: {event['stopped']}")
+                results.append(Result(name, {}, group, order["threads"], failed={"ingot": event["stopped"]}))
+    return [replace(r, peaks=peaks or {}) for r in results]
 
 
 def say(words):
@@ -131,9 +142,12 @@ def main(argv=None) -> int:
         results += measured(order, limit=120 if args.quick else 900)
     groups = dict.fromkeys((r.group, r.threads) for r in results)
     for group, threads in groups:
-        print(f"\n{group}, {threads} thread{'s' if threads > 1 else ''}")
+        print(f"\n{group}, {on_threads(threads)}")
         print(table([r for r in results if (r.group, r.threads) == (group, threads)]))
     seconds = time.perf_counter() - start
+    for threads, peaks in {r.threads: r.peaks for r in results if r.peaks}.items():
+        print(f"\nthis machine, {on_threads(threads)}: {peaks['flops'] / 1e9:.0f} GFLOP/s, "
+              f"{peaks['bytes read'] / 1e9:.0f} GB/s reading, {peaks['bytes x + y'] / 1e9:.0f} GB/s adding")
     print(f"\n{summary(results, MEAN_BARS)}\n{in_words(seconds)} in all")
     keeps = not (args.names or args.quick)
     base = RESULTS / f"{date.today()}.json"

@@ -38,12 +38,15 @@ def distinct(*shape, seed=_SEED) -> np.ndarray:
     return (np.random.default_rng(seed).permutation(size).astype(np.float32) / size - 0.5).reshape(shape)
 
 
-def function_case(name, make: Callable, arrays, plan, *, grads=(), also=None, compiled=True, **facts) -> Case:
+def function_case(name, make: Callable, arrays, plan, *, grads=(), also=None, traced=True, compiled=True, **facts) -> Case:
     """A case of the function `make(lib)` of tensors. `grads` are positions of tensors that require gradients, `also`
-    functions of arrays (or of jax arrays) for peers with a manner of their own: {"numpy": f, "jax": f}."""
+    functions of arrays (or of jax arrays) for peers with a manner of their own: {"numpy": f, "jax": f}. Without `traced`,
+    ingot runs eagerly alone."""
     calls = {}
     for lib in libraries(plan, compiled):
         for label, way in lib.ways.items():
+            if label == "ingot" and not traced:
+                continue
             tensors = [lib.tensor(a, i in grads) for i, a in enumerate(arrays)]
             calls[label] = bound(way(make(lib.module)), tensors)
     for peer, fn in (also or {}).items():

@@ -42,7 +42,7 @@ class Plan:
     @property
     def idle(self) -> float:
         """Seconds of rest before each timing."""
-        return self.pick(0.06, 0.03, 0.0)
+        return self.pick(0.06, 0.02, 0.0)
 
     @property
     def budget(self) -> float:

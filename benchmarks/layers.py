@@ -66,7 +66,8 @@ def conv_backward(plan):
 
         arrays = [randoms(*image(g)), randoms(out, c // groups, kernel, kernel), randoms(batch, out, after, after, seed=1)]
         yield function_case("conv forward + backward " + spelled(g), make, arrays, plan, grads=(0, 1), compiled=False,
-                            tolerance=1e-3, flops=6 * arrays[2].size * arrays[1][0].size, bars={"best": 1.03})
+                            tolerance=1e-3, bars={"best": 1.03}, bytes=8 * sum(a.size for a in arrays),
+                            flops=6 * arrays[2].size * arrays[1][0].size)
 
 
 def norm_and_pool(plan):
@@ -111,7 +112,7 @@ def attention(plan):
         arrays = [randoms(batch, heads, length, d, seed=s) for s in range(4)]
         flops = 2 * batch * heads * length * length * d
         yield function_case(f"attention batch {batch} length {length}", forward, arrays[:3], plan, compiled=False, flops=flops,
-                            bars={"torch": 1.8})
+                            bytes=16 * arrays[0].size, bars={"torch": 1.8})
         yield function_case(f"attention batch {batch} length {length}, forward + backward", backward, arrays, plan,
                             grads=(0, 1, 2), compiled=False, flops=3.5 * flops, tolerance=1e-3, bars={"torch": 1.7})
 

@@ -3,9 +3,9 @@
 import math
 from html import escape
 
-from .result import Result
+from .result import Result, on_threads
 
-ROW, BAR, TOP, LEFT, WIDTH, RIGHT = 26, 8, 70, 340, 460, 120
+ROW, BAR, TOP, LEFT, WIDTH, RIGHT = 26, 8, 70, 340, 460, 160
 GOOD, FAIR, POOR, INK, FAINT = "#2a7f62", "#d9a21b", "#c0432b", "#22303c", "#dde3e8"
 SHADES = (0.55, 1.0)                       # of few and many threads
 STYLE = ("text{font-family:Helvetica,Arial,sans-serif;font-size:12px;fill:%s}.h{font-size:15px;font-weight:bold}"
@@ -29,24 +29,29 @@ def line(x1, y1, x2, y2, color=FAINT, width=1.0, dashes="") -> str:
     return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{color}" stroke-width="{width}"{style}/>'
 
 
-def bar_of(result: Result) -> float:
-    """What the ratio to the best peer should be."""
-    return result.bars.get("best", 1.0)
+def shown(result: Result) -> float | None:
+    """The ratio that is drawn: to the best peer, or that of eager code where nothing is traced."""
+    return result.eager_ratio if result.ratio is None else result.ratio
+
+
+def asked(result: Result) -> float:
+    """What that ratio should be."""
+    return result.bars.get("eager" if result.ratio is None else "best", 1.0)
 
 
 def colour(result: Result) -> str:
     """Green where the bar is reached, amber where ingot is at least as fast, red where it is not."""
-    return GOOD if result.ratio >= max(bar_of(result), 1.0) else FAIR if result.ratio >= 1 else POOR
+    return GOOD if shown(result) >= max(asked(result), 1.0) else FAIR if shown(result) >= 1 else POOR
 
 
 def ratios_picture(results: list[Result], title: str) -> str:
     """Bars to the right of 1 where ingot is faster than the best peer, to the left where it is slower, on a log scale."""
-    rows = [r for r in results if r.ratio is not None]
+    rows = [r for r in results if shown(r) is not None]
     if not rows:
         return page(600, 60, [text(20, 35, "Nothing was compared with a peer.")])
     counts = sorted({r.threads for r in rows})
     names = list(dict.fromkeys((r.group, r.name) for r in rows))
-    reach = min(max(max(abs(math.log2(r.ratio)) for r in rows), 1.0) * 1.05, 5.0)
+    reach = min(max(max(abs(math.log2(shown(r))) for r in rows), 1.0) * 1.05, 5.0)
 
     def at(ratio):
         return LEFT + WIDTH * (0.5 + 0.5 * max(-1.0, min(1.0, math.log2(ratio) / reach)))
@@ -63,10 +68,9 @@ def ratios_picture(results: list[Result], title: str) -> str:
     for power in range(-int(reach), int(reach) + 1):
         grid.append(line(at(2**power), TOP, at(2**power), y, INK if power == 0 else FAINT))
         grid.append(text(at(2**power), TOP - 6, f"{2**power:g}x" if power >= 0 else f"1/{2**-power}", "s m"))
-    threads = " and ".join(map(str, counts))
+    threads = " and ".join(map(on_threads, counts)) + (" (paler: the fewer)" if len(counts) > 1 else "")
     head = [text(20, 26, "Best peer's time / ingot's", "h"),
-            text(20, 44, f"{title}; {threads} thread{'s' if threads != '1' else ''}"
-                         f"{', the paler bar the fewer' if len(counts) > 1 else ''}; a tick is what is asked for", "s")]
+            text(20, 44, f"{title}; {threads}; ticks are what is asked for", "s")]
     return page(LEFT + WIDTH + RIGHT, y + 20, head + grid + parts)
 
 
@@ -78,15 +82,53 @@ def ratio_row(name, rows, counts, y, at):
         i = counts.index(r.threads)
         shade = SHADES[1] if i == len(counts) - 1 else SHADES[0]
         top = y + 3 + i * (height + 1) + (ROW - 6 - len(counts) * (height + 1)) / 2
-        left, right = sorted((at(1), at(r.ratio)))
-        words = f"{r.name}, {r.threads} threads: {r.ratio:.2f} x {r.best_peer}"
+        left, right = sorted((at(1), at(shown(r))))
+        words = f"{r.name}, {r.threads} threads: {shown(r):.2f} x {r.best_peer}"
         parts.append(f'<rect x="{left:.1f}" y="{top:.1f}" width="{max(right - left, 1):.1f}" height="{height:.1f}" '
                      f'fill="{colour(r)}" opacity="{shade}"><title>{escape(words)}</title></rect>')
     last = rows[-1]
-    parts.append(text(LEFT + WIDTH + 8, y + ROW / 2 + 2, f"{last.ratio:.2f}  {last.best_peer}", "s"))
-    if "best" in last.bars and last.bars["best"] != 1.0:
-        parts.append(line(at(last.bars["best"]), y + 2, at(last.bars["best"]), y + ROW - 4, INK, 1.5))
+    parts.append(text(LEFT + WIDTH + 8, y + ROW / 2 + 2, f"{shown(last):.2f}  {last.best_peer}", "s"))
+    if asked(last) != 1.0:
+        parts.append(line(at(asked(last)), y + 2, at(asked(last)), y + ROW - 4, INK, 1.5))
     return parts
+
+
+class Axes:
+    """Logarithmic axes: operations a byte to the right, operations a second upwards."""
+
+    left, top, right, bottom = 80, 60, 660, 440
+
+    def __init__(self, dots, peaks):
+        intensities = [r.flops / r.bytes for r in dots]
+        speeds = [r.flops / r.seconds["ingot"] for r in dots]
+        self.low, self.high = math.log10(min(intensities)) - 0.2, math.log10(max([*intensities, 10.0])) + 0.2
+        self.most = math.log10(max(peaks["flops"], *speeds)) + 0.3
+        self.least = math.log10(min(speeds)) - 0.3
+
+    def x(self, intensity) -> float:
+        return self.left + (self.right - self.left) * (math.log10(intensity) - self.low) / (self.high - self.low)
+
+    def y(self, speed) -> float:
+        return self.top + (self.bottom - self.top) * (self.most - math.log10(speed)) / (self.most - self.least)
+
+    def grid(self) -> list[str]:
+        """Lines and numbers at powers of ten."""
+        parts = [text((self.left + self.right) / 2, self.bottom + 40, "floating point operations a byte", "s m")]
+        for power in range(math.ceil(self.low), math.floor(self.high) + 1):
+            x = self.x(10.0**power)
+            parts += [line(x, self.top, x, self.bottom), text(x, self.bottom + 18, f"{10.0**power:g}", "s m")]
+        for power in range(math.ceil(self.least), math.floor(self.most) + 1):
+            y = self.y(10.0**power)
+            parts += [line(self.left, y, self.right, y), text(self.left - 6, y + 4, f"{10.0**(power - 9):g} GF/s", "s e")]
+        return parts
+
+    def roof(self, peaks) -> list[str]:
+        """Memory's slope and arithmetic's ceiling."""
+        knee = peaks["flops"] / peaks["bytes"]
+        start = max(10.0**self.low, 10**self.least / peaks["bytes"])
+        ceiling = self.y(peaks["flops"])
+        slope = [line(self.x(start), self.y(start * peaks["bytes"]), self.x(knee), ceiling, INK, 2)] if start < knee else []
+        return [*slope, line(self.x(max(knee, start)), ceiling, self.right, ceiling, INK, 2)]
 
 
 def roofline_picture(results: list[Result], title: str) -> str:
@@ -95,36 +137,17 @@ def roofline_picture(results: list[Result], title: str) -> str:
     dots = [r for r in results if r.threads == threads and r.flops and r.bytes and r.peaks and "ingot" in r.seconds]
     if not dots:
         return page(600, 60, [text(20, 35, "No workload of known flops and bytes was measured.")])
-    width, height, left, top = 760, 460, 80, 60
     peaks = dots[0].peaks
-    intensities = [r.flops / r.bytes for r in dots]
-    low, high = math.floor(math.log10(min(intensities)) - 0.3), math.ceil(math.log10(max(intensities)) + 0.3)
-    most = math.log10(peaks["flops"]) + 0.3
-    least = min(most - 2.5, math.log10(min(r.flops / r.seconds["ingot"] for r in dots)) - 0.3)
-
-    def at(intensity, speed):
-        x = left + (width - left - 40) * (math.log10(intensity) - low) / (high - low)
-        return x, top + (height - top - 60) * (most - math.log10(speed)) / (most - least)
-
-    knee = peaks["flops"] / peaks["bytes"]
-    start = max(10.0**low, 10**least / peaks["bytes"])
+    axes = Axes(dots, peaks)
+    limits = f"{peaks['flops'] / 1e9:.0f} GFLOP/s, {peaks['bytes'] / 1e9:.0f} GB/s"
     parts = [text(20, 26, "Roofline: ingot under what this machine reaches", "h"),
-             text(20, 44, f"{title}; {threads} thread{'s' if threads != 1 else ''}; {peaks['flops'] / 1e9:.0f} GFLOP/s, "
-                          f"{peaks['bytes'] / 1e9:.0f} GB/s", "s"),
-             text(width / 2, height - 14, "floating point operations a byte", "s m")]
-    bottom = at(1, 10**least)[1]
-    for power in range(low, high + 1):
-        x = at(10.0**power, 1e9)[0]
-        parts += [line(x, top, x, bottom), text(x, bottom + 18, f"{10.0**power:g}", "s m")]
-    for power in range(math.ceil(least), math.floor(most) + 1):
-        y = at(1, 10.0**power)[1]
-        parts += [line(left, y, width - 40, y), text(left - 6, y + 4, f"{10.0**(power - 9):g} GF/s", "s e")]
-    if start < knee:
-        parts.append(line(*at(start, start * peaks["bytes"]), *at(knee, peaks["flops"]), INK, 2))
-    parts.append(line(*at(max(knee, start), peaks["flops"]), width - 40, at(1, peaks["flops"])[1], INK, 2))
-    for r in dots:
-        x, y = at(r.flops / r.bytes, r.flops / r.seconds["ingot"])
-        parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{GOOD if r.share >= 0.85 else FAIR}"><title>'
-                     f"{escape(r.name)}: {r.share:.0%}</title></circle>")
-        parts.append(text(x + 6, y + 4, r.name, "s"))
-    return page(width, height, parts)
+             text(20, 44, f"{title}; {on_threads(threads)}; {limits}", "s"), *axes.grid(), *axes.roof(peaks)]
+    for i, r in enumerate(dots, 1):
+        x, y = axes.x(r.flops / r.bytes), axes.y(r.flops / r.seconds["ingot"])
+        words = f"{r.name}: {r.share:.0%}"
+        color = GOOD if r.share >= 0.85 else FAIR
+        parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="7" fill="{color}" opacity="0.85">'
+                     f"<title>{escape(words)}</title></circle>")
+        parts.append(f'<text x="{x:.1f}" y="{y + 3:.1f}" class="m" style="font-size:8px;fill:white">{i}</text>')
+        parts.append(text(axes.right + 30, axes.top + 16 * i - 8, f"{i}  {words}", "s"))
+    return page(axes.right + 330, max(axes.bottom + 60, axes.top + 16 * len(dots) + 20), parts)

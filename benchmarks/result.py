@@ -97,6 +97,11 @@ def in_words(value: float, unit: str = "s") -> str:
     return f"{shown:.0f} {name}" if shown >= 100 else f"{shown:.3g} {name}"
 
 
+def on_threads(count: int) -> str:
+    """A number of threads in words."""
+    return f"{count} thread{'s' if count != 1 else ''}"
+
+
 def geometric_mean(ratios) -> float | None:
     """The mean that treats twice as fast and half as fast alike; None of nothing."""
     ratios = list(ratios)
@@ -143,7 +148,7 @@ def summary(results: list[Result], mean_bars: dict[str, float]) -> str:
         verdicts = [reached for r in rows for _, reached in r.verdicts()]
         mean = geometric_mean(r.ratio for r in rows if r.ratio is not None)
         eager = geometric_mean(r.eager_ratio for r in rows if r.eager_ratio is not None)
-        words = [f"{group}, {threads} thread{'s' if threads != 1 else ''}: {len(rows)} rows"]
+        words = [f"{group}, {on_threads(threads)}: {len(rows)} rows"]
         if mean is not None:
             bar = mean_bars.get(group)
             words.append(f"geometric mean {mean:.2f}" + (f" (bar {bar:g}{', MISSED' if mean < bar else ''})" if bar else ""))

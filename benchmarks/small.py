@@ -9,7 +9,7 @@ import numpy as np
 
 from .cases import function_case
 from .libraries import libraries, present
-from .result import Result
+from .result import Result, in_words
 
 MEAN_BAR = None
 
@@ -17,14 +17,15 @@ MEAN_BAR = None
 def add(plan):
     """`a + b` on 8 floats."""
     ones = np.ones(8, np.float32)
-    yield function_case("a + b, 8 floats", adding, [ones, ones], plan, bars={"eager": 1.0}, compiled=False, note="aim 2 eager")
+    yield function_case("a + b, 8 floats", adding, [ones, ones], plan, traced=False, bars={"eager": 1.0}, compiled=False,
+                        note="aim 2")
 
 
 def add_grad(plan):
     """`a + b` on 8 floats, recorded for backward."""
     ones = np.ones(8, np.float32)
-    yield function_case("a + b, 8 floats, requires_grad", adding, [ones, ones], plan, grads=(0,), bars={"eager": 1.0},
-                        compiled=False, note="aim 2 eager")
+    yield function_case("a + b, 8 floats, requires_grad", adding, [ones, ones], plan, grads=(0,), traced=False,
+                        bars={"eager": 1.0}, compiled=False, note="aim 2")
 
 
 def adding(lib):
@@ -51,7 +52,7 @@ def chain_forward(plan):
     """1,000 operators on 8 floats, recorded for backward."""
     length = plan.pick(1000, 1000, 40)
     yield function_case(f"{length:,}-op chain, forward", chain(length), [np.ones(8, np.float32)], plan, grads=(0,),
-                        compiled=False, tolerance=1e-3, bars={"eager": 1.0})
+                        traced=False, compiled=False, tolerance=1e-3, bars={"eager": 1.0})
 
 
 def chain_backward(plan):
@@ -76,13 +77,14 @@ def import_time(plan):
         subprocess.run([sys.executable, "-c", code], check=True)
         return time.perf_counter() - start
 
-    names = ["ingot", *(p for p in ("numpy", "torch") if p in present(plan))]
+    names = ["ingot", "numpy", *(["torch"] if "torch" in present(plan) else [])]
     times: dict = {n: [] for n in ["", *names]}
-    for _ in range(plan.pick(7, 3, 1)):
+    for _ in range(plan.pick(7, 2, 1)):
         for n in times:
             times[n].append(run(f"import {n}" if n else "pass"))
     empty = min(times.pop(""))
-    yield Result("import", {n: max(statistics.median(t) - empty, 1e-4) for n, t in times.items()}, bars={"most": 0.15})
+    found = {n: max(statistics.median(t) - empty, 1e-4) for n, t in times.items()}
+    yield Result("import", found, bars={"most": 0.15}, note=f"of which numpy {in_words(found.pop('numpy'))}")
 
 
 WORKLOADS = {"add": add, "add_grad": add_grad, "chain_forward": chain_forward, "chain_backward": chain_backward,

@@ -88,7 +88,8 @@ def mnist_sgd(plan):
     """Two convolutions on batches of 64."""
     batch, width = plan.pick((64, 32), (64, 32), (2, 4))
     return Task(f"MNIST CNN batch {batch}, SGD", lambda lib: mnist_cnn(lib, width),
-                [randoms(batch, 1, 28, 28), indices(10, batch)], optimizer=lambda optim, params: optim.SGD(params, lr=0.01), bars=BARS | {"best": 1.2})
+                [randoms(batch, 1, 28, 28), indices(10, batch)], optimizer=lambda optim, params: optim.SGD(params, lr=0.01),
+                bars=BARS | {"best": 1.2})
 
 
 def resnet_momentum(plan):

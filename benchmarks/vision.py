@@ -30,7 +30,8 @@ def resnet(lib, depths, bottleneck=False, width=64, classes=1000, small=False):
         for i in range(depth):
             stride = 2 if stage and i == 0 else 1
             if bottleneck:
-                body = nn.Sequential(conv_norm(nn, c, inner, 1, act=nn.ReLU), conv_norm(nn, inner, inner, 3, stride, 1, nn.ReLU),
+                body = nn.Sequential(conv_norm(nn, c, inner, 1, act=nn.ReLU),
+                                     conv_norm(nn, inner, inner, 3, stride, 1, nn.ReLU),
                                      conv_norm(nn, inner, out, 1))
             else:
                 body = nn.Sequential(conv_norm(nn, c, inner, 3, stride, act=nn.ReLU), conv_norm(nn, inner, out, 3))

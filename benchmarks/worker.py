@@ -6,6 +6,7 @@
 import json
 import os
 import sys
+import time
 import warnings
 from dataclasses import replace
 
@@ -16,27 +17,28 @@ from .libraries import set_threads
 from .result import Result
 
 
-def results_of(group: str, name: str, plan: Plan, peak: dict):
+def results_of(group: str, name: str, plan: Plan):
     """The results of a workload, one after the other. What breaks is a result, too."""
     try:
         for item in GROUPS[group].WORKLOADS[name](plan):
             result = measure(item, plan) if isinstance(item, Case) else item
-            yield replace(result, group=group, threads=plan.threads, peaks=peak)
+            yield replace(result, group=group, threads=plan.threads)
     except Exception as error:                  # the others can still be measured
         yield Result(name, {}, group, plan.threads, failed={"ingot": f"{type(error).__name__}: {error}"[:200]})
 
 
 def main(order: dict, report):
-    """Runs what is ordered, and says before each workload which it is."""
-    plan = Plan(order["threads"], order["quick"], peers=tuple(order["peers"]))
+    """Runs what is ordered, and says before each workload which it is. The machine's peaks are measured before and after."""
+    plan = Plan(order["threads"], order["quick"], order.get("tiny", False), tuple(order["peers"]))
     set_threads(plan)
-    peak = peaks.measured(plan.threads, rounds=plan.pick(9, 3, 1))
-    report({"peaks": peak})
+    report({"peaks": peaks.measured(plan.threads)})
     for group, name in order["work"]:
         report({"begins": [group, name]})
-        for result in results_of(group, name, plan, peak):
+        start = time.perf_counter()
+        for result in results_of(group, name, plan):
             report({"result": vars(result)})
-        report({"ends": [group, name]})
+        report({"ends": [group, name], "seconds": time.perf_counter() - start})
+    report({"peaks": peaks.measured(plan.threads)})
 
 
 if __name__ == "__main__":

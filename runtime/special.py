@@ -90,18 +90,26 @@ def log_ndtr(input, *, out=None):
 
 
 def ndtri(input, *, out=None):
-    """The quantiles of the standard normal distribution."""
-    x = _floating(input, "ndtri")
-    start = erfinv(x * 2 - 1) * math.sqrt(2)
-    return deliver(start, out, "ndtri")
+    """The quantiles of the standard normal distribution, accurate in both tails."""
+    p = _floating(input, "ndtri")
+    where, log = FUNCTIONS["where"], FUNCTIONS["log"]
+    share = where(p > 0.5, 1 - p, p)
+    tail = (share < 0.01) & (share > 0)
+    middle = erfinv(where(tail, 0.5, p) * 2 - 1) * math.sqrt(2)
+    goal = log(where(tail, share, 0.01))
+    x = -FUNCTIONS["sqrt"](goal * -2)
+    for _ in range(6):                              # Newton's steps on log_ndtr(x) = goal, from left of it
+        level = log_ndtr(x)
+        x = x - (level - goal) * FUNCTIONS["exp"](x * x / 2 + math.log(math.sqrt(2 * math.pi)) + level)
+    return deliver(where(tail, where(p > 0.5, -x, x), middle), out, "ndtri")
 
 
 def erfcx(input, *, out=None):
     """exp(x**2) erfc(x), which does not vanish for large x: a continued fraction there."""
     x = _floating(input, "erfcx")
-    large = x > 5
+    large = x > 2
     near = FUNCTIONS["where"](large, 0.0, x)
-    far = FUNCTIONS["where"](large, x, 5.0)
+    far = FUNCTIONS["where"](large, x, 2.0)
     fraction = far
     for k in range(60, 0, -1):
         fraction = far + (k / 2) / fraction

@@ -34,6 +34,11 @@ class Storage:
         self.version += 1
         self.writer = (name, *user_line())
 
+    def wrote_with(self, other: "Storage"):
+        """Counts a write in place that was one with another storage's last write."""
+        self.version += 1
+        self.writer = other.writer
+
 
 def user_line() -> tuple:
     """File and line of the nearest frame outside ingot."""

@@ -87,8 +87,7 @@ def _difference(actual, expected, *, rtol, atol, equal_nan, check_dtype, check_s
 
 def _compared(a, e, rtol, atol, equal_nan, numbers) -> str | None:
     with np.errstate(all="ignore"):
-        gap = np.abs(a - e).astype(np.float64)
-        size = np.abs(e).astype(np.float64)
+        gap, size = np.asarray(np.abs(a - e), np.float64), np.asarray(np.abs(e), np.float64)
         close = (a == e) | ((gap <= atol + rtol * size) & np.isfinite(gap))
         if equal_nan:
             close = close | ((a != a) & (e != e))

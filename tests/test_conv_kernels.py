@@ -99,6 +99,10 @@ def test_winograd_is_as_accurate_as_stated(shape, m, threads, monkeypatch):
     assert errors[m] <= {2: 1.2, 4: 4.0}[m] * errors[0], f"rms errors {errors}"
 
 
+needs_winograd = pytest.mark.skipif(not target.host().fma, reason="the algorithm needs a fused multiply-add")
+
+
+@needs_winograd
 def test_winograd_keeps_infinities_and_nans_where_they_belong():
     rng = np.random.default_rng(0)
     x, w = draw(rng, (2, 64, 30, 30), "float32"), draw(rng, (64, 64, 3, 3), "float32")
@@ -113,6 +117,7 @@ def test_winograd_keeps_infinities_and_nans_where_they_belong():
     assert np.abs(y[near] - wanted[near]).max() < 1e-3
 
 
+@needs_winograd
 def test_strict_numerics_are_direct():
     rng = np.random.default_rng(1)
     x = rng.integers(-3, 4, (1, 64, 20, 20)).astype(np.float32)
@@ -141,6 +146,19 @@ def test_threads_change_nothing(x_shape, w_shape, stride, pad, groups, threads):
                         kernel_of(ops.conv_weight_grad)(x, y, size=w_shape[2:], **params)))
     for one, other in zip(results[0] * 2, results[1] + results[2]):
         assert np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("dilation", [1, 400])
+def test_long_rows_are_shared(dilation, threads):
+    rng = np.random.default_rng(6)
+    x, w = draw(rng, (1, 5, 3001), "float32"), draw(rng, (24, 5, 3), "float32")
+    params = {"stride": (1,), "padding": ((dilation, dilation + 1),), "dilation": (dilation,), "groups": 1}
+    results = []
+    for count in (1, 4):
+        threads(count)
+        results.append(kernel_of(ops.conv)(x, w, None, **params))
+    check(results[0], ops.conv, (x, w, None), params, "float32", "long row")
+    assert np.array_equal(*results)
 
 
 def test_any_strides_and_alignment():

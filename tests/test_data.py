@@ -131,7 +131,7 @@ def test_batch_sampler():
 def test_distributed_sampler_shares_out():
     parts = [data.DistributedSampler(Squares(10), num_replicas=3, rank=r, seed=5) for r in range(3)]
     orders = [list(p) for p in parts]
-    assert [len(o) for o in orders] == [4, 4, 4] and set(sum(orders, [])) == set(range(10))
+    assert [len(o) for o in orders] == [4, 4, 4] and {i for o in orders for i in o} == set(range(10))
     parts[0].set_epoch(1)
     assert list(parts[0]) != orders[0]
     short = [list(data.DistributedSampler(Squares(10), 3, r, shuffle=False, drop_last=True)) for r in range(3)]
@@ -253,7 +253,8 @@ def test_the_random_state_of_the_program_is_left_alone():
 @pytest.mark.parametrize("bad, match", [
     ({"num_workers": -1}, "num_workers"), ({"timeout": -1}, "timeout"), ({"prefetch_factor": 2}, "prefetch_factor"),
     ({"persistent_workers": True}, "persistent_workers"), ({"num_workers": 1, "prefetch_factor": 0}, "prefetch_factor"),
-    ({"sampler": [1], "shuffle": True}, "mutually exclusive"), ({"batch_sampler": [[1]], "batch_size": 2}, "mutually exclusive"),
+    ({"sampler": [1], "shuffle": True}, "mutually exclusive"), ({"batch_sampler": [[1]], "batch_size": 2},
+                                                                "mutually exclusive"),
     ({"batch_size": None, "drop_last": True}, "batch_size=None"), ({"multiprocessing_context": "fork"}, "num_workers"),
     ({"num_workers": 1, "multiprocessing_context": "teleport"}, "must be one of"), ({"batch_size": 0}, "batch_size"),
 ])

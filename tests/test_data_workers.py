@@ -42,8 +42,7 @@ class Numbers(data.IterableDataset):
 
     def __iter__(self):
         info = data.get_worker_info()
-        for i in range(self.n) if info is None else range(info.id, self.n, info.num_workers):
-            yield i
+        yield from range(self.n) if info is None else range(info.id, self.n, info.num_workers)
 
 
 class Odd(Exception):
@@ -186,7 +185,7 @@ def test_tensors_of_every_kind_come_through():
 
 
 def test_iterable_datasets_are_shared_out():
-    assert sorted(sum([b.tolist() for b in DataLoader(Numbers(), batch_size=2, num_workers=3)], [])) == list(range(10))
+    assert sorted(i for b in DataLoader(Numbers(), batch_size=2, num_workers=3) for i in b.tolist()) == list(range(10))
     loader = DataLoader(Numbers(9), batch_size=2, num_workers=2, persistent_workers=True)
     assert [b.tolist() for b in loader] == [b.tolist() for b in loader] == [[0, 2], [1, 3], [4, 6], [5, 7], [8]]
     del loader
@@ -194,7 +193,7 @@ def test_iterable_datasets_are_shared_out():
 
 def test_out_of_order_gives_everything_once():
     loader = DataLoader(Images(20), batch_size=2, num_workers=3, in_order=False)
-    assert sorted(sum([b["label"].tolist() for b in loader], [])) == list(range(20))
+    assert sorted(i for b in loader for i in b["label"].tolist()) == list(range(20))
 
 
 def test_worker_info_and_init():
@@ -265,7 +264,7 @@ def test_workers_can_be_started_again_after_a_crash():
 
 
 def test_timeouts():
-    with pytest.raises(RuntimeError, match="timed out after 0.3 seconds"):
+    with pytest.raises(RuntimeError, match=r"timed out after 0\.3 seconds"):
         list(DataLoader(Images(fail_at=1, how=sleep), batch_size=1, num_workers=1, timeout=0.3))
 
 
@@ -317,3 +316,12 @@ def test_ends_from_outside_leave_no_process(how):
     while any(os.path.exists(f"/proc/{w}") for w in workers) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not any(os.path.exists(f"/proc/{w}") for w in workers)
+
+
+def test_long_lists_of_indices_and_long_answers_do_not_block_each_other():
+    loader = DataLoader(range(600000), batch_size=150000, num_workers=1, prefetch_factor=4, collate_fn=bytes_and_length)
+    assert [n for n, _ in loader] == [150000] * 4
+
+
+def bytes_and_length(batch):
+    return len(batch), b"x" * 3_000_000

@@ -21,8 +21,11 @@ def test_normal_distribution_function_and_its_inverse():
     np.testing.assert_allclose(special.ndtr(x).numpy(), want, rtol=1e-12)
     np.testing.assert_allclose(special.log_ndtr(x)[1:].numpy(), np.log(want[1:]), rtol=1e-12)
     assert special.log_ndtr(x)[0].item() == pytest.approx(-454.3212439955, rel=1e-9)
-    p = ingot.tensor([0.01, 0.5, 0.9], dtype=ingot.float64)
+    p = ingot.tensor([1e-300, 1e-12, 0.003, 0.01, 0.5, 0.9, 0.999], dtype=ingot.float64)
     np.testing.assert_allclose(special.ndtr(special.ndtri(p)).numpy(), p.numpy(), rtol=1e-9)
+    assert special.ndtri(ingot.tensor([1e-20])).item() == pytest.approx(-9.26234, rel=1e-5)
+    assert special.ndtri(ingot.tensor([0.0, 1.0])).tolist() == [-math.inf, math.inf]
+    assert math.isnan(special.ndtri(ingot.tensor(1.5)).item())
 
 
 def test_incomplete_gamma():

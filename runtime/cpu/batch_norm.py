@@ -28,7 +28,6 @@ def supported(x, *others) -> bool:
 
 @functools.lru_cache(None)
 def _task(kind, element, relu):
-    pool.get_num_threads()
     made = codegen.BatchNormKernel(host(), kind, element, relu)
     return compile_module(made.text(), [made.symbol])[made.symbol]
 

@@ -30,18 +30,10 @@ def takes(g: Geometry) -> bool:
 
 def pattern_of(width: Window) -> codegen.Pattern:
     """The tiles of a row."""
-    tiles, at = -(-width.out // codegen.tile_pixels(host())), 0
-    found: list = []
-    for number in range(tiles):
-        pixels = width.out // tiles + (number < width.out % tiles)
-        spans = tuple(width.taps_seen(at, pixels, tap) for tap in range(width.taps))
-        if found and found[-1][2:] == (pixels, spans):
-            found[-1] = (found[-1][0], found[-1][1] + 1, pixels, spans)
-        else:
-            found.append((at, 1, pixels, spans))
-        at += pixels
+    tiles = tuple((at, count, pixels, tuple(width.taps_seen(at, pixels, tap) for tap in range(width.taps)))
+                  for at, pixels, count in conv_plan.tiles_of(width, codegen.tile_pixels(host())))
     spans = tuple(width.taps_seen(0, width.out, tap) for tap in range(width.taps))
-    return codegen.Pattern(tuple(found), spans, width.taps, width.stride, width.dilation, width.low)
+    return codegen.Pattern(tiles, spans, width.taps, width.stride, width.dilation, width.low)
 
 
 @functools.lru_cache(None)

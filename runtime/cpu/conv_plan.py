@@ -15,6 +15,7 @@ from .conv_layout import Blocks, Filters
 
 _PANEL_BYTES = 900_000              # a panel of weights larger than this leaves the second-level cache
 _ROWS_BYTES = 192 << 10             # rows of x that stay in it beside a panel
+_PART_TILES = 8                     # tiles of a part of a row, at least
 _FLAT_WIDTH = 128                   # pixels to which the rows of a 1x1 convolution are joined
 _ELEMENTS = {4: "float", 8: "double"}
 
@@ -137,13 +138,14 @@ def add_direct(steps, geometry: Geometry, filters: Filters, x, w, y, operands=(c
     block_rows = _block_rows(geometry, filters, rows, threads)
     row_blocks = -(-rows // block_rows)
     items = images * groups * row_blocks * filters.panels
+    part_table, parts = _parts(steps, geometry, filters, made.rows, 1 if threads == 1 else -(-4 * threads // items))
+    items *= parts
     chunks = conv_steps.share(geometry.work, items, threads)
     y_start, y_words = _result_words(geometry, scatter)
-    runs, count = _runs(steps, geometry, filters, made.rows)
     words = _operand_words(geometry, filters) | y_words | {
         "items": items, "chunks": chunks, "groups": groups, "row_blocks": row_blocks, "panels": filters.panels,
         "block_rows": block_rows, "panel_first": _panels_first(geometry, filters, row_blocks), "out_rows": rows,
-        "out_height": height.out, "runs": runs, "run_count": count, "blocks": -(-geometry.outputs // geometry.lanes)}
+        "out_height": height.out, "part_table": part_table, "parts": parts, "blocks": -(-geometry.outputs // geometry.lanes)}
     steps.add(task, chunks, codegen.WORDS, words,
               {"x": x, "w": w, "y": (y[0], y[1] + y_start), "operands": operands})
 
@@ -194,24 +196,44 @@ def _panels_first(geometry, filters, row_blocks):
     return int(x * filters.panels < weights * row_blocks * geometry.images)
 
 
-def _runs(steps, geometry, filters, most):
-    """(address of the table of runs, their number) of a row."""
-    width = geometry.dims[2]
+def tiles_of(width: Window, most: int):
+    """(first pixel, pixels, tiles) of the tiles of a row of at most so many pixels; those side by side that all windows lie
+    inside x for are given together."""
     tiles = -(-width.out // most)
     base, extra = divmod(width.out, tiles)
-    runs, at = [], 0
-    for number in range(tiles):
-        pixels = base + (number < extra)
-        segments = _segments(geometry, filters, at, pixels)
-        if runs and runs[-1][1] == pixels and runs[-1][3] == segments:
-            runs[-1][2] += 1
-        else:
-            runs.append([at, pixels, 1, segments])
-        at += pixels
-    table = []
-    for first, pixels, count, (parts, clear) in runs:
-        table += [first, pixels, count, steps.table([word for part in parts for word in part]), len(parts), int(clear)]
-    return steps.table(table), len(runs)
+    reach = (width.size - 1 + width.low - (width.taps - 1) * width.dilation) // width.stride    # last window inside x
+    number = at = 0
+    while number < tiles:
+        pixels, alike = (base + 1, extra - number) if number < extra else (base, tiles - number)
+        inside = (reach - at + 1) // pixels if at * width.stride >= width.low else 0
+        count = max(1, min(alike, inside))
+        yield at, pixels, count
+        number, at = number + count, at + count * pixels
+
+
+def _parts(steps, geometry, filters, most, wanted):
+    """(address of the table of parts, their number): the tiles of a row cut into about `wanted` parts."""
+    runs, total = list(tiles_of(geometry.dims[2], most)), -(-geometry.dims[2].out // most)
+    each = max(_PART_TILES, -(-total // wanted))
+    parts, room = [[]], each
+    for at, pixels, tiles in runs:
+        while tiles:
+            if not room:
+                parts.append([])
+                room = each
+            count = min(tiles, room)
+            parts[-1].append((at, pixels, count))
+            at, tiles, room = at + count * pixels, tiles - count, room - count
+    made, table = {}, []
+    for part in parts:
+        words = []
+        for at, pixels, count in part:
+            segments, clear = _segments(geometry, filters, at, pixels)
+            if segments not in made:
+                made[segments] = steps.table([word for segment in segments for word in segment])
+            words += [at, pixels, count, made[segments], len(segments), int(clear)]
+        table += [steps.table(words), len(part)]
+    return steps.table(table), len(parts)
 
 
 def _segments(geometry, filters, at, pixels):
@@ -225,7 +247,7 @@ def _segments(geometry, filters, at, pixels):
             groups.append([tap, 1, span])
     whole = [g for g in groups if g[2] == (0, pixels)]
     parts = [part for g in (*whole[:-1], *(g for g in groups if g not in whole), *whole[-1:])
-             for part in _parts(geometry, filters, *g)]
+             for part in _tap_segments(geometry, filters, *g)]
     if not whole:
         parts.append([0, pixels, 0, 0, 0, 0, 0, 0])
     clear = parts[0][:2] != [0, pixels]
@@ -234,7 +256,7 @@ def _segments(geometry, filters, at, pixels):
     return tuple(map(tuple, parts)), clear
 
 
-def _parts(geometry, filters, tap, taps, span):
+def _tap_segments(geometry, filters, tap, taps, span):
     """The segments of a range of taps: all whole blocks of channels, then the rest."""
     width, blocks = geometry.dims[2], geometry.x_blocks
     x, w = (tap * width.dilation - width.low) * blocks.pixel, tap * filters.tap

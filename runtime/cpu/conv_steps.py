@@ -15,7 +15,7 @@ import numpy as np
 
 from ...ir.target import host
 from ...passes.codegen.llvm import conv_steps as codegen
-from . import alloc, call, pool
+from . import alloc, call, pool  # noqa: F401 (pool gives kernels the thread pool's entry)
 from .compile import compile_module
 
 X, W, Y, OPERANDS, EXTRA, WORKSPACE = range(codegen.SLOTS)
@@ -82,7 +82,6 @@ class StepsPlan:
 
 @functools.lru_cache(None)
 def _launcher(x, w, y, long):
-    pool.get_num_threads()
     address = compile_module(codegen.launch_text(host()), [codegen.LAUNCH])[codegen.LAUNCH]
     arrays = (call.array(x, -1), call.array(w, -1), call.array(y, -1, writable=True))
     return call.entry("conv", address, (*arrays, *[call.INTEGER] * 4), 0 if long else -1)

@@ -31,14 +31,12 @@ def supported(x) -> bool:
 
 @functools.lru_cache(None)
 def _task(kind, element, spread):
-    pool.get_num_threads()
     made = codegen.PoolKernel(host(), kind, element, spread)
     return compile_module(made.text(), [made.symbol])[made.symbol]
 
 
 @functools.lru_cache(None)
 def _blocked_task(kind, element):
-    pool.get_num_threads()
     made = BlockedPoolKernel(host(), kind, element)
     return compile_module(made.text(), [made.symbol])[made.symbol]
 
@@ -99,9 +97,10 @@ def max_pool(x, *, kernel, stride, padding, dilation):
 def _max_plan(shape, kernel, stride, padding, dilation, dtype, threads):
     dims = _windows(shape[2:], kernel, stride, padding, dilation)
     for d in dims:
-        seen = [d.taps_seen(0, d.out, tap) for tap in range(d.taps)]
-        met = set().union(*(range(*span) for span in seen))
-        if len(met) < d.out:
+        reached = 0
+        for low, high in sorted(d.taps_seen(0, d.out, tap) for tap in range(d.taps)):
+            reached = max(reached, high) if low <= reached else reached
+        if reached < d.out:
             return None
     shape = (*shape[:2], *(d.out for d in dims[_DIMS - len(kernel):]))
     return _row_plan(codegen.MAX, dims, prod(shape[:2]), dtype), shape
@@ -113,17 +112,17 @@ def _max_plan(shape, kernel, stride, padding, dilation, dtype, threads):
 def _table(window, counted, divisor):
     """How many elements each window has along a dim."""
     if divisor is not None:
-        return [1] * window.out
+        return np.ones(window.out)
     low, high = counted
-    starts = [i * window.stride - window.low for i in range(window.out)]
-    return [min(s + window.taps, window.size + high) - max(s, -low) for s in starts]
+    starts = np.arange(window.out) * window.stride - window.low
+    return np.minimum(starts + window.taps, window.size + high) - np.maximum(starts, -low)
 
 
 def _tables(dims, counted, divisor):
     counted = ((0, 0),) * (_DIMS - len(counted)) + tuple(counted)
     tables = [_table(window, pair, divisor) for window, pair in zip(dims, counted)]
     if divisor is not None:
-        tables[2] = [divisor] * len(tables[2])
+        tables[2] = np.full(len(tables[2]), divisor)
     return tables
 
 

@@ -1,6 +1,7 @@
 """Adam and its relatives."""
 
 from ..api.register import FUNCTIONS
+from . import fused
 from .optimizer import Optimizer, check, count, put, zeros_like
 
 
@@ -50,6 +51,25 @@ class Adam(Optimizer):
 
     def _update(self, p, g, state, group):
         t = count(state)
+        if fused.takes(group, p, g):
+            self._sweep(p, g, state, group, t)
+        else:
+            self._by_operators(p, g, state, group, t)
+
+    def _sweep(self, p, g, state, group, t):
+        names = ("exp_avg", "exp_avg_sq", *(("max_exp_avg_sq",) if group["amsgrad"] else ()))
+        for name in names:
+            if name not in state:
+                state[name] = zeros_like(p)
+        beta1, beta2 = group["betas"]
+        numbers = [1 - beta1, beta2, 1 - beta2, (1 - beta2 ** t) ** 0.5, group["eps"], group["lr"] / (1 - beta1 ** t)]
+        decay, decoupled = group["weight_decay"], bool(group.get("decoupled_weight_decay", False))
+        if decay:
+            numbers.append(1 - group["lr"] * decay if decoupled else decay)
+        build = fused.adam_step(bool(decay), decoupled, bool(group["amsgrad"]))
+        fused.sweep(build, (p, *[state[name] for name in names]), (g,), numbers)
+
+    def _by_operators(self, p, g, state, group, t):
         beta1, beta2 = group["betas"]
         g = decayed(p, g, group, group.get("decoupled_weight_decay", False))
         mean = moment(state, "exp_avg", p, g, beta1)

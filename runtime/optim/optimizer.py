@@ -48,7 +48,11 @@ def count(state: dict):
     step = state.get("step")
     if step is None:
         step = state["step"] = wrap(np.zeros((), np.float32))
-    put(step, step + 1)
+    if tls.m.special or tls.m.grad:
+        put(step, step + 1)
+    else:
+        step._a += 1
+        step._storage.wrote("step")
     return float(step._a) if tls.m.recorder is None else step.to(dt.float64)
 
 

@@ -2,6 +2,7 @@
 
 from ...ir.errors import ArgumentError
 from ..api.register import FUNCTIONS
+from . import fused
 from .optimizer import Optimizer, check, put
 
 
@@ -18,6 +19,22 @@ class SGD(Optimizer):
                                   "differentiable": differentiable, "fused": fused})
 
     def _update(self, p, g, state, group):
+        buffer = state.get("momentum_buffer")
+        ready = buffer is not None or not group["momentum"]
+        if ready and fused.takes(group, p, g, *(() if buffer is None else (buffer,))):
+            self._sweep(p, g, buffer, group)
+        else:
+            self._by_operators(p, g, state, group)
+
+    def _sweep(self, p, g, buffer, group):
+        decay, momentum, dampening = group["weight_decay"], group["momentum"], group["dampening"]
+        numbers = [group["lr"], *((decay,) if decay else ())]
+        if momentum:
+            numbers += [momentum, *((1 - dampening,) if dampening else ())]
+        build = fused.sgd_step(bool(decay), bool(momentum), bool(momentum and dampening), bool(momentum and group["nesterov"]))
+        fused.sweep(build, (p, buffer) if momentum else (p,), (g,), numbers)
+
+    def _by_operators(self, p, g, state, group):
         if group["weight_decay"]:
             g = g + p.detach() * group["weight_decay"]
         momentum = group["momentum"]

@@ -11,8 +11,10 @@ module serves all shapes of a (precision, V, epilogue). No halo: the taps that f
 knows its range of taps; left and right, a tile is a list of *segments*, each a range of taps and the pixels that they meet.
 Tiles with several segments gather their sums in y.
 
-Which tiles and segments a row has is worked out beforehand (`runtime/cpu/conv_plan.py`) and comes in tables:
+Which tiles and segments a row has is worked out beforehand (`runtime/cpu/conv_plan.py`) and comes in tables; long rows are cut
+into parts for threads to share:
 
+    part     {address of runs, runs}
     run      {first pixel, pixels of a tile, tiles, address of segments, segments, clear}: equal tiles side by side
     segment  {first pixel in the tile, pixels, offset in x, offset in w, taps, steps, channel blocks, flags}; offsets in bytes
 """
@@ -32,10 +34,11 @@ WORDS = ("x", "w", "y", "operands", "items", "chunks", "groups", "row_blocks", "
          "x_image", "x_group", "x_block", "x_slice", "x_row", "x_pixel", "w_group", "w_panel", "w_block",
          "w_tap_d", "w_tap_h", "w_tap_w", "x_tap_w", "y_image", "y_group", "y_block", "y_slice", "y_row", "y_pixel",
          "out_rows", "out_height", "depth", "height", "taps_d", "taps_h", "stride_d", "stride_h", "pad_d", "pad_h",
-         "dilation_d", "dilation_h", "runs", "run_count", "blocks")
+         "dilation_d", "dilation_h", "part_table", "parts", "blocks")
+PART = ("runs", "count")
 RUN = ("first", "width", "tiles", "segments", "count", "clear")
 SEGMENT = ("first", "pixels", "x_offset", "w_offset", "taps", "steps", "blocks", "flags")
-_FRAME = ("first_d", "end_d", "first_h", "end_h", "column", "vectors", "image", "y_start")
+_FRAME = ("first_d", "end_d", "first_h", "end_h", "column", "vectors", "image", "y_start", "part")
 ACCUMULATE, LAST = 1, 2
 AHEAD = 2                                       # channel blocks that are asked for before they are needed
 
@@ -88,18 +91,19 @@ class ConvKernel:
 
 
 def _item(module, kernel, row):
-    """Function of one item: some rows of one image, one panel."""
+    """Function of one item: a part of some rows of one image, one panel."""
     f = module.function("item", [(PTR, "job"), (I64, "number")], internal=True)
     arg, number = f.params
     job, frame = Words(f, arg, WORDS), Words(f, f.local(WORD * len(_FRAME)), _FRAME)
-    image, group, block, panel = _item_place(f, job, number)
+    image, group, block, part, panel = _item_place(f, job, number)
     shift = kernel.vectors * kernel.lanes
     column = f.add(f.mul(group, f.mul(job.blocks, kernel.lanes)), f.mul(panel, shift))
     x = f.at(job.address("x"), f.add(f.mul(image, job.x_image), f.mul(group, job.x_group)))
     w = f.at(job.address("w"), f.add(f.mul(group, job.w_group), f.mul(panel, job.w_panel)))
     start = f.add(f.mul(image, job.y_image), f.mul(group, job.y_group))
     start = f.add(start, f.mul(f.mul(panel, kernel.vectors), job.y_block))
-    frame.put(column=column, vectors=f.sub(job.blocks, f.mul(panel, kernel.vectors)), image=image)
+    frame.put(column=column, vectors=f.sub(job.blocks, f.mul(panel, kernel.vectors)), image=image,
+              part=f.add(job.part_table, f.mul(part, WORD * len(PART))))
     first = f.mul(block, job.block_rows)
     with f.loop(first, f.min(f.add(first, job.block_rows), job.out_rows)) as loop:
         at_d, at_h = f.div(loop.index, job.out_height), f.mod(loop.index, job.out_height)
@@ -113,14 +117,15 @@ def _item(module, kernel, row):
 
 
 def _item_place(f, job, number):
-    """(image, group, row block, panel): rows outside panels, or panels outside everything but groups."""
+    """(image, group, row block, part, panel): rows outside panels, or panels outside everything but groups."""
     def rows_first():
-        return split_index(f, number, (1, job.groups, job.row_blocks, job.panels))
+        return split_index(f, number, (1, job.groups, job.row_blocks, job.parts, job.panels))
 
     def panels_first():
-        group, panel, image, block = split_index(f, number, (job.groups, job.panels, f.div(job.items, f.mul(
-            f.mul(job.groups, job.panels), job.row_blocks)), job.row_blocks))
-        return image, group, block, panel
+        others = f.mul(f.mul(job.groups, job.panels), f.mul(job.row_blocks, job.parts))
+        group, panel, image, block, part = split_index(f, number, (1, job.panels, f.div(job.items, others), job.row_blocks,
+                                                                   job.parts))
+        return image, group, block, part, panel
 
     return f.choose(f.compare("ne", job.panel_first, 0), panels_first, rows_first)
 
@@ -136,13 +141,15 @@ def tap_range(f, job, frame, dim, at, size):
 
 
 def _row(module, kernel, tiles, clear):
-    """Function of one row of y: runs of tiles, their segments."""
+    """Function of a part of one row of y: runs of tiles, their segments."""
     f = module.function("row", [(PTR, "job"), (PTR, "frame"), (PTR, "x"), (PTR, "w")], internal=True)
     arg, at_frame, x, w = f.params
     job, frame = Words(f, arg, WORDS), Words(f, at_frame, _FRAME)
     y, x_pixel, y_pixel = f.at(job.address("y"), frame.y_start), job.x_pixel, job.y_pixel
-    with f.loop(0, job.run_count) as runs:
-        run = Words(f, f.at(job.address("runs"), f.mul(runs.index, WORD * len(RUN))), RUN)
+    part = Words(f, frame.address("part"), PART)
+    table = part.address("runs")
+    with f.loop(0, part.count) as runs:
+        run = Words(f, f.at(table, f.mul(runs.index, WORD * len(RUN))), RUN)
         width, first, count, segments = run.width, run.first, run.count, run.address("segments")
         must_clear = f.compare("ne", run.clear, 0)
         with f.loop(0, run.tiles) as each:

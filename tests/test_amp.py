@@ -1,0 +1,342 @@
+"""autocast and GradScaler: dtypes, nesting, gradients, the cast cache, traces, scales."""
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot import amp, nn
+from ingot.ir.op import OPS
+
+F = nn.functional
+BF16, F16, F32, F64 = ingot.bfloat16, ingot.float16, ingot.float32, ingot.float64
+
+
+def dtypes(**fns):
+    return {k: f().dtype for k, f in fns.items()}
+
+
+def test_contractions_run_low():
+    x, w, image, kernel = ingot.randn(4, 6), ingot.randn(5, 6), ingot.randn(2, 3, 8, 8), ingot.randn(4, 3, 3, 3)
+    q = ingot.randn(2, 2, 5, 8)
+    with amp.autocast("cpu"):
+        got = dtypes(matmul=lambda: x @ w.T, mm=lambda: ingot.mm(x, w.T), linear=lambda: F.linear(x, w),
+                     addmm=lambda: ingot.addmm(ingot.zeros(4, 5), x, w.T), conv=lambda: F.conv2d(image, kernel),
+                     transposed=lambda: F.conv_transpose2d(image, ingot.randn(3, 2, 3, 3)),
+                     einsum=lambda: ingot.einsum("ij,kj->ik", x, w),
+                     attention=lambda: F.scaled_dot_product_attention(q, q, q), lstm=lambda: nn.LSTM(6, 3)(x)[0],
+                     gru=lambda: nn.GRU(6, 3)(x)[0], rnn=lambda: nn.RNN(6, 3)(x)[0], bmm=lambda: ingot.bmm(q[0], q[0].mT))
+    assert set(got.values()) == {BF16}, got
+
+
+def test_wide_operators_run_in_float32_and_others_as_they_come():
+    low, single, double = ingot.rand(4, 6).bfloat16(), ingot.rand(4, 6), ingot.rand(4, 6, dtype=F64)
+    target = ingot.zeros(4, dtype=ingot.int64)
+    with amp.autocast("cpu"):
+        wide = dtypes(exp=lambda: low.exp(), log=lambda: low.log(), pow=lambda: low ** 3, softmax=lambda: low.softmax(-1),
+                      sum=lambda: low.sum(), cumsum=lambda: low.cumsum(0), norm=lambda: low.norm(),
+                      loss=lambda: F.cross_entropy(low, target), nll=lambda: F.nll_loss(low, target),
+                      mse=lambda: F.mse_loss(low, single), log_softmax=lambda: low.log_softmax(-1))
+        assert set(wide.values()) == {F32}, wide
+        same = dtypes(relu=lambda: low.relu(), add=lambda: low + low, mul=lambda: low * 2.0, gelu=lambda: F.gelu(low))
+        assert set(same.values()) == {BF16}, same
+        assert (low + single).dtype is F32 and (double @ double.T).dtype is F64 and double.exp().dtype is F64
+        assert (ingot.ones(2, 2, dtype=ingot.int64) @ ingot.ones(2, 2, dtype=ingot.int64)).dtype is ingot.int64
+
+
+def test_the_two_kinds_of_operators_do_not_overlap():
+    ingot.__all__  # noqa: B018  (loads every operator)
+    kinds = [{name for name, op in OPS.items() if trait in op.traits} for trait in ("autocast_low", "autocast_wide")]
+    assert kinds[0] and kinds[1] and not kinds[0] & kinds[1]
+
+
+def test_contexts_nest_and_end():
+    x = ingot.randn(3, 3)
+    assert not ingot.is_autocast_enabled("cpu")
+    with amp.autocast("cpu"):
+        assert ingot.is_autocast_enabled("cpu") and ingot.get_autocast_dtype("cpu") is BF16
+        with amp.autocast("cpu", dtype=F16):
+            assert (x @ x).dtype is F16
+            with amp.autocast("cpu", enabled=False):
+                assert (x @ x).dtype is F32 and not ingot.is_autocast_enabled("cpu")
+            assert (x @ x).dtype is F16
+        assert (x @ x).dtype is BF16
+        with pytest.raises(KeyError), ingot.autocast("cpu", F16):
+            raise KeyError
+        assert (x @ x).dtype is BF16
+    assert (x @ x).dtype is F32
+    again = amp.autocast("cpu")
+    with again, again:
+        assert (x @ x).dtype is BF16
+    assert (x @ x).dtype is F32 and ingot.get_autocast_dtype("cpu") is BF16
+
+
+def test_decorators_and_switches():
+    x = ingot.randn(3, 3)
+
+    @amp.autocast("cpu", dtype=F16)
+    def f(a):
+        """Multiplies."""
+        return a @ a
+
+    assert f(x).dtype is F16 and (x @ x).dtype is F32 and f.__doc__ == "Multiplies."
+    ingot.set_autocast_enabled("cpu", True)
+    try:
+        assert (x @ x).dtype is BF16 and ingot.is_autocast_cpu_enabled()
+    finally:
+        ingot.set_autocast_enabled("cpu", False)
+    assert (x @ x).dtype is F32
+
+
+def test_threads_have_their_own_autocast():
+    import threading
+    seen = []
+    with amp.autocast("cpu"):
+        thread = threading.Thread(target=lambda: seen.append(ingot.is_autocast_enabled("cpu")))
+        thread.start()
+        thread.join()
+    assert seen == [False]
+
+
+def test_arguments_are_checked():
+    with pytest.raises(TypeError, match="device_type"):
+        amp.autocast(None)
+    with pytest.raises(RuntimeError, match="unknown device_type 'quantum'"):
+        amp.autocast("quantum")
+    with pytest.warns(UserWarning, match="only in bfloat16 and float16"), amp.autocast("cpu", dtype=F64):
+        assert (ingot.ones(2, 2) @ ingot.ones(2, 2)).dtype is F32
+    if not ingot.cuda.is_available():
+        with pytest.warns(UserWarning, match="no cuda device"), ingot.cuda.amp.autocast():
+            assert not ingot.is_autocast_enabled()
+        with pytest.warns(UserWarning, match="no cuda device"):
+            assert ingot.cuda.amp.GradScaler().scale(ingot.ones(1)).item() == 1
+
+
+# Gradients.
+
+
+def small():
+    ingot.manual_seed(0)
+    return nn.Sequential(nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(4 * 36, 3))
+
+
+def test_gradients_arrive_in_the_dtype_of_the_parameters():
+    m, x, y = small(), ingot.randn(8, 1, 8, 8), ingot.arange(8) % 3
+    F.cross_entropy(m(x), y).backward()
+    want = [p.grad for p in m.parameters()]
+    m.zero_grad()
+    with amp.autocast("cpu"):
+        out = m(x)
+        loss = F.cross_entropy(out, y)
+    loss.backward()
+    assert out.dtype is BF16 and loss.dtype is F32
+    for p, g in zip(m.parameters(), want):
+        assert p.grad.dtype is F32
+        np.testing.assert_allclose(p.grad.numpy(), g.numpy(), atol=0.05 * float(g.abs().max()) + 1e-3)
+
+
+def test_backward_inside_of_autocast_computes_what_it_does_outside():
+    x = ingot.randn(4, 3)
+
+    def gradient(inside):
+        ingot.manual_seed(1)
+        m = nn.Sequential(nn.Linear(3, 5), nn.Tanh(), nn.Linear(5, 1))
+        with amp.autocast("cpu"):
+            loss = m(x).float().square().sum()
+            if inside:
+                loss.backward()
+        if not inside:
+            loss.backward()
+        return [p.grad.tolist() for p in m.parameters()]
+
+    assert gradient(True) == gradient(False)
+
+
+def test_parameters_are_cast_once_and_anew_when_they_change():
+    w = ingot.randn(3, 3, requires_grad=True)
+    x = ingot.randn(2, 3)
+    with amp.autocast("cpu"):
+        first, second = F.linear(x, w), F.linear(x, w)
+        assert first.grad_fn.next_functions[1][0] is second.grad_fn.next_functions[1][0]
+        with ingot.no_grad():
+            free = F.linear(x, w)
+            w.add_(1.0)
+        assert not free.requires_grad
+        third = F.linear(x, w)
+        assert third.requires_grad and not ingot.equal(first, third)
+    third.float().sum().backward()
+    np.testing.assert_allclose(w.grad.numpy(), np.tile(x.numpy().sum(0), (3, 1)), rtol=0.02, atol=0.02)
+    with amp.autocast("cpu", cache_enabled=False):
+        a, b = F.linear(x, w), F.linear(x, w)
+        assert a.grad_fn.next_functions[1][0] is not b.grad_fn.next_functions[1][0]
+
+
+def test_functions_of_ones_own():
+    seen = {}
+
+    class Product(ingot.autograd.Function):
+        @staticmethod
+        @amp.custom_fwd(device_type="cpu")
+        def forward(ctx, a, b):
+            ctx.save_for_backward(a, b)
+            return a @ b
+
+        @staticmethod
+        @amp.custom_bwd(device_type="cpu")
+        def backward(ctx, g):
+            a, b = ctx.saved_tensors
+            seen["on"] = ingot.is_autocast_enabled("cpu")
+            return (g @ b.T).to(a.dtype), (a.T @ g).to(b.dtype)
+
+    class Careful(ingot.autograd.Function):
+        @staticmethod
+        @amp.custom_fwd(device_type="cpu", cast_inputs=F32)
+        def forward(ctx, a):
+            seen["dtype"], seen["inside"] = a.dtype, ingot.is_autocast_enabled("cpu")
+            return a * 1
+
+        @staticmethod
+        @amp.custom_bwd(device_type="cpu")
+        def backward(ctx, g):
+            seen["careful"] = ingot.is_autocast_enabled("cpu")
+            return g
+
+    x = ingot.randn(3, 3, requires_grad=True)
+    with amp.autocast("cpu"):
+        y = Product.apply(x, x)
+        z = Careful.apply(y)
+    assert y.dtype is BF16 and z.dtype is F32 and seen["dtype"] is F32 and not seen["inside"]
+    z.sum().backward()
+    assert seen["on"] and not seen["careful"] and x.grad.dtype is F32
+
+
+def test_checkpoints_run_again_under_the_same_autocast():
+    m, x = nn.Linear(3, 3), ingot.randn(2, 3, requires_grad=True)
+    with amp.autocast("cpu"):
+        y = ingot.utils.checkpoint.checkpoint(m, x, use_reentrant=False)
+    y.float().sum().backward()
+    assert y.dtype is BF16 and x.grad is not None
+
+
+# Traces.
+
+
+def test_traces_follow_autocast():
+    m, x = nn.Linear(4, 4), ingot.randn(2, 4)
+    f = ingot.jit.trace(lambda v: m(v).relu())
+    for _ in range(2):
+        assert f(x).dtype is F32
+        with amp.autocast("cpu"):
+            assert f(x).dtype is BF16 and ingot.equal(f(x), m(x).relu())
+        with amp.autocast("cpu", dtype=F16):
+            assert f(x).dtype is F16
+    assert f.stats()["compiles"] == 3
+
+
+@pytest.mark.parametrize("dtype", [BF16, F16])
+def test_training_steps_traced_as_eager(dtype):
+    def run(wrap):
+        ingot.manual_seed(3)
+        m = nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 1))
+        optimizer = ingot.optim.SGD(m.parameters(), lr=0.1)
+        scaler = amp.GradScaler("cpu", init_scale=2.0 ** 20, growth_interval=3)
+
+        def step(x, y):
+            optimizer.zero_grad()
+            with amp.autocast("cpu", dtype=dtype):
+                loss = F.mse_loss(m(x), y)
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+            return loss
+
+        f = wrap(step)
+        return [(f(ingot.randn(8, 4), ingot.randn(8, 1)).item(), scaler.get_scale()) for _ in range(12)]
+
+    assert run(lambda f: f) == run(ingot.jit.trace)
+
+
+# GradScaler.
+
+
+def scaled(init=8.0, **options):
+    p = nn.Parameter(ingot.ones(2))
+    return p, ingot.optim.SGD([p], lr=1.0), amp.GradScaler("cpu", init_scale=init, **options)
+
+
+def test_scaled_steps_are_plain_steps():
+    p, optimizer, scaler = scaled()
+    loss = scaler.scale((p * ingot.tensor([0.25, 0.5])).sum())
+    assert loss.item() == 6
+    loss.backward()
+    assert p.grad.tolist() == [2, 4]
+    scaler.step(optimizer)
+    scaler.update()
+    assert p.tolist() == [0.75, 0.5] and scaler.get_scale() == 8
+
+
+def test_unscaling_first_lets_gradients_be_clipped():
+    p, optimizer, scaler = scaled()
+    scaler.scale(p.sum()).backward()
+    scaler.unscale_(optimizer)
+    assert p.grad.tolist() == [1, 1]
+    with pytest.raises(RuntimeError, match="already been called"):
+        scaler.unscale_(optimizer)
+    nn.utils.clip_grad_norm_([p], 0.5)
+    scaler.step(optimizer)
+    np.testing.assert_allclose(p.detach().numpy(), 1 - 0.5 / 2 ** 0.5, rtol=1e-4)
+    with pytest.raises(RuntimeError, match="since the last update"):
+        scaler.step(optimizer)
+    scaler.update()
+
+
+def test_overflow_skips_the_step_and_halves_the_scale():
+    p, optimizer, scaler = scaled(growth_interval=2)
+    for bad, want in ((np.inf, 4), (np.nan, 2), (1.0, 2), (1.0, 4), (1.0, 4), (np.inf, 2), (1.0, 2), (1.0, 4)):
+        optimizer.zero_grad()
+        before = p.tolist()
+        scaler.scale((p * bad).sum()).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        assert scaler.get_scale() == want
+        assert (p.tolist() == before) == (not np.isfinite(bad))
+
+
+def test_scaler_state_and_settings():
+    p, optimizer, scaler = scaled(growth_interval=5)
+    scaler.scale(p.sum()).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    state = scaler.state_dict()
+    assert state == {"scale": 8.0, "growth_factor": 2.0, "backoff_factor": 0.5, "growth_interval": 5, "_growth_tracker": 1}
+    other = amp.GradScaler("cpu")
+    other.load_state_dict(state)
+    assert other.state_dict() == state
+    scaler.update(3.0)
+    assert scaler.get_scale() == 3
+    scaler.update(ingot.tensor([2.0]))
+    assert scaler.get_scale() == 2
+    with pytest.raises(RuntimeError, match="No inf checks"):
+        scaler.update()
+    with pytest.raises(RuntimeError, match="empty"):
+        other.load_state_dict({})
+    off = amp.GradScaler("cpu", enabled=False)
+    assert off.state_dict() == {} and off.get_scale() == 1 and off.scale([p])[0] is p
+    for bad in ({"growth_factor": 1.0}, {"backoff_factor": 1.5}):
+        with pytest.raises(ValueError, match="factor"):
+            amp.GradScaler("cpu", **bad)
+
+
+def test_several_optimizers_and_losses():
+    (p, first, scaler), q = scaled(), nn.Parameter(ingot.ones(1))
+    second = ingot.optim.SGD([q], lr=1.0)
+    losses = scaler.scale([p.sum(), (q * np.inf).sum()])
+    for loss in losses:
+        loss.backward()
+    scaler.step(first)
+    scaler.step(second)
+    scaler.update()
+    assert p.tolist() == [0, 0] and q.tolist() == [1] and scaler.get_scale() == 4
+    half = nn.Parameter(ingot.ones(1).half())
+    half.sum().backward()
+    with pytest.raises(ValueError, match="FP16"):
+        scaler.step(ingot.optim.SGD([half], lr=1.0))
