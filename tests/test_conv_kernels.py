@@ -103,13 +103,15 @@ needs_winograd = pytest.mark.skipif(not target.host().fma, reason="the algorithm
 
 
 @needs_winograd
-def test_winograd_keeps_infinities_and_nans_where_they_belong():
+@pytest.mark.parametrize("numerics, tile", [("default", 2), ("fast", 4)])
+def test_winograd_keeps_infinities_and_nans_where_they_belong(numerics, tile):
     rng = np.random.default_rng(0)
     x, w = draw(rng, (2, 64, 30, 30), "float32"), draw(rng, (64, 64, 3, 3), "float32")
     x[0, 3, 4, 5], x[1, 60, 29, 0], x[1, 7, 12, 13], x[0, 1, 20, 20] = np.inf, np.nan, -np.inf, 3e38
     g = conv.geometry(x.shape, w.shape, (1, 1), PLAIN["padding"], (1, 1), 1, 4)
-    assert winograd.choose(g) == 4
-    y = kernel_of(ops.conv)(x, w, None, **PLAIN)
+    with config.override(numerics=numerics):
+        assert winograd.choose(g) == tile
+        y = kernel_of(ops.conv)(x, w, None, **PLAIN)
     with np.errstate(all="ignore"):
         wanted = ops.conv.ref(x.astype(np.float64), w.astype(np.float64), None, **PLAIN).astype(np.float32)
     assert np.array_equal(np.isnan(y), np.isnan(wanted)) and np.array_equal(np.isposinf(y), np.isposinf(wanted))
@@ -118,14 +120,16 @@ def test_winograd_keeps_infinities_and_nans_where_they_belong():
 
 
 @needs_winograd
-def test_strict_numerics_are_direct():
+def test_integers_stay_exact_unless_numerics_are_fast():
     rng = np.random.default_rng(1)
     x = rng.integers(-3, 4, (1, 64, 20, 20)).astype(np.float32)
     w = rng.integers(-3, 4, (64, 64, 3, 3)).astype(np.float32)
     wanted = ops.conv.ref(x.astype(np.float64), w.astype(np.float64), None, **PLAIN)
-    assert not np.array_equal(kernel_of(ops.conv)(x, w, None, **PLAIN), wanted), "Winograd is expected to round"
-    with config.override(numerics="strict"):
-        assert np.array_equal(kernel_of(ops.conv)(x, w, None, **PLAIN), wanted)
+    for numerics in ("default", "strict"):
+        with config.override(numerics=numerics):
+            assert np.array_equal(kernel_of(ops.conv)(x, w, None, **PLAIN), wanted), numerics
+    with config.override(numerics="fast"):
+        assert not np.array_equal(kernel_of(ops.conv)(x, w, None, **PLAIN), wanted), "F4 is expected to round"
 
 
 SHAPES = [((2, 64, 14, 14), (96, 64, 3, 3), 1, 1, 1), ((1, 3, 40, 40), (32, 3, 7, 7), 2, 3, 1),

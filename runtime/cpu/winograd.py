@@ -15,7 +15,8 @@ from .conv_plan import Geometry
 _CACHE_BYTES = 700_000              # V and M of a block of tiles, beside the weights that stream through
 _MOST_TILES = 48
 _APART = 192                        # bytes between planes, so that those of a tile do not all meet in one set of a cache
-_LEAST_CHANNELS = {2: 16, 4: 32}    # channels from which an algorithm's error is no larger than the direct kernel's
+_LEAST_CHANNELS = {2: 16}            # channels from which F2's error is no larger than the direct kernel's
+_LEAST_CHANNELS_FAST = {2: 16, 4: 32}  # for numerics="fast": F4's error is up to 4 times the direct kernel's
 # Cycles: of a vector multiply-add with its loads, of moving a vector through a transform, of a vector of streamed weights, of
 # making one, and of making one where they are too many to stay in cache until they are used.
 _DIRECT, _PRODUCT, _TRANSFORM, _STREAM, _FILTER, _FAR_FILTER = 1.05, 1.08, 5.5, 6.0, 8.0, 20.0
@@ -64,13 +65,14 @@ def tiling(g: Geometry, m: int, threads: int) -> Tiling:
 def choose(g: Geometry, prepared: bool = False) -> int:
     """The m of the algorithm that pays: 4, 2, or 0 for the direct kernel. `prepared` weights are transformed already."""
     depth, height, width = g.dims
+    numerics = config.current().numerics
     if (g.item != 4 or g.groups != 1 or depth.taps != 1 or depth.size != 1 or depth.out != 1 or not host().fma
             or any(d.taps != 3 or d.stride != 1 or d.dilation != 1 or d.low < 0 for d in (height, width))
-            or config.current().numerics == "strict"):
+            or numerics == "strict"):
         return 0
     lanes, filters = g.lanes, filters_of(g)
     best, fastest = 0, g.work / lanes * _DIRECT
-    for m, least in _LEAST_CHANNELS.items():
+    for m, least in (_LEAST_CHANNELS_FAST if numerics == "fast" else _LEAST_CHANNELS).items():
         if g.inputs < least or g.outputs < least:
             continue
         cut, places = tiling(g, m, 1), (m + 2) ** 2
