@@ -1366,6 +1366,8 @@ def unique(input, sorted: builtins.bool = True, return_inverse: builtins.bool = 
 def unique_consecutive(input, return_inverse: builtins.bool = False, return_counts: builtins.bool = False,
                        dim=None, *, axis=None) -> Any:
     """The values with repeats of a neighbour left out; with indices into them and run lengths if asked."""
+def unravel_index(indices, shape) -> Tensor:
+    """The coordinates of flat indices into a tensor of `shape`, one tensor for each dimension."""
 def unsafe_chunk(input, chunks, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
     """chunk()"""
 def unsafe_split(tensor, split_size, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:

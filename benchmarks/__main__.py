@@ -45,8 +45,8 @@ def arguments(argv):
         args.work = chosen(args.names)
     except ValueError as error:
         parser.error(str(error))
-    args.peers = args.peers.split(",") if args.peers is not None else list(Plan.peers)
-    strange = [p for p in args.peers if p and p not in Plan.peers]
+    args.peers = list(Plan.peers) if args.peers is None else [p for p in args.peers.split(",") if p]
+    strange = [p for p in args.peers if p not in Plan.peers]
     if strange or min(args.threads) < 1:
         parser.error(f"unknown peers: {', '.join(strange)}" if strange else f"threads are counted from 1, got {counts}")
     return args
@@ -100,9 +100,8 @@ def say(words):
 
 def about(args, seconds) -> dict:
     """What was run where."""
-    packages = {p: installed(p) for p in Plan.peers}
     return {"date": str(date.today()), "cpu": cpu_name(), "target": str(host()), "cores": os.cpu_count(),
-            "python": sys.version.split()[0], "quick": args.quick, "peers": [p for p in args.peers if packages.get(p)],
+            "python": sys.version.split()[0], "quick": args.quick, "peers": [p for p in args.peers if installed(p)],
             "seconds": round(seconds)}
 
 
@@ -131,7 +130,7 @@ def main(argv=None) -> int:
     if args.list:
         print(listing())
         return 0
-    missing = [p for p in args.peers if p and not installed(p)]
+    missing = [p for p in args.peers if not installed(p)]
     if missing:
         print(f"left out, not installed: {', '.join(missing)} (pip install 'ingot[bench]')")
     if args.quick and "torch.compile" in args.peers:
@@ -139,7 +138,11 @@ def main(argv=None) -> int:
     start, results = time.perf_counter(), []
     for threads in args.threads:
         order = {"threads": threads, "quick": args.quick, "peers": args.peers, "work": args.work}
-        results += measured(order, limit=120 if args.quick else 900)
+        try:
+            results += measured(order, limit=120 if args.quick else 900)
+        except RuntimeError as error:
+            say(str(error))
+            return 2
     groups = dict.fromkeys((r.group, r.threads) for r in results)
     for group, threads in groups:
         print(f"\n{group}, {on_threads(threads)}")

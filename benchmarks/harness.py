@@ -60,7 +60,7 @@ class Case:
     flops: float = 0.0
     bytes: float = 0.0
     tolerance: float | None = 1e-4      # largest difference over the largest value; None: results are not comparable
-    checks: int = 1                     # how many calls in a row are compared, for work that changes its own state
+    checks: int = 2                     # how many calls in a row are compared: the first may record, the second compile
     note: str = ""
 
 
@@ -123,15 +123,23 @@ def check(case: Case) -> Check:
 
 def repeats_for(call, least: float) -> tuple[int, float]:
     """How often to repeat a call so that one timing lasts `least` seconds, and what one such timing took."""
-    n = 1
-    while True:
-        start = time.perf_counter()
-        for _ in range(n):
-            call()
-        took = time.perf_counter() - start
-        if took >= least or n >= 1 << 20:
-            return n, took
+    n, took = 1, seconds_of(call, 1)
+    while n < 1 << 20:
+        if took >= least:
+            took = min(took, seconds_of(call, n)) if took < 20 * least else took     # one hiccup is not how long it lasts
+        if took >= least:
+            break
         n = max(2 * n, int(n * least / max(took, 1e-9)))
+        took = seconds_of(call, n)
+    return n, took
+
+
+def seconds_of(call, count: int) -> float:
+    """How long some calls take together."""
+    start = time.perf_counter()
+    for _ in range(count):
+        call()
+    return time.perf_counter() - start
 
 
 def time_interleaved(calls: dict, plan: Plan) -> dict[str, float]:
@@ -147,11 +155,7 @@ def time_interleaved(calls: dict, plan: Plan) -> dict[str, float]:
         for _ in range(rounds):
             for name, call in calls.items():
                 time.sleep(plan.idle)
-                n = counts[name]
-                start = time.perf_counter()
-                for _ in range(n):
-                    call()
-                times[name].append((time.perf_counter() - start) / n)
+                times[name].append(seconds_of(call, counts[name]) / counts[name])
     finally:
         gc.enable()
     return {name: statistics.median(t) for name, t in times.items()}

@@ -223,9 +223,10 @@ class Traced:
     def _complain(self):
         """Says, once, why a function is recorded so often."""
         (reason, times), = Counter(self._stats["misses"]).most_common(1)
-        warnings.warn(f"{getattr(self.fn, '__name__', self.fn)} was recorded {MANY} times, each time running eagerly. Most often "
-                      f"({times} times) because: {reason}. Pass numbers that change as tensors, and keep shapes few; stats() "
-                      "lists every reason", RuntimeWarning, stacklevel=5)
+        name = getattr(self.fn, "__name__", self.fn)
+        warnings.warn(f"{name} was recorded {MANY} times, each time running eagerly. Most often ({times} times) because: "
+                      f"{reason}. Pass numbers that change as tensors, and keep shapes few; stats() lists every reason",
+                      RuntimeWarning, stacklevel=5)
 
     def stats(self) -> dict:
         """Calls, compiles and why each recording was made; what the compiled paths consist of."""

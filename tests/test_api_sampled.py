@@ -55,3 +55,9 @@ def test_angle_and_renorm():
     norms = np.linalg.norm(ingot.renorm(ingot.tensor(x), 2, 0, 1.0).numpy(), axis=1)
     assert (norms <= 1.0 + 1e-9).all()
     np.testing.assert_array_equal(ingot.renorm(ingot.tensor(x), 2, 0, 1e9).numpy(), x)
+
+
+def test_unravel_index():
+    shape, flat = (3, 4, 5), np.array([[0, 59], [17, 33]])
+    for g, w in zip(ingot.unravel_index(ingot.tensor(flat), shape), np.unravel_index(flat, shape), strict=True):
+        np.testing.assert_array_equal(g.numpy(), w)

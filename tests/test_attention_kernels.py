@@ -11,8 +11,10 @@ import ingot.nn.functional as F
 from ingot.ir import target
 from ingot.ir.ops.attention import attention, attention_grad
 from ingot.ir.ops.nn import linear
+from ingot.passes.codegen.llvm import gates
 from ingot.passes.codegen.llvm.attention import ADDED_MASK, BOOL_MASK, NO_MASK, AttentionKernel
 from ingot.passes.codegen.llvm.attention_grad import AttentionGradKernel
+from ingot.passes.codegen.scalars import NumpyBuilder
 from ingot.runtime.cpu import attention as kernels
 from ingot.runtime.cpu import compile as compiler
 from ingot.runtime.cpu import gemm, pool
@@ -246,3 +248,20 @@ def test_linear_rounds_low_precision_once():
     b += 0.5
     half = linear(*(a.astype(np.float16) for a in (x, w, b)))
     assert half.dtype == np.float16 and np.array_equal(half, (x @ w.T + b).astype(np.float16))
+
+
+# The functions of epilogues.
+
+
+@pytest.mark.parametrize("name, low, high, units", [("exp_below", -10, 2, 1.2), ("exp_below", -103, 0, 5), ("sigmoid", -40, 30, 3),
+                                                    ("sigmoid", -87, 0, 5), ("tanh", -12, 12, 1.5)])
+def test_functions_of_epilogues(name, low, high, units):
+    builder = NumpyBuilder()
+    x = np.concatenate([np.linspace(low, high, 40001), np.geomspace(1e-30, 1, 4001), -np.geomspace(1e-30, 1, 4001)])
+    x = x.astype(np.float32)
+    exact = {"exp_below": np.exp, "sigmoid": lambda v: 1 / (1 + np.exp(-v)), "tanh": np.tanh}[name](x.astype(np.float64))
+    got = getattr(gates, name)(builder, builder.value(x)).ref
+    assert (np.abs(got - exact) / np.spacing(np.abs(exact).astype(np.float32))).max() <= units
+    special = getattr(gates, name)(builder, builder.value(np.array([-np.inf, np.nan, 0.0], np.float32))).ref
+    assert np.array_equal(special, {"exp_below": [0, np.nan, 1], "sigmoid": [0, np.nan, 0.5], "tanh": [-1, np.nan, 0]}[name],
+                          equal_nan=True)

@@ -133,8 +133,8 @@ def test_calls_in_a_row_are_compared_where_work_changes_its_state():
     def late(x):
         return 1.0 if x < 2 else 1.5
 
-    once = Case("steps", {"numpy": counter(same), "ingot": counter(late)})
-    assert not harness.check(once).failed
+    twice = Case("steps", {"numpy": counter(same), "ingot": counter(late)})
+    assert not harness.check(twice).failed
     thrice = Case("steps", {"numpy": counter(same), "ingot": counter(late)}, checks=3)
     assert set(harness.check(thrice).failed) == {"ingot"}
 
@@ -179,6 +179,16 @@ def test_short_calls_are_repeated_until_they_can_be_timed(monkeypatch):
     monkeypatch.setattr(harness.time, "perf_counter", lambda: clock[0])
     count, took = harness.repeats_for(call, 0.01)
     assert 1000 <= count <= 2000 and took == pytest.approx(count * 1e-5)
+
+
+def test_a_hiccup_is_not_taken_for_the_length_of_a_call(monkeypatch):
+    clock, slow = [0.0], [0.02]
+
+    def call():
+        clock[0] += slow.pop() if slow else 1e-5
+
+    monkeypatch.setattr(harness.time, "perf_counter", lambda: clock[0])
+    assert harness.repeats_for(call, 0.01)[0] >= 1000
 
 
 # Results.
@@ -321,9 +331,16 @@ def test_the_worker_reports_results_and_what_broke(monkeypatch):
     json.dumps(events)
 
 
+PREAMBLE = """
+import json, sys, time
+order = json.loads(sys.argv[1])
+def say(**event): print(json.dumps(event), flush=True)
+"""
+
+
 def stand_in(monkeypatch, code):
     """Lets `code` be the worker; it sees the order as `order`."""
-    code = "import json, sys, time\norder = json.loads(sys.argv[1])\nsay = lambda **e: print(json.dumps(e), flush=True)\n" + code
+    code = PREAMBLE + code
     monkeypatch.setattr(program, "command", lambda module, order: [sys.executable, "-c", code, order])
 
 
@@ -351,11 +368,12 @@ def test_a_worker_that_cannot_start_is_an_error(monkeypatch):
     stand_in(monkeypatch, "sys.exit(3)")
     with pytest.raises(RuntimeError, match="does not start: the process ended with status 3"):
         program.measured(ORDER, limit=5)
+    assert program.main(["five_ops", "--quick", "--peers", ""]) == 2
 
 
 def test_a_run_prints_and_writes(tmp_path, capsys):
     out = tmp_path / "deep" / "run.json"
-    status = program.main(["five_ops", "--quick", "--threads", "1", "--peers", "numpy", "--json", str(out),
+    status = program.main(["five_ops", "--quick", "--threads", "1", "--peers", "", "--json", str(out),
                            "--picture", str(tmp_path / "run.svg")])
     said = capsys.readouterr().out
     assert status == 0 and "traced, 1 thread\n" in said and "5 ops on 8 floats" in said and "this machine, 1 thread: " in said

@@ -1,7 +1,7 @@
 """The same elements in another order: mirrored, shifted, rotated."""
 
 from ...ir.aval import canonical_dim
-from ...ir.errors import ShapeError
+from ...ir.errors import DTypeError, ShapeError
 from ...ir.ops import elementwise as ew
 from ...ir.ops import shape as sh
 from .register import api
@@ -61,3 +61,16 @@ def rot90(input, k=1, dims=(0, 1)):
     if k % 4 == 1:
         return sh.permute(sh.flip(input, dims=(second,)), dims=tuple(swapped))
     return sh.flip(sh.permute(input, dims=tuple(swapped)), dims=(second,))
+
+
+@api(method=False)
+def unravel_index(indices, shape):
+    """The coordinates of flat indices into a tensor of `shape`, one tensor for each dimension."""
+    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    if not indices.dtype.is_integer:
+        raise DTypeError(f"unravel_index takes integer indices, got {indices.aval}")
+    found = []
+    for n in reversed(sizes):
+        found.append(indices % n)
+        indices = indices // n
+    return tuple(reversed(found))

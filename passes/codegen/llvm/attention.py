@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from ....ir import dtype as dt
 from ....ir.target import Target
 from ..scalars import apply
-from ..scalars import coefficients as C
-from ..scalars import constants as K
 from .conv_steps import Words, chunk_share
 from .emit import Module
+from .gates import exp_below
 from .microkernel import Precision, TileShape, tile_shape
 from .packing import PACK_TRANSPOSED, packers
 from .products import HEIGHTS, write_product
@@ -227,18 +226,6 @@ def add_mask(f, mode, value, mask, step, at, edge):
     if mode == BOOL_MASK:
         return f.select(f.compare("ne", found, 0), value, constant(lanes_type, float("-inf")))
     return f.fadd(value, found)
-
-
-def exp_below(s, x):
-    """exp(x) for x that is not far above 0; exactly 0 far below. For float32 with fewer corrections than the function of that
-    name: what remains (1.5 units of the last place) is below what the rounding of scores makes."""
-    if x.dtype is not dt.float32:
-        return apply(s, "exp", x)
-    x = s.select(x < -104.0, -104.0, x)
-    t = s.fma(x, K.LOG2E, K.MAGIC_32)
-    n, i = t - K.MAGIC_32, t.bits() - s.const(dt.float32, K.MAGIC_32).bits()
-    r = s.fma(n, -K.LN2, x)
-    return s.scale(s.fma(r * r, s.poly(r, C.EXP32), r) + 1.0, n, i)
 
 
 class _Sweep:

@@ -11,9 +11,10 @@ of keys, for dk and dv, or a range of rows, for dq, in two tasks; the sums run i
 from dataclasses import dataclass
 
 from ....ir.target import Target
-from .attention import DTYPES, NO_MASK, add_mask, exp_below, open_head, write_panels, write_task
+from .attention import DTYPES, NO_MASK, add_mask, open_head, write_panels, write_task
 from .conv_steps import Words, chunk_share
 from .emit import Module
+from .gates import exp_below
 from .microkernel import Precision, TileShape, tile_shape
 from .products import write_product
 from .spelling import LlvmBuilder

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 from ....ir import dtype as dt
 from ....ir.target import Target
-from ..scalars import apply
+from ..scalars.activations import relu
 from .conv_steps import Words, chunk_share
 from .emit import Module
+from .gates import sigmoid, tanh
 from .microkernel import Precision, TileShape, tile_shape
 from .packing import PACK_TRANSPOSED, packers
 from .products import HEIGHTS as TILE_HEIGHTS
@@ -40,19 +41,19 @@ class Cell:
 
 def _lstm(p, sums):
     a = [p.input(n) + x for n, x in enumerate(sums)]
-    i, f, o = (p.apply("sigmoid", a[n]) for n in (0, 1, 3))
-    g = p.apply("tanh", a[2])
+    i, f, o = (sigmoid(p.s, a[n]) for n in (0, 1, 3))
+    g = tanh(p.s, a[2])
     before = p.before("c")
     c = f * before + i * g
     p.give("gates", (i, f, g, o))
     p.state("cells", c, before)
-    p.state("y", o * p.apply("tanh", c), p.before("h"))
+    p.state("y", o * tanh(p.s, c), p.before("h"))
 
 
 def _gru(p, sums):
     a = [p.bias(n) + x for n, x in enumerate(sums)]
-    r, u = (p.apply("sigmoid", p.input(n) + a[n]) for n in (0, 1))
-    n = p.apply("tanh", p.input(2) + r * a[2])
+    r, u = (sigmoid(p.s, p.input(n) + a[n]) for n in (0, 1))
+    n = tanh(p.s, p.input(2) + r * a[2])
     before = p.before("h")
     p.give("gates", (r, u, n, a[2]))
     p.state("y", n + u * (before - n), before)
@@ -60,13 +61,13 @@ def _gru(p, sums):
 
 def _simple(activation):
     def finish(p, sums):
-        p.state("y", p.apply(activation, p.input(0) + sums[0]), p.before("h"))
+        p.state("y", activation(p.s, p.input(0) + sums[0]), p.before("h"))
 
     return finish
 
 
 CELLS = {cell.name: cell for cell in (Cell("lstm", 4, 4, 1, _lstm), Cell("gru", 3, 4, 4, _gru),
-                                      Cell("rnn_tanh", 1, 0, 4, _simple("tanh")), Cell("rnn_relu", 1, 0, 4, _simple("relu")))}
+                                      Cell("rnn_tanh", 1, 0, 4, _simple(tanh)), Cell("rnn_relu", 1, 0, 4, _simple(relu)))}
 
 
 @dataclass(frozen=True)
@@ -236,10 +237,6 @@ class Point:
     def wrap(self, value):
         """An LLVM value as one that scalar functions take."""
         return self.s.wrap(DTYPES[self.kernel.element], value)
-
-    def apply(self, name, *values):
-        """A scalar function."""
-        return apply(self.s, name, *values)
 
     def spot(self, array, t, parts=1, part=0):
         """Where this point lies in an array (T, B, parts * hidden); `array` is a name or a pointer."""

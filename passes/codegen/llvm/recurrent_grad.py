@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from ....ir.target import Target
 from .conv_steps import Words
 from .emit import Module
+from .gates import tanh
 from .microkernel import Precision, tile_shape
 from .packing import PACK_ROWS, packers
 from .products import write_product
@@ -45,7 +46,7 @@ def _lstm(p, dh):
     i, f, g, o = p.kept("gates", 4)
     di, df, dg, do = p.kept("gg", 4)
     arrived = p.load(p.spot("gc", p.t)) + p.load(p.spot("dc", None))
-    inside, squashed = p.inside(arrived), p.apply("tanh", p.load(p.spot("cells", p.t)))
+    inside, squashed = p.inside(arrived), tanh(p.s, p.load(p.spot("cells", p.t)))
     slope = inside + _hyperbolic(dh * o, squashed)
     p.give("dz", (_logistic(di + slope * g, i), _logistic(df + slope * p.before("c"), f),
                   _hyperbolic(dg + slope * i, g), _logistic(do + dh * squashed, o)))
