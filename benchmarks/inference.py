@@ -23,7 +23,7 @@ def blocks(name, layers, width, heads, lengths, causal, norm_first, bars):
     """A workload of a stack of transformer blocks, without the embedding and the head."""
     def workload(plan):
         for length in plan.pick(lengths, lengths[:1], (7,)):
-            depth, d, h = plan.pick((layers, width, heads), (layers // 3, width, heads), (2, 8, 2))
+            depth, d, h = plan.pick((layers, width, heads), (layers // 6, width, heads), (2, 8, 2))
             flops = depth * (24 * length * d * d + (2 if causal else 4) * length * length * d)
 
             def build(lib, depth=depth, d=d, h=h):

@@ -55,12 +55,18 @@ WORK = {
 }
 
 
+def needed(work, library, plan) -> float:
+    """Bytes; of ingot those of a second process, which finds compiled what the first has compiled."""
+    runs = [started("peak_memory", plan, work=work, library=library)["bytes"] for _ in range(2 if library == "ingot" else 1)]
+    return float(runs[-1])
+
+
 def peak(plan):
     """Resident memory at most, beyond that of the process before."""
     names = plan.pick(list(WORK), ["GPT training"], ["MLP training"])
     for name in names:
         libraries = ["ingot", "ingot eager", *(["torch"] if "torch" in present(plan) else [])]
-        found = {library: float(started("peak_memory", plan, work=name, library=library)["bytes"]) for library in libraries}
+        found = {library: needed(name, library, plan) for library in libraries}
         yield Result(f"peak memory, {name}", found, unit="B", bars={"best": 1.0})
 
 
