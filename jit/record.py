@@ -90,7 +90,7 @@ class Recording:
 class LeafState:
     """The gradient of a leaf during a recording: what it was, and whether that was ever looked at."""
 
-    position: int          # of the input that is the leaf
+    position: int | None   # of the input that is the leaf; None for one that the function made
     leaf: Leaf
     before: Tensor | None
     was_read: bool = False
@@ -199,7 +199,10 @@ class Recorder:
     def _note_leaf(self, t):
         leaf = t._node
         if type(leaf) is Leaf and id(leaf) not in self.leaves:
-            position = self.link(t).cell.source
+            cell = self.link(t).cell
+            if t is not cell.root:
+                self.refuse("it uses the gradient of a tensor that shares its memory with another one it uses", "clone one of them")
+            position = cell.source
             self.leaves[id(leaf)] = LeafState(position, leaf, leaf.grad)
             if leaf.grad is not None:
                 self.grad_owner[id(leaf.grad)] = position
@@ -349,6 +352,13 @@ class Recorder:
             else:
                 self.grad_read(t._node)
 
+    def leaf_made(self, t: Tensor):
+        """`t` starts to require grad: fine for what the function made itself, which nobody outside will ask for its gradient."""
+        if self.link(t).cell.root is t:
+            self.refuse("it makes a tensor from outside require grad", "call requires_grad_() before, or on x.detach()")
+        self.leaves[id(t._node)] = LeafState(None, t._node, None)
+        self.keep.append(t)
+
     def grad_read(self, leaf: Leaf):
         """The gradient of a leaf is about to be read."""
         state = self.leaves.get(id(leaf))
@@ -379,6 +389,8 @@ class Recorder:
             if cell.root is not None and cell.version and self.sources[cell.source].kind in ("argument", "captured", "grad"):
                 r.updates.append((cell.source, cell.value))
         for s in self.leaves.values():
+            if s.position is None:
+                continue
             if s.was_read:
                 r.leaves.append((s.position, None if s.before is None else s.before.aval))
             if s.was_set or s.leaf.grad is not s.before:

@@ -145,6 +145,9 @@ class Tensor(metaclass=TensorType):
             if not self.dtype.is_inexact:
                 raise AutogradError(f"only floating point tensors can require gradients, this one is {self.dtype}")
             self._node = Leaf(self._kept_grad)
+            recorder = tls.m.recorder
+            if recorder is not None:
+                recorder.leaf_made(self)
         return self
 
     @property

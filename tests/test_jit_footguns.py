@@ -698,3 +698,24 @@ def test_recording_too_often_is_said_once_with_the_reason():
             traced(vec(), float(i))
     assert len(said) == 1
     assert traced.stats()["compiles"] == 80
+
+
+def test_a_leaf_made_inside_collects_its_own_gradient():
+    def make():
+        w = vec(1.0, 2.0, 3.0).requires_grad_()
+
+        def fn(x):
+            w.grad = None
+            y = (w.detach() * 1).requires_grad_()
+            z = w.detach().requires_grad_()
+            (x * y * z).sum().backward()
+            (x * w).sum().backward()
+            return y.grad + z.grad, w.grad
+
+        return fn
+
+    same(make, lambda i: (vec(float(i), 2.0, 3.0),))
+
+
+def test_an_outside_tensor_cannot_start_to_require_grad():
+    refused(lambda x: (x.requires_grad_() * 2).sum(), vec())
