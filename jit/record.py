@@ -201,7 +201,7 @@ class Recorder:
         if type(leaf) is Leaf and id(leaf) not in self.leaves:
             cell = self.link(t).cell
             if t is not cell.root:
-                self.refuse("it uses the gradient of a tensor that shares its memory with another one it uses", "clone one of them")
+                self.refuse("it uses the gradient of a tensor that shares memory with another one it uses", "clone one of them")
             position = cell.source
             self.leaves[id(leaf)] = LeafState(position, leaf, leaf.grad)
             if leaf.grad is not None:
@@ -353,7 +353,7 @@ class Recorder:
                 self.grad_read(t._node)
 
     def leaf_made(self, t: Tensor):
-        """`t` starts to require grad: fine for what the function made itself, which nobody outside will ask for its gradient."""
+        """`t` starts to require grad: fine for what the function made, which nobody outside will ask for its gradient."""
         if self.link(t).cell.root is t:
             self.refuse("it makes a tensor from outside require grad", "call requires_grad_() before, or on x.detach()")
         self.leaves[id(t._node)] = LeafState(None, t._node, None)
