@@ -17,6 +17,7 @@ from ..ir.ops.elementwise import cast
 from ..ir.ops.host import host_call
 from ..ir.ops.shape import assign_view, expand, full, run_chain
 from ..runtime.autograd.node import Leaf
+from ..runtime.nn.module import Structure
 from ..runtime.storage import user_line
 from ..runtime.tensor import Tensor, wrap
 from .differentiate import is_freed
@@ -97,6 +98,34 @@ class LeafState:
     was_set: bool = False
 
 
+class OptimizerGuard:
+    """The groups, parameters and states that an optimizer's step found: looked at only when something has changed since."""
+
+    def __init__(self, optimizer):
+        self.optimizer = optimizer
+        self.version = Structure.version
+        self.seen = optimizer.layout()
+
+    @property
+    def watched(self) -> tuple:
+        """What identifies the condition."""
+        return "optimizer", id(self.optimizer)
+
+    def holds(self) -> bool:
+        """Whether the step would work on the same objects."""
+        now = Structure.version
+        if now == self.version:
+            return True
+        found = self.optimizer.layout()
+        if len(found) != len(self.seen) or any(a is not b for a, b in zip(found, self.seen)):
+            return False
+        self.version = now
+        return True
+
+    def __str__(self):
+        return f"the state or the groups of {type(self.optimizer).__name__} are other objects than before"
+
+
 @dataclass(frozen=True)
 class OptionGuard:
     """An option of an optimizer's group (weight decay, say) that was used as a number."""
@@ -129,7 +158,7 @@ class Recorder:
 
     def __init__(self, name: str, changing=frozenset()):
         self.changing = changing
-        self.guards: list[OptionGuard] = []
+        self.guards: list[OptionGuard | OptimizerGuard] = []
         self.builder = Builder(name)
         self.sources: list[Source] = []
         self.cuts: list[Cut] = []
@@ -304,6 +333,10 @@ class Recorder:
     def drew(self, generator, t: Tensor):
         """A generator gave a fresh key."""
         self._enter(t, Source("key", generator), f"key{len(self.sources)}")
+
+    def optimizer(self, optimizer):
+        """An optimizer is about to step."""
+        self.guards.append(OptimizerGuard(optimizer))
 
     def options(self, group: dict) -> dict:
         """An optimizer's group as its update may read it: the learning rate, and what was seen to change, as 0-d tensors

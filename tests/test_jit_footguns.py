@@ -719,3 +719,42 @@ def test_a_leaf_made_inside_collects_its_own_gradient():
 
 def test_an_outside_tensor_cannot_start_to_require_grad():
     refused(lambda x: (x.requires_grad_() * 2).sum(), vec())
+
+
+def test_a_step_whose_first_time_is_special():
+    from ingot import optim
+
+    def run(wrap_step):
+        w = vec().requires_grad_()
+        w.grad = vec(1.0, 0.5, 0.25)
+        opt = optim.SGD([w], lr=0.1, momentum=0.9)
+
+        def step():
+            opt.step()
+            return w * 1
+
+        step = wrap_step(step)
+        out = [plain(step()) for _ in range(4)]
+        saved = opt.state_dict()
+        saved["param_groups"][0]["lr"] = 0.5
+        opt.load_state_dict(saved)
+        out += [plain(step()) for _ in range(3)]
+        opt.state[w]["momentum_buffer"] = vec(9.0, 9.0, 9.0)
+        return out + [plain(step()) for _ in range(3)]
+
+    assert run(jit.trace) == run(lambda f: f)
+
+
+def test_an_optimizer_with_python_state_is_refused():
+    from ingot import optim
+
+    w = vec().requires_grad_()
+    opt = optim.LBFGS([w])
+
+    def closure():
+        opt.zero_grad()
+        loss = (w * w).sum()
+        loss.backward()
+        return loss
+
+    refused(lambda: opt.step(closure))

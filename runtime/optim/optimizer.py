@@ -11,6 +11,7 @@ from ..api.register import FUNCTIONS
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..dispatch import write
 from ..nn.hooks import add_hook
+from ..nn.module import Structure
 from ..state import tls
 from ..tensor import Tensor, wrap
 
@@ -56,12 +57,27 @@ def count(state: dict):
     return float(step._a) if tls.m.recorder is None else step.to(dt.float64)
 
 
+class State(dict):
+    """What an optimizer keeps for one parameter.
+
+    A trace captures the tensors in here, so entries that come or go are counted where traces look, and a trace itself may
+    only make new ones: one that is replaced at every step could not be repeated.
+    """
+
+    def __setitem__(self, name, value):
+        recorder = tls.m.recorder
+        if recorder is not None and (name in self or not isinstance(value, Tensor)):
+            recorder.refuse(f"its optimizer replaces {name!r} in its state at every step", "call optimizer.step() outside of it")
+        Structure.version += 1
+        super().__setitem__(name, value)
+
+
 class Optimizer:
     """Base of all optimizers: subclasses define `_update(p, g, state, group)` for one parameter and its gradient."""
 
     def __init__(self, params, defaults):
         self.defaults = defaults
-        self.state = defaultdict(dict)
+        self.state = defaultdict(State)
         self.param_groups = []
         self._hooks = {name: OrderedDict() for name in ("pre", "post", "state_pre", "state_post", "load_pre", "load_post")}
         if isinstance(params, Tensor):
@@ -128,6 +144,8 @@ class Optimizer:
             with enable_grad():
                 loss = closure()
         recorder = tls.m.recorder
+        if recorder is not None:
+            recorder.optimizer(self)
         for group in self.param_groups:
             down = not group.get("maximize", False)
             if recorder is not None:
@@ -137,6 +155,17 @@ class Optimizer:
                 if g is not None:
                     self._update(p, g.detach() if down else -g.detach(), self.state[p], group)
         return loss
+
+    def layout(self) -> list:
+        """What an update consists of, as a trace must find it again: groups, parameters, and the state of each by name."""
+        found: list = []
+        for group in self.param_groups:
+            found.append(group)
+            for p in group["params"]:
+                found.append(p)
+                for name, value in self.state.get(p, {}).items():
+                    found += name, value
+        return found
 
     def _update(self, p, g, state, group):
         """Updates one parameter; every optimizer defines it."""
@@ -191,7 +220,8 @@ class Optimizer:
                 numbers.setdefault(id(p), len(numbers))
             options = {k: v for k, v in group.items() if k != "params"}
             groups.append({**options, "params": [numbers[id(p)] for p in group["params"]]})
-        state = {numbers.get(id(k), k) if isinstance(k, Tensor) else k: v for k, v in self.state.items()}
+        state = {numbers.get(id(k), k) if isinstance(k, Tensor) else k:
+                 dict(v) if isinstance(v, State) else v for k, v in self.state.items()}
         found = {"state": state, "param_groups": groups}
         for hook in list(self._hooks["state_post"].values()):
             replaced = hook(self, found)
@@ -212,10 +242,12 @@ class Optimizer:
                 raise ArgumentError(f"a loaded parameter group has {len(theirs['params'])} parameters, the optimizer's has "
                                     f"{len(mine['params'])}")
         by_number = {n: p for mine, theirs in zip(self.param_groups, saved) for n, p in zip(theirs["params"], mine["params"])}
-        self.state = defaultdict(dict)
+        self.state = defaultdict(State)
         for key, value in state_dict["state"].items():
             p = by_number.get(key)
-            self.state[key if p is None else p] = _fitted(value, p)
+            fitted = _fitted(value, p)
+            self.state[key if p is None else p] = State(fitted) if isinstance(fitted, dict) else fitted
+        Structure.version += 1
         self.param_groups = [{**copy.deepcopy({k: v for k, v in theirs.items() if k != "params"}), "params": mine["params"]}
                              for mine, theirs in zip(self.param_groups, saved)]
         for hook in list(self._hooks["load_post"].values()):
