@@ -47,7 +47,7 @@ class Plan:
     @property
     def budget(self) -> float:
         """Seconds of one library in one workload, beyond which fewer rounds are made."""
-        return self.pick(6.0, 0.5, 0.0)
+        return self.pick(4.0, 0.5, 0.0)
 
 
 @dataclass

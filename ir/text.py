@@ -250,7 +250,7 @@ class _Parser:
         self.builder.line = self.user_line()
         try:
             return self.builder.add_exactly(op, operands, canonical_params(params))
-        except (IngotError, TypeError, AttributeError) as e:
+        except (IngotError, TypeError, AttributeError, LookupError, ValueError) as e:
             raise self.error(f"{op.name} does not take these operands: {e}", start.at) from e
 
     def user_line(self):

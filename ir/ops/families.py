@@ -26,6 +26,8 @@ def tensors(args) -> list:
 def common(name: str, args) -> Aval:
     """The one aval that all tensor arguments of an elementwise operator share."""
     avals = tensors(args)
+    if not avals:
+        raise DTypeError(f"{name} needs at least one tensor among its operands, got {', '.join(map(repr, args))}")
     first = avals[0]
     for a in avals[1:]:
         if a.dtype is not first.dtype:
