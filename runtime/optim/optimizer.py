@@ -67,7 +67,7 @@ class State(dict):
     def __setitem__(self, name, value):
         recorder = tls.m.recorder
         if recorder is not None and (name in self or not isinstance(value, Tensor)):
-            recorder.refuse(f"its optimizer replaces {name!r} in its state at every step", "call optimizer.step() outside of it")
+            recorder.refuse(f"its optimizer replaces {name!r} in its state at every step", "call its step() outside")
         Structure.version += 1
         super().__setitem__(name, value)
 
