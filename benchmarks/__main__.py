@@ -67,6 +67,7 @@ def events_of(worker, limit: float):
         worker.kill()
         worker.wait()
         reader.join()
+        worker.stdin.close()
         worker.stdout.close()
 
 
@@ -74,8 +75,8 @@ def measured(order: dict, limit: float) -> list[Result]:
     """Results of a worker process; one that dies, or is silent for `limit` seconds, is replaced for what is left."""
     order, results, peaks = dict(order, work=list(order["work"])), [], None
     while order["work"]:
-        worker = subprocess.Popen(command("worker", json.dumps(order)), stdout=subprocess.PIPE, text=True, cwd=ROOT,
-                                  env=variables(order["threads"]))
+        worker = subprocess.Popen(command("worker", json.dumps(order)), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                  text=True, cwd=ROOT, env=variables(order["threads"]))
         for event in events_of(worker, limit):
             if "result" in event:
                 results.append(Result(**event["result"]))

@@ -106,7 +106,7 @@ def cross_entropy(plan):
             return with_gradients(lib.nn.functional.cross_entropy(x, y), x)
         return run
 
-    for n, classes in plan.pick([(128, 10), (4096, 1000), (512, 32_000)], [(512, 32_000)], [(5, 7)]):
+    for n, classes in plan.pick([(128, 10), (4096, 1000), (512, 32_000)], [(256, 32_000)], [(5, 7)]):
         arrays = [randoms(n, classes), indices(classes, n)]
         yield function_case(f"cross entropy {n}x{classes}, forward + backward", make, arrays, plan, grads=(0,),
                             bytes=8 * n * classes, bars={"torch": 3.0} if n * classes > 1e6 else {"best": 1.0})
@@ -114,7 +114,7 @@ def cross_entropy(plan):
 
 def embedding(plan):
     """Rows of a table, and the gradient of the table."""
-    words, width, many = plan.pick((50_000, 512, 8192), (50_000, 512, 8192), (10, 4, 6))
+    words, width, many = plan.pick((50_000, 512, 8192), (20_000, 512, 8192), (10, 4, 6))
     arrays = [randoms(words, width), indices(words, many)]
 
     def forward(lib):
@@ -131,7 +131,7 @@ def embedding(plan):
 
 def ordering(plan):
     """Sorting, the largest few, running sums."""
-    flat, table = distinct(plan.pick(1_000_000, 300_000, 50)), distinct(*plan.pick((64, 32_000), (64, 32_000), (3, 40)))
+    flat, table = distinct(plan.pick(1_000_000, 300_000, 50)), distinct(*plan.pick((64, 32_000), (16, 32_000), (3, 40)))
     k = plan.pick(50, 50, 5)
     work = [(f"sort {flat.size:,}", lambda lib: lambda x: lib.sort(x), flat, {"numpy": np.sort}),
             (f"sort rows of {table.shape[0]}x{table.shape[1]}", lambda lib: lambda x: lib.sort(x, dim=-1), table, {}),

@@ -63,7 +63,7 @@ def needed(work, library, plan) -> float:
 
 def peak(plan):
     """Resident memory at most, beyond that of the process before."""
-    names = plan.pick(list(WORK), ["GPT training"], ["MLP training"])
+    names = plan.pick(list(WORK), ["MLP training"], ["MLP training"])
     for name in names:
         libraries = ["ingot", "ingot eager", *(["torch"] if "torch" in present(plan) else [])]
         found = {library: needed(name, library, plan) for library in libraries}

@@ -29,8 +29,15 @@ def line(x1, y1, x2, y2, color=FAINT, width=1.0, dashes="") -> str:
     return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{color}" stroke-width="{width}"{style}/>'
 
 
+def failed(result: Result) -> bool:
+    """Whether ingot could not do the work, or did it wrong."""
+    return "ingot" in result.failed
+
+
 def shown(result: Result) -> float | None:
-    """The ratio that is drawn: to the best peer, or that of eager code where nothing is traced."""
+    """The ratio that is drawn: to the best peer, or that of eager code where nothing is traced; 1 for a failure."""
+    if failed(result):
+        return 1.0
     return result.eager_ratio if result.ratio is None else result.ratio
 
 
@@ -41,7 +48,14 @@ def asked(result: Result) -> float:
 
 def colour(result: Result) -> str:
     """Green where the bar is reached, amber where ingot is at least as fast, red where it is not."""
-    return GOOD if shown(result) >= max(asked(result), 1.0) else FAIR if shown(result) >= 1 else POOR
+    if failed(result) or shown(result) < 1:
+        return POOR
+    return GOOD if shown(result) >= asked(result) else FAIR
+
+
+def in_short(result: Result) -> str:
+    """The ratio and the peer it is to."""
+    return "FAILED" if failed(result) else f"{shown(result):.2f}  {'torch' if result.ratio is None else result.best_peer}"
 
 
 def ratios_picture(results: list[Result], title: str) -> str:
@@ -83,11 +97,11 @@ def ratio_row(name, rows, counts, y, at):
         shade = SHADES[1] if i == len(counts) - 1 else SHADES[0]
         top = y + 3 + i * (height + 1) + (ROW - 6 - len(counts) * (height + 1)) / 2
         left, right = sorted((at(1), at(shown(r))))
-        words = f"{r.name}, {r.threads} threads: {shown(r):.2f} x {r.best_peer}"
+        words = f"{r.name}, {r.threads} threads: {in_short(r)}"
         parts.append(f'<rect x="{left:.1f}" y="{top:.1f}" width="{max(right - left, 1):.1f}" height="{height:.1f}" '
                      f'fill="{colour(r)}" opacity="{shade}"><title>{escape(words)}</title></rect>')
     last = rows[-1]
-    parts.append(text(LEFT + WIDTH + 8, y + ROW / 2 + 2, f"{shown(last):.2f}  {last.best_peer}", "s"))
+    parts.append(text(LEFT + WIDTH + 8, y + ROW / 2 + 2, in_short(last), "s"))
     if asked(last) != 1.0:
         parts.append(line(at(asked(last)), y + 2, at(asked(last)), y + ROW - 4, INK, 1.5))
     return parts
@@ -150,4 +164,5 @@ def roofline_picture(results: list[Result], title: str) -> str:
                      f"<title>{escape(words)}</title></circle>")
         parts.append(f'<text x="{x:.1f}" y="{y + 3:.1f}" class="m" style="font-size:8px;fill:white">{i}</text>')
         parts.append(text(axes.right + 30, axes.top + 16 * i - 8, f"{i}  {words}", "s"))
-    return page(axes.right + 330, max(axes.bottom + 60, axes.top + 16 * len(dots) + 20), parts)
+    longest = max(len(r.name) for r in dots)
+    return page(axes.right + 90 + 6.5 * longest, max(axes.bottom + 60, axes.top + 16 * len(dots) + 20), parts)

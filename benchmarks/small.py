@@ -74,7 +74,7 @@ def import_time(plan):
     """A fresh interpreter that imports the library, less an empty one."""
     def run(code):
         start = time.perf_counter()
-        subprocess.run([sys.executable, "-c", code], check=True)
+        subprocess.run([sys.executable, "-c", code], check=True, stdin=subprocess.DEVNULL)
         return time.perf_counter() - start
 
     names = ["ingot", "numpy", *(["torch"] if "torch" in present(plan) else [])]

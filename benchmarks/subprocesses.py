@@ -25,7 +25,7 @@ def started(program: str, plan, folder: str | None = None, **arguments) -> dict:
     """What a program of `programs.py` reports; with the compile cache in `folder`, if one is given."""
     env = variables(plan.threads) | ({"INGOT_CACHE_DIR": folder} if folder else {})
     order = command("programs", program, json.dumps(arguments))
-    done = subprocess.run(order, env=env, text=True, capture_output=True, cwd=ROOT)
+    done = subprocess.run(order, env=env, text=True, capture_output=True, stdin=subprocess.DEVNULL, cwd=ROOT)
     if done.returncode:
         raise RuntimeError(f"{program}: " + "".join(done.stderr.strip().splitlines()[-1:]))
     return json.loads(done.stdout.splitlines()[-1])

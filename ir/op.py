@@ -5,7 +5,6 @@ tensor dispatches, a graph value appends a node, a numpy array runs the referenc
 runs eagerly, while tracing, and as the oracle of the tests.
 """
 
-import dis
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -209,6 +208,8 @@ def reads_of(rule) -> dict:
 
     Anything that is not plainly a metadata access counts as a read of the value, so the answer errs on the safe side.
     """
+    import dis  # here, since a gradient rule is read long after the start
+
     code = rule.__code__
     position = {n: i - 1 for i, n in enumerate(code.co_varnames[: code.co_argcount])}
     found = {position[n]: "value" for n in code.co_cellvars if n in position}

@@ -1,6 +1,7 @@
 """The benchmarks: their arithmetic, their pictures, that every workload's libraries agree, and that nothing stops a run."""
 
 import json
+import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 
@@ -9,7 +10,7 @@ import pytest
 
 import ingot
 from ingot.benchmarks import __main__ as program
-from ingot.benchmarks import cases, groups, harness, libraries, peaks, picture, result, worker
+from ingot.benchmarks import cases, groups, harness, libraries, peaks, picture, result, subprocesses, worker
 from ingot.benchmarks.harness import Case, Plan
 from ingot.benchmarks.result import Result
 
@@ -301,6 +302,14 @@ def test_the_roofline_names_its_dots():
     assert "1  work: 50%" in words and "2  copy: 50%" in words
 
 
+def test_failures_are_drawn_as_such():
+    rows = [outcome(name="wrong", seconds={"ingot eager": 1.0, "torch": 5.0}, failed={"ingot": "differs"}),
+            outcome(name="eager", seconds={"ingot eager": 2.0, "torch": 5.0, "numpy": 1.0})]
+    words, bars = drawn(picture.ratios_picture(rows, ""))
+    assert "FAILED" in words and "2.50  torch" in words
+    assert [b.get("fill") for b in bars] == [picture.POOR, picture.GOOD]
+
+
 @pytest.mark.parametrize("draw", [picture.ratios_picture, picture.roofline_picture])
 def test_pictures_of_nothing_say_so(draw):
     (words,), _ = drawn(draw([outcome(seconds={"ingot": 1.0})], ""))
@@ -369,6 +378,19 @@ def test_a_worker_that_cannot_start_is_an_error(monkeypatch):
     with pytest.raises(RuntimeError, match="does not start: the process ended with status 3"):
         program.measured(ORDER, limit=5)
     assert program.main(["five_ops", "--quick", "--peers", ""]) == 2
+
+
+def test_a_worker_ends_with_the_process_that_ordered_it():
+    order = json.dumps({"threads": 1, "quick": True, "tiny": True, "peers": [], "work": [["training", "gpt_training"]] * 1000})
+    worker = subprocess.Popen(subprocesses.command("worker", order), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                              cwd=subprocesses.ROOT, env=subprocesses.variables(1))
+    try:
+        assert "peaks" in worker.stdout.readline()
+        worker.stdin.close()
+        assert worker.wait(20) == 1
+    finally:
+        worker.kill()
+        worker.stdout.close()
 
 
 def test_a_run_prints_and_writes(tmp_path, capsys):

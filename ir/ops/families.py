@@ -3,8 +3,6 @@
 A Python number may stand for an argument of an elementwise operator; it takes the dtype of the tensors beside it.
 """
 
-from functools import wraps
-
 import ml_dtypes
 import numpy as np
 
@@ -94,7 +92,6 @@ ACCEPT = {
 def reference(fn):
     """Wraps a numpy function: numbers take the arrays' dtype; bfloat16 and float16 compute in float32 and round once."""
 
-    @wraps(fn)
     def ref(*args):
         kind = next(a.dtype for a in args if hasattr(a, "dtype"))
         if kind in (_BF16, _F16):
@@ -104,6 +101,7 @@ def reference(fn):
         exact = [np.asarray(a).astype(kind) if isinstance(a, NUMBERS) else a for a in args]
         return fn(*exact)
 
+    ref.__name__ = fn.__name__
     if isinstance(fn, np.ufunc):
         ref.ufunc = fn  # type: ignore[attr-defined]
     return ref

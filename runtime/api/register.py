@@ -3,7 +3,6 @@
 Functions are written with PyTorch's argument names; those with a `dim` or `keepdim` take numpy's spellings as well.
 """
 
-import inspect
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
@@ -60,7 +59,8 @@ NUMPY_NAMES = {"dim": "axis", "dims": "axis", "keepdim": "keepdims", "dim0": "ax
 
 def numpy_names(fn):
     """`fn` with numpy's spelling accepted for its `dim`, `keepdim` and the like; `fn` itself if it has none."""
-    taken = inspect.signature(fn).parameters
+    code = fn.__code__
+    taken = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     rename = {numpys: torchs for torchs, numpys in NUMPY_NAMES.items() if torchs in taken and numpys not in taken}
     if not rename:
         return fn

@@ -143,7 +143,18 @@ def exact_scalar(op: Op):
             return compiled(*args)
         return quick(*args) if quick is not None and first.dtype.kind == "f" else ref(*args, **params)
 
-    return run
+    def run_one(x):
+        if x.__class__ is np.ndarray and x.size < LARGE and x.dtype.kind == "f":
+            return quick(x)
+        return run(x)
+
+    def run_two(x, y):
+        a = x if x.__class__ is np.ndarray else y
+        if a.__class__ is np.ndarray and a.size < LARGE and a.dtype.kind == "f":
+            return quick(x, y)
+        return run(x, y)
+
+    return run if quick is None else {1: run_one, 2: run_two}.get(quick.nin, run)
 
 
 @kernel_of(ew.cast)
