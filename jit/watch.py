@@ -14,7 +14,7 @@ from ..runtime.tensor import Tensor
 from .errors import TraceError
 from .reads import ARGUMENT, FREE, GLOBAL, MISSING, Chain, follow, reads_of, writes_of
 
-_PACKAGE = __name__.split(".")[0]
+_TRUSTED = frozenset((__name__.split(".")[0], "llvmlite", "ml_dtypes", "networkx", "numpy", "rich", "safetensors", "triton"))
 _STDLIB = tuple(sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib"))
 _VALUES = (bool, int, float, complex, str, bytes, type(None))
 _MUTATORS = frozenset(("append", "extend", "insert", "pop", "remove", "clear", "update", "setdefault", "popitem", "add",
@@ -307,8 +307,12 @@ def random_states() -> tuple:
 
 
 def is_user(frame) -> bool:
-    """Whether a frame runs code of the user: neither ingot's nor the standard library's."""
-    name = frame.f_globals.get("__name__", "")
-    if name == _PACKAGE or name.startswith(_PACKAGE + "."):
+    """Whether a frame runs code whose state a trace depends on: the user's and installed packages', but not ingot's, that of
+    the packages ingot itself uses, or the standard library's."""
+    name = frame.f_globals.get("__name__", "").partition(".")[0]
+    if name in _TRUSTED:
         return False
-    return not frame.f_code.co_filename.startswith(_STDLIB) and not frame.f_code.co_filename.startswith("<frozen")
+    file = frame.f_code.co_filename
+    if file.startswith("<frozen"):
+        return False
+    return not file.startswith(_STDLIB) or "site-packages" in file or "dist-packages" in file
