@@ -1,0 +1,270 @@
+"""Tracing and memory, shapes, random numbers, gradients and threads: each program gives what eager gives, at every call."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot import jit
+from side_by_side import plain, same, vec
+
+# Memory.
+
+
+def test_writing_into_an_argument():
+    def make():
+        def fn(x):
+            x.add_(1)
+            return x * 2
+
+        return fn
+
+    same(make, lambda i: (vec(float(i), 2.0),))
+
+
+def test_writing_through_a_view():
+    def make():
+        def fn(x):
+            y = x[1:]
+            y.mul_(3)
+            x[0] = 7.0
+            return x + 0, y
+
+        return fn
+
+    same(make, lambda i: (vec(float(i), 2.0, 3.0),))
+
+
+def test_a_view_sees_a_later_write():
+    def make():
+        def fn(x):
+            y = x.clone()
+            v = y.view(3)
+            y.add_(10)
+            return v * 1
+
+        return fn
+
+    same(make, lambda i: (vec(float(i), 2.0, 3.0),))
+
+
+def test_memory_made_inside_is_fresh_at_every_call():
+    def make():
+        def fn(x):
+            acc = ingot.zeros(3)
+            for k in range(3):
+                acc += x * k
+            return acc
+
+        return fn
+
+    same(make, lambda i: (vec(float(i), 2.0, 3.0),))
+
+
+def test_a_constant_made_from_python_data_is_fresh():
+    def make():
+        def fn(x):
+            c = ingot.tensor([1.0, 2.0, 3.0])
+            c.add_(x)
+            return c
+
+        return fn
+
+    same(make, lambda i: (vec(float(i), 2.0, 3.0),))
+
+
+def test_results_do_not_share_memory_with_the_next_call():
+    traced = jit.trace(lambda x: x * 2)
+    first = traced(vec(1.0, 2.0))
+    before = plain(first)
+    second = traced(vec(3.0, 4.0))
+    third = traced(vec(5.0, 6.0))
+    assert plain(first) == before
+    third.add_(1)
+    assert plain(second) == plain(vec(6.0, 8.0))
+
+
+def test_the_same_result_twice_is_two_tensors_or_one_as_in_eager():
+    def make():
+        def fn(x):
+            y = x * 2
+            return y, y
+
+        return fn
+
+    traced = jit.trace(make())
+    for _ in range(3):
+        a, b = traced(vec())
+        assert plain(a) == plain(b)
+
+
+def test_returning_an_argument_returns_that_very_tensor():
+    traced = jit.trace(lambda x: x)
+    for _ in range(3):
+        x = vec()
+        assert traced(x) is x
+
+
+def test_returning_a_view_of_an_argument():
+    traced = jit.trace(lambda x: x[1:])
+    for _ in range(3):
+        x = vec()
+        y = traced(x)
+        y.fill_(0.0)
+        assert plain(x) == plain(vec(1.0, 0.0, 0.0))
+
+
+def test_one_tensor_as_two_arguments():
+    def make():
+        def fn(x, y):
+            x.add_(1)
+            return x * y
+
+        return fn
+
+    eager, traced = make(), jit.trace(make())
+    for i in range(4):
+        a, b = vec(float(i), 2.0), vec(float(i), 2.0)
+        assert plain(traced(a, a)) == plain(eager(b, b))
+        c, d = vec(float(i), 3.0), vec(float(i), 3.0)
+        assert plain(traced(c, vec(1.0, 1.0))) == plain(eager(d, vec(1.0, 1.0)))
+
+
+def test_a_captured_tensor_that_is_updated():
+    def make():
+        state = vec(0.0, 0.0, 0.0)
+
+        def fn(x):
+            state.add_(x)
+            return state * 2
+
+        return fn
+
+    same(make, lambda i: (vec(float(i), 2.0, 3.0),))
+
+
+# Shapes, dtypes, modes.
+
+
+def test_each_shape_and_dtype_has_its_own_path():
+    def args(i):
+        return (ingot.ones(i % 3 + 1, dtype=ingot.float64 if i % 2 else ingot.float32),)
+
+    t = same(lambda: lambda x: x * 2 + x.shape[0], args, calls=12)
+    assert t.stats()["compiles"] == 6
+
+
+def test_grad_mode_is_part_of_the_key():
+    w = vec().requires_grad_()
+    traced = jit.trace(lambda x: x * w)
+    for i in range(4):
+        if i % 2:
+            with ingot.no_grad():
+                assert not traced(vec()).requires_grad
+        else:
+            assert traced(vec()).requires_grad
+
+
+def test_exceptions_come_through():
+    def fn(x, fail):
+        if fail:
+            raise KeyError("mine")
+        return x + 1
+
+    traced = jit.trace(fn)
+    traced(vec(), False)
+    for _ in range(2):
+        with pytest.raises(KeyError, match="mine"):
+            traced(vec(), True)
+    assert plain(traced(vec(), False)) == plain(vec() + 1)
+    with pytest.raises(ingot.IngotError):
+        jit.trace(lambda x, y: x @ y)(vec(), ingot.ones(4, 4))
+
+
+def test_structures_of_arguments_and_results():
+    def make():
+        return lambda d, pair: {"sum": d["a"] + pair[0], "rest": [pair[1], (d["a"],)]}
+
+    same(make, lambda i: ({"a": vec(float(i))}, (vec(1.0), vec(2.0))))
+
+
+# Randomness.
+
+
+def test_random_numbers_are_fresh_and_those_of_eager():
+    def make():
+        return lambda x: x + ingot.randn(3) + ingot.rand(3)
+
+    same(make, lambda i: (vec(),))
+    traced = jit.trace(make())
+    ingot.manual_seed(3)
+    assert len({plain(traced(vec())) for _ in range(4)}) == 4
+
+
+# Gradients.
+
+
+def test_backward_outside_of_the_trace():
+    w1, w2 = vec().requires_grad_(), vec().requires_grad_()
+    traced = jit.trace(lambda x, w: (x * w).exp().sum())
+    for i in range(4):
+        x = vec(float(i) / 4, 0.5, 0.25)
+        traced(x, w1).backward()
+        (x * w2).exp().sum().backward()
+        np.testing.assert_array_equal(w1.grad.numpy(), w2.grad.numpy())
+
+
+def test_backward_inside_of_the_trace():
+    def step(w, x):
+        w.grad = None
+        loss = (x * w).exp().sum()
+        loss.backward()
+        with ingot.no_grad():
+            w -= 0.1 * w.grad
+        return loss
+
+    traced = jit.trace(step)
+    w1, w2 = vec().requires_grad_(), vec().requires_grad_()
+    for i in range(5):
+        x = vec(float(i) / 4, 0.5, 0.25)
+        assert plain(traced(w1, x)) == plain(step(w2, x))
+        assert plain(w1) == plain(w2) and plain(w1.grad) == plain(w2.grad)
+    assert traced.stats()["compiles"] == 1
+
+
+def test_gradients_accumulate_over_calls():
+    def step(w, x):
+        (x * w).sin().sum().backward()
+
+    traced = jit.trace(step)
+    w1, w2 = vec().requires_grad_(), vec().requires_grad_()
+    for i in range(5):
+        x = vec(float(i) / 4, 0.5, 0.25)
+        traced(w1, x)
+        step(w2, x)
+        assert plain(w1.grad) == plain(w2.grad)
+
+
+# Threads.
+
+
+def test_many_threads_share_one_traced_function():
+    traced = jit.trace(lambda x: (x * 2 + 1).sum() if x[0] > 0 else x.sum())
+    wrong = []
+
+    def work(seed):
+        rng = np.random.default_rng(seed)
+        for _ in range(20):
+            a = rng.standard_normal(5).astype(np.float32)
+            x = ingot.tensor(a)
+            want = (x * 2 + 1).sum() if a[0] > 0 else x.sum()
+            if plain(traced(x)) != plain(want):
+                wrong.append((seed, a))
+
+    threads = [threading.Thread(target=work, args=(s,)) for s in range(32)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong
