@@ -307,12 +307,8 @@ def random_states() -> tuple:
 
 
 def is_user(frame) -> bool:
-    """Whether a frame runs code whose state a trace depends on: the user's and installed packages', but not ingot's, that of
-    the packages ingot itself uses, or the standard library's."""
+    """Whether a frame runs the user's code: not ingot's, the standard library's, or that of an installed package (which
+    keeps state of its own, and may run at any time, as from the garbage collector)."""
     name = frame.f_globals.get("__name__", "").partition(".")[0]
-    if name in _TRUSTED:
-        return False
     file = frame.f_code.co_filename
-    if file.startswith("<frozen"):
-        return False
-    return not file.startswith(_STDLIB) or "site-packages" in file or "dist-packages" in file
+    return not (name in _TRUSTED or file.startswith(("<frozen", *_STDLIB)) or "site-packages" in file or "dist-packages" in file)
