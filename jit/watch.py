@@ -311,4 +311,5 @@ def is_user(frame) -> bool:
     keeps state of its own, and may run at any time, as from the garbage collector)."""
     name = frame.f_globals.get("__name__", "").partition(".")[0]
     file = frame.f_code.co_filename
-    return not (name in _TRUSTED or file.startswith(("<frozen", *_STDLIB)) or "site-packages" in file or "dist-packages" in file)
+    installed = "site-packages" in file or "dist-packages" in file
+    return not (installed or name in _TRUSTED or file.startswith(("<frozen", *_STDLIB)))
