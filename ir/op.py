@@ -8,6 +8,7 @@ runs eagerly, while tracing, and as the oracle of the tests.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -79,6 +80,7 @@ class Op:
                                takes `needs`, a tuple of bools, as a keyword.
     lower                   -> exactly one way down.
     traits                  -> what passes and the operator layer ask for instead of listing names.
+    flops(args, outs)       -> the floating point operations of a contraction (`operations` counts everything else).
     """
 
     name: str
@@ -90,6 +92,7 @@ class Op:
     doc: str = ""
     saves: tuple = ()  # for a joint vjp: the positions it reads by value (0 is the output, 1 the first argument); a tuple
     #                    among them names outputs, where it reads only some
+    flops: Callable | None = None  # (args, outs) -> multiplications and additions of a contraction, from shapes
     plans: dict = field(default_factory=dict)  # gradient plans by needs mask, filled by the tape
 
     def __call__(self, *args, **params):
@@ -155,13 +158,24 @@ class Op:
         return tuple(kept)
 
 
-def op(name: str, *, infer, ref, vjp, lower, traits=(), doc: str = "", saves=()) -> Op:
+def op(name: str, *, infer, ref, vjp, lower, traits=(), doc: str = "", saves=(), flops=None) -> Op:
     """Makes the record of one operator and enters it in OPS."""
     if name in OPS:
         raise ValueError(f"operator {name} is recorded twice")
-    record = Op(name, infer, ref, vjp, lower, frozenset(traits), doc, saves)
+    record = Op(name, infer, ref, vjp, lower, frozenset(traits), doc, saves, flops)
     OPS[name] = record
     return record
+
+
+def operations(record: Op, args, outs) -> int:
+    """The floating point operations of one call on `args` (tensors, avals or graph values; others are passed over) with the
+    results `outs`: contractions as they multiply and add, elementwise operators and reductions one for each element,
+    everything that only moves data none."""
+    if record.flops is not None:
+        return record.flops(args, outs)
+    if not outs or not outs[0].dtype.is_inexact or type(record.lower) not in (Scalar, Reduce, Composite):
+        return 0
+    return max((prod(a.shape) for a in args if hasattr(a, "shape")), default=0)
 
 
 # Binding: who runs a record, by the type of its first argument that knows.

@@ -335,8 +335,9 @@ def _linear_b(g, out, x, w, b):
 
 
 linear = op("linear", infer=_infer_linear, ref=in_single(_linear), vjp=(_linear_x, _linear_w, _linear_b),
-            lower=Composite(_linear_body),
-            traits=("autocast_low",), doc="x @ w.T + b; w is (out_features, in_features), b may be None.")
+            lower=Composite(_linear_body), traits=("autocast_low",),
+            flops=lambda args, outs: 2 * math.prod(outs[0].shape) * args[0].shape[-1],
+            doc="x @ w.T + b; w is (out_features, in_features), b may be None.")
 
 # Joining the histories of several values.
 

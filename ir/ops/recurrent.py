@@ -7,6 +7,8 @@ The activated gates are results too: the gradient rules read them. Gradients are
 written step by step.
 """
 
+from math import prod
+
 import numpy as np
 
 from .. import numeric
@@ -106,6 +108,15 @@ def _in_time_order(parts, reverse):
     return _stack(parts if reverse else parts[::-1])
 
 
+def _flops(args, outs):
+    """Of the products with the recurrent weights, one for each step."""
+    return 2 * prod(args[0].shape) * args[2].shape[-1]
+
+
+def _grad_flops(args, outs):
+    return 4 * prod(outs[0].shape) * outs[1].shape[-1]
+
+
 # The plain recurrent layer.
 
 
@@ -141,7 +152,7 @@ def _rnn_grad(gy, y, mask, h, w_hh, *, activation, reverse):
 
 
 rnn_sequence_grad = op("rnn_sequence_grad", infer=_infer_rnn_grad, ref=in_single(_rnn_grad), vjp=derived_vjp(_rnn_grad),
-                       saves=range(1, 6), lower=Composite(_rnn_grad),
+                       saves=range(1, 6), lower=Composite(_rnn_grad), flops=_grad_flops,
                        doc="The gradients of rnn_sequence for the input, the first state and the weights.")
 
 
@@ -151,7 +162,8 @@ def _rnn_vjp(g, y, z, mask, h, w_hh, *, activation, reverse, needs):
 
 
 rnn_sequence = op("rnn_sequence", infer=_infer_rnn, ref=in_single(_rnn), vjp=_rnn_vjp, saves=(0, 2, 3, 4),
-                  lower=Template("recurrent"), traits=("autocast_low",), doc="h = act(z + h @ w_hh.T) along time; all states.")
+                  lower=Template("recurrent"), traits=("autocast_low",), flops=_flops,
+                  doc="h = act(z + h @ w_hh.T) along time; all states.")
 
 # LSTM.
 
@@ -219,7 +231,7 @@ def _lstm_grad(gy, gc, gg, y, cells, gates, mask, h, c, w_hh, w_hr, *, reverse):
 
 
 lstm_sequence_grad = op("lstm_sequence_grad", infer=_infer_lstm_grad, ref=in_single(_lstm_grad), vjp=derived_vjp(_lstm_grad),
-                        saves=range(1, 12), lower=Composite(_lstm_grad),
+                        saves=range(1, 12), lower=Composite(_lstm_grad), flops=_grad_flops,
                         doc="The gradients of lstm_sequence for the input, the first states, the weights and the projection.")
 
 
@@ -229,7 +241,7 @@ def _lstm_vjp(g, out, z, mask, h, c, w_hh, w_hr, *, reverse, needs):
 
 
 lstm_sequence = op("lstm_sequence", infer=_infer_lstm, ref=in_single(_lstm), vjp=_lstm_vjp, saves=(0, 2, 3, 4, 5, 6),
-                   lower=Template("recurrent"), traits=("autocast_low",),
+                   lower=Template("recurrent"), traits=("autocast_low",), flops=_flops,
                    doc="LSTM along time, gates (input, forget, cell, output); all states, cells and activated gates.")
 
 # GRU.
@@ -288,7 +300,7 @@ def _gru_grad(gy, gg, y, gates, mask, h, w_hh, b_hh, *, reverse):
 
 
 gru_sequence_grad = op("gru_sequence_grad", infer=_infer_gru_grad, ref=in_single(_gru_grad), vjp=derived_vjp(_gru_grad),
-                       saves=range(1, 9), lower=Composite(_gru_grad),
+                       saves=range(1, 9), lower=Composite(_gru_grad), flops=_grad_flops,
                        doc="The gradients of gru_sequence for the input, the first state, the weights and the bias.")
 
 
@@ -298,6 +310,6 @@ def _gru_vjp(g, out, z, mask, h, w_hh, b_hh, *, reverse, needs):
 
 
 gru_sequence = op("gru_sequence", infer=_infer_gru, ref=in_single(_gru), vjp=_gru_vjp, saves=(0, 2, 3, 4, 5),
-                  lower=Template("recurrent"), traits=("autocast_low",),
+                  lower=Template("recurrent"), traits=("autocast_low",), flops=_flops,
                   doc="GRU along time, gates (reset, update, new); all states, and activated gates with the new gate's "
                       "recurrent product.")

@@ -1,16 +1,10 @@
 """A table of what a module consists of: layers, shapes, parameters, floating point operations."""
 
-import math
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from ...ir.errors import ArgumentError
-from ...ir.op import Composite, Reduce
-from ...ir.ops.attention import attention
-from ...ir.ops.conv import conv, conv_input_grad
-from ...ir.ops.linalg import matmul
-from ...ir.ops.nn import linear
-from ...ir.ops.recurrent import gru_sequence, lstm_sequence, rnn_sequence
+from ...ir.op import operations
 from ..autograd.grad_mode import no_grad
 from ..random import fork_rng
 from ..state import tls
@@ -18,48 +12,6 @@ from ..tensor import Tensor
 from .parameter import is_lazy
 
 __all__ = ["Summary", "summary"]
-
-
-# A multiplication and an addition are two operations.
-
-
-def _of_matmul(args, out):
-    return 2 * out.numel() * args[0].shape[-1]
-
-
-def _of_conv(args, out):
-    return 2 * out.numel() * math.prod(args[1].shape[1:])
-
-
-def _of_transposed_conv(args, out):
-    return 2 * args[0]._a.size * math.prod(args[1].shape[1:])
-
-
-def _of_attention(args, out):
-    q, k, v = args[:3]
-    return 2 * math.prod(q.shape[:-1]) * k.shape[-2] * (q.shape[-1] + v.shape[-1])
-
-
-def _of_recurrence(args, out):
-    return 2 * args[0]._a.size * args[0].shape[-1]
-
-
-PRODUCTS = {matmul: _of_matmul, linear: _of_matmul, conv: _of_conv, conv_input_grad: _of_transposed_conv,
-            attention: _of_attention, rnn_sequence: _of_recurrence,
-            lstm_sequence: lambda args, out: _of_recurrence(args, out) // 4,
-            gru_sequence: lambda args, out: _of_recurrence(args, out) // 3}
-
-
-def operations(op, args, out) -> int:
-    """The floating point operations of one call: products as they multiply and add, elementwise operators and reductions
-    one for each element, everything that only moves data none."""
-    out = out[0] if type(out) is tuple else out
-    count = PRODUCTS.get(op)
-    if count is not None:
-        return count(args, out)
-    if not out.dtype.is_inexact or not (op.is_elementwise or type(op.lower) in (Reduce, Composite)):
-        return 0
-    return max((a._a.size for a in args if isinstance(a, Tensor)), default=0)
 
 
 class _Watcher:
@@ -70,7 +22,7 @@ class _Watcher:
 
     def saw(self, op, args, params, out):
         """An operator ran: its operations belong to every module that is being called."""
-        count = operations(op, args, out)
+        count = operations(op, args, out if type(out) is tuple else (out,))
         for row in self.open:
             row.flops += count
 
