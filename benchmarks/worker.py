@@ -11,7 +11,8 @@ import time
 import warnings
 from dataclasses import replace
 
-from . import peaks
+from ingot.runtime.cpu import peaks
+
 from .groups import GROUPS
 from .harness import Case, Plan, measure
 from .libraries import set_threads

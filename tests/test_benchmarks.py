@@ -10,9 +10,10 @@ import pytest
 
 import ingot
 from ingot.benchmarks import __main__ as program
-from ingot.benchmarks import cases, groups, harness, libraries, peaks, picture, result, subprocesses, worker
+from ingot.benchmarks import cases, groups, harness, libraries, picture, result, subprocesses, worker
 from ingot.benchmarks.harness import Case, Plan
 from ingot.benchmarks.result import Result
+from ingot.runtime.cpu import peaks
 
 TINY = Plan(threads=2, quick=True, tiny=True, peers=())
 EVERY = groups.chosen([])

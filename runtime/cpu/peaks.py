@@ -6,11 +6,11 @@ from functools import cache
 
 import numpy as np
 
-from ingot.ir.target import host
-from ingot.passes.codegen.llvm.emit import Module
-from ingot.passes.codegen.llvm.types import I64, PTR, vector, zero
-from ingot.runtime.cpu import pool
-from ingot.runtime.cpu.compile import compile_module
+from ...ir.target import host
+from ...passes.codegen.llvm.emit import Module
+from ...passes.codegen.llvm.types import I64, PTR, vector, zero
+from . import pool
+from .compile import compile_module
 
 FLOAT = "float"
 WORDS = 6                       # of an argument block: two numbers, four pointers
