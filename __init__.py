@@ -5,12 +5,13 @@ import importlib as _importlib
 from . import paths as _paths
 from .ir.dtype import ALL as _DTYPES
 from .ir.errors import IngotError as IngotError
+from .ir.version import VERSION as _VERSION
 from .runtime import api as _api
 from .runtime.api.register import FUNCTIONS as _FUNCTIONS
 from .runtime.tensor import Size as Size
 from .runtime.tensor import Tensor as Tensor
 
-__version__ = "0.1.0"
+__version__ = _VERSION
 
 _SUBMODULES = frozenset({"jit", *(p for p in _paths.PUBLIC if "." not in p)})
 
@@ -22,14 +23,16 @@ def __getattr__(name):
     """Modules load on first use, and so do the functions that few programs need (see `runtime/api`)."""
     if name in _SUBMODULES:
         return _importlib.import_module(f"{__name__}.{name}")
-    if _api.load_rest():
-        globals().update(_FUNCTIONS)
     if name == "__all__":
+        _api.load_rest()
+        _api.load_twins()
         return sorted({"IngotError", "Size", "Tensor", *(d.name for d in _DTYPES), *_FUNCTIONS, *_SUBMODULES})
     try:
-        return _FUNCTIONS[name]
+        found = _FUNCTIONS[name]
     except KeyError:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+    globals().update(_FUNCTIONS)
+    return found
 
 
 def __dir__():

@@ -10,12 +10,14 @@ from . import jit as jit
 from .ir import dtype as _dtype_module
 from .ir.dtype import DType as _DType
 from .ir.errors import IngotError as IngotError
+from .jit import onnx as onnx
 from .runtime import accelerator as accelerator
 from .runtime import amp as amp
 from .runtime import array_api as array_api
 from .runtime import backends as backends
 from .runtime import cuda as cuda
 from .runtime import device as _device_module
+from .runtime import distributed as distributed
 from .runtime import distributions as distributions
 from .runtime import linalg as linalg
 from .runtime import multiprocessing as multiprocessing
@@ -129,10 +131,16 @@ def addr_(input, vec1, vec2, *, beta=1, alpha=1, out=None) -> Tensor:
     """In-place version of addr()."""
 def adjoint(input) -> Tensor:
     """The last two dimensions swapped, and conjugated if complex."""
+def affine_grid_generator(theta, size, align_corners) -> Tensor:
+    """The grid at which grid_sample transforms images of `size` by the affine maps `theta`."""
 def all(input, dim=None, keepdim: builtins.bool = False, *, out=None, axis=None, keepdims: builtins.bool = False) -> Tensor:
     """Whether all elements are nonzero (uint8 gives uint8)."""
 def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan: builtins.bool = False) -> builtins.bool:
     """Whether all elements are close."""
+def alpha_dropout(input, p, train) -> Tensor:
+    """Dropout that keeps the mean and variance of selu activations."""
+def alpha_dropout_(input, p, train) -> Tensor:
+    """alpha_dropout() in place."""
 def amax(input, dim=(), keepdim: builtins.bool = False, *, out=None, axis=(), keepdims: builtins.bool = False) -> Tensor:
     """Largest values; ties share the gradient equally."""
 def amin(input, dim=(), keepdim: builtins.bool = False, *, out=None, axis=(), keepdims: builtins.bool = False) -> Tensor:
@@ -146,7 +154,7 @@ def angle_(input, *, out=None) -> Tensor:
     """In-place version of angle()."""
 def any(input, dim=None, keepdim: builtins.bool = False, *, out=None, axis=None, keepdims: builtins.bool = False) -> Tensor:
     """Whether any element is nonzero (uint8 gives uint8)."""
-def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device=None,
+def arange(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, device=None,
            requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
     """start, start + step, ... below end."""
 def arccos(input, *, out=None) -> Tensor:
@@ -228,8 +236,17 @@ def baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None) -> Tensor:
     """beta * input + alpha * batch1 @ batch2"""
 def baddbmm_(input, batch1, batch2, *, beta=1, alpha=1, out=None) -> Tensor:
     """In-place version of baddbmm()."""
+def bartlett_window(window_length, periodic: builtins.bool = True, *, dtype=None, layout=None, device=None,
+                    requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
+    """A triangle that is 0 at its ends."""
+def batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled) -> Tensor:
+    """Each channel to mean 0 and variance 1, by the batch's statistics in training, by the running ones otherwise."""
 def bernoulli(input, p=None, *, generator=None, out=None) -> Tensor:
     """1 with the probability that each element of `input` says (or `p` for all), else 0."""
+def bilinear(input1, input2, weight, bias=None) -> Tensor:
+    """sum over i, j of input1[i] * weight[o, i, j] * input2[j], plus bias."""
+def binary_cross_entropy_with_logits(input, target, weight=None, pos_weight=None, reduction=1) -> Tensor:
+    """The loss of logits against probabilities."""
 def bincount(input, weights=None, minlength=0) -> Tensor:
     """How often each of 0, 1, 2, ... occurs, or the sum of the weights of its occurrences."""
 def bitwise_and(input, other, *, out=None) -> Tensor:
@@ -256,6 +273,9 @@ def bitwise_xor(input, other, *, out=None) -> Tensor:
     """Elementwise bitwise_xor."""
 def bitwise_xor_(input, other, *, out=None) -> Tensor:
     """In-place version of bitwise_xor()."""
+def blackman_window(window_length, periodic: builtins.bool = True, *, dtype=None, layout=None, device=None,
+                    requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
+    """A sum of two cosines with small side lobes."""
 def block_diag(*tensors) -> Tensor:
     """A matrix with the given matrices along its diagonal."""
 def bmm(input, mat2, *, out=None) -> Tensor:
@@ -283,6 +303,8 @@ def ceil_(input, *, out=None) -> Tensor:
     """In-place version of ceil()."""
 def celu(input, alpha=1.0) -> Tensor:
     """max(0, x) + min(0, alpha * (exp(x / alpha) - 1))"""
+def celu_(input, alpha=1.0) -> Tensor:
+    """celu() in place."""
 cfloat: _dtype_module.DType
 def chain_matmul(*matrices, out=None) -> Tensor:
     """The product of several matrices, multiplied in the order that costs least."""
@@ -292,6 +314,10 @@ channels_last: _convert_module.MemoryFormat
 channels_last_3d: _convert_module.MemoryFormat
 def cholesky(input, upper: builtins.bool = False, *, out=None) -> Tensor:
     """The lower triangular factor of symmetric positive matrices (or its transpose)."""
+def cholesky_inverse(L, upper: builtins.bool = False, *, out=None) -> Tensor:
+    """The inverse of A, from its Cholesky factor."""
+def cholesky_solve(input, L, upper: builtins.bool = False, *, out=None) -> Tensor:
+    """The solution X of A @ X = input, from a Cholesky factor of A."""
 def chunk(input, chunks, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
     """At most `chunks` pieces of one size (the last may be smaller), as views."""
 def clamp(input, min=None, max=None, *, out=None) -> Tensor:
@@ -353,6 +379,8 @@ def cosh(input, *, out=None) -> Tensor:
     """Elementwise cosh."""
 def cosh_(input, *, out=None) -> Tensor:
     """In-place version of cosh()."""
+def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction=1) -> Tensor:
+    """1 - cos where the target is 1, max(0, cos - margin) where it is -1."""
 def cosine_similarity(x1, x2, dim=1, eps=1e-08, *, axis=1) -> Tensor:
     """The cosine of the angle between two tensors along a dimension; norms are at least eps."""
 def count_nonzero(input, dim=None, keepdim: builtins.bool = False, *, axis=None, keepdims: builtins.bool = False) -> Tensor:
@@ -361,6 +389,9 @@ def cov(input, *, correction=1, fweights=None, aweights=None) -> Tensor:
     """Covariances between the rows of a matrix; each column is an observation."""
 def cross(input, other, dim=None, *, out=None, axis=None) -> Tensor:
     """The cross product of vectors of 3 along `dim`: of the first dim of size 3 unless said."""
+def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction=1,
+             zero_infinity: builtins.bool = False) -> Tensor:
+    """Connectionist temporal classification of log_probs (T, N, C) or (T, C)."""
 @overload
 def cummax(input, dim, *, out=None) -> _returns_module.cummax:
     """Running maximum along a dim and where it was seen last, as (values, indices)."""
@@ -406,6 +437,10 @@ def deg2rad_(input, *, out=None) -> Tensor:
     """In-place version of deg2rad()."""
 def det(A, *, out=None) -> Tensor:
     """The determinant."""
+def detach(self) -> Tensor:
+    """The same memory without the history."""
+def detach_(self) -> Tensor:
+    """Forgets this tensor's own history."""
 device = _Device
 def diag(input, diagonal=0, *, out=None) -> Tensor:
     """A vector as a diagonal matrix, or a copy of a matrix's diagonal."""
@@ -436,6 +471,10 @@ def divide_(input, other, *, rounding_mode=None, out=None) -> Tensor:
 def dot(input, tensor, *, out=None) -> Tensor:
     """The inner product of two vectors."""
 double: _dtype_module.DType
+def dropout(input, p, train) -> Tensor:
+    """Zeros elements with probability p while training, and scales the rest by 1 / (1 - p)."""
+def dropout_(input, p, train) -> Tensor:
+    """dropout() in place."""
 def dsplit(input, indices_or_sections) -> builtins.tuple[Tensor, ...]:
     """Equal pieces, or pieces cut at the indices listed, as views."""
 def dstack(tensors, *, out=None) -> Tensor:
@@ -444,6 +483,11 @@ dtype = _DType
 e: builtins.float
 def einsum(equation, *operands) -> Tensor:
     """Sums of products of the operands as `equation` says, such as ``einsum("bij,bjk->bik", x, y)``."""
+def embedding(weight, indices, padding_idx=-1, scale_grad_by_freq: builtins.bool = False,
+              sparse: builtins.bool = False) -> Tensor:
+    """The rows of `weight` at the indices; a padding_idx below 0 means none."""
+def embedding_renorm_(input, indices, max_norm, norm_type) -> Tensor:
+    """Scales the rows of a table that the indices name down to max_norm, in place."""
 def empty(*sizes, size=None, out=None, dtype=None, layout=None, device=None,
           requires_grad: builtins.bool = False, pin_memory: builtins.bool = False, memory_format=None) -> Tensor:
     """A tensor whose values are yet to be written (they are zeros until then)."""
@@ -486,8 +530,18 @@ def expm1_(input, *, out=None) -> Tensor:
 def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_grad: builtins.bool = False,
         pin_memory: builtins.bool = False) -> Tensor:
     """Ones on the diagonal, zeros elsewhere."""
+def feature_alpha_dropout(input, p, train) -> Tensor:
+    """alpha_dropout() of whole channels."""
+def feature_alpha_dropout_(input, p, train) -> Tensor:
+    """feature_alpha_dropout() in place."""
+def feature_dropout(input, p, train) -> Tensor:
+    """Dropout of whole channels."""
+def feature_dropout_(input, p, train) -> Tensor:
+    """feature_dropout() in place."""
 def fill(input, value) -> Tensor:
     """A copy with one value everywhere."""
+def fill_(self, value) -> Tensor:
+    """Writes one value everywhere."""
 def fix(input, *, out=None) -> Tensor:
     """Elementwise trunc."""
 def fix_(input, *, out=None) -> Tensor:
@@ -529,6 +583,12 @@ def frac(input, *, out=None) -> Tensor:
     """Elementwise frac."""
 def frac_(input, *, out=None) -> Tensor:
     """In-place version of frac()."""
+@overload
+def frobenius_norm(input, dim, keepdim: builtins.bool = False, *, out=None) -> Tensor:
+    """The root of the sum of squares over dims (all of them if there are none)."""
+@overload
+def frobenius_norm(input, *, axis, keepdims: builtins.bool = False, out=None) -> Tensor:
+    """The root of the sum of squares over dims (all of them if there are none)."""
 def from_dlpack(ext_tensor, *, device=None, copy=None) -> Tensor:
     """A tensor over the memory of any object that speaks DLPack (or of a capsule), without a copy unless asked for."""
 def from_numpy(ndarray) -> Tensor:
@@ -601,10 +661,21 @@ def gt(input, other, *, out=None) -> Tensor:
 def gt_(input, other, *, out=None) -> Tensor:
     """In-place version of gt()."""
 half: _dtype_module.DType
+def hamming_window(window_length, periodic: builtins.bool = True, alpha=0.54, beta=0.46, *, dtype=None,
+                   layout=None, device=None, requires_grad: builtins.bool = False,
+                   pin_memory: builtins.bool = False) -> Tensor:
+    """alpha - beta * cos(2 pi n / N)"""
+def hann_window(window_length, periodic: builtins.bool = True, *, dtype=None, layout=None, device=None,
+                requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
+    """A raised cosine that is 0 at its ends."""
+def hardshrink(input, lambd=0.5) -> Tensor:
+    """0 where |input| <= lambd, the input elsewhere."""
 def heaviside(input, other, *, out=None) -> Tensor:
-    """Elementwise heaviside."""
+    """0 below zero, 1 above, `other` at zero."""
 def heaviside_(input, other, *, out=None) -> Tensor:
     """In-place version of heaviside()."""
+def hinge_embedding_loss(input, target, margin=1.0, reduction=1) -> Tensor:
+    """The input where the target is 1, max(0, margin - input) where it is -1."""
 def histc(input, bins=100, min=0, max=0, *, out=None) -> Tensor:
     """Counts in equal bins between min and max (the data's range if both are equal); what is outside is left out."""
 def histogram(input, bins, *, range=None, weight=None, density: builtins.bool = False, out=None) -> Tensor:
@@ -617,6 +688,11 @@ def hypot(input, other, *, out=None) -> Tensor:
     """Elementwise hypot."""
 def hypot_(input, other, *, out=None) -> Tensor:
     """In-place version of hypot()."""
+def igamma(input, other, *, out=None) -> Tensor:
+    """The regularised lower incomplete gamma function: the probability that a gamma number of concentration `input` is
+    at"""
+def igammac(input, other, *, out=None) -> Tensor:
+    """1 - gammainc."""
 @overload
 def index_add(input, dim, index, source, *, alpha=1, out=None) -> Tensor:
     """input with alpha * source added to the slices that an index vector names."""
@@ -680,6 +756,8 @@ def initial_seed() -> builtins.int:
     """The seed of the default generator."""
 def inner(input, other, *, out=None) -> Tensor:
     """Sums of products over the last dimension of both."""
+def instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled) -> Tensor:
+    """Each channel of each image to mean 0 and variance 1."""
 int: _dtype_module.DType
 def inverse(A, *, out=None) -> Tensor:
     """The inverse."""
@@ -703,10 +781,14 @@ def is_floating_point(input) -> builtins.bool:
     """Whether the dtype is a floating point dtype."""
 def is_grad_enabled() -> builtins.bool:
     """Whether the current thread records operations."""
+def is_inference(input) -> builtins.bool:
+    """False: tensors made in inference mode are ordinary ones, which autograd may use afterwards."""
 def is_inference_mode_enabled() -> builtins.bool:
     """Whether the current thread is in inference mode."""
 def is_nonzero(input) -> builtins.bool:
     """Whether the one element is not zero."""
+def is_same_size(self, other) -> builtins.bool:
+    """Whether both tensors have the same shape."""
 def is_signed(input) -> builtins.bool:
     """Whether the dtype has negative values."""
 def is_tensor(obj) -> builtins.bool:
@@ -737,6 +819,11 @@ def isposinf(input, *, out=None) -> Tensor:
     """Elementwise isposinf."""
 def isposinf_(input, *, out=None) -> Tensor:
     """In-place version of isposinf()."""
+def kaiser_window(window_length, periodic: builtins.bool = True, beta=12.0, *, dtype=None, layout=None,
+                  device=None, requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
+    """Made of a Bessel function; beta trades the width of the main lobe for the height of the others."""
+def kl_div(input, target, reduction=1, *, log_target: builtins.bool = False) -> Tensor:
+    """target * (log(target) - input) for log probabilities as input."""
 def kron(input, other, *, out=None) -> Tensor:
     """The Kronecker product: every element of input times the whole of other."""
 def kthvalue(input, k, dim=-1, keepdim: builtins.bool = False, *, out=None, axis=-1,
@@ -852,6 +939,8 @@ def lt_(input, other, *, out=None) -> Tensor:
     """In-place version of lt()."""
 def manual_seed(seed: builtins.int) -> _random_module.Generator:
     """Seeds the default generator and returns it."""
+def margin_ranking_loss(input1, input2, target, margin=0.0, reduction=1) -> Tensor:
+    """max(0, -target * (input1 - input2) + margin)"""
 def masked_fill(input, mask, value) -> Tensor:
     """`value` where the mask holds."""
 def masked_fill_(input, mask, value) -> Tensor:
@@ -924,6 +1013,10 @@ def multiply_(input, other, *, out=None) -> Tensor:
     """In-place version of multiply()."""
 def mv(input, vec, *, out=None) -> Tensor:
     """A matrix times a vector."""
+def mvlgamma(input, p, *, out=None) -> Tensor:
+    """The logarithm of the multivariate gamma function of dimension p."""
+def mvlgamma_(input, p, *, out=None) -> Tensor:
+    """In-place version of mvlgamma()."""
 nan: builtins.float
 def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None) -> Tensor:
     """Replaces nan (by 0 unless said) and infinities (by the largest finite numbers unless said)."""
@@ -980,6 +1073,9 @@ def not_equal(input, other, *, out=None) -> Tensor:
     """Elementwise ne."""
 def not_equal_(input, other, *, out=None) -> Tensor:
     """In-place version of not_equal()."""
+def nuclear_norm(input, dim=(-2, -1), keepdim: builtins.bool = False, *, out=None, axis=(-2, -1),
+                 keepdims: builtins.bool = False) -> Tensor:
+    """The sum of the singular values of the matrices that two dims span."""
 def numel(input) -> builtins.int:
     """The number of elements."""
 def one_hot(tensor, num_classes=-1) -> Tensor:
@@ -1000,14 +1096,16 @@ def pdist(input, p=2.0) -> Tensor:
 def permute(input, *order, dims=None, axis=None) -> Tensor:
     """The dimensions in another order."""
 pi: builtins.float
-def pinverse(A, *, atol=None, rtol=None, hermitian: builtins.bool = False, out=None) -> Tensor:
-    """The pseudo-inverse; singular values at most max(atol, rtol * the largest) count as 0."""
+def pinverse(input, rcond=1e-15) -> Tensor:
+    """The pseudo-inverse; singular values at most rcond times the largest count as 0."""
 def pixel_shuffle(input, upscale_factor) -> Tensor:
     """(..., C * r * r, H, W) to (..., C, H * r, W * r)"""
 def pixel_unshuffle(input, downscale_factor) -> Tensor:
     """(..., C, H * r, W * r) to (..., C * r * r, H, W)"""
 def poisson(input, generator=None) -> Tensor:
     """Counts of Poisson processes with the given rates."""
+def poisson_nll_loss(input, target, log_input, full, eps, reduction) -> Tensor:
+    """The negative log likelihood of counts."""
 def polygamma(n, input, *, out=None) -> Tensor:
     """The n-th derivative of digamma."""
 def positive(input) -> Tensor:
@@ -1028,6 +1126,8 @@ def put(input, index, source, accumulate: builtins.bool = False) -> Tensor:
     """input with source written (or added) at positions of the flattened tensor."""
 def put_(input, index, source, accumulate: builtins.bool = False) -> Tensor:
     """In-place version of put()."""
+def qr(input, some: builtins.bool = True, *, out=None) -> Tensor:
+    """Q and R with Q @ R = input, reduced unless `some` is False."""
 def quantile(input, q, dim=None, keepdim: builtins.bool = False, *, interpolation='linear', out=None, axis=None,
              keepdims: builtins.bool = False) -> Tensor:
     """The q-th quantiles (a number or a row of them), of everything or along a dim; nan if there is one."""
@@ -1041,7 +1141,7 @@ def rand(*size, generator=None, out=None, dtype=None, layout=None, device=None,
 def rand_like(input, *, generator=None, dtype=None, layout=None, device=None,
               requires_grad: builtins.bool = False, memory_format=None) -> Tensor:
     """Uniform in [0, 1), of the input's shape and dtype."""
-def randint(low, high=None, size=None, *, generator=None, out=None, dtype=..., layout=None, device=None,
+def randint(low=0, high=None, size=None, *, generator=None, out=None, dtype=..., layout=None, device=None,
             requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
     """Integers uniform in [low, high), or in [0, high) as randint(high, size)."""
 def randint_like(input, low, high=None, *, generator=None, dtype=None, layout=None, device=None,
@@ -1085,10 +1185,12 @@ def renorm_(input, p, dim, maxnorm, *, out=None) -> Tensor:
 @overload
 def renorm_(input, p, *, axis, maxnorm, out=None) -> Tensor:
     """In-place version of renorm()."""
-def repeat_interleave(input, repeats, dim=None, *, output_size=None, axis=None) -> Tensor:
-    """Each element (or each index along a dimension) several times in a row."""
+def repeat_interleave(input, repeats=None, dim=None, *, output_size=None, axis=None) -> Tensor:
+    """Each element (or each index along a dimension) several times in a row; counts alone give each index that often."""
 def reshape(input, *sizes, shape=None) -> Tensor:
     """The same elements under another shape; a view where strides allow, else a copy."""
+def resize_as_(self, the_template, memory_format=None) -> Tensor:
+    """resize_() to another tensor's shape."""
 def result_type(tensor1, tensor2) -> _dtype_module.DType:
     """The dtype in which two tensors or numbers meet."""
 def rms_norm(input, normalized_shape, weight=None, eps=None) -> Tensor:
@@ -1103,6 +1205,10 @@ def round_(input, *, decimals=0, out=None) -> Tensor:
     """In-place version of round()."""
 def row_stack(tensors, *, out=None) -> Tensor:
     """Joined one below the other; vectors are rows."""
+def rrelu(input, lower=0.125, upper=0.3333333333333333, training: builtins.bool = False) -> Tensor:
+    """leaky_relu with a slope drawn for each element in training, the mean of the bounds otherwise."""
+def rrelu_(input, lower=0.125, upper=0.3333333333333333, training: builtins.bool = False) -> Tensor:
+    """rrelu() in place."""
 def rsqrt(input, *, out=None) -> Tensor:
     """Elementwise rsqrt."""
 def rsqrt_(input, *, out=None) -> Tensor:
@@ -1169,6 +1275,8 @@ def select_scatter(input, src, *, axis, index) -> Tensor:
     """input with src in place of one index along a dimension."""
 def selu(input) -> Tensor:
     """scale * elu(x, alpha), with the constants that keep mean and variance."""
+def selu_(input) -> Tensor:
+    """selu() in place."""
 def set_autocast_cache_enabled(enabled: builtins.bool) -> Tensor:
     """Sets whether autocast keeps casts of parameters."""
 def set_autocast_dtype(device_type: builtins.str, dtype) -> Tensor:
@@ -1182,7 +1290,7 @@ def set_default_dtype(d) -> None:
 def set_deterministic_debug_mode(debug_mode) -> None:
     """Sets what use_deterministic_algorithms sets: "default", "warn", "error", or their numbers."""
 def set_float32_matmul_precision(precision: builtins.str) -> None:
-    """"highest", "high" or "medium"; products of float32 are always computed in float32 on the CPU."""
+    """"highest", "high" or "medium"; products of float32 are always computed in float32 on the CPU. On a GPU"""
 def set_flush_denormal(mode: builtins.bool) -> builtins.bool:
     """Whether denormal numbers could be switched to zero: ingot computes with them, so only False can be had."""
 def set_num_interop_threads(count: builtins.int) -> None:
@@ -1253,7 +1361,7 @@ def sqrt(input, *, out=None) -> Tensor:
 def sqrt_(input, *, out=None) -> Tensor:
     """In-place version of sqrt()."""
 def square(input, *, out=None) -> Tensor:
-    """Elementwise square."""
+    """input * input; bool counts as int64."""
 def square_(input, *, out=None) -> Tensor:
     """In-place version of square()."""
 def squeeze(input, dim=None, *, axis=None) -> Tensor:
@@ -1278,6 +1386,8 @@ def subtract_(input, other, *, alpha=1, out=None) -> Tensor:
 def sum(input, dim=None, keepdim: builtins.bool = False, *, dtype=None, out=None, axis=None,
         keepdims: builtins.bool = False) -> Tensor:
     """Sum over dims (all unless said); integers and bools are summed in int64."""
+def svd(input, some: builtins.bool = True, compute_uv: builtins.bool = True, *, out=None) -> Tensor:
+    """U, S, V with U @ diag(S) @ V.mT = input, reduced unless `some` is False; without compute_uv, U and V are zeros."""
 @overload
 def swapaxes(input, dim0, dim1) -> Tensor:
     """Two dimensions swapped."""
@@ -1313,6 +1423,8 @@ def tensordot(a, b, dims=2, *, out=None, axis=2) -> Tensor:
     """Sums of products over several dims: the last of a and the first of b, or the two given lists."""
 def threshold(input, threshold, value) -> Tensor:
     """The input where it is above the threshold, value elsewhere."""
+def threshold_(input, threshold, value) -> Tensor:
+    """threshold() in place."""
 def tile(input, *sizes, dims=None, axis=None) -> Tensor:
     """repeat(), with missing leading counts 1."""
 def topk(input, k, dim=-1, largest: builtins.bool = True, sorted: builtins.bool = True, *,
@@ -1336,6 +1448,9 @@ def tril_(input, diagonal=0, *, out=None) -> Tensor:
     """In-place version of tril()."""
 def tril_indices(row, col, offset=0, *, dtype=..., device=None, layout=None) -> Tensor:
     """Rows and columns of the lower triangle, as a tensor of 2 rows."""
+def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2.0, eps=1e-06, swap: builtins.bool = False,
+                        reduction=1) -> Tensor:
+    """max(0, distance to positive - distance to negative + margin)"""
 def triu(input, diagonal=0, *, out=None) -> Tensor:
     """The elements on and above a diagonal, zeros below."""
 def triu_(input, diagonal=0, *, out=None) -> Tensor:
@@ -1380,6 +1495,8 @@ def unsqueeze(input, *, axis) -> Tensor:
     """With a new dimension of size 1 at `dim`."""
 def use_deterministic_algorithms(mode: builtins.bool, *, warn_only: builtins.bool = False) -> None:
     """Accepted and remembered: every operator of ingot is deterministic, whatever this says."""
+def vander(x, N=None, increasing: builtins.bool = False) -> Tensor:
+    """The powers of a vector's elements as columns, falling unless `increasing`."""
 def var(input, dim=None, unbiased=None, keepdim: builtins.bool = False, *, correction=None, out=None, axis=None,
         keepdims: builtins.bool = False) -> Tensor:
     """Variance over dims, divided by the count less `correction` (1 unless said)."""
@@ -1388,6 +1505,8 @@ def var_mean(input, dim=None, unbiased=None, keepdim: builtins.bool = False, *,
     """Variance and mean over dims."""
 def vdot(input, other, *, out=None) -> Tensor:
     """The inner product of two vectors."""
+def vmap(func, in_dims=0, out_dims=0, randomness='error', *, chunk_size=None) -> Tensor:
+    """A function that applies func to every element of a batch dimension and stacks the results."""
 def vsplit(input, indices_or_sections) -> builtins.tuple[Tensor, ...]:
     """Equal pieces, or pieces cut at the indices listed, as views."""
 def vstack(tensors, *, out=None) -> Tensor:
@@ -1398,6 +1517,8 @@ def xlogy(input, other, *, out=None) -> Tensor:
     """Elementwise xlogy."""
 def xlogy_(input, other, *, out=None) -> Tensor:
     """In-place version of xlogy()."""
+def zero_(self) -> Tensor:
+    """Writes zeros everywhere."""
 def zeros(*sizes, size=None, out=None, dtype=None, layout=None, device=None,
           requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
     """Zeros."""

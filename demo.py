@@ -113,10 +113,21 @@ def run(out: str, epochs: int) -> int:
     print(f"\nlargest difference between the two losses at any step: {gap:.2g}")
     print(f"the traced step was compiled {step.stats()['compiles']} time(s) for {step.stats()['calls']} calls")
     (folder / "loss.svg").write_text(curve(results["traced"], "Training loss, mean of 10 steps"))
-    forward = jit.trace(make_network().eval())
-    with no_grad():
-        forward(wrap(testing[0][:1]))
-    *_, optimised = next(iter(forward.graphs.values())).values()
-    view.save(optimised, folder / "network.svg")
+    export(net, testing, folder)
     print(f"pictures: {folder / 'loss.svg'}, {folder / 'network.svg'}")
     return 0
+
+
+def export(net, testing, folder):
+    """Puts the trained network's fused graph into a file, runs it back, and draws it."""
+    path, images = folder / "digits.ingot", wrap(testing[0])
+    start = time.perf_counter()
+    jit.export(net.eval(), images[:BATCH], path, dynamic={"input": {0: "batch"}})
+    seconds = time.perf_counter() - start
+    model = jit.load(path)
+    with no_grad():
+        gap = float((model(images) - net(images)).abs().max())
+        right = float((model(images).argmax(1).numpy() == testing[1]).mean())
+    print(f"exported to {path} in {seconds:.1f} s ({path.stat().st_size / 1024:.0f} KiB, any batch size): run back, it names "
+          f"{right:.1%} of the\ntest digits right; largest difference to eager {gap:.2g}")
+    view.save(model.graph, folder / "network.svg")

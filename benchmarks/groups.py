@@ -1,9 +1,10 @@
 """The groups of workloads by name, and which of them names select. A group is a module with WORKLOADS and MEAN_BAR."""
 
-from . import inference, kernels, layers, memory, small, traced, training
+from . import gpu, inference, kernels, layers, loading, memory, precision, small, traced, training
 
 GROUPS = {"small": small, "traced": traced, "kernels": kernels, "layers": layers, "inference": inference, "training": training,
-          "memory": memory}
+          "precision": precision, "memory": memory, "loading": loading,
+          "gpu": gpu}
 MEAN_BARS = {name: group.MEAN_BAR for name, group in GROUPS.items() if group.MEAN_BAR}
 
 

@@ -94,7 +94,7 @@ def as_it_is(fn):
 def weights_of(network, seed: int = 0) -> dict[str, np.ndarray]:
     """The state of an ingot network as arrays. Running statistics get values that tell a right affine map from a wrong one."""
     rng = np.random.default_rng(seed)
-    found = {k: v.numpy().copy() for k, v in network.state_dict().items()}
+    found = {k: v.clone().numpy() for k, v in network.state_dict().items()}
     for key, value in found.items():
         if key.endswith("running_var"):
             value[...] = rng.uniform(0.5, 1.5, value.shape)

@@ -3,7 +3,8 @@
 import math
 from dataclasses import asdict, dataclass, field
 
-OWN = ("ingot", "ingot eager")
+FLOAT32 = "ingot float32"          # our own float32, beside work in low precision
+OWN = ("ingot", "ingot eager", FLOAT32)
 
 
 @dataclass

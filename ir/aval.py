@@ -1,11 +1,16 @@
 """What the compiler knows of a value without its data: dtype and shape."""
 
+import operator
+
 from .dtype import DType
-from .errors import DimError, ShapeError
+from .errors import DimError, DTypeError, ShapeError
+from .substitute import has_symbols
+from .symbolic import SymInt
 
 
 class Aval:
-    """An abstract value. Equal avals are interchangeable; `str` is the type in IR text, such as ``f32[8,64]``."""
+    """An abstract value. Equal avals are interchangeable; `str` is the type in IR text, such as ``f32[8,64]``, or ``f32[b,64]``
+    where a size is symbolic."""
 
     __slots__ = ("_hash", "dtype", "shape")
 
@@ -40,11 +45,26 @@ class Aval:
 
     def __hash__(self):
         if not self._hash:
-            self._hash = hash((self.shape, self.dtype.name))
+            self._hash = hash(self.key)
         return self._hash
 
     def __repr__(self):
-        return f"{self.dtype.short}[{','.join(map(str, self.shape))}]"
+        return f"{self.dtype.short}[{','.join([d.text if type(d) is SymInt else str(d) for d in self.shape])}]"
+
+    @property
+    def key(self) -> tuple:
+        """A hashable description: equal sizes are the same number or the same expression."""
+        return tuple([d.poly if type(d) is SymInt else d for d in self.shape]), self.dtype.name
+
+    @property
+    def is_symbolic(self) -> bool:
+        """Whether a size is not fixed."""
+        return has_symbols(self.shape)
+
+
+def same_shape(a: tuple, b: tuple) -> bool:
+    """Whether two shapes are equal; sizes are compared only where the numbers of dimensions are."""
+    return a is b or (len(a) == len(b) and a == b)
 
 
 def broadcast_shapes(*shapes) -> tuple:
@@ -61,9 +81,19 @@ def broadcast_shapes(*shapes) -> tuple:
     return tuple(out)
 
 
+def _index(dim, what: str) -> int:
+    """A dimension from what counts as an integer (numpy's, for one)."""
+    try:
+        return operator.index(dim)
+    except TypeError:
+        raise DTypeError(f"{what} must be an integer, got {dim!r}") from None
+
+
 def canonical_dim(dim: int, ndim: int, *, what: str = "dim") -> int:
     """`dim` counted from the front; a 0-d value is treated as having one dimension."""
     n = ndim or 1
+    if not isinstance(dim, int):
+        dim = _index(dim, what)
     if not -n <= dim < n:
         raise DimError(f"{what} {dim} is out of range for a value of {ndim} dimension{'s' * (ndim != 1)}: "
                        f"expected {-n} to {n - 1}")
@@ -74,7 +104,7 @@ def canonical_dims(dims, ndim: int) -> tuple:
     """`dims` (an int, a sequence or None for all) as a sorted tuple without repeats."""
     if dims is None:
         return tuple(range(ndim))
-    if isinstance(dims, int):
+    if isinstance(dims, int) or hasattr(dims, "__index__"):
         dims = (dims,)
     out = [canonical_dim(d, ndim) for d in dims]
     if len(set(out)) != len(out):

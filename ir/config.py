@@ -40,7 +40,9 @@ class Settings:
     cache_dir: str = switch("", "The folder of the compile cache (default: $XDG_CACHE_HOME/ingot or ~/.cache/ingot)")
     cache_size: float = switch(512.0, "How many MiB the compile cache may take; the least recently used entries go")
     num_threads: int = switch(0, "Threads of CPU kernels (0: what the affinity mask and the cgroup quota allow)")
-    cpu_level: str = switch("", "A lower CPU level than the machine has: 'x86-64', 'x86-64-v3' or 'x86-64-v4'")
+    cuda_graphs: bool = switch(True, "0 launches the kernels of traced functions one by one instead of as CUDA graphs")
+    cpu_level: str = switch("", "Plans and compiles for exactly this CPU level, if the machine has it: 'x86-64', "
+                                "'x86-64-v3' or 'x86-64-v4'")
 
 
 def _from_text(name: str, kind: type, text: str, choices=()):

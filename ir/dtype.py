@@ -6,11 +6,17 @@ holds both, and float16 with bfloat16 gives float32.
 """
 
 from contextlib import suppress
+from types import ModuleType
 
-import ml_dtypes
 import numpy as np
 
-from .errors import DTypeError
+from .errors import ArgumentError, DTypeError
+
+ml_dtypes: ModuleType | None
+try:
+    import ml_dtypes
+except ImportError:
+    ml_dtypes = None    # an installation that only runs exported models: bfloat16 has a name there, and no arithmetic
 
 BOOL, UNSIGNED, SIGNED, FLOAT, COMPLEX = range(5)
 
@@ -63,7 +69,7 @@ int16 = DType("int16", "i16", np.int16, SIGNED)
 int32 = DType("int32", "i32", np.int32, SIGNED)
 int64 = DType("int64", "i64", np.int64, SIGNED)
 float16 = DType("float16", "f16", np.float16, FLOAT)
-bfloat16 = DType("bfloat16", "bf16", ml_dtypes.bfloat16, FLOAT)
+bfloat16 = DType("bfloat16", "bf16", ml_dtypes.bfloat16 if ml_dtypes else [("bfloat16", "<u2")], FLOAT)
 float32 = DType("float32", "f32", np.float32, FLOAT)
 float64 = DType("float64", "f64", np.float64, FLOAT)
 complex64 = DType("complex64", "c64", np.complex64, COMPLEX)
@@ -159,12 +165,55 @@ def promote_types(a, b) -> DType:
     return PROMOTION.get((a, b)) or _promote_pair(a, b)
 
 
+_CATEGORY = {BOOL: 0, UNSIGNED: 1, SIGNED: 1, FLOAT: 2, COMPLEX: 3}
+
+
+def promote_ranks(higher, lower):
+    """The dtype in which operands of two ranks meet (tensors with dimensions, 0-d ones, numbers; None where there are none):
+    that of the higher rank, unless the lower one is of a higher category."""
+    if higher is None or lower is None:
+        return higher or lower
+    return promote_types(higher, lower) if _CATEGORY[lower.kind] > _CATEGORY[higher.kind] else higher
+
+
 def can_cast(a, b) -> bool:
     """Whether `a` may be written into `b` in place: never from a higher kind to a lower one."""
     a, b = as_dtype(a), as_dtype(b)
     return a.kind <= b.kind or (a.kind == SIGNED and b.kind == UNSIGNED)
 
 
+def finfo(d: DType):
+    """numpy's description of a floating point dtype."""
+    return ml_dtypes.finfo(d.np) if d is bfloat16 and ml_dtypes else np.finfo(d.np)
+
+
 def accumulator(d: DType) -> DType:
     """The type in which sums and products of `d` are carried."""
     return float32 if d in (float16, bfloat16) else d
+
+
+def int_range(d: DType) -> tuple[int, int]:
+    """The smallest and the largest value of an integer dtype."""
+    bits = 8 * d.itemsize
+    return (-(1 << bits - 1), (1 << bits - 1) - 1) if d.is_signed else (0, (1 << bits) - 1)
+
+
+def fitted(value, d: DType, who: str):
+    """A Python number as a tensor of dtype `d` stores it: integer types truncate, and unsigned ones let small negative
+    integers wrap (-1 is their largest value). What has no place in the dtype raises instead of being stored as something else.
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if type(value) not in (bool, int, float, complex):
+        return value   # a size that is still symbolic
+    if isinstance(value, complex) and not d.is_complex:
+        if value.imag:
+            raise ArgumentError(f"{who}: {value} does not fit into {d}, which has no imaginary part")
+        value = value.real
+    if not d.is_integer:
+        return value
+    low, high = int_range(d)
+    whole = type(value) is not float
+    if not (-high if whole and not low else low) <= value <= high:
+        raise ArgumentError(f"{who}: {value} does not fit into {d}, which holds {low} to {high}; use a wider dtype")
+    return int(value) % (high + 1) if not low else int(value)

@@ -19,9 +19,10 @@ import numpy as np
 
 from . import dtype as dt
 from .arity import count_words, operand_bounds
-from .aval import Aval, broadcast_shapes
+from .aval import Aval, broadcast_shapes, same_shape
 from .dtype import DType
 from .errors import GraphError
+from .numeric import is_uniform
 from .op import BINDERS, Op
 from .ops.constant import LIMIT, constant
 from .ops.elementwise import cast
@@ -29,6 +30,8 @@ from .ops.families import NUMBERS
 from .ops.shape import expand, full
 from .params import canonical_param, canonical_params, param_key, params_key
 from .printer import format_graph, format_node
+from .substitute import collect
+from .symbolic import SymFloat, SymInt, names_of
 
 
 class Value:
@@ -102,6 +105,7 @@ class Node:
 
 
 _IMPURE = frozenset(("effect", "random"))
+_LITERALS = frozenset((*NUMBERS, SymInt, SymFloat))
 
 
 @dataclass(frozen=True)
@@ -138,9 +142,9 @@ class Graph:
         def operand(x):
             return number.get(x, -1) if type(x) is Value else (param_key(x),)
 
-        nodes = tuple([(n.op.name, tuple(map(operand, n.inputs)), params_key(n.params), tuple([v.aval for v in n.outputs]))
+        nodes = tuple([(n.op.name, tuple(map(operand, n.inputs)), params_key(n.params), tuple([v.aval.key for v in n.outputs]))
                        for n in self.nodes])
-        return (tuple([v.aval for v in self.inputs]), nodes, tuple(map(operand, self.outputs)),
+        return (tuple([v.aval.key for v in self.inputs]), nodes, tuple(map(operand, self.outputs)),
                 tuple([(operand(u.target), operand(u.value)) for u in self.updates]))
 
     def __eq__(self, other):
@@ -175,6 +179,26 @@ class Graph:
     def results(self) -> frozenset:
         """The values that leave the graph: returned or written."""
         return frozenset(self.outputs) | frozenset(u.value for u in self.updates)
+
+    @cached_property
+    def symbols(self) -> dict:
+        """The symbolic numbers in types, parameters and operands, by what they are; empty for a graph of fixed sizes."""
+        found: dict = {}
+        for v in self.values():
+            collect(v.aval.shape, found)
+        for n in self.nodes:
+            collect(n.inputs, found)
+            for value in n.params.values():
+                collect(value, found)
+        return found
+
+    @property
+    def names(self) -> dict:
+        """{name: value now} of the sizes and numbers that are not fixed."""
+        found: dict = {}
+        for x in self.symbols.values():
+            found.update({name: x.scope.hints[name] for name in names_of(x)})
+        return dict(sorted(found.items()))
 
     @cached_property
     def updated(self) -> dict:
@@ -262,7 +286,7 @@ class Builder:
                 raise GraphError(f"{a!r} belongs to another graph than {self.name}; bring it in with Builder.inline "
                                  "or as an input")
             return a
-        if a is None or type(a) in NUMBERS:
+        if a is None or type(a) in _LITERALS:
             return a
         if isinstance(a, NUMBERS) and not isinstance(a, np.generic):
             return canonical_param(a)
@@ -276,9 +300,9 @@ class Builder:
         if len({v.dtype for v in values}) > 1 and any(t.startswith("takes_") for t in op.traits):
             d = meeting_dtype(values)
             operands = [self.append(cast, (v,), {"dtype": d}) if type(v) is Value and v.dtype is not d else v for v in operands]
-        if len({v.shape for v in values}) > 1:
+        if not all([same_shape(v.shape, values[0].shape) for v in values]):  # noqa: C419  (quicker than a generator)
             shape = broadcast_shapes(*(v.shape for v in values))
-            operands = [self.append(expand, (v,), {"shape": shape}) if type(v) is Value and v.shape != shape else v
+            operands = [v if type(v) is not Value or same_shape(v.shape, shape) else self.append(expand, (v,), {"shape": shape})
                         for v in operands]
         return operands
 
@@ -319,6 +343,10 @@ class Builder:
         with self.at(node.line or self.line):
             return self._add(node.op, operands, node.params)
 
+    def copy_as(self, node: Node, operands, params: dict, avals) -> Node:
+        """Appends the same operation with other operands, parameters and types, which must agree: no rule is asked."""
+        return self._put(node.op, tuple(operands), params, avals, node.multi, node.line or self.line)
+
     def copy_inputs(self, graph: Graph) -> dict:
         """Gives this graph the inputs of another; returns the map from its values to the new ones."""
         return {v: self.input(v.name, v.aval) for v in graph.inputs}
@@ -345,27 +373,13 @@ class Builder:
         return self.finish([env[v] for v in graph.outputs])
 
 
-def is_uniform(a: np.ndarray) -> bool:
-    """Whether all elements (at least one) have the same bits."""
-    if a.size < 2:
-        return a.size == 1
-    raw = np.ascontiguousarray(a).reshape(-1).view(np.uint8).reshape(a.size, -1)
-    return bool((raw == raw[0]).all())
-
-
-_CATEGORY = {dt.BOOL: 0, dt.UNSIGNED: 1, dt.SIGNED: 1, dt.FLOAT: 2, dt.COMPLEX: 3}
-
-
 def meeting_dtype(values) -> DType:
     """The dtype in which values meet: beside values with dimensions, 0-d ones count only if of a higher category."""
     ranks: list[Any] = [None, None]
     for v in values:
         rank = 0 if v.ndim else 1
         ranks[rank] = v.dtype if ranks[rank] is None else dt.promote_types(ranks[rank], v.dtype)
-    high, low = ranks
-    if high is None or low is None:
-        return high or low
-    return dt.promote_types(high, low) if _CATEGORY[low.kind] > _CATEGORY[high.kind] else high
+    return dt.promote_ranks(*ranks)
 
 
 def bind_value(op: Op, args, params):

@@ -11,6 +11,20 @@ import numpy as np
 from .errors import ArgumentError
 
 
+def copied(a, dtype=None):
+    """A dense copy (in another dtype): its dimensions lie in memory in the array's own order, or in row-major order where
+    elements of the array share a place (numpy would put the expanded dimensions last)."""
+    return a.astype(a.dtype if dtype is None else dtype, order="C" if 0 in a.strides else "K")
+
+
+def is_uniform(a: np.ndarray) -> bool:
+    """Whether all elements (at least one) have the same bits."""
+    if a.size < 2:
+        return a.size == 1
+    raw = np.ascontiguousarray(a).reshape(-1).view(np.uint8).reshape(a.size, -1)
+    return bool((raw == raw[0]).all())
+
+
 def in_double(fn):
     """Computes in float64 and rounds once to the argument's type."""
 
@@ -145,27 +159,35 @@ def logit(x):
     return np.log(x / (1 - x))
 
 
-def refuse_zero(name, b):
+def power(a, b):
+    """a ** b. Integers to negative powers are rounded towards zero: 1 and -1 keep their size, all else gives 0."""
+    if b.dtype.kind != "i" or not (b < 0).any():
+        return np.power(a, b)
+    ones = np.where(a == 1, 1, np.where(a == -1, 1 - 2 * (b & 1), 0)).astype(a.dtype)
+    return np.where(b < 0, ones, np.power(a, np.maximum(b, 0)))
+
+
+def refuse_zero(name, a, b):
     """Integers have no quotient by zero: raises where floats would give inf or nan."""
-    if b.dtype.kind in "iub" and not np.all(b):
+    if b.dtype.kind in "iub" and a.size and not np.all(b):
         raise ArgumentError(f"{name}: integer division by zero; cast to a float first, or mask the zeros with where()")
 
 
 def floor_divide(a, b):
     """Quotient rounded towards minus infinity."""
-    refuse_zero("floor_divide", b)
+    refuse_zero("floor_divide", a, b)
     return np.floor_divide(a, b)
 
 
 def remainder(a, b):
     """What floor_divide leaves: it has the divisor's sign."""
-    refuse_zero("remainder", b)
+    refuse_zero("remainder", a, b)
     return np.remainder(a, b)
 
 
 def fmod(a, b):
     """What trunc_divide leaves: it has the dividend's sign."""
-    refuse_zero("fmod", b)
+    refuse_zero("fmod", a, b)
     return np.fmod(a, b)
 
 
@@ -173,6 +195,6 @@ def trunc_divide(a, b):
     """Quotient rounded towards zero."""
     if a.dtype.kind not in "iu":
         return np.trunc(np.true_divide(a, b))
-    refuse_zero("trunc_divide", b)
+    refuse_zero("trunc_divide", a, b)
     q = np.floor_divide(a, b)
     return q + ((q < 0) & (q * b != a)).astype(a.dtype)

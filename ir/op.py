@@ -80,7 +80,8 @@ class Op:
                                takes `needs`, a tuple of bools, as a keyword.
     lower                   -> exactly one way down.
     traits                  -> what passes and the operator layer ask for instead of listing names.
-    flops(args, outs)       -> the floating point operations of a contraction (`operations` counts everything else).
+    flops                   -> (args, outs, params) gives the floating point operations of a contraction (`operations` counts
+                               everything else).
     """
 
     name: str
@@ -92,7 +93,7 @@ class Op:
     doc: str = ""
     saves: tuple = ()  # for a joint vjp: the positions it reads by value (0 is the output, 1 the first argument); a tuple
     #                    among them names outputs, where it reads only some
-    flops: Callable | None = None  # (args, outs) -> multiplications and additions of a contraction, from shapes
+    flops: Callable | None = None  # of a contraction
     plans: dict = field(default_factory=dict)  # gradient plans by needs mask, filled by the tape
 
     def __call__(self, *args, **params):
@@ -167,12 +168,12 @@ def op(name: str, *, infer, ref, vjp, lower, traits=(), doc: str = "", saves=(),
     return record
 
 
-def operations(record: Op, args, outs) -> int:
+def operations(record: Op, args, outs, params) -> int:
     """The floating point operations of one call on `args` (tensors, avals or graph values; others are passed over) with the
     results `outs`: contractions as they multiply and add, elementwise operators and reductions one for each element,
     everything that only moves data none."""
     if record.flops is not None:
-        return record.flops(args, outs)
+        return record.flops(args, outs, params)
     if not outs or not outs[0].dtype.is_inexact or type(record.lower) not in (Scalar, Reduce, Composite):
         return 0
     return max((prod(a.shape) for a in args if hasattr(a, "shape")), default=0)

@@ -10,9 +10,10 @@ import numpy as np
 
 from .dtype import DType
 from .errors import GraphError
+from .symbolic import SymFloat, SymInt
 
 _BASES: tuple[Any, ...] = (bool, int, float, complex, str)
-_EXACT = (bool, int, str, type(None), DType)
+_EXACT = (bool, int, str, type(None), DType, SymInt)
 
 
 def canonical_param(value):
@@ -49,6 +50,10 @@ def param_key(value):
         return (complex, value.real.hex(), value.imag.hex())
     if kind is slice:
         return (slice, param_key(value.start), param_key(value.stop), param_key(value.step))
+    if kind is SymInt:
+        return (SymInt, value.poly)
+    if kind is SymFloat:
+        return (SymFloat, value.text)
     return (kind, value)
 
 

@@ -14,6 +14,7 @@ import math
 from pathlib import PurePath
 
 from .dtype import DType
+from .symbolic import SymFloat, SymInt, is_symbol
 
 _COMMENT_COLUMN = 100   # comments are aligned, but no further to the right than this
 
@@ -27,6 +28,10 @@ def format_param(value) -> str:
         return value.short
     if kind is float:
         return _format_float(value)
+    if kind is SymInt:
+        return value.text
+    if kind is SymFloat:
+        return f"number({value.text!r})"
     if kind is complex:
         return f"complex({_format_float(value.real)}, {_format_float(value.imag)})"
     if kind is slice:
@@ -57,7 +62,7 @@ def format_line(line, full_paths: bool = False) -> str:
 
 def format_node(node, names=None) -> str:
     """One node without its comment. Without `names`, values of unknown names show as their types."""
-    arguments = [_name(x, names) if hasattr(x, "aval") else format_param(x) for x in node.inputs]
+    arguments = [_name(x, names) if not is_symbol(x) and hasattr(x, "aval") else format_param(x) for x in node.inputs]
     arguments += [f"{k}={format_param(v)}" for k, v in sorted(node.params.items())]
     call = f"{node.op.name}({', '.join(arguments)})"
     if names is None:
@@ -76,10 +81,12 @@ def _name(value, names) -> str:
 def format_header(graph, names) -> str:
     """The first line; inputs go one a line when there are many."""
     inputs = [f"{names[v]}: {v.aval}" for v in graph.inputs]
-    flat = f"graph {graph.name}({', '.join(inputs)}) {{"
+    given = ", ".join([f"{name}={value!r}" for name, value in graph.names.items()])
+    name = f"{graph.name}[{given}]" if given else graph.name
+    flat = f"graph {name}({', '.join(inputs)}) {{"
     if len(flat) <= _COMMENT_COLUMN:
         return flat
-    return f"graph {graph.name}(\n    " + ",\n    ".join(inputs) + "\n) {"
+    return f"graph {name}(\n    " + ",\n    ".join(inputs) + "\n) {"
 
 
 def format_graph(graph, full_paths: bool = False) -> str:

@@ -14,7 +14,6 @@ import functools
 import math
 import os
 import platform
-import subprocess
 import sys
 from dataclasses import dataclass, replace
 
@@ -22,7 +21,7 @@ from . import config
 
 _V3_FLAGS = frozenset({"avx2", "fma", "f16c", "bmi1", "bmi2", "movbe", "abm"})
 _V4_FLAGS = _V3_FLAGS | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
-_LEVELS = {"x86-64": ("x86_64", 16, 16), "x86-64-v3": ("x86_64", 32, 16),
+LEVELS = {"x86-64": ("x86_64", 16, 16), "x86-64-v3": ("x86_64", 32, 16),
            "x86-64-v4": ("x86_64", 64, 32), "aarch64": ("aarch64", 16, 32)}
 # Kernel's name of an optional instruction set -> LLVM's, and the level that it needs.
 _EXTRAS = {"avx512_bf16": ("avx512bf16", "x86-64-v4"), "avx512_vnni": ("avx512vnni", "x86-64-v4"),
@@ -82,23 +81,35 @@ class Target:
 
 def cpu(level: str, features=(), system: str = "linux") -> Target:
     """The CPU target of a named level, for tests and for emitting code for other machines."""
-    if level not in _LEVELS:
-        raise ValueError(f"no CPU level {level!r}: one of {', '.join(_LEVELS)}")
-    arch, vector_bytes, registers = _LEVELS[level]
+    if level not in LEVELS:
+        raise ValueError(f"no CPU level {level!r}: one of {', '.join(LEVELS)}")
+    arch, vector_bytes, registers = LEVELS[level]
     return Target("cpu", arch, level, frozenset(features), vector_bytes, registers, system)
+
+
+_assumed: list = []
 
 
 @functools.lru_cache(None)
 def host() -> Target:
-    """The target of this machine, found once without importing LLVM. `INGOT_CPU_LEVEL` lowers it (never raises it)."""
+    """The target of this machine, found once without importing LLVM. `INGOT_CPU_LEVEL` makes it exactly that level (a higher
+    one than the machine's is ignored)."""
+    if _assumed:
+        return _assumed[0]
     arch = _machine_arch()
     flags = cpu_flags()
     level = _level_of(arch, flags)
     wanted = config.current().cpu_level
-    if wanted in _LEVELS and _LEVELS[wanted][0] == arch and _LEVELS[wanted][1] <= _LEVELS[level][1]:
-        level = wanted
+    if wanted in LEVELS and LEVELS[wanted][0] == arch and LEVELS[wanted][1] <= LEVELS[level][1]:
+        return replace(cpu(wanted), system=sys.platform)
     extras = {name for flag, (name, needs) in _EXTRAS.items() if flag in flags and needs == level}
     return replace(cpu(level, extras), system=sys.platform)
+
+
+def assume(target: Target):
+    """This process plans for another machine from now on. Call it before anything asks for the host."""
+    _assumed[:] = [target]
+    host.cache_clear()
 
 
 def supports(target: Target) -> bool:
@@ -139,6 +150,8 @@ def cpu_flags() -> frozenset:
 
 
 def _darwin_flags():
+    import subprocess  # here, since it takes a while to import and is needed on macOS alone
+
     names = ("machdep.cpu.features", "machdep.cpu.leaf7_features")
     try:
         text = subprocess.run(["sysctl", "-n", *names], capture_output=True, text=True, timeout=5, check=False).stdout

@@ -2,18 +2,26 @@
 
 Grammar (white space and `# comments` are free, but a comment ``# file:line`` at the end of a node is the user's line):
 
-    graph     "graph" NAME "(" [input ("," input)*] ")" "{" statement* "return" [value ("," value)*] "}"
+    graph     "graph" NAME [names] "(" [input ("," input)*] ")" "{" statement* "return" [value ("," value)*] "}"
+    names     "[" NAME "=" number ("," NAME "=" number)* "]"
     input     value ":" type
     statement [value ":" type ("," value ":" type)* "="] NAME "(" [argument ("," argument)*] ")"  |  "update" value "=" value
     argument  value | literal | NAME "=" literal
-    literal   number | string | True | False | None | dtype | tuple | slice(a, b, c) | complex(re, im)
-    type      dtype "[" [INT ("," INT)*] "]"
+    literal   number | size | "number(" STRING ")" | string | True | False | None | dtype | tuple | slice(a, b, c)
+              | complex(re, im)
+    type      dtype "[" [size ("," size)*] "]"
+    size      ["-"] term (("+" | "-") term)*      term   factor ("*" factor)*
+    factor    INT | NAME | "floordiv(" size "," size ")" | "mod(" size "," size ")"
+
+The names after the graph's own are sizes (and numbers) that are not fixed, with an example of each.
 """
 
 import ast
 import difflib
+import operator
 import re
 from dataclasses import dataclass
+from typing import Any
 
 from .aval import Aval
 from .dtype import BY_NAME
@@ -22,6 +30,9 @@ from .graph import Builder, Graph
 from .op import OPS
 from .params import canonical_params
 from .printer import format_graph, format_node, format_param
+from .scope import Scope
+from .substitute import parse_number
+from .symbolic import SymInt
 
 __all__ = ["format_node", "format_param", "parse", "parse_param", "show"]
 
@@ -33,10 +44,11 @@ _TOKEN = re.compile(r"""
   | (?P<int>[+-]?\d+)
   | (?P<string>'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*")
   | (?P<word>[A-Za-z_][A-Za-z0-9_.]*)
-  | (?P<mark>[(){}\[\],:=])
+  | (?P<mark>[(){}\[\],:=*+-])
 """, re.VERBOSE)
 
 _USER_LINE = re.compile(r"#\s*(.*):(\d+)\s*$")
+_CALLS: dict[str, Any] = {"floordiv": operator.floordiv, "mod": operator.mod}
 _CONSTANTS = {"True": True, "False": False, "None": None}
 
 
@@ -73,6 +85,7 @@ class _Parser:
         self.tokens = list(self._scan(text))
         self.position = 0
         self.names = {}
+        self.scope, self.symbols = Scope(), {}
         self.builder = Builder()
 
     # Tokens.
@@ -149,6 +162,8 @@ class _Parser:
     def graph(self):
         self.expect("graph")
         self.builder.name = self.expect_kind("word", "the name of the graph").text
+        if self.accept("["):
+            self.listed(self.symbol, "]")
         self.expect("(")
         self.listed(self.input, ")")
         self.expect("{")
@@ -179,7 +194,7 @@ class _Parser:
     def aval(self):
         d = self.dtype(self.expect_kind("word", "a type such as f32[2,3]"))
         self.expect("[")
-        return Aval(self.listed(lambda: int(self.expect_kind("int", "a size").text), "]"), d)
+        return Aval(self.listed(self.size, "]"), d)
 
     def dtype(self, token):
         if token.text not in BY_NAME:
@@ -266,9 +281,71 @@ class _Parser:
             if aval != value.aval:
                 raise self.error(f"{token.text} is declared {aval}, but {node.op.name} gives {value.aval}", token.at)
 
+    # Sizes.
+
+    def symbol(self):
+        token = self.expect_kind("word", "the name of a size")
+        self.expect("=")
+        value = self.literal()
+        try:
+            if type(value) is float:
+                self.symbols[token.text] = self.scope.number(token.text, value)
+            else:
+                self.symbols[token.text] = self.scope.size(token.text, value)
+        except (GraphError, TypeError) as e:
+            raise self.error(str(e), token.at) from None
+
+    def starts_size(self):
+        """Whether what follows is a symbolic size, where a number may stand as well."""
+        token, following = self.token, self.tokens[min(self.position + 1, len(self.tokens) - 1)]
+        if token.kind == "word":
+            return token.text in self.symbols or token.text in _CALLS
+        if token.kind == "int":
+            return following.kind == "mark" and following.text in "*+-"
+        return token.kind == "mark" and token.text == "-"
+
+    def size(self):
+        total = -self.term() if self.accept("-") else self.term()
+        while True:
+            if self.accept("+"):
+                total = total + self.term()
+            elif self.accept("-"):
+                total = total - self.term()
+            elif self.token.kind == "int" and self.token.text[0] in "+-":
+                total = total + self.term()
+            else:
+                return total
+
+    def term(self):
+        product = self.factor()
+        while self.accept("*"):
+            product = product * self.factor()
+        return product
+
+    def factor(self):
+        token = self.take()
+        if token.kind == "int":
+            return int(token.text)
+        if token.text in _CALLS and token.kind == "word":
+            self.expect("(")
+            parts = self.listed(self.size, ")")
+            if (len(parts) == 2 and type(parts[1]) is not int) or parts[-1] > 0:
+                return _CALLS[token.text](*parts)
+        elif token.kind == "word" and type(self.symbols.get(token.text)) is SymInt:
+            return self.symbols[token.text]
+        raise self.error(f"expected a size, found {token.text!r}", token.at)
+
+    def number(self, text):
+        try:
+            return parse_number(self.scope, text)
+        except (GraphError, SyntaxError, ArithmeticError, RecursionError, TypeError, ValueError) as e:
+            raise self.error(f"expected an expression over the graph's numbers, found {text!r}: {e}") from None
+
     # Literals.
 
     def literal(self):
+        if self.starts_size():
+            return self.size()
         token = self.take()
         if token.kind == "int":
             return int(token.text)
@@ -302,6 +379,8 @@ class _Parser:
             return slice(*self.parts(3))
         if token.text == "complex":
             return complex(*self.parts(2))
+        if token.text == "number":
+            return self.number(*self.parts(1))
         return self.dtype(token)
 
     def parts(self, count):

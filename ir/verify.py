@@ -7,6 +7,7 @@ from .op import OPS
 from .ops.families import NUMBERS
 from .params import canonical_params, params_key
 from .printer import format_line, format_node, value_names
+from .symbolic import is_symbol
 
 _SHOWN = 10   # problems listed in one error
 
@@ -81,7 +82,7 @@ def _operand_problems(i, x, defined):
     if type(x) is Value:
         if x not in defined:
             yield f"operand {i} is used before it is defined"
-    elif x is not None and type(x) not in NUMBERS:
+    elif x is not None and type(x) not in NUMBERS and not is_symbol(x):
         yield f"operand {i} is a {type(x).__name__}, not a value, a number or None"
 
 

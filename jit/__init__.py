@@ -1,7 +1,34 @@
-"""`@jit.trace`: records a run, guards what it read, replays it as compiled code."""
+"""`@jit.trace`: records a run, guards what it read, replays it as compiled code. `export` and `load` put such code in files."""
 
-from .errors import TraceError
+import importlib as _importlib
+from typing import TYPE_CHECKING
+
+from .errors import ExportError, NotFiniteError, TraceError
 from .host import host
-from .traced import Traced, trace
 
-__all__ = ["TraceError", "Traced", "host", "trace"]
+if TYPE_CHECKING:
+    from .capture import record_graph
+    from .debugging import debug
+    from .exported.c_library import to_c
+    from .exported.loaded import Model, load
+    from .exported.writer import export
+    from .onnx import from_onnx, to_onnx
+    from .profiling import Profile, profile
+    from .traced import Traced, trace
+
+# Loaded when it is first asked for, so that a program that only runs exported models is quick to start: the name, and the
+# module that it is in.
+_LATE = {"Model": ".exported.loaded", "Profile": ".profiling", "Traced": ".traced", "debug": ".debugging",
+         "export": ".exported.writer",
+         "from_onnx": ".onnx", "load": ".exported.loaded", "profile": ".profiling", "record_graph": ".capture",
+         "to_c": ".exported.c_library", "to_onnx": ".onnx", "trace": ".traced"}
+
+__all__ = ["ExportError", "Model", "NotFiniteError", "Profile", "TraceError", "Traced", "debug", "export", "from_onnx",
+           "host", "load", "profile", "record_graph", "to_c", "to_onnx", "trace"]
+
+
+def __getattr__(name):
+    if name not in _LATE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(_importlib.import_module(_LATE[name], __name__), name)
+    return value

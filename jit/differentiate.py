@@ -1,15 +1,15 @@
-"""Gradients through a replayed trace: its backward graph, built once from the records' rules, run when backward comes by."""
+"""Gradients through a replayed trace: its backward graph, recorded once with the forward, run when backward comes by."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..ir.errors import AutogradError
-from ..ir.gradient import gradients
-from ..ir.graph import Builder, Value
+from ..ir.graph import Value
 from ..runtime.autograd.node import FREED, Leaf, Node, Output, aval_of
 from ..runtime.state import tls
 from .execute import Job, Piece, Result
+from .symbolic_job import job_of
 
 
 @dataclass
@@ -28,42 +28,37 @@ class Differential:
     residuals: list
     seeds: list
     grads: list
-    job: Job
+    job: Job | None
+    error: Exception | None = None      # what backward raises
 
     @staticmethod
     def of(recording, slots) -> "Differential | None":
         """The backward of a recording; None if no result needs it."""
-        results = [i for i, o in enumerate(recording.outputs) if o.requires_grad and o.source is None and not o.freed]
-        if not results:
+        back = recording.backward
+        if back is None:
             return None
-        forward = recording.builder
-        b = Builder(forward.name + "_backward")
-        env = {v: b.input(v.name, v.aval) for v in forward.inputs}
-        for n in forward.nodes:
-            env.update(zip(n.outputs, b.copy(n, [env[x] if type(x) is Value else x for x in n.inputs]).outputs))
-        count = len(b.nodes)
-        outputs = [env[recording.outputs[i].value] for i in results]
-        seeds = [b.input(f"grad{i}", v.aval) for i, v in enumerate(outputs)]
-        wanted = [i for i, v in enumerate(forward.inputs) if v.dtype.is_inexact
-                  and recording.sources[i].kind in ("argument", "captured")]
-        found = gradients(b, outputs, seeds, [env[forward.inputs[i]] for i in wanted])
-        return Differential._cut(b, count, env, slots, seeds, wanted, results, found)
+        results = [i for i, o in enumerate(recording.outputs) if o.has_history]
+        if back.error is not None:
+            wanted = list(back.gradients)
+            return Differential(wanted, results, [], [], [None] * len(wanted), None, back.error)
+        return Differential._cut(recording, back, slots, results)
 
     @staticmethod
-    def _cut(b, count, env, slots, seeds, wanted, results, found):
-        """Splits the joint graph: what the later nodes read of the earlier ones are the residuals."""
-        nodes = _needed(b.nodes[count:], found)
+    def _cut(recording, back, slots, results):
+        """The job of the backward's nodes: what they read of the forward ones are the residuals."""
+        found = list(back.gradients.values())
+        nodes = _needed(back.nodes, found)
         own = {v for n in nodes for v in n.outputs}
         outside = dict.fromkeys([x for n in nodes for x in n.inputs if type(x) is Value and x not in own]
                                 + [g for g in found if g is not None and g not in own])
-        back = {id(new): old for old, new in env.items()}
-        numbers = {v: i for i, v in enumerate([*outside, *[s for s in seeds if s not in outside], *own])}
-        residuals = [(slots[back[id(v)]], numbers[v]) for v in outside if id(v) in back]
+        numbers = {v: i for i, v in enumerate([*outside, *[s for s in back.seeds if s not in outside], *own])}
+        residuals = [(slots[v], numbers[v]) for v in outside if v in slots]
         there = [g for g in found if g is not None]
         at = iter(range(len(there)))
         grads = [None if g is None else next(at) for g in found]
-        job = Job(Piece(b.name, nodes, numbers), [Result(numbers[g], owned=True) for g in there])
-        return Differential(wanted, results, residuals, [numbers[s] for s in seeds], grads, job)
+        name = recording.builder.name + "_backward"
+        job = job_of(Piece(name, nodes, numbers, scope=recording.scope), [Result(numbers[g], owned=True) for g in there])
+        return Differential(list(back.gradients), results, residuals, [numbers[s] for s in back.seeds], grads, job)
 
 
 def _needed(nodes, found):
@@ -82,8 +77,9 @@ class TraceNode:
     name = "TraceBackward"
     op = None
 
-    def __init__(self, differential, edges, residuals, guards, outs):
+    def __init__(self, differential, edges, residuals, guards, outs, symbols=()):
         self.differential = differential
+        self.symbols = symbols       # the values of symbolic sizes
         self.edges = edges
         self.residuals = residuals
         self.guards = guards         # (storage, version) of the inputs among the residuals
@@ -116,12 +112,14 @@ class TraceNode:
                 raise AutogradError(f"a traced function saved an input for its gradient, overwritten since{by}: it is "
                                     f"at version {storage.version}, expected {version}. Use the out-of-place form there, or "
                                     "clone() before writing.")
+        if d.error is not None:
+            raise d.error
         env = {}
         for (_, number), value in zip(d.residuals, self.residuals):
             env[number] = value
         for number, g, aval in zip(d.seeds, slots, self.outs):
             env[number] = np.zeros(aval.shape, aval.dtype.np) if g is None else g
-        made = d.job.run(env)
+        made = d.job.run(env, self.symbols)
         return [None if at is None or edge is None else made[at] for at, edge in zip(d.grads, self.edges)]
 
 
@@ -145,7 +143,7 @@ def attach(differential, replay, results, updated=()):
         t = replay.tensors[-1 - slot] if slot < 0 else None
         if t is not None:
             guards.append((t._storage, t._storage.version - (-1 - slot in updated)))
-    node = TraceNode(differential, edges, residuals, tuple(guards), outs)
+    node = TraceNode(differential, edges, residuals, tuple(guards), outs, replay.symbols)
     for k, i in enumerate(differential.results):
         results[i]._node = Output(node, k)
 

@@ -7,6 +7,14 @@ class TraceError(IngotError, RuntimeError):
     """A function did something that a trace could not repeat faithfully."""
 
 
+class ExportError(IngotError, RuntimeError):
+    """A function that cannot be exported, or an export that does not give what eager gives."""
+
+
+class NotFiniteError(IngotError, ArithmeticError):
+    """An operation made nan or infinity of operands without, while `jit.debug(nan=True)` was on."""
+
+
 def at(line) -> str:
     """`file:line` for a message, or nothing."""
     return f" at {line[0]}:{line[1]}" if line else ""

@@ -9,17 +9,32 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+from ..ir.aval import Aval
 from ..ir.graph import Builder, Graph, Value
 from ..ir.lazy import lazy
+from ..ir.scope import Scope
+from ..ir.substitute import owned_by, replaced
 from ..passes import pipeline
+from ..passes.class_losses import class_losses
 from ..passes.decompose import decompose
+from ..passes.derived import split_derived
+from ..passes.fold_batch_norm import fold_batch_norm
+from ..passes.fuse_batch_norm import fuse_batch_norm
+from ..passes.fuse_conv_epilogue import fuse_conv_epilogue
+from ..passes.join_pads import join_pads
+from ..passes.layout import layout
 from ..passes.row_bodies import row_bodies
 from ..runtime.cpu.eager import has_own_kernel
+from ..runtime.device_array import DeviceArray
 from ..runtime.dispatch import kernel_of
 from ..runtime.state import tls
+from .derived import Derived
 from .report import announce
 
+blocked = lazy(__package__, "..runtime.cpu.blocked")
 program = lazy(__package__, "..runtime.cpu.program")
+alloc = lazy(__package__, "..runtime.cpu.alloc")
+OPEN_PROFILES: list = []     # who takes the time of what runs (`profiling.py`); the last one does
 
 
 def decompose_bodies(graph: Graph) -> Graph:
@@ -27,7 +42,18 @@ def decompose_bodies(graph: Graph) -> Graph:
     return decompose(graph, frozenset([n.op for n in graph.nodes if has_own_kernel(n.op)]))
 
 
-PASSES = (*pipeline.SIMPLER, row_bodies, decompose_bodies, *pipeline.SIMPLER)
+def blocked_layout(graph: Graph) -> Graph:
+    """Convolutions and what is with them, in the blocks that this machine's kernels read."""
+    return layout(graph, blocked.choose)
+
+
+PASSES = (*pipeline.SIMPLER, row_bodies, class_losses, decompose_bodies, *pipeline.SIMPLER,
+          join_pads, fold_batch_norm, fuse_batch_norm, blocked_layout, *pipeline.SIMPLER, fuse_conv_epilogue)
+
+
+def compiled_kernel_of(op):
+    """What runs an operator in a compiled graph: as in eager mode, but for those that only compiled graphs have."""
+    return blocked.kernel_for(op) or kernel_of(op)
 
 
 @dataclass(frozen=True)
@@ -43,27 +69,37 @@ class Result:
 
 
 class Piece:
-    """A stretch of nodes, whose values `slots` numbers."""
+    """A stretch of nodes, whose values `slots` numbers; `captured` are the tensors behind some inputs, by slot; `scope` has
+    the sizes that are symbolic, if any are."""
 
-    def __init__(self, name: str, nodes, slots: dict):
+    def __init__(self, name: str, nodes, slots: dict, captured=None, scope: Scope | None = None):
         self.name, self.nodes = name, tuple(nodes)
+        self.scope: Any = scope
+        self.captured = captured or {}
         self.slots = {v: slots[v] for n in nodes for v in (*n.inputs, *n.outputs) if type(v) is Value}
         self.avals = {slot: v.aval for v, slot in slots.items()}
         self.made = {slots[v] for n in nodes for v in n.outputs}
         self.reads = {self.slots[x] for n in nodes for x in n.inputs if type(x) is Value} - self.made
 
-    def graph(self, wanted):
-        """(the nodes as a graph of the wanted results, the slots of its inputs)."""
+    def graph(self, wanted, scope: Scope | None = None):
+        """(the nodes as a graph of the wanted results, the slots of its inputs), its symbolic sizes those of `scope`."""
         b = Builder(self.name)
+        own = (lambda x: x) if scope is None else (lambda x: owned_by(scope, x))
         taken = set(self.reads)
         for r in wanted:
             taken |= {r.slot} - self.made | ({r.target} if r.target is not None else set())
         slots = sorted(taken)
-        known = {s: b.input(f"v{s}" if s >= 0 else f"in{-1 - s}", self.avals[s]) for s in slots}
+        known = {s: b.input(f"v{s}" if s >= 0 else f"in{-1 - s}", _owned(self.avals[s], own)) for s in slots}
         for n in self.nodes:
-            new = b.copy(n, [known[self.slots[x]] if type(x) is Value else x for x in n.inputs])
+            operands = [known[self.slots[x]] if type(x) is Value else replaced(x, own) for x in n.inputs]
+            params = n.params if scope is None else {k: replaced(v, own) for k, v in n.params.items()}
+            new = b.copy_as(n, operands, params, [_owned(v.aval, own) for v in n.outputs])
             known.update({self.slots[v]: w for v, w in zip(n.outputs, new.outputs)})
         return b.finish([known[r.slot] for r in wanted]), tuple(slots)
+
+
+def _owned(aval, own):
+    return Aval(replaced(aval.shape, own), aval.dtype) if aval.is_symbolic else aval
 
 
 class Job:
@@ -72,28 +108,42 @@ class Job:
     def __init__(self, piece: Piece, wanted):
         self.piece, self.wanted = piece, tuple(wanted)
         self.compiled: Any = None
+        self.derived: Any = None         # what is made of weights alone
         self.slots: tuple = ()           # of what is read, in order
         self.steps: list = []            # the graph after each pass
         self.seconds = 0.0
         self._lock = threading.Lock()
 
-    def run(self, env: dict) -> list:
-        """The arrays of the results; `env` maps slots to arrays."""
-        compiled = self.compiled or self.compile()
+    def run(self, env: dict, symbols=()) -> list:
+        """The arrays of the results; `env` maps slots to arrays, `symbols` are the values of the scope's names."""
+        compiled = self.compiled or self.compile(env.values())
         arrays = [env[s] for s in self.slots]
+        if self.derived is not None:
+            arrays += self.derived.arrays()
+        return self.run_compiled(compiled, arrays)
+
+    def run_compiled(self, compiled, arrays) -> list:
+        """Runs a compiled graph of this job."""
+        if OPEN_PROFILES:
+            return tls.m.run(OPEN_PROFILES[-1].run, self, compiled, arrays)
         return compiled.run(arrays) if compiled.is_native else tls.m.run(compiled.run, arrays)
 
-    @property
-    def in_place(self) -> frozenset:
+    def in_place(self, symbols=()) -> frozenset:
         """The positions of results that were written straight into the inputs that they replace."""
         return self.compiled.in_place
 
-    def compile(self):
-        """The compiled graph, made at the first question."""
+    def ready(self, symbols=()):
+        """What runs arrays in the order of `slots`, if it is compiled and takes nothing else; else None."""
+        return self.compiled if self.derived is None else None
+
+    def compile(self, given=()):
+        """The compiled graph, made at the first question, for the device of the arrays that it is given."""
         with self._lock:
             if self.compiled is None:
                 start = time.perf_counter()
-                made = self._make()
+                on_device = next((a for a in given if a.__class__ is DeviceArray), None)
+                alloc.empty_cache()      # the eager run left blocks that compiled code does not fit into
+                made = self._make() if on_device is None else self._make_elsewhere(on_device.backend)
                 self.seconds = time.perf_counter() - start
                 self.compiled = made
                 announce(self, made)
@@ -103,7 +153,30 @@ class Job:
         graph, self.slots = self.piece.graph(self.wanted)
         self.steps = [pipeline.Step("recorded", graph, True, 0.0)]
         graph = pipeline.run(graph, PASSES, steps=self.steps)
+        owned, targets = self.wishes()
+        graph, self.derived = self.without_derived(graph, targets)
+        return program.CompiledGraph(graph, compiled_kernel_of, owned, targets)
+
+    def _make_elsewhere(self, backend):
+        """The compiled graph for a device that is not the host."""
+        graph, self.slots = self.piece.graph(self.wanted)
+        self.steps = [pipeline.Step("recorded", graph, True, 0.0)]
+        return backend.traced(pipeline.run(graph, pipeline.PIPELINE, steps=self.steps), *self.wishes())
+
+    def wishes(self):
+        """(positions of results that get memory of their own, {position of a result: number of the input it replaces})."""
         number = {s: i for i, s in enumerate(self.slots)}
         owned = frozenset([i for i, r in enumerate(self.wanted) if r.owned])
-        targets = {i: number[r.target] for i, r in enumerate(self.wanted) if r.target is not None}
-        return program.CompiledGraph(graph, kernel_of, owned, targets)
+        return owned, {i: number[r.target] for i, r in enumerate(self.wanted) if r.target is not None}
+
+    def without_derived(self, graph, targets):
+        """(the graph without what it makes of weights alone, what makes that, or None)."""
+        cut = split_derived(graph, self._stable(set(targets.values())))
+        if cut is None:
+            return graph, None
+        tensors = [self.piece.captured[self.slots[i]] for i in cut.sources]
+        return cut.main, Derived(program.CompiledGraph(cut.derived, compiled_kernel_of), tensors)
+
+    def _stable(self, written):
+        """Numbers of the inputs that are captured tensors and are not written here."""
+        return frozenset([i for i, s in enumerate(self.slots) if s in self.piece.captured and i not in written])

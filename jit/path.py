@@ -5,19 +5,26 @@ chooses the next stretch) or in a `Finish`: results, writes and gradients. Nothi
 that meets an unseen answer leaves no trace, and the function can be recorded again from its start.
 """
 
+import hashlib
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 import numpy as np
 
 from ..ir.graph import Value
 from ..ir.ops.shape import run_chain
-from ..ir.params import params_key
+from ..ir.params import param_key
+from ..ir.substitute import bound_values, has_symbols, replaced
 from ..runtime.autograd.node import Leaf
 from ..runtime.storage import user_line
 from ..runtime.tensor import Tensor, wrap
 from .differentiate import Differential, attach, used_up
 from .execute import Job, Piece, Result
+from .recording import OptionNumber
 from .seen import frozen_value
+from .symbolic_job import job_of
+
+_array_of = attrgetter("_a")
 
 
 class Outdated(Exception):
@@ -50,6 +57,9 @@ class Stretch:
     finish: "Finish | None" = None
     work: "Work | None" = None
 
+    def __post_init__(self):
+        self.is_plain = all(s.kind in ("argument", "captured") for s in self.sources)
+
     def settle(self) -> dict:
         """Finds out what this stretch has to give, for what now follows; returns the slots it needs from before."""
         needed = {}
@@ -67,7 +77,7 @@ class Stretch:
                 keep.append((len(wanted), slot))
                 wanted.append(Result(slot, owned=True))
         if self.work is None or self.work.job.wanted != tuple(wanted):
-            self.work = Work(Job(self.piece, wanted), tuple(keep), hand)
+            self.work = Work(job_of(self.piece, wanted), tuple(keep), hand)
         return {s: None for s in (*needed, *self.piece.reads) if s >= 0 and s not in made}
 
 
@@ -113,6 +123,9 @@ class Finish:
         for _, slots in self.hosts:
             hosts.append(range(len(wanted), len(wanted) + len(slots)))
             wanted.extend([Result(slot, owned=True) for slot in slots])
+        for r in wanted:                # what was made before must still be there
+            if r.slot >= 0 and r.slot not in made:
+                needed.setdefault(r.slot, None)
         for slot, _ in self.differential.residuals if self.differential is not None else ():
             needed.setdefault(slot, None)
         return results, updates, grads, hosts
@@ -127,10 +140,12 @@ def numbering(builder) -> dict:
     return slots
 
 
-def stretches_of(recording) -> list:
-    """A recording as a list of stretches, the last one with its finish."""
+def stretches_of(recording, give=None) -> list:
+    """A recording as a list of stretches, the last one with its finish; with `give`, only to compare signatures, in which
+    that stands for symbolic numbers."""
     b, slots = recording.builder, numbering(recording.builder)
     bounds = [*[c.nodes for c in recording.cuts], len(b.nodes)]
+    captured = {-1 - i: s.what for i, s in enumerate(recording.sources) if s.kind == "captured"}
     made, start, known = [], 0, 0
     for i, end in enumerate(bounds):
         nodes = b.nodes[start:end]
@@ -139,18 +154,32 @@ def stretches_of(recording) -> list:
             used.append(-1 - slots[recording.cuts[i].value])
         reach = len(b.inputs) if i == len(bounds) - 1 else max([known - 1, *used]) + 1
         sources = recording.sources[known:reach]
-        made.append(Stretch(sources, _signature(nodes, slots, sources), Piece(f"{b.name}_{i}" if i else b.name, nodes, slots)))
+        piece = Piece(f"{b.name}_{i}" if i else b.name, nodes, slots, captured, recording.scope)
+        made.append(Stretch(sources, _signature(nodes, slots, sources, give), piece))
         if i < len(recording.cuts):
             made[-1].question = (slots[recording.cuts[i].value], recording.cuts[i].how)
         start, known = end, reach
-    made[-1].finish = _finish(recording, slots)
+    if give is None:
+        made[-1].finish = _finish(recording, slots)
     return made
 
 
-def _signature(nodes, slots, sources):
-    body = tuple([(n.op.name, tuple([("slot", slots[x]) if type(x) is Value else x for x in n.inputs]), params_key(n.params))
-                  for n in nodes])
-    return body, tuple([(s.kind, s.what if isinstance(s.what, (int, str)) else id(s.what)) for s in sources])
+def _signature(nodes, slots, sources, give=None):
+    def literal(x):
+        return param_key(x if give is None else replaced(x, give))
+
+    body = tuple([(n.op.name, tuple([("slot", slots[x]) if type(x) is Value else literal(x) for x in n.inputs]),
+                   tuple([(name, literal(value)) for name, value in n.params.items()])) for n in nodes])
+    return body, tuple([(s.kind, _what(s.what)) for s in sources])
+
+
+def _what(x):
+    """What identifies the source of an input: a constant that the function made is known by what it holds."""
+    if isinstance(x, Tensor) and "is_constant" in x.__dict__:
+        return x._a.shape, x._a.dtype.str, hashlib.sha256(x._a.tobytes()).digest()
+    if type(x) is OptionNumber:
+        return x.place
+    return x if isinstance(x, (int, str)) else id(x)
 
 
 def _finish(recording, slots):
@@ -188,16 +217,31 @@ class Tree:
                 return True
             here = here.answers[seen]
 
+    def agrees(self, recording, give) -> bool | None:
+        """Whether a recording with symbolic sizes, for those that `give` puts in, is a path of this tree; None if Python saw
+        other values, so that nothing is known."""
+        here = self.first
+        for i, stretch in enumerate(stretches_of(recording, give)):
+            if here.signature != stretch.signature or here.question != stretch.question:
+                return False
+            if i == len(recording.cuts):
+                return True
+            following = here.answers.get(recording.cuts[i].seen)
+            if following is None:
+                return None
+            here = following
+        return None
+
     @staticmethod
     def _extend(here, stretches, cuts):
         for cut, following in zip(cuts, stretches[1:]):
             here.answers[cut.seen] = following
             here = following
 
-    def run(self, arguments):
+    def run(self, arguments, symbols=()):
         """Replays; returns the result tensors. Raises Unseen before anything was written."""
         while True:
-            replay = Replay(arguments)
+            replay = Replay(arguments, symbols)
             try:
                 return self._follow(replay)
             except Outdated:
@@ -206,11 +250,11 @@ class Tree:
                 replay.roll_back()
                 raise
 
-    def straight(self):
+    def straight(self, symbols=()):
         """A function from arguments to results for a tree that is one stretch without writes, gradients or draws, once it is
         compiled; else None."""
         here, work = self.first, self.first.work
-        finish, compiled = here.finish, work.job.compiled
+        finish, compiled = here.finish, work.job.ready(symbols)
         plain = here.question is None and compiled is not None and compiled.is_native
         if not plain or finish.updates or finish.grads or finish.hosts or finish.differential is not None:
             return None
@@ -243,10 +287,11 @@ class Tree:
 class Replay:
     """One run along the tree."""
 
-    __slots__ = ("arguments", "drawn", "env", "tensors")
+    __slots__ = ("arguments", "drawn", "env", "symbols", "tensors")
 
-    def __init__(self, arguments):
+    def __init__(self, arguments, symbols=()):
         self.arguments = arguments
+        self.symbols = symbols   # the values of symbolic sizes and numbers
         self.tensors = []        # the tensor behind each input, None for keys and scalars
         self.env = Environment() # slot -> array, for inputs (negative) and results
         self.drawn = []          # (generator, state before)
@@ -254,6 +299,12 @@ class Replay:
     def go(self, stretch, work):
         """Takes in the stretch's inputs and runs its nodes."""
         tensors, env = self.tensors, self.env
+        if stretch.is_plain:
+            given = self.arguments
+            found = [given[s.what] if s.kind == "argument" else s.what for s in stretch.sources]
+            env.update(zip(range(-1 - len(tensors), -1 - len(tensors) - len(found), -1), map(_array_of, found)))
+            tensors += found
+            return self._run(work)
         for source in stretch.sources:
             kind = source.kind
             if kind == "argument":
@@ -266,9 +317,12 @@ class Replay:
                 t, array = self._resolve(source)
             tensors.append(t)
             env[-len(tensors)] = array
-        found = work.job.run(env)
+        return self._run(work)
+
+    def _run(self, work):
+        found = work.job.run(self.env, self.symbols)
         for position, slot in work.keep:
-            env[slot] = found[position]
+            self.env[slot] = found[position]
         return found
 
     def _resolve(self, source):
@@ -297,7 +351,7 @@ class Replay:
         for (step, _), places in zip(finish.hosts, hosts):
             step.run([found[at] for at in places])
         if updates:
-            self._write(finish, work.job.in_place, updates, found)
+            self._write(finish, work.job.in_place(self.symbols), updates, found)
         for (position, slot), at in zip(finish.grads, grads):
             leaf = self.tensors[position]._node
             if type(leaf) is Leaf:
@@ -316,13 +370,17 @@ class Replay:
             t._storage.version += 1
             t._storage.writer = ("a traced function", *line)
 
+    def plain(self, x):
+        """Plain data with the values of this run for symbolic numbers."""
+        return bound_values(x, self.symbols) if has_symbols(x) else x
+
     def _value(self, slot, at, found):
         return self.env[slot] if at is None else found[at]
 
     def _result(self, slot, output, at, found) -> Tensor:
         if output.source is not None:
             t = self.tensors[output.source]
-            return t if output.same else run_chain(t, output.chain)
+            return t if output.same else run_chain(t, self.plain(output.chain))
         t = wrap(self._value(slot, at, found))
         if output.freed:
             t._node = used_up(t._a)

@@ -37,6 +37,8 @@ class Write:
 
 
 _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
+_STORES = ("STORE_ATTR", "DELETE_ATTR")
+_BY_NAME = frozenset(("getattr", "setattr", "hasattr", "delattr", "__setattr__", "vars"))
 _LOADS = {"LOAD_GLOBAL": GLOBAL, "LOAD_NAME": GLOBAL, "LOAD_DEREF": FREE, "LOAD_CLASSDEREF": FREE,
           "LOAD_FROM_DICT_OR_DEREF": FREE, "LOAD_FROM_DICT_OR_GLOBALS": GLOBAL}
 _CONSTANTS = ("LOAD_CONST", "LOAD_SMALL_INT")
@@ -46,7 +48,7 @@ _CONSTANTS = ("LOAD_CONST", "LOAD_SMALL_INT")
 def reads_of(code) -> tuple:
     """All chains that a code object reads, each with the prefixes that lead to it."""
     found: dict[Chain, None] = {}
-    instructions = [i for i in dis.get_instructions(code) if i.opname not in ("CACHE", "PRECALL", "EXTENDED_ARG", "RESUME")]
+    instructions = _instructions(code)
     arguments = _kept_arguments(code, instructions)
     for at, ins in enumerate(instructions):
         root = _root_of(ins, code, arguments)
@@ -57,6 +59,10 @@ def reads_of(code) -> tuple:
             if n or root[0] != ARGUMENT:
                 found.setdefault(Chain(root[0], root[1], tuple(steps[:n])), None)
     return tuple(found)
+
+
+def _instructions(code) -> list:
+    return [i for i in dis.get_instructions(code) if i.opname not in ("CACHE", "PRECALL", "EXTENDED_ARG", "RESUME")]
 
 
 def _kept_arguments(code, instructions) -> set:
@@ -96,6 +102,8 @@ def _steps_after(instructions, at):
         if ins.opname in _ATTRIBUTES:
             steps.append(("attr", ins.argval))
             at += 1
+        elif ins.opname == "COPY" and at + 1 < len(instructions) and instructions[at + 1].opname in _ATTRIBUTES:
+            return [*steps, ("attr", instructions[at + 1].argval)]      # as in `a.n += 1`
         elif ins.opname in _CONSTANTS and at + 1 < len(instructions) and _is_subscript(instructions[at + 1]):
             steps.append(("item", ins.argval))
             at += 2
@@ -106,6 +114,41 @@ def _steps_after(instructions, at):
 
 def _is_subscript(ins) -> bool:
     return ins.opname == "BINARY_SUBSCR" or (ins.opname == "BINARY_OP" and ins.argrepr == "[]")
+
+
+@lru_cache(maxsize=4096)
+def stores_of(code) -> tuple:
+    """Chains whose last step is an attribute that the code assigns to or deletes."""
+    found: dict[Chain, None] = {}
+    instructions = _instructions(code)
+    arguments = _kept_arguments(code, instructions)
+    changed = {i.argval for i in instructions if i.opname in _STORES}
+    for at, ins in enumerate(instructions):
+        root = _root_of(ins, code, arguments)
+        if root is None:
+            continue
+        steps = _steps_after(instructions, at + 1)
+        end = at + 1 + sum([1 if kind == "attr" else 2 for kind, _ in steps])
+        if end < len(instructions) and instructions[end].opname in _STORES:
+            found.setdefault(Chain(root[0], root[1], (*steps, ("attr", instructions[end].argval))), None)
+        elif steps and steps[-1][0] == "attr" and steps[-1][1] in changed:
+            found.setdefault(Chain(root[0], root[1], tuple(steps)), None)
+    return tuple(found)
+
+
+@lru_cache(maxsize=4096)
+def loose_names(code) -> frozenset:
+    """Attributes that the code reads or assigns of objects that no chain leads to: variables of its own, items of a loop."""
+    instructions = _instructions(code)
+    arguments = _kept_arguments(code, instructions)
+    chained: set = set()
+    for at, ins in enumerate(instructions):
+        if _root_of(ins, code, arguments) is not None:
+            chained.update(range(at + 1, at + 1 + 2 * len(_steps_after(instructions, at + 1))))
+    names = {i.argval for at, i in enumerate(instructions) if i.opname in (*_ATTRIBUTES, *_STORES) and at not in chained}
+    if not _BY_NAME.isdisjoint(code.co_names):
+        names.update([c for c in code.co_consts if isinstance(c, str)])
+    return frozenset(names)
 
 
 @lru_cache(maxsize=4096)

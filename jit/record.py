@@ -7,7 +7,8 @@ its chain. What outside storages hold in the end become updates.
 Where Python reads a value out of a tensor, the recording is cut: what follows is only valid for the value that was seen.
 """
 
-from dataclasses import dataclass, field
+import weakref
+from typing import Any
 
 import numpy as np
 
@@ -15,204 +16,105 @@ from ..ir.aval import Aval
 from ..ir.graph import Builder, Value
 from ..ir.ops.elementwise import cast
 from ..ir.ops.host import host_call
-from ..ir.ops.shape import assign_view, expand, full, run_chain
+from ..ir.ops.shape import assign_view, expand, full, reshape, run_chain
+from ..ir.scope import Scope
+from ..ir.symbolic import SymFloat, is_symbol, pinned
 from ..runtime.autograd.node import Leaf
-from ..runtime.nn.module import Structure
 from ..runtime.storage import user_line
 from ..runtime.tensor import Tensor, wrap
+from .backward import backward_of
 from .differentiate import is_freed
 from .errors import TraceError, at
+from .recorder_watch import WATCHES, tell
+from .recording import Cell, Cut, LeafState, Link, OptimizerGuard, OptionGuard, OptionNumber, Output, Recording, Source
 from .seen import frozen_value
 
-
-class Cell:
-    """What one storage holds: a graph value for the whole of its root tensor, and how often it was written."""
-
-    __slots__ = ("root", "source", "value", "version")
-
-    def __init__(self, value, root=None, source=None):
-        self.value = value
-        self.version = 0
-        self.root = root        # the outside tensor whose memory this is, or None for memory made inside
-        self.source = source    # index of the input behind it
-
-
-class Link:
-    """Where a tensor's value comes from: a cell, the views on top of it, and the graph value at some version."""
-
-    __slots__ = ("cell", "chain", "recorder", "value", "version")
-
-    def __init__(self, recorder, cell, chain, value):
-        self.recorder = recorder
-        self.cell = cell
-        self.chain = chain
-        self.value = value
-        self.version = cell.version
-
-
-@dataclass(frozen=True)
-class Source:
-    """Where an input comes from at every call.
-
-    kind    "argument" (what = its position), "captured" (what = the tensor), "grad" (what = position of the input whose
-            gradient it is), "key" (what = the random generator), "scalar" (what = a function that gives a Python number)
-    """
-
-    kind: str
-    what: object
-
-
-@dataclass(frozen=True)
-class Cut:
-    """A place where Python read a value: the nodes before it, the value, how it was read and what was seen."""
-
-    nodes: int
-    value: Value
-    how: str
-    seen: object
-
-
-@dataclass
-class Recording:
-    """One finished path through a function."""
-
-    builder: Builder
-    sources: list
-    cuts: list
-    outputs: list = field(default_factory=list)      # one Output for each result tensor
-    updates: list = field(default_factory=list)      # (input position, value)
-    grads: list = field(default_factory=list)        # (input position, value or None): gradients set on leaves
-    leaves: list = field(default_factory=list)       # (input position, aval of the gradient found there, or None)
-    hosts: list = field(default_factory=list)        # (host step, the values it takes): what runs at the end, in order
-    shared: list = field(default_factory=list)       # (argument, captured tensor over the same memory)
-
-
-@dataclass
-class LeafState:
-    """The gradient of a leaf during a recording: what it was, and whether that was ever looked at."""
-
-    position: int | None   # of the input that is the leaf; None for one that the function made
-    leaf: Leaf
-    before: Tensor | None
-    was_read: bool = False
-    was_set: bool = False
-
-
-class OptimizerGuard:
-    """The groups, parameters and states that an optimizer's step found: looked at only when something has changed since."""
-
-    def __init__(self, optimizer):
-        self.optimizer = optimizer
-        self.version = Structure.version
-        self.seen = optimizer.layout()
-
-    @property
-    def watched(self) -> tuple:
-        """What identifies the condition."""
-        return "optimizer", id(self.optimizer)
-
-    def holds(self) -> bool:
-        """Whether the step would work on the same objects."""
-        now = Structure.version
-        if now == self.version:
-            return True
-        found = self.optimizer.layout()
-        if len(found) != len(self.seen) or any(a is not b for a, b in zip(found, self.seen)):
-            return False
-        self.version = now
-        return True
-
-    def __str__(self):
-        return f"the state or the groups of {type(self.optimizer).__name__} are other objects than before"
-
-
-@dataclass(frozen=True)
-class OptionGuard:
-    """An option of an optimizer's group (weight decay, say) that was used as a number."""
-
-    group: dict
-    key: str
-    value: object
-
-    def holds(self) -> bool:
-        """Whether the option is as it was."""
-        now = self.group.get(self.key)
-        return now is self.value or (type(now) is type(self.value) and now == self.value)
-
-    @property
-    def place(self) -> tuple:
-        """What identifies the option."""
-        return id(self.group), self.key
-
-    watched = place
-
-    def __str__(self):
-        return f"the optimizer's option {self.key} was {self.value!r}, is {self.group.get(self.key)!r}"
+SMALL = 64      # elements up to which a constant is written into the graph
 
 
 class Recorder:
     """Listens at the door while a function runs.
 
     `changing` names options of optimizers, as OptionGuard.place does, that become inputs because they were seen to change.
+    `scope` holds the sizes and numbers of the arguments that are symbolic; None if everything is fixed.
+
+    Tensors of the run are not held: each knows its place here by its link, each storage by its cell.
     """
 
-    def __init__(self, name: str, changing=frozenset()):
+    differentiates = True     # whether the backward of results is recorded, for one that comes after the call
+
+    def __init__(self, name: str, changing=frozenset(), scope: Scope | None = None):
         self.changing = changing
+        self.scope = scope
         self.guards: list[OptionGuard | OptimizerGuard] = []
         self.builder = Builder(name)
         self.sources: list[Source] = []
         self.cuts: list[Cut] = []
-        self.cells: dict[int, Cell] = {}         # by id of the storage
+        self.outside: list[Cell] = []            # of memory that comes from outside
         self.leaves: dict[int, LeafState] = {}   # by id of the leaf
-        self.grad_owner: dict[int, int] = {}     # id(gradient tensor found on a leaf) -> input position of that leaf
         self.hosts: list = []                    # (host step, values)
         self.shared: list = []                   # (argument, captured tensor over the same memory)
-        self.read_only: set = set()              # ids of storages of which several different parts came in
-        self.keep: list = []                     # what must not be freed while ids are in use
+        self.read_only: set = set()              # ids of outside storages of which several different parts came in
+        self.edges: dict[int, Any] = {}          # position of an input: its history when it came in
+        self.lent: list = []                     # (array that numpy() gave, what it held, line)
+        self._linked: list = []                  # weak references to the tensors that have links
 
     # Tensors that come from outside.
 
-    def argument(self, t: Tensor, position: int):
-        """Enters an argument as input, in order."""
-        known = self.cells.get(id(t._storage))
+    def argument(self, t: Tensor, position: int, shape=None, name: str = ""):
+        """Enters an argument as input, in order; `shape` where its sizes are symbolic."""
+        known = self.cell_of(t)
+        aval = t.aval if shape is None else Aval(shape, t.dtype)
         if known is None or known.root._a is not t._a:
-            self._enter(t, Source("argument", position), f"arg{position}")
+            self._enter(t, Source("argument", position), name or f"arg{position}", aval)
         else:
             self._link(t, Link(self, known, (), known.value))
             self.sources.append(Source("argument", position))
-            self.builder.input(f"arg{position}", t.aval)
+            self.edges[len(self.sources) - 1] = t._node
+            self.builder.input(name or f"arg{position}", aval)
         self._note_leaf(t)
 
-    def _enter(self, t, source, name):
+    def cell_of(self, t: Tensor) -> Any:
+        """What the memory of a tensor holds, if this recorder knows it."""
+        cell = t._storage.__dict__.get("cell")
+        return cell if cell is not None and cell.recorder is self else None
+
+    def _enter(self, t, source, name, aval=None):
         """Makes a tensor an input. Another part of memory that already came in is an input of its own, as long as nobody
         writes to either."""
-        if id(t._storage) in self.cells:
+        if self.cell_of(t) is not None:
             self.read_only.add(id(t._storage))
-        value = self.builder.input(name, t.aval)
+        value = self.builder.input(name, aval or t.aval)
         self.sources.append(source)
-        cell = self.cells[id(t._storage)] = Cell(value, t, len(self.sources) - 1)
-        self.keep.append(t._storage)
+        self.edges[len(self.sources) - 1] = t._node if source.kind in ("argument", "captured") else None
+        cell = t._storage.cell = Cell(self, value, t, len(self.sources) - 1)
+        self.outside.append(cell)
         self._link(t, Link(self, cell, (), value))
         return value
 
     def _link(self, t, link):
         t.__dict__["_traced"] = link
-        self.keep.append(t)
+        self._linked.append(weakref.ref(t))
 
     def _capture(self, t: Tensor) -> Link:
         """A tensor that the function got from elsewhere: an input by reference, through the root of its memory."""
         root = t if t._base is None else t._base
-        known = self.cells.get(id(t._storage))
+        known = self.cell_of(t)
+        if known is not None and known.root is None:        # another tensor over memory that the function made
+            self._link(t, Link(self, known, t._chain, None))
+            t.__dict__["_traced"].version = -1
+            return t.__dict__["_traced"]
         if known is not None and self.sources[known.source].kind == "argument" and t is not known.root:
             self.shared.append((self.sources[known.source].what, t))
         if known is None or (known.root is not root and known.root._a is not t._a):
             if known is not None and known.version:
                 raise self._overlap()
-            owner = self.grad_owner.get(id(root))
-            source = Source("captured", root) if owner is None else Source("grad", owner)
-            name = "captured" if owner is None else "grad"
-            self._enter(root, source, f"{name}{len(self.sources)}")
-            known = self.cells[id(t._storage)]
+            owner = root.__dict__.get("_gradient_of")
+            if owner is None or owner[0] is not self:
+                self._enter(root, Source("captured", root), f"captured{len(self.sources)}")
+            else:
+                self._enter(root, Source("grad", owner[1]), f"grad{len(self.sources)}", self.builder.inputs[owner[1]].aval)
+            known = t._storage.cell
             self._note_leaf(root)
         if t is not root or "_traced" not in t.__dict__ or t.__dict__["_traced"].recorder is not self:
             chain = () if t is root or t._a is known.root._a else t._chain
@@ -234,7 +136,8 @@ class Recorder:
             position = cell.source
             self.leaves[id(leaf)] = LeafState(position, leaf, leaf.grad)
             if leaf.grad is not None:
-                self.grad_owner[id(leaf.grad)] = position
+                leaf.grad.__dict__["_gradient_of"] = self, position
+                self._linked.append(weakref.ref(leaf.grad))
 
     def link(self, t: Tensor) -> Link:
         """How the graph knows a tensor."""
@@ -244,10 +147,23 @@ class Recorder:
     def value_of(self, t: Tensor) -> Value:
         """The graph value that a tensor holds now."""
         link = self.link(t)
-        if link.version != link.cell.version:
-            link.value = run_chain(link.cell.value, link.chain)
-            link.version = link.cell.version
+        cell = link.cell
+        if cell.value is None:
+            self.keep_constant(t)
+        if link.value is None or link.version != cell.version:
+            link.value = run_chain(cell.value, link.chain)
+            link.version = cell.version
         return link.value
+
+    def shape_of(self, t: Tensor) -> tuple:
+        """The sizes of a tensor as the graph knows them."""
+        link: Any = t.__dict__.get("_traced")
+        known = link is not None and link.recorder is self and link.value is not None
+        return link.value.aval.shape if known else t._a.shape
+
+    def chain_of(self, view: Tensor) -> tuple:
+        """The view operators that lead to a tensor, with sizes as the graph knows them."""
+        return self.link(view).chain
 
     # What the door reports.
 
@@ -255,7 +171,13 @@ class Recorder:
         """One operator ran."""
         b = self.builder
         b.line = user_line()
+        if WATCHES:
+            tell(op, args, params, out, b.line)
+        if op is reshape:
+            self.note_extent(args[0])
         values = [self.value_of(a) if isinstance(a, Tensor) else a for a in args]
+        if self.scope is not None and not _takes_symbols(op, values):
+            values = [pinned(a) if is_symbol(a) else a for a in values]
         result = b.append(op, values, params)
         if type(out) is tuple:
             for t, v in zip(out, result):
@@ -266,9 +188,15 @@ class Recorder:
         else:
             self._fresh(out, result)
 
+    def note_extent(self, t: Tensor):
+        """Notes which symbolic sizes of a view are those of all its memory: whether it is row-major depends on that."""
+        link = self.link(t)
+        if self.scope is not None and link.chain and link.cell.value is not None:
+            for mine, all_of in zip(self.shape_of(t), link.cell.value.aval.shape):
+                bool(mine == all_of)
+
     def _fresh(self, t, value):
-        cell = self.cells[id(t._storage)] = Cell(value)
-        self.keep.append(t._storage)
+        cell = t._storage.cell = Cell(self, value)
         self._link(t, Link(self, cell, (), value))
 
     def detached(self, source, t):
@@ -278,6 +206,12 @@ class Recorder:
         new.version = link.version
         self._link(t, new)
 
+    def writing(self, dst: Tensor):
+        """A tensor is about to be written: constants that nobody has read are needed now, before they change."""
+        cell = self.cell_of(dst)
+        if cell is not None and cell.value is None:
+            self.keep_constant(dst)
+
     def wrote(self, dst: Tensor, src):
         """`dst` was overwritten with a tensor or a number."""
         if id(dst._storage) in self.read_only:
@@ -285,7 +219,9 @@ class Recorder:
         b = self.builder
         b.line = user_line()
         link = self.link(dst)
-        value = self._fitted(src, dst.aval)
+        if link.value is None:
+            self.value_of(dst)
+        value = self._fitted(src, link.value.aval)
         cell = link.cell
         cell.value = value if not link.chain else assign_view(cell.value, value, chain=link.chain)
         cell.version += 1
@@ -293,7 +229,7 @@ class Recorder:
 
     def _fitted(self, src, aval: Aval) -> Value:
         if not isinstance(src, Tensor):
-            return self.builder.call(full, None, shape=aval.shape, value=src, dtype=aval.dtype)
+            return self.builder.call(full, None, shape=aval.shape, value=pinned(src), dtype=aval.dtype)
         value = self.value_of(src)
         if value.dtype is not aval.dtype:
             value = cast(value, dtype=aval.dtype)
@@ -311,7 +247,7 @@ class Recorder:
     def _traced_value(self, t):
         if type(t) is tuple:
             return tuple([self.value_of(x) for x in t])
-        return self.value_of(t) if isinstance(t, Tensor) else None
+        return self.value_of(t) if isinstance(t, Tensor) else t if is_symbol(t) else None
 
     def unpacked(self, t: Tensor, value, node):
         """Backward took a saved array out as the tensor `t`."""
@@ -323,12 +259,18 @@ class Recorder:
     def made(self, t: Tensor):
         """A tensor was made from Python data inside the function: a constant of the trace, but memory of its own."""
         a = t._a
-        if a.size <= 64:
+        if a.size <= SMALL:
             self._fresh(t, self.builder.constant(a))
         else:
-            frozen = Tensor.__new__(Tensor)
-            frozen._a, frozen._node, frozen._storage = a.copy(), None, type(t._storage)()
-            self._fresh(t, self.value_of(frozen))
+            self._fresh(t, None)
+            t._storage.cell.constant = t._a
+
+    def keep_constant(self, t: Tensor):
+        """Makes a large constant an input, now that somebody reads it."""
+        cell = self.cell_of(t)
+        frozen = wrap(cell.constant.copy())
+        frozen.__dict__["is_constant"] = True
+        cell.constant, cell.value = None, self.value_of(frozen)
 
     def drew(self, generator, t: Tensor):
         """A generator gave a fresh key."""
@@ -347,9 +289,9 @@ class Recorder:
                 continue
             guard = OptionGuard(group, key, value)
             if type(value) is float and (key == "lr" or guard.place in self.changing):
-                seen[key] = self._scalar(lambda key=key: group[key])
+                seen[key] = self._scalar(OptionNumber(group, key))
             elif type(value) is tuple and guard.place in self.changing:
-                seen[key] = tuple([self._scalar(lambda key=key, i=i: group[key][i]) for i in range(len(value))])
+                seen[key] = tuple([self._scalar(OptionNumber(group, key, i)) for i in range(len(value))])
             else:
                 self.guards.append(guard)
         return seen
@@ -390,7 +332,6 @@ class Recorder:
         if self.link(t).cell.root is t:
             self.refuse("it makes a tensor from outside require grad", "call requires_grad_() before, or on x.detach()")
         self.leaves[id(t._node)] = LeafState(None, t._node, None)
-        self.keep.append(t)
 
     def grad_read(self, leaf: Leaf):
         """The gradient of a leaf is about to be read."""
@@ -407,27 +348,40 @@ class Recorder:
 
     def read(self, t: Tensor, how: str, seen):
         """Python read a value out of a tensor."""
-        if how in ("len",):
+        if how == "len":
+            pinned(self.shape_of(t)[0])
             return
         value = self.value_of(t)
         self.cuts.append(Cut(len(self.builder.nodes), value, how, frozen_value(seen)))
+        if how == "numpy":
+            self.lent.append((seen, self.cuts[-1].seen, user_line()))
 
     # The end.
 
     def finish(self, result_tensors) -> Recording:
         """The recording, once the function has returned."""
-        r = Recording(self.builder, self.sources, self.cuts, hosts=self.hosts, shared=self.shared)
+        for array, before, line in self.lent:
+            if frozen_value(array) != before:
+                raise TraceError(f"this function cannot be traced: the array that numpy() gave{at(line)} was written "
+                                 "afterwards; take a copy of it, or write to the tensor before")
+        r = Recording(self.builder, self.sources, self.cuts, hosts=self.hosts, shared=self.shared, scope=self.scope)
         r.outputs = [self._output(t) for t in result_tensors]
-        for cell in self.cells.values():
-            if cell.root is not None and cell.version and self.sources[cell.source].kind in ("argument", "captured", "grad"):
+        for cell in self.outside:
+            is_last = cell.version and cell.root._storage.cell is cell
+            if is_last and self.sources[cell.source].kind in ("argument", "captured", "grad"):
+                if cell.root._node is not self.edges.get(cell.source) and self.sources[cell.source].kind != "grad":
+                    raise TraceError("this function cannot be traced: it writes in place to a tensor from outside, whose "
+                                     "gradient then goes through what it did; return the new value, or write under no_grad()")
                 r.updates.append((cell.source, cell.value))
         for s in self.leaves.values():
             if s.position is None:
                 continue
             if s.was_read:
-                r.leaves.append((s.position, None if s.before is None else s.before.aval))
-            if s.was_set or s.leaf.grad is not s.before:
+                r.leaves.append((s.position, s.aval))
+            if s.was_set or not s.is_as_before():
                 r.grads.append((s.position, None if s.leaf.grad is None else self.value_of(s.leaf.grad)))
+        if self.differentiates and any(o.has_history for o in r.outputs):
+            r.backward = backward_of(self, [t for t, o in zip(result_tensors, r.outputs) if o.has_history])
         self.release()
         return r
 
@@ -441,22 +395,22 @@ class Recorder:
 
     def release(self):
         """Unties the tensors of the run from this recorder."""
-        for t in self.keep:
-            if isinstance(t, Tensor):
-                link = t.__dict__.get("_traced")
-                if link is not None and link.recorder is self:
-                    del t.__dict__["_traced"]
-        self.keep = []
+        for ref in self._linked:
+            t = ref()
+            if t is None:
+                continue
+            link = t.__dict__.get("_traced")
+            if link is not None and link.recorder is self:
+                del t.__dict__["_traced"]
+            if self.cell_of(t) is not None:
+                del t._storage.cell
+            t.__dict__.pop("_gradient_of", None)
+        self._linked = []
 
 
-@dataclass(frozen=True)
-class Output:
-    """A result tensor: a fresh value, or a view (`chain`) of an input's memory; `same` if it is that very tensor. `freed`
-    says that a backward inside of the function has used up its history."""
-
-    value: Value
-    source: int | None
-    chain: tuple
-    same: bool
-    requires_grad: bool
-    freed: bool = False
+def _takes_symbols(op, operands) -> bool:
+    """Whether an operator gives the same bits for a number as for a value that holds it: the exact ones, and all on integers
+    that a compiled graph calls with plain numbers."""
+    if not op.is_elementwise:
+        return False
+    return "exact" in op.traits or all(x.dtype.is_integer if type(x) is Value else type(x) is not SymFloat for x in operands)

@@ -10,7 +10,8 @@ from pathlib import Path
 from ..ir import config
 from ..ir.lazy import lazy
 from ..ir.printer import format_line
-from ..passes.plan_memory import Product, Run
+from ..passes.plan_memory import Run
+from .work import work_of
 
 program = lazy(__package__, "..runtime.cpu.program")
 _dumps = itertools.count()
@@ -72,6 +73,20 @@ def explain(jobs) -> str:
     return "\n\n".join([explain_job(job, job.compile()) for job in jobs])
 
 
+def explain_sizes(families) -> str:
+    """The symbolic sizes and numbers of the recordings, and the conditions on them with the lines that need them."""
+    lines = []
+    for family in families:
+        for entry in family.entries:
+            lines.append(f"symbolic: {entry.symbols.places_said()}; recorded for {entry.symbols.said()}"
+                         + ("" if entry.is_checked else ", not compared with other sizes yet"))
+            lines += [f"  where {text}" + (f"    # {format_line(line)}" if line else "")
+                      for text, line in entry.conditions.items()]
+        if family.reason:
+            lines.append(f"sizes stay fixed: {family.reason}")
+    return "\n".join(lines)
+
+
 def explain_job(job, made) -> str:
     """The explanation of one job, compiled as `made`."""
     steps = made.plan.steps
@@ -83,7 +98,7 @@ def explain_job(job, made) -> str:
              f"{_many(sum(r.target is not None for r in job.wanted), 'update')} written in place; compiled in "
              f"{1e3 * job.seconds:.0f} ms"]
     for step in steps:
-        lines += _run_lines(step) if type(step) is Run else _call_lines(step)
+        lines += _run_lines(step) if type(step) is Run else _work_lines(work_of(step, False))
     return "\n".join(lines)
 
 
@@ -92,34 +107,20 @@ def _many(n, what):
 
 
 def _run_lines(run):
-    lines = [f"  native call, arena {run.program.arena_bytes} bytes"]
-    for lowered, group in zip(run.kernels, run.groups):
-        read, written = traffic(lowered, group.body)
-        over = f"[{', '.join(map(str, group.shape))}]" + (f" reducing {group.reduced}" if group.reduced else "")
-        lines.append(f"    {lowered.kernel.name} over {over}: reads {_bytes(read)}, writes {_bytes(written)}, "
-                     f"{lowered.flops:.2g} operations")
-        names = " ".join([n.op.name for n in group.nodes])
-        where = dict.fromkeys([format_line(n.line) for n in group.nodes if n.line])
-        lines.append(f"      {names}" + (f"    # {', '.join(where)}" if where else ""))
-        lines += [f"      not joined: {why}" for why in dict.fromkeys(group.refused)]
-    return lines
+    lines = [f"  native call of {_many(len(run.steps), 'step')}, arena {_bytes(run.arena_bytes)}"]
+    return lines + ["  " + line for step in run.steps for line in _work_lines(work_of(step, True))]
 
 
-def _call_lines(call):
-    node = call.node
-    if type(call) is Product:
-        names = " ".join([n.op.name for n in call.epilogue.group.nodes])
-        return [f"  {node.op.name} with {names} -> {call.epilogue.result.aval}"
-                + (f"    # {format_line(node.line)}" if node.line else "")]
-    where = f"    # {format_line(node.line)}" if node.line else ""
-    lines = [f"  call {node.op.name} -> {', '.join([str(v.aval) for v in node.outputs])}{where}"]
-    return lines + [f"      no kernel: {why}" for why in call.refused]
-
-
-def traffic(lowered, body) -> tuple:
-    """(bytes read, bytes written) of a kernel, each element once."""
-    read = sum(math.prod([n for n, s in zip(p.shape, p.strides) if s]) * v.dtype.itemsize for v, p in body.loads)
-    return read, sum(v.aval.size * v.dtype.itemsize for v in body.results)
+def _work_lines(w):
+    """A kernel with its operations below it; a product or a call in one line."""
+    where = f"    # {', '.join(map(format_line, w.lines))}" if w.lines else ""
+    if w.kind == "kernel":
+        lines = [f"  {w.name} over {w.over}: reads {_bytes(w.read)}, writes {_bytes(w.written)}, {w.flops:.2g} operations",
+                 f"    {w.ops}{where}"]
+        return lines + [f"    not joined: {why}" for why in w.refused]
+    said = w.name if w.kind == "product" else f"{w.kind} {w.name}"
+    beside = " with " + " ".join([n.op.name for n in w.nodes[1:]]) if len(w.nodes) > 1 else ""
+    return [f"  {said}{beside} -> {w.over}{where}", *[f"      no kernel: {why}" for why in w.refused]]
 
 
 def _bytes(n):

@@ -1,224 +1,193 @@
 """`trace`: the decorator, its cache, and what it tells about itself."""
 
 import functools
+import inspect
+import operator
+import sys
 import threading
 import warnings
 from collections import Counter
 from typing import Any
 
 from ..ir import config
-from ..passes.plan_memory import Run
+from ..ir.lazy import lazy
+from ..ir.substitute import bound_values
+from ..passes import plan_memory
+from ..runtime.device_array import DeviceArray
+from ..runtime.nn.module import Module
 from ..runtime.state import Defaults, tls
-from ..runtime.tensor import Tensor
 from . import report
+from .dynamic import Family, Symbols, named_places
+from .entry import Entry, Quick, kinds_of, sharing
 from .errors import TraceError
-from .guard_code import quick_check
-from .host import HostPrint
-from .path import Tree, Unseen
-from .record import OptionGuard, Recorder
+from .execute import OPEN_PROFILES
+from .path import Unseen
+from .run import RECORDING, Call, Run
 from .seen import readable
-from .tree import TENSOR, flatten, unflatten
-from .watch import Watch
+from .tree import flatten, unflatten
 
+profiling = lazy(__package__, ".profiling")
 MANY = 64            # recordings of one function after which it is said once that something changes too often
-MOST_KINDS = 512     # kinds of arguments whose recordings are kept, and
+MOST_KINDS = 4096    # kinds of arguments whose recordings are kept, and
 MOST_ENTRIES = 32    # states of Python for each of them; the oldest go
 MOST_REASONS = 1000  # that are remembered
-
-
-class Entry:
-    """Paths that hold under one state of Python: its guards, the leaves' gradients, the kinds of captured tensors."""
-
-    def __init__(self, recording, guards, result_spec):
-        self.tree = Tree(recording)
-        self.result_spec = result_spec
-        self.guards: dict = {}           # by what they watch
-        self.captured: dict = {}         # id -> (tensor, shape, dtype, requires_grad)
-        self.leaves: dict = {}           # (kind, position or id) -> (where a leaf comes from, the aval of its gradient or None)
-        self.shared: dict = {}           # ids -> (argument, captured tensor over the same memory)
-        self.writes = False
-        self._demand(recording, guards)
-
-    def add(self, recording, guards) -> bool:
-        """Adds a path that was recorded while this entry applied; False if it does not begin like the paths here."""
-        if not self.tree.merge(recording):
-            return False
-        self._demand(recording, guards)
-        return True
-
-    def _demand(self, recording, guards):
-        """All that a path relies on holds for the whole entry: it held when the path was recorded, like everything before."""
-        for g in guards:
-            self.guards.setdefault(g.watched, g)
-        for s in recording.sources:
-            if s.kind == "captured":
-                t = s.what
-                self.captured.setdefault(id(t), (t, t._a.shape, t._a.dtype, t._node is not None))
-        for position, aval in recording.leaves:
-            s = recording.sources[position]
-            self.leaves.setdefault((s.kind, s.what if s.kind == "argument" else id(s.what)), (s, aval))
-        self.shared.update({(position, id(t)): (position, t) for position, t in recording.shared})
-        self.writes = self.writes or bool(recording.updates)
-        outside = {id(t._storage) for t, *_ in self.captured.values()} if self.writes else set()
-        self.must_not_share = outside - {id(t._storage) for _, t in self.shared.values()}
-        self.arrays = [(t, t._a, needs) for t, _, _, needs in self.captured.values()]
-        self.is_simple = not (self.shared or self.must_not_share or self.leaves)
-        self.check = quick_check(list(self.guards.values()))
-
-    def fits(self) -> bool:
-        """Whether this entry applies for certain, by a quick look; only for entries that do not look at arguments."""
-        for t, a, needs in self.arrays:
-            if t._a is not a or (t._node is not None) is not needs:
-                return False
-        return self.check()
-
-    def unfit(self, arguments, changing: set):
-        """Why this entry does not apply now, or None; an option that differs is added to `changing`."""
-        for t, shape, dtype, needs in self.captured.values():
-            if t._a.shape != shape or t._a.dtype != dtype or (t._node is not None) != needs:
-                return f"a captured tensor changed from {dtype}{list(shape)} to {t._a.dtype}{list(t._a.shape)}"
-        for position, t in self.shared.values():
-            if arguments[position]._storage is not t._storage:
-                return "an argument no longer shares memory with a captured tensor"
-        if self.must_not_share and any(id(t._storage) in self.must_not_share for t in arguments):
-            return "an argument shares memory with a captured tensor"
-        for source, aval in self.leaves.values():
-            t = arguments[source.what] if source.kind == "argument" else source.what
-            now = t._node.grad if t._node is not None and isinstance(t, Tensor) else None
-            if (now is None) != (aval is None):
-                return "a gradient that was None is set, or the other way round"
-        for guard in self.guards.values():
-            if not guard.holds():
-                if type(guard) is OptionGuard:
-                    changing.add(guard.place)
-                return str(guard)
-        return None
-
-
-def sharing(leaves):
-    """Which arguments share a storage: for each the first position of its storage; None if all differ."""
-    if len(leaves) < 2:
-        return None
-    first: dict = {}
-    for i, t in enumerate(leaves):
-        first.setdefault(id(t._storage), i)
-    return None if len(first) == len(leaves) else tuple([first[id(t._storage)] for t in leaves])
-
-
-class Quick:
-    """The last call's kind, when it was plain: tensors in, one stretch of kernels, tensors out."""
-
-    __slots__ = ("avals", "dtype", "entry", "grad", "replay", "single")
-
-    def __init__(self, entry, replay, key, leaves):
-        self.entry, self.replay, self.grad, self.dtype = entry, replay, key[2], key[4]
-        self.avals = tuple([(t._a.shape, t._a.dtype, t._node is not None) for t in leaves])
-        self.single = entry.result_spec == TENSOR
-
-    @staticmethod
-    def of(entry, key, args, leaves) -> "Quick | None":
-        """What to remember of a call that was just replayed; None if it was not plain."""
-        if not entry.is_simple or key[1] is not None or key[3] is not None or len(leaves) != len(args):
-            return None
-        if not all(a is t for a, t in zip(args, leaves)):
-            return None
-        replay = entry.tree.straight()
-        return None if replay is None else Quick(entry, replay, key, leaves)
-
-    def run(self, m, args):
-        """The results, or None if this call is another kind."""
-        avals = self.avals
-        if len(args) != len(avals) or m.grad is not self.grad or m.autocast is not None or Defaults.dtype is not self.dtype:
-            return None
-        for t, (shape, dtype, needs) in zip(args, avals):
-            if not isinstance(t, Tensor):
-                return None
-            a = t._a
-            if a.shape != shape or a.dtype is not dtype or (t._node is not None) is not needs:
-                return None
-        if len(avals) > 1 and len({id(t._storage) for t in args}) != len(avals):
-            return None
-        return self.replay(args) if self.entry.fits() else None
+MOST_FIXED = 4       # recordings of fixed sizes that symbolic ones are compared with
 
 
 class Traced:
     """A function that is recorded when it meets something new and replayed otherwise."""
 
-    def __init__(self, fn):
+    def __init__(self, fn, dynamic=None):
         functools.update_wrapper(self, fn, updated=())
         self.fn = fn
-        self._entries: dict = {}
-        self._quick = None
+        self._dynamic = dynamic
+        self._entries: dict = {}         # by everything about a call: (entry, values of its symbols)
+        self._families: dict = {}        # by everything but sizes and numbers
+        self._quick, self._numerics = None, None
         self._changing: set = set()      # options of optimizers that were seen to change
         self._lock = threading.RLock()
-        self._stats: dict[str, Any] = {"calls": 0, "compiles": 0, "misses": []}
+        self._stats: dict[str, Any] = {"calls": 0, "compiles": 0, "checks": 0, "misses": []}
 
     def __get__(self, instance, owner=None):
         return self if instance is None else functools.partial(self, instance)
 
     def __call__(self, *args, **kwargs):
-        m = tls.m
-        if m.recorder is not None or not config.current().jit:
+        m, settings = tls.m, config.current()
+        if m.recorder is not None or not settings.jit:
             return self.fn(*args, **kwargs)
+        if settings.numerics != self._numerics:     # decides which algorithms graphs are compiled with
+            self._numerics, self._quick = settings.numerics, None
         quick = self._quick
-        if quick is not None and not kwargs:
+        if quick is not None and not kwargs and not OPEN_PROFILES:
             results = quick.run(m, args)
             if results is not None:
                 self._stats["calls"] += 1
                 return results[0] if quick.single else unflatten(quick.entry.result_spec, iter(results))
         leaves: list = []
-        spec = flatten((args, kwargs), leaves)
-        key = (spec, sharing(leaves), m.grad, m.autocast, Defaults.dtype,
-               tuple([(t._a.shape, t._a.dtype, t._node is not None) for t in leaves]))
+        numbers: list = []
+        spec = flatten((args, kwargs), leaves, numbers)
+        key = ((spec, settings.numerics), sharing(leaves), m.grad, m.autocast, Defaults.dtype,
+               kinds_of(leaves), tuple([n.hex() if type(n) is float else n for n in numbers]))
         self._stats["calls"] += 1
-        reason, met = "the first call with arguments of this kind", []
-        for entry in self._entries.get(key, ()):
-            reason = entry.unfit(leaves, self._changing)
-            if reason is None:
-                try:
-                    results = entry.tree.run(leaves)
-                    if not kwargs:
-                        self._quick = Quick.of(entry, key, args, leaves)
-                    return unflatten(entry.result_spec, iter(results))
-                except Unseen as unseen:
-                    reason = f"{unseen.how}() gave {readable(unseen.value)}, a value not seen before"
-                    met.append(entry)
-        return self._record(key, leaves, args, kwargs, reason, met)
-
-    def _record(self, key, leaves, args, kwargs, reason, met):
-        """Runs the function eagerly and writes down what it does; `met` are the entries that apply but lack this path."""
-        m = tls.m
-        recorder, watch = Recorder(getattr(self.fn, "__name__", type(self.fn).__name__), frozenset(self._changing)), Watch()
-        m.recorder = recorder
-        m.refresh()
+        call = Call(args, kwargs, leaves, numbers, key)
+        for entry, symbols in self._entries.get(key, ()):
+            if self._try(call, entry, symbols):
+                return call.result
+        family = self._family(call)
+        if self._replay(call, family):
+            return call.result
+        is_free = RECORDING.acquire(blocking=False)
+        if not is_free:
+            RECORDING.acquire()
         try:
-            for i, t in enumerate(leaves):
-                recorder.argument(t, i)
-            with HostPrint(), watch:
-                result = self.fn(*args, **kwargs)
-            tensors: list = []
-            result_spec = flatten(result, tensors)
-            recording = recorder.finish(tensors)
+            if not is_free:      # another thread recorded something meanwhile
+                call.met, call.checks = [], None
+                if any(self._try(call, *known) for known in self._entries.get(key, ())) or self._replay(call, family):
+                    return call.result
+            return self._record(call, family)
         finally:
-            recorder.release()
-            m.recorder = None
-            m.refresh()
-        self._enter(key, recording, [*recorder.guards, *watch.finish()], result_spec, reason, met)
-        return result
+            RECORDING.release()
 
-    def _enter(self, key, recording, guards, result_spec, reason, met):
+    def _replay(self, call, family) -> bool:
+        """Replays a call by what is recorded for symbolic sizes, if anything applies; `call` says why nothing does."""
+        for entry in family.entries:
+            symbols = entry.match(call.shapes, call.numbers)
+            if symbols is None:
+                continue
+            if not entry.is_known(symbols):
+                call.reason = entry.unfit(call.leaves, self._changing)
+                if call.reason is None:
+                    call.checks, call.met = entry, [entry]
+                    break
+            elif self._try(call, entry, symbols):
+                if not entry.symbols.has_numbers:
+                    self._remember(call.key, entry, symbols)
+                return True
+        return False
+
+    def _try(self, call, entry, symbols) -> bool:
+        """Replays a call by an entry, if that applies and has its path; the result is then in `call`."""
+        reason = entry.unfit(call.leaves, self._changing)
+        if reason is None:
+            try:
+                results = entry.tree.run(call.leaves, symbols)
+                if not call.kwargs:
+                    self._quick = Quick.of(entry, symbols, call.key, call.args, call.leaves)
+                spec = bound_values(entry.result_spec, symbols) if entry.returns_symbols else entry.result_spec
+                call.result = unflatten(spec, iter(results))
+                return True
+            except Unseen as unseen:
+                reason = f"{unseen.how}() gave {readable(unseen.value)}, a value not seen before"
+                call.met.append(entry)
+        call.reason = reason
+        return False
+
+    def _family(self, call) -> Family:
+        """The calls that differ from this one in sizes and numbers only."""
+        *same, tensors, _ = call.key
+        kind = (*same, tuple([(len(shape), *others) for shape, *others in tensors]))
         with self._lock:
-            self._stats["compiles"] += 1
-            self._stats["misses"].append(reason)
-            del self._stats["misses"][:-MOST_REASONS]
-            if not any(entry.result_spec == result_spec and entry.add(recording, guards) for entry in met):
-                entries = self._entries.setdefault(key, [])
-                entries.append(Entry(recording, guards, result_spec))
-                del entries[:-MOST_ENTRIES]
-                if len(self._entries) > MOST_KINDS:
-                    del self._entries[next(iter(self._entries))]
+            family = self._families.setdefault(kind, Family())
+            if len(self._families) > MOST_KINDS:
+                del self._families[next(iter(self._families))]
+            return family
+
+    def _remember(self, key, entry, symbols):
+        with self._lock:
+            bound = self._entries.setdefault(key, [])
+            bound.append((entry, symbols))
+            del bound[:-MOST_ENTRIES]
+            if len(self._entries) > MOST_KINDS:
+                del self._entries[next(iter(self._entries))]
+
+    def _symbols(self, call, family) -> Symbols | None:
+        """What is symbolic in the recording of a call; on devices nothing is."""
+        if any(t._a.__class__ is DeviceArray for t in call.leaves):
+            return None
+        if call.met:
+            like = call.met[0].symbols
+            return None if like is None else Symbols.of(like.names, call.shapes, call.numbers)
+        names = family.places(call.shapes, call.numbers, self._dynamic)
+        if isinstance(self._dynamic, dict) and family.is_open:
+            names.update(named_places(self._dynamic, parameters_of(self.fn), call))
+        return Symbols.of(names, call.shapes, call.numbers) if names else None
+
+    def _record(self, call, family):
+        """Runs the function eagerly and writes down what it does; `call.met` are the entries that apply but lack this path."""
+        symbols = self._symbols(call, family)
+        call.alike = [f for f in family.fixed if f[2].unfit(call.leaves, set()) is None]
+        run = Run(self.fn, frozenset(self._changing), symbols)
+        run.record(call)
+        self._enter(call, run, family)
+        return run.result
+
+    def _enter(self, call, run, family):
+        with self._lock:
+            self._count(call)
+            merged = any(entry.result_spec == run.result_spec and entry.add(run.recording, run.guards) for entry in call.met)
+            if call.checks is not None and not merged:
+                family.close(f"it does other work for other sizes: {call.checks.symbols.said()}")
+            if not merged:
+                self._keep(call, run, family)
             if self._stats["compiles"] == MANY:
                 self._complain()
+
+    def _count(self, call):
+        self._stats["checks" if call.checks is not None else "compiles"] += 1
+        if call.checks is None:
+            self._stats["misses"].append(call.reason)
+            del self._stats["misses"][:-MOST_REASONS]
+
+    def _keep(self, call, run, family):
+        """Makes a recording an entry: for calls with other sizes and numbers, too, or for ones like this alone."""
+        values = () if run.symbols is None else tuple(run.symbols.scope.hints.values())
+        entry = Entry(run.recording, run.guards, run.result_spec, run.symbols, (call.shapes, call.numbers))
+        if run.symbols is None:
+            family.fixed = [*family.fixed[1 - MOST_FIXED:], (call.shapes, tuple(call.numbers), entry)]
+        elif family.is_open:
+            family.enter(entry, run.recording, call.alike)
+        family.saw(call.shapes, tuple(call.numbers))
+        self._remember(call.key, entry, values)
 
     def _complain(self):
         """Says, once, why a function is recorded so often."""
@@ -228,18 +197,24 @@ class Traced:
                       f"{reason}. Pass numbers that change as tensors, and keep shapes few; stats() lists every reason",
                       RuntimeWarning, stacklevel=5)
 
+    def __reduce__(self):
+        """Copies and pickles hold the function, not what was recorded; a decorated function is found by its name."""
+        name, place = getattr(self.fn, "__qualname__", None), sys.modules.get(str(getattr(self.fn, "__module__", "")))
+        found = None if name is None or "<" in name else operator.attrgetter(name)(place) if hasattr(place, name) else None
+        return name if found is self else (Traced, (self.fn, self._dynamic))
+
     def stats(self) -> dict:
         """Calls, compiles and why each recording was made; what the compiled paths consist of."""
         done = [job.compiled for job in self._jobs() if job.compiled is not None]
-        runs = [s for c in done for s in c.plan.steps if type(s) is Run]
+        runs = [s for c in done for s in c.plan.steps if type(s) is plan_memory.Run]
         return dict(self._stats, misses=list(self._stats["misses"]), graphs=len(done), native_calls=len(runs),
                     kernels=sum(len(r.kernels) for r in runs), other_calls=sum(len(c.plan.steps) for c in done) - len(runs),
-                    in_place=sum(len(c.in_place) for c in done),
+                    in_place=sum(len(c.in_place) for c in done), bindings=sum(getattr(j, "bindings", 0) for j in self._jobs()),
                     compile_seconds=sum(job.seconds for job in self._jobs()))
 
     def _jobs(self):
         with self._lock:
-            return report.jobs_of([e for entries in self._entries.values() for e in entries])
+            return report.jobs_of(dict.fromkeys([e for entries in self._entries.values() for e, _ in entries]))
 
     @property
     def graphs(self) -> dict:
@@ -251,15 +226,28 @@ class Traced:
         """The generated kernels by name: what each computes, and its code."""
         return report.kernels(self._jobs())
 
-    def explain(self) -> str:
-        """What runs, readably: what was fused, what was not and why, and how much each kernel does."""
-        return report.explain(self._jobs())
+    def explain(self, profile: bool = False) -> str:
+        """What runs, readably: what was fused, what was not and why, and how much each kernel does. With `profile` the time of
+        each kernel, too, on made-up values (`jit.profile` measures real calls)."""
+        text = "\n\n".join(filter(None, (report.explain_sizes(self._families.values()), report.explain(self._jobs()))))
+        return f"{text}\n\n{profiling.profile_jobs(self._jobs())}" if profile else text
 
 
-def trace(fn=None, **options):
-    """Decorates a function, method or module: recorded at its first run, replayed as compiled code afterwards."""
+def parameters_of(fn) -> tuple:
+    """The names of a function's parameters, or those of a module's forward."""
+    return tuple(inspect.signature(fn.forward if isinstance(fn, Module) else fn).parameters)
+
+
+def trace(fn=None, *, dynamic=None):
+    """Decorates a function, method or module: recorded at its first run, replayed as compiled code afterwards.
+
+    dynamic   None: sizes of arguments become symbolic once they are seen to change; True: all are from the start; False: none
+              ever are; {parameter or position: {dim: name}} names those that are from the start (equal names, equal sizes)
+    """
     if fn is None:
-        return functools.partial(trace, **options)
+        return functools.partial(trace, dynamic=dynamic)
     if not callable(fn):
         raise TraceError(f"trace takes a function or a module, got {type(fn).__name__}")
-    return Traced(fn)
+    if dynamic not in (None, True, False) and not isinstance(dynamic, dict):
+        raise TraceError(f"dynamic= takes None, True, False or a dictionary of dimensions, got {dynamic!r}")
+    return Traced(fn, dynamic)

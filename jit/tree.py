@@ -6,9 +6,12 @@ their keys in order, tensors as a mark, everything else by value.
 
 from dataclasses import fields, is_dataclass
 
+import numpy as np
+
+from ..ir.symbolic import SymFloat, SymInt
 from ..runtime.tensor import Tensor
 
-TENSOR = "tensor"
+TENSOR, NUMBER = "tensor", "number"
 
 
 class ByIdentity:
@@ -29,24 +32,48 @@ class ByIdentity:
         return f"<{type(self.value).__name__}>"
 
 
-def flatten(x, leaves: list):
-    """The spec of a structure; its tensors are appended to `leaves` in order."""
+class ByContent(ByIdentity):
+    """A numpy array, which is compared by what it held when the spec was made."""
+
+    __slots__ = ("content",)
+
+    def __init__(self, value):
+        super().__init__(value.copy())
+        self.content = value.shape, value.dtype.str, value.tobytes()
+
+    def __eq__(self, other):
+        return isinstance(other, ByContent) and self.content == other.content
+
+    def __hash__(self):
+        return hash(self.content)
+
+
+def flatten(x, leaves: list, numbers: list | None = None):
+    """The spec of a structure; its tensors are appended to `leaves` in order. With `numbers`, its ints and floats go there,
+    and only their types stay in the spec."""
     kind = type(x)
     if isinstance(x, Tensor):
         leaves.append(x)
         return TENSOR
+    if numbers is not None and (kind is float or kind is int):
+        numbers.append(x)
+        return (NUMBER, kind)
+    if kind is SymInt or kind is SymFloat:
+        return (kind, x)
     if kind in (int, bool, str, type(None), bytes):
         return (kind, x)
     if kind is float:
         return (float, x.hex())
     if kind is tuple or kind is list:
-        return (kind, tuple([flatten(v, leaves) for v in x]))
+        return (kind, tuple([flatten(v, leaves, numbers) for v in x]))
     if isinstance(x, dict):
-        return (kind, tuple([(k, flatten(v, leaves)) for k, v in x.items()]))
+        return (kind, tuple([(k, flatten(v, leaves, numbers)) for k, v in x.items()]))
     if isinstance(x, (tuple, list)):
-        return (kind, tuple([flatten(v, leaves) for v in x]))
+        return (kind, tuple([flatten(v, leaves, numbers) for v in x]))
     if is_dataclass(x) and not isinstance(x, type) and kind.__hash__ is None:
-        return (kind, tuple([(f.name, flatten(getattr(x, f.name), leaves)) for f in fields(x)]))
+        return (kind, tuple([(f.name, flatten(getattr(x, f.name), leaves, numbers)) for f in fields(x)]))
+    if kind is np.ndarray and not x.dtype.hasobject:
+        return ByContent(x)
     try:
         hash(x)
     except TypeError:
@@ -54,21 +81,23 @@ def flatten(x, leaves: list):
     return (kind, x)
 
 
-def unflatten(spec, leaves):
-    """The structure of a spec over an iterator of leaves."""
+def unflatten(spec, leaves, numbers=None):
+    """The structure of a spec over an iterator of leaves, and one of numbers if the spec was made without them."""
     if spec is TENSOR or spec == TENSOR:
         return next(leaves)
     if isinstance(spec, ByIdentity):
-        return spec.value
+        return spec.value.copy() if isinstance(spec, ByContent) else spec.value
     kind, inner = spec
+    if kind is NUMBER:
+        return next(numbers)
     if kind is float:
         return float.fromhex(inner)
     if isinstance(kind, type) and issubclass(kind, (tuple, list)):
-        items = [unflatten(s, leaves) for s in inner]
+        items = [unflatten(s, leaves, numbers) for s in inner]
         return kind(*items) if hasattr(kind, "_fields") else kind(items)
     if isinstance(kind, type) and issubclass(kind, dict):
-        made = {k: unflatten(s, leaves) for k, s in inner}
+        made = {k: unflatten(s, leaves, numbers) for k, s in inner}
         return made if kind is dict else kind(made)
     if is_dataclass(kind) and kind.__hash__ is None:
-        return kind(**{k: unflatten(s, leaves) for k, s in inner})
+        return kind(**{k: unflatten(s, leaves, numbers) for k, s in inner})
     return inner

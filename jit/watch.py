@@ -2,6 +2,7 @@
 
 import builtins
 import gc
+import io
 import random
 import sys
 import sysconfig
@@ -12,11 +13,12 @@ from typing import Any
 from ..runtime.nn.module import Module, Structure
 from ..runtime.tensor import Tensor
 from .errors import TraceError
-from .reads import ARGUMENT, FREE, GLOBAL, MISSING, Chain, follow, reads_of, writes_of
+from .photograph import CONTAINERS, is_changeable, is_plain, looks_like, photograph
+from .reads import ARGUMENT, FREE, GLOBAL, MISSING, Chain, follow, loose_names, reads_of, stores_of, writes_of
 
 _TRUSTED = frozenset((__name__.split(".")[0], "llvmlite", "ml_dtypes", "networkx", "numpy", "rich", "safetensors", "triton"))
 _STDLIB = tuple(sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib"))
-_VALUES = (bool, int, float, complex, str, bytes, type(None))
+MOST_OUTSIDE = 10000     # objects outside that are looked at
 _MUTATORS = frozenset(("append", "extend", "insert", "pop", "remove", "clear", "update", "setdefault", "popitem", "add",
                        "discard", "sort", "reverse", "appendleft", "popleft"))
 _IMPURE_MODULES = ("_random", "random", "time", "secrets", "uuid", "numpy.random", "datetime")
@@ -29,6 +31,7 @@ class Guard:
     chain: Chain
     root: object         # the namespace dict or closure cell, or the object itself for an argument
     expected: object     # see `photograph`
+    where: str = ""      # the function that read it, as file:line
 
     @property
     def watched(self) -> tuple:
@@ -45,48 +48,7 @@ class Guard:
         return looks_like(self.value(), self.expected)
 
     def __str__(self):
-        return f"{self.chain} was {self.expected!r}, is {self.value()!r}"
-
-
-class Photograph:
-    """A container as it was: its type and its items, nested containers likewise."""
-
-    __slots__ = ("items", "keys", "kind")
-
-    def __init__(self, container):
-        self.kind = type(container)
-        self.keys: Any = tuple(container) if self.kind is not list else None
-        self.items = tuple([photograph(v) for v in (container.values() if self.kind is dict else container)])
-
-    def matches(self, now) -> bool:
-        if type(now) is not self.kind or len(now) != len(self.items):
-            return False
-        if self.kind is set:
-            return set(self.keys) == now
-        if self.kind is dict and tuple(now) != self.keys:
-            return False
-        return all(looks_like(v, e) for v, e in zip(now.values() if self.kind is dict else now, self.items))
-
-    def __repr__(self):
-        return f"<{self.kind.__name__} of {len(self.items)}>"
-
-
-def photograph(value):
-    """What to remember of a value: containers by content, everything else as it is."""
-    return Photograph(value) if type(value) in (list, dict, set) else value
-
-
-def looks_like(now, expected) -> bool:
-    """Whether a value is what it was: numbers and strings by value, containers by content, other objects by identity."""
-    if now is expected:
-        return True
-    if type(expected) is Photograph:
-        return expected.matches(now)
-    return type(now) is type(expected) and _by_value(expected) and now == expected
-
-
-def _by_value(value) -> bool:
-    return isinstance(value, _VALUES) or (isinstance(value, (tuple, frozenset)) and all(_by_value(v) for v in value))
+        return f"{self.chain} was {self.expected!r}, is {self.value()!r}" + (f" (read in {self.where})" if self.where else "")
 
 
 class ModulesGuard:
@@ -147,11 +109,22 @@ def unbound(value):
     return value.__func__ if isinstance(value, types.MethodType) else value
 
 
-def cell_of(code, name, value):
+def functions_of(frame) -> list:
+    """The functions that have the code of a frame: by its name where that leads to it, else among all objects there are."""
+    code, found = frame.f_code, frame.f_globals
+    for part in code.co_qualname.split("."):
+        found = found.get(part) if isinstance(found, (dict, types.MappingProxyType)) else None
+        found = vars(found) if isinstance(found, type) else getattr(found, "__func__", found)
+    if isinstance(found, types.FunctionType) and found.__code__ is code:
+        return [found]
+    return [f for f in gc.get_referrers(code) if isinstance(f, types.FunctionType) and f.__code__ is code]
+
+
+def cell_of(functions, code, name, value):
     """The closure cell behind a free variable of running code, found through the functions made from that code."""
     at = code.co_freevars.index(name)
-    for f in gc.get_referrers(code):
-        if isinstance(f, types.FunctionType) and f.__code__ is code and f.__closure__:
+    for f in functions:
+        if f.__closure__:
             cell = f.__closure__[at]
             if root_value(cell, name) is value:
                 return cell
@@ -167,9 +140,16 @@ class Watch:
         self.modules: dict = {}          # modules that ran or were read, by id
         self.inner: dict = {}            # code of functions made inside -> their free variables that live inside, too
         self.made: set = set()           # ids of objects whose __init__ ran inside
+        self.outside: dict = {}          # by id: objects that were there before, as far as they were reached
+        self.stored: list = []           # (object, attribute, what it was, the read as text): attributes that are assigned to
         self.problem: TraceError | None = None
         self._keep: list = []
+        self._reader = ""                # the function that is being looked at,
+        self._names: frozenset = frozenset()     # and the attributes that it reads of objects that no chain leads to
+        self._walked: set = set()
+        self.is_first = True
         self._cells: dict = {}
+        self._functions: dict = {}       # code -> functions that have it
         self._generators: list = []      # (numpy generator, its state when first seen)
 
     def __enter__(self):
@@ -214,18 +194,58 @@ class Watch:
                 continue
             self._refuse(f"it writes {w} at {code.co_filename}:{w.line}, which would happen only when the trace is "
                          "recorded; return the value instead, or keep it in a tensor that is updated in place")
+        self._reader = f"{code.co_filename}:{code.co_firstlineno}"
+        self._names = loose_names(code)
+        self._defaults(frame)
         local = frame.f_locals
         for chain in reads_of(code):
             if chain.root == GLOBAL:
                 self._note(chain, frame.f_globals, root_value(frame.f_globals, chain.name))
             elif chain.name in local and not (chain.root == FREE and chain.name in own):
                 self._note_local(chain, frame, local[chain.name])
+        for chain in stores_of(code):
+            if chain.root == GLOBAL:
+                self._note_store(chain, root_value(frame.f_globals, chain.name))
+            elif chain.name in local and not (chain.root == FREE and chain.name in own):
+                self._note_store(chain, local[chain.name])
+
+    def _defaults(self, frame):
+        """Notes containers that are the defaults of parameters: they outlive the call. All that the first function is given
+        comes from outside."""
+        code, local = frame.f_code, frame.f_locals
+        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        if self.is_first:
+            self.is_first = False
+            for name in names:
+                self._walk(name, local.get(name))
+        if not any(is_changeable(local.get(name)) for name in names):
+            return
+        functions = self._functions_of(frame)
+        given = {id(v) for f in functions for v in (*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values())}
+        for name in names:
+            value = local.get(name)
+            if is_changeable(value) and id(value) in given:
+                self._note(Chain(ARGUMENT, name, ()), value, value)
+
+    def _functions_of(self, frame) -> list:
+        """`functions_of`, which may have to look at all objects, once for each code and recording."""
+        found = self._functions.get(frame.f_code)
+        if found is None:
+            found = self._functions[frame.f_code] = functions_of(frame)
+        return found
+
+    def _note_store(self, chain, base):
+        """An attribute is assigned to: that of an object that was there before must be as it was in the end."""
+        target = follow(base, chain.steps[:-1])
+        if isinstance(target, Module) or (id(target) in self.outside and not isinstance(target, Tensor)):
+            name = chain.steps[-1][1]
+            self.stored.append((target, name, photograph(follow(target, chain.steps[-1:])), f"{chain} (in {self._reader})"))
 
     def _note_local(self, chain, frame, value):
         if chain.root == FREE:
             key = (id(frame.f_code), chain.name, id(value))
             if key not in self._cells:
-                self._cells[key] = cell_of(frame.f_code, chain.name, value) or {chain.name: value}
+                self._cells[key] = cell_of(self._functions_of(frame), frame.f_code, chain.name, value) or {chain.name: value}
             self._note(chain, self._cells[key], value)
         elif not isinstance(value, Tensor) and id(value) not in self.made:
             self._note(chain, value, value)
@@ -239,14 +259,44 @@ class Watch:
         if value is builtins.print:
             value = self.print      # which stands in for it while a function is recorded
         self._keep.append(root)
-        if value is not self.print and value is not unbound(follow(base, chain.steps)) and not isinstance(value, _VALUES):
+        if value is not self.print and value is not unbound(follow(base, chain.steps)) and not is_plain(value):
             return
-        self.guards[key] = Guard(chain, root, photograph(value))
+        self.guards[key] = Guard(chain, root, photograph(value), self._reader)
         generator: Any = getattr(value, "bit_generator", None)
         if hasattr(generator, "state"):
             self._generators.append((value, str(generator.state)))
-        if type(value) in (list, dict, set):
-            self.containers.append(value)
+        self._keep_outside(chain, value)
+
+    def _keep_outside(self, chain, value):
+        """Takes in an object that was there before, and what is reached from it."""
+        owner = getattr(value, "__self__", None) if isinstance(value, types.BuiltinMethodType) else value
+        if type(owner) in CONTAINERS:
+            self.containers.append(owner)
+        if hasattr(type(value), "__next__") and not isinstance(value, (io.IOBase, Tensor, Module)):
+            self._refuse(f"it reads {chain}, an iterator that lives outside of it and moves on with each call; pass the value "
+                         "as an argument")
+        self._walk(str(chain), value)
+
+    def _walk(self, text, value):
+        """Notes the attributes of objects that are reached from a value, as far as the code that runs has such names."""
+        stack = [(text, value)]
+        while stack and len(self.outside) < MOST_OUTSIDE:
+            text, value = stack.pop()
+            if type(value) in CONTAINERS or type(value) is tuple:
+                items = value.items() if hasattr(value, "items") else enumerate(value)
+                stack += [(f"{text}[{k!r}]", v) for k, v in items if not is_plain(v)]
+            if not is_instance(value) or (id(value), self._names) in self._walked:
+                continue
+            self._walked.add((id(value), self._names))
+            self.outside[id(value)] = value
+            self.stored += [(value, name, MISSING, f"{text}.{name} (in {self._reader})") for name in self._names
+                            if name not in value.__dict__ and not hasattr(type(value), name)]
+            for name, v in list(value.__dict__.items()):
+                if name in self._names:
+                    self.guards.setdefault((id(value), Chain(ARGUMENT, text, (("attr", name),))), Guard(
+                        Chain(ARGUMENT, text, (("attr", name),)), value, photograph(v), self._reader))
+                if not is_plain(v):
+                    stack.append((f"{text}.{name}", v))
 
     def _past_modules(self, chain, root, base):
         """A chain from the first object on it that is no module; modules on the way are watched as a whole."""
@@ -256,7 +306,7 @@ class Watch:
             value, steps = follow(value, steps[:1]), steps[1:]
         if value is base:
             return chain, root, base
-        if not steps and type(value) not in (list, dict, set):
+        if not steps and not is_changeable(value):
             return chain, root, None
         return Chain(ARGUMENT, str(chain), steps), value, value
 
@@ -292,12 +342,23 @@ class Watch:
                          "recorded; use ingot's random functions, or pass the numbers as an argument")
         if self.problem is not None:
             raise self.problem
+        for target, name, before, text in self.stored:
+            if not looks_like(follow(target, (("attr", name),)), before):
+                raise TraceError(f"this function cannot be traced: it assigns to {text}, which would happen only when the "
+                                 "trace is recorded; return the value instead, or keep it in a tensor that is updated in place")
         for guard in self.guards.values():
             if not guard.holds():
                 raise TraceError(f"this function cannot be traced: it changed {guard.chain} ({guard}); return the value "
                                  "instead, or keep it in a tensor that is updated in place")
         modules = [ModulesGuard(self.modules.values())] if self.modules else []
         return modules + list(self.guards.values())
+
+
+def is_instance(value) -> bool:
+    """Whether a value is an object of a class of the user's, with attributes of its own."""
+    kind = type(value)
+    return (isinstance(getattr(value, "__dict__", None), dict) and kind.__module__.partition(".")[0] not in _TRUSTED
+            and not isinstance(value, (type, types.ModuleType, types.FunctionType, Tensor, Module)))
 
 
 def random_states() -> tuple:

@@ -12,6 +12,7 @@ from ..ir.graph import Builder, Graph, Node, Value
 from ..ir.ops.elementwise import cast, copy
 from ..ir.ops.families import NUMBERS
 from ..ir.ops.shape import expand, full, permute, reshape, slice_
+from ..ir.substitute import is_same
 from .rewrite import Rule, apply, rebuild
 
 
@@ -136,13 +137,14 @@ def _join_slices(x, dim, start, step, start2, stop2, step2, out):
 
 
 VIEW_RULES = (
-    Rule("reshape to the same shape", find=lambda x, s: reshape(x, shape=s), where=lambda x, s: x.shape == s,
+    Rule("reshape to the same shape", find=lambda x, s: reshape(x, shape=s), where=lambda x, s: is_same(x.shape, s),
          make=lambda x: x),
-    Rule("expand to the same shape", find=lambda x, s: expand(x, shape=s), where=lambda x, s: x.shape == s, make=lambda x: x),
+    Rule("expand to the same shape", find=lambda x, s: expand(x, shape=s), where=lambda x, s: is_same(x.shape, s),
+         make=lambda x: x),
     Rule("permute in order", find=lambda x, d: permute(x, dims=d), where=lambda d: d == tuple(range(len(d))), make=lambda x: x),
     Rule("cast to the same dtype", find=lambda x, d: cast(x, dtype=d), where=lambda x, d: x.dtype is d, make=lambda x: x),
     Rule("slice of everything", find=lambda x, d, a, o, s: slice_(x, dim=d, start=a, stop=o, step=s),
-         where=lambda x, out: x.shape == out.shape, make=lambda x: x),
+         where=lambda x, out: is_same(x.shape, out.shape), make=lambda x: x),
     Rule("reshape of reshape", find=lambda x, s, t: reshape(reshape(x, shape=s), shape=t),
          make=lambda x, t: reshape(x, shape=t)),
     Rule("expand of expand", find=lambda x, s, t: expand(expand(x, shape=s), shape=t), make=lambda x, t: expand(x, shape=t)),

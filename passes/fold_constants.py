@@ -6,7 +6,8 @@ that the program captured are inputs and never folded.
 
 import numpy as np
 
-from ..ir.graph import Builder, Graph, Node, Value, is_uniform
+from ..ir.graph import Builder, Graph, Node, Value
+from ..ir.numeric import is_uniform
 from ..ir.op import View
 from ..ir.ops.constant import LIMIT, constant
 from ..ir.ops.shape import full
@@ -50,8 +51,8 @@ def _literal(b, result, out):
 
 
 def _fold_small(b, node, operands):
-    sizes = [v.aval.size for v in (*[x for x in operands if type(x) is Value], *node.outputs)]
-    if max(sizes) > LIMIT:
+    avals = [v.aval for v in (*[x for x in operands if type(x) is Value], *node.outputs)]
+    if any(a.is_symbolic for a in avals) or max(a.size for a in avals) > LIMIT:
         return None
     given = _run(node, [_array(x) if type(x) is Value else x for x in operands])
     results = tuple([np.asarray(r) for r in (given if node.multi else (given,))])

@@ -12,7 +12,10 @@ from itertools import pairwise
 
 from ..ir.graph import Builder, Graph, Value, live_nodes
 from ..ir.op import Reduce
+from ..ir.ops.loss import take_class
 from ..ir.ops.shape import contiguous
+from ..ir.substitute import is_same
+from ..ir.symbolic import hint
 from .kernel_body import Body, Unfit, can_fuse, is_free, node_cost, source_of
 from .lower import Loops
 
@@ -91,6 +94,8 @@ class Fuser:
             return Group([node])
         if type(node.op.lower) is Reduce:
             return Group([node], node.inputs[0].shape, tuple(node.params["dim"]))
+        if node.op is take_class:
+            return Group([node], node.inputs[0].shape, (1,))
         return Group([node], node.output.shape)
 
     def _stores(self, nodes):
@@ -134,11 +139,11 @@ class Fuser:
             found = []
             for n in self.readers[source]:
                 g = self.group[n]
-                if g.is_kernel and g not in found and 2 * math.prod(source.shape) >= math.prod(g.shape):
+                if g.is_kernel and g not in found and 2 * size_of(source.shape) >= size_of(g.shape):
                     found.append(g)
             for a, b in pairwise(found):
                 a, b = self.group[a.nodes[0]], self.group[b.nodes[0]]
-                if a is not b and a.shape == b.shape and not self._reaches(a, b) and not self._reaches(b, a):
+                if a is not b and is_same(a.shape, b.shape) and not self._reaches(a, b) and not self._reaches(b, a):
                     self._try(a, b)
 
     def _try(self, first, second):
@@ -167,19 +172,19 @@ class Fuser:
         """The iteration spaces that two groups might share."""
         a, b = (first.shape, first.reduced), (second.shape, second.reduced)
         if first.reduced and second.reduced:
-            return [b] if a == b else []
+            return [b] if is_same(a, b) else []
         if first.reduced or second.reduced:
             return [a if first.reduced else b]
-        return list(dict.fromkeys([b, a]))
+        return [b] if is_same(a, b) else [b, a]
 
     @staticmethod
     def _objection(body):
         """Why a kernel would be a bad one, or None."""
         if len(body.loads) + len(body.results) > MOST_BUFFERS:
             return "too many buffers"
-        points, again = math.prod(body.shape), 0
+        points, again = size_of(body.shape), 0
         for n, count in body.counts.items():
-            natural = math.prod(body.shape if type(n.op.lower) is Reduce else n.output.shape)
+            count, natural = hint(count), size_of(body.shape if type(n.op.lower) is Reduce else n.output.shape)
             if count > natural:
                 if node_cost(n) > CHEAP:
                     return f"{n.op.name} would be computed {count} times for {natural} results"
@@ -236,9 +241,14 @@ class Fuser:
         return done
 
 
+def size_of(shape) -> int:
+    """How many points a shape has (where sizes are symbolic, now): good for judging what pays, and nothing else."""
+    return hint(math.prod(shape))
+
+
 def _serial(body, points):
     """Why a kernel could not use threads where it should, or None."""
-    rows = math.prod(body.row_shape)
+    rows = size_of(body.row_shape)
     if not body.reduced or points <= SMALL or rows >= FEW_ROWS:
         return None
     sweeps = max(t.depth for t in body.terms) + any(v not in body.rows for v in body.results)

@@ -60,7 +60,7 @@ def fuse_epilogues(groups: list, escaping, replacing=frozenset()) -> list:
 
 def _epilogue(group, readers, escaping, replacing):
     body = group.body
-    if body.reduced or sum(t.cost for t in body.terms) > DEAREST:
+    if body.reduced or body.counted or sum(t.cost for t in body.terms) > DEAREST:
         return None
     for value, pattern in body.loads:
         node = value.node

@@ -19,14 +19,18 @@ from ..ir.graph import Node, Value
 from ..ir.kernel import CAST, CONST, FOLD, LOAD
 from ..ir.op import Reduce, Scalar, View
 from ..ir.ops.elementwise import cast, copy
+from ..ir.ops.loss import over_classes_views, take_class
 from ..ir.ops.reduce import all_, any_, kept
-from ..ir.ops.shape import contiguous, expand, full, reshape
+from ..ir.ops.shape import contiguous, expand, full, iota, reshape
+from ..ir.substitute import is_same
 from .codegen import scalars
 from .codegen.llvm.cost import function_cost
 from .strided import Pattern, row_major, through
 
 LOW = (dt.float16, dt.bfloat16)
 CALL = "call"        # of a scalar function
+INDEX = "index"      # where the point is
+PICK = "pick"        # a load from another place of the row
 _COPIES = frozenset((copy, contiguous))
 _LOGICAL = frozenset((any_, all_))
 
@@ -37,12 +41,12 @@ class Unfit(GraphError):
 
 @dataclass(eq=False)
 class Term:
-    """Something a kernel computes at a point: a load, a constant, a scalar function, a cast or a reduction."""
+    """Something a kernel computes at a point: a load, a constant, an index, a scalar function, a cast or a reduction."""
 
     kind: str
     dtype: dt.DType
     args: tuple = ()
-    attr: Any = None          # the buffer of a load, a number, a function's name, a kind of reduction
+    attr: Any = None          # the buffer of a load, a number, a pattern, a function's name, a kind of reduction
     row: bool = False            # does not vary along the reduced dims
     depth: int = 0               # how many reductions must be done before
     cost: int = 0                # of this term alone
@@ -50,7 +54,7 @@ class Term:
 
     @property
     def is_leaf(self) -> bool:
-        return self.kind in (LOAD, CONST)
+        return self.kind in (LOAD, CONST, INDEX)
 
 
 def is_free(value: Value) -> bool:
@@ -69,6 +73,10 @@ def source_of(value: Value) -> Value | None:
 
 def can_fuse(node: Node) -> bool:
     """Whether a fused kernel can compute this node with the bits that eager code gives."""
+    if node.op is take_class:
+        return bool(node.inputs[0].aval.size) and not node.output.dtype.is_complex
+    if node.op is iota:
+        return bool(node.output.aval.size) and not node.output.dtype.is_complex and node.output.dtype is not dt.bool_
     avals = [v.aval for v in (*[x for x in node.inputs if type(x) is Value], *node.outputs)]
     if any(0 in a.shape or a.dtype.is_complex for a in avals) or node.multi or not avals[:-1]:
         return False
@@ -80,6 +88,16 @@ def can_fuse(node: Node) -> bool:
         return True
     floats = all(a.dtype.is_floating_point for a in avals[:-1])
     return scalar_name(node) in scalars.FUNCTIONS and not node.params and (floats or "exact" in node.op.traits)
+
+
+def number_kind(node: Node) -> tuple:
+    """(the dtype that a number among the operands of an elementwise node takes, whether the node is computed in float32
+    though its values are of lower precision)."""
+    kinds = [x.dtype for x in node.inputs if type(x) is Value]
+    like = next((k for k in reversed(kinds) if k is not dt.bool_), node.output.dtype if len(kinds) == 1 else dt.bool_)
+    if len(kinds) < len(node.inputs) and all(k is dt.bool_ for k in kinds):
+        like = node.output.dtype
+    return like, like in LOW and len(kinds) < len(node.inputs) and "exact" in node.op.traits
 
 
 def scalar_name(node: Node) -> str:
@@ -95,11 +113,12 @@ class Body:
     results    the term of each stored value
     rows       the stored values of which there is one per row
     loads      (value, pattern) of each buffer that is read
+    counted    the patterns in which the index of a point is asked for
     """
 
     def __init__(self, nodes, shape, reduced, stores):
         self.nodes, self.shape, self.reduced = frozenset(nodes), tuple(shape), tuple(reduced)
-        self.terms, self.loads, self.counts = [], {}, {}
+        self.terms, self.loads, self.counts, self.counted = [], {}, {}, {}
         self._known = {}
         self.row_shape = kept(self.shape, self.reduced)
         self.row_pattern = self._over_rows(self.row_shape).plain
@@ -112,11 +131,11 @@ class Body:
 
     def _way_to(self, value):
         """The views that lay a stored value out over the iteration shape."""
-        if value.shape == self.shape:
+        if is_same(value.shape, self.shape):
             return ()
-        if math.prod(value.shape) == math.prod(self.shape):
+        if is_same(math.prod(value.shape), math.prod(self.shape)):
             return ((reshape, {"shape": self.shape}),)
-        if math.prod(value.shape) == math.prod(self.row_shape):
+        if is_same(math.prod(value.shape), math.prod(self.row_shape)):
             return ((reshape, {"shape": self.row_shape}), (expand, {"shape": self.shape}))
         raise Unfit(f"a result of shape {value.shape} is not computed over {self.shape}")
 
@@ -132,7 +151,7 @@ class Body:
             if seen is None:
                 raise Unfit(f"{op.name} of a value of shape {value.shape} is no strided view")
             pattern = seen
-        if pattern.shape != self.shape:
+        if not is_same(pattern.shape, self.shape):
             raise Unfit(f"a value of shape {pattern.shape} is demanded over {self.shape}")
         return pattern.plain
 
@@ -155,6 +174,10 @@ class Body:
             return self._term(LOAD, value.dtype, attr=(value, pattern), row=self.is_row(pattern))
         if type(node.op.lower) is Reduce:
             return self._fold(node, pattern)
+        if node.op is iota:
+            return self._index(node, chain)
+        if node.op is take_class:
+            return self._pick(node, pattern)
         row = self.is_row(pattern)
         self.counts[node] = self.counts.get(node, 0) + math.prod(self.row_shape if row else self.shape)
         return self._compute(node, chain, row)
@@ -172,6 +195,33 @@ class Body:
             self._known[key] = self._term(CONST, dtype, attr=exact)
         return self._known[key]
 
+    def _index(self, node, chain) -> Term:
+        """The index along a dim: what memory would hold in which every element is its own place along it."""
+        counted = Pattern(node.output.shape, tuple([int(d == node.params["dim"]) for d in range(node.output.ndim)]))
+        for op, params in chain:
+            seen = through(counted, op, params)
+            if seen is None:
+                raise Unfit(f"{op.name} of an index is no strided view")
+            counted = seen
+        counted = counted.plain
+        counts = not counted.offset and all(type(s) is int and s in (0, 1) for s in counted.strides)
+        if not counts or not is_same(counted.shape, self.shape):
+            raise Unfit("an index that is no plain count along a dim")
+        self.counted.setdefault(counted, len(self.counted))
+        self.counts[node] = math.prod(node.output.shape)
+        return self._cast(self._term(INDEX, dt.int64, attr=counted, row=self.is_row(counted)), node.output.dtype)
+
+    def _pick(self, node, pattern):
+        """An element of each row of a value in memory, at an index along the row; the kernel looks whether there is one."""
+        operand, target = node.inputs
+        if not is_same(operand.shape, self.shape) or self.reduced != (1,) or pattern != self.row_pattern:
+            raise Unfit(f"{node.op.name} of {operand.shape} in a kernel over {self.shape} that reduces {self.reduced}")
+        source, index = self.demand(operand, ()), self.demand(target, over_classes_views(self.shape))
+        if source.kind != LOAD:
+            raise Unfit(f"{node.op.name} of a value that is not in memory")
+        self.counts[node] = math.prod(self.row_shape)
+        return self._term(PICK, node.output.dtype, (self._cast(index, dt.int64),), source.attr, row=True)
+
     def _cast(self, term, dtype) -> Term:
         return term if term.dtype is dtype else self._term(CAST, dtype, (term,), row=term.row, cost=1)
 
@@ -180,7 +230,7 @@ class Body:
     def _fold(self, node, pattern):
         """A reduction: over exactly the reduced dims of exactly this shape, one result per row."""
         operand = node.inputs[0]
-        if operand.shape != self.shape or tuple(node.params["dim"]) != self.reduced:
+        if not is_same(operand.shape, self.shape) or tuple(node.params["dim"]) != self.reduced:
             raise Unfit(f"{node.op.name} over {node.params['dim']} of {operand.shape} in a kernel over {self.shape}")
         if pattern.strides != self.row_pattern.strides or pattern.offset:
             raise Unfit(f"the result of {node.op.name} is not used row by row")
@@ -195,11 +245,7 @@ class Body:
     def _compute(self, node, chain, row):
         if node.op is cast or node.op in _COPIES:
             return self._cast(self.demand(node.inputs[0], chain), node.output.dtype)
-        kinds = [x.dtype for x in node.inputs if type(x) is Value]
-        like = next((k for k in reversed(kinds) if k is not dt.bool_), node.output.dtype if len(kinds) == 1 else dt.bool_)
-        if len(kinds) < len(node.inputs) and all(k is dt.bool_ for k in kinds):
-            like = node.output.dtype
-        wide = like in LOW and len(kinds) < len(node.inputs) and "exact" in node.op.traits
+        like, wide = number_kind(node)
         args = []
         for x in node.inputs:
             if type(x) is Value:
@@ -221,7 +267,7 @@ def _counted(args, made):
 
 def node_cost(node: Node) -> int:
     """What an operation costs for one element."""
-    if type(node.op.lower) is Reduce or node.op is cast or node.op in _COPIES:
+    if type(node.op.lower) is Reduce or node.op in (cast, iota, take_class) or node.op in _COPIES:
         return 1
     kind = next((x.dtype for x in reversed(node.inputs) if type(x) is Value and x.dtype is not dt.bool_), dt.float32)
     return function_cost(scalar_name(node), len(node.inputs), kind)

@@ -8,10 +8,13 @@ import hashlib
 from dataclasses import dataclass
 from typing import Any
 
+from ..ir import dtype as dt
 from ..ir.dtype import DType
-from ..ir.kernel import FOLD, LOAD, POINT, STORE, SWEEP, Buffer, Dim, Instr, Kernel, Stage, to_text, verify
+from ..ir.kernel import CONST, FOLD, LOAD, POINT, STORE, SWEEP, Buffer, Dim, Instr, Kernel, Stage, to_text, verify
+from ..ir.ops import elementwise as ew
+from ..ir.symbolic import hint
 from .codegen.llvm import columns, rows
-from .kernel_body import CALL, Body, Unfit
+from .kernel_body import CALL, INDEX, PICK, Body, Unfit
 from .strided import row_major
 
 DEAR = 20           # cost from which a value of an earlier sweep is stored and read again instead of computed again
@@ -64,7 +67,7 @@ class Loops:
         self.stored = list(body.results)
         patterns = [p for _, p in body.loads]
         patterns += [body.row_pattern if v in body.rows else row_major(body.shape).plain for v in body.results]
-        strides = [p.strides for p in patterns]
+        strides = [p.strides for p in (*patterns, *body.counted)]
         parallel, reduce = self._runs(strides)
         parallel = _for_lanes(parallel)
         self.symbols: dict = {}
@@ -72,6 +75,7 @@ class Loops:
                      *[self._dim(f"r{i}", n, True) for i, (n, _) in enumerate(reduce)])
         self.sizes = [n for n, _ in (*parallel, *reduce)]
         self.steps = [[s[b] for _, s in (*parallel, *reduce)] for b in range(len(strides))]
+        self.counted = {p: self._dims_counted(i) for p, i in zip(body.counted, range(len(patterns), len(strides)))}
         self.lanes = {len(parallel) - 1, len(self.sizes) - 1}
         loads, count = list(body.loads), len(body.loads)
         self.buffers = (*[self._buffer(i, v.dtype, "in") for i, (v, _) in enumerate(loads)],
@@ -105,6 +109,10 @@ class Loops:
         self.symbols[symbol] = extent
         return Dim(name, symbol, folded)
 
+    def _dims_counted(self, number):
+        """The dims whose indices add up to an index."""
+        return [d.name for d, step in zip(self.dims, self.steps[number]) if step]
+
     def _buffer(self, number, dtype, role):
         named = []
         for d, step in enumerate(self.steps[number]):
@@ -125,6 +133,7 @@ class Loops:
         if not self.body.reduced or len(self.dims) < 2:
             return None
         inner, across = self.sizes[-1], self.sizes[len([d for d in self.dims if not d.reduce]) - 1]
+        inner, across = hint(inner), hint(across)
         if inner < NARROW <= across:
             return columns
         return rows if across < NARROW <= inner else None
@@ -142,7 +151,7 @@ def _for_lanes(dims):
     """Parallel dims with the one last that suits the lanes best: not too short, with unit steps (or none)."""
     def worth(d):
         n, steps = dims[d]
-        return min(n, _SHORT) * (1 + 2 * sum(s in (0, 1) for s in steps)), -sum(map(abs, steps)), d
+        return min(hint(n), _SHORT) * (1 + 2 * sum(s in (0, 1) for s in steps)), -sum([abs(hint(s)) for s in steps]), d
 
     best = max(range(len(dims)), key=worth)
     return [*dims[:best], *dims[best + 1:], dims[best]]
@@ -227,10 +236,39 @@ class Writer:
         name = self.local[t] = f"v{t.number}" if t.row and not t.is_leaf else f"v{t.number}{self.tag}"
         if again or t.kind == LOAD:
             self.lines.append(Instr(name, LOAD, t.dtype, (), kept[0] if again else self.loops.loaded[t.attr]))
+        elif t.kind == PICK:
+            self._write_pick(name, t, args[0])
+        elif t.kind == INDEX:
+            self._write_index(name, self.loops.counted[t.attr])
         elif t.kind == CALL:
             self.lines.append(Instr(name, t.attr, t.dtype, args))
         else:
             self.lines.append(Instr(name, t.kind, t.dtype, args, t.attr))
+
+    def _write_pick(self, name, t, index):
+        """The element at an index along the reduced dim; 0 where there is none."""
+        dim, flag = self.loops.dims[-1].name, dt.bool_
+        self.lines += [
+            Instr(f"{name}_n", "size", dt.int64, (), dim), Instr(f"{name}_0", CONST, dt.int64, (), 0),
+            Instr(f"{name}_a", ew.ge.name, flag, (index, f"{name}_0")),
+            Instr(f"{name}_b", ew.lt.name, flag, (index, f"{name}_n")),
+            Instr(f"{name}_in", ew.logical_and.name, flag, (f"{name}_a", f"{name}_b")),
+            Instr(f"{name}_at", ew.where.name, dt.int64, (f"{name}_in", index, f"{name}_0")),
+            Instr(f"{name}_v", LOAD, t.dtype, (f"{name}_at",), (self.loops.loaded[t.attr], dim)),
+            Instr(f"{name}_z", CONST, t.dtype, (), 0),
+            Instr(name, ew.where.name, t.dtype, (f"{name}_in", f"{name}_v", f"{name}_z"))]
+
+    def _write_index(self, name, dims):
+        """The sum of the indices of dims."""
+        if not dims:
+            self.lines.append(Instr(name, CONST, dt.int64, (), 0))
+            return
+        names = [*[f"{name}_{i}" for i in range(2 * len(dims) - 2)], name] if len(dims) > 1 else [name]
+        self.lines += [Instr(n, INDEX, dt.int64, (), d) for n, d in zip(names, dims)]
+        total = names[0]
+        for at, n in zip(names[len(dims):], names[1:]):
+            self.lines.append(Instr(at, ew.add.name, dt.int64, (total, n)))
+            total = at
 
     # Values that several sweeps need.
 

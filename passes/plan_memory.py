@@ -1,42 +1,41 @@
 """Where the values of a fused graph live, and in which steps it runs.
 
-Kernels that follow each other are one native call (a `Run`). A value that only kernels of one run see lies in that run's
-arena, at an offset shared with values that are not alive at the same time. Everything else has memory of its own, from the
-step that makes it to the last that reads it. An update may be written straight into the input that it replaces.
+`arrange` gives the steps of a graph in order: fused kernels, products with their epilogues, called nodes. It looks at sizes
+only to judge what is worth joining, so an arrangement serves other sizes too. `place` makes a plan of it for sizes that are
+known: steps that are native code and follow each other are one native call (a `Run`). A value that only one run sees lies in
+that run's arena, at an offset shared with values that are not alive at the same time. Everything else has memory of its own,
+from the step that makes it to the last that reads it. An update may be written straight into the input that it replaces.
 """
 
+import heapq
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..ir.graph import Graph, Node, Value
-from ..ir.kernel import Program, Slot, Step
 from .fuse import fuse, own_results
 from .fuse_epilogue import Epilogue, fuse_epilogues
 from .kernel_body import is_free, source_of
-from .lower import lower
+from .lower import Lowered, lower
 from .strided import row_major
 
-LINE = 64               # bytes on which values of the arena start
+LINE = 64               # bytes on which values of the arena start; the first ones hold the status of a run
 STAGGER = 5 * LINE      # what keeps values of a page's multiple from lying on the same lines of the cache
-MOST_ARGUMENTS = 400    # of one native call
+MOST_ARGUMENTS = 4000   # of one native call
 
 
 @dataclass(eq=False)
-class Run:
-    """Kernels in one native call. `reads` and `writes` are the program's arguments, in that order."""
+class Fused:
+    """One fused kernel."""
 
-    kernels: list
-    groups: list
-    reads: list = field(default_factory=list)
-    writes: list = field(default_factory=list)
-    program: Any = None     # the Program, once memory is placed
-    dead: tuple = ()
+    group: Any          # a Group
+    lowered: Lowered
 
 
 @dataclass(eq=False)
 class Call:
-    """One node that is called on arrays: a contraction, a gather, a view that such a call takes, a fill."""
+    """One node by itself: native code of its own, or called on arrays; a view that such a call takes, a fill."""
 
     node: Node
     refused: list = field(default_factory=list)
@@ -56,12 +55,45 @@ class Product:
         return self.epilogue.node
 
 
+@dataclass(eq=False)
+class Run:
+    """Steps in one native call. `reads` and `writes` are its arguments, in that order.
+
+    arena    {value: bytes from the arena's start}
+    scratch  {step: bytes from the arena's start} of what a step needs while it runs
+    """
+
+    steps: list
+    reads: list = field(default_factory=list)
+    writes: list = field(default_factory=list)
+    arena: dict = field(default_factory=dict)
+    scratch: dict = field(default_factory=dict)
+    arena_bytes: int = LINE
+    dead: tuple = ()
+
+    @property
+    def fused(self) -> list:
+        """The steps that are fused kernels."""
+        return [s for s in self.steps if type(s) is Fused]
+
+    @property
+    def kernels(self) -> list:
+        """The fused kernels."""
+        return [s.lowered for s in self.fused]
+
+    @property
+    def groups(self) -> list:
+        """What each fused kernel computes."""
+        return [s.group for s in self.fused]
+
+
 @dataclass(frozen=True, eq=False)
 class Plan:
     """Steps, and which values leave.
 
     graph      what is computed
-    steps      Run, Product or Call, in order; each knows the values that are dead after it
+    steps      in order: Fused, Product or Call of an arrangement; Run, Product or Call of a plan, each with the values that
+               are dead after it
     in_place   {value: the input in whose memory it is written}
     """
 
@@ -70,33 +102,50 @@ class Plan:
     in_place: dict
 
 
-def plan(graph: Graph, owned=frozenset(), targets=None) -> Plan:
-    """The plan of a graph. Results at the positions `owned` get memory of their own; `targets` names, by position, the
+def plan(graph: Graph, owned=frozenset(), targets=None, scratch_of: Callable | None = None) -> Plan:
+    """The plan of a graph whose sizes are known: its arrangement, placed."""
+    return place(arrange(graph, owned, targets), scratch_of)
+
+
+def arrange(graph: Graph, owned=frozenset(), targets=None) -> Plan:
+    """The steps of a graph. Results at the positions `owned` get memory of their own; `targets` names, by position, the
     input that a result is to replace."""
     graph, targets = own_results(graph, owned), targets or {}
     steps: list[Any] = []
-    made: set = set()
     replacing = frozenset([graph.outputs[i] for i in targets])
-    groups = fuse(graph, replacing)
-    for g in fuse_epilogues(groups, {source_of(v) for v in graph.outputs}, replacing):
+    for g in fuse_epilogues(fuse(graph, replacing), {source_of(v) for v in graph.outputs}, replacing):
         if type(g) is Epilogue:
-            steps += [*_views(g.node.inputs, made), Product(g)]
-        elif g.is_kernel:
-            if not steps or type(steps[-1]) is not Run or _crowded(steps[-1]):
-                steps.append(Run([], []))
-            steps[-1].groups.append(g)
-            steps[-1].kernels.append(lower(g.body))
+            steps.append(Product(g))
         else:
-            steps += _views(g.nodes[0].inputs, made)
-            steps.append(Call(g.nodes[0], g.refused))
+            steps.append(Fused(g, lower(g.body)) if g.is_kernel else Call(g.nodes[0], g.refused))
+    return Plan(graph, tuple(steps), _in_place(graph, steps, targets))
+
+
+def place(arranged: Plan, scratch_of: Callable | None = None) -> Plan:
+    """The plan of an arrangement. `scratch_of` gives the bytes that a product or a called node needs while it runs as native
+    code; None for one that Python must call, as all are without `scratch_of`."""
+    graph, made, steps = arranged.graph, set(), []
+    for s in arranged.steps:
+        need = 0 if type(s) is Fused else scratch_of(s) if scratch_of is not None else None
+        if need is None:
+            steps += [*_views(s.node.inputs, made), s]
+            continue
+        if not steps or type(steps[-1]) is not Run or _crowded(steps[-1]):
+            steps.append(Run([]))
+        steps[-1].steps.append(s)
+        if need:
+            steps[-1].scratch[s] = need
     steps += _views(graph.outputs, made)
-    in_place = _in_place(graph, steps, targets)
-    _place_all(graph, steps, in_place)
-    return Plan(graph, tuple(steps), in_place)
+    _place_all(graph, steps, arranged.in_place)
+    return Plan(graph, tuple(steps), arranged.in_place)
 
 
 def _crowded(run):
-    return sum(len(k.operands) for k in run.kernels) > MOST_ARGUMENTS
+    """Whether a native call has enough arguments; counted now and then."""
+    count = len(run.steps)
+    if count < MOST_ARGUMENTS // 40 or count % 16:
+        return False
+    return sum(len(_reads(s)) + len(_writes(s)) for s in run.steps) > MOST_ARGUMENTS
 
 
 def _views(values, made):
@@ -107,23 +156,27 @@ def _views(values, made):
         while type(v) is Value and is_free(v) and v not in made:
             made.add(v)
             chain.append(Call(v.node))
-            v = v.node.inputs[0]
+            v = v.node.inputs[0] if v.node.inputs else None
         steps += chain[::-1]
     return steps
 
 
 def _reads(step):
-    """The values in memory that a step reads."""
-    if type(step) is not Run:
-        beside = [v for v, *_ in step.epilogue.operands if v not in step.epilogue.others] if type(step) is Product else []
-        return [*[x for x in step.node.inputs if type(x) is Value], *beside]
-    return [v for k in step.kernels for v, _, written in k.operands if not written]
+    """The values in memory that a step reads as native code."""
+    if type(step) is Fused:
+        return [v for v, _, written in step.lowered.operands if not written]
+    beside = [v for v, *_ in step.epilogue.operands if v not in step.epilogue.others] if type(step) is Product else []
+    return [*[v for v in map(source_of, _values(step.node)) if v is not None], *beside]
+
+
+def _values(node):
+    return [x for x in node.inputs if type(x) is Value]
 
 
 def _writes(step):
-    if type(step) is not Run:
-        return [step.epilogue.result, *step.epilogue.others] if type(step) is Product else list(step.node.outputs)
-    return [v for k in step.kernels for v, _, written in k.operands if written]
+    if type(step) is Fused:
+        return [v for v, _, written in step.lowered.operands if written]
+    return [step.epilogue.result, *step.epilogue.others] if type(step) is Product else list(step.node.outputs)
 
 
 # Updates in place.
@@ -133,13 +186,13 @@ def _in_place(graph, steps, targets):
     """Results that may be written into the memory of the input they replace: made element by element from what the input
     holds there, after everything else has read it, with nothing to follow that may fail."""
     found = {}
-    last_call = max((i for i, s in enumerate(steps) if type(s) is Call and not is_free(s.node.outputs[0])), default=-1)
+    last_call = max((i for i, s in enumerate(steps) if type(s) is Call), default=-1)
     for position, number in targets.items():
         value, target = graph.outputs[position], graph.inputs[number]
         if value.aval != target.aval or graph.outputs.count(value) > 1 or _leaves(graph, target):
             continue
         at = _maker(steps, value)
-        if at is not None and at[0] > last_call and _is_last_reader(steps, at, target):
+        if at is not None and at > last_call and _is_last_reader(steps, at, target):
             found[value] = target
     return found
 
@@ -149,30 +202,25 @@ def _leaves(graph, target):
 
 
 def _maker(steps, value):
-    """(step, kernel) that stores a value, if a kernel without reductions or the epilogue of a product does."""
+    """The step that stores a value, if a kernel without reductions or the epilogue of a product does."""
     for i, s in enumerate(steps):
         if type(s) is Product and value in s.epilogue.others:
-            return i, 0
-        for j, g in enumerate(s.groups if type(s) is Run else ()):
-            if value in g.body.results:
-                return (i, j) if not g.reduced else None
+            return i
+        if type(s) is Fused and value in s.group.body.results:
+            return i if not s.group.reduced else None
     return None
 
 
 def _is_last_reader(steps, at, target):
-    """Whether nothing reads an input after the kernel at `at`, and that kernel only where it writes."""
+    """Whether nothing reads an input after the step at `at`, and that step only where it writes."""
     plain = _flat(row_major(target.shape).plain)
-    for i, s in enumerate(steps[at[0]:], at[0]):
-        called = [x for x in s.node.inputs if type(x) is Value] if type(s) is not Run else []
-        if any(source_of(v) is target for v in called):
+    for i, s in enumerate(steps[at:], at):
+        if type(s) is not Fused and any(source_of(v) is target for v in _values(s.node)):
             return False
-        groups = s.groups if type(s) is Run else [s.epilogue.group] if type(s) is Product else []
-        for j, g in enumerate(groups):
-            patterns = [p for v, p in g.body.loads if v is target]
-            if (i, j) > at and patterns:
-                return False
-            if (i, j) == at and any(_flat(p) != plain for p in patterns):
-                return False
+        group = s.group if type(s) is Fused else s.epilogue.group if type(s) is Product else None
+        patterns = [p for v, p in group.body.loads if v is target] if group is not None else []
+        if patterns and (i > at or any(_flat(p) != plain for p in patterns)):
+            return False
     return True
 
 
@@ -189,67 +237,83 @@ def _flat(p):
 
 
 def _place_all(graph, steps, in_place):
-    """Gives runs their programs, and each step the values that are dead after it."""
+    """Gives runs their arguments and arenas, and each step the values that are dead after it."""
     last = {}
     for i, s in enumerate(steps):
-        for v in _reads(s):
+        for v in _touched(s):
             last[v] = i
     forever = set(graph.outputs) | set(graph.inputs)
     for i, s in enumerate(steps):
+        seen = _touched(s)
         if type(s) is Run:
-            local = [v for v in dict.fromkeys(_writes(s)) if v not in forever and last.get(v, i) == i]
-            _finish_run(f"{graph.name}_{i}", s, local, in_place)
+            made = dict.fromkeys([v for each in s.steps for v in _writes(each)])
+            _finish_run(s, made, [v for v in made if v not in forever and last[v] == i], in_place)
             seen = [*s.reads, *s.writes]
-        else:
-            seen = [*_reads(s), *_writes(s)]
-        s.dead = tuple([v for v in dict.fromkeys(seen) if v not in forever and last.get(v, i) <= i])
+        s.dead = tuple([v for v in dict.fromkeys(seen) if v not in forever and last[v] == i])
 
 
-def _finish_run(name, run, local, in_place):
-    """The program of a run: arguments, arena, steps."""
-    inside, made = set(local), dict.fromkeys(_writes(run))
+def _touched(step):
+    """The values that a step reads or makes, as the next steps see them."""
+    if type(step) is Run:
+        return [v for s in step.steps for v in (*_reads(s), *_writes(s))]
+    read = _values(step.node) if type(step) is Call else [*_values(step.node), *_reads(step)]
+    return [*read, *_writes(step)]
+
+
+def _finish_run(run, made, local, in_place):
+    """The arguments and the arena of a run."""
+    inside = set(local)
     run.writes = [v for v in made if v not in inside]
     replaced = {in_place[v] for v in run.writes if v in in_place}
-    run.reads = [v for v in dict.fromkeys(_reads(run)) if v not in made and v not in replaced]
-    number = {v: i for i, v in enumerate([*run.reads, *run.writes])}
-    number.update({in_place[v]: number[v] for v in run.writes if v in in_place})
-    arena, size = _arena(run, inside)
-    slots, steps = {}, []
-    for k in run.kernels:
-        names = []
-        for v, offset, _ in k.operands:
-            start = offset * v.dtype.itemsize
-            kind, where = ("arena", arena[v] + start) if v in arena else ("argument", number[v])
-            slot = Slot(kind, where, v.aval.size * v.dtype.itemsize, 0 if kind == "arena" else start)
-            within = f"_{slot.offset}" if slot.offset else ""
-            names.append(f"{'a' if kind == 'argument' else 'm'}{slot.where}{within}_{slot.bytes}")
-            slots[names[-1]] = slot
-        steps.append(Step(k.kernel, tuple(names), k.symbols))
-    run.program = Program(name, tuple(steps), slots, size)
+    read = dict.fromkeys([v for s in run.steps for v in _reads(s)])
+    run.reads = [v for v in read if v not in made and v not in replaced]
+    _fill_arena(run, inside)
 
 
-def _arena(run, inside):
-    """({value: offset}, size): values of the arena, those that are alive at the same time apart from each other."""
+def _fill_arena(run, inside):
+    """Gives values and scratch memory places in the arena, those that are needed at the same time apart from each other."""
     first, last = {}, {}
-    for j, k in enumerate(run.kernels):
-        for v, _, _ in k.operands:
+    for i, s in enumerate(run.steps):
+        for v in (*_reads(s), *_writes(s)):
             if v in inside:
-                first.setdefault(v, j)
-                last[v] = j
-    found, size = {}, 0
-    for v in sorted(inside, key=first.__getitem__):
-        busy = sorted([(found[w], found[w] + _room(w)) for w in found if first[w] <= last[v] and first[v] <= last[w]])
-        at = 0
-        for low, high in busy:
-            if at + _room(v) <= low:
-                break
-            at = max(at, high)
-        found[v] = at
-        size = max(size, at + _room(v))
-    return found, size
+                first.setdefault(v, i)
+                last[v] = i
+    starting: list = [[] for _ in run.steps]
+    for v, i in first.items():
+        starting[i].append(v)
+    busy: list = []         # (start, end) of what is alive, in order
+    ending: list = []       # (step after which it ends, start, end)
+    for i, s in enumerate(run.steps):
+        while ending and ending[0][0] < i:
+            busy.remove(heapq.heappop(ending)[1:])
+        for v in sorted(starting[i], key=_room, reverse=True):
+            run.arena[v] = _reserve(run, busy, ending, _room(v), last[v])
+        if s in run.scratch:
+            run.scratch[s] = _reserve(run, busy, ending, _rounded(run.scratch[s]), i)
+
+
+def _reserve(run, busy, ending, size, until):
+    """The start of the smallest gap that takes so many bytes, now taken."""
+    at, number, best = LINE, 0, None
+    for i, (low, high) in enumerate(busy):
+        gap = low - at
+        if gap >= size and (best is None or gap < best[0]):
+            best = gap, at, i
+        at, number = max(at, high), i + 1
+    if best is not None:
+        _, at, number = best
+    taken = at, at + size
+    busy.insert(number, taken)
+    heapq.heappush(ending, (until, *taken))
+    run.arena_bytes = max(run.arena_bytes, taken[1])
+    return at
+
+
+def _rounded(size):
+    return max(-(-size // LINE), 1) * LINE
 
 
 def _room(value):
     """Bytes that a value takes in the arena."""
-    size = -(-value.aval.size * value.dtype.itemsize // LINE) * LINE
+    size = _rounded(value.aval.size * value.dtype.itemsize)
     return size + STAGGER if size >= 4096 else size

@@ -15,6 +15,7 @@ from ..ir.ops.nn import linear, log_softmax, softmax
 from ..ir.ops.norm import layer_norm, layer_norm_grad, rms_norm
 from ..ir.ops.reduce import amax, sum_
 from ..ir.ops.shape import expand
+from ..ir.substitute import as_float
 from .rewrite import rebuild
 
 
@@ -51,7 +52,7 @@ class _Rows:
 
     def __init__(self, x, dims):
         self.shape, self.dims = x.shape, dims
-        self.count = float(math.prod([x.shape[d] for d in dims]))
+        self.count = as_float(math.prod([x.shape[d] for d in dims]))
 
     def over(self, v):
         """A row's value for each of its elements."""

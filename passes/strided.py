@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..ir.ops.shape import as_strided, diagonal, expand, permute, reshape, select, slice_, unfold
+from ..ir.params import param_key
 
 
 class Pattern(NamedTuple):
@@ -15,6 +16,9 @@ class Pattern(NamedTuple):
     shape: tuple
     strides: tuple
     offset: int = 0
+
+    def __hash__(self):
+        return hash(param_key(tuple(self)))
 
     @property
     def plain(self) -> "Pattern":

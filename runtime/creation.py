@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..ir import dtype as dt
-from ..ir.errors import DTypeError
+from ..ir.errors import ArgumentError, DTypeError
 from .state import Defaults
 from .tensor import Tensor, wrap
 
@@ -40,6 +40,31 @@ def _nested(data):
     return np.array(data), python
 
 
+def check_fit(a: np.ndarray, d: dt.DType) -> None:
+    """Raises unless numbers that Python wrote have a place in the dtype that is asked for."""
+    if a.size and a.dtype.kind == "c" and not d.is_complex:
+        dt.fitted(complex(a.reshape(-1)[np.argmax(np.abs(a.imag))]), d, "tensor")
+    elif a.size and d.is_integer:
+        for extreme in (a.min(), a.max()):
+            dt.fitted(extreme.item(), d, "tensor")
+
+
+def _large(a: np.ndarray, dtype) -> np.ndarray:
+    """Python numbers beyond 64 bits as float64, where floats are among them or asked for."""
+    if not all(isinstance(v, (bool, int, float)) for v in a.flat):
+        return a
+    if not (dt.as_dtype(dtype).is_inexact if dtype is not None else any(isinstance(v, float) for v in a.flat)):
+        dt.fitted(max(a.flat, key=abs), dt.int64, "tensor")
+    try:
+        return a.astype(np.float64)
+    except OverflowError:
+        raise ArgumentError("tensor: a number among the data is beyond what float64 holds") from None
+
+
+def _beyond_int64(a: np.ndarray) -> bool:
+    return a.size > 0 and bool((np.abs(a) >= 2.0 ** 63).any())
+
+
 def array_of(data, dtype=None) -> np.ndarray:
     """A fresh numpy array with the dtype that `ingot.tensor(data, dtype)` has."""
     if isinstance(data, Tensor):
@@ -51,12 +76,20 @@ def array_of(data, dtype=None) -> np.ndarray:
             a, python = _nested(data)
         except (ValueError, OverflowError) as e:
             raise DTypeError(f"cannot make a tensor of this data: {e}") from None
+        if python and (a.dtype == object or (a.dtype.kind == "f" and dtype is None and _beyond_int64(a))):
+            a = _large(np.array(data, object), dtype)
         if a.dtype == object or a.dtype.kind in "USMm":
             raise DTypeError(f"cannot make a tensor of {type(data).__name__}: elements must be numbers of one nested shape")
         if a.size == 0 and python:
             a = a.astype(Defaults.dtype.np)
     if dtype is not None:
-        return np.array(a, dtype=dt.as_dtype(dtype).np, order="C")
+        d = dt.as_dtype(dtype)
+        if python:
+            check_fit(a, d)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.array(a, dtype=d.np, order="C")
+    if python and a.dtype.kind == "u":
+        check_fit(a, dt.int64)
     a = default_for(a, python)
     dt.from_numpy(a.dtype)
     return np.array(a, dtype=a.dtype.newbyteorder("="), order="C")

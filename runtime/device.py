@@ -3,15 +3,20 @@
 from typing import Any
 
 from ..ir.errors import ArgumentError, DeviceError, DTypeError
+from ..ir.lazy import lazy
+from .device_array import BACKENDS, DeviceArray
 from .state import Defaults
 from .tensor import Tensor
 
 KINDS = ("cpu", "cuda", "mps", "xpu", "hip", "meta")
 
 # What a backend offers, by kind of device: an object with count(), current(), set_current(index), synchronize(index),
-# empty_cache(), name(index), capability(index), total_memory(index), memory(index) -> dict of byte counts by name,
-# reset_peak(index), stream(index), event(timing).
-DRIVERS: dict[str, Any] = {}
+# empty_cache(), name(index), capability(index), properties(index), total_memory(index), free_memory(index),
+# memory(index) -> dict of byte counts by name, reset_peak(index), stream(index), event(timing); and for arrays there:
+# to_device(array, index, wait), to_host(array, wait), run(op, inputs, params), write(dst, src), filled(shape, dtype, value,
+# index), contiguous, copied and converted(array), traced(graph, owned, targets).
+DRIVERS: dict[str, Any] = {"cuda": lazy(__package__, ".cuda.backend")}
+BACKENDS.update(DRIVERS)
 
 
 class Device:
@@ -97,7 +102,10 @@ def require(device) -> Device:
     device = as_device(device)
     if not available(device.type):
         here = ", ".join(["cpu", *(k for k in DRIVERS if available(k))])
-        raise DeviceError(f"device {device} is not available here; tensors can be on: {here}")
+        why = getattr(DRIVERS.get(device.type), "why_not", lambda: "")()
+        raise DeviceError(f"device {device} is not available here{f' ({why})' if why else ''}; tensors can be on: {here}")
+    if device.type != "cpu" and device.index is not None and device.index >= DRIVERS[device.type].count():
+        raise DeviceError(f"there is no device {device}: this machine has {DRIVERS[device.type].count()}")
     return device
 
 
@@ -123,7 +131,8 @@ def set_default_device(device) -> None:
 
 def _device(self) -> Device:
     """The device that holds this tensor."""
-    return CPU
+    a = self._a
+    return Device(a.kind, a.device) if a.__class__ is DeviceArray else CPU
 
 
 def get_device(self) -> int:

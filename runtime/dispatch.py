@@ -9,15 +9,16 @@ from collections.abc import Callable
 import numpy as np
 
 from ..ir.aval import Aval, broadcast_shapes
-from ..ir.errors import ArgumentError, AutogradError, DimError, DTypeError, IngotError, OutOfMemoryError, ShapeError
+from ..ir.errors import ArgumentError, DimError, DTypeError, IngotError, OutOfMemoryError, ShapeError
 from ..ir.lazy import lazy
-from ..ir.op import BINDERS, NO_GRAD, OPS, Op, run_reference
-from ..ir.ops.elementwise import cast
-from ..ir.ops.shape import assign_view
+from ..ir.op import BINDERS, NO_GRAD, Op, run_reference
+from ..ir.substitute import at_hint
+from ..ir.symbolic import SymFloat, hint
 from .autograd.node import Node, Output, PackedValues, aval_of, broadcast_edge, is_inexact, keep, keep_planned
+from .device_array import DeviceArray
 from .state import tls
 from .storage import Storage, user_line
-from .tensor import Tensor, wrap
+from .tensor import Tensor, shape_of, wrap
 
 _new = object.__new__
 eager = lazy(__package__, ".cpu.eager")
@@ -28,13 +29,40 @@ def kernel_of(op: Op):
     """What runs an operator on this machine's arrays."""
     kernel = KERNELS.get(op)
     if kernel is None:
-        kernel = KERNELS[op] = eager.kernel_for(op)
+        kernel = eager.kernel_for(op)
+        kernel = KERNELS[op] = routed(op, kernel) if _routes else kernel
     return kernel
+
+
+def routed(op: Op, kernel):
+    """A kernel that leaves device arrays to their backend."""
+
+    def run(*arrays, **params):
+        for a in arrays:
+            if a.__class__ is DeviceArray:
+                return a.backend.run(op, arrays, params)
+        return kernel(*arrays, **params)
+
+    return run
+
+
+def route_kernels():
+    """From now on there are device arrays, and every kernel looks for them."""
+    if not _routes:
+        _routes.append(True)
+        for op, kernel in list(KERNELS.items()):
+            if "place" not in op.traits:
+                KERNELS[op] = routed(op, kernel)
+
+
+_routes: list = []
 
 
 def call(op: Op, args, params):
     """Runs `op` on `args` (tensors, numbers, None) and returns its tensor or tuple of tensors."""
     m = tls.m
+    if m.special and m.sizes is not None:
+        return call_symbolic(m, op, args, params)
     if op.is_view:
         return call_view(m, op, args, params)
     if m.special and m.autocast is not None:
@@ -43,7 +71,8 @@ def call(op: Op, args, params):
     kernel = KERNELS.get(op) or kernel_of(op)
     try:
         if not op.checked_by_kernel:
-            call_key = (op, *[(a.shape, a.dtype) if a.__class__ is _ndarray else a for a in arrays], *params.values())
+            call_key = (op, *[(a.shape, a.dtype) if a.__class__ is _ndarray or a.__class__ is DeviceArray else a
+                                  for a in arrays], *params.values())
             if call_key not in _checked:
                 check(op, arrays, params, call_key)
         result = m.run(kernel, *arrays, **params)
@@ -57,6 +86,23 @@ def call(op: Op, args, params):
             if isinstance(a, Tensor) and a._node is not None:
                 record(op, args, params, out)
                 break
+    return out
+
+
+def call_symbolic(m, op: Op, args, params):
+    """What `call` does while sizes are symbolic: the kernel gets their values, the recorder and the tape what they are."""
+    if m.autocast is not None:
+        args = m.autocast.cast(op, args)
+    before = m.sizes, m.recorder, m.autocast, m.grad
+    m.sizes = m.recorder = m.autocast = None
+    m.grad = False
+    try:
+        out = call(op, at_hint(tuple(args)), {k: at_hint(v) for k, v in params.items()})
+    finally:
+        m.sizes, m.recorder, m.autocast, m.grad = before
+    m.recorder.saw(op, args, params, out)
+    if m.grad and op.vjp is not NO_GRAD and any(isinstance(a, Tensor) and a._node is not None for a in args):
+        record(op, args, {k: hint(v) if type(v) is SymFloat else v for k, v in params.items()}, out)
     return out
 
 
@@ -79,6 +125,7 @@ def run_arrays(op: Op, arrays, params):
     return (KERNELS.get(op) or kernel_of(op))(*arrays, **params)
 
 
+BINDERS[DeviceArray] = run_arrays
 BINDERS.update({t: run_arrays for t, bind in BINDERS.items() if bind is run_reference})
 
 
@@ -127,7 +174,7 @@ def record(op: Op, args, params, out):
     if type(out) is not tuple:
         out._node = node
         return
-    node.outs = tuple([aval_of(t._a) for t in out])
+    node.outs = tuple([t.aval for t in out])
     for i, t in enumerate(out):
         if node.outs[i].dtype.is_inexact:
             t._node = Output(node, i)
@@ -138,11 +185,11 @@ def record_pair(op: Op, x: Tensor, y, out: Tensor):
     shape = out._a.shape
     first, second = x._node, None
     if first is not None and x._a.shape != shape:
-        first = broadcast_edge(first, x._a, shape)
+        first = broadcast_edge(first, aval_of(x._a), shape)
     if isinstance(y, Tensor):
         second = y._node
         if second is not None and y._a.shape != shape:
-            second = broadcast_edge(second, y._a, shape)
+            second = broadcast_edge(second, aval_of(y._a), shape)
     plan = op.plan((first is not None, second is not None))
     if plan == _NOTHING:
         saved, guards = _NOTHING, ()
@@ -168,7 +215,7 @@ def edge_of(op, a, out):
     if edge is None or not is_inexact(a._a):
         return None
     if op.broadcasts and a._a.shape != out._a.shape:
-        return broadcast_edge(edge, a._a, out._a.shape)
+        return broadcast_edge(edge, a.aval, shape_of(out))
     return edge
 
 
@@ -192,7 +239,7 @@ def call_view(m, op, args, params):
     x = args[0]
     a = x._a
     try:
-        r = op.ref(a, **params)
+        r = op.ref(a, **params) if a.__class__ is _ndarray else a.backend.run(op, (a,), params)
     except Exception as e:
         r = after_failure(op, op.ref, [a], params, e)
     out = _new(Tensor)
@@ -227,116 +274,3 @@ def link_view(op, params, base, out):
         out._base = root
         out._chain = (*base._chain, link)
     storage.add_alias(out)
-
-
-def write(dst: Tensor, src, name: str, *, foreign: bool = False):
-    """Writes `src` (a tensor or number) into `dst`: data, version, and the histories of everything that sees the memory.
-
-    Nothing is changed if the value does not fit. `foreign` says that src was not computed from dst; what dst was then gets
-    a gradient of zeros.
-    """
-    m = tls.m
-    a = dst._a
-    check_writable(dst, m, name)
-    value = src._a if isinstance(src, Tensor) else src
-    try:
-        if isinstance(src, Tensor) and value.shape != a.shape and np.broadcast_shapes(value.shape, a.shape) != a.shape:
-            raise ValueError
-    except ValueError:
-        raise ShapeError(f"{name}: a result of shape {value.shape} does not fit into a tensor of shape {a.shape}") from None
-    m.run(np.copyto, a, value, casting="unsafe")
-    wrote(dst, src, name, foreign)
-    return dst
-
-
-def check_writable(dst: Tensor, m, name: str):
-    """Raises if writing into `dst` would be wrong."""
-    flags = dst._a.flags
-    if not flags.writeable:
-        raise ShapeError(f"{name}: the memory of this tensor of shape {dst._a.shape} is read-only; clone() it before writing")
-    if not flags.c_contiguous and overlaps(dst._a):
-        raise ShapeError(f"{name}: several elements of this tensor of shape {dst._a.shape} share one place in memory (it was "
-                         "expanded or unfolded); clone() it before writing")
-    if m.grad and dst.is_leaf and dst._node is not None:
-        raise AutogradError(f"{name}: a leaf tensor that requires grad was written in place; do it under no_grad(), or on a "
-                            "clone()")
-    base = dst._base
-    if m.grad and base is not None and base._node is not None and base.is_leaf:
-        raise AutogradError(f"{name}: a view of a leaf tensor that requires grad was written in place; do it under no_grad()")
-
-
-def overlaps(a) -> bool:
-    """Whether two elements of an array lie at the same address."""
-    if a.size <= 1:
-        return False
-    steps = sorted((abs(s), n) for s, n in zip(a.strides, a.shape) if n > 1)
-    reach = 0
-    for step, n in steps:
-        if step == 0:
-            return True
-        if step <= reach:
-            break
-        reach += step * (n - 1)
-    else:
-        return False
-    offsets = np.zeros(1, np.int64)
-    for step, n in steps:
-        offsets = (offsets + (np.arange(n) * step)[:, None]).reshape(-1)
-    return np.unique(offsets).size < a.size
-
-
-def wrote(dst: Tensor, src, name: str, foreign: bool = False):
-    """After data was written: version, history, recorder. `src` is what dst's value now is, for the tape."""
-    m = tls.m
-    storage = dst._storage
-    storage.wrote(name)
-    node = getattr(src, "_node", None)
-    if m.grad and (node is not None or dst._node is not None or (dst._base is not None and dst._base._node is not None)):
-        rewrite_history(dst, src, foreign)
-    if m.recorder is not None:
-        m.recorder.wrote(dst, src)
-
-
-def rewrite_history(dst: Tensor, src, foreign: bool = False):
-    """Gives `dst`, its base and all other views of that base the history of the value just written."""
-    value_edge = value_history(dst, src)
-    base = dst._base
-    if base is None:
-        if dst._node is not None and (foreign or value_edge is None):
-            value_edge = Node(assign_view, {"chain": ()}, (dst._node, value_edge), (None, *(aval_of(dst._a),) * 2), ())
-        dst._node = value_edge
-        base = dst
-    else:
-        edges = (base._node, value_edge)
-        params = {"chain": dst._chain}
-        saved = (None, aval_of(base._a), aval_of(dst._a))
-        base._node = Node(assign_view, params, edges, saved, ())
-    for ref in base._storage.aliases:
-        view = ref()
-        if view is not None and view._base is base:
-            view._node = chain_history(base, view._chain)
-
-
-def value_history(dst, src):
-    """The edge of the written value, through the cast and expand that writing did."""
-    if not isinstance(src, Tensor) or src._node is None:
-        return None
-    edge = src._node
-    if src._a.dtype != dst._a.dtype:
-        edge = Node(cast, {"dtype": aval_of(dst._a).dtype}, (edge,), (None, aval_of(src._a)), ())
-    if src._a.shape != dst._a.shape:
-        edge = broadcast_edge(edge, src._a, dst._a.shape)
-    return edge
-
-
-def chain_history(base, chain):
-    """The history of a view: its chain of view operators on top of the base's."""
-    node, aval = base._node, aval_of(base._a)
-    if node is None:
-        return None
-    for name, items in chain:
-        op, params = OPS[name], dict(items)
-        out = op.infer(aval, **params)
-        node = Node(op, params, (node,), (out, aval), ())
-        aval = out
-    return node

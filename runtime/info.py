@@ -2,7 +2,6 @@
 
 import warnings
 
-import ml_dtypes
 import numpy as np
 
 from ..ir import dtype as dt
@@ -27,7 +26,7 @@ class finfo:
         d = Defaults.dtype if type is None else dt.as_dtype(type)
         if not d.is_inexact:
             raise DTypeError(f"finfo takes a floating point dtype, got {d}; use iinfo")
-        about = ml_dtypes.finfo(d.np) if d is dt.bfloat16 else np.finfo(d.np)
+        about = dt.finfo(d)
         self.bits = about.bits
         self.dtype = about.dtype.name
         self.eps = float(about.eps)
@@ -129,7 +128,8 @@ def set_deterministic_debug_mode(debug_mode) -> None:
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """"highest", "high" or "medium"; products of float32 are always computed in float32 on the CPU."""
+    """"highest", "high" or "medium"; products of float32 are always computed in float32 on the CPU. On a GPU
+    all but "highest" let them take TF32 tensor cores, which keep 10 bits of the mantissa."""
     if precision not in ("highest", "high", "medium"):
         raise ArgumentError(f"precision must be 'highest', 'high' or 'medium', got {precision!r}")
     _Switches.matmul_precision = precision

@@ -7,16 +7,20 @@ from copy import deepcopy
 from types import ModuleType
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from ..ir import dtype as dt
 from ..ir.errors import ArgumentError, AutogradError, DeviceError, DTypeError
-from .device import require
+from ..ir.lazy import lazy
+from .device import DRIVERS, available, require
+from .device_array import DeviceArray
+from .dispatch import route_kernels
+from .placement import moved
 from .storage import Storage
 from .tensor import Tensor, wrap
 
-_BF16 = np.dtype(ml_dtypes.bfloat16)
+dlpack = lazy(__package__, ".dlpack")      # only memory of devices needs it
+_BF16 = dt.bfloat16.np
 _ARRAY_API = f"{__package__}.array_api"     # loaded when a tensor is first asked for it
 
 
@@ -26,7 +30,7 @@ class ExportError(AutogradError, BufferError):
 
 # DLPack. numpy speaks it for every dtype but bfloat16, which travels as int16 with the type code changed on the way.
 
-_CPU, _CPU_PINNED = 1, 3
+_CPU, _CUDA, _CPU_PINNED = 1, 2, 3
 _CODE_INT, _CODE_BFLOAT = 0, 4
 _TYPE_CODE_AT = {b"dltensor": 20, b"dltensor_versioned": 52}     # byte offset of the type code behind a capsule's pointer
 
@@ -48,6 +52,8 @@ def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None
     """A DLPack capsule of this tensor's memory, without a copy unless asked for."""
     if self.requires_grad:
         raise ExportError("a tensor that requires grad cannot be exported; use .detach()")
+    if self._a.__class__ is DeviceArray:
+        return device_capsule(self, stream, dl_device, copy)
     if dl_device is not None and tuple(dl_device) != (_CPU, 0):
         raise ExportError(f"a tensor on the CPU cannot be exported to DLPack device {tuple(dl_device)}")
     a = self.numpy()
@@ -60,7 +66,17 @@ def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None
 
 def __dlpack_device__(self) -> tuple:
     """(device type, index) in DLPack's numbers."""
-    return (_CPU, 0)
+    return (_CUDA, self._a.device) if self._a.__class__ is DeviceArray else (_CPU, 0)
+
+
+def device_capsule(t, stream, dl_device, copy):
+    """A capsule of memory on a device; work of the consumer's stream follows what the current stream holds."""
+    a = t._a
+    if dl_device is not None and tuple(dl_device) != (_CUDA, a.device):
+        raise ExportError(f"a tensor on {t.device} cannot be exported to DLPack device {tuple(dl_device)}; move it with .to()")
+    a = a.copy() if copy else a
+    a.backend.before_export(a, stream)
+    return dlpack.capsule(a, _CUDA, a.device)
 
 
 class _Holder:
@@ -89,9 +105,31 @@ def from_dlpack(ext_tensor, *, device=None, copy=None):
     if device is not None:
         require(device)
     if isinstance(ext_tensor, Tensor):
-        return wrap(ext_tensor.numpy().copy()) if copy else ext_tensor.detach()
+        return wrap(ext_tensor.detach()._a.copy()) if copy else ext_tensor.detach()
+    found = _on_device(ext_tensor)
+    if found is not None:
+        return wrap(found.copy() if copy else found)
     a = _array_from_capsule(_capsule_of(ext_tensor, copy))
-    return wrap(np.array(a)) if copy else wrap(a)
+    return wrap(np.array(a)) if copy else lent(a)
+
+
+def lent(a) -> Tensor:
+    """A tensor over memory that something else sees, too."""
+    t = wrap(a)
+    t._storage.lend()
+    return t
+
+
+def _on_device(x):
+    """The array over memory of an accelerator that `x` exports, or None if it is no such object."""
+    if type(x).__name__ == "PyCapsule" or not hasattr(x, "__dlpack_device__"):
+        return None
+    kind, index = x.__dlpack_device__()
+    if kind != _CUDA or not available("cuda"):
+        return None
+    backend = DRIVERS["cuda"]
+    route_kernels()
+    return dlpack.imported(x.__dlpack__(stream=backend.import_stream(index)), lambda *layout: backend.foreign(index, *layout))
 
 
 def _capsule_of(x, copy):
@@ -139,6 +177,7 @@ def _array_interface(self) -> dict:
     """numpy's description of this tensor's memory."""
     if self._a.dtype == _BF16:
         raise AttributeError("the array interface has no bfloat16")
+    self._storage.lend()      # an address tells nobody when it is forgotten
     return self.numpy().__array_interface__
 
 
@@ -204,18 +243,41 @@ def rebuild_tensor(cls, owner, storage, dtype, window, requires_grad, state):
     return t.requires_grad_() if requires_grad else t
 
 
+def on_device(cls, host, device, requires_grad, state):
+    """A tensor on a device from what `Tensor.__reduce_ex__` wrote."""
+    t = object.__new__(cls)
+    t._a = moved(host, device)._a
+    t._node = None
+    t.__dict__.update(state)
+    return t.requires_grad_() if requires_grad else t
+
+
 def __reduce_ex__(self, protocol) -> tuple:
     """Pickles memory, class, attributes and requires_grad; the history stays behind."""
-    a = self.detach().numpy()
+    if self._a.__class__ is DeviceArray:
+        return on_device, (type(self), self.detach().cpu(), str(self.device), self.requires_grad, _state(self))
+    a = self._to_copy()
     owner = owner_of(a)
     return rebuild_tensor, (type(self), owner, self._storage, self.dtype, _window(a, owner), self.requires_grad, _state(self))
 
 
 def __copy__(self):
     """A new tensor over the same memory."""
+    if self._a.__class__ is DeviceArray:
+        return _same_memory(self)
     made = rebuild_tensor(type(self), self._a, self._storage, self.dtype, (self._a.shape, self._a.strides, 0),
                           self.requires_grad, _state(self))
     made.grad = self.grad
+    return made
+
+
+def _same_memory(t):
+    """A tensor over the memory that another has on a device."""
+    made = object.__new__(type(t))
+    made._a, made._node, made._storage = t._a, None, t._storage
+    made.__dict__.update(_state(t))
+    made = made.requires_grad_() if t.requires_grad else made
+    made.grad = t.grad
     return made
 
 
@@ -225,7 +287,12 @@ def __deepcopy__(self, memo):
         return memo[id(self)]
     if not self.is_leaf:
         raise AutogradError("only leaf tensors can be deep-copied, this one was computed; use .detach() or .clone()")
-    a = self.detach().numpy()
+    if self._a.__class__ is DeviceArray:
+        made = memo[id(self)] = on_device(type(self), wrap(self._a.copy()), self.device, self.requires_grad, {})
+        made.__dict__.update(deepcopy(_state(self), memo))
+        made.grad = None if self.grad is None else deepcopy(self.grad, memo)
+        return made
+    a = self._to_copy()
     owner = owner_of(a)
     fresh = memo.get(id(owner))
     if fresh is None:
@@ -259,7 +326,7 @@ def __array_namespace__(self, *, api_version=None) -> ModuleType:
 
 def to_device(self, device, /, *, stream=None):
     """This tensor on a device."""
-    if stream is not None:
+    if stream is not None and self.device.type == "cpu" and require(device).type == "cpu":
         raise ArgumentError("to_device takes no stream on the CPU")
     return self.to(require(device))
 

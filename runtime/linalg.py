@@ -20,7 +20,7 @@ from .api.register import FUNCTIONS, deliver
 
 __all__ = ["LinAlgError", "cholesky", "cond", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "lstsq", "matmul",
            "matrix_exp", "matrix_norm", "matrix_power", "matrix_rank", "multi_dot", "norm", "pinv", "qr", "slogdet", "solve",
-           "solve_triangular", "svd", "svdvals", "vecdot", "vector_norm"]
+           "solve_triangular", "svd", "svdvals", "tensorinv", "tensorsolve", "vander", "vecdot", "vector_norm"]
 
 # Norms.
 
@@ -231,10 +231,11 @@ def matrix_exp(A):
     fa.check_matrix("matrix_exp", A.aval)
     size = matrix_norm(A.detach(), 1)
     top = rd.amax(size, dim=tuple(range(size.ndim)), keepdim=False).item() if size.numel() and A.shape[-1] else 0.0
-    halvings = max(0, math.ceil(math.log2(top)) + 2) if top and math.isfinite(top) else 0
+    near = 0 if A.dtype is dt.float64 else 1   # the series is as good as the dtype up to a norm of 2 ** near
+    halvings = max(0, math.ceil(math.log2(top)) - near) if top and math.isfinite(top) else 0
     x = ew.mul(A, 0.5 ** halvings)
     term = total = _identity_like(A)
-    for k in range(1, 15 if A.dtype is dt.float64 else 9):
+    for k in range(1, 21):
         term = ew.mul(la.matmul(term, x), 1.0 / k)
         total = ew.add(total, term)
     for _ in range(halvings):
@@ -306,3 +307,30 @@ def diagonal(A, *, offset=0, dim1=-2, dim2=-1):
     """The diagonal of two dims, as a new last one."""
     return _diagonal(A, offset=offset, dim1=canonical_dim(dim1, A.ndim), dim2=canonical_dim(dim2, A.ndim))
 
+
+def vander(x, N=None):
+    """Powers 0 to N - 1 of each element, along a new last dimension."""
+    count = x.shape[-1] if N is None else N
+    if count < 0:
+        raise ArgumentError(f"vander takes N of at least 0, got {N}")
+    return FUNCTIONS["pow"](x.unsqueeze(-1), FUNCTIONS["arange"](count))
+
+
+def tensorinv(A, ind=2, *, out=None):
+    """The inverse of A as a map from its last dims to the first `ind` ones."""
+    if ind < 1 or math.prod(A.shape[:ind]) != math.prod(A.shape[ind:]):
+        raise ShapeError(f"tensorinv takes a tensor whose first {ind} sizes have the product of the others, got {A.aval}")
+    n = math.prod(A.shape[:ind])
+    return deliver(inv(A.reshape(n, n)).reshape(*A.shape[ind:], *A.shape[:ind]), out, "tensorinv")
+
+
+def tensorsolve(A, B, dims=None, *, out=None):
+    """The X of tensordot(A, X, X.ndim) = B, after `dims` of A were moved to its end."""
+    if dims is not None:
+        A = A.movedim(tuple(dims), tuple(range(A.ndim - len(dims), A.ndim)))
+    sizes = A.shape[B.ndim:]
+    if math.prod(sizes) != B.numel():
+        raise ShapeError(f"tensorsolve: the sizes of A {tuple(A.shape)} after the first {B.ndim} must have as many elements as "
+                         f"B of shape {tuple(B.shape)}")
+    n = B.numel()
+    return deliver(solve(A.reshape(n, n), B.reshape(n)).reshape(sizes), out, "tensorsolve")

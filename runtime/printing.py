@@ -7,6 +7,7 @@ import numpy as np
 from ..ir import dtype as dt
 from ..ir.errors import ArgumentError
 from .api.register import api
+from .device_array import DeviceArray
 from .state import Defaults, tls
 from .tensor import Tensor
 
@@ -151,6 +152,8 @@ def _suffixes(t) -> list:
         found.append(f"size={tuple(t.shape)}")
     if (t.dtype is not Defaults.dtype) if not t._a.size else not _is_implied(t.dtype):
         found.append(f"dtype={t.dtype!r}")
+    if t._a.__class__ is DeviceArray:
+        found.insert(0, f"device='{t.device}'")
     if t.grad_fn is not None:
         found.append(f"grad_fn=<{t.grad_fn.name}>")
     elif t.requires_grad:
@@ -173,7 +176,8 @@ def _closed(text, suffixes, indent) -> str:
 
 def tensor_text(t: Tensor) -> str:
     """What repr() and str() of a tensor give."""
-    text = _closed("tensor(" + array_text(t._a, len("tensor(")), _suffixes(t), len("tensor("))
+    a = t._a.numpy() if t._a.__class__ is DeviceArray else t._a
+    text = _closed("tensor(" + array_text(a, len("tensor(")), _suffixes(t), len("tensor("))
     recorder = tls.m.recorder
     if recorder is not None:
         recorder.read(t, "repr", text)

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from ..ir.errors import ArgumentError, DTypeError
+from .placement import beside, put
 from .state import tls
 from .tensor import Tensor, wrap
 
@@ -95,9 +96,14 @@ def _restored(device, seed, call):
 default_generator = Generator()
 
 
-def draw_key(generator: Generator | None = None) -> Tensor:
-    """The next key of a generator, of the default one unless said."""
-    return (generator or default_generator).key()
+def draw_key(generator: Generator | None = None, device=None) -> Tensor:
+    """The next key of a generator (of the default one unless said), on the device where it will be used."""
+    return put((generator or default_generator).key(), device)
+
+
+def draw_key_beside(t: Tensor, generator: Generator | None = None) -> Tensor:
+    """The next key of a generator, where a tensor is."""
+    return beside((generator or default_generator).key(), t)
 
 
 def manual_seed(seed: int) -> Generator:

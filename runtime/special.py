@@ -2,7 +2,7 @@
 
 import math
 
-from ..ir.errors import ArgumentError, DTypeError
+from ..ir.errors import DTypeError
 from ..ir.ops import incomplete
 from .api.promote import result_type, to_dtype
 from .api.register import FUNCTIONS, deliver
@@ -12,15 +12,6 @@ from .tensor import Tensor
 __all__ = ["digamma", "entr", "erf", "erfc", "erfcx", "erfinv", "exp2", "expit", "expm1", "gammainc", "gammaincc", "gammaln",
            "log1p", "log_ndtr", "log_softmax", "logit", "logsumexp", "multigammaln", "ndtr", "ndtri", "polygamma", "psi",
            "round", "sinc", "softmax", "xlog1py", "xlogy"]
-
-digamma = psi = FUNCTIONS["digamma"]
-erf, erfc, erfinv = FUNCTIONS["erf"], FUNCTIONS["erfc"], FUNCTIONS["erfinv"]
-exp2, expm1, log1p = FUNCTIONS["exp2"], FUNCTIONS["expm1"], FUNCTIONS["log1p"]
-expit, logit, sinc = FUNCTIONS["sigmoid"], FUNCTIONS["logit"], FUNCTIONS["sinc"]
-gammaln = FUNCTIONS["lgamma"]
-logsumexp = FUNCTIONS["logsumexp"]
-round = FUNCTIONS["round"]
-xlogy = FUNCTIONS["xlogy"]
 
 
 def polygamma(n, input, *, out=None):
@@ -134,10 +125,16 @@ def _contiguous(a, x):
 
 def multigammaln(input, p, *, out=None):
     """The logarithm of the multivariate gamma function of dimension p."""
-    if p < 1:
-        raise ArgumentError(f"multigammaln takes p of at least 1, got {p}")
-    x = _floating(input, "multigammaln")
-    total = p * (p - 1) / 4 * math.log(math.pi)
-    for j in range(p):
-        total = gammaln(x - j / 2) + total
-    return deliver(total, out, "multigammaln")
+    return FUNCTIONS["mvlgamma"](input, p, out=out)
+
+
+# The functions of other modules stand last: asking for them may load modules that read those above.
+
+digamma = psi = FUNCTIONS["digamma"]
+erf, erfc, erfinv = FUNCTIONS["erf"], FUNCTIONS["erfc"], FUNCTIONS["erfinv"]
+exp2, expm1, log1p = FUNCTIONS["exp2"], FUNCTIONS["expm1"], FUNCTIONS["log1p"]
+expit, logit, sinc = FUNCTIONS["sigmoid"], FUNCTIONS["logit"], FUNCTIONS["sinc"]
+gammaln = FUNCTIONS["lgamma"]
+logsumexp = FUNCTIONS["logsumexp"]
+round = FUNCTIONS["round"]
+xlogy = FUNCTIONS["xlogy"]

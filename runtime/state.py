@@ -16,12 +16,13 @@ class Mode:
     run        calls a function with numpy's floating point warnings off (ingot's results carry inf and nan instead)
     """
 
-    __slots__ = ("_context", "anomaly", "autocast", "grad", "inference", "recorder", "run", "saved_hooks", "special")
+    __slots__ = ("_context", "anomaly", "autocast", "grad", "inference", "recorder", "run", "saved_hooks", "sizes", "special")
 
     def __init__(self):
         self.grad = True
         self.inference = False
         self.recorder = None      # filled by jit while it records a run
+        self.sizes = None         # filled by jit while it records with symbolic sizes: gives the shape of a tensor
         self.autocast = None      # filled by amp: device kind -> dtype
         self.saved_hooks = None   # (pack, unpack) of saved_tensors_hooks
         self.anomaly = False

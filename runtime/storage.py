@@ -5,6 +5,8 @@ import weakref
 from types import FrameType
 from typing import Any
 
+import numpy as np
+
 _PACKAGE = __name__.split(".")[0]
 
 
@@ -14,11 +16,18 @@ class Storage:
     version   how often the memory was written in place
     aliases   weak references to views that know their base, so that a write can renew their histories
     writer    (operator name, file, line) of the last write in place, for error messages
+    lent      how many others see the memory (numpy, DLPack, another process) and may write without a version
+    returned  how many of them are gone
     """
 
     version = 0
     aliases: Any = ()
     writer = None
+    lent = returned = 0
+
+    def lend(self):
+        """Remembers that something outside sees the memory from now on, for good."""
+        self.lent += 1
 
     def add_alias(self, tensor):
         """Remembers a view; dead entries are dropped as the list doubles."""
@@ -40,12 +49,36 @@ class Storage:
         self.writer = other.writer
 
 
+class Loan:
+    """Memory of a storage in somebody's hands: alive as long as an array over it, or a view of one, is."""
+
+    __slots__ = ("__array_struct__", "_array", "_storage")
+
+    def __init__(self, array: np.ndarray, storage: Storage):
+        self.__array_struct__ = array.__array_struct__
+        self._array, self._storage = array, storage
+        storage.lent += 1
+
+    def __del__(self):
+        self._storage.lent -= 1
+        self._storage.returned += 1
+
+
+def borrowed(array: np.ndarray, storage: Storage) -> np.ndarray:
+    """The same memory as an array of its own, of which the storage knows until it and its views are gone."""
+    found = np.asarray(Loan(array, storage))
+    return found if found.dtype == array.dtype else found.view(array.dtype)
+
+
+_BETWEEN = frozenset(("contextlib", "functools"))
+
+
 def user_line() -> tuple:
-    """File and line of the nearest frame outside ingot."""
+    """File and line of the nearest frame outside ingot and of what stands between its own frames (decorators)."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         name = frame.f_globals.get("__name__", "")
-        if not (name == _PACKAGE or name.startswith(_PACKAGE + ".")):
+        if not (name == _PACKAGE or name.startswith(_PACKAGE + ".") or name in _BETWEEN):
             return frame.f_code.co_filename, frame.f_lineno
         frame = frame.f_back
     return "<unknown>", 0

@@ -3,6 +3,7 @@
 The class holds what every tensor is; the operators that users call as methods are attached by `runtime/api`.
 """
 
+import math
 import threading
 from typing import Any
 
@@ -13,7 +14,7 @@ from ..ir.aval import Aval
 from ..ir.errors import AutogradError, DTypeError
 from .autograd.node import Leaf, Output, aval_of
 from .state import Defaults, tls
-from .storage import Storage
+from .storage import Storage, borrowed
 
 _new = object.__new__
 _ndarray = np.ndarray
@@ -71,7 +72,6 @@ class Tensor(metaclass=TensorType):
     _kept_grad = None   # gradient of a tensor that is not a leaf (retain_grad), or set by hand
     _retains = False
     __array_priority__ = 1000
-    __array_ufunc__ = None
 
     def __init__(self, *data, device=None):
         from_sizes = all(isinstance(d, int) for d in data)
@@ -100,7 +100,8 @@ class Tensor(metaclass=TensorType):
 
     @property
     def shape(self) -> Size:
-        return Size(self._a.shape)
+        seen = tls.m.sizes
+        return Size(self._a.shape if seen is None else seen(self))
 
     @property
     def dtype(self) -> dt.DType:
@@ -113,7 +114,8 @@ class Tensor(metaclass=TensorType):
     @property
     def aval(self) -> Aval:
         """Shape and dtype, as the compiler sees them."""
-        return aval_of(self._a)
+        seen = tls.m.sizes
+        return aval_of(self._a) if seen is None else Aval(seen(self), self.dtype)
 
     def __len__(self) -> int:
         if not self._a.ndim:
@@ -178,9 +180,9 @@ class Tensor(metaclass=TensorType):
     @grad.setter
     def grad(self, value):
         if value is not None:
-            if not isinstance(value, Tensor):
+            if not isinstance(value, Tensor) and not getattr(value, "is_sparse", False):
                 raise DTypeError(f"grad must be a tensor or None, got {type(value).__name__}")
-            if value._a.shape != self._a.shape or value._a.dtype != self._a.dtype:
+            if tuple(value.shape) != self._a.shape or value.dtype is not self.dtype:
                 raise AutogradError(f"grad of a tensor {self.aval} must be like it, got {value.aval}")
         recorder = tls.m.recorder
         if recorder is not None:
@@ -267,15 +269,28 @@ class Tensor(metaclass=TensorType):
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
         """The memory as a numpy array, without a copy."""
+        a = self._memory(force)
+        return _read(self, "numpy", borrowed(a, self._storage) if a is self._a else a)
+
+    def _to_copy(self) -> np.ndarray:
+        """The memory for somebody who copies it at once and keeps nothing of it."""
+        return _read(self, "numpy", self._memory(True))
+
+    def _memory(self, force: bool = False) -> np.ndarray:
+        """The memory itself, or what is copied from a device."""
         if self._node is not None and not force:
             raise AutogradError("a tensor that requires grad cannot become an array; call .detach().numpy()")
-        return _read(self, "numpy", self._a)
+        if self._a.__class__ is not _ndarray:
+            if not force:
+                raise DTypeError(f"a tensor on {self.device} cannot become a numpy array; call .cpu() first")
+            return self._a.numpy()
+        return self._a
 
     def __array__(self, dtype=None, copy=None) -> np.ndarray:
-        a = self.numpy()
-        if dtype is not None and a.dtype != dtype:
-            return a.astype(dtype)
-        return a.copy() if copy else a
+        if not copy and (dtype is None or self._a.dtype == dtype):
+            return self.numpy()
+        a = _read(self, "numpy", self._memory())
+        return a.astype(a.dtype if dtype is None else dtype)
 
 
 class AmbiguousTruth(DTypeError, ValueError):
@@ -292,6 +307,18 @@ def _read(t: Tensor, how: str, value):
     if m.recorder is not None:
         m.recorder.read(t, how, value)
     return value
+
+
+def shape_of(t: Tensor) -> tuple:
+    """The sizes of a tensor as a plain tuple. While a trace is recorded with symbolic sizes they are such: whatever becomes a
+    parameter of an operator must come from here, or from `Tensor.shape`, and not from the array."""
+    seen = tls.m.sizes
+    return t._a.shape if seen is None else seen(t)
+
+
+def numel_of(t: Tensor) -> int:
+    """How many elements a tensor has; see `shape_of`."""
+    return t._a.size if tls.m.sizes is None else math.prod(shape_of(t))
 
 
 def wrap(a) -> Tensor:

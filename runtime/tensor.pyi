@@ -49,7 +49,8 @@ class Tensor(metaclass=TensorType):
     def __array_namespace__(self, *, api_version=None) -> Any:
         """The array API namespace, `ingot.array_api`."""
     __array_priority__: builtins.int
-    __array_ufunc__: Any
+    def __array_ufunc__(self, ufunc, method, *inputs, out=None, **kwargs) -> Tensor:
+        """What numpy calls when a tensor is among the arguments of a universal function."""
     def __bool__(self) -> builtins.bool: ...
     def __buffer__(self, flags) -> builtins.memoryview:
         """This tensor's memory as a memoryview."""
@@ -134,11 +135,15 @@ class Tensor(metaclass=TensorType):
     def _is_view(self) -> builtins.bool:
         """Whether the tensor looks into the memory of another one."""
     _kept_grad: Any
+    def _memory(self, force: builtins.bool = False) -> numpy.ndarray:
+        """The memory itself, or what is copied from a device."""
     _node: Any
     def _one(self) -> Any: ...
     def _own_storage(self) -> _storage_module.Storage: ...
     _retains: builtins.bool
     _storage: Any
+    def _to_copy(self) -> numpy.ndarray:
+        """The memory for somebody who copies it at once and keeps nothing of it."""
     @builtins.property
     def _version(self) -> builtins.int: ...
     def abs(self, *, out=None) -> Tensor:
@@ -204,6 +209,8 @@ class Tensor(metaclass=TensorType):
         """In-place version of angle()."""
     def any(self, dim=None, keepdim: builtins.bool = False, *, out=None, axis=None, keepdims: builtins.bool = False) -> Tensor:
         """Whether any element is nonzero (uint8 gives uint8)."""
+    def apply_(self, callable) -> Tensor:
+        """Replaces each element by callable(element); slow, one Python call each."""
     def arccos(self, *, out=None) -> Tensor:
         """Elementwise acos."""
     def arccos_(self, *, out=None) -> Tensor:
@@ -330,6 +337,10 @@ class Tensor(metaclass=TensorType):
         """This tensor as int8."""
     def cholesky(self, upper: builtins.bool = False, *, out=None) -> Tensor:
         """The lower triangular factor of symmetric positive matrices (or its transpose)."""
+    def cholesky_inverse(self, upper: builtins.bool = False, *, out=None) -> Tensor:
+        """The inverse of A, from its Cholesky factor."""
+    def cholesky_solve(self, L, upper: builtins.bool = False, *, out=None) -> Tensor:
+        """The solution X of A @ X = input, from a Cholesky factor of A."""
     def chunk(self, chunks, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
         """At most `chunks` pieces of one size (the last may be smaller), as views."""
     def clamp(self, min=None, max=None, *, out=None) -> Tensor:
@@ -600,7 +611,7 @@ class Tensor(metaclass=TensorType):
     def hardshrink(self, lambd=0.5) -> Tensor:
         """0 where |input| <= lambd, the input elsewhere."""
     def heaviside(self, other, *, out=None) -> Tensor:
-        """Elementwise heaviside."""
+        """0 below zero, 1 above, `other` at zero."""
     def heaviside_(self, other, *, out=None) -> Tensor:
         """In-place version of heaviside()."""
     def histc(self, bins=100, min=0, max=0, *, out=None) -> Tensor:
@@ -692,6 +703,8 @@ class Tensor(metaclass=TensorType):
     @builtins.property
     def is_hip(self) -> builtins.bool:
         """Whether this tensor is on a device of kind hip."""
+    def is_inference(self) -> builtins.bool:
+        """False: tensors made in inference mode are ordinary ones, which autograd may use afterwards."""
     @builtins.property
     def is_leaf(self) -> builtins.bool: ...
     @builtins.property
@@ -857,6 +870,10 @@ class Tensor(metaclass=TensorType):
     @builtins.property
     def mT(self) -> Tensor:
         """The last two dimensions swapped."""
+    def map2_(self, x, y, callable) -> Tensor:
+        """Replaces each element a by callable(a, b, c), b and c from tensors that broadcast; slow, one Python call each."""
+    def map_(self, tensor, callable) -> Tensor:
+        """Replaces each element a by callable(a, b), b from a tensor that broadcasts; slow, one Python call each."""
     def masked_fill(self, mask, value) -> Tensor:
         """`value` where the mask holds."""
     def masked_fill_(self, mask, value) -> Tensor:
@@ -915,6 +932,10 @@ class Tensor(metaclass=TensorType):
         """In-place version of multiply()."""
     def mv(self, vec, *, out=None) -> Tensor:
         """A matrix times a vector."""
+    def mvlgamma(self, p, *, out=None) -> Tensor:
+        """The logarithm of the multivariate gamma function of dimension p."""
+    def mvlgamma_(self, p, *, out=None) -> Tensor:
+        """In-place version of mvlgamma()."""
     def nan_to_num(self, nan=None, posinf=None, neginf=None, *, out=None) -> Tensor:
         """Replaces nan (by 0 unless said) and infinities (by the largest finite numbers unless said)."""
     def nan_to_num_(self, nan=None, posinf=None, neginf=None, *, out=None) -> Tensor:
@@ -958,6 +979,8 @@ class Tensor(metaclass=TensorType):
         """In-place version of negative()."""
     def nelement(self) -> builtins.int:
         """The number of elements."""
+    def new(self, *data, device=None) -> Tensor:
+        """A tensor of this one's dtype: of given sizes (not initialised), or with given values."""
     def new_empty(self, *sizes, size=None, dtype=None, device=None, requires_grad: builtins.bool = False,
                   layout=None, pin_memory: builtins.bool = False) -> Tensor:
         """A tensor of this one's dtype, its values yet to be written."""
@@ -999,9 +1022,9 @@ class Tensor(metaclass=TensorType):
     def permute(self, *order, dims=None, axis=None) -> Tensor:
         """The dimensions in another order."""
     def pin_memory(self, device=None) -> Tensor:
-        """This tensor in page-locked memory, which only matters where there is an accelerator."""
-    def pinverse(self, *, atol=None, rtol=None, hermitian: builtins.bool = False, out=None) -> Tensor:
-        """The pseudo-inverse; singular values at most max(atol, rtol * the largest) count as 0."""
+        """This tensor in page-locked memory, from which copies to an accelerator need not wait; itself where there is none."""
+    def pinverse(self, rcond=1e-15) -> Tensor:
+        """The pseudo-inverse; singular values at most rcond times the largest count as 0."""
     def polygamma(self, n) -> Tensor: ...
     def positive(self) -> Tensor:
         """The tensor itself (bool excepted)."""
@@ -1018,6 +1041,8 @@ class Tensor(metaclass=TensorType):
         """input with source written (or added) at positions of the flattened tensor."""
     def put_(self, index, source, accumulate: builtins.bool = False) -> Tensor:
         """In-place version of put()."""
+    def qr(self, some: builtins.bool = True, *, out=None) -> Tensor:
+        """Q and R with Q @ R = input, reduced unless `some` is False."""
     def quantile(self, q, dim=None, keepdim: builtins.bool = False, *, interpolation='linear', out=None, axis=None,
                  keepdims: builtins.bool = False) -> Tensor:
         """The q-th quantiles (a number or a row of them), of everything or along a dim; nan if there is one."""
@@ -1060,8 +1085,8 @@ class Tensor(metaclass=TensorType):
         """In-place version of renorm()."""
     def repeat(self, *sizes, repeats=None) -> Tensor:
         """Copies side by side, `sizes` many along each dimension."""
-    def repeat_interleave(self, repeats, dim=None, *, output_size=None, axis=None) -> Tensor:
-        """Each element (or each index along a dimension) several times in a row."""
+    def repeat_interleave(self, repeats=None, dim=None, *, output_size=None, axis=None) -> Tensor:
+        """Each element (or each index along a dimension) several times in a row; counts alone give each index that often."""
     @builtins.property
     def requires_grad(self) -> builtins.bool: ...
     @requires_grad.setter
@@ -1203,7 +1228,7 @@ class Tensor(metaclass=TensorType):
     def sqrt_(self, *, out=None) -> Tensor:
         """In-place version of sqrt()."""
     def square(self, *, out=None) -> Tensor:
-        """Elementwise square."""
+        """input * input; bool counts as int64."""
     def square_(self, *, out=None) -> Tensor:
         """In-place version of square()."""
     def squeeze(self, dim=None, *, axis=None) -> Tensor:
@@ -1230,6 +1255,8 @@ class Tensor(metaclass=TensorType):
         """Sum over dims (all unless said); integers and bools are summed in int64."""
     def sum_to_size(self, *size) -> Tensor:
         """Summed over the dimensions that broadcasting to this shape from `size` would repeat."""
+    def svd(self, some: builtins.bool = True, compute_uv: builtins.bool = True, *, out=None) -> Tensor:
+        """U, S, V with U @ diag(S) @ V.mT = input, reduced unless `some` is False; without compute_uv, U and V are zeros."""
     @overload
     def swapaxes(self, dim0, dim1) -> Tensor:
         """Two dimensions swapped."""
@@ -1274,6 +1301,8 @@ class Tensor(metaclass=TensorType):
     def to_device(self, device, /, *, stream=None) -> Tensor:
         """This tensor on a device."""
     def to_sparse(self, sparse_dim=None) -> _sparse_module.SparseTensor:
+        """The entries that are not zero, as a sparse tensor."""
+    def to_sparse_coo(self, sparse_dim=None) -> _sparse_module.SparseTensor:
         """The entries that are not zero, as a sparse tensor."""
     def tolist(self) -> Any:
         """Nested lists of Python numbers."""
@@ -1365,5 +1394,10 @@ class AmbiguousTruth(_errors_module.DTypeError, builtins.ValueError):
 def _plain(x) -> Any: ...
 def _read(t: Tensor, how: builtins.str, value) -> Any:
     """Python has read `value` out of a tensor: a recorder turns that into a guard."""
+def shape_of(t: Tensor) -> builtins.tuple:
+    """The sizes of a tensor as a plain tuple. While a trace is recorded with symbolic sizes they are such: whatever becomes
+    a"""
+def numel_of(t: Tensor) -> builtins.int:
+    """How many elements a tensor has; see `shape_of`."""
 def wrap(a) -> Tensor:
     """A new tensor over an array that nobody else writes to."""

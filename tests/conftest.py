@@ -2,6 +2,8 @@
 
 import pytest
 
+from ingot.runtime.cpu import pool
+
 
 class RootIsAFolder:
     """The root is the package under test, whatever its folder is called. pytest takes a folder with an `__init__.py` for a
@@ -16,3 +18,11 @@ class RootIsAFolder:
 
 def pytest_configure(config):
     config.pluginmanager.register(RootIsAFolder(), "root-is-a-folder")
+
+
+@pytest.fixture
+def threads():
+    """Restore the number of threads afterwards."""
+    before = pool.get_num_threads()
+    yield pool.set_num_threads
+    pool.set_num_threads(before)

@@ -10,6 +10,7 @@ from ingot.ir.graph import Builder, Graph, Value
 from ingot.ir.interp import interpret
 from ingot.ir.ops import elementwise as ew
 from ingot.ir.ops import linalg, reduce, shape
+from ingot.ir.scope import Scope
 from ingot.ir.text import parse
 from ingot.ir.verify import verify
 
@@ -275,3 +276,17 @@ def check_same_meaning(before: Graph, after: Graph, seed: int, *, exact: bool = 
         else:
             a, b = a.astype(np.float64), b.astype(np.float64)
             np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6, err_msg=f"seed {seed}\n{before}")
+
+
+def graph_of_sizes() -> Graph:
+    """A graph with symbolic sizes b (4) and seq_len (6), and a number n (0.5)."""
+    scope = Scope()
+    b, s, n = scope.size("b", 4), scope.size("seq_len", 6), scope.number("n", 0.5)
+    g = Builder("sizes")
+    x = g.input("x", Aval((b, s, 8), dt.float32))
+    y = ew.mul(ew.div(x, b * s), n * 2 - 1)
+    y = shape.reshape(y, shape=(b * s, 8))
+    y = shape.slice_(y, dim=0, start=b - 1, stop=b * s, step=2)
+    y = ew.add(y, b)
+    counted = g.call(shape.iota, None, shape=((b + 1) // 2,), dim=0, dtype=dt.int64)
+    return g.finish([reduce.sum_(y, dim=(1,), keepdim=False), counted])

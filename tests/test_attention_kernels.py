@@ -17,17 +17,9 @@ from ingot.passes.codegen.llvm.attention_grad import AttentionGradKernel
 from ingot.passes.codegen.scalars import NumpyBuilder
 from ingot.runtime.cpu import attention as kernels
 from ingot.runtime.cpu import compile as compiler
-from ingot.runtime.cpu import gemm, pool
+from ingot.runtime.cpu import gemm
 
 TOLERANCE = {"float32": 1e-5, "float64": 2e-13}      # of results of size 1, and relative to a gradient's largest element
-
-
-@pytest.fixture
-def threads():
-    """Restore the number of threads afterwards."""
-    before = pool.get_num_threads()
-    yield pool.set_num_threads
-    pool.set_num_threads(before)
 
 
 def laid_out(rng, shape, dtype):
@@ -212,8 +204,8 @@ def test_narrower_vectors_agree(level, monkeypatch):
     if not target.supports(narrow):
         pytest.skip(f"this machine does not run {level}")
     monkeypatch.setattr(kernels, "host", lambda: narrow)
-    kernels._forward_plan.cache_clear()
-    kernels._grad_plan.cache_clear()
+    kernels.forward_plan.cache_clear()
+    kernels.grad_plan.cache_clear()
     for seed in range(6):
         q, k, v, mask, causal, g = case(seed)
         want = reference(q, k, v, mask, causal=causal, scale=0.3)
@@ -225,8 +217,8 @@ def test_narrower_vectors_agree(level, monkeypatch):
                                       mask_grad=False)
         for got, ref in zip(grads[:3], refs):
             close(got / 4, ref / 4, q.dtype, f"seed {seed}")
-    kernels._forward_plan.cache_clear()
-    kernels._grad_plan.cache_clear()
+    kernels.forward_plan.cache_clear()
+    kernels.grad_plan.cache_clear()
 
 
 # The linear layer.

@@ -317,3 +317,34 @@ def test_views_have_no_cycles(without_gc):
     refs = [weakref.ref(base), weakref.ref(view)]
     del base, view
     assert [r() for r in refs] == [None, None]
+
+
+def test_grad_modes_around_generators_hold_only_inside_a_step():
+    @ingot.no_grad()
+    def steps(seen):
+        try:
+            sent = yield ingot.is_grad_enabled()
+            seen.append((sent, ingot.is_grad_enabled()))
+            yield ingot.is_grad_enabled()
+        except KeyError:
+            seen.append(("thrown", ingot.is_grad_enabled()))
+            yield ingot.is_grad_enabled()
+        finally:
+            seen.append(("closed", ingot.is_grad_enabled()))
+
+    seen: list = []
+    generator = steps(seen)
+    assert next(generator) is False and ingot.is_grad_enabled()
+    assert generator.send(7) is False and ingot.is_grad_enabled()
+    assert generator.throw(KeyError()) is False and ingot.is_grad_enabled()
+    generator.close()
+    assert seen == [(7, False), ("thrown", False), ("closed", False)] and ingot.is_grad_enabled()
+
+
+def test_a_given_gradient_takes_the_dtype_of_its_tensor():
+    x = ingot.ones(2, 2, requires_grad=True)
+    (x @ x).backward(ingot.ones(2, 2, dtype=ingot.float64))
+    assert x.grad.dtype is ingot.float32
+    x.grad = None
+    (x @ x).backward(ingot.ones(2, 2).to(ingot.bfloat16))
+    assert x.grad.tolist() == [[4.0, 4.0], [4.0, 4.0]]

@@ -272,3 +272,24 @@ def test_value_changing_hooks_are_refused_in_a_trace():
 
     with pytest.raises(RuntimeError, match="traced"):
         ingot.jit.trace(step)(leaf(2.0))
+
+
+def test_retain_grad_follows_a_write_in_place():
+    x = ingot.ones(2, requires_grad=True)
+    y = x * 2
+    y.retain_grad()
+    y.mul_(3)
+    y.sum().backward()
+    assert y.grad.tolist() == [1.0, 1.0]      # of what y is now, not of what it was before the write
+    assert x.grad.tolist() == [6.0, 6.0]
+
+
+def test_retain_grad_of_a_view_follows_a_write_to_its_base():
+    x = ingot.ones(3, requires_grad=True)
+    y = x * 1
+    v = y[1:]
+    v.retain_grad()
+    y.mul_(4)
+    (v * v).sum().backward()
+    assert v.grad.tolist() == [8.0, 8.0]
+    assert x.grad.tolist() == [0.0, 32.0, 32.0]

@@ -48,6 +48,7 @@ def test_demo_learns_and_draws(tmp_path):
     done = run("-m", "ingot", "demo", "--epochs", "2", "--out", str(tmp_path))
     assert done.returncode == 0, done.stderr
     assert "largest difference between the two losses at any step: 0" in done.stdout
+    assert "largest difference to eager" in done.stdout and (tmp_path / "digits.ingot").stat().st_size > 10_000
     for name in ("loss.svg", "network.svg"):
         assert ET.fromstring((tmp_path / name).read_text()).tag.endswith("svg")
 

@@ -17,19 +17,11 @@ from ingot.passes.codegen.llvm import winograd as winograd_code
 from ingot.passes.codegen.llvm.conv_epilogue import Fusion
 from ingot.passes.codegen.llvm.microkernel import Precision
 from ingot.runtime.cpu import compile as compiler
-from ingot.runtime.cpu import conv, conv_depthwise, conv_fused, pool, winograd
+from ingot.runtime.cpu import conv, conv_depthwise, conv_fused, winograd
 from ingot.runtime.dispatch import kernel_of
 
 TOLERANCE = {"float32": 2e-6, "float64": 4e-15}      # relative to the sum of the absolute products of a result
 PLAIN = {"stride": (1, 1), "padding": ((1, 1), (1, 1)), "dilation": (1, 1), "groups": 1}
-
-
-@pytest.fixture
-def threads():
-    """Restore the number of threads afterwards."""
-    before = pool.get_num_threads()
-    yield pool.set_num_threads
-    pool.set_num_threads(before)
 
 
 def draw(rng, shape, dtype):

@@ -26,14 +26,6 @@ def cache_folder(tmp_path, monkeypatch):
     return tmp_path / "cache"
 
 
-@pytest.fixture
-def threads():
-    """Restore the number of threads afterwards."""
-    before = pool.get_num_threads()
-    yield pool.set_num_threads
-    pool.set_num_threads(before)
-
-
 @pytest.fixture(scope="module")
 def count():
     """Address of a task that counts its chunks."""

@@ -107,8 +107,9 @@ class FakeDriver:
     synchronize = lambda self, i: self.waited.append(i)
     memory = lambda self, i: {"allocated": 10 + i, "reserved": 20}
     total_memory = staticmethod(lambda i: 100)
-    name = staticmethod(lambda i: f"fake {i}")
+    free_memory = staticmethod(lambda i: 80)
     capability = staticmethod(lambda i: (9, 0))
+    properties = staticmethod(lambda i: {"name": f"fake {i}"})
 
 
 @without_accelerator

@@ -9,11 +9,13 @@ import ingot
 from distribution_table import ROWS, build, label
 from ingot import distributions as D
 from ingot.distributions import constraints, transforms
+from ingot.distributions.von_mises import log_bessel
 
 SEED = 7
 MANY = 40000
 SINGLE = [r for r in ROWS if not r.discrete and r.family not in ("Dirichlet", "MultivariateNormal", "LogisticNormal",
-                                                                 "LowRankMultivariateNormal", "RelaxedOneHotCategorical")]
+                                                                 "LowRankMultivariateNormal", "RelaxedOneHotCategorical",
+                                                                 "Wishart", "LKJCholesky")]
 
 
 def drawn(d, n=MANY, seed=SEED):
@@ -101,6 +103,10 @@ def test_divergences_are_means_of_log_ratios():
         (D.Dirichlet(t([1.0, 2.0, 3.0])), D.Dirichlet(t([2.0, 2.0, 2.0]))),
         (D.Uniform(t([0.1]), t([0.7])), D.Beta(t([2.0]), t([2.0]))),
         (D.Gumbel(t([0.0]), t([1.0])), D.Normal(t([0.5]), t([2.0]))),
+        (D.ContinuousBernoulli(t([0.3, 0.9])), D.ContinuousBernoulli(t([0.8, 0.5]))),
+        (D.ContinuousBernoulli(t([0.3, 0.9])), D.Normal(t([0.5, 0.0]), t([2.0, 0.7]))),
+        (D.Beta(t([2.0]), t([3.0])), D.ContinuousBernoulli(t([0.7]))),
+        (D.Wishart(t(4.0), ingot.eye(2)), D.Wishart(t(6.0), ingot.tensor([[2.0, 0.5], [0.5, 1.0]]))),
         (D.MultivariateNormal(ingot.zeros(2), ingot.eye(2)), D.MultivariateNormal(ingot.ones(2), 2 * ingot.eye(2))),
     ]
     for p, q in pairs:
@@ -174,6 +180,66 @@ def test_default_checking_can_be_switched_off():
         assert D.Normal(0.0, -1.0).scale.item() == -1
     finally:
         D.Distribution.set_default_validate_args(True)
+
+
+def test_von_mises_has_exact_bessel_functions_and_a_circular_variance():
+    k = np.concatenate([np.logspace(-5, 2.8, 60), np.linspace(19, 21, 11)])
+    t = ingot.tensor(k, requires_grad=True)
+    first = log_bessel(0, t)
+    np.testing.assert_allclose(first.detach().numpy(), np.log(np.i0(k)), rtol=1e-12, atol=1e-15)
+    first.sum().backward()
+    ratio = (log_bessel(1, t) - log_bessel(0, t)).exp()
+    np.testing.assert_allclose(t.grad.numpy(), ratio.detach().numpy(), rtol=1e-10)
+    d = D.VonMises(ingot.tensor([0.5, -3.0]), ingot.tensor([0.7, 4.0]))
+    x = drawn(d)
+    assert float(x.min()) >= -math.pi and float(x.max()) < math.pi
+    length = (x - d.loc).cos().mean(0)
+    assert float((1 - length - d.variance).abs().max()) < 0.02, f"seed {SEED}"
+    assert float((x - d.loc).sin().mean(0).abs().max()) < 0.02, f"seed {SEED}"
+
+
+@pytest.mark.parametrize("dim, concentration", [(2, 0.7), (3, 1.0), (4, 2.5)])
+def test_lkj_samples_are_correlations_with_the_right_marginals(dim, concentration):
+    d = D.LKJCholesky(dim, ingot.tensor(concentration, dtype=ingot.float64))
+    lower = drawn(d, 20000)
+    assert constraints.corr_cholesky.check(lower).all()
+    r = (lower @ lower.mT).numpy()
+    beta = concentration - 1 + dim / 2              # each correlation is 2 * Beta(beta, beta) - 1
+    for i in range(dim):
+        for j in range(i):
+            assert abs(r[:, i, j].mean()) < 0.03, f"seed {SEED}"
+            assert r[:, i, j].var() == pytest.approx(1 / (2 * beta + 1), rel=0.06), f"seed {SEED}"
+
+
+def test_lkj_densities_integrate_to_one():
+    d = D.LKJCholesky(2, ingot.tensor(2.5, dtype=ingot.float64))
+    angle = np.linspace(1e-6, np.pi - 1e-6, 20001)
+    zero, one = np.zeros_like(angle), np.ones_like(angle)
+    factors = np.stack([np.stack([one, zero], -1), np.stack([np.cos(angle), np.sin(angle)], -1)], -2)
+    density = np.exp(d.log_prob(ingot.tensor(factors)).numpy()) * np.sin(angle)      # by the entry below the diagonal
+    assert ((density[1:] + density[:-1]) / 2 * np.diff(angle)).sum() == pytest.approx(1, rel=1e-5)
+
+
+def test_wishart_samples_are_differentiable_and_its_arguments_are_checked():
+    scale = ingot.tensor([[1.2, 0.0], [0.3, 0.8]], dtype=ingot.float64, requires_grad=True)
+    ingot.manual_seed(SEED)
+    D.Wishart(ingot.tensor(5.0, dtype=ingot.float64), scale_tril=scale).rsample((4,)).sum().backward()
+    assert scale.grad is not None and float(scale.grad.abs().sum()) > 0
+    eye = ingot.eye(3)
+    assert D.Wishart(5, eye).mode[0, 0].item() == 1 and math.isnan(D.Wishart(3.5, eye).mode[0, 0].item())
+    for wrong in (lambda: D.Wishart(2.0, eye), lambda: D.Wishart(5.0), lambda: D.Wishart(5.0, eye, eye),
+                  lambda: D.LKJCholesky(1), lambda: D.VonMises(0.0, -1.0)):
+        with pytest.raises(ValueError):
+            wrong()
+
+
+def test_constraints_of_stretches_have_a_transform():
+    region = constraints.cat([constraints.positive, constraints.interval(-1.0, 2.0)], -1, [2, 1])
+    for registry in (D.transform_to, D.biject_to):
+        t = registry(region)
+        y = t(ingot.tensor([[0.3, -1.2, 0.8]]))
+        assert region.check(y).all() and t.with_cache(1).length == 3
+        np.testing.assert_allclose(t.inv(y).numpy(), [[0.3, -1.2, 0.8]], rtol=1e-5)
 
 
 def test_seeds_repeat_samples():

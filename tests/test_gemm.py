@@ -1,4 +1,4 @@
-"""Matrix products: every layout, size, dtype and road against float64; epilogues; threads; emitted variants."""
+"""Matrix products: every layout, size, dtype and road against float64; threads; emitted variants."""
 
 import itertools
 import subprocess
@@ -6,51 +6,19 @@ import sys
 import textwrap
 import threading
 
-import ml_dtypes
 import numpy as np
 import pytest
 
 from ingot.ir import target
 from ingot.ir.errors import DTypeError, ShapeError
-from ingot.passes.codegen.llvm import epilogue as ep
 from ingot.passes.codegen.llvm import gemm as codegen
 from ingot.runtime.cpu import compile as compiler
-from ingot.runtime.cpu import gemm, pool
+from ingot.runtime.cpu import gemm
 from ingot.runtime.cpu.gemm_plan import Layout, make_plan
+from products import BF16, DTYPES, LAYOUTS, error, make
 
-BF16 = ml_dtypes.bfloat16
-DTYPES = {"float32": 2e-6, "float64": 4e-15, "float16": 1e-3, "bfloat16": 8e-3}
 SIZES = [(1, 1, 1), (1, 5, 1), (5, 1, 1), (1, 1, 5), (2, 3, 4), (7, 65, 13), (6, 64, 16), (13, 130, 100), (64, 64, 64),
          (1, 300, 77), (300, 1, 77), (17, 200, 1100), (60, 33, 2500), (100, 1100, 30), (1, 70, 2100), (3, 900, 41)]
-LAYOUTS = ["plain", "turned", "strided"]
-
-
-@pytest.fixture
-def threads():
-    """Restore the number of threads afterwards."""
-    before = pool.get_num_threads()
-    yield pool.set_num_threads
-    pool.set_num_threads(before)
-
-
-def make(rng, shape, dtype, layout="plain"):
-    """Random values in C order, as the transpose of C order, or with gaps between elements."""
-    values = rng.standard_normal(shape).astype(dtype)
-    if layout == "turned":
-        return np.ascontiguousarray(values.swapaxes(-1, -2)).swapaxes(-1, -2)
-    if layout == "strided":
-        room = np.zeros((*shape[:-2], shape[-2] * 2 + 1, shape[-1] * 3 + 1), dtype)
-        spots = room[..., 1::2, 1::3][..., :shape[-2], :shape[-1]]
-        spots[...] = values
-        return spots
-    return values
-
-
-def error(result, a, b):
-    """Largest error relative to the sum of absolute products."""
-    a, b = a.astype(np.float64), b.astype(np.float64)
-    scale = np.abs(a) @ np.abs(b)
-    return (np.abs(result.astype(np.float64) - a @ b) / np.maximum(scale, 1e-300)).max()
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -241,104 +209,9 @@ def test_threads_of_python_share_plans():
     assert not wrong
 
 
-# --- epilogues ---
-def words(*values):
-    """The operand block: addresses and integers as they are, floats as doubles."""
-    return np.array([np.float64(v).view(np.int64) if isinstance(v, float) else v for v in values], np.int64)
+# What is generated.
 
 
-def relu(f, value):
-    return f.select(f.compare("ogt", value, 0.0), value, f.value(value.type, 0.0))
-
-
-ROADS = [(40, 70, 30, "plain"), (1, 300, 50, "plain"), (5, 67, 50, "turned"), (100, 130, 2200, "turned"), (50, 1, 20, "plain")]
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
-@pytest.mark.parametrize("rows, columns, depth, right", ROADS)
-def test_epilogues_fuse(dtype, rows, columns, depth, right, threads):
-    threads(2)
-    rng = np.random.default_rng(13)
-    stored = codegen.Precision.of({"float32": "float", "float64": "double", "bfloat16": "bfloat"}[dtype]).a
-    a, b = make(rng, (rows, depth), dtype), make(rng, (depth, columns), dtype, right)
-    bias, per_row = make(rng, (columns,), dtype), make(rng, (rows,), dtype)
-    residual = make(rng, (rows, columns + 3), dtype)[:, :columns]
-    chain = ep.Chain((ep.Scale(), ep.ColumnBias(stored), ep.RowBias(stored), ep.Activation("relu", relu),
-                      ep.Residual(stored, scaled=True)))
-    out_dtype = "float64" if dtype == "float64" else "float32"
-    product = gemm.Product(dtype, out_dtype, chain)
-    block = words(0.25, bias.ctypes.data, per_row.ctypes.data, residual.ctypes.data, residual.strides[0], 0, -2.0)
-    assert len(block) == chain.words
-    got = product(a, b, operands=block.ctypes.data)
-    wide = [x.astype(np.float64) for x in (a, b, bias, per_row, residual)]
-    want = np.maximum(0.25 * (wide[0] @ wide[1]) + wide[2] + wide[3][:, None], 0) - 2 * wide[4]
-    assert got.dtype == out_dtype
-    assert np.abs(got - want).max() < (1e-11 if dtype == "float64" else 2e-4)
-
-
-def test_epilogues_know_their_batch():
-    rng = np.random.default_rng(14)
-    a, b, residual = (make(rng, (4, 9, 9), "float32") for _ in range(3))
-    block = words(residual.ctypes.data, residual.strides[1], residual.strides[0])
-    got = gemm.Product("float32", epilogue=ep.Residual("float"))(a, b, operands=block.ctypes.data)
-    assert np.allclose(got, a @ b + residual, atol=1e-5)
-
-
-@pytest.mark.parametrize("dtype, out", [("float32", "bfloat16"), ("float32", "float16"), ("bfloat16", "float32"),
-                                        ("float16", "float32")])
-def test_results_are_cast_once(dtype, out):
-    rng = np.random.default_rng(15)
-    if target.host().half_conversions or "float16" not in (dtype, out):
-        for rows, columns, depth in ((30, 70, 2000), (2, 5, 40), (1, 100, 3)):
-            a, b = make(rng, (rows, depth), dtype), make(rng, (depth, columns), dtype)
-            narrow = gemm.Product(dtype, out)(a, b)
-            full = gemm.Product(dtype, "float32")(a, b)
-            assert narrow.dtype == np.dtype(out if out != "bfloat16" else BF16)
-            limit = {"float32": 0, "float16": 2e-3, "bfloat16": 1e-2}[out]
-            assert (np.abs(narrow.astype("f4") - full) <= limit * np.abs(full) + (1e-4 if limit else 0)).all()
-
-
-@pytest.mark.parametrize("bits", [0x00000001, 0x00800000, 0x3F808000, 0x3F818000, 0x7F7FFFFF, 0x7F800000, 0xFFC00001,
-                                  0x80000001])
-def test_bfloat_results_round_to_nearest_even(bits):
-    value = np.array([[bits]], np.uint32).view(np.float32)
-    got = gemm.Product("float32", BF16)(value, np.ones((1, 1), np.float32))
-    want = (value * np.float32(1)).astype(BF16)
-    assert np.array_equal(got.view(np.uint16), want.view(np.uint16)) or (np.isnan(want).all() and np.isnan(got).all())
-
-
-# --- packed weights ---
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("lead, columns, depth", [((1,), 70, 40), ((5,), 64, 33), ((3, 4), 130, 1500), ((30,), 1, 7),
-                                                  ((2, 0), 5, 6), ((9,), 200, 0)])
-def test_packed_matrices(dtype, lead, columns, depth, threads):
-    threads(2)
-    rng = np.random.default_rng(18)
-    product = gemm.Product(dtype)
-    for layout in LAYOUTS:
-        a, b = make(rng, (*lead, depth), dtype), make(rng, (depth, columns), dtype, layout)
-        packed = product.pack(b)
-        got = product.with_packed(a, packed)
-        assert got.shape == (*lead, columns)
-        if got.size:
-            assert (got == 0).all() if depth == 0 else error(got, a, b) <= DTYPES[dtype], layout
-            again = np.empty_like(got)
-            assert product.with_packed(a, packed, again) is again and np.array_equal(again, got)
-
-
-def test_packed_matrices_with_epilogue_and_strided_rows():
-    rng = np.random.default_rng(19)
-    product = gemm.Product("float32", epilogue=ep.ColumnBias("float"))
-    a, b, bias = make(rng, (40, 90), "float32", "strided"), make(rng, (90, 77), "float32"), make(rng, (77,), "float32")
-    block = words(bias.ctypes.data)
-    assert np.allclose(product.with_packed(a, product.pack(b), operands=block.ctypes.data), a @ b + bias, atol=1e-4)
-    with pytest.raises(ShapeError, match="packed"):
-        product.with_packed(a[:, 1:], product.pack(b))
-    with pytest.raises(ShapeError, match="out"):
-        product.with_packed(a, product.pack(b), np.empty((40, 76), np.float32))
-
-
-# --- what is generated ---
 @pytest.mark.parametrize("level", ["x86-64", "x86-64-v3", "x86-64-v4", "aarch64"])
 @pytest.mark.parametrize("road", ["tiles", "vector", "dots"])
 def test_objects_for_every_target(level, road):
@@ -398,7 +271,7 @@ def test_lower_levels_give_the_same_products(level, monkeypatch):
     code = f"""
         import sys, itertools
         sys.path.insert(0, {__file__.rsplit("/", 1)[0]!r})
-        import numpy as np, test_gemm as t
+        import numpy as np, products as t
         from ingot.ir import target
         from ingot.runtime.cpu import gemm
         assert target.host().level == {level!r}

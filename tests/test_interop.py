@@ -1,6 +1,7 @@
 """Tensors and numpy, DLPack, buffers, copying and pickling: the same memory where promised, new memory where promised."""
 
 import copy
+import io
 import pickle
 import sys
 
@@ -233,3 +234,25 @@ def test_dtypes_sizes_and_devices_copy():
         for copier in COPIERS.values():
             assert copier(x) == x
     assert copy.deepcopy(ingot.bfloat16) is ingot.bfloat16
+
+
+@pytest.mark.parametrize("take", [lambda t: t.numpy(), lambda t: t.numpy()[1:],
+                                  lambda t: memoryview(t.numpy()), lambda t: t.view(2, 2).numpy().T],
+                         ids=["whole", "part", "buffer", "view"])
+def test_memory_is_lent_as_long_as_somebody_holds_it(take):
+    t = ingot.arange(4.0)
+    held = take(t)
+    storage = t._storage
+    assert storage.lent == 1
+    again = held[:1]
+    del held
+    assert storage.lent == 1, "a part of it is still there"
+    del again
+    assert (storage.lent, storage.returned) == (0, 1)
+
+
+@pytest.mark.parametrize("use", [pickle.dumps, copy.deepcopy, lambda t: ingot.save(t, io.BytesIO()), lambda t: t.clone()])
+def test_copies_borrow_nothing(use):
+    t = ingot.arange(4.0)
+    use(t)
+    assert (t._storage.lent, t._storage.returned) == (0, 0)

@@ -10,16 +10,8 @@ from ingot.ir.errors import DimError
 from ingot.ir.ops import embedding as ops
 from ingot.ir.ops.indexing import index_put
 from ingot.ir.ops.loss import cross_entropy, softmax_minus_onehot
-from ingot.runtime.cpu import lookup, pool
+from ingot.runtime.cpu import lookup
 from ingot.runtime.dispatch import kernel_of
-
-
-@pytest.fixture
-def threads():
-    """Restore the number of threads afterwards."""
-    before = pool.get_num_threads()
-    yield pool.set_num_threads
-    pool.set_num_threads(before)
 
 
 def on_all(threads, run):

@@ -107,3 +107,19 @@ def test_equal_epilogues_are_one_function():
     fused = [plan(g).steps[0].epilogue.fused for g in texts]
     assert all(type(f) is Fused for f in fused)
     assert fused[0].name == fused[1].name
+
+
+def test_a_product_beside_an_index_stays_alone():
+    text = """
+        graph g(%x: f32[4,5], %w: f32[5,20]) {
+          %0: f32[4,20] = matmul(%x, %w)
+          %1: i64[4,20] = iota(%x, shape=(4, 20), dim=1, dtype=i64)
+          %2: bool[4,20] = lt(%1, 7)
+          %3: f32[4,20] = where(%2, %0, 0.0)
+          return %3
+        }"""
+    assert kinds(text) == [Call, Run]
+    x, w = np.ones((4, 5), np.float32), np.ones((5, 20), np.float32)
+    got, = CompiledGraph(graph_of(text), kernel_of, frozenset([0])).run([x, w])
+    assert (got[:, :7] == 5).all()
+    assert not got[:, 7:].any()

@@ -145,3 +145,24 @@ def test_random_graphs_mean_the_same_compiled(seed):
                                        err_msg=f"seed {seed}\n{g}")
         else:
             assert same_bits(a, b), f"seed {seed}\n{g}"
+
+
+@pytest.mark.parametrize("kind", ["f32", "f64", "bf16", "i32"])
+@pytest.mark.parametrize("shape", [(1, 3), (6, 40), (4, 7, 5), (3, 2000)], ids=str)
+def test_elements_picked_by_class(shape, kind):
+    """Classes that there are not give 0 and read nothing."""
+    rows = (shape[0], *shape[2:])
+    g = graph_of(f"""
+        graph g(%x: {kind}{list(shape)}, %y: i64{list(rows)}) {{
+          %0: {kind}{list(rows)} = take_class(%x, %y)
+          %1: {kind}{list(rows)} = neg(%0)
+          return %0, %1
+        }}""".replace(", ", ",").replace(",%", ", %").replace("%x,", "%x, "))
+    rng = np.random.default_rng(8)
+    x = (9 * rng.standard_normal(shape)).astype(g.inputs[0].dtype.np)
+    y = rng.integers(0, shape[1], rows)
+    y.reshape(-1)[::2] = rng.choice([-1, -100, shape[1], 2**62, -2**62], y.reshape(-1)[::2].shape)
+    made = CompiledGraph(g, kernel_of, frozenset([0, 1]))
+    assert made.plan.steps[0].kernels
+    for a, b in zip(made.run([x, y]), interpret(g, [x, y]).outputs, strict=True):
+        assert (a == b).all(), "seed 8"

@@ -24,10 +24,9 @@ CHAIN = """
 def test_inner_values_lie_in_the_arena_apart_while_alive():
     run, = plan(graph_of(CHAIN)).steps
     assert type(run) is Run
-    inner = [s for s in run.program.slots.values() if s.kind == "arena"]
-    assert inner
-    assert all(s.where % LINE == 0 for s in inner)
-    assert run.program.arena_bytes >= max(s.where + s.bytes for s in inner)
+    assert run.arena
+    assert all(at % LINE == 0 and at >= LINE for at in run.arena.values())
+    assert run.arena_bytes >= max(at + v.aval.size * v.dtype.itemsize for v, at in run.arena.items())
     assert [v.shape for v in run.writes] == [(8, 64)]
 
 

@@ -10,19 +10,11 @@ from ingot.ir.ops import pool as ops
 from ingot.passes.codegen.llvm import batch_norm as norm_code
 from ingot.passes.codegen.llvm import pooling as pool_code
 from ingot.passes.codegen.llvm.pooling_blocked import BlockedPoolKernel
-from ingot.runtime.cpu import batch_norm, conv_fused, pool, pooling
+from ingot.runtime.cpu import batch_norm, conv_fused, pooling
 from ingot.runtime.cpu import compile as compiler
 from ingot.runtime.dispatch import kernel_of
 
 TOLERANCE = {"float32": 2e-6, "float64": 4e-15}
-
-
-@pytest.fixture
-def threads():
-    """Restore the number of threads afterwards."""
-    before = pool.get_num_threads()
-    yield pool.set_num_threads
-    pool.set_num_threads(before)
 
 
 def windows(rng, dilated):

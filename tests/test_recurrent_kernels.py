@@ -9,19 +9,10 @@ from ingot.ir.ops import recurrent as ops
 from ingot.passes.codegen.llvm import recurrent as codegen
 from ingot.passes.codegen.llvm import recurrent_grad as codegen_grad
 from ingot.runtime.cpu import compile as compiler
-from ingot.runtime.cpu import pool
 from ingot.runtime.cpu import recurrent as kernels
 
 TOLERANCE = {"float32": 2e-5, "float64": 1e-12}      # relative to the largest element
 LAYERS = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
-
-
-@pytest.fixture
-def threads():
-    """Restore the number of threads afterwards."""
-    before = pool.get_num_threads()
-    yield pool.set_num_threads
-    pool.set_num_threads(before)
 
 
 class Case:
@@ -181,9 +172,9 @@ def test_narrower_vectors_agree(level, monkeypatch, threads):
     if not target.supports(narrow):
         pytest.skip(f"this machine does not run {level}")
     monkeypatch.setattr(kernels, "host", lambda: narrow)
-    for cache in (kernels._forward_plan, kernels._grad_plan):
+    for cache in (kernels.forward_plan, kernels.grad_plan):
         cache.cache_clear()
     for name in LAYERS:
         test_layers_of_any_size(name, 3, threads)
-    for cache in (kernels._forward_plan, kernels._grad_plan):
+    for cache in (kernels.forward_plan, kernels.grad_plan):
         cache.cache_clear()

@@ -22,6 +22,7 @@ def maker():
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     api.load_rest()
+    api.load_twins()
     return module
 
 

@@ -255,6 +255,7 @@ def main(argv=None) -> int:
     parser.add_argument("--check", action="store_true", help="write nothing; fail if a stub is not up to date")
     check = parser.parse_args(argv).check
     api.load_rest()
+    api.load_twins()
     stale = []
     for path, make in STUBS.items():
         file, text = ROOT / path, make()

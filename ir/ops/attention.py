@@ -182,7 +182,7 @@ def _flops(q, k, v, with_q=1, with_v=1):
 
 attention_grad = op("attention_grad", infer=_infer_grad, ref=in_single(_attention_grad), vjp=_grad_vjp,
                     saves=(1, 2, 3, 4, 5, 6, 7), lower=Template("attention"),
-                    flops=lambda args, outs: _flops(*args[1:4], with_q=3, with_v=2),
+                    flops=lambda args, outs, params: _flops(args[1], args[2], args[3], with_q=3, with_v=2),
                     doc="The gradients of attention for q, k, v and (with mask_grad) the mask; delta is each row's g . out.")
 
 
@@ -194,5 +194,5 @@ def _attention_vjp(g, out, q, k, v, mask, *, causal, scale, needs):
 
 
 attention = op("attention", infer=_infer_attention, ref=in_single(_attention), vjp=_attention_vjp, saves=(0, 1, 2, 3, 4),
-               lower=Template("attention"), traits=("autocast_low",), flops=lambda args, outs: _flops(*args[:3]),
+               lower=Template("attention"), traits=("autocast_low",), flops=lambda args, outs, params: _flops(*args[:3]),
                doc="softmax(q k' * scale + mask) v, and the logsumexp of each row of scores.")

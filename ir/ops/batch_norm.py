@@ -10,7 +10,8 @@ import numpy as np
 from .. import dtype as dt
 from ..derive import derived_vjp
 from ..errors import ShapeError
-from ..op import Composite, op
+from ..op import NO_GRAD, Composite, op
+from ..substitute import as_float
 from . import elementwise as ew
 from .norm import _channel, _channel_sum, _check_affine, _check_float, _in, _widened
 from .windows import wide
@@ -123,7 +124,7 @@ def _train(x, w, b, *, eps):
 
 def _train_body(x, w, b, *, eps):
     rows = _widened(x)
-    wanted, n = dt.of(rows), float(_count(x))
+    wanted, n = dt.of(rows), as_float(_count(x))
     mean = ew.div(_channel_sum(rows), n)
     centred = ew.sub(rows, _channel(mean, rows))
     var = ew.div(_channel_sum(ew.mul(centred, centred)), n)
@@ -161,7 +162,7 @@ def _grad(g, g_mean, g_var, x, w, mean, var, *, eps):
 
 def _grad_body(g, g_mean, g_var, x, w, mean, var, *, eps):
     gr, rows = _widened(g), _widened(x)
-    wanted, n = dt.of(rows), float(_count(x))
+    wanted, n = dt.of(rows), as_float(_count(x))
     inverse = ew.rsqrt(ew.add(var, eps))
     scale = inverse if w is None else ew.mul(inverse, _in(w, wanted))
     centred = ew.sub(rows, _channel(mean, rows))
@@ -174,9 +175,43 @@ def _grad_body(g, g_mean, g_var, x, w, mean, var, *, eps):
     return _in(dx, dt.of(x)), ew.mul(slope, inverse), shift
 
 
+
+
+def _relu_train(x, w, b, *, eps):
+    y, mean, var = _train(x, w, b, eps=eps)
+    return np.maximum(y, np.asarray(0, y.dtype)), mean, var
+
+
+def _relu_train_body(x, w, b, *, eps):
+    y, mean, var = _train_body(x, w, b, eps=eps)
+    return ew.maximum(y, 0.0), mean, var
+
+
+def _infer_relu_grad(g, out, g_mean, g_var, x, w, mean, var, *, eps):
+    if out != x:
+        raise ShapeError(f"batch_norm_relu_grad: the result {out} must be like the input {x}")
+    return _infer_grad(g, g_mean, g_var, x, w, mean, var, eps=eps)
+
+
+def _relu_grad(g, out, *others, eps):
+    return _grad(np.where(out > 0, g, np.asarray(0, g.dtype)), *others, eps=eps)
+
+
+def _relu_grad_body(g, out, *others, eps):
+    return _grad_body(ew.where(ew.gt(out, 0.0), g, 0.0), *others, eps=eps)
+
+
 batch_norm_train = op("batch_norm_train", infer=_infer_train, ref=_train, vjp=_train_vjp, saves=((1, 2), 1, 2),
                       lower=Composite(_train_body),
                       doc="Batch normalisation by the batch's own statistics: the result, the mean and the biased variance.")
 batch_norm_grad = op("batch_norm_grad", infer=_infer_grad, ref=_grad, vjp=derived_vjp(_grad_body), saves=(1, 2, 3, 4, 5, 6, 7),
                      lower=Composite(_grad_body),
                      doc="The gradients of batch_norm_train for its input, weight and bias, from those of its three results.")
+
+# With a relu behind it, in one sweep: what passes make of the two.
+
+batch_norm_relu_train = op("batch_norm_relu_train", infer=_infer_train, ref=_relu_train, vjp=NO_GRAD,
+                           lower=Composite(_relu_train_body), doc="batch_norm_train with relu of its result.")
+batch_norm_relu_grad = op("batch_norm_relu_grad", infer=_infer_relu_grad, ref=_relu_grad, vjp=NO_GRAD,
+                          lower=Composite(_relu_grad_body),
+                          doc="The gradients of batch_norm_relu_train, given its result `out`, as those of batch_norm_train.")

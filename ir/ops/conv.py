@@ -228,7 +228,7 @@ conv = op(
          lambda g, out, x, w, b, *, stride, padding, dilation, groups:
          conv_weight_grad(x, g, size=w.shape[2:], stride=stride, padding=padding, dilation=dilation, groups=groups),
          _bias_grad),
-    lower=Template("conv"), traits=("autocast_low",), flops=lambda args, outs: _flops(outs[0], args[1]),
+    lower=Template("conv"), traits=("autocast_low",), flops=lambda args, outs, params: _flops(outs[0], args[1]),
     doc="Cross-correlation of x with w, plus an optional bias for each channel. Low precision accumulates in float32.")
 conv_input_grad = op(
     "conv_input_grad", infer=_infer_input_grad, ref=_input_grad,
@@ -236,7 +236,7 @@ conv_input_grad = op(
          conv(g, w, None, stride=stride, padding=padding, dilation=dilation, groups=groups),
          lambda g, out, x, w, *, size, stride, padding, dilation, groups:
          conv_weight_grad(g, x, size=w.shape[2:], stride=stride, padding=padding, dilation=dilation, groups=groups)),
-    lower=Template("conv"), traits=("autocast_low",), flops=lambda args, outs: _flops(args[0], args[1]),
+    lower=Template("conv"), traits=("autocast_low",), flops=lambda args, outs, params: _flops(args[0], args[1]),
     doc="The gradient of conv for its input of spatial `size`: the transposed convolution.")
 conv_weight_grad = op(
     "conv_weight_grad", infer=_infer_weight_grad, ref=_weight_grad,
@@ -244,7 +244,7 @@ conv_weight_grad = op(
          conv_input_grad(y, g, size=x.shape[2:], stride=stride, padding=padding, dilation=dilation, groups=groups),
          lambda g, out, x, y, *, size, stride, padding, dilation, groups:
          conv(x, g, None, stride=stride, padding=padding, dilation=dilation, groups=groups)),
-    lower=Template("conv"), flops=lambda args, outs: _flops(args[1], outs[0]),
+    lower=Template("conv"), flops=lambda args, outs, params: _flops(args[1], outs[0]),
     doc="The gradient of conv for its weight, whose kernel has `size`.")
 
 # Windows as columns.

@@ -48,7 +48,7 @@ def _pow_y(g, out, x, y):
     return mul(g, where(flat, 0.0, mul(out, log(x))))
 
 
-pow_ = elementwise("pow", np.power, (_pow_x, _pow_y), takes="number", traits=("autocast_wide",))
+pow_ = elementwise("pow", numeric.power, (_pow_x, _pow_y), takes="number", traits=("autocast_wide",))
 
 
 # Rounding and sign.
@@ -80,8 +80,24 @@ rsqrt = elementwise("rsqrt", lambda x: 1 / np.sqrt(x),
 square = elementwise("square", np.square, (lambda g, out, x: mul(g, mul(x, 2.0)),), takes="any", traits=("exact",))
 reciprocal = elementwise("reciprocal", np.reciprocal, (lambda g, out, x: neg(mul(g, mul(out, out))),), takes="float",
                          traits=("exact", "autocast_wide"))
+def widened(x):
+    """float16 and bfloat16 in float32, for gradient rules of several steps; anything else as it is."""
+    d = dt.of(x)
+    wide = dt.accumulator(d)
+    return x if wide is d else cast(x, dtype=wide)
+
+
+def narrowed(v, x):
+    """What was computed from widened values, in the dtype of x again."""
+    return v if dt.of(v) is dt.of(x) else cast(v, dtype=dt.of(x))
+
+
+def _exp2_vjp(g, out, x):
+    return narrowed(mul(mul(widened(g), widened(out)), math.log(2)), out)
+
+
 exp = elementwise("exp", np.exp, (lambda g, out, x: mul(g, out),), takes="float", traits=("autocast_wide",))
-exp2 = elementwise("exp2", np.exp2, (lambda g, out, x: mul(g, mul(out, math.log(2))),), takes="float")
+exp2 = elementwise("exp2", np.exp2, (_exp2_vjp,), takes="float")
 expm1 = elementwise("expm1", np.expm1, (lambda g, out, x: mul(g, add(out, 1.0)),), takes="float", traits=("autocast_wide",))
 log = elementwise("log", np.log, (lambda g, out, x: div(g, x),), takes="float", traits=("autocast_wide",))
 log2 = elementwise("log2", np.log2, (lambda g, out, x: div(g, mul(x, math.log(2))),), takes="float", traits=("autocast_wide",))
@@ -151,12 +167,20 @@ def _sinc_vjp(g, out, x):
 
 
 sinc = elementwise("sinc", numeric.sinc, (_sinc_vjp,), takes="float")
+
+
+def _portion(g, x, y, scale=1.0):
+    """g times the part that x has in log(exp(x) + exp(y))."""
+    gap = sub(widened(x), widened(y))
+    return narrowed(mul(widened(g), sigmoid(gap if scale == 1.0 else mul(gap, scale))), x)
+
+
 logaddexp = elementwise("logaddexp", np.logaddexp,
-                        (lambda g, out, x, y: mul(g, exp(sub(x, out))), lambda g, out, x, y: mul(g, exp(sub(y, out)))),
+                        (lambda g, out, x, y: _portion(g, x, y), lambda g, out, x, y: _portion(g, y, x)),
                         takes="float", traits=("commutative",))
 logaddexp2 = elementwise("logaddexp2", np.logaddexp2,
-                         (lambda g, out, x, y: mul(g, exp2(sub(x, out))), lambda g, out, x, y: mul(g, exp2(sub(y, out)))),
-                         takes="float", traits=("commutative",))
+                         (lambda g, out, x, y: _portion(g, x, y, math.log(2)),
+                          lambda g, out, x, y: _portion(g, y, x, math.log(2))), takes="float", traits=("commutative",))
 
 
 def _xlogy_x(g, out, x, y):
@@ -166,7 +190,7 @@ def _xlogy_x(g, out, x, y):
 
 xlogy = elementwise("xlogy", numeric.xlogy, (_xlogy_x, lambda g, out, x, y: mul(g, div(x, y))), takes="float")
 nextafter = elementwise("nextafter", np.nextafter, (lambda g, out, x, y: g, lambda g, out, x, y: _zeros(g)), takes="float",
-                        traits=("exact",))
+                        traits=("exact",), widens=False)
 
 
 def _copysign_x(g, out, x, y):
@@ -277,11 +301,11 @@ bitwise_right_shift = elementwise("bitwise_right_shift", np.right_shift, NO_GRAD
 def _cast(x, *, dtype):
     if x.dtype.kind == "c" and not dtype.is_complex:
         x = x.real
-    return x.astype(dtype.np)
+    return numeric.copied(x, dtype.np)
 
 
 cast = op("cast", infer=lambda x, *, dtype: Aval(x.shape, dtype), ref=_cast,
           vjp=(lambda g, out, x, *, dtype: cast(g, dtype=dt.of(x)),), lower=Scalar("cast"), traits=("exact",),
           doc="The same values in another dtype; floats to integers truncate.")
-copy = op("copy", infer=lambda x: x, ref=lambda x: np.array(x, copy=True), vjp=(lambda g, out, x: g,), lower=Scalar("copy"),
+copy = op("copy", infer=lambda x: x, ref=numeric.copied, vjp=(lambda g, out, x: g,), lower=Scalar("copy"),
           traits=("exact",), doc="The same values in new memory.")

@@ -3,16 +3,16 @@
 A Python number may stand for an argument of an elementwise operator; it takes the dtype of the tensors beside it.
 """
 
-import ml_dtypes
 import numpy as np
 
 from .. import dtype as dt
 from ..aval import Aval, broadcast_shapes
 from ..errors import DTypeError, ShapeError
+from ..numeric import copied
 from ..op import NO_GRAD, Scalar, op
 
 NUMBERS = (bool, int, float, complex)
-_BF16 = np.dtype(ml_dtypes.bfloat16)
+_BF16 = dt.bfloat16.np
 _F16 = np.dtype(np.float16)
 
 
@@ -89,13 +89,15 @@ ACCEPT = {
 }
 
 
-def reference(fn):
-    """Wraps a numpy function: numbers take the arrays' dtype; bfloat16 and float16 compute in float32 and round once."""
+def reference(fn, widens=True):
+    """Wraps a numpy function: numbers take the arrays' dtype; bfloat16 and float16 compute in float32 and round once, unless
+    the function is about the dtype itself."""
 
     def ref(*args):
         kind = next(a.dtype for a in args if hasattr(a, "dtype"))
-        if kind in (_BF16, _F16):
-            wide = [np.asarray(a, np.float32) if isinstance(a, NUMBERS) or a.dtype == kind else a for a in args]
+        if widens and kind in (_BF16, _F16):
+            arrays = [np.asarray(a).astype(kind) if isinstance(a, NUMBERS) else a for a in args]
+            wide = [copied(a, np.float32) if a.dtype == kind else a for a in arrays]
             out = np.asarray(fn(*wide))
             return out.astype(kind) if out.dtype == np.float32 else out
         exact = [np.asarray(a).astype(kind) if isinstance(a, NUMBERS) else a for a in args]
@@ -107,9 +109,10 @@ def reference(fn):
     return ref
 
 
-def elementwise(name, fn, vjp=NO_GRAD, *, takes="any", gives="same", scalar="", traits=(), doc=""):
+def elementwise(name, fn, vjp=NO_GRAD, *, takes="any", gives="same", scalar="", traits=(), doc="", widens=True):
     """The record of one elementwise operator. `takes` names the dtypes it accepts; `gives` is "same" or "bool"."""
     accept, wants = ACCEPT[takes]
     rule = (infer_bool if gives == "bool" else infer_same)(name, accept, wants)
     kinds = {f"takes_{takes}"} | ({"gives_bool"} if gives == "bool" else set())
-    return op(name, infer=rule, ref=reference(fn), vjp=vjp, lower=Scalar(scalar or name), traits=kinds | set(traits), doc=doc)
+    ref = reference(fn, widens)
+    return op(name, infer=rule, ref=ref, vjp=vjp, lower=Scalar(scalar or name), traits=kinds | set(traits), doc=doc)

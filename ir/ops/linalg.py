@@ -29,5 +29,5 @@ def transpose_last(x):
 matmul = op("matmul", infer=_infer_matmul, ref=reference(np.matmul),
             vjp=(lambda g, out, x, y: matmul(g, transpose_last(y)), lambda g, out, x, y: matmul(transpose_last(x), g)),
             lower=Template("matmul"), traits=("self_checking", "autocast_low"),
-            flops=lambda args, outs: 2 * prod(outs[0].shape) * args[0].shape[-1],
+            flops=lambda args, outs, params: 2 * prod(outs[0].shape) * args[0].shape[-1],
             doc="Matrix product over the last two dimensions; leading ones are a batch. Low precision accumulates in float32.")

@@ -9,12 +9,13 @@ from .. import dtype as dt
 from ..aval import Aval
 from ..errors import ArgumentError, AutogradError, DimError, DTypeError, ShapeError
 from ..op import NO_GRAD, Composite, Template, op
+from ..substitute import as_float
 from . import elementwise as ew
 from . import reduce as rd
 from .nn import in_single, wants_float
 from .shape import expand, reshape
 
-REDUCTIONS = ("none", "mean", "sum")
+REDUCTIONS = NONE, MEAN, SUM = "none", "mean", "sum"
 
 
 def row_shape(shape) -> tuple:
@@ -22,9 +23,16 @@ def row_shape(shape) -> tuple:
     return (*shape[:1], *shape[2:])
 
 
+def over_classes_views(shape) -> tuple:
+    """The views, with parameters, that lay values which are the same for all classes out over a shape with them."""
+    return (reshape, {"shape": (*shape[:1], 1, *shape[2:])}), (expand, {"shape": shape})
+
+
 def over_classes(v, shape):
     """Values that are the same for all classes, laid out over a shape with them."""
-    return expand(reshape(v, shape=(*shape[:1], 1, *shape[2:])), shape=shape)
+    for view, params in over_classes_views(shape):
+        v = view(v, **params)
+    return v
 
 
 def _check_target(name, x, target):
@@ -88,10 +96,8 @@ def _infer_class_weight(target, weight, *, ignore_index, classes, dtype):
 
 
 def _class_weight(target, weight, *, ignore_index, classes, dtype):
+    check_classes(target, classes, ignore_index)
     keep = target != ignore_index
-    bad = keep & ((target < 0) | (target >= classes))
-    if bad.any():
-        raise DimError(f"target {int(target[bad].reshape(-1)[0])} is out of bounds for {classes} classes")
     if weight is None:
         return keep.astype(dtype.np)
     return np.where(keep, weight[np.where(keep, target, 0)], np.zeros((), weight.dtype)).astype(dtype.np, copy=False)
@@ -99,6 +105,23 @@ def _class_weight(target, weight, *, ignore_index, classes, dtype):
 
 class_weight = op("class_weight", infer=_infer_class_weight, ref=_class_weight, vjp=NO_GRAD, lower=Template("gather"),
                   doc="Each row's class weight (1 without weights), 0 for ignored rows.")
+
+
+def check_classes(target, classes, ignore_index):
+    """Raises unless all targets are classes or the one to ignore."""
+    bad = (target != ignore_index) & ((target < 0) | (target >= classes))
+    if bad.any():
+        raise DimError(f"target {int(target[bad].reshape(-1)[0])} is out of bounds for {classes} classes")
+
+
+def _class_index(target, *, classes, ignore_index):
+    check_classes(target, classes, ignore_index)
+    return target.astype(np.int64), np.asarray(np.count_nonzero(target != ignore_index), np.int64)
+
+
+class_index = op("class_index", ref=_class_index, vjp=NO_GRAD, lower=Template("gather"), traits=("exact",),
+                 infer=lambda target, *, classes, ignore_index: (Aval(target.shape, dt.int64), Aval((), dt.int64)),
+                 doc="The targets, once it is known that all are classes or the one to ignore, and how many are classes.")
 
 # Negative log likelihood.
 
@@ -126,7 +149,8 @@ def row_gradient(g, weights, reduction):
     if reduction == "none":
         return g
     if reduction == "mean":
-        g = ew.div(g, _all(weights))
+        total = _all(weights)     # of nothing where all rows are ignored: their mean is NaN, their gradient 0
+        g = ew.div(g, ew.where(ew.eq(total, 0.0), 1.0, total))
     return expand(g, shape=weights.shape)
 
 
@@ -154,7 +178,9 @@ def _infer_softmax_minus_onehot(x, lse, a, b, target):
 
 
 def _softmax_minus_onehot_body(x, lse, a, b, target):
-    scaled = ew.mul(ew.exp(ew.sub(x, over_classes(lse, x.shape))), over_classes(a, x.shape))
+    top = rd.amax(x, dim=(1,), keepdim=True)
+    scale = ew.mul(a, ew.exp(ew.sub(reshape(top, shape=lse.shape), lse)))
+    scaled = ew.mul(ew.exp(ew.sub(x, expand(top, shape=x.shape))), over_classes(scale, x.shape))
     return ew.sub(scaled, put_class(b, target, classes=x.shape[1]))
 
 
@@ -226,7 +252,7 @@ def _cross_entropy_vjp(g, out, x, target, weight, *, ignore_index, label_smoothi
     if label_smoothing:
         b = ew.mul(b, 1 - label_smoothing)
         share = ew.mul(ew.where(ew.eq(target, ignore_index), 0.0, rows), label_smoothing / x.shape[1])
-        total = float(x.shape[1]) if weight is None else expand(_all(weight), shape=target.shape)
+        total = as_float(x.shape[1]) if weight is None else expand(_all(weight), shape=target.shape)
         a = ew.add(b, ew.mul(share, total))
     gx = softmax_minus_onehot(x, out[1], ew.add(a, g_lse), b, target)
     if label_smoothing:

@@ -7,6 +7,7 @@ import numpy as np
 from .. import dtype as dt
 from ..errors import ShapeError
 from ..op import Composite, op
+from ..substitute import as_float
 from . import elementwise as ew
 from .reduce import amax, amin, back, count_of, infer_reduce, kept, sum_
 from .scan import is_low
@@ -46,7 +47,7 @@ def _ratio(n):
 def _mean_body(x, *, dim, keepdim):
     n = count_of(x.shape, dim)
     total = sum_(x, dim=dim, keepdim=keepdim)
-    return ew.div(total, float(n))
+    return ew.div(total, as_float(n))
 
 
 def _mean(x, dim, keepdim):
@@ -54,13 +55,13 @@ def _mean(x, dim, keepdim):
 
 
 mean = op("mean", infer=infer_reduce("mean", floats=True), ref=_wide_ref(_mean),
-          vjp=(lambda g, out, x, *, dim, keepdim: back(ew.div(g, float(count_of(x.shape, dim))), x.shape, dim),),
+          vjp=(lambda g, out, x, *, dim, keepdim: back(ew.div(g, as_float(count_of(x.shape, dim))), x.shape, dim),),
           lower=Composite(_mean_body), traits=("autocast_wide",), doc="Mean over dims.")
 
 
 def _freedom(shape, dim, correction):
     """The divisor of a variance."""
-    return float(max(0, count_of(shape, dim) - correction))
+    return as_float(max(0, count_of(shape, dim) - correction))
 
 
 def _centered(x, dim):

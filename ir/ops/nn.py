@@ -12,6 +12,7 @@ from . import elementwise as ew
 from . import reduce as rd
 from .elementwise import elementwise
 from .linalg import matmul
+from .moments import in_wide
 from .shape import expand, permute, reshape
 
 
@@ -28,7 +29,7 @@ def in_single(fn):
         kind = next((a.dtype for a in args if hasattr(a, "dtype") and is_low(a)), None)
         if kind is None:
             return fn(*args, **params)
-        out = fn(*[a.astype(np.float32) if hasattr(a, "dtype") and is_low(a) else a for a in args], **params)
+        out = fn(*[numeric.copied(a, np.float32) if hasattr(a, "dtype") and is_low(a) else a for a in args], **params)
         if type(out) is tuple:
             return tuple([o.astype(kind) if o.dtype == np.float32 else o for o in out])
         return out.astype(kind) if out.dtype == np.float32 else out
@@ -52,7 +53,7 @@ def composite(name, body, ref, vjp, *, doc, traits=("takes_float",)):
     def exact(x, **params):
         return np.asarray(ref(x, **params)).astype(x.dtype, copy=False)
 
-    return op(name, infer=infer, ref=in_single(exact), vjp=(vjp,), lower=Composite(body), traits=traits, doc=doc)
+    return op(name, infer=infer, ref=in_single(exact), vjp=(vjp,), lower=Composite(in_wide(body)), traits=traits, doc=doc)
 
 
 # Activations with a scalar function of their own.
@@ -73,17 +74,19 @@ log_sigmoid = elementwise("log_sigmoid", lambda x: np.minimum(x, 0) - _log1p_exp
 
 
 def _silu_vjp(g, out, x):
-    s = ew.sigmoid(x)
-    return ew.mul(g, ew.mul(s, ew.add(ew.mul(x, ew.sub(1.0, s)), 1.0)))
+    v = ew.widened(x)
+    s = ew.sigmoid(v)
+    return ew.narrowed(ew.mul(ew.widened(g), ew.mul(s, ew.add(ew.mul(v, ew.sub(1.0, s)), 1.0))), x)
 
 
 silu = elementwise("silu", lambda x: x * numeric.sigmoid(x), (_silu_vjp,), takes="float", doc="x * sigmoid(x)")
 
 
 def _mish_vjp(g, out, x):
-    t = ew.tanh(softplus(x))
-    slope = ew.mul(ew.mul(x, ew.sigmoid(x)), ew.sub(1.0, ew.mul(t, t)))
-    return ew.mul(g, ew.add(t, slope))
+    v = ew.widened(x)
+    t = ew.tanh(softplus(v))
+    slope = ew.mul(ew.mul(v, ew.sigmoid(v)), ew.sub(1.0, ew.mul(t, t)))
+    return ew.narrowed(ew.mul(ew.widened(g), ew.add(t, slope)), x)
 
 
 mish = elementwise("mish", lambda x: x * np.tanh(np.maximum(x, 0) + _log1p_exp(x)), (_mish_vjp,), takes="float",
@@ -96,9 +99,10 @@ _TANH_CUBE = 0.044715
 
 
 def _gelu_vjp(g, out, x):
-    share = ew.mul(ew.add(ew.erf(ew.mul(x, _SQRT_HALF)), 1.0), 0.5)
-    density = ew.mul(ew.exp(ew.mul(ew.mul(x, x), -0.5)), _DENSITY)
-    return ew.mul(g, ew.add(share, ew.mul(x, density)))
+    v = ew.widened(x)
+    share = ew.mul(ew.add(ew.erf(ew.mul(v, _SQRT_HALF)), 1.0), 0.5)
+    density = ew.mul(ew.exp(ew.mul(ew.mul(v, v), -0.5)), _DENSITY)
+    return ew.narrowed(ew.mul(ew.widened(g), ew.add(share, ew.mul(v, density))), x)
 
 
 gelu = elementwise("gelu", lambda x: (0.5 * x * (1 + numeric.erf(x * x.dtype.type(_SQRT_HALF)))).astype(x.dtype), (_gelu_vjp,),
@@ -111,11 +115,12 @@ def _gelu_tanh(x):
 
 
 def _gelu_tanh_vjp(g, out, x):
-    x2 = ew.mul(x, x)
-    t = ew.tanh(ew.mul(ew.mul(x, _TANH_SCALE), ew.add(ew.mul(x2, _TANH_CUBE), 1.0)))
+    v = ew.widened(x)
+    x2 = ew.mul(v, v)
+    t = ew.tanh(ew.mul(ew.mul(v, _TANH_SCALE), ew.add(ew.mul(x2, _TANH_CUBE), 1.0)))
     inner = ew.mul(ew.add(ew.mul(x2, 3 * _TANH_CUBE), 1.0), _TANH_SCALE)
-    slope = ew.mul(ew.mul(x, 0.5), ew.mul(ew.sub(1.0, ew.mul(t, t)), inner))
-    return ew.mul(g, ew.add(ew.mul(ew.add(t, 1.0), 0.5), slope))
+    slope = ew.mul(ew.mul(v, 0.5), ew.mul(ew.sub(1.0, ew.mul(t, t)), inner))
+    return ew.narrowed(ew.mul(ew.widened(g), ew.add(ew.mul(ew.add(t, 1.0), 0.5), slope)), x)
 
 
 gelu_tanh = elementwise("gelu_tanh", _gelu_tanh, (_gelu_tanh_vjp,), takes="float", doc="gelu by its tanh approximation.")
@@ -184,7 +189,7 @@ def _hardswish_body(x):
 
 
 def _hardswish_vjp(g, out, x):
-    middle = ew.mul(g, ew.add(ew.div(x, 3.0), 0.5))
+    middle = ew.narrowed(ew.mul(ew.widened(g), ew.add(ew.div(ew.widened(x), 3.0), 0.5)), x)
     return ew.where(ew.le(x, -3.0), 0.0, ew.where(ew.lt(x, 3.0), middle, g))
 
 
@@ -336,7 +341,7 @@ def _linear_b(g, out, x, w, b):
 
 linear = op("linear", infer=_infer_linear, ref=in_single(_linear), vjp=(_linear_x, _linear_w, _linear_b),
             lower=Composite(_linear_body), traits=("autocast_low",),
-            flops=lambda args, outs: 2 * math.prod(outs[0].shape) * args[0].shape[-1],
+            flops=lambda args, outs, params: 2 * math.prod(outs[0].shape) * args[0].shape[-1],
             doc="x @ w.T + b; w is (out_features, in_features), b may be None.")
 
 # Joining the histories of several values.

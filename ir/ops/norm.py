@@ -12,6 +12,7 @@ from .. import dtype as dt
 from ..derive import derived_vjp
 from ..errors import DTypeError, ShapeError
 from ..op import Composite, op
+from ..substitute import as_float
 from . import elementwise as ew
 from . import reduce as rd
 from .shape import expand, reshape
@@ -33,7 +34,7 @@ def _sum(x, dims):
 
 
 def _mean(x, dims):
-    return ew.div(_sum(x, dims), float(prod([x.shape[d] for d in dims])))
+    return ew.div(_sum(x, dims), as_float(prod([x.shape[d] for d in dims])))
 
 
 def _over(v, x):

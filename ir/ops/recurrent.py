@@ -108,12 +108,12 @@ def _in_time_order(parts, reverse):
     return _stack(parts if reverse else parts[::-1])
 
 
-def _flops(args, outs):
+def _flops(args, outs, params):
     """Of the products with the recurrent weights, one for each step."""
     return 2 * prod(args[0].shape) * args[2].shape[-1]
 
 
-def _grad_flops(args, outs):
+def _grad_flops(args, outs, params):
     return 4 * prod(outs[0].shape) * outs[1].shape[-1]
 
 

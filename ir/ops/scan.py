@@ -6,6 +6,7 @@ import numpy as np
 
 from .. import dtype as dt
 from ..errors import DTypeError, ShapeError
+from ..numeric import copied
 from ..op import OPS, Template, op
 from . import elementwise as ew
 from .shape import flip, pad
@@ -34,7 +35,7 @@ def _wide(fn):
     """Carries float16 and bfloat16 in float32 and rounds every element once."""
 
     def ref(x, *, dim):
-        return np.asarray(fn(x.astype(np.float32) if is_low(x) else x, dim), x.dtype)
+        return np.asarray(fn(copied(x, np.float32) if is_low(x) else x, dim), x.dtype)
 
     return ref
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from .. import dtype as dt
-from ..aval import Aval, broadcast_shapes
+from ..aval import Aval, broadcast_shapes, same_shape
 from ..errors import ShapeError
 from ..op import NO_GRAD, OPS, Scalar, Template, View, op
 from . import elementwise as ew
@@ -100,7 +100,7 @@ def _sum_to_body(x, *, shape):
 
 def sum_to(x, *, shape):
     """Sums over what broadcasting repeated: the transpose of expand."""
-    return x if tuple(x.shape) == tuple(shape) else _sum_to_body(x, shape=shape)
+    return x if same_shape(tuple(x.shape), tuple(shape)) else _sum_to_body(x, shape=shape)
 
 
 def _infer_select(x, *, dim, index):

@@ -1,4 +1,4 @@
-"""The kernels of composite operators: softmax, norms, losses, their gradients, plain reductions and scans.
+"""The kernels of composite operators along rows: softmax, norms, losses, their gradients, and scans.
 
 Each maker gives a shape-generic Kernel. Row operators work on x seen as [A, R] (layout "rows") or [A, R, B] ("columns"), and
 run along R. They say in full how the operator is computed, one rounding per instruction; fused code that wants the same bits
@@ -6,7 +6,6 @@ does the same. float16 and bfloat16 load to float32, and round when they are sto
 """
 
 from collections.abc import Callable
-from typing import Any
 
 from ...ir import dtype as dt
 from ...ir.kernel import Kernel
@@ -15,17 +14,12 @@ from ...ir.kernel_builder import KernelBuilder, Name
 ROWS, COLUMNS = "rows", "columns"
 
 
-def working(dtype):
-    """The dtype that a dtype computes in."""
-    return dt.float32 if dtype in (dt.float16, dt.bfloat16) else dtype
-
-
 class RowKernel:
     """A kernel over rows of length R, being written; buffers are "full" [A, R(, B)], "row" [A(, B)] or "along" [R]."""
 
     def __init__(self, name: str, dtype, layout: str = ROWS):
         self.k = KernelBuilder(name)
-        self.dtype, self.work = dtype, working(dtype)
+        self.dtype, self.work = dtype, dt.accumulator(dtype)
         columns = layout == COLUMNS
         self.k.parallel("a", "A")
         if columns:
@@ -47,7 +41,7 @@ class RowKernel:
     def load(self, buffer, **at) -> Name:
         """An element, in the dtype that the kernel computes with."""
         x = self.k.load(buffer, **at)
-        return x.to(working(x.dtype))
+        return x.to(dt.accumulator(x.dtype))
 
     def store(self, value, buffer):
         self.k.store(value.to(next(b.dtype for b in self.k.buffers if b.name == buffer)), buffer)
@@ -306,7 +300,7 @@ def cross_entropy_backward(name, dtype, layout, *, ignore_index=-100) -> Kernel:
 
 
 def softmax_minus_onehot(name, dtype, layout) -> Kernel:
-    """x, lse, a, b per row, target -> a * exp(x - lse), less b at the target"""
+    """x, lse, a, b per row, target -> a * exp(x - lse), less b at the target; by exponentials of x - max, as a loss has them"""
     k = RowKernel(name, dtype, layout)
     k.input("x")
     for each in ("lse", "a", "b"):
@@ -316,7 +310,11 @@ def softmax_minus_onehot(name, dtype, layout) -> Kernel:
     with k.point():
         lse, a, b, target = k.load("lse"), k.load("a"), k.load("b"), k.k.load("target")
     with k.sweep():
-        p = k.fn.exp(k.load("x") - lse) * a
+        top = k.fold("max", k.load("x"))
+    with k.point():
+        scale = a * k.fn.exp(top - lse)
+    with k.sweep():
+        p = k.fn.exp(k.load("x") - top) * scale
         k.store(k.fn.where(k.fn.eq(k.k.index("r"), target), p - b, p), "dx")
     return k.build()
 
@@ -334,68 +332,3 @@ def scan(name, dtype, layout, *, kind="sum") -> Kernel:
 ROW_KERNELS: dict[str, Callable] = {f.__name__: f for f in (
     softmax, log_softmax, logsumexp, softmax_backward, log_softmax_backward, layer_norm, layer_norm_backward, rms_norm,
     rms_norm_backward, norm_weight_backward, cross_entropy, cross_entropy_backward, softmax_minus_onehot, scan)}
-
-
-# Plain reductions: x of merged dims, named by a pattern such as "PRP" (parallel, reduced, parallel), one dim `unit` apart.
-
-
-def _reduction_frame(name, dtype, pattern, unit, result):
-    k = KernelBuilder(name)
-    order = [i for i, c in enumerate(pattern) if c == "P"] + [i for i, c in enumerate(pattern) if c == "R"]
-    for i in order:
-        (k.parallel if pattern[i] == "P" else k.reduce)(f"d{i}", f"n{i}")
-    k.input("x", dtype, [1 if i == unit else f"s{i}" for i in order])
-    kept = [i for i in order if pattern[i] == "P"]
-    k.output("y", result, [(1 if i == kept[-1] else f"t{i}") if i in kept else 0 for i in order])
-    return k
-
-
-def _count(k, dtype):
-    total: Any = None
-    for d in k.dims:
-        if d.reduce:
-            n = k.size(d.name)
-            total = n if total is None else total * n
-    return total.to(dtype)
-
-
-LOGICAL, COUNTED = frozenset({"any", "all"}), frozenset({"sum", "prod"})
-
-
-def reduction_dtypes(kind: str, dtype):
-    """(dtype that is reduced, dtype of the result): integers and bool sum in int64, any and all see bools."""
-    if kind in LOGICAL:
-        return dt.bool_, dt.bool_
-    if kind in COUNTED and not dtype.is_floating_point:
-        return dt.int64, dt.int64
-    return working(dtype), dt.int64 if kind.startswith("arg") else dtype
-
-
-def reduction(name, kind, dtype, pattern, unit, *, correction=1) -> Kernel:
-    """x -> y: the reduction over the "R" dims of the pattern. Kinds: those of the IR, mean, var, std, norm, sumsq."""
-    work, result = reduction_dtypes(kind, dtype)
-    k = _reduction_frame(name, dtype, pattern, unit, result)
-
-    def load():
-        return k.load("x").to(work)
-
-    with k.sweep():
-        x = load()
-        total = k.fold({"mean": "sum", "var": "sum", "std": "sum", "norm": "sum", "sumsq": "sum"}.get(kind, kind),
-                       x * x if kind in ("norm", "sumsq") else x)
-    if kind in ("var", "std"):
-        with k.point():
-            mean = total / _count(k, work)
-        with k.sweep():
-            d = load() - mean
-            total = k.fold("sum", d * d)
-    with k.point():
-        if kind == "mean":
-            total = total / _count(k, work)
-        elif kind in ("var", "std"):
-            free = k.fn.maximum(_count(k, work) - float(correction), 0.0)
-            total = total / free
-        if kind in ("std", "norm"):
-            total = k.fn.sqrt(total)
-        k.store(total.to(result), "y")
-    return k.build()

@@ -94,6 +94,9 @@ class GradScaler:
                     if g.dtype is dt.float16:
                         raise ArgumentError("Attempting to unscale FP16 gradients: keep parameters in float32 and let autocast "
                                             "run what can be run in float16")
+                    if g.is_sparse:
+                        g = p.grad = g.coalesce()
+                        g = g.values()
                     bad = g.isfinite().all().logical_not()
                     found = bad if found is None else found.logical_or(bad)
                     g.mul_(inverse.to(g.dtype))

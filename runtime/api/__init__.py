@@ -1,7 +1,8 @@
 """What users call: arguments as PyTorch has them, turned into calls of operator records.
 
 The modules that nearly every program uses load with ingot. The others (`LATE`) load together when a name is asked for that
-is not there yet, on the module or on a tensor: see `load_rest`.
+is not there yet, on the module or on a tensor: see `load_rest`. Functions that the top level shares with `nn.functional`
+(`TWINS`) bring the modules of networks with them, so they load only when a name is not there even then.
 """
 
 import importlib
@@ -10,14 +11,17 @@ import threading
 
 from .. import printing
 from ..tensor import when_missing
-from . import autograd, context, convert, creation, elementwise, exchange, indexing, linalg, operators, reduce, shape
+from . import autograd, context, convert, creation, elementwise, exchange, indexing, linalg, operators, reduce, shape, ufuncs
 from .register import FUNCTIONS
 
-LATE = ("amp", "conv", "distance", "einsum", "gather", "image", "info", "join", "legacy", "matrix", "nn", "norm",
-        "order", "pool", "random", "restride", "sampled", "scan", "sharing", "sort", "sparse", "statistics")
+LATE = ("amp", "composed", "conv", "distance", "einsum", "gather", "image", "info", "join", "legacy", "matrix", "nn", "norm",
+        "order", "pool", "random", "restride", "sampled", "scan", "scripts", "sharing", "sort", "sparse", "statistics",
+        "window")
 
-__all__ = ["FUNCTIONS", "LATE", "autograd", "context", "convert", "creation", "elementwise", "exchange", "indexing",
-           "linalg", "load_rest", "operators", "printing", "reduce", "shape"]
+TWINS = __name__.replace("runtime.api", "runtime.nn.twins")
+
+__all__ = ["FUNCTIONS", "LATE", "TWINS", "autograd", "context", "convert", "creation", "elementwise", "exchange", "indexing",
+           "linalg", "load_rest", "load_twins", "operators", "printing", "reduce", "shape", "ufuncs"]
 
 _loaded = False
 _loading = threading.RLock()     # re-entrant: a late module may ask for a name of another one
@@ -36,5 +40,10 @@ def load_rest() -> bool:
     return bool(missing)
 
 
+def load_twins() -> None:
+    """Loads the functions that the top level shares with `nn.functional`."""
+    importlib.import_module(TWINS)
+
+
 when_missing(load_rest)
-FUNCTIONS.late = load_rest
+FUNCTIONS.late = (load_rest, load_twins)

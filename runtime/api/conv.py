@@ -1,10 +1,11 @@
 """Convolutions and transposed convolutions as users call them."""
 
+from ...ir.dtype import fitted
 from ...ir.errors import ArgumentError, ShapeError
 from ...ir.ops import conv as ops
 from ...ir.ops import elementwise as ew
 from ...ir.ops.shape import pad, permute, reshape
-from ..tensor import Tensor
+from ..tensor import Tensor, shape_of
 from .register import api
 from .spatial import as_batch, per_dim, positive, symmetric, unbatch
 
@@ -38,7 +39,7 @@ def _convolve(rank, input, weight, bias, stride, padding, dilation, groups):
     x, added = as_batch(input, rank, name)
     stride = positive(per_dim(stride, rank, name, "stride"), name, "stride")
     dilation = positive(per_dim(dilation, rank, name, "dilation"), name, "dilation")
-    pairs = _padding_pairs(padding, rank, weight._a.shape[2:], stride, dilation, name)
+    pairs = _padding_pairs(padding, rank, shape_of(weight)[2:], stride, dilation, name)
     return unbatch(ops.conv(x, weight, bias, stride=stride, padding=pairs, dilation=dilation, groups=groups), added)
 
 
@@ -76,7 +77,7 @@ def _transposed_sizes(x, kernel, stride, padding, output_padding, dilation, name
             raise ArgumentError(f"{name}: output_padding must be smaller than stride or dilation, got {output_padding} for "
                                 f"stride {stride} and dilation {dilation}")
     sizes = tuple((n - 1) * s - 2 * p + d * (k - 1) + extra + 1
-                  for n, s, p, d, k, extra in zip(x._a.shape[2:], stride, padding, dilation, kernel, output_padding))
+                  for n, s, p, d, k, extra in zip(shape_of(x)[2:], stride, padding, dilation, kernel, output_padding))
     if min(sizes) < 1:
         raise ShapeError(f"{name} of {x.aval} with kernel {kernel}, stride {stride} and padding {padding} would have the "
                          f"spatial size {sizes}")
@@ -92,12 +93,13 @@ def _transpose(rank, input, weight, bias, stride, padding, output_padding, group
     dilation = positive(per_dim(dilation, rank, name, "dilation"), name, "dilation")
     padding = per_dim(padding, rank, name, "padding")
     output_padding = per_dim(output_padding, rank, name, "output_padding")
-    size = _transposed_sizes(x, weight._a.shape[2:], stride, padding, output_padding, dilation, name)
+    size = _transposed_sizes(x, shape_of(weight)[2:], stride, padding, output_padding, dilation, name)
     pairs = tuple((p, p if extra < s else p - extra) for p, extra, s in zip(padding, output_padding, stride))
     out = ops.conv_input_grad(x, weight, size=size, stride=stride, padding=pairs, dilation=dilation, groups=groups)
     if bias is not None:
         if bias.shape != out.shape[1:2]:
             raise ShapeError(f"{name}: bias {bias.aval} must have one element for each of the {out.shape[1]} output channels")
+        bias = bias if bias.dtype is out.dtype else ew.cast(bias, dtype=out.dtype)     # as autocast did with the others
         out = ew.add(out, reshape(bias, shape=(1, *bias.shape) + (1,) * rank))
     return unbatch(out, added)
 
@@ -142,4 +144,5 @@ def pad_constant(input, amounts, value, name):
     sizes = [n + lo + hi for n, lo, hi in zip(input.shape, low, high)]
     if min(sizes, default=0) < 0:
         raise ShapeError(f"{name} of {input.aval} by {tuple(amounts)} leaves a negative size: {tuple(sizes)}")
-    return pad(input, low=low, high=high, interior=(0,) * input.ndim, value=value)
+    return pad(input, low=low, high=high, interior=(0,) * input.ndim,
+               value=fitted(value, input.dtype, name))

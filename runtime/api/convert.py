@@ -4,14 +4,16 @@ from typing import Any
 
 from ...ir import dtype as dt
 from ...ir.aval import canonical_dim
-from ...ir.errors import ArgumentError, DTypeError, ShapeError
+from ...ir.errors import ArgumentError, DimError, DTypeError, ShapeError
 from ...ir.ops import elementwise as ew
 from ...ir.ops import shape as sh
 from ..creation import as_array_tensor
 from ..device import Device
-from ..dispatch import write
-from ..tensor import Tensor
-from .creation import filled, made, require_device
+from ..placement import is_page_locked, moved, pinned
+from ..state import tls
+from ..tensor import Tensor, numel_of, shape_of
+from ..writes import write
+from .creation import filled, made
 from .register import FUNCTIONS, api
 
 
@@ -59,6 +61,9 @@ def _in_format(x, memory_format):
 @api(function=False)
 def is_contiguous(self, memory_format=contiguous_format) -> bool:
     """Whether the elements lie in memory in row-major order (or as the format says)."""
+    m = tls.m
+    if m.sizes is not None and m.recorder is not None:
+        m.recorder.note_extent(self)
     if memory_format is contiguous_format:
         return self._a.flags.c_contiguous
     a, order = self._a, format_of(memory_format).order
@@ -90,21 +95,24 @@ def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, mem
     """This tensor in another dtype or on another device: to(dtype), to(device, dtype) or to(other)."""
     for position, x in enumerate(args):
         if isinstance(x, Tensor):
-            dtype = x.dtype
+            dtype, device = x.dtype, x.device
         elif isinstance(x, bool):
             non_blocking, copy = (x, copy) if bool not in map(type, args[:position]) else (non_blocking, x)
         elif _is_device(x):
             device = x
         else:
             dtype = x
-    require_device(device if device is None or isinstance(device, (str, int, Device)) else str(device))
+    here = self
+    if device is not None:
+        device = device if isinstance(device, (str, int, Device)) else str(device)
+        here = moved(self, device, not non_blocking)
     target = self.dtype if dtype is None else dt.as_dtype(dtype)
     if target is not self.dtype:
-        result = ew.cast(self, dtype=target)
-    elif copy:
+        result = ew.cast(here, dtype=target)
+    elif copy and here is self:
         result = ew.copy(self)
     else:
-        result = self
+        result = here
     if memory_format is preserve_format:
         return result
     wanted = format_of(memory_format)
@@ -157,19 +165,19 @@ def cpu(self, memory_format=preserve_format):
 @api(function=False)
 def cuda(self, device=None, non_blocking=False, memory_format=preserve_format):
     """This tensor on a CUDA device."""
-    return to(self, "cuda" if device is None else device, memory_format=memory_format)
+    return to(self, "cuda" if device is None else device, non_blocking=non_blocking, memory_format=memory_format)
 
 
 @api(function=False)
 def pin_memory(self, device=None):
-    """This tensor in page-locked memory, which only matters where there is an accelerator."""
-    return self
+    """This tensor in page-locked memory, from which copies to an accelerator need not wait; itself where there is none."""
+    return pinned(self)
 
 
 @api(function=False)
 def is_pinned(self, device=None) -> bool:
     """Whether the memory is page-locked."""
-    return False
+    return is_page_locked(self)
 
 
 # Writing.
@@ -194,7 +202,7 @@ def fill(input, value):
     """A copy with one value everywhere."""
     if not isinstance(value, Tensor):
         value = filled(input, (), value, input.dtype)
-    return sh.assign_view(input, sh.expand(to(value, input.dtype), shape=input._a.shape), chain=())
+    return sh.assign_view(input, sh.expand(to(value, input.dtype), shape=shape_of(input)), chain=())
 
 
 @api(function=False)
@@ -209,27 +217,52 @@ def zero_(self):
 @api(function=False)
 def size(self, dim=None) -> Any:
     """The shape, or the size of one dimension."""
-    return self.shape if dim is None else self._a.shape[canonical_dim(dim, self._a.ndim)]
+    if dim is None:
+        return self.shape
+    if not self._a.ndim:
+        raise DimError(f"size: dim {dim} of a 0-d tensor, which has no dimensions")
+    return shape_of(self)[canonical_dim(dim, self._a.ndim)]
+
+
+def empty_strides(shape) -> tuple:
+    """Row-major strides of a tensor without elements (numpy has zeros there)."""
+    steps = [1]
+    for n in reversed(shape[1:]):
+        steps.append(steps[-1] * (n if n != 0 else 1))
+    return tuple(reversed(steps))[:len(shape)]
 
 
 @api(function=False)
 def stride(self, dim=None) -> Any:
     """How many elements lie between neighbours along each dimension (or one)."""
-    steps = tuple([s // self._a.itemsize for s in self._a.strides])
+    a = self._a
+    if tls.m.sizes is not None and a.flags.c_contiguous:
+        steps = empty_strides(shape_of(self))
+    else:
+        tuple(map(int, shape_of(self)))       # strides go with the sizes: symbolic ones are noted
+        steps = tuple([s // a.itemsize for s in a.strides]) if a.size else empty_strides(a.shape)
     return steps if dim is None else steps[canonical_dim(dim, self._a.ndim)]
+
+
+def _refuse_address(what):
+    """Addresses are other ones in the next call of a traced function."""
+    if tls.m.recorder is not None:
+        tls.m.recorder.refuse(f"it reads {what}, which may differ from call to call", "do that outside of the function")
 
 
 @api(function=False)
 def storage_offset(self) -> int:
     """How many elements lie in the storage before this tensor's first."""
     root = self if self._base is None else self._base
+    _refuse_address("where a tensor begins in its storage")
     return (self._a.ctypes.data - root._a.ctypes.data) // self._a.itemsize
 
 
 @api(function=False)
 def data_ptr(self) -> int:
     """The address of the first element."""
-    return self._a.ctypes.data if self._a.size else 0
+    _refuse_address("the address of a tensor")
+    return self._a.ctypes.data if numel_of(self) else 0
 
 
 @api(function=False, names=("ndimension",))
@@ -247,7 +280,7 @@ def element_size(self) -> int:
 @api(names=("nelement",))
 def numel(input) -> int:
     """The number of elements."""
-    return input._a.size
+    return numel_of(input)
 
 
 @api()
@@ -271,7 +304,7 @@ def is_signed(input) -> bool:
 @api()
 def is_nonzero(input) -> bool:
     """Whether the one element is not zero."""
-    if input._a.size != 1:
+    if numel_of(input) != 1:
         raise ShapeError(f"is_nonzero takes a tensor of one element, got shape {tuple(input.shape)}")
     return input.item() != 0
 
@@ -286,7 +319,7 @@ def is_set_to(self, tensor) -> bool:
 @api(function=False)
 def is_same_size(self, other) -> bool:
     """Whether both tensors have the same shape."""
-    return self._a.shape == other._a.shape
+    return shape_of(self) == shape_of(other)
 
 
 @api(method=False)

@@ -12,11 +12,13 @@ from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DTypeError, ShapeError
 from ...ir.ops import elementwise as ew
 from ...ir.ops import shape as sh
+from ...ir.substitute import as_int
 from ..creation import array_of
 from ..device import require
 from ..dispatch import call
+from ..placement import put
 from ..state import Defaults, tls
-from ..tensor import Tensor, wrap
+from ..tensor import Tensor, shape_of, wrap
 from .promote import number_dtype
 from .register import api, deliver
 from .shape import sizes_of
@@ -41,8 +43,10 @@ def made(t: Tensor) -> Tensor:
     return t
 
 
-def finish(t: Tensor, out, requires_grad: bool, name: str) -> Tensor:
+def finish(t: Tensor, out, requires_grad: bool, name: str, device=None) -> Tensor:
     """A new tensor as the caller asked for it."""
+    if device is not None or Defaults.device != "cpu":
+        t = put(t, device if out is None else out.device)
     if out is not None:
         return deliver(t, out, name)
     return t.requires_grad_() if requires_grad else t
@@ -53,6 +57,7 @@ def filled(like, shape, value, dtype) -> Tensor:
     for n in shape:
         if n < 0:
             raise ShapeError(f"sizes must not be negative, got {tuple(shape)}")
+    value = dt.fitted(value, dtype, "full")
     return call(sh.full, (like,), {"shape": tuple(shape), "value": value, "dtype": dtype})
 
 
@@ -73,7 +78,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
         t = t if dtype is None else ew.cast(t, dtype=dt.as_dtype(dtype))
     else:
         t = made(wrap(array_of(data, dtype)))
-    return t.requires_grad_() if requires_grad else t
+    return finish(t, None, requires_grad, "tensor", t.device if device is None and isinstance(data, Tensor) else device)
 
 
 @api(method=False)
@@ -81,10 +86,18 @@ def as_tensor(data, dtype=None, device=None):
     """Data as a tensor, without a copy where it already is one or is an array of the right dtype."""
     require_device(device)
     if isinstance(data, Tensor):
-        return data if dtype is None or data.dtype is dt.as_dtype(dtype) else ew.cast(data, dtype=dt.as_dtype(dtype))
+        t = data if dtype is None or data.dtype is dt.as_dtype(dtype) else ew.cast(data, dtype=dt.as_dtype(dtype))
+        return t if device is None else put(t, device)
     if isinstance(data, np.ndarray) and data.dtype in dt.BY_NP and (dtype is None or data.dtype == dt.as_dtype(dtype).np):
-        return made(wrap(data))
-    return made(wrap(array_of(data, dtype)))
+        return put(_lent(data), device)
+    return put(made(wrap(array_of(data, dtype))), device)
+
+
+def _lent(a):
+    """A tensor over memory that something else sees, too."""
+    t = made(wrap(a))
+    t._storage.lend()
+    return t
 
 
 @api(method=False)
@@ -112,7 +125,7 @@ def from_numpy(ndarray):
     dt.from_numpy(ndarray.dtype)
     if not ndarray.dtype.isnative:
         raise DTypeError(f"from_numpy takes arrays in native byte order, got {ndarray.dtype}; convert with .astype()")
-    return made(wrap(ndarray))
+    return _lent(ndarray)
 
 
 @api(method=False)
@@ -122,7 +135,7 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
         a = np.frombuffer(buffer, dt.as_dtype(dtype).np, count, offset)
     except ValueError as e:
         raise ArgumentError(f"frombuffer(dtype={dt.as_dtype(dtype)}, count={count}, offset={offset}): {e}") from None
-    t = made(wrap(a))
+    t = _lent(a)
     return t.requires_grad_() if requires_grad else t
 
 
@@ -132,7 +145,7 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
 def _constant(sizes, size, value, dtype, device, out, requires_grad):
     require_device(device)
     shape = sizes_of(sizes if size is None else (size,))
-    return finish(filled(None, shape, value, _dtype_of(dtype, out)), out, requires_grad, "out=")
+    return finish(filled(None, shape, value, _dtype_of(dtype, out)), out, requires_grad, "out=", device)
 
 
 @api(method=False)
@@ -160,7 +173,7 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, require
     require_device(device)
     reach = 1 + sum((n - 1) * s for n, s in zip(size, stride)) if 0 not in size else 0
     t = sh.as_strided(filled(None, (reach,), 0, dtype_or_default(dtype)), shape=tuple(size), strides=tuple(stride), offset=0)
-    return t.requires_grad_() if requires_grad else t
+    return finish(t, None, requires_grad, "empty_strided", device)
 
 
 def _dtype_of(dtype, out):
@@ -178,14 +191,14 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, re
     if dtype is None:
         like = fill_value if out is None else out
         dtype = like.dtype if isinstance(like, Tensor) else number_dtype(like)
-    return finish(filled(None, sizes_of((size,)), _number(fill_value), dt.as_dtype(dtype)), out, requires_grad, "full")
+    return finish(filled(None, sizes_of((size,)), _number(fill_value), dt.as_dtype(dtype)), out, requires_grad, "full", device)
 
 
 @api(method=False)
 def scalar_tensor(s, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """A 0-d tensor of the default dtype."""
     require_device(device)
-    t = filled(None, (), _number(s), dtype_or_default(dtype))
+    t = put(filled(None, (), _number(s), dtype_or_default(dtype)), device)
     return t.requires_grad_() if requires_grad else t
 
 
@@ -198,7 +211,7 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_g
         raise ShapeError(f"eye: sizes must not be negative, got {n} and {m}")
     d = _dtype_of(dtype, out)
     rows, cols = sh.reshape(counted(n), shape=(n, 1)), sh.reshape(counted(m), shape=(1, m))
-    return finish(ew.cast(ew.eq(rows, cols), dtype=d), out, requires_grad, "eye")
+    return finish(ew.cast(ew.eq(rows, cols), dtype=d), out, requires_grad, "eye", device)
 
 
 # Counting.
@@ -212,7 +225,7 @@ def _sequence_dtype(dtype, *numbers):
 
 
 @api(method=False)
-def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+def arange(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """start, start + step, ... below end."""
     require_device(device)
     if end is None:
@@ -221,17 +234,17 @@ def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device
     start, end, step = _number(start), _number(end), _number(step)
     if step == 0:
         raise ArgumentError("arange: step must not be 0")
-    if not all(math.isfinite(n) for n in (start, end, step)):
+    if not all(n.__class__ is int or math.isfinite(n) for n in (start, end, step)):
         raise ArgumentError(f"arange: bounds and step must be finite, got {start}, {end}, {step}")
     if (end - start) * step < 0:
         raise ArgumentError(f"arange: from {start} to {end} leads the other way than step {step}")
     if d is dt.int64:
-        start, end, step = int(start), int(end), int(step)
+        start, end, step = as_int(start), as_int(end), as_int(step)
     exact = all(isinstance(n, int) for n in (start, end, step))
     n = -((start - end) // step) if exact else math.ceil((end - start) / step)
     if d.is_integer:
-        start, step = int(start), int(step)
-    return finish(_progression(int(n), start, step, d), out, requires_grad, "arange")
+        start, step = as_int(start), as_int(step)
+    return finish(_progression(as_int(n), start, step, d), out, requires_grad, "arange", device)
 
 
 def _progression(n, start, step, d):
@@ -255,7 +268,7 @@ def range(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, devic
     start, end = (0, start) if end is None else (start, end)
     n = math.floor((_number(end) - _number(start)) / _number(step)) + 1
     d = _dtype_of(dtype, out)
-    return finish(_progression(max(0, n), _number(start), _number(step), d), out, requires_grad, "range")
+    return finish(_progression(max(0, n), _number(start), _number(step), d), out, requires_grad, "range", device)
 
 
 def _bound(x):
@@ -284,7 +297,7 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
     """`steps` values evenly from start to end, both included."""
     require_device(device)
     d = _dtype_of(dtype, out)
-    return finish(ew.cast(_evenly(start, end, int(steps)), dtype=d), out, requires_grad, "linspace")
+    return finish(ew.cast(_evenly(start, end, int(steps)), dtype=d), out, requires_grad, "linspace", device)
 
 
 @api(method=False)
@@ -294,21 +307,21 @@ def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None,
     require_device(device)
     d = _dtype_of(dtype, out)
     powers = ew.pow_(float(base), _evenly(start, end, int(steps)))
-    return finish(ew.cast(powers, dtype=d), out, requires_grad, "logspace")
+    return finish(ew.cast(powers, dtype=d), out, requires_grad, "logspace", device)
 
 
 @api(method=False)
 def tril_indices(row, col, offset=0, *, dtype=dt.int64, device=None, layout=None):
     """Rows and columns of the lower triangle, as a tensor of 2 rows."""
     require_device(device)
-    return made(wrap(np.stack(np.tril_indices(row, offset, col)).astype(dt.as_dtype(dtype).np)))
+    return put(made(wrap(np.stack(np.tril_indices(row, offset, col)).astype(dt.as_dtype(dtype).np))), device)
 
 
 @api(method=False)
 def triu_indices(row, col, offset=0, *, dtype=dt.int64, device=None, layout=None):
     """Rows and columns of the upper triangle, as a tensor of 2 rows."""
     require_device(device)
-    return made(wrap(np.stack(np.triu_indices(row, offset, col)).astype(dt.as_dtype(dtype).np)))
+    return put(made(wrap(np.stack(np.triu_indices(row, offset, col)).astype(dt.as_dtype(dtype).np))), device)
 
 
 # Like another tensor.
@@ -317,32 +330,33 @@ def triu_indices(row, col, offset=0, *, dtype=dt.int64, device=None, layout=None
 def _like(input, shape, value, dtype, device, requires_grad):
     require_device(device)
     t = filled(input, shape, value, input.dtype if dtype is None else dt.as_dtype(dtype))
+    t = t if device is None else put(t, device)
     return t.requires_grad_() if requires_grad else t
 
 
 @api(method=False)
 def zeros_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
     """Zeros of the shape and dtype of another tensor."""
-    return _like(input, input._a.shape, 0, dtype, device, requires_grad)
+    return _like(input, shape_of(input), 0, dtype, device, requires_grad)
 
 
 @api(method=False)
 def ones_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
     """Ones of the shape and dtype of another tensor."""
-    return _like(input, input._a.shape, 1, dtype, device, requires_grad)
+    return _like(input, shape_of(input), 1, dtype, device, requires_grad)
 
 
 @api(method=False)
 def empty_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
     """A tensor of the shape and dtype of another, its values yet to be written."""
-    return _like(input, input._a.shape, 0, dtype, device, requires_grad)
+    return _like(input, shape_of(input), 0, dtype, device, requires_grad)
 
 
 @api(method=False)
 def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None,
               pin_memory=False):
     """One value everywhere, of the shape and dtype of another tensor."""
-    return _like(input, input._a.shape, _number(fill_value), dtype, device, requires_grad)
+    return _like(input, shape_of(input), _number(fill_value), dtype, device, requires_grad)
 
 
 @api(function=False)
@@ -372,4 +386,5 @@ def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=F
 @api(function=False)
 def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
     """A copy of data in this tensor's dtype."""
-    return tensor(data, dtype=self.dtype if dtype is None else dtype, device=device, requires_grad=requires_grad)
+    return tensor(data, dtype=self.dtype if dtype is None else dtype, device=self.device if device is None else device,
+                  requires_grad=requires_grad)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, ShapeError
 from ...ir.ops import elementwise as ew
 from ...ir.ops import linalg as la
@@ -23,6 +24,8 @@ def einsum(equation, *operands):
         operands = tuple(operands[0])
     terms, out = _parse(equation, operands)
     d = result_type(*operands)
+    if len(operands) == 1 and not d.is_inexact and set(terms[0]) - set(out):
+        d = dt.int64   # a sum of integers or bools counts in int64
     sizes = _sizes(terms, operands, equation)
     work = [_without_repeats(to_dtype(x, d), labels) for x, labels in zip(operands, terms)]
     while len(work) > 1:

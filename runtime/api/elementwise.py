@@ -38,7 +38,7 @@ def _unary(op):
         except Exception:
             return operate(op, input)
         t = _new(Tensor)
-        t._a = a if a.__class__ is _ndarray else np.asarray(a)
+        t._a = a if a.__class__ is _ndarray or not isinstance(a, np.generic) else np.asarray(a)
         t._node = None
         if taped and input._node is not None and m.grad:
             record_one(op, input, t)
@@ -68,15 +68,21 @@ def publish(make, names, aliases=()):
 publish(_unary, ("neg", "sqrt", "rsqrt", "reciprocal", "exp", "exp2", "expm1", "log", "log2", "log10",
                  "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh",
                  "erf", "erfc", "erfinv", "lgamma", "digamma", "sigmoid", "sinc", "sign", "frac", "isnan", "isinf",
-                 "isfinite", "isposinf", "isneginf", "signbit", "logical_not", "bitwise_not", "square"),
+                 "isfinite", "isposinf", "isneginf", "signbit", "logical_not", "bitwise_not"),
         (("negative", "neg"), ("arcsin", "asin"), ("arccos", "acos"), ("arctan", "atan"), ("arcsinh", "asinh"),
          ("arccosh", "acosh"), ("arctanh", "atanh"), ("sgn", "sign")))
-publish(_binary, ("atan2", "hypot", "logaddexp", "logaddexp2", "xlogy", "nextafter", "copysign", "heaviside",
+publish(_binary, ("atan2", "hypot", "logaddexp", "logaddexp2", "xlogy", "nextafter", "copysign",
                   "gcd", "lcm", "eq", "ne", "lt", "le", "gt", "ge", "maximum", "minimum", "fmax", "fmin", "remainder",
                   "fmod", "floor_divide", "logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or",
                   "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift"),
         (("arctan2", "atan2"), ("not_equal", "ne"), ("less", "lt"), ("less_equal", "le"), ("greater", "gt"),
          ("greater_equal", "ge")))
+
+
+@api(inplace=True, keywords={"values": "other"})
+def heaviside(input, other, *, out=None):
+    """0 below zero, 1 above, `other` at zero."""
+    return operate(ew.heaviside, input, other, out=out)
 
 
 def _integers_unchanged(op):
@@ -150,17 +156,38 @@ def rsub(input, other, *, alpha=1):
     return operate(ew.sub, other, _scaled(input, alpha, other))
 
 
+_SAFE = 65504.0   # the largest float16
+
+
+def _is_scale(n, x) -> bool:
+    """Whether n scales x by a number that x's low precision dtype may not hold."""
+    if not isinstance(x, Tensor) or dt.accumulator(x.dtype) is x.dtype:
+        return False
+    if isinstance(n, float):
+        return tls.m.recorder is not None or not -_SAFE < n < _SAFE or float(np.float32(n).astype(x.dtype.np)) != n
+    return isinstance(n, Tensor) and not n.ndim and x.ndim > 0 and n.dtype in (dt.float32, dt.float64)
+
+
+def scale(op, input, other, out):
+    """A product or quotient. Beside low precision, a number keeps its digits: float32 is used, and rounded once."""
+    for x, n in ((input, other), (other, input)):
+        if _is_scale(n, x):
+            wide = [to_dtype(v, dt.float32) for v in (input, other)]
+            return deliver(to_dtype(op(*wide), x.dtype), out, op.name)
+    return operate(op, input, other, out=out)
+
+
 @api(inplace=True, names=("multiply",))
 def mul(input, other, *, out=None):
     """input * other"""
-    return operate(ew.mul, input, other, out=out)
+    return scale(ew.mul, input, other, out)
 
 
 @api(inplace=True, names=("divide",))
 def div(input, other, *, rounding_mode=None, out=None):
     """input / other; rounding_mode "floor" or "trunc" rounds the quotient and keeps integers."""
     if rounding_mode is None:
-        return operate(ew.div, input, other, out=out)
+        return scale(ew.div, input, other, out)
     op = {"floor": ew.floor_divide, "trunc": ew.trunc_divide}.get(rounding_mode)
     if op is None:
         raise ArgumentError(f"rounding_mode must be None, 'floor' or 'trunc', got {rounding_mode!r}")
@@ -170,10 +197,10 @@ def div(input, other, *, rounding_mode=None, out=None):
 @api(inplace=True)
 def true_divide(input, other, *, out=None):
     """input / other"""
-    return operate(ew.div, input, other, out=out)
+    return scale(ew.div, input, other, out)
 
 
-@api(inplace=True)
+@api(inplace=True, keywords={"self": "input"})
 def pow(input, exponent, *, out=None):
     """input ** exponent"""
     if isinstance(input, Tensor) and isinstance(exponent, (int, float)):
@@ -196,35 +223,9 @@ def _power(x, exponent):
 
 
 @api(inplace=True)
-def float_power(input, exponent, *, out=None):
-    """input ** exponent in float64."""
-    double = [to_dtype(x, dt.float64) for x in (input, exponent)]
-    return deliver(pow(*double), out, "float_power")
-
-
-@api(inplace=True)
-def logit(input, eps=None, *, out=None):
-    """log(x / (1 - x)), with x clamped to [eps, 1 - eps] first if eps is given."""
-    x = promote(ew.logit, input)[0]
-    if eps is not None:
-        x = clamp(x, eps, 1 - eps)
-    return deliver(ew.logit(x), out, "logit")
-
-
-@api(method=False)
-def polygamma(n, input, *, out=None):
-    """The n-th derivative of digamma."""
-    x = promote(ew.digamma, input)[0]
-    return deliver(ew.polygamma(x, n=n) if n else ew.digamma(x), out, "polygamma")
-
-
-Tensor.polygamma = lambda self, n: polygamma(n, self)
-
-
-@api(inplace=True)
-def ldexp(input, other, *, out=None):
-    """input * 2 ** other"""
-    return operate(ew.mul, input, operate(ew.exp2, other), out=out)
+def square(input, *, out=None):
+    """input * input; bool counts as int64."""
+    return operate(ew.square, to_dtype(input, dt.int64) if input.dtype is dt.bool_ else input, out=out)
 
 
 @api(inplace=True, names=("clip",))
@@ -249,6 +250,9 @@ def _bound(x, bound, d, keeps, choose):
         return ew.where(ew.logical_or(keeps(x, bound), ew.isnan(x)), x, bound)
     if bound != bound:
         return ew.mul(x, float("nan"))
+    if d.is_integer:
+        low, high = dt.int_range(d)
+        bound = low if bound < low else high if bound > high else bound
     return ew.where(ew.logical_or(keeps(x, bound), ew.isnan(x)) if d.is_inexact else keeps(x, bound), x, bound)
 
 
@@ -264,67 +268,6 @@ def clamp_max(input, max):
     return clamp(input, max=max)
 
 
-@api(inplace=True)
-def lerp(input, end, weight, *, out=None):
-    """input + weight * (end - input), exact at both ends."""
-    d = result_type(input, end)
-    x, y = to_dtype(input, d), to_dtype(end, d)
-    if isinstance(weight, Tensor):
-        w = to_dtype(weight, d)
-        near = ew.lt(ew.abs_(w), 0.5)
-        span = ew.sub(y, x)
-        result = ew.where(near, ew.add(x, ew.mul(w, span)), ew.sub(y, ew.mul(span, ew.sub(1.0, w))))
-    elif __builtins_abs(weight) < 0.5:
-        result = ew.add(x, ew.mul(ew.sub(y, x), weight))
-    else:
-        result = ew.sub(y, ew.mul(ew.sub(y, x), 1 - weight))
-    return deliver(result, out, "lerp")
-
-
-@api(inplace=True)
-def addcmul(input, tensor1, tensor2, *, value=1, out=None):
-    """input + value * tensor1 * tensor2"""
-    product = operate(ew.mul, tensor1, tensor2)
-    return add(input, product if value == 1 else operate(ew.mul, product, value), out=out)
-
-
-@api(inplace=True)
-def addcdiv(input, tensor1, tensor2, *, value=1, out=None):
-    """input + value * tensor1 / tensor2"""
-    quotient = operate(ew.div, tensor1, tensor2)
-    return add(input, quotient if value == 1 else operate(ew.mul, quotient, value), out=out)
-
-
-@api(inplace=True)
-def deg2rad(input, *, out=None):
-    """Degrees to radians."""
-    return operate(ew.mul, promote(ew.sin, input)[0], np.pi / 180, out=out)
-
-
-@api(inplace=True)
-def rad2deg(input, *, out=None):
-    """Radians to degrees."""
-    return operate(ew.mul, promote(ew.sin, input)[0], 180 / np.pi, out=out)
-
-
-@api(inplace=True)
-def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
-    """Replaces nan (by 0 unless said) and infinities (by the largest finite numbers unless said)."""
-    if not input.dtype.is_floating_point:
-        return deliver(ew.copy(input), out, "nan_to_num")
-    limits = dt_limits(input.dtype)
-    x = ew.where(ew.isnan(input), nan or 0.0, input)
-    x = ew.where(ew.isposinf(input), limits[1] if posinf is None else posinf, x)
-    return deliver(ew.where(ew.isneginf(input), limits[0] if neginf is None else neginf, x), out, "nan_to_num")
-
-
-def dt_limits(d):
-    """The smallest and largest finite numbers of a dtype."""
-    from_np = np.finfo if d is not dt.bfloat16 else dt.ml_dtypes.finfo
-    info = from_np(d.np)
-    return float(info.min), float(info.max)
-
-
 @api()
 def where(condition, input=None, other=None, *, out=None):
     """input where the condition holds, other elsewhere; with the condition alone, its nonzero indices."""
@@ -333,7 +276,7 @@ def where(condition, input=None, other=None, *, out=None):
     if condition.dtype is dt.uint8:
         condition = ew.ne(condition, 0)
     d = result_type(input, other)
-    x, y = to_dtype(input, d), to_dtype(other, d)
+    x, y = (to_dtype(v, d) if isinstance(v, Tensor) else dt.fitted(v, d, "where") for v in (input, other))
     if not isinstance(x, Tensor) and not isinstance(y, Tensor):
         x = wrap(np.asarray(x, d.np))
     return deliver(ew.where(condition, x, y), out, "where")
@@ -356,12 +299,21 @@ def masked_fill(input, mask, value):
         if value.ndim:
             raise ArgumentError(f"masked_fill takes a number or a 0-d tensor as value, got a tensor of {value.ndim} dimensions")
         value = to_dtype(value, input.dtype)
+    else:
+        value = dt.fitted(value, input.dtype, "masked_fill")
     return ew.where(mask, value, input)
+
+
+def _need_tensors(name, *xs):
+    for x in xs:
+        if not isinstance(x, Tensor):
+            raise DTypeError(f"{name} takes tensors, got {type(x).__name__}; make it one with ingot.tensor()")
 
 
 @api(method=True)
 def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     """|input - other| <= atol + rtol * |other|"""
+    _need_tensors("isclose", input, other)
     if input.dtype is not other.dtype:
         raise DTypeError(f"isclose takes two tensors of one dtype, got {input.dtype} and {other.dtype}")
     same = ew.eq(input, other)
@@ -384,4 +336,5 @@ def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False) -> bool:
 @api()
 def equal(input, other) -> bool:
     """Whether two tensors have the same shape and elements."""
+    _need_tensors("equal", input, other)
     return input.shape == other.shape and bool(FUNCTIONS["all"](operate(ew.eq, input, other)))

@@ -1,5 +1,6 @@
 """Reading and writing at positions given by index tensors and masks: gather, scatter, take, put and their kin."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,8 @@ from ...ir.errors import ArgumentError, DimError, DTypeError, ShapeError
 from ...ir.ops import elementwise as ew
 from ...ir.ops import indexing as ix
 from ...ir.ops import shape as sh
-from ..tensor import Tensor
+from ...ir.substitute import slice_bounds
+from ..tensor import Tensor, numel_of, shape_of
 from .creation import filled
 from .indexing import getitem, positions_of, put, resolve, setitem
 from .join import stack
@@ -26,7 +28,7 @@ def _vector(x):
 
 def _no_negatives(name, index, size, dim):
     """Raises for indices that count from the end, where PyTorch does not take them."""
-    if index._a.size and index._a.min() < 0:
+    if numel_of(index) and index._a.min() < 0:
         raise DimError(f"{name}: index {index._a.min()} is out of range for dim {dim} of size {size}")
 
 
@@ -37,9 +39,9 @@ def _no_negatives(name, index, size, dim):
 def gather(input, dim, index, *, sparse_grad=False, out=None):
     """out[i][j] = input[index[i][j]][j] for dim 0, and so on."""
     d = canonical_dim(dim, input.ndim)
-    if index._a.size == 0:
+    if numel_of(index) == 0:
         nothing = sh.slice_(ravel(input), dim=0, start=0, stop=0, step=1)
-        return deliver(sh.reshape(nothing, shape=index._a.shape), out, "gather")
+        return deliver(sh.reshape(nothing, shape=shape_of(index)), out, "gather")
     x = sh.reshape(input, shape=(1,) * index.ndim) if not input.ndim else input
     i = sh.reshape(index, shape=(1,) * x.ndim) if not index.ndim else index
     result = ix.gather(x, i, dim=d)
@@ -48,13 +50,13 @@ def gather(input, dim, index, *, sparse_grad=False, out=None):
 
 def _along(op, input, dim, index, src, mode, who):
     d = canonical_dim(dim, input.ndim)
-    if index._a.size == 0:
+    if numel_of(index) == 0:
         return ew.copy(input)
     if isinstance(src, Tensor):
         if src.dtype is not input.dtype:
             raise DTypeError(f"{who}: the source is {src.dtype} and the tensor {input.dtype}; cast one with .to()")
     else:
-        src = filled(input, index._a.shape, src, input.dtype)
+        src = filled(input, shape_of(index), src, input.dtype)
     result = op(_vector(input), _vector(index), _vector(src), dim=d, mode=mode)
     return result if input.ndim else sh.reshape(result, shape=())
 
@@ -111,7 +113,7 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self=True, out=Non
 def _averaged(total, input, dim, index, include_self):
     """Sums divided by how many were summed at each place."""
     kind = input.dtype if input.dtype.is_inexact else dt.int64
-    first = filled(input, input._a.shape, 1 if include_self else 0, kind)
+    first = filled(input, shape_of(input), 1 if include_self else 0, kind)
     counts = ew.maximum(_along(ix.scatter, first, dim, index, 1, "add", "scatter_reduce"), 1)
     return ew.div(total, counts) if kind is total.dtype and kind.is_inexact else \
         ew.cast(ew.floor_divide(ew.cast(total, dtype=kind), counts), dtype=input.dtype)
@@ -125,10 +127,12 @@ def take_along_dim(input, indices, dim=None, *, out=None):
     d = canonical_dim(dim, input.ndim)
     if indices.ndim != input.ndim:
         raise ShapeError(f"take_along_dim: indices {indices.aval} must have as many dimensions as {input.aval}")
-    shapes = [x._a.shape[:d] + (1,) + x._a.shape[d + 1:] for x in (input, indices)]
+    if not input.ndim:
+        return gather(input, 0, indices, out=out)
+    shapes = [shape_of(x)[:d] + (1,) + shape_of(x)[d + 1:] for x in (input, indices)]
     common = broadcast_shapes(*shapes)
-    x, i = (sh.expand(y, shape=common[:d] + (y._a.shape[d],) + common[d + 1:]) for y in (input, indices))
-    return gather(x, d, _counted_up(i, input._a.shape[d]), out=out)
+    x, i = (sh.expand(y, shape=common[:d] + (shape_of(y)[d],) + common[d + 1:]) for y in (input, indices))
+    return gather(x, d, _counted_up(i, shape_of(input)[d]), out=out)
 
 
 def _counted_up(index, size):
@@ -155,17 +159,17 @@ def _unvector(result, input):
 def index_select(input, dim, index, *, out=None):
     """The slices along a dimension that an index vector names."""
     x, at, d = _slices(input, dim, index, "index_select")
-    _no_negatives("index_select", index, x._a.shape[d], d)
+    _no_negatives("index_select", index, shape_of(x)[d], d)
     return deliver(_unvector(ix.index(x, *at), input), out, "index_select")
 
 
 def _written(input, dim, index, source, accumulate, who):
     x, at, d = _slices(input, dim, index, who)
-    _no_negatives(who, index, x._a.shape[d], d)
+    _no_negatives(who, index, shape_of(x)[d], d)
     if source.dtype is not input.dtype:
         raise DTypeError(f"{who}: the source is {source.dtype} and the tensor {input.dtype}; cast one with .to()")
-    wanted = x._a.shape[:d] + at[-1]._a.shape + x._a.shape[d + 1:]
-    if source._a.size != int(np.prod(wanted)) or (source.ndim and source.ndim == len(wanted) and source._a.shape != wanted):
+    wanted = shape_of(x)[:d] + shape_of(at[-1]) + shape_of(x)[d + 1:]
+    if numel_of(source) != math.prod(wanted) or (source.ndim and source.ndim == len(wanted) and shape_of(source) != wanted):
         raise ShapeError(f"{who}: the source {source.aval} must have the shape {wanted} of the indexed slices")
     return _unvector(ix.index_put(x, sh.reshape(source, shape=wanted), *at, accumulate=accumulate), input)
 
@@ -192,9 +196,9 @@ def index_fill(input, dim, index, value):
             raise ArgumentError(f"index_fill takes a number or a 0-d tensor as value, got shape {tuple(value.shape)}")
     else:
         value = filled(x, (), value, x.dtype)
-    none, some = filled(x, (x._a.shape[d],), 0, dt.bool_), filled(x, at[-1]._a.shape, 1, dt.bool_)
+    none, some = filled(x, (shape_of(x)[d],), 0, dt.bool_), filled(x, shape_of(at[-1]), 1, dt.bool_)
     hit = ix.index_put(none, some, at[-1], accumulate=False)
-    hit = sh.reshape(hit, shape=hit._a.shape + (1,) * (x.ndim - d - 1))
+    hit = sh.reshape(hit, shape=shape_of(hit) + (1,) * (x.ndim - d - 1))
     return _unvector(ew.where(hit, to_dtype(value, x.dtype), x), input)
 
 
@@ -203,7 +207,7 @@ def index_reduce(input, dim, index, source, reduce, *, include_self=True, out=No
     """Slices of source combined into those of input that an index vector names, by prod, mean, amax or amin."""
     x, at, d = _slices(input, dim, index, "index_reduce")
     src = _vector(source)
-    spread = sh.expand(sh.reshape(at[-1], shape=(1,) * d + at[-1]._a.shape + (1,) * (x.ndim - d - 1)), shape=src._a.shape)
+    spread = sh.expand(sh.reshape(at[-1], shape=(1,) * d + shape_of(at[-1]) + (1,) * (x.ndim - d - 1)), shape=shape_of(src))
     return deliver(_unvector(scatter_reduce(x, d, spread, src, reduce, include_self=include_self), input), out, "index_reduce")
 
 
@@ -230,7 +234,7 @@ def take(input, index):
 def put_flat(input, index, source, accumulate=False):
     """input with source written (or added) at positions of the flattened tensor."""
     flat = put(ravel(input), (ravel(index),), ravel(source), accumulate, "put")
-    return sh.reshape(flat, shape=input._a.shape)
+    return sh.reshape(flat, shape=shape_of(input))
 
 
 # Masks and what is not zero.
@@ -242,7 +246,7 @@ def nonzero(input, *, out=None, as_tuple=False) -> Any:
     if as_tuple:
         return positions_of(_vector(input))
     found = positions_of(input) if input.ndim else positions_of(_vector(input))
-    rows = stack(found, 1) if input.ndim else filled(input, (found[0]._a.size, 0), 0, dt.int64)
+    rows = stack(found, 1) if input.ndim else filled(input, (numel_of(found[0]), 0), 0, dt.int64)
     return deliver(rows, out, "nonzero")
 
 
@@ -257,7 +261,7 @@ def masked_select(input, mask, *, out=None):
     """The elements where the (broadcast) mask holds, as a vector."""
     if mask.dtype is not dt.bool_:
         raise DTypeError(f"masked_select takes a bool mask, got {mask.dtype}")
-    shape = broadcast_shapes(input._a.shape, mask._a.shape)
+    shape = broadcast_shapes(shape_of(input), shape_of(mask))
     picked = getitem(_vector(sh.expand(input, shape=shape)), _vector(sh.expand(mask, shape=shape)))
     return deliver(picked, out, "masked_select")
 
@@ -268,10 +272,10 @@ def masked_scatter(input, mask, source):
     if mask.dtype is not dt.bool_ or source.dtype is not input.dtype:
         raise DTypeError(f"masked_scatter takes a bool mask and a source of the tensor's dtype, got {mask.dtype}, "
                          f"{source.dtype} and {input.dtype}")
-    shape = broadcast_shapes(input._a.shape, mask._a.shape)
+    shape = broadcast_shapes(shape_of(input), shape_of(mask))
     x, at = sh.expand(input, shape=shape), positions_of(ravel(sh.expand(mask, shape=shape)))
-    n = at[0]._a.size
-    if n > source._a.size:
+    n = numel_of(at[0])
+    if n > numel_of(source):
         raise ShapeError(f"masked_scatter: the mask holds at {n} places, but the source has {source._a.size} elements")
     values = sh.slice_(ravel(source), dim=0, start=0, stop=n, step=1)
     return sh.reshape(ix.index_put(ravel(x), values, *at, accumulate=False), shape=shape)
@@ -282,15 +286,15 @@ def one_hot(tensor, num_classes=-1):
     """Rows of zeros with a one at each index."""
     if tensor.dtype is not dt.int64:
         raise DTypeError(f"one_hot takes int64 indices, got {tensor.dtype}")
-    if tensor._a.size == 0 and num_classes <= 0:
+    if numel_of(tensor) == 0 and num_classes <= 0:
         raise ArgumentError("one_hot: num_classes must be given for an empty tensor")
     if num_classes == -1:
         num_classes = int(tensor.max().item()) + 1
-    if tensor._a.size:
+    if numel_of(tensor):
         ix.require_range("one_hot", tensor._a, num_classes, -1)
-    at = sh.reshape(tensor, shape=tensor._a.shape + (1,))
-    return ix.scatter(filled(tensor, tensor._a.shape + (num_classes,), 0, dt.int64), at,
-                      filled(tensor, at._a.shape, 1, dt.int64),
+    at = sh.reshape(tensor, shape=shape_of(tensor) + (1,))
+    return ix.scatter(filled(tensor, shape_of(tensor) + (num_classes,), 0, dt.int64), at,
+                      filled(tensor, shape_of(at), 1, dt.int64),
                       dim=tensor.ndim, mode="set")
 
 
@@ -300,7 +304,7 @@ def one_hot(tensor, num_classes=-1):
 def _replaced(input, view_op, src, **params):
     chain = ((view_op.name, tuple(sorted(params.items()))),)
     part = view_op.infer(input.aval, **params)
-    if src._a.shape != part.shape:
+    if shape_of(src) != part.shape:
         raise ShapeError(f"the source {src.aval} must have the shape {part.shape} of the part of {input.aval} that it replaces")
     return sh.assign_view(input, to_dtype(src, input.dtype), chain=chain)
 
@@ -309,7 +313,7 @@ def _replaced(input, view_op, src, **params):
 def select_scatter(input, src, dim, index):
     """input with src in place of one index along a dimension."""
     d = canonical_dim(dim, input.ndim)
-    n = input._a.shape[d]
+    n = shape_of(input)[d]
     if not -n <= index < n:
         raise DimError(f"select_scatter: index {index} is out of range for dim {dim} of size {n}")
     return _replaced(input, sh.select, src, dim=d, index=index % n)
@@ -319,7 +323,9 @@ def select_scatter(input, src, dim, index):
 def slice_scatter(input, src, dim=0, start=None, end=None, step=1):
     """input with src in place of a slice along a dimension."""
     d = canonical_dim(dim, input.ndim)
-    first, last, step = slice(start, end, step).indices(input._a.shape[d])
+    if not input.ndim:
+        raise ShapeError("slice_scatter needs a dimension to slice, the tensor has none")
+    first, last, step = slice_bounds(slice(start, end, step), shape_of(input)[d])
     return _replaced(input, sh.slice_, src, dim=d, start=first, stop=max(first, last), step=step)
 
 
@@ -333,10 +339,10 @@ def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
 @api(function=False)
 def fill_diagonal_(self, fill_value, wrap=False):
     """Writes one value on the main diagonal; `wrap` starts it again below the last row of a tall matrix."""
-    if self.ndim < 2 or (self.ndim > 2 and len(set(self._a.shape)) > 1):
+    if self.ndim < 2 or (self.ndim > 2 and len(set(shape_of(self))) > 1):
         raise ShapeError(f"fill_diagonal_ takes a matrix, or equal sizes in all dimensions, got shape {tuple(self.shape)}")
-    rows, cols = self._a.shape[:2]
-    at = np.arange(min(self._a.shape))
+    rows, cols = shape_of(self)[:2]
+    at = np.arange(min(shape_of(self)))
     places = [at] * self.ndim
     if wrap and self.ndim == 2:
         flat = np.arange(0, rows * cols, cols + 1)

@@ -10,10 +10,11 @@ from ...ir.ops import elementwise as ew
 from ...ir.ops import indexing as ix
 from ...ir.ops import reduce as rd
 from ...ir.ops import shape as sh
+from ...ir.substitute import slice_bounds
 from ..creation import as_array_tensor
-from ..dispatch import write
 from ..state import tls
-from ..tensor import Tensor
+from ..tensor import Tensor, numel_of, shape_of
+from ..writes import write
 from .creation import made
 from .promote import to_dtype
 
@@ -37,23 +38,23 @@ def positions_of(mask) -> tuple:
 
 
 def _int_view(x, dim, i):
-    n = x._a.shape[dim]
+    n = shape_of(x)[dim]
     if not -n <= i < n:
         raise DimError(f"index {i} is out of range for dimension {dim} with size {n}")
     return sh.select(x, dim=dim, index=i + n if i < 0 else i)
 
 
 def _slice_view(x, dim, s):
-    n = x._a.shape[dim]
+    n = shape_of(x)[dim]
     step = 1 if s.step is None else s.step.__index__()
     if step <= 0:
         raise ArgumentError(f"slice step must be positive, got {step}; use flip() for the other direction")
-    start, stop, step = s.indices(n)
+    start, stop, step = slice_bounds(s, n)
     return sh.slice_(x, dim=dim, start=min(start, n), stop=max(start, stop), step=step)
 
 
 def _unsqueezed(x, dim):
-    shape = x._a.shape
+    shape = shape_of(x)
     return sh.reshape(x, shape=shape[:dim] + (1,) + shape[dim:])
 
 
@@ -64,7 +65,7 @@ def _is_bool(k) -> bool:
 def _index_tensor(k):
     """A list, array or tensor in a key, as a tensor of integers or bools."""
     t = k if isinstance(k, Tensor) else made(as_array_tensor(k if isinstance(k, np.ndarray) else np.asarray(_plain(k))))
-    if t._a.size == 0 and not isinstance(k, Tensor) and t.dtype.is_inexact:
+    if numel_of(t) == 0 and not isinstance(k, Tensor) and t.dtype.is_inexact:
         t = ew.cast(t, dtype=dt.int64)
     if t.dtype is dt.uint8:
         t = ew.ne(t, 0)
@@ -131,7 +132,7 @@ def resolve(x, key):
 
 def _as_int(k) -> int:
     try:
-        return k.__index__()
+        return k if k.__class__ is int else k.__index__()
     except AttributeError:
         raise DimError("only integers, slices, None, Ellipsis, and tensors, arrays or lists of integers or bools can be "
                        f"indices, got {type(k).__name__}") from None
@@ -143,13 +144,13 @@ def _mask_part(x, dim, mask):
         mask = made(as_array_tensor(np.asarray(mask)))
     if not mask.ndim:
         return _unsqueezed(x, dim), positions_of(sh.reshape(mask, shape=(1,)))
-    shape = x._a.shape[dim:dim + mask.ndim]
-    if mask._a.shape != shape:
+    shape = shape_of(x)[dim:dim + mask.ndim]
+    if shape_of(mask) != shape:
         raise DimError(f"the shape of the mask {tuple(mask.shape)} does not match the indexed shape {shape} (of a tensor of "
                        f"shape {tuple(x.shape)}, from dimension {dim})")
     if mask.ndim > 1 and x._a.flags.c_contiguous:    # one index vector over the merged dimensions, which are still a view
-        n = mask._a.size
-        x = sh.reshape(x, shape=x._a.shape[:dim] + (n,) + x._a.shape[dim + mask.ndim:])
+        n = numel_of(mask)
+        x = sh.reshape(x, shape=shape_of(x)[:dim] + (n,) + shape_of(x)[dim + mask.ndim:])
         mask = sh.reshape(mask, shape=(n,))
     return x, positions_of(mask)
 
@@ -188,7 +189,7 @@ def getitem(self, key):
     """x[key]: a view for ints, slices, None and Ellipsis; a copy as soon as masks or index tensors take part."""
     kind = type(key)
     if kind is int:
-        shape = self._a.shape
+        shape = shape_of(self)
         if shape and -shape[0] <= key < shape[0]:
             return sh.select(self, dim=0, index=key if key >= 0 else key + shape[0])
         raise DimError(f"index {key} is out of range for dimension 0 with size {shape[0]}" if shape else
@@ -202,7 +203,7 @@ def getitem(self, key):
     view, indices = resolve(self, key)
     if indices:
         return ix.index(view, *indices)
-    return sh.reshape(view, shape=view._a.shape) if view is self else view
+    return sh.reshape(view, shape=shape_of(view)) if view is self else view
 
 
 # Writing.
@@ -224,7 +225,7 @@ def setitem(self, key, value) -> None:
 
 
 def _is_mask_of(x, key) -> bool:
-    return isinstance(key, Tensor) and key._a.dtype.kind == "b" and key._a.shape == x._a.shape and key.ndim > 0
+    return isinstance(key, Tensor) and key._a.dtype.kind == "b" and shape_of(key) == shape_of(x) and key.ndim > 0
 
 
 def _is_single(value) -> bool:
@@ -232,12 +233,12 @@ def _is_single(value) -> bool:
 
 
 def _single(value, dtype):
-    return to_dtype(value, dtype) if isinstance(value, Tensor) else dtype.np.type(value).item()
+    return to_dtype(value, dtype) if isinstance(value, Tensor) else dt.fitted(value, dtype, "__setitem__")
 
 
 def _fitting(value, view):
     """A value with surplus leading dimensions of size 1 dropped, as assignment allows."""
-    shape, target = value._a.shape, view._a.shape
+    shape, target = shape_of(value), shape_of(view)
     surplus = len(shape) - len(target)
     if surplus > 0 and all(n == 1 for n in shape[:surplus]):
         return sh.reshape(value, shape=shape[surplus:])
@@ -249,9 +250,9 @@ def put(x, indices, value, accumulate, who):
     shape = ix.indexed_shape(who, x.aval, [None if i is None else i.aval for i in indices])
     value = to_dtype(value, x.dtype)
     surplus = value.ndim - len(shape)
-    if surplus > 0 and all(n == 1 for n in value._a.shape[:surplus]):
-        value = sh.reshape(value, shape=value._a.shape[surplus:])
-    if value._a.shape != tuple(shape):
+    if surplus > 0 and all(n == 1 for n in shape_of(value)[:surplus]):
+        value = sh.reshape(value, shape=shape_of(value)[surplus:])
+    if shape_of(value) != tuple(shape):
         try:
             value = sh.expand(value, shape=tuple(shape))
         except ShapeError:

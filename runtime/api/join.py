@@ -12,8 +12,8 @@ from ...ir.ops import indexing as ix
 from ...ir.ops import reduce as rd
 from ...ir.ops import shape as sh
 from ..state import Defaults
-from ..tensor import Tensor, wrap
-from .creation import filled, made, tensor
+from ..tensor import Tensor, numel_of, shape_of, wrap
+from .creation import counted, filled, made, tensor
 from .promote import result_type, to_dtype
 from .register import api, deliver
 from .shape import sizes_of
@@ -45,13 +45,13 @@ def _alike(xs):
 def cat(tensors, dim=0, *, out=None):
     """Joined along an existing dimension; 1-d tensors without elements are skipped."""
     xs = _alike(_tensors(tensors, "cat"))
-    shape = next((x._a.shape for x in xs if x._a.shape != (0,)), (0,))
+    shape = next((shape_of(x) for x in xs if shape_of(x) != (0,)), (0,))
     if not all(x.ndim for x in xs):
         raise ShapeError("cat cannot join 0-d tensors; use stack()")
     d = canonical_dim(dim, len(shape))
     if len(shape) > 1:
         nothing = shape[:d] + (0,) + shape[d + 1:]
-        xs = [sh.reshape(x, shape=nothing) if x._a.shape == (0,) else x for x in xs]
+        xs = [sh.reshape(x, shape=nothing) if shape_of(x) == (0,) else x for x in xs]
     return deliver(sh.cat(*xs, dim=d), out, "cat")
 
 
@@ -59,9 +59,9 @@ def cat(tensors, dim=0, *, out=None):
 def stack(tensors, dim=0, *, out=None):
     """Joined along a new dimension."""
     xs = _alike(_tensors(tensors, "stack"))
-    shape = xs[0]._a.shape
+    shape = shape_of(xs[0])
     for i, x in enumerate(xs):
-        if x._a.shape != shape:
+        if shape_of(x) != shape:
             raise ShapeError(f"stack takes tensors of one shape, got {shape} and, at position {i}, {x._a.shape}")
     d = canonical_dim(dim, len(shape) + 1)
     grown = shape[:d] + (1,) + shape[d:]
@@ -70,7 +70,7 @@ def stack(tensors, dim=0, *, out=None):
 
 def _at_least(x, n):
     """x with dimensions added until it has n, where numpy's atleast functions add them."""
-    shape = x._a.shape
+    shape = shape_of(x)
     if len(shape) >= n:
         return x
     grown = {1: (1,), 2: (1, *shape) if shape else (1, 1), 3: ((1, *shape, 1) if len(shape) == 1 else (*shape, 1))
@@ -126,7 +126,7 @@ def dstack(tensors, *, out=None):
 def column_stack(tensors, *, out=None):
     """Joined side by side; vectors are columns."""
     xs = _tensors(tensors, "column_stack")
-    return cat([x if x.ndim > 1 else sh.reshape(x, shape=(x._a.size, 1)) for x in xs], 1, out=out)
+    return cat([x if x.ndim > 1 else sh.reshape(x, shape=(numel_of(x), 1)) for x in xs], 1, out=out)
 
 
 @api(method=False)
@@ -138,9 +138,9 @@ def block_diag(*tensors):
         if x.ndim > 2:
             raise ShapeError(f"block_diag takes at most 2 dimensions, got shape {tuple(x.shape)}")
     blocks = _alike([_at_least(x, 2) for x in tensors])
-    total, left, rows = sum(b._a.shape[1] for b in blocks), 0, []
+    total, left, rows = sum(shape_of(b)[1] for b in blocks), 0, []
     for b in blocks:
-        width = b._a.shape[1]
+        width = shape_of(b)[1]
         rows.append(sh.pad(b, low=(0, left), high=(0, total - left - width), interior=(0, 0), value=0))
         left += width
     return sh.cat(*rows, dim=0)
@@ -155,7 +155,7 @@ def unbind(input, dim=0) -> tuple[Tensor, ...]:
     if not input.ndim:
         raise DimError("unbind cannot be applied to a 0-d tensor")
     d = canonical_dim(dim, input.ndim)
-    return tuple([sh.select(input, dim=d, index=i) for i in range(input._a.shape[d])])
+    return tuple([sh.select(input, dim=d, index=i) for i in range(shape_of(input)[d])])
 
 
 def cut(input, dim, sizes):
@@ -167,13 +167,13 @@ def cut(input, dim, sizes):
     return tuple(pieces)
 
 
-@api()
+@api(keywords={"split_size": "split_size_or_sections"})
 def split(tensor, split_size_or_sections, dim=0) -> tuple[Tensor, ...]:
     """Pieces of one size (the last may be smaller) or of the sizes listed, as views."""
     if not tensor.ndim:
         raise DimError("split cannot be applied to a 0-d tensor")
     d = canonical_dim(dim, tensor.ndim)
-    n = tensor._a.shape[d]
+    n = shape_of(tensor)[d]
     if not isinstance(split_size_or_sections, int):
         return _split_sizes(tensor, tuple(split_size_or_sections), d)
     size = split_size_or_sections
@@ -184,7 +184,7 @@ def split(tensor, split_size_or_sections, dim=0) -> tuple[Tensor, ...]:
 
 
 def _split_sizes(x, sizes, d):
-    n = x._a.shape[d]
+    n = shape_of(x)[d]
     if sum(sizes) != n or (sizes and min(sizes) < 0):
         raise ShapeError(f"split: sizes {sizes} must not be negative and must add up to {n}, the size of dim {d}")
     return cut(x, d, sizes)
@@ -202,7 +202,7 @@ def chunk(input, chunks, dim=0) -> tuple[Tensor, ...]:
     if chunks < 1:
         raise ArgumentError(f"chunk: the number of chunks must be positive, got {chunks}")
     d = canonical_dim(dim, input.ndim)
-    n = input._a.shape[d] if input.ndim else 0
+    n = shape_of(input)[d] if input.ndim else 0
     size = -(-n // chunks)
     return cut(input, d, [0] * chunks) if size == 0 and input.ndim else split(input, size, d)
 
@@ -219,13 +219,13 @@ def unsafe_split(tensor, split_size, dim=0) -> tuple[Tensor, ...]:
     return split(tensor, split_size, dim)
 
 
-@api()
+@api(keywords={"indices": "indices_or_sections", "sections": "indices_or_sections"})
 def tensor_split(input, indices_or_sections, dim=0) -> tuple[Tensor, ...]:
     """`n` pieces whose sizes differ by at most one, or pieces cut at the indices listed; views."""
     if not input.ndim:
         raise DimError("tensor_split cannot be applied to a 0-d tensor")
     d = canonical_dim(dim, input.ndim)
-    n, at = input._a.shape[d], indices_or_sections
+    n, at = shape_of(input)[d], indices_or_sections
     if isinstance(at, Tensor):
         at = at.tolist()
     if isinstance(at, int):
@@ -243,7 +243,9 @@ def _splits(name, dim_of, least):
             raise ShapeError(f"{name} takes at least {least} dimensions, got shape {tuple(input.shape)}")
         d = dim_of(input)
         at = indices_or_sections
-        if isinstance(at, int) and input._a.shape[d] % at:
+        if isinstance(at, int) and at <= 0:
+            raise ArgumentError(f"{name}: the number of sections must be positive, got {at}")
+        if isinstance(at, int) and shape_of(input)[d] % at:
             raise ShapeError(f"{name}: {at} sections do not divide size {input._a.shape[d]} of dim {d}")
         return tensor_split(input, at, d)
 
@@ -262,7 +264,7 @@ dsplit = _splits("dsplit", lambda x: 2, 3)
 @api(function=False)
 def repeat(self, *sizes, repeats=None):
     """Copies side by side, `sizes` many along each dimension."""
-    times, shape = sizes_of(sizes if repeats is None else (repeats,)), self._a.shape
+    times, shape = sizes_of(sizes if repeats is None else (repeats,)), shape_of(self)
     lead = len(times) - len(shape)
     if lead < 0:
         raise ShapeError(f"repeat: {len(times)} counts are fewer than the {len(shape)} dimensions of shape {shape}")
@@ -288,20 +290,22 @@ def total_of(counts) -> int:
 
 
 @api()
-def repeat_interleave(input, repeats, dim=None, *, output_size=None):
-    """Each element (or each index along a dimension) several times in a row."""
-    x = sh.reshape(input, shape=(input._a.size,)) if dim is None else input
+def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
+    """Each element (or each index along a dimension) several times in a row; counts alone give each index that often."""
+    if repeats is None:
+        input, repeats = counted(numel_of(input)), input
+    x = sh.reshape(input, shape=(numel_of(input),)) if dim is None or not input.ndim else input
     d = canonical_dim(dim or 0, x.ndim)
     if not isinstance(repeats, int):
         repeats = repeats if isinstance(repeats, Tensor) else tensor(repeats)
-        if repeats.ndim == 0 or repeats._a.size == 1:
-            repeats = sh.expand(sh.reshape(repeats, shape=(1,)), shape=(x._a.shape[d],))
-        if repeats._a.shape != (x._a.shape[d],):
+        if repeats.ndim == 0 or numel_of(repeats) == 1:
+            repeats = sh.expand(sh.reshape(repeats, shape=(1,)), shape=(shape_of(x)[d],))
+        if shape_of(repeats) != (shape_of(x)[d],):
             raise ShapeError(f"repeat_interleave: {tuple(repeats.shape)} counts for size {x._a.shape[d]} of dim {d}")
         return ix.index(x, *(None,) * d, ix.repeat_index(repeats, total=total_of(repeats)))
     if repeats < 0:
         raise ArgumentError(f"repeat_interleave: counts must not be negative, got {repeats}")
-    shape = x._a.shape
+    shape = shape_of(x)
     apart = sh.reshape(x, shape=shape[:d + 1] + (1,) + shape[d + 1:])
     spread = sh.expand(apart, shape=shape[:d + 1] + (repeats,) + shape[d + 1:])
     return sh.reshape(sh.contiguous(spread), shape=shape[:d] + (shape[d] * repeats,) + shape[d + 1:])
@@ -320,13 +324,26 @@ def meshgrid(*tensors, indexing="ij") -> tuple[Tensor, ...]:
     for x in xs:
         if x.ndim != 1:
             raise ShapeError(f"meshgrid takes vectors, got shape {tuple(x.shape)}")
-    shape = tuple([x._a.size for x in xs])
-    grids = [sh.expand(sh.reshape(x, shape=(1,) * i + (x._a.size,) + (1,) * (len(xs) - 1 - i)), shape=shape)
+    shape = tuple([numel_of(x) for x in xs])
+    grids = [sh.expand(sh.reshape(x, shape=(1,) * i + (numel_of(x),) + (1,) * (len(xs) - 1 - i)), shape=shape)
              for i, x in enumerate(xs)]
     if indexing == "xy" and len(xs) > 1:
         swap = (1, 0, *range(2, len(xs)))
         grids = [sh.permute(g, dims=swap) for g in grids]
     return tuple(grids)
+
+
+@api(method=False)
+def vander(x, N=None, increasing=False):
+    """The powers of a vector's elements as columns, falling unless `increasing`."""
+    if x.ndim != 1:
+        raise ShapeError(f"vander takes a vector, got {x.aval}")
+    n = x._a.size if N is None else N
+    if n < 0:
+        raise ArgumentError(f"vander: the number of columns must not be negative, got {n}")
+    x = x if x.dtype.is_inexact else to_dtype(x, dt.int64)
+    powers = [x ** k for k in (range(n) if increasing else range(n - 1, -1, -1))]
+    return stack(powers, 1) if powers else filled(x, (x._a.size, 0), 0, x.dtype)
 
 
 @api(method=False)
@@ -337,7 +354,7 @@ def cartesian_prod(*tensors):
             raise ShapeError(f"cartesian_prod takes vectors, got shape {tuple(x.shape)}")
     if len(tensors) == 1:
         return tensors[0]
-    return stack([sh.reshape(g, shape=(g._a.size,)) for g in meshgrid(*tensors)], 1)
+    return stack([sh.reshape(g, shape=(numel_of(g),)) for g in meshgrid(*tensors)], 1)
 
 
 @api()
@@ -346,5 +363,5 @@ def combinations(input, r=2, with_replacement=False):
     if input.ndim != 1:
         raise ShapeError(f"combinations takes a vector, got shape {tuple(input.shape)}")
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    rows = np.array(list(choose(range(input._a.size), r)), np.int64).reshape(-1, r)
+    rows = np.array(list(choose(range(numel_of(input)), r)), np.int64).reshape(-1, r)
     return ix.index(input, made(wrap(rows)))

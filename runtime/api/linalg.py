@@ -1,14 +1,18 @@
 """Products of vectors and matrices, and distances."""
 
+import numpy as np
+
+from ...ir import dtype as dt
 from ...ir.aval import broadcast_shapes, canonical_dim
-from ...ir.errors import ArgumentError, DTypeError, ShapeError
+from ...ir.errors import ArgumentError, DimError, DTypeError, ShapeError
 from ...ir.ops import elementwise as ew
 from ...ir.ops import linalg as la
 from ...ir.ops import reduce as rd
 from ...ir.ops.shape import diagonal, expand, permute, reshape, roll
+from ..creation import as_array_tensor
 from ..state import tls
 from ..tensor import Tensor
-from .promote import result_type, to_dtype
+from .promote import result_type, rounds_once, to_dtype, widened
 from .reduce import summable, vector_norm
 from .register import api, deliver
 
@@ -66,6 +70,8 @@ def _matmul(x, y):
 
 
 def _matmul_operator(self, other):
+    if isinstance(other, np.ndarray):
+        other = as_array_tensor(other)
     return matmul(self, other) if isinstance(other, Tensor) else NotImplemented
 
 
@@ -136,54 +142,78 @@ def outer(input, vec2, *, out=None):
 
 
 def _accumulate(input, product, beta, alpha, out, name):
-    if (isinstance(alpha, float) or isinstance(beta, float)) and not product.dtype.is_inexact:
-        raise DTypeError(f"{name}: alpha and beta must be integers for {product.dtype} tensors")
+    if product.dtype.is_integer:
+        alpha, beta = int(alpha), int(beta)
     if tls.m.autocast is not None:
         input = to_dtype(input, product.dtype)
     if input.dtype is not product.dtype:
         raise DTypeError(f"{name} takes tensors of one dtype, got {input.aval} and {product.aval}; cast one with .to()")
     if broadcast_shapes(input.shape, product.shape) != product.shape:
         raise ShapeError(f"{name}: input of shape {tuple(input.shape)} does not expand to the product's {tuple(product.shape)}")
+    return deliver(_sum_of_products(input, product, beta, alpha), out, name)
+
+
+@rounds_once
+def _sum_of_products(input, product, beta, alpha):
     if alpha != 1:
         product = ew.mul(product, alpha)
     if beta == 0:
-        return deliver(product, out, name)
-    return deliver(ew.add(input if beta == 1 else ew.mul(input, beta), product), out, name)
+        return product
+    return ew.add(input if beta == 1 else ew.mul(input, beta), product)
+
+
+def _add_product(product, input, x, y, beta, alpha, out, name):
+    """beta * input + alpha * product(x, y); float16 and bfloat16 are computed in float32 and rounded once."""
+    d = x.dtype
+    if dt.accumulator(d) is d or input.dtype is not d or y.dtype is not d or tls.m.autocast is not None:
+        return _accumulate(input, product(x, y), beta, alpha, out, name)
+    result = _accumulate(widened(input), product(widened(x), widened(y)), beta, alpha, None, name)
+    return deliver(to_dtype(result, d), out, name)
 
 
 @api(inplace=True)
 def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
     """beta * input + alpha * mat1 @ mat2"""
     need("addmm", (mat1, 2), (mat2, 2))
-    return _accumulate(input, la.matmul(mat1, mat2), beta, alpha, out, "addmm")
+    return _add_product(la.matmul, input, mat1, mat2, beta, alpha, out, "addmm")
 
 
 @api(inplace=True)
 def addmv(input, mat, vec, *, beta=1, alpha=1, out=None):
     """beta * input + alpha * mat @ vec"""
-    return _accumulate(input, mv(mat, vec), beta, alpha, out, "addmv")
+    need("addmv", (mat, 2), (vec, 1))
+    return _add_product(matmul, input, mat, vec, beta, alpha, out, "addmv")
 
 
 @api(inplace=True)
 def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None):
     """beta * input + alpha * outer(vec1, vec2)"""
-    product = outer(vec1, vec2)
-    d = result_type(input, product)
-    return _accumulate(to_dtype(input, d), to_dtype(product, d), beta, alpha, out, "addr")
+    d = result_type(input, vec1, vec2)
+    if d.is_integer and (isinstance(alpha, float) or isinstance(beta, float)):
+        raise DTypeError(f"addr: alpha and beta must be integers for {d} tensors")
+    wide = dt.accumulator(d)
+    product = outer(to_dtype(vec1, wide), to_dtype(vec2, wide))
+    result = _accumulate(to_dtype(input, wide), product, beta, alpha, None, "addr")
+    return deliver(to_dtype(result, d), out, "addr")
 
 
 @api(inplace=True)
 def baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
     """beta * input + alpha * batch1 @ batch2"""
-    return _accumulate(input, bmm(batch1, batch2), beta, alpha, out, "baddbmm")
+    need("baddbmm", (batch1, 3), (batch2, 3))
+    return _add_product(la.matmul, input, batch1, batch2, beta, alpha, out, "baddbmm")
 
 
 @api(inplace=True)
 def addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
     """beta * input + alpha * the sum of all products in the batch"""
     need("addbmm", (batch1, 3), (batch2, 3))
-    total = tensordot(batch1, batch2, dims=((0, 2), (0, 1)))
-    return _accumulate(input, total, beta, alpha, out, "addbmm")
+    return _add_product(_summed_bmm, input, batch1, batch2, beta, alpha, out, "addbmm")
+
+
+def _summed_bmm(x, y):
+    """The sum of the products of two batches of matrices."""
+    return tensordot(x, y, dims=((0, 2), (0, 1)))
 
 
 # General contractions.
@@ -198,7 +228,10 @@ def contraction_dims(a, b, dims):
             raise ArgumentError(f"tensordot of {a.aval} and {b.aval} cannot sum over {dims} dims")
         return tuple(range(a.ndim - dims, a.ndim)), tuple(range(dims))
     first, second = ((d,) if isinstance(d, int) else tuple(d) for d in dims)
-    first, second = tuple(d % a.ndim for d in first), tuple(d % b.ndim for d in second)
+    first = tuple(canonical_dim(d, a.ndim) for d in first)
+    second = tuple(canonical_dim(d, b.ndim) for d in second)
+    if max(first, default=-1) >= a.ndim or max(second, default=-1) >= b.ndim:
+        raise DimError(f"tensordot of {a.aval} and {b.aval} cannot sum over dims {first} and {second}")
     if len(first) != len(second):
         raise ShapeError(f"tensordot needs as many dims of one tensor as of the other, got {first} and {second}")
     return first, second
@@ -290,6 +323,8 @@ def trace(input):
 def cross(input, other, dim=None, *, out=None):
     """The cross product of vectors of 3 along `dim`: of the first dim of size 3 unless said."""
     shape = broadcast_shapes(input.shape, other.shape)
+    if not shape:
+        raise ShapeError("cross takes vectors of 3, got 0-d tensors")
     if dim is None:
         dim = next((i for i, n in enumerate(shape) if n == 3), None)
         if dim is None:

@@ -7,7 +7,7 @@ from ...ir.ops import elementwise as ew
 from ...ir.ops import nn as ops
 from ...ir.ops.shape import reshape
 from ..state import tls
-from ..tensor import Tensor
+from ..tensor import Tensor, numel_of
 from .promote import to_dtype
 from .register import api, deliver, store
 
@@ -48,7 +48,7 @@ def hardshrink(input, lambd=0.5):
 @api(method=False, inplace=False)
 def threshold(input, threshold, value):
     """The input where it is above the threshold, value elsewhere."""
-    return ops.threshold(input, threshold=threshold, value=value)
+    return ops.threshold(input, threshold=threshold, value=dt.fitted(value, input.dtype, "threshold"))
 
 
 @api(method=False)
@@ -75,7 +75,7 @@ def prelu(input, weight):
     floating(input, "prelu")
     if input.dtype is not weight.dtype:
         raise DTypeError(f"prelu takes an input and a weight of one dtype, got {input.dtype} and {weight.dtype}")
-    n = weight._a.size
+    n = numel_of(weight)
     channels = input.shape[1] if input.ndim > 1 else 1
     if weight.ndim > 1 or (n != 1 and n != channels):
         raise ShapeError(f"prelu of {input.aval} takes a weight of one element or of {channels}, got {weight.aval}")

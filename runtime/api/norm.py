@@ -5,7 +5,7 @@ import numpy as np
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DTypeError, ShapeError
 from ...ir.ops import norm as ops
-from ..tensor import Tensor
+from ..tensor import Tensor, shape_of
 from .promote import to_dtype
 from .register import api
 
@@ -32,7 +32,7 @@ def trailing_dims(input, normalized_shape, name) -> int:
     shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
     if not shape:
         raise ArgumentError(f"{name}: normalized_shape must have at least one dimension")
-    if tuple(input._a.shape[-len(shape):]) != shape:
+    if tuple(shape_of(input)[-len(shape):]) != shape:
         raise ShapeError(f"{name}: the last dimensions of the input {input.aval} must be normalized_shape {shape}")
     return len(shape)
 

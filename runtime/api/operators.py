@@ -30,7 +30,7 @@ def _shortcut(op, ufunc, general, kinds):
             d = a.dtype
             if d is not b.dtype or a.size >= LARGE or (kinds is not None and d.kind not in kinds):
                 return general(self, other)
-        elif (type(other) is float or type(other) is int) and a.dtype.kind == "f" and a.size < LARGE:
+        elif (type(other) is float or type(other) is int) and a.dtype.kind == "f" and a.itemsize > 2 and a.size < LARGE:
             b = other
         else:
             return general(self, other)
@@ -39,7 +39,7 @@ def _shortcut(op, ufunc, general, kinds):
         except Exception:
             return general(self, other)
         t = _new(Tensor)
-        t._a = r if r.__class__ is _ndarray else np.asarray(r)
+        t._a = r if r.__class__ is _ndarray or not isinstance(r, np.generic) else np.asarray(r)
         t._node = None
         if taped and m.grad and (self._node is not None or (b is not other and other._node is not None)):
             record_pair(op, self, other, t)

@@ -1,9 +1,12 @@
 """The same elements in another order: mirrored, shifted, rotated."""
 
+from ...ir import dtype as dt
 from ...ir.aval import canonical_dim
 from ...ir.errors import DTypeError, ShapeError
 from ...ir.ops import elementwise as ew
 from ...ir.ops import shape as sh
+from ..tensor import shape_of
+from .promote import to_dtype
 from .register import api
 from .shape import canonical_order, ravel, sizes_of
 
@@ -38,7 +41,7 @@ def roll(input, shifts, dims=None):
     if dims is None or dims == ():
         if len(shifts) != 1:
             raise ShapeError(f"roll: {len(shifts)} shifts without dims; give one shift, or as many dims")
-        return sh.reshape(sh.roll(ravel(input), shifts=shifts, dims=(0,)), shape=input._a.shape)
+        return sh.reshape(sh.roll(ravel(input), shifts=shifts, dims=(0,)), shape=shape_of(input))
     dims = (dims,) if isinstance(dims, int) else tuple(dims)
     if len(shifts) != len(dims):
         raise ShapeError(f"roll: shifts {shifts} and dims {dims} must be equally many")
@@ -69,6 +72,7 @@ def unravel_index(indices, shape):
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
     if not indices.dtype.is_integer:
         raise DTypeError(f"unravel_index takes integer indices, got {indices.aval}")
+    indices = to_dtype(indices, dt.int64)
     found = []
     for n in reversed(sizes):
         found.append(indices % n)

@@ -5,7 +5,7 @@ from typing import Any
 from ...ir.errors import ArgumentError, ShapeError
 from ...ir.ops import pool as ops
 from ...ir.ops.resample import resample
-from ..tensor import Tensor
+from ..tensor import Tensor, shape_of
 from .register import api
 from .spatial import as_batch, per_dim, positive, unbatch
 
@@ -46,7 +46,7 @@ def max_pool(rank, input, kernel_size, stride, padding, dilation, ceil_mode):
     kernel, stride = window(rank, name, kernel_size, stride)
     padding = per_dim(padding, rank, name, "padding")
     dilation = positive(per_dim(dilation, rank, name, "dilation"), name, "dilation")
-    pairs = pool_padding(x._a.shape[2:], kernel, stride, padding, dilation, ceil_mode, name)
+    pairs = pool_padding(shape_of(x)[2:], kernel, stride, padding, dilation, ceil_mode, name)
     values, indices = ops.max_pool(x, kernel=kernel, stride=stride, padding=pairs, dilation=dilation)
     return unbatch(values, added), unbatch(indices, added)
 
@@ -57,7 +57,7 @@ def average_pool(rank, input, kernel_size, stride, padding, ceil_mode, count_inc
     x, added = as_batch(input, rank, name)
     kernel, stride = window(rank, name, kernel_size, stride)
     padding = per_dim(padding, rank, name, "padding")
-    pairs = pool_padding(x._a.shape[2:], kernel, stride, padding, (1,) * rank, ceil_mode, name)
+    pairs = pool_padding(shape_of(x)[2:], kernel, stride, padding, (1,) * rank, ceil_mode, name)
     if divisor == 0:
         raise ArgumentError(f"{name}: divisor_override must not be zero")
     counted = tuple([(p, p) if count_include_pad else (0, 0) for p in padding])
@@ -66,7 +66,7 @@ def average_pool(rank, input, kernel_size, stride, padding, ceil_mode, count_inc
 
 def adaptive_size(rank, x, output_size, name):
     """The result's spatial sizes; None keeps the input's."""
-    sizes = x._a.shape[2:]
+    sizes = shape_of(x)[2:]
     if isinstance(output_size, (tuple, list)):
         if len(output_size) != rank:
             raise ArgumentError(f"{name}: output_size must be an int or {rank} ints, got {output_size!r}")
@@ -92,7 +92,7 @@ def adaptive_average(rank, input, output_size):
     """Means of even bins."""
     name = f"adaptive_avg_pool{rank}d"
     x, added = as_batch(input, rank, name)
-    sizes = x._a.shape[2:]
+    sizes = shape_of(x)[2:]
     wanted = adaptive_size(rank, x, output_size, name)
     kernel = _even(sizes, wanted)
     none = ((0, 0),) * rank
@@ -110,7 +110,7 @@ def adaptive_maximum(rank, input, output_size):
     name = f"adaptive_max_pool{rank}d"
     x, added = as_batch(input, rank, name)
     wanted = adaptive_size(rank, x, output_size, name)
-    kernel = _even(x._a.shape[2:], wanted)
+    kernel = _even(shape_of(x)[2:], wanted)
     if kernel is not None:
         values, indices = ops.max_pool(x, kernel=kernel, stride=kernel, padding=((0, 0),) * rank, dilation=(1,) * rank)
     else:

@@ -4,7 +4,10 @@ Tensors with dimensions outrank 0-d tensors, and those outrank Python numbers; a
 higher category (bool < integer < float < complex).
 """
 
+from functools import wraps
 from typing import Any
+
+import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.aval import Aval
@@ -14,12 +17,13 @@ from ...ir.ops.families import NUMBERS
 from ..creation import as_array_tensor
 from ..state import Defaults
 from ..tensor import Tensor
-
-_CATEGORY = {dt.BOOL: 0, dt.UNSIGNED: 1, dt.SIGNED: 1, dt.FLOAT: 2, dt.COMPLEX: 3}
+from .register import deliver
 
 
 def number_dtype(x) -> dt.DType:
-    """The dtype that a Python number stands for."""
+    """The dtype that a Python number (or numpy's) stands for."""
+    if isinstance(x, np.generic):
+        x = x.item()
     if isinstance(x, bool):
         return dt.bool_
     if isinstance(x, int):
@@ -27,12 +31,6 @@ def number_dtype(x) -> dt.DType:
     if isinstance(x, float):
         return Defaults.dtype
     return dt.complex128 if Defaults.dtype is dt.float64 else dt.complex64
-
-
-def _combine(higher, lower):
-    if higher is None or lower is None:
-        return higher or lower
-    return dt.promote_types(higher, lower) if _CATEGORY[lower.kind] > _CATEGORY[higher.kind] else higher
 
 
 def result_type(*xs) -> dt.DType:
@@ -44,11 +42,13 @@ def result_type(*xs) -> dt.DType:
         else:
             rank, d = 2, number_dtype(x)
         ranks[rank] = d if ranks[rank] is None else dt.promote_types(ranks[rank], d)
-    return _combine(_combine(ranks[0], ranks[1]), ranks[2])
+    return dt.promote_ranks(dt.promote_ranks(ranks[0], ranks[1]), ranks[2])
 
 
 def as_operand(x, name: str):
     """A tensor or a Python number from what the user gave."""
+    if isinstance(x, np.generic):
+        return x.item()
     if isinstance(x, (Tensor, *NUMBERS)):
         return x
     if hasattr(x, "__array__") or hasattr(x, "dtype"):
@@ -60,7 +60,7 @@ def to_dtype(x, d: dt.DType):
     """`x` as a tensor of dtype `d`; numbers stay numbers (they take the dtype of what they meet)."""
     if isinstance(x, Tensor) and x.dtype is not d:
         return cast(x, dtype=d)
-    return x
+    return x.item() if isinstance(x, np.generic) else x
 
 
 def promote(record, *xs):
@@ -72,3 +72,30 @@ def promote(record, *xs):
     if not any(isinstance(x, Tensor) for x in operands):
         operands[0] = as_array_tensor(operands[0], d)
     return [to_dtype(x, d) for x in operands]
+
+
+def low_precision(*xs) -> dt.DType | None:
+    """The dtype in which the arguments meet if it is float16 or bfloat16, else None."""
+    if not any(isinstance(x, Tensor) and dt.accumulator(x.dtype) is not x.dtype for x in xs):
+        return None
+    d = result_type(*[x for x in xs if isinstance(x, (Tensor, *NUMBERS))])
+    return d if dt.accumulator(d) is not d else None
+
+
+def widened(x):
+    """A low precision tensor in float32; everything else as it is."""
+    return to_dtype(x, dt.accumulator(x.dtype)) if isinstance(x, Tensor) else x
+
+
+def rounds_once(fn):
+    """Makes a function of several steps compute float16 and bfloat16 in float32, so that its result is rounded once."""
+
+    @wraps(fn)
+    def once(*xs, out=None, **params):
+        d = low_precision(*xs, *params.values())
+        if d is None:
+            return fn(*xs, out=out, **params) if out is not None else fn(*xs, **params)
+        result = fn(*map(widened, xs), **{k: widened(v) for k, v in params.items()})
+        return deliver(to_dtype(result, d), out, fn.__name__)
+
+    return once

@@ -13,10 +13,11 @@ from ...ir.ops.scan import cumsum
 from ...ir.ops.shape import expand, full
 from ...ir.ops.sort import arg_topk, argsort, searchsorted
 from .. import random as streams
-from ..dispatch import write
-from ..random import draw_key
+from ..device import CPU
+from ..random import draw_key, draw_key_beside
 from ..state import Defaults
 from ..tensor import Tensor
+from ..writes import write
 from .creation import finish, require_device
 from .promote import result_type, to_dtype
 from .register import FUNCTIONS, api, deliver
@@ -50,7 +51,8 @@ def rand(*size, generator=None, out=None, dtype=None, layout=None, device=None, 
     shape = given_sizes(size, named)
     no_more("rand", named)
     require_device(device)
-    return finish(rn.uniform(draw_key(generator), shape=shape, dtype=float_dtype(dtype)), out, requires_grad, "rand")
+    drawn = rn.uniform(draw_key(generator, device), shape=shape, dtype=float_dtype(dtype))
+    return finish(drawn, out, requires_grad, "rand", device)
 
 
 @api(method=False)
@@ -60,7 +62,8 @@ def randn(*size, generator=None, out=None, dtype=None, layout=None, device=None,
     shape = given_sizes(size, named)
     no_more("randn", named)
     require_device(device)
-    return finish(rn.normal(draw_key(generator), shape=shape, dtype=float_dtype(dtype)), out, requires_grad, "randn")
+    drawn = rn.normal(draw_key(generator, device), shape=shape, dtype=float_dtype(dtype))
+    return finish(drawn, out, requires_grad, "randn", device)
 
 
 def no_more(name, named):
@@ -70,15 +73,17 @@ def no_more(name, named):
 
 
 @api(method=False)
-def randint(low, high=None, size=None, *, generator=None, out=None, dtype=dt.int64, layout=None, device=None,
+def randint(low=0, high=None, size=None, *, generator=None, out=None, dtype=dt.int64, layout=None, device=None,
             requires_grad=False, pin_memory=False):
     """Integers uniform in [low, high), or in [0, high) as randint(high, size)."""
     require_device(device)
+    if size is None and (high is None or isinstance(high, int)):
+        raise ArgumentError("randint needs the shape of its result as a tuple: randint(low, high, size) or randint(high, size)")
     if size is None or high is None:
         low, high, size = (0, low, high if size is None else size)
     d = dt.int64 if dtype is None else dt.as_dtype(dtype)
-    result = rn.randint(draw_key(generator), shape=given_sizes((size,)), low=int(low), high=int(high), dtype=d)
-    return finish(result, out, requires_grad, "randint")
+    result = rn.randint(draw_key(generator, device), shape=given_sizes((size,)), low=int(low), high=int(high), dtype=d)
+    return finish(result, out, requires_grad, "randint", device)
 
 
 @api(method=False)
@@ -87,9 +92,9 @@ def randperm(n, *, generator=None, out=None, dtype=dt.int64, layout=None, device
     require_device(device)
     if n < 0:
         raise ArgumentError(f"randperm takes a length of at least 0, got {n}")
-    keys = rn.randint(draw_key(generator), shape=(n,), low=-2 ** 63, high=2 ** 63 - 1, dtype=dt.int64)
+    keys = rn.randint(draw_key(generator, device), shape=(n,), low=-2 ** 63, high=2 ** 63 - 1, dtype=dt.int64)
     order = argsort(keys, dim=0, descending=False)
-    return finish(to_dtype(order, dt.as_dtype(dtype or dt.int64)), out, requires_grad, "randperm")
+    return finish(to_dtype(order, dt.as_dtype(dtype or dt.int64)), out, requires_grad, "randperm", device)
 
 
 # Like another tensor.
@@ -98,13 +103,15 @@ def randperm(n, *, generator=None, out=None, dtype=dt.int64, layout=None, device
 @api(method=False)
 def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
     """Uniform in [0, 1), of the input's shape and dtype."""
-    return rand(generator=generator, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad, size=input.shape)
+    return rand(generator=generator, dtype=dtype or input.dtype, device=device or input.device, requires_grad=requires_grad,
+                size=input.shape)
 
 
 @api(method=False)
 def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
     """Normal, of the input's shape and dtype."""
-    return randn(generator=generator, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad, size=input.shape)
+    return randn(generator=generator, dtype=dtype or input.dtype, device=device or input.device, requires_grad=requires_grad,
+                 size=input.shape)
 
 
 @api(method=False)
@@ -112,21 +119,21 @@ def randint_like(input, low, high=None, *, generator=None, dtype=None, layout=No
                  memory_format=None):
     """Integers uniform in [low, high) (or [0, low)), of the input's shape and dtype."""
     low, high = (0, low) if high is None else (low, high)
-    return randint(low, high, input.shape, generator=generator, dtype=dtype or input.dtype, device=device,
+    return randint(low, high, input.shape, generator=generator, dtype=dtype or input.dtype, device=device or input.device,
                    requires_grad=requires_grad)
 
 
 # From distributions.
 
 
-def uniform_of(shape, dtype, generator):
+def uniform_of(shape, dtype, generator, device=CPU):
     """Uniform numbers in float32 at least, rounded to `dtype` by whoever uses them."""
-    return rn.uniform(draw_key(generator), shape=tuple(shape), dtype=dt.accumulator(dtype))
+    return rn.uniform(draw_key(generator, device), shape=tuple(shape), dtype=dt.accumulator(dtype))
 
 
-def tail_of(shape, dtype, generator):
+def tail_of(shape, dtype, generator, device=CPU):
     """-log of a uniform in (0, 1]: exponential of rate 1, never 0."""
-    u = uniform_of(shape, dtype, generator)
+    u = uniform_of(shape, dtype, generator, device)
     smallest = 2.0 ** -54 if u.dtype is dt.float64 else 2.0 ** -25
     return at_least(ew.neg(ew.log1p(ew.neg(u))), smallest)
 
@@ -147,10 +154,11 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
     if isinstance(std, (int, float)) and std < 0:
         raise ArgumentError(f"normal takes a deviation of at least 0, got {std}")
     shape = given_sizes((size,)) if size is not None else broadcast_shapes(*(x.shape for x in given))
+    device = given[0].device if given and device is None else device
     d = float_dtype(dtype) if not given else float_dtype(dtype or result_type(*given))
-    noise = rn.normal(draw_key(generator), shape=tuple(shape), dtype=d)
+    noise = rn.normal(draw_key(generator, device), shape=tuple(shape), dtype=d)
     result = ew.add(ew.mul(noise, to_dtype(std, d)), to_dtype(mean, d))
-    return finish(result, out, requires_grad, "normal")
+    return finish(result, out, requires_grad, "normal", device)
 
 
 @api()
@@ -159,12 +167,12 @@ def bernoulli(input, p=None, *, generator=None, out=None):
     if p is None and not input.dtype.is_floating_point:
         raise DTypeError(f"bernoulli takes floating point probabilities, got {input.aval}")
     if isinstance(p, (int, float)):
-        hit = rn.bernoulli_mask(draw_key(generator), shape=tuple(input.shape), p=float(p))
+        hit = rn.bernoulli_mask(draw_key_beside(input, generator), shape=tuple(input.shape), p=float(p))
     else:
         chance = input if p is None else expand(p, shape=tuple(input.shape))
         _check_probabilities(chance, "bernoulli")
         wide = dt.accumulator(chance.dtype)
-        hit = ew.lt(uniform_of(input.shape, chance.dtype, generator), to_dtype(chance.detach(), wide))
+        hit = ew.lt(uniform_of(input.shape, chance.dtype, generator, input.device), to_dtype(chance.detach(), wide))
     result = ew.cast(hit, dtype=input.dtype)
     if input.requires_grad:
         result = ew.add(result, ew.mul(input, 0.0))
@@ -179,13 +187,13 @@ def _check_probabilities(p, name):
 
 def standard_gamma(alpha, generator=None):
     """Gamma numbers of the given concentrations and rate 1, differentiable in the concentrations."""
-    return gm.standard_gamma(draw_key(generator), alpha)
+    return gm.standard_gamma(draw_key_beside(alpha, generator), alpha)
 
 
 @api(method=False)
 def poisson(input, generator=None):
     """Counts of Poisson processes with the given rates."""
-    return rn.poisson(draw_key(generator), input)
+    return rn.poisson(draw_key_beside(input, generator), input)
 
 
 @api()
@@ -199,7 +207,7 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
         return deliver(arg_topk(score, k=num_samples, dim=last, largest=True), out, "multinomial")
     sums = cumsum(to_dtype(weights, dt.float64), dim=last)
     total = rd.amax(sums, dim=(last,), keepdim=True)
-    u = rn.uniform(draw_key(generator), shape=(*weights.shape[:-1], num_samples), dtype=dt.float64)
+    u = rn.uniform(draw_key_beside(weights, generator), shape=(*weights.shape[:-1], num_samples), dtype=dt.float64)
     return deliver(searchsorted(sums, ew.mul(u, total), right=True), out, "multinomial")
 
 
@@ -242,7 +250,7 @@ def normal_(self, mean=0, std=1, *, generator=None):
     """Fills with normal numbers."""
     if std < 0:
         raise ArgumentError(f"normal_ takes a deviation of at least 0, got {std}")
-    noise = rn.normal(draw_key(generator), shape=tuple(self.shape), dtype=_floating(self, "normal_"))
+    noise = rn.normal(draw_key_beside(self, generator), shape=tuple(self.shape), dtype=_floating(self, "normal_"))
     return ew.add(ew.mul(noise, float(std)), float(mean))
 
 
@@ -253,7 +261,7 @@ def uniform_(self, from_=0, to=1, *, generator=None, **named):
     no_more("uniform_", named)
     if low > to:
         raise ArgumentError(f"uniform_ takes from <= to, got {low} and {to}")
-    u = rn.uniform(draw_key(generator), shape=tuple(self.shape), dtype=_floating(self, "uniform_"))
+    u = rn.uniform(draw_key_beside(self, generator), shape=tuple(self.shape), dtype=_floating(self, "uniform_"))
     return ew.add(ew.mul(u, float(to - low)), float(low))
 
 
@@ -263,8 +271,8 @@ def bernoulli_(self, p=0.5, *, generator=None):
     if isinstance(p, Tensor):
         _check_probabilities(p, "bernoulli_")
         chance = to_dtype(p.detach(), dt.accumulator(p.dtype))
-        return ew.lt(uniform_of(self.shape, chance.dtype, generator), expand(chance, shape=tuple(self.shape)))
-    return rn.bernoulli_mask(draw_key(generator), shape=tuple(self.shape), p=float(p))
+        return ew.lt(uniform_of(self.shape, chance.dtype, generator, self.device), expand(chance, shape=tuple(self.shape)))
+    return rn.bernoulli_mask(draw_key_beside(self, generator), shape=tuple(self.shape), p=float(p))
 
 
 def exact_end(d) -> int:
@@ -286,7 +294,8 @@ def random_(self, from_=0, to=None, *, generator=None, **named):
         low, to = 0, low
     if to is None:
         to = exact_end(self.dtype)
-    return rn.randint(draw_key(generator), shape=tuple(self.shape), low=int(low), high=min(int(to), 2 ** 63), dtype=self.dtype)
+    key, high = draw_key_beside(self, generator), min(int(to), 2 ** 63)
+    return rn.randint(key, shape=tuple(self.shape), low=int(low), high=high, dtype=self.dtype)
 
 
 @in_place
@@ -294,7 +303,7 @@ def exponential_(self, lambd=1, *, generator=None):
     """Fills with exponential numbers of rate lambd."""
     if lambd <= 0:
         raise ArgumentError(f"exponential_ takes a rate above 0, got {lambd}")
-    return ew.div(tail_of(self.shape, _floating(self, "exponential_"), generator), float(lambd))
+    return ew.div(tail_of(self.shape, _floating(self, "exponential_"), generator, self.device), float(lambd))
 
 
 @in_place
@@ -302,20 +311,20 @@ def geometric_(self, p, *, generator=None):
     """Fills with how many trials of probability p it takes to succeed."""
     if not 0 < p < 1:
         raise ArgumentError(f"geometric_ takes a probability between 0 and 1, got {p}")
-    tail = tail_of(self.shape, self.dtype if self.dtype.is_floating_point else dt.float32, generator)
+    tail = tail_of(self.shape, self.dtype if self.dtype.is_floating_point else dt.float32, generator, self.device)
     return at_least(ew.ceil(ew.div(tail, -math.log1p(-p))), 1.0)
 
 
 @in_place
 def log_normal_(self, mean=1, std=2, *, generator=None):
     """Fills with numbers whose logarithm is normal."""
-    noise = rn.normal(draw_key(generator), shape=tuple(self.shape), dtype=_floating(self, "log_normal_"))
+    noise = rn.normal(draw_key_beside(self, generator), shape=tuple(self.shape), dtype=_floating(self, "log_normal_"))
     return ew.exp(ew.add(ew.mul(noise, float(std)), float(mean)))
 
 
 @in_place
 def cauchy_(self, median=0, sigma=1, *, generator=None):
     """Fills with Cauchy numbers."""
-    u = uniform_of(self.shape, _floating(self, "cauchy_"), generator)
+    u = uniform_of(self.shape, _floating(self, "cauchy_"), generator, self.device)
     return ew.add(ew.mul(ew.tan(ew.mul(ew.sub(u, 0.5), math.pi)), float(sigma)), float(median))
 

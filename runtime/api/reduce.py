@@ -20,7 +20,7 @@ from .register import api, deliver
 
 def dims_of(input, dim):
     """The dims a reduction runs over: all for None or ()."""
-    return canonical_dims(None if dim is None or (dim.__class__ is not int and len(dim) == 0) else dim, input.ndim)
+    return canonical_dims(None if dim is None or (isinstance(dim, (tuple, list)) and not dim) else dim, input.ndim)
 
 
 def one_dim(input, dim):
@@ -121,7 +121,8 @@ def promote_to_float(input):
 
 
 def _truth(op, name, input, dim, keepdim, out):
-    result = op(input, dim=dims_of(input, dim), keepdim=keepdim)
+    none = dim is not None and not isinstance(dim, int) and not len(dim)   # an empty tuple reduces nothing here
+    result = op(input, dim=() if none else dims_of(input, dim), keepdim=keepdim)
     if input.dtype is dt.uint8:
         result = ew.cast(result, dtype=dt.uint8)
     return deliver(result, out, name)
@@ -266,7 +267,7 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
     if isinstance(ord, str):
         raise ArgumentError(f"vector_norm takes a number as its order, got {ord!r}")
     x = averageable(x, dtype, "vector_norm")
-    dims = canonical_dims(dim, x.ndim)
+    dims = dims_of(x, dim)
     return deliver(mo.vector_norm(x, ord=float(ord), dim=dims, keepdim=keepdim), out, "vector_norm")
 
 

@@ -9,25 +9,27 @@ from typing import Any
 
 from ...ir.dtype import can_cast
 from ...ir.errors import DTypeError
-from ..dispatch import write
 from ..tensor import Tensor
+from ..writes import write
 
 
 class Functions(dict[str, Any]):
-    """Every `ingot.*` function by name; a name that is not there yet loads the modules that `late` names."""
+    """Every `ingot.*` function by name; one that is not there yet is looked for in what `late` loads, one after the other."""
 
-    late: Callable[[], bool] | None = None   # loads the rest and says whether there was anything to load
+    late: tuple[Callable[[], Any], ...] = ()
 
     def __missing__(self, name):
-        if self.late is not None and self.late():
-            return self[name]
+        for load in self.late:
+            load()
+            if name in self:
+                return self[name]
         raise KeyError(name)
 
 
 FUNCTIONS = Functions()
 
 
-def api(*, method=True, function=True, inplace=False, names=(), name=None):
+def api(*, method=True, function=True, inplace=False, names=(), name=None, keywords=None):
     """Marks a function of the public API.
 
     method    also a method of Tensor, with the tensor as first argument
@@ -35,10 +37,11 @@ def api(*, method=True, function=True, inplace=False, names=(), name=None):
     inplace   also `name_`, which writes the result into its first argument
     names     other names under which users know it
     name      its name, where it is not the function's own
+    keywords  other names of its parameters, as {other: own}
     """
 
     def mark(fn):
-        spelled = numpy_names(fn)
+        spelled = renamed(fn, keywords or {})
         for public in (name or fn.__name__, *names):
             if function:
                 FUNCTIONS[public] = spelled
@@ -57,11 +60,13 @@ def api(*, method=True, function=True, inplace=False, names=(), name=None):
 NUMPY_NAMES = {"dim": "axis", "dims": "axis", "keepdim": "keepdims", "dim0": "axis0", "dim1": "axis1"}
 
 
-def numpy_names(fn):
-    """`fn` with numpy's spelling accepted for its `dim`, `keepdim` and the like; `fn` itself if it has none."""
+def renamed(fn, keywords):
+    """`fn` with other names accepted for its parameters: numpy's for `dim`, `keepdim` and the like, and those of `keywords`;
+    `fn` itself if it has none."""
     code = fn.__code__
     taken = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     rename = {numpys: torchs for torchs, numpys in NUMPY_NAMES.items() if torchs in taken and numpys not in taken}
+    rename.update(keywords)
     if not rename:
         return fn
 

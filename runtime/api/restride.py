@@ -6,7 +6,7 @@ from ...ir.errors import AutogradError, DTypeError, ShapeError
 from ...ir.ops import shape as sh
 from ..state import tls
 from ..storage import Storage
-from ..tensor import Tensor
+from ..tensor import Tensor, numel_of, shape_of
 from .register import api
 from .shape import fill_in, reshape, sizes_of, squeeze, t, transpose, unsqueeze
 
@@ -90,17 +90,17 @@ Tensor.as_strided_ = lambda self, size, stride, storage_offset=None: become(
 @api(function=False)
 def resize_(self, *sizes, memory_format=None):
     """Another shape over the same memory, or over more of it: elements that are new are zeros."""
-    shape = fill_in(sizes_of(sizes), self._a.size, "resize_")
+    shape = fill_in(sizes_of(sizes), numel_of(self), "resize_")
     if self._node is not None:
         raise AutogradError("resize_: a tensor that requires grad cannot be resized; use reshape()")
-    if shape == self._a.shape:
+    if shape == shape_of(self):
         return self
     n = int(np.prod(shape))
-    if n <= self._a.size and self._a.flags.c_contiguous:
+    if n <= numel_of(self) and self._a.flags.c_contiguous:
         flat = sh.slice_(reshape(self, -1), dim=0, start=0, stop=n, step=1)
         return become(self, reshape(flat, shape), "resize_")
     grown = np.zeros(shape, self._a.dtype)
-    kept = min(n, self._a.size)
+    kept = min(n, numel_of(self))
     grown.reshape(-1)[:kept] = self._a.reshape(-1)[:kept]
     return _rebind(self, grown)
 
@@ -115,7 +115,7 @@ def _rebind(x: Tensor, a) -> Tensor:
 @api(function=False)
 def resize_as_(self, the_template, memory_format=None):
     """resize_() to another tensor's shape."""
-    return resize_(self, the_template._a.shape)
+    return resize_(self, shape_of(the_template))
 
 
 @api(function=False)

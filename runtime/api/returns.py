@@ -75,6 +75,14 @@ class svd(NamedTuple):
     Vh: Tensor
 
 
+class svd_uv(NamedTuple):
+    """The result of `ingot.svd()`, which gives V where `linalg.svd` gives its transpose."""
+
+    U: Tensor
+    S: Tensor
+    V: Tensor
+
+
 class eigh(NamedTuple):
     """The result of eigh()."""
 

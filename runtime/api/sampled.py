@@ -18,8 +18,8 @@ from .register import FUNCTIONS, api, deliver
 def angle(input, *, out=None):
     """The angle of a number in the complex plane: 0 or, below zero, pi for real ones; nan stays nan."""
     x = promote(ew.sin, input)[0]
-    turned = ew.where(ew.lt(x, 0.0), math.pi, 0.0)
-    return deliver(ew.where(ew.isnan(x), x, to_dtype(turned, x.dtype)), out, "angle")
+    turned = ew.where(ew.lt(x, 0.0), full(x, shape=(), value=math.pi, dtype=x.dtype), 0.0)
+    return deliver(ew.where(ew.isnan(x), x, turned), out, "angle")
 
 
 @api(inplace=True)

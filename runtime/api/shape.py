@@ -1,5 +1,7 @@
 """Other shapes of the same elements: reshapes, permutations, expansions, diagonals and triangles."""
 
+import math
+
 import numpy as np
 
 from ...ir import dtype as dt
@@ -7,7 +9,8 @@ from ...ir.aval import broadcast_shapes, canonical_dim
 from ...ir.errors import DimError, DTypeError, ShapeError
 from ...ir.ops import elementwise as ew
 from ...ir.ops import shape as sh
-from ..tensor import Size, Tensor
+from ...ir.substitute import as_int, at_hint
+from ..tensor import Size, Tensor, numel_of, shape_of
 from .register import api, deliver
 
 
@@ -35,7 +38,7 @@ def canonical_order(dims, ndim: int) -> tuple:
 
 def fill_in(shape: tuple, size: int, who: str) -> tuple:
     """`shape` with its -1 replaced by what makes `size` elements."""
-    if -1 not in shape and (not shape or min(shape) >= 0):
+    if all([n >= 0 for n in shape]):  # noqa: C419  (quicker than a generator)
         return shape
     known = 1
     for n in shape:
@@ -58,7 +61,7 @@ def fill_in(shape: tuple, size: int, who: str) -> tuple:
 def reshape(input, *sizes, shape=None):
     """The same elements under another shape; a view where strides allow, else a copy."""
     shape = sizes_of(sizes if shape is None else (shape,))
-    return sh.reshape(input, shape=fill_in(shape, input._a.size, "reshape"))
+    return sh.reshape(input, shape=fill_in(shape, numel_of(input), "reshape"))
 
 
 Tensor.reshape_as = lambda self, other: reshape(self, other.shape)
@@ -70,7 +73,7 @@ def view(self, *shape, dtype=None, size=None):
     if dtype is not None or (len(shape) == 1 and isinstance(shape[0], dt.DType)):
         return _view_as_dtype(self, dtype or shape[0])
     a = self._a
-    shape = fill_in(sizes_of(shape if size is None else (size,)), a.size, "view")
+    shape = fill_in(sizes_of(shape if size is None else (size,)), numel_of(self), "view")
     if not a.flags.c_contiguous:
         require_view(a, shape)
     return sh.reshape(self, shape=shape)
@@ -78,6 +81,7 @@ def view(self, *shape, dtype=None, size=None):
 
 def require_view(a, shape):
     """Raises if an array cannot be seen under another shape without a copy."""
+    shape = at_hint(shape)
     if any(n < 0 for n in shape) or int(np.prod(shape)) != a.size:
         return
     try:
@@ -108,22 +112,24 @@ def flatten(input, start_dim=0, end_dim=-1):
         return sh.reshape(input, shape=(1,))
     if first == last:
         return input
-    shape = input._a.shape
-    merged = int(np.prod(shape[first:last + 1]))
+    shape = shape_of(input)
+    merged = math.prod(shape[first:last + 1])
     return sh.reshape(input, shape=shape[:first] + (merged,) + shape[last + 1:])
 
 
 @api()
 def unflatten(input, dim, sizes):
     """One dimension as several."""
+    if not input.ndim:
+        raise ShapeError("unflatten needs a dimension to split, the tensor has none")
     d = canonical_dim(dim, input.ndim)
-    shape = input._a.shape
+    shape = shape_of(input)
     if isinstance(sizes, int):
         sizes = (sizes,)
     if not sizes:
         raise ShapeError("unflatten: sizes must not be empty")
     parts = fill_in(sizes_of((sizes,)), shape[d], "unflatten")
-    if int(np.prod(parts)) != shape[d]:
+    if math.prod(parts) != shape[d]:
         raise ShapeError(f"unflatten: sizes {parts} do not multiply to size {shape[d]} of dim {dim}")
     return sh.reshape(input, shape=shape[:d] + parts + shape[d + 1:])
 
@@ -131,13 +137,13 @@ def unflatten(input, dim, sizes):
 @api()
 def ravel(input):
     """All elements in row-major order; a view where possible."""
-    return input if input.ndim == 1 and input._a.flags.c_contiguous else sh.reshape(input, shape=(input._a.size,))
+    return input if input.ndim == 1 and input._a.flags.c_contiguous else sh.reshape(input, shape=(numel_of(input),))
 
 
 @api()
 def squeeze(input, dim=None):
     """Without dimensions of size 1 (all, or those named)."""
-    shape = input._a.shape
+    shape = shape_of(input)
     if dim is None:
         left = tuple([n for n in shape if n != 1])
     else:
@@ -149,7 +155,7 @@ def squeeze(input, dim=None):
 @api()
 def unsqueeze(input, dim):
     """With a new dimension of size 1 at `dim`."""
-    shape = input._a.shape
+    shape = shape_of(input)
     d = canonical_dim(dim, len(shape) + 1)
     return sh.reshape(input, shape=shape[:d] + (1,) + shape[d:])
 
@@ -237,7 +243,7 @@ for _name, _transposed in (("T", _all_reversed), ("mT", _last_two_swapped), ("H"
 @api(function=False)
 def expand(self, *sizes, size=None, implicit=False):
     """Dimensions of size 1 repeated without copying; -1 keeps a size."""
-    shape, sizes = self._a.shape, sizes_of(sizes if size is None else (size,))
+    shape, sizes = shape_of(self), sizes_of(sizes if size is None else (size,))
     lead = len(sizes) - len(shape)
     if lead < 0:
         raise ShapeError(f"expand: {len(sizes)} sizes are fewer than the {len(shape)} dimensions of shape {shape}")
@@ -250,9 +256,10 @@ def expand(self, *sizes, size=None, implicit=False):
 def sum_to_size(self, *size):
     """Summed over the dimensions that broadcasting to this shape from `size` would repeat."""
     shape = sizes_of(size)
-    if len(shape) > self.ndim or any(n not in (1, m) for n, m in zip(shape[::-1], self._a.shape[::-1])):
+    if len(shape) > self.ndim or any(n not in (1, m) for n, m in zip(shape[::-1], shape_of(self)[::-1])):
         raise ShapeError(f"sum_to_size: {shape} does not broadcast to shape {tuple(self.shape)}")
-    return sh.sum_to(self, shape=shape)
+    counted = not self.dtype.is_inexact and (shape != tuple(self.shape) or not shape)
+    return sh.sum_to(ew.cast(self, dtype=dt.int64) if counted else self, shape=shape)
 
 
 Tensor.expand_as = lambda self, other: expand(self, other.shape)
@@ -287,7 +294,7 @@ def narrow(input, dim, start, length):
     if not input.ndim:
         raise DimError("narrow cannot be applied to a 0-d tensor")
     d = canonical_dim(dim, input.ndim)
-    n, start = input._a.shape[d], int(start)
+    n, start = shape_of(input)[d], as_int(start)
     begin = start + n if start < 0 else start
     if not (0 <= begin <= n) or length < 0 or begin + length > n:
         raise DimError(f"narrow: start {start} and length {length} leave dim {dim} of size {n}")
@@ -300,7 +307,7 @@ def select(input, dim, index):
     if not input.ndim:
         raise DimError("select cannot be applied to a 0-d tensor")
     d = canonical_dim(dim, input.ndim)
-    n, index = input._a.shape[d], int(index)
+    n, index = shape_of(input)[d], as_int(index)
     if not -n <= index < n:
         raise DimError(f"select: index {index} is out of range for dim {dim} of size {n}")
     return sh.select(input, dim=d, index=index + n if index < 0 else index)
@@ -333,8 +340,8 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1):
     d1, d2 = canonical_dim(dim1, n), canonical_dim(dim2, n)
     if d1 == d2:
         raise ShapeError(f"diag_embed: dim1 {dim1} and dim2 {dim2} are the same dimension")
-    side = input._a.shape[-1] + abs(offset)
-    rest = iter(input._a.shape[:-1])
+    side = shape_of(input)[-1] + abs(offset)
+    rest = iter(shape_of(input)[:-1])
     shape = tuple([side if i in (d1, d2) else next(rest) for i in range(n)])
     return sh.diagonal_scatter(input, shape=shape, offset=offset, dim1=d1, dim2=d2)
 
@@ -358,7 +365,7 @@ def diagflat(input, offset=0):
 def _triangle(input, diagonal, keep):
     if input.ndim < 2:
         raise ShapeError(f"a triangle needs at least 2 dimensions, got shape {tuple(input.shape)}")
-    rows, cols = input._a.shape[-2:]
+    rows, cols = shape_of(input)[-2:]
     i = sh.iota(input, shape=(rows, 1), dim=0, dtype=dt.int64)
     j = sh.iota(input, shape=(1, cols), dim=1, dtype=dt.int64)
     return ew.where(keep(ew.sub(j, i), diagonal), input, 0)

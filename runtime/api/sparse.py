@@ -142,6 +142,12 @@ class SparseTensor:
     def detach(self):
         return self.like(self._v.detach())
 
+    def zero_(self):
+        """Forgets all entries."""
+        none = (slice(None), slice(0, 0))
+        self._i, self._v, self._coalesced = self._i.detach()[none], self._v.detach()[:0], True
+        return self
+
     def clone(self):
         return SparseTensor(ew.copy(self._i), ew.copy(self._v), self.shape, self._coalesced)
 
@@ -256,7 +262,7 @@ def sparse_coo_tensor(indices, values, size=None, *, dtype=None, device=None, re
     return made.like(v.detach()).requires_grad_() if requires_grad else made
 
 
-@api(function=False)
+@api(function=False, names=("to_sparse_coo",))
 def to_sparse(self, sparse_dim=None) -> SparseTensor:
     """The entries that are not zero, as a sparse tensor."""
     n = self.ndim if sparse_dim is None else sparse_dim

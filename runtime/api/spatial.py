@@ -4,7 +4,7 @@ import operator
 
 from ...ir.errors import ArgumentError, DTypeError, ShapeError
 from ...ir.ops.shape import reshape
-from ..tensor import Tensor
+from ..tensor import Tensor, shape_of
 
 
 def per_dim(value, rank: int, name: str, what: str) -> tuple:
@@ -45,9 +45,9 @@ def as_batch(input, rank: int, name: str):
         return input, False
     if ndim != rank + 1:
         raise ShapeError(f"{name} takes an input (N, C, {', '.join(['size'] * rank)}) or without N, got {input.aval}")
-    return reshape(input, shape=(1, *input._a.shape)), True
+    return reshape(input, shape=(1, *shape_of(input))), True
 
 
 def unbatch(x, added: bool):
     """Takes an added batch dim off again."""
-    return reshape(x, shape=x._a.shape[1:]) if added else x
+    return reshape(x, shape=shape_of(x)[1:]) if added else x

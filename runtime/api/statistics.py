@@ -15,7 +15,7 @@ from ...ir.ops.scan import cummax
 from ...ir.ops.shape import cat, diagonal, expand, full, iota, permute, reshape
 from ..tensor import Tensor
 from . import returns
-from .promote import to_dtype
+from .promote import rounds_once, to_dtype
 from .reduce import as_column, gather_along, promote_to_float
 from .register import api, deliver
 from .scan import cut
@@ -51,7 +51,7 @@ def _median(kind, input, dim, keepdim, out, skip_nan):
     if dim is None:
         x = _flat(input)
         if x.shape[0] == 0:
-            value = full(x, shape=(), value=math.nan if x.dtype.is_inexact else -2 ** 63, dtype=x.dtype)
+            value = full(x, shape=(), value=math.nan if x.dtype.is_inexact else dt.int_range(x.dtype)[0], dtype=x.dtype)
         else:
             value = reshape(gather_along(x, _median_index(x, 0, skip_nan), 0), shape=())
         return deliver(value, out, kind.__name__)
@@ -253,7 +253,10 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
         raise ShapeError(f"cov takes a vector or a matrix, got {input.aval}")
     x = input if input.dtype.is_inexact else to_dtype(input, promote_to_float(input))
     x = reshape(x, shape=(1, rd.count_of(x.shape, range(x.ndim)))) if input.ndim < 2 else x
+    d = x.dtype
+    x = to_dtype(x, dt.accumulator(d))
     w = _weights_of("cov", x, fweights, aweights)
+    d = d if aweights is None else dt.promote_types(d, aweights.dtype)
     if w is None:
         centre, norm = mean(x, dim=(1,), keepdim=True), float(max(0, x.shape[1] - correction))
         gap = weighted = ew.sub(x, expand(centre, shape=tuple(x.shape)))
@@ -266,7 +269,7 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
         norm = _freedom(total, w, correction, fweights, aweights, x.dtype)
     product = la.matmul(gap, la.transpose_last(weighted))
     result = ew.div(product, norm if isinstance(norm, float) else expand(norm, shape=tuple(product.shape)))
-    return reshape(result, shape=()) if x.shape[0] == 1 else result
+    return to_dtype(reshape(result, shape=()) if x.shape[0] == 1 else result, d)
 
 
 def _freedom(total, w, correction, fweights, aweights, d):
@@ -281,6 +284,7 @@ def _freedom(total, w, correction, fweights, aweights, d):
 
 
 @api()
+@rounds_once
 def corrcoef(input):
     """Correlations between the rows of a matrix, within [-1, 1]."""
     c = cov(input)

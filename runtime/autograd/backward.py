@@ -1,12 +1,13 @@
 """backward() and grad(): checking what was asked, then one backward walk."""
 
-import numpy as np
 
 from ...ir.errors import AutogradError, DTypeError
-from ...ir.ops.elementwise import add, copy
-from ...ir.ops.shape import cat, reshape
+from ...ir.ops.elementwise import add, cast, copy
+from ...ir.ops.shape import cat, full, reshape
+from ..device_array import ones_beside, place_of, zeros_beside
+from ..dispatch import call
 from ..state import tls
-from ..tensor import Tensor, wrap
+from ..tensor import Tensor, numel_of, shape_of, wrap
 from .engine import Backward, accumulate, own, run_post_accumulate
 from .node import Leaf, Output
 
@@ -19,6 +20,13 @@ def _listed(x, what="tensor"):
     return listed
 
 
+def _constant_beside(t, value):
+    """A tensor of zeros or ones like another; a recorder sees how it is made."""
+    if tls.m.recorder is not None:
+        return call(full, (t.detach() if place_of(t._a) else None,), {"shape": shape_of(t), "value": value, "dtype": t.dtype})
+    return wrap(ones_beside(t._a) if value else zeros_beside(t._a))
+
+
 def _seeds(tensors, gradients):
     """A gradient for each root: ones for a scalar, else what was given, checked."""
     gradients = [gradients] * len(tensors) if gradients is None or isinstance(gradients, Tensor) else list(gradients)
@@ -27,17 +35,17 @@ def _seeds(tensors, gradients):
     seeds = []
     for t, g in zip(tensors, gradients):
         if g is None:
-            if t._a.size != 1:
+            if numel_of(t) != 1:
                 raise AutogradError(f"a gradient must be given for a tensor of {t._a.size} elements (shape "
-                                    f"{tuple(t._a.shape)}); only for one element is it implied")
+                                    f"{tuple(shape_of(t))}); only for one element is it implied")
             if not t.dtype.is_floating_point:
                 raise AutogradError(f"a gradient is only implied for a real floating point tensor, this one is {t.dtype}")
-            g = wrap(np.ones(t._a.shape, t._a.dtype))
+            g = _constant_beside(t, 1)
         elif not isinstance(g, Tensor):
             raise DTypeError(f"a gradient must be a tensor or None, got {type(g).__name__}")
-        elif g._a.shape != t._a.shape:
+        elif shape_of(g) != shape_of(t):
             raise AutogradError(f"the gradient has shape {tuple(g._a.shape)}, its tensor {tuple(t._a.shape)}; they must agree")
-        seeds.append(g)
+        seeds.append(g if g.dtype is t.dtype else cast(g, dtype=t.dtype))
     return seeds
 
 
@@ -99,7 +107,7 @@ def _found(i, t, g, allow_unused, materialize):
     if g is not None:
         return g
     if materialize:
-        return wrap(np.zeros(t._a.shape, t._a.dtype))
+        return _constant_beside(t, 0)
     if not allow_unused:
         raise AutogradError(f"input {i} ({t.aval}) was not used to compute the outputs; pass allow_unused=True to get None "
                             "for it")
@@ -122,7 +130,7 @@ def _batched(outputs, inputs, grad_outputs, create_graph, allow_unused, material
 
 def _stack(tensors):
     """Tensors of one shape along a new leading dimension."""
-    return cat(*[reshape(t, shape=(1, *t._a.shape)) for t in tensors], dim=0)
+    return cat(*[reshape(t, shape=(1, *shape_of(t))) for t in tensors], dim=0)
 
 
 def _backward_method(self, gradient=None, retain_graph=None, create_graph=False, inputs=None) -> None:

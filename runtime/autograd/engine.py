@@ -11,13 +11,18 @@ from typing import Any
 
 import numpy as np
 
+from ...ir.aval import Aval
 from ...ir.errors import AutogradError, DTypeError, ShapeError
 from ...ir.ops.elementwise import add, copy
-from ...ir.ops.shape import expand
-from ..dispatch import write
+from ...ir.ops.shape import expand, full
+from ...ir.symbolic import is_symbol
+from ..device_array import DeviceArray, zeros_beside
+from ..dispatch import call
 from ..state import tls
 from ..tensor import Tensor, wrap
+from ..writes import write
 from .node import CHECK_NAN, Leaf, Node, Output, aval_of
+from .sparse_gradient import accumulate_sparse, is_sparse, sum_of
 
 _accumulating = threading.RLock()
 
@@ -95,10 +100,10 @@ class Backward:
             if slots is None:
                 slots = pending[edge.source] = [None] * len(edge.source.outs)
             old = slots[edge.index]
-            slots[edge.index] = g if old is None else add(old, g)
+            slots[edge.index] = g if old is None else sum_of(old, g)
         else:
             old = pending.get(edge)
-            pending[edge] = g if old is None else add(old, g)
+            pending[edge] = g if old is None else sum_of(old, g)
 
     def through(self, node, g):
         """Gradients of a node's arguments."""
@@ -136,14 +141,16 @@ class Backward:
     def gather_outputs(self, node, slots):
         """The gradient as the rule takes it: alone if one result is differentiable, else a tuple without gaps."""
         kinds = [i for i, a in enumerate(node.outs) if a.dtype.is_inexact]
-        filled = [self.zeros(node.outs[i]) if slots[i] is None else slots[i] for i in kinds]
+        there = next(s for s in slots if s is not None)
+        filled = [self.zeros(node.outs[i], there) if slots[i] is None else slots[i] for i in kinds]
         if len(kinds) == 1:
             return filled[0]
         return tuple(filled)
 
-    def zeros(self, aval):
-        z = np.zeros(aval.shape, aval.dtype.np)
-        return wrap(z) if self.on_tensors else z
+    def zeros(self, aval, beside):
+        if self.on_tensors:
+            return call(full, (beside,), {"shape": aval.shape, "value": 0, "dtype": aval.dtype})
+        return zeros_beside(beside, aval.shape, aval.dtype.np)
 
     def capture(self, node, g):
         """Notes the gradient of a tensor that the caller asked for, as it passes."""
@@ -160,26 +167,29 @@ class Backward:
         g = self.pending.pop(leaf, None)
         if g is None:
             return
-        if not isinstance(g, Tensor):
-            g = wrap(g)
+        g = self.as_tensor(g)
         if leaf.hooks:
             for hook in list(leaf.hooks.values()):
                 g = replaced(hook(g), g)
-            if not self.on_tensors:
+            if not self.on_tensors and not is_sparse(g):
                 g = wrap(g._a)      # the user may hold the tensor that a hook returned
         if self.targets is not None:
             if leaf in self.targets:
                 self.targets[leaf] = g
             return
-        accumulate(leaf, copy(g) if self.on_tensors else own(g), self.create_graph)
+        if is_sparse(g) or is_sparse(leaf.grad):
+            with _accumulating:
+                accumulate_sparse(leaf, g)
+        else:
+            accumulate(leaf, copy(g) if self.on_tensors else own(g), self.create_graph)
         run_post_accumulate(leaf)
 
     def as_tensor(self, g):
-        return g if isinstance(g, Tensor) else wrap(g)
+        return g if isinstance(g, Tensor) or is_sparse(g) else wrap(g)
 
     def as_value(self, g):
         """A tensor from a hook, in the form this run works on."""
-        return g if self.on_tensors or g is None else g._a
+        return g if self.on_tensors or g is None or is_sparse(g) else g._a
 
     def run_tensor_hooks(self, node, g):
         """Tensor hooks in the order they were registered, retain_grad after them."""
@@ -221,11 +231,11 @@ def replaced(new, old):
     """What a hook returned in place of a gradient, checked, or the gradient itself."""
     if new is None:
         return old
-    if not isinstance(new, Tensor):
+    if not isinstance(new, Tensor) and not is_sparse(new):
         raise DTypeError(f"a gradient hook must return a tensor or None, got {type(new).__name__}")
-    if new._a.shape != old._a.shape:
-        raise ShapeError(f"a gradient hook returned a gradient of shape {new._a.shape}, expected {old._a.shape}")
-    if new._a.dtype != old._a.dtype:
+    if new.shape != old.shape:
+        raise ShapeError(f"a gradient hook returned a gradient of shape {tuple(new.shape)}, expected {tuple(old.shape)}")
+    if new.dtype is not old.dtype:
         raise DTypeError(f"a gradient hook returned a gradient of {new.dtype}, expected {old.dtype}")
     return new
 
@@ -266,7 +276,7 @@ def own(g: Tensor) -> Tensor:
         arrays, owners = _references(g)
         if arrays <= _ALONE and (g._a.base is None or owners <= _ALONE_OWNER):
             return g
-    return wrap(np.array(g._a, copy=True, order="C"))
+    return wrap(g._a.copy())
 
 
 def _is_plain_memory(a) -> bool:
@@ -350,8 +360,10 @@ def unpack_tensors(node: Node):
 
 def _retie(value, edge, traced, node, recorder):
     """A saved array as a tensor with its history; other saved things as they are."""
-    if not isinstance(value, np.ndarray):
-        return value
+    if not isinstance(value, (np.ndarray, DeviceArray)):
+        if is_symbol(traced):
+            return traced
+        return traced.aval if isinstance(value, Aval) and traced is not None else value
     t = wrap(value)
     if edge is not None:
         hidden_expand = type(edge) is Node and edge.op is expand and edge.params["shape"] != value.shape
@@ -366,7 +378,9 @@ def check_nan(node, grads):
     for i, g in enumerate(grads):
         if g is None:
             continue
-        a = g._a if isinstance(g, Tensor) else np.asarray(g)
+        g = g._values() if is_sparse(g) else g
+        a = g._a if isinstance(g, Tensor) else g
+        a = a.numpy() if isinstance(a, DeviceArray) else np.asarray(a)
         if aval_of(a).dtype.is_floating_point and np.isnan(a.astype(np.float64)).any():
             line = f" recorded at {node.line[0]}:{node.line[1]}" if getattr(node, "line", None) else ""
             raise AutogradError(f"{node.name}{line} returned nan in gradient {i} (shape {tuple(a.shape)})")

@@ -10,10 +10,10 @@ import numpy as np
 from ...ir.errors import AutogradError, DTypeError, ShapeError
 from ...ir.ops.elementwise import cast
 from ...ir.ops.shape import sum_to
-from ..dispatch import rewrite_history
 from ..state import tls
 from ..storage import user_line
-from ..tensor import Tensor, wrap
+from ..tensor import Tensor, shape_of, wrap
+from ..writes import rewrite_history
 from .node import Freed, Leaf, Node, Output, aval_of, is_inexact, overwritten
 
 _new = object.__new__
@@ -147,7 +147,7 @@ class FunctionNode(Node):
         if not isinstance(g, Tensor):
             raise DTypeError(f"{self.name} returned a {type(g).__name__} as gradient {i}; expected a tensor or None")
         want = self.inputs[i]
-        shape = g._a.shape
+        shape = shape_of(g)
         if shape != want.shape:
             lead = len(shape) - len(want.shape)
             fits = lead >= 0 and all(w in (1, n) for w, n in zip(want.shape, shape[lead:]))

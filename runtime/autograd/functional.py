@@ -4,7 +4,7 @@ import numpy as np
 
 from ...ir.errors import ArgumentError, AutogradError, DTypeError, ShapeError
 from ...ir.ops.shape import cat, reshape
-from ..tensor import Tensor, wrap
+from ..tensor import Tensor, numel_of, shape_of, wrap
 from .backward import grad
 from .grad_mode import enable_grad
 
@@ -26,7 +26,7 @@ def _fresh_inputs(inputs, create_graph):
     fresh = []
     for x in inputs:
         if create_graph and x.requires_grad:
-            fresh.append(reshape(x, shape=x._a.shape))
+            fresh.append(reshape(x, shape=shape_of(x)))
         else:
             fresh.append(x.detach().requires_grad_())
     return tuple(fresh)
@@ -59,20 +59,20 @@ def _run(func, inputs, where, strict):
 
 
 def _zeros_like(t):
-    return wrap(np.zeros(t._a.shape, t._a.dtype))
+    return wrap(np.zeros(shape_of(t), t._a.dtype))
 
 
 def _directions(v, like, what, where):
     """The vector that a product is taken with, checked against what it must look like."""
     if v is None:
-        if len(like) != 1 or like[0]._a.size != 1:
+        if len(like) != 1 or numel_of(like[0]) != 1:
             raise ArgumentError(f"{where}: v may only be left out when there is a single {what} of one element")
-        return tuple(wrap(np.ones(t._a.shape, t._a.dtype)) for t in like)
+        return tuple(wrap(np.ones(shape_of(t), t._a.dtype)) for t in like)
     _, vs = _tensors(v, "v", where)
     if len(vs) != len(like):
         raise ArgumentError(f"{where}: v has {len(vs)} tensors, the {what}s are {len(like)}")
     for i, (one, t) in enumerate(zip(vs, like)):
-        if one._a.shape != t._a.shape:
+        if shape_of(one) != shape_of(t):
             raise ShapeError(f"{where}: v[{i}] has shape {tuple(one._a.shape)}, the {what} {tuple(t._a.shape)}")
     return vs
 
@@ -123,10 +123,10 @@ def jvp(func, inputs, v=None, create_graph=False, strict=False):
 def _rows(out, xs, create_graph, strict, where):
     """One gradient of every input for each element of an output."""
     rows = []
-    for k in range(out._a.size):
-        seed = np.zeros(out._a.size, out._a.dtype)
+    for k in range(numel_of(out)):
+        seed = np.zeros(numel_of(out), out._a.dtype)
         seed[k] = 1
-        rows.append(_grads((out,), xs, (wrap(seed.reshape(out._a.shape)),), create_graph, strict, where))
+        rows.append(_grads((out,), xs, (wrap(seed.reshape(shape_of(out))),), create_graph, strict, where))
     return rows
 
 
@@ -134,12 +134,12 @@ def _stacked(rows, shape, dtype):
     """Tensors of one shape along new leading dimensions, which come together as the first of `shape`."""
     if not rows:
         return wrap(np.zeros(shape, dtype))
-    return reshape(cat(*[reshape(r, shape=(1, *r._a.shape)) for r in rows], dim=0), shape=shape)
+    return reshape(cat(*[reshape(r, shape=(1, *shape_of(r))) for r in rows], dim=0), shape=shape)
 
 
 def _jacobian_of(out, xs, create_graph, strict, where):
     rows = _rows(out, xs, create_graph, strict, where)
-    return tuple(_stacked([r[i] for r in rows], (*out._a.shape, *x._a.shape), x._a.dtype) for i, x in enumerate(xs))
+    return tuple(_stacked([r[i] for r in rows], (*shape_of(out), *shape_of(x)), x._a.dtype) for i, x in enumerate(xs))
 
 
 def _forward_jacobian(func, xs, create_graph):
@@ -147,17 +147,17 @@ def _forward_jacobian(func, xs, create_graph):
     several_outs, outs = _run(func, xs, "jacobian", False)
     columns = [[[] for _ in xs] for _ in outs]
     for i, x in enumerate(xs):
-        for k in range(x._a.size):
+        for k in range(numel_of(x)):
             vs = [_zeros_like(y) for y in xs]
             vs[i]._a.reshape(-1)[k] = 1
             for j, column in enumerate(_transposed(outs, xs, vs, create_graph, False, "jacobian")):
-                columns[j][i].append(reshape(column, shape=(column._a.size, 1)))
+                columns[j][i].append(reshape(column, shape=(numel_of(column), 1)))
     found = tuple(tuple(_columns(columns[j][i], o, x) for i, x in enumerate(xs)) for j, o in enumerate(outs))
     return several_outs, found
 
 
 def _columns(columns, out, x):
-    shape = (*out._a.shape, *x._a.shape)
+    shape = (*shape_of(out), *shape_of(x))
     return reshape(cat(*columns, dim=1), shape=shape) if columns else wrap(np.zeros(shape, out._a.dtype))
 
 
@@ -183,8 +183,8 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
 def _scalar(func, xs, where, strict):
     """The one output of a function that must give a single number."""
     several, outs = _run(func, xs, where, strict)
-    if several or outs[0]._a.size != 1:
-        shapes = [tuple(o._a.shape) for o in outs]
+    if several or numel_of(outs[0]) != 1:
+        shapes = [tuple(shape_of(o)) for o in outs]
         raise AutogradError(f"{where}: func must return a single tensor of one element, got shapes {shapes}")
     return outs[0]
 
@@ -207,7 +207,7 @@ def _second(func, inputs, v, create_graph, strict, where, product):
         xs = _fresh_inputs(listed, create_graph)
         vs = _directions(v, xs, "input", where)
         out = _scalar(func, xs, where, strict)
-        first = _grads((out,), xs, (wrap(np.ones(out._a.shape, out._a.dtype)),), True, strict, where)
+        first = _grads((out,), xs, (wrap(np.ones(shape_of(out), out._a.dtype)),), True, strict, where)
         found = product(first, xs, vs)
     return _finished(out, create_graph), _one_or_all(_finished(found, create_graph), several)
 

@@ -53,12 +53,17 @@ def retain_grad(self) -> None:
     if type(self._node) is Leaf or self._retains:
         return
     self._retains = True
+    keep_gradient(self)
+
+
+def keep_gradient(self) -> None:
+    """Makes the tensor's current node hand its gradient over; called again when a write gives the tensor another node."""
     node, index = _source(self._node)
     me = weakref.ref(self)
 
     def retain(run, g):
         tensor, one = me(), g if node_outs is None else g[index]
-        if tensor is not None and one is not None:
+        if tensor is not None and one is not None and _source(tensor._node) == (node, index):
             fresh = copy(one) if run.on_tensors else wrap(np.array(one))
             tensor._kept_grad = fresh if tensor._kept_grad is None else add(tensor._kept_grad, fresh)
 

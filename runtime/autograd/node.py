@@ -10,6 +10,7 @@ from ...ir.aval import Aval
 from ...ir.dtype import BY_NP, from_numpy
 from ...ir.errors import AutogradError
 from ...ir.ops.shape import expand
+from ...ir.symbolic import hint
 
 TRACE_LINES, CHECK_NAN = 1, 2    # what anomaly mode does: note the line of each operation, and stop at the first nan
 
@@ -185,9 +186,9 @@ def is_inexact(a) -> bool:
     return a.dtype.kind in "fcV"
 
 
-def broadcast_edge(edge, array, shape):
+def broadcast_edge(edge, aval, shape):
     """An edge through the expand that numpy's broadcasting did silently."""
-    return Node(expand, {"shape": shape}, (edge,), (None, aval_of(array)), ())
+    return Node(expand, {"shape": shape}, (edge,), (None, aval), ())
 
 
 def keep(op, needs, args, out):
@@ -215,7 +216,7 @@ def _keep_one(a, kind, guards):
     try:
         array = a._a
     except AttributeError:
-        return a
+        return hint(a)
     if kind == "meta":
         return aval_of(array)
     storage = a._storage

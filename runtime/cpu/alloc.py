@@ -161,6 +161,8 @@ def _second_try(size, error):
 
 def _give_back(lease):
     """Called when an array dies, in any thread, possibly while this thread holds the lock: never waits."""
+    if _State is None:
+        return          # the interpreter is ending, and takes the memory with it
     block = lease.block
     del _State.leases[id(block)]
     _State.returned.append(block)

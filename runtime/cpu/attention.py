@@ -18,6 +18,7 @@ from ...passes.codegen.llvm import attention_grad as codegen_grad
 from ...passes.codegen.llvm.types import F32, F64
 from . import alloc, jobs, kernels, pool
 from .compile import compile_module
+from .texts import text_of
 
 _ELEMENTS = {np.dtype(np.float32): F32, np.dtype(np.float64): F64}
 _KEY_BLOCK_BYTES = 4096             # of a row of scores: six rows and a panel of keys fit the nearest cache
@@ -119,8 +120,9 @@ def _plain(shape, item) -> Layout:
     return Layout(shape, tuple(strides))
 
 
+@functools.lru_cache(_KEPT)
 def _address(kernel):
-    return compile_module(kernel.text(), [kernel.symbol])[kernel.symbol]
+    return compile_module(text_of(kernel), [kernel.symbol])[kernel.symbol]
 
 
 def _blocks(groups: int, rows: int, threads: int) -> int:
@@ -139,13 +141,14 @@ def forward(q, k, v, mask, *, causal, scale):
     mask, kind = mask_over(mask, q, k)
     out, lse = like(q, v.shape[-1]), alloc.empty(q.shape[:-1], q.dtype)
     layouts = tuple([Layout(a.shape, a.strides) for a in (q, k, v, mask, out)])
-    plan = _forward_plan(layouts, kind, causal, float(scale), q.dtype, pool.get_num_threads())
+    plan = forward_plan(layouts, kind, causal, float(scale), q.dtype, pool.get_num_threads())
     plan(q, k, v, mask, out, lse)
     return out, lse
 
 
 @functools.lru_cache(_KEPT)
-def _forward_plan(layouts, kind, causal, scale, dtype, threads):
+def forward_plan(layouts, kind, causal, scale, dtype, threads):
+    """The jobs of a forward call on (q, k, v, mask, out, lse); `layouts` are those of all but the last."""
     q, k, v, mask, out = layouts
     item, kernel = dtype.itemsize, codegen.AttentionKernel(host(), _ELEMENTS[dtype], kind)
     lse = _plain((*q.shape[:-1], 1), item)
@@ -182,7 +185,7 @@ def gradients(g, q, k, v, mask, lse, delta, *, causal, scale, mask_grad):
     results = [like(a, a.shape[-1]) for a in (q, k, v)]
     ds = (alloc.zeros if causal else alloc.empty)(wide.shape if mask_grad else (0,) * wide.ndim, q.dtype)
     layouts = tuple([Layout(a.shape, a.strides) for a in (g, q, k, v, wide, *results)])
-    plan = _grad_plan(layouts, kind, causal, float(scale), q.dtype, mask_grad, pool.get_num_threads())
+    plan = grad_plan(layouts, kind, causal, float(scale), q.dtype, mask_grad, pool.get_num_threads())
     plan(g, q, k, v, wide, lse, delta, *results, ds)
     return (*results, _summed(ds, mask.shape) if mask_grad else ds)
 
@@ -197,7 +200,9 @@ def _summed(x, shape):
 
 
 @functools.lru_cache(_KEPT)
-def _grad_plan(layouts, kind, causal, scale, dtype, mask_grad, threads):
+def grad_plan(layouts, kind, causal, scale, dtype, mask_grad, threads):
+    """The jobs of gradients on (g, q, k, v, mask, lse, delta, dq, dk, dv, ds); `layouts` are those of g, q, k, v, mask, dq, dk
+    and dv."""
     upstream, q, k, v, mask, dq, dk, dv = layouts
     item, kernel = dtype.itemsize, codegen_grad.AttentionGradKernel(host(), _ELEMENTS[dtype], kind)
     each = _plain((*q.shape[:-1], 1), item)

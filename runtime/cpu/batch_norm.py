@@ -14,8 +14,9 @@ from ...ir.target import host
 from ...passes.codegen.llvm import batch_norm as codegen
 from . import call, conv_steps, pool
 from .compile import compile_module
-from .conv_steps import OPERANDS, W, X, Y, plain
+from .conv_steps import EXTRA, OPERANDS, W, X, Y, plain
 from .kernel_entry import empty
+from .texts import text_of
 
 _ELEMENTS = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
 _SHORT = 16                         # elements of a plane below which channels are gathered
@@ -29,29 +30,35 @@ def supported(x, *others) -> bool:
 @functools.lru_cache(None)
 def _task(kind, element, relu):
     made = codegen.BatchNormKernel(host(), kind, element, relu)
-    return compile_module(made.text(), [made.symbol])[made.symbol]
+    return compile_module(text_of(made), [made.symbol])[made.symbol]
 
 
 @functools.lru_cache(512)
-def _plan(kind, images, channels, size, eps, dtype, relu, threads):
+def plan(kind, images, channels, size, eps, dtype, relu, threads):
+    """The job of one kind; `codegen.OPERANDS` says what its operand words are."""
     steps = conv_steps.Steps()
     chunks = conv_steps.share(2 * images * channels * size, channels, threads)
     words = {"items": channels, "chunks": chunks, "images": images, "channels": channels, "size": size,
              "eps": struct.unpack("<q", struct.pack("<d", eps))[0]}
     steps.add(_task(kind, _ELEMENTS[dtype], relu), chunks, codegen.WORDS, words,
-              {"x": (X, 0), "g": (W, 0), "y": (Y, 0), "operands": (OPERANDS, 0)})
+              {"x": (X, 0), "g": (W, 0), "y": (Y, 0), "operands": (OPERANDS, 0), "out": (EXTRA, 0)})
     return steps.plan()
 
 
-def _run(kind, x, g, eps, operands, relu=False):
+def is_direct(shape) -> bool:
+    """Whether planes are read where they lie."""
+    return len(shape) > 2 and (prod(shape[2:]) >= _SHORT or shape[0] == 1)
+
+
+def _run(kind, x, g, eps, operands, relu=False, result=None):
     """One job; `operands` by name, each an array with an element for each channel or None."""
-    gathered = x.ndim == 2 or (prod(x.shape[2:]) < _SHORT and x.shape[0] > 1)
-    x, g = (_gather(a) for a in (x, g)) if gathered else (plain(x), plain(g))
+    bring = plain if is_direct(x.shape) else _gather
+    x, g, result = bring(x), bring(g), None if result is None else bring(result)
     operands = {name: plain(a) for name, a in operands.items() if a is not None}
     block = np.array([call.address_of(operands[name]) if name in operands else 0 for name in codegen.OPERANDS], np.int64)
     out = empty(x.shape, x.dtype)
-    plan = _plan(kind, x.shape[0], x.shape[1], prod(x.shape[2:]), float(eps), x.dtype, relu, pool.get_num_threads())
-    plan(x, g, out, call.address_of(block))
+    run = plan(kind, x.shape[0], x.shape[1], prod(x.shape[2:]), float(eps), x.dtype, relu, pool.get_num_threads())
+    run(x, g, out, call.address_of(block), 0 if result is None else call.address_of(result))
     return out
 
 
@@ -67,6 +74,11 @@ def _restored(out, shape):
     return np.ascontiguousarray(np.moveaxis(out.reshape(shape[1], shape[0], *shape[2:]), 0, 1))
 
 
+def relu_train(x, w, b, *, eps):
+    """`train` with a relu."""
+    return train(x, w, b, eps=eps, relu=True)
+
+
 def train(x, w, b, *, eps, relu: bool = False):
     """(normalised x, mean, biased variance) by the statistics of the batch."""
     mean, var = np.empty(x.shape[1], x.dtype), np.empty(x.shape[1], x.dtype)
@@ -80,9 +92,14 @@ def evaluate(x, w, b, mean, var, *, eps, relu: bool = False):
     return _restored(out, x.shape)
 
 
-def gradient(g, g_mean, g_var, x, w, mean, var, *, eps):
-    """The gradients of `train` for its input, weight and bias."""
+def relu_gradient(g, out, g_mean, g_var, x, w, mean, var, *, eps):
+    """The gradients of `train` with a relu, whose result was `out`."""
+    return gradient(g, g_mean, g_var, x, w, mean, var, eps=eps, out=out)
+
+
+def gradient(g, g_mean, g_var, x, w, mean, var, *, eps, out=None):
+    """The gradients of `train` for its input, weight and bias; `out` is its result where a relu followed."""
     scale, shift = np.empty(x.shape[1], x.dtype), np.empty(x.shape[1], x.dtype)
-    out = _run(codegen.GRAD, x, g, eps, {"weight": w, "mean": mean, "var": var, "g_mean": g_mean, "g_var": g_var,
-                                         "g_weight": scale, "g_bias": shift})
-    return _restored(out, x.shape), scale, shift
+    dx = _run(codegen.GRAD, x, g, eps, {"weight": w, "mean": mean, "var": var, "g_mean": g_mean, "g_var": g_var,
+                                        "g_weight": scale, "g_bias": shift}, out is not None, out)
+    return _restored(dx, x.shape), scale, shift

@@ -11,6 +11,7 @@ import ctypes
 import functools
 import hashlib
 import importlib.util
+import itertools
 import os
 import re
 import sys
@@ -33,9 +34,15 @@ class _State:
     lock = threading.Lock()            # guards the tables
     llvm_lock = threading.Lock()       # LLVM's target machines serve one thread at a time
     modules: dict = {}                 # key -> addresses of all global symbols
+    objects: dict = {}                 # key -> the object that was loaded
+    origins: dict = {}                 # address -> (key, symbol)
     pending: dict = {}                 # key -> lock held by the thread that makes it
     providers: dict = {}               # outside name -> function that gives its address
     machines: dict = {}                # (target, level) -> LLVM target machine
+    ready: dict = {}                   # short key -> object that a loaded model brought along
+    made: dict | None = None           # short key -> object of each module loaded since `collect`
+    plan_only = False                  # whether modules are compiled and not loaded
+    stand_ins = itertools.count(1 << 40, 16)
     jit_keep: list = []                # LLVM's own loader and its trackers, where elf.load does not apply
     counts = {"compiles": 0, "disk_hits": 0, "memory_hits": 0, "compile_seconds": 0.0}
 
@@ -76,6 +83,54 @@ def provide(name: str, address):
     _State.providers[name] = address
 
 
+def short_key(ir_text: str, target: Target, passes: str | None = None) -> str:
+    """The name of a module's object beside a model: its text and what its code must run on, but not what a machine can do
+    beyond that."""
+    words = f"{_OBJECT_FORMAT}|{target.llvm_triple}|{target.llvm_cpu}|{passes}|"
+    return hashlib.sha256(words.encode() + ir_text.encode()).hexdigest()[:32]
+
+
+def use_objects(objects: dict):
+    """Takes ready objects, by short key, that the caller trusts: modules among them are not compiled."""
+    with _State.lock:
+        _State.ready = {**_State.ready, **objects}
+
+
+def load_object(name: str, data) -> dict[str, int]:
+    """{symbol: address} of an object that the caller trusts, without its text; loaded once under a name of its content."""
+    key = f"object {name}"
+    found = _State.modules.get(key)
+    if found is None:
+        with _State.lock:
+            mine = _State.pending.setdefault(key, threading.Lock())
+        with mine:
+            found = _State.modules.get(key)
+            if found is None:
+                found = _State.modules[key] = elf.load(bytes(data), _resolve)
+        with _State.lock:
+            _State.pending.pop(key, None)
+    return found
+
+
+def plan_only():
+    """From now on this process compiles modules and does not load them: addresses only tell functions apart. For planning what
+    another machine is to run."""
+    _State.plan_only = True
+
+
+def _stand_ins(data, target):
+    """An address that means nothing for each global symbol of an object."""
+    symbols = elf.Object(data, elf.MACHINES[target.arch]).symbols
+    return {s.name: next(_State.stand_ins) for s in symbols if s.binding == 1 and s.section}
+
+
+def collect() -> dict:
+    """From now on notes the object of every module that this process loads: {short key: object}."""
+    with _State.lock:
+        _State.made = {} if _State.made is None else _State.made
+        return _State.made
+
+
 def stats() -> dict:
     """Counters since the process started: compiles (by LLVM), disk_hits, memory_hits, compile_seconds, modules."""
     return {**_State.counts, "modules": len(_State.modules)}
@@ -90,6 +145,7 @@ def _make_once(key, ir_text, target, passes):
             if not supports(target):
                 raise DeviceError(f"code for {target} does not run on this machine ({host()})")
             found = _load(key, ir_text, target, passes)
+            _State.origins.update({address: (key, name) for name, address in found.items()})
             _State.modules[key] = found
         else:
             _State.counts["memory_hits"] += 1
@@ -98,19 +154,41 @@ def _make_once(key, ir_text, target, passes):
     return found
 
 
+def origin(address: int) -> tuple[str, str]:
+    """(key of the module, symbol) of a compiled function."""
+    found = _State.origins.get(address)
+    if found is None:
+        raise GraphError(f"no compiled function lies at {address:#x}")
+    return found
+
+
+def object_of(key: str) -> bytes:
+    """The relocatable object of a module that this process has loaded."""
+    return _State.objects[key]
+
+
 def _load(key, ir_text, target, passes):
     """Addresses from an object; one that turns out damaged is compiled again."""
-    data = _object(key, ir_text, target, passes)
+    data = _State.objects[key] = _object(key, ir_text, target, passes)
+    if _State.made is not None:
+        _State.made[short_key(ir_text, target, passes)] = data
+    if _State.plan_only:
+        return _stand_ins(data, target)
     if not _maps_elf(target):
         return _load_with_llvm(key, ir_text, data)
     try:
         return elf.load(data, _resolve)
     except FileError:
-        data = _compile(key, ir_text, target, passes)
+        data = _State.objects[key] = _compile(key, ir_text, target, passes)
     try:
         return elf.load(data, _resolve)
     except FileError:
         return _load_with_llvm(key, ir_text, data)
+
+
+def maps_objects() -> bool:
+    """Whether this machine's objects are loaded without LLVM."""
+    return _maps_elf(host())
 
 
 def _maps_elf(target):
@@ -118,6 +196,11 @@ def _maps_elf(target):
 
 
 def _object(key, ir_text, target, passes):
+    if _State.ready:
+        data = _State.ready.get(short_key(ir_text, target, passes))
+        if data is not None:
+            _State.counts["disk_hits"] += 1
+            return bytes(data)
     entry = cache.load(key)
     if entry is not None and (entry[1] == _llvm_version() or not _llvm_version()):
         _State.counts["disk_hits"] += 1

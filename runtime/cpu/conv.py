@@ -17,15 +17,16 @@ from .conv_bias import Bias
 from .conv_plan import Geometry, Window
 from .conv_steps import WORKSPACE, W, X, Y, plain
 
-_DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
+DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
 MAX_DIMS = 3
+FEW_CHANNELS = 4
 _WIDE_PIXELS = 512                  # planes from which 1x1 windows are matrix products in place
 
 
 def supported(*arrays) -> bool:
     """Whether the kernels take these arrays."""
     first = arrays[0]
-    return (first.dtype in _DTYPES and 3 <= first.ndim <= 2 + MAX_DIMS and first.dtype.isnative
+    return (first.dtype in DTYPES and 3 <= first.ndim <= 2 + MAX_DIMS and first.dtype.isnative
             and all(a.size for a in arrays))
 
 
@@ -39,7 +40,7 @@ def geometry(x_shape, w_shape, stride, padding, dilation, groups, item) -> Geome
     return Geometry(x_shape[0], groups, w_shape[1], w_shape[0] // groups, (*missing, *dims), item)
 
 
-def _state():
+def state():
     """What plans depend on beside shapes."""
     return pool.get_num_threads(), config.current().numerics
 
@@ -50,12 +51,13 @@ def _state():
 def forward(x, w, b, *, stride, padding, dilation, groups):
     """conv(x, w) + b."""
     x, w = plain(x), plain(w)
-    run = _forward_plan(x.shape, w.shape, stride, padding, dilation, groups, x.dtype, _state())
+    run = forward_plan(x.shape, w.shape, stride, padding, dilation, groups, x.dtype, state())
     return run(x, w, b)
 
 
 @functools.lru_cache(512)
-def _forward_plan(x_shape, w_shape, stride, padding, dilation, groups, dtype, state):
+def forward_plan(x_shape, w_shape, stride, padding, dilation, groups, dtype, state):
+    """The forward convolution of these shapes."""
     g = geometry(x_shape, w_shape, stride, padding, dilation, groups, dtype.itemsize)
     m = winograd.choose(g)
     shape = (x_shape[0], w_shape[0], *(d.out for d in g.dims[MAX_DIMS - len(stride):]))
@@ -100,6 +102,7 @@ class Direct:
         self.shape, self.dtype = shape, dtype
         steps = conv_steps.Steps()
         self.bias = Bias(g.groups, g.outputs, g.lanes, dtype)
+        g = dataclasses.replace(g, x_plain=not m and reads_planes(g))
         x = _packed_input(steps, g)
         filters = winograd.filters_of(g) if m else conv_plan.filters_of(g)
         w = WORKSPACE, steps.room(g.groups * filters.group)
@@ -126,9 +129,14 @@ def _add_contraction(steps, g, m, filters, x, w, y):
     winograd.add_winograd(steps, g, m, x, w, u, y)
 
 
+def reads_planes(g: Geometry) -> bool:
+    """Whether a direct convolution had better read few channels from their planes than have them copied."""
+    return g.inputs <= FEW_CHANNELS
+
+
 def _packed_input(steps, g):
     """Where x lies in blocks: in place where it does already."""
-    if g.inputs == 1:
+    if g.inputs == 1 or g.x_plain:
         return X, 0
     x = WORKSPACE, steps.room(conv_layout.blocked_bytes(g.images * g.groups, g.x_blocks, g.pixels))
     conv_layout.pack_activation(steps, (X, 0), x, g.images * g.groups, g.x_blocks, g.pixels)
@@ -141,12 +149,13 @@ def _packed_input(steps, g):
 def input_grad(g, w, *, size, stride, padding, dilation, groups):
     """The transposed convolution: the gradient of conv for an input of spatial `size`."""
     g, w = plain(g), plain(w)
-    run = _input_grad_plan(g.shape, w.shape, tuple(size), stride, padding, dilation, groups, g.dtype, _state())
+    run = input_grad_plan(g.shape, w.shape, tuple(size), stride, padding, dilation, groups, g.dtype, state())
     return run(g, w)
 
 
 @functools.lru_cache(512)
-def _input_grad_plan(g_shape, w_shape, size, stride, padding, dilation, groups, dtype, state):
+def input_grad_plan(g_shape, w_shape, size, stride, padding, dilation, groups, dtype, state):
+    """The gradient of the input for these shapes."""
     shape = (g_shape[0], w_shape[1] * groups, *size)
     forward = geometry(shape, w_shape, stride, padding, dilation, groups, dtype.itemsize)
     if conv_depthwise.takes(forward):
@@ -215,12 +224,13 @@ class DirectGrad:
 def weight_grad(x, g, *, size, stride, padding, dilation, groups):
     """The gradient of conv for a weight whose kernel has `size`."""
     x, g = plain(x), plain(g)
-    run = _weight_grad_plan(x.shape, g.shape, tuple(size), stride, padding, dilation, groups, x.dtype, _state())
+    run = weight_grad_plan(x.shape, g.shape, tuple(size), stride, padding, dilation, groups, x.dtype, state())
     return run(x, g)
 
 
 @functools.lru_cache(512)
-def _weight_grad_plan(x_shape, g_shape, size, stride, padding, dilation, groups, dtype, state):
+def weight_grad_plan(x_shape, g_shape, size, stride, padding, dilation, groups, dtype, state):
+    """The gradient of the weight for these shapes."""
     shape = (g_shape[1], x_shape[1] // groups, *size)
     g = geometry(x_shape, shape, stride, padding, dilation, groups, dtype.itemsize)
     if conv_depthwise.takes(g):

@@ -18,6 +18,7 @@ from .compile import compile_module
 from .conv_bias import Bias
 from .conv_plan import Geometry, Scatter, Window
 from .conv_steps import OPERANDS, WORKSPACE, W, X, Y
+from .texts import text_of
 
 _ROWS_BYTES = 128 << 10
 _ELEMENTS = {4: "float", 8: "double"}
@@ -39,13 +40,13 @@ def pattern_of(width: Window) -> codegen.Pattern:
 @functools.lru_cache(None)
 def _task(item, pattern, epilogue):
     made = codegen.DepthwiseKernel(host(), _ELEMENTS[item], pattern, epilogue)
-    return compile_module(made.text(), [made.symbol])[made.symbol]
+    return compile_module(text_of(made), [made.symbol])[made.symbol]
 
 
 @functools.lru_cache(None)
 def _weight_task(item, pattern):
     made = codegen.DepthwiseKernel(host(), _ELEMENTS[item], pattern)
-    return compile_module(made.weight_text(), [made.weight_symbol])[made.weight_symbol]
+    return compile_module(text_of(made, "weight_text"), [made.weight_symbol])[made.weight_symbol]
 
 
 def add_depthwise(steps, g: Geometry, x, w, y, operands=(OPERANDS, 0), epilogue=None, scatter: Scatter | None = None):

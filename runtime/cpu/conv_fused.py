@@ -20,8 +20,9 @@ from ...ir.target import host
 from ...passes.codegen.llvm.conv_epilogue import Fusion
 from ...passes.codegen.llvm.epilogue import Chain, Residual, RowBias
 from . import alloc, call, conv_depthwise, conv_layout, conv_plan, conv_steps, gemm, pool, winograd
-from .conv import MAX_DIMS, geometry, is_pointwise
+from .conv import MAX_DIMS, geometry, is_pointwise, reads_planes
 from .conv_bias import Bias
+from .conv_plan import Geometry, Window
 from .conv_steps import WORKSPACE, W, X, Y, plain
 
 _ELEMENTS = {4: "float", 8: "double"}
@@ -33,7 +34,8 @@ def lanes_of(dtype) -> int:
 
 
 @functools.lru_cache(512)
-def _block_plan(images, channels, pixels, item, back, threads):
+def block_plan(images, channels, pixels, item, back, threads):
+    """The job that brings channels into blocks, or `back`."""
     steps, blocks = conv_steps.Steps(), conv_layout.Blocks(channels, host().lanes(item), item, full=True)
     copy = conv_layout.unpack_activation if back else conv_layout.pack_activation
     copy(steps, (X, 0), (Y, 0), images, blocks, pixels)
@@ -44,14 +46,14 @@ def block(x: np.ndarray) -> np.ndarray:
     """(N, C, *spatial) as (N, blocks, *spatial, lanes); missing channels are zeros."""
     x, lanes = plain(x), lanes_of(x.dtype)
     out = alloc.empty((x.shape[0], -(-x.shape[1] // lanes), *x.shape[2:], lanes), x.dtype)
-    _block_plan(x.shape[0], x.shape[1], prod(x.shape[2:]), x.itemsize, False, pool.get_num_threads())(x, x, out)
+    block_plan(x.shape[0], x.shape[1], prod(x.shape[2:]), x.itemsize, False, pool.get_num_threads())(x, x, out)
     return out
 
 
 def unblock(x: np.ndarray, channels: int) -> np.ndarray:
     """(N, blocks, *spatial, lanes) as (N, channels, *spatial)."""
     out = alloc.empty((x.shape[0], channels, *x.shape[2:-1]), x.dtype)
-    _block_plan(x.shape[0], channels, prod(x.shape[2:-1]), x.itemsize, True, pool.get_num_threads())(x, x, out)
+    block_plan(x.shape[0], channels, prod(x.shape[2:-1]), x.itemsize, True, pool.get_num_threads())(x, x, out)
     return out
 
 
@@ -64,11 +66,52 @@ class Prepared:
     scale: np.ndarray | None
 
 
+def read_as(g: Geometry, x_blocked: bool, m: int) -> Geometry:
+    """The geometry with x as it lies: in whole blocks, in planes where those are few, or copied to blocks first."""
+    return dataclasses.replace(g, x_full=x_blocked, x_plain=not x_blocked and not m and reads_planes(g))
+
+
+def filters_of(g, m: int):
+    """How the algorithm chosen (F(m x m, 3 x 3), or direct for m = 0) wants a weight."""
+    return winograd.filters_of(g) if m else conv_plan.filters_of(g)
+
+
+def weight_bytes(g, m: int) -> int:
+    """Size of a weight as its kernel reads it."""
+    if conv_depthwise.takes(g) and g.outputs == 1:
+        blocks = conv_depthwise.blocks_of(g)
+        return blocks.count * g.taps * blocks.pixel
+    return g.groups * filters_of(g, m).group + (winograd.filter_bytes(g, m) if m else 0)
+
+
+@functools.lru_cache(512)
+def weight_plan(shape, item, groups, x_blocked, m, threads):
+    """(plan that brings a weight into its layout, size of the result); a transformed weight follows the packed one."""
+    dims = tuple(Window(1, 1, taps) for taps in (1,) * (2 + MAX_DIMS - len(shape)) + shape[2:])
+    g, steps = read_as(Geometry(1, groups, shape[1], shape[0] // groups, dims, item), x_blocked, m), conv_steps.Steps()
+    if conv_depthwise.takes(g) and g.outputs == 1:
+        conv_layout.pack_depthwise_weight(steps, (W, 0), (Y, 0), conv_depthwise.blocks_of(g), range(g.taps))
+    else:
+        filters = filters_of(g, m)
+        conv_layout.pack_weight(steps, (W, 0), (Y, 0), g.groups, filters)
+        if m:
+            winograd.add_filter(steps, g, m, (Y, 0), (Y, g.groups * filters.group))
+    return steps.plan(), weight_bytes(g, m)
+
+
+def pack_weight(w, groups: int, x_blocked: bool, m: int) -> np.ndarray:
+    """A plain weight in the layout in which the kernel F(m x m, 3 x 3), or the direct one for m = 0, reads it."""
+    plan, size = weight_plan(w.shape, w.itemsize, groups, x_blocked, m, pool.get_num_threads())
+    made = alloc.aligned_zeros((-(-size // w.itemsize),), w.dtype)
+    plan(w, w, made)
+    return made
+
+
 class FusedConv:
     """One convolution of fixed shapes with its epilogue."""
 
     def __init__(self, x_shape, w_shape, dtype, *, stride, padding, dilation, groups, fusion=Fusion(), x_blocked=False,
-                 y_blocked=False):
+                 y_blocked=False, m=None):
         self.dtype, self.fusion, self.y_blocked = np.dtype(dtype), fusion, y_blocked
         g = self.geometry = geometry(x_shape, w_shape, stride, padding, dilation, groups, self.dtype.itemsize)
         self.depthwise = conv_depthwise.takes(g) and g.outputs == 1
@@ -79,41 +122,27 @@ class FusedConv:
         self.channels = w_shape[0]
         blocks = -(-w_shape[0] // g.lanes)
         self.shape = (x_shape[0], blocks, *sizes, g.lanes) if y_blocked else (x_shape[0], w_shape[0], *sizes)
-        self.m = 0 if self.depthwise else winograd.choose(self._inner(x_blocked), prepared=True)
+        if m is None:
+            m = 0 if self.depthwise else winograd.choose(dataclasses.replace(g, x_full=x_blocked), prepared=True)
+        self.m = m
         bands, outputs = (1, groups) if self.depthwise else (groups, g.outputs)
         self.bias = Bias(bands, outputs, g.lanes, self.dtype)
-        self._weights, self._weight_size = self._weight_plan(x_blocked)
-        self._plan = self._run_plan(x_blocked)
+        self.x_blocked = x_blocked
 
     def _inner(self, x_blocked):
         """The geometry with x in whole blocks where it comes so."""
-        return dataclasses.replace(self.geometry, x_full=x_blocked)
+        return read_as(self.geometry, x_blocked, self.m)
 
-    def _filters(self, g):
-        return winograd.filters_of(g) if self.m else conv_plan.filters_of(g)
-
-    def _weight_plan(self, x_blocked):
-        """(plan that brings a weight into its layout, size of the result); a transformed weight follows the packed one."""
-        g, steps = self._inner(x_blocked), conv_steps.Steps()
-        if self.depthwise:
-            blocks = conv_depthwise.blocks_of(g)
-            conv_layout.pack_depthwise_weight(steps, (W, 0), (Y, 0), blocks, range(g.taps))
-            return steps.plan(), blocks.count * g.taps * blocks.pixel
-        filters = self._filters(g)
-        size = g.groups * filters.group
-        conv_layout.pack_weight(steps, (W, 0), (Y, 0), g.groups, filters)
-        if self.m:
-            winograd.add_filter(steps, g, self.m, (Y, 0), (Y, size))
-            size += winograd.filter_bytes(g, self.m)
-        return steps.plan(), size
-
-    def _run_plan(self, x_blocked):
+    @functools.cached_property
+    def plan(self):
+        """The jobs of a call."""
+        x_blocked = self.x_blocked
         g, steps = self._inner(x_blocked), conv_steps.Steps()
         epilogue = self.fusion.epilogue(_ELEMENTS[g.item])
         images = g.images if self.depthwise else g.images * g.groups
         x_blocks, y_blocks = (conv_depthwise.blocks_of(g),) * 2 if self.depthwise else (g.x_blocks, g.y_blocks)
         x = y = None
-        if x_blocked or (g.inputs == 1 and not self.depthwise):
+        if x_blocked or (g.x_plain and not self.depthwise):
             x = X, 0
         else:
             x = WORKSPACE, steps.room(conv_layout.blocked_bytes(images, x_blocks, g.pixels))
@@ -122,18 +151,17 @@ class FusedConv:
         if self.depthwise:
             conv_depthwise.add_depthwise(steps, g, x, (W, 0), y, epilogue=epilogue)
         elif self.m:
-            u = W, g.groups * self._filters(g).group
+            u = W, g.groups * filters_of(g, self.m).group
             winograd.add_winograd(steps, g, self.m, x, (W, 0), u, y, epilogue=epilogue)
         else:
-            conv_plan.add_direct(steps, g, self._filters(g), x, (W, 0), y, epilogue=epilogue)
+            conv_plan.add_direct(steps, g, filters_of(g, 0), x, (W, 0), y, epilogue=epilogue)
         if not self.y_blocked:
             conv_layout.unpack_activation(steps, y, (Y, 0), images, y_blocks, g.out_pixels)
         return steps.plan()
 
     def prepare(self, w, bias=None, scale=None) -> Prepared:
         """Bring a weight, a bias and a scale into the layout of the kernel."""
-        made = alloc.aligned_zeros((self._weight_size,), np.uint8).view(self.dtype)
-        self._weights(plain(w), plain(w), made)
+        made = pack_weight(plain(w), self.geometry.groups, self.x_blocked, self.m)
         return Prepared(made, self.bias(bias)[0], None if scale is None else self.bias(plain(scale))[0])
 
     def __call__(self, x, ready: Prepared, residual=None, out=None):
@@ -146,7 +174,15 @@ class FusedConv:
         if residual is not None:
             kept.append(residual if self.y_blocked else self._blocked_residual(residual))
         words = np.array([call.address_of(array) for array in kept], np.int64)
-        self._plan(plain(x), ready.weight, out, call.address_of(words))
+        self.plan(plain(x), ready.weight, out, call.address_of(words))
+        return out
+
+    def run(self, x, w, *beside):
+        """The convolution with a packed weight; `beside` are the arrays that the epilogue reads, laid out as it reads them."""
+        out = alloc.empty(self.shape, self.dtype)
+        kept = [plain(array) for array in beside]
+        words = np.array([call.address_of(array) for array in kept], np.int64)
+        self.plan(plain(x), w, out, call.address_of(words))
         return out
 
     def _blocked_residual(self, residual):

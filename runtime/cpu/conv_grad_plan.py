@@ -9,6 +9,7 @@ from . import conv_steps, pool
 from .compile import compile_module
 from .conv_layout import Filters
 from .conv_plan import Geometry, flattened
+from .texts import text_of
 
 _ITEMS = 16                         # items that a gradient is cut into at least, where it has so much to add
 _BLOCK_PIXELS = 80                  # pixels of a block of rows: what it reads of x and dy stays in the nearest cache
@@ -18,7 +19,7 @@ _ELEMENTS = {4: "float", 8: "double"}
 @functools.lru_cache(None)
 def _kernel(item, vectors):
     made = codegen.WeightGradKernel(host(), Precision.of(_ELEMENTS[item]), vectors)
-    found = compile_module(made.text(), [made.symbol, made.reduce_symbol])
+    found = compile_module(text_of(made), [made.symbol, made.reduce_symbol])
     return made, found[made.symbol], found[made.reduce_symbol]
 
 

@@ -20,18 +20,19 @@ _RUN = 512                          # pixels that one item of a copy moves
 class Blocks:
     """Channels of one group cut into blocks of `width`: all lanes, or fewer where there are no more channels than that.
 
-    `full` blocks have all lanes however few the channels.
+    `full` blocks have all lanes however few the channels; `single` ones have one channel: planes, one after the other.
     """
 
     channels: int
     lanes: int
     item: int
     full: bool = False
+    single: bool = False
 
     @property
     def width(self) -> int:
         """Channels of a block as laid out."""
-        return self.lanes if self.full else min(self.channels, self.lanes)
+        return 1 if self.single else self.lanes if self.full else min(self.channels, self.lanes)
 
     @property
     def count(self) -> int:

@@ -9,9 +9,11 @@ from ...ir.target import host
 from ...passes.codegen.llvm import conv as codegen
 from ...passes.codegen.llvm.epilogue import ColumnBias
 from ...passes.codegen.llvm.microkernel import Precision
+from ...passes.codegen.llvm.tasks import WORD
 from . import conv_steps, pool
 from .compile import compile_module
 from .conv_layout import Blocks, Filters
+from .texts import text_of
 
 _PANEL_BYTES = 900_000              # a panel of weights larger than this leaves the second-level cache
 _ROWS_BYTES = 192 << 10             # rows of x that stay in it beside a panel
@@ -43,7 +45,7 @@ class Window:
 class Geometry:
     """A convolution of one dtype over three spatial dims; channels are those of one group.
 
-    `x_full`: x lies in blocks of all lanes however few its channels.
+    `x_full`: x lies in blocks of all lanes however few its channels; `x_plain`: in planes, one after the other.
     """
 
     images: int
@@ -53,6 +55,7 @@ class Geometry:
     dims: tuple                     # Window of depth, height, width
     item: int
     x_full: bool = False
+    x_plain: bool = False
 
     @property
     def lanes(self) -> int:
@@ -77,7 +80,7 @@ class Geometry:
     @property
     def x_blocks(self) -> Blocks:
         """The channel blocks of x."""
-        return Blocks(self.inputs, self.lanes, self.item, self.x_full)
+        return Blocks(self.inputs, self.lanes, self.item, self.x_full, self.x_plain)
 
     @property
     def y_blocks(self) -> Blocks:
@@ -112,7 +115,7 @@ def filters_of(geometry: Geometry) -> Filters:
 def kernel(item: int, vectors: int, epilogue=None):
     """(description, address) of the direct kernel."""
     made = codegen.ConvKernel(host(), Precision.of(_ELEMENTS[item]), vectors, epilogue or ColumnBias(_ELEMENTS[item]))
-    return made, compile_module(made.text(), [made.symbol])[made.symbol]
+    return made, compile_module(text_of(made), [made.symbol])[made.symbol]
 
 
 def flattened(geometry: Geometry) -> Geometry:
@@ -212,7 +215,7 @@ def tiles_of(width: Window, most: int):
 
 
 def _parts(steps, geometry, filters, most, wanted):
-    """(address of the table of parts, their number): the tiles of a row cut into about `wanted` parts."""
+    """(table of parts, their number): the tiles of a row cut into about `wanted` parts."""
     runs, total = list(tiles_of(geometry.dims[2], most)), -(-geometry.dims[2].out // most)
     each = max(_PART_TILES, -(-total // wanted))
     parts, room = [[]], each
@@ -224,16 +227,23 @@ def _parts(steps, geometry, filters, most, wanted):
             count = min(tiles, room)
             parts[-1].append((at, pixels, count))
             at, tiles, room = at + count * pixels, tiles - count, room - count
-    made, table = {}, []
+    return _part_table(steps, geometry, filters, parts), len(parts)
+
+
+def _part_table(steps, geometry, filters, parts):
+    """Parts, then their runs, then segments; what follows is named by the bytes from the table's start."""
+    runs_at = WORD * len(codegen.PART) * len(parts)
+    segments_at = runs_at + WORD * len(codegen.RUN) * sum(map(len, parts))
+    heads, runs, segments, made = [], [], [], {}
     for part in parts:
-        words = []
+        heads += [runs_at + WORD * len(runs), len(part)]
         for at, pixels, count in part:
-            segments, clear = _segments(geometry, filters, at, pixels)
-            if segments not in made:
-                made[segments] = steps.table([word for segment in segments for word in segment])
-            words += [at, pixels, count, made[segments], len(segments), int(clear)]
-        table += [steps.table(words), len(part)]
-    return steps.table(table), len(parts)
+            found, clear = _segments(geometry, filters, at, pixels)
+            if found not in made:
+                made[found] = segments_at + WORD * len(segments)
+                segments += [word for segment in found for word in segment]
+            runs += [at, pixels, count, made[found], len(found), int(clear)]
+    return steps.table([*heads, *runs, *segments])
 
 
 def _segments(geometry, filters, at, pixels):

@@ -5,7 +5,8 @@
     steps.add(task, chunks, WORDS, {"rows": 3, ...}, {"source": (X, 0), "target": (WORKSPACE, at)})
     plan = steps.plan();  plan(x, w, y)
 
-A plan is made once for a shape and called with arrays; the words that are addresses are filled in natively.
+A plan is made once for a shape and called with arrays; the words that are addresses are filled in natively. `plan.native`
+is the same as steps of a whole graph (`step_list.py`).
 """
 
 import ctypes
@@ -17,6 +18,7 @@ from ...ir.target import host
 from ...passes.codegen.llvm import conv_steps as codegen
 from . import alloc, call, pool  # noqa: F401 (pool gives kernels the thread pool's entry)
 from .compile import compile_module
+from .step_list import NativeCall, NativeStep, Own, Scratch, Table
 
 X, W, Y, OPERANDS, EXTRA, WORKSPACE = range(codegen.SLOTS)
 _ALIGNMENT = 64
@@ -36,6 +38,7 @@ class Steps:
 
     def __init__(self):
         self._steps, self._size, self.keep = [], 0, []
+        self._given: list = []
 
     def room(self, size: int) -> int:
         """Reserve bytes of the workspace; gives their offset."""
@@ -43,34 +46,36 @@ class Steps:
         self._size += -(-size // _ALIGNMENT) * _ALIGNMENT + _STAGGER
         return at
 
-    def table(self, numbers) -> int:
+    def table(self, numbers) -> Table:
         """A table of 64-bit integers that lives as long as the plan; gives its address."""
-        array = np.ascontiguousarray(numbers, np.int64)
-        self.keep.append(array)
-        return array.ctypes.data
+        table = Table(numbers)
+        self.keep.append(table)
+        return table
 
     def add(self, task: int, chunks: int, names: tuple, words: dict, slots: dict):
         """One job: words by name, and {name: (slot, byte offset)} for those that are addresses of the call."""
-        template = (ctypes.c_int64 * len(names))(*(int(words.get(name, 0)) for name in names))
+        given = [words.get(name, 0) for name in names]
+        template = (ctypes.c_int64 * len(names))(*map(int, given))
         patches = [(names.index(name), slot, offset) for name, (slot, offset) in slots.items()]
         flat = (ctypes.c_int64 * (codegen.PATCH_WORDS * len(patches)))(*(number for patch in patches for number in patch))
         self.keep += [template, flat]
         self._steps.append((task, max(1, chunks), len(names), ctypes.addressof(template), len(patches), ctypes.addressof(flat)))
+        self._given.append((task, max(1, chunks), tuple([x if type(x) is Table else int(x) for x in given]), patches))
 
     def plan(self) -> "StepsPlan":
         """The jobs, ready to be called."""
         words = [len(self._steps), *(word for step in self._steps for word in step)]
         array = (ctypes.c_int64 * len(words))(*words)
-        return StepsPlan(array, self._size + _ALIGNMENT if self._size else 0, (array, *self.keep))
+        return StepsPlan(array, self._size + _ALIGNMENT if self._size else 0, (array, *self.keep), tuple(self._given))
 
 
 class StepsPlan:
     """A plan that can be called on arrays of one dtype."""
 
-    __slots__ = ("_address", "_keep", "size")
+    __slots__ = ("_address", "_given", "_keep", "size")
 
-    def __init__(self, array, size, keep):
-        self._address, self.size, self._keep = ctypes.addressof(array), size, keep
+    def __init__(self, array, size, keep, given):
+        self._address, self.size, self._keep, self._given = ctypes.addressof(array), size, keep, given
 
     def __call__(self, x, w, y, operands: int = 0, extra: int = 0):
         """Run the jobs on C-contiguous arrays (their dtype is not looked at beyond the first call's)."""
@@ -78,6 +83,25 @@ class StepsPlan:
         start = 0 if memory is None else -(-call.address_of(memory) // _ALIGNMENT) * _ALIGNMENT
         launch = _launcher(x.dtype, w.dtype, y.dtype, x.nbytes + y.nbytes > _SERIAL_BYTES)
         launch(x, w, y, operands, extra, start, self._address)
+
+
+    def native(self, places: dict, block=()) -> NativeCall:
+        """The jobs as steps of a graph. `places` says for each slot what is there (a word as in `step_list.py`); `block` are
+        the words that the slot OPERANDS points to, where `places` does not name it."""
+        return NativeCall(tuple([_native_step(given, places, tuple(block)) for given in self._given]), self.size)
+
+
+def _native_step(given, places, block):
+    task, chunks, words, patches = given
+    words = list(words)
+    for at, slot, offset in patches:
+        if slot == WORKSPACE:
+            words[at] = Scratch(offset)
+        elif slot in places:
+            words[at] = places[slot]._replace(offset=places[slot].offset + offset) if offset else places[slot]
+        elif slot == OPERANDS and block:
+            words[at] = Own(len(words))
+    return NativeStep(task, (*words, *block), chunks)
 
 
 @functools.lru_cache(None)

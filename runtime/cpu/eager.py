@@ -8,7 +8,6 @@ A composite without a kernel of its own runs as the operators of its body, as th
 
 import inspect
 import math
-from collections.abc import Callable
 
 import numpy as np
 
@@ -16,10 +15,27 @@ from ...ir import dtype as dt
 from ...ir.aval import Aval
 from ...ir.lazy import lazy
 from ...ir.op import Composite, Op, Reduce, Scalar
-from ...ir.ops import attention, batch_norm, conv, embedding, indexing, linalg, loss, nn, norm, pool, random, recurrent
+from ...ir.ops import (
+    attention,
+    batch_norm,
+    conv,
+    embedding,
+    indexing,
+    linalg,
+    loss,
+    nn,
+    norm,
+    pool,
+    random,
+    recurrent,
+    scan,
+    sort,
+)
 from ...ir.ops import elementwise as ew
+from .kernel_table import KernelTable
 
 eager_nn = lazy(__package__, ".eager_nn")
+eager_orders = lazy(__package__, ".eager_orders")
 eager_sequence = lazy(__package__, ".eager_sequence")
 gemm = lazy(__package__, ".gemm")
 kernels = lazy(__package__, ".kernels")
@@ -27,14 +43,13 @@ scalars = lazy(__package__, "...passes.codegen.scalars")
 
 LARGE = 1 << 15     # elements from which exact operators leave numpy
 _FLOAT_KINDS = {d.np for d in dt.FLOATS}
-_MAKERS: dict[Op, Callable] = {}
+TABLE = KernelTable()
 
 
 def kernel_for(op: Op):
     """The callable that runs `op` on arrays: called like its reference."""
-    maker = _MAKERS.get(op)
-    if maker is not None:
-        return maker(op)
+    if op in TABLE:
+        return TABLE.make(op)
     if type(op.lower) is Scalar:
         if "exact" in op.traits:
             return exact_scalar(op)
@@ -59,17 +74,7 @@ def composite(op: Op):
 
 def has_own_kernel(op: Op) -> bool:
     """Whether a composite runs as one kernel of its own, and so must stay whole in traced code."""
-    return op in _MAKERS
-
-
-def kernel_of(*ops):
-    """Marks the maker of the kernel of some operators."""
-
-    def mark(maker):
-        _MAKERS.update(dict.fromkeys(ops, maker))
-        return maker
-
-    return mark
+    return op in TABLE
 
 
 def is_floating(*arrays) -> bool:
@@ -157,7 +162,7 @@ def exact_scalar(op: Op):
     return run if quick is None else {1: run_one, 2: run_two}.get(quick.nin, run)
 
 
-@kernel_of(ew.cast)
+@TABLE.makes(ew.cast)
 def cast(op: Op):
     """numpy for small arrays and for complex numbers, the compiled conversion for large ones."""
 
@@ -191,7 +196,7 @@ def reduction(op: Op):
 # Rows.
 
 
-@kernel_of(nn.softmax, nn.log_softmax)
+@TABLE.makes(nn.softmax, nn.log_softmax)
 def along_one_dim(op: Op):
     """Softmax and its logarithm."""
     kind, ref = op.name, op.ref
@@ -213,7 +218,7 @@ def _given(*arrays):
     return [a.reshape(-1) for a in arrays if a is not None]
 
 
-@kernel_of(norm.layer_norm)
+@TABLE.makes(norm.layer_norm)
 def layer_norm(op: Op):
     """One sweep over each row."""
 
@@ -226,7 +231,7 @@ def layer_norm(op: Op):
     return run
 
 
-@kernel_of(norm.rms_norm)
+@TABLE.makes(norm.rms_norm)
 def rms_norm(op: Op):
     """One sweep over each row."""
 
@@ -239,7 +244,7 @@ def rms_norm(op: Op):
     return run
 
 
-@kernel_of(norm.layer_norm_grad)
+@TABLE.makes(norm.layer_norm_grad)
 def layer_norm_grad(op: Op):
     """Statistics again, then the gradients of input and weight in two sweeps."""
 
@@ -266,7 +271,7 @@ def drawn(name, key, shape):
     return kernels.draw(name)(seed, call, random.size_of(shape)).reshape(shape)
 
 
-@kernel_of(random.uniform)
+@TABLE.makes(random.uniform)
 def uniform(op: Op):
     """Uniform floats."""
     made = {dt.float32: "random_uniform", dt.float64: "random_uniform_double"}
@@ -277,7 +282,7 @@ def uniform(op: Op):
     return run
 
 
-@kernel_of(random.normal)
+@TABLE.makes(random.normal)
 def normal(op: Op):
     """Normal floats; 16-bit ones are the float32 numbers, rounded."""
 
@@ -288,7 +293,7 @@ def normal(op: Op):
     return run
 
 
-@kernel_of(random.bernoulli_mask)
+@TABLE.makes(random.bernoulli_mask)
 def bernoulli_mask(op: Op):
     """word < round(p * 2**32)"""
 
@@ -302,7 +307,7 @@ def bernoulli_mask(op: Op):
 # Products.
 
 
-@kernel_of(linalg.matmul)
+@TABLE.makes(linalg.matmul)
 def matmul(op: Op):
     """The generated product for floats; numpy for integers."""
 
@@ -315,22 +320,32 @@ def matmul(op: Op):
     return run
 
 
+# Orders, running sums, elements by index.
+
+
+@TABLE.makes(sort.argsort, sort.arg_topk, scan.cumsum, indexing.gather, indexing.scatter)
+def order(op: Op):
+    """The kernels of `eager_orders.py`."""
+    return eager_orders.TABLE.make(op)
+
+
 # Convolutions, pools, batch normalisation.
 
 
-@kernel_of(conv.conv, conv.conv_input_grad, conv.conv_weight_grad, pool.max_pool, pool.avg_pool, pool.avg_pool_grad,
-           pool.plane_put, batch_norm.batch_norm, batch_norm.batch_norm_train, batch_norm.batch_norm_grad)
+@TABLE.makes(conv.conv, conv.conv_input_grad, conv.conv_weight_grad, pool.max_pool, pool.avg_pool, pool.avg_pool_grad,
+              pool.plane_put, batch_norm.batch_norm, batch_norm.batch_norm_train, batch_norm.batch_norm_grad,
+              batch_norm.batch_norm_relu_train, batch_norm.batch_norm_relu_grad)
 def neural(op: Op):
     """The kernels of `eager_nn.py`."""
-    return eager_nn.kernel_for(op)
+    return eager_nn.TABLE.make(op)
 
 
 # Attention, recurrent layers, the linear layer, lookups, losses.
 
 
-@kernel_of(attention.attention, attention.attention_grad, nn.linear, recurrent.rnn_sequence, recurrent.rnn_sequence_grad,
-           recurrent.lstm_sequence, recurrent.lstm_sequence_grad, recurrent.gru_sequence, recurrent.gru_sequence_grad,
-           embedding.embedding, embedding.row_sums, indexing.index_put, loss.cross_entropy, loss.softmax_minus_onehot)
+@TABLE.makes(attention.attention, attention.attention_grad, nn.linear, recurrent.rnn_sequence, recurrent.rnn_sequence_grad,
+              recurrent.lstm_sequence, recurrent.lstm_sequence_grad, recurrent.gru_sequence, recurrent.gru_sequence_grad,
+              embedding.embedding, embedding.row_sums, indexing.index_put, loss.cross_entropy, loss.softmax_minus_onehot)
 def sequence(op: Op):
     """The kernels of `eager_sequence.py`."""
-    return eager_sequence.kernel_for(op)
+    return eager_sequence.TABLE.make(op)

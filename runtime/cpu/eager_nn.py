@@ -13,22 +13,10 @@ from ...ir.ops import batch_norm as norm_ops
 from ...ir.ops import conv as conv_ops
 from ...ir.ops import pool as pool_ops
 from . import batch_norm, conv, pooling
+from .kernel_table import KernelTable
 
-_MAKERS: dict = {}
+TABLE = KernelTable()
 _LOW = (dt.float16.np, dt.bfloat16.np)
-
-
-def kernel_for(op: Op):
-    """The callable that runs `op` on arrays: called like its reference."""
-    return _MAKERS[op](op)
-
-
-def _kernel_of(*ops):
-    def mark(maker):
-        _MAKERS.update(dict.fromkeys(ops, maker))
-        return maker
-
-    return mark
 
 
 def _wide(array):
@@ -46,19 +34,19 @@ def _widened(op, run, takes):
     return call
 
 
-@_kernel_of(conv_ops.conv)
+@TABLE.makes(conv_ops.conv)
 def convolution(op: Op):
     """The forward convolution."""
     return _widened(op, conv.forward, conv.supported)
 
 
-@_kernel_of(conv_ops.conv_input_grad)
+@TABLE.makes(conv_ops.conv_input_grad)
 def convolution_input_grad(op: Op):
     """Its gradient for the input: transposed convolutions too."""
     return _widened(op, conv.input_grad, conv.supported)
 
 
-@_kernel_of(conv_ops.conv_weight_grad)
+@TABLE.makes(conv_ops.conv_weight_grad)
 def convolution_weight_grad(op: Op):
     """Its gradient for the weight."""
     return _widened(op, conv.weight_grad, conv.supported)
@@ -82,17 +70,18 @@ _PLANES = {pool_ops.max_pool: pooling.max_pool, pool_ops.avg_pool: pooling.avg_p
            pool_ops.avg_pool_grad: pooling.avg_pool_grad, pool_ops.plane_put: pooling.plane_put}
 
 
-@_kernel_of(*_PLANES)
+@TABLE.makes(*_PLANES)
 def pools(op: Op):
     """Pools and the scatter of their gradients."""
     return _plane_op(op, _PLANES[op])
 
 
 _NORMS: dict[Op, Any] = {norm_ops.batch_norm: batch_norm.evaluate, norm_ops.batch_norm_train: batch_norm.train,
-          norm_ops.batch_norm_grad: batch_norm.gradient}
+          norm_ops.batch_norm_grad: batch_norm.gradient, norm_ops.batch_norm_relu_train: batch_norm.relu_train,
+          norm_ops.batch_norm_relu_grad: batch_norm.relu_gradient}
 
 
-@_kernel_of(*_NORMS)
+@TABLE.makes(*_NORMS)
 def batch_norms(op: Op):
     """Batch normalisation; statistics stay in the accumulator's type."""
     run = _NORMS[op]

@@ -17,23 +17,11 @@ from ...ir.target import host
 from ...passes.codegen.llvm.epilogue import ColumnBias
 from ...passes.codegen.llvm.types import BF16, F16, F32, F64
 from . import attention, call, gemm, kernels, lookup, recurrent
+from .kernel_table import KernelTable
 
-_MAKERS: dict = {}
+TABLE = KernelTable()
 _LOW = (dt.float16.np, dt.bfloat16.np)
 _STORED = {dt.float32.np: F32, dt.float64.np: F64, dt.float16.np: F16, dt.bfloat16.np: BF16}
-
-
-def kernel_for(op: Op):
-    """The callable that runs `op` on arrays: called like its reference."""
-    return _MAKERS[op](op)
-
-
-def _kernel_of(*ops):
-    def mark(maker):
-        _MAKERS.update(dict.fromkeys(ops, maker))
-        return maker
-
-    return mark
 
 
 def widened(run):
@@ -50,7 +38,7 @@ def widened(run):
     return call
 
 
-@_kernel_of(attention_ops.attention)
+@TABLE.makes(attention_ops.attention)
 def attend(op: Op):
     """Softmax of scores times values, without the scores' matrix."""
 
@@ -62,7 +50,7 @@ def attend(op: Op):
     return widened(run)
 
 
-@_kernel_of(attention_ops.attention_grad)
+@TABLE.makes(attention_ops.attention_grad)
 def attend_grad(op: Op):
     """Its gradients, with probabilities computed again."""
 
@@ -77,7 +65,7 @@ def attend_grad(op: Op):
 # Recurrent layers.
 
 
-@_kernel_of(recurrent_ops.rnn_sequence)
+@TABLE.makes(recurrent_ops.rnn_sequence)
 def rnn(op: Op):
     """All steps in one native call."""
 
@@ -89,7 +77,7 @@ def rnn(op: Op):
     return widened(run)
 
 
-@_kernel_of(recurrent_ops.lstm_sequence)
+@TABLE.makes(recurrent_ops.lstm_sequence)
 def lstm(op: Op):
     """All steps in one native call; with a projection, by the reference."""
 
@@ -101,7 +89,7 @@ def lstm(op: Op):
     return widened(run)
 
 
-@_kernel_of(recurrent_ops.gru_sequence)
+@TABLE.makes(recurrent_ops.gru_sequence)
 def gru(op: Op):
     """All steps in one native call."""
 
@@ -114,7 +102,7 @@ def gru(op: Op):
     return widened(run)
 
 
-@_kernel_of(recurrent_ops.rnn_sequence_grad)
+@TABLE.makes(recurrent_ops.rnn_sequence_grad)
 def rnn_grad(op: Op):
     """The walk back in one native call."""
 
@@ -128,7 +116,7 @@ def rnn_grad(op: Op):
     return widened(run)
 
 
-@_kernel_of(recurrent_ops.lstm_sequence_grad)
+@TABLE.makes(recurrent_ops.lstm_sequence_grad)
 def lstm_grad(op: Op):
     """The walk back in one native call; with a projection, by the reference."""
 
@@ -141,7 +129,7 @@ def lstm_grad(op: Op):
     return widened(run)
 
 
-@_kernel_of(recurrent_ops.gru_sequence_grad)
+@TABLE.makes(recurrent_ops.gru_sequence_grad)
 def gru_grad(op: Op):
     """The walk back in one native call."""
 
@@ -164,7 +152,7 @@ def _product_with_bias(dtype):
     return gemm.Product(dtype, None, ColumnBias(_STORED[dtype]))
 
 
-@_kernel_of(nn.linear)
+@TABLE.makes(nn.linear)
 def linear(op: Op):
     """The product, with the bias added to each sum before it is stored."""
 
@@ -189,7 +177,7 @@ def linear(op: Op):
 _FEW = 1 << 12      # elements below which numpy copies rows
 
 
-@_kernel_of(embedding_ops.embedding)
+@TABLE.makes(embedding_ops.embedding)
 def embed(op: Op):
     """A copy of rows, by all threads where they are many."""
 
@@ -203,7 +191,7 @@ def embed(op: Op):
     return run
 
 
-@_kernel_of(embedding_ops.row_sums)
+@TABLE.makes(embedding_ops.row_sums)
 def row_sums(op: Op):
     """Sums in the order of the indices."""
 
@@ -215,7 +203,7 @@ def row_sums(op: Op):
     return widened(run)
 
 
-@_kernel_of(indexing.index_put)
+@TABLE.makes(indexing.index_put)
 def index_put(op: Op):
     """Adding whole rows by one index of the first dim; everything else by the reference."""
 
@@ -244,7 +232,7 @@ def _kept_rows(target, ignore_index, classes):
     return int(loss.class_weight.ref(target, None, ignore_index=ignore_index, classes=classes, dtype=dt.float64).sum())
 
 
-@_kernel_of(loss.cross_entropy)
+@TABLE.makes(loss.cross_entropy)
 def cross_entropy(op: Op):
     """Two sweeps over each row, then the reduction of the rows' losses; with class weights or smoothing, by the reference."""
 
@@ -261,7 +249,7 @@ def cross_entropy(op: Op):
     return widened(run)
 
 
-@_kernel_of(loss.softmax_minus_onehot)
+@TABLE.makes(loss.softmax_minus_onehot)
 def softmax_minus_onehot(op: Op):
     """One sweep over each row."""
 

@@ -17,10 +17,12 @@ from ...ir.errors import FileError
 _SHT_PROGBITS, _SHT_SYMTAB, _SHT_RELA, _SHT_NOBITS = 1, 2, 4, 8
 _SHF_WRITE, _SHF_ALLOC, _SHF_TLS = 1, 2, 0x400
 _SHN_ABS, _SHN_COMMON, _SHN_RESERVED = 0xFFF1, 0xFFF2, 0xFF00
+MACHINES = {"x86_64": 62, "aarch64": 183}
 _EM_X86_64, _ET_REL = 62, 1
 # Relocation types, by what they store.
 _ABS64, _PC64, _PC32, _PLT32 = 1, 24, 2, 4
 _GOT32 = frozenset({9, 41, 42})
+_WIDE = {62: frozenset({_ABS64, _PC64}), 183: frozenset({257, 260})}    # by machine: those of eight bytes
 _PROT_READ, _PROT_WRITE, _PROT_EXEC = 1, 2, 4
 _PAGE = 4096
 _MAX_IMAGE = 1 << 30
@@ -52,11 +54,11 @@ class _Relocation(NamedTuple):
     addend: int
 
 
-class _Object:
-    """The parts of an object file that loading needs, each checked."""
+class Object:
+    """The parts of a relocatable object file for one machine (62: x86-64, 183: AArch64) that loading needs, each checked."""
 
-    def __init__(self, data: bytes):
-        self.data = data
+    def __init__(self, data: bytes, machine: int = _EM_X86_64):
+        self.data, self.machine = data, machine
         self.sections = self._read_sections()
         self.symbols = self._read_symbols()
         self.relocations = list(self._read_relocations())
@@ -66,8 +68,8 @@ class _Object:
         if len(head) < 64 or head[:6] != b"\x7fELF\2\1":
             raise FileError("not a 64-bit little-endian ELF object")
         kind, machine = struct.unpack_from("<HH", head, 16)
-        if kind != _ET_REL or machine != _EM_X86_64:
-            raise FileError("not a relocatable x86-64 object")
+        if kind != _ET_REL or machine != self.machine:
+            raise FileError(f"not a relocatable object for machine {self.machine}")
         table, = struct.unpack_from("<Q", head, 40)
         size, count, names = struct.unpack_from("<HHH", head, 58)
         if size != 64 or table + size * count > len(self.data) or names >= count:
@@ -110,18 +112,18 @@ class _Object:
             if section.info >= len(self.sections):
                 raise FileError("relocations of an unknown section")
             target = self.sections[section.info]
-            if not _loaded(target):
+            if not is_loaded(target):
                 continue
             for i in range(section.size // 24):
                 offset, info, addend = struct.unpack_from("<QQq", self.data, section.offset + 24 * i)
                 symbol, kind = info >> 32, info & 0xFFFFFFFF
-                width = 8 if kind in (_ABS64, _PC64) else 4
+                width = 8 if kind in _WIDE[self.machine] else 4
                 if offset + width > target.size or symbol >= len(self.symbols):
                     raise FileError("relocation out of bounds")
                 yield _Relocation(section.info, offset, symbol, kind, addend)
 
 
-def _loaded(section):
+def is_loaded(section):
     """True for a section that must be in memory; unwind tables are not (nothing here throws)."""
     return bool(section.flags & _SHF_ALLOC) and section.size > 0 and section.name != ".eh_frame"
 
@@ -129,11 +131,11 @@ def _loaded(section):
 class _Image:
     """Placement of an object's sections, slots and stubs inside one mapping: executable pages first, then data pages."""
 
-    def __init__(self, source: _Object):
+    def __init__(self, source: Object):
         self.source = source
         self.offsets: dict = {}
         for section in source.sections:
-            if _loaded(section) and (section.flags & _SHF_TLS or section.kind not in (_SHT_PROGBITS, _SHT_NOBITS)):
+            if is_loaded(section) and (section.flags & _SHF_TLS or section.kind not in (_SHT_PROGBITS, _SHT_NOBITS)):
                 raise FileError(f"section {section.name} needs a loader of the system")
         end = self._place(0, writable=False)
         # One address slot per symbol that is reached through a table, one jump stub per function called from outside.
@@ -152,7 +154,7 @@ class _Image:
 
     def _place(self, position, writable):
         for number, section in enumerate(self.source.sections):
-            if _loaded(section) and bool(section.flags & _SHF_WRITE) == writable:
+            if is_loaded(section) and bool(section.flags & _SHF_WRITE) == writable:
                 if section.align > _PAGE or section.align & (section.align - 1) or section.size > _MAX_IMAGE:
                     raise FileError("section alignment or size out of bounds")
                 position = _align(position, section.align)
@@ -215,7 +217,7 @@ def load(data: bytes, resolve) -> dict[str, int]:
     Raises `FileError` for an object that is damaged or needs more than this loader does.
     """
     try:
-        source = _Object(data)
+        source = Object(data)
         image = _Image(source)
         memory = _filled(image, resolve)
     except (struct.error, IndexError, KeyError) as error:

@@ -10,9 +10,9 @@ number of threads.
 import functools
 import threading
 
-import ml_dtypes
 import numpy as np
 
+from ...ir import dtype as dt
 from ...ir.errors import DTypeError, ShapeError
 from ...ir.target import host
 from ...passes.codegen.llvm import gemm as codegen
@@ -21,9 +21,9 @@ from ...passes.codegen.llvm.types import BF16, F16, F32, F64
 from . import alloc, call, pool
 from .compile import compile_module
 from .gemm_plan import Layout, Plan, make_packed_plan, make_plan, packed_steps, result_shape
+from .texts import text_of
 
-_STORED = {np.dtype(np.float32): F32, np.dtype(np.float64): F64, np.dtype(np.float16): F16,
-           np.dtype(ml_dtypes.bfloat16): BF16}
+_STORED = {np.dtype(np.float32): F32, np.dtype(np.float64): F64, np.dtype(np.float16): F16, dt.bfloat16.np: BF16}
 _MAX_PLANS = 1024
 _local = threading.local()
 
@@ -82,7 +82,7 @@ class Product:
         found = self._kernels.get(road)
         if found is None:
             kernel = codegen.GemmKernel(host(), self.precision, road, self.epilogue)
-            found = self._kernels[road] = kernel, compile_module(kernel.text(), [kernel.symbol])[kernel.symbol]
+            found = self._kernels[road] = kernel, compile_module(text_of(kernel), [kernel.symbol])[kernel.symbol]
         return found
 
     def _make_plan(self, key, out_strides=None):

@@ -90,7 +90,7 @@ def make_plan(a: Layout, b: Layout, out: Layout, item: int, out_item: int, produ
         a, b, out = b.turned, a.turned, out.turned
     road, pack, copies_a = _choose_road(a, b, item, product)
     if copies_a:
-        a = _even_depth(a, item)
+        a = even_depth(a, item)
     return _fill(shape, batch, road, pack, swapped, copies_a, (a, b, out), item, product, threads)
 
 
@@ -102,7 +102,7 @@ def make_packed_plan(a: Layout, columns: int, out: Layout, item: int, product, t
     kernel = product.kernel(road)[0]
     copies_a = product.pairs and depth % 2 == 1
     if copies_a:
-        a = _even_depth(a, item)
+        a = even_depth(a, item)
     step = kernel.panel * item * (2 if product.pairs else 1)
     across = packed_steps(depth, product.pairs) * step // kernel.panel
     b = Layout((depth, columns), (step, across))
@@ -120,7 +120,7 @@ def _folded(layout, item):
     return Layout((math.prod(layout.shape[:-1]), width), (width * item, item))
 
 
-def _even_depth(layout, item):
+def even_depth(layout, item):
     """Layout of a C-contiguous copy with an even depth."""
     depth, strides = layout.shape[-1] + layout.shape[-1] % 2, [item]
     for size in reversed((*layout.shape[1:-1], depth)):

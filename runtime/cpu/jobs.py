@@ -4,7 +4,8 @@
     jobs.add(task, WORDS, chunks=4, rows=3, table=jobs.table(offsets))
     plan = jobs.plan(scratch_bytes, work);  plan(q, k, v, out)
 
-A plan is made once for shapes and strides; arrays come with each call and are looked at only for their dtype.
+A plan is made once for shapes and strides; arrays come with each call and are looked at only for their dtype. `plan.native(n)`
+is the same as steps of a whole graph (`step_list.py`).
 """
 
 import ctypes
@@ -16,6 +17,7 @@ from ...ir.target import host
 from ...passes.codegen.llvm import jobs as codegen
 from . import alloc, call, pool
 from .compile import compile_module
+from .step_list import At, NativeCall, NativeStep, Scratch, Table
 
 _ALIGNMENT = 64
 _LONG_WORK = 1 << 18                # scalar operations from which other Python threads may run
@@ -26,39 +28,42 @@ class Jobs:
     """Jobs in order, with the tables that they read."""
 
     def __init__(self):
-        self._rows, self._keep = [], []
+        self._rows, self._given, self._keep = [], [], []
 
     def table(self, numbers) -> int:
         """A table of 64-bit integers that lives as long as the plan; gives its address."""
-        array = np.ascontiguousarray(numbers, np.int64)
-        self._keep.append(array)
-        return array.ctypes.data
+        table = Table(numbers)
+        self._keep.append(table)
+        return table
 
     def add(self, task: int, names: tuple, turns: int = 1, **words):
         """One job: `names` are the words after its head, `words` their values (0 unless given; floats as doubles); `chunks`
         is one of them."""
         chunks = words["chunks"]
-        packed = (ctypes.c_int64 * max(1, len(names)))(*(_bits(words.pop(name, 0)) for name in names))
+        given = tuple([words.pop(name, 0) for name in names])
+        packed = (ctypes.c_int64 * max(1, len(names)))(*map(_bits, given))
         if words or len(names) > codegen.MOST_WORDS:
             raise ValueError(f"a job takes at most {codegen.MOST_WORDS} words, and not {', '.join(words)}")
         self._keep.append(packed)
         self._rows.append((task, max(1, chunks), turns, len(names), ctypes.addressof(packed)))
+        self._given.append(tuple([x if type(x) is Table else _bits(x) for x in given]))
 
     def plan(self, scratch_bytes: int, work: int) -> "JobsPlan":
         """The jobs, ready to be called; `work` counts scalar operations."""
         words = [len(self._rows), *(word for row in self._rows for word in row)]
         array = (ctypes.c_int64 * len(words))(*words)
-        return JobsPlan(array, scratch_bytes, work >= _LONG_WORK, (array, *self._keep))
+        steps = tuple([(task, chunks, turns, given) for (task, chunks, turns, *_), given in zip(self._rows, self._given)])
+        return JobsPlan(array, scratch_bytes, work >= _LONG_WORK, (array, *self._keep), steps)
 
 
 class JobsPlan:
     """Jobs that can be called on arrays of the dtypes that they were made for."""
 
-    __slots__ = ("_address", "_keep", "_launch", "_long", "size")
+    __slots__ = ("_address", "_keep", "_launch", "_long", "_steps", "size")
 
-    def __init__(self, array, size, long, keep):
+    def __init__(self, array, size, long, keep, steps):
         self._address, self.size, self._long, self._keep = ctypes.addressof(array), size, long, keep
-        self._launch = None
+        self._launch, self._steps = None, steps
 
     def __call__(self, *arrays):
         """Runs the jobs."""
@@ -67,6 +72,13 @@ class JobsPlan:
         if self._launch is None:
             self._launch = _launcher(tuple([a.dtype for a in arrays]), self._long)
         self._launch(*arrays, self._address, start)
+
+    def native(self, arrays) -> NativeCall:
+        """The jobs as steps of a graph; `arrays` says which operand each array of the plan is (`None`: it is not read)."""
+        head = (*[0 if n is None else At(n) for n in arrays], Scratch() if self.size else 0, 0)
+        steps = [NativeStep(task, (*head, *words), chunks, turns, len(arrays) + 1)
+                 for task, chunks, turns, words in self._steps]
+        return NativeCall(tuple(steps), self.size)
 
 
 def _bits(number) -> int:

@@ -1,15 +1,18 @@
 """From a kernel to callables on numpy arrays: compile, add doors, allocate results."""
 
 import math
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from ...ir.kernel import Kernel
-from ...ir.target import host
+from ...ir.target import Target, host
 from ...passes.codegen.llvm import doors as native_doors
 from ...passes.codegen.llvm import kernels as code
 from ...passes.codegen.llvm.emit import Module
 from . import alloc, call, compile, pool  # noqa: F401 (pool gives kernels the thread pool's entry)
+from .texts import text_of
 
 LARGE = 65536  # bytes from which results come from the caching allocator
 
@@ -21,13 +24,35 @@ def empty(shape, np_dtype) -> np.ndarray:
     return np.empty(shape, np_dtype)
 
 
+@dataclass(frozen=True)
+class WrittenKernel:
+    """What the module of a kernel of loops is made for: `how` is a strategy of the code generator (known by its name), `doors`
+    are (name, ranks, rules)."""
+
+    target: Target
+    kernel: Kernel
+    strategy: str
+    doors: tuple = ()
+    how: Any = field(default=None, repr=False, compare=False)
+
+    def text(self) -> str:
+        """The module as LLVM IR."""
+        module = Module(self.target)
+        code.write(module, self.kernel, self.how)
+        for name, ranks, rules in self.doors:
+            native_doors.write_door(module, name, self.kernel, ranks, dict(rules))
+        return module.text()
+
+
+def kernel_text(kernel: Kernel, how=None, doors: tuple = ()) -> str:
+    """The LLVM IR of a kernel, by a strategy, for this machine; from the disk where it was written before."""
+    return text_of(WrittenKernel(host(), kernel, "" if how is None else how.__name__, doors, how))
+
+
 def entries(kernel: Kernel, ranks_of_doors: dict, rules: dict, how=None) -> dict:
     """Compiles a kernel with its doors, by a strategy: {name of door: callable on arrays}."""
-    module = Module(host())
-    code.write(module, kernel, how)
-    for name, ranks in ranks_of_doors.items():
-        native_doors.write_door(module, name, kernel, ranks, rules[name])
-    addresses = compile.compile_module(module.text(), list(ranks_of_doors))
+    doors = tuple([(name, ranks, tuple(rules[name].items())) for name, ranks in ranks_of_doors.items()])
+    addresses = compile.compile_module(kernel_text(kernel, how, doors), list(ranks_of_doors))
     out = {}
     for name, ranks in ranks_of_doors.items():
         parameters = [call.array(b.dtype.np, rank, b.written) for b, rank in zip(kernel.buffers, ranks)]

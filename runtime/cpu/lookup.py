@@ -17,24 +17,31 @@ from ...passes.codegen.llvm.types import F32, F64, I16
 from . import alloc, jobs, pool
 from .compile import compile_module
 
-_ELEMENTS = {np.dtype(np.float32): F32, np.dtype(np.float64): F64}
-_BY_SIZE = {2: I16, 4: F32, 8: F64}  # rows are copied as elements of their size
+ADDABLE = {np.dtype(np.float32): F32, np.dtype(np.float64): F64}
+BY_SIZE = {2: I16, 4: F32, 8: F64}  # rows are copied as elements of their size
 _WORK = 1 << 16                     # elements from which threads share
 _KEPT = 512
+INDEX = codegen.ARRAYS.index("index")
 
 
 def can_take(table) -> bool:
     """Whether rows of this table are copied by the kernel: those of plain numbers that lie one after the other."""
-    return table.ndim == 2 and table.itemsize in _BY_SIZE and table.flags.c_contiguous and table.shape[1] > 1
+    return table.ndim == 2 and table.itemsize in BY_SIZE and table.flags.c_contiguous and table.shape[1] > 1
 
 
 def can_add(values) -> bool:
     """Whether rows of these values are added by the kernel."""
-    return values.dtype in _ELEMENTS and values.size > 0
+    return values.dtype in ADDABLE and values.size > 0
+
+
+def element_of(kind, dtype) -> str:
+    """The element type by which a task works: `kind` is "take" or "add"."""
+    return BY_SIZE[dtype.itemsize] if kind == "take" else ADDABLE[dtype]
 
 
 @functools.lru_cache(_KEPT)
-def _plan(kind, element, size, count, width, table_rows, clears, threads):
+def plan(kind, element, size, count, width, table_rows, clears, threads) -> jobs.JobsPlan:
+    """The plan on (table, index, rows) that copies or adds rows."""
     kernel = codegen.LookupKernel(host(), element)
     symbol = getattr(kernel, kind)
     task = compile_module(kernel.text(), [symbol])[symbol]
@@ -48,8 +55,8 @@ def _plan(kind, element, size, count, width, table_rows, clears, threads):
 
 def _run(kind, table, index, rows, clears):
     size = table.itemsize
-    plan = _plan(kind, _BY_SIZE[size], size, index.size, table.shape[1], table.shape[0], clears, pool.get_num_threads())
-    plan(table, index, rows)
+    made = plan(kind, BY_SIZE[size], size, index.size, table.shape[1], table.shape[0], clears, pool.get_num_threads())
+    made(table, index, rows)
 
 
 def _indices(index):

@@ -18,6 +18,7 @@ from .compile import compile_module
 from .conv_plan import Window
 from .conv_steps import EXTRA, OPERANDS, X, Y, plain
 from .kernel_entry import empty
+from .texts import text_of
 
 _ELEMENTS = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
 _LARGEST_PLANE = 2**31 - 1
@@ -32,13 +33,13 @@ def supported(x) -> bool:
 @functools.lru_cache(None)
 def _task(kind, element, spread):
     made = codegen.PoolKernel(host(), kind, element, spread)
-    return compile_module(made.text(), [made.symbol])[made.symbol]
+    return compile_module(text_of(made), [made.symbol])[made.symbol]
 
 
 @functools.lru_cache(None)
 def _blocked_task(kind, element):
     made = BlockedPoolKernel(host(), kind, element)
-    return compile_module(made.text(), [made.symbol])[made.symbol]
+    return compile_module(text_of(made), [made.symbol])[made.symbol]
 
 
 def _windows(sizes, kernel, stride, padding, dilation):
@@ -69,9 +70,9 @@ def _row_plan(kind, dims, planes, dtype, tables=(), blocked=False):
     words |= {"items": items, "chunks": chunks, "x_plane": prod(d.size for d in dims) * item,
               "y_plane": prod(d.out for d in dims) * item}
     for name, table in zip("dhw", tables):
-        values = np.ascontiguousarray(table, dtype)
-        steps.keep.append(values)
-        words[f"sizes_{name}"] = values.ctypes.data
+        values = np.zeros(-(-len(table) * dtype.itemsize // 8) * 8 // dtype.itemsize, dtype)
+        values[:len(table)] = table
+        words[f"sizes_{name}"] = steps.table(values.view(np.int64))
     task = _blocked_task(kind, _ELEMENTS[dtype]) if blocked else _task(kind, _ELEMENTS[dtype], _spread(dims[2]))
     steps.add(task, chunks, codegen.WORDS, words,
               {"x": (X, 0), "y": (Y, 0), "index": (OPERANDS, 0)})
@@ -84,7 +85,7 @@ def _row_plan(kind, dims, planes, dtype, tables=(), blocked=False):
 def max_pool(x, *, kernel, stride, padding, dilation):
     """(largest elements, their places), or None where a window lies outside of x altogether."""
     x = plain(x)
-    found = _max_plan(x.shape, kernel, stride, padding, dilation, x.dtype, pool.get_num_threads())
+    found = max_plan(x.shape, kernel, stride, padding, dilation, x.dtype, pool.get_num_threads())
     if found is None:
         return None
     plan, shape = found
@@ -94,7 +95,8 @@ def max_pool(x, *, kernel, stride, padding, dilation):
 
 
 @functools.lru_cache(512)
-def _max_plan(shape, kernel, stride, padding, dilation, dtype, threads):
+def max_plan(shape, kernel, stride, padding, dilation, dtype, threads):
+    """(plan, shape of the result), or None where a window lies outside of x altogether."""
     dims = _windows(shape[2:], kernel, stride, padding, dilation)
     for d in dims:
         reached = 0
@@ -168,19 +170,29 @@ def _avg_grad_plan(g_shape, size, kernel, stride, padding, counted, divisor, dty
 # Blocked arrays (N, channel blocks, *spatial, lanes), forward.
 
 
-def max_pool_blocked(x, *, kernel, stride, padding, dilation):
+def max_pool_blocked(x, **params):
     """The largest element of each window; every window must meet x."""
-    plan, shape = _blocked_plan(codegen.MAX, x.shape, kernel, stride, padding, dilation, (), None, x.dtype,
-                                pool.get_num_threads())
-    out = empty(shape, x.dtype)
-    plan(x, x, out)
-    return out
+    return _run_blocked(x, max_pool_blocked_plan(x.shape, x.dtype, **params))
 
 
-def avg_pool_blocked(x, *, kernel, stride, padding, counted, divisor):
+def max_pool_blocked_plan(x_shape, dtype, *, kernel, stride, padding, dilation):
+    """(plan, shape of the result)"""
+    return _blocked_plan(codegen.MAX, x_shape, kernel, stride, padding, dilation, (), None, dtype, pool.get_num_threads())
+
+
+def avg_pool_blocked(x, **params):
     """The mean of each window."""
-    plan, shape = _blocked_plan(codegen.AVERAGE, x.shape, kernel, stride, padding, (1,) * len(kernel), counted, divisor,
-                                x.dtype, pool.get_num_threads())
+    return _run_blocked(x, avg_pool_blocked_plan(x.shape, x.dtype, **params))
+
+
+def avg_pool_blocked_plan(x_shape, dtype, *, kernel, stride, padding, counted, divisor):
+    """(plan, shape of the result)"""
+    return _blocked_plan(codegen.AVERAGE, x_shape, kernel, stride, padding, (1,) * len(kernel), counted, divisor, dtype,
+                         pool.get_num_threads())
+
+
+def _run_blocked(x, found):
+    plan, shape = found
     out = empty(shape, x.dtype)
     plan(x, x, out)
     return out
@@ -202,7 +214,7 @@ def plane_put(x, indices, *, size, accumulate):
     x, indices, plane = plain(x), plain(indices), prod(size)
     out = empty((*x.shape[:2], *size), x.dtype)
     failed = np.zeros(1, np.int64)
-    plan = _put_plan(prod(x.shape[:2]), prod(x.shape[2:]), plane, accumulate, x.dtype, pool.get_num_threads())
+    plan = put_plan(prod(x.shape[:2]), prod(x.shape[2:]), plane, accumulate, x.dtype, pool.get_num_threads())
     plan(x, x, out, call.address_of(indices), call.address_of(failed))
     if failed[0]:
         raise ShapeError(f"plane_put: indices reach from {indices.min()} to {indices.max()}, outside of a plane of {plane} "
@@ -211,7 +223,8 @@ def plane_put(x, indices, *, size, accumulate):
 
 
 @functools.lru_cache(512)
-def _put_plan(planes, count, plane, accumulate, dtype, threads):
+def put_plan(planes, count, plane, accumulate, dtype, threads):
+    """The job of `plane_put`."""
     steps = conv_steps.Steps()
     chunks = conv_steps.share(planes * (4 * count + plane), planes, threads)
     steps.add(_task(codegen.PUT, _ELEMENTS[dtype], codegen.CONTIGUOUS), chunks, codegen.PUT_WORDS,

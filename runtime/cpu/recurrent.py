@@ -15,9 +15,10 @@ from ...passes.codegen.llvm import recurrent_grad as codegen_grad
 from ...passes.codegen.llvm.types import F32, F64, bytes_of
 from . import alloc, gemm, jobs, pool
 from .compile import compile_module
+from .texts import text_of
 
-_ELEMENTS = {np.dtype(np.float32): F32, np.dtype(np.float64): F64}
-_LEAST_ROWS = 4                     # steps times sequences from which packing the weights pays
+ELEMENTS = {np.dtype(np.float32): F32, np.dtype(np.float64): F64}
+LEAST_ROWS = 4                     # steps times sequences from which packing the weights pays
 _TILE_ROWS = 6
 _STEP_WORK = 1 << 16                # multiply-adds of a step from which it is shared between threads
 _KEPT = 256
@@ -26,7 +27,7 @@ _NOTHING = np.zeros(1)
 
 def supported(z, w) -> bool:
     """Whether the kernels take a layer of these inputs and weights, and are worth it."""
-    return z.dtype in _ELEMENTS and z.size > 0 and w.size > 0 and z.shape[0] * z.shape[1] >= _LEAST_ROWS
+    return z.dtype in ELEMENTS and z.size > 0 and w.size > 0 and z.shape[0] * z.shape[1] >= LEAST_ROWS
 
 
 def _plain(*arrays):
@@ -46,7 +47,7 @@ def _start(plan_for, name, z, mask, w, reverse, gates):
 def _make_plan(kernel, names, sizes, depth, columns, turns, w_row, reverse, threads):
     """Pack the panels of weights, then a task for each turn; `depth` and `columns` are a panel's."""
     symbols = [f"{kernel.symbol}_pack", kernel.symbol]
-    pack, step = compile_module(kernel.text(), symbols).values()
+    pack, step = compile_module(text_of(kernel), symbols).values()
     steps, batch, hidden = sizes
     panels = -(-hidden // kernel.units)
     work = batch * depth * columns * panels
@@ -63,8 +64,9 @@ def _make_plan(kernel, names, sizes, depth, columns, turns, w_row, reverse, thre
 
 
 @functools.lru_cache(_KEPT)
-def _forward_plan(name, sizes, w_row, masked, reverse, dtype, threads):
-    kernel = codegen.StepKernel(host(), _ELEMENTS[dtype], codegen.CELLS[name], masked)
+def forward_plan(name, sizes, w_row, masked, reverse, dtype, threads):
+    """The jobs of a forward call on the arrays that `codegen.ARRAYS` names; `sizes` are steps, batch and hidden."""
+    kernel = codegen.StepKernel(host(), ELEMENTS[dtype], codegen.CELLS[name], masked)
     return _make_plan(kernel, codegen.WORDS[len(codegen.ARRAYS) + 2:], sizes, sizes[2], kernel.columns, sizes[0], w_row,
                       reverse,
                       threads)
@@ -79,7 +81,7 @@ def forward(name, z, mask, h, c, w, bias, *, reverse):
     gates = alloc.empty((steps, batch, cell.kept * hidden), z.dtype)
     if bias is None:
         bias = np.zeros(z.shape[2], z.dtype)
-    plan = _start(_forward_plan, name, z, mask, w, reverse, cell.gates)
+    plan = _start(forward_plan, name, z, mask, w, reverse, cell.gates)
     plan(*_plain(z, _as_bytes(mask), h, c), w, *_plain(bias), y, cells, gates)
     return y, cells, gates
 
@@ -88,8 +90,9 @@ def forward(name, z, mask, h, c, w, bias, *, reverse):
 
 
 @functools.lru_cache(_KEPT)
-def _grad_plan(name, sizes, w_row, masked, reverse, dtype, threads):
-    kernel = codegen_grad.StepGradKernel(host(), _ELEMENTS[dtype], codegen_grad.CELLS[name], masked)
+def grad_plan(name, sizes, w_row, masked, reverse, dtype, threads):
+    """The jobs of the walk back on the arrays that `codegen_grad.ARRAYS` names."""
+    kernel = codegen_grad.StepGradKernel(host(), ELEMENTS[dtype], codegen_grad.CELLS[name], masked)
     return _make_plan(kernel, codegen_grad.WORDS[len(codegen_grad.ARRAYS) + 2:], sizes, kernel.cell.gates * sizes[2],
                       kernel.units, sizes[0] + 1, w_row, reverse, threads)
 
@@ -104,7 +107,7 @@ def gradients(name, upstream, results, mask, h, c, w, *, reverse):
     da = alloc.empty(dz.shape, y.dtype) if cell.apart else dz
     dh = alloc.zeros(h.shape, y.dtype)
     dc = alloc.zeros(h.shape if c is not None else (0,), y.dtype)
-    plan = _start(_grad_plan, name, dz, mask, w, reverse, cell.gates)
+    plan = _start(grad_plan, name, dz, mask, w, reverse, cell.gates)
     plan(*_plain(*upstream, y, cells, gates, _as_bytes(mask), h, c), w, dz, da, dh, dc)
     before = np.concatenate((y[1:], h[None]) if reverse else (h[None], y[:-1]))
     rows = dz.shape[0] * dz.shape[1]

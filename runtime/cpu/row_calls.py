@@ -7,7 +7,7 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.kernel_builder import KernelBuilder
-from ...passes.codegen import library
+from ...passes.codegen import library, reductions
 from ...passes.codegen.llvm import columns, rows
 from .kernel_entry import empty, entries
 
@@ -20,7 +20,7 @@ class Reduction:
 
     def __init__(self, kind: str, dtype, correction=1):
         self.kind, self.dtype, self.correction = kind, dtype, correction
-        self.result = library.reduction_dtypes(kind, dtype)[1].np
+        self.result = reductions.reduction_dtypes(kind, dtype)[1].np
         self._made: dict[tuple, Any] = {}
         self._plans: dict[tuple, tuple] = {}
 
@@ -46,7 +46,7 @@ class Reduction:
 
     def _make(self, pattern, unit, how):
         name = f"{self.kind}_{pattern}"
-        kernel = library.reduction(name, self.kind, self.dtype, pattern, unit, correction=self.correction)
+        kernel = reductions.reduction(name, self.kind, self.dtype, pattern, unit, correction=self.correction)
         kept = [i for i, c in enumerate(pattern) if c == "P"]
         rules = {f"n{i}": ("size", 0, i) for i in range(len(pattern))}
         rules |= {f"s{i}": ("stride", 0, i) for i in range(len(pattern))}

@@ -11,6 +11,7 @@ from . import conv_steps, pool
 from .compile import compile_module
 from .conv_layout import Filters
 from .conv_plan import Geometry
+from .texts import text_of
 
 _CACHE_BYTES = 700_000              # V and M of a block of tiles, beside the weights that stream through
 _MOST_TILES = 48
@@ -26,8 +27,13 @@ _NEAR_BYTES = 6 << 20
 @functools.lru_cache(None)
 def _kernel(m, epilogue):
     made = codegen.WinogradKernel(host(), m, epilogue)
-    found = compile_module(made.text(), [made.symbol, made.filter_symbol])
-    return made, found[made.symbol], found[made.filter_symbol]
+    return compile_module(text_of(made), [made.symbol])[made.symbol]
+
+
+@functools.lru_cache(None)
+def _filter_task(m):
+    made = codegen.WinogradKernel(host(), m)
+    return compile_module(text_of(made, "filter_text"), [made.filter_symbol])[made.filter_symbol]
 
 
 @dataclass(frozen=True)
@@ -86,9 +92,9 @@ def choose(g: Geometry, prepared: bool = False) -> int:
     return best
 
 
-def add_filter(steps, g: Geometry, m: int, w, u, epilogue=None):
+def add_filter(steps, g: Geometry, m: int, w, u):
     """The step that transforms a packed weight."""
-    filters, (_, _, task) = filters_of(g), _kernel(m, epilogue or ColumnBias("float"))
+    filters, task = filters_of(g), _filter_task(m)
     items = filters.panels * g.inputs
     chunks = conv_steps.share(items * filters.columns * (m + 2) ** 2, items, pool.get_num_threads())
     words = {"items": items, "chunks": chunks, "panels": filters.panels, "inputs": g.inputs, "width": filters.blocks.width,
@@ -108,7 +114,7 @@ def filter_bytes(g: Geometry, m: int) -> int:
 
 def add_winograd(steps, g: Geometry, m: int, x, w, u, y, operands=(conv_steps.OPERANDS, 0), epilogue=None):
     """The step of the convolution on a blocked x; `w` is the packed weight, `u` the transformed one."""
-    _, task, _ = _kernel(m, epilogue or ColumnBias("float"))
+    task = _kernel(m, epilogue or ColumnBias("float"))
     threads = pool.get_num_threads()
     cut, filters, pixel, places = tiling(g, m, threads), filters_of(g), g.lanes * g.item, (m + 2) ** 2
     height, width = g.dims[1:]

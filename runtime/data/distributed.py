@@ -4,17 +4,20 @@ import math
 import os
 
 from ...ir.errors import ArgumentError
+from ...ir.lazy import lazy
 from ..api.register import FUNCTIONS
 from ..random import Generator
 from .sampler import Sampler
 
 __all__ = ["DistributedSampler"]
 
+world = lazy(__package__, "..distributed.world")
+
 
 class DistributedSampler(Sampler):
     """Every `num_replicas`-th index of one common order, from `rank` on; call `set_epoch` so that each epoch has its own.
 
-    Without `num_replicas` and `rank`, the launcher's WORLD_SIZE and RANK say them.
+    Without `num_replicas` and `rank`, the process group says them, or the launcher's WORLD_SIZE and RANK.
     """
 
     def __init__(self, dataset, num_replicas=None, rank=None, shuffle=True, seed=0, drop_last=False):
@@ -55,6 +58,9 @@ class DistributedSampler(Sampler):
 def _said(name, value, variable) -> int:
     if value is not None:
         return value
+    if world.is_initialized():
+        return world.get_world_size() if variable == "WORLD_SIZE" else world.get_rank()
     if variable in os.environ:
         return int(os.environ[variable])
-    raise ArgumentError(f"DistributedSampler needs {name}=, or the environment variable {variable} that a launcher sets")
+    raise ArgumentError(f"DistributedSampler needs {name}=, a process group, or the environment variable "
+                        f"{variable} that a launcher sets")

@@ -8,13 +8,15 @@ from ..api.register import FUNCTIONS
 from ..tensor import Size
 from . import constraints
 from .discrete import softplus
+from .joined import CatTransform, StackTransform
 from .parameters import tril_matrix_to_vec, vec_to_tril_matrix
 from .transform import ComposeTransform, IndependentTransform, ReshapeTransform, Transform, identity_transform, sum_last
 
-__all__ = ["AbsTransform", "AffineTransform", "ComposeTransform", "CorrCholeskyTransform", "CumulativeDistributionTransform",
-           "ExpTransform", "IndependentTransform", "LowerCholeskyTransform", "PositiveDefiniteTransform", "PowerTransform",
-           "ReshapeTransform", "SigmoidTransform", "SoftmaxTransform", "SoftplusTransform", "StackTransform",
-           "StickBreakingTransform", "TanhTransform", "Transform", "identity_transform"]
+__all__ = ["AbsTransform", "AffineTransform", "CatTransform", "ComposeTransform", "CorrCholeskyTransform",
+           "CumulativeDistributionTransform", "ExpTransform", "IndependentTransform", "LowerCholeskyTransform",
+           "PositiveDefiniteTransform", "PowerTransform", "ReshapeTransform", "SigmoidTransform", "SoftmaxTransform",
+           "SoftplusTransform", "StackTransform", "StickBreakingTransform", "TanhTransform", "Transform",
+           "identity_transform"]
 
 
 class _Elementwise(Transform):
@@ -389,41 +391,3 @@ class CumulativeDistributionTransform(Transform):
     def log_abs_det_jacobian(self, x, y):
         """The log density."""
         return self.distribution.log_prob(x)
-
-
-class StackTransform(Transform):
-    """Each slice along a dimension by a transform of its own."""
-
-    def __init__(self, tseq, dim=0, cache_size=0):
-        super().__init__(cache_size)
-        self.transforms, self.dim = [t.with_cache(cache_size) for t in tseq], dim
-
-    bijective = property(lambda self: all(t.bijective for t in self.transforms))
-
-    @constraints.dependent_property
-    def domain(self):
-        """Those of the transforms, slice by slice."""
-        return constraints.stack([t.domain for t in self.transforms], self.dim)
-
-    @constraints.dependent_property
-    def codomain(self):
-        """Those of the transforms, slice by slice."""
-        return constraints.stack([t.codomain for t in self.transforms], self.dim)
-
-    def with_cache(self, cache_size=1):
-        """The same with a cache of this size."""
-        return self if self._cache_size == cache_size else StackTransform(self.transforms, self.dim, cache_size)
-
-    def _each(self, apply, *values):
-        parts = zip(self.transforms, *(v.unbind(self.dim) for v in values))
-        return FUNCTIONS["stack"]([apply(t, *vs) for t, *vs in parts], self.dim)
-
-    def _call(self, x):
-        return self._each(lambda t, v: t(v), x)
-
-    def _inverse(self, y):
-        return self._each(lambda t, v: t.inv(v), y)
-
-    def log_abs_det_jacobian(self, x, y):
-        """Slice by slice."""
-        return self._each(lambda t, a, b: t.log_abs_det_jacobian(a, b), x, y)

@@ -62,6 +62,7 @@ def rebuild_tensor(cls, block, storage, dtype, window, requires_grad, state):
     t._a = block.array(shape, dtype.np, offset, strides)
     t._node = None
     t._storage = storage
+    storage.lend()
     t.__dict__.update(state)
     return t.requires_grad_() if requires_grad else t
 

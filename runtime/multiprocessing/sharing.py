@@ -37,6 +37,7 @@ def _move(t: Tensor):
             _window(memory, a, low)[...] = a
     for x, a in zip(aliases, arrays):
         x._a = _window(memory, a, low) if a.size else memory[:0].view(a.dtype).reshape(a.shape)
+    t._storage.lend()
 
 
 def _bounds(a) -> tuple:

@@ -1,5 +1,7 @@
 """Neural network modules."""
 
+import importlib as _importlib
+
 from . import functional, init, modules, parameter, utils
 from .activation import (
     CELU,
@@ -31,6 +33,7 @@ from .activation import (
     Tanhshrink,
     Threshold,
 )
+from .adaptive import AdaptiveLogSoftmaxWithLoss
 from .attention import MultiheadAttention
 from .container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from .conv import (
@@ -69,6 +72,8 @@ from .loss import (
     HuberLoss,
     KLDivLoss,
     L1Loss,
+    LinearCrossEntropyLoss,
+    LinearCrossEntropyOptions,
     MarginRankingLoss,
     MSELoss,
     MultiLabelMarginLoss,
@@ -165,6 +170,7 @@ __all__ = [
     "AdaptiveAvgPool1d",
     "AdaptiveAvgPool2d",
     "AdaptiveAvgPool3d",
+    "AdaptiveLogSoftmaxWithLoss",
     "AdaptiveMaxPool1d",
     "AdaptiveMaxPool2d",
     "AdaptiveMaxPool3d",
@@ -197,6 +203,7 @@ __all__ = [
     "CosineSimilarity",
     "CrossEntropyLoss",
     "CrossMapLRN2d",
+    "DataParallel",
     "Dropout",
     "Dropout1d",
     "Dropout2d",
@@ -243,6 +250,8 @@ __all__ = [
     "LazyLinear",
     "LeakyReLU",
     "Linear",
+    "LinearCrossEntropyLoss",
+    "LinearCrossEntropyOptions",
     "LocalResponseNorm",
     "LogSigmoid",
     "LogSoftmax",
@@ -295,6 +304,7 @@ __all__ = [
     "Softplus",
     "Softshrink",
     "Softsign",
+    "SyncBatchNorm",
     "Tanh",
     "Tanhshrink",
     "Threshold",
@@ -318,6 +328,7 @@ __all__ = [
     "functional",
     "init",
     "modules",
+    "parallel",
     "parameter",
     "register_module_forward_hook",
     "register_module_forward_pre_hook",
@@ -326,3 +337,14 @@ __all__ = [
     "summary",
     "utils",
 ]
+
+_LATE = {"DataParallel": ".parallel", "SyncBatchNorm": ".sync_norm"}     # they load what talks to other processes
+
+
+def __getattr__(name):
+    """What few programs need loads on first use."""
+    if name == "parallel":
+        return _importlib.import_module(".parallel", __name__)
+    if name in _LATE:
+        return getattr(_importlib.import_module(_LATE[name], __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

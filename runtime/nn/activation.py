@@ -5,6 +5,7 @@ from typing import Any
 from ...ir.errors import ShapeError
 from ..api.register import FUNCTIONS
 from . import functional as F
+from .attention import MultiheadAttention as MultiheadAttention
 from .module import Module
 from .parameter import Parameter
 

@@ -1,4 +1,7 @@
-"""Multi-head attention as a module."""
+"""Multi-head attention as a module, and the choice of the kernel that attention runs on."""
+
+from contextlib import contextmanager
+from enum import IntEnum
 
 from ...ir.errors import ArgumentError
 from ..api.register import FUNCTIONS
@@ -66,3 +69,23 @@ class MultiheadAttention(Module):
 def causal_mask(size, dtype=None, device=None):
     """Zeros where a step may look (itself and before), -inf elsewhere."""
     return FUNCTIONS["full"]((size, size), float("-inf"), dtype=dtype, device=device).triu(1)
+
+
+class SDPBackend(IntEnum):
+    """Names of attention kernels. One kernel serves all of them, so choosing does not change results."""
+
+    ERROR = -1
+    MATH = 0
+    FLASH_ATTENTION = 1
+    EFFICIENT_ATTENTION = 2
+    CUDNN_ATTENTION = 3
+    OVERRIDEABLE = 4
+
+
+@contextmanager
+def sdpa_kernel(backends, set_priority=False):
+    """Accepts a choice of kernels; attention goes block by block, without the whole matrix of scores, in any case."""
+    chosen = [backends] if isinstance(backends, SDPBackend) else list(backends)
+    if not chosen or not all(isinstance(b, SDPBackend) for b in chosen):
+        raise ArgumentError(f"sdpa_kernel takes one SDPBackend or a list of them, got {backends!r}")
+    yield

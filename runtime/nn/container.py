@@ -1,6 +1,7 @@
 """Modules that hold other modules or parameters."""
 
 from collections import OrderedDict, abc
+from itertools import groupby
 from typing import Any
 
 from ...ir.errors import ArgumentError, DimError, DTypeError
@@ -115,6 +116,15 @@ class ModuleList(Module):
         if isinstance(index, slice):
             return type(self)(list(self._modules.values())[index])
         return list(self._modules.values())[_position(index, len(self))]
+
+    def __repr__(self):
+        lines, start = [], 0
+        for said, run in groupby(map(repr, self)):
+            count = len(list(run))
+            name = f"({start})" if count == 1 else f"({start}-{start + count - 1})"
+            lines.append(f"  {name}: {'' if count == 1 else f'{count} x '}" + said.replace("\n", "\n  "))
+            start += count
+        return "\n".join([f"{self._get_name()}(", *lines, ")"]) if lines else f"{self._get_name()}()"
 
     def __add__(self, other):
         return ModuleList([*self, *other])

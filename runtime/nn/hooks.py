@@ -59,8 +59,9 @@ class Hooks:
     def __bool__(self):
         return bool(self.forward_pre or self.forward or self.backward_pre or self.backward)
 
-    def __getstate__(self):
-        return {n: getattr(self, n) for n in self.__slots__ if n != "__weakref__"}
+    def __reduce__(self):
+        state = {n: getattr(self, n) for n in self.__slots__ if n != "__weakref__"}
+        return (type(self), (), state) if any(state.values()) else (type(self), ())
 
     def __setstate__(self, state):
         for n, v in state.items():

@@ -1,9 +1,14 @@
 """Loss modules."""
 
+import math
+from dataclasses import dataclass
 from typing import Any
 
+from ...ir.dtype import DType
+from ...ir.errors import ArgumentError, ShapeError
 from . import functional as F
 from .functional.loss import reduction_of
+from .linear import Linear
 from .module import Module
 
 _LEGACY = ("size_average", "reduce")
@@ -76,3 +81,56 @@ TripletMarginWithDistanceLoss = _module(
     "TripletMarginWithDistanceLoss", F.triplet_margin_with_distance_loss, ("distance_function", None), ("margin", 1.0),
     ("swap", False), ("reduction", "mean"), inputs=3)
 CTCLoss = _module("CTCLoss", F.ctc_loss, ("blank", 0), ("reduction", "mean"), ("zero_infinity", False), inputs=4)
+
+
+@dataclass(frozen=True, slots=True)
+class LinearCrossEntropyOptions:
+    """How linear_cross_entropy may trade memory for speed: hints, which do not change what it gives."""
+
+    allow_retain_graph: bool = False
+    batch_chunk_size: int | None = None
+    chunking_method: str | None = "auto"
+    acc_policy: str = "auto"
+    acc_dtype: DType | None = None
+
+    def __post_init__(self):
+        if self.acc_policy not in ("auto", "accurate", "balanced", "compact"):
+            raise ArgumentError(f"acc_policy must be 'auto', 'accurate', 'balanced' or 'compact', got {self.acc_policy!r}")
+        method, _, factor = (self.chunking_method or "auto").partition(":")
+        if method not in ("auto", "aspect_ratio") or (factor and (method == "auto" or not factor.isdigit() or not int(factor))):
+            raise ArgumentError("chunking_method must be None, 'auto', 'aspect_ratio' or 'aspect_ratio:N', got "
+                                f"{self.chunking_method!r}")
+        if self.batch_chunk_size is not None and not self.batch_chunk_size > 0:
+            raise ArgumentError(f"batch_chunk_size must be above 0 or None, got {self.batch_chunk_size}")
+
+
+class LinearCrossEntropyLoss(Module):
+    """The cross entropy of logits that a linear map of its own makes of the input; `out_features` are further sizes of the
+    logits after the classes."""
+
+    def __init__(self, in_features, num_classes, *, out_features=(), bias=False, device=None, dtype=None, reduction="mean",
+                 weight=None, ignore_index=None, label_smoothing=0.0, options=None):
+        super().__init__()
+        if weight is not None and tuple(weight.shape) != (num_classes,):
+            raise ShapeError(f"LinearCrossEntropyLoss takes one weight for each of {num_classes} classes, got {weight.aval}")
+        if not 0 <= label_smoothing <= 1:
+            raise ArgumentError(f"label_smoothing must be within 0 and 1, got {label_smoothing}")
+        self.register_buffer("weight", weight)
+        self.reduction, self.ignore_index, self.label_smoothing = reduction, ignore_index, label_smoothing
+        self.num_classes, self.out_features, self.options = num_classes, tuple(out_features), options
+        self.linear = Linear(in_features, num_classes * math.prod(self.out_features), bias=bias, device=device, dtype=dtype)
+
+    def forward(self, input, target):
+        """The loss of the inputs."""
+        shape = (self.num_classes, *self.out_features)
+        bias = self.linear.bias
+        return F.linear_cross_entropy(
+            input, self.linear.weight.reshape(*shape, self.linear.in_features), target,
+            linear_bias=None if bias is None else bias.reshape(shape), weight=self.weight, reduction=self.reduction,
+            ignore_index=self.ignore_index, label_smoothing=self.label_smoothing, options=self.options)
+
+    def extra_repr(self):
+        names = ("num_classes", "out_features", "reduction", "ignore_index", "label_smoothing", "options")
+        said = [f"{n}={getattr(self, n)}" for n in names]
+        said.insert(2, f"bias={self.linear.bias is not None}")
+        return ", ".join([f"in_features={self.linear.in_features}", *said])

@@ -2,10 +2,14 @@
 
 from collections import OrderedDict
 
-from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DTypeError, IngotError
 from ..tensor import Tensor
+from .conversion import ConversionMethods
 from .hooks import GLOBAL, HookMethods, Hooks, call_with_hooks
+from .hooks import register_module_forward_hook as register_module_forward_hook
+from .hooks import register_module_forward_pre_hook as register_module_forward_pre_hook
+from .hooks import register_module_full_backward_hook as register_module_full_backward_hook
+from .hooks import register_module_full_backward_pre_hook as register_module_full_backward_pre_hook
 from .parameter import Buffer, Parameter, is_lazy
 from .state_dict import StateMethods
 
@@ -36,7 +40,7 @@ def _tables():
 _NAMED = ("_parameters", "_buffers", "_modules")
 
 
-class Module(HookMethods, StateMethods):
+class Module(HookMethods, StateMethods, ConversionMethods):
     """Base class of neural network modules: assign parameters, buffers and modules as attributes, define forward()."""
 
     _version = 1
@@ -269,71 +273,23 @@ class Module(HookMethods, StateMethods):
             for child in self.children():
                 child._apply(fn)
         for p in self._parameters.values():
-            if p is None or is_lazy(p):
+            if p is None:
+                continue
+            if is_lazy(p):
+                p.convert(fn)
                 continue
             grad, p.grad = p.grad, None
             p.data = fn(p.detach())
             if grad is not None:
                 p.grad = fn(grad.detach())
         for name, b in self._buffers.items():
-            if b is not None and not is_lazy(b):
+            if b is None:
+                continue
+            if is_lazy(b):
+                b.convert(fn)
+            else:
                 self._buffers[name] = fn(b)
         Structure.version += 1
-        return self
-
-    def to(self, *args, **kwargs):
-        """Moves to a device and/or casts floating point parameters and buffers: to(device), to(dtype), to(tensor)."""
-        device, dtype = _destination(args, kwargs)
-        if dtype is not None and not dtype.is_inexact:
-            raise DTypeError(f"Module.to takes a floating point or complex dtype, got {dtype}")
-
-        def move(t):
-            if device is not None:
-                t = t.to(device)
-            return t.to(dtype) if dtype is not None and t.dtype.is_inexact else t
-
-        return self._apply(move)
-
-    def type(self, dst_type):
-        """Casts all parameters and buffers."""
-        return self._apply(lambda t: t.to(dt.as_dtype(dst_type)))
-
-    def _cast_floats(self, dtype):
-        return self._apply(lambda t: t.to(dtype) if t.dtype.is_floating_point else t)
-
-    def float(self):
-        """Casts floating point parameters and buffers to float32."""
-        return self._cast_floats(dt.float32)
-
-    def double(self):
-        """Casts floating point parameters and buffers to float64."""
-        return self._cast_floats(dt.float64)
-
-    def half(self):
-        """Casts floating point parameters and buffers to float16."""
-        return self._cast_floats(dt.float16)
-
-    def bfloat16(self):
-        """Casts floating point parameters and buffers to bfloat16."""
-        return self._cast_floats(dt.bfloat16)
-
-    def cpu(self):
-        """Moves to the CPU."""
-        return self._apply(lambda t: t.to("cpu"))
-
-    def cuda(self, device=None):
-        """Moves to a GPU."""
-        where = "cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device
-        return self._apply(lambda t: t.to(where))
-
-    def to_empty(self, *, device, recurse=True):
-        """Moves to a device; values are not kept there."""
-        return self._apply(lambda t: t.to(device), recurse)
-
-    def share_memory(self):
-        """Moves parameters and buffers into memory that other processes can map."""
-        for t in (*self.parameters(), *self.buffers()):
-            t.share_memory_()
         return self
 
     def train(self, mode=True):
@@ -389,19 +345,3 @@ class RegistrationError(ArgumentError, KeyError):
 
     def __str__(self):
         return Exception.__str__(self)
-
-
-def _destination(args, kwargs):
-    """(device, dtype) from the forms that Module.to takes."""
-    device, dtype = kwargs.get("device"), kwargs.get("dtype")
-    unknown = set(kwargs) - {"device", "dtype", "tensor", "non_blocking", "memory_format"}
-    if unknown:
-        raise DTypeError(f"Module.to has no argument {sorted(unknown)[0]!r}")
-    for a in (*args, *([kwargs["tensor"]] if "tensor" in kwargs else ())):
-        if isinstance(a, Tensor):
-            device, dtype = a.device, a.dtype
-        elif type(a) is dt.DType:
-            dtype = a
-        elif a is not None and not isinstance(a, bool):
-            device = a
-    return device, dtype

@@ -2,6 +2,7 @@
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, ShapeError
+from ...ir.lazy import lazy
 from ..api.register import FUNCTIONS
 from . import functional as F
 from . import init
@@ -9,6 +10,8 @@ from .lazy import LazyModule
 from .linear import empty_parameter
 from .module import Module
 from .parameter import UninitializedBuffer, UninitializedParameter, is_lazy
+
+sync_norm = lazy(__package__, ".sync_norm")
 
 
 class _Statistics(Module):
@@ -290,3 +293,10 @@ class CrossMapLRN2d(LocalResponseNorm):
 
     def __init__(self, size, alpha=0.0001, beta=0.75, k=1):
         super().__init__(size, alpha, beta, k)
+
+
+def __getattr__(name):
+    """The batch norm that talks to other processes loads on first use."""
+    if name == "SyncBatchNorm":
+        return sync_norm.SyncBatchNorm
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

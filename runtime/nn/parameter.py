@@ -48,9 +48,9 @@ class _Owned(Tensor):
     def __deepcopy__(self, memo):
         if id(self) in memo:
             return memo[id(self)]
-        made = _rebuild(type(self), np.array(self._a, copy=True, order="K"), self.requires_grad, self._state())
+        made = _rebuild(type(self), self._a.copy(order="K"), self.requires_grad, self._state())
         if self.grad is not None:
-            made.grad = wrap(np.array(self.grad._a, copy=True))
+            made.grad = self.grad.clone() if self.grad.is_sparse else wrap(self.grad._a.copy())
         memo[id(self)] = made
         return made
 
@@ -100,6 +100,10 @@ class Uninitialized:
         self._a = np.zeros(tuple(shape), kind)
         self._storage = Storage()
         self.__class__ = self._becomes
+
+    def convert(self, fn):
+        """Takes over the dtype that `fn` gives a tensor, for when there is a shape."""
+        self._a = fn(wrap(self._a))._a
 
 
 class UninitializedParameter(Uninitialized, Parameter):

@@ -232,7 +232,8 @@ class _FractionalMaxPool(_Pool):
         self.kernel_size = per_dim(kernel_size, self.rank, name, "kernel_size")
         self.output_size = None if output_size is None else per_dim(output_size, self.rank, name, "output_size")
         self.output_ratio = output_ratio
-        self.return_indices, self._random_samples = return_indices, _random_samples
+        self.return_indices = return_indices
+        self.register_buffer("_random_samples", _random_samples)
 
     def forward(self, input):
         return self._pool(input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices,

@@ -256,6 +256,9 @@ class RNNCell(RNNCellBase):
         super().__init__(input_size, hidden_size, bias, device, dtype)
         self.nonlinearity = nonlinearity
 
+    def extra_repr(self):
+        return super().extra_repr() + ("" if self.nonlinearity == "tanh" else f", nonlinearity={self.nonlinearity}")
+
     def forward(self, input, hx=None):
         """The next state."""
         z, (h,), single = self._prepared(input, hx)

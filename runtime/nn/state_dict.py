@@ -8,8 +8,8 @@ import numpy as np
 from ...ir.errors import DTypeError, IngotError, ShapeError
 from ..autograd.grad_mode import no_grad
 from ..creation import as_array_tensor
-from ..dispatch import write
 from ..tensor import Tensor
+from ..writes import write
 from .hooks import add_hook
 from .parameter import Parameter, is_lazy
 

@@ -1,8 +1,10 @@
-"""A table of what a module consists of: layers, shapes, parameters, floating point operations."""
+"""A table of what a module consists of (layers, shapes, parameters, floating point operations), and a picture of its graph."""
 
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
+from ...ir import view
 from ...ir.errors import ArgumentError
 from ...ir.op import operations
 from ..autograd.grad_mode import no_grad
@@ -10,6 +12,7 @@ from ..random import fork_rng
 from ..state import tls
 from ..tensor import Tensor
 from .parameter import is_lazy
+from .watched_graph import WatchedGraph
 
 __all__ = ["Summary", "summary"]
 
@@ -17,14 +20,29 @@ __all__ = ["Summary", "summary"]
 class _Watcher:
     """Stands where a recorder does, and hears of every operator."""
 
-    def __init__(self):
+    def __init__(self, model):
         self.open: list[Row] = []
+        names = {id(t): n for n, t in (*model.named_parameters(), *model.named_buffers())}
+        self.graph = WatchedGraph(type(model).__name__, names)
 
     def saw(self, op, args, params, out):
         """An operator ran: its operations belong to every module that is being called."""
-        count = operations(op, args, out if type(out) is tuple else (out,))
+        count = operations(op, args, out if type(out) is tuple else (out,), params)
         for row in self.open:
             row.flops += count
+        self.graph.saw(op, args, params, out, self.open[-1].path if self.open else "")
+
+    def wrote(self, dst, src):
+        """A tensor was written in place."""
+        self.graph.became(dst, src)
+
+    def drew(self, generator, key):
+        """A key was drawn for a random operator."""
+        self.graph.names[id(key)] = "key"
+
+    def detached(self, source, t):
+        """A tensor was made that is `source` without its history."""
+        self.graph.became(t, source)
 
     def __getattr__(self, name):
         return _ignore
@@ -38,7 +56,7 @@ def _ignore(*args):
 class Row:
     """One module of a summary."""
 
-    name: str
+    path: str
     kind: str
     depth: int
     output: str = ""
@@ -46,10 +64,15 @@ class Row:
     flops: int = 0
     calls: int = 0
 
+    @property
+    def name(self) -> str:
+        """The last part of the path."""
+        return self.path.rpartition(".")[2]
+
 
 @dataclass
 class Summary:
-    """What `summary` found; printing it shows the table."""
+    """What `summary` found; printing it shows the table, `save` draws the graph of the call."""
 
     rows: list = field(default_factory=list)
     params: int = 0
@@ -57,6 +80,16 @@ class Summary:
     buffers: int = 0
     param_bytes: int = 0
     flops: int = 0
+    graph: Any = field(default=None, repr=False)
+    modules: dict = field(default_factory=dict, repr=False)     # the graph's nodes by the path of the module that ran them
+
+    def svg(self) -> str:
+        """A drawing of the graph, the operators of each module on one shade."""
+        return view.svg(self.graph, self.modules)
+
+    def save(self, path):
+        """Writes the drawing to a file: SVG, or DOT for graphviz if the name ends in .dot."""
+        view.save(self.graph, path, self.modules)
 
     def __str__(self):
         head = ("layer", "output", "parameters", "flops")
@@ -92,7 +125,7 @@ def _shape_of(result) -> str:
 
 def summary(model, input=None, *args, depth=None, train=False, **kwargs) -> Summary:
     """Calls `model(input, *args, **kwargs)` once (a tuple of inputs is spread out) and tells of every module its output
-    shape, its parameters and the floating point operations of its calls.
+    shape, its parameters and the floating point operations of its calls; `.save("net.svg")` of the result draws its graph.
 
     Modules are shown `depth` levels down. The call is in evaluation mode unless `train`, and leaves no trace: no gradients,
     modes and the random state as before.
@@ -100,17 +133,26 @@ def summary(model, input=None, *args, depth=None, train=False, **kwargs) -> Summ
     if tls.m.recorder is not None:
         tls.m.recorder.refuse("it summarises a module", "call nn.summary outside of the function")
     inputs = input if isinstance(input, tuple) else () if input is None else (input,)
-    rows = {id(m): Row(name.rpartition(".")[2], m._get_name(), name.count(".") + bool(name))
+    rows = {id(m): Row(name, m._get_name(), name.count(".") + bool(name))
             for name, m in model.named_modules()}
-    watcher, modes = _Watcher(), {m: m.training for m in model.modules()}
+    watcher, modes = _Watcher(model), {m: m.training for m in model.modules()}
     try:
         model.train(train)
         with _watched(watcher), _hooked(model, rows, watcher), no_grad(), fork_rng():
-            model(*inputs, *args, **kwargs)
+            result = model(*inputs, *args, **kwargs)
     finally:
         for module, mode in modes.items():
             module.training = mode
-    return _counted(model, rows, depth)
+    found = _counted(model, rows, depth)
+    found.graph, found.modules = watcher.graph.finish(_tensors_of(result))
+    return found
+
+
+def _tensors_of(result) -> list:
+    if isinstance(result, Tensor):
+        return [result]
+    parts = result.values() if isinstance(result, dict) else result if isinstance(result, (tuple, list)) else ()
+    return [t for part in parts for t in _tensors_of(part)]
 
 
 @contextmanager

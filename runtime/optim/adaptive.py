@@ -1,9 +1,12 @@
 """Optimizers that adapt each element's step by its past gradients: Adadelta, Adagrad, RMSprop, Rprop; averaged SGD."""
 
-from ...ir.errors import ArgumentError
+import numpy as np
+
+from ...ir.errors import ArgumentError, AutogradError
 from ..api.register import FUNCTIONS
 from .adam import decayed, moment, second_moment
 from .optimizer import Optimizer, check, count, put, zeros_like
+from .sparse_rows import group_number, put_rows, rows_of
 
 
 class Adadelta(Optimizer):
@@ -56,6 +59,18 @@ class Adagrad(Optimizer):
         total = put(state["sum"], state["sum"] + g * g)
         lr = group["lr"] / (1 + (t - 1) * group["lr_decay"])
         put(p, p - g / (FUNCTIONS["sqrt"](total) + group["eps"]) * lr)
+
+    def _update_rows(self, p, g, state, group):
+        if group["weight_decay"]:
+            raise AutogradError("Adagrad: weight_decay does not go with sparse gradients; set it to 0")
+        t = count(state)
+        if "sum" not in state:
+            state["sum"] = zeros_like(p) + group["initial_accumulator_value"]
+        at, values = rows_of(g)
+        total = state["sum"]._a[at] + values * values
+        put_rows(state["sum"], at, total)
+        lr = group_number(group["lr"], values) / (1 + (t - 1) * group["lr_decay"])
+        put_rows(p, at, p._a[at] - values / (np.sqrt(total) + group_number(group["eps"], values)) * group_number(lr, values))
 
 
 class RMSprop(Optimizer):

@@ -10,8 +10,9 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.lazy import lazy
-from ..dispatch import check_writable
+from ..device_array import DeviceArray
 from ..state import tls
+from ..writes import check_writable
 
 kernels = lazy(__package__, "..cpu.kernels")
 
@@ -35,7 +36,10 @@ def sweep(build, written, read, numbers):
     outs, arrays = tuple([t._a for t in written]), [t._a for t in read]
     kind = outs[0].dtype
     kernel = _kernel(build, len(outs) + len(arrays) + len(numbers), len(outs), _KINDS[kind])
-    kernel.general((*outs, *arrays, *[np.array(n, kind) for n in numbers]), outs)
+    if outs[0].__class__ is DeviceArray:
+        outs[0].backend.sweep(kernel, outs, arrays, numbers)
+    else:
+        kernel.general((*outs, *arrays, *[np.array(n, kind) for n in numbers]), outs)
     first = written[0]._storage
     first.wrote("step")
     for t in written[1:]:

@@ -63,7 +63,7 @@ class LBFGS(Optimizer):
 
     def _gradient(self):
         """All gradients as one vector."""
-        parts = [FUNCTIONS["zeros_like"](p.detach()) if p.grad is None else p.grad.detach() for p in self._params]
+        parts = [FUNCTIONS["zeros_like"](p.detach()) if p.grad is None else p.grad.detach().to_dense() for p in self._params]
         return FUNCTIONS["cat"]([g.reshape(-1) for g in parts])
 
     def _move(self, direction, length):

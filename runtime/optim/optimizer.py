@@ -2,18 +2,20 @@
 
 import copy
 from collections import OrderedDict, defaultdict
+from typing import Any
 
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.errors import ArgumentError, DTypeError
+from ...ir.errors import ArgumentError, AutogradError, DTypeError
 from ..api.register import FUNCTIONS
 from ..autograd.grad_mode import enable_grad, no_grad
-from ..dispatch import write
+from ..device_array import zeros_beside
 from ..nn.hooks import add_hook
 from ..nn.module import Structure
 from ..state import tls
 from ..tensor import Tensor, wrap
+from ..writes import write
 
 
 class _Required:
@@ -31,7 +33,7 @@ def put(dst: Tensor, value: Tensor) -> Tensor:
 
 def zeros_like(p: Tensor) -> Tensor:
     """Zeros like a parameter."""
-    return wrap(np.zeros(p._a.shape, p._a.dtype))
+    return wrap(zeros_beside(p._a))
 
 
 def check(**bounds):
@@ -73,7 +75,10 @@ class State(dict):
 
 
 class Optimizer:
-    """Base of all optimizers: subclasses define `_update(p, g, state, group)` for one parameter and its gradient."""
+    """Base of all optimizers: subclasses define `_update(p, g, state, group)` for one parameter and its gradient, and
+    `_update_rows` where they take sparse gradients."""
+
+    _update_rows: Any = None
 
     def __init__(self, params, defaults):
         self.defaults = defaults
@@ -153,8 +158,18 @@ class Optimizer:
             for p in group["params"]:
                 g = p.grad
                 if g is not None:
-                    self._update(p, g.detach() if down else -g.detach(), self.state[p], group)
+                    update = self._sparse_update(recorder) if g.is_sparse else self._update
+                    update(p, g.detach() if down else -g.detach(), self.state[p], group)
         return loss
+
+    def _sparse_update(self, recorder):
+        """What updates a parameter by a sparse gradient."""
+        if self._update_rows is None:
+            raise AutogradError(f"{type(self).__name__} does not support sparse gradients: use SparseAdam, SGD or Adagrad, or "
+                                "sparse=False for the embedding")
+        if recorder is not None:
+            recorder.refuse("its optimizer steps by a sparse gradient that was computed outside", "compute it inside")
+        return self._update_rows
 
     def layout(self) -> list:
         """What an update consists of, as a trace must find it again: groups, parameters, and the state of each by name."""
@@ -180,7 +195,8 @@ class Optimizer:
                 if set_to_none:
                     p.grad = None
                 else:
-                    p.grad = zeros_like(p)
+                    p.grad = p.grad.detach()
+                    p.grad.zero_()
 
     # Hooks.
 

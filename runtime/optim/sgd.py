@@ -4,6 +4,7 @@ from ...ir.errors import ArgumentError
 from ..api.register import FUNCTIONS
 from . import fused
 from .optimizer import Optimizer, check, put
+from .sparse_rows import group_number, put_rows, rows_of
 
 
 class SGD(Optimizer):
@@ -33,6 +34,13 @@ class SGD(Optimizer):
             numbers += [momentum, *((1 - dampening,) if dampening else ())]
         build = fused.sgd_step(bool(decay), bool(momentum), bool(momentum and dampening), bool(momentum and group["nesterov"]))
         fused.sweep(build, (p, buffer) if momentum else (p,), (g,), numbers)
+
+    def _update_rows(self, p, g, state, group):
+        if group["momentum"] or group["weight_decay"] or group["differentiable"]:
+            self._update(p, g.to_dense(), state, group)    # every row moves
+        else:
+            at, values = rows_of(g)
+            put_rows(p, at, p._a[at] - values * group_number(group["lr"], values))
 
     def _by_operators(self, p, g, state, group):
         if group["weight_decay"]:

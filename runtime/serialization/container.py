@@ -17,6 +17,7 @@ from .tree import Reader, Writer
 from .windows import Block
 
 INDEX = "ingot.json"
+OBJECTS = "objects.pkl"     # the entry of files that hold Python objects
 FORMAT = 1
 _ALIGN = 64
 _LOCAL_HEADER = 30
@@ -25,8 +26,8 @@ _ZIP64_BYTES = 20
 _LARGE = 1 << 31
 
 
-def write(obj, file):
-    """Writes `obj` to an open binary file."""
+def write(obj, file, entries=None):
+    """Writes `obj` to an open binary file, with further small entries by name."""
     writer = Writer()
     tree = writer.encode(obj)
     blocks = writer.blocks()
@@ -34,11 +35,14 @@ def write(obj, file):
              "blocks": [b.nbytes for b in blocks]}
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr(zipfile.ZipInfo(INDEX), json.dumps(index, allow_nan=False, separators=(",", ":")))
+        for name, content in (entries or {}).items():
+            archive.writestr(zipfile.ZipInfo(name), content)
         for i, block in enumerate(blocks):
-            _write_block(archive, f"data/{i}", block)
+            write_block(archive, f"data/{i}", block)
 
 
-def _write_block(archive, name, block):
+def write_block(archive, name, block):
+    """Adds flat bytes to an archive under a name, beginning at a multiple of 64 bytes."""
     entry = zipfile.ZipInfo(name)
     entry.file_size = block.nbytes
     large = block.nbytes >= _LARGE

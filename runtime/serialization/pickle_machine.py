@@ -101,10 +101,12 @@ _PLAIN_TYPES = (list, dict, set, int, float, str, OrderedDict)
 
 
 class PickleMachine:
-    """Reads one pickle. `globals_` is the table of names, `persistent` resolves persistent ids."""
+    """Reads one pickle. `globals_` is the table of names, `persistent` resolves persistent ids. Of the classes `own` objects
+    may be made and given their state, but nothing of them is called."""
 
-    def __init__(self, globals_: dict, persistent, name: str):
+    def __init__(self, globals_: dict, persistent, name: str, own=frozenset()):
         self.globals = globals_
+        self.own = own
         self.persistent = persistent
         self.name = name
         self.stack: list = []
@@ -220,7 +222,7 @@ class PickleMachine:
         cls = self._pop()
         if type(cls) is Callable_ and not kwargs:
             self.stack.append(cls.fn(*args))
-        elif isinstance(cls, type) and _is_allowed(cls):
+        elif isinstance(cls, type) and (cls in self.own or _is_allowed(cls)):
             self.stack.append(cls.__new__(cls, *args, **kwargs))
         else:
             raise FileError(f"{self.name}: makes an object of {cls!r}, which is not allowed")
@@ -229,7 +231,7 @@ class PickleMachine:
         state, target = self._pop(), self._top()
         if type(target) is OrderedDict and isinstance(state, dict):
             target.__dict__.update({k: v for k, v in state.items() if isinstance(k, str)})
-        elif _is_allowed(type(target)):
+        elif type(target) in self.own or _is_allowed(type(target)):
             _restore(target, state)
         else:
             raise FileError(f"{self.name}: sets the state of a {type(target).__name__}, which is not allowed")

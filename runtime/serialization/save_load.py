@@ -2,6 +2,7 @@
 
 import io
 import os
+import pickle
 import stat
 from contextlib import contextmanager
 from typing import Any
@@ -9,24 +10,42 @@ from typing import Any
 import numpy as np
 
 from ...ir.errors import ArgumentError, DTypeError, FileError, IngotError
+from ...ir.lazy import lazy
 from ..device import Device, require
 from . import container, safetensors, torch_files
+
+objects = lazy(__package__, ".objects")
 
 
 def save(obj, f, pickle_module=None, pickle_protocol=2, _use_new_zipfile_serialization=True) -> None:
     """Writes nested dicts, lists, tuples, sets, numbers, strings and tensors to a path or an open binary file.
 
     Tensors that share memory share it in the file; requires_grad is kept, histories are not. A path is written completely or
-    not at all. The suffix .safetensors writes that format (a flat dict of tensors), any other ingot's own. The pickle
+    not at all. The suffix .safetensors writes that format (a flat dict of tensors), any other ingot's own.
+
+    Other objects, such as whole modules, are pickled: to be loaded, their classes must be there and be allowed. The pickle
     arguments are accepted and have no meaning here.
     """
     if hasattr(f, "write"):
-        container.write(obj, f)
+        _write(obj, f)
         return
     path = _path(f)
-    write = safetensors.write if path.endswith(".safetensors") else container.write
-    with _replacing(path) as file:
-        write(obj, file)
+    with replacing(path) as file:
+        if path.endswith(".safetensors"):
+            safetensors.write(obj, file)
+        else:
+            _write(obj, file)
+
+
+def _write(obj, file):
+    """The safe form if the object is plain data, else a pickle; what neither holds is refused before a byte is written."""
+    try:
+        container.write(obj, file)
+    except DTypeError as refused:
+        try:
+            objects.write(obj, file)
+        except (pickle.PicklingError, AttributeError, TypeError) as e:
+            raise refused from e
 
 
 def _path(f) -> str:
@@ -37,7 +56,7 @@ def _path(f) -> str:
 
 
 @contextmanager
-def _replacing(path):
+def replacing(path: str):
     """A file that takes the place of `path` when everything has been written."""
     path = os.path.realpath(path)
     if os.path.exists(path) and not stat.S_ISREG(os.stat(path).st_mode):
@@ -63,13 +82,10 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=True, mmap=No
     """Reads a file that `save` wrote, a .safetensors file, or a file of torch.save (without PyTorch).
 
     `f` is a path or an open, seekable binary file. `mmap=True` maps the file into memory instead of reading it: quick, and
-    checksums are not checked; tensors may be written, the file stays as it is. No code in a file is ever run: of PyTorch's
-    files plain data and tensors are read, and what `serialization.add_safe_globals` allows. `map_location` may name the
-    CPU; everything is loaded there.
+    checksums are not checked; tensors may be written, the file stays as it is. No code in a file is run: of PyTorch's files
+    plain data and tensors are read, of ingot's also its own modules, and what `serialization.add_safe_globals` allows;
+    `weights_only` is accepted and changes nothing of that. `map_location` may name the CPU; everything is loaded there.
     """
-    if weights_only is False:
-        raise ArgumentError("load never runs code from files, so weights_only=False is not possible; allow the classes that "
-                            "the file needs with ingot.serialization.add_safe_globals")
     if isinstance(map_location, (str, Device)):
         require(map_location)
     if hasattr(f, "read"):
@@ -112,6 +128,8 @@ def _read(file, name, mapped):
     file.seek(start)
     if head[:4] == b"PK\x03\x04":
         archive = container.Archive(file, name, mapped)
+        if container.OBJECTS in archive.entries:
+            return objects.read(archive)
         return container.read(archive) if container.INDEX in archive.entries else torch_files.read_zip(archive)
     if head.startswith(torch_files.LEGACY_HEAD):
         return torch_files.read_legacy(file, size, name)

@@ -88,7 +88,7 @@ class Writer:
         if index is None:
             if name_of(type(t)) is None:
                 raise self._refuse(t)
-            a = t.detach().numpy()
+            a = t.detach().cpu()._to_copy()
             index = self._tensor_index[id(t)] = self._array(a, name_of(type(t)), t.requires_grad)
             self._kept.append(t)
         return index

@@ -35,6 +35,15 @@ def _class_weight(rng):
                          {"ignore_index": 0, "classes": shape[1], "dtype": dt.float64}, dtypes=("float64",))
 
 
+@samples("class_index")
+def _class_index(rng):
+    for shape in SHAPES:
+        yield Sample((targets(rng, shape),), {"classes": shape[1], "ignore_index": -100})
+    target = targets(rng, SHAPES[0])
+    target[0] = -100
+    yield Sample((target,), {"classes": 3, "ignore_index": -100})
+
+
 @samples("nll_loss")
 def _nll(rng):
     for shape in SHAPES:

@@ -58,12 +58,19 @@ def _batch_norm(rng):
             yield Sample((x, *affine, mean, var), {"eps": 1e-5}, tol=8)
 
 
-@samples("batch_norm_train")
+@samples("batch_norm_train", "batch_norm_relu_train")
 def _batch_norm_train(rng):
     for shape in BATCHES:
         x, (w, b) = rng.standard_normal(shape), rng.standard_normal((2, shape[1]))
         for affine in ((w, b), (None, None), (w, None)):
             yield Sample((x, *affine), {"eps": 1e-2}, tol=8)
+
+
+@samples("batch_norm_relu_grad")
+def _batch_norm_relu_grad(rng):
+    for sample in _batch_norm_grad(rng):
+        g, *others = sample.args
+        yield Sample((g, rng.standard_normal(g.shape), *others), sample.params, dtypes=sample.dtypes, tol=sample.tol)
 
 
 @samples("batch_norm_grad")

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from ....ir import dtype as dt
 from ....ir.target import Target
 from ..scalars import apply
-from .conv_steps import Words, chunk_share
 from .emit import Module
 from .gates import exp_below
 from .microkernel import Precision, TileShape, tile_shape
 from .packing import PACK_TRANSPOSED, packers
 from .products import HEIGHTS, write_product
 from .spelling import LlvmBuilder
+from .tasks import Words, chunk_share, write_task
 from .types import F32, F64, I8, I64, PTR, VOID, bytes_of, constant, null, vector, zero
 
 ARRAYS = ("q", "k", "v", "mask", "o", "lse")
@@ -59,17 +59,6 @@ class AttentionKernel:
         item = _write_item(module, self, write_panels(module, self.shape, self.element))
         write_task(module, self.symbol, item, WORDS)
         return module.text()
-
-
-def write_task(module, symbol, item, words):
-    """The pool task: a chunk's share of the items."""
-    f = module.task(symbol)
-    arg, chunk, worker = f.params
-    job = Words(f, arg, words)
-    first, end = chunk_share(f, job.items, job.chunks, chunk)
-    with f.loop(first, end) as loop:
-        f.call(item, VOID, arg, loop.index, worker)
-    f.ret()
 
 
 def write_panels(module, shape, element) -> str:

@@ -11,13 +11,13 @@ of keys, for dk and dv, or a range of rows, for dq, in two tasks; the sums run i
 from dataclasses import dataclass
 
 from ....ir.target import Target
-from .attention import DTYPES, NO_MASK, add_mask, open_head, write_panels, write_task
-from .conv_steps import Words, chunk_share
+from .attention import DTYPES, NO_MASK, add_mask, open_head, write_panels
 from .emit import Module
 from .gates import exp_below
 from .microkernel import Precision, TileShape, tile_shape
 from .products import write_product
 from .spelling import LlvmBuilder
+from .tasks import Words, chunk_share, write_task
 from .types import F32, F64, I64, PTR, VOID, bytes_of, constant, null, vector, zero
 
 ARRAYS = ("g", "q", "k", "v", "mask", "lse", "delta", "dq", "dk", "dv", "ds")

@@ -11,12 +11,12 @@ then where the sums for weight and bias go; weight and bias may be null.
 from dataclasses import dataclass
 
 from ....ir.target import Target
-from .conv_steps import Words, chunk_share
 from .emit import Module
 from .microkernel import add_lanes
+from .tasks import Words, chunk_share
 from .types import F64, bytes_of, constant, mangled, null, vector, zero
 
-WORDS = ("x", "g", "y", "operands", "items", "chunks", "images", "channels", "size", "eps")
+WORDS = ("x", "g", "y", "operands", "items", "chunks", "images", "channels", "size", "eps", "out")
 OPERANDS = ("weight", "bias", "mean", "var", "g_mean", "g_var", "g_weight", "g_bias")
 TRAIN, EVAL, GRAD = "batch_norm_train", "batch_norm", "batch_norm_grad"
 _RUN = 2048                                     # elements of a run
@@ -25,7 +25,8 @@ _WAYS = 4                                       # vectors summed side by side
 
 @dataclass(frozen=True)
 class BatchNormKernel:
-    """What a module is made for; equal ones are the same code. `relu` clips the result of normalisation at zero."""
+    """What a module is made for; equal ones are the same code. `relu` clips the result of normalisation at zero; gradients
+    then pass where the results `out` are above zero."""
 
     target: Target
     kind: str
@@ -131,6 +132,13 @@ class _Channel:
         place = self.f.at(self.job.address(name), offset)
         return self.f.load(self.type, place) if mask is None else self.f.load_masked(self.type, place, mask)
 
+    def upstream(self, offset, mask):
+        """A vector of the gradient of the normalised values."""
+        g = self.load("g", offset, mask)
+        if not self.kernel.relu:
+            return g
+        return self.f.select(self.f.compare("ogt", self.load("out", offset, mask), zero(self.type)), g, zero(self.type))
+
     def keep(self, value, mask):
         """The value in lanes that exist, zero in the others."""
         return value if mask is None else self.f.select(mask, value, zero(self.type))
@@ -191,7 +199,7 @@ class _Channel:
         def body(at, mask):
             value = f.fadd(f.fmul(f.fsub(self.load("x", at, mask), mean), scale), bias)
             if self.kernel.relu:
-                value = f.select(f.compare("olt", value, zero(self.type)), zero(self.type), value)
+                value = f.select(f.compare("ugt", value, zero(self.type)), value, zero(self.type))
             return value
 
         self.each(body)
@@ -203,7 +211,7 @@ class _Channel:
 
         def run(offset, count, before):
             def terms(at, mask):
-                g = self.load("g", f.add(offset, at), mask)
+                g = self.upstream(f.add(offset, at), mask)
                 away = self.keep(f.fsub(self.load("x", f.add(offset, at), mask), mean), mask)
                 return [g, f.fmul(g, away)]
 
@@ -222,6 +230,6 @@ class _Channel:
 
         def body(at, mask):
             away = f.fsub(self.load("x", at, mask), mean)
-            return f.fadd(f.fadd(f.fmul(away, by_centred), f.fmul(self.load("g", at, mask), by_gradient)), level)
+            return f.fadd(f.fadd(f.fmul(away, by_centred), f.fmul(self.upstream(at, mask), by_gradient)), level)
 
         self.each(body)

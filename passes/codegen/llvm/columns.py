@@ -11,7 +11,6 @@ from .emit import Module
 from .nest import Nest, Where
 from .reduce import CHAINS, CHUNK, Counter, Fold, Stack, combine_all, folds_of, identities
 from .spelling import LlvmBuilder
-from .types import I1, I64, Value
 
 WIDE_LANES = 64  # lanes of a short body: several registers side by side read whole cache lines
 SHORT_BODY = 16
@@ -105,24 +104,59 @@ class Columns(Nest):
 
     def chunk(self, stage, env, place, low, high):
         """The states of one chunk: chains as rows of memory, then halves onto halves where both hold something."""
-        f, s, dim = self.f, self.s, self.kernel.reduce[-1].name
+        f, s = self.f, self.s
         folds, stack, _ = self.memory[stage]
         count = f.index(f.sub(high, low))
-        with f.loop(0, f.min(self.next_power_of_two(count), CHAINS)) as loop:
+        begun = f.min(count, CHAINS) if self.cost() < SHORT_BODY else f.index(0)
+        with f.loop(begun, f.min(self.next_power_of_two(count), CHAINS)) as loop:
             stack.store(loop.index, identities(s, folds))
-        with f.loop(low, high) as loop:
-            at = place.within({dim: loop.index})
-            self.prefetch(stage, at, dim)
-            found = self.run(s, stage.body, dict(env), at)
-            fresh = [(v, self.flat_index(s, at.indices)) if i.attr.startswith("arg") else (v,) for i, v in found]
+        if self.cost() < SHORT_BODY:
+            with f.loop(0, begun) as loop:
+                fresh = self.contribution(stage, env, place, f.add(low, loop.index))
+                stack.store(loop.index, combine_all(s, folds, identities(s, folds), fresh))
+        with f.loop(f.add(low, begun), high) as loop:
+            fresh = self.contribution(stage, env, place, loop.index)
             row = f.bit_and(f.sub(loop.index, low), CHAINS - 1)
             stack.store(row, combine_all(s, folds, stack.load(row), fresh))
-        width = CHAINS // 2
-        while width:
-            with f.loop(0, f.select(f.compare("sgt", count, f.index(width)), f.index(width), f.index(0))) as loop:
-                stack.store(loop.index, combine_all(s, folds, stack.load(loop.index), stack.load(f.add(loop.index, width))))
-            width //= 2
+        self.fold_chains(folds, stack, count)
         return stack.load(0)
+
+    def contribution(self, stage, env, place, at):
+        """The states that one element of each lane adds."""
+        s, dim = self.s, self.kernel.reduce[-1].name
+        where = place.within({dim: at})
+        self.prefetch(stage, where, dim)
+        found = self.run(s, stage.body, dict(env), where)
+        return [(v, self.flat_index(s, where.indices)) if i.attr.startswith("arg") else (v,) for i, v in found]
+
+    def fold_chains(self, folds, stack, count):
+        """Halves onto halves where both hold something; two steps at once where all chains do."""
+        f = self.f
+
+        def halves(width, steps):
+            rows = f.index(width)
+            if steps == 1:
+                rows = f.select(f.compare("sgt", count, rows), rows, f.index(0))
+            with f.loop(0, rows) as loop:
+                parts = [stack.load(f.add(loop.index, n * width)) for n in range(2 ** steps)]
+                while len(parts) > 1:
+                    half = len(parts) // 2
+                    parts = [combine_all(self.s, folds, a, b) for a, b in zip(parts[:half], parts[half:])]
+                stack.store(loop.index, parts[0])
+
+        def one_by_one():
+            width = CHAINS // 2
+            while width:
+                halves(width, 1)
+                width //= 2
+
+        def by_twos():
+            width = CHAINS // 4
+            while width:
+                halves(width, 2)
+                width //= 4
+
+        f.choose(f.compare("sge", count, f.index(CHAINS)), by_twos, one_by_one)
 
     def prefetch(self, stage, place, dim):
         """Ask for the rows to come: each lies on a page of its own, where the hardware does not look ahead."""
@@ -135,12 +169,6 @@ class Columns(Nest):
             if place.stride(buffer) == 1:
                 for line in range(0, self.width * buffer.dtype.itemsize, 64):
                     f.prefetch(f.at(ahead, line))
-
-    def next_power_of_two(self, count):
-        """The smallest power of two that is not below a count of 1 or more."""
-        f = self.f
-        zeros = f.call("llvm.ctlz.i64", I64, f.index(f.sub(count, 1)), Value(I1, "false"))
-        return f.select(f.compare("sgt", count, f.index(1)), f.binary("shl", f.index(1), f.index(f.sub(64, zeros))), f.index(1))
 
     def flat_index(self, s, indices):
         """The index along all reduce dims, row-major, in every lane."""

@@ -14,9 +14,11 @@ Tiles with several segments gather their sums in y.
 Which tiles and segments a row has is worked out beforehand (`runtime/cpu/conv_plan.py`) and comes in tables; long rows are cut
 into parts for threads to share:
 
-    part     {address of runs, runs}
-    run      {first pixel, pixels of a tile, tiles, address of segments, segments, clear}: equal tiles side by side
+    part     {where the runs are, runs}
+    run      {first pixel, pixels of a tile, tiles, where the segments are, segments, clear}: equal tiles side by side
     segment  {first pixel in the tile, pixels, offset in x, offset in w, taps, steps, channel blocks, flags}; offsets in bytes
+
+All of them are one table; where something is counts from its start, in bytes.
 """
 
 from dataclasses import dataclass, field
@@ -24,10 +26,10 @@ from typing import Any
 
 from ....ir.target import Target
 from .conv_epilogue import BlockedPlace
-from .conv_steps import WORD, Words, chunk_share, split_index
 from .emit import Module
 from .epilogue import Identity, Place
 from .microkernel import Operand, Precision, add_outer, zero_tile
+from .tasks import WORD, Words, chunk_share, split_index
 from .types import I64, PTR, VOID, bytes_of, vector, zero
 
 WORDS = ("x", "w", "y", "operands", "items", "chunks", "groups", "row_blocks", "panels", "block_rows", "panel_first",
@@ -147,10 +149,11 @@ def _row(module, kernel, tiles, clear):
     job, frame = Words(f, arg, WORDS), Words(f, at_frame, _FRAME)
     y, x_pixel, y_pixel = f.at(job.address("y"), frame.y_start), job.x_pixel, job.y_pixel
     part = Words(f, frame.address("part"), PART)
-    table = part.address("runs")
+    start = job.address("part_table")
+    table = f.at(start, part.runs)
     with f.loop(0, part.count) as runs:
         run = Words(f, f.at(table, f.mul(runs.index, WORD * len(RUN))), RUN)
-        width, first, count, segments = run.width, run.first, run.count, run.address("segments")
+        width, first, count, segments = run.width, run.first, run.count, f.at(start, run.segments)
         must_clear = f.compare("ne", run.clear, 0)
         with f.loop(0, run.tiles) as each:
             pixel = f.add(first, f.mul(each.index, width))

@@ -13,10 +13,10 @@ from typing import Any
 from ....ir.target import Target
 from .conv import tap_range
 from .conv_epilogue import BlockedPlace
-from .conv_steps import WORD, Words, chunk_share, split_index
 from .emit import Module
 from .epilogue import Identity, Place
 from .microkernel import multiply_add
+from .tasks import WORD, Words, chunk_share, split_index
 from .types import I64, PTR, VOID, bytes_of, mangled, vector, zero
 
 WORDS = ("x", "w", "y", "operands", "items", "chunks", "blocks", "row_blocks", "block_rows", "x_plane", "x_slice", "x_row",

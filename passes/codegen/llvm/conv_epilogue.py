@@ -4,10 +4,15 @@ These are epilogues as in `epilogue.py`, called with a `BlockedPlace`: channels 
 layout is read at the result's own offset.
 """
 
+import functools
+import zlib
 from dataclasses import dataclass
 from typing import Any
 
 from ....ir import dtype as dt
+from ....ir.op import OPS
+from ....ir.ops.blocked import run_epilogue
+from ....ir.params import param_key
 from .. import scalars
 from .epilogue import Chain, ColumnBias, Place, Short
 from .spelling import LlvmBuilder
@@ -99,3 +104,54 @@ class Fusion:
             return ()
         name, *numbers = (self.activation,) if isinstance(self.activation, str) else self.activation
         return ScalarFunction(name, tuple(numbers)),
+
+
+@dataclass(frozen=True, eq=False)
+class Lines(Short):
+    """Work said line by line, as `ir/ops/blocked.py` says it. `kinds` tells of each array beside whether it is laid out as the
+    result ("full") or holds a number per channel ("channel"). Operand words: a pointer for each."""
+
+    lines: tuple
+    kinds: tuple
+    element: str
+
+    @property
+    def words(self) -> int:
+        """Words it takes in the operand block."""
+        return len(self.kinds)
+
+    @property
+    def name(self) -> str:
+        """Its part of the kernel's name: what it does in short, and a number that tells it from others."""
+        if not self.lines:
+            return ""
+        return f"{'_'.join(line[0] for line in self.lines)}_{zlib.crc32(self.exact.encode()):08x}"
+
+    @functools.cached_property
+    def exact(self) -> str:
+        """What it is, told from everything else (0.0 and -0.0 are equal numbers, but not the same)."""
+        return repr([self.kinds, self.element, [[param_key(x) for x in line] for line in self.lines]])
+
+    def __eq__(self, other):
+        return type(other) is Lines and other.exact == self.exact
+
+    def __hash__(self):
+        return hash(self.exact)
+
+    def apply(self, f, value, place, base):
+        """The value of the last line."""
+        kind = dt.float64 if element_of(value.type) == F64 else dt.float32
+        builder = LlvmBuilder(f, lanes_of(value.type))
+        beside = [self._operand(f, value, place, base + i, how) for i, how in enumerate(self.kinds)]
+
+        def call(name, *arguments):
+            wrapped = [builder.const(kind, x) if isinstance(x, (bool, int, float)) else builder.wrap(kind, x)
+                       for x in arguments]
+            return scalars.apply(builder, OPS[name].lower.fn or name, *wrapped).ref
+
+        return run_epilogue(self.lines, value, beside, call)
+
+    def _operand(self, f, value, place, word, how):
+        pointer = place.word(f, word, PTR)
+        return place.columns(f, pointer, value, self.element) if how == "channel" else f.load(value.type,
+                                                                                             f.at(pointer, place.offset))

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 from ....ir.target import Target
 from .conv import tile_rows
-from .conv_steps import WORD, Words, chunk_share, split_index
 from .emit import Module
 from .microkernel import Operand, Precision, add_outer, zero_tile
+from .tasks import WORD, Words, chunk_share, split_index
 from .types import I64, PTR, VOID, bytes_of, vector, zero
 
 WORDS = ("x", "y", "w", "items", "chunks", "groups", "parts", "panels", "blocks", "units", "row_blocks", "block_rows",

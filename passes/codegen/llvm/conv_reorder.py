@@ -12,9 +12,9 @@ byte offsets; a negative offset of a column drops it.
 """
 
 from ....ir.target import Target
-from .conv_steps import Words, chunk_share, split_index
 from .emit import Module
 from .microkernel import transpose
+from .tasks import Words, chunk_share, split_index
 from .types import I64, PTR, VOID, bytes_of, vector
 
 # The outer dims are (outer, row chunk, column chunk, extra), each with its count and its strides in bytes. `fill` pads missing

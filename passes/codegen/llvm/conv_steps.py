@@ -8,14 +8,14 @@ the same time. The last word of the block is the plan's address.
 
 from ....ir.target import Target
 from .emit import Module
-from .types import I64, PTR, Value
+from .tasks import WORD
+from .types import I64, PTR
 
 LAUNCH = "steps_launch"
 SLOTS = 6                           # addresses in a block; the plan comes after them
 MAX_WORDS = 64                      # words of a job, at most
 STEP_WORDS = 6
 PATCH_WORDS = 3
-WORD = 8
 
 
 def launch_text(target: Target) -> str:
@@ -38,40 +38,3 @@ def launch_text(target: Target) -> str:
         f.call("ingot_pool_run", "void", task, job, chunks)
     f.ret()
     return module.text()
-
-
-class Words:
-    """Reads the named 64-bit words of a job, record or frame."""
-
-    def __init__(self, f, pointer: Value, names: tuple):
-        self.f, self.pointer, self.names = f, pointer, names
-
-    def __getattr__(self, name) -> Value:
-        return self.f.load(I64, self.spot(name))
-
-    def address(self, name) -> Value:
-        """A word that is an address."""
-        return self.f.load(PTR, self.spot(name))
-
-    def spot(self, name) -> Value:
-        """Where a word lies."""
-        return self.f.at(self.pointer, WORD * self.names.index(name))
-
-    def put(self, **values):
-        """Store words."""
-        for name, value in values.items():
-            self.f.store(self.f.index(value) if isinstance(value, int) else value, self.spot(name))
-
-
-def chunk_share(f, items, chunks, chunk):
-    """The items [first, end) of a chunk."""
-    return f.div(f.mul(items, chunk), chunks), f.div(f.mul(items, f.add(chunk, 1)), chunks)
-
-
-def split_index(f, index, sizes):
-    """The indices, outermost first, of a flat index over `sizes` (the first size is not needed)."""
-    found = []
-    for size in reversed(sizes[1:]):
-        found.append(f.mod(index, size))
-        index = f.div(index, size)
-    return [index, *reversed(found)]

@@ -10,7 +10,7 @@ from .nest import Nest, Where
 from .spelling import LlvmBuilder
 
 BLOCK = 8192
-LONG_BODY = 60  # instructions from which one masked loop is better than two copies
+LONG_BODY = 50  # instructions from which one masked loop is better than two copies
 
 
 class Elementwise(Nest):

@@ -9,8 +9,8 @@ Indices are 64-bit and in range.
 from dataclasses import dataclass
 
 from ....ir.target import Target
-from .conv_steps import Words, chunk_share
 from .emit import Module
+from .tasks import Words, chunk_share
 from .types import F32, F64, I64, bytes_of, is_float, vector, zero
 
 ARRAYS = ("table", "index", "rows")

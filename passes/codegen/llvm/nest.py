@@ -18,8 +18,10 @@ from ..scalars import Val
 from .cost import instr_cost
 from .emit import Module
 from .spelling import LlvmBuilder
-from .types import I64, PTR, VOID, Value, bytes_of, constant, element_of, iota, like, mangled, vector
+from .types import I1, I32, I64, PTR, VOID, Value, bytes_of, constant, element_of, iota, like, mangled, vector
 
+_LONG = 50          # instructions from which a function that is used again is worth a call
+_UNROLLED = 4       # how often a function of a sweep is written, about
 CHUNK_COST = 65536  # work of one chunk, in simple instructions on one element
 MAX_CHUNKS = 64
 POOL = "ingot_pool_run"
@@ -35,6 +37,8 @@ class Nest:
         self.slots = {n: i for i, n in enumerate([*names, *(f"${s}" for s in kernel.symbols), "#chunks", "#scratch"])}
         self.f: Any = None      # the function being written
         self.loaded: dict[str, Value] = {}
+        self.long_functions = _long_functions(kernel)
+        self.index_of = {i.name: i.attr for i in kernel.instructions() if i.op == "index"}
 
     @property
     def target(self) -> Target:
@@ -62,6 +66,12 @@ class Nest:
         for s in sizes:
             total = self.f.mul(total, self.number(s))
         return total
+
+    def next_power_of_two(self, count):
+        """The smallest power of two that is not below a count of 1 or more."""
+        f = self.f
+        zeros = f.call("llvm.ctlz.i64", I64, f.index(f.sub(count, 1)), Value(I1, "false"))
+        return f.select(f.compare("sgt", count, f.index(1)), f.binary("shl", f.index(1), f.index(f.sub(64, zeros))), f.index(1))
 
     def lanes(self, stages=None) -> int:
         """Lanes of a vector: as many as the widest type allows that the stages load, store or compute floats in."""
@@ -172,8 +182,19 @@ class Nest:
             dim = next(d for d in self.kernel.dims if d.name == i.attr)
             return self.spread(s, Val(None, dt.int64, self.f.index(self.number(dim.extent))))
         if i.op == "cast":
-            return s.cast(args[0], i.dtype)
-        return scalars.apply(s, i.op, *args)
+            narrow = i.dtype is dt.int32 and i.args[0] in self.index_of
+            return where.index(s, self.index_of[i.args[0]], dt.int32) if narrow else s.cast(args[0], i.dtype)
+        return self.apart(s, i, args) if i.op in self.long_functions else scalars.apply(s, i.op, *args)
+
+    def apart(self, s, i: Instr, args) -> Val:
+        """A long function that the kernel uses several times, as a function of the module."""
+        kinds = [a.ref.type for a in args]
+        name, gives = f"{i.op}_{'_'.join(map(mangled, kinds))}", s.type(i.dtype)
+        if not self.module.has(name):
+            f = self.module.function(name, [(kind, f"x{n}") for n, kind in enumerate(kinds)], gives, internal=True)
+            inner = LlvmBuilder(f, s.lanes)
+            f.ret(scalars.apply(inner, i.op, *[inner.wrap(a.dtype, x) for a, x in zip(args, f.params)]).ref)
+        return s.wrap(i.dtype, self.f.call(name, gives, *[a.ref for a in args]))
 
     def fetch(self, s: LlvmBuilder, env, name) -> Val:
         """A value at the width of `s`."""
@@ -221,6 +242,15 @@ class Nest:
 
         alone = f.compare("sle", f.index(chunks), f.index(1))
         f.choose(alone, lambda: f.call(task, VOID, self.arg, zero_index, zero_index), pooled)
+
+
+def _long_functions(kernel) -> frozenset:
+    """The functions that are written once for a kernel, because it uses them more than once or unrolls them."""
+    found: dict = {}
+    for i in kernel.instructions():
+        if i.op in scalars.FUNCTIONS and instr_cost(i) >= _LONG:
+            found[i.op] = found.get(i.op, 0) + (_UNROLLED if kernel.reduce and instr_cost(i) >= 3 * _LONG else 1)
+    return frozenset([name for name, times in found.items() if times > 1])
 
 
 class Where:
@@ -279,12 +309,14 @@ class Where:
         nest, buffer = self.nest, self.nest.kernel.buffer(i.attr)
         nest.store(s, value, buffer, self.bases[buffer.name], self.stride(buffer), self.mask)
 
-    def index(self, s, dim) -> Val:
-        f = self.nest.f
-        base = self.nest.spread(s, Val(None, dt.int64, f.index(self.indices.get(dim, 0))))
+    def index(self, s, dim, dtype=dt.int64) -> Val:
+        """The index of each lane's element along a dim; as int32, it takes half the vectors."""
+        f, stored = self.nest.f, I64 if dtype is dt.int64 else I32
+        first = f.index(self.indices.get(dim, 0))
+        base = self.nest.spread(s, Val(None, dtype, first if stored == I64 else f.cast("trunc", first, I32)))
         if dim != self.lane_dim or s.lanes == 1:
             return base
-        return Val(s, dt.int64, f.binary("add", base.ref, iota(s.lanes, I64)))
+        return Val(s, dtype, f.binary("add", base.ref, iota(s.lanes, stored)))
 
 
 __all__ = ["CHUNK_COST", "Nest", "Where"]

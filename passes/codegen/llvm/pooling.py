@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from ....ir.target import Target
 from .conv import tap_range
-from .conv_steps import WORD, Words, chunk_share, split_index
 from .emit import Module
+from .tasks import WORD, Words, chunk_share, split_index
 from .types import I1, I32, I64, PTR, Value, bytes_of, constant, iota, lanes_of, mangled, vector, zero
 
 WORDS = ("x", "y", "index", "items", "chunks", "x_plane", "y_plane", "depth", "height", "width", "out_rows", "out_height",

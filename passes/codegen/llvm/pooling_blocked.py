@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from ....ir.target import Target
 from .conv import tap_range
-from .conv_steps import WORD, Words, chunk_share, split_index
 from .emit import Module
 from .pooling import AVERAGE, MAX, WORDS
+from .tasks import WORD, Words, chunk_share, split_index
 from .types import bytes_of, constant, mangled, vector, zero
 
 _FRAME = ("first_d", "end_d", "first_h", "end_h", "first_w", "end_w")

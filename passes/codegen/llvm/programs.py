@@ -1,9 +1,28 @@
-"""Whole Programs in one native call: as a function of their own, or as data for the one function that runs any program.
+"""Whole graphs in one native call: as data for the one function that runs any step list, or as a function of their own.
 
-`program_text` makes `void <name>(ptr table)`.
+`runner_text` makes `void ingot_program(ptr block)`. The block is 64-bit words: the address of a *step list*, the arena's, then
+the arguments' (of the program: what it reads, then what it writes). The block must be writable; the arena starts on a cache
+line, and its first line belongs to the runner: a status, 0 unless a step found its data wrong, then the number of that step.
 
-The table holds, 8 bytes each, the arena's address, the arguments' addresses in order, then the program's symbols. The function
-runs every kernel in order, each spreading over the pool where its work is worth it, and returns when all is done.
+A step list is 64-bit words: the number of steps, then for each step, without gaps,
+
+    function    address of native code (a relocation)
+    chunks      0: it is called as function(job). Otherwise it is a pool task, run for so many chunks
+    turns       how often the step is done (at least once)
+    turn        byte of the job that holds the turn's number; -1 where nothing does
+    count       words of the job, a multiple of 8
+    patches     how many of them are addresses of the call
+    job         its words
+    patch       for each: {byte of the job, byte of the block that holds the base, bytes from there}
+
+and after the last step the tables that jobs read. Before a step runs, its job is copied to the runner's stack and patched
+there, so that threads may run one list at the same time; a base of 0 is the job itself. A job that finds wrong data stores
+anything but 0 in the status, and the runner returns at once. The words that are addresses of code and of tables are put in when
+the list is loaded; `runtime/cpu/step_list.py` keeps their places, so that a list can be stored and loaded elsewhere.
+
+`program_text` makes `void <name>(ptr table)`. The table holds, 8 bytes each, the arena's address, the arguments' addresses in
+order, then the program's symbols. The function runs every kernel in order, each spreading over the pool where its work is worth
+it, and returns when all is done.
 """
 
 from ....ir.errors import GraphError
@@ -11,39 +30,67 @@ from ....ir.kernel import Kernel, Program, Step
 from ....ir.target import Target
 from . import kernels
 from .emit import Module
-from .types import I64, PTR, VOID
+from .types import I64, PTR, VOID, constant, vector
 
 _EXTRA_SLOTS = 2  # what a launch works out: chunks and scratch
 RUNNER = "ingot_program"
-MOST_SLOTS = 500  # buffers and symbols of one kernel in a program that is data
+TIMED_RUNNER = "ingot_program_timed"
+CLOCK = 16  # byte of the arena with the address for the times of a timed run
+MOST_WORDS = 1024  # of a job
+WIDTH = 8  # words copied at once
+HEAD = ("function", "chunks", "turns", "turn", "count", "patches")
+PATCH_WORDS = 3
+_WORD = 8
 
 
-def runner_text(target: Target) -> str:
-    """The module of `void ingot_program(ptr block)`, which runs kernels that were compiled before, one after the other.
-
-    The block holds the address of a plan, the arena's, then the arguments'. The plan is 64-bit words: the number of steps,
-    and for each step {kernel, buffers, symbols, (word of the block, bytes from there) of each buffer, value of each symbol}.
-    """
+def runner_text(target: Target, timed: bool = False) -> str:
+    """The module of `void ingot_program(ptr block)`; or of `ingot_program_timed`, which also writes down the time, in the
+    processor's ticks, at which each step begins and the last one ends, to where the arena's third word points."""
     module = Module(target)
-    f = module.function(RUNNER, [(PTR, "block")])
+    f = module.function(TIMED_RUNNER if timed else RUNNER, [(PTR, "block")])
     block, = f.params
-    room, plan = f.local(8 * (MOST_SLOTS + _EXTRA_SLOTS)), f.load(PTR, block)
-    with f.loop(0, f.load(I64, plan), 1, [f.at(plan, 8)]) as step:
-        at = step.carried[0]
-        buffers, symbols = f.load(I64, f.at(at, 8)), f.load(I64, f.at(at, 16))
-        kernel, at = f.load(PTR, at), f.at(at, 24)
-        with f.loop(0, buffers, 1, [at]) as each:
-            place = each.carried[0]
-            start = f.load(PTR, f.at(block, f.load(I64, place), I64))
-            f.store(f.at(start, f.load(I64, f.at(place, 8))), f.at(room, each.index, I64))
-            each.next(f.at(place, 16))
-        with f.loop(0, symbols, 1, [each.results[0]]) as each:
-            f.store(f.load(I64, each.carried[0]), f.at(room, f.add(buffers, each.index), I64))
-            each.next(f.at(each.carried[0], 8))
-        f.call_pointer(kernel, VOID, room)
-        step.next(each.results[0])
+    job, steps, arena = f.local(_WORD * MOST_WORDS), f.load(PTR, block), f.load(PTR, f.at(block, _WORD))
+    f.store(constant(I64, 0), arena)
+    f.store(job, block)
+    clock = f.load(PTR, f.at(arena, CLOCK)) if timed else arena
+    with f.loop(0, f.load(I64, steps), 1, [f.at(steps, _WORD)]) as loop:
+        if timed:
+            f.store(f.call("llvm.readcyclecounter", I64), f.at(clock, loop.index, I64))
+        loop.next(_run_step(f, loop.carried[0], job, block))
+        good, bad = f.new_block("good"), f.new_block("bad")
+        f.jump_if(f.compare("eq", f.load(I64, arena), 0), good, bad)
+        f.place(bad)
+        f.store(loop.index, f.at(arena, _WORD))
+        f.ret()
+        f.place(good)
+    if timed:
+        f.store(f.call("llvm.readcyclecounter", I64), f.at(clock, f.load(I64, steps), I64))
     f.ret()
     return module.text()
+
+
+def _run_step(f, step, job, block):
+    """Makes the job of a step and runs it; gives where the next step lies."""
+    function = f.load(PTR, step)
+    chunks, turns, turn, count, patches = (f.load(I64, f.at(step, _WORD * n)) for n in range(1, len(HEAD)))
+    words = f.at(step, _WORD * len(HEAD))
+    with f.loop(0, count, WIDTH) as copy:
+        f.store(f.load(vector(WIDTH, I64), f.at(words, copy.index, I64)), f.at(job, copy.index, I64))
+    with f.loop(0, patches, 1, [f.at(words, count, I64)]) as each:
+        patch = each.carried[0]
+        at, base, start = (f.load(I64, f.at(patch, _WORD * n)) for n in range(PATCH_WORDS))
+        f.store(f.at(f.load(PTR, f.at(block, base)), start), f.at(job, at))
+        each.next(f.at(patch, _WORD * PATCH_WORDS))
+    alone = f.compare("eq", chunks, 0)
+
+    def spread():
+        with f.loop(0, turns) as again:
+            with f.when(f.compare("sge", turn, 0)):
+                f.store(again.index, f.at(job, turn))
+            f.call("ingot_pool_run", VOID, function, job, chunks)
+
+    f.choose(alone, lambda: f.call_pointer(function, VOID, job), spread)
+    return each.results[0]
 
 
 def program_text(program: Program, target: Target) -> str:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from ....ir import dtype as dt
 from ....ir.target import Target
 from ..scalars.activations import relu
-from .conv_steps import Words, chunk_share
 from .emit import Module
 from .gates import sigmoid, tanh
 from .microkernel import Precision, TileShape, tile_shape
@@ -20,6 +19,7 @@ from .packing import PACK_TRANSPOSED, packers
 from .products import HEIGHTS as TILE_HEIGHTS
 from .products import write_product
 from .spelling import LlvmBuilder
+from .tasks import Words, chunk_share, write_task
 from .types import F32, F64, I8, I64, PTR, VOID, bytes_of, lanes_of, null, vector
 
 ARRAYS = ("z", "mask", "h", "c", "w", "bias", "y", "cells", "gates")
@@ -105,20 +105,9 @@ class StepKernel:
         write_product(module, Precision.of(self.element))
         for edge in (False, True):
             _write_finish(module, self, edge)
-        write_panel_task(module, f"{self.symbol}_pack", _pack_item(module, self), WORDS)
-        write_panel_task(module, self.symbol, _step_item(module, self), WORDS)
+        write_task(module, f"{self.symbol}_pack", _pack_item(module, self), WORDS, worker=False)
+        write_task(module, self.symbol, _step_item(module, self), WORDS, worker=False)
         return module.text()
-
-
-def write_panel_task(module, symbol, item, words):
-    """The pool task: a chunk's share of the items."""
-    f = module.task(symbol)
-    arg, chunk, _ = f.params
-    job = Words(f, arg, words)
-    first, end = chunk_share(f, job.items, job.chunks, chunk)
-    with f.loop(first, end) as loop:
-        f.call(item, VOID, arg, loop.index)
-    f.ret()
 
 
 def time_of(f, job, turn):

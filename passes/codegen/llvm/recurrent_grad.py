@@ -11,13 +11,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ....ir.target import Target
-from .conv_steps import Words
 from .emit import Module
 from .gates import tanh
 from .microkernel import Precision, tile_shape
 from .packing import PACK_ROWS, packers
 from .products import write_product
-from .recurrent import ROWS, Point, call_finish, rows_of_item, some_rows, time_of, write_panel_task
+from .recurrent import ROWS, Point, call_finish, rows_of_item, some_rows, time_of
+from .tasks import Words, write_task
 from .types import I64, PTR, VOID, bytes_of, null, zero
 
 ARRAYS = ("gy", "gc", "gg", "y", "cells", "gates", "mask", "h", "c", "w", "dz", "da", "dh", "dc")
@@ -114,8 +114,8 @@ class StepGradKernel:
         write_product(module, Precision.of(self.element))
         for edge in (False, True):
             _write_finish(module, self, edge)
-        write_panel_task(module, f"{self.symbol}_pack", _pack_item(module, self), WORDS)
-        write_panel_task(module, self.symbol, _step_item(module, self), WORDS)
+        write_task(module, f"{self.symbol}_pack", _pack_item(module, self), WORDS, worker=False)
+        write_task(module, self.symbol, _step_item(module, self), WORDS, worker=False)
         return module.text()
 
 

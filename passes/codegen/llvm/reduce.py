@@ -10,8 +10,7 @@ So CHAINS independent chains feed vectors of any width, the error grows like tha
 any thread. The tree depends on the logical sizes alone.
 """
 
-from ....ir import dtype as dt
-from ....ir.kernel import SWEEP, Kernel, Stage
+from ..folds import Fold, folds_of, has_scan
 from .emit import Function
 from .spelling import LlvmBuilder
 from .types import I1, I64, Value, bytes_of, constant
@@ -19,82 +18,6 @@ from .types import I1, I64, Value, bytes_of, constant
 CHAINS = 64
 CHUNK = 4096
 _LEVELS = 48
-
-
-def folds_of(stage: Stage) -> list:
-    """The reduce instructions of a sweep."""
-    return [i for i in stage.body if i.op == "reduce"] if stage.over == SWEEP else []
-
-
-def has_scan(kernel: Kernel) -> bool:
-    """Whether a kernel keeps running results."""
-    return any(i.op == "scan" for i in kernel.instructions())
-
-
-def lowest(dtype):
-    """The number below all others."""
-    return float("-inf") if dtype.is_floating_point else False if dtype is dt.bool_ else _limits(dtype)[0]
-
-
-def highest(dtype):
-    """The number above all others."""
-    return float("inf") if dtype.is_floating_point else True if dtype is dt.bool_ else _limits(dtype)[1]
-
-
-def _limits(dtype):
-    bits = 8 * dtype.itemsize
-    return (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if dtype.is_signed else (0, (1 << bits) - 1)
-
-
-_IDENTITY = {"sum": lambda d: 0, "prod": lambda d: 1, "max": lowest, "min": highest, "any": lambda d: False,
-             "all": lambda d: True, "argmax": lowest, "argmin": highest}
-_NO_INDEX = (1 << 63) - 1
-
-
-class Fold:
-    """One reduction: its kind and the dtype of the values it folds. A state is a tuple of values."""
-
-    def __init__(self, kind: str, dtype):
-        self.kind, self.dtype = kind, dtype
-        self.indexed = kind.startswith("arg")
-        self.dtypes = (dtype, dt.int64) if self.indexed else (dtype,)
-
-    def identity(self, s: LlvmBuilder) -> tuple:
-        first = s.const(self.dtype, _IDENTITY[self.kind](self.dtype))
-        return (first, s.const(dt.int64, _NO_INDEX)) if self.indexed else (first,)
-
-    def combine(self, s, a: tuple, b: tuple) -> tuple:
-        """The fold of two states, `a` the earlier."""
-        if self.indexed:
-            return self._better(s, a, b)
-        x, y = a[0], b[0]
-        if self.kind == "sum":
-            return (x | y if self.dtype is dt.bool_ else x + y,)
-        if self.kind == "prod":
-            return (x & y if self.dtype is dt.bool_ else x * y,)
-        if self.kind in ("any", "all"):
-            return (x | y if self.kind == "any" else x & y,)
-        if self.dtype is dt.bool_:
-            return (x | y if self.kind == "max" else x & y,)
-        return (s.maximum(x, y) if self.kind == "max" else s.minimum(x, y),)
-
-    def _better(self, s, a, b):
-        """The larger (smaller) value, nan first of all, at its lowest index."""
-        (x, i), (y, j) = a, b
-        if self.dtype is dt.bool_:
-            x8, y8 = x.to(dt.uint8), y.to(dt.uint8)
-        else:
-            x8, y8 = x, y
-        wins = y8 > x8 if self.kind == "argmax" else y8 < x8
-        ties = x8.eq(y8)
-        if self.dtype.is_floating_point:
-            wins = wins & x.eq(x) | (y.ne(y) & x.eq(x))
-            ties = ties | (x.ne(x) & y.ne(y))
-        take = wins | (ties & (j < i))
-        return s.select(take, y, x), s.select(take, j, i)
-
-    def result(self, state):
-        return state[1] if self.indexed else state[0]
 
 
 class Stack:
@@ -209,3 +132,7 @@ def _half(f, s, v, start):
     if s.lanes == 1:
         return s.wrap(v.dtype, f.extract(v.ref, start))
     return s.wrap(v.dtype, f.shuffle(v.ref, v.ref, range(start, start + s.lanes)))
+
+
+__all__ = ["CHAINS", "CHUNK", "Counter", "Fold", "Stack", "combine_all", "flatten", "fold_vectors", "folds_of", "has_scan",
+           "identities", "unflatten"]

@@ -2,7 +2,9 @@
 
 One parallel point (a row) after the other, each in as many sweeps as the kernel has, so that a row that fits the cache is
 read from memory once. A short sweep keeps its chains in registers, one copy of the body per register; a long one keeps them
-in memory and is written once. A kernel of one sweep over few long rows spreads the chunks of a row over threads.
+in memory and is written once. A kernel of one sweep over few long rows spreads the chunks of a row over threads: their states
+wait on the stack of the launch, in groups of 1, 2, 4, ... chunks, as many as it takes for the states to fit. A group's state is
+a node of the very tree that combines chunks, so groups change no bit.
 """
 
 from ....ir.kernel import SWEEP, Kernel, Stage
@@ -11,21 +13,22 @@ from .emit import Module
 from .nest import Nest, Where
 from .reduce import CHAINS, CHUNK, Counter, Fold, Stack, combine_all, flatten, fold_vectors, folds_of, identities, unflatten
 from .spelling import LlvmBuilder
-from .types import PTR, VOID
+from .types import I64, PTR, VOID
 
 LONG_SWEEP = 40  # instructions from which chains live in memory
 SPLIT_CHUNKS = 16  # chunks of a row from which it may be shared between threads
 SPLIT_ROWS = 8  # below this many rows
+SPLIT_WORDS = 4096  # of the launch's stack, for the states of groups
 
 
 class Rows(Nest):
     """Writes the task and the launch of a kernel whose lanes run along its innermost reduce dim."""
 
     def write(self):
-        self.task(f"{self.kernel.name}_task", self.sweep_chunk)
+        self.task(f"{self.kernel.name}_task")
         if self.splittable():
             self.partial_task()
-            self.task(f"{self.kernel.name}_finish", self.stored_chunk)
+            self.task(f"{self.kernel.name}_finish", stored=True)
         self.write_launch()
 
     def rows(self):
@@ -34,11 +37,11 @@ class Rows(Nest):
     def inner(self):
         return self.number(self.kernel.reduce[-1].extent)
 
-    def task(self, name, chunk):
-        """A task over rows; `chunk` gives the states of one chunk of the first sweep."""
+    def task(self, name, stored=False):
+        """A task over rows; `stored` says that a partial task left the states of the first sweep's groups."""
         self.start(self.module.task(name))
         f = self.f
-        self.first_chunk = chunk
+        self.stored = stored
         self.prepare()
         low, high = self.share(self.rows())
         with f.loop(low, high) as loop:
@@ -128,10 +131,11 @@ class Rows(Nest):
 
     def run_of_chunks(self, stage, env, place, counter):
         n = self.inner()
-        make = self.first_chunk if stage is self.kernel.stages[0] else self.sweep_chunk
+        if self.stored and stage is self.kernel.stages[0]:
+            return counter.run(self.row_groups(), lambda group: self.stored_group(stage, group))
         if isinstance(n, int) and 0 < n <= CHUNK:
-            return make(stage, env, place, 0)
-        return counter.run(self.f.ceil_div(n, CHUNK), lambda chunk: make(stage, env, place, chunk))
+            return self.sweep_chunk(stage, env, place, 0)
+        return counter.run(self.row_chunks(), lambda chunk: self.sweep_chunk(stage, env, place, chunk))
 
     def sweep_chunk(self, stage, env, place, chunk):
         """The states of one chunk, from the elements."""
@@ -202,31 +206,42 @@ class Rows(Nest):
     def components(self):
         return sum(len(fold.dtypes) for fold in self.folds(self.kernel.stages[0]))
 
-    def scratch(self, row, chunk):
-        """Where the states of a chunk of a row wait, one 8-byte word per component."""
+    def group(self):
+        """Chunks of a group: the power of two from which the states of all rows fit into the launch's stack."""
+        f, most = self.f, SPLIT_WORDS // self.components() - SPLIT_ROWS
+        return self.next_power_of_two(f.ceil_div(f.mul(self.rows(), self.row_chunks()), most))
+
+    def row_groups(self):
+        return self.f.ceil_div(self.row_chunks(), self.group())
+
+    def scratch(self, row, group):
+        """Where the states of a group of a row wait, one 8-byte word per component."""
         f = self.f
-        number = f.add(f.mul(row, self.row_chunks()), chunk)
+        number = f.add(f.mul(row, self.row_groups()), group)
         base = f.cast("inttoptr", self.slot("#scratch"), PTR)
         return f.at(base, f.mul(number, 8 * self.components()))
 
     def partial_task(self):
-        """The chunks of all rows, each on its own."""
+        """The groups of all rows, each on its own."""
         self.start(self.module.task(f"{self.kernel.name}_partial"))
         f, stage = self.f, self.kernel.stages[0]
         self.prepare()
-        low, high = self.share(f.mul(self.rows(), self.row_chunks()))
+        group, groups, counter = self.group(), self.row_groups(), self.memory[stage][2][0]
+        low, high = self.share(f.mul(self.rows(), groups))
         with f.loop(low, high) as loop:
-            row, chunk = f.div(loop.index, self.row_chunks()), f.mod(loop.index, self.row_chunks())
-            states = self.sweep_chunk(stage, {}, Where(self, self.row_indices(row)), chunk)
-            place = self.scratch(row, chunk)
+            row, number = f.div(loop.index, groups), f.mod(loop.index, groups)
+            where, first = Where(self, self.row_indices(row)), f.mul(number, group)
+            states = counter.run(f.min(f.sub(self.row_chunks(), first), group), lambda chunk, where=where, first=first:
+                                 self.sweep_chunk(stage, {}, where, f.add(first, chunk)))
+            place = self.scratch(row, number)
             for position, v in enumerate(v for state in states for v in state):
                 f.store(self.one.to_memory(v), f.at(place, 8 * position))
         f.ret()
 
-    def stored_chunk(self, stage, env, place, chunk):
-        """The states of one chunk, as a partial task left them."""
+    def stored_group(self, stage, group):
+        """The states of one group, as a partial task left them."""
         f, one = self.f, self.one
-        place, position, states = self.scratch(self.row_number, chunk), 0, []
+        place, position, states = self.scratch(self.row_number, group), 0, []
         for fold in self.memory[stage][0]:
             state = []
             for dtype in fold.dtypes:
@@ -240,28 +255,31 @@ class Rows(Nest):
         if not self.splittable():
             self.launch(self.rows, lambda: self.f.mul(self.rows(), self.product(d.extent for d in self.kernel.reduce)))
             return
-        self.launch_as(f"{name}_whole")
+        self.launch_whole(f"{name}_whole")
+        self.launch_split(f"{name}_split")
         self.start(self.module.function(name, [(PTR, "arg")]))
         f = self.f
         few = f.compare("slt", f.index(self.rows()), f.index(SPLIT_ROWS))
         long = f.compare("sge", f.index(self.row_chunks()), f.index(SPLIT_CHUNKS))
-        f.choose(f.binary("and", few, long), self.launch_split, lambda: f.call(f"{name}_whole", VOID, self.arg))
+        f.choose(f.binary("and", few, long), lambda: f.call(f"{name}_split", VOID, self.arg),
+                 lambda: f.call(f"{name}_whole", VOID, self.arg))
         f.ret()
 
-    def launch_as(self, name):
+    def launch_whole(self, name):
         kernel = self.kernel
         self.start(self.module.function(name, [(PTR, "arg")], internal=True))
         self.cut(self.rows(), self.f.mul(self.rows(), self.product(d.extent for d in kernel.reduce)), f"{kernel.name}_task")
         self.f.ret()
 
-    def launch_split(self):
-        f = self.f
-        chunks = f.mul(self.rows(), self.row_chunks())
-        room = f.call("malloc", PTR, f.index(f.mul(chunks, 8 * self.components())))
-        self.set_slot("#scratch", f.cast("ptrtoint", room, "i64"))
-        self.cut(chunks, f.mul(chunks, CHUNK), f"{self.kernel.name}_partial")
-        self.cut(self.rows(), chunks, f"{self.kernel.name}_finish")
-        f.call("free", VOID, room)
+    def launch_split(self, name):
+        """Groups of chunks, then what is made of them; a function of its own, for it takes much of the stack."""
+        self.start(self.module.function(name, [(PTR, "arg")], internal=True))
+        f, kernel = self.f, self.kernel.name
+        room, groups = f.local(8 * SPLIT_WORDS), f.mul(self.rows(), self.row_groups())
+        self.set_slot("#scratch", f.cast("ptrtoint", room, I64))
+        self.cut(groups, f.mul(self.rows(), f.mul(self.row_chunks(), CHUNK)), f"{kernel}_partial")
+        self.cut(self.rows(), groups, f"{kernel}_finish")
+        f.ret()
 
 
 def write(module: Module, kernel: Kernel) -> Nest:

@@ -2,9 +2,11 @@
 
 import zlib
 
+import numpy as np
+
 from ....ir import dtype as dt
 from ..scalars import Builder, Val
-from .types import I1, I16, I32, I64, Value, bytes_of, constant, element_of, lanes_of, like, vector, zero
+from .types import FLOATS, I1, I16, I32, I64, Value, bytes_of, constant, element_of, lanes_of, like, vector, zero
 
 ELEMENT = {dt.bool_: "i1", dt.float32: "float", dt.float64: "double", dt.float16: "i16", dt.bfloat16: "i16",
            dt.int8: "i8", dt.uint8: "i8", dt.int16: "i16", dt.uint16: "i16", dt.int32: "i32", dt.uint32: "i32",
@@ -22,6 +24,7 @@ class LlvmBuilder(Builder):
 
     def __init__(self, function, lanes: int):
         self.f, self.lanes = function, lanes
+        self._numbers: set = set()      # names of float constants that are not nan
 
     def wrap(self, dtype, ref: Value) -> Val:
         """An LLVM value as a scalar value of this builder."""
@@ -47,10 +50,34 @@ class LlvmBuilder(Builder):
             return self.f.cast("zext", value.ref, self.memory(dt.bool_))
         return value.ref
 
+    def maximum(self, a, b):
+        """The larger, in one comparison where one of them is a number that is known."""
+        return self._extreme("ugt", a, b) or self._chosen("ogt", a, b) or super().maximum(a, b)
+
+    def minimum(self, a, b):
+        """The smaller, as `maximum`."""
+        return self._extreme("ult", a, b) or self._chosen("olt", a, b) or super().minimum(a, b)
+
+    def _chosen(self, test, a, b):
+        """a where it is nan or the test holds, else b: what processors do in two instructions. None unless both are floats."""
+        if not (isinstance(a, Val) and isinstance(b, Val) and ELEMENT[a.dtype] in FLOATS):
+            return None
+        chosen = self.f.select(self.f.compare(test, a.ref, b.ref), a.ref, b.ref)
+        return Val(self, a.dtype, self.f.select(self.f.compare("ord", a.ref, a.ref), chosen, a.ref))
+
+    def _extreme(self, test, a, b):
+        """a where the test holds or a is nan, else b; None unless b is a constant float."""
+        if isinstance(a, Val) and isinstance(b, Val) and b.ref.name in self._numbers and ELEMENT[a.dtype] in FLOATS:
+            return Val(self, a.dtype, self.f.select(self.f.compare(test, a.ref, b.ref), a.ref, b.ref))
+        return None
+
     def emit(self, op, dtype, args, attr=None):
         refs = [a.ref for a in args]
         if op == "const":
-            return Val(self, dtype, constant(self.type(dtype), self._number(dtype, attr)))
+            made = constant(self.type(dtype), self._number(dtype, attr))
+            if dtype.is_floating_point and attr == attr:
+                self._numbers.add(made.name)
+            return Val(self, dtype, made)
         if op in SIGNED_TESTS:
             return Val(self, dtype, self.f.compare(self._test(op, args[0].dtype), *refs))
         if op == "select":
@@ -61,6 +88,8 @@ class LlvmBuilder(Builder):
         return Val(self, dtype, own(dtype, refs, attr) if own else self._plain(op, dtype, refs))
 
     def _number(self, dtype, number):
+        if dtype in (dt.float16, dt.bfloat16):
+            return int(np.asarray(number).astype(dtype.np).view(np.int16))
         if dtype.is_floating_point or dtype is dt.bool_:
             return number
         bits = 8 * dtype.itemsize

@@ -13,10 +13,10 @@ from typing import Any
 
 from ....ir.target import Target
 from .conv_epilogue import BlockedPlace
-from .conv_steps import WORD, Words, chunk_share, split_index
 from .emit import Module
 from .epilogue import Identity, Place
 from .microkernel import Operand, Precision, multiply_add, outer_tile, tile_shape
+from .tasks import WORD, Words, chunk_share, split_index
 from .types import I1, I64, PTR, VOID, bytes_of, mangled, vector, zero
 from .winograd_transforms import filter_line, input_line, output_line, square
 
@@ -66,7 +66,6 @@ class WinogradKernel:
     def text(self) -> str:
         """The module as LLVM IR."""
         module = Module(self.target)
-        _filter_task(module, self)
         item = _item(module, self)
         f = module.task(self.symbol)
         arg, chunk, worker = f.params
@@ -75,6 +74,12 @@ class WinogradKernel:
         with f.loop(first, end) as loop:
             f.call(item, VOID, arg, loop.index, worker)
         f.ret()
+        return module.text()
+
+    def filter_text(self) -> str:
+        """The module of the task that transforms weights, which is the same whatever the epilogue."""
+        module = Module(self.target)
+        _filter_task(module, self)
         return module.text()
 
 

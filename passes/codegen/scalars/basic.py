@@ -187,23 +187,23 @@ def bitwise_right_shift(s, a, b):
 
 
 def isnan(s, x):
-    return x.ne(x)
+    return x.ne(x) if x.dtype.is_floating_point else s.const(dt.bool_, False)
 
 
 def isinf(s, x):
-    return s.is_inf(x)
+    return s.is_inf(x) if x.dtype.is_floating_point else s.const(dt.bool_, False)
 
 
 def isfinite(s, x):
-    return abs(x) < INF
+    return abs(x) < INF if x.dtype.is_floating_point else s.const(dt.bool_, True)
 
 
 def isposinf(s, x):
-    return x.eq(INF)
+    return x.eq(INF) if x.dtype.is_floating_point else s.const(dt.bool_, False)
 
 
 def isneginf(s, x):
-    return x.eq(-INF)
+    return x.eq(-INF) if x.dtype.is_floating_point else s.const(dt.bool_, False)
 
 
 def signbit(s, x):

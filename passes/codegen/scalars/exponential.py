@@ -77,9 +77,7 @@ def reduce_single(s, x):
 
 def _exp32(s, x):
     r, n, i = _split_single(s, _clamp(s, x, -104.0, 89.0))
-    high = 1.0 + r
-    y = high + s.fma(r * r, s.poly(r, C.EXP32), r - (high - 1.0))
-    return s.scale(y, n, i)
+    return s.scale(s.fma(r, s.fma(r, s.poly(r, C.EXP32), 1.0), 1.0), n, i)
 
 
 def exp2(s, x):

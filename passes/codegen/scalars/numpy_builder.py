@@ -5,7 +5,6 @@ wrong formula from a wrong spelling. `fma` is exact (numpy has none): products a
 addition is rounded to odd before it is rounded to nearest.
 """
 
-import ml_dtypes
 import numpy as np
 
 from ....ir import dtype as dt
@@ -121,7 +120,7 @@ class NumpyBuilder(Builder):
         if x.dtype.kind == "f" and dtype.is_integer:
             via = np.int32 if dtype.itemsize < 4 or dtype is dt.int32 else np.int64
             x = x.astype(np.uint64 if dtype is dt.uint64 else via)
-        if x.dtype == ml_dtypes.bfloat16:
+        if x.dtype == dt.bfloat16.np:
             x = x.astype(np.float32)
         return x.astype(dtype.np)
 

@@ -10,7 +10,7 @@ from ....ir.ops import nn as ops
 from ....ir.ops.shape import slice_
 from ...api import nn as core
 from ...api.nn import finish, floating, spared
-from ...api.promote import to_dtype
+from ...api.promote import rounds_once, to_dtype
 from ...api.register import FUNCTIONS
 
 
@@ -111,6 +111,7 @@ def softshrink(input, lambd=0.5):
     return ops.softshrink(floating(input, "softshrink"), lambd=float(lambd))
 
 
+@rounds_once
 def softplus(input, beta=1, threshold=20):
     """log(1 + exp(beta * x)) / beta; x itself where beta * x is above the threshold."""
     floating(input, "softplus")
@@ -148,6 +149,7 @@ def threshold(input, threshold, value, inplace=False):
     return finish(core.threshold(spared(input, inplace), threshold, value), input, inplace, "threshold")
 
 
+@rounds_once
 def glu(input, dim=-1):
     """The first half of the input times the sigmoid of the second."""
     floating(input, "glu")

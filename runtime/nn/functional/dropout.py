@@ -4,19 +4,21 @@ from ....ir.errors import ArgumentError
 from ....ir.ops import elementwise as ew
 from ....ir.ops import random as rnd
 from ....ir.ops.shape import expand
+from ....ir.substitute import as_float
 from ...api.nn import SELU_ALPHA, SELU_SCALE, finish, floating
-from ...random import draw_key
+from ...random import draw_key_beside
+from ...tensor import numel_of
 
 
 def _probability(p):
     if not 0 <= p <= 1:
         raise ArgumentError(f"a dropout probability must be within 0 and 1, got {p}")
-    return float(p)
+    return as_float(p)
 
 
 def kept(input, p, shape):
     """A bool mask over the input, true with probability 1 - p, the same wherever `shape` has 1."""
-    mask = rnd.bernoulli_mask(draw_key(), shape=tuple(shape), p=1.0 - p)
+    mask = rnd.bernoulli_mask(draw_key_beside(input), shape=tuple(shape), p=1.0 - p)
     return mask if tuple(shape) == tuple(input.shape) else expand(mask, shape=input.shape)
 
 
@@ -43,7 +45,7 @@ def _channels(input):
 def _apply(how, name, input, p, training, inplace, shape):
     p = _probability(p)
     floating(input, name)
-    if not training or p == 0 or not input._a.size:
+    if not training or p == 0 or not numel_of(input):
         return input
     return finish(how(input, p, shape), input, inplace, name)
 

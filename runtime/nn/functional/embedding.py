@@ -7,8 +7,10 @@ from ....ir.errors import ArgumentError, ShapeError
 from ....ir.ops import elementwise as ew
 from ....ir.ops import embedding as ops
 from ....ir.ops.shape import expand, reshape
+from ...api.promote import to_dtype, widened
 from ...api.register import FUNCTIONS
 from ...autograd.grad_mode import no_grad
+from .sparse_lookup import gives_rows, sparse_lookup
 
 
 def one_hot(tensor, num_classes=-1):
@@ -35,11 +37,18 @@ def renormalise_(weight, input, max_norm, norm_type):
 
 
 def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
-    """The rows of `weight` at the indices. The gradient is dense, also with `sparse`."""
+    """The rows of `weight` at the indices. With `sparse` the gradient of a table that is a leaf is a sparse tensor, which
+    holds only the rows that were looked up (see `sparse_lookup`)."""
+    if weight.ndim != 2:
+        raise ShapeError(f"embedding takes a table of rows (num_embeddings, embedding_dim), got {weight.aval}")
     if max_norm is not None:
         renormalise_(weight, input, max_norm, norm_type)
-    return ops.embedding(weight, input, padding_idx=_padding(padding_idx, weight.shape[0]),
-                         by_frequency=bool(scale_grad_by_freq))
+    padding_idx = _padding(padding_idx, weight.shape[0])
+    if sparse and gives_rows(weight):
+        if scale_grad_by_freq:
+            raise ArgumentError("embedding: scale_grad_by_freq does not go with sparse=True")
+        return sparse_lookup(weight, input, padding_idx)
+    return ops.embedding(weight, input, padding_idx=padding_idx, by_frequency=bool(scale_grad_by_freq))
 
 
 def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale_grad_by_freq=False, mode="mean",
@@ -49,6 +58,8 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
         input, weight = weight, input   # the order of older programs
     if mode not in ("sum", "mean", "max"):
         raise ArgumentError(f"mode must be 'sum', 'mean' or 'max', got {mode!r}")
+    if mode == "max" and (sparse or scale_grad_by_freq):
+        raise ArgumentError("mode='max' goes neither with sparse=True nor with scale_grad_by_freq=True")
     if per_sample_weights is not None and (mode != "sum" or per_sample_weights.shape != input.shape):
         raise ArgumentError("per_sample_weights needs mode='sum' and the input's shape")
     if input.ndim == 2:
@@ -63,13 +74,14 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
         offsets = offsets[:-1]
     flat = input.reshape(-1)
     padding_idx = _padding(padding_idx, weight.shape[0])
-    rows = embedding(flat, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq)
+    rows = embedding(flat, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
     keep = None if padding_idx is None else ew.ne(flat, padding_idx)
     if mode == "max":
         return _largest_of_bags(rows, offsets, keep)
+    rows = widened(rows)
     if per_sample_weights is not None:
-        rows = rows * per_sample_weights.reshape(-1, 1)
-    return _sum_of_bags(rows, offsets, keep, mode)
+        rows = rows * widened(per_sample_weights).reshape(-1, 1)
+    return to_dtype(_sum_of_bags(rows, offsets, keep, mode), weight.dtype)
 
 
 def _sum_of_bags(rows, offsets, keep, mode):

@@ -6,6 +6,7 @@ from ....ir.ops import nn as ops
 from ....ir.ops import reduce as rd
 from ....ir.ops.linalg import matmul
 from ....ir.ops.shape import expand, permute, reshape
+from ...api.promote import rounds_once
 
 
 def linear(input, weight, bias=None):
@@ -19,6 +20,7 @@ def linear(input, weight, bias=None):
     return ops.linear(input, weight, bias)
 
 
+@rounds_once
 def bilinear(input1, input2, weight, bias=None):
     """sum over i, j of input1[i] * weight[o, i, j] * input2[j], plus bias."""
     if weight.ndim != 3 or input1.shape[:-1] != input2.shape[:-1] or \

@@ -10,10 +10,12 @@ from ....ir.ops import loss as ops
 from ....ir.ops import nn as ops_nn
 from ....ir.ops import reduce as rd
 from ....ir.ops.shape import reshape
+from ....ir.substitute import as_float
 from ...api import nn as core
 from ...api.distance import pairwise_distance
-from ...api.promote import result_type, to_dtype
+from ...api.promote import result_type, rounds_once, to_dtype
 from ...api.register import FUNCTIONS
+from ...tensor import numel_of
 
 
 def reduction_of(reduction, size_average=None, reduce=None):
@@ -33,7 +35,9 @@ def reduced(loss, reduction):
     if reduction == "none":
         return loss
     total = rd.sum_(loss, dim=tuple(range(loss.ndim)), keepdim=False)
-    return total if reduction == "sum" else ew.div(total, float(loss._a.size)) if loss._a.size else ew.mul(total, math.nan)
+    if reduction == "sum":
+        return total
+    return ew.div(total, as_float(numel_of(loss))) if numel_of(loss) else ew.mul(total, math.nan)
 
 
 def _together(input, target, name):
@@ -49,6 +53,7 @@ def _weighted(loss, weight):
     return loss if weight is None else loss * weight
 
 
+@rounds_once
 def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """(input - target)^2"""
     reduction = reduction_of(reduction, size_average, reduce)
@@ -68,6 +73,7 @@ def _weighted_mean(loss, weight, reduction):
     return reduced(weighted, reduction)
 
 
+@rounds_once
 def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """|input - target|"""
     reduction = reduction_of(reduction, size_average, reduce)
@@ -76,6 +82,7 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", wei
     return reduced(loss, reduction) if weight is None else _weighted_mean(loss, weight, reduction)
 
 
+@rounds_once
 def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
     """Squared below beta, absolute above."""
     reduction = reduction_of(reduction, size_average, reduce)
@@ -89,6 +96,7 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
     return reduced(ew.where(ew.lt(gap, float(beta)), near, ew.sub(gap, 0.5 * beta)), reduction)
 
 
+@rounds_once
 def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     """Squared below delta, delta times absolute above."""
     reduction = reduction_of(reduction)
@@ -133,6 +141,7 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
     return reshape(out, shape=()) if input.ndim == 1 and reduction == "none" else out
 
 
+@rounds_once
 def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weight=None, reduction="mean", ignore_index=None,
                          label_smoothing=0.0, options=None):
     """cross_entropy of the logits linear(input, linear_weight, linear_bias); the weight is (C, ..., in_features).
@@ -182,6 +191,7 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
     return total / input.shape[0] if mean_over_batch and input.ndim else total
 
 
+@rounds_once
 def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
     """-(target * log(input) + (1 - target) * log(1 - input)), each log at least -100."""
     reduction = reduction_of(reduction, size_average, reduce)
@@ -194,6 +204,7 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
     return reduced(_weighted(loss, weight), reduction)
 
 
+@rounds_once
 def binary_cross_entropy_with_logits(input, target, weight=None, size_average=None, reduce=None, reduction="mean",
                                      pos_weight=None):
     """binary_cross_entropy(sigmoid(input), target), without overflow."""
@@ -209,6 +220,7 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
     return reduced(_weighted(loss, weight), reduction)
 
 
+@rounds_once
 def poisson_nll_loss(input, target, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None, reduction="mean"):
     """The loss of a Poisson rate (its log with `log_input`) against counts."""
     reduction = reduction_of(reduction, size_average, reduce)
@@ -227,7 +239,7 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
     if var.shape != input.shape:
         if input.shape[:-1] == var.shape:
             var = var.unsqueeze(-1)
-        elif input.shape[:-1] != var.shape[:-1] or var.shape[-1] != 1:
+        elif var.ndim != input.ndim or any(n not in (1, m) for n, m in zip(var.shape, input.shape)):
             raise ArgumentError(f"gaussian_nll_loss: var {tuple(var.shape)} does not fit an input {tuple(input.shape)}")
     if bool((var < 0).any()):
         raise ArgumentError("gaussian_nll_loss: var has negative elements")
@@ -248,6 +260,7 @@ def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=No
     return reduced(loss, reduction)
 
 
+@rounds_once
 def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
     """max(0, -target * (input1 - input2) + margin)"""
     reduction = reduction_of(reduction, size_average, reduce)
@@ -257,6 +270,7 @@ def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, red
     return reduced((-target * (input1 - input2) + margin).clamp(min=0), reduction)
 
 
+@rounds_once
 def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """log(1 + exp(-target * input))"""
     reduction = reduction_of(reduction, size_average, reduce)
@@ -283,7 +297,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
     reduction = reduction_of(reduction, size_average, reduce)
     if p not in (1, 2):
         raise ArgumentError(f"multi_margin_loss takes p = 1 or 2, got {p}")
-    x = input if input.ndim == 2 else reshape(input, shape=(1, input._a.size))
+    x = input if input.ndim == 2 else reshape(input, shape=(1, numel_of(input)))
     y = reshape(target, shape=(x.shape[0],))
     w = ops.class_weight(y, weight, ignore_index=-1 - 2 ** 62, classes=x.shape[1], dtype=x.dtype)
     gap = (margin - ops.take_class(x, y).unsqueeze(1) + x).clamp(min=0)

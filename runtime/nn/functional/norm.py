@@ -11,8 +11,8 @@ from ...api.norm import floating, group_norm, in_one_dtype
 from ...api.promote import to_dtype
 from ...api.register import deliver
 from ...autograd.grad_mode import no_grad
-from ...dispatch import write
-from ...tensor import Tensor
+from ...tensor import Tensor, numel_of
+from ...writes import write
 
 
 def update_running(running, found, momentum, name):
@@ -39,7 +39,7 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     """Each channel to mean 0 and variance 1: by the batch's statistics in training (which then move the running ones, in
     place), by the running ones otherwise."""
     x = floating(input, "batch_norm")
-    if x._a.size == 0:
+    if numel_of(x) == 0:
         return ew.copy(x)
     if x.ndim < 2:
         raise ShapeError(f"batch_norm takes (N, C, ...), got {x.aval}")

@@ -91,6 +91,9 @@ def _fractional(rank, input, kernel_size, output_size, output_ratio, samples):
         output_size = [int(n * r) for n, r in zip(x.shape[2:], ratios)]
     if samples is None:
         samples = rand(*x.shape[:2], rank, dtype=x.dtype)
+    else:
+        samples = samples[:x.shape[0]]
+        samples = samples.flip(-1) if rank == 2 else samples     # users give those of a plane as (width, height)
     found = ops.fractional_max_pool(x, samples, kernel=kernel, size=per_dim(output_size, rank, name, "output_size"))
     return tuple(unbatch(f, added) for f in found)
 

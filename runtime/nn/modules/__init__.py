@@ -4,6 +4,7 @@ import sys
 
 from .. import (
     activation,
+    adaptive,
     attention,
     container,
     conv,
@@ -24,7 +25,8 @@ from .. import (
 from ..module import Module
 
 _FAMILIES = {
-    "activation": activation, "attention": attention, "batchnorm": norm, "channelshuffle": resample, "container": container,
+    "activation": activation, "adaptive": adaptive, "attention": attention, "batchnorm": norm, "channelshuffle": resample,
+    "container": container,
     "conv": conv, "distance": distance, "dropout": dropout, "flatten": linear, "fold": conv, "instancenorm": norm,
     "lazy": lazy, "linear": linear, "loss": loss, "module": module, "normalization": norm, "padding": pad,
     "pixelshuffle": resample, "pooling": pool, "rnn": rnn, "sparse": sparse, "transformer": transformer,

@@ -1,14 +1,24 @@
 """Things to do with modules and their parameters."""
 
-from . import parametrizations, parametrize, rnn
+import importlib as _importlib
+
+from . import parametrizations, parametrize, rnn, stateless
 from .clip_grad import clip_grad_norm_, clip_grad_value_, clip_grads_with_norm_, get_total_norm
 from .convert_parameters import parameters_to_vector, vector_to_parameters
 from .fusion import fuse_conv_bn_eval, fuse_conv_bn_weights, fuse_linear_bn_eval, fuse_linear_bn_weights
+from .skip_init import skip_init
 from .weight_norm import remove_spectral_norm, remove_weight_norm, spectral_norm, weight_norm
 
 clip_grad_norm = clip_grad_norm_
 
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "fuse_conv_bn_eval",
            "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights", "get_total_norm", "parameters_to_vector",
-           "parametrizations", "parametrize", "remove_spectral_norm", "remove_weight_norm", "rnn", "spectral_norm",
-           "vector_to_parameters", "weight_norm"]
+           "parametrizations", "parametrize", "remove_spectral_norm", "remove_weight_norm", "rnn", "skip_init",
+           "spectral_norm", "stateless", "vector_to_parameters", "weight_norm"]
+
+
+def __getattr__(name):
+    """Pruning loads on first use."""
+    if name == "prune":
+        return _importlib.import_module(".prune", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

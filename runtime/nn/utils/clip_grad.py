@@ -10,7 +10,15 @@ from ...tensor import Tensor
 
 def _gradients(parameters):
     listed = [parameters] if isinstance(parameters, Tensor) else list(parameters)
-    return [p.grad for p in listed if p.grad is not None]
+    return [_entries(p) for p in listed if p.grad is not None]
+
+
+def _entries(p):
+    """A parameter's gradient; of a sparse one its values, each place once."""
+    if not p.grad.is_sparse:
+        return p.grad
+    p.grad = p.grad.coalesce()
+    return p.grad.values()
 
 
 @no_grad()

@@ -1,20 +1,26 @@
 """`ingot.cuda`: NVIDIA devices under the names that scripts use, with plain answers on machines without one."""
 
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from types import SimpleNamespace
 
-from ..ir.errors import DeviceError
-from . import accelerator
-from .amp import on_cuda as amp
-from .device import DRIVERS, Device, available
+from ...ir.errors import OutOfMemoryError
+from .. import accelerator
+from ..amp import on_cuda as amp
+from ..device import DRIVERS, Device, available
+from . import context as contexts
+from . import driver as library
+from .graphs import CUDAGraph, graph, is_current_stream_capturing
+from .pools import new_number
+from .streams import Event, Stream, using
 
-__all__ = ["Event", "Stream", "amp", "can_device_access_peer", "current_device", "current_stream", "default_stream", "device",
-           "device_count", "empty_cache", "get_arch_list", "get_device_capability", "get_device_name",
-           "get_device_properties", "init", "ipc_collect", "is_available", "is_bf16_supported", "is_initialized",
-           "manual_seed", "manual_seed_all", "max_memory_allocated", "max_memory_reserved", "mem_get_info",
-           "memory_allocated", "memory_reserved", "memory_stats", "memory_summary", "nvtx",
-           "reset_max_memory_allocated", "reset_peak_memory_stats", "seed", "seed_all", "set_device", "set_stream",
-           "stream", "synchronize"]
+__all__ = ["CUDAGraph", "Event", "OutOfMemoryError", "Stream", "amp", "can_device_access_peer", "current_device",
+           "current_stream", "default_stream", "device", "device_count", "driver_version", "empty_cache", "get_arch_list",
+           "get_device_capability", "get_device_name", "get_device_properties", "graph", "graph_pool_handle", "init",
+           "ipc_collect", "is_available", "is_bf16_supported", "is_current_stream_capturing", "is_initialized", "manual_seed",
+           "manual_seed_all", "max_memory_allocated", "max_memory_reserved", "mem_get_info", "memory_allocated",
+           "memory_cached", "memory_reserved", "memory_stats", "memory_summary", "nvtx", "reset_accumulated_memory_stats",
+           "reset_max_memory_allocated", "reset_peak_memory_stats", "seed", "seed_all", "set_device",
+           "set_per_process_memory_fraction", "set_stream", "stream", "synchronize", "why_not_available"]
 
 
 def is_available() -> bool:
@@ -24,12 +30,23 @@ def is_available() -> bool:
 
 def is_initialized() -> bool:
     """Whether CUDA has been used."""
-    return is_available()
+    return contexts.is_started()
+
+
+def why_not_available() -> str:
+    """What is missing for CUDA here; empty if nothing is."""
+    return library.why_not()
+
+
+def driver_version() -> int:
+    """The CUDA version that the driver supports: 13000 for 13.0."""
+    return library.get().version
 
 
 def init():
     """Makes CUDA ready, or says that there is none."""
-    accelerator.driver("cuda")
+    library.get()
+    contexts.context()
 
 
 def device_count() -> int:
@@ -84,10 +101,8 @@ def get_device_capability(device=None) -> tuple:
 
 
 def get_device_properties(device=None):
-    """Name, memory and capability of a device."""
-    major, minor = get_device_capability(device)
-    return SimpleNamespace(name=get_device_name(device), major=major, minor=minor,
-                           total_memory=accelerator.driver("cuda").total_memory(_index(device)))
+    """Name, memory, capability and limits of a device."""
+    return SimpleNamespace(**accelerator.driver("cuda").properties(_index(device)))
 
 
 def get_arch_list() -> list:
@@ -97,7 +112,7 @@ def get_arch_list() -> list:
 
 def can_device_access_peer(device, peer_device) -> bool:
     """Whether two devices can read each other's memory."""
-    return _index(device) == _index(peer_device)
+    return accelerator.driver("cuda").can_access_peer(_index(device), _index(peer_device))
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
@@ -154,10 +169,14 @@ def memory_summary(device=None, abbreviated: bool = False) -> str:
 
 
 def mem_get_info(device=None) -> tuple:
-    """(free, total) bytes of a device."""
+    """(free, total) bytes of a device, as the driver counts them."""
     backend, index = accelerator.driver("cuda"), _index(device)
-    total = backend.total_memory(index)
-    return total - backend.memory(index).get("reserved", 0), total
+    return backend.free_memory(index), backend.total_memory(index)
+
+
+def set_per_process_memory_fraction(fraction: float, device=None):
+    """Lets ingot reserve no more than a part of a device's memory."""
+    accelerator.driver("cuda").limit_memory(_index(device), fraction)
 
 
 def reset_peak_memory_stats(device=None):
@@ -167,19 +186,16 @@ def reset_peak_memory_stats(device=None):
 
 
 reset_max_memory_allocated = reset_peak_memory_stats
+memory_cached = memory_reserved
+
+
+def reset_accumulated_memory_stats(device=None):
+    """Starts counting totals anew."""
+    if is_available():
+        accelerator.driver("cuda").reset_totals(_index(device))
 
 
 # Streams and events.
-
-
-def Stream(device=None, priority=0):
-    """A new queue of work on a device."""
-    return accelerator.driver("cuda").new_stream(_index(device), priority)
-
-
-def Event(enable_timing=False, blocking=False, interprocess=False):
-    """A mark in a stream, to wait for or to measure time between."""
-    return accelerator.driver("cuda").event(enable_timing)
 
 
 def current_stream(device=None):
@@ -200,17 +216,12 @@ def set_stream(stream):
 
 def stream(stream):
     """Sends work to a stream inside; None changes nothing."""
-    return nullcontext() if stream is None else _using(stream)
+    return using(stream)
 
 
-@contextmanager
-def _using(stream):
-    before = current_stream()
-    set_stream(stream)
-    try:
-        yield
-    finally:
-        set_stream(before)
+def graph_pool_handle() -> int:
+    """The number of a new memory pool that graphs may share."""
+    return new_number()
 
 
 # Random numbers come from the seed alone, on every device; these are there because scripts call them.
@@ -240,4 +251,3 @@ def _no_marks(*args, **kwargs):
 
 
 nvtx = SimpleNamespace(range_push=_no_marks, range_pop=_no_marks, range=_no_marks, mark=_no_marks)
-OutOfMemoryError = DeviceError

@@ -1,0 +1,124 @@
+"""`python -m ingot bench model.ingot`: latency and throughput of a model, alone or beside other runtimes."""
+
+import json
+import time
+
+import numpy as np
+
+from .. import jit
+from ..ir.errors import ArgumentError
+from ..runtime.cpu import pool
+from . import peers
+from .run import in_order
+from .words import numbers, read_arrays, say
+
+_IDLE = 0.02        # seconds between the turns of two runtimes, so that none finds the other's threads awake
+
+
+def add_arguments(parser):
+    """The command's arguments."""
+    parser.add_argument("model", help="a file that export wrote")
+    parser.add_argument("--batch", default="", help="sizes of the first named dim, such as 1,8 (default: 1, or what is fixed)")
+    parser.add_argument("--size", action="append", default=[], metavar="NAME=N", help="the size of another named dim")
+    parser.add_argument("--threads", default="", help="numbers of threads, such as 1,2 (default: what the machine lets it use)")
+    parser.add_argument("--seconds", type=float, default=2.0, help="how long each measurement takes (default: 2)")
+    parser.add_argument("--inputs", help="an .npz file with the inputs (default: random numbers, and zeros for integers)")
+    parser.add_argument("--onnx", metavar="FILE", help="the same model as ONNX, run beside by onnxruntime and openvino")
+    parser.add_argument("--json", action="store_true", help="the figures as JSON")
+
+
+def run(args) -> int:
+    """Runs the command."""
+    model = jit.load(args.model)
+    rows: list = []
+    for threads in numbers(args.threads, "--threads") if args.threads else [pool.get_num_threads()]:
+        for batch in batches(model, args.batch):
+            if args.inputs:
+                arrays = in_order(model.inputs, read_arrays(args.inputs))
+            else:
+                arrays = made(model, sizes(model, batch, args.size))
+            say(f"measuring {threads} thread{'s' * (threads > 1)}, {shapes_text(arrays)}")
+            pool.set_num_threads(threads)
+            runners = {"ingot": lambda arrays=arrays: model.run(arrays)}
+            if args.onnx:
+                runners |= peers.runners(args.onnx, arrays, threads, say)
+            about = {"threads": threads, "inputs": shapes_text(arrays), "batch": len(arrays[0]) if arrays[0].ndim else 1}
+            rows += [{"runtime": name, **about, **figures(times)} for name, times in measure(runners, args.seconds).items()]
+    print(json.dumps(rows, indent=1) if args.json else "\n".join(table(rows)))
+    return 0
+
+
+def batches(model, text) -> list:
+    """The sizes of the first named dim; one None where sizes are fixed."""
+    if not text:
+        return [1 if model.signature.dims else None]
+    wanted = numbers(text, "--batch")
+    if model.signature.dims:
+        return wanted
+    first = model.inputs[0].shape[0] if model.inputs[0].shape else 1
+    if wanted != [first]:
+        raise ArgumentError(f"--batch {text}: the model was exported for size {first} alone; export it with "
+                            f"dynamic={{'{model.inputs[0].name}': {{0: 'batch'}}}}")
+    return [None]
+
+
+def sizes(model, batch, others) -> dict:
+    """The sizes of the named dims."""
+    if batch is None:
+        return {}
+    found = dict.fromkeys(model.signature.dims, 16) | {model.signature.dims[0]: batch}
+    for text in others:
+        name, _, number = text.partition("=")
+        if name not in found or not number.isdigit():
+            raise ArgumentError(f"--size takes NAME=N for one of {', '.join(model.signature.dims)}, got {text!r}")
+        found[name] = int(number)
+    return found
+
+
+def made(model, named: dict) -> list:
+    """Inputs of given sizes."""
+    generator, found = np.random.default_rng(0), []
+    for spec in model.inputs:
+        shape = tuple(n if isinstance(n, int) else named[n] for n in spec.shape)
+        random = generator.standard_normal(shape, np.float32) if spec.dtype.is_inexact else np.zeros(shape)
+        found.append(random.astype(spec.dtype.np))
+    return found
+
+
+def shapes_text(arrays) -> str:
+    """Types of arrays, readably."""
+    return ", ".join(f"{a.dtype}{list(a.shape)}" for a in arrays)
+
+
+def measure(runners: dict, seconds: float) -> dict:
+    """{name: seconds of each run}: the runtimes take turns, some runs each, until the time is over."""
+    for call in runners.values():
+        call()
+        call()
+    found: dict = {name: [] for name in runners}
+    end = time.perf_counter() + seconds * len(runners)
+    while time.perf_counter() < end or min(map(len, found.values())) < 5:
+        for name, call in runners.items():
+            time.sleep(_IDLE if len(runners) > 1 else 0)
+            call()
+            until = time.perf_counter() + seconds / 10
+            while time.perf_counter() < until:
+                start = time.perf_counter()
+                call()
+                found[name].append(time.perf_counter() - start)
+    return found
+
+
+def figures(times) -> dict:
+    """Percentiles of latency in milliseconds, and runs in a second."""
+    p50, p90, p99 = np.percentile(times, (50, 90, 99)) * 1e3
+    return {"runs": len(times), "p50_ms": float(p50), "p90_ms": float(p90), "p99_ms": float(p99),
+            "per_second": len(times) / sum(times)}
+
+
+def table(rows) -> list:
+    """The figures as lines of text."""
+    found = [f"{'runtime':<12} {'threads':>7}  {'p50 ms':>9} {'p90 ms':>9} {'p99 ms':>9} {'runs/s':>9} {'items/s':>9}  inputs"]
+    found += [f"{r['runtime']:<12} {r['threads']:>7}  {r['p50_ms']:>9.3f} {r['p90_ms']:>9.3f} {r['p99_ms']:>9.3f} "
+              f"{r['per_second']:>9.1f} {r['per_second'] * r['batch']:>9.1f}  {r['inputs']}" for r in rows]
+    return found

@@ -1,0 +1,35 @@
+"""Other runtimes for the bench command, where they are installed."""
+
+from ..ir.errors import FileError
+
+
+def runners(path: str, arrays, threads: int, say) -> dict:
+    """{name: a function that runs the ONNX model once} of the runtimes that are there."""
+    found = {}
+    for name, make in (("onnxruntime", _onnxruntime), ("openvino", _openvino)):
+        try:
+            found[name] = make(path, arrays, threads)
+        except ImportError:
+            say(f"{name} is not installed; left out")
+        except Exception as e:
+            raise FileError(f"{name} does not run {path}: {e}") from e
+    return found
+
+
+def _onnxruntime(path, arrays, threads):
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    feed = {node.name: a for node, a in zip(session.get_inputs(), arrays)}
+    return lambda: session.run(None, feed)
+
+
+def _openvino(path, arrays, threads):
+    import openvino
+
+    core = openvino.Core()
+    compiled = core.compile_model(path, "CPU", {"INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY"})
+    request = compiled.create_infer_request()
+    return lambda: request.infer(list(arrays))

@@ -1,0 +1,66 @@
+"""What commands share: words on standard error, arrays in files, sizes in text."""
+
+import sys
+import zipfile
+
+import numpy as np
+
+from ..ir import dtype as dt
+from ..ir.errors import ArgumentError, FileError
+from ..runtime.tensor import Tensor
+
+
+def say(text: str):
+    """A line about what is going on."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def read_arrays(path: str) -> dict:
+    """The arrays of an .npz file by name; an .npy file has one, called arr_0."""
+    try:
+        found = np.load(path, allow_pickle=False)
+        return dict(found) if hasattr(found, "files") else {"arr_0": found}
+    except OSError as e:
+        raise FileError(f"{path} cannot be read: {e.strerror or e}") from e
+    except (ValueError, KeyError, EOFError, zipfile.BadZipFile) as e:
+        raise FileError(f"{path} is not a file of arrays (.npz or .npy): {e}") from e
+
+
+def positional(arrays: dict) -> bool:
+    """Whether arrays are named as numpy names those without a name."""
+    return set(arrays) == {f"arr_{i}" for i in range(len(arrays))}
+
+
+def plain(x) -> np.ndarray:
+    """An array that an .npz file can hold: bfloat16 is widened."""
+    a = x.detach()._a if isinstance(x, Tensor) else np.asarray(x)
+    return a.astype(np.float32) if a.dtype == dt.bfloat16.np else a
+
+
+def leaves_of(x) -> list:
+    """The tensors and arrays in a result, in order."""
+    if isinstance(x, (Tensor, np.ndarray, np.generic)):
+        return [x]
+    if isinstance(x, dict):
+        return [t for v in x.values() for t in leaves_of(v)]
+    return [t for v in x for t in leaves_of(v)] if isinstance(x, (list, tuple)) else []
+
+
+def numbers(text: str, what: str) -> list:
+    """Positive numbers separated by commas."""
+    try:
+        found = [int(word) for word in text.split(",")]
+    except ValueError:
+        found = []
+    if not found or min(found) < 1:
+        raise ArgumentError(f"{what} takes positive numbers separated by commas, got {text!r}")
+    return found
+
+
+def amount(size: int) -> str:
+    """Bytes, readably."""
+    for unit in ("bytes", "KiB", "MiB"):
+        if size < 1024 or unit == "MiB":
+            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
+        size /= 1024    # type: ignore[assignment]
+    return ""

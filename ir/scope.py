@@ -1,0 +1,102 @@
+"""Named sizes, what they are now, and the conditions that answers about them relied on. Their numbers: `symbolic.py`."""
+
+from collections.abc import Callable
+from typing import Any
+
+from . import polynomial as poly
+from .errors import GraphError
+from .symbolic import SymFloat, SymInt
+
+LEAST = 2          # what a symbolic size is at least; 0 and 1 mean other things to broadcasting, so they are never symbolic
+RESERVED = frozenset(("max", "min", "slice", "complex", "floordiv", "mod", "True", "False", "None", "inf", "nan", "return",
+                      "update", "graph", "and", "or", "not", "is", "if", "else", "lambda", "in"))
+
+
+class Scope:
+    """Named sizes, their values now, and the conditions that answers relied on.
+
+    hints        {name: value now}
+    numbers      {name: the SymInt or SymFloat}
+    conditions   {text of a Python expression over the names: the user's line that needed it}
+    """
+
+    def __init__(self, where: Callable | None = None):
+        self.hints: dict[str, Any] = {}
+        self.numbers: dict[str, Any] = {}
+        self.conditions: dict[str, Any] = {}
+        self.pinned: set = set()          # names whose very value was asked for
+        self.open = True
+        self.is_inner = False             # of the compiler: what is printed are expressions
+        self._where = where or (lambda: None)
+        self._sizes: dict = {}            # polynomial -> SymInt
+        self._made: dict = {}             # (operation, operand, operand) -> result
+        self._lowest: dict = {}           # polynomial -> what it is at least, or None
+
+    def size(self, name: str, hint: int) -> SymInt:
+        """A new named size."""
+        if hint < LEAST:
+            raise GraphError(f"size {name} is {hint}: a symbolic size is at least {LEAST}")
+        self._enter(name, hint)
+        made = self.numbers[name] = self.wrap(poly.variable(name))
+        return made
+
+    def number(self, name: str, hint: float) -> SymFloat:
+        """A new named number, as an argument of a function."""
+        self._enter(name, hint)
+        made = self.numbers[name] = SymFloat(self, name, hint, frozenset((name,)))
+        return made
+
+    def _enter(self, name, hint):
+        if not name.isidentifier() or name in RESERVED or name in self.hints:
+            raise GraphError(f"{name!r} cannot name a size: it must be a new identifier")
+        self.hints[name] = hint
+
+    def wrap(self, p):
+        """A polynomial as a SymInt, or as an int if it is one."""
+        fixed = poly.constant_of(p)
+        if fixed is not None:
+            return fixed
+        known = self._sizes.get(p)
+        if known is None:
+            known = self._sizes[p] = SymInt(self, p)
+        return known
+
+    def lowest(self, p):
+        """What a polynomial is at least, whatever the sizes; None if that is not known."""
+        if p not in self._lowest:
+            self._lowest[p] = poly.lower_bound(p, LEAST)
+        return self._lowest[p]
+
+    def decide(self, relation: str, p) -> bool:
+        """Whether `p == 0` or `p >= 0`: for certain, or as it is now, with a note."""
+        low, high = self.lowest(p), self.lowest(poly.negated(p))
+        if low is not None and (low > 0 or (low == 0 and relation == ">=")):
+            return relation == ">="
+        if high is not None and high > 0:
+            return False
+        value = poly.evaluate(p, self.hints)
+        holds = value >= 0 if relation == ">=" else value == 0
+        if relation == "==" and not holds:
+            relation = "!="
+        elif relation == ">=" and not holds:
+            p = poly.minus(poly.negated(p), poly.constant(1))
+        self.note(f"{poly.text(p)} {relation} 0")
+        if relation == "==":
+            self.pinned.update(poly.pinned_names(p))
+        return holds
+
+    def note(self, condition: str):
+        """Something was decided that holds only under a condition."""
+        if self.open and condition not in self.conditions:
+            self.conditions[condition] = self._where()
+
+    def close(self):
+        """From now on sizes answer by their values, and nothing is noted: what was recorded is complete."""
+        self.open = False
+
+    def at(self, values) -> "Scope":
+        """A scope of the same names with other values, in order, without conditions."""
+        scope = Scope()
+        scope.is_inner = True
+        scope.hints.update(zip(self.hints, values))
+        return scope

@@ -1,0 +1,162 @@
+"""Plain data that holds symbolic numbers: found, evaluated, replaced by their values, read from text."""
+
+import operator
+from collections.abc import Callable
+
+from . import polynomial as poly
+from .errors import GraphError
+from .scope import Scope
+from .symbolic import SymFloat, SymInt, hint, is_symbol, source_of
+
+_OPERATIONS: dict = {"Add": operator.add, "Sub": operator.sub, "Mult": operator.mul, "Div": operator.truediv,
+                     "Pow": operator.pow, "FloorDiv": operator.floordiv, "Mod": operator.mod}
+_FUNCTIONS: dict = {"abs": abs, "floordiv": operator.floordiv, "mod": operator.mod, "float": float}
+
+
+def parse_number(scope: Scope, text: str) -> SymFloat:
+    """The SymFloat of which `text` is the expression. Nothing is executed: only arithmetic on known names is understood."""
+    import ast  # here, since graphs are read long after the start
+
+    tree = ast.parse(text, mode="eval").body
+    value = _value_of(tree, scope.hints)
+    if type(value) is not float:
+        raise GraphError("it is no float")
+    names = frozenset(n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id in scope.hints)
+    return SymFloat(scope, text, value, names)
+
+
+def _value_of(tree, values):
+    kind = type(tree).__name__
+    if kind == "Constant" and (type(tree.value) in (int, float, bool) or tree.value in ("inf", "-inf", "nan")):
+        return tree.value
+    if kind == "Name" and tree.id in values:
+        return values[tree.id]
+    if kind == "UnaryOp" and type(tree.op).__name__ == "USub":
+        return -_value_of(tree.operand, values)
+    if kind == "BinOp" and type(tree.op).__name__ in _OPERATIONS:
+        return _OPERATIONS[type(tree.op).__name__](_value_of(tree.left, values), _value_of(tree.right, values))
+    if kind == "Call" and type(tree.func).__name__ == "Name" and tree.func.id in _FUNCTIONS and not tree.keywords:
+        return _FUNCTIONS[tree.func.id](*[_value_of(a, values) for a in tree.args])
+    raise GraphError("only arithmetic on known names is meant")
+
+
+# Putting values in.
+
+
+def evaluator(expressions, names) -> Callable:
+    """A function of the values of `names` that gives a tuple of the expressions' values."""
+    expressions = tuple(expressions)
+    body = ", ".join([source_of(x) for x in expressions])
+    return function_of(names, f"({body}{',' if expressions else ''})")
+
+
+def condition_check(conditions, names) -> Callable:
+    """A function of the values of `names` that says whether all conditions of a scope hold."""
+    return function_of(names, " and ".join(["True", *[f"({c})" for c in conditions]]))
+
+
+def function_of(names, expression: str) -> Callable:
+    """A function of the values of `names`."""
+    space: dict = {"floordiv": operator.floordiv, "mod": operator.mod}
+    exec(compile(f"def evaluate({', '.join(names)}):\n    return {expression}\n", "<sizes>", "exec"), space)
+    return space["evaluate"]
+
+
+def has_symbols(x) -> bool:
+    """Whether plain data (numbers, tuples, slices) holds a symbolic number."""
+    if isinstance(x, tuple):
+        return any(map(has_symbols, x))
+    if type(x) is slice:
+        return has_symbols((x.start, x.stop, x.step))
+    return is_symbol(x)
+
+
+def collect(x, found: dict):
+    """Enters the symbolic numbers in plain data into `found`, by what they are."""
+    if isinstance(x, tuple):
+        for v in x:
+            collect(v, found)
+    elif type(x) is slice:
+        collect((x.start, x.stop, x.step), found)
+    elif type(x) is SymInt:
+        found.setdefault(x.poly, x)
+    elif type(x) is SymFloat:
+        found.setdefault(x.text, x)
+
+
+def replaced(x, give: Callable):
+    """Plain data with `give(number)` in place of each symbolic number."""
+    kind = type(x)
+    if kind is tuple:
+        return tuple([replaced(v, give) for v in x])
+    if kind is SymInt or kind is SymFloat:
+        return give(x)
+    if kind is slice:
+        return slice(*replaced((x.start, x.stop, x.step), give))
+    if isinstance(x, tuple):
+        return kind([replaced(v, give) for v in x])
+    return x
+
+
+def bound_values(x, values):
+    """Plain data with numbers in it, for the values of the names of their scope, in order."""
+    found: dict = {}
+    collect(x, found)
+    names = next(iter(found.values())).scope.hints
+    numbers = dict(zip(found, evaluator(found.values(), names)(*values)))
+    return replaced(x, lambda n: numbers[n.poly if type(n) is SymInt else n.text])
+
+
+def valuer(names, values) -> Callable:
+    """A function that gives the value of a symbolic number for values of the names of its scope, in order."""
+    given = dict(zip(names, values))
+
+    def value(x):
+        return poly.evaluate(x.poly, given) if type(x) is SymInt else evaluator((x,), given)(*given.values())[0]
+
+    return value
+
+
+def at_hint(x):
+    """Plain data with every symbolic number as it is now; nothing is noted."""
+    return replaced(x, hint)
+
+
+def slice_bounds(s: slice, n) -> tuple:
+    """`s.indices(n)` for a positive step, also where sizes are symbolic."""
+    if not (is_symbol(n) or is_symbol(s.start) or is_symbol(s.stop)):
+        return s.indices(n)
+    return _clipped(s.start, n, 0), _clipped(s.stop, n, n), 1 if s.step is None else s.step
+
+
+def _clipped(i, n, default):
+    if i is None:
+        return default
+    if i < 0:
+        return i + n if i + n >= 0 else 0
+    return i if i <= n else n
+
+
+def as_int(n):
+    """`int(n)`; a symbolic size stays one."""
+    return n if n.__class__ is int else int(n)
+
+
+def as_float(n):
+    """`float(n)`; a symbolic number stays one."""
+    return n if is_symbol(n) else float(n)
+
+
+def is_same(a, b) -> bool:
+    """Whether two sizes, or two shapes, are equal whatever the symbols are; nothing is noted."""
+    if isinstance(a, tuple):
+        return a is b or (len(a) == len(b) and all(map(is_same, a, b)))
+    return a is b or (a.poly == b.poly if type(a) is SymInt and type(b) is SymInt else
+                      type(a) is not SymInt and type(b) is not SymInt and a == b)
+
+
+def owned_by(scope: Scope, x):
+    """A symbolic number of a scope with the same names, as one of this scope."""
+    if type(x) is SymInt:
+        return scope.wrap(x.poly)
+    return SymFloat(scope, x.text, evaluator((x,), scope.hints)(*scope.hints.values())[0], x.names)

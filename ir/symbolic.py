@@ -1,0 +1,385 @@
+"""Numbers that are not fixed: integers that know how they come from named sizes, and what they are now.
+
+    scope = Scope()                  # in scope.py
+    b = scope.size("b", 8)           # now 8, and at least 2 at all times
+    n = b * 64 // 2                  # 32*b, now 256
+    n > 3                            # True: it is at least 64
+    b > 3                            # True as well, and scope.conditions now says that b >= 4
+
+A `SymInt` answers whatever Python or C asks of an int by its value now. Where the answer might be another one for other
+sizes, the scope notes a condition. So what was computed with symbolic sizes holds for all sizes that meet the conditions:
+code that was not made for symbolic sizes is specialised, never wrong.
+
+A `SymFloat` is a Python number computed from sizes and from number arguments; its value is computed anew at each call.
+"""
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from . import polynomial as poly
+
+
+def _poly_of(x):
+    if type(x) is SymInt:
+        return x.poly
+    if type(x) is int or type(x) is bool:
+        return poly.constant(int(x))
+    if isinstance(x, np.integer):
+        return poly.constant(int(x))
+    return None
+
+
+def _arithmetic(name, compute, flipped=False):
+    """An operator on polynomials, remembered by the scope; other operands are met by numbers."""
+    plain = getattr(operator, name)
+
+    def run(self, other):
+        if other.__class__ is float or type(other) is SymFloat:
+            return _real(plain, self, other, flipped)
+        p = _poly_of(other)
+        if p is None:
+            return NotImplemented
+        key = (name, flipped, self.poly, p)
+        made = self.scope._made
+        found = made.get(key)
+        if found is None:
+            found = compute(self.scope, p, self.poly) if flipped else compute(self.scope, self.poly, p)
+            made[key] = found
+        return found
+    return run
+
+
+def _divide(scope, p, q, rest):
+    by = poly.constant_of(q)
+    if by == 0:
+        raise ZeroDivisionError("integer division or modulo by zero")
+    if not (by > 0 if by is not None else scope.decide(">=", poly.minus(q, poly.constant(1)))):
+        negative = poly.negated(q)
+        if by is None and not scope.decide(">=", poly.minus(negative, poly.constant(1))):
+            raise ZeroDivisionError("integer division or modulo by zero")
+        if rest:
+            return -scope.wrap(poly.modulo(poly.negated(p), negative))
+        return scope.wrap(poly.floor_divide(poly.negated(p), negative))
+    return scope.wrap(poly.modulo(p, q) if rest else poly.floor_divide(p, q))
+
+
+def _compared(test):
+    """A comparison as (relation, which difference), with the answer's sense."""
+    def run(self, other):
+        if other.__class__ is float or type(other) is SymFloat:
+            return _compare_real(test, self, other)
+        p = _poly_of(other)
+        if p is None:
+            return NotImplemented
+        scope, mine = self.scope, self.poly
+        if test == "lt":
+            return not scope.decide(">=", poly.minus(mine, p))
+        if test == "ge":
+            return scope.decide(">=", poly.minus(mine, p))
+        if test == "gt":
+            return not scope.decide(">=", poly.minus(p, mine))
+        if test == "le":
+            return scope.decide(">=", poly.minus(p, mine))
+        equal = mine == p or (poly.constant_of(poly.minus(mine, p)) is None and scope.decide("==", poly.minus(mine, p)))
+        return equal if test == "eq" else not equal
+    return run
+
+
+class SymInt:
+    """An integer computed from named sizes (see the module). To `isinstance` it is an int; C code must ask for its value,
+    and is noted."""
+
+    __slots__ = ("poly", "scope")
+
+    def __init__(self, scope: Any, p):
+        self.scope = scope
+        self.poly = p
+
+    @property  # type: ignore[misc]
+    def __class__(self):
+        return int
+
+    @property
+    def hint(self) -> int:
+        """The value now, for choices that may turn out either way: nothing is noted."""
+        return poly.evaluate(self.poly, self.scope.hints)
+
+    @property
+    def text(self) -> str:
+        """The expression, as Python and IR text have it."""
+        return poly.text(self.poly)
+
+    def __index__(self):
+        value = self.hint
+        self.scope.decide("==", poly.minus(self.poly, poly.constant(value)))
+        return value
+
+    __int__ = __index__
+    __trunc__ = __index__
+
+    def __float__(self):
+        return float(self.__index__())
+
+    def __complex__(self):
+        return complex(self.__index__())
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(self.__index__(), dtype)
+
+    def __hash__(self):
+        return hash(self.__index__())
+
+    def __repr__(self):
+        return self.text if self.scope.is_inner else repr(self.__index__())
+
+    def __str__(self):
+        return repr(self)
+
+    def __format__(self, spec):
+        return self.text if self.scope.is_inner else format(self.__index__(), spec)
+
+    def __bool__(self):
+        return not self.scope.decide("==", self.poly)
+
+    def __reduce__(self):
+        return int, (self.__index__(),)
+
+    def __getattr__(self, name):
+        if name.startswith("__") or not hasattr(int, name):
+            raise AttributeError(f"'int' object has no attribute {name!r}")
+        return getattr(self.__index__(), name)
+
+    def __neg__(self):
+        return self.scope.wrap(poly.negated(self.poly))
+
+    def __pos__(self):
+        return self
+
+    def __abs__(self):
+        return self if self >= 0 else -self
+
+    def __round__(self, digits=None):
+        return self if digits is None or digits >= 0 else round(self.__index__(), digits)
+
+    def __floor__(self):
+        return self
+
+    def __ceil__(self):
+        return self
+
+    __add__ = __radd__ = _arithmetic("add", lambda scope, a, b: scope.wrap(poly.plus(a, b)))
+    __sub__ = _arithmetic("sub", lambda scope, a, b: scope.wrap(poly.minus(a, b)))
+    __rsub__ = _arithmetic("sub", lambda scope, a, b: scope.wrap(poly.minus(a, b)), True)
+    __mul__ = __rmul__ = _arithmetic("mul", lambda scope, a, b: scope.wrap(poly.times(a, b)))
+    __floordiv__ = _arithmetic("floordiv", lambda scope, a, b: _divide(scope, a, b, False))
+    __rfloordiv__ = _arithmetic("floordiv", lambda scope, a, b: _divide(scope, a, b, False), True)
+    __mod__ = _arithmetic("mod", lambda scope, a, b: _divide(scope, a, b, True))
+    __rmod__ = _arithmetic("mod", lambda scope, a, b: _divide(scope, a, b, True), True)
+    __lt__, __le__, __gt__, __ge__ = _compared("lt"), _compared("le"), _compared("gt"), _compared("ge")
+    __eq__, __ne__ = _compared("eq"), _compared("ne")
+
+    def __divmod__(self, other):
+        return self // other, self % other
+
+    def __rdivmod__(self, other):
+        return other // self, other % self
+
+    def __truediv__(self, other):
+        return _real(operator.truediv, self, other)
+
+    def __rtruediv__(self, other):
+        return _real(operator.truediv, self, other, True)
+
+    def __pow__(self, other, modulus=None):
+        if modulus is None and type(other) is int and 0 <= other <= 4:
+            made: Any = 1
+            for _ in range(other):
+                made = made * self
+            return made
+        return _real(operator.pow, self, other) if modulus is None else pow(self.__index__(), other, modulus)
+
+    def __rpow__(self, other):
+        return other ** self.__index__()
+
+
+def _by_value(name):
+    plain, flipped = getattr(operator, name), f"__r{name.strip('_')}__"
+
+    def run(self, other):
+        return plain(self.__index__(), other)
+
+    def run_flipped(self, other):
+        return plain(other, self.__index__())
+
+    setattr(SymInt, f"__{name.strip('_')}__", run)
+    setattr(SymInt, flipped, run_flipped)
+
+
+for _name in ("and_", "or_", "xor", "lshift", "rshift"):
+    _by_value(_name)
+setattr(SymInt, "__invert__", lambda self: ~self.__index__())  # noqa: B010  (as those above)
+
+
+# Numbers.
+
+_SIGNS = {operator.add: "+", operator.sub: "-", operator.mul: "*", operator.truediv: "/", operator.pow: "**",
+          operator.floordiv: "//", operator.mod: "%"}
+
+
+def source_of(x) -> str:
+    """A number as Python text over the names of its scope."""
+    if type(x) is SymInt:
+        return f"({x.text})"
+    if type(x) is SymFloat:
+        return x.text
+    return f"({x!r})" if x == x and x not in (float("inf"), float("-inf")) else f"float('{x!r}')"
+
+
+def hint(x):
+    """The value now of a size or a number; nothing is noted."""
+    return x.hint if type(x) is SymInt or type(x) is SymFloat else x
+
+
+def is_symbol(x) -> bool:
+    """Whether a number is symbolic."""
+    return type(x) is SymInt or type(x) is SymFloat
+
+
+def names_of(x) -> frozenset:
+    """The names that a number depends on."""
+    if type(x) is SymInt:
+        return poly.names(x.poly)
+    return x.names if type(x) is SymFloat else frozenset()
+
+
+def _real(plain, x, y, flipped=False):
+    """An operation whose result is a float: an expression, computed again at each call."""
+    if not (is_symbol(y) or type(y) in (int, float, bool) or isinstance(y, (np.integer, np.floating))):
+        return NotImplemented
+    if isinstance(y, np.generic) and not is_symbol(y):
+        return plain(y, x.__index__() if type(x) is SymInt else float(x)) if flipped else plain(
+            x.__index__() if type(x) is SymInt else float(x), y)
+    a, b = (y, x) if flipped else (x, y)
+    value = plain(hint(a), hint(b))
+    if type(value) is not float:           # a power of integers that is one again, or a complex number
+        return plain(pinned(a), pinned(b))
+    scope = x.scope
+    if plain in (operator.truediv, operator.floordiv, operator.mod) and is_symbol(b):
+        scope.note(f"{source_of(b)} != 0")
+    if plain is operator.pow:              # other exponents may overflow, or give complex numbers
+        return plain(pinned(a), pinned(b)) if type(x) is not SymInt or type(b) is not float else SymFloat(
+            scope, f"({source_of(a)} ** {source_of(b)})", value, names_of(a))
+    return SymFloat(scope, f"({source_of(a)} {_SIGNS[plain]} {source_of(b)})", value, names_of(a) | names_of(b))
+
+
+def pinned(x):
+    """The value of a number, which is noted."""
+    if type(x) is SymInt:
+        return x.__index__()
+    return float(x) if type(x) is SymFloat else x
+
+
+def _compare_real(test, x, y):
+    if not (is_symbol(y) or type(y) in (int, float, bool)):
+        return getattr(operator, test)(pinned(x), y)
+    answer = getattr(operator, test)(hint(x), hint(y))
+    sign = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}[test]
+    x.scope.note(f"({source_of(x)} {sign} {source_of(y)}) is {answer}")
+    return answer
+
+
+class SymFloat:
+    """A Python float computed from sizes and number arguments. Arithmetic with numbers gives another one, comparisons are
+    noted, and whatever else asks for it gets the value now, and that is noted."""
+
+    __slots__ = ("hint", "names", "scope", "text")
+
+    def __init__(self, scope: Any, text: str, value: float, names: frozenset):
+        self.scope, self.text, self.hint, self.names = scope, text, value, names
+
+    @property  # type: ignore[misc]
+    def __class__(self):
+        return float
+
+    def __float__(self):
+        self.scope.note(f"({self.text}).hex() == {self.hint.hex()!r}")
+        self.scope.pinned.update(self.names)
+        return self.hint
+
+    def __int__(self):
+        return int(float(self))
+
+    def __bool__(self):
+        return _compare_real("ne", self, 0.0)
+
+    def __hash__(self):
+        return hash(float(self))
+
+    def __repr__(self):
+        return repr(float(self))
+
+    def __str__(self):
+        return str(float(self))
+
+    def __format__(self, spec):
+        return format(float(self), spec)
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(float(self), dtype)
+
+    def __reduce__(self):
+        return float, (float(self),)
+
+    def __getattr__(self, name):
+        if name.startswith("__") or not hasattr(float, name):
+            raise AttributeError(f"'float' object has no attribute {name!r}")
+        return getattr(float(self), name)
+
+    def __neg__(self):
+        return SymFloat(self.scope, f"(-{self.text})", -self.hint, self.names)
+
+    def __pos__(self):
+        return self
+
+    def __abs__(self):
+        return SymFloat(self.scope, f"abs({self.text})", abs(self.hint), self.names)
+
+    def __complex__(self):
+        return complex(float(self))
+
+    def __round__(self, digits=None):
+        return round(float(self), digits)
+
+    def __trunc__(self):
+        return int(float(self))
+
+    def __floor__(self):
+        return float(self).__floor__()
+
+    def __ceil__(self):
+        return float(self).__ceil__()
+
+    def __divmod__(self, other):
+        return divmod(float(self), other)
+
+
+def _float_operators():
+    def forward(plain):
+        return lambda self, other: _real(plain, self, other)
+
+    def backward(plain):
+        return lambda self, other: _real(plain, self, other, True)
+
+    def compare(test):
+        return lambda self, other: _compare_real(test, self, other)
+
+    for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow"):
+        setattr(SymFloat, f"__{name}__", forward(getattr(operator, name)))
+        setattr(SymFloat, f"__r{name}__", backward(getattr(operator, name)))
+    for test in ("lt", "le", "gt", "ge", "eq", "ne"):
+        setattr(SymFloat, f"__{test}__", compare(test))
+
+
+_float_operators()

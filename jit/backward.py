@@ -1,0 +1,99 @@
+"""The backward of a recorded function's results, for one that comes after the call: it is run once while the recorder still
+listens, along the history that the eager run has made, so that what was detached, hooks and user functions count as they do
+in eager mode. It ends at the tensors that came from outside."""
+
+import numpy as np
+
+from ..runtime.autograd.engine import Backward
+from ..runtime.autograd.node import Leaf, Output
+from ..runtime.state import tls
+from ..runtime.tensor import wrap
+from .errors import TraceError
+from .recording import RecordedBackward
+
+
+def backward_of(recorder, results) -> RecordedBackward:
+    """Records the backward of some results; the recorder's graph is afterwards as it was."""
+    b, cuts = recorder.builder, len(recorder.cuts)
+    start, first = len(b.nodes), len(b.inputs)
+    stops = {position: edge for position, edge in recorder.edges.items() if edge is not None}
+    seeds = [_seed(recorder, t, f"grad{i}") for i, t in enumerate(results)]
+    values = b.inputs[first:]
+    error, found = None, {}
+    try:
+        found = _Walk(set(stops.values())).arrivals([t._node for t in results], seeds)
+    except TraceError:
+        raise
+    except Exception as e:
+        error = e.with_traceback(None)
+    if len(recorder.cuts) > cuts:
+        raise TraceError("this function cannot be traced: going backward through its results, Python reads a value out of a "
+                         "tensor; call backward() inside of the traced function")
+    gradients = {p: recorder.value_of(found[edge]) if edge in found else None for p, edge in stops.items()}
+    nodes = b.nodes[start:]
+    del b.nodes[start:]
+    del b.inputs[first : first + len(values)]
+    return RecordedBackward(nodes, values, gradients, error)
+
+
+def _seed(recorder, t, name):
+    """The gradient of a result: its values do not matter, they come with each backward."""
+    g = wrap(np.ones(t._a.shape, t._a.dtype))
+    aval = recorder.value_of(t).aval
+    recorder._fresh(g, recorder.builder.input(name, aval))
+    return g
+
+
+class _Walk(Backward):
+    """A backward that ends at some edges, before the hooks there, and gives what has arrived."""
+
+    def __init__(self, stops):
+        super().__init__(retain=True, create_graph=False)
+        self.stops = stops
+        self.ends = {_source(e) for e in stops}
+
+    def arrivals(self, edges, gradients) -> dict:
+        """{stop: its gradient}."""
+        for edge, g in zip(edges, gradients):
+            self.deliver(edge, g)
+        m = tls.m
+        before = m.grad, m.autocast
+        m.grad, m.autocast = False, None
+        try:
+            for node in self._order([_source(e) for e in edges]):
+                g = self.pending.pop(node, None)
+                for edge, grad in zip(node.edges, self._through(node, g) if g is not None else ()):
+                    if edge is not None and grad is not None:
+                        self.deliver(edge, grad)
+        finally:
+            m.grad, m.autocast = before
+        return {e: g for e in self.stops if (g := self._arrived(e)) is not None}
+
+    def _through(self, node, g):
+        if any(which == "retain" for which, _ in (node.pre_hooks or {}).values()):
+            raise TraceError("this function cannot be traced: it calls retain_grad() on a tensor whose backward comes after "
+                             "the call; call backward() inside of the traced function, or return the gradient")
+        return self.through(node, g)
+
+    def _arrived(self, edge):
+        if type(edge) is Output:
+            slots = self.pending.get(edge.source)
+            return None if slots is None else slots[edge.index]
+        return self.pending.get(edge)
+
+    def _order(self, roots) -> list:
+        """The nodes between the results and the stops, each before those that it leads to."""
+        order, seen, stack = [], set(), [(n, False) for n in roots]
+        while stack:
+            node, is_done = stack.pop()
+            if is_done:
+                order.append(node)
+            elif node not in seen and node not in self.ends and type(node) is not Leaf:
+                seen.add(node)
+                stack.append((node, True))
+                stack += [(_source(e), False) for e in node.edges if e is not None]
+        return order[::-1]
+
+
+def _source(edge):
+    return edge.source if type(edge) is Output else edge

@@ -1,0 +1,58 @@
+"""What a compiled graph makes of weights alone: made once, and again when a weight was written or replaced."""
+
+import ctypes
+import os
+from operator import attrgetter, is_
+from typing import NamedTuple
+
+import numpy as np
+
+_array_of, _storage_of = attrgetter("_a"), attrgetter("_storage")
+_state_of = attrgetter("version", "lent", "returned")
+_differ = ctypes.CDLL(None).memcmp if os.name == "posix" else ctypes.cdll.msvcrt.memcmp
+_differ.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
+
+
+class _Made(NamedTuple):
+    """What was made, and of what: arrays, their storages, the (version, others that see it, others that did) of each of these;
+    then copies of those that others see, as (address, address of the copy, bytes, copy)."""
+
+    arrays: list
+    storages: list
+    states: list
+    copies: list
+    results: list
+
+
+class Derived:
+    """What is made of captured tensors alone, kept until one of them is written or gets other memory.
+
+    A write by ingot counts a version. Memory that is lent (to numpy, DLPack, another process) may be written without one: its
+    contents are compared with a copy at every call, and all is made again when it was returned.
+    """
+
+    def __init__(self, compiled, tensors):
+        self.compiled, self.tensors = compiled, tuple(tensors)
+        self.kept = _Made([], [], [], [], [])
+
+    def arrays(self) -> list:
+        """The arrays, made again where something changed."""
+        kept = self.kept
+        arrays, storages = list(map(_array_of, self.tensors)), list(map(_storage_of, self.tensors))
+        same = (len(kept.arrays) == len(arrays) and all(map(is_, arrays, kept.arrays))
+                and all(map(is_, storages, kept.storages)) and list(map(_state_of, storages)) == kept.states)
+        if not same or any(_differ(*where) for *where, _ in kept.copies):
+            self.kept = kept = self._make(arrays, storages)
+        return kept.results
+
+    def _make(self, arrays, storages) -> _Made:
+        states = list(map(_state_of, storages))
+        copies = [_span(a) for a, s in zip(arrays, storages) if s.lent]
+        return _Made(arrays, storages, states, copies, self.compiled.run(arrays))
+
+
+def _span(a) -> tuple:
+    """(address, address of a copy, bytes, the copy) of the memory from an array's first byte to its last."""
+    low, high = np.lib.array_utils.byte_bounds(a)
+    copy = ctypes.create_string_buffer(ctypes.string_at(low, high - low), high - low) if high > low else None
+    return low, 0 if copy is None else ctypes.addressof(copy), high - low if copy is not None else 0, copy

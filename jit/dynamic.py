@@ -1,0 +1,231 @@
+"""Which sizes and numbers of the arguments become symbolic, and when.
+
+Calls that differ in nothing but sizes and numbers are a `Family`. Its first call is recorded with everything fixed. When a
+second one comes, it is recorded with what differs as symbols; equal values that have always been equal are one symbol. What is
+recorded holds under the conditions that the answers of symbolic sizes have noted, and only after it was compared with a
+recording for other sizes: one that would give other operations, or other numbers in them, is not used again.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from ..ir.scope import LEAST, Scope
+from ..ir.substitute import condition_check, function_of, valuer
+from ..runtime.storage import user_line
+from .errors import TraceError
+from .tree import flatten
+
+MOST_EXAMPLES = 16      # calls that a family remembers
+MOST_SYMBOLIC = 8       # symbolic recordings of a family, after which it is not generalised any more
+SIZE, NUMBER = "size", "number"
+
+
+@dataclass(frozen=True)
+class Symbols:
+    """The symbols of one recording.
+
+    names     {place: name}; a place is ("size", argument, dim) or ("number", position)
+    scope     their values now, and the conditions noted
+    """
+
+    names: dict
+    scope: Scope
+
+    @staticmethod
+    def of(names: dict, shapes, numbers) -> "Symbols":
+        """Symbols with the values that they have in a call: first all sizes, then the numbers that are floats."""
+        scope = Scope(user_line)
+        values = {place: value_at(place, shapes, numbers) for place in names}
+        made: dict = {}
+        for place, name in sorted(names.items(), key=lambda item: type(values[item[0]]) is float):
+            if _differs(made.setdefault(name, values[place]), values[place]):
+                raise TraceError(f"dynamic= says that sizes named {name} are equal, but they are {made[name]} and "
+                                 f"{values[place]}")
+            if name not in scope.hints:
+                make = scope.number if type(values[place]) is float else scope.size
+                make(name, values[place])
+        return Symbols(names, scope)
+
+    def shape(self, i, shape) -> tuple | None:
+        """The shape of an argument with its symbolic sizes; None if it has none."""
+        known = self.scope.numbers
+        found = tuple([known[self.names[SIZE, i, d]] if (SIZE, i, d) in self.names else n for d, n in enumerate(shape)])
+        return found if any((SIZE, i, d) in self.names for d in range(len(shape))) else None
+
+    def given(self, numbers) -> list:
+        """The numbers of the arguments, symbolic where they are."""
+        return [self.scope.numbers[self.names[NUMBER, i]] if (NUMBER, i) in self.names else n for i, n in enumerate(numbers)]
+
+    def said(self) -> str:
+        """The symbols and their values, for a person."""
+        return ", ".join([f"{name} = {value}" for name, value in self.scope.hints.items()])
+
+    def places_said(self) -> str:
+        """Where the symbols are, for a person."""
+        where: dict = {}
+        for place, name in self.names.items():
+            text = f"dim {place[2]} of tensor {place[1]}" if place[0] == SIZE else f"number {place[1]}"
+            where.setdefault(name, []).append(text)
+        return "; ".join([f"{name} is {' and '.join(texts)}" for name, texts in where.items()])
+
+    @property
+    def has_numbers(self) -> bool:
+        """Whether a float of the arguments is a symbol."""
+        return any(type(self.scope.hints[name]) is float for name in self.names.values())
+
+    def matcher(self, shapes, numbers) -> Callable:
+        """A function (shapes, numbers) of a call of the family that gives the values of the names, or None where the recording
+        does not apply: other sizes differ, symbols are unequal, or a condition fails."""
+        first: dict = {}
+        tests = []
+        for place, name in self.names.items():
+            if name in first:
+                tests.append(f"{_text(place)} == {first[name]}")
+            else:
+                first[name] = _text(place)
+                if type(self.scope.hints[name]) is int:
+                    tests.append(f"{_text(place)} >= {LEAST}")
+        for i, shape in enumerate(shapes):
+            tests += [f"shapes[{i}][{d}] == {n}" for d, n in enumerate(shape) if (SIZE, i, d) not in self.names]
+        for i, n in enumerate(numbers):
+            if (NUMBER, i) not in self.names:
+                tests.append(f"numbers[{i}].hex() == {n.hex()!r}" if type(n) is float else f"numbers[{i}] == {n}")
+        test = function_of(("shapes", "numbers"), " and ".join(["True", *tests]))
+        read = function_of(("shapes", "numbers"), f"({', '.join([first[name] for name in self.scope.hints])},)")
+        holds = condition_check(self.scope.conditions, self.scope.hints)
+
+        def match(shapes, numbers):
+            if not test(shapes, numbers):
+                return None
+            values = read(shapes, numbers)
+            try:
+                return values if holds(*values) else None
+            except ArithmeticError:
+                return None
+
+        return match
+
+
+def value_at(place, shapes, numbers):
+    """What stands at a place of a call."""
+    return shapes[place[1]][place[2]] if place[0] == SIZE else numbers[place[1]]
+
+
+def _text(place):
+    return f"shapes[{place[1]}][{place[2]}]" if place[0] == SIZE else f"numbers[{place[1]}]"
+
+
+@dataclass
+class Family:
+    """Calls that differ in sizes and numbers only.
+
+    examples   (shapes, numbers) of calls that were recorded
+    entries    what was recorded with symbols
+    fixed      recordings without: (shapes, numbers, entry)
+    pinned     places whose very value the function uses
+    is_open    whether further calls are still generalised
+    reason     why not, as text
+    """
+
+    examples: list = field(default_factory=list)
+    entries: list = field(default_factory=list)
+    fixed: list = field(default_factory=list)
+    pinned: set = field(default_factory=set)
+    is_open: bool = True
+    reason: str = ""
+
+    def saw(self, shapes, numbers):
+        """Remembers a call."""
+        if (shapes, numbers) not in self.examples:
+            self.examples = [*self.examples[1 - MOST_EXAMPLES:], (shapes, numbers)]
+
+    def enter(self, entry, recording, alike):
+        """Takes in a symbolic recording, once it is compared with those of fixed sizes that were `alike` in everything else;
+        if it disagrees, it is good for the call alone that was recorded, and nothing is generalised any more."""
+        symbols = entry.symbols
+        for shapes, numbers, fixed in alike:
+            values = entry.match(shapes, numbers)
+            agrees = None if values is None else fixed.tree.agrees(recording, valuer(symbols.scope.hints, values))
+            if agrees is False:
+                self.close(f"it does other work for other sizes: {symbols.said()}")
+                return
+            if agrees:
+                entry.agreed(values)
+        self.pinned |= {place for place, name in symbols.names.items() if name in recording.scope.pinned}
+        self.entries = [entry, *self.entries]
+        if len(self.entries) > MOST_SYMBOLIC:
+            self.close(f"it was recorded {MOST_SYMBOLIC} times with symbolic sizes")
+
+    def close(self, reason: str):
+        """Gives up generalising."""
+        self.is_open, self.reason = False, reason
+        self.entries = []
+
+    def places(self, shapes, numbers, dynamic) -> dict:
+        """{place: name} of what becomes symbolic in a call; empty if nothing does."""
+        if not self.is_open or dynamic is False:
+            return {}
+        found = {}
+        for place in every_place(shapes, numbers):
+            value = value_at(place, shapes, numbers)
+            if place in self.pinned or (type(value) is int and value < LEAST):
+                continue
+            told = dynamic is True and place[0] == SIZE
+            if told or any(_differs(value, value_at(place, *seen)) for seen in self.examples):
+                found[place] = value
+        return self._named(found, shapes, numbers)
+
+    def _named(self, found, shapes, numbers):
+        """One name for places that have always had equal values."""
+        names: dict = {}
+        groups: dict = {}
+        for place, value in found.items():
+            history = (type(value), value, *[value_at(place, *seen) for seen in self.examples])
+            kind = "n" if place[0] == NUMBER else "s"
+            names[place] = groups.setdefault(history, f"{kind}{len(groups)}")
+        return names
+
+
+def _differs(a, b):
+    return type(a) is not type(b) or (a.hex() != b.hex() if type(a) is float else a != b)
+
+
+def every_place(shapes, numbers):
+    """All places of a call."""
+    for i, shape in enumerate(shapes):
+        for d in range(len(shape)):
+            yield SIZE, i, d
+    for i in range(len(numbers)):
+        yield NUMBER, i
+
+
+def named_places(dynamic, parameters, call) -> dict:
+    """{place: name} as `dynamic=` of the user says it: {parameter or position: {dim: name}}, a list of dims, or True. Sizes of
+    0 and 1 stay fixed."""
+    found: dict = {}
+    start = 0
+    for key, value in [*enumerate(call.args), *call.kwargs.items()]:
+        tensors: list = []
+        flatten(value, tensors)
+        name = parameters[key] if type(key) is int and key < len(parameters) else key
+        wish = dynamic.get(key, dynamic.get(name))
+        if wish is not None:
+            for i, t in enumerate(tensors):
+                found.update({(SIZE, start + i, d): said for d, said in _dims(wish, t, f"{name}").items()
+                              if t._a.shape[d] >= LEAST})
+        start += len(tensors)
+    return found
+
+
+def _dims(wish, t, name):
+    if wish is True:
+        wish = dict.fromkeys(range(t.ndim))
+    if not isinstance(wish, dict):
+        wish = dict.fromkeys(wish)
+    found = {}
+    for dim, said in wish.items():
+        if not isinstance(dim, int) or not -t.ndim <= dim < t.ndim:
+            raise TraceError(f"dynamic= names dimension {dim!r} of {name}, a tensor of {t.ndim} dimensions")
+        d = dim % t.ndim
+        found[d] = said if isinstance(said, str) else f"{name}_{d}"
+    return found

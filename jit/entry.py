@@ -1,0 +1,207 @@
+"""Recorded paths with what they rely on, and the quick look at the last call's kind."""
+
+from ..ir.substitute import has_symbols
+from ..runtime.autograd.node import Leaf
+from ..runtime.device_array import DeviceArray, place_of
+from ..runtime.state import Defaults
+from ..runtime.tensor import Tensor
+from .guard_code import quick_check
+from .memory_order import memory_order
+from .path import Tree
+from .record import OptionGuard
+from .tree import TENSOR
+
+
+class Entry:
+    """Paths that hold under one state of Python: its guards, the leaves' gradients, the kinds of captured tensors.
+
+    symbols      the sizes and numbers of the arguments that are symbolic, or None
+    conditions   {text: the user's line} that these meet
+    compared     for each symbol its values in recordings that were alike
+    """
+
+    def __init__(self, recording, guards, result_spec, symbols=None, call=((), ())):
+        self.tree = Tree(recording)
+        self.result_spec = result_spec
+        self.returns_symbols = has_symbols(result_spec)
+        self.symbols, self.call = symbols, call
+        self.conditions: dict = {}
+        self.compared: list = [set() for _ in (symbols.scope.hints if symbols is not None else ())]
+        self.guards: dict = {}           # by what they watch
+        self.captured: dict = {}         # id -> (tensor, shape, dtype, requires_grad, order in memory)
+        self.leaves: dict = {}           # (kind, position or id) -> (where a leaf comes from, the aval of its gradient or None)
+        self.shared: dict = {}           # ids -> (argument, captured tensor over the same memory)
+        self.writes = False
+        self._demand(recording, guards)
+
+    def add(self, recording, guards) -> bool:
+        """Adds a path that was recorded while this entry applied; False if it does not begin like the paths here."""
+        if not self.tree.merge(recording):
+            return False
+        self._demand(recording, guards)
+        return True
+
+    def match(self, shapes, numbers):
+        """The values of the symbols in a call; None if what was recorded does not apply to it."""
+        return self._matcher(shapes, numbers)
+
+    def is_known(self, values) -> bool:
+        """Whether a call with these values may be replayed: each symbol has it from a recording, or was compared for two."""
+        return all([len(seen) > 1 or v in seen for v, seen in zip(values, self.compared)])  # noqa: C419  (quicker)
+
+    def agreed(self, values):
+        """A recording for these values was alike."""
+        for v, seen in zip(values, self.compared):
+            if len(seen) < 2:
+                seen.add(v)
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether each symbol was compared for two values."""
+        return all(len(seen) > 1 for seen in self.compared)
+
+    def _demand(self, recording, guards):
+        """All that a path relies on holds for the whole entry: it held when the path was recorded, like everything before."""
+        for g in guards:
+            self.guards.setdefault(g.watched, g)
+        for s in recording.sources:
+            if s.kind == "captured":
+                t = s.what
+                self.captured.setdefault(id(t), (t, t._a.shape, t._a.dtype, t._node is not None, memory_order(t._a)))
+        for position, aval in recording.leaves:
+            s = recording.sources[position]
+            self.leaves.setdefault((s.kind, s.what if s.kind == "argument" else id(s.what)), (s, aval))
+        self.shared.update({(position, id(t)): (position, t) for position, t in recording.shared})
+        self.writes = self.writes or bool(recording.updates)
+        outside = {id(t._storage) for t, *_ in self.captured.values()} if self.writes else set()
+        self.must_not_share = outside - {id(t._storage) for _, t in self.shared.values()}
+        self.arrays = [(t, t._a, needs) for t, _, _, needs, _ in self.captured.values()]
+        self.places = [(t, place_of(a)) for t, a, _ in self.arrays]
+        self.is_simple = not (self.shared or self.must_not_share or self.leaves)
+        self.check = quick_check(list(self.guards.values()))
+        if self.symbols is not None:
+            self._note_sizes(recording.scope)
+
+    def _note_sizes(self, scope):
+        """Takes in the conditions that a recording noted; it notes no more."""
+        self.conditions = {**self.conditions, **scope.conditions}
+        scope.close()
+        self.symbols.scope.conditions.update(self.conditions)
+        self.agreed(scope.hints.values())
+        self._matcher = self.symbols.matcher(*self.call)
+
+    def fits(self) -> bool:
+        """Whether this entry applies for certain, by a quick look; only for entries that do not look at arguments."""
+        for t, a, needs in self.arrays:
+            if t._a is not a or (t._node is not None) is not needs:
+                return False
+        return self.check()
+
+    def _changed_capture(self):
+        """Which captured tensor is of another kind now, in words, or None."""
+        for t, shape, dtype, needs, order in self.captured.values():
+            if t._a.shape != shape or t._a.dtype != dtype or (t._node is not None) != needs:
+                return f"a captured tensor changed from {dtype}{list(shape)} to {t._a.dtype}{list(t._a.shape)}"
+            if memory_order(t._a) != order:
+                return "a captured tensor lies in memory in another order"
+        if any(place_of(t._a) != place for t, place in self.places):
+            return "a captured tensor moved to another device"
+        return None
+
+    def unfit(self, arguments, changing: set):
+        """Why this entry does not apply now, or None; an option that differs is added to `changing`."""
+        if not all([t._a is a and (t._node is not None) is needs for t, a, needs in self.arrays]):  # noqa: C419  (quicker)
+            why = self._changed_capture()
+            if why is not None:
+                return why
+        for position, t in self.shared.values():
+            if arguments[position]._storage is not t._storage:
+                return "an argument no longer shares memory with a captured tensor"
+        if self.must_not_share and any(id(t._storage) in self.must_not_share for t in arguments):
+            return "an argument shares memory with a captured tensor"
+        for source, aval in self.leaves.values():
+            t = arguments[source.what] if source.kind == "argument" else source.what
+            now = t._node.grad if t._node is not None and isinstance(t, Tensor) else None
+            if (now is None) != (aval is None):
+                return "a gradient that was None is set, or the other way round"
+        for guard in self.guards.values():
+            if not guard.holds():
+                if type(guard) is OptionGuard:
+                    changing.add(guard.place)
+                return str(guard)
+        return None
+
+
+def kinds_of(leaves) -> tuple:
+    """What a recording relies on of each argument: (shape, dtype, whether it is a leaf or None without gradient, order in
+    memory)."""
+    return tuple([(t._a.shape, t._a.dtype, None if t._node is None else t._node.__class__ is Leaf, memory_order(t._a))
+                  for t in leaves])
+
+
+def sharing(leaves):
+    """Which arguments share a storage: for each the first position of its storage, and of its part of it; None if all differ
+    and are on the host.
+    Arguments on a device come with where they are."""
+    if not all([t._a.__class__ is not DeviceArray for t in leaves]):  # noqa: C419  (quicker than a generator)
+        return tuple([place_of(t._a) for t in leaves]), _shared(leaves)
+    return _shared(leaves)
+
+
+def _shared(leaves):
+    if len(leaves) < 2:
+        return None
+    first: dict = {}
+    for i, t in enumerate(leaves):
+        first.setdefault(id(t._storage), i)
+    if len(first) == len(leaves):
+        return None
+    parts: dict = {}
+    for i, t in enumerate(leaves):
+        parts.setdefault(_part(t._a), i)
+    return tuple([(first[id(t._storage)], parts[_part(t._a)]) for t in leaves])
+
+
+def _part(a):
+    """Which memory an array is, for one that shares its storage."""
+    return (id(a) if a.__class__ is DeviceArray else a.__array_interface__["data"][0]), a.shape, a.strides
+
+
+class Quick:
+    """The last call's kind, when it was plain: tensors in, one stretch of kernels, tensors out."""
+
+    __slots__ = ("dtype", "entry", "grad", "kinds", "replay", "single")
+
+    def __init__(self, entry, replay, key, leaves):
+        self.entry, self.replay, self.grad, self.dtype = entry, replay, key[2], key[4]
+        self.kinds = kinds_of(leaves)
+        self.single = entry.result_spec == TENSOR
+
+    @staticmethod
+    def of(entry, symbols, key, args, leaves) -> "Quick | None":
+        """What to remember of a call that was just replayed; None if it was not plain."""
+        if not entry.is_simple or entry.returns_symbols or key[1] is not None or key[3] is not None or len(leaves) != len(args):
+            return None
+        if not all(a is t for a, t in zip(args, leaves)):
+            return None
+        replay = entry.tree.straight(symbols)
+        return None if replay is None else Quick(entry, replay, key, leaves)
+
+    def run(self, m, args):
+        """The results, or None if this call is another kind."""
+        kinds = self.kinds
+        if len(args) != len(kinds) or m.grad is not self.grad or m.autocast is not None or Defaults.dtype is not self.dtype:
+            return None
+        for t, (shape, dtype, leaf, order) in zip(args, kinds):
+            if not isinstance(t, Tensor):
+                return None
+            a = t._a
+            if a.shape != shape or a.dtype is not dtype or a.__class__ is DeviceArray:
+                return None
+            if (a.flags.carray or memory_order(a)) != order:
+                return None
+            if (None if t._node is None else t._node.__class__ is Leaf) is not leaf:
+                return None
+        if len(kinds) > 1 and len({id(t._storage) for t in args}) != len(kinds):
+            return None
+        return self.replay(args) if self.entry.fits() else None

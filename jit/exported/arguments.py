@@ -1,0 +1,68 @@
+"""The arguments of an export: their structure, the tensors in them, and names for these from the function's parameters."""
+
+import inspect
+from typing import Any, NamedTuple
+
+from ...ir.errors import ArgumentError
+from ...runtime.nn.module import Module
+from . import structure
+
+
+class Given(NamedTuple):
+    """What `example_inputs` says.
+
+    structure     of the positional and the named arguments (`structure.rebuild`)
+    tensors       the tensors in them, in order, and `names`, all different
+    parameters    the names of the positional arguments
+    """
+
+    structure: dict[str, Any]
+    tensors: list
+    names: list
+    parameters: list
+
+
+def arguments_of(fn, example_inputs) -> Given:
+    """The arguments from a tensor, a tuple of arguments, or a dict of them by name."""
+    given = example_inputs
+    if structure.is_tensor(given):
+        given = (given,)
+    if not isinstance(given, (tuple, list, dict)):
+        raise ArgumentError("example_inputs is a tensor, a tuple of arguments or a dict of them by name, got "
+                            f"{type(given).__name__}")
+    args, kwargs = ((), dict(given)) if isinstance(given, dict) else (tuple(given), {})
+    parameters = _parameters(fn.forward if isinstance(fn, Module) else fn, args, kwargs)
+    tensors: list = []
+    names: list = []
+    items = [structure.describe(a, tensors, names, name) for a, name in zip(args, parameters)]
+    entries = [[k, structure.describe(v, tensors, names, k)] for k, v in kwargs.items()]
+    if not tensors:
+        raise ArgumentError("example_inputs has no tensor in it")
+    tensors = [structure.as_tensor(t).detach() for t in tensors]
+    return Given({"tuple": [{"tuple": items}, {"dict": entries}]}, tensors, unique(names), parameters)
+
+
+def _parameters(fn, args, kwargs) -> list:
+    """A name for each argument by position."""
+    try:
+        signature = inspect.signature(fn)
+    except ValueError:
+        return [f"arg{i}" for i in range(len(args))]
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as e:
+        raise ArgumentError(f"example_inputs does not fit the function: {e}") from None
+    plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    words = [p.name for p in signature.parameters.values() if p.kind in plain]
+    return [words[i] if i < len(words) else f"arg{i}" for i in range(len(args))]
+
+
+def unique(names) -> list:
+    """The names, with numbers after those that would be there twice."""
+    found: list = []
+    for name in names:
+        fresh, n = name, 1
+        while fresh in found:
+            fresh, n = f"{name}_{n}", n + 1
+        found.append(fresh)
+    return found

@@ -1,0 +1,177 @@
+"""One eager run of a function or module as a graph whose inputs are its arguments and the tensors that it uses.
+
+An exported model has no Python beside it: what the function reads out of its arguments, writes to tensors from outside, draws
+or prints cannot come along, and is refused with the user's line.
+"""
+
+import re
+from dataclasses import dataclass
+
+from ...ir.graph import Builder, Graph, Value
+from ...ir.substitute import has_symbols
+from ...runtime.autograd.grad_mode import no_grad
+from ...runtime.nn.module import Module
+from ...runtime.state import tls
+from ...runtime.storage import user_line
+from ...runtime.tensor import Tensor
+from ..errors import ExportError, at
+from ..host import HostPrint
+from ..record import Recorder
+from ..traced import Traced
+from ..tree import flatten
+
+
+@dataclass(frozen=True)
+class Captured:
+    """A recorded run.
+
+    graph     its inputs are the arguments, in order, then the weights
+    weights   {name: tensor} that the function took from elsewhere
+    result    what the run returned
+    """
+
+    graph: Graph
+    weights: dict
+    result: object
+
+
+def capture(fn, args, kwargs, tensors, symbols=None) -> Captured:
+    """Runs `fn(*args, **kwargs)` eagerly without gradients and records it; `tensors` are those in the arguments, in order, and
+    `symbols` says which of their sizes are symbolic."""
+    m, plain = tls.m, _plain(fn)
+    if m.recorder is not None:
+        raise ExportError("export was called inside a traced function; call it outside")
+    name = getattr(plain, "__name__", type(plain).__name__)
+    recorder = _Listener(names_of(fn), name, None if symbols is None else symbols.scope)
+    with no_grad(), HostPrint():
+        m.recorder, m.sizes = recorder, None if symbols is None else recorder.shape_of
+        m.refresh()
+        try:
+            for i, t in enumerate(tensors):
+                recorder.argument(t, i, None if symbols is None else symbols.shape(i, t._a.shape))
+            result = plain(*args, **kwargs)
+            recording = recorder.finish(_tensors_of(result))
+        finally:
+            m.recorder = m.sizes = None
+            recorder.release()
+            m.refresh()
+    graph = recording.builder.finish([o.value for o in recording.outputs])
+    return _with_arguments_first(graph, recording.sources, recorder, result, len(tensors))
+
+
+def _tensors_of(result) -> list:
+    """The tensors in a result; a number in it must not depend on sizes that may change."""
+    tensors: list = []
+    if has_symbols(flatten(result, tensors)):
+        raise ExportError("the function returns a size that may change as a number; leave it out, or return a tensor")
+    return tensors
+
+
+def _plain(fn):
+    return fn.fn if isinstance(fn, Traced) else fn
+
+
+def names_of(fn) -> dict:
+    """{id of a tensor: its name} for what a module, a method of one, or a function's closure and globals hold."""
+    fn = _plain(fn)
+    holders = {"": fn, **({"": fn.__self__} if hasattr(fn, "__self__") else {})}
+    code = getattr(fn, "__code__", None)
+    if code is not None:
+        cells = zip(code.co_freevars, fn.__closure__ or ())
+        holders |= {name: cell.cell_contents for name, cell in cells if _filled(cell)}
+        holders |= {name: fn.__globals__[name] for name in code.co_names if name in fn.__globals__}
+    found: dict = {}
+    for prefix, holder in holders.items():
+        if isinstance(holder, Traced):
+            holder = holder.fn
+        if isinstance(holder, Tensor):
+            found.setdefault(id(holder), prefix)
+        elif isinstance(holder, Module):
+            for name, t in (*holder.named_parameters(), *holder.named_buffers()):
+                found.setdefault(id(t), f"{prefix}.{name}" if prefix else name)
+    return found
+
+
+def _filled(cell):
+    try:
+        return cell.cell_contents is not None
+    except ValueError:
+        return False
+
+
+class _Listener(Recorder):
+    """Records, and refuses what an exported model could not do."""
+
+    differentiates = False
+
+    def __init__(self, known, name, scope):
+        super().__init__(re.sub(r"\W", "_", name, flags=re.ASCII).strip("_") or "model", scope=scope)
+        self.known = known
+
+    def called(self, t) -> str:
+        """A tensor's name for messages."""
+        return self.known.get(id(t)) or f"a tensor of {t.aval}"
+
+    def read(self, t, how, seen):
+        """Python may read what depends on weights alone: they are fixed."""
+        if how != "len" and self._follows_arguments(self.value_of(t)):
+            raise ExportError(f"{how}() reads a value that depends on the arguments into Python{at(user_line())}: an exported "
+                              "model has no Python to decide with; compute with tensors instead (where, masks, clamp)")
+
+    def _follows_arguments(self, value):
+        stack, seen = [value], set()
+        while stack:
+            v = stack.pop()
+            if v.node is None:
+                if self.sources[v.index].kind == "argument":
+                    return True
+            elif v.node not in seen:
+                seen.add(v.node)
+                stack.extend(x for x in v.node.inputs if type(x) is Value)
+        return False
+
+    def wrote(self, dst, src):
+        """Memory that the function made may be written."""
+        root = self.link(dst).cell.root
+        if root is not None and self.called(root):
+            raise ExportError(f"it writes to {self.called(root)}{at(user_line())}, which lives outside: an exported model "
+                              "keeps no state; call .eval() on the module before the export, or return the new value")
+        super().wrote(dst, src)
+
+    def drew(self, generator, t):
+        """Nothing random is exported."""
+        raise ExportError(f"it draws random numbers{at(user_line())}: call .eval() on the module before the export, or take "
+                          "the random tensor as an argument")
+
+    def host_effect(self, step, tensors):
+        """Nothing on the side is exported."""
+        raise ExportError(f"it calls a host function{at(user_line())}, which an exported model cannot do")
+
+    def host_results(self, tensors, made, **params):
+        """No Python is exported."""
+        self.host_effect(None, tensors)
+
+
+def _with_arguments_first(graph, sources, recorder, result, count) -> Captured:
+    """The graph with its inputs in order: arguments, then weights under names of their own."""
+    weights: dict = {}
+    first: list = [None] * count
+    rest = []
+    for v, source in zip(graph.inputs, sources):
+        if source.kind == "argument":
+            first[source.what] = (v, v.name)
+            continue
+        if source.kind != "captured":
+            raise ExportError(f"it uses a {source.kind} from outside, which cannot be exported")
+        name = recorder.known.get(id(source.what)) or f"constant_{len(weights)}"
+        name = name if name not in weights else f"{name}_{len(weights)}"
+        weights[name] = source.what
+        rest.append((v, name))
+    return Captured(with_inputs(graph, [*first, *rest]), weights, result)
+
+
+def with_inputs(graph: Graph, order) -> Graph:
+    """The same graph with its inputs in another order; `order` has pairs of an input and its new name."""
+    b = Builder(graph.name)
+    env = {v: b.input(name, v.aval) for v, name in order}
+    return b.finish_like(graph, b.inline(graph, env))

@@ -1,0 +1,342 @@
+"""`load`: an `.ingot` file as a callable."""
+
+import threading
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ...ir import target as targets
+from ...ir.errors import DeviceError, FileError, ShapeError
+from ...ir.graph import Graph
+from ...ir.lazy import lazy
+from ...ir.ops import load_all
+from ...ir.ops.host import host_call
+from ...ir.ops.place import place
+from ...ir.printer import format_line
+from ...ir.scope import LEAST
+from ...ir.symbolic import SymInt
+from ...runtime.serialization import safetensors
+from ...runtime.state import tls
+from ...runtime.tensor import Tensor, wrap
+from ..errors import ExportError
+from . import archive, structure
+from .conditions import holds
+from .ready import Code
+from .signature import Signature
+
+blocked = lazy(__package__, "...ir.ops.blocked")
+bind = lazy(__package__, "...passes.bind")
+execute = lazy(__package__, "..execute")
+prepare = lazy(__package__, ".prepare")
+program = lazy(__package__, "...runtime.cpu.program")
+work = lazy(__package__, "..work")
+text = lazy(__package__, "...ir.text")
+
+_MOST_BOUND = 256        # kinds of sizes whose compiled graphs are kept
+
+
+def load(path, objects: bool = True) -> "Model":
+    """The model in an `.ingot` file that `export` wrote: a callable that takes tensors or numpy arrays.
+
+    The weights stay in the file, which is mapped into memory. `objects=False` does not trust the machine code in the file:
+    kernels are compiled from the graph then, which needs llvmlite. Nothing else in a file is ever executed.
+    """
+    path = archive.path_of(path)
+    reader = archive.Reader(path)
+    with archive.guarded(reader.name):
+        return Model(reader, objects)
+
+
+class Model:
+    """A loaded model.
+
+    model(x)              results for tensors or arrays, in the structure that the exported function gave
+    model.signature       names, dtypes and sizes of what goes in and comes out; also model.inputs, model.outputs
+    model.graph           the graph, as IR
+    model.weights         {name: tensor}, over the mapped file
+    model.targets         the kinds of machines that ready kernels are in the file for
+    """
+
+    def __init__(self, reader: archive.Reader, objects: bool = True):
+        self._reader = reader
+        manifest = reader.manifest
+        self.path, self.version = reader.path, str(manifest.get("ingot"))
+        self.signature = Signature.from_json(manifest["signature"])
+        self.targets = tuple(manifest["targets"])
+        self.weights = self._read_weights(manifest["weights"])
+        self._arrays = [t._a for t in self.weights.values()]
+        self.code = Code.of(reader, self.targets) if objects else None
+        self.variants = [Variant.of(row, list(self.weights), set(self.signature.dims)) for row in manifest["graphs"]]
+        self._dtypes = tuple([s.dtype.np for s in self.signature.inputs])
+        self._bound: dict = {}
+        # By name: what was made of weights, and is kept
+        self._derived: dict = dict(self.code.packed) if self.code is not None else {}
+        self._lock = threading.RLock()
+        for variant in self.variants if self.code is None else ():
+            self.graph_of(variant)
+
+    # Reading.
+
+    def _read_weights(self, names):
+        memory = self._reader.member("weights.safetensors")
+        found = safetensors.read_memory(memory, f"{self._reader.name}: weights")
+        if len(set(names)) != len(names) or set(found) != set(names):
+            raise FileError("the weights are not those that the manifest names")
+        return {name: found[name] for name in names}
+
+    def graph_of(self, variant: "Variant") -> Graph:
+        """The graph of a variant after the passes that hold for every machine: its inputs are the model's, then weights."""
+        with self._lock, archive.guarded(self._reader.name):
+            if variant.graph is None:
+                load_all()
+                graph = text.parse(self._reader.text(variant.member))
+                self._check(graph, variant)
+                variant.graph = graph
+            return variant.graph
+
+    def _check(self, graph, variant):
+        """Raises unless a graph takes and gives what the manifest says."""
+        weights = [self._arrays[i] for i in variant.weights]
+        specs = [*self.inputs, *self.outputs]
+        values = [*graph.inputs[:len(self.inputs)], *graph.outputs]
+        fits = len(values) == len(specs) and all(v.dtype is s.dtype and _fits(v.shape, s.shape, variant.fixed)
+                                                 for v, s in zip(values, specs))
+        takes = [(v.dtype.np, v.shape) for v in graph.inputs[len(self.inputs):]] == [(a.dtype, a.shape) for a in weights]
+        for n in graph.nodes:
+            if n.op in (host_call, place) or n.op in blocked.OPERATORS:
+                raise FileError(f"{variant.member} has the operator {n.op.name}, which belongs in no file")
+        if not fits or not takes or graph.updates or not set(graph.names) <= set(self.signature.dims):
+            raise FileError(f"{variant.member} does not take and give what the manifest says")
+
+    @property
+    def graph(self) -> Graph:
+        """The graph after the passes that hold for every machine, with its named sizes as symbols."""
+        return self.graph_of(self.variants[0])
+
+    @property
+    def sizes(self) -> dict:
+        """The members of the file, and their bytes."""
+        return {name: self._reader.size(name) for name in self._reader.names()}
+
+    @cached_property
+    def source(self) -> dict:
+        """The text of the user's lines, by "file:line"."""
+        with archive.guarded(self._reader.name):
+            return self._reader.json("source.json")
+
+    # Calls.
+
+    @property
+    def inputs(self) -> tuple:
+        """What the model takes."""
+        return self.signature.inputs
+
+    @property
+    def outputs(self) -> tuple:
+        """What the model gives."""
+        return self.signature.outputs
+
+    def __call__(self, *args, **kwargs):
+        if len(args) == self.signature.positional and not kwargs:
+            given = list(args)
+        else:
+            given = self.signature.arrays_of(args, kwargs)
+        arrays, of_tensors = [], False
+        for x in given:
+            if isinstance(x, Tensor):
+                of_tensors = True
+                arrays.append(x._a)
+            else:
+                arrays.append(x if type(x) is np.ndarray else self._array(x, args, kwargs))
+        results = self.run(arrays)
+        if of_tensors or not arrays:
+            results = [wrap(a) for a in results]
+        return structure.rebuild(self.signature.results, results)
+
+    def arguments_of(self, tensors):
+        """Tensors in the order of `inputs` as arguments: a tuple, or a dict where the model was exported by name."""
+        args, kwargs = structure.rebuild(self.signature.arguments, list(tensors))
+        return args if not kwargs else {**dict(zip(self.signature.parameters, args)), **kwargs}
+
+    def call_with(self, tensors):
+        """The results for tensors or arrays in the order of `inputs`, whatever the structure of the arguments."""
+        args, kwargs = structure.rebuild(self.signature.arguments, list(tensors))
+        return self(*args, **kwargs)
+
+    def _array(self, x, args, kwargs):
+        if not isinstance(x, (np.ndarray, np.generic)):
+            self.signature.arrays_of(args, kwargs)      # says what is wrong
+        return np.asarray(x)
+
+    def run(self, arrays) -> list:
+        """The results, as arrays in order, for arrays in order."""
+        key = tuple([a.shape for a in arrays])
+        bound = self._bound.get(key)
+        if bound is None or tuple([a.dtype for a in arrays]) != self._dtypes:
+            bound = self._bind(key, arrays)
+        return bound.run([*arrays, *bound.rest]) if bound.is_native else tls.m.run(bound.run, [*arrays, *bound.rest])
+
+    def _bind(self, key, arrays):
+        """The compiled graph for arrays of these shapes; raises where the model does not take them."""
+        sizes = self.signature.check(arrays)
+        self.variant_for(sizes)
+        with self._lock:
+            found = self._bound.get(key)
+            if found is None:
+                if len(self._bound) >= _MOST_BOUND:
+                    del self._bound[next(iter(self._bound))]
+                found = self._bound[key] = self._ready(key, sizes) or self._planned(sizes)
+        return found
+
+    def _ready(self, shapes, sizes):
+        """What the file has ready for these shapes and this machine."""
+        with archive.guarded(self._reader.name):
+            found = self.code.ready(shapes) if self.code is not None else None
+        if found is None:
+            return None
+        kept = [self._arrays[i] for i in found.kept]
+        rest = [*kept, *self._made_of_weights(found.names, found.sources, found.derive)]
+        spare: list = []        # the planned graph, for when a step finds data that it cannot compute with
+
+        def instead(arrays):
+            if not spare:
+                spare.append(self._planned(sizes))
+            return spare[0].run([*arrays[:len(self.inputs)], *spare[0].rest])
+
+        return Bound(found.callable([*self._dtypes, *[a.dtype for a in rest]], instead), rest)
+
+    def variant_for(self, sizes: dict) -> "Variant":
+        """The recording that holds for sizes by name; raises where there is none."""
+        ones = {name: 1 for name, n in sizes.items() if n == 1}
+        variant = next((v for v in self.variants if v.fixed == ones), None)
+        if variant is None or 0 in sizes.values():
+            said = ", ".join(f"{name} = {n}" for name, n in sizes.items() if n < LEAST)
+            raise ShapeError(f"the exported model does not run with {said}: its function did not when it was exported")
+        for condition, line in variant.conditions.items():
+            if not holds(condition, sizes):
+                said = ", ".join(f"{name} = {n}" for name, n in sizes.items())
+                where = f" at {line}" if line else ""
+                raise ShapeError(f"the exported model does not hold for {said}: its code{where} asks for {condition}")
+        return variant
+
+    def planned(self, sizes: dict):
+        """(the graph for this machine and these sizes, compiled; its parts)."""
+        variant = self.variant_for(sizes)
+        graph = self.graph_of(variant)
+        if graph.symbols:
+            graph = bind.bind_graph(graph, {name: sizes[name] for name in graph.names})
+        parts = prepare.prepared(graph, len(self.inputs), variant.weights)
+        compiled = program.CompiledGraph(parts.main, execute.compiled_kernel_of, frozenset(range(len(self.outputs))))
+        return compiled, parts
+
+    def needs_python(self, sizes) -> ExportError:
+        """The error for a graph that needs Python: it names the operators that need it."""
+        compiled, _ = self.planned(sizes)
+        called = [s.node for s in compiled.steps if type(s) is program.CalledNode and not s.node.op.is_view]
+        found = dict.fromkeys(f"{n.op.name}{f' ({format_line(n.line)})' if n.line else ''}" for n in called)
+        return ExportError("these operators have no native code that runs without Python: "
+                           f"{', '.join(found) or 'views of results'}")
+
+    def _planned(self, sizes):
+        """The graph compiled for sizes that the file has nothing ready for."""
+        try:
+            compiled, parts = self.planned(sizes)
+            rest = self.weights_of(parts)
+        except DeviceError as e:
+            raise DeviceError(f"{self._reader.name}: {e}{self._hint()}") from e
+        return Bound(compiled, rest)
+
+    def weights_of(self, parts) -> list:
+        """The arrays that the main part of a graph takes after the arguments."""
+        derive = lambda arrays: program.CompiledGraph(parts.derived, execute.compiled_kernel_of).run(arrays)
+        return [*[self._arrays[i] for i in parts.kept], *self._made_of_weights(parts.names, parts.sources, derive)]
+
+    @property
+    def made_of_weights(self) -> dict:
+        """What has been made of the weights for this machine, by name."""
+        return dict(self._derived)
+
+    def _made_of_weights(self, names, sources, derive) -> list:
+        """Arrays made of weights, by name: those that are there, or all made together."""
+        if not all(name in self._derived for name in names):
+            for name, a in zip(names, tls.m.run(derive, [self._arrays[i] for i in sources])):
+                self._derived.setdefault(name, a)
+        return [self._derived[name] for name in names]
+
+    def _hint(self):
+        if self.code is not None:
+            return "; what is ready in the file does not cover these sizes"
+        return (f"; it has ready kernels for {', '.join(self.targets) or 'no machine'}, this one is {targets.host()}"
+                " (INGOT_CPU_LEVEL chooses a lower level)")
+
+    def __repr__(self):
+        return f"<ingot model {self._reader.name}: {self.signature}>"
+
+    def explain(self, sizes: dict | None = None) -> str:
+        """What runs on this machine, for sizes by name: every kernel, product and call, with how much it does."""
+        sizes = {name: sizes.get(name, LEAST) if sizes else LEAST for name in self.signature.dims}
+        compiled, _ = self.planned(sizes)
+        rows = work.works_of(compiled.plan)
+        width = max([len(w.name) for w in rows], default=0)
+        return "\n".join([f"{w.kind:<8} {w.name:<{width}}  {w.over}  {w.ops}  {w.flops:,} flops  {w.moved:,} bytes"
+                          for w in rows])
+
+    def close(self):
+        """Forgets compiled graphs; the mapped file goes when nothing uses its weights any more."""
+        self._bound.clear()
+        self._derived.clear()
+
+    def line_text(self, line) -> str:
+        """A user's line (file, number) with its text, for messages."""
+        name = format_line(line, full_paths=True)
+        text = self.source.get(name)
+        return f"{name}: {text}" if text else name
+
+
+@dataclass
+class Variant:
+    """A graph in a file, and when it holds: the sizes in `fixed` are 1, and the conditions {text: the user's line} are met."""
+
+    member: str
+    fixed: dict
+    conditions: dict
+    weights: tuple                   # numbers of the model's weights that it takes
+    graph: Graph | None = None
+
+    @classmethod
+    def of(cls, row: dict, weights: list, dims: set) -> "Variant":
+        """A row of the manifest, checked."""
+        conditions = {text: str(line) for text, line in row["conditions"]}
+        if not set(row["fixed"]) <= dims or any(n != 1 for n in row["fixed"].values()) or type(row["member"]) is not str:
+            raise FileError("the manifest's graphs are damaged")
+        for condition in conditions:
+            holds(condition, dict.fromkeys(dims, LEAST))
+        return cls(row["member"], dict(row["fixed"]), conditions, tuple([weights.index(name) for name in row["weights"]]))
+
+
+def _fits(shape, expected, fixed) -> bool:
+    """Whether the shape of a graph's value is what the signature says, with some sizes fixed."""
+    if len(shape) != len(expected):
+        return False
+    ones = bool(fixed)
+    return all(n.text == s if type(n) is SymInt else n == s or (ones and type(s) is str) for n, s in zip(shape, expected))
+
+
+class Bound:
+    """A compiled graph for some shapes, and the arrays that it takes after the arguments. Counts of threads may change."""
+
+    __slots__ = ("_compiled", "rest")
+
+    def __init__(self, compiled, rest: list):
+        self._compiled, self.rest = compiled, rest
+
+    @property
+    def is_native(self) -> bool:
+        """Whether nothing in it calls numpy."""
+        return self._compiled.is_native
+
+    @property
+    def run(self):
+        """The function of all arrays."""
+        return self._compiled.run

@@ -1,0 +1,191 @@
+"""What an export records: the function's graph with its named sizes as symbols, and again with sizes of 1.
+
+A symbolic size is at least 2, for 1 means another thing to broadcasting. So for each set of named sizes there is a recording
+in which they are 1; a file has them all, and a call takes the one that its sizes ask for.
+"""
+
+import itertools
+from dataclasses import dataclass
+
+from ...ir.errors import ArgumentError, IngotError
+from ...ir.graph import Graph
+from ...ir.printer import format_line
+from ...ir.symbolic import SymInt
+from ...passes import pipeline
+from ...runtime.autograd.grad_mode import no_grad
+from ..dynamic import SIZE, Symbols
+from ..errors import ExportError
+from ..traced import Traced
+from . import structure
+from .arguments import arguments_of, unique
+from .capture import capture
+from .conditions import holds
+from .examples import Dims, Example, dims_of, others, recordable
+from .freeze import freeze as frozen
+from .freeze import without_unused
+from .prepare import PORTABLE
+from .signature import Signature, TensorSpec
+
+_FAILURES = (IngotError, ArithmeticError, ValueError, IndexError, AssertionError, RuntimeError, TypeError)
+_MOST_NAMES = 4        # named sizes for which all sets of sizes of 1 are recorded
+
+
+@dataclass
+class Variant:
+    """One recording: `fixed` names sizes that are 1 in it, `conditions` {text: the user's line} are what it relies on."""
+
+    graph: Graph
+    weights: dict            # name -> tensor, in the order of the graph's inputs after the arguments
+    fixed: dict
+    conditions: dict
+    example: Example
+
+
+@dataclass
+class Recorded:
+    """What is written: the first variant has all named sizes as symbols."""
+
+    variants: list
+    signature: Signature
+    dims: Dims
+    examples: list
+
+    @property
+    def ready(self) -> list:
+        """Numbers of the examples whose sizes are made ready as images: the user's, and those with sizes of 1."""
+        return [i for i, e in enumerate(self.examples) if not i or 1 in e.sizes.values()]
+
+    def variant_for(self, sizes: dict):
+        """The variant for sizes by name, or None where they are not allowed."""
+        ones = {name: 1 for name, n in sizes.items() if n == 1}
+        found = next((v for v in self.variants if v.fixed == ones), None)
+        return found if found is not None and all(holds(c, sizes) for c in found.conditions) else None
+
+
+def record(fn, example_inputs, dynamic=None) -> Recorded:
+    """Runs `fn` once for each variant and writes down what it does."""
+    if not callable(fn):
+        raise ArgumentError(f"export takes a function or a module, got {type(fn).__name__}")
+    fn = fn.fn if isinstance(fn, Traced) else fn
+    given = arguments_of(fn, example_inputs)
+    example = Example(given.structure, given.tensors, {})
+    dims = dims_of(dynamic, example.tensors, given.names)
+    sizes = dims.sizes(example.tensors)
+    first, outputs, results = _variant(fn, example, dims, recordable(sizes), {})
+    signature = Signature(_specs(given.names, first.graph.inputs), _specs(outputs, first.graph.outputs), example.structure,
+                          results, dims.order, tuple(given.parameters))
+    made = Recorded([first], signature, dims, [])
+    for count in range(1, len(dims.order) + 1 if len(dims.order) <= _MOST_NAMES else 1):
+        for chosen in itertools.combinations(dims.order, count):
+            _add_ones(made, fn, example, recordable(sizes), chosen, results)
+    _add_examples(made, fn, example, sizes)
+    return made
+
+
+def _specs(names, values):
+    shapes = [tuple([s.text if type(s) is SymInt else s for s in v.shape]) for v in values]
+    return tuple([TensorSpec(n, v.dtype, shape) for n, v, shape in zip(names, values, shapes)])
+
+
+def _variant(fn, example, dims, sizes, fixed) -> tuple:
+    """(a recording with the sizes in `fixed` fixed and the others symbolic, names of the results, their structure)."""
+    tensors = dims.resized(example.tensors, sizes)
+    shapes = tuple([t._a.shape for t in tensors])
+    places = {(SIZE, i, d): name for (i, d), name in dims.names.items() if name not in fixed}
+    symbols = Symbols.of(places, shapes, ()) if places else None
+    args, kwargs = structure.rebuild(example.structure, tensors)
+    made = capture(fn, args, kwargs, tensors, symbols)
+    found: list = []
+    names: list = []
+    described = structure.describe(made.result, found, names, "")
+    if not found:
+        raise ExportError("the function returned no tensor, so there is nothing to export")
+    if len(found) != len(made.graph.outputs):
+        raise ExportError("the function returned numpy arrays, or tensors inside of objects; return tensors in lists, tuples "
+                          "and dicts")
+    results = [structure.as_tensor(r).detach()._a.copy() for r in found]
+    _refuse_fixed(symbols)
+    ran = Example(example.structure, tensors, sizes, results)
+    conditions = {} if symbols is None else dict(symbols.scope.conditions)
+    names = ["output" if len(names) == 1 else f"output_{n}" if n.isdigit() else n for n in names]
+    return Variant(made.graph, made.weights, fixed, conditions, ran), unique(names), described
+
+
+def _refuse_fixed(symbols):
+    """A named size whose very value the code used is not free: an error with the user's line."""
+    for name in symbols.scope.pinned if symbols is not None else ():
+        for condition, line in symbols.scope.conditions.items():
+            if "==" in condition and name in condition:
+                where = f" at {format_line(line, full_paths=True)}" if line else ""
+                raise ExportError(f"the size {name} cannot change: the code uses its value {symbols.scope.hints[name]}{where} "
+                                  f"({condition}); compute with x.shape and tensors, or leave it out of dynamic=")
+
+
+def _add_ones(made, fn, example, sizes, chosen, results):
+    """The variant in which some sizes are 1, if the function runs with them and gives the same structure."""
+    ones = dict.fromkeys(chosen, 1)
+    try:
+        variant, _, structure_ = _variant(fn, example, made.dims, {**sizes, **ones}, ones)
+    except _FAILURES:
+        return
+    if structure_ == results:
+        made.variants.append(variant)
+
+
+def _add_examples(made, fn, example, sizes):
+    """Arguments of the sizes that the export is checked at: the example's, and for each named size two others that eager
+    takes."""
+    if made.variant_for(sizes) is None:
+        raise ExportError(f"the example's own sizes {sizes} do not meet the conditions of the recording")
+    known = {tuple(v.example.sizes.items()): v.example for v in made.variants}
+    base = recordable(sizes)
+    wanted = [[sizes], *[[{**base, name: n} for n in others(base[name])] for name in made.dims.order],
+              *[[{**base, **v.fixed}] for v in made.variants[1:]]]
+    for candidates in wanted:
+        enough = min(2, len(candidates))
+        for found in candidates:
+            ran = known.get(tuple(found.items())) or _run_at(made, fn, example, found)
+            if ran is not None and enough:
+                known[tuple(found.items())] = ran
+                made.examples.append(ran)
+                enough -= 1
+
+
+def _run_at(made, fn, example, sizes) -> Example | None:
+    """What eager gives for other sizes; None where it, or the recording, does not take them."""
+    if made.variant_for(sizes) is None:
+        return None
+    tensors = made.dims.resized(example.tensors, sizes)
+    args, kwargs = structure.rebuild(example.structure, tensors)
+    results: list = []
+    try:
+        structure.describe(run_eagerly(fn, args, kwargs), results, [])
+    except _FAILURES:
+        return None
+    return Example(example.structure, tensors, sizes, [structure.as_tensor(r).detach()._a.copy() for r in results])
+
+
+def run_eagerly(fn, args, kwargs):
+    """What the function gives, without gradients."""
+    with no_grad():
+        return fn(*args, **kwargs)
+
+
+# Passes.
+
+
+def optimized(made: Recorded, freeze: bool) -> tuple:
+    """([graph of each variant after the passes that hold for every machine and size], the weights of each, as arrays)."""
+    count = len(made.signature.inputs)
+    graphs, weights = [], []
+    for v in made.variants:
+        arrays = {name: t.detach()._a for name, t in v.weights.items()}
+        scope = next((x.scope for x in v.graph.symbols.values()), None)
+        before = set(scope.conditions) if scope is not None else set()
+        graph = pipeline.run(v.graph, PORTABLE)
+        graph, kept = frozen(graph, arrays, count) if freeze else without_unused(graph, arrays, count)
+        if scope is not None and set(scope.conditions) - before:
+            graph, kept = without_unused(v.graph, arrays, count)      # the passes decided something by today's sizes
+        graphs.append(graph)
+        weights.append(kept)
+    return graphs, weights

@@ -1,0 +1,137 @@
+"""What goes into an exported model and what comes out: names, dtypes, fixed and named sizes, the structure around them."""
+
+from dataclasses import dataclass, field
+
+from ...ir.dtype import BY_NAME, DType
+from ...ir.errors import DTypeError, FileError, ShapeError
+from . import structure
+from .conditions import value
+
+
+@dataclass(frozen=True)
+class TensorSpec:
+    """One tensor: a size is an int, or the text of an expression over named dims ("batch", "2*length")."""
+
+    name: str
+    dtype: DType
+    shape: tuple
+
+    def __str__(self):
+        return f"{self.name}: {self.dtype.short}[{', '.join(map(str, self.shape))}]"
+
+
+@dataclass(frozen=True)
+class Signature:
+    """Inputs and outputs in order, and the structures of arguments ((args, kwargs)) and results that hold them."""
+
+    inputs: tuple
+    outputs: tuple
+    arguments: dict
+    results: dict
+    dims: tuple = ()                       # names of dims whose size may change
+    parameters: tuple = ()                 # names of the positional arguments
+    positional: int | None = field(init=False)
+
+    def __post_init__(self):
+        object.__setattr__(self, "positional", self._positional())
+
+    def _positional(self):
+        """The number of arguments where all are plain tensors; else None."""
+        args, kwargs = self.arguments["tuple"]
+        found = [s.get("tensor") for s in (*args["tuple"], *[s for _, s in kwargs["dict"]])]
+        return len(self.inputs) if found == list(range(len(self.inputs))) else None
+
+    def __str__(self):
+        ins, outs = (", ".join(map(str, specs)) for specs in (self.inputs, self.outputs))
+        return f"({ins}) -> ({outs})"
+
+    def at(self, sizes: dict) -> "Signature":
+        """The signature with numbers for its named sizes."""
+        inputs, outputs = (tuple([_fixed(s, sizes) for s in specs]) for specs in (self.inputs, self.outputs))
+        return Signature(inputs, outputs, self.arguments, self.results, (), self.parameters)
+
+    # In and out of the manifest.
+
+    def as_json(self) -> dict:
+        """The signature as data for the manifest."""
+        specs = {name: [{"name": s.name, "dtype": s.dtype.name, "shape": list(s.shape)} for s in getattr(self, name)]
+                 for name in ("inputs", "outputs")}
+        return {**specs, "arguments": self.arguments, "results": self.results, "dims": list(self.dims),
+                "parameters": list(self.parameters)}
+
+    @classmethod
+    def from_json(cls, data: dict) -> "Signature":
+        """The signature in a manifest, checked."""
+        inputs, outputs = (tuple([_spec(s) for s in data[name]]) for name in ("inputs", "outputs"))
+        structure.check(data["arguments"], len(inputs))
+        structure.check(data["results"], len(outputs))
+        args, kwargs = data["arguments"]["tuple"]
+        if "tuple" not in args or "dict" not in kwargs or not all(type(d) is str for d in (*data["dims"], *data["parameters"])):
+            raise FileError("the signature is damaged")
+        return cls(inputs, outputs, data["arguments"], data["results"], tuple(data["dims"]), tuple(data["parameters"]))
+
+    # Calls.
+
+    def arrays_of(self, args, kwargs) -> list:
+        """The tensors of a call, in order."""
+        tensors: list = []
+        given = structure.describe(self._arranged(args, kwargs), tensors, [])
+        if given != self.arguments:
+            raise DTypeError("the exported model: the arguments differ in number, structure or plain values from those of the "
+                             f"export: expected {_shown(self.arguments)}, got {_shown(given)}")
+        return tensors
+
+    def _arranged(self, args, kwargs) -> tuple:
+        """(args, kwargs) with each argument given as it was at the export, by position or by name."""
+        keywords = [k for k, _ in self.arguments["tuple"][1]["dict"]]
+        known = (*self.parameters, *keywords)
+        by_name = {**dict(zip(known, args)), **kwargs}
+        if len(args) > len(known) or len(by_name) != len(args) + len(kwargs) or set(by_name) != set(known):
+            return args, kwargs
+        return tuple([by_name[k] for k in self.parameters]), {k: by_name[k] for k in keywords}
+
+    def check(self, arrays) -> dict:
+        """The sizes of the named dims in arrays; raises where arrays do not fit."""
+        sizes: dict = {}
+        for spec, a in zip(self.inputs, arrays):
+            if a.dtype != spec.dtype.np:
+                raise DTypeError(f"the exported model: input {spec} got {a.dtype}{list(a.shape)}; cast it")
+            if len(a.shape) != len(spec.shape):
+                raise ShapeError(f"the exported model: input {spec} got {len(a.shape)} dims: {list(a.shape)}")
+            for position, (size, n) in enumerate(zip(spec.shape, a.shape)):
+                want = size if type(size) is int else sizes.setdefault(size, n)
+                if want != n:
+                    raise _wrong_size(spec, a, position, size, want)
+        return sizes
+
+
+def _fixed(spec, sizes) -> TensorSpec:
+    return TensorSpec(spec.name, spec.dtype, tuple([n if type(n) is int else value(n, sizes) for n in spec.shape]))
+
+
+def _wrong_size(spec, a, position, size, want) -> ShapeError:
+    why = f"{size} is {want}" if type(size) is str else f"it was exported for {want}; name the dim in dynamic= to change it"
+    return ShapeError(f"the exported model: input {spec} got {list(a.shape)}: dim {position} has size {a.shape[position]}, "
+                      f"but {why}")
+
+
+def _spec(data):
+    name, shape = data["name"], tuple(data["shape"])
+    if type(name) is not str or data["dtype"] not in BY_NAME:
+        raise FileError(f"tensor {name!r} has the unknown dtype {data['dtype']!r}")
+    if not all((type(n) is int and 0 <= n < 1 << 48) or (type(n) is str and n) for n in shape):
+        raise FileError(f"tensor {name!r} has the impossible shape {shape}")
+    return TensorSpec(name, BY_NAME[data["dtype"]], shape)
+
+
+def _shown(s):
+    """A structure as readable text."""
+    kind = next(iter(s))
+    if kind == "tensor":
+        return "tensor"
+    if kind in ("value", "float"):
+        return repr(s[kind] if kind == "value" else float.fromhex(s[kind]))
+    if kind == "dict":
+        return "{" + ", ".join(f"{k}: {_shown(v)}" for k, v in s[kind]) + "}"
+    parts = ", ".join(_shown(v) for v in s.get("items", s.get(kind)))
+    return f"[{parts}]" if kind == "list" else f"({parts})"

@@ -1,0 +1,215 @@
+"""`export`: a function or module as an `.ingot` file, checked against eager before it takes its place."""
+
+import io
+import json
+import linecache
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+from ...ir import target as targets_
+from ...ir.errors import ArgumentError
+from ...ir.graph import Graph
+from ...ir.printer import format_line
+from ...ir.text import show
+from ...ir.version import VERSION
+from ...runtime.serialization import safetensors
+from ...runtime.serialization.save_load import load as load_data
+from ...runtime.serialization.save_load import save as save_data
+from ...runtime.tensor import wrap
+from ..errors import ExportError
+from . import archive, collect, loaded
+from .examples import Example
+from .recorded import Recorded, optimized, record
+from .signature import Signature
+
+_CHILD_SECONDS = 1800
+_TOLERANCE = {2: 2e-2, 4: 2e-4, 8: 1e-10}      # by bytes of a real float: of the largest value in a result
+
+
+def export(fn, example_inputs, path, *, dynamic=None, freeze: bool = True, targets=("native",),
+           packed: bool = False, progress=None) -> "loaded.Model":
+    """Writes what `fn` computes to `path`, an `.ingot` file that `load` makes a callable of; returns that callable.
+
+    fn              a function or module (call .eval() on it before)
+    example_inputs  a tensor or array, a tuple of positional arguments, or a dict of keyword arguments
+    dynamic         sizes that may change, {"x": {0: "batch"}}; dims of one name always have one size
+    freeze          computes what depends on weights alone once and for all, such as batch norms that follow convolutions
+    targets         kinds of machines to put ready kernels in for: "native", a level such as "x86-64-v3", or none
+    packed          puts the weights in a second time, as the kernels of each target read them, for a quicker first call
+    progress        called with a line of text before each long step
+
+    The file is run in a fresh process and compared with eager before it is put in place.
+    """
+    path, say = archive.path_of(path), progress or (lambda text: None)
+    names = [target_name(t) for t in ((targets,) if isinstance(targets, str) else targets)]
+    say("recording")
+    made = record(fn, example_inputs, dynamic)
+    say("passes")
+    graphs, weights = optimized(made, freeze)
+    content = Content(made, graphs, weights)
+    with tempfile.TemporaryDirectory(prefix="ingot-export-") as folder:
+        draft = os.path.join(folder, "draft.ingot")
+        content.write(draft, {})
+        ready = {}
+        for name in dict.fromkeys(names) if names else (None,):
+            say(f"checking and compiling for {name or 'this machine'}")
+            found = run_apart(made, draft, folder, name, packed)
+            if name is not None:
+                ready[name] = found
+    content.write(path, ready)
+    return loaded.load(path)
+
+
+# Writing.
+
+
+def code_members(data) -> tuple:
+    """(index, blob, packed weights) of what a run apart has compiled; the blob is objects, then the words of images."""
+    index = json.loads(data["index"])
+    parts, at = [], 0
+    places = index["objects"] = {}
+    for name, t in data["objects"].items():
+        code = t._a.tobytes()
+        places[name] = [at, len(code)]
+        parts += [code, bytes(-len(code) % 16)]
+        at += len(code) + -len(code) % 16
+    for image in [entry[part] for entry in index["entries"] for part in ("main", "derived") if entry[part]]:
+        count = image["words"]
+        image["words"] = [at, count]
+        at += 8 * count
+    return index, b"".join([*parts, data["words"]._a.tobytes()]), data["packed"]
+
+
+class Content:
+    """The members of a file that do not depend on the machine."""
+
+    def __init__(self, made: Recorded, graphs: list, weights: list):
+        self.made, self.weights, rows = made, {}, []
+        self.members: dict = {}
+        lines: dict = {}
+        for i, (variant, graph, own) in enumerate(zip(made.variants, graphs, weights)):
+            name = f"graph-{i}.txt" if i else "graph.txt"
+            self.members[name] = (show(graph) + "\n").encode()
+            lines |= source_lines(graph)
+            conditions = [[text, format_line(line) if line else ""] for text, line in variant.conditions.items()]
+            rows.append({"member": name, "fixed": variant.fixed, "conditions": conditions,
+                         "weights": [self._put(name, a, i) for name, a in own.items()]})
+        self.members["source.json"] = archive.json_bytes(lines)
+        self.weight_bytes = safetensors_bytes({name: wrap(a) for name, a in self.weights.items()})
+        self.manifest = {"ingot": VERSION, "name": graphs[0].name, "signature": made.signature.as_json(),
+                         "weights": list(self.weights), "graphs": rows}
+
+    def _put(self, name, a, i):
+        """The name of an array among the weights: variants share those that are equal."""
+        known = self.weights.get(name)
+        if known is None or known is a or (known.shape == a.shape and known.dtype == a.dtype and np.array_equal(known, a)):
+            self.weights.setdefault(name, a)
+            return name
+        return self._put(f"{name}.{i}", a, i)
+
+    def write(self, path: str, ready: dict):
+        """The file, with what `run_apart` gave for each target."""
+        members = dict(self.members)
+        for name, (index, blob, packed) in ready.items():
+            members[f"objects/{name}.bin"], members[f"objects/{name}.json"] = blob, archive.json_bytes(index)
+            if packed:
+                members[f"objects/{name}.packed"] = safetensors_bytes(packed)
+        members["weights.safetensors"] = self.weight_bytes
+        archive.write(path, {**self.manifest, "targets": list(ready)}, members)
+
+
+def safetensors_bytes(tensors: dict) -> bytes:
+    """Tensors by name as the bytes of a .safetensors file."""
+    file = io.BytesIO()
+    safetensors.write(tensors, file)
+    return file.getvalue()
+
+
+def source_lines(graph: Graph) -> dict:
+    """The text of the user's lines, by "file:line"."""
+    found = {}
+    for n in graph.nodes:
+        if n.line is not None:
+            text = linecache.getline(*n.line).strip()
+            if text:
+                found[format_line(n.line)] = text
+    return found
+
+
+# Checking.
+
+
+def target_name(name: str) -> str:
+    """The name of a target as files have it."""
+    host = targets_.host()
+    if name == "native":
+        return "+".join([host.level, *sorted(host.features)])
+    target = targets_.cpu(name) if name in targets_.LEVELS else None
+    if target is None:
+        raise ArgumentError(f"no target {name!r}: one of native, {', '.join(targets_.LEVELS)}")
+    if not targets_.supports(target):
+        raise ArgumentError(f"kernels for {name} can be put in a file only on a machine that runs them (this one is {host}), "
+                            "since each is checked against eager; use to_c for other machines")
+    return name
+
+
+def run_apart(made: Recorded, draft: str, folder: str, name, packed: bool = False) -> tuple:
+    """Runs a file in a process of its own on every example and compares with eager; gives what was compiled."""
+    job = {"packed": packed, "path": draft, "inputs": [e.tensors for e in made.examples],
+           "ready": made.ready if name is not None else []}
+    save_data(job, os.path.join(folder, collect.JOB))
+    host = targets_.host()
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    if name is not None and name != "+".join([host.level, *sorted(host.features)]):
+        environment["INGOT_CPU_LEVEL"] = name
+    words = [sys.executable, "-m", collect.__name__, folder]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=_CHILD_SECONDS, check=False)
+    if done.returncode:
+        raise ExportError(f"the exported model does not run in a process of its own: {last_error(done)}")
+    data = load_data(os.path.join(folder, collect.DONE))
+    for example, results in zip(made.examples, data["results"]):
+        compare(made.signature, example, [t._a for t in results])
+    return code_members(data)
+
+
+def last_error(done) -> str:
+    """What a process said last: its exception, without the traceback."""
+    lines = done.stderr.strip().splitlines()
+    starts = [i for i, line in enumerate(lines) if re.match(r"[\w.]+(Error|Exception|Interrupt)\b", line)]
+    return "\n".join(lines[starts[-1]:] if starts else lines[-5:]) or f"it ended with code {done.returncode}"
+
+
+def compare(signature: Signature, example: Example, results):
+    """Raises unless results agree with eager's."""
+    for spec, want, got in zip(signature.outputs, example.results, results):
+        if want.shape != got.shape or want.dtype != got.dtype:
+            raise ExportError(f"{spec.name}: eager gives {want.dtype}{list(want.shape)}, the exported model "
+                              f"{got.dtype}{list(got.shape)}{_at_sizes(example)}")
+        if not agree(want, got):
+            wide = [a.astype(np.float64) if a.dtype.kind not in "cb" else a for a in (want, got)]
+            worst = np.nanmax(np.abs(wide[0] - wide[1])) if want.dtype.kind != "b" else 1
+            raise ExportError(f"{spec.name}: the exported model differs from eager by {worst:.3g}{_at_sizes(example)}")
+
+
+def agree(want, got) -> bool:
+    """Whether two arrays are equal up to what a contraction may round differently."""
+    if want.dtype.kind in "biu":
+        return bool((want == got).all())
+    unit = want.dtype.itemsize // (2 if want.dtype.kind == "c" else 1)
+    kind = np.complex128 if want.dtype.kind == "c" else np.float64
+    a, b = want.astype(kind), got.astype(kind)
+    if not (np.isnan(a) == np.isnan(b)).all() or not (a[np.isinf(a)] == b[np.isinf(a)]).all():
+        return False
+    keep = np.isfinite(a)
+    if not keep.any():
+        return True
+    return bool(np.abs(a[keep] - b[keep]).max() <= _TOLERANCE[unit] * (1e-3 + np.abs(a[keep]).max()))
+
+
+def _at_sizes(example):
+    return " for inputs " + ", ".join(f"{t.dtype.short}{list(t._a.shape)}" for t in example.tensors)

@@ -1,0 +1,34 @@
+"""ONNX: models written by `to_onnx` (or `export`, as PyTorch calls it) and read by `from_onnx`.
+
+The tables of operators are the `in_*` files (ONNX to ingot) and the `out_*` files (ingot to ONNX).
+"""
+
+from . import (
+    in_control,
+    in_index,
+    in_math,
+    in_nn,
+    in_quantized,
+    in_random,
+    in_recurrent,
+    in_reduce,
+    in_resize,
+    in_shape,
+    in_windows,
+    out_activation,
+    out_index,
+    out_logic,
+    out_math,
+    out_nn,
+    out_recurrent,
+    out_reduce,
+    out_shape,
+    out_windows,
+)
+from .export import export, to_onnx
+from .model import OnnxModel, from_onnx
+
+TABLES = (in_control, in_index, in_math, in_nn, in_quantized, in_random, in_recurrent, in_reduce, in_resize, in_shape,
+          in_windows, out_activation, out_index, out_logic, out_math, out_nn, out_recurrent, out_reduce, out_shape, out_windows)
+
+__all__ = ["TABLES", "OnnxModel", "export", "from_onnx", "to_onnx"]

@@ -1,0 +1,117 @@
+"""Which dimensions of a function's arguments are free, and the sizes at which it is recorded and checked for them."""
+
+from dataclasses import dataclass, field
+from types import TracebackType
+
+from ...ir.errors import ArgumentError
+from ..errors import ExportError
+from .sizes import varying
+
+_PACKAGE = __name__.split(".")[0]
+
+
+@dataclass
+class Free:
+    """The free dims: for each argument {axis: symbol}, and each symbol's size in the example."""
+
+    by_input: list
+    sizes: dict
+    points: list = field(default_factory=list)      # the sizes that were recorded
+    names: dict = field(default_factory=dict)       # what a symbol was in the recordings -> its name
+    fresh: list = field(default_factory=list)       # further sizes at which the model is compared
+
+    def said(self, sizes) -> str:
+        """Sizes, in words."""
+        return ", ".join(f"{s}={n}" for s, n in sizes.items()) or "the example"
+
+    def takes(self, take) -> list:
+        """Recordings (by `take(sizes)`) at the first sizes, at two more for each symbol, and at others for all together."""
+        base = {s: max(2, n) for s, n in self.sizes.items()}
+        made = [(base, take(base))]
+        ends = dict(base)
+        for s, n in base.items():
+            found = self._two_more(take, base, s, n)
+            made += found
+            ends[s] = found[-1][0][s]
+            self.fresh.append({**base, s: max(1, 2 * ends[s] - n)})
+        if len(base) > 1:
+            made.append((ends, take(ends)))
+        self.points = [sizes for sizes, _ in made]
+        self.names = {varying([p[s] for p in self.points]).values: s for s in base}
+        return [t for _, t in made]
+
+    def _two_more(self, take, base, s, n) -> list:
+        found: list = []
+        first = None
+        for m in dict.fromkeys((n + 1, n + 3, n + 2, n - 1, n - 2, 2 * n, n // 2, 3 * n, 4 * n)):
+            if m < 2 or m == n:
+                continue
+            sizes = {**base, s: m}
+            try:
+                found.append((sizes, take(sizes)))
+            except Exception as e:
+                first = first or (m, e)
+                continue
+            if len(found) == 2:
+                return found
+        m, error = first if first is not None else (n, None)
+        raise ExportError(f"the dimension {s!r} is fixed by the code{_user_line(error)}: at size {m} it fails with "
+                          f"{type(error).__name__}: {error}") from error
+
+
+def _user_line(e) -> str:
+    """Where an error left the user's code."""
+    trace: TracebackType | None = e.__traceback__ if e is not None else None
+    line = ""
+    while trace is not None:
+        name = trace.tb_frame.f_globals.get("__name__", "")
+        if name.partition(".")[0] != _PACKAGE:
+            line = f" at {trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return line
+
+
+def free_dims(dynamic, names, shapes) -> Free:
+    """What `dynamic` says of arguments with names and shapes: {name or position: {axis: symbol}}, or axes without names."""
+    by_input: list = [{} for _ in names]
+    sizes: dict = {}
+    for key, axes in _entries(dynamic):
+        if isinstance(key, str) and key not in names:
+            if key.startswith("output"):
+                continue
+            raise ArgumentError(f"dynamic names {key!r}; the inputs are {', '.join(names)}")
+        at = names.index(key) if isinstance(key, str) else key
+        if not 0 <= at < len(names):
+            raise ArgumentError(f"dynamic speaks of input {at}, there are {len(names)}")
+        for axis, symbol in _axes(axes, names[at]):
+            _enter(by_input[at], sizes, axis, symbol, names[at], shapes[at])
+    return Free(by_input, sizes)
+
+
+def _enter(dims, sizes, axis, symbol, name, shape):
+    ndim = len(shape)
+    if not -ndim <= axis < ndim:
+        raise ArgumentError(f"dynamic names dim {axis} of input {name!r}, which has the shape {tuple(shape)}")
+    axis = axis % ndim
+    if sizes.setdefault(symbol, shape[axis]) != shape[axis]:
+        raise ArgumentError(f"the dims called {symbol!r} have different sizes in the example: {sizes[symbol]} and "
+                            f"{shape[axis]}")
+    dims[axis] = symbol
+
+
+def _entries(dynamic):
+    if dynamic is None:
+        return []
+    return list(dynamic.items()) if isinstance(dynamic, dict) else list(enumerate(dynamic))
+
+
+def _axes(axes, name):
+    """(axis, symbol) of what is said of one input."""
+    if axes is None:
+        return []
+    if isinstance(axes, str):
+        return [(0, axes)]
+    if isinstance(axes, dict):
+        said = {a: s if isinstance(s, str) else getattr(s, "__name__", f"{name}_{a}") for a, s in axes.items() if s is not None}
+        return list(said.items())
+    return [(a, f"{name}_{a}") for a in axes]

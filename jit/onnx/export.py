@@ -1,0 +1,250 @@
+"""`to_onnx`: a function or a module as an ONNX model.
+
+The function is recorded once for each size that its free dimensions are tried at, and the operations are written by the table
+of writers. Then the model is read back (by `from_onnx`) and compared with the function, also at sizes that it was not recorded
+at: a model that does not give what eager gives is an error, not a file.
+"""
+
+import inspect
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...ir.errors import ArgumentError
+from ...ir.version import VERSION
+from ...runtime.nn.module import Module
+from ...runtime.state import tls
+from ..errors import ExportError
+from ..exported import structure
+from ..exported.arguments import arguments_of, unique
+from ..exported.capture import capture
+from ..traced import Traced
+from . import proto
+from .dynamic import Free, free_dims
+from .model import OnnxModel, from_onnx
+from .recorded import Recorded, Take, expanded, laid_together, resized
+from .sizes import Varying
+from .writer import EMITTERS, Claims, Writer
+
+FIRST, DEFAULT, LAST = 17, 18, 22   # operator set versions that are written
+_TOLERANCE = {2: 2e-2, 4: 1e-3, 8: 1e-6}     # by bytes of a real float: of the largest value in a result
+
+
+def to_onnx(fn, example_inputs, path=None, *, opset: int = DEFAULT, dynamic=None, input_names=None, output_names=None,
+            external_data: bool | None = None, verify: bool = True) -> bytes | None:
+    """Writes what `fn` computes to `path`, an ONNX model. Without a path its bytes are returned; an open file is written to.
+
+    fn              a function or module; modules are exported in evaluation mode
+    example_inputs  a tensor or array, a tuple of positional arguments, or a dict of keyword arguments
+    opset           the operator set version, 17 to 22
+    dynamic         sizes that may change, {"x": {0: "batch"}}; dims of one name always have one size
+    external_data   weights in a file beside the model; None does so for models that a single file cannot hold
+    verify          compares the model with the function, at three more sizes of each free dim
+    """
+    if not callable(fn):
+        raise ArgumentError(f"to_onnx takes a function or a module, got {type(fn).__name__}")
+    if not FIRST <= opset <= LAST:
+        raise ArgumentError(f"to_onnx writes the operator set versions {FIRST} to {LAST}, got {opset}")
+    subject = Subject(fn, example_inputs, input_names, output_names)
+    free = free_dims(dynamic, subject.input_names, [t.shape for t in subject.tensors])
+    with subject.evaluating():
+        takes = free.takes(lambda sizes: subject.take(sizes, free, Claims(opset)))
+        model, arrays = written(laid_together(takes, len(subject.tensors)), subject, free, opset)
+        checks = subject.trials(free) if verify else []
+    total = sum(a.nbytes for a in arrays.values())
+    beside = bool(external_data) or (external_data is None and total + (1 << 20) >= proto.LARGE)
+    return _delivered(model, arrays, path, beside, checks)
+
+
+def _delivered(model, arrays, path, beside, checks):
+    """The model where it is wanted, once it gives what the function gives."""
+    if beside:
+        if path is None or hasattr(path, "write"):
+            raise ArgumentError("a model with its weights in a file beside it needs a path")
+        files = proto.write_model(model, path, arrays)
+        try:
+            _compare(checks, path)
+        except ExportError:
+            for file in files:
+                file.unlink()
+            raise
+        return None
+    data = proto.model_bytes(model, arrays)
+    _compare(checks, data)
+    if path is None:
+        return data
+    if hasattr(path, "write"):
+        path.write(data)
+    else:
+        Path(path).write_bytes(data)
+    return None
+
+
+def _compare(checks, source):
+    if not checks:
+        return
+    model = from_onnx(source)
+    for tensors, wanted in checks:
+        found = model.compute(*tensors)
+        for name, a, b in zip(model.output_names, found if isinstance(found, tuple) else (found,), wanted):
+            _require_close(name, a._a, b, [tuple(t.shape) for t in tensors])
+
+
+def _require_close(name, a, b, shapes):
+    said = f"the exported model does not give what eager gives: its output {name!r} for inputs of shapes {shapes}"
+    if a.dtype != b.dtype or a.shape != b.shape:
+        raise ExportError(f"{said} is {a.dtype}{list(a.shape)} instead of {b.dtype}{list(b.shape)}")
+    if a.dtype.kind in "iub":
+        if not np.array_equal(a, b):
+            raise ExportError(f"{said} differs in {int((a != b).sum())} of {a.size} elements")
+        return
+    wide = np.complex128 if a.dtype.kind == "c" else np.float64
+    x, y = a.astype(wide), b.astype(wide)
+    size = a.dtype.itemsize // (2 if a.dtype.kind == "c" else 1)
+    finite = np.isfinite(y)
+    allowed = _TOLERANCE[size] * max(1e-3, float(np.abs(y[finite]).max(initial=0)))
+    same = (x == y) | (np.isnan(x) & np.isnan(y)) | (finite & (np.abs(x - y) <= allowed))
+    if not same.all():
+        with np.errstate(all="ignore"):
+            raise ExportError(f"{said} differs by up to {np.nanmax(np.where(same, 0, np.abs(x - y)))} (allowed: {allowed})")
+
+
+class Subject:
+    """What is exported: the function, an example of its arguments, and names."""
+
+    def __init__(self, fn, example_inputs, input_names, output_names):
+        self.fn = fn.fn if isinstance(fn, Traced) else fn
+        self.structure, self.tensors, names, _ = arguments_of(self.fn, example_inputs)
+        if isinstance(self.fn, OnnxModel):
+            input_names, output_names = input_names or self.fn.input_names, output_names or self.fn.output_names
+        self.input_names = _renamed(names, input_names, "input")
+        self.given_outputs = output_names
+        self.output_names: list = []
+
+    @contextmanager
+    def evaluating(self):
+        """Inside, a module is in evaluation mode and nothing takes part in gradients."""
+        modules = list(self.fn.modules()) if isinstance(self.fn, Module) else []
+        before, grad = [m.training for m in modules], tls.m.grad
+        tls.m.grad = False
+        try:
+            if modules:
+                self.fn.eval()
+            yield
+        finally:
+            tls.m.grad = grad
+            for m, training in zip(modules, before):
+                m.training = training
+
+    def at(self, sizes: dict, free: Free) -> list:
+        """The example's tensors with their free dims at other sizes."""
+        return [resized(t, {axis: sizes[s] for axis, s in dims.items()}) for t, dims in zip(self.tensors, free.by_input)]
+
+    def take(self, sizes: dict, free: Free, claims) -> Take:
+        """A recording at sizes."""
+        tensors = self.at(sizes, free)
+        args, kwargs = structure.rebuild(self.structure, tensors)
+        found = capture(self.fn, args, kwargs, tensors)
+        if len(self._tensors_of(found.result)) != len(found.graph.outputs) or not found.graph.outputs:
+            raise ExportError("the function gives no tensors, or arrays, or tensors inside of other objects; return tensors in "
+                              "lists, tuples and dicts")
+        return Take(expanded(found.graph, claims), found.weights, free.said(sizes))
+
+    def _tensors_of(self, result) -> list:
+        tensors: list = []
+        names: list = []
+        structure.describe(result, tensors, names, "output")
+        self.output_names = _renamed(unique(names), self.given_outputs, "output")
+        return [structure.as_tensor(t) for t in tensors]
+
+    def results(self, tensors) -> list:
+        """What the function gives for tensors, as arrays."""
+        args, kwargs = structure.rebuild(self.structure, tensors)
+        return [t.detach()._a for t in self._tensors_of(self.fn(*args, **kwargs))]
+
+    def trials(self, free: Free) -> list:
+        """What the model is compared with: (tensors, what the function gives for them), at the example's sizes, at those that
+        were recorded, and at further ones that the function takes."""
+        found = [(t, self.results(t)) for t in (self.tensors, *[self.at(sizes, free) for sizes in free.points])]
+        for sizes in free.fresh:
+            tensors = self.at(sizes, free)
+            with suppress(Exception):
+                found.append((tensors, self.results(tensors)))
+        return found
+
+
+def _renamed(names, given, what) -> list:
+    names = unique([n.replace(".", "_") for n in names])
+    if given is None:
+        return names
+    given = list(given)
+    if len(given) > len(names) or len(set(given)) != len(given):
+        raise ArgumentError(f"{what}_names has {given} for the {len(names)} {what}s {names}")
+    return unique([*given, *names[len(given):]])
+
+
+# Writing.
+
+
+def written(recorded: Recorded, subject: Subject, free: Free, opset: int) -> tuple:
+    """(the model without its weights, its weights by name)"""
+    w = Writer(opset)
+    for ref, name in zip(recorded.arguments, subject.input_names):
+        w.bind(ref, w.fresh(name))
+    w.reserve(subject.output_names)
+    for ref, name, array in recorded.captured:
+        w.names[ref] = w.fresh(name)
+        w.constants[w.names[ref]] = array
+    _note_uses(w, recorded)
+    for item in recorded.items:
+        if item.op in EMITTERS and EMITTERS[item.op].lazy is not None:
+            w.waiting.update(dict.fromkeys(item.outputs, item))
+        else:
+            w.write(item)
+    for ref, name in zip(recorded.outputs, subject.output_names):
+        w.item = None
+        w.put("Identity", [w.name(ref)], [name], {})
+    inputs = [proto.make_value(name, ref.dtype, _sizes(ref, free, name))
+              for name, ref in zip(subject.input_names, recorded.arguments)]
+    outputs = [proto.make_value(name, ref.dtype, _sizes(ref, free, name))
+               for name, ref in zip(subject.output_names, recorded.outputs)]
+    graph = proto.make_graph(type(subject.fn).__name__ if isinstance(subject.fn, Module) else
+                             getattr(subject.fn, "__name__", "graph"), w.nodes, inputs, outputs)
+    used = proto.names_read(graph)
+    return proto.make_model(graph, opset, VERSION), {n: a for n, a in w.constants.items() if n in used}
+
+
+def _note_uses(w, recorded):
+    for item in recorded.items:
+        w.made_by.update(dict.fromkeys(item.outputs, item))
+        for x in item.inputs:
+            w.used_by.setdefault(x, []).append(item)
+    for ref in recorded.outputs:
+        w.used_by.setdefault(ref, []).append(None)
+
+
+def _sizes(ref, free, name) -> list:
+    """A value's sizes as the model says them: numbers, names of free dims, names of their own for what follows from them."""
+    return [n if type(n) is not Varying else free.names.get(n.values, f"{name}_{i}") for i, n in enumerate(ref.shape)]
+
+
+def export(model, args=(), f=None, *, kwargs: dict[str, Any] | None = None, export_params: bool = True,
+           verbose: bool | None = None, input_names=None, output_names=None, opset_version: int | None = None,
+           dynamic_axes=None, dynamic_shapes=None,
+           do_constant_folding: bool = True, external_data: bool | None = None, verify: bool = True,
+           dynamo: bool = True) -> bytes | None:
+    """`to_onnx` under PyTorch's names. `dynamic_axes` (or `dynamic_shapes`) say which dims are free; weights are always part of
+    the model. `verbose`, `do_constant_folding` and `dynamo` change nothing."""
+    if not export_params:
+        raise ArgumentError("export_params=False is not supported: the weights are a part of the model")
+    given: Any = args if isinstance(args, tuple) else (args,)
+    if given and isinstance(given[-1], dict) and kwargs is None:
+        given, kwargs = given[:-1], given[-1]
+    if kwargs:
+        fn = model.forward if isinstance(model, Module) else model
+        given = dict(inspect.signature(fn).bind(*given, **kwargs).arguments)
+    return to_onnx(model, given, f, opset=DEFAULT if opset_version is None else opset_version,
+                   dynamic=dynamic_axes if dynamic_axes is not None else dynamic_shapes, input_names=input_names,
+                   output_names=output_names, external_data=external_data, verify=verify)

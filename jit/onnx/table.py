@@ -1,0 +1,144 @@
+"""What the importers of ONNX operators share: their table, one node as they see it, and ingot's functions."""
+
+from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ...ir import dtype as dt
+from ...ir.errors import FileError
+from ...ir.symbolic import SymInt
+from ...runtime.api.creation import made
+from ...runtime.api.register import FUNCTIONS
+from ...runtime.state import tls
+from ...runtime.tensor import Tensor, wrap
+from .proto import dtype_of
+
+
+class _Functions:
+    """ingot's public functions as attributes."""
+
+    def __getattr__(self, name: str) -> Any:
+        return FUNCTIONS[name]
+
+
+ing = _Functions()
+
+
+@dataclass(frozen=True)
+class Importer:
+    """How an ONNX operator is computed: `run(call, *inputs)` gives one result or a tuple of them.
+
+    since    the operator version from which on this holds
+    host     positions of inputs that are taken as numpy arrays (shapes, axes): known numbers, not data
+    either   positions of inputs that are arrays where their numbers are known, and tensors otherwise
+    raw      inputs are taken as they are (tensors, arrays of known numbers, lists), for operators that only look at shapes
+    """
+
+    name: str
+    domain: str
+    since: int
+    run: Callable
+    host: frozenset
+    either: frozenset
+    raw: bool
+
+
+IMPORTERS: dict[tuple, list] = {}
+
+
+def onnx_op(*names, since=1, host=(), either=(), raw=False, domain=""):
+    """Marks the importer of one or several ONNX operators."""
+
+    def mark(fn):
+        for name in names:
+            rows = IMPORTERS.setdefault((domain, name), [])
+            rows.append(Importer(name, domain, since, fn, frozenset(host), frozenset(either), raw))
+            rows.sort(key=lambda r: r.since)
+        return fn
+
+    return mark
+
+
+def importer_of(domain: str, name: str, version: int) -> Importer | None:
+    """The importer of an operator in a version, or None."""
+    found = [r for r in IMPORTERS.get((domain, name), ()) if r.since <= version]
+    return found[-1] if found else None
+
+
+@dataclass
+class Call:
+    """One node as its importer sees it."""
+
+    kind: str
+    attributes: dict
+    version: int                 # of the operator set
+    results: int                 # how many results it names
+    wanted: tuple = ()           # which of them are asked for
+    graphs: dict = field(default_factory=dict)   # attribute -> program
+    scope: dict = field(default_factory=dict)    # the values around, for the programs
+
+    def get(self, name: str, default=None) -> Any:
+        """An attribute, or the default."""
+        return self.attributes.get(name, default)
+
+    def need(self, name: str) -> Any:
+        """An attribute that must be there."""
+        try:
+            return self.attributes[name]
+        except KeyError:
+            raise FileError(f"operator {self.kind} lacks its attribute {name!r}") from None
+
+    def dtype(self, name: str, default=None) -> dt.DType:
+        """An attribute that names an element type."""
+        number = self.attributes.get(name, default)
+        return dtype_of(number, f"the result of operator {self.kind}")
+
+    def wants(self, position: int) -> bool:
+        """Whether a result is asked for."""
+        return position < len(self.wanted) and self.wanted[position]
+
+
+# Values: tensors, numpy arrays of known numbers (sizes, axes and what is computed from them), or None where left out.
+
+
+def to_tensor(x) -> Any:
+    """A value as a tensor; lists and None stay as they are. Symbolic sizes become the numbers that they are now."""
+    if isinstance(x, np.ndarray):
+        return made(wrap(x if x.dtype != object else np.array([int(v) for v in x.reshape(-1)], np.int64).reshape(x.shape)))
+    return x
+
+
+def to_host(x) -> Any:
+    """A value as a numpy array of known numbers: reading a tensor makes the program depend on what was read."""
+    if isinstance(x, Tensor):
+        return np.asarray(x.tolist(), x.dtype.np).reshape(tuple(x.shape))
+    return x
+
+
+@contextmanager
+def unrecorded():
+    """Inside, tensors are computed without a recorder and without gradients: for known numbers."""
+    m = tls.m
+    before = m.recorder, m.grad
+    m.recorder, m.grad = None, False
+    m.refresh()
+    try:
+        yield
+    finally:
+        m.recorder, m.grad = before
+        m.refresh()
+
+
+def ints(a, default=None) -> Any:
+    """A host array (or list) as a list of Python ints (or symbolic ones); the default for None."""
+    if a is None:
+        return default
+    return [v if type(v) is SymInt else int(v) for v in np.asarray(a).reshape(-1)]
+
+
+def whole_axis(axis: int, ndim: int) -> int:
+    """An axis counted from the front."""
+    return axis + ndim if axis < 0 else axis

@@ -1,0 +1,194 @@
+"""What a recorder writes down, as data: inputs and where they come from, cuts, results, and conditions on optimizers."""
+
+import weakref
+from dataclasses import dataclass, field
+
+from ..ir.graph import Builder, Value
+from ..ir.scope import Scope
+from ..runtime.autograd.node import Leaf
+from ..runtime.nn.module import Structure
+from ..runtime.tensor import Tensor
+
+
+class Cell:
+    """What one storage holds: a graph value for the whole of its root tensor, and how often it was written."""
+
+    __slots__ = ("constant", "recorder", "root", "source", "value", "version")
+
+    def __init__(self, recorder, value, root=None, source=None):
+        self.recorder = recorder
+        self.value = value
+        self.version = 0
+        self.root = root        # the outside tensor whose memory this is, or None for memory made inside
+        self.source = source    # index of the input behind it
+        self.constant = None    # an array of constants that nobody has read yet
+
+
+class Link:
+    """Where a tensor's value comes from: a cell, the views on top of it, and the graph value at some version."""
+
+    __slots__ = ("cell", "chain", "recorder", "value", "version")
+
+    def __init__(self, recorder, cell, chain, value):
+        self.recorder = recorder
+        self.cell = cell
+        self.chain = chain
+        self.value = value
+        self.version = cell.version
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where an input comes from at every call.
+
+    kind    "argument" (what = its position), "captured" (what = the tensor), "grad" (what = position of the input whose
+            gradient it is), "key" (what = the random generator), "scalar" (what = a function that gives a Python number)
+    """
+
+    kind: str
+    what: object
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A place where Python read a value: the nodes before it, the value, how it was read and what was seen."""
+
+    nodes: int
+    value: Value
+    how: str
+    seen: object
+
+
+@dataclass
+class Recording:
+    """One finished path through a function."""
+
+    builder: Builder
+    sources: list
+    cuts: list
+    outputs: list = field(default_factory=list)      # one Output for each result tensor
+    updates: list = field(default_factory=list)      # (input position, value)
+    grads: list = field(default_factory=list)        # (input position, value or None): gradients set on leaves
+    leaves: list = field(default_factory=list)       # (input position, aval of the gradient found there, or None)
+    hosts: list = field(default_factory=list)        # (host step, the values it takes): what runs at the end, in order
+    shared: list = field(default_factory=list)       # (argument, captured tensor over the same memory)
+    backward: "RecordedBackward | None" = None       # of the results that have a history made here
+    scope: Scope | None = None                       # of the sizes and numbers that are symbolic
+
+
+@dataclass(frozen=True)
+class Output:
+    """A result tensor: a fresh value, or a view (`chain`) of an input's memory; `same` if it is that very tensor. `freed`
+    says that a backward inside of the function has used up its history."""
+
+    value: Value
+    source: int | None
+    chain: tuple
+    same: bool
+    requires_grad: bool
+    freed: bool = False
+
+    @property
+    def has_history(self) -> bool:
+        """Whether a backward outside of the function goes through what the function did for it."""
+        return self.requires_grad and self.source is None and not self.freed
+
+
+@dataclass(frozen=True)
+class RecordedBackward:
+    """The backward of a recording's results, up to the tensors that came from outside.
+
+    nodes       what it computes
+    seeds       the gradients of the results, as values that stand for them
+    gradients   {position of an input: its gradient, or None}
+    error       what it raised, if it did
+    """
+
+    nodes: list
+    seeds: list
+    gradients: dict
+    error: Exception | None = None
+
+
+class LeafState:
+    """The gradient of a leaf during a recording: what it was, and whether that was ever looked at.
+
+    position    of the input that is the leaf; None for one that the function made
+    """
+
+    __slots__ = ("_before", "aval", "leaf", "position", "was_read", "was_set")
+
+    def __init__(self, position: int | None, leaf: Leaf, before: Tensor | None):
+        self.position, self.leaf = position, leaf
+        self.aval = None if before is None else before.aval
+        self._before = None if before is None else weakref.ref(before)
+        self.was_read = self.was_set = False
+
+    def is_as_before(self) -> bool:
+        """Whether the leaf's gradient is the very tensor that was found."""
+        now = self.leaf.grad
+        return now is None if self._before is None else now is not None and self._before() is now
+
+
+class OptimizerGuard:
+    """The groups, parameters and states that an optimizer's step found: looked at only when something has changed since."""
+
+    def __init__(self, optimizer):
+        self.optimizer = optimizer
+        self.version = Structure.version
+        self.seen = optimizer.layout()
+
+    @property
+    def watched(self) -> tuple:
+        """What identifies the condition."""
+        return "optimizer", id(self.optimizer)
+
+    def holds(self) -> bool:
+        """Whether the step would work on the same objects."""
+        now = Structure.version
+        if now == self.version:
+            return True
+        found = self.optimizer.layout()
+        if len(found) != len(self.seen) or any(a is not b for a, b in zip(found, self.seen)):
+            return False
+        self.version = now
+        return True
+
+    def __str__(self):
+        return f"the state or the groups of {type(self.optimizer).__name__} are other objects than before"
+
+
+class OptionNumber:
+    """An option of an optimizer's group as a number that is read at every call; `part` of it, if it is a tuple."""
+
+    def __init__(self, group: dict, key: str, part: int | None = None):
+        self.group, self.key, self.part = group, key, part
+        self.place = id(group), key, part
+
+    def __call__(self) -> float:
+        value = self.group[self.key]
+        return value if self.part is None else value[self.part]
+
+
+@dataclass(frozen=True)
+class OptionGuard:
+    """An option of an optimizer's group (weight decay, say) that was used as a number."""
+
+    group: dict
+    key: str
+    value: object
+
+    def holds(self) -> bool:
+        """Whether the option is as it was."""
+        now = self.group.get(self.key)
+        return now is self.value or (type(now) is type(self.value) and now == self.value)
+
+    @property
+    def place(self) -> tuple:
+        """What identifies the option."""
+        return id(self.group), self.key
+
+    watched = place
+
+    def __str__(self):
+        return f"the optimizer's option {self.key} was {self.value!r}, is {self.group.get(self.key)!r}"

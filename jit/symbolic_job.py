@@ -1,0 +1,169 @@
+"""Jobs whose sizes come with each call.
+
+The passes run for sizes that are there as an example, and note what they decide by it (a `Variant`). For other sizes of which
+the same holds, numbers are put into what they made (a `Bound`): nothing is compiled, and no pass runs.
+"""
+
+import time
+from collections import OrderedDict
+
+import numpy as np
+
+from ..ir.lazy import lazy
+from ..ir.substitute import condition_check, evaluator
+from ..ir.symbolic import names_of
+from ..passes import pipeline
+from ..passes.bind import Binder, bind_graph
+from ..passes.lift_numbers import lift_numbers
+from ..runtime.device_array import DeviceArray
+from .execute import PASSES, Job, Piece, compiled_kernel_of
+from .report import announce
+
+program = lazy(__package__, "..runtime.cpu.program")
+alloc = lazy(__package__, "..runtime.cpu.alloc")
+
+MOST_BOUND = 256        # sizes for which a job keeps what it runs, and
+MOST_VARIANTS = 64      # ways of compiling it; those not used for longest go
+
+
+def job_of(piece: Piece, wanted) -> Job:
+    """What gives the wanted results of a piece."""
+    return Job(piece, wanted) if piece.scope is None else SymbolicJob(piece, wanted)
+
+
+class Variant:
+    """A symbolic graph, compiled as far as can be without knowing its sizes, for all sizes that meet some conditions.
+
+    plan      an arrangement, of symbolic sizes
+    early     (symbolic number, dtype) of the inputs that follow the job's own: numbers that arguments give
+    late      the same of the last inputs: sizes that are operands
+    derived   what is made of weights alone: the inputs between these
+    """
+
+    def __init__(self, job: "SymbolicJob", symbols):
+        scope = self.scope = job.scope.at(symbols)
+        graph, job.slots = job.piece.graph(job.wanted, scope)
+        self.steps = [pipeline.Step("recorded", graph, True, 0.0)]
+        lifted = lift_numbers(graph)
+        self.early = lifted.numbers
+        owned, targets = job.wishes()
+        graph, self.derived = job.without_derived(pipeline.run(lifted.graph, PASSES, steps=self.steps), targets)
+        lifted = lift_numbers(graph)
+        self.late = lifted.numbers
+        self.plan = program.arranged(lifted.graph, owned, targets)
+        self.binder = Binder(self.plan)
+        self.conditions = dict(scope.conditions)
+        self.holds = condition_check(self.conditions, scope.hints)
+        self.evaluate = evaluator([x for x, _ in (*self.early, *self.late)], scope.hints)
+        self.is_fixed = all(names_of(x) <= job.size_names for x, _ in self.early)
+        scope.close()
+
+    def numbers(self, symbols) -> tuple:
+        """The arrays of the numbers: early ones, late ones."""
+        kinds = (*self.early, *self.late)
+        made = [np.asarray(n).astype(d.np) for n, (_, d) in zip(self.evaluate(*symbols), kinds)]
+        return made[: len(self.early)], made[len(self.early):]
+
+
+class Bound:
+    """A variant with numbers put in: a compiled graph, and the arrays that it takes beside the job's inputs."""
+
+    def __init__(self, variant: Variant, symbols):
+        self.variant = variant
+        plan = variant.binder.bind(dict(zip(variant.scope.hints, symbols)))
+        self.compiled = program.CompiledGraph(plan, compiled_kernel_of)
+        self.numbers = variant.numbers(symbols)
+        self.is_plain = not (variant.early or variant.late or variant.derived is not None)
+
+    def run(self, job, env, symbols):
+        """The results of the job."""
+        variant, arrays = self.variant, [env[s] for s in job.slots]
+        if not self.is_plain:
+            early, late = self.numbers if variant.is_fixed else variant.numbers(symbols)
+            derived = variant.derived.arrays() if variant.derived is not None else []
+            arrays = [*arrays, *early, *derived, *late]
+        return job.run_compiled(self.compiled, arrays)
+
+
+class SymbolicJob(Job):
+    """A job whose sizes come with each call."""
+
+    def __init__(self, piece: Piece, wanted):
+        super().__init__(piece, wanted)
+        self.scope = piece.scope
+        self.variants: list = []
+        self.bound: OrderedDict = OrderedDict()
+        self.elsewhere: OrderedDict = OrderedDict()
+        self.bindings = 0
+        hints = self.scope.hints
+        self.size_names = frozenset([n for n, value in hints.items() if type(value) is int])
+        self._places = None if len(self.size_names) == len(hints) else [i for i, n in enumerate(hints) if n in self.size_names]
+
+    def _key(self, symbols):
+        return symbols if self._places is None else tuple([symbols[i] for i in self._places])
+
+    def bound_for(self, symbols) -> Bound:
+        """What runs for these sizes."""
+        found = self.bound.get(self._key(symbols))
+        return found if found is not None else self._bind(symbols)
+
+    def _bind(self, symbols):
+        with self._lock:
+            key, start = self._key(symbols), time.perf_counter()
+            if key in self.bound:
+                return self.bound[key]
+            variant = next((v for v in self.variants if v.holds(*symbols)), None)
+            is_new = variant is None
+            if variant is None:
+                alloc.empty_cache()      # the eager run left blocks that compiled code does not fit into
+                variant = Variant(self, symbols)
+                self.steps = variant.steps
+                self.variants = [*self.variants[1 - MOST_VARIANTS:], variant]
+            made = Bound(variant, symbols)
+            self.compiled = made.compiled
+            self.bound[key] = made
+            self.bindings += 1
+            while len(self.bound) > MOST_BOUND:
+                self.bound.popitem(last=False)
+            self.seconds += time.perf_counter() - start
+            if is_new:
+                announce(self, made.compiled)
+            return made
+
+    def run(self, env: dict, symbols=()) -> list:
+        """The arrays of the results; `env` maps slots to arrays, `symbols` are the values of the scope's names."""
+        bound = self.bound.get(self._key(symbols))
+        if bound is None:
+            on_device = next((a for a in env.values() if a.__class__ is DeviceArray), None)
+            if on_device is not None:
+                return self._run_elsewhere(on_device.backend, env, symbols)
+            bound = self._bind(symbols)
+        return bound.run(self, env, symbols)
+
+    def _run_elsewhere(self, backend, env, symbols):
+        """Runs on a device that is not the host: its compiled graphs are made for fixed sizes and numbers."""
+        with self._lock:
+            compiled = self.elsewhere.get(symbols)
+            if compiled is None:
+                scope = self.scope.at(symbols)
+                graph, self.slots = self.piece.graph(self.wanted, scope)
+                graph = bind_graph(graph, scope.hints)
+                self.steps = [pipeline.Step("recorded", graph, True, 0.0)]
+                compiled = backend.traced(pipeline.run(graph, pipeline.PIPELINE, steps=self.steps), self.wishes()[0])
+                self.compiled = self.elsewhere[symbols] = compiled
+                if len(self.elsewhere) > MOST_BOUND:
+                    self.elsewhere.popitem(last=False)
+        return self.run_compiled(compiled, [env[s] for s in self.slots])
+
+    def in_place(self, symbols=()) -> frozenset:
+        """The positions of results that were written straight into the inputs that they replace."""
+        return (self.elsewhere.get(symbols) or self.bound_for(symbols).compiled).in_place
+
+    def ready(self, symbols=()):
+        """What runs arrays in the order of `slots`, if it is compiled and takes nothing else; else None."""
+        bound = self.bound.get(self._key(symbols))
+        return bound.compiled if bound is not None and bound.is_plain else None
+
+    def compile(self):
+        """What was compiled last, or for the sizes that were recorded."""
+        return self.compiled or self.bound_for(tuple(self.scope.hints.values())).compiled

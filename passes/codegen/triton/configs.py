@@ -1,0 +1,148 @@
+"""Which strategy and which tiles a kernel gets, from its sizes; and the grid that covers them.
+
+Tiles depend on what is asked for along the reduced dims alone, never on how many rows there are beside: a row's result is the
+same in every batch.
+"""
+
+import functools
+from dataclasses import dataclass
+
+from ....ir.kernel import POINT, SWEEP, Kernel, buffer_of
+from ..folds import folds_of, has_scan
+from . import elementwise, sweeps
+from .nest import Source
+
+TILE = 1024           # elements of a tile of simple work
+WHOLE = 8192          # longest row that is held at once
+WALK = 2048           # elements of a long row read at a time
+PART = 1 << 14        # least elements of a part of a row
+MOST_PARTS = 512
+ROWS_ACROSS = 32      # rows of a tile whose memory is read along the rows
+WHOLE_ACROSS = 64     # longest row that is held at once there
+WALK_ACROSS = 32      # elements of a longer one read at a time
+WARP = 32
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One launch: the file, its constants, the grid, and (name, bytes) of the scratch buffers that its parts share."""
+
+    source: Source
+    constants: tuple
+    warps: int
+    grid: tuple
+    scratch: tuple = ()
+    stages: int = 3
+
+
+def power_of_two(n: int) -> int:
+    """The smallest power of two that is not below n."""
+    return 1 << max(0, n - 1).bit_length()
+
+
+@functools.lru_cache(4096)
+def _written(kernel: Kernel, numbers, *how) -> Source:
+    return sweeps.write(kernel, numbers, *how) if kernel.reduce else elementwise.write(kernel, numbers)
+
+
+def launches(kernel: Kernel, sizes: dict, numbers=frozenset()) -> tuple[Launch, ...]:
+    """The launches that run a kernel whose symbols have the values `sizes`."""
+    extents = [sizes[d.extent] if isinstance(d.extent, str) else d.extent for d in kernel.dims]
+    parallel, reduce = extents[: len(kernel.parallel)], extents[len(kernel.parallel):]
+    if not reduce:
+        return (_elementwise(kernel, parallel, numbers),)
+    return _sweeps(kernel, parallel, reduce, numbers)
+
+
+def _product(sizes):
+    total = 1
+    for n in sizes:
+        total *= n
+    return total
+
+
+def _elementwise(kernel, extents, numbers):
+    source = _written(kernel, numbers)
+    if len(extents) < 2:
+        n = extents[0] if extents else 1
+        columns = min(TILE, max(WARP, power_of_two(n)))
+        return Launch(source, (("COLS", columns),), _warps(columns), (-(-n // columns), 1, 1))
+    last, outer = extents[-1], _product(extents[:-1])
+    columns = min(_columns_wanted(kernel), max(4, power_of_two(last)))
+    rows = max(1, min(TILE // columns, power_of_two(outer)))
+    grid = (-(-outer // rows) * -(-last // columns), 1, 1)
+    return Launch(source, (("ROWS", rows), ("COLS", columns)), _warps(rows * columns), grid)
+
+
+def _columns_wanted(kernel):
+    """Wide tiles where all memory is read along the last dim, square ones where some is read across."""
+    strides = [kernel.buffer(buffer_of(i)).strides for i in kernel.instructions() if i.op in ("load", "store")]
+    across = any(s[-1] not in (0, 1) for s in strides)
+    return 32 if across else TILE
+
+
+def _warps(elements, per_thread=8):
+    return max(1, min(8, power_of_two(elements // (WARP * per_thread))))
+
+
+def by_columns(kernel: Kernel) -> bool:
+    """Whether memory is read along the last parallel dim rather than along the reduce dims."""
+    along = across = 0
+    last, inner = len(kernel.parallel) - 1, len(kernel.dims) - 1
+    if last < 0:
+        return False
+    for i in kernel.instructions():
+        if i.op in ("load", "store"):
+            strides = kernel.buffer(buffer_of(i)).strides
+            along += strides[inner] == 1
+            across += strides[last] == 1 and strides[inner] != 0
+    return across > along
+
+
+def _can_cut(kernel):
+    """Whether rows may be cut among programs: one sweep, that only reduces, and nothing is needed before it."""
+    swept = [s for s in kernel.stages if s.over == SWEEP]
+    if len(swept) != 1 or has_scan(kernel) or kernel.stages[0].over == POINT:
+        return False
+    return bool(folds_of(swept[0])) and not any(i.op == "store" for i in swept[0].body)
+
+
+def _sweeps(kernel, parallel, reduce, numbers):
+    count, length, across = _product(parallel), _product(reduce), by_columns(kernel)
+    whole = length <= (WHOLE_ACROSS if across else WHOLE) and not has_scan(kernel)
+    columns = power_of_two(length) if whole else min(power_of_two(length), WALK_ACROSS if across else WALK)
+    rows = _rows_wanted(across, columns)
+    programs = _programs(across, rows, parallel)
+    parts = _parts(kernel, length)
+    if parts < 2:
+        source = _written(kernel, numbers, across, whole)
+        return (Launch(source, (("ROWS", rows), ("COLS", columns)), _warps(rows * columns), (programs, 1, 1)),)
+    columns = WALK_ACROSS if across else WALK
+    first = _written(kernel, numbers, across, False, sweeps.PARTIAL)
+    second = _written(kernel, numbers, across, False, sweeps.FINISH)
+    nest = sweeps.Sweeps(kernel, numbers, across, False, sweeps.PARTIAL)
+    scratch = tuple([(name, count * parts * sweeps.memory_of(d).itemsize) for name, d in nest.states()])
+    width = power_of_two(parts)
+    few = _rows_wanted(across, width)
+    return (Launch(first, (("ROWS", rows), ("COLS", columns), ("PARTS", parts)), _warps(rows * columns), (programs, parts, 1),
+                   scratch),
+            Launch(second, (("ROWS", few), ("COLS", width), ("PARTS", parts)), _warps(few * width),
+                   (_programs(across, few, parallel), 1, 1), scratch))
+
+
+def _rows_wanted(across, columns):
+    """Rows of a tile, whatever rows there are: neighbours for a warp by columns, else as many as make a tile."""
+    return ROWS_ACROSS if across else max(1, TILE // columns)
+
+
+def _programs(across, rows, parallel):
+    if across:
+        return _product(parallel[:-1]) * -(-parallel[-1] // rows)
+    return -(-_product(parallel) // rows)
+
+
+def _parts(kernel, length):
+    """In how many parts rows of a length are cut."""
+    if length < 2 * PART or not _can_cut(kernel):
+        return 0
+    return min(MOST_PARTS, -(-length // PART))

@@ -1,0 +1,151 @@
+"""Convolutions as matrix products whose operands are gathered as they are read: one flattened loop over channels and places
+of the kernel (or over images and pixels, for the gradient of the weight).
+
+Everything has three spatial dims, those that are missing being 1. What decides the addresses of a window (kernel, stride,
+padding, dilation) is constant in the text's arguments; other sizes are parameters.
+"""
+
+import functools
+
+from ....ir import dtype as dt
+from .configs import power_of_two
+from .matmul import stated_dot
+from .nest import POINTER, SIZE, Parameter, Source
+from .positions import made
+from .spelling import TYPE
+
+DIMS = "DHW"
+WINDOW = tuple([f"{what}{d}" for what in "KSPL" for d in DIMS])       # kernel, stride, padding, dilation (L)
+TILE = ("BM", "BN", "BK")
+_SIZES = ("N", "C", "O", *[f"I{d}" for d in DIMS], *[f"Q{d}" for d in DIMS])     # images, channels of a group, inputs, outputs
+_CHANNELS = ["cg = tl.program_id(1).to(INDEX)", "taps = KD * KH * KW", "inner = ID * IH * IW", "outer = QD * QH * QW"]
+
+
+def _split(flat, names, sizes) -> list:
+    """Lines: a flat index as indices by name, the last size varying fastest."""
+    lines, rest = [], flat
+    for position in range(len(names) - 1, 0, -1):
+        lines += [f"{names[position]} = {rest} % {sizes[position]}", f"{names[position]}_rest = {rest} // {sizes[position]}"]
+        rest = f"{names[position]}_rest"
+    return [*lines, f"{names[0]} = {rest}"]
+
+
+def _read(name, channel, image, inside, at, space) -> str:
+    """A load of (image, channel, *at) from an array (N, groups * C, *space)."""
+    flat = f"(({at[0]} * {space}H) + {at[1]}) * {space}W + {at[2]}"
+    size = "inner" if space == "I" else "outer"
+    channels = "C" if space == "I" else "O"
+    return f"tl.load({name} + ((({image} * GROUPS + cg) * {channels} + {channel}) * {size} + {flat}), {inside}, 0.0)"
+
+
+def _within(at, space) -> str:
+    return " & ".join([f"({a} >= 0) & ({a} < {space}{d})" for a, d in zip(at, DIMS)])
+
+
+def _parameters(kind, reads, write, narrow):
+    return [*[Parameter(n, POINTER, kind) for n in reads], Parameter(write, POINTER, narrow),
+            *[Parameter(n, SIZE) for n in _SIZES]]
+
+
+def _product(kind, precision, left, right) -> str:
+    return f"total = tl.dot({left}, {right}, total{stated_dot(kind, precision)})"
+
+
+def _wide(kind) -> str:
+    return TYPE[dt.float64 if kind is dt.float64 else dt.float32]
+
+
+def _named(what, kind, precision):
+    return "_".join([what, kind.short, *([] if precision == "ieee" else [precision])])
+
+
+CONSTANTS = ("INDEX", *WINDOW, *TILE, "GROUPS")
+
+
+@functools.lru_cache(32)
+def forward(kind: dt.DType, precision: str, bias: bool) -> Source:
+    """out[n, o, q] = sum over c, t of x[n, c, q * stride - padding + t * dilation] w[o, c, t], and the bias."""
+    at = [f"q{d} * S{d} - P{d} + t{d} * L{d}" for d in DIMS]
+    lines = [*_CHANNELS, "across = tl.cdiv(O, BN)", "program = tl.program_id(0)",
+             "m = ((program // across) * BM + tl.arange(0, BM)).to(INDEX)[:, None]",
+             "o = ((program % across) * BN + tl.arange(0, BN)).to(INDEX)[None, :]",
+             *_split("m", ["n", "qD", "qH", "qW"], ["N", "QD", "QH", "QW"]), "deep = C * taps",
+             f"total = tl.zeros([BM, BN], {_wide(kind)})", "for start in range(0, deep, BK):",
+             "    k = (start + tl.arange(0, BK)).to(INDEX)"]
+    row = _split("k[None, :]", ["c", "tD", "tH", "tW"], ["C", "KD", "KH", "KW"])
+    row += [f"a{d} = {x}" for d, x in zip(DIMS, at)]
+    ats = [f"a{d}" for d in DIMS]
+    row += [f"inside = (m < N * outer) & (k[None, :] < deep) & {_within(ats, 'I')}",
+            f"left = {_read('x', 'c', 'n', 'inside', ats, 'I')}",
+            "right = tl.load(w + ((cg * O + o) * deep + k[:, None]), (o < O) & (k[:, None] < deep), 0.0)",
+            _product(kind, precision, "left", "right")]
+    lines += ["    " + x for x in row]
+    if bias:
+        lines.append(f"total = total + tl.load(bias + (cg * O + o), o < O, 0.0).to({_wide(kind)})")
+    lines += ["pixel = (qD * QH + qH) * QW + qW",
+              f"tl.store(out + (((n * GROUPS + cg) * O + o) * outer + pixel), total.to({TYPE[kind]}), "
+              "(m < N * outer) & (o < O))"]
+    reads = ("x", "w", "bias") if bias else ("x", "w")
+    return made(_named("conv_bias" if bias else "conv", kind, precision), _parameters(kind, reads, "out", kind),
+                CONSTANTS, lines)
+
+
+@functools.lru_cache(32)
+def input_grad(kind: dt.DType, precision: str) -> Source:
+    """gx[n, c, i] = sum over o, t of g[n, o, (i + padding - t * dilation) / stride] w[o, c, t]."""
+    lines = [*_CHANNELS, "across = tl.cdiv(C, BN)", "program = tl.program_id(0)",
+             "m = ((program // across) * BM + tl.arange(0, BM)).to(INDEX)[:, None]",
+             "c = ((program % across) * BN + tl.arange(0, BN)).to(INDEX)[None, :]",
+             *_split("m", ["n", "iD", "iH", "iW"], ["N", "ID", "IH", "IW"]), "deep = O * taps",
+             f"total = tl.zeros([BM, BN], {_wide(kind)})", "for start in range(0, deep, BK):",
+             "    k = (start + tl.arange(0, BK)).to(INDEX)"]
+    row = _split("k[None, :]", ["o", "tD", "tH", "tW"], ["O", "KD", "KH", "KW"])
+    row += ["inside = (m < N * inner) & (k[None, :] < deep)"]
+    for d in DIMS:
+        row += [f"b{d} = i{d} + P{d} - t{d} * L{d}", f"a{d} = b{d} // S{d}",
+                f"inside = inside & (b{d} >= 0) & (b{d} % S{d} == 0) & (a{d} < Q{d})"]
+    row += [f"left = {_read('g', 'o', 'n', 'inside', [f'a{d}' for d in DIMS], 'Q')}",
+            "there = k[:, None]", "place = ((cg * O + there // taps) * C + c) * taps + there % taps",
+            "right = tl.load(w + place, (c < C) & (there < deep), 0.0)", _product(kind, precision, "left", "right")]
+    lines += ["    " + x for x in row]
+    lines += ["pixel = (iD * IH + iH) * IW + iW",
+              f"tl.store(out + (((n * GROUPS + cg) * C + c) * inner + pixel), total.to({TYPE[kind]}), "
+              "(m < N * inner) & (c < C))"]
+    return made(_named("conv_input_grad", kind, precision), _parameters(kind, ("g", "w"), "out", kind), CONSTANTS, lines)
+
+
+@functools.lru_cache(32)
+def weight_grad(kind: dt.DType, precision: str) -> Source:
+    """out[part, o, c, t] = sum over the part's n, q of g[n, o, q] x[n, c, q * stride - padding + t * dilation]."""
+    wide = dt.float64 if kind is dt.float64 else dt.float32
+    lines = [*_CHANNELS, "part = tl.program_id(2).to(INDEX)", "width = C * taps", "across = tl.cdiv(width, BN)",
+             "program = tl.program_id(0)", "o = ((program // across) * BM + tl.arange(0, BM)).to(INDEX)[:, None]",
+             "at = ((program % across) * BN + tl.arange(0, BN)).to(INDEX)[None, :]",
+             *_split("at", ["c", "tD", "tH", "tW"], ["C", "KD", "KH", "KW"]), "deep = N * outer",
+             "share = tl.cdiv(tl.cdiv(deep, PARTS), BK) * BK", "low = part * share", "high = tl.minimum(low + share, deep)",
+             f"total = tl.zeros([BM, BN], {_wide(kind)})", "for start in range(low, high, BK):",
+             "    k = (start + tl.arange(0, BK)).to(INDEX)"]
+    row = ["across_k = k[None, :]",
+           "left = tl.load(g + (((across_k // outer * GROUPS + cg) * O + o) * outer + across_k % outer), "
+           "(o < O) & (across_k < high), 0.0)"]
+    row += _split("k[:, None]", ["n", "qD", "qH", "qW"], ["N", "QD", "QH", "QW"])
+    row += [f"a{d} = q{d} * S{d} - P{d} + t{d} * L{d}" for d in DIMS]
+    ats = [f"a{d}" for d in DIMS]
+    row += [f"inside = (at < width) & (k[:, None] < high) & {_within(ats, 'I')}",
+            f"right = {_read('x', 'c', 'n', 'inside', ats, 'I')}",
+            _product(kind, precision, "left", "right")]
+    lines += ["    " + x for x in row]
+    lines.append("tl.store(out + (((part * GROUPS + cg) * O + o) * width + at), total, (o < O) & (at < width))")
+    return made(_named("conv_weight_grad", kind, precision), _parameters(kind, ("g", "x"), "out", wide), (*CONSTANTS, "PARTS"),
+                lines)
+
+
+def tiles(kind: dt.DType, precision: str, m: int, n: int, k: int) -> tuple:
+    """((BM, BN, BK), warps, stages) for a product of these sizes."""
+    fast = kind.itemsize == 2 or precision != "ieee"
+    most = 128 if kind.itemsize == 2 else 64
+    if not fast:
+        most = 64 if kind is dt.float32 else 32
+    bm, bn = (min(most, max(16, power_of_two(size))) for size in (m, n))
+    deep = 32 if kind.itemsize <= 4 else 16
+    return (bm, bn, min(deep, max(16, power_of_two(k)))), 8 if bm * bn > 64 * 64 else 4, 3 if fast else 2

@@ -1,0 +1,119 @@
+"""Matrix products: z[b, m, n] = sum over k of x[b, m, k] * y[b, k, n], any strides, summed in float32 (float64 in float64).
+
+One program makes one tile of z; programs go over z in groups of rows of tiles, so that what they read stays in the cache.
+Strides of 1 are written into the text, since loads of whole vectors need to know them.
+"""
+
+from dataclasses import dataclass
+
+from ....ir import dtype as dt
+from .configs import power_of_two
+from .nest import POINTER, SIZE, Parameter, Source
+from .spelling import TYPE
+
+CONSTANTS = ("INDEX", "BM", "BN", "BK", "GROUP")
+GROUP = 8
+LEAST = 16          # least size of a tile that tl.dot takes
+MANY = 128 * 256 * 128   # elements of a result from which its widest tiles keep every multiprocessor busy
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """Sizes of a program's tile and its team."""
+
+    m: int
+    n: int
+    k: int
+    warps: int
+    stages: int
+
+    @property
+    def constants(self) -> tuple:
+        """As the kernel takes them."""
+        return (("BM", self.m), ("BN", self.n), ("BK", self.k), ("GROUP", GROUP))
+
+    def shared(self, itemsize: int) -> int:
+        """Bytes of shared memory that the tiles being loaded take."""
+        return self.stages * (self.m + self.n) * self.k * itemsize
+
+
+def source(dtype, precision: str, x_units: tuple, y_units: tuple) -> Source:
+    """The file for products of a dtype. `x_units` and `y_units` say which of the last two strides of each operand is 1."""
+    wide = dt.float64 if dtype is dt.float64 else dt.float32
+    x = _address("x", ("s_xb", "s_xm", "s_xk"), x_units, "row[:, None]", "at_k[None, :]")
+    y = _address("y", ("s_yb", "s_yk", "s_yn"), y_units, "at_k[:, None]", "column[None, :]")
+    sizes = ["M", "N", "K", "s_xb", *_kept(("s_xm", "s_xk"), x_units), "s_yb", *_kept(("s_yk", "s_yn"), y_units)]
+    parameters = (*[Parameter(n, POINTER, dtype) for n in ("x", "y", "z")], *[Parameter(n, SIZE) for n in sizes])
+    marks = "".join("1" if u else "s" for u in (*x_units, *y_units))
+    name = f"matmul_{dtype.short}_{marks}{'' if precision == 'ieee' else '_' + precision}"
+    heading = ", ".join([p.name for p in parameters] + [f"{c}: tl.constexpr" for c in CONSTANTS])
+    stated = stated_dot(dtype, precision)
+    zero = "0.0" if dtype is dt.float32 else f"tl.full([], 0.0, {TYPE[dtype]})"
+    text = _TEXT.format(name=name, heading=heading, x=x, y=y, wide=TYPE[wide], narrow=TYPE[dtype], stated=stated, zero=zero)
+    return Source(name, text, parameters, CONSTANTS)
+
+
+def stated_dot(dtype, precision: str) -> str:
+    """What a dot of a dtype must be told: how float32 is multiplied, and that float64 is summed in float64."""
+    if dtype is dt.float64:
+        return ", out_dtype=tl.float64"
+    return f', input_precision="{precision}"' if dtype is dt.float32 else ""
+
+
+def _kept(names, units):
+    return [n for n, unit in zip(names, units) if not unit]
+
+
+def _address(name, strides, units, first, second):
+    batch, *rest = strides
+    terms = [i if unit else f"{i} * {s}" for i, s, unit in zip((first, second), rest, units)]
+    return f"{name} + (batch * {batch} + {' + '.join(terms)})"
+
+
+_TEXT = '''"""Made by ingot."""
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def {name}({heading}):
+    batch = tl.program_id(1).to(INDEX)
+    program = tl.program_id(0)
+    across = tl.cdiv(N, BN).to(tl.int32)
+    down = tl.cdiv(M, BM).to(tl.int32)
+    group = program // (GROUP * across)
+    first = group * GROUP
+    height = tl.minimum(down - first, GROUP)
+    inside = program % (GROUP * across)
+    row = ((first + inside % height) * BM + tl.arange(0, BM)).to(INDEX)
+    column = ((inside // height) * BN + tl.arange(0, BN)).to(INDEX)
+    total = tl.zeros([BM, BN], {wide})
+    for from_k in range(0, K, BK):
+        at_k = (from_k + tl.arange(0, BK)).to(INDEX)
+        left = tl.load({x}, (row[:, None] < M) & (at_k[None, :] < K), {zero})
+        right = tl.load({y}, (at_k[:, None] < K) & (column[None, :] < N), {zero})
+        total = tl.dot(left, right, total{stated})
+    place = z + (batch * M * N + row[:, None] * N + column[None, :])
+    tl.store(place, total.to({narrow}), (row[:, None] < M) & (column[None, :] < N))
+'''
+
+
+def tiles(dtype, m: int, n: int, k: int, tensor_cores: bool, shared_memory: int) -> Tiles:
+    """The tile for a product of these sizes: large ones where there is enough to do, small ones for small matrices."""
+    if not tensor_cores:
+        size = 64 if min(m, n) >= 64 else 32
+        deep = 16 if dtype is dt.float64 else 32
+        return Tiles(size, size, deep, 4 if size == 32 else 8, 2)
+    widest = 256 if dtype.itemsize == 2 and m * n >= MANY else 128
+    bm, bn = min(128, max(LEAST, power_of_two(m))), min(widest, max(LEAST, power_of_two(n)))
+    deep = 64 if dtype.itemsize == 2 else 32
+    found = Tiles(bm, bn, min(deep, max(LEAST, power_of_two(k))), 8 if bm * bn > 64 * 64 else 4, 3)
+    while found.shared(dtype.itemsize) > shared_memory and found.stages > 1:
+        found = Tiles(found.m, found.n, found.k, found.warps, found.stages - 1)
+    return found
+
+
+def grid(m: int, n: int, batch: int, chosen: Tiles) -> tuple:
+    """The programs that cover z."""
+    return (-(-m // chosen.m) * -(-n // chosen.n), batch, 1)

@@ -1,0 +1,106 @@
+"""Windows over images without products: maxima with where they were, averages, and the gradient of averages.
+
+Each lane makes one element and walks over the places of its window (or over the windows that hold it), in order. There are
+three spatial dims, those that are missing being 1.
+"""
+
+import functools
+
+from ....ir import dtype as dt
+from .conv import DIMS, WINDOW
+from .nest import POINTER, SIZE, Parameter, Source
+from .positions import made
+from .spelling import TYPE
+
+COUNTED = tuple([f"{what}{d}" for what in "FT" for d in DIMS])     # what of the padding counts, before and after
+_SIZES = ("N", *[f"I{d}" for d in DIMS], *[f"Q{d}" for d in DIMS])
+_TAP = ["    tD = t // (KH * KW)", "    tH = t // KW % KH", "    tW = t % KW"]
+
+
+def _start(space, names) -> list:
+    """Lines: which element of (planes, *space) a lane makes."""
+    d, h, w = names
+    return ["at = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK)", "there = at < N",
+            f"{w} = at % {space}W", f"{h} = at // {space}W % {space}H", f"{d} = at // ({space}W * {space}H) % {space}D",
+            f"plane = at // ({space}W * {space}H * {space}D)"]
+
+
+def _work(kind):
+    return dt.float32 if kind in (dt.float16, dt.bfloat16) else dt.uint8 if kind is dt.bool_ else kind
+
+
+def _parameters(pointers):
+    return [*[Parameter(n, POINTER, dt.uint8 if k is dt.bool_ else k) for n, k in pointers],
+            *[Parameter(n, SIZE) for n in _SIZES]]
+
+
+@functools.lru_cache(32)
+def maximum(kind: dt.DType) -> Source:
+    """The largest element of each window (nan wins, then the first), and its place in the plane."""
+    work = _work(kind)
+    better = "(v > best)" if not kind.is_floating_point else "(v > best) | ((v != v) & (best == best))"
+    lines = [*_start("Q", ("qD", "qH", "qW")), f"best = tl.zeros([BLOCK], {TYPE[work]})", "which = at * 0 - 1",
+             "for t in range(0, KD * KH * KW):", *_TAP, *[f"    a{d} = q{d} * S{d} - P{d} + t{d} * L{d}" for d in DIMS],
+             "    inside = there & " + " & ".join([f"(a{d} >= 0) & (a{d} < I{d})" for d in DIMS]),
+             "    place = (aD * IH + aH) * IW + aW",
+             f"    v = tl.load(x + (plane * (ID * IH * IW) + place), inside, 0).to({TYPE[work]})",
+             f"    take = inside & ((which < 0) | {better})", "    best = tl.where(take, v, best)",
+             "    which = tl.where(take, place, which)",
+             f"tl.store(out + at, best.to({TYPE[dt.uint8 if kind is dt.bool_ else kind]}), there)",
+             "tl.store(places + at, which.to(tl.int64), there)"]
+    pointers = (("x", kind), ("out", kind), ("places", dt.int64))
+    return made(f"max_pool_{kind.short}", _parameters(pointers), ("INDEX", *WINDOW, "BLOCK"), lines)
+
+
+def _count(divisor: bool) -> list:
+    """Lines: by what the sum of window (qD, qH, qW) is divided."""
+    if divisor:
+        return ["count = DIVISOR"]
+    lines = [f"n{d} = tl.minimum(q{d} * S{d} - P{d} + K{d}, I{d} + T{d}) - tl.maximum(q{d} * S{d} - P{d}, 0 - F{d})"
+             for d in DIMS]
+    return [*lines, "count = nD * nH * nW"]
+
+
+def _divided(kind, total) -> str:
+    """Integers are cut towards zero, as // of Triton does."""
+    work = TYPE[_work(kind)]
+    if not kind.is_floating_point:
+        return f"{total} // count.to({work})"
+    return f"tl.div_rn({total}, count.to({work}))" if _work(kind) is dt.float32 else f"{total} / count.to({work})"
+
+
+@functools.lru_cache(32)
+def average(kind: dt.DType, divisor: bool) -> Source:
+    """The mean of each window."""
+    work = _work(kind)
+    lines = [*_start("Q", ("qD", "qH", "qW")), f"total = tl.zeros([BLOCK], {TYPE[work]})", "for t in range(0, KD * KH * KW):",
+             *_TAP,
+             *[f"    a{d} = q{d} * S{d} - P{d} + t{d}" for d in DIMS],
+             "    inside = there & " + " & ".join([f"(a{d} >= 0) & (a{d} < I{d})" for d in DIMS]),
+             "    place = plane * (ID * IH * IW) + (aD * IH + aH) * IW + aW",
+             f"    total = total + tl.load(x + place, inside, 0).to({TYPE[work]})", *_count(divisor)]
+    if divisor:
+        lines[-1] = "count = at * 0 + DIVISOR"
+    lines += [f"total = {_divided(kind, 'total')}", f"tl.store(out + at, total.to({TYPE[kind]}), there)"]
+    constants = ("INDEX", *WINDOW, *COUNTED, "DIVISOR", "BLOCK")
+    return made(f"avg_pool_{kind.short}{'_by' if divisor else ''}", _parameters((("x", kind), ("out", kind))), constants, lines)
+
+
+@functools.lru_cache(32)
+def average_grad(kind: dt.DType, divisor: bool) -> Source:
+    """Each element's share of the windows that hold it."""
+    work = _work(kind)
+    lines = [*_start("I", ("iD", "iH", "iW")), f"total = tl.zeros([BLOCK], {TYPE[work]})", "for t in range(0, KD * KH * KW):",
+             *_TAP,
+             *[f"    b{d} = i{d} + P{d} - t{d}" for d in DIMS], *[f"    q{d} = b{d} // S{d}" for d in DIMS],
+             "    inside = there & " + " & ".join([f"(b{d} >= 0) & (b{d} % S{d} == 0) & (q{d} < Q{d})" for d in DIMS])]
+    count = _count(divisor)
+    if divisor:
+        count[-1] = "count = at * 0 + DIVISOR"
+    lines += ["    " + x for x in count]
+    lines += ["    count = tl.where(inside, count, 1)",
+              f"    v = tl.load(g + (plane * (QD * QH * QW) + (qD * QH + qH) * QW + qW), inside, 0).to({TYPE[work]})",
+              f"    total = total + {_divided(kind, 'v')}", f"tl.store(out + at, total.to({TYPE[kind]}), there)"]
+    constants = ("INDEX", *WINDOW, *COUNTED, "DIVISOR", "BLOCK")
+    return made(f"avg_pool_grad_{kind.short}{'_by' if divisor else ''}", _parameters((("g", kind), ("out", kind))),
+                constants, lines)

@@ -1,0 +1,104 @@
+"""Reading and writing rows at positions: index tensors become row numbers, rows are taken, put, or merged in order.
+
+Everything here moves bits, or folds the values of one position one after the other, so no result depends on how programs
+are scheduled. A row number out of range is noted in a status word, and never reaches an address.
+"""
+
+import functools
+
+from ....ir import dtype as dt
+from .nest import POINTER, SIZE, Parameter, Source
+from .spelling import TYPE
+
+BITS = {1: dt.uint8, 2: dt.uint16, 4: dt.uint32, 8: dt.uint64}     # elements that are only moved, by their bytes
+BLOCK = 1024
+_HEADER = '"""Made by ingot."""\n\nimport triton\nimport triton.language as tl\n\n\n@triton.jit\n'
+# How a value joins what is there; nan wins where it is one of the two.
+_JOIN = {"add": "total + value", "mul": "total * value", "set": "value",
+         "amax": "tl.where((value > total) | (value != value), value, total)",
+         "amin": "tl.where((value < total) | (value != value), value, total)"}
+_JOIN_BOOLS = {"add": "total | value", "mul": "total & value", "set": "value", "amax": "total | value", "amin": "total & value"}
+
+
+def made(name: str, parameters, constants, lines) -> Source:
+    """A file with one kernel."""
+    heading = ", ".join([p.name for p in parameters] + [f"{c}: tl.constexpr" for c in constants])
+    return Source(name, f"{_HEADER}def {name}({heading}):\n" + "".join(f"    {x}\n" for x in lines), tuple(parameters),
+                  tuple(constants))
+
+
+@functools.lru_cache(256)
+def numbers(kinds: tuple, rank: int, wrap: bool) -> Source:
+    """Row numbers from index tensors: sum of index * step, and of each of `rank` coordinates * stride.
+
+    kinds   dtypes of the index tensors
+    wrap    whether negative indices count from the end
+    """
+    parameters = [Parameter(f"i{k}", POINTER, kind) for k, kind in enumerate(kinds)]
+    parameters += [Parameter("out", POINTER, dt.int64), Parameter("status", POINTER, dt.int32), Parameter("N", SIZE)]
+    parameters += [Parameter(f"{what}{k}", SIZE) for k in range(len(kinds)) for what in ("size", "step")]
+    parameters += [Parameter(f"{what}{k}", SIZE) for k in range(rank) for what in ("extent", "stride")]
+    lines = ["at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)", "inside = at < N", "wrong = at < 0",
+             "total = at * 0"]
+    for k in range(len(kinds)):
+        low = f"0 - size{k}" if wrap else "0"
+        lines += [f"x{k} = tl.load(i{k} + at, inside, 0).to(tl.int64)",
+                  f"wrong = wrong | (inside & ((x{k} < {low}) | (x{k} >= size{k})))",
+                  f"x{k} = tl.where(x{k} < 0, x{k} + size{k}, x{k})",
+                  f"total = total + x{k} * step{k}"]
+    lines.append("rest = at")
+    for k in range(rank - 1, -1, -1):
+        lines += [f"total = total + (rest % extent{k}) * stride{k}", f"rest = rest // extent{k}"]
+    lines += ["tl.store(out + at, tl.where(wrong, 0, total), inside)",
+              "if tl.max(wrong.to(tl.int32)) > 0:", "    tl.atomic_max(status + SLOT, 1)"]
+    mark = "_".join([*(k.short for k in kinds), str(rank), *(["wrapped"] if wrap else [])])
+    return made(f"row_numbers_{mark}", parameters, ("INDEX", "BLOCK", "SLOT"), lines)
+
+
+_PLACE = ["across = tl.cdiv(C, BC)", "down = tl.cdiv(P, BP)", "program = tl.program_id(0)",
+          "c = ((program % across) * BC + tl.arange(0, BC)).to(INDEX)",
+          "p = ((program // across % down) * BP + tl.arange(0, BP)).to(INDEX)",
+          "o = (program // across // down).to(INDEX)", "in_p = p < P", "in_c = (c < C)[None, :]"]
+
+
+@functools.lru_cache(64)
+def moved(itemsize: int, put: bool) -> Source:
+    """out[o, p, c] = x[o, rows[p], c], or (`put`) out[o, rows[p], c] = x[o, p, c] for rows that differ."""
+    kind = BITS[itemsize]
+    parameters = [Parameter("x", POINTER, kind), Parameter("rows", POINTER, dt.int64), Parameter("out", POINTER, kind),
+                  *[Parameter(n, SIZE) for n in ("P", "R", "C")]]
+    far, near = "(o * R + row[:, None]) * C + c[None, :]", "(o * P + p[:, None]) * C + c[None, :]"
+    source, target = (near, far) if put else (far, near)
+    lines = [*_PLACE, "row = tl.load(rows + p, in_p, 0).to(INDEX)", "inside = in_p[:, None] & in_c",
+             f"value = tl.load(x + ({source}), inside)", f"tl.store(out + ({target}), value, inside)"]
+    return made(f"{'put' if put else 'take'}_rows_{8 * itemsize}", parameters, ("INDEX", "BP", "BC"), lines)
+
+
+@functools.lru_cache(64)
+def merged(dtype: dt.DType, mode: str) -> Source:
+    """out[o, keys[p], c] joined by x[o, order[p], c] for all p in turn; `keys` are sorted, `order` says from where."""
+    memory = dt.uint8 if dtype is dt.bool_ else dtype
+    wide = dt.float32 if dtype in (dt.float16, dt.bfloat16) else memory
+    parameters = [Parameter("x", POINTER, memory), Parameter("order", POINTER, dt.int64), Parameter("keys", POINTER, dt.uint64),
+                  Parameter("out", POINTER, memory), *[Parameter(n, SIZE) for n in ("P", "R", "C")]]
+    join = (_JOIN_BOOLS if dtype is dt.bool_ else _JOIN)[mode]
+    lines = [*_PLACE, "key = tl.load(keys + p, in_p, 0)", "before = tl.load(keys + (p - 1), in_p & (p > 0), 0)",
+             "on = in_p & ((p == 0) | (key != before))", "inside = on[:, None] & in_c",
+             "place = (o * R + key.to(INDEX)[:, None]) * C + c[None, :]",
+             f"total = tl.load(out + place, inside, 0).to({TYPE[wide]})", "q = p",
+             "while tl.max(on.to(tl.int32)) > 0:",
+             "    at = tl.load(order + q, on, 0).to(INDEX)",
+             f"    value = tl.load(x + ((o * P + at[:, None]) * C + c[None, :]), on[:, None] & in_c, 0).to({TYPE[wide]})",
+             f"    total = tl.where(on[:, None], ({join}).to({TYPE[wide]}), total)",
+             "    q = q + 1", "    on = on & (q < P)", "    following = tl.load(keys + q, on, 0)",
+             "    on = on & (following == key)",
+             f"tl.store(out + place, total.to({TYPE[memory]}), inside)"]
+    return made(f"merge_rows_{mode}_{dtype.short}", parameters, ("INDEX", "BP", "BC"), lines)
+
+
+def tile(positions: int, columns: int, groups: int) -> tuple:
+    """(constants, warps, grid) of the kernels over positions, columns and groups."""
+    wide = 1 << min(9, max(0, columns - 1).bit_length())
+    tall = max(1, min(BLOCK // wide, 1 << max(0, positions - 1).bit_length()))
+    grid = groups * -(-positions // tall) * -(-columns // wide)
+    return (("BP", tall), ("BC", wide)), max(1, min(8, tall * wide // 256)), (grid, 1, 1)

@@ -1,0 +1,212 @@
+"""The scalar instructions spelled in Triton: one line of Python text each, over tiles of any shape.
+
+Every value has its dtype stated, so no rule of promotion is ever asked: operands of one instruction are of one dtype, and
+only float32 and int32 constants stand as plain literals. Division, square root and conversions are the correctly rounded
+ones; what a GPU does otherwise than a CPU (conversions out of range) is made the same here. bool is int1 in registers.
+"""
+
+import math
+from contextlib import contextmanager
+
+import numpy as np
+
+from ....ir import dtype as dt
+from ..scalars import Builder, Val
+
+TYPE = {dt.bool_: "tl.int1", dt.float16: "tl.float16", dt.bfloat16: "tl.bfloat16", dt.float32: "tl.float32",
+        dt.float64: "tl.float64", dt.int8: "tl.int8", dt.int16: "tl.int16", dt.int32: "tl.int32", dt.int64: "tl.int64",
+        dt.uint8: "tl.uint8", dt.uint16: "tl.uint16", dt.uint32: "tl.uint32", dt.uint64: "tl.uint64"}
+_SIGNS = {"add": "+", "sub": "-", "mul": "*", "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "and": "&",
+          "or": "|", "xor": "^", "shl": "<<", "shr": ">>", "quo": "//", "rem": "%"}
+_SMALLEST = 2.0 ** -126     # below it a literal is no float32 for Triton
+_CALLS = {"sqrt": "tl.sqrt_rn", "floor": "tl.floor", "ceil": "tl.ceil", "abs": "tl.abs", "mulhi": "tl.umulhi", "fma": "tl.fma",
+          "select": "tl.where"}
+
+
+class Text:
+    """Lines of Python being written, and names that are not taken yet."""
+
+    def __init__(self, taken=frozenset()):
+        self.taken = taken
+        self.lines: list[str] = []
+        self.depth = 1
+        self.count = 0
+        self.helpers: dict[str, str] = {}       # functions that the kernel calls, by name
+
+    def put(self, line: str):
+        """Appends a line at the current depth."""
+        self.lines.append("    " * self.depth + line)
+
+    def name(self, stem: str = "t") -> str:
+        """A fresh name."""
+        self.count += 1
+        name = f"{stem}{self.count}"
+        return self.name(stem) if name in self.taken else name
+
+    def let(self, expression: str, stem: str = "t") -> str:
+        """Names the value of an expression."""
+        name = self.name(stem)
+        self.put(f"{name} = {expression}")
+        return name
+
+    @contextmanager
+    def block(self, head: str):
+        """A compound statement."""
+        self.put(head)
+        self.depth += 1
+        yield
+        self.depth -= 1
+
+
+def digits(dtype, value) -> str:
+    """A number as text, wrapped or rounded as the dtype has it."""
+    if dtype is dt.bool_:
+        return str(int(bool(value)))
+    if dtype.is_floating_point:
+        x = float(np.asarray(value).astype(dtype.np)) if dtype in (dt.float32, dt.float64) else float(value)
+        return repr(x) if math.isfinite(x) else f'float("{x}")'
+    bits = 8 * dtype.itemsize
+    n = int(value) & ((1 << bits) - 1)
+    return str(n - (1 << bits) if dtype.is_signed and n >> (bits - 1) else n)
+
+
+def number(dtype, value) -> str:
+    """A constant as an expression of exactly that dtype, or as a literal where that means the same."""
+    text = digits(dtype, value)
+    size = abs(float(value)) if dtype is dt.float32 else 0
+    if dtype is dt.int32 or (dtype is dt.float32 and (size == 0 or not size < _SMALLEST)):
+        return text
+    return f"tl.full([], {text}, {TYPE[dtype]})"
+
+
+def filled(shape: str, dtype, value) -> str:
+    """A tile of one number."""
+    return f"tl.full([{shape}], {digits(dtype, value)}, {TYPE[dtype]})"
+
+
+class TritonBuilder(Builder):
+    """Appends instructions to a Text; a value's ref is the name (or literal) that stands for it."""
+
+    def __init__(self, text: Text):
+        self.text = text
+
+    def wrap(self, dtype, ref: str) -> Val:
+        """A name of the text as a value."""
+        return Val(self, dtype, ref)
+
+    def emit(self, op, dtype, args, attr=None):
+        if op == "const":
+            return Val(self, dtype, number(dtype, attr))
+        own = getattr(self, "_" + op, None)
+        if own is not None:
+            return own(dtype, args, attr)
+        refs = [a.ref for a in args]
+        if op in _SIGNS:
+            return self._let(dtype, f"{self.stated(args[0], args[1])} {_SIGNS[op]} {refs[1]}")
+        return self._let(dtype, f"{_CALLS[op]}({', '.join([self.stated(*args), *refs[1:]])})")
+
+    def _let(self, dtype, expression) -> Val:
+        return Val(self, dtype, self.text.let(expression))
+
+    @staticmethod
+    def stated(first, *others) -> str:
+        """The first operand, with its dtype stated if all operands are literals."""
+        if _is_literal(first.ref) and all(_is_literal(o.ref) for o in others):
+            return f"tl.full([], {first.ref}, {TYPE[first.dtype]})"
+        return first.ref
+
+    def _neg(self, dtype, args, attr):
+        x = args[0].ref
+        return self._let(dtype, f"{x} * {number(dtype, -1.0)}" if dtype.is_floating_point else f"{number(dtype, 0)} - {x}")
+
+    def _abs(self, dtype, args, attr):
+        plain = not dtype.is_signed and not dtype.is_floating_point
+        return args[0] if plain else self._let(dtype, f"tl.abs({self.stated(args[0])})")
+
+    def _not(self, dtype, args, attr):
+        return self._let(dtype, f"~{args[0].ref}")
+
+    def _div(self, dtype, args, attr):
+        a, b = self.stated(*args), args[1].ref
+        return self._let(dtype, f"tl.div_rn({a}, {b})" if dtype is dt.float32 else f"{a} / {b}")
+
+    def _sqrt(self, dtype, args, attr):
+        call = "tl.sqrt_rn" if dtype is dt.float32 else "tl.sqrt"
+        return self._let(dtype, f"{call}({self.stated(args[0])})")
+
+    def _select(self, dtype, args, attr):
+        cond, a, b = args
+        return self._let(dtype, f"tl.where({cond.ref}, {self.stated(a, b)}, {b.ref})")
+
+    def _trunc(self, dtype, args, attr):
+        x = self.stated(args[0])
+        return self._let(dtype, f"tl.where({x} < {number(dtype, 0.0)}, tl.ceil({x}), tl.floor({x}))")
+
+    def _round(self, dtype, args, attr):
+        """Adding and taking away 2**mantissa rounds to the nearest even integer; larger numbers are integers."""
+        x = args[0]
+        big = 2.0 ** 52 if dtype is dt.float64 else 2.0 ** 23
+        near = self.copysign((abs(x) + big) - big, x)
+        return self.select(abs(x) < big, near, x)
+
+    def _bitcast(self, dtype, args, attr):
+        return self._let(dtype, f"{self.stated(args[0])}.to({TYPE[dtype]}, bitcast=True)")
+
+    def _lookup(self, dtype, args, attr):
+        """A short table as a tree of selections."""
+        return Val(self, dtype, self._choose(attr, 0, args[0].ref))
+
+    def _choose(self, words, first, index) -> str:
+        if len(words) == 1:
+            return number(dt.uint64, words[0])
+        half = len(words) // 2
+        low, high = self._choose(words[:half], first, index), self._choose(words[half:], first + half, index)
+        return self.text.let(f"tl.where({index} < {first + half}, {low}, {high})")
+
+    def _cast(self, dtype, args, attr):
+        """One conversion; the shared `cast` has routed low precision through f32 and bool tests away."""
+        x = args[0]
+        if x.dtype.is_floating_point and not dtype.is_floating_point:
+            return self._to_integer(x, dtype)
+        return self._let(dtype, f"{self.stated(x)}.to({TYPE[dtype]})")
+
+    def _to_integer(self, x, dtype):
+        """Truncated; nan and what is out of range as an x86 gives it: the smallest integer, cut to narrower types."""
+        if dtype is dt.uint64:
+            small = self._limited(x, dt.int64)
+            large = self._limited(x - 2.0 ** 63, dt.int64)
+            large = self._let(dt.int64, f"{large.ref} ^ {number(dt.int64, -2 ** 63)}")
+            both = self.select(x < 2.0 ** 63, small, large)
+            return self._let(dtype, f"{both.ref}.to(tl.uint64, bitcast=True)")
+        whole = self._limited(x, dt.int32 if dtype.itemsize < 4 or dtype is dt.int32 else dt.int64)
+        return whole if whole.dtype is dtype else self._let(dtype, f"{whole.ref}.to({TYPE[dtype]})")
+
+    def _limited(self, x, via):
+        edge = 2.0 ** (8 * via.itemsize - 1)
+        inside = self.select((x >= -edge) & (x < edge), x, -edge)
+        return self._let(via, f"{inside.ref}.to({TYPE[via]})")
+
+    def rare(self, cond, usual, slow):
+        """Branches round the slow part unless some element of the tile needs it."""
+        many = isinstance(usual, tuple)
+        values = usual if many else (usual,)
+        names = [self.text.let(f"tl.where({cond.ref}, {v.ref}, {v.ref})") for v in values]
+        with self.text.block(f"if tl.max({cond.ref}.to(tl.int32)) > 0:"):
+            made = slow()
+            for name, a, v in zip(names, made if many else (made,), values):
+                self.text.put(f"{name} = tl.where({cond.ref}, {a.ref}, {v.ref})")
+        out = tuple(self.wrap(v.dtype, n) for v, n in zip(values, names))
+        return out if many else out[0]
+
+    def repeat(self, times, state, step):
+        """A counted loop."""
+        names = [self.text.let(self.stated(v)) for v in state]
+        with self.text.block(f"for _ in range({times}):"):
+            after = step(*(self.wrap(v.dtype, n) for v, n in zip(state, names)))
+            fresh = [v.ref for v in after]
+            self.text.put(f"{', '.join(names)} = {', '.join(fresh)}")
+        return tuple(self.wrap(v.dtype, n) for v, n in zip(state, names))
+
+
+def _is_literal(ref: str) -> bool:
+    return ref[0].isdigit() or ref[0] == "-" or ref.startswith("float(")

@@ -1,0 +1,312 @@
+"""Kernels with reduce dims: each program has ROWS rows and walks over them COLS elements at a time.
+
+Two strategies differ in what a row of the tile is. "rows": any point of the parallel dims, for memory that is read along the
+reduce dims. "columns": neighbouring points of the last parallel dim, for memory that is read along that.
+
+Rows that fit are read at once (`whole`): then nothing is loaded or computed twice, however many sweeps there are. Longer ones
+are walked over, each sweep with its own loop. A few very long rows of one sweep are cut among programs: a first kernel
+leaves the states of each part (`PARTIAL`), a second one combines them in order and does the rest (`FINISH`).
+
+The tree of a reduction depends on COLS and the number of parts alone, which depend on the row's length alone.
+"""
+
+from collections.abc import Iterable
+
+from ....ir import dtype as dt
+from ....ir.kernel import SWEEP, Kernel, buffer_of
+from ..folds import Fold, folds_of
+from ..scalars import Val
+from .nest import COLUMN_AXIS, POINTER, ROW_AXIS, SIZE, Nest, Parameter, Place, Source
+from .spelling import TYPE, Text, TritonBuilder, filled
+
+PARTIAL, FINISH = "partial", "finish"
+_ROW, _COLUMN = frozenset({ROW_AXIS}), frozenset({COLUMN_AXIS})
+_BOTH = _ROW | _COLUMN
+
+
+class Sweeps(Nest):
+    """Writes a kernel with reduce dims."""
+
+    constants: tuple = ("INDEX", "ROWS", "COLS")
+
+    def __init__(self, kernel: Kernel, numbers=frozenset(), columns=False, whole=False, part=None):
+        super().__init__(kernel, numbers)
+        self.columns, self.whole, self.part = columns, whole, part
+        self.known: dict = {}        # in a whole row: what was computed, by what it is
+        self.dirty: set = set()      # buffers written since the last barrier
+        if part is not None:
+            self.constants = (*self.constants, "PARTS")
+
+    def name(self):
+        return f"{self.kernel.name}_{self.part}" if self.part else self.kernel.name
+
+    def parameters(self):
+        states = [Parameter(n, POINTER, memory_of(d)) for n, d in self.states()] if self.part else []
+        kept = [p for p in super().parameters() if self.part != PARTIAL or p.kind == SIZE or self._reads(p.name)]
+        return (*kept, *states)
+
+    def _reads(self, name):
+        return any(i.op == "load" and buffer_of(i) == name for i in self.sweep.body)
+
+    @property
+    def sweep(self):
+        """The one sweep of a kernel that is cut in parts."""
+        return next(s for s in self.kernel.stages if s.over == SWEEP)
+
+    def states(self) -> list:
+        """(name, dtype) of what the parts leave."""
+        kinds = {i.name: i.dtype for i in self.kernel.instructions()}
+        return [(f"state{n}_{m}", d) for n, i in enumerate(folds_of(self.sweep))
+                for m, d in enumerate(Fold(i.attr, kinds[i.args[0]]).dtypes)]
+
+    # The body.
+
+    def write(self):
+        place = self.by_columns() if self.columns else self.by_rows()
+        env: dict = {}
+        for stage in self.kernel.stages:
+            if stage.over != SWEEP:
+                if self.part != PARTIAL:
+                    self.run(stage.body, env, place)
+            elif self.part == FINISH:
+                env |= self.finish(stage, place)
+            else:
+                env |= self.swept(stage, env, place)
+                if self.part == PARTIAL:
+                    return
+
+    def by_rows(self) -> Place:
+        """Axis 0 is the points of all parallel dims, as one."""
+        dims, put = self.kernel.parallel, self.text.put
+        put("at_row = (tl.program_id(0).to(INDEX) * ROWS + tl.arange(0, ROWS))[:, None]")
+        put(f"in_row = at_row < {self.product(dims)}")
+        self.row, self.row_count = "at_row", self.product(dims)
+        found = self.indices("at_row", dims) if dims else {}
+        return Place(found, dict.fromkeys(found, _ROW), {ROW_AXIS: "in_row"})
+
+    def by_columns(self) -> Place:
+        """Axis 0 is the last parallel dim; the others are one point per program."""
+        *outer, last = self.kernel.parallel
+        put = self.text.put
+        put(f"n_across = tl.cdiv({last.extent}, ROWS)")
+        put("at_program = tl.program_id(0).to(INDEX)")
+        put(f"at_{last.name} = ((at_program % n_across) * ROWS + tl.arange(0, ROWS))[:, None]")
+        put(f"in_row = at_{last.name} < {last.extent}")
+        put("at_outer = at_program // n_across")
+        self.row, self.row_count = f"at_outer * {last.extent} + at_{last.name}", self.product(self.kernel.parallel)
+        found = self.indices("at_outer", outer) if outer else {}
+        axes = dict.fromkeys(found, frozenset()) | {last.name: _ROW}
+        return Place(found | {last.name: f"at_{last.name}"}, axes, {ROW_AXIS: "in_row"})
+
+    def along(self, place: Place, k: str) -> Place:
+        """The place with the reduce dims' indices, from the flat index `k`."""
+        found = self.indices(k, self.kernel.reduce)
+        return place.within(found, dict.fromkeys(found, _COLUMN), {COLUMN_AXIS: "in_k"})
+
+    def swept(self, stage, env, place) -> dict:
+        """The results of one sweep, by name."""
+        self.separate(stage)
+        kinds = {i.name: i.dtype for i in self.kernel.instructions()}
+        folds = [(i, Fold(i.attr, kinds[i.args[0]])) for i in folds_of(stage)]
+        count = self.product(self.kernel.reduce)
+        if self.whole:
+            return self.at_once(stage, env, place, folds, count)
+        held = [[self.text.let(filled("ROWS, COLS", d, n), "state") for d, n in zip(f.dtypes, f.start)] for _, f in folds]
+        self.carries = self.start_scans(stage)
+        low, high = self.bounds(count)
+        with self.text.block(f"for from_k in range({low}, {high}, COLS):"):
+            self.text.put("at_k = (from_k + tl.arange(0, COLS))[None, :].to(INDEX)")
+            self.text.put(f"in_k = at_k < {high}")
+            inner = dict(env)
+            found = self.run(stage.body, inner, self.along(place, "at_k"))
+            for names, (_, fold), (_, value) in zip(held, folds, found):
+                self.gather(names, fold, value)
+        return {i.name: self.folded(fold, [self.s.wrap(d, n) for d, n in zip(fold.dtypes, names)], i, place)
+                for names, (i, fold) in zip(held, folds)}
+
+    def bounds(self, count) -> tuple:
+        """The range of a program's sweep."""
+        if self.part != PARTIAL:
+            return "0", count
+        self.text.put("at_part = tl.program_id(1).to(INDEX)")
+        self.text.put(f"n_part = tl.cdiv(tl.cdiv({count}, PARTS), COLS) * COLS")
+        self.text.put("low_k = at_part * n_part")
+        self.text.put(f"high_k = tl.minimum(low_k + n_part, {count})")
+        return "low_k", "high_k"
+
+    def gather(self, names, fold, value):
+        """Takes one tile into the held state."""
+        state = tuple(self.s.wrap(d, n) for d, n in zip(fold.dtypes, names))
+        fresh = (value, self.s.wrap(dt.int64, self.text.let("at_k.to(tl.int64)"))) if fold.indexed else (value,)
+        for name, old, new in zip(names, state, fold.combine(self.s, state, fresh)):
+            self.text.put(f"{name} = tl.where(in_row & in_k, {new.ref}, {old.ref})")
+
+    def at_once(self, stage, env, place, folds, count) -> dict:
+        """A sweep over whole rows: values stay for later sweeps."""
+        if "k" not in self.known:
+            self.text.put("at_k = tl.arange(0, COLS)[None, :].to(INDEX)")
+            self.text.put(f"in_k = at_k < {count}")
+            self.known["k"] = self.along(place, "at_k")
+        found = self.run(stage.body, dict(env), self.known["k"])
+        results = {}
+        for (i, fold), (_, value) in zip(folds, found):
+            fresh = (value, self.s.wrap(dt.int64, self.text.let("at_k.to(tl.int64)"))) if fold.indexed else (value,)
+            state = []
+            for v, nothing in zip(fresh, fold.start):
+                name = self.text.let(f"tl.where(in_row & in_k, {v.ref}, {filled('ROWS, COLS', v.dtype, nothing)})")
+                state.append(self.s.wrap(v.dtype, name))
+            results[i.name] = self.folded(fold, state, i, place)
+        return results
+
+    # Folding a tile to a value per row.
+
+    def folded(self, fold, state, i, place) -> Val:
+        """The result of a reduction from the tile of its states; in a part, it is left in memory."""
+        kept = self.across(fold, state)
+        if self.part == PARTIAL:
+            number = [x.name for x in folds_of(self.sweep)].index(i.name)
+            for m, v in enumerate(kept):
+                ref = f"{v.ref}.to(tl.uint8)" if v.dtype is dt.bool_ else v.ref
+                at = f"state{number}_{m} + (at_part * ({self.row_count}) + {self.row})"
+                self.text.put(f"tl.store({at}, {ref}, {place.masks[ROW_AXIS]})")
+        return self.named(self.s.cast(fold.result(kept), i.dtype), _ROW)
+
+    def across(self, fold, state) -> tuple:
+        """States of one column from those of all."""
+        if fold.kind == "sum" and fold.dtype is not dt.bool_:
+            name = self.text.let(f"tl.sum({state[0].ref}, 1)[:, None]", "v")
+            return (self.s.wrap(fold.dtype, self._back(fold.dtype, name)),)
+        helper = self.helper(fold)
+        if fold.indexed:
+            first, second = self.text.name("v"), self.text.name("v")
+            values, ids = state
+            self.text.put(f"{first}, {second} = tl.reduce(({self._wide(values)}, {ids.ref}), 1, {helper})")
+            first, second = self.text.let(f"{first}[:, None]"), self.text.let(f"{second}[:, None]")
+            return self.s.wrap(fold.dtype, self._narrow(fold.dtype, first)), self.s.wrap(dt.int64, second)
+        name = self.text.let(f"tl.reduce({self._wide(state[0])}, 1, {helper})[:, None]", "v")
+        return (self.s.wrap(fold.dtype, self._narrow(fold.dtype, name)),)
+
+    def _back(self, dtype, name):
+        """tl.sum gives narrow integers in a wider type."""
+        narrow = not dtype.is_floating_point and dtype.itemsize < 4
+        return self.text.let(f"{name}.to({TYPE[dtype]})") if narrow else name
+
+    def _wide(self, value):
+        """Values of 8 bits and less are folded in int32, which exchanges between threads are made for."""
+        return self.text.let(f"{value.ref}.to(tl.int32)") if value.dtype.itemsize == 1 else value.ref
+
+    def _narrow(self, dtype, name):
+        if dtype is dt.bool_:
+            return self.text.let(f"{name} != 0")
+        return self.text.let(f"{name}.to({TYPE[dtype]})") if dtype.itemsize == 1 else name
+
+    def helper(self, fold) -> str:
+        """The function that combines two states; bools and bytes as int32."""
+        kind = dt.int32 if fold.dtype.itemsize == 1 else fold.dtype
+        name = f"fold_{fold.kind}_{kind.short}"
+        if name not in self.text.helpers:
+            wide = Fold({"any": "max", "all": "min"}.get(fold.kind, fold.kind) if kind is not fold.dtype else fold.kind, kind)
+            self.text.helpers[name] = combine_text(name, wide)
+        return name
+
+    def finish(self, stage, place) -> dict:
+        """The results of the parts, combined in order."""
+        kinds = {i.name: i.dtype for i in self.kernel.instructions()}
+        self.text.put("at_part = tl.arange(0, COLS)[None, :].to(INDEX)")
+        self.text.put("in_k = at_part < PARTS")
+        found = {}
+        for n, i in enumerate(folds_of(stage)):
+            fold = Fold(i.attr, kinds[i.args[0]])
+            state = []
+            for m, (d, nothing) in enumerate(zip(fold.dtypes, fold.start)):
+                load = f"tl.load(state{n}_{m} + (at_part * ({self.row_count}) + {self.row}), in_row & in_k)"
+                value = self.text.let(f"{load} != 0" if d is dt.bool_ else load)
+                empty = filled("ROWS, COLS", d, nothing)
+                state.append(self.s.wrap(d, self.text.let(f"tl.where(in_row & in_k, {value}, {empty})")))
+            found[i.name] = self.named(self.s.cast(fold.result(self.across(fold, state)), i.dtype), _ROW)
+        return found
+
+    # Running folds.
+
+    def start_scans(self, stage) -> dict:
+        """The carried value of each scan of a sweep."""
+        found = {}
+        for i in stage.body:
+            if i.op == "scan":
+                kind = dt.float64 if i.dtype.is_floating_point else i.dtype
+                found[i.name] = self.text.let(filled("ROWS, 1", kind, Fold(i.attr, kind).start[0]), "carry")
+        return found
+
+    def scan(self, i, value, place):
+        """Prefixes within the tile on top of what came before, in float64 for floats."""
+        kind = dt.float64 if i.dtype.is_floating_point else i.dtype
+        fold = Fold(i.attr, kind)
+        wide = self.s.cast(value, kind)
+        tile = self.text.let(f"tl.where(in_row & in_k, {wide.ref}, {filled('ROWS, COLS', kind, fold.start[0])})")
+        helper = self.helper(fold)
+        prefix = self.text.let(f"tl.associative_scan({tile}, 1, {helper})")
+        carry = self.carries[i.name]
+        total = self.across(fold, [self.s.wrap(kind, tile)])[0]
+        out = fold.combine(self.s, (self.s.wrap(kind, carry),), (self.s.wrap(kind, prefix),))[0]
+        after = fold.combine(self.s, (self.s.wrap(kind, carry),), (total,))[0]
+        self.text.put(f"{carry} = {after.ref}")
+        return self.named(self.s.cast(out, i.dtype), _BOTH)
+
+    # What earlier sweeps left.
+
+    def separate(self, stage):
+        """A barrier where a sweep reads what another thread of the program wrote before."""
+        read = {buffer_of(i) for i in stage.body if i.op == "load"}
+        if not self.whole and read & self.dirty:
+            self.text.put("tl.debug_barrier()")
+            self.dirty.clear()
+
+    def compute(self, i, args, place):
+        """In whole rows, what was computed before is used again."""
+        if not self.whole or i.op in ("const", "size"):
+            return super().compute(i, args, place)
+        key = (i.op, i.dtype, i.attr, tuple([a.ref for a in args]), id(place))
+        if i.op == "load" and not args and (i.attr, id(place)) in self.stored:
+            return self.stored[i.attr, id(place)]
+        if key not in self.known:
+            self.known[key] = super().compute(i, args, place)
+        return self.known[key]
+
+    def offset(self, buffer, place, at=None):
+        """Stores of one element for all rows still name a tile, which their mask asks for."""
+        text, axes = super().offset(buffer, place, at)
+        return (text, axes) if axes or not buffer.written else (f"{text or 0} + {self.row} * 0", _ROW)
+
+    def store(self, i, value, place):
+        super().store(i, value, place)
+        self.dirty.add(str(i.attr))
+        self.stored[str(i.attr), id(place)] = value
+
+    def store_axes(self, axes, place):
+        """Row results are written once per row; what varies along the row needs both masks."""
+        return frozenset(place.masks)
+
+
+def memory_of(dtype):
+    """How a state of a dtype lies in memory."""
+    return dt.uint8 if dtype is dt.bool_ else dtype
+
+
+def combine_text(name: str, fold: Fold) -> str:
+    """A function of two states, as text."""
+    text = Text()
+    s = TritonBuilder(text)
+    a, b = (tuple(s.wrap(d, f"{letter}{n}") for n, d in enumerate(fold.dtypes)) for letter in "ab")
+    out = fold.combine(s, a, b)
+    text.put(f"return {', '.join(v.ref for v in out)}")
+    given = ", ".join(_names(a + b))
+    return f"def {name}({given}):\n" + "\n".join(text.lines) + "\n"
+
+
+def _names(values: Iterable) -> list:
+    return [v.ref for v in values]
+
+
+def write(kernel: Kernel, numbers=frozenset(), columns=False, whole=False, part=None) -> Source:
+    """The kernel's file."""
+    return Sweeps(kernel, numbers, columns, whole, part).source()

@@ -1,0 +1,85 @@
+"""What a graph makes of weights alone is cut off, to be made once and kept until a weight is written.
+
+    cut = split_derived(graph, stable)
+
+`stable` are the inputs that keep their values from call to call. What is cut off are packed weights, and what stands beside
+blocked convolutions, with all that they are made of.
+"""
+
+from dataclasses import dataclass
+
+from ..ir.graph import Builder, Graph, Value
+from ..ir.ops.blocked import conv_blocked, pack_filters
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A graph in two.
+
+    derived   what depends on stable inputs alone, a graph of `sources`
+    sources   numbers of the inputs of the whole graph that it takes
+    main      the rest; its inputs are all those of the whole graph, then the results of `derived`
+    """
+
+    derived: Graph
+    sources: tuple
+    main: Graph
+
+
+def split_derived(graph: Graph, stable: frozenset) -> Cut | None:
+    """The cut, or None where there is nothing to cut off."""
+    known = _known(graph, stable)
+    wanted = [v for v in _seeds(graph) if v in known]
+    if not wanted:
+        return None
+    derived, sources = _derived(graph, _needed(wanted, set()), wanted)
+    given = set(wanted)
+    effects = [v for n in graph.nodes if n.has_effect for v in n.outputs]
+    rest = _needed([*[v for v in graph.results if v not in given], *effects], given)
+    b = Builder(graph.name)
+    env = b.copy_inputs(graph)
+    env.update({v: b.input(f"derived{i}", v.aval) for i, v in enumerate(wanted)})
+    for n in graph.nodes:
+        if n in rest:
+            new = b.copy(n, [env[x] if type(x) is Value else x for x in n.inputs])
+            env.update({old: made for old, made in zip(n.outputs, new.outputs) if old not in given})
+    return Cut(derived, sources, b.finish_like(graph, env))
+
+
+def _known(graph, stable):
+    """Values that depend on nothing but stable inputs."""
+    known = {graph.inputs[i] for i in stable}
+    for n in graph.nodes:
+        if n.is_pure and all(x in known for x in n.inputs if type(x) is Value):
+            known.update(n.outputs)
+    return known
+
+
+def _seeds(graph):
+    """Packed weights and what stands beside convolutions."""
+    found = [n.output for n in graph.nodes if n.op is pack_filters]
+    beside = [v for n in graph.nodes if n.op is conv_blocked for v in n.inputs[2:] if v.node is not None]
+    return list(dict.fromkeys([*found, *beside]))
+
+
+def _needed(wanted, given):
+    """The nodes that values need, where those in `given` are there already."""
+    inside, stack = set(), [v.node for v in wanted if v.node is not None]
+    while stack:
+        n = stack.pop()
+        if n not in inside:
+            inside.add(n)
+            stack += [x.node for x in n.inputs if type(x) is Value and x.node is not None and x not in given]
+    return inside
+
+
+def _derived(graph, inside, wanted):
+    """(the graph of what is wanted, numbers of the inputs that it takes)"""
+    taken = {x for n in inside for x in n.inputs if type(x) is Value and x.is_input}
+    sources = tuple([i for i, v in enumerate(graph.inputs) if v in taken])
+    b = Builder(f"{graph.name}_weights")
+    env = {graph.inputs[i]: b.input(graph.inputs[i].name, graph.inputs[i].aval) for i in sources}
+    for n in graph.nodes:
+        if n in inside:
+            env.update(zip(n.outputs, b.copy(n, [env[x] if type(x) is Value else x for x in n.inputs]).outputs))
+    return b.finish([env[v] for v in wanted]), sources

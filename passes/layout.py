@@ -1,0 +1,284 @@
+"""Convolutional networks run in blocked channels: (N, channel blocks, *spatial, lanes).
+
+    blocked = layout(graph, choose)
+
+Convolutions give blocks. What follows them (elementwise work, pools, batch norm, sums over pixels, joins) stays in blocks, and
+the next convolution reads them, so plain arrays appear only where a network begins and ends. `choose` is given an `Asked`, and
+says which kernel runs such a convolution, as (name of the kernel, size of the packed weight, lanes), or None where none does;
+PRODUCT means that it is a matrix product of plain arrays.
+"""
+
+from collections.abc import Callable
+from math import prod
+from typing import NamedTuple
+
+from ..ir.aval import Aval
+from ..ir.dtype import float32, float64
+from ..ir.graph import Builder, Graph, Node, Value
+from ..ir.op import Reduce, Scalar
+from ..ir.ops import elementwise as ew
+from ..ir.ops.batch_norm import batch_norm
+from ..ir.ops.blocked import (
+    avg_pool_blocked,
+    blocks_of,
+    conv_blocked,
+    from_blocked,
+    max_pool_blocked,
+    pack_filters,
+    to_blocked,
+)
+from ..ir.ops.conv import conv, conv_weight_grad
+from ..ir.ops.linalg import matmul
+from ..ir.ops.pool import avg_pool, max_pool
+from ..ir.ops.shape import cat, expand, full, pad, reshape
+from .rewrite import prune
+
+PRODUCT = "product"
+
+
+class Asked(NamedTuple):
+    """A convolution: the types of input and weight, its parameters; whether the input lies in blocks, whether anything can use
+    the result in blocks, and whether the weight stays as it is for many calls."""
+
+    x: Aval
+    w: Aval
+    params: dict
+    in_blocks: bool
+    wanted: bool
+    kept: bool
+
+
+def layout(graph: Graph, choose: Callable) -> Graph:
+    """The graph with its convolutions, and what can be with them, in blocks."""
+    convs = [n for n in graph.nodes if n.op is conv and n.output.dtype in (float32, float64)]
+    return _Blocker(graph, choose).run() if convs else graph
+
+
+class _Blocker:
+    """Copies a graph. Each value is there plainly, in blocks, or in both ways, the second made when it is asked for."""
+
+    def __init__(self, graph, choose):
+        self.graph, self.choose, self.wanted = graph, choose, _wanted(graph)
+        self.b = Builder(graph.name)
+        self.plain: dict = self.b.copy_inputs(graph)
+        self.blocked: dict = {}
+        self.packed: dict = {}
+        self.changed = False
+        self.kept = not any(n.op is conv_weight_grad for n in graph.nodes)
+        self.copies: dict = {}
+
+    def run(self) -> Graph:
+        """The new graph; the old one if nothing was put in blocks."""
+        for node in self.graph.nodes:
+            with self.b.at(node.line):
+                rule = _RULES.get(node.op) or (_RULES[Scalar] if type(node.op.lower) is Scalar else
+                                               _RULES[Reduce] if type(node.op.lower) is Reduce else None)
+                if rule is None or not rule(self, node):
+                    operands = [self.as_plain(x) if type(x) is Value else x for x in node.inputs]
+                    self.plain.update(zip(node.outputs, self.b.copy(node, operands).outputs))
+        if not self.changed:
+            return self.graph
+        for v in self.graph.results:
+            self.as_plain(v)
+        return prune(self.b.finish_like(self.graph, self.plain))
+
+    # Values.
+
+    def lanes(self, value):
+        """The lanes of a value that was made in blocks; 0 for others."""
+        made = self.blocked.get(value)
+        return 0 if made is None else made.shape[-1]
+
+    def as_plain(self, value):
+        """A value as it was in the graph."""
+        if value not in self.plain:
+            self.plain[value] = self._unblocked(self.blocked[value], value.shape)
+        return self.plain[value]
+
+    @staticmethod
+    def _unblocked(made, shape):
+        if shape[1] % made.shape[-1] == 0 and prod(shape[2:]) == 1:
+            return reshape(made, shape=shape)
+        return from_blocked(made, channels=shape[1])
+
+    def as_blocked(self, value, lanes):
+        """A value in blocks of so many lanes."""
+        if self.lanes(value) == lanes:
+            return self.blocked[value]
+        found = self.copies.get((value, lanes))
+        if found is None:
+            found = self.copies[value, lanes] = self._small(value, lanes) or self.block(self.as_plain(value), lanes)
+        return found
+
+    @staticmethod
+    def block(value, lanes):
+        """A plain value of the new graph in blocks."""
+        if value.shape[1] % lanes == 0 and prod(value.shape[2:]) == 1:
+            return reshape(value, shape=(value.shape[0], value.shape[1] // lanes, *value.shape[2:], lanes))
+        return to_blocked(value, lanes=lanes)
+
+    def _small(self, value, lanes):
+        """A fill, or something small that was expanded, in blocks without a copy of the whole; else None."""
+        node, shape = value.node, _blocked_shape(value, lanes)
+        if node is None or value in self.blocked:
+            return None
+        if node.op is full:
+            return self.b.call(full, *[None for _ in node.inputs], **{**node.params, "shape": shape})
+        if node.op is not expand or len(value.shape) < 2:
+            return None
+        source = node.inputs[0]
+        if self.lanes(source) == lanes and source.ndim == value.ndim:
+            return expand(self.blocked[source], shape=shape)
+        sizes = (1,) * (value.ndim - source.ndim) + source.shape
+        aligned = reshape(self.as_plain(source), shape=sizes)
+        over = self.block(aligned, lanes) if sizes[1] == value.shape[1] else reshape(aligned, shape=(*sizes, 1))
+        return expand(over, shape=shape)
+
+    def channels(self, value, ndim, lanes):
+        """A value for each channel, to stand beside blocked arrays of so many plain dims."""
+        return self.block(reshape(self.as_plain(value), shape=(1, value.shape[0]) + (1,) * (ndim - 2)), lanes)
+
+    def filters(self, value, kernel, size):
+        """A packed weight, the same one for all that read it."""
+        found = self.packed.get((value, kernel, size))
+        if found is None:
+            found = self.packed[value, kernel, size] = pack_filters(self.as_plain(value), kernel=kernel, size=size)
+        return found
+
+    def put(self, value, made):
+        """Says what a value is in blocks."""
+        self.blocked[value] = made
+        self.changed = True
+        return True
+
+
+def _wanted(graph) -> set:
+    """The values that something had better read in blocks."""
+    found: set = set()
+    for node in reversed(graph.nodes):
+        if node.op is conv:
+            found.add(node.inputs[0])
+        elif node.op in _POOLS or (_passes_on(node) and any(v in found for v in node.outputs)):
+            found.update([x for x in node.inputs if type(x) is Value])
+    return found
+
+
+def _passes_on(node):
+    return node.op in _PASSED_ON or type(node.op.lower) is Scalar
+
+
+def _blocked_shape(value, lanes):
+    return (value.shape[0], blocks_of(value.shape[1], lanes), *value.shape[2:], lanes)
+
+
+# The rules: each puts a node's results in blocks and says so, or declines.
+
+
+def _conv(own: _Blocker, node: Node):
+    x, w, bias = node.inputs
+    params = node.params
+    in_blocks = own.lanes(x) > 0
+    chosen = own.choose(Asked(x.aval, w.aval, params, in_blocks, node.output in own.wanted, own.kept))
+    if chosen is None:
+        return False
+    if chosen == PRODUCT:
+        return _product(own, node)
+    kernel, size, lanes = chosen
+    if in_blocks and own.lanes(x) != lanes:
+        return False
+    data = own.blocked[x] if in_blocks else own.as_plain(x)
+    beside = () if bias is None else (own.channels(bias, x.ndim, lanes),)
+    made = conv_blocked(data, own.filters(w, kernel, size), *beside, filters=w.shape, lanes=lanes, in_blocks=in_blocks,
+                        kernel=kernel, epilogue=(("add", "a", "o0"),) if beside else (), **params)
+    return own.put(node.output, made)
+
+
+def _product(own: _Blocker, node: Node):
+    """Windows of one pixel: weight times image, so that what follows becomes the product's epilogue."""
+    x, w = (own.as_plain(v) for v in node.inputs[:2])
+    bias = None if node.inputs[2] is None else own.as_plain(node.inputs[2])
+    images, rows, pixels = x.shape[0], w.shape[0], prod(x.shape[2:])
+    left = expand(reshape(w, shape=(1, rows, w.shape[1])), shape=(images, rows, w.shape[1]))
+    y = matmul(left, reshape(x, shape=(images, x.shape[1], pixels)))
+    if bias is not None:
+        y = ew.add(y, reshape(bias, shape=(rows, 1)))
+    own.plain[node.output] = reshape(y, shape=node.output.shape)
+    own.changed = True
+    return True
+
+
+def _elementwise(own: _Blocker, node: Node):
+    values = [x for x in node.inputs if type(x) is Value]
+    lanes = {own.lanes(v) for v in values} - {0}
+    if len(lanes) != 1:
+        return False
+    width, = lanes
+    operands = [own.as_blocked(x, width) if type(x) is Value else x for x in node.inputs]
+    return own.put(node.output, own.b.copy(node, operands).output)
+
+
+def _batch_norm(own: _Blocker, node: Node):
+    x, gain, shift, mean, var = node.inputs
+    lanes = own.lanes(x)
+    if not lanes or any(type(v) is Value and v.dtype is not x.dtype for v in node.inputs):
+        return False
+    rows, shape = own.blocked[x], own.blocked[x].shape
+    scale = ew.rsqrt(ew.add(own.channels(var, x.ndim, lanes), node.params["eps"]))
+    if gain is not None:
+        scale = ew.mul(scale, own.channels(gain, x.ndim, lanes))
+    y = ew.mul(ew.sub(rows, expand(own.channels(mean, x.ndim, lanes), shape=shape)), expand(scale, shape=shape))
+    if shift is not None:
+        y = ew.add(y, expand(own.channels(shift, x.ndim, lanes), shape=shape))
+    return own.put(node.output, y)
+
+
+def _max_pool(own: _Blocker, node: Node):
+    x, (best, places) = node.inputs[0], node.outputs
+    if not own.lanes(x) or own.graph.uses[places] or places in own.graph.results or not _all_meet(x.shape[2:], node.params):
+        return False
+    return own.put(best, max_pool_blocked(own.blocked[x], **node.params))
+
+
+def _all_meet(sizes, params):
+    """Whether every window has a place inside the input."""
+    names = ("kernel", "stride", "padding", "dilation")
+    for n, k, step, (low, high), gap in zip(sizes, *(params[name] for name in names)):
+        count = (n + low + high - gap * (k - 1) - 1) // step + 1
+        if not all(any(0 <= start * step - low + tap * gap < n for tap in range(k)) for start in range(count)):
+            return False
+    return True
+
+
+def _avg_pool(own: _Blocker, node: Node):
+    x, = node.inputs
+    return own.lanes(x) > 0 and own.put(node.output, avg_pool_blocked(own.blocked[x], **node.params))
+
+
+def _reduce(own: _Blocker, node: Node):
+    x, dims = node.inputs[0], node.params["dim"]
+    if not own.lanes(x) or not dims or not all(2 <= d < x.ndim for d in dims):
+        return False
+    return own.put(node.output, own.b.copy(node, [own.blocked[x]]).output)
+
+
+def _cat(own: _Blocker, node: Node):
+    lanes = {own.lanes(x) for x in node.inputs}
+    width = min(lanes)
+    if len(lanes) != 1 or not width or (node.params["dim"] == 1 and any(x.shape[1] % width for x in node.inputs[:-1])):
+        return False
+    return own.put(node.output, own.b.copy(node, [own.blocked[x] for x in node.inputs]).output)
+
+
+def _pad(own: _Blocker, node: Node):
+    x, params = node.inputs[0], node.params
+    sides = ("low", "high", "interior")
+    if not own.lanes(x) or any(params[side][1] for side in sides):
+        return False
+    params = {**params, **{side: (*params[side], 0) for side in sides}}
+    return own.put(node.output, own.b.call(pad, own.blocked[x], *node.inputs[1:], **params))
+
+
+_POOLS = (max_pool, avg_pool)
+_PASSED_ON = (batch_norm, cat, pad)
+_RULES: dict = {conv: _conv, batch_norm: _batch_norm, max_pool: _max_pool, avg_pool: _avg_pool, cat: _cat, pad: _pad,
+                Scalar: _elementwise, Reduce: _reduce}

@@ -1,0 +1,83 @@
+"""Symbolic numbers that are operands become inputs, which are given with each call.
+
+    lifted = lift_numbers(graph);  lifted.graph, lifted.numbers
+
+An operator on a number and a value takes the number in the value's dtype; so does the 0-d input that replaces it, and it is
+spread over the value's shape. float16 and bfloat16 are computed in float32, as they are with a number.
+"""
+
+from dataclasses import dataclass
+
+from ..ir import dtype as dt
+from ..ir.aval import Aval
+from ..ir.graph import Builder, Graph, Node, Value
+from ..ir.ops.elementwise import cast
+from ..ir.ops.shape import expand
+from ..ir.symbolic import SymFloat, SymInt, is_symbol
+from .kernel_body import can_fuse, number_kind
+
+
+@dataclass(frozen=True)
+class Lifted:
+    """A graph, and the (symbolic number, dtype) of each input that was added after its own."""
+
+    graph: Graph
+    numbers: tuple
+
+
+def lift_numbers(graph: Graph) -> Lifted:
+    """Replaces the symbolic operands of what may become kernels, and every number that an argument gives."""
+    if not any(_is_lifted(n, x) for n in graph.nodes for x in n.inputs):
+        return Lifted(graph, ())
+    b = Builder(graph.name)
+    env = b.copy_inputs(graph)
+    numbers: dict = {}
+    for n in graph.nodes:
+        if any(_is_lifted(n, x) for x in n.inputs):
+            for x in n.inputs:
+                if _is_lifted(n, x):
+                    _enter(b, numbers, x, number_kind(n)[0])
+    for n in graph.nodes:
+        operands = [env[x] if type(x) is Value else x for x in n.inputs]
+        if any(_is_lifted(n, x) for x in n.inputs):
+            with b.at(n.line):
+                env[n.output] = _rewritten(b, n, operands, numbers)
+        else:
+            env.update(zip(n.outputs, b.copy(n, operands).outputs))
+    return Lifted(b.finish_like(graph, env), tuple([(x, kind) for x, kind, _ in numbers.values()]))
+
+
+def _is_lifted(node: Node, x) -> bool:
+    return is_symbol(x) and (type(x) is SymFloat or can_fuse(node))
+
+
+def _key(x, kind):
+    return (x.poly if type(x) is SymInt else x.text), number_dtype(kind).name
+
+
+def number_dtype(kind):
+    """The dtype in which a number meets values of a dtype."""
+    return dt.float32 if kind in (dt.float16, dt.bfloat16) else kind
+
+
+def _enter(b, numbers, x, kind):
+    key = _key(x, kind)
+    if key not in numbers:
+        d = number_dtype(kind)
+        numbers[key] = x, d, b.input(f"number{len(numbers)}", Aval((), d))
+
+
+def _rewritten(b, node, operands, numbers):
+    kind, wide = number_kind(node)
+    made = []
+    for x, before in zip(operands, node.inputs):
+        if _is_lifted(node, before):
+            x = numbers[_key(before, kind)][2]
+            if kind is not x.dtype and not wide:
+                x = b.append(cast, (x,), {"dtype": kind})
+            x = b.append(expand, (x,), {"shape": node.output.shape})
+        elif wide and type(x) is Value and x.dtype is kind:
+            x = b.append(cast, (x,), {"dtype": dt.float32})
+        made.append(x)
+    out = b.add_exactly(node.op, made, node.params).output
+    return out if out.dtype is node.output.dtype else b.append(cast, (out,), {"dtype": node.output.dtype})

@@ -1,0 +1,128 @@
+"""Functions of several elementwise steps. In float16 and bfloat16 the steps are float32, and the result is rounded once."""
+
+import math
+
+from ...ir import dtype as dt
+from ...ir.errors import ArgumentError, DTypeError
+from ...ir.ops import elementwise as ew
+from ..state import Defaults
+from ..tensor import Tensor
+from .elementwise import add, clamp, operate, pow, scale
+from .promote import as_operand, promote, result_type, rounds_once, to_dtype
+from .register import api, deliver
+
+
+@api(inplace=True)
+def float_power(input, exponent, *, out=None):
+    """input ** exponent in float64."""
+    double = [to_dtype(x, dt.float64) for x in (input, exponent)]
+    return deliver(pow(*double), out, "float_power")
+
+
+@api(inplace=True)
+def logit(input, eps=None, *, out=None):
+    """log(x / (1 - x)), with x clamped to [eps, 1 - eps] first if eps is given."""
+    x = promote(ew.logit, input)[0]
+    if eps is not None:
+        x = clamp(x, eps, 1 - eps)
+    return deliver(ew.logit(x), out, "logit")
+
+
+@api(method=False)
+def polygamma(n, input, *, out=None):
+    """The n-th derivative of digamma."""
+    x = promote(ew.digamma, input)[0]
+    return deliver(ew.polygamma(x, n=n) if n else ew.digamma(x), out, "polygamma")
+
+
+Tensor.polygamma = lambda self, n: polygamma(n, self)
+
+
+@api(inplace=True)
+def mvlgamma(input, p, *, out=None):
+    """The logarithm of the multivariate gamma function of dimension p."""
+    if p < 1:
+        raise ArgumentError(f"mvlgamma takes p of at least 1, got {p}")
+    x = promote(ew.lgamma, input)[0]
+    terms = [ew.lgamma(ew.sub(x, j / 2) if j else x) for j in range(p)]
+    total = ew.add(terms[0], p * (p - 1) / 4 * math.log(math.pi))
+    for term in terms[1:]:
+        total = ew.add(total, term)
+    return deliver(total, out, "mvlgamma")
+
+
+@api(inplace=True)
+@rounds_once
+def ldexp(input, other, *, out=None):
+    """input * 2 ** other"""
+    d = result_type(input, other)
+    x, power = (to_dtype(v, d if d.is_inexact else Defaults.dtype) for v in (input, other))
+    return operate(ew.mul, x, operate(ew.exp2, power), out=out)
+
+
+@api(inplace=True)
+@rounds_once
+def lerp(input, end, weight, *, out=None):
+    """input + weight * (end - input), exact at both ends."""
+    weight = as_operand(weight, "lerp")
+    d = result_type(input, end, weight) if isinstance(weight, Tensor) else result_type(input, end)
+    if not d.is_inexact:
+        raise DTypeError(f"lerp takes floating point tensors, got {input.aval} and {end.aval}; cast with .to()")
+    x, y = to_dtype(input, d), to_dtype(end, d)
+    if isinstance(weight, Tensor):
+        w = to_dtype(weight, d)
+        near = ew.lt(ew.abs_(w), 0.5)
+        span = ew.sub(y, x)
+        result = ew.where(near, ew.add(x, ew.mul(w, span)), ew.sub(y, ew.mul(span, ew.sub(1.0, w))))
+    elif abs(weight) < 0.5:
+        result = ew.add(x, ew.mul(ew.sub(y, x), weight))
+    else:
+        result = ew.sub(y, ew.mul(ew.sub(y, x), 1 - weight))
+    return deliver(result, out, "lerp")
+
+
+@api(inplace=True)
+@rounds_once
+def addcmul(input, tensor1, tensor2, *, value=1, out=None):
+    """input + value * tensor1 * tensor2"""
+    if isinstance(value, float) and not result_type(input, tensor1, tensor2).is_inexact:
+        raise DTypeError(f"addcmul: value must be an integer for integer tensors, got {value}")
+    product = operate(ew.mul, tensor1, tensor2)
+    return add(input, product if value == 1 else operate(ew.mul, product, value), out=out)
+
+
+@api(inplace=True)
+@rounds_once
+def addcdiv(input, tensor1, tensor2, *, value=1, out=None):
+    """input + value * tensor1 / tensor2"""
+    quotient = operate(ew.div, tensor1, tensor2)
+    return add(input, quotient if value == 1 else operate(ew.mul, quotient, value), out=out)
+
+
+@api(inplace=True)
+def deg2rad(input, *, out=None):
+    """Degrees to radians."""
+    return scale(ew.mul, promote(ew.sin, input)[0], math.pi / 180, out)
+
+
+@api(inplace=True)
+def rad2deg(input, *, out=None):
+    """Radians to degrees."""
+    return scale(ew.mul, promote(ew.sin, input)[0], 180 / math.pi, out)
+
+
+@api(inplace=True)
+def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
+    """Replaces nan (by 0 unless said) and infinities (by the largest finite numbers unless said)."""
+    if not input.dtype.is_floating_point:
+        return deliver(ew.copy(input), out, "nan_to_num")
+    limits = dt_limits(input.dtype)
+    x = ew.where(ew.isnan(input), nan or 0.0, input)
+    x = ew.where(ew.isposinf(input), limits[1] if posinf is None else posinf, x)
+    return deliver(ew.where(ew.isneginf(input), limits[0] if neginf is None else neginf, x), out, "nan_to_num")
+
+
+def dt_limits(d):
+    """The smallest and largest finite numbers of a dtype."""
+    info = dt.finfo(d)
+    return float(info.min), float(info.max)

@@ -1,0 +1,83 @@
+"""Small things that older programs call: elements through a Python function, methods under top-level names."""
+
+from ...ir.errors import AutogradError
+from .. import linalg
+from ..autograd.func import vmap
+from ..special import gammainc, gammaincc
+from ..tensor import Tensor
+from ..writes import write
+from .convert import fill_, is_same_size, zero_
+from .creation import tensor
+from .register import FUNCTIONS, api
+from .restride import resize_as_
+
+FUNCTIONS.update(fill_=fill_, zero_=zero_, is_same_size=is_same_size, detach=Tensor.detach, detach_=Tensor.detach_, vmap=vmap,
+                 igamma=gammainc, igammac=gammaincc, resize_as_=resize_as_)
+
+
+@api()
+def is_inference(input) -> bool:
+    """False: tensors made in inference mode are ordinary ones, which autograd may use afterwards."""
+    return False
+
+
+def _through(self, name, function, others):
+    """Writes what a Python function gives for each element (and those of other tensors) into a tensor."""
+    if self.requires_grad:
+        raise AutogradError(f"{name}() runs Python code that has no gradient; call it on .detach()")
+    columns = [x.expand(self.shape).reshape(-1).tolist() for x in (self, *others)]
+    return write(self, tensor([function(*row) for row in zip(*columns)], dtype=self.dtype).reshape(self.shape), name)
+
+
+@api(function=False)
+def apply_(self, callable):
+    """Replaces each element by callable(element); slow, one Python call each."""
+    return _through(self, "apply_", callable, ())
+
+
+@api(function=False)
+def map_(self, tensor, callable):
+    """Replaces each element a by callable(a, b), b from a tensor that broadcasts; slow, one Python call each."""
+    return _through(self, "map_", callable, (tensor,))
+
+
+@api(function=False)
+def map2_(self, x, y, callable):
+    """Replaces each element a by callable(a, b, c), b and c from tensors that broadcast; slow, one Python call each."""
+    return _through(self, "map2_", callable, (x, y))
+
+
+@api(function=False)
+def new(self, *data, device=None):
+    """A tensor of this one's dtype: of given sizes (not initialised), or with given values."""
+    sizes = data[0] if len(data) == 1 and type(data[0]).__name__ == "Size" else data
+    if all(isinstance(n, int) for n in sizes):
+        return self.new_empty(tuple(sizes) or (0,), device=device)
+    return self.new_tensor(data[0], device=device)
+
+
+@api(method=False)
+def frobenius_norm(input, dim, keepdim=False, *, out=None):
+    """The root of the sum of squares over dims (all of them if there are none)."""
+    return linalg.vector_norm(input, 2, dim if isinstance(dim, int) else tuple(dim) or None, keepdim, out=out)
+
+
+@api(method=False)
+def nuclear_norm(input, dim=(-2, -1), keepdim=False, *, out=None):
+    """The sum of the singular values of the matrices that two dims span."""
+    return linalg.matrix_norm(input, "nuc", tuple(dim), keepdim, out=out)
+
+
+@api()
+def cholesky_solve(input, L, upper=False, *, out=None):
+    """The solution X of A @ X = input, from a Cholesky factor of A."""
+    factor = L.mT if upper else L
+    below = linalg.solve_triangular(factor, input, upper=False)
+    return linalg.solve_triangular(factor.mT, below, upper=True, out=out)
+
+
+@api()
+def cholesky_inverse(L, upper=False, *, out=None):
+    """The inverse of A, from its Cholesky factor."""
+    identity = FUNCTIONS["eye"](L.shape[-1], dtype=L.dtype).expand(L.shape)
+    return cholesky_solve(identity, L, upper, out=out)

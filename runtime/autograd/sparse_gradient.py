@@ -1,0 +1,35 @@
+"""Gradients of which only some rows are not zero: how they meet others on the way to a leaf, and in it.
+
+A sparse gradient is whatever has `is_sparse` set (`api.sparse.SparseTensor`): the lookup in a table makes it when asked to,
+for a table that is a leaf. Only runs on plain arrays do; where history or a recorder is wanted, gradients are dense.
+"""
+
+from typing import Any
+
+from ...ir.ops.elementwise import add
+from ..state import tls
+from ..tensor import Tensor, wrap
+
+
+def is_sparse(g) -> bool:
+    """Whether a gradient is a sparse tensor (arrays never are)."""
+    return getattr(g, "is_sparse", False)
+
+
+def sum_of(old, g) -> Any:
+    """The sum of two gradients that arrive at one place: sparse if both are."""
+    if is_sparse(old):
+        old, g = g, old
+    if not is_sparse(g):
+        return add(old, g)
+    if is_sparse(old) or isinstance(old, Tensor):
+        return g + old
+    return (g + wrap(old))._a
+
+
+def accumulate_sparse(leaf, g) -> None:
+    """Adds a sparse gradient to a leaf's, or any gradient to one that is sparse."""
+    if tls.m.recorder is not None:
+        tls.m.recorder.refuse("it adds to a sparse gradient", "set .grad = None before")
+    old = leaf.grad
+    leaf.grad = g if old is None else sum_of(old, g)

@@ -1,0 +1,141 @@
+"""Which kernels run the operators of blocked channels (`ir/ops/blocked.py`) in compiled graphs.
+
+`choose` is what the layout pass asks; `kernel_for` gives, for a node of a compiled graph, what runs it. Such a kernel is bound
+to the shapes that it met last, so that a call finds everything planned.
+"""
+
+import dataclasses
+import functools
+from typing import Any
+
+from ...ir.op import Op
+from ...ir.ops import blocked as ops
+from ...ir.target import host
+from ...passes.codegen.llvm.conv_epilogue import Lines
+from ...passes.codegen.llvm.epilogue import ColumnBias
+from ...passes.layout import PRODUCT, Asked
+from . import conv, conv_depthwise, conv_fused, pool, pooling, winograd
+from .conv_steps import plain
+
+ALGORITHMS = {"direct": 0, "winograd2": 2, "winograd4": 4}
+_NAMES = {m: name for name, m in ALGORITHMS.items()}
+_ELEMENTS = {4: "float", 8: "double"}
+_BIAS = (("add", "a", "o0"),)
+_WINDOW = ("stride", "padding", "dilation", "groups")
+
+
+def choose(asked: Asked):
+    """(kernel, elements of the packed weight, lanes) for a convolution, or None where no kernel takes it.
+
+    A kernel is (algorithm, groups, whether x lies in blocks, lanes): all that the order of a packed weight depends on.
+    """
+    x, w, params, in_blocks = asked[:4]
+    if not 3 <= len(x.shape) <= 2 + conv.MAX_DIMS or not x.size or not w.size:
+        return None
+    stride, padding, dilation, groups = (params[name] for name in _WINDOW)
+    made = conv.geometry(x.shape, w.shape, stride, padding, dilation, groups, x.dtype.itemsize)
+    if not in_blocks and not asked.wanted and conv.is_pointwise(made):
+        return PRODUCT if made.groups == 1 else None
+    g = dataclasses.replace(made, x_full=in_blocks)
+    depthwise = conv_depthwise.takes(g)
+    if (depthwise and g.outputs != 1) or (not depthwise and g.groups > 1 and (g.inputs % g.lanes or g.outputs % g.lanes)):
+        return None
+    m = 0 if depthwise else winograd.choose(g, prepared=asked.kept)
+    size = conv_fused.weight_bytes(conv_fused.read_as(g, in_blocks, m), m)
+    return (_NAMES[m], g.groups, in_blocks, g.lanes), -(-size // g.item), g.lanes
+
+
+def kernel_for(op: Op):
+    """The kernel of one node, or None for operators that have nothing to do with blocks."""
+    made = _KERNELS.get(op)
+    return None if made is None else Bound(op, made)
+
+
+def fits(lanes: int, item: int) -> bool:
+    """Whether this machine's kernels have blocks of so many lanes. A graph may have been made for another machine; then the
+    references run it."""
+    return host().lanes(item) == lanes
+
+
+def lanes_of(op: Op, x, params: dict) -> int:
+    """The lanes that a node speaks of."""
+    if "kernel" in params and type(params["kernel"][0]) is str:
+        return params["kernel"][3]
+    return params.get("lanes") or x.shape[-1]
+
+
+class Bound:
+    """A kernel for the shapes that it met last: `plan(*arrays, **params)` gives the function of arrays of their shapes."""
+
+    def __init__(self, op: Op, plan):
+        self.op, self.plan = op, plan
+        self.met: tuple = ()
+        self.run: Any = None
+
+    def __call__(self, *arrays, **params):
+        met = (*[a.shape for a in arrays], pool.get_num_threads())
+        if met != self.met:
+            there = fits(lanes_of(self.op, arrays[0], params), arrays[0].itemsize)
+            self.run = self.plan(*arrays, **params) if there else functools.partial(self.op.ref, **params)
+            self.met = met
+        return self.run(*arrays)
+
+
+def _pack(w, *, kernel, size):
+    algorithm, groups, in_blocks, _ = kernel
+    return lambda w: conv_fused.pack_weight(plain(w), groups, in_blocks, ALGORITHMS[algorithm])
+
+
+class _Epilogue:
+    """An epilogue as `FusedConv` takes it."""
+
+    scale = residual = False
+
+    def __init__(self, lines: Lines):
+        self.lines = lines
+
+    def epilogue(self, element):
+        """The epilogue itself; a bias alone is that of eager convolutions, whose code is there already."""
+        alone = self.lines.lines == _BIAS and self.lines.kinds == ("channel",)
+        return ColumnBias(element) if alone else self.lines
+
+
+def planned(x, beside, params) -> conv_fused.FusedConv:
+    """The convolution of a node for an input like `x` and arrays of the shapes `beside`."""
+    filters, groups, in_blocks, item = params["filters"], params["groups"], params["in_blocks"], x.dtype.itemsize
+    kinds = tuple(["channel" if v[0] == 1 and all(n == 1 for n in v[2:-1]) else "full" for v in beside])
+    sizes = x.shape[2:-1] if in_blocks else x.shape[2:]
+    window = (params["stride"], params["padding"], params["dilation"], groups)
+    return _planned((x.shape[0], filters[1] * groups, *sizes), filters, x.dtype, window, in_blocks,
+                    ALGORITHMS[params["kernel"][0]], Lines(params["epilogue"], kinds, _ELEMENTS[item]), pool.get_num_threads())
+
+
+@functools.lru_cache(512)
+def _planned(x_shape, filters, dtype, window, in_blocks, m, lines, threads):
+    stride, padding, dilation, groups = window
+    return conv_fused.FusedConv(x_shape, filters, dtype, stride=stride, padding=padding, dilation=dilation, groups=groups,
+                                x_blocked=in_blocks, y_blocked=True, m=m, fusion=_Epilogue(lines))
+
+
+def _conv(x, w, *beside, **params):
+    return planned(x, [v.shape for v in beside], params).run
+
+
+def _to(x, *, lanes):
+    return conv_fused.block
+
+
+def _from(x, *, channels):
+    return lambda x: conv_fused.unblock(plain(x), channels)
+
+
+def _max_pool(x, **params):
+    return lambda x: pooling.max_pool_blocked(plain(x), **params)
+
+
+def _avg_pool(x, **params):
+    return lambda x: pooling.avg_pool_blocked(plain(x), **params)
+
+
+_KERNELS = {ops.pack_filters: _pack, ops.conv_blocked: _conv, ops.to_blocked: _to, ops.from_blocked: _from,
+            ops.max_pool_blocked: _max_pool, ops.avg_pool_blocked: _avg_pool}

@@ -1,0 +1,58 @@
+"""Which compiled kernel runs sorts, running sums, gathers and scatters in eager mode; see `eager.py`.
+
+Gathers and scatters find an index that is out of range on the way; it is the references' to name.
+"""
+
+from ...ir.op import Op
+from ...ir.ops import indexing, scan, sort
+from . import gathers, ordering, scans
+from .kernel_table import KernelTable
+
+TABLE = KernelTable()
+
+
+@TABLE.makes(sort.argsort, sort.arg_topk)
+def order(op: Op):
+    """The generated order."""
+    name = op.name
+
+    def run(x, *, dim, **params):
+        if not ordering.can_order(x, dim):
+            return op.ref(x, dim=dim, **params)
+        return getattr(ordering, name)(x, dim=dim, **params)
+
+    return run
+
+
+@TABLE.makes(scan.cumsum)
+def cumsum(op: Op):
+    """Several rows at a time, each added up from its start."""
+
+    def run(x, *, dim):
+        return scans.cumsum(x, dim=dim) if scans.can_scan(x) else op.ref(x, dim=dim)
+
+    return run
+
+
+@TABLE.makes(indexing.gather)
+def gather(op: Op):
+    """All indices in one sweep."""
+
+    def run(x, index, *, dim):
+        found = gathers.gather(x, index, dim=dim) if gathers.can_gather(x, index, dim) else None
+        return op.ref(x, index, dim=dim) if found is None else found
+
+    return run
+
+
+@TABLE.makes(indexing.scatter)
+def scatter(op: Op):
+    """All indices in one sweep, in order."""
+
+    def run(x, index, src, *, dim, mode):
+        adds = mode == "add"
+        fits = gathers.can_gather(x, index, dim) and src.shape == index.shape and gathers.can_scatter(x.dtype, adds)
+        found = gathers.scatter(x, index, src, dim=dim, adds=adds) if fits else None
+        return op.ref(x, index, src, dim=dim, mode=mode) if found is None else found
+
+    return run

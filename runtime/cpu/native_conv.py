@@ -1,0 +1,188 @@
+"""Convolutions, pools and batch normalisation as steps of a native call."""
+
+import numpy as np
+
+from ...ir.ops import batch_norm as norm_ops
+from ...ir.ops import blocked as blocked_ops
+from ...ir.ops import conv as conv_ops
+from ...ir.ops import pool as pool_ops
+from ...passes.codegen.llvm import batch_norm as norm_code
+from . import batch_norm, blocked, conv, conv_fused, pool, pooling
+from .conv_steps import EXTRA, OPERANDS, W, X, Y
+from .native import Operand, native
+from .step_list import At, Status, Table
+
+
+class _Shape:
+    """What plans ask of an array."""
+
+    def __init__(self, operand: Operand):
+        self.shape, self.dtype, self.ndim = operand.shape, operand.dtype, len(operand.shape)
+        self.size = operand.size
+
+
+# Blocked channels.
+
+
+def _blocked(*ops):
+    """`native` for operators of blocks, which only exist for this machine's lanes."""
+    def mark(maker):
+        def checked(node, operands, results):
+            there = blocked.fits(blocked.lanes_of(node.op, operands[0], node.params), operands[0].dtype.itemsize)
+            return maker(node, operands, results) if there else None
+
+        native(*ops)(checked)
+        return maker
+
+    return mark
+
+
+@_blocked(blocked_ops.conv_blocked)
+def conv_blocked(node, operands, results):
+    """A convolution with a packed weight and what follows it."""
+    made = blocked.planned(operands[0], [x.shape for x in operands[2:]], node.params)
+    beside = [At(i) for i in range(2, len(operands))]
+    return made.plan.native({X: At(0), W: At(1), Y: At(len(operands))}, beside)
+
+
+@_blocked(blocked_ops.pack_filters)
+def pack_filters(node, operands, results):
+    """A weight in the order in which its kernel reads it."""
+    algorithm, groups, in_blocks, _ = node.params["kernel"]
+    plan, _ = conv_fused.weight_plan(operands[0].shape, operands[0].dtype.itemsize, groups, in_blocks,
+                                     blocked.ALGORITHMS[algorithm], pool.get_num_threads())
+    return plan.native({W: At(0), Y: At(1)})
+
+
+@_blocked(blocked_ops.to_blocked)
+def to_blocked(node, operands, results):
+    """Channels in blocks."""
+    x, = operands
+    plan = conv_fused.block_plan(x.shape[0], x.shape[1], _pixels(x.shape[2:]), x.dtype.itemsize, False, pool.get_num_threads())
+    return plan.native({X: At(0), Y: At(1)}) if x.dtype in conv.DTYPES else None
+
+
+@_blocked(blocked_ops.from_blocked)
+def from_blocked(node, operands, results):
+    """Channels apart again."""
+    x, y = operands[0], results[0]
+    plan = conv_fused.block_plan(y.shape[0], y.shape[1], _pixels(y.shape[2:]), x.dtype.itemsize, True, pool.get_num_threads())
+    return plan.native({X: At(0), Y: At(1)}) if x.dtype in conv.DTYPES else None
+
+
+def _pixels(sizes):
+    return int(np.prod(sizes, dtype=np.int64))
+
+
+@_blocked(blocked_ops.max_pool_blocked, blocked_ops.avg_pool_blocked)
+def pool_blocked(node, operands, results):
+    """Pools of blocked planes."""
+    plan = (pooling.max_pool_blocked_plan if node.op is blocked_ops.max_pool_blocked
+            else pooling.avg_pool_blocked_plan)(operands[0].shape, operands[0].dtype, **node.params)
+    return plan[0].native({X: At(0), Y: At(1)})
+
+
+# Plain arrays.
+
+
+def _with_bias(made, bias, places):
+    """The call of a plan with a bias (its position, or None) as its only operand word."""
+    width = made.bias.width
+    if bias is not None and width != made.bias.outputs:
+        return None
+    nothing = np.zeros(-(-made.bias.groups * width * made.dtype.itemsize // 8), np.int64)
+    return made.plan.native(places, (Table(nothing) if bias is None else At(bias),))
+
+
+@native(conv_ops.conv)
+def conv_forward(node, operands, results):
+    """The forward convolution, where it is steps."""
+    x, w, b = operands
+    if not _takes(x, w):
+        return None
+    made = conv.forward_plan(x.shape, w.shape, *_window(node), x.dtype, conv.state())
+    if not hasattr(made, "plan") or getattr(made, "times", 1) != 1:
+        return None
+    return _with_bias(made, None if b is None else 2, {X: At(0), W: At(1), Y: At(3)})
+
+
+@native(conv_ops.conv_input_grad)
+def conv_input_grad(node, operands, results):
+    """Its gradient for the input."""
+    g, w = operands
+    if not _takes(g, w):
+        return None
+    made = conv.input_grad_plan(g.shape, w.shape, tuple(node.params["size"]), *_window(node), g.dtype, conv.state())
+    if not hasattr(made, "plan") or getattr(made, "times", 1) != 1:
+        return None
+    return _with_bias(made, None, {X: At(0), W: At(1), Y: At(2)})
+
+
+@native(conv_ops.conv_weight_grad)
+def conv_weight_grad(node, operands, results):
+    """Its gradient for the weight."""
+    x, g = operands
+    if not _takes(x, g):
+        return None
+    made = conv.weight_grad_plan(x.shape, g.shape, tuple(node.params["size"]), *_window(node), x.dtype, conv.state())
+    if not hasattr(made, "plan") or getattr(made, "times", 1) != 1:
+        return None
+    return made.plan.native({X: At(0), W: At(1), Y: At(2)})
+
+
+def _takes(*operands):
+    return conv.supported(*(_Shape(x) for x in operands))
+
+
+def _window(node):
+    return tuple(node.params[name] for name in ("stride", "padding", "dilation", "groups"))
+
+
+@native(pool_ops.max_pool)
+def max_pool(node, operands, results):
+    """The largest elements and their places."""
+    x, = operands
+    found = pooling.supported(_Shape(x)) and pooling.max_plan(x.shape, *(node.params[k] for k in (
+        "kernel", "stride", "padding", "dilation")), x.dtype, pool.get_num_threads())
+    return found[0].native({X: At(0), Y: At(1), OPERANDS: At(2)}) if found else None
+
+
+@native(pool_ops.plane_put)
+def plane_put(node, operands, results):
+    """Values at their places in planes of zeros."""
+    x, indices = operands
+    if not pooling.supported(_Shape(x)) or indices.dtype != np.int64:
+        return None
+    plane = _pixels(node.params["size"])
+    plan = pooling.put_plan(x.shape[0] * x.shape[1], _pixels(x.shape[2:]), plane, node.params["accumulate"], x.dtype,
+                            pool.get_num_threads())
+    return plan.native({X: At(0), OPERANDS: At(1), Y: At(2), EXTRA: Status()})
+
+
+@native(norm_ops.batch_norm, norm_ops.batch_norm_train, norm_ops.batch_norm_grad, norm_ops.batch_norm_relu_train,
+        norm_ops.batch_norm_relu_grad)
+def batch_norms(node, operands, results):
+    """Batch normalisation."""
+    kind, names, results_of, relu = _NORMS[node.op]
+    inputs = dict(zip(names, operands))
+    x = inputs["x"]
+    if not batch_norm.is_direct(x.shape) or x.dtype not in conv.DTYPES or any(
+            v is not None and v.dtype != x.dtype for v in operands):
+        return None
+    places = {name: At(i) for i, name in enumerate(names) if operands[i] is not None}
+    out = len(operands)
+    places |= {name: At(out + 1 + i) for i, name in enumerate(results_of)}
+    plan = batch_norm.plan(kind, x.shape[0], x.shape[1], _pixels(x.shape[2:]), float(node.params["eps"]), x.dtype, relu,
+                           pool.get_num_threads())
+    gradient = places.get("g", places["x"])
+    slots = {X: places["x"], W: gradient, Y: At(out)} | ({EXTRA: places["out"]} if "out" in places else {})
+    return plan.native(slots, [places.get(name, 0) for name in norm_code.OPERANDS])
+
+
+_TRAINED = ("x", "weight", "bias")
+_GIVEN = ("g_mean", "g_var", "x", "weight", "mean", "var")
+_NORMS = {norm_ops.batch_norm: (norm_code.EVAL, ("x", "weight", "bias", "mean", "var"), (), False),
+          norm_ops.batch_norm_train: (norm_code.TRAIN, _TRAINED, ("mean", "var"), False),
+          norm_ops.batch_norm_relu_train: (norm_code.TRAIN, _TRAINED, ("mean", "var"), True),
+          norm_ops.batch_norm_grad: (norm_code.GRAD, ("g", *_GIVEN), ("g_weight", "g_bias"), False),
+          norm_ops.batch_norm_relu_grad: (norm_code.GRAD, ("g", "out", *_GIVEN), ("g_weight", "g_bias"), True)}

@@ -1,0 +1,75 @@
+"""Joining, padding, turning round: operators that only move elements, as steps of a native call."""
+
+import itertools
+
+from ...ir import dtype as dt
+from ...ir.ops import shape
+from ...passes.plain_operands import STRIDED
+from .native import native
+from .native_kernels import fill, move
+from .step_list import At, NativeCall
+
+
+@native(shape.cat, reads=STRIDED)
+def cat(node, operands, results):
+    """Each part is moved to its place."""
+    (out,), dim, at, steps = results, node.params["dim"], 0, []
+    for number, x in enumerate(operands):
+        steps.append(move(x.shape, out.dtype.itemsize, At(number), x.strides,
+                          At(len(operands), at * out.strides[dim]), out.strides))
+        at += x.shape[dim]
+    return NativeCall(tuple(steps))
+
+
+@native(shape.pad, reads=STRIDED)
+def pad(node, operands, results):
+    """The number everywhere, where elements do not cover all, then the elements that are not cut off."""
+    (x, *_), (out,) = operands, results
+    low, high, interior = (node.params[name] for name in ("low", "high", "interior"))
+    if out.dtype.kind == "c":
+        return None
+    steps, places = [], [_seen(n, m, lo, gap) for n, m, lo, gap in zip(x.shape, out.shape, low, interior)]
+    if any(lo > 0 or hi > 0 or gap for lo, hi, gap in zip(low, high, interior)):
+        steps.append(fill(At(1), out.size, node.params.get("value", 0), dt.BY_NP[out.dtype]))
+    if all(count for _, _, count in places):
+        first = sum(a * s for (a, _, _), s in zip(places, x.strides))
+        start = sum(b * s for (_, b, _), s in zip(places, out.strides))
+        steps.append(move([count for *_, count in places], out.dtype.itemsize, At(0, first), x.strides, At(1, start),
+                          [s * (gap + 1) for s, gap in zip(out.strides, interior)]))
+    return NativeCall(tuple(steps))
+
+
+def _seen(size, room, low, gap):
+    """(first element, its place, how many) of a dim that are not cut off."""
+    first = max(0, -(low // (gap + 1))) if low < 0 else 0
+    place = low + first * (gap + 1)
+    return first, place, max(0, min(size - first, -(-(room - place) // (gap + 1))))
+
+
+@native(shape.flip, reads=STRIDED)
+def flip(node, operands, results):
+    """Read from the end."""
+    (x,), (out,) = operands, results
+    dims = {d % len(x.shape) for d in node.params["dims"]}
+    first = sum((x.shape[d] - 1) * x.strides[d] for d in dims)
+    strides = [-s if d in dims else s for d, s in enumerate(x.strides)]
+    return NativeCall((move(x.shape, out.dtype.itemsize, At(0, first), strides, At(1), out.strides),))
+
+
+@native(shape.roll, reads=STRIDED)
+def roll(node, operands, results):
+    """Two parts along each dim."""
+    (x,), (out,) = operands, results
+    shifts: dict = {}
+    for by, d in zip(node.params["shifts"], node.params["dims"], strict=True):
+        shifts[d % len(x.shape)] = shifts.get(d % len(x.shape), 0) + by
+    cuts = [[(0, n)] if not shifts.get(d, 0) % n else [(0, n - shifts[d] % n), (n - shifts[d] % n, n)]
+            for d, n in enumerate(x.shape)]
+    steps = []
+    for part in itertools.product(*cuts):
+        to = [(low + shifts.get(d, 0)) % n for d, ((low, _), n) in enumerate(zip(part, x.shape))]
+        source = sum(low * s for (low, _), s in zip(part, x.strides))
+        target = sum(low * s for low, s in zip(to, out.strides))
+        steps.append(move([high - low for low, high in part], out.dtype.itemsize, At(0, source), x.strides, At(1, target),
+                          out.strides))
+    return NativeCall(tuple(steps))

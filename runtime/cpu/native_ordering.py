@@ -1,0 +1,36 @@
+"""Orders and running sums as steps of a native call."""
+
+from ...ir.ops import scan, sort
+from . import ordering, pool, scans
+from .native import native
+
+
+def _order(node, x, keep, descending):
+    dim = node.params["dim"] % len(x.shape)
+    if dim != len(x.shape) - 1 or x.dtype not in ordering.KINDS:
+        return None
+    size = x.shape[dim]
+    return ordering.plan(x.dtype, x.size // size, size, keep, descending, pool.get_num_threads()).native([0, 1])
+
+
+@native(sort.argsort)
+def argsort(node, operands, results):
+    """Of the last dim."""
+    (x,) = operands
+    return _order(node, x, x.shape[-1], node.params["descending"])
+
+
+@native(sort.arg_topk)
+def arg_topk(node, operands, results):
+    """Of the last dim."""
+    (x,) = operands
+    return _order(node, x, node.params["k"], node.params["largest"])
+
+
+@native(scan.cumsum)
+def cumsum(node, operands, results):
+    """Along any dim."""
+    (x,) = operands
+    if not scans.can_scan(x):
+        return None
+    return scans.plan(x.dtype, *scans.sizes(x.shape, node.params["dim"]), pool.get_num_threads()).native([0, 1])

@@ -1,0 +1,76 @@
+"""Matrix products as steps of a native call, alone and with what follows them in their tiles."""
+
+import functools
+
+from ...ir import dtype as dt
+from ...ir.ops import linalg
+from ...ir.target import host
+from ...passes.codegen.llvm import gemm as codegen
+from ...passes.codegen.llvm.epilogue import Outside
+from ...passes.plain_operands import STRIDED
+from ...passes.plan_memory import LINE
+from . import compile, gemm, pool
+from .gemm_plan import Layout, Plan, even_depth, make_plan
+from .native import native
+from .native_kernels import fill, move
+from .step_list import At, Code, NativeCall, NativeStep, Own, Scratch, Table
+
+_FLOATS = {d.np for d in dt.FLOATS}
+
+
+@functools.lru_cache(None)
+def product_of(dtype, fused: bool = False):
+    """The family of products of a dtype, with an epilogue or without."""
+    return gemm.Product(dtype, epilogue=Outside() if fused else None)
+
+
+@native(linalg.matmul, reads=STRIDED)
+def matmul(node, operands, results, epilogue=None):
+    """The generated product. What an epilogue reads and writes follows the result among the operands."""
+    (a, b), (out,) = operands, results
+    if a.dtype not in _FLOATS or a.dtype != b.dtype or (a.dtype == dt.float16.np and not host().half_conversions):
+        return None
+    if len(a.shape) < 2 or len(b.shape) < 2:
+        return None
+    product = product_of(a.dtype, epilogue is not None)
+    left, right = Layout(a.shape, a.strides), Layout(b.shape, b.strides)
+    plan = make_plan(left, right, Layout(out.shape, out.strides), a.dtype.itemsize, out.dtype.itemsize, product,
+                     pool.get_num_threads())
+    words = () if epilogue is None else _epilogue_words(epilogue)
+    if not plan.copies_a:
+        return call_of(plan, words)
+    return _with_copy(plan, words, (1, right.turned) if plan.swapped else (0, left), dt.BY_NP[a.dtype])
+
+
+def _with_copy(plan, epilogue_words, copied, kind):
+    """A product whose left operand is copied first, so that its rows are contiguous and of even length."""
+    number, layout = copied
+    even = even_depth(layout, kind.itemsize)
+    room, start = even.strides[0] * even.shape[0], -(-plan.scratch_bytes // LINE) * LINE
+    steps = [move(layout.shape, kind.itemsize, At(number), layout.strides, Scratch(start), even.strides)]
+    if layout.shape[-1] % 2:
+        steps.insert(0, fill(Scratch(start), room // kind.itemsize, 0, kind))
+    made = call_of(plan, epilogue_words, left=Scratch(start))
+    return NativeCall((*steps, *made.steps), start + room)
+
+
+def _epilogue_words(epilogue):
+    """The operand block of `epilogue.Outside` and `fused_epilogue.Fused`."""
+    name = epilogue.fused.name
+    words: list = [Code(compile.compile_module(epilogue.fused.text(host()), [name])[name])]
+    for number, (value, _, row, batch) in enumerate(epilogue.operands, 3):
+        words += [At(number), row * value.dtype.itemsize, batch * value.dtype.itemsize]
+    return tuple(words)
+
+
+def call_of(plan: Plan, epilogue_words=(), left=None, right=None, out=None) -> NativeCall:
+    """A planned product on operands 0 and 1 to operand 2, or on what lies elsewhere."""
+    first, second = (1, 0) if plan.swapped else (0, 1)
+    named = dict(zip(codegen.PLAN_WORDS, plan.words))
+    named |= {"a": left or At(first), "b": right or At(second), "c": out or At(2),
+              "scratch": Scratch() if plan.scratch_bytes else 0,
+              "operands": Own(len(codegen.WORDS)) if epilogue_words else 0,
+              "offsets": 0 if plan.table is None else Table(plan.table)}
+    words = (*[named[name] for name in codegen.WORDS], *epilogue_words)
+    step = NativeStep(named["task"], words, max(1, named["tasks"]))
+    return NativeCall((step,), plan.scratch_bytes)

@@ -1,0 +1,171 @@
+"""Recurrent layers as steps of a native call: all steps forward, the walk back, and the gradient of the weights after it."""
+
+import math
+
+from ...ir import dtype as dt
+from ...ir.ops import recurrent as ops
+from ...passes.codegen import reductions
+from ...passes.codegen.llvm import recurrent as codegen
+from ...passes.codegen.llvm import recurrent_grad as codegen_grad
+from ...passes.plan_memory import LINE
+from . import pool, recurrent
+from .gemm_plan import Layout, make_plan
+from .native import native
+from .native_kernels import fill, move, step
+from .native_products import call_of, product_of
+from .row_calls import reduction_plan
+from .step_list import At, NativeCall, Scratch
+
+
+def _rounded(size: int) -> int:
+    return -(-size // LINE) * LINE
+
+
+def _numbers(names, operands):
+    """{name: number of the operand}, for those that are there."""
+    return {name: n for n, (name, x) in enumerate(zip(names, operands)) if name is not None and x is not None}
+
+
+def _supported(z, w) -> bool:
+    return z.dtype in recurrent.ELEMENTS and w.dtype == z.dtype and z.shape[0] * z.shape[1] >= recurrent.LEAST_ROWS
+
+
+# Forward.
+
+
+def _forward(name, node, operands, results, names, made):
+    """A layer whose inputs are called `names` and its results `made`."""
+    at = _numbers((*names, *made), (*operands, *results))
+    z, w = operands[at["z"]], operands[at["w"]]
+    if not _supported(z, w):
+        return None
+    gates = codegen.CELLS[name].gates
+    sizes = z.shape[0], z.shape[1], z.shape[2] // gates
+    plan = recurrent.forward_plan(name, sizes, w.strides[0], "mask" in at, node.params["reverse"], z.dtype,
+                                  pool.get_num_threads())
+    found = plan.native([at.get(array) for array in codegen.ARRAYS])
+    if name != "gru" or "bias" in at:
+        return found
+    start, place = _rounded(plan.size), codegen.ARRAYS.index("bias")
+    zeros = fill(Scratch(start), z.shape[2], 0, dt.BY_NP[z.dtype])
+    steps = [s._replace(words=(*s.words[:place], Scratch(start), *s.words[place + 1:])) for s in found.steps]
+    return NativeCall((zeros, *steps), start + z.shape[2] * z.dtype.itemsize)
+
+
+@native(ops.rnn_sequence)
+def rnn(node, operands, results):
+    """The plain layer."""
+    return _forward(f"rnn_{node.params['activation']}", node, operands, results, ("z", "mask", "h", "w"), ("y",))
+
+
+@native(ops.lstm_sequence)
+def lstm(node, operands, results):
+    """Without a projection."""
+    if operands[5] is not None:
+        return None
+    return _forward("lstm", node, operands, results, ("z", "mask", "h", "c", "w", None), ("y", "cells", "gates"))
+
+
+@native(ops.gru_sequence)
+def gru(node, operands, results):
+    """With a bias of the recurrent product, or zeros."""
+    return _forward("gru", node, operands, results, ("z", "mask", "h", "w", "bias"), ("y", "gates"))
+
+
+# Gradients.
+
+
+class _Walk:
+    """The steps of the gradients of one layer, and where its scratch memory lies."""
+
+    def __init__(self, name, node, operands, results, names, made):
+        self.at = _numbers((*names, *made), (*operands, *results))
+        self.cell, self.reverse = codegen_grad.CELLS[name], node.params["reverse"]
+        self.y, self.w, self.h = (operands[self.at[x]] for x in ("y", "w", "h"))
+        self.kind, self.item = dt.BY_NP[self.y.dtype], self.y.dtype.itemsize
+        self.threads = pool.get_num_threads()
+        self.plan = recurrent.grad_plan(name, self.y.shape, self.w.strides[0], "mask" in self.at, self.reverse, self.y.dtype,
+                                        self.threads)
+        self.rows, self.wide, self.hidden = self.y.shape[0] * self.y.shape[1], self.w.shape[0], self.y.shape[2]
+        self.steps: list = [fill(At(self.at[x]), self.h.size, 0, self.kind) for x in ("dh", "dc") if x in self.at]
+        self.size = 0
+
+    def room(self, elements) -> Scratch:
+        """Scratch memory beside that of the walk and the product."""
+        start = self.size
+        self.size += _rounded(elements * self.item)
+        return Scratch(start)
+
+    def call(self):
+        """All of it; None where the product's operands would have to change places."""
+        product = make_plan(Layout((self.wide, self.rows), (self.item, self.wide * self.item)),
+                            Layout((self.rows, self.hidden), (self.hidden * self.item, self.item)),
+                            Layout((self.wide, self.hidden), (self.hidden * self.item, self.item)), self.item, self.item,
+                            product_of(self.y.dtype), self.threads)
+        if product.swapped or product.copies_a:
+            return None
+        self.size = _rounded(max(self.plan.size, product.scratch_bytes))
+        da = self.room(self.rows * self.wide) if self.cell.apart else At(self.at["dz"])
+        names = [self.at.get(array) for array in codegen_grad.ARRAYS]
+        place = codegen_grad.ARRAYS.index("da")
+        self.steps += [s._replace(words=(*s.words[:place], da, *s.words[place + 1:])) for s in self.plan.native(names).steps]
+        before = self._states_before()
+        self.steps += call_of(product, left=da, right=before, out=At(self.at["dw"])).steps
+        if "dbias" in self.at:
+            self.steps.append(self._bias(da))
+        return NativeCall(tuple(self.steps), self.size)
+
+    def _states_before(self) -> Scratch:
+        """The state before each step: the first one, and all results but the last."""
+        count, plane = self.y.shape[0], self.y.shape[1] * self.hidden
+        room, size = self.room(count * plane), plane * self.item
+        later, first = (0, (count - 1) * size) if self.reverse else (size, 0)
+        self.steps.append(move((plane,), self.item, At(self.at["h"]), (self.item,), room._replace(offset=room.offset + first),
+                               (self.item,)))
+        if count > 1:
+            source = At(self.at["y"], size if self.reverse else 0)
+            self.steps.append(move(((count - 1) * plane,), self.item, source, (self.item,),
+                                   room._replace(offset=room.offset + later), (self.item,)))
+        return room
+
+    def _bias(self, da):
+        """The sum of the gradients of the recurrent product over steps and sequences."""
+        pattern, merged, _, _, how = reduction_plan((self.rows, self.wide), (0,), False)
+        kernel = reductions.reduction(f"sum_{pattern}", "sum", self.kind, pattern, len(merged) - 1)
+        strides = [math.prod(merged[i + 1:]) for i in range(len(merged))]
+        kept = [i for i, c in enumerate(pattern) if c == "P"]
+        targets = [math.prod([merged[i] for i in kept[d + 1:]]) for d in range(len(kept))]
+        return step(kernel, (da, At(self.at["dbias"])), how, **{f"n{i}": n for i, n in enumerate(merged)},
+                    **{f"s{i}": n for i, n in enumerate(strides)}, **{f"t{i}": n for i, n in zip(kept, targets)})
+
+
+def _backward(name, node, operands, results, names, made):
+    at = _numbers((*names, *made), (*operands, *results))
+    y, w = operands[at["y"]], operands[at["w"]]
+    return _Walk(name, node, operands, results, names, made).call() if _supported(y, w) else None
+
+
+@native(ops.rnn_sequence_grad)
+def rnn_grad(node, operands, results):
+    """Of the plain layer."""
+    name = f"rnn_{node.params['activation']}"
+    return _backward(name, node, operands, results, ("gy", "y", "mask", "h", "w"), ("dz", "dh", "dw"))
+
+
+@native(ops.lstm_sequence_grad)
+def lstm_grad(node, operands, results):
+    """Without a projection."""
+    if operands[10] is not None:
+        return None
+    names = ("gy", "gc", "gg", "y", "cells", "gates", "mask", "h", "c", "w", None)
+    return _backward("lstm", node, operands, results, names, ("dz", "dh", "dc", "dw"))
+
+
+@native(ops.gru_sequence_grad)
+def gru_grad(node, operands, results):
+    """The bias's is a sum."""
+    names = ("gy", "gg", "y", "gates", "mask", "h", "w", None)
+    return _backward("gru", node, operands, results, names, ("dz", "dh", "dw", "dbias"))
+
+
+__all__ = ["gru", "gru_grad", "lstm", "lstm_grad", "rnn", "rnn_grad"]

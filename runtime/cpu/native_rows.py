@@ -1,0 +1,130 @@
+"""Rows of tables by index as steps of a native call: looking them up, adding them up."""
+
+import functools
+
+from ...ir import dtype as dt
+from ...ir.kernel_builder import KernelBuilder
+from ...ir.ops import embedding, indexing
+from . import gathers, lookup, pool
+from .native import native
+from .native_kernels import check_range, move, step
+from .step_list import At, NativeCall, Scratch, Status, Table
+
+_INDICES = {dt.int64.np, dt.int32.np, dt.int16.np, dt.int8.np, dt.uint8.np}
+
+
+@functools.lru_cache(16)
+def _as_long(kind):
+    """Integers as int64, counted from the end where they are negative."""
+    k = KernelBuilder(f"index_{kind.name}")
+    k.parallel("i", "n")
+    k.input("x", kind, (1,))
+    k.input("rows", dt.int64, (0,))
+    k.output("y", dt.int64, (1,))
+    with k.point():
+        x = k.load("x").to(dt.int64)
+        k.store(k.fn.where(k.fn.lt(x, 0), x + k.load("rows"), x), "y")
+    return k.build()
+
+
+def _index_steps(number: int, index, rows: int, low: int):
+    """(checks and conversions, the word where int64 indices lie, scratch bytes) of the operand `number`."""
+    kind = dt.BY_NP[index.dtype]
+    steps = [check_range(At(number), index.size, kind, low, rows)]
+    if low == 0 and kind is dt.int64:
+        return steps, At(number), 0
+    steps.append(step(_as_long(kind), (At(number), Table([rows]), Scratch()), n=index.size))
+    return steps, Scratch(), 8 * index.size
+
+
+def _plan(kind, dtype, size, index, width, rows, clears):
+    return lookup.plan(kind, lookup.element_of(kind, dtype), size, index.size, width, rows, clears, pool.get_num_threads())
+
+
+def _taken(operands, results, low):
+    """Copies rows of the first operand by the second into the result."""
+    (table, index), (out,) = operands, results
+    if index.dtype not in _INDICES or out.dtype.itemsize not in lookup.BY_SIZE:
+        return None
+    steps, at, scratch = _index_steps(1, index, table.shape[0], low)
+    width = table.size // table.shape[0]
+    made = _plan("take", out.dtype, out.dtype.itemsize, index, width, table.shape[0], False).native([0, 1, 2])
+    steps += [_with_index(s, at) for s in made.steps]
+    return NativeCall(tuple(steps), scratch)
+
+
+def _with_index(native_step, at):
+    """A step of a lookup with its indices elsewhere."""
+    words = list(native_step.words)
+    words[lookup.INDEX] = at
+    return native_step._replace(words=tuple(words))
+
+
+@native(embedding.embedding)
+def embed(node, operands, results):
+    """Rows at indices that are not negative."""
+    return _taken(operands, results, 0)
+
+
+@native(indexing.index)
+def index_rows(node, operands, results):
+    """Rows by one index of the first dim; negative ones count from the end."""
+    if len(operands) != 2 or operands[1] is None:
+        return None
+    return _taken(operands, results, -operands[0].shape[0])
+
+
+@native(indexing.gather)
+def gather(node, operands, results):
+    """Elements along a dim, where shapes differ along it alone."""
+    (x, index), dim = operands, node.params["dim"]
+    if index.dtype != dt.int64.np or x.dtype.itemsize not in gathers.SIZES or not gathers.fits(x.shape, index.shape, dim):
+        return None
+    made = gathers.plan(x.dtype, x.shape, index.shape[dim], dim, pool.get_num_threads()).native([0, 1, 2, None])
+    return NativeCall(tuple(map(_with_status, made.steps)))
+
+
+def _with_status(native_step):
+    """A step whose fourth array is what it sets when an index is out of range."""
+    return native_step._replace(words=(*native_step.words[:3], Status(), *native_step.words[4:]))
+
+
+@native(indexing.scatter)
+def scatter(node, operands, results):
+    """Elements along a dim, put or added in a copy."""
+    (x, index, src), (out,), dim, adds = operands, results, node.params["dim"], node.params["mode"] == "add"
+    takes = gathers.can_scatter(x.dtype, adds) and index.dtype == dt.int64.np
+    if not takes or src.shape != index.shape or not gathers.fits(x.shape, index.shape, dim):
+        return None
+    copy = move(x.shape, out.dtype.itemsize, At(0), x.strides, At(3), out.strides)
+    made = gathers.scatter_plan(x.dtype, adds, x.shape, index.shape[dim], dim, pool.get_num_threads()).native([3, 1, 2, None])
+    return NativeCall((copy, *map(_with_status, made.steps)))
+
+
+@native(embedding.row_sums)
+def row_sums(node, operands, results):
+    """Sums in the order of the indices."""
+    (values, index), (out,) = operands, results
+    if index.dtype not in _INDICES or out.dtype not in lookup.ADDABLE:
+        return None
+    return _added(values, 0, index, 1, out, 0, 2, True, [])
+
+
+@native(indexing.index_put)
+def index_put(node, operands, results):
+    """Whole rows added by one index of the first dim, on a copy."""
+    if not node.params["accumulate"] or len(operands) != 3 or operands[2] is None:
+        return None
+    (x, values, index), (out,) = operands, results
+    if index.dtype not in _INDICES or out.dtype not in lookup.ADDABLE or len(x.shape) < 2:
+        return None
+    copy = move(x.shape, out.dtype.itemsize, At(0), x.strides, At(3), out.strides)
+    return _added(values, 1, index, 2, out, -x.shape[0], 3, False, [copy])
+
+
+def _added(values, value_number, index, index_number, out, low, out_number, clears, before):
+    rows = out.shape[0]
+    steps, at, scratch = _index_steps(index_number, index, rows, low)
+    made = _plan("add", out.dtype, out.dtype.itemsize, index, out.size // rows, rows, clears).native(
+        [out_number, index_number, value_number])
+    return NativeCall((*steps, *before, *[_with_index(s, at) for s in made.steps]), scratch)

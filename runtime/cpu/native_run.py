@@ -1,0 +1,193 @@
+"""Runs of native steps: one native call each (`passes/codegen/llvm/programs.py`), on arrays and an arena for inner values."""
+
+import ctypes
+
+import numpy as np
+
+from ...ir.errors import IngotError
+from ...ir.printer import format_line
+from ...ir.target import host
+from ...passes.codegen.llvm import programs
+from ...passes.plan_memory import Fused, Run
+from . import alloc, call, compile, kernel_entry
+from .arenas import Arenas
+from .step_list import ARENA, ARGUMENTS, WORD, At, Base, NativeCall, NativeStep, Status, StepList, in_arena
+
+RELEASE_AT = 1 << 14      # elements of work from which other Python threads may run
+_CALL_WORK = 16           # elements of a fused kernel that take as long as one of another operator
+
+
+class NativeRun:
+    """Steps that follow each other, in one native call.
+
+    prepared  {step: what `native.prepare` made of it}
+    number    {value: its place in the environment}
+    in_place  {value: the input that it is written over}
+    """
+
+    def __init__(self, run: Run, prepared: dict, number: dict, in_place: dict, kernel_of):
+        self.source, self.prepared, self.kernel_of = run, prepared, kernel_of
+        over = {v: number[in_place[v]] for v in run.writes if v in in_place}
+        self.reads = tuple([number[v] for v in run.reads])
+        self.writes = tuple([(number[v], v.shape, v.dtype.np, over.get(v)) for v in run.writes])
+        self.dead = tuple([number[v] for v in run.dead])
+        self.bases = {v: Base(ARGUMENTS + i) for i, v in enumerate([*run.reads, *run.writes])}
+        self.bases |= {in_place[v]: self.bases[v] for v in over} | {v: in_arena(offset) for v, offset in run.arena.items()}
+        self.list = self._step_list()
+        self.words = self.list.finish()
+        self.address = self.words.ctypes.data
+        self.arenas = Arenas(run.arena_bytes)
+        self.small = all(v.aval.size * v.dtype.itemsize < alloc.SMALL_BYTES for v in run.writes)
+        self.work = sum(self._work(s) for s in run.steps)
+        self.entry = _entry(run, self.work)
+        self.can_fail = any(type(w) is Status for s in run.steps if type(s) is not Fused
+                            for each in prepared[s].call.steps for w in each.words)
+
+    def _step_list(self) -> StepList:
+        made, scratch = StepList(), self.source.scratch
+        for step in self.source.steps:
+            if type(step) is Fused:
+                what = kernel_call(step.lowered)
+                places = [(v, offset * v.dtype.itemsize) for v, offset, _ in step.lowered.operands]
+            else:
+                what, places = self.prepared[step].call, self.prepared[step].operands
+            bases = [None if v is None else self._base(v, offset) for v, offset in places]
+            made.add(what, bases, in_arena(scratch[step]) if step in scratch else None, step)
+        return made
+
+    def _base(self, value, offset):
+        slot, start = self.bases[value]
+        return Base(slot, start + offset)
+
+    def _work(self, step):
+        """About how many elements of a fused kernel take as long as a step."""
+        if type(step) is Fused:
+            return max([v.aval.size for v, _, _ in step.lowered.operands], default=0)
+        made = self.prepared[step]
+        return made.call.work or _CALL_WORK * max(v.aval.size for v, _ in made.operands if v is not None)
+
+    def run(self, env):
+        """Computes; results go into `env`."""
+        args = [env[i] for i in self.reads]
+        make = np.empty if self.small else alloc.empty
+        for i, shape, dtype, place in self.writes:
+            env[i] = out = make(shape, dtype) if place is None else env[place]
+            args.append(out)
+        self._launch(args)
+        for i in self.dead:
+            env[i] = None
+
+    def _launch(self, args):
+        arena = self.arenas.take()
+        try:
+            self.entry(self.address, arena, *args)
+        except TypeError:
+            args = self._run_on_copies(arena, args)
+        self.check(arena, args)
+        self.arenas.give(arena)
+
+    def check(self, arena, args):
+        """Raises what is wrong if a step of the run that was just made on these found its data wrong."""
+        if self.can_fail and self._status(arena):
+            self._fail(arena, args)
+
+    @staticmethod
+    def _status(arena) -> int:
+        return ctypes.c_int64.from_address(call.address_of(arena)).value
+
+    def _fail(self, arena, args):
+        """Raises what is wrong with the data of the step that stopped the run, as the kernel of eager mode says it."""
+        step = self.list.sources[ctypes.c_int64.from_address(call.address_of(arena) + WORD).value]
+        node, made, arrays = step.node, self.prepared[step], []
+        for given, (value, offset) in zip(made.given, made.operands):
+            if value is None:
+                arrays.append(given)
+                continue
+            slot, start = self._base(value, offset)
+            memory = arena if slot == ARENA else np.ascontiguousarray(args[slot - ARGUMENTS]).reshape(-1).view(np.uint8)
+            arrays.append(np.ndarray(given.shape, given.dtype, memory, start, given.strides))
+        call_kernel(node, self.kernel_of(node.op), arrays)
+        raise IngotError(f"{node.op.name} found data that it cannot compute with{where(node)}")
+
+    def _run_on_copies(self, arena, args):
+        """Arrays that are not in C order, or not writable, are copied before and after."""
+        plain = [a if type(a) is np.ndarray and a.flags.carray else np.array(a, order="C", subok=False) for a in args]
+        self.entry(self.address, arena, *plain)
+        for a, b in zip(args[len(self.reads):], plain[len(self.reads):]):
+            if a is not b:
+                np.copyto(a, b)
+        return plain
+
+    def alone(self, inputs, outputs):
+        """For a run that is all there is: a function from the arrays of the graph's inputs to those of its outputs, without an
+        environment between. None if it reads, writes or gives in another order."""
+        if self.reads != tuple(range(inputs)) or any(place is not None for *_, place in self.writes):
+            return None
+        at = [i for i, *_ in self.writes]
+        if tuple(at) != outputs:
+            return None
+        if self.can_fail:
+            return None
+        entry, address, make = self.entry, self.address, np.empty if self.small else alloc.empty
+        shapes = tuple([(shape, dtype) for _, shape, dtype, _ in self.writes])
+        arenas = self.arenas
+
+        def run(arrays):
+            made = [make(shape, dtype) for shape, dtype in shapes]
+            arena = arenas.take()
+            try:
+                entry(address, arena, *arrays, *made)
+            except TypeError:
+                self._run_on_copies(arena, [*arrays, *made])
+            arenas.give(arena)
+            return made
+
+        return run
+
+
+def where(node) -> str:
+    """The user's line of a node, for messages."""
+    return f" at {format_line(node.line, full_paths=True)}" if node.line else ""
+
+
+def call_kernel(node, kernel, arguments):
+    """The results of one operator, by the kernel that eager mode uses."""
+    try:
+        return kernel(*arguments, **node.params)
+    except IngotError:
+        raise
+    except Exception as e:
+        raise IngotError(f"{node.op.name}{where(node)} failed in traced code: {e}") from e
+
+
+def kernel_call(lowered) -> NativeCall:
+    """A fused kernel as a step: it is called with the addresses of its buffers, then the values of its symbols."""
+    buffers = [At(i) for i in range(len(lowered.operands))]
+    words = (*buffers, *[int(lowered.symbols[s]) for s in lowered.kernel.symbols], 0, 0)
+    return NativeCall((NativeStep(kernel_address(lowered), words),))
+
+
+_texts: dict = {}        # (kernel's name, strategy) -> LLVM IR
+
+
+def kernel_text(lowered) -> str:
+    """The LLVM IR of a fused kernel for this machine."""
+    key = lowered.kernel.name, lowered.strategy
+    text = _texts.get(key)
+    if text is None:
+        text = _texts[key] = kernel_entry.kernel_text(lowered.kernel, lowered.strategy)
+    return text
+
+
+def kernel_address(lowered) -> int:
+    """Where the compiled kernel is."""
+    name = lowered.kernel.name
+    return compile.compile_module(kernel_text(lowered), [name])[name]
+
+
+def _entry(run, work):
+    """The callable (address of the words, arena, arrays...)."""
+    address = compile.compile_module(programs.runner_text(host()), [programs.RUNNER])[programs.RUNNER]
+    parameters = [call.INTEGER, call.array(np.uint8, -1), *[call.array(v.dtype.np, -1, contiguous=True) for v in run.reads],
+                  *[call.array(v.dtype.np, -1, writable=True, contiguous=True) for v in run.writes]]
+    return call.entry("graph", address, parameters, 0 if work >= RELEASE_AT else -1)

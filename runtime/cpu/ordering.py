@@ -1,0 +1,68 @@
+"""Orders along a dim on generated kernels: the indices that sort, or those of the first few elements in order.
+
+    argsort(x, dim=1, descending=False)
+    arg_topk(x, k=5, dim=1, largest=True)
+
+The order is that of `ir/ops/sort.py`: total and stable, nan after every number. Rows are shared out between threads.
+"""
+
+import functools
+
+import numpy as np
+
+from ...ir import dtype as dt
+from ...ir.target import host
+from ...passes.codegen.llvm import ordering as codegen
+from . import alloc, jobs, pool
+from .compile import compile_module
+
+KINDS = {np.dtype(np.float16): "f16", dt.bfloat16.np: "bf16", np.dtype(np.float32): "f32",
+          np.dtype(np.float64): "f64", np.dtype(np.bool_): "u8",
+          **{np.dtype(f"{sign}{size}"): f"{sign}{8 * size}" for sign in "iu" for size in (1, 2, 4, 8)}}
+_LEAST_ROOM = 512       # entries between two cuts of a selection
+_LONGEST = 2**31 - 1
+_LINE = 64
+_KEPT = 512
+
+
+def can_order(x, dim: int) -> bool:
+    """Whether the kernels order this array."""
+    return x.dtype in KINDS and x.size > 0 and x.shape[dim] <= _LONGEST
+
+
+@functools.lru_cache(None)
+def _task(kind):
+    kernel = codegen.OrderKernel(host(), kind)
+    return kernel, compile_module(kernel.text(), [kernel.symbol])[kernel.symbol]
+
+
+@functools.lru_cache(_KEPT)
+def plan(dtype, rows: int, size: int, keep: int, descending: bool, threads: int) -> jobs.JobsPlan:
+    """The jobs on (x, out) that give the first `keep` indices of each row's order."""
+    kernel, task = _task(KINDS[dtype])
+    room = size if 4 * keep >= size else min(size, 2 * keep + _LEAST_ROOM)
+    scratch = -(-2 * room * kernel.entry_bytes // _LINE) * _LINE + _LINE
+    todo, work = jobs.Jobs(), rows * (size + 16 * room)
+    chunks = jobs.chunks_for(8 * work, rows, threads)
+    todo.add(task, codegen.WORDS[len(codegen.ARRAYS) + 2:], chunks=chunks, rows=rows, size=size, keep=keep, room=room,
+             flip=kernel.flip(descending), scratch_bytes=scratch)
+    return todo.plan(scratch * (threads if chunks > 1 else 1), work)
+
+
+def _ordered(x, keep, dim, descending):
+    rows = np.require(np.moveaxis(x, dim, -1), requirements="CA")
+    out = alloc.empty((*rows.shape[:-1], keep), np.dtype(np.int64))
+    if out.size:
+        made = plan(x.dtype, rows.size // rows.shape[-1], rows.shape[-1], keep, descending, pool.get_num_threads())
+        made(rows, out)
+    return np.ascontiguousarray(np.moveaxis(out, -1, dim))
+
+
+def argsort(x, *, dim, descending):
+    """The indices that sort along a dim."""
+    return _ordered(x, x.shape[dim], dim, descending)
+
+
+def arg_topk(x, *, k, dim, largest):
+    """The indices of the first k along a dim."""
+    return _ordered(x, k, dim, largest)

@@ -1,0 +1,120 @@
+"""Attention and its gradients on a device."""
+
+from math import prod
+
+import numpy as np
+
+from ...ir import dtype as dt
+from ...ir.ops import attention as at
+from ...ir.ops.reduce import sum_
+from ...passes.codegen.triton import attention as text
+from ..device_array import DeviceArray
+from .eager import contiguous, run
+from .products import float32_precision
+from .program import empty
+from .templates import launch
+
+_WIDEST = 256          # longest vectors of a query or value that a block holds
+
+
+class Shapes:
+    """The sizes of one call, and its mask as the kernels see it."""
+
+    def __init__(self, q, k, v, mask, params):
+        self.q, self.k, self.v = q, k, v
+        *lead, self.heads, self.length, self.e = q.shape
+        self.key_heads, self.keys, self.width = k.shape[-3], k.shape[-2], v.shape[-1]
+        self.batch = prod(lead)
+        self.mask, self.strides = self._mask(mask, lead)
+        how = text.NO_MASK if mask is None else text.BOOLS if mask.dtype.kind == "b" else text.ADDED
+        self.kind = text.Kind(dt.from_numpy(q.dtype), how, params["causal"], float32_precision())
+        self.scale = float(params["scale"])
+
+    def _mask(self, mask, lead):
+        """(the mask, elements between its batches, heads, queries and keys)."""
+        if mask is None:
+            return None, ()
+        shape = (*lead, self.heads, self.length, self.keys)
+        seen = mask.look(shape, _spread_strides(mask, shape))
+        if len(lead) > 1 and any(seen.strides[:len(lead)]):
+            seen = contiguous(seen)
+        steps = [s // mask.itemsize for s in seen.strides]
+        return seen, (steps[len(lead) - 1] if lead else 0, *steps[-3:])
+
+    @property
+    def sizes(self) -> dict:
+        """The size parameters."""
+        group = self.heads // self.key_heads
+        named = dict(zip(("m_b", "m_h", "m_q", "m_k"), self.strides))
+        return {"L": self.length, "S": self.keys, "H": self.heads, "G": group} | named
+
+    def run(self, source, reads, writes, blocks, groups, backward):
+        """Launches a kernel; `blocks` is the number of programs for each group by the tile's constants."""
+        constants, warps, stages = text.tiles(self.kind, self.e, self.width, self.scale, backward)
+        masks = () if self.mask is None else (self.mask,)
+        how = constants, warps, (blocks(dict(constants)) * groups, 1, 1)
+        launch(self.q.device, source, (*reads, *masks, *writes), self.sizes, how, stages)
+
+    def over_queries(self, tile):
+        """Blocks of queries."""
+        return -(-self.length // tile["BM"])
+
+    def over_keys(self, tile):
+        """Blocks of keys."""
+        return -(-self.keys // tile["BN"])
+
+
+def _spread_strides(a, shape):
+    lead = len(shape) - a.ndim
+    return (0,) * lead + tuple([0 if n == 1 else s for n, s in zip(a.shape, a.strides)])
+
+
+def _fits(inputs) -> bool:
+    there = [x for x in inputs if x is not None]
+    return all(isinstance(x, DeviceArray) for x in there) and max(inputs[0].shape[-1], inputs[2].shape[-1]) <= _WIDEST \
+        and inputs[0].dtype != np.float64       # (for which Triton 3.6 compiles no chain of two products)
+
+
+def attention(inputs, params, device):
+    """softmax(q k' * scale + mask) v, and the logsumexp of each row."""
+    q, k, v, mask = inputs
+    if not _fits(inputs):
+        return NotImplemented
+    s = Shapes(contiguous(q), contiguous(k), contiguous(v), mask, params)
+    out, lse = empty(device, (*q.shape[:-1], s.width), q.dtype), empty(device, q.shape[:-1], q.dtype)
+    if not (s.keys and s.e):
+        return NotImplemented
+    if lse.size:
+        s.run(text.forward(s.kind), (s.q, s.k, s.v), (out, lse), s.over_queries, s.batch * s.heads, False)
+    return out, lse
+
+
+def attention_grad(inputs, params, device):
+    """The gradients of queries, keys, values and (if asked) the mask."""
+    g, q, k, v, mask, lse, delta = inputs
+    if not (_fits((q, k, v, mask)) and all(isinstance(x, DeviceArray) for x in (g, lse, delta))):
+        return NotImplemented
+    if not (q.size and k.size and v.size):
+        return NotImplemented
+    s = Shapes(contiguous(q), contiguous(k), contiguous(v), mask, params)
+    reads = (contiguous(g), s.q, s.k, s.v, contiguous(lse), contiguous(delta))
+    gq, gk, gv = (empty(device, a.shape, a.dtype) for a in (s.q, s.k, s.v))
+    wanted = params["mask_grad"]
+    scores = (*q.shape[:-1], s.keys)
+    ds = empty(device, scores, q.dtype) if wanted else empty(device, (0,) * len(scores), q.dtype)
+    writes = (gq, ds) if wanted else (gq,)
+    s.run(text.query_grad(s.kind, wanted), reads, writes, s.over_queries, s.batch * s.heads, True)
+    s.run(text.key_grad(s.kind), reads, (gk, gv), s.over_keys, s.batch * s.key_heads, True)
+    return gq, gk, gv, _narrowed(ds, mask.shape, device) if wanted else ds
+
+
+def _narrowed(x, shape, device):
+    """Sums over what a shape was broadcast along."""
+    lead = x.ndim - len(shape)
+    dims = (*range(lead), *[d + lead for d, n in enumerate(shape) if n == 1])
+    if dims:
+        x = run(sum_, (x,), {"dim": dims, "keepdim": True}, device)
+    return x.look(shape, DeviceArray(x.kind, x.memory, shape, x.dtype).strides)
+
+
+OPERATORS = {at.attention: attention, at.attention_grad: attention_grad}

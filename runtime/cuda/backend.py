@@ -1,0 +1,206 @@
+"""The CUDA backend as the runtime sees it: devices and their memory by index, and operators on arrays that lie there."""
+
+from ctypes import byref, c_size_t
+
+import numpy as np
+
+from ...ir.errors import DeviceError
+from ..device_array import DeviceArray
+from . import (
+    attentions,
+    captured,
+    checks,
+    convolutions,
+    draws,
+    eager,
+    gathers,
+    graphs,
+    moves,
+    pools,
+    products,
+    program,
+    sorts,
+    streams,
+    transfer,
+)
+from . import context as contexts
+from . import driver as library
+
+for _module in (draws, products, moves, sorts, gathers, attentions, convolutions):
+    eager.OWN.update(_module.OPERATORS)
+count = contexts.count
+why_not = library.why_not
+current = contexts.current
+set_current = contexts.set_current
+run = eager.run
+contiguous = eager.contiguous
+copied = eager.copied
+converted = eager.converted
+sweep = eager.sweep
+to_host = transfer.to_host
+write = transfer.write
+
+
+def traced(graph, owned, targets):
+    """A traced graph, ready to run on device arrays."""
+    return captured.Traced(graph, owned, targets)
+
+
+def to_device(a, index: int | None = None, wait: bool = True) -> DeviceArray:
+    """An array (of the host or of a device) on a device."""
+    index = contexts.current() if index is None else index
+    contexts.context(index)
+    return transfer.moved(a, index) if isinstance(a, DeviceArray) else transfer.to_device(np.asarray(a), index, wait)
+
+
+def filled(shape, dtype, value, index: int | None = None) -> DeviceArray:
+    """An array of one number, made on a device."""
+    return program.filled(contexts.current() if index is None else index, shape, dtype, value)
+
+
+def pinned(a: np.ndarray) -> np.ndarray:
+    """A host array's elements in page-locked memory."""
+    out = pools.PINNED.array(a.shape, a.dtype)
+    np.copyto(out, a)
+    return out
+
+
+def is_pinned(a) -> bool:
+    """Whether a host array lies in page-locked memory."""
+    return isinstance(a, np.ndarray) and pools.PINNED.piece_of(a) is not None
+
+
+def foreign(index: int, pointer: int, shape, dtype, strides, owner) -> DeviceArray:
+    """An array over memory that somebody else owns."""
+    reach = sum((n - 1) * s for n, s in zip(shape, strides)) + np.dtype(dtype).itemsize
+    return DeviceArray(program.KIND, pools.ForeignMemory(index, pointer, reach, owner), shape, dtype, strides)
+
+
+def before_export(a: DeviceArray, stream):
+    """Makes work that a consumer puts into its stream (DLPack's number: -1 wants no waiting) follow ours on an array."""
+    here = streams.current(a.device)
+    if stream in (None, -1) or _handle(stream) == here.handle:
+        return
+    streams.Stream(a.device, handle=_handle(stream)).wait_event(here.record_event())
+
+
+def _handle(stream):
+    """A stream as DLPack numbers it: 1 is the default stream."""
+    return 0 if stream in (None, 0, 1) else int(stream)
+
+
+def import_stream(index: int) -> int:
+    """The stream, as DLPack numbers it, that a producer's work is to be followed in."""
+    return streams.current(index).handle or 1
+
+
+# The device.
+
+
+def synchronize(index: int):
+    """Waits for everything launched on a device."""
+    contexts.context(index).driver.cuCtxSynchronize()
+    checks.verify(index)
+
+
+def name(index: int) -> str:
+    """The device's name."""
+    return contexts.context(index).name
+
+
+def capability(index: int) -> tuple[int, int]:
+    """Its compute capability."""
+    return contexts.context(index).capability
+
+
+def total_memory(index: int) -> int:
+    """Its memory in bytes."""
+    return contexts.context(index).total_memory
+
+
+def properties(index: int) -> dict:
+    """What is worth knowing of it."""
+    return contexts.context(index).properties()
+
+
+def can_access_peer(index: int, other: int) -> bool:
+    """Whether a device can read another one's memory."""
+    here = contexts.context(index)
+    return index == other or bool(here.driver.number("cuDeviceCanAccessPeer", here.device, contexts.context(other).device))
+
+
+# Memory.
+
+
+def free_memory(index: int) -> int:
+    """Bytes that the driver could still give."""
+    free, total = c_size_t(), c_size_t()
+    contexts.context(index).driver.cuMemGetInfo_v2(byref(free), byref(total))
+    return free.value
+
+
+def memory(index: int) -> dict:
+    """Byte counts by name: the short ones of every backend, and the long ones of this one."""
+    if not contexts.is_started():
+        return {}
+    stats = pools.allocator(index).stats()
+    short = {"allocated": stats["allocated_bytes.all.current"], "allocated_peak": stats["allocated_bytes.all.peak"],
+             "reserved": stats["reserved_bytes.all.current"], "reserved_peak": stats["reserved_bytes.all.peak"]}
+    return short | stats
+
+
+def empty_cache():
+    """Gives memory kept for reuse back to the driver."""
+    for allocator in pools.started().values():
+        allocator.empty()
+    pools.PINNED.empty()
+
+
+def reset_peak(index: int):
+    """Starts counting peaks anew."""
+    if contexts.is_started():
+        pools.allocator(index).reset_peaks()
+
+
+def reset_totals(index: int):
+    """Starts counting totals anew."""
+    if contexts.is_started():
+        pools.allocator(index).reset_totals()
+
+
+def limit_memory(index: int, fraction: float):
+    """Lets ingot reserve no more than a part of the device's memory."""
+    if not 0 < fraction <= 1:
+        raise DeviceError(f"a fraction of the memory lies between 0 and 1, got {fraction}")
+    pools.allocator(index).limit = int(total_memory(index) * fraction)
+
+
+# Streams.
+
+
+def stream(index: int):
+    """The stream that work on a device goes to."""
+    contexts.context(index)
+    return streams.current(index)
+
+
+def default_stream(index: int):
+    """The stream that work goes to unless another is set."""
+    contexts.context(index)
+    return streams.default(index)
+
+
+set_stream = streams.set_current
+
+
+def new_stream(index: int, priority: int = 0):
+    """A new queue of work."""
+    return streams.Stream(index, priority)
+
+
+def event(timing: bool):
+    """A new mark."""
+    return streams.Event(timing)
+
+
+is_capturing = graphs.is_current_stream_capturing

@@ -1,0 +1,184 @@
+"""Convolutions and pools on a device."""
+
+from math import prod
+
+import numpy as np
+
+from ...ir import dtype as dt
+from ...ir.ops import conv as cv
+from ...ir.ops import pool
+from ...ir.ops.elementwise import cast
+from ...ir.ops.reduce import sum_
+from ...passes.codegen.triton import conv as text
+from ...passes.codegen.triton import pools as pool_text
+from ..device_array import DeviceArray
+from . import context as contexts
+from .eager import contiguous, run
+from .products import float32_precision
+from .program import empty
+from .templates import launch
+
+_FLOATS = (dt.float16, dt.bfloat16, dt.float32, dt.float64)
+_RANK = 3
+_BLOCK = 256
+_MOST_PARTS = 256
+_LEAST_DEPTH = 512     # elements of a part of a weight gradient's sum
+
+
+def _three(values, fill) -> list:
+    """Values of three dims, missing ones in front."""
+    return [fill] * (_RANK - len(values)) + list(values)
+
+
+def _window(kernel, stride, padding, dilation) -> tuple:
+    """The constants that decide a window's addresses."""
+    found = [*_three(kernel, 1), *_three(stride, 1), *_three([low for low, _ in padding], 0), *_three(dilation, 1)]
+    return tuple(zip(text.WINDOW, found))
+
+
+def _spaces(inputs, outputs) -> dict:
+    sizes = dict(zip([f"I{d}" for d in text.DIMS], _three(inputs, 1)))
+    return sizes | dict(zip([f"Q{d}" for d in text.DIMS], _three(outputs, 1)))
+
+
+def _fits(*arrays) -> bool:
+    there = [a for a in arrays if a is not None]
+    return all(isinstance(a, DeviceArray) and a.size for a in there) and there[0].ndim <= _RANK + 2 \
+        and dt.from_numpy(there[0].dtype) in _FLOATS
+
+
+def _geometry(params, kernel):
+    return _window(kernel, params["stride"], params["padding"], params["dilation"])
+
+
+def _multiply(device, source, arrays, sizes, window, groups, product, parts=1):
+    """Launches one product of sizes (m, n, k) for each group (and part)."""
+    kind = source.parameters[0].dtype
+    tile, warps, stages = text.tiles(kind, float32_precision(), *product)
+    constants = (*window, *zip(text.TILE, tile), ("GROUPS", groups), *([("PARTS",
+                                                                         parts)] if "PARTS" in source.constants else []))
+    grid = -(-product[0] // tile[0]) * -(-product[1] // tile[1]), groups, parts
+    launch(device, source, arrays, sizes, (constants, warps, grid), stages)
+
+
+def conv(inputs, params, device):
+    """The convolution, with its bias."""
+    x, w, b = inputs
+    if not _fits(*inputs):
+        return NotImplemented
+    kernel, groups = w.shape[2:], params["groups"]
+    counts = cv.window_counts(x.shape[2:], kernel, params["stride"], params["padding"], params["dilation"])
+    out = empty(device, (x.shape[0], w.shape[0], *counts), x.dtype)
+    if out.size:
+        source = text.forward(dt.from_numpy(x.dtype), float32_precision(), b is not None)
+        sizes = {"N": x.shape[0], "C": w.shape[1], "O": w.shape[0] // groups} | _spaces(x.shape[2:], counts)
+        arrays = [contiguous(a) for a in (x, w, b) if a is not None]
+        product = x.shape[0] * prod(counts), sizes["O"], sizes["C"] * prod(kernel)
+        _multiply(device, source, (*arrays, out), sizes, _geometry(params, kernel), groups, product)
+    return out
+
+
+def conv_input_grad(inputs, params, device):
+    """The transposed convolution."""
+    g, w = inputs
+    if not _fits(*inputs):
+        return NotImplemented
+    kernel, groups, size = w.shape[2:], params["groups"], params["size"]
+    out = empty(device, (g.shape[0], w.shape[1] * groups, *size), g.dtype)
+    if out.size:
+        sizes = {"N": g.shape[0], "C": w.shape[1], "O": w.shape[0] // groups} | _spaces(size, g.shape[2:])
+        product = g.shape[0] * prod(size), sizes["C"], sizes["O"] * prod(kernel)
+        source = text.input_grad(dt.from_numpy(g.dtype), float32_precision())
+        _multiply(device, source, (contiguous(g), contiguous(w), out), sizes, _geometry(params, kernel), groups, product)
+    return out
+
+
+def conv_weight_grad(inputs, params, device):
+    """The gradient of the weight: long sums are cut in parts, which are added in order."""
+    x, g = inputs
+    if not _fits(*inputs):
+        return NotImplemented
+    kernel, groups = params["size"], params["groups"]
+    kind = dt.from_numpy(x.dtype)
+    shape = (g.shape[1], x.shape[1] // groups, *kernel)
+    sizes = {"N": x.shape[0], "C": shape[1], "O": g.shape[1] // groups} | _spaces(x.shape[2:], g.shape[2:])
+    product = sizes["O"], shape[1] * prod(kernel), x.shape[0] * prod(g.shape[2:])
+    parts = _parts(device, kind, product, groups)
+    wide = np.dtype(np.float64 if kind is dt.float64 else np.float32)
+    out = empty(device, (parts, *shape), wide)
+    if out.size:
+        source = text.weight_grad(kind, float32_precision())
+        _multiply(device, source, (contiguous(g), contiguous(x), out), sizes, _geometry(params, kernel), groups, product, parts)
+    if parts > 1:
+        out = run(sum_, (out,), {"dim": (0,), "keepdim": False}, device)
+    out = out.look(shape, DeviceArray(out.kind, out.memory, shape, out.dtype).strides)
+    return out if out.dtype == x.dtype else run(cast, (out,), {"dtype": kind}, device)
+
+
+def _parts(device, kind, product, groups) -> int:
+    """In how many parts a sum is cut, so that all multiprocessors have work."""
+    m, n, k = product
+    (bm, bn, _), _, _ = text.tiles(kind, float32_precision(), *product)
+    programs = -(-m // bm) * -(-n // bn) * groups
+    wanted = 2 * contexts.context(device).processors // programs
+    return max(1, min(_MOST_PARTS, wanted, k // _LEAST_DEPTH))
+
+
+def _blocks(n):
+    return ("BLOCK", _BLOCK), 4, (-(-n // _BLOCK), 1, 1)
+
+
+def max_pool(inputs, params, device):
+    """The largest element of each window, and its flat index in the plane."""
+    x, = inputs
+    if x.ndim > _RANK + 2 or not x.size or x.dtype.kind == "c":
+        return NotImplemented
+    how = params["kernel"], params["stride"], params["padding"], params["dilation"]
+    counts = cv.window_counts(x.shape[2:], *how)
+    shape = (*x.shape[:2], *counts)
+    out, places = empty(device, shape, x.dtype), empty(device, shape, np.int64)
+    if out.size:
+        block, warps, grid = _blocks(out.size)
+        sizes = {"N": out.size} | _spaces(x.shape[2:], counts)
+        launch(device, pool_text.maximum(dt.from_numpy(x.dtype)), (contiguous(x), out, places), sizes,
+               ((*_window(*how), block), warps, grid))
+    return out, places
+
+
+def _averaged(write, x, out, inner, outer, params, device):
+    kind, divisor = dt.from_numpy(x.dtype), params["divisor"]
+    rank = len(params["kernel"])
+    window = _window(params["kernel"], params["stride"], params["padding"], (1,) * rank)
+    low, high = ([pair[side] for pair in params["counted"]] for side in (0, 1))
+    counted = zip(pool_text.COUNTED, [*_three(low, 0), *_three(high, 0)])
+    block, warps, grid = _blocks(out.size)
+    constants = (*window, *counted, ("DIVISOR", 1 if divisor is None else divisor), block)
+    launch(device, write(kind, divisor is not None), (contiguous(x), out), {"N": out.size} | _spaces(inner, outer),
+           (constants, warps, grid))
+
+
+def avg_pool(inputs, params, device):
+    """The mean of each window."""
+    x, = inputs
+    if x.ndim > _RANK + 2 or not x.size or x.dtype.kind in "cb":
+        return NotImplemented
+    counts = cv.window_counts(x.shape[2:], params["kernel"], params["stride"], params["padding"], (1,) * (x.ndim - 2))
+    out = empty(device, (*x.shape[:2], *counts), x.dtype)
+    if out.size:
+        _averaged(pool_text.average, x, out, x.shape[2:], counts, params, device)
+    return out
+
+
+def avg_pool_grad(inputs, params, device):
+    """The gradient of the means, spread over their windows."""
+    g, = inputs
+    if g.ndim > _RANK + 2 or not g.size or g.dtype.kind in "cb":
+        return NotImplemented
+    out = empty(device, (*g.shape[:2], *params["size"]), g.dtype)
+    if out.size:
+        _averaged(pool_text.average_grad, g, out, params["size"], g.shape[2:], params, device)
+    return out
+
+
+OPERATORS = {cv.conv: conv, cv.conv_input_grad: conv_input_grad, cv.conv_weight_grad: conv_weight_grad, pool.max_pool: max_pool,
+             pool.avg_pool: avg_pool, pool.avg_pool_grad: avg_pool_grad}

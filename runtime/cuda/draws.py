@@ -1,0 +1,96 @@
+"""Random numbers on a device: the stream that ir/philox.py defines, with the same bits as on the CPU.
+
+The key (seed, call) is read from device memory, so a captured graph draws anew when its key is written anew.
+"""
+
+import functools
+
+import numpy as np
+
+from ...ir import dtype as dt
+from ...ir.kernel_builder import KernelBuilder
+from ...ir.ops import random as rn
+from ..device_array import DeviceArray
+from . import streams, transfer
+from .kernels import Prepared
+from .program import empty, fill, used
+
+_LOW_BITS = {dt.float16: 11, dt.bfloat16: 8}       # of a word, as ir/ops/random.py has them
+_WORD = 8
+
+
+def draw(key, shape, dtype, device, write, *how) -> DeviceArray:
+    """An array of `shape` whose element i is `write(k, i, seed, call, *how)`, a value of a KernelBuilder."""
+    out = empty(device, shape, dtype.np)
+    if out.size:
+        key = key if isinstance(key, DeviceArray) else transfer.to_device(np.asarray(key), device)
+        stream = streams.current(device).handle
+        seed = used(key, stream)
+        _prepared(write, how, dtype, out.size)(device, stream, (seed, seed, used(out, stream)))
+    return out
+
+
+@functools.lru_cache(1024)
+def _prepared(write, how, dtype, size):
+    k = KernelBuilder("_".join([write.__name__.strip("_"), dtype.short]))
+    k.parallel("i", "n")
+    seed, call, y = k.input("seed", dt.int64, (0,)), k.input("call", dt.int64, (0,)), k.output("y", dtype, (1,))
+    with k.point():
+        k.store(write(k, k.index("i"), k.load(seed), k.load(call), *how).to(dtype), y)
+    return Prepared(k.build(), {"n": size}, (0, _WORD, 0))
+
+
+def _uniform(k, i, seed, call, dtype):
+    if dtype in _LOW_BITS:
+        kept = _LOW_BITS[dtype]
+        word = k.append("random_bits", dt.uint32, (i, seed, call))
+        high = k.call("bitwise_right_shift", word, 32 - kept)
+        return high.to(dt.float32) * 2.0 ** -kept
+    name = "random_uniform_double" if dtype is dt.float64 else "random_uniform"
+    return k.append(name, dtype, (i, seed, call))
+
+
+def _normal(k, i, seed, call, dtype):
+    if dtype is dt.float64:
+        return k.append("random_normal_double", dt.float64, (i, seed, call))
+    return k.append("random_normal", dt.float32, (i, seed, call))
+
+
+def _mask(k, i, seed, call, threshold):
+    return k.call("lt", k.append("random_bits", dt.uint32, (i, seed, call)), threshold)
+
+
+def _integers(k, i, seed, call, low, span):
+    below = k.append("random_below", dt.int64, (i, seed, call, k.const(dt.int64, span)))
+    return below + k.const(dt.int64, low)
+
+
+def uniform(inputs, params, device):
+    """Floats in [0, 1)."""
+    dtype = params["dtype"]
+    return draw(inputs[0], params["shape"], dtype, device, _uniform, dtype)
+
+
+def normal(inputs, params, device):
+    """Floats of mean 0 and deviation 1."""
+    dtype = params["dtype"]
+    return draw(inputs[0], params["shape"], dtype, device, _normal, dtype)
+
+
+def bernoulli_mask(inputs, params, device):
+    """Bools, true with a probability."""
+    threshold = round(params["p"] * 2 ** 32)
+    if threshold == 2 ** 32:
+        out = empty(device, params["shape"], np.bool_)
+        fill(out, True)
+        return out
+    return draw(inputs[0], params["shape"], dt.bool_, device, _mask, threshold)
+
+
+def randint(inputs, params, device):
+    """Integers in a range."""
+    low, span = int(params["low"]), (int(params["high"]) - int(params["low"])) % 2 ** 64
+    return draw(inputs[0], params["shape"], params["dtype"], device, _integers, low, span)
+
+
+OPERATORS = {rn.uniform: uniform, rn.normal: normal, rn.bernoulli_mask: bernoulli_mask, rn.randint: randint}

@@ -1,0 +1,199 @@
+"""The CUDA driver (libcuda) through ctypes: functions by name, errors as ingot errors, and why there is none.
+
+`get()` gives the loaded driver and `find()` gives it or None; neither is asked before somebody wants a CUDA device.
+"""
+
+import ctypes
+import sys
+import threading
+from ctypes import byref, c_char_p, c_float, c_int, c_size_t, c_uint, c_uint64, c_void_p
+from typing import Any
+
+from ...ir.errors import DeviceError, OutOfMemoryError
+
+OUT_OF_MEMORY, NOT_READY = 2, 600
+_LIBRARIES = {"linux": ("libcuda.so.1", "libcuda.so"), "win32": ("nvcuda.dll",)}
+
+# Parameters of each function of the driver that ingot calls.
+_P, _I, _U, _Q, _Z = c_void_p, c_int, c_uint, c_uint64, c_size_t
+FUNCTIONS: dict[str, tuple] = {
+    "cuInit": (_U,), "cuDriverGetVersion": (_P,), "cuGetErrorName": (_I, _P), "cuGetErrorString": (_I, _P),
+    "cuDeviceGetCount": (_P,), "cuDeviceGet": (_P, _I), "cuDeviceGetName": (c_char_p, _I, _I),
+    "cuDeviceTotalMem_v2": (_P, _I), "cuDeviceGetAttribute": (_P, _I, _I), "cuDeviceCanAccessPeer": (_P, _I, _I),
+    "cuDeviceGetUuid_v2": (_P, _I), "cuDevicePrimaryCtxRetain": (_P, _I), "cuCtxSetCurrent": (_P,), "cuCtxGetCurrent": (_P,),
+    "cuCtxSynchronize": (), "cuCtxGetStreamPriorityRange": (_P, _P),
+    "cuMemGetInfo_v2": (_P, _P), "cuMemAlloc_v2": (_P, _Z), "cuMemFree_v2": (_Q,), "cuMemHostAlloc": (_P, _Z, _U),
+    "cuMemFreeHost": (_P,), "cuMemcpyHtoDAsync_v2": (_Q, _P, _Z, _P), "cuMemcpyDtoHAsync_v2": (_P, _Q, _Z, _P),
+    "cuMemcpyDtoDAsync_v2": (_Q, _Q, _Z, _P), "cuMemcpyPeerAsync": (_Q, _P, _Q, _P, _Z, _P),
+    "cuMemsetD8Async": (_Q, c_int, _Z, _P), "cuMemsetD32Async": (_Q, _U, _Z, _P), "cuPointerGetAttribute": (_P, _I, _Q),
+    "cuStreamCreateWithPriority": (_P, _U, _I), "cuStreamDestroy_v2": (_P,), "cuStreamSynchronize": (_P,),
+    "cuStreamQuery": (_P,), "cuStreamWaitEvent": (_P, _P, _U), "cuStreamIsCapturing": (_P, _P),
+    "cuEventCreate": (_P, _U), "cuEventDestroy_v2": (_P,), "cuEventRecord": (_P, _P), "cuEventSynchronize": (_P,),
+    "cuEventQuery": (_P,), "cuEventElapsedTime": (_P, _P, _P),
+    "cuModuleLoadData": (_P, c_char_p), "cuModuleUnload": (_P,), "cuModuleGetFunction": (_P, _P, c_char_p),
+    "cuFuncSetAttribute": (_P, _I, _I), "cuFuncGetAttribute": (_P, _I, _P), "cuLaunchKernelEx": (_P, _P, _P, _P),
+    "cuStreamBeginCapture_v2": (_P, _I), "cuStreamEndCapture": (_P, _P), "cuThreadExchangeStreamCaptureMode": (_P,),
+    "cuGraphInstantiateWithFlags": (_P, _P, _Q), "cuGraphLaunch": (_P, _P), "cuGraphExecDestroy": (_P,),
+    "cuGraphDestroy": (_P,), "cuGraphUpload": (_P, _P),
+}
+
+
+class CudaError(DeviceError):
+    """A call of the CUDA driver that failed; `code` is the driver's number."""
+
+    def __init__(self, message, code=0):
+        super().__init__(message)
+        self.code = code
+
+
+class Driver:
+    """libcuda: every function of FUNCTIONS as a method that raises where the driver reports an error.
+
+    The plain functions, which give the driver's number, are in `raw`.
+    """
+
+    def __init__(self, library):
+        self.raw = {name: _bound(library, name, types) for name, types in FUNCTIONS.items()}
+        self.library = library
+        self.cuInit(0)
+
+    def __getattr__(self, name):
+        function = self.raw.get(name)
+        if function is None:
+            if name in FUNCTIONS:
+                raise CudaError(f"this CUDA driver has no {name}; a newer driver is needed")
+            raise AttributeError(name)
+
+        def checked(*args):
+            code = function(*args)
+            if code:
+                raise self.error(name, code)
+
+        setattr(self, name, checked)
+        return checked
+
+    def error(self, name: str, code: int) -> DeviceError:
+        """The error for a call that gave a number other than 0."""
+        said = f"{name} failed: {self.words(code)}"
+        if code == OUT_OF_MEMORY:
+            return OutOfMemoryError(said)
+        return CudaError(said, code)
+
+    def words(self, code: int) -> str:
+        """A number of the driver with its name and explanation."""
+        found = []
+        for function in (self.raw["cuGetErrorName"], self.raw["cuGetErrorString"]):
+            text = c_char_p()
+            if function is not None and function(code, byref(text)) == 0 and text.value:
+                found.append(text.value.decode(errors="replace"))
+        return f"{': '.join(found) or 'unknown error'} (CUDA error {code})"
+
+    def number(self, name: str, *args) -> int:
+        """What a function writes as an int through its first parameter."""
+        value = c_int()
+        getattr(self, name)(byref(value), *args)
+        return value.value
+
+    def size(self, name: str, *args) -> int:
+        """What a function writes as a size through its first parameter."""
+        value = c_size_t()
+        getattr(self, name)(byref(value), *args)
+        return value.value
+
+    def handle(self, name: str, *args) -> int:
+        """The handle or address that a function writes through its first parameter."""
+        value = c_void_p()
+        getattr(self, name)(byref(value), *args)
+        return value.value or 0
+
+    def milliseconds(self, start: int, end: int) -> float:
+        """The time between two events that were reached."""
+        value = c_float()
+        self.cuEventElapsedTime(byref(value), start, end)
+        return value.value
+
+    def is_done(self, name: str, handle: int) -> bool:
+        """Whether a stream (cuStreamQuery) or an event (cuEventQuery) has nothing left to do."""
+        code = self.raw[name](handle)
+        if code not in (0, NOT_READY):
+            raise self.error(name, code)
+        return code == 0
+
+    @property
+    def version(self) -> int:
+        """The CUDA version that the driver supports, as 1000 * major + 10 * minor."""
+        return self.number("cuDriverGetVersion")
+
+
+def _bound(library, name, types):
+    function: Any = getattr(library, name, None)
+    if hasattr(function, "argtypes"):
+        function.argtypes, function.restype = types, c_int
+    return function
+
+
+class _State:
+    """The driver of this process, once it was asked for."""
+
+    lock = threading.Lock()
+    driver: Any = None
+    why: str = ""
+    asked = False
+
+
+def find() -> Driver | None:
+    """The driver, or None; loaded at the first question."""
+    if not _State.asked:
+        with _State.lock:
+            if not _State.asked:
+                _State.driver, _State.why = _load()
+                _State.asked = True
+    return _State.driver
+
+
+def get() -> Driver:
+    """The driver, or an error that says what is missing."""
+    driver = find()
+    if driver is None:
+        raise DeviceError(f"there is no cuda device here: {_State.why}")
+    return driver
+
+
+def why_not() -> str:
+    """Why there is no driver; empty if there is one."""
+    return "" if find() is not None else _State.why
+
+
+def _load():
+    names = _LIBRARIES.get(sys.platform)
+    if names is None:
+        return None, f"there is no CUDA for {sys.platform}"
+    for name in names:
+        try:
+            library = ctypes.CDLL(name)
+            break
+        except OSError:
+            continue
+    else:
+        return None, (f"the driver library {names[0]} is not found; install the NVIDIA driver (inside a container, "
+                      "start it with --gpus all)")
+    try:
+        driver = Driver(library)
+        if driver.number("cuDeviceGetCount") == 0:
+            return None, "the driver finds no CUDA device (is CUDA_VISIBLE_DEVICES empty?)"
+    except DeviceError as e:
+        return None, f"the driver is there, but does not start: {e}"
+    return driver, ""
+
+
+def replace(library) -> tuple:
+    """Puts another library in the driver's place (None: none) and gives the state before, for `restore`."""
+    before = (_State.driver, _State.why, _State.asked)
+    _State.driver = None if library is None else Driver(library)
+    _State.why, _State.asked = "no driver" if library is None else "", True
+    return before
+
+
+def restore(before: tuple):
+    """Brings back what `replace` gave."""
+    _State.driver, _State.why, _State.asked = before

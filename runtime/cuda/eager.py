@@ -1,0 +1,243 @@
+"""Operators on device arrays: each is a graph of one node, through the passes and the code generator, kept by its shapes.
+
+What no kernel computes (yet) runs on the host, with the kernel that the CPU uses, and its results come back: slower, never
+different. `INGOT_DEBUG=1` says when that happens.
+"""
+
+import functools
+import sys
+import threading
+from typing import Any
+
+import numpy as np
+
+from ...ir import config
+from ...ir import dtype as dt
+from ...ir.aval import Aval
+from ...ir.errors import DeviceError
+from ...ir.graph import Builder
+from ...ir.op import Op
+from ...ir.ops.elementwise import cast, where
+from ...ir.ops.families import NUMBERS
+from ...ir.ops.loss import take_class
+from ...ir.ops.place import place
+from ...ir.ops.shape import as_strided, full
+from ...passes import pipeline
+from ...passes.kernel_body import LOW, can_fuse
+from ..cpu import eager as host_kernels
+from ..device_array import DeviceArray
+from . import streams, transfer
+from .kernels import Prepared
+from .program import DeviceGraph, empty, filled, used
+
+_plans: dict = {}
+_MOST_PLANS = 8192
+_ON_HOST = object()
+_lock = threading.RLock()
+OWN: dict = {}          # operators with device code of their own: (inputs, params, device) -> result, or NotImplemented
+
+
+def run(op: Op, inputs, params, device=None):
+    """The result of an operator on inputs of which at least one is a device array (or `device` is said)."""
+    device = common_device(op, inputs) if device is None else device
+    if op.is_view:
+        return inputs[0].viewed(op, params)
+    own = OWN.get(op)
+    if own is not None:
+        result = own(inputs, params, device)
+        if result is not NotImplemented:
+            return result
+    key = (op, tuple([_described(x) for x in inputs]), tuple(params.items()))
+    try:
+        plan = _plans.get(key)
+    except TypeError:       # a parameter that cannot be a key
+        return on_host(op, inputs, params, device)
+    if plan is None:
+        plan = _remember(key, _planned(op, inputs, params))
+    if plan is _ON_HOST:
+        return on_host(op, inputs, params, device)
+    graph, taken, many = plan
+    results = graph.run([_as_stored(inputs[i]) for i in taken])
+    return tuple(results) if many else results[0]
+
+
+def common_device(op, inputs) -> int:
+    """The device that all arrays are on; host arrays without dims count as numbers, and keys are asked for anywhere."""
+    found: Any = None
+    for x in inputs:
+        if isinstance(x, DeviceArray):
+            if found is not None and x.device != found:
+                raise DeviceError(f"{op.name} got tensors on cuda:{found} and cuda:{x.device}; move one with .to()")
+            found = x.device
+        elif isinstance(x, np.ndarray) and x.ndim and "random" not in op.traits:
+            where = next(a.device for a in inputs if isinstance(a, DeviceArray))
+            raise DeviceError(f"{op.name} got tensors on cpu and cuda:{where}; move one with .to()")
+    return found
+
+
+def _described(x):
+    """What of an input decides how it is computed."""
+    if isinstance(x, DeviceArray):
+        return x.shape, x.strides, x.dtype
+    if isinstance(x, np.ndarray):
+        return "host", x.shape, x.dtype
+    return x if type(x) is bool else type(x)
+
+
+def _remember(key, plan):
+    with _lock:
+        if len(_plans) >= _MOST_PLANS:
+            _plans.clear()
+        return _plans.setdefault(key, plan)
+
+
+def _planned(op, inputs, params):
+    """(graph, which inputs it takes, whether it gives several results), or _ON_HOST."""
+    b = Builder(f"eager_{op.name}")
+    like = _like(inputs)
+    wide = like in LOW and "exact" in op.traits and any(isinstance(x, NUMBERS) for x in inputs)
+    operands: list[Any] = []
+    taken: list[int] = []
+    numbers: list[int] = []
+    for i, x in enumerate(inputs):
+        if x is None or type(x) is bool:
+            operands.append(x)
+            continue
+        taken.append(i)
+        if isinstance(x, DeviceArray):
+            v = _stored(b, f"x{i}", x)
+            operands.append(b.append(cast, (v,), {"dtype": dt.float32}) if wide and v.dtype in LOW else v)
+        elif isinstance(x, complex) or (isinstance(x, np.ndarray) and (x.ndim or x.dtype.kind == "c")):
+            return _ON_HOST
+        else:
+            numbers.append(len(taken) - 1)
+            kind = dt.from_numpy(x.dtype) if isinstance(x, np.ndarray) else dt.float32 if wide else like
+            operands.append(b.input(f"x{i}", Aval((), kind)))
+    out = b.append(op, operands, params)
+    many = type(out) is tuple
+    if wide and not many and out.dtype is dt.float32:
+        out = b.append(cast, (out,), {"dtype": like})
+    outs = out if many else (out,)
+    graph = pipeline.run(b.finish(outs), pipeline.PIPELINE)
+    if op is take_class or any(n.op is op and not can_fuse(n) for n in graph.nodes):
+        return _ON_HOST         # (a fused take_class trusts its classes, alone it must not)
+    made = DeviceGraph(graph, run, frozenset(range(len(outs))), frozenset(numbers))
+    return made, tuple(taken), many
+
+
+def _like(inputs):
+    """The dtype that numbers beside these inputs take: the last array's that is not bool, else the last one's."""
+    kinds = [dt.from_numpy(x.dtype) for x in inputs if isinstance(x, (DeviceArray, np.ndarray)) and x.dtype.kind != "c"]
+    floats = [k for k in kinds if k is not dt.bool_]
+    return (floats or kinds or [dt.float32])[-1]
+
+
+def _stored(b: Builder, name: str, x: DeviceArray):
+    """An array as an input of a graph: as it lies in memory, seen through its strides."""
+    kind = dt.from_numpy(x.dtype)
+    if x.is_contiguous or 0 in x.shape or any(s % x.itemsize for s in x.strides):
+        return b.input(name, Aval(x.shape, kind))
+    strides = tuple([s // x.itemsize for s in x.strides])
+    reach = 1 + sum((n - 1) * s for n, s in zip(x.shape, strides))
+    flat = b.input(name, Aval((reach,), kind))
+    return b.append(as_strided, (flat,), {"shape": x.shape, "strides": strides, "offset": 0})
+
+
+def _as_stored(x):
+    """The array that `_stored` speaks of; numbers as they are."""
+    if isinstance(x, np.ndarray):
+        return x.item()
+    if not isinstance(x, DeviceArray) or x.is_contiguous or 0 in x.shape:
+        return x
+    if any(s % x.itemsize for s in x.strides):
+        return contiguous(x)
+    reach = 1 + sum((n - 1) * (s // x.itemsize) for n, s in zip(x.shape, x.strides))
+    return x.look((reach,), (x.itemsize,))
+
+
+class Host:
+    """How often an operator ran on the host."""
+
+    calls = 0
+
+
+def on_host(op: Op, inputs, params, device):
+    """Computed by the CPU's kernel on copies, and brought back."""
+    Host.calls += 1
+    if config.current().debug >= 1:
+        print(f"cuda: {op.name} runs on the host", file=sys.stderr)
+    arrays = [transfer.to_host(x) if isinstance(x, DeviceArray) else x for x in inputs]
+    with np.errstate(all="ignore"):
+        result = host_kernels.kernel_for(op)(*arrays, **params)
+    if type(result) is tuple:
+        return tuple([transfer.to_device(np.asarray(r), device) for r in result])
+    return transfer.to_device(np.asarray(result), device)
+
+
+def _full(inputs, params, device):
+    """One number everywhere."""
+    return filled(device, params["shape"], params["dtype"].np, params["value"])
+
+
+def _place(inputs, params, device):
+    """Moved, as its name says."""
+    kind, _, index = params["device"].partition(":")
+    x = inputs[0]
+    if kind == "cpu":
+        return transfer.to_host(x, params["wait"]) if isinstance(x, DeviceArray) else x
+    there = int(index or 0)
+    return transfer.moved(x, there) if isinstance(x, DeviceArray) else transfer.to_device(x, there, params["wait"])
+
+
+def _where(inputs, params, device):
+    """With a number as condition, one of the two."""
+    condition, a, b = inputs
+    if isinstance(condition, (DeviceArray, np.ndarray)):
+        return NotImplemented
+    arrays = [x for x in (a, b) if isinstance(x, DeviceArray)]
+    out = empty(device, np.broadcast_shapes(*[x.shape for x in arrays]), arrays[0].dtype)
+    transfer.write(out, a if condition else b)
+    return out
+
+
+OWN.update({full: _full, place: _place, where: _where})
+
+
+def contiguous(x: DeviceArray) -> DeviceArray:
+    """The array itself if its elements follow each other, else a copy in which they do."""
+    return x if x.is_contiguous else copied(x)
+
+
+def copied(x: DeviceArray) -> DeviceArray:
+    """The elements in new memory, in row-major order."""
+    if x.is_contiguous:
+        return transfer.copy_of(x)
+    made = empty(x.device, x.shape, x.dtype)
+    transfer.write(made, x)
+    return made
+
+
+def converted(x: DeviceArray, dtype) -> DeviceArray:
+    """The elements in another dtype."""
+    return run(cast, (x,), {"dtype": dt.from_numpy(np.dtype(dtype))})
+
+
+def sweep(kernel, outs, arrays, numbers):
+    """Runs an elementwise kernel (`runtime/cpu/kernels.py` describes it) of (outs, arrays, numbers) that writes outs anew."""
+    reads = [contiguous(a) for a in (*outs, *arrays)]
+    writes = [a if a.is_contiguous else empty(a.device, a.shape, a.dtype) for a in outs]
+    classes = (1,) * len(reads) + (0,) * len(numbers) + (1,) * len(writes)
+    made = _prepared_sweep(kernel, classes, outs[0].size, frozenset(range(len(reads), len(reads) + len(numbers))))
+    device = outs[0].device
+    stream = streams.current(device).handle
+    given = [used(a, stream) for a in reads] + [float(n) for n in numbers] + [used(a, stream) for a in writes]
+    if outs[0].size:
+        made(device, stream, given)
+    for a, made_there in zip(outs, writes):
+        if a is not made_there:
+            transfer.write(a, made_there)
+
+
+@functools.lru_cache(1024)
+def _prepared_sweep(kernel, classes, size, numbers):
+    return Prepared(kernel.kernel(1, classes), {"n0": size}, numbers=frozenset([f"b{n}" for n in numbers]))

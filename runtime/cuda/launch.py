@@ -1,0 +1,103 @@
+"""Machine code on a device: loading it, and launching it with parameters packed into one block of memory."""
+
+import ctypes
+import struct
+import threading
+from ctypes import addressof, byref, c_int, c_uint, c_void_p
+
+from . import context as contexts
+from .compile import Binary
+from .pools import Memory
+
+_FREE_SHARED = 49152                  # bytes of shared memory that every kernel may have without asking
+_MOST_SHARED_ATTRIBUTE = 8
+_CLUSTER, _CLUSTER_POLICY, _SPREAD = 4, 5, 1
+
+
+class _Attribute(ctypes.Structure):
+    """CUlaunchAttribute."""
+
+    _fields_ = [("id", c_int), ("pad", c_int), ("value", c_uint * 16)]
+
+
+class _Config(ctypes.Structure):
+    """CUlaunchConfig."""
+
+    _fields_ = [("grid", c_uint * 3), ("block", c_uint * 3), ("shared", c_uint), ("stream", c_void_p),
+                ("attributes", ctypes.POINTER(_Attribute)), ("count", c_uint)]
+
+
+class Function:
+    """A kernel, loaded on one device. Called with a grid, a stream and its parameters, it is launched there."""
+
+    def __init__(self, device: int, binary: Binary):
+        self.binary, self.context = binary, contexts.context(device)
+        driver = self.driver = self.context.driver
+        self.module = driver.handle("cuModuleLoadData", binary.code)
+        self.handle = driver.handle("cuModuleGetFunction", self.module, binary.name.encode())
+        if binary.shared > _FREE_SHARED:
+            driver.cuFuncSetAttribute(self.handle, _MOST_SHARED_ATTRIBUTE, binary.shared)
+        self._pack = struct.Struct(binary.layout)
+        self._lock = threading.Lock()
+        self._prepare()
+
+    def _prepare(self):
+        """Lays out what the driver reads at a launch; only parameters, grid and stream change from call to call."""
+        self._memory = ctypes.create_string_buffer(self._pack.size + 128)
+        start = -addressof(self._memory) % 128
+        self._block = memoryview(self._memory)[start:start + self._pack.size].cast("B")
+        first = addressof(self._memory) + start
+        self._pointers = (c_void_p * len(self.binary.offsets))(*[first + o for o in self.binary.offsets])
+        config = self._config = _Config()
+        self._attributes = (_Attribute * 2)()
+        config.block[0], config.block[1], config.block[2] = self.binary.threads, 1, 1
+        config.shared = self.binary.shared
+        config.attributes = ctypes.cast(self._attributes, ctypes.POINTER(_Attribute))
+        if self.binary.clusters > 1:
+            cluster, policy = self._attributes
+            cluster.id, policy.id, policy.value[0], config.count = _CLUSTER, _CLUSTER_POLICY, _SPREAD, 2
+            cluster.value[0], cluster.value[1], cluster.value[2] = self.binary.clusters, 1, 1
+        self._grid = config.grid
+        self._launch = self.driver.raw["cuLaunchKernelEx"]
+        self._addresses = addressof(config), self.handle, addressof(self._pointers)
+
+    def __call__(self, grid, stream: int, *args):
+        """Puts the kernel into a stream of its device; `args` are addresses and numbers, in order."""
+        scratch = self._scratch(grid, stream) if self.binary.scratch else 0
+        with self._lock:
+            self._pack.pack_into(self._block, 0, *args, scratch, 0)
+            x, y, z = grid
+            g = self._grid
+            g[0], g[1], g[2] = x * self.binary.clusters, y, z
+            self._config.stream = stream
+            code = self._launch(*self._addresses, None)
+        if code:
+            raise self.driver.error(f"the launch of {self.binary.name}", code)
+
+    def _scratch(self, grid, stream):
+        """Memory that the kernel asked for itself; it may be reused as soon as the kernel is in its stream."""
+        x, y, z = grid
+        return Memory(self.context.index, x * y * z * self.binary.clusters * self.binary.scratch, stream).pointer
+
+    def registers(self) -> int:
+        """Registers per thread, as the driver says."""
+        value = c_int()
+        self.driver.cuFuncGetAttribute(byref(value), 4, self.handle)
+        return value.value
+
+
+_functions: dict[tuple, Function] = {}
+
+
+def function(device: int, binary: Binary) -> Function:
+    """The loaded form of a binary on a device."""
+    key = device, id(binary)
+    found = _functions.get(key)
+    if found is None:
+        found = _functions[key] = Function(device, binary)
+    return found
+
+
+def forget():
+    """Forgets all loaded code, for a driver that was replaced."""
+    _functions.clear()

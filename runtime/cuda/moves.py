@@ -1,0 +1,152 @@
+"""Operators that only move elements, as strided writes into new memory, and running folds."""
+
+import functools
+
+from ...ir import dtype as dt
+from ...ir.kernel_builder import KernelBuilder
+from ...ir.op import OPS
+from ...ir.ops import scan as sc
+from ...ir.ops import shape as sh
+from ..device_array import DeviceArray
+from . import streams, transfer
+from .eager import contiguous
+from .kernels import Prepared
+from .program import empty, fill, used
+
+
+def part(a: DeviceArray, cuts) -> DeviceArray:
+    """A window into an array: (start, size, step) for each dim."""
+    offset = sum(start * s for (start, _, _), s in zip(cuts, a.strides))
+    return a.look([n for _, n, _ in cuts], [s * step for s, (_, _, step) in zip(a.strides, cuts)], offset)
+
+
+def _whole(shape) -> list:
+    return [(0, n, 1) for n in shape]
+
+
+def cat(inputs, params, device):
+    """One after the other along a dim."""
+    if not all(isinstance(x, DeviceArray) for x in inputs):
+        return NotImplemented
+    first, dim = inputs[0], params["dim"]
+    total = sum(x.shape[dim] for x in inputs)
+    out = empty(device, (*first.shape[:dim], total, *first.shape[dim + 1:]), first.dtype)
+    at = 0
+    for x in inputs:
+        cuts = _whole(x.shape)
+        cuts[dim] = (at, x.shape[dim], 1)
+        transfer.write(part(out, cuts), x)
+        at += x.shape[dim]
+    return out
+
+
+def pad(inputs, params, device):
+    """Room around and between elements."""
+    x, low, gaps = inputs[0], params["low"], params["interior"]
+    shape = sh.pad.infer(_Shaped(x.shape), **params).shape
+    out = empty(device, shape, x.dtype)
+    fill(out, params.get("value", 0))
+    source, target = [], []
+    for n, m, lo, gap in zip(x.shape, shape, low, gaps):
+        step = gap + 1
+        first = max(0, -(lo // step)) if lo < 0 else 0         # the first element that is not cut away
+        count = max(0, min(n - first, -(-(m - (lo + first * step)) // step)))
+        source.append((first, count, 1))
+        target.append((lo + first * step, count, step))
+    if all(n for _, n, _ in target):
+        transfer.write(part(out, target), part(x, source))
+    return out
+
+
+class _Shaped:
+    """What the shape rule of pad asks of its argument."""
+
+    def __init__(self, shape):
+        self.shape = tuple(shape)
+
+    def with_shape(self, shape):
+        """Another shape."""
+        return _Shaped(shape)
+
+
+def flip(inputs, params, device):
+    """Backwards along some dims."""
+    x = inputs[0]
+    if not x.size:
+        return x.copy()
+    cuts = [(n - 1, n, -1) if d in params["dims"] else (0, n, 1) for d, n in enumerate(x.shape)]
+    out = empty(device, x.shape, x.dtype)
+    transfer.write(out, part(x, cuts))
+    return out
+
+
+def roll(inputs, params, device):
+    """Shifted along dims, what falls out coming in again."""
+    x = inputs[0]
+    for shift, dim in zip(params["shifts"], params["dims"]):
+        n = x.shape[dim]
+        if not x.size:
+            break
+        out = empty(device, x.shape, x.dtype)
+        turn = shift % n
+        for start, count, to in ((0, n - turn, turn), (n - turn, turn, 0)):
+            if count:
+                taken, put = _whole(x.shape), _whole(x.shape)
+                taken[dim], put[dim] = (start, count, 1), (to, count, 1)
+                transfer.write(part(out, put), part(x, taken))
+        x = out
+    return x if x is not inputs[0] else x.copy()
+
+
+def assign_view(inputs, params, device):
+    """A copy of the base in which a view of it is written."""
+    base, value = inputs
+    if not isinstance(base, DeviceArray):
+        return NotImplemented
+    out = base.copy()
+    seen = out
+    for name, given in params["chain"]:
+        seen = seen.viewed(OPS[name], dict(given))
+        if seen.memory is not out.memory:
+            return NotImplemented
+    transfer.write(seen, value)
+    return out
+
+
+def running(kind):
+    """Sums or products of everything up to each element."""
+
+    def run(inputs, params, device):
+        x, dim = contiguous(inputs[0]), params["dim"]
+        if x.dtype.kind == "c" or x.dtype.kind == "b":
+            return NotImplemented
+        out = empty(device, x.shape, x.dtype)
+        if x.size:
+            inner = 1
+            for n in x.shape[dim + 1:]:
+                inner *= n
+            stream = streams.current(device).handle
+            made = _prepared(kind, dt.from_numpy(x.dtype), x.size // (inner * x.shape[dim]), x.shape[dim], inner)
+            made(device, stream, (used(x, stream), used(out, stream)))
+        return out
+
+    return run
+
+
+@functools.lru_cache(1024)
+def _prepared(kind, dtype, outer, length, inner):
+    k = KernelBuilder(f"running_{kind}_{dtype.short}")
+    k.parallel("o", "outer")
+    k.parallel("i", "inner")
+    k.reduce("k", "length")
+    strides = ("both", 1, "inner")
+    x, y = k.input("x", dtype, strides), k.output("y", dtype, strides)
+    with k.sweep():
+        value = k.load(x)
+        work = dt.float32 if dtype in (dt.float16, dt.bfloat16) else dtype
+        k.store(k.scan(kind, value.to(work)).to(dtype), y)
+    return Prepared(k.build(), {"outer": outer, "inner": inner, "length": length, "both": length * inner})
+
+
+OPERATORS = {sh.cat: cat, sh.pad: pad, sh.flip: flip, sh.roll: roll, sh.assign_view: assign_view,
+             sc.cumsum: running("sum"), sc.cumprod: running("prod")}

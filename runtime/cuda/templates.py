@@ -1,0 +1,34 @@
+"""Launching hand-shaped kernels on device arrays: prepared once for each set of sizes."""
+
+import functools
+
+from ...passes.codegen.triton.configs import Launch
+from ...passes.codegen.triton.nest import POINTER
+from . import streams
+from .kernels import PreparedLaunch
+from .program import used
+
+_NARROW = 1 << 31
+_ROOM = 1 << 24       # how far the addresses of masked lanes may lie beyond an array
+
+
+def launch(device, source, arrays, sizes, how, stages=3):
+    """One launch. `arrays` are those of the pointer parameters in order, `sizes` the other parameters by name, `how` is
+    (constants, warps, grid)."""
+    stream = streams.current(device).handle
+    wide = max(max(a.nbytes // a.itemsize for a in arrays), max(sizes.values(), default=0)) + _ROOM >= _NARROW
+    made = _prepared(source, tuple(sizes.items()), how, stages, wide)
+    made(device, stream, [used(a, stream) for a in arrays], {})
+
+
+@functools.lru_cache(8192)
+def _prepared(source, sizes, how, stages, wide) -> PreparedLaunch:
+    constants, warps, grid = how
+    names = [p.name for p in source.parameters if p.kind == POINTER]
+    one = Launch(source, constants, warps, grid, stages=stages)
+    return PreparedLaunch(one, dict(sizes), {n: i for i, n in enumerate(names)}, (0,) * len(names), wide)
+
+
+def forget():
+    """Forgets what was prepared, for a driver that was replaced."""
+    _prepared.cache_clear()

@@ -1,0 +1,188 @@
+"""Moving elements: between host and device, between devices, and into memory that is there already.
+
+Copies run in the current stream of the device. Reading waits until the elements are there. Writing from ordinary host memory
+gives it back at once (the driver takes a copy); from page-locked memory with `wait=False` nothing waits, and that memory is
+kept until it was read.
+"""
+
+import numpy as np
+
+from ...ir import dtype as dt
+from ...ir.errors import ShapeError
+from ...ir.kernel_builder import KernelBuilder
+from ..device_array import DeviceArray
+from . import checks, streams
+from . import context as contexts
+from .kernels import Prepared, as_number
+from .pools import PINNED
+from .program import empty, used
+
+_plans: dict = {}
+_MOST_PLANS = 4096
+
+
+def to_device(a: np.ndarray, device: int, wait: bool = True) -> DeviceArray:
+    """A host array's elements in new device memory."""
+    plain = a if a.flags.c_contiguous else np.ascontiguousarray(a).reshape(a.shape)
+    made = empty(device, a.shape, a.dtype)
+    if plain.size:
+        upload(made, plain, wait or plain is not a)
+    return made
+
+
+def upload(made: DeviceArray, plain: np.ndarray, wait: bool = True):
+    """Copies a contiguous host array into a contiguous device array."""
+    stream = streams.current(made.device)
+    contexts.context(made.device)
+    stream.context.driver.cuMemcpyHtoDAsync_v2(made.pointer, plain.ctypes.data, plain.nbytes, stream.handle)
+    piece = PINNED.piece_of(plain)
+    if piece is not None and not wait:
+        piece.events.append(stream.record_event())
+    else:
+        stream.synchronize()
+
+
+def to_host(x: DeviceArray, wait: bool = True) -> np.ndarray:
+    """A device array's elements in host memory: page-locked, and perhaps still on their way, with `wait=False`."""
+    plain = x if x.is_contiguous else x.backend.contiguous(x)
+    out = np.empty(x.shape, x.dtype) if wait else PINNED.array(x.shape, x.dtype)
+    if not out.size:
+        return out
+    stream = streams.current(x.device)
+    contexts.context(x.device)
+    stream.context.driver.cuMemcpyDtoHAsync_v2(out.ctypes.data, used(plain, stream.handle), out.nbytes, stream.handle)
+    if wait:
+        stream.synchronize()
+        checks.verify(x.device, stream.handle)
+    else:
+        PINNED.piece_of(out).events.append(stream.record_event())
+    return out
+
+
+def copy_of(x: DeviceArray, device: int | None = None) -> DeviceArray:
+    """A contiguous array's elements in new memory, perhaps of another device."""
+    device = x.device if device is None else device
+    made = empty(device, x.shape, x.dtype)
+    if x.size:
+        _copy(made, x)
+    return made
+
+
+def _copy(dst: DeviceArray, src: DeviceArray):
+    """Copies between contiguous arrays of one size in bytes."""
+    stream = streams.current(src.device)
+    context = contexts.context(src.device)
+    if dst.device == src.device:
+        context.driver.cuMemcpyDtoDAsync_v2(used(dst, stream.handle), used(src, stream.handle), src.nbytes, stream.handle)
+        return
+    there = contexts.context(dst.device)
+    other = streams.current(dst.device)
+    other.wait_stream(stream)
+    there.driver.cuMemcpyPeerAsync(dst.pointer, there.handle, src.pointer, context.handle, src.nbytes, other.handle)
+    stream.wait_stream(other)
+
+
+def moved(x: DeviceArray, device: int) -> DeviceArray:
+    """An array on another device."""
+    return x if x.device == device else copy_of(x.backend.contiguous(x), device)
+
+
+def write(dst, src):
+    """Writes `src` (an array anywhere, or a number) into `dst`, cast and broadcast to it, in place."""
+    if not isinstance(dst, DeviceArray):
+        np.copyto(dst, to_host(src), casting="unsafe")
+        return
+    if isinstance(src, np.ndarray) and src.ndim == 0:
+        src = src.item()
+    if isinstance(src, np.ndarray):
+        src = to_device(src, dst.device)
+    elif isinstance(src, DeviceArray):
+        src = moved(src, dst.device)
+    if not dst.size:
+        return
+    if isinstance(src, DeviceArray):
+        if src.shape == dst.shape and src.dtype == dst.dtype and src.is_contiguous and dst.is_contiguous:
+            if src.pointer != dst.pointer:
+                _copy(dst, src)
+            return
+        src = _apart(src, dst)
+    if dst.dtype.kind == "c":
+        _write_complex(dst, src)
+    else:
+        _assign(dst, src)
+
+
+def _write_complex(dst, src):
+    """Complex numbers as pairs of reals."""
+    if not isinstance(src, DeviceArray):
+        src = to_device(np.asarray(src, dst.dtype), dst.device)
+    elif src.dtype != dst.dtype:
+        src = to_device(to_host(src).astype(dst.dtype), dst.device)
+    seen = src.look(dst.shape, _broadcast_strides(src, dst.shape))
+    _assign(_as_reals(dst), _as_reals(seen))
+
+
+def _as_reals(a):
+    half = a.itemsize // 2
+    return a.look((*a.shape, 2), (*a.strides, half), 0, np.dtype(f"f{half}"))
+
+
+def _apart(src, dst):
+    """The source, copied where it overlaps what is written in another order."""
+    if src.memory is dst.memory and (src.pointer, src.strides, src.shape) != (dst.pointer, dst.strides, dst.shape):
+        return src.backend.copied(src)
+    return src
+
+
+def _assign(dst, src):
+    """One kernel that reads by the source's strides and writes by the destination's."""
+    number = not isinstance(src, DeviceArray)
+    kind = dt.from_numpy(dst.dtype) if number else dt.from_numpy(src.dtype)
+    steps = (0,) * dst.ndim if number else _broadcast_strides(src, dst.shape)
+    key = dst.shape, dst.strides, dst.dtype, steps, kind, number
+    made = _plans.get(key)
+    if made is None:
+        if len(_plans) >= _MOST_PLANS:
+            _plans.clear()
+        made = _plans[key] = _copier(dst, kind, steps, number)
+    stream = streams.current(dst.device).handle
+    given = as_number(kind, src) if number else used(src, stream)
+    made(dst.device, stream, (given, used(dst, stream)))
+
+
+def _broadcast_strides(src, shape):
+    """Strides in bytes that show an array in a larger shape."""
+    lead = len(shape) - src.ndim
+    if lead < 0 or any(n not in (1, m) for n, m in zip(src.shape, shape[lead:])):
+        raise ShapeError(f"a value of shape {src.shape} does not fit into a tensor of shape {tuple(shape)}")
+    return (0,) * lead + tuple([0 if n == 1 else s for n, s in zip(src.shape, src.strides)])
+
+
+def _copier(dst, kind, steps, number) -> Prepared:
+    """The kernel for one layout: dims that both sides step through evenly are one."""
+    size, out = kind.itemsize, dst.dtype.itemsize
+    dims: list = []
+    for n, a, b in zip(dst.shape, steps, dst.strides):
+        a, b = a // size, b // out
+        if n == 1:
+            continue
+        if dims and dims[-1][1] == a * n and dims[-1][2] == b * n:
+            dims[-1] = (dims[-1][0] * n, a, b)
+        else:
+            dims.append((n, a, b))
+    dims = dims or [(1, 1, 1)]
+    dims.append(dims.pop(max(range(len(dims)), key=lambda d: (dims[d][2] == 1, dims[d][1] == 1, dims[d][0]))))
+    target = dt.from_numpy(dst.dtype)
+    k = KernelBuilder(f"assign_{kind.short}_{target.short}_{len(dims)}")
+    last = len(dims) - 1
+    for d in range(len(dims)):
+        k.parallel(f"d{d}", f"n{d}")
+    named = [[s if s == 0 or (s == 1 and d == last) else f"s{b}_{d}" for d, (_, *both) in enumerate(dims) for s in (both[b],)]
+             for b in (0, 1)]
+    x, y = k.input("x", kind, named[0]), k.output("y", target, named[1])
+    with k.point():
+        k.store(k.load(x).to(target), y)
+    sizes = {f"n{d}": n for d, (n, _, _) in enumerate(dims)}
+    for b in (0, 1):
+        sizes |= {f"s{b}_{d}": both[b] for d, (_, *both) in enumerate(dims)}
+    return Prepared(k.build(), sizes, numbers=frozenset({"x"}) if number else frozenset())

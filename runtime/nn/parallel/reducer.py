@@ -1,0 +1,155 @@
+"""Averaging gradients over processes while backward is still under way.
+
+Parameters are put into buckets, in the order in which their gradients are likely to arrive. When all gradients of a bucket
+are there it is averaged in the background, bucket after bucket, so every process talks about the same one; with the last
+gradient, backward waits for what is pending and puts the averages in place.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from ....ir.errors import AutogradError
+from ...autograd.node import Leaf, Output
+from ...distributed.collectives import deliver, reduce_arrays
+from ...distributed.reduce_op import ReduceOp
+from ...distributed.world import member_of
+from ...tensor import Tensor, wrap
+
+FIRST_BUCKET_BYTES = 1 << 20
+
+
+class Bucket:
+    """Parameters whose gradients travel together."""
+
+    def __init__(self, numbers, params):
+        self.numbers, self.params = numbers, params
+        self.sizes = [p._a.size for p in params]
+
+    def flat(self) -> np.ndarray:
+        """All gradients one after the other; zeros for those that are not there."""
+        for p in self.params:
+            if p.grad is not None and p.grad.is_sparse:
+                p.grad = p.grad.to_dense()
+        return np.concatenate([np.zeros(n, p._a.dtype) if p.grad is None else p.grad._a.reshape(-1)
+                               for n, p in zip(self.sizes, self.params)])
+
+    def put(self, flat, used):
+        """Writes averages into the gradients of the parameters that some process has used."""
+        for p, piece, wanted in zip(self.params, np.split(flat, np.cumsum(self.sizes)[:-1]), used):
+            if not wanted:
+                continue
+            if p.grad is None:
+                p.grad = wrap(piece.reshape(p._a.shape).copy())
+            else:
+                deliver(p.grad, piece, "DistributedDataParallel")
+
+
+def make_buckets(params, cap: int) -> list:
+    """Buckets of about `cap` bytes and of one dtype each, from the last parameter to the first; the first one is small."""
+    found, limit = [], min(cap, FIRST_BUCKET_BYTES)
+    numbers: list = []
+    size = 0
+    for i in reversed(range(len(params))):
+        if numbers and (size >= limit or params[i]._a.dtype != params[numbers[-1]]._a.dtype):
+            found.append(Bucket(numbers, [params[k] for k in numbers]))
+            numbers, size, limit = [], 0, cap
+        numbers.append(i)
+        size += params[i]._a.nbytes
+    return [*found, Bucket(numbers, [params[k] for k in numbers])] if numbers else found
+
+
+def tensors_in(value) -> list:
+    """Every tensor in nested lists, tuples and dicts."""
+    if isinstance(value, Tensor):
+        return [value]
+    if isinstance(value, dict):
+        value = value.values()
+    elif not isinstance(value, (tuple, list)):
+        return [t for t in vars(value).values() if isinstance(t, Tensor)] if hasattr(value, "__dataclass_fields__") else []
+    return [t for v in value for t in tensors_in(v)]
+
+
+def reachable_leaves(outputs) -> set:
+    """The leaves that a backward from any of the outputs comes to."""
+    stack = [t._node for t in outputs if t._node is not None]
+    seen = set()
+    while stack:
+        node = stack.pop()
+        node = node.source if type(node) is Output else node
+        if node in seen:
+            continue
+        seen.add(node)
+        if type(node) is not Leaf:
+            stack += [e for e in node.edges if e is not None]
+    return {n for n in seen if type(n) is Leaf}
+
+
+class Reducer:
+    """Waits for the gradients of one backward after another."""
+
+    def __init__(self, named_params, group, cap: int):
+        self.names = [n for n, _ in named_params]
+        self.params = [p for _, p in named_params]
+        self.group = group
+        self.buckets = make_buckets(self.params, cap)
+        self.active = False             # between a forward that wants averages and the end of its backward
+        self.detects_unused = False
+        self.handles = [p.register_post_accumulate_grad_hook(self._hook(i)) for i, p in enumerate(self.params)]
+
+    def _hook(self, i):
+        def arrived(_):
+            if self.active:
+                self._arrived(i)
+
+        return arrived
+
+    def expect(self, outputs, find_unused: bool):
+        """A forward is done: gradients for its parameters will come."""
+        if self.active and self.seen:
+            missing = [n for n, there in zip(self.names, self.there) if not there]
+            raise AutogradError(f"the last backward gave no gradient to the parameters {missing}, so the processes could not "
+                                "finish averaging. If the loss does not use them, say find_unused_parameters=True, and make "
+                                "sure that all of forward's outputs take part in the loss")
+        self.active, self.detects_unused, self.seen = True, find_unused, False
+        self.there = [False] * len(self.params)
+        self.used = np.ones(len(self.params), np.int32)
+        self.works: list[Any] = []
+        if find_unused:
+            leaves = reachable_leaves(tensors_in(outputs))
+            self.used[:] = [p._node in leaves for p in self.params]
+
+    def stop(self):
+        """The next gradients stay as they are."""
+        self.active = False
+
+    def _arrived(self, i):
+        if not self.seen:
+            member_of(self.group, "DistributedDataParallel")        # refuses while a function is traced
+            self.seen = True
+            self.there = [not used for used in self.used]
+        self.there[i] = True
+        while len(self.works) < len(self.buckets) and all(self.there[k] for k in self.buckets[len(self.works)].numbers):
+            self._launch(self.buckets[len(self.works)])
+        if len(self.works) == len(self.buckets):
+            self._finish()
+
+    def _launch(self, bucket):
+        flat, group, found = bucket.flat(), self.group, []
+        note = f"gradients of {flat.size} {flat.dtype.name}"
+        work = group.run(lambda: found.append(reduce_arrays(group, flat, ReduceOp.AVG, note)), True)
+        self.works.append((work, found))
+
+    def _finish(self):
+        used = self.used
+        if self.detects_unused:
+            used = self._used_anywhere()
+        for bucket, (work, found) in zip(self.buckets, self.works):
+            work.wait()
+            bucket.put(found[0], [used[k] for k in bucket.numbers])
+        self.active = False
+
+    def _used_anywhere(self):
+        found = []
+        self.group.run(lambda: found.append(reduce_arrays(self.group, self.used, ReduceOp.MAX, "used parameters")), False)
+        return found[0]

@@ -1,0 +1,81 @@
+"""Calling a module with other tensors than its own."""
+
+from contextlib import contextmanager
+
+from ....ir.errors import ArgumentError, DTypeError
+from ...tensor import Tensor
+from ..module import Structure
+
+__all__ = ["functional_call", "swapped_tensors"]
+
+
+def _place(module, name):
+    """(table, key) of a parameter or buffer by its dotted name."""
+    path, _, key = name.rpartition(".")
+    owner = module.get_submodule(path)
+    for table in (owner._parameters, owner._buffers):
+        if key in table:
+            return table, key
+    raise ArgumentError(f"{type(module).__name__} has no parameter or buffer '{name}'")
+
+
+def _tied(module, names) -> dict:
+    """For each name the others that stand for the same tensor."""
+    everything = [*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)]
+    by_tensor: dict = {}
+    for name, t in everything:
+        by_tensor.setdefault(id(t), []).append(name)
+    groups = {name: group for group in by_tensor.values() for name in group}
+    return {name: groups.get(name, [name]) for name in names}
+
+
+def _values(parameters_and_buffers) -> dict:
+    """One dict of one or several."""
+    if isinstance(parameters_and_buffers, dict):
+        return parameters_and_buffers
+    if isinstance(parameters_and_buffers, (tuple, list)) and all(isinstance(d, dict) for d in parameters_and_buffers):
+        merged: dict = {}
+        for part in parameters_and_buffers:
+            twice = sorted(set(merged) & set(part))
+            if twice:
+                raise ArgumentError(f"functional_call got {twice} in more than one dict")
+            merged.update(part)
+        return merged
+    raise DTypeError("functional_call takes a dict of tensors by name, or several of them, got "
+                     f"{type(parameters_and_buffers).__name__}")
+
+
+@contextmanager
+def swapped_tensors(module, values: dict, tie_weights: bool = True, strict: bool = False):
+    """The module with other tensors in place of its own, for a `with` block."""
+    known = {n for n, _ in (*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False))}
+    tied = _tied(module, values) if tie_weights else {name: [name] for name in values}
+    given = {other for name in values for other in tied[name]}
+    if strict and (given - known or known - given):
+        raise ArgumentError(f"functional_call: unexpected {sorted(given - known)}, missing {sorted(known - given)}")
+    before = []
+    try:
+        for name, value in values.items():
+            if not isinstance(value, Tensor):
+                raise DTypeError(f"functional_call takes tensors, '{name}' is a {type(value).__name__}")
+            for other in tied[name]:
+                table, key = _place(module, other)
+                before.append((table, key, table[key]))
+                table[key] = values.get(other, value)
+        Structure.version += 1
+        yield module
+    finally:
+        for table, key, value in reversed(before):
+            table[key] = value
+        Structure.version += 1
+
+
+def functional_call(module, parameter_and_buffer_dicts, args=None, kwargs=None, *, tie_weights=True, strict=False):
+    """Calls the module with the given tensors in place of its parameters and buffers of those names.
+
+    The module's own stay as they are; gradients go to the given ones. Names that share one tensor are replaced together,
+    unless `tie_weights` is false; with `strict` all names must be given.
+    """
+    args = () if args is None else args if isinstance(args, tuple) else (args,)
+    with swapped_tensors(module, _values(parameter_and_buffer_dicts), tie_weights, strict):
+        return module(*args, **(kwargs or {}))

@@ -1,0 +1,61 @@
+"""Adam for parameters of which a step touches few rows, such as embeddings."""
+
+import numpy as np
+
+from ...ir.errors import ArgumentError
+from ..api.register import FUNCTIONS
+from .adam import moment, second_moment
+from .optimizer import Optimizer, check, count, put, zeros_like
+from .sparse_rows import group_number, put_rows, rows_of
+
+__all__ = ["SparseAdam"]
+
+
+class SparseAdam(Optimizer):
+    """Adam that leaves rows that a sparse gradient does not name as they are, and their running averages too.
+
+    Of a dense gradient these are the rows that are zero, so a traced step (where gradients are dense) does the same.
+    """
+
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, maximize=False):
+        check(lr=lr, beta1=betas[0], beta2=betas[1], eps=eps)
+        if not eps > 0 or not float(lr) > 0:
+            raise ArgumentError(f"SparseAdam takes lr and eps above 0, got {lr} and {eps}")
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
+
+    def _update(self, p, g, state, group):
+        t = count(state)
+        beta1, beta2 = group["betas"]
+        touched = g != 0
+        if g.ndim > 1:
+            touched = touched.flatten(1).any(1).reshape(-1, *(1,) * (g.ndim - 1))
+        mean, square = self._averages(p, g, state, touched, beta1, beta2)
+        step = group["lr"] * (1 - beta2 ** t) ** 0.5 / (1 - beta1 ** t)
+        moved = p - mean / (FUNCTIONS["sqrt"](square) + group["eps"]) * step
+        put(p, FUNCTIONS["where"](touched, moved, p.detach()))
+
+    def _update_rows(self, p, g, state, group):
+        t = count(state)
+        at, values = rows_of(g)
+        for name in ("exp_avg", "exp_avg_sq"):
+            if name not in state:
+                state[name] = zeros_like(p)
+        mean, square = state["exp_avg"]._a[at], state["exp_avg_sq"]._a[at]
+        beta1, beta2 = group["betas"]
+        mean = mean + (values - mean) * group_number(1 - beta1, values)
+        square = square + (values * values - square) * group_number(1 - beta2, values)
+        put_rows(state["exp_avg"], at, mean)
+        put_rows(state["exp_avg_sq"], at, square)
+        step = group_number(float(group["lr"]) * (1 - beta2 ** t) ** 0.5 / (1 - beta1 ** t), values)
+        put_rows(p, at, p._a[at] - mean / (np.sqrt(square) + group_number(group["eps"], values)) * step)
+
+    def _averages(self, p, g, state, touched, beta1, beta2):
+        """The running averages, moved where a row was touched."""
+        where = FUNCTIONS["where"]
+        if "exp_avg" not in state:
+            moment(state, "exp_avg", p, FUNCTIONS["zeros_like"](g), beta1)
+            second_moment(state, "exp_avg_sq", p, FUNCTIONS["zeros_like"](g), beta2)
+        mean, square = state["exp_avg"], state["exp_avg_sq"]
+        put(mean, where(touched, mean + (g - mean) * (1 - beta1), mean))
+        put(square, where(touched, square + (g * g - square) * (1 - beta2), square))
+        return mean, square

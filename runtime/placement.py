@@ -1,0 +1,66 @@
+"""Which device a tensor is on, and moving it to another.
+
+Operators find an array's backend by the array's class. Until the first tensor is put on a device there is none to find, and
+nothing asks: kernels are called as they are. From then on every kernel looks at its arguments first.
+"""
+
+import numpy as np
+
+from ..ir.errors import DeviceError
+from ..ir.ops.place import place
+from .device import CPU, DRIVERS, Device, as_device, available, require
+from .device_array import DeviceArray
+from .dispatch import KERNELS, route_kernels
+from .state import Defaults
+from .tensor import Tensor, wrap
+
+
+def moved(t: Tensor, device, wait: bool = True) -> Tensor:
+    """The tensor on a device: itself, if it is there already."""
+    target, here = require(device), t.device
+    if target.type == "cpu":
+        target = CPU
+    elif target.index is None:
+        target = Device(target.type, DRIVERS[target.type].current())
+    if target == here:
+        return t
+    return place(t, device=str(target), source=str(here), wait=wait)
+
+
+def put(t: Tensor, device) -> Tensor:
+    """A new tensor on the device that its maker was asked for (None: the default device)."""
+    if (device is None and Defaults.device == "cpu") or (device is CPU and t._a.__class__ is not DeviceArray):
+        return t
+    return moved(t, as_device(device))
+
+
+def beside(t: Tensor, other: Tensor) -> Tensor:
+    """The tensor on the device of another one."""
+    return moved(t, other.device) if other._a.__class__ is DeviceArray or t._a.__class__ is DeviceArray else t
+
+
+def pinned(t: Tensor) -> Tensor:
+    """A copy in page-locked memory; the tensor itself without an accelerator, or if it is there or on a device already."""
+    kind = next((k for k in DRIVERS if available(k)), None)
+    if kind is None or t._a.__class__ is DeviceArray or is_page_locked(t):
+        return t
+    return wrap(DRIVERS[kind].pinned(t._a))
+
+
+def is_page_locked(t: Tensor) -> bool:
+    """Whether a tensor lies in page-locked memory."""
+    return any(DRIVERS[k].is_pinned(t._a) for k in DRIVERS if available(k))
+
+
+def run_place(x, *, device, source, wait):
+    """An array's elements on a device, given by name."""
+    kind, _, index = device.partition(":")
+    if kind == "cpu":
+        return x.backend.to_host(x, wait) if isinstance(x, DeviceArray) else np.array(x, order="C")
+    if kind not in DRIVERS:
+        raise DeviceError(f"nothing can be put on {device} here")
+    route_kernels()
+    return DRIVERS[kind].to_device(x, int(index or 0), wait)
+
+
+KERNELS[place] = run_place

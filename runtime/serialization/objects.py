@@ -1,0 +1,64 @@
+"""Files of Python objects, such as whole modules: an ingot file of their tensors, and a pickle of everything else.
+
+`save` writes this form only for what plain data cannot hold. `load` reads it by the machine that runs nothing: it builds
+objects of ingot's own modules, and of the classes that the user allows (`add_safe_globals`).
+"""
+
+import io
+import pickle
+from functools import cache
+
+from ...ir import dtype as dt
+from ...ir.errors import FileError
+from .. import nn
+from ..device import Device
+from ..nn.hooks import Hooks
+from ..nn.parameter import Buffer, Parameter
+from ..tensor import Size, Tensor
+from . import container
+from .pickle_machine import PLAIN_GLOBALS, Callable_, PickleMachine
+
+_PROTOCOL = 4
+_TABLE = PLAIN_GLOBALS | {f"{fn.__module__}.{fn.__qualname__}": Callable_(fn) for fn in (Hooks, Size, Device, dt.by_name)}
+
+
+class _Pickler(pickle.Pickler):
+    """Pickles all but tensors, which are collected."""
+
+    def __init__(self, file):
+        super().__init__(file, _PROTOCOL)
+        self.tensors: list = []
+        self.places: dict[int, int] = {}
+
+    def persistent_id(self, obj):
+        if type(obj) not in (Tensor, Parameter, Buffer):
+            return None
+        if id(obj) not in self.places:
+            self.places[id(obj)] = len(self.tensors)
+            self.tensors.append(obj)
+        return self.places[id(obj)]
+
+
+@cache
+def _modules() -> frozenset:
+    """Ingot's own modules, which files may hold without being allowed."""
+    return frozenset([c for c in vars(nn).values() if isinstance(c, type) and issubclass(c, nn.Module)])
+
+
+def write(obj, file) -> None:
+    """Writes any picklable object to an open binary file; nothing if it cannot be pickled."""
+    memory = io.BytesIO()
+    pickler = _Pickler(memory)
+    pickler.dump(obj)
+    container.write(pickler.tensors, file, {container.OBJECTS: memory.getvalue()})
+
+
+def read(archive):
+    """The object in a file that `write` made."""
+    tensors, pickled = container.read(archive), io.BytesIO(archive.text(container.OBJECTS))
+    try:
+        table = _TABLE | {f"{c.__module__}.{c.__qualname__}": c for c in _modules()}
+        return PickleMachine(table, tensors.__getitem__, archive.name, _modules()).run(pickled)
+    except FileError as e:
+        raise FileError(f"{e}. The file holds Python objects: allow their classes with "
+                        "ingot.serialization.add_safe_globals([...]), or save a state_dict() instead") from e

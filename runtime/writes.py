@@ -1,0 +1,144 @@
+"""Writes in place: the data, the version of the memory, and the histories of everything that sees it.
+
+A tensor that is a view has the history of its base and the chain of views that leads to it. When any of them is written, the
+base gets an `assign_view` node, and every live view is derived from it again.
+"""
+
+import numpy as np
+
+from ..ir import dtype as dt
+from ..ir.errors import AutogradError, ShapeError
+from ..ir.op import OPS
+from ..ir.ops.elementwise import cast
+from ..ir.ops.shape import assign_view
+from ..ir.substitute import at_hint
+from .autograd.hooks import keep_gradient
+from .autograd.node import Node, broadcast_edge
+from .state import tls
+from .tensor import Tensor, shape_of
+
+
+def write(dst: Tensor, src, name: str, *, foreign: bool = False):
+    """Writes `src` (a tensor or number) into `dst`: data, version, and the histories of everything that sees the memory.
+
+    Nothing is changed if the value does not fit. `foreign` says that src was not computed from dst; what dst was then gets
+    a gradient of zeros.
+    """
+    m = tls.m
+    a = dst._a
+    check_writable(dst, m, name, shared=not isinstance(src, Tensor))
+    value = src._a if isinstance(src, Tensor) else dt.fitted(src, dst.dtype, name)
+    try:
+        if isinstance(src, Tensor) and value.shape != a.shape and np.broadcast_shapes(value.shape, a.shape) != a.shape:
+            raise ValueError
+    except ValueError:
+        raise ShapeError(f"{name}: a result of shape {value.shape} does not fit into a tensor of shape {a.shape}") from None
+    if m.recorder is not None:
+        m.recorder.writing(dst)
+    m.run(np.copyto, a, at_hint(value), casting="unsafe")
+    wrote(dst, src, name, foreign)
+    return dst
+
+
+def check_writable(dst: Tensor, m, name: str, shared: bool = False):
+    """Raises if writing into `dst` would be wrong; `shared` says that all elements get one value, so that several of them may
+    share one place."""
+    flags = dst._a.flags
+    if not flags.writeable:
+        raise ShapeError(f"{name}: the memory of this tensor of shape {dst._a.shape} is read-only; clone() it before writing")
+    if not shared and not flags.c_contiguous and overlaps(dst._a):
+        raise ShapeError(f"{name}: several elements of this tensor of shape {dst._a.shape} share one place in memory (it was "
+                         "expanded or unfolded); clone() it before writing")
+    if m.grad and dst.is_leaf and dst._node is not None:
+        raise AutogradError(f"{name}: a leaf tensor that requires grad was written in place; do it under no_grad(), or on a "
+                            "clone()")
+    base = dst._base
+    if m.grad and base is not None and base._node is not None and base.is_leaf:
+        raise AutogradError(f"{name}: a view of a leaf tensor that requires grad was written in place; do it under no_grad()")
+
+
+def overlaps(a) -> bool:
+    """Whether two elements of an array lie at the same address."""
+    if a.size <= 1:
+        return False
+    steps = sorted((abs(s), n) for s, n in zip(a.strides, a.shape) if n > 1)
+    reach = 0
+    for step, n in steps:
+        if step == 0:
+            return True
+        if step <= reach:
+            break
+        reach += step * (n - 1)
+    else:
+        return False
+    offsets = np.zeros(1, np.int64)
+    for step, n in steps:
+        offsets = (offsets + (np.arange(n) * step)[:, None]).reshape(-1)
+    return np.unique(offsets).size < a.size
+
+
+def wrote(dst: Tensor, src, name: str, foreign: bool = False):
+    """After data was written: version, history, recorder. `src` is what dst's value now is, for the tape."""
+    m = tls.m
+    storage = dst._storage
+    storage.wrote(name)
+    node = getattr(src, "_node", None)
+    if m.grad and (node is not None or dst._node is not None or (dst._base is not None and dst._base._node is not None)):
+        rewrite_history(dst, src, foreign)
+    if m.recorder is not None:
+        m.recorder.wrote(dst, src)
+
+
+def rewrite_history(dst: Tensor, src, foreign: bool = False):
+    """Gives `dst`, its base and all other views of that base the history of the value just written."""
+    value_edge = value_history(dst, src)
+    base = dst._base
+    if base is None:
+        if dst._node is not None and (foreign or value_edge is None):
+            value_edge = Node(assign_view, {"chain": ()}, (dst._node, value_edge), (None, *(dst.aval,) * 2), ())
+        dst._node = value_edge
+        base = dst
+    else:
+        edges = (base._node, value_edge)
+        params = {"chain": chain_of(dst)}
+        saved = (None, base.aval, dst.aval)
+        base._node = Node(assign_view, params, edges, saved, ())
+    if base._retains:
+        keep_gradient(base)
+    for ref in base._storage.aliases:
+        view = ref()
+        if view is not None and view._base is base:
+            view._node = chain_history(base, chain_of(view))
+            if view._retains:
+                keep_gradient(view)
+
+
+def value_history(dst, src):
+    """The edge of the written value, through the cast and expand that writing did."""
+    if not isinstance(src, Tensor) or src._node is None:
+        return None
+    edge = src._node
+    if src._a.dtype != dst._a.dtype:
+        edge = Node(cast, {"dtype": dst.dtype}, (edge,), (None, src.aval), ())
+    if src._a.shape != dst._a.shape:
+        edge = broadcast_edge(edge, src.aval, shape_of(dst))
+    return edge
+
+
+def chain_of(view):
+    """The view operators that lead from the base to a view, with sizes as a recorder sees them."""
+    m = tls.m
+    return view._chain if m.sizes is None or m.recorder is None else m.recorder.chain_of(view)
+
+
+def chain_history(base, chain):
+    """The history of a view: its chain of view operators on top of the base's."""
+    node, aval = base._node, base.aval
+    if node is None:
+        return None
+    for name, items in chain:
+        op, params = OPS[name], dict(items)
+        out = op.infer(aval, **params)
+        node = Node(op, params, (node,), (out, aval), ())
+        aval = out
+    return node

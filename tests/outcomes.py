@@ -1,0 +1,25 @@
+"""What a call gives, as data: to compare a traced function with the eager one."""
+
+import numpy as np
+
+import ingot
+from ingot import jit
+from random_programs import bits
+
+
+def outcome(fn, *args):
+    """("ok", result), ("trace", message) or ("error", type and message)."""
+    try:
+        return "ok", plain(fn(*args))
+    except jit.TraceError as e:
+        return "trace", str(e)
+    except Exception as e:
+        return "error", (type(e).__name__, str(e))
+
+
+def plain(x):
+    if isinstance(x, ingot.Tensor):
+        return bits(x)
+    if isinstance(x, np.ndarray):
+        return x.tobytes()
+    return tuple(map(plain, x)) if isinstance(x, (list, tuple)) else x

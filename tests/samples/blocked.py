@@ -1,0 +1,49 @@
+"""Samples of the operators of blocked channels."""
+
+from . import Sample, samples
+
+
+@samples("to_blocked")
+def _to_blocked(rng):
+    for shape, lanes in (((2, 5, 3, 4), 4), ((1, 8, 6), 8), ((3, 16, 2, 2, 2), 16), ((2, 3), 2)):
+        yield Sample((rng.standard_normal(shape),), {"lanes": lanes})
+
+
+@samples("from_blocked")
+def _from_blocked(rng):
+    for shape, channels in (((2, 2, 3, 4, 4), 5), ((1, 1, 6, 8), 8), ((3, 2, 2), 3)):
+        yield Sample((rng.standard_normal(shape),), {"channels": channels})
+
+
+@samples("pack_filters")
+def _pack_filters(rng):
+    yield Sample((rng.standard_normal((5, 3, 3, 3)),), {"kernel": ("direct", 1, True, 4), "size": 200}, grad=False)
+    yield Sample((rng.standard_normal((4, 2, 1)),), {"kernel": ("direct", 1, False, 4), "size": 8}, grad=False)
+
+
+@samples("conv_blocked")
+def _conv_blocked(rng):
+    params = {"stride": (1, 1), "padding": ((1, 1), (1, 1)), "dilation": (1, 1), "groups": 1, "lanes": 4,
+              "kernel": ("direct", 1, True, 4)}
+    x, w = rng.standard_normal((2, 2, 5, 4, 4)), rng.standard_normal(8 * 6 * 9)
+    yield Sample((x, w), {**params, "filters": (8, 6, 3, 3), "in_blocks": True, "epilogue": ()}, grad=False)
+    yield Sample((x, w, rng.standard_normal((1, 2, 1, 1, 4)), rng.standard_normal((2, 2, 5, 4, 4))),
+                 {**params, "filters": (8, 6, 3, 3), "in_blocks": True,
+                  "epilogue": (("add", "a", "o0"), ("mul", "v0", "o1"), ("maximum", "v1", 0.0))}, grad=False, tol=8)
+    yield Sample((rng.standard_normal((2, 3, 5, 4)), rng.standard_normal(5 * 3)),
+                 {**params, "filters": (5, 3, 1, 1), "padding": ((0, 0), (0, 0)), "in_blocks": False, "epilogue": (),
+                  "kernel": ("direct", 1, False, 4)}, grad=False)
+
+
+@samples("max_pool_blocked")
+def _max_pool_blocked(rng):
+    yield Sample((rng.standard_normal((2, 2, 7, 6, 4)),), {"kernel": (3, 3), "stride": (2, 2), "padding": ((1, 1), (1, 1)),
+                                                           "dilation": (1, 1)}, grad=False)
+    yield Sample((rng.standard_normal((1, 3, 8, 8)),), {"kernel": (2,), "stride": (2,), "padding": ((0, 0),), "dilation": (1,)},
+                 grad=False)
+
+
+@samples("avg_pool_blocked")
+def _avg_pool_blocked(rng):
+    yield Sample((rng.standard_normal((2, 2, 7, 6, 4)),), {"kernel": (3, 3), "stride": (2, 2), "padding": ((1, 1), (1, 1)),
+                                                           "counted": ((1, 1), (1, 1)), "divisor": None}, grad=False)

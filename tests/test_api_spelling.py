@@ -1,0 +1,129 @@
+"""How users spell calls: other names of parameters, arguments left out, dims that are none; how results lie in memory."""
+
+import numpy as np
+import pytest
+
+import ingot
+
+X = ingot.tensor([[1.0, 2.0], [3.0, 4.5]])
+V = ingot.tensor([1.0, 2.0, 3.0])
+
+SAME = {
+    "heaviside": (lambda: ingot.heaviside(input=X, values=X), lambda: ingot.heaviside(X, X)),
+    "pow": (lambda: ingot.pow(self=2, exponent=X), lambda: 2 ** X),
+    "det": (lambda: ingot.det(input=X), lambda: ingot.linalg.det(X)),
+    "inverse": (lambda: ingot.inverse(input=X), lambda: ingot.linalg.inv(X)),
+    "matrix_power": (lambda: ingot.matrix_power(input=X, n=2), lambda: X @ X),
+    "pinverse": (lambda: ingot.pinverse(X, 1e-5), lambda: ingot.linalg.pinv(X, rtol=1e-5)),
+    "arange": (lambda: ingot.arange(end=5), lambda: ingot.arange(5)),
+    "split": (lambda: ingot.cat(X.split(split_size=1)), lambda: X),
+    "tensor_split": (lambda: ingot.tensor_split(V, indices=(1,))[1], lambda: V[1:]),
+    "repeat_interleave": (lambda: ingot.repeat_interleave(ingot.tensor([1, 0, 2])), lambda: ingot.tensor([0, 2, 2])),
+    "vander": (lambda: ingot.vander(V), lambda: ingot.tensor([[1.0, 1, 1], [4, 2, 1], [9, 3, 1]])),
+    "vander rising": (lambda: ingot.vander(V, 2, increasing=True), lambda: ingot.tensor([[1.0, 1], [1, 2], [1, 3]])),
+    "qr": (lambda: ingot.matmul(*ingot.qr(X)), lambda: X),
+    "svd": (lambda: (lambda u, s, v: u @ ingot.diag(s) @ v.mT)(*ingot.svd(X)), lambda: X),
+    "mvlgamma": (lambda: ingot.mvlgamma(V + 1, 2), lambda: ingot.special.multigammaln(V + 1, 2)),
+}
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_two_spellings_of_one_call(name):
+    got, want = (fn() for fn in SAME[name])
+    np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-5, err_msg=name)
+
+
+def test_randint_needs_a_shape():
+    assert ingot.randint(high=5, size=(2,)).shape == (2,)
+    with pytest.raises(ValueError, match="shape"):
+        ingot.randint(5, 7)
+
+
+@pytest.mark.parametrize("name", ["max", "median", "argmax", "cumsum", "sort", "mode", "softmax"])
+@pytest.mark.parametrize("dim", [(0,), 0.5, "rows"])
+def test_a_dim_that_is_no_integer(name, dim):
+    with pytest.raises(ingot.IngotError, match="must be an integer"):
+        getattr(ingot, name)(X, dim)
+
+
+@pytest.mark.parametrize("fn", [
+    lambda x: ingot.unflatten(x, 0, (1, 1)), lambda x: ingot.slice_scatter(x, x), lambda x: ingot.cross(x, x),
+    lambda x: ingot.tensordot(x, x, ([0], [0])), lambda x: ingot.nn.functional.embedding(ingot.tensor([0]), x),
+    lambda x: x.size(0), lambda x: ingot.hsplit(ingot.ones(2), 0), lambda x: ingot.isclose(x, 1.0), lambda x: ingot.equal(x, 1),
+])
+def test_what_cannot_be_done_says_so(fn):
+    with pytest.raises(ingot.IngotError):
+        fn(ingot.tensor(1.0))
+
+
+def test_an_empty_dim_tuple():
+    x = ingot.tensor([[1, 0], [0, 0]])
+    assert ingot.any(x, ()).shape == (2, 2) and ingot.all(x, ()).shape == (2, 2)    # reduces nothing, as users know it
+    assert ingot.sum(x, ()).shape == () and ingot.norm(x.float(), dim=()).shape == ()
+
+
+@pytest.mark.parametrize("d", [ingot.uint8, ingot.int8, ingot.int32, ingot.int64], ids=str)
+def test_the_median_of_nothing(d):
+    assert ingot.median(ingot.zeros(0, dtype=d)).item() == ingot.iinfo(d).min
+
+
+@pytest.mark.parametrize("size", [0.01, 1.0, 6.0])
+def test_matrix_exp_in_both_precisions(size):
+    generator = np.random.default_rng(3)
+    a = generator.uniform(-size, size, (5, 4, 4))
+    exact = np.stack([_exponential(m) for m in a])
+    for d, room in ((ingot.float32, 3e-6), (ingot.float64, 1e-13)):
+        got = ingot.matrix_exp(ingot.tensor(a, dtype=d)).numpy()
+        for found, want in zip(got, exact):
+            assert np.abs(found - want).max() <= room * np.abs(want).max(), f"size {size}, {d}, seed 3"
+
+
+def _exponential(a):
+    """By its series on a matrix halved until it is tiny, in long double."""
+    a = a.astype(np.longdouble)
+    total, term = np.eye(len(a), dtype=np.longdouble), np.eye(len(a), dtype=np.longdouble)
+    for k in range(1, 30):
+        term = term @ (a / 1024) / k
+        total = total + term
+    for _ in range(10):
+        total = total @ total
+    return total
+
+
+# Memory.
+
+ELEMENTWISE = {
+    "clone": lambda x: x.clone(), "+ 0": lambda x: x + 0, "to": lambda x: x.to(ingot.float64), "== 1": lambda x: x == 1,
+    "where": lambda x: ingot.where(x > 0, x, x), "cumsum": lambda x: x.cumsum(0), "clamp": lambda x: x.clamp(0, 1),
+}
+
+
+@pytest.mark.parametrize("d", [ingot.float32, ingot.float16, ingot.bfloat16, ingot.int64, ingot.bool], ids=str)
+@pytest.mark.parametrize("how", ELEMENTWISE)
+def test_results_of_expanded_tensors_are_row_major(how, d):
+    x = ingot.ones(1, 3, dtype=d).expand(2, 3)
+    assert ELEMENTWISE[how](x).view(6).shape == (6,)
+
+
+def test_one_value_may_be_written_to_shared_places():
+    x = ingot.zeros(1, 3).expand(2, 3)
+    x.fill_(2)
+    x[:, ::2].zero_()
+    assert x.tolist() == [[0.0, 2.0, 0.0]] * 2
+    with pytest.raises(RuntimeError, match="share one place"):
+        x.add_(1)
+
+
+def test_strides_of_nothing_are_those_of_something():
+    assert ingot.zeros(0, 3).stride() == (3, 1)
+    assert ingot.zeros(2, 0, 4).stride() == (4, 4, 1)
+
+
+def test_angle_is_exact_in_float64():
+    assert ingot.angle(ingot.tensor([-1.0], dtype=ingot.float64)).item() == np.pi
+
+
+def test_nextafter_in_low_precision():
+    for d, step in ((ingot.float16, 2.0 ** -10), (ingot.bfloat16, 2.0 ** -7)):
+        one = ingot.ones(3).to(d)
+        assert (ingot.nextafter(one, one + 1) - 1).tolist() == [step] * 3

@@ -1,0 +1,97 @@
+"""Runs of the benchmarks: nothing that one workload does stops the others, and the results are kept."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import ingot
+from ingot.benchmarks import __main__ as program
+from ingot.benchmarks import groups, subprocesses, worker
+from ingot.benchmarks.result import Result
+
+
+def test_the_worker_reports_results_and_what_broke(monkeypatch):
+    def breaks(plan):
+        yield Result("first", {"ingot": 1.0})
+        raise ValueError("out of luck")
+
+    monkeypatch.setitem(groups.GROUPS["small"].WORKLOADS, "breaks", breaks)
+    before, events = ingot.get_num_threads(), []
+    order = {"threads": 1, "quick": True, "tiny": True, "peers": [], "work": [("small", "breaks"), ("traced", "five_ops")]}
+    try:
+        worker.main(order, events.append)
+    finally:
+        ingot.set_num_threads(before)
+    kinds = [next(iter(e)) for e in events]
+    assert kinds == ["peaks", "begins", "result", "result", "ends", "begins", "result", "ends", "peaks"]
+    first, broke, five = (Result(**e["result"]) for e in events if "result" in e)
+    assert (first.name, first.group, first.threads) == ("first", "small", 1)
+    assert broke.failed == {"ingot": "ValueError: out of luck"}
+    assert set(five.seconds) == {"ingot", "ingot eager"} and not five.failed
+    json.dumps(events)
+
+
+PREAMBLE = """
+import json, sys, time
+order = json.loads(sys.argv[1])
+def say(**event): print(json.dumps(event), flush=True)
+"""
+
+def stand_in(monkeypatch, code):
+    """Lets `code` be the worker; it sees the order as `order`."""
+    code = PREAMBLE + code
+    monkeypatch.setattr(program, "command", lambda module, order: [sys.executable, "-c", code, order])
+
+
+ORDER = {"threads": 1, "quick": True, "peers": [], "work": [("g", "good"), ("g", "bad"), ("g", "after")]}
+GOES_ON = """
+say(peaks={"flops": 1.0 + len(order["work"])})
+for group, name in order["work"]:
+    if name == "bad":
+        %s
+    say(result={"name": name, "seconds": {}, "group": group, "threads": 1})
+    say(ends=[group, name], seconds=1.0)
+"""
+
+
+@pytest.mark.parametrize(("how", "why"), [("sys.exit(7)", "the process ended with status 7"),
+                                          ("time.sleep(60)", "nothing came for 2 s")])
+def test_a_workload_that_kills_or_hangs_does_not_stop_the_others(monkeypatch, capsys, how, why):
+    stand_in(monkeypatch, GOES_ON % how)
+    results = program.measured(ORDER, limit=2)
+    assert [(r.name, r.failed) for r in results] == [("good", {}), ("bad", {"ingot": why}), ("after", {})]
+    assert {r.peaks["flops"] for r in results} == {4.0}, "the best of what was measured"
+
+
+def test_a_worker_that_cannot_start_is_an_error(monkeypatch):
+    stand_in(monkeypatch, "sys.exit(3)")
+    with pytest.raises(RuntimeError, match="does not start: the process ended with status 3"):
+        program.measured(ORDER, limit=5)
+    assert program.main(["five_ops", "--quick", "--peers", ""]) == 2
+
+
+def test_a_worker_ends_with_the_process_that_ordered_it():
+    order = json.dumps({"threads": 1, "quick": True, "tiny": True, "peers": [], "work": [["training", "gpt_training"]] * 1000})
+    worker = subprocess.Popen(subprocesses.command("worker", order), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                              cwd=subprocesses.ROOT, env=subprocesses.variables(1))
+    try:
+        assert "peaks" in worker.stdout.readline()
+        worker.stdin.close()
+        assert worker.wait(20) == 1
+    finally:
+        worker.kill()
+        worker.stdout.close()
+
+
+def test_a_run_prints_and_writes(tmp_path, capsys):
+    out = tmp_path / "deep" / "run.json"
+    status = program.main(["five_ops", "--quick", "--threads", "1", "--peers", "", "--json", str(out),
+                           "--picture", str(tmp_path / "run.svg")])
+    said = capsys.readouterr().out
+    assert status == 0 and "traced, 1 thread\n" in said and "5 ops on 8 floats" in said and "this machine, 1 thread: " in said
+    data = json.loads(out.read_text())
+    (row,) = data["results"]
+    assert row["name"] == "5 ops on 8 floats" and row["seconds"]["ingot"] > 0 and data["about"]["quick"] is True
+    assert (tmp_path / "run.svg").exists() and (tmp_path / "run-roofline.svg").exists()

@@ -1,0 +1,177 @@
+"""`python -m ingot` on model files, as scripts use it: output, exit codes, messages on standard error."""
+
+import json
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot import jit, nn
+from ingot.ir.target import host
+
+SOURCE = '''
+from ingot import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 3)
+
+    def forward(self, x):
+        return self.layer(x).relu()
+
+def double(a, b):
+    return {"sum": a + b, "twice": a * 2}
+'''
+
+
+def run(*words, cwd=None):
+    words = [sys.executable, "-m", "ingot", *map(str, words)]
+    return subprocess.run(words, capture_output=True, text=True, timeout=110, cwd=cwd)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with a model file, inputs for it, and code to export."""
+    folder = tmp_path_factory.mktemp("cli")
+    ingot.manual_seed(0)
+    model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(144, 3)).eval()
+    jit.export(model, ingot.randn(2, 1, 8, 8), folder / "model.ingot", dynamic={"input": {0: "batch"}})
+    np.savez(folder / "in.npz", input=np.ones((3, 1, 8, 8)))
+    np.savez(folder / "plain.npz", np.ones((3, 1, 8, 8), np.float32))
+    np.savez(folder / "example.npz", x=np.ones((2, 4), np.float32))
+    np.savez(folder / "two.npz", a=np.ones((2, 4), np.float32), b=np.ones((2, 4), np.float32))
+    (folder / "nets.py").write_text(SOURCE)
+    return folder
+
+
+def test_inspect(folder):
+    done = run("inspect", folder / "model.ingot", "--graph", "--weights", "--kernels", "--svg", folder / "model.svg")
+    assert done.returncode == 0, done.stderr
+    for words in ("input: f32[batch, 1, 8, 8]", "output: f32[batch, 3]", "sizes that may change: batch", "conv",
+                  "graph Sequential[batch=", "4.weight: f32[3,144]", "weights.safetensors", host().level):
+        assert words in done.stdout, words
+    assert ET.parse(folder / "model.svg").getroot().tag.endswith("svg")
+
+
+def test_inspect_for_scripts(folder):
+    done = run("inspect", folder / "model.ingot", "--json")
+    facts = json.loads(done.stdout)
+    assert facts["signature"]["inputs"][0]["shape"] == ["batch", 1, 8, 8] and facts["weight_bytes"] > 0
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("inputs", ["in.npz", "plain.npz"])
+@pytest.mark.parametrize("more", [(), ("--no-objects", "--threads", "1")])
+def test_run(folder, inputs, more):
+    done = run("run", folder / "model.ingot", folder / inputs, "-o", folder / "out.npz", *more)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "" and "output: f32[3, 3]" in done.stderr
+    want = jit.load(folder / "model.ingot")(np.ones((3, 1, 8, 8), np.float32))
+    with np.load(folder / "out.npz") as out:
+        np.testing.assert_allclose(out["output"], want, atol=1e-6)
+
+
+def test_bench(folder):
+    done = run("bench", folder / "model.ingot", "--batch", "1,3", "--threads", "1,2", "--seconds", "0.05", "--json")
+    rows = json.loads(done.stdout)
+    assert [(r["threads"], r["batch"]) for r in rows] == [(1, 1), (1, 3), (2, 1), (2, 3)]
+    assert all(0 < r["p50_ms"] <= r["p90_ms"] <= r["p99_ms"] and r["per_second"] > 0 for r in rows)
+    assert "measuring 2 threads" in done.stderr
+    text = run("bench", folder / "model.ingot", "--seconds", "0.05")
+    assert text.returncode == 0 and "p99 ms" in text.stdout
+
+
+@pytest.mark.parametrize("source, example, more, signature", [
+    ("nets:Net", "example.npz", ("--dynamic", "x:0=n"), "(x: f32[n, 4]) -> (output: f32[n, 3])"),
+    ("nets:double", "two.npz", ("--no-freeze",), "(a: f32[2, 4], b: f32[2, 4]) -> (sum: f32[2, 4], twice: f32[2, 4])"),
+])
+def test_export_from_code(folder, source, example, more, signature):
+    done = run("export", source, "--example", folder / example, "-o", folder / "made.ingot", *more, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "recording" in done.stderr and "checking" in done.stderr, "progress on long work"
+    assert str(jit.load(folder / "made.ingot").signature) == signature
+
+
+def test_export_with_weights(folder):
+    ingot.save({"layer.weight": ingot.zeros(3, 4), "layer.bias": ingot.tensor([1.0, -1.0, 2.0])}, str(folder / "w.safetensors"))
+    done = run("export", "nets:Net", "--example", "example.npz", "-o", "w.ingot", "--weights", "w.safetensors", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert jit.load(folder / "w.ingot")(np.ones((2, 4), np.float32)).tolist() == [[1, 0, 2]] * 2
+
+
+def test_convert_to_c(folder):
+    run("export", "nets:Net", "--example", folder / "example.npz", "-o", folder / "net.ingot", cwd=folder)
+    done = run("convert", folder / "net.ingot", folder / "net", "--beside")
+    assert done.returncode == 0, done.stderr
+    for name in ("net.h", "net.o", "libnet.so", "net.weights"):
+        assert (folder / name).stat().st_size
+
+
+def test_convert_fixes_sizes(folder):
+    done = run("convert", folder / "model.ingot", folder / "fixed", "--size", "batch=3")
+    assert done.returncode == 0, done.stderr
+    assert "(input: f32[3, 1, 8, 8]) -> (output: f32[3, 3])" in (folder / "fixed.h").read_text()
+
+
+def test_convert_from_onnx(folder):
+    pytest.importorskip("onnx")
+    model = nn.Sequential(nn.Linear(4, 5), nn.Tanh()).eval()
+    x = ingot.randn(2, 4)
+    from ingot.jit import onnx
+    onnx.to_onnx(model, x, str(folder / "net.onnx"), dynamic={"input": {0: "batch"}})
+    done = run("convert", folder / "net.onnx", folder / "from_onnx.ingot")
+    assert done.returncode == 0, done.stderr
+    loaded = jit.load(folder / "from_onnx.ingot")
+    for n in (1, 2, 6):
+        x = ingot.randn(n, 4)
+        with ingot.no_grad():
+            np.testing.assert_allclose(loaded(x.numpy()), model(x).numpy(), atol=1e-5)
+
+
+@pytest.mark.peer
+def test_bench_beside_another_runtime(folder):
+    pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnx")
+    from ingot.jit import onnx
+    model = nn.Sequential(nn.Flatten(), nn.Linear(64, 3)).eval()
+    onnx.to_onnx(model, ingot.randn(2, 1, 8, 8), str(folder / "same.onnx"), dynamic={"input": {0: "batch"}})
+    done = run("bench", folder / "model.ingot", "--batch", "2", "--seconds", "0.05", "--onnx", folder / "same.onnx", "--json")
+    assert done.returncode == 0, done.stderr
+    assert {"ingot", "onnxruntime"} <= {row["runtime"] for row in json.loads(done.stdout)}
+
+
+@pytest.mark.parametrize("words, message", [
+    (("inspect", "missing.ingot"), "missing.ingot"), (("inspect", "in.npz"), "not an ingot model"),
+    (("run", "model.ingot", "missing.npz", "-o", "o.npz"), "missing.npz"),
+    (("run", "model.ingot", "nets.py", "-o", "o.npz"), "not a file of arrays"),
+    (("run", "model.ingot", "two.npz", "-o", "o.npz"), "input: f32[batch, 1, 8, 8]"),
+    (("bench", "model.ingot", "--batch", "x"), "positive numbers"), (("bench", "model.ingot", "--size", "w=3"), "batch"),
+    (("export", "nets", "--example", "example.npz", "-o", "o.ingot"), "package.module:name"),
+    (("export", "nets:Nope", "--example", "example.npz", "-o", "o.ingot"), "no Nope"),
+    (("export", "nope:Nope", "--example", "example.npz", "-o", "o.ingot"), "cannot be imported"),
+    (("export", "nets:Net", "--example", "two.npz", "-o", "o.ingot"), "does not fit"),
+    (("export", "nets:Net", "--example", "example.npz", "-o", "o.ingot", "--dynamic", "x=3"), "INPUT:DIM=NAME"),
+    (("convert", "in.npz", "o.ingot"), ".onnx"),
+])
+def test_errors_are_one_message_and_code_1(folder, words, message):
+    done = run(*words, cwd=folder)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: ") or "\nerror: " in done.stderr
+    assert message in done.stderr and "Traceback" not in done.stderr and done.stdout == ""
+    assert not (folder / "o.npz").exists() and not (folder / "o.ingot").exists()
+
+
+@pytest.mark.parametrize("words", [("run",), ("bench",), ("export", "x"), ("inspect", "a", "b"), ("fly",)])
+def test_wrong_words_are_code_2(words):
+    done = run(*words)
+    assert done.returncode == 2 and "usage" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["inspect", "run", "bench", "export", "convert", "doctor", "demo"])
+def test_every_command_has_help(command):
+    done = run(command, "--help")
+    assert done.returncode == 0 and "usage: python -m ingot" in done.stdout

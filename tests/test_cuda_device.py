@@ -1,0 +1,95 @@
+"""On a real GPU (`make test-gpu`): the operator table against the CPU, training, memory over many steps, launch costs.
+
+Without a device every test here is skipped and says what is missing; the mock driver covers the same ground elsewhere.
+"""
+
+import gc
+import time
+
+import numpy as np
+import pytest
+
+import ingot
+import test_cuda_ops as table
+from ingot import jit
+
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not ingot.cuda.is_available(), reason=ingot.cuda.why_not_available() or "-")]
+
+
+@pytest.mark.parametrize("name", table.NAMES)
+def test_every_operator_in_every_dtype(name):
+    for sample in table.rows(name):
+        for kind in table.EVERY.get(sample.dtypes, sample.dtypes):
+            table.compare(name, sample, kind)
+
+
+@pytest.mark.parametrize("traced", [False, True], ids=["eager", "traced"])
+def test_training_gives_the_losses_of_the_cpu(traced):
+    def losses(device):
+        ingot.manual_seed(0)
+        net = ingot.nn.Sequential(ingot.nn.Linear(64, 256), ingot.nn.GELU(), ingot.nn.LayerNorm(256), ingot.nn.Linear(256, 10))
+        net.to(device)
+        opt = ingot.optim.AdamW(net.parameters(), lr=1e-3)
+
+        def step(x, y):
+            opt.zero_grad()
+            loss = ingot.nn.functional.cross_entropy(net(x), y)
+            loss.backward()
+            opt.step()
+            return loss
+
+        step = jit.trace(step) if traced else step
+        ingot.manual_seed(1)
+        found = []
+        for _ in range(12):
+            x, y = ingot.randn(32, 64), ingot.randint(0, 10, (32,))
+            found.append(step(x.to(device), y.to(device)))
+        return [t.item() for t in found]
+
+    np.testing.assert_allclose(losses("cuda"), losses("cpu"), rtol=2e-3)
+
+
+def test_memory_does_not_grow_over_random_shapes():
+    rng = np.random.default_rng(0)
+    held = []
+    for step in range(10_000):
+        n, m = rng.integers(1, 600, 2)
+        x = ingot.ones(int(n), int(m), device="cuda")
+        (x * 2).sum().item()
+        if step in (2000, 9999):
+            del x
+            gc.collect()
+            held.append(ingot.cuda.memory_reserved())
+    assert ingot.cuda.memory_allocated() < 64 << 20 and held[1] <= 2 * held[0] + (64 << 20), held
+
+
+def test_products_on_tensor_cores():
+    for dtype, tolerance in ((ingot.bfloat16, 2e-2), (ingot.float16, 2e-3), (ingot.float32, 1e-5)):
+        x, y = ingot.randn(300, 513).to(dtype), ingot.randn(513, 257).to(dtype)
+        want = x.double() @ y.double()
+        got = (x.cuda() @ y.cuda()).cpu().double()
+        error = ((got - want).abs().max() / want.abs().max()).item()
+        assert error < tolerance, f"{dtype}: {error}"
+
+
+def test_copies_overlap_with_work():
+    x = ingot.randn(1 << 20).pin_memory()
+    side = ingot.cuda.Stream()
+    with ingot.cuda.stream(side):
+        y = x.to("cuda", non_blocking=True)
+        z = y * 2
+    side.synchronize()
+    assert ingot.equal(z.cpu(), x * 2)
+
+
+def test_an_eager_operator_is_quick_to_launch():
+    x = ingot.ones(1024, device="cuda")
+    for _ in range(100):
+        y = x + x
+    ingot.cuda.synchronize()
+    start = time.perf_counter()
+    for _ in range(2000):
+        y = x + x
+    spent = (time.perf_counter() - start) / 2000
+    ingot.cuda.synchronize()
+    assert y.sum().item() == 2048 and spent < 500e-6, f"{spent * 1e6:.1f} us per operator"

@@ -1,0 +1,253 @@
+"""The caching allocator of device memory, alone and on the mock driver: blocks, streams, pools, running out of memory."""
+
+import gc
+import random
+
+import numpy as np
+import pytest
+
+import ingot
+import mock_cuda
+from ingot.ir.errors import OutOfMemoryError
+from ingot.runtime.cuda import pools, streams
+from ingot.runtime.cuda.memory import MIDDLE_SEGMENT, ROUND, SMALL, SMALL_SEGMENT, Allocator, words
+
+
+class Device:
+    """Memory by counting, and events that are done when the test says so."""
+
+    def __init__(self, room):
+        self.room, self.taken, self.next = room, {}, 1 << 20
+        self.events, self.pending = 0, set()
+
+    def take(self, size):
+        if sum(self.taken.values()) + size > self.room:
+            raise OutOfMemoryError("full")
+        self.next += 1 << 30
+        self.taken[self.next] = size
+        return self.next
+
+    def give(self, pointer):
+        del self.taken[pointer]
+
+    def mark(self, stream):
+        self.events += 1
+        self.pending.add((self.events, stream))
+        return self.events, stream
+
+    def done(self, event):
+        return event not in self.pending
+
+    def allocator(self):
+        return Allocator(0, self.take, self.give, self.mark, self.done, lambda event: None)
+
+
+def test_small_blocks_share_a_segment_and_are_used_again():
+    device = Device(1 << 30)
+    a = device.allocator()
+    x, y = a.allocate(100, 0), a.allocate(5000, 0)
+    assert len(device.taken) == 1 and next(iter(device.taken.values())) == SMALL_SEGMENT
+    assert x.size == ROUND and y.size == 5120 and y.pointer == x.pointer + ROUND
+    a.release(x)
+    assert a.allocate(77, 0).pointer == x.pointer
+    assert a.allocate(2 * SMALL, 0).segment.size == MIDDLE_SEGMENT
+
+
+def test_neighbours_merge_and_the_segment_goes_back():
+    device = Device(1 << 30)
+    a = device.allocator()
+    blocks = [a.allocate(SMALL // 4, 0) for _ in range(6)]
+    for i in (1, 3, 2, 5, 0, 4):
+        a.release(blocks[i])
+    a.settle()
+    assert a.cached() == SMALL_SEGMENT and [len(v) for v in a.lists.values()] == [1]
+    a.empty()
+    assert not device.taken and a.counts["reserved_bytes"].current == 0
+
+
+def test_a_block_that_another_stream_uses_waits_for_it():
+    device = Device(1 << 30)
+    a = device.allocator()
+    x = a.allocate(1000, 1)
+    x.used_on(2)
+    x.used_on(1)
+    a.release(x)
+    a.settle()
+    assert device.pending == {(1, 2)}
+    assert a.allocate(1000, 1).pointer != x.pointer
+    device.pending.clear()
+    assert a.allocate(1000, 1).pointer == x.pointer
+
+
+def test_streams_and_pools_do_not_share():
+    a = Device(1 << 30).allocator()
+    x = a.allocate(1000, 1)
+    a.release(x)
+    assert a.allocate(1000, 2).pointer != x.pointer
+    assert a.allocate(1000, 1, pool=7).pointer != x.pointer
+    assert a.allocate(1000, 1).pointer == x.pointer
+
+
+def test_a_pool_keeps_its_memory_until_it_is_given_up():
+    device = Device(1 << 30)
+    a = device.allocator()
+    a.release(a.allocate(1000, 1, pool=7))
+    a.empty()
+    assert device.taken
+    a.move_pool(7)
+    a.empty()
+    assert not device.taken
+
+
+def test_out_of_memory_says_how_much_and_goes_on():
+    device = Device(64 << 20)
+    a = device.allocator()
+    held = a.allocate(40 << 20, 0)
+    with pytest.raises(MemoryError, match=r"cuda:0 has no 30\.00 MiB left.*40\.00 MiB are in use by 1 tensors"):
+        a.allocate(30 << 20, 0)
+    a.release(held)
+    assert a.allocate(60 << 20, 0).size == 60 << 20, "what was cached must go back to the driver first"
+    assert a.stats()["num_ooms"] == 1 and a.stats()["num_alloc_retries"] == 2
+
+
+def test_a_limit_is_kept():
+    a = Device(1 << 40).allocator()
+    a.limit = 10 << 20
+    with pytest.raises(MemoryError, match=r"limited to 10\.00 MiB"):
+        a.allocate(11 << 20, 0)
+
+
+def test_counts_and_peaks():
+    a = Device(1 << 30).allocator()
+    x = a.allocate(1000, 0)
+    a.release(a.allocate(4096, 0))
+    stats = a.stats()
+    assert stats["allocated_bytes.all.current"] == x.size and stats["allocated_bytes.all.peak"] == x.size + 4096
+    assert stats["requested_bytes.all.current"] == 1000 and stats["allocation.all.allocated"] == 2
+    a.reset_peaks()
+    assert a.stats()["allocated_bytes.all.peak"] == x.size
+    a.reset_totals()
+    assert a.stats()["allocated_bytes.all.allocated"] == 0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_fuzzed_use_keeps_every_rule(seed):
+    """Live blocks never overlap; a block is not used again while another stream may use it; counts are true."""
+    rng = random.Random(seed)
+    device = Device(256 << 20)
+    a = device.allocator()
+    live: list = []
+    busy: dict = {}          # pointer -> (events that must be done, size)
+    for step in range(1500):
+        where = f"seed {seed} step {step}"
+        what = rng.random()
+        if what < 0.55 or not live:
+            size = int(2 ** rng.uniform(0, 24))
+            try:
+                block = a.allocate(size, rng.randrange(3), rng.randrange(2))
+            except OutOfMemoryError:
+                continue
+            low, high = block.pointer, block.pointer + block.size
+            assert block.size >= size and block.pointer % ROUND == 0, where
+            assert all(high <= b.pointer or b.pointer + b.size <= low for b in live), where
+            waited = [e for e in device.pending if any(s < high and low < s + n for s, n in busy.get(e, ()))]
+            assert not waited, where
+            if rng.random() < 0.3:
+                block.used_on(rng.randrange(3))
+            live.append(block)
+        elif what < 0.95:
+            block = live.pop(rng.randrange(len(live)))
+            before = set(device.pending)
+            a.release(block)
+            a.settle()
+            for event in device.pending - before:
+                busy.setdefault(event, []).append((block.pointer, block.size))
+        elif what < 0.98:
+            device.pending -= set(rng.sample(sorted(device.pending), len(device.pending) // 2))
+        else:
+            a.empty()
+        stats = a.stats()
+        assert stats["allocated_bytes.all.current"] == sum(b.size for b in live), where
+        assert stats["reserved_bytes.all.current"] == sum(device.taken.values()), where
+    for block in live:
+        a.release(block)
+    a.settle()
+    device.pending.clear()
+    a.move_pool(1)
+    a.empty()
+    assert not device.taken and not a.waiting, f"seed {seed}"
+
+
+# On the mock driver.
+
+
+def test_tensors_give_their_memory_back():
+    with mock_cuda.installed():
+        assert ingot.cuda.memory_allocated() == 0
+        x = ingot.zeros(1000, device="cuda")
+        assert ingot.cuda.memory_allocated() == 4096
+        y = x[10:20]
+        del x
+        gc.collect()
+        assert ingot.cuda.memory_allocated() == 4096, "the view holds the memory"
+        del y
+        assert ingot.cuda.memory_allocated() == 0 and ingot.cuda.max_memory_allocated() == 4096
+        assert ingot.cuda.memory_reserved() > 0
+        ingot.cuda.empty_cache()
+        assert ingot.cuda.memory_reserved() == 0
+        free, total = ingot.cuda.mem_get_info()
+        assert free == total == 1 << 30
+
+
+def test_out_of_memory_is_one_error_and_the_process_goes_on():
+    with mock_cuda.installed(memory=8 << 20):
+        x = ingot.ones(1 << 20, device="cuda")
+        with pytest.raises(ingot.cuda.OutOfMemoryError, match="cuda:0 has no"):
+            ingot.ones(2 << 20, device="cuda")
+        assert x.sum().item() == 1 << 20
+        del x
+        assert ingot.ones(2 << 20, device="cuda")[0].item() == 1
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_memory_freed_while_streams_work_is_never_overwritten(seed):
+    """Work runs as late as it may; a block that is used again too early would change results."""
+    rng = random.Random(seed)
+    with mock_cuda.installed(seed=seed) as cuda:
+        side = [streams.Stream() for _ in range(2)]
+        wanted = []
+        for step in range(40):
+            stream = rng.choice([None, *side])
+            a = np.full(64, step, np.float32)
+            with ingot.cuda.stream(stream):
+                x = ingot.from_numpy(a).cuda()
+                other = rng.choice(side)
+                other.wait_stream(ingot.cuda.current_stream())
+                with ingot.cuda.stream(other):
+                    wanted.append((step, x * 2 + 1, other))
+                del x
+            cuda.run_some(rng.randrange(4))
+        for step, y, stream in wanted:
+            stream.synchronize()
+            np.testing.assert_array_equal(y.cpu().numpy(), np.full(64, 2 * step + 1, np.float32), f"seed {seed} step {step}")
+
+
+def test_page_locked_memory_is_kept_until_it_was_read():
+    with mock_cuda.installed() as cuda:
+        x = ingot.arange(1000.0).pin_memory()
+        assert x.is_pinned() and not ingot.ones(1).is_pinned()
+        address = x._a.ctypes.data
+        y = x.to("cuda", non_blocking=True)
+        del x
+        gc.collect()
+        z = ingot.zeros(1000).pin_memory()
+        assert z._a.ctypes.data != address, "the copy has not run yet"
+        np.testing.assert_array_equal(y.cpu().numpy(), np.arange(1000.0, dtype=np.float32))
+        del z
+        gc.collect()
+        pools.PINNED.settle()
+        assert sum(map(len, pools.PINNED.free.values())) == 2 and cuda.pinned
+
+
+def test_words():
+    assert [words(n) for n in (12, 2048, 3 << 20, 5 << 29)] == ["12 bytes", "2.00 KiB", "3.00 MiB", "2.50 GiB"]

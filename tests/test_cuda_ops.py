@@ -1,0 +1,92 @@
+"""Every operator on a CUDA device gives what it gives on the CPU: over the table of samples, on a mock device where there is no
+real one (kernels then run on numpy, with bounds and write races checked). `make test-gpu` runs the same on the real device.
+"""
+
+import numpy as np
+import pytest
+
+import ingot
+import mock_cuda
+from ingot.ir import dtype as dt
+from ingot.ir.op import OPS
+from ingot.ir.ops.host import host_call
+from ingot.runtime.tensor import Tensor, wrap
+from samples import (
+    SAMPLES,
+    rows,
+    table,
+)
+
+REAL = ingot.cuda.is_available()
+NAMES = sorted(n for n in SAMPLES if OPS[n] is not host_call and "place" not in OPS[n].traits)
+FLOATS = ("float32", "float64", "float16", "bfloat16")
+EVERY = {"float": FLOATS, "number": (*FLOATS, "int64", "int32"), "int": ("int64", "int32", "uint8"),
+         "any": (*FLOATS, "int64", "bool"), "integral": ("int64", "int8", "bool")}
+BRIEFLY = {"float": ("float32",), "number": ("float32", "int64"), "int": ("int64",), "any": ("float32", "bool"),
+           "integral": ("int32",)}
+TOLERANCE = {np.dtype(np.float32): 2e-5, np.dtype(np.float64): 1e-11, np.dtype(np.float16): 4e-3, np.dtype(np.complex64): 2e-5}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def device():
+    if REAL:
+        yield
+        return
+    with mock_cuda.installed():
+        yield
+
+
+def cast(sample, name):
+    return [a.astype(dt.by_name(name).np) if isinstance(a, np.ndarray) and a.dtype == np.float64 else a for a in sample.args]
+
+
+def tensors(args, where):
+    def one(a):
+        if isinstance(a, np.ndarray) and a.dtype != np.uint64:
+            return wrap(a).to(where)
+        return wrap(a) if isinstance(a, np.ndarray) else a
+
+    return [one(a) for a in args]
+
+
+def results(op, args, params):
+    out = op(*args, **params)
+    return [t.detach().cpu().numpy() for t in (out if isinstance(out, tuple) else (out,))]
+
+
+def compare(name, sample, kind):
+    op = OPS[name]
+    args = cast(sample, kind)
+    if not any(isinstance(a, np.ndarray) for a in args):
+        return
+    want = results(op, tensors(args, "cpu"), sample.params)
+    got = results(op, tensors(args, "cuda"), sample.params)
+    assert len(want) == len(got)
+    for w, g in zip(want, got):
+        assert g.dtype == w.dtype and g.shape == w.shape, f"{name} {kind}: {g.dtype}{g.shape}, expected {w.dtype}{w.shape}"
+        if w.dtype.kind in "biu":
+            np.testing.assert_array_equal(g, w, err_msg=f"{name} {kind}")
+            continue
+        tolerance = TOLERANCE.get(w.dtype, 2e-2)
+        wide = np.complex128 if w.dtype.kind == "c" else np.float64
+        np.testing.assert_allclose(g.astype(wide), w.astype(wide), rtol=tolerance, atol=tolerance, err_msg=f"{name} {kind}")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_device_equals_cpu(name):
+    """One or two dtypes each; the slow and the GPU run take all."""
+    for sample in rows(name):
+        for kind in BRIEFLY.get(sample.dtypes, sample.dtypes):
+            compare(name, sample, kind)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_device_equals_cpu_in_every_dtype(name):
+    for sample in rows(name):
+        for kind in EVERY.get(sample.dtypes, sample.dtypes):
+            compare(name, sample, kind)
+
+
+def test_the_table_is_not_empty():
+    assert table is not None and len(NAMES) > 200 and issubclass(ingot.nn.Parameter, Tensor)

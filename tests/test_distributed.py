@@ -1,0 +1,314 @@
+"""Processes that compute together: stores, meeting, collectives, messages, and what errors say."""
+
+import os
+import socket
+import threading
+from datetime import timedelta
+
+import numpy as np
+import pytest
+
+import ingot
+import ranks
+from ingot import distributed as dist
+from ingot import multiprocessing as mp
+
+SIZE = 3
+OPS = dist.ReduceOp
+OF_OP = {OPS.SUM: np.add, OPS.PRODUCT: np.multiply, OPS.MIN: np.minimum, OPS.MAX: np.maximum, OPS.BAND: np.bitwise_and,
+         OPS.BOR: np.bitwise_or, OPS.BXOR: np.bitwise_xor}
+
+
+def values(rank, shape, dtype):
+    """What a rank starts with."""
+    rng = np.random.default_rng(100 + rank)
+    return (rng.standard_normal(shape) * 4).astype(dtype)
+
+
+# Stores.
+
+
+@pytest.fixture(params=["hash", "file", "tcp", "prefix"])
+def store(request, tmp_path):
+    limit = timedelta(seconds=5)
+    if request.param == "hash":
+        return dist.HashStore(limit)
+    if request.param == "file":
+        return dist.FileStore(tmp_path / "store", 1, limit)
+    if request.param == "prefix":
+        return dist.PrefixStore("p", dist.HashStore(limit))
+    return dist.TCPStore("127.0.0.1", 0, 1, True, limit)
+
+
+def test_stores_keep_and_wait(store):
+    store.set("a", "text")
+    store.set("b", b"\0\xff")
+    assert store.get("a") == b"text" and store.get("b") == b"\0\xff" and store.check(["a", "b"]) and not store.check(["a", "c"])
+    assert store.add("n", 2) == 2 and store.add("n", 5) == 7 and store.get("n") == b"7"
+    store.append("a", "!")
+    assert store.multi_get(["a", "n"]) == [b"text!", b"7"]
+    assert store.compare_set("a", "other", "x") == b"text!" and store.compare_set("a", "text!", "x") == b"x"
+    assert store.compare_set("new", "", "y") == b"y" and store.compare_set("none", "z", "y") == b"z"
+    assert store.delete_key("a") and not store.delete_key("a") and not store.check(["a"])
+    late = threading.Timer(0.1, lambda: store.set("late", "v"))
+    late.start()
+    assert store.get("late") == b"v"
+    late.join()
+    with pytest.raises(dist.DistTimeoutError, match=r"nobody\b.*has set it"):
+        store.wait(["never"], timedelta(seconds=0.05))
+    with pytest.raises(ValueError, match="strings and bytes"):
+        store.set("k", 3)
+
+
+def test_a_store_serves_many_threads_and_a_file_many_handles(tmp_path):
+    server = dist.TCPStore("127.0.0.1", 0, None, True)
+    path = tmp_path / "f"
+    threads = [threading.Thread(target=lambda: [server.add("n", 1) + dist.FileStore(path).add("n", 1) for _ in range(20)])
+               for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert server.add("n", 0) == 80 and dist.FileStore(path).get("n") == b"80"
+
+
+# Collectives, each against what numpy says of all ranks' values.
+
+
+def _reductions(rank, shape, dtype):
+    every = [values(r, shape, dtype) for r in range(SIZE)]
+    for op, ufunc in OF_OP.items():
+        if op in (OPS.BAND, OPS.BOR, OPS.BXOR) and not np.issubdtype(every[0].dtype, np.integer):
+            with pytest.raises(TypeError, match="works on bits"):
+                dist.all_reduce(ingot.tensor(every[rank]), op)
+            continue
+        want = ufunc(ufunc(every[0], every[1]), every[2])
+        t = ingot.tensor(every[rank])
+        version = t._version
+        assert dist.all_reduce(t, op) is None and np.array_equal(t.numpy(), want) and t._version > version
+        t = ingot.tensor(every[rank])
+        dist.reduce(t, 1, op)
+        assert np.array_equal(t.numpy(), want if rank == 1 else every[rank])
+        parts = [ingot.tensor(every[rank] + i) for i in range(SIZE)]
+        out = ingot.zeros_like(parts[0])
+        dist.reduce_scatter(out, parts, op)
+        assert np.array_equal(out.numpy(), ufunc(ufunc(every[0] + rank, every[1] + rank), every[2] + rank))
+    if every[0].dtype.kind == "f":
+        t = ingot.tensor(every[rank])
+        dist.all_reduce(t, OPS.AVG)
+        assert np.array_equal(t.numpy(), (every[0] + every[1] + every[2]) / every[0].dtype.type(3))
+    else:
+        with pytest.raises(TypeError, match="AVG"):
+            dist.all_reduce(ingot.tensor(every[rank]), OPS.AVG)
+
+
+@pytest.mark.parametrize(("shape", "dtype"), [((), "float32"), ((0, 3), "float64"), ((5, 3), "int64"), ((70, 301), "float32"),
+                                              ((2, 11_003), "int32")])
+def test_reductions(shape, dtype):
+    ranks.run(SIZE, _reductions, shape, dtype)
+
+
+def _movements(rank):
+    a = ingot.tensor(values(rank, (4, 3), "float32"))
+    every = [values(r, (4, 3), "float32") for r in range(SIZE)]
+    got = [ingot.zeros(4, 3) for _ in range(SIZE)]
+    dist.all_gather(got, a)
+    assert all(np.array_equal(g.numpy(), e) for g, e in zip(got, every))
+    whole = ingot.zeros(12, 3)
+    dist.all_gather_into_tensor(whole, a)
+    assert np.array_equal(whole.numpy(), np.concatenate(every))
+    for source in range(SIZE):
+        t = a.clone().t()       # memory that is not in row order
+        dist.broadcast(t, source)
+        assert np.array_equal(t.numpy(), every[source].T)
+        got = [ingot.zeros(4, 3) for _ in range(SIZE)] if rank == source else None
+        dist.gather(a, got, source)
+        assert got is None or all(np.array_equal(g.numpy(), e) for g, e in zip(got, every))
+        t = ingot.zeros(4, 3)
+        dist.scatter(t, [ingot.full((4, 3), 10.0 * source + r) for r in range(SIZE)] if rank == source else None, source)
+        assert (t == 10 * source + rank).all()
+    out = [ingot.zeros(r + 1) for r in range(SIZE)]
+    dist.all_to_all(out, [ingot.full((rank + 1,), 10.0 * rank + r) for r in range(SIZE)])
+    assert [o.tolist() for o in out] == [[10.0 * r + rank] * (r + 1) for r in range(SIZE)]
+    single = ingot.zeros(6)
+    dist.all_to_all_single(single, ingot.arange(6.0) + 100 * rank)
+    assert single.tolist() == [100 * r + 2 * rank + k for r in range(SIZE) for k in range(2)]
+    part = ingot.zeros(2)
+    dist.reduce_scatter_tensor(part, ingot.arange(6.0))
+    assert part.tolist() == [3.0 * (2 * rank), 3.0 * (2 * rank + 1)]
+    dist.barrier()
+
+
+def test_movements():
+    ranks.run(SIZE, _movements)
+
+
+def _messages(rank):
+    right, left = (rank + 1) % SIZE, (rank - 1) % SIZE
+    first, second = ingot.zeros(2), ingot.zeros(2)
+    waiting = [dist.irecv(first, left), dist.irecv(second, left)]     # before anything is sent
+    dist.isend(ingot.tensor([1.0, rank]), right)
+    dist.send(ingot.tensor([2.0, rank]), right)
+    assert waiting[1].wait() and waiting[0].wait()
+    assert first.tolist() == [1, left] and second.tolist() == [2, left]
+    tagged = ingot.zeros(1)
+    dist.send(ingot.tensor([5.0]), right, tag=5)
+    dist.send(ingot.tensor([4.0]), right, tag=4)
+    dist.recv(tagged, left, tag=4)
+    assert tagged.item() == 4 and dist.recv(tagged, left, tag=5) == left and tagged.item() == 5
+    if rank == 0:
+        senders = {dist.recv(tagged) for _ in range(SIZE - 1)}
+        assert senders == {1, 2}
+    else:
+        dist.send(ingot.ones(1), 0)
+    big = ingot.zeros(1 << 20)
+    ops = [dist.P2POp(dist.isend, ingot.full((1 << 20,), float(rank)), right), dist.P2POp(dist.irecv, big, left)]
+    for work in dist.batch_isend_irecv(ops):
+        work.wait()
+    assert (big == left).all()
+
+
+def test_messages():
+    ranks.run(SIZE, _messages)
+
+
+def _objects(rank):
+    got = [None] * SIZE
+    dist.all_gather_object(got, {"rank": rank, "text": "x" * rank * 1000})
+    assert [g["rank"] for g in got] == [0, 1, 2]
+    box = [rank, "r"]
+    dist.broadcast_object_list(box, 1)
+    assert box == [1, "r"]
+    got = [None] * SIZE if rank == 2 else None
+    dist.gather_object(rank ** 2, got, 2)
+    assert got in (None, [0, 1, 4])
+    mine = [None]
+    dist.scatter_object_list(mine, ["a", {"b": 1}, ingot.ones(2)] if rank == 0 else None, 0)
+    assert mine[0] == "a" if rank == 0 else mine[0] == {"b": 1} if rank == 1 else mine[0].tolist() == [1, 1]
+    if rank == 0:
+        dist.send_object_list(["hello", 3], 1)
+    elif rank == 1:
+        box = [None, None]
+        assert dist.recv_object_list(box) == 0 and box == ["hello", 3]
+
+
+def test_objects():
+    ranks.run(SIZE, _objects)
+
+
+def _side_by_side(rank):
+    works = [dist.all_reduce(ingot.full((1000,), float(i)), async_op=True) for i in range(20)]
+    t = ingot.ones(1)
+    dist.all_reduce(t)                  # keeps its place behind those under way
+    assert t.item() == SIZE and all(w.is_completed() for w in works)
+    assert [w.result()[0][0].item() for w in works] == [SIZE * i for i in range(20)]
+    pair = dist.new_group([0, 2])
+    assert dist.get_rank() == rank and dist.get_world_size() == SIZE
+    if rank == 1:
+        assert dist.get_rank(pair) == -1 and dist.all_reduce(ingot.ones(1), group=pair) is None
+    else:
+        assert dist.get_rank(pair) == rank // 2 and dist.get_process_group_ranks(pair) == [0, 2]
+        t = ingot.full((2,), rank + 1.0)
+        dist.broadcast(t, 2, pair)
+        assert t[0].item() == 3 and dist.get_global_rank(pair, 1) == 2 and dist.get_group_rank(pair, 2) == 1
+        with pytest.raises(ValueError, match="rank 1 is not in the group"):
+            dist.broadcast(t, 1, pair)
+    mine, groups = dist.new_subgroups(1)
+    assert len(groups) == SIZE and mine.size() == 1
+
+
+def test_pending_work_and_groups():
+    ranks.run(SIZE, _side_by_side)
+
+
+# What goes wrong.
+
+
+def _mismatch(rank):
+    with pytest.raises(dist.DistBackendError, match=r"(is in (all_reduce of 3 float32|broadcast of 3 float32)|has gone)"):
+        if rank:
+            dist.all_reduce(ingot.ones(3))
+        else:
+            dist.broadcast(ingot.ones(3), 1)
+
+
+def test_ranks_that_disagree_are_told():
+    ranks.run(2, _mismatch)
+
+
+def _sizes(rank):
+    with pytest.raises(dist.DistBackendError, match=r"of \d float32 sum, where"):
+        dist.all_reduce(ingot.ones(3 + rank))
+
+
+def test_tensors_of_different_sizes_are_told():
+    ranks.run(2, _sizes)
+
+
+def _gone(rank):
+    if rank == 1:
+        dist.destroy_process_group()
+        os._exit(0)
+    with pytest.raises(dist.DistBackendError, match="rank 1 has gone while rank 0 waited for it in barrier"):
+        dist.barrier()
+
+
+def test_a_rank_that_ends_is_noticed():
+    ranks.run(2, _gone)
+
+
+def test_a_rank_that_does_not_come_is_named():
+    with pytest.raises(mp.ProcessRaisedException) as caught:
+        ranks.run(2, _never, timeout=0.4)
+    assert "waited 0.4 s in barrier for rank 1" in str(caught.value)
+
+
+def _never(rank):
+    if rank == 0:
+        dist.barrier()
+    else:
+        threading.Event().wait(3)
+
+
+def test_meeting_says_who_is_missing(tmp_path):
+    with pytest.raises(dist.DistTimeoutError, match=r"for ranks \[1, 2\] to connect.*world size 3"):
+        dist.init_process_group(init_method=f"file://{tmp_path}/s", rank=0, world_size=3, timeout=0.2)
+    assert not dist.is_initialized()
+
+
+@pytest.mark.parametrize(("arguments", "text"), [
+    ({}, "environment variable RANK"), ({"rank": 0, "world_size": 1}, "MASTER_ADDR"),
+    ({"init_method": "tcp://127.0.0.1:1"}, "needs rank= and world_size="), ({"init_method": "abc"}, "env://, tcp:// or file://"),
+    ({"backend": "nccl"}, "not available"), ({"store": dist.HashStore(), "rank": 2, "world_size": 2}, "rank must be within")])
+def test_bad_beginnings(arguments, text, monkeypatch):
+    for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(ValueError, match=text):
+        dist.init_process_group(**arguments)
+
+
+def test_nothing_works_before_the_beginning():
+    assert dist.is_available() and not dist.is_initialized() and dist.group.WORLD is None
+    with pytest.raises(ValueError, match="init_process_group"):
+        dist.get_rank()
+    with pytest.raises(ValueError, match="init_process_group"):
+        dist.all_reduce(ingot.ones(1))
+
+
+def test_one_rank_alone_by_environment(monkeypatch):
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    for name, value in (("RANK", "0"), ("WORLD_SIZE", "1"), ("MASTER_ADDR", "127.0.0.1"), ("MASTER_PORT", str(port))):
+        monkeypatch.setenv(name, value)
+    for _ in range(2):
+        dist.init_process_group()
+        with pytest.raises(ValueError, match="twice"):
+            dist.init_process_group()
+        t = ingot.ones(2)
+        dist.all_reduce(t)
+        got = [ingot.zeros(2)]
+        dist.all_gather(got, t)
+        assert t.tolist() == [1, 1] and got[0].tolist() == [1, 1] and dist.get_backend() == "gloo"
+        with pytest.raises(ingot.jit.TraceError, match="all_reduce"):
+            ingot.jit.trace(lambda x: dist.all_reduce(x * 2))(t)
+        dist.destroy_process_group()

@@ -1,0 +1,213 @@
+"""Python state that traced functions read and write: what changes is noticed at the next call, or refused."""
+
+import collections
+import itertools
+import types
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot import jit, nn
+from outcomes import outcome, plain
+
+# State of Python: what changes is noticed or refused.
+
+
+def outside_store():
+    class Keeps:
+        def __init__(self):
+            self.last = 0
+
+    o = Keeps()
+
+    def fn(x):
+        o.last = x * 2
+        return x
+
+    return fn, lambda: o.last
+
+
+def counts_calls():
+    class Counts:
+        n = 0
+
+        def __call__(self, x):
+            self.n += 1
+            return x * self.n
+
+    c = Counts()
+    return c, lambda: c.n
+
+
+def module_store():
+    class Last(nn.Module):
+        def forward(self, x):
+            self.last = x * 2
+            return self.last
+
+    m = Last()
+    return m, lambda: getattr(m, "last", 0)
+
+
+def by_setattr():
+    class Empty:
+        pass
+
+    o = Empty()
+
+    def fn(x):
+        setattr(o, "last", x * 2)  # noqa: B010
+        return x
+
+    return fn, lambda: getattr(o, "last", 0)
+
+
+def appends_by_a_bound_method():
+    kept = []
+    append = kept.append
+
+    def fn(x):
+        append(x)
+        return x
+
+    return fn, lambda: kept
+
+
+def counter():
+    seen = collections.Counter()
+
+    def fn(x):
+        seen["calls"] += 1
+        return x
+
+    return fn, lambda: dict(seen)
+
+
+def queue():
+    kept = collections.deque(maxlen=2)
+
+    def fn(x):
+        kept.append(x)
+        return x
+
+    return fn, lambda: list(kept)
+
+
+def iterator():
+    numbers = itertools.count()
+    return (lambda x: x * next(numbers)), lambda: 0
+
+
+def mutable_default():
+    def fn(x, seen=[]):  # noqa: B006
+        seen.append(1)
+        return x * len(seen)
+
+    return fn, lambda: 0
+
+
+def local_name():
+    o = types.SimpleNamespace(p=_Holder(1.0))
+
+    def fn(x):
+        p = o.p
+        return x + p.k
+
+    return fn, lambda: o.p.grow()
+
+
+def loop_over_objects():
+    held = [_Holder(1.0), _Holder(2.0)]
+
+    def fn(x):
+        for h in held:
+            x = x + h.k
+        return x
+
+    return fn, lambda: held[1].grow()
+
+
+def by_getattr():
+    h = _Holder(1.0)
+    return (lambda x: x + getattr(h, "k")), h.grow  # noqa: B009
+
+
+def numpy_global():
+    a = np.ones(2, "f")
+
+    def grow():
+        a[0] += 1
+
+    return (lambda x: x + float(a.sum())), grow
+
+
+def numpy_write():
+    a = np.ones(2, "f")
+
+    def fn(x):
+        a[0] += 1
+        return x + ingot.tensor(a)
+
+    return fn, lambda: a
+
+
+class _Holder:
+    def __init__(self, k):
+        self.k = k
+
+    def grow(self):
+        self.k += 1
+
+
+STATES = (outside_store, counts_calls, module_store, by_setattr, appends_by_a_bound_method, counter, queue, iterator,
+          mutable_default, local_name, loop_over_objects, by_getattr, numpy_global, numpy_write)
+FOLLOWED = (local_name, loop_over_objects, by_getattr, numpy_global)
+
+
+@pytest.mark.parametrize("make", STATES, ids=lambda f: f.__name__)
+def test_state_of_python_is_followed_or_refused(make):
+    def life(wrap):
+        fn, observe = make()
+        fn, seen = wrap(fn), []
+        for i in range(4):
+            seen.append((outcome(fn, ingot.ones(2) * (i + 1)), plain(observe())))
+        return seen
+
+    got = life(jit.trace)
+    if make in FOLLOWED:
+        assert got == life(lambda f: f)
+    else:
+        assert got[0][0][0] == "trace"
+
+
+@pytest.mark.parametrize("change, argument", [
+    (lambda a: a.append(a[0]), lambda: [ingot.ones(2)]), (lambda a: a.update(c=a["a"]), lambda: {"a": ingot.ones(2)}),
+    (lambda a: a.__setitem__(0, a[0] * 2), lambda: [ingot.ones(2)]), (lambda a: a.sort(), lambda: [3, 1, 2]),
+    (lambda a: a.__iadd__(1), lambda: np.ones(2, "f"))])
+def test_arguments_that_are_changed_are_refused(change, argument):
+    fn = jit.trace(lambda a, x: (change(a), x * 2)[1])
+    for _ in range(2):
+        assert outcome(fn, argument(), ingot.ones(2))[0] == "trace"
+
+
+def test_numpy_arguments_count_by_content():
+    a, fn = np.ones(2, "f"), jit.trace(lambda x, a: x + ingot.tensor(a))
+    for i in range(4):
+        a[0] = i // 2
+        assert fn(ingot.ones(2), a).tolist() == [1 + i // 2, 2]
+    assert fn.stats()["compiles"] == 2
+
+
+def test_an_array_that_numpy_gave_and_that_changes_is_refused():
+    def write(x):
+        x.numpy()[0] = 5
+        return x * 1
+
+    def write_the_tensor(x):
+        a = x.numpy()
+        x.add_(1)
+        return x * float(a.sum())
+
+    for fn in (write, write_the_tensor):
+        assert outcome(jit.trace(fn), ingot.ones(2))[0] == "trace"

@@ -1,0 +1,121 @@
+"""Training steps in a trace: options of optimizers that change, gradients of leaves, what is refused."""
+
+import ingot
+from ingot import jit
+from side_by_side import plain, refused, same, vec
+
+
+def test_a_learning_rate_schedule_compiles_once():
+    from ingot import nn, optim
+
+    def run(wrap_step):
+        ingot.manual_seed(0)
+        net = nn.Linear(3, 2)
+        opt = optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+        schedule = optim.lr_scheduler.ExponentialLR(opt, 0.9)
+
+        def step(x):
+            opt.zero_grad()
+            loss = (net(x) ** 2).sum()
+            loss.backward()
+            nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+            opt.step()
+            return loss
+
+        step = wrap_step(step)
+        losses = []
+        for i in range(10):
+            losses.append(plain(step(vec(1.0, 2.0, float(i)))))
+            schedule.step()
+        return step, losses
+
+    _, want = run(lambda f: f)
+    traced, got = run(jit.trace)
+    assert got == want
+    assert traced.stats()["compiles"] <= 2
+
+
+def test_an_option_that_changes_becomes_an_input():
+    from ingot import optim
+
+    def run(wrap_step):
+        w = vec().requires_grad_()
+        opt = optim.SGD([w], lr=0.1, weight_decay=0.5)
+
+        def step():
+            w.grad = None
+            (w * w).sum().backward()
+            opt.step()
+            return w * 1
+
+        step = wrap_step(step)
+        out = []
+        for i in range(8):
+            opt.param_groups[0]["weight_decay"] = 0.5 / (i + 1)
+            out.append(plain(step()))
+        return step, out
+
+    _, want = run(lambda f: f)
+    traced, got = run(jit.trace)
+    assert got == want
+    assert traced.stats()["compiles"] <= 3
+
+
+def test_a_leaf_made_inside_collects_its_own_gradient():
+    def make():
+        w = vec(1.0, 2.0, 3.0).requires_grad_()
+
+        def fn(x):
+            w.grad = None
+            y = (w.detach() * 1).requires_grad_()
+            z = w.detach().requires_grad_()
+            (x * y * z).sum().backward()
+            (x * w).sum().backward()
+            return y.grad + z.grad, w.grad
+
+        return fn
+
+    same(make, lambda i: (vec(float(i), 2.0, 3.0),))
+
+
+def test_an_outside_tensor_cannot_start_to_require_grad():
+    refused(lambda x: (x.requires_grad_() * 2).sum(), vec())
+
+
+def test_a_step_whose_first_time_is_special():
+    from ingot import optim
+
+    def run(wrap_step):
+        w = vec().requires_grad_()
+        w.grad = vec(1.0, 0.5, 0.25)
+        opt = optim.SGD([w], lr=0.1, momentum=0.9)
+
+        def step():
+            opt.step()
+            return w * 1
+
+        step = wrap_step(step)
+        out = [plain(step()) for _ in range(4)]
+        saved = opt.state_dict()
+        saved["param_groups"][0]["lr"] = 0.5
+        opt.load_state_dict(saved)
+        out += [plain(step()) for _ in range(3)]
+        opt.state[w]["momentum_buffer"] = vec(9.0, 9.0, 9.0)
+        return out + [plain(step()) for _ in range(3)]
+
+    assert run(jit.trace) == run(lambda f: f)
+
+
+def test_an_optimizer_with_python_state_is_refused():
+    from ingot import optim
+
+    w = vec().requires_grad_()
+    opt = optim.LBFGS([w])
+
+    def closure():
+        opt.zero_grad()
+        loss = (w * w).sum()
+        loss.backward()
+        return loss
+
+    refused(lambda: opt.step(closure))

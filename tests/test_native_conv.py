@@ -1,0 +1,90 @@
+"""Convolutions, pools and batch norm in native calls give the bits of their eager kernels; texts of kernels kept on disk."""
+
+import numpy as np
+import pytest
+
+from ingot.ir import config
+from ingot.ir import dtype as dt
+from ingot.ir.aval import Aval
+from ingot.ir.errors import ShapeError
+from ingot.ir.graph import Builder
+from ingot.ir.op import OPS
+from ingot.ir.target import host
+from ingot.passes.codegen.llvm.batch_norm import TRAIN, BatchNormKernel
+from ingot.runtime.cpu import texts
+from ingot.runtime.cpu.program import CompiledGraph
+from ingot.runtime.dispatch import kernel_of
+
+PLAIN = {"stride": (1, 1), "padding": ((1, 1), (1, 1)), "dilation": (1, 1), "groups": 1}
+STRIDED = {"stride": (2, 1), "padding": ((1, 0), (2, 1)), "dilation": (1, 2), "groups": 1}
+POOL = {"kernel": (3, 3), "stride": (2, 2), "padding": ((1, 1), (1, 1)), "dilation": (1, 1)}
+NORM = {"eps": 1e-5}
+CASES = [
+    ("conv", [(2, 5, 9, 8), (32, 5, 3, 3), (32,)], PLAIN),
+    ("conv", [(2, 5, 9, 8), (7, 5, 3, 3), None], PLAIN),
+    ("conv", [(2, 32, 12, 12), (48, 32, 3, 3), None], PLAIN),                       # Winograd
+    ("conv", [(1, 20, 9, 9), (20, 1, 3, 3), None], PLAIN | {"groups": 20}),         # depthwise
+    ("conv", [(2, 6, 9, 8), (32, 3, 3, 3), None], STRIDED | {"groups": 2}),
+    ("conv", [(1, 3, 9, 8), (32, 3, 3, 3), (32,)], STRIDED),                        # planes read in place
+    ("conv_input_grad", [(2, 7, 9, 8), (7, 5, 3, 3)], PLAIN | {"size": (9, 8)}),
+    ("conv_weight_grad", [(2, 5, 9, 8), (2, 7, 9, 8)], PLAIN | {"size": (3, 3)}),
+    ("max_pool", [(2, 3, 9, 8)], POOL),
+    ("batch_norm", [(3, 4, 5, 6), (4,), (4,), (4,), (4,)], NORM),
+    ("batch_norm_train", [(3, 4, 5, 6), (4,), (4,)], NORM),
+    ("batch_norm_train", [(3, 4, 5, 6), None, None], NORM),
+    ("batch_norm_relu_train", [(3, 4, 5, 6), (4,), None], NORM),
+    ("batch_norm_grad", [(3, 4, 5, 6), (4,), (4,), (3, 4, 5, 6), (4,), (4,), (4,)], NORM),
+    ("batch_norm_relu_grad", [(3, 4, 5, 6), (3, 4, 5, 6), (4,), (4,), (3, 4, 5, 6), None, (4,), (4,)], NORM),
+]
+
+
+def graph_of(name, avals, params):
+    b = Builder("g")
+    values = [None if a is None else b.input(f"x{i}", a) for i, a in enumerate(avals)]
+    found = b.call(OPS[name], *values, **params)
+    return b.finish(found if type(found) is tuple else [found])
+
+
+@pytest.mark.parametrize("kind", [dt.float32, dt.float64], ids=str)
+@pytest.mark.parametrize("name, shapes, params", CASES, ids=lambda v: v if isinstance(v, str) else "")
+def test_native_steps_give_the_bits_of_eager_kernels(name, shapes, params, kind):
+    rng = np.random.default_rng(8)
+    arrays = [None if s is None else rng.uniform(0.1, 1, s).astype(kind.np) for s in shapes]
+    want = kernel_of(OPS[name])(*arrays, **params)
+    compiled = CompiledGraph(graph_of(name, [None if s is None else Aval(s, kind) for s in shapes], params), kernel_of)
+    assert compiled.is_native
+    got = compiled.run([a for a in arrays if a is not None])
+    for a, b in zip(want if type(want) is tuple else (want,), got, strict=True):
+        assert a.dtype == b.dtype and (a == b).all(), f"{name} {shapes} {kind}: off by {np.abs(a - b).max()}"
+
+
+def test_wrong_indices_are_an_error_in_native_calls():
+    avals = [Aval((2, 3, 4), dt.float32), Aval((2, 3, 4), dt.int64)]
+    compiled = CompiledGraph(graph_of("plane_put", avals, {"size": (6,), "accumulate": True}), kernel_of)
+    x, places = np.ones((2, 3, 4), np.float32), np.zeros((2, 3, 4), np.int64)
+    assert compiled.is_native
+    assert compiled.run([x, places])[0].sum() == 24
+    places[1, 2, 3] = 6
+    with pytest.raises(ShapeError, match="outside of a plane"):
+        compiled.run([x, places])
+
+
+def test_texts_are_kept_on_disk(tmp_path):
+    kernel = BatchNormKernel(host(), TRAIN, "float", True)
+    written = []
+
+    class Counted(BatchNormKernel):
+        def text(self):
+            written.append(1)
+            return super().text()
+
+    with config.override(cache_dir=str(tmp_path)):
+        counted = Counted(host(), TRAIN, "float", True)
+        assert texts.text_of(counted) == texts.text_of(counted) == kernel.text()
+        assert len(written) == 1
+        files = [p for p in tmp_path.rglob("*") if p.is_file()]
+        assert len(files) == 1
+        files[0].write_bytes(files[0].read_bytes()[:-7])          # a damaged file counts as none
+        assert texts.text_of(counted) == kernel.text()
+        assert len(written) == 2
+        assert texts.text_of(Counted(host(), TRAIN, "double", True)) != kernel.text()

@@ -1,0 +1,100 @@
+"""Orders, running sums and gathers on generated kernels against numpy: every dtype, ties, nan, signed zeros, any length."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import ingot  # noqa: F401  (fills the table of operators)
+from graphs import same_bits
+from ingot.ir.op import OPS
+from ingot.runtime.cpu import gathers, ordering, pool, scans
+
+FLOATS = [np.float32, np.float64, np.float16, ml_dtypes.bfloat16]
+KINDS = [*FLOATS, np.bool_, *[np.dtype(f"{s}{n}") for s in "iu" for n in (1, 2, 4, 8)]]
+LENGTHS = [1, 5, 32, 33, 700, 3000]
+
+
+def rows(kind, n, seed=0):
+    """Five rows: random, with special values, sorted, with many ties, all equal."""
+    x = 100 * np.random.default_rng(seed).standard_normal((5, n))
+    x[2].sort()
+    x[3] = np.round(x[3], -2)
+    x[4] = x[4, 0]
+    kind = np.dtype(kind)
+    if kind == np.bool_:
+        return x > 0
+    x = (np.abs(x) if kind.kind == "u" else x).astype(np.float32).astype(kind)
+    if kind in [np.dtype(f) for f in FLOATS] and n > 4:
+        x[1, :5] = [np.nan, -np.nan, 0.0, -0.0, -np.inf]
+        x[0, 3] = np.inf
+    elif kind.kind in "iu" and n > 1:
+        x[1, :2] = np.iinfo(kind).min, np.iinfo(kind).max
+    return x
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_orders(kind, descending):
+    for n in LENGTHS:
+        x = rows(kind, n)
+        want = OPS["argsort"].ref(x, dim=1, descending=descending)
+        assert (ordering.argsort(x, dim=1, descending=descending) == want).all(), f"{n}, seed 0"
+        assert (ordering.argsort(np.asfortranarray(x.T), dim=0, descending=descending) == want.T).all()
+        for k in {k for k in (1, 2, n // 5, n) if 0 < k <= n}:
+            got = ordering.arg_topk(x, k=k, dim=1, largest=descending)
+            assert (got == want[:, :k]).all(), f"the first {k} of {n}, seed 0"
+
+
+def test_a_selection_that_is_cut_again_and_again():
+    x = np.arange(40_000, dtype=np.float32).reshape(2, -1)      # every element comes before all that were kept
+    assert (ordering.arg_topk(x, k=9, dim=1, largest=True) == np.arange(19_999, 19_990, -1)).all()
+    assert (ordering.arg_topk(x, k=9, dim=1, largest=False) == np.arange(9)).all()
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64, np.int32, np.int64], ids=str)
+def test_running_sums_are_additions_in_order(kind):
+    rng = np.random.default_rng(3)
+    for shape, dim in (((7,), 0), ((1, 1), 1), ((3, 5), 0), ((21, 33), 1), ((4, 9, 70), 1), ((1000, 3), 0), ((2, 6, 200), 1)):
+        x = (50 * rng.standard_normal(shape)).astype(kind)
+        x.reshape(-1)[0] = -0.0
+        want = np.cumsum(x, axis=dim, dtype=kind)
+        assert same_bits(scans.cumsum(x, dim=dim), want), f"{shape} along {dim}, seed 3"
+
+
+def test_results_do_not_depend_on_threads():
+    x = np.random.default_rng(4).standard_normal((40, 5000)).astype(np.float32)
+    before = pool.get_num_threads()
+    try:
+        found = []
+        for count in (1, 3):
+            pool.set_num_threads(count)
+            found.append((ordering.argsort(x, dim=1, descending=False), scans.cumsum(x, dim=1), scans.cumsum(x, dim=0)))
+    finally:
+        pool.set_num_threads(before)
+    assert all((a == b).all() for a, b in zip(*found))
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.float16, np.float32, np.complex64], ids=str)
+def test_gathers(kind):
+    rng = np.random.default_rng(5)
+    for shape, count, dim in (((6, 40), 9, 1), ((7, 3, 5), 11, 0), ((3, 7, 5), 2, 1), ((2000,), 5000, 0)):
+        x = (9 * rng.standard_normal(shape)).astype(kind)
+        wanted = (*shape[:dim], count, *shape[dim + 1:])
+        index = rng.integers(0, shape[dim], wanted)
+        assert (gathers.gather(x, index, dim=dim) == np.take_along_axis(x, index, dim)).all(), f"{shape} along {dim}, seed 5"
+        for bad in (-1, shape[dim]):
+            index.reshape(-1)[-1] = bad
+            assert gathers.scatter(x, index, x.take(index, mode="clip"), dim=dim, adds=False) is None
+            assert gathers.gather(x, index, dim=dim) is None
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64, np.int32, np.int64], ids=str)
+def test_scattered_sums_run_in_the_order_of_the_indices(kind):
+    rng = np.random.default_rng(6)
+    for shape, count, dim in (((6, 40), 900, 1), ((7, 3, 5), 110, 0), ((3, 7, 5), 20, 1)):
+        wanted = (*shape[:dim], count, *shape[dim + 1:])
+        x, src = ((9 * rng.standard_normal(s)).astype(kind) for s in (shape, wanted))
+        index = rng.integers(0, shape[dim], wanted)
+        for mode in ("add", "set"):
+            want = OPS["scatter"].ref(x, index, src, dim=dim, mode=mode)
+            assert same_bits(gathers.scatter(x, index, src, dim=dim, adds=mode == "add"), want), f"{shape} along {dim}, seed 6"

@@ -1,0 +1,133 @@
+"""Symbolic sizes: arithmetic agrees with numbers, and every answer is right for all values that meet the noted conditions."""
+
+import math
+import operator
+import random
+
+import pytest
+
+from graphs import graph_of_sizes
+from ingot.ir.scope import Scope
+from ingot.ir.substitute import condition_check, evaluator, is_same
+from ingot.ir.symbolic import SymFloat, SymInt
+from ingot.ir.text import parse, show
+from ingot.ir.verify import verify
+
+BINARY = (operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod)
+COMPARE = (operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne)
+
+
+def grown(rng, leaves, depth):
+    """A random integer computation as a function of the leaves."""
+    if not depth or rng.random() < 0.2:
+        pick = rng.randrange(len(leaves) + 1)
+        number = rng.randint(1, 9)
+        return (lambda v: v[pick]) if pick < len(leaves) else (lambda v: number)
+    op, a, b = rng.choice(BINARY), grown(rng, leaves, depth - 1), grown(rng, leaves, depth - 1)
+    return lambda v: op(a(v), b(v))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_arithmetic_agrees_with_numbers(seed):
+    rng = random.Random(seed)
+    names = ("b", "s", "t")
+    f = grown(rng, names, 4)
+    now = [rng.randint(2, 12) for _ in names]
+    scope = Scope()
+    try:
+        made = f([scope.size(n, v) for n, v in zip(names, now)])
+    except ZeroDivisionError:
+        with pytest.raises(ZeroDivisionError):
+            f(now)
+        return
+    assert (made.hint if type(made) is SymInt else made) == f(now), f"seed {seed}"
+    if type(made) is not SymInt:
+        return
+    value, holds = evaluator((made,), names), condition_check(scope.conditions, names)
+    for _ in range(40):
+        other = [rng.randint(2, 40) for _ in names]
+        if holds(*other):
+            assert value(*other) == (f(other),), f"seed {seed}: {made.text} at {other}"
+
+
+@pytest.mark.parametrize("seed", range(80))
+def test_answers_hold_wherever_the_conditions_do(seed):
+    rng = random.Random(seed)
+    names = ("b", "s")
+    f, g, test = grown(rng, names, 3), grown(rng, names, 3), rng.choice(COMPARE)
+    now = [rng.randint(2, 9) for _ in names]
+    scope = Scope()
+    try:
+        answer = test(*[h([scope.size(n, v) for n, v in zip(names, now)]) if h is f else h(list(scope.numbers.values()))
+                        for h in (f, g)])
+        assert answer == test(f(now), g(now))
+    except ZeroDivisionError:
+        return
+    holds = condition_check(scope.conditions, names)
+    assert holds(*now)
+    for b in range(2, 14):
+        for s in range(2, 14):
+            if holds(b, s):
+                assert test(f([b, s]), g([b, s])) == answer, f"seed {seed} at {b}, {s}: {list(scope.conditions)}"
+
+
+def test_what_is_certain_is_not_noted():
+    scope = Scope()
+    b, s = scope.size("b", 8), scope.size("s", 8)
+    assert b != 1 and b >= 2 and b * s > b and b * s - b >= 2 and (b * 64) // 64 is b and (b == 0) is False
+    assert (b * s) // s is b and (64 * b + 3) % 64 == 3 and -(-(4 * b) // 4) is b and math.prod((b, s, 2)) == 2 * s * b
+    assert bool(b) and max(b, 1) is b and is_same((b, 4), (b, 4)) and not is_same(b, s)
+    assert not scope.conditions
+
+
+@pytest.mark.parametrize("read", [int, range, hash, str, repr, float, lambda n: [0] * n, lambda n: {8: 1}[n], "{:3d}".format,
+                                  math.sqrt, lambda n: list(range(10))[n], lambda n: n & 7, lambda n: n.bit_length()])
+def test_what_asks_for_the_value_is_noted(read):
+    scope = Scope()
+    b = scope.size("b", 8)
+    read(b)
+    holds = condition_check(scope.conditions, ("b",))
+    assert holds(8) and not holds(9)
+    assert scope.pinned == {"b"}
+
+
+def test_a_size_is_an_int_to_isinstance_only():
+    b = Scope().size("b", 8)
+    assert isinstance(b, int) and type(b) is SymInt and not hasattr(b, "shape")
+
+
+def test_numbers_are_computed_as_python_does():
+    scope = Scope()
+    n, b = scope.number("n", 0.3), scope.size("b", 7)
+    made = -(n * 2 + 1) / b - abs(n - 4) * b
+    assert type(made) is SymFloat and made.hint == -(0.3 * 2 + 1) / 7 - abs(0.3 - 4) * 7
+    assert not [c for c in scope.conditions if "!=" not in c]
+    assert evaluator((made,), ("n", "b"))(-2.5, 3) == (-(-2.5 * 2 + 1) / 3 - abs(-2.5 - 4) * 3,)
+    assert n > 0.1
+    holds = condition_check(scope.conditions, ("n", "b"))
+    assert holds(0.2, 7) and not holds(0.05, 7)
+    math.sqrt(n)
+    assert not condition_check(scope.conditions, ("n", "b"))(0.2, 7)
+
+
+def test_text_of_symbolic_graphs_is_read_back():
+    graph = graph_of_sizes()
+    text = show(verify(graph))
+    assert text.startswith("graph sizes[b=4, n=0.5, seq_len=6](%x: f32[b,seq_len,8])")
+    again = parse(text)
+    assert show(again) == text and again == graph
+    verify(again)
+
+
+@pytest.mark.parametrize("text, said", [
+    ("graph g[b=4](%x: f32[c]) {\n return %x\n}", "expected a size"),
+    ("graph g[b=1](%x: f32[b]) {\n return %x\n}", "at least 2"),
+    ("graph g[b=4, b=5](%x: f32[b]) {\n return %x\n}", "new identifier"),
+    ("graph g[b=4](%x: f32[b*]) {\n return %x\n}", "expected a size"),
+    ("graph g[b=4](%x: f32[b]) {\n %0: f32[b] = mul(%x, number('b.x()'))\n return %0\n}", "expected an expression"),
+    ("graph g[b=4](%x: f32[b]) {\n %0: f32[b+1] = mul(%x, 2.0)\n return %0\n}", "is declared f32[b+1]"),
+])
+def test_wrong_symbolic_text_is_refused(text, said):
+    with pytest.raises(Exception, match="graph text") as caught:
+        parse(text)
+    assert said in str(caught.value)

@@ -1,0 +1,139 @@
+"""PyTorch's own files, read without torch: values, sharing, and code that must not run."""
+
+import io
+import os
+import pickle
+import zipfile
+from collections import OrderedDict
+
+import numpy as np
+import pytest
+
+import ingot
+import torch_pickles as tp
+from ingot import nn, serialization
+from ingot.ir.errors import FileError
+
+
+def loaded(data: bytes, **options):
+    return ingot.load(io.BytesIO(data), **options)
+
+
+torch_formats = pytest.mark.parametrize("write", [tp.archive, tp.legacy], ids=["zip", "legacy"])
+
+
+@torch_formats
+def test_torch_files_without_torch(write):
+    x = loaded(write(*tp.example()))
+    assert x["w"].requires_grad and x["w"].tolist() == np.arange(12.0).reshape(3, 4).tolist()
+    assert x["wt"].tolist() == np.arange(12.0).reshape(3, 4).T.tolist()
+    assert x["bf"].dtype is ingot.bfloat16 and x["bf"].tolist() == [1.0, 2.0]
+    assert (x["n"], x["x"], x["set"]) == (3, [1.5, None, True, "s"], {1, 2})
+    assert type(x["od"]) is OrderedDict and x["od"]._metadata == {"version": 1}
+    assert x["dtype"] is ingot.float16 and x["size"] == (2, 3) and str(x["device"]) == "cuda:0"
+    with ingot.no_grad():
+        x["row"].zero_()
+    assert x["w"][1].tolist() == [0.0] * 4      # one storage, as in the file
+
+
+def test_parameters_of_torch_files():
+    s = tp.Stored("0", "Float", np.ones(2, np.float32))
+    obj = tp.Call("torch._utils._rebuild_parameter", tp.tensor(s, 0, (2,), (1,)), True, tp.Call("collections.OrderedDict"))
+    x = loaded(tp.archive(obj, [s]))
+    assert type(x) is nn.Parameter and x.requires_grad
+
+
+@torch_formats
+@pytest.mark.parametrize("offset, size, stride", [(0, (13,), (1,)), (11, (2,), (1,)), (-1, (2,), (1,)), (0, (2, 2), (12, 1)),
+                                                  (0, (1 << 61,), (0,)), (0, (2,), (1, 1)), (0, (-1,), (1,)),
+                                                  (0.0, (1,), (1,))])
+def test_tensors_larger_than_their_storage_are_refused(write, offset, size, stride):
+    s = tp.Stored("0", "Float", np.arange(12, dtype=np.float32))
+    with pytest.raises(FileError):
+        loaded(write(tp.tensor(s, offset, size, stride), [s]))
+
+
+class Touch:
+    """A pickle that would run a command."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return (os.mkdir, (str(self.path),))
+
+
+def test_code_in_pickles_does_not_run(tmp_path):
+    target = tmp_path / "ran"
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as z:
+        z.writestr("archive/data.pkl", pickle.dumps(Touch(target), 2))
+    with pytest.raises(FileError, match=r"mkdir.*add_safe_globals"):
+        loaded(out.getvalue())
+    assert not target.exists()
+
+
+@pytest.mark.parametrize("obj", [
+    tp.Call("builtins.eval", "1"), tp.Call("builtins.getattr", 1, "real"), tp.Call("os.system", "true"),
+    tp.Call("torch._utils._rebuild_tensor", 1, 2, 3, 4), tp.Call("torch.float32"), tp.Call("torch.FloatStorage"),
+    tp.Call("collections.defaultdict", tp.Global("torch.Size")), tp.Call("_codecs.encode", "x", "rot13"),
+    tp.Call("torch._tensor._rebuild_from_type_v2", tp.Global("builtins.list"), 1, (), None),
+    tp.Call("builtins.list", [1], state={"a": 1}), tp.Call("builtins.bytearray", 1 << 60, state=1),
+])
+def test_calls_that_are_not_data_are_refused(obj):
+    with pytest.raises(FileError):
+        loaded(tp.archive(obj, []))
+
+
+class Config:
+    def __init__(self, a):
+        self.a = a
+
+
+def test_safe_globals():
+    name = f"{Config.__module__}.{Config.__qualname__}"
+    data = tp.archive(tp.Call(name, 5), [])
+    with pytest.raises(FileError, match="Config"):
+        loaded(data)
+    with serialization.safe_globals([Config]):
+        assert loaded(data).a == 5
+        assert serialization.get_safe_globals() == [Config]
+    with serialization.safe_globals([(Config, "old.place.Config")]):
+        assert loaded(tp.archive(tp.Call("old.place.Config", 6), [])).a == 6
+    with pytest.raises(FileError):
+        loaded(data)
+
+
+def test_programs_and_foreign_archives_are_named():
+    with pytest.raises(FileError, match="TorchScript"):
+        loaded(tp.archive({}, [], **{"constants.pkl": b""}))
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as z:
+        z.writestr("readme.txt", "hello")
+    with pytest.raises(FileError, match="neither"):
+        loaded(out.getvalue())
+    for data in (b"", b"hello world, this is text", b"\x93NUMPY" + b"\0" * 50, pickle.dumps({"a": 1})):
+        with pytest.raises(FileError):
+            loaded(data)
+
+
+# Against PyTorch itself.
+
+
+@pytest.mark.peer
+@pytest.mark.parametrize("legacy", [False, True])
+def test_torch_saves_ingot_loads(tmp_path, legacy):
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4))
+    optimizer = torch.optim.Adam(model.parameters())
+    model(torch.ones(2, 3)).sum().backward()
+    optimizer.step()
+    state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": 3, "bf": torch.ones(2).bfloat16()}
+    torch.save(state, tmp_path / "x.pt", _use_new_zipfile_serialization=not legacy)
+    x = ingot.load(tmp_path / "x.pt", map_location="cpu")
+    assert list(x["model"]) == list(model.state_dict()) and x["model"]._metadata.keys() == model.state_dict()._metadata.keys()
+    for k, v in model.state_dict().items():
+        assert x["model"][k].tolist() == v.tolist()
+    assert x["optimizer"]["state"][0]["exp_avg"].tolist() == state["optimizer"]["state"][0]["exp_avg"].tolist()
+    assert x["epoch"] == 3 and x["bf"].dtype is ingot.bfloat16

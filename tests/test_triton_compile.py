@@ -1,0 +1,209 @@
+"""Generated Triton source compiles for real GPUs (sm_80 and sm_90) on machines without one: no spills, shared memory within
+limits, whole vectors loaded, the parameter layout that launches rely on, correctly rounded instructions.
+"""
+
+import importlib.util
+import re
+
+import pytest
+
+from ingot.ir import config
+from ingot.ir import dtype as dt
+from ingot.ir.kernel_builder import KernelBuilder
+from ingot.passes.codegen import library, scalars
+from ingot.passes.codegen.triton import configs, elementwise, matmul, sweeps
+from ingot.passes.codegen.triton.nest import POINTER, SIZE, Source
+from ingot.runtime.cuda import compile as compiler
+from test_triton_kernels import ARITY, FLOATING, function_kernel, reduction
+
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="Triton is not installed")
+ARCHS = (80, 90)
+SHARED = {80: 166912, 90: 232448}
+
+
+@pytest.fixture(autouse=True)
+def caches(tmp_path, monkeypatch):
+    """Nothing is found in a cache, neither ours nor Triton's."""
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "triton"))
+    with config.override(cache_dir=str(tmp_path)):
+        yield
+
+
+def variant(one, sizes, arch, wide=False, aligned=True):
+    known = {i for i, p in enumerate(one.source.parameters)
+             if (p.kind == POINTER and aligned) or (p.kind == SIZE and sizes[p.name] % 16 == 0)}
+    return compiler.Variant(one.source, one.constants, one.warps, arch, wide, frozenset(known), one.stages)
+
+
+def built(one, sizes, arch, spills=0, **how):
+    """(machine code, PTX) of a launch, within the limits of the GPU."""
+    v = variant(one, sizes, arch, **how)
+    made = compiler._run_triton(v)
+    binary = compiler._binary(v, made)
+    assert binary.spills <= spills, f"{binary.name} spills {binary.spills} bytes per thread"
+    assert binary.shared <= SHARED[arch] and 0 < binary.registers <= 255
+    assert binary.code[:4] == b"\x7fELF" and binary.threads == 32 * one.warps
+    return binary, made.asm["ptx"]
+
+
+def loads(ptx):
+    return re.findall(r"(?:ld|st)\.global[\w.:]*", ptx)
+
+
+def double(kind, rank=1):
+    k = KernelBuilder("double")
+    for d in range(rank):
+        k.parallel(f"d{d}", f"n{d}")
+    strides = [*(f"s{d}" for d in range(rank - 1)), 1]
+    x, y = k.input("x", kind, strides), k.output("y", kind, strides)
+    with k.point():
+        k.store((k.load(x).to(dt.float32) * 2.0).to(kind), y)
+    return k.build()
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("kind", [dt.float32, dt.bfloat16], ids=str)
+def test_elementwise_loads_whole_vectors(kind, arch):
+    for rank, sizes in ((1, {"n0": 1 << 20}), (2, {"n0": 512, "n1": 2048, "s0": 2048})):
+        one, = configs.launches(double(kind, rank), sizes)
+        _, ptx = built(one, sizes, arch)
+        assert set(loads(ptx)) == {"ld.global.v4.b32", "st.global.v4.b32"}, f"{rank} {kind}"
+
+
+def test_odd_sizes_compile_with_narrow_loads():
+    one, = configs.launches(double(dt.float32), {"n0": 5001})
+    _, ptx = built(one, {"n0": 5001}, 90, aligned=False)
+    assert "v4" not in "".join(loads(ptx))
+
+
+def test_wide_addresses():
+    one, = configs.launches(double(dt.float32), {"n0": 1 << 32})
+    binary, _ = built(one, {"n0": 1 << 32}, 90, wide=True)
+    assert binary.layout == "<QQqQQ"
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("across", [False, True], ids=["rows", "columns"])
+@pytest.mark.parametrize("kind", ["sum", pytest.param("max", marks=pytest.mark.slow), "argmax"])
+def test_reductions(kind, across, arch):
+    for cols in (128, 1 << 17):
+        sizes = {"outer": 1, "rows": 256, "cols": cols, "far": 256 * cols}
+        for one in configs.launches(reduction(kind, dt.float32, across), sizes):
+            _, ptx = built(one, sizes, arch)
+            if kind == "sum" and not across and one.source.name == "sum_f32":
+                assert "ld.global.v4.b32" in loads(ptx) or cols == 128
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("length", [64, pytest.param(8192, marks=pytest.mark.slow), 20000])
+def test_softmax(length, arch):
+    kernel = library.ROW_KERNELS["softmax"]("softmax", dt.bfloat16, library.ROWS)
+    sizes = {"A": 512, "R": length}
+    one, = configs.launches(kernel, {s: sizes[s] for s in kernel.symbols})
+    _, ptx = built(one, sizes, arch)
+    assert "div.rn.f32" in ptx and "ex2.approx" not in ptx
+
+
+@pytest.mark.parametrize("name", ["layer_norm", "rms_norm", "log_softmax"])
+def test_row_kernels(name):
+    kernel = library.ROW_KERNELS[name](name, dt.float32, library.ROWS)
+    sizes = dict.fromkeys(kernel.symbols, 1024)
+    for one in configs.launches(kernel, sizes):
+        built(one, sizes, 90)
+
+
+@pytest.mark.parametrize("name", ["exp", "pow", "sin", "nextafter"])
+def test_functions_compile(name):
+    compile_function(name, dt.float32)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [dt.float32, dt.float64, dt.bfloat16], ids=str)
+@pytest.mark.parametrize("name", FLOATING)
+def test_every_function_compiles(name, kind):
+    compile_function(name, kind)
+
+
+def compile_function(name, kind):
+    out = dt.bool_ if name in scalars.FUNCTIONS and name.startswith("is") else kind
+    kernel = function_kernel(name, [kind] * ARITY[name], out)
+    one, = configs.launches(kernel, {"n": 4096})
+    _, ptx = built(one, {"n": 4096}, 80)
+    assert not re.search(r"\b(sqrt|div|sin|cos|lg2|ex2|rcp|tanh)\.approx", ptx), "an instruction that rounds otherwise"
+    assert ".ftz" not in ptx, "subnormals are kept"
+    if "fma" not in elementwise.write(kernel).text:
+        assert "fma.rn" not in ptx, "nothing is contracted"
+
+
+def test_random_numbers_compile():
+    k = KernelBuilder("draw")
+    k.parallel("i", "n")
+    seed, call, y = k.input("seed", dt.int64, (0,)), k.input("call", dt.int64, (0,)), k.output("y", dt.float32, (1,))
+    with k.point():
+        k.store(k.append("random_uniform", dt.float32, (k.index("i"), k.load(seed), k.load(call))), y)
+    one, = configs.launches(k.build(), {"n": 4096})
+    _, ptx = built(one, {"n": 4096}, 90)
+    assert "mul.hi.u32" in ptx or "mul.wide.u32" in ptx
+
+
+def test_running_folds_compile():
+    k = KernelBuilder("scan")
+    k.parallel("i", "rows")
+    k.reduce("k", "cols")
+    x, y = k.input("x", dt.float32, ("cols", 1)), k.output("y", dt.float32, ("cols", 1))
+    with k.sweep():
+        k.store(k.scan("sum", k.load(x)), y)
+    sizes = {"rows": 64, "cols": 4096}
+    one, = configs.launches(k.build(), sizes)
+    built(one, sizes, 90)
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("kind, precision", [(dt.bfloat16, "ieee"), (dt.float32, "tf32"), (dt.float32, "ieee")],
+                         ids=["bf16", "tf32", "f32"])
+def test_products(kind, precision, arch):
+    fast = kind.itemsize == 2 or precision == "tf32"
+    for units in ((False, True), (True, False)):
+        chosen = matmul.tiles(kind, 4096, 4096, 4096, fast, SHARED[arch])
+        source = matmul.source(kind, precision, units, (False, True))
+        sizes = {p.name: 4096 for p in source.parameters if p.kind == SIZE}
+        one = configs.Launch(source, chosen.constants, chosen.warps, (1, 1, 1), stages=chosen.stages)
+        _, ptx = built(one, sizes, arch)
+        if fast:
+            assert ("wgmma" if arch == 90 else "mma.sync") in ptx
+
+
+def test_resources_are_read_from_the_machine_code():
+    """A kernel made to spill is seen to."""
+    kernel = library.ROW_KERNELS["softmax"]("softmax", dt.float32, library.ROWS)
+    source = sweeps.write(kernel, whole=True)
+    one = configs.Launch(source, (("ROWS", 4), ("COLS", 4096)), 1, (1, 1, 1))
+    v = variant(one, {"A": 16, "R": 4096}, 90)
+    binary = compiler.build(v)
+    assert binary.spills > 0 and binary.registers > 0
+
+
+def test_a_second_process_needs_no_triton(tmp_path, monkeypatch):
+    one, = configs.launches(double(dt.float32), {"n0": 64})
+    v = variant(one, {"n0": 64}, 90)
+    made = compiler.compiled(v)
+    monkeypatch.setattr(compiler, "_made", {})
+    monkeypatch.setattr(compiler, "_run_triton", lambda v: pytest.fail("compiled again"))
+    assert compiler.compiled(v) == made
+    monkeypatch.setattr(compiler, "_made", {})
+    monkeypatch.setattr(compiler, "_version", lambda: "")
+    assert compiler.compiled(v) == made
+
+
+def test_what_does_not_compile_says_why():
+    text = "import triton\nimport triton.language as tl\n\n\n@triton.jit\ndef broken():\n    tl.no_such_thing()\n"
+    broken = configs.Launch(Source("broken", text, ()), (), 4, (1, 1, 1))
+    with pytest.raises(RuntimeError, match=r"Triton could not compile kernel broken for sm_90(.|\n)*no_such_thing"):
+        compiler.build(variant(broken, {}, 90))
+
+
+def test_without_triton_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(compiler, "_version", lambda: "")
+    one, = configs.launches(double(dt.float32), {"n0": 64})
+    with pytest.raises(RuntimeError, match="needs Triton: install ingot"):
+        compiler.build(variant(one, {"n0": 64}, 90))

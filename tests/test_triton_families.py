@@ -1,0 +1,232 @@
+"""Hand-shaped GPU kernels executed on numpy through the mock driver: sizes that cross blocks, repeats, masks, windows, and the
+errors of wrong indices. Each result is compared with what the CPU gives; bounds, races and dtypes are checked as it runs.
+"""
+
+import numpy as np
+import pytest
+
+import ingot
+import mock_cuda
+from ingot.nn import functional as F
+from ingot.passes.codegen.triton import attention as attention_text
+from ingot.passes.codegen.triton import conv as conv_text
+from ingot.runtime.cuda import convolutions, eager, sorts
+
+SEED = 11
+
+
+@pytest.fixture(autouse=True)
+def device():
+    with mock_cuda.installed():
+        yield
+
+
+@pytest.fixture
+def on_device(monkeypatch):
+    """Operators must not run on the host here."""
+    monkeypatch.setattr(eager, "on_host", lambda op, *rest: pytest.fail(f"{op.name} ran on the host"))
+
+
+def draw(*shape, dtype="float32"):
+    return ingot.tensor(np.random.default_rng(SEED).standard_normal(shape)).to(getattr(ingot, dtype))
+
+
+def both(f, *tensors, grad=True, tolerance=2e-5):
+    """Compares f and its gradients on the CPU with those on the device."""
+    found = []
+    for where in ("cpu", "cuda"):
+        args = [t.detach().to(where) for t in tensors]
+        for t in args:
+            t.requires_grad_(grad and t.is_floating_point())
+        out = f(*args)
+        leaves = [t for t in args if t.requires_grad]
+        if leaves:
+            weight = ingot.tensor(np.arange(out.numel()).reshape(out.shape) % 7).to(where, out.dtype)
+            grads = ingot.autograd.grad((out * weight).sum(), leaves)
+        else:
+            grads = ()
+        found.append([t.detach().cpu() for t in (out, *grads)])
+    for n, (want, got) in enumerate(zip(*found)):
+        if want.is_floating_point():
+            want, got = want.double().numpy(), got.double().numpy()
+            scale = max(1.0, np.abs(want).max(initial=0))
+            np.testing.assert_allclose(got, want, atol=tolerance * scale, err_msg=f"result {n}, seed {SEED}")
+        else:
+            np.testing.assert_array_equal(got.numpy(), want.numpy(), f"result {n}, seed {SEED}")
+
+
+# Sorting.
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "int64", "int8", "uint8", "bool"])
+def test_sorting_is_stable_in_every_dtype(dtype, descending, on_device):
+    rng = np.random.default_rng(SEED)
+    values = rng.integers(-4, 5, (3, 70)).astype(np.float64)
+    if dtype in ("float32", "float64", "bfloat16"):
+        values[:, ::9], values[:, 1::11], values[:, 2::13] = np.nan, -0.0, np.inf
+    else:
+        values = np.abs(values) if dtype == "uint8" else values
+    x = ingot.tensor(values).to(getattr(ingot, dtype))
+    for dim in (0, 1):
+        both(lambda t, d=dim: ingot.argsort(t, dim=d, descending=descending, stable=True), x, grad=False)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int16", "float64"])
+def test_long_rows_are_sorted_by_digits(dtype, on_device, monkeypatch):
+    monkeypatch.setattr(sorts.text, "SHORT", 64)
+    monkeypatch.setattr(sorts.text, "BLOCK", 64)
+    x = (draw(3, 150) * 9).to(getattr(ingot, dtype))
+    both(lambda t: ingot.argsort(t, dim=1, stable=True), x, grad=False)
+    both(lambda t: t.topk(20, dim=1)[1], x, grad=False)
+
+
+def test_searching(on_device):
+    rows, values = draw(3, 40).sort(dim=1)[0], draw(3, 17)
+    for right in (False, True):
+        both(lambda a, b, r=right: ingot.searchsorted(a, b, right=r), rows, values, grad=False)
+        both(lambda a, b, r=right: ingot.searchsorted(a[0].contiguous(), b, right=r), rows, values, grad=False)
+
+
+# Gathers and scatters.
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_embeddings_add_repeated_rows(dtype, on_device):
+    index = ingot.tensor(np.random.default_rng(SEED).integers(0, 5, (4, 60)))
+    both(lambda w, i: F.embedding(i, w), draw(9, 33, dtype=dtype), index, tolerance=2e-5 if dtype == "float32" else 2e-2)
+
+
+@pytest.mark.parametrize("dim", [0, 1, 2])
+def test_gather_and_its_gradient(dim, on_device):
+    index = ingot.tensor(np.random.default_rng(SEED).integers(0, 3, (3, 4, 5)))
+    both(lambda x, i: x.gather(dim, i), draw(3, 4, 5), index)
+    both(lambda x, i, s: x.scatter_add(dim, i, s), draw(3, 4, 5), index, draw(3, 4, 5) + 1)
+
+
+@pytest.mark.parametrize("mode", ["prod", "amax", "amin", "sum"])
+def test_scatter_reduce_with_nan(mode, on_device):
+    index = ingot.tensor(np.random.default_rng(SEED).integers(0, 4, (6, 5)))
+    src = draw(6, 5)
+    src[2, 2] = float("nan")
+    both(lambda x, i, s: x.scatter_reduce(0, i, s, reduce=mode), draw(6, 5), index, src, grad=False)
+
+
+def test_index_tensors_together_and_apart(on_device):
+    rng = np.random.default_rng(SEED)
+    i, j = (ingot.tensor(rng.integers(-3, 3, n)) for n in ((4, 1), (5,)))
+    both(lambda x, a, b: x[a, b], draw(3, 4, 6), i, j)
+    both(lambda x, a, b: x[:, a, b], draw(2, 3, 4, 3), i, j)
+    both(lambda x, a, b: x[a, :, b], draw(3, 2, 4), i, j)
+    both(lambda x, a: x[:, a], draw(4, 5, 1100), i)
+
+
+def test_the_last_of_repeated_writes_stays(on_device):
+    def f(x, v, at):
+        x = x.clone()
+        x[at] = v
+        return x
+
+    both(f, draw(5, 3), draw(40, 3), ingot.tensor(np.random.default_rng(SEED).integers(0, 4, 40)), grad=False)
+
+
+def test_complex_rows_are_moved(on_device):
+    x = ingot.tensor(np.arange(12).reshape(4, 3) * (1 + 2j))
+    at = ingot.tensor([3, 0, 3])
+    np.testing.assert_array_equal(x.cuda()[at.cuda()].cpu().numpy(), x.numpy()[[3, 0, 3]])
+
+
+@pytest.mark.parametrize("wrong", [4, -1])
+def test_an_index_out_of_range_is_an_error_when_values_are_read(wrong):
+    weight, index = draw(4, 3).cuda(), ingot.tensor([0, wrong]).cuda()
+    out = F.embedding(index, weight)
+    with pytest.raises(IndexError, match="embedding: an index was out of range, on cuda:0"):
+        out.cpu()
+    assert F.embedding(index.abs().clamp(max=3), weight).cpu().shape == (2, 3), "the error is raised once"
+
+
+# Attention.
+
+
+CASES = {"plain": (2, 3, 3, 40, 50, 20, 24, None), "queries share keys": (2, 4, 2, 33, 70, 16, 16, None),
+         "bools": (1, 2, 2, 40, 37, 8, 8, "bool"), "added": (2, 2, 1, 20, 45, 10, 12, "float"),
+         "one": (1, 1, 1, 1, 1, 4, 4, None)}
+
+
+@pytest.mark.parametrize("causal", [False, True], ids=["all", "causal"])
+@pytest.mark.parametrize("case", CASES)
+def test_attention_and_its_gradients(case, causal, on_device):
+    batch, heads, key_heads, length, keys, e, width, mask = CASES[case]
+    if causal and mask:
+        pytest.skip("a causal mask and another one are two masks")
+    shape = {"bool": (length, keys), "float": (batch, 1, length, keys)}.get(mask)
+    given = [] if mask is None else [draw(*shape) > -0.3 if mask == "bool" else draw(*shape)]
+    if mask == "bool":
+        given[0][5] = False         # a row of nothing
+    both(lambda q, k, v, *m: F.scaled_dot_product_attention(q, k, v, *m, is_causal=causal, enable_gqa=heads != key_heads),
+         draw(batch, heads, length, e), draw(batch, key_heads, keys, e), draw(batch, key_heads, keys, width), *given)
+
+
+def test_attention_in_low_precision(on_device):
+    q, k, v = (draw(1, 2, 130, 16, dtype="bfloat16") for _ in range(3))
+    both(lambda *a: F.scaled_dot_product_attention(*a, is_causal=True), q, k, v, tolerance=2e-2)
+
+
+def test_tiles_of_attention_fit_the_shared_memory():
+    for e in (16, 64, 128, 256):
+        for backward in (False, True):
+            constants, _, stages = attention_text.tiles(attention_text.Kind(ingot.bfloat16, "none", True), e, e, 1.0, backward)
+            tile = dict(constants)
+            held = (tile["BM"] + stages * 2 * tile["BN"]) * tile["BE"] * 2
+            assert held <= 163 << 10
+
+
+# Convolutions and pools.
+
+
+WINDOWS = {"plain": ((2, 3, 9, 8), (5, 3, 3, 3), {}), "padded stride": ((2, 4, 9, 10), (6, 4, 3, 2),
+                                                                        {"stride": 2, "padding": 1}),
+           "dilated": ((1, 2, 11, 12), (3, 2, 3, 3), {"dilation": 2, "padding": 2}),
+           "groups": ((2, 6, 7, 7), (9, 2, 3, 3), {"groups": 3, "padding": 1}),
+           "depthwise": ((1, 5, 8, 8), (5, 1, 3, 3), {"groups": 5}), "pointwise": ((3, 17, 5, 5), (18, 17, 1, 1), {}),
+           "signal": ((2, 3, 30), (4, 3, 5), {"stride": 3, "padding": 2}),
+           "volume": ((1, 2, 5, 6, 4), (3, 2, 2, 3, 2), {"padding": 1, "stride": (1, 2, 1)})}
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("case", WINDOWS)
+def test_convolutions_and_their_gradients(case, bias, on_device):
+    x, w, params = WINDOWS[case]
+    f = {3: F.conv1d, 4: F.conv2d, 5: F.conv3d}[len(x)]
+    tensors = [draw(*x), draw(*w), *([draw(w[0])] if bias else [])]
+    both(lambda *a: f(*a, **params), *tensors)
+
+
+def test_long_sums_of_a_weight_gradient_are_cut_in_parts(on_device, monkeypatch):
+    monkeypatch.setattr(convolutions, "_LEAST_DEPTH", 32)
+    kind = ingot.float32
+    assert convolutions._parts(0, kind, (4, 18, 200), 1) > 1
+    both(lambda x, w: F.conv2d(x, w, padding=1), draw(2, 2, 10, 10), draw(4, 2, 3, 3))
+
+
+def test_tiles_of_convolutions_cover_their_products():
+    for m, n, k in ((1, 1, 1), (100000, 64, 576), (512, 4608, 25088)):
+        (bm, bn, bk), warps, stages = conv_text.tiles(ingot.bfloat16, "ieee", m, n, k)
+        assert min(bm, bn, bk) >= 16 and stages * (bm + bn) * bk * 2 <= 163 << 10 and warps in (4, 8)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_pools_and_their_gradients(dtype, on_device):
+    x = draw(2, 3, 11, 9, dtype=dtype)
+    tolerance = 2e-5 if dtype == "float32" else 2e-2
+    both(lambda t: F.max_pool2d(t, 3, 2, 1), x, tolerance=tolerance)
+    both(lambda t: F.max_pool2d(t, 2, dilation=2), x, tolerance=tolerance)
+    for params in ({}, {"count_include_pad": False}, {"divisor_override": 5}, {"ceil_mode": True}):
+        both(lambda t, p=params: F.avg_pool2d(t, 3, 2, 1, **p), x, tolerance=tolerance)
+    both(lambda t: F.avg_pool1d(t[0], 4, 3), x, tolerance=tolerance)
+
+
+def test_a_maximum_knows_nan_and_where_it_was(on_device):
+    x = draw(1, 1, 6, 6)
+    x[0, 0, 1, 1], x[0, 0, 4, 4] = float("nan"), float("-inf")
+    both(lambda t: F.max_pool2d(t, 2, 2, return_indices=True)[1], x, grad=False)

@@ -1,0 +1,81 @@
+"""Hand-shaped GPU kernels compiled for sm_80 and sm_90 on a machine without one: no spills, shared memory within limits, tensor
+core instructions where they are due. (The gradients of attention fill all registers of sm_80: a few words may lie in memory.)
+"""
+
+import pytest
+
+from ingot.ir import dtype as dt
+from ingot.passes.codegen.triton import attention, configs, conv, pools, positions, sorting
+from ingot.passes.codegen.triton.nest import SIZE
+from test_triton_compile import ARCHS, built
+
+
+def compiled(source, constants, warps, arch, stages=3, size=1024, spills=0):
+    sizes = {p.name: size for p in source.parameters if p.kind == SIZE}
+    return built(configs.Launch(source, constants, warps, (1, 1, 1), stages=stages), sizes, arch, spills)
+
+
+ROWS = {"numbers": positions.numbers((dt.int64, dt.int32), 2, True), "take": positions.moved(4, False),
+        "put": positions.moved(2, True), "add": positions.merged(dt.bfloat16, "add"),
+        "bools": positions.merged(dt.bool_, "add")}
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("name", ROWS)
+def test_rows(name, arch):
+    constants, warps, _ = positions.tile(4096, 768, 1)
+    constants = (("BLOCK", 1024), ("SLOT", 0)) if name == "numbers" else constants
+    compiled(ROWS[name], constants, warps, arch)
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("key", [dt.uint32, dt.uint64], ids=str)
+def test_sorting(key, arch):
+    digits = (("BLOCK", sorting.BLOCK), ("SHIFT", 4))
+    compiled(sorting.counted(key), digits, 8, arch)
+    compiled(sorting.spread(key, False), digits, 8, arch)
+    compiled(sorting.ranked(key), (("LENGTH", sorting.SHORT), ("STEP", sorting.TOGETHER)), 4, arch)
+    compiled(sorting.added(), (("BLOCK", sorting.BLOCK),), 4, arch)
+    compiled(sorting.searched(key, True, False), (("BLOCK", sorting.BLOCK),), 4, arch)
+
+
+@pytest.mark.parametrize("kind", [dt.float32, dt.bfloat16, dt.int64, dt.uint8, dt.bool_], ids=str)
+def test_keys(kind):
+    compiled(sorting.keys(kind, True), (("BLOCK", sorting.BLOCK),), 4, 90)
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("kind, size", [(dt.bfloat16, 64), pytest.param(dt.bfloat16, 128, marks=pytest.mark.slow),
+                                        pytest.param(dt.float32, 64, marks=pytest.mark.slow)], ids=str)
+def test_attention(kind, size, arch):
+    how = attention.Kind(kind, attention.NO_MASK, True)
+    for backward, source in ((False, attention.forward(how)), (True, attention.query_grad(how, False)),
+                             (True, attention.key_grad(how))):
+        constants, warps, stages = attention.tiles(how, size, size, size ** -0.5, backward)
+        _, ptx = compiled(source, constants, warps, arch, stages, spills=64 if backward and arch == 80 else 0)
+        if kind.itemsize == 2:
+            assert ("wgmma" if arch == 90 else "mma.sync") in ptx
+
+
+WINDOW = tuple(zip(conv.WINDOW, (1, 3, 3, 1, 1, 1, 0, 1, 1, 1, 1, 1)))
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("kind", [dt.bfloat16, pytest.param(dt.float32, marks=pytest.mark.slow),
+                                  pytest.param(dt.float64, marks=pytest.mark.slow)], ids=str)
+def test_convolutions(kind, arch):
+    tile, warps, stages = conv.tiles(kind, "ieee", 50000, 128, 1152)
+    constants = (*WINDOW, *zip(conv.TILE, tile), ("GROUPS", 1))
+    for source in (conv.forward(kind, "ieee", True), conv.input_grad(kind, "ieee"), conv.weight_grad(kind, "ieee")):
+        more = (("PARTS", 4),) if "PARTS" in source.constants else ()
+        _, ptx = compiled(source, (*constants, *more), warps, arch, stages, size=128)
+        if kind.itemsize == 2:
+            assert ("wgmma" if arch == 90 else "mma.sync") in ptx
+
+
+def test_pools():
+    counted = tuple([(n, 0) for n in pools.COUNTED])
+    compiled(pools.maximum(dt.bfloat16), (*WINDOW, ("BLOCK", 256)), 4, 90)
+    for write in (pools.average, pools.average_grad):
+        for divisor in (False, True):
+            compiled(write(dt.float32, divisor), (*WINDOW, *counted, ("DIVISOR", 9), ("BLOCK", 256)), 4, 90)
