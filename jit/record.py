@@ -14,9 +14,10 @@ import numpy as np
 
 from ..ir.aval import Aval
 from ..ir.graph import Builder, Value
+from ..ir.op import OPS
 from ..ir.ops.elementwise import cast
 from ..ir.ops.host import host_call
-from ..ir.ops.shape import assign_view, expand, full, reshape, run_chain
+from ..ir.ops.shape import assign_view, expand, full, reshape, run_chain, slice_
 from ..ir.scope import Scope
 from ..ir.symbolic import SymFloat, is_symbol, pinned
 from ..runtime.autograd.node import Leaf
@@ -189,11 +190,17 @@ class Recorder:
             self._fresh(out, result)
 
     def note_extent(self, t: Tensor):
-        """Notes which symbolic sizes of a view are those of all its memory: whether it is row-major depends on that."""
+        """Notes which symbolic sizes of a view's slices are those of all that was sliced: whether it is row-major depends on
+        that."""
         link = self.link(t)
-        if self.scope is not None and link.chain and link.cell.value is not None:
-            for mine, all_of in zip(self.shape_of(t), link.cell.value.aval.shape):
-                bool(mine == all_of)
+        if self.scope is None or link.cell.value is None:
+            return
+        aval = link.cell.value.aval
+        for name, params in link.chain:
+            before, aval = aval, OPS[name].infer(aval, **dict(params))
+            if name == slice_.name:
+                for mine, all_of in zip(aval.shape, before.shape):
+                    bool(mine == all_of)
 
     def _fresh(self, t, value):
         cell = t._storage.cell = Cell(self, value)
