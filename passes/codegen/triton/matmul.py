@@ -99,6 +99,9 @@ def {name}({heading}):
 '''
 
 
+HOPPER_SHARED = 200 << 10     # bytes that a block may share: more than this from sm_90 on
+
+
 def tiles(dtype, m: int, n: int, k: int, tensor_cores: bool, shared_memory: int) -> Tiles:
     """The tile for a product of these sizes: large ones where there is enough to do, small ones for small matrices."""
     if not tensor_cores:
@@ -106,6 +109,8 @@ def tiles(dtype, m: int, n: int, k: int, tensor_cores: bool, shared_memory: int)
         deep = 16 if dtype is dt.float64 else 32
         return Tiles(size, size, deep, 4 if size == 32 else 8, 2)
     widest = 256 if dtype.itemsize == 2 and m * n >= MANY else 128
+    if dtype.itemsize == 4 and shared_memory < HOPPER_SHARED:
+        widest = 64      # mma.sync keeps operands in registers, which wider tiles of 32 bits overflow
     bm, bn = min(128, max(LEAST, power_of_two(m))), min(widest, max(LEAST, power_of_two(n)))
     deep = 64 if dtype.itemsize == 2 else 32
     found = Tiles(bm, bn, min(deep, max(LEAST, power_of_two(k))), 8 if bm * bn > 64 * 64 else 4, 3)
