@@ -91,7 +91,7 @@ def test_the_library_gives_what_eager_gives(name, threads, tmp_path):
     fn, x = make(), inputs()
     want = results_of(fn, x)
     written = jit.to_c(fn, x, tmp_path / "model", threads=threads)
-    library = ctypes.CDLL(written.library)
+    library = ctypes.CDLL(written.shared)
     if threads > 1:
         assert library.model_set_threads(2) == 2
         assert library.model_set_threads(99) == threads
@@ -102,7 +102,7 @@ def test_the_library_gives_what_eager_gives(name, threads, tmp_path):
 
 def test_several_threads_at_once(tmp_path):
     fn = cnn()
-    library = ctypes.CDLL(jit.to_c(fn, ingot.randn(2, 3, 11, 11), tmp_path / "model", concurrency=2).library)
+    library = ctypes.CDLL(jit.to_c(fn, ingot.randn(2, 3, 11, 11), tmp_path / "model", concurrency=2).shared)
     inputs = [ingot.randn(2, 3, 11, 11) for _ in range(6)]
     wanted = [results_of(fn, x) for x in inputs]
     bad = []
@@ -122,7 +122,7 @@ def test_several_threads_at_once(tmp_path):
 
 
 def test_wrong_tensors_have_codes(tmp_path):
-    library = ctypes.CDLL(jit.to_c(words(), ingot.randint(0, 11, (2, 7)), tmp_path / "model").library)
+    library = ctypes.CDLL(jit.to_c(words(), ingot.randint(0, 11, (2, 7)), tmp_path / "model").shared)
     x, outs = np.zeros((2, 7), np.int64), [np.zeros((2, 7, 16), np.float32), np.zeros((2, 7), np.float32)]
     assert library.model_run(tensors([x]), tensors(outs)) == 0
     assert library.model_run(None, tensors(outs)) == 1
@@ -137,7 +137,7 @@ def test_wrong_tensors_have_codes(tmp_path):
 def test_weights_beside_the_library(tmp_path):
     fn, x = mlp(), ingot.randn(3, 12)
     written = jit.to_c(fn, x, tmp_path / "model", embed=False)
-    library = ctypes.CDLL(written.library)
+    library = ctypes.CDLL(written.shared)
     got = np.zeros((3, 5), np.float32)
     assert library.model_run(tensors([x.numpy()]), tensors([got])) == 6
     data = np.fromfile(written.weights, np.uint8)
@@ -179,7 +179,7 @@ def test_a_loaded_model_becomes_a_library(tmp_path):
     loaded = jit.export(fn, x, tmp_path / "model.ingot")
     want = results_of(fn, x)
     got = np.zeros_like(want[0])
-    library = ctypes.CDLL(jit.to_c(loaded, path=tmp_path / "other", name="net").library)
+    library = ctypes.CDLL(jit.to_c(loaded, path=tmp_path / "other", name="net").shared)
     assert library.net_run(tensors([x.numpy()]), tensors([got])) == 0
     close([got], want)
 
@@ -196,7 +196,7 @@ def test_a_loaded_model_of_free_sizes_becomes_a_library_for_some(target, tmp_pat
         x = ingot.randn(n, 3, 11, 11)
         want = results_of(fn, x)
         got = np.zeros((n, 4), np.float32)
-        library = ctypes.CDLL(jit.to_c(loaded, x, tmp_path / f"model{n}", name=f"net{n}", target=target).library)
+        library = ctypes.CDLL(jit.to_c(loaded, x, tmp_path / f"model{n}", name=f"net{n}", target=target).shared)
         assert library[f"net{n}_run"](tensors([x.numpy()]), tensors([got])) == 0
         close([got], want)
 
@@ -208,7 +208,7 @@ def test_libraries_for_lesser_machines_run_here(name, target, tmp_path):
         pytest.skip(f"this machine does not run {target}")
     fn, x = CASES[name][0](), CASES[name][1]()
     want = results_of(fn, x)
-    library = ctypes.CDLL(jit.to_c(fn, x, tmp_path / "model", target=target).library)
+    library = ctypes.CDLL(jit.to_c(fn, x, tmp_path / "model", target=target).shared)
     for _ in range(2):
         got = [np.full(a.shape, 7, a.dtype) for a in want]
         assert library.model_run(tensors([x.numpy()]), tensors(got)) == 0
@@ -217,7 +217,7 @@ def test_libraries_for_lesser_machines_run_here(name, target, tmp_path):
 
 def test_an_object_for_aarch64_is_one(tmp_path):
     written = jit.to_c(cnn(), ingot.randn(2, 3, 11, 11), tmp_path / "model", target="aarch64")
-    for path, kind in ((written.object, 1), (written.library, 3)):
+    for path, kind in ((written.object, 1), (written.shared, 3)):
         head = Path(path).read_bytes()[:20]
         assert head[:6] == b"\x7fELF\x02\x01" and (head[16], head[18]) == (kind, 183)
     linker = shutil.which("aarch64-linux-gnu-ld") or shutil.which("ld.lld")
@@ -231,7 +231,7 @@ def test_a_library_for_aarch64_computes(name, tmp_path):
     unicorn = pytest.importorskip("unicorn")
     fn, x = CASES[name][0](), CASES[name][1]()
     want = results_of(fn, x)
-    library = Library(unicorn, Path(jit.to_c(fn, x, tmp_path / "model", target="aarch64").library))
+    library = Library(unicorn, Path(jit.to_c(fn, x, tmp_path / "model", target="aarch64").shared))
     inputs, _ = library.tensors([x.numpy()], NUMBERS)
     for _ in range(2):
         outputs, places = library.tensors([np.full(a.shape, 7, a.dtype) for a in want], NUMBERS)

@@ -58,7 +58,7 @@ def main(folder, epochs=3):
     pictures.tofile(folder / "pictures.bin")
     with ingot.no_grad():
         said = model(ingot.tensor(pictures)).numpy()
-    print(f"wrote {written.header}, {written.object} and {written.library}", file=sys.stderr)
+    print(f"wrote {written.header}, {written.object} and {written.shared}", file=sys.stderr)
     return pictures, said, labels[:BATCH]
 
 

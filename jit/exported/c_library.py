@@ -26,10 +26,10 @@ from .abroad import entry_for
 from .c_entry import MOST_DIMS, STAMP_BYTES, Entry, entry_text
 from .image import Image
 from .imaging import image_of
-from .library import shared_library
 from .link import Link
 from .loaded import Model
 from .relocatable import relocatable
+from .shared_object import shared_library
 
 _LINE = 64
 _POOL = {"ingot_pool_run": "pool", "ingot_pool_stop": "pool", "ingot_pool_try_acquire": "pool", "ingot_pool_state": "pool",
@@ -41,7 +41,7 @@ class Written(NamedTuple):
 
     header: str
     object: str
-    library: str
+    shared: str
     weights: str | None
 
 

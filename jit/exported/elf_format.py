@@ -1,4 +1,4 @@
-"""The ELF structures that `relocatable.py` and `library.py` write: headers, sections, symbols, relocation entries."""
+"""The ELF structures that `relocatable.py` and `shared_object.py` write: headers, sections, symbols, relocation entries."""
 
 import struct
 

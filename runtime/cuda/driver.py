@@ -54,7 +54,6 @@ class Driver:
 
     def __init__(self, library):
         self.raw = {name: _bound(library, name, types) for name, types in FUNCTIONS.items()}
-        self.library = library
         self.cuInit(0)
 
     def __getattr__(self, name):
