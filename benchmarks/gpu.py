@@ -48,16 +48,14 @@ class Fetched(tuple):
         return (x.detach().float().cpu() if x.dtype.is_floating_point else x.cpu() for x in super().__iter__())
 
 
-def case(name, make: Callable, arrays, plan, *, dtype="float32", grads=(), compiled=True, **facts) -> Case:
+def case(name, make: Callable, arrays, plan, *, dtype="float32", compiled=True, **facts) -> Case:
     """A case of the function `make(lib)` of tensors on the device; floats are cast to `dtype`."""
     calls = {}
     for lib in libraries(plan, compiled):
         kind = getattr(lib.module, dtype)
         for label, way in lib.ways.items():
             given = [lib.tensor(a).cuda() for a in arrays]
-            given = [(t.to(kind) if t.dtype.is_floating_point else t).detach() for t in given]
-            for i in grads:
-                given[i].requires_grad_()
+            given = [t.to(kind) if t.dtype.is_floating_point else t for t in given]
             calls[label] = waiting(lib, bound(way(make(lib.module)), given))
     return Case(name, calls, **({"tolerance": 2e-2 if dtype != "float32" else 2e-3} | facts))
 

@@ -100,7 +100,9 @@ class Entry:
     def _changed_capture(self):
         """Which captured tensor is of another kind now, in words, or None."""
         for t, shape, dtype, needs, order in self.captured.values():
-            if t._a.shape != shape or t._a.dtype != dtype or (t._node is not None) != needs:
+            if (t._node is not None) != needs:
+                return f"a captured tensor {'no longer requires' if needs else 'now requires'} grad"
+            if t._a.shape != shape or t._a.dtype != dtype:
                 return f"a captured tensor changed from {dtype}{list(shape)} to {t._a.dtype}{list(t._a.shape)}"
             if memory_order(t._a) != order:
                 return "a captured tensor lies in memory in another order"

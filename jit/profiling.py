@@ -17,7 +17,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -43,7 +42,6 @@ class Row:
     """
 
     work: Work
-    job: Any
     calls: int = 0
     seconds: float = 0.0
 
@@ -97,7 +95,7 @@ class Profile:
         with self._lock:
             rows = self._rows.setdefault(job, {})
             for w in works_of(compiled.plan) if any(m.step not in rows for m in moments) else ():
-                rows.setdefault(w.step, Row(w, job))
+                rows.setdefault(w.step, Row(w))
             for m in moments:
                 if m.step in rows:
                     rows[m.step].calls += 1

@@ -6,6 +6,7 @@ are answered by the backend as well, so that most of the runtime need not know w
 """
 
 import functools
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -76,10 +77,7 @@ class DeviceArray:
 
     @property
     def size(self) -> int:
-        n = 1
-        for d in self.shape:
-            n *= d
-        return n
+        return prod(self.shape)
 
     @property
     def itemsize(self) -> int:

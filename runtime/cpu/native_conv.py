@@ -94,6 +94,11 @@ def _with_bias(made, bias, places):
     return made.plan.native(places, (Table(nothing) if bias is None else At(bias),))
 
 
+def _is_one_plan(made) -> bool:
+    """Whether what the planner chose is one plan, done once."""
+    return hasattr(made, "plan") and getattr(made, "times", 1) == 1
+
+
 @native(conv_ops.conv)
 def conv_forward(node, operands, results):
     """The forward convolution, where it is steps."""
@@ -101,7 +106,7 @@ def conv_forward(node, operands, results):
     if not _takes(x, w):
         return None
     made = conv.forward_plan(x.shape, w.shape, *_window(node), x.dtype, conv.state())
-    if not hasattr(made, "plan") or getattr(made, "times", 1) != 1:
+    if not _is_one_plan(made):
         return None
     return _with_bias(made, None if b is None else 2, {X: At(0), W: At(1), Y: At(3)})
 
@@ -113,7 +118,7 @@ def conv_input_grad(node, operands, results):
     if not _takes(g, w):
         return None
     made = conv.input_grad_plan(g.shape, w.shape, tuple(node.params["size"]), *_window(node), g.dtype, conv.state())
-    if not hasattr(made, "plan") or getattr(made, "times", 1) != 1:
+    if not _is_one_plan(made):
         return None
     return _with_bias(made, None, {X: At(0), W: At(1), Y: At(2)})
 
@@ -125,7 +130,7 @@ def conv_weight_grad(node, operands, results):
     if not _takes(x, g):
         return None
     made = conv.weight_grad_plan(x.shape, g.shape, tuple(node.params["size"]), *_window(node), x.dtype, conv.state())
-    if not hasattr(made, "plan") or getattr(made, "times", 1) != 1:
+    if not _is_one_plan(made):
         return None
     return made.plan.native({X: At(0), W: At(1), Y: At(2)})
 
