@@ -1,7 +1,8 @@
 """Measuring several libraries on the same work in one process, fairly, after checking that they agree.
 
-Each round runs every library once (A B A B), with an idle gap before each so that the spinning threads of one do not slow
-the next. A figure is the median over rounds; each round repeats the call until it lasts long enough to time.
+Each round runs every library once (A B A B), each after a rest that lasts until the threads of the one before have stopped
+spinning (OpenBLAS' do for 100 ms). A figure is the median over rounds; each round repeats the call until it lasts long enough
+to time.
 """
 
 import gc
@@ -41,7 +42,7 @@ class Plan:
 
     @property
     def idle(self) -> float:
-        """Seconds of rest before each timing."""
+        """Seconds of rest before each timing, at least."""
         return self.pick(0.06, 0.02, 0.0)
 
     @property
@@ -142,6 +143,17 @@ def seconds_of(call, count: int) -> float:
     return time.perf_counter() - start
 
 
+def rest(least: float, most: float = 1.0):
+    """Waits until this process uses no processor any more: threads of libraries may spin for a while after a call."""
+    time.sleep(least)
+    end = time.perf_counter() + most
+    while least and time.perf_counter() < end:
+        start, used = time.perf_counter(), time.process_time()
+        time.sleep(0.005)
+        if time.process_time() - used < 0.1 * (time.perf_counter() - start):
+            break
+
+
 def time_interleaved(calls: dict, plan: Plan) -> dict[str, float]:
     """Median seconds per call of each library. Slow calls are timed in fewer rounds, three at least (two when quick)."""
     counts, times = {}, {name: [] for name in calls}
@@ -154,7 +166,7 @@ def time_interleaved(calls: dict, plan: Plan) -> dict[str, float]:
     try:
         for _ in range(rounds):
             for name, call in calls.items():
-                time.sleep(plan.idle)
+                rest(plan.idle)
                 times[name].append(seconds_of(call, counts[name]) / counts[name])
     finally:
         gc.enable()
