@@ -22,6 +22,7 @@ from .harness import Plan
 from .libraries import installed
 from .picture import ratios_picture, roofline_picture
 from .result import Result, in_words, on_threads, summary, table
+from .starts import with_starts
 from .subprocesses import ROOT, command, variables
 
 RESULTS = Path(__file__).parent / "results"
@@ -144,6 +145,8 @@ def main(argv=None) -> int:
         except RuntimeError as error:
             say(str(error))
             return 2
+        if not args.quick:
+            results = with_starts(results, args.work, Plan(threads), say)
     groups = dict.fromkeys((r.group, r.threads) for r in results)
     for group, threads in groups:
         print(f"\n{group}, {on_threads(threads)}")

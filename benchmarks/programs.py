@@ -16,6 +16,9 @@ from ingot import nn
 from ingot.runtime.cpu import compile as compiler
 
 from . import memory, vision
+from .groups import GROUPS
+from .harness import Case, Plan
+from .libraries import set_threads
 
 STATUS, CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
@@ -89,6 +92,31 @@ def peak_memory(work, library):
     return {"bytes": resident("VmHWM") - base}
 
 
+def starts(group, workload, threads, **sizes):
+    """Seconds of the first call of each traced case of a workload, and the most memory that its calls need beyond what is
+    there before: weights and inputs."""
+    plan, found = Plan(threads=threads, peers=(), **sizes), {}
+    set_threads(plan)
+    warmed_up()
+    for case in GROUPS[group].WORKLOADS[workload](plan):
+        if isinstance(case, Case) and "ingot" in case.calls:
+            found[case.name] = first_and_most(case.calls["ingot"])
+    return found
+
+
+def first_and_most(call) -> dict[str, float]:
+    """Seconds of the first call, and bytes that four calls need at most."""
+    gc.collect()
+    base = resident("VmRSS")
+    CLEAR.write_text("5")
+    start = time.perf_counter()
+    call()
+    seconds = time.perf_counter() - start
+    for _ in range(3):
+        call()
+    return {"seconds": seconds, "bytes": max(resident("VmHWM") - base, 0)}
+
+
 def touch(lib):
     """Lets a library do a little of everything, so that its own code is not counted."""
     net = lib.nn.Sequential(lib.nn.Conv2d(3, 8, 3), lib.nn.ReLU(), lib.nn.Flatten(), lib.nn.Linear(8 * 36, 4))
@@ -103,7 +131,8 @@ def resident(field) -> int:
     return int(line.split()[1]) * 1024
 
 
-PROGRAMS = {"chain": chain, "mixed": mixed, "layers": layers, "resnet50": resnet50, "peak_memory": peak_memory}
+PROGRAMS = {"chain": chain, "mixed": mixed, "layers": layers, "resnet50": resnet50, "peak_memory": peak_memory,
+            "starts": starts}
 
 if __name__ == "__main__":
     print(json.dumps(PROGRAMS[sys.argv[1]](**json.loads(sys.argv[2]))))

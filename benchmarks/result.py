@@ -4,6 +4,7 @@ import math
 from dataclasses import asdict, dataclass, field
 
 FLOAT32 = "ingot float32"          # our own float32, beside work in low precision
+STARTS = ("cold", "warm", "memory")
 OWN = ("ingot", "ingot eager", FLOAT32)
 
 
@@ -24,7 +25,8 @@ class Result:
     flops: float = 0.0
     bytes: float = 0.0
     note: str = ""
-    first: dict[str, float] = field(default_factory=dict)       # seconds of the first call
+    first: dict[str, float] = field(default_factory=dict)       # seconds of the first call beside the peers
+    starts: dict[str, float] = field(default_factory=dict)      # in processes of its own: see starts.py
     errors: dict[str, float] = field(default_factory=dict)      # difference from the reference
     failed: dict[str, str] = field(default_factory=dict)        # library -> why it is not among the figures
     peaks: dict[str, float] = field(default_factory=dict)       # of the machine, with this many threads
@@ -119,16 +121,23 @@ def table(results: list[Result]) -> str:
     """The results of one group and number of threads: one row a workload, one column a library."""
     libraries = sorted({k for r in results for k in (*r.seconds, *r.failed)}, key=_order)
     shows_eager = any(r.eager_ratio is not None and r.ratio is not None for r in results)
-    rows = [["workload", *libraries, "ratio", *(["eager"] if shows_eager else []), "peak", "first call", "bar", ""]]
+    columns = STARTS if any(r.starts for r in results) else ("first call",)
+    rows = [["workload", *libraries, "ratio", *(["eager"] if shows_eager else []), "peak", *columns, "bar", ""]]
     for r in results:
         ratios = [r.ratio, *([r.eager_ratio] if shows_eager else [])]
         rows.append([r.name, *(_cell(r, k) for k in libraries), *("" if v is None else f"{v:.2f}" for v in ratios),
                      "" if r.share is None else f"{r.share:.0%}",
-                     in_words(r.first["ingot"]) if "ingot" in r.first else "",
+                     *(_start(r, c) for c in columns),
                      ", ".join(words + (" ok" if reached else " MISSED") for words, reached in r.verdicts()), r.note])
     lines = [aligned(rows)]
     lines += [f"  {r.name}: {name} {why}" for r in results for name, why in r.failed.items()]
     return "\n".join(lines)
+
+
+def _start(result, column):
+    """What a first call cost, in seconds or in bytes."""
+    value = result.first.get("ingot") if column == "first call" else result.starts.get(column)
+    return "" if value is None else in_words(value, "B" if column == "memory" else "s")
 
 
 def _order(library):

@@ -3,13 +3,16 @@
 import json
 import subprocess
 import sys
+import threading
+import time
 
 import pytest
 
 import ingot
 from ingot.benchmarks import __main__ as program
-from ingot.benchmarks import groups, subprocesses, worker
-from ingot.benchmarks.result import Result
+from ingot.benchmarks import groups, starts, subprocesses, worker
+from ingot.benchmarks.harness import Plan, rest
+from ingot.benchmarks.result import Result, table
 
 
 def test_the_worker_reports_results_and_what_broke(monkeypatch):
@@ -95,3 +98,36 @@ def test_a_run_prints_and_writes(tmp_path, capsys):
     (row,) = data["results"]
     assert row["name"] == "5 ops on 8 floats" and row["seconds"]["ingot"] > 0 and data["about"]["quick"] is True
     assert (tmp_path / "run.svg").exists() and (tmp_path / "run-roofline.svg").exists()
+
+
+TINY = Plan(threads=1, quick=True, tiny=True)
+
+
+def test_first_calls_are_measured_in_processes_that_share_a_cache():
+    name = next(iter(groups.GROUPS["training"].WORKLOADS["mlp"](TINY))).name
+    results = [Result(name, {"ingot": 1.0}, "training", 1), Result("other", {"ingot": 1.0}, "small", 1)]
+    found, other = starts.with_starts(results, [("training", "mlp"), ("small", "add")], TINY, pytest.fail)
+    assert set(found.starts) == {"cold", "warm", "memory"} and not other.starts
+    assert 0 < found.starts["warm"] < found.starts["cold"], "the second process compiles nothing"
+    assert found.starts["memory"] < 1 << 26
+    assert "cold" in table([found, other]) and "first call" not in table([found, other]), table([found, other])
+
+
+def test_first_calls_that_break_are_named(monkeypatch):
+    def breaks(*args, **kwargs):
+        raise RuntimeError("out of luck")
+
+    said = []
+    monkeypatch.setattr(starts, "started", breaks)
+    assert starts.with_starts([], [("training", "mlp")], TINY, said.append) == []
+    assert said == ["first calls of training/mlp: out of luck"]
+
+
+def test_rest_waits_for_threads_that_spin():
+    end = time.perf_counter() + 0.2
+    thread = threading.Thread(target=lambda: [None for _ in iter(lambda: time.perf_counter() < end, False)])
+    thread.start()
+    rest(0.01)
+    assert time.perf_counter() >= end - 0.01, "another thread was still at work"
+    thread.join()
+    rest(0.0)
