@@ -11,7 +11,7 @@ from .cases import bound, indices, randoms
 from .harness import Case
 from .libraries import libraries
 from .result import Result
-from .sequences import gpt, mlp
+from .sequences import gpt, lstm_lm, mlp
 from .vision import resnet18
 
 MEAN_BAR = None
@@ -95,15 +95,18 @@ def device_attention(plan):
 
 
 def training_on_device(plan):
-    """Whole training steps, traced: an MLP, a GPT, a ResNet-18."""
+    """Whole training steps, traced: an MLP, a GPT, an LSTM, a ResNet-18."""
     batch = plan.pick(256, 256, 4)
     yield training("MLP + Adam", lambda lib: mlp(lib, 784, 512, 512, 10), [randoms(batch, 784), indices(10, batch)], plan)
     sizes = plan.pick((512, 6, 384, 6, 256), (512, 4, 128, 4, 64), (11, 1, 8, 2, 5))
     tokens = [indices(sizes[0], 16, sizes[4]), indices(sizes[0], 16, sizes[4], seed=1)]
     yield training("GPT + Adam", lambda lib: gpt(lib, *sizes), tokens, plan)
+    form = plan.pick((512, 256, 32, 64), (512, 128, 16, 32), (11, 4, 2, 3))
+    yield training("LSTM + Adam", lambda lib: lstm_lm(lib, *form[:2]),
+                   [indices(form[0], *form[2:]), indices(form[0], *form[2:], seed=1)], plan)
     images = plan.pick(64, 16, 2)
-    form = plan.pick({"classes": 10}, {"classes": 10}, {"width": 4, "classes": 10})
-    yield training("ResNet-18 32x32 + Adam", lambda lib: resnet18(lib, **form),
+    options = plan.pick({"classes": 10}, {"classes": 10}, {"width": 4, "classes": 10})
+    yield training("ResNet-18 32x32 + Adam", lambda lib: resnet18(lib, **options),
                    [randoms(images, 3, 32, 32), indices(10, images)], plan)
 
 

@@ -41,6 +41,7 @@ class Settings:
     cache_size: float = switch(512.0, "How many MiB the compile cache may take; the least recently used entries go")
     num_threads: int = switch(0, "Threads of CPU kernels (0: what the affinity mask and the cgroup quota allow)")
     cuda_graphs: bool = switch(True, "0 launches the kernels of traced functions one by one instead of as CUDA graphs")
+    cuda_tune: bool = switch(False, "1 tries configurations of GPU kernels on the device, and keeps the quickest on disk")
     cpu_level: str = switch("", "Plans and compiles for exactly this CPU level, if the machine has it: 'x86-64', "
                                 "'x86-64-v3' or 'x86-64-v4'")
 

@@ -5,6 +5,7 @@ product's place; others are stored beside it. The operations and their order sta
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,9 +40,11 @@ class Epilogue:
     others: tuple
 
 
-def fuse_epilogues(groups: list, escaping, replacing=frozenset()) -> list:
+def fuse_epilogues(groups: list, escaping, replacing=frozenset(), takes: Callable | None = None) -> list:
     """The groups with an Epilogue in place of each product and kernel that can be one. Results in `replacing` are to be
-    written over inputs, so they had better not take the product's place, where its sums wait before."""
+    written over inputs, so they had better not take the product's place, where its sums wait before. `takes(product, result)`
+    says which products have epilogues on the machine at hand."""
+    takes = _has_epilogues if takes is None else takes
     readers = {}
     for g in groups:
         for n in g.nodes:
@@ -51,14 +54,14 @@ def fuse_epilogues(groups: list, escaping, replacing=frozenset()) -> list:
     taken, made = set(), {}
     for g in groups:
         if g.is_kernel:
-            found = _epilogue(g, readers, escaping, replacing)
+            found = _epilogue(g, readers, escaping, replacing, takes)
             if found is not None:
                 taken.add(found.node)
                 made[g] = found
     return [made.get(g, g) for g in groups if g.is_kernel or g.nodes[0] not in taken]
 
 
-def _epilogue(group, readers, escaping, replacing):
+def _epilogue(group, readers, escaping, replacing, takes):
     body = group.body
     if body.reduced or body.counted or sum(t.cost for t in body.terms) > DEAREST:
         return None
@@ -67,7 +70,7 @@ def _epilogue(group, readers, escaping, replacing):
         if node is None or node.op is not matmul or readers[value] != {group} or value in escaping:
             continue
         result = min((r for r in body.results if r.dtype is value.dtype), key=replacing.__contains__, default=None)
-        if result is not None and _has_epilogues(value, result) and _flat(pattern, value, body):
+        if result is not None and takes(value, result) and _flat(pattern, value, body):
             return _make(group, node, result)
     return None
 

@@ -2,12 +2,15 @@
 errors of wrong indices. Each result is compared with what the CPU gives; bounds, races and dtypes are checked as it runs.
 """
 
+import itertools
+
 import numpy as np
 import pytest
 
 import ingot
 import mock_cuda
 from ingot.nn import functional as F
+from ingot.nn.utils import stateless
 from ingot.passes.codegen.triton import attention as attention_text
 from ingot.passes.codegen.triton import conv as conv_text
 from ingot.runtime.cuda import convolutions, eager, sorts
@@ -86,6 +89,63 @@ def test_searching(on_device):
     for right in (False, True):
         both(lambda a, b, r=right: ingot.searchsorted(a, b, right=r), rows, values, grad=False)
         both(lambda a, b, r=right: ingot.searchsorted(a[0].contiguous(), b, right=r), rows, values, grad=False)
+
+
+# Joining, and classes of losses.
+
+
+def test_many_arrays_are_joined_in_few_launches(on_device):
+    parts = [draw(3, n, 2) for n in (1, 4, 2, 7, *([1] * 20))]
+    both(lambda *xs: ingot.cat(xs, 1), *parts)
+    both(lambda *xs: ingot.cat([x.T for x in xs], 1), *[draw(n, 5) for n in (3, 1, 9)])
+    both(lambda *xs: ingot.stack(xs), *[draw() for _ in range(18)])
+    both(lambda *xs: ingot.cat(xs), *[draw(n, dtype="bfloat16") for n in (3, 0, 2000)], tolerance=2e-2)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("options", [{}, {"label_smoothing": 0.1}, {"reduction": "none"}, {"ignore_index": 2}], ids=str)
+def test_class_losses(dtype, options, on_device):
+    x, tolerance = draw(6, 7, dtype=dtype), 2e-5 if dtype == "float32" else 5e-2
+    target = ingot.tensor([0, 2, 6, 3, 2, 1])
+    weight = draw(7, dtype=dtype).abs()
+    both(lambda x: F.cross_entropy(x, target.to(x.device), **options), x, tolerance=tolerance)
+    both(lambda x: F.cross_entropy(x, target.to(x.device), weight.to(x.device), **options), x, tolerance=tolerance)
+    if "label_smoothing" not in options:
+        both(lambda x: F.nll_loss(x, target.to(x.device), weight.to(x.device), **options), x, tolerance=tolerance)
+    image = draw(2, 3, 4, 5, dtype=dtype)
+    labels = (ingot.arange(40) % 3).reshape(2, 4, 5)
+    both(lambda x: F.cross_entropy(x, labels.to(x.device), **options), image, tolerance=tolerance)
+
+
+def test_a_target_that_is_no_class_is_raised(on_device):
+    x = draw(3, 4).cuda()
+    with pytest.raises(IndexError, match="out of range"):
+        F.cross_entropy(x, ingot.tensor([0, 4, 1]).cuda()).item()
+    with pytest.raises(IndexError, match="out of range"):
+        F.nll_loss(x, ingot.tensor([0, -1, 1]).cuda(), draw(4).cuda()).item()
+
+
+@pytest.mark.parametrize("layer", ["RNN", "LSTM", "GRU"])
+@pytest.mark.parametrize("options", [{}, {"bidirectional": True, "num_layers": 2}, {"bias": False}], ids=str)
+def test_recurrent_layers(layer, options, on_device):
+    ingot.manual_seed(3)
+    net = getattr(ingot.nn, layer)(5, 4, **options)
+    names = [n for n, _ in net.named_parameters()]
+
+    def run(x, *weights):
+        made = stateless.functional_call(net, dict(zip(names, weights)), (x,))
+        return ingot.cat([made[0].reshape(-1), *[s.reshape(-1) for s in (made[1] if layer == "LSTM" else [made[1]])]])
+
+    both(run, draw(3, 2, 5), *[p.detach() for p in net.parameters()])
+
+
+def test_recurrent_layers_over_packed_sequences(on_device):
+    ingot.manual_seed(3)
+    net, x = ingot.nn.LSTM(5, 4, proj_size=3), draw(4, 3, 5)
+    pack = ingot.nn.utils.rnn.pack_padded_sequence
+    want = net(pack(x, [4, 2, 1]))[0].data
+    got = net.cuda()(pack(x.cuda(), [4, 2, 1]))[0].data
+    np.testing.assert_allclose(got.detach().cpu().numpy(), want.detach().numpy(), rtol=1e-5, atol=1e-6)
 
 
 # Gathers and scatters.
@@ -174,8 +234,9 @@ def test_attention_in_low_precision(on_device):
 
 def test_tiles_of_attention_fit_the_shared_memory():
     for e in (16, 64, 128, 256):
-        for backward in (False, True):
-            constants, _, stages = attention_text.tiles(attention_text.Kind(ingot.bfloat16, "none", True), e, e, 1.0, backward)
+        for part, arch in itertools.product((attention_text.FORWARD, attention_text.QUERIES, attention_text.KEYS), (80, 90)):
+            kind = attention_text.Kind(ingot.bfloat16, "none", True)
+            constants, _, stages = attention_text.tiles(kind, e, e, 1.0, part, arch)
             tile = dict(constants)
             held = (tile["BM"] + stages * 2 * tile["BN"]) * tile["BE"] * 2
             assert held <= 163 << 10
@@ -190,6 +251,10 @@ WINDOWS = {"plain": ((2, 3, 9, 8), (5, 3, 3, 3), {}), "padded stride": ((2, 4, 9
            "groups": ((2, 6, 7, 7), (9, 2, 3, 3), {"groups": 3, "padding": 1}),
            "depthwise": ((1, 5, 8, 8), (5, 1, 3, 3), {"groups": 5}), "pointwise": ((3, 17, 5, 5), (18, 17, 1, 1), {}),
            "signal": ((2, 3, 30), (4, 3, 5), {"stride": 3, "padding": 2}),
+           "strided pointwise": ((2, 5, 7, 6), (4, 5, 1, 1), {"stride": 2}),
+           "stride above the kernel": ((1, 2, 10, 9), (3, 2, 2, 2), {"stride": 3, "padding": (1, 0)}),
+           "strided and dilated": ((1, 2, 12, 11), (3, 2, 3, 2), {"stride": 2, "dilation": 2, "padding": 1}),
+           "strided depthwise": ((2, 3, 9, 8), (6, 1, 3, 3), {"groups": 3, "stride": 2, "padding": 1}),
            "volume": ((1, 2, 5, 6, 4), (3, 2, 2, 3, 2), {"padding": 1, "stride": (1, 2, 1)})}
 
 

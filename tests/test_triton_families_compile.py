@@ -1,11 +1,11 @@
 """Hand-shaped GPU kernels compiled for sm_80 and sm_90 on a machine without one: no spills, shared memory within limits, tensor
-core instructions where they are due. (The gradients of attention fill all registers of sm_80: a few words may lie in memory.)
+core instructions where they are due.
 """
 
 import pytest
 
 from ingot.ir import dtype as dt
-from ingot.passes.codegen.triton import attention, configs, conv, pools, positions, sorting
+from ingot.passes.codegen.triton import attention, classes, configs, conv, pools, positions, sorting
 from ingot.passes.codegen.triton.nest import SIZE
 from test_triton_compile import ARCHS, built
 
@@ -28,6 +28,18 @@ def test_rows(name, arch):
     compiled(ROWS[name], constants, warps, arch)
 
 
+CLASSES = {"checked": classes.checked(dt.int64), "weights": classes.weights(dt.int32, dt.bfloat16, True),
+           "taken": classes.taken(dt.int64, dt.float32), "put": classes.put(dt.int64, dt.bfloat16),
+           "joined": positions.joined(2, 16)}
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("name", CLASSES)
+def test_classes_and_joining(name, arch):
+    marked = (("SLOT", 0),) if "SLOT" in CLASSES[name].constants else ()
+    compiled(CLASSES[name], (("BLOCK", 1024), *marked), 4, arch)
+
+
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("key", [dt.uint32, dt.uint64], ids=str)
 def test_sorting(key, arch):
@@ -48,11 +60,11 @@ def test_keys(kind):
 @pytest.mark.parametrize("kind, size", [(dt.bfloat16, 64), pytest.param(dt.bfloat16, 128, marks=pytest.mark.slow),
                                         pytest.param(dt.float32, 64, marks=pytest.mark.slow)], ids=str)
 def test_attention(kind, size, arch):
-    how = attention.Kind(kind, attention.NO_MASK, True)
-    for backward, source in ((False, attention.forward(how)), (True, attention.query_grad(how, False)),
-                             (True, attention.key_grad(how))):
-        constants, warps, stages = attention.tiles(how, size, size, size ** -0.5, backward)
-        _, ptx = compiled(source, constants, warps, arch, stages, spills=64 if backward and arch == 80 else 0)
+    how = attention.Kind(kind, attention.NO_MASK, True, even=True)
+    for part, source in ((attention.FORWARD, attention.forward(how)), (attention.QUERIES, attention.query_grad(how, False)),
+                         (attention.KEYS, attention.key_grad(how))):
+        constants, warps, stages = attention.tiles(how, size, size, size ** -0.5, part, arch)
+        _, ptx = compiled(source, constants, warps, arch, stages)
         if kind.itemsize == 2:
             assert ("wgmma" if arch == 90 else "mma.sync") in ptx
 
@@ -71,6 +83,17 @@ def test_convolutions(kind, arch):
         _, ptx = compiled(source, (*constants, *more), warps, arch, stages, size=128)
         if kind.itemsize == 2:
             assert ("wgmma" if arch == 90 else "mma.sync") in ptx
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+def test_phases_and_depthwise(arch):
+    tile, warps, stages = conv.tiles(dt.bfloat16, "ieee", 50000, 128, 1152)
+    phase, _ = conv.phases((1, 3, 3), (1, 2, 2), (0, 1, 1), (1, 1, 1), (1, 56, 56))[3]
+    window = tuple(zip(conv.WINDOW, (1, 3, 3, 1, 2, 2, 0, 1, 1, 1, 1, 1)))
+    constants = (*window, *zip(conv.TILE, tile), ("GROUPS", 1), *phase.items())
+    compiled(conv.phase_grad(dt.bfloat16, "ieee"), constants, warps, arch, stages, size=128)
+    for kind in (dt.bfloat16, dt.float32):
+        compiled(conv.depthwise(kind, True), (*window, ("BLOCK", 256), ("GROUPS", 64)), 4, arch, size=128)
 
 
 def test_pools():

@@ -9,10 +9,11 @@ from ...ir.ops import attention as at
 from ...ir.ops.reduce import sum_
 from ...passes.codegen.triton import attention as text
 from ..device_array import DeviceArray
+from . import context as contexts
+from . import templates, tuning
 from .eager import contiguous, run
 from .products import float32_precision
 from .program import empty
-from .templates import launch
 
 _WIDEST = 256          # longest vectors of a query or value that a block holds
 
@@ -27,7 +28,8 @@ class Shapes:
         self.batch = prod(lead)
         self.mask, self.strides = self._mask(mask, lead)
         how = text.NO_MASK if mask is None else text.BOOLS if mask.dtype.kind == "b" else text.ADDED
-        self.kind = text.Kind(dt.from_numpy(q.dtype), how, params["causal"], float32_precision())
+        even = all(n >= 16 and n & (n - 1) == 0 for n in (self.e, self.width))
+        self.kind = text.Kind(dt.from_numpy(q.dtype), how, params["causal"], float32_precision(), even)
         self.scale = float(params["scale"])
 
     def _mask(self, mask, lead):
@@ -48,12 +50,26 @@ class Shapes:
         named = dict(zip(("m_b", "m_h", "m_q", "m_k"), self.strides))
         return {"L": self.length, "S": self.keys, "H": self.heads, "G": group} | named
 
-    def run(self, source, reads, writes, blocks, groups, backward):
+    def run(self, source, reads, writes, blocks, groups, part):
         """Launches a kernel; `blocks` is the number of programs for each group by the tile's constants."""
-        constants, warps, stages = text.tiles(self.kind, self.e, self.width, self.scale, backward)
-        masks = () if self.mask is None else (self.mask,)
-        how = constants, warps, (blocks(dict(constants)) * groups, 1, 1)
-        launch(self.q.device, source, (*reads, *masks, *writes), self.sizes, how, stages)
+        device, masks = self.q.device, () if self.mask is None else (self.mask,)
+        arrays = (*reads, *masks, *writes)
+
+        def how(tile):
+            rows, columns, warps, stages = tile
+            constants = text.constants(self.e, self.width, self.scale, rows, columns)
+            return (constants, warps, (blocks(dict(constants)) * groups, 1, 1)), stages
+
+        def prepare(tile):
+            made = how(tile)
+            return templates.variant(device, source, arrays, self.sizes, *made), lambda: self._launch(source, arrays, made)
+
+        found = text.candidates(self.kind, self.e, self.width, part, contexts.context(device).arch)
+        key = source.name, self.e, self.width, groups, *self.sizes.items()
+        self._launch(source, arrays, how(tuning.best(key, found, prepare, device)))
+
+    def _launch(self, source, arrays, how):
+        templates.launch(self.q.device, source, arrays, self.sizes, *how)
 
     def over_queries(self, tile):
         """Blocks of queries."""
@@ -85,7 +101,7 @@ def attention(inputs, params, device):
     if not (s.keys and s.e):
         return NotImplemented
     if lse.size:
-        s.run(text.forward(s.kind), (s.q, s.k, s.v), (out, lse), s.over_queries, s.batch * s.heads, False)
+        s.run(text.forward(s.kind), (s.q, s.k, s.v), (out, lse), s.over_queries, s.batch * s.heads, text.FORWARD)
     return out, lse
 
 
@@ -103,8 +119,8 @@ def attention_grad(inputs, params, device):
     scores = (*q.shape[:-1], s.keys)
     ds = empty(device, scores, q.dtype) if wanted else empty(device, (0,) * len(scores), q.dtype)
     writes = (gq, ds) if wanted else (gq,)
-    s.run(text.query_grad(s.kind, wanted), reads, writes, s.over_queries, s.batch * s.heads, True)
-    s.run(text.key_grad(s.kind), reads, (gk, gv), s.over_keys, s.batch * s.key_heads, True)
+    s.run(text.query_grad(s.kind, wanted), reads, writes, s.over_queries, s.batch * s.heads, text.QUERIES)
+    s.run(text.key_grad(s.kind), reads, (gk, gv), s.over_keys, s.batch * s.key_heads, text.KEYS)
     return gq, gk, gv, _narrowed(ds, mask.shape, device) if wanted else ds
 
 

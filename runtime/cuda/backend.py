@@ -8,8 +8,8 @@ from ...ir.errors import DeviceError
 from ..device_array import DeviceArray
 from . import (
     attentions,
-    captured,
     checks,
+    classes,
     convolutions,
     draws,
     eager,
@@ -19,20 +19,24 @@ from . import (
     pools,
     products,
     program,
+    recurrent,
     sorts,
     streams,
     transfer,
 )
 from . import context as contexts
 from . import driver as library
+from .traced import Traced
 
-for _module in (draws, products, moves, sorts, gathers, attentions, convolutions):
+for _module in (draws, products, moves, sorts, gathers, attentions, convolutions, classes, recurrent):
     eager.OWN.update(_module.OPERATORS)
 count = contexts.count
 why_not = library.why_not
 current = contexts.current
 set_current = contexts.set_current
 run = eager.run
+PASSES = eager.PASSES
+traced = Traced
 contiguous = eager.contiguous
 copied = eager.copied
 converted = eager.converted
@@ -41,9 +45,6 @@ to_host = transfer.to_host
 write = transfer.write
 
 
-def traced(graph, owned, targets):
-    """A traced graph, ready to run on device arrays."""
-    return captured.Traced(graph, owned, targets)
 
 
 def to_device(a, index: int | None = None, wait: bool = True) -> DeviceArray:

@@ -1,175 +1,92 @@
-"""Traced graphs as CUDA graphs: a whole run of launches as one.
+"""Captured graphs: a whole run of launches as one.
 
-The first runs launch kernel by kernel. What then neither waits nor computes on the host is captured: inputs that stay where
-they are (parameters) are read there, others are copied into memory of the graph, and everything that comes from the host
-(numbers, keys of random draws) travels in one upload. Results are copied out, so they never share memory with the next run.
+Inputs that stay where they are (parameters) are read there, others are copied into memory of the graph, and everything that
+comes from the host (numbers, keys of random draws) travels in one upload. Results never share memory with the next run: those
+that replace inputs are written there, others are copied out, small ones all at once.
 """
 
 import threading
+from itertools import accumulate
+from typing import Any
 
 import numpy as np
 
-from ...ir import config
-from ...ir.errors import DeviceError
 from ..device_array import DeviceArray
-from . import checks, eager, graphs, pools, streams, transfer
-from .program import DeviceGraph, empty, used
+from . import checks, graphs, streams, transfer
+from .program import empty, used
 
-WARM_RUNS = 2         # runs before a capture
-LEAST = 2             # launches from which it is worth it
-_SLOT = 16            # bytes between things of the host
-
-
-class Traced:
-    """A traced graph on a device.
-
-    graph     what is computed, after all graph passes
-    owned     positions of results that get memory of their own
-    targets   {position of a result: number of the input that it replaces}
-    """
-
-    is_native = False
-
-    def __init__(self, graph, owned, targets):
-        self.graph, self.owned, self.targets = graph, owned, targets
-        self.in_place = frozenset(targets)
-        self.made: dict = {}               # by which inputs are numbers
-        self.runs = 0
-        self.places: tuple = ()            # where inputs were in the run before
-        self.captured: Captured | None = None
-        self.unsteady: set = set()         # numbers of inputs that were seen to move
-        self.refused = ""                  # why it is not captured
-        self._lock = threading.Lock()
-
-    @property
-    def plan(self):
-        """The steps."""
-        return self.device_graph(frozenset()).plan
-
-    def device_graph(self, numbers) -> DeviceGraph:
-        """The graph, where the inputs `numbers` are numbers."""
-        if numbers not in self.made:
-            self.made[numbers] = DeviceGraph(self.graph, eager.run, self.owned, numbers)
-        return self.made[numbers]
-
-    def run(self, arrays) -> list:
-        """The results, as arrays, in order; those with targets are written there."""
-        captured = self.captured
-        if captured is not None and captured.fits(arrays):
-            return captured.run(arrays)
-        before = eager.Host.calls
-        results = self.launch(arrays)
-        if not self.refused and config.current().cuda_graphs:
-            self._consider(arrays, eager.Host.calls != before)
-        return results
-
-    def launch(self, arrays) -> list:
-        """Kernel by kernel."""
-        numbers = frozenset([i for i, a in enumerate(arrays) if a.__class__ is np.ndarray and a.ndim == 0])
-        given = [a.item() if i in numbers else a for i, a in enumerate(arrays)]
-        return self.finish(self.device_graph(numbers).run(given), arrays)
-
-    def finish(self, results, arrays) -> list:
-        """Writes results into the inputs that they replace."""
-        for position, number in self.targets.items():
-            transfer.write(arrays[number], results[position])
-        return results
-
-    def _consider(self, arrays, on_host):
-        """After a run: whether to capture."""
-        if on_host:
-            self.refused = "some operators run on the host"
-        elif len(self.device_graph(frozenset()).steps) < LEAST:
-            self.refused = "one launch is as quick"
-        places = tuple([a.pointer if a.__class__ is DeviceArray else None for a in arrays])
-        self.runs = self.runs + 1 if not graphs.is_current_stream_capturing() else 0
-        if self.refused or self.runs < WARM_RUNS or not self.places:
-            self.places = places
-            return
-        moved = {i for i, (a, b) in enumerate(zip(places, self.places)) if a is None or a != b}
-        if self.captured is not None:
-            moved |= {i for i, p in self.captured.bound if places[i] != p}
-            if moved <= self.unsteady:
-                return
-        self.unsteady |= moved
-        stable = [i not in self.unsteady for i in range(len(places))]
-        try:
-            with self._lock:
-                self.captured = Captured(self, arrays, stable)
-        except DeviceError as e:
-            self.refused = str(e)
-        self.places = places
+SMALL = 4096          # bytes up to which results travel together
+_APART = 16           # bytes that they are apart
 
 
 class Captured:
-    """One capture of a traced graph: what it reads and writes, and how its inputs get there."""
+    """One capture of a graph: what it reads and writes, and how its inputs get there."""
 
-    def __init__(self, traced: Traced, arrays, stable):
+    def __init__(self, repeated, arrays, stable, room):
         device = next(a.device for a in arrays if a.__class__ is DeviceArray)
-        self.traced, self.device, self.stream = traced, device, streams.current(device)
+        self.device, self.stream = device, streams.current(device)
+        self.targets, self.room = repeated.targets, room
         self.lock = threading.Lock()
-        self.layouts = [(a.__class__, a.shape, a.strides, a.dtype) for a in arrays]
         self.bound = [(i, a.pointer) for i, a in enumerate(arrays) if stable[i]]
-        self.host = [i for i, a in enumerate(arrays) if a.__class__ is not DeviceArray]
         self.moving = [i for i, a in enumerate(arrays) if a.__class__ is DeviceArray and not stable[i]]
-        self.room = empty(device, (max(1, sum(self._slots(arrays))),), np.uint8)
-        self.inputs = self._inputs(arrays)
-        self.graph = graphs.CUDAGraph()
-        self._capture()
-
-    def _slots(self, arrays):
-        return [-(-max(1, arrays[i].nbytes) // _SLOT) * _SLOT for i in self.host]
-
-    def _inputs(self, arrays) -> list:
-        """The arrays that the captured kernels read."""
-        found, at = list(arrays), 0
-        for i, size in zip(self.host, self._slots(arrays)):
-            a = arrays[i]
-            found[i] = DeviceArray(self.room.kind, self.room.memory, a.shape, a.dtype, None, at, self.room)
-            at += size
+        self.memory = empty(device, (room.bytes,), np.uint8)
+        self.inputs = room.seen(self.memory, arrays)
         for i in self.moving:
-            found[i] = arrays[i].copy()
-        return found
+            self.inputs[i] = arrays[i].copy()
+        self.graph = graphs.CUDAGraph()
+        self._capture(repeated)
 
-    def _capture(self):
-        """Runs once for real, so that everything is loaded, then again to capture. Neither changes a target."""
-        made = self.traced.device_graph(frozenset())
-        made.run(self.inputs)
+    def _capture(self, repeated):
+        """Everything was loaded by the runs before; nothing runs now."""
+        graph = repeated.graph
+        self.small = [i for i, v in enumerate(graph.graph.outputs) if i not in self.targets and 0 < _bytes(v) <= SMALL]
+        values = [graph.graph.outputs[i] for i in self.small]
+        self.offsets = [0, *accumulate([-(-_bytes(v) // _APART) * _APART for v in values])]
+        self.together: Any = empty(self.device, (max(_APART, self.offsets[-1]),), np.uint8)
+        places = {v: self._part(self.together, v.shape, v.dtype.np, at) for v, at in zip(values, self.offsets)}
         with graphs.graph(self.graph):
-            self.outputs = made.run(self.inputs)
-            self.traced.finish(self.outputs, self.inputs)
+            self.outputs = repeated.launch(self.inputs, self.inputs, places)
+            for i, v in zip(self.small, values):
+                if self.outputs[i] is not places[v]:
+                    transfer.write(places[v], self.outputs[i])
+        self.apart = [i for i in range(len(self.outputs)) if i not in self.targets and i not in self.small]
+        self.parts = [(i, v.shape, v.dtype.np, at) for i, v, at in zip(self.small, values, self.offsets)]
+
+    @staticmethod
+    def _part(whole, shape, dtype, at):
+        return DeviceArray(whole.kind, whole.memory, shape, dtype, None, at)
 
     def fits(self, arrays) -> bool:
         """Whether the inputs are where the capture reads them."""
         if streams.current(self.device) != self.stream or graphs.is_current_stream_capturing():
             return False
-        return all(arrays[i].pointer == p for i, p in self.bound)
+        return all([arrays[i].pointer == p for i, p in self.bound])  # noqa: C419  (a list is quicker here)
 
     def run(self, arrays) -> list:
         """Replays on new inputs."""
-        traced, stream = self.traced, self.stream.handle
+        stream = self.stream.handle
         with self.lock:
-            self._upload(arrays)
+            if self.room.host:
+                transfer.upload(self.memory, self.room.filled(arrays), wait=False)
             for i in self.moving:
                 transfer.write(self.inputs[i], arrays[i])
             for i, _ in self.bound:
                 used(arrays[i], stream)
             self.graph.replay()
             checks.replayed(self.device)
-            results = [r if i in traced.targets else r.copy() for i, r in enumerate(self.outputs)]
-            for position, number in traced.targets.items():
-                if number in self.moving or number in self.host:
+            results = list(self.outputs)
+            for position, number in self.targets.items():
+                if number in self.moving:
                     transfer.write(arrays[number], results[position])
+                results[position] = arrays[number]
+            for i in self.apart:
+                results[i] = results[i].copy()
+            if self.parts:
+                together = transfer.copy_of(self.together)
+                for i, shape, dtype, at in self.parts:
+                    results[i] = self._part(together, shape, dtype, at)
         return results
 
-    def _upload(self, arrays):
-        """Everything from the host in one copy, from page-locked memory."""
-        if not self.host:
-            return
-        staged = pools.PINNED.array(self.room.shape, np.uint8)
-        at = 0
-        for i, size in zip(self.host, self._slots(arrays)):
-            raw = np.ascontiguousarray(arrays[i]).reshape(-1).view(np.uint8)
-            staged[at:at + raw.size] = raw
-            at += size
-        transfer.upload(self.room, staged, wait=False)
+
+def _bytes(value) -> int:
+    return value.aval.size * value.dtype.itemsize

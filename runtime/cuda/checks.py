@@ -16,6 +16,7 @@ from .program import empty, fill
 _WORDS = 64
 _names: list[str] = []
 _words: dict = {}          # device -> array
+_apart: list = []          # (words, names) of programs with numbers of their own
 _pending: dict = {}        # device -> streams with launches that were not asked about
 
 
@@ -32,14 +33,33 @@ def words(device: int):
         _words[device] = empty(device, (_WORDS,), np.int32)
         fill(_words[device], 0)
         streams.current(device).synchronize()
-    _pending.setdefault(device, set()).add(streams.current(device).handle)
+    launched(device)
     return _words[device]
+
+
+def names() -> tuple:
+    """The operators that have words, by number."""
+    return tuple(_names)
+
+
+def words_for(device: int, names: tuple):
+    """Words of their own for launches in which the numbers of operators are fixed; `launched` says that they run."""
+    made = empty(device, (_WORDS,), np.int32)
+    fill(made, 0)
+    streams.current(device).synchronize()
+    _apart.append((made, names))
+    return made
+
+
+def launched(device: int):
+    """Launches that may write words are about to come."""
+    _pending.setdefault(device, set()).add(streams.current(device).handle)
 
 
 def replayed(device: int):
     """Notes that launches were repeated which may have written words."""
-    if device in _words:
-        words(device)
+    if device in _words or any(a.device == device for a, _ in _apart):
+        launched(device)
 
 
 def verify(device: int, stream: int | None = None):
@@ -48,19 +68,28 @@ def verify(device: int, stream: int | None = None):
     if not pending or (stream is not None and stream not in pending):
         return
     pending.clear() if stream is None else pending.discard(stream)
-    found = (ctypes.c_int32 * _WORDS)()
-    context = contexts.context(device)
-    context.driver.cuMemcpyDtoHAsync_v2(ctypes.addressof(found), _words[device].pointer, ctypes.sizeof(found),
-                                        streams.current(device).handle)
-    streams.current(device).synchronize()
-    wrong = [name for n, name in enumerate(_names) if found[n % _WORDS]]
+    known = [(_words[device], _names)] if device in _words else []
+    wrong = [name for a, names in [*known, *_apart] if a.device == device for name in _set_in(a, names, device)]
     if wrong:
-        fill(_words[device], 0)
-        raise DimError(f"{' and '.join(wrong)}: an index was out of range, on cuda:{device}; the same call on the CPU (.cpu()) "
-                       "names the index and the line")
+        raise DimError(f"{' and '.join(dict.fromkeys(wrong))}: an index was out of range, on cuda:{device}; the same call on "
+                       "the CPU (.cpu()) names the index and the line")
+
+
+def _set_in(array, names, device) -> list:
+    """The names whose words are set; they are cleared."""
+    found = (ctypes.c_int32 * _WORDS)()
+    stream = streams.current(device)
+    contexts.context(device).driver.cuMemcpyDtoHAsync_v2(ctypes.addressof(found), array.pointer, ctypes.sizeof(found),
+                                                         stream.handle)
+    stream.synchronize()
+    wrong = [name for n, name in enumerate(names) if found[n % _WORDS]]
+    if wrong:
+        fill(array, 0)
+    return wrong
 
 
 def forget():
     """Forgets the words, for a driver that was replaced."""
     _words.clear()
+    _apart.clear()
     _pending.clear()

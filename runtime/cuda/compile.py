@@ -10,6 +10,7 @@ import importlib.metadata
 import importlib.util
 import json
 import linecache
+import pickle
 import re
 import struct
 import threading
@@ -103,6 +104,7 @@ class Binary:
 
 _lock = threading.Lock()
 _made: dict[Variant, Binary] = {}
+_ready: dict[str, Binary] = {}         # by key: what files brought along
 
 
 def compiled(variant: Variant) -> Binary:
@@ -112,8 +114,34 @@ def compiled(variant: Variant) -> Binary:
         with _lock:
             found = _made.get(variant)
             if found is None:
-                found = _made[variant] = _load(variant) or _make(variant)
+                found = _made[variant] = _ready.get(variant.key()) or _load(variant) or _make(variant)
     return found
+
+
+def made() -> dict:
+    """The machine code of this process, by variant."""
+    return dict(_made)
+
+
+def use_binaries(binaries: dict):
+    """Takes ready machine code, by the keys of variants, that the caller trusts: it is not compiled."""
+    with _lock:
+        _ready.update(binaries)
+
+
+def is_there(variant: Variant) -> bool:
+    """Whether a variant's machine code is in memory or on disk."""
+    return variant in _made or variant.key() in _ready or _load(variant) is not None
+
+
+def build_all(stream) -> int:
+    """Compiles the variants that another process of ours has pickled into a stream, into the cache."""
+    for variant in pickle.load(stream):
+        try:
+            compiled(variant)
+        except DeviceError:
+            continue          # (the process that asked meets the error itself, if it wants the variant)
+    return 0
 
 
 def _load(variant):

@@ -15,7 +15,7 @@ from ..device_array import DeviceArray
 from . import context as contexts
 from .eager import contiguous, run
 from .products import float32_precision
-from .program import empty
+from .program import empty, fill
 from .templates import launch
 
 _FLOATS = (dt.float16, dt.bfloat16, dt.float32, dt.float64)
@@ -73,6 +73,11 @@ def conv(inputs, params, device):
         source = text.forward(dt.from_numpy(x.dtype), float32_precision(), b is not None)
         sizes = {"N": x.shape[0], "C": w.shape[1], "O": w.shape[0] // groups} | _spaces(x.shape[2:], counts)
         arrays = [contiguous(a) for a in (x, w, b) if a is not None]
+        if w.shape[1] == 1 and groups > 1:
+            block, warps, grid = _blocks(out.size)
+            launch(device, text.depthwise(dt.from_numpy(x.dtype), b is not None), (*arrays, out), sizes | {"TOTAL": out.size},
+                   ((*_geometry(params, kernel), block, ("GROUPS", groups)), warps, grid))
+            return out
         product = x.shape[0] * prod(counts), sizes["O"], sizes["C"] * prod(kernel)
         _multiply(device, source, (*arrays, out), sizes, _geometry(params, kernel), groups, product)
     return out
@@ -87,10 +92,31 @@ def conv_input_grad(inputs, params, device):
     out = empty(device, (g.shape[0], w.shape[1] * groups, *size), g.dtype)
     if out.size:
         sizes = {"N": g.shape[0], "C": w.shape[1], "O": w.shape[0] // groups} | _spaces(size, g.shape[2:])
-        product = g.shape[0] * prod(size), sizes["C"], sizes["O"] * prod(kernel)
-        source = text.input_grad(dt.from_numpy(g.dtype), float32_precision())
-        _multiply(device, source, (contiguous(g), contiguous(w), out), sizes, _geometry(params, kernel), groups, product)
+        arrays = contiguous(g), contiguous(w), out
+        if not _by_phases(device, arrays, sizes, params, kernel, groups):
+            product = g.shape[0] * prod(size), sizes["C"], sizes["O"] * prod(kernel)
+            source = text.input_grad(dt.from_numpy(g.dtype), float32_precision())
+            _multiply(device, source, arrays, sizes, _geometry(params, kernel), groups, product)
     return out
+
+
+def _by_phases(device, arrays, sizes, params, kernel, groups) -> bool:
+    """The gradient of a strided convolution's input, phase by phase; what no tap reaches is 0. Whether that can be."""
+    stride, size, kind = params["stride"], params["size"], dt.from_numpy(arrays[2].dtype)
+    low = _three([first for first, _ in params["padding"]], 0)
+    if all(s == 1 for s in stride) or min(low) < 0:
+        return False
+    found = text.phases(_three(kernel, 1), _three(stride, 1), low, _three(params["dilation"], 1), _three(size, 1))
+    if found is None:
+        return False
+    if sum(prod(pixels) for _, pixels in found) < prod(size):
+        fill(arrays[2], 0)
+    for constants, pixels in found:
+        taps = prod(constants[f"J{d}"] for d in text.DIMS)
+        product = sizes["N"] * prod(pixels), sizes["C"], sizes["O"] * taps
+        _multiply(device, text.phase_grad(kind, float32_precision()), arrays, sizes | dict(zip(text.COUNTS, pixels)),
+                  (*_geometry(params, kernel), *constants.items()), groups, product)
+    return True
 
 
 def conv_weight_grad(inputs, params, device):

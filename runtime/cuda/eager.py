@@ -15,14 +15,16 @@ from ...ir import config
 from ...ir import dtype as dt
 from ...ir.aval import Aval
 from ...ir.errors import DeviceError
-from ...ir.graph import Builder
+from ...ir.graph import Builder, Graph
 from ...ir.op import Op
 from ...ir.ops.elementwise import cast, where
 from ...ir.ops.families import NUMBERS
-from ...ir.ops.loss import take_class
 from ...ir.ops.place import place
+from ...ir.ops.reduce import amax, amin, prod, sum_
 from ...ir.ops.shape import as_strided, full
 from ...passes import pipeline
+from ...passes.class_losses import class_losses
+from ...passes.decompose import decompose
 from ...passes.kernel_body import LOW, can_fuse
 from ..cpu import eager as host_kernels
 from ..device_array import DeviceArray
@@ -30,6 +32,13 @@ from . import streams, transfer
 from .kernels import Prepared
 from .program import DeviceGraph, empty, filled, used
 
+
+def decompose_bodies(graph: Graph) -> Graph:
+    """Composites become their bodies, but for those that have device code of their own."""
+    return decompose(graph, frozenset([n.op for n in graph.nodes if n.op in OWN]))
+
+
+PASSES = (*pipeline.SIMPLER, class_losses, decompose_bodies, *pipeline.SIMPLER)
 _plans: dict = {}
 _MOST_PLANS = 8192
 _ON_HOST = object()
@@ -118,9 +127,9 @@ def _planned(op, inputs, params):
     if wide and not many and out.dtype is dt.float32:
         out = b.append(cast, (out,), {"dtype": like})
     outs = out if many else (out,)
-    graph = pipeline.run(b.finish(outs), pipeline.PIPELINE)
-    if op is take_class or any(n.op is op and not can_fuse(n) for n in graph.nodes):
-        return _ON_HOST         # (a fused take_class trusts its classes, alone it must not)
+    graph = pipeline.run(b.finish(outs), PASSES)
+    if any(n.op is op and not can_fuse(n) for n in graph.nodes):
+        return _ON_HOST
     made = DeviceGraph(graph, run, frozenset(range(len(outs))), frozenset(numbers))
     return made, tuple(taken), many
 
@@ -200,7 +209,14 @@ def _where(inputs, params, device):
     return out
 
 
-OWN.update({full: _full, place: _place, where: _where})
+def _over_nothing(inputs, params, device):
+    """A reduction over no dims: each element by itself."""
+    x, = inputs
+    return NotImplemented if params["dim"] or x.dtype.kind == "b" else x.copy()
+
+
+OWN.update({full: _full, place: _place, where: _where, sum_: _over_nothing, prod: _over_nothing, amax: _over_nothing,
+            amin: _over_nothing})
 
 
 def contiguous(x: DeviceArray) -> DeviceArray:

@@ -81,11 +81,20 @@ class PreparedLaunch:
         return sum(1 << n for n in self.pointers if args[n] % compiler.ALIGNED)
 
     def _function(self, device, mask):
-        aligned = self.aligned | {n for n in self.pointers if not mask >> n & 1}
-        variant = compiler.Variant(self.launch.source, self.launch.constants, self.launch.warps, contexts.context(device).arch,
-                                   self.wide, frozenset(aligned), self.launch.stages)
-        found = self.functions[device, mask] = launch.function(device, compiler.compiled(variant))
+        found = self.functions[device, mask] = launch.function(device, compiler.compiled(self._variant(device, mask)))
         return found
+
+    def _variant(self, device, mask):
+        aligned = self.aligned | {n for n in self.pointers if not mask >> n & 1}
+        return compiler.Variant(self.launch.source, self.launch.constants, self.launch.warps, contexts.context(device).arch,
+                                self.wide, frozenset(aligned), self.launch.stages)
+
+    def variant(self, device, operands):
+        """What is compiled for a launch on such operands."""
+        args = self.template.copy()
+        for n, buffer, more in self.moving:
+            args[n] = operands[buffer] + more
+        return self._variant(device, self._unaligned(args))
 
 
 def _given(parameter):

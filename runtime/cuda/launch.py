@@ -7,7 +7,7 @@ from ctypes import addressof, byref, c_int, c_uint, c_void_p
 
 from . import context as contexts
 from .compile import Binary
-from .pools import Memory
+from .pools import Memory, beside_captures
 
 _FREE_SHARED = 49152                  # bytes of shared memory that every kernel may have without asking
 _MOST_SHARED_ATTRIBUTE = 8
@@ -27,13 +27,19 @@ class _Config(ctypes.Structure):
                 ("attributes", ctypes.POINTER(_Attribute)), ("count", c_uint)]
 
 
+def grid_of(config: int) -> tuple:
+    """The grid that a launch at an address asks for."""
+    return tuple(_Config.from_address(config).grid)
+
+
 class Function:
     """A kernel, loaded on one device. Called with a grid, a stream and its parameters, it is launched there."""
 
     def __init__(self, device: int, binary: Binary):
         self.binary, self.context = binary, contexts.context(device)
         driver = self.driver = self.context.driver
-        self.module = driver.handle("cuModuleLoadData", binary.code)
+        with beside_captures(driver):
+            self.module = driver.handle("cuModuleLoadData", binary.code)
         self.handle = driver.handle("cuModuleGetFunction", self.module, binary.name.encode())
         if binary.shared > _FREE_SHARED:
             driver.cuFuncSetAttribute(self.handle, _MOST_SHARED_ATTRIBUTE, binary.shared)

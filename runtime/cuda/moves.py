@@ -1,17 +1,25 @@
 """Operators that only move elements, as strided writes into new memory, and running folds."""
 
 import functools
+from math import prod
 
 from ...ir import dtype as dt
 from ...ir.kernel_builder import KernelBuilder
 from ...ir.op import OPS
 from ...ir.ops import scan as sc
 from ...ir.ops import shape as sh
+from ...passes.codegen.triton import positions as text
+from ...passes.codegen.triton.configs import power_of_two
 from ..device_array import DeviceArray
 from . import streams, transfer
 from .eager import contiguous
 from .kernels import Prepared
 from .program import empty, fill, used
+from .sorts import flat_blocks
+from .templates import launch
+
+_MOST_JOINED = 16     # arrays of one launch
+_BLOCK = 1024
 
 
 def part(a: DeviceArray, cuts) -> DeviceArray:
@@ -25,19 +33,38 @@ def _whole(shape) -> list:
 
 
 def cat(inputs, params, device):
-    """One after the other along a dim."""
+    """One after the other along a dim: several arrays in one launch."""
     if not all(isinstance(x, DeviceArray) for x in inputs):
         return NotImplemented
     first, dim = inputs[0], params["dim"]
     total = sum(x.shape[dim] for x in inputs)
     out = empty(device, (*first.shape[:dim], total, *first.shape[dim + 1:]), first.dtype)
-    at = 0
+    pieces, at = [], 0
     for x in inputs:
-        cuts = _whole(x.shape)
-        cuts[dim] = (at, x.shape[dim], 1)
-        transfer.write(part(out, cuts), x)
+        if x.size:
+            pieces.append((x, at))
         at += x.shape[dim]
+    for start in range(0, len(pieces), _MOST_JOINED):
+        _join(out, pieces[start:start + _MOST_JOINED], dim, device)
     return out
+
+
+def _join(out, pieces, dim, device):
+    """Writes (array, position) pairs into an array."""
+    if len(pieces) == 1 or out.itemsize not in text.BITS:
+        for x, at in pieces:
+            cuts = _whole(x.shape)
+            cuts[dim] = (at, x.shape[dim], 1)
+            transfer.write(part(out, cuts), x)
+        return
+    inner, kind = prod(out.shape[dim + 1:]), text.BITS[out.itemsize].np
+    sizes = {}
+    for j, (x, at) in enumerate(pieces):
+        sizes |= {f"n{j}": x.size, f"width{j}": x.shape[dim] * inner, f"from{j}": at * inner}
+    arrays = [contiguous(x).view(kind) for x, _ in pieces]
+    longest = max(x.size for x, _ in pieces)
+    launch(device, text.joined(out.itemsize, len(pieces)), (*arrays, out.view(kind)), sizes | {"W": out.shape[dim] * inner},
+           flat_blocks(longest, min(_BLOCK, max(32, power_of_two(longest)))))
 
 
 def pad(inputs, params, device):

@@ -39,8 +39,10 @@ class Memory:
         self.pointer = self.block.pointer
 
     def used_on(self, stream: int):
-        """Says that another stream works on this memory."""
-        self.block.used_on(stream)
+        """Says that another stream works on this memory. Where this thread captures, the stream runs nothing: whoever replays
+        the graph says where."""
+        if not thread.pool:
+            self.block.used_on(stream)
 
     def __del__(self):
         block = getattr(self, "block", None)
@@ -62,7 +64,8 @@ class ForeignMemory:
 
     def used_on(self, stream: int):
         """Notes a stream that works on this memory."""
-        self.streams.add(stream)
+        if not thread.pool:
+            self.streams.add(stream)
 
     def __del__(self):
         driver = self.context.driver
@@ -105,6 +108,12 @@ def _make(device):
         if device not in _allocators:
             _allocators[device] = Allocator(device, take, give, mark, done, driver.cuEventDestroy_v2)
         return _allocators[device]
+
+
+def adopt(device: int, allocator):
+    """Makes another allocator that of a device, and gives it back."""
+    _allocators[device] = allocator
+    return allocator
 
 
 def started() -> dict:

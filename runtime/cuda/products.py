@@ -11,10 +11,9 @@ from ..backends.cuda import matmul as SWITCHES
 from ..device_array import DeviceArray
 from ..info import get_float32_matmul_precision
 from . import context as contexts
-from . import streams
-from .eager import contiguous
+from . import streams, tuning
+from .arrays import empty, fill, used
 from .kernels import PreparedLaunch
-from .program import empty, fill, used
 
 _KINDS = (dt.float16, dt.bfloat16, dt.float32, dt.float64)
 _NARROW, _MOST_BATCHES = 1 << 31, 65535
@@ -43,6 +42,22 @@ def product(inputs, params, device):
     if not k:
         fill(out, 0)
         return out
+    multiply(x, y, out, device)
+    return out
+
+
+class Beside:
+    """An epilogue: its text, and (row stride, batch stride) of each operand in elements."""
+
+    def __init__(self, fused, strides):
+        self.fused, self.strides = fused, tuple(strides)
+        self.by_rows = tuple([row != 0 for row, _ in self.strides])
+        self.items = tuple([o.dtype.itemsize for o in fused.operands])
+
+
+def multiply(x, y, out, device, beside: Beside | None = None, operands=()):
+    """Writes x @ y (or what the epilogue makes of it) to `out`; `operands` are the addresses of the epilogue's."""
+    m, k, n = x.shape[-2], x.shape[-1], y.shape[-1]
     x, x_batch = _as_batch(x)
     y, y_batch = _as_batch(y)
     batch = out.size // (m * n)
@@ -50,10 +65,32 @@ def product(inputs, params, device):
     step = x.itemsize
     for first in range(0, batch, _MOST_BATCHES):
         count = min(_MOST_BATCHES, batch - first)
-        made = _prepared(kind, m, n, k, count, x_batch, _last(x), y_batch, _last(y), device, float32_precision())
+        sizes = (dt.from_numpy(x.dtype), m, n, k, count, x_batch, _last(x), y_batch, _last(y), device, float32_precision())
+        made = _prepared(*sizes, _chosen(sizes, x, y, out), beside)
+        more = [a + first * t * size for a, (_, t), size in zip(operands, beside.strides, beside.items)] if beside else []
         made(device, stream, (used(x, stream) + first * x_batch * step, used(y, stream) + first * y_batch * step,
-                              used(out, stream) + first * m * n * step), {})
-    return out
+                              used(out, stream) + first * m * n * step, *more), {})
+
+
+def _chosen(sizes, x, y, out) -> template.Tiles:
+    """The tile of a product, which is found without what follows it, on a result of its own."""
+    kind, m, n, k, *_, device, precision = sizes
+    fast = kind.itemsize == 2 or (kind is dt.float32 and precision != "ieee")
+    found = _candidates(kind, m, n, k, fast, contexts.context(device).shared_memory)
+    if len(found) == 1:
+        return found[0]
+    held: list = []
+
+    def prepare(tile):
+        made, stream = _prepared(*sizes, tile, None), streams.current(device).handle
+        held.append(held[0] if held else empty(device, out.shape, out.dtype))
+        given = used(x, stream), used(y, stream), used(held[0], stream)
+        return made.variant(device, given), lambda: made(device, stream, given, {})
+
+    return tuning.best(("matmul", *sizes[:-2], precision), found, prepare, device)
+
+
+_candidates = functools.lru_cache(1024)(template.candidates)
 
 
 def _last(a) -> tuple:
@@ -64,7 +101,7 @@ def _last(a) -> tuple:
 def _as_batch(a):
     """(the array, elements between its matrices): copied where they do not follow each other evenly."""
     if any(s % a.itemsize for s in a.strides):
-        a = contiguous(a)
+        a = a.backend.contiguous(a)
     step, size = 0, 1
     for n, s in zip(reversed(a.shape[:-2]), reversed(a.strides[:-2])):
         if n == 1:
@@ -72,25 +109,28 @@ def _as_batch(a):
         if size == 1:
             step = s
         elif s != step * size:
-            return _as_batch(contiguous(a)) if not a.is_contiguous else (a, a.shape[-1] * a.shape[-2])
+            return _as_batch(a.backend.contiguous(a)) if not a.is_contiguous else (a, a.shape[-1] * a.shape[-2])
         size *= n
     return a, step // a.itemsize
 
 
 @functools.lru_cache(4096)
-def _prepared(kind, m, n, k, batch, x_batch, x_last, y_batch, y_last, device, precision):
-    context = contexts.context(device)
-    fast = kind.itemsize == 2 or (kind is dt.float32 and precision != "ieee")
-    chosen = template.tiles(kind, m, n, k, fast, context.shared_memory)
+def _prepared(kind, m, n, k, batch, x_batch, x_last, y_batch, y_last, device, precision, chosen, beside):
     units = [tuple([s == 1 for s in last]) for last in (x_last, y_last)]
-    source = template.source(kind, precision, *units)
+    more = () if beside is None else (beside.fused, beside.by_rows)
+    source = template.source(kind, precision, *units, *more)
     sizes = {"M": m, "N": n, "K": k, "s_xb": x_batch, "s_xm": x_last[0], "s_xk": x_last[1],
              "s_yb": y_batch, "s_yk": y_last[0], "s_yn": y_last[1]}
     reach = max(batch * m * n, batch * abs(x_batch) + m * abs(x_last[0]) + k * abs(x_last[1]),
                 batch * abs(y_batch) + k * abs(y_last[0]) + n * abs(y_last[1]))
+    names = ["x", "y", "z"]
+    if beside is not None:
+        names += [o.name for o in beside.fused.operands]
+        sizes |= {f"{letter}{i}": v for i, pair in enumerate(beside.strides) for letter, v in zip("rt", pair)}
+        reach = max([reach, *[batch * t + m * r + n for r, t in beside.strides]])
     one = Launch(source, chosen.constants, chosen.warps, template.grid(m, n, batch, chosen), stages=chosen.stages)
     wide = reach + _tile_room(chosen, x_last, y_last) >= _NARROW
-    return PreparedLaunch(one, sizes, {"x": 0, "y": 1, "z": 2}, (0, 0, 0), wide)
+    return PreparedLaunch(one, sizes, {name: i for i, name in enumerate(names)}, (0,) * len(names), wide)
 
 
 def _tile_room(chosen, x_last, y_last):

@@ -3,20 +3,19 @@
 Eager operators come here as graphs of one node, traced code as graphs of many.
 """
 
-import numpy as np
-
 from ...ir.errors import IngotError
 from ...ir.graph import Graph, Value
 from ...ir.op import View
 from ...ir.printer import format_line
-from ...passes.codegen.triton.plan import KernelStep, plan
+from ...passes.codegen.triton.plan import CallStep, KernelStep, ProductStep, plan
 from ...passes.kernel_body import is_free
 from ..device_array import DeviceArray
 from . import streams
+from .arrays import KIND, empty, fill, filled, used
 from .kernels import Prepared, as_number
-from .pools import Memory
+from .products import Beside, multiply
 
-KIND = "cuda"
+__all__ = ["KIND", "DeviceGraph", "empty", "fill", "filled", "used"]
 
 
 class DeviceGraph:
@@ -26,26 +25,34 @@ class DeviceGraph:
     call     runs one operator on arrays: call(op, inputs, params, device)
     owned    positions of results that get memory of their own
     numbers  inputs that are no device arrays, but one number each
+    targets  {position of a result: number of the input that it replaces}; `in_place` are those that the run writes there
     """
 
     is_native = False
-    in_place: frozenset = frozenset()
 
-    def __init__(self, graph: Graph, call, owned=frozenset(), numbers=frozenset()):
-        self.plan = plan(graph, owned)
+    def __init__(self, graph: Graph, call, owned=frozenset(), numbers=frozenset(), targets=None):
+        self.plan = plan(graph, owned, targets)
         graph = self.graph = self.plan.graph
+        self.in_place = frozenset([i for i, v in enumerate(graph.outputs) if v in self.plan.in_place])
         self.call = call
         self.numbers = frozenset([graph.inputs[i] for i in numbers])
-        self.steps = [Launched(s, self.numbers) if type(s) is KernelStep else Called(s, self) for s in self.plan.steps]
+        self.steps = [self._step(s) for s in self.plan.steps]
 
-    def run(self, inputs) -> list:
-        """The results, as arrays, in order."""
+    def _step(self, step):
+        if type(step) is CallStep:
+            return Called(step, self)
+        if type(step) is ProductStep:
+            return Multiplied(step, self)
+        return Launched(step, self.numbers, self.plan.in_place)
+
+    def run(self, inputs, places=None) -> list:
+        """The results, as arrays, in order. `places` are arrays that some results of kernels are written into, by value."""
         device = next(a.memory.device for a in inputs if a.__class__ is DeviceArray)
         env = {}
         for v, a in zip(self.graph.inputs, inputs):
             env[v] = a if a.__class__ is not DeviceArray or a.is_contiguous else a.backend.contiguous(a)
         for step in self.steps:
-            step.run(env, device)
+            step.run(env, device, places)
         return [self.value(v, env, device) for v in self.graph.outputs]
 
     def value(self, v: Value, env: dict, device: int):
@@ -64,22 +71,53 @@ class DeviceGraph:
 class Launched:
     """A fused kernel with its arrays."""
 
-    def __init__(self, step: KernelStep, numbers):
+    def __init__(self, step: KernelStep, numbers, in_place):
         lowered = step.lowered
         self.operands = [(v, v in numbers) for v, _, _ in lowered.operands]
-        self.writes = [(v, v.shape, v.dtype.np) for v in dict.fromkeys(step.writes)]
+        self.writes = [(v, v.shape, v.dtype.np) for v in dict.fromkeys(step.writes) if v not in in_place]
+        self.over = [(v, in_place[v]) for v in dict.fromkeys(step.writes) if v in in_place]
         self.dead = step.dead
         offsets = [offset * v.dtype.itemsize for v, offset, _ in lowered.operands]
         by_value = frozenset([b.name for b, (v, _, _) in zip(lowered.kernel.buffers, lowered.operands) if v in numbers])
         self.kernel = Prepared(lowered.kernel, lowered.symbols, offsets, by_value)
 
-    def run(self, env, device):
+    def run(self, env, device, places=None):
         """Computes; results go into `env`."""
         stream = streams.current(device).handle
         for v, shape, dtype in self.writes:
-            env[v] = empty(device, shape, dtype, stream)
+            env[v] = places[v] if places and v in places else empty(device, shape, dtype, stream)
+        for v, target in self.over:
+            env[v] = env[target]
         given = [as_number(v.dtype, env[v]) if number else used(env[v], stream) for v, number in self.operands]
         self.kernel(device, stream, given)
+        for v in self.dead:
+            env.pop(v, None)
+
+
+class Multiplied:
+    """A product and what follows it, in one launch."""
+
+    def __init__(self, step: ProductStep, graph: "DeviceGraph"):
+        made = step.epilogue
+        self.graph, self.node, self.dead, self.source = graph, step.node, step.dead, step
+        self.beside = Beside(made.fused, [(row, batch) for _, _, row, batch in made.operands])
+        self.operands = [(v, offset * v.dtype.itemsize) for v, offset, _, _ in made.operands]
+        self.writes = [(v, v.shape, v.dtype.np, graph.plan.in_place.get(v)) for v in (made.result, *made.others)]
+
+    def run(self, env, device, places=None):
+        """Computes; results go into `env`."""
+        graph, stream = self.graph, streams.current(device).handle
+        x, y = [graph.value(v, env, device) for v in self.node.inputs]
+        for v, shape, dtype, target in self.writes:
+            if target is not None:
+                env[v] = env[target]
+            else:
+                env[v] = places[v] if places and v in places else empty(device, shape, dtype, stream)
+        for v, _ in self.operands:
+            if v in graph.numbers and env[v].__class__ is not DeviceArray:
+                env[v] = filled(device, v.shape, v.dtype.np, env[v])
+        given = [used(env[v], stream) + more for v, more in self.operands]
+        multiply(x, y, env[self.writes[0][0]], device, self.beside, given)
         for v in self.dead:
             env.pop(v, None)
 
@@ -90,7 +128,7 @@ class Called:
     def __init__(self, step, graph: DeviceGraph):
         self.node, self.dead, self.graph = step.node, step.dead, graph
 
-    def run(self, env, device):
+    def run(self, env, device, places=None):
         """Computes; results go into `env`."""
         node, graph = self.node, self.graph
         inputs = [graph.value(x, env, device) if type(x) is Value else x for x in node.inputs]
@@ -104,42 +142,3 @@ class Called:
         env.update(zip(node.outputs, result if node.multi else (result,)))
         for v in self.dead:
             env.pop(v, None)
-
-
-def used(array: DeviceArray, stream: int) -> int:
-    """The address of an array that work in a stream is about to use."""
-    array.memory.used_on(stream)
-    return array.pointer
-
-
-def empty(device: int, shape, dtype, stream=None) -> DeviceArray:
-    """A new array with whatever is in memory."""
-    dtype = np.dtype(dtype)
-    size = dtype.itemsize
-    for n in shape:
-        size *= n
-    return DeviceArray(KIND, Memory(device, size, stream), shape, dtype)
-
-
-def filled(device: int, shape, dtype, value) -> DeviceArray:
-    """A new array of one number."""
-    made = empty(device, shape, dtype)
-    fill(made, value)
-    return made
-
-
-def fill(array: DeviceArray, value):
-    """Writes one number everywhere into a contiguous array."""
-    if not array.size:
-        return
-    pattern = np.asarray(value).astype(array.dtype).reshape(1)
-    raw = pattern.view(np.uint8)
-    stream = streams.current(array.device)
-    driver = stream.context.driver
-    if (raw == raw[0]).all():
-        driver.cuMemsetD8Async(array.pointer, int(raw[0]), array.nbytes, stream.handle)
-    elif array.nbytes % 4 == 0 and array.pointer % 4 == 0 and raw.size <= 4:
-        word = np.tile(raw, 4 // raw.size).view(np.uint32)[0]
-        driver.cuMemsetD32Async(array.pointer, int(word), array.nbytes // 4, stream.handle)
-    else:
-        array.backend.write(array, array.backend.to_device(np.full(array.shape, pattern[0]), array.device))

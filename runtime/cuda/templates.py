@@ -16,9 +16,17 @@ def launch(device, source, arrays, sizes, how, stages=3):
     """One launch. `arrays` are those of the pointer parameters in order, `sizes` the other parameters by name, `how` is
     (constants, warps, grid)."""
     stream = streams.current(device).handle
+    _made(source, arrays, sizes, how, stages)(device, stream, [used(a, stream) for a in arrays], {})
+
+
+def variant(device, source, arrays, sizes, how, stages=3):
+    """What is compiled for such a launch."""
+    return _made(source, arrays, sizes, how, stages).variant(device, [a.pointer for a in arrays])
+
+
+def _made(source, arrays, sizes, how, stages):
     wide = max(max(a.nbytes // a.itemsize for a in arrays), max(sizes.values(), default=0)) + _ROOM >= _NARROW
-    made = _prepared(source, tuple(sizes.items()), how, stages, wide)
-    made(device, stream, [used(a, stream) for a in arrays], {})
+    return _prepared(source, tuple(sizes.items()), how, stages, wide)
 
 
 @functools.lru_cache(8192)

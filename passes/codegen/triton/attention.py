@@ -4,6 +4,9 @@ One program has a block of queries (or of keys and values) and walks over blocks
 are kept in float32 (float64 in float64). Each result is written by one program, in one order, so runs agree bit for bit.
 Operands are contiguous: q (groups, L, E), k (key groups, S, E), v (key groups, S, V); the mask has a stride for each of
 batch, head, query and key.
+
+Scores are kept in units of log2(e), so that the exponential is one instruction. Blocks of which every element is seen come
+without masks: all but the last without a mask, all but those on the diagonal where attention is causal.
 """
 
 import functools
@@ -17,6 +20,7 @@ from .positions import made
 from .spelling import TYPE
 
 NO_MASK, BOOLS, ADDED = "none", "bools", "added"
+LOG2E, LN2 = 1.4426950408889634, 0.6931471805599453
 _MASK_STRIDES = ("m_b", "m_h", "m_q", "m_k")
 CONSTANTS = ("INDEX", "E", "V", "BE", "BV", "BM", "BN", "SCALE")
 
@@ -29,6 +33,7 @@ class Kind:
     mask: str
     causal: bool
     precision: str = "ieee"
+    even: bool = False         # vectors fill their tiles
 
     @property
     def wide(self) -> str:
@@ -38,7 +43,7 @@ class Kind:
     def name(self, what: str) -> str:
         """A kernel's name."""
         marks = [what, self.dtype.short, *([] if self.mask == NO_MASK else [self.mask]), *(["causal"] if self.causal else []),
-                 *([] if self.precision == "ieee" else [self.precision])]
+                 *([] if self.precision == "ieee" else [self.precision]), *(["even"] if self.even else [])]
         return "_".join(marks)
 
     def dot(self, a, b, total) -> str:
@@ -55,10 +60,12 @@ class Kind:
         strides = _MASK_STRIDES if self.mask != NO_MASK else ()
         return [*pointers, *[Parameter(n, SIZE) for n in ("L", "S", "H", "G", *strides)]]
 
-    def scores(self, query, key) -> list:
-        """Lines: `s` of a block [BM, BN], -inf where nothing is to be seen."""
-        lines = [f"s = {self.dot(query, key, f'tl.zeros([BM, BN], {self.wide})')} * SCALE",
-                 "seen = (i < L)[:, None] & (j < S)[None, :]"]
+    def scores(self, query, key, masked=True) -> list:
+        """Lines: `s` of a block [BM, BN] in units of log2(e), -inf where nothing is to be seen."""
+        lines = [f"s = {self.dot(query, key, f'tl.zeros([BM, BN], {self.wide})')} * (SCALE * {LOG2E})"]
+        if not masked:
+            return lines
+        lines.append("seen = (i < L)[:, None] & (j < S)[None, :]")
         if self.causal:
             lines.append("seen = seen & (i[:, None] >= j[None, :])")
         if self.mask != NO_MASK:
@@ -66,16 +73,37 @@ class Kind:
             if self.mask == BOOLS:
                 lines.append("seen = seen & (tl.load(at_mask, seen, 0) != 0)")
             else:
-                lines.append(f"s = s + tl.load(at_mask, seen, 0.0).to({self.wide})")
+                lines.append(f"s = s + tl.load(at_mask, seen, 0.0).to({self.wide}) * {LOG2E}")
         return [*lines, 's = tl.where(seen, s, float("-inf"))']
 
+    def rows(self, name, base, index, count, width, size, across=False, masked=True) -> str:
+        """A load of rows [index, width], or of their transpose; those beyond `count` are 0."""
+        a, b = ("[None, :]", "[:, None]") if across else ("[:, None]", "[None, :]")
+        column = "e" if size == "E" else "f"
+        at = f"({base} + {index}{a}) * {size} + {column}{b}"
+        masks = ([f"({index} < {count}){a}"] if masked else []) + ([] if self.even else [f"({column} < {size}){b}"])
+        return f"tl.load({name} + ({at}){''.join([', ' + ' & '.join(masks), ', 0.0'] if masks else [])})"
 
-def _rows(name, base, index, count, width, size, across=False) -> str:
-    """A load of rows [index, width], or of their transpose."""
-    a, b = ("[None, :]", "[:, None]") if across else ("[:, None]", "[None, :]")
-    column = "e" if size == "E" else "f"
-    at = f"({base} + {index}{a}) * {size} + {column}{b}"
-    return f"tl.load({name} + ({at}), ({index} < {count}){a} & ({column} < {size}){b}, 0.0)"
+    def over_keys(self, body) -> list:
+        """Lines: `body(masked)` for the blocks of keys of a block of queries, from the first to the last."""
+        last = "tl.minimum(S, (block + 1) * BM)" if self.causal else "S"
+        if self.mask != NO_MASK:
+            return [f"last = {last}", "for start in range(0, last, BN):", *_indent(body(True))]
+        whole = "tl.minimum(S, block * BM)" if self.causal else "S"
+        return [f"last = {last}", f"whole = {whole} // BN * BN", "for start in range(0, whole, BN):", *_indent(body(False)),
+                "for start in range(whole, last, BN):", *_indent(body(True))]
+
+    def over_queries(self, body) -> list:
+        """The same for the blocks of queries of a block of keys: those on the diagonal, then whole ones, then the rest."""
+        first = "block * BN // BM * BM" if self.causal else "0"
+        if self.mask != NO_MASK:
+            return [f"for start in range({first}, L, BM):", *_indent(body(True))]
+        seen = "tl.cdiv((block + 1) * BN, BM) * BM" if self.causal else "0"
+        whole = "tl.where((block + 1) * BN <= S, L // BM * BM, 0)"
+        return [f"crossed = tl.minimum({seen}, tl.cdiv(L, BM) * BM)", f"whole = tl.maximum(crossed, {whole})",
+                f"for start in range({first}, crossed, BM):", *_indent(body(True)),
+                "for start in range(crossed, whole, BM):", *_indent(body(False)),
+                "for start in range(whole, L, BM):", *_indent(body(True))]
 
 
 def _indent(lines, by=1):
@@ -85,38 +113,46 @@ def _indent(lines, by=1):
 _COLUMNS = ["e = tl.arange(0, BE)", "f = tl.arange(0, BV)"]
 
 
+def _own_queries(kind, upstream=False) -> list:
+    """Lines: the block of queries of a program, those with the most keys first."""
+    block = "across - 1 - program % across" if kind.causal else "program % across"
+    return ["across = tl.cdiv(L, BM)", "program = tl.program_id(0)", f"block = {block}",
+            "group = (program // across).to(INDEX)", "batch = group // H", "head = group % H",
+            "under = (batch * (H // G) + head // G) * S", "i = (block * BM + tl.arange(0, BM)).to(INDEX)", *_COLUMNS,
+            f"query = {kind.rows('q', 'group * L', 'i', 'L', 'BE', 'E')}",
+            *([f"up = {kind.rows('g', 'group * L', 'i', 'L', 'BV', 'V')}"] if upstream else [])]
+
+
 @functools.lru_cache(64)
 def forward(kind: Kind) -> Source:
     """out and the logsumexp of each row."""
-    lines = ["across = tl.cdiv(L, BM)", "program = tl.program_id(0)", "block = program % across",
-             "group = (program // across).to(INDEX)", "batch = group // H", "head = group % H",
-             "under = (batch * (H // G) + head // G) * S", "i = (block * BM + tl.arange(0, BM)).to(INDEX)", *_COLUMNS,
-             f"query = {_rows('q', 'group * L', 'i', 'L', 'BE', 'E')}",
-             f'top = tl.full([BM], float("-inf"), {kind.wide})', f"total = tl.zeros([BM], {kind.wide})",
-             f"acc = tl.zeros([BM, BV], {kind.wide})",
-             f"last = {'tl.minimum(S, (block + 1) * BM)' if kind.causal else 'S'}", "for start in range(0, last, BN):"]
-    lines += _indent(["j = (start + tl.arange(0, BN)).to(INDEX)", f"key = {_rows('k', 'under', 'j', 'S', 'BE', 'E', True)}",
-                      *kind.scores("query", "key"), "higher = tl.maximum(top, tl.max(s, 1))",
-                      'safe = tl.where(higher == float("-inf"), 0.0, higher)', "p = tl.exp(s - safe[:, None])",
-                      "shrink = tl.exp(top - safe)", "total = total * shrink + tl.sum(p, 1)",
-                      f"value = {_rows('v', 'under', 'j', 'S', 'BV', 'V')}",
-                      f"acc = {kind.dot(f'p.to({TYPE[kind.dtype]})', 'value', 'acc * shrink[:, None]')}", "top = higher"])
-    lines += ["none = total == 0.0", "total = tl.where(none, 1.0, total)", "acc = acc / total[:, None]",
-              'sums = tl.where(none, float("inf"), top + tl.log(total))',
-              f"tl.store(out + ((group * L + i[:, None]) * V + f[None, :]), acc.to({TYPE[kind.dtype]}), "
-              "(i < L)[:, None] & (f < V)[None, :])",
-              f"tl.store(lse + (group * L + i), sums.to({TYPE[kind.dtype]}), i < L)"]
+    def body(masked):
+        safe = ["safe = higher"] if not masked else ['safe = tl.where(higher == float("-inf"), 0.0, higher)']
+        return ["j = (start + tl.arange(0, BN)).to(INDEX)",
+                f"key = {kind.rows('k', 'under', 'j', 'S', 'BE', 'E', True, masked)}", *kind.scores("query", "key", masked),
+                "higher = tl.maximum(top, tl.max(s, 1))", *safe, "p = tl.exp2(s - safe[:, None])",
+                "shrink = tl.exp2(top - safe)", "total = total * shrink + tl.sum(p, 1)",
+                f"value = {kind.rows('v', 'under', 'j', 'S', 'BV', 'V', False, masked)}",
+                f"acc = {kind.dot(f'p.to({TYPE[kind.dtype]})', 'value', 'acc * shrink[:, None]')}", "top = higher"]
+
+    lines = [*_own_queries(kind), f'top = tl.full([BM], float("-inf"), {kind.wide})', f"total = tl.zeros([BM], {kind.wide})",
+             f"acc = tl.zeros([BM, BV], {kind.wide})", *kind.over_keys(body),
+             "none = total == 0.0", "total = tl.where(none, 1.0, total)", "acc = acc / total[:, None]",
+             f'sums = tl.where(none, float("inf"), top * {LN2} + tl.log(total))',
+             f"tl.store(out + ((group * L + i[:, None]) * V + f[None, :]), acc.to({TYPE[kind.dtype]}), "
+             "(i < L)[:, None] & (f < V)[None, :])",
+             f"tl.store(lse + (group * L + i), sums.to({TYPE[kind.dtype]}), i < L)"]
     return made(kind.name("attention"), kind.parameters(("q", "k", "v"), ("out", "lse")), CONSTANTS, lines)
 
 
 def _slopes(kind, upstream, value) -> list:
     """Lines: `p` and `ds` of a block from its scores."""
-    return ["p = tl.exp(s - row_lse[:, None])",
+    return ["p = tl.exp2(s - row_lse[:, None])",
             f"ds = p * ({kind.dot(upstream, value, f'tl.zeros([BM, BN], {kind.wide})')} - row_delta[:, None])"]
 
 
 def _row_statistics(kind) -> list:
-    return [f'row_lse = tl.load(lse + (group * L + i), i < L, float("inf")).to({kind.wide})',
+    return [f'row_lse = tl.load(lse + (group * L + i), i < L, float("inf")).to({kind.wide}) * {LOG2E}',
             f"row_delta = tl.load(delta + (group * L + i), i < L, 0.0).to({kind.wide})"]
 
 
@@ -124,21 +160,23 @@ def _row_statistics(kind) -> list:
 def query_grad(kind: Kind, slopes: bool) -> Source:
     """The gradient of queries; with `slopes`, that of all scores as well (groups, L, S)."""
     narrow = TYPE[kind.dtype]
-    lines = ["across = tl.cdiv(L, BM)", "program = tl.program_id(0)", "block = program % across",
-             "group = (program // across).to(INDEX)", "batch = group // H", "head = group % H",
-             "under = (batch * (H // G) + head // G) * S", "i = (block * BM + tl.arange(0, BM)).to(INDEX)", *_COLUMNS,
-             f"query = {_rows('q', 'group * L', 'i', 'L', 'BE', 'E')}", f"up = {_rows('g', 'group * L', 'i', 'L', 'BV', 'V')}",
-             *_row_statistics(kind), f"acc = tl.zeros([BM, BE], {kind.wide})",
-             f"last = {'tl.minimum(S, (block + 1) * BM)' if kind.causal and not slopes else 'S'}",
-             "for start in range(0, last, BN):"]
-    lines += _indent(["j = (start + tl.arange(0, BN)).to(INDEX)", f"key = {_rows('k', 'under', 'j', 'S', 'BE', 'E', True)}",
-                      f"value = {_rows('v', 'under', 'j', 'S', 'BV', 'V', True)}", *kind.scores("query", "key"),
-                      *_slopes(kind, "up", "value"), f"acc = {kind.dot(f'ds.to({narrow})', 'tl.trans(key)', 'acc')}"])
-    if slopes:
-        lines += _indent([f"tl.store(ds_out + ((group * L + i[:, None]) * S + j[None, :]), ds.to({narrow}), "
-                          "(i < L)[:, None] & (j < S)[None, :])"])
-    lines += ["acc = acc * SCALE", f"tl.store(gq + ((group * L + i[:, None]) * E + e[None, :]), acc.to({narrow}), "
-              "(i < L)[:, None] & (e < E)[None, :])"]
+
+    def body(masked):
+        lines = ["j = (start + tl.arange(0, BN)).to(INDEX)",
+                 f"key = {kind.rows('k', 'under', 'j', 'S', 'BE', 'E', True, masked)}",
+                 f"value = {kind.rows('v', 'under', 'j', 'S', 'BV', 'V', True, masked)}",
+                 *kind.scores("query", "key", masked), *_slopes(kind, "up", "value"),
+                 f"acc = {kind.dot(f'ds.to({narrow})', 'tl.trans(key)', 'acc')}"]
+        if slopes:
+            lines.append(f"tl.store(ds_out + ((group * L + i[:, None]) * S + j[None, :]), ds.to({narrow}), "
+                         "(i < L)[:, None] & (j < S)[None, :])")
+        return lines
+
+    every = ["for start in range(0, S, BN):", *_indent(body(True))]
+    lines = [*_own_queries(kind, True), *_row_statistics(kind), f"acc = tl.zeros([BM, BE], {kind.wide})",
+             *(every if slopes else kind.over_keys(body)), "acc = acc * SCALE",
+             f"tl.store(gq + ((group * L + i[:, None]) * E + e[None, :]), acc.to({narrow}), "
+             "(i < L)[:, None] & (e < E)[None, :])"]
     writes = ("gq", "ds_out") if slopes else ("gq",)
     name = kind.name("attention_query_grad") + ("_slopes" if slopes else "")
     return made(name, kind.parameters(("g", "q", "k", "v", "lse", "delta"), writes), CONSTANTS, lines)
@@ -148,38 +186,62 @@ def query_grad(kind: Kind, slopes: bool) -> Source:
 def key_grad(kind: Kind) -> Source:
     """The gradients of keys and values: all query heads of a key head, one after the other."""
     narrow = TYPE[kind.dtype]
+
+    def body(masked):
+        return ["i = (start + tl.arange(0, BM)).to(INDEX)",
+                f"query = {kind.rows('q', 'group * L', 'i', 'L', 'BE', 'E', False, masked)}",
+                f"up = {kind.rows('g', 'group * L', 'i', 'L', 'BV', 'V', False, masked)}",
+                *_row_statistics(kind), *kind.scores("query", "key", masked), *_slopes(kind, "up", "value"),
+                f"to_value = {kind.dot(f'tl.trans(p.to({narrow}))', 'up', 'to_value')}",
+                f"to_key = {kind.dot(f'tl.trans(ds.to({narrow}))', 'query', 'to_key')}"]
+
     lines = ["across = tl.cdiv(S, BN)", "program = tl.program_id(0)", "block = program % across",
              "under = (program // across).to(INDEX)", "batch = under // (H // G)",
              "j = (block * BN + tl.arange(0, BN)).to(INDEX)",
-             *_COLUMNS, f"key = {_rows('k', 'under * S', 'j', 'S', 'BE', 'E', True)}",
-             f"value = {_rows('v', 'under * S', 'j', 'S', 'BV', 'V', True)}",
+             *_COLUMNS, f"key = {kind.rows('k', 'under * S', 'j', 'S', 'BE', 'E', True)}",
+             f"value = {kind.rows('v', 'under * S', 'j', 'S', 'BV', 'V', True)}",
              f"to_key = tl.zeros([BN, BE], {kind.wide})", f"to_value = tl.zeros([BN, BV], {kind.wide})",
-             f"first = {'block * BN // BM * BM' if kind.causal else '0'}", "for member in range(0, G):",
-             "    head = under % (H // G) * G + member", "    group = batch * H + head",
-             "    for start in range(first, L, BM):"]
-    lines += _indent(["i = (start + tl.arange(0, BM)).to(INDEX)", f"query = {_rows('q', 'group * L', 'i', 'L', 'BE', 'E')}",
-                      f"up = {_rows('g', 'group * L', 'i', 'L', 'BV', 'V')}", *_row_statistics(kind),
-                      *kind.scores("query", "key"), *_slopes(kind, "up", "value"),
-                      f"to_value = {kind.dot(f'tl.trans(p.to({narrow}))', 'up', 'to_value')}",
-                      f"to_key = {kind.dot(f'tl.trans(ds.to({narrow}))', 'query', 'to_key')}"], 2)
-    lines += ["to_key = to_key * SCALE",
-              f"tl.store(gk + ((under * S + j[:, None]) * E + e[None, :]), to_key.to({narrow}), "
-              "(j < S)[:, None] & (e < E)[None, :])",
-              f"tl.store(gv + ((under * S + j[:, None]) * V + f[None, :]), to_value.to({narrow}), "
-              "(j < S)[:, None] & (f < V)[None, :])"]
+             "for member in range(0, G):", "    head = under % (H // G) * G + member", "    group = batch * H + head",
+             *_indent(kind.over_queries(body)), "to_key = to_key * SCALE",
+             f"tl.store(gk + ((under * S + j[:, None]) * E + e[None, :]), to_key.to({narrow}), "
+             "(j < S)[:, None] & (e < E)[None, :])",
+             f"tl.store(gv + ((under * S + j[:, None]) * V + f[None, :]), to_value.to({narrow}), "
+             "(j < S)[:, None] & (f < V)[None, :])"]
     return made(kind.name("attention_key_grad"), kind.parameters(("g", "q", "k", "v", "lse", "delta"), ("gk", "gv")), CONSTANTS,
                 lines)
 
 
-def tiles(kind: Kind, e: int, v: int, scale: float, backward: bool) -> tuple:
-    """(constants, warps, stages): large blocks on tensor cores, small ones for long vectors and for exact products."""
-    be, bv = max(16, power_of_two(e)), max(16, power_of_two(v))
-    wide = max(be, bv)
-    if kind.dtype.itemsize == 2 or kind.precision != "ieee":
-        bm, bn, warps = (64, 64 if wide <= 64 else 32, 4) if backward else (128, 64, 8)
-        if wide > 128 or kind.dtype.itemsize == 4:
-            bm, bn = 64, 32
-    else:
-        bm, bn, warps = (32, 32, 8) if wide <= 64 and not backward else (16, 16, 4)
-    constants = (("E", e), ("V", v), ("BE", be), ("BV", bv), ("BM", bm), ("BN", bn), ("SCALE", scale))
-    return constants, warps, 2 if wide > 64 else 3
+FORWARD, QUERIES, KEYS = "forward", "queries", "keys"
+HOPPER = 90
+
+
+def candidates(kind: Kind, e: int, v: int, part: str, arch: int) -> list:
+    """(rows of queries, rows of keys, warps, stages) of tiles worth trying, the one to take without trying first: large ones on
+    tensor cores, as far as registers hold them, small ones for long vectors and for exact products."""
+    wide = max(16, power_of_two(e), power_of_two(v))
+    if kind.dtype.itemsize != 2 and kind.precision == "ieee":
+        if part == KEYS:
+            return [(16, 16, 4, 2), (16, 16, 8, 2)] if arch >= HOPPER and wide <= 64 else [(16, 16, 8, 2), (16, 32, 8, 2)]
+        return [(32, 32, 8, 3), (16, 16, 4, 3)] if wide <= 64 and part == FORWARD else [(16, 16, 4, 3 if wide <= 64 else 2)]
+    if kind.dtype.itemsize == 4 or wide > 128:
+        return [(64, 32, 4 if part != FORWARD else 8, 2)]
+    if part == FORWARD:
+        return [(128, 64, 8, 3), (128, 64, 4, 3), (128, 128, 8, 2), (128, 128, 8, 3), (64, 64, 4, 3), (64, 128, 4, 3)]
+    if arch >= HOPPER and wide <= 64:
+        return [(128, 64, 8, 2), (64, 64, 4, 2), (64, 64, 4, 3), (64, 32, 4, 2), (64, 128, 8, 2)]
+    found = [(64, 32, 4, 2), (64, 64, 4, 2), (64, 32, 8, 2), (32, 64, 8, 2), (64, 64, 8, 2)]
+    if arch >= HOPPER:
+        found.insert(0, found.pop(1 if part == QUERIES else 2))
+    return found
+
+
+def constants(e: int, v: int, scale: float, rows: int, columns: int) -> tuple:
+    """What a kernel is compiled for."""
+    return (("E", e), ("V", v), ("BE", max(16, power_of_two(e))), ("BV", max(16, power_of_two(v))), ("BM", rows),
+            ("BN", columns), ("SCALE", scale))
+
+
+def tiles(kind: Kind, e: int, v: int, scale: float, part: str, arch: int) -> tuple:
+    """(constants, warps, stages) to take without trying."""
+    rows, columns, warps, stages = candidates(kind, e, v, part, arch)[0]
+    return constants(e, v, scale, rows, columns), warps, stages

@@ -6,6 +6,7 @@ padding, dilation) is constant in the text's arguments; other sizes are paramete
 """
 
 import functools
+import itertools
 
 from ....ir import dtype as dt
 from .configs import power_of_two
@@ -60,6 +61,8 @@ def _named(what, kind, precision):
 
 
 CONSTANTS = ("INDEX", *WINDOW, *TILE, "GROUPS")
+PHASE = tuple([f"{what}{d}" for what in "RTJB" for d in DIMS])     # first pixel, first tap, taps, first output
+COUNTS = tuple([f"U{d}" for d in DIMS])                            # pixels of a phase
 
 
 @functools.lru_cache(32)
@@ -112,6 +115,78 @@ def input_grad(kind: dt.DType, precision: str) -> Source:
               f"tl.store(out + (((n * GROUPS + cg) * C + c) * inner + pixel), total.to({TYPE[kind]}), "
               "(m < N * inner) & (c < C))"]
     return made(_named("conv_input_grad", kind, precision), _parameters(kind, ("g", "w"), "out", kind), CONSTANTS, lines)
+
+
+@functools.lru_cache(32)
+def phase_grad(kind: dt.DType, precision: str) -> Source:
+    """gx[n, c, R + u * stride] of one phase: with a stride only every so many taps reach a pixel, the same for all pixels that
+    are a stride apart. Sum over o, j of g[n, o, B + u - j * dilation] w[o, c, T + j * stride]."""
+    lines = [*_CHANNELS, "across = tl.cdiv(C, BN)", "program = tl.program_id(0)", "pixels = UD * UH * UW",
+             "m = ((program // across) * BM + tl.arange(0, BM)).to(INDEX)[:, None]",
+             "c = ((program % across) * BN + tl.arange(0, BN)).to(INDEX)[None, :]",
+             *_split("m", ["n", "uD", "uH", "uW"], ["N", "UD", "UH", "UW"]), "deep = O * (JD * JH * JW)",
+             f"total = tl.zeros([BM, BN], {_wide(kind)})", "for start in range(0, deep, BK):",
+             "    k = (start + tl.arange(0, BK)).to(INDEX)"]
+    row = _split("k[None, :]", ["o", "jD", "jH", "jW"], ["O", "JD", "JH", "JW"])
+    row += [f"a{d} = B{d} + u{d} - j{d} * L{d}" for d in DIMS]
+    ats = [f"a{d}" for d in DIMS]
+    row += [f"inside = (m < N * pixels) & (k[None, :] < deep) & {_within(ats, 'Q')}",
+            f"left = {_read('g', 'o', 'n', 'inside', ats, 'Q')}"]
+    row += _split("k[:, None]", ["p", "xD", "xH", "xW"], ["O", "JD", "JH", "JW"])
+    row += ["tap = ((TD + xD * SD) * KH + TH + xH * SH) * KW + TW + xW * SW",
+            "right = tl.load(w + (((cg * O + p) * C + c) * taps + tap), (c < C) & (k[:, None] < deep), 0.0)",
+            _product(kind, precision, "left", "right")]
+    lines += ["    " + x for x in row]
+    lines += ["pixel = ((RD + uD * SD) * IH + RH + uH * SH) * IW + RW + uW * SW",
+              f"tl.store(out + (((n * GROUPS + cg) * C + c) * inner + pixel), total.to({TYPE[kind]}), "
+              "(m < N * pixels) & (c < C))"]
+    parameters = [*_parameters(kind, ("g", "w"), "out", kind), *[Parameter(n, SIZE) for n in COUNTS]]
+    return made(_named("conv_phase_grad", kind, precision), parameters, (*CONSTANTS, *PHASE), lines)
+
+
+def phases(kernel, stride, padding, dilation, size) -> list | None:
+    """({constant: value}, pixels of each dim) of the phases that any tap reaches; None where a stride meets a dilation. All
+    have three dims, `padding` is that before the first pixel."""
+    if any(s > 1 and l > 1 for s, l in zip(stride, dilation)):
+        return None
+    dims = [[_phase(*each, first) for first in range(min(each[1], each[4]))]
+            for each in zip(kernel, stride, padding, dilation, size)]
+    found = []
+    for chosen in itertools.product(*dims):
+        if all(taps for _, _, taps, _, _ in chosen):
+            constants = {f"{what}{d}": one[i] for i, what in enumerate("RTJB") for d, one in zip(DIMS, chosen)}
+            found.append((constants, tuple([one[4] for one in chosen])))
+    return found
+
+
+def _phase(kernel, stride, padding, dilation, size, first) -> tuple:
+    """(first pixel, first tap, taps, first output, pixels)"""
+    tap = (first + padding) % stride
+    return first, tap, max(0, -(-(kernel - tap) // stride)), (first + padding - tap) // stride, -(-(size - first) // stride)
+
+
+@functools.lru_cache(32)
+def depthwise(kind: dt.DType, bias: bool) -> Source:
+    """Convolution of each channel by itself: out[n, o, q] = sum over t of x[n, o // M, q * stride - padding + t * dilation]
+    w[o, t], M outputs of each channel, and the bias."""
+    lines = ["at = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK).to(INDEX)", "there = at < TOTAL",
+             *_split("at", ["plane", "qD", "qH", "qW"], ["TOTAL", "QD", "QH", "QW"]), "o = plane % (GROUPS * O)",
+             "source = (plane // (GROUPS * O) * GROUPS + o // O) * (ID * IH * IW)",
+             f"total = tl.zeros([BLOCK], {_wide(kind)})", "for t in range(0, KD * KH * KW):",
+             "    tW = t % KW", "    tH = t // KW % KH", "    tD = t // (KW * KH)"]
+    row = [f"a{d} = q{d} * S{d} - P{d} + t{d} * L{d}" for d in DIMS]
+    ats = [f"a{d}" for d in DIMS]
+    row += [f"inside = there & {_within(ats, 'I')}",
+            f"value = tl.load(x + (source + (aD * IH + aH) * IW + aW), inside, 0.0).to({_wide(kind)})",
+            f"total = total + value * tl.load(w + (o * (KD * KH * KW) + t), there, 0.0).to({_wide(kind)})"]
+    lines += ["    " + x for x in row]
+    if bias:
+        lines.append(f"total = total + tl.load(bias + o, there, 0.0).to({_wide(kind)})")
+    lines.append(f"tl.store(out + at, total.to({TYPE[kind]}), there)")
+    reads = ("x", "w", "bias") if bias else ("x", "w")
+    parameters = [*_parameters(kind, reads, "out", kind), Parameter("TOTAL", SIZE)]
+    name = f"conv_depthwise_{'bias_' if bias else ''}{kind.short}"
+    return made(name, parameters, ("INDEX", *WINDOW, "BLOCK", "GROUPS"), lines)
 
 
 @functools.lru_cache(32)

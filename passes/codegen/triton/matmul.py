@@ -4,9 +4,11 @@ One program makes one tile of z; programs go over z in groups of rows of tiles, 
 Strides of 1 are written into the text, since loads of whole vectors need to know them.
 """
 
+import functools
 from dataclasses import dataclass
 
 from ....ir import dtype as dt
+from . import epilogue
 from .configs import power_of_two
 from .nest import POINTER, SIZE, Parameter, Source
 from .spelling import TYPE
@@ -37,19 +39,27 @@ class Tiles:
         return self.stages * (self.m + self.n) * self.k * itemsize
 
 
-def source(dtype, precision: str, x_units: tuple, y_units: tuple) -> Source:
-    """The file for products of a dtype. `x_units` and `y_units` say which of the last two strides of each operand is 1."""
+@functools.lru_cache(512)
+def source(dtype, precision: str, x_units: tuple, y_units: tuple, fused=None, by_rows: tuple = ()) -> Source:
+    """The file for products of a dtype. `x_units` and `y_units` say which of the last two strides of each operand is 1;
+    `fused` is an epilogue, `by_rows` says for which of its operands rows differ."""
     wide = dt.float64 if dtype is dt.float64 else dt.float32
     x = _address("x", ("s_xb", "s_xm", "s_xk"), x_units, "row[:, None]", "at_k[None, :]")
     y = _address("y", ("s_yb", "s_yk", "s_yn"), y_units, "at_k[:, None]", "column[None, :]")
     sizes = ["M", "N", "K", "s_xb", *_kept(("s_xm", "s_xk"), x_units), "s_yb", *_kept(("s_yk", "s_yn"), y_units)]
-    parameters = (*[Parameter(n, POINTER, dtype) for n in ("x", "y", "z")], *[Parameter(n, SIZE) for n in sizes])
+    after = None if fused is None else epilogue.written(fused, by_rows)
+    beside, steps = ((), ()) if after is None else after.parameters
+    own = [Parameter(n, POINTER, dtype) for n in ("x", "y", "z")]
+    parameters = (*own, *beside, *[Parameter(n, SIZE) for n in sizes], *steps)
     marks = "".join("1" if u else "s" for u in (*x_units, *y_units))
     name = f"matmul_{dtype.short}_{marks}{'' if precision == 'ieee' else '_' + precision}"
+    name += "" if fused is None else "_" + fused.name
     heading = ", ".join([p.name for p in parameters] + [f"{c}: tl.constexpr" for c in CONSTANTS])
     stated = stated_dot(dtype, precision)
     zero = "0.0" if dtype is dt.float32 else f"tl.full([], 0.0, {TYPE[dtype]})"
-    text = _TEXT.format(name=name, heading=heading, x=x, y=y, wide=TYPE[wide], narrow=TYPE[dtype], stated=stated, zero=zero)
+    text = _TEXT.format(name=name, heading=heading, x=x, y=y, wide=TYPE[wide], narrow=TYPE[dtype], stated=stated, zero=zero,
+                        helpers="" if after is None else after.helpers, result="z_tile" if after is None else after.result,
+                        after="" if after is None else "".join(line + "\n" for line in after.lines))
     return Source(name, text, parameters, CONSTANTS)
 
 
@@ -76,7 +86,7 @@ import triton
 import triton.language as tl
 
 
-@triton.jit
+{helpers}@triton.jit
 def {name}({heading}):
     batch = tl.program_id(1).to(INDEX)
     program = tl.program_id(0)
@@ -95,7 +105,8 @@ def {name}({heading}):
         right = tl.load({y}, (at_k[:, None] < K) & (column[None, :] < N), {zero})
         total = tl.dot(left, right, total{stated})
     place = z + (batch * M * N + row[:, None] * N + column[None, :])
-    tl.store(place, total.to({narrow}), (row[:, None] < M) & (column[None, :] < N))
+    z_tile = total.to({narrow})
+{after}    tl.store(place, {result}, (row[:, None] < M) & (column[None, :] < N))
 '''
 
 
@@ -116,6 +127,25 @@ def tiles(dtype, m: int, n: int, k: int, tensor_cores: bool, shared_memory: int)
     found = Tiles(bm, bn, min(deep, max(LEAST, power_of_two(k))), 8 if bm * bn > 64 * 64 else 4, 3)
     while found.shared(dtype.itemsize) > shared_memory and found.stages > 1:
         found = Tiles(found.m, found.n, found.k, found.warps, found.stages - 1)
+    return found
+
+
+def candidates(dtype, m: int, n: int, k: int, tensor_cores: bool, shared_memory: int) -> list:
+    """Tiles worth trying, the one to take without trying first."""
+    first = tiles(dtype, m, n, k, tensor_cores, shared_memory)
+    if not tensor_cores:
+        return [first]
+    deep = 64 if dtype.itemsize == 2 else 32
+    sizes = [(128, 256, 8), (128, 256, 4), (256, 128, 8), (128, 128, 4), (128, 128, 8), (128, 64, 4), (64, 128, 4), (64, 64, 4),
+             (64, 256, 4), (64, 32, 4), (32, 64, 4)]
+    found = [first]
+    for bm, bn, warps in sizes:
+        if bm > 2 * power_of_two(m) or bn > 2 * power_of_two(n):
+            continue
+        for depth, stages in ((deep, 3), (deep, 4), (deep // 2, 4)):
+            made = Tiles(bm, bn, depth, warps, stages)
+            if made.shared(dtype.itemsize) <= shared_memory and made not in found:
+                found.append(made)
     return found
 
 

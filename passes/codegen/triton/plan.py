@@ -1,14 +1,20 @@
-"""A graph as steps for a device: fused kernels and calls, and what is dead after each.
+"""A graph as steps for a device: fused kernels and calls, what is dead after each, and what is written in place.
 
 Memory is the allocator's business: work in one stream is in order, so what is freed after a step may be taken by the next.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
+from ....ir import dtype as dt
 from ....ir.graph import Graph, Node, Value
 from ...fuse import fuse, own_results
+from ...fuse_epilogue import Epilogue, fuse_epilogues
 from ...kernel_body import source_of
 from ...lower import Lowered, lower
+from ...strided import row_major
+
+FLOATS = (dt.float16, dt.bfloat16, dt.float32, dt.float64)
 
 
 @dataclass(eq=False)
@@ -16,7 +22,7 @@ class KernelStep:
     """One fused kernel."""
 
     lowered: Lowered
-    group: object
+    group: Any
     dead: tuple = ()
 
     @property
@@ -48,18 +54,55 @@ class CallStep:
         return list(self.node.outputs)
 
 
+@dataclass(eq=False)
+class ProductStep:
+    """A matrix product with what follows it."""
+
+    epilogue: Epilogue
+    dead: tuple = ()
+
+    @property
+    def node(self) -> Node:
+        """The product itself."""
+        return self.epilogue.node
+
+    @property
+    def group(self):
+        """What follows it."""
+        return self.epilogue.group
+
+    @property
+    def beside(self) -> list:
+        """The values that are read beside the product, in the epilogue's order."""
+        return [v for v, *_ in self.epilogue.operands if v not in self.epilogue.others]
+
+    @property
+    def reads(self) -> list:
+        """The values in memory that it reads."""
+        return [*[source_of(x) for x in self.node.inputs if source_of(x) is not None], *self.beside]
+
+    @property
+    def writes(self) -> list:
+        """The values that it makes."""
+        return [self.epilogue.result, *self.epilogue.others]
+
+
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """What to do, in order, and the graph that says what it means."""
+    """What to do, in order, the graph that says what it means, and {value: the input in whose memory it is written}."""
 
     graph: Graph
     steps: tuple
+    in_place: dict = field(default_factory=dict)
 
 
-def plan(graph: Graph, owned=frozenset()) -> Steps:
-    """The steps of a graph. Results at the positions `owned` get memory of their own."""
-    graph = own_results(graph, owned)
-    steps = [KernelStep(lower(g.body), g) if g.is_kernel else CallStep(g.nodes[0]) for g in fuse(graph)]
+def plan(graph: Graph, owned=frozenset(), targets=None) -> Steps:
+    """The steps of a graph. Results at the positions `owned` get memory of their own; `targets` names, by position, the
+    input that a result is to replace."""
+    graph, targets = own_results(graph, owned), targets or {}
+    replacing = frozenset([graph.outputs[i] for i in targets])
+    groups = fuse_epilogues(fuse(graph, replacing), {source_of(v) for v in graph.outputs}, replacing, _has_epilogue)
+    steps = [_step(g) for g in groups]
     forever = {source_of(v) for v in graph.outputs} | set(graph.outputs) | set(graph.inputs)
     last = {}
     for i, s in enumerate(steps):
@@ -67,4 +110,52 @@ def plan(graph: Graph, owned=frozenset()) -> Steps:
             last[v] = i
     for i, s in enumerate(steps):
         s.dead = tuple([v for v in dict.fromkeys([*s.reads, *s.writes]) if v not in forever and last[v] == i])
-    return Steps(graph, tuple(steps))
+    return Steps(graph, tuple(steps), _in_place(graph, steps, targets, last))
+
+
+def _step(group):
+    if type(group) is Epilogue:
+        return ProductStep(group)
+    return KernelStep(lower(group.body), group) if group.is_kernel else CallStep(group.nodes[0])
+
+
+def _has_epilogue(product, result) -> bool:
+    """Whether a product's tiles can take in what follows it."""
+    x, y = product.node.inputs
+    return (product.dtype in FLOATS and type(x) is type(y) is Value and x.dtype is y.dtype is product.dtype
+            and x.shape[-1] > 0 and product.aval.size == result.aval.size > 0 and product.ndim >= 2)
+
+
+def _in_place(graph, steps, targets, last):
+    """Results that may be written into the memory of the input they replace: made element by element from what the input
+    holds there, when everything else has read it."""
+    makers = {v: i for i, s in enumerate(steps) if type(s) is not CallStep and not s.group.reduced for v in s.writes}
+    left = {source_of(v) for v in graph.outputs}
+    found = {}
+    for position, number in targets.items():
+        value, target = graph.outputs[position], graph.inputs[number]
+        at = makers.get(value)
+        if at is None or value.aval != target.aval or target in left or graph.outputs.count(value) > 1:
+            continue
+        if last.get(target, -1) < at or (last[target] == at and _reads_where_it_writes(steps[at], target)):
+            found[value] = target
+    return found
+
+
+def _reads_where_it_writes(step, target):
+    """Whether a kernel reads an input nowhere but at the element that it then writes. Loads and stores of elements of one
+    size are laid out over threads in one way, so no thread reads what another has written."""
+    body = step.group.body
+    plain = row_major(body.shape).plain
+    if type(step) is ProductStep and target in map(source_of, step.node.inputs):
+        return False
+    whole = [v for v in (*step.reads, *step.writes) if v.aval.size == target.aval.size]
+    return (all(p.plain == plain for v, p in body.loads if v is target) and target.aval.size == _size(body.shape)
+            and len({v.dtype.itemsize for v in whole}) == 1)
+
+
+def _size(shape):
+    total = 1
+    for n in shape:
+        total *= n
+    return total

@@ -96,6 +96,20 @@ def merged(dtype: dt.DType, mode: str) -> Source:
     return made(f"merge_rows_{mode}_{dtype.short}", parameters, ("INDEX", "BP", "BC"), lines)
 
 
+@functools.lru_cache(64)
+def joined(itemsize: int, count: int) -> Source:
+    """out[o, from_j + c] = x_j[o, c] for `count` arrays x_j of rows of `width_j` elements, out of rows of W."""
+    kind = BITS[itemsize]
+    parameters = [*[Parameter(f"x{j}", POINTER, kind) for j in range(count)], Parameter("out", POINTER, kind)]
+    parameters += [Parameter(n, SIZE) for j in range(count) for n in (f"n{j}", f"width{j}", f"from{j}")]
+    parameters.append(Parameter("W", SIZE))
+    lines = ["at = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK).to(INDEX)"]
+    for j in range(count):
+        lines += [f"v{j} = tl.load(x{j} + at, at < n{j}, 0)",
+                  f"tl.store(out + (at // width{j} * W + from{j} + at % width{j}), v{j}, at < n{j})"]
+    return made(f"join_{count}_{8 * itemsize}", parameters, ("INDEX", "BLOCK"), lines)
+
+
 def tile(positions: int, columns: int, groups: int) -> tuple:
     """(constants, warps, grid) of the kernels over positions, columns and groups."""
     wide = 1 << min(9, max(0, columns - 1).bit_length())

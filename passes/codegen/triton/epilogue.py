@@ -1,0 +1,100 @@
+"""What follows a matrix product, inside its tile: lines of an epilogue (`passes/fuse_epilogue.py`) as Triton text.
+
+The tile `z` [BM, BN] comes rounded to the product's dtype, as a kernel of its own would read it, so what follows has the bits
+that it has apart. Operand n is the parameter `b<n>`, with the strides `r<n>` of rows and `t<n>` of batches.
+"""
+
+from dataclasses import dataclass
+
+from ....ir import dtype as dt
+from ....ir.kernel import CAST, CONST, LOAD, STORE, Instr
+from .. import scalars
+from ..llvm.fused_epilogue import ACCUMULATED
+from .nest import POINTER, SHORT, SIZE, Parameter, function
+from .spelling import Text, TritonBuilder
+
+
+@dataclass(frozen=True)
+class Written:
+    """An epilogue as text: functions before the kernel, lines of its body, what takes the product's place, and (pointers,
+    sizes) that it takes."""
+
+    helpers: str
+    lines: tuple
+    result: str
+    parameters: tuple
+
+
+def memory(dtype):
+    """How elements of a dtype lie in memory."""
+    return dt.uint8 if dtype is dt.bool_ else dtype
+
+
+def parameters(fused, by_rows) -> tuple:
+    """(pointers, sizes) of the operands; `by_rows` says for each whether rows differ."""
+    pointers = [Parameter(o.name, POINTER, memory(o.dtype)) for o in fused.operands]
+    sizes = [Parameter(f"{what}{n}", SIZE) for n, rows in enumerate(by_rows) for what in "rt" if what == "t" or rows]
+    return tuple(pointers), tuple(sizes)
+
+
+def written(fused, by_rows) -> Written:
+    """The text of an epilogue."""
+    made = _Writer(fused, by_rows)
+    for i in fused.body:
+        made.put(i)
+    helpers = "".join(f"@triton.jit\n{text}\n\n" for text in made.text.helpers.values())
+    return Written(helpers, tuple(made.text.lines), made.env[fused.result].ref, parameters(fused, by_rows))
+
+
+class _Writer:
+    """Writes one instruction after the other."""
+
+    def __init__(self, fused, by_rows):
+        self.text = Text({o.name for o in fused.operands})
+        self.s = TritonBuilder(self.text)
+        self.env: dict = {}
+        self.product = fused.dtype
+        self.place = {o.name: (n, o, rows) for n, (o, rows) in enumerate(zip(fused.operands, by_rows))}
+
+    def put(self, i: Instr):
+        args = [self.env[a] for a in i.args]
+        if i.op == STORE:
+            self._store(i, args[0])
+        elif i.op == LOAD:
+            self.env[i.name] = self.s.wrap(self.product, "z_tile") if i.attr == ACCUMULATED else self._load(i)
+        elif i.op == CONST:
+            self.env[i.name] = self.s.const(i.dtype, i.attr)
+        elif i.op == CAST:
+            self.env[i.name] = self.s.cast(args[0], i.dtype)
+        else:
+            self.env[i.name] = self._apply(i.op, args)
+
+    def _apply(self, name, args):
+        made = function(name, tuple([a.dtype for a in args]))
+        if len(made.lines) <= SHORT:
+            return scalars.apply(self.s, name, *args)
+        self.text.helpers.setdefault(made.name, made.text)
+        return self.s.wrap(made.dtype, self.text.let(f"{made.name}({', '.join(map(self.s.stated, args))})"))
+
+    def _at(self, name):
+        """(address, mask) of an operand's elements beside the tile."""
+        n, operand, rows = self.place[name]
+        terms, masks = [f"batch * t{n}"], []
+        if rows:
+            terms.append(f"row[:, None] * r{n}")
+            masks.append("(row[:, None] < M)")
+        if operand.along_columns:
+            terms.append("column[None, :]")
+            masks.append("(column[None, :] < N)")
+        return f"{name} + ({' + '.join(terms)})", " & ".join(masks)
+
+    def _load(self, i):
+        at, mask = self._at(i.attr)
+        dtype = self.place[i.attr][1].dtype
+        value = self.s.wrap(memory(dtype), self.text.let(f"tl.load({at}{', ' + mask if mask else ''})", "v"))
+        return value.ne(0) if dtype is dt.bool_ else value
+
+    def _store(self, i, value):
+        at, mask = self._at(i.attr)
+        ref = f"{value.ref}.to(tl.uint8)" if value.dtype is dt.bool_ else value.ref
+        self.text.put(f"tl.store({at}, {ref}, {mask})")

@@ -1,0 +1,94 @@
+"""What a graph for a device computes from values of the host alone is cut off, to be computed there.
+
+    cut = split_host(graph, host, keep)
+
+`host` are the inputs that lie in the host's memory: step counters of optimizers, learning rates. What depends on nothing else
+eager mode computes on the host, too, and its results stay there. Random draws and moves (`place`) belong to the device.
+"""
+
+from dataclasses import dataclass
+
+from ..ir.graph import Builder, Graph, Value
+from ..ir.ops.place import place
+from .kernel_body import is_free, source_of
+
+
+@dataclass(frozen=True)
+class HostCut:
+    """A graph in two.
+
+    host      what depends on the host's inputs alone; its results are those that `main` takes, then those asked for
+    sources   numbers of the inputs of the whole graph that it takes
+    main      the rest; its inputs are some of the whole graph's, then what `host` gives it
+    inputs    numbers of those inputs
+    given     how many results of `host` go to `main`
+    places    positions in the whole graph's results of those of `main`
+    results   the same of the results of `host` that are asked for
+    """
+
+    host: Graph
+    sources: tuple
+    main: Graph
+    inputs: tuple
+    given: int
+    places: tuple
+    results: tuple
+
+
+def split_host(graph: Graph, host: frozenset, keep=frozenset()) -> HostCut | None:
+    """The cut, or None where there is nothing to cut off. The inputs `keep` stay inputs of `main`."""
+    known = _known(graph, host)
+    if not known or any(n.has_effect for n in graph.nodes):
+        return None
+    results = tuple([i for i, v in enumerate(graph.outputs) if v in known])
+    places = tuple([i for i, v in enumerate(graph.outputs) if v not in known])
+    rest = _needed([graph.outputs[i] for i in places], known)
+    given = tuple(dict.fromkeys([x for n in graph.nodes if n in rest for x in n.inputs if type(x) is Value and x in known]))
+    if not places or not (given or results):
+        return None
+    wanted = [*given, *[graph.outputs[i] for i in results]]
+    made, sources = _part(graph, f"{graph.name}_host", _needed(wanted, frozenset()), wanted, (), frozenset())
+    main, inputs = _part(graph, graph.name, rest, [graph.outputs[i] for i in places], given, keep)
+    return HostCut(made, sources, main, inputs, len(given), places, results)
+
+
+def _known(graph, host):
+    """Values made of nothing but the host's inputs, and of fills."""
+    known, inputs = set(), {graph.inputs[i] for i in host}
+    for n in graph.nodes:
+        values = [x for x in n.inputs if type(x) is Value]
+        if not n.is_pure or "random" in n.op.traits or n.op is place or _is_fill(n.outputs[0]):
+            continue
+        ours = [x in known or x in inputs for x in values]
+        if any(ours) and all(o or _is_fill(x) for o, x in zip(ours, values)):
+            known.update(n.outputs)
+    return known
+
+
+def _is_fill(value):
+    return is_free(value) and source_of(value) is None
+
+
+def _needed(wanted, given):
+    """The nodes that values need, where those in `given` are there already."""
+    inside, stack = set(), [v.node for v in wanted if v.node is not None and v not in given]
+    while stack:
+        n = stack.pop()
+        if n not in inside:
+            inside.add(n)
+            stack += [x.node for x in n.inputs if type(x) is Value and x.node is not None and x not in given]
+    return inside
+
+
+def _part(graph, name, inside, wanted, given, keep):
+    """(the graph of some nodes, numbers of the inputs that it takes): after those it takes the values `given`."""
+    taken = {x for n in inside for x in n.inputs if type(x) is Value and x.is_input} | {v for v in wanted if v.is_input}
+    inputs = tuple([i for i, v in enumerate(graph.inputs) if v in taken or i in keep])
+    b = Builder(name)
+    env = {graph.inputs[i]: b.input(graph.inputs[i].name, graph.inputs[i].aval) for i in inputs}
+    env.update({v: b.input(f"given{i}", v.aval) for i, v in enumerate(given)})
+    for n in graph.nodes:
+        if n in inside:
+            new = b.copy(n, [env[x] if type(x) is Value else x for x in n.inputs])
+            env.update({old: made for old, made in zip(n.outputs, new.outputs) if old not in given})
+    return b.finish([env[v] for v in wanted]), inputs

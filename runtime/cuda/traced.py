@@ -1,0 +1,219 @@
+"""Traced graphs on a device: what depends on the host alone is computed there by one native call, the rest on the device, first
+launch by launch, then as a CUDA graph.
+"""
+
+import threading
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+
+from ...ir import config
+from ...ir.errors import DeviceError
+from ...passes.split_host import split_host
+from ..cpu.eager import kernel_for
+from ..cpu.program import CompiledGraph
+from ..device_array import DeviceArray
+from . import eager, graphs, pools, transfer
+from .captured import Captured
+from .program import DeviceGraph, empty
+
+WARM_RUNS = 2         # runs before a capture
+LEAST = 2             # launches from which it is worth it
+SLOT = 16             # bytes between things of the host
+
+
+class Traced:
+    """A traced graph on a device.
+
+    graph     what is computed, after all graph passes
+    owned     positions of results that get memory of their own
+    targets   {position of a result: number of the input that it replaces}
+    """
+
+    is_native = False
+
+    def __init__(self, graph, owned=frozenset(), targets=None):
+        self.graph, self.owned, self.targets = graph, owned, targets or {}
+        self.in_place = frozenset(self.targets)
+        self.made: dict = {}               # by the classes of the inputs
+        self.last: tuple = ((), None)
+
+    @property
+    def plan(self):
+        """The steps on the device."""
+        return self.parts(()).device.graph.plan
+
+    @property
+    def captured(self):
+        """The CUDA graph that the last run used or could have used, if there is one."""
+        return self.last[1] and self.last[1].device.captured
+
+    @property
+    def refused(self) -> str:
+        """Why it does not run as a CUDA graph, as far as is known."""
+        return self.last[1].device.refused if self.last[1] else ""
+
+    def parts(self, classes) -> "Parts":
+        """The graph in two, where the inputs of the class of host arrays lie on the host."""
+        found = self.made.get(classes)
+        if found is None:
+            found = self.made[classes] = Parts(self, frozenset([i for i, c in enumerate(classes) if c is not DeviceArray]))
+        return found
+
+    def run(self, arrays) -> list:
+        """The results, as arrays, in order; those with targets are written there."""
+        classes = tuple([a.__class__ for a in arrays])
+        if classes != self.last[0]:
+            self.last = classes, self.parts(classes)
+        return self.last[1].run(arrays)
+
+
+class Parts:
+    """What runs on the host and what on the device, for inputs of which some are the host's."""
+
+    def __init__(self, traced: Traced, host):
+        targets = traced.targets
+        cut = split_host(traced.graph, host, frozenset([n for n in targets.values() if n not in host]))
+        self.host: Any = None
+        self.cut: Any = None
+        places: Sequence[int]
+        if cut is None or not any(i not in host for i in cut.inputs):
+            self.inputs, main, places = tuple(range(len(traced.graph.inputs))), traced.graph, range(len(traced.graph.outputs))
+        else:
+            self.cut, self.inputs, main, places = cut, cut.inputs, cut.main, cut.places
+            self._make_host(cut, traced)
+        at = {n: i for i, n in enumerate(self.inputs)}
+        owned = frozenset([i for i, p in enumerate(places) if p in traced.owned])
+        over = {i: at[targets[p]] for i, p in enumerate(places) if p in targets and targets[p] not in host}
+        self.device = Repeated(main, owned, over)
+        self.back = [(p, targets[p]) for i, p in enumerate(places) if p in targets and i not in self.device.targets]
+
+    def _make_host(self, cut, traced):
+        number = {n: i for i, n in enumerate(cut.sources)}
+        first, targets = cut.given, traced.targets
+        over = {first + i: number[targets[p]] for i, p in enumerate(cut.results) if targets.get(p) in number}
+        owned = frozenset([first + i for i, p in enumerate(cut.results) if p in traced.owned])
+        self.host = CompiledGraph(cut.host, kernel_for, owned, over)
+        self.written = [(first + i, targets[p]) for i, p in enumerate(cut.results)
+                        if p in targets and first + i not in self.host.in_place]
+        self.count = len(traced.graph.outputs)
+
+    def run(self, arrays) -> list:
+        """The results of the whole graph."""
+        if self.cut is None:
+            return self.finished(self.device.run(arrays), arrays)
+        cut, host = self.cut, self.host
+        there = host.run([arrays[i] for i in cut.sources])
+        made = self.device.run([arrays[i] for i in self.inputs] + there[:cut.given])
+        for i, number in self.written:
+            np.copyto(arrays[number], there[i])      # (a device array asks its backend)
+        results = [None] * self.count
+        for p, r in zip(cut.places, made):
+            results[p] = r
+        for p, r in zip(cut.results, there[cut.given:]):
+            results[p] = r
+        return self.finished(results, arrays)
+
+    def finished(self, results, arrays):
+        """Writes results that replace an input which the device's part does not know."""
+        for p, number in self.back:
+            transfer.write(arrays[number], results[p])
+        return results
+
+
+class Repeated:
+    """A graph on the device, run again and again. What it takes from the host travels in one upload."""
+
+    def __init__(self, graph, owned, targets):
+        self.targets = targets
+        self.graph = DeviceGraph(graph, eager.run, owned, targets=targets)
+        self.runs = 0
+        self.places: tuple = ()            # where inputs were in the run before
+        self.captured: Captured | None = None
+        self.unsteady: set = set()         # numbers of inputs that were seen to move
+        self.refused = ""                  # why it is not captured
+        self._lock = threading.Lock()
+
+    def run(self, arrays) -> list:
+        """The results, as arrays, in order; those with targets are written there."""
+        captured = self.captured
+        if captured is not None and captured.fits(arrays):
+            return captured.run(arrays)
+        before = eager.Host.calls
+        results = self.launch(uploaded(arrays), arrays)
+        if not self.refused and config.current().cuda_graphs:
+            self._consider(arrays, eager.Host.calls != before)
+        return results
+
+    def launch(self, given, arrays, places=None) -> list:
+        """Kernel by kernel. What a run does not write into the inputs itself is copied there."""
+        results = self.graph.run(given, places)
+        for position, number in self.targets.items():
+            if position not in self.graph.in_place or results[position] is not arrays[number]:
+                transfer.write(arrays[number], results[position])
+        return results
+
+    def _consider(self, arrays, on_host):
+        """After a run: whether to capture."""
+        if on_host:
+            self.refused = "some operators run on the host"
+        elif len(self.graph.steps) < LEAST:
+            self.refused = "one launch is as quick"
+        places = tuple([a.pointer if a.__class__ is DeviceArray else None for a in arrays])
+        self.runs = self.runs + 1 if not graphs.is_current_stream_capturing() else 0
+        if self.refused or self.runs < WARM_RUNS or not self.places:
+            self.places = places
+            return
+        moved = {i for i, (a, b) in enumerate(zip(places, self.places)) if a is None or a != b}
+        if self.captured is not None:
+            moved |= {i for i, p in self.captured.bound if places[i] != p}
+            if moved <= self.unsteady:
+                return
+        self.unsteady |= moved
+        stable = [i not in self.unsteady for i in range(len(places))]
+        try:
+            with self._lock:
+                self.captured = Captured(self, arrays, stable, Room(arrays))
+        except DeviceError as e:
+            self.refused = str(e)
+        self.places = places
+
+
+class Room:
+    """How arrays of the host lie side by side in one piece of memory."""
+
+    def __init__(self, arrays):
+        self.host = [i for i, a in enumerate(arrays) if a.__class__ is not DeviceArray]
+        sizes = [-(-max(1, arrays[i].nbytes) // SLOT) * SLOT for i in self.host]
+        self.offsets = [0, *accumulate(sizes)]
+        self.bytes = max(SLOT, self.offsets[-1])
+
+    def filled(self, arrays) -> np.ndarray:
+        """The arrays' bytes, page-locked."""
+        staged = pools.PINNED.array((self.bytes,), np.uint8)
+        raw = memoryview(staged)
+        for i, at in zip(self.host, self.offsets):
+            said = arrays[i].tobytes()
+            raw[at:at + len(said)] = said
+        return staged
+
+    def seen(self, memory: DeviceArray, arrays) -> list:
+        """The arrays, with those of the host where they lie in device memory."""
+        found = list(arrays)
+        for i, at in zip(self.host, self.offsets):
+            a = arrays[i]
+            found[i] = DeviceArray(memory.kind, memory.memory, a.shape, a.dtype, None, at, memory)
+        return found
+
+
+def uploaded(arrays) -> list:
+    """The arrays, those of the host in device memory."""
+    room = Room(arrays)
+    if not room.host:
+        return arrays
+    device = next(a.device for a in arrays if a.__class__ is DeviceArray)
+    memory = empty(device, (room.bytes,), np.uint8)
+    transfer.upload(memory, room.filled(arrays), wait=False)
+    return room.seen(memory, arrays)

@@ -1,0 +1,191 @@
+"""Values of the Triton that `mock_cuda_triton` runs: tiles of one dtype, and pointers into buffers."""
+
+
+import types
+
+import ml_dtypes
+import numpy as np
+
+INSTALLED = "site-packages/"     # traces do not watch code of installed packages, which a driver is
+
+
+def as_installed(namespace):
+    """Makes the functions and classes of a module look like code of an installed package."""
+    for found in list(namespace.values()):
+        if isinstance(found, types.FunctionType) and found.__module__ == namespace["__name__"]:
+            relabelled(found)
+        elif isinstance(found, type) and found.__module__ == namespace["__name__"]:
+            for x in vars(found).values():
+                x = x.__func__ if isinstance(x, (staticmethod, classmethod)) else x.fget if isinstance(x, property) else x
+                if isinstance(x, types.FunctionType):
+                    relabelled(x)
+
+
+def relabelled(function):
+    function.__code__ = _code_of_package(function.__code__)
+    for cell in function.__closure__ or ():
+        if isinstance(cell.cell_contents, types.FunctionType):
+            relabelled(cell.cell_contents)
+
+
+def _code_of_package(code):
+    inner = tuple([_code_of_package(c) if isinstance(c, types.CodeType) else c for c in code.co_consts])
+    return code.replace(co_filename=INSTALLED + "mock_cuda.py", co_consts=inner)
+
+
+class Fault(AssertionError):
+    """What a GPU would have done silently."""
+
+
+DTYPES = {"int1": np.bool_, "int8": np.int8, "int16": np.int16, "int32": np.int32, "int64": np.int64, "uint8": np.uint8,
+          "uint16": np.uint16, "uint32": np.uint32, "uint64": np.uint64, "float16": np.float16, "bfloat16": ml_dtypes.bfloat16,
+          "float32": np.float32, "float64": np.float64}
+
+
+class Memory:
+    """One buffer: its flat elements, and who wrote each."""
+
+    def __init__(self, array):
+        assert array.flags.c_contiguous or array.ndim <= 1, "buffers are contiguous here"
+        self.flat = array.reshape(-1)
+        assert np.shares_memory(self.flat, array) or not array.size
+        self.writer = np.full(self.flat.size, -1, np.int64)
+
+
+class Pointer:
+    """Addresses of elements of a buffer."""
+
+    def __init__(self, memory, offset):
+        self.memory, self.offset = memory, offset
+
+    def __add__(self, other):
+        value = other.a if isinstance(other, Tile) else other
+        return Pointer(self.memory, np.asarray(self.offset, np.int64) + np.asarray(value).astype(np.int64))
+
+    __radd__ = __add__
+
+    def __getitem__(self, where):
+        return Pointer(self.memory, np.asarray(self.offset)[where])
+
+
+def _integral(d):
+    return d.kind in "iu"
+
+
+def _meet(a, b, what):
+    """The dtype of an operation on tiles: one dtype, or integers of two widths as Triton promotes them."""
+    if a == b:
+        return a
+    if _integral(a) and _integral(b):
+        if a.kind == b.kind:
+            return max(a, b, key=lambda d: d.itemsize)
+        unsigned, signed = (a, b) if a.kind == "u" else (b, a)
+        return unsigned if unsigned.itemsize >= signed.itemsize else signed
+    raise Fault(f"{what} of {a} and {b}: the generator states every dtype")
+
+
+class Tile:
+    """Elements of one dtype."""
+
+    __array_ufunc__ = None
+
+    def __init__(self, a, dtype=None):
+        self.a = np.asarray(a, dtype)
+
+    @property
+    def shape(self):
+        return self.a.shape
+
+    @property
+    def dtype(self):
+        return self.a.dtype
+
+    def _other(self, other, what):
+        if isinstance(other, Tile):
+            d = _meet(self.a.dtype, other.a.dtype, what)
+            return self.a.astype(d), other.a.astype(d)
+        if isinstance(other, bool) or (isinstance(other, float) and self.a.dtype.kind in "iub"):
+            raise Fault(f"{what} of {self.a.dtype} and the literal {other!r}")
+        if isinstance(other, int) and _integral(self.a.dtype):
+            info = np.iinfo(self.a.dtype)
+            if not info.min <= other <= info.max:
+                raise Fault(f"the literal {other} is out of range of {self.a.dtype}")
+        return self.a, np.asarray(other).astype(self.a.dtype)
+
+    def _do(self, other, fn, what, swap=False, low=False):
+        if self.a.dtype in (np.float16, ml_dtypes.bfloat16) and not low:
+            raise Fault(f"{what} in {self.a.dtype}: arithmetic is done in float32")
+        a, b = self._other(other, what)
+        with np.errstate(all="ignore"):
+            out = fn(b, a) if swap else fn(a, b)
+        return Tile(out if out.dtype == np.bool_ else out.astype(a.dtype))
+
+    def __getitem__(self, where):
+        return Tile(self.a[where if isinstance(where, tuple) else (where,)])
+
+    def __index__(self):
+        assert self.a.size == 1 and _integral(self.a.dtype)
+        return int(self.a.item())
+
+    def __bool__(self):
+        assert self.a.size == 1, "the truth of a tile"
+        return bool(self.a.item())
+
+    def __invert__(self):
+        return Tile(~self.a)
+
+    def __neg__(self):
+        raise Fault("unary minus differs between versions of Triton")
+
+    def to(self, dtype, bitcast=False):
+        if bitcast:
+            if np.dtype(dtype).itemsize != self.a.dtype.itemsize:
+                raise Fault(f"bitcast of {self.a.dtype} to {np.dtype(dtype)}")
+            return Tile(np.ascontiguousarray(self.a).view(dtype).reshape(self.a.shape))
+        source, target = self.a.dtype, np.dtype(dtype)
+        if target == np.bool_:
+            return Tile(self.a != 0)
+        if source.kind == "f" and _integral(target):
+            info = np.iinfo(target)
+            with np.errstate(all="ignore"):
+                if not np.all((self.a >= float(info.min)) & (self.a < float(info.max) + 1.0)):
+                    raise Fault(f"conversion of {source} to {target} out of range is not the same everywhere")
+        with np.errstate(all="ignore"):
+            return Tile(self.a.astype(target))
+
+
+def _method(fn, what, low=False):
+    return (lambda self, o: self._do(o, fn, what, low=low)), (lambda self, o: self._do(o, fn, what, swap=True, low=low))
+
+
+def _floats_only(fn):
+    def divide(a, b):
+        if a.dtype.kind != "f":
+            raise Fault("/ of integers")
+        return fn(a, b)
+
+    return divide
+
+
+def _quotient(a, b):
+    q = np.abs(a.astype(object)) // np.where(b == 0, 1, np.abs(b.astype(object)))
+    return np.where((a < 0) != (b < 0), -q, q).astype(a.dtype)
+
+
+def _remainder(a, b):
+    return np.fmod(a, np.where(b == 0, 1, b))
+
+
+for _name, _fn in {"add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": _floats_only(np.divide),
+                   "floordiv": _quotient, "mod": _remainder, "and": np.bitwise_and, "or": np.bitwise_or,
+                   "xor": np.bitwise_xor, "lshift": np.left_shift, "rshift": np.right_shift}.items():
+    _forward, _back = _method(_fn, _name)
+    setattr(Tile, f"__{_name}__", _forward)
+    setattr(Tile, f"__r{_name}__", _back)
+for _name, _fn in {"lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "eq": np.equal,
+                   "ne": np.not_equal}.items():
+    setattr(Tile, f"__{_name}__", _method(_fn, _name)[0])
+Tile.__hash__ = None
+
+
+as_installed(globals())

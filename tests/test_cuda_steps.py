@@ -1,0 +1,234 @@
+"""Whole training steps on a device, on the mock driver: nothing runs on the host, nothing is copied from the device, and after
+the first runs a step is one CUDA graph, one upload, and copies of its arguments and results.
+"""
+
+import numpy as np
+import pytest
+
+import ingot
+import mock_cuda
+import mock_cuda_triton
+from ingot import jit, nn
+from ingot.nn import functional as F
+from ingot.runtime.cuda import eager
+
+HOST: list = []        # names of operators that ran on the host
+REAL = eager.on_host
+
+
+def noted(op, inputs, params, device):
+    HOST.append(op.name)
+    return REAL(op, inputs, params, device)
+
+
+mock_cuda_triton.relabelled(noted)     # (traces do not watch installed packages)
+
+
+@pytest.fixture(autouse=True)
+def cuda(monkeypatch):
+    with mock_cuda.installed() as mock:
+        HOST.clear()
+        monkeypatch.setattr(eager, "on_host", noted)
+        yield mock
+
+
+class Block(nn.Module):
+    """A residual block as ResNet-18 has them."""
+
+    def __init__(self, inner, outer, stride):
+        super().__init__()
+        self.conv1, self.norm1 = nn.Conv2d(inner, outer, 3, stride, 1, bias=False), nn.BatchNorm2d(outer)
+        self.conv2, self.norm2 = nn.Conv2d(outer, outer, 3, 1, 1, bias=False), nn.BatchNorm2d(outer)
+        self.skip = nn.Identity() if stride == 1 else nn.Sequential(nn.Conv2d(inner, outer, 1, stride, bias=False),
+                                                                    nn.BatchNorm2d(outer))
+
+    def forward(self, x):
+        return F.relu(self.norm2(self.conv2(F.relu(self.norm1(self.conv1(x))))) + self.skip(x))
+
+
+class Gpt(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.tokens, self.places = nn.Embedding(11, 8), nn.Embedding(5, 8)
+        self.norm, self.into, self.out = nn.LayerNorm(8), nn.Linear(8, 24), nn.Linear(8, 8)
+        self.mlp = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Dropout(0.1), nn.Linear(16, 8))
+        self.head = nn.Linear(8, 11)
+
+    def forward(self, x):
+        b, s = x.shape
+        h = self.tokens(x) + self.places(ingot.arange(s, device=x.device))
+        q, k, v = self.into(self.norm(h)).view(b, s, 3, 2, 4).permute(2, 0, 3, 1, 4).unbind(0)
+        h = h + self.out(F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(b, s, 8))
+        return self.head(h + self.mlp(h)).reshape(b * s, 11)
+
+
+class Sequence(nn.Module):
+    def __init__(self, layer, **options):
+        super().__init__()
+        self.tokens = nn.Embedding(11, 6, padding_idx=0)
+        self.layers = layer(6, 5, 1, batch_first=True, **options)
+        self.head = nn.Linear(10 if options.get("bidirectional") else 5, 11)
+
+    def forward(self, x):
+        return self.head(self.layers(self.tokens(x))[0]).reshape(-1, 11)
+
+
+def tokens():
+    return ingot.randint(0, 11, (2, 3)), ingot.randint(0, 11, (6,))
+
+
+MODELS = {
+    "mlp": (lambda: nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Dropout(0.1), nn.Linear(16, 10)),
+            lambda: (ingot.randn(4, 6), ingot.randint(0, 10, (4,)))),
+    "cnn": (lambda: nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Dropout(0.25), nn.Flatten(),
+                            nn.Linear(36, 10)),
+            lambda: (ingot.randn(3, 1, 8, 8), ingot.randint(0, 10, (3,)))),
+    "gpt": (Gpt, lambda: (ingot.randint(0, 11, (2, 5)), ingot.randint(0, 11, (10,)))),
+    "lstm": (lambda: Sequence(nn.LSTM), tokens),
+    "gru": (lambda: Sequence(nn.GRU, bidirectional=True), tokens),
+    "rnn": (lambda: Sequence(nn.RNN), tokens),
+    "resnet": (lambda: nn.Sequential(nn.Conv2d(3, 4, 7, 2, 3, bias=False), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(3, 2, 1),
+                                     Block(4, 4, 1), Block(4, 8, 2), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 10)),
+               lambda: (ingot.randn(2, 3, 16, 16), ingot.randint(0, 10, (2,)))),
+}
+OPTIMIZERS = {"adamw": lambda p: ingot.optim.AdamW(p, lr=1e-2), "sgd": lambda p: ingot.optim.SGD(p, lr=0.05, momentum=0.9)}
+
+
+def training(name, device, optimizer, count=6, traced=False, before_last=lambda: None):
+    """(loss, accuracy) of each step, and the network."""
+    ingot.manual_seed(0)
+    make, data = MODELS[name]
+    net = make().to(device)
+    opt = OPTIMIZERS[optimizer](net.parameters())
+
+    def step(x, y):
+        opt.zero_grad()
+        logits = net(x)
+        loss = F.cross_entropy(logits, y)
+        loss.backward()
+        nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+        opt.step()
+        return loss, (logits.argmax(-1) == y).float().mean()
+
+    step = jit.trace(step) if traced else step
+    ingot.manual_seed(5)
+    found = []
+    for i in range(count):
+        x, y = (t.to(device) for t in data())
+        if i == count - 1:
+            before_last()
+        found.append(step(x, y))
+        schedule = opt.param_groups[0]
+        schedule["lr"] *= 0.9
+    return [(a.item(), b.item()) for a, b in found], net, opt
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_training_step_is_one_graph(name, cuda):
+    counted: dict = {}
+
+    def start():
+        counted.update(cuda.calls, launches=len(cuda.launches))
+
+    def spent(call):
+        return cuda.calls.get(call, 0) - counted.get(call, 0)
+
+    optimizer = "sgd" if name in ("gru", "rnn", "cnn", "gpt") else "adamw"
+    want, there, _ = training(name, "cpu", optimizer)
+    got, here, opt = training(name, "cuda", optimizer, traced=True, before_last=lambda: (start(), HOST.clear()))
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-6, err_msg=name)
+    assert not HOST, f"ran on the host: {sorted(set(HOST))}"
+    assert len(cuda.launches) == counted["launches"], "launches beside the graph"
+    assert spent("cuGraphLaunch") == 1 and spent("cuMemcpyHtoDAsync_v2") <= 1
+    assert spent("cuMemcpyDtoDAsync_v2") <= 4, "parameters are written in place, small results travel together"
+    for (path, a), b in zip(here.named_parameters(), there.parameters()):
+        np.testing.assert_allclose(a.detach().cpu().numpy(), b.detach().numpy(), rtol=1e-3, atol=2e-5, err_msg=path)
+        np.testing.assert_allclose(a.grad.cpu().numpy(), b.grad.numpy(), rtol=1e-3, atol=2e-5, err_msg=f"gradient of {path}")
+    if optimizer == "adamw":
+        assert {float(s["step"]) for s in opt.state.values()} == {6.0} and all(s["step"].is_cpu for s in opt.state.values())
+
+
+@pytest.mark.parametrize("name", ["gpt", "resnet", "gru"])
+def test_eager_steps_stay_on_the_device(name):
+    want, *_ = training(name, "cpu", "adamw", 2)
+    got, *_ = training(name, "cuda", "adamw", 2)
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-6)
+    assert not HOST, f"ran on the host: {sorted(set(HOST))}"
+
+
+def test_nothing_but_reading_waits(cuda):
+    """Steps without looking at results never synchronise, from the first replay on."""
+    def start():
+        before.append(cuda.calls.get("cuStreamSynchronize", 0))
+
+    before: list = []
+    training("mlp", "cuda", "adamw", 6, True, start)
+    assert cuda.calls["cuStreamSynchronize"] - before[0] <= 13, "6 losses, 6 accuracies, one look at words"
+
+
+def test_results_survive_later_steps():
+    f = jit.trace(lambda x, w: ((x @ w).sum(), x * 2, (x @ w).tanh()))
+    w = ingot.randn(5, 2000, device="cuda")
+    seen = []
+    for i in range(6):
+        x = ingot.full((3, 5), float(i), device="cuda")
+        seen.append((i, f(x, w)))
+    for i, (a, b, c) in seen:
+        x = ingot.full((3, 5), float(i))
+        np.testing.assert_allclose(a.item(), (x @ w.cpu()).sum().item(), rtol=1e-4)
+        assert b.tolist() == (x * 2).tolist()
+        np.testing.assert_allclose(c.cpu().numpy(), (x @ w.cpu()).tanh().numpy(), rtol=1e-4, atol=1e-6)
+
+
+def test_an_index_out_of_range_in_a_replay_is_raised():
+    table = ingot.randn(4, 3, device="cuda")
+    f = jit.trace(lambda i, y: F.cross_entropy(table[i] * 2, y))
+    good, bad = ingot.tensor([0, 1], device="cuda"), ingot.tensor([0, 7], device="cuda")
+    for _ in range(5):
+        f(good, good).item()
+    with pytest.raises(IndexError, match="out of range"):
+        f(bad, good).item()
+    with pytest.raises(IndexError, match="out of range"):
+        f(good, bad).item()
+    assert f(good, good).item() == f(good, good).item()
+
+
+def test_host_tensors_in_a_traced_step_stay_on_the_host():
+    count, rate = ingot.zeros(()), ingot.tensor(0.5)
+    w = ingot.ones(3, device="cuda")
+
+    @jit.trace
+    def step(x):
+        count.add_(1)
+        w.sub_(x * (rate / (1 + count)))
+        return count * 2
+
+    want = np.ones(3)
+    for i in range(1, 6):
+        assert step(ingot.full((3,), 2.0, device="cuda")).item() == 2 * i
+        want = want - 2 * 0.5 / (1 + i)
+        np.testing.assert_allclose(w.cpu().numpy(), want, rtol=1e-5)
+    assert count.is_cpu and count.item() == 5
+
+
+def test_host_values_that_no_kernel_can_write_in_place():
+    """A host tensor that is rewritten across its elements, and a host value that goes into the device."""
+    mirrored, count = ingot.arange(3.0), ingot.zeros(())
+    w, seen = ingot.ones(3, device="cuda"), ingot.zeros((), device="cuda")
+
+    @jit.trace
+    def step(x):
+        count.add_(1)
+        mirrored.copy_(mirrored.flip(0) + count)
+        w.add_(x * count)
+        seen.copy_(count * 2)
+        return (w * 2).sum(), count + 1
+
+    want, n, total = np.arange(3.0), 0.0, np.ones(3)
+    for i in range(6):
+        a, b = step(ingot.full((3,), float(i), device="cuda"))
+        n += 1
+        want, total = want[::-1] + n, total + i * n
+        np.testing.assert_array_equal(mirrored.numpy(), want, f"call {i}")
+        np.testing.assert_array_equal(w.cpu().numpy(), total, f"call {i}")
+        assert (count.item(), seen.item(), a.item(), b.item()) == (n, 2 * n, 2 * total.sum(), n + 1)

@@ -1,0 +1,122 @@
+"""Choosing configurations of GPU kernels: the same one without trying; by measuring, pruned, kept on disk, beside captures."""
+
+import importlib.util
+
+import numpy as np
+import pytest
+
+import ingot
+import mock_cuda
+from ingot.ir import config
+from ingot.ir import dtype as dt
+from ingot.passes.codegen.triton import matmul
+from ingot.passes.codegen.triton.nest import POINTER
+from ingot.runtime.cuda import compile as compiler
+from ingot.runtime.cuda import tuning
+
+COMPILE_TOGETHER = tuning.compile_together
+
+
+@pytest.fixture(autouse=True)
+def cuda(tmp_path, monkeypatch):
+    monkeypatch.setattr(tuning, "compile_together", lambda variants: None)
+    switches(monkeypatch, CACHE_DIR=tmp_path)
+    with mock_cuda.installed() as mock:
+        yield mock
+    monkeypatch.undo()
+    config.process_settings.cache_clear()
+
+
+def switches(monkeypatch, **values):
+    """Sets switches for the process: kernels run in a context of their own, which an override does not reach."""
+    for name, value in values.items():
+        monkeypatch.setenv(f"INGOT_{name}", str(value))
+    config.process_settings.cache_clear()
+
+
+def factors(m=40, n=40, k=32):
+    rng = np.random.default_rng(3)
+    return [ingot.tensor(rng.standard_normal(s)).to(ingot.bfloat16).cuda() for s in ((m, k), (k, n))]
+
+
+def tried(monkeypatch, time_of):
+    """Notes which candidates are timed, and times them by what they are."""
+    seen = []
+
+    def seconds(run, device):
+        run()
+        seen.append(run)
+        return time_of(len(seen) - 1)
+
+    monkeypatch.setattr(tuning, "_seconds", seconds)
+    return seen
+
+
+def test_without_trying_it_is_the_first(monkeypatch):
+    seen = tried(monkeypatch, lambda n: 0.0)
+    x, y = factors()
+    assert ingot.allclose((x @ y).cpu().float(), x.cpu().float() @ y.cpu().float(), atol=0.1) and not seen
+
+
+def test_the_quickest_is_taken_and_kept(monkeypatch, cuda):
+    seen = tried(monkeypatch, lambda n: 5.0 if n != 2 else 1.0)
+    x, y = factors()
+    switches(monkeypatch, CUDA_TUNE=1)
+    want = x.cpu().float() @ y.cpu().float()
+    got = x @ y
+    count, name = len(seen), cuda.launches[-1]
+    assert count > 3 and ingot.allclose(got.cpu().float(), want, atol=0.1)
+    x @ y
+    assert len(seen) == count, "once is enough"
+    tuning.forget()
+    x @ y
+    assert len(seen) == count and cuda.launches[-1]["block"] == name["block"], "another process finds it on disk"
+
+
+def test_what_spills_or_is_too_large_is_not_tried(monkeypatch):
+    real, limits = compiler.build, []
+
+    def build(variant):
+        binary = real(variant)
+        limits.append(variant)
+        changed = {"shared": 1 << 20} if len(limits) % 2 else {"spills": 8}
+        return compiler.Binary(**{**vars(binary), **changed})
+
+    monkeypatch.setattr(compiler, "build", build)
+    seen = tried(monkeypatch, lambda n: 1.0)
+    x, y = factors()
+    switches(monkeypatch, CUDA_TUNE=1)
+    x @ y
+    assert not seen and len(limits) > 3
+
+
+def test_real_timing_on_the_mock_runs_every_candidate(monkeypatch):
+    q = [ingot.tensor(np.random.default_rng(i).standard_normal((1, 2, 20, 16))).to(ingot.bfloat16).cuda() for i in range(3)]
+    want = ingot.nn.functional.scaled_dot_product_attention(*[t.cpu().float() for t in q], is_causal=True)
+    switches(monkeypatch, CUDA_TUNE=1)
+    got = ingot.nn.functional.scaled_dot_product_attention(*q, is_causal=True)
+    assert ingot.allclose(got.cpu().float(), want, atol=0.05) and tuning._chosen
+
+
+def test_candidates_fit_and_begin_with_the_default():
+    for shared in (166912, 232448):
+        for sizes in ((4096, 4096, 4096), (17, 33, 65), (128, 8192, 64)):
+            for kind in (dt.bfloat16, dt.float32):
+                found = matmul.candidates(kind, *sizes, True, shared)
+                assert found[0] == matmul.tiles(kind, *sizes, True, shared) and len(set(found)) == len(found)
+                assert all(t.shared(kind.itemsize) <= shared for t in found)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="Triton is not installed")
+@pytest.mark.slow
+def test_children_compile_into_the_cache(monkeypatch):
+    source = matmul.source(dt.bfloat16, "ieee", (False, True), (False, True))
+    aligned = frozenset([i for i, p in enumerate(source.parameters) if p.kind == POINTER])
+    variants = [compiler.Variant(source, t.constants, t.warps, 90, False, aligned, t.stages)
+                for t in matmul.candidates(dt.bfloat16, 64, 64, 64, True, 232448)[:2]]
+    monkeypatch.setattr(compiler, "_load", mock_cuda.REAL_LOAD)
+    monkeypatch.setattr(compiler, "cache", mock_cuda.REAL_CACHE)
+    monkeypatch.setattr(tuning.os, "cpu_count", lambda: 4)
+    assert not any(compiler.is_there(v) for v in variants)
+    COMPILE_TOGETHER(variants)
+    assert all(compiler.is_there(v) for v in variants)
