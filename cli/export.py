@@ -28,7 +28,8 @@ def add_export(parser):
     parser.add_argument("--dynamic", action="append", default=[], metavar="INPUT:DIM=NAME",
                         help="a size that may change, such as x:0=batch; once for each")
     parser.add_argument("--target", action="append", default=[],
-                        help="a kind of machine to put ready kernels in for (default: native)")
+                        help="a kind of machine to put ready kernels in for: native (default), x86-64-v3, aarch64, sm_90, ...; "
+                             "once for each")
     parser.add_argument("--packed", action="store_true", help="put the weights in a second time, as kernels read them")
     parser.add_argument("--no-freeze", action="store_true", help="keep the weights as they are")
 

@@ -14,6 +14,7 @@ def add_arguments(parser):
     parser.add_argument("inputs", help="an .npz file with an array for each input, by name (or arr_0, arr_1, ... in order)")
     parser.add_argument("-o", "--output", required=True, help="the .npz file for the results")
     parser.add_argument("--threads", type=int, help="threads of kernels (default: as many as the machine lets it use)")
+    parser.add_argument("--device", default="cpu", help="where to run: cpu (default), cuda, cuda:1, ...")
     parser.add_argument("--no-objects", action="store_true", help="compile from the graph; do not trust code in the file")
 
 
@@ -21,7 +22,7 @@ def run(args) -> int:
     """Runs the command."""
     if args.threads is not None:
         pool.set_num_threads(args.threads)
-    model = jit.load(args.model, objects=not args.no_objects)
+    model = jit.load(args.model, objects=not args.no_objects, device=args.device)
     results = leaves_of(call(model, read_arrays(args.inputs)))
     named = {spec.name: plain(r) for spec, r in zip(model.outputs, results)}
     with open(args.output, "wb") as file:

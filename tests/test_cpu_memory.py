@@ -1,6 +1,7 @@
 """Calling kernels on arrays (native entries and their portable twin), and the caching allocator."""
 
 import gc
+import subprocess
 import sys
 import threading
 import time
@@ -90,6 +91,23 @@ def test_entries_outlive_what_made_them():
     for made in entries:
         made(GOOD, out, 1, 3.0)
         assert (out == 3).all()
+
+
+AT_EXIT = """
+from ingot.runtime.cpu import call
+
+class Last:
+    def __del__(self, write=print):
+        write("freed")
+
+call._kept.append(Last())
+"""
+
+
+def test_what_entries_read_is_there_until_the_process_ends():
+    """The interpreter may free a native entry after this package's modules, and reads its definition then."""
+    done = subprocess.run([sys.executable, "-c", AT_EXIT], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
 
 
 def test_large_calls_release_the_interpreter():

@@ -3,6 +3,7 @@
 import os
 import random
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -113,6 +114,17 @@ def test_without_freeze_the_weights_are_those_of_the_module(tmp_path):
 # What cannot be exported.
 
 
+class Calls:
+    """Counts in Python, which no recording sees."""
+
+    def __init__(self):
+        self.calls = 0
+
+    def __call__(self, x):
+        self.calls += 1
+        return x * self.calls
+
+
 class Counts(nn.Module):
     def __init__(self):
         super().__init__()
@@ -128,7 +140,7 @@ class Counts(nn.Module):
     (lambda x: x if x.sum() > 0 else -x, None, r"bool\(\) reads"),
     (nn.Sequential(nn.Linear(6, 6), nn.Dropout(0.5)), None, r"random numbers.*eval\(\)"),
     (nn.BatchNorm1d(6), None, r"writes to .*eval\(\)"),
-    (Counts(), None, "writes to calls"),
+    (Counts(), None, "writes to calls"), (Calls(), None, "second run on the same arguments"),
     (lambda x: 3, None, "no tensor"),
     (lambda x: x.reshape(4, 6) + 1, {"x": {0: "batch"}}, r"batch cannot change.*test_export_file.py:\d+"),
     (lambda x: (x * 2, x.shape[0]), {"x": {0: "batch"}}, "returns a size"), (lambda x: (print(x), x)[1], None, "host function"),
@@ -144,7 +156,7 @@ def test_refusals_name_the_line_and_the_way_out(fn, dynamic, words, tmp_path):
 @pytest.mark.parametrize("options, words", [
     ({"dynamic": {"y": {0: "batch"}}}, "there are x"), ({"dynamic": {"x": {5: "batch"}}}, "has 2 dims"),
     ({"dynamic": {"x": {0: "max"}}}, "identifier"), ({"targets": ("z80",)}, "no target"),
-    ({"targets": ("aarch64",)}, "to_c"),
+    ({"targets": ("sm_1",)}, "no target"), ({"targets": "sm_12"}, "GPUs are"),
 ])
 def test_wrong_options_are_named(options, words, tmp_path):
     with pytest.raises(ArgumentError, match=words):
@@ -161,6 +173,35 @@ def test_a_condition_on_sizes_is_kept(tmp_path):
     assert model(ingot.ones(10, 6)).shape == (10, 6) and model(ingot.ones(1, 6)).shape == (1, 6)
     with pytest.raises(ShapeError, match=r"n = 11.*test_export_file.py:\d+"):
         model(ingot.ones(11, 6))
+
+
+def test_two_free_sizes_that_are_equal_or_not(tmp_path):
+    def fn(a, b):
+        return ingot.cat([a, b]), a @ b.t()
+
+    model = jit.export(fn, (ingot.randn(4, 2), ingot.randn(4, 2)), tmp_path / "m.ingot", dynamic={"a": {0: "n"}, "b": {0: "m"}})
+    assert str(model.signature).endswith("(output_0: f32[m+n, 2], output_1: f32[n, m])")
+    for n, m in ((4, 4), (4, 7), (7, 4), (1, 5), (5, 1), (1, 1), (2, 3)):
+        a, b = ingot.randn(n, 2), ingot.randn(m, 2)
+        for got, want in zip(model(a, b), fn(a, b)):
+            np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-5, atol=1e-6, err_msg=f"n {n}, m {m}")
+
+
+def test_sizes_that_the_code_makes_equal(tmp_path):
+    model = jit.export(lambda a, b: a + b, (ingot.ones(4, 2), ingot.ones(4, 2)), tmp_path / "m.ingot",
+                       dynamic={"a": {0: "n"}, "b": {0: "m"}})
+    assert model(ingot.ones(9, 2), ingot.ones(9, 2)).shape == (9, 2)
+    for n, m in ((3, 4), (1, 4)):
+        with pytest.raises(ShapeError, match=f"n = {n}"):
+            model(ingot.ones(n, 2), ingot.ones(m, 2))
+
+
+def test_names_in_any_script(tmp_path):
+    fn = eval("lambda größe, 数: größe * 数")
+    model = jit.export(fn, {"größe": ingot.ones(3), "数": ingot.ones(3)}, tmp_path / "m.ingot",
+                       dynamic={"größe": {0: "länge"}, "数": {0: "länge"}})
+    assert str(model.signature) == "(größe: f32[länge], 数: f32[länge]) -> (output: f32[länge])"
+    assert model(ingot.ones(5), 数=ingot.ones(5)).shape == (5,)
 
 
 # Threads and processes.
@@ -185,6 +226,19 @@ def test_many_threads_and_sizes_at_once(exported):
     for t in threads:
         t.join()
     assert not bad
+
+
+def test_a_call_waits_for_no_lock(exported):
+    """Sizes that were called before run while another thread holds the lock under which new ones are planned."""
+    path, fn, x = exported
+    model, got = jit.load(path), []
+    model(x)
+    thread = threading.Thread(target=lambda: got.append(model(x)), daemon=True)
+    with model._lock:
+        thread.start()
+        thread.join(timeout=30)
+        assert got, "a call waits for the lock"
+    assert (got[0] == quiet(fn, x)).all()
 
 
 NUMPY_ONLY = """
@@ -272,6 +326,41 @@ def test_read_only_files_and_strange_names(exported, tmp_path):
     copy.chmod(0o444)
     assert (jit.load(copy)(x) == quiet(fn, x)).all()
     assert (jit.load(os.fsencode(copy))(x) == quiet(fn, x)).all()
+
+
+def test_places_that_cannot_be_written_are_found_before_the_work(tmp_path):
+    said = []
+    for path, error in ((tmp_path / "no" / "m.ingot", FileNotFoundError), (tmp_path, IsADirectoryError)):
+        with pytest.raises(error):
+            jit.export(mlp(), ingot.randn(4, 6), path, progress=said.append)
+        with pytest.raises(error):
+            jit.to_c(mlp(), ingot.randn(4, 6), path)
+    assert not said
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGXFSZ"), reason="no limit on the size of files here")
+def test_a_full_disk_leaves_the_old_file(exported, tmp_path):
+    path, old = tmp_path / "m.ingot", exported[0].read_bytes()
+    path.write_bytes(old)
+    ran = subprocess.run([sys.executable, "-c", NO_ROOM, str(path)], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    assert path.read_bytes() == old and len(list(tmp_path.iterdir())) == 1
+
+
+NO_ROOM = """
+import resource, signal, sys
+import ingot
+from ingot import jit
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+network, x = ingot.nn.Linear(600, 600).eval(), ingot.randn(2, 600)
+resource.setrlimit(resource.RLIMIT_FSIZE, (200000, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+try:
+    jit.export(network, x, sys.argv[1], targets=())
+except OSError as e:
+    assert "too large" in str(e), e
+else:
+    raise AssertionError("there was room")
+"""
 
 
 def test_a_failed_export_leaves_the_old_file(exported, tmp_path):

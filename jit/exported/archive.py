@@ -13,6 +13,7 @@ format. Checksums find damage; they are no signature: whoever may write the file
 executed but the objects, and those only if the caller says so.
 """
 
+import errno
 import hashlib
 import json
 import mmap
@@ -126,10 +127,12 @@ def _manifest(data, name):
 
 
 @contextmanager
-def guarded(name: str):
-    """Turns whatever goes wrong with the content of a file into one FileError."""
+def guarded(name: str, let_through=()):
+    """Turns whatever goes wrong with the content of a file into one FileError; some errors say nothing of the file."""
     try:
         yield
+    except let_through:
+        raise
     except FileError as e:
         raise e if name in str(e) else FileError(f"{name}: {e}") from e
     except OSError as e:
@@ -145,6 +148,19 @@ def guarded(name: str):
 def json_bytes(data) -> bytes:
     """Data as the bytes of a JSON member."""
     return json.dumps(data, allow_nan=False, separators=(",", ":")).encode()
+
+
+def new_path_of(path) -> str:
+    """The path of a file that is going to be written, as text; raises before long work if that cannot be."""
+    path = path_of(path)
+    folder = os.path.dirname(path) or os.curdir
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(errno.ENOENT, "there is no such folder to write to", folder)
+    if os.path.isdir(path) or not os.path.basename(path):
+        raise IsADirectoryError(errno.EISDIR, "a file cannot take the place of a folder", path)
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(errno.EACCES, "nothing may be written to this folder", folder)
+    return path
 
 
 def path_of(path) -> str:

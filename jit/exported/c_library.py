@@ -59,7 +59,7 @@ def to_c(model, example_inputs=None, path="model", *, name=None, embed: bool = T
 
     The header says what a program must know. Operators that have no native code are refused by name.
     """
-    path = archive.path_of(path)
+    path = archive.new_path_of(path)
     name = name if name is not None else re.sub(r"\W", "_", os.path.basename(path)) or "model"
     if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
         raise ArgumentError(f"name= must be a C identifier, got {name!r}")
@@ -67,6 +67,7 @@ def to_c(model, example_inputs=None, path="model", *, name=None, embed: bool = T
         raise ArgumentError(f"to_c: threads is 1 to 64 and concurrency 1 to 1024, got {threads} and {concurrency}")
     with tempfile.TemporaryDirectory(prefix="ingot-c-") as folder:
         loaded = model if isinstance(model, Model) else _drafted(model, example_inputs, folder)
+        loaded = loaded if type(loaded) is Model else Model(loaded._reader, objects=False)      # not one on a GPU
         sizes = _sizes(model, example_inputs) if isinstance(model, Model) else {}
         return _write(loaded, sizes, path, name, embed, threads, concurrency, _target_of(target))
 

@@ -2,7 +2,8 @@
 
 `export` starts it once for each kind of machine, with a folder that holds `job.ingot` (the path of the model and the inputs
 of each run). It leaves `done.ingot` there: the results of the runs, each compiled module, and for inputs whose whole graph is
-one native call its images. So what an export is checked with is a fresh process and the file itself.
+one native call its images. So what an export is checked with is a fresh process and the file itself. For a machine that this
+one is not, everything is planned and compiled, and nothing is run.
 """
 
 import contextlib
@@ -11,15 +12,16 @@ import sys
 
 import numpy as np
 
+from ...ir import target as targets
 from ...ir.errors import ShapeError
-from ...runtime.cpu import compile, pool
+from ...runtime.cpu import call, compile, pool
 from ...runtime.serialization.save_load import load, save
 from ...runtime.tensor import wrap
 from . import archive, loaded
 from .imaging import entry_of, object_name
 
 JOB, DONE = "job.ingot", "done.ingot"
-_FURTHER = (2, 3, 8, 32, 128)        # sizes for which kernels are compiled beside those that are checked
+FURTHER = (2, 3, 8, 32, 128)        # sizes for which kernels are compiled beside those that are checked
 _THREADS = (1, 2, 4, 8, 16)      # for which images are made, beside the number here
 
 
@@ -27,10 +29,12 @@ def main(folder: str) -> int:
     """Does the job in a folder; the result is the exit code."""
     modules = compile.collect()
     job = load(os.path.join(folder, JOB))
+    if job["level"]:
+        _go_abroad(job["level"])
     inputs = [[t._a for t in tensors] for tensors in job["inputs"]]
     here = pool.get_num_threads()
     model = loaded.load(job["path"], objects=False)
-    results = [model.run(arrays) for arrays in inputs]
+    results = [] if job["level"] else [model.run(arrays) for arrays in inputs]
     objects: dict = {}
     entries: list = []
     words: list = []
@@ -54,10 +58,18 @@ def main(folder: str) -> int:
     return 0
 
 
+def _go_abroad(level: str):
+    """This process takes itself for a machine of another kind from now on. What running code asks for is compiled now."""
+    targets.assume(targets.cpu(level))
+    compile.plan_only()
+    pool.compile_code()
+    call.compile_door()
+
+
 def warm(model, sizes: dict):
     """Plans further sizes, so that the kernels that they need are compiled too."""
     for name in sizes:
-        for n in _FURTHER:
+        for n in FURTHER:
             with contextlib.suppress(ShapeError):
                 if sizes[name] != 1:
                     model.planned({**sizes, name: n})

@@ -1,5 +1,6 @@
 """Arguments for other sizes than those of the example: what an export is recorded with and checked at."""
 
+import unicodedata
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,7 +69,7 @@ def dims_of(dynamic, tensors, names) -> Dims:
         for d, said in _wishes(wish, tensors[i], names[i]).items():
             found[i, d] = said
     for name in found.values():
-        if not name.isidentifier() or name in RESERVED:
+        if not name.isidentifier() or name in RESERVED or unicodedata.normalize("NFKC", name) != name:
             raise ArgumentError(f"dynamic= calls a size {name!r}; take an identifier such as 'batch'")
     return Dims(dict(sorted(found.items())))
 

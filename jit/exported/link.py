@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from ...ir.errors import GraphError
 from ...runtime.cpu import elf
+from ...runtime.cpu.relocations import FIELDS
 
 TEXT, RODATA, DATA, BSS = range(4)           # kinds of merged sections, in the order of a library's memory
 _WRITE, _EXECUTE, _NOBITS = 1, 4, 8          # section flags and a section type of ELF
@@ -134,7 +135,7 @@ class Link:
             for r in source.relocations:
                 kind, start = places[r.section]
                 found.append(Fix(kind, start + r.offset, r.kind, self._place(name, r.symbol), r.addend))
-        word = 1 if self.machine == elf.MACHINES["x86_64"] else 257
+        word = FIELDS[self.machine].word
         for block, offset, (where, what) in self._words:
             at = self._blocks[block]
             target = self.symbol(where, what) if isinstance(what, str) else self._blocks[where]

@@ -15,7 +15,7 @@ from ...ir.ops.host import host_call
 from ...ir.ops.place import place
 from ...ir.printer import format_line
 from ...ir.scope import LEAST
-from ...ir.symbolic import SymInt
+from ...runtime.device import CPU, Device
 from ...runtime.serialization import safetensors
 from ...runtime.state import tls
 from ...runtime.tensor import Tensor, wrap
@@ -26,8 +26,10 @@ from .ready import Code
 from .signature import Signature
 
 blocked = lazy(__package__, "...ir.ops.blocked")
+blocked_grad = lazy(__package__, "...ir.ops.blocked_grad")
 bind = lazy(__package__, "...passes.bind")
 execute = lazy(__package__, "..execute")
+on_device = lazy(__package__, ".on_device")
 prepare = lazy(__package__, ".prepare")
 program = lazy(__package__, "...runtime.cpu.program")
 work = lazy(__package__, "..work")
@@ -36,16 +38,18 @@ text = lazy(__package__, "...ir.text")
 _MOST_BOUND = 256        # kinds of sizes whose compiled graphs are kept
 
 
-def load(path, objects: bool = True) -> "Model":
+def load(path, objects: bool = True, device=None) -> "Model":
     """The model in an `.ingot` file that `export` wrote: a callable that takes tensors or numpy arrays.
 
     The weights stay in the file, which is mapped into memory. `objects=False` does not trust the machine code in the file:
-    kernels are compiled from the graph then, which needs llvmlite. Nothing else in a file is ever executed.
+    kernels are compiled from the graph then, which needs llvmlite (on a GPU: triton). Nothing else in a file is ever executed.
+    `device="cuda"` puts the weights on a GPU and runs there: tensors there give tensors there, numpy arrays give numpy arrays.
     """
     path = archive.path_of(path)
     reader = archive.Reader(path)
-    with archive.guarded(reader.name):
-        return Model(reader, objects)
+    where = Device(device) if device is not None else CPU
+    with archive.guarded(reader.name, let_through=DeviceError):
+        return Model(reader, objects) if where.type == "cpu" else on_device.DeviceModel(reader, objects, where)
 
 
 class Model:
@@ -66,7 +70,7 @@ class Model:
         self.targets = tuple(manifest["targets"])
         self.weights = self._read_weights(manifest["weights"])
         self._arrays = [t._a for t in self.weights.values()]
-        self.code = Code.of(reader, self.targets) if objects else None
+        self.code = self._code(objects)
         self.variants = [Variant.of(row, list(self.weights), set(self.signature.dims)) for row in manifest["graphs"]]
         self._dtypes = tuple([s.dtype.np for s in self.signature.inputs])
         self._bound: dict = {}
@@ -85,6 +89,10 @@ class Model:
             raise FileError("the weights are not those that the manifest names")
         return {name: found[name] for name in names}
 
+    def _code(self, objects):
+        """What the file has ready for this machine."""
+        return Code.of(self._reader, self.targets) if objects else None
+
     def graph_of(self, variant: "Variant") -> Graph:
         """The graph of a variant after the passes that hold for every machine: its inputs are the model's, then weights."""
         with self._lock, archive.guarded(self._reader.name):
@@ -98,13 +106,11 @@ class Model:
     def _check(self, graph, variant):
         """Raises unless a graph takes and gives what the manifest says."""
         weights = [self._arrays[i] for i in variant.weights]
-        specs = [*self.inputs, *self.outputs]
         values = [*graph.inputs[:len(self.inputs)], *graph.outputs]
-        fits = len(values) == len(specs) and all(v.dtype is s.dtype and _fits(v.shape, s.shape, variant.fixed)
-                                                 for v, s in zip(values, specs))
+        fits = self.signature.describes(values, variant.fixed)
         takes = [(v.dtype.np, v.shape) for v in graph.inputs[len(self.inputs):]] == [(a.dtype, a.shape) for a in weights]
         for n in graph.nodes:
-            if n.op in (host_call, place) or n.op in blocked.OPERATORS:
+            if n.op in (host_call, place) or n.op in blocked.OPERATORS or n.op in blocked_grad.OPERATORS:
                 raise FileError(f"{variant.member} has the operator {n.op.name}, which belongs in no file")
         if not fits or not takes or graph.updates or not set(graph.names) <= set(self.signature.dims):
             raise FileError(f"{variant.member} does not take and give what the manifest says")
@@ -315,28 +321,20 @@ class Variant:
         return cls(row["member"], dict(row["fixed"]), conditions, tuple([weights.index(name) for name in row["weights"]]))
 
 
-def _fits(shape, expected, fixed) -> bool:
-    """Whether the shape of a graph's value is what the signature says, with some sizes fixed."""
-    if len(shape) != len(expected):
-        return False
-    ones = bool(fixed)
-    return all(n.text == s if type(n) is SymInt else n == s or (ones and type(s) is str) for n, s in zip(shape, expected))
-
-
 class Bound:
     """A compiled graph for some shapes, and the arrays that it takes after the arguments. Counts of threads may change."""
 
-    __slots__ = ("_compiled", "rest")
+    __slots__ = ("compiled", "rest")
 
     def __init__(self, compiled, rest: list):
-        self._compiled, self.rest = compiled, rest
+        self.compiled, self.rest = compiled, rest
 
     @property
     def is_native(self) -> bool:
         """Whether nothing in it calls numpy."""
-        return self._compiled.is_native
+        return self.compiled.is_native
 
     @property
     def run(self):
         """The function of all arrays."""
-        return self._compiled.run
+        return self.compiled.run

@@ -1,7 +1,8 @@
 """From the graph in a file to what runs on this machine: its passes, and what they make of the weights.
 
-Graphs in files have gone through the passes that hold for every machine. What depends on the machine (layouts, packed weights)
-is done for the shapes of a call; what it makes of weights alone is made once, and shared between shapes that need the same.
+Graphs in files have gone through the passes that hold for every machine, unless these had to know a size. What depends on the
+machine (layouts, packed weights) is done for the shapes of a call; what it makes of weights alone is made once, and shared
+between shapes that need the same.
 """
 
 import hashlib
@@ -14,7 +15,6 @@ from ...passes.derived import split_derived
 from .. import execute
 
 PORTABLE = execute.PASSES[:execute.PASSES.index(execute.blocked_layout)]
-OF_MACHINE = execute.PASSES[len(PORTABLE):]
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Prepared:
 
 def prepared(graph: Graph, arguments: int, taken) -> Prepared:
     """The graph for this machine; its inputs are `arguments` arguments, then the weights of the numbers `taken`."""
-    graph = pipeline.run(graph, OF_MACHINE)
+    graph = pipeline.run(graph, execute.PASSES)
     weights = range(arguments, len(graph.inputs))
     cut = split_derived(graph, frozenset(weights))
     if cut is None:

@@ -3,8 +3,8 @@
 import struct
 
 from ...ir.errors import GraphError
+from ...runtime.cpu.relocations import FIELDS, GLOB_DAT, RELATIVE, STUBS
 from . import elf_format as fmt
-from .fields import FIELDS, GLOB_DAT, RELATIVE, STUBS
 from .link import BSS, DATA, RODATA, TEXT, Link
 
 _LOAD, _DYNAMIC, _STACK = 1, 2, 0x6474E551

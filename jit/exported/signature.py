@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from ...ir.dtype import BY_NAME, DType
 from ...ir.errors import DTypeError, FileError, ShapeError
+from ...ir.symbolic import SymInt
 from . import structure
 from .conditions import value
 
@@ -72,6 +73,15 @@ class Signature:
 
     # Calls.
 
+    def describes(self, values, fixed: dict) -> bool:
+        """Whether a graph's inputs and outputs are what the signature says where the sizes in `fixed` are fixed."""
+        specs = [*self.inputs, *self.outputs]
+        if len(values) != len(specs) or any(v.dtype is not s.dtype or len(v.shape) != len(s.shape)
+                                            for v, s in zip(values, specs)):
+            return False
+        pairs = [pair for v, s in zip(values, specs) for pair in zip(v.shape, s.shape)]
+        return all(_agree(n, said, self.dims, fixed) for n, said in pairs)
+
     def arrays_of(self, args, kwargs) -> list:
         """The tensors of a call, in order."""
         tensors: list = []
@@ -103,6 +113,23 @@ class Signature:
                 if want != n:
                     raise _wrong_size(spec, a, position, size, want)
         return sizes
+
+
+def _agree(n, said, dims, fixed) -> bool:
+    """Whether a size in a graph is what a signature says of it where some sizes are fixed."""
+    text = n.text if type(n) is SymInt else n
+    if text == said or not fixed or (type(text) is type(said) is int):
+        return text == said
+    return all(_number(text, sizes) == _number(said, sizes) for sizes in _samples(dims, fixed))
+
+
+def _number(n, sizes):
+    return n if type(n) is int else value(n, sizes)
+
+
+def _samples(dims, fixed) -> list:
+    """Some sizes by name; expressions that have equal values in all of them are taken for the same."""
+    return [{name: base + step * i for i, name in enumerate(dims)} | fixed for base, step in ((2, 1), (5, 6), (97, 210))]
 
 
 def _fixed(spec, sizes) -> TensorSpec:

@@ -17,12 +17,14 @@ from ...ir.graph import Graph
 from ...ir.printer import format_line
 from ...ir.text import show
 from ...ir.version import VERSION
+from ...runtime.cuda.chips import CHIPS
 from ...runtime.serialization import safetensors
 from ...runtime.serialization.save_load import load as load_data
 from ...runtime.serialization.save_load import save as save_data
 from ...runtime.tensor import wrap
 from ..errors import ExportError
-from . import archive, collect, loaded
+from . import archive, loaded
+from .collect import DONE, JOB
 from .examples import Example
 from .recorded import Recorded, optimized, record
 from .signature import Signature
@@ -39,13 +41,16 @@ def export(fn, example_inputs, path, *, dynamic=None, freeze: bool = True, targe
     example_inputs  a tensor or array, a tuple of positional arguments, or a dict of keyword arguments
     dynamic         sizes that may change, {"x": {0: "batch"}}; dims of one name always have one size
     freeze          computes what depends on weights alone once and for all, such as batch norms that follow convolutions
-    targets         kinds of machines to put ready kernels in for: "native", a level such as "x86-64-v3", or none
-    packed          puts the weights in a second time, as the kernels of each target read them, for a quicker first call
+    targets         kinds of machines to put ready kernels in for: "native", a level such as "x86-64-v3" or "aarch64", a GPU
+                    such as "sm_90" (which needs triton, but no GPU), or none
+    packed          puts the weights in a second time, as the kernels of each target that runs here read them, for a quicker
+                    first call
     progress        called with a line of text before each long step
 
-    The file is run in a fresh process and compared with eager before it is put in place.
+    The file is run in a fresh process and compared with eager before it is put in place. Code for machines that this one is
+    not is compiled from what was checked, and not run.
     """
-    path, say = archive.path_of(path), progress or (lambda text: None)
+    path, say = archive.new_path_of(path), progress or (lambda text: None)
     names = [target_name(t) for t in ((targets,) if isinstance(targets, str) else targets)]
     say("recording")
     made = record(fn, example_inputs, dynamic)
@@ -56,11 +61,10 @@ def export(fn, example_inputs, path, *, dynamic=None, freeze: bool = True, targe
         draft = os.path.join(folder, "draft.ingot")
         content.write(draft, {})
         ready = {}
-        for name in dict.fromkeys(names) if names else (None,):
-            say(f"checking and compiling for {name or 'this machine'}")
-            found = run_apart(made, draft, folder, name, packed)
-            if name is not None:
-                ready[name] = found
+        for name in in_order(names):
+            say(f"{'checking and compiling' if runs_here(name) else 'compiling'} for {name or 'this machine'}")
+            ready[name] = run_apart(made, draft, folder, name, packed)
+        ready.pop(None, None)
     content.write(path, ready)
     return loaded.load(path)
 
@@ -71,6 +75,8 @@ def export(fn, example_inputs, path, *, dynamic=None, freeze: bool = True, targe
 def code_members(data) -> tuple:
     """(index, blob, packed weights) of what a run apart has compiled; the blob is objects, then the words of images."""
     index = json.loads(data["index"])
+    if "blob" in data:
+        return index, data["blob"]._a.tobytes(), {}
     parts, at = [], 0
     places = index["objects"] = {}
     for name, t in data["objects"].items():
@@ -149,30 +155,50 @@ def target_name(name: str) -> str:
     host = targets_.host()
     if name == "native":
         return "+".join([host.level, *sorted(host.features)])
-    target = targets_.cpu(name) if name in targets_.LEVELS else None
-    if target is None:
-        raise ArgumentError(f"no target {name!r}: one of native, {', '.join(targets_.LEVELS)}")
-    if not targets_.supports(target):
-        raise ArgumentError(f"kernels for {name} can be put in a file only on a machine that runs them (this one is {host}), "
-                            "since each is checked against eager; use to_c for other machines")
+    if not isinstance(name, str) or (name not in targets_.LEVELS and gpu_of(name) is None):
+        raise ArgumentError(f"no target {name!r}: one of native, {', '.join(targets_.LEVELS)}, or a GPU such as sm_90")
+    if gpu_of(name) is not None and gpu_of(name) not in CHIPS:
+        raise ArgumentError(f"no target {name!r}: GPUs are {', '.join(f'sm_{n}' for n in CHIPS)}")
     return name
 
 
+def gpu_of(name) -> int | None:
+    """The number of a GPU's kind, such as 90 for "sm_90"."""
+    return int(name[3:]) if re.fullmatch(r"sm_\d{2,3}", name or "", re.ASCII) else None
+
+
+def runs_here(name) -> bool:
+    """Whether a target's code (None: no code) can be run, and so be checked, on this machine."""
+    return name is None or (gpu_of(name) is None and ("+" in name or targets_.supports(targets_.cpu(name))))
+
+
+def in_order(names) -> list:
+    """The targets, each once, with one first that is checked; None stands for a check without code to keep."""
+    names = list(dict.fromkeys(names))
+    here = [n for n in names if runs_here(n)]
+    return [*(here or [None]), *[n for n in names if n not in here]]
+
+
 def run_apart(made: Recorded, draft: str, folder: str, name, packed: bool = False) -> tuple:
-    """Runs a file in a process of its own on every example and compares with eager; gives what was compiled."""
-    job = {"packed": packed, "path": draft, "inputs": [e.tensors for e in made.examples],
-           "ready": made.ready if name is not None else []}
-    save_data(job, os.path.join(folder, collect.JOB))
-    host = targets_.host()
+    """Runs a file in a process of its own on every example and compares with eager; gives what was compiled. For a machine that
+    this one is not, nothing is run."""
+    host, here, gpu = targets_.host(), runs_here(name), gpu_of(name)
+    native = "+".join([host.level, *sorted(host.features)])
+    job = {"packed": packed and here, "path": draft, "inputs": [e.tensors for e in made.examples], "arch": gpu,
+           "level": None if here or gpu else name, "ready": made.ready if name is not None else []}
+    save_data(job, os.path.join(folder, JOB))
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-    if name is not None and name != "+".join([host.level, *sorted(host.features)]):
+    if gpu is not None:
+        environment["INGOT_CUDA_TUNE"] = "0"       # there is nothing to try configurations on
+    if here and name not in (None, native):
         environment["INGOT_CPU_LEVEL"] = name
-    words = [sys.executable, "-m", collect.__name__, folder]
+    words = [sys.executable, "-m", f"{__package__}.{'collect' if gpu is None else 'cubins'}", folder]
     done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=_CHILD_SECONDS, check=False)
     if done.returncode:
-        raise ExportError(f"the exported model does not run in a process of its own: {last_error(done)}")
-    data = load_data(os.path.join(folder, collect.DONE))
-    for example, results in zip(made.examples, data["results"]):
+        what = "the exported model does not run in a process of its own" if here else f"the model does not compile for {name}"
+        raise ExportError(f"{what}: {last_error(done)}")
+    data = load_data(os.path.join(folder, DONE))
+    for example, results in zip(made.examples, data["results"] if here else ()):
         compare(made.signature, example, [t._a for t in results])
     return code_members(data)
 

@@ -116,14 +116,21 @@ class _MethodDef(ctypes.Structure):
     _fields_ = [("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p)]
 
 
-# Descriptors and method definitions are read by builtin functions for as long as those live; they are small and kept.
+# Descriptors and method definitions are read by builtin functions for as long as those live. They are small, and kept even when
+# the interpreter ends: it may free a function after this module, and looks at its definition then.
 _kept: list = []
+ctypes.pythonapi.Py_IncRef(ctypes.py_object(_kept))
 
 
 @functools.lru_cache(None)
 def _native_door():
     compiler.provide("ingot_ndarray_type", lambda: id(np.ndarray))
     return compiler.compile_module(native.entry_text(host()), [native.SYMBOL])[native.SYMBOL]
+
+
+def compile_door():
+    """Compiles what native entries go through, for machines that this one is not."""
+    _native_door()
 
 
 def _builtin_entry(name, address, parameters, release_at):

@@ -192,7 +192,7 @@ def maps_objects() -> bool:
 
 
 def _maps_elf(target):
-    return target.arch == "x86_64" and sys.platform != "win32"
+    return sys.platform != "win32" if target.arch == "x86_64" else target.arch in elf.MACHINES and sys.platform == "linux"
 
 
 def _object(key, ir_text, target, passes):

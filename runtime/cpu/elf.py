@@ -1,4 +1,4 @@
-"""Loading relocatable x86-64 ELF objects: machine code from the cache runs without any compiler library.
+"""Loading relocatable ELF objects of x86-64 and AArch64: machine code from the cache runs without any compiler library.
 
 `load` maps one object into fresh memory, code and constants read-and-execute, data read-and-write (never both write and
 execute), applies its relocations and gives the addresses of its global symbols. Calls out of the object go through stubs,
@@ -6,25 +6,26 @@ because a C library may lie farther away than a 32-bit displacement reaches. Eve
 checked against its bounds before use. What was loaded stays for the life of the process.
 """
 
+import contextlib
 import ctypes
 import functools
+import mmap
+import platform
 import struct
 import sys
 from typing import NamedTuple
 
 from ...ir.errors import FileError
+from .relocations import AARCH64, FIELDS, STUBS, X86_64
 
 _SHT_PROGBITS, _SHT_SYMTAB, _SHT_RELA, _SHT_NOBITS = 1, 2, 4, 8
 _SHF_WRITE, _SHF_ALLOC, _SHF_TLS = 1, 2, 0x400
 _SHN_ABS, _SHN_COMMON, _SHN_RESERVED = 0xFFF1, 0xFFF2, 0xFF00
-MACHINES = {"x86_64": 62, "aarch64": 183}
-_EM_X86_64, _ET_REL = 62, 1
-# Relocation types, by what they store.
-_ABS64, _PC64, _PC32, _PLT32 = 1, 24, 2, 4
-_GOT32 = frozenset({9, 41, 42})
-_WIDE = {62: frozenset({_ABS64, _PC64}), 183: frozenset({257, 260})}    # by machine: those of eight bytes
+MACHINES = {"x86_64": X86_64, "aarch64": AARCH64}
+_HERE = MACHINES.get({"arm64": "aarch64"}.get(platform.machine().lower(), platform.machine().lower()), X86_64)
+_ET_REL = 1
 _PROT_READ, _PROT_WRITE, _PROT_EXEC = 1, 2, 4
-_PAGE = 4096
+_PAGE = max(4096, mmap.PAGESIZE)
 _MAX_IMAGE = 1 << 30
 
 
@@ -57,7 +58,7 @@ class _Relocation(NamedTuple):
 class Object:
     """The parts of a relocatable object file for one machine (62: x86-64, 183: AArch64) that loading needs, each checked."""
 
-    def __init__(self, data: bytes, machine: int = _EM_X86_64):
+    def __init__(self, data: bytes, machine: int = _HERE):
         self.data, self.machine = data, machine
         self.sections = self._read_sections()
         self.symbols = self._read_symbols()
@@ -117,7 +118,7 @@ class Object:
             for i in range(section.size // 24):
                 offset, info, addend = struct.unpack_from("<QQq", self.data, section.offset + 24 * i)
                 symbol, kind = info >> 32, info & 0xFFFFFFFF
-                width = 8 if kind in _WIDE[self.machine] else 4
+                width = 8 if kind in FIELDS[self.machine].wide else 4
                 if offset + width > target.size or symbol >= len(self.symbols):
                     raise FileError("relocation out of bounds")
                 yield _Relocation(section.info, offset, symbol, kind, addend)
@@ -128,25 +129,25 @@ def is_loaded(section):
     return bool(section.flags & _SHF_ALLOC) and section.size > 0 and section.name != ".eh_frame"
 
 
-class _Image:
+class Image:
     """Placement of an object's sections, slots and stubs inside one mapping: executable pages first, then data pages."""
 
     def __init__(self, source: Object):
-        self.source = source
+        self.source, self.fields, self.stub = source, FIELDS[source.machine], STUBS[source.machine]
         self.offsets: dict = {}
         for section in source.sections:
             if is_loaded(section) and (section.flags & _SHF_TLS or section.kind not in (_SHT_PROGBITS, _SHT_NOBITS)):
                 raise FileError(f"section {section.name} needs a loader of the system")
         end = self._place(0, writable=False)
         # One address slot per symbol that is reached through a table, one jump stub per function called from outside.
-        through_table = {r.symbol for r in source.relocations if r.kind in _GOT32}
+        through_table = {r.symbol for r in source.relocations if r.kind in self.fields.through_table}
         outside = {r.symbol for r in source.relocations if source.symbols[r.symbol].section == 0}
         self.slots, self.stubs = {}, {}
         end = _align(end, 16)
         for symbol in sorted(through_table | outside):
             self.slots[symbol], end = end, end + 8
         for symbol in sorted(outside):
-            self.stubs[symbol], end = end, end + 8
+            self.stubs[symbol], end = end, end + self.stub.size
         self.code_bytes = _align(max(end, 1), _PAGE)
         self.bytes = _align(self._place(self.code_bytes, writable=True), _PAGE)
         if self.bytes > _MAX_IMAGE:
@@ -173,7 +174,7 @@ class _Image:
         for symbol, at in self.slots.items():
             struct.pack_into("<Q", image, at, self.address(symbol, base, resolve))
         for symbol, at in self.stubs.items():
-            image[at:at + 6] = b"\xff\x25" + struct.pack("<i", self.slots[symbol] - (at + 6))   # jmp [slot]
+            image[at:at + self.stub.size] = self.stub.code(at, self.slots[symbol])
         for relocation in self.source.relocations:
             self._apply(image, relocation, base, resolve)
         return image
@@ -192,23 +193,17 @@ class _Image:
     def _apply(self, image, relocation, base, resolve):
         at = self.offsets[relocation.section] + relocation.offset
         number, kind, addend = relocation.symbol, relocation.kind, relocation.addend
-        if kind == _ABS64:
+        if kind == self.fields.word:
             value = (self.address(number, base, resolve) + addend) & (2**64 - 1)
             struct.pack_into("<Q", image, at, value)
             return
-        if kind in _GOT32:
-            target = base + self.slots[number]
-        elif kind in (_PC32, _PLT32, _PC64):
-            target = base + self.stubs[number] if number in self.stubs else self.address(number, base, resolve)
+        if kind in self.fields.through_table:
+            target = self.slots[number]
+        elif number in self.stubs:
+            target = self.stubs[number]
         else:
-            raise FileError(f"relocation type {kind} needs a loader of the system")
-        distance = target + addend - (base + at)
-        if kind == _PC64:
-            struct.pack_into("<q", image, at, distance)
-        elif -2**31 <= distance < 2**31:
-            struct.pack_into("<i", image, at, distance)
-        else:
-            raise FileError("relocation out of reach")
+            target = self.address(number, base, resolve) - base
+        self.fields.store(image, at, kind, target + addend)
 
 
 def load(data: bytes, resolve) -> dict[str, int]:
@@ -218,7 +213,7 @@ def load(data: bytes, resolve) -> dict[str, int]:
     """
     try:
         source = Object(data)
-        image = _Image(source)
+        image = Image(source)
         memory = _filled(image, resolve)
     except (struct.error, IndexError, KeyError) as error:
         raise FileError(f"damaged object: {error}") from error
@@ -252,10 +247,21 @@ class _Pages:
         ctypes.memmove(self.address, (ctypes.c_char * len(data)).from_buffer(data), len(data))
         if _libc().mprotect(self.address, code_bytes, _PROT_READ | _PROT_EXEC):
             raise OSError(ctypes.get_errno(), "this system does not let a program make memory executable")
+        if _HERE == AARCH64:
+            _forget_instructions(self.address, self.address + code_bytes)
 
     def release(self):
         """Unmap; nothing may refer to the memory."""
         _libc().munmap(self.address, self.size)
+
+
+def _forget_instructions(start, end):
+    """Makes processors read new code from memory. Linux does it itself for pages that become executable; the compiler's
+    library, where there is one, does it for every system."""
+    with contextlib.suppress(OSError, AttributeError):
+        clear = ctypes.CDLL("libgcc_s.so.1").__clear_cache
+        clear.argtypes, clear.restype = [ctypes.c_void_p, ctypes.c_void_p], None
+        clear(start, end)
 
 
 @functools.lru_cache(None)

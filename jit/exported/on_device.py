@@ -1,0 +1,152 @@
+"""A loaded model on a GPU: its weights are there, and ready programs of the file run there without any compiler."""
+
+import numpy as np
+
+from ...ir.errors import DeviceError, FileError
+from ...ir.scope import LEAST
+from ...passes import bind, pipeline
+from ...passes.codegen.triton.plan import KernelStep
+from ...runtime.cuda import backend, eager, ready
+from ...runtime.cuda import compile as compiler
+from ...runtime.cuda.program import DeviceGraph
+from ...runtime.device import Device, require
+from ...runtime.device_array import DeviceArray
+from ...runtime.placement import moved
+from ...runtime.tensor import Tensor, wrap
+from . import archive, structure
+from .loaded import Bound, Model
+from .prepare import Prepared
+
+_EXACT = 9            # from this major version on, code runs on its very chip alone; before, on later chips of the same one
+
+
+def graph_for(model: Model, sizes: dict) -> tuple:
+    """(the device graph of a model for sizes by name, the numbers of the weights that it takes)."""
+    variant = model.variant_for(sizes)
+    graph = model.graph_of(variant)
+    if graph.symbols:
+        graph = bind.bind_graph(graph, {name: sizes[name] for name in graph.names})
+    graph = pipeline.run(graph, backend.PASSES)
+    return DeviceGraph(graph, eager.run, frozenset(range(len(graph.outputs)))), variant.weights
+
+
+class Cubins:
+    """The code for one kind of GPU in a file.
+
+    index   what the file says of it
+    blob    machine code, then the bytes that programs write
+    """
+
+    packed: dict = {}
+
+    def __init__(self, name: str, index: dict, blob: np.ndarray, weights: int):
+        self.name, self._blob, self._weights = name, blob, weights
+        self.binaries = ready.unpacked(blob, index["binaries"])
+        self.entries = {tuple(map(tuple, entry["shapes"])): entry for entry in index["entries"]}
+        compiler.use_binaries({str(key): self._binary(n) for key, n in index["modules"].items()})
+
+    @classmethod
+    def of(cls, reader, names, capability) -> "Cubins | None":
+        """The code in a file that suits a GPU best; None where there is none."""
+        name = max([n for n in names if fits(n, capability)], default=None, key=lambda n: int(n[3:]))
+        if name is None:
+            return None
+        return cls(name, reader.json(f"objects/{name}.json"), reader.member(f"objects/{name}.bin"),
+                   len(reader.manifest["weights"]))
+
+    def _binary(self, n):
+        if type(n) is not int or not 0 <= n < len(self.binaries):
+            raise FileError("a ready program for a GPU launches code that is not there")
+        return self.binaries[n]
+
+    def program(self, shapes, sizes_of_weights, sizes_of_inputs, device: int):
+        """(the program for inputs of these shapes, the numbers of the weights that it takes), if there is one."""
+        entry = self.entries.get(shapes)
+        if entry is None:
+            return None
+        weights, (start, size) = tuple(entry["weights"]), entry["written"]
+        if not all(type(n) is int and 0 <= n < self._weights for n in weights):
+            raise FileError("a ready program takes weights that are not there")
+        if not (type(start) is type(size) is int and 0 <= start <= start + size <= self._blob.nbytes):
+            raise FileError("a ready program writes bytes that are not there")
+        inputs = [*sizes_of_inputs, *[sizes_of_weights[n] for n in weights]]
+        made = ready.ReadyProgram(entry, self._blob[start:start + size], [self._binary(n) for n in entry["binaries"]], inputs,
+                                  device)
+        return made, weights
+
+
+def fits(name: str, capability) -> bool:
+    """Whether the code of a target in a file runs on a GPU of a capability."""
+    if not name.startswith("sm_") or not name[3:].isdecimal():
+        return False
+    major, minor = divmod(int(name[3:]), 10)
+    return major == capability[0] and (minor == capability[1] or (major < _EXACT and minor < capability[1]))
+
+
+class DeviceModel(Model):
+    """A loaded model on a GPU. Tensors there give tensors there; numpy arrays travel there and back."""
+
+    def __init__(self, reader, objects: bool, device):
+        where = require(device)
+        self.index = backend.current() if where.index is None else where.index
+        self.device = Device(where.type, self.index)
+        super().__init__(reader, objects)
+
+    def _read_weights(self, names):
+        return {name: moved(t, self.device) for name, t in super()._read_weights(names).items()}
+
+    def _code(self, objects):
+        return Cubins.of(self._reader, self.targets, backend.capability(self.index)) if objects else None
+
+    def __call__(self, *args, **kwargs):
+        given = self.signature.arrays_of(args, kwargs)
+        of_tensors = not given or any(isinstance(x, Tensor) for x in given)
+        results = self.run([self._array_here(x, spec) for x, spec in zip(given, self.inputs)])
+        results = [wrap(a) if of_tensors else backend.to_host(a) for a in results]
+        return structure.rebuild(self.signature.results, results)
+
+    def _array_here(self, x, spec):
+        """The array of an argument; a tensor must be on the model's device."""
+        if isinstance(x, Tensor) and x._a.__class__ is not DeviceArray:
+            raise DeviceError(f"the exported model is on {self.device}, the tensor for {spec} on cpu; move it with "
+                              f".to('{self.device}'), or give a numpy array")
+        return x._a if isinstance(x, Tensor) else np.asarray(x)
+
+    def run(self, arrays) -> list:
+        """The results, as arrays on the device in order, for arrays in order: there already, or numpy's."""
+        for spec, a in zip(self.inputs, arrays):
+            if isinstance(a, DeviceArray) and a.device != self.index:
+                raise DeviceError(f"the exported model is on {self.device}, input {spec} on cuda:{a.device}; "
+                                  "move it with .to()")
+        return super().run([a if isinstance(a, DeviceArray) else backend.to_device(a, self.index) for a in arrays])
+
+    def planned(self, sizes: dict):
+        """(the graph for this device and these sizes, compiled; its parts)."""
+        graph, weights = graph_for(self, sizes)
+        return graph, Prepared(graph.graph, weights)
+
+    def explain(self, sizes: dict | None = None) -> str:
+        """What runs on this device, for sizes by name: every kernel with the operators in it, and every operator called."""
+        sizes = {name: (sizes or {}).get(name, LEAST) for name in self.signature.dims}
+        graph, _ = graph_for(self, sizes)
+        return "\n".join([_row(step) for step in graph.plan.steps])
+
+    def _ready(self, shapes, sizes):
+        if self.code is None:
+            return None
+        of_inputs = [_bytes(shape, dtype) for shape, dtype in zip(shapes, self._dtypes)]
+        with archive.guarded(self._reader.name):
+            found = self.code.program(shapes, [a.nbytes for a in self._arrays], of_inputs, self.index)
+        return None if found is None else Bound(found[0], [self._arrays[i] for i in found[1]])
+
+
+def _row(step) -> str:
+    """A step of a device graph, readably."""
+    writes = ", ".join([str(v.aval) for v in dict.fromkeys(step.writes)])
+    if type(step) is KernelStep:
+        return f"kernel  {step.lowered.kernel.name}  {writes}  {' '.join(n.op.name for n in step.group.nodes)}"
+    return f"call    {step.node.op.name}  {writes}"
+
+
+def _bytes(shape, dtype):
+    return int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
