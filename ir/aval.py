@@ -73,10 +73,15 @@ def broadcast_shapes(*shapes) -> tuple:
     out = [1] * ndim
     for s in shapes:
         for i, d in enumerate(s, ndim - len(s)):
-            if d != out[i] and d != 1:
-                if out[i] != 1:
+            known = out[i]
+            if known is d or (type(d) is int and d == 1):
+                continue
+            if type(known) is int and known == 1:      # no question to a symbolic size: it is the answer whatever it is
+                out[i] = d
+            elif d != known and d != 1:
+                if known != 1:
                     raise ShapeError(f"shapes {' and '.join(str(tuple(s)) for s in shapes)} do not broadcast: "
-                                     f"at dimension {i - ndim} the sizes {out[i]} and {d} differ and neither is 1")
+                                     f"at dimension {i - ndim} the sizes {known} and {d} differ and neither is 1")
                 out[i] = d
     return tuple(out)
 

@@ -150,11 +150,12 @@ def names(p) -> frozenset:
 def pinned_names(p) -> frozenset:
     """The sizes that `p == 0` fixes to one value: the one of a polynomial that has no other."""
     found = names(p)
-    return found if len(found) == 1 else frozenset()
+    return found if len(found) == 1 and atoms(p) == found else frozenset()
 
 
-def lower_bound(p, least: int):
-    """What a polynomial is at least if every named size is at least `least`; None if that is not plain to see.
+def lower_bound(p, least: dict):
+    """What a polynomial is at least if every name is at least what `least` says of it, if anything; None if that is not plain
+    to see.
 
     Every atom is written as its own least value plus something that is not negative; if no coefficient is negative then, the
     constant is the answer.
@@ -163,7 +164,7 @@ def lower_bound(p, least: int):
     for m, c in p:
         product = constant(c)
         for a in m:
-            low = least if type(a) is str else _least_of_call(a, least)
+            low = least[a] if type(a) is str else _least_of_call(a, least)
             if low is None:
                 return None
             product = times(product, plus(variable_of(a), constant(low)))
@@ -199,6 +200,24 @@ def evaluate(p, values: dict) -> int:
             c *= values[a] if type(a) is str else _evaluate_call(a, values)
         total += c
     return total
+
+
+def put(p, values: dict):
+    """The polynomial with numbers for some of its names."""
+    total: tuple = ()
+    for m, c in p:
+        product = constant(c)
+        for a in m:
+            product = times(product, _put_atom(a, values))
+        total = plus(total, product)
+    return total
+
+
+def _put_atom(a, values):
+    if type(a) is str:
+        return constant(values[a]) if a in values else variable(a)
+    kind, p, q = a
+    return (floor_divide if kind == "floordiv" else modulo)(put(p, values), put(q, values))
 
 
 def _evaluate_call(atom, values):

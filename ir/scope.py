@@ -7,7 +7,7 @@ from . import polynomial as poly
 from .errors import GraphError
 from .symbolic import SymFloat, SymInt
 
-LEAST = 2          # what a symbolic size is at least; 0 and 1 mean other things to broadcasting, so they are never symbolic
+LEAST = 2          # what a symbolic size is at least where nothing else is said: 0 and 1 mean other things to broadcasting
 RESERVED = frozenset(("max", "min", "slice", "complex", "floordiv", "mod", "True", "False", "None", "inf", "nan", "return",
                       "update", "graph", "and", "or", "not", "is", "if", "else", "lambda", "in"))
 
@@ -20,7 +20,10 @@ class Scope:
     conditions   {text of a Python expression over the names: the user's line that needed it}
     """
 
-    def __init__(self, where: Callable | None = None):
+    def __init__(self, where: Callable | None = None, least: int = LEAST):
+        self.least = least                # of every size
+        self.lows: dict[str, Any] = {}    # name -> what it is at least, None for a number that may be any
+        self.fixed: dict[str, int] = {}   # names that stand for a number here
         self.hints: dict[str, Any] = {}
         self.numbers: dict[str, Any] = {}
         self.conditions: dict[str, Any] = {}
@@ -34,22 +37,28 @@ class Scope:
 
     def size(self, name: str, hint: int) -> SymInt:
         """A new named size."""
-        if hint < LEAST:
-            raise GraphError(f"size {name} is {hint}: a symbolic size is at least {LEAST}")
-        self._enter(name, hint)
+        if hint < self.least:
+            raise GraphError(f"size {name} is {hint}: a symbolic size is at least {self.least}")
+        self._enter(name, hint, self.least)
+        made = self.numbers[name] = self.wrap(poly.variable(name))
+        return made
+
+    def count(self, name: str, hint: int) -> SymInt:
+        """A new named integer that may be any."""
+        self._enter(name, hint, None)
         made = self.numbers[name] = self.wrap(poly.variable(name))
         return made
 
     def number(self, name: str, hint: float) -> SymFloat:
         """A new named number, as an argument of a function."""
-        self._enter(name, hint)
+        self._enter(name, hint, None)
         made = self.numbers[name] = SymFloat(self, name, hint, frozenset((name,)))
         return made
 
-    def _enter(self, name, hint):
+    def _enter(self, name, hint, low):
         if not name.isidentifier() or name in RESERVED or name in self.hints:
             raise GraphError(f"{name!r} cannot name a size: it must be a new identifier")
-        self.hints[name] = hint
+        self.hints[name], self.lows[name] = hint, low
 
     def wrap(self, p):
         """A polynomial as a SymInt, or as an int if it is one."""
@@ -64,7 +73,7 @@ class Scope:
     def lowest(self, p):
         """What a polynomial is at least, whatever the sizes; None if that is not known."""
         if p not in self._lowest:
-            self._lowest[p] = poly.lower_bound(p, LEAST)
+            self._lowest[p] = poly.lower_bound(p, self.lows)
         return self._lowest[p]
 
     def decide(self, relation: str, p) -> bool:
@@ -82,7 +91,7 @@ class Scope:
             p = poly.minus(poly.negated(p), poly.constant(1))
         self.note(f"{poly.text(p)} {relation} 0")
         if relation == "==":
-            self.pinned.update(poly.pinned_names(p))
+            self.pinned.update([name for name in poly.pinned_names(p) if self.hints[name] >= LEAST or not self.lows[name]])
         return holds
 
     def note(self, condition: str):
@@ -95,8 +104,14 @@ class Scope:
         self.open = False
 
     def at(self, values) -> "Scope":
-        """A scope of the same names with other values, in order, without conditions."""
+        """A scope of the same names with other values, in order; its only conditions say which sizes are 1, since these are
+        numbers in it."""
         scope = Scope()
         scope.is_inner = True
         scope.hints.update(zip(self.hints, values))
+        scope.lows = {name: low and LEAST for name, low in self.lows.items()}
+        if self.least < LEAST:
+            sizes = [name for name, low in self.lows.items() if low is not None]
+            scope.fixed = {name: 1 for name in sizes if scope.hints[name] == 1}
+            scope.conditions = {f"{name} {'==' if name in scope.fixed else '!='} 1": None for name in sizes}
         return scope

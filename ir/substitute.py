@@ -57,7 +57,7 @@ def condition_check(conditions, names) -> Callable:
 
 def function_of(names, expression: str) -> Callable:
     """A function of the values of `names`."""
-    space: dict = {"floordiv": operator.floordiv, "mod": operator.mod}
+    space: dict = {"__name__": __name__, "floordiv": operator.floordiv, "mod": operator.mod}
     exec(compile(f"def evaluate({', '.join(names)}):\n    return {expression}\n", "<sizes>", "exec"), space)
     return space["evaluate"]
 
@@ -158,5 +158,5 @@ def is_same(a, b) -> bool:
 def owned_by(scope: Scope, x):
     """A symbolic number of a scope with the same names, as one of this scope."""
     if type(x) is SymInt:
-        return scope.wrap(x.poly)
+        return scope.wrap(poly.put(x.poly, scope.fixed) if scope.fixed else x.poly)
     return SymFloat(scope, x.text, evaluator((x,), scope.hints)(*scope.hints.values())[0], x.names)

@@ -201,7 +201,7 @@ class SymInt:
         return _real(operator.pow, self, other) if modulus is None else pow(self.__index__(), other, modulus)
 
     def __rpow__(self, other):
-        return other ** self.__index__()
+        return _real(operator.pow, self, other, True) if type(other) is float else other ** self.__index__()
 
 
 def _by_value(name):
@@ -268,10 +268,10 @@ def _real(plain, x, y, flipped=False):
     scope = x.scope
     if plain in (operator.truediv, operator.floordiv, operator.mod) and is_symbol(b):
         scope.note(f"{source_of(b)} != 0")
-    if plain is operator.pow:              # other exponents may overflow, or give complex numbers
-        return plain(pinned(a), pinned(b)) if type(x) is not SymInt or type(b) is not float else SymFloat(
-            scope, f"({source_of(a)} ** {source_of(b)})", value, names_of(a))
-    return SymFloat(scope, f"({source_of(a)} {_SIGNS[plain]} {source_of(b)})", value, names_of(a) | names_of(b))
+    text = f"({source_of(a)} {_SIGNS[plain]} {source_of(b)})"
+    if plain is operator.pow and not (type(a) is SymInt and type(b) is float):     # it may be complex, or an integer
+        scope.note(f"type({text}) is float")
+    return SymFloat(scope, text, value, names_of(a) | names_of(b))
 
 
 def pinned(x):

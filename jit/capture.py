@@ -12,6 +12,7 @@ functions cannot be in one graph; they are refused with the user's line. Python 
 from dataclasses import dataclass
 
 from ..ir.graph import Graph
+from ..ir.scope import LEAST
 from .dynamic import Family, Symbols, named_places
 from .errors import TraceError, at
 from .run import Call, Run
@@ -50,12 +51,12 @@ def record_graph(fn, example_inputs, dynamic=None, *, example_kwargs=None) -> Ca
     args, kwargs = tuple(example_inputs), dict(example_kwargs or {})
     spec = flatten((args, kwargs), leaves, numbers)
     shapes = tuple([(t._a.shape, t._a.dtype, t._node is not None) for t in leaves])
-    call = Call(args, kwargs, leaves, numbers, (spec, None, True, None, None, shapes, ()))
+    call = Call(args, kwargs, leaves, numbers, ((spec, None, ()), None, True, None, None, shapes, ()))
     names: dict = {}
     if dynamic:
         named = isinstance(dynamic, dict)
         names = named_places(dynamic, parameters_of(fn), call) if named else Family().places(call.shapes, (), True)
-    run = Run(fn, frozenset(), Symbols.of(names, call.shapes, numbers) if names else None)
+    run = Run(fn, frozenset(), Symbols.of(names, call.shapes, numbers, LEAST) if names else None)
     run.record(call)
     return _finished(run, call)
 
@@ -65,6 +66,9 @@ def _finished(run, call) -> Captured:
     if r.cuts:
         raise TraceError(f"{r.cuts[0].how}() reads a value out of a tensor{at(_line_of(r.cuts[0]))}, so the run is no single "
                          "graph; compute with tensors instead (where, masks, clamp)")
+    if run.outcome.effects:
+        raise TraceError(f"the function assigns to {run.outcome.effects[0].text}, which a graph cannot say; return the value "
+                         "instead")
     odd = next((s for s in r.sources if s.kind not in ("argument", "captured")), None)
     if odd is not None or r.hosts:
         kinds = {"key": "draws random numbers", "scalar": "steps an optimizer", "grad": "reads gradients set before"}
@@ -72,7 +76,7 @@ def _finished(run, call) -> Captured:
         raise TraceError(f"the function {what}, which one graph of its arguments cannot say; for a module, call .eval() before")
     for position, value in r.updates:
         r.builder.update(r.builder.inputs[position], value)
-    graph = r.builder.finish([o.value for o in r.outputs])
+    graph = r.builder.finish([o.value for o in run.outcome.tensors(r.outputs)])
     count = len(call.leaves)
     symbols = run.symbols
     sizes: dict = {}
@@ -81,7 +85,7 @@ def _finished(run, call) -> Captured:
     conditions = {} if symbols is None else dict(symbols.scope.conditions)
     return Captured(graph, tuple([v.name for v in graph.inputs[:count]]),
                     {v.name: s.what for v, s in zip(graph.inputs[count:], r.sources[count:])},
-                    sizes, conditions, run.result, run.result_spec)
+                    sizes, conditions, run.result, run.outcome.spec)
 
 
 def _line_of(cut):

@@ -9,15 +9,16 @@ recording for other sizes: one that would give other operations, or other number
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ..ir.scope import LEAST, Scope
+from ..ir.scope import Scope
 from ..ir.substitute import condition_check, function_of, valuer
 from ..runtime.storage import user_line
 from .errors import TraceError
+from .labels import NUMBER, SIZE, Labels, first_failing
 from .tree import flatten
 
 MOST_EXAMPLES = 16      # calls that a family remembers
+LEAST = 1               # what a symbolic size is at least: a recording says itself where 1 would be something else
 MOST_SYMBOLIC = 8       # symbolic recordings of a family, after which it is not generalised any more
-SIZE, NUMBER = "size", "number"
 
 
 @dataclass(frozen=True)
@@ -32,9 +33,9 @@ class Symbols:
     scope: Scope
 
     @staticmethod
-    def of(names: dict, shapes, numbers) -> "Symbols":
+    def of(names: dict, shapes, numbers, least=LEAST) -> "Symbols":
         """Symbols with the values that they have in a call: first all sizes, then the numbers that are floats."""
-        scope = Scope(user_line)
+        scope = Scope(user_line, least)
         values = {place: value_at(place, shapes, numbers) for place in names}
         made: dict = {}
         for place, name in sorted(names.items(), key=lambda item: type(values[item[0]]) is float):
@@ -42,7 +43,7 @@ class Symbols:
                 raise TraceError(f"dynamic= says that sizes named {name} are equal, but they are {made[name]} and "
                                  f"{values[place]}")
             if name not in scope.hints:
-                make = scope.number if type(values[place]) is float else scope.size
+                make = scope.number if type(values[place]) is float else scope.size if place[0] == SIZE else scope.count
                 make(name, values[place])
         return Symbols(names, scope)
 
@@ -60,13 +61,29 @@ class Symbols:
         """The symbols and their values, for a person."""
         return ", ".join([f"{name} = {value}" for name, value in self.scope.hints.items()])
 
-    def places_said(self) -> str:
+    def places_said(self, labels: Labels) -> str:
         """Where the symbols are, for a person."""
         where: dict = {}
         for place, name in self.names.items():
-            text = f"dim {place[2]} of tensor {place[1]}" if place[0] == SIZE else f"number {place[1]}"
-            where.setdefault(name, []).append(text)
+            where.setdefault(name, []).append(labels.of(place))
         return "; ".join([f"{name} is {' and '.join(texts)}" for name, texts in where.items()])
+
+    def why_not(self, recorded, call, labels: Labels) -> str:
+        """What of a call does not fit a recording of the calls of `recorded`, in words."""
+        first: dict = {}
+        for place in every_place(*call):
+            value, before = value_at(place, *call), value_at(place, *recorded)
+            if place not in self.names:
+                if _differs(value, before):
+                    return f"{labels.of(place)} is {value!r}, and a recording needs {before!r}"
+                continue
+            known, text = first.setdefault(self.names[place], (value, labels.of(place)))
+            if _differs(known, value):
+                return f"{labels.of(place)} and {text} are {value!r} and {known!r}, and a recording needs them to be equal"
+        values = {name: first[name][0] for name in self.scope.hints}
+        names = {name: text for name, (_, text) in first.items()}
+        failing = first_failing(self.scope.conditions, values, names)
+        return "" if failing is None else f"a recording needs {failing}"
 
     @property
     def has_numbers(self) -> bool:
@@ -83,8 +100,8 @@ class Symbols:
                 tests.append(f"{_text(place)} == {first[name]}")
             else:
                 first[name] = _text(place)
-                if type(self.scope.hints[name]) is int:
-                    tests.append(f"{_text(place)} >= {LEAST}")
+                if self.scope.lows[name] is not None:
+                    tests.append(f"{_text(place)} >= {self.scope.lows[name]}")
         for i, shape in enumerate(shapes):
             tests += [f"shapes[{i}][{d}] == {n}" for d, n in enumerate(shape) if (SIZE, i, d) not in self.names]
         for i, n in enumerate(numbers):
@@ -121,8 +138,9 @@ class Family:
 
     examples   (shapes, numbers) of calls that were recorded
     entries    what was recorded with symbols
-    fixed      recordings without: (shapes, numbers, entry)
+    fixed      recordings without
     pinned     places whose very value the function uses
+    labels     names for people of what the calls are given
     is_open    whether further calls are still generalised
     reason     why not, as text
     """
@@ -131,6 +149,7 @@ class Family:
     entries: list = field(default_factory=list)
     fixed: list = field(default_factory=list)
     pinned: set = field(default_factory=set)
+    labels: Labels = field(default_factory=lambda: Labels((), (), {}))
     is_open: bool = True
     reason: str = ""
 
@@ -139,38 +158,56 @@ class Family:
         if (shapes, numbers) not in self.examples:
             self.examples = [*self.examples[1 - MOST_EXAMPLES:], (shapes, numbers)]
 
-    def enter(self, entry, recording, alike):
-        """Takes in a symbolic recording, once it is compared with those of fixed sizes that were `alike` in everything else;
-        if it disagrees, it is good for the call alone that was recorded, and nothing is generalised any more."""
-        symbols = entry.symbols
-        for shapes, numbers, fixed in alike:
-            values = entry.match(shapes, numbers)
-            agrees = None if values is None else fixed.tree.agrees(recording, valuer(symbols.scope.hints, values))
-            if agrees is False:
-                self.close(f"it does other work for other sizes: {symbols.said()}")
-                return
-            if agrees:
+    def enter(self, entry, recording, alike) -> list:
+        """Takes in a symbolic recording. Where those of fixed sizes that were `alike` in everything else agree, it is known to
+        be good for their sizes, too (where not, a number may be written down in another way). Returns those that agree."""
+        symbols, same = entry.symbols, []
+        for fixed in alike:
+            values = entry.match(*fixed.call)
+            if values is not None and fixed.tree.agrees(recording, valuer(symbols.scope.hints, values)):
                 entry.agreed(values)
+                same.append(fixed)
         self.pinned |= {place for place, name in symbols.names.items() if name in recording.scope.pinned}
         self.entries = [entry, *self.entries]
         if len(self.entries) > MOST_SYMBOLIC:
             self.close(f"it was recorded {MOST_SYMBOLIC} times with symbolic sizes")
+        return same
+
+    def why(self, shapes, numbers) -> str:
+        """Why nothing that is recorded is good for a call, in words; empty if nothing is recorded or only its state differs."""
+        for entry in self.entries:
+            if entry.match(shapes, numbers) is None:
+                return entry.symbols.why_not(entry.call, (shapes, numbers), self.labels)
+        if self.fixed:
+            before = self.fixed[-1].call
+            for place in every_place(shapes, numbers):
+                if _differs(value_at(place, shapes, numbers), value_at(place, *before)):
+                    return (f"{self.labels.of(place)} is {value_at(place, shapes, numbers)!r}, and was recorded as "
+                            f"{value_at(place, *before)!r}")
+        return ""
 
     def close(self, reason: str):
         """Gives up generalising."""
         self.is_open, self.reason = False, reason
         self.entries = []
 
-    def places(self, shapes, numbers, dynamic) -> dict:
-        """{place: name} of what becomes symbolic in a call; empty if nothing does."""
+    def extend(self, moved):
+        """Takes in numbers that are looked up at every call from now on: what they were in all calls so far."""
+        self.examples = [(shapes, (*numbers, *[m.before for m in moved])) for shapes, numbers in self.examples]
+        for entry in (*self.entries, *self.fixed):
+            entry.extend(moved)
+
+    def places(self, shapes, numbers, dynamic, given=None) -> dict:
+        """{place: name} of what becomes symbolic in a call; empty if nothing does. Numbers behind the first `given` are looked
+        up because they were seen to change."""
         if not self.is_open or dynamic is False:
             return {}
         found = {}
         for place in every_place(shapes, numbers):
             value = value_at(place, shapes, numbers)
-            if place in self.pinned or (type(value) is int and value < LEAST):
+            if place in self.pinned or (place[0] == SIZE and value < LEAST):
                 continue
-            told = dynamic is True and place[0] == SIZE
+            told = dynamic is True if place[0] == SIZE else given is not None and place[1] >= given
             if told or any(_differs(value, value_at(place, *seen)) for seen in self.examples):
                 found[place] = value
         return self._named(found, shapes, numbers)

@@ -1,35 +1,37 @@
 """Recorded paths with what they rely on, and the quick look at the last call's kind."""
 
-from ..ir.substitute import has_symbols
 from ..runtime.autograd.node import Leaf
 from ..runtime.device_array import DeviceArray, place_of
-from ..runtime.state import Defaults
 from ..runtime.tensor import Tensor
 from .guard_code import quick_check
 from .memory_order import memory_order
 from .path import Tree
 from .record import OptionGuard
-from .tree import TENSOR
 
 
 class Entry:
     """Paths that hold under one state of Python: its guards, the leaves' gradients, the kinds of captured tensors.
 
     symbols      the sizes and numbers of the arguments that are symbolic, or None
+    key          that of the call that was recorded
     conditions   {text: the user's line} that these meet
-    compared     for each symbol its values in recordings that were alike
+    compared     for each symbol its values in recordings that were alike, but for sizes of 1:
+    ones_compared   which symbols were 1 in these, since much may be other work then
     """
 
-    def __init__(self, recording, guards, result_spec, symbols=None, call=((), ())):
+    def __init__(self, recording, guards, outcome, symbols=None, call=((), ())):
         self.tree = Tree(recording)
-        self.result_spec = result_spec
-        self.returns_symbols = has_symbols(result_spec)
-        self.symbols, self.call = symbols, call
+        self.outcome = outcome
+        self.symbols, self.call = symbols, (call[0], tuple(call[1]))
+        self.key: tuple = ()
         self.conditions: dict = {}
         self.compared: list = [set() for _ in (symbols.scope.hints if symbols is not None else ())]
+        self.ones_compared: set = set()
+        self.quick: dict = {}            # key of a call -> (its quick road, how often that was made)
         self.guards: dict = {}           # by what they watch
         self.captured: dict = {}         # id -> (tensor, shape, dtype, requires_grad, order in memory)
         self.leaves: dict = {}           # (kind, position or id) -> (where a leaf comes from, the aval of its gradient or None)
+        self.same: dict = {}             # argument -> the tensor that it is and that is reached otherwise, too
         self.shared: dict = {}           # ids -> (argument, captured tensor over the same memory)
         self.writes = False
         self._demand(recording, guards)
@@ -46,14 +48,36 @@ class Entry:
         return self._matcher(shapes, numbers)
 
     def is_known(self, values) -> bool:
-        """Whether a call with these values may be replayed: each symbol has it from a recording, or was compared for two."""
-        return all([len(seen) > 1 or v in seen for v, seen in zip(values, self.compared)])  # noqa: C419  (quicker)
+        """Whether a call with these values may be replayed: each symbol has it from a recording, or was compared for two; the
+        same symbols were 1."""
+        ones = self.ones(values)
+        return ones in self.ones_compared and all(
+            [len(seen) > 1 or v in seen or i in ones for i, (v, seen) in enumerate(zip(values, self.compared))])  # noqa: C419
+
+    def ones(self, values) -> tuple:
+        """The numbers of the symbols that are sizes of 1."""
+        lows = self.symbols.scope.lows.values()
+        return tuple([i for i, (v, low) in enumerate(zip(values, lows)) if low is not None and v == 1])
 
     def agreed(self, values):
         """A recording for these values was alike."""
-        for v, seen in zip(values, self.compared):
-            if len(seen) < 2:
+        ones = self.ones(values)
+        self.ones_compared.add(ones)
+        for i, (v, seen) in enumerate(zip(values, self.compared)):
+            if len(seen) < 2 and i not in ones:
                 seen.add(v)
+
+    def refuse(self, values):
+        """Other work is done where the sizes are 1 that are so in a call: this is not good for such."""
+        ones = self.ones(values)
+        tests = [f"{name} {'==' if i in ones else '!='} 1" for i, (name, low) in enumerate(self.symbols.scope.lows.items())
+                 if low is not None]
+        self.conditions[f"not ({' and '.join(tests)})"] = None
+        self._restrict()
+
+    def _restrict(self):
+        self.symbols.scope.conditions.update(self.conditions)
+        self._matcher = self.symbols.matcher(*self.call)
 
     @property
     def is_checked(self) -> bool:
@@ -72,12 +96,13 @@ class Entry:
             s = recording.sources[position]
             self.leaves.setdefault((s.kind, s.what if s.kind == "argument" else id(s.what)), (s, aval))
         self.shared.update({(position, id(t)): (position, t) for position, t in recording.shared})
-        self.writes = self.writes or bool(recording.updates)
+        self.same.update(dict(recording.same))
+        self.writes = self.writes or bool(recording.updates or recording.grads)
         outside = {id(t._storage) for t, *_ in self.captured.values()} if self.writes else set()
         self.must_not_share = outside - {id(t._storage) for _, t in self.shared.values()}
         self.arrays = [(t, t._a, needs) for t, _, _, needs, _ in self.captured.values()]
         self.places = [(t, place_of(a)) for t, a, _ in self.arrays]
-        self.is_simple = not (self.shared or self.must_not_share or self.leaves)
+        self.is_simple = not (self.same or self.shared or self.must_not_share or self.leaves)
         self.check = quick_check(list(self.guards.values()))
         if self.symbols is not None:
             self._note_sizes(recording.scope)
@@ -86,9 +111,17 @@ class Entry:
         """Takes in the conditions that a recording noted; it notes no more."""
         self.conditions = {**self.conditions, **scope.conditions}
         scope.close()
-        self.symbols.scope.conditions.update(self.conditions)
         self.agreed(scope.hints.values())
-        self._matcher = self.symbols.matcher(*self.call)
+        self._restrict()
+
+    def extend(self, moved):
+        """Restricts the recording to the numbers that were in places which are looked up at every call from now on."""
+        self.call = self.call[0], (*self.call[1], *[m.before for m in moved])
+        for m in moved:
+            self.guards.pop(m.place.watched, None)
+        self.check = quick_check(list(self.guards.values()))
+        if self.symbols is not None:
+            self._matcher = self.symbols.matcher(*self.call)
 
     def fits(self) -> bool:
         """Whether this entry applies for certain, by a quick look; only for entries that do not look at arguments."""
@@ -111,11 +144,22 @@ class Entry:
         return None
 
     def unfit(self, arguments, changing: set):
-        """Why this entry does not apply now, or None; an option that differs is added to `changing`."""
+        """Why this entry does not apply now, or None; options and places that differ are added to `changing`."""
+        why = self._changed_tensors(arguments)
+        failing = [guard for guard in self.guards.values() if not guard.holds()]
+        for guard in failing:
+            changing.update((guard.place,) if type(guard) is OptionGuard else guard.moved())
+        return why or (str(failing[0]) if failing else None)
+
+    def _changed_tensors(self, arguments):
+        """What is different about tensors and their gradients, in words, or None."""
         if not all([t._a is a and (t._node is not None) is needs for t, a, needs in self.arrays]):  # noqa: C419  (quicker)
             why = self._changed_capture()
             if why is not None:
                 return why
+        for position, t in self.same.items():
+            if arguments[position] is not t:
+                return "an argument was a tensor that the function also reaches on another way, and no longer is"
         for position, t in self.shared.values():
             if arguments[position]._storage is not t._storage:
                 return "an argument no longer shares memory with a captured tensor"
@@ -126,11 +170,6 @@ class Entry:
             now = t._node.grad if t._node is not None and isinstance(t, Tensor) else None
             if (now is None) != (aval is None):
                 return "a gradient that was None is set, or the other way round"
-        for guard in self.guards.values():
-            if not guard.holds():
-                if type(guard) is OptionGuard:
-                    changing.add(guard.place)
-                return str(guard)
         return None
 
 
@@ -167,43 +206,3 @@ def _shared(leaves):
 def _part(a):
     """Which memory an array is, for one that shares its storage."""
     return (id(a) if a.__class__ is DeviceArray else a.__array_interface__["data"][0]), a.shape, a.strides
-
-
-class Quick:
-    """The last call's kind, when it was plain: tensors in, one stretch of kernels, tensors out."""
-
-    __slots__ = ("dtype", "entry", "grad", "kinds", "replay", "single")
-
-    def __init__(self, entry, replay, key, leaves):
-        self.entry, self.replay, self.grad, self.dtype = entry, replay, key[2], key[4]
-        self.kinds = kinds_of(leaves)
-        self.single = entry.result_spec == TENSOR
-
-    @staticmethod
-    def of(entry, symbols, key, args, leaves) -> "Quick | None":
-        """What to remember of a call that was just replayed; None if it was not plain."""
-        if not entry.is_simple or entry.returns_symbols or key[1] is not None or key[3] is not None or len(leaves) != len(args):
-            return None
-        if not all(a is t for a, t in zip(args, leaves)):
-            return None
-        replay = entry.tree.straight(symbols)
-        return None if replay is None else Quick(entry, replay, key, leaves)
-
-    def run(self, m, args):
-        """The results, or None if this call is another kind."""
-        kinds = self.kinds
-        if len(args) != len(kinds) or m.grad is not self.grad or m.autocast is not None or Defaults.dtype is not self.dtype:
-            return None
-        for t, (shape, dtype, leaf, order) in zip(args, kinds):
-            if not isinstance(t, Tensor):
-                return None
-            a = t._a
-            if a.shape != shape or a.dtype is not dtype or a.__class__ is DeviceArray:
-                return None
-            if (a.flags.carray or memory_order(a)) != order:
-                return None
-            if (None if t._node is None else t._node.__class__ is Leaf) is not leaf:
-                return None
-        if len(kinds) > 1 and len({id(t._storage) for t in args}) != len(kinds):
-            return None
-        return self.replay(args) if self.entry.fits() else None

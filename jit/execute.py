@@ -4,8 +4,10 @@ A `Piece` is a stretch of nodes between two cuts. Values have numbers (slots). A
 another path is recorded that needs more, the piece gets another job.
 """
 
+import gc
 import threading
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,6 +51,18 @@ def blocked_layout(graph: Graph) -> Graph:
 
 PASSES = (*pipeline.SIMPLER, row_bodies, class_losses, decompose_bodies, *pipeline.SIMPLER,
           join_pads, fold_batch_norm, fuse_batch_norm, blocked_layout, *pipeline.SIMPLER, fuse_conv_epilogue)
+
+
+@contextmanager
+def without_collections():
+    """Compiling makes many objects and no garbage in cycles: looking for that would take longer than the passes."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def compiled_kernel_of(op):
@@ -143,7 +157,8 @@ class Job:
                 start = time.perf_counter()
                 on_device = next((a for a in given if a.__class__ is DeviceArray), None)
                 alloc.empty_cache()      # the eager run left blocks that compiled code does not fit into
-                made = self._make() if on_device is None else self._make_elsewhere(on_device.backend)
+                with without_collections():
+                    made = self._make() if on_device is None else self._make_elsewhere(on_device.backend)
                 self.seconds = time.perf_counter() - start
                 self.compiled = made
                 announce(self, made)
@@ -161,7 +176,7 @@ class Job:
         """The compiled graph for a device that is not the host."""
         graph, self.slots = self.piece.graph(self.wanted)
         self.steps = [pipeline.Step("recorded", graph, True, 0.0)]
-        return backend.traced(pipeline.run(graph, pipeline.PIPELINE, steps=self.steps), *self.wishes())
+        return backend.traced(pipeline.run(graph, backend.PASSES, steps=self.steps), *self.wishes())
 
     def wishes(self):
         """(positions of results that get memory of their own, {position of a result: number of the input it replaces})."""

@@ -10,27 +10,30 @@ import builtins
 import types
 from typing import Any
 
+from ..runtime.nn.module import Structure
+from .guards import Guard, ModulesGuard
 from .reads import ARGUMENT
-from .watch import Guard
 
 
 def quick_check(guards):
     """A function of no arguments, True only if all guards hold."""
-    names: dict[str, Any] = {"builtins": builtins}
-    lines, known = [], {}
-    slow = []
-    for g in sorted(guards, key=lambda g: len(g.chain.steps) if type(g) is Guard else 0):
-        line = _line(g, names, known) if type(g) is Guard else None
-        if line is None:
-            slow.append(g)
-        else:
-            lines.append(line)
-    test = " and ".join(lines) or "True"
-    names["slow"] = tuple(slow)
-    rest = " and all([g.holds() for g in slow])" if slow else ""
-    source = f"def check():\n    try:\n        return {test}{rest}\n    except Exception:\n        return False\n"
+    names: dict[str, Any] = {"__name__": __name__, "Structure": Structure}
+    test = " and ".join(tests_of(guards, names)) or "True"
+    source = f"def check():\n    try:\n        return {test}\n    except Exception:\n        return False\n"
     exec(compile(source, "<guards>", "exec"), names)
     return names["check"]
+
+
+def tests_of(guards, names: dict) -> list:
+    """The guards as expressions over `names`, which take in what these need."""
+    names["builtins"] = builtins
+    lines, known = [], {}
+    for g in sorted(guards, key=lambda g: len(g.chain.steps) if type(g) is Guard else 0):
+        line = _line(g, names, known) if type(g) is Guard else None
+        if line is None and type(g) is ModulesGuard:
+            line = f"({_name(names, g)}.version == Structure.version or {_name(names, g)}.holds())"
+        lines.append(line or f"{_name(names, g)}.holds()")
+    return lines
 
 
 def _line(guard, names, known):

@@ -168,7 +168,14 @@ def _signature(nodes, slots, sources, give=None):
     def literal(x):
         return param_key(x if give is None else replaced(x, give))
 
-    body = tuple([(n.op.name, tuple([("slot", slots[x]) if type(x) is Value else literal(x) for x in n.inputs]),
+    def operand(node, x):
+        """Numbers take the dtype of the values that they meet, so an int is as good as the float that equals it."""
+        x = x if give is None else replaced(x, give)
+        if type(x) is int and abs(x) <= 1 << 53 and all(v.dtype.is_floating_point for v in node.inputs if type(v) is Value):
+            x = float(x)
+        return param_key(x)
+
+    body = tuple([(n.op.name, tuple([("slot", slots[x]) if type(x) is Value else operand(n, x) for x in n.inputs]),
                    tuple([(name, literal(value)) for name, value in n.params.items()])) for n in nodes])
     return body, tuple([(s.kind, _what(s.what)) for s in sources])
 
@@ -251,25 +258,16 @@ class Tree:
                 raise
 
     def straight(self, symbols=()):
-        """A function from arguments to results for a tree that is one stretch without writes, gradients or draws, once it is
-        compiled; else None."""
+        """(inputs, compiled graph, positions of its results) of a tree that is one stretch without writes, gradients or draws,
+        once that is compiled; inputs are numbers of arguments, and captured tensors. Else None."""
         here, work = self.first, self.first.work
         finish, compiled = here.finish, work.job.ready(symbols)
         plain = here.question is None and compiled is not None and compiled.is_native
         if not plain or finish.updates or finish.grads or finish.hosts or finish.differential is not None:
             return None
-        if any(s.kind != "argument" for s in here.sources) or any(o.source is not None or o.freed for _, o in finish.outputs):
+        if not here.is_plain or any(o.source is not None or o.freed for _, o in finish.outputs):
             return None
-        order = [here.sources[-1 - slot].what for slot in work.job.slots]
-        places, run = work.hand[0], compiled.run
-        if order == list(range(len(here.sources))) and places == list(range(len(work.job.wanted))):
-            return lambda arguments: [wrap(a) for a in run([t._a for t in arguments])]
-
-        def general(arguments):
-            found = run([arguments[i]._a for i in order])
-            return [wrap(found[at]) for at in places]
-
-        return general
+        return [here.sources[-1 - slot].what for slot in work.job.slots], compiled, work.hand[0]
 
     def _follow(self, replay):
         here = self.first

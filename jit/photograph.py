@@ -2,9 +2,12 @@
 
 import os
 from collections import Counter, OrderedDict, defaultdict, deque
+from operator import is_
 from typing import Any
 
 import numpy as np
+
+from ..runtime.tensor import Tensor
 
 _VALUES = (bool, int, float, complex, str, bytes, type(None))
 _MAPPINGS = frozenset((dict, Counter, OrderedDict, defaultdict, type(os.environ)))
@@ -16,10 +19,10 @@ class Photograph:
 
     __slots__ = ("items", "keys", "kind")
 
-    def __init__(self, container):
+    def __init__(self, container, held=None):
         self.kind = type(container)
         self.keys: Any = tuple(container) if self.kind is set or self.kind in _MAPPINGS else None
-        self.items = tuple([photograph(v) for v in (container.values() if self.kind in _MAPPINGS else container)])
+        self.items = tuple([photograph(v, held) for v in (container.values() if self.kind in _MAPPINGS else container)])
 
     def matches(self, now) -> bool:
         """Whether a value is such a container."""
@@ -29,7 +32,15 @@ class Photograph:
             return set(self.keys) == now
         if self.kind in _MAPPINGS and tuple(now) != self.keys:
             return False
-        return all(looks_like(v, e) for v, e in zip(now.values() if self.kind in _MAPPINGS else now, self.items))
+        values = now.values() if self.kind in _MAPPINGS else now
+        return all(map(is_, values, self.items)) or all(looks_like(v, e) for v, e in zip(values, self.items))
+
+    def differing(self, now) -> list:
+        """(key, what was expected, what is there) of the items of such a container that are other ones, if that is all."""
+        if type(now) is not self.kind or len(now) != len(self.items) or (self.keys is not None and tuple(now) != self.keys):
+            return []
+        items = now.items() if self.kind in _MAPPINGS else enumerate(now)
+        return [(k, e, v) for (k, v), e in zip(items, self.items) if not looks_like(v, e)]
 
     def __repr__(self):
         return f"<{self.kind.__name__} of {len(self.items)}>"
@@ -58,10 +69,14 @@ def is_changeable(value) -> bool:
     return type(value) in CONTAINERS or type(value) is np.ndarray
 
 
-def photograph(value):
-    """What to remember of a value: containers and arrays by content, everything else as it is."""
+def photograph(value, held=None):
+    """What to remember of a value: containers and arrays by content, everything else as it is, but for what `held` says is
+    looked up at every call."""
+    expected = None if held is None else held.same_as(value)
+    if expected is not None:
+        return expected
     if type(value) in CONTAINERS:
-        return Photograph(value)
+        return Photograph(value, held)
     return ArrayPhotograph(value) if type(value) is np.ndarray else value
 
 
@@ -69,9 +84,31 @@ def looks_like(now, expected) -> bool:
     """Whether a value is what it was: numbers and strings by value, containers by content, other objects by identity."""
     if now is expected:
         return True
-    if type(expected) in (Photograph, ArrayPhotograph):
+    if hasattr(type(expected), "matches"):
         return expected.matches(now)
     return type(now) is type(expected) and is_plain(expected) and now == expected
+
+
+def first_change(now, expected) -> tuple:
+    """Where a value first differs from what is expected: (the path from it, as Python writes it, what was there, what is)."""
+    differing = expected.differing(now) if type(expected) is Photograph and expected.kind is not set else []
+    if not differing:
+        return "", expected, now
+    key, was, became = differing[0]
+    path, was, became = first_change(became, was)
+    return f"[{key!r}]{path}", was, became
+
+
+def brief(value) -> str:
+    """A value in few words, for messages: tensors, arrays and long containers by their kind."""
+    if isinstance(value, Tensor):
+        return f"a tensor of shape {list(value.shape)}"
+    if isinstance(value, np.ndarray):
+        return f"an array of {value.dtype}{list(value.shape)}"
+    if type(value) in CONTAINERS and (len(value) > 4 or not is_plain(tuple(getattr(value, "values", value.__iter__)()))):
+        return f"<{type(value).__name__} of {len(value)}>"
+    text = repr(value)
+    return text if len(text) <= 120 else text[:117] + "..."
 
 
 def is_plain(value) -> bool:

@@ -38,7 +38,7 @@ class Write:
 
 _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
 _STORES = ("STORE_ATTR", "DELETE_ATTR")
-_BY_NAME = frozenset(("getattr", "setattr", "hasattr", "delattr", "__setattr__", "vars"))
+BY_NAME = frozenset(("getattr", "setattr", "hasattr", "delattr", "__setattr__", "vars"))
 _LOADS = {"LOAD_GLOBAL": GLOBAL, "LOAD_NAME": GLOBAL, "LOAD_DEREF": FREE, "LOAD_CLASSDEREF": FREE,
           "LOAD_FROM_DICT_OR_DEREF": FREE, "LOAD_FROM_DICT_OR_GLOBALS": GLOBAL}
 _CONSTANTS = ("LOAD_CONST", "LOAD_SMALL_INT")
@@ -146,7 +146,7 @@ def loose_names(code) -> frozenset:
         if _root_of(ins, code, arguments) is not None:
             chained.update(range(at + 1, at + 1 + 2 * len(_steps_after(instructions, at + 1))))
     names = {i.argval for at, i in enumerate(instructions) if i.opname in (*_ATTRIBUTES, *_STORES) and at not in chained}
-    if not _BY_NAME.isdisjoint(code.co_names):
+    if not BY_NAME.isdisjoint(code.co_names):
         names.update([c for c in code.co_consts if isinstance(c, str)])
     return frozenset(names)
 

@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from ..ir import dtype as dt
 from ..ir.aval import Aval
 from ..ir.graph import Builder, Value
 from ..ir.op import OPS
-from ..ir.ops.elementwise import cast
+from ..ir.ops.elementwise import cast, mul, pow_
 from ..ir.ops.host import host_call
 from ..ir.ops.shape import assign_view, expand, full, reshape, run_chain, slice_
 from ..ir.scope import Scope
@@ -235,6 +236,8 @@ class Recorder:
         link.value, link.version = value, cell.version
 
     def _fitted(self, src, aval: Aval) -> Value:
+        if type(src) is SymFloat and aval.dtype in (dt.float32, dt.float64):
+            return self.builder.append(mul, [self._fitted(1.0, aval), src], {})
         if not isinstance(src, Tensor):
             return self.builder.call(full, None, shape=aval.shape, value=pinned(src), dtype=aval.dtype)
         value = self.value_of(src)
@@ -416,8 +419,10 @@ class Recorder:
 
 
 def _takes_symbols(op, operands) -> bool:
-    """Whether an operator gives the same bits for a number as for a value that holds it: the exact ones, and all on integers
-    that a compiled graph calls with plain numbers."""
+    """Whether an operator gives the same bits for a number as for a value that holds it: the exact ones, powers, and all on
+    integers that a compiled graph calls with plain numbers."""
     if not op.is_elementwise:
         return False
-    return "exact" in op.traits or all(x.dtype.is_integer if type(x) is Value else type(x) is not SymFloat for x in operands)
+    if "exact" in op.traits or op is pow_:
+        return True
+    return all(x.dtype.is_integer if type(x) is Value else type(x) is not SymFloat for x in operands)

@@ -72,6 +72,7 @@ class Recording:
     leaves: list = field(default_factory=list)       # (input position, aval of the gradient found there, or None)
     hosts: list = field(default_factory=list)        # (host step, the values it takes): what runs at the end, in order
     shared: list = field(default_factory=list)       # (argument, captured tensor over the same memory)
+    same: list = field(default_factory=list)         # (argument, the tensor that it is), where that is reached otherwise, too
     backward: "RecordedBackward | None" = None       # of the results that have a history made here
     scope: Scope | None = None                       # of the sizes and numbers that are symbolic
 
@@ -154,6 +155,14 @@ class OptimizerGuard:
         self.version = now
         return True
 
+    def tensors(self) -> dict:
+        """The tensors that the optimizer holds, by id."""
+        return {id(x): x for x in self.seen if isinstance(x, Tensor)}
+
+    def moved(self) -> tuple:
+        """Nothing: what an optimizer holds is its own concern."""
+        return ()
+
     def __str__(self):
         return f"the state or the groups of {type(self.optimizer).__name__} are other objects than before"
 
@@ -189,6 +198,11 @@ class OptionGuard:
         return id(self.group), self.key
 
     watched = place
+
+    @staticmethod
+    def tensors() -> dict:
+        """None."""
+        return {}
 
     def __str__(self):
         return f"the optimizer's option {self.key} was {self.value!r}, is {self.group.get(self.key)!r}"

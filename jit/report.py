@@ -78,7 +78,7 @@ def explain_sizes(families) -> str:
     lines = []
     for family in families:
         for entry in family.entries:
-            lines.append(f"symbolic: {entry.symbols.places_said()}; recorded for {entry.symbols.said()}"
+            lines.append(f"symbolic: {entry.symbols.places_said(family.labels)}; recorded for {entry.symbols.said()}"
                          + ("" if entry.is_checked else ", not compared with other sizes yet"))
             lines += [f"  where {text}" + (f"    # {format_line(line)}" if line else "")
                       for text, line in entry.conditions.items()]

@@ -5,12 +5,13 @@ import threading
 from functools import cached_property
 from typing import Any
 
-from ..ir.substitute import at_hint, has_symbols
 from ..runtime.state import tls
 from .errors import TraceError
 from .host import HostPrint
+from .outcome import Outcome
+from .places import Held
 from .record import Recorder
-from .tree import flatten, unflatten
+from .tree import TENSOR, flatten, unflatten
 from .watch import Watch
 
 RECORDING = threading.RLock()        # held by the one recording that is made at a time
@@ -18,24 +19,30 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=RECORDING._at_fork_reinit)  # type: ignore[attr-defined]
 
 
+FIRST = "the first call with arguments of this kind"
+
+
 class Call:
     """One call of a traced function.
 
-    leaves, numbers   the tensors, ints and floats in its arguments
+    leaves, numbers   the tensors, ints and floats in its arguments, and then in `places`
+    given             how many of these are in the arguments
     key               everything that decides what a recording of it is good for
     met               entries that apply, but lack the path that this call takes
     reason            why no entry could replay it
-    checks            the entry that its recording is compared with
+    checks            the entries that its recording is compared with, and the values of their symbols
     alike             recordings of fixed sizes for which everything but the sizes is as it is in this call
     """
 
-    __slots__ = ("__dict__", "alike", "args", "checks", "key", "kwargs", "leaves", "met", "numbers", "reason", "result")
+    __slots__ = ("__dict__", "alike", "args", "checks", "given", "key", "kwargs", "leaves", "met", "numbers", "places",
+                 "reason", "result")
 
-    def __init__(self, args, kwargs, leaves, numbers, key):
+    def __init__(self, args, kwargs, leaves, numbers, key, places=(), given=None):
+        self.places, self.given = places, (len(leaves), len(numbers)) if given is None else given
         self.args, self.kwargs, self.leaves, self.numbers, self.key = args, kwargs, leaves, numbers, key
         self.met: list = []
-        self.reason = "the first call with arguments of this kind"
-        self.checks: Any = None
+        self.reason = FIRST
+        self.checks: list = []
         self.alike: list = []
         self.result: Any = None
 
@@ -46,10 +53,26 @@ class Call:
 
     def arguments(self, symbols):
         """(args, kwargs) for the function, with symbols in the place of numbers that are symbolic."""
-        given = self.numbers if symbols is None else symbols.given(self.numbers)
+        given = self._given(symbols)[: self.given[1]]
         if all(a is b for a, b in zip(given, self.numbers)):
             return self.args, self.kwargs
         return unflatten(self.key[0][0], iter(self.leaves), iter(given))
+
+    def _given(self, symbols):
+        return self.numbers if symbols is None else symbols.given(self.numbers)
+
+    def held(self, symbols) -> Held:
+        """What is in the places while the call is recorded: symbols in the place of numbers that are symbolic."""
+        first = self.given[1]
+        leaves, numbers = iter(self.leaves[self.given[0]:]), zip(self._given(symbols)[first:], self.numbers[first:])
+        values: list = []
+        for kind in self.key[0][2]:
+            if kind == TENSOR:
+                values.append(next(leaves))
+            else:
+                symbol, number = (None, None) if kind is None else next(numbers)
+                values.append(None if symbol is number else symbol)
+        return Held(self.places, values)
 
 
 class Run:
@@ -60,7 +83,7 @@ class Run:
         name = getattr(fn, "__name__", type(fn).__name__)
         self.recorder = recorder(name, changing, None if symbols is None else symbols.scope)
         self.result: Any = None
-        self.result_spec: Any = None
+        self.outcome: Any = None
         self.recording: Any = None
         self.guards: list = []
 
@@ -74,24 +97,31 @@ class Run:
 
     def record(self, call: Call):
         """Runs the function on the arguments of a call, alone in the process: it marks the tensors that it meets."""
-        m, recorder, watch = tls.m, self.recorder, Watch()
+        m, recorder, held = tls.m, self.recorder, call.held(self.symbols)
+        watch = Watch(held)
         args, kwargs = call.arguments(self.symbols)
-        before = flatten((args, kwargs), [])
+        given: list = []
+        before = flatten((args, kwargs), given)
         m.recorder, m.sizes = recorder, None if self.symbols is None else recorder.shape_of
         m.refresh()
         try:
             for i, t in enumerate(call.leaves):
                 recorder.argument(t, i, None if self.symbols is None else self.symbols.shape(i, t._a.shape))
-            with HostPrint(), watch:
+            with held, HostPrint(), watch:
                 self.result = self.fn(*args, **kwargs)
-                tensors: list = []
-                self.result_spec = flatten(self.result, tensors)
+                effects = watch.effects()
+                self.outcome, tensors = Outcome.of(self.result, effects)
                 self.recording = recorder.finish(tensors)
-            self._check_containers(before, call.leaves, (args, kwargs))
+            self._check_containers(before, given, (args, kwargs))
         finally:
             m.recorder = m.sizes = None
             recorder.release()
+            watch.settle()
             m.refresh()
-        if has_symbols(self.result_spec):
-            self.result = unflatten(at_hint(self.result_spec), iter(tensors))
-        self.guards = [*recorder.guards, *watch.finish()]
+        if self.outcome.has_symbols:
+            self.result = self.outcome.given(tensors)
+        self.guards = [*recorder.guards, *watch.finish(effects)]
+        for guard in recorder.guards:
+            watch.tensors.update(guard.tensors())
+        self.recording.same = watch.found_outside(call.leaves)
+        held.close()

@@ -16,7 +16,7 @@ from ..passes import pipeline
 from ..passes.bind import Binder, bind_graph
 from ..passes.lift_numbers import lift_numbers
 from ..runtime.device_array import DeviceArray
-from .execute import PASSES, Job, Piece, compiled_kernel_of
+from .execute import PASSES, Job, Piece, compiled_kernel_of, without_collections
 from .report import announce
 
 program = lazy(__package__, "..runtime.cpu.program")
@@ -116,7 +116,8 @@ class SymbolicJob(Job):
             is_new = variant is None
             if variant is None:
                 alloc.empty_cache()      # the eager run left blocks that compiled code does not fit into
-                variant = Variant(self, symbols)
+                with without_collections():
+                    variant = Variant(self, symbols)
                 self.steps = variant.steps
                 self.variants = [*self.variants[1 - MOST_VARIANTS:], variant]
             made = Bound(variant, symbols)
@@ -149,7 +150,7 @@ class SymbolicJob(Job):
                 graph, self.slots = self.piece.graph(self.wanted, scope)
                 graph = bind_graph(graph, scope.hints)
                 self.steps = [pipeline.Step("recorded", graph, True, 0.0)]
-                compiled = backend.traced(pipeline.run(graph, pipeline.PIPELINE, steps=self.steps), self.wishes()[0])
+                compiled = backend.traced(pipeline.run(graph, backend.PASSES, steps=self.steps), self.wishes()[0])
                 self.compiled = self.elsewhere[symbols] = compiled
                 if len(self.elsewhere) > MOST_BOUND:
                     self.elsewhere.popitem(last=False)

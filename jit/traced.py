@@ -11,26 +11,28 @@ from typing import Any
 
 from ..ir import config
 from ..ir.lazy import lazy
-from ..ir.substitute import bound_values
 from ..passes import plan_memory
 from ..runtime.device_array import DeviceArray
 from ..runtime.nn.module import Module
 from ..runtime.state import Defaults, tls
 from . import report
 from .dynamic import Family, Symbols, named_places
-from .entry import Entry, Quick, kinds_of, sharing
+from .entry import Entry, kinds_of, sharing
 from .errors import TraceError
-from .execute import OPEN_PROFILES
+from .labels import Labels
 from .path import Unseen
-from .run import RECORDING, Call, Run
+from .places import MOST_PLACES, Moved, read_places
+from .quick import MISS, MOST, quick_call
+from .run import FIRST, RECORDING, Call, Run
 from .seen import readable
-from .tree import flatten, unflatten
+from .tree import flatten
 
 profiling = lazy(__package__, ".profiling")
 MANY = 64            # recordings of one function after which it is said once that something changes too often
 MOST_KINDS = 4096    # kinds of arguments whose recordings are kept, and
 MOST_ENTRIES = 32    # states of Python for each of them; the oldest go
 MOST_REASONS = 1000  # that are remembered
+MOST_QUICK = 64      # kinds of calls for which an entry keeps a quick road
 MOST_FIXED = 4       # recordings of fixed sizes that symbolic ones are compared with
 
 
@@ -43,8 +45,10 @@ class Traced:
         self._dynamic = dynamic
         self._entries: dict = {}         # by everything about a call: (entry, values of its symbols)
         self._families: dict = {}        # by everything but sizes and numbers
-        self._quick, self._numerics = None, None
-        self._changing: set = set()      # options of optimizers that were seen to change
+        self._quick: Any = None          # the quick road of the last call's kind
+        self._why = ""                   # what changed, where that led to another look at the same call
+        self._changing: set = set()      # options of optimizers, and places, that were seen to change
+        self._places: tuple = ()         # of these, what is looked up at every call
         self._lock = threading.RLock()
         self._stats: dict[str, Any] = {"calls": 0, "compiles": 0, "checks": 0, "misses": []}
 
@@ -52,24 +56,30 @@ class Traced:
         return self if instance is None else functools.partial(self, instance)
 
     def __call__(self, *args, **kwargs):
+        quick = self._quick
+        if quick is not None and not kwargs:
+            result = quick(args)
+            if result is not MISS:
+                self._stats["calls"] += 1
+                return result
+        return self._call(args, kwargs)
+
+    def _call(self, args, kwargs):
+        """A call that is not like the last one."""
         m, settings = tls.m, config.current()
         if m.recorder is not None or not settings.jit:
             return self.fn(*args, **kwargs)
-        if settings.numerics != self._numerics:     # decides which algorithms graphs are compiled with
-            self._numerics, self._quick = settings.numerics, None
-        quick = self._quick
-        if quick is not None and not kwargs and not OPEN_PROFILES:
-            results = quick.run(m, args)
-            if results is not None:
-                self._stats["calls"] += 1
-                return results[0] if quick.single else unflatten(quick.entry.result_spec, iter(results))
         leaves: list = []
         numbers: list = []
         spec = flatten((args, kwargs), leaves, numbers)
-        key = ((spec, settings.numerics), sharing(leaves), m.grad, m.autocast, Defaults.dtype,
-               kinds_of(leaves), tuple([n.hex() if type(n) is float else n for n in numbers]))
+        places, given = self._places, (len(leaves), len(numbers))
+        kinds = places and read_places(places, leaves, numbers)
+        key = ((spec, settings.numerics, kinds), sharing(leaves), m.grad, m.autocast, Defaults.dtype,
+               kinds_of(leaves), numbers_key(numbers))
         self._stats["calls"] += 1
-        call = Call(args, kwargs, leaves, numbers, key)
+        call = Call(args, kwargs, leaves, numbers, key, places, given)
+        if self._why:
+            call.reason, self._why = self._why, ""
         for entry, symbols in self._entries.get(key, ()):
             if self._try(call, entry, symbols):
                 return call.result
@@ -80,30 +90,71 @@ class Traced:
         if not is_free:
             RECORDING.acquire()
         try:
-            if not is_free:      # another thread recorded something meanwhile
-                call.met, call.checks = [], None
-                if any(self._try(call, *known) for known in self._entries.get(key, ())) or self._replay(call, family):
-                    return call.result
+            if not is_free or self._look_up():      # another thread recorded something meanwhile, or there is more to look up
+                self._stats["calls"] -= 1
+                self._why = call.reason
+                return self._call(args, kwargs)
             return self._record(call, family)
         finally:
             RECORDING.release()
 
+    def _look_up(self) -> bool:
+        """Takes in places that were seen to change: from now on they are looked up at every call. What is recorded holds for
+        the numbers that these had."""
+        known = {p.watched for p in self._places}
+        with self._lock:
+            found = {m.place.watched: m for m in self._changing if type(m) is Moved and m.place.watched not in known}
+            self._changing = {m for m in self._changing if type(m) is not Moved}
+            new = [*found.values()][: MOST_PLACES - len(self._places)]
+            if new:
+                self._places, self._quick = (*self._places, *[m.place for m in new]), None
+                if all(m.is_number for m in new):
+                    self._extend(new)
+                else:
+                    self._entries, self._families = {}, {}
+        return bool(new)
+
+    def _extend(self, moved):
+        """Keeps what is recorded, for the numbers that were in some places."""
+        def longer(first):
+            spec, numerics, kinds = first
+            return spec, numerics, (*kinds, *[type(m.before) for m in moved])
+
+        for family in self._families.values():
+            family.extend(moved)
+        self._families = {(longer(kind[0]), *kind[1:]): family for kind, family in self._families.items()}
+        more = numbers_key([m.before for m in moved])
+        self._entries = {(longer(key[0]), *key[1:-1], (*key[-1], *more)): known for key, known in self._entries.items()}
+        for key, known in self._entries.items():
+            for entry, _ in known:
+                entry.key = key
+
+
     def _replay(self, call, family) -> bool:
         """Replays a call by what is recorded for symbolic sizes, if anything applies; `call` says why nothing does."""
+        unknown = []
         for entry in family.entries:
             symbols = entry.match(call.shapes, call.numbers)
             if symbols is None:
                 continue
             if not entry.is_known(symbols):
-                call.reason = entry.unfit(call.leaves, self._changing)
-                if call.reason is None:
-                    call.checks, call.met = entry, [entry]
-                    break
+                unknown.append((entry, symbols))
             elif self._try(call, entry, symbols):
                 if not entry.symbols.has_numbers:
                     self._remember(call.key, entry, symbols)
                 return True
+        if not call.met:
+            for entry, symbols in unknown:
+                self._compare(call, entry, symbols)
         return False
+
+    def _compare(self, call, entry, symbols):
+        """Notes that the recording of a call is to be compared with an entry, if that applies and has the same symbols."""
+        reason = entry.unfit(call.leaves, self._changing)
+        if reason is not None:
+            call.reason = reason
+        elif not call.checks or entry.symbols.names == call.checks[0][0].symbols.names:
+            call.checks.append((entry, symbols))
 
     def _try(self, call, entry, symbols) -> bool:
         """Replays a call by an entry, if that applies and has its path; the result is then in `call`."""
@@ -111,10 +162,8 @@ class Traced:
         if reason is None:
             try:
                 results = entry.tree.run(call.leaves, symbols)
-                if not call.kwargs:
-                    self._quick = Quick.of(entry, symbols, call.key, call.args, call.leaves)
-                spec = bound_values(entry.result_spec, symbols) if entry.returns_symbols else entry.result_spec
-                call.result = unflatten(spec, iter(results))
+                self._quick = self._quick_road(call, entry, symbols)
+                call.result = entry.outcome.give(results, symbols)
                 return True
             except Unseen as unseen:
                 reason = f"{unseen.how}() gave {readable(unseen.value)}, a value not seen before"
@@ -122,12 +171,30 @@ class Traced:
         call.reason = reason
         return False
 
+    def _quick_road(self, call, entry, symbols):
+        """The quick road of a call that was just replayed: made at its second time, and again where it no longer leads
+        there."""
+        leaves, args = call.leaves, call.args
+        if self._places or call.kwargs or len(leaves) != len(args) or not all(a is t for a, t in zip(args, leaves)):
+            return None
+        function, times = entry.quick.get(call.key, (None, -1))
+        if times < MOST and (function is None or function is self._quick):
+            if times >= 0:
+                function = quick_call(entry, symbols, call.key, leaves)
+            if len(entry.quick) > MOST_QUICK:
+                entry.quick.clear()
+            entry.quick[call.key] = function, times + 1
+        return function
+
     def _family(self, call) -> Family:
         """The calls that differ from this one in sizes and numbers only."""
         *same, tensors, _ = call.key
         kind = (*same, tuple([(len(shape), *others) for shape, *others in tensors]))
         with self._lock:
-            family = self._families.setdefault(kind, Family())
+            family = self._families.get(kind)
+            if family is None:
+                names = parameters_of(self.fn)
+                family = self._families[kind] = Family(labels=Labels(names, call.args, call.kwargs, call.places))
             if len(self._families) > MOST_KINDS:
                 del self._families[next(iter(self._families))]
             return family
@@ -144,10 +211,10 @@ class Traced:
         """What is symbolic in the recording of a call; on devices nothing is."""
         if any(t._a.__class__ is DeviceArray for t in call.leaves):
             return None
-        if call.met:
-            like = call.met[0].symbols
+        if call.met or call.checks:
+            like = (call.met or call.checks[0])[0].symbols
             return None if like is None else Symbols.of(like.names, call.shapes, call.numbers)
-        names = family.places(call.shapes, call.numbers, self._dynamic)
+        names = family.places(call.shapes, call.numbers, self._dynamic, call.given[1])
         if isinstance(self._dynamic, dict) and family.is_open:
             names.update(named_places(self._dynamic, parameters_of(self.fn), call))
         return Symbols.of(names, call.shapes, call.numbers) if names else None
@@ -155,7 +222,9 @@ class Traced:
     def _record(self, call, family):
         """Runs the function eagerly and writes down what it does; `call.met` are the entries that apply but lack this path."""
         symbols = self._symbols(call, family)
-        call.alike = [f for f in family.fixed if f[2].unfit(call.leaves, set()) is None]
+        call.alike = [f for f in family.fixed if f.unfit(call.leaves, set()) is None]
+        if call.reason is FIRST:
+            call.reason = family.why(call.shapes, tuple(call.numbers)) or FIRST
         run = Run(self.fn, frozenset(self._changing), symbols)
         run.record(call)
         self._enter(call, run, family)
@@ -163,31 +232,51 @@ class Traced:
 
     def _enter(self, call, run, family):
         with self._lock:
-            self._count(call)
-            merged = any(entry.result_spec == run.result_spec and entry.add(run.recording, run.guards) for entry in call.met)
-            if call.checks is not None and not merged:
-                family.close(f"it does other work for other sizes: {call.checks.symbols.said()}")
+            merged = any([self._merge(entry, run) for entry in call.met]) or self._checked(call, run, family)  # noqa: C419
+            self._count(call, merged)
             if not merged:
                 self._keep(call, run, family)
             if self._stats["compiles"] == MANY:
                 self._complain()
 
-    def _count(self, call):
-        self._stats["checks" if call.checks is not None else "compiles"] += 1
-        if call.checks is None:
+    @staticmethod
+    def _merge(entry, run) -> bool:
+        return entry.outcome == run.outcome and entry.add(run.recording, run.guards)
+
+    def _checked(self, call, run, family) -> bool:
+        """Whether a recording is one more case of an entry with which it is compared; the others are told that it is not."""
+        alike = [self._merge(entry, run) for entry, _ in call.checks]
+        for (entry, symbols), same in zip(call.checks, alike):
+            if not same and entry.ones(symbols) in entry.ones_compared:
+                family.close(f"it does other work for other sizes: {entry.symbols.said()}")
+            elif not same:
+                entry.refuse(symbols)
+        return any(alike)
+
+    def _count(self, call, merged):
+        is_check = merged and bool(call.checks)
+        self._stats["checks" if is_check else "compiles"] += 1
+        if not is_check:
             self._stats["misses"].append(call.reason)
             del self._stats["misses"][:-MOST_REASONS]
 
     def _keep(self, call, run, family):
         """Makes a recording an entry: for calls with other sizes and numbers, too, or for ones like this alone."""
         values = () if run.symbols is None else tuple(run.symbols.scope.hints.values())
-        entry = Entry(run.recording, run.guards, run.result_spec, run.symbols, (call.shapes, call.numbers))
+        entry = Entry(run.recording, run.guards, run.outcome, run.symbols, (call.shapes, call.numbers))
         if run.symbols is None:
-            family.fixed = [*family.fixed[1 - MOST_FIXED:], (call.shapes, tuple(call.numbers), entry)]
+            family.fixed = [*family.fixed[1 - MOST_FIXED:], entry]
+            entry.key = call.key
         elif family.is_open:
-            family.enter(entry, run.recording, call.alike)
+            for fixed in family.enter(entry, run.recording, call.alike):
+                self._replace(fixed)
         family.saw(call.shapes, tuple(call.numbers))
         self._remember(call.key, entry, values)
+
+    def _replace(self, fixed):
+        """Forgets a recording of fixed sizes for which another is as good, unless it was compiled."""
+        if not any(job.compiled for job in report.jobs_of([fixed])):
+            self._entries[fixed.key] = [known for known in self._entries.get(fixed.key, ()) if known[0] is not fixed]
 
     def _complain(self):
         """Says, once, why a function is recorded so often."""
@@ -233,9 +322,17 @@ class Traced:
         return f"{text}\n\n{profiling.profile_jobs(self._jobs())}" if profile else text
 
 
+def numbers_key(numbers) -> tuple:
+    """Numbers as a part of a key: floats by their bits."""
+    return tuple([n.hex() if type(n) is float else n for n in numbers])
+
+
 def parameters_of(fn) -> tuple:
     """The names of a function's parameters, or those of a module's forward."""
-    return tuple(inspect.signature(fn.forward if isinstance(fn, Module) else fn).parameters)
+    try:
+        return tuple(inspect.signature(fn.forward if isinstance(fn, Module) else fn).parameters)
+    except (TypeError, ValueError):      # of a function that does not say
+        return ()
 
 
 def trace(fn=None, *, dynamic=None):

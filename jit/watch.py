@@ -7,14 +7,16 @@ import random
 import sys
 import sysconfig
 import types
-from dataclasses import dataclass
 from typing import Any
 
-from ..runtime.nn.module import Module, Structure
+from ..runtime.nn.module import Module
 from ..runtime.tensor import Tensor
+from .effects import Target, is_repeatable
 from .errors import TraceError
-from .photograph import CONTAINERS, is_changeable, is_plain, looks_like, photograph
-from .reads import ARGUMENT, FREE, GLOBAL, MISSING, Chain, follow, loose_names, reads_of, stores_of, writes_of
+from .guards import UNREAD, Guard, ModulesGuard, module_state
+from .photograph import CONTAINERS, is_changeable, is_plain, photograph
+from .places import Held, root_value, unbound
+from .reads import ARGUMENT, BY_NAME, FREE, GLOBAL, MISSING, Chain, follow, loose_names, reads_of, stores_of, writes_of
 
 _TRUSTED = frozenset((__name__.split(".")[0], "llvmlite", "ml_dtypes", "networkx", "numpy", "rich", "safetensors", "triton"))
 _STDLIB = tuple(sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib"))
@@ -22,91 +24,6 @@ MOST_OUTSIDE = 10000     # objects outside that are looked at
 _MUTATORS = frozenset(("append", "extend", "insert", "pop", "remove", "clear", "update", "setdefault", "popitem", "add",
                        "discard", "sort", "reverse", "appendleft", "popleft"))
 _IMPURE_MODULES = ("_random", "random", "time", "secrets", "uuid", "numpy.random", "datetime")
-
-
-@dataclass(frozen=True)
-class Guard:
-    """One condition on Python state: following a chain from a root gives what it gave when the trace was recorded."""
-
-    chain: Chain
-    root: object         # the namespace dict or closure cell, or the object itself for an argument
-    expected: object     # see `photograph`
-    where: str = ""      # the function that read it, as file:line
-
-    @property
-    def watched(self) -> tuple:
-        """What identifies the condition: two guards that watch the same and hold at once expect the same."""
-        return id(self.root), self.chain
-
-    def value(self):
-        """What the chain leads to now."""
-        base = self.root if self.chain.root == ARGUMENT else root_value(self.root, self.chain.name)
-        return unbound(follow(base, self.chain.steps))
-
-    def holds(self) -> bool:
-        """Whether Python state is as it was, as far as this guard sees."""
-        return looks_like(self.value(), self.expected)
-
-    def __str__(self):
-        return f"{self.chain} was {self.expected!r}, is {self.value()!r}" + (f" (read in {self.where})" if self.where else "")
-
-
-class ModulesGuard:
-    """The state of the modules that ran: looked at only when some module of the process has changed since."""
-
-    def __init__(self, modules):
-        self.version = Structure.version
-        self.states = [(m, module_state(m)) for m in modules]
-
-    @property
-    def watched(self) -> tuple:
-        """What identifies the condition."""
-        return tuple([id(m) for m, _ in self.states])
-
-    def holds(self) -> bool:
-        """Whether all modules are as they were."""
-        now = Structure.version
-        if now == self.version:
-            return True
-        if any(not same_state(module_state(m), state) for m, state in self.states):
-            return False
-        self.version = now
-        return True
-
-    def __str__(self):
-        changed = next((type(m).__name__ for m, state in self.states if not same_state(module_state(m), state)), "a module")
-        return f"{changed} has changed (a parameter, child, flag or hook)"
-
-
-def module_state(m) -> dict:
-    """What a module consists of, one level deep."""
-    state = {k: v for k, v in m.__dict__.items() if not k.startswith("_")}
-    for table in (m._parameters, m._buffers, m._modules):
-        state.update(table)
-    state[""] = bool(m._hooks)
-    return state
-
-
-def same_state(now, before) -> bool:
-    """Whether two states of a module agree."""
-    return len(now) == len(before) and all(k in now and looks_like(now[k], v) for k, v in before.items())
-
-
-def root_value(namespace, name):
-    """A global (or builtin), or the content of a closure cell."""
-    if isinstance(namespace, types.CellType):
-        try:
-            return namespace.cell_contents
-        except ValueError:
-            return MISSING
-    if name in namespace:
-        return namespace[name]
-    return getattr(builtins, name, MISSING)
-
-
-def unbound(value):
-    """The function of a bound method (which is a new object at every read); anything else as it is."""
-    return value.__func__ if isinstance(value, types.MethodType) else value
 
 
 def functions_of(frame) -> list:
@@ -134,14 +51,19 @@ def cell_of(functions, code, name, value):
 class Watch:
     """Collects guards and refuses what cannot be repeated, while a function runs for the first time."""
 
-    def __init__(self):
+    def __init__(self, held=None):
+        self.held = held or Held()       # what is looked up at every call
         self.guards: dict = {}
         self.containers: list = []       # lists, dicts and sets that were read
         self.modules: dict = {}          # modules that ran or were read, by id
+        self.tensors: dict = {}          # tensors that were there before and are reached from outside of the arguments, by id
         self.inner: dict = {}            # code of functions made inside -> their free variables that live inside, too
         self.made: set = set()           # ids of objects whose __init__ ran inside
         self.outside: dict = {}          # by id: objects that were there before, as far as they were reached
-        self.stored: list = []           # (object, attribute, what it was, the read as text): attributes that are assigned to
+        self.stored: dict = {}           # by place: the `Target`s that are assigned to
+        self.given: set = set()          # ids of the arguments
+        self.module_reads: set = set()   # (id of a module, attribute) that were read
+        self.reads_by_name = False       # whether attributes may have been read that no chain shows
         self.problem: TraceError | None = None
         self._keep: list = []
         self._reader = ""                # the function that is being looked at,
@@ -189,12 +111,11 @@ class Watch:
         for inner in code.co_consts:
             if isinstance(inner, types.CodeType):
                 self.inner[inner] = frozenset(code.co_cellvars) | (own & set(code.co_freevars))
-        for w in writes_of(code):
-            if w.root == FREE and w.name in own:
-                continue
-            self._refuse(f"it writes {w} at {code.co_filename}:{w.line}, which would happen only when the trace is "
-                         "recorded; return the value instead, or keep it in a tensor that is updated in place")
         self._reader = f"{code.co_filename}:{code.co_firstlineno}"
+        for w in writes_of(code):
+            if w.root != FREE or w.name not in own:
+                self._note_variable(w, frame)
+        self.reads_by_name = self.reads_by_name or not BY_NAME.isdisjoint(code.co_names)
         self._names = loose_names(code)
         self._defaults(frame)
         local = frame.f_locals
@@ -216,8 +137,9 @@ class Watch:
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         if self.is_first:
             self.is_first = False
+            self.given = {id(local.get(name)) for name in names}
             for name in names:
-                self._walk(name, local.get(name))
+                self._walk(name, local.get(name), is_given=True)
         if not any(is_changeable(local.get(name)) for name in names):
             return
         functions = self._functions_of(frame)
@@ -238,8 +160,25 @@ class Watch:
         """An attribute is assigned to: that of an object that was there before must be as it was in the end."""
         target = follow(base, chain.steps[:-1])
         if isinstance(target, Module) or (id(target) in self.outside and not isinstance(target, Tensor)):
-            name = chain.steps[-1][1]
-            self.stored.append((target, name, photograph(follow(target, chain.steps[-1:])), f"{chain} (in {self._reader})"))
+            self._note_target(target, chain.steps[-1][1], "attr", follow(target, chain.steps[-1:]), f"{chain}")
+
+    def _note_variable(self, write, frame):
+        """A global or a variable of an enclosing function is assigned to."""
+        if write.root == GLOBAL:
+            space = frame.f_globals
+            self._note_target(space, write.name, "item", space.get(write.name, MISSING), f"{write}")
+            return
+        value = frame.f_locals.get(write.name, MISSING)
+        cell = cell_of(self._functions_of(frame), frame.f_code, write.name, value)
+        if cell is None:
+            self._refuse(f"it writes {write} at {frame.f_code.co_filename}:{write.line}, which a trace could not repeat; "
+                         "return the value instead, or keep it in a tensor that is updated in place")
+        else:
+            self._note_target(cell, "", "cell", value, f"{write}")
+
+    def _note_target(self, owner, key, kind, before, text):
+        target = Target(owner, key, kind, before, photograph(before, self.held), f"{text} (in {self._reader})")
+        self.stored.setdefault(target.place, target)
 
     def _note_local(self, chain, frame, value):
         if chain.root == FREE:
@@ -261,7 +200,9 @@ class Watch:
         self._keep.append(root)
         if value is not self.print and value is not unbound(follow(base, chain.steps)) and not is_plain(value):
             return
-        self.guards[key] = Guard(chain, root, photograph(value), self._reader)
+        if chain.root != ARGUMENT or id(base) in self.outside:
+            self._note_tensor(value)
+        self.guards[key] = Guard(chain, root, photograph(value, self.held), self._reader)
         generator: Any = getattr(value, "bit_generator", None)
         if hasattr(generator, "state"):
             self._generators.append((value, str(generator.state)))
@@ -277,38 +218,58 @@ class Watch:
                          "as an argument")
         self._walk(str(chain), value)
 
-    def _walk(self, text, value):
-        """Notes the attributes of objects that are reached from a value, as far as the code that runs has such names."""
+    def _note_tensor(self, value):
+        if isinstance(value, Tensor) and id(value) not in self.held.known:
+            self.tensors[id(value)] = value
+
+    def found_outside(self, tensors) -> list:
+        """(number, tensor) of those that the function reaches on other ways than as its arguments, too."""
+        for m in self.modules.values():
+            for value in module_state(m).values():
+                self._note_tensor(value)
+        return [(i, t) for i, t in enumerate(tensors) if id(t) in self.tensors]
+
+    def _walk(self, text, value, is_given=False):
+        """Notes the attributes of objects that are reached from a value, as far as the code that runs has such names.
+        Containers that are arguments are looked at anew at every call."""
         stack = [(text, value)]
         while stack and len(self.outside) < MOST_OUTSIDE:
             text, value = stack.pop()
             if type(value) in CONTAINERS or type(value) is tuple:
                 items = value.items() if hasattr(value, "items") else enumerate(value)
-                stack += [(f"{text}[{k!r}]", v) for k, v in items if not is_plain(v)]
+                found = [(f"{text}[{k!r}]", v) for k, v in items if not is_plain(v)]
+                stack += found
+                for _, v in () if is_given else found:
+                    self._note_tensor(v)
             if not is_instance(value) or (id(value), self._names) in self._walked:
                 continue
             self._walked.add((id(value), self._names))
             self.outside[id(value)] = value
-            self.stored += [(value, name, MISSING, f"{text}.{name} (in {self._reader})") for name in self._names
-                            if name not in value.__dict__ and not hasattr(type(value), name)]
+            for name in self._names:
+                if name not in value.__dict__ and not hasattr(type(value), name):
+                    self._note_target(value, name, "attr", MISSING, f"{text}.{name}")
             for name, v in list(value.__dict__.items()):
                 if name in self._names:
                     self.guards.setdefault((id(value), Chain(ARGUMENT, text, (("attr", name),))), Guard(
-                        Chain(ARGUMENT, text, (("attr", name),)), value, photograph(v), self._reader))
+                        Chain(ARGUMENT, text, (("attr", name),)), value, photograph(v, self.held), self._reader))
                 if not is_plain(v):
                     stack.append((f"{text}.{name}", v))
+                    self._note_tensor(v)
 
     def _past_modules(self, chain, root, base):
         """A chain from the first object on it that is no module; modules on the way are watched as a whole."""
-        steps, value = chain.steps, base
+        steps, value, owner, first = chain.steps, base, base, ()
         while isinstance(value, Module) and steps:
             self.modules[id(value)] = value
+            self.module_reads.add((id(value), steps[0][1]))
+            owner, first = value, steps[:1]
             value, steps = follow(value, steps[:1]), steps[1:]
         if value is base:
             return chain, root, base
-        if not steps and not is_changeable(value):
+        if value is None or value is MISSING or not (steps or is_changeable(value)):
             return chain, root, None
-        return Chain(ARGUMENT, str(chain), steps), value, value
+        text = str(Chain(chain.root, chain.name, chain.steps[: len(chain.steps) - len(steps) - 1]))
+        return Chain(ARGUMENT, text, (*first, *steps)), owner, owner
 
     def _through_tensor(self, base, steps) -> bool:
         """Whether a chain reads an attribute of a tensor: its kind is guarded where the tensor comes in."""
@@ -334,23 +295,38 @@ class Watch:
 
     # At the end.
 
-    def finish(self) -> list:
-        """The guards; raises if the run changed what it had read."""
+    def effects(self) -> list:
+        """The `Target`s that hold something else than before, if that can be repeated; else raises."""
+        found = [t for t in self.stored.values() if t.is_changed]
+        for t in found:
+            is_identical = id(t.owner) not in self.given or isinstance(t.owner, Module) or type(t.owner).__eq__ is object.__eq__
+            if not (is_identical and t.is_plain and is_repeatable(t.value())):
+                raise TraceError(f"this function cannot be traced: it assigns to {t.text} what a trace could not make again "
+                                 "(numbers, tensors, and containers of them it can); return the value instead, or keep it in "
+                                 "a tensor that is updated in place")
+        return found
+
+    def settle(self):
+        """Leaves plain numbers where the function has written symbolic ones."""
+        for t in self.stored.values():
+            t.settle()
+
+    def finish(self, effects=()) -> list:
+        """The guards; raises if the run changed what it had read, but for the targets of `effects`."""
         if self.problem is None and (self.dice != random_states() or any(
                 str(g.bit_generator.state) != before for g, before in self._generators)):
             self._refuse("it draws from Python's or numpy's random numbers, which would happen only when the trace is "
                          "recorded; use ingot's random functions, or pass the numbers as an argument")
         if self.problem is not None:
             raise self.problem
-        for target, name, before, text in self.stored:
-            if not looks_like(follow(target, (("attr", name),)), before):
-                raise TraceError(f"this function cannot be traced: it assigns to {text}, which would happen only when the "
-                                 "trace is recorded; return the value instead, or keep it in a tensor that is updated in place")
+        written = {t.place: t for t in effects}
         for guard in self.guards.values():
-            if not guard.holds():
+            if not guard.holds() and written.keys().isdisjoint(guard.places_on_the_way()):
                 raise TraceError(f"this function cannot be traced: it changed {guard.chain} ({guard}); return the value "
                                  "instead, or keep it in a tensor that is updated in place")
-        modules = [ModulesGuard(self.modules.values())] if self.modules else []
+        before = {place: t.before if self.reads_by_name or place in self.module_reads else UNREAD
+                  for place, t in written.items()}
+        modules = [ModulesGuard(self.modules.values(), self.held, before)] if self.modules else []
         return modules + list(self.guards.values())
 
 

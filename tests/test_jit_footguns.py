@@ -12,7 +12,6 @@ from side_by_side import plain, refused, same, vec
 SCALE = 2.0
 TABLE = {"k": 1.5}
 LOG = []
-COUNT = 0
 
 
 # Python reads a tensor.
@@ -167,43 +166,12 @@ def test_default_and_keyword_arguments():
         assert plain(traced(vec(), **kwargs)) == plain(fn(vec(), **kwargs))
 
 
-def test_writing_a_global_is_refused():
-    def fn(x):
-        global COUNT
-        COUNT += 1
-        return x * COUNT
-
-    refused(fn, vec())
-
-
-def test_writing_an_enclosing_variable_is_refused():
-    n = 0
-
-    def fn(x):
-        nonlocal n
-        n += 1
-        return x * n
-
-    refused(fn, vec())
-
-
 def test_appending_to_an_outside_list_is_refused():
     def fn(x):
         LOG.append(1)
         return x * 2
 
     refused(fn, vec())
-
-
-def test_counting_in_an_attribute_is_refused():
-    class Model:
-        count = 0
-
-        def run(self, x):
-            self.count = self.count + 1
-            return x * self.count
-
-    refused(Model().run, vec())
 
 
 def test_python_randomness_is_refused():
@@ -338,7 +306,7 @@ def test_a_host_function_may_not_return_a_number():
 
 def test_recording_too_often_is_said_once_with_the_reason():
     traced = jit.trace(lambda x, k: x * float(k))
-    with pytest.warns(RuntimeWarning, match="first call with arguments of this kind") as said:
+    with pytest.warns(RuntimeWarning, match="a recording needs k == 1.0") as said:
         for i in range(80):
             traced(vec(), float(i))
     assert len(said) == 1

@@ -1,5 +1,6 @@
 """Symbolic sizes: arithmetic agrees with numbers, and every answer is right for all values that meet the noted conditions."""
 
+import itertools
 import math
 import operator
 import random
@@ -7,9 +8,10 @@ import random
 import pytest
 
 from graphs import graph_of_sizes
+from ingot.ir import polynomial
 from ingot.ir.scope import Scope
-from ingot.ir.substitute import condition_check, evaluator, is_same
-from ingot.ir.symbolic import SymFloat, SymInt
+from ingot.ir.substitute import condition_check, evaluator, is_same, owned_by
+from ingot.ir.symbolic import SymFloat, SymInt, names_of
 from ingot.ir.text import parse, show
 from ingot.ir.verify import verify
 
@@ -131,3 +133,19 @@ def test_wrong_symbolic_text_is_refused(text, said):
     with pytest.raises(Exception, match="graph text") as caught:
         parse(text)
     assert said in str(caught.value)
+
+
+def test_a_scope_at_other_values_has_numbers_for_sizes_of_one():
+    scope = Scope(least=1)
+    b, s, n = scope.size("b", 4), scope.size("s", 6), scope.count("n", 0)
+    assert b >= 1 and not scope.conditions                     # certain
+    assert b >= 2 and "b-2 >= 0" in scope.conditions            # as it is now
+    assert n >= 0 and "n >= 0" in scope.conditions
+    for values in itertools.product((1, 2, 5), (1, 3), (-1, 0, 1, 7)):
+        inner = scope.at(values)
+        for size in (b, s, b * s, b * s // 4 + s % 3, (b + s) // 2 - 1, n * b):
+            made = owned_by(inner, size)
+            assert made == polynomial.evaluate(size.poly, dict(zip("bsn", values)))
+            assert not (names_of(made) & inner.fixed.keys())
+        assert set(inner.fixed) == {name for name, v in zip("bs", values) if v == 1}
+        assert [eval(c, {}, dict(zip("bsn", values))) for c in list(inner.conditions)[:2]] == [True, True]

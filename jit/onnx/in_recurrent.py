@@ -1,8 +1,9 @@
 """Importers of ONNX recurrent layers: by ingot's own operators where they do the same, step by step otherwise."""
 
 from ...ir import dtype as dt
-from ...ir.ops.recurrent import gru_sequence, lstm_sequence, rnn_sequence
+from ...ir.ops.recurrent import rnn_sequence
 from ...runtime.nn import functional as F
+from ...runtime.nn.rnn import gru_over_time, lstm_over_time
 from .table import ing, onnx_op
 
 _ACTIVATIONS = {
@@ -71,9 +72,8 @@ def _bias(*parts):
 def _run_lstm(call, layer, x, mask, states, reverse, peep):
     if layer.plain and peep is None and not call.get("input_forget", 0):
         w, r, b, rb = layer.rows((0, 2, 3, 1))
-        y, cells, _ = lstm_sequence(F.linear(x, w, _bias(b, rb)), mask, *states, r, None, reverse=reverse)
-        end = 0 if reverse else -1
-        return y, (y[end], cells[end])
+        y, cell = lstm_over_time(F.linear(x, w, _bias(b, rb)), mask, states[0], states[1], r, None, reverse)
+        return y, (y[0 if reverse else -1], cell)
     n = layer.size
     pi, po, pf = (None,) * 3 if peep is None else (peep[:n], peep[n:2 * n], peep[2 * n:])
 
@@ -96,7 +96,7 @@ def _run_gru(call, layer, x, mask, states, reverse, peep):
     before = call.get("linear_before_reset", 0)
     if layer.plain and before:
         w, r, b, rb = layer.rows((1, 0, 2))
-        y, _ = gru_sequence(F.linear(x, w, b), mask, states[0], r, rb, reverse=reverse)
+        y = gru_over_time(F.linear(x, w, b), mask, states[0], r, rb, reverse)
         return y, (y[0 if reverse else -1],)
     n = layer.size
     rb_h = None if layer.rb is None else layer.rb[2 * n:]

@@ -99,14 +99,14 @@ def _rnn(w, item, z, mask, h, w_hh, *, activation, reverse):
     return _stepwise(w, z, mask, [h], step, 0, reverse)[0]
 
 
-@emits(rc.lstm_sequence)
-def _lstm(w, item, z, mask, h, c, w_hh, w_hr, *, reverse):
-    _, cells, gates = item.outputs
-    projection = _projection(w, z)
-    if projection is not None and mask is None and w_hr is None and not w.is_used(gates) and _only_end(w, cells, reverse):
-        all_states, (_, last) = _whole(w, "LSTM", projection, w_hh, None, [0, 3, 1, 2], [h, c], reverse, 3)
-        w.ends[cells] = last
-        return all_states, None, None
+def _lstm_layer(w, h, c, w_hh, reverse, projection):
+    """ONNX's own LSTM: all states, and the last cells."""
+    all_states, (_, last) = _whole(w, "LSTM", projection, w_hh, None, [0, 3, 1, 2], [h, c], reverse, 3)
+    return all_states, last
+
+
+def _lstm_steps(w, z, mask, h, c, w_hh, w_hr, reverse, gives):
+    """A scan of steps: all states and cells, and the gates if they are wanted."""
     size = c.shape[1]
     turned = w.transpose(w.name(w_hh), (1, 0))
     narrowed = None if w_hr is None else w.transpose(w.name(w_hr), (1, 0))
@@ -118,16 +118,38 @@ def _lstm(w, item, z, mask, h, c, w_hh, w_hr, *, reverse):
         cell = v.node("Add", v.node("Mul", f, cell), v.node("Mul", i, g))
         hidden = v.node("Mul", o, v.node("Tanh", cell))
         hidden = hidden if narrowed is None else v.node("MatMul", hidden, narrowed)
-        return [hidden, cell], [v.node("Concat", i, f, g, o, axis=1)]
+        return [hidden, cell], [v.node("Concat", i, f, g, o, axis=1)] * gives
 
-    return _stepwise(w, z, mask, [h, c], step, 1, reverse)
+    return _stepwise(w, z, mask, [h, c], step, gives, reverse)
 
 
-@emits(rc.gru_sequence)
-def _gru(w, item, z, mask, h, w_hh, b_hh, *, reverse):
+@emits(rc.lstm_sequence)
+def _lstm(w, item, z, mask, h, c, w_hh, w_hr, *, reverse):
+    _, cells, gates = item.outputs
     projection = _projection(w, z)
-    if projection is not None and mask is None and not w.is_used(item.outputs[1]):
-        return _whole(w, "GRU", projection, w_hh, b_hh, [1, 0, 2], [h], reverse, 2, linear_before_reset=1)[0], None
+    if projection is not None and mask is None and w_hr is None and not w.is_used(gates) and _only_end(w, cells, reverse):
+        all_states, w.ends[cells] = _lstm_layer(w, h, c, w_hh, reverse, projection)
+        return all_states, None, None
+    return _lstm_steps(w, z, mask, h, c, w_hh, w_hr, reverse, 1)
+
+
+@emits(rc.lstm_states)
+def _lstm_states(w, item, z, mask, h, c, w_hh, w_hr, *, reverse):
+    projection = _projection(w, z)
+    if projection is not None and mask is None and w_hr is None:
+        return _lstm_layer(w, h, c, w_hh, reverse, projection)
+    all_states, cells = _lstm_steps(w, z, mask, h, c, w_hh, w_hr, reverse, 0)
+    end = 0 if reverse else z.shape[0] - 1
+    return all_states, w.squeeze(w.slice(cells, [end], [end + 1], [0]), [0])
+
+
+def _gru_layer(w, h, w_hh, b_hh, reverse, projection):
+    """ONNX's own GRU: all states."""
+    return _whole(w, "GRU", projection, w_hh, b_hh, [1, 0, 2], [h], reverse, 2, linear_before_reset=1)[0]
+
+
+def _gru_steps(w, z, mask, h, w_hh, b_hh, reverse, gives):
+    """A scan of steps: all states, and the gates if they are wanted."""
     size = h.shape[1]
     turned = w.transpose(w.name(w_hh), (1, 0))
     bias = None if b_hh is None else w.name(b_hh)
@@ -140,6 +162,22 @@ def _gru(w, item, z, mask, h, w_hh, b_hh, *, reverse):
         r, u = v.node("Sigmoid", v.node("Add", zr, ar)), v.node("Sigmoid", v.node("Add", zu, au))
         n = v.node("Tanh", v.node("Add", zn, v.node("Mul", r, m)))
         new = v.node("Add", n, v.node("Mul", u, v.node("Sub", before, n)))
-        return [new], [v.node("Concat", r, u, n, m, axis=1)]
+        return [new], [v.node("Concat", r, u, n, m, axis=1)] * gives
 
-    return _stepwise(w, z, mask, [h], step, 1, reverse)
+    return _stepwise(w, z, mask, [h], step, gives, reverse)
+
+
+@emits(rc.gru_sequence)
+def _gru(w, item, z, mask, h, w_hh, b_hh, *, reverse):
+    projection = _projection(w, z)
+    if projection is not None and mask is None and not w.is_used(item.outputs[1]):
+        return _gru_layer(w, h, w_hh, b_hh, reverse, projection), None
+    return _gru_steps(w, z, mask, h, w_hh, b_hh, reverse, 1)
+
+
+@emits(rc.gru_states)
+def _gru_states(w, item, z, mask, h, w_hh, b_hh, *, reverse):
+    projection = _projection(w, z)
+    if projection is not None and mask is None:
+        return _gru_layer(w, h, w_hh, b_hh, reverse, projection)
+    return _gru_steps(w, z, mask, h, w_hh, b_hh, reverse, 0)[0]

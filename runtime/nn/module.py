@@ -90,8 +90,7 @@ class Module(HookMethods, StateMethods, ConversionMethods):
         elif "_buffers" in own and name in own["_buffers"]:
             self._replace(own["_buffers"], name, value, Tensor, "buffer")
         else:
-            if name in own:
-                Structure.version += 1
+            Structure.version += 1
             object.__setattr__(self, name, value)
 
     def _replace(self, table, name, value, kind, what):
@@ -119,6 +118,7 @@ class Module(HookMethods, StateMethods, ConversionMethods):
                 del self.__dict__[table][name]
                 self._non_persistent_buffers_set.discard(name)
                 return
+        Structure.version += 1
         object.__delattr__(self, name)
 
     def __dir__(self):

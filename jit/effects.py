@@ -1,0 +1,84 @@
+"""Writes to Python state that outlives a call: `self.step += 1`, `self.last = loss`, a `global` or `nonlocal` variable.
+
+The recorded run does them itself. What they leave is a result like those that the function returns, and a replay puts it in
+its place after it has written everything else.
+"""
+
+from dataclasses import dataclass, replace
+
+from ..ir.substitute import at_hint, has_symbols
+from ..ir.symbolic import is_symbol
+from ..runtime.nn.module import Module
+from ..runtime.tensor import Tensor
+from .photograph import looks_like
+from .places import kept, put
+from .reads import MISSING
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """Where something is written, as `Place.owner` says it; `was` is what was there, `before` what a guard is to expect of it,
+    `text` names it."""
+
+    owner: object
+    key: object
+    kind: str
+    was: object
+    before: object
+    text: str
+
+    @property
+    def place(self) -> tuple:
+        """What identifies it."""
+        return id(self.owner), self.key
+
+    def value(self):
+        """What is there now."""
+        if self.kind == "attr" and isinstance(self.owner, Module):
+            return getattr(self.owner, str(self.key), MISSING)
+        return kept(self.owner, self.key, self.kind)
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether something else is there now."""
+        now = self.value()
+        return now is not self.was and (is_symbol(now) or is_symbol(self.was) or not looks_like(now, self.before))
+
+    def without_values(self) -> "Target":
+        """The same without what was there, which would be kept alive."""
+        return replace(self, was=None, before=None)
+
+    def write(self, value):
+        """Puts a value there, as the function did."""
+        if self.kind == "attr":
+            setattr(self.owner, str(self.key), value)
+        else:
+            put(self.owner, self.key, self.kind, value)
+
+    def settle(self):
+        """Puts the value now in the place of a symbolic number."""
+        value = self.value()
+        if has_symbols(value):
+            self.write(at_hint(value))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether writing is no more than that: no `__setattr__` of the user's, no property."""
+        if self.kind != "attr":
+            return True
+        kind = type(self.owner)
+        if isinstance(self.owner, Module):
+            return kind.__setattr__ is Module.__setattr__
+        found = getattr(kind, str(self.key), None)
+        return kind.__setattr__ is object.__setattr__ and (type(found).__name__ == "member_descriptor"
+                                                           or not hasattr(type(found), "__set__"))
+
+
+def is_repeatable(value) -> bool:
+    """Whether a value can be made anew at every call: tensors, numbers and the like, and plain containers of these."""
+    kind = type(value)
+    if kind in (tuple, list):
+        return all(map(is_repeatable, value))
+    if kind is dict:
+        return all(isinstance(k, (str, int)) and is_repeatable(v) for k, v in value.items())
+    return kind is Tensor or isinstance(value, (int, float, bool, str, bytes, type(None)))

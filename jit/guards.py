@@ -1,0 +1,117 @@
+"""Conditions on the Python state that a recording relies on."""
+
+from dataclasses import dataclass
+
+from ..runtime.nn.module import Structure
+from ..runtime.nn.parameter import Parameter
+from ..runtime.tensor import Tensor
+from .photograph import Photograph, brief, first_change, looks_like, photograph
+from .places import Moved, Place
+from .reads import ARGUMENT, MISSING, Chain
+
+UNREAD = object()       # of an attribute that the function writes without having read it
+
+
+@dataclass(frozen=True, eq=False)
+class Guard(Place):
+    """One condition on Python state: following a chain from a root gives what it gave when the trace was recorded."""
+
+    expected: object     # see `photograph`
+    where: str = ""      # the function that read it, as file:line
+
+    def holds(self) -> bool:
+        """Whether Python state is as it was, as far as this guard sees."""
+        return looks_like(self.value(), self.expected)
+
+    def moved(self) -> list:
+        """`Moved` for each number and tensor that is another one now; empty if something else differs."""
+        return moved_in(Place(self.chain, self.root), self.expected, self.value())
+
+    def __str__(self):
+        path, was, now = first_change(self.value(), self.expected)
+        return f"{self.chain}{path} was {brief(was)}, is {brief(now)}" + (f" (read in {self.where})" if self.where else "")
+
+
+def moved_in(place, expected, now) -> list:
+    """`Moved` for each number and tensor in a place that is another one than expected, if that is all that differs."""
+    if looks_like(now, expected):
+        return []
+    if isinstance(expected, Photograph):
+        found = []
+        for key, before, v in expected.differing(now):
+            inside = moved_in(Place(Chain(place.chain.root, place.chain.name, (*place.chain.steps, ("item", key))), place.root),
+                              before, v)
+            if not inside:
+                return []
+            found += inside
+        return found
+    is_number = type(now) is type(expected) and type(now) in (int, float)
+    is_tensor = isinstance(now, Tensor) and isinstance(expected, Tensor) and not isinstance(now, Parameter)
+    return [Moved(place, expected)] if (is_number and place.is_settable) or is_tensor else []
+
+
+class ModulesGuard:
+    """The state of the modules that ran: looked at only when some module of the process has changed since."""
+
+    def __init__(self, modules, held, written=None):
+        """`written` are attributes that the function writes itself: {(id of the module, name): what was there, or UNREAD}."""
+        self.version = None if written else Structure.version      # as the function left it, and not as it was
+        self.written = written or {}
+        self.states = [(m, {k: held.same_as(v, m, k) or photograph(v, held) for k, v in self._state(m, self.written).items()})
+                       for m in modules]
+
+    def _state(self, m, written):
+        """What is looked at of a module; with `written` what was there before the function wrote."""
+        state = module_state(m)
+        if self.written:
+            found = {k: (id(m), k) for k in state if (id(m), k) in self.written}
+            state.update({k: written.get(at, state[k]) for k, at in found.items()})
+            for k in [k for k, at in found.items() if self.written[at] is UNREAD or state[k] is MISSING]:
+                del state[k]
+        return state
+
+    @property
+    def watched(self) -> tuple:
+        """What identifies the condition."""
+        return tuple([id(m) for m, _ in self.states])
+
+    def holds(self) -> bool:
+        """Whether all modules are as they were."""
+        now = Structure.version
+        if now == self.version:
+            return True
+        if any(not same_state(self._state(m, {}), state) for m, state in self.states):
+            return False
+        self.version = now
+        return True
+
+    def moved(self) -> list:
+        """`Moved` for each number and tensor that is another one now; empty if something else differs."""
+        found = []
+        for m, state in self.states:
+            now = self._state(m, {})
+            for k in [k for k in {**state, **now} if not looks_like(now.get(k, MISSING), state.get(k, MISSING))]:
+                place = Place(Chain(ARGUMENT, type(m).__name__, (("attr", k),)), m)
+                inside = moved_in(place, state.get(k, MISSING), now.get(k, MISSING))
+                if not inside:
+                    return []
+                found += inside
+        return found
+
+    def __str__(self):
+        changed = next((type(m).__name__ for m, state in self.states if not same_state(self._state(m, {}), state)), "a module")
+        return f"{changed} has changed (a parameter, child, attribute, flag or hook)"
+
+
+def module_state(m) -> dict:
+    """What a module consists of, one level deep."""
+    state = {k: v for k, v in m.__dict__.items() if not k.startswith("_")}
+    for table in (m._parameters, m._buffers, m._modules):
+        state.update(table)
+    state[""] = bool(m._hooks)
+    return state
+
+
+def same_state(now, before) -> bool:
+    """Whether two states of a module agree."""
+    return len(now) == len(before) and all(k in now and looks_like(now[k], v) for k, v in before.items())

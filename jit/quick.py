@@ -1,0 +1,123 @@
+"""The quick road: a call that is like the last one, as one generated function.
+
+A call is plain where tensors come in, one native call computes, and tensors come out: nothing is written, no gradient is
+wanted. For such a kind of call a function is generated that asks all that the recording relies on (what the arguments are, the
+captured tensors, the guards), makes the results and enters native code. It answers MISS for whatever is not plain: the long
+road knows more. Two arguments may lie in one memory, since nobody writes.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from ..ir import config
+from ..runtime.autograd.node import Leaf
+from ..runtime.nn.module import Structure
+from ..runtime.state import Defaults, tls
+from ..runtime.tensor import Tensor
+from .execute import OPEN_PROFILES
+from .guard_code import tests_of
+
+MISS = object()
+MOST = 8        # functions made for one entry, after which only the long road is taken
+
+
+def quick_call(entry, symbols, key, leaves):
+    """A function of the arguments of a call that was just replayed: its result, or MISS for a call of another kind; None if the
+    call was not plain."""
+    outcome = entry.outcome
+    if not entry.is_simple or outcome.has_symbols or outcome.effects or key[1] is not None or key[3] is not None:
+        return None
+    if any(type(t._a) is not np.ndarray or not t._a.flags.carray for t in leaves):
+        return None
+    if not all([t._a.flags.c_contiguous for t, *_ in entry.captured.values()]):  # noqa: C419
+        return None
+    straight = entry.tree.straight(symbols)
+    return None if straight is None else _Writer(entry, key, leaves).function(*straight)
+
+
+class _Writer:
+    """Writes the function for one entry and one kind of arguments."""
+
+    def __init__(self, entry, key, leaves):
+        self.entry, self.leaves, self.grad = entry, leaves, key[2]
+        self.names: dict[str, Any] = {
+            "tls": tls, "Defaults": Defaults, "dtype": key[4], "current": config.current, "settings": config.current(),
+            "profiles": OPEN_PROFILES, "MISS": MISS, "Tensor": Tensor, "new": Tensor.__new__, "Leaf": Leaf,
+            "Structure": Structure, "ndarray": np.ndarray}
+
+    def function(self, inputs, compiled, places):
+        """The function that calls `compiled` on `inputs` (numbers of arguments, or captured tensors) and gives the results at
+        `places`."""
+        tests = [*self._mode(), *self._captured(), *tests_of(self.entry.guards.values(), self.names)]
+        asked = [x for x in inputs if type(x) is int] if hasattr(compiled.run, "parts") else []
+        lines = [f"if len(args) != {len(self.leaves)}: return MISS", *self._arguments(asked),
+                 f"if not ({' and '.join(tests)}): return MISS", *self._compute(inputs, compiled), *self._results(places)]
+        body = "\n".join([f"            {line}" for line in lines])
+        source = f"def make({', '.join(self.names)}):\n    def quick(args):\n        m = tls.m\n        try:\n{body}\n" \
+                 "        except Exception:\n            return MISS      # the long road says what is wrong\n" \
+                 "    return quick\n"
+        space: dict = {"__name__": __name__}
+        exec(compile(source, "<quick>", "exec"), space)
+        return space["make"](**self.names)
+
+    def _name(self, value):
+        name = f"v{len(self.names)}"
+        self.names[name] = value
+        return name
+
+    def _mode(self):
+        return [f"m.recorder is None and m.grad is {self.grad} and m.autocast is None and current() is settings",
+                "not profiles and Defaults.dtype is dtype"]
+
+    def _arguments(self, asked):
+        """What is asked of the arguments; of the arrays that are `asked` for dtype and order by native code, shapes alone."""
+        lines = []
+        if self.leaves:
+            lines.append(f"{''.join([f't{i}, ' for i in range(len(self.leaves))])}= args")
+        for i, t in enumerate(self.leaves):
+            kind, shape = self._name(type(t)), self._name(t._a.shape)
+            lines += [f"if t{i}.__class__ is not {kind} or not ({_node_test(f't{i}', t)}): return MISS", f"a{i} = t{i}._a",
+                      f"if a{i}.shape != {shape}: return MISS"]
+            if i not in asked:
+                lines.append(f"if a{i}.__class__ is not ndarray or a{i}.dtype is not {self._name(t._a.dtype)} "
+                             f"or not a{i}.flags.carray: return MISS")
+        return lines
+
+    def _captured(self):
+        tests = []
+        for t, *_ in self.entry.captured.values():
+            name = self._name(t)
+            tests.append(f"{name}._a is {self._name(t._a)} and {_node_test(name, t)}")
+        return tests
+
+    def _compute(self, inputs, compiled):
+        arrays = [f"a{x}" if type(x) is int else self._name(x._a) for x in inputs]
+        parts = getattr(compiled.run, "parts", None)
+        if parts is None:
+            return [f"found = {self._name(compiled.run)}([{', '.join(arrays)}])"]
+        entry, address, arenas, make, shapes = parts
+        made, empty = [f"r{i}" for i in range(len(shapes))], self._name(make)
+        lines = [f"{r} = {empty}({self._name(shape)}, {self._name(dtype)})" for r, (shape, dtype) in zip(made, shapes)]
+        call, where = f"{self._name(entry)}({address}, arena, {', '.join([*arrays, *made])})", self._name(arenas)
+        if arenas.size == 0:
+            self.names["arena"] = arenas.take()
+            lines.append(call)
+        else:
+            lines += [f"arena = {where}.take()", call, f"{where}.give(arena)"]
+        return [*lines, f"found = ({', '.join(made)},)"] if len(made) > 1 else [*lines, f"found = ({made[0]},)"]
+
+    def _results(self, places):
+        lines = []
+        for i, at in enumerate(places):
+            lines += [f"t{i} = new(Tensor)", f"t{i}._a = found[{at}]", f"t{i}._node = None"]
+        made = ", ".join([f"t{i}" for i in range(len(places))])
+        outcome = self.entry.outcome
+        return [*lines, "return t0" if outcome.is_single else f"return {self._name(outcome.give)}([{made}])"]
+
+
+def _node_test(name, t) -> str:
+    """What must be true of a tensor's history for a call to be of the same kind as with `t`."""
+    if t._node is None:
+        return f"{name}._node is None"
+    return f"{name}._node is not None and ({name}._node.__class__ is Leaf) is {type(t._node) is Leaf}"

@@ -1,0 +1,207 @@
+"""Python state that changes between calls: numbers and tensors that are looked up anew, and writes that are repeated."""
+
+import threading
+
+import pytest
+
+import ingot
+from ingot import jit, nn
+from side_by_side import plain, vec
+from state_programs import READS, WRITES, Holder
+
+F = nn.functional
+
+
+def life(make, wrap, calls=12):
+    """What a function gives over some calls, the arguments afterwards; the function."""
+    fn, change = make()
+    fn, seen = wrap(fn), []
+    for i in range(calls):
+        x = vec(1.0 + i, 2.0, 3.0 - i)
+        y = fn(x)
+        change()
+        seen.append((plain(y), plain(x)))
+    return seen, fn
+
+
+@pytest.mark.parametrize("make, most", [*READS, *WRITES], ids=lambda v: getattr(v, "__name__", ""))
+def test_state_is_followed_with_few_recordings(make, most):
+    want, _ = life(make, lambda f: f)
+    got, traced = life(make, jit.trace)
+    for i, (a, b) in enumerate(zip(got, want)):
+        assert a == b, f"call {i} of {make.__name__}"
+    assert traced.stats()["compiles"] <= most, traced.stats()["misses"]
+
+
+def test_a_hundred_steps_of_an_annealed_temperature():
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.temperature, self.proj = 1.0, nn.Linear(4, 3)
+
+        def forward(self, x):
+            return F.softmax(self.proj(x) / self.temperature, -1)
+
+    def train(wrap):
+        ingot.manual_seed(1)
+        net = Model()
+        optimizer = ingot.optim.SGD(net.parameters(), lr=0.1)
+
+        def step(x):
+            optimizer.zero_grad()
+            loss = (net(x) ** 2).sum()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        step, losses = wrap(step), []
+        for i in range(100):
+            losses.append(float(step(ingot.arange(8, dtype=ingot.float32).view(2, 4) / (i + 1))))
+            net.temperature *= 0.99
+        return losses, step
+
+    want, _ = train(lambda f: f)
+    got, traced = train(jit.trace)
+    assert all(abs(a - b) < 1e-5 for a, b in zip(got, want))
+    assert traced.stats()["compiles"] <= 2, traced.stats()["misses"]
+
+
+def test_what_is_written_is_plain_afterwards():
+    o = Holder(n=0, t=1.0, both=(0, 0.0))
+
+    def fn(x):
+        o.n += 1
+        o.t *= 0.5
+        o.both = o.n, o.t
+        return x * o.t
+
+    traced = jit.trace(fn)
+    for i in range(6):
+        traced(vec())
+        assert type(o.n) is int and type(o.t) is float and [type(v) for v in o.both] == [int, float]
+        assert (o.n, o.t, o.both) == (i + 1, 0.5 ** (i + 1), (i + 1, 0.5 ** (i + 1)))
+
+
+def test_numbers_are_plain_after_an_error():
+    o = Holder(n=0, t=1.0, seen=0.0)
+
+    def fn(x):
+        o.seen = o.t * 2
+        if o.n == 3:
+            raise ValueError("three")
+        return x * o.t
+
+    traced = jit.trace(fn)
+    for i in range(5):
+        o.n, o.t = i, o.t * 0.5
+        if i == 3:
+            with pytest.raises(ValueError, match="three"):
+                traced(vec())
+        else:
+            traced(vec())
+        assert type(o.t) is float and type(o.seen) is float and o.seen == o.t * 2
+
+
+@pytest.mark.parametrize("make", [
+    lambda o: lambda x: (setattr(o, "kept", Holder()), x)[1],                  # an object of the user's
+    lambda o: lambda x: (o.log.append(x), x)[1],
+    lambda o: lambda x: (o.table.update(a=x), x)[1]])
+def test_what_cannot_be_repeated_is_refused(make):
+    with pytest.raises(jit.TraceError, match="cannot be traced"):
+        jit.trace(make(Holder(log=[], table={}, kept=0)))(vec())
+
+
+def test_a_setter_of_the_users_is_refused():
+    class Doubles:
+        def __setattr__(self, name, value):
+            object.__setattr__(self, name, value * 2)
+
+    o = Doubles()
+    o.v = 1.0
+
+    def fn(x):
+        o.v = o.v + 1
+        return x * o.v
+
+    with pytest.raises(jit.TraceError, match="cannot be traced"):
+        jit.trace(fn)(vec())
+
+
+def test_an_attribute_that_appears_later_is_seen():
+    class Model(nn.Module):
+        def forward(self, x):
+            return x * self.scale if hasattr(self, "scale") else x
+
+    m = Model()
+    traced = jit.trace(m)
+    assert plain(traced(vec())) == plain(traced(vec())) == plain(vec())
+    m.scale = 3.0
+    assert plain(traced(vec())) == plain(m(vec()))
+    del m.scale
+    assert plain(traced(vec())) == plain(vec())
+
+
+# The same tensor on two ways.
+
+
+def test_an_argument_that_is_also_captured():
+    g = vec()
+    traced = jit.trace(lambda x: x + g * 10)
+    for x in (g, g, vec(0.0, 0.0, 0.0), g, vec(5.0, 5.0, 5.0)):
+        assert plain(traced(x)) == plain(x + g * 10)
+
+
+def test_a_parameter_that_is_also_an_argument():
+    def run(wrap):
+        p = vec().requires_grad_()
+        optimizer = ingot.optim.SGD([p], lr=0.5)
+
+        def step(q):
+            optimizer.zero_grad()
+            (q * q).sum().backward()
+            optimizer.step()
+            return q.detach() * 1
+
+        step, out = wrap(step), []
+        for q in (p, p, vec(5.0, 5.0, 5.0).requires_grad_(), p):
+            out.append((plain(step(q)), plain(p)))
+        return out
+
+    assert run(jit.trace) == run(lambda f: f)
+
+
+def test_results_that_are_one_tensor():
+    def fn(x):
+        y = x * 2
+        return y, [y, {"a": y}], x
+
+    traced = jit.trace(fn)
+    for _ in range(3):
+        x = vec()
+        a, (b, c), same = traced(x)
+        assert a is b is c["a"] and same is x
+        a.add_(1)
+        assert plain(b) == plain(vec(3.0, 5.0, 7.0))
+
+
+def test_threads_beside_a_number_that_changes():
+    o = Holder(k=1.0)
+    traced = jit.trace(lambda x: x * o.k)
+    wrong, done = [], threading.Event()
+
+    def work():
+        while not done.is_set():
+            v = float(traced(ingot.ones(1)).item())
+            if v != int(v) or not 1 <= v <= 41:
+                wrong.append(v)
+
+    workers = [threading.Thread(target=work) for _ in range(4)]
+    for w in workers:
+        w.start()
+    for _ in range(40):
+        o.k = o.k + 1.0
+        traced(ingot.ones(1))
+    done.set()
+    for w in workers:
+        w.join()
+    assert not wrong and type(o.k) is float

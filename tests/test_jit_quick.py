@@ -1,0 +1,108 @@
+"""The quick road of a call like the last one: it is taken, and left whenever anything is different."""
+
+import pytest
+
+import ingot
+from ingot import jit, nn
+from ingot.ir import config
+from side_by_side import plain, vec
+
+W, B = vec(0.5, 1.5, -2.0), vec(1.0, 0.0, 3.0)
+
+
+def five(x):
+    return ((x * W + B).relu() - x) * 0.5
+
+
+def warm(fn, *args):
+    traced = jit.trace(fn)
+    for _ in range(4):
+        traced(*args)
+    assert traced._quick is not None
+    return traced
+
+
+@pytest.mark.parametrize("fn", [five, lambda x: (x * 2, {"a": x + W}), lambda x: ingot.zeros(3) + 1, lambda x: [x.sum()]])
+def test_it_gives_what_eager_gives(fn):
+    traced = warm(fn, vec())
+    for i in range(5):
+        x = vec(1.0 * i, -2.0, 0.5)
+        assert plain(traced(x)) == plain(fn(x))
+    assert traced.stats()["calls"] == 9 and traced.stats()["compiles"] == 1
+
+
+STRANGE = {
+    "another shape": lambda: ingot.ones(2, 3), "another dtype": lambda: vec().double(),
+    "a gradient": lambda: vec().requires_grad_(), "every second": lambda: ingot.arange(6.0)[::2],
+    "a parameter": lambda: nn.Parameter(vec()), "read only": lambda: vec().expand(3),
+    "a history": lambda: vec().requires_grad_() * 1}
+
+
+@pytest.mark.parametrize("fn", [five, lambda x: ingot.zeros(3), lambda x: (x * 1).stride(), lambda x: x.is_contiguous()])
+@pytest.mark.parametrize("kind", STRANGE)
+def test_other_arguments_take_the_long_road(fn, kind):
+    traced = warm(fn, vec())
+    for _ in range(3):
+        x = STRANGE[kind]()
+        want, got = fn(x), traced(x)
+        assert plain(got) == plain(want)
+        if isinstance(want, ingot.Tensor):
+            assert got.requires_grad == want.requires_grad and got.stride() == want.stride()
+        assert plain(traced(vec())) == plain(fn(vec()))
+
+
+def test_captured_tensors_and_numbers_are_looked_at():
+    state = {"w": vec(), "k": 2.0, "flag": True}
+    fn = lambda x: x * state["w"] * state["k"] if state["flag"] else x
+    traced = warm(fn, vec())
+    for key, value in (("w", vec(5.0, 6.0, 7.0)), ("k", 3.0), ("flag", False), ("flag", True), ("k", 4.0)):
+        state[key] = value
+        for _ in range(4):
+            assert plain(traced(vec())) == plain(fn(vec()))
+    state["w"].add_(1)
+    assert plain(traced(vec())) == plain(fn(vec()))
+    state["w"].data = vec(9.0, 9.0, 9.0)
+    assert plain(traced(vec())) == plain(fn(vec()))
+
+
+def test_the_mode_is_looked_at():
+    m = nn.Linear(3, 2)
+    with ingot.no_grad():
+        traced = warm(m, vec())
+    assert traced(vec()).requires_grad
+    with ingot.no_grad():
+        assert not traced(vec()).requires_grad
+        with config.override(jit=False):
+            calls = traced.stats()["calls"]
+            traced(vec())
+            assert traced.stats()["calls"] == calls
+        with jit.profile() as p:
+            traced(vec())
+        assert p is not None
+
+
+def test_wrong_numbers_of_arguments():
+    traced = warm(five, vec())
+    for args in ((), (vec(), vec())):
+        with pytest.raises(TypeError):
+            traced(*args)
+
+
+def test_a_call_inside_of_a_recording_is_recorded():
+    inner = warm(five, vec())
+    outer = jit.trace(lambda x: inner(x) * 2)
+    for x in (vec(), vec(3.0, 4.0, 5.0), vec(-1.0, 0.0, 2.0)):
+        assert plain(outer(x)) == plain(five(x) * 2)
+
+
+def test_a_captured_tensor_with_other_memory_or_a_gradient():
+    w = vec()
+    fn = lambda x: x * w
+    traced = warm(fn, vec())
+    w.data = vec(9.0, 8.0, 7.0)
+    for _ in range(4):
+        assert plain(traced(vec())) == plain(fn(vec()))
+    assert traced._quick is not None
+    w.requires_grad_()
+    for _ in range(4):
+        assert traced(vec()).requires_grad
