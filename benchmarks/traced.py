@@ -86,12 +86,18 @@ def depth(plan):
 
 
 def scaling(plan):
-    """An MLP against the size of its batch: the cost of a row falls, then stays."""
+    """An MLP against its batch and against its width: the cost of a row falls, then stays; the flops of a second grow."""
     for batch in plan.pick([1 << i for i in range(10)], (1, 64), (2,)):
-        network = mlp(ingot, 256, 256, 256)
-        run, x = ingot.jit.trace(network), ingot.ones(batch, 256)
-        seconds = timed(run, x)
+        seconds = mlp_seconds(256, batch)
         yield Result(f"MLP 256-256-256, batch {batch}", {"ingot": seconds}, note=f"{1e6 * seconds / batch:.2f} us a row")
+    for width in plan.pick((16, 32, 64, 96, 128, 192, 256, 512, 768, 1024), (32, 256), (8,)):
+        seconds = mlp_seconds(width, 64)
+        yield Result(f"MLP of width {width}, batch 64", {"ingot": seconds}, flops=4 * 64 * width ** 2)
+
+
+def mlp_seconds(width, batch):
+    """How long a traced MLP of two layers takes for a batch."""
+    return timed(ingot.jit.trace(mlp(ingot, width, width, width)), ingot.ones(batch, width))
 
 
 def timed(run, x, calls=50):

@@ -9,6 +9,7 @@ A graph value answers to operator records, so gradient rules and the bodies of c
 tensors and arrays. Inside a graph broadcasting and promotion are explicit: the builder puts in `expand` and `cast`.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -106,6 +107,7 @@ class Node:
 
 _IMPURE = frozenset(("effect", "random"))
 _LITERALS = frozenset((*NUMBERS, SymInt, SymFloat))
+_PRINTABLE = re.compile(r"[A-Za-z_.][A-Za-z0-9_.]*").fullmatch
 
 
 @dataclass(frozen=True)
@@ -237,8 +239,10 @@ class Builder:
         return v
 
     def _unique(self, name):
-        base = "".join(c if (c.isalnum() and c.isascii()) or c in "._" else "_" for c in name) or "arg"
-        base = base if not base[0].isdigit() else "_" + base
+        base = name
+        if not _PRINTABLE(name):
+            base = "".join(c if (c.isalnum() and c.isascii()) or c in "._" else "_" for c in name) or "arg"
+            base = base if not base[0].isdigit() else "_" + base
         name, n = base, 1
         while name in self._names:
             name, n = f"{base}_{n}", n + 1

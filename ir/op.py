@@ -79,7 +79,9 @@ class Op:
                                tuple for an argument without one), or a single function that returns all gradients and
                                takes `needs`, a tuple of bools, as a keyword.
     lower                   -> exactly one way down.
-    traits                  -> what passes and the operator layer ask for instead of listing names.
+    traits                  -> what passes and the operator layer ask for instead of listing names; "rescued": the result is
+                               copied for the gradient rule when it is about to be overwritten; "ref_first": a composite whose
+                               reference takes less memory than its body.
     flops                   -> (args, outs, params) gives the floating point operations of a contraction (`operations` counts
                                everything else).
     """
@@ -154,9 +156,16 @@ class Op:
         for rule, need in zip(self.vjp, needs):
             if need and rule is not None:
                 for position, kind in reads_of(rule).items():
-                    if kept[position] != "value":
-                        kept[position] = kind
+                    kept[position] = _both(kept[position], kind)
         return tuple(kept)
+
+
+def _both(a, b):
+    """What two rules read of one operand, each "value", "meta", a set of outputs or None."""
+    if "value" in (a, b):
+        return "value"
+    sets = [k for k in (a, b) if isinstance(k, frozenset)]
+    return frozenset().union(*sets) if sets else a or b
 
 
 def op(name: str, *, infer, ref, vjp, lower, traits=(), doc: str = "", saves=(), flops=None) -> Op:
@@ -219,7 +228,7 @@ META = frozenset(("shape", "dtype", "ndim"))
 
 def reads_of(rule) -> dict:
     """Which parameters a gradient rule reads, seen in its bytecode, by position (0 is the output, 1 the first argument):
-    "value", or "meta" when only shape or dtype is read.
+    "value", "meta" when only shape or dtype is read, or the set of numbers n when it reads no more than out[n].
 
     Anything that is not plainly a metadata access counts as a read of the value, so the answer errs on the safe side.
     """
@@ -229,17 +238,29 @@ def reads_of(rule) -> dict:
     position = {n: i - 1 for i, n in enumerate(code.co_varnames[: code.co_argcount])}
     found = {position[n]: "value" for n in code.co_cellvars if n in position}
     instructions = list(dis.get_instructions(code))
-    for ins, following in zip(instructions, [*instructions[1:], None]):
+    for at, (ins, following) in enumerate(zip(instructions, [*instructions[1:], None])):
         if "LOAD_FAST" not in ins.opname:      # from Python 3.13 on also as a part of instructions that do two things
             continue
         loaded = ins.argval if isinstance(ins.argval, tuple) else (ins.argval,)
         for n in loaded:
             last = n is loaded[-1]
             meta = last and following is not None and following.opname == "LOAD_ATTR" and following.argval in META
-            if n in position and found.get(position[n]) != "value":
-                found[position[n]] = "meta" if meta else "value"
+            if n in position:
+                item = _item_read(instructions[at + 1: at + 3]) if last and position[n] == 0 else None
+                kind = "meta" if meta else "value" if item is None else frozenset((item,))
+                found[position[n]] = _both(found.get(position[n]), kind)
     found.pop(-1, None)
     return found
+
+
+def _item_read(following):
+    """The number n where what was loaded goes straight into x[n], else None."""
+    if len(following) < 2:
+        return None
+    constant, taken = following
+    is_number = constant.opname in ("LOAD_CONST", "LOAD_SMALL_INT") and type(constant.argval) is int
+    is_taken = taken.opname == "BINARY_SUBSCR" or (taken.opname == "BINARY_OP" and taken.argrepr == "[]")
+    return constant.argval if is_number and is_taken else None
 
 
 def require_vjp(record: Op):

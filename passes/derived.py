@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from ..ir.graph import Builder, Graph, Value
 from ..ir.ops.blocked import conv_blocked, pack_filters
+from ..ir.ops.blocked_grad import conv_input_grad_blocked, pack_turned
 
 
 @dataclass(frozen=True)
@@ -57,8 +58,9 @@ def _known(graph, stable):
 
 def _seeds(graph):
     """Packed weights and what stands beside convolutions."""
-    found = [n.output for n in graph.nodes if n.op is pack_filters]
-    beside = [v for n in graph.nodes if n.op is conv_blocked for v in n.inputs[2:] if v.node is not None]
+    found = [n.output for n in graph.nodes if n.op in (pack_filters, pack_turned)]
+    beside = [v for n in graph.nodes if n.op in (conv_blocked, conv_input_grad_blocked) for v in n.inputs[2:]
+              if v.node is not None]
     return list(dict.fromkeys([*found, *beside]))
 
 

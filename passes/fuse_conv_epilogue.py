@@ -7,13 +7,15 @@ end. The operations and their order stay as they are, so nothing is rounded othe
 from ..ir.graph import Builder, Graph, Node, Value, live_nodes
 from ..ir.op import Scalar
 from ..ir.ops.blocked import conv_blocked
+from ..ir.ops.blocked_grad import conv_input_grad_blocked
 from ..ir.ops.elementwise import cast
 from ..ir.ops.shape import contiguous, expand
 from .kernel_body import can_fuse, node_cost
 from .rewrite import prune
 
 DEAREST = 12      # work per element of float32 up to which it is better done in the tiles than in a sweep of its own
-MOST_FULL = 2     # arrays of the result's size that tiles read beside it
+MOST_FULL = 2     # arrays of the result's size that tiles read beside it; none where tiles are pixels that lie apart
+STARTS = (conv_blocked, conv_input_grad_blocked)
 
 
 def fuse_conv_epilogue(graph: Graph) -> Graph:
@@ -59,7 +61,8 @@ class Tail:
         self.beside += [v for v in others if v not in self.beside]
         full = [v for v in self.beside if _channel_source(v, result) is None]
         given = [v for v in self.start.inputs[2:] if v.shape == result.shape]
-        return self.cost * 4 <= DEAREST * result.dtype.itemsize and len(full) + len(given) <= MOST_FULL
+        most = 0 if self.start.op is conv_input_grad_blocked and any(n > 1 for n in self.start.params["stride"]) else MOST_FULL
+        return self.cost * 4 <= DEAREST * result.dtype.itemsize and len(full) + len(given) <= most
 
 
 def _channel_source(value, result):
@@ -78,7 +81,7 @@ def _found(graph):
     taken: set = set()
     found = {}
     for start in reversed(graph.nodes):
-        if start.op is not conv_blocked:
+        if start.op not in STARTS:
             continue
         tail = Tail(graph, place, start).grow(taken)
         if tail is not None:
@@ -120,4 +123,4 @@ def _joined(b, env, start, nodes, beside):
             arguments.sort(key=lambda x: "vao".find(x[0]) if isinstance(x, str) else 3)
         lines.append((n.op.name, *arguments))
         names[n.output] = f"v{len(lines) - 1}"
-    return b.call(conv_blocked, *[env[v] for v in operands], **{**start.params, "epilogue": tuple(lines)})
+    return b.call(start.op, *[env[v] for v in operands], **{**start.params, "epilogue": tuple(lines)})

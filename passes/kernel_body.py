@@ -18,7 +18,7 @@ from ..ir.errors import GraphError
 from ..ir.graph import Node, Value
 from ..ir.kernel import CAST, CONST, FOLD, LOAD
 from ..ir.op import Reduce, Scalar, View
-from ..ir.ops.elementwise import cast, copy
+from ..ir.ops.elementwise import cast, copy, where
 from ..ir.ops.loss import over_classes_views, take_class
 from ..ir.ops.reduce import all_, any_, kept
 from ..ir.ops.shape import contiguous, expand, full, iota, reshape
@@ -247,10 +247,12 @@ class Body:
             return self._cast(self.demand(node.inputs[0], chain), node.output.dtype)
         like, wide = number_kind(node)
         args = []
-        for x in node.inputs:
+        for i, x in enumerate(node.inputs):
             if type(x) is Value:
                 term = self.demand(x, chain)
                 args.append(self._cast(term, dt.float32) if wide and term.dtype in LOW else term)
+            elif node.op is where and i == 0:
+                args.append(self._constant(bool(x), dt.bool_))
             else:
                 args.append(self._constant(x, dt.float32 if wide else like))
         name, gives = scalar_name(node), node.output.dtype

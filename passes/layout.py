@@ -2,10 +2,11 @@
 
     blocked = layout(graph, choose)
 
-Convolutions give blocks. What follows them (elementwise work, pools, batch norm, sums over pixels, joins) stays in blocks, and
-the next convolution reads them, so plain arrays appear only where a network begins and ends. `choose` is given an `Asked`, and
-says which kernel runs such a convolution, as (name of the kernel, size of the packed weight, lanes), or None where none does;
-PRODUCT means that it is a matrix product of plain arrays.
+Convolutions and their gradients give blocks. What is with them (elementwise work, pools, batch norm, sums over pixels, joins,
+and the gradients of all that: `layout_gradients.py`) stays in blocks, and the next convolution reads them, so plain arrays
+appear only where a network begins and ends. `choose` is given an `Asked`, and says which kernel runs such a convolution, as
+(name of the kernel, size of the packed weight, lanes), or None where none does; PRODUCT means that it is a matrix product of
+plain arrays.
 """
 
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from typing import NamedTuple
 from ..ir.aval import Aval
 from ..ir.dtype import float32, float64
 from ..ir.graph import Builder, Graph, Node, Value
-from ..ir.op import Reduce, Scalar
+from ..ir.op import Op, Reduce, Scalar
 from ..ir.ops import elementwise as ew
 from ..ir.ops.batch_norm import batch_norm
 from ..ir.ops.blocked import (
@@ -27,18 +28,22 @@ from ..ir.ops.blocked import (
     pack_filters,
     to_blocked,
 )
-from ..ir.ops.conv import conv, conv_weight_grad
+from ..ir.ops.blocked_grad import max_pool_places_blocked
+from ..ir.ops.conv import conv, conv_input_grad, conv_weight_grad
 from ..ir.ops.linalg import matmul
-from ..ir.ops.pool import avg_pool, max_pool
-from ..ir.ops.shape import cat, expand, full, pad, reshape
+from ..ir.ops.pool import avg_pool, max_pool, plane_put
+from ..ir.ops.shape import cat, expand, full, pad, reshape, slice_
+from . import layout_gradients as gradients
 from .rewrite import prune
 
 PRODUCT = "product"
+CONVOLUTIONS = (conv, conv_input_grad, conv_weight_grad)
 
 
 class Asked(NamedTuple):
-    """A convolution: the types of input and weight, its parameters; whether the input lies in blocks, whether anything can use
-    the result in blocks, and whether the weight stays as it is for many calls."""
+    """A convolution, or a gradient of one (`what` is its record): the types of the images that it reads (of x for the gradient
+    of the weight) and of the weight, its parameters; whether the images lie in blocks, whether anything can use the result in
+    blocks, and whether the weight stays as it is for many calls."""
 
     x: Aval
     w: Aval
@@ -46,15 +51,16 @@ class Asked(NamedTuple):
     in_blocks: bool
     wanted: bool
     kept: bool
+    what: Op = conv
 
 
 def layout(graph: Graph, choose: Callable) -> Graph:
     """The graph with its convolutions, and what can be with them, in blocks."""
-    convs = [n for n in graph.nodes if n.op is conv and n.output.dtype in (float32, float64)]
-    return _Blocker(graph, choose).run() if convs else graph
+    convs = [n for n in graph.nodes if n.op in CONVOLUTIONS and n.output.dtype in (float32, float64)]
+    return Blocker(graph, choose).run() if convs else graph
 
 
-class _Blocker:
+class Blocker:
     """Copies a graph. Each value is there plainly, in blocks, or in both ways, the second made when it is asked for."""
 
     def __init__(self, graph, choose):
@@ -63,6 +69,8 @@ class _Blocker:
         self.plain: dict = self.b.copy_inputs(graph)
         self.blocked: dict = {}
         self.packed: dict = {}
+        self.places: dict = {}       # places of maxima in the graph -> (in blocks, the pool's parameters)
+        self.widths: dict = {}       # dtype -> lanes of its blocks, once a convolution has them
         self.changed = False
         self.kept = not any(n.op is conv_weight_grad for n in graph.nodes)
         self.copies: dict = {}
@@ -138,29 +146,45 @@ class _Blocker:
         """A value for each channel, to stand beside blocked arrays of so many plain dims."""
         return self.block(reshape(self.as_plain(value), shape=(1, value.shape[0]) + (1,) * (ndim - 2)), lanes)
 
-    def filters(self, value, kernel, size):
+    def filters(self, pack, value, **params):
         """A packed weight, the same one for all that read it."""
-        found = self.packed.get((value, kernel, size))
+        key = pack, value, tuple(params.items())
+        found = self.packed.get(key)
         if found is None:
-            found = self.packed[value, kernel, size] = pack_filters(self.as_plain(value), kernel=kernel, size=size)
+            found = self.packed[key] = pack(self.as_plain(value), **params)
         return found
 
     def put(self, value, made):
         """Says what a value is in blocks."""
         self.blocked[value] = made
+        self.widths.setdefault(value.dtype, made.shape[-1])
         self.changed = True
         return True
+
+    def ask(self, node, images, weight, also=False):
+        """Which kernel runs a convolution or a gradient of one; `also` says that it reads other images that lie in blocks."""
+        return self.choose(Asked(images.aval, weight, node.params, self.lanes(images) > 0, also or node.output in self.wanted,
+                                 self.kept, node.op))
+
+    def width(self, value):
+        """The lanes that a value has, or would have, in blocks; 0 where no convolution of its dtype has blocks."""
+        return self.lanes(value) or self.widths.get(value.dtype, 0)
 
 
 def _wanted(graph) -> set:
     """The values that something had better read in blocks."""
     found: set = set()
     for node in reversed(graph.nodes):
-        if node.op is conv:
-            found.add(node.inputs[0])
+        if node.op in CONVOLUTIONS:
+            found.update(node.inputs[:2] if node.op is conv_weight_grad else node.inputs[:1])
         elif node.op in _POOLS or (_passes_on(node) and any(v in found for v in node.outputs)):
             found.update([x for x in node.inputs if type(x) is Value])
     return found
+
+
+def is_small(value) -> bool:
+    """Whether a value of the graph is a fill or expanded, so that its blocks need no copy of the whole."""
+    return value.node is not None and value.node.op in (full, expand)
 
 
 def _passes_on(node):
@@ -174,11 +198,11 @@ def _blocked_shape(value, lanes):
 # The rules: each puts a node's results in blocks and says so, or declines.
 
 
-def _conv(own: _Blocker, node: Node):
+def _conv(own: Blocker, node: Node):
     x, w, bias = node.inputs
     params = node.params
     in_blocks = own.lanes(x) > 0
-    chosen = own.choose(Asked(x.aval, w.aval, params, in_blocks, node.output in own.wanted, own.kept))
+    chosen = own.ask(node, x, w.aval)
     if chosen is None:
         return False
     if chosen == PRODUCT:
@@ -188,12 +212,13 @@ def _conv(own: _Blocker, node: Node):
         return False
     data = own.blocked[x] if in_blocks else own.as_plain(x)
     beside = () if bias is None else (own.channels(bias, x.ndim, lanes),)
-    made = conv_blocked(data, own.filters(w, kernel, size), *beside, filters=w.shape, lanes=lanes, in_blocks=in_blocks,
-                        kernel=kernel, epilogue=(("add", "a", "o0"),) if beside else (), **params)
+    packed = own.filters(pack_filters, w, kernel=kernel, size=size)
+    made = conv_blocked(data, packed, *beside, filters=w.shape, lanes=lanes, in_blocks=in_blocks, kernel=kernel,
+                        epilogue=(("add", "a", "o0"),) if beside else (), **params)
     return own.put(node.output, made)
 
 
-def _product(own: _Blocker, node: Node):
+def _product(own: Blocker, node: Node):
     """Windows of one pixel: weight times image, so that what follows becomes the product's epilogue."""
     x, w = (own.as_plain(v) for v in node.inputs[:2])
     bias = None if node.inputs[2] is None else own.as_plain(node.inputs[2])
@@ -207,17 +232,17 @@ def _product(own: _Blocker, node: Node):
     return True
 
 
-def _elementwise(own: _Blocker, node: Node):
+def _elementwise(own: Blocker, node: Node):
     values = [x for x in node.inputs if type(x) is Value]
     lanes = {own.lanes(v) for v in values} - {0}
-    if len(lanes) != 1:
+    if len(lanes) != 1 or not all(own.lanes(v) or v.dtype in (float32, float64) or is_small(v) for v in values):
         return False
     width, = lanes
     operands = [own.as_blocked(x, width) if type(x) is Value else x for x in node.inputs]
     return own.put(node.output, own.b.copy(node, operands).output)
 
 
-def _batch_norm(own: _Blocker, node: Node):
+def _batch_norm(own: Blocker, node: Node):
     x, gain, shift, mean, var = node.inputs
     lanes = own.lanes(x)
     if not lanes or any(type(v) is Value and v.dtype is not x.dtype for v in node.inputs):
@@ -232,11 +257,17 @@ def _batch_norm(own: _Blocker, node: Node):
     return own.put(node.output, y)
 
 
-def _max_pool(own: _Blocker, node: Node):
+def _max_pool(own: Blocker, node: Node):
     x, (best, places) = node.inputs[0], node.outputs
-    if not own.lanes(x) or own.graph.uses[places] or places in own.graph.results or not _all_meet(x.shape[2:], node.params):
+    readers = own.graph.uses[places]
+    if not own.lanes(x) or places in own.graph.results or not _all_meet(x.shape[2:], node.params) or any(
+            n.op is not plane_put or n.params["size"] != x.shape[2:] or n.inputs[0].dtype is not x.dtype for n in readers):
         return False
-    return own.put(best, max_pool_blocked(own.blocked[x], **node.params))
+    if not readers:
+        return own.put(best, max_pool_blocked(own.blocked[x], **node.params))
+    made, at = max_pool_places_blocked(own.blocked[x], **node.params)
+    own.places[places] = at, node.params
+    return own.put(best, made)
 
 
 def _all_meet(sizes, params):
@@ -249,19 +280,26 @@ def _all_meet(sizes, params):
     return True
 
 
-def _avg_pool(own: _Blocker, node: Node):
+def _avg_pool(own: Blocker, node: Node):
     x, = node.inputs
     return own.lanes(x) > 0 and own.put(node.output, avg_pool_blocked(own.blocked[x], **node.params))
 
 
-def _reduce(own: _Blocker, node: Node):
-    x, dims = node.inputs[0], node.params["dim"]
-    if not own.lanes(x) or not dims or not all(2 <= d < x.ndim for d in dims):
+def _reduce(own: Blocker, node: Node):
+    x, dims, kept = node.inputs[0], node.params["dim"], node.params["keepdim"]
+    if not own.lanes(x) or not dims or not all(d != 1 and 0 <= d < x.ndim for d in dims):
         return False
-    return own.put(node.output, own.b.copy(node, [own.blocked[x]]).output)
+    if kept or 0 not in dims:
+        return own.put(node.output, own.b.copy(node, [own.blocked[x]]).output)
+    if len(dims) < x.ndim - 1:
+        return False
+    made = own.b.copy(node, [own.blocked[x]]).output
+    flat = reshape(made, shape=(made.shape[0] * made.shape[1],))
+    own.plain[node.output] = slice_(flat, dim=0, start=0, stop=x.shape[1], step=1)
+    return True
 
 
-def _cat(own: _Blocker, node: Node):
+def _cat(own: Blocker, node: Node):
     lanes = {own.lanes(x) for x in node.inputs}
     width = min(lanes)
     if len(lanes) != 1 or not width or (node.params["dim"] == 1 and any(x.shape[1] % width for x in node.inputs[:-1])):
@@ -269,16 +307,30 @@ def _cat(own: _Blocker, node: Node):
     return own.put(node.output, own.b.copy(node, [own.blocked[x] for x in node.inputs]).output)
 
 
-def _pad(own: _Blocker, node: Node):
+def _pad(own: Blocker, node: Node):
     x, params = node.inputs[0], node.params
-    sides = ("low", "high", "interior")
-    if not own.lanes(x) or any(params[side][1] for side in sides):
+    low, high, between = (params[side][1] for side in _SIDES)
+    lanes = own.lanes(x)
+    if not lanes or between or low % lanes or high % lanes or (high and x.shape[1] % lanes):
         return False
-    params = {**params, **{side: (*params[side], 0) for side in sides}}
+    params = {**params, **{side: (*params[side], 0) for side in _SIDES}}
+    for side in ("low", "high"):
+        params[side] = (params[side][0], params[side][1] // lanes, *params[side][2:])
     return own.put(node.output, own.b.call(pad, own.blocked[x], *node.inputs[1:], **params))
 
 
+def _slice(own: Blocker, node: Node):
+    x, (dim, start, stop, step) = node.inputs[0], (node.params[k] for k in ("dim", "start", "stop", "step"))
+    lanes = own.lanes(x)
+    if not lanes or (dim == 1 and (step != 1 or start % lanes or not node.output.aval.size)):
+        return False
+    if dim == 1:
+        start, stop = start // lanes, blocks_of(min(stop, x.shape[1]), lanes)
+    return own.put(node.output, slice_(own.blocked[x], dim=dim, start=start, stop=stop, step=step))
+
+
+_SIDES = ("low", "high", "interior")
 _POOLS = (max_pool, avg_pool)
-_PASSED_ON = (batch_norm, cat, pad)
+_PASSED_ON = (batch_norm, cat, pad, slice_, *gradients.PASSED_ON)
 _RULES: dict = {conv: _conv, batch_norm: _batch_norm, max_pool: _max_pool, avg_pool: _avg_pool, cat: _cat, pad: _pad,
-                Scalar: _elementwise, Reduce: _reduce}
+                slice_: _slice, Scalar: _elementwise, Reduce: _reduce, **gradients.RULES}

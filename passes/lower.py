@@ -13,12 +13,11 @@ from ..ir.dtype import DType
 from ..ir.kernel import CONST, FOLD, LOAD, POINT, STORE, SWEEP, Buffer, Dim, Instr, Kernel, Stage, to_text, verify
 from ..ir.ops import elementwise as ew
 from ..ir.symbolic import hint
-from .codegen.llvm import columns, rows
+from .codegen.llvm.kernels import suited
 from .kernel_body import CALL, INDEX, PICK, Body, Unfit
 from .strided import row_major
 
 DEAR = 20           # cost from which a value of an earlier sweep is stored and read again instead of computed again
-NARROW = 16         # rows shorter than this are done side by side, columns fewer than this one after the other
 _SHORT = 4          # extent from which a dim is worth being that of the lanes
 
 
@@ -47,7 +46,7 @@ def lower(body: Body) -> Lowered:
     points = 1
     for n in body.shape:
         points *= n
-    return Lowered(kernel, tuple(loops.operands), loops.symbols, loops.strategy(),
+    return Lowered(kernel, tuple(loops.operands), loops.symbols, loops.strategy(kernel),
                    points * sum(t.cost for t in body.terms if not t.row))
 
 
@@ -128,15 +127,9 @@ class Loops:
         """What a buffer holds."""
         return self._dtypes[buffer]
 
-    def strategy(self):
-        """Rows or columns where an extent is too small for the lanes of the usual choice."""
-        if not self.body.reduced or len(self.dims) < 2:
-            return None
-        inner, across = self.sizes[-1], self.sizes[len([d for d in self.dims if not d.reduce]) - 1]
-        inner, across = hint(inner), hint(across)
-        if inner < NARROW <= across:
-            return columns
-        return rows if across < NARROW <= inner else None
+    def strategy(self, kernel):
+        """The code generator's way where the extents ask for another than the usual one."""
+        return suited(kernel, [hint(n) for n in self.sizes])
 
 
 def _joined(outer, inner):

@@ -12,7 +12,7 @@ from ..ir.graph import Builder, Graph, Node, Value
 from ..ir.op import Op
 from ..ir.ops import elementwise as ew
 from ..ir.ops.nn import linear, log_softmax, softmax
-from ..ir.ops.norm import layer_norm, layer_norm_grad, rms_norm
+from ..ir.ops.norm import layer_norm, layer_norm_grad, rms_norm, rms_norm_grad
 from ..ir.ops.reduce import amax, sum_
 from ..ir.ops.shape import expand
 from ..ir.substitute import as_float
@@ -107,9 +107,15 @@ def _layer_norm(x, w, b, *, dims, eps):
     return y if b is None else ew.add(y, rows.over(b))
 
 
+def _scaled(rows, x, eps):
+    """x / its root mean square, and the inverse of that of each row."""
+    inverse = _inverse(rows, rows.sum(ew.mul(x, x)), eps)
+    return ew.mul(x, rows.over(inverse)), inverse
+
+
 def _rms_norm(x, w, *, dims, eps):
     rows = _trailing(x, dims)
-    y = ew.mul(x, rows.over(_inverse(rows, rows.sum(ew.mul(x, x)), eps)))
+    y, _ = _scaled(rows, x, eps)
     return y if w is None else ew.mul(y, rows.over(w))
 
 
@@ -118,10 +124,27 @@ def _layer_norm_grad(g, x, w, *, dims, eps):
     h, inverse = _standard(rows, x, eps)
     gw = g if w is None else ew.mul(g, rows.over(w))
     a, c = ew.div(rows.sum(gw), rows.count), ew.div(rows.sum(ew.mul(gw, h)), rows.count)
-    dx = ew.mul(ew.sub(ew.sub(gw, rows.over(a)), ew.mul(h, rows.over(c))), rows.over(inverse))
+    return _with_weight(g, h, w, dims, _back(rows, ew.sub(gw, rows.over(a)), h, c, inverse))
+
+
+def _rms_norm_grad(g, x, w, *, dims, eps):
+    rows = _trailing(x, dims)
+    h, inverse = _scaled(rows, x, eps)
+    gw = g if w is None else ew.mul(g, rows.over(w))
+    c = ew.div(rows.sum(ew.mul(gw, h)), rows.count)
+    return _with_weight(g, h, w, dims, _back(rows, gw, h, c, inverse))
+
+
+def _back(rows, gw, h, c, inverse):
+    """The gradient of rows that were scaled to h, without what it has along h."""
+    return ew.mul(ew.sub(gw, ew.mul(h, rows.over(c))), rows.over(inverse))
+
+
+def _with_weight(g, h, w, dims, dx):
+    """The gradient of the input, and that of the weight if there is one."""
     if w is None:
         return dx
-    leading = tuple(range(x.ndim - dims))
+    leading = tuple(range(g.ndim - dims))
     return dx, sum_(ew.mul(g, h), dim=leading, keepdim=False) if leading else ew.mul(g, h)
 
 
@@ -130,4 +153,4 @@ def _linear(x, w, b):
 
 
 BODIES: dict[Op, Callable] = {linear: _linear, softmax: _softmax, log_softmax: _log_softmax, layer_norm: _layer_norm,
-                              rms_norm: _rms_norm, layer_norm_grad: _layer_norm_grad}
+                              rms_norm: _rms_norm, layer_norm_grad: _layer_norm_grad, rms_norm_grad: _rms_norm_grad}

@@ -4,6 +4,8 @@ So x + 0.0 stays (it turns -0.0 into 0.0) while x + -0.0 and x - 0.0 go; x * 0 s
 allow more, and say so in `where`.
 """
 
+import numpy as np
+
 from ..ir.dtype import bool_
 from ..ir.graph import Graph, Value
 from ..ir.ops.elementwise import (
@@ -77,8 +79,10 @@ def _zeros(x):
     return full(x, shape=x.shape, value=0, dtype=x.dtype)
 
 
-def _chooses(c, x, holds):
-    return is_literal(c) and bool(number_of(c)) is holds and type(x) is Value
+def _chooses(c, x, holds, out):
+    """Whether a condition is known, and the side that it leaves is all of the result."""
+    known = number_of(c) if is_literal(c) else c
+    return type(known) in (bool, np.bool_) and bool(known) is holds and type(x) is Value and x.aval == out.aval
 
 
 # A complex number times 1 is computed with 1 + 0i, which turns infinities into nan: identities hold for real values.
@@ -129,8 +133,9 @@ CHOICES = (
     Rule("choice between equals", find=lambda c, x: where(c, x, x), where=lambda x: type(x) is Value, make=lambda x: x),
     Rule("choice by not", find=lambda c, x, y: where(logical_not(c), x, y), where=lambda c: _is_bool(c),
          make=lambda c, x, y: where(c, y, x)),
-    Rule("choice of the first", find=lambda c, x, y: where(c, x, y), where=lambda c, x: _chooses(c, x, True), make=lambda x: x),
-    Rule("choice of the second", find=lambda c, x, y: where(c, x, y), where=lambda c, y: _chooses(c, y, False),
+    Rule("choice of the first", find=lambda c, x, y: where(c, x, y), where=lambda c, x, out: _chooses(c, x, True, out),
+         make=lambda x: x),
+    Rule("choice of the second", find=lambda c, x, y: where(c, x, y), where=lambda c, y, out: _chooses(c, y, False, out),
          make=lambda y: y),
     Rule("bool not equal to zero", find=lambda x: ne(x, 0), where=_is_bool, make=lambda x: x),
     Rule("comparison of a cast bool", find=lambda x, d: ne(cast(x, dtype=d), 0), where=lambda x, d: _is_bool(x),

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from ..ir.ops.shape import as_strided, diagonal, expand, permute, reshape, select, slice_, unfold
 from ..ir.params import param_key
+from ..ir.symbolic import SymInt
 
 
 class Pattern(NamedTuple):
@@ -18,7 +19,9 @@ class Pattern(NamedTuple):
     offset: int = 0
 
     def __hash__(self):
-        return hash(param_key(tuple(self)))
+        if SymInt in map(type, (*self.shape, *self.strides, self.offset)):
+            return hash(param_key(tuple(self)))
+        return tuple.__hash__(self)
 
     @property
     def plain(self) -> "Pattern":

@@ -225,6 +225,8 @@ class Tensor(metaclass=TensorType):
 
     @data.setter
     def data(self, value):
+        if value._a is self._a and value._storage is self._storage:     # `t.data += x` gives back what it took
+            return
         self._a = value._a
         self._storage = value._storage
         self._base, self._chain = value._base, value._chain

@@ -13,7 +13,7 @@ from ..ir.ops.elementwise import cast
 from ..ir.ops.shape import assign_view
 from ..ir.substitute import at_hint
 from .autograd.hooks import keep_gradient
-from .autograd.node import Node, broadcast_edge
+from .autograd.node import Node, broadcast_edge, rescue_result
 from .state import tls
 from .tensor import Tensor, shape_of
 
@@ -35,6 +35,9 @@ def write(dst: Tensor, src, name: str, *, foreign: bool = False):
         raise ShapeError(f"{name}: a result of shape {value.shape} does not fit into a tensor of shape {a.shape}") from None
     if m.recorder is not None:
         m.recorder.writing(dst)
+    owner = dst if dst._base is None else dst._base
+    if owner._node is not None:
+        rescue_result(owner)
     m.run(np.copyto, a, at_hint(value), casting="unsafe")
     wrote(dst, src, name, foreign)
     return dst

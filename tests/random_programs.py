@@ -9,7 +9,10 @@ import ingot
 F = ingot.nn.functional
 UNARY = (ingot.exp, ingot.tanh, ingot.sigmoid, ingot.neg, ingot.abs, ingot.sqrt, ingot.square, ingot.relu, ingot.sin,
          ingot.log1p,
-         ingot.floor, ingot.sign, ingot.erf, ingot.rsqrt, ingot.cos, ingot.log, ingot.reciprocal, F.softplus, F.gelu, F.silu)
+         ingot.floor, ingot.sign, ingot.erf, ingot.rsqrt, ingot.cos, ingot.log, ingot.reciprocal, F.softplus, F.gelu, F.silu,
+         ingot.expm1, ingot.asinh, ingot.atan, ingot.round, ingot.trunc, ingot.frac, ingot.sinc, ingot.nan_to_num, ingot.isnan,
+         F.mish, F.hardswish, F.relu6, F.elu, F.softsign, F.hardshrink, lambda x: x ** 3, lambda x: x ** -1, lambda x: 2.0 ** x,
+         lambda x: x.clamp(-1, 1), lambda x: x.masked_fill(x > 1, 0.25), lambda x: x.lerp(x.detach() * 2, 0.3))
 LONGEST = 40000      # elements of a value that is kept
 
 
@@ -78,7 +81,11 @@ class RandomProgram:
             return x * 2
         dim = n % x.ndim
         return (lambda: ingot.softmax(x, dim=dim), lambda: ingot.log_softmax(x, dim=dim), lambda: ingot.logsumexp(x, dim=dim),
-                lambda: F.layer_norm(x, x.shape[-1:]), lambda: F.rms_norm(x, x.shape[-1:]), lambda: x.cumsum(dim))[n // 3 % 6]()
+                lambda: F.layer_norm(x, x.shape[-1:]), lambda: F.rms_norm(x, x.shape[-1:]), lambda: x.cumsum(dim),
+                lambda: F.normalize(x, dim=dim), lambda: x.sort(dim)[0], lambda: x.cummax(dim)[0], lambda: x.cumprod(dim),
+                lambda: x - x.median(dim, keepdim=True)[0], lambda: x.unfold(dim, 1, 1).sum(-1), lambda: x.roll(1, dim),
+                lambda: x.gather(dim, x.argmax(dim, keepdim=True)),
+                lambda: x.std(dim, correction=0, keepdim=True))[n // 3 % 15]()
 
     def view(self, x, y, n):
         if not x.ndim:

@@ -256,3 +256,24 @@ def test_copies_borrow_nothing(use):
     t = ingot.arange(4.0)
     use(t)
     assert (t._storage.lent, t._storage.returned) == (0, 0)
+
+
+@pytest.mark.peer
+def test_functions_of_torch_take_our_tensors():
+    torch = pytest.importorskip("torch")
+    x, y = ingot.rand(4, 6, requires_grad=True), ingot.rand(4, 6)
+    classes = ingot.tensor([0, 2, 1, 5])
+    F = nn.functional
+    pairs = [
+        (torch.nn.PairwiseDistance()(x, y), ingot.pairwise_distance(x, y)), (torch.add(x, y, alpha=2), x + 2 * y),
+        (torch.special.expit(y), ingot.special.expit(y)), (torch.linalg.vector_norm(x), ingot.linalg.vector_norm(x)),
+        (torch.nn.CrossEntropyLoss()(x, classes), F.cross_entropy(x, classes)),
+        (torch.stack([x, y], 1), ingot.stack([x, y], 1)),
+        (torch.nn.functional.gelu(x), F.gelu(x)), (torch.nn.functional.pad(x, (1, 2)), F.pad(x, (1, 2))),
+    ]
+    for theirs, ours in pairs:
+        assert type(theirs) is ingot.Tensor and ingot.equal(theirs, ours)
+    torch.nn.MSELoss()(x, y).backward()
+    assert ingot.allclose(x.grad, 2 * (x.detach() - y) / 24)
+    with pytest.raises(TypeError, match="fft_fft"):
+        torch.fft.fft(x)

@@ -27,9 +27,12 @@ from samples import (
 # What ONNX (versions 17 to 22) has no operator for and no body says in others: linear algebra, special functions, gradients of
 # templates, positions found in data, layouts and devices that only compiled programs use.
 NO_COUNTERPART = frozenset((
-    "attention_grad", "avg_pool_blocked", "bitcast", "cholesky", "cofactor", "conv_blocked", "ctc_loss", "ctc_loss_grad",
+    "attention_grad", "avg_pool_blocked", "avg_pool_grad_blocked", "batch_norm_grad_blocked", "batch_norm_train_blocked",
+    "bitcast", "cholesky", "cofactor", "conv_blocked", "conv_input_grad_blocked", "conv_weight_grad_blocked", "ctc_loss",
+    "ctc_loss_grad",
     "digamma", "eigh", "eigvalsh", "erfinv", "fractional_max_pool", "from_blocked", "gamma_slope", "gammainc", "gcd",
-    "host_call", "inv", "lcm", "lgamma", "max_pool_blocked", "nextafter", "nonzero", "pack_filters", "pinv", "place",
+    "host_call", "inv", "lcm", "lgamma", "max_pool_blocked", "max_pool_grad_blocked", "max_pool_places_blocked", "nextafter",
+    "nonzero", "pack_filters", "pack_turned", "pinv", "place",
     "polygamma", "qr",
     "repeat_index", "row_scale", "slogdet", "solve", "svd", "svdvals", "to_blocked"))
 EXPORTED = sorted(n for n in SAMPLES if n not in NO_COUNTERPART and "random" not in OPS[n].traits)

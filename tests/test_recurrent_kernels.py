@@ -9,6 +9,7 @@ from ingot.ir.ops import recurrent as ops
 from ingot.passes.codegen.llvm import recurrent as codegen
 from ingot.passes.codegen.llvm import recurrent_grad as codegen_grad
 from ingot.runtime.cpu import compile as compiler
+from ingot.runtime.cpu import eager_sequence
 from ingot.runtime.cpu import recurrent as kernels
 
 TOLERANCE = {"float32": 2e-5, "float64": 1e-12}      # relative to the largest element
@@ -38,8 +39,9 @@ class Case:
     def random(self, *shape):
         return (self.rng.standard_normal(shape) * 0.5).astype(self.dtype)
 
-    def run(self):
-        return kernels.forward(self.name, self.z, self.mask, self.h, self.c, self.w, self.bias, reverse=self.reverse)
+    def run(self, keeps=True):
+        return kernels.forward(self.name, self.z, self.mask, self.h, self.c, self.w, self.bias, reverse=self.reverse,
+                               keeps=keeps)
 
     def reference(self):
         """(states, cells, gates) in float64."""
@@ -50,6 +52,11 @@ class Case:
             y, gates = ops.gru_sequence.ref(z, self.mask, h, w, bias, reverse=self.reverse)
             return y, None, gates
         return ops.rnn_sequence.ref(z, self.mask, h, w, activation=self.name[4:], reverse=self.reverse), None, None
+
+    def some(self, upstream):
+        """Some of the gradients, at least one."""
+        found = [g if self.rng.random() < 0.6 else None for g in upstream]
+        return found if any(g is not None for g in found) else upstream
 
     def run_back(self, upstream, results):
         return kernels.gradients(self.name, upstream, results, self.mask, self.h, self.c, self.w, reverse=self.reverse)
@@ -98,7 +105,10 @@ def test_layers_of_any_size(name, seed, threads):
         if b is not None:
             close(a, b, case.dtype, f"{case.said}: {what}")
     results = [a if b is not None else None for a, b in zip(got, want)]
-    upstream = [None if a is None else case.random(*a.shape) for a in results]
+    y, cells, _ = same_on_all(threads, lambda: case.run(keeps=False), case.said)
+    assert y.tobytes() == got[0].tobytes(), f"{case.said}: states differ where nothing is kept"
+    assert case.c is None or cells.tobytes() == got[1][0 if case.reverse else -1].tobytes(), f"{case.said}: last cells"
+    upstream = case.some([None if a is None else case.random(*a.shape) for a in results])
     back = same_on_all(threads, lambda: case.run_back(upstream, results), case.said)
     dz, da, dh, dc, dw = case.reference_back(upstream, results)
     for what, a, b in (("dz", back[0], dz), ("da", back[1].sum((0, 1)), da), ("dh", back[2], dh), ("dc", back[3], dc),
@@ -149,6 +159,65 @@ def test_a_training_step_eager_and_traced(kind):
         assert all(ingot.equal(a, b) for a, b in zip(eager, traced(x)))
 
 
+def outputs(kind, layer, x):
+    """(outputs, last states) of a layer as a flat list."""
+    y, last = layer(x)
+    return [y, *last] if kind == "LSTM" else [y, last]
+
+
+@pytest.mark.parametrize("batch", [1, 6])
+@pytest.mark.parametrize("steps", [1, 3, 9])
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
+def test_without_gradients_the_same_bits(kind, steps, batch):
+    layer = getattr(ingot.nn, kind)(5, 18, num_layers=2, bidirectional=True)
+    x = ingot.randn(steps, batch, 5)
+    kept = outputs(kind, layer, x)
+    with ingot.no_grad():
+        for got in (outputs(kind, layer, x), ingot.jit.trace(lambda x: outputs(kind, layer, x))(x)):
+            assert all(ingot.equal(a, b.detach()) for a, b in zip(got, kept)), (kind, steps, batch)
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU"])
+def test_each_result_alone_gives_the_gradient_of_all_with_zeros(kind):
+    layer = getattr(ingot.nn, kind)(4, 7, bidirectional=True)
+    x = ingot.randn(5, 3, 4)
+
+    def gradients(weights):
+        total = sum((y * w).sum() for y, w in zip(outputs(kind, layer, x), weights) if w is not None)
+        return ingot.autograd.grad(total, list(layer.parameters()))
+
+    count = len(outputs(kind, layer, x))
+    for number in range(count):
+        alone = gradients([1.0 if i == number else None for i in range(count)])
+        traced = ingot.jit.trace(gradients)([1.0 if i == number else None for i in range(count)])
+        filled = gradients([1.0 if i == number else 0.0 for i in range(count)])
+        for a, b, c in zip(alone, filled, traced):
+            assert np.allclose(a.numpy(), b.numpy(), rtol=1e-5, atol=1e-6), (kind, number)
+            assert ingot.equal(a, c), (kind, number)
+
+
+@pytest.mark.parametrize("kind", ["lstm", "gru"])
+def test_states_alone_have_the_gradients_of_the_whole_layer(kind):
+    rng = np.random.default_rng(4)
+    gates = {"lstm": 4, "gru": 3}[kind]
+    z, h, c, w = (ingot.from_numpy(rng.standard_normal(s).astype(np.float32) * np.float32(0.5)).requires_grad_()
+                  for s in ((5, 3, gates * 6), (3, 6), (3, 6), (gates * 6, 6)))
+    for reverse in (False, True):
+        if kind == "lstm":
+            y, cells, _ = ops.lstm_sequence(z, None, h, c, w, None, reverse=reverse)
+            pairs = ((y, cells[0 if reverse else -1]), ops.lstm_states(z, None, h, c, w, None, reverse=reverse))
+            inputs = [z, h, c, w]
+        else:
+            pairs = ((ops.gru_sequence(z, None, h, w, None, reverse=reverse)[0],),
+                     (ops.gru_states(z, None, h, w, None, reverse=reverse),))
+            inputs = [z, h, w]
+        for used in (slice(0, 1), slice(None), slice(-1, None)):
+            found = [ingot.autograd.grad(sum((r ** 2).sum() for r in results[used]), inputs, retain_graph=True,
+                                         allow_unused=True) for results in pairs]
+            for a, b in zip(*found):
+                assert np.allclose(a.numpy(), b.numpy(), rtol=1e-5, atol=1e-6), (kind, reverse, used)
+
+
 def test_padded_steps_may_hold_anything():
     cases = (Case("lstm", seed) for seed in range(40))
     case = next(c for c in cases if c.mask is not None and not c.mask.all() and c.z.shape[1] > 3)
@@ -178,3 +247,27 @@ def test_narrower_vectors_agree(level, monkeypatch, threads):
         test_layers_of_any_size(name, 3, threads)
     for cache in (kernels.forward_plan, kernels.grad_plan):
         cache.cache_clear()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_projected_layers_of_any_size(seed, threads):
+    rng = np.random.default_rng([9, seed])
+    dtype, reverse = rng.choice(list(TOLERANCE)), bool(rng.integers(2))
+    steps, batch, hidden = int(rng.integers(1, 6)), int(rng.choice([1, 3, 9])), int(rng.choice([3, 16, 37, 64]))
+    size = int(rng.integers(1, hidden))
+    z, h, c, w, projection = ((rng.standard_normal(s) * 0.4).astype(dtype) for s in (
+        (steps, batch, 4 * hidden), (batch, size), (batch, hidden), (4 * hidden, size), (size, hidden)))
+    mask = np.arange(steps)[:, None] < rng.integers(0, steps + 1, batch) if seed % 2 else None
+    said = f"seed {seed}: z {z.shape} {dtype}, projected to {size}, reverse={reverse}, masked={mask is not None}"
+    layer, gradient = (eager_sequence.TABLE.make(record) for record in (ops.lstm_sequence, ops.lstm_sequence_grad))
+    got = same_on_all(threads, lambda: layer(z, mask, h, c, w, projection, reverse=reverse), said)
+    z64, h64, c64, w64, projection64 = (a.astype(np.float64) for a in (z, h, c, w, projection))
+    for a, b in zip(got, ops.lstm_sequence.ref(z64, mask, h64, c64, w64, projection64, reverse=reverse)):
+        close(a, b, dtype, said)
+    upstream = [rng.standard_normal(a.shape).astype(dtype) for a in got]
+    for given in (upstream, [upstream[0], None, None], [None, upstream[1], None]):
+        back = same_on_all(threads, lambda: gradient(*given, *got, mask, h, c, w, projection, reverse=reverse), said)
+        wide = [None if a is None else a.astype(np.float64) for a in (*given, *got)]
+        want = ops.lstm_sequence_grad.ref(*wide, mask, h64, c64, w64, projection64, reverse=reverse)
+        for number, (a, b) in enumerate(zip(back, want)):
+            close(a, b, dtype, f"{said}: gradient {number}")

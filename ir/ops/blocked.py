@@ -132,19 +132,19 @@ conv_blocked = op(
 # Pools.
 
 
-def _blocked_pool(name, plain, doc):
-    def merged(x):
-        """Blocked planes as planes: any pool without channels in its windows may take blocks for images and lanes for
-        channels."""
-        return np.ascontiguousarray(np.moveaxis(x, -1, 2)).reshape(x.shape[0] * x.shape[1], x.shape[-1], *x.shape[2:-1])
+def lines_of(x):
+    """Blocked planes as planes: any pool without channels in its windows may take blocks for images and lanes for channels."""
+    return np.ascontiguousarray(np.moveaxis(x, -1, 2)).reshape(x.shape[0] * x.shape[1], x.shape[-1], *x.shape[2:-1])
 
+
+def _blocked_pool(name, plain, doc):
     def infer(x, **params):
         found = plain.infer(x.with_shape((x.shape[0], x.shape[1], *x.shape[2:-1])), **params)
         found = found[0] if isinstance(found, tuple) else found
         return x.with_shape((*found.shape, x.shape[-1]))
 
     def ref(x, **params):
-        found = plain.ref(merged(x), **params)
+        found = plain.ref(lines_of(x), **params)
         found = found[0] if isinstance(found, tuple) else found
         return np.ascontiguousarray(np.moveaxis(found.reshape(*x.shape[:2], *found.shape[1:]), 2, -1))
 

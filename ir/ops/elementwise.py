@@ -8,7 +8,7 @@ from .. import dtype as dt
 from .. import numeric
 from ..aval import Aval
 from ..errors import DTypeError
-from ..op import NO_GRAD, Scalar, op
+from ..op import NO_GRAD, OPS, Scalar, op
 from .families import common, elementwise, infer_same, is_inexact, tensors
 
 # Arithmetic.
@@ -20,12 +20,13 @@ mul = elementwise("mul", np.multiply, (lambda g, out, x, y: mul(g, y), lambda g,
                   traits=("commutative", "exact"))
 div = elementwise("div", np.true_divide,
                   (lambda g, out, x, y: div(g, y), lambda g, out, x, y: neg(mul(g, div(out, y)))), takes="float",
-                  traits=("exact",))
+                  traits=("exact", "rescued"))
 neg = elementwise("neg", np.negative, (lambda g, out, x: neg(g),), takes="number", traits=("exact",))
 
 
 def _zeros(g):
-    return mul(g, 0)
+    """A gradient of nothing, whatever came from above: infinities and nan end here."""
+    return OPS["full"](g, shape=g.shape, value=0, dtype=dt.of(g))
 
 
 _FLAT = (lambda g, out, x, y: _zeros(g), lambda g, out, x, y: _zeros(g))
@@ -74,7 +75,8 @@ frac = elementwise("frac", lambda x: x - np.trunc(x), (lambda g, out, x: g,), ta
 
 # Powers, exponentials, logarithms.
 
-sqrt = elementwise("sqrt", np.sqrt, (lambda g, out, x: div(g, mul(out, 2.0)),), takes="float", traits=("exact",))
+sqrt = elementwise("sqrt", np.sqrt, (lambda g, out, x: div(g, mul(out, 2.0)),), takes="float",
+                   traits=("exact", "rescued"))
 rsqrt = elementwise("rsqrt", lambda x: 1 / np.sqrt(x),
                     (lambda g, out, x: mul(mul(g, -0.5), mul(out, mul(out, out))),), takes="float", traits=("autocast_wide",))
 square = elementwise("square", np.square, (lambda g, out, x: mul(g, mul(x, 2.0)),), takes="any", traits=("exact",))
@@ -150,7 +152,7 @@ erf = elementwise("erf", numeric.erf, (lambda g, out, x: mul(g, _gauss(x)),), ta
 erfc = elementwise("erfc", numeric.erfc, (lambda g, out, x: neg(mul(g, _gauss(x))),), takes="float")
 erfinv = elementwise("erfinv", numeric.erfinv,
                      (lambda g, out, x: mul(g, mul(exp(mul(out, out)), math.sqrt(math.pi) / 2)),), takes="float",
-                     traits=("autocast_wide",))
+                     traits=("autocast_wide", "rescued"))
 lgamma = elementwise("lgamma", numeric.lgamma, (lambda g, out, x: mul(g, digamma(x)),), takes="float")
 digamma = elementwise("digamma", numeric.digamma, (lambda g, out, x: mul(g, polygamma(x, n=1)),), takes="float")
 polygamma = op("polygamma", infer=lambda x, *, n: infer_same("polygamma", is_inexact, "floating point types")(x),
@@ -166,7 +168,7 @@ def _sinc_vjp(g, out, x):
     return mul(g, where(eq(x, 0.0), 0.0, slope))
 
 
-sinc = elementwise("sinc", numeric.sinc, (_sinc_vjp,), takes="float")
+sinc = elementwise("sinc", numeric.sinc, (_sinc_vjp,), takes="float", traits=("rescued",))
 
 
 def _portion(g, x, y, scale=1.0):

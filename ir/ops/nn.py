@@ -168,7 +168,7 @@ def _hardtanh_vjp(g, out, x, *, min_val, max_val):
 hardtanh = op("hardtanh", infer=lambda x, *, min_val, max_val: x,
               ref=in_single(lambda x, *, min_val, max_val:
                             np.maximum(np.minimum(x, np.asarray(max_val, x.dtype)), np.asarray(min_val, x.dtype))),
-              vjp=(_hardtanh_vjp,), lower=Composite(_hardtanh_body), traits=("exact",),
+              vjp=(_hardtanh_vjp,), lower=Composite(_hardtanh_body), traits=("exact", "rescued"),
               doc="x limited to [min_val, max_val]; no gradient at or beyond the limits.")
 
 

@@ -3,14 +3,16 @@
 The input's projection is made before (one large product), so an operator takes `z` (T, B, gates * H) and the recurrent
 weights. A mask (T, B) says which steps of which sequences are real: at the others the state is carried on, so that reversed
 runs over padded sequences start at each one's own end. Results are in the order of time whichever way the sequence is read.
-The activated gates are results too: the gradient rules read them. Gradients are operators of their own, whose bodies are
-written step by step.
+The activated gates are results too: the gradient rules read them; `lstm_states` and `gru_states` are the same layers for those
+who will not ask for gradients. Gradients are operators of their own, whose bodies are written step by step; they take None for
+a result that no gradient came for.
 """
 
 from math import prod
 
 import numpy as np
 
+from .. import dtype as dt
 from .. import numeric
 from ..derive import derived_vjp
 from ..errors import ArgumentError, DTypeError, ShapeError
@@ -19,7 +21,7 @@ from . import elementwise as ew
 from . import reduce as rd
 from .linalg import matmul
 from .nn import in_single
-from .shape import cat, expand, permute, reshape, select, slice_
+from .shape import cat, expand, full, permute, reshape, select, slice_
 
 
 def _check(name, z, mask, states, w_hh, gates):
@@ -76,6 +78,11 @@ def _split(x, parts):
     return [slice_(x, dim=1, start=i * n, stop=(i + 1) * n, step=1) for i in range(parts)]
 
 
+def _parts(x, parts):
+    """As `_split`; nothing is made of nothing."""
+    return [None] * parts if x is None else _split(x, parts)
+
+
 def _divide(mask, t, gradient):
     """What of a gradient goes into the step, and what past it."""
     if mask is None:
@@ -86,7 +93,14 @@ def _divide(mask, t, gradient):
 
 
 def _plus(a, b):
-    return a if b is None else ew.add(a, b)
+    """The sum of what there is."""
+    return a if b is None else b if a is None else ew.add(a, b)
+
+
+def _arrived(upstream, t, carried, like):
+    """The gradient of a state at a step: what came from outside (None: nothing) and what later steps carried."""
+    found = _plus(None if upstream is None else _at(upstream, t), carried)
+    return full(like, shape=like.shape, value=0, dtype=dt.of(like)) if found is None else found
 
 
 def _logistic(gradient, out):
@@ -142,7 +156,7 @@ def _infer_rnn_grad(gy, y, mask, h, w_hh, *, activation, reverse):
 def _rnn_grad(gy, y, mask, h, w_hh, *, activation, reverse):
     carried, dzs = None, []
     for t in _order(y.shape[0], not reverse):
-        inside, past = _divide(mask, t, _plus(_at(gy, t), carried))
+        inside, past = _divide(mask, t, _arrived(gy, t, carried, h))
         out = _at(y, t)
         dz = _hyperbolic(inside, out) if activation == "tanh" else ew.where(ew.gt(out, 0.0), inside, 0.0)
         carried = _plus(matmul(dz, w_hh), past)
@@ -199,12 +213,12 @@ def _lstm_step(gradients, gates, cell, before, w_hr):
     """The gates' and the cell's gradients of one step: (dz, gradient of the cell before, hidden, gradient of hidden)."""
     dh, dc, dgates = gradients
     i, f, g, o = _split(gates, 4)
-    di, df, dg, do = _split(dgates, 4)
+    di, df, dg, do = _parts(dgates, 4)
     squashed = ew.tanh(cell)
     d_hidden = dh if w_hr is None else matmul(dh, w_hr)
     dc = ew.add(dc, _hyperbolic(ew.mul(d_hidden, o), squashed))
-    dz = cat(_logistic(ew.add(di, ew.mul(dc, g)), i), _logistic(ew.add(df, ew.mul(dc, before)), f),
-             _hyperbolic(ew.add(dg, ew.mul(dc, i)), g), _logistic(ew.add(do, ew.mul(d_hidden, squashed)), o), dim=1)
+    dz = cat(_logistic(_plus(ew.mul(dc, g), di), i), _logistic(_plus(ew.mul(dc, before), df), f),
+             _hyperbolic(_plus(ew.mul(dc, i), dg), g), _logistic(_plus(ew.mul(d_hidden, squashed), do), o), dim=1)
     return dz, ew.mul(dc, f), ew.mul(o, squashed)
 
 
@@ -217,9 +231,10 @@ def _lstm_grad(gy, gc, gg, y, cells, gates, mask, h, c, w_hh, w_hr, *, reverse):
     carried_h = carried_c = None
     dzs, dhs, hiddens = [], [], []
     for t in _order(gates.shape[0], not reverse):
-        dh, past_h = _divide(mask, t, _plus(_at(gy, t), carried_h))
-        dc, past_c = _divide(mask, t, _plus(_at(gc, t), carried_c))
-        dz, dc, hidden = _lstm_step((dh, dc, _at(gg, t)), _at(gates, t), _at(cells, t), _at(cells_before, t), w_hr)
+        dh, past_h = _divide(mask, t, _arrived(gy, t, carried_h, h))
+        dc, past_c = _divide(mask, t, _arrived(gc, t, carried_c, c))
+        given = dh, dc, None if gg is None else _at(gg, t)
+        dz, dc, hidden = _lstm_step(given, _at(gates, t), _at(cells, t), _at(cells_before, t), w_hr)
         carried_h, carried_c = _plus(matmul(dz, w_hh), past_h), _plus(dc, past_c)
         for kept, value in ((dzs, dz), (dhs, dh), (hiddens, hidden)):
             kept.append(value)
@@ -241,8 +256,39 @@ def _lstm_vjp(g, out, z, mask, h, c, w_hh, w_hr, *, reverse, needs):
 
 
 lstm_sequence = op("lstm_sequence", infer=_infer_lstm, ref=in_single(_lstm), vjp=_lstm_vjp, saves=(0, 2, 3, 4, 5, 6),
-                   lower=Template("recurrent"), traits=("autocast_low",), flops=_flops,
+                   lower=Template("recurrent"), traits=("autocast_low", "gaps"), flops=_flops,
                    doc="LSTM along time, gates (input, forget, cell, output); all states, cells and activated gates.")
+
+
+
+def _infer_lstm_states(z, mask, h, c, w_hh, w_hr, *, reverse):
+    return _infer_lstm(z, mask, h, c, w_hh, w_hr, reverse=reverse)[0], c
+
+
+def _lstm_states(z, mask, h, c, w_hh, w_hr, *, reverse):
+    y, cells, _ = _lstm(z, mask, h, c, w_hh, w_hr, reverse=reverse)
+    return y, cells[0 if reverse else -1]
+
+
+def _lstm_states_vjp(g, out, z, mask, h, c, w_hh, w_hr, *, reverse, needs):
+    kept = lstm_sequence(z, mask, h, c, w_hh, w_hr, reverse=reverse)
+    gy, last = g
+    gc = None if last is None else _at_end(last, z.shape[0], reverse)
+    return _lstm_vjp((gy, gc, None), kept, z, mask, h, c, w_hh, w_hr, reverse=reverse, needs=needs)
+
+
+def _at_end(last, steps, reverse):
+    """The gradient of all states of which only the last one has any."""
+    last = reshape(last, shape=(1, *last.shape))
+    if steps == 1:
+        return last
+    others = full(last, shape=(steps - 1, *last.shape[1:]), value=0, dtype=dt.of(last))
+    return cat(last, others, dim=0) if reverse else cat(others, last, dim=0)
+
+
+lstm_states = op("lstm_states", infer=_infer_lstm_states, ref=in_single(_lstm_states), vjp=_lstm_states_vjp, saves=range(1, 7),
+                 lower=Template("recurrent"), traits=("autocast_low", "gaps"), flops=_flops,
+                 doc="LSTM along time, where gradients will hardly be asked for: all states, and the last cells.")
 
 # GRU.
 
@@ -272,11 +318,11 @@ def _gru(z, mask, h, w_hh, b_hh, *, reverse):
 def _gru_step(dh, dgates, gates, before):
     """(gradient of z, gradient of the recurrent product, gradient of the state before) of one step."""
     r, u, n, m = _split(gates, 4)
-    dr, du, dn, dm = _split(dgates, 4)
-    dn = _hyperbolic(ew.add(dn, ew.mul(dh, ew.sub(1.0, u))), n)
-    du = _logistic(ew.add(du, ew.mul(dh, ew.sub(before, n))), u)
-    dr = _logistic(ew.add(dr, ew.mul(dn, m)), r)
-    dm = ew.add(dm, ew.mul(dn, r))
+    dr, du, dn, dm = _parts(dgates, 4)
+    dn = _hyperbolic(_plus(ew.mul(dh, ew.sub(1.0, u)), dn), n)
+    du = _logistic(_plus(ew.mul(dh, ew.sub(before, n)), du), u)
+    dr = _logistic(_plus(ew.mul(dn, m), dr), r)
+    dm = _plus(ew.mul(dn, r), dm)
     return cat(dr, du, dn, dim=1), cat(dr, du, dm, dim=1), ew.mul(dh, u)
 
 
@@ -289,8 +335,8 @@ def _gru_grad(gy, gg, y, gates, mask, h, w_hh, b_hh, *, reverse):
     before = _before(y, h, reverse)
     carried, dzs, das = None, [], []
     for t in _order(gates.shape[0], not reverse):
-        dh, past = _divide(mask, t, _plus(_at(gy, t), carried))
-        dz, da, direct = _gru_step(dh, _at(gg, t), _at(gates, t), _at(before, t))
+        dh, past = _divide(mask, t, _arrived(gy, t, carried, h))
+        dz, da, direct = _gru_step(dh, None if gg is None else _at(gg, t), _at(gates, t), _at(before, t))
         carried = _plus(ew.add(matmul(da, w_hh), direct), past)
         dzs.append(dz)
         das.append(da)
@@ -310,6 +356,20 @@ def _gru_vjp(g, out, z, mask, h, w_hh, b_hh, *, reverse, needs):
 
 
 gru_sequence = op("gru_sequence", infer=_infer_gru, ref=in_single(_gru), vjp=_gru_vjp, saves=(0, 2, 3, 4, 5),
-                  lower=Template("recurrent"), traits=("autocast_low",), flops=_flops,
+                  lower=Template("recurrent"), traits=("autocast_low", "gaps"), flops=_flops,
                   doc="GRU along time, gates (reset, update, new); all states, and activated gates with the new gate's "
                       "recurrent product.")
+
+
+def _infer_gru_states(z, mask, h, w_hh, b_hh, *, reverse):
+    return _infer_gru(z, mask, h, w_hh, b_hh, reverse=reverse)[0]
+
+
+def _gru_states_vjp(g, out, z, mask, h, w_hh, b_hh, *, reverse, needs):
+    kept = gru_sequence(z, mask, h, w_hh, b_hh, reverse=reverse)
+    return _gru_vjp((g, None), kept, z, mask, h, w_hh, b_hh, reverse=reverse, needs=needs)
+
+
+gru_states = op("gru_states", infer=_infer_gru_states, ref=in_single(lambda *args, reverse: _gru(*args, reverse=reverse)[0]),
+                vjp=_gru_states_vjp, saves=range(1, 6), lower=Template("recurrent"), traits=("autocast_low",), flops=_flops,
+                doc="GRU along time, where gradients will hardly be asked for: all states.")

@@ -4,7 +4,7 @@ import numpy as np
 
 from .. import dtype as dt
 from ..errors import DTypeError, ShapeError
-from ..op import NO_GRAD, Reduce, op
+from ..op import NO_GRAD, Composite, Reduce, op
 from . import elementwise as ew
 from .scan import cumprod, flipped, is_low, shifted
 from .shape import expand, permute, reshape
@@ -59,6 +59,18 @@ sum_ = op("sum", infer=infer_reduce("sum"), ref=_wide(np.sum),
           vjp=(lambda g, out, x, *, dim, keepdim: back(g, x.shape, dim),), lower=Reduce("sum"),
           traits=("self_checking", "autocast_wide"),
           doc="Sum; float16 and bfloat16 accumulate in float32.")
+
+
+def _infer_int_sum(x, *, dim, keepdim):
+    if x.dtype.is_inexact:
+        raise DTypeError(f"int_sum takes integers and bools, got {x}; sum takes floating point types")
+    return x.with_shape(reduced_shape(x.shape, dim, keepdim)).with_dtype(dt.int64)
+
+
+int_sum = op("int_sum", infer=_infer_int_sum,
+             ref=lambda x, *, dim, keepdim: np.asarray(np.sum(x, axis=dim, keepdims=keepdim, dtype=np.int64)),
+             vjp=NO_GRAD, traits=("exact", "ref_first"), doc="Sum of integers or bools in int64.",
+             lower=Composite(lambda x, *, dim, keepdim: sum_(ew.cast(x, dtype=dt.int64), dim=dim, keepdim=keepdim)))
 
 
 def _rows_last(x, dim):

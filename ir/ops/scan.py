@@ -9,7 +9,7 @@ from ..errors import DTypeError, ShapeError
 from ..numeric import copied
 from ..op import OPS, Template, op
 from . import elementwise as ew
-from .shape import flip, pad
+from .shape import flip, full, pad
 
 _FEW_ROWS = 8   # below this many rows a scan runs row by row over Python floats: a numpy call per step would cost more
 
@@ -115,7 +115,7 @@ cumprod = op("cumprod", infer=infer_scan("cumprod"), ref=_wide(lambda x, dim: np
 
 def _logcumsumexp_vjp(g, out, x, *, dim):
     """Weights exp(out[t] - out[t+1]) are at most 1, so nothing overflows on the way back."""
-    level = ew.where(ew.isfinite(out), out, 0.0)
+    level = ew.where(ew.isneginf(out), 0.0, out)
     ratio = ew.exp(ew.sub(shifted(level, dim, 1, 0.0), level))
     ratio = ew.where(ew.isneginf(shifted(out, dim, 1, float("-inf"))), 0.0, ratio)
     return ew.mul(ew.exp(ew.sub(x, level)), _pulled_back(g, ratio, dim))
@@ -153,11 +153,11 @@ def _running(ufunc):
 
 
 def _running_vjp(g, out, x, *, dim, needs):
-    zeros = ew.mul(g, 0.0)
+    zeros = full(g, shape=g.shape, value=0, dtype=dt.of(g))
     return (OPS["scatter"](zeros, out[1], g, dim=dim, mode="add"),)
 
 
-cummax = op("cummax", infer=_infer_extreme("cummax"), ref=_running(np.maximum), vjp=_running_vjp, saves=(0,),
+cummax = op("cummax", infer=_infer_extreme("cummax"), ref=_running(np.maximum), vjp=_running_vjp, saves=((1,),),
             lower=Template("scan"), traits=("exact",), doc="Running maximum and the index where it was seen last.")
-cummin = op("cummin", infer=_infer_extreme("cummin"), ref=_running(np.minimum), vjp=_running_vjp, saves=(0,),
+cummin = op("cummin", infer=_infer_extreme("cummin"), ref=_running(np.minimum), vjp=_running_vjp, saves=((1,),),
             lower=Template("scan"), traits=("exact",), doc="Running minimum and the index where it was seen last.")

@@ -85,7 +85,8 @@ expand = op("expand", infer=_infer_expand, ref=_expand,
 def summed_dims(shape, to) -> tuple:
     """The dims of `shape` over which a gradient is summed to come back to `to`."""
     lead = len(shape) - len(to)
-    return tuple(range(lead)) + tuple(i + lead for i, d in enumerate(to) if d == 1 and shape[i + lead] != 1)
+    return tuple(range(lead)) + tuple(i + lead for i, d in enumerate(to)
+                                     if d is not shape[i + lead] and d == 1 and shape[i + lead] != 1)
 
 
 def _sum_to(x, *, shape):
@@ -322,7 +323,7 @@ cat = op("cat", infer=_infer_cat, ref=lambda *xs, dim: np.concatenate(xs, axis=d
 
 
 def _infer_pad(x, *, low, high, interior, value=0):
-    sizes = [max(0, lo + n + hi + max(0, n - 1) * gap) for n, lo, hi, gap in zip(x.shape, low, high, interior)]
+    sizes = [max(lo + n + hi + max(n - 1, 0) * gap, 0) for n, lo, hi, gap in zip(x.shape, low, high, interior)]
     return x.with_shape(sizes)
 
 

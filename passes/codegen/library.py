@@ -144,15 +144,8 @@ def _affine(k, value, weight, bias):
     return value + k.load("b") if bias else value
 
 
-def layer_norm(name, dtype, layout, *, eps=1e-5, weight=True, bias=True) -> Kernel:
-    """x(, w)(, b) -> y, mean and rstd per row"""
-    k = RowKernel(name, dtype, layout)
-    k.input("x")
-    if weight:
-        k.input("w", "along")
-    if bias:
-        k.input("b", "along")
-    k.output("y")
+def _row_statistics(k, eps):
+    """Mean and inverse deviation of each row of x, stored."""
     k.output("mean", "row", k.work)
     k.output("rstd", "row", k.work)
     with k.sweep():
@@ -166,23 +159,33 @@ def layer_norm(name, dtype, layout, *, eps=1e-5, weight=True, bias=True) -> Kern
     with k.point():
         rstd = k.fn.rsqrt(squares / k.count() + eps)
         k.store(rstd, "rstd")
+    return mean, rstd
+
+
+def layer_norm(name, dtype, layout, *, eps=1e-5, weight=True, bias=True) -> Kernel:
+    """x(, w)(, b) -> y, mean and rstd per row"""
+    k = RowKernel(name, dtype, layout)
+    k.input("x")
+    if weight:
+        k.input("w", "along")
+    if bias:
+        k.input("b", "along")
+    k.output("y")
+    mean, rstd = _row_statistics(k, eps)
     with k.sweep():
         k.store(_affine(k, (k.load("x") - mean) * rstd, weight, bias), "y")
     return k.build()
 
 
-def layer_norm_backward(name, dtype, layout, *, weight=True) -> Kernel:
-    """g, x, mean, rstd(, w) -> dx"""
+def layer_norm_backward(name, dtype, layout, *, eps=1e-5, weight=True) -> Kernel:
+    """g, x(, w) -> dx, mean and rstd per row"""
     k = RowKernel(name, dtype, layout)
     k.input("g")
     k.input("x")
-    k.input("mean", "row", k.work)
-    k.input("rstd", "row", k.work)
     if weight:
         k.input("w", "along")
     k.output("dx")
-    with k.point():
-        mean, rstd = k.load("mean"), k.load("rstd")
+    mean, rstd = _row_statistics(k, eps)
     with k.sweep():
         g = _affine(k, k.load("g"), weight, False)
         total = k.fold("sum", g)
@@ -196,13 +199,8 @@ def layer_norm_backward(name, dtype, layout, *, weight=True) -> Kernel:
     return k.build()
 
 
-def rms_norm(name, dtype, layout, *, eps=1e-6, weight=True) -> Kernel:
-    """x(, w) -> y, rstd per row"""
-    k = RowKernel(name, dtype, layout)
-    k.input("x")
-    if weight:
-        k.input("w", "along")
-    k.output("y")
+def _row_scale(k, eps):
+    """The inverse of the root of the mean square of each row of x, stored."""
     k.output("rstd", "row", k.work)
     with k.sweep():
         x = k.load("x")
@@ -210,22 +208,31 @@ def rms_norm(name, dtype, layout, *, eps=1e-6, weight=True) -> Kernel:
     with k.point():
         rstd = k.fn.rsqrt(squares / k.count() + eps)
         k.store(rstd, "rstd")
+    return rstd
+
+
+def rms_norm(name, dtype, layout, *, eps=1e-6, weight=True) -> Kernel:
+    """x(, w) -> y, rstd per row"""
+    k = RowKernel(name, dtype, layout)
+    k.input("x")
+    if weight:
+        k.input("w", "along")
+    k.output("y")
+    rstd = _row_scale(k, eps)
     with k.sweep():
         k.store(_affine(k, k.load("x") * rstd, weight, False), "y")
     return k.build()
 
 
-def rms_norm_backward(name, dtype, layout, *, weight=True) -> Kernel:
-    """g, x, rstd(, w) -> dx"""
+def rms_norm_backward(name, dtype, layout, *, eps=1e-6, weight=True) -> Kernel:
+    """g, x(, w) -> dx, rstd per row"""
     k = RowKernel(name, dtype, layout)
     k.input("g")
     k.input("x")
-    k.input("rstd", "row", k.work)
     if weight:
         k.input("w", "along")
     k.output("dx")
-    with k.point():
-        rstd = k.load("rstd")
+    rstd = _row_scale(k, eps)
     with k.sweep():
         dot = k.fold("sum", _affine(k, k.load("g"), weight, False) * (k.load("x") * rstd))
     with k.point():
@@ -235,7 +242,7 @@ def rms_norm_backward(name, dtype, layout, *, weight=True) -> Kernel:
     return k.build()
 
 
-def norm_weight_backward(name, dtype, layout, *, centred=True) -> Kernel:
+def norm_weight_backward(name, dtype, layout, *, centred=True, bias=True) -> Kernel:
     """g, x, (mean, )rstd -> dw(, db): sums over the rows of what a norm multiplied by its weight. R counts the rows here,
     A is 1 and B the length of a row: layout "columns" only."""
     k = RowKernel(name, dtype, COLUMNS)
@@ -246,17 +253,17 @@ def norm_weight_backward(name, dtype, layout, *, centred=True) -> Kernel:
         k.k.input("mean", work, (0, 0, 1))
     k.k.input("rstd", work, (0, 0, 1))
     k.output("dw", "row")
-    if centred:
+    if bias:
         k.output("db", "row")
     with k.sweep():
         g, x = k.load("g"), k.load("x")
         if centred:
             x = x - k.load("mean")
         dw = k.fold("sum", g * (x * k.load("rstd")))
-        db = k.fold("sum", g) if centred else None
+        db = k.fold("sum", g) if bias else None
     with k.point():
         k.store(dw, "dw")
-        if centred:
+        if bias:
             k.store(db, "db")
     return k.build()
 

@@ -11,7 +11,21 @@ import threading
 
 from .. import printing
 from ..tensor import when_missing
-from . import autograd, context, convert, creation, elementwise, exchange, indexing, linalg, operators, reduce, shape, ufuncs
+from . import (
+    autograd,
+    context,
+    convert,
+    creation,
+    elementwise,
+    exchange,
+    foreign,
+    indexing,
+    linalg,
+    operators,
+    reduce,
+    shape,
+    ufuncs,
+)
 from .register import FUNCTIONS
 
 LATE = ("amp", "composed", "conv", "distance", "einsum", "gather", "image", "info", "join", "legacy", "matrix", "nn", "norm",
@@ -20,8 +34,8 @@ LATE = ("amp", "composed", "conv", "distance", "einsum", "gather", "image", "inf
 
 TWINS = __name__.replace("runtime.api", "runtime.nn.twins")
 
-__all__ = ["FUNCTIONS", "LATE", "TWINS", "autograd", "context", "convert", "creation", "elementwise", "exchange", "indexing",
-           "linalg", "load_rest", "load_twins", "operators", "printing", "reduce", "shape", "ufuncs"]
+__all__ = ["FUNCTIONS", "LATE", "TWINS", "autograd", "context", "convert", "creation", "elementwise", "exchange", "foreign",
+           "indexing", "linalg", "load_rest", "load_twins", "operators", "printing", "reduce", "shape", "ufuncs"]
 
 _loaded = False
 _loading = threading.RLock()     # re-entrant: a late module may ask for a name of another one

@@ -13,6 +13,7 @@ from ...ir.errors import ArgumentError, DTypeError, ShapeError
 from ...ir.ops import elementwise as ew
 from ...ir.ops import shape as sh
 from ...ir.substitute import as_int
+from ...ir.symbolic import SymFloat
 from ..creation import array_of
 from ..device import require
 from ..dispatch import call
@@ -58,6 +59,8 @@ def filled(like, shape, value, dtype) -> Tensor:
         if n < 0:
             raise ShapeError(f"sizes must not be negative, got {tuple(shape)}")
     value = dt.fitted(value, dtype, "full")
+    if type(value) is SymFloat and dtype in (dt.float32, dt.float64):      # an operand may change from call to call
+        return ew.mul(call(sh.full, (like,), {"shape": tuple(shape), "value": 1.0, "dtype": dtype}), value)
     return call(sh.full, (like,), {"shape": tuple(shape), "value": value, "dtype": dtype})
 
 
@@ -76,6 +79,8 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     if isinstance(data, Tensor):
         t = ew.copy(data.detach())
         t = t if dtype is None else ew.cast(t, dtype=dt.as_dtype(dtype))
+    elif type(data) is SymFloat:
+        t = filled(None, (), data, dtype_or_default(dtype))
     else:
         t = made(wrap(array_of(data, dtype)))
     return finish(t, None, requires_grad, "tensor", t.device if device is None and isinstance(data, Tensor) else device)

@@ -12,6 +12,7 @@ from ...ir.ops import elementwise as ew
 from ...ir.ops import indexing as ix
 from ...ir.ops import shape as sh
 from ...ir.substitute import slice_bounds
+from ..device_array import DeviceArray
 from ..tensor import Tensor, numel_of, shape_of
 from .creation import filled
 from .indexing import getitem, positions_of, put, resolve, setitem
@@ -26,10 +27,15 @@ def _vector(x):
     return sh.reshape(x, shape=(1,)) if not x.ndim else x
 
 
-def _no_negatives(name, index, size, dim):
-    """Raises for indices that count from the end, where PyTorch does not take them."""
+def _no_negatives(name, at, size, dim):
+    """The index tuple, where indices that count from the end are not taken: raises for them. On a device, whose numbers are not
+    looked at, they become indices beyond the end, which its kernels note."""
+    *before, index = at
+    if index._a.__class__ is DeviceArray:
+        return [*before, ew.where(ew.lt(index, 0), size, index)]
     if numel_of(index) and index._a.min() < 0:
         raise DimError(f"{name}: index {index._a.min()} is out of range for dim {dim} of size {size}")
+    return at
 
 
 # One index for each element along a dimension.
@@ -159,13 +165,13 @@ def _unvector(result, input):
 def index_select(input, dim, index, *, out=None):
     """The slices along a dimension that an index vector names."""
     x, at, d = _slices(input, dim, index, "index_select")
-    _no_negatives("index_select", index, shape_of(x)[d], d)
+    at = _no_negatives("index_select", at, shape_of(x)[d], d)
     return deliver(_unvector(ix.index(x, *at), input), out, "index_select")
 
 
 def _written(input, dim, index, source, accumulate, who):
     x, at, d = _slices(input, dim, index, who)
-    _no_negatives(who, index, shape_of(x)[d], d)
+    at = _no_negatives(who, at, shape_of(x)[d], d)
     if source.dtype is not input.dtype:
         raise DTypeError(f"{who}: the source is {source.dtype} and the tensor {input.dtype}; cast one with .to()")
     wanted = shape_of(x)[:d] + shape_of(at[-1]) + shape_of(x)[d + 1:]

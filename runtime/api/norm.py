@@ -21,7 +21,11 @@ def floating(input, name):
 def in_one_dtype(x, *others):
     """The input and what goes with it (weight, bias, statistics; None stays) in one dtype: the input's own, or the wider one
     in which low precision is computed if another differs from it."""
-    if all(v is None or v.dtype is x.dtype for v in others):
+    same = x._a.dtype
+    for v in others:
+        if v is not None and v._a.dtype is not same and v.dtype is not x.dtype:
+            break
+    else:
         return x, *others
     wide = dt.accumulator(x.dtype)
     return to_dtype(x, wide), *(None if v is None else to_dtype(v, wide) for v in others)

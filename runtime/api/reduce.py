@@ -60,6 +60,8 @@ def as_column(x):
 @api()
 def sum(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """Sum over dims (all unless said); integers and bools are summed in int64."""
+    if dtype is None and not input.dtype.is_inexact and input.dtype is not dt.int64:
+        return deliver(rd.int_sum(input, dim=dims_of(input, dim), keepdim=keepdim), out, "sum")
     x = summable(input, dtype)
     return deliver(rd.sum_(x, dim=dims_of(x, dim), keepdim=keepdim), out, "sum")
 
@@ -102,7 +104,7 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
 def count_nonzero(input, dim=None, keepdim=False):
     """How many elements are not zero."""
     there = input if input.dtype is dt.bool_ else ew.ne(input, 0)
-    return rd.sum_(ew.cast(there, dtype=dt.int64), dim=dims_of(input, dim), keepdim=keepdim)
+    return rd.int_sum(there, dim=dims_of(input, dim), keepdim=keepdim)
 
 
 @api()

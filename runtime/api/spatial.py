@@ -11,6 +11,12 @@ def per_dim(value, rank: int, name: str, what: str) -> tuple:
     """`value` (a number or one for each dim) as a tuple of `rank` ints."""
     if type(value) is int:
         return (value,) * rank
+    if type(value) is tuple and len(value) == rank:
+        for v in value:
+            if type(v) is not int:
+                break
+        else:
+            return value
     try:
         if not hasattr(value, "__len__") or isinstance(value, Tensor):
             return (operator.index(value),) * rank

@@ -87,9 +87,11 @@ def _add_to_grad(t, g, create_graph):
         t.grad = g if t.grad is None else add(t.grad, g)
 
 
-def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, allow_unused=None,
+def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, only_inputs=True, allow_unused=None,
          is_grads_batched=False, materialize_grads=False):
-    """The gradients of `outputs` with respect to `inputs`, as a tuple; nothing is accumulated."""
+    """The gradients of `outputs` with respect to `inputs`, as a tuple; nothing is accumulated (so `only_inputs` is True)."""
+    if not only_inputs:
+        raise AutogradError("grad never accumulates into other leaves: only_inputs must be True; call backward() instead")
     outputs, inputs = _listed(outputs, "output"), _listed(inputs, "input")
     retain = create_graph if retain_graph is None else retain_graph
     for i, t in enumerate(inputs):
@@ -123,7 +125,7 @@ def _batched(outputs, inputs, grad_outputs, create_graph, allow_unused, material
     if len(sizes) != 1 or 0 in sizes:
         raise AutogradError(f"is_grads_batched takes gradients of one leading batch size above zero, got {sorted(sizes)}")
     rows = [list(g) for g in seeds]
-    each = [grad(outputs, inputs, list(row), True, create_graph, allow_unused, materialize_grads=materialize)
+    each = [grad(outputs, inputs, list(row), True, create_graph, allow_unused=allow_unused, materialize_grads=materialize)
             for row in zip(*rows)]
     return tuple(None if gs[0] is None else _stack(gs) for gs in zip(*each))
 

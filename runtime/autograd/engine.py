@@ -139,8 +139,11 @@ class Backward:
         return g
 
     def gather_outputs(self, node, slots):
-        """The gradient as the rule takes it: alone if one result is differentiable, else a tuple without gaps."""
+        """The gradient as the rule takes it: alone if one result is differentiable, else a tuple, without gaps unless the
+        rule knows what to do with them (trait "gaps")."""
         kinds = [i for i, a in enumerate(node.outs) if a.dtype.is_inexact]
+        if len(kinds) > 1 and "gaps" in node.op.traits:
+            return tuple([slots[i] for i in kinds])
         there = next(s for s in slots if s is not None)
         filled = [self.zeros(node.outs[i], there) if slots[i] is None else slots[i] for i in kinds]
         if len(kinds) == 1:

@@ -176,6 +176,17 @@ def overwritten(node, storage, version) -> AutogradError:
                          "writing.")
 
 
+def rescue_result(t):
+    """Before the result `t` of an operation is overwritten: its gradient rule gets a copy, if it reads the result only because
+    that is cheaper than to compute it again (trait "rescued")."""
+    node, storage = t._node, t._storage
+    if type(node) is not Node or "rescued" not in node.op.traits or type(node.saved) is not tuple or node.saved[0] is not t._a:
+        return
+    if (storage, storage.version) in node.guards:
+        node.saved = (t._a.copy(), *node.saved[1:])
+        node.guards = [g for g in node.guards if g[0] is not storage]
+
+
 def aval_of(a) -> Aval:
     """Shape and dtype of an array."""
     return Aval(a.shape, BY_NP.get(a.dtype) or from_numpy(a.dtype))

@@ -1,14 +1,27 @@
 """Memory for the inner values of native calls."""
 
+import threading
+
 import numpy as np
 
 from . import alloc
 
-_KEPT = 4          # small arenas that wait for the next call
+_KEPT = 4                   # small arenas that wait for the next call
+_LARGEST_SPARE = 4 << 20    # bytes up to which a thread keeps a large arena, for whichever call comes next
+
+
+class _Spare(threading.local):
+    """The large arena that waits in a thread."""
+
+    arena = None
+
+
+_spare = _Spare()
 
 
 class Arenas:
-    """Arenas of one size: small ones are kept for the next call, large ones come from the allocator."""
+    """Arenas of one size at least: small ones are kept for the next call, large ones come from the thread's spare one, which
+    is warm in its cache, or from the allocator."""
 
     def __init__(self, size: int):
         self.size, self.kept = size, []
@@ -18,12 +31,21 @@ class Arenas:
 
     def take(self) -> np.ndarray:
         """An arena that nobody else uses until it is given back."""
+        if self.large:
+            arena = _spare.arena
+            if arena is not None and arena.size >= self.size:
+                _spare.arena = None
+                return arena
+            return alloc.empty(self.size, np.uint8)
         try:
             return self.kept.pop()
         except IndexError:
-            return alloc.empty(self.size, np.uint8) if self.large else alloc.aligned_zeros((max(self.size, 1),), np.uint8)
+            return alloc.aligned_zeros((max(self.size, 1),), np.uint8)
 
     def give(self, arena):
         """Takes an arena back."""
-        if not self.large and len(self.kept) < _KEPT:
-            self.kept.append(arena)
+        if not self.large:
+            if len(self.kept) < _KEPT:
+                self.kept.append(arena)
+        elif arena.size <= _LARGEST_SPARE and (_spare.arena is None or _spare.arena.size < arena.size):
+            _spare.arena = arena

@@ -24,7 +24,8 @@ _SHORT = 16                         # elements of a plane below which channels a
 
 def supported(x, *others) -> bool:
     """Whether the kernels take these arrays."""
-    return x.dtype in _ELEMENTS and x.ndim >= 2 and x.size > 0 and all(a.dtype == x.dtype for a in others)
+    kind = x.dtype
+    return kind in _ELEMENTS and x.ndim >= 2 and x.size > 0 and all([a.dtype == kind for a in others])  # noqa: C419
 
 
 @functools.lru_cache(None)
@@ -45,19 +46,25 @@ def plan(kind, images, channels, size, eps, dtype, relu, threads):
     return steps.plan()
 
 
+@functools.lru_cache(512)
 def is_direct(shape) -> bool:
     """Whether planes are read where they lie."""
     return len(shape) > 2 and (prod(shape[2:]) >= _SHORT or shape[0] == 1)
+
+
+@functools.lru_cache(512)
+def _shaped_plan(kind, shape, eps, dtype, relu, threads):
+    return plan(kind, shape[0], shape[1], prod(shape[2:]), float(eps), dtype, relu, threads)
 
 
 def _run(kind, x, g, eps, operands, relu=False, result=None):
     """One job; `operands` by name, each an array with an element for each channel or None."""
     bring = plain if is_direct(x.shape) else _gather
     x, g, result = bring(x), bring(g), None if result is None else bring(result)
-    operands = {name: plain(a) for name, a in operands.items() if a is not None}
-    block = np.array([call.address_of(operands[name]) if name in operands else 0 for name in codegen.OPERANDS], np.int64)
+    held = [None if a is None else plain(a) for a in map(operands.get, codegen.OPERANDS)]
+    block = np.array([0 if a is None else call.address_of(a) for a in held], np.int64)
     out = empty(x.shape, x.dtype)
-    run = plan(kind, x.shape[0], x.shape[1], prod(x.shape[2:]), float(eps), x.dtype, relu, pool.get_num_threads())
+    run = _shaped_plan(kind, x.shape, eps, x.dtype, relu, pool.get_num_threads())
     run(x, g, out, call.address_of(block), 0 if result is None else call.address_of(result))
     return out
 

@@ -10,11 +10,13 @@ from typing import Any
 
 from ...ir.op import Op
 from ...ir.ops import blocked as ops
+from ...ir.ops import blocked_grad as grad_ops
+from ...ir.ops import conv as conv_ops
 from ...ir.target import host
 from ...passes.codegen.llvm.conv_epilogue import Lines
 from ...passes.codegen.llvm.epilogue import ColumnBias
 from ...passes.layout import PRODUCT, Asked
-from . import conv, conv_depthwise, conv_fused, pool, pooling, winograd
+from . import batch_norm_blocked, conv, conv_blocked_grad, conv_depthwise, conv_fused, pool, pooling, winograd
 from .conv_steps import plain
 
 ALGORITHMS = {"direct": 0, "winograd2": 2, "winograd4": 4}
@@ -25,10 +27,12 @@ _WINDOW = ("stride", "padding", "dilation", "groups")
 
 
 def choose(asked: Asked):
-    """(kernel, elements of the packed weight, lanes) for a convolution, or None where no kernel takes it.
+    """(kernel, elements of the packed weight, lanes) for a convolution or a gradient of one, or None where no kernel takes it.
 
     A kernel is (algorithm, groups, whether x lies in blocks, lanes): all that the order of a packed weight depends on.
     """
+    if asked.what is not conv_ops.conv:
+        return _choose_gradient(asked)
     x, w, params, in_blocks = asked[:4]
     if not 3 <= len(x.shape) <= 2 + conv.MAX_DIMS or not x.size or not w.size:
         return None
@@ -43,6 +47,25 @@ def choose(asked: Asked):
     m = 0 if depthwise else winograd.choose(g, prepared=asked.kept)
     size = conv_fused.weight_bytes(conv_fused.read_as(g, in_blocks, m), m)
     return (_NAMES[m], g.groups, in_blocks, g.lanes), -(-size // g.item), g.lanes
+
+
+def _choose_gradient(asked):
+    x, w, params = asked[:3]
+    if not 3 <= len(w.shape) <= 2 + conv.MAX_DIMS or not x.size or not w.size:
+        return None
+    of_input, item = asked.what is conv_ops.conv_input_grad, x.dtype.itemsize
+    convolution = convolution_of(w.shape, params["size"] if of_input else x.shape[2:], params, item)
+    g = conv_blocked_grad.forward_geometry(convolution, x.shape[0])
+    if not conv_blocked_grad.takes(convolution) or (not asked.in_blocks and not asked.wanted and conv.is_pointwise(g)):
+        return None
+    m = conv_blocked_grad.algorithm(convolution, x.shape[0], asked.kept) if of_input else 0
+    size = conv_blocked_grad.Turned(g, m).size if of_input else 0
+    return (_NAMES[m], g.groups, True, g.lanes), -(-size // item), g.lanes
+
+
+def convolution_of(filters, size, params, item):
+    """A convolution as `conv_blocked_grad` takes it."""
+    return (tuple(filters), tuple(size), *[params[name] for name in _WINDOW], item)
 
 
 def kernel_for(op: Op):
@@ -73,7 +96,7 @@ class Bound:
         self.run: Any = None
 
     def __call__(self, *arrays, **params):
-        met = (*[a.shape for a in arrays], pool.get_num_threads())
+        met = (*[None if a is None else a.shape for a in arrays], pool.get_num_threads())
         if met != self.met:
             there = fits(lanes_of(self.op, arrays[0], params), arrays[0].itemsize)
             self.run = self.plan(*arrays, **params) if there else functools.partial(self.op.ref, **params)
@@ -137,5 +160,50 @@ def _avg_pool(x, **params):
     return lambda x: pooling.avg_pool_blocked(plain(x), **params)
 
 
+def turned_plan(w, params):
+    """What the gradient of a convolution's input asks of a weight: (convolution, m)."""
+    return convolution_of(w.shape, params["size"], params, w.dtype.itemsize), ALGORITHMS[params["kernel"][0]]
+
+
+def _pack_turned(w, **params):
+    convolution, m = turned_plan(w, params)
+    return lambda w: conv_blocked_grad.pack(w, convolution, m, params["elements"])
+
+
+def planned_input_grad(g, beside, params) -> conv_blocked_grad.InputGrad:
+    """The gradient of the input of a node for a gradient like `g` and arrays of the shapes `beside`."""
+    item = g.dtype.itemsize
+    kinds = tuple(["channel" if v[0] == 1 and all(n == 1 for n in v[2:-1]) else "full" for v in beside])
+    lines = Lines(params["epilogue"], kinds, _ELEMENTS[item])
+    return conv_blocked_grad.input_grad(convolution_of(params["filters"], params["size"], params, item), g.shape[0],
+                                        ALGORITHMS[params["kernel"][0]], lines, pool.get_num_threads())
+
+
+def planned_weight_grad(x, params) -> conv_blocked_grad.WeightGrad:
+    """The gradient of the weight of a node for an input like `x`."""
+    sizes = x.shape[2:-1] if params["in_blocks"] else x.shape[2:]
+    convolution = convolution_of(params["filters"], sizes, params, x.dtype.itemsize)
+    return conv_blocked_grad.weight_grad(convolution, x.shape[0], params["in_blocks"], pool.get_num_threads())
+
+
+def _input_grad(g, w, *beside, **params):
+    return planned_input_grad(g, [v.shape for v in beside], params).run
+
+
+def _weight_grad(x, g, **params):
+    return planned_weight_grad(x, params).run
+
+
+def _called(function):
+    """A kernel that plans for itself."""
+    return lambda *arrays, **params: lambda *given: function(*[v if v is None else plain(v) for v in given], **params)
+
+
 _KERNELS = {ops.pack_filters: _pack, ops.conv_blocked: _conv, ops.to_blocked: _to, ops.from_blocked: _from,
-            ops.max_pool_blocked: _max_pool, ops.avg_pool_blocked: _avg_pool}
+            ops.max_pool_blocked: _max_pool, ops.avg_pool_blocked: _avg_pool, grad_ops.pack_turned: _pack_turned,
+            grad_ops.conv_input_grad_blocked: _input_grad, grad_ops.conv_weight_grad_blocked: _weight_grad,
+            grad_ops.batch_norm_train_blocked: _called(batch_norm_blocked.train),
+            grad_ops.batch_norm_grad_blocked: _called(batch_norm_blocked.gradient),
+            grad_ops.max_pool_places_blocked: _called(pooling.max_pool_places_blocked),
+            grad_ops.max_pool_grad_blocked: _called(pooling.max_pool_grad_blocked),
+            grad_ops.avg_pool_grad_blocked: _called(pooling.avg_pool_grad_blocked)}

@@ -256,13 +256,11 @@ class WeightGrad:
 
     def __init__(self, g: Geometry, dtype, shape):
         self.shape, self.dtype = shape, dtype
-        filters, steps = conv_plan.filters_of(g), conv_steps.Steps()
+        steps = conv_steps.Steps()
         x = _packed_input(steps, g)
         y = WORKSPACE, steps.room(conv_layout.blocked_bytes(g.images * g.groups, g.y_blocks, g.out_pixels))
         conv_layout.pack_activation(steps, (W, 0), y, g.images * g.groups, g.y_blocks, g.out_pixels)
-        w = WORKSPACE, steps.room(g.groups * filters.group)
-        conv_grad_plan.add_weight_grad(steps, g, filters, x, y, w)
-        conv_layout.unpack_weight(steps, w, (Y, 0), g.groups, filters)
+        conv_grad_plan.add_plain_weight_grad(steps, g, x, y, (Y, 0))
         self.plan = steps.plan()
 
     def __call__(self, x, g):

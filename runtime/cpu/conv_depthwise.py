@@ -20,7 +20,8 @@ from .conv_plan import Geometry, Scatter, Window
 from .conv_steps import OPERANDS, WORKSPACE, W, X, Y
 from .texts import text_of
 
-_ROWS_BYTES = 128 << 10
+_FAR_BYTES = 8 << 20                # an x that comes from memory
+_SMALL_PLANE = 128                  # pixels of a plane below which layers are cut by channels
 _ELEMENTS = {4: "float", 8: "double"}
 
 
@@ -38,8 +39,8 @@ def pattern_of(width: Window) -> codegen.Pattern:
 
 
 @functools.lru_cache(None)
-def _task(item, pattern, epilogue):
-    made = codegen.DepthwiseKernel(host(), _ELEMENTS[item], pattern, epilogue)
+def _task(item, pattern, epilogue, far):
+    made = codegen.DepthwiseKernel(host(), _ELEMENTS[item], pattern, epilogue, far)
     return compile_module(text_of(made), [made.symbol])[made.symbol]
 
 
@@ -49,19 +50,29 @@ def _weight_task(item, pattern):
     return compile_module(text_of(made, "weight_text"), [made.weight_symbol])[made.weight_symbol]
 
 
-def add_depthwise(steps, g: Geometry, x, w, y, operands=(OPERANDS, 0), epilogue=None, scatter: Scatter | None = None):
-    """The step of a depthwise convolution on blocked operands; `g` has one channel per group."""
-    task = _task(g.item, pattern_of(g.dims[2]), epilogue or ColumnBias(_ELEMENTS[g.item]))
+def add_depthwise(steps, g: Geometry, x, w, y, operands=(OPERANDS, 0), epilogue=None, scatter: Scatter | None = None,
+                  by_rows: bool = False):
+    """The step of a depthwise convolution on blocked operands; `g` has one channel per group. Threads share out rows where the
+    layers beside it do so, else channels."""
+    # Processors follow windows that move by one by themselves.
+    far = g.dims[2].stride > 1 and g.images * blocks_of(g).count * g.pixels * blocks_of(g).pixel >= _FAR_BYTES
+    task = _task(g.item, pattern_of(g.dims[2]), epilogue or ColumnBias(_ELEMENTS[g.item]), far)
     scatter = scatter or Scatter(tuple(d.out for d in g.dims), (1, 1, 1), (0, 0, 0))
     words, start = _words(g, scatter)
     planes, rows, threads = words["planes"], words["out_rows"], pool.get_num_threads()
-    block = max(1, min(rows, _ROWS_BYTES // (2 * words["x_row"])))
-    while threads > 1 and block > 1 and planes * -(-rows // block) < 4 * threads:
-        block = -(-block // 2)
-    items = planes * -(-rows // block)
+    blocks = _row_blocks(planes, rows, threads, by_rows and g.images % threads > 0 and g.pixels >= _SMALL_PLANE)
+    items = planes * blocks
     chunks = conv_steps.share(g.work * g.lanes, items, threads)
-    words |= {"items": items, "chunks": chunks, "row_blocks": -(-rows // block), "block_rows": block}
+    words |= {"items": items, "chunks": chunks, "row_blocks": blocks}
     steps.add(task, chunks, codegen.WORDS, words, {"x": x, "w": w, "y": (y[0], y[1] + start), "operands": operands})
+
+
+def _row_blocks(planes, rows, threads, by_rows):
+    """Into how many parts the rows of an image are cut: at least one for each thread if these share out rows."""
+    parts = threads if by_rows else 1
+    while parts < rows and planes * parts < 4 * threads and threads > 1:
+        parts *= 2
+    return min(parts, rows)
 
 
 def add_depthwise_weight(steps, g: Geometry, x, y, w):

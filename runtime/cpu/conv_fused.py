@@ -149,7 +149,7 @@ class FusedConv:
             conv_layout.pack_activation(steps, (X, 0), x, images, x_blocks, g.pixels)
         y = (Y, 0) if self.y_blocked else (WORKSPACE, steps.room(conv_layout.blocked_bytes(images, y_blocks, g.out_pixels)))
         if self.depthwise:
-            conv_depthwise.add_depthwise(steps, g, x, (W, 0), y, epilogue=epilogue)
+            conv_depthwise.add_depthwise(steps, g, x, (W, 0), y, epilogue=epilogue, by_rows=x_blocked)
         elif self.m:
             u = W, g.groups * filters_of(g, self.m).group
             winograd.add_winograd(steps, g, self.m, x, (W, 0), u, y, epilogue=epilogue)

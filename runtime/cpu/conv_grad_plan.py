@@ -5,7 +5,8 @@ import functools
 from ...ir.target import host
 from ...passes.codegen.llvm import conv_grad as codegen
 from ...passes.codegen.llvm.microkernel import Precision
-from . import conv_steps, pool
+from . import conv_layout, conv_plan, conv_steps, pool, winograd_grad
+from . import winograd as winograd_forward
 from .compile import compile_module
 from .conv_layout import Filters
 from .conv_plan import Geometry, flattened
@@ -21,6 +22,18 @@ def _kernel(item, vectors):
     made = codegen.WeightGradKernel(host(), Precision.of(_ELEMENTS[item]), vectors)
     found = compile_module(text_of(made), [made.symbol, made.reduce_symbol])
     return made, found[made.symbol], found[made.reduce_symbol]
+
+
+def add_plain_weight_grad(steps, geometry: Geometry, x, y, target):
+    """The steps that make a plain dw, from a blocked x and dy, by the algorithm that is quicker."""
+    winograd = winograd_grad.pays(geometry)
+    filters = (winograd_forward if winograd else conv_plan).filters_of(geometry)
+    w = conv_steps.WORKSPACE, steps.room(geometry.groups * filters.group)
+    if winograd:
+        winograd_grad.add_weight_grad(steps, geometry, x, y, w)
+    else:
+        add_weight_grad(steps, geometry, filters, x, y, w)
+    conv_layout.unpack_weight(steps, w, target, geometry.groups, filters)
 
 
 def add_weight_grad(steps, geometry: Geometry, filters: Filters, x, y, w):
@@ -73,7 +86,7 @@ def _segments(geometry, filters, most, channels):
     """Rows of tiles and the columns that they meet: channels of one tap, or of several where they are few and lie together."""
     width, blocks = geometry.dims[2], geometry.x_blocks
     spans = [width.taps_seen(0, width.out, tap) for tap in range(width.taps)]
-    joined = blocks.count == 1 and width.dilation == 1 and width.taps > 1 and channels < most
+    joined = blocks.width == channels and blocks.count == 1 and width.dilation == 1 and width.taps > 1 and channels < most
     inner: tuple | None = (max(low for low, _ in spans), min(high for _, high in spans)) if joined else (0, 0)
     found = []
     if inner is not None and inner[0] < inner[1]:

@@ -14,6 +14,7 @@ from . import conv_steps, pool
 from .compile import compile_module
 
 _RUN = 512                          # pixels that one item of a copy moves
+_ROWS = 64                          # rows that one item of a copy moves without turning them
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ def blocked_bytes(images: int, blocks: Blocks, pixels: int) -> int:
 
 @functools.lru_cache(None)
 def _tasks(element):
-    names = {variant: reorder.symbol(variant, element) for variant in reorder.VARIANTS}
+    names = {variant: reorder.symbol(variant, element) for variant in (*reorder.VARIANTS, reorder.STRAIGHT)}
     found = compile_module(reorder.reorder_text(host(), element), list(names.values()))
     return {variant: found[name] for variant, name in names.items()}
 
@@ -188,6 +189,9 @@ def pack_turned_weight(steps, source, target, groups: int, filters: Filters, pla
     """
     blocks, all_taps = filters.blocks, len(places)
     item = blocks.item
+    if places == [0]:
+        _pack_turned_points(steps, source, target, groups, filters)
+        return
     per_input = filters.outputs * all_taps * item
     table = steps.table([-1 if place < 0 else place * filters.tap for place in places])
     for group in range(groups):
@@ -204,6 +208,19 @@ def pack_turned_weight(steps, source, target, groups: int, filters: Filters, pla
                 "columns": all_taps, "columns_total": all_taps, "width": blocks.lanes, "fill": 1, "column_table": table,
             }, {"source": (source[0], source[1] + start),
                 "target": (target[0], target[1] + group * filters.group + first * filters.block)})
+
+
+def _pack_turned_points(steps, source, target, groups: int, filters: Filters):
+    """The same for windows of one pixel, whose outputs lie side by side already."""
+    blocks = filters.blocks
+    per_input = filters.outputs * blocks.item
+    _add(steps, reorder.STRAIGHT, blocks.item, {
+        "outer": groups, "source_outer": blocks.channels * per_input, "target_outer": filters.group,
+        "rows": _ROWS, "rows_total": blocks.channels, "row_chunks": -(-blocks.channels // _ROWS), "row_stride": per_input,
+        "source_row_chunk": _ROWS * per_input, "target_row_chunk": _ROWS * filters.step, "column_step": filters.step,
+        "columns": filters.columns, "columns_total": filters.outputs, "column_chunks": filters.panels,
+        "source_column_chunk": filters.columns * blocks.item, "target_column_chunk": filters.panel,
+    }, {"source": source, "target": target})
 
 
 def pack_depthwise_weight(steps, source, target, blocks: Blocks, places):

@@ -16,6 +16,7 @@ from .conv_layout import Blocks, Filters
 from .texts import text_of
 
 _PANEL_BYTES = 900_000              # a panel of weights larger than this leaves the second-level cache
+_FAR_BYTES = 2 << 20                # weights that no second-level cache holds
 _ROWS_BYTES = 192 << 10             # rows of x that stay in it beside a panel
 _PART_TILES = 8                     # tiles of a part of a row, at least
 _FLAT_WIDTH = 128                   # pixels to which the rows of a 1x1 convolution are joined
@@ -112,9 +113,10 @@ def filters_of(geometry: Geometry) -> Filters:
 
 
 @functools.lru_cache(None)
-def kernel(item: int, vectors: int, epilogue=None):
+def kernel(item: int, vectors: int, epilogue=None, narrow: bool = False, far: bool = False):
     """(description, address) of the direct kernel."""
-    made = codegen.ConvKernel(host(), Precision.of(_ELEMENTS[item]), vectors, epilogue or ColumnBias(_ELEMENTS[item]))
+    epilogue = epilogue or ColumnBias(_ELEMENTS[item])
+    made = codegen.ConvKernel(host(), Precision.of(_ELEMENTS[item]), vectors, epilogue, narrow, far)
     return made, compile_module(text_of(made), [made.symbol])[made.symbol]
 
 
@@ -134,12 +136,12 @@ def add_direct(steps, geometry: Geometry, filters: Filters, x, w, y, operands=(c
     if scatter is None:
         geometry = flattened(geometry)
         scatter = Scatter(tuple(d.out for d in geometry.dims), (1, 1, 1), (0, 0, 0))
-    made, task = kernel(geometry.item, filters.vectors, epilogue)
+    far = filters.panels > 1 and filters.group >= _FAR_BYTES
+    made, task = kernel(geometry.item, filters.vectors, epilogue, _is_narrow(geometry, filters), far)
     depth, height, _ = geometry.dims
     threads = pool.get_num_threads()
     rows, groups, images = depth.out * height.out, geometry.groups, geometry.images
-    block_rows = _block_rows(geometry, filters, rows, threads)
-    row_blocks = -(-rows // block_rows)
+    row_blocks = _row_blocks(geometry, filters, rows, threads)
     items = images * groups * row_blocks * filters.panels
     part_table, parts = _parts(steps, geometry, filters, made.rows, 1 if threads == 1 else -(-4 * threads // items))
     items *= parts
@@ -147,10 +149,16 @@ def add_direct(steps, geometry: Geometry, filters: Filters, x, w, y, operands=(c
     y_start, y_words = _result_words(geometry, scatter)
     words = _operand_words(geometry, filters) | y_words | {
         "items": items, "chunks": chunks, "groups": groups, "row_blocks": row_blocks, "panels": filters.panels,
-        "block_rows": block_rows, "panel_first": _panels_first(geometry, filters, row_blocks), "out_rows": rows,
+        "panel_first": _panels_first(geometry, filters, row_blocks), "out_rows": rows,
         "out_height": height.out, "part_table": part_table, "parts": parts, "blocks": -(-geometry.outputs // geometry.lanes)}
     steps.add(task, chunks, codegen.WORDS, words,
               {"x": x, "w": w, "y": (y[0], y[1] + y_start), "operands": operands})
+
+
+def _is_narrow(geometry, filters):
+    """Whether the only panel ends in a vector of which the upper half has no channels."""
+    last = geometry.outputs % geometry.lanes
+    return filters.panels == 1 and geometry.outputs > filters.columns - geometry.lanes and 0 < last <= geometry.lanes // 2
 
 
 def _operand_words(geometry, filters):
@@ -179,15 +187,20 @@ def _result_words(geometry, scatter):
                    "y_row": scatter.steps[1] * row, "y_pixel": scatter.steps[2] * pixel}
 
 
-def _block_rows(geometry, filters, rows, threads):
-    """Rows of an item: as many as stay in cache, fewer where threads would have nothing to do."""
+def _row_blocks(geometry, filters, rows, threads):
+    """Into how many items the rows of an image are cut: each as many as stay in cache, fewer where threads would have nothing
+    to do. Threads that share an image get as many rows each."""
     height, width = geometry.dims[1:]
     row_bytes = width.size * geometry.inputs * geometry.item * height.stride
     block = max(1, min(rows, _ROWS_BYTES // max(1, row_bytes)))
+    images = geometry.images * geometry.groups
     if threads > 1:
-        while block > 1 and geometry.images * geometry.groups * filters.panels * -(-rows // block) < 4 * threads:
+        while block > 1 and images * filters.panels * -(-rows // block) < 4 * threads:
             block = -(-block // 2)
-    return -(-rows // -(-rows // block))
+    blocks = -(-rows // block)
+    if images % threads and filters.group <= _PANEL_BYTES:
+        blocks = min(rows, -(-blocks // threads) * threads)
+    return blocks
 
 
 def _panels_first(geometry, filters, row_blocks):
@@ -259,7 +272,7 @@ def _segments(geometry, filters, at, pixels):
     parts = [part for g in (*whole[:-1], *(g for g in groups if g not in whole), *whole[-1:])
              for part in _tap_segments(geometry, filters, *g)]
     if not whole:
-        parts.append([0, pixels, 0, 0, 0, 0, 0, 0])
+        parts.append([0, pixels, 0, 0, 0, 0, 0, 0, 0])
     clear = parts[0][:2] != [0, pixels]
     for number, part in enumerate(parts):
         part[-1] = (codegen.ACCUMULATE if number or clear else 0) | (codegen.LAST if number == len(parts) - 1 else 0)
@@ -267,17 +280,19 @@ def _segments(geometry, filters, at, pixels):
 
 
 def _tap_segments(geometry, filters, tap, taps, span):
-    """The segments of a range of taps: all whole blocks of channels, then the rest."""
+    """The segments of a range of taps: all whole blocks of channels, and the rest with them or apart."""
     width, blocks = geometry.dims[2], geometry.x_blocks
     x, w = (tap * width.dilation - width.low) * blocks.pixel, tap * filters.tap
+    joined, pixels, whole, rest = width.dilation == 1, span[1] - span[0], blocks.whole, blocks.rest
+    if whole and rest and taps == 1:
+        return [[span[0], pixels, x, w, 1, blocks.width, rest, whole + 1, 0]]
     parts = []
-    if blocks.whole:
-        joined = width.dilation == 1
-        parts.append([span[0], span[1] - span[0], x, w, 1 if joined else taps, blocks.width * (taps if joined else 1),
-                      blocks.whole, 0])
-    if blocks.rest:
-        parts.append([span[0], span[1] - span[0], x + blocks.whole * geometry.pixels * blocks.pixel,
-                      w + blocks.whole * filters.block, taps, blocks.rest, 1, 0])
+    if whole:
+        steps = blocks.width * (taps if joined else 1)
+        parts.append([span[0], pixels, x, w, 1 if joined else taps, steps, steps, whole, 0])
+    if rest:
+        parts.append([span[0], pixels, x + whole * geometry.pixels * blocks.pixel, w + whole * filters.block, taps, rest, rest,
+                      1, 0])
     return parts
 
 

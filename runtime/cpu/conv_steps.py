@@ -21,7 +21,7 @@ from .compile import compile_module
 from .step_list import NativeCall, NativeStep, Own, Scratch, Table
 
 X, W, Y, OPERANDS, EXTRA, WORKSPACE = range(codegen.SLOTS)
-_ALIGNMENT = 64
+_ALIGNMENT, _BYTE = 64, np.dtype(np.uint8)
 _SERIAL_BYTES = 1 << 16             # arrays below which the interpreter lock is kept
 # Workspace regions start at odd multiples of a few cache lines, so that streams do not meet in one cache set.
 _STAGGER = 320
@@ -70,18 +70,20 @@ class Steps:
 
 
 class StepsPlan:
-    """A plan that can be called on arrays of one dtype."""
+    """A plan that can be called on arrays of one dtype and size."""
 
-    __slots__ = ("_address", "_given", "_keep", "size")
+    __slots__ = ("_address", "_given", "_keep", "_launch", "size")
 
     def __init__(self, array, size, keep, given):
-        self._address, self.size, self._keep, self._given = ctypes.addressof(array), size, keep, given
+        self._address, self.size, self._keep, self._given, self._launch = ctypes.addressof(array), size, keep, given, None
 
     def __call__(self, x, w, y, operands: int = 0, extra: int = 0):
-        """Run the jobs on C-contiguous arrays (their dtype is not looked at beyond the first call's)."""
-        memory = alloc.empty(self.size, np.uint8) if self.size else None
+        """Run the jobs on C-contiguous arrays (dtypes and sizes are not looked at beyond the first call's)."""
+        memory = alloc.empty(self.size, _BYTE) if self.size else None
         start = 0 if memory is None else -(-call.address_of(memory) // _ALIGNMENT) * _ALIGNMENT
-        launch = _launcher(x.dtype, w.dtype, y.dtype, x.nbytes + y.nbytes > _SERIAL_BYTES)
+        launch = self._launch
+        if launch is None:
+            launch = self._launch = _launcher(x.dtype, w.dtype, y.dtype, x.nbytes + y.nbytes > _SERIAL_BYTES)
         launch(x, w, y, operands, extra, start, self._address)
 
 

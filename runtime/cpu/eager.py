@@ -7,7 +7,7 @@ A composite without a kernel of its own runs as the operators of its body, as th
 """
 
 import inspect
-import math
+from typing import Any
 
 import numpy as np
 
@@ -35,7 +35,9 @@ from ...ir.ops import elementwise as ew
 from .kernel_table import KernelTable
 
 eager_nn = lazy(__package__, ".eager_nn")
+eager_composites = lazy(__package__, ".eager_composites")
 eager_orders = lazy(__package__, ".eager_orders")
+eager_rows = lazy(__package__, ".eager_rows")
 eager_sequence = lazy(__package__, ".eager_sequence")
 gemm = lazy(__package__, ".gemm")
 kernels = lazy(__package__, ".kernels")
@@ -62,10 +64,18 @@ def kernel_for(op: Op):
 
 
 def composite(op: Op):
-    """The operators of a body; a result that is an argument itself is copied, since results own their memory."""
-    body = op.lower.body
+    """The operators of a body (or the reference, where that takes less memory: trait "ref_first"), as one kernel where arrays
+    are large; a result that is an argument itself is copied, since results own their memory."""
+    body = op.ref if "ref_first" in op.traits else op.lower.body
+    made: Any = None
 
     def run(*args, **params):
+        nonlocal made
+        if any([a.__class__ is np.ndarray and a.size >= LARGE for a in args]):  # noqa: C419  (quicker)
+            made = made or eager_composites.Composites(op)
+            graph = made.find(args, params)
+            if graph is not None:
+                return graph(args)
         result = body(*args, **params)
         return np.array(result) if any(result is a for a in args) else result
 
@@ -141,10 +151,14 @@ def scalar(op: Op):
 def exact_scalar(op: Op):
     """A function with one right answer: numpy for small arrays, the compiled kernel for large ones."""
     compiled, ref, quick = ScalarKernels(op), op.ref, op.quick
+    conditions = 1 if op is ew.where else 0          # operands that are bool, before those that are floating
 
     def run(*args, **params):
-        first = next(a for a in args if hasattr(a, "dtype"))
-        if first.size >= LARGE and not params and is_floating(*args) and compiled.exists:
+        values = args[conditions:]
+        first = next((a for a in values if hasattr(a, "dtype")), None)
+        if first is None:
+            return ref(*args, **params)
+        if first.size >= LARGE and not params and is_floating(*values) and compiled.exists:
             return compiled(*args)
         return quick(*args) if quick is not None and first.dtype.kind == "f" else ref(*args, **params)
 
@@ -196,70 +210,10 @@ def reduction(op: Op):
 # Rows.
 
 
-@TABLE.makes(nn.softmax, nn.log_softmax)
-def along_one_dim(op: Op):
-    """Softmax and its logarithm."""
-    kind, ref = op.name, op.ref
-
-    def run(x, *, dim):
-        if not is_floating(x) or not x.size:
-            return ref(x, dim=dim)
-        return kernels.rowop(kind, dt.BY_NP[x.dtype])(x, dim=dim)
-
-    return run
-
-
-def _trailing(x, dims: int):
-    """An array as rows over its last `dims` dims."""
-    return x.reshape(math.prod(x.shape[:x.ndim - dims]), math.prod(x.shape[x.ndim - dims:]))
-
-
-def _given(*arrays):
-    return [a.reshape(-1) for a in arrays if a is not None]
-
-
-@TABLE.makes(norm.layer_norm)
-def layer_norm(op: Op):
-    """One sweep over each row."""
-
-    def run(x, w, b, *, dims, eps):
-        if not is_floating(x, w, b) or not x.size or (w is None and b is not None):
-            return op.ref(x, w, b, dims=dims, eps=eps)
-        made = kernels.rowop(op.name, dt.BY_NP[x.dtype], eps=eps, weight=w is not None, bias=b is not None)
-        return made(_trailing(x, dims), *_given(w, b))[0].reshape(x.shape)
-
-    return run
-
-
-@TABLE.makes(norm.rms_norm)
-def rms_norm(op: Op):
-    """One sweep over each row."""
-
-    def run(x, w, *, dims, eps):
-        if not is_floating(x, w) or not x.size:
-            return op.ref(x, w, dims=dims, eps=eps)
-        made = kernels.rowop(op.name, dt.BY_NP[x.dtype], eps=eps, weight=w is not None)
-        return made(_trailing(x, dims), *_given(w))[0].reshape(x.shape)
-
-    return run
-
-
-@TABLE.makes(norm.layer_norm_grad)
-def layer_norm_grad(op: Op):
-    """Statistics again, then the gradients of input and weight in two sweeps."""
-
-    def run(g, x, w, *, dims, eps):
-        if not is_floating(g, x, w) or not x.size:
-            return op.ref(g, x, w, dims=dims, eps=eps)
-        kind, rows, gr = dt.BY_NP[x.dtype], _trailing(x, dims), _trailing(g, dims)
-        _, mean, rstd = kernels.rowop(norm.layer_norm.name, kind, eps=eps, weight=False, bias=False)(rows)
-        dx = kernels.rowop("layer_norm_backward", kind, weight=w is not None)(gr, rows, mean, rstd, *_given(w)).reshape(x.shape)
-        if w is None:
-            return dx
-        dw, _ = kernels.rowop("norm_weight_backward", kind, centred=True)(gr, rows, mean, rstd, dim=0)
-        return dx, dw.reshape(w.shape)
-
-    return run
+@TABLE.makes(nn.softmax, nn.log_softmax, norm.layer_norm, norm.rms_norm, norm.layer_norm_grad, norm.rms_norm_grad)
+def rows(op: Op):
+    """The kernels of `eager_rows.py`."""
+    return eager_rows.TABLE.make(op)
 
 
 # Random numbers: the compiled stream gives the bits that ir/philox.py defines; normals differ from numpy's in the last one.
@@ -344,8 +298,9 @@ def neural(op: Op):
 
 
 @TABLE.makes(attention.attention, attention.attention_grad, nn.linear, recurrent.rnn_sequence, recurrent.rnn_sequence_grad,
-              recurrent.lstm_sequence, recurrent.lstm_sequence_grad, recurrent.gru_sequence, recurrent.gru_sequence_grad,
-              embedding.embedding, embedding.row_sums, indexing.index_put, loss.cross_entropy, loss.softmax_minus_onehot)
+              recurrent.lstm_sequence, recurrent.lstm_sequence_grad, recurrent.lstm_states, recurrent.gru_sequence,
+              recurrent.gru_sequence_grad, recurrent.gru_states, embedding.embedding, embedding.row_sums, indexing.index_put,
+              loss.cross_entropy, loss.softmax_minus_onehot)
 def sequence(op: Op):
     """The kernels of `eager_sequence.py`."""
     return eager_sequence.TABLE.make(op)

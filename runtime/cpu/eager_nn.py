@@ -26,10 +26,13 @@ def _wide(array):
 def _widened(op, run, takes):
     """`run` on wide operands where it takes them, else the reference."""
     def call(*arrays, **params):
-        kind, wide = arrays[0].dtype, [_wide(a) for a in arrays]
-        if not takes(*(a for a in wide if a is not None)):
+        kind, wide = arrays[0].dtype, arrays
+        if kind in _LOW:
+            wide = tuple([_wide(a) for a in arrays])
+        if not takes(*[a for a in wide if a is not None]):
             return op.ref(*arrays, **params)
-        return run(*wide, **params).astype(kind, copy=False)
+        result = run(*wide, **params)
+        return result if result.dtype is kind else result.astype(kind, copy=False)
 
     return call
 
@@ -88,13 +91,14 @@ def batch_norms(op: Op):
     position = tuple(inspect.signature(op.infer).parameters).index("x")
 
     def call(*arrays, eps):
-        x = arrays[position]
-        wide = [_wide(a) for a in arrays]
-        if not batch_norm.supported(wide[position], *(a for a in wide if a is not None)):
+        kind, wide = arrays[position].dtype, arrays
+        if kind in _LOW:
+            wide = tuple([_wide(a) for a in arrays])
+        if not batch_norm.supported(wide[position], *[a for a in wide if a is not None]):
             return op.ref(*arrays, eps=eps)
         result = run(*wide, eps=eps)
         if type(result) is tuple:
-            return result[0].astype(x.dtype, copy=False), *result[1:]
-        return result.astype(x.dtype, copy=False)
+            return result[0].astype(kind, copy=False), *result[1:]
+        return result if result.dtype is kind else result.astype(kind, copy=False)
 
     return call

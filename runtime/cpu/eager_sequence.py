@@ -16,7 +16,7 @@ from ...ir.ops import recurrent as recurrent_ops
 from ...ir.target import host
 from ...passes.codegen.llvm.epilogue import ColumnBias
 from ...passes.codegen.llvm.types import BF16, F16, F32, F64
-from . import attention, call, gemm, kernels, lookup, recurrent
+from . import attention, call, gemm, kernels, lookup, recurrent, recurrent_projected
 from .kernel_table import KernelTable
 
 TABLE = KernelTable()
@@ -79,12 +79,41 @@ def rnn(op: Op):
 
 @TABLE.makes(recurrent_ops.lstm_sequence)
 def lstm(op: Op):
-    """All steps in one native call; with a projection, by the reference."""
+    """All steps in one native call; with a projection, one for each step."""
 
     def run(z, mask, h, c, w, projection, *, reverse):
-        if projection is not None or not recurrent.supported(z, w):
+        if not recurrent.supported(z, w):
             return op.ref(z, mask, h, c, w, projection, reverse=reverse)
+        if projection is not None:
+            return recurrent_projected.forward(z, mask, h, c, w, projection, reverse=reverse)
         return recurrent.forward("lstm", z, mask, h, c, w, None, reverse=reverse)
+
+    return widened(run)
+
+
+@TABLE.makes(recurrent_ops.lstm_states)
+def lstm_states(op: Op):
+    """All steps in one native call; with a projection, one for each step."""
+
+    def run(z, mask, h, c, w, projection, *, reverse):
+        if not recurrent.supported(z, w):
+            return op.ref(z, mask, h, c, w, projection, reverse=reverse)
+        if projection is not None:
+            y, cells, _ = recurrent_projected.forward(z, mask, h, c, w, projection, reverse=reverse)
+            return y, cells[0 if reverse else -1]
+        return recurrent.forward("lstm", z, mask, h, c, w, None, reverse=reverse, keeps=False)[:2]
+
+    return widened(run)
+
+
+@TABLE.makes(recurrent_ops.gru_states)
+def gru_states(op: Op):
+    """All steps in one native call."""
+
+    def run(z, mask, h, w, bias, *, reverse):
+        if not recurrent.supported(z, w):
+            return op.ref(z, mask, h, w, bias, reverse=reverse)
+        return recurrent.forward("gru", z, mask, h, None, w, bias, reverse=reverse, keeps=False)[0]
 
     return widened(run)
 
@@ -118,11 +147,13 @@ def rnn_grad(op: Op):
 
 @TABLE.makes(recurrent_ops.lstm_sequence_grad)
 def lstm_grad(op: Op):
-    """The walk back in one native call; with a projection, by the reference."""
+    """The walk back in one native call; with a projection, one for each step."""
 
     def run(gy, gc, gg, y, cells, gates, mask, h, c, w, projection, *, reverse):
-        if projection is not None or not recurrent.supported(gates, w):
+        if not recurrent.supported(gates, w):
             return op.ref(gy, gc, gg, y, cells, gates, mask, h, c, w, projection, reverse=reverse)
+        if projection is not None:
+            return recurrent_projected.gradients((gy, gc, gg), (y, cells, gates), mask, h, c, w, projection, reverse=reverse)
         dz, _, dh, dc, dw = recurrent.gradients("lstm", (gy, gc, gg), (y, cells, gates), mask, h, c, w, reverse=reverse)
         return dz, dh, dc, dw
 

@@ -67,8 +67,10 @@ class JobsPlan:
 
     def __call__(self, *arrays):
         """Runs the jobs."""
-        scratch = alloc.empty(self.size + _ALIGNMENT, np.uint8)
-        start = -(-call.address_of(scratch) // _ALIGNMENT) * _ALIGNMENT
+        start = 0
+        if self.size:
+            scratch = alloc.empty(self.size + _ALIGNMENT, np.uint8)     # lives as long as this call
+            start = -(-call.address_of(scratch) // _ALIGNMENT) * _ALIGNMENT
         if self._launch is None:
             self._launch = _launcher(tuple([a.dtype for a in arrays]), self._long)
         self._launch(*arrays, self._address, start)

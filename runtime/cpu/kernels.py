@@ -21,8 +21,9 @@ from ...ir.kernel_builder import BOOL_RESULTS, KernelBuilder
 from ...ir.target import host
 from ...passes.codegen import library, scalars
 from ...passes.codegen.llvm import doors as native_doors
-from ...passes.codegen.llvm import kernels as code
-from . import call, compile
+from ...passes.codegen.llvm import streaming
+from ...passes.codegen.llvm.kernels import suited
+from . import call, compile, native_kernels
 from .kernel_entry import LARGE, empty, entries
 from .row_calls import Draw, Reduction, RowOp
 
@@ -39,7 +40,8 @@ class Elementwise:
         self.outputs = tuple(outputs)
         self.out = self.outputs[0].np
         self._doors: Any = None
-        self._strided: dict[tuple, tuple] = {}
+        self._far: Any = None
+        self._strided: dict[tuple, int] = {}
         self._plans: dict[tuple, tuple] = {}
 
     def kernel(self, rank: int = 1, classes=None) -> Kernel:
@@ -63,18 +65,36 @@ class Elementwise:
     def doors(self):
         """Native entries by rank, for contiguous arrays of one shape: inputs, then outputs."""
         if self._doors is None:
-            kernel, count = self.kernel(), len(self.inputs) + len(self.outputs)
-            ranks = {f"door{r}": (r,) * count for r in range(DOOR_RANKS)}
-            rules = {f"door{r}": {"n0": ("sizes", count - 1, 0, r)} for r in range(DOOR_RANKS)}
-            made = entries(kernel, ranks, rules)
-            self._doors = [made[f"door{r}"] for r in range(DOOR_RANKS)]
+            self._doors = self._entries(None)
         return self._doors
+
+    @property
+    def far(self):
+        """The same for results too large for caches."""
+        if self._far is None:
+            self._far = self._entries(streaming)
+        return self._far
+
+    def _entries(self, how):
+        kernel, count = self.kernel(), len(self.inputs) + len(self.outputs)
+        ranks = {f"door{r}": (r,) * count for r in range(DOOR_RANKS)}
+        rules = {f"door{r}": {"n0": ("sizes", count - 1, 0, r)} for r in range(DOOR_RANKS)}
+        made = entries(kernel, ranks, rules, how)
+        return [made[f"door{r}"] for r in range(DOOR_RANKS)]
+
+    def _large(self, first, arrays):
+        """The result of contiguous arrays of one shape, in memory of its own, when they are large."""
+        out = empty(first.shape, self.out)
+        (self.far if out.nbytes >= streaming.WORTH else self.doors)[out.ndim](*arrays, out)
+        return out
 
     def __call__(self, *arrays, out=None):
         first = arrays[0]
         shape = first.shape
         if len(arrays) == 1 and out is None and first.flags.c_contiguous and len(shape) < DOOR_RANKS and len(self.outputs) == 1:
-            out = empty(shape, self.out) if first.nbytes >= LARGE else np.empty(shape, self.out)
+            if first.nbytes >= LARGE:
+                return self._large(first, arrays)
+            out = np.empty(shape, self.out)
             (self._doors or self.doors)[len(shape)](first, out)
             return out
         plain = len(shape) < DOOR_RANKS and len(self.outputs) == 1
@@ -85,7 +105,9 @@ class Elementwise:
         if not plain or (out is not None and (out.shape != shape or not out.flags.c_contiguous)):
             return self.general(arrays, out)
         if out is None:
-            out = empty(shape, self.out) if first.nbytes >= LARGE else np.empty(shape, self.out)
+            if first.nbytes >= LARGE:
+                return self._large(first, arrays)
+            out = np.empty(shape, self.out)
         (self._doors or self.doors)[len(shape)](*arrays, out)
         return out
 
@@ -108,13 +130,14 @@ class Elementwise:
         for o in outs or ():
             if o.shape != shape:
                 raise ArgumentError(f"{self.name}: out has shape {o.shape}, the operands give {shape}")
-        if outs is None:
+        fresh = outs is None
+        if fresh:
             outs = tuple(np.empty(shape, d.np) for d in self.outputs)
         entry = plan = None
         if 0 not in shape:
             operands = (*arrays, *outs)
             merged, strides = merge_dims(shape, operands)
-            kernel, address = self._strided_kernel(len(merged), tuple(_inner_class(s[-1]) for s in strides))
+            kernel, address = self._strided_kernel(merged, tuple(_inner_class(s[-1]) for s in strides), fresh)
             values = {f"n{d}": n for d, n in enumerate(merged)}
             values |= {f"s{b}_{d}": n for b, steps in enumerate(strides) for d, n in enumerate(steps)}
             plan = np.array([address, *(values[s] for s in kernel.symbols)], np.int64)
@@ -124,15 +147,14 @@ class Elementwise:
         found = self._plans[key] = (shape, entry, plan)
         return found
 
-    def _strided_kernel(self, rank, classes):
-        """(kernel, address) for a rank and the classes of the innermost strides."""
-        found = self._strided.get((rank, classes))
-        if found is None:
-            kernel = self.kernel(rank, classes)
-            text = code.kernel_text(kernel, host())
-            address = compile.compile_module(text, [kernel.name])[kernel.name]
-            found = self._strided[rank, classes] = (kernel, address)
-        return found
+    def _strided_kernel(self, merged, classes, fresh):
+        """(kernel, address) for sizes and the classes of the innermost strides; `fresh` results are not read."""
+        kernel = self.kernel(len(merged), classes)
+        how = suited(kernel, merged) if fresh else None
+        key = len(merged), classes, how
+        if key not in self._strided:
+            self._strided[key] = native_kernels.address_of(kernel, how)
+        return kernel, self._strided[key]
 
 
 @functools.lru_cache(None)

@@ -1,13 +1,12 @@
-"""Convolutions, pools and batch normalisation as steps of a native call."""
+"""Convolutions, pools and batch normalisation of plain arrays as steps of a native call."""
 
 import numpy as np
 
 from ...ir.ops import batch_norm as norm_ops
-from ...ir.ops import blocked as blocked_ops
 from ...ir.ops import conv as conv_ops
 from ...ir.ops import pool as pool_ops
 from ...passes.codegen.llvm import batch_norm as norm_code
-from . import batch_norm, blocked, conv, conv_fused, pool, pooling
+from . import batch_norm, conv, pool, pooling
 from .conv_steps import EXTRA, OPERANDS, W, X, Y
 from .native import Operand, native
 from .step_list import At, Status, Table
@@ -21,68 +20,9 @@ class _Shape:
         self.size = operand.size
 
 
-# Blocked channels.
-
-
-def _blocked(*ops):
-    """`native` for operators of blocks, which only exist for this machine's lanes."""
-    def mark(maker):
-        def checked(node, operands, results):
-            there = blocked.fits(blocked.lanes_of(node.op, operands[0], node.params), operands[0].dtype.itemsize)
-            return maker(node, operands, results) if there else None
-
-        native(*ops)(checked)
-        return maker
-
-    return mark
-
-
-@_blocked(blocked_ops.conv_blocked)
-def conv_blocked(node, operands, results):
-    """A convolution with a packed weight and what follows it."""
-    made = blocked.planned(operands[0], [x.shape for x in operands[2:]], node.params)
-    beside = [At(i) for i in range(2, len(operands))]
-    return made.plan.native({X: At(0), W: At(1), Y: At(len(operands))}, beside)
-
-
-@_blocked(blocked_ops.pack_filters)
-def pack_filters(node, operands, results):
-    """A weight in the order in which its kernel reads it."""
-    algorithm, groups, in_blocks, _ = node.params["kernel"]
-    plan, _ = conv_fused.weight_plan(operands[0].shape, operands[0].dtype.itemsize, groups, in_blocks,
-                                     blocked.ALGORITHMS[algorithm], pool.get_num_threads())
-    return plan.native({W: At(0), Y: At(1)})
-
-
-@_blocked(blocked_ops.to_blocked)
-def to_blocked(node, operands, results):
-    """Channels in blocks."""
-    x, = operands
-    plan = conv_fused.block_plan(x.shape[0], x.shape[1], _pixels(x.shape[2:]), x.dtype.itemsize, False, pool.get_num_threads())
-    return plan.native({X: At(0), Y: At(1)}) if x.dtype in conv.DTYPES else None
-
-
-@_blocked(blocked_ops.from_blocked)
-def from_blocked(node, operands, results):
-    """Channels apart again."""
-    x, y = operands[0], results[0]
-    plan = conv_fused.block_plan(y.shape[0], y.shape[1], _pixels(y.shape[2:]), x.dtype.itemsize, True, pool.get_num_threads())
-    return plan.native({X: At(0), Y: At(1)}) if x.dtype in conv.DTYPES else None
-
-
-def _pixels(sizes):
+def pixels(sizes):
+    """How many pixels a plane has."""
     return int(np.prod(sizes, dtype=np.int64))
-
-
-@_blocked(blocked_ops.max_pool_blocked, blocked_ops.avg_pool_blocked)
-def pool_blocked(node, operands, results):
-    """Pools of blocked planes."""
-    plan = (pooling.max_pool_blocked_plan if node.op is blocked_ops.max_pool_blocked
-            else pooling.avg_pool_blocked_plan)(operands[0].shape, operands[0].dtype, **node.params)
-    return plan[0].native({X: At(0), Y: At(1)})
-
-
-# Plain arrays.
 
 
 def _with_bias(made, bias, places):
@@ -158,8 +98,8 @@ def plane_put(node, operands, results):
     x, indices = operands
     if not pooling.supported(_Shape(x)) or indices.dtype != np.int64:
         return None
-    plane = _pixels(node.params["size"])
-    plan = pooling.put_plan(x.shape[0] * x.shape[1], _pixels(x.shape[2:]), plane, node.params["accumulate"], x.dtype,
+    plane = pixels(node.params["size"])
+    plan = pooling.put_plan(x.shape[0] * x.shape[1], pixels(x.shape[2:]), plane, node.params["accumulate"], x.dtype,
                             pool.get_num_threads())
     return plan.native({X: At(0), OPERANDS: At(1), Y: At(2), EXTRA: Status()})
 
@@ -177,7 +117,7 @@ def batch_norms(node, operands, results):
     places = {name: At(i) for i, name in enumerate(names) if operands[i] is not None}
     out = len(operands)
     places |= {name: At(out + 1 + i) for i, name in enumerate(results_of)}
-    plan = batch_norm.plan(kind, x.shape[0], x.shape[1], _pixels(x.shape[2:]), float(node.params["eps"]), x.dtype, relu,
+    plan = batch_norm.plan(kind, x.shape[0], x.shape[1], pixels(x.shape[2:]), float(node.params["eps"]), x.dtype, relu,
                            pool.get_num_threads())
     gradient = places.get("g", places["x"])
     slots = {X: places["x"], W: gradient, Y: At(out)} | ({EXTRA: places["out"]} if "out" in places else {})

@@ -13,7 +13,7 @@ from .gemm_plan import Layout, make_plan
 from .native import native
 from .native_kernels import fill, move, step
 from .native_products import call_of, product_of
-from .row_calls import reduction_plan
+from .row_calls import reduction_plan, suited_to
 from .step_list import At, NativeCall, Scratch
 
 
@@ -27,21 +27,21 @@ def _numbers(names, operands):
 
 
 def _supported(z, w) -> bool:
-    return z.dtype in recurrent.ELEMENTS and w.dtype == z.dtype and z.shape[0] * z.shape[1] >= recurrent.LEAST_ROWS
+    return z.dtype in recurrent.ELEMENTS and w.dtype == z.dtype and 0 not in z.shape and 0 not in w.shape
 
 
 # Forward.
 
 
-def _forward(name, node, operands, results, names, made):
-    """A layer whose inputs are called `names` and its results `made`."""
+def _forward(name, node, operands, results, names, made, keeps=True):
+    """A layer whose inputs are called `names` and its results `made`; `keeps`: what gradients need is among them."""
     at = _numbers((*names, *made), (*operands, *results))
     z, w = operands[at["z"]], operands[at["w"]]
     if not _supported(z, w):
         return None
     gates = codegen.CELLS[name].gates
     sizes = z.shape[0], z.shape[1], z.shape[2] // gates
-    plan = recurrent.forward_plan(name, sizes, w.strides[0], "mask" in at, node.params["reverse"], z.dtype,
+    plan = recurrent.forward_plan(name, sizes, w.strides[0], "mask" in at, keeps, node.params["reverse"], z.dtype,
                                   pool.get_num_threads())
     found = plan.native([at.get(array) for array in codegen.ARRAYS])
     if name != "gru" or "bias" in at:
@@ -66,10 +66,24 @@ def lstm(node, operands, results):
     return _forward("lstm", node, operands, results, ("z", "mask", "h", "c", "w", None), ("y", "cells", "gates"))
 
 
+@native(ops.lstm_states)
+def lstm_states(node, operands, results):
+    """Without a projection."""
+    if operands[5] is not None:
+        return None
+    return _forward("lstm", node, operands, results, ("z", "mask", "h", "c", "w", None), ("y", "cells"), keeps=False)
+
+
 @native(ops.gru_sequence)
 def gru(node, operands, results):
     """With a bias of the recurrent product, or zeros."""
     return _forward("gru", node, operands, results, ("z", "mask", "h", "w", "bias"), ("y", "gates"))
+
+
+@native(ops.gru_states)
+def gru_states(node, operands, results):
+    """With a bias of the recurrent product, or zeros."""
+    return _forward("gru", node, operands, results, ("z", "mask", "h", "w", "bias"), ("y",), keeps=False)
 
 
 # Gradients.
@@ -84,8 +98,9 @@ class _Walk:
         self.y, self.w, self.h = (operands[self.at[x]] for x in ("y", "w", "h"))
         self.kind, self.item = dt.BY_NP[self.y.dtype], self.y.dtype.itemsize
         self.threads = pool.get_num_threads()
-        self.plan = recurrent.grad_plan(name, self.y.shape, self.w.strides[0], "mask" in self.at, self.reverse, self.y.dtype,
-                                        self.threads)
+        given = tuple([x for x in codegen_grad.UPSTREAM if x in self.at])
+        self.plan = recurrent.grad_plan(name, self.y.shape, self.w.strides[0], "mask" in self.at, given, self.reverse,
+                                        self.y.dtype, self.threads)
         self.rows, self.wide, self.hidden = self.y.shape[0] * self.y.shape[1], self.w.shape[0], self.y.shape[2]
         self.steps: list = [fill(At(self.at[x]), self.h.size, 0, self.kind) for x in ("dh", "dc") if x in self.at]
         self.size = 0
@@ -130,11 +145,12 @@ class _Walk:
 
     def _bias(self, da):
         """The sum of the gradients of the recurrent product over steps and sequences."""
-        pattern, merged, _, _, how = reduction_plan((self.rows, self.wide), (0,), False)
+        pattern, merged, *_ = reduction_plan((self.rows, self.wide), (0,), False)
         kernel = reductions.reduction(f"sum_{pattern}", "sum", self.kind, pattern, len(merged) - 1)
         strides = [math.prod(merged[i + 1:]) for i in range(len(merged))]
         kept = [i for i, c in enumerate(pattern) if c == "P"]
         targets = [math.prod([merged[i] for i in kept[d + 1:]]) for d in range(len(kept))]
+        how = suited_to(kernel, pattern, merged)
         return step(kernel, (da, At(self.at["dbias"])), how, **{f"n{i}": n for i, n in enumerate(merged)},
                     **{f"s{i}": n for i, n in enumerate(strides)}, **{f"t{i}": n for i, n in zip(kept, targets)})
 
@@ -168,4 +184,4 @@ def gru_grad(node, operands, results):
     return _backward("gru", node, operands, results, names, ("dz", "dh", "dw", "dbias"))
 
 
-__all__ = ["gru", "gru_grad", "lstm", "lstm_grad", "rnn", "rnn_grad"]
+__all__ = ["gru", "gru_grad", "gru_states", "lstm", "lstm_grad", "lstm_states", "rnn", "rnn_grad"]

@@ -1,13 +1,14 @@
 """Runs of native steps: one native call each (`passes/codegen/llvm/programs.py`), on arrays and an arena for inner values."""
 
 import ctypes
+from dataclasses import replace
 
 import numpy as np
 
 from ...ir.errors import IngotError
 from ...ir.printer import format_line
 from ...ir.target import host
-from ...passes.codegen.llvm import programs
+from ...passes.codegen.llvm import programs, streaming
 from ...passes.plan_memory import Fused, Run
 from . import alloc, call, compile, kernel_entry
 from .arenas import Arenas
@@ -46,12 +47,10 @@ class NativeRun:
     def _step_list(self) -> StepList:
         made, scratch = StepList(), self.source.scratch
         for step in self.source.steps:
-            if type(step) is Fused:
-                what = kernel_call(step.lowered)
-                places = [(v, offset * v.dtype.itemsize) for v, offset, _ in step.lowered.operands]
-            else:
-                what, places = self.prepared[step].call, self.prepared[step].operands
+            places = ([(v, offset * v.dtype.itemsize) for v, offset, _ in step.lowered.operands] if type(step) is Fused
+                      else self.prepared[step].operands)
             bases = [None if v is None else self._base(v, offset) for v, offset in places]
+            what = kernel_call(_kept_in_cache(step.lowered, bases)) if type(step) is Fused else self.prepared[step].call
             made.add(what, bases, in_arena(scratch[step]) if step in scratch else None, step)
         return made
 
@@ -142,6 +141,7 @@ class NativeRun:
             arenas.give(arena)
             return made
 
+        run.parts = entry, address, arenas, make, shapes        # type: ignore[attr-defined]  # for who writes such a function
         return run
 
 
@@ -158,6 +158,13 @@ def call_kernel(node, kernel, arguments):
         raise
     except Exception as e:
         raise IngotError(f"{node.op.name}{where(node)} failed in traced code: {e}") from e
+
+
+def _kept_in_cache(lowered, bases):
+    """A kernel that writes where it reads has those lines in the cache, and stores them there."""
+    read = {b for b, (*_, written) in zip(bases, lowered.operands) if not written}
+    over = any(b in read for b, (*_, written) in zip(bases, lowered.operands) if written)
+    return replace(lowered, strategy=None) if lowered.strategy is streaming and over else lowered
 
 
 def kernel_call(lowered) -> NativeCall:

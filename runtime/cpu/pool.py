@@ -22,7 +22,7 @@ from ...ir.target import host, usable_cpus
 from ...passes.codegen.llvm import fork_join
 from . import compile as compiler
 
-_SPIN_TURNS = 1500                      # pauses before a waiting thread sleeps: some 30 to 60 microseconds
+_SPIN_TURNS = 6000          # pauses before a waiting thread sleeps: 100 to 200 microseconds, longer than eager code thinks
 _STEP = ctypes.c_int64 * 3
 
 
@@ -160,6 +160,11 @@ def _ready():
             get_num_threads()
             _State.pool = _Pool()
         return _State.pool
+
+
+def compile_code():
+    """Compiles the pool's functions without starting it, for machines that this one is not."""
+    compiler.compile_module(_pool_text(), fork_join.SYMBOLS)
 
 
 def _pool_text():

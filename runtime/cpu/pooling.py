@@ -12,7 +12,7 @@ from ...ir import dtype as dt
 from ...ir.errors import ShapeError
 from ...ir.target import host
 from ...passes.codegen.llvm import pooling as codegen
-from ...passes.codegen.llvm.pooling_blocked import BlockedPoolKernel
+from ...passes.codegen.llvm import pooling_blocked as blocked_codegen
 from . import call, conv_steps, kernels, pool
 from .compile import compile_module
 from .conv_plan import Window
@@ -38,7 +38,7 @@ def _task(kind, element, spread):
 
 @functools.lru_cache(None)
 def _blocked_task(kind, element):
-    made = BlockedPoolKernel(host(), kind, element)
+    made = blocked_codegen.BlockedPoolKernel(host(), kind, element)
     return compile_module(text_of(made), [made.symbol])[made.symbol]
 
 
@@ -62,18 +62,18 @@ def _words(dims):
     return words
 
 
-def _row_plan(kind, dims, planes, dtype, tables=(), blocked=False):
-    """The plan of a job whose items are rows of the result; pixels of blocked arrays are vectors."""
+def _row_plan(kind, dims, planes, dtype, tables=(), blocks=0):
+    """The plan of a job whose items are rows of the result. Pixels are vectors in arrays of so many blocks of channels."""
     words, steps = _words(dims), conv_steps.Steps()
-    items, item = planes * words["out_rows"], host().vector_bytes if blocked else dtype.itemsize
+    items, item = planes * words["out_rows"], host().vector_bytes if blocks else dtype.itemsize
     chunks = conv_steps.share(items * dims[2].out * prod(d.taps for d in dims), items, pool.get_num_threads())
     words |= {"items": items, "chunks": chunks, "x_plane": prod(d.size for d in dims) * item,
-              "y_plane": prod(d.out for d in dims) * item}
+              "y_plane": prod(d.out for d in dims) * item, "blocks": blocks}
     for name, table in zip("dhw", tables):
         values = np.zeros(-(-len(table) * dtype.itemsize // 8) * 8 // dtype.itemsize, dtype)
         values[:len(table)] = table
         words[f"sizes_{name}"] = steps.table(values.view(np.int64))
-    task = _blocked_task(kind, _ELEMENTS[dtype]) if blocked else _task(kind, _ELEMENTS[dtype], _spread(dims[2]))
+    task = _blocked_task(kind, _ELEMENTS[dtype]) if blocks else _task(kind, _ELEMENTS[dtype], _spread(dims[2]))
     steps.add(task, chunks, codegen.WORDS, words,
               {"x": (X, 0), "y": (Y, 0), "index": (OPERANDS, 0)})
     return steps.plan()
@@ -167,7 +167,7 @@ def _avg_grad_plan(g_shape, size, kernel, stride, padding, counted, divisor, dty
     return _row_plan(codegen.AVERAGE_GRAD, back, prod(shape[:2]), dtype, _tables(forward, counted, divisor)), shape
 
 
-# Blocked arrays (N, channel blocks, *spatial, lanes), forward.
+# Blocked arrays (N, channel blocks, *spatial, lanes).
 
 
 def max_pool_blocked(x, **params):
@@ -191,6 +191,64 @@ def avg_pool_blocked_plan(x_shape, dtype, *, kernel, stride, padding, counted, d
                          pool.get_num_threads())
 
 
+def max_pool_places_blocked(x, **params):
+    """(largest element of each window, their places as int32); every window must meet x."""
+    plan, shape = max_pool_places_plan(x.shape, x.dtype, **params)
+    out, places = empty(shape, x.dtype), empty(shape, np.dtype(np.int32))
+    plan(x, x, out, call.address_of(places))
+    return out, places
+
+
+def max_pool_places_plan(x_shape, dtype, *, kernel, stride, padding, dilation):
+    """(plan, shape of the results)"""
+    return _blocked_plan(blocked_codegen.PLACES, x_shape, kernel, stride, padding, dilation, (), None, dtype,
+                         pool.get_num_threads())
+
+
+def max_pool_grad_blocked(g, places, *, size, **params):
+    """Values at their places in planes of spatial `size`."""
+    plan, shape = max_pool_grad_plan(g.shape, g.dtype, size=tuple(size), **params)
+    out = empty(shape, g.dtype)
+    plan(g, g, out, call.address_of(places))
+    return out
+
+
+def max_pool_grad_plan(g_shape, dtype, *, size, kernel, stride, padding, dilation):
+    """(plan, shape of the result)"""
+    shape = (*g_shape[:2], *size, g_shape[-1])
+    return _max_grad_plan(shape, kernel, stride, padding, dilation, dtype, pool.get_num_threads()), shape
+
+
+@functools.lru_cache(512)
+def _max_grad_plan(shape, kernel, stride, padding, dilation, dtype, threads):
+    steps, dims, planes = conv_steps.Steps(), _windows(shape[2:-1], kernel, stride, padding, dilation), prod(shape[:2])
+    work = shape[-1] * (prod(d.size for d in dims) + prod(d.out * d.taps for d in dims))
+    chunks = conv_steps.share(planes * work, planes, threads)
+    words = _words(dims) | {"items": planes, "chunks": chunks, "x_plane": prod(shape[2:]) * dtype.itemsize}
+    steps.add(_blocked_task(blocked_codegen.MAX_GRAD, _ELEMENTS[dtype]), chunks, codegen.WORDS, words,
+              {"x": (X, 0), "y": (Y, 0), "index": (OPERANDS, 0)})
+    return steps.plan()
+
+
+def avg_pool_grad_blocked(g, **params):
+    """The gradient of `avg_pool_blocked`."""
+    return _run_blocked(g, avg_pool_grad_blocked_plan(g.shape, g.dtype, **params))
+
+
+def avg_pool_grad_blocked_plan(g_shape, dtype, *, size, kernel, stride, padding, counted, divisor):
+    """(plan, shape of the result)"""
+    return _blocked_grad_plan(g_shape, tuple(size), kernel, stride, padding, counted, divisor, dtype, pool.get_num_threads())
+
+
+@functools.lru_cache(512)
+def _blocked_grad_plan(g_shape, size, kernel, stride, padding, counted, divisor, dtype, threads):
+    forward = _windows(size, kernel, stride, padding, (1,) * len(kernel))
+    back = tuple(Window(d.out, d.size, d.taps, d.stride, d.low) for d in forward)
+    plan = _row_plan(codegen.AVERAGE_GRAD, back, prod(g_shape[:2]), dtype, _tables(forward, counted, divisor),
+                     blocks=g_shape[1])
+    return plan, (*g_shape[:2], *size, g_shape[-1])
+
+
 def _run_blocked(x, found):
     plan, shape = found
     out = empty(shape, x.dtype)
@@ -203,7 +261,7 @@ def _blocked_plan(kind, shape, kernel, stride, padding, dilation, counted, divis
     dims = _windows(shape[2:-1], kernel, stride, padding, dilation)
     tables = _tables(dims, counted, divisor) if kind == codegen.AVERAGE else ()
     shape = (*shape[:2], *(d.out for d in dims[_DIMS - len(kernel):]), shape[-1])
-    return _row_plan(kind, dims, prod(shape[:2]), dtype, tables, blocked=True), shape
+    return _row_plan(kind, dims, prod(shape[:2]), dtype, tables, blocks=shape[1]), shape
 
 
 # Values at places.

@@ -15,6 +15,7 @@ from ...passes.plain_operands import plain_operands
 from ...passes.plan_memory import Plan, Run, arrange, place
 from . import (  # noqa: F401 (the families register their makers)
     native,
+    native_blocked,
     native_conv,
     native_losses,
     native_moves,

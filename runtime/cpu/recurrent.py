@@ -18,7 +18,8 @@ from .compile import compile_module
 from .texts import text_of
 
 ELEMENTS = {np.dtype(np.float32): F32, np.dtype(np.float64): F64}
-LEAST_ROWS = 4                     # steps times sequences from which packing the weights pays
+_FEW_STEPS = 3                      # up to so many steps, packing the weights costs more than it saves
+_FEW_ROWS = 4                       # for so few sequences, a product forward takes as long as the weights come from memory
 _TILE_ROWS = 6
 _STEP_WORK = 1 << 16                # multiply-adds of a step from which it is shared between threads
 _KEPT = 256
@@ -26,8 +27,8 @@ _NOTHING = np.zeros(1)
 
 
 def supported(z, w) -> bool:
-    """Whether the kernels take a layer of these inputs and weights, and are worth it."""
-    return z.dtype in ELEMENTS and z.size > 0 and w.size > 0 and z.shape[0] * z.shape[1] >= LEAST_ROWS
+    """Whether the kernels take a layer of these inputs and weights."""
+    return z.dtype in ELEMENTS and z.size > 0 and w.size > 0
 
 
 def _plain(*arrays):
@@ -38,50 +39,47 @@ def _as_bytes(mask):
     return None if mask is None else np.ascontiguousarray(mask).view(np.int8)
 
 
-def _start(plan_for, name, z, mask, w, reverse, gates):
-    """The plan for a call."""
-    steps, batch, hidden = z.shape[0], z.shape[1], z.shape[2] // gates
-    return plan_for(name, (steps, batch, hidden), w.strides[0], mask is not None, reverse, z.dtype, pool.get_num_threads())
-
-
 def _make_plan(kernel, names, sizes, depth, columns, turns, w_row, reverse, threads):
-    """Pack the panels of weights, then a task for each turn; `depth` and `columns` are a panel's."""
-    symbols = [f"{kernel.symbol}_pack", kernel.symbol]
-    pack, step = compile_module(text_of(kernel), symbols).values()
+    """Pack the panels of weights, unless they are read where they lie, then a task for each turn; `depth` and `columns` are a
+    panel's."""
+    *pack, step = compile_module(text_of(kernel), [f"{kernel.symbol}_pack"] * (not kernel.direct) + [kernel.symbol]).values()
     steps, batch, hidden = sizes
     panels = -(-hidden // kernel.units)
     work = batch * depth * columns * panels
     wanted = threads if work >= _STEP_WORK else 1
     blocks = max(1, min(-(-batch // _TILE_ROWS), -(-wanted // panels)))
     todo = jobs.Jobs()
-    for task, items, times in ((pack, panels, 1), (step, panels * blocks, turns)):
+    for task, items, times in (*((task, panels, 1) for task in pack), (step, panels * blocks, turns)):
         todo.add(task, names, times, items=items, chunks=min(wanted, items), row_blocks=blocks, steps=steps, batch=batch,
                  hidden=hidden, size=depth, w_row=w_row, reverse=reverse)
-    return todo.plan(panels * depth * columns * bytes_of(kernel.element), work * steps)
+    return todo.plan(0 if kernel.direct else panels * depth * columns * bytes_of(kernel.element), work * steps)
 
 
 # Forward.
 
 
 @functools.lru_cache(_KEPT)
-def forward_plan(name, sizes, w_row, masked, reverse, dtype, threads):
-    """The jobs of a forward call on the arrays that `codegen.ARRAYS` names; `sizes` are steps, batch and hidden."""
-    kernel = codegen.StepKernel(host(), ELEMENTS[dtype], codegen.CELLS[name], masked)
-    return _make_plan(kernel, codegen.WORDS[len(codegen.ARRAYS) + 2:], sizes, sizes[2], kernel.columns, sizes[0], w_row,
-                      reverse,
-                      threads)
+def forward_plan(name, sizes, w_row, masked, keeps, reverse, dtype, threads, width=None):
+    """The jobs of a forward call on the arrays that `codegen.ARRAYS` names; `sizes` are steps, batch and hidden. `width` is the
+    first state's, where it is another than that of the results, which takes a single step without a mask."""
+    direct = sizes[0] <= _FEW_STEPS or sizes[1] <= _FEW_ROWS
+    kernel = codegen.StepKernel(host(), ELEMENTS[dtype], codegen.CELLS[name], masked, keeps, direct)
+    return _make_plan(kernel, codegen.WORDS[len(codegen.ARRAYS) + 2:], sizes, width or sizes[2], kernel.columns,
+                      sizes[0], w_row, reverse, threads)
 
 
-def forward(name, z, mask, h, c, w, bias, *, reverse):
-    """(states, cells, gates) of the layer `name`; what it has not is empty."""
+def forward(name, z, mask, h, c, w, bias, *, reverse, keeps=True):
+    """(states, cells, gates) of the layer `name`; in the place of what it has not is anything. With `keeps` false there are no
+    gates, and only the last cells (B, H)."""
     cell, w = codegen.CELLS[name], jobs.as_rows(w)
     (steps, batch), hidden = z.shape[:2], z.shape[2] // cell.gates
     y = alloc.empty((steps, batch, hidden), z.dtype)
-    cells = alloc.empty(y.shape if c is not None else (0,), z.dtype)
-    gates = alloc.empty((steps, batch, cell.kept * hidden), z.dtype)
-    if bias is None:
+    cells = alloc.empty(y.shape if keeps else y.shape[1:], z.dtype) if c is not None else _NOTHING
+    gates = alloc.empty((steps, batch, cell.kept * hidden), z.dtype) if keeps and cell.kept else _NOTHING
+    if bias is None and name == "gru":
         bias = np.zeros(z.shape[2], z.dtype)
-    plan = _start(forward_plan, name, z, mask, w, reverse, cell.gates)
+    plan = forward_plan(name, (steps, batch, hidden), w.strides[0], mask is not None, keeps, reverse, z.dtype,
+                        pool.get_num_threads(), w.shape[1])
     plan(*_plain(z, _as_bytes(mask), h, c), w, *_plain(bias), y, cells, gates)
     return y, cells, gates
 
@@ -90,26 +88,44 @@ def forward(name, z, mask, h, c, w, bias, *, reverse):
 
 
 @functools.lru_cache(_KEPT)
-def grad_plan(name, sizes, w_row, masked, reverse, dtype, threads):
-    """The jobs of the walk back on the arrays that `codegen_grad.ARRAYS` names."""
-    kernel = codegen_grad.StepGradKernel(host(), ELEMENTS[dtype], codegen_grad.CELLS[name], masked)
+def grad_plan(name, sizes, w_row, masked, given, reverse, dtype, threads, slopes=False):
+    """The jobs of the walk back on the arrays that `codegen_grad.ARRAYS` names; `given` are the names of the gradients there.
+    With `slopes` it ends before the last product, which gives the gradient of the first state."""
+    kernel = codegen_grad.StepGradKernel(host(), ELEMENTS[dtype], codegen_grad.CELLS[name], masked, given,
+                                         sizes[0] <= _FEW_STEPS)
     return _make_plan(kernel, codegen_grad.WORDS[len(codegen_grad.ARRAYS) + 2:], sizes, kernel.cell.gates * sizes[2],
-                      kernel.units, sizes[0] + 1, w_row, reverse, threads)
+                      kernel.units, sizes[0] + (not slopes), w_row, reverse, threads)
+
+
+def given_of(upstream) -> tuple:
+    """The names of the gradients of (states, cells, gates) that are there."""
+    return tuple([name for name, g in zip(codegen_grad.UPSTREAM, upstream) if g is not None])
+
+
+def run_walk(plan, upstream, results, mask, h, c, w, made):
+    """Calls a plan of `grad_plan`; `made` are dz, da, dh and dc."""
+    plan(*_plain(*upstream, *results, _as_bytes(mask), h, c), w, *made)
+
+
+def states_before(states, first, reverse):
+    """The state that each step started from."""
+    return np.concatenate((states[1:], first[None]) if reverse else (first[None], states[:-1]))
 
 
 def gradients(name, upstream, results, mask, h, c, w, *, reverse):
     """(dz, da, dh, dc, dw): of the input, the recurrent product, the first states and the weights.
 
-    `upstream` and `results` are (states, cells, gates), None where the layer has none.
+    `upstream` and `results` are (states, cells, gates), None where the layer has none or no gradient came.
     """
-    cell, w, (y, cells, gates) = codegen_grad.CELLS[name], jobs.as_rows(w), results
+    cell, w, y = codegen_grad.CELLS[name], jobs.as_rows(w), results[0]
     dz = alloc.empty((*y.shape[:2], len(w)), y.dtype)
     da = alloc.empty(dz.shape, y.dtype) if cell.apart else dz
     dh = alloc.zeros(h.shape, y.dtype)
     dc = alloc.zeros(h.shape if c is not None else (0,), y.dtype)
-    plan = _start(grad_plan, name, dz, mask, w, reverse, cell.gates)
-    plan(*_plain(*upstream, y, cells, gates, _as_bytes(mask), h, c), w, dz, da, dh, dc)
-    before = np.concatenate((y[1:], h[None]) if reverse else (h[None], y[:-1]))
+    plan = grad_plan(name, y.shape, w.strides[0], mask is not None, given_of(upstream), reverse, y.dtype,
+                     pool.get_num_threads())
+    run_walk(plan, upstream, results, mask, h, c, w, (dz, da, dh, dc))
+    before = states_before(y, h, reverse)
     rows = dz.shape[0] * dz.shape[1]
     dw = gemm.matmul(da.reshape(rows, -1).T, before.reshape(rows, -1))
     return dz, da, dh, dc, dw

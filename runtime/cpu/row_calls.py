@@ -8,11 +8,10 @@ import numpy as np
 from ...ir import dtype as dt
 from ...ir.kernel_builder import KernelBuilder
 from ...passes.codegen import library, reductions
-from ...passes.codegen.llvm import columns, rows
+from ...passes.codegen.llvm.kernels import suited
 from .kernel_entry import empty, entries
 
 MAX_PLANS = 4096  # shapes remembered per kernel
-_NARROW = 16  # rows shorter than this are done side by side, columns fewer than this one after the other
 
 
 class Reduction:
@@ -21,6 +20,7 @@ class Reduction:
     def __init__(self, kind: str, dtype, correction=1):
         self.kind, self.dtype, self.correction = kind, dtype, correction
         self.result = reductions.reduction_dtypes(kind, dtype)[1].np
+        self._kernels: dict[tuple, Any] = {}
         self._made: dict[tuple, Any] = {}
         self._plans: dict[tuple, tuple] = {}
 
@@ -32,7 +32,7 @@ class Reduction:
             if len(self._plans) >= MAX_PLANS:
                 self._plans.clear()
             plan = self._plans[key] = reduction_plan(x.shape, dims, keepdim)
-        pattern, merged, kept, shape, how = plan
+        pattern, merged, kept, shape, ready = plan
         if not x.flags.c_contiguous and not (x.flags.f_contiguous and x.shape == merged):
             x = np.ascontiguousarray(x)
         if out is None:
@@ -41,24 +41,36 @@ class Reduction:
             target = out if out.shape == kept else out.reshape(kept)
             view = x if x.shape == merged else x.reshape(merged)
             unit = len(merged) - 1 if view.flags.c_contiguous else 0
-            (self._made.get((pattern, unit, how)) or self._make(pattern, unit, how))(view, target)
+            entry = ready.get(unit)
+            if entry is None:
+                entry = ready[unit] = self._entry(pattern, unit, merged)
+            entry(view, target)
         return out
 
-    def _make(self, pattern, unit, how):
-        name = f"{self.kind}_{pattern}"
-        kernel = reductions.reduction(name, self.kind, self.dtype, pattern, unit, correction=self.correction)
-        kept = [i for i, c in enumerate(pattern) if c == "P"]
-        rules = {f"n{i}": ("size", 0, i) for i in range(len(pattern))}
-        rules |= {f"s{i}": ("stride", 0, i) for i in range(len(pattern))}
-        rules |= {f"t{i}": ("stride", 1, d) for d, i in enumerate(kept)}
-        made = entries(kernel, {"door": (len(pattern), len(kept))}, {"door": rules}, how)["door"]
-        self._made[pattern, unit, how] = made
-        return made
+    def _entry(self, pattern, unit, merged):
+        """The native entry for a pattern, by the strategy that suits the sizes."""
+        if (pattern, unit) not in self._kernels:
+            self._kernels[pattern, unit] = reductions.reduction(f"{self.kind}_{pattern}", self.kind, self.dtype, pattern, unit,
+                                                                correction=self.correction)
+        kernel = self._kernels[pattern, unit]
+        how = suited_to(kernel, pattern, merged)
+        if (pattern, unit, how) not in self._made:
+            kept = [i for i, c in enumerate(pattern) if c == "P"]
+            rules = {f"n{i}": ("size", 0, i) for i in range(len(pattern))}
+            rules |= {f"s{i}": ("stride", 0, i) for i in range(len(pattern))}
+            rules |= {f"t{i}": ("stride", 1, d) for d, i in enumerate(kept)}
+            self._made[pattern, unit, how] = entries(kernel, {"door": (len(pattern), len(kept))}, {"door": rules}, how)["door"]
+        return self._made[pattern, unit, how]
+
+
+def suited_to(kernel, pattern, merged):
+    """The strategy for a reduction of a merged shape."""
+    return suited(kernel, [n for letter in "PR" for n, c in zip(merged, pattern) if c == letter])
 
 
 def reduction_plan(shape, dims, keepdim):
-    """(pattern, merged shape of x, merged shape of the result, shape of the result, strategy). P and R alternate in the
-    pattern; the strategy is None where the usual one is right."""
+    """(pattern, merged shape of x, merged shape of the result, shape of the result, {}: native entries, by the dim whose
+    elements lie side by side). P and R alternate in the pattern."""
     rank = len(shape)
     if dims is None:
         over = set(range(rank))
@@ -78,10 +90,7 @@ def reduction_plan(shape, dims, keepdim):
         pattern, merged = pattern[1:], merged[1:]
     kept = tuple(n for n, c in zip(merged, pattern) if c == "P")
     result = tuple(1 if d in over else n for d, n in enumerate(shape) if keepdim or d not in over)
-    how = None
-    if merged[-1] < _NARROW and len(merged) > 1:
-        how = rows if pattern[-1] == "P" else columns if merged[-2] >= _NARROW else None
-    return pattern, tuple(merged), kept, result, how
+    return pattern, tuple(merged), kept, result, {}
 
 
 class RowOp:
@@ -89,18 +98,20 @@ class RowOp:
 
     def __init__(self, kind: str, dtype, params):
         self.kind, self.dtype, self.params = kind, dtype, params
-        self._made: dict[tuple, tuple] = {}
+        self._kernels: dict[str, Any] = {}
+        self._made: dict[tuple, Any] = {}
         self._plans: dict[tuple, tuple] = {}
 
-    def made(self, layout, how=None):
-        """(kernel, native entry) of a layout, by a strategy."""
-        found = self._made.get((layout, how))
-        if found is None:
-            kernel = library.ROW_KERNELS[self.kind](f"{self.kind}_{layout}", self.dtype, layout, **self.params)
+    def made(self, layout, extents):
+        """(kernel, native entry) of a layout, by the strategy that suits the extents."""
+        if layout not in self._kernels:
+            self._kernels[layout] = library.ROW_KERNELS[self.kind](f"{self.kind}_{layout}", self.dtype, layout, **self.params)
+        kernel = self._kernels[layout]
+        how = suited(kernel, extents)
+        if (layout, how) not in self._made:
             ranks, rules = self._ranks(kernel)
-            entry = entries(kernel, {"door": ranks}, {"door": rules}, how)["door"]
-            found = self._made[layout, how] = (kernel, entry)
-        return found
+            self._made[layout, how] = entries(kernel, {"door": ranks}, {"door": rules}, how)["door"]
+        return kernel, self._made[layout, how]
 
     def _ranks(self, kernel):
         side_by_side = len(kernel.parallel) == 2
@@ -128,8 +139,7 @@ class RowOp:
         dim %= len(shape)
         a, r, b = math.prod(shape[:dim]), shape[dim], math.prod(shape[dim + 1:])
         side_by_side = b != 1 or self.kind in (library.scan.__name__, library.norm_weight_backward.__name__)
-        short = not side_by_side and r < _NARROW <= a
-        kernel, entry = self.made(library.COLUMNS if side_by_side else library.ROWS, columns if short else None)
+        kernel, entry = self.made(library.COLUMNS, (a, b, r)) if side_by_side else self.made(library.ROWS, (a, r))
         seen = {"full": (a, r, b) if side_by_side else (a, r), "row": (a, b) if side_by_side else (a,), "along": (r,)}
         whole = {"full": x.shape, "row": shape[:dim] + shape[dim + 1:], "along": (r,)}
         kinds = [_shape_kind(o, side_by_side) for o in kernel.buffers]

@@ -13,14 +13,15 @@ from .conv_layout import Filters
 from .conv_plan import Geometry
 from .texts import text_of
 
-_CACHE_BYTES = 700_000              # V and M of a block of tiles, beside the weights that stream through
+_CACHE_BYTES = 800_000              # V and M of a block of tiles, beside the weights that stream through
 _MOST_TILES = 48
 _APART = 192                        # bytes between planes, so that those of a tile do not all meet in one set of a cache
 _LEAST_CHANNELS = {2: 16}            # channels from which F2's error is no larger than the direct kernel's
 _LEAST_CHANNELS_FAST = {2: 16, 4: 32}  # for numerics="fast": F4's error is up to 4 times the direct kernel's
-# Cycles: of a vector multiply-add with its loads, of moving a vector through a transform, of a vector of streamed weights, of
-# making one, and of making one where they are too many to stay in cache until they are used.
-_DIRECT, _PRODUCT, _TRANSFORM, _STREAM, _FILTER, _FAR_FILTER = 1.05, 1.08, 5.5, 6.0, 8.0, 20.0
+# Cycles: of a vector multiply-add with its loads, of moving a vector through a transform, of a vector of streamed weights (and
+# what of it does not hide behind products), of making one, and of making one where they are too many to stay in cache until
+# they are used.
+_DIRECT, _PRODUCT, _TRANSFORM, _STREAM, _WAIT, _FILTER, _FAR_FILTER = 1.05, 1.08, 5.5, 6.0, 3.0, 8.0, 20.0
 _NEAR_BYTES = 6 << 20
 
 
@@ -38,13 +39,15 @@ def _filter_task(m):
 
 @dataclass(frozen=True)
 class Tiling:
-    """Output tiles of m x m pixels in blocks."""
+    """Output tiles of m x m pixels in blocks, and output channels in shares of some panels."""
 
     m: int
     rows: int
     columns: int
     tiles: int
     block: int
+    shares: int = 1
+    share_panels: int = 1
 
     @property
     def blocks(self) -> int:
@@ -58,14 +61,31 @@ def filters_of(g: Geometry) -> Filters:
 
 
 def tiling(g: Geometry, m: int, threads: int) -> Tiling:
-    """Blocks that stay in cache, as many for each thread."""
+    """Blocks that stay in cache, as many for each thread. Where tiles are few beside the weights, threads share out channels
+    rather than all read all weights."""
+    cuts = [_cut(g, m, threads, shares) for shares in range(1, threads + 1)
+            if threads % shares == 0 and shares <= filters_of(g).panels]
+    return min(cuts, key=lambda cut: -(-cut.blocks * cut.shares // threads) * _item_cycles(g, cut))
+
+
+def _cut(g, m, threads, shares):
     height, width = g.dims[1:]
+    filters = filters_of(g)
     rows, columns = -(-height.out // m), -(-width.out // m)
-    tiles, channels = g.images * rows * columns, g.inputs + filters_of(g).panels * filters_of(g).columns
+    share_panels = -(-filters.panels // shares)
+    tiles, channels = g.images * rows * columns, g.inputs + share_panels * filters.columns
     most = max(6, min(_MOST_TILES, _CACHE_BYTES // ((m + 2) ** 2 * channels * g.item)))
-    blocks = -(-tiles // most)
-    blocks = min(tiles, -(-blocks // threads) * threads)
-    return Tiling(m, rows, columns, tiles, -(-tiles // blocks))
+    blocks, each = -(-tiles // most), threads // shares
+    blocks = min(tiles, -(-blocks // each) * each)
+    return Tiling(m, rows, columns, tiles, -(-tiles // blocks), -(-filters.panels // share_panels), share_panels)
+
+
+def _item_cycles(g, cut):
+    """About how long one block of tiles takes with one share of the channels."""
+    columns, places = cut.share_panels * filters_of(g).columns, (cut.m + 2) ** 2
+    vectors = places * g.inputs * columns / g.lanes
+    return (vectors * (max(_PRODUCT * cut.block, _STREAM) + _WAIT)
+            + _TRANSFORM * places * cut.block * (g.inputs + columns) / g.lanes)
 
 
 def choose(g: Geometry, prepared: bool = False) -> int:
@@ -119,14 +139,15 @@ def add_winograd(steps, g: Geometry, m: int, x, w, u, y, operands=(conv_steps.OP
     cut, filters, pixel, places = tiling(g, m, threads), filters_of(g), g.lanes * g.item, (m + 2) ** 2
     height, width = g.dims[1:]
     x_plane, y_plane, y_blocks = g.pixels * pixel, g.out_pixels * pixel, -(-g.outputs // g.lanes)
-    v_tile, m_tile = g.x_blocks.count * pixel, filters.panels * filters.step
+    v_tile, m_tile, items = g.x_blocks.count * pixel, cut.share_panels * filters.step, cut.blocks * cut.shares
     v_plane, m_plane = cut.block * v_tile + _APART, cut.block * m_tile + _APART
     m_start = places * v_plane
     scratch = -(-(m_start + places * m_plane) // 4096) * 4096 + 512
-    chunks = conv_steps.share(g.work, cut.blocks, threads)
+    chunks = conv_steps.share(g.work, items, threads)
     words = {
-        "scratch_bytes": scratch, "items": cut.blocks, "chunks": chunks, "tiles": cut.tiles, "block_tiles": cut.block,
-        "tile_rows": cut.rows, "tile_columns": cut.columns, "height": height.size, "width": width.size,
+        "scratch_bytes": scratch, "items": items, "chunks": chunks, "blocks": cut.blocks, "share_panels": cut.share_panels,
+        "tiles": cut.tiles, "block_tiles": cut.block, "tile_rows": cut.rows, "tile_columns": cut.columns,
+        "height": height.size, "width": width.size,
         "out_height": height.out, "out_width": width.out, "pad_h": height.low, "pad_w": width.low, "inputs": g.inputs,
         "x_blocks": g.x_blocks.count, "x_image": g.x_blocks.count * x_plane, "x_block": x_plane, "x_row": width.size * pixel,
         "y_blocks": y_blocks, "y_image": y_blocks * y_plane, "y_block": y_plane, "y_row": width.out * pixel,

@@ -9,6 +9,7 @@ from ...ir.ops import recurrent as ops
 from ...ir.ops.shape import reshape
 from ..api.creation import made
 from ..api.register import FUNCTIONS
+from ..state import tls
 from ..tensor import wrap
 from . import functional as F
 from . import init
@@ -24,6 +25,26 @@ def _pick(x, order, dim=1):
 
 def _bias_of(first, second):
     return None if first is None else first + second
+
+
+def _wants_gradient(*tensors):
+    """Whether a layer of these must keep what its gradients read."""
+    return tls.m.grad and any(t is not None and t.requires_grad for t in tensors)
+
+
+def lstm_over_time(z, mask, h, c, w_hh, w_hr, reverse):
+    """(all states, last cells)."""
+    if not _wants_gradient(z, h, c, w_hh, w_hr):
+        return ops.lstm_states(z, mask, h, c, w_hh, w_hr, reverse=reverse)
+    y, cells, _ = ops.lstm_sequence(z, mask, h, c, w_hh, w_hr, reverse=reverse)
+    return y, cells[0 if reverse else -1]
+
+
+def gru_over_time(z, mask, h, w_hh, b_hh, reverse):
+    """All states."""
+    if not _wants_gradient(z, h, w_hh, b_hh):
+        return ops.gru_states(z, mask, h, w_hh, b_hh, reverse=reverse)
+    return ops.gru_sequence(z, mask, h, w_hh, b_hh, reverse=reverse)[0]
 
 
 class RNNBase(Module):
@@ -87,7 +108,7 @@ class RNNBase(Module):
     def _start(self, batch, like):
         """The zero state (or states)."""
         layers = self.num_layers * len(self._directions())
-        return [FUNCTIONS["zeros"]((layers, batch, size), dtype=like.dtype) for size in self._state_sizes()]
+        return [FUNCTIONS["zeros"]((layers, batch, size), dtype=like.dtype, device=like.device) for size in self._state_sizes()]
 
     def _state_sizes(self):
         return (self.proj_size or self.hidden_size,)
@@ -146,9 +167,9 @@ class RNNBase(Module):
         x, live = padded_steps(packed.data, sizes)
         states = self._start(x.shape[1], x) if states is None else [_pick(s, packed.sorted_indices) for s in states]
         self._check_states(states, x.shape[1])
-        mask = None if live.all() else made(wrap(live))
+        mask = None if live.all() else made(wrap(live)).to(x.device)
         y, ends = self._layers(x, mask, states)
-        at = made(wrap(live.reshape(-1).nonzero()[0]))
+        at = made(wrap(live.reshape(-1).nonzero()[0])).to(x.device)
         data = FUNCTIONS["index_select"](reshape(y, shape=(live.size, y.shape[2])), 0, at)
         ends = [_pick(s, packed.unsorted_indices) for s in ends]
         return PackedSequence(data, packed.batch_sizes, packed.sorted_indices, packed.unsorted_indices), self._delivered(ends)
@@ -189,9 +210,8 @@ class LSTM(RNNBase):
         return (self.proj_size or self.hidden_size, self.hidden_size)
 
     def _run(self, z, mask, states, weights, reverse):
-        y, cells, _ = ops.lstm_sequence(z, mask, *states, weights[1], weights[4], reverse=reverse)
-        end = 0 if reverse else -1
-        return y, (y[end], cells[end])
+        y, cell = lstm_over_time(z, mask, states[0], states[1], weights[1], weights[4], reverse)
+        return y, (y[0 if reverse else -1], cell)
 
     def _delivered(self, ends):
         return tuple(ends)
@@ -207,7 +227,7 @@ class GRU(RNNBase):
         super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype)
 
     def _run(self, z, mask, states, weights, reverse):
-        y, _ = ops.gru_sequence(z, mask, states[0], weights[1], weights[3], reverse=reverse)
+        y = gru_over_time(z, mask, states[0], weights[1], weights[3], reverse)
         return y, (y[0 if reverse else -1],)
 
 
@@ -236,7 +256,7 @@ class RNNCellBase(Module):
         single = input.ndim == 1
         x = input.unsqueeze(0) if single else input
         states = [None] * self._states if hx is None else list(hx) if isinstance(hx, (tuple, list)) else [hx]
-        states = [FUNCTIONS["zeros"]((x.shape[0], self.hidden_size), dtype=x.dtype) if s is None else
+        states = [FUNCTIONS["zeros"]((x.shape[0], self.hidden_size), dtype=x.dtype, device=x.device) if s is None else
                   s.unsqueeze(0) if single else s for s in states]
         bias = self.bias_ih if self._gates == 3 else _bias_of(self.bias_ih, self.bias_hh)
         return F.linear(x, self.weight_ih, bias).unsqueeze(0), states, single
@@ -273,8 +293,8 @@ class LSTMCell(RNNCellBase):
     def forward(self, input, hx=None):
         """The next (h, c)."""
         z, (h, c), single = self._prepared(input, hx)
-        y, cells, _ = ops.lstm_sequence(z, None, h, c, self.weight_hh, None, reverse=False)
-        return _step(y, single), _step(cells, single)
+        y, cell = lstm_over_time(z, None, h, c, self.weight_hh, None, False)
+        return _step(y, single), cell[0] if single else cell
 
 
 class GRUCell(RNNCellBase):
@@ -285,4 +305,4 @@ class GRUCell(RNNCellBase):
     def forward(self, input, hx=None):
         """The next state."""
         z, (h,), single = self._prepared(input, hx)
-        return _step(ops.gru_sequence(z, None, h, self.weight_hh, self.bias_hh, reverse=False)[0], single)
+        return _step(gru_over_time(z, None, h, self.weight_hh, self.bias_hh, False), single)

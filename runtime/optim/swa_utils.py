@@ -105,16 +105,15 @@ class AveragedModel(Module):
     def update_parameters(self, model):
         """Takes the model's present parameters into the average."""
         mine, theirs = self._pairs(model)
-        count = int(self.n_averaged)
         with no_grad():
-            if count == 0:
+            if self.n_averaged == 0:
                 for averaged, current in zip(mine, theirs):
                     averaged.copy_(current)
             elif self.avg_fn is not None:
                 for averaged, current in zip(mine, theirs):
-                    averaged.copy_(self.avg_fn(averaged.detach(), current, count))
+                    averaged.copy_(self.avg_fn(averaged.detach(), current, self.n_averaged))
             else:
-                (self.multi_avg_fn or get_swa_multi_avg_fn())([m.detach() for m in mine], theirs, count)
+                (self.multi_avg_fn or get_swa_multi_avg_fn())([m.detach() for m in mine], theirs, self.n_averaged)
             if not self.use_buffers:
                 for averaged, current in zip(self.module.buffers(), model.buffers()):
                     averaged.copy_(current.detach())

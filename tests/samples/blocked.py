@@ -47,3 +47,68 @@ def _max_pool_blocked(rng):
 def _avg_pool_blocked(rng):
     yield Sample((rng.standard_normal((2, 2, 7, 6, 4)),), {"kernel": (3, 3), "stride": (2, 2), "padding": ((1, 1), (1, 1)),
                                                            "counted": ((1, 1), (1, 1)), "divisor": None}, grad=False)
+
+
+# Training.
+
+_WINDOW = {"stride": (2, 1), "padding": ((1, 0), (1, 1)), "dilation": (1, 1), "groups": 1}
+_TURNED = {**_WINDOW, "kernel": ("direct", 1, True, 4)}
+
+
+@samples("pack_turned")
+def _pack_turned(rng):
+    yield Sample((rng.standard_normal((5, 3, 3, 3)),), {**_TURNED, "size": (6, 5), "elements": 200}, grad=False)
+
+
+@samples("conv_input_grad_blocked")
+def _conv_input_grad_blocked(rng):
+    params = {**_TURNED, "filters": (6, 5, 3, 3), "size": (6, 5), "lanes": 4}
+    g, w = rng.standard_normal((2, 2, 3, 5, 4)), rng.standard_normal(6 * 5 * 9)
+    yield Sample((g, w), {**params, "epilogue": ()}, grad=False)
+    yield Sample((g, w, rng.standard_normal((1, 2, 1, 1, 4))), {**params, "epilogue": (("add", "a", "o0"), ("relu", "v0"))},
+                 grad=False, tol=8)
+
+
+@samples("conv_weight_grad_blocked")
+def _conv_weight_grad_blocked(rng):
+    params = {**_TURNED, "filters": (6, 5, 3, 3), "lanes": 4}
+    g = rng.standard_normal((2, 2, 3, 5, 4))
+    yield Sample((rng.standard_normal((2, 2, 6, 5, 4)), g), {**params, "in_blocks": True}, grad=False)
+    yield Sample((rng.standard_normal((2, 5, 6, 5)), g), {**params, "in_blocks": False}, grad=False)
+
+
+@samples("batch_norm_train_blocked")
+def _batch_norm_train_blocked(rng):
+    x, w, b = rng.standard_normal((2, 2, 5, 4, 4)), rng.standard_normal(7), rng.standard_normal(7)
+    for relu in (False, True):
+        yield Sample((x, w, b), {"eps": 1e-5, "channels": 7, "relu": relu}, grad=False, tol=8, dtypes=("float32", "float64"))
+    yield Sample((x, None, None), {"eps": 1e-5, "channels": 8, "relu": False}, grad=False, tol=8, dtypes=("float32", "float64"))
+
+
+@samples("batch_norm_grad_blocked")
+def _batch_norm_grad_blocked(rng):
+    x, g, out = (rng.standard_normal((2, 2, 5, 4, 4)) for _ in range(3))
+    g_mean, g_var, w, mean = (rng.standard_normal(7) for _ in range(4))
+    for relu in (False, True):
+        yield Sample((g, out if relu else None, g_mean, g_var, x, w, mean, rng.uniform(0.5, 1, 7)),
+                     {"eps": 1e-5, "channels": 7, "relu": relu}, grad=False, tol=8, dtypes=("float32", "float64"))
+
+
+_POOL = {"kernel": (3, 2), "stride": (2, 2), "padding": ((1, 1), (0, 0))}
+
+
+@samples("max_pool_places_blocked")
+def _max_pool_places_blocked(rng):
+    yield Sample((rng.standard_normal((2, 2, 7, 6, 4)),), {**_POOL, "dilation": (1, 1)}, grad=False)
+
+
+@samples("max_pool_grad_blocked")
+def _max_pool_grad_blocked(rng):
+    yield Sample((rng.standard_normal((2, 2, 4, 3, 4)), rng.integers(0, 42, (2, 2, 4, 3, 4)).astype("int32")),
+                 {**_POOL, "size": (7, 6), "dilation": (1, 1)}, grad=False)
+
+
+@samples("avg_pool_grad_blocked")
+def _avg_pool_grad_blocked(rng):
+    yield Sample((rng.standard_normal((2, 2, 4, 3, 4)),),
+                 {**_POOL, "size": (7, 6), "counted": ((1, 1), (0, 0)), "divisor": None}, grad=False)

@@ -23,7 +23,7 @@ def _rnn(rng):
                          {"activation": activation, "reverse": reverse}, tol=16)
 
 
-@samples("lstm_sequence")
+@samples("lstm_sequence", "lstm_states")
 def _lstm(rng):
     for z, mask, reverse in cases(rng, 4):
         c = rng.standard_normal((2, 2))
@@ -32,7 +32,7 @@ def _lstm(rng):
                      {"reverse": reverse}, tol=16)
 
 
-@samples("gru_sequence")
+@samples("gru_sequence", "gru_states")
 def _gru(rng):
     for z, mask, reverse in cases(rng, 3):
         for bias in (None, rng.standard_normal(6)):
@@ -61,9 +61,10 @@ def _lstm_grad(rng):
             y, cells = (rng.standard_normal((*z.shape[:2], n)) for n in (size, 2))
             gy, gc, gg = (rng.standard_normal(a.shape) for a in (y, cells, z))
             projection = None if size == 2 else rng.standard_normal((1, 2))
-            yield Sample((gy, gc, gg, y, cells, inside(rng, *z.shape), mask, rng.standard_normal((2, size)),
-                          rng.standard_normal((2, 2)), rng.standard_normal((8, size)), projection), {"reverse": reverse},
-                          tol=32)
+            others = (y, cells, inside(rng, *z.shape), mask, rng.standard_normal((2, size)), rng.standard_normal((2, 2)),
+                      rng.standard_normal((8, size)), projection)
+            for given in ((gy, gc, gg), (gy, None, None), (None, gc, None)):
+                yield Sample((*given, *others), {"reverse": reverse}, tol=32)
 
 
 @samples("gru_sequence_grad")
@@ -72,6 +73,6 @@ def _gru_grad(rng):
         y = rng.standard_normal((*z.shape[:2], 2))
         gy, gg = rng.standard_normal(y.shape), rng.standard_normal(z.shape)
         for bias in (None, rng.standard_normal(6)):
-            yield Sample((gy, gg, y, inside(rng, *z.shape), mask, rng.standard_normal((2, 2)), rng.standard_normal((6, 2)),
-                          bias),
-                         {"reverse": reverse}, tol=32)
+            others = (y, inside(rng, *z.shape), mask, rng.standard_normal((2, 2)), rng.standard_normal((6, 2)), bias)
+            for given in ((gy, gg), (gy, None), (None, gg)):
+                yield Sample((*given, *others), {"reverse": reverse}, tol=32)

@@ -73,6 +73,15 @@ def _(rng):
     yield Sample((np.zeros((3, 0)),), {"dim": (1,), "keepdim": False}, dtypes="any")
 
 
+@samples("int_sum")
+def _(rng):
+    for x, dim in forms(rng):
+        for keepdim in (False, True):
+            yield Sample((np.asarray(x * 3, np.int64),), {"dim": dim, "keepdim": keepdim}, dtypes="integral")
+    yield Sample((np.full((40, 1000), 120, np.int8),), {"dim": (0, 1), "keepdim": False}, dtypes=("int8", "uint8", "bool"))
+    yield Sample((np.zeros((3, 0), np.int64),), {"dim": (1,), "keepdim": False}, dtypes="integral")
+
+
 @samples("mean")
 def _(rng):
     for x, dim in forms(rng):

@@ -19,8 +19,8 @@ from .types import F64, bytes_of, constant, mangled, null, vector, zero
 WORDS = ("x", "g", "y", "operands", "items", "chunks", "images", "channels", "size", "eps", "out")
 OPERANDS = ("weight", "bias", "mean", "var", "g_mean", "g_var", "g_weight", "g_bias")
 TRAIN, EVAL, GRAD = "batch_norm_train", "batch_norm", "batch_norm_grad"
-_RUN = 2048                                     # elements of a run
-_WAYS = 4                                       # vectors summed side by side
+RUN = 2048                                     # elements of a run
+WAYS = 4                                       # vectors summed side by side
 
 
 @dataclass(frozen=True)
@@ -89,8 +89,8 @@ class _Channel:
         f, size = self.f, self.job.size
         with f.loop(0, self.job.images, 1, carry) as images:
             plane = f.mul(f.add(f.mul(images.index, self.job.channels), self.number), size)
-            with f.loop(0, size, _RUN, images.carried) as runs:
-                count = f.min(f.sub(size, runs.index), _RUN)
+            with f.loop(0, size, RUN, images.carried) as runs:
+                count = f.min(f.sub(size, runs.index), RUN)
                 runs.next(*body(f.mul(f.add(plane, runs.index), bytes_of(self.element)), count, runs.carried))
             images.next(*runs.results)
         return images.results
@@ -98,14 +98,14 @@ class _Channel:
     def sums(self, count, terms, number):
         """Sums over a run of what terms(offset, mask) gives for each vector, added over lanes."""
         f, lanes, size = self.f, self.lanes, bytes_of(self.element)
-        whole = f.mul(f.div(count, _WAYS * lanes), _WAYS * lanes)
-        with f.loop(0, whole, _WAYS * lanes, [zero(self.type)] * (_WAYS * number)) as loop:
+        whole = f.mul(f.div(count, WAYS * lanes), WAYS * lanes)
+        with f.loop(0, whole, WAYS * lanes, [zero(self.type)] * (WAYS * number)) as loop:
             found = []
-            for way in range(_WAYS):
+            for way in range(WAYS):
                 values = terms(f.mul(f.add(loop.index, way * lanes), size), None)
                 found += [f.fadd(total, v) for total, v in zip(loop.carried[way * number:(way + 1) * number], values)]
             loop.next(*found)
-        ways = [loop.results[way * number:(way + 1) * number] for way in range(_WAYS)]
+        ways = [loop.results[way * number:(way + 1) * number] for way in range(WAYS)]
         with f.loop(whole, count, lanes, ways[0]) as rest:
             values = terms(f.mul(rest.index, size), f.mask(f.sub(count, rest.index), lanes))
             rest.next(*(f.fadd(total, v) for total, v in zip(rest.carried, values)))

@@ -127,7 +127,7 @@ class Columns(Nest):
         where = place.within({dim: at})
         self.prefetch(stage, where, dim)
         found = self.run(s, stage.body, dict(env), where)
-        return [(v, self.flat_index(s, where.indices)) if i.attr.startswith("arg") else (v,) for i, v in found]
+        return [(v, self.flat_reduce_index(s, where.indices)) if i.attr.startswith("arg") else (v,) for i, v in found]
 
     def fold_chains(self, folds, stack, count):
         """Halves onto halves where both hold something; two steps at once where all chains do."""
@@ -169,13 +169,6 @@ class Columns(Nest):
             if place.stride(buffer) == 1:
                 for line in range(0, self.width * buffer.dtype.itemsize, 64):
                     f.prefetch(f.at(ahead, line))
-
-    def flat_index(self, s, indices):
-        """The index along all reduce dims, row-major, in every lane."""
-        flat = 0
-        for d in self.kernel.reduce:
-            flat = self.f.add(self.f.mul(flat, self.number(d.extent)), indices[d.name])
-        return self.spread(s, LlvmBuilder(self.f, 1).wrap(dt.int64, self.f.index(flat)))
 
 
 def write(module: Module, kernel: Kernel) -> Nest:

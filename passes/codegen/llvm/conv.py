@@ -16,9 +16,13 @@ into parts for threads to share:
 
     part     {where the runs are, runs}
     run      {first pixel, pixels of a tile, tiles, where the segments are, segments, clear}: equal tiles side by side
-    segment  {first pixel in the tile, pixels, offset in x, offset in w, taps, steps, channel blocks, flags}; offsets in bytes
+    segment  {first pixel in the tile, pixels, offset in x, offset in w, taps, steps, steps of the last channel block,
+              channel blocks, flags}; offsets in bytes
 
 All of them are one table; where something is counts from its start, in bytes.
+
+A panel of weights is read once for each tile of an item. Where all weights are more than the caches near a core hold, tiles ask
+for the panel that the next item will read, each for another line of every step.
 """
 
 from dataclasses import dataclass, field
@@ -28,21 +32,22 @@ from ....ir.target import Target
 from .conv_epilogue import BlockedPlace
 from .emit import Module
 from .epilogue import Identity, Place
-from .microkernel import Operand, Precision, add_outer, zero_tile
+from .microkernel import Operand, Precision, add_outer, widen_lanes, zero_tile
 from .tasks import WORD, Words, chunk_share, split_index
 from .types import I64, PTR, VOID, bytes_of, vector, zero
 
-WORDS = ("x", "w", "y", "operands", "items", "chunks", "groups", "row_blocks", "panels", "block_rows", "panel_first",
+WORDS = ("x", "w", "y", "operands", "items", "chunks", "groups", "row_blocks", "panels", "panel_first",
          "x_image", "x_group", "x_block", "x_slice", "x_row", "x_pixel", "w_group", "w_panel", "w_block",
          "w_tap_d", "w_tap_h", "w_tap_w", "x_tap_w", "y_image", "y_group", "y_block", "y_slice", "y_row", "y_pixel",
          "out_rows", "out_height", "depth", "height", "taps_d", "taps_h", "stride_d", "stride_h", "pad_d", "pad_h",
          "dilation_d", "dilation_h", "part_table", "parts", "blocks")
 PART = ("runs", "count")
 RUN = ("first", "width", "tiles", "segments", "count", "clear")
-SEGMENT = ("first", "pixels", "x_offset", "w_offset", "taps", "steps", "blocks", "flags")
-_FRAME = ("first_d", "end_d", "first_h", "end_h", "column", "vectors", "image", "y_start", "part")
+SEGMENT = ("first", "pixels", "x_offset", "w_offset", "taps", "steps", "last", "blocks", "flags")
+_FRAME = ("first_d", "end_d", "first_h", "end_h", "column", "vectors", "image", "y_start", "part", "ahead", "ahead_end")
 ACCUMULATE, LAST = 1, 2
 AHEAD = 2                                       # channel blocks that are asked for before they are needed
+_LINE = 64                                      # bytes of a cache line
 
 
 def tile_rows(target: Target, vectors: int) -> int:
@@ -54,12 +59,15 @@ def tile_rows(target: Target, vectors: int) -> int:
 
 @dataclass(frozen=True)
 class ConvKernel:
-    """What a module is made for; equal ones are the same code."""
+    """What a module is made for; equal ones are the same code. In a `narrow` panel the last vector has channels in its lower
+    half alone; weights that are `far` are asked for a panel ahead."""
 
     target: Target
     precision: Precision
     vectors: int
     epilogue: Any = field(default_factory=Identity)
+    narrow: bool = False
+    far: bool = False
 
     @property
     def lanes(self) -> int:
@@ -74,7 +82,8 @@ class ConvKernel:
     @property
     def symbol(self) -> str:
         """The task's name in the module."""
-        return f"conv_{self.vectors}_{self.precision}{'_' + self.epilogue.name if self.epilogue.name else ''}"
+        kind, after = f"{'_narrow' * self.narrow}{'_far' * self.far}", self.epilogue.name
+        return f"conv_{self.vectors}{kind}_{self.precision}{'_' + after if after else ''}"
 
     def text(self) -> str:
         """The module as LLVM IR."""
@@ -106,8 +115,9 @@ def _item(module, kernel, row):
     start = f.add(start, f.mul(f.mul(panel, kernel.vectors), job.y_block))
     frame.put(column=column, vectors=f.sub(job.blocks, f.mul(panel, kernel.vectors)), image=image,
               part=f.add(job.part_table, f.mul(part, WORD * len(PART))))
-    first = f.mul(block, job.block_rows)
-    with f.loop(first, f.min(f.add(first, job.block_rows), job.out_rows)) as loop:
+    if kernel.far:
+        _ask_for_weights(f, kernel, job, frame, panel)
+    with f.loop(*chunk_share(f, job.out_rows, job.row_blocks, block)) as loop:
         at_d, at_h = f.div(loop.index, job.out_height), f.mod(loop.index, job.out_height)
         in_d = tap_range(f, job, frame, "d", at_d, job.depth)
         in_h = tap_range(f, job, frame, "h", at_h, job.height)
@@ -116,6 +126,20 @@ def _item(module, kernel, row):
         f.call(row, VOID, arg, frame.pointer, here, w)
     f.ret()
     return "item"
+
+
+def _ask_for_weights(f, kernel, job, frame, panel):
+    """What the tiles of an item ask for, as a distance from the weights that they read. The last panel has none after it."""
+    step = kernel.vectors * kernel.lanes * bytes_of(kernel.precision.b)
+    other = f.select(f.compare("slt", f.add(panel, 1), job.panels), job.w_panel, 0)
+    frame.put(ahead=other, ahead_end=f.add(other, step))
+
+
+def _ask_for_more(f, frame):
+    """After a tile: another line of the next panel's steps, or nothing but what is there."""
+    following = f.add(frame.ahead, _LINE)
+    more = f.binary("and", f.compare("ne", frame.ahead, 0), f.compare("slt", following, frame.ahead_end))
+    frame.put(ahead=f.select(more, following, 0))
 
 
 def _item_place(f, job, number):
@@ -136,8 +160,14 @@ def tap_range(f, job, frame, dim, at, size):
     """Put the range of taps that a row meets into the frame; gives the row of x that the first tap of all would meet."""
     stride, pad, dilation, taps = (getattr(job, f"{name}_{dim}") for name in ("stride", "pad", "dilation", "taps"))
     origin = f.sub(f.mul(at, stride), pad)
-    first = f.min(f.ceil_div(f.max(f.sub(0, origin), 0), dilation), taps)
-    end = f.min(f.ceil_div(f.max(f.sub(size, origin), 0), dilation), taps)
+    inside = f.binary("and", f.compare("sge", origin, 0),
+                      f.compare("slt", f.add(origin, f.mul(f.sub(taps, 1), dilation)), size))
+
+    def at_a_border():
+        return (f.min(f.ceil_div(f.max(f.sub(0, origin), 0), dilation), taps),
+                f.min(f.ceil_div(f.max(f.sub(size, origin), 0), dilation), taps))
+
+    first, end = f.choose(inside, lambda: (0, taps), at_a_border)       # most rows are inside, and divisions are slow
     frame.put(**{f"first_{dim}": first, f"end_{dim}": end})
     return origin
 
@@ -166,6 +196,8 @@ def _row(module, kernel, tiles, clear):
                 tile = f.load(PTR, f.at(f.at(tiles, segment.pixels, PTR), -WORD))
                 f.call_pointer(tile, VOID, arg, at_frame, at, f.at(x, f.add(f.mul(here, x_pixel), segment.x_offset)),
                                f.at(w, segment.w_offset), f.at(y, f.mul(here, y_pixel)))
+            if kernel.far:
+                _ask_for_more(f, frame)
     f.ret()
     return "row"
 
@@ -195,21 +227,22 @@ def _tile(module, kernel, pixels):
             ("d", frame.first_d, frame.end_d, f.mul(job.dilation_d, job.x_slice), job.w_tap_d),
             ("h", frame.first_h, frame.end_h, f.mul(job.dilation_h, job.x_row), job.w_tap_h),
             ("w", 0, segment.taps, job.x_tap_w, job.w_tap_w))
-    steps = segment.steps
+    ahead, last_block = frame.ahead if kernel.far else None, f.sub(segment.blocks, 1)
 
-    def sums(level, x, w, tile):
+    def sums(level, x, w, tile, steps=segment.steps):
         if level == len(nest):
-            return add_outer(f, precision, tile, lanes, steps, Operand(x, x_pixel, size), Operand(w, 0, w_step))
+            return add_outer(f, precision, tile, steps, Operand(x, x_pixel, size), Operand(w, 0, w_step), ahead=ahead)
         dim, first, end, x_step, w_next = nest[level]
         with f.loop(first, end, 1, [value for line in tile for value in line]) as loop:
             inside = f.at(x, f.mul(loop.index, x_step))
             if dim == "blocks":
                 _ask_ahead(f, f.at(inside, f.mul(x_step, AHEAD)), x_pixel, pixels)
-            found = sums(level + 1, inside, f.at(w, f.mul(loop.index, w_next)), _lines(loop.carried, kernel.vectors))
+                steps = f.select(f.compare("eq", loop.index, last_block), segment.last, steps)
+            found = sums(level + 1, inside, f.at(w, f.mul(loop.index, w_next)), _lines(loop.carried, kernel.vectors), steps)
             loop.next(*(value for line in found for value in line))
         return _lines(loop.results, kernel.vectors)
 
-    tile = sums(0, x, w, zero_tile(precision, pixels, kernel.vectors, lanes))
+    tile = sums(0, x, w, zero_tile(precision, pixels, kernel.vectors, lanes, kernel.narrow))
     _finish(f, kernel, (job, frame, segment), tile, y)
     f.ret()
     return name
@@ -242,7 +275,7 @@ def _finish(f, kernel, words, tile, y):
                 values = f.choose(last, lambda: _apply(f, kernel, words, values, number, [f.add(here, s) for s in spots]),
                                   lambda: values)
             for value, spot in zip(values, spots):
-                f.store(value, f.at(y, spot))
+                f.store(widen_lanes(f, value, kernel.lanes), f.at(y, spot))
 
         if number == 0:
             store()

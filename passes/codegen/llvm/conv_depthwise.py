@@ -3,6 +3,10 @@
 A block of channels is a vector, so nothing is broadcast. The tile is pixels of a row; each vector of x is loaded once for all
 taps along the width that meet it. Which taps a tile's pixels meet is written into the code: a module serves one *pattern* of
 tiles along the width (their pixels and, for each tap, the range of pixels that meet x) with any height, depth and channels.
+Where windows move by more than one, each tile asks for the rows of an x in far memory that the next but one row of y will meet.
+
+An item is some rows of one block of channels of one image; items that are neighbours have the same rows, so that a thread
+works on the part of an image that it has made itself in the layer before.
 
     x, y  [image][channel block][depth][height][width][B]        w  [channel block][tap d][tap h][tap w][B]
 """
@@ -19,10 +23,11 @@ from .microkernel import multiply_add
 from .tasks import WORD, Words, chunk_share, split_index
 from .types import I64, PTR, VOID, bytes_of, mangled, vector, zero
 
-WORDS = ("x", "w", "y", "operands", "items", "chunks", "blocks", "row_blocks", "block_rows", "x_plane", "x_slice", "x_row",
+WORDS = ("x", "w", "y", "operands", "items", "chunks", "blocks", "row_blocks", "x_plane", "x_slice", "x_row",
          "y_plane", "y_slice", "y_row", "y_pixel", "w_block", "out_rows", "out_height", "depth", "height", "taps_d", "taps_h",
          "stride_d", "stride_h", "pad_d", "pad_h", "dilation_d", "dilation_h", "images")
-_FRAME = ("first_d", "end_d", "first_h", "end_h", "column", "image")
+_FRAME = ("first_d", "end_d", "first_h", "end_h", "column", "image", "ahead")
+_LINE = 64                                       # bytes of a cache line
 
 
 def tile_pixels(target: Target) -> int:
@@ -47,12 +52,13 @@ class Pattern:
 
 @dataclass(frozen=True)
 class DepthwiseKernel:
-    """What a module is made for; equal ones are the same code."""
+    """What a module is made for; equal ones are the same code. An x that is `far` is asked for."""
 
     target: Target
     element: str
     pattern: Pattern
     epilogue: Any = field(default_factory=Identity)
+    far: bool = False
 
     @property
     def lanes(self) -> int:
@@ -101,26 +107,32 @@ class DepthwiseKernel:
 
 
 def _item(f, kernel, job, frame, names, number):
-    """Some rows of one plane of blocks."""
+    """Some rows of one block of channels."""
     pattern, size = kernel.pattern, kernel.lanes * bytes_of(kernel.element)
-    plane, row_block = split_index(f, number, (1, job.row_blocks))
-    block = f.mod(plane, job.blocks)
+    image, row_block, block = split_index(f, number, (1, job.row_blocks, job.blocks))
+    plane = f.add(f.mul(image, job.blocks), block)
     x, start = f.at(job.address("x"), f.mul(plane, job.x_plane)), f.mul(plane, job.y_plane)
     w = f.at(job.address("w"), f.mul(block, job.w_block))
-    frame.put(column=f.mul(block, kernel.lanes), image=f.div(plane, job.blocks))
-    first = f.mul(row_block, job.block_rows)
-    with f.loop(first, f.min(f.add(first, job.block_rows), job.out_rows)) as loop:
-        at_d, at_h = f.div(loop.index, job.out_height), f.mod(loop.index, job.out_height)
+    frame.put(column=f.mul(block, kernel.lanes), image=image)
+    first, end = chunk_share(f, job.out_rows, job.row_blocks, row_block)
+    last = f.sub(end, 1)
+    ahead = f.mul(f.add(job.taps_h, job.stride_h), job.x_row)
+    with f.loop(first, end, 1, (f.div(first, job.out_height), f.mod(first, job.out_height))) as loop:
+        at_d, at_h = loop.carried
         in_d = tap_range(f, job, frame, "d", at_d, job.depth)
         in_h = tap_range(f, job, frame, "h", at_h, job.height)
         here = f.at(x, f.add(f.mul(in_d, job.x_slice), f.mul(in_h, job.x_row)))
         row = f.add(start, f.add(f.mul(at_d, job.y_slice), f.mul(at_h, job.y_row)))
+        frame.put(ahead=f.select(f.compare("slt", f.add(loop.index, 1), last), ahead, 0))
         for at, tiles, pixels, spans in pattern.tiles:
             with f.loop(0, tiles) as each:
                 pixel = f.add(f.mul(each.index, pixels), at)
                 from_x = f.at(here, f.mul(f.sub(f.mul(pixel, pattern.stride), pattern.low), size))
                 f.call(names[pixels, spans], VOID, job.pointer, frame.pointer, from_x, w,
                        f.index(f.add(row, f.mul(pixel, job.y_pixel))))
+        following = f.add(at_h, 1)
+        ends = f.compare("eq", following, job.out_height)
+        loop.next(f.select(ends, f.add(at_d, 1), at_d), f.select(ends, 0, following))
 
 
 def _tile(module, kernel, name, pixels, spans):
@@ -131,6 +143,8 @@ def _tile(module, kernel, name, pixels, spans):
     job, frame = Words(f, arg, WORDS), Words(f, at_frame, _FRAME)
     type_, pattern = vector(kernel.lanes, kernel.element), kernel.pattern
     row = pattern.taps * bytes_of(type_)
+    if kernel.far:
+        _ask_ahead(f, pattern, pixels, job, frame, x)
     x_d, x_h, taps_h = f.mul(job.dilation_d, job.x_slice), f.mul(job.dilation_h, job.x_row), job.taps_h
     with f.loop(frame.first_d, frame.end_d, 1, [zero(type_)] * pixels) as outer:
         with f.loop(frame.first_h, frame.end_h, 1, outer.carried) as inner:
@@ -139,13 +153,23 @@ def _tile(module, kernel, name, pixels, spans):
             inner.next(*_row_of_taps(f, pattern, spans, type_, here, taps, inner.carried))
         outer.next(*inner.results)
     place = Place(job.address("operands"), frame.image, f.index(0), frame.column, None)
-    for pixel, value in enumerate(outer.results):
-        offset = f.add(y, f.mul(job.y_pixel, pixel))
-        if kernel.epilogue.name:
-            value = kernel.epilogue.apply(f, value, BlockedPlace(place, offset), 0)
-        f.store(value, f.at(job.address("y"), offset))
+    values, step = outer.results, job.y_pixel
+    offsets = [f.add(y, f.mul(step, pixel)) for pixel in range(pixels)]
+    if kernel.epilogue.name:
+        values = [kernel.epilogue.apply(f, value, BlockedPlace(place, at), 0) for value, at in zip(values, offsets)]
+    to = job.address("y")
+    for value, at in zip(values, offsets):
+        f.store(value, f.at(to, at))
     f.ret()
     return name
+
+
+def _ask_ahead(f, pattern, pixels, job, frame, x):
+    """Prefetch what the tile below the next one will read for the first time: as many rows as windows move down."""
+    start, line = f.at(x, frame.ahead), job.x_row
+    for row in range(2):
+        for pixel in range(pixels * pattern.stride):
+            f.prefetch(f.at(start, f.add(f.mul(line, row), pixel * _LINE)), 2)
 
 
 def _row_of_taps(f, pattern, spans, type_, x, w, sums):

@@ -141,7 +141,7 @@ def _tile(module, kernel, rows):
     start = [value for line in zero_tile(precision, rows, vectors, lanes) for value in line]
     with f.loop(0, height, 1, start) as loop:
         tile = [list(loop.carried[row * vectors:(row + 1) * vectors]) for row in range(rows)]
-        tile = add_outer(f, precision, tile, lanes, pixels, Operand(f.at(x, f.mul(loop.index, x_row)), size, x_pixel),
+        tile = add_outer(f, precision, tile, pixels, Operand(f.at(x, f.mul(loop.index, x_row)), size, x_pixel),
                          Operand(f.at(y, f.mul(loop.index, y_row)), across, lanes * size))
         loop.next(*(value for line in tile for value in line))
     for number, value in enumerate(loop.results):

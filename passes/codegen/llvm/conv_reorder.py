@@ -1,4 +1,4 @@
-"""Copies that turn rows into lanes: between plain arrays and the blocked layouts of convolutions.
+"""Copies between plain arrays and the blocked layouts of convolutions, most of which turn rows into lanes.
 
 One task serves activations, weights and weight gradients. Its job describes matrices of rows with contiguous elements; the
 elements of `lanes` rows at one column become a vector of the result. Rows are cut into chunks of `rows`, columns into chunks
@@ -9,6 +9,9 @@ byte offsets; a negative offset of a column drops it.
     plain     by stride     by stride
     scatter   by stride     by table
     gather    by table      by stride
+
+The task "straight" turns nothing: `lanes` neighbours of a row become a vector. Its columns are whole vectors, filled with zeros
+where there are no more of them.
 """
 
 from ....ir.target import Target
@@ -25,6 +28,7 @@ WORDS = ("source", "target", "items", "chunks", "outer", "row_chunks", "column_c
          "rows", "rows_total", "columns", "columns_total", "row_stride", "group_step", "column_step", "width", "fill",
          "row_table", "column_table")
 VARIANTS = ("plain", "scatter", "gather")
+STRAIGHT = "straight"
 
 
 def symbol(variant: str, element: str) -> str:
@@ -37,7 +41,38 @@ def reorder_text(target: Target, element: str) -> str:
     module = Module(target)
     for variant in VARIANTS:
         _task(module, variant, element)
+    _straight(module, element)
     return module.text()
+
+
+def _matrix(f, job, number):
+    """(source, target, rows, columns) of an item."""
+    outer, rows, columns, extra = split_index(f, number, (job.outer, job.row_chunks, job.column_chunks, job.extra))
+    source, target = job.address("source"), job.address("target")
+    for name, index in (("outer", outer), ("row_chunk", rows), ("column_chunk", columns), ("extra", extra)):
+        source = f.at(source, f.mul(getattr(job, "source_" + name), index))
+        target = f.at(target, f.mul(getattr(job, "target_" + name), index))
+    rows_left = f.min(f.sub(job.rows_total, f.mul(rows, job.rows)), job.rows)
+    return source, target, rows_left, f.min(f.sub(job.columns_total, f.mul(columns, job.columns)), job.columns)
+
+
+def _straight(module, element):
+    lanes = module.target.lanes(bytes_of(element))
+    type_ = vector(lanes, element)
+    f = module.task(symbol(STRAIGHT, element))
+    arg, chunk, _ = f.params
+    job = Words(f, arg, WORDS)
+    first, end = chunk_share(f, job.items, job.chunks, chunk)
+    with f.loop(first, end) as loop:
+        source, target, rows, columns = _matrix(f, job, loop.index)
+        with f.loop(0, rows) as row, f.loop(0, job.columns, lanes) as column:
+            start = f.at(f.at(source, f.mul(job.row_stride, row.index)), column.index, element)
+            goal = f.at(f.at(target, f.mul(job.column_step, row.index)), column.index, element)
+            left = f.sub(columns, column.index)
+            value = f.choose(f.compare("sge", left, lanes), lambda start=start: (f.load(type_, start),),
+                             lambda start=start, left=left: (f.load_masked(type_, start, f.mask(left, lanes)),))[0]
+            f.store(value, goal)
+    f.ret()
 
 
 def _task(module, variant, element):
@@ -48,13 +83,7 @@ def _task(module, variant, element):
     job = Words(f, arg, WORDS)
     first, end = chunk_share(f, job.items, job.chunks, chunk)
     with f.loop(first, end) as loop:
-        outer, rows, columns, extra = split_index(f, loop.index, (job.outer, job.row_chunks, job.column_chunks, job.extra))
-        source, target = job.address("source"), job.address("target")
-        for name, index in (("outer", outer), ("row_chunk", rows), ("column_chunk", columns), ("extra", extra)):
-            source = f.at(source, f.mul(getattr(job, "source_" + name), index))
-            target = f.at(target, f.mul(getattr(job, "target_" + name), index))
-        rows_left = f.min(f.sub(job.rows_total, f.mul(rows, job.rows)), job.rows)
-        columns_left = f.min(f.sub(job.columns_total, f.mul(columns, job.columns)), job.columns)
+        source, target, rows_left, columns_left = _matrix(f, job, loop.index)
         end_row = f.select(f.compare("ne", job.fill, 0), job.rows, rows_left)
         with f.loop(0, end_row, lanes) as groups:
             number, row = f.div(groups.index, lanes), groups.index

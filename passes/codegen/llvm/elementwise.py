@@ -45,7 +45,11 @@ class Elementwise(Nest):
             first = f.mul(block, BLOCK)
             last = f.min(self.number(dims[-1].extent), f.add(first, BLOCK))
             self.row(Where(self, outer), first, last)
+        self.end()
         f.ret()
+
+    def end(self):
+        """What a task does when its elements are stored."""
 
     def row(self, outer: Where, first, last):
         """Elements [first, last) of one row."""

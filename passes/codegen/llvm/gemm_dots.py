@@ -1,4 +1,8 @@
-"""The dots road of the matrix product: both operands contiguous along the depth, sums across lanes, nothing is packed."""
+"""The dots road of the matrix product: both operands contiguous along the depth, sums across lanes, nothing is packed.
+
+With few rows it is as fast as B comes from memory. Columns of B are too short for the processor to see where the next ones lie,
+so each tile asks for those of the tile after it.
+"""
 
 from .epilogue import Place
 from .gemm_job import call_epilogue, open_item, word
@@ -41,8 +45,9 @@ def _dot_kernel(module, kernel, height, width):
     f = module.function(name, [("ptr noalias readonly", "job"), ("ptr noalias readonly", "a"), ("ptr noalias readonly", "b"),
                                ("ptr noalias", "c"), (I64, "row"), (I64, "column"), (I64, "batch")], internal=True)
     job, a, b, c, row, column, batch = f.params
+    b_column = word(f, job, "b_column")
     sums = dot_tile(f, kernel.precision, height, width, kernel.shape.lanes, word(f, job, "depth"),
-                    Operand(a, word(f, job, "a_row"), 0), Operand(b, word(f, job, "b_column"), 0))
+                    Operand(a, word(f, job, "a_row"), 0), Operand(b, b_column, 0), f.mul(b_column, width))
     operands, c_row = word(f, job, "operands", PTR), word(f, job, "c_row")
     for i in range(height):
         for j in range(width):

@@ -1,10 +1,14 @@
 """From a Kernel to LLVM IR: which strategy writes it."""
 
+import math
+
 from ....ir.kernel import Kernel, buffer_of
 from ....ir.target import Target
-from . import columns, elementwise, rows
+from . import columns, elementwise, panels, rows, streaming
 from .emit import Module
 from .reduce import has_scan
+
+NARROW = 16         # rows shorter than this are done side by side, columns fewer than this one after the other
 
 
 def strategy(kernel: Kernel):
@@ -20,9 +24,23 @@ def strategy(kernel: Kernel):
     for i in kernel.instructions():
         if i.op in ("load", "store"):
             strides = kernel.buffer(buffer_of(i)).strides
-            along += strides[inner] == 1
+            along += strides[inner] == 1 and strides[last] != 0
             across += strides[last] == 1 and strides[inner] != 0
     return columns if across > along else rows
+
+
+def suited(kernel: Kernel, extents):
+    """The strategy for these extents of the kernel's dims; None where the usual one is right."""
+    if not kernel.reduce:
+        return streaming if streaming.suits(kernel, math.prod(extents)) else None
+    if not kernel.parallel or has_scan(kernel):
+        return None
+    inner, across = extents[-1], extents[len(kernel.parallel) - 1]
+    if across < NARROW <= inner:
+        return rows
+    if strategy(kernel) is columns and panels.suits(kernel, across):
+        return panels
+    return columns if inner < NARROW <= across else None
 
 
 def write(module: Module, kernel: Kernel, how=None):

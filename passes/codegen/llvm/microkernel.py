@@ -13,6 +13,8 @@ from ....ir.target import Target
 from .emit import Function
 from .types import BF16, F16, F32, F64, I16, I32, Value, bytes_of, element_of, lanes_of, like, mangled, vector, zero
 
+_LINE = 64                                       # bytes of a cache line
+
 
 @dataclass(frozen=True)
 class Precision:
@@ -102,40 +104,63 @@ def multiply_add(f: Function, a: Value, b: Value, c: Value) -> Value:
 
 
 def outer_tile(f: Function, precision: Precision, rows: int, vectors: int, lanes: int, depth, a: Operand, b: Operand,
-               mask: Value | None = None) -> list[list[Value]]:
+               mask: Value | None = None, ahead=None) -> list[list[Value]]:
     """Accumulators [row][vector] of sum over k of A[row, k] * B[k, columns]; see `add_outer` for the operands."""
-    return add_outer(f, precision, zero_tile(precision, rows, vectors, lanes), lanes, depth, a, b, mask)
+    return add_outer(f, precision, zero_tile(precision, rows, vectors, lanes), depth, a, b, mask, ahead)
 
 
-def zero_tile(precision: Precision, rows: int, vectors: int, lanes: int) -> list[list[Value]]:
-    """Accumulators of nothing yet."""
-    return [[zero(vector(lanes, precision.accumulate))] * vectors for _ in range(rows)]
+def zero_tile(precision: Precision, rows: int, vectors: int, lanes: int, narrow: bool = False) -> list[list[Value]]:
+    """Accumulators of nothing yet; `narrow` ones have half the lanes in the last vector."""
+    widths = [lanes] * (vectors - narrow) + [lanes // 2] * narrow
+    return [[zero(vector(width, precision.accumulate)) for width in widths] for _ in range(rows)]
 
 
-def add_outer(f: Function, precision: Precision, tile: list[list[Value]], lanes: int, depth, a: Operand, b: Operand,
-              mask: Value | None = None) -> list[list[Value]]:
+def add_outer(f: Function, precision: Precision, tile: list[list[Value]], depth, a: Operand, b: Operand,
+              mask: Value | None = None, ahead=None) -> list[list[Value]]:
     """Accumulators [row][vector] plus the sum over k of A[row, k] * B[k, columns], one step of the depth after the other.
 
     `b.row_stride` is a tuple of where the vectors of a step of B lie, in bytes; 0 where they lie one after the other. `mask`
-    limits the last of them.
+    limits the last of them. `ahead` is how far from each step of B lies a line that will be needed, or (pointer, bytes) of a
+    stream beside B: each step asks for the first and the last line of that many bytes, and goes on by as many.
     """
     rows, vectors = len(tile), len(tile[0])
     offsets = [f.mul(a.row_stride, row) for row in range(rows)]
-    across = b.row_stride or [number * lanes * bytes_of(memory_type(precision.b)) for number in range(vectors)]
-    with f.loop(0, depth, 1, [a.pointer, b.pointer, *(value for line in tile for value in line)]) as loop:
-        at_a, at_b, *sums = loop.carried
-        columns = [_load_columns(f, precision, f.at(at_b, across[number]), lanes, mask if number == vectors - 1 else None)
-                   for number in range(vectors)]
+    widths = [lanes_of(value.type) for value in tile[0]]
+    across = b.row_stride or [number * widths[0] * bytes_of(memory_type(precision.b)) for number in range(vectors)]
+    streams = [(a.pointer, a.step), (b.pointer, b.step), *([ahead] if type(ahead) is tuple else [])]
+    with f.loop(0, depth, 1, [*(start for start, _ in streams), *(value for line in tile for value in line)]) as loop:
+        places, sums = loop.carried[:len(streams)], list(loop.carried[len(streams):])
+        at_a, at_b = places[:2]
+        _ask(f, at_b, ahead, places[2:])
+        columns = [_load_columns(f, precision, f.at(at_b, across[number]), widths[number],
+                                 mask if number == vectors - 1 else None) for number in range(vectors)]
         for row in range(rows):
             scalar = f.load(memory_type(precision.a), f.at(at_a, offsets[row]))
             scalar = widen(f, scalar, precision.a, precision.accumulate)
-            spread = f.splat(scalar, lanes)
+            spread = {width: f.splat(scalar, width) for width in dict.fromkeys(widths)}
             for number in range(vectors):
                 place = row * vectors + number
-                sums[place] = multiply_add(f, spread, columns[number], sums[place])
-        loop.next(f.at(at_a, a.step), f.at(at_b, b.step), *sums)
-    sums = loop.results[2:]
+                sums[place] = multiply_add(f, spread[widths[number]], columns[number], sums[place])
+        loop.next(*(f.at(place, step) for place, (_, step) in zip(places, streams)), *sums)
+    sums = loop.results[len(streams):]
     return [list(sums[row * vectors:(row + 1) * vectors]) for row in range(rows)]
+
+
+def _ask(f, at_b, ahead, stream):
+    """Prefetch what `add_outer` was told to ask for."""
+    if stream:
+        for line in (0, f.sub(ahead[1], _LINE)):
+            f.prefetch(f.at(stream[0], line), 2)
+    elif ahead is not None:
+        f.prefetch(f.at(at_b, ahead), 2)
+
+
+def widen_lanes(f: Function, value: Value, lanes: int) -> Value:
+    """The value with zeros in further lanes, up to `lanes`."""
+    have = lanes_of(value.type)
+    if have == 1 < lanes:
+        return f.insert(zero(vector(lanes, value.type)), value, 0)
+    return value if have == lanes else f.shuffle(value, zero(value.type), range(lanes))
 
 
 def _load_columns(f, precision, place, lanes, mask):
@@ -170,9 +195,10 @@ def _dot_pairs(f, total, left, right):
     return f.call(f"llvm.x86.avx512bf16.dpbf16ps.{32 * lanes_of(total.type)}", total.type, total, left, right)
 
 
-def dot_tile(f: Function, precision: Precision, rows: int, columns: int, lanes: int, depth, a: Operand,
-             b: Operand) -> list[list[Value]]:
-    """Scalars [row][column] of sum over k of A[row, k] * B[column, k], both contiguous along the depth (steps unused)."""
+def dot_tile(f: Function, precision: Precision, rows: int, columns: int, lanes: int, depth, a: Operand, b: Operand,
+             ahead=None) -> list[list[Value]]:
+    """Scalars [row][column] of sum over k of A[row, k] * B[column, k], both contiguous along the depth (steps unused). `ahead`
+    is how far from what is read of B lies what will be needed next, in bytes."""
     pairs = precision.a == precision.b == BF16 and f.module.target.has("avx512bf16")
     wide = 2 * lanes if pairs else lanes
     whole = f.bit_and(depth, -wide)
@@ -185,6 +211,9 @@ def dot_tile(f: Function, precision: Precision, rows: int, columns: int, lanes: 
         return f.bitcast(value, vector(wide, BF16)) if pairs else widen(f, value, stored, precision.accumulate)
 
     def step(sums, at, mask=None):
+        if ahead is not None and mask is None:
+            for column in range(columns):
+                f.prefetch(f.at(f.at(b.pointer, f.add(f.mul(b.row_stride, column), ahead)), at, memory_type(precision.b)), 2)
         left = [load(precision.a, a, row, at, mask) for row in range(rows)]
         right = [load(precision.b, b, column, at, mask) for column in range(columns)]
         if pairs:

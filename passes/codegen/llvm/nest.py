@@ -209,6 +209,13 @@ class Nest:
         used = {a for i in body for a in i.args}
         return {n: self.fetch(s, env, n) if n in used else v for n, v in env.items()}
 
+    def flat_reduce_index(self, s, indices) -> Val:
+        """The index along all reduce dims, row-major, in every lane."""
+        flat = 0
+        for d in self.kernel.reduce:
+            flat = self.f.add(self.f.mul(flat, self.number(d.extent)), indices[d.name])
+        return self.spread(s, LlvmBuilder(self.f, 1).wrap(dt.int64, self.f.index(flat)))
+
     # --- tasks ---
     def share(self, units):
         """The half-open range of units that the chunk of a task does."""

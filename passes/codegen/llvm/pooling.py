@@ -14,7 +14,7 @@ from .types import I1, I32, I64, PTR, Value, bytes_of, constant, iota, lanes_of,
 
 WORDS = ("x", "y", "index", "items", "chunks", "x_plane", "y_plane", "depth", "height", "width", "out_rows", "out_height",
          "out_width", "taps_d", "taps_h", "taps_w", "stride_d", "stride_h", "stride_w", "pad_d", "pad_h", "pad_w",
-         "dilation_d", "dilation_h", "dilation_w", "sizes_d", "sizes_h", "sizes_w")
+         "dilation_d", "dilation_h", "dilation_w", "sizes_d", "sizes_h", "sizes_w", "blocks")
 PUT_WORDS = ("x", "y", "index", "items", "chunks", "count", "plane", "add", "failed")
 _FRAME = ("first_d", "end_d", "first_h", "end_h")
 CONTIGUOUS, PAIRS, APART = 1, 2, 3                  # how neighbouring windows lie along the width: steps of 1, 2, more
@@ -213,7 +213,7 @@ def _average_grad_row(f, kernel, job, frame, number):
     type_, lanes = vector(kernel.lanes, kernel.element), kernel.lanes
     x = f.at(job.address("x"), f.mul(plane, job.x_plane))
     y = f.at(f.at(job.address("y"), f.mul(plane, job.y_plane)), f.mul(row, job.out_width), kernel.element)
-    windows_d, windows_h = _windows_of(f, job, "d", at_d, job.depth), _windows_of(f, job, "h", at_h, job.height)
+    windows_d, windows_h = windows_of(f, job, "d", at_d, job.depth), windows_of(f, job, "h", at_h, job.height)
     most = f.ceil_div(job.taps_w, job.stride_w)
     with f.loop(0, job.out_width, lanes) as loop:
         exists = f.mask(f.sub(job.out_width, loop.index), lanes)
@@ -258,7 +258,7 @@ def _window_values(f, kernel, job, line, moved, back, exists):
     return f.select(f.compare("eq", f.bit_and(moved, 1), 0), even, odd), inside
 
 
-def _windows_of(f, job, dim, at, count):
+def windows_of(f, job, dim, at, count):
     """The range of windows that hold a row: those that begin at or before it and have not ended."""
     stride, taps, moved = getattr(job, f"stride_{dim}"), getattr(job, f"taps_{dim}"), f.add(at, getattr(job, f"pad_{dim}"))
     end = f.min(f.add(f.div(moved, stride), 1), count)

@@ -3,7 +3,10 @@
 A panel of weights holds, for some units, the columns of all their gates side by side, so the sums of a few rows, which stay in
 the nearest cache, have everything that the units' states need. The launcher runs the task once for each step.
 
-Layouts: z (T, B, gates H), states and cells (T, B, H), gates as the operators in `ir/ops/recurrent.py` give them.
+`size` is the width of the state that is multiplied: that of all others, unless there is one step alone.
+
+Layouts: z (T, B, gates H), states and cells (T, B, H), gates as the operators in `ir/ops/recurrent.py` give them. A kernel that
+keeps nothing for gradients writes no gates, and has one cell (B, H) for each sequence, the last one.
 """
 
 from collections.abc import Callable
@@ -18,6 +21,7 @@ from .microkernel import Precision, TileShape, tile_shape
 from .packing import PACK_TRANSPOSED, packers
 from .products import HEIGHTS as TILE_HEIGHTS
 from .products import write_product
+from .recurrent_dots import write_dots
 from .spelling import LlvmBuilder
 from .tasks import Words, chunk_share, write_task
 from .types import F32, F64, I8, I64, PTR, VOID, bytes_of, lanes_of, null, vector
@@ -25,17 +29,19 @@ from .types import F32, F64, I8, I64, PTR, VOID, bytes_of, lanes_of, null, vecto
 ARRAYS = ("z", "mask", "h", "c", "w", "bias", "y", "cells", "gates")
 WORDS = (*ARRAYS, "scratch", "turn", "items", "chunks", "row_blocks", "steps", "batch", "hidden", "size", "w_row", "reverse")
 DTYPES = {F32: dt.float32, F64: dt.float64}
-ROWS = 2 * TILE_HEIGHTS[0]          # rows whose sums are made before their gates are done
+LINE = 64                           # bytes that memory gives at once
+ROWS = 2 * TILE_HEIGHTS[0]          # rows whose sums are made before their gates are done, at most
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A kind of layer: gates in z, gates kept, vectors of units in a panel, and what becomes of the sums."""
+    """A kind of layer: gates in z, gates kept, vectors of units in a panel, whether it has cells, what becomes of the sums."""
 
     name: str
     gates: int
     kept: int
     units: int
+    has_cells: bool
     finish: Callable
 
 
@@ -66,18 +72,21 @@ def _simple(activation):
     return finish
 
 
-CELLS = {cell.name: cell for cell in (Cell("lstm", 4, 4, 1, _lstm), Cell("gru", 3, 4, 4, _gru),
-                                      Cell("rnn_tanh", 1, 0, 4, _simple(tanh)), Cell("rnn_relu", 1, 0, 4, _simple(relu)))}
+CELLS = {cell.name: cell for cell in (
+    Cell("lstm", 4, 4, 1, True, _lstm), Cell("gru", 3, 4, 4, False, _gru), Cell("rnn_tanh", 1, 0, 4, False, _simple(tanh)),
+    Cell("rnn_relu", 1, 0, 4, False, _simple(relu)))}
 
 
 @dataclass(frozen=True)
 class StepKernel:
-    """What a module is made for."""
+    """What a module is made for; `keeps`: cells and gates are kept for gradients; `direct`: the weights are not packed."""
 
     target: Target
     element: str
     cell: Cell
     masked: bool
+    keeps: bool = True
+    direct: bool = False
 
     @property
     def lanes(self) -> int:
@@ -95,19 +104,47 @@ class StepKernel:
         return self.cell.gates * self.units
 
     @property
+    def rows(self) -> int:
+        """Rows whose sums are made before their gates are done: few where little memory has to be waited for."""
+        return ROWS if self.keeps else ROWS // 2
+
+    @property
+    def together(self) -> int:
+        """Rows whose gates are done side by side."""
+        return rows_together(self.target)
+
+    @property
+    def streams(self) -> tuple:
+        """What a step reads and writes that is not at hand: (array, parts, whether it is written)."""
+        cell, found = self.cell, [("z", self.cell.gates, False), ("y", 1, True)]
+        if self.keeps:
+            found += [("gates", cell.kept, True)] * (cell.kept > 0) + [("cells", 1, True)] * cell.has_cells
+        return tuple(found)
+
+    @property
     def symbol(self) -> str:
         """The step's task; that which packs the weights ends in _pack."""
-        return f"{self.cell.name}_{self.element}{'_masked' * self.masked}"
+        said = f"{'_masked' * self.masked}{'' if self.keeps else '_states'}{'_direct' * self.direct}"
+        return f"{self.cell.name}_{self.element}{said}"
 
     def text(self) -> str:
         """The module as LLVM IR."""
-        module = Module(self.target)
-        write_product(module, Precision.of(self.element))
+        module, precision = Module(self.target), Precision.of(self.element)
+        if self.direct:
+            write_dots(module, precision, self.cell.gates, self.units)
+        else:
+            write_product(module, precision)
+            write_task(module, f"{self.symbol}_pack", _pack_item(module, self), WORDS, worker=False)
         for edge in (False, True):
             _write_finish(module, self, edge)
-        write_task(module, f"{self.symbol}_pack", _pack_item(module, self), WORDS, worker=False)
         write_task(module, self.symbol, _step_item(module, self), WORDS, worker=False)
         return module.text()
+
+
+def rows_together(target: Target) -> int:
+    """How many rows' gates are done side by side: one chain of exponentials leaves the processor idle for half of the time, two
+    need the registers of AVX-512 or AArch64."""
+    return 2 if target.vector_registers >= 32 else 1
 
 
 def time_of(f, job, turn):
@@ -122,13 +159,36 @@ def rows_of_item(f, job, number):
     return panel, *chunk_share(f, job.batch, blocks, block)
 
 
-def some_rows(f, low, high, finish, units, multiply):
-    """For a few rows at a time: multiply(first row, rows, where the sums go), then finish(row, vector of units, sums)."""
-    with f.loop(low, high, ROWS) as loop:
-        count = f.min(f.sub(high, loop.index), ROWS)
+def some_rows(f, low, high, most, finish, units, multiply, together):
+    """For at most so many rows at a time: multiply(first row, rows), then finish(row, its place among the sums, how far the row
+    is that goes with it, vector of units). Of an odd number the last one goes with itself."""
+    with f.loop(low, high, most) as loop:
+        count = f.min(f.sub(high, loop.index), most)
         multiply(loop.index, count)
-        with f.loop(0, count) as rows, f.loop(0, units) as vectors:
-            finish(f.add(loop.index, rows.index), rows.index, vectors.index)
+        with f.loop(0, count, together) as rows, f.loop(0, units) as vectors:
+            other = f.min(f.sub(f.sub(count, 1), rows.index), together - 1)
+            finish(f.add(loop.index, rows.index), rows.index, other, vectors.index)
+
+
+def _state_before(f, job, start, states, item):
+    """Where the state lies from which this turn starts."""
+    before = time_of(f, job, f.sub(job.turn, 1))
+    plane = f.mul(f.mul(job.batch, job.hidden), item)
+    return f.select(f.compare("eq", job.turn, 0), job.address(start), f.at(job.address(states), f.mul(before, plane)))
+
+
+def fetch_streams(f, job, streams, step, rows, units, item):
+    """Asks for the lines that the gates of some rows and units will read and write, so that they arrive while the product is
+    under way. `rows` are (first, end), `units` (first, how many); asking for a line beyond an array does nothing."""
+    size = f.mul(job.hidden, item)
+    starts = [(f.at(job.address(array), f.mul(units[0], item)), parts, written) for array, parts, written in streams]
+    with f.loop(*rows) as loop:
+        row = f.mul(f.add(f.mul(step, job.batch), loop.index), size)
+        for start, parts, written in starts:
+            own = f.at(start, f.mul(row, parts))
+            for part in range(parts):
+                for line in range(0, units[1] * item, LINE):
+                    f.prefetch(f.at(f.at(own, f.mul(size, part)), line), write=written)
 
 
 # Weights.
@@ -164,28 +224,50 @@ def _step_item(module, kernel):
     arg, number = f.params
     job, item, lanes = Words(f, arg, WORDS), bytes_of(kernel.element), kernel.lanes
     panel, low, high = rows_of_item(f, job, number)
-    turn, hidden = job.turn, job.hidden
-    t, before = time_of(f, job, turn), time_of(f, job, f.sub(turn, 1))
-    first, plane = f.compare("eq", turn, 0), f.mul(f.mul(job.batch, hidden), item)
-    h, c = (f.select(first, job.address(start), f.at(job.address(states), f.mul(before, plane)))
-            for start, states in (("h", "y"), ("c", "cells")))
-    width, row_bytes = f.index(kernel.columns * item), f.mul(hidden, item)
-    weights, sums = f.at(job.address("scratch"), f.mul(f.mul(panel, hidden), width)), f.local(ROWS * kernel.columns * item)
-    across = f.index(tile_shape(module.target, kernel.element).columns * item)
+    t, h = time_of(f, job, job.turn), _state_before(f, job, "h", "y", item)
+    c = _state_before(f, job, "c", "cells", item if kernel.keeps else 0)
+    width, row_bytes = f.index(kernel.columns * item), f.mul(job.size, item)
+    sums, start = f.local(kernel.rows * kernel.columns * item), f.mul(panel, kernel.units)
+    product = _dots(f, job, kernel, start) if kernel.direct else _tiles(f, job, kernel, panel)
 
     def multiply(row, rows):
-        f.call("product", VOID, f.at(h, f.mul(row, row_bytes)), weights, sums, row_bytes, f.index(item), width, across, width,
-               rows,
-               f.index(kernel.columns), hidden, null(), null(), f.index(0))
+        fetch_streams(f, job, kernel.streams, t, (row, f.add(row, rows)), (start, kernel.units), item)
+        product(f.at(h, f.mul(row, row_bytes)), sums, rows)
 
-    def finish(row, place, vector_):
-        unit = f.add(f.mul(panel, kernel.units), f.mul(vector_, lanes))
+    def finish(row, place, other, vector_):
+        unit = f.add(start, f.mul(vector_, lanes))
         at = f.at(sums, f.add(f.mul(place, width), f.mul(vector_, lanes * item)))
-        call_finish(f, job, unit, lanes, arg, at, h, c, t, row, unit)
+        call_finish(f, job, unit, lanes, arg, at, h, c, t, row, other, unit)
 
-    some_rows(f, low, high, finish, kernel.cell.units, multiply)
+    some_rows(f, low, high, kernel.rows, finish, kernel.cell.units, multiply, kernel.together)
     f.ret()
     return "step"
+
+
+def _tiles(f, job, kernel, panel):
+    """The product of some rows with a packed panel of the weights."""
+    item = bytes_of(kernel.element)
+    width, row_bytes = f.index(kernel.columns * item), f.mul(job.size, item)
+    across = f.index(tile_shape(kernel.target, kernel.element).columns * item)
+    weights = f.at(job.address("scratch"), f.mul(f.mul(panel, job.size), width))
+
+    def product(left, sums, rows):
+        f.call("product", VOID, left, weights, sums, row_bytes, f.index(item), width, across, width, rows,
+               f.index(kernel.columns), job.size, null(), null(), f.index(0))
+
+    return product
+
+
+def _dots(f, job, kernel, start):
+    """The product of some rows with the weights of a panel's units where they lie."""
+    item, row = bytes_of(kernel.element), job.w_row
+    weights, count = f.at(job.address("w"), f.mul(start, row)), f.min(f.sub(job.hidden, start), kernel.units)
+
+    def product(left, sums, rows):
+        f.call("dots", VOID, left, weights, sums, f.mul(job.size, item), row, f.mul(job.hidden, row),
+               f.index(kernel.columns * item), rows, count, job.size)
+
+    return product
 
 
 def call_finish(f, job, unit, lanes, *args):
@@ -201,49 +283,71 @@ def call_finish(f, job, unit, lanes, *args):
 
 
 def _write_finish(module, kernel, edge):
-    """Function of a vector of units of one row: from the sums of its gates to its state."""
-    cell = kernel.cell
+    """Function of a vector of units of a row and of the `other` after it: from the sums of their gates to their states."""
     f = module.function(f"finish{'_edge' * edge}", [*((PTR, n) for n in ("arg", "sums", "h", "c")),
-                                                    *((I64, n) for n in ("t", "row", "unit"))], internal=True)
-    arg, sums, h, c, t, row, unit = f.params
-    p = Point(f, kernel, Words(f, arg, WORDS), {"h": h, "c": c}, t, row, unit, edge)
+                                                    *((I64, n) for n in ("t", "row", "other", "unit"))], internal=True)
+    arg, sums, h, c, t, row, other, unit = f.params
+    p = Point(f, kernel, Words(f, arg, WORDS), {"h": h, "c": c}, t, (row, other), unit, edge)
     gap = kernel.units * bytes_of(kernel.element)
-    cell.finish(p, [p.wrap(f.load(p.type, f.at(sums, gate * gap))) for gate in range(cell.gates)])
+    kernel.cell.finish(p, [p.sums(sums, kernel.columns, gate * gap) for gate in range(kernel.cell.gates)])
     f.ret()
 
 
 class Point:
-    """A vector of units of one row at one step: what epilogues load and store."""
+    """A vector of units of one row, or of two rows side by side, at one step: what epilogues load and store."""
 
-    def __init__(self, f, kernel, job, befores, t, row, unit, edge):
+    def __init__(self, f, kernel, job, befores, t, rows, unit, edge):
         self.f, self.kernel, self.job, self.befores = f, kernel, job, befores
-        self.t, self.row, self.unit = t, row, unit
-        self.type = vector(kernel.lanes, kernel.element)
-        self.mask = f.mask(f.sub(job.hidden, unit), kernel.lanes) if edge else None
-        self.s = LlvmBuilder(f, kernel.lanes)
+        self.t, self.unit, (row, self.other) = t, unit, rows
+        self.rows = [row] if kernel.together == 1 else [row, f.add(row, self.other)]
+        self.item, self.hidden = bytes_of(kernel.element), job.hidden
+        self.size = f.mul(self.hidden, self.item)
+        self.one = vector(kernel.lanes, kernel.element)                             # of a row
+        self.type = vector(kernel.lanes * len(self.rows), kernel.element)           # of all
+        self.mask = f.mask(f.sub(self.hidden, unit), kernel.lanes) if edge else None
+        self.s = LlvmBuilder(f, lanes_of(self.type))
+        self._starts: dict = {}
         self._live = None
 
     def wrap(self, value):
         """An LLVM value as one that scalar functions take."""
         return self.s.wrap(DTYPES[self.kernel.element], value)
 
+    def _joined(self, values):
+        """The rows' vectors as one."""
+        return values[0] if len(values) == 1 else self.f.shuffle(*values, range(2 * self.kernel.lanes))
+
+    def sums(self, place, columns, offset):
+        """The sums that lie `offset` bytes from a place in a matrix of so many columns."""
+        f = self.f
+        spots = [f.at(place, offset), f.at(f.at(place, f.mul(self.other, columns * self.item)), offset)]
+        return self.wrap(self._joined([f.load(self.one, spot) for spot in spots[:len(self.rows)]]))
+
     def spot(self, array, t, parts=1, part=0):
-        """Where this point lies in an array (T, B, parts * hidden); `array` is a name or a pointer."""
-        f, hidden, item = self.f, self.job.hidden, bytes_of(self.kernel.element)
-        row = self.row if t is None else f.add(f.mul(t, self.job.batch), self.row)
-        at = f.add(f.mul(f.add(f.mul(row, parts), part), hidden), self.unit)
-        return f.at(self.job.address(array) if isinstance(array, str) else array, f.mul(at, item))
+        """Where this point lies in an array (T, B, parts * hidden), for each row; `array` is a name or a pointer."""
+        key = str(array), str(t), parts
+        if key not in self._starts:
+            f, whole = self.f, self.job.address(array) if isinstance(array, str) else array
+            base = None if t is None else f.mul(t, self.job.batch)
+            self._starts[key] = [f.at(whole, f.mul(f.add(f.mul(row if base is None else f.add(base, row),
+                                                               f.mul(self.hidden, parts)), self.unit), self.item))
+                                 for row in self.rows]
+        return [self.f.at(start, self.f.mul(self.size, part)) for start in self._starts[key]]
 
-    def load(self, spot):
+    def load(self, spots):
         """The vector at a place."""
-        return self.wrap(self.f.load(self.type, spot) if self.mask is None else self.f.load_masked(self.type, spot, self.mask))
+        f, mask = self.f, self.mask
+        return self.wrap(self._joined([f.load(self.one, spot) if mask is None else f.load_masked(self.one, spot, mask)
+                                       for spot in spots]))
 
-    def store(self, value, spot):
+    def store(self, value, spots):
         """Stores a vector."""
-        if self.mask is None:
-            self.f.store(value.ref, spot)
-        else:
-            self.f.store_masked(value.ref, spot, self.mask)
+        f, lanes = self.f, self.kernel.lanes
+        for number, spot in enumerate(spots):
+            part = value.ref
+            if len(spots) > 1:
+                part = f.shuffle(part, part, range(number * lanes, (number + 1) * lanes))
+            f.store(part, spot) if self.mask is None else f.store_masked(part, spot, self.mask)
 
     def input(self, gate):
         """z of a gate."""
@@ -252,7 +356,8 @@ class Point:
     def bias(self, gate):
         """The recurrent bias of a gate."""
         f = self.f
-        return self.load(f.at(self.job.address("bias"), f.add(f.mul(self.job.hidden, gate), self.unit), self.kernel.element))
+        spot = f.at(self.job.address("bias"), f.add(f.mul(self.hidden, gate), self.unit), self.kernel.element)
+        return self.load([spot] * len(self.rows))
 
     def before(self, state):
         """The state h or c before this step."""
@@ -263,17 +368,20 @@ class Point:
         """In every lane, whether this step is real."""
         if self._live is None:
             f = self.f
-            byte = f.load(I8, f.at(self.job.address("mask"), f.add(f.mul(self.t, self.job.batch), self.row)))
-            self._live = f.compare("ne", f.splat(byte, lanes_of(self.type)), 0)
+            start = f.at(self.job.address("mask"), f.mul(self.t, self.job.batch))
+            bytes_ = [f.splat(f.load(I8, f.at(start, row)), self.kernel.lanes) for row in self.rows]
+            self._live = f.compare("ne", self._joined(bytes_), 0)
         return self._live
 
     def state(self, name, value, before):
         """Stores a state, or the one before where the step is not real."""
         if self.kernel.masked:
             value = self.wrap(self.f.select(self.live, value.ref, before.ref))
-        self.store(value, self.spot(name, self.t))
+        self.store(value, self.spot(name, self.t if self.kernel.keeps or name != "cells" else None))
 
     def give(self, name, values):
-        """Stores the parts of an array (T, B, parts * hidden)."""
+        """Stores the parts of an array (T, B, parts * hidden), unless they are gates that nobody keeps."""
+        if name == "gates" and not self.kernel.keeps:
+            return
         for part, value in enumerate(values):
             self.store(value, self.spot(name, self.t, len(values), part))

@@ -4,7 +4,7 @@
 
 Turn T, after the walk, leaves the gradient of the first state. `da` is dz but for GRUs, whose new gate adds the recurrent
 product after it was multiplied by the reset gate. `dh` (B, H) carries what goes past, `dc` the cell's gradient; both start
-with zeros.
+with zeros. Of the gradients gy, gc and gg of states, cells and gates, kernels read those that they are told are given.
 """
 
 from collections.abc import Callable
@@ -16,21 +16,24 @@ from .gates import tanh
 from .microkernel import Precision, tile_shape
 from .packing import PACK_ROWS, packers
 from .products import write_product
-from .recurrent import ROWS, Point, call_finish, rows_of_item, some_rows, time_of
+from .recurrent import ROWS, Point, call_finish, fetch_streams, rows_of_item, rows_together, some_rows, time_of
 from .tasks import Words, write_task
 from .types import I64, PTR, VOID, bytes_of, null, zero
 
-ARRAYS = ("gy", "gc", "gg", "y", "cells", "gates", "mask", "h", "c", "w", "dz", "da", "dh", "dc")
+UPSTREAM = ("gy", "gc", "gg")
+ARRAYS = (*UPSTREAM, "y", "cells", "gates", "mask", "h", "c", "w", "dz", "da", "dh", "dc")
 WORDS = (*ARRAYS, "scratch", "turn", "items", "chunks", "row_blocks", "steps", "batch", "hidden", "size", "w_row", "reverse")
 
 
 @dataclass(frozen=True)
 class CellGrad:
-    """A kind of layer: gates in z, whether da is apart from dz, and the slopes."""
+    """A kind of layer: gates in z, gates kept, whether da is apart from dz, whether it has cells, and the slopes."""
 
     name: str
     gates: int
+    kept: int
     apart: bool
+    has_cells: bool
     finish: Callable
 
 
@@ -43,25 +46,23 @@ def _hyperbolic(gradient, out):
 
 
 def _lstm(p, dh):
-    i, f, g, o = p.kept("gates", 4)
-    di, df, dg, do = p.kept("gg", 4)
-    arrived = p.load(p.spot("gc", p.t)) + p.load(p.spot("dc", None))
+    i, f, g, o = p.parts("gates", 4)
+    arrived = p.plus("gc", p.load(p.spot("dc", None)))
     inside, squashed = p.inside(arrived), tanh(p.s, p.load(p.spot("cells", p.t)))
     slope = inside + _hyperbolic(dh * o, squashed)
-    p.give("dz", (_logistic(di + slope * g, i), _logistic(df + slope * p.before("c"), f),
-                  _hyperbolic(dg + slope * i, g), _logistic(do + dh * squashed, o)))
+    di, df, dg, do = (p.plus("gg", x, 4, n) for n, x in enumerate((slope * g, slope * p.before("c"), slope * i, dh * squashed)))
+    p.give("dz", (_logistic(di, i), _logistic(df, f), _hyperbolic(dg, g), _logistic(do, o)))
     p.store(p.past(slope * f, arrived), p.spot("dc", None))
     return p.wrap(zero(p.type))
 
 
 def _gru(p, dh):
-    r, u, n, m = p.kept("gates", 4)
-    dr, du, dn, dm = p.kept("gg", 4)
-    dn = _hyperbolic(dn + dh * (1.0 - u), n)
-    du = _logistic(du + dh * (p.before("h") - n), u)
-    dr = _logistic(dr + dn * m, r)
+    r, u, n, m = p.parts("gates", 4)
+    dn = _hyperbolic(p.plus("gg", dh * (1.0 - u), 4, 2), n)
+    du = _logistic(p.plus("gg", dh * (p.before("h") - n), 4, 1), u)
+    dr = _logistic(p.plus("gg", dn * m, 4, 0), r)
     p.give("dz", (dr, du, dn))
-    p.give("da", (dr, du, dm + dn * r))
+    p.give("da", (dr, du, p.plus("gg", dn * r, 4, 3)))
     return dh * u
 
 
@@ -74,19 +75,22 @@ def _simple(slope):
 
 
 CELLS = {cell.name: cell for cell in (
-    CellGrad("lstm", 4, False, _lstm), CellGrad("gru", 3, True, _gru),
-    CellGrad("rnn_tanh", 1, False, _simple(lambda p, dh, y: _hyperbolic(dh, y))),
-    CellGrad("rnn_relu", 1, False, _simple(lambda p, dh, y: p.s.select(y > 0.0, dh, p.wrap(zero(p.type))))))}
+    CellGrad("lstm", 4, 4, False, True, _lstm), CellGrad("gru", 3, 4, True, False, _gru),
+    CellGrad("rnn_tanh", 1, 0, False, False, _simple(lambda p, dh, y: _hyperbolic(dh, y))),
+    CellGrad("rnn_relu", 1, 0, False, False, _simple(lambda p, dh, y: p.s.select(y > 0.0, dh, p.wrap(zero(p.type))))))}
 
 
 @dataclass(frozen=True)
 class StepGradKernel:
-    """What a module is made for."""
+    """What a module is made for; `given`: which of the gradients gy, gc and gg there are; `direct`: the weights are not
+    packed."""
 
     target: Target
     element: str
     cell: CellGrad
     masked: bool
+    given: tuple = ("gy",)
+    direct: bool = False
 
     @property
     def lanes(self) -> int:
@@ -106,7 +110,21 @@ class StepGradKernel:
     @property
     def symbol(self) -> str:
         """The step's task; that which packs the weights ends in _pack."""
-        return f"{self.cell.name}_grad_{self.element}{'_masked' * self.masked}"
+        return "_".join((self.cell.name, "grad", self.element, *["masked"] * self.masked, *self.given,
+                         *["direct"] * self.direct))
+
+    @property
+    def together(self) -> int:
+        """Rows whose slopes are done side by side."""
+        return rows_together(self.target)
+
+    @property
+    def streams(self) -> tuple:
+        """What a step reads and writes that is not at hand: (array, parts, whether it is written)."""
+        cell, sizes = self.cell, {"gy": 1, "gc": 1, "gg": self.cell.kept}
+        found = [("dz", cell.gates, True)] + [("da", cell.gates, True)] * cell.apart
+        found += [("gates", cell.kept, False)] * (cell.kept > 0) + [("cells", 1, False)] * cell.has_cells
+        return (*found, *[(name, sizes[name], False) for name in self.given])
 
     def text(self) -> str:
         """The module as LLVM IR."""
@@ -114,7 +132,8 @@ class StepGradKernel:
         write_product(module, Precision.of(self.element))
         for edge in (False, True):
             _write_finish(module, self, edge)
-        write_task(module, f"{self.symbol}_pack", _pack_item(module, self), WORDS, worker=False)
+        if not self.direct:
+            write_task(module, f"{self.symbol}_pack", _pack_item(module, self), WORDS, worker=False)
         write_task(module, self.symbol, _step_item(module, self), WORDS, worker=False)
         return module.text()
 
@@ -134,6 +153,13 @@ def _pack_item(module, kernel):
     return "pack"
 
 
+def _slopes_after(f, job, kernel):
+    """Where da of the step after this turn's lies. In the first turn, which multiplies nothing, it lies beyond the array."""
+    cell, after = kernel.cell, time_of(f, job, f.sub(job.steps, job.turn))
+    plane = f.mul(f.mul(job.batch, job.hidden), cell.gates * bytes_of(kernel.element))
+    return f.at(job.address("da" if cell.apart else "dz"), f.mul(after, plane))
+
+
 def _step_item(module, kernel):
     """Function of one panel of units and some rows of the batch."""
     f = module.function("step", [(PTR, "arg"), (I64, "number")], internal=True)
@@ -144,27 +170,32 @@ def _step_item(module, kernel):
     plane, row_bytes = f.mul(f.mul(job.batch, hidden), item), f.mul(hidden, cell.gates * item)
     # The walk goes against the reading order: in turn k it is at reading step T - 1 - k.
     reading = f.sub(f.sub(job.steps, 1), turn)
-    t, after, before = (time_of(f, job, f.add(reading, n)) for n in (0, 1, -1))
+    t, before = time_of(f, job, reading), time_of(f, job, f.sub(reading, 1))
     depth = f.select(f.compare("eq", turn, 0), f.index(0), f.mul(hidden, cell.gates))
-    da = f.at(job.address("da" if cell.apart else "dz"), f.mul(f.mul(after, plane), cell.gates))
+    da = _slopes_after(f, job, kernel)
     first, last = f.compare("sle", reading, 0), f.cast("zext", f.compare("slt", reading, 0), I64)
     h, c = (f.select(first, job.address(start), f.at(job.address(states), f.mul(before, plane)))
             for start, states in (("h", "y"), ("c", "cells")))
     start, width = f.mul(panel, kernel.units), f.index(kernel.units * item)
-    weights, sums = f.at(job.address("scratch"), f.mul(start, row_bytes)), f.local(ROWS * kernel.units * item)
+    sums, columns = f.local(ROWS * kernel.units * item), f.index(kernel.units)
+    weights, below = f.at(job.address("scratch"), f.mul(start, row_bytes)), width
+    if kernel.direct:
+        weights, below = f.at(job.address("w"), f.mul(start, item)), job.w_row
+        columns = f.min(f.sub(hidden, start), kernel.units)
 
     def multiply(row, rows):
-        f.call("product", VOID, f.at(da, f.mul(row, row_bytes)), weights, sums, row_bytes, f.index(item), width, width, width,
-               rows,
-               f.index(kernel.units), depth, null(), null(), f.index(0))
+        # In the last turn, t is a step before the first one: what is asked for then is not used, and may lie anywhere.
+        fetch_streams(f, job, kernel.streams, t, (row, f.add(row, rows)), (start, kernel.units), item)
+        f.call("product", VOID, f.at(da, f.mul(row, row_bytes)), weights, sums, row_bytes, f.index(item), below, width, width,
+               rows, columns, depth, null(), null(), f.index(0))
 
-    def finish(row, place, vector_):
+    def finish(row, place, other, vector_):
         unit = f.add(start, f.mul(vector_, lanes))
         at = f.at(sums, f.add(f.mul(place, width), f.mul(vector_, lanes * item)))
-        call_finish(f, job, unit, lanes, arg, at, h, c, t, row, unit, last)
+        call_finish(f, job, unit, lanes, arg, at, h, c, t, row, other, unit, last)
 
     vectors = f.min(kernel.vectors, f.ceil_div(f.sub(hidden, start), lanes))
-    some_rows(f, low, high, finish, vectors, multiply)
+    some_rows(f, low, high, ROWS, finish, vectors, multiply, kernel.together)
     f.ret()
     return "step"
 
@@ -173,21 +204,21 @@ def _write_finish(module, kernel, edge):
     """Function of a vector of units of one row: from the sum of the recurrent product to the slopes; the last turn stores the
     sum as it is."""
     f = module.function(f"finish{'_edge' * edge}", [*((PTR, n) for n in ("arg", "sums", "h", "c")),
-                                                    *((I64, n) for n in ("t", "row", "unit", "last"))], internal=True)
-    arg, sums, h, c, t, row, unit, last = f.params
-    p = GradPoint(f, kernel, Words(f, arg, WORDS), {"h": h, "c": c}, t, row, unit, edge)
-    total = p.wrap(f.load(p.type, sums)) + p.load(p.spot("dh", None))
+                                                    *((I64, n) for n in ("t", "row", "other", "unit", "last"))], internal=True)
+    arg, sums, h, c, t, row, other, unit, last = f.params
+    p = GradPoint(f, kernel, Words(f, arg, WORDS), {"h": h, "c": c}, t, (row, other), unit, edge)
+    total = p.sums(sums, kernel.units, 0) + p.load(p.spot("dh", None))
     done, = f.choose(f.compare("ne", last, 0), lambda: (total.ref,), lambda: (p.finish(total).ref,))
     p.store(p.wrap(done), p.spot("dh", None))
     f.ret()
 
 
 class GradPoint(Point):
-    """A vector of units of one row in the backward walk."""
+    """A vector of units of one row, or of two, in the backward walk."""
 
     def finish(self, carried):
         """Everything that the gradient of a state decides; gives what goes past the recurrent product."""
-        arrived = self.load(self.spot("gy", self.t)) + carried
+        arrived = self.plus("gy", carried)
         direct = self.kernel.cell.finish(self, self.inside(arrived))
         return self.past(direct, arrived)
 
@@ -202,6 +233,10 @@ class GradPoint(Point):
     def _choose(self, real, other):
         return self.wrap(self.f.select(self.live, real.ref, other.ref)) if self.kernel.masked else real
 
-    def kept(self, name, parts):
+    def parts(self, name, parts):
         """The parts of an array (T, B, parts * hidden)."""
         return [self.load(self.spot(name, self.t, parts, part)) for part in range(parts)]
+
+    def plus(self, name, value, parts=1, part=0):
+        """A gradient from outside plus a value, or the value alone where there is none."""
+        return self.load(self.spot(name, self.t, parts, part)) + value if name in self.kernel.given else value

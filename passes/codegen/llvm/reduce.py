@@ -64,11 +64,11 @@ def unflatten(s, folds, refs) -> list:
 
 
 class Counter:
-    """Pairwise combination of states pushed in order, as a binary counter."""
+    """Pairwise combination of states pushed in order, as a binary counter, on a stack of its own or a given one."""
 
-    def __init__(self, f: Function, s: LlvmBuilder, folds: list):
+    def __init__(self, f: Function, s: LlvmBuilder, folds: list, stack: Stack | None = None):
         self.f, self.s, self.folds = f, s, folds
-        self.stack = Stack(f, s, folds, _LEVELS)
+        self.stack = stack or Stack(f, s, folds, _LEVELS)
 
     def run(self, count, make) -> list:
         """The result of `make(chunk)` for each of `count` chunks; a single chunk does not pass through memory."""

@@ -5,6 +5,8 @@ read from memory once. A short sweep keeps its chains in registers, one copy of 
 in memory and is written once. A kernel of one sweep over few long rows spreads the chunks of a row over threads: their states
 wait on the stack of the launch, in groups of 1, 2, 4, ... chunks, as many as it takes for the states to fit. A group's state is
 a node of the very tree that combines chunks, so groups change no bit.
+
+The second sweep works in the cache while memory is idle, so it asks for the row after this one.
 """
 
 from ....ir.kernel import SWEEP, Kernel, Stage
@@ -16,6 +18,7 @@ from .spelling import LlvmBuilder
 from .types import I64, PTR, VOID
 
 LONG_SWEEP = 40  # instructions from which chains live in memory
+LONG_ROW = 1 << 16  # elements of a row above which the next one would push this one out of the caches
 SPLIT_CHUNKS = 16  # chunks of a row from which it may be shared between threads
 SPLIT_ROWS = 8  # below this many rows
 SPLIT_WORDS = 4096  # of the launch's stack, for the states of groups
@@ -46,6 +49,9 @@ class Rows(Nest):
         low, high = self.share(self.rows())
         with f.loop(low, high) as loop:
             self.row_number = loop.index
+            if self.second is not None:
+                near = f.compare("sle", f.index(self.inner()), f.index(LONG_ROW))
+                self.next_row = Where(self, self.row_indices(f.select(near, f.add(loop.index, 1), loop.index)))
             self.row(Where(self, self.row_indices(loop.index)))
         f.ret()
 
@@ -55,9 +61,12 @@ class Rows(Nest):
 
     def prepare(self):
         """The memory that sweeps use, made once per function."""
-        self.s = LlvmBuilder(self.f, self.lanes([stage for stage in self.kernel.stages if stage.over == SWEEP]))
+        sweeps = [stage for stage in self.kernel.stages if stage.over == SWEEP]
+        self.s = LlvmBuilder(self.f, self.lanes(sweeps))
         self.one = LlvmBuilder(self.f, 1)
         self.memory = {}
+        swept_again = len(self.kernel.reduce) == 1 and len(sweeps) > 1 and sweeps[0] is self.kernel.stages[0]
+        self.second = sweeps[1] if swept_again else None
         for stage in self.kernel.stages:
             folds = self.folds(stage)
             if folds:
@@ -104,8 +113,18 @@ class Rows(Nest):
         dim = self.kernel.reduce[-1].name
         where = place.within({dim: at}, dim, mask)
         env = dict(env)
+        if stage is self.second:
+            self.prefetch(at)
         found = self.run(self.s, stage.body, env, where)
         return [(v, self.flat_index(where)) if i.attr.startswith("arg") else (v,) for i, v in found]
+
+    def prefetch(self, at):
+        """Ask for a vector of the next row: of what the first sweep reads."""
+        row, inner = range(len(self.kernel.parallel)), len(self.kernel.dims) - 1
+        for i in self.kernel.stages[0].body:
+            buffer = self.kernel.buffer(i.attr) if i.op == "load" and not i.args else None
+            if buffer is not None and buffer.strides[inner] == 1 and any(buffer.strides[d] != 0 for d in row):
+                self.f.prefetch(self.f.at(self.next_row.bases[buffer.name], at, self.element(buffer)), 2)
 
     def flat_index(self, where):
         """The index of each lane's element along all reduce dims, row-major."""

@@ -1,8 +1,9 @@
 """Winograd convolution F(m x m, 3 x 3) of stride 1 in blocked channels: a third to a fifth of the direct multiplications.
 
-An item is a block of output tiles (m x m pixels each) with all their channels. What it works on stays in the second-level
-cache: the transformed input V[(m+2)^2][tile][channel], one small product per transformed pixel with the transformed weight
-U[(m+2)^2][panel][channel][columns], their results M[(m+2)^2][tile][channel], and the output transform with the epilogue.
+An item is a block of output tiles (m x m pixels each) with all their channels, or with a *share* of them, some panels. What it
+works on stays in the second-level cache: the transformed input V[(m+2)^2][tile][channel], one small product per transformed
+pixel with the transformed weight U[(m+2)^2][panel][channel][columns], their results M[(m+2)^2][tile][channel], and the output
+transform with the epilogue. U is larger than that cache, so a product asks for the panel that the next one will read.
 
 A tile that comes out with an infinity or a NaN is computed again tap by tap, in the order of the direct kernel: transforms
 would spread one such element of x, or an overflow, over results that have nothing to do with it.
@@ -23,10 +24,11 @@ from .winograd_transforms import filter_line, input_line, output_line, square
 WORDS = ("x", "w", "u", "y", "operands", "scratch", "scratch_bytes", "items", "chunks", "tiles", "block_tiles", "tile_rows",
          "tile_columns", "height", "width", "out_height", "out_width", "pad_h", "pad_w", "inputs", "x_blocks", "x_image",
          "x_block", "x_row", "y_blocks", "y_image", "y_block", "y_row", "panels", "w_panel", "w_block", "w_tap", "w_step",
-         "v_plane", "v_tile", "m_plane", "m_tile", "m_start", "u_plane", "u_panel")
+         "v_plane", "v_tile", "m_plane", "m_tile", "m_start", "u_plane", "u_panel", "blocks", "share_panels")
 FILTER_WORDS = ("source", "target", "items", "chunks", "panels", "inputs", "width", "panel", "block", "tap", "step",
                 "u_plane", "u_panel")
 _TAPS = 3
+_LINE = 64                                       # bytes of a cache line
 
 
 @dataclass(frozen=True)
@@ -107,49 +109,73 @@ def _filter_task(module, kernel):
 
 
 def _item(module, kernel):
-    """Function of one block of tiles."""
-    take, give = _input(module, kernel), _output(module, kernel, _exact(module, kernel))
-    table = _products(module, kernel)
+    """Function of one block of tiles and one share of the channels."""
+    take, give = input_transform(module, kernel), _output(module, kernel, _exact(module, kernel))
+    products = _plane_products(module, kernel, _products(module, kernel))
     f = module.function("item", [(PTR, "job"), (I64, "number"), (I64, "worker")], internal=True)
     arg, number, worker = f.params
-    job, rows = Words(f, arg, WORDS), tile_shape(kernel.target, kernel.element).rows
+    job = Words(f, arg, WORDS)
+    share, block = split_index(f, number, (1, job.blocks))
     v = f.at(job.address("scratch"), f.mul(worker, job.scratch_bytes))
     m = f.at(v, job.m_start)
-    first = f.mul(number, job.block_tiles)
+    first = f.mul(block, job.block_tiles)
     end = f.min(f.add(first, job.block_tiles), job.tiles)
-    count = f.sub(end, first)
+    panel = f.mul(share, job.share_panels)
+    panel_end = f.min(f.add(panel, job.share_panels), job.panels)
     with f.loop(first, end) as loop:
         image, row, column = split_index(f, loop.index, (1, job.tile_rows, job.tile_columns))
         f.call(take, VOID, arg, image, row, column, f.at(v, f.mul(f.sub(loop.index, first), job.v_tile)))
-    with f.loop(0, kernel.side ** 2) as plane, f.loop(0, job.panels) as panel:
-        at_v, at_m = f.at(v, f.mul(plane.index, job.v_plane)), f.at(m, f.mul(plane.index, job.m_plane))
-        u = f.at(job.address("u"), f.add(f.mul(plane.index, job.u_plane), f.mul(panel.index, job.u_panel)))
-        at_m = f.at(at_m, f.mul(panel.index, kernel.vectors * kernel.lanes * bytes_of(kernel.element)))
-        parts = f.ceil_div(count, rows)
-        low, extra = f.div(count, parts), f.mod(count, parts)
-        with f.loop(0, parts) as part:
-            tall = f.cast("zext", f.compare("slt", part.index, extra), I64)
-            at = f.add(f.mul(part.index, low), f.min(part.index, extra))
-            product = f.load(PTR, f.at(f.at(table, f.add(low, tall), PTR), -WORD))
-            f.call_pointer(product, VOID, arg, f.at(at_v, f.mul(at, job.v_tile)), u, f.at(at_m, f.mul(at, job.m_tile)))
+    f.call(products, VOID, arg, v, m, f.sub(end, first), panel, panel_end)
     with f.loop(first, end) as loop:
         image, row, column = split_index(f, loop.index, (1, job.tile_rows, job.tile_columns))
-        f.call(give, VOID, arg, image, row, column, f.at(m, f.mul(f.sub(loop.index, first), job.m_tile)))
+        f.call(give, VOID, arg, image, row, column, f.at(m, f.mul(f.sub(loop.index, first), job.m_tile)),
+               f.mul(panel, kernel.vectors), f.min(f.mul(panel_end, kernel.vectors), job.y_blocks))
     f.ret()
     return "item"
 
 
+def _plane_products(module, kernel, table):
+    """Function: the products of all transformed pixels of some tiles with the panels of a share."""
+    f = module.function("plane_products", [(PTR, "job"), (PTR, "v"), (PTR, "m"), (I64, "count"), (I64, "panel"),
+                                           (I64, "panel_end")], internal=True)
+    arg, v, m, count, first, end = f.params
+    job, shape, size = Words(f, arg, WORDS), tile_shape(kernel.target, kernel.element), bytes_of(kernel.element)
+    parts = f.ceil_div(count, shape.rows)
+    low, extra = f.div(count, parts), f.mod(count, parts)
+    lines = f.mul(f.ceil_div(shape.columns * size // _LINE, parts), _LINE)
+    with f.loop(0, kernel.side ** 2) as plane, f.loop(first, end) as panel:
+        at_v, at_m = f.at(v, f.mul(plane.index, job.v_plane)), f.at(m, f.mul(plane.index, job.m_plane))
+        u = f.at(job.address("u"), f.add(f.mul(plane.index, job.u_plane), f.mul(panel.index, job.u_panel)))
+        ahead = _next_panel(f, job, u, panel.index, first, end)
+        at_m = f.at(at_m, f.mul(f.sub(panel.index, first), shape.columns * size))
+        with f.loop(0, parts) as part:
+            tall = f.cast("zext", f.compare("slt", part.index, extra), I64)
+            at = f.add(f.mul(part.index, low), f.min(part.index, extra))
+            product = f.load(PTR, f.at(f.at(table, f.add(low, tall), PTR), -WORD))
+            asked = f.at(ahead, f.mul(f.mul(part.index, job.inputs), lines))
+            f.call_pointer(product, VOID, arg, f.at(at_v, f.mul(at, job.v_tile)), u, f.at(at_m, f.mul(at, job.m_tile)),
+                           asked, lines)
+    f.ret()
+    return "plane_products"
+
+
+def _next_panel(f, job, u, panel, first, end):
+    """Where the panel after this one lies: beside it, or the share's first of the next plane."""
+    back = f.sub(job.u_plane, f.mul(f.sub(panel, first), job.u_panel))
+    return f.at(u, f.select(f.compare("slt", f.add(panel, 1), end), job.u_panel, back))
+
+
 def _products(module, kernel):
-    """Table of the register tiles, by rows."""
+    """Table of the register tiles, by rows. Each step of the depth also asks for up to two lines of what is needed next."""
     shape, names = tile_shape(kernel.target, kernel.element), []
     precision, size = Precision.of(kernel.element), bytes_of(kernel.element)
     for rows in range(1, shape.rows + 1):
         f = module.function(f"product_{rows}", [(PTR, "job"), ("ptr noalias readonly", "v"), ("ptr noalias readonly", "u"),
-                                                ("ptr noalias", "m")], internal=True)
-        arg, v, u, m = f.params
+                                                ("ptr noalias", "m"), (PTR, "ahead"), (I64, "lines")], internal=True)
+        arg, v, u, m, ahead, lines = f.params
         job = Words(f, arg, WORDS)
         tile = outer_tile(f, precision, rows, shape.vectors, shape.lanes, job.inputs, Operand(v, job.v_tile, size),
-                          Operand(u, 0, shape.columns * size))
+                          Operand(u, 0, shape.columns * size), ahead=(ahead, lines))
         step = job.m_tile
         for row, line in enumerate(tile):
             for number, value in enumerate(line):
@@ -159,7 +185,7 @@ def _products(module, kernel):
     return module.function_table("products", names)
 
 
-def _input(module, kernel):
+def input_transform(module, kernel):
     """Function: the input transform of one tile, all channels; pixels outside of x are zeros."""
     f = module.function("take", [(PTR, "job"), (I64, "image"), (I64, "row"), (I64, "column"), ("ptr noalias", "v")],
                         internal=True)
@@ -200,29 +226,29 @@ def _all(f, conditions):
     return result
 
 
-def _every(f, condition):
+def every(f, condition):
     """Whether a condition holds in all lanes."""
     return f.call(f"llvm.vector.reduce.and.{mangled(condition.type)}", I1, condition)
 
 
 def _output(module, kernel, exact):
-    """Function: the output transform of one tile, all channels; what comes out not finite is computed again."""
-    f = module.function("give", [(PTR, "job"), (I64, "image"), (I64, "row"), (I64, "column"), ("ptr noalias readonly", "m")],
-                        internal=True)
-    arg, image, row, column, m = f.params
+    """Function: the output transform of one tile, some channels; what comes out not finite is computed again."""
+    f = module.function("give", [(PTR, "job"), (I64, "image"), (I64, "row"), (I64, "column"), ("ptr noalias readonly", "m"),
+                                 (I64, "first_block"), (I64, "end_block")], internal=True)
+    arg, image, row, column, m, first_block, end_block = f.params
     job, side, type_ = Words(f, arg, WORDS), kernel.side, vector(kernel.lanes, kernel.element)
     size, top, left, plane = bytes_of(type_), f.mul(row, kernel.m), f.mul(column, kernel.m), job.m_plane
     rows, columns = f.min(f.sub(job.out_height, top), kernel.m), f.min(f.sub(job.out_width, left), kernel.m)
     start = f.add(f.mul(image, job.y_image), f.add(f.mul(top, job.y_row), f.mul(left, size)))
-    with f.loop(0, job.y_blocks) as loop:
-        source = f.at(m, f.mul(loop.index, size))
+    with f.loop(first_block, end_block) as loop:
+        source = f.at(m, f.mul(f.sub(loop.index, first_block), size))
         sums = [[f.load(type_, f.at(source, f.mul(plane, i * side + j))) for j in range(side)] for i in range(side)]
         pixels = square(f, sums, output_line, kernel.m)
         check = zero(type_)
         for line in pixels:
             for value in line:
                 check = f.fma(value, zero(type_), check)
-        finite = _every(f, f.compare("ord", check, zero(type_)))
+        finite = every(f, f.compare("ord", check, zero(type_)))
         y = f.add(start, f.mul(loop.index, job.y_block))
 
         def store(pixels=pixels, y=y, block=loop.index):

@@ -64,3 +64,18 @@ def square(f: Function, values: list[list[Value]], line, m: int) -> list[list[Va
     """A line transform along the columns of values[row][column], then along the rows."""
     columns = [line(f, [row[j] for row in values], m) for j in range(len(values[0]))]
     return [line(f, [column[i] for column in columns], m) for i in range(len(columns[0]))]
+
+
+# The transposes for F(2), with which a weight gradient is made of gradients and inputs: dg = G' ((A dy A') * (B' d B)) G.
+
+
+def gradient_line(f: Function, dy: list[Value], m: int) -> list[Value]:
+    """Two gradients of results to the products' second factors."""
+    return [dy[0], f.fadd(dy[0], dy[1]), f.fsub(dy[0], dy[1]), f.fneg(dy[1])]
+
+
+def weight_line(f: Function, u: list[Value], m: int) -> list[Value]:
+    """Four sums of products to the gradients of three taps."""
+    half = constant(u[0].type, 0.5)
+    middle = f.fmul(f.fadd(u[1], u[2]), half)
+    return [f.fadd(u[0], middle), f.fmul(f.fsub(u[1], u[2]), half), f.fadd(middle, u[3])]

@@ -43,13 +43,14 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
         return ew.copy(x)
     if x.ndim < 2:
         raise ShapeError(f"batch_norm takes (N, C, ...), got {x.aval}")
-    channels, count = x.shape[1], prod(x.shape) // max(1, x.shape[1])
+    channels = x.shape[1]
     _check_statistics("batch_norm", channels, running_mean=running_mean, running_var=running_var)
     if not training:
         if running_mean is None or running_var is None:
             raise ArgumentError("batch_norm needs running_mean and running_var when training is False")
         work, *rest = in_one_dtype(x, weight, bias, running_mean, running_var)
         return to_dtype(batch_ops.batch_norm(work, *rest, eps=float(eps)), x.dtype)
+    count = prod(x.shape) // max(1, channels)
     if count == 1:
         raise ArgumentError(f"batch_norm in training needs more than 1 value for each channel, got {x.aval}")
     out, mean, var = batch_ops.batch_norm_train(*in_one_dtype(x, weight, bias), eps=float(eps))

@@ -60,10 +60,10 @@ def invert_permutation(permutation):
     """Where each entry of a permutation goes."""
     if permutation is None:
         return None
-    order = permutation.numpy()
+    order = permutation.numpy(force=True)
     inverse = np.empty_like(order)
     inverse[order] = np.arange(order.size)
-    return made(wrap(inverse))
+    return made(wrap(inverse)).to(permutation.device)
 
 
 def _sizes_of(lengths):
@@ -80,12 +80,12 @@ def _lengths_of(batch_sizes):
 
 def _rows(x, index):
     """The rows of x (N, ...) at an array of indices."""
-    return FUNCTIONS["index_select"](x, 0, made(wrap(np.ascontiguousarray(index))))
+    return FUNCTIONS["index_select"](x, 0, made(wrap(np.ascontiguousarray(index))).to(x.device))
 
 
 def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True):
     """Packs a padded batch (T, B, ...); lengths must fall unless enforce_sorted=False."""
-    lengths = np.asarray(lengths.numpy() if isinstance(lengths, Tensor) else lengths, np.int64).reshape(-1)
+    lengths = np.asarray(lengths.numpy(force=True) if isinstance(lengths, Tensor) else lengths, np.int64).reshape(-1)
     order = None
     if not enforce_sorted:
         order = np.argsort(-lengths, kind="stable")
@@ -102,7 +102,7 @@ def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True)
     picked = np.arange(input.shape[1]) if order is None else order
     at = np.concatenate([t * input.shape[1] + picked[:n] for t, n in enumerate(sizes)])
     data = _rows(input.reshape(input.shape[0] * input.shape[1], *input.shape[2:]), at)
-    return PackedSequence(data, made(wrap(sizes)), None if order is None else made(wrap(order)))
+    return PackedSequence(data, made(wrap(sizes)), None if order is None else made(wrap(order)).to(data.device))
 
 
 def padded_steps(data, batch_sizes, total=None):
@@ -125,12 +125,12 @@ def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_le
         raise ArgumentError(f"total_length must be at least the longest length {len(sizes)}, got {total_length}")
     padded, live = padded_steps(sequence.data, sizes, total_length)
     shape = padded.shape
-    mask = expand(reshape(made(wrap(live)), shape=(*live.shape, *(1,) * (len(shape) - 2))), shape=shape)
+    mask = expand(reshape(made(wrap(live)).to(padded.device), shape=(*live.shape, *(1,) * (len(shape) - 2))), shape=shape)
     padded = ew.where(mask, padded, float(padding_value) if padded.dtype.is_inexact else padding_value)
     lengths = _lengths_of(sizes)
     if sequence.unsorted_indices is not None:
         back = sequence.unsorted_indices
-        padded, lengths = FUNCTIONS["index_select"](padded, 1, back), lengths[back.numpy()]
+        padded, lengths = FUNCTIONS["index_select"](padded, 1, back), lengths[back.numpy(force=True)]
     return (padded.transpose(0, 1) if batch_first else padded), made(wrap(lengths))
 
 

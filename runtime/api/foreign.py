@@ -1,0 +1,38 @@
+"""PyTorch's functions called on our tensors: `torch.nn.PairwiseDistance()(x, y)` is `ingot.pairwise_distance(x, y)`.
+
+PyTorch asks foreign arguments for `__torch_function__`, as numpy does for `__array_ufunc__`. So code that calls its functions
+by name, among them its layers without weights, runs on our tensors, with their gradients and their place in a trace.
+"""
+
+import importlib
+import importlib.util
+
+from ..tensor import Tensor
+from .register import FUNCTIONS
+
+_FACE = __name__.removesuffix(".runtime.api.foreign")
+_PLACES = {"torch.nn.functional": "nn.functional", "torch._C._nn": "nn.functional", "torch._C._linalg": "linalg",
+           "torch._C._special": "special", "torch._C._fft": "fft"}     # where functions are that the top level does not have
+
+
+def _counterpart(function):
+    """Our function for one of PyTorch's, or None."""
+    name, place = function.__name__, getattr(function, "__module__", None)
+    if place in _PLACES:
+        ours = _PLACES[place]
+        names = importlib.import_module(f"{_FACE}.{ours}") if importlib.util.find_spec(f"{_FACE}.{ours}") else None
+        return getattr(names, name.removeprefix(f"{ours}_"), None)
+    if place == "torch":
+        return FUNCTIONS.get(name)
+    return getattr(Tensor, name, None) if hasattr(function, "__objclass__") else None
+
+
+def torch_function(function, types, args=(), kwargs=None):
+    """What PyTorch calls when a tensor is among the arguments of one of its functions."""
+    fn = _counterpart(function)
+    if fn is None:
+        return NotImplemented
+    return fn(*args, **(kwargs or {}))          # tensors of torch among them are taken as other arrays are
+
+
+Tensor.__torch_function__ = staticmethod(torch_function)

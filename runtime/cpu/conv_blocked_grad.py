@@ -1,0 +1,189 @@
+"""Gradients of convolutions whose images lie in blocks: nothing but the weight is brought into another layout.
+
+The gradient of the input is a convolution of the gradient with the weight turned around, for each phase of the strides; it is
+what a transposed convolution does, too. `Turned` says how the weight lies for it.
+"""
+
+import dataclasses
+import functools
+import itertools
+from typing import Any
+
+import numpy as np
+
+from . import alloc, call, conv_depthwise, conv_grad_plan, conv_layout, conv_plan, conv_steps, pool, winograd
+from .conv import geometry
+from .conv_layout import blocked_bytes
+from .conv_plan import Geometry, Scatter, Window
+from .conv_steps import WORKSPACE, W, X, Y, plain
+
+Convolution = tuple     # (filters, spatial size of the input, stride, padding, dilation, groups, bytes of an element)
+
+
+def forward_geometry(convolution, images: int) -> Geometry:
+    """The geometry of the convolution whose gradients are made, its operands in whole blocks."""
+    filters, size, stride, padding, dilation, groups, item = convolution
+    g = geometry((images, filters[1] * groups, *size), filters, stride, padding, dilation, groups, item)
+    return dataclasses.replace(g, x_full=True)
+
+
+def takes(convolution, images: int = 1) -> bool:
+    """Whether groups are whole blocks, single channels, or one."""
+    g = forward_geometry(convolution, images)
+    return g.outputs == 1 if conv_depthwise.takes(g) else g.groups == 1 or not (g.inputs % g.lanes or g.outputs % g.lanes)
+
+
+def algorithm(convolution, images: int, prepared: bool) -> int:
+    """The m of the algorithm for the gradient of the input (`winograd.choose`)."""
+    turned = Turned(forward_geometry(convolution, images))
+    return 0 if turned.depthwise or not turned.whole else winograd.choose(turned.phases[0].geometry, prepared)
+
+
+@dataclasses.dataclass(frozen=True)
+class Phase:
+    """A convolution of stride 1 that makes the results of one phase; the weight's taps at `places` in it."""
+
+    first: tuple
+    geometry: Geometry
+    places: list
+    start: int                      # of its weight among all, in bytes
+
+
+class Turned:
+    """How the weight of an input gradient lies: that of each phase after the one before, for F(m x m, 3 x 3) transformed."""
+
+    def __init__(self, forward: Geometry, m: int = 0):
+        self.forward, self.m, self.depthwise = forward, m, conv_depthwise.takes(forward)
+        self.base = dataclasses.replace(forward, inputs=forward.outputs, outputs=forward.inputs,
+                                        dims=tuple(Window(d.out, d.size) for d in forward.dims))
+        self.whole = all(d.stride == 1 for d in forward.dims)
+        self.phases: list = []
+        size = 0
+        for phase in itertools.product(*map(conv_plan.phases, forward.dims)):
+            g = dataclasses.replace(self.base, dims=tuple(window for _, window, _ in phase))
+            places = conv_plan.tap_places(forward, [taps for *_, taps in phase])
+            self.phases.append(Phase(tuple(first for first, *_ in phase), g, places, size))
+            size += self.bytes_of(g)
+        self.size = size
+
+    def filters(self, g):
+        """How a weight is packed, before its transform if there is one."""
+        return winograd.filters_of(g) if self.m else conv_plan.filters_of(g)
+
+    def bytes_of(self, g) -> int:
+        """Size of the weight of one phase."""
+        if self.depthwise:
+            return conv_depthwise.blocks_of(g).count * g.taps * g.lanes * g.item
+        return g.groups * self.filters(g).group + (winograd.filter_bytes(g, self.m) if self.m else 0)
+
+    def add_pack(self, steps, source, target):
+        """The steps that bring a plain weight into this layout; both operands are (slot, offset)."""
+        for phase in self.phases:
+            g, at = phase.geometry, (target[0], target[1] + phase.start)
+            if not g.taps:
+                continue
+            if self.depthwise:
+                conv_layout.pack_depthwise_weight(steps, source, at, conv_depthwise.blocks_of(g), phase.places)
+                continue
+            filters = self.filters(g)
+            conv_layout.pack_turned_weight(steps, source, at, g.groups, filters, phase.places)
+            if self.m:
+                winograd.add_filter(steps, g, self.m, at, (at[0], at[1] + g.groups * filters.group))
+
+    def add(self, steps, x, w, y, epilogue):
+        """The steps that make the gradient from blocks at x and a packed weight at w."""
+        for phase in self.phases:
+            g, at = phase.geometry, (w[0], w[1] + phase.start)
+            scatter = None if self.whole else Scatter(tuple(d.size for d in self.forward.dims),
+                                                      tuple(d.stride for d in self.forward.dims), phase.first)
+            if self.depthwise:
+                conv_depthwise.add_depthwise(steps, g, x, at, y, epilogue=epilogue, scatter=scatter)
+            elif self.m:
+                u = at[0], at[1] + g.groups * self.filters(g).group
+                winograd.add_winograd(steps, g, self.m, x, at, u, y, epilogue=epilogue)
+            else:
+                conv_plan.add_direct(steps, g, self.filters(g), x, at, y, epilogue=epilogue, scatter=scatter)
+
+
+@functools.lru_cache(512)
+def pack_plan(convolution, m: int, threads: int):
+    """(the plan that packs a weight for the gradient of the input, bytes of the result)"""
+    steps, turned = conv_steps.Steps(), Turned(forward_geometry(convolution, 1), m)
+    turned.add_pack(steps, (W, 0), (Y, 0))
+    return steps.plan(), turned.size
+
+
+def pack(w, convolution, m: int, elements: int):
+    """A plain weight as `InputGrad` reads it."""
+    w, made = plain(w), alloc.aligned_zeros((elements,), w.dtype)
+    pack_plan(convolution, m, pool.get_num_threads())[0](w, w, made)
+    return made
+
+
+class InputGrad:
+    """The gradient of the input for fixed shapes; `epilogue` takes the operands beside."""
+
+    def __init__(self, convolution, images: int, m: int, epilogue):
+        forward, steps = forward_geometry(convolution, images), conv_steps.Steps()
+        blocks = forward.groups if conv_depthwise.takes(forward) else forward.groups * forward.inputs
+        blocks = -(-blocks // forward.lanes)
+        self.shape = (images, blocks, *convolution[1], forward.lanes)
+        Turned(forward, m).add(steps, (X, 0), (W, 0), (Y, 0), epilogue)
+        self.plan: Any = steps.plan()
+
+    def run(self, g, w, *beside):
+        """The gradient, from one in blocks and a packed weight."""
+        out = alloc.empty(self.shape, g.dtype)
+        kept = [plain(array) for array in beside]
+        words = np.array([call.address_of(array) for array in kept], np.int64)
+        self.plan(plain(g), w, out, call.address_of(words))
+        return out
+
+
+class WeightGrad:
+    """The gradient of the weight for fixed shapes, from a gradient in blocks; x is in blocks, or plain."""
+
+    def __init__(self, convolution, images: int, in_blocks: bool):
+        g = forward_geometry(convolution, images)
+        self.filters, steps = convolution[0], conv_steps.Steps()
+        if conv_depthwise.takes(g):
+            self._add_depthwise(steps, g, in_blocks)
+        else:
+            self._add(steps, dataclasses.replace(g, x_full=in_blocks), in_blocks)
+        self.plan: Any = steps.plan()
+
+    @staticmethod
+    def _add_depthwise(steps, g, in_blocks):
+        blocks, x = conv_depthwise.blocks_of(g), (X, 0)
+        if not in_blocks:
+            x = WORKSPACE, steps.room(blocked_bytes(g.images, blocks, g.pixels))
+            conv_layout.pack_activation(steps, (X, 0), x, g.images, blocks, g.pixels)
+        w = WORKSPACE, steps.room(blocks.count * g.taps * g.lanes * g.item)
+        conv_depthwise.add_depthwise_weight(steps, g, x, (W, 0), w)
+        conv_layout.unpack_activation(steps, w, (Y, 0), 1, blocks, g.taps)
+
+    @staticmethod
+    def _add(steps, g, in_blocks):
+        x = X, 0
+        if not in_blocks and g.inputs > 1:
+            x = WORKSPACE, steps.room(blocked_bytes(g.images * g.groups, g.x_blocks, g.pixels))
+            conv_layout.pack_activation(steps, (X, 0), x, g.images * g.groups, g.x_blocks, g.pixels)
+        conv_grad_plan.add_plain_weight_grad(steps, g, x, (W, 0), (Y, 0))
+
+    def run(self, x, g):
+        """The plain gradient of the weight."""
+        out = alloc.empty(self.filters, x.dtype)
+        self.plan(plain(x), plain(g), out)
+        return out
+
+
+@functools.lru_cache(512)
+def input_grad(convolution, images, m, epilogue, threads) -> InputGrad:
+    """The kept `InputGrad` of these shapes."""
+    return InputGrad(convolution, images, m, epilogue)
+
+
+@functools.lru_cache(512)
+def weight_grad(convolution, images, in_blocks, threads) -> WeightGrad:
+    """The kept `WeightGrad` of these shapes."""
+    return WeightGrad(convolution, images, in_blocks)

@@ -1,0 +1,103 @@
+"""Which compiled kernel runs softmax and the norms over trailing dims in eager mode; see `eager.py`."""
+
+import math
+
+from ...ir import dtype as dt
+from ...ir.op import Op
+from ...ir.ops import nn, norm
+from . import kernels
+from .kernel_table import KernelTable
+
+TABLE = KernelTable()
+_FLOAT_KINDS = {d.np for d in dt.FLOATS}
+
+
+def is_floating(*arrays) -> bool:
+    """Whether all arrays (None aside) are of a floating point type."""
+    return all(a is None or a.dtype in _FLOAT_KINDS for a in arrays)
+
+
+@TABLE.makes(nn.softmax, nn.log_softmax)
+def along_one_dim(op: Op):
+    """Softmax and its logarithm."""
+    kind, ref = op.name, op.ref
+
+    def run(x, *, dim):
+        if not is_floating(x) or not x.size:
+            return ref(x, dim=dim)
+        return kernels.rowop(kind, dt.BY_NP[x.dtype])(x, dim=dim)
+
+    return run
+
+
+def _trailing(x, dims: int):
+    """An array as rows over its last `dims` dims."""
+    return x.reshape(math.prod(x.shape[:x.ndim - dims]), math.prod(x.shape[x.ndim - dims:]))
+
+
+def _rows(x, dims: int):
+    """An array as rows over its last `dims` dims: itself, where that is the last one."""
+    return x if dims == 1 else _trailing(x, dims)
+
+
+def _shaped(x, shape):
+    """An array of a shape; no view where it has it, so that whoever gets it owns its memory."""
+    return x if x.shape == shape else x.reshape(shape)
+
+
+def _given(*arrays):
+    return [a.reshape(-1) for a in arrays if a is not None]
+
+
+@TABLE.makes(norm.layer_norm)
+def layer_norm(op: Op):
+    """One sweep over each row."""
+
+    def run(x, w, b, *, dims, eps):
+        if not is_floating(x, w, b) or not x.size or (w is None and b is not None):
+            return op.ref(x, w, b, dims=dims, eps=eps)
+        made = kernels.rowop(op.name, dt.BY_NP[x.dtype], eps=eps, weight=w is not None, bias=b is not None)
+        return _shaped(made(_rows(x, dims), *_given(w, b))[0], x.shape)
+
+    return run
+
+
+@TABLE.makes(norm.rms_norm)
+def rms_norm(op: Op):
+    """One sweep over each row."""
+
+    def run(x, w, *, dims, eps):
+        if not is_floating(x, w) or not x.size:
+            return op.ref(x, w, dims=dims, eps=eps)
+        made = kernels.rowop(op.name, dt.BY_NP[x.dtype], eps=eps, weight=w is not None)
+        return _shaped(made(_rows(x, dims), *_given(w))[0], x.shape)
+
+    return run
+
+
+@TABLE.makes(norm.layer_norm_grad)
+def layer_norm_grad(op: Op):
+    """The gradient of the input in one sweep, with the statistics again, and that of the weight in another."""
+    return _gradients(op, "layer_norm_backward", centred=True)
+
+
+@TABLE.makes(norm.rms_norm_grad)
+def rms_norm_grad(op: Op):
+    """As for layer norm."""
+    return _gradients(op, "rms_norm_backward", centred=False)
+
+
+def _gradients(op, backward, centred):
+    def run(g, x, w, *, dims, eps):
+        if not is_floating(g, x, w) or not x.size:
+            return op.ref(g, x, w, dims=dims, eps=eps)
+        kind = dt.BY_NP[x.dtype]
+        made = kernels.rowop(backward, kind, eps=eps, weight=w is not None)
+        dx, *statistics = made(_rows(g, dims), _rows(x, dims), *_given(w))
+        if w is None:
+            return _shaped(dx, x.shape)
+        sums = kernels.rowop("norm_weight_backward", kind, centred=centred, bias=False)
+        dw = sums(_trailing(g, dims), _trailing(x, dims), *_given(*statistics), dim=0)
+        return _shaped(dx, x.shape), _shaped(dw, w.shape)
+
+    return run

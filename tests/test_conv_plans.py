@@ -1,0 +1,234 @@
+"""How convolutions are cut: shares of Winograd's channels, half vectors, partial blocks, weights asked for, rows of threads."""
+
+import numpy as np
+import pytest
+
+from ingot.ir import target
+from ingot.ir.ops import conv as ops
+from ingot.passes.codegen.llvm import conv as direct_code
+from ingot.passes.codegen.llvm import conv_depthwise as depthwise_code
+from ingot.passes.codegen.llvm import gemm as gemm_code
+from ingot.passes.codegen.llvm.microkernel import Precision
+from ingot.runtime.cpu import conv, conv_depthwise, conv_fused, conv_plan, gemm, pooling, winograd
+from ingot.runtime.dispatch import kernel_of
+
+needs_winograd = pytest.mark.skipif(not target.host().fma, reason="the algorithm needs a fused multiply-add")
+
+
+def window(taps, stride=1, groups=1):
+    return {"stride": (stride,) * 2, "padding": ((taps // 2, taps // 2),) * 2, "dilation": (1, 1), "groups": groups}
+
+
+def draw(rng, *shape):
+    return rng.standard_normal(shape).astype(np.float32)
+
+
+def plan_of(x_shape, w_shape, **params):
+    return conv.geometry(x_shape, w_shape, params["stride"], params["padding"], params["dilation"], params["groups"], 4)
+
+
+def close(found, x, w, b, params):
+    """Held to the sum of absolute products of each result."""
+    wide = [None if a is None else a.astype(np.float64) for a in (x, w, b)]
+    wanted, scale = ops.conv.ref(*wide, **params), ops.conv.ref(*[None if a is None else np.abs(a) for a in wide], **params)
+    assert (np.abs(found - wanted) <= 2e-6 * scale).all(), f"{x.shape} {w.shape} {params}"
+
+
+# Winograd.
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_blocks_and_shares_cover_tiles_and_channels_once(seed):
+    rng = np.random.default_rng(seed)
+    for _ in range(40):
+        size, inputs, outputs = (int(rng.integers(low, high)) for low, high in ((1, 60), (1, 600), (1, 600)))
+        images, m, threads = int(rng.integers(1, 9)), int(rng.choice([2, 4])), int(rng.integers(1, 17))
+        g = plan_of((images, inputs, size, size), (outputs, inputs, 3, 3), **window(3))
+        cut, panels = winograd.tiling(g, m, threads), winograd.filters_of(g).panels
+        said = f"seed {seed}: {images}x{inputs}x{size}x{size} to {outputs}, m {m}, {threads} threads: {cut}"
+        assert cut.tiles == images * (-(-size // m)) ** 2, said
+        assert (cut.blocks - 1) * cut.block < cut.tiles <= cut.blocks * cut.block, said
+        assert (cut.shares - 1) * cut.share_panels < panels <= cut.shares * cut.share_panels, said
+        assert cut.shares <= threads, said
+
+
+def test_few_tiles_beside_many_weights_share_out_channels():
+    few = plan_of((1, 512, 7, 7), (512, 512, 3, 3), **window(3))
+    many = plan_of((8, 64, 56, 56), (64, 64, 3, 3), **window(3))
+    assert winograd.tiling(few, 2, 2).shares == 2 and winograd.tiling(few, 2, 1).shares == 1
+    assert winograd.tiling(many, 2, 2).shares == 1
+
+
+@needs_winograd
+def test_shares_of_channels_change_nothing(threads):
+    rng = np.random.default_rng(3)
+    x, w, b = draw(rng, 1, 200, 7, 9), draw(rng, 330, 200, 3, 3), draw(rng, 330)
+    x[0, 5, 3, 3], x[0, 9, 6, 0] = np.nan, np.inf
+    results, shares = [], []
+    for count in (1, 2, 3, 5):
+        threads(count)
+        shares.append(winograd.tiling(plan_of(x.shape, w.shape, **window(3)), 2, count).shares)
+        results.append(kernel_of(ops.conv)(x, w, b, **window(3)))
+    assert len(set(shares)) > 1, f"the case has no shares: {shares}"
+    for other in results[1:]:
+        assert np.array_equal(results[0], other, equal_nan=True)
+
+
+# Direct.
+
+
+@pytest.mark.parametrize("outputs", [1, 5, 8, 9, 16, 17, 23, 24, 25, 40, 72, 104])
+@pytest.mark.parametrize("taps, stride", [(1, 2), (3, 2)])
+def test_half_vectors_change_nothing(outputs, taps, stride, monkeypatch):
+    rng, params = np.random.default_rng(outputs), window(taps, stride)
+    x, w, b = draw(rng, 2, 24, 15, 21), draw(rng, outputs, 24, taps, taps), draw(rng, outputs)
+    found = kernel_of(ops.conv)(x, w, b, **params)
+    close(found, x, w, b, params)
+    conv.forward_plan.cache_clear()
+    monkeypatch.setattr(conv_plan, "_is_narrow", lambda geometry, filters: False)
+    assert np.array_equal(found, kernel_of(ops.conv)(x, w, b, **params))
+    conv.forward_plan.cache_clear()
+
+
+def test_half_vectors_are_taken_where_the_upper_half_has_no_channels():
+    def narrow(outputs):
+        g = plan_of((1, 16, 9, 9), (outputs, 16, 1, 1), **window(1))
+        return conv_plan._is_narrow(g, conv_plan.filters_of(g))
+
+    lanes = target.host().lanes(4)
+    assert [narrow(n) for n in (lanes // 2, lanes, lanes + 1, lanes + lanes // 2, lanes + lanes // 2 + 1, 2 * lanes)] == [
+        True, False, True, True, False, False]
+
+
+@pytest.mark.parametrize("taps", [1, 3])
+def test_the_last_block_of_channels_goes_with_the_whole_ones(taps):
+    lanes = target.host().lanes(4)
+    g = plan_of((1, 2 * lanes + 3, 9, 9), (16, 2 * lanes + 3, taps, taps), **window(taps))
+    segments = [dict(zip(direct_code.SEGMENT, s)) for s in conv_plan._segments(g, conv_plan.filters_of(g), 2, 5)[0]]
+    assert all(len(s) == len(direct_code.SEGMENT) for s in segments)
+    if taps == 1:
+        only, = segments
+        assert (only["blocks"], only["steps"], only["last"]) == (3, lanes, 3)
+    else:
+        assert [(s["blocks"], s["taps"], s["steps"], s["last"]) for s in segments] == [
+            (2, 1, 3 * lanes, 3 * lanes), (1, 3, 3, 3)]
+    assert [bool(s["flags"] & direct_code.LAST) for s in segments] == [False] * (len(segments) - 1) + [True]
+
+
+@pytest.mark.parametrize("inputs", [1, 17, 24, 40, 47])
+@pytest.mark.parametrize("groups", [1, 2])
+def test_partial_blocks(inputs, groups, threads):
+    rng = np.random.default_rng(inputs)
+    for taps, stride, count in ((1, 2, 1), (3, 2, 2), (3, 1, 3)):
+        threads(count)
+        params = window(taps, stride, groups)
+        x, w = draw(rng, 2, inputs * groups, 9, 11), draw(rng, 40 * groups, inputs, taps, taps)
+        close(kernel_of(ops.conv)(x, w, None, **params), x, w, None, params)
+
+
+def test_weights_that_are_asked_for_change_nothing(threads, monkeypatch):
+    rng, params = np.random.default_rng(4), window(3, 2)
+    x, w, b = draw(rng, 1, 64, 13, 13), draw(rng, 170, 64, 3, 3), draw(rng, 170)
+    results = []
+    for far in (1 << 40, 1):
+        monkeypatch.setattr(conv_plan, "_FAR_BYTES", far)
+        for count in (1, 3):
+            threads(count)
+            conv.forward_plan.cache_clear()
+            results.append(kernel_of(ops.conv)(x, w, b, **params))
+    conv.forward_plan.cache_clear()
+    for other in results[1:]:
+        assert np.array_equal(results[0], other)
+
+
+def test_what_is_asked_for():
+    machine = target.cpu("x86-64-v4")
+    near, far = (direct_code.ConvKernel(machine, Precision.of("float"), 4, far=far) for far in (False, True))
+    assert far.text().count("prefetch") > near.text().count("prefetch") and near.symbol != far.symbol
+    pattern = conv_depthwise.pattern_of(conv.Window(56, 28, 3, 2, 1, 1))
+    counts = [depthwise_code.DepthwiseKernel(machine, "float", pattern, far=far).text().count("llvm.prefetch")
+              for far in (False, True)]
+    assert counts[0] == 0 < counts[1]
+    dots = gemm_code.GemmKernel(machine, Precision.of("float"), "dots").text()
+    assert "llvm.prefetch" in dots
+
+
+# Rows of threads.
+
+
+@pytest.mark.parametrize("shape, stride", [((1, 40, 23, 20), 1), ((3, 17, 24, 9), 2), ((2, 16, 5, 5), 1), ((1, 70, 7, 7), 1)])
+def test_depthwise_rows_are_shared(shape, stride, threads):
+    rng, params = np.random.default_rng(shape[1]), window(3, stride, shape[1])
+    x, w = draw(rng, *shape), draw(rng, shape[1], 1, 3, 3)
+    results = []
+    for count in (1, 2, 3, 8):
+        threads(count)
+        results.append(kernel_of(ops.conv)(x, w, None, **params))
+    close(results[0], x, w, None, params)
+    for other in results[1:]:
+        assert np.array_equal(results[0], other)
+
+
+@pytest.mark.parametrize("shape, stride", [((1, 40, 23, 20), 1), ((3, 17, 24, 9), 2), ((1, 99, 16, 16), 2), ((1, 70, 7, 7), 1)])
+def test_depthwise_rows_of_blocks_are_shared(shape, stride, threads):
+    rng, params = np.random.default_rng(shape[1]), window(3, stride, shape[1])
+    x, w, b = draw(rng, *shape), draw(rng, shape[1], 1, 3, 3), draw(rng, shape[1])
+    results = []
+    for count in (1, 2, 3, 8):
+        threads(count)
+        made = conv_fused.FusedConv(shape, w.shape, np.float32, **params, x_blocked=True, y_blocked=True)
+        found = made(conv_fused.block(x), made.prepare(w, b))
+        results.append(conv_fused.unblock(found, shape[1]))
+    close(results[0], x, w, b, params)
+    for other in results[1:]:
+        assert np.array_equal(results[0], other)
+
+
+def test_images_that_are_asked_for_change_nothing(monkeypatch):
+    rng, params = np.random.default_rng(9), window(3, 2, 40)
+    x, w = draw(rng, 2, 40, 31, 30), draw(rng, 40, 1, 3, 3)
+    results = []
+    for far in (1 << 40, 1):
+        monkeypatch.setattr(conv_depthwise, "_FAR_BYTES", far)
+        conv.forward_plan.cache_clear()
+        results.append(kernel_of(ops.conv)(x, w, None, **params))
+    conv.forward_plan.cache_clear()
+    assert np.array_equal(*results)
+
+
+def test_depthwise_volumes_are_shared(threads):
+    rng = np.random.default_rng(7)
+    x, w = draw(rng, 1, 20, 7, 6, 9), draw(rng, 20, 1, 3, 2, 3)
+    params = {"stride": (2, 1, 2), "padding": ((1, 1), (0, 1), (1, 0)), "dilation": (1, 2, 1), "groups": 20}
+    for count in (1, 5):
+        threads(count)
+        close(kernel_of(ops.conv)(x, w, None, **params), x, w, None, params)
+
+
+def test_blocked_pools_share_rows(threads):
+    rng = np.random.default_rng(8)
+    x = draw(rng, 3, 5, 13, 11, target.host().lanes(4))
+    params = {"kernel": (3, 2), "stride": (2, 1), "padding": ((1, 1), (0, 0))}
+    results = []
+    for count in (1, 2, 7):
+        threads(count)
+        results.append((pooling.max_pool_blocked(x, dilation=(1, 2), **params),
+                        pooling.avg_pool_blocked(x, counted=((1, 1), (0, 0)), divisor=None, **params)))
+    for found in results[1:]:
+        assert all(np.array_equal(a, b) for a, b in zip(results[0], found))
+    for plane in np.ndindex(3, 5):
+        alone = pooling.max_pool_blocked(np.ascontiguousarray(x[plane][None, None]), dilation=(1, 2), **params)
+        assert np.array_equal(alone[0, 0], results[0][0][plane]), plane
+
+
+@pytest.mark.parametrize("rows, depth, columns", [(1, 1280, 1000), (3, 70, 13), (8, 513, 31)])
+def test_rows_times_transposed_weights(rows, depth, columns, threads):
+    rng = np.random.default_rng(depth)
+    x, w = draw(rng, rows, depth), draw(rng, columns, depth)
+    results = []
+    for count in (1, 3):
+        threads(count)
+        results.append(gemm.Product(np.float32)(x, w.T))
+    wide = x.astype(np.float64) @ w.T.astype(np.float64)
+    assert (np.abs(results[0] - wide) <= 1e-6 * (np.abs(x) @ np.abs(w).T)).all()
+    assert np.array_equal(*results)

@@ -1,0 +1,79 @@
+"""Composites as one kernel in eager mode: the bits of their bodies and of traced code, and when they are compiled."""
+
+import numpy as np
+import pytest
+
+import ingot
+import ingot.nn.functional as F
+from ingot import jit
+from ingot.ir.ops import moments, norm
+from ingot.runtime.cpu import eager, eager_composites
+
+X = np.random.default_rng(0).standard_normal((260, 300))
+CASES = {
+    "var": lambda x: x.var(1), "var over rows": lambda x: x.var(0), "std of all": lambda x: x.std(),
+    "mean": lambda x: x.mean(0),
+    "logsumexp": lambda x: x.logsumexp(1), "logsumexp over rows": lambda x: x.logsumexp(0), "norm": lambda x: x.norm(),
+    "norm of order 3": lambda x: ingot.linalg.vector_norm(x, 3, 1),
+    "largest": lambda x: ingot.linalg.vector_norm(x, float("inf"), 0),
+    "group norm": lambda x: F.group_norm(x.reshape(26, 10, 300), 5),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=lambda d: d.__name__)
+@pytest.mark.parametrize("name", CASES)
+def test_bits_are_those_of_the_body_and_of_traced_code(name, dtype):
+    x, f = ingot.tensor(X.astype(dtype)), CASES[name]
+    seen = [f(x).numpy().tobytes() for _ in range(4)]
+    traced = jit.trace(f)
+    traced(x)
+    assert set(seen) == {traced(x).numpy().tobytes()}, f"{name} of {dtype.__name__}, seed 0"
+
+
+def composites(op):
+    made = eager_composites.Composites(op)
+    return made, lambda args, params: made.find(args, params)
+
+
+PARAMS = {"dim": (1,), "keepdim": False, "correction": 1}
+
+
+def test_the_second_call_of_a_kind_is_compiled():
+    x = X.astype(np.float32)
+    _, find = composites(moments.var)
+    assert find((x,), PARAMS) is None
+    run = find((x,), PARAMS)
+    assert run((x,)).tobytes() == moments.var.lower.body(x, **PARAMS).tobytes()
+    assert find((x,), PARAMS) is run
+    assert find((x[:200],), PARAMS) is None, "another shape"
+
+
+@pytest.mark.parametrize("x", [X.T, X.astype(np.float16), X.astype(np.complex64), X[:0]], ids=["strided", "float16", "complex",
+                                                                                              "empty"])
+def test_what_stays_with_the_body(x):
+    _, find = composites(moments.var)
+    assert [find((x,), PARAMS) for _ in range(3)] == [None] * 3
+
+
+def test_parameters_are_told_apart_by_their_bits():
+    made, find = composites(norm.group_norm)
+    x = X.reshape(26, 10, 300)
+    for eps in (0.0, -0.0, 1):
+        find((x, None, None), {"groups": 5, "eps": eps})
+    assert len(made._made) == 3
+
+
+def test_kinds_of_calls_are_bounded(monkeypatch):
+    monkeypatch.setattr(eager_composites, "_MOST", 4)
+    made, find = composites(moments.var)
+    for n in range(20):
+        find((X[:100 + n],), PARAMS)
+    assert len(made._made) <= 4
+
+
+def test_results_own_their_memory():
+    run = eager.kernel_for(moments.var)
+    x = X.copy()
+    results = [run(x, dim=(1,), keepdim=True, correction=0) for _ in range(3)]
+    results[1][...] = 0
+    assert results[0].any() and results[2].any() and not np.shares_memory(results[1], results[2])

@@ -1,0 +1,44 @@
+"""`where` on arrays so large that eager mode takes the compiled kernel: numpy's values for every dtype and broadcast."""
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot.ir.ops import elementwise as ew
+from ingot.runtime.cpu import eager
+
+ROWS, COLUMNS = 64, eager.LARGE // 32
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16", "int64", "bool"])
+def test_values_and_broadcasts(dtype):
+    ingot.manual_seed(3)
+    kind = getattr(ingot, dtype)
+    x, y = (ingot.randn(*shape).to(kind) for shape in ((ROWS, COLUMNS), (1, COLUMNS)))
+    condition = ingot.randn(ROWS, COLUMNS) > 0
+    for c in (condition, condition[:, :1], condition[0], condition.T.contiguous().T):
+        for a, b in ((x, y), (y, x), (x, x.T.contiguous().T)):
+            got = ingot.where(c, a, b)
+            want = np.where(c.numpy(), a.to(ingot.float64).numpy(), b.to(ingot.float64).numpy())
+            assert got.dtype is kind and np.array_equal(got.to(ingot.float64).numpy(), want), (dtype, c.shape, a.shape)
+
+
+def test_numbers_nan_and_inf():
+    condition = ingot.arange(ROWS * COLUMNS).reshape(ROWS, COLUMNS) % 3 == 0
+    x = ingot.randn(ROWS, COLUMNS)
+    x[0, 0], x[1, 1], x[2, 2] = float("nan"), float("inf"), -0.0
+    bits = ingot.where(condition, x, float("nan")).numpy().view(np.int32)
+    assert np.array_equal(bits[condition.numpy()], x.numpy().view(np.int32)[condition.numpy()])
+    assert np.array_equal(ingot.where(condition, 0.0, ingot.full((ROWS, COLUMNS), float("nan"))).isnan().numpy(),
+                          ~condition.numpy())
+    both = ingot.where(condition, 1.5, 2.5)
+    assert both.dtype is ingot.float32 and np.array_equal(both.numpy(), np.where(condition.numpy(), 1.5, 2.5).astype("f4"))
+    raw = ew.where(condition.numpy(), 1.5, 2.5)
+    assert np.array_equal(raw, both.numpy())
+
+
+def test_large_ones_leave_numpy(monkeypatch):
+    """Numpy's `where` takes ten times as long."""
+    run, x = eager.kernel_for(ew.where), np.ones((ROWS, COLUMNS), np.float32)
+    monkeypatch.setattr(np, "where", None)
+    assert run(x > 0, x, 0.0).sum() == x.size

@@ -1,0 +1,115 @@
+"""Reductions over many columns, panel by panel: the bits of the other ways, for every kind, layout and number of threads."""
+
+import ctypes
+
+import numpy as np
+import pytest
+
+from ingot.ir import dtype as dt
+from ingot.ir.target import cpu
+from ingot.passes.codegen import library, reductions
+from ingot.passes.codegen.llvm import columns, kernels, panels, rows
+from ingot.passes.codegen.llvm.emit import Module
+from ingot.runtime.cpu import compile as compiler
+from ingot.runtime.cpu import kernels as eager
+from ingot.runtime.cpu import pool
+from kernel_runs import LEVELS
+
+
+def run(kernel, how, arrays, level=None, **symbols):
+    """Runs a kernel that a strategy wrote on arrays, in place."""
+    target = cpu(level or LEVELS[0])
+    module = Module(target)
+    kernels.write(module, kernel, how)
+    address = compiler.compile_module(module.text(), [kernel.name], target)[kernel.name]
+    slots = [a.ctypes.data for a in arrays] + [symbols[s] for s in kernel.symbols] + [0, 0]
+    block = (ctypes.c_int64 * len(slots))(*slots)
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)(ctypes.addressof(block))
+
+
+def reduced(kind, x, pattern, how, level=None):
+    """A reduction of a contiguous array by a strategy."""
+    kernel = reductions.reduction(f"{kind}_{pattern}", kind, dt.from_numpy(x.dtype), pattern, x.ndim - 1)
+    kept = [i for i, c in enumerate(pattern) if c == "P"]
+    out = np.zeros([x.shape[i] for i in kept], kernel.buffer("y").dtype.np)
+    symbols = {f"n{i}": n for i, n in enumerate(x.shape)} | {f"s{i}": s // x.itemsize for i, s in enumerate(x.strides)}
+    symbols |= {f"t{i}": s // out.itemsize for i, s in zip(kept, out.strides)}
+    run(kernel, how, [x, out], level, **symbols)
+    return out
+
+
+def numbers(seed, shape, dtype=np.float32):
+    return (1 + 0.01 * np.random.default_rng(seed).standard_normal(shape)).astype(dtype)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 8, 9, 33, 63, 64, 65, 127, 257, 4096, 4097, 8193])
+@pytest.mark.parametrize("kind", ["sum", "prod", "max", "argmax", "var"])
+def test_bits_are_those_of_columns(kind, n):
+    for width in (1, 70, 300, 1025):
+        x = numbers(n, (2, n, width))
+        x[0, n // 2, width // 2] = np.nan if kind in ("max", "argmax") else 1
+        want, got = (reduced(kind, x, "PRP", how) for how in (columns, panels))
+        assert want.tobytes() == got.tobytes(), f"{kind} over {n} rows of {width} columns, seed {n}"
+
+
+@pytest.mark.parametrize("pattern, shape", [("RPRP", (3, 2, 70, 300)), ("RPRP", (65, 1, 5, 513)),
+                                            ("PRPRP", (2, 3, 1, 4100, 40))], ids=str)
+def test_several_runs_of_rows(pattern, shape):
+    x = numbers(5, shape)
+    for kind in ("sum", "argmin", "var"):
+        want, got = (reduced(kind, x, pattern, how) for how in (columns, panels))
+        assert want.tobytes() == got.tobytes(), f"{kind} of {pattern}{shape}, seed 5"
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float16, np.int32, np.bool_], ids=lambda d: d.__name__)
+def test_other_dtypes(dtype):
+    x = (numbers(6, (1, 130, 700)) * 3).astype(dtype)
+    for kind in ("sum", "max"):
+        want, got = (reduced(kind, x, "PRP", how) for how in (columns, panels))
+        assert want.tobytes() == got.tobytes(), f"{kind} of {x.dtype}, seed 6"
+
+
+def test_every_instruction_set_gives_the_same_bits():
+    x = numbers(7, (1, 300, 515))
+    for kind in ("sum", "var"):
+        seen = [reduced(kind, x, "PRP", panels, level).tobytes() for level in LEVELS]
+        assert len(set(seen)) == 1, f"{kind} on {LEVELS}, seed 7"
+
+
+def test_gradients_of_norms_and_threads():
+    rng = np.random.default_rng(8)
+    g, x = rng.standard_normal((2, 4500, 1030)).astype(np.float32)
+    mean, rstd = rng.standard_normal((2, 4500)).astype(np.float32)
+    kernel = library.norm_weight_backward("dw", dt.float32, "columns")
+    seen, before = [], pool.get_num_threads()
+    for how, threads in ((columns, 1), (panels, 1), (panels, 2)):
+        outs = np.empty((2, 1030), np.float32)
+        pool.set_num_threads(threads)
+        run(kernel, how, [g, x, mean, rstd, *outs], A=1, B=1030, R=4500, RB=4500 * 1030)
+        seen.append(outs.tobytes())
+    pool.set_num_threads(before)
+    assert seen[0] == seen[1] == seen[2], "seed 8"
+
+
+def test_which_way_is_chosen():
+    def way(pattern, merged, kind="sum"):
+        kernel = reductions.reduction("k", kind, dt.float32, pattern, len(pattern) - 1)
+        return kernels.suited(kernel, [n for letter in "PR" for n, c in zip(merged, pattern) if c == letter])
+
+    assert way("PRP", (1, 64, 5000)) is panels
+    assert way("PRP", (1, 64, 100)) is None
+    assert way("PRP", (1, 64, 4)) is rows
+    assert way("PR", (1000, 4)) is columns
+    assert way("PR", (1000, 400)) is None
+    scan = library.scan("scan", dt.float32, "columns")
+    assert kernels.suited(scan, (1, 5000, 64)) is None
+    dw = library.norm_weight_backward("dw", dt.float32, "columns")
+    assert kernels.strategy(dw) is columns, "a value for each row is no reason to go along the rows"
+
+
+def test_eager_sums_take_it():
+    x = numbers(9, (70, 3000))
+    total = eager.reduction("sum", dt.float32)
+    want = reduced("sum", x[None], "PRP", columns)[0]
+    assert total(x, 0).tobytes() == want.tobytes()
+    assert total(np.asfortranarray(x.T), 1).tobytes() == want.tobytes()
