@@ -1,8 +1,8 @@
 """Measuring several libraries on the same work in one process, fairly, after checking that they agree.
 
-Each round runs every library once (A B A B), each after a rest that lasts until the threads of the one before have stopped
-spinning (OpenBLAS' do for 100 ms). A figure is the median over rounds; each round repeats the call until it lasts long enough
-to time.
+Each round runs every library once (A B, then B A, so that none always finds what the same one left in the caches), each after
+a rest that lasts until the threads of the one before have stopped spinning (OpenBLAS' do for 100 ms). A figure is the median
+over rounds; each round repeats the call until it lasts long enough to time.
 """
 
 import gc
@@ -164,10 +164,10 @@ def time_interleaved(calls: dict, plan: Plan) -> dict[str, float]:
     gc.collect()
     gc.disable()
     try:
-        for _ in range(rounds):
-            for name, call in calls.items():
+        for turn in range(rounds):
+            for name in list(calls)[::-1 if turn % 2 else 1]:
                 rest(plan.idle)
-                times[name].append(seconds_of(call, counts[name]) / counts[name])
+                times[name].append(seconds_of(calls[name], counts[name]) / counts[name])
     finally:
         gc.enable()
     return {name: statistics.median(t) for name, t in times.items()}

@@ -52,11 +52,21 @@ class Fused:
                                         (I64, "height"), (I64, "width"), (I64, "batch")])
         operands, c, c_row, row, column, height, width, batch = f.params
         lanes, stored = target.lanes(self.dtype.itemsize), ELEMENT[self.dtype]
-        with f.loop(0, height) as line, f.loop(0, width, lanes) as loop:
-            mask = f.mask(f.sub(width, loop.index), lanes)
-            spot = f.at(f.at(c, f.mul(c_row, line.index)), loop.index, stored)
-            place = Place(operands, batch, f.add(row, line.index), f.add(column, loop.index), mask)
-            f.store_masked(self._apply(f, f.load_masked(vector(lanes, stored), spot, mask), place), spot, mask)
+        whole, kind = f.bit_and(width, -lanes), vector(lanes, stored)
+        with f.loop(0, height) as line:
+            start = f.at(c, f.mul(c_row, line.index))
+
+            def work(index, mask):
+                spot = f.at(start, index, stored)
+                place = Place(operands, batch, f.add(row, line.index), f.add(column, index), mask)
+                value = f.load(kind, spot) if mask is None else f.load_masked(kind, spot, mask)
+                _put(f, self._apply(f, value, place), spot, mask)
+
+            with f.loop(0, whole, lanes) as loop:
+                work(loop.index, None)
+            rest = f.sub(width, whole)
+            with f.when(f.compare("sgt", rest, 0)):
+                work(whole, f.mask(rest, lanes))
         f.ret()
         return module.text()
 
@@ -87,7 +97,7 @@ class Fused:
     def _store(self, s, result, number, place):
         raw = s.to_memory(result)
         spot = s.f.at(self._start(s.f, number, place), place.column, element_of(raw.type))
-        s.f.store_masked(raw, spot, place.mask)
+        _put(s.f, raw, spot, place.mask)
 
     def _load(self, s, number, place, value):
         f, operand = s.f, self.operands[number]
@@ -95,3 +105,11 @@ class Fused:
         if operand.along_columns:
             return s.wrap(operand.dtype, place.columns(f, start, value, stored))
         return s.wrap(operand.dtype, f.splat(f.load(stored, start), s.lanes))
+
+
+def _put(f, value, spot, mask):
+    """Stores a vector, or the part of it that a mask leaves."""
+    if mask is None:
+        f.store(value, spot)
+    else:
+        f.store_masked(value, spot, mask)
