@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from ..ir.graph import Builder, Graph, Value
 from ..ir.ops.blocked import conv_blocked, pack_filters
 from ..ir.ops.blocked_grad import conv_input_grad_blocked, pack_turned
+from .parts import needed, part
 
 
 @dataclass(frozen=True)
@@ -33,10 +34,10 @@ def split_derived(graph: Graph, stable: frozenset) -> Cut | None:
     wanted = [v for v in _seeds(graph) if v in known]
     if not wanted:
         return None
-    derived, sources = _derived(graph, _needed(wanted, set()), wanted)
+    derived, sources = part(graph, f"{graph.name}_weights", needed(wanted), wanted)
     given = set(wanted)
     effects = [v for n in graph.nodes if n.has_effect for v in n.outputs]
-    rest = _needed([*[v for v in graph.results if v not in given], *effects], given)
+    rest = needed([*[v for v in graph.results if v not in given], *effects], given)
     b = Builder(graph.name)
     env = b.copy_inputs(graph)
     env.update({v: b.input(f"derived{i}", v.aval) for i, v in enumerate(wanted)})
@@ -62,26 +63,3 @@ def _seeds(graph):
     beside = [v for n in graph.nodes if n.op in (conv_blocked, conv_input_grad_blocked) for v in n.inputs[2:]
               if v.node is not None]
     return list(dict.fromkeys([*found, *beside]))
-
-
-def _needed(wanted, given):
-    """The nodes that values need, where those in `given` are there already."""
-    inside, stack = set(), [v.node for v in wanted if v.node is not None]
-    while stack:
-        n = stack.pop()
-        if n not in inside:
-            inside.add(n)
-            stack += [x.node for x in n.inputs if type(x) is Value and x.node is not None and x not in given]
-    return inside
-
-
-def _derived(graph, inside, wanted):
-    """(the graph of what is wanted, numbers of the inputs that it takes)"""
-    taken = {x for n in inside for x in n.inputs if type(x) is Value and x.is_input}
-    sources = tuple([i for i, v in enumerate(graph.inputs) if v in taken])
-    b = Builder(f"{graph.name}_weights")
-    env = {graph.inputs[i]: b.input(graph.inputs[i].name, graph.inputs[i].aval) for i in sources}
-    for n in graph.nodes:
-        if n in inside:
-            env.update(zip(n.outputs, b.copy(n, [env[x] if type(x) is Value else x for x in n.inputs]).outputs))
-    return b.finish([env[v] for v in wanted]), sources

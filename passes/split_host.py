@@ -8,9 +8,10 @@ eager mode computes on the host, too, and its results stay there. Random draws a
 
 from dataclasses import dataclass
 
-from ..ir.graph import Builder, Graph, Value
+from ..ir.graph import Graph, Value
 from ..ir.ops.place import place
 from .kernel_body import is_free, source_of
+from .parts import needed, part
 
 
 @dataclass(frozen=True)
@@ -42,13 +43,13 @@ def split_host(graph: Graph, host: frozenset, keep=frozenset()) -> HostCut | Non
         return None
     results = tuple([i for i, v in enumerate(graph.outputs) if v in known])
     places = tuple([i for i, v in enumerate(graph.outputs) if v not in known])
-    rest = _needed([graph.outputs[i] for i in places], known)
+    rest = needed([graph.outputs[i] for i in places], known)
     given = tuple(dict.fromkeys([x for n in graph.nodes if n in rest for x in n.inputs if type(x) is Value and x in known]))
     if not places or not (given or results):
         return None
     wanted = [*given, *[graph.outputs[i] for i in results]]
-    made, sources = _part(graph, f"{graph.name}_host", _needed(wanted, frozenset()), wanted, (), frozenset())
-    main, inputs = _part(graph, graph.name, rest, [graph.outputs[i] for i in places], given, keep)
+    made, sources = part(graph, f"{graph.name}_host", needed(wanted), wanted)
+    main, inputs = part(graph, graph.name, rest, [graph.outputs[i] for i in places], given, keep)
     return HostCut(made, sources, main, inputs, len(given), places, results)
 
 
@@ -67,28 +68,3 @@ def _known(graph, host):
 
 def _is_fill(value):
     return is_free(value) and source_of(value) is None
-
-
-def _needed(wanted, given):
-    """The nodes that values need, where those in `given` are there already."""
-    inside, stack = set(), [v.node for v in wanted if v.node is not None and v not in given]
-    while stack:
-        n = stack.pop()
-        if n not in inside:
-            inside.add(n)
-            stack += [x.node for x in n.inputs if type(x) is Value and x.node is not None and x not in given]
-    return inside
-
-
-def _part(graph, name, inside, wanted, given, keep):
-    """(the graph of some nodes, numbers of the inputs that it takes): after those it takes the values `given`."""
-    taken = {x for n in inside for x in n.inputs if type(x) is Value and x.is_input} | {v for v in wanted if v.is_input}
-    inputs = tuple([i for i, v in enumerate(graph.inputs) if v in taken or i in keep])
-    b = Builder(name)
-    env = {graph.inputs[i]: b.input(graph.inputs[i].name, graph.inputs[i].aval) for i in inputs}
-    env.update({v: b.input(f"given{i}", v.aval) for i, v in enumerate(given)})
-    for n in graph.nodes:
-        if n in inside:
-            new = b.copy(n, [env[x] if type(x) is Value else x for x in n.inputs])
-            env.update({old: made for old, made in zip(n.outputs, new.outputs) if old not in given})
-    return b.finish([env[v] for v in wanted]), inputs
