@@ -3,6 +3,8 @@
 import operator
 from collections.abc import Callable
 
+import numpy as np
+
 from . import polynomial as poly
 from .errors import GraphError
 from .scope import Scope
@@ -10,7 +12,8 @@ from .symbolic import SymFloat, SymInt, hint, is_symbol, source_of
 
 _OPERATIONS: dict = {"Add": operator.add, "Sub": operator.sub, "Mult": operator.mul, "Div": operator.truediv,
                      "Pow": operator.pow, "FloorDiv": operator.floordiv, "Mod": operator.mod}
-_FUNCTIONS: dict = {"abs": abs, "floordiv": operator.floordiv, "mod": operator.mod, "float": float}
+_FUNCTIONS: dict = {"abs": abs, "floordiv": operator.floordiv, "mod": operator.mod, "float": float,
+                    "float32": lambda x: float(np.float32(x))}
 
 
 def parse_number(scope: Scope, text: str) -> SymFloat:
@@ -57,7 +60,7 @@ def condition_check(conditions, names) -> Callable:
 
 def function_of(names, expression: str) -> Callable:
     """A function of the values of `names`."""
-    space: dict = {"__name__": __name__, "floordiv": operator.floordiv, "mod": operator.mod}
+    space: dict = {"__name__": __name__, **_FUNCTIONS}
     exec(compile(f"def evaluate({', '.join(names)}):\n    return {expression}\n", "<sizes>", "exec"), space)
     return space["evaluate"]
 

@@ -40,7 +40,7 @@ def _seed(recorder, t, name):
     """The gradient of a result: its values do not matter, they come with each backward."""
     g = wrap(np.ones(t._a.shape, t._a.dtype))
     aval = recorder.value_of(t).aval
-    recorder._fresh(g, recorder.builder.input(name, aval))
+    recorder.fresh(g, recorder.builder.input(name, aval))
     return g
 
 

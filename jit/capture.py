@@ -74,6 +74,8 @@ def _finished(run, call) -> Captured:
         kinds = {"key": "draws random numbers", "scalar": "steps an optimizer", "grad": "reads gradients set before"}
         what = kinds.get(odd.kind, odd.kind) if odd is not None else "calls a host function"
         raise TraceError(f"the function {what}, which one graph of its arguments cannot say; for a module, call .eval() before")
+    if r.rebinds:
+        raise TraceError("the function sets .data of a tensor, which a graph cannot say; write in place with t.copy_(value)")
     for position, value in r.updates:
         r.builder.update(r.builder.inputs[position], value)
     graph = r.builder.finish([o.value for o in run.outcome.tensors(r.outputs)])

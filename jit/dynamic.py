@@ -193,7 +193,7 @@ class Family:
 
     def extend(self, moved):
         """Takes in numbers that are looked up at every call from now on: what they were in all calls so far."""
-        self.examples = [(shapes, (*numbers, *[m.before for m in moved])) for shapes, numbers in self.examples]
+        self.examples = [(shapes, (*numbers, *[m.number for m in moved])) for shapes, numbers in self.examples]
         for entry in (*self.entries, *self.fixed):
             entry.extend(moved)
 

@@ -5,13 +5,17 @@ its place after it has written everything else.
 """
 
 from dataclasses import dataclass, replace
+from typing import Any
 
-from ..ir.substitute import at_hint, has_symbols
+import numpy as np
+
 from ..ir.symbolic import is_symbol
 from ..runtime.nn.module import Module
 from ..runtime.tensor import Tensor
+from .numpy_scalars import now
+from .own_view import mapped
 from .photograph import looks_like
-from .places import kept, put
+from .places import EXTEND, kept, put
 from .reads import MISSING
 
 
@@ -20,9 +24,9 @@ class Target:
     """Where something is written, as `Place.owner` says it; `was` is what was there, `before` what a guard is to expect of it,
     `text` names it."""
 
-    owner: object
+    owner: Any
     key: object
-    kind: str
+    kind: str | None
     was: object
     before: object
     text: str
@@ -30,7 +34,7 @@ class Target:
     @property
     def place(self) -> tuple:
         """What identifies it."""
-        return id(self.owner), self.key
+        return id(self.owner), EXTEND if self.kind == EXTEND else self.key
 
     def value(self):
         """What is there now."""
@@ -50,16 +54,29 @@ class Target:
 
     def write(self, value):
         """Puts a value there, as the function did."""
+        if self.kind == EXTEND:
+            self.owner.extend(value)
+        else:
+            self.rewrite(value)
+
+    def rewrite(self, value):
+        """Puts a value in the place of what the function has written."""
         if self.kind == "attr":
             setattr(self.owner, str(self.key), value)
         else:
             put(self.owner, self.key, self.kind, value)
 
+    def fix(self, give):
+        """Puts what `give` makes of them in the place of numbers that the function has written."""
+        if self.kind is not None:
+            value = self.value()
+            plain = mapped(value, give)
+            if plain is not value:
+                self.rewrite(plain)
+
     def settle(self):
         """Puts the value now in the place of a symbolic number."""
-        value = self.value()
-        if has_symbols(value):
-            self.write(at_hint(value))
+        self.fix(now)
 
     @property
     def is_plain(self) -> bool:
@@ -74,11 +91,13 @@ class Target:
                                                            or not hasattr(type(found), "__set__"))
 
 
-def is_repeatable(value) -> bool:
-    """Whether a value can be made anew at every call: tensors, numbers and the like, and plain containers of these."""
+def is_repeatable(value, contents) -> bool:
+    """Whether a value can be made anew at every call: tensors, numbers and the like, and plain containers of these that the
+    function has made itself."""
     kind = type(value)
     if kind in (tuple, list):
-        return all(map(is_repeatable, value))
+        return not contents.has_seen(value) and all(is_repeatable(v, contents) for v in value)
     if kind is dict:
-        return all(isinstance(k, (str, int)) and is_repeatable(v) for k, v in value.items())
-    return kind is Tensor or isinstance(value, (int, float, bool, str, bytes, type(None)))
+        return not contents.has_seen(value) and all(
+            isinstance(k, (str, int)) and is_repeatable(v, contents) for k, v in value.items())
+    return kind is Tensor or isinstance(value, (int, float, bool, str, bytes, type(None), np.number, np.bool_))

@@ -33,7 +33,7 @@ class Entry:
         self.leaves: dict = {}           # (kind, position or id) -> (where a leaf comes from, the aval of its gradient or None)
         self.same: dict = {}             # argument -> the tensor that it is and that is reached otherwise, too
         self.shared: dict = {}           # ids -> (argument, captured tensor over the same memory)
-        self.writes = False
+        self.writes = self.rebinds = False
         self._demand(recording, guards)
 
     def add(self, recording, guards) -> bool:
@@ -98,14 +98,19 @@ class Entry:
         self.shared.update({(position, id(t)): (position, t) for position, t in recording.shared})
         self.same.update(dict(recording.same))
         self.writes = self.writes or bool(recording.updates or recording.grads)
-        outside = {id(t._storage) for t, *_ in self.captured.values()} if self.writes else set()
-        self.must_not_share = outside - {id(t._storage) for _, t in self.shared.values()}
+        self.rebinds = self.rebinds or bool(recording.rebinds)
+        self._note_storages()
         self.arrays = [(t, t._a, needs) for t, _, _, needs, _ in self.captured.values()]
         self.places = [(t, place_of(a)) for t, a, _ in self.arrays]
         self.is_simple = not (self.same or self.shared or self.must_not_share or self.leaves)
         self.check = quick_check(list(self.guards.values()))
         if self.symbols is not None:
             self._note_sizes(recording.scope)
+
+    def _note_storages(self):
+        """Looks which memory an argument must not share, since the function writes."""
+        outside = {id(t._storage) for t, *_ in self.captured.values()} if self.writes else set()
+        self.must_not_share = outside - {id(t._storage) for _, t in self.shared.values()}
 
     def _note_sizes(self, scope):
         """Takes in the conditions that a recording noted; it notes no more."""
@@ -116,7 +121,7 @@ class Entry:
 
     def extend(self, moved):
         """Restricts the recording to the numbers that were in places which are looked up at every call from now on."""
-        self.call = self.call[0], (*self.call[1], *[m.before for m in moved])
+        self.call = self.call[0], (*self.call[1], *[m.number for m in moved])
         for m in moved:
             self.guards.pop(m.place.watched, None)
         self.check = quick_check(list(self.guards.values()))
@@ -163,6 +168,8 @@ class Entry:
         for position, t in self.shared.values():
             if arguments[position]._storage is not t._storage:
                 return "an argument no longer shares memory with a captured tensor"
+        if self.rebinds and self.writes:
+            self._note_storages()
         if self.must_not_share and any(id(t._storage) in self.must_not_share for t in arguments):
             return "an argument shares memory with a captured tensor"
         for source, aval in self.leaves.values():

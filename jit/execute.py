@@ -25,6 +25,7 @@ from ..passes.fuse_batch_norm import fuse_batch_norm
 from ..passes.fuse_conv_epilogue import fuse_conv_epilogue
 from ..passes.join_pads import join_pads
 from ..passes.layout import layout
+from ..passes.pack_recurrent import pack_recurrent
 from ..passes.row_bodies import row_bodies
 from ..runtime.cpu.eager import has_own_kernel
 from ..runtime.device_array import DeviceArray
@@ -35,6 +36,7 @@ from .report import announce
 
 blocked = lazy(__package__, "..runtime.cpu.blocked")
 program = lazy(__package__, "..runtime.cpu.program")
+recurrent = lazy(__package__, "..runtime.cpu.recurrent")
 alloc = lazy(__package__, "..runtime.cpu.alloc")
 OPEN_PROFILES: list = []     # who takes the time of what runs (`profiling.py`); the last one does
 
@@ -49,8 +51,13 @@ def blocked_layout(graph: Graph) -> Graph:
     return layout(graph, blocked.choose)
 
 
+def packed_recurrence(graph: Graph) -> Graph:
+    """Recurrent layers with weights in the order that this machine's kernels read."""
+    return pack_recurrent(graph, recurrent.packing)
+
+
 PASSES = (*pipeline.SIMPLER, row_bodies, class_losses, decompose_bodies, *pipeline.SIMPLER,
-          join_pads, fold_batch_norm, fuse_batch_norm, blocked_layout, *pipeline.SIMPLER, fuse_conv_epilogue)
+          join_pads, fold_batch_norm, fuse_batch_norm, blocked_layout, packed_recurrence, *pipeline.SIMPLER, fuse_conv_epilogue)
 
 
 @contextmanager

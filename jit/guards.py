@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from ..runtime.nn.module import Structure
 from ..runtime.nn.parameter import Parameter
 from ..runtime.tensor import Tensor
+from .numpy_scalars import NUMBERS
 from .photograph import Photograph, brief, first_change, looks_like, photograph
 from .places import Moved, Place
 from .reads import ARGUMENT, MISSING, Chain
@@ -45,7 +46,7 @@ def moved_in(place, expected, now) -> list:
                 return []
             found += inside
         return found
-    is_number = type(now) is type(expected) and type(now) in (int, float)
+    is_number = type(now) is type(expected) and type(now) in NUMBERS
     is_tensor = isinstance(now, Tensor) and isinstance(expected, Tensor) and not isinstance(now, Parameter)
     return [Moved(place, expected)] if (is_number and place.is_settable) or is_tensor else []
 
@@ -57,8 +58,7 @@ class ModulesGuard:
         """`written` are attributes that the function writes itself: {(id of the module, name): what was there, or UNREAD}."""
         self.version = None if written else Structure.version      # as the function left it, and not as it was
         self.written = written or {}
-        self.states = [(m, {k: held.same_as(v, m, k) or photograph(v, held) for k, v in self._state(m, self.written).items()})
-                       for m in modules]
+        self.states = [(m, {k: _expected(m, k, v, held) for k, v in self._state(m, self.written).items()}) for m in modules]
 
     def _state(self, m, written):
         """What is looked at of a module; with `written` what was there before the function wrote."""
@@ -101,6 +101,11 @@ class ModulesGuard:
     def __str__(self):
         changed = next((type(m).__name__ for m, state in self.states if not same_state(self._state(m, {}), state)), "a module")
         return f"{changed} has changed (a parameter, child, attribute, flag or hook)"
+
+
+def _expected(m, key, value, held):
+    contents = None if held.contents is None else held.contents.expected(value)
+    return contents or held.same_as(value, m, key) or photograph(value, held)
 
 
 def module_state(m) -> dict:

@@ -6,6 +6,7 @@ from dataclasses import fields, is_dataclass
 from ..ir.printer import format_line
 from ..ir.substitute import function_of
 from ..runtime.tensor import Tensor
+from .numpy_scalars import NUMBERS
 
 SIZE, NUMBER = "size", "number"
 _BITS = re.compile(r"\((.+)\)\.hex\(\) == '([^']+)'")
@@ -28,7 +29,7 @@ class Labels:
     def _note(self, x, text):
         if isinstance(x, Tensor):
             self.tensors.append(text)
-        elif type(x) in (int, float):
+        elif type(x) in NUMBERS:
             self.numbers.append(text)
         elif isinstance(x, dict):
             for k, v in x.items():

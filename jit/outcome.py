@@ -6,6 +6,7 @@ from typing import Any
 
 from ..ir.substitute import at_hint, bound_values, has_symbols, replaced
 from ..ir.symbolic import source_of
+from .effects import Target
 from .tree import TENSOR, flatten, unflatten
 
 
@@ -67,13 +68,13 @@ class Outcome:
 
     def given(self, different):
         """The result of the call that was recorded, without symbols."""
-        return self._handed_out(at_hint(self.spec), different)
+        return self._handed_out(at_hint(self.spec), different, Target.rewrite)
 
-    def _handed_out(self, spec, different):
+    def _handed_out(self, spec, different, write=Target.write):
         made = unflatten(spec, iter(self.tensors(different)))
         if not self.effects:
             return made
         result, values = made
         for target, value in zip(self.effects, values):
-            target.write(value)
+            write(target, value)
         return result

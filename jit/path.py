@@ -98,11 +98,13 @@ class Finish:
     updates: list                # (input position, slot)
     grads: list                  # (input position, slot or None)
     hosts: list                  # (host step, slots)
+    rebinds: list                # (input position, slot, Output)
     differential: Differential | None
 
     def hand_out(self, made, wanted, needed):
         """Says which results the last stretch has to give so that all can be handed out; for each thing that leaves, in the
-        order results, updates, gradients, host steps, the position of its result, or None where it is kept by slot."""
+        order results, updates, gradients, host steps, memory that inputs get, the position of its result, or
+        None where it is kept by slot."""
         taken = set()
 
         def owned(slot):
@@ -123,12 +125,13 @@ class Finish:
         for _, slots in self.hosts:
             hosts.append(range(len(wanted), len(wanted) + len(slots)))
             wanted.extend([Result(slot, owned=True) for slot in slots])
+        memory = [owned(slot) if o.source is None else None for _, slot, o in self.rebinds]
         for r in wanted:                # what was made before must still be there
             if r.slot >= 0 and r.slot not in made:
                 needed.setdefault(r.slot, None)
         for slot, _ in self.differential.residuals if self.differential is not None else ():
             needed.setdefault(slot, None)
-        return results, updates, grads, hosts
+        return results, updates, grads, hosts, memory
 
 
 def numbering(builder) -> dict:
@@ -194,6 +197,7 @@ def _finish(recording, slots):
                   [(position, slots[v]) for position, v in recording.updates],
                   [(position, None if v is None else slots[v]) for position, v in recording.grads],
                   [(step, [slots[v] for v in values]) for step, values in recording.hosts],
+                  [(position, slots[o.value], o) for position, o in recording.rebinds],
                   Differential.of(recording, slots))
 
 
@@ -263,7 +267,7 @@ class Tree:
         here, work = self.first, self.first.work
         finish, compiled = here.finish, work.job.ready(symbols)
         plain = here.question is None and compiled is not None and compiled.is_native
-        if not plain or finish.updates or finish.grads or finish.hosts or finish.differential is not None:
+        if not plain or finish.updates or finish.grads or finish.hosts or finish.rebinds or finish.differential is not None:
             return None
         if not here.is_plain or any(o.source is not None or o.freed for _, o in finish.outputs):
             return None
@@ -345,7 +349,7 @@ class Replay:
 
     def commit(self, finish, work, found):
         """Writes what the path writes and makes the result tensors."""
-        results, updates, grads, hosts = work.hand
+        results, updates, grads, hosts, memory = work.hand
         for (step, _), places in zip(finish.hosts, hosts):
             step.run([found[at] for at in places])
         if updates:
@@ -357,7 +361,16 @@ class Replay:
         made = [self._result(slot, o, at, found) for (slot, o), at in zip(finish.outputs, results)]
         if finish.differential is not None:
             attach(finish.differential, self, made, [position for position, _ in finish.updates])
+        if finish.rebinds:
+            self._rebind([(position, self._result(slot, o, at, found)) for (position, slot, o), at in
+                          zip(finish.rebinds, memory)])
         return made
+
+    def _rebind(self, pairs):
+        """`t.data = new` for (position of the input t, new), all at once."""
+        new = [(self.tensors[position], t._a, t._storage, t._base, t._chain) for position, t in pairs]
+        for t, *memory in new:
+            t._a, t._storage, t._base, t._chain = memory
 
     def _write(self, finish, in_place, updates, found):
         line = user_line()

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..runtime.tensor import Tensor
 
-_VALUES = (bool, int, float, complex, str, bytes, type(None))
+_VALUES = (bool, int, float, complex, str, bytes, type(None), np.number)
 _MAPPINGS = frozenset((dict, Counter, OrderedDict, defaultdict, type(os.environ)))
 CONTAINERS = frozenset((list, set, deque, *_MAPPINGS))
 
@@ -23,6 +23,13 @@ class Photograph:
         self.kind = type(container)
         self.keys: Any = tuple(container) if self.kind is set or self.kind in _MAPPINGS else None
         self.items = tuple([photograph(v, held) for v in (container.values() if self.kind in _MAPPINGS else container)])
+
+    @classmethod
+    def of(cls, expected: dict) -> "Photograph":
+        """That of a dictionary of which is known what to expect under each key."""
+        made = cls.__new__(cls)
+        made.kind, made.keys, made.items = dict, tuple(expected), tuple(expected.values())
+        return made
 
     def matches(self, now) -> bool:
         """Whether a value is such a container."""

@@ -5,16 +5,20 @@ read at every call like further arguments (`Outer`). While a call is recorded wi
 """
 
 import builtins
+import sys
 import types
 from dataclasses import dataclass
 from typing import Any
 
-from ..ir.symbolic import hint
 from ..runtime.tensor import Tensor
-from .reads import ARGUMENT, MISSING, Chain, follow
+from .numpy_scalars import NUMBERS, fixed, number_of
+from .numpy_scalars import now as number_now
+from .own_view import OwnViews
+from .reads import ARGUMENT, MISSING, VIEWED, Chain, follow
 from .tree import TENSOR
 
 MOST_PLACES = 32        # that are read at every call of one function
+EXTEND = "extend"       # how items are kept that were appended to a list; the key is where they begin
 _ITEMS = frozenset((dict, list))
 
 
@@ -61,6 +65,12 @@ class Place:
         """Whether another value can be put there."""
         return self.owner() is not None
 
+    @property
+    def is_private(self) -> bool:
+        """Whether one thread can be shown another value there."""
+        found = self.owner()
+        return found is not None and found[2] == "attr" and is_viewable(found[0], found[1])
+
 
 @dataclass(frozen=True)
 class Moved:
@@ -74,6 +84,11 @@ class Moved:
         """Whether it is a number."""
         return not isinstance(self.before, Tensor)
 
+    @property
+    def number(self):
+        """The number that was there."""
+        return number_of(self.before)
+
     def __hash__(self):
         return id(self)
 
@@ -85,8 +100,10 @@ class Held:
     owners   {(id of what holds it, key): its place}
     """
 
-    def __init__(self, places=(), values=()):
-        self.places, self.values = places, values
+    def __init__(self, places=(), values=(), is_symbolic=False):
+        self.places, self.values, self.is_symbolic = places, values, is_symbolic
+        self.views = OwnViews()
+        self.contents: Any = None       # containers that were looked at before anything was changed in them
         self.first = {p.watched: v for p, v in zip(places, values)}     # while the call is being recorded
         self.known: dict = {}
         self.owners: dict = {}
@@ -101,19 +118,39 @@ class Held:
             if found is not None:
                 owner, key, kind = found
                 self.owners[id(owner), key] = place
-                if not isinstance(value, Tensor):
+                if not isinstance(value, Tensor) and not (kind == "attr" and self.show(owner, key, value)):
                     self._back.append((owner, key, kind, value, put(owner, key, kind, value)))
         return self
 
+    def show(self, owner, key, value=MISSING) -> bool:
+        """Lets this thread alone see symbolic numbers in an attribute, where that is possible."""
+        return self.is_symbolic and is_viewable(owner, key) and self.views.show(owner, key, value)
+
+    def fix(self):
+        """What others could see, or read on ways that views do not lead over, is plain from now on; the recording is good for
+        these numbers alone."""
+        for value in self.values:
+            if value is not None and not isinstance(value, Tensor):
+                fixed(value)
+        self._put_back()
+        self.views.close()
+
     def __exit__(self, *exc):
+        self._put_back()
+        self.views.close()
+
+    def _put_back(self):
         for owner, key, kind, value, before in reversed(self._back):
             if kept(owner, key, kind) is value:       # else the function has written there
                 put(owner, key, kind, before)
+        self._back = []
 
     def same_as(self, value, owner=None, key=None):
         """What a guard is to expect of a value or attribute that is looked up at every call; None for others."""
         place = self.known.get(id(value)) or self.owners.get((id(owner), key))
-        return None if place is None else SameAs(place, self.first)
+        if place is not None:
+            return SameAs(place, self.first)
+        return None if self.contents is None else self.contents.first.get(id(value))
 
     def close(self):
         """The call is recorded: from now on guards look at what the places hold at the time."""
@@ -129,8 +166,8 @@ class SameAs:
 
     def matches(self, now) -> bool:
         """Whether a value is what the place holds now, or held when it was recorded, as long as it is."""
-        held = hint(self._first[self.place.watched]) if self.place.watched in self._first else self.place.value()
-        return now is held or (type(now) is type(held) and type(now) in (int, float) and now == held)
+        held = number_now(self._first[self.place.watched]) if self.place.watched in self._first else self.place.value()
+        return now is held or (type(now) is type(held) and type(now) in NUMBERS and now == held)
 
     def __repr__(self):
         return f"what {self.place.chain} holds"
@@ -142,7 +179,22 @@ def kept(owner, key, kind):
         return root_value(owner, key)
     if kind == "item":
         return owner[key]
-    return vars(owner).get(key, MISSING)
+    if kind == EXTEND:
+        return tuple(owner[key:])
+    view = VIEWED.get((id(owner), key)) if VIEWED else None
+    return vars(owner).get(key, MISSING) if view is None else view.seen(owner)
+
+
+def is_viewable(owner, key) -> bool:
+    """Whether an attribute is kept by its object alone, so that a descriptor can stand in for it."""
+    found = getattr(type(owner), key, None)
+    is_own = type(getattr(owner, "__dict__", None)) is dict and not isinstance(owner, type)
+    return is_own and not hasattr(type(found), "__set__")
+
+
+def is_alone() -> bool:
+    """Whether no other thread runs Python in this process."""
+    return len(sys._current_frames()) == 1
 
 
 def put(owner, key, kind, value):
@@ -152,6 +204,8 @@ def put(owner, key, kind, value):
         owner.cell_contents = value
     elif kind == "item":
         owner[key] = value
+    elif kind == EXTEND:
+        owner[key:] = value
     elif isinstance(owner, type):
         type.__setattr__(owner, key, value)
     elif value is MISSING:
@@ -167,8 +221,8 @@ def read_places(places, leaves: list, numbers: list) -> tuple:
     for place in places:
         value: Any = place.value()
         kind = type(value)
-        if kind is float or kind is int:
-            numbers.append(value)
+        if kind in NUMBERS:
+            numbers.append(number_of(value))
             kinds.append(kind)
         elif isinstance(value, Tensor):
             leaves.append(value)

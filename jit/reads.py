@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 GLOBAL, FREE, ARGUMENT = "global", "free", "argument"
+ADDED, STORED, STEPPED = "added", "stored", "stepped"
 
 
 @dataclass(frozen=True)
@@ -137,6 +138,39 @@ def stores_of(code) -> tuple:
 
 
 @lru_cache(maxsize=4096)
+def uses_of(code) -> dict:
+    """{chain: what alone the code does with what it leads to}: ADDED for `chain.append(...)` and `chain.extend(...)`, STORED
+    for `chain[key] = ...`, STEPPED for reading `chain[constant]`; None where it does something else, or several of these."""
+    found: dict = {}
+    instructions = _instructions(code)
+    arguments = _kept_arguments(code, instructions)
+    for at, ins in enumerate(instructions):
+        root = _root_of(ins, code, arguments)
+        if root is None:
+            continue
+        steps = _steps_after(instructions, at + 1)
+        end = at + 1 + sum([1 if kind == "attr" else 2 for kind, _ in steps])
+        for n in range(len(steps) + 1):
+            chain = Chain(root[0], root[1], tuple(steps[:n]))
+            how = _use_of(steps[n]) if n < len(steps) else STORED if _is_store(instructions, end) else None
+            if found.setdefault(chain, how) != how:
+                found[chain] = None
+    return found
+
+
+def _use_of(step):
+    if step[0] == "item":
+        return STEPPED
+    return ADDED if step[1] in ("append", "extend") else None
+
+
+def _is_store(instructions, at) -> bool:
+    """Whether what comes next assigns to an item under a key that is a constant or a variable."""
+    return (at + 1 < len(instructions) and instructions[at + 1].opname == "STORE_SUBSCR"
+            and instructions[at].opname.startswith("LOAD_") and instructions[at].opname not in _ATTRIBUTES)
+
+
+@lru_cache(maxsize=4096)
 def loose_names(code) -> frozenset:
     """Attributes that the code reads or assigns of objects that no chain leads to: variables of its own, items of a loop."""
     instructions = _instructions(code)
@@ -144,7 +178,9 @@ def loose_names(code) -> frozenset:
     chained: set = set()
     for at, ins in enumerate(instructions):
         if _root_of(ins, code, arguments) is not None:
-            chained.update(range(at + 1, at + 1 + 2 * len(_steps_after(instructions, at + 1))))
+            steps = _steps_after(instructions, at + 1)
+            chained.update(range(at + 1, at + 1 + 2 * len(steps)))
+            chained.add(at + 1 + sum([1 if kind == "attr" else 2 for kind, _ in steps]))      # where it is assigned to
     names = {i.argval for at, i in enumerate(instructions) if i.opname in (*_ATTRIBUTES, *_STORES) and at not in chained}
     if not BY_NAME.isdisjoint(code.co_names):
         names.update([c for c in code.co_consts if isinstance(c, str)])
@@ -163,6 +199,9 @@ def writes_of(code) -> tuple:
         elif ins.opname in ("STORE_DEREF", "DELETE_DEREF") and ins.argval in code.co_freevars:
             found.append(Write(FREE, ins.argval, line))
     return tuple(found)
+
+
+VIEWED: dict = {}       # (id of an object, attribute) -> the `OwnView` that stands in for it while a call is recorded
 
 
 class Missing:
@@ -191,4 +230,4 @@ def follow(root, steps):
 
 def _plain_instance(value, key) -> bool:
     own = getattr(value, "__dict__", None)
-    return type(own) is dict and key in own and not isinstance(value, type)
+    return type(own) is dict and key in own and not isinstance(value, type) and not (VIEWED and (id(value), key) in VIEWED)

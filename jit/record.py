@@ -10,8 +10,6 @@ Where Python reads a value out of a tensor, the recording is cut: what follows i
 import weakref
 from typing import Any
 
-import numpy as np
-
 from ..ir import dtype as dt
 from ..ir.aval import Aval
 from ..ir.graph import Builder, Value
@@ -27,14 +25,16 @@ from ..runtime.tensor import Tensor, wrap
 from .backward import backward_of
 from .differentiate import is_freed
 from .errors import TraceError, at
+from .optimizer_steps import OptimizerSteps
+from .rebinding import Rebinding
 from .recorder_watch import WATCHES, tell
-from .recording import Cell, Cut, LeafState, Link, OptimizerGuard, OptionGuard, OptionNumber, Output, Recording, Source
+from .recording import Cell, Cut, LeafState, Link, OptimizerGuard, OptionGuard, Output, Recording, Source
 from .seen import frozen_value
 
 SMALL = 64      # elements up to which a constant is written into the graph
 
 
-class Recorder:
+class Recorder(OptimizerSteps, Rebinding):
     """Listens at the door while a function runs.
 
     `changing` names options of optimizers, as OptionGuard.place does, that become inputs because they were seen to change.
@@ -59,6 +59,9 @@ class Recorder:
         self.read_only: set = set()              # ids of outside storages of which several different parts came in
         self.edges: dict[int, Any] = {}          # position of an input: its history when it came in
         self.lent: list = []                     # (array that numpy() gave, what it held, line)
+        self.contents: Any = None                # the `Contents` of lists and dictionaries that the function reaches
+        self.scheduled: set = set()              # ids of the groups of optimizers whose rates change at the end of the call
+        self.rebound_to: dict = {}               # by id: (tensor from outside whose `.data` was set, position, storage before)
         self._linked: list = []                  # weak references to the tensors that have links
 
     # Tensors that come from outside.
@@ -68,20 +71,20 @@ class Recorder:
         known = self.cell_of(t)
         aval = t.aval if shape is None else Aval(shape, t.dtype)
         if known is None or known.root._a is not t._a:
-            self._enter(t, Source("argument", position), name or f"arg{position}", aval)
+            self.enter(t, Source("argument", position), name or f"arg{position}", aval)
         else:
-            self._link(t, Link(self, known, (), known.value))
+            self.tie(t, Link(self, known, (), known.value))
             self.sources.append(Source("argument", position))
             self.edges[len(self.sources) - 1] = t._node
             self.builder.input(name or f"arg{position}", aval)
-        self._note_leaf(t)
+        self.note_leaf(t)
 
     def cell_of(self, t: Tensor) -> Any:
         """What the memory of a tensor holds, if this recorder knows it."""
         cell = t._storage.__dict__.get("cell")
         return cell if cell is not None and cell.recorder is self else None
 
-    def _enter(self, t, source, name, aval=None):
+    def enter(self, t, source, name, aval=None):
         """Makes a tensor an input. Another part of memory that already came in is an input of its own, as long as nobody
         writes to either."""
         if self.cell_of(t) is not None:
@@ -91,10 +94,10 @@ class Recorder:
         self.edges[len(self.sources) - 1] = t._node if source.kind in ("argument", "captured") else None
         cell = t._storage.cell = Cell(self, value, t, len(self.sources) - 1)
         self.outside.append(cell)
-        self._link(t, Link(self, cell, (), value))
+        self.tie(t, Link(self, cell, (), value))
         return value
 
-    def _link(self, t, link):
+    def tie(self, t, link):
         t.__dict__["_traced"] = link
         self._linked.append(weakref.ref(t))
 
@@ -103,7 +106,7 @@ class Recorder:
         root = t if t._base is None else t._base
         known = self.cell_of(t)
         if known is not None and known.root is None:        # another tensor over memory that the function made
-            self._link(t, Link(self, known, t._chain, None))
+            self.tie(t, Link(self, known, t._chain, None))
             t.__dict__["_traced"].version = -1
             return t.__dict__["_traced"]
         if known is not None and self.sources[known.source].kind == "argument" and t is not known.root:
@@ -113,14 +116,14 @@ class Recorder:
                 raise self._overlap()
             owner = root.__dict__.get("_gradient_of")
             if owner is None or owner[0] is not self:
-                self._enter(root, Source("captured", root), f"captured{len(self.sources)}")
+                self.enter(root, Source("captured", root), f"captured{len(self.sources)}")
             else:
-                self._enter(root, Source("grad", owner[1]), f"grad{len(self.sources)}", self.builder.inputs[owner[1]].aval)
+                self.enter(root, Source("grad", owner[1]), f"grad{len(self.sources)}", self.builder.inputs[owner[1]].aval)
             known = t._storage.cell
-            self._note_leaf(root)
+            self.note_leaf(root)
         if t is not root or "_traced" not in t.__dict__ or t.__dict__["_traced"].recorder is not self:
             chain = () if t is root or t._a is known.root._a else t._chain
-            self._link(t, Link(self, known, chain, None))
+            self.tie(t, Link(self, known, chain, None))
             t.__dict__["_traced"].version = -1
         return t.__dict__["_traced"]
 
@@ -129,7 +132,7 @@ class Recorder:
         return TraceError("this function cannot be traced: it writes to memory that came in as several tensors"
                           f"{at(user_line())}; make the views inside the traced function, or pass clones")
 
-    def _note_leaf(self, t):
+    def note_leaf(self, t):
         leaf = t._node
         if type(leaf) is Leaf and id(leaf) not in self.leaves:
             cell = self.link(t).cell
@@ -183,12 +186,12 @@ class Recorder:
         result = b.append(op, values, params)
         if type(out) is tuple:
             for t, v in zip(out, result):
-                self._fresh(t, v)
+                self.fresh(t, v)
         elif op.is_view and out._storage is args[0]._storage:
             base = self.link(args[0])
-            self._link(out, Link(self, base.cell, (*base.chain, (op.name, tuple(sorted(params.items())))), result))
+            self.tie(out, Link(self, base.cell, (*base.chain, (op.name, tuple(sorted(params.items())))), result))
         else:
-            self._fresh(out, result)
+            self.fresh(out, result)
 
     def note_extent(self, t: Tensor):
         """Notes which symbolic sizes of a view's slices are those of all that was sliced: whether it is row-major depends on
@@ -203,16 +206,16 @@ class Recorder:
                 for mine, all_of in zip(aval.shape, before.shape):
                     bool(mine == all_of)
 
-    def _fresh(self, t, value):
+    def fresh(self, t, value):
         cell = t._storage.cell = Cell(self, value)
-        self._link(t, Link(self, cell, (), value))
+        self.tie(t, Link(self, cell, (), value))
 
     def detached(self, source, t):
         """`t` is `source` without its history."""
         link = self.link(source)
         new = Link(self, link.cell, link.chain, link.value)
         new.version = link.version
-        self._link(t, new)
+        self.tie(t, new)
 
     def writing(self, dst: Tensor):
         """A tensor is about to be written: constants that nobody has read are needed now, before they change."""
@@ -229,15 +232,15 @@ class Recorder:
         link = self.link(dst)
         if link.value is None:
             self.value_of(dst)
-        value = self._fitted(src, link.value.aval)
+        value = self.fitted(src, link.value.aval)
         cell = link.cell
         cell.value = value if not link.chain else assign_view(cell.value, value, chain=link.chain)
         cell.version += 1
         link.value, link.version = value, cell.version
 
-    def _fitted(self, src, aval: Aval) -> Value:
+    def fitted(self, src, aval: Aval) -> Value:
         if type(src) is SymFloat and aval.dtype in (dt.float32, dt.float64):
-            return self.builder.append(mul, [self._fitted(1.0, aval), src], {})
+            return self.builder.append(mul, [self.fitted(1.0, aval), src], {})
         if not isinstance(src, Tensor):
             return self.builder.call(full, None, shape=aval.shape, value=pinned(src), dtype=aval.dtype)
         value = self.value_of(src)
@@ -246,8 +249,9 @@ class Recorder:
         return value if value.shape == aval.shape else expand(value, shape=aval.shape)
 
     def rebound(self, t, value):
-        """`t.data = value`."""
-        raise TraceError(f"setting .data cannot be traced{at(user_line())}; write in place with t.copy_(value) under no_grad()")
+        """`t` lies over other memory, with other sizes or strides."""
+        raise TraceError(f"giving a tensor other memory cannot be traced{at(user_line())}; write in place with t.copy_(value) "
+                         "under no_grad()")
 
     def taped(self, node, args, out):
         """An operation went on the tape: notes the graph values of what its rule will read."""
@@ -264,15 +268,15 @@ class Recorder:
         if value is None or value.owner is not self.builder:
             raise TraceError(f"backward inside a traced function reached {node.op.name}, which ran before it; call backward() "
                              "in the same traced function as the forward pass, or outside of it")
-        self._fresh(t, value)
+        self.fresh(t, value)
 
     def made(self, t: Tensor):
         """A tensor was made from Python data inside the function: a constant of the trace, but memory of its own."""
         a = t._a
         if a.size <= SMALL:
-            self._fresh(t, self.builder.constant(a))
+            self.fresh(t, self.builder.constant(a))
         else:
-            self._fresh(t, None)
+            self.fresh(t, None)
             t._storage.cell.constant = t._a
 
     def keep_constant(self, t: Tensor):
@@ -284,33 +288,7 @@ class Recorder:
 
     def drew(self, generator, t: Tensor):
         """A generator gave a fresh key."""
-        self._enter(t, Source("key", generator), f"key{len(self.sources)}")
-
-    def optimizer(self, optimizer):
-        """An optimizer is about to step."""
-        self.guards.append(OptimizerGuard(optimizer))
-
-    def options(self, group: dict) -> dict:
-        """An optimizer's group as its update may read it: the learning rate, and what was seen to change, as 0-d tensors
-        that are read anew at every call; everything else guarded."""
-        seen = dict(group)
-        for key, value in group.items():
-            if key == "params" or isinstance(value, Tensor):
-                continue
-            guard = OptionGuard(group, key, value)
-            if type(value) is float and (key == "lr" or guard.place in self.changing):
-                seen[key] = self._scalar(OptionNumber(group, key))
-            elif type(value) is tuple and guard.place in self.changing:
-                seen[key] = tuple([self._scalar(OptionNumber(group, key, i)) for i in range(len(value))])
-            else:
-                self.guards.append(guard)
-        return seen
-
-    def _scalar(self, give) -> Tensor:
-        """A Python number that changes from call to call, as a 0-d tensor."""
-        t = wrap(np.asarray(give(), np.float64))
-        self._enter(t, Source("scalar", give), f"scalar{len(self.sources)}")
-        return t
+        self.enter(t, Source("key", generator), f"key{len(self.sources)}")
 
     def host_effect(self, step, tensors):
         """A host function without results is to run at the end of every call."""
@@ -321,7 +299,7 @@ class Recorder:
         self.builder.line = user_line()
         values = self.builder.append(host_call, [self.value_of(t) for t in tensors] or [None], params)
         for t, v in zip(made, values):
-            self._fresh(t, v)
+            self.fresh(t, v)
 
     def refuse(self, what: str, instead: str):
         """Something ran that a trace would not repeat."""
@@ -331,7 +309,7 @@ class Recorder:
         """`t.grad` is about to be read or set."""
         if type(t._node) is Leaf:
             self.link(t)
-            self._note_leaf(t)
+            self.note_leaf(t)
             if setting:
                 self.leaves[id(t._node)].was_set = True
             else:
@@ -376,8 +354,9 @@ class Recorder:
                                  "afterwards; take a copy of it, or write to the tensor before")
         r = Recording(self.builder, self.sources, self.cuts, hosts=self.hosts, shared=self.shared, scope=self.scope)
         r.outputs = [self._output(t) for t in result_tensors]
+        r.rebinds = self.rebinds(result_tensors)
         for cell in self.outside:
-            is_last = cell.version and cell.root._storage.cell is cell
+            is_last = cell.version and (id(cell.root) in self.rebound_to or cell.root._storage.cell is cell)
             if is_last and self.sources[cell.source].kind in ("argument", "captured", "grad"):
                 if cell.root._node is not self.edges.get(cell.source) and self.sources[cell.source].kind != "grad":
                     raise TraceError("this function cannot be traced: it writes in place to a tensor from outside, whose "
@@ -398,6 +377,11 @@ class Recorder:
     def _output(self, t):
         link = self.link(t)
         value = self.value_of(t)
+        if id(t) in self.rebound_to:
+            return Output(value, self.rebound_to[id(t)][1], (), True, t.requires_grad)
+        return self.memory_of(t, link, value)
+
+    def memory_of(self, t, link, value):
         root = link.cell.root
         if root is not None and self.sources[link.cell.source].kind in ("argument", "captured", "grad"):
             return Output(value, link.cell.source, link.chain, t is root, t.requires_grad)
@@ -415,6 +399,8 @@ class Recorder:
             if self.cell_of(t) is not None:
                 del t._storage.cell
             t.__dict__.pop("_gradient_of", None)
+        for _, _, storage in self.rebound_to.values():
+            storage.__dict__.pop("cell", None)
         self._linked = []
 
 

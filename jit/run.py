@@ -8,7 +8,9 @@ from typing import Any
 from ..runtime.state import tls
 from .errors import TraceError
 from .host import HostPrint
+from .numpy_scalars import SymScalar, fixed, with_kind
 from .outcome import Outcome
+from .own_view import mapped
 from .places import Held
 from .record import Recorder
 from .tree import TENSOR, flatten, unflatten
@@ -71,8 +73,8 @@ class Call:
                 values.append(next(leaves))
             else:
                 symbol, number = (None, None) if kind is None else next(numbers)
-                values.append(None if symbol is number else symbol)
-        return Held(self.places, values)
+                values.append(None if symbol is number else with_kind(kind, symbol))
+        return Held(self.places, values, symbols is not None)
 
 
 class Run:
@@ -99,6 +101,7 @@ class Run:
         """Runs the function on the arguments of a call, alone in the process: it marks the tensors that it meets."""
         m, recorder, held = tls.m, self.recorder, call.held(self.symbols)
         watch = Watch(held)
+        watch.scheduled, recorder.contents = recorder.scheduled, watch.contents
         args, kwargs = call.arguments(self.symbols)
         given: list = []
         before = flatten((args, kwargs), given)
@@ -108,7 +111,7 @@ class Run:
             for i, t in enumerate(call.leaves):
                 recorder.argument(t, i, None if self.symbols is None else self.symbols.shape(i, t._a.shape))
             with held, HostPrint(), watch:
-                self.result = self.fn(*args, **kwargs)
+                self.result = mapped(self.fn(*args, **kwargs), lambda x: fixed(x) if type(x) is SymScalar else x)
                 effects = watch.effects()
                 self.outcome, tensors = Outcome.of(self.result, effects)
                 self.recording = recorder.finish(tensors)

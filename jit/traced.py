@@ -19,9 +19,10 @@ from . import report
 from .dynamic import Family, Symbols, named_places
 from .entry import Entry, kinds_of, sharing
 from .errors import TraceError
-from .labels import Labels
+from .labels import NUMBER, Labels
+from .numpy_scalars import NUMBERS
 from .path import Unseen
-from .places import MOST_PLACES, Moved, read_places
+from .places import MOST_PLACES, Moved, is_alone, is_viewable, read_places
 from .quick import MISS, MOST, quick_call
 from .run import FIRST, RECORDING, Call, Run
 from .seen import readable
@@ -49,6 +50,7 @@ class Traced:
         self._why = ""                   # what changed, where that led to another look at the same call
         self._changing: set = set()      # options of optimizers, and places, that were seen to change
         self._places: tuple = ()         # of these, what is looked up at every call
+        self._targets: tuple = ()        # what recordings have found it to write
         self._lock = threading.RLock()
         self._stats: dict[str, Any] = {"calls": 0, "compiles": 0, "checks": 0, "misses": []}
 
@@ -123,7 +125,7 @@ class Traced:
         for family in self._families.values():
             family.extend(moved)
         self._families = {(longer(kind[0]), *kind[1:]): family for kind, family in self._families.items()}
-        more = numbers_key([m.before for m in moved])
+        more = numbers_key([m.number for m in moved])
         self._entries = {(longer(key[0]), *key[1:-1], (*key[-1], *more)): known for key, known in self._entries.items()}
         for key, known in self._entries.items():
             for entry, _ in known:
@@ -217,7 +219,18 @@ class Traced:
         names = family.places(call.shapes, call.numbers, self._dynamic, call.given[1])
         if isinstance(self._dynamic, dict) and family.is_open:
             names.update(named_places(self._dynamic, parameters_of(self.fn), call))
+        if names and not is_alone():
+            names = self._private(names, call)
         return Symbols.of(names, call.shapes, call.numbers) if names else None
+
+    def _private(self, names, call):
+        """What may be symbolic where other threads could meet symbolic numbers: not what lies in places that all threads see
+        alike, and nothing if the function writes to such."""
+        if any(t.kind != "attr" or not is_viewable(t.owner, t.key) for t in self._targets):
+            return {}
+        numbers = [p for p, kind in zip(call.places, call.key[0][2] or ()) if kind in NUMBERS]
+        shared = {(NUMBER, call.given[1] + i) for i, p in enumerate(numbers) if not p.is_private}
+        return {place: name for place, name in names.items() if place not in shared}
 
     def _record(self, call, family):
         """Runs the function eagerly and writes down what it does; `call.met` are the entries that apply but lack this path."""
@@ -232,6 +245,7 @@ class Traced:
 
     def _enter(self, call, run, family):
         with self._lock:
+            self._targets = run.outcome.effects or self._targets
             merged = any([self._merge(entry, run) for entry in call.met]) or self._checked(call, run, family)  # noqa: C419
             self._count(call, merged)
             if not merged:
@@ -280,10 +294,12 @@ class Traced:
 
     def _complain(self):
         """Says, once, why a function is recorded so often."""
-        (reason, times), = Counter(self._stats["misses"]).most_common(1)
+        misses = self._stats["misses"]
+        (reason, times), = Counter(misses).most_common(1)
+        why = f"most often ({times} times) because: {reason}" if times > 1 else f"the last time because: {misses[-1]}"
         name = getattr(self.fn, "__name__", self.fn)
-        warnings.warn(f"{name} was recorded {MANY} times, each time running eagerly. Most often ({times} times) because: "
-                      f"{reason}. Pass numbers that change as tensors, and keep shapes few; stats() lists every reason",
+        warnings.warn(f"{name} was recorded {MANY} times, each time running eagerly; {why}. "
+                      f"Pass numbers that change as tensors, and keep shapes few; stats() lists every reason",
                       RuntimeWarning, stacklevel=5)
 
     def __reduce__(self):

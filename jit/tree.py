@@ -10,6 +10,7 @@ import numpy as np
 
 from ..ir.symbolic import SymFloat, SymInt
 from ..runtime.tensor import Tensor
+from .numpy_scalars import KINDS, SymScalar, with_kind
 
 TENSOR, NUMBER = "tensor", "number"
 
@@ -58,7 +59,10 @@ def flatten(x, leaves: list, numbers: list | None = None):
     if numbers is not None and (kind is float or kind is int):
         numbers.append(x)
         return (NUMBER, kind)
-    if kind is SymInt or kind is SymFloat:
+    if numbers is not None and kind in KINDS:
+        numbers.append(x.item())
+        return (NUMBER, kind)
+    if kind is SymInt or kind is SymFloat or kind is SymScalar:
         return (kind, x)
     if kind in (int, bool, str, type(None), bytes):
         return (kind, x)
@@ -89,7 +93,7 @@ def unflatten(spec, leaves, numbers=None):
         return spec.value.copy() if isinstance(spec, ByContent) else spec.value
     kind, inner = spec
     if kind is NUMBER:
-        return next(numbers)
+        return with_kind(inner, next(numbers))
     if kind is float:
         return float.fromhex(inner)
     if isinstance(kind, type) and issubclass(kind, (tuple, list)):

@@ -1,51 +1,44 @@
 """Watches the Python side of a recorded run: what it read (for guards) and what it did that a trace cannot repeat."""
 
 import builtins
-import gc
 import io
 import random
 import sys
-import sysconfig
 import types
+from dataclasses import replace
 from typing import Any
 
 from ..runtime.nn.module import Module
 from ..runtime.tensor import Tensor
+from .contents import Contents
 from .effects import Target, is_repeatable
 from .errors import TraceError
+from .frames import TRUSTED, cell_of, functions_of, is_user
 from .guards import UNREAD, Guard, ModulesGuard, module_state
+from .numpy_scalars import SymScalar, fixed
 from .photograph import CONTAINERS, is_changeable, is_plain, photograph
 from .places import Held, root_value, unbound
-from .reads import ARGUMENT, BY_NAME, FREE, GLOBAL, MISSING, Chain, follow, loose_names, reads_of, stores_of, writes_of
+from .reads import (
+    ARGUMENT,
+    BY_NAME,
+    FREE,
+    GLOBAL,
+    MISSING,
+    Chain,
+    follow,
+    loose_names,
+    reads_of,
+    stores_of,
+    uses_of,
+    writes_of,
+)
 
-_TRUSTED = frozenset((__name__.split(".")[0], "llvmlite", "ml_dtypes", "networkx", "numpy", "rich", "safetensors", "triton"))
-_STDLIB = tuple(sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib"))
 MOST_OUTSIDE = 10000     # objects outside that are looked at
 _MUTATORS = frozenset(("append", "extend", "insert", "pop", "remove", "clear", "update", "setdefault", "popitem", "add",
                        "discard", "sort", "reverse", "appendleft", "popleft"))
+_STARTS_THREAD = frozenset(("start_new_thread", "start_joinable_thread"))
+_COPIES = frozenset(("__reduce_ex__", "__getstate__"))
 _IMPURE_MODULES = ("_random", "random", "time", "secrets", "uuid", "numpy.random", "datetime")
-
-
-def functions_of(frame) -> list:
-    """The functions that have the code of a frame: by its name where that leads to it, else among all objects there are."""
-    code, found = frame.f_code, frame.f_globals
-    for part in code.co_qualname.split("."):
-        found = found.get(part) if isinstance(found, (dict, types.MappingProxyType)) else None
-        found = vars(found) if isinstance(found, type) else getattr(found, "__func__", found)
-    if isinstance(found, types.FunctionType) and found.__code__ is code:
-        return [found]
-    return [f for f in gc.get_referrers(code) if isinstance(f, types.FunctionType) and f.__code__ is code]
-
-
-def cell_of(functions, code, name, value):
-    """The closure cell behind a free variable of running code, found through the functions made from that code."""
-    at = code.co_freevars.index(name)
-    for f in functions:
-        if f.__closure__:
-            cell = f.__closure__[at]
-            if root_value(cell, name) is value:
-                return cell
-    return None
 
 
 class Watch:
@@ -53,6 +46,8 @@ class Watch:
 
     def __init__(self, held=None):
         self.held = held or Held()       # what is looked up at every call
+        self.contents = self.held.contents = Contents()
+        self.scheduled: set = set()      # ids of what Python changes at the end of every call
         self.guards: dict = {}
         self.containers: list = []       # lists, dicts and sets that were read
         self.modules: dict = {}          # modules that ran or were read, by id
@@ -67,7 +62,8 @@ class Watch:
         self.problem: TraceError | None = None
         self._keep: list = []
         self._reader = ""                # the function that is being looked at,
-        self._names: frozenset = frozenset()     # and the attributes that it reads of objects that no chain leads to
+        self._names: frozenset = frozenset()     # and the attributes that it reads of objects that no chain leads to,
+        self._uses: dict = {}                    # and what it does with what its chains lead to
         self._walked: set = set()
         self.is_first = True
         self._cells: dict = {}
@@ -95,9 +91,32 @@ class Watch:
             elif frame.f_code.co_argcount and frame.f_code.co_name in ("forward", "__call__"):
                 first = frame.f_locals.get(frame.f_code.co_varnames[0])
                 if isinstance(first, Module):
-                    self.modules[id(first)] = first
-        elif event == "c_call" and is_user(frame):
-            self._builtin(frame, arg)
+                    self._see_module(first)
+        elif event == "c_call":
+            if self.held.is_symbolic and self._leads_past(frame, arg):
+                self._fix()
+            if is_user(frame):
+                self._builtin(frame, arg)
+
+    def _leads_past(self, frame, function) -> bool:
+        """Whether a builtin starts a thread, or copies or lists attributes of an object."""
+        name = getattr(function, "__name__", "")
+        return (name in _STARTS_THREAD or (name in _COPIES and self.held.views.cover(function.__self__))
+                or (function is vars and is_user(frame)))
+
+    def _fix(self):
+        """A thread starts that could meet symbolic numbers, or objects are read on ways past them."""
+        self.held.fix()
+        for t in self.stored.values():
+            t.fix(fixed)
+
+    def _see_module(self, m):
+        """A module runs or is read."""
+        if id(m) not in self.modules:
+            self.modules[id(m)] = m
+            for name, value in list(m.__dict__.items()):
+                if not name.startswith("_"):
+                    self.contents.see(value, f"{type(m).__name__}.{name}", self.held)
 
     # Frames.
 
@@ -115,10 +134,13 @@ class Watch:
         for w in writes_of(code):
             if w.root != FREE or w.name not in own:
                 self._note_variable(w, frame)
+        if self.held.is_symbolic and "__dict__" in code.co_names:
+            self._fix()
         self.reads_by_name = self.reads_by_name or not BY_NAME.isdisjoint(code.co_names)
         self._names = loose_names(code)
         self._defaults(frame)
         local = frame.f_locals
+        self._uses = uses_of(code)
         for chain in reads_of(code):
             if chain.root == GLOBAL:
                 self._note(chain, frame.f_globals, root_value(frame.f_globals, chain.name))
@@ -178,7 +200,8 @@ class Watch:
 
     def _note_target(self, owner, key, kind, before, text):
         target = Target(owner, key, kind, before, photograph(before, self.held), f"{text} (in {self._reader})")
-        self.stored.setdefault(target.place, target)
+        if self.stored.setdefault(target.place, target) is target and kind == "attr" and before is not MISSING:
+            self.held.show(owner, key)
 
     def _note_local(self, chain, frame, value):
         if chain.root == FREE:
@@ -190,7 +213,10 @@ class Watch:
             self._note(chain, value, value)
 
     def _note(self, chain, root, base):
+        how = self._uses.get(chain)
         chain, root, base = self._past_modules(chain, root, base)
+        if base is not None:
+            self._note_use(chain, base, follow(base, chain.steps), how)
         key = (id(root), chain)
         if base is None or key in self.guards or self._through_tensor(base, chain.steps):
             return
@@ -207,6 +233,21 @@ class Watch:
         if hasattr(generator, "state"):
             self._generators.append((value, str(generator.state)))
         self._keep_outside(chain, value)
+
+    def _note_use(self, chain, base, value, how):
+        """Looks at a list or dictionary before anything changes in it, and notes what is done with it."""
+        if type(value) in (list, dict):
+            self.contents.see(value, str(chain), self.held)
+            self.contents.used(value, how)
+        if self.scheduled and not callable(value) and self._is_scheduled(chain, base, value):
+            self._refuse(f"it reads {chain} after a learning rate schedule has stepped, which happens at the end of a call; "
+                         "read it before, or outside")
+
+    def _is_scheduled(self, chain, base, value) -> bool:
+        """Whether a chain reads what the schedules that have stepped set, or something of them."""
+        way = [follow(base, chain.steps[:n]) for n in range(len(chain.steps))]
+        found = [*way, *(value if type(value) is list else [value] if type(value) is dict else [])]
+        return not self.scheduled.isdisjoint(map(id, found))
 
     def _keep_outside(self, chain, value):
         """Takes in an object that was there before, and what is reached from it."""
@@ -235,6 +276,11 @@ class Watch:
         stack = [(text, value)]
         while stack and len(self.outside) < MOST_OUTSIDE:
             text, value = stack.pop()
+            if not is_given:
+                self.contents.see(value, text, self.held)
+            groups = getattr(value, "__dict__", {}).get("param_groups")       # of an optimizer
+            for i, group in enumerate(groups if type(groups) is list else ()):
+                self.contents.see(group, f"{text}.param_groups[{i}]", self.held)
             if type(value) in CONTAINERS or type(value) is tuple:
                 items = value.items() if hasattr(value, "items") else enumerate(value)
                 found = [(f"{text}[{k!r}]", v) for k, v in items if not is_plain(v)]
@@ -251,7 +297,8 @@ class Watch:
             for name, v in list(value.__dict__.items()):
                 if name in self._names:
                     self.guards.setdefault((id(value), Chain(ARGUMENT, text, (("attr", name),))), Guard(
-                        Chain(ARGUMENT, text, (("attr", name),)), value, photograph(v, self.held), self._reader))
+                        Chain(ARGUMENT, text, (("attr", name),)), value,
+                        self.held.same_as(v, value, name) or photograph(v, self.held), self._reader))
                 if not is_plain(v):
                     stack.append((f"{text}.{name}", v))
                     self._note_tensor(v)
@@ -260,7 +307,7 @@ class Watch:
         """A chain from the first object on it that is no module; modules on the way are watched as a whole."""
         steps, value, owner, first = chain.steps, base, base, ()
         while isinstance(value, Module) and steps:
-            self.modules[id(value)] = value
+            self._see_module(value)
             self.module_reads.add((id(value), steps[0][1]))
             owner, first = value, steps[:1]
             value, steps = follow(value, steps[:1]), steps[1:]
@@ -285,7 +332,7 @@ class Watch:
         if module.startswith(_IMPURE_MODULES) and name not in ("seed", "sleep"):
             self._refuse(f"it calls {module}.{name} at {place}, whose result changes from call to call; pass the value as an "
                          "argument, or use ingot's random functions")
-        if name in _MUTATORS and any(owner is c for c in self.containers):
+        if name in _MUTATORS and any(owner is c for c in self.containers) and not self.contents.has_seen(owner):
             self._refuse(f"it calls .{name}() on a {type(owner).__name__} that lives outside of it, at {place}; return the "
                          "value instead")
 
@@ -297,10 +344,14 @@ class Watch:
 
     def effects(self) -> list:
         """The `Target`s that hold something else than before, if that can be repeated; else raises."""
-        found = [t for t in self.stored.values() if t.is_changed]
+        found = [t for t in self.stored.values() if t.is_changed] + self.contents.targets()
         for t in found:
+            t.fix(lambda x: fixed(x) if type(x) is SymScalar else x)
+            if t.kind is None:
+                raise TraceError(f"this function cannot be traced: it takes something out of {t.text} (or inserts it), which "
+                                 "lives outside of it; only appending to lists and setting items can be repeated")
             is_identical = id(t.owner) not in self.given or isinstance(t.owner, Module) or type(t.owner).__eq__ is object.__eq__
-            if not (is_identical and t.is_plain and is_repeatable(t.value())):
+            if not (is_identical and t.is_plain and is_repeatable(t.value(), self.contents)):
                 raise TraceError(f"this function cannot be traced: it assigns to {t.text} what a trace could not make again "
                                  "(numbers, tensors, and containers of them it can); return the value instead, or keep it in "
                                  "a tensor that is updated in place")
@@ -321,19 +372,19 @@ class Watch:
             raise self.problem
         written = {t.place: t for t in effects}
         for guard in self.guards.values():
-            if not guard.holds() and written.keys().isdisjoint(guard.places_on_the_way()):
+            if not self.contents.was(guard.value(), guard.expected) and written.keys().isdisjoint(guard.places_on_the_way()):
                 raise TraceError(f"this function cannot be traced: it changed {guard.chain} ({guard}); return the value "
                                  "instead, or keep it in a tensor that is updated in place")
         before = {place: t.before if self.reads_by_name or place in self.module_reads else UNREAD
                   for place, t in written.items()}
         modules = [ModulesGuard(self.modules.values(), self.held, before)] if self.modules else []
-        return modules + list(self.guards.values())
+        return modules + [replace(g, expected=self.contents.settled(g.expected)) for g in self.guards.values()]
 
 
 def is_instance(value) -> bool:
     """Whether a value is an object of a class of the user's, with attributes of its own."""
     kind = type(value)
-    return (isinstance(getattr(value, "__dict__", None), dict) and kind.__module__.partition(".")[0] not in _TRUSTED
+    return (isinstance(getattr(value, "__dict__", None), dict) and kind.__module__.partition(".")[0] not in TRUSTED
             and not isinstance(value, (type, types.ModuleType, types.FunctionType, Tensor, Module)))
 
 
@@ -341,12 +392,3 @@ def random_states() -> tuple:
     """Where the global random streams of Python and numpy are."""
     legacy = sys.modules.get("numpy.random")
     return random.getstate(), None if legacy is None else str(legacy.get_state())
-
-
-def is_user(frame) -> bool:
-    """Whether a frame runs the user's code: not ingot's, the standard library's, or that of an installed package (which
-    keeps state of its own, and may run at any time, as from the garbage collector)."""
-    name = frame.f_globals.get("__name__", "").partition(".")[0]
-    file = frame.f_code.co_filename
-    installed = "site-packages" in file or "dist-packages" in file
-    return not (installed or name in _TRUSTED or file.startswith(("<frozen", *_STDLIB)))

@@ -227,12 +227,12 @@ class Tensor(metaclass=TensorType):
     def data(self, value):
         if value._a is self._a and value._storage is self._storage:     # `t.data += x` gives back what it took
             return
+        m = tls.m
+        if m.recorder is not None:
+            m.recorder.rebinding(self, value)
         self._a = value._a
         self._storage = value._storage
         self._base, self._chain = value._base, value._chain
-        m = tls.m
-        if m.recorder is not None:
-            m.recorder.rebound(self, value)
 
     # What Python may read out of it.
 

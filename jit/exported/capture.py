@@ -138,6 +138,18 @@ class _Listener(Recorder):
                               "keeps no state; call .eval() on the module before the export, or return the new value")
         super().wrote(dst, src)
 
+    def rebinding(self, t, value):
+        """So may it be exchanged."""
+        root = self.link(t).cell.root
+        if root is not None:
+            raise ExportError(f"it sets .data of {self.called(root)}{at(user_line())}, which lives outside: an exported model "
+                              "keeps no state")
+        super().rebinding(t, value)
+
+    def schedule(self, optimizer, step, args, kwargs):
+        """Nothing is trained."""
+        raise ExportError(f"it steps a learning rate schedule{at(user_line())}, which an exported model cannot do")
+
     def drew(self, generator, t):
         """Nothing random is exported."""
         raise ExportError(f"it draws random numbers{at(user_line())}: call .eval() on the module before the export, or take "

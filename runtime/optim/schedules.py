@@ -1,5 +1,6 @@
 """Learning rates that change with time."""
 
+import functools
 import math
 import types
 import warnings
@@ -12,8 +13,26 @@ from ..tensor import Tensor
 from .optimizer import Optimizer
 
 
+def after_the_call(step):
+    """Makes a step of a schedule, which only Python does, run at the end of every call of a traced function."""
+
+    @functools.wraps(step)
+    def run(self, *args, **kwargs):
+        recorder = tls.m.recorder
+        if recorder is None:
+            return step(self, *args, **kwargs)
+        return recorder.schedule(self.optimizer, functools.partial(step, self), args, kwargs)
+
+    return run
+
+
 class LRScheduler:
     """Base of schedulers: subclasses define get_lr(), the rates of all groups at `last_epoch`."""
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if "step" in cls.__dict__:
+            cls.step = after_the_call(cls.__dict__["step"])
 
     def __init__(self, optimizer, last_epoch=-1):
         if not isinstance(optimizer, Optimizer):
@@ -52,17 +71,17 @@ class LRScheduler:
 
     def get_last_lr(self):
         """The rates that were set last."""
+        if tls.m.recorder is not None:
+            tls.m.recorder.refuse("it reads the rates of a schedule", "call get_last_lr() outside of it")
         return self._last_lr
 
     def get_lr(self):
         """The rates of all groups now; every scheduler defines it."""
         raise NotImplementedError(f"{type(self).__name__} does not define get_lr()")
 
+    @after_the_call
     def step(self, epoch=None):
         """Goes to the next (or the given) epoch and sets the rates."""
-        if tls.m.recorder is not None:
-            tls.m.recorder.refuse("it steps a learning rate schedule, which only Python does",
-                                  "step the schedule outside of it")
         if self._step_count == 1 and not self._stepped[0]:
             warnings.warn("lr_scheduler.step() was called before optimizer.step(); the first rate of the schedule is skipped",
                           stacklevel=2)

@@ -1,0 +1,132 @@
+"""What a recorded run does to lists and dictionaries that outlive it: `log.append(loss)`, `table["n"] = out`.
+
+A container is looked at when the function first reaches it, and again in the end. What is new in it is a write like others
+(`effects.py`).
+"""
+
+from .effects import Target
+from .photograph import Photograph, looks_like
+from .places import EXTEND
+from .reads import ADDED, MISSING, STEPPED, STORED
+
+
+class Contents:
+    """The containers that a run reaches, and what was in them before.
+
+    first    {id of a container: its photograph}
+    """
+
+    def __init__(self):
+        self.first: dict = {}
+        self._raw: dict = {}         # by id: (container, a shallow copy of it, what names it)
+        self._base: dict = {}        # by id: what it held before the function itself changed it
+        self.only: dict = {}         # by id: ADDED or STORED, as long as nothing else is done with it
+
+    def see(self, container, text: str, held) -> None:
+        """Remembers a list or dictionary as it is, unless it was seen before."""
+        if type(container) in (list, dict) and id(container) not in self._raw:
+            self._raw[id(container)] = container, container.copy(), text
+            self._base[id(container)] = self._raw[id(container)][1]
+            self.first[id(container)] = Photograph(container, held)
+
+    def changed_by_others(self, container):
+        """What is other in a container than before is not the function's doing."""
+        if id(container) in self._base:
+            self._base[id(container)] = container.copy()
+
+    def used(self, container, how):
+        """Some code does no more than `how` with a container (`reads.uses_of`); None for all the rest."""
+        if self.only.setdefault(id(container), how) != how:
+            self.only[id(container)] = None
+
+    def is_written(self, table: dict, key) -> bool:
+        """Whether the run has set an item of a dictionary."""
+        copy = self._base.get(id(table), table)
+        return table.get(key, MISSING) is not copy.get(key, MISSING)
+
+    def has_seen(self, container) -> bool:
+        """Whether a container was looked at."""
+        return id(container) in self._raw
+
+    def targets(self) -> list:
+        """What is other in the containers than before, as `Target`s; those that cannot be said so have the kind None."""
+        found: list = []
+        for container, _, text in self._raw.values():
+            copy = self._base[id(container)]
+            found += _dict_targets(container, copy, text) if type(copy) is dict else _list_targets(container, copy, text)
+        return found
+
+    def was(self, value, expected) -> bool:
+        """Whether a value was as expected before the run."""
+        if expected is self.first.get(id(value), MISSING):
+            return True
+        if type(value) in (list, dict) and type(expected) is Photograph and type(value) is expected.kind:
+            before = self._raw[id(value)][1] if id(value) in self._raw else value
+            items = list(before.values() if type(before) is dict else before)
+            is_alike = len(items) == len(expected.items) and (expected.keys is None or tuple(before) == expected.keys)
+            return (is_alike and all(map(self.was, items, expected.items)))
+        return looks_like(value, expected)
+
+    def settled(self, expected):
+        """What guards are to expect in the end where they expected a photograph."""
+        known = {id(photo): self._raw[at][0] for at, photo in self.first.items()} if type(expected) is Photograph else {}
+        return self.expected(known[id(expected)]) if id(expected) in known else expected
+
+    def expected(self, container):
+        """What guards are to expect of a container that was seen, by what the function does with it."""
+        if type(container) not in (list, dict) or id(container) not in self._raw:
+            return None
+        only = self.only.get(id(container))
+        if only == STEPPED or (only == ADDED and type(container) is list):
+            return AnyOf(type(container))
+        if only == STORED and type(container) is dict:
+            written = _dict_targets(container, self._base[id(container)], "")
+            return Besides(self.first[id(container)], [t.key for t in written])
+        return self.first[id(container)]
+
+
+class AnyOf:
+    """Stands in guards for a list that the function only appends to, or a container of which it reads single items."""
+
+    def __init__(self, kind):
+        self.kind = kind
+
+    def matches(self, now) -> bool:
+        """Whether it is of that kind."""
+        return type(now) is self.kind
+
+    def __repr__(self):
+        return f"<{self.kind.__name__}>"
+
+
+class Besides:
+    """Stands in guards for a dictionary as it was, but for keys that the function sets without reading them."""
+
+    def __init__(self, photograph: Photograph, keys):
+        self.keys = frozenset(keys)
+        self.rest = {k: v for k, v in zip(photograph.keys, photograph.items) if k not in self.keys}
+
+    def matches(self, now) -> bool:
+        """Whether a value is such a dictionary."""
+        if type(now) is not dict:
+            return False
+        rest = [k for k in now if k not in self.keys]
+        return rest == list(self.rest) and Photograph.of(self.rest).matches({k: now[k] for k in rest})
+
+    def __repr__(self):
+        return f"<dict with {len(self.rest)} keys that are not written>"
+
+
+def _dict_targets(container, copy, text):
+    gone = [Target(container, k, None, v, v, f"{text}[{k!r}]") for k, v in copy.items() if k not in container]
+    return gone + [Target(container, k, "item", copy.get(k, MISSING), copy.get(k, MISSING), f"{text}[{k!r}]")
+                   for k, v in container.items() if v is not copy.get(k, MISSING)]
+
+
+def _list_targets(container, copy, text):
+    n = len(copy)
+    if len(container) < n or (len(container) > n and any(a is not b for a, b in zip(container, copy))):
+        return [Target(container, 0, None, None, None, text)]
+    changed = [Target(container, i, "item", b, b, f"{text}[{i}]")
+               for i, (a, b) in enumerate(zip(container, copy)) if a is not b]
+    return changed or ([Target(container, n, EXTEND, None, None, text)] if len(container) > n else [])

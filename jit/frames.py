@@ -1,0 +1,41 @@
+"""Running code: whose it is, which functions have it, and in which cells its free variables live."""
+
+import gc
+import sysconfig
+import types
+
+from .places import root_value
+
+TRUSTED = frozenset((__name__.split(".")[0], "llvmlite", "ml_dtypes", "networkx", "numpy", "rich", "safetensors", "triton"))
+_STDLIB = tuple(sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib"))
+
+
+def functions_of(frame) -> list:
+    """The functions that have the code of a frame: by its name where that leads to it, else among all objects there are."""
+    code, found = frame.f_code, frame.f_globals
+    for part in code.co_qualname.split("."):
+        found = found.get(part) if isinstance(found, (dict, types.MappingProxyType)) else None
+        found = vars(found) if isinstance(found, type) else getattr(found, "__func__", found)
+    if isinstance(found, types.FunctionType) and found.__code__ is code:
+        return [found]
+    return [f for f in gc.get_referrers(code) if isinstance(f, types.FunctionType) and f.__code__ is code]
+
+
+def cell_of(functions, code, name, value):
+    """The closure cell behind a free variable of running code, found through the functions made from that code."""
+    at = code.co_freevars.index(name)
+    for f in functions:
+        if f.__closure__:
+            cell = f.__closure__[at]
+            if root_value(cell, name) is value:
+                return cell
+    return None
+
+
+def is_user(frame) -> bool:
+    """Whether a frame runs the user's code: not ingot's, the standard library's, or that of an installed package (which
+    keeps state of its own, and may run at any time, as from the garbage collector)."""
+    name = frame.f_globals.get("__name__", "").partition(".")[0]
+    file = frame.f_code.co_filename
+    installed = "site-packages" in file or "dist-packages" in file
+    return not (installed or name in TRUSTED or file.startswith(("<frozen", *_STDLIB)))

@@ -1,0 +1,68 @@
+"""Optimizers and schedules of learning rates that step while a recorder listens."""
+
+from typing import Any
+
+import numpy as np
+
+from ..ir import dtype as dt
+from ..ir.aval import Aval
+from ..ir.symbolic import SymFloat, hint, is_symbol
+from ..runtime.tensor import Tensor, wrap
+from .host import record
+from .recording import OptimizerGuard, OptionGuard, OptionNumber, Source
+
+
+class OptimizerSteps:
+    """The part of a recorder that hears of them."""
+
+    def optimizer(self: Any, optimizer):
+        """An optimizer is about to step."""
+        if any(id(group) in self.scheduled for group in optimizer.param_groups):
+            self.refuse("its optimizer steps after its learning rate schedule did", "step the schedule last, or outside of it")
+        self.guards.append(OptimizerGuard(optimizer))
+
+    def schedule(self: Any, optimizer, step, args, kwargs):
+        """The rates of an optimizer are to be set by `step(*args, **kwargs)` at the end of every call."""
+        for group in optimizer.param_groups:
+            if any(is_symbol(v) or self._is_written(group, k) for k, v in group.items()):
+                self.refuse("it reads or sets options of an optimizer, and steps its learning rate schedule",
+                            "step the schedule outside of it")
+        self.scheduled.update([id(group) for group in optimizer.param_groups], [id(step.args[0])])
+        record(self, step, args, kwargs)
+        for group in optimizer.param_groups if self.contents is not None else ():
+            self.contents.changed_by_others(group)
+
+    def _is_written(self: Any, group, key) -> bool:
+        return self.contents is not None and self.contents.is_written(group, key)
+
+    def options(self: Any, group: dict) -> dict:
+        """An optimizer's group as its update may read it: the learning rate, and what was seen to change, as 0-d tensors
+        that are read anew at every call; everything else guarded."""
+        seen = dict(group)
+        for key, value in group.items():
+            if key == "params" or isinstance(value, Tensor):
+                continue
+            guard = OptionGuard(group, key, value)
+            if is_symbol(value):
+                seen[key] = self._computed(value)
+            elif self._is_written(group, key):
+                seen[key] = value
+            elif type(value) is float and (key == "lr" or guard.place in self.changing):
+                seen[key] = self._scalar(OptionNumber(group, key))
+            elif type(value) is tuple and guard.place in self.changing:
+                seen[key] = tuple([self._scalar(OptionNumber(group, key, i)) for i in range(len(value))])
+            else:
+                self.guards.append(guard)
+        return seen
+
+    def _computed(self: Any, number) -> Tensor:
+        """A symbolic number as a 0-d tensor."""
+        t = wrap(np.asarray(hint(number), np.float64))
+        self.fresh(t, self.fitted(number if type(number) is SymFloat else number * 1.0, Aval((), dt.float64)))
+        return t
+
+    def _scalar(self: Any, give) -> Tensor:
+        """A Python number that changes from call to call, as a 0-d tensor."""
+        t = wrap(np.asarray(give(), np.float64))
+        self.enter(t, Source("scalar", give), f"scalar{len(self.sources)}")
+        return t

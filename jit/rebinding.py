@@ -1,0 +1,43 @@
+"""`t.data = new` while a recorder listens: from then on `t` lies over other memory, and does so after every call."""
+
+from dataclasses import replace
+from typing import Any
+
+from .errors import TraceError
+from .memory_order import memory_order
+from .recording import Link
+
+
+class Rebinding:
+    """The part of a recorder that hears of it."""
+
+    def rebinding(self: Any, t, value):
+        """`t.data = value` is about to happen: `t` will lie over the memory of `value`."""
+        link, new = self.link(t), self.link(value)
+        self.value_of(value)
+        position = link.cell.source
+        if id(t) not in self.rebound_to and position is not None:
+            if link.cell.root is not t:
+                self.refuse("it sets .data of a tensor that is a view", "write in place with t.copy_(value) under no_grad()")
+            self.note_leaf(t)
+            self.rebound_to[id(t)] = t, position, t._storage
+        if id(t) in self.rebound_to and (t._a.shape != value._a.shape or t._a.dtype != value._a.dtype
+                                         or memory_order(t._a) != memory_order(value._a)):
+            self.refuse(f"it sets .data of a tensor of {t._a.dtype}{list(t._a.shape)} to one of {value._a.dtype}"
+                        f"{list(value._a.shape)}, or in another order in memory", "keep its kind")
+        made = Link(self, new.cell, new.chain, new.value)
+        made.version = new.version
+        self.tie(t, made)
+
+    def rebinds(self: Any, result_tensors):
+        """(position, what it is in the end) of the tensors from outside whose `.data` was set."""
+        owners = [id(self.link(t).cell) for t in result_tensors if id(t) not in self.rebound_to]
+        found = []
+        for t, position, _ in self.rebound_to.values():
+            output = self.memory_of(t, self.link(t), self.value_of(t))
+            owners.append(id(self.link(t).cell))
+            if output.source is None and owners.count(owners[-1]) > 1:
+                raise TraceError("this function cannot be traced: it sets .data of a tensor to memory that another tensor or "
+                                 "result of it lies over, too; set it to a clone")
+            found.append((position, replace(output, same=False, requires_grad=False, freed=False)))
+        return found

@@ -1,0 +1,71 @@
+"""Numpy's scalars as arguments and in Python state: numbers that change, with the kinds and the bits of eager code."""
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot import jit
+from side_by_side import plain, vec
+from state_programs import Holder
+
+FLOATS, ALL = (np.float32, np.float64), (np.float32, np.float64, np.int64, np.int32)
+
+
+def outcome(y):
+    return tuple(map(outcome, y)) if type(y) is tuple else (type(y), plain(y) if isinstance(y, ingot.Tensor) else repr(y))
+
+
+def finite_difference(x, e):
+    return ((x + e * x).sin() - (x - e * x).sin()) / (2 * e)
+
+
+@pytest.mark.parametrize("kinds, fn, most", [
+    (ALL, lambda x, e: x * e + e * x - e, 2),
+    (ALL, finite_difference, 20),
+    (FLOATS, finite_difference, 2),
+    (FLOATS, lambda x, e: x * (1 - e) + (e * 2.5) / 3 + x / -e, 2),
+    (FLOATS, lambda x, e: x * (e * e - e / 7), 2),
+    (FLOATS, lambda x, e: x * e if e > 0.5 else x - e, 3),
+    (ALL, lambda x, e: x * e if e == 3 else x - e, 4),
+    (ALL, lambda x, e: x + e.dtype.itemsize, 20),
+    (ALL, lambda x, e: (x * e, e, e * 2, [e][0]), 20),
+    (ALL, lambda x, e: x * float(np.sqrt(e)), 20),
+    (ALL, lambda x, e: x * np.float32(0.3) * e + np.float64(2) * e, 20),
+    (ALL, lambda x, e: x * (e ** 2) + e % 2 + e // 2, 20),
+    (ALL, lambda x, e: x * int(e) + round(float(e)), 20),
+    ((np.int64, np.int32), lambda x, e: x[: e % 3] * e, 20)], ids=range(14))
+def test_scalars_are_numbers(kinds, fn, most):
+    for kind in kinds:
+        traced = jit.trace(fn)
+        for i in range(12):
+            e, x = kind((i + 1) * (0.09 if kind in FLOATS else 1)), vec(1.0, 2.0 + i, 3.0)
+            assert outcome(traced(x, e)) == outcome(fn(x, e)), (kind, i)
+        assert traced.stats()["compiles"] <= most, (kind, traced.stats()["misses"])
+
+
+@pytest.mark.parametrize("kind", FLOATS)
+def test_scalars_in_attributes(kind):
+    def life(wrap):
+        o = Holder(t=kind(1), seen=0)
+
+        def fn(x):
+            o.seen = o.t * kind(2)
+            return x * o.t + (1 - o.t)
+        fn, got = wrap(fn), []
+        for i in range(12):
+            got.append((plain(fn(vec(1.0 + i))), type(o.seen), repr(o.seen), type(o.t)))
+            o.t = kind(o.t * 0.9)
+        return got, fn
+    want, _ = life(lambda f: f)
+    got, traced = life(jit.trace)
+    assert got == want
+    assert kind is np.float32 or traced.stats()["compiles"] <= 12, traced.stats()["misses"]
+
+
+def test_scalars_that_are_read_are_looked_up():
+    o = Holder(t=np.float32(1))
+    traced = jit.trace(lambda x: x * o.t)
+    for i in range(12):
+        assert plain(traced(vec(1.0 + i))) == plain(vec(1.0 + i) * o.t)
+        o.t = np.float32(o.t * 0.9)
+    assert traced.stats()["compiles"] <= 2, traced.stats()["misses"]
