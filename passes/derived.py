@@ -3,7 +3,8 @@
     cut = split_derived(graph, stable)
 
 `stable` are the inputs that keep their values from call to call. What is cut off are packed weights, and what stands beside
-blocked convolutions, with all that they are made of.
+blocked convolutions, with all that they are made of. Where there is such, small values that weights alone make, like a sum of
+biases, go with it.
 """
 
 from dataclasses import dataclass
@@ -11,7 +12,11 @@ from dataclasses import dataclass
 from ..ir.graph import Builder, Graph, Value
 from ..ir.ops.blocked import conv_blocked, pack_filters
 from ..ir.ops.blocked_grad import conv_input_grad_blocked, pack_turned
+from ..ir.ops.recurrent_packed import pack_recurrent
+from .kernel_body import is_free, source_of
 from .parts import needed, part
+
+SMALL = 1 << 16      # elements
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,7 @@ def split_derived(graph: Graph, stable: frozenset) -> Cut | None:
     wanted = [v for v in _seeds(graph) if v in known]
     if not wanted:
         return None
+    wanted = list(dict.fromkeys([*wanted, *_small(graph, known)]))
     derived, sources = part(graph, f"{graph.name}_weights", needed(wanted), wanted)
     given = set(wanted)
     effects = [v for n in graph.nodes if n.has_effect for v in n.outputs]
@@ -59,7 +65,14 @@ def _known(graph, stable):
 
 def _seeds(graph):
     """Packed weights and what stands beside convolutions."""
-    found = [n.output for n in graph.nodes if n.op in (pack_filters, pack_turned)]
+    found = [n.output for n in graph.nodes if n.op in (pack_filters, pack_turned, pack_recurrent)]
     beside = [v for n in graph.nodes if n.op in (conv_blocked, conv_input_grad_blocked) for v in n.inputs[2:]
               if v.node is not None]
     return list(dict.fromkeys([*found, *beside]))
+
+
+def _small(graph, known):
+    """Small values, made of stable inputs alone, that other work reads, through views or not."""
+    read = [source_of(x) for n in graph.nodes if n.outputs[0] not in known and not is_free(n.outputs[0])
+            for x in n.inputs if type(x) is Value]
+    return [v for v in read if v is not None and v in known and v.node is not None and v.aval.size <= SMALL]

@@ -99,7 +99,7 @@ def _make(group, node, result):
         if steps is None or (value.dtype is not product.dtype and value not in others):
             return None
         batch, row, column = steps
-        operands.append(Operand(f"b{len(operands)}", value.dtype, column == 1))
+        operands.append(Operand(f"b{len(operands)}", value.dtype, column == 1, bool(row != 0 or batch != 0)))
         places.append((value, pattern.offset, row, batch))
     buffers = {key: o.name for key, o in zip(beside, operands)}
     lines = [_line(t, buffers) for t in body.terms]

@@ -246,7 +246,7 @@ def test_linear_rounds_low_precision_once():
 
 
 @pytest.mark.parametrize("name, low, high, units", [("exp_below", -10, 2, 1.2), ("exp_below", -103, 0, 5),
-                                                    ("sigmoid", -40, 30, 3), ("sigmoid", -87, 0, 5), ("tanh", -12, 12, 1.5)])
+                                                    ("sigmoid", -40, 30, 3), ("sigmoid", -87, 0, 5), ("tanh", -12, 12, 2.5)])
 def test_functions_of_epilogues(name, low, high, units):
     builder = NumpyBuilder()
     x = np.concatenate([np.linspace(low, high, 40001), np.geomspace(1e-30, 1, 4001), -np.geomspace(1e-30, 1, 4001)])

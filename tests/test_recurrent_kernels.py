@@ -8,12 +8,28 @@ from ingot.ir import target
 from ingot.ir.ops import recurrent as ops
 from ingot.passes.codegen.llvm import recurrent as codegen
 from ingot.passes.codegen.llvm import recurrent_grad as codegen_grad
+from ingot.passes.codegen.llvm.recurrent_pack import PackKernel
 from ingot.runtime.cpu import compile as compiler
 from ingot.runtime.cpu import eager_sequence
 from ingot.runtime.cpu import recurrent as kernels
 
 TOLERANCE = {"float32": 2e-5, "float64": 1e-12}      # relative to the largest element
 LAYERS = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
+
+
+def test_hyperbolic_tangents_of_gates():
+    """Of every size, with the signs and ends that they have; without weights a layer is its activation alone."""
+    some = np.geomspace(1e-45, 60, 40000)
+    x = np.concatenate([some, -some, np.linspace(-12, 12, 40000), [np.inf, -np.inf, np.nan, 3e38, -3e38]]).astype(np.float32)
+    x = np.resize(x, (len(x) // 640 + 1, 10, 64))
+    zeros = np.zeros((64, 64), np.float32)
+    y = kernels.forward("rnn_tanh", x, None, zeros[:10], None, zeros, None, reverse=False)[0]
+    want = np.tanh(x.astype(np.float64))
+    with np.errstate(invalid="ignore"):
+        off = np.abs(y - want) / np.spacing(np.abs(want).astype(np.float32)).astype(np.float64)
+    assert np.array_equal(np.isnan(y), np.isnan(x))
+    assert np.nanmax(off) <= 2.5, f"{np.nanmax(off)} units of the last place at {x.flat[np.nanargmax(off)]}"
+    assert (np.signbit(y) == np.signbit(x))[np.isfinite(x)].all() and np.nanmax(np.abs(y)) == 1.0
 
 
 class Case:
@@ -232,6 +248,9 @@ def test_padded_steps_may_hold_anything():
 def test_every_target_has_code(level, name):
     machine = target.cpu(level)
     assert compiler.emit_object(codegen.StepKernel(machine, "float", codegen.CELLS[name], True).text(), machine)
+    packed = codegen.StepKernel(machine, "float", codegen.CELLS[name], True, keeps=False, packed=True)
+    assert compiler.emit_object(packed.text(), machine)
+    assert compiler.emit_object(PackKernel(machine, "double", codegen.CELLS[name], False).text(), machine)
     assert compiler.emit_object(codegen_grad.StepGradKernel(machine, "float", codegen_grad.CELLS[name], False).text(), machine)
 
 

@@ -13,6 +13,7 @@ from ...ir.ops import attention as attention_ops
 from ...ir.ops import embedding as embedding_ops
 from ...ir.ops import indexing, loss, nn
 from ...ir.ops import recurrent as recurrent_ops
+from ...ir.ops import recurrent_packed as packed_ops
 from ...ir.target import host
 from ...passes.codegen.llvm.epilogue import ColumnBias
 from ...passes.codegen.llvm.types import BF16, F16, F32, F64
@@ -116,6 +117,30 @@ def gru_states(op: Op):
         return recurrent.forward("gru", z, mask, h, None, w, bias, reverse=reverse, keeps=False)[0]
 
     return widened(run)
+
+
+@TABLE.makes(packed_ops.pack_recurrent)
+def pack_recurrent(op: Op):
+    """The order that this machine's kernel reads."""
+
+    def run(w, *, kernel, size):
+        there = recurrent.fits(kernel, w.itemsize)
+        return recurrent.pack(kernel[0], w, size) if there else op.ref(w, kernel=kernel, size=size)
+
+    return run
+
+
+@TABLE.makes(packed_ops.recurrent_packed)
+def recurrent_packed(op: Op):
+    """All steps in one native call."""
+
+    def run(z, mask, h, c, w, bias, *, kernel, reverse):
+        if not recurrent.fits(kernel, z.itemsize):
+            return op.ref(z, mask, h, c, w, bias, kernel=kernel, reverse=reverse)
+        y, cells, _ = recurrent.forward(kernel[0], z, mask, h, c, w, bias, reverse=reverse, keeps=False)
+        return (y,) if c is None else (y, cells)
+
+    return run
 
 
 @TABLE.makes(recurrent_ops.gru_sequence)

@@ -6,7 +6,8 @@ from ...ir import dtype as dt
 from ...ir.ops import linalg
 from ...ir.target import host
 from ...passes.codegen.llvm import gemm as codegen
-from ...passes.codegen.llvm.epilogue import Outside
+from ...passes.codegen.llvm.epilogue import ColumnBias, Outside
+from ...passes.codegen.llvm.spelling import ELEMENT
 from ...passes.plain_operands import STRIDED
 from ...passes.plan_memory import LINE
 from . import compile, gemm, pool
@@ -19,9 +20,9 @@ _FLOATS = {d.np for d in dt.FLOATS}
 
 
 @functools.lru_cache(None)
-def product_of(dtype, fused: bool = False):
+def product_of(dtype, epilogue=None):
     """The family of products of a dtype, with an epilogue or without."""
-    return gemm.Product(dtype, epilogue=Outside() if fused else None)
+    return gemm.Product(dtype, epilogue=epilogue)
 
 
 @native(linalg.matmul, reads=STRIDED)
@@ -32,11 +33,11 @@ def matmul(node, operands, results, epilogue=None):
         return None
     if len(a.shape) < 2 or len(b.shape) < 2:
         return None
-    product = product_of(a.dtype, epilogue is not None)
+    kind, words = (None, ()) if epilogue is None else _epilogue(epilogue)
+    product = product_of(a.dtype, kind)
     left, right = Layout(a.shape, a.strides), Layout(b.shape, b.strides)
     plan = make_plan(left, right, Layout(out.shape, out.strides), a.dtype.itemsize, out.dtype.itemsize, product,
                      pool.get_num_threads())
-    words = () if epilogue is None else _epilogue_words(epilogue)
     if not plan.copies_a:
         return call_of(plan, words)
     return _with_copy(plan, words, (1, right.turned) if plan.swapped else (0, left), dt.BY_NP[a.dtype])
@@ -54,13 +55,16 @@ def _with_copy(plan, epilogue_words, copied, kind):
     return NativeCall((*steps, *made.steps), start + room)
 
 
-def _epilogue_words(epilogue):
-    """The operand block of `epilogue.Outside` and `fused_epilogue.Fused`."""
-    name = epilogue.fused.name
-    words: list = [Code(compile.compile_module(epilogue.fused.text(host()), [name])[name])]
+def _epilogue(epilogue):
+    """(the product's epilogue, its operand block): a bias along the columns is added in registers, as eager linear layers do
+    it; anything else is a function of its own."""
+    fused = epilogue.fused
+    if fused.is_bias:
+        return ColumnBias(ELEMENT[fused.dtype]), (At(3),)
+    words: list = [Code(compile.compile_module(fused.text(host()), [fused.name])[fused.name])]
     for number, (value, _, row, batch) in enumerate(epilogue.operands, 3):
         words += [At(number), row * value.dtype.itemsize, batch * value.dtype.itemsize]
-    return tuple(words)
+    return Outside(), tuple(words)
 
 
 def call_of(plan: Plan, epilogue_words=(), left=None, right=None, out=None) -> NativeCall:

@@ -4,6 +4,7 @@ import math
 
 from ...ir import dtype as dt
 from ...ir.ops import recurrent as ops
+from ...ir.ops import recurrent_packed as packed_ops
 from ...passes.codegen import reductions
 from ...passes.codegen.llvm import recurrent as codegen
 from ...passes.codegen.llvm import recurrent_grad as codegen_grad
@@ -34,7 +35,8 @@ def _supported(z, w) -> bool:
 
 
 def _forward(name, node, operands, results, names, made, keeps=True):
-    """A layer whose inputs are called `names` and its results `made`; `keeps`: what gradients need is among them."""
+    """A layer whose inputs are called `names` and its results `made`; `keeps`: what gradients need is among them. Flat weights
+    are packed."""
     at = _numbers((*names, *made), (*operands, *results))
     z, w = operands[at["z"]], operands[at["w"]]
     if not _supported(z, w):
@@ -42,7 +44,7 @@ def _forward(name, node, operands, results, names, made, keeps=True):
     gates = codegen.CELLS[name].gates
     sizes = z.shape[0], z.shape[1], z.shape[2] // gates
     plan = recurrent.forward_plan(name, sizes, w.strides[0], "mask" in at, keeps, node.params["reverse"], z.dtype,
-                                  pool.get_num_threads())
+                                  pool.get_num_threads(), packed=len(w.shape) == 1)
     found = plan.native([at.get(array) for array in codegen.ARRAYS])
     if name != "gru" or "bias" in at:
         return found
@@ -84,6 +86,25 @@ def gru(node, operands, results):
 def gru_states(node, operands, results):
     """With a bias of the recurrent product, or zeros."""
     return _forward("gru", node, operands, results, ("z", "mask", "h", "w", "bias"), ("y",), keeps=False)
+
+
+@native(packed_ops.recurrent_packed)
+def packed(node, operands, results):
+    """Any layer without a projection, with weights that this machine's kernel packed."""
+    name, z = node.params["kernel"][0], operands[0]
+    if not recurrent.fits(node.params["kernel"], z.dtype.itemsize):
+        return None
+    return _forward(name, node, operands, results, ("z", "mask", "h", "c", "w", "bias"), ("y", "cells"), keeps=False)
+
+
+@native(packed_ops.pack_recurrent)
+def pack(node, operands, results):
+    """Weights in the order in which the kernel reads them."""
+    name, w = node.params["kernel"][0], operands[0]
+    if not recurrent.fits(node.params["kernel"], w.dtype.itemsize):
+        return None
+    plan = recurrent.pack_plan(name, w.shape[1], w.strides[0], w.dtype, pool.get_num_threads())
+    return plan.native([{"w": 0, "y": 1}.get(array) for array in codegen.ARRAYS])
 
 
 # Gradients.
@@ -184,4 +205,4 @@ def gru_grad(node, operands, results):
     return _backward("gru", node, operands, results, names, ("dz", "dh", "dw", "dbias"))
 
 
-__all__ = ["gru", "gru_grad", "gru_states", "lstm", "lstm_grad", "lstm_states", "rnn", "rnn_grad"]
+__all__ = ["gru", "gru_grad", "gru_states", "lstm", "lstm_grad", "lstm_states", "pack", "packed", "rnn", "rnn_grad"]

@@ -9,9 +9,11 @@ import functools
 
 import numpy as np
 
+from ...ir.symbolic import is_symbol
 from ...ir.target import host
 from ...passes.codegen.llvm import recurrent as codegen
 from ...passes.codegen.llvm import recurrent_grad as codegen_grad
+from ...passes.codegen.llvm.recurrent_pack import PackKernel
 from ...passes.codegen.llvm.types import F32, F64, bytes_of
 from . import alloc, gemm, jobs, pool
 from .compile import compile_module
@@ -40,9 +42,9 @@ def _as_bytes(mask):
 
 
 def _make_plan(kernel, names, sizes, depth, columns, turns, w_row, reverse, threads):
-    """Pack the panels of weights, unless they are read where they lie, then a task for each turn; `depth` and `columns` are a
-    panel's."""
-    *pack, step = compile_module(text_of(kernel), [f"{kernel.symbol}_pack"] * (not kernel.direct) + [kernel.symbol]).values()
+    """Pack the panels of weights, unless that was done or they are read where they lie, then a task for each turn; `depth` and
+    `columns` are a panel's."""
+    *pack, step = compile_module(text_of(kernel), [f"{kernel.symbol}_pack"] * kernel.packs + [kernel.symbol]).values()
     steps, batch, hidden = sizes
     panels = -(-hidden // kernel.units)
     work = batch * depth * columns * panels
@@ -52,25 +54,31 @@ def _make_plan(kernel, names, sizes, depth, columns, turns, w_row, reverse, thre
     for task, items, times in (*((task, panels, 1) for task in pack), (step, panels * blocks, turns)):
         todo.add(task, names, times, items=items, chunks=min(wanted, items), row_blocks=blocks, steps=steps, batch=batch,
                  hidden=hidden, size=depth, w_row=w_row, reverse=reverse)
-    return todo.plan(0 if kernel.direct else panels * depth * columns * bytes_of(kernel.element), work * steps)
+    return todo.plan(panels * depth * columns * bytes_of(kernel.element) if kernel.packs else 0, work * steps)
 
 
 # Forward.
 
 
+def _reads_in_place(sizes):
+    """Whether a forward call of so many steps and sequences reads the weights as they are."""
+    return sizes[0] <= _FEW_STEPS or sizes[1] <= _FEW_ROWS
+
+
 @functools.lru_cache(_KEPT)
-def forward_plan(name, sizes, w_row, masked, keeps, reverse, dtype, threads, width=None):
+def forward_plan(name, sizes, w_row, masked, keeps, reverse, dtype, threads, width=None, packed=False):
     """The jobs of a forward call on the arrays that `codegen.ARRAYS` names; `sizes` are steps, batch and hidden. `width` is the
-    first state's, where it is another than that of the results, which takes a single step without a mask."""
-    direct = sizes[0] <= _FEW_STEPS or sizes[1] <= _FEW_ROWS
-    kernel = codegen.StepKernel(host(), ELEMENTS[dtype], codegen.CELLS[name], masked, keeps, direct)
+    first state's, where it is another than that of the results, which takes a single step without a mask; `packed`: the weights
+    come as a plan of `pack_plan` leaves them."""
+    direct = not packed and _reads_in_place(sizes)
+    kernel = codegen.StepKernel(host(), ELEMENTS[dtype], codegen.CELLS[name], masked, keeps, direct, packed)
     return _make_plan(kernel, codegen.WORDS[len(codegen.ARRAYS) + 2:], sizes, width or sizes[2], kernel.columns,
                       sizes[0], w_row, reverse, threads)
 
 
 def forward(name, z, mask, h, c, w, bias, *, reverse, keeps=True):
     """(states, cells, gates) of the layer `name`; in the place of what it has not is anything. With `keeps` false there are no
-    gates, and only the last cells (B, H)."""
+    gates, and only the last cells (B, H). Flat weights are packed."""
     cell, w = codegen.CELLS[name], jobs.as_rows(w)
     (steps, batch), hidden = z.shape[:2], z.shape[2] // cell.gates
     y = alloc.empty((steps, batch, hidden), z.dtype)
@@ -79,9 +87,49 @@ def forward(name, z, mask, h, c, w, bias, *, reverse, keeps=True):
     if bias is None and name == "gru":
         bias = np.zeros(z.shape[2], z.dtype)
     plan = forward_plan(name, (steps, batch, hidden), w.strides[0], mask is not None, keeps, reverse, z.dtype,
-                        pool.get_num_threads(), w.shape[1])
+                        pool.get_num_threads(), h.shape[1], w.ndim == 1)
     plan(*_plain(z, _as_bytes(mask), h, c), w, *_plain(bias), y, cells, gates)
     return y, cells, gates
+
+
+# Weights that are packed before.
+
+
+def fits(kernel, item) -> bool:
+    """Whether this machine's kernels read weights packed for `kernel`, as `ir/ops/recurrent_packed.py` has it."""
+    return host().lanes(item) == kernel[1]
+
+
+def packing(name, z, w):
+    """(lanes, elements of the packed weights) of a layer without gradients, from the types of its input and its weights; None
+    where it reads them as they are, or no kernel takes it."""
+    dtype, hidden = w.dtype.np, w.shape[1]
+    if dtype not in ELEMENTS or z.dtype is not w.dtype or any(map(is_symbol, w.shape)) or not w.size:
+        return None
+    if _reads_in_place(z.shape):
+        return None
+    kernel = PackKernel(host(), ELEMENTS[dtype], codegen.CELLS[name], False)
+    return kernel.lanes, -(-hidden // kernel.units) * kernel.columns * hidden
+
+
+@functools.lru_cache(_KEPT)
+def pack_plan(name, hidden, w_row, dtype, threads):
+    """The job that packs weights, from w to y of `codegen.ARRAYS`."""
+    kernel = PackKernel(host(), ELEMENTS[dtype], codegen.CELLS[name], False)
+    task, = compile_module(text_of(kernel), [kernel.symbol]).values()
+    panels, work = -(-hidden // kernel.units), hidden * hidden * kernel.cell.gates
+    todo = jobs.Jobs()
+    todo.add(task, codegen.WORDS[len(codegen.ARRAYS) + 2:], items=panels, chunks=jobs.chunks_for(work, panels, threads),
+             hidden=hidden, size=hidden, w_row=w_row)
+    return todo.plan(0, work)
+
+
+def pack(name, w, size):
+    """The weights, packed."""
+    w, packed = jobs.as_rows(w), alloc.empty((size,), w.dtype)
+    arrays = dict.fromkeys(codegen.ARRAYS, _NOTHING) | {"w": w, "y": packed}
+    pack_plan(name, w.shape[1], w.strides[0], w.dtype, pool.get_num_threads())(*arrays.values())
+    return packed
 
 
 # Gradients.

@@ -9,16 +9,21 @@ from ..scalars import coefficients as C
 from ..scalars import constants as K
 
 
+def _reduced(s, x):
+    """(n as a number, n as an integer, exp(r) - 1) of x = n ln 2 + r."""
+    t = s.fma(x, K.LOG2E, K.MAGIC_32)
+    n, i = t - K.MAGIC_32, t.bits() - s.const(dt.float32, K.MAGIC_32).bits()
+    r = s.fma(n, -K.LN2, x)
+    return n, i, s.fma(r * r, s.poly(r, C.EXP32), r)
+
+
 def exp_below(s, x):
     """exp(x) within 1.2 units of the last place above -10, within 5 anywhere below; 0 below -104; nan stays; not for x far
     above 0."""
     if x.dtype is not dt.float32:
         return apply(s, "exp", x)
-    x = s.select(x < -104.0, -104.0, x)
-    t = s.fma(x, K.LOG2E, K.MAGIC_32)
-    n, i = t - K.MAGIC_32, t.bits() - s.const(dt.float32, K.MAGIC_32).bits()
-    r = s.fma(n, -K.LN2, x)
-    return s.scale(s.fma(r * r, s.poly(r, C.EXP32), r) + 1.0, n, i)
+    n, i, rest = _reduced(s, s.select(x < -104.0, -104.0, x))
+    return s.scale(rest + 1.0, n, i)
 
 
 def sigmoid(s, x):
@@ -30,10 +35,11 @@ def sigmoid(s, x):
 
 
 def tanh(s, x):
-    """Hyperbolic tangent within 1.5 units of the last place."""
+    """Hyperbolic tangent within 2.5 units of the last place: d / (d + 2) for d = exp(-2 |x|) - 1, exact near 0."""
     if x.dtype is not dt.float32:
         return apply(s, "tanh", x)
-    a, z = abs(x), x * x
-    near = s.fma(x * z, s.poly(s.select(a < 0.7, z, 0.0), C.TANH32), x)
-    e = exp_below(s, a * -2.0)
-    return s.select(a < 0.6, near, s.copysign((1.0 - e) / (e + 1.0), x))
+    double = abs(x) * -2.0
+    _, i, rest = _reduced(s, s.select(double < -20.0, -20.0, double))
+    power = s.power_of_two(i)
+    d = s.fma(rest, power, power - 1.0)
+    return s.copysign(d / (d + 2.0), x)

@@ -10,7 +10,7 @@ keeps nothing for gradients writes no gates, and has one cell (B, H) for each se
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ....ir import dtype as dt
 from ....ir.target import Target
@@ -42,7 +42,7 @@ class Cell:
     kept: int
     units: int
     has_cells: bool
-    finish: Callable
+    finish: Callable = field(repr=False)
 
 
 def _lstm(p, sums):
@@ -79,7 +79,8 @@ CELLS = {cell.name: cell for cell in (
 
 @dataclass(frozen=True)
 class StepKernel:
-    """What a module is made for; `keeps`: cells and gates are kept for gradients; `direct`: the weights are not packed."""
+    """What a module is made for; `keeps`: cells and gates are kept for gradients; `direct`: the weights are not packed;
+    `packed`: they come so."""
 
     target: Target
     element: str
@@ -87,6 +88,7 @@ class StepKernel:
     masked: bool
     keeps: bool = True
     direct: bool = False
+    packed: bool = False
 
     @property
     def lanes(self) -> int:
@@ -102,6 +104,16 @@ class StepKernel:
     def columns(self) -> int:
         """Columns of a panel: all gates of its units."""
         return self.cell.gates * self.units
+
+    @property
+    def packs(self) -> bool:
+        """Whether there is a task that packs the weights."""
+        return not self.direct and not self.packed
+
+    @property
+    def weights(self) -> str:
+        """The word of where packed weights lie."""
+        return "w" if self.packed else "scratch"
 
     @property
     def rows(self) -> int:
@@ -124,7 +136,7 @@ class StepKernel:
     @property
     def symbol(self) -> str:
         """The step's task; that which packs the weights ends in _pack."""
-        said = f"{'_masked' * self.masked}{'' if self.keeps else '_states'}{'_direct' * self.direct}"
+        said = f"{'_masked' * self.masked}{'' if self.keeps else '_states'}{'_direct' * self.direct}{'_packed' * self.packed}"
         return f"{self.cell.name}_{self.element}{said}"
 
     def text(self) -> str:
@@ -134,7 +146,8 @@ class StepKernel:
             write_dots(module, precision, self.cell.gates, self.units)
         else:
             write_product(module, precision)
-            write_task(module, f"{self.symbol}_pack", _pack_item(module, self), WORDS, worker=False)
+        if self.packs:
+            write_task(module, f"{self.symbol}_pack", pack_item(module, self), WORDS, worker=False)
         for edge in (False, True):
             _write_finish(module, self, edge)
         write_task(module, self.symbol, _step_item(module, self), WORDS, worker=False)
@@ -194,7 +207,7 @@ def fetch_streams(f, job, streams, step, rows, units, item):
 # Weights.
 
 
-def _pack_item(module, kernel):
+def pack_item(module, kernel):
     """Function that lays out one panel: for each step of the depth, the columns of all gates of its units."""
     cell, lanes, item = kernel.cell, kernel.lanes, bytes_of(kernel.element)
     shape = TileShape(1, cell.gates * cell.units, lanes)
@@ -203,7 +216,7 @@ def _pack_item(module, kernel):
     arg, panel = f.params
     job = Words(f, arg, WORDS)
     w, row, size, hidden = job.address("w"), job.w_row, job.size, job.hidden
-    target = f.at(job.address("scratch"), f.mul(f.mul(panel, size), kernel.columns * item))
+    target = f.at(job.address(kernel.weights), f.mul(f.mul(panel, size), kernel.columns * item))
     first = f.mul(panel, kernel.units)
     for gate in range(cell.gates):
         for part in range(cell.units):
@@ -249,7 +262,7 @@ def _tiles(f, job, kernel, panel):
     item = bytes_of(kernel.element)
     width, row_bytes = f.index(kernel.columns * item), f.mul(job.size, item)
     across = f.index(tile_shape(kernel.target, kernel.element).columns * item)
-    weights = f.at(job.address("scratch"), f.mul(f.mul(panel, job.size), width))
+    weights = f.at(job.address(kernel.weights), f.mul(f.mul(panel, job.size), width))
 
     def product(left, sums, rows):
         f.call("product", VOID, left, weights, sums, row_bytes, f.index(item), width, across, width, rows,

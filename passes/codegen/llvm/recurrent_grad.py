@@ -108,6 +108,11 @@ class StepGradKernel:
         return self.vectors * self.lanes
 
     @property
+    def packs(self) -> bool:
+        """Whether there is a task that packs the weights."""
+        return not self.direct
+
+    @property
     def symbol(self) -> str:
         """The step's task; that which packs the weights ends in _pack."""
         return "_".join((self.cell.name, "grad", self.element, *["masked"] * self.masked, *self.given,
