@@ -21,19 +21,22 @@ class Expected:
     falls      the last losses (mean of the last tenth) are at most this share of the first (mean of the first tenth)
     result     a condition on what main() returns beside the losses
     compiles   the most recordings that the traced functions may need together
+    exact      whether every loss is the same bit for bit when traced. Where convolutions have few channels, those of a compiled
+               step, which lie in blocks, add products in another order: the first losses must agree, and the rest is learned
     """
 
     falls: float
     result: object
     compiles: int = 3
+    exact: bool = True
 
 
 PROGRAMS = {
     "mnist_cnn": Expected(0.5, lambda right: right > 0.8),
     "language_model": Expected(0.8, lambda perplexity: perplexity < 45),
     "gpt": Expected(0.8, lambda loss: loss < 2.9),
-    "resnet": Expected(0.6, lambda right: right > 0.6),
-    "dcgan": Expected(2.0, lambda distance: distance[-1] < 0.4 * distance[0]),
+    "resnet": Expected(0.6, lambda right: right > 0.6, exact=False),
+    "dcgan": Expected(2.0, lambda distance: distance[-1] < 0.4 * distance[0], exact=False),
     "vae": Expected(0.7, lambda loss: loss < 29),
     "super_resolution": Expected(0.5, lambda db: db[0] > db[1] + 1),
     "style_transfer": Expected(0.7, lambda left: left < 0.5),
@@ -82,6 +85,10 @@ def test_a_program_learns_and_does_the_same_when_traced(name, load, traced_funct
     stats = [f.stats() for f in traced_functions]
     assert stats and all(s["calls"] > 1 for s in stats), stats
     assert sum(s["compiles"] for s in stats) <= expected.compiles, [s["misses"] for s in stats]
+    if not expected.exact:
+        np.testing.assert_allclose(traced_losses[:8], losses[:8], rtol=1e-5)
+        assert fell(traced_losses) < expected.falls and expected.result(traced_result), traced_result
+        return
     differs = [(i, e, t) for i, (e, t) in enumerate(zip(losses, traced_losses, strict=True)) if e != t]
     assert not differs, f"from step {differs[0][0]} on the losses differ: eager {differs[0][1]!r}, traced {differs[0][2]!r}"
     assert traced_result == result

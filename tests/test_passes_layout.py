@@ -224,3 +224,19 @@ def test_training_steps_are_as_in_eager_mode(seed):
     np.testing.assert_allclose(got, want, rtol=1e-7, err_msg=f"seed {seed}")
     for a, b in zip(weights, traced_weights, strict=True):
         np.testing.assert_allclose(b, a, rtol=1e-6, atol=1e-8, err_msg=f"seed {seed}")
+
+
+@pytest.mark.parametrize("size", [(4, 4), (7, 7), (9, 13)])
+def test_the_mean_of_a_whole_plane_has_the_bits_of_eager_mode(size):
+    """It is no product: its sum goes by the tree of all sums."""
+    ingot.manual_seed(5)
+    same = nn.Conv2d(20, 20, 5, padding=2, bias=False)
+    with ingot.no_grad():
+        same.weight.zero_()
+        same.weight[range(20), range(20), 2, 2] = 1.0
+        x = ingot.randn(2, 20, *size)
+        traced = jit.trace(lambda x: nn.functional.adaptive_avg_pool2d(same(x), 1))
+        want = nn.functional.adaptive_avg_pool2d(x, 1)
+        for _ in range(3):
+            assert ingot.equal(traced(x), want)
+        assert ops.conv_blocked in graph_ops(traced)
