@@ -109,6 +109,9 @@ def canonical_dims(dims, ndim: int) -> tuple:
     """`dims` (an int, a sequence or None for all) as a sorted tuple without repeats."""
     if dims is None:
         return tuple(range(ndim))
+    if dims.__class__ is int:
+        d = canonical_dim(dims, ndim)
+        return (d,) if ndim else ()
     if isinstance(dims, int) or hasattr(dims, "__index__"):
         dims = (dims,)
     out = [canonical_dim(d, ndim) for d in dims]

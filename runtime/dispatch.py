@@ -5,6 +5,7 @@ tape here, so gradient rules never speak of it. Dtypes were promoted by the oper
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,16 @@ from ..ir.lazy import lazy
 from ..ir.op import BINDERS, NO_GRAD, Op, run_reference
 from ..ir.substitute import at_hint
 from ..ir.symbolic import SymFloat, hint
-from .autograd.node import Node, Output, PackedValues, aval_of, broadcast_edge, is_inexact, keep, keep_planned
+from .autograd.node import (
+    INEXACT,
+    Node,
+    Output,
+    PackedValues,
+    aval_of,
+    broadcast_edge,
+    is_inexact,
+    keep_planned,
+)
 from .device_array import DeviceArray
 from .state import tls
 from .storage import Storage, user_line
@@ -71,14 +81,24 @@ def call(op: Op, args, params):
     kernel = KERNELS.get(op) or kernel_of(op)
     try:
         if not op.checked_by_kernel:
-            call_key = (op, *[(a.shape, a.dtype) if a.__class__ is _ndarray or a.__class__ is DeviceArray else a
+            a = arrays[0]
+            if a.__class__ is _ndarray and len(arrays) == 1:
+                call_key = (op, a.shape, a.dtype, *params.values())
+            else:
+                call_key = (op, *[(a.shape, a.dtype) if a.__class__ is _ndarray or a.__class__ is DeviceArray else a
                                   for a in arrays], *params.values())
             if call_key not in _checked:
                 check(op, arrays, params, call_key)
         result = m.run(kernel, *arrays, **params)
     except Exception as e:
         result = after_failure(op, kernel, arrays, params, e)
-    out = tuple([wrap(r) for r in result]) if type(result) is tuple else wrap(result)
+    out: Any
+    if result.__class__ is _ndarray:
+        out = _new(Tensor)
+        out._a = result
+        out._node = None
+    else:
+        out = tuple([wrap(r) for r in result]) if type(result) is tuple else wrap(result)
     if m.recorder is not None:
         m.recorder.saw(op, args, params, out)
     if m.grad and op.vjp is not NO_GRAD:
@@ -163,19 +183,40 @@ def explain(op, arrays, params, error) -> Exception:
 def record(op: Op, args, params, out):
     """Puts one operation on the tape: makes its node and hangs it on the results."""
     m = tls.m
-    outs = out if type(out) is tuple else (out,)
-    if not any([is_inexact(t._a) for t in outs]):  # noqa: C419  (quicker than a generator)
+    if type(out) is tuple:
+        record_several(m, op, args, params, out)
         return
-    edges = tuple([edge_of(op, a, outs[0]) if isinstance(a, Tensor) else None for a in args])
-    saved, guards = keep(op, tuple([e is not None for e in edges]), args, out)
-    node = Node(op, params, edges, saved, guards)
+    if out._a.dtype.kind not in INEXACT:
+        return
+    if not m.special and not op.is_view:
+        out._storage = Storage()        # most results are saved by somebody, and later this takes a lock
+    if len(args) == 1 and op.plan(_ONE) in _SHAPES and args[0]._a.dtype.kind in INEXACT:
+        x = args[0]
+        of_out = aval_of(out._a) if op.plan(_ONE)[0] else None
+        node = Node(op, params, (x._node,), (of_out, aval_of(x._a)), ())
+    else:
+        edges = tuple([None if not isinstance(a, Tensor) or a._node is None else edge_of(op, a, out) for a in args])
+        saved, guards = keep_planned(op.plan(tuple([e is not None for e in edges])), args, out)
+        node = Node(op, params, edges, saved, guards)
     if m.special:
         annotate(m, node, args, out)
-    if type(out) is not tuple:
-        out._node = node
+    out._node = node
+
+
+def record_several(m, op: Op, args, params, outs: tuple):
+    """What `record` does, for an operation with several results."""
+    if not any([is_inexact(t._a) for t in outs]):  # noqa: C419  (quicker than a generator)
         return
-    node.outs = tuple([t.aval for t in out])
-    for i, t in enumerate(out):
+    edges = tuple([None if not isinstance(a, Tensor) or a._node is None else edge_of(op, a, outs[0]) for a in args])
+    if not m.special:
+        for t in outs:
+            t._storage = Storage()
+    saved, guards = keep_planned(op.plan(tuple([e is not None for e in edges])), args, outs)
+    node = Node(op, params, edges, saved, guards)
+    if m.special:
+        annotate(m, node, args, outs)
+    node.outs = tuple([t.aval for t in outs])
+    for i, t in enumerate(outs):
         if node.outs[i].dtype.is_inexact:
             t._node = Output(node, i)
 
@@ -190,6 +231,7 @@ def record_pair(op: Op, x: Tensor, y, out: Tensor):
         second = y._node
         if second is not None and y._a.shape != shape:
             second = broadcast_edge(second, aval_of(y._a), shape)
+    out._storage = Storage()
     plan = op.plan((first is not None, second is not None))
     if plan == _NOTHING:
         saved, guards = _NOTHING, ()
@@ -200,19 +242,21 @@ def record_pair(op: Op, x: Tensor, y, out: Tensor):
 
 def record_one(op: Op, x: Tensor, out: Tensor):
     """What `record` does, for one floating point operand of an elementwise operator without parameters."""
+    out._storage = Storage()
     saved, guards = keep_planned(op.plan(_ONE), (x,), out)
     out._node = Node(op, _NO_PARAMS, (x._node,), saved, guards)
 
 
 _ONE = (True,)
+_SHAPES = ((None, "meta"), ("meta", "meta"))     # plans of rules that read no values
 _NOTHING = (None, None, None)
 _NO_PARAMS: dict = {}
 
 
 def edge_of(op, a, out):
-    """Where an argument's gradient goes."""
+    """Where the gradient of an argument with a history goes."""
     edge = a._node
-    if edge is None or not is_inexact(a._a):
+    if a._a.dtype.kind not in INEXACT:
         return None
     if op.broadcasts and a._a.shape != out._a.shape:
         return broadcast_edge(edge, a.aval, shape_of(out))
@@ -245,7 +289,8 @@ def call_view(m, op, args, params):
     out = _new(Tensor)
     out._a = r
     out._node = None
-    if looks_into(r, a):
+    base = r.base
+    if base is not None and (base is a or base is a.base or np.may_share_memory(r, a)):     # reshape copies where it must
         link_view(op, params, x, out)
     else:
         out._storage = Storage()
@@ -256,17 +301,11 @@ def call_view(m, op, args, params):
     return out
 
 
-def looks_into(r, a) -> bool:
-    """Whether an array made from `a` shares its memory (reshape copies where strides do not fit)."""
-    base = r.base
-    return base is not None and (base is a or base is a.base or np.may_share_memory(r, a))
-
-
 def link_view(op, params, base, out):
     """Makes `out` share the storage of the tensor it looks into, and remember the way there."""
     storage = out._storage = base._storage
     root = base._base
-    link = (op.name, tuple(params.items()) if len(params) == 1 else tuple(sorted(params.items())))
+    link = (op.name, tuple(params.items()) if tuple(params) in _SORTED else in_order(params))
     if root is None:
         out._base = base
         out._chain = (link,)
@@ -274,3 +313,14 @@ def link_view(op, params, base, out):
         out._base = root
         out._chain = (*base._chain, link)
     storage.add_alias(out)
+
+
+def in_order(params) -> tuple:
+    """The items of parameters, by name; remembers names that came in this order."""
+    items = tuple(sorted(params.items()))
+    if items == tuple(params.items()):
+        _SORTED.add(tuple(params))
+    return items
+
+
+_SORTED: set = set()       # tuples of names of parameters that are in order

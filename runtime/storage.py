@@ -31,17 +31,19 @@ class Storage:
 
     def add_alias(self, tensor):
         """Remembers a view; dead entries are dropped as the list doubles."""
-        if self.aliases == ():
-            self.aliases = []
         live = self.aliases
-        if len(live) >= 16 and len(live) & (len(live) - 1) == 0:
+        if live.__class__ is tuple:
+            self.aliases = [weakref.ref(tensor)]
+            return
+        n = len(live)
+        if n >= 16 and n & (n - 1) == 0:
             live[:] = [r for r in live if r() is not None]
         live.append(weakref.ref(tensor))
 
     def wrote(self, name: str):
         """Counts a write in place and remembers where the user asked for it."""
         self.version += 1
-        self.writer = (name, *user_line())
+        self.writer = (name, *user_line(3))     # who calls this, and who called that function, are of the package
 
     def wrote_with(self, other: "Storage"):
         """Counts a write in place that was one with another storage's last write."""
@@ -73,12 +75,19 @@ def borrowed(array: np.ndarray, storage: Storage) -> np.ndarray:
 _BETWEEN = frozenset(("contextlib", "functools"))
 
 
-def user_line() -> tuple:
-    """File and line of the nearest frame outside ingot and of what stands between its own frames (decorators)."""
-    frame: FrameType | None = sys._getframe(1)
+def user_line(depth: int = 1) -> tuple:
+    """File and line of the nearest frame outside ingot and of what stands between its own frames (decorators), from `depth`
+    frames up on."""
+    frame: FrameType | None = sys._getframe(depth)
     while frame is not None:
         name = frame.f_globals.get("__name__", "")
-        if not (name == _PACKAGE or name.startswith(_PACKAGE + ".") or name in _BETWEEN):
+        inside = _inside.get(name)
+        if inside is None:
+            inside = _inside[name] = name == _PACKAGE or name.startswith(_PACKAGE + ".") or name in _BETWEEN
+        if not inside:
             return frame.f_code.co_filename, frame.f_lineno
         frame = frame.f_back
     return "<unknown>", 0
+
+
+_inside: dict = {}      # by names of modules

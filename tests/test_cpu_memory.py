@@ -202,7 +202,7 @@ def test_size_classes_waste_little(seed):
 
 
 def test_threads_share_the_allocator(fresh_allocator):
-    wrong = []
+    wrong, before = [], alloc.stats()["in_use"]      # compiled graphs of this thread may keep an arena
 
     def work(seed):
         rng = np.random.default_rng(seed)
@@ -221,7 +221,7 @@ def test_threads_share_the_allocator(fresh_allocator):
         worker.join()
     assert not wrong, f"seeds {wrong}"
     gc.collect()
-    assert alloc.stats()["in_use"] == 0
+    assert alloc.stats()["in_use"] == before
 
 
 def test_too_much_is_a_memory_error():

@@ -23,7 +23,7 @@ def cuda(tmp_path, monkeypatch):
     switches(monkeypatch, CACHE_DIR=tmp_path)
     with mock_cuda.installed() as mock:
         yield mock
-    monkeypatch.undo()
+        monkeypatch.undo()      # before the mock goes, or what a test replaced would come back as the mock's
     config.process_settings.cache_clear()
 
 

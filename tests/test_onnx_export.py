@@ -32,8 +32,7 @@ NO_COUNTERPART = frozenset((
     "ctc_loss_grad",
     "digamma", "eigh", "eigvalsh", "erfinv", "fractional_max_pool", "from_blocked", "gamma_slope", "gammainc", "gcd",
     "host_call", "inv", "lcm", "lgamma", "max_pool_blocked", "max_pool_grad_blocked", "max_pool_places_blocked", "nextafter",
-    "nonzero", "pack_filters", "pack_turned", "pinv", "place",
-    "polygamma", "qr",
+    "nonzero", "pack_filters", "pack_recurrent", "pack_turned", "pinv", "place", "polygamma", "qr", "recurrent_packed",
     "repeat_index", "row_scale", "slogdet", "solve", "svd", "svdvals", "to_blocked"))
 EXPORTED = sorted(n for n in SAMPLES if n not in NO_COUNTERPART and "random" not in OPS[n].traits)
 DTYPES = {"float": "float32", "any": "float32", "number": "float32", "int": "int64", "integral": "int64"}

@@ -53,6 +53,47 @@ def test_what_changes_stays():
     check(g, cut)
 
 
+def test_small_values_of_weights_go_along():
+    text = """
+        graph g(%x: f64[3,2,16], %s: f64[2,4], %w: f64[16,4], %b: f64[16], %d: f64[16], %big: f64[300,300]) {
+          %0: f64[256] = pack_recurrent(%w, kernel=('lstm', 3), size=256)
+          %1: f64[16] = add(%b, %d)
+          %2: f64[3,2,16] = expand(%1, shape=(3, 2, 16))
+          %3: f64[3,2,16] = add(%x, %2)
+          %4: f64[3,2,4], %5: f64[2,4] = recurrent_packed(%3, None, %s, %s, %0, None, kernel=('lstm', 3), reverse=False)
+          %6: f64[300,300] = neg(%big)
+          %7: f64[3,2,16] = expand(%b, shape=(3, 2, 16))
+          %8: f64[3,2,16] = mul(%x, %7)
+          %9: f64[] = sum(%6, dim=(0, 1), keepdim=False)
+          %10: f64[3,2,16] = expand(%9, shape=(3, 2, 16))
+          %11: f64[3,2,16] = mul(%x, %10)
+          return %4, %5, %8, %11
+        }"""
+    g = graph_of(text)
+    cut = split_derived(g, frozenset({2, 3, 4, 5}))
+    assert [v.shape for v in cut.derived.outputs] == [(256,), (16,), ()], "weights, the sum of biases, the number"
+    assert cut.sources == (2, 3, 4, 5)
+    check(g, cut)
+    assert split_derived(g, frozenset({3, 4})) is None, "sums alone are not worth it"
+    left = split_derived(g, frozenset({2, 3}))
+    assert [v.shape for v in left.derived.outputs] == [(256,)], "a sum with what changes stays"
+    check(g, left)
+
+
+def test_large_values_stay():
+    g = graph_of("""
+        graph g(%x: f64[300,300], %w: f64[16,4], %z: f64[3,2,16], %s: f64[2,4], %big: f64[300,300]) {
+          %0: f64[256] = pack_recurrent(%w, kernel=('lstm', 3), size=256)
+          %1: f64[3,2,4], %2: f64[2,4] = recurrent_packed(%z, None, %s, %s, %0, None, kernel=('lstm', 3), reverse=False)
+          %3: f64[300,300] = neg(%big)
+          %4: f64[300,300] = add(%x, %3)
+          return %1, %2, %4
+        }""")
+    cut = split_derived(g, frozenset({1, 4}))
+    assert cut.sources == (1,)
+    check(g, cut)
+
+
 def test_nothing_to_cut():
     for stable in (set(), {0}, {1}, {2}):
         assert cut_of(stable)[1] is None

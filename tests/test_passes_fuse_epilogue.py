@@ -19,6 +19,18 @@ BODIES = {
           %2: f32[{m},{n}] = add(%0, %1)
           %3: f32[{m},{n}] = relu(%2)
           return %3""", lambda p, b, c, r: (np.maximum(p + b, 0),)),
+    "bias alone": ("""
+          %1: f32[{m},{n}] = expand(%b, shape=({m}, {n}))
+          %2: f32[{m},{n}] = add(%1, %0)
+          return %2""", lambda p, b, c, r: (b + p,)),
+    "what is the same in all rows": ("""
+          %1: f32[{n}] = mul(%b, %b)
+          %2: f32[{n}] = add(%1, %b)
+          %3: f32[{m},{n}] = expand(%2, shape=({m}, {n}))
+          %4: f32[{m},{n}] = mul(%0, %3)
+          %5: f32[{m},{n}] = sub(%4, %r)
+          %6: f32[{m},{n}] = mul(%5, %3)
+          return %6""", lambda p, b, c, r: ((p * (b * b + b) - r) * (b * b + b),)),
     "scale, one number a row, residual": ("""
           %1: f32[{m},{n}] = mul(%0, 0.5)
           %2: f32[{m},{n}] = expand(%c, shape=({m}, {n}))

@@ -89,12 +89,20 @@ ACCEPT = {
 }
 
 
+def dtype_among(args):
+    """The dtype of the first argument that has one."""
+    for a in args:
+        if hasattr(a, "dtype"):
+            return a.dtype
+    raise DTypeError(f"at least one array is needed, got {', '.join(map(repr, args))}")
+
+
 def reference(fn, widens=True):
     """Wraps a numpy function: numbers take the arrays' dtype; bfloat16 and float16 compute in float32 and round once, unless
     the function is about the dtype itself."""
 
     def ref(*args):
-        kind = next(a.dtype for a in args if hasattr(a, "dtype"))
+        kind = dtype_among(args)
         if widens and kind in (_BF16, _F16):
             arrays = [np.asarray(a).astype(kind) if isinstance(a, NUMBERS) else a for a in args]
             wide = [copied(a, np.float32) if a.dtype == kind else a for a in arrays]
@@ -104,6 +112,7 @@ def reference(fn, widens=True):
         return fn(*exact)
 
     ref.__name__ = fn.__name__
+    ref.plain = fn  # type: ignore[attr-defined]
     if isinstance(fn, np.ufunc):
         ref.ufunc = fn  # type: ignore[attr-defined]
     return ref

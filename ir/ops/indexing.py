@@ -25,7 +25,9 @@ def require_index(name, index):
 
 def require_range(name, index, size, dim, low=0):
     """Raises unless all indices lie in low..size-1."""
-    if index.size and not (low <= index.min() and index.max() < size):
+    if not index.size or (low == 0 and index.dtype == np.int64 and np.maximum.reduce(index.view(np.uint64), None) < size):
+        return              # read as unsigned, what is negative is large
+    if not (low <= index.min() and index.max() < size):
         bad = index[(index < low) | (index >= size)].ravel()[0]
         raise DimError(f"{name}: index {bad} is out of range for dim {dim} of size {size}")
 
@@ -71,7 +73,7 @@ def _index(x, *indices):
     given = [d for d, i in enumerate(indices) if i is not None]
     try:
         if len(given) == 1:
-            return np.take(x, indices[given[0]], axis=given[0])
+            return x.take(indices[given[0]], given[0])
         return x[_key(indices)] if given else x.copy()
     except IndexError:
         _require_ranges("index", x, indices)
@@ -198,7 +200,8 @@ def _flat_positions(x, index, dim):
     flat = index.astype(np.int64, copy=False) * steps[dim]
     for d, n in enumerate(index.shape):
         if d != dim and n > 1:
-            flat += (np.arange(n) * steps[d]).reshape((n,) + (1,) * (index.ndim - 1 - d))
+            starts = np.arange(0, n * steps[d], steps[d]) if steps[d] else np.zeros(n, np.int64)
+            flat += starts.reshape((n,) + (1,) * (index.ndim - 1 - d))
     return flat
 
 
@@ -207,7 +210,7 @@ def _gather(x, index, *, dim):
     if not x.ndim or not index.size:
         return np.empty(index.shape, x.dtype) if x.ndim else x.copy()
     x = np.ascontiguousarray(x)
-    return np.take(x.reshape(-1), _flat_positions(x, index, dim), mode="wrap")
+    return x.reshape(-1).take(_flat_positions(x, index, dim), mode="wrap")
 
 
 def _gather_vjp(g, out, x, index, *, dim):

@@ -5,9 +5,10 @@ from math import prod
 import numpy as np
 
 from ..errors import DTypeError, ShapeError
-from ..op import Template, op
+from ..op import Composite, Template, op
+from . import elementwise as ew
 from .families import reference
-from .shape import permute
+from .shape import expand, permute, reshape
 
 
 def _infer_matmul(x, y):
@@ -31,3 +32,23 @@ matmul = op("matmul", infer=_infer_matmul, ref=reference(np.matmul),
             lower=Template("matmul"), traits=("self_checking", "autocast_low"),
             flops=lambda args, outs, params: 2 * prod(outs[0].shape) * args[0].shape[-1],
             doc="Matrix product over the last two dimensions; leading ones are a batch. Low precision accumulates in float32.")
+
+
+def _infer_dot(x, y):
+    if x.dtype is not y.dtype:
+        raise DTypeError(f"dot takes two tensors of one dtype, got {x} and {y}; cast one with .to()")
+    if x.ndim != 1 or y.ndim != 1 or x.shape != y.shape:
+        raise ShapeError(f"dot takes two vectors of one length, got {x} and {y}")
+    return x.with_shape(())
+
+
+def _dot_body(x, y):
+    n = x.shape[0]
+    return reshape(matmul(reshape(x, shape=(1, n)), reshape(y, shape=(n, 1))), shape=())
+
+
+dot = op("dot", infer=_infer_dot, ref=reference(lambda x, y: np.asarray(np.dot(x, y))),
+         vjp=(lambda g, out, x, y: ew.mul(expand(g, shape=x.shape), y),
+              lambda g, out, x, y: ew.mul(expand(g, shape=y.shape), x)),
+         lower=Composite(_dot_body), traits=("autocast_low",), flops=lambda args, outs, params: 2 * prod(args[0].shape),
+         doc="The inner product of two vectors; low precision accumulates in float32.")

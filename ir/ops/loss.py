@@ -109,6 +109,8 @@ class_weight = op("class_weight", infer=_infer_class_weight, ref=_class_weight, 
 
 def check_classes(target, classes, ignore_index):
     """Raises unless all targets are classes or the one to ignore."""
+    if target.dtype == np.int64 and target.size and np.maximum.reduce(target.view(np.uint64), None) < classes:
+        return              # read as unsigned, what is negative is large
     bad = (target != ignore_index) & ((target < 0) | (target >= classes))
     if bad.any():
         raise DimError(f"target {int(target[bad].reshape(-1)[0])} is out of bounds for {classes} classes")

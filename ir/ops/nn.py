@@ -138,7 +138,7 @@ def _leaky_relu_vjp(g, out, x, *, negative_slope):
 
 leaky_relu = composite("leaky_relu", _leaky_relu_body,
                        lambda x, *, negative_slope: np.where(x > 0, x, x * x.dtype.type(negative_slope)), _leaky_relu_vjp,
-                       doc="x above 0, negative_slope * x below.")
+                       traits=("takes_float", "ref_first"), doc="x above 0, negative_slope * x below.")
 
 
 def _elu_body(x, *, alpha, scale, input_scale):
@@ -170,6 +170,25 @@ hardtanh = op("hardtanh", infer=lambda x, *, min_val, max_val: x,
                             np.maximum(np.minimum(x, np.asarray(max_val, x.dtype)), np.asarray(min_val, x.dtype))),
               vjp=(_hardtanh_vjp,), lower=Composite(_hardtanh_body), traits=("exact", "rescued"),
               doc="x limited to [min_val, max_val]; no gradient at or beyond the limits.")
+
+
+def _clamp(x, *, min_val, max_val):
+    x = np.where(x < min_val, np.asarray(min_val, x.dtype), x)
+    return np.where(x > max_val, np.asarray(max_val, x.dtype), x)
+
+
+def _clamp_body(x, *, min_val, max_val):
+    x = ew.where(ew.lt(x, min_val), min_val, x)
+    return ew.where(ew.gt(x, max_val), max_val, x)
+
+
+def _clamp_vjp(g, out, x, *, min_val, max_val):
+    return ew.where(ew.logical_or(ew.lt(x, min_val), ew.gt(x, max_val)), 0.0, g)
+
+
+clamp = op("clamp", infer=lambda x, *, min_val, max_val: x, ref=in_single(_clamp), vjp=(_clamp_vjp,),
+           lower=Composite(_clamp_body), traits=("exact", "ref_first"),
+           doc="x limited to [min_val, max_val]; the gradient goes to x at the limits, too.")
 
 
 def _hardsigmoid_body(x):

@@ -106,14 +106,14 @@ def _extreme_vjp(g, out, x, *, dim, keepdim):
     return ew.mul(hit, expand(share, shape=x.shape))
 
 
-amax = op("amax", infer=infer_reduce("amax", empty=False), ref=_wide(np.max), vjp=(_extreme_vjp,), lower=Reduce("max"),
-          traits=("exact",))
-amin = op("amin", infer=infer_reduce("amin", empty=False), ref=_wide(np.min), vjp=(_extreme_vjp,), lower=Reduce("min"),
-          traits=("exact",))
-any_ = op("any", infer=infer_reduce("any", dt.bool_), ref=lambda x, *, dim, keepdim: np.any(x, axis=dim, keepdims=keepdim),
-          vjp=NO_GRAD, lower=Reduce("any"), traits=("exact",))
-all_ = op("all", infer=infer_reduce("all", dt.bool_), ref=lambda x, *, dim, keepdim: np.all(x, axis=dim, keepdims=keepdim),
-          vjp=NO_GRAD, lower=Reduce("all"), traits=("exact",))
+amax = op("amax", infer=infer_reduce("amax", empty=False), ref=_wide(np.maximum.reduce), vjp=(_extreme_vjp,),
+          lower=Reduce("max"), traits=("exact",))
+amin = op("amin", infer=infer_reduce("amin", empty=False), ref=_wide(np.minimum.reduce), vjp=(_extreme_vjp,),
+          lower=Reduce("min"), traits=("exact",))
+any_ = op("any", infer=infer_reduce("any", dt.bool_), vjp=NO_GRAD, lower=Reduce("any"), traits=("exact",),
+          ref=lambda x, *, dim, keepdim: np.logical_or.reduce(x, axis=dim, keepdims=keepdim))
+all_ = op("all", infer=infer_reduce("all", dt.bool_), vjp=NO_GRAD, lower=Reduce("all"), traits=("exact",),
+          ref=lambda x, *, dim, keepdim: np.logical_and.reduce(x, axis=dim, keepdims=keepdim))
 
 
 def _arg(fn):

@@ -371,7 +371,11 @@ def _full(like, *, shape, value, dtype):
 
 full = op("full", infer=_infer_full, ref=_full, vjp=NO_GRAD, lower=Template("fill"), traits=("exact",),
           doc="A constant; `like` only lends its device.")
+def _iota(like, *, shape, dim, dtype):
+    counted = np.arange(shape[dim], dtype=dtype.np)
+    return counted if len(shape) == 1 else np.broadcast_to(counted.reshape((-1,) + (1,) * (len(shape) - dim - 1)), shape).copy()
+
+
 iota = op("iota", infer=lambda like, *, shape, dim, dtype: Aval(shape, dtype),
-          ref=lambda like, *, shape, dim, dtype: np.broadcast_to(
-              np.arange(shape[dim], dtype=dtype.np).reshape((-1,) + (1,) * (len(shape) - dim - 1)), shape).copy(),
+          ref=_iota,
           vjp=NO_GRAD, lower=Template("fill"), traits=("exact",), doc="Each element's index along a dimension.")

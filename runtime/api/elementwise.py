@@ -1,15 +1,18 @@
 """Elementwise functions: one generated from each operator record, and those with arguments of their own."""
 
+from math import inf
+
 import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DTypeError
 from ...ir.op import NO_GRAD, OPS
 from ...ir.ops import elementwise as ew
+from ...ir.ops.nn import clamp as clamp_between
 from ..dispatch import KERNELS, kernel_of, record_one
 from ..state import tls
 from ..tensor import Tensor, wrap
-from .promote import promote, result_type, to_dtype
+from .promote import alike, promote, result_type, to_dtype
 from .register import FUNCTIONS, api, deliver
 
 _new = object.__new__
@@ -25,13 +28,13 @@ def operate(op, *xs, out=None):
 # One function for each plain record.
 
 
-def _unary(op):
+def unary(op):
     """A function of one tensor: floating point tensors go straight to the kernel when nothing special is going on."""
     taped = op.vjp is not NO_GRAD
 
     def fn(input, *, out=None):
         m = tls.m
-        if input.__class__ is not Tensor or m.special or out is not None or input._a.dtype.kind != "f":
+        if not isinstance(input, Tensor) or m.special or out is not None or input._a.dtype.kind != "f":
             return operate(op, input, out=out)
         try:
             a = m.run(KERNELS.get(op) or kernel_of(op), input._a)
@@ -65,7 +68,7 @@ def publish(make, names, aliases=()):
         api(inplace=True, names=others)(fn)
 
 
-publish(_unary, ("neg", "sqrt", "rsqrt", "reciprocal", "exp", "exp2", "expm1", "log", "log2", "log10",
+publish(unary, ("neg", "sqrt", "rsqrt", "reciprocal", "exp", "exp2", "expm1", "log", "log2", "log10",
                  "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh",
                  "erf", "erfc", "erfinv", "lgamma", "digamma", "sigmoid", "sinc", "sign", "frac", "isnan", "isinf",
                  "isfinite", "isposinf", "isneginf", "signbit", "logical_not", "bitwise_not"),
@@ -98,10 +101,13 @@ def _integers_unchanged(op):
 publish(_integers_unchanged, ("floor", "ceil", "trunc"), (("fix", "trunc"),))
 
 
+_abs, _round, _square = unary(ew.abs_), unary(ew.round_), unary(ew.square)
+
+
 @api(inplace=True, names=("absolute",))
 def abs(input, *, out=None):
     """Absolute value."""
-    return deliver(ew.abs_(input), out, "abs")
+    return _abs(input, out=out)
 
 
 @api()
@@ -118,7 +124,7 @@ def round(input, *, decimals=0, out=None):
     if not input.dtype.is_inexact:
         return deliver(ew.copy(input), out, "round")
     if not decimals:
-        return deliver(ew.round_(input), out, "round")
+        return _round(input, out=out)
     scale = 10.0 ** __builtins_abs(decimals)
     result = ew.div(ew.round_(ew.mul(input, scale)), scale) if decimals > 0 else ew.mul(ew.round_(ew.div(input, scale)), scale)
     return deliver(result, out, "round")
@@ -170,7 +176,7 @@ def _is_scale(n, x) -> bool:
 
 def scale(op, input, other, out):
     """A product or quotient. Beside low precision, a number keeps its digits: float32 is used, and rounded once."""
-    for x, n in ((input, other), (other, input)):
+    for x, n in () if alike((input, other)) and input._a.itemsize > 2 else ((input, other), (other, input)):
         if _is_scale(n, x):
             wide = [to_dtype(v, dt.float32) for v in (input, other)]
             return deliver(to_dtype(op(*wide), x.dtype), out, op.name)
@@ -214,7 +220,7 @@ def pow(input, exponent, *, out=None):
 def _power(x, exponent):
     """x ** number, by multiplication where that is exact."""
     if exponent == 2:
-        return ew.square(x)
+        return _square(x)
     if exponent == 1:
         return ew.copy(x)
     if exponent == 0.5 and x.dtype.is_inexact:
@@ -225,7 +231,7 @@ def _power(x, exponent):
 @api(inplace=True)
 def square(input, *, out=None):
     """input * input; bool counts as int64."""
-    return operate(ew.square, to_dtype(input, dt.int64) if input.dtype is dt.bool_ else input, out=out)
+    return _square(to_dtype(input, dt.int64) if input.dtype is dt.bool_ else input, out=out)
 
 
 @api(inplace=True, names=("clip",))
@@ -233,17 +239,36 @@ def clamp(input, min=None, max=None, *, out=None):
     """Limits values to [min, max]; either may be missing, a number or a tensor."""
     if min is None and max is None:
         raise ArgumentError("clamp needs min, max or both")
+    if _has_plain_bounds(input, min, max):
+        low, high = -inf if min is None else float(min), inf if max is None else float(max)
+        return deliver(clamp_between(input, min_val=low, max_val=high), out, "clamp")
     bounds = [b for b in (min, max) if b is not None]
     d = result_type(input, *bounds)
     x = to_dtype(input, d)
     if min is not None:
-        x = _bound(x, min, d, ew.ge, ew.maximum)
+        x = _bound(x, min, d, ew.ge, ew.lt)
     if max is not None:
-        x = _bound(x, max, d, ew.le, ew.minimum)
+        x = _bound(x, max, d, ew.le, ew.gt)
     return deliver(x, out, "clamp")
 
 
-def _bound(x, bound, d, keeps, choose):
+def _has_plain_bounds(x, low, high) -> bool:
+    """Whether floats without a history are limited by plain numbers, and no recorder listens: to that each bound is an operand
+    of its own, and the tape keeps masks, so that the argument may be overwritten."""
+    m = tls.m
+    if m.special or not isinstance(x, Tensor) or x._a.dtype.kind != "f" or x._a.itemsize <= 2 or (
+            m.grad and x._node is not None):
+        return False
+    for b in (low, high):
+        if b is not None and (not (b.__class__ is float or (b.__class__ is int and -_EXACT < b < _EXACT)) or b != b):
+            return False
+    return True
+
+
+_EXACT = 1 << 53     # integers below are exact as doubles
+
+
+def _bound(x, bound, d, keeps, passes):
     """One side of clamp: at the bound the gradient still goes to x."""
     if isinstance(bound, Tensor):
         bound = to_dtype(bound, d)
@@ -253,7 +278,7 @@ def _bound(x, bound, d, keeps, choose):
     if d.is_integer:
         low, high = dt.int_range(d)
         bound = low if bound < low else high if bound > high else bound
-    return ew.where(ew.logical_or(keeps(x, bound), ew.isnan(x)) if d.is_inexact else keeps(x, bound), x, bound)
+    return ew.where(passes(x, bound), bound, x)      # nan passes no bound
 
 
 @api(inplace=True)
@@ -273,6 +298,8 @@ def where(condition, input=None, other=None, *, out=None):
     """input where the condition holds, other elsewhere; with the condition alone, its nonzero indices."""
     if input is None and other is None:
         return FUNCTIONS["nonzero"](condition, as_tuple=True)
+    if condition._a.dtype.kind == "b" and isinstance(other, Tensor) and alike((input, other)):
+        return deliver(ew.where(condition, input, other), out, "where")
     if condition.dtype is dt.uint8:
         condition = ew.ne(condition, 0)
     d = result_type(input, other)

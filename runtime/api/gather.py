@@ -46,7 +46,7 @@ def gather(input, dim, index, *, sparse_grad=False, out=None):
     """out[i][j] = input[index[i][j]][j] for dim 0, and so on."""
     d = canonical_dim(dim, input.ndim)
     if numel_of(index) == 0:
-        nothing = sh.slice_(ravel(input), dim=0, start=0, stop=0, step=1)
+        nothing = sh.slice_(ravel(input), dim=0, start=0, step=1, stop=0)
         return deliver(sh.reshape(nothing, shape=shape_of(index)), out, "gather")
     x = sh.reshape(input, shape=(1,) * index.ndim) if not input.ndim else input
     i = sh.reshape(index, shape=(1,) * x.ndim) if not index.ndim else index
@@ -283,7 +283,7 @@ def masked_scatter(input, mask, source):
     n = numel_of(at[0])
     if n > numel_of(source):
         raise ShapeError(f"masked_scatter: the mask holds at {n} places, but the source has {source._a.size} elements")
-    values = sh.slice_(ravel(source), dim=0, start=0, stop=n, step=1)
+    values = sh.slice_(ravel(source), dim=0, start=0, step=1, stop=n)
     return sh.reshape(ix.index_put(ravel(x), values, *at, accumulate=False), shape=shape)
 
 

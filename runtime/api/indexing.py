@@ -50,7 +50,7 @@ def _slice_view(x, dim, s):
     if step <= 0:
         raise ArgumentError(f"slice step must be positive, got {step}; use flip() for the other direction")
     start, stop, step = slice_bounds(s, n)
-    return sh.slice_(x, dim=dim, start=min(start, n), stop=max(start, stop), step=step)
+    return sh.slice_(x, dim=dim, start=min(start, n), step=step, stop=max(start, stop))
 
 
 def _unsqueezed(x, dim):
@@ -89,8 +89,16 @@ def _width(k) -> int:
     return k.ndim if isinstance(k, Tensor) and k.dtype is dt.bool_ else 1
 
 
+def _is_plain(k) -> bool:
+    """Whether a part of a key is an int, a slice or an integer tensor, which all take one dimension."""
+    what = k.__class__
+    return what is int or what is slice or (what is Tensor and k._a.dtype.kind == "i")
+
+
 def _parts(x, key) -> list:
     """The parts of a key with its Ellipsis spelled out as whole dimensions."""
+    if len(key) <= x._a.ndim and all([_is_plain(k) for k in key]):  # noqa: C419  (quicker than a generator)
+        return list(key)
     parts = [_index_tensor(k) if isinstance(k, _ARRAYS) or getattr(k, "dtype", None) is dt.uint8 else k for k in key]
     used = sum(map(_width, parts))
     if used > x.ndim:
@@ -115,6 +123,9 @@ def resolve(x, key):
             if k != _WHOLE:
                 x = _slice_view(x, dim, k)
             indices.append(None)
+        elif k.__class__ is int:
+            x = _int_view(x, dim, k)
+            continue
         elif _is_bool(k):
             x, found = _mask_part(x, dim, k)
             indices.extend(found)

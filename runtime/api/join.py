@@ -45,9 +45,12 @@ def _alike(xs):
 def cat(tensors, dim=0, *, out=None):
     """Joined along an existing dimension; 1-d tensors without elements are skipped."""
     xs = _alike(_tensors(tensors, "cat"))
-    shape = next((shape_of(x) for x in xs if shape_of(x) != (0,)), (0,))
-    if not all(x.ndim for x in xs):
-        raise ShapeError("cat cannot join 0-d tensors; use stack()")
+    shape: tuple = (0,)
+    for x in xs:
+        if not x._a.ndim:
+            raise ShapeError("cat cannot join 0-d tensors; use stack()")
+        if shape == (0,):
+            shape = shape_of(x)
     d = canonical_dim(dim, len(shape))
     if len(shape) > 1:
         nothing = shape[:d] + (0,) + shape[d + 1:]
@@ -162,7 +165,7 @@ def cut(input, dim, sizes):
     """Consecutive pieces of the given sizes along a dimension, as views."""
     pieces, start = [], 0
     for n in sizes:
-        pieces.append(sh.slice_(input, dim=dim, start=start, stop=start + n, step=1))
+        pieces.append(sh.slice_(input, dim=dim, start=start, step=1, stop=start + n))
         start += n
     return tuple(pieces)
 
@@ -234,7 +237,7 @@ def tensor_split(input, indices_or_sections, dim=0) -> tuple[Tensor, ...]:
         return cut(input, d, [n // at + (i < n % at) for i in range(at)])
     stops = [slice(None, i).indices(n)[1] for i in at]
     starts = [0, *stops]
-    return tuple([sh.slice_(input, dim=d, start=min(a, n), stop=max(a, b), step=1) for a, b in zip(starts, [*stops, n])])
+    return tuple([sh.slice_(input, dim=d, start=min(a, n), step=1, stop=max(a, b)) for a, b in zip(starts, [*stops, n])])
 
 
 def _splits(name, dim_of, least):

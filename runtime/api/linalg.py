@@ -11,7 +11,7 @@ from ...ir.ops import reduce as rd
 from ...ir.ops.shape import diagonal, expand, permute, reshape, roll
 from ..creation import as_array_tensor
 from ..state import tls
-from ..tensor import Tensor
+from ..tensor import Tensor, shape_of
 from .promote import result_type, rounds_once, to_dtype, widened
 from .reduce import summable, vector_norm
 from .register import api, deliver
@@ -44,12 +44,13 @@ def matmul(input, other, *, out=None):
         if _any_sparse(input, other):
             return input @ other
         raise DTypeError(f"matmul takes tensors, got {type(input).__name__} and {type(other).__name__}")
-    if input.ndim == 2 and other.ndim == 2:
+    n, m = input._a.ndim, other._a.ndim
+    if n == 2 and m == 2:
         return deliver(la.matmul(input, other), out, "matmul")
-    if not input.ndim or not other.ndim:
+    if not n or not m:
         raise ShapeError(f"matmul takes tensors of at least one dimension, got {input.aval} and {other.aval}; use * to scale")
-    inner = other.shape[0] if other.ndim == 1 else other.shape[-2]
-    if input.shape[-1] != inner:
+    inner = shape_of(other)[0 if m == 1 else -2]
+    if shape_of(input)[-1] != inner:
         raise ShapeError(f"matmul of {input.aval} and {other.aval}: the last size of the first is {input.shape[-1]}, but the "
                          f"second has {inner} rows")
     return deliver(_matmul(input, other), out, "matmul")
@@ -57,16 +58,17 @@ def matmul(input, other, *, out=None):
 
 def _matmul(x, y):
     """The product of tensors that fit; vectors stand for a row on the left and a column on the right."""
-    k = x.shape[-1]
-    if y.ndim == 1:
-        return reshape(_matmul(x, reshape(y, shape=(k, 1))), shape=x.shape[:-1])
-    if x.ndim == 1:
-        return reshape(_matmul(reshape(x, shape=(1, k)), y), shape=y.shape[:-2] + y.shape[-1:])
-    if y.ndim == 2 and x.ndim > 2:
-        rows = rd.count_of(x.shape, range(x.ndim - 1))
-        return reshape(la.matmul(reshape(x, shape=(rows, k)), y), shape=x.shape[:-1] + y.shape[-1:])
-    batch = broadcast_shapes(x.shape[:-2], y.shape[:-2])
-    return la.matmul(_to_shape(x, batch + x.shape[-2:]), _to_shape(y, batch + y.shape[-2:]))
+    left, right = shape_of(x), shape_of(y)
+    k = left[-1]
+    if len(right) == 1:
+        return la.dot(x, y) if len(left) == 1 else reshape(_matmul(x, reshape(y, shape=(k, 1))), shape=left[:-1])
+    if len(left) == 1:
+        return reshape(_matmul(reshape(x, shape=(1, k)), y), shape=right[:-2] + right[-1:])
+    if len(right) == 2 and len(left) > 2:
+        rows = rd.count_of(left, range(len(left) - 1))
+        return reshape(la.matmul(reshape(x, shape=(rows, k)), y), shape=left[:-1] + right[-1:])
+    batch = broadcast_shapes(left[:-2], right[:-2])
+    return la.matmul(_to_shape(x, batch + left[-2:]), _to_shape(y, batch + right[-2:]))
 
 
 def _matmul_operator(self, other):

@@ -8,6 +8,7 @@ from ...ir.ops import nn as ops
 from ...ir.ops.shape import reshape
 from ..state import tls
 from ..tensor import Tensor, numel_of
+from .elementwise import unary
 from .promote import to_dtype
 from .register import api, deliver, store
 
@@ -31,12 +32,15 @@ def floating(input, name: str):
     return input
 
 
+_relu = unary(ops.relu)
+
+
 @api(inplace=True)
 def relu(input):
     """max(input, 0)"""
     if input.dtype is dt.bool_:
         raise DTypeError("relu does not take bool; cast with .to()")
-    return ops.relu(input)
+    return _relu(input)
 
 
 @api(function=False)

@@ -4,7 +4,7 @@ import numpy as np
 
 from ...ir.op import NO_GRAD
 from ...ir.ops import elementwise as ew
-from ..dispatch import record_pair
+from ..dispatch import record, record_pair
 from ..state import tls
 from ..tensor import Tensor
 from . import elementwise as api_ew
@@ -13,12 +13,15 @@ from .register import FUNCTIONS, store
 _new = object.__new__
 LARGE = 1 << 15   # elements from which compiled kernels, with threads and reused memory, are faster than numpy
 _ndarray = np.ndarray
+_INT64 = np.dtype(np.int64)
+_FAR = 1 << 62
 
 
 def _shortcut(op, ufunc, general, kinds):
     """`a <op> b` when nothing special is going on: equal dtypes whose kind is in `kinds` (any, if None), or a number beside
     floats, go straight to the ufunc; everything else takes `general`."""
     taped = op.vjp is not NO_GRAD
+    integers = kinds != "f"
 
     def method(self, other):
         m = tls.m
@@ -30,7 +33,8 @@ def _shortcut(op, ufunc, general, kinds):
             d = a.dtype
             if d is not b.dtype or a.size >= LARGE or (kinds is not None and d.kind not in kinds):
                 return general(self, other)
-        elif (type(other) is float or type(other) is int) and a.dtype.kind == "f" and a.itemsize > 2 and a.size < LARGE:
+        elif a.size < LARGE and (((type(other) is float or type(other) is int) and a.dtype.kind == "f" and a.itemsize > 2) or (
+                integers and type(other) is int and a.dtype is _INT64 and -_FAR < other < _FAR)):
             b = other
         else:
             return general(self, other)
@@ -43,6 +47,29 @@ def _shortcut(op, ufunc, general, kinds):
         t._node = None
         if taped and m.grad and (self._node is not None or (b is not other and other._node is not None)):
             record_pair(op, self, other, t)
+        return t
+
+    return method
+
+
+def _reflected_shortcut(op, ufunc, general):
+    """`number <op> b`, for a number before floats when nothing special is going on; everything else takes `general`."""
+
+    def method(self, other):
+        m = tls.m
+        a = self._a
+        if (m.special or not (type(other) is float or type(other) is int) or a.dtype.kind != "f" or a.itemsize <= 2
+                or a.size >= LARGE):
+            return general(self, other)
+        try:
+            r = m.run(ufunc, other, a)
+        except Exception:
+            return general(self, other)
+        t = _new(Tensor)
+        t._a = r if r.__class__ is _ndarray or not isinstance(r, np.generic) else np.asarray(r)
+        t._node = None
+        if m.grad and self._node is not None:
+            record(op, (other, self), {}, t)
         return t
 
     return method
@@ -78,9 +105,10 @@ def _attach(name, fn, *, op=None, ufunc=None, kinds="", reflected=True, inplace=
     forward = _shortcut(op, ufunc, general, kinds) if op is not None else general
     methods = {f"__{name}__": forward}
     if reflected:
-        methods[f"__r{name}__"] = _guarded(_reflected(fn))
+        backward = _guarded(_reflected(fn))
+        methods[f"__r{name}__"] = backward if op is None else _reflected_shortcut(op, ufunc, backward)
     if inplace:
-        methods[f"__i{name}__"] = _guarded(_inplace(fn, f"__i{name}__"))
+        methods[f"__i{name}__"] = _guarded(_inplace(fn if op is None else forward, f"__i{name}__"))
     for key, method in methods.items():
         method.__name__ = key
         method.__qualname__ = f"Tensor.{key}"

@@ -35,6 +35,8 @@ def number_dtype(x) -> dt.DType:
 
 def result_type(*xs) -> dt.DType:
     """The dtype in which the arguments (tensors and Python numbers) meet."""
+    if xs and alike(xs):
+        return xs[0].dtype
     ranks: list[Any] = [None, None, None]
     for x in xs:
         if isinstance(x, (Tensor, Aval)):
@@ -43,6 +45,22 @@ def result_type(*xs) -> dt.DType:
             rank, d = 2, number_dtype(x)
         ranks[rank] = d if ranks[rank] is None else dt.promote_types(ranks[rank], d)
     return dt.promote_ranks(dt.promote_ranks(ranks[0], ranks[1]), ranks[2])
+
+
+def alike(xs) -> bool:
+    """Whether the arguments need no promotion: tensors of one dtype, and Python numbers beside floats. The first one must be a
+    tensor."""
+    first = xs[0]
+    if not isinstance(first, Tensor):
+        return False
+    d = first._a.dtype
+    for x in xs[1:]:
+        if isinstance(x, Tensor):
+            if x._a.dtype is not d:
+                return False
+        elif not ((x.__class__ is float or x.__class__ is int) and d.kind == "f"):
+            return False
+    return True
 
 
 def as_operand(x, name: str):
@@ -65,6 +83,8 @@ def to_dtype(x, d: dt.DType):
 
 def promote(record, *xs):
     """The arguments of an elementwise operator in their common dtype, at least one of them a tensor."""
+    if alike(xs) and (xs[0]._a.dtype.kind == "f" or "takes_float" not in record.traits):
+        return xs
     operands = [as_operand(x, record.name) for x in xs]
     d = result_type(*operands)
     if "takes_float" in record.traits and not d.is_inexact:
@@ -74,9 +94,15 @@ def promote(record, *xs):
     return [to_dtype(x, d) for x in operands]
 
 
+_LOW = frozenset(d.np for d in dt.FLOATS if dt.accumulator(d) is not d)
+
+
 def low_precision(*xs) -> dt.DType | None:
     """The dtype in which the arguments meet if it is float16 or bfloat16, else None."""
-    if not any(isinstance(x, Tensor) and dt.accumulator(x.dtype) is not x.dtype for x in xs):
+    for x in xs:
+        if isinstance(x, Tensor) and x._a.dtype in _LOW:
+            break
+    else:
         return None
     d = result_type(*[x for x in xs if isinstance(x, (Tensor, *NUMBERS))])
     return d if dt.accumulator(d) is not d else None

@@ -20,6 +20,8 @@ from .register import api, deliver
 
 def dims_of(input, dim):
     """The dims a reduction runs over: all for None or ()."""
+    if dim is None:
+        return tuple(range(input._a.ndim))
     return canonical_dims(None if dim is None or (isinstance(dim, (tuple, list)) and not dim) else dim, input.ndim)
 
 
@@ -60,7 +62,8 @@ def as_column(x):
 @api()
 def sum(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """Sum over dims (all unless said); integers and bools are summed in int64."""
-    if dtype is None and not input.dtype.is_inexact and input.dtype is not dt.int64:
+    kind = input.dtype
+    if dtype is None and not kind.is_inexact and kind is not dt.int64:
         return deliver(rd.int_sum(input, dim=dims_of(input, dim), keepdim=keepdim), out, "sum")
     x = summable(input, dtype)
     return deliver(rd.sum_(x, dim=dims_of(x, dim), keepdim=keepdim), out, "sum")

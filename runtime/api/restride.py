@@ -97,7 +97,7 @@ def resize_(self, *sizes, memory_format=None):
         return self
     n = int(np.prod(shape))
     if n <= numel_of(self) and self._a.flags.c_contiguous:
-        flat = sh.slice_(reshape(self, -1), dim=0, start=0, stop=n, step=1)
+        flat = sh.slice_(reshape(self, -1), dim=0, start=0, step=1, stop=n)
         return become(self, reshape(flat, shape), "resize_")
     grown = np.zeros(shape, self._a.dtype)
     kept = min(n, numel_of(self))

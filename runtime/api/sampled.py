@@ -39,7 +39,7 @@ def renorm(input, p, dim, maxnorm, *, out=None):
 
 def _part(x, d, start, stop):
     n = x.shape[d]
-    return slice_(x, dim=d, start=start % n if start < 0 else start, stop=n + stop if stop <= 0 else stop, step=1)
+    return slice_(x, dim=d, start=start % n if start < 0 else start, step=1, stop=n + stop if stop <= 0 else stop)
 
 
 def _gaps(spacing, n, like, d):

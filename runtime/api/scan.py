@@ -63,7 +63,7 @@ def cummin(input, dim, *, out=None) -> returns.cummin:
 
 def cut(x, dim, start, stop):
     """Elements start to stop - 1 along a dim."""
-    return slice_(x, dim=dim, start=start, stop=stop, step=1)
+    return slice_(x, dim=dim, start=start, step=1, stop=stop)
 
 
 @api()

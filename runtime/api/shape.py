@@ -9,6 +9,7 @@ from ...ir.aval import broadcast_shapes, canonical_dim
 from ...ir.errors import DimError, DTypeError, ShapeError
 from ...ir.ops import elementwise as ew
 from ...ir.ops import shape as sh
+from ...ir.ops.triangle import triangle
 from ...ir.substitute import as_int, at_hint
 from ..tensor import Size, Tensor, numel_of, shape_of
 from .register import api, deliver
@@ -16,6 +17,8 @@ from .register import api, deliver
 
 def sizes_of(given) -> tuple:
     """Sizes given one by one or as one sequence, as a tuple of ints."""
+    if len(given) == 1 and given[0].__class__ is int:
+        return given
     if len(given) == 1 and not isinstance(given[0], (int, np.integer)):
         one = given[0]
         if not (isinstance(one, Tensor) and one.ndim == 0):
@@ -184,9 +187,10 @@ def transpose(input, dim0, dim1):
 @api()
 def t(input):
     """A matrix transposed; fewer dimensions as they are."""
-    if input.ndim > 2:
-        raise ShapeError(f"t() takes at most 2 dimensions, got {input.ndim}; use transpose(dim0, dim1) or mT")
-    return sh.permute(input, dims=tuple(range(input.ndim))[::-1])
+    n = input._a.ndim
+    if n > 2:
+        raise ShapeError(f"t() takes at most 2 dimensions, got {n}; use transpose(dim0, dim1) or mT")
+    return sh.permute(input, dims=(1, 0) if n == 2 else tuple(range(n)))
 
 
 @api(names=("moveaxis",))
@@ -298,7 +302,7 @@ def narrow(input, dim, start, length):
     begin = start + n if start < 0 else start
     if not (0 <= begin <= n) or length < 0 or begin + length > n:
         raise DimError(f"narrow: start {start} and length {length} leave dim {dim} of size {n}")
-    return sh.slice_(input, dim=d, start=begin, stop=begin + length, step=1)
+    return sh.slice_(input, dim=d, start=begin, step=1, stop=begin + length)
 
 
 @api()
@@ -320,7 +324,7 @@ def unfold(self, dimension, size, step):
     if not self.ndim:
         if size > 1:
             raise ShapeError(f"unfold: size {size} is larger than the one element of a 0-d tensor")
-        return sh.slice_(sh.reshape(self, shape=(1,)), dim=0, start=0, stop=size, step=1)
+        return sh.slice_(sh.reshape(self, shape=(1,)), dim=0, start=0, step=1, stop=size)
     return sh.unfold(self, dim=d, size=size, step=step)
 
 
@@ -362,22 +366,21 @@ def diagflat(input, offset=0):
     return diag_embed(ravel(input), offset)
 
 
-def _triangle(input, diagonal, keep):
+def _on_or_below(input, diagonal):
+    """Which elements of matrices lie on or below a diagonal."""
     if input.ndim < 2:
         raise ShapeError(f"a triangle needs at least 2 dimensions, got shape {tuple(input.shape)}")
     rows, cols = shape_of(input)[-2:]
-    i = sh.iota(input, shape=(rows, 1), dim=0, dtype=dt.int64)
-    j = sh.iota(input, shape=(1, cols), dim=1, dtype=dt.int64)
-    return ew.where(keep(ew.sub(j, i), diagonal), input, 0)
+    return triangle(input, rows=rows, cols=cols, offset=as_int(diagonal))
 
 
 @api(inplace=True)
 def tril(input, diagonal=0, *, out=None):
     """The elements on and below a diagonal, zeros above."""
-    return deliver(_triangle(input, diagonal, ew.le), out, "tril")
+    return deliver(ew.where(_on_or_below(input, diagonal), input, 0), out, "tril")
 
 
 @api(inplace=True)
 def triu(input, diagonal=0, *, out=None):
     """The elements on and above a diagonal, zeros below."""
-    return deliver(_triangle(input, diagonal, ew.ge), out, "triu")
+    return deliver(ew.where(_on_or_below(input, diagonal - 1), 0, input), out, "triu")

@@ -189,12 +189,23 @@ def rescue_result(t):
 
 def aval_of(a) -> Aval:
     """Shape and dtype of an array."""
-    return Aval(a.shape, BY_NP.get(a.dtype) or from_numpy(a.dtype))
+    key = a.shape, a.dtype
+    known = _avals.get(key)
+    if known is None:
+        if len(_avals) >= _MOST_AVALS:
+            _avals.clear()
+        known = _avals[key] = Aval(a.shape, BY_NP.get(a.dtype) or from_numpy(a.dtype))
+    return known
+
+
+_avals: dict = {}       # by shape and dtype of arrays
+_MOST_AVALS = 16384
+INEXACT = "fcV"         # numpy's kinds of dtypes that can carry gradients (V is bfloat16's)
 
 
 def is_inexact(a) -> bool:
-    """Whether an array's elements can carry gradients (bfloat16 is of numpy's kind V)."""
-    return a.dtype.kind in "fcV"
+    """Whether an array's elements can carry gradients."""
+    return a.dtype.kind in INEXACT
 
 
 def broadcast_edge(edge, aval, shape):
@@ -202,24 +213,33 @@ def broadcast_edge(edge, aval, shape):
     return Node(expand, {"shape": shape}, (edge,), (None, aval), ())
 
 
-def keep(op, needs, args, out):
-    """What a node must hold for its rules, and the versions to check."""
-    return keep_planned(op.plan(needs), args, out)
-
-
 def keep_planned(plan, args, out):
-    """Holds what `plan` names: of the output first, then of each argument."""
+    """What a node must hold for its rules, as `plan` names it (of the output first, then of each argument), and the versions
+    to check."""
     saved: list[Any] = [None] * len(plan)
     guards: list = []
     for i, kind in enumerate(plan):
         if kind is None:
             continue
         a = args[i - 1] if i else out
-        if type(a) is tuple:
+        what = type(a)      # symbolic numbers say that their class is int or float
+        if what is tuple:
             kinds = ["value" if j in kind else "meta" for j in range(len(a))] if type(kind) is frozenset else [kind] * len(a)
             saved[i] = tuple([_keep_one(t, k, guards) for t, k in zip(a, kinds)])
+        elif what is float or what is int or a is None:
+            saved[i] = a
         else:
-            saved[i] = _keep_one(a, kind, guards)
+            try:
+                array = a._a
+            except AttributeError:
+                saved[i] = hint(a)
+                continue
+            if kind == "meta":
+                saved[i] = aval_of(array)
+            else:
+                saved[i] = array
+                storage = a._storage
+                guards.append((storage, storage.version))
     return tuple(saved), guards
 
 

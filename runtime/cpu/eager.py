@@ -28,6 +28,7 @@ from ...ir.ops import (
     pool,
     random,
     recurrent,
+    recurrent_packed,
     scan,
     sort,
 )
@@ -45,6 +46,7 @@ scalars = lazy(__package__, "...passes.codegen.scalars")
 
 LARGE = 1 << 15     # elements from which exact operators leave numpy
 _FLOAT_KINDS = {d.np for d in dt.FLOATS}
+_WHOLE = 1 << 53    # integers below are exact as doubles
 TABLE = KernelTable()
 
 
@@ -71,13 +73,18 @@ def composite(op: Op):
 
     def run(*args, **params):
         nonlocal made
-        if any([a.__class__ is np.ndarray and a.size >= LARGE for a in args]):  # noqa: C419  (quicker)
-            made = made or eager_composites.Composites(op)
-            graph = made.find(args, params)
-            if graph is not None:
-                return graph(args)
+        for a in args:
+            if a.__class__ is np.ndarray and a.size >= LARGE:
+                made = made or eager_composites.Composites(op)
+                graph = made.find(args, params)
+                if graph is not None:
+                    return graph(args)
+                break
         result = body(*args, **params)
-        return np.array(result) if any(result is a for a in args) else result
+        for a in args:
+            if result is a:
+                return np.array(result)
+        return result
 
     return run
 
@@ -151,12 +158,15 @@ def scalar(op: Op):
 def exact_scalar(op: Op):
     """A function with one right answer: numpy for small arrays, the compiled kernel for large ones."""
     compiled, ref, quick = ScalarKernels(op), op.ref, op.quick
+    plain: Any = getattr(ref, "plain", None)         # what the reference calls for arrays that need no conversion
     conditions = 1 if op is ew.where else 0          # operands that are bool, before those that are floating
 
     def run(*args, **params):
         values = args[conditions:]
-        first = next((a for a in values if hasattr(a, "dtype")), None)
-        if first is None:
+        for first in values:
+            if hasattr(first, "dtype"):
+                break
+        else:
             return ref(*args, **params)
         if first.size >= LARGE and not params and is_floating(*values) and compiled.exists:
             return compiled(*args)
@@ -167,9 +177,30 @@ def exact_scalar(op: Op):
             return quick(x)
         return run(x)
 
+    def run_plain(x):
+        if x.__class__ is np.ndarray and x.size < LARGE and x.dtype.kind == "f" and x.itemsize > 2:
+            return plain(x)
+        return run(x)
+
+    def run_where(condition, x, y):
+        a, b = (x, y) if x.__class__ is np.ndarray else (y, x)
+        if a.__class__ is not np.ndarray or a.size >= LARGE or a.dtype.kind != "f" or condition.__class__ is not np.ndarray:
+            return run(condition, x, y)
+        if b.__class__ is float or (b.__class__ is int and -_WHOLE < b < _WHOLE):
+            b = a.dtype.type(b)
+        elif b.__class__ is not np.ndarray or b.dtype is not a.dtype:
+            return run(condition, x, y)
+        return np.where(condition, a, b) if a is x else np.where(condition, b, a)
+
+    if conditions:
+        return run_where
+    if plain is not None and quick is None and len(inspect.signature(plain).parameters) == 1:
+        return run_plain
+
     def run_two(x, y):
-        a = x if x.__class__ is np.ndarray else y
-        if a.__class__ is np.ndarray and a.size < LARGE and a.dtype.kind == "f":
+        a, b = (x, y) if x.__class__ is np.ndarray else (y, x)
+        if a.__class__ is np.ndarray and a.size < LARGE and (
+                a.dtype.kind == "f" or (b.__class__ is np.ndarray and a.dtype is b.dtype and a.dtype.kind in "biu")):
             return quick(x, y)
         return run(x, y)
 
@@ -299,7 +330,8 @@ def neural(op: Op):
 
 @TABLE.makes(attention.attention, attention.attention_grad, nn.linear, recurrent.rnn_sequence, recurrent.rnn_sequence_grad,
               recurrent.lstm_sequence, recurrent.lstm_sequence_grad, recurrent.lstm_states, recurrent.gru_sequence,
-              recurrent.gru_sequence_grad, recurrent.gru_states, embedding.embedding, embedding.row_sums, indexing.index_put,
+              recurrent.gru_sequence_grad, recurrent.gru_states, recurrent_packed.pack_recurrent,
+              recurrent_packed.recurrent_packed, embedding.embedding, embedding.row_sums, indexing.index_put,
               loss.cross_entropy, loss.softmax_minus_onehot)
 def sequence(op: Op):
     """The kernels of `eager_sequence.py`."""

@@ -50,12 +50,15 @@ def plan(dtype, rows: int, size: int, keep: int, descending: bool, threads: int)
 
 
 def _ordered(x, keep, dim, descending):
-    rows = np.require(np.moveaxis(x, dim, -1), requirements="CA")
+    last = dim in (-1, x.ndim - 1)
+    if not (last and x.flags.carray):
+        x = np.require(x if last else np.moveaxis(x, dim, -1), requirements="CA")
+    rows = x
     out = alloc.empty((*rows.shape[:-1], keep), np.dtype(np.int64))
     if out.size:
         made = plan(x.dtype, rows.size // rows.shape[-1], rows.shape[-1], keep, descending, pool.get_num_threads())
         made(rows, out)
-    return np.ascontiguousarray(np.moveaxis(out, -1, dim))
+    return out if last else np.ascontiguousarray(np.moveaxis(out, -1, dim))
 
 
 def argsort(x, *, dim, descending):

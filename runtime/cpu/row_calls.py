@@ -122,10 +122,10 @@ class RowOp:
 
     def __call__(self, *arrays, dim=-1, out=None):
         """Runs on arrays in the library's order; gives the outputs, one alone or a tuple."""
-        key = (dim, *(a.shape for a in arrays))
+        key = (dim, *[a.shape for a in arrays])
         entry, forms, made = self._plans.get(key) or self._plan(key, arrays, dim)
         if out is None:
-            outs = tuple(empty(shape, kind) for shape, kind in made)
+            outs = tuple([empty(shape, kind) for shape, kind in made])
         else:
             outs = out if isinstance(out, tuple) else (out,)
         given = [v if v.flags.c_contiguous else np.ascontiguousarray(v) for v in (*arrays, *outs)]

@@ -86,9 +86,12 @@ class RNNBase(Module):
                     self.register_parameter(f"{name}_l{layer}{tail}", empty_parameter(shape, device, dtype))
 
     def _weights(self, layer, tail):
-        """(weight_ih, weight_hh, bias_ih, bias_hh, weight_hr), None for those that are not there."""
-        names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr")
-        return [self._parameters.get(f"{n}_l{layer}{tail}") for n in names]
+        """(weight_ih, weight_hh, bias_ih, bias_hh, weight_hr), None for those that are not there. One that is made of
+        others, as by weight normalisation or pruning, is an attribute."""
+        own, end = self._parameters, f"_l{layer}{tail}"
+        biases = ("bias_ih", "bias_hh") if self.bias else (None, None)
+        names = [n and n + end for n in ("weight_ih", "weight_hh", *biases, "weight_hr" if self.proj_size else None)]
+        return [None if n is None else own[n] if n in own else getattr(self, n) for n in names]
 
     @property
     def all_weights(self):

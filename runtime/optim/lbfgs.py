@@ -10,13 +10,16 @@ from .optimizer import Optimizer, check
 
 
 class _Memory:
-    """What L-BFGS remembers between iterations, kept in the optimizer's state: steps, gradient changes, and the scale of
-    the first guess."""
+    """What L-BFGS remembers between iterations, kept in the optimizer's state: steps, gradient changes, one over the product
+    of each pair, and the scale of the first guess."""
 
     def __init__(self, state):
         self.state = state
         self.steps = state.setdefault("old_stps", [])
         self.changes = state.setdefault("old_dirs", [])
+        self.weights = state.setdefault("ro", [])
+        if len(self.weights) != len(self.steps):
+            self.weights[:] = [1.0 / float(change.dot(step)) for step, change in zip(self.steps, self.changes)]
         state.setdefault("H_diag", 1.0)
 
     def learn(self, step, change, size):
@@ -27,20 +30,20 @@ class _Memory:
         if len(self.steps) == size:
             self.steps.pop(0)
             self.changes.pop(0)
+            self.weights.pop(0)
         self.steps.append(step)
         self.changes.append(change)
+        self.weights.append(1.0 / curvature)
         self.state["H_diag"] = curvature / float(change.dot(change))
 
     def direction(self, gradient):
         """-H g by the two-loop recursion."""
         q, shares = -gradient, []
-        for step, change in zip(reversed(self.steps), reversed(self.changes)):
-            weight = 1.0 / float(change.dot(step))
+        for step, change, weight in zip(reversed(self.steps), reversed(self.changes), reversed(self.weights)):
             shares.append(float(step.dot(q)) * weight)
             q = q - change * shares[-1]
         q = q * self.state["H_diag"]
-        for step, change, share in zip(self.steps, self.changes, reversed(shares)):
-            weight = 1.0 / float(change.dot(step))
+        for step, change, weight, share in zip(self.steps, self.changes, self.weights, reversed(shares)):
             q = q + step * (share - float(change.dot(q)) * weight)
         return q
 

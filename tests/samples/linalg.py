@@ -22,6 +22,15 @@ def _(rng):
     yield Sample((rng.integers(-5, 5, (3, 4)), rng.integers(-5, 5, (4, 2))), grad=False)
 
 
+@samples("dot")
+def _(rng):
+    for n in (1, 7, 40):
+        yield Sample((rng.standard_normal(n), rng.standard_normal(n)), tol=4)
+    yield Sample((rng.standard_normal(12)[::2], rng.standard_normal(6)[::-1]), tol=4)
+    yield Sample((np.zeros(0), np.zeros(0)))
+    yield Sample((rng.integers(-5, 5, 6), rng.integers(-5, 5, 6)), grad=False)
+
+
 def well(rng, *shape):
     """Matrices far from singular, with singular values apart."""
     m, n = shape[-2:]

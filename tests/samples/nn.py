@@ -9,6 +9,7 @@ WITH_PARAMS = {
     "leaky_relu": ({"negative_slope": 0.01}, {"negative_slope": -0.5}),
     "elu": ({"alpha": 1.0, "scale": 1.0, "input_scale": 1.0}, {"alpha": 1.6, "scale": 1.05, "input_scale": 0.5}),
     "hardtanh": ({"min_val": -1.0, "max_val": 1.0}, {"min_val": 0.0, "max_val": 6.0}),
+    "clamp": ({"min_val": -1.0, "max_val": 1.0}, {"min_val": 0.5, "max_val": float("inf")}),
     "hardshrink": ({"lambd": 0.5}, {"lambd": 0.0}),
     "softshrink": ({"lambd": 0.5}, {"lambd": 0.0}),
     "threshold": ({"threshold": 0.1, "value": 20.0},),

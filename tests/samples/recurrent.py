@@ -32,6 +32,22 @@ def _lstm(rng):
                      {"reverse": reverse}, tol=16)
 
 
+@samples("pack_recurrent")
+def _pack(rng):
+    yield Sample((rng.standard_normal((8, 2)),), {"kernel": ("lstm", 3), "size": 72}, grad=False)
+    yield Sample((rng.standard_normal((2, 2)),), {"kernel": ("rnn_relu", 3), "size": 4}, grad=False)
+
+
+@samples("recurrent_packed")
+def _packed(rng):
+    for name, gates in (("lstm", 4), ("gru", 3), ("rnn_tanh", 1), ("rnn_relu", 1)):
+        for z, mask, reverse in cases(rng, gates):
+            c = rng.standard_normal((2, 2)) if name == "lstm" else None
+            for bias in (None, rng.standard_normal(6))[:1 + (name == "gru")]:
+                yield Sample((z, mask, rng.standard_normal((2, 2)), c, rng.standard_normal(4 * gates + 3), bias),
+                             {"kernel": (name, 3), "reverse": reverse}, tol=16, grad=False)
+
+
 @samples("gru_sequence", "gru_states")
 def _gru(rng):
     for z, mask, reverse in cases(rng, 3):

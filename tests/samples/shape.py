@@ -145,6 +145,12 @@ def _(rng):
     yield Sample((_values(rng),), {"shape": (0, 2), "value": True, "dtype": dt.bool_}, dtypes=("float32",))
 
 
+@samples("triangle")
+def _(rng):
+    for rows, cols, offset in ((3, 4, 0), (4, 3, -1), (1, 5, 2), (3, 3, -7), (0, 2, 0)):
+        yield Sample((_values(rng),), {"rows": rows, "cols": cols, "offset": offset}, dtypes=("float32",))
+
+
 @samples("iota")
 def _(rng):
     yield Sample((_values(rng),), {"shape": (4,), "dim": 0, "dtype": dt.int64}, dtypes=("float32",))

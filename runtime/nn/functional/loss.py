@@ -7,10 +7,10 @@ from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, DTypeError, ShapeError
 from ....ir.ops import elementwise as ew
 from ....ir.ops import loss as ops
+from ....ir.ops import moments as mo
 from ....ir.ops import nn as ops_nn
 from ....ir.ops import reduce as rd
 from ....ir.ops.shape import reshape
-from ....ir.substitute import as_float
 from ...api import nn as core
 from ...api.distance import pairwise_distance
 from ...api.promote import result_type, rounds_once, to_dtype
@@ -34,10 +34,11 @@ def reduced(loss, reduction):
     """A loss per element as asked for."""
     if reduction == "none":
         return loss
-    total = rd.sum_(loss, dim=tuple(range(loss.ndim)), keepdim=False)
-    if reduction == "sum":
-        return total
-    return ew.div(total, as_float(numel_of(loss))) if numel_of(loss) else ew.mul(total, math.nan)
+    dims = tuple(range(loss.ndim))
+    if reduction == "mean" and numel_of(loss):
+        return mo.mean(loss, dim=dims, keepdim=False)
+    total = rd.sum_(loss, dim=dims, keepdim=False)
+    return total if reduction == "sum" else ew.mul(total, math.nan)
 
 
 def _together(input, target, name):

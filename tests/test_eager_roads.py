@@ -1,0 +1,88 @@
+"""Short roads of eager mode: what they skip must not be seen. They are compared with numpy and with tracing."""
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot import jit
+
+X = np.array([[-0.0, 0.0, 1.5], [np.nan, -np.inf, np.inf]], np.float32)
+
+
+def bits(t):
+    return t.dtype, tuple(t.shape), t.detach().numpy().tobytes()
+
+
+@pytest.mark.parametrize("fn", [
+    lambda x: x.clamp(0.0, 1.0), lambda x: x.clamp(min=0), lambda x: x.clamp(max=-0.0), lambda x: x.clamp(2.0, 1.0),
+    lambda x: x.clamp(-np.inf, np.inf), lambda x: x.clamp(float("nan"), 1.0), lambda x: 1 - x, lambda x: 2.0 / x,
+    lambda x: 3 * x, lambda x: x.abs(), lambda x: x.relu(), lambda x: x.round(), lambda x: x ** 2, lambda x: x.amax(),
+    lambda x: x.amin(1), lambda x: x.any(), lambda x: x.all(1), lambda x: ingot.where(x > 0, x, -1.0), lambda x: x.tril(),
+    lambda x: x.triu(1), lambda x: x.tril(-5), lambda x: x.mean(0), lambda x: x[0], lambda x: x[:, 1:], lambda x: x[1, ::2],
+    lambda x: x.flatten().dot(x.flatten()),
+], ids=range(26))
+def test_a_short_road_gives_the_bits_of_the_long_one(fn):
+    plain, taped = ingot.tensor(X), ingot.tensor(X).requires_grad_()
+    want = bits(jit.trace(fn)(plain))
+    assert bits(fn(plain)) == want
+    assert bits(fn(taped)) == want
+    assert bits(fn(ingot.tensor(X.T.copy()).T)) == want
+
+
+@pytest.mark.parametrize("n", [3, -1, 2**53 + 1, -2**61])
+def test_int64_beside_numbers(n):
+    x = ingot.tensor([2**53 + 1, 3, -2**61])
+    a = x.numpy()
+    assert (x == n).tolist() == (a == n).tolist()
+    assert (x - 5).tolist() == (a - 5).tolist()
+    assert (x / 2).dtype is ingot.float32
+
+
+def test_clamp_in_place_keeps_what_its_gradient_needs():
+    x = ingot.tensor([-1.0, 0.0, 0.5, 1.0, 2.0], requires_grad=True)
+    h = x * 1
+    h.clamp_(0, 1)
+    h.sum().backward()
+    assert x.grad.tolist() == [0, 1, 1, 1, 0]
+
+
+def test_the_gradient_of_dot_to_order_2():
+    x, y = ingot.tensor([1.0, 2.0, 3.0], requires_grad=True), ingot.tensor([4.0, 5.0, 6.0], requires_grad=True)
+    (gx, gy) = ingot.autograd.grad(x @ y * 2, (x, y), create_graph=True)
+    assert gx.tolist() == [8, 10, 12]
+    assert gy.tolist() == [2, 4, 6]
+    assert ingot.autograd.grad(gx.sum(), y)[0].tolist() == [2, 2, 2]
+
+
+def test_a_write_names_the_users_line():
+    x = ingot.ones(3, requires_grad=True) * 1
+    y = x.exp()
+    for write in (lambda: y.add_(1), lambda: y.zero_(), lambda: y.__setitem__(0, 2.0), lambda: y.copy_(x)):
+        write()
+        _, file, line = y._storage.writer
+        assert file == __file__
+        assert line == write.__code__.co_firstlineno
+    z = y * y
+    y.zero_()
+    with pytest.raises(ingot.IngotError, match=r"zero_ at .*test_eager_roads"):
+        z.sum().backward()
+
+
+def test_pieces_follow_writes_into_their_base():
+    x = ingot.zeros(6, 2, requires_grad=True) * 1
+    first, second = x.split(3)
+    third = x.unbind(1)[1]
+    x.mul_(3)
+    second.add_(1)
+    (first.sum() + second.sum() * 2 + third.sum() * 4).backward()
+    assert second.tolist() == [[1, 1]] * 3
+    assert third.tolist() == [0, 0, 0, 1, 1, 1]
+
+
+def test_a_class_or_index_out_of_range_is_named():
+    x = ingot.zeros(2, 3)
+    for bad in (3, -1):
+        with pytest.raises(IndexError, match=str(bad)):
+            x.gather(1, ingot.tensor([[0], [bad]]))
+        with pytest.raises(IndexError, match=str(bad)):
+            ingot.nn.functional.nll_loss(x, ingot.tensor([0, bad]))
