@@ -84,7 +84,7 @@ def _has_epilogues(product, result):
 def _flat(pattern, product, body):
     """Whether the kernel reads the product just as it lies, and once."""
     again = [p for v, p in body.loads if v is product]
-    return len(again) == 1 and pattern == row_major(body.shape).plain and body.shape[-1] == product.shape[-1]
+    return len(again) == 1 and pattern == row_major(body.shape).plain and body.shape[-1:] == product.shape[-1:]
 
 
 def _make(group, node, result):

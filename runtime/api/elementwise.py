@@ -12,7 +12,7 @@ from ...ir.ops.nn import clamp as clamp_between
 from ..dispatch import KERNELS, kernel_of, record_one
 from ..state import tls
 from ..tensor import Tensor, wrap
-from .promote import alike, promote, result_type, to_dtype
+from .promote import alike, as_operand, promote, result_type, to_dtype
 from .register import FUNCTIONS, api, deliver
 
 _new = object.__new__
@@ -239,6 +239,7 @@ def clamp(input, min=None, max=None, *, out=None):
     """Limits values to [min, max]; either may be missing, a number or a tensor."""
     if min is None and max is None:
         raise ArgumentError("clamp needs min, max or both")
+    min, max = (b if b is None else as_operand(b, "clamp") for b in (min, max))
     if _has_plain_bounds(input, min, max):
         low, high = -inf if min is None else float(min), inf if max is None else float(max)
         return deliver(clamp_between(input, min_val=low, max_val=high), out, "clamp")
