@@ -30,6 +30,8 @@ def _openvino(path, arrays, threads):
     import openvino
 
     core = openvino.Core()
-    compiled = core.compile_model(path, "CPU", {"INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY"})
+    options = {"INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY",
+               "INFERENCE_PRECISION_HINT": "f32"}       # left to itself it computes in bfloat16 where the processor can
+    compiled = core.compile_model(path, "CPU", options)
     request = compiled.create_infer_request()
     return lambda: request.infer(list(arrays))
