@@ -7,6 +7,7 @@ import argparse
 import json
 import os
 import queue
+import signal
 import subprocess
 import sys
 import threading
@@ -72,9 +73,26 @@ def events_of(worker, limit: float):
         worker.stdout.close()
 
 
+class Interrupted(Exception):
+    """The user ended the run; `results` are those that there are."""
+
+    def __init__(self, results):
+        super().__init__("interrupted: what was measured follows")
+        self.results = results
+
+
 def measured(order: dict, limit: float) -> list[Result]:
     """Results of a worker process; one that dies, or is silent for `limit` seconds, is replaced for what is left."""
-    order, results, peaks = dict(order, work=list(order["work"])), [], None
+    results: list[Result] = []
+    peaks: dict = {}
+    try:
+        _measure(dict(order, work=list(order["work"])), limit, results, peaks)
+    except KeyboardInterrupt:
+        raise Interrupted([replace(r, peaks=peaks) for r in results]) from None
+    return [replace(r, peaks=peaks) for r in results]
+
+
+def _measure(order, limit, results, peaks):
     while order["work"]:
         worker = subprocess.Popen(command("worker", json.dumps(order)), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                   text=True, cwd=ROOT, env=variables(order["threads"]))
@@ -82,17 +100,16 @@ def measured(order: dict, limit: float) -> list[Result]:
             if "result" in event:
                 results.append(Result(**event["result"]))
             elif "peaks" in event:
-                peaks = {k: max(v, (peaks or {}).get(k, 0)) for k, v in event["peaks"].items()}
+                peaks.update({k: max(v, peaks.get(k, 0)) for k, v in event["peaks"].items()})
             elif "ends" in event:
                 order["work"].pop(0)
                 say(f"{event['seconds']:5.1f} s  {'/'.join(event['ends'])}, {on_threads(order['threads'])}")
-            elif "stopped" in event and peaks is None:
+            elif "stopped" in event and not peaks:
                 raise RuntimeError(f"the measuring process does not start: {event['stopped']}")
             elif "stopped" in event and order["work"]:
                 group, name = order["work"].pop(0)
                 say(f"{group}/{name}: {event['stopped']}")
                 results.append(Result(name, {}, group, order["threads"], failed={"ingot": event["stopped"]}))
-    return [replace(r, peaks=peaks or {}) for r in results]
 
 
 def say(words):
@@ -142,11 +159,17 @@ def main(argv=None) -> int:
         order = {"threads": threads, "quick": args.quick, "peers": args.peers, "work": args.work}
         try:
             results += measured(order, limit=120 if args.quick else 900)
+            if not args.quick:
+                results = with_starts(results, args.work, Plan(threads), say)
+        except Interrupted as stop:
+            say(str(stop))
+            results += stop.results
+            break
+        except KeyboardInterrupt:
+            break                           # while first calls were measured: the table goes without them
         except RuntimeError as error:
             say(str(error))
             return 2
-        if not args.quick:
-            results = with_starts(results, args.work, Plan(threads), say)
     groups = dict.fromkeys((r.group, r.threads) for r in results)
     for group, threads in groups:
         print(f"\n{group}, {on_threads(threads)}")
@@ -164,4 +187,5 @@ def main(argv=None) -> int:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))     # `timeout` is Ctrl-C, too
     sys.exit(main())

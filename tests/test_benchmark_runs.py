@@ -68,6 +68,17 @@ def test_a_workload_that_kills_or_hangs_does_not_stop_the_others(monkeypatch, ca
     assert {r.peaks["flops"] for r in results} == {4.0}, "the best of what was measured"
 
 
+def test_a_run_that_is_interrupted_keeps_what_was_measured(monkeypatch):
+    def interrupted(words):
+        raise KeyboardInterrupt
+
+    stand_in(monkeypatch, GOES_ON % "time.sleep(60)")
+    monkeypatch.setattr(program, "say", interrupted)
+    with pytest.raises(program.Interrupted) as stop:
+        program.measured(ORDER, limit=60)
+    assert [(r.name, r.peaks["flops"]) for r in stop.value.results] == [("good", 4.0)]
+
+
 def test_a_worker_that_cannot_start_is_an_error(monkeypatch):
     stand_in(monkeypatch, "sys.exit(3)")
     with pytest.raises(RuntimeError, match="does not start: the process ended with status 3"):
