@@ -144,7 +144,8 @@ def save(results, facts, json_file: Path | None, picture: Path | None):
 
 
 def main(argv=None) -> int:
-    """Runs, prints, writes. A full run of everything is kept in `results/`. Gives 1 where ingot failed or was wrong."""
+    """Runs, prints, writes. A full run of everything is kept in `results/`. Gives 1 where ingot failed or was wrong, 130 where
+    the run was interrupted."""
     args = arguments(argv)
     if args.list:
         print(listing())
@@ -154,7 +155,7 @@ def main(argv=None) -> int:
         print(f"left out, not installed: {', '.join(missing)} (pip install 'ingot[bench]')")
     if args.quick and "torch.compile" in args.peers:
         print("left out of quick runs: torch.compile")
-    start, results = time.perf_counter(), []
+    start, results, whole = time.perf_counter(), [], True
     for threads in args.threads:
         order = {"threads": threads, "quick": args.quick, "peers": args.peers, "work": args.work}
         try:
@@ -163,10 +164,11 @@ def main(argv=None) -> int:
                 results = with_starts(results, args.work, Plan(threads), say)
         except Interrupted as stop:
             say(str(stop))
-            results += stop.results
+            results, whole = results + stop.results, False
             break
         except KeyboardInterrupt:
-            break                           # while first calls were measured: the table goes without them
+            whole = False                   # while first calls were measured: the table goes without them
+            break
         except RuntimeError as error:
             say(str(error))
             return 2
@@ -179,11 +181,12 @@ def main(argv=None) -> int:
         print(f"\nthis machine, {on_threads(threads)}: {peaks['flops'] / 1e9:.0f} GFLOP/s, "
               f"{peaks['bytes read'] / 1e9:.0f} GB/s reading, {peaks['bytes x + y'] / 1e9:.0f} GB/s adding")
     print(f"\n{summary(results, MEAN_BARS)}\n{in_words(seconds)} in all")
-    keeps = not (args.names or args.quick)
+    keeps = whole and not (args.names or args.quick)
     base = RESULTS / f"{date.today()}.json"
     save(results, about(args, seconds), args.json or (base if keeps else None),
          args.picture or (base.with_suffix(".svg") if keeps else None))
-    return int(any(name in r.failed for r in results for name in ("ingot", "ingot eager")))
+    wrong = any(name in r.failed for r in results for name in ("ingot", "ingot eager"))
+    return int(wrong) if whole else 130
 
 
 if __name__ == "__main__":

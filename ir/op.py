@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .errors import AutogradError, DTypeError
+from .errors import DTypeError
 
 OPS: dict[str, "Op"] = {}
 
@@ -261,10 +261,3 @@ def _item_read(following):
     is_number = constant.opname in ("LOAD_CONST", "LOAD_SMALL_INT") and type(constant.argval) is int
     is_taken = taken.opname == "BINARY_SUBSCR" or (taken.opname == "BINARY_OP" and taken.argrepr == "[]")
     return constant.argval if is_number and is_taken else None
-
-
-def require_vjp(record: Op):
-    """The gradient rule, or an error that names the operator."""
-    if record.vjp is NO_GRAD:
-        raise AutogradError(f"{record.name} has no derivative")
-    return record.vjp

@@ -68,8 +68,8 @@ def test_a_workload_that_kills_or_hangs_does_not_stop_the_others(monkeypatch, ca
     assert {r.peaks["flops"] for r in results} == {4.0}, "the best of what was measured"
 
 
-def test_a_run_that_is_interrupted_keeps_what_was_measured(monkeypatch):
-    def interrupted(words):
+def test_a_run_that_is_interrupted_shows_what_was_measured(monkeypatch, capsys):
+    def interrupted(*args, **kwargs):
         raise KeyboardInterrupt
 
     stand_in(monkeypatch, GOES_ON % "time.sleep(60)")
@@ -77,6 +77,14 @@ def test_a_run_that_is_interrupted_keeps_what_was_measured(monkeypatch):
     with pytest.raises(program.Interrupted) as stop:
         program.measured(ORDER, limit=60)
     assert [(r.name, r.peaks["flops"]) for r in stop.value.results] == [("good", 4.0)]
+
+    def stopped(order, limit):
+        raise program.Interrupted([Result("good", {"ingot": 1.0}, "g", 1)])
+
+    monkeypatch.undo()
+    monkeypatch.setattr(program, "measured", stopped)
+    assert program.main(["five_ops", "--quick", "--threads", "1", "--peers", ""]) == 130
+    assert "good" in capsys.readouterr().out
 
 
 def test_a_worker_that_cannot_start_is_an_error(monkeypatch):

@@ -7,11 +7,10 @@ reads; for the references it is the weight, flattened and filled up to its size.
 
 from math import prod
 
-import numpy as np
-
 from ..errors import ShapeError
 from ..op import NO_GRAD, Template, op
 from . import recurrent as plain
+from .blocked import pack_filters
 
 LAYERS = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}      # the gates of each
 
@@ -22,14 +21,8 @@ def _infer_pack(w, *, kernel, size):
     return w.with_shape((size,))
 
 
-def _pack(w, *, kernel, size):
-    out = np.zeros(size, w.dtype)
-    out[:w.size] = w.reshape(-1)
-    return out
-
-
-pack_recurrent = op("pack_recurrent", infer=_infer_pack, ref=_pack, vjp=NO_GRAD, lower=Template("layout"), traits=("exact",),
-                    doc="The recurrent weights of a layer in the order in which `kernel` reads them.")
+pack_recurrent = op("pack_recurrent", infer=_infer_pack, ref=pack_filters.ref, vjp=NO_GRAD, lower=Template("layout"),
+                    traits=("exact",), doc="The recurrent weights of a layer in the order in which `kernel` reads them.")
 
 
 def _infer(z, mask, h, c, w, bias, *, kernel, reverse):

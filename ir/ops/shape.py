@@ -89,11 +89,6 @@ def summed_dims(shape, to) -> tuple:
                                      if d is not shape[i + lead] and d == 1 and shape[i + lead] != 1)
 
 
-def _sum_to(x, *, shape):
-    dims = summed_dims(x.shape, shape)
-    return OPS["sum"].ref(x, dim=dims, keepdim=True).reshape(shape) if dims else x.reshape(shape)
-
-
 def _sum_to_body(x, *, shape):
     dims = summed_dims(x.shape, shape)
     return reshape(OPS["sum"](x, dim=dims, keepdim=True) if dims else x, shape=shape)

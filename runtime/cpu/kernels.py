@@ -228,11 +228,6 @@ def binary(name: str, dtype) -> Elementwise:
     return function(name, dtype, dtype)
 
 
-def ternary(name: str, dtype) -> Elementwise:
-    """A scalar function of three arguments of one dtype."""
-    return function(name, dtype, dtype, dtype)
-
-
 @functools.lru_cache(None)
 def cast(source, target) -> Elementwise:
     """Conversion between dtypes."""

@@ -14,7 +14,6 @@ from . import (
     draws,
     eager,
     gathers,
-    graphs,
     moves,
     pools,
     products,
@@ -194,14 +193,6 @@ def default_stream(index: int):
 set_stream = streams.set_current
 
 
-def new_stream(index: int, priority: int = 0):
-    """A new queue of work."""
-    return streams.Stream(index, priority)
-
-
 def event(timing: bool):
     """A new mark."""
     return streams.Event(timing)
-
-
-is_capturing = graphs.is_current_stream_capturing
