@@ -76,6 +76,18 @@ def test_beta_zero_ignores_the_input():
     same(out, np.eye(2))
 
 
+@pytest.mark.parametrize("name, input, a, b", [
+    ("addmm", (2, 2), (2, 2), (2, 2)), ("addmv", (2,), (2, 2), (2,)), ("baddbmm", (3, 2, 2), (3, 2, 2), (3, 2, 2)),
+    ("addbmm", (2, 2), (3, 2, 2), (3, 2, 2)), ("addr", (2, 2), (2,), (2,))])
+def test_beta_zero_gives_the_input_a_gradient_of_zeros(name, input, a, b):
+    x = ingot.full(input, float("nan"), requires_grad=True)
+    function = getattr(ingot, name)
+    out = function(x, -ingot.ones(a), ingot.ones(b), beta=0)
+    same(out.detach(), function(ingot.zeros(input), -ingot.ones(a), ingot.ones(b)).numpy())
+    out.sum().backward()
+    same(x.grad, np.zeros(input))
+
+
 EINSUMS = [("ij,jk->ik", (3, 4), (4, 5)), ("bij,bjk->bik", (2, 3, 4), (2, 4, 5)), ("ii->i", (4, 4)), ("ii", (4, 4)),
            ("ij->ji", (3, 4)), ("ij->", (3, 4)), ("i,j->ij", (3,), (4,)), ("...ij,...jk->...ik", (2, 3, 4), (4, 5)),
            ("ij,jk,kl->il", (3, 4), (4, 5), (5, 2)), ("ijk,ilk->jl", (2, 3, 4), (2, 5, 4)), ("i,i", (4,), (4,)),

@@ -70,6 +70,20 @@ def test_bounds_of_clamp_beyond_the_dtype_limit_nothing():
     x = ingot.tensor([0, 100, 255], dtype=ingot.uint8)
     assert x.clamp(-1, 300).tolist() == [0, 100, 255]
     assert ingot.tensor([-128, 127], dtype=ingot.int8).clamp(-1000, 1000).tolist() == [-128, 127]
+    assert ingot.nn.functional.hardtanh(x).tolist() == [0, 1, 1]
+
+
+@pytest.mark.parametrize("low, high, names", [(None, -1, "uint8.*<=.*-1"), (300, None, "uint8.*>=.*300"), (2, -1, "0 to 255")])
+def test_bounds_of_clamp_that_no_value_of_the_dtype_fulfils_are_errors(low, high, names):
+    with pytest.raises(ingot.IngotError, match=names):
+        ingot.tensor([0, 100, 255], dtype=ingot.uint8).clamp(low, high)
+
+
+def test_logit_takes_eps_below_it_even_where_the_bounds_cross():
+    x = ingot.tensor([0.1, 0.45, 0.55, 0.7], dtype=ingot.float64)
+    low = float(np.log(0.6 / 0.4))
+    np.testing.assert_allclose(ingot.logit(x, 0.6).numpy(), [low, low, low, -low])
+    np.testing.assert_allclose(ingot.logit(x, 0.2).numpy()[0], np.log(0.2 / 0.8))
 
 
 # Numbers of numpy count as Python's.

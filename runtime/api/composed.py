@@ -21,10 +21,10 @@ def float_power(input, exponent, *, out=None):
 
 @api(inplace=True)
 def logit(input, eps=None, *, out=None):
-    """log(x / (1 - x)), with x clamped to [eps, 1 - eps] first if eps is given."""
+    """log(x / (1 - x)); if eps is given, of eps where x is below it, of 1 - eps where x is above that and not below eps."""
     x = promote(ew.logit, input)[0]
     if eps is not None:
-        x = clamp(x, eps, 1 - eps)
+        x = clamp(x, eps, 1 - eps) if eps <= 0.5 else ew.where(ew.lt(x, eps), eps, clamp(x, max=1 - eps))
     return deliver(ew.logit(x), out, "logit")
 
 

@@ -278,6 +278,9 @@ def _bound(x, bound, d, keeps, passes):
         return ew.mul(x, float("nan"))
     if d.is_integer:
         low, high = dt.int_range(d)
+        if bound > high if passes is ew.lt else bound < low:
+            raise ArgumentError(f"clamp: no {d} value is {'>=' if passes is ew.lt else '<='} the bound {bound}; {d} holds "
+                                f"{low} to {high}")
         bound = low if bound < low else high if bound > high else bound
     return ew.where(passes(x, bound), bound, x)      # nan passes no bound
 

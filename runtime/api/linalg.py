@@ -160,7 +160,9 @@ def _sum_of_products(input, product, beta, alpha):
     if alpha != 1:
         product = ew.mul(product, alpha)
     if beta == 0:
-        return product
+        if not input.requires_grad:
+            return product
+        input, beta = ew.where(False, input, -0.0), 1     # its gradient is zeros; what it holds, nan too, does not count
     return ew.add(input if beta == 1 else ew.mul(input, beta), product)
 
 

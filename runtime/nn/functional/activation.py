@@ -9,6 +9,7 @@ from ....ir.ops import elementwise as ew
 from ....ir.ops import nn as ops
 from ....ir.ops.shape import slice_
 from ...api import nn as core
+from ...api.elementwise import clamp
 from ...api.nn import finish, floating, spared
 from ...api.promote import rounds_once, to_dtype
 from ...api.register import FUNCTIONS
@@ -95,7 +96,7 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
     if min_val > max_val:
         raise ArgumentError(f"hardtanh needs min_val <= max_val, got {min_val} and {max_val}")
     if not input.dtype.is_inexact:
-        min_val, max_val = int(min_val), int(max_val)
+        return finish(clamp(input, int(min_val), int(max_val)), input, inplace, "hardtanh")
     return finish(ops.hardtanh(input, min_val=min_val, max_val=max_val), input, inplace, "hardtanh")
 
 
