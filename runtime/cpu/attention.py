@@ -161,7 +161,7 @@ def forward_plan(layouts, kind, causal, scale, dtype, threads):
     stats_at = scores_at + codegen.TILE_ROWS * score_row
     tiles = g.heads * -(-g.rows // codegen.TILE_ROWS)
     blocks = _blocks(g.groups, g.heads * g.rows, threads)
-    stats = (tiles // blocks + 1) * codegen.TILE_ROWS * codegen.ROW_STATS * item
+    stats = (tiles // blocks + 1) * codegen.STATS * item
     scratch_bytes = -(-(stats_at + stats) // _LINE) * _LINE + _LINE
     todo, items = jobs.Jobs(), g.groups * blocks
     chunks = jobs.chunks_for(g.work, items, threads)

@@ -18,7 +18,7 @@ from .packing import PACK_TRANSPOSED, packers
 from .products import HEIGHTS, write_product
 from .spelling import LlvmBuilder
 from .tasks import Words, chunk_share, write_task
-from .types import F32, F64, I8, I64, PTR, VOID, bytes_of, constant, null, vector, zero
+from .types import F32, F64, I8, I64, PTR, VOID, bytes_of, constant, lanes_of, null, vector, zero
 
 ARRAYS = ("q", "k", "v", "mask", "o", "lse")
 WORDS = (*ARRAYS, "scratch", "turn", "offsets", "items", "chunks", "blocks", "heads", "rows", "keys", "causal", "size",
@@ -27,8 +27,9 @@ WORDS = (*ARRAYS, "scratch", "turn", "offsets", "items", "chunks", "blocks", "he
          "key_block", "score_row", "scratch_bytes", "scores_at", "stats_at")
 OFFSETS = ARRAYS                    # columns of the table of byte offsets, one row for each key head of each batch
 NO_MASK, BOOL_MASK, ADDED_MASK = "", "bool", "added"
-ROW_STATS = 2                       # numbers kept for each row: the largest score yet and the sum of exponentials
 TILE_ROWS = HEIGHTS[0]
+ROOM = 8                            # places for numbers of a tile's rows: the largest scores yet, then the sums of exponentials
+STATS = 2 * ROOM
 DTYPES = {F32: dt.float32, F64: dt.float64}
 
 
@@ -54,7 +55,8 @@ class AttentionKernel:
         """The module as LLVM IR."""
         module = Module(self.target)
         write_product(module, Precision.of(self.element))
-        _write_softmax(module, self)
+        for height in (TILE_ROWS, 1):
+            _write_softmax(module, self, height)
         _write_tile(module, self)
         item = _write_item(module, self, write_panels(module, self.shape, self.element))
         write_task(module, self.symbol, item, WORDS)
@@ -94,10 +96,11 @@ def _write_item(module, kernel, panels):
     tiles = f.ceil_div(rows, TILE_ROWS)
     first, end = chunk_share(f, f.mul(job.heads, tiles), job.blocks, block)
     stats = f.at(scratch, job.stats_at)
-    with f.loop(0, f.mul(f.sub(end, first), TILE_ROWS)) as loop:
-        spot = f.at(stats, f.mul(loop.index, ROW_STATS * item))
-        f.store(constant(kernel.element, float("-inf")), spot)
-        f.store(zero(kernel.element), f.at(spot, item))
+    some = vector(ROOM, kernel.element)
+    with f.loop(0, f.sub(end, first)) as loop:
+        spot = f.at(stats, f.mul(loop.index, STATS * item))
+        f.store(constant(some, float("-inf")), spot)
+        f.store(zero(some), f.at(spot, ROOM * item))
     with f.loop(0, keys, job.key_block) as blocks:
         start, count = blocks.index, f.min(f.sub(keys, blocks.index), job.key_block)
         k_row = job.k_row
@@ -112,7 +115,7 @@ def _write_item(module, kernel, panels):
             heads_at = [f.at(at[name], strides[name]) for name in strides]
             with f.loop(low, high) as each:
                 row = f.mul(each.index, TILE_ROWS)
-                spot = f.at(stats, f.mul(f.sub(f.add(base, each.index), first), TILE_ROWS * ROW_STATS * item))
+                spot = f.at(stats, f.mul(f.sub(f.add(base, each.index), first), STATS * item))
                 f.call("tile", VOID, arg, scratch, *heads_at, v, spot, row, f.min(f.sub(rows, row), TILE_ROWS), start, count)
     f.ret()
     return "item"
@@ -124,7 +127,7 @@ def _write_tile(module, kernel):
                                  *((I64, name) for name in ("row", "height", "start", "count"))], internal=True)
     arg, scratch, q, mask, o, lse, v, stats, row, height, start, count = f.params
     job, shape, item = Words(f, arg, WORDS), kernel.shape, bytes_of(kernel.element)
-    keep, factor = f.local(TILE_ROWS * item), f.local(TILE_ROWS * item)
+    keep, factor = f.local(ROOM * item), f.local(ROOM * item)
     scale = f.local(item)
     number = f.load(F64, job.spot("scale"))
     f.store(number if kernel.element == F64 else f.cast("fptrunc", number, F32), scale)
@@ -137,69 +140,118 @@ def _write_tile(module, kernel):
     with f.when(f.compare("sgt", near, 0)):
         f.call("product", VOID, f.at(q, f.mul(row, q_row)), scratch, scores, q_row, one, step, f.mul(size, step), score_row,
                height, f.bit_and(f.add(near, shape.lanes - 1), -shape.lanes), size, null(), scale, f.index(0))
-        with f.loop(0, height) as loop:
-            i, at = loop.index, f.add(row, loop.index)
-            seen = f.max(f.min(near, f.select(causal, f.add(f.sub(at, start), 1), near)), 0)
+        seen, more = f.select(causal, f.add(f.sub(row, start), 1), near), f.cast("zext", causal, I64)
+
+        def softmax(size, i):
+            at = f.add(row, i)
             shade = f.at(f.at(mask, f.mul(at, job.mask_row)), f.mul(start, job.mask_step))
-            f.call("softmax", VOID, f.at(scores, f.mul(i, score_row)), seen, near, shade, job.mask_step,
-                   f.at(stats, f.mul(i, ROW_STATS * item)), f.at(keep, f.mul(i, item)), f.at(factor, f.mul(i, item)),
+            f.call(f"softmax_{size}", VOID, f.at(scores, f.mul(i, score_row)), score_row, f.add(seen, f.mul(more, i)), more,
+                   near, job.mask_row, job.mask_step, shade, *(f.at(x, f.mul(i, item)) for x in (stats, keep, factor)),
                    f.select(last, f.at(lse, f.mul(at, item)), null()))
+
+        def one_by_one():
+            with f.loop(0, height) as loop:
+                softmax(1, loop.index)
+
+        f.choose(f.compare("eq", height, TILE_ROWS), lambda: softmax(TILE_ROWS, 0), one_by_one)
         f.call("product", VOID, scores, v, f.at(o, f.mul(row, o_row)), score_row, one, job.v_row, step, o_row, height,
                job.v_size,
                near, f.select(fresh, null(), keep), f.select(last, factor, null()), one)
     f.ret()
 
 
-# The softmax of a strip's row.
+# The softmax of a strip's rows.
 
 
-def _write_softmax(module, kernel):
-    """Function of one row of scores: exponentials in place of the scores, new statistics, what sums before and after are
-    multiplied by, and (after the last block) the logsumexp."""
+def _write_softmax(module, kernel, height):
+    """Function of some neighbouring rows of scores, side by side: exponentials in place of the scores, new statistics, what
+    sums before and after are multiplied by, and (after the last block) the logsumexp. The first row sees `seen` keys, each
+    further one `more`."""
+    numbers, places = ("score_row", "seen", "more", "near", "mask_row", "mask_step"), ("mask", "stats", "keep", "factor", "lse")
+    f = module.function(f"softmax_{height}", [("ptr noalias", "scores"), *((I64, n) for n in numbers),
+                                              *((PTR, n) for n in places)], internal=True)
+    scores, score_row, seen, more, near, mask_row, mask_step, mask, stats, keep, factor, lse = f.params
     element, lanes = kernel.element, kernel.shape.lanes
-    item, whole = bytes_of(element), vector(lanes, element)
-    f = module.function("softmax", [("ptr noalias", "scores"), (I64, "seen"), (I64, "filled"), (PTR, "mask"),
-                                    (I64, "mask_step"),
-                                    (PTR, "stats"), (PTR, "keep"), (PTR, "factor"), (PTR, "lse")], internal=True)
-    scores, seen, filled, mask, mask_step, stats, keep, factor, lse = f.params
-    top, total = _Sweep(f, element, lanes, scores, seen), _Sweep(f, element, lanes, scores, seen)
+    item, kind, rows = bytes_of(element), DTYPES[element], range(height)
+    whole, packed = vector(lanes, element), vector(_places(height), element)
+    many, few = LlvmBuilder(f, lanes), LlvmBuilder(f, _places(height))
+    lines = [f.at(scores, f.mul(score_row, i)) for i in rows]
+    shades = [f.at(mask, f.mul(mask_row, i)) for i in rows]
+    ends = [f.min(f.add(seen, f.mul(more, i)), near) for i in rows]
+    inner = f.bit_and(f.max(ends[0], 0), -lanes)
+
+    def sweep(start, value):
+        """A number for each row: value(row, place, mask of the last lanes, the number yet) from vector to vector of keys."""
+        with f.loop(0, inner, lanes, [start] * height) as loop:
+            loop.next(*[value(i, loop.index, None, kept) for i, kept in enumerate(loop.carried)])
+        with f.loop(inner, near, lanes, loop.results) as loop:
+            edges = [f.mask(f.sub(end, loop.index), lanes) for end in ends]
+            loop.next(*[value(i, loop.index, edges[i], kept) for i, kept in enumerate(loop.carried)])
+        return loop.results
+
     lowest = constant(whole, float("-inf"))
 
-    def shaded(at, value, edge):
+    def larger(a, b):
+        return f.select(f.compare("ogt", a, b), a, b)
+
+    def largest_of(i, at, edge, kept):
+        value = f.load(whole, f.at(lines[i], at, element))
         if kernel.mask:
-            value = add_mask(f, kernel.mask, value, mask, mask_step, at, edge)
-            f.store(value, f.at(scores, at, element))
-        return value if edge is None else f.select(edge, value, lowest)
+            value = add_mask(f, kernel.mask, value, shades[i], mask_step, at, edge)
+            f.store(value, f.at(lines[i], at, element))
+        return larger(kept, value if edge is None else f.select(edge, value, lowest))
 
-    largest = top.fold(lowest, lambda a, b: f.select(f.compare("ogt", a, b), a, b), shaded)
-    before = f.load(element, stats)
-    scalar, many = LlvmBuilder(f, 1), LlvmBuilder(f, lanes)
-    kind = DTYPES[element]
-    largest = f.select(f.compare("ogt", largest, before), largest, before)
-    safe = f.select(f.compare("oeq", largest, float("-inf")), constant(element, 0), largest)
-    shift = f.splat(safe, lanes)
+    before = f.load(packed, stats)
+    largest = larger(fold_lanes(f, sweep(lowest, largest_of), larger), before)
+    safe = f.select(f.compare("oeq", largest, float("-inf")), zero(packed), largest)
+    shifts = [f.splat(safe, lanes) if height == 1 else f.shuffle(safe, safe, [i] * lanes) for i in rows]
 
-    def exponential(at, value, edge):
-        value = exp_below(many, many.wrap(kind, f.fsub(value, shift))).ref
+    def exponential(i, at, edge, kept):
+        spot = f.at(lines[i], at, element)
+        value = exp_below(many, many.wrap(kind, f.fsub(f.load(whole, spot), shifts[i]))).ref
         value = value if edge is None else f.select(edge, value, zero(whole))
-        f.store(value, f.at(scores, at, element))
-        return value
+        f.store(value, spot)
+        return f.fadd(kept, value)
 
-    added = total.fold(zero(whole), f.fadd, exponential)
-    beyond = f.bit_and(f.add(seen, lanes - 1), -lanes)
-    with f.loop(beyond, filled, lanes) as loop:
-        f.store(zero(whole), f.at(scores, loop.index, element))
-    again = apply(scalar, "exp", scalar.wrap(kind, f.fsub(before, safe))).ref
-    amount = f.fadd(f.fmul(f.load(element, f.at(stats, item)), again), added)
-    f.store(largest, stats)
-    f.store(amount, f.at(stats, item))
-    f.store(again, keep)
+    added = fold_lanes(f, sweep(zero(whole), exponential), f.fadd)
+    again = apply(few, "exp", few.wrap(kind, f.fsub(before, safe))).ref
+    sums = f.at(stats, ROOM * item)
+    amount = f.fadd(f.fmul(f.load(packed, sums), again), added)
+    for value, place in ((largest, stats), (amount, sums), (again, keep)):
+        f.store(value, place)
     nothing = f.compare("oeq", amount, 0.0)
-    f.store(f.fdiv(constant(element, 1), f.select(nothing, constant(element, 1), amount)), factor)
+    f.store(f.fdiv(constant(packed, 1), f.select(nothing, constant(packed, 1), amount)), factor)
     with f.when(f.compare("ne", lse, null())):
-        logarithm = f.fadd(safe, apply(scalar, "log", scalar.wrap(kind, amount)).ref)
-        f.store(f.select(nothing, constant(element, float("inf")), logarithm), lse)
+        logarithm = f.fadd(safe, apply(few, "log", few.wrap(kind, amount)).ref)
+        found = f.select(nothing, constant(packed, float("inf")), logarithm)
+        f.store(found if height == 1 else f.shuffle(found, found, rows), lse)
     f.ret()
+
+
+def _places(height):
+    """Lanes of a vector with a number for each row."""
+    return 1 << (height - 1).bit_length()
+
+
+def fold_lanes(f, vectors, join):
+    """The folds over the lanes of some vectors as the lanes of one, in the order of the vectors: halves are joined with halves,
+    the same tree however many there are. Lanes beyond repeat the first."""
+    vectors = [*vectors, *[vectors[0]] * (_places(len(vectors)) - len(vectors))]
+    part = lanes_of(vectors[0].type)
+    while part > 1:
+        part //= 2
+        pairs = list(zip(vectors[::2], vectors[1::2])) or [(vectors[0], None)]
+        vectors = [join(*(_halves(f, a, b, part, start) for start in (0, part))) for a, b in pairs]
+    while len(vectors) > 1:
+        vectors = [f.shuffle(a, b, range(2 * lanes_of(a.type))) for a, b in zip(vectors[::2], vectors[1::2])]
+    return vectors[0]
+
+
+def _halves(f, a, b, part, start):
+    """The lanes start .. start + part of every 2 * part lanes of a, then of b."""
+    count = lanes_of(a.type)
+    lanes = [base + start + lane for base in range(0, count * (1 if b is None else 2), 2 * part) for lane in range(part)]
+    return f.extract(a, lanes[0]) if len(lanes) == 1 else f.shuffle(a, a if b is None else b, lanes)
 
 
 def add_mask(f, mode, value, mask, step, at, edge):
@@ -215,37 +267,3 @@ def add_mask(f, mode, value, mask, step, at, edge):
     if mode == BOOL_MASK:
         return f.select(f.compare("ne", found, 0), value, constant(lanes_type, float("-inf")))
     return f.fadd(value, found)
-
-
-class _Sweep:
-    """A row vector by vector, four at a time, in a fixed order that its length alone decides."""
-
-    ways = 4
-
-    def __init__(self, f, element, lanes, row, length):
-        self.f, self.element, self.lanes, self.row, self.length = f, element, lanes, row, length
-
-    def fold(self, start, join, value):
-        """The fold of value(at, loaded, edge) over the row, a scalar; `edge` masks the lanes of the last vector."""
-        f, lanes = self.f, self.lanes
-        kind, whole = vector(lanes, self.element), f.bit_and(self.length, -self.ways * lanes)
-
-        def load(at):
-            return f.load(kind, f.at(self.row, at, self.element))
-
-        with f.loop(0, whole, self.ways * lanes, [start] * self.ways) as loop:
-            spots = [f.add(loop.index, n * lanes) for n in range(self.ways)]
-            loop.next(*[join(kept, value(at, load(at), None)) for kept, at in zip(loop.carried, spots)])
-        first, *others = loop.results
-        with f.loop(whole, self.length, lanes, [first]) as loop:
-            edge = f.mask(f.sub(self.length, loop.index), lanes)
-            loop.next(join(loop.carried[0], value(loop.index, load(loop.index), edge)))
-        values = [loop.results[0], *others]
-        joined = join(join(values[0], values[1]), join(values[2], values[3]))
-        while lanes > 1:
-            lanes //= 2
-            low, high = f.shuffle(joined, joined, range(lanes)), f.shuffle(joined, joined, range(lanes, 2 * lanes))
-            if lanes == 1:
-                return join(f.extract(joined, 0), f.extract(joined, 1))
-            joined = join(low, high)
-        return joined
