@@ -14,11 +14,13 @@ from ..ir.graph import Node, Value
 from ..ir.kernel import LOAD, STORE, Instr
 from ..ir.ops.linalg import matmul
 from .codegen.llvm.fused_epilogue import ACCUMULATED, Fused, Operand
-from .kernel_body import CALL, source_of
+from .fuse import Group, size_of
+from .kernel_body import CALL, Body, Unfit, source_of
 from .strided import Pattern, row_major
 
 DEAREST = 80      # cost per element up to which work in a product's tiles is better than a sweep of its own
 MOST_BESIDE = 2   # buffers of the product's size that its tiles can read and write beside it without losing their pace
+SPREAD = 8        # elements of a result for each of an operand that is computed in the tiles
 NARROWEST = 16    # columns from which a product runs on the road that has epilogues
 
 
@@ -40,38 +42,75 @@ class Epilogue:
     others: tuple
 
 
-def fuse_epilogues(groups: list, escaping, replacing=frozenset(), takes: Callable | None = None) -> list:
+@dataclass(frozen=True)
+class Road:
+    """Which products have epilogues on the machine at hand.
+
+    takes     says it of (product, result)
+    starts    operators that are products
+    mixed     whether operands may be of other dtypes than the product
+    spreads   whether what is the same along an axis of a tile is computed once for the tile: then kernels that make nothing
+              but such operands are done there, too
+    """
+
+    takes: Callable
+    starts: tuple = (matmul,)
+    mixed: bool = False
+    spreads: bool = False
+
+
+def fuse_epilogues(groups: list, escaping, replacing=frozenset(), road: Road | None = None) -> list:
     """The groups with an Epilogue in place of each product and kernel that can be one. Results in `replacing` are to be
-    written over inputs, so they had better not take the product's place, where its sums wait before. `takes(product, result)`
-    says which products have epilogues on the machine at hand."""
-    takes = _has_epilogues if takes is None else takes
+    written over inputs, so they had better not take the product's place, where its sums wait before."""
+    road = Road(_has_epilogues) if road is None else road
     readers = {}
     for g in groups:
         for n in g.nodes:
             for x in n.inputs:
                 source = source_of(x) if type(x) is Value else None
                 readers.setdefault(source, set()).add(g)
+    makers = {v: g for g in groups if g.is_kernel for v in g.body.results} if road.spreads else {}
     taken, made = set(), {}
     for g in groups:
-        if g.is_kernel:
-            found = _epilogue(g, readers, escaping, replacing, takes)
+        if g.is_kernel and not (g.body.reduced or g.body.counted or sum(t.cost for t in g.body.terms) > DEAREST):
+            wider, gone = _with_operands(g, makers, readers, escaping)
+            found = _epilogue(wider, {g, *gone}, readers, escaping, replacing, road) if gone else None
+            if found is None:
+                found, gone = _epilogue(g, {g}, readers, escaping, replacing, road), ()
             if found is not None:
-                taken.add(found.node)
+                taken.update([found.node, *[n for other in gone for n in other.nodes]])
                 made[g] = found
-    return [made.get(g, g) for g in groups if g.is_kernel or g.nodes[0] not in taken]
+    return [made.get(g, g) for g in groups if g.nodes[0] not in taken or g in made]
 
 
-def _epilogue(group, readers, escaping, replacing, takes):
+def _with_operands(group, makers, readers, escaping):
+    """(the group with kernels that make nothing but small operands of it, those kernels)"""
+    gone: list = []
+    while True:
+        inside = {group, *gone}
+        more = [g for g in dict.fromkeys([makers.get(v) for v, _ in group.body.loads]) if g is not None and g not in gone
+                and not g.body.reduced and SPREAD * size_of(g.shape) <= size_of(group.shape)
+                and all(readers[v] <= inside and v not in escaping for v in g.body.results)]
+        if not more:
+            return group, gone
+        nodes = [n for g in (*more, group) for n in g.nodes]
+        try:
+            group = Group(nodes, group.shape, (), Body(nodes, group.shape, (), tuple(group.body.results)))
+        except Unfit:
+            return group, gone
+        gone += more
+
+
+def _epilogue(group, parts, readers, escaping, replacing, road):
+    """The epilogue of a group, which is made of the groups `parts`."""
     body = group.body
-    if body.reduced or body.counted or sum(t.cost for t in body.terms) > DEAREST:
-        return None
     for value, pattern in body.loads:
         node = value.node
-        if node is None or node.op is not matmul or readers[value] != {group} or value in escaping:
+        if node is None or node.op not in road.starts or not readers[value] <= parts or value in escaping:
             continue
         result = min((r for r in body.results if r.dtype is value.dtype), key=replacing.__contains__, default=None)
-        if result is not None and takes(value, result) and _flat(pattern, value, body):
-            return _make(group, node, result)
+        if result is not None and road.takes(value, result) and _flat(pattern, value, body):
+            return _make(group, node, result, road.mixed)
     return None
 
 
@@ -84,10 +123,20 @@ def _has_epilogues(product, result):
 def _flat(pattern, product, body):
     """Whether the kernel reads the product just as it lies, and once."""
     again = [p for v, p in body.loads if v is product]
-    return len(again) == 1 and pattern == row_major(body.shape).plain and body.shape[-1:] == product.shape[-1:]
+    if product.node.op is matmul and body.shape[-1:] != product.shape[-1:]:
+        return False
+    return len(again) == 1 and pattern == row_major(body.shape).plain
 
 
-def _make(group, node, result):
+def _faces(node) -> tuple:
+    """(batches, rows, columns) of a product: a convolution has its images, channels and pixels."""
+    shape = node.output.shape
+    if node.op is matmul:
+        return math.prod(shape[:-2]), shape[-2], shape[-1]
+    return shape[0], shape[1], math.prod(shape[2:])
+
+
+def _make(group, node, result, mixed):
     body, product = group.body, node.output
     operands, places = [], []
     beside = [(v, p) for v, p in body.loads if v is not product]
@@ -95,8 +144,8 @@ def _make(group, node, result):
     if len(others) + sum(2 * _extent(p) > product.aval.size for _, p in beside) > MOST_BESIDE:
         return None
     for value, pattern in [*beside, *[(v, row_major(body.shape).plain) for v in others]]:
-        steps = _steps(pattern, product.shape)
-        if steps is None or (value.dtype is not product.dtype and value not in others):
+        steps = _steps(pattern, *_faces(node))
+        if steps is None or not (mixed or value.dtype is product.dtype or value in others):
             return None
         batch, row, column = steps
         operands.append(Operand(f"b{len(operands)}", value.dtype, column == 1, bool(row != 0 or batch != 0)))
@@ -122,17 +171,25 @@ def _line(t, buffers):
     return Instr(f"v{t.number}", t.kind, t.dtype, args, buffers.get(t.attr, ACCUMULATED) if t.kind == LOAD else t.attr)
 
 
-def _steps(pattern: Pattern, shape):
-    """(batch, row, column) strides of a pattern over a product's shape; None where there are none such."""
-    column = pattern.strides[-1]
+def _steps(pattern: Pattern, batches, rows, columns):
+    """(batch, row, column) strides of a pattern over a product; None where there are none such."""
+    sizes, strides = list(pattern.shape), list(pattern.strides)
+    if sizes and sizes[-1] == columns:
+        sizes.pop()
+        column = strides.pop()
+    else:
+        count, column = _take(sizes, strides, columns)
+        if count != columns:
+            return None
+    if type(columns) is int and columns == 1:
+        column = 1          # (a step that is never made)
     if column not in (0, 1):
         return None
-    sizes, strides = list(pattern.shape[:-1]), list(pattern.strides[:-1])
-    rows, row = _take(sizes, strides, shape[-2])
-    if rows != shape[-2]:
+    count, row = _take(sizes, strides, rows)
+    if count != rows:
         return None
-    count, batch = _take(sizes, strides, math.prod(shape[:-2]))
-    return (batch, row, column) if count == math.prod(shape[:-2]) else None
+    count, batch = _take(sizes, strides, batches)
+    return (batch, row, column) if count == batches else None
 
 
 def _take(sizes, strides, wanted):

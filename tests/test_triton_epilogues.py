@@ -9,18 +9,21 @@ import pytest
 
 import ingot
 import mock_cuda
-from ingot import jit
+from ingot import jit, nn
 from ingot.ir import dtype as dt
 from ingot.ir.aval import Aval
 from ingot.ir.graph import Builder
 from ingot.ir.ops import elementwise as ew
+from ingot.ir.ops.batch_norm import batch_norm
+from ingot.ir.ops.conv import conv as conv_op
 from ingot.ir.ops.linalg import matmul as matmul_op
 from ingot.ir.ops.shape import expand, reshape
 from ingot.nn import functional as F
 from ingot.passes import pipeline
-from ingot.passes.codegen.triton import configs, matmul
+from ingot.passes.codegen.triton import configs, conv, matmul
 from ingot.passes.codegen.triton.nest import SIZE
 from ingot.passes.codegen.triton.plan import ProductStep, plan
+from test_cuda_steps import Block
 from test_triton_compile import ARCHS, built, caches  # noqa: F401 (a fixture)
 
 SEED = 23
@@ -37,9 +40,28 @@ CASES = {
     "a batch, with a column of numbers": (lambda x, w, c: (x @ w) * c, [(3, 5, 4), (3, 4, 17), (3, 5, 1)]),
     "transposed": (lambda x, w, b: (x.T @ w.T + b).tanh(), [(7, 5), (21, 7), (21,)]),
     "a number": (lambda x, w, s: (x @ w) / s, [(6, 5), (5, 20), ()]),
+    "one column": (lambda x, w, r: ((x @ w) * r, x @ w * r + 1), [(9, 5), (5, 1), (9, 1)]),
+    "a convolution, affine and relu": (lambda x, w, m, g: F.relu(normed(F.conv2d(x, w, padding=1), m, g)),
+                                       [(2, 3, 5, 6), (7, 3, 3, 3), (7,), (7,)]),
+    "with a bias, and a residual": (lambda x, w, b, r: F.relu(F.conv2d(x, w, b, stride=2) + r),
+                                    [(2, 3, 9, 7), (5, 3, 3, 3), (5,), (2, 5, 4, 3)]),
+    "groups, and a gate": (lambda x, w, g: F.conv1d(x, w, groups=2) * g, [(3, 4, 8), (6, 2, 3), (3, 6, 1)]),
+    "depthwise": (lambda x, w, b, m, g, r: (F.relu(normed(F.conv2d(x, w, b, groups=4), m, g)) + r),
+                  [(2, 4, 6, 5), (8, 1, 3, 3), (8,), (8,), (8,), (2, 8, 4, 3)]),
+    "planes of one pixel": (lambda x, w, m, g: F.silu(normed(F.conv2d(x, w), m, g)),
+                            [(9, 4, 1, 1), (20, 4, 1, 1), (20,), (20,)]),
+    "volumes, two results": (lambda x, w, r: (F.conv3d(x, w) + r, (F.conv3d(x, w) + r).relu()),
+                             [(2, 2, 3, 4, 3), (5, 2, 2, 2, 2), (2, 5, 2, 3, 2)]),
 }
 
-DEAR = ("linear and gelu", "transposed")      # in float64 what follows costs more than a sweep of its own
+
+def normed(x, mean, gain):
+    """A batch normalisation with given statistics."""
+    return F.batch_norm(x, mean, gain.abs() + 0.5, gain, mean)
+
+
+# In float64 what follows costs more than a sweep of its own.
+DEAR = ("linear and gelu", "transposed", "planes of one pixel")
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float64"])
@@ -58,6 +80,45 @@ def test_one_launch_with_the_same_bits(name, dtype):
             assert g.dtype is w.dtype and ingot.equal(g.cpu(), w.cpu()), f"{name}, seed {SEED}"
     if dtype != "float64" or name not in DEAR:
         assert len(names) == 1 and "epilogue" in names[0], names
+
+
+def test_operands_that_many_read_are_made_once():
+    """A vector that two products' epilogues use, and one that is a result, are kernels of their own."""
+    with mock_cuda.installed() as cuda:
+        def f(x, w, g):
+            scale = g.exp()
+            return (x @ w) * scale, (x @ w.T) * scale, g.sin(), (x @ x.T) + g.sin()
+
+        args = [(draw(*s) / 4).cuda() for s in ((20, 20), (20, 20), (20,))]
+        want, traced = f(*args), jit.trace(f)
+        traced(*args)
+        before = len(cuda.launches)
+        for w, g in zip(want, traced(*args)):
+            assert ingot.equal(g.cpu(), w.cpu()), f"seed {SEED}"
+        names = [x["name"] for x in cuda.launches[before:]]
+    assert sum("epilogue" in n for n in names) == 3 and 4 <= len(names) <= 5, names
+
+
+def test_a_network_of_convolutions_is_one_launch_for_each():
+    """Convolution, normalisation with given statistics, activation and residual, in blocks as ResNet has them."""
+    ingot.manual_seed(0)
+    net = nn.Sequential(nn.Conv2d(3, 4, 3, padding=1, bias=False), nn.BatchNorm2d(4), nn.ReLU(), Block(4, 4, 1), Block(4, 8, 2))
+    for m in net.modules():
+        if isinstance(m, nn.BatchNorm2d):
+            m.running_mean.normal_()
+            m.running_var.uniform_(0.5, 2)
+    net.eval()
+    x = draw(2, 3, 8, 8)
+    with mock_cuda.installed() as cuda, ingot.no_grad():
+        want = net(x)
+        net.cuda()
+        eager, traced = net(x.cuda()), jit.trace(lambda x: net(x))
+        traced(x.cuda())
+        before = len(cuda.launches)
+        got = traced(x.cuda())
+        names = [n["name"] for n in cuda.launches[before:]]
+        assert ingot.equal(got.cpu(), eager.cpu()) and ingot.allclose(got.cpu(), want, rtol=1e-4, atol=1e-4)
+    assert len(names) == 6 and all(n.startswith("conv") and "epilogue" in n for n in names), names
 
 
 def test_what_others_read_stays():
@@ -112,10 +173,45 @@ FUNCTIONS = {"relu": (lambda z: ew.maximum(z, 0.0), 0), "tanh": (ew.tanh, 64)}  
 def test_compiles(name, kind, arch):
     function, spills = FUNCTIONS[name]
     made = epilogue_of(kind, function)
-    by_rows = tuple([row != 0 for _, _, row, _ in made.operands])
-    source = matmul.source(kind, "ieee", (False, True), (False, True), made.fused, by_rows)
+    along = tuple([(row != 0, batch != 0) for _, _, row, batch in made.operands])
+    source = matmul.source(kind, "ieee", (False, True), (False, True), made.fused, along)
     chosen = matmul.tiles(kind, 1024, 1024, 1024, kind.itemsize == 2, 232448 if arch == 90 else 166912)
     one = configs.Launch(source, chosen.constants, chosen.warps, (1, 1, 1), stages=chosen.stages)
     _, ptx = built(one, {p.name: 1024 for p in source.parameters if p.kind == SIZE}, arch, spills)
     if kind.itemsize == 2:
         assert ("wgmma" if arch == 90 else "mma.sync") in ptx
+
+
+def convolution_of(kind, groups):
+    """The fused step of relu(batch_norm(conv(x, w))) + r, with statistics in float32."""
+    b = Builder("block")
+    x, w, r = [b.input(n, Aval(s, kind)) for n, s in (("x", (8, 64, 28, 28)), ("w", (64, 64 // groups, 3, 3)),
+                                                      ("r", (8, 64, 28, 28)))]
+    gain, shift, mean, var = [b.input(n, Aval((64,), d)) for n, d in (("gain", kind), ("shift", kind), ("mean", dt.float32),
+                                                                      ("var", dt.float32))]
+    y = conv_op(x, w, None, stride=(1, 1), padding=((1, 1), (1, 1)), dilation=(1, 1), groups=groups)
+    y = ew.add(ew.maximum(batch_norm(y, gain, shift, mean, var, eps=1e-5), 0.0), r)
+    step, = plan(pipeline.run(b.finish([y]), pipeline.PIPELINE)).steps
+    assert type(step) is ProductStep
+    return step.epilogue
+
+
+@pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="Triton is not installed")
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("kind", [dt.bfloat16, pytest.param(dt.float32, marks=pytest.mark.slow)], ids=str)
+def test_convolutions_compile(kind, arch):
+    window = tuple(zip(conv.WINDOW, (1, 3, 3, 1, 1, 1, 0, 1, 1, 1, 1, 1)))
+    for groups in (1, 64):
+        made = convolution_of(kind, groups)
+        along = tuple([(row != 0, batch != 0) for _, _, row, batch in made.operands])
+        assert sorted(along) == [(True, False)] * 4 + [(True, True)]
+        tile, warps, stages = conv.tiles(kind, "ieee", 6272, 64, 576)
+        tiled = (*zip(conv.TILE, tile), ("GROUPS", 1))
+        if groups > 1:
+            source, tiled, warps = conv.depthwise(kind, False, made.fused, along), (("BLOCK", 256), ("GROUPS", 64)), 4
+        else:
+            source = conv.forward(kind, "ieee", False, made.fused, along)
+        one = configs.Launch(source, (*window, *tiled), warps, (1, 1, 1), stages=stages)
+        _, ptx = built(one, {p.name: 64 for p in source.parameters if p.kind == SIZE}, arch)
+        if kind.itemsize == 2 and groups == 1:
+            assert ("wgmma" if arch == 90 else "mma.sync") in ptx

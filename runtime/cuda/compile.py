@@ -22,7 +22,7 @@ from ...ir.errors import DeviceError, IngotError
 from ...passes.codegen.triton.nest import NUMBER, NUMBERS_AS, POINTER, Source
 from ..cpu import cache
 
-FORMAT = 1
+FORMAT = 2
 ALIGNED = 16           # bytes (or units) of which a parameter is a multiple, where it is marked
 _TYPES = {dt.bool_: "u8", dt.float16: "fp16", dt.bfloat16: "bf16", dt.float32: "fp32", dt.float64: "fp64", dt.int8: "i8",
           dt.int16: "i16", dt.int32: "i32", dt.int64: "i64", dt.uint8: "u8", dt.uint16: "u16", dt.uint32: "u32",
@@ -63,7 +63,7 @@ class Variant:
     def key(self) -> str:
         """What identifies the machine code."""
         said = (FORMAT, self.source.text, self.source.name, sorted(self.signature().items()), sorted(self.constants),
-                self.warps, self.stages, self.arch, self.wide, sorted(self.aligned))
+                self.warps, self.stages, self.arch, self.wide, sorted(self.aligned), self.source.flush)
         return hashlib.sha256(repr(said).encode()).hexdigest()
 
 
@@ -194,7 +194,8 @@ def _run_triton(variant) -> Any:
         constants["INDEX"] = tl.int64 if variant.wide else tl.int32
     attributes = {(i,): [["tt.divisibility", ALIGNED]] for i in sorted(variant.aligned)}
     source = ASTSource(fn=_function(variant.source), signature=variant.signature(), constexprs=constants, attrs=attributes)
-    options = {"num_warps": variant.warps, "num_stages": variant.stages, "enable_fp_fusion": False}
+    options = {"num_warps": variant.warps, "num_stages": variant.stages, "enable_fp_fusion": False,
+               "enable_reflect_ftz": variant.source.flush}
     return triton.compile(source, target=GPUTarget("cuda", variant.arch, 32), options=options)
 
 

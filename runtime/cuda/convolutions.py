@@ -17,96 +17,48 @@ from .eager import contiguous, run
 from .products import float32_precision
 from .program import empty, fill
 from .templates import launch
+from .windows import RANK, blocks, convolve, fits, gathered, geometry, spaces, three, window
 
-_FLOATS = (dt.float16, dt.bfloat16, dt.float32, dt.float64)
-_RANK = 3
-_BLOCK = 256
 _MOST_PARTS = 256
 _LEAST_DEPTH = 512     # elements of a part of a weight gradient's sum
 
 
-def _three(values, fill) -> list:
-    """Values of three dims, missing ones in front."""
-    return [fill] * (_RANK - len(values)) + list(values)
-
-
-def _window(kernel, stride, padding, dilation) -> tuple:
-    """The constants that decide a window's addresses."""
-    found = [*_three(kernel, 1), *_three(stride, 1), *_three([low for low, _ in padding], 0), *_three(dilation, 1)]
-    return tuple(zip(text.WINDOW, found))
-
-
-def _spaces(inputs, outputs) -> dict:
-    sizes = dict(zip([f"I{d}" for d in text.DIMS], _three(inputs, 1)))
-    return sizes | dict(zip([f"Q{d}" for d in text.DIMS], _three(outputs, 1)))
-
-
-def _fits(*arrays) -> bool:
-    there = [a for a in arrays if a is not None]
-    return all(isinstance(a, DeviceArray) and a.size for a in there) and there[0].ndim <= _RANK + 2 \
-        and dt.from_numpy(there[0].dtype) in _FLOATS
-
-
-def _geometry(params, kernel):
-    return _window(kernel, params["stride"], params["padding"], params["dilation"])
-
-
-def _multiply(device, source, arrays, sizes, window, groups, product, parts=1):
-    """Launches one product of sizes (m, n, k) for each group (and part)."""
-    kind = source.parameters[0].dtype
-    tile, warps, stages = text.tiles(kind, float32_precision(), *product)
-    constants = (*window, *zip(text.TILE, tile), ("GROUPS", groups), *([("PARTS",
-                                                                         parts)] if "PARTS" in source.constants else []))
-    grid = -(-product[0] // tile[0]) * -(-product[1] // tile[1]), groups, parts
-    launch(device, source, arrays, sizes, (constants, warps, grid), stages)
-
-
 def conv(inputs, params, device):
     """The convolution, with its bias."""
-    x, w, b = inputs
-    if not _fits(*inputs):
+    x, w, _ = inputs
+    if not fits(*inputs):
         return NotImplemented
-    kernel, groups = w.shape[2:], params["groups"]
-    counts = cv.window_counts(x.shape[2:], kernel, params["stride"], params["padding"], params["dilation"])
+    counts = cv.window_counts(x.shape[2:], w.shape[2:], params["stride"], params["padding"], params["dilation"])
     out = empty(device, (x.shape[0], w.shape[0], *counts), x.dtype)
     if out.size:
-        source = text.forward(dt.from_numpy(x.dtype), float32_precision(), b is not None)
-        sizes = {"N": x.shape[0], "C": w.shape[1], "O": w.shape[0] // groups} | _spaces(x.shape[2:], counts)
-        arrays = [contiguous(a) for a in (x, w, b) if a is not None]
-        if w.shape[1] == 1 and groups > 1:
-            block, warps, grid = _blocks(out.size)
-            launch(device, text.depthwise(dt.from_numpy(x.dtype), b is not None), (*arrays, out), sizes | {"TOTAL": out.size},
-                   ((*_geometry(params, kernel), block, ("GROUPS", groups)), warps, grid))
-            return out
-        product = x.shape[0] * prod(counts), sizes["O"], sizes["C"] * prod(kernel)
-        _multiply(device, source, (*arrays, out), sizes, _geometry(params, kernel), groups, product)
+        convolve(inputs, params, out, device)
     return out
 
 
 def conv_input_grad(inputs, params, device):
     """The transposed convolution."""
     g, w = inputs
-    if not _fits(*inputs):
+    if not fits(*inputs):
         return NotImplemented
     kernel, groups, size = w.shape[2:], params["groups"], params["size"]
     out = empty(device, (g.shape[0], w.shape[1] * groups, *size), g.dtype)
     if out.size:
-        sizes = {"N": g.shape[0], "C": w.shape[1], "O": w.shape[0] // groups} | _spaces(size, g.shape[2:])
+        sizes = {"N": g.shape[0], "C": w.shape[1], "O": w.shape[0] // groups} | spaces(size, g.shape[2:])
         arrays = contiguous(g), contiguous(w), out
         if not _by_phases(device, arrays, sizes, params, kernel, groups):
             product = g.shape[0] * prod(size), sizes["C"], sizes["O"] * prod(kernel)
             source = text.input_grad(dt.from_numpy(g.dtype), float32_precision())
-            _multiply(device, source, arrays, sizes, _geometry(params, kernel), groups, product)
+            gathered(device, source, arrays, sizes, geometry(params, kernel), groups, product)
     return out
 
 
 def _by_phases(device, arrays, sizes, params, kernel, groups) -> bool:
     """The gradient of a strided convolution's input, phase by phase; what no tap reaches is 0. Whether that can be."""
     stride, size, kind = params["stride"], params["size"], dt.from_numpy(arrays[2].dtype)
-    low = _three([first for first, _ in params["padding"]], 0)
+    low = three([first for first, _ in params["padding"]], 0)
     if all(s == 1 for s in stride) or min(low) < 0:
         return False
-    found = text.phases(_three(kernel, 1), _three(stride, 1), low, _three(params["dilation"], 1), _three(size, 1))
+    found = text.phases(three(kernel, 1), three(stride, 1), low, three(params["dilation"], 1), three(size, 1))
     if found is None:
         return False
     if sum(prod(pixels) for _, pixels in found) < prod(size):
@@ -114,27 +66,27 @@ def _by_phases(device, arrays, sizes, params, kernel, groups) -> bool:
     for constants, pixels in found:
         taps = prod(constants[f"J{d}"] for d in text.DIMS)
         product = sizes["N"] * prod(pixels), sizes["C"], sizes["O"] * taps
-        _multiply(device, text.phase_grad(kind, float32_precision()), arrays, sizes | dict(zip(text.COUNTS, pixels)),
-                  (*_geometry(params, kernel), *constants.items()), groups, product)
+        gathered(device, text.phase_grad(kind, float32_precision()), arrays, sizes | dict(zip(text.COUNTS, pixels)),
+                  (*geometry(params, kernel), *constants.items()), groups, product)
     return True
 
 
 def conv_weight_grad(inputs, params, device):
     """The gradient of the weight: long sums are cut in parts, which are added in order."""
     x, g = inputs
-    if not _fits(*inputs):
+    if not fits(*inputs):
         return NotImplemented
     kernel, groups = params["size"], params["groups"]
     kind = dt.from_numpy(x.dtype)
     shape = (g.shape[1], x.shape[1] // groups, *kernel)
-    sizes = {"N": x.shape[0], "C": shape[1], "O": g.shape[1] // groups} | _spaces(x.shape[2:], g.shape[2:])
+    sizes = {"N": x.shape[0], "C": shape[1], "O": g.shape[1] // groups} | spaces(x.shape[2:], g.shape[2:])
     product = sizes["O"], shape[1] * prod(kernel), x.shape[0] * prod(g.shape[2:])
     parts = _parts(device, kind, product, groups)
     wide = np.dtype(np.float64 if kind is dt.float64 else np.float32)
     out = empty(device, (parts, *shape), wide)
     if out.size:
         source = text.weight_grad(kind, float32_precision())
-        _multiply(device, source, (contiguous(g), contiguous(x), out), sizes, _geometry(params, kernel), groups, product, parts)
+        gathered(device, source, (contiguous(g), contiguous(x), out), sizes, geometry(params, kernel), groups, product, parts)
     if parts > 1:
         out = run(sum_, (out,), {"dim": (0,), "keepdim": False}, device)
     out = out.look(shape, DeviceArray(out.kind, out.memory, shape, out.dtype).strides)
@@ -150,43 +102,39 @@ def _parts(device, kind, product, groups) -> int:
     return max(1, min(_MOST_PARTS, wanted, k // _LEAST_DEPTH))
 
 
-def _blocks(n):
-    return ("BLOCK", _BLOCK), 4, (-(-n // _BLOCK), 1, 1)
-
-
 def max_pool(inputs, params, device):
     """The largest element of each window, and its flat index in the plane."""
     x, = inputs
-    if x.ndim > _RANK + 2 or not x.size or x.dtype.kind == "c":
+    if x.ndim > RANK + 2 or not x.size or x.dtype.kind == "c":
         return NotImplemented
     how = params["kernel"], params["stride"], params["padding"], params["dilation"]
     counts = cv.window_counts(x.shape[2:], *how)
     shape = (*x.shape[:2], *counts)
     out, places = empty(device, shape, x.dtype), empty(device, shape, np.int64)
     if out.size:
-        block, warps, grid = _blocks(out.size)
-        sizes = {"N": out.size} | _spaces(x.shape[2:], counts)
+        block, warps, grid = blocks(out.size)
+        sizes = {"N": out.size} | spaces(x.shape[2:], counts)
         launch(device, pool_text.maximum(dt.from_numpy(x.dtype)), (contiguous(x), out, places), sizes,
-               ((*_window(*how), block), warps, grid))
+               ((*window(*how), block), warps, grid))
     return out, places
 
 
 def _averaged(write, x, out, inner, outer, params, device):
     kind, divisor = dt.from_numpy(x.dtype), params["divisor"]
     rank = len(params["kernel"])
-    window = _window(params["kernel"], params["stride"], params["padding"], (1,) * rank)
+    how = window(params["kernel"], params["stride"], params["padding"], (1,) * rank)
     low, high = ([pair[side] for pair in params["counted"]] for side in (0, 1))
-    counted = zip(pool_text.COUNTED, [*_three(low, 0), *_three(high, 0)])
-    block, warps, grid = _blocks(out.size)
-    constants = (*window, *counted, ("DIVISOR", 1 if divisor is None else divisor), block)
-    launch(device, write(kind, divisor is not None), (contiguous(x), out), {"N": out.size} | _spaces(inner, outer),
+    counted = zip(pool_text.COUNTED, [*three(low, 0), *three(high, 0)])
+    block, warps, grid = blocks(out.size)
+    constants = (*how, *counted, ("DIVISOR", 1 if divisor is None else divisor), block)
+    launch(device, write(kind, divisor is not None), (contiguous(x), out), {"N": out.size} | spaces(inner, outer),
            (constants, warps, grid))
 
 
 def avg_pool(inputs, params, device):
     """The mean of each window."""
     x, = inputs
-    if x.ndim > _RANK + 2 or not x.size or x.dtype.kind in "cb":
+    if x.ndim > RANK + 2 or not x.size or x.dtype.kind in "cb":
         return NotImplemented
     counts = cv.window_counts(x.shape[2:], params["kernel"], params["stride"], params["padding"], (1,) * (x.ndim - 2))
     out = empty(device, (*x.shape[:2], *counts), x.dtype)
@@ -198,7 +146,7 @@ def avg_pool(inputs, params, device):
 def avg_pool_grad(inputs, params, device):
     """The gradient of the means, spread over their windows."""
     g, = inputs
-    if g.ndim > _RANK + 2 or not g.size or g.dtype.kind in "cb":
+    if g.ndim > RANK + 2 or not g.size or g.dtype.kind in "cb":
         return NotImplemented
     out = empty(device, (*g.shape[:2], *params["size"]), g.dtype)
     if out.size:

@@ -51,8 +51,13 @@ class Beside:
 
     def __init__(self, fused, strides):
         self.fused, self.strides = fused, tuple(strides)
-        self.by_rows = tuple([row != 0 for row, _ in self.strides])
+        self.along = tuple([(row != 0, batch != 0) for row, batch in self.strides])
         self.items = tuple([o.dtype.itemsize for o in fused.operands])
+
+    @property
+    def sizes(self) -> dict:
+        """The strides as the kernel's parameters."""
+        return {f"{letter}{i}": v for i, pair in enumerate(self.strides) for letter, v in zip("rt", pair)}
 
 
 def multiply(x, y, out, device, beside: Beside | None = None, operands=()):
@@ -117,7 +122,7 @@ def _as_batch(a):
 @functools.lru_cache(4096)
 def _prepared(kind, m, n, k, batch, x_batch, x_last, y_batch, y_last, device, precision, chosen, beside):
     units = [tuple([s == 1 for s in last]) for last in (x_last, y_last)]
-    more = () if beside is None else (beside.fused, beside.by_rows)
+    more = () if beside is None else (beside.fused, beside.along)
     source = template.source(kind, precision, *units, *more)
     sizes = {"M": m, "N": n, "K": k, "s_xb": x_batch, "s_xm": x_last[0], "s_xk": x_last[1],
              "s_yb": y_batch, "s_yk": y_last[0], "s_yn": y_last[1]}
@@ -126,7 +131,7 @@ def _prepared(kind, m, n, k, batch, x_batch, x_last, y_batch, y_last, device, pr
     names = ["x", "y", "z"]
     if beside is not None:
         names += [o.name for o in beside.fused.operands]
-        sizes |= {f"{letter}{i}": v for i, pair in enumerate(beside.strides) for letter, v in zip("rt", pair)}
+        sizes |= beside.sizes
         reach = max([reach, *[batch * t + m * r + n for r, t in beside.strides]])
     one = Launch(source, chosen.constants, chosen.warps, template.grid(m, n, batch, chosen), stages=chosen.stages)
     wide = reach + _tile_room(chosen, x_last, y_last) >= _NARROW

@@ -6,6 +6,7 @@ Eager operators come here as graphs of one node, traced code as graphs of many.
 from ...ir.errors import IngotError
 from ...ir.graph import Graph, Value
 from ...ir.op import View
+from ...ir.ops.conv import conv
 from ...ir.printer import format_line
 from ...passes.codegen.triton.plan import CallStep, KernelStep, ProductStep, plan
 from ...passes.kernel_body import is_free
@@ -14,6 +15,7 @@ from . import streams
 from .arrays import KIND, empty, fill, filled, used
 from .kernels import Prepared, as_number
 from .products import Beside, multiply
+from .windows import convolve
 
 __all__ = ["KIND", "DeviceGraph", "empty", "fill", "filled", "used"]
 
@@ -95,7 +97,7 @@ class Launched:
 
 
 class Multiplied:
-    """A product and what follows it, in one launch."""
+    """A product or a convolution, and what follows it, in one launch."""
 
     def __init__(self, step: ProductStep, graph: "DeviceGraph"):
         made = step.epilogue
@@ -107,7 +109,7 @@ class Multiplied:
     def run(self, env, device, places=None):
         """Computes; results go into `env`."""
         graph, stream = self.graph, streams.current(device).handle
-        x, y = [graph.value(v, env, device) for v in self.node.inputs]
+        inputs = [graph.value(x, env, device) if type(x) is Value else x for x in self.node.inputs]
         for v, shape, dtype, target in self.writes:
             if target is not None:
                 env[v] = env[target]
@@ -116,10 +118,21 @@ class Multiplied:
         for v, _ in self.operands:
             if v in graph.numbers and env[v].__class__ is not DeviceArray:
                 env[v] = filled(device, v.shape, v.dtype.np, env[v])
-        given = [used(env[v], stream) + more for v, more in self.operands]
-        multiply(x, y, env[self.writes[0][0]], device, self.beside, given)
+        out = env[self.writes[0][0]]
+        if self.node.op is conv:
+            shape = self.node.output.shape
+            given = [_from(env[v], more) for v, more in self.operands]
+            convolve(inputs, self.node.params, out.reshape(*shape), device, self.beside, given)
+        else:
+            x, y = inputs
+            multiply(x, y, out, device, self.beside, [used(env[v], stream) + more for v, more in self.operands])
         for v in self.dead:
             env.pop(v, None)
+
+
+def _from(array: DeviceArray, more: int) -> DeviceArray:
+    """The elements of an array from a byte on."""
+    return array if not more else array.look(((array.nbytes - more) // array.itemsize,), (array.itemsize,), more)
 
 
 class Called:

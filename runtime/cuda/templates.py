@@ -5,8 +5,8 @@ import functools
 from ...passes.codegen.triton.configs import Launch
 from ...passes.codegen.triton.nest import POINTER
 from . import streams
+from .arrays import used
 from .kernels import PreparedLaunch
-from .program import used
 
 _NARROW = 1 << 31
 _ROOM = 1 << 24       # how far the addresses of masked lanes may lie beyond an array

@@ -142,7 +142,7 @@ def forward(kind: Kind) -> Source:
              f"tl.store(out + ((group * L + i[:, None]) * V + f[None, :]), acc.to({TYPE[kind.dtype]}), "
              "(i < L)[:, None] & (f < V)[None, :])",
              f"tl.store(lse + (group * L + i), sums.to({TYPE[kind.dtype]}), i < L)"]
-    return made(kind.name("attention"), kind.parameters(("q", "k", "v"), ("out", "lse")), CONSTANTS, lines)
+    return made(kind.name("attention"), kind.parameters(("q", "k", "v"), ("out", "lse")), CONSTANTS, lines, True)
 
 
 def _slopes(kind, upstream, value) -> list:
@@ -179,7 +179,7 @@ def query_grad(kind: Kind, slopes: bool) -> Source:
              "(i < L)[:, None] & (e < E)[None, :])"]
     writes = ("gq", "ds_out") if slopes else ("gq",)
     name = kind.name("attention_query_grad") + ("_slopes" if slopes else "")
-    return made(name, kind.parameters(("g", "q", "k", "v", "lse", "delta"), writes), CONSTANTS, lines)
+    return made(name, kind.parameters(("g", "q", "k", "v", "lse", "delta"), writes), CONSTANTS, lines, True)
 
 
 @functools.lru_cache(64)
@@ -208,7 +208,7 @@ def key_grad(kind: Kind) -> Source:
              f"tl.store(gv + ((under * S + j[:, None]) * V + f[None, :]), to_value.to({narrow}), "
              "(j < S)[:, None] & (f < V)[None, :])"]
     return made(kind.name("attention_key_grad"), kind.parameters(("g", "q", "k", "v", "lse", "delta"), ("gk", "gv")), CONSTANTS,
-                lines)
+                lines, True)
 
 
 FORWARD, QUERIES, KEYS = "forward", "queries", "keys"

@@ -7,8 +7,10 @@ padding, dilation) is constant in the text's arguments; other sizes are paramete
 
 import functools
 import itertools
+from dataclasses import dataclass
 
 from ....ir import dtype as dt
+from . import epilogue
 from .configs import power_of_two
 from .matmul import stated_dot
 from .nest import POINTER, SIZE, Parameter, Source
@@ -56,8 +58,40 @@ def _wide(kind) -> str:
     return TYPE[dt.float64 if kind is dt.float64 else dt.float32]
 
 
-def _named(what, kind, precision):
-    return "_".join([what, kind.short, *([] if precision == "ieee" else [precision])])
+def _named(what, kind, precision, fused=None):
+    marks = [] if precision == "ieee" else [precision]
+    return "_".join([what, kind.short, *marks, *([] if fused is None else [fused.name])])
+
+
+@dataclass(frozen=True)
+class _End:
+    """What is done with the sums of a tile: rounded, given what follows, stored at `place` where `mask` says so."""
+
+    kind: dt.DType
+    place: str
+    mask: str
+    after: epilogue.Written | None
+
+    @property
+    def lines(self) -> list:
+        """The last lines of a kernel."""
+        after = [] if self.after is None else [line.removeprefix("    ") for line in self.after.lines]
+        result = "z_tile" if self.after is None else self.after.result
+        return [f"z_tile = total.to({TYPE[self.kind]})", *after, f"tl.store(out + ({self.place}), {result}, {self.mask})"]
+
+    @property
+    def helpers(self) -> str:
+        """Functions that the lines call."""
+        return "" if self.after is None else self.after.helpers
+
+    def parameters(self, own) -> list:
+        """Those of the kernel, with what the lines read and write."""
+        beside, steps = ((), ()) if self.after is None else self.after.parameters
+        return [*[p for p in own if p.kind == POINTER], *beside, *[p for p in own if p.kind != POINTER], *steps]
+
+
+def _ended(kind, place, mask, fused, along, site) -> _End:
+    return _End(kind, place, mask, None if fused is None else epilogue.written(fused, along, site))
 
 
 CONSTANTS = ("INDEX", *WINDOW, *TILE, "GROUPS")
@@ -65,9 +99,14 @@ PHASE = tuple([f"{what}{d}" for what in "RTJB" for d in DIMS])     # first pixel
 COUNTS = tuple([f"U{d}" for d in DIMS])                            # pixels of a phase
 
 
-@functools.lru_cache(32)
-def forward(kind: dt.DType, precision: str, bias: bool) -> Source:
-    """out[n, o, q] = sum over c, t of x[n, c, q * stride - padding + t * dilation] w[o, c, t], and the bias."""
+_PIXELS, _OUTPUTS = "(m < N * outer)", "(o < O)"
+_FORWARD = epilogue.Site(("n", _PIXELS), ("(cg * O + o)", _OUTPUTS), ("pixel", _PIXELS))
+
+
+@functools.lru_cache(256)
+def forward(kind: dt.DType, precision: str, bias: bool, fused=None, along: tuple = ()) -> Source:
+    """out[n, o, q] = sum over c, t of x[n, c, q * stride - padding + t * dilation] w[o, c, t], and the bias. `fused` is an
+    epilogue over (images, channels, pixels), `along` says for which of its operands (channels, images) differ."""
     at = [f"q{d} * S{d} - P{d} + t{d} * L{d}" for d in DIMS]
     lines = [*_CHANNELS, "across = tl.cdiv(O, BN)", "program = tl.program_id(0)",
              "m = ((program // across) * BM + tl.arange(0, BM)).to(INDEX)[:, None]",
@@ -85,12 +124,11 @@ def forward(kind: dt.DType, precision: str, bias: bool) -> Source:
     lines += ["    " + x for x in row]
     if bias:
         lines.append(f"total = total + tl.load(bias + (cg * O + o), o < O, 0.0).to({_wide(kind)})")
-    lines += ["pixel = (qD * QH + qH) * QW + qW",
-              f"tl.store(out + (((n * GROUPS + cg) * O + o) * outer + pixel), total.to({TYPE[kind]}), "
-              "(m < N * outer) & (o < O))"]
+    end = _ended(kind, "((n * GROUPS + cg) * O + o) * outer + pixel", f"{_PIXELS} & {_OUTPUTS}", fused, along, _FORWARD)
+    lines += ["pixel = (qD * QH + qH) * QW + qW", *end.lines]
     reads = ("x", "w", "bias") if bias else ("x", "w")
-    return made(_named("conv_bias" if bias else "conv", kind, precision), _parameters(kind, reads, "out", kind),
-                CONSTANTS, lines)
+    return made(_named("conv_bias" if bias else "conv", kind, precision, fused),
+                end.parameters(_parameters(kind, reads, "out", kind)), CONSTANTS, lines, helpers=end.helpers)
 
 
 @functools.lru_cache(32)
@@ -165,13 +203,17 @@ def _phase(kernel, stride, padding, dilation, size, first) -> tuple:
     return first, tap, max(0, -(-(kernel - tap) // stride)), (first + padding - tap) // stride, -(-(size - first) // stride)
 
 
-@functools.lru_cache(32)
-def depthwise(kind: dt.DType, bias: bool) -> Source:
+_ALONE = epilogue.Site(("image", "there"), ("o", "there"), ("pixel", "there"))
+
+
+@functools.lru_cache(256)
+def depthwise(kind: dt.DType, bias: bool, fused=None, along: tuple = ()) -> Source:
     """Convolution of each channel by itself: out[n, o, q] = sum over t of x[n, o // M, q * stride - padding + t * dilation]
     w[o, t], M outputs of each channel, and the bias."""
     lines = ["at = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK).to(INDEX)", "there = at < TOTAL",
-             *_split("at", ["plane", "qD", "qH", "qW"], ["TOTAL", "QD", "QH", "QW"]), "o = plane % (GROUPS * O)",
-             "source = (plane // (GROUPS * O) * GROUPS + o // O) * (ID * IH * IW)",
+             *_split("at", ["plane", "qD", "qH", "qW"], ["TOTAL", "QD", "QH", "QW"]),
+             "o = plane % (GROUPS * O)", "image = plane // (GROUPS * O)",
+             "pixel = at % (QD * QH * QW)", "source = (image * GROUPS + o // O) * (ID * IH * IW)",
              f"total = tl.zeros([BLOCK], {_wide(kind)})", "for t in range(0, KD * KH * KW):",
              "    tW = t % KW", "    tH = t // KW % KH", "    tD = t // (KW * KH)"]
     row = [f"a{d} = q{d} * S{d} - P{d} + t{d} * L{d}" for d in DIMS]
@@ -182,11 +224,11 @@ def depthwise(kind: dt.DType, bias: bool) -> Source:
     lines += ["    " + x for x in row]
     if bias:
         lines.append(f"total = total + tl.load(bias + o, there, 0.0).to({_wide(kind)})")
-    lines.append(f"tl.store(out + at, total.to({TYPE[kind]}), there)")
+    end = _ended(kind, "at", "there", fused, along, _ALONE)
     reads = ("x", "w", "bias") if bias else ("x", "w")
-    parameters = [*_parameters(kind, reads, "out", kind), Parameter("TOTAL", SIZE)]
-    name = f"conv_depthwise_{'bias_' if bias else ''}{kind.short}"
-    return made(name, parameters, ("INDEX", *WINDOW, "BLOCK", "GROUPS"), lines)
+    parameters = end.parameters([*_parameters(kind, reads, "out", kind), Parameter("TOTAL", SIZE)])
+    name = _named(f"conv_depthwise{'_bias' if bias else ''}", kind, "ieee", fused)
+    return made(name, parameters, ("INDEX", *WINDOW, "BLOCK", "GROUPS"), [*lines, *end.lines], helpers=end.helpers)
 
 
 @functools.lru_cache(32)

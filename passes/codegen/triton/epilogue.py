@@ -1,7 +1,8 @@
-"""What follows a matrix product, inside its tile: lines of an epilogue (`passes/fuse_epilogue.py`) as Triton text.
+"""What follows a product, inside its tile: lines of an epilogue (`passes/fuse_epilogue.py`) as Triton text.
 
-The tile `z` [BM, BN] comes rounded to the product's dtype, as a kernel of its own would read it, so what follows has the bits
-that it has apart. Operand n is the parameter `b<n>`, with the strides `r<n>` of rows and `t<n>` of batches.
+The tile `z_tile` comes rounded to the product's dtype, as a kernel of its own would read it, so what follows has the bits
+that it has apart. Operand n is the parameter `b<n>`, with the strides `r<n>` of rows and `t<n>` of batches where it has such.
+What does not vary along an axis of the tile is loaded, and computed, once for all of it.
 """
 
 from dataclasses import dataclass
@@ -30,31 +31,44 @@ def memory(dtype):
     return dt.uint8 if dtype is dt.bool_ else dtype
 
 
-def parameters(fused, by_rows) -> tuple:
-    """(pointers, sizes) of the operands; `by_rows` says for each whether rows differ."""
+@dataclass(frozen=True)
+class Site:
+    """Where a tile's elements are, as text: (index, mask) of batches, rows and columns, the mask empty if all are there."""
+
+    batch: tuple
+    row: tuple
+    column: tuple
+
+
+PRODUCT = Site(("batch", ""), ("row[:, None]", "(row[:, None] < M)"), ("column[None, :]", "(column[None, :] < N)"))
+
+
+def parameters(fused, along) -> tuple:
+    """(pointers, sizes) of the operands; `along` says for each whether (rows, batches) differ."""
     pointers = [Parameter(o.name, POINTER, memory(o.dtype)) for o in fused.operands]
-    sizes = [Parameter(f"{what}{n}", SIZE) for n, rows in enumerate(by_rows) for what in "rt" if what == "t" or rows]
+    sizes = [Parameter(f"{what}{n}", SIZE) for n, differs in enumerate(along) for what, d in zip("rt", differs) if d]
     return tuple(pointers), tuple(sizes)
 
 
-def written(fused, by_rows) -> Written:
+def written(fused, along, site: Site = PRODUCT) -> Written:
     """The text of an epilogue."""
-    made = _Writer(fused, by_rows)
+    made = _Writer(fused, along, site)
     for i in fused.body:
         made.put(i)
     helpers = "".join(f"@triton.jit\n{text}\n\n" for text in made.text.helpers.values())
-    return Written(helpers, tuple(made.text.lines), made.env[fused.result].ref, parameters(fused, by_rows))
+    return Written(helpers, tuple(made.text.lines), made.env[fused.result].ref, parameters(fused, along))
 
 
 class _Writer:
     """Writes one instruction after the other."""
 
-    def __init__(self, fused, by_rows):
-        self.text = Text({o.name for o in fused.operands})
+    def __init__(self, fused, along, site):
+        self.site = site
+        self.text = Text({p.name for part in parameters(fused, along) for p in part})
         self.s = TritonBuilder(self.text)
         self.env: dict = {}
         self.product = fused.dtype
-        self.place = {o.name: (n, o, rows) for n, (o, rows) in enumerate(zip(fused.operands, by_rows))}
+        self.place = {o.name: (n, o, differs) for n, (o, differs) in enumerate(zip(fused.operands, along))}
 
     def put(self, i: Instr):
         args = [self.env[a] for a in i.args]
@@ -78,15 +92,13 @@ class _Writer:
 
     def _at(self, name):
         """(address, mask) of an operand's elements beside the tile."""
-        n, operand, rows = self.place[name]
-        terms, masks = [f"batch * t{n}"], []
-        if rows:
-            terms.append(f"row[:, None] * r{n}")
-            masks.append("(row[:, None] < M)")
-        if operand.along_columns:
-            terms.append("column[None, :]")
-            masks.append("(column[None, :] < N)")
-        return f"{name} + ({' + '.join(terms)})", " & ".join(masks)
+        n, operand, (rows, batches) = self.place[name]
+        site = self.site
+        found = [(f"{site.batch[0]} * t{n}", site.batch[1])] if batches else []
+        found += [(f"{site.row[0]} * r{n}", site.row[1])] if rows else []
+        found += [site.column] if operand.along_columns else []
+        masks = dict.fromkeys([mask for _, mask in found if mask])
+        return f"{name} + ({' + '.join([term for term, _ in found])})" if found else name, " & ".join(masks)
 
     def _load(self, i):
         at, mask = self._at(i.attr)

@@ -40,14 +40,14 @@ class Tiles:
 
 
 @functools.lru_cache(512)
-def source(dtype, precision: str, x_units: tuple, y_units: tuple, fused=None, by_rows: tuple = ()) -> Source:
+def source(dtype, precision: str, x_units: tuple, y_units: tuple, fused=None, along: tuple = ()) -> Source:
     """The file for products of a dtype. `x_units` and `y_units` say which of the last two strides of each operand is 1;
-    `fused` is an epilogue, `by_rows` says for which of its operands rows differ."""
+    `fused` is an epilogue, `along` says for which of its operands (rows, batches) differ."""
     wide = dt.float64 if dtype is dt.float64 else dt.float32
     x = _address("x", ("s_xb", "s_xm", "s_xk"), x_units, "row[:, None]", "at_k[None, :]")
     y = _address("y", ("s_yb", "s_yk", "s_yn"), y_units, "at_k[:, None]", "column[None, :]")
     sizes = ["M", "N", "K", "s_xb", *_kept(("s_xm", "s_xk"), x_units), "s_yb", *_kept(("s_yk", "s_yn"), y_units)]
-    after = None if fused is None else epilogue.written(fused, by_rows)
+    after = None if fused is None else epilogue.written(fused, along)
     beside, steps = ((), ()) if after is None else after.parameters
     own = [Parameter(n, POINTER, dtype) for n in ("x", "y", "z")]
     parameters = (*own, *beside, *[Parameter(n, SIZE) for n in sizes], *steps)

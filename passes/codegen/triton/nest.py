@@ -40,12 +40,14 @@ class Source:
 
     name        the function's name
     constants   names of the constants that are given when it is compiled
+    flush       whether the chip's library of functions may take subnormal numbers for 0, as quick exponentials do
     """
 
     name: str
     text: str
     parameters: tuple[Parameter, ...]
     constants: tuple[str, ...] = field(default=())
+    flush: bool = False
 
 
 @dataclass(frozen=True)

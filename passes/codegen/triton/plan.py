@@ -8,8 +8,10 @@ from typing import Any
 
 from ....ir import dtype as dt
 from ....ir.graph import Graph, Node, Value
+from ....ir.ops.conv import conv
+from ....ir.ops.linalg import matmul
 from ...fuse import fuse, own_results
-from ...fuse_epilogue import Epilogue, fuse_epilogues
+from ...fuse_epilogue import Epilogue, Road, fuse_epilogues
 from ...kernel_body import source_of
 from ...lower import Lowered, lower
 from ...strided import row_major
@@ -56,7 +58,7 @@ class CallStep:
 
 @dataclass(eq=False)
 class ProductStep:
-    """A matrix product with what follows it."""
+    """A matrix product or a convolution, with what follows it."""
 
     epilogue: Epilogue
     dead: tuple = ()
@@ -79,7 +81,7 @@ class ProductStep:
     @property
     def reads(self) -> list:
         """The values in memory that it reads."""
-        return [*[source_of(x) for x in self.node.inputs if source_of(x) is not None], *self.beside]
+        return [*[source_of(x) for x in self.node.inputs if type(x) is Value and source_of(x) is not None], *self.beside]
 
     @property
     def writes(self) -> list:
@@ -101,7 +103,7 @@ def plan(graph: Graph, owned=frozenset(), targets=None) -> Steps:
     input that a result is to replace."""
     graph, targets = own_results(graph, owned), targets or {}
     replacing = frozenset([graph.outputs[i] for i in targets])
-    groups = fuse_epilogues(fuse(graph, replacing), {source_of(v) for v in graph.outputs}, replacing, _has_epilogue)
+    groups = fuse_epilogues(fuse(graph, replacing), {source_of(v) for v in graph.outputs}, replacing, ROAD)
     steps = [_step(g) for g in groups]
     forever = {source_of(v) for v in graph.outputs} | set(graph.outputs) | set(graph.inputs)
     last = {}
@@ -121,9 +123,13 @@ def _step(group):
 
 def _has_epilogue(product, result) -> bool:
     """Whether a product's tiles can take in what follows it."""
-    x, y = product.node.inputs
-    return (product.dtype in FLOATS and type(x) is type(y) is Value and x.dtype is y.dtype is product.dtype
-            and x.shape[-1] > 0 and product.aval.size == result.aval.size > 0 and product.ndim >= 2)
+    operands = [x for x in product.node.inputs if x is not None]
+    return (product.dtype in FLOATS and all(type(x) is Value and x.dtype is product.dtype and x.aval.size > 0 for x in operands)
+            and product.aval.size == result.aval.size > 0 and 2 <= product.ndim <= MOST_DIMS.get(product.node.op, product.ndim))
+
+
+MOST_DIMS = {conv: 5}
+ROAD = Road(_has_epilogue, (matmul, conv), mixed=True, spreads=True)
 
 
 def _in_place(graph, steps, targets, last):
@@ -147,7 +153,7 @@ def _reads_where_it_writes(step, target):
     size are laid out over threads in one way, so no thread reads what another has written."""
     body = step.group.body
     plain = row_major(body.shape).plain
-    if type(step) is ProductStep and target in map(source_of, step.node.inputs):
+    if type(step) is ProductStep and target in [source_of(x) for x in step.node.inputs if type(x) is Value]:
         return False
     whole = [v for v in (*step.reads, *step.writes) if v.aval.size == target.aval.size]
     return (all(p.plain == plain for v, p in body.loads if v is target) and target.aval.size == _size(body.shape)

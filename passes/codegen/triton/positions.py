@@ -12,7 +12,7 @@ from .spelling import TYPE
 
 BITS = {1: dt.uint8, 2: dt.uint16, 4: dt.uint32, 8: dt.uint64}     # elements that are only moved, by their bytes
 BLOCK = 1024
-_HEADER = '"""Made by ingot."""\n\nimport triton\nimport triton.language as tl\n\n\n@triton.jit\n'
+_HEADER = '"""Made by ingot."""\n\nimport triton\nimport triton.language as tl\n\n\n'
 # How a value joins what is there; nan wins where it is one of the two.
 _JOIN = {"add": "total + value", "mul": "total * value", "set": "value",
          "amax": "tl.where((value > total) | (value != value), value, total)",
@@ -20,11 +20,12 @@ _JOIN = {"add": "total + value", "mul": "total * value", "set": "value",
 _JOIN_BOOLS = {"add": "total | value", "mul": "total & value", "set": "value", "amax": "total | value", "amin": "total & value"}
 
 
-def made(name: str, parameters, constants, lines) -> Source:
-    """A file with one kernel."""
+def made(name: str, parameters, constants, lines, flush: bool = False, helpers: str = "") -> Source:
+    """A file with one kernel, and before it functions that it calls."""
     heading = ", ".join([p.name for p in parameters] + [f"{c}: tl.constexpr" for c in constants])
-    return Source(name, f"{_HEADER}def {name}({heading}):\n" + "".join(f"    {x}\n" for x in lines), tuple(parameters),
-                  tuple(constants))
+    body = "".join(f"    {x}\n" for x in lines)
+    text = f"{_HEADER}{helpers}@triton.jit\ndef {name}({heading}):\n{body}"
+    return Source(name, text, tuple(parameters), tuple(constants), flush)
 
 
 @functools.lru_cache(256)

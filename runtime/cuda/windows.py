@@ -1,0 +1,76 @@
+"""Convolutions as launches: their geometry, which pools have as well, and products whose operands are gathered."""
+
+from math import prod
+
+from ...ir import dtype as dt
+from ...passes.codegen.triton import conv as text
+from ..device_array import DeviceArray
+from .products import Beside, float32_precision
+from .templates import launch
+
+FLOATS = (dt.float16, dt.bfloat16, dt.float32, dt.float64)
+RANK = 3
+_BLOCK = 256
+
+
+def three(values, fill) -> list:
+    """Values of three dims, missing ones in front."""
+    return [fill] * (RANK - len(values)) + list(values)
+
+
+def window(kernel, stride, padding, dilation) -> tuple:
+    """The constants that decide a window's addresses."""
+    found = [*three(kernel, 1), *three(stride, 1), *three([low for low, _ in padding], 0), *three(dilation, 1)]
+    return tuple(zip(text.WINDOW, found))
+
+
+def spaces(inputs, outputs) -> dict:
+    """The sizes of planes as parameters."""
+    sizes = dict(zip([f"I{d}" for d in text.DIMS], three(inputs, 1)))
+    return sizes | dict(zip([f"Q{d}" for d in text.DIMS], three(outputs, 1)))
+
+
+def fits(*arrays) -> bool:
+    """Whether the kernels here take such arrays."""
+    there = [a for a in arrays if a is not None]
+    return all(isinstance(a, DeviceArray) and a.size for a in there) and there[0].ndim <= RANK + 2 \
+        and dt.from_numpy(there[0].dtype) in FLOATS
+
+
+def geometry(params, kernel) -> tuple:
+    """The constants of a convolution's window."""
+    return window(kernel, params["stride"], params["padding"], params["dilation"])
+
+
+def gathered(device, source, arrays, sizes, window, groups, product, parts=1):
+    """Launches one product of sizes (m, n, k) for each group (and part)."""
+    kind = source.parameters[0].dtype
+    tile, warps, stages = text.tiles(kind, float32_precision(), *product)
+    cut = [("PARTS", parts)] if "PARTS" in source.constants else []
+    constants = (*window, *zip(text.TILE, tile), ("GROUPS", groups), *cut)
+    grid = -(-product[0] // tile[0]) * -(-product[1] // tile[1]), groups, parts
+    launch(device, source, arrays, sizes, (constants, warps, grid), stages)
+
+
+def blocks(n) -> tuple:
+    """(constant, warps, grid) of a kernel over n elements."""
+    return ("BLOCK", _BLOCK), 4, (-(-n // _BLOCK), 1, 1)
+
+
+def convolve(inputs, params, out, device, beside: Beside | None = None, operands=()):
+    """Writes a convolution (or what the epilogue makes of it) to `out`; `operands` are the epilogue's arrays."""
+    x, w, b = inputs
+    kernel, groups, counts = w.shape[2:], params["groups"], out.shape[2:]
+    kind, more = dt.from_numpy(x.dtype), () if beside is None else (beside.fused, beside.along)
+    sizes = {"N": x.shape[0], "C": w.shape[1], "O": w.shape[0] // groups} | spaces(x.shape[2:], counts)
+    if beside is not None:
+        sizes |= beside.sizes
+    arrays = (*[a.backend.contiguous(a) for a in (x, w, b) if a is not None], out, *operands)
+    if w.shape[1] == 1 and groups > 1:
+        block, warps, grid = blocks(out.size)
+        launch(device, text.depthwise(kind, b is not None, *more), arrays, sizes | {"TOTAL": out.size},
+               ((*geometry(params, kernel), block, ("GROUPS", groups)), warps, grid))
+        return
+    source = text.forward(kind, float32_precision(), b is not None, *more)
+    product = x.shape[0] * prod(counts), sizes["O"], sizes["C"] * prod(kernel)
+    gathered(device, source, arrays, sizes, geometry(params, kernel), groups, product)
