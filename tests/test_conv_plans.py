@@ -9,7 +9,7 @@ from ingot.passes.codegen.llvm import conv as direct_code
 from ingot.passes.codegen.llvm import conv_depthwise as depthwise_code
 from ingot.passes.codegen.llvm import gemm as gemm_code
 from ingot.passes.codegen.llvm.microkernel import Precision
-from ingot.runtime.cpu import conv, conv_depthwise, conv_fused, conv_plan, gemm, pooling, winograd
+from ingot.runtime.cpu import conv, conv_depthwise, conv_fused, conv_plan, conv_steps, gemm, pooling, winograd
 from ingot.runtime.dispatch import kernel_of
 
 needs_winograd = pytest.mark.skipif(not target.host().fma, reason="the algorithm needs a fused multiply-add")
@@ -141,10 +141,27 @@ def test_weights_that_are_asked_for_change_nothing(threads, monkeypatch):
         assert np.array_equal(results[0], other)
 
 
+@pytest.mark.parametrize("images, inputs, size, outputs, taps, stride, asks", [
+    (1, 256, 14, 1024, 1, 1, True), (1, 1024, 14, 2048, 1, 2, True), (3, 512, 7, 512, 3, 1, True),
+    (1, 64, 56, 256, 1, 1, False), (8, 256, 28, 512, 3, 2, True), (1, 2048, 9, 32, 3, 1, False)], ids=str)
+def test_the_items_of_a_panel_ask_for_the_next_one(images, inputs, size, outputs, taps, stride, asks, threads, monkeypatch):
+    threads(2)
+    g = plan_of((images, inputs, size, size), (outputs, inputs, taps, taps), **window(taps, stride))
+    filters, steps, found = conv_plan.filters_of(g), conv_steps.Steps(), {}
+    monkeypatch.setattr(steps, "add", lambda task, chunks, names, words, slots: found.update(words))
+    conv_plan.add_direct(steps, g, filters, (0, 0), (1, 0), (2, 0))
+    joined, most = conv_plan.flattened(g), direct_code.tile_rows(target.host(), filters.vectors)
+    tiles = sum(count * sum(s[-2] for s in conv_plan._segments(joined, filters, at, pixels)[0])
+                for at, pixels, count in conv_plan.tiles_of(joined.dims[2], most))
+    times = found["out_rows"] // found["row_blocks"] * tiles // found["parts"] * found["ask_shares"]
+    assert found["ask_shares"] == (images * found["row_blocks"] * found["parts"] if found["panel_first"] else 1)
+    lines = -(-filters.panel // 64) if asks and filters.panels > 1 else 0
+    assert found["ask_lines"] * times >= lines and (found["ask_lines"] == 0) == (lines == 0)
+    assert (found["ask_lines"] - 1) * times < max(lines, 1), f"{found['ask_lines']} lines {times} times for {lines}"
+
+
 def test_what_is_asked_for():
     machine = target.cpu("x86-64-v4")
-    near, far = (direct_code.ConvKernel(machine, Precision.of("float"), 4, far=far) for far in (False, True))
-    assert far.text().count("prefetch") > near.text().count("prefetch") and near.symbol != far.symbol
     pattern = conv_depthwise.pattern_of(conv.Window(56, 28, 3, 2, 1, 1))
     counts = [depthwise_code.DepthwiseKernel(machine, "float", pattern, far=far).text().count("llvm.prefetch")
               for far in (False, True)]

@@ -15,8 +15,10 @@ from .compile import compile_module
 from .conv_layout import Blocks, Filters
 from .texts import text_of
 
-_PANEL_BYTES = 900_000              # a panel of weights larger than this leaves the second-level cache
-_FAR_BYTES = 2 << 20                # weights that no second-level cache holds
+_PANEL_BYTES = 512 << 10            # of a panel of weights that stays in the second-level cache beside the next
+_NEAR_BYTES = 900_000               # of weights that stay there as a whole
+_FAR_BYTES = 256 << 10              # weights that a core does not find near it when their turn comes again
+_LINE = 64                          # bytes of a cache line
 _ROWS_BYTES = 192 << 10             # rows of x that stay in it beside a panel
 _PART_TILES = 8                     # tiles of a part of a row, at least
 _FLAT_WIDTH = 128                   # pixels to which the rows of a 1x1 convolution are joined
@@ -113,10 +115,10 @@ def filters_of(geometry: Geometry) -> Filters:
 
 
 @functools.lru_cache(None)
-def kernel(item: int, vectors: int, epilogue=None, narrow: bool = False, far: bool = False):
+def kernel(item: int, vectors: int, epilogue=None, narrow: bool = False):
     """(description, address) of the direct kernel."""
     epilogue = epilogue or ColumnBias(_ELEMENTS[item])
-    made = codegen.ConvKernel(host(), Precision.of(_ELEMENTS[item]), vectors, epilogue, narrow, far)
+    made = codegen.ConvKernel(host(), Precision.of(_ELEMENTS[item]), vectors, epilogue, narrow)
     return made, compile_module(text_of(made), [made.symbol])[made.symbol]
 
 
@@ -136,23 +138,32 @@ def add_direct(steps, geometry: Geometry, filters: Filters, x, w, y, operands=(c
     if scatter is None:
         geometry = flattened(geometry)
         scatter = Scatter(tuple(d.out for d in geometry.dims), (1, 1, 1), (0, 0, 0))
-    far = filters.panels > 1 and filters.group >= _FAR_BYTES
-    made, task = kernel(geometry.item, filters.vectors, epilogue, _is_narrow(geometry, filters), far)
+    made, task = kernel(geometry.item, filters.vectors, epilogue, _is_narrow(geometry, filters))
     depth, height, _ = geometry.dims
     threads = pool.get_num_threads()
     rows, groups, images = depth.out * height.out, geometry.groups, geometry.images
     row_blocks = _row_blocks(geometry, filters, rows, threads)
     items = images * groups * row_blocks * filters.panels
-    part_table, parts = _parts(steps, geometry, filters, made.rows, 1 if threads == 1 else -(-4 * threads // items))
+    part_table, parts, visits = _parts(steps, geometry, filters, made.rows, 1 if threads == 1 else -(-4 * threads // items))
     items *= parts
     chunks = conv_steps.share(geometry.work, items, threads)
+    panel_first = _panels_first(geometry, filters, row_blocks)
+    shares = images * row_blocks * parts if panel_first else 1
     y_start, y_words = _result_words(geometry, scatter)
     words = _operand_words(geometry, filters) | y_words | {
         "items": items, "chunks": chunks, "groups": groups, "row_blocks": row_blocks, "panels": filters.panels,
-        "panel_first": _panels_first(geometry, filters, row_blocks), "out_rows": rows,
+        "panel_first": panel_first, "out_rows": rows,
+        "ask_shares": shares, "ask_lines": _lines_asked(filters, rows // row_blocks * visits * shares),
         "out_height": height.out, "part_table": part_table, "parts": parts, "blocks": -(-geometry.outputs // geometry.lanes)}
     steps.add(task, chunks, codegen.WORDS, words,
               {"x": x, "w": w, "y": (y[0], y[1] + y_start), "operands": operands})
+
+
+def _lines_asked(filters, visits):
+    """Lines of the next panel to ask for whenever a tile comes to another channel block, which happens so often."""
+    if filters.panels == 1 or filters.group < _FAR_BYTES:
+        return 0
+    return -(-filters.panel // (_LINE * max(1, visits)))
 
 
 def _is_narrow(geometry, filters):
@@ -198,7 +209,7 @@ def _row_blocks(geometry, filters, rows, threads):
         while block > 1 and images * filters.panels * -(-rows // block) < 4 * threads:
             block = -(-block // 2)
     blocks = -(-rows // block)
-    if images % threads and filters.group <= _PANEL_BYTES:
+    if images % threads and filters.group <= _NEAR_BYTES:
         blocks = min(rows, -(-blocks // threads) * threads)
     return blocks
 
@@ -206,7 +217,7 @@ def _row_blocks(geometry, filters, rows, threads):
 def _panels_first(geometry, filters, row_blocks):
     """Whether weights are read once and x again for each panel, rather than the other way round."""
     weights = filters.group
-    if weights <= _PANEL_BYTES:
+    if weights <= _NEAR_BYTES:
         return 0
     x = geometry.images * geometry.pixels * geometry.inputs * geometry.item
     return int(x * filters.panels < weights * row_blocks * geometry.images)
@@ -228,7 +239,8 @@ def tiles_of(width: Window, most: int):
 
 
 def _parts(steps, geometry, filters, most, wanted):
-    """(table of parts, their number): the tiles of a row cut into about `wanted` parts."""
+    """(table of parts, their number, channel blocks that a row of the first goes through): the tiles of a row cut into about
+    `wanted` parts."""
     runs, total = list(tiles_of(geometry.dims[2], most)), -(-geometry.dims[2].out // most)
     each = max(_PART_TILES, -(-total // wanted))
     parts, room = [[]], each
@@ -240,7 +252,9 @@ def _parts(steps, geometry, filters, most, wanted):
             count = min(tiles, room)
             parts[-1].append((at, pixels, count))
             at, tiles, room = at + count * pixels, tiles - count, room - count
-    return _part_table(steps, geometry, filters, parts), len(parts)
+    visits = sum(count * sum(segment[-2] for segment in _segments(geometry, filters, at, pixels)[0])
+                 for at, pixels, count in parts[0])
+    return _part_table(steps, geometry, filters, parts), len(parts), visits
 
 
 def _part_table(steps, geometry, filters, parts):

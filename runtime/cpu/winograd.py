@@ -7,13 +7,13 @@ from ...ir import config
 from ...ir.target import host
 from ...passes.codegen.llvm import winograd as codegen
 from ...passes.codegen.llvm.epilogue import ColumnBias
-from . import conv_steps, pool
+from . import cache_sizes, conv_steps, pool
 from .compile import compile_module
 from .conv_layout import Filters
 from .conv_plan import Geometry
 from .texts import text_of
 
-_CACHE_BYTES = 800_000              # V and M of a block of tiles, beside the weights that stream through
+_CACHE_SHARE = 3 / 4                # of a second-level cache: V and M of a block of tiles, beside the weights that stream
 _MOST_TILES = 48
 _APART = 192                        # bytes between planes, so that those of a tile do not all meet in one set of a cache
 _LEAST_CHANNELS = {2: 16}            # channels from which F2's error is no larger than the direct kernel's
@@ -74,7 +74,8 @@ def _cut(g, m, threads, shares):
     rows, columns = -(-height.out // m), -(-width.out // m)
     share_panels = -(-filters.panels // shares)
     tiles, channels = g.images * rows * columns, g.inputs + share_panels * filters.columns
-    most = max(6, min(_MOST_TILES, _CACHE_BYTES // ((m + 2) ** 2 * channels * g.item)))
+    room = int(_CACHE_SHARE * cache_sizes.second_level())
+    most = max(6, min(_MOST_TILES, room // ((m + 2) ** 2 * channels * g.item)))
     blocks, each = -(-tiles // most), threads // shares
     blocks = min(tiles, -(-blocks // each) * each)
     return Tiling(m, rows, columns, tiles, -(-tiles // blocks), -(-filters.panels // share_panels), share_panels)

@@ -21,8 +21,8 @@ into parts for threads to share:
 
 All of them are one table; where something is counts from its start, in bytes.
 
-A panel of weights is read once for each tile of an item. Where all weights are more than the caches near a core hold, tiles ask
-for the panel that the next item will read, each for another line of every step.
+A panel of weights is read once for each tile of an item. Where weights come from far, an item asks for the panel that the next
+one will read, some lines at each channel block, so that they arrive all along its work.
 """
 
 from dataclasses import dataclass, field
@@ -40,11 +40,12 @@ WORDS = ("x", "w", "y", "operands", "items", "chunks", "groups", "row_blocks", "
          "x_image", "x_group", "x_block", "x_slice", "x_row", "x_pixel", "w_group", "w_panel", "w_block",
          "w_tap_d", "w_tap_h", "w_tap_w", "x_tap_w", "y_image", "y_group", "y_block", "y_slice", "y_row", "y_pixel",
          "out_rows", "out_height", "depth", "height", "taps_d", "taps_h", "stride_d", "stride_h", "pad_d", "pad_h",
-         "dilation_d", "dilation_h", "part_table", "parts", "blocks")
+         "dilation_d", "dilation_h", "part_table", "parts", "blocks", "ask_lines",
+         "ask_shares")
 PART = ("runs", "count")
 RUN = ("first", "width", "tiles", "segments", "count", "clear")
 SEGMENT = ("first", "pixels", "x_offset", "w_offset", "taps", "steps", "last", "blocks", "flags")
-_FRAME = ("first_d", "end_d", "first_h", "end_h", "column", "vectors", "image", "y_start", "part", "ahead", "ahead_end")
+_FRAME = ("first_d", "end_d", "first_h", "end_h", "column", "vectors", "image", "y_start", "part", "ask", "ask_end")
 ACCUMULATE, LAST = 1, 2
 AHEAD = 2                                       # channel blocks that are asked for before they are needed
 _LINE = 64                                      # bytes of a cache line
@@ -60,14 +61,13 @@ def tile_rows(target: Target, vectors: int) -> int:
 @dataclass(frozen=True)
 class ConvKernel:
     """What a module is made for; equal ones are the same code. In a `narrow` panel the last vector has channels in its lower
-    half alone; weights that are `far` are asked for a panel ahead."""
+    half alone."""
 
     target: Target
     precision: Precision
     vectors: int
     epilogue: Any = field(default_factory=Identity)
     narrow: bool = False
-    far: bool = False
 
     @property
     def lanes(self) -> int:
@@ -82,8 +82,8 @@ class ConvKernel:
     @property
     def symbol(self) -> str:
         """The task's name in the module."""
-        kind, after = f"{'_narrow' * self.narrow}{'_far' * self.far}", self.epilogue.name
-        return f"conv_{self.vectors}{kind}_{self.precision}{'_' + after if after else ''}"
+        after = self.epilogue.name
+        return f"conv_{self.vectors}{'_narrow' * self.narrow}_{self.precision}{'_' + after if after else ''}"
 
     def text(self) -> str:
         """The module as LLVM IR."""
@@ -115,8 +115,8 @@ def _item(module, kernel, row):
     start = f.add(start, f.mul(f.mul(panel, kernel.vectors), job.y_block))
     frame.put(column=column, vectors=f.sub(job.blocks, f.mul(panel, kernel.vectors)), image=image,
               part=f.add(job.part_table, f.mul(part, WORD * len(PART))))
-    if kernel.far:
-        _ask_for_weights(f, kernel, job, frame, panel)
+    place = f.add(f.mul(f.add(f.mul(image, job.row_blocks), block), job.parts), part)
+    _plan_asking(f, job, frame, f.at(w, job.w_panel), panel, place)
     with f.loop(*chunk_share(f, job.out_rows, job.row_blocks, block)) as loop:
         at_d, at_h = f.div(loop.index, job.out_height), f.mod(loop.index, job.out_height)
         in_d = tap_range(f, job, frame, "d", at_d, job.depth)
@@ -128,18 +128,22 @@ def _item(module, kernel, row):
     return "item"
 
 
-def _ask_for_weights(f, kernel, job, frame, panel):
-    """What the tiles of an item ask for, as a distance from the weights that they read. The last panel has none after it."""
-    step = kernel.vectors * kernel.lanes * bytes_of(kernel.precision.b)
-    other = f.select(f.compare("slt", f.add(panel, 1), job.panels), job.w_panel, 0)
-    frame.put(ahead=other, ahead_end=f.add(other, step))
+def _plan_asking(f, job, frame, following, panel, place):
+    """What an item asks for: the next panel, or its share of it where items at other places go through this panel first."""
+    size = f.select(f.compare("slt", f.add(panel, 1), job.panels), job.w_panel, 0)
+    shares = job.ask_shares
+    first, end = chunk_share(f, size, shares, f.min(place, f.sub(shares, 1)))
+    frame.put(ask=f.cast("ptrtoint", f.at(following, first), I64), ask_end=f.cast("ptrtoint", f.at(following, end), I64))
 
 
-def _ask_for_more(f, frame):
-    """After a tile: another line of the next panel's steps, or nothing but what is there."""
-    following = f.add(frame.ahead, _LINE)
-    more = f.binary("and", f.compare("ne", frame.ahead, 0), f.compare("slt", following, frame.ahead_end))
-    frame.put(ahead=f.select(more, following, 0))
+def _ask_for_weights(f, job, frame):
+    """Prefetch some more lines of the next panel, if there are any left."""
+    start = frame.ask
+    lines = f.select(f.compare("slt", start, frame.ask_end), job.ask_lines, 0)
+    at = f.cast("inttoptr", start, PTR)
+    with f.loop(0, lines) as loop:
+        f.prefetch(f.at(at, f.mul(loop.index, _LINE)), 2)
+    frame.put(ask=f.add(start, f.mul(lines, _LINE)))
 
 
 def _item_place(f, job, number):
@@ -196,8 +200,6 @@ def _row(module, kernel, tiles, clear):
                 tile = f.load(PTR, f.at(f.at(tiles, segment.pixels, PTR), -WORD))
                 f.call_pointer(tile, VOID, arg, at_frame, at, f.at(x, f.add(f.mul(here, x_pixel), segment.x_offset)),
                                f.at(w, segment.w_offset), f.at(y, f.mul(here, y_pixel)))
-            if kernel.far:
-                _ask_for_more(f, frame)
     f.ret()
     return "row"
 
@@ -227,16 +229,17 @@ def _tile(module, kernel, pixels):
             ("d", frame.first_d, frame.end_d, f.mul(job.dilation_d, job.x_slice), job.w_tap_d),
             ("h", frame.first_h, frame.end_h, f.mul(job.dilation_h, job.x_row), job.w_tap_h),
             ("w", 0, segment.taps, job.x_tap_w, job.w_tap_w))
-    ahead, last_block = frame.ahead if kernel.far else None, f.sub(segment.blocks, 1)
+    last_block = f.sub(segment.blocks, 1)
 
     def sums(level, x, w, tile, steps=segment.steps):
         if level == len(nest):
-            return add_outer(f, precision, tile, steps, Operand(x, x_pixel, size), Operand(w, 0, w_step), ahead=ahead)
+            return add_outer(f, precision, tile, steps, Operand(x, x_pixel, size), Operand(w, 0, w_step))
         dim, first, end, x_step, w_next = nest[level]
         with f.loop(first, end, 1, [value for line in tile for value in line]) as loop:
             inside = f.at(x, f.mul(loop.index, x_step))
             if dim == "blocks":
                 _ask_ahead(f, f.at(inside, f.mul(x_step, AHEAD)), x_pixel, pixels)
+                _ask_for_weights(f, job, frame)
                 steps = f.select(f.compare("eq", loop.index, last_block), segment.last, steps)
             found = sums(level + 1, inside, f.at(w, f.mul(loop.index, w_next)), _lines(loop.carried, kernel.vectors), steps)
             loop.next(*(value for line in found for value in line))
