@@ -8,7 +8,7 @@ import sys
 from dataclasses import dataclass
 
 from .ir import target
-from .runtime.cpu import cache
+from .runtime.cpu import amx, cache
 
 GOOD, NOTE, BAD = "ok", "note", "missing"
 EXTRAS = {
@@ -49,6 +49,9 @@ def look_at_cpu():
     host = target.host()
     yield Finding("processor", f"{host.arch}, code for {host.level}, vectors of {host.vector_bytes * 8} bits"
                   + (f", with {', '.join(sorted(host.features))}" if host.features else ""))
+    if amx.is_offered() and not amx.is_allowed():
+        yield Finding("matrix tiles", "the system does not let this process use them (AMX)", NOTE,
+                      "products of bfloat16 are slower than this processor can")
     yield from look_at_threads()
 
 

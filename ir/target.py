@@ -25,6 +25,7 @@ LEVELS = {"x86-64": ("x86_64", 16, 16), "x86-64-v3": ("x86_64", 32, 16),
            "x86-64-v4": ("x86_64", 64, 32), "aarch64": ("aarch64", 16, 32)}
 # Kernel's name of an optional instruction set -> LLVM's, and the level that it needs.
 _EXTRAS = {"avx512_bf16": ("avx512bf16", "x86-64-v4"), "avx512_vnni": ("avx512vnni", "x86-64-v4"),
+           "amx_tile": ("amx-tile", "x86-64-v4"), "amx_bf16": ("amx-bf16", "x86-64-v4"),
            "asimdhp": ("fullfp16", "aarch64"), "asimddp": ("dotprod", "aarch64"), "bf16": ("bf16", "aarch64")}
 
 

@@ -18,7 +18,7 @@ from ...ir.errors import ArgumentError
 from ...ir.target import Target
 from ...ir.version import VERSION
 from ...passes.codegen.llvm import fork_join, programs
-from ...runtime.cpu import compile, pool
+from ...runtime.cpu import amx, compile, pool
 from ...runtime.serialization.save_load import replacing
 from ..errors import ExportError
 from . import archive, c_header, structure, writer
@@ -138,8 +138,9 @@ def _at_home(model, sizes, threads):
     objects: dict = {}
     try:
         pool.set_num_threads(threads)
-        compiled, parts = model.planned(sizes)
-        image = image_of(compiled, objects)
+        with amx.withheld():
+            compiled, parts = model.planned(sizes)
+            image = image_of(compiled, objects)
     finally:
         pool.set_num_threads(before)
     if image is None:

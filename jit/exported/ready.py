@@ -7,7 +7,7 @@ import numpy as np
 
 from ...ir.errors import FileError
 from ...ir.target import Target, cpu, host
-from ...runtime.cpu import compile, pool
+from ...runtime.cpu import amx, compile, pool
 from ...runtime.serialization import safetensors
 from .image import Image, Ready
 
@@ -110,9 +110,10 @@ def _threads(data) -> int:
 
 
 def suits(name: str) -> Target | None:
-    """The target of a name, if its code is what this machine would make, or makes no use of what goes beyond."""
+    """The target of a name, if its code is what this machine would make, or makes no use of what goes beyond. Code that may use
+    matrix tiles is only for processes that are allowed to."""
     level, *features = name.split("+")
     mine = host()
-    if level != mine.level or not set(features) <= mine.features:
+    if level != mine.level or not set(features) <= mine.features or (amx.FEATURES & set(features) and not amx.is_allowed()):
         return None
     return cpu(level, features)

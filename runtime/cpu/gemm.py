@@ -18,9 +18,9 @@ from ...ir.target import host
 from ...passes.codegen.llvm import gemm as codegen
 from ...passes.codegen.llvm.epilogue import Identity
 from ...passes.codegen.llvm.types import BF16, F16, F32, F64
-from . import alloc, call, pool
+from . import alloc, amx, call, pool
 from .compile import compile_module
-from .gemm_plan import Layout, Plan, make_packed_plan, make_plan, packed_steps, result_shape
+from .gemm_plan import Layout, Plan, make_packed_plan, make_plan, packed_road, packed_steps, result_shape
 from .texts import text_of
 
 _STORED = {np.dtype(np.float32): F32, np.dtype(np.float64): F64, np.dtype(np.float16): F16, dt.bfloat16.np: BF16}
@@ -76,6 +76,11 @@ class Product:
                                                         key[-1]))
             self._run(plan, a, b.panels, out, operands)
         return out
+
+    @property
+    def amx(self) -> bool:
+        """Whether plans made now may take the road of matrix tiles."""
+        return self.pairs and amx.is_wanted()
 
     def kernel(self, road: str):
         """(kernel, address of its task) of a road, compiled when first asked for."""
@@ -156,10 +161,10 @@ class Packed:
     def __init__(self, product: Product, b: np.ndarray):
         if b.ndim != 2 or b.dtype != product.dtype:
             raise ShapeError(f"pack: expected a {product.dtype} matrix, got {b.dtype}{list(b.shape)}")
-        (depth, columns), width = b.shape, product.kernel("pairs" if product.pairs else "tiles")[0].panel
+        (depth, columns), width = b.shape, product.kernel(packed_road(product))[0].panel
         self.shape = b.shape
         group = 2 if product.pairs else 1
-        steps = packed_steps(depth, product.pairs)
+        steps = packed_steps(depth, product)
         self.panels = alloc.aligned_zeros((-(-columns // width), steps, width, group), b.dtype)
         for number in range(self.panels.shape[0]):
             part = b[:, number * width:(number + 1) * width]

@@ -12,6 +12,7 @@ import numpy as np
 
 from ...ir.errors import ShapeError
 from ...passes.codegen.llvm import gemm as codegen
+from . import amx_plan
 
 _DEPTH_BLOCK = 1024                 # longest depth summed in one sweep; its panel of B stays in the second-level cache
 _IN_PLACE_BYTES = 4096              # rows of B farther apart than a page are packed
@@ -98,21 +99,28 @@ def make_packed_plan(a: Layout, columns: int, out: Layout, item: int, product, t
     """The plan of a product with a B packed beforehand (`gemm.Packed`): panels of B lie ready to be read in place."""
     shape, depth = out.shape, a.shape[-1]
     a, out = _folded(a, item), _folded(out, product.out_dtype.itemsize)
-    road = "pairs" if product.pairs else "tiles"
+    road = packed_road(product)
     kernel = product.kernel(road)[0]
-    copies_a = product.pairs and depth % 2 == 1
+    copies_a = road == "pairs" and depth % 2 == 1
     if copies_a:
         a = even_depth(a, item)
     step = kernel.panel * item * (2 if product.pairs else 1)
-    across = packed_steps(depth, product.pairs) * step // kernel.panel
+    across = packed_steps(depth, product) * step // kernel.panel
     b = Layout((depth, columns), (step, across))
     return _fill(shape, (), road, codegen.IN_PLACE, False, copies_a, (a, b, out), item, product, threads,
-                 {"b_step": step, "b_column": across, **({"depth_block": max(depth, 1)} if product.pairs else {})})
+                 {"b_step": step, "b_column": across, **({"depth_block": max(depth, 1)} if road == "pairs" else {})})
 
 
-def packed_steps(depth: int, pairs: bool) -> int:
-    """Steps of the depth that a packed panel has: pairs of elements count as one."""
-    return -(-depth // 2) if pairs else depth
+def packed_road(product) -> str:
+    """The road that a packed B is laid out for."""
+    return "amx" if product.amx else "pairs" if product.pairs else "tiles"
+
+
+def packed_steps(depth: int, product) -> int:
+    """Steps of the depth that a packed panel has: pairs of elements count as one, matrix tiles are whole."""
+    if product.amx:
+        return -(-depth // codegen.TILE_DEPTH) * codegen.TILE_DEPTH // 2
+    return -(-depth // 2) if product.pairs else depth
 
 
 def _folded(layout, item):
@@ -141,6 +149,8 @@ def _choose_road(a, b, item, product):
     turned = codegen.PACK_TRANSPOSED if b_step == item else codegen.PACK_ANY
     if b_step == item and ((columns == 1 and a_step == item) or (b_column != item and rows <= _DOT_ROWS)):
         return "dots", codegen.IN_PLACE, a_step != item
+    if product.amx and rows > (_FEW_PAIR_ROWS if b_column == item else 1):
+        return "amx", codegen.PACK_ROWS if b_column == item else turned, a_step != item
     if product.pairs and rows > (_FEW_PAIR_ROWS if b_column == item else 1):
         return "pairs", codegen.PACK_ROWS if b_column == item else turned, a_step != item or depth % 2 == 1
     if b_column != item:
@@ -165,10 +175,14 @@ def _fill(shape, batch, road, pack, swapped, copies_a, layouts, item, product, t
     kernel, task = product.kernel(road)
     count, strides, table = _batches(batch, a, b, out)
     block, work = _depth_block(depth, road, product), rows * columns * depth * count
-    panel = kernel.panel if road != "vector" else _wide_panel(columns, kernel.panel, threads)
+    if road == "amx":
+        block = amx_plan.depth_block(depth)
+        panel, blocks, items, chunks, each = amx_plan.cut(count, rows, columns, depth, pack, threads)
+    else:
+        panel = kernel.panel if road != "vector" else _wide_panel(columns, kernel.panel, threads)
+        blocks, items, chunks = _partition(count, -(-columns // panel), rows, work, pack, threads)
+        each = -(-((block + 1) * kernel.panel * item) // 4096) * 4096 + 128 if pack else 0
     panels = -(-columns // panel)
-    blocks, items, chunks = _partition(count, panels, rows, work, pack, threads)
-    each = -(-((block + 1) * kernel.panel * item) // 4096) * 4096 + 128 if pack else 0
     values = dict(zip(("a_row", "a_step", "b_step", "b_column"), _steps(a, b, item)), c_row=out.strides[-2],
                   a_batch=strides[0], b_batch=strides[1], c_batch=strides[2],
                   offsets=0 if table is None else table.ctypes.data, rows=rows, columns=columns, depth=depth, depth_block=block,

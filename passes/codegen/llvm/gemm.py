@@ -6,6 +6,7 @@ One module serves every shape of a (precision, epilogue, road); sizes and stride
     tiles   register tiles over panels of B's columns; B is read in place or packed, panel by panel, into the worker's scratch
     vector  one row times a matrix in place: sweeps along whole rows of B, a few at a time, as memory likes to be read
     pairs   tiles for bfloat with the processor's dot instruction, B packed in pairs along the depth
+    amx     the same on the processor's matrix tiles
     dots    both operands contiguous along the depth, few rows: sums across lanes, nothing is packed
 
 A chunk is a range of items (batch, panel, block of rows). Each element of C is computed by one sequence of operations that
@@ -18,6 +19,8 @@ from typing import Any
 from ....ir.target import Target
 from .emit import Module
 from .epilogue import Identity, Place
+from .gemm_amx import DEPTH as TILE_DEPTH
+from .gemm_amx import STRIP, amx_item
 from .gemm_dots import DOT_COLUMNS, DOT_ROWS, dot_item
 from .gemm_job import OFFSET, PLAN_WORDS, WORDS, call_epilogue, open_item, word
 from .gemm_vector import VECTOR_PANEL, vector_item
@@ -35,7 +38,7 @@ from .packing import IN_PLACE, PACK_ANY, PACK_ROWS, PACK_TRANSPOSED, packers, pa
 from .tasks import write_task
 from .types import I64, PTR, bytes_of, constant
 
-ROADS = ("tiles", "vector", "pairs", "dots")
+ROADS = ("tiles", "vector", "pairs", "amx", "dots")
 LAUNCH = "gemm_launch"
 _ACCUMULATE, _LAST = 1, 2
 
@@ -72,6 +75,8 @@ class GemmKernel:
     def shape(self) -> TileShape:
         """Rows and vectors of a full tile on this road."""
         shape = tile_shape(self.target, self.precision.accumulate)
+        if self.road == "amx":
+            return STRIP
         if self.road == "vector":
             return TileShape(1, 16, shape.lanes)
         return TileShape(DOT_ROWS, DOT_COLUMNS, shape.lanes) if self.road == "dots" else shape
@@ -89,7 +94,7 @@ class GemmKernel:
     def text(self) -> str:
         """The module as LLVM IR."""
         module = Module(self.target)
-        write = {"dots": dot_item, "vector": vector_item}.get(self.road, _tile_item)
+        write = {"dots": dot_item, "vector": vector_item, "amx": amx_item}.get(self.road, _tile_item)
         write_task(module, self.symbol, write(module, self), WORDS)
         return module.text()
 
@@ -218,5 +223,5 @@ def _load_out(f, type_, spot, edge):
     return f.load(type_, spot) if edge is None else f.load_masked(type_, spot, edge)
 
 
-__all__ = ["IN_PLACE", "LAUNCH", "PACK_ANY", "PACK_ROWS", "PACK_TRANSPOSED", "PLAN_WORDS", "ROADS", "VECTOR_PANEL", "WORDS",
-           "GemmKernel", "Precision", "launch_text"]
+__all__ = ["IN_PLACE", "LAUNCH", "PACK_ANY", "PACK_ROWS", "PACK_TRANSPOSED", "PLAN_WORDS", "ROADS", "TILE_DEPTH",
+           "VECTOR_PANEL", "WORDS", "GemmKernel", "Precision", "launch_text"]

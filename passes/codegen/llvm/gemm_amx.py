@@ -1,0 +1,270 @@
+"""The road of bfloat16 products on the processor's matrix tiles (AMX): C in blocks of 32 x 32, four tiles of sums.
+
+A tile is 16 rows of 64 bytes: 16 sums of float, or 32 elements along the depth. One instruction adds 16 x 16 x 32 products: for
+each sum, the even and the odd steps apart, then both, then to what is there; products are exact, sums round to nearest even,
+and numbers below the normal range count as zero.
+
+Of an item's columns, B is packed once into strips of 32 columns, [pair of steps][column][2], which the second-level cache
+holds. Then, for 32 rows after the other, a block of the depth of A is copied to where it stays in the nearest cache, with zeros
+up to whole tiles, and all strips stream past it. Sums of blocks of the depth wait in `sums`, one strip after the other.
+Finished ones go through a block of the stack, where vector code applies the epilogue.
+
+Whoever takes this road must have been allowed to use tiles by the system (`runtime/cpu/amx.py`).
+"""
+
+from .epilogue import Place
+from .gemm_job import call_epilogue, open_item, word
+from .microkernel import TileShape, narrow
+from .packing import IN_PLACE, pair_packers
+from .types import BF16, F32, I8, I16, I64, PTR, VOID, Value, bytes_of, constant, vector, zero
+
+ROWS, LANES, DEPTH = 16, 16, 32              # of one tile: rows, sums of a row, elements of the depth
+STRIP = TileShape(2 * ROWS, 2, LANES)        # what four tiles of sums cover
+MOST_DEPTH = 512                             # of a block of the depth: two thirds of a nearest cache of 48 KiB
+STEP_BYTES = 4 * STRIP.columns               # of a pair of steps in a strip
+A_ROW = 2 * MOST_DEPTH + 64                  # bytes between rows of the copy of A: no power of two
+A_BYTES = STRIP.rows * A_ROW
+_SUMS_ROW = 4 * STRIP.columns
+SUMS_BYTES = STRIP.rows * _SUMS_ROW          # of the sums of a strip
+_LINE = 64
+_SUMS, _A, _B = (0, 1, 2, 3), (4, 5), (6, 7)
+_FIRST, _LAST = 1, 2
+
+
+def amx_item(module, kernel) -> str:
+    """Function of one item: pack its columns of B, then block after block of its rows."""
+    pack, configure = _write_pack(module), _write_configure(module)
+    sweeps = {tall: _write_rows(module, kernel, tall) for tall in (2, 1)}
+    f = module.function("item", [(PTR, "job"), (I64, "number"), (I64, "worker")], internal=True)
+    job, number, worker = f.params
+    item = open_item(f, job, number)
+    first, end = (f.min(f.mul(f.ceil_div(row, STRIP.rows), STRIP.rows), word(f, job, "rows"))
+                  for row in (item.first_row, item.end_row))
+    sums = f.at(word(f, job, "scratch", PTR), f.mul(worker, word(f, job, "scratch_bytes")))
+    start = f.at(item.b, f.mul(item.column, word(f, job, "b_column")))
+
+    def packed():
+        room = f.at(sums, f.mul(f.ceil_div(item.columns, STRIP.columns), SUMS_BYTES))
+        f.call(pack, VOID, job, start, item.columns, room)
+        return room,
+
+    panel, = f.choose(f.compare("eq", word(f, job, "pack"), IN_PLACE), lambda: (start,), packed)
+    whole = f.add(first, f.bit_and(f.sub(end, first), -STRIP.rows))
+    a_row, c_row = word(f, job, "a_row"), word(f, job, "c_row")
+
+    def sweep(tall, row, height):
+        f.call(sweeps[tall], VOID, job, f.at(item.a, f.mul(row, a_row)), panel, f.at(item.c, f.mul(row, c_row)), sums,
+               item.batch, row, item.column, height, item.columns)
+
+    with f.when(f.compare("sgt", whole, first)):
+        f.call(configure, VOID, f.index(ROWS), f.index(ROWS))
+        with f.loop(first, whole, STRIP.rows) as loop:
+            sweep(2, loop.index, f.index(STRIP.rows))
+    rest = f.sub(end, whole)
+    with f.when(f.compare("sgt", rest, 0)):
+        f.call(configure, VOID, f.min(rest, ROWS), f.max(f.sub(rest, ROWS), 1))        # no tile has 0 rows
+        f.choose(f.compare("sgt", rest, ROWS), lambda: sweep(2, whole, rest), lambda: sweep(1, whole, rest))
+    f.call("llvm.x86.tilerelease", VOID)
+    f.ret()
+    return "item"
+
+
+def strip_bytes(f, depth) -> Value:
+    """Bytes of a packed strip."""
+    return f.mul(f.ceil_div(depth, DEPTH), DEPTH // 2 * STEP_BYTES)
+
+
+# Packing.
+
+
+def _write_pack(module) -> str:
+    """Function that packs columns of B, strip after strip."""
+    modes = pair_packers(module, STRIP)
+    f = module.function("pack", [(PTR, "job"), (PTR, "source"), (I64, "columns"), (PTR, "panel")], internal=True)
+    job, source, columns, panel = f.params
+    depth, step, across = word(f, job, "depth"), word(f, job, "b_step"), word(f, job, "b_column")
+    size = strip_bytes(f, depth)
+    with f.loop(0, columns, STRIP.columns) as loop:
+        start = f.at(source, f.mul(loop.index, across))
+        strip = f.at(panel, f.mul(f.div(loop.index, STRIP.columns), size))
+        width = f.min(f.sub(columns, loop.index), STRIP.columns)
+        f.switch(word(f, job, "pack"), {mode: (lambda name=name: f.call(name, VOID, start, step, across, width, depth, strip))
+                                        for mode, name in modes.items()})
+        with f.loop(f.mul(f.ceil_div(depth, 2), STEP_BYTES), size, _LINE) as rest:
+            f.store(zero(vector(_LINE, I8)), f.at(strip, rest.index))
+    f.ret()
+    return "pack"
+
+
+def _write_copy(module) -> str:
+    """Function that copies rows of A, `count` steps of the depth, with zeros up to whole tiles."""
+    f = module.function("copy", [(PTR, "source"), (I64, "row"), (I64, "count"), (I64, "height"), (PTR, "target")],
+                        internal=True)
+    source, row, count, height, target = f.params
+    kind, whole = vector(DEPTH, I16), f.bit_and(count, -DEPTH)
+    rest = f.sub(count, whole)
+    some, mask = f.compare("ne", rest, 0), f.mask(rest, DEPTH)
+    with f.loop(0, height) as loop:
+        start, goal = f.at(source, f.mul(loop.index, row)), f.at(target, f.mul(loop.index, A_ROW))
+        with f.loop(0, whole, DEPTH) as steps:
+            f.store(f.load(kind, f.at(start, steps.index, I16)), f.at(goal, steps.index, I16))
+        with f.when(some):
+            f.store(f.load_masked(kind, f.at(start, whole, I16), mask), f.at(goal, whole, I16))
+    f.ret()
+    return "copy"
+
+
+def _write_configure(module) -> str:
+    """Function that sets the shapes of the tiles: how many rows the upper and the lower tiles of A and of the sums have."""
+    f = module.function("configure", [(I64, "upper"), (I64, "lower")], internal=True)
+    words = f.local(64)
+    f.store(zero(vector(64, I8)), words)
+    f.store(constant(I8, 1), words)                                     # the palette
+    upper, lower = (f.cast("trunc", rows, I8) for rows in f.params)
+    rows = {**dict.fromkeys(_SUMS[:2], upper), **dict.fromkeys(_SUMS[2:], lower), _A[0]: upper, _A[1]: lower,
+            **dict.fromkeys(_B, constant(I8, ROWS))}
+    for tile, count in rows.items():
+        f.store(constant(I16, _LINE), f.at(words, 16 + 2 * tile))
+        f.store(count, f.at(words, 48 + tile))
+    f.call("llvm.x86.ldtilecfg", VOID, words)
+    f.ret()
+    return "configure"
+
+
+# Blocks of C.
+
+
+def _write_rows(module, kernel, tall) -> str:
+    """Function of `tall` tiles of rows: for each block of the depth, strip after strip."""
+    copy = "copy" if module.has("copy") else _write_copy(module)
+    blocks = {wide: _write_block(module, kernel, tall, wide) for wide in (2, 1)}
+    name = f"rows_{tall}"
+    f = module.function(name, [(PTR, "job"), (PTR, "a"), (PTR, "panel"), (PTR, "c"), (PTR, "sums"), (I64, "batch"),
+                               (I64, "row"), (I64, "column"), (I64, "height"), (I64, "columns")], internal=True)
+    job, a, panel, c, sums, batch, row, column, height, columns = f.params
+    depth, most, near = word(f, job, "depth"), word(f, job, "depth_block"), f.local(A_BYTES)
+    size, item = strip_bytes(f, depth), bytes_of(kernel.precision.out)
+    many = f.compare("sgt", depth, most)
+    with f.loop(0, f.max(depth, 1), most) as outer:
+        at = outer.index
+        count = f.min(f.sub(depth, at), most)
+        f.call(copy, VOID, f.at(a, at, I16), word(f, job, "a_row"), count, height, near)
+        flags = f.binary("or", f.select(f.compare("eq", at, 0), f.index(_FIRST), f.index(0)),
+                         f.select(f.compare("sge", f.add(at, most), depth), f.index(_LAST), f.index(0)))
+        start, steps = f.at(panel, f.mul(at, STEP_BYTES // 2)), f.ceil_div(count, DEPTH)
+        with f.loop(0, columns, STRIP.columns) as loop:
+            number = f.div(loop.index, STRIP.columns)
+            width, first = f.min(f.sub(columns, loop.index), STRIP.columns), f.add(column, loop.index)
+            waiting = f.at(sums, f.mul(number, SUMS_BYTES))
+            ahead = f.select(many, f.at(waiting, SUMS_BYTES), near)
+            given = (job, steps, near, f.at(start, f.mul(number, size)), f.at(c, f.mul(first, item)), waiting, ahead, batch,
+                     row, first, height, width, flags)
+            f.choose(f.compare("sgt", width, LANES), lambda given=given: f.call(blocks[2], VOID, *given),
+                     lambda given=given: f.call(blocks[1], VOID, *given))
+    f.ret()
+    return name
+
+
+def _write_block(module, kernel, tall, wide) -> str:
+    """Function of one block of C, `tall` x `wide` tiles, over a block of the depth."""
+    name = f"block_{tall}x{wide}"
+    f = module.function(name, [(PTR, "job"), (I64, "steps"), (PTR, "a"), (PTR, "b"), (PTR, "c"), (PTR, "sums"), (PTR, "ahead"),
+                               (I64, "batch"), (I64, "row"), (I64, "column"), (I64, "height"), (I64, "width"), (I64, "flags")],
+                        internal=True)
+    _, steps, a, b, _, sums, ahead, *_, flags = f.params
+    tiles = [(i, j) for i in range(tall) for j in range(wide)]
+
+    def begin():
+        for i, j in tiles:
+            _tile(f, "tilezero", _SUMS[2 * i + j])
+
+    def go_on():
+        for i, j in tiles:
+            _tile(f, "tileloadd64", _SUMS[2 * i + j], _spot(f, sums, i, j), f.index(_SUMS_ROW))
+
+    f.choose(f.compare("ne", f.bit_and(flags, _FIRST), 0), begin, go_on)
+    each = SUMS_BYTES // (MOST_DEPTH // DEPTH)
+    with f.loop(0, steps, 1, [a, b, ahead]) as loop:
+        at_a, at_b, at_sums = loop.carried
+        _add(f, tall, wide, at_a, at_b)
+        for line in range(0, each, _LINE):
+            f.prefetch(f.at(at_sums, line))
+        loop.next(f.at(at_a, 2 * DEPTH), f.at(at_b, DEPTH // 2 * STEP_BYTES), f.at(at_sums, each))
+    f.choose(f.compare("ne", f.bit_and(flags, _LAST), 0), lambda: _finish(f, kernel, tall, wide),
+             lambda: _store_tiles(f, tall, wide, sums))
+    f.ret()
+    return name
+
+
+def _spot(f, start, i, j):
+    """Where a tile of sums begins in a block of them."""
+    return f.at(start, _SUMS_ROW * ROWS * i + 4 * LANES * j)
+
+
+def _add(f, tall, wide, a, b):
+    """Load tiles of A and B, and add their products. B only passes: it is not to push A out of the nearest cache."""
+    for j in range(wide):
+        _tile(f, "tileloaddt164", _B[j], f.at(b, 4 * LANES * j), f.index(STEP_BYTES))
+    for i in range(tall):
+        _tile(f, "tileloadd64", _A[i], f.at(a, A_ROW * ROWS * i), f.index(A_ROW))
+    for i in range(tall):
+        for j in range(wide):
+            _tile(f, "tdpbf16ps", _SUMS[2 * i + j], constant(I8, _A[i]), constant(I8, _B[j]))
+
+
+def _tile(f, name, tile, *args):
+    f.call(f"llvm.x86.{name}", VOID, constant(I8, tile), *args)
+
+
+# Finished sums.
+
+
+def _finish(f, kernel, tall, wide):
+    """Store the sums by rows of a block on the stack, even to a C of float: whole tiles far apart are slow to store."""
+    job, _, _, _, c, _, _, batch, row, column, height, width, _ = f.params
+    room, c_row, operands = f.local(SUMS_BYTES), word(f, job, "c_row"), word(f, job, "operands", PTR)
+    _store_tiles(f, tall, wide, room)
+
+    def rows(full):
+        masks = [None if full else f.mask(f.sub(width, LANES * j), LANES) for j in range(wide)]
+        both = None if full else f.mask(width, wide * LANES)
+        with f.loop(0, height) as loop:
+            spot = f.at(room, f.mul(loop.index, _SUMS_ROW))
+            values = [f.load(vector(LANES, F32), f.at(spot, 4 * LANES * j)) for j in range(wide)]
+            _store_row(f, kernel, values, f.at(c, f.mul(loop.index, c_row)), masks, both,
+                       (operands, batch, f.add(row, loop.index), column))
+
+    f.choose(f.compare("eq", width, wide * LANES), lambda: rows(True), lambda: rows(False))
+    if kernel.epilogue.is_long:
+        call_epilogue(f, job, c, (batch, row, column), height, width)
+
+
+def _store_tiles(f, tall, wide, start):
+    for i in range(tall):
+        for j in range(wide):
+            _tile(f, "tilestored64", _SUMS[2 * i + j], _spot(f, start, i, j), f.index(_SUMS_ROW))
+
+
+def _store_row(f, kernel, values, spot, masks, both, where):
+    """A row of sums: the epilogue, then to C."""
+    out, (operands, batch, row, column) = kernel.precision.out, where
+    if kernel.epilogue.name and not kernel.epilogue.is_long:
+        values = [kernel.epilogue.apply(f, value, Place(operands, batch, row, f.add(column, LANES * j), mask), 0)
+                  for j, (value, mask) in enumerate(zip(values, masks, strict=True))]
+    if out == BF16:
+        _store(f, _as_bfloat(f, values), spot, both)
+        return
+    for j, (value, mask) in enumerate(zip(values, masks, strict=True)):
+        _store(f, narrow(f, value, out), f.at(spot, LANES * j, out), mask)
+
+
+def _as_bfloat(f, values):
+    """One or two vectors of float as one of bfloat, by the processor's conversion; as bits."""
+    name = "cvtne2ps2bf16" if len(values) == 2 else "cvtneps2bf16"
+    lanes = LANES * len(values)
+    value = f.call(f"llvm.x86.avx512bf16.{name}.512", vector(lanes, BF16), *reversed(values))
+    return f.bitcast(value, vector(lanes, I16))
+
+
+def _store(f, value, spot, mask):
+    f.store(value, spot) if mask is None else f.store_masked(value, spot, mask)
