@@ -79,7 +79,8 @@ class Node:
         self.params = params
         self.multi = multi      # whether the record gives a tuple
         self.line = line        # (file, line number) of the user's frame, or None
-        self.outputs = tuple([Value(a, node=self, index=i, owner=owner) for i, a in enumerate(avals)])
+        self.outputs = ((Value(avals[0], node=self, owner=owner),) if len(avals) == 1 else
+                        tuple([Value(a, node=self, index=i, owner=owner) for i, a in enumerate(avals)]))
 
     @property
     def output(self) -> Value:
@@ -340,12 +341,15 @@ class Builder:
     def copy(self, node: Node, operands) -> Node:
         """Appends the same operation on other operands (values of this graph)."""
         operands = tuple(operands)
-        same = all((type(a) is Value) == (type(b) is Value) and (type(a) is not Value or a.aval == b.aval)
-                   for a, b in zip(operands, node.inputs))
-        if same and len(operands) == len(node.inputs):
-            return self._put(node.op, operands, node.params, [v.aval for v in node.outputs], node.multi, node.line or self.line)
+        if len(operands) == len(node.inputs) and all(map(_is_alike, operands, node.inputs)):
+            return self.copy_like(node, operands)
         with self.at(node.line or self.line):
             return self._add(node.op, operands, node.params)
+
+    def copy_like(self, node: Node, operands) -> Node:
+        """Appends the same operation on operands of the same types: no rule is asked."""
+        return self._put(node.op, tuple(operands), node.params, [v.aval for v in node.outputs], node.multi,
+                         node.line or self.line)
 
     def copy_as(self, node: Node, operands, params: dict, avals) -> Node:
         """Appends the same operation with other operands, parameters and types, which must agree: no rule is asked."""
@@ -353,7 +357,11 @@ class Builder:
 
     def copy_inputs(self, graph: Graph) -> dict:
         """Gives this graph the inputs of another; returns the map from its values to the new ones."""
-        return {v: self.input(v.name, v.aval) for v in graph.inputs}
+        if self.inputs:
+            return {v: self.input(v.name, v.aval) for v in graph.inputs}
+        self.inputs = [Value(v.aval, index=i, name=v.name, owner=self) for i, v in enumerate(graph.inputs)]
+        self._names = {v.name for v in self.inputs}
+        return dict(zip(graph.inputs, self.inputs))
 
     def inline(self, graph: Graph, env: dict) -> dict:
         """Copies all nodes of a graph; `env` maps its inputs to values here and comes back with all its values. Nodes without
@@ -375,6 +383,13 @@ class Builder:
         for u in graph.updates:
             self.update(env[u.target], env[u.value])
         return self.finish([env[v] for v in graph.outputs])
+
+
+def _is_alike(a, b) -> bool:
+    """Whether two operands are values of one type, or both something else."""
+    if type(a) is Value:
+        return type(b) is Value and (a.aval is b.aval or a.aval == b.aval)
+    return type(b) is not Value
 
 
 def meeting_dtype(values) -> DType:

@@ -4,11 +4,14 @@ Literals that fill a value become Python numbers, numbers stand to the right of 
 change nothing disappear, chains of views and casts become one, and constants depend on nothing.
 """
 
+import functools
+
 import numpy as np
 
 from ..ir.dtype import BOOL
 from ..ir.errors import IngotError
 from ..ir.graph import Builder, Graph, Node, Value
+from ..ir.op import Op
 from ..ir.ops.elementwise import cast, copy
 from ..ir.ops.families import NUMBERS
 from ..ir.ops.shape import expand, full, permute, reshape, slice_
@@ -20,13 +23,20 @@ def canonicalize(graph: Graph) -> Graph:
     """Brings a graph into the one form that later passes expect."""
     while True:
         before = graph
-        graph = apply(rebuild(graph, _visit), VIEW_RULES)
+        graph = apply(rebuild(graph, _visit, _has_literals), VIEW_RULES)
         graph = drop_copies(graph)
         if graph is before:
             return graph
 
 
 # Literals.
+
+
+def _has_literals(node: Node) -> bool:
+    """Whether a node makes or reads literals that may want another form."""
+    if is_fill(node):
+        return node.inputs[0] is not None
+    return node.op.is_elementwise and (any(map(is_literal, node.inputs)) or type(node.inputs[0]) in NUMBERS)
 
 
 def _visit(b: Builder, node: Node, operands):
@@ -41,7 +51,12 @@ def _visit(b: Builder, node: Node, operands):
 
 def is_fill(node: Node) -> bool:
     """Whether a node makes a value from parameters alone; its operand only lends the device."""
-    return node.op.lower == full.lower
+    return _fills(node.op)
+
+
+@functools.cache
+def _fills(op: Op) -> bool:
+    return op.lower == full.lower
 
 
 def is_literal(x) -> bool:

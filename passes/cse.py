@@ -7,24 +7,35 @@ from .rewrite import rebuild
 
 def cse(graph: Graph) -> Graph:
     """Merges equal pure nodes. Operands of commutative operators may stand in either order."""
-    seen: dict = {}
-    number: dict = {}
-
-    def operand_key(x):
-        if type(x) is Value:
-            return (0, number.setdefault(x, len(number)))
-        return (1, param_key(x))
-
-    def key(node, operands):
-        keys = [operand_key(x) for x in operands]
-        if "commutative" in node.op.traits:
-            keys.sort(key=repr)
-        return node.op, tuple(keys), params_key(node.params)
+    same = _repeated(graph)
+    firsts, places = frozenset(same.values()), {}
 
     def visit(b: Builder, node: Node, operands):
-        if not node.is_pure:
+        if node in firsts:
+            places[node] = len(b.nodes)
             return None
-        first = seen.setdefault(key(node, operands), len(b.nodes))   # where the node will stand, if it is the first
-        return None if first == len(b.nodes) else b.nodes[first].result
+        return b.nodes[places[same[node]]].result
 
-    return rebuild(graph, visit)
+    return rebuild(graph, visit, lambda node: node in same or node in firsts)
+
+
+def _repeated(graph) -> dict:
+    """{node: the first one that computes the same}."""
+    seen: dict = {}
+    same: dict = {}
+    number: dict = {v: i for i, v in enumerate(graph.values())}      # of equal values that of the first
+
+    def operand_key(x):
+        return number[x] if type(x) is Value else (param_key(x),)
+
+    for node in graph.nodes:
+        if not node.is_pure:
+            continue
+        keys = [operand_key(x) for x in node.inputs]
+        if len(keys) > 1 and "commutative" in node.op.traits:
+            keys.sort(key=repr)
+        first = seen.setdefault((node.op, tuple(keys), params_key(node.params)), node)
+        if first is not node:
+            same[node] = first
+            number.update({v: number[w] for v, w in zip(node.outputs, first.outputs)})
+    return same

@@ -17,14 +17,24 @@ from .rewrite import rebuild
 
 def fold_constants(graph: Graph) -> Graph:
     """Computes the nodes whose operands are literals."""
-    return rebuild(graph, _visit)
+    known: set = set()
+
+    def depends_on_literals(node):
+        """Whether a node is a literal once those before it are."""
+        if is_fill(node) or "exact" not in node.op.traits or not node.is_pure:
+            return False
+        values = [x for x in node.inputs if type(x) is Value]
+        if not values or not all([v.node in known or (v.node is not None and is_fill(v.node)) for v in values]):  # noqa: C419
+            return False
+        known.add(node)
+        return True
+
+    return rebuild(graph, _visit, depends_on_literals)
 
 
 def _visit(b: Builder, node: Node, operands):
-    if is_fill(node) or not node.is_pure or "exact" not in node.op.traits:
-        return None
     values = [x for x in operands if type(x) is Value]
-    if not values or not all(v.node is not None and is_fill(v.node) for v in values):
+    if not all(v.node is not None and is_fill(v.node) for v in values):
         return None
     if all(map(is_literal, values)) and not node.multi:
         folded = _fold_uniform(b, node, operands)

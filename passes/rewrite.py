@@ -24,22 +24,29 @@ _ROUNDS = 100   # more rounds than this mean that rules undo each other
 # Rebuilding.
 
 
-def rebuild(graph: Graph, visit: Callable) -> Graph:
+def rebuild(graph: Graph, visit: Callable, worth: Callable | None = None) -> Graph:
     """Copies a graph, asking `visit(builder, node, operands)` about every node: None keeps it (on the new operands), else
-    what is returned (a value, or a tuple for a node of several results) stands in for the node's results.
+    what is returned (a value, or a tuple for a node of several results) stands in for the node's results. `worth(node)` says
+    without a copy which nodes are to be asked about; if none is, there is nothing to do.
 
     Returns `graph` itself if every node was kept. What became dead through the change is left out (what was dead before is
     for dce).
     """
+    asked = None if worth is None else {n for n in graph.nodes if worth(n)}
+    if asked is not None and not asked:
+        return graph
     b = Builder(graph.name)
     env = b.copy_inputs(graph)
     changed = False
     for node in graph.nodes:
         operands = [env[x] if type(x) is Value else x for x in node.inputs]
-        with b.at(node.line):
+        given = None
+        if asked is None or node in asked:
+            b.line = node.line
             given = visit(b, node, operands)
+            b.line = None
         if given is None:
-            env.update(zip(node.outputs, b.copy(node, operands).outputs))
+            env.update(zip(node.outputs, b.copy_like(node, operands).outputs))
         else:
             changed = True
             env.update(zip(node.outputs, _same_types(node, given)))
@@ -67,7 +74,7 @@ def prune(graph: Graph, also=()) -> Graph:
     env = b.copy_inputs(graph)
     for node in graph.nodes:
         if node in live:
-            new = b.copy(node, [env[x] if type(x) is Value else x for x in node.inputs])
+            new = b.copy_like(node, [env[x] if type(x) is Value else x for x in node.inputs])
             env.update(zip(node.outputs, new.outputs))
     return b.finish_like(graph, env)
 
