@@ -6,10 +6,10 @@ end. The operations and their order stay as they are, so nothing is rounded othe
 
 from ..ir.graph import Builder, Graph, Node, Value, live_nodes
 from ..ir.op import Scalar
-from ..ir.ops.blocked import conv_blocked
+from ..ir.ops.blocked import channel_shape, conv_blocked
 from ..ir.ops.blocked_grad import conv_input_grad_blocked
 from ..ir.ops.elementwise import cast
-from ..ir.ops.shape import contiguous, expand
+from ..ir.ops.shape import contiguous, expand, reshape
 from .kernel_body import can_fuse, node_cost
 from .rewrite import prune
 
@@ -59,20 +59,21 @@ class Tail:
             return False
         self.cost += node_cost(node)
         self.beside += [v for v in others if v not in self.beside]
-        full = [v for v in self.beside if _channel_source(v, result) is None]
+        full = [v for v in self.beside if _channel_source(v, self.start) is None]
         given = [v for v in self.start.inputs[2:] if v.shape == result.shape]
         most = 0 if self.start.op is conv_input_grad_blocked and any(n > 1 for n in self.start.params["stride"]) else MOST_FULL
         return self.cost * 4 <= DEAREST * result.dtype.itemsize and len(full) + len(given) <= most
 
 
-def _channel_source(value, result):
-    """The array with a number for each channel that an operand repeats; None for others."""
+def _channel_source(value, conv):
+    """The array with a number for each channel of a convolution's result that an operand repeats; None for others. Dims of
+    one element in front may be missing."""
     node = value.node
     if node is None or node.op is not expand:
         return None
     source = node.inputs[0]
-    channel = (1, result.shape[1], *(1 for _ in result.shape[2:-1]), result.shape[-1])
-    return source if source.shape == channel else None
+    shape = channel_shape(conv.output.shape, conv.params["lanes"])
+    return source if (1,) * (len(shape) - source.ndim) + source.shape == shape else None
 
 
 def _found(graph):
@@ -116,11 +117,18 @@ def _joined(b, env, start, nodes, beside):
     names = {start.output: f"v{len(lines) - 1}" if lines else "a"}
     for v in beside:
         names[v] = f"o{len(operands) - 2}"
-        operands.append(_channel_source(v, start.output) or v)
+        source = _channel_source(v, start)
+        operands.append(v if source is None else source)
     for n in nodes:
         arguments = [names[x] if type(x) is Value else x for x in n.inputs]
         if "commutative" in n.op.traits:          # one order, so that kernels are shared
             arguments.sort(key=lambda x: "vao".find(x[0]) if isinstance(x, str) else 3)
         lines.append((n.op.name, *arguments))
         names[n.output] = f"v{len(lines) - 1}"
-    return b.call(start.op, *[env[v] for v in operands], **{**start.params, "epilogue": tuple(lines)})
+    beside = [_aligned(env[v], start.output.ndim) for v in operands[2:]]
+    return b.call(start.op, *[env[v] for v in operands[:2]], *beside, **{**start.params, "epilogue": tuple(lines)})
+
+
+def _aligned(value, ndim):
+    """A value with dims of one element in front."""
+    return value if value.ndim == ndim else reshape(value, shape=(1,) * (ndim - value.ndim) + value.shape)

@@ -5,8 +5,8 @@
 Convolutions and their gradients give blocks. What is with them (elementwise work, pools, batch norm, sums over pixels, joins,
 and the gradients of all that: `layout_gradients.py`) stays in blocks, and the next convolution reads them, so plain arrays
 appear only where a network begins and ends. `choose` is given an `Asked`, and says which kernel runs such a convolution, as
-(name of the kernel, size of the packed weight, lanes), or None where none does; PRODUCT means that it is a matrix product of
-plain arrays.
+(kernel, size of the packed weight, lanes), with one lane for a kernel that reads and writes planes, or None where none does;
+PRODUCT means that it is a matrix product of plain arrays.
 """
 
 from collections.abc import Callable
@@ -212,11 +212,24 @@ def _conv(own: Blocker, node: Node):
     if in_blocks and own.lanes(x) != lanes:
         return False
     data = own.blocked[x] if in_blocks else own.as_plain(x)
+    if lanes == 1:
+        return _planes(own, node, data, kernel, size)
     beside = () if bias is None else (own.channels(bias, x.ndim, lanes),)
     packed = own.filters(pack_filters, w, kernel=kernel, size=size)
     made = conv_blocked(data, packed, *beside, filters=w.shape, lanes=lanes, in_blocks=in_blocks, kernel=kernel,
                         epilogue=(("add", "a", "o0"),) if beside else (), **params)
     return own.put(node.output, made)
+
+
+def _planes(own: Blocker, node: Node, x, kernel, size):
+    """A convolution that reads and writes planes as they lie, for the epilogue that it may take."""
+    w, bias = node.inputs[1:]
+    flat = reshape(own.as_plain(w), shape=(size,))
+    beside = () if bias is None else (reshape(own.as_plain(bias), shape=(1, bias.shape[0]) + (1,) * (x.ndim - 2)),)
+    own.plain[node.output] = conv_blocked(x, flat, *beside, filters=w.shape, lanes=1, in_blocks=False, kernel=kernel,
+                                          epilogue=(("add", "a", "o0"),) if beside else (), **node.params)
+    own.changed = True
+    return True
 
 
 def _product(own: Blocker, node: Node):

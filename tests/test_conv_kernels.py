@@ -15,6 +15,7 @@ from ingot.passes.codegen.llvm import conv_grad as grad_code
 from ingot.passes.codegen.llvm import conv_reorder, conv_steps
 from ingot.passes.codegen.llvm import winograd as winograd_code
 from ingot.passes.codegen.llvm.conv_epilogue import Fusion
+from ingot.passes.codegen.llvm.conv_planes import PlanesKernel, PlaneWindow
 from ingot.passes.codegen.llvm.microkernel import Precision
 from ingot.runtime.cpu import compile as compiler
 from ingot.runtime.cpu import conv, conv_depthwise, conv_fused, winograd
@@ -247,6 +248,8 @@ def modules(machine):
         yield conv_reorder.reorder_text(machine, element)
         made = depthwise_code.DepthwiseKernel(machine, element, pattern)
         yield from (made.text(), made.weight_text())
+        yield from (PlanesKernel(machine, element, PlaneWindow((3, 3), (1, step), (1, 1)), 4, machine.lanes(8)).text()
+                    for step in (1, 2))
     yield from (winograd_code.WinogradKernel(machine, m).text() for m in (2, 4))
     yield conv_steps.launch_text(machine)
 

@@ -77,6 +77,11 @@ pack_filters = op("pack_filters", infer=_infer_pack, ref=_pack, vjp=NO_GRAD, low
                   doc="A convolution's weight in the order in which `kernel` reads it.")
 
 
+def channel_shape(shape, lanes):
+    """The shape of an array with a number for each channel beside images of a shape: in blocks, or plain (`lanes` is 1)."""
+    return (1, shape[1], *(1 for _ in shape[2:])) if lanes == 1 else (1, shape[1], *(1 for _ in shape[2:-1]), shape[-1])
+
+
 def _plain_aval(x, channels, in_blocks):
     return _infer_from(x, channels=channels) if in_blocks else x
 
@@ -86,8 +91,9 @@ def _infer_conv(x, w, *beside, filters, stride, padding, dilation, groups, lanes
     if plain.ndim != len(filters) or plain.shape[1] != filters[1] * groups or filters[0] % groups:
         raise ShapeError(f"conv_blocked: {x} does not go with filters {filters} in {groups} groups")
     counts = check_windows("conv_blocked", plain, filters[2:], stride, padding, dilation)
-    out = x.with_shape((x.shape[0], blocks_of(filters[0], lanes), *counts, lanes))
-    channel = (1, out.shape[1], *(1 for _ in counts), lanes)
+    out = x.with_shape((x.shape[0], filters[0], *counts) if lanes == 1 else
+                       (x.shape[0], blocks_of(filters[0], lanes), *counts, lanes))
+    channel = channel_shape(out.shape, lanes)
     for v in beside:
         if v.dtype is not x.dtype or v.shape not in (channel, out.shape):
             raise ShapeError(f"conv_blocked: {v} beside a result {out} must be like it, or like {channel}")
@@ -114,20 +120,21 @@ def _conv(x, w, *beside, filters, stride, padding, dilation, groups, lanes, in_b
     plain = _from(x, channels=filters[1] * groups) if in_blocks else x
     weight = w[:prod(filters)].reshape(filters)
     y = plain_conv.conv.ref(plain, weight, None, stride=stride, padding=padding, dilation=dilation, groups=groups)
-    y = _to(y, lanes=lanes)
+    y = y if lanes == 1 else _to(y, lanes=lanes)
     spread = [np.broadcast_to(v, y.shape) for v in beside]
     return run_epilogue(epilogue, y, spread, lambda name, *arguments: OPS[name].ref(*arguments))
 
 
 def _flops(args, outs, params):
     out, filters = outs[0], params["filters"]
-    return 2 * out.shape[0] * prod(out.shape[2:-1]) * prod(filters)
+    return 2 * out.shape[0] * prod(out.shape[2:len(filters)]) * prod(filters)
 
 
 conv_blocked = op(
     "conv_blocked", infer=_infer_conv, ref=_conv, vjp=NO_GRAD, lower=Template("conv"), flops=_flops,
-    doc="A convolution with a packed weight whose result lies in blocks, and what is done with each of its elements before it "
-        "is stored (`epilogue`, as `run_epilogue` says); arrays beside it are like the result or hold a number per channel.")
+    doc="A convolution with a packed weight whose result lies in blocks (plainly for one lane), and what is done with each of "
+        "its elements before it is stored (`epilogue`, as `run_epilogue` says); arrays beside it are like the result or hold a "
+        "number per channel.")
 
 # Pools.
 

@@ -16,9 +16,10 @@ from ...ir.target import host
 from ...passes.codegen.llvm.conv_epilogue import Lines
 from ...passes.codegen.llvm.epilogue import ColumnBias
 from ...passes.layout import PRODUCT, Asked
-from . import batch_norm_blocked, conv, conv_blocked_grad, conv_depthwise, conv_fused, pool, pooling, winograd
+from . import batch_norm_blocked, conv, conv_blocked_grad, conv_depthwise, conv_fused, conv_planes, pool, pooling, winograd
 from .conv_steps import plain
 
+PLANES = "planes"                   # the kernel that reads and writes plain arrays
 ALGORITHMS = {"direct": 0, "winograd2": 2, "winograd4": 4}
 _NAMES = {m: name for name, m in ALGORITHMS.items()}
 _ELEMENTS = {4: "float", 8: "double"}
@@ -40,11 +41,13 @@ def choose(asked: Asked):
     made = conv.geometry(x.shape, w.shape, stride, padding, dilation, groups, x.dtype.itemsize)
     if not in_blocks and not asked.wanted and conv.is_pointwise(made):
         return PRODUCT if made.groups == 1 else None
+    if not in_blocks and not asked.wanted and conv_planes.takes(made):
+        return (PLANES, made.groups, False, 1), w.size, 1
     g = dataclasses.replace(made, x_full=in_blocks)
-    depthwise = conv_depthwise.takes(g)
-    if (depthwise and g.outputs != 1) or (not depthwise and g.groups > 1 and (g.inputs % g.lanes or g.outputs % g.lanes)):
+    if not conv_fused.runs_in_lanes(g) and (conv_depthwise.takes(g) or (
+            g.groups > 1 and (g.inputs % g.lanes or g.outputs % g.lanes))):
         return None
-    m = 0 if depthwise else winograd.choose(g, prepared=asked.kept)
+    m = 0 if conv_fused.runs_in_lanes(g) else winograd.choose(g, prepared=asked.kept)
     size = conv_fused.weight_bytes(conv_fused.read_as(g, in_blocks, m), m)
     return (_NAMES[m], g.groups, in_blocks, g.lanes), -(-size // g.item), g.lanes
 
@@ -77,7 +80,7 @@ def kernel_for(op: Op):
 def fits(lanes: int, item: int) -> bool:
     """Whether this machine's kernels have blocks of so many lanes. A graph may have been made for another machine; then the
     references run it."""
-    return host().lanes(item) == lanes
+    return lanes in (1, host().lanes(item))
 
 
 def lanes_of(op: Op, x, params: dict) -> int:
@@ -123,14 +126,16 @@ class _Epilogue:
         return ColumnBias(element) if alone else self.lines
 
 
-def planned(x, beside, params) -> conv_fused.FusedConv:
+def planned(x, beside, params) -> "conv_fused.FusedConv | conv_planes.FusedPlanes":
     """The convolution of a node for an input like `x` and arrays of the shapes `beside`."""
     filters, groups, in_blocks, item = params["filters"], params["groups"], params["in_blocks"], x.dtype.itemsize
-    kinds = tuple(["channel" if v[0] == 1 and all(n == 1 for n in v[2:-1]) else "full" for v in beside])
+    kinds = tuple(["channel" if v[0] == 1 and all(n == 1 for n in v[2:len(filters)]) else "full" for v in beside])
     sizes = x.shape[2:-1] if in_blocks else x.shape[2:]
     window = (params["stride"], params["padding"], params["dilation"], groups)
-    return _planned((x.shape[0], filters[1] * groups, *sizes), filters, x.dtype, window, in_blocks,
-                    ALGORITHMS[params["kernel"][0]], Lines(params["epilogue"], kinds, _ELEMENTS[item]), pool.get_num_threads())
+    lines, shape = Lines(params["epilogue"], kinds, _ELEMENTS[item]), (x.shape[0], filters[1] * groups, *sizes)
+    if params["kernel"][0] == PLANES:
+        return _planes(shape, filters, x.dtype, window, lines, pool.get_num_threads())
+    return _planned(shape, filters, x.dtype, window, in_blocks, ALGORITHMS[params["kernel"][0]], lines, pool.get_num_threads())
 
 
 @functools.lru_cache(512)
@@ -138,6 +143,14 @@ def _planned(x_shape, filters, dtype, window, in_blocks, m, lines, threads):
     stride, padding, dilation, groups = window
     return conv_fused.FusedConv(x_shape, filters, dtype, stride=stride, padding=padding, dilation=dilation, groups=groups,
                                 x_blocked=in_blocks, y_blocked=True, m=m, fusion=_Epilogue(lines))
+
+
+@functools.lru_cache(512)
+def _planes(x_shape, filters, dtype, window, lines, threads):
+    stride, padding, dilation, groups = window
+    g = conv.geometry(x_shape, filters, stride, padding, dilation, groups, dtype.itemsize)
+    sizes = tuple([d.out for d in g.dims[2 + conv.MAX_DIMS - len(filters):]])
+    return conv_planes.FusedPlanes(g, dtype, (x_shape[0], filters[0], *sizes), _Epilogue(lines).epilogue(_ELEMENTS[g.item]))
 
 
 def _conv(x, w, *beside, **params):

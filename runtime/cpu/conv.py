@@ -62,7 +62,7 @@ def forward_plan(x_shape, w_shape, stride, padding, dilation, groups, dtype, sta
     m = winograd.choose(g)
     shape = (x_shape[0], w_shape[0], *(d.out for d in g.dims[MAX_DIMS - len(stride):]))
     if conv_depthwise.takes(g):
-        return conv_depthwise.Depthwise(g, dtype, shape)
+        return conv_depthwise.forward(g, dtype, shape)
     return Pointwise(g, dtype, shape) if is_pointwise(g) else Direct(g, dtype, shape, m)
 
 
@@ -159,7 +159,7 @@ def input_grad_plan(g_shape, w_shape, size, stride, padding, dilation, groups, d
     shape = (g_shape[0], w_shape[1] * groups, *size)
     forward = geometry(shape, w_shape, stride, padding, dilation, groups, dtype.itemsize)
     if conv_depthwise.takes(forward):
-        return conv_depthwise.DepthwiseGrad(forward, dtype, shape)
+        return conv_depthwise.input_grad(forward, dtype, shape)
     return PointwiseGrad(forward, dtype, shape) if is_pointwise(forward) else DirectGrad(forward, dtype, shape)
 
 

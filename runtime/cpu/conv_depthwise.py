@@ -13,14 +13,15 @@ import numpy as np
 from ...ir.target import host
 from ...passes.codegen.llvm import conv_depthwise as codegen
 from ...passes.codegen.llvm.epilogue import ColumnBias
-from . import alloc, call, conv_layout, conv_plan, conv_steps, pool
+from . import alloc, call, conv_layout, conv_plan, conv_planes, conv_steps, pool
 from .compile import compile_module
 from .conv_bias import Bias
 from .conv_plan import Geometry, Scatter, Window
-from .conv_steps import OPERANDS, WORKSPACE, W, X, Y
+from .conv_steps import OPERANDS, WORKSPACE, W, X, Y, plain
 from .texts import text_of
 
 _FAR_BYTES = 8 << 20                # an x that comes from memory
+_MOST_WRITTEN = 32                  # vectors of weights of a row of a window
 _SMALL_PLANE = 128                  # pixels of a plane below which layers are cut by channels
 _ELEMENTS = {4: "float", 8: "double"}
 
@@ -28,6 +29,12 @@ _ELEMENTS = {4: "float", 8: "double"}
 def takes(g: Geometry) -> bool:
     """Whether every group has one channel, and taps along the width are few enough to be written out."""
     return g.inputs == 1 and g.groups > 1 and g.dims[2].taps <= 16
+
+
+def is_narrow(g: Geometry) -> bool:
+    """Whether groups of a few channels, as many as their results, fill blocks, and taps are few enough to be written out."""
+    return (1 < g.inputs == g.outputs < g.lanes and g.groups > 1 and g.lanes % g.inputs == 0
+            and g.inputs * g.dims[2].taps <= _MOST_WRITTEN)
 
 
 def pattern_of(width: Window) -> codegen.Pattern:
@@ -39,8 +46,8 @@ def pattern_of(width: Window) -> codegen.Pattern:
 
 
 @functools.lru_cache(None)
-def _task(item, pattern, epilogue, far):
-    made = codegen.DepthwiseKernel(host(), _ELEMENTS[item], pattern, epilogue, far)
+def _task(item, pattern, epilogue, far, inputs):
+    made = codegen.DepthwiseKernel(host(), _ELEMENTS[item], pattern, epilogue, far, inputs)
     return compile_module(text_of(made), [made.symbol])[made.symbol]
 
 
@@ -52,11 +59,11 @@ def _weight_task(item, pattern):
 
 def add_depthwise(steps, g: Geometry, x, w, y, operands=(OPERANDS, 0), epilogue=None, scatter: Scatter | None = None,
                   by_rows: bool = False):
-    """The step of a depthwise convolution on blocked operands; `g` has one channel per group. Threads share out rows where the
-    layers beside it do so, else channels."""
+    """The step of a depthwise convolution on blocked operands; `g` has one channel per group, or few (`is_narrow`). Threads
+    share out rows where the layers beside it do so, else channels."""
     # Processors follow windows that move by one by themselves.
     far = g.dims[2].stride > 1 and g.images * blocks_of(g).count * g.pixels * blocks_of(g).pixel >= _FAR_BYTES
-    task = _task(g.item, pattern_of(g.dims[2]), epilogue or ColumnBias(_ELEMENTS[g.item]), far)
+    task = _task(g.item, pattern_of(g.dims[2]), epilogue or ColumnBias(_ELEMENTS[g.item]), far, g.inputs)
     scatter = scatter or Scatter(tuple(d.out for d in g.dims), (1, 1, 1), (0, 0, 0))
     words, start = _words(g, scatter)
     planes, rows, threads = words["planes"], words["out_rows"], pool.get_num_threads()
@@ -86,13 +93,13 @@ def add_depthwise_weight(steps, g: Geometry, x, y, w):
 
 def _words(g, scatter):
     """(words, offset of the first pixel of y)."""
-    pixel, blocks = g.lanes * g.item, -(-g.groups // g.lanes)
+    pixel, blocks = g.lanes * g.item, blocks_of(g).count
     depth, height, width = g.dims
     row, slice_ = scatter.sizes[2] * pixel, scatter.sizes[1] * scatter.sizes[2] * pixel
     words = {"blocks": blocks, "images": g.images, "planes": g.images * blocks, "x_row": width.size * pixel,
              "x_slice": height.size * width.size * pixel, "x_plane": g.pixels * pixel, "y_plane": prod(scatter.sizes) * pixel,
              "y_slice": scatter.steps[0] * slice_, "y_row": scatter.steps[1] * row, "y_pixel": scatter.steps[2] * pixel,
-             "w_block": g.taps * pixel, "out_rows": depth.out * height.out, "out_height": height.out,
+             "w_block": g.taps * g.inputs * pixel, "out_rows": depth.out * height.out, "out_height": height.out,
              "depth": depth.size, "height": height.size}
     for name, dim in (("d", depth), ("h", height)):
         words |= {f"taps_{name}": dim.taps, f"stride_{name}": dim.stride, f"pad_{name}": dim.low,
@@ -102,7 +109,7 @@ def _words(g, scatter):
 
 def blocks_of(g):
     """The channels of all groups in blocks."""
-    return conv_layout.Blocks(g.groups, g.lanes, g.item, full=True)
+    return conv_layout.Blocks(g.groups * g.inputs, g.lanes, g.item, full=True)
 
 
 def _blocked(steps, g, slot, pixels):
@@ -110,6 +117,17 @@ def _blocked(steps, g, slot, pixels):
     at = WORKSPACE, steps.room(conv_layout.blocked_bytes(g.images, blocks_of(g), pixels))
     conv_layout.pack_activation(steps, (slot, 0), at, g.images, blocks_of(g), pixels)
     return at
+
+
+def forward(g: Geometry, dtype, shape):
+    """The forward convolution of plain arrays: as they lie where the kernel takes them so, else by way of blocks."""
+    return conv_planes.Planes(g, dtype, shape) if conv_planes.takes(g) else Depthwise(g, dtype, shape)
+
+
+def input_grad(g: Geometry, dtype, shape):
+    """The gradient of the input of such a convolution."""
+    back = conv_planes.turned(g)
+    return DepthwiseGrad(g, dtype, shape) if back is None else conv_planes.Planes(back, dtype, shape, turned=True)
 
 
 def repeated(array, times: int):
@@ -121,12 +139,12 @@ class Depthwise:
     """Blocks of x, the depthwise kernel, y back."""
 
     def __init__(self, g: Geometry, dtype, shape):
-        self.times, self.shape, self.dtype = g.outputs, shape, dtype
-        g = dataclasses.replace(g, groups=g.groups * g.outputs, outputs=1)
-        self.bias, steps = Bias(1, g.groups, g.lanes, dtype), conv_steps.Steps()
+        self.times, self.shape, self.dtype = 1 if is_narrow(g) else g.outputs, shape, dtype
+        g = dataclasses.replace(g, groups=g.groups * self.times, outputs=g.outputs // self.times)
+        self.bias, steps = Bias(1, g.groups * g.outputs, g.lanes, dtype), conv_steps.Steps()
         x = _blocked(steps, g, X, g.pixels)
-        w = WORKSPACE, steps.room(blocks_of(g).count * g.taps * g.lanes * g.item)
-        conv_layout.pack_depthwise_weight(steps, (W, 0), w, blocks_of(g), range(g.taps))
+        w = WORKSPACE, steps.room(blocks_of(g).count * g.taps * g.inputs * g.lanes * g.item)
+        conv_layout.pack_depthwise_weight(steps, (W, 0), w, blocks_of(g), range(g.taps), g.inputs)
         y = WORKSPACE, steps.room(conv_layout.blocked_bytes(g.images, blocks_of(g), g.out_pixels))
         add_depthwise(steps, g, x, w, y)
         conv_layout.unpack_activation(steps, y, (Y, 0), g.images, blocks_of(g), g.out_pixels)
@@ -137,6 +155,19 @@ class Depthwise:
         _bias, words = self.bias(b)       # the words hold its address
         self.plan(repeated(x, self.times), w, out, call.address_of(words))
         return out
+
+
+class NarrowGrad:
+    """The input gradient of groups of a few channels for stride 1: the same kernel with the weight turned around."""
+
+    def __init__(self, forward: Geometry, dtype, shape):
+        self.groups, self.inputs = forward.groups, forward.inputs
+        dims = [Window(d.out, d.size, d.taps, 1, (d.taps - 1) * d.dilation - d.low, d.dilation) for d in forward.dims]
+        self.forward = Depthwise(dataclasses.replace(forward, dims=tuple(dims)), dtype, shape)
+
+    def __call__(self, grad, w):
+        split = w.reshape(self.groups, self.inputs, self.inputs, -1)[..., ::-1]
+        return self.forward(grad, plain(split.swapaxes(1, 2)).reshape(w.shape), None)
 
 
 class DepthwiseGrad:

@@ -29,6 +29,10 @@ class BlockedPlace:
     def __getattr__(self, name):
         return getattr(self.place, name)
 
+    def beside(self, f, pointer, type_):
+        """The elements of an array laid out as the result."""
+        return f.load(type_, f.at(pointer, self.offset))
+
 
 @dataclass(frozen=True)
 class BlockedResidual(Short):
@@ -153,5 +157,4 @@ class Lines(Short):
 
     def _operand(self, f, value, place, word, how):
         pointer = place.word(f, word, PTR)
-        return place.columns(f, pointer, value, self.element) if how == "channel" else f.load(value.type,
-                                                                                             f.at(pointer, place.offset))
+        return place.columns(f, pointer, value, self.element) if how == "channel" else place.beside(f, pointer, value.type)
