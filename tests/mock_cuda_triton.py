@@ -137,6 +137,12 @@ class Language:
         return Tile(out)
 
     @staticmethod
+    def sort(x):
+        if x.a.ndim != 1 or x.dtype.kind not in "iu":
+            raise Fault(f"tl.sort of {x.dtype} {x.shape}")
+        return Tile(np.sort(x.a))
+
+    @staticmethod
     def cumsum(x, axis):
         if x.dtype.itemsize < 4:
             raise Fault(f"tl.cumsum in {x.dtype}")

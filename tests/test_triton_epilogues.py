@@ -20,7 +20,7 @@ from ingot.ir.ops.linalg import matmul as matmul_op
 from ingot.ir.ops.shape import expand, reshape
 from ingot.nn import functional as F
 from ingot.passes import pipeline
-from ingot.passes.codegen.triton import configs, conv, matmul
+from ingot.passes.codegen.triton import configs, conv, conv_depthwise, matmul
 from ingot.passes.codegen.triton.nest import SIZE
 from ingot.passes.codegen.triton.plan import ProductStep, plan
 from test_cuda_steps import Block
@@ -208,7 +208,7 @@ def test_convolutions_compile(kind, arch):
         tile, warps, stages = conv.tiles(kind, "ieee", 6272, 64, 576)
         tiled = (*zip(conv.TILE, tile), ("GROUPS", 1))
         if groups > 1:
-            source, tiled, warps = conv.depthwise(kind, False, made.fused, along), (("BLOCK", 256), ("GROUPS", 64)), 4
+            source, tiled, warps = conv_depthwise.forward(kind, False, made.fused, along), (("BLOCK", 256), ("GROUPS", 64)), 4
         else:
             source = conv.forward(kind, "ieee", False, made.fused, along)
         one = configs.Launch(source, (*window, *tiled), warps, (1, 1, 1), stages=stages)

@@ -78,9 +78,25 @@ def test_sorting_is_stable_in_every_dtype(dtype, descending, on_device):
 @pytest.mark.parametrize("dtype", ["float32", "int16", "float64"])
 def test_long_rows_are_sorted_by_digits(dtype, on_device, monkeypatch):
     monkeypatch.setattr(sorts.text, "SHORT", 64)
+    monkeypatch.setattr(sorts.text, "MIDDLE", 64)
     monkeypatch.setattr(sorts.text, "BLOCK", 64)
     x = (draw(3, 150) * 9).to(getattr(ingot, dtype))
     both(lambda t: ingot.argsort(t, dim=1, stable=True), x, grad=False)
+    both(lambda t: t.topk(20, dim=1)[1], x, grad=False)
+
+
+@pytest.mark.parametrize("length", [60, 128, 130, 300, 1000])
+@pytest.mark.parametrize("dtype", ["float32", "int16", "float64", "int64"])
+def test_rows_of_middle_length_are_merged(dtype, length, on_device, monkeypatch):
+    """Runs of 64: one, two, an odd one left over, many; keys of 64 bits go by halves."""
+    monkeypatch.setattr(sorts.text, "SHORT", 16)
+    monkeypatch.setattr(sorts.text, "RUN", 64)
+    monkeypatch.setattr(sorts.text, "BLOCK", 32)
+    monkeypatch.setattr(sorts, "sorted_keys", lambda *rest: pytest.fail("sorted by digits"))
+    x = (draw(3, length) * (1 << 40 if dtype == "int64" else 9)).to(getattr(ingot, dtype))
+    x[:, ::7] = x[0, 0]          # equal ones keep their order
+    for down in (False, True):
+        both(lambda t, d=down: ingot.argsort(t, dim=1, descending=d, stable=True), x, grad=False)
     both(lambda t: t.topk(20, dim=1)[1], x, grad=False)
 
 
@@ -254,6 +270,8 @@ WINDOWS = {"plain": ((2, 3, 9, 8), (5, 3, 3, 3), {}), "padded stride": ((2, 4, 9
            "strided pointwise": ((2, 5, 7, 6), (4, 5, 1, 1), {"stride": 2}),
            "stride above the kernel": ((1, 2, 10, 9), (3, 2, 2, 2), {"stride": 3, "padding": (1, 0)}),
            "strided and dilated": ((1, 2, 12, 11), (3, 2, 3, 2), {"stride": 2, "dilation": 2, "padding": 1}),
+           "depthwise dilated": ((2, 3, 9, 40), (3, 1, 3, 2), {"groups": 3, "dilation": 2, "stride": (1, 2), "padding": 1}),
+           "depthwise signal": ((2, 4, 300), (8, 1, 5), {"groups": 4, "padding": 2}),
            "strided depthwise": ((2, 3, 9, 8), (6, 1, 3, 3), {"groups": 3, "stride": 2, "padding": 1}),
            "volume": ((1, 2, 5, 6, 4), (3, 2, 2, 3, 2), {"padding": 1, "stride": (1, 2, 1)})}
 
@@ -269,9 +287,9 @@ def test_convolutions_and_their_gradients(case, bias, on_device):
 
 def test_long_sums_of_a_weight_gradient_are_cut_in_parts(on_device, monkeypatch):
     monkeypatch.setattr(convolutions, "_LEAST_DEPTH", 32)
-    kind = ingot.float32
-    assert convolutions._parts(0, kind, (4, 18, 200), 1) > 1
+    assert convolutions._parts(0, convolutions._tiles(ingot.float32, (4, 18, 200)), 200) > 1
     both(lambda x, w: F.conv2d(x, w, padding=1), draw(2, 2, 10, 10), draw(4, 2, 3, 3))
+    both(lambda x, w: F.conv2d(x, w, padding=1, groups=2), draw(3, 2, 10, 10), draw(4, 1, 5, 3))
 
 
 def test_tiles_of_convolutions_cover_their_products():

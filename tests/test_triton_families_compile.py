@@ -5,7 +5,7 @@ core instructions where they are due.
 import pytest
 
 from ingot.ir import dtype as dt
-from ingot.passes.codegen.triton import attention, classes, configs, conv, pools, positions, sorting
+from ingot.passes.codegen.triton import attention, classes, configs, conv, conv_depthwise, pools, positions, sorting
 from ingot.passes.codegen.triton.nest import SIZE
 from test_triton_compile import ARCHS, built
 
@@ -51,6 +51,15 @@ def test_sorting(key, arch):
     compiled(sorting.searched(key, True, False), (("BLOCK", sorting.BLOCK),), 4, arch)
 
 
+@pytest.mark.parametrize("arch", ARCHS)
+def test_merging(arch):
+    compiled(sorting.blocks(dt.uint64, sorting.HIGH, True), (("LENGTH", sorting.RUN),), sorting.RUN // 256, arch)
+    compiled(sorting.blocks(dt.uint32, sorting.WHOLE, False), (("LENGTH", 512),), 2, arch)
+    runs = (("BLOCK", sorting.BLOCK), ("LENGTH", sorting.RUN), ("STEPS", sorting.RUN.bit_length()))
+    for last, composed in ((False, False), (True, True)):
+        compiled(sorting.merged(last, composed), runs, 4, arch)
+
+
 @pytest.mark.parametrize("kind", [dt.float32, dt.bfloat16, dt.int64, dt.uint8, dt.bool_], ids=str)
 def test_keys(kind):
     compiled(sorting.keys(kind, True), (("BLOCK", sorting.BLOCK),), 4, 90)
@@ -93,7 +102,10 @@ def test_phases_and_depthwise(arch):
     constants = (*window, *zip(conv.TILE, tile), ("GROUPS", 1), *phase.items())
     compiled(conv.phase_grad(dt.bfloat16, "ieee"), constants, warps, arch, stages, size=128)
     for kind in (dt.bfloat16, dt.float32):
-        compiled(conv.depthwise(kind, True), (*window, ("BLOCK", 256), ("GROUPS", 64)), 4, arch, size=128)
+        each = (*window, ("GROUPS", 64))
+        compiled(conv_depthwise.forward(kind, True), (*each, ("BLOCK", 256)), 4, arch, size=128)
+        compiled(conv_depthwise.input_grad(kind), (*each, ("BLOCK", 256)), 4, arch, size=128)
+        compiled(conv_depthwise.weight_grad(kind), (*each, *conv_depthwise.weight_tile(9), ("PARTS", 8)), 4, arch, size=128)
 
 
 def test_pools():

@@ -10,6 +10,7 @@ from ...ir.ops import pool
 from ...ir.ops.elementwise import cast
 from ...ir.ops.reduce import sum_
 from ...passes.codegen.triton import conv as text
+from ...passes.codegen.triton import conv_depthwise as alone
 from ...passes.codegen.triton import pools as pool_text
 from ..device_array import DeviceArray
 from . import context as contexts
@@ -17,7 +18,7 @@ from .eager import contiguous, run
 from .products import float32_precision
 from .program import empty, fill
 from .templates import launch
-from .windows import RANK, blocks, convolve, fits, gathered, geometry, spaces, three, window
+from .windows import RANK, blocks, convolve, fits, gathered, geometry, is_depthwise, spaces, three, window
 
 _MOST_PARTS = 256
 _LEAST_DEPTH = 512     # elements of a part of a weight gradient's sum
@@ -45,7 +46,11 @@ def conv_input_grad(inputs, params, device):
     if out.size:
         sizes = {"N": g.shape[0], "C": w.shape[1], "O": w.shape[0] // groups} | spaces(size, g.shape[2:])
         arrays = contiguous(g), contiguous(w), out
-        if not _by_phases(device, arrays, sizes, params, kernel, groups):
+        if is_depthwise(w, groups):
+            block, warps, grid = blocks(out.size)
+            launch(device, alone.input_grad(dt.from_numpy(g.dtype)), arrays, sizes | {"TOTAL": out.size},
+                   ((*geometry(params, kernel), block, ("GROUPS", groups)), warps, grid))
+        elif not _by_phases(device, arrays, sizes, params, kernel, groups):
             product = g.shape[0] * prod(size), sizes["C"], sizes["O"] * prod(kernel)
             source = text.input_grad(dt.from_numpy(g.dtype), float32_precision())
             gathered(device, source, arrays, sizes, geometry(params, kernel), groups, product)
@@ -81,23 +86,32 @@ def conv_weight_grad(inputs, params, device):
     shape = (g.shape[1], x.shape[1] // groups, *kernel)
     sizes = {"N": x.shape[0], "C": shape[1], "O": g.shape[1] // groups} | spaces(x.shape[2:], g.shape[2:])
     product = sizes["O"], shape[1] * prod(kernel), x.shape[0] * prod(g.shape[2:])
-    parts = _parts(device, kind, product, groups)
+    by_channels = shape[1] == 1 and groups > 1 and prod(kernel) <= alone.MOST_TAPS
+    parts = _parts(device, shape[0], product[2]) if by_channels else _parts(device, _tiles(kind, product) * groups, product[2])
     wide = np.dtype(np.float64 if kind is dt.float64 else np.float32)
     out = empty(device, (parts, *shape), wide)
-    if out.size:
+    arrays = contiguous(g), contiguous(x), out
+    if out.size and by_channels:
+        constants = *geometry(params, kernel), *alone.weight_tile(prod(kernel)), ("GROUPS", groups), ("PARTS", parts)
+        launch(device, alone.weight_grad(kind), arrays, sizes, (constants, 4, (shape[0], parts, 1)))
+    elif out.size:
         source = text.weight_grad(kind, float32_precision())
-        gathered(device, source, (contiguous(g), contiguous(x), out), sizes, geometry(params, kernel), groups, product, parts)
+        gathered(device, source, arrays, sizes, geometry(params, kernel), groups, product, parts)
     if parts > 1:
         out = run(sum_, (out,), {"dim": (0,), "keepdim": False}, device)
     out = out.look(shape, DeviceArray(out.kind, out.memory, shape, out.dtype).strides)
     return out if out.dtype == x.dtype else run(cast, (out,), {"dtype": kind}, device)
 
 
-def _parts(device, kind, product, groups) -> int:
-    """In how many parts a sum is cut, so that all multiprocessors have work."""
-    m, n, k = product
+def _tiles(kind, product) -> int:
+    """How many tiles a product has."""
+    m, n, _ = product
     (bm, bn, _), _, _ = text.tiles(kind, float32_precision(), *product)
-    programs = -(-m // bm) * -(-n // bn) * groups
+    return -(-m // bm) * -(-n // bn)
+
+
+def _parts(device, programs, k) -> int:
+    """In how many parts sums of k elements are cut, so that all multiprocessors have work."""
     wanted = 2 * contexts.context(device).processors // programs
     return max(1, min(_MOST_PARTS, wanted, k // _LEAST_DEPTH))
 

@@ -46,6 +46,32 @@ def sorted_keys(keys: DeviceArray, bits: int) -> tuple:
     return keys, order
 
 
+def merged_order(keys: DeviceArray) -> DeviceArray:
+    """Where each of the keys in order came from, of rows (rows, n): blocks are sorted, then runs are merged."""
+    if keys.dtype.itemsize == 4:
+        return _half_sorted(keys, text.WHOLE, None)
+    return _half_sorted(keys, text.HIGH, _half_sorted(keys, text.LOW, None))
+
+
+def _half_sorted(keys, half, order):
+    device, (rows, n) = keys.device, keys.shape
+    length = min(text.RUN, 1 << (n - 1).bit_length())
+    before = () if order is None else (order,)
+    last = length >= n
+    found = empty(device, (rows, n), np.int64 if last else np.uint64)
+    how = (("LENGTH", length),), max(1, length // 256), (-(-n // length), rows, 1)
+    launch(device, text.blocks(dt.from_numpy(keys.dtype), half, last), (keys, *before, found), {"N": n}, how)
+    while length < n:
+        last = 2 * length >= n
+        made = empty(device, (rows, n), np.int64 if last else np.uint64)
+        more = before if last else ()
+        constants = (("BLOCK", text.BLOCK), ("LENGTH", length), ("STEPS", length.bit_length()))
+        how = constants, 4, (-(-n // text.BLOCK), rows, 1)
+        launch(device, text.merged(last, bool(more)), (found, *more, made), {"N": n}, how)
+        found, length = made, 2 * length
+    return found
+
+
 def first_in_order(x: DeviceArray, k: int, dim: int, descending: bool) -> DeviceArray:
     """The indices of the first k elements along a dim."""
     lead = [d for d in range(x.ndim) if d != dim]
@@ -74,7 +100,7 @@ def _order(keys: DeviceArray, k: int, bits: int) -> DeviceArray:
     for first in range(0, rows, _MOST_ROWS):
         count = min(_MOST_ROWS, rows - first)
         part = keys.look((count, n), keys.strides, first * keys.strides[0])
-        found = sorted_keys(part, bits)[1]
+        found = merged_order(part) if n <= text.MIDDLE else sorted_keys(part, bits)[1]
         if count == rows:
             out = found
         else:

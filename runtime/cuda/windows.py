@@ -4,6 +4,7 @@ from math import prod
 
 from ...ir import dtype as dt
 from ...passes.codegen.triton import conv as text
+from ...passes.codegen.triton import conv_depthwise as alone
 from ..device_array import DeviceArray
 from .products import Beside, float32_precision
 from .templates import launch
@@ -57,6 +58,11 @@ def blocks(n) -> tuple:
     return ("BLOCK", _BLOCK), 4, (-(-n // _BLOCK), 1, 1)
 
 
+def is_depthwise(w, groups) -> bool:
+    """Whether each channel is convolved by itself."""
+    return w.shape[1] == 1 and groups > 1
+
+
 def convolve(inputs, params, out, device, beside: Beside | None = None, operands=()):
     """Writes a convolution (or what the epilogue makes of it) to `out`; `operands` are the epilogue's arrays."""
     x, w, b = inputs
@@ -66,9 +72,9 @@ def convolve(inputs, params, out, device, beside: Beside | None = None, operands
     if beside is not None:
         sizes |= beside.sizes
     arrays = (*[a.backend.contiguous(a) for a in (x, w, b) if a is not None], out, *operands)
-    if w.shape[1] == 1 and groups > 1:
+    if is_depthwise(w, groups):
         block, warps, grid = blocks(out.size)
-        launch(device, text.depthwise(kind, b is not None, *more), arrays, sizes | {"TOTAL": out.size},
+        launch(device, alone.forward(kind, b is not None, *more), arrays, sizes | {"TOTAL": out.size},
                ((*geometry(params, kernel), block, ("GROUPS", groups)), warps, grid))
         return
     source = text.forward(kind, float32_precision(), b is not None, *more)

@@ -24,7 +24,7 @@ _SIZES = ("N", "C", "O", *[f"I{d}" for d in DIMS], *[f"Q{d}" for d in DIMS])    
 _CHANNELS = ["cg = tl.program_id(1).to(INDEX)", "taps = KD * KH * KW", "inner = ID * IH * IW", "outer = QD * QH * QW"]
 
 
-def _split(flat, names, sizes) -> list:
+def split(flat, names, sizes) -> list:
     """Lines: a flat index as indices by name, the last size varying fastest."""
     lines, rest = [], flat
     for position in range(len(names) - 1, 0, -1):
@@ -41,11 +41,13 @@ def _read(name, channel, image, inside, at, space) -> str:
     return f"tl.load({name} + ((({image} * GROUPS + cg) * {channels} + {channel}) * {size} + {flat}), {inside}, 0.0)"
 
 
-def _within(at, space) -> str:
+def within(at, space) -> str:
+    """The condition that indices lie in a plane."""
     return " & ".join([f"({a} >= 0) & ({a} < {space}{d})" for a, d in zip(at, DIMS)])
 
 
-def _parameters(kind, reads, write, narrow):
+def shared_parameters(kind, reads, write, narrow) -> list:
+    """What all these kernels take: pointers to a dtype, one to what is written, sizes."""
     return [*[Parameter(n, POINTER, kind) for n in reads], Parameter(write, POINTER, narrow),
             *[Parameter(n, SIZE) for n in _SIZES]]
 
@@ -54,11 +56,13 @@ def _product(kind, precision, left, right) -> str:
     return f"total = tl.dot({left}, {right}, total{stated_dot(kind, precision)})"
 
 
-def _wide(kind) -> str:
+def wide_type(kind) -> str:
+    """The type in which a dtype is summed."""
     return TYPE[dt.float64 if kind is dt.float64 else dt.float32]
 
 
-def _named(what, kind, precision, fused=None):
+def named(what, kind, precision, fused=None) -> str:
+    """A kernel's name."""
     marks = [] if precision == "ieee" else [precision]
     return "_".join([what, kind.short, *marks, *([] if fused is None else [fused.name])])
 
@@ -90,7 +94,8 @@ class _End:
         return [*[p for p in own if p.kind == POINTER], *beside, *[p for p in own if p.kind != POINTER], *steps]
 
 
-def _ended(kind, place, mask, fused, along, site) -> _End:
+def ended(kind, place, mask, fused, along, site) -> _End:
+    """The end of a kernel whose sums are stored at `place`."""
     return _End(kind, place, mask, None if fused is None else epilogue.written(fused, along, site))
 
 
@@ -111,24 +116,24 @@ def forward(kind: dt.DType, precision: str, bias: bool, fused=None, along: tuple
     lines = [*_CHANNELS, "across = tl.cdiv(O, BN)", "program = tl.program_id(0)",
              "m = ((program // across) * BM + tl.arange(0, BM)).to(INDEX)[:, None]",
              "o = ((program % across) * BN + tl.arange(0, BN)).to(INDEX)[None, :]",
-             *_split("m", ["n", "qD", "qH", "qW"], ["N", "QD", "QH", "QW"]), "deep = C * taps",
-             f"total = tl.zeros([BM, BN], {_wide(kind)})", "for start in range(0, deep, BK):",
+             *split("m", ["n", "qD", "qH", "qW"], ["N", "QD", "QH", "QW"]), "deep = C * taps",
+             f"total = tl.zeros([BM, BN], {wide_type(kind)})", "for start in range(0, deep, BK):",
              "    k = (start + tl.arange(0, BK)).to(INDEX)"]
-    row = _split("k[None, :]", ["c", "tD", "tH", "tW"], ["C", "KD", "KH", "KW"])
+    row = split("k[None, :]", ["c", "tD", "tH", "tW"], ["C", "KD", "KH", "KW"])
     row += [f"a{d} = {x}" for d, x in zip(DIMS, at)]
     ats = [f"a{d}" for d in DIMS]
-    row += [f"inside = (m < N * outer) & (k[None, :] < deep) & {_within(ats, 'I')}",
+    row += [f"inside = (m < N * outer) & (k[None, :] < deep) & {within(ats, 'I')}",
             f"left = {_read('x', 'c', 'n', 'inside', ats, 'I')}",
             "right = tl.load(w + ((cg * O + o) * deep + k[:, None]), (o < O) & (k[:, None] < deep), 0.0)",
             _product(kind, precision, "left", "right")]
     lines += ["    " + x for x in row]
     if bias:
-        lines.append(f"total = total + tl.load(bias + (cg * O + o), o < O, 0.0).to({_wide(kind)})")
-    end = _ended(kind, "((n * GROUPS + cg) * O + o) * outer + pixel", f"{_PIXELS} & {_OUTPUTS}", fused, along, _FORWARD)
+        lines.append(f"total = total + tl.load(bias + (cg * O + o), o < O, 0.0).to({wide_type(kind)})")
+    end = ended(kind, "((n * GROUPS + cg) * O + o) * outer + pixel", f"{_PIXELS} & {_OUTPUTS}", fused, along, _FORWARD)
     lines += ["pixel = (qD * QH + qH) * QW + qW", *end.lines]
     reads = ("x", "w", "bias") if bias else ("x", "w")
-    return made(_named("conv_bias" if bias else "conv", kind, precision, fused),
-                end.parameters(_parameters(kind, reads, "out", kind)), CONSTANTS, lines, helpers=end.helpers)
+    return made(named("conv_bias" if bias else "conv", kind, precision, fused),
+                end.parameters(shared_parameters(kind, reads, "out", kind)), CONSTANTS, lines, helpers=end.helpers)
 
 
 @functools.lru_cache(32)
@@ -137,10 +142,10 @@ def input_grad(kind: dt.DType, precision: str) -> Source:
     lines = [*_CHANNELS, "across = tl.cdiv(C, BN)", "program = tl.program_id(0)",
              "m = ((program // across) * BM + tl.arange(0, BM)).to(INDEX)[:, None]",
              "c = ((program % across) * BN + tl.arange(0, BN)).to(INDEX)[None, :]",
-             *_split("m", ["n", "iD", "iH", "iW"], ["N", "ID", "IH", "IW"]), "deep = O * taps",
-             f"total = tl.zeros([BM, BN], {_wide(kind)})", "for start in range(0, deep, BK):",
+             *split("m", ["n", "iD", "iH", "iW"], ["N", "ID", "IH", "IW"]), "deep = O * taps",
+             f"total = tl.zeros([BM, BN], {wide_type(kind)})", "for start in range(0, deep, BK):",
              "    k = (start + tl.arange(0, BK)).to(INDEX)"]
-    row = _split("k[None, :]", ["o", "tD", "tH", "tW"], ["O", "KD", "KH", "KW"])
+    row = split("k[None, :]", ["o", "tD", "tH", "tW"], ["O", "KD", "KH", "KW"])
     row += ["inside = (m < N * inner) & (k[None, :] < deep)"]
     for d in DIMS:
         row += [f"b{d} = i{d} + P{d} - t{d} * L{d}", f"a{d} = b{d} // S{d}",
@@ -152,7 +157,7 @@ def input_grad(kind: dt.DType, precision: str) -> Source:
     lines += ["pixel = (iD * IH + iH) * IW + iW",
               f"tl.store(out + (((n * GROUPS + cg) * C + c) * inner + pixel), total.to({TYPE[kind]}), "
               "(m < N * inner) & (c < C))"]
-    return made(_named("conv_input_grad", kind, precision), _parameters(kind, ("g", "w"), "out", kind), CONSTANTS, lines)
+    return made(named("conv_input_grad", kind, precision), shared_parameters(kind, ("g", "w"), "out", kind), CONSTANTS, lines)
 
 
 @functools.lru_cache(32)
@@ -162,15 +167,15 @@ def phase_grad(kind: dt.DType, precision: str) -> Source:
     lines = [*_CHANNELS, "across = tl.cdiv(C, BN)", "program = tl.program_id(0)", "pixels = UD * UH * UW",
              "m = ((program // across) * BM + tl.arange(0, BM)).to(INDEX)[:, None]",
              "c = ((program % across) * BN + tl.arange(0, BN)).to(INDEX)[None, :]",
-             *_split("m", ["n", "uD", "uH", "uW"], ["N", "UD", "UH", "UW"]), "deep = O * (JD * JH * JW)",
-             f"total = tl.zeros([BM, BN], {_wide(kind)})", "for start in range(0, deep, BK):",
+             *split("m", ["n", "uD", "uH", "uW"], ["N", "UD", "UH", "UW"]), "deep = O * (JD * JH * JW)",
+             f"total = tl.zeros([BM, BN], {wide_type(kind)})", "for start in range(0, deep, BK):",
              "    k = (start + tl.arange(0, BK)).to(INDEX)"]
-    row = _split("k[None, :]", ["o", "jD", "jH", "jW"], ["O", "JD", "JH", "JW"])
+    row = split("k[None, :]", ["o", "jD", "jH", "jW"], ["O", "JD", "JH", "JW"])
     row += [f"a{d} = B{d} + u{d} - j{d} * L{d}" for d in DIMS]
     ats = [f"a{d}" for d in DIMS]
-    row += [f"inside = (m < N * pixels) & (k[None, :] < deep) & {_within(ats, 'Q')}",
+    row += [f"inside = (m < N * pixels) & (k[None, :] < deep) & {within(ats, 'Q')}",
             f"left = {_read('g', 'o', 'n', 'inside', ats, 'Q')}"]
-    row += _split("k[:, None]", ["p", "xD", "xH", "xW"], ["O", "JD", "JH", "JW"])
+    row += split("k[:, None]", ["p", "xD", "xH", "xW"], ["O", "JD", "JH", "JW"])
     row += ["tap = ((TD + xD * SD) * KH + TH + xH * SH) * KW + TW + xW * SW",
             "right = tl.load(w + (((cg * O + p) * C + c) * taps + tap), (c < C) & (k[:, None] < deep), 0.0)",
             _product(kind, precision, "left", "right")]
@@ -178,8 +183,8 @@ def phase_grad(kind: dt.DType, precision: str) -> Source:
     lines += ["pixel = ((RD + uD * SD) * IH + RH + uH * SH) * IW + RW + uW * SW",
               f"tl.store(out + (((n * GROUPS + cg) * C + c) * inner + pixel), total.to({TYPE[kind]}), "
               "(m < N * pixels) & (c < C))"]
-    parameters = [*_parameters(kind, ("g", "w"), "out", kind), *[Parameter(n, SIZE) for n in COUNTS]]
-    return made(_named("conv_phase_grad", kind, precision), parameters, (*CONSTANTS, *PHASE), lines)
+    parameters = [*shared_parameters(kind, ("g", "w"), "out", kind), *[Parameter(n, SIZE) for n in COUNTS]]
+    return made(named("conv_phase_grad", kind, precision), parameters, (*CONSTANTS, *PHASE), lines)
 
 
 def phases(kernel, stride, padding, dilation, size) -> list | None:
@@ -203,34 +208,6 @@ def _phase(kernel, stride, padding, dilation, size, first) -> tuple:
     return first, tap, max(0, -(-(kernel - tap) // stride)), (first + padding - tap) // stride, -(-(size - first) // stride)
 
 
-_ALONE = epilogue.Site(("image", "there"), ("o", "there"), ("pixel", "there"))
-
-
-@functools.lru_cache(256)
-def depthwise(kind: dt.DType, bias: bool, fused=None, along: tuple = ()) -> Source:
-    """Convolution of each channel by itself: out[n, o, q] = sum over t of x[n, o // M, q * stride - padding + t * dilation]
-    w[o, t], M outputs of each channel, and the bias."""
-    lines = ["at = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK).to(INDEX)", "there = at < TOTAL",
-             *_split("at", ["plane", "qD", "qH", "qW"], ["TOTAL", "QD", "QH", "QW"]),
-             "o = plane % (GROUPS * O)", "image = plane // (GROUPS * O)",
-             "pixel = at % (QD * QH * QW)", "source = (image * GROUPS + o // O) * (ID * IH * IW)",
-             f"total = tl.zeros([BLOCK], {_wide(kind)})", "for t in range(0, KD * KH * KW):",
-             "    tW = t % KW", "    tH = t // KW % KH", "    tD = t // (KW * KH)"]
-    row = [f"a{d} = q{d} * S{d} - P{d} + t{d} * L{d}" for d in DIMS]
-    ats = [f"a{d}" for d in DIMS]
-    row += [f"inside = there & {_within(ats, 'I')}",
-            f"value = tl.load(x + (source + (aD * IH + aH) * IW + aW), inside, 0.0).to({_wide(kind)})",
-            f"total = total + value * tl.load(w + (o * (KD * KH * KW) + t), there, 0.0).to({_wide(kind)})"]
-    lines += ["    " + x for x in row]
-    if bias:
-        lines.append(f"total = total + tl.load(bias + o, there, 0.0).to({_wide(kind)})")
-    end = _ended(kind, "at", "there", fused, along, _ALONE)
-    reads = ("x", "w", "bias") if bias else ("x", "w")
-    parameters = end.parameters([*_parameters(kind, reads, "out", kind), Parameter("TOTAL", SIZE)])
-    name = _named(f"conv_depthwise{'_bias' if bias else ''}", kind, "ieee", fused)
-    return made(name, parameters, ("INDEX", *WINDOW, "BLOCK", "GROUPS"), [*lines, *end.lines], helpers=end.helpers)
-
-
 @functools.lru_cache(32)
 def weight_grad(kind: dt.DType, precision: str) -> Source:
     """out[part, o, c, t] = sum over the part's n, q of g[n, o, q] x[n, c, q * stride - padding + t * dilation]."""
@@ -238,23 +215,23 @@ def weight_grad(kind: dt.DType, precision: str) -> Source:
     lines = [*_CHANNELS, "part = tl.program_id(2).to(INDEX)", "width = C * taps", "across = tl.cdiv(width, BN)",
              "program = tl.program_id(0)", "o = ((program // across) * BM + tl.arange(0, BM)).to(INDEX)[:, None]",
              "at = ((program % across) * BN + tl.arange(0, BN)).to(INDEX)[None, :]",
-             *_split("at", ["c", "tD", "tH", "tW"], ["C", "KD", "KH", "KW"]), "deep = N * outer",
+             *split("at", ["c", "tD", "tH", "tW"], ["C", "KD", "KH", "KW"]), "deep = N * outer",
              "share = tl.cdiv(tl.cdiv(deep, PARTS), BK) * BK", "low = part * share", "high = tl.minimum(low + share, deep)",
-             f"total = tl.zeros([BM, BN], {_wide(kind)})", "for start in range(low, high, BK):",
+             f"total = tl.zeros([BM, BN], {wide_type(kind)})", "for start in range(low, high, BK):",
              "    k = (start + tl.arange(0, BK)).to(INDEX)"]
     row = ["across_k = k[None, :]",
            "left = tl.load(g + (((across_k // outer * GROUPS + cg) * O + o) * outer + across_k % outer), "
            "(o < O) & (across_k < high), 0.0)"]
-    row += _split("k[:, None]", ["n", "qD", "qH", "qW"], ["N", "QD", "QH", "QW"])
+    row += split("k[:, None]", ["n", "qD", "qH", "qW"], ["N", "QD", "QH", "QW"])
     row += [f"a{d} = q{d} * S{d} - P{d} + t{d} * L{d}" for d in DIMS]
     ats = [f"a{d}" for d in DIMS]
-    row += [f"inside = (at < width) & (k[:, None] < high) & {_within(ats, 'I')}",
+    row += [f"inside = (at < width) & (k[:, None] < high) & {within(ats, 'I')}",
             f"right = {_read('x', 'c', 'n', 'inside', ats, 'I')}",
             _product(kind, precision, "left", "right")]
     lines += ["    " + x for x in row]
     lines.append("tl.store(out + (((part * GROUPS + cg) * O + o) * width + at), total, (o < O) & (at < width))")
-    return made(_named("conv_weight_grad", kind, precision), _parameters(kind, ("g", "x"), "out", wide), (*CONSTANTS, "PARTS"),
-                lines)
+    return made(named("conv_weight_grad", kind, precision), shared_parameters(kind, ("g", "x"), "out", wide),
+                (*CONSTANTS, "PARTS"), lines)
 
 
 def tiles(kind: dt.DType, precision: str, m: int, n: int, k: int) -> tuple:

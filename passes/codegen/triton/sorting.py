@@ -1,5 +1,9 @@
-"""Stable sorting by index. Elements become unsigned keys that sort as they do; short rows are sorted by counting what comes
-before each element, long ones digit by digit: count, add up, move. Nothing depends on how programs are scheduled.
+"""Stable sorting by index. Elements become unsigned keys that sort as they do. Short rows are sorted by counting what comes
+before each element; longer ones block by block, then two sorted runs become one, again and again; the longest digit by digit:
+count, add up, move. Nothing depends on how programs are scheduled.
+
+Blocks and runs hold pairs: 32 bits of the key above the place of the element, so no two are alike. Keys of 64 bits are sorted
+by their low halves first, then, in that order, by their high halves.
 """
 
 import functools
@@ -9,7 +13,9 @@ from .nest import POINTER, SIZE, Parameter, Source
 from .positions import made
 from .spelling import TYPE
 
-SHORT = 256           # longest row that one program sorts
+SHORT = 256           # longest row that is sorted by counting
+MIDDLE = 1 << 14      # longest row that is sorted by merging
+RUN = 1024            # longest block that one program sorts
 TOGETHER = 8          # elements that are compared with the whole row at a time
 DIGIT = 4             # bits
 DIGITS = 1 << DIGIT
@@ -69,6 +75,54 @@ def ranked(key: dt.DType) -> Source:
     parameters = [Parameter("keys", POINTER, key), Parameter("out", POINTER, dt.int64), Parameter("N", SIZE), Parameter("K",
                                                                                                                         SIZE)]
     return made(f"ranked_{key.short}", parameters, ("INDEX", "LENGTH", "STEP"), lines)
+
+
+WHOLE, LOW, HIGH = "whole", "low", "high"
+_HALF = {WHOLE: "key", LOW: "key & 0xFFFFFFFF", HIGH: "key >> 32"}
+_PAIRS = "pairs", POINTER, dt.uint64
+
+
+def _last(value, at, inside, composed) -> list:
+    """Lines: where the element of a pair came from, stored at its place."""
+    lines = [f"came = ({value} & 0xFFFFFFFF).to(tl.int64)"]
+    if composed:
+        lines.append(f"came = tl.load(order + (row * N + came), {inside}, 0)")
+    return [*lines, f"tl.store(out + (row * N + {at}), came, {inside})"]
+
+
+@functools.lru_cache(16)
+def blocks(key: dt.DType, half: str, last: bool) -> Source:
+    """Pairs of each block of LENGTH in order, of one half of the keys; the high half in the order of the low one. `last`: there
+    is but one block in a row, and what is left are places."""
+    lines = ["row = tl.program_id(1).to(INDEX)", "at = (tl.program_id(0) * LENGTH + tl.arange(0, LENGTH)).to(INDEX)",
+             "inside = at < N"]
+    lines += ["came = tl.load(order + (row * N + at), inside, 0)"] if half == HIGH else []
+    lines += [f"key = tl.load(keys + (row * N + {'came' if half == HIGH else 'at'}), inside, 0).to(tl.uint64)",
+              f"pair = (({_HALF[half]}) << 32) | at.to(tl.uint64)",
+              "pair = tl.sort(tl.where(inside, pair, tl.full([LENGTH], 0xFFFFFFFFFFFFFFFF, tl.uint64)))"]
+    lines += _last("pair", "at", "inside", half == HIGH) if last else ["tl.store(pairs + (row * N + at), pair, inside)"]
+    order = [Parameter("order", POINTER, dt.int64)] if half == HIGH else []
+    made_there = Parameter("out", POINTER, dt.int64) if last else Parameter(*_PAIRS)
+    return made(f"sort_blocks_{key.short}_{half}{'_last' if last else ''}",
+                [Parameter("keys", POINTER, key), *order, made_there, Parameter("N", SIZE)], ("INDEX", "LENGTH"), lines)
+
+
+@functools.lru_cache(16)
+def merged(last: bool, composed: bool) -> Source:
+    """Two neighbouring runs of LENGTH pairs become one: each pair looks in the other run for how many come before it."""
+    lines = ["row = tl.program_id(1).to(INDEX)", "at = (tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)).to(INDEX)",
+             "inside = at < N", "mine = tl.load(pairs + (row * N + at), inside, 0)", "run = at // LENGTH",
+             "first = run // 2 * 2 * LENGTH", "other = first + (1 - run % 2) * LENGTH", "low = at * 0",
+             "high = tl.maximum(tl.minimum(N - other, LENGTH), 0).to(INDEX)", "for _ in range(STEPS):",
+             "    middle = (low + high) // 2", "    on = inside & (low < high)",
+             "    before = tl.load(pairs + (row * N + other + middle), on, 0) < mine",
+             "    low = tl.where(on & before, middle + 1, low)", "    high = tl.where(on & (before == 0), middle, high)",
+             "place = first + at % LENGTH + low"]
+    lines += _last("mine", "place", "inside", composed) if last else ["tl.store(out + (row * N + place), mine, inside)"]
+    order = [Parameter("order", POINTER, dt.int64)] if composed else []
+    out = Parameter("out", POINTER, dt.int64 if last else dt.uint64)
+    return made(f"merge_runs{'_last' if last else ''}{'_composed' if composed else ''}",
+                [Parameter(*_PAIRS), *order, out, Parameter("N", SIZE)], ("INDEX", "BLOCK", "LENGTH", "STEPS"), lines)
 
 
 _DIGITS = ["row = tl.program_id(1).to(INDEX)", "block = tl.program_id(0).to(INDEX)", "blocks = tl.cdiv(N, BLOCK)",
