@@ -63,6 +63,8 @@ def forward_plan(x_shape, w_shape, stride, padding, dilation, groups, dtype, sta
     shape = (x_shape[0], w_shape[0], *(d.out for d in g.dims[MAX_DIMS - len(stride):]))
     if conv_depthwise.takes(g):
         return conv_depthwise.forward(g, dtype, shape)
+    if conv_depthwise.is_narrow(g):
+        return conv_depthwise.Depthwise(g, dtype, shape)
     return Pointwise(g, dtype, shape) if is_pointwise(g) else Direct(g, dtype, shape, m)
 
 
@@ -160,6 +162,8 @@ def input_grad_plan(g_shape, w_shape, size, stride, padding, dilation, groups, d
     forward = geometry(shape, w_shape, stride, padding, dilation, groups, dtype.itemsize)
     if conv_depthwise.takes(forward):
         return conv_depthwise.input_grad(forward, dtype, shape)
+    if conv_depthwise.is_narrow(forward) and all(d.stride == 1 for d in forward.dims):
+        return conv_depthwise.NarrowGrad(forward, dtype, shape)
     return PointwiseGrad(forward, dtype, shape) if is_pointwise(forward) else DirectGrad(forward, dtype, shape)
 
 

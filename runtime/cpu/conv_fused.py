@@ -76,11 +76,16 @@ def filters_of(g, m: int):
     return winograd.filters_of(g) if m else conv_plan.filters_of(g)
 
 
+def runs_in_lanes(g: Geometry) -> bool:
+    """Whether all groups of a block of channels run side by side in its lanes: single channels, or a few."""
+    return (conv_depthwise.takes(g) and g.outputs == 1) or conv_depthwise.is_narrow(g)
+
+
 def weight_bytes(g, m: int) -> int:
     """Size of a weight as its kernel reads it."""
-    if conv_depthwise.takes(g) and g.outputs == 1:
+    if runs_in_lanes(g):
         blocks = conv_depthwise.blocks_of(g)
-        return blocks.count * g.taps * blocks.pixel
+        return blocks.count * g.taps * g.inputs * blocks.pixel
     return g.groups * filters_of(g, m).group + (winograd.filter_bytes(g, m) if m else 0)
 
 
@@ -89,8 +94,8 @@ def weight_plan(shape, item, groups, x_blocked, m, threads):
     """(plan that brings a weight into its layout, size of the result); a transformed weight follows the packed one."""
     dims = tuple(Window(1, 1, taps) for taps in (1,) * (2 + MAX_DIMS - len(shape)) + shape[2:])
     g, steps = read_as(Geometry(1, groups, shape[1], shape[0] // groups, dims, item), x_blocked, m), conv_steps.Steps()
-    if conv_depthwise.takes(g) and g.outputs == 1:
-        conv_layout.pack_depthwise_weight(steps, (W, 0), (Y, 0), conv_depthwise.blocks_of(g), range(g.taps))
+    if runs_in_lanes(g):
+        conv_layout.pack_depthwise_weight(steps, (W, 0), (Y, 0), conv_depthwise.blocks_of(g), range(g.taps), g.inputs)
     else:
         filters = filters_of(g, m)
         conv_layout.pack_weight(steps, (W, 0), (Y, 0), g.groups, filters)
@@ -114,7 +119,7 @@ class FusedConv:
                  y_blocked=False, m=None):
         self.dtype, self.fusion, self.y_blocked = np.dtype(dtype), fusion, y_blocked
         g = self.geometry = geometry(x_shape, w_shape, stride, padding, dilation, groups, self.dtype.itemsize)
-        self.depthwise = conv_depthwise.takes(g) and g.outputs == 1
+        self.depthwise = runs_in_lanes(g)
         if (x_blocked or y_blocked) and groups > 1 and not self.depthwise and (g.inputs % g.lanes or g.outputs % g.lanes):
             raise ShapeError(f"a blocked convolution of {x_shape} with weight {w_shape}: the channels of each of {groups} "
                              f"groups must be a multiple of {g.lanes}; use plain arrays")
@@ -125,7 +130,7 @@ class FusedConv:
         if m is None:
             m = 0 if self.depthwise else winograd.choose(dataclasses.replace(g, x_full=x_blocked), prepared=True)
         self.m = m
-        bands, outputs = (1, groups) if self.depthwise else (groups, g.outputs)
+        bands, outputs = (1, w_shape[0]) if self.depthwise else (groups, g.outputs)
         self.bias = Bias(bands, outputs, g.lanes, self.dtype)
         self.x_blocked = x_blocked
 

@@ -223,13 +223,15 @@ def _pack_turned_points(steps, source, target, groups: int, filters: Filters):
     }, {"source": source, "target": target})
 
 
-def pack_depthwise_weight(steps, source, target, blocks: Blocks, places):
-    """[channel][tap] to [block][tap][block channels]; `places[tap]` is the tap's place in the result, or -1."""
+def pack_depthwise_weight(steps, source, target, blocks: Blocks, places, inputs: int = 1):
+    """[channel][input of its group][tap] to [block][tap][input][block channels]; `places[tap]` is the tap's place in the
+    result, or -1."""
     taps = len(places)
     kept = sum(place >= 0 for place in places)
+    table = [-1 if place < 0 else (place * inputs + number) * blocks.pixel for number in range(inputs) for place in places]
     _add(steps, "scatter", blocks.item, {
-        "rows": blocks.width, "rows_total": blocks.channels, "row_chunks": blocks.count, "row_stride": taps * blocks.item,
-        "source_row_chunk": blocks.width * taps * blocks.item, "target_row_chunk": kept * blocks.pixel,
-        "columns": taps, "columns_total": taps, "width": blocks.width, "fill": 1,
-        "column_table": steps.table([-1 if place < 0 else place * blocks.pixel for place in places]),
+        "rows": blocks.width, "rows_total": blocks.channels, "row_chunks": blocks.count,
+        "row_stride": inputs * taps * blocks.item, "source_row_chunk": blocks.width * inputs * taps * blocks.item,
+        "target_row_chunk": kept * inputs * blocks.pixel, "columns": inputs * taps, "columns_total": inputs * taps,
+        "width": blocks.width, "fill": 1, "column_table": steps.table(table),
     }, {"source": source, "target": target})

@@ -1,5 +1,8 @@
 """Depthwise convolution in blocked channels, and its weight gradient: each channel with a window of its own.
 
+Groups of a few channels go the same way, where a block holds whole groups: each vector of x is spread, one channel of every
+group at a time to all lanes of that group, and a tap has a vector of weights for each of them.
+
 A block of channels is a vector, so nothing is broadcast. The tile is pixels of a row; each vector of x is loaded once for all
 taps along the width that meet it. Which taps a tile's pixels meet is written into the code: a module serves one *pattern* of
 tiles along the width (their pixels and, for each tap, the range of pixels that meet x) with any height, depth and channels.
@@ -8,7 +11,7 @@ Where windows move by more than one, each tile asks for the rows of an x in far 
 An item is some rows of one block of channels of one image; items that are neighbours have the same rows, so that a thread
 works on the part of an image that it has made itself in the layer before.
 
-    x, y  [image][channel block][depth][height][width][B]        w  [channel block][tap d][tap h][tap w][B]
+    x, y  [image][channel block][depth][height][width][B]        w  [channel block][tap d][tap h][tap w][inputs][B]
 """
 
 from dataclasses import dataclass, field
@@ -21,7 +24,7 @@ from .emit import Module
 from .epilogue import Identity, Place
 from .microkernel import multiply_add
 from .tasks import WORD, Words, chunk_share, split_index
-from .types import I64, PTR, VOID, bytes_of, mangled, vector, zero
+from .types import I64, PTR, VOID, bytes_of, lanes_of, mangled, vector, zero
 
 WORDS = ("x", "w", "y", "operands", "items", "chunks", "blocks", "row_blocks", "x_plane", "x_slice", "x_row",
          "y_plane", "y_slice", "y_row", "y_pixel", "w_block", "out_rows", "out_height", "depth", "height", "taps_d", "taps_h",
@@ -52,13 +55,15 @@ class Pattern:
 
 @dataclass(frozen=True)
 class DepthwiseKernel:
-    """What a module is made for; equal ones are the same code. An x that is `far` is asked for."""
+    """What a module is made for; equal ones are the same code. An x that is `far` is asked for; groups have so many `inputs`
+    (forward alone), and as many results."""
 
     target: Target
     element: str
     pattern: Pattern
     epilogue: Any = field(default_factory=Identity)
     far: bool = False
+    inputs: int = 1
 
     @property
     def lanes(self) -> int:
@@ -68,7 +73,8 @@ class DepthwiseKernel:
     @property
     def symbol(self) -> str:
         """The forward task's name."""
-        return f"depthwise_{mangled(self.element)}{'_' + self.epilogue.name if self.epilogue.name else ''}"
+        kind, after = "depthwise" if self.inputs == 1 else f"groups_{self.inputs}", self.epilogue.name
+        return f"{kind}_{mangled(self.element)}{'_' + after if after else ''}"
 
     @property
     def weight_symbol(self) -> str:
@@ -142,7 +148,7 @@ def _tile(module, kernel, name, pixels, spans):
     arg, at_frame, x, w, y = f.params
     job, frame = Words(f, arg, WORDS), Words(f, at_frame, _FRAME)
     type_, pattern = vector(kernel.lanes, kernel.element), kernel.pattern
-    row = pattern.taps * bytes_of(type_)
+    row = pattern.taps * kernel.inputs * bytes_of(type_)
     if kernel.far:
         _ask_ahead(f, pattern, pixels, job, frame, x)
     x_d, x_h, taps_h = f.mul(job.dilation_d, job.x_slice), f.mul(job.dilation_h, job.x_row), job.taps_h
@@ -150,7 +156,7 @@ def _tile(module, kernel, name, pixels, spans):
         with f.loop(frame.first_h, frame.end_h, 1, outer.carried) as inner:
             here = f.at(x, f.add(f.mul(outer.index, x_d), f.mul(inner.index, x_h)))
             taps = f.at(w, f.mul(f.add(f.mul(outer.index, taps_h), inner.index), row))
-            inner.next(*_row_of_taps(f, pattern, spans, type_, here, taps, inner.carried))
+            inner.next(*_row_of_taps(f, kernel, spans, type_, here, taps, inner.carried))
         outer.next(*inner.results)
     place = Place(job.address("operands"), frame.image, f.index(0), frame.column, None)
     values, step = outer.results, job.y_pixel
@@ -172,18 +178,28 @@ def _ask_ahead(f, pattern, pixels, job, frame, x):
             f.prefetch(f.at(start, f.add(f.mul(line, row), pixel * _LINE)), 2)
 
 
-def _row_of_taps(f, pattern, spans, type_, x, w, sums):
+def _row_of_taps(f, kernel, spans, type_, x, w, sums):
     """sums + the taps of one row of the window, each vector of x loaded once."""
-    weights = [f.load(type_, f.at(w, tap * bytes_of(type_))) for tap in range(pattern.taps)]
-    sums, loaded = list(sums), {}
-    for pixel in range(len(sums)):
-        for tap, (low, high) in enumerate(spans):
-            if low <= pixel < high:
-                at = pixel * pattern.stride + tap * pattern.dilation
-                if at not in loaded:
-                    loaded[at] = f.load(type_, f.at(x, at * bytes_of(type_)))
-                sums[pixel] = multiply_add(f, loaded[at], weights[tap], sums[pixel])
+    pattern, inputs, size, sums, loaded = kernel.pattern, kernel.inputs, bytes_of(type_), list(sums), {}
+    for number in range(inputs):
+        weights = [f.load(type_, f.at(w, (tap * inputs + number) * size)) for tap in range(pattern.taps)]
+        spread: dict = {}
+        for pixel in range(len(sums)):
+            for tap, (low, high) in enumerate(spans):
+                if low <= pixel < high:
+                    at = pixel * pattern.stride + tap * pattern.dilation
+                    if at not in loaded:
+                        loaded[at] = f.load(type_, f.at(x, at * size))
+                    if at not in spread:
+                        spread[at] = _spread(f, loaded[at], number, inputs)
+                    sums[pixel] = multiply_add(f, spread[at], weights[tap], sums[pixel])
     return sums
+
+
+def _spread(f, value, number, inputs):
+    """One channel of each group in all lanes of the group."""
+    lanes = range(lanes_of(value.type))
+    return value if inputs == 1 else f.shuffle(value, value, [lane // inputs * inputs + number for lane in lanes])
 
 
 def _tap_sums(module, kernel):
