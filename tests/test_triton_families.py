@@ -13,7 +13,7 @@ from ingot.nn import functional as F
 from ingot.nn.utils import stateless
 from ingot.passes.codegen.triton import attention as attention_text
 from ingot.passes.codegen.triton import conv as conv_text
-from ingot.runtime.cuda import convolutions, eager, sorts
+from ingot.runtime.cuda import attentions, convolutions, eager, sorts
 
 SEED = 11
 
@@ -232,15 +232,38 @@ CASES = {"plain": (2, 3, 3, 40, 50, 20, 24, None), "queries share keys": (2, 4, 
 @pytest.mark.parametrize("causal", [False, True], ids=["all", "causal"])
 @pytest.mark.parametrize("case", CASES)
 def test_attention_and_its_gradients(case, causal, on_device):
-    batch, heads, key_heads, length, keys, e, width, mask = CASES[case]
-    if causal and mask:
+    if causal and CASES[case][-1]:
         pytest.skip("a causal mask and another one are two masks")
+    tensors, f = attention_case(case, causal)
+    both(f, *tensors)
+
+
+def attention_case(case, causal, dtype="float32"):
+    """(queries, keys, values and the mask; the function of them)"""
+    batch, heads, key_heads, length, keys, e, width, mask = CASES[case]
     shape = {"bool": (length, keys), "float": (batch, 1, length, keys)}.get(mask)
-    given = [] if mask is None else [draw(*shape) > -0.3 if mask == "bool" else draw(*shape)]
+    given = [] if mask is None else [draw(*shape) > -0.3 if mask == "bool" else draw(*shape, dtype=dtype)]
     if mask == "bool":
         given[0][5] = False         # a row of nothing
-    both(lambda q, k, v, *m: F.scaled_dot_product_attention(q, k, v, *m, is_causal=causal, enable_gqa=heads != key_heads),
-         draw(batch, heads, length, e), draw(batch, key_heads, keys, e), draw(batch, key_heads, keys, width), *given)
+    shapes = (batch, heads, length, e), (batch, key_heads, keys, e), (batch, key_heads, keys, width)
+
+    def f(q, k, v, *m):
+        return F.scaled_dot_product_attention(q, k, v, *m, is_causal=causal, enable_gqa=heads != key_heads)
+
+    return [*[draw(*s, dtype=dtype) for s in shapes], *given], f
+
+
+@pytest.mark.parametrize("causal", [False, True], ids=["all", "causal"])
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16"])
+def test_attention_in_steps(dtype, case, causal, on_device, monkeypatch):
+    """float64 always is; the others where vectors are too long for tiles."""
+    if causal and CASES[case][-1]:
+        pytest.skip("a causal mask and another one are two masks")
+    monkeypatch.setattr(attentions, "_WIDEST", 1)
+    tolerance = {"float64": 1e-12, "float32": 2e-5, "bfloat16": 2e-2}[dtype]
+    tensors, f = attention_case(case, causal, dtype)
+    both(f, *tensors, tolerance=tolerance)
 
 
 def test_attention_in_low_precision(on_device):

@@ -1,4 +1,4 @@
-"""Attention and its gradients on a device."""
+"""Attention and its gradients on a device: by kernels that hold no scores, and in steps that do where these do not fit."""
 
 from math import prod
 
@@ -9,9 +9,10 @@ from ...ir.ops import attention as at
 from ...ir.ops.reduce import sum_
 from ...passes.codegen.triton import attention as text
 from ..device_array import DeviceArray
+from . import attention_steps as steps
 from . import context as contexts
 from . import templates, tuning
-from .eager import contiguous, run
+from .eager import composed, contiguous, run
 from .products import float32_precision
 from .program import empty
 
@@ -87,8 +88,12 @@ def _spread_strides(a, shape):
 
 def _fits(inputs) -> bool:
     there = [x for x in inputs if x is not None]
-    return all(isinstance(x, DeviceArray) for x in there) and max(inputs[0].shape[-1], inputs[2].shape[-1]) <= _WIDEST \
-        and inputs[0].dtype != np.float64       # (for which Triton 3.6 compiles no chain of two products)
+    return all(isinstance(x, DeviceArray) for x in there)
+
+
+def _in_tiles(q, v) -> bool:
+    """Whether a block holds the vectors of queries and values. (Triton 3.6 compiles no chain of two products in float64.)"""
+    return max(q.shape[-1], v.shape[-1]) <= _WIDEST and q.dtype != np.float64
 
 
 def attention(inputs, params, device):
@@ -96,10 +101,12 @@ def attention(inputs, params, device):
     q, k, v, mask = inputs
     if not _fits(inputs):
         return NotImplemented
+    if not (k.shape[-2] and q.shape[-1]):
+        return NotImplemented
+    if not _in_tiles(q, v):
+        return composed(steps.attention, inputs, params, device) if q.size and v.size else NotImplemented
     s = Shapes(contiguous(q), contiguous(k), contiguous(v), mask, params)
     out, lse = empty(device, (*q.shape[:-1], s.width), q.dtype), empty(device, q.shape[:-1], q.dtype)
-    if not (s.keys and s.e):
-        return NotImplemented
     if lse.size:
         s.run(text.forward(s.kind), (s.q, s.k, s.v), (out, lse), s.over_queries, s.batch * s.heads, text.FORWARD)
     return out, lse
@@ -112,6 +119,9 @@ def attention_grad(inputs, params, device):
         return NotImplemented
     if not (q.size and k.size and v.size):
         return NotImplemented
+    if not _in_tiles(q, v):
+        *found, gm = composed(steps.attention_grad, inputs, params, device)
+        return *found, empty(device, (0,) * q.ndim, q.dtype) if gm is None else gm
     s = Shapes(contiguous(q), contiguous(k), contiguous(v), mask, params)
     reads = (contiguous(g), s.q, s.k, s.v, contiguous(lse), contiguous(delta))
     gq, gk, gv = (empty(device, a.shape, a.dtype) for a in (s.q, s.k, s.v))

@@ -134,6 +134,22 @@ def _planned(op, inputs, params):
     return made, tuple(taken), many
 
 
+def composed(body, inputs, params, device) -> tuple:
+    """The results of a function of operators, as a graph of its own that is kept by its inputs' shapes; some may be None."""
+    key = (body, tuple([_described(x) for x in inputs]), tuple(params.items()))
+    plan = _plans.get(key)
+    if plan is None:
+        b = Builder(body.__name__)
+        operands = [None if x is None else _stored(b, f"x{i}", x) for i, x in enumerate(inputs)]
+        outs = body(*operands, **params)
+        graph = pipeline.run(b.finish([v for v in outs if v is not None]), PASSES)
+        made = DeviceGraph(graph, run, frozenset(range(len(graph.outputs))))
+        plan = _remember(key, (made, tuple([v is not None for v in outs])))
+    graph, there = plan
+    results = iter(graph.run([_as_stored(x) for x in inputs if x is not None]))
+    return tuple([next(results) if is_there else None for is_there in there])
+
+
 def _like(inputs):
     """The dtype that numbers beside these inputs take: the last array's that is not bool, else the last one's."""
     kinds = [dt.from_numpy(x.dtype) for x in inputs if isinstance(x, (DeviceArray, np.ndarray)) and x.dtype.kind != "c"]
