@@ -129,11 +129,14 @@ def test_numbers_below_the_normal_range_are_zero():
                                                          (1, 20, 100_000, 768), (0, 40, 40, 40), (3, 33, 33, 0)])
 @pytest.mark.parametrize("threads", [1, 2, 16])
 def test_cuts(count, rows, columns, depth, threads):
-    panel, blocks, items, chunks, scratch = amx_plan.cut(count, rows, columns, depth, codegen.PACK_ROWS, threads)
-    assert panel % gemm_amx.STRIP.columns == 0 and items == count * -(-columns // panel) * blocks and chunks <= max(items, 1)
-    block = amx_plan.depth_block(depth)
-    assert block % gemm_amx.DEPTH == 0 and 0 < block <= gemm_amx.MOST_DEPTH
-    assert scratch <= 2 ** 20 + panel * (gemm_amx.SUMS_BYTES // gemm_amx.STRIP.columns + 2 * max(depth, 32))
+    cut = amx_plan.cut(count, rows, columns, depth, codegen.PACK_ROWS, threads)
+    assert cut.panel % gemm_amx.STRIP.columns == 0 and cut.items == count * -(-columns // cut.panel) * cut.blocks
+    assert 1 <= cut.chunks <= max(cut.items, 1) and (threads == 1) <= (cut.chunks == 1)
+    assert cut.depth_block % gemm_amx.DEPTH == 0 and 0 < cut.depth_block <= gemm_amx.MOST_DEPTH
+    assert cut.panel_depth % cut.depth_block == 0 or cut.panel_depth >= depth
+    assert cut[4:6] == amx_plan.cut(count, rows, columns, depth, codegen.IN_PLACE, 1)[4:6], "sums in another order"
+    assert cut.scratch_bytes - cut.sums_bytes <= 2 ** 20 and cut.sums_bytes <= 4 * 512 * 2 ** 11 + 2 ** 17
+    assert cut.sums_bytes >= 4 * 32 * cut.panel or cut.depth_block >= depth
 
 
 # Who may use tiles.

@@ -1,37 +1,64 @@
-"""How products on matrix tiles (AMX) are cut into items: panels of columns for the second-level cache, blocks of the depth."""
+"""How products on matrix tiles (AMX) are cut: panels of columns and depth for the second-level cache, blocks for the nearest.
+
+A strip of 32 columns streams past rows of A that the nearest cache holds for one block of the depth; two blocks make a panel,
+so that a panel of 512 columns takes 1 MiB, half of the second-level cache of every processor that has tiles.
+"""
+
+from typing import NamedTuple
 
 from ...passes.codegen.llvm import gemm_amx as codegen
 
-_PANEL_BYTES = 1 << 20              # packed columns of B that stay in the second-level cache beside rows of A
 _STRIP, _WIDEST, _NARROW = codegen.STRIP.columns, 512, 128
+_MOST_ROWS = 2048                   # whose sums wait while the depth goes on, for they take memory
 _ROWS_PER_PACK = 256                # rows that share packed columns, at least
 _ITEMS_EACH = 2                     # for each thread, where columns can be cut so
 _SERIAL_WORK = 1 << 21              # multiply-adds below which a second thread does not pay
 _CHUNK_WORK = 1 << 19
 
 
-def cut(count: int, rows: int, columns: int, depth: int, packs: int, threads: int) -> tuple:
-    """(columns of an item, row blocks, items, chunks, bytes of a worker's scratch) of `count` products."""
+class Cut(NamedTuple):
+    """Columns of an item, row blocks, items and chunks; then what the kernel is told: the depth of a block and of a panel, the
+    bytes of sums that wait, and those of a worker's scratch."""
+
+    panel: int
+    blocks: int
+    items: int
+    chunks: int
+    depth_block: int
+    panel_depth: int
+    sums_bytes: int
+    scratch_bytes: int
+
+    @property
+    def words(self) -> dict:
+        """What the kernel is told."""
+        return {name: getattr(self, name) for name in ("depth_block", "panel_depth", "sums_bytes", "scratch_bytes")}
+
+
+def cut(count: int, rows: int, columns: int, depth: int, packs: int, threads: int) -> Cut:
+    """The cut of `count` products. The depths, and with them the order of sums, depend on sizes alone."""
     work = count * rows * columns * depth
-    strips = -(-columns // _STRIP)
-    most = max(1, min(_WIDEST, _PANEL_BYTES // (2 * max(depth, 1))) // _STRIP)
+    block, panel_depth = _depths(depth)
     parallel = threads > 1 and work >= _SERIAL_WORK
+    strips, most = -(-columns // _STRIP), _WIDEST // _STRIP
     if parallel:                                    # all threads get some, unless items were to become narrow
         wanted = -(-_ITEMS_EACH * threads // max(count, 1))
-        most = max(1, min(most, max(-(-strips // wanted), _NARROW // _STRIP)))
-    panels = -(-strips // most)
-    each = -(-strips // panels) * _STRIP
-    panels, blocks = -(-columns // each), 1
-    if parallel and count * panels < threads:
-        blocks = max(1, min(rows // _ROWS_PER_PACK, -(-_ITEMS_EACH * threads // max(count * panels, 1))))
+        most = min(most, max(-(-strips // wanted), _NARROW // _STRIP))
+    panel = -(-strips // -(-strips // most)) * _STRIP
+    panels = -(-columns // panel)
+    blocks = -(-rows // _MOST_ROWS) if panel_depth < depth else 1
+    if parallel and count * panels * blocks < threads:
+        blocks = max(blocks, min(rows // _ROWS_PER_PACK, -(-_ITEMS_EACH * threads // max(count * panels, 1))))
     items = count * panels * blocks
     chunks = max(1, min(items, 8 * threads, work // _CHUNK_WORK)) if parallel else 1
-    packed = -(-depth // codegen.DEPTH) * 2 * codegen.DEPTH if packs else 0
-    return each, blocks, items, chunks, each * (4 * codegen.STRIP.rows + packed)
+    tall = -(-rows // blocks) + _STRIP if panel_depth < depth else _STRIP
+    sums = 4 * -(-tall // _STRIP) * _STRIP * panel if block < depth else 0
+    return Cut(panel, blocks, items, chunks, block, panel_depth, sums, sums + (2 * panel_depth * panel if packs else 0))
 
 
-def depth_block(depth: int) -> int:
-    """Depth of a block: equal parts, whole tiles, short enough for the nearest cache."""
+def _depths(depth) -> tuple:
+    """(of a block, of a panel): whole tiles, blocks in equal parts."""
     steps = max(1, -(-depth // codegen.DEPTH))
-    parts = -(-steps * codegen.DEPTH // codegen.MOST_DEPTH)
-    return -(-steps // parts) * codegen.DEPTH
+    blocks = -(-steps * codegen.DEPTH // codegen.MOST_DEPTH)
+    block = -(-steps // blocks) * codegen.DEPTH
+    return block, min(2 * block, steps * codegen.DEPTH)

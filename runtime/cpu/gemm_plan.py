@@ -176,8 +176,9 @@ def _fill(shape, batch, road, pack, swapped, copies_a, layouts, item, product, t
     count, strides, table = _batches(batch, a, b, out)
     block, work = _depth_block(depth, road, product), rows * columns * depth * count
     if road == "amx":
-        block = amx_plan.depth_block(depth)
-        panel, blocks, items, chunks, each = amx_plan.cut(count, rows, columns, depth, pack, threads)
+        cut = amx_plan.cut(count, rows, columns, depth, pack, threads)
+        panel, blocks, items, chunks, *_, each = cut
+        fixed = {**(fixed or {}), **cut.words}
     else:
         panel = kernel.panel if road != "vector" else _wide_panel(columns, kernel.panel, threads)
         blocks, items, chunks = _partition(count, -(-columns // panel), rows, work, pack, threads)

@@ -4,18 +4,19 @@ A tile is 16 rows of 64 bytes: 16 sums of float, or 32 elements along the depth.
 each sum, the even and the odd steps apart, then both, then to what is there; products are exact, sums round to nearest even,
 and numbers below the normal range count as zero.
 
-Of an item's columns, B is packed once into strips of 32 columns, [pair of steps][column][2], which the second-level cache
-holds. Then, for 32 rows after the other, a block of the depth of A is copied to where it stays in the nearest cache, with zeros
-up to whole tiles, and all strips stream past it. Sums of blocks of the depth wait in `sums`, one strip after the other.
-Finished ones go through a block of the stack, where vector code applies the epilogue.
+Of an item's columns, B is packed in panels of the depth that the second-level cache holds, each in strips of 32 columns,
+[pair of steps][column][2] (`gemm_amx_pack.py`). Then, for 32 rows after the other, a block of the depth of A is copied to where
+it stays in the nearest cache, with zeros up to whole tiles, and all strips stream past it. Sums that are not finished wait in
+the scratch, strip after strip. Finished ones go through a block of the stack, where vector code applies the epilogue.
 
 Whoever takes this road must have been allowed to use tiles by the system (`runtime/cpu/amx.py`).
 """
 
 from .epilogue import Place
+from .gemm_amx_pack import PACKERS, write_packers
 from .gemm_job import call_epilogue, open_item, word
 from .microkernel import TileShape, narrow
-from .packing import IN_PLACE, pair_packers
+from .packing import IN_PLACE
 from .types import BF16, F32, I8, I16, I64, PTR, VOID, Value, bytes_of, constant, vector, zero
 
 ROWS, LANES, DEPTH = 16, 16, 32              # of one tile: rows, sums of a row, elements of the depth
@@ -32,41 +33,57 @@ _FIRST, _LAST = 1, 2
 
 
 def amx_item(module, kernel) -> str:
-    """Function of one item: pack its columns of B, then block after block of its rows."""
-    pack, configure = _write_pack(module), _write_configure(module)
+    """Function of one item: for each panel of the depth, pack its columns of B, then block after block of its rows."""
+    write_packers(module, STRIP.columns)
+    configure = _write_configure(module)
     sweeps = {tall: _write_rows(module, kernel, tall) for tall in (2, 1)}
     f = module.function("item", [(PTR, "job"), (I64, "number"), (I64, "worker")], internal=True)
     job, number, worker = f.params
     item = open_item(f, job, number)
     first, end = (f.min(f.mul(f.ceil_div(row, STRIP.rows), STRIP.rows), word(f, job, "rows"))
                   for row in (item.first_row, item.end_row))
-    sums = f.at(word(f, job, "scratch", PTR), f.mul(worker, word(f, job, "scratch_bytes")))
-    start = f.at(item.b, f.mul(item.column, word(f, job, "b_column")))
-
-    def packed():
-        room = f.at(sums, f.mul(f.ceil_div(item.columns, STRIP.columns), SUMS_BYTES))
-        f.call(pack, VOID, job, start, item.columns, room)
-        return room,
-
-    panel, = f.choose(f.compare("eq", word(f, job, "pack"), IN_PLACE), lambda: (start,), packed)
     whole = f.add(first, f.bit_and(f.sub(end, first), -STRIP.rows))
-    a_row, c_row = word(f, job, "a_row"), word(f, job, "c_row")
-
-    def sweep(tall, row, height):
-        f.call(sweeps[tall], VOID, job, f.at(item.a, f.mul(row, a_row)), panel, f.at(item.c, f.mul(row, c_row)), sums,
-               item.batch, row, item.column, height, item.columns)
-
-    with f.when(f.compare("sgt", whole, first)):
-        f.call(configure, VOID, f.index(ROWS), f.index(ROWS))
-        with f.loop(first, whole, STRIP.rows) as loop:
-            sweep(2, loop.index, f.index(STRIP.rows))
     rest = f.sub(end, whole)
-    with f.when(f.compare("sgt", rest, 0)):
-        f.call(configure, VOID, f.min(rest, ROWS), f.max(f.sub(rest, ROWS), 1))        # no tile has 0 rows
-        f.choose(f.compare("sgt", rest, ROWS), lambda: sweep(2, whole, rest), lambda: sweep(1, whole, rest))
+    sums = f.at(word(f, job, "scratch", PTR), f.mul(worker, word(f, job, "scratch_bytes")))
+    depth, most = word(f, job, "depth"), word(f, job, "panel_depth")
+    many, a_row, c_row = f.compare("sgt", depth, most), word(f, job, "a_row"), word(f, job, "c_row")
+    wide = f.mul(f.ceil_div(item.columns, STRIP.columns), SUMS_BYTES)
+
+    with f.loop(0, f.max(depth, 1), most) as outer:
+        count = f.min(f.sub(depth, outer.index), most)
+        panel, size = _panel(f, job, item, outer.index, count, f.at(sums, word(f, job, "sums_bytes")))
+
+        def sweep(tall, row, height):
+            kept = f.select(many, f.mul(f.div(f.sub(row, first), STRIP.rows), wide), f.index(0))
+            f.call(sweeps[tall], VOID, job, f.at(item.a, f.mul(row, a_row)), panel, size, f.at(item.c, f.mul(row, c_row)),
+                   f.at(sums, kept), item.batch, row, item.column, height, item.columns, outer.index, count)
+
+        with f.when(f.compare("sgt", whole, first)):
+            f.call(configure, VOID, f.index(ROWS), f.index(ROWS))
+            with f.loop(first, whole, STRIP.rows) as loop:
+                sweep(2, loop.index, f.index(STRIP.rows))
+        with f.when(f.compare("sgt", rest, 0)):
+            f.call(configure, VOID, f.min(rest, ROWS), f.max(f.sub(rest, ROWS), 1))        # no tile has 0 rows
+            f.choose(f.compare("sgt", rest, ROWS), lambda: sweep(2, whole, rest), lambda: sweep(1, whole, rest))
     f.call("llvm.x86.tilerelease", VOID)
     f.ret()
     return "item"
+
+
+def _panel(f, job, item, at, count, room):
+    """(where strips of the item's columns lie for `count` steps of the depth from `at` on, how far apart)."""
+    start = f.at(item.b, f.mul(item.column, word(f, job, "b_column")))
+    step, across, mode = word(f, job, "b_step"), word(f, job, "b_column"), word(f, job, "pack")
+
+    def packed():
+        size = strip_bytes(f, count)
+        cases = {kind: (lambda name=name: f.call(name, VOID, f.at(start, f.mul(at, step)), step, across, item.columns,
+                                                 count, room, size)) for kind, name in PACKERS.items()}
+        f.switch(mode, cases)
+        return room, size
+
+    return f.choose(f.compare("eq", mode, IN_PLACE),
+                    lambda: (f.at(start, f.mul(at, STEP_BYTES // 2)), strip_bytes(f, word(f, job, "depth"))), packed)
 
 
 def strip_bytes(f, depth) -> Value:
@@ -74,26 +91,7 @@ def strip_bytes(f, depth) -> Value:
     return f.mul(f.ceil_div(depth, DEPTH), DEPTH // 2 * STEP_BYTES)
 
 
-# Packing.
-
-
-def _write_pack(module) -> str:
-    """Function that packs columns of B, strip after strip."""
-    modes = pair_packers(module, STRIP)
-    f = module.function("pack", [(PTR, "job"), (PTR, "source"), (I64, "columns"), (PTR, "panel")], internal=True)
-    job, source, columns, panel = f.params
-    depth, step, across = word(f, job, "depth"), word(f, job, "b_step"), word(f, job, "b_column")
-    size = strip_bytes(f, depth)
-    with f.loop(0, columns, STRIP.columns) as loop:
-        start = f.at(source, f.mul(loop.index, across))
-        strip = f.at(panel, f.mul(f.div(loop.index, STRIP.columns), size))
-        width = f.min(f.sub(columns, loop.index), STRIP.columns)
-        f.switch(word(f, job, "pack"), {mode: (lambda name=name: f.call(name, VOID, start, step, across, width, depth, strip))
-                                        for mode, name in modes.items()})
-        with f.loop(f.mul(f.ceil_div(depth, 2), STEP_BYTES), size, _LINE) as rest:
-            f.store(zero(vector(_LINE, I8)), f.at(strip, rest.index))
-    f.ret()
-    return "pack"
+# Rows of A, and the shapes of tiles.
 
 
 def _write_copy(module) -> str:
@@ -135,29 +133,29 @@ def _write_configure(module) -> str:
 
 
 def _write_rows(module, kernel, tall) -> str:
-    """Function of `tall` tiles of rows: for each block of the depth, strip after strip."""
+    """Function of `tall` tiles of rows: for each block of a panel of the depth, strip after strip."""
     copy = "copy" if module.has("copy") else _write_copy(module)
     blocks = {wide: _write_block(module, kernel, tall, wide) for wide in (2, 1)}
     name = f"rows_{tall}"
-    f = module.function(name, [(PTR, "job"), (PTR, "a"), (PTR, "panel"), (PTR, "c"), (PTR, "sums"), (I64, "batch"),
-                               (I64, "row"), (I64, "column"), (I64, "height"), (I64, "columns")], internal=True)
-    job, a, panel, c, sums, batch, row, column, height, columns = f.params
-    depth, most, near = word(f, job, "depth"), word(f, job, "depth_block"), f.local(A_BYTES)
-    size, item = strip_bytes(f, depth), bytes_of(kernel.precision.out)
-    many = f.compare("sgt", depth, most)
-    with f.loop(0, f.max(depth, 1), most) as outer:
-        at = outer.index
-        count = f.min(f.sub(depth, at), most)
-        f.call(copy, VOID, f.at(a, at, I16), word(f, job, "a_row"), count, height, near)
+    f = module.function(name, [(PTR, "job"), (PTR, "a"), (PTR, "panel"), (I64, "size"), (PTR, "c"), (PTR, "sums"),
+                               (I64, "batch"), (I64, "row"), (I64, "column"), (I64, "height"), (I64, "columns"), (I64, "from"),
+                               (I64, "count")], internal=True)
+    job, a, panel, size, c, sums, batch, row, column, height, columns, start, total = f.params
+    depth, most, a_row, near = word(f, job, "depth"), word(f, job, "depth_block"), word(f, job, "a_row"), f.local(A_BYTES)
+    item, many = bytes_of(kernel.precision.out), f.compare("sgt", depth, most)
+    with f.loop(0, f.max(total, 1), most) as outer:
+        at = f.add(start, outer.index)
+        count = f.min(f.sub(total, outer.index), most)
+        f.call(copy, VOID, f.at(a, at, I16), a_row, count, height, near)
         flags = f.binary("or", f.select(f.compare("eq", at, 0), f.index(_FIRST), f.index(0)),
                          f.select(f.compare("sge", f.add(at, most), depth), f.index(_LAST), f.index(0)))
-        start, steps = f.at(panel, f.mul(at, STEP_BYTES // 2)), f.ceil_div(count, DEPTH)
+        strips, steps = f.at(panel, f.mul(outer.index, STEP_BYTES // 2)), f.ceil_div(count, DEPTH)
         with f.loop(0, columns, STRIP.columns) as loop:
             number = f.div(loop.index, STRIP.columns)
             width, first = f.min(f.sub(columns, loop.index), STRIP.columns), f.add(column, loop.index)
             waiting = f.at(sums, f.mul(number, SUMS_BYTES))
             ahead = f.select(many, f.at(waiting, SUMS_BYTES), near)
-            given = (job, steps, near, f.at(start, f.mul(number, size)), f.at(c, f.mul(first, item)), waiting, ahead, batch,
+            given = (job, steps, near, f.at(strips, f.mul(number, size)), f.at(c, f.mul(first, item)), waiting, ahead, batch,
                      row, first, height, width, flags)
             f.choose(f.compare("sgt", width, LANES), lambda given=given: f.call(blocks[2], VOID, *given),
                      lambda given=given: f.call(blocks[1], VOID, *given))
