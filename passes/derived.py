@@ -2,9 +2,9 @@
 
     cut = split_derived(graph, stable)
 
-`stable` are the inputs that keep their values from call to call. What is cut off are packed weights, and what stands beside
-blocked convolutions, with all that they are made of. Where there is such, small values that weights alone make, like a sum of
-biases, go with it.
+`stable` are the inputs that keep their values from call to call. What is cut off are packed weights, what stands beside
+blocked convolutions, and weights in a lower precision that contractions read (autocast's), with all that they are made of.
+Where there is such, small values that weights alone make, like a sum of biases, go with it.
 """
 
 from dataclasses import dataclass
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from ..ir.graph import Builder, Graph, Value
 from ..ir.ops.blocked import conv_blocked, pack_filters
 from ..ir.ops.blocked_grad import conv_input_grad_blocked, pack_turned
+from ..ir.ops.elementwise import cast
 from ..ir.ops.recurrent_packed import pack_recurrent
 from .kernel_body import is_free, source_of
 from .parts import needed, part
@@ -64,11 +65,14 @@ def _known(graph, stable):
 
 
 def _seeds(graph):
-    """Packed weights and what stands beside convolutions."""
+    """Packed weights, what stands beside convolutions, and weights in a lower precision."""
     found = [n.output for n in graph.nodes if n.op in (pack_filters, pack_turned, pack_recurrent)]
     beside = [v for n in graph.nodes if n.op in (conv_blocked, conv_input_grad_blocked) for v in n.inputs[2:]
               if v.node is not None]
-    return list(dict.fromkeys([*found, *beside]))
+    read = [source_of(x) for n in graph.nodes if "autocast_low" in n.op.traits for x in n.inputs if type(x) is Value]
+    low = [v for v in read if v is not None and v.node is not None and v.node.op is cast
+           and v.dtype.itemsize < v.node.inputs[0].dtype.itemsize]
+    return list(dict.fromkeys([*found, *beside, *low]))
 
 
 def _small(graph, known):

@@ -97,3 +97,21 @@ def test_large_values_stay():
 def test_nothing_to_cut():
     for stable in (set(), {0}, {1}, {2}):
         assert cut_of(stable)[1] is None
+
+
+def test_weights_in_lower_precision_are_kept_for_contractions():
+    g = graph_of("""
+        graph g(%x: f32[3,8], %w: f32[4,8], %v: f32[8,4], %b: f32[4]) {
+          %0: bf16[3,8] = cast(%x, dtype=bf16)
+          %1: bf16[4,8] = cast(%w, dtype=bf16)
+          %2: bf16[4] = cast(%b, dtype=bf16)
+          %3: bf16[3,4] = linear(%0, %1, %2)
+          %4: bf16[8,4] = cast(%v, dtype=bf16)
+          %5: bf16[4,8] = permute(%4, dims=(1, 0))
+          %6: bf16[3,8] = matmul(%3, %5)
+          return %6
+        }""")
+    cut = split_derived(g, frozenset({1, 2, 3}))
+    assert sorted(v.shape for v in cut.derived.outputs) == [(4,), (4, 8), (8, 4)], "casts are kept, not what views make of them"
+    assert [n.op.name for n in cut.main.nodes] == ["cast", "linear", "permute", "matmul"]
+    assert split_derived(g, frozenset()) is None
