@@ -18,10 +18,12 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
+from ...ir import config
 from ...ir.errors import DeviceError, FileError, GraphError
-from ...ir.target import Target, host, supports
-from . import cache, elf
+from ...ir.target import Target, host, supports, usable_cpus
+from . import cache, elf, module_parts
 
 # Part of every key: raised when the meaning of a cached object changes other than through its IR text.
 _OBJECT_FORMAT = 1
@@ -38,7 +40,7 @@ class _State:
     origins: dict = {}                 # address -> (key, symbol)
     pending: dict = {}                 # key -> lock held by the thread that makes it
     providers: dict = {}               # outside name -> function that gives its address
-    machines: dict = {}                # (target, level) -> LLVM target machine
+    machines: dict = {}                # (target, level, worker) -> LLVM target machine
     ready: dict = {}                   # short key -> object that a loaded model brought along
     made: dict | None = None           # short key -> object of each module loaded since `collect`
     plan_only = False                  # whether modules are compiled and not loaded
@@ -250,34 +252,81 @@ def _llvm_version():
     return names[-1].removesuffix(".dist-info") if names else "llvmlite"
 
 
-def _machine(target, level):
+def _machine(target, level, worker=0):
     binding = _binding()
-    found = _State.machines.get((target, level))
+    found = _State.machines.get((target, level, worker))
     if found is None:
         if not _State.machines:
             binding.initialize_all_targets()
             binding.initialize_all_asmprinters()
         found = binding.Target.from_triple(target.llvm_triple).create_target_machine(
             cpu=target.llvm_cpu, features=target.llvm_features, opt=level, reloc="pic", codemodel="small")
-        _State.machines[target, level] = found
+        _State.machines[target, level, worker] = found
     return found
 
 
-def _run_llvm(ir_text, target, passes):
-    binding = _binding()
-    machine = _machine(target, 3 if passes else 2)
+def _parsed(ir_text, target, machine, context=None):
+    """LLVM's module of a text."""
     try:
-        module = binding.parse_assembly(ir_text)
+        module = _binding().parse_assembly(ir_text, context)
         module.verify()
     except RuntimeError as error:
         raise GraphError(f"generated LLVM IR for {target} is not valid: {error}") from error
     module.triple, module.data_layout = target.llvm_triple, str(machine.target_data)
+    return module
+
+
+def _run_llvm(ir_text, target, passes):
+    threads = config.current().num_threads or usable_cpus()
+    if passes is None and threads > 1 and target.llvm_triple.endswith("linux-gnu"):
+        parts = module_parts.split(ir_text, threads)
+        if len(parts) > 1:
+            return module_parts.join(_at_once(parts, target))
+    binding, machine = _binding(), _machine(target, 3 if passes else 2)
+    module = _parsed(ir_text, target, machine)
     if passes:
         options = binding.create_pipeline_tuning_options(speed_level=int(passes.removeprefix("O")))
         options.loop_vectorization = options.slp_vectorization = True
         builder = binding.create_pass_builder(machine, options)
         builder.getModulePassManager().run(module, builder)
     return machine.emit_object(module)
+
+
+def _at_once(texts, target) -> list:
+    """The objects of modules, made by a thread for each."""
+    binding = _binding()
+    machines, made, problems = [_machine(target, 2, worker) for worker in range(len(texts))], {}, []
+
+    def work(i):
+        try:
+            made[i] = _emitted(machines[i], _parsed(texts[i], target, machines[i], binding.create_context()))
+        except Exception as error:
+            problems.append(error)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(1, len(texts))]
+    for t in threads:
+        t.start()
+    work(0)
+    for t in threads:
+        t.join()
+    if problems:
+        raise problems[0]
+    return [made[i] for i in range(len(texts))]
+
+
+def _emitted(machine, module) -> bytes:
+    """The object of a module. llvmlite calls LLVM under one lock, which this call does without: LLVM asks for no more than that
+    threads have contexts and target machines of their own."""
+    ffi: Any = importlib.import_module("llvmlite.binding.ffi")
+    emit = getattr(ffi.lib.LLVMPY_TargetMachineEmitToMemory, "_cfn", ffi.lib.LLVMPY_TargetMachineEmitToMemory)
+    with ffi.OutputString() as problem:
+        memory = emit(machine, module, 1, problem)
+        if not memory:
+            raise GraphError(f"LLVM made no object: {problem}")
+    try:
+        return ctypes.string_at(ffi.lib.LLVMPY_GetBufferStart(memory), ffi.lib.LLVMPY_GetBufferSize(memory))
+    finally:
+        ffi.lib.LLVMPY_DisposeMemoryBuffer(memory)
 
 
 def assembly(ir_text: str, target: Target | None = None, passes: str | None = None) -> str:
