@@ -48,6 +48,7 @@ SEGMENT = ("first", "pixels", "x_offset", "w_offset", "taps", "steps", "last", "
 _FRAME = ("first_d", "end_d", "first_h", "end_h", "column", "vectors", "image", "y_start", "part", "ask", "ask_end")
 ACCUMULATE, LAST = 1, 2
 AHEAD = 2                                       # channel blocks that are asked for before they are needed
+_ROOM = 8                                       # registers beside the sums of a tile whose steps are written out
 _LINE = 64                                      # bytes of a cache line
 
 
@@ -78,6 +79,12 @@ class ConvKernel:
     def rows(self) -> int:
         """Pixels of the largest tile."""
         return tile_rows(self.target, self.vectors)
+
+    def written_out(self, pixels: int) -> int:
+        """Steps of the depth that a tile has written out side by side: none where they would not leave sums in registers, few
+        where tiles are tall, so that code is."""
+        room = self.target.vector_registers - pixels * self.vectors
+        return 1 if room < _ROOM else 4 if self.vectors >= 3 else 2
 
     @property
     def symbol(self) -> str:
@@ -233,7 +240,7 @@ def _tile(module, kernel, pixels):
 
     def sums(level, x, w, tile, steps=segment.steps):
         if level == len(nest):
-            return add_outer(f, precision, tile, steps, Operand(x, x_pixel, size), Operand(w, 0, w_step))
+            return _add_steps(f, kernel, tile, steps, Operand(x, x_pixel, size), Operand(w, 0, w_step))
         dim, first, end, x_step, w_next = nest[level]
         with f.loop(first, end, 1, [value for line in tile for value in line]) as loop:
             inside = f.at(x, f.mul(loop.index, x_step))
@@ -249,6 +256,25 @@ def _tile(module, kernel, pixels):
     _finish(f, kernel, (job, frame, segment), tile, y)
     f.ret()
     return name
+
+
+def _add_steps(f, kernel, tile, steps, a, b):
+    """The tile plus so many steps of the depth, some of them written out: blocks are short, and where a loop of many turns ends
+    no processor foresees."""
+    precision, count = kernel.precision, kernel.written_out(len(tile))
+    if count == 1:
+        return add_outer(f, precision, tile, steps, a, b)
+    whole = f.bit_and(steps, -count)
+    with f.loop(0, whole, count, [a.pointer, b.pointer, *(value for line in tile for value in line)]) as loop:
+        at_a, at_b, *sums = loop.carried
+        made = _lines(sums, kernel.vectors)
+        for step in range(count):
+            made = add_outer(f, precision, made, 1, a._replace(pointer=f.at(at_a, step * a.step)),
+                             b._replace(pointer=f.at(at_b, step * b.step)))
+        loop.next(f.at(at_a, count * a.step), f.at(at_b, count * b.step), *(value for line in made for value in line))
+    at_a, at_b, *sums = loop.results
+    return add_outer(f, precision, _lines(sums, kernel.vectors), f.sub(steps, whole), a._replace(pointer=at_a),
+                     b._replace(pointer=at_b))
 
 
 def _lines(values, vectors):
