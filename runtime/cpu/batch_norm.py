@@ -4,6 +4,7 @@ gradients.
 float32 and float64. Planes shorter than a few vectors are gathered channel by channel first.
 """
 
+import ctypes
 import functools
 import struct
 from math import prod
@@ -23,9 +24,12 @@ _SHORT = 16                         # elements of a plane below which channels a
 
 
 def supported(x, *others) -> bool:
-    """Whether the kernels take these arrays."""
+    """Whether the kernels take these arrays (None stands for those that are left out)."""
     kind = x.dtype
-    return kind in _ELEMENTS and x.ndim >= 2 and x.size > 0 and all([a.dtype == kind for a in others])  # noqa: C419
+    for a in others:
+        if a is not None and a.dtype is not kind and a.dtype != kind:
+            return False
+    return kind in _ELEMENTS and x.ndim >= 2 and x.size > 0
 
 
 @functools.lru_cache(None)
@@ -58,15 +62,19 @@ def _shaped_plan(kind, shape, eps, dtype, relu, threads):
 
 
 def _run(kind, x, g, eps, operands, relu=False, result=None):
-    """One job; `operands` by name, each an array with an element for each channel or None."""
+    """One job; `operands` in the order of the code's, each an array with an element for each channel or None."""
     bring = plain if is_direct(x.shape) else _gather
-    x, g, result = bring(x), bring(g), None if result is None else bring(result)
-    held = [None if a is None else plain(a) for a in map(operands.get, codegen.OPERANDS)]
-    block = np.array([0 if a is None else call.address_of(a) for a in held], np.int64)
+    same, x = g is x, bring(x)
+    g, result = x if same else bring(g), None if result is None else bring(result)
+    held = [None if a is None else plain(a) for a in operands]
+    block = _Block(*[0 if a is None else call.address_of(a) for a in held])
     out = empty(x.shape, x.dtype)
     run = _shaped_plan(kind, x.shape, eps, x.dtype, relu, pool.get_num_threads())
-    run(x, g, out, call.address_of(block), 0 if result is None else call.address_of(result))
+    run(x, g, out, ctypes.addressof(block), 0 if result is None else call.address_of(result))
     return out
+
+
+_Block = ctypes.c_int64 * len(codegen.OPERANDS)
 
 
 def _gather(x):
@@ -89,13 +97,13 @@ def relu_train(x, w, b, *, eps):
 def train(x, w, b, *, eps, relu: bool = False):
     """(normalised x, mean, biased variance) by the statistics of the batch."""
     mean, var = np.empty(x.shape[1], x.dtype), np.empty(x.shape[1], x.dtype)
-    out = _run(codegen.TRAIN, x, x, eps, {"weight": w, "bias": b, "mean": mean, "var": var}, relu)
+    out = _run(codegen.TRAIN, x, x, eps, (w, b, mean, var), relu)
     return _restored(out, x.shape), mean, var
 
 
 def evaluate(x, w, b, mean, var, *, eps, relu: bool = False):
     """x normalised by given statistics."""
-    out = _run(codegen.EVAL, x, x, eps, {"weight": w, "bias": b, "mean": mean, "var": var}, relu)
+    out = _run(codegen.EVAL, x, x, eps, (w, b, mean, var), relu)
     return _restored(out, x.shape)
 
 
@@ -107,6 +115,5 @@ def relu_gradient(g, out, g_mean, g_var, x, w, mean, var, *, eps):
 def gradient(g, g_mean, g_var, x, w, mean, var, *, eps, out=None):
     """The gradients of `train` for its input, weight and bias; `out` is its result where a relu followed."""
     scale, shift = np.empty(x.shape[1], x.dtype), np.empty(x.shape[1], x.dtype)
-    dx = _run(codegen.GRAD, x, g, eps, {"weight": w, "mean": mean, "var": var, "g_mean": g_mean, "g_var": g_var,
-                                        "g_weight": scale, "g_bias": shift}, out is not None, out)
+    dx = _run(codegen.GRAD, x, g, eps, (w, None, mean, var, g_mean, g_var, scale, shift), out is not None, out)
     return _restored(dx, x.shape), scale, shift

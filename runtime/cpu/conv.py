@@ -24,10 +24,12 @@ _WIDE_PIXELS = 512                  # planes from which 1x1 windows are matrix p
 
 
 def supported(*arrays) -> bool:
-    """Whether the kernels take these arrays."""
+    """Whether the kernels take these arrays (None stands for those that are left out)."""
     first = arrays[0]
-    return (first.dtype in DTYPES and 3 <= first.ndim <= 2 + MAX_DIMS and first.dtype.isnative
-            and all(a.size for a in arrays))
+    for a in arrays:
+        if a is not None and not a.size:
+            return False
+    return first.dtype in DTYPES and 3 <= first.ndim <= 2 + MAX_DIMS and first.dtype.isnative
 
 
 def geometry(x_shape, w_shape, stride, padding, dilation, groups, item) -> Geometry:

@@ -29,7 +29,7 @@ def _widened(op, run, takes):
         kind, wide = arrays[0].dtype, arrays
         if kind in _LOW:
             wide = tuple([_wide(a) for a in arrays])
-        if not takes(*[a for a in wide if a is not None]):
+        if not takes(*wide):
             return op.ref(*arrays, **params)
         result = run(*wide, **params)
         return result if result.dtype is kind else result.astype(kind, copy=False)
@@ -94,7 +94,7 @@ def batch_norms(op: Op):
         kind, wide = arrays[position].dtype, arrays
         if kind in _LOW:
             wide = tuple([_wide(a) for a in arrays])
-        if not batch_norm.supported(wide[position], *[a for a in wide if a is not None]):
+        if not batch_norm.supported(wide[position], *wide):
             return op.ref(*arrays, eps=eps)
         result = run(*wide, eps=eps)
         if type(result) is tuple:

@@ -80,9 +80,10 @@ class _BatchNorm(_Statistics):
     def forward(self, input):
         self._check_input(input)
         factor = self._factor()
-        by_batch = self.training or (self.running_mean is None and self.running_var is None)
-        kept = not self.training or self.track_running_stats
-        mean, var = (self.running_mean, self.running_var) if kept else (None, None)
+        training, mean, var = self.training, self.running_mean, self.running_var
+        by_batch = training or (mean is None and var is None)
+        if training and not self.track_running_stats:
+            mean = var = None
         return F.batch_norm(input, mean, var, self.weight, self.bias, by_batch, factor, self.eps)
 
 

@@ -11,7 +11,7 @@ from ...api.norm import floating, group_norm, in_one_dtype
 from ...api.promote import to_dtype
 from ...api.register import deliver
 from ...autograd.grad_mode import no_grad
-from ...tensor import Tensor, numel_of
+from ...tensor import Tensor, numel_of, shape_of
 from ...writes import write
 
 
@@ -31,7 +31,7 @@ def _unbiased(var, count):
 
 def _check_statistics(name, channels, **given):
     for what, v in given.items():
-        if v is not None and v.shape != (channels,):
+        if v is not None and shape_of(v) != (channels,):
             raise ShapeError(f"{name}: {what} must have one element for each of the {channels} channels, got {v.aval}")
 
 
@@ -43,13 +43,14 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
         return ew.copy(x)
     if x.ndim < 2:
         raise ShapeError(f"batch_norm takes (N, C, ...), got {x.aval}")
-    channels = x.shape[1]
+    channels = shape_of(x)[1]
     _check_statistics("batch_norm", channels, running_mean=running_mean, running_var=running_var)
     if not training:
         if running_mean is None or running_var is None:
             raise ArgumentError("batch_norm needs running_mean and running_var when training is False")
         work, *rest = in_one_dtype(x, weight, bias, running_mean, running_var)
-        return to_dtype(batch_ops.batch_norm(work, *rest, eps=float(eps)), x.dtype)
+        out = batch_ops.batch_norm(work, *rest, eps=float(eps))
+        return out if work is x else to_dtype(out, x.dtype)
     count = prod(x.shape) // max(1, channels)
     if count == 1:
         raise ArgumentError(f"batch_norm in training needs more than 1 value for each channel, got {x.aval}")
