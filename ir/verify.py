@@ -12,9 +12,10 @@ from .symbolic import is_symbol
 _SHOWN = 10   # problems listed in one error
 
 
-def verify(graph: Graph) -> Graph:
-    """Returns the graph if it keeps every rule; raises GraphError with what is wrong otherwise."""
-    found = problems(graph)
+def verify(graph: Graph, known: dict | None = None) -> Graph:
+    """Returns the graph if it keeps every rule; raises GraphError with what is wrong otherwise. `known` takes in operations
+    that were found right, so that their copies in later graphs are not looked at again."""
+    found = problems(graph, known)
     if found:
         more = f"\n  and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
         raise GraphError(f"graph {graph.name} breaks {len(found)} rule{'s' * (len(found) != 1)}:\n  "
@@ -22,19 +23,31 @@ def verify(graph: Graph) -> Graph:
     return graph
 
 
-def problems(graph: Graph) -> list:
+def problems(graph: Graph, known: dict | None = None) -> list:
     """What is wrong with a graph, as messages."""
     found = list(_input_problems(graph))
     defined = dict.fromkeys(graph.inputs)
-    names = value_names(graph)
+    known = {} if known is None else known
+
+    def say(message, node):
+        found.append(f"{message}, in {_describe(node, value_names(graph))}")
+
     for node in graph.nodes:
-        for message in _node_problems(node, defined):
-            found.append(f"{message}, in {_describe(node, names)}")
+        for i, x in enumerate(node.inputs):
+            for message in _operand_problems(i, x, defined):
+                say(message, node)
+        kind = _kind(node)
+        if kind not in known:
+            before = len(found)
+            for message in _node_problems(node):
+                say(message, node)
+            if before == len(found):
+                known[kind] = node
         for i, v in enumerate(node.outputs):
             if v in defined:
-                found.append(f"a value is defined twice, in {_describe(node, names)}")
+                say("a value is defined twice", node)
             if v.node is not node or v.index != i:
-                found.append(f"a result does not know its node, in {_describe(node, names)}")
+                say("a result does not know its node", node)
             defined[v] = None
     found += _result_problems(graph, defined)
     return found
@@ -57,15 +70,16 @@ def _input_problems(graph):
             yield f"an input of type {v.aval} has no name"
 
 
-def _node_problems(node: Node, defined):
+def _kind(node: Node) -> tuple:
+    """What the rules for an operation alone depend on. A copy has the very parameters and types of the original."""
+    return (node.op, node.multi, id(node.params), *[id(x.aval if type(x) is Value else x) for x in node.inputs],
+            *[id(v.aval) for v in node.outputs])
+
+
+def _node_problems(node: Node):
     if OPS.get(node.op.name) is not node.op:
         yield f"operator {node.op.name} is not recorded"
         return
-    operands_fine = True
-    for i, x in enumerate(node.inputs):
-        for message in _operand_problems(i, x, defined):
-            operands_fine = False
-            yield message
     fewest, most = operand_bounds(node.op)
     if not fewest <= len(node.inputs) <= most:
         yield f"{node.op.name} takes {count_words(fewest, most)}, got {len(node.inputs)}"
@@ -74,7 +88,7 @@ def _node_problems(node: Node, defined):
     for message in _param_problems(node.params):
         params_fine = False
         yield message
-    if operands_fine and params_fine:
+    if params_fine and all(type(x) is Value or not any(_operand_problems(0, x, ())) for x in node.inputs):
         yield from _type_problems(node)
 
 

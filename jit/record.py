@@ -25,6 +25,7 @@ from ..runtime.tensor import Tensor, wrap
 from .backward import backward_of
 from .differentiate import is_freed
 from .errors import TraceError, at
+from .frames import unwatched
 from .optimizer_steps import OptimizerSteps
 from .rebinding import Rebinding
 from .recorder_watch import WATCHES, tell
@@ -174,6 +175,9 @@ class Recorder(OptimizerSteps, Rebinding):
 
     def saw(self, op, args, params, out):
         """One operator ran."""
+        unwatched(self._write_down, op, args, params, out)
+
+    def _write_down(self, op, args, params, out):
         b = self.builder
         b.line = user_line()
         if WATCHES:

@@ -1,6 +1,7 @@
 """Watches the Python side of a recorded run: what it read (for guards) and what it did that a trace cannot repeat."""
 
 import builtins
+import functools
 import io
 import random
 import sys
@@ -14,7 +15,7 @@ from ..runtime.tensor import Tensor
 from .contents import Contents
 from .effects import Target, is_repeatable
 from .errors import TraceError
-from .frames import TRUSTED, cell_of, functions_of, is_user
+from .frames import TRUSTED, cell_of, functions_of, is_user, unwatched
 from .guards import UNREAD, Guard, ModulesGuard, module_state
 from .numpy_scalars import SymScalar, fixed
 from .photograph import CONTAINERS, is_changeable, is_plain, photograph
@@ -74,19 +75,11 @@ class Watch:
     def __enter__(self):
         self.print = getattr(builtins.print, "__wrapped__", builtins.print)
         self.dice = random_states()
-        self._before, self._run = sys.getprofile(), tls.m.run
-        tls.m.run = self._unwatched
+        m: Any = tls.m
+        self._before, self._run = sys.getprofile(), m.run
+        m.run = functools.partial(unwatched, m.run)      # of kernels
         sys.setprofile(self._event)
         return self
-
-    def _unwatched(self, function, /, *args, **kwargs):
-        """Runs a kernel, which calls nothing of the user's: looking at all that it calls would take longer than the kernel."""
-        watching = sys.getprofile()
-        sys.setprofile(None)
-        try:
-            return self._run(function, *args, **kwargs)
-        finally:
-            sys.setprofile(watching)
 
     def __exit__(self, *exc):
         tls.m.run = self._run

@@ -64,18 +64,18 @@ _dumps = itertools.count()
 
 def run(graph: Graph, passes: Sequence[Callable] = PIPELINE, *, steps: list | None = None, fuel: Fuel = FUEL) -> Graph:
     """Runs passes in order. `steps`, if given, receives a Step for each."""
-    settings = config.current()
+    settings, known = config.current(), {}
     if settings.verify:
-        verify(graph)
+        verify(graph, known)
     _dump(settings, "input", graph)
     for one in passes:
-        graph = _run_one(one, graph, settings, steps, fuel)
+        graph = _run_one(one, graph, settings, steps, fuel, known)
     if settings.debug >= 3:
         _say(f"graph {graph.name} after all passes:\n{show(graph)}")
     return graph
 
 
-def _run_one(one, before, settings, steps, fuel):
+def _run_one(one, before, settings, steps, fuel, known):
     start = time.perf_counter()
     after = _guarded(one, before)
     seconds = time.perf_counter() - start
@@ -84,7 +84,7 @@ def _run_one(one, before, settings, steps, fuel):
         after = before
     changed = after is not before
     if changed:
-        _examine(one, after, settings)
+        _examine(one, after, settings, known)
     if settings.debug >= 2:
         _say(f"pass {one.__name__:<16} {1e3 * seconds:8.2f} ms  {len(before.nodes)} -> {len(after.nodes)} nodes"
              f"{'' if changed else '  (unchanged)'}")
@@ -102,11 +102,11 @@ def _guarded(one, graph):
         raise kind(f"pass {one.__name__} failed on graph {graph.name}: {e}") from e
 
 
-def _examine(one, graph, settings):
+def _examine(one, graph, settings, known):
     """What happens to a changed graph: verified, printed, dumped, as the switches say."""
     if settings.verify:
         try:
-            verify(graph)
+            verify(graph, known)
         except GraphError as e:
             raise GraphError(f"pass {one.__name__} made a wrong graph: {e}\n{show(graph)}") from None
     asked = {name.strip() for name in settings.print.split(",")}
