@@ -12,13 +12,14 @@ import pytest
 from ingot.ir import target
 from ingot.ir.errors import DTypeError, ShapeError
 from ingot.passes.codegen.llvm import gemm as codegen
+from ingot.runtime.cpu import cache_sizes, gemm
 from ingot.runtime.cpu import compile as compiler
-from ingot.runtime.cpu import gemm
 from ingot.runtime.cpu.gemm_plan import Layout, make_plan
 from products import BF16, DTYPES, LAYOUTS, error, make
 
 SIZES = [(1, 1, 1), (1, 5, 1), (5, 1, 1), (1, 1, 5), (2, 3, 4), (7, 65, 13), (6, 64, 16), (13, 130, 100), (64, 64, 64),
-         (1, 300, 77), (300, 1, 77), (17, 200, 1100), (60, 33, 2500), (100, 1100, 30), (1, 70, 2100), (3, 900, 41)]
+         (1, 300, 77), (300, 1, 77), (17, 200, 1100), (60, 33, 2500), (100, 1100, 30), (1, 70, 2100), (3, 900, 41),
+         (5, 2100, 130), (20, 8300, 70), (2100, 70, 75)]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -41,6 +42,21 @@ def test_products_of_any_size(seed, threads):
         left, right = rng.choice(LAYOUTS, 2)
         a, b = make(rng, (rows, depth), dtype, left), make(rng, (depth, columns), dtype, right)
         assert error(gemm.matmul(a, b), a, b) <= DTYPES[dtype], f"seed {seed}: {rows}x{depth}x{columns} {dtype} {left} {right}"
+
+
+@pytest.mark.parametrize("kib", [16, 256, 4096])
+def test_products_with_caches_of_every_size(kib, monkeypatch, threads):
+    monkeypatch.setattr(cache_sizes, "second_level", lambda: kib << 10)
+    rng = np.random.default_rng(kib)
+    for rows, columns, depth in ((5, 300, 700), (70, 333, 1100), (400, 300, 1100), (1030, 130, 90)):
+        for left, right in itertools.product(("plain", "turned"), repeat=2):
+            a, b = make(rng, (rows, depth), "float32", left), make(rng, (depth, columns), "float32", right)
+            results = []
+            for number in (1, 2, 5):
+                threads(number)
+                results.append(gemm.Product("float32")(a, b))
+            assert error(results[0], a, b) <= DTYPES["float32"], f"{rows}x{depth}x{columns} {left} {right}"
+            assert all(np.array_equal(results[0], other) for other in results), "threads changed a bit"
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -231,7 +247,8 @@ def test_the_full_tile_keeps_its_accumulators_in_registers(level, register):
     start = next(i for i, line in enumerate(lines) if line.startswith(name))
     end = next(i for i in range(start, len(lines)) if lines[i].strip().startswith("ret"))
     body = lines[start:end]
-    assert sum("vfmadd" in line and register in line for line in body) == shape.rows * shape.vectors
+    steps = codegen.UNROLL + 1                  # of a round of the loop, and of the one for what is left
+    assert sum("vfmadd" in line and register in line for line in body) == steps * shape.rows * shape.vectors
     assert not any("(%rsp)" in line and register in line for line in body), "an accumulator was spilled"
 
 
@@ -243,11 +260,14 @@ def plan(a, b, dtype="float32", threads=2):
 
 
 @pytest.mark.parametrize("shape_a, shape_b, turned, road, pack", [
-    ((512, 512), (512, 512), False, "tiles", codegen.IN_PLACE), ((512, 2048), (2048, 2048), False, "tiles", codegen.PACK_ROWS),
+    ((512, 256), (256, 256), False, "tiles", codegen.IN_PLACE), ((512, 256), (256, 250), False, "tiles", codegen.PACK_ROWS),
+    ((40, 256), (256, 250), False, "tiles", codegen.IN_PLACE), ((512, 512), (512, 512), False, "tiles", codegen.PACK_ROWS),
+    ((512, 2048), (2048, 2048), False, "tiles", codegen.PACK_ROWS),
     ((512, 512), (512, 512), True, "tiles", codegen.PACK_TRANSPOSED), ((8, 512), (512, 512), True, "dots", codegen.IN_PLACE),
     ((8, 4096), (4096, 4096), False, "tiles", codegen.IN_PLACE), ((1, 512), (512, 512), False, "vector", codegen.IN_PLACE),
     ((512, 512), (512, 1), False, "dots", codegen.IN_PLACE)])
-def test_the_road_fits_the_layout(shape_a, shape_b, turned, road, pack):
+def test_the_road_fits_the_layout(shape_a, shape_b, turned, road, pack, monkeypatch):
+    monkeypatch.setattr(cache_sizes, "second_level", lambda: 1 << 20)
     a = np.zeros(shape_a, np.float32)
     b = np.zeros(shape_b[::-1], np.float32).T if turned else np.zeros(shape_b, np.float32)
     made, named = plan(a, b)
@@ -273,7 +293,7 @@ def test_lower_levels_give_the_same_products(level, monkeypatch):
         sys.path.insert(0, {__file__.rsplit("/", 1)[0]!r})
         import numpy as np, products as t
         from ingot.ir import target
-        from ingot.runtime.cpu import gemm
+        from ingot.runtime.cpu import cache_sizes, gemm
         assert target.host().level == {level!r}
         rng = np.random.default_rng(0)
         for dtype, (rows, columns, depth) in itertools.product(t.DTYPES, [(7, 65, 13), (1, 300, 77), (60, 33, 1100)]):

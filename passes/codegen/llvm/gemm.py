@@ -25,6 +25,7 @@ from .gemm_dots import DOT_COLUMNS, DOT_ROWS, dot_item
 from .gemm_job import OFFSET, PLAN_WORDS, WORDS, call_epilogue, open_item, word
 from .gemm_vector import VECTOR_PANEL, vector_item
 from .microkernel import (
+    Lines,
     Operand,
     Precision,
     TileShape,
@@ -34,13 +35,15 @@ from .microkernel import (
     pair_tile,
     tile_shape,
 )
-from .packing import IN_PLACE, PACK_ANY, PACK_ROWS, PACK_TRANSPOSED, packers, pair_packers
+from .packing import IN_PLACE, PACK_ANY, PACK_ROWS, PACK_TRANSPOSED, left_packer, packers, pair_packers
 from .tasks import write_task
 from .types import I64, PTR, bytes_of, constant
 
 ROADS = ("tiles", "vector", "pairs", "amx", "dots")
 LAUNCH = "gemm_launch"
 _ACCUMULATE, _LAST = 1, 2
+LEFT_TILES = 16                     # whose rows of A are packed together
+UNROLL = 2                          # steps of the depth in a round of a tile's loop
 
 
 def launch_text(target: Target) -> str:
@@ -100,27 +103,32 @@ class GemmKernel:
 
 
 def _tile_item(module, kernel):
-    """Function of one item: for each block of the depth, pack the panel if asked, then all tiles of its rows."""
+    """Function of one item: for each block of the depth, pack its panels of B if asked, then every tile of its rows on all of
+    them, so that what the tile reads of A is in the nearest cache for all panels but the first."""
     shape, precision, pairs = kernel.shape, kernel.precision, kernel.road == "pairs"
     table = _kernel_table(module, kernel)
-    panels = pair_packers(module, shape) if pairs else packers(module, shape, memory_type(precision.b))
+    modes = pair_packers(module, shape) if pairs else packers(module, shape, memory_type(precision.b))
+    left = None if pairs else left_packer(module, shape, memory_type(precision.a))
     f = module.function("item", [(PTR, "job"), (I64, "number"), (I64, "worker")], internal=True)
     job, number, worker = f.params
     item = open_item(f, job, number)
     depth, block = word(f, job, "depth"), word(f, job, "depth_block")
-    scratch = f.at(word(f, job, "scratch", PTR), f.mul(worker, word(f, job, "scratch_bytes")))
-    full = f.compare("eq", item.columns, shape.columns)
-    variant = f.select(full, 0, f.ceil_div(item.columns, shape.lanes))
-    kernels = f.at(table, f.mul(variant, shape.rows), PTR)
+    room = f.at(word(f, job, "scratch", PTR), f.mul(worker, word(f, job, "scratch_bytes")))
+    scratch = f.at(room, word(f, job, "left_bytes"))
+    packed_step = (4 if pairs else bytes_of(precision.b)) * shape.columns
     with f.loop(0, f.max(depth, 1), block) as loop:
         count = f.min(f.sub(depth, loop.index), block)
-        panel = f.at(f.at(item.b, f.mul(item.column, word(f, job, "b_column"))), f.mul(loop.index, word(f, job, "b_step")))
-        packed_step = (4 if pairs else bytes_of(precision.b)) * shape.columns
-        panel, step = _panel(f, job, panels, panel, item.columns, count, scratch, packed_step)
-        flags = _flags(f, loop.index, block, depth)
         steps = f.div(f.add(count, 1), 2) if pairs else count
-        start = f.at(item.a, f.mul(loop.index, word(f, job, "a_step")))
-        _all_tiles(f, job, item, kernels, shape, steps, start, panel, step, flags)
+        b_step, across = word(f, job, "b_step"), word(f, job, "b_column")
+        right = f.at(item.b, f.mul(item.column, across))
+        corner = f.at(right, f.mul(loop.index, b_step))
+        panels = _panels(f, job, modes, corner, item.columns, count, (scratch, packed_step, f.mul(steps, packed_step)), shape)
+        flags = _flags(f, loop.index, block, depth)
+        follows = f.add(loop.index, block)
+        beside = f.at(right, f.mul(across, word(f, job, "panel")))
+        following = f.select(f.compare("slt", follows, depth), f.at(right, f.mul(follows, b_step)), beside)
+        start = f.at(item.a, f.mul(loop.index, word(f, job, "source_step")))
+        _all_tiles(f, job, item, (kernel, table, left, room), steps, start, panels, following, flags)
     f.ret()
     return "item"
 
@@ -132,33 +140,64 @@ def _flags(f, at, block, depth):
     return f.binary("or", again, f.select(last, constant(I64, _LAST), constant(I64, 0)))
 
 
-def _panel(f, job, modes, panel, columns, count, scratch, packed_step):
-    """Where the panel's rows lie and how far apart: in B itself, or packed into the scratch."""
-    step, across = word(f, job, "b_step"), word(f, job, "b_column")
-    mode = word(f, job, "pack")
+def _panels(f, job, modes, corner, columns, count, packed, shape):
+    """Where the first panel lies, how far apart its steps and the panels are: in B itself, or packed into the scratch."""
+    step, across, mode = word(f, job, "b_step"), word(f, job, "b_column"), word(f, job, "pack")
+    scratch, packed_step, packed_panel = packed
 
     def pack():
-        cases = {kind: (lambda name=name: f.call(name, "void", panel, step, across, columns, count, scratch))
-                 for kind, name in modes.items()}
-        f.switch(mode, cases)
-        return scratch, constant(I64, packed_step)
+        f.switch(mode, {kind: (lambda name=name: f.call(name, "void", corner, step, across, columns, count, scratch))
+                        for kind, name in modes.items()})
+        return scratch, constant(I64, packed_step), packed_panel
 
-    return f.choose(f.compare("eq", mode, IN_PLACE), lambda: (panel, step), pack)
+    return f.choose(f.compare("eq", mode, IN_PLACE), lambda: (corner, step, f.mul(across, shape.columns)), pack)
 
 
-def _all_tiles(f, job, item, kernels, shape, steps, start, panel, step, flags):
-    """Rows cut as evenly as they can be, so that only two heights of tile occur."""
+def _all_tiles(f, job, item, parts, steps, start, panels, following, flags):
+    """Rows cut as evenly as they can be, so that only two heights of tile occur; each tile goes along all panels."""
+    kernel, table, left, room = parts
+    shape = kernel.shape
     rows = f.sub(item.end_row, item.first_row)
     tiles = f.max(f.ceil_div(rows, shape.rows), 1)
     low, extra = f.div(rows, tiles), f.mod(rows, tiles)
-    a_row, c_row = word(f, job, "a_row"), word(f, job, "c_row")
-    with f.loop(0, f.select(f.compare("sgt", rows, 0), tiles, 0)) as loop:
-        tall = f.cast("zext", f.compare("slt", loop.index, extra), I64)
-        height = f.add(low, tall)
-        row = f.add(item.first_row, f.add(f.mul(loop.index, low), f.min(loop.index, extra)))
-        kernel = f.load(PTR, f.at(f.at(kernels, height, PTR), -8))
-        f.call_pointer(kernel, "void", job, steps, f.at(start, f.mul(row, a_row)), panel, step,
-                       f.at(item.c, f.mul(row, c_row)), row, item.column, item.batch, flags)
+    source_row, source_step, c_row = (word(f, job, name) for name in ("source_row", "source_step", "c_row"))
+    packed = None if left is None else f.compare("ne", word(f, job, "left_bytes"), 0)
+    apart = f.mul(steps, shape.rows * bytes_of(memory_type(kernel.precision.a)))
+    with f.loop(0, f.select(f.compare("sgt", rows, 0), tiles, 0), LEFT_TILES) as group:
+        first = f.add(item.first_row, f.add(f.mul(group.index, low), f.min(group.index, extra)))
+        some = f.min(f.sub(tiles, group.index), LEFT_TILES)
+        if left is not None:
+            with f.when(packed):
+                f.call(left, "void", f.at(start, f.mul(first, source_row)), source_step, low, some,
+                       f.sub(extra, group.index), steps, room, apart)
+        with f.loop(0, some) as loop:
+            number = f.add(group.index, loop.index)
+            height = f.add(low, f.cast("zext", f.compare("slt", number, extra), I64))
+            row = f.add(item.first_row, f.add(f.mul(number, low), f.min(number, extra)))
+            a = f.at(start, f.mul(row, source_row))
+            a = a if left is None else f.select(packed, f.at(room, f.mul(loop.index, apart)), a)
+            _one_row_of_tiles(f, job, item, kernel, f.at(f.at(table, height, PTR), -8), steps, a, panels,
+                              f.at(item.c, f.mul(row, c_row)), row, (number, following), flags)
+
+
+def _one_row_of_tiles(f, job, item, kernel, kernels, steps, a, panels, c, row, ahead, flags):
+    """Tiles of one height side by side; the last one may be narrower. Each asks for a column of lines of the B that is packed
+    next, every other step of it."""
+    panel, b_step, apart = panels
+    shape, size = kernel.shape, bytes_of(memory_type(kernel.precision.b))
+    tile, following = ahead
+    wide, step = f.ceil_div(item.columns, shape.columns), word(f, job, "ahead")
+    with f.loop(0, item.columns, shape.columns) as loop:
+        left, number = f.sub(item.columns, loop.index), f.div(loop.index, shape.columns)
+        variant = f.select(f.compare("sge", left, shape.columns), 0, f.ceil_div(left, shape.lanes))
+        tile_kernel = f.load(PTR, f.at(kernels, f.mul(variant, shape.rows), PTR))
+        b = f.at(panel, f.mul(number, apart))
+        turn = f.add(f.mul(tile, wide), number)
+        line = f.mul(f.div(turn, UNROLL), 64)
+        asked = f.at(f.at(following, line), f.mul(f.mod(turn, UNROLL), step))
+        inside = f.compare("slt", line, f.mul(item.columns, size))
+        f.call_pointer(tile_kernel, "void", job, steps, a, b, b_step, c, row, f.add(item.column, loop.index), item.batch, flags,
+                       f.select(inside, asked, a), f.select(inside, f.mul(step, UNROLL), 0))
 
 
 def _kernel_table(module, kernel):
@@ -175,19 +214,29 @@ def _micro_kernel(module, kernel, height, vectors, masked):
     name = f"tile_{height}x{vectors}{'m' if masked else ''}"
     f = module.function(name, [("ptr noalias readonly", "job"), (I64, "depth"), ("ptr noalias readonly", "a"),
                                ("ptr noalias readonly", "b"), (I64, "b_step"), ("ptr noalias", "c"), (I64, "row"),
-                               (I64, "column"), (I64, "batch"), (I64, "flags")], internal=True)
-    job, depth, a, b, b_step, c, row, column, batch, flags = f.params
+                               (I64, "column"), (I64, "batch"), (I64, "flags"), (PTR, "lines"), (I64, "apart")], internal=True)
+    job, depth, a, b, b_step, c, row, column, batch, flags, lines, apart = f.params
     first = f.add(column, (vectors - 1) * shape.lanes)
     mask = f.mask(f.sub(word(f, job, "columns"), first), shape.lanes) if masked else None
+    _ask_for_c(f, kernel, f.at(c, column, precision.out), word(f, job, "c_row"), height, vectors)
     left = Operand(a, word(f, job, "a_row"), word(f, job, "a_step"))
     right = Operand(b, 0, b_step)
     if kernel.road == "pairs":
         sums = pair_tile(f, height, vectors, shape.lanes, depth, left, right)
     else:
-        sums = outer_tile(f, precision, height, vectors, shape.lanes, depth, left, right, mask)
+        sums = outer_tile(f, precision, height, vectors, shape.lanes, depth, left, right, mask, Lines(lines, apart),
+                          UNROLL)
     _finish(f, kernel, job, sums, c, (batch, row, column), mask, flags)
     f.ret()
     return name
+
+
+def _ask_for_c(f, kernel, start, c_row, height, vectors):
+    """Prefetch where a tile will be stored: a store that misses the caches holds up those behind it."""
+    width = kernel.shape.lanes * bytes_of(kernel.precision.out)
+    for row in range(height):
+        for line in range(0, vectors * width, 64):
+            f.prefetch(f.at(f.at(start, f.mul(c_row, row)), line))
 
 
 def _finish(f, kernel, job, sums, c, where, mask, flags):
@@ -223,5 +272,5 @@ def _load_out(f, type_, spot, edge):
     return f.load(type_, spot) if edge is None else f.load_masked(type_, spot, edge)
 
 
-__all__ = ["IN_PLACE", "LAUNCH", "PACK_ANY", "PACK_ROWS", "PACK_TRANSPOSED", "PLAN_WORDS", "ROADS", "TILE_DEPTH",
+__all__ = ["IN_PLACE", "LAUNCH", "LEFT_TILES", "PACK_ANY", "PACK_ROWS", "PACK_TRANSPOSED", "PLAN_WORDS", "ROADS", "TILE_DEPTH",
            "VECTOR_PANEL", "WORDS", "GemmKernel", "Precision", "launch_text"]

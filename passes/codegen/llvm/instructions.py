@@ -102,6 +102,10 @@ class Instructions:
         """Bitwise and; bit_and(n, -16) rounds down to a multiple of 16."""
         return self._fold("and", a, b, lambda x, y: x & y)
 
+    def opaque(self, a):
+        """The same number, but LLVM does not see where it comes from, and so does not derive one address from another."""
+        return a if isinstance(a, int) else self.op(a.type, f"freeze {a}")
+
     def min(self, a, b):
         """The smaller of two signed integers."""
         return min(a, b) if isinstance(a, int) and isinstance(b, int) else self.intrinsic("smin", self.typed(a, b), a, b)

@@ -42,6 +42,13 @@ class Operand(NamedTuple):
     step: Any
 
 
+class Lines(NamedTuple):
+    """Lines that will be needed: the first, and the bytes between them."""
+
+    pointer: Value
+    apart: Any
+
+
 @dataclass(frozen=True)
 class TileShape:
     """The largest register tile of a target: rows, vectors of columns, lanes of a vector."""
@@ -104,9 +111,9 @@ def multiply_add(f: Function, a: Value, b: Value, c: Value) -> Value:
 
 
 def outer_tile(f: Function, precision: Precision, rows: int, vectors: int, lanes: int, depth, a: Operand, b: Operand,
-               mask: Value | None = None, ahead=None) -> list[list[Value]]:
+               mask: Value | None = None, ahead=None, unroll: int = 1) -> list[list[Value]]:
     """Accumulators [row][vector] of sum over k of A[row, k] * B[k, columns]; see `add_outer` for the operands."""
-    return add_outer(f, precision, zero_tile(precision, rows, vectors, lanes), depth, a, b, mask, ahead)
+    return add_outer(f, precision, zero_tile(precision, rows, vectors, lanes), depth, a, b, mask, ahead, unroll)
 
 
 def zero_tile(precision: Precision, rows: int, vectors: int, lanes: int, narrow: bool = False) -> list[list[Value]]:
@@ -116,43 +123,74 @@ def zero_tile(precision: Precision, rows: int, vectors: int, lanes: int, narrow:
 
 
 def add_outer(f: Function, precision: Precision, tile: list[list[Value]], depth, a: Operand, b: Operand,
-              mask: Value | None = None, ahead=None) -> list[list[Value]]:
+              mask: Value | None = None, ahead=None, unroll: int = 1) -> list[list[Value]]:
     """Accumulators [row][vector] plus the sum over k of A[row, k] * B[k, columns], one step of the depth after the other.
 
     `b.row_stride` is a tuple of where the vectors of a step of B lie, in bytes; 0 where they lie one after the other. `mask`
     limits the last of them. `ahead` is how far from each step of B lies a line that will be needed, or (pointer, bytes) of a
-    stream beside B: each step asks for the first and the last line of that many bytes, and goes on by as many.
+    stream beside B: each step asks for the first and the last line of that many bytes, and goes on by as many; or `Lines`, of
+    which each round of the loop asks for one. `unroll` steps (a power of two) are one round: what counts them and moves on
+    takes turns with the multiply-adds on the same ports.
     """
-    rows, vectors = len(tile), len(tile[0])
-    offsets = [f.mul(a.row_stride, row) for row in range(rows)]
-    widths = [lanes_of(value.type) for value in tile[0]]
-    across = b.row_stride or [number * widths[0] * bytes_of(memory_type(precision.b)) for number in range(vectors)]
-    streams = [(a.pointer, a.step), (b.pointer, b.step), *([ahead] if type(ahead) is tuple else [])]
-    with f.loop(0, depth, 1, [*(start for start, _ in streams), *(value for line in tile for value in line)]) as loop:
-        places, sums = loop.carried[:len(streams)], list(loop.carried[len(streams):])
-        at_a, at_b = places[:2]
-        _ask(f, at_b, ahead, places[2:])
-        columns = [_load_columns(f, precision, f.at(at_b, across[number]), widths[number],
-                                 mask if number == vectors - 1 else None) for number in range(vectors)]
-        for row in range(rows):
-            scalar = f.load(memory_type(precision.a), f.at(at_a, offsets[row]))
+    step = _OuterStep(f, precision, tile, a, b, mask, ahead)
+    places, sums = step.starts, [value for line in tile for value in line]
+    whole = f.bit_and(depth, -unroll) if unroll > 1 else 0
+    for low, high, count in ((0, whole, unroll), (whole, depth, 1))[unroll == 1:]:
+        with f.loop(low, high, count, [*places, *sums]) as loop:
+            now, sums = loop.carried[:len(places)], loop.carried[len(places):]
+            if type(ahead) is Lines:
+                f.prefetch(now[2], 2)
+            for number in range(count):
+                sums = step.add(now, number, sums)
+            loop.next(*step.moved(now, count), *sums)
+        places, sums = loop.results[:len(places)], loop.results[len(places):]
+    vectors = len(tile[0])
+    return [list(sums[row * vectors:(row + 1) * vectors]) for row in range(len(tile))]
+
+
+class _OuterStep:
+    """One step of the depth of `add_outer`. Streams that move on with it: A, B, and what is asked for ahead."""
+
+    def __init__(self, f, precision, tile, a, b, mask, ahead):
+        self.f, self.precision, self.mask, self.ahead = f, precision, mask, ahead
+        self.rows, self.vectors = len(tile), len(tile[0])
+        self.offsets = [f.opaque(f.mul(a.row_stride, row)) for row in range(self.rows)]
+        self.widths = [lanes_of(value.type) for value in tile[0]]
+        size = bytes_of(memory_type(precision.b))
+        self.across = b.row_stride or [number * self.widths[0] * size for number in range(self.vectors)]
+        streams = [(a.pointer, a.step), (b.pointer, b.step), *([ahead] if isinstance(ahead, tuple) else [])]
+        self.starts, self.strides = [list(part) for part in zip(*streams)]
+
+    def moved(self, places, count):
+        """Where the streams are `count` steps on; lines asked for go on once in a round."""
+        counts = [count, count, 1 if type(self.ahead) is Lines else count]
+        return [self.f.at(place, self.f.mul(stride, n)) for place, stride, n in zip(places, self.strides, counts)]
+
+    def add(self, places, number, sums):
+        """`sums` plus the products of the step that lies `number` steps after `places`."""
+        f, precision, sums = self.f, self.precision, list(sums)
+        at_a, at_b, *stream = self.moved(places, number) if number else places
+        at_a = f.opaque(at_a) if number else at_a
+        self._ask(at_b, stream)
+        columns = [_load_columns(f, precision, f.at(at_b, self.across[i]), self.widths[i],
+                                 self.mask if i == self.vectors - 1 else None) for i in range(self.vectors)]
+        for row in range(self.rows):
+            scalar = f.load(memory_type(precision.a), f.at(at_a, self.offsets[row]))
             scalar = widen(f, scalar, precision.a, precision.accumulate)
-            spread = {width: f.splat(scalar, width) for width in dict.fromkeys(widths)}
-            for number in range(vectors):
-                place = row * vectors + number
-                sums[place] = multiply_add(f, spread[widths[number]], columns[number], sums[place])
-        loop.next(*(f.at(place, step) for place, (_, step) in zip(places, streams)), *sums)
-    sums = loop.results[len(streams):]
-    return [list(sums[row * vectors:(row + 1) * vectors]) for row in range(rows)]
+            spread = {width: f.splat(scalar, width) for width in dict.fromkeys(self.widths)}
+            for i in range(self.vectors):
+                place = row * self.vectors + i
+                sums[place] = multiply_add(f, spread[self.widths[i]], columns[i], sums[place])
+        return sums
 
-
-def _ask(f, at_b, ahead, stream):
-    """Prefetch what `add_outer` was told to ask for."""
-    if stream:
-        for line in (0, f.sub(ahead[1], _LINE)):
-            f.prefetch(f.at(stream[0], line), 2)
-    elif ahead is not None:
-        f.prefetch(f.at(at_b, ahead), 2)
+    def _ask(self, at_b, stream):
+        """Prefetch what a step was told to ask for."""
+        f, ahead = self.f, self.ahead
+        if type(ahead) is tuple:
+            for line in (0, f.sub(ahead[1], _LINE)):
+                f.prefetch(f.at(stream[0], line), 2)
+        elif ahead is not None and type(ahead) is not Lines:
+            f.prefetch(f.at(at_b, ahead), 2)
 
 
 def widen_lanes(f: Function, value: Value, lanes: int) -> Value:

@@ -1,14 +1,17 @@
-"""Copying a panel of B into the order in which the micro-kernel reads it: step by step of the depth, all columns together.
+"""Copying panels of B into the order in which the micro-kernel reads them: step by step of the depth, all columns together.
 
-Each packer is a function (source, bytes per step, bytes per column, columns, steps, panel) of the module that uses it. What
+Each packer is a function (source, bytes per step, bytes per column, columns, steps, panel) of the module that uses it; panels
+lie one after the other. What
 lies beyond the last column is left as it is: the kernels' edge tiles do not use it.
 """
 
 from .emit import Module
 from .microkernel import TileShape, transpose
-from .types import I16, I32, I64, bytes_of, vector, zero
+from .types import I16, I32, I64, PTR, VOID, bytes_of, vector, zero
 
 IN_PLACE, PACK_ROWS, PACK_TRANSPOSED, PACK_ANY = 0, 1, 2, 3
+_ROWS_TOGETHER = 4
+_STEPS_TOGETHER = 8             # lines of A that the nearest cache holds at any distance between them
 
 
 def _packer(module, name):
@@ -18,29 +21,55 @@ def _packer(module, name):
 
 
 def packers(module: Module, shape: TileShape, stored: str) -> dict:
-    """{mode: function name} of the packers for panel[k][columns] of one memory type."""
-    return {PACK_ROWS: _pack_rows(module, shape, stored), PACK_TRANSPOSED: _pack_transposed(module, "pack_turn", shape, stored),
-            PACK_ANY: _pack_any(module, shape, stored)}
+    """{mode: function name} of the packers for [panel][k][columns] of one memory type."""
+    return {PACK_ROWS: _pack_rows(module, shape, stored),
+            PACK_TRANSPOSED: _each_panel(module, _pack_transposed(module, "pack_turn", shape, stored), shape, bytes_of(stored)),
+            PACK_ANY: _each_panel(module, _pack_any(module, shape, stored), shape, bytes_of(stored))}
+
+
+def _each_panel(module, name, shape, size, group=1):
+    """A packer of all panels by one of a single panel, whose steps are `group` elements of the depth."""
+    f, (source, step, across, columns, count, panel) = _packer(module, f"{name}_all")
+    apart = f.mul(f.ceil_div(count, group), shape.columns * size * group)
+    with f.loop(0, columns, shape.columns) as loop:
+        f.call(name, "void", f.at(source, f.mul(loop.index, across)), step, across,
+               f.min(f.sub(columns, loop.index), shape.columns), count,
+               f.at(panel, f.mul(f.div(loop.index, shape.columns), apart)))
+    f.ret()
+    return f"{name}_all"
 
 
 def _pack_rows(module, shape, stored):
+    """A few rows of B at a time, across all panels: memory is quick where few long pieces are read. Loads stand before
+    stores, since a load waits for an earlier store whose address has the same last twelve bits."""
     f, (source, step, _, columns, count, panel) = _packer(module, "pack_rows")
-    type_, size = vector(shape.lanes, stored), bytes_of(stored)
-
-    def copy(masks):
-        with f.loop(0, count) as loop:
-            start, end = f.at(source, f.mul(loop.index, step)), f.at(panel, f.mul(loop.index, shape.columns * size))
-            for number in range(shape.vectors):
-                spot = f.at(start, number * shape.lanes * size)
-                value = f.load(type_, spot) if masks is None else f.load_masked(type_, spot, masks[number])
-                f.store(value, f.at(end, number * shape.lanes * size))
-
-    def edge():
-        copy([f.mask(f.sub(columns, number * shape.lanes), shape.lanes) for number in range(shape.vectors)])
-
-    f.choose(f.compare("eq", columns, shape.columns), lambda: copy(None), edge)
+    width, size = shape.columns * bytes_of(stored), bytes_of(stored)
+    apart, whole = f.mul(count, width), f.sub(columns, f.mod(columns, shape.columns))
+    by_rows = f.bit_and(count, -_ROWS_TOGETHER)
+    for rows, low, high in ((_ROWS_TOGETHER, 0, by_rows), (1, by_rows, count)):
+        with f.loop(low, high, rows) as loop:
+            starts = [f.at(source, f.mul(f.add(loop.index, row), step)) for row in range(rows)]
+            end = f.at(panel, f.mul(loop.index, width))
+            with f.loop(0, whole, shape.columns, [end]) as along:
+                _copy_rows(f, shape, stored, [f.at(start, along.index, stored) for start in starts], along.carried[0],
+                           range(shape.vectors))
+                along.next(f.at(along.carried[0], apart))
+            with f.loop(whole, columns, shape.lanes) as rest:
+                spot = f.at(along.results[0], f.mul(f.sub(rest.index, whole), size))
+                _copy_rows(f, shape, stored, [f.at(start, rest.index, stored) for start in starts], spot, range(1),
+                           f.mask(f.sub(columns, rest.index), shape.lanes))
     f.ret()
     return "pack_rows"
+
+
+def _copy_rows(f, shape, stored, starts, end, vectors, mask=None):
+    """Vectors of several rows to where they lie in a panel."""
+    type_, size = vector(shape.lanes, stored), bytes_of(stored)
+    spots = [(f.at(start, number * shape.lanes * size), f.at(end, (row * shape.columns + number * shape.lanes) * size))
+             for row, start in enumerate(starts) for number in vectors]
+    values = [f.load(type_, spot) if mask is None else f.load_masked(type_, spot, mask) for spot, _ in spots]
+    for value, (_, goal) in zip(values, spots, strict=True):
+        f.store(value, goal)
 
 
 def _pack_transposed(module, name, shape, stored):
@@ -78,11 +107,52 @@ def _copy_elements(f, stored, source, step, across, panel, row_bytes, steps, col
             f.store(value, f.at(end, f.mul(inner.index, bytes_of(stored))))
 
 
+def left_packer(module: Module, shape: TileShape, stored: str) -> str:
+    """`pack_left(source, bytes per step, first height, tiles, tall, count, room, apart)`: rows of A that lie side by side, in
+    tiles of `height` rows (the first `tall` have one more), step by step. Steps are as far apart as a full tile's.
+
+    A few steps are done for all tiles before the next ones, since a line holds rows of several tiles."""
+    names = [_left_rows(module, shape, stored, height) for height in range(1, shape.rows + 1)]
+    table = module.function_table("left_packers", names)
+    f = module.function("pack_left", [(PTR, "source"), (I64, "step"), (I64, "height"), (I64, "tiles"), (I64, "tall"),
+                                      (I64, "count"), (PTR, "room"), (I64, "apart")], internal=True)
+    source, step, height, tiles, tall, count, room, apart = f.params
+    size, width = bytes_of(stored), shape.rows * bytes_of(stored)
+    with f.loop(0, count, _STEPS_TOGETHER) as outer:
+        steps = f.min(f.sub(count, outer.index), _STEPS_TOGETHER)
+        start, end = f.at(source, f.mul(outer.index, step)), f.at(room, f.mul(outer.index, width))
+        with f.loop(0, tiles, carry=[start]) as inner:
+            rows = f.add(height, f.cast("zext", f.compare("slt", inner.index, tall), I64))
+            f.call_pointer(f.load(PTR, f.at(f.at(table, rows, PTR), -8)), VOID, inner.carried[0], step, steps,
+                           f.at(end, f.mul(inner.index, apart)))
+            inner.next(f.at(inner.carried[0], f.mul(rows, size)))
+    f.ret()
+    return "pack_left"
+
+
+def _left_rows(module, shape, stored, height):
+    name, size = f"pack_left_{height}", bytes_of(stored)
+    f = module.function(name, [("ptr noalias readonly", "source"), (I64, "step"), (I64, "count"), ("ptr noalias", "tile")],
+                        internal=True)
+    source, step, count, tile = f.params
+    with f.loop(0, count) as loop:
+        start, end = f.at(source, f.mul(loop.index, step)), f.at(tile, f.mul(loop.index, shape.rows * size))
+        at = 0
+        for width in (4, 2, 1):
+            while height - at >= width:
+                type_ = vector(width, stored)
+                f.store(f.load(type_, f.at(start, at * size), align=size), f.at(end, at * size), align=size)
+                at += width
+    f.ret()
+    return name
+
+
 def pair_packers(module: Module, shape: TileShape) -> dict:
-    """{mode: function name} of the packers for panel[k / 2][columns][2] of bfloat; an odd last step is paired with zero."""
+    """{mode: function name} of the packers for [panel][k / 2][columns][2] of bfloat; an odd last step is paired with zero."""
     turn = _pack_transposed(module, "pack_turn_pairs", shape, I32)
-    return {PACK_ROWS: _pack_pair_rows(module, shape), PACK_TRANSPOSED: _pack_pair_columns(module, turn, shape),
-            PACK_ANY: _pack_pair_any(module, shape)}
+    singles = {PACK_ROWS: _pack_pair_rows(module, shape), PACK_TRANSPOSED: _pack_pair_columns(module, turn, shape),
+               PACK_ANY: _pack_pair_any(module, shape)}
+    return {mode: _each_panel(module, name, shape, 2, group=2) for mode, name in singles.items()}
 
 
 def _pack_pair_rows(module, shape):
