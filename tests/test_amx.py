@@ -37,7 +37,7 @@ def plan(rows, columns, depth, out="bfloat16", turned=False):
 
 @needs_tiles
 @pytest.mark.parametrize("size", [(32, 32, 32), (33, 33, 33), (64, 48, 31), (47, 16, 1), (100, 130, 513), (17, 31, 1100),
-                                  (300, 1000, 95), (65, 17, 1024), (80, 600, 1025)], ids=str)
+                                  (300, 1000, 95), (65, 17, 1024), (80, 600, 1025), (20, 300, 700), (8, 40, 2100)], ids=str)
 def test_products_at_the_edges_of_tiles(size):
     (rows, columns, depth), rng = size, np.random.default_rng(sum(size))
     for left in LAYOUTS:
@@ -61,9 +61,22 @@ def test_sums_are_as_exact_as_those_of_dots():
 @needs_tiles
 def test_the_road_is_taken_for_many_rows():
     assert plan(256, 256, 256).road == plan(256, 256, 256, turned=True).road == plan(64, 100, 70, "float32").road == "amx"
-    assert plan(1, 256, 256).road != "amx"
+    assert plan(8, 256, 256).road == plan(4, 256, 256, turned=True).road == "amx"
+    assert plan(3, 256, 256, turned=True).road == "dots"
+    assert all(plan(*sizes).road != "amx" for sizes in ((6, 256, 256), (256, 3, 256), (8, 8, 8)))
     with amx.withheld():
         assert plan(256, 256, 256).road == "pairs"
+
+
+@needs_tiles
+def test_the_smaller_of_two_that_lie_along_the_depth_is_packed():
+    def named(*sizes, **how):
+        return dict(zip(codegen.PLAN_WORDS, plan(*sizes, **how).words))
+
+    wide = named(64, 500, 300, turned=True)
+    assert plan(64, 500, 300, turned=True).swapped and wide["turned"] and (wide["rows"], wide["columns"]) == (500, 64)
+    for sizes, turned in (((500, 64, 300), True), ((64, 500, 300), False), ((64, 500, 32), True)):
+        assert not named(*sizes, turned=turned)["turned"] and not plan(*sizes, turned=turned).swapped
 
 
 @needs_tiles
@@ -82,8 +95,8 @@ def test_nothing_is_read_beyond_the_depth():
 @pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
 def test_nothing_is_written_beyond_the_result(dtype):
     rng = np.random.default_rng(2)
-    for rows, columns in ((50, 33), (40, 70), (17, 15)):
-        a, b = make(rng, (rows, 100), BF16), make(rng, (100, columns), BF16)
+    for rows, columns, right in ((50, 33, "plain"), (40, 70, "plain"), (17, 15, "plain"), (17, 90, "turned")):
+        a, b = make(rng, (rows, 100), BF16), make(rng, (100, columns), BF16, right)
         frame = np.full((rows + 2, columns + 9), 5, out_type(dtype))
         gemm.Product(BF16, out_type(dtype))(a, b, frame[1:-1, 3:3 + columns])
         assert error(frame[1:-1, 3:3 + columns], a, b) <= DTYPES["bfloat16"]
@@ -93,10 +106,11 @@ def test_nothing_is_written_beyond_the_result(dtype):
 
 @needs_tiles
 @pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
-@pytest.mark.parametrize("rows, columns, depth", [(40, 70, 30), (100, 130, 1200), (31, 16, 64)])
-def test_epilogues_see_their_place(dtype, rows, columns, depth):
+@pytest.mark.parametrize("right", ["plain", "turned"])
+@pytest.mark.parametrize("rows, columns, depth", [(40, 70, 30), (100, 130, 1200), (31, 16, 64), (20, 300, 100)])
+def test_epilogues_see_their_place(dtype, right, rows, columns, depth):
     rng = np.random.default_rng(3)
-    a, b = make(rng, (rows, depth), BF16), make(rng, (depth, columns), BF16)
+    a, b = make(rng, (rows, depth), BF16), make(rng, (depth, columns), BF16, right)
     bias, per_row, residual = (make(rng, shape, BF16) for shape in ((columns,), (rows,), (rows, columns)))
     chain = ep.Chain((ep.ColumnBias("bfloat"), ep.RowBias("bfloat"), ep.Residual("bfloat")))
     block = np.array([bias.ctypes.data, per_row.ctypes.data, residual.ctypes.data, residual.strides[0], 0], np.int64)
@@ -109,8 +123,9 @@ def test_epilogues_see_their_place(dtype, rows, columns, depth):
 @needs_tiles
 def test_threads_and_cuts_do_not_change_a_bit(threads):
     rng = np.random.default_rng(4)
-    for rows, columns, depth in ((600, 100, 1200), (300, 1500, 300), (64, 2000, 700)):
-        a, b = make(rng, (rows, depth), BF16), make(rng, (depth, columns), BF16)
+    for rows, columns, depth, right in ((600, 100, 1200, "plain"), (300, 1500, 300, "plain"), (64, 2000, 700, "plain"),
+                                        (2100, 40, 1500, "plain"), (100, 2000, 1100, "turned")):
+        a, b = make(rng, (rows, depth), BF16), make(rng, (depth, columns), BF16, right)
         results = set()
         for number in (1, 2, 5):
             threads(number)

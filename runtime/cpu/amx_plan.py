@@ -40,20 +40,27 @@ def cut(count: int, rows: int, columns: int, depth: int, packs: int, threads: in
     work = count * rows * columns * depth
     block, panel_depth = _depths(depth)
     parallel = threads > 1 and work >= _SERIAL_WORK
+    blocks = -(-rows // _MOST_ROWS) if panel_depth < depth else 1
     strips, most = -(-columns // _STRIP), _WIDEST // _STRIP
-    if parallel:                                    # all threads get some, unless items were to become narrow
-        wanted = -(-_ITEMS_EACH * threads // max(count, 1))
-        most = min(most, max(-(-strips // wanted), _NARROW // _STRIP))
+    wanted = -(-_ITEMS_EACH * threads // max(count, 1)) if parallel else 1
+    if rows >= columns:
+        blocks = max(blocks, min(rows // _ROWS_PER_PACK, wanted))
+    if blocks < wanted:                             # all threads get some, unless items were to become narrow
+        most = min(most, max(-(-strips * blocks // wanted), _NARROW // _STRIP))
     panel = -(-strips // -(-strips // most)) * _STRIP
     panels = -(-columns // panel)
-    blocks = -(-rows // _MOST_ROWS) if panel_depth < depth else 1
     if parallel and count * panels * blocks < threads:
-        blocks = max(blocks, min(rows // _ROWS_PER_PACK, -(-_ITEMS_EACH * threads // max(count * panels, 1))))
+        blocks = max(blocks, min(rows // _ROWS_PER_PACK, -(-wanted // panels)))
     items = count * panels * blocks
     chunks = max(1, min(items, 8 * threads, work // _CHUNK_WORK)) if parallel else 1
     tall = -(-rows // blocks) + _STRIP if panel_depth < depth else _STRIP
     sums = 4 * -(-tall // _STRIP) * _STRIP * panel if block < depth else 0
     return Cut(panel, blocks, items, chunks, block, panel_depth, sums, sums + (2 * panel_depth * panel if packs else 0))
+
+
+def turns(rows: int, columns: int, depth: int) -> bool:
+    """Whether operands that both lie along the depth had better change places: packing more than the results take to turn."""
+    return (columns - rows) * depth > rows * columns
 
 
 def _depths(depth) -> tuple:

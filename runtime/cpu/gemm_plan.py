@@ -24,6 +24,9 @@ _NARROW_BYTES = 256                 # a B so narrow is read in place
 _SPLIT_ROWS = 48                    # up to so many rows, loads across two lines cost less than packing
 _FEW_ROWS = 16                      # up to so many rows, B is read once: a few of its rows at a time
 _FEW_STEPS, _FEW_BYTES = 16, 4096   # so many of them, in pieces of so many bytes
+_FEW_TILE_ROWS = 6                  # up to so many rows or columns, matrix tiles stand too empty; B's rows are read in place,
+_FEW_TURNED_ROWS = 3                # or its columns, where they lie along the depth
+_LEAST_TILE_WORK = 1 << 12          # multiply-adds from which tiles are worth being set up
 _FEW_PAIR_ROWS = 12                 # up to so many rows, widening bfloat in place is faster than packing it in pairs
 _DOT_ROWS = 24                      # up to so many rows, columns of B that lie along the depth are read in place
 _ROWS_PER_PACK = 192                # rows that share a packed panel, at least
@@ -99,9 +102,12 @@ def make_plan(a: Layout, b: Layout, out: Layout, item: int, out_item: int, produ
     if swapped:
         a, b, out = b.turned, a.turned, out.turned
     road, pack, copies_a = _choose_road(a, b, item, product)
+    fixed = None
+    if road == "amx" and pack == codegen.PACK_TRANSPOSED and not copies_a and amx_plan.turns(rows, b.shape[-1], a.shape[-1]):
+        a, b, swapped, fixed = b.turned, a.turned, not swapped, {"turned": 1}
     if copies_a:
         a = even_depth(a, item)
-    return _fill(shape, batch, road, pack, swapped, copies_a, (a, b, out), item, product, threads)
+    return _fill(shape, batch, road, pack, swapped, copies_a, (a, b, out), item, product, threads, fixed)
 
 
 def make_packed_plan(a: Layout, columns: int, out: Layout, item: int, product, threads: int) -> Plan:
@@ -156,10 +162,11 @@ def _choose_road(a, b, item, product):
     (rows, depth), columns = a.shape[-2:], b.shape[-1]
     _, a_step, b_step, b_column = _steps(a, b, item)
     turned = codegen.PACK_TRANSPOSED if b_step == item else codegen.PACK_ANY
+    few = _FEW_TILE_ROWS if b_column == item else _FEW_TURNED_ROWS
+    if product.amx and min(rows, columns) > few and rows * columns * depth >= _LEAST_TILE_WORK:
+        return "amx", codegen.PACK_ROWS if b_column == item else turned, a_step != item
     if b_step == item and ((columns == 1 and a_step == item) or (b_column != item and rows <= _DOT_ROWS)):
         return "dots", codegen.IN_PLACE, a_step != item
-    if product.amx and rows > (_FEW_PAIR_ROWS if b_column == item else 1):
-        return "amx", codegen.PACK_ROWS if b_column == item else turned, a_step != item
     if product.pairs and rows > (_FEW_PAIR_ROWS if b_column == item else 1):
         return "pairs", codegen.PACK_ROWS if b_column == item else turned, a_step != item or depth % 2 == 1
     if b_column != item:

@@ -9,13 +9,16 @@ Of an item's columns, B is packed in panels of the depth that the second-level c
 it stays in the nearest cache, with zeros up to whole tiles, and all strips stream past it. Sums that are not finished wait in
 the scratch, strip after strip. Finished ones go through a block of the stack, where vector code applies the epilogue.
 
+Packing what lies along the depth is dear, copying it is not: where both operands do, the smaller one is packed, if need be as
+the right operand of the product of the transposed matrices. Its blocks are turned on the stack (`turned`).
+
 Whoever takes this road must have been allowed to use tiles by the system (`runtime/cpu/amx.py`).
 """
 
 from .epilogue import Place
 from .gemm_amx_pack import PACKERS, write_packers
 from .gemm_job import call_epilogue, open_item, word
-from .microkernel import TileShape, narrow
+from .microkernel import TileShape, narrow, transpose
 from .packing import IN_PLACE
 from .types import BF16, F32, I8, I16, I64, PTR, VOID, Value, bytes_of, constant, vector, zero
 
@@ -35,8 +38,10 @@ _FIRST, _LAST = 1, 2
 def amx_item(module, kernel) -> str:
     """Function of one item: for each panel of the depth, pack its columns of B, then block after block of its rows."""
     write_packers(module, STRIP.columns)
-    configure = _write_configure(module)
-    sweeps = {tall: _write_rows(module, kernel, tall) for tall in (2, 1)}
+    _write_turn(module)
+    _write_store(module, kernel)
+    configure, copy = _write_configure(module), _write_copy(module)
+    sweeps = {tall: _write_rows(module, kernel, tall, copy) for tall in (2, 1)}
     f = module.function("item", [(PTR, "job"), (I64, "number"), (I64, "worker")], internal=True)
     job, number, worker = f.params
     item = open_item(f, job, number)
@@ -46,7 +51,8 @@ def amx_item(module, kernel) -> str:
     rest = f.sub(end, whole)
     sums = f.at(word(f, job, "scratch", PTR), f.mul(worker, word(f, job, "scratch_bytes")))
     depth, most = word(f, job, "depth"), word(f, job, "panel_depth")
-    many, a_row, c_row = f.compare("sgt", depth, most), word(f, job, "a_row"), word(f, job, "c_row")
+    many, a_row = f.compare("sgt", depth, most), word(f, job, "a_row")
+    down = f.select(_is_turned(f, job), f.index(bytes_of(kernel.precision.out)), word(f, job, "c_row"))
     wide = f.mul(f.ceil_div(item.columns, STRIP.columns), SUMS_BYTES)
 
     with f.loop(0, f.max(depth, 1), most) as outer:
@@ -55,7 +61,7 @@ def amx_item(module, kernel) -> str:
 
         def sweep(tall, row, height):
             kept = f.select(many, f.mul(f.div(f.sub(row, first), STRIP.rows), wide), f.index(0))
-            f.call(sweeps[tall], VOID, job, f.at(item.a, f.mul(row, a_row)), panel, size, f.at(item.c, f.mul(row, c_row)),
+            f.call(sweeps[tall], VOID, job, f.at(item.a, f.mul(row, a_row)), panel, size, f.at(item.c, f.mul(row, down)),
                    f.at(sums, kept), item.batch, row, item.column, height, item.columns, outer.index, count)
 
         with f.when(f.compare("sgt", whole, first)):
@@ -132,17 +138,17 @@ def _write_configure(module) -> str:
 # Blocks of C.
 
 
-def _write_rows(module, kernel, tall) -> str:
+def _write_rows(module, kernel, tall, copy) -> str:
     """Function of `tall` tiles of rows: for each block of a panel of the depth, strip after strip."""
-    copy = "copy" if module.has("copy") else _write_copy(module)
-    blocks = {wide: _write_block(module, kernel, tall, wide) for wide in (2, 1)}
+    blocks = {wide: _write_block(module, tall, wide) for wide in (2, 1)}
     name = f"rows_{tall}"
     f = module.function(name, [(PTR, "job"), (PTR, "a"), (PTR, "panel"), (I64, "size"), (PTR, "c"), (PTR, "sums"),
                                (I64, "batch"), (I64, "row"), (I64, "column"), (I64, "height"), (I64, "columns"), (I64, "from"),
                                (I64, "count")], internal=True)
     job, a, panel, size, c, sums, batch, row, column, height, columns, start, total = f.params
     depth, most, a_row, near = word(f, job, "depth"), word(f, job, "depth_block"), word(f, job, "a_row"), f.local(A_BYTES)
-    item, many = bytes_of(kernel.precision.out), f.compare("sgt", depth, most)
+    many = f.compare("sgt", depth, most)
+    along = f.select(_is_turned(f, job), word(f, job, "c_row"), f.index(bytes_of(kernel.precision.out)))
     with f.loop(0, f.max(total, 1), most) as outer:
         at = f.add(start, outer.index)
         count = f.min(f.sub(total, outer.index), most)
@@ -155,7 +161,7 @@ def _write_rows(module, kernel, tall) -> str:
             width, first = f.min(f.sub(columns, loop.index), STRIP.columns), f.add(column, loop.index)
             waiting = f.at(sums, f.mul(number, SUMS_BYTES))
             ahead = f.select(many, f.at(waiting, SUMS_BYTES), near)
-            given = (job, steps, near, f.at(strips, f.mul(number, size)), f.at(c, f.mul(first, item)), waiting, ahead, batch,
+            given = (job, steps, near, f.at(strips, f.mul(number, size)), f.at(c, f.mul(first, along)), waiting, ahead, batch,
                      row, first, height, width, flags)
             f.choose(f.compare("sgt", width, LANES), lambda given=given: f.call(blocks[2], VOID, *given),
                      lambda given=given: f.call(blocks[1], VOID, *given))
@@ -163,7 +169,7 @@ def _write_rows(module, kernel, tall) -> str:
     return name
 
 
-def _write_block(module, kernel, tall, wide) -> str:
+def _write_block(module, tall, wide) -> str:
     """Function of one block of C, `tall` x `wide` tiles, over a block of the depth."""
     name = f"block_{tall}x{wide}"
     f = module.function(name, [(PTR, "job"), (I64, "steps"), (PTR, "a"), (PTR, "b"), (PTR, "c"), (PTR, "sums"), (PTR, "ahead"),
@@ -188,7 +194,7 @@ def _write_block(module, kernel, tall, wide) -> str:
         for line in range(0, each, _LINE):
             f.prefetch(f.at(at_sums, line))
         loop.next(f.at(at_a, 2 * DEPTH), f.at(at_b, DEPTH // 2 * STEP_BYTES), f.at(at_sums, each))
-    f.choose(f.compare("ne", f.bit_and(flags, _LAST), 0), lambda: _finish(f, kernel, tall, wide),
+    f.choose(f.compare("ne", f.bit_and(flags, _LAST), 0), lambda: _finish(f, tall, wide),
              lambda: _store_tiles(f, tall, wide, sums))
     f.ret()
     return name
@@ -217,30 +223,64 @@ def _tile(f, name, tile, *args):
 # Finished sums.
 
 
-def _finish(f, kernel, tall, wide):
-    """Store the sums by rows of a block on the stack, even to a C of float: whole tiles far apart are slow to store."""
+def _finish(f, tall, wide):
+    """Store the sums by rows of a block on the stack, even to a C of float: tiles with rows far apart are slow to store."""
     job, _, _, _, c, _, _, batch, row, column, height, width, _ = f.params
-    room, c_row, operands = f.local(SUMS_BYTES), word(f, job, "c_row"), word(f, job, "operands", PTR)
+    room, other = f.local(SUMS_BYTES), f.local(SUMS_BYTES)
     _store_tiles(f, tall, wide, room)
 
-    def rows(full):
-        masks = [None if full else f.mask(f.sub(width, LANES * j), LANES) for j in range(wide)]
-        both = None if full else f.mask(width, wide * LANES)
-        with f.loop(0, height) as loop:
-            spot = f.at(room, f.mul(loop.index, _SUMS_ROW))
-            values = [f.load(vector(LANES, F32), f.at(spot, 4 * LANES * j)) for j in range(wide)]
-            _store_row(f, kernel, values, f.at(c, f.mul(loop.index, c_row)), masks, both,
-                       (operands, batch, f.add(row, loop.index), column))
+    def turned():
+        f.call("turn", VOID, room, other)
+        f.call("store", VOID, job, other, c, batch, column, row, width, height)
 
-    f.choose(f.compare("eq", width, wide * LANES), lambda: rows(True), lambda: rows(False))
-    if kernel.epilogue.is_long:
-        call_epilogue(f, job, c, (batch, row, column), height, width)
+    f.choose(_is_turned(f, job), turned, lambda: f.call("store", VOID, job, room, c, batch, row, column, height, width))
+
+
+def _is_turned(f, job):
+    """Whether rows of A are columns of C: the operands have changed places."""
+    return f.compare("ne", word(f, job, "turned"), 0)
 
 
 def _store_tiles(f, tall, wide, start):
     for i in range(tall):
         for j in range(wide):
             _tile(f, "tilestored64", _SUMS[2 * i + j], _spot(f, start, i, j), f.index(_SUMS_ROW))
+
+
+def _write_turn(module):
+    """Function that turns a block of sums, whatever lies beyond its edges."""
+    f = module.function("turn", [(PTR, "source"), (PTR, "target")], internal=True)
+    source, target = f.params
+    with f.loop(0, 4) as loop:
+        i, j = f.div(loop.index, 2), f.mod(loop.index, 2)
+        start, goal = (f.at(base, f.add(f.mul(down, _SUMS_ROW * LANES), f.mul(along, 4 * LANES)))
+                       for base, down, along in ((source, i, j), (target, j, i)))
+        rows = [f.load(vector(LANES, F32), f.at(start, _SUMS_ROW * n)) for n in range(LANES)]
+        for n, value in enumerate(transpose(f, rows)):
+            f.store(value, f.at(goal, _SUMS_ROW * n))
+    f.ret()
+
+
+def _write_store(module, kernel):
+    """Function that applies the epilogue to a block of sums and stores it to C."""
+    f = module.function("store", [(PTR, "job"), (PTR, "room"), (PTR, "c"), (I64, "batch"), (I64, "row"), (I64, "column"),
+                                  (I64, "height"), (I64, "width")], internal=True)
+    job, room, c, batch, row, column, height, width = f.params
+    c_row, operands = word(f, job, "c_row"), word(f, job, "operands", PTR)
+
+    def rows(full):
+        masks = [None if full else f.mask(f.sub(width, LANES * j), LANES) for j in range(STRIP.vectors)]
+        both = None if full else f.mask(width, STRIP.columns)
+        with f.loop(0, height) as loop:
+            spot = f.at(room, f.mul(loop.index, _SUMS_ROW))
+            values = [f.load(vector(LANES, F32), f.at(spot, 4 * LANES * j)) for j in range(STRIP.vectors)]
+            _store_row(f, kernel, values, f.at(c, f.mul(loop.index, c_row)), masks, both,
+                       (operands, batch, f.add(row, loop.index), column))
+
+    f.choose(f.compare("eq", width, STRIP.columns), lambda: rows(True), lambda: rows(False))
+    if kernel.epilogue.is_long:
+        call_epilogue(f, job, c, (batch, row, column), height, width)
+    f.ret()
 
 
 def _store_row(f, kernel, values, spot, masks, both, where):
@@ -257,11 +297,10 @@ def _store_row(f, kernel, values, spot, masks, both, where):
 
 
 def _as_bfloat(f, values):
-    """One or two vectors of float as one of bfloat, by the processor's conversion; as bits."""
-    name = "cvtne2ps2bf16" if len(values) == 2 else "cvtneps2bf16"
-    lanes = LANES * len(values)
-    value = f.call(f"llvm.x86.avx512bf16.{name}.512", vector(lanes, BF16), *reversed(values))
-    return f.bitcast(value, vector(lanes, I16))
+    """Two vectors of float as one of bfloat, by the processor's conversion; as bits."""
+    low, high = values
+    value = f.call("llvm.x86.avx512bf16.cvtne2ps2bf16.512", vector(STRIP.columns, BF16), high, low)
+    return f.bitcast(value, vector(STRIP.columns, I16))
 
 
 def _store(f, value, spot, mask):

@@ -8,6 +8,7 @@ from .types import I64, PTR, Value, null
 WORDS = ("a", "b", "c", "a_row", "a_step", "b_step", "b_column", "c_row", "a_batch", "b_batch", "c_batch", "offsets",
          "rows", "columns", "depth", "depth_block", "panels", "row_blocks", "items", "chunks", "scratch", "scratch_bytes",
          "pack", "operands", "panel", "panel_depth", "sums_bytes",
+         "turned",
          "source_row", "source_step", "left_bytes", "ahead")
 OFFSET = {name: 8 * number for number, name in enumerate(WORDS)}
 
