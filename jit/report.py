@@ -60,7 +60,7 @@ def kernels(jobs) -> dict:
 
 def kernels_of(made) -> dict:
     """The kernels of one compiled graph, as `kernels` gives them."""
-    return {k.kernel.name: (str(k.kernel), program.kernel_text(k))
+    return {k.kernel.name: (str(k.kernel), str(program.kernel_text(k)))
             for step in made.plan.steps for k in (step.kernels if type(step) is Run else ())}
 
 

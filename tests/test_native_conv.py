@@ -1,4 +1,4 @@
-"""Convolutions, pools and batch norm in native calls give the bits of their eager kernels; texts of kernels kept on disk."""
+"""Convolutions, pools and batch norm in native calls give the bits of their eager kernels; digests of kernels kept on disk."""
 
 import numpy as np
 import pytest
@@ -69,7 +69,7 @@ def test_wrong_indices_are_an_error_in_native_calls():
         compiled.run([x, places])
 
 
-def test_texts_are_kept_on_disk(tmp_path):
+def test_digests_of_texts_are_kept_on_disk(tmp_path):
     kernel = BatchNormKernel(host(), TRAIN, "float", True)
     written = []
 
@@ -80,11 +80,14 @@ def test_texts_are_kept_on_disk(tmp_path):
 
     with config.override(cache_dir=str(tmp_path)):
         counted = Counted(host(), TRAIN, "float", True)
-        assert texts.text_of(counted) == texts.text_of(counted) == kernel.text()
+        digest = texts.digest_of(kernel.text())
+        assert [texts.text_of(counted).digest for _ in range(3)] == [digest] * 3
         assert len(written) == 1
+        assert str(texts.text_of(counted)) == kernel.text()
+        assert len(written) == 2
         files = [p for p in tmp_path.rglob("*") if p.is_file()]
         assert len(files) == 1
         files[0].write_bytes(files[0].read_bytes()[:-7])          # a damaged file counts as none
-        assert texts.text_of(counted) == kernel.text()
-        assert len(written) == 2
-        assert texts.text_of(Counted(host(), TRAIN, "double", True)) != kernel.text()
+        assert texts.text_of(counted).digest == digest
+        assert len(written) == 3
+        assert texts.text_of(Counted(host(), TRAIN, "double", True)).digest != digest

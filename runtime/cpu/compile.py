@@ -24,6 +24,7 @@ from ...ir import config
 from ...ir.errors import DeviceError, FileError, GraphError
 from ...ir.target import Target, host, supports, usable_cpus
 from . import cache, elf, module_parts
+from .texts import Text, digest_of
 
 # Part of every key: raised when the meaning of a cached object changes other than through its IR text.
 _OBJECT_FORMAT = 1
@@ -49,7 +50,7 @@ class _State:
     counts = {"compiles": 0, "disk_hits": 0, "memory_hits": 0, "compile_seconds": 0.0}
 
 
-def compile_module(ir_text: str, symbols, target: Target | None = None, passes: str | None = None) -> dict[str, int]:
+def compile_module(ir_text: str | Text, symbols, target: Target | None = None, passes: str | None = None) -> dict[str, int]:
     """{symbol: address} of the named functions of a module, compiled for `target` (this machine unless given).
 
     `passes=None` runs code generation alone, which is right for IR that already says its vectors; `passes="O3"` runs
@@ -68,16 +69,16 @@ def compile_module(ir_text: str, symbols, target: Target | None = None, passes: 
     return {name: found[name] for name in symbols}
 
 
-def emit_object(ir_text: str, target: Target | None = None, passes: str | None = None) -> bytes:
+def emit_object(ir_text: str | Text, target: Target | None = None, passes: str | None = None) -> bytes:
     """The relocatable object of a module for any target, from the cache or LLVM, without loading it."""
     target = target or host()
     return _object(module_key(ir_text, target, passes), ir_text, target, passes)
 
 
-def module_key(ir_text: str, target: Target, passes: str | None = None) -> str:
+def module_key(ir_text: str | Text, target: Target, passes: str | None = None) -> str:
     """The name under which a module's object is cached: its text, the CPU features it needs, how it is compiled."""
     words = f"{_OBJECT_FORMAT}|{target.llvm_triple}|{target.llvm_cpu}|{target.llvm_features}|{passes}|"
-    return hashlib.sha256(words.encode() + ir_text.encode()).hexdigest()
+    return hashlib.sha256((words + digest_of(ir_text)).encode()).hexdigest()
 
 
 def provide(name: str, address):
@@ -85,11 +86,11 @@ def provide(name: str, address):
     _State.providers[name] = address
 
 
-def short_key(ir_text: str, target: Target, passes: str | None = None) -> str:
+def short_key(ir_text: str | Text, target: Target, passes: str | None = None) -> str:
     """The name of a module's object beside a model: its text and what its code must run on, but not what a machine can do
     beyond that."""
     words = f"{_OBJECT_FORMAT}|{target.llvm_triple}|{target.llvm_cpu}|{passes}|"
-    return hashlib.sha256(words.encode() + ir_text.encode()).hexdigest()[:32]
+    return hashlib.sha256((words + str(ir_text)).encode()).hexdigest()[:32]
 
 
 def use_objects(objects: dict):
@@ -177,7 +178,7 @@ def _load(key, ir_text, target, passes):
     if _State.plan_only:
         return _stand_ins(data, target)
     if not _maps_elf(target):
-        return _load_with_llvm(key, ir_text, data)
+        return _load_with_llvm(key, str(ir_text), data)
     try:
         return elf.load(data, _resolve)
     except FileError:
@@ -185,7 +186,7 @@ def _load(key, ir_text, target, passes):
     try:
         return elf.load(data, _resolve)
     except FileError:
-        return _load_with_llvm(key, ir_text, data)
+        return _load_with_llvm(key, str(ir_text), data)
 
 
 def maps_objects() -> bool:
@@ -213,7 +214,7 @@ def _object(key, ir_text, target, passes):
 def _compile(key, ir_text, target, passes):
     start = time.perf_counter()
     with _State.llvm_lock:
-        data = _run_llvm(ir_text, target, passes)
+        data = _run_llvm(str(ir_text), target, passes)
     _State.counts["compiles"] += 1
     _State.counts["compile_seconds"] += time.perf_counter() - start
     cache.store(key, data, _llvm_version())
@@ -329,11 +330,11 @@ def _emitted(machine, module) -> bytes:
         ffi.lib.LLVMPY_DisposeMemoryBuffer(memory)
 
 
-def assembly(ir_text: str, target: Target | None = None, passes: str | None = None) -> str:
+def assembly(ir_text: str | Text, target: Target | None = None, passes: str | None = None) -> str:
     """The assembly text that LLVM makes of a module, for people."""
     target = target or host()
     with _State.llvm_lock:
-        module = _binding().parse_assembly(ir_text)
+        module = _binding().parse_assembly(str(ir_text))
         machine = _machine(target, 3 if passes else 2)
         module.triple, module.data_layout = target.llvm_triple, str(machine.target_data)
         return machine.emit_assembly(module)

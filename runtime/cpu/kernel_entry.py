@@ -12,7 +12,7 @@ from ...passes.codegen.llvm import doors as native_doors
 from ...passes.codegen.llvm import kernels as code
 from ...passes.codegen.llvm.emit import Module
 from . import alloc, call, compile, pool  # noqa: F401 (pool gives kernels the thread pool's entry)
-from .texts import text_of
+from .texts import Text, text_of
 
 LARGE = 65536  # bytes from which results come from the caching allocator
 
@@ -44,7 +44,7 @@ class WrittenKernel:
         return module.text()
 
 
-def kernel_text(kernel: Kernel, how=None, doors: tuple = ()) -> str:
+def kernel_text(kernel: Kernel, how=None, doors: tuple = ()) -> str | Text:
     """The LLVM IR of a kernel, by a strategy, for this machine; from the disk where it was written before."""
     return text_of(WrittenKernel(host(), kernel, "" if how is None else how.__name__, doors, how))
 

@@ -13,6 +13,7 @@ from ...passes.plan_memory import Fused, Run
 from . import alloc, call, compile, kernel_entry
 from .arenas import Arenas
 from .step_list import ARENA, ARGUMENTS, WORD, At, Base, NativeCall, NativeStep, Status, StepList, in_arena
+from .texts import Text
 
 RELEASE_AT = 1 << 14      # elements of work from which other Python threads may run
 _CALL_WORK = 16           # elements of a fused kernel that take as long as one of another operator
@@ -177,7 +178,7 @@ def kernel_call(lowered) -> NativeCall:
 _texts: dict = {}        # (kernel's name, strategy) -> LLVM IR
 
 
-def kernel_text(lowered) -> str:
+def kernel_text(lowered) -> str | Text:
     """The LLVM IR of a fused kernel for this machine."""
     key = lowered.kernel.name, lowered.strategy
     text = _texts.get(key)

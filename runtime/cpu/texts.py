@@ -1,43 +1,60 @@
-"""The IR text of kernels that are described by a record, kept on disk: writing a large one takes Python longer than loading its
-object. What is kept is bound to the very source of the code generator, so no change of it is ever missed.
+"""The IR text of kernels that are described by a record. Writing a large one takes Python longer than loading its object, so
+what is kept on disk is the text's digest, by which compiled code is found; the text itself is written when LLVM or a person
+wants it. A digest is bound to the very source of the code generator, so no change of it is ever missed.
 
-    text = text_of(kernel)                     # kernel.text(), or what an earlier process wrote
+    text = text_of(kernel)                     # stands for kernel.text(): str(text)
     text = text_of(kernel, "weight_text")
 """
 
 import functools
 import hashlib
-import zlib
 from pathlib import Path
 
 from . import cache
 
 _ROOT = Path(__file__).parents[2]
-_KIND = "txt"
-_SMALL = 4096        # characters below which a text is written as fast as it is read
+_KIND = "sum"
+_SMALL = 4096        # characters below which a text is written as fast as its digest is read
 
 
-def text_of(kernel, method: str = "text") -> str:
+class Text:
+    """What a method of a kernel writes, not written yet; `key` says all that it depends on."""
+
+    def __init__(self, kernel, method: str, key: str):
+        self._kernel, self._method, self._key = kernel, method, key
+
+    @functools.cached_property
+    def _text(self) -> str:
+        return getattr(self._kernel, self._method)()
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """That of the text, perhaps as an earlier process found it."""
+        entry = cache.load(self._key, _KIND)
+        if entry is not None:
+            return entry[0].decode()
+        found = digest_of(self._text)
+        if len(self._text) > _SMALL:
+            cache.store(self._key, found.encode(), kind=_KIND)
+        return found
+
+    def __str__(self):
+        return self._text
+
+
+def text_of(kernel, method: str = "text") -> "str | Text":
     """The text that a kernel's method writes. The kernel is a dataclass whose fields say all that the text depends on."""
     said = repr(kernel)
     sources = _sources()
     if not sources or " at 0x" in said:          # a field that is known by its address alone
         return getattr(kernel, method)()
     key = hashlib.sha256(f"{sources}|{method}|{type(kernel).__module__}|{said}".encode()).hexdigest()
-    text = _load(key)
-    if text is None:
-        text = getattr(kernel, method)()
-        if len(text) > _SMALL:
-            cache.store(key, zlib.compress(text.encode(), 1), kind=_KIND)
-    return text
+    return Text(kernel, method, key)
 
 
-def _load(key):
-    entry = cache.load(key, _KIND)
-    try:
-        return None if entry is None else zlib.decompress(entry[0]).decode()
-    except (zlib.error, UnicodeDecodeError):
-        return None
+def digest_of(text: "str | Text") -> str:
+    """What tells texts apart."""
+    return text.digest if isinstance(text, Text) else hashlib.sha256(text.encode()).hexdigest()
 
 
 @functools.lru_cache(None)
