@@ -15,6 +15,7 @@ from .api import returns
 from .api.linalg import chain_matmul as multi_dot
 from .api.linalg import cross as _cross
 from .api.linalg import matmul
+from .api.promote import rounds_once
 from .api.reduce import averageable, vector_norm
 from .api.register import FUNCTIONS, deliver
 
@@ -226,8 +227,9 @@ def matrix_power(A, n, *, out=None):
     return deliver(_identity_like(A) if result is None else ew.copy(result) if result is A else result, out, "matrix_power")
 
 
+@rounds_once
 def matrix_exp(A):
-    """The exponential of a matrix, by its series after halving, squared back."""
+    """The exponential of a matrix, by its series after halving, squared back; float16 and bfloat16 are rounded once."""
     fa.check_matrix("matrix_exp", A.aval)
     size = matrix_norm(A.detach(), 1)
     top = rd.amax(size, dim=tuple(range(size.ndim)), keepdim=False).item() if size.numel() and A.shape[-1] else 0.0
