@@ -920,7 +920,7 @@ def logical_xor(input, other, *, out=None) -> Tensor:
 def logical_xor_(input, other, *, out=None) -> Tensor:
     """In-place version of logical_xor()."""
 def logit(input, eps=None, *, out=None) -> Tensor:
-    """log(x / (1 - x)), with x clamped to [eps, 1 - eps] first if eps is given."""
+    """log(x / (1 - x)), with x limited to [eps, 1 - eps] first if eps is given; eps holds where the two cross."""
 def logit_(input, eps=None, *, out=None) -> Tensor:
     """In-place version of logit()."""
 def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None, device=None,
@@ -954,7 +954,7 @@ def masked_select(input, mask, *, out=None) -> Tensor:
 def matmul(input, other, *, out=None) -> Tensor:
     """Matrix product: vectors, matrices, and batches of matrices that broadcast."""
 def matrix_exp(A) -> Tensor:
-    """The exponential of a matrix, by its series after halving, squared back."""
+    """The exponential of a matrix, by its series after halving, squared back; float16 and bfloat16 are rounded once."""
 def matrix_power(A, n, *, out=None) -> Tensor:
     """A to an integer power; negative powers of the inverse."""
 def max(input, dim=None, keepdim: builtins.bool = False, *, other=None, out=None, axis=None,

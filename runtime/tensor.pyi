@@ -850,7 +850,7 @@ class Tensor(metaclass=TensorType):
     def logical_xor_(self, other, *, out=None) -> Tensor:
         """In-place version of logical_xor()."""
     def logit(self, eps=None, *, out=None) -> Tensor:
-        """log(x / (1 - x)), with x clamped to [eps, 1 - eps] first if eps is given."""
+        """log(x / (1 - x)), with x limited to [eps, 1 - eps] first if eps is given; eps holds where the two cross."""
     def logit_(self, eps=None, *, out=None) -> Tensor:
         """In-place version of logit()."""
     @overload
@@ -888,7 +888,7 @@ class Tensor(metaclass=TensorType):
     def matmul(self, other, *, out=None) -> Tensor:
         """Matrix product: vectors, matrices, and batches of matrices that broadcast."""
     def matrix_exp(self) -> Tensor:
-        """The exponential of a matrix, by its series after halving, squared back."""
+        """The exponential of a matrix, by its series after halving, squared back; float16 and bfloat16 are rounded once."""
     def matrix_power(self, n, *, out=None) -> Tensor:
         """A to an integer power; negative powers of the inverse."""
     def max(self, dim=None, keepdim: builtins.bool = False, *, other=None, out=None, axis=None,

@@ -21,7 +21,7 @@ def float_power(input, exponent, *, out=None):
 
 @api(inplace=True)
 def logit(input, eps=None, *, out=None):
-    """log(x / (1 - x)); if eps is given, of eps where x is below it, of 1 - eps where x is above that and not below eps."""
+    """log(x / (1 - x)), with x limited to [eps, 1 - eps] first if eps is given; eps holds where the two cross."""
     x = promote(ew.logit, input)[0]
     if eps is not None:
         x = clamp(x, eps, 1 - eps) if eps <= 0.5 else ew.where(ew.lt(x, eps), eps, clamp(x, max=1 - eps))
