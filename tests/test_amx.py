@@ -28,9 +28,9 @@ def out_type(name):
     return np.dtype(BF16 if name == "bfloat16" else name)
 
 
-def plan(rows, columns, depth, out="bfloat16", turned=False):
+def plan(rows, columns, depth, out="bfloat16", turned=False, left_turned=False):
     item = out_type(out).itemsize
-    layouts = (Layout((rows, depth), (2 * depth, 2)), Layout((depth, columns), (2, 2 * depth) if turned else (2 * columns, 2)),
+    layouts = (Layout((rows, depth), (2, 2 * rows) if left_turned else (2 * depth, 2)), Layout((depth, columns), (2, 2 * depth) if turned else (2 * columns, 2)),
                Layout((rows, columns), (item * columns, item)))
     return make_plan(*layouts, 2, item, gemm.Product(BF16, out_type(out)), 1)
 
@@ -80,6 +80,14 @@ def test_the_smaller_of_two_that_lie_along_the_depth_is_packed():
 
 
 @needs_tiles
+def test_transposed_operands_are_not_copied_before():
+    for turned, pack in ((False, codegen.PACK_ROWS), (True, codegen.PACK_ROWS)):
+        made = plan(100, 300, 200, turned=turned, left_turned=True)
+        assert not made.copies_a and made.swapped == turned
+        assert dict(zip(codegen.PLAN_WORDS, made.words))["pack"] == pack, "rows of B, or rows of A' on the right"
+
+
+@needs_tiles
 def test_nothing_is_read_beyond_the_depth():
     rng = np.random.default_rng(1)
     for depth in (33, 63, 64, 545):
@@ -88,7 +96,10 @@ def test_nothing_is_read_beyond_the_depth():
         other = np.full((2 * depth, 90), np.nan, BF16)
         other[:depth] = make(rng, (depth, 90), BF16)
         a, b = room[:, :depth], other[:depth]
-        assert error(gemm.matmul(a, b), a, b) <= DTYPES["bfloat16"]
+        turned = np.full((2 * depth, 100), np.nan, BF16)
+        turned[:depth, :70] = a.T
+        for left in (a, turned[:depth, :70].T):
+            assert error(gemm.matmul(left, b), a, b) <= DTYPES["bfloat16"]
 
 
 @needs_tiles

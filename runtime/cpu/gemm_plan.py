@@ -102,12 +102,13 @@ def make_plan(a: Layout, b: Layout, out: Layout, item: int, out_item: int, produ
     if swapped:
         a, b, out = b.turned, a.turned, out.turned
     road, pack, copies_a = _choose_road(a, b, item, product)
-    fixed = None
-    if road == "amx" and pack == codegen.PACK_TRANSPOSED and not copies_a and amx_plan.turns(rows, b.shape[-1], a.shape[-1]):
-        a, b, swapped, fixed = b.turned, a.turned, not swapped, {"turned": 1}
+    turned, pack = _change_places(a, b, item, pack) if road == "amx" else (False, pack)
+    if turned:
+        a, b, swapped, copies_a = b.turned, a.turned, not swapped, False
     if copies_a:
         a = even_depth(a, item)
-    return _fill(shape, batch, road, pack, swapped, copies_a, (a, b, out), item, product, threads, fixed)
+    return _fill(shape, batch, road, pack, swapped, copies_a, (a, b, out), item, product, threads,
+                 {"turned": 1} if turned else None)
 
 
 def make_packed_plan(a: Layout, columns: int, out: Layout, item: int, product, threads: int) -> Plan:
@@ -160,11 +161,11 @@ def _steps(a, b, item):
 
 def _choose_road(a, b, item, product):
     (rows, depth), columns = a.shape[-2:], b.shape[-1]
-    _, a_step, b_step, b_column = _steps(a, b, item)
+    a_row, a_step, b_step, b_column = _steps(a, b, item)
     turned = codegen.PACK_TRANSPOSED if b_step == item else codegen.PACK_ANY
     few = _FEW_TILE_ROWS if b_column == item else _FEW_TURNED_ROWS
     if product.amx and min(rows, columns) > few and rows * columns * depth >= _LEAST_TILE_WORK:
-        return "amx", codegen.PACK_ROWS if b_column == item else turned, a_step != item
+        return "amx", codegen.PACK_ROWS if b_column == item else turned, item not in (a_step, a_row)
     if b_step == item and ((columns == 1 and a_step == item) or (b_column != item and rows <= _DOT_ROWS)):
         return "dots", codegen.IN_PLACE, a_step != item
     if product.pairs and rows > (_FEW_PAIR_ROWS if b_column == item else 1):
@@ -175,6 +176,18 @@ def _choose_road(a, b, item, product):
         return "vector", codegen.IN_PLACE, False
     few = rows <= _FEW_ROWS or columns * item <= _NARROW_BYTES
     return "tiles", codegen.IN_PLACE if few or _is_near(b_step, rows, depth) else codegen.PACK_ROWS, False
+
+
+def _change_places(a, b, item, pack):
+    """(whether the operands of matrix tiles change places, how the right one is packed then): rows along the depth are only
+    copied on the left, and columns along the depth dear to pack on the right."""
+    (rows, depth), columns = a.shape[-2:], b.shape[-1]
+    a_row, a_step, *_ = _steps(a, b, item)
+    if pack != codegen.PACK_TRANSPOSED:
+        return False, pack
+    if a_step == item:
+        return amx_plan.turns(rows, columns, depth), pack
+    return (True, codegen.PACK_ROWS) if a_row == item else (False, pack)
 
 
 def _is_near(b_step, rows, depth):

@@ -20,7 +20,7 @@ from .gemm_amx_pack import PACKERS, write_packers
 from .gemm_job import call_epilogue, open_item, word
 from .microkernel import TileShape, narrow, transpose
 from .packing import IN_PLACE
-from .types import BF16, F32, I8, I16, I64, PTR, VOID, Value, bytes_of, constant, vector, zero
+from .types import BF16, F32, I8, I16, I32, I64, PTR, VOID, Value, bytes_of, constant, vector, zero
 
 ROWS, LANES, DEPTH = 16, 16, 32              # of one tile: rows, sums of a row, elements of the depth
 STRIP = TileShape(2 * ROWS, 2, LANES)        # what four tiles of sums cover
@@ -40,8 +40,8 @@ def amx_item(module, kernel) -> str:
     write_packers(module, STRIP.columns)
     _write_turn(module)
     _write_store(module, kernel)
-    configure, copy = _write_configure(module), _write_copy(module)
-    sweeps = {tall: _write_rows(module, kernel, tall, copy) for tall in (2, 1)}
+    configure, copies = _write_configure(module), (_write_copy(module), _write_copy_turned(module))
+    sweeps = {tall: _write_rows(module, kernel, tall, copies) for tall in (2, 1)}
     f = module.function("item", [(PTR, "job"), (I64, "number"), (I64, "worker")], internal=True)
     job, number, worker = f.params
     item = open_item(f, job, number)
@@ -118,6 +118,43 @@ def _write_copy(module) -> str:
     return "copy"
 
 
+def _write_copy_turned(module) -> str:
+    """Function that does the same with rows of A that lie side by side, `step` bytes from one step of the depth to the next."""
+    f = module.function("copy_turned", [(PTR, "source"), (I64, "step"), (I64, "count"), (I64, "height"), (PTR, "target")],
+                        internal=True)
+    source, step, count, height, target = f.params
+    whole = f.bit_and(count, -DEPTH)
+    with f.loop(0, height, ROWS) as outer:
+        left, start = f.sub(height, outer.index), f.at(source, outer.index, I16)
+        goal = f.at(target, f.mul(outer.index, A_ROW))
+        inner = f.select(f.compare("sge", left, ROWS), whole, f.index(0))
+        with f.loop(0, inner, DEPTH) as loop:
+            _turn_steps(f, f.at(start, f.mul(loop.index, step)), step, f.at(goal, loop.index, I16))
+        with f.loop(inner, count, DEPTH) as loop:
+            _turn_steps(f, f.at(start, f.mul(loop.index, step)), step, f.at(goal, loop.index, I16), left,
+                        f.sub(count, loop.index))
+    f.ret()
+    return "copy_turned"
+
+
+def _turn_steps(f, source, step, goal, rows=None, steps=None):
+    """A tile of A from its steps, each of 16 rows: neighbours in depth are paired, then pairs turned. At the edges only the
+    rows and steps that there are; zeros for the others."""
+    kind, pairs = vector(ROWS, I16), []
+    together = [lane // 2 + (ROWS if lane % 2 else 0) for lane in range(2 * ROWS)]
+
+    def load(k):
+        spot = f.at(source, f.mul(step, k))
+        if rows is None:
+            return f.load(kind, spot)
+        return f.load_masked(kind, spot, f.mask(f.select(f.compare("sgt", steps, k), rows, f.index(0)), ROWS))
+
+    for k in range(0, DEPTH, 2):
+        pairs.append(f.bitcast(f.shuffle(load(k), load(k + 1), together), vector(ROWS, I32)))
+    for i, value in enumerate(transpose(f, pairs)):
+        f.store(value, f.at(goal, A_ROW * i))
+
+
 def _write_configure(module) -> str:
     """Function that sets the shapes of the tiles: how many rows the upper and the lower tiles of A and of the sums have."""
     f = module.function("configure", [(I64, "upper"), (I64, "lower")], internal=True)
@@ -138,7 +175,7 @@ def _write_configure(module) -> str:
 # Blocks of C.
 
 
-def _write_rows(module, kernel, tall, copy) -> str:
+def _write_rows(module, kernel, tall, copies) -> str:
     """Function of `tall` tiles of rows: for each block of a panel of the depth, strip after strip."""
     blocks = {wide: _write_block(module, tall, wide) for wide in (2, 1)}
     name = f"rows_{tall}"
@@ -146,13 +183,16 @@ def _write_rows(module, kernel, tall, copy) -> str:
                                (I64, "batch"), (I64, "row"), (I64, "column"), (I64, "height"), (I64, "columns"), (I64, "from"),
                                (I64, "count")], internal=True)
     job, a, panel, size, c, sums, batch, row, column, height, columns, start, total = f.params
-    depth, most, a_row, near = word(f, job, "depth"), word(f, job, "depth_block"), word(f, job, "a_row"), f.local(A_BYTES)
+    depth, most, near = word(f, job, "depth"), word(f, job, "depth_block"), f.local(A_BYTES)
+    a_row, a_step = word(f, job, "a_row"), word(f, job, "a_step")
     many = f.compare("sgt", depth, most)
     along = f.select(_is_turned(f, job), word(f, job, "c_row"), f.index(bytes_of(kernel.precision.out)))
     with f.loop(0, f.max(total, 1), most) as outer:
         at = f.add(start, outer.index)
         count = f.min(f.sub(total, outer.index), most)
-        f.call(copy, VOID, f.at(a, at, I16), a_row, count, height, near)
+        source = f.at(a, f.mul(at, a_step))
+        f.choose(f.compare("eq", a_step, bytes_of(I16)), lambda: f.call(copies[0], VOID, source, a_row, count, height, near),
+                 lambda: f.call(copies[1], VOID, source, a_step, count, height, near))
         flags = f.binary("or", f.select(f.compare("eq", at, 0), f.index(_FIRST), f.index(0)),
                          f.select(f.compare("sge", f.add(at, most), depth), f.index(_LAST), f.index(0)))
         strips, steps = f.at(panel, f.mul(outer.index, STEP_BYTES // 2)), f.ceil_div(count, DEPTH)
