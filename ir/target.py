@@ -79,6 +79,10 @@ class Target:
     def __str__(self):
         return "+".join([f"{self.kind}:{self.level}", *sorted(self.features)])
 
+    def __repr__(self):
+        """The same text in every process, whatever the order of a set of strings is there."""
+        return f"<{self} {self.arch} {self.system} {self.vector_registers} x {self.vector_bytes} bytes>"
+
 
 def cpu(level: str, features=(), system: str = "linux") -> Target:
     """The CPU target of a named level, for tests and for emitting code for other machines."""

@@ -1,5 +1,9 @@
 """Convolutions, pools and batch norm in native calls give the bits of their eager kernels; digests of kernels kept on disk."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -91,3 +95,13 @@ def test_digests_of_texts_are_kept_on_disk(tmp_path):
         assert texts.text_of(counted).digest == digest
         assert len(written) == 3
         assert texts.text_of(Counted(host(), TRAIN, "double", True)).digest != digest
+
+
+def test_digests_are_found_again_by_other_processes():
+    kernel = "BatchNormKernel(cpu('x86-64-v4', ['avx512bf16', 'avx512vnni', 'amx-tile', 'fma4']), TRAIN, 'float', True)"
+    code = ("from ingot.ir.target import cpu; from ingot.runtime.cpu import texts; "
+            "from ingot.passes.codegen.llvm.batch_norm import BatchNormKernel, TRAIN; "
+            f"print(texts.text_of({kernel})._key)")
+    keys = {subprocess.run([sys.executable, "-c", code], env=os.environ | {"PYTHONHASHSEED": seed}, stdout=subprocess.PIPE,
+                           check=True).stdout for seed in "1234"}
+    assert len(keys) == 1

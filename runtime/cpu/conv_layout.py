@@ -12,6 +12,7 @@ from ...ir.target import host
 from ...passes.codegen.llvm import conv_reorder as reorder
 from . import conv_steps, pool
 from .compile import compile_module
+from .texts import text_by
 
 _RUN = 512                          # pixels that one item of a copy moves
 _ROWS = 64                          # rows that one item of a copy moves without turning them
@@ -109,7 +110,7 @@ def blocked_bytes(images: int, blocks: Blocks, pixels: int) -> int:
 @functools.lru_cache(None)
 def _tasks(element):
     names = {variant: reorder.symbol(variant, element) for variant in (*reorder.VARIANTS, reorder.STRAIGHT)}
-    found = compile_module(reorder.reorder_text(host(), element), list(names.values()))
+    found = compile_module(text_by(reorder.reorder_text, host(), element), list(names.values()))
     return {variant: found[name] for variant, name in names.items()}
 
 

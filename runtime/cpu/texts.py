@@ -4,6 +4,7 @@ wants it. A digest is bound to the very source of the code generator, so no chan
 
     text = text_of(kernel)                     # stands for kernel.text(): str(text)
     text = text_of(kernel, "weight_text")
+    text = text_by(reorder_text, target, "float")
 """
 
 import functools
@@ -18,14 +19,14 @@ _SMALL = 4096        # characters below which a text is written as fast as its d
 
 
 class Text:
-    """What a method of a kernel writes, not written yet; `key` says all that it depends on."""
+    """What `write()` gives, not written yet; `key` says all that it depends on."""
 
-    def __init__(self, kernel, method: str, key: str):
-        self._kernel, self._method, self._key = kernel, method, key
+    def __init__(self, write, key: str):
+        self._write, self._key = write, key
 
     @functools.cached_property
     def _text(self) -> str:
-        return getattr(self._kernel, self._method)()
+        return self._write()
 
     @functools.cached_property
     def digest(self) -> str:
@@ -44,12 +45,19 @@ class Text:
 
 def text_of(kernel, method: str = "text") -> "str | Text":
     """The text that a kernel's method writes. The kernel is a dataclass whose fields say all that the text depends on."""
-    said = repr(kernel)
+    return _unwritten(getattr(kernel, method), f"{method}|{type(kernel).__module__}|{kernel!r}")
+
+
+def text_by(function, *arguments) -> "str | Text":
+    """The text that a function of the code generator writes for arguments that say all that it depends on."""
+    return _unwritten(functools.partial(function, *arguments), f"{function.__qualname__}|{function.__module__}|{arguments!r}")
+
+
+def _unwritten(write, said):
     sources = _sources()
     if not sources or " at 0x" in said:          # a field that is known by its address alone
-        return getattr(kernel, method)()
-    key = hashlib.sha256(f"{sources}|{method}|{type(kernel).__module__}|{said}".encode()).hexdigest()
-    return Text(kernel, method, key)
+        return write()
+    return Text(write, hashlib.sha256(f"{sources}|{said}".encode()).hexdigest())
 
 
 def digest_of(text: "str | Text") -> str:
