@@ -154,8 +154,9 @@ class Job:
         return self.compiled.in_place
 
     def ready(self, symbols=()):
-        """What runs arrays in the order of `slots`, if it is compiled and takes nothing else; else None."""
-        return self.compiled if self.derived is None else None
+        """(what runs arrays in the order of `slots`, what is made of weights alone and comes behind these, or None) if it is
+        compiled and takes nothing else; else None."""
+        return None if self.compiled is None else (self.compiled, self.derived)
 
     def compile(self, given=()):
         """The compiled graph, made at the first question, for the device of the arrays that it is given."""

@@ -262,16 +262,17 @@ class Tree:
                 raise
 
     def straight(self, symbols=()):
-        """(inputs, compiled graph, positions of its results) of a tree that is one stretch without writes, gradients or draws,
-        once that is compiled; inputs are numbers of arguments, and captured tensors. Else None."""
+        """(inputs, compiled graph, what it reads that is made of weights alone, positions of its results) of a tree that is one
+        stretch without writes, gradients or draws, once that is compiled; inputs are numbers of arguments, and captured
+        tensors. Else None."""
         here, work = self.first, self.first.work
-        finish, compiled = here.finish, work.job.ready(symbols)
+        finish, (compiled, derived) = here.finish, work.job.ready(symbols) or (None, None)
         plain = here.question is None and compiled is not None and compiled.is_native
         if not plain or finish.updates or finish.grads or finish.hosts or finish.rebinds or finish.differential is not None:
             return None
         if not here.is_plain or any(o.source is not None or o.freed for _, o in finish.outputs):
             return None
-        return [here.sources[-1 - slot].what for slot in work.job.slots], compiled, work.hand[0]
+        return [here.sources[-1 - slot].what for slot in work.job.slots], compiled, derived, work.hand[0]
 
     def _follow(self, replay):
         here = self.first

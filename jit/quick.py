@@ -2,8 +2,8 @@
 
 A call is plain where tensors come in, one native call computes, and tensors come out: nothing is written, no gradient is
 wanted. For such a kind of call a function is generated that asks all that the recording relies on (what the arguments are, the
-captured tensors, the guards), makes the results and enters native code. It answers MISS for whatever is not plain: the long
-road knows more. Two arguments may lie in one memory, since nobody writes.
+captured tensors, what was made of weights, the guards), makes the results and enters native code. It answers MISS for whatever
+is not plain: the long road knows more. Two arguments may lie in one memory, since nobody writes.
 """
 
 from typing import Any
@@ -46,13 +46,17 @@ class _Writer:
             "profiles": OPEN_PROFILES, "MISS": MISS, "Tensor": Tensor, "new": Tensor.__new__, "Leaf": Leaf,
             "Structure": Structure, "ndarray": np.ndarray}
 
-    def function(self, inputs, compiled, places):
-        """The function that calls `compiled` on `inputs` (numbers of arguments, or captured tensors) and gives the results at
-        `places`."""
+    def function(self, inputs, compiled, derived, places):
+        """The function that calls `compiled` on `inputs` (numbers of arguments, or captured tensors) and on what is `derived`
+        of weights, and gives the results at `places`."""
+        constant = [] if derived is None else derived.arrays()
         tests = [*self._mode(), *self._captured(), *tests_of(self.entry.guards.values(), self.names)]
+        if derived is not None:                  # a list of its own until a weight is written
+            tests.append(f"{self._name(derived.arrays)}() is {self._name(constant)}")
         asked = [x for x in inputs if type(x) is int] if hasattr(compiled.run, "parts") else []
         lines = [f"if len(args) != {len(self.leaves)}: return MISS", *self._arguments(asked),
-                 f"if not ({' and '.join(tests)}): return MISS", *self._compute(inputs, compiled), *self._results(places)]
+                 f"if not ({' and '.join(tests)}): return MISS", *self._compute(inputs, constant, compiled),
+                 *self._results(places)]
         body = "\n".join([f"            {line}" for line in lines])
         source = f"def make({', '.join(self.names)}):\n    def quick(args):\n        m = tls.m\n        try:\n{body}\n" \
                  "        except Exception:\n            return MISS      # the long road says what is wrong\n" \
@@ -91,8 +95,8 @@ class _Writer:
             tests.append(f"{name}._a is {self._name(t._a)} and {_node_test(name, t)}")
         return tests
 
-    def _compute(self, inputs, compiled):
-        arrays = [f"a{x}" if type(x) is int else self._name(x._a) for x in inputs]
+    def _compute(self, inputs, constant, compiled):
+        arrays = [*[f"a{x}" if type(x) is int else self._name(x._a) for x in inputs], *map(self._name, constant)]
         parts = getattr(compiled.run, "parts", None)
         if parts is None:
             return [f"found = {self._name(compiled.run)}([{', '.join(arrays)}])"]

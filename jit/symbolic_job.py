@@ -73,7 +73,8 @@ class Bound:
         plan = variant.binder.bind(dict(zip(variant.scope.hints, symbols)))
         self.compiled = program.CompiledGraph(plan, compiled_kernel_of)
         self.numbers = variant.numbers(symbols)
-        self.is_plain = not (variant.early or variant.late or variant.derived is not None)
+        self.takes_numbers = bool(variant.early or variant.late)
+        self.is_plain = not self.takes_numbers and variant.derived is None
 
     def run(self, job, env, symbols):
         """The results of the job."""
@@ -161,9 +162,10 @@ class SymbolicJob(Job):
         return (self.elsewhere.get(symbols) or self.bound_for(symbols).compiled).in_place
 
     def ready(self, symbols=()):
-        """What runs arrays in the order of `slots`, if it is compiled and takes nothing else; else None."""
+        """(what runs arrays in the order of `slots`, what is made of weights alone and comes behind these, or None) if it is
+        compiled and takes nothing else; else None."""
         bound = self.bound.get(self._key(symbols))
-        return bound.compiled if bound is not None and bound.is_plain else None
+        return None if bound is None or bound.takes_numbers else (bound.compiled, bound.variant.derived)
 
     def compile(self):
         """What was compiled last, or for the sizes that were recorded."""

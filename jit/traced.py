@@ -186,6 +186,9 @@ class Traced:
             if len(entry.quick) > MOST_QUICK:
                 entry.quick.clear()
             entry.quick[call.key] = function, times + 1
+        elif function is not None and function is self._quick:       # it led nowhere, once too often
+            function = None
+            entry.quick[call.key] = None, times
         return function
 
     def _family(self, call) -> Family:

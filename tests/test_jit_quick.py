@@ -1,10 +1,12 @@
 """The quick road of a call like the last one: it is taken, and left whenever anything is different."""
 
+import numpy as np
 import pytest
 
 import ingot
 from ingot import jit, nn
 from ingot.ir import config
+from ingot.jit.quick import MOST
 from side_by_side import plain, vec
 
 W, B = vec(0.5, 1.5, -2.0), vec(1.0, 0.0, 3.0)
@@ -106,3 +108,42 @@ def test_a_captured_tensor_with_other_memory_or_a_gradient():
     w.requires_grad_()
     for _ in range(4):
         assert traced(vec()).requires_grad
+
+
+def no_long_road(args, kwargs):
+    raise AssertionError("the call left the quick road")
+
+
+def test_what_is_made_of_weights_is_looked_at(monkeypatch):
+    net, x = nn.Sequential(nn.Conv2d(3, 4, 3, bias=False), nn.BatchNorm2d(4), nn.ReLU()).eval(), ingot.randn(1, 3, 6, 6)
+    with ingot.no_grad():
+        traced = warm(net, x)
+        kept = net[0].weight.detach().numpy()
+
+        def is_right():
+            for _ in range(3):
+                np.testing.assert_allclose(traced(x).numpy(), net(x).numpy(), atol=1e-5)
+            with monkeypatch.context() as patch:
+                patch.setattr(traced, "_call", no_long_road)
+                np.testing.assert_allclose(traced(x).numpy(), net(x).numpy(), atol=1e-5)
+
+        is_right()
+        kept[...] *= 3.0                     # lent memory is written without a version
+        is_right()
+        net[0].weight.mul_(2.0)
+        is_right()
+        net[1].running_var.fill_(3.0)
+        is_right()
+        net[0].weight.data = ingot.randn(4, 3, 3, 3)
+        is_right()
+    assert traced.stats()["compiles"] <= 2
+
+
+def test_weights_that_change_at_every_call_leave_no_stale_copies():
+    net, x = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU()).eval(), ingot.randn(1, 3, 6, 6)
+    with ingot.no_grad():
+        traced = warm(net, x)
+        for _ in range(2 * MOST):
+            net[0].weight.add_(0.1)
+            np.testing.assert_allclose(traced(x).numpy(), net(x).numpy(), atol=1e-5)
+    assert traced._quick is None
