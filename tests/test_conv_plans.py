@@ -9,7 +9,7 @@ from ingot.passes.codegen.llvm import conv as direct_code
 from ingot.passes.codegen.llvm import conv_depthwise as depthwise_code
 from ingot.passes.codegen.llvm import gemm as gemm_code
 from ingot.passes.codegen.llvm.microkernel import Precision
-from ingot.runtime.cpu import conv, conv_depthwise, conv_fused, conv_plan, conv_steps, gemm, pooling, winograd
+from ingot.runtime.cpu import cache_sizes, conv, conv_depthwise, conv_fused, conv_plan, conv_steps, gemm, pooling, winograd
 from ingot.runtime.dispatch import kernel_of
 
 needs_winograd = pytest.mark.skipif(not target.host().fma, reason="the algorithm needs a fused multiply-add")
@@ -57,6 +57,24 @@ def test_few_tiles_beside_many_weights_share_out_channels():
     many = plan_of((8, 64, 56, 56), (64, 64, 3, 3), **window(3))
     assert winograd.tiling(few, 2, 2).shares == 2 and winograd.tiling(few, 2, 1).shares == 1
     assert winograd.tiling(many, 2, 2).shares == 1
+
+
+@needs_winograd
+@pytest.mark.parametrize("images, size, cache, algorithm", [
+    (1, 7, 1 << 20, 2), (1, 7, 2 << 20, 0), (8, 7, 2 << 20, 2), (1, 14, 2 << 20, 2)])
+def test_far_weights_that_few_tiles_read_are_not_transformed(images, size, cache, algorithm, monkeypatch):
+    monkeypatch.setattr(cache_sizes, "second_level", lambda: cache)
+    assert winograd.choose(plan_of((images, 512, size, size), (512, 512, 3, 3), **window(3)), prepared=True) == algorithm
+
+
+def test_the_size_of_a_cache_is_read_as_the_system_writes_it(tmp_path, monkeypatch):
+    for number, (level, size) in enumerate((("1", "48K"), ("1", "32K"), ("2", "2048K"), ("3", "491520K"))):
+        (tmp_path / f"index{number}").mkdir()
+        (tmp_path / f"index{number}" / "level").write_text(level + "\n")
+        (tmp_path / f"index{number}" / "size").write_text(size + "\n")
+    for folder, found in ((tmp_path, 2 << 20), (tmp_path / "nothing", 1 << 20)):
+        monkeypatch.setattr(cache_sizes, "_FOLDER", folder)
+        assert cache_sizes.second_level.__wrapped__() == found
 
 
 @needs_winograd

@@ -22,7 +22,16 @@ _LEAST_CHANNELS_FAST = {2: 16, 4: 32}  # for numerics="fast": F4's error is up t
 # what of it does not hide behind products), of making one, and of making one where they are too many to stay in cache until
 # they are used.
 _DIRECT, _PRODUCT, _TRANSFORM, _STREAM, _WAIT, _FILTER, _FAR_FILTER = 1.05, 1.08, 5.5, 6.0, 3.0, 8.0, 20.0
+_SLOW_STREAM = 34.0
 _NEAR_BYTES = 6 << 20
+_LARGE_CHIP = 2 << 20               # bytes of a second-level cache from which on a core is one of many, far from memory
+
+
+def _stream(size: int) -> float:
+    """What a vector of so many bytes of streamed weights takes, in multiply-adds. Cores of large chips have a slow road to
+    memory, and do two vector multiply-adds where others do one."""
+    slow = cache_sizes.second_level() >= _LARGE_CHIP and size > _NEAR_BYTES
+    return _SLOW_STREAM if slow else _STREAM
 
 
 @functools.lru_cache(None)
@@ -98,13 +107,13 @@ def choose(g: Geometry, prepared: bool = False) -> int:
             or numerics == "strict"):
         return 0
     lanes, filters = g.lanes, filters_of(g)
-    best, fastest = 0, g.work / lanes * _DIRECT
+    best, fastest = 0, max(g.work / lanes * _DIRECT, 9 * g.inputs * g.outputs / lanes * _stream(filters.group))
     for m, least in (_LEAST_CHANNELS_FAST if numerics == "fast" else _LEAST_CHANNELS).items():
         if g.inputs < least or g.outputs < least:
             continue
         cut, places = tiling(g, m, 1), (m + 2) ** 2
         vectors = places * g.inputs * filters.panels * filters.columns / lanes
-        product = vectors * max(_PRODUCT * cut.tiles, _STREAM * cut.blocks)
+        product = vectors * max(_PRODUCT * cut.tiles, _stream(filter_bytes(g, m)) * cut.blocks)
         transform = _TRANSFORM * places * cut.tiles * (g.inputs + g.outputs) / lanes
         making = 0 if prepared else _FILTER if filter_bytes(g, m) <= _NEAR_BYTES else _FAR_FILTER
         time = product + transform + making * vectors
