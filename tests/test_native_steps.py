@@ -39,6 +39,9 @@ CASES = {
     "matmul": [((normal(5, 7), normal(7, 33)), {}), ((normal(2, 3, 40, 9), normal(2, 3, 9, 20)), {}),
                ((normal(70, 300, kind=np.float64), normal(300, 65, kind=np.float64)), {}),
                ((normal(2, 20, 31).astype(dt.bfloat16.np), normal(2, 31, 40).astype(dt.bfloat16.np)), {})],
+    "linear": [(tuple([normal(*shape, kind=dt.bfloat16.np) for shape in shapes]), {})
+               for shapes in (((2, 20, 31), (40, 31), (40,)), ((3, 64), (9, 64), (9,)), ((7, 33), (1, 33), (1,)))] +
+              [((normal(5, 30, kind=np.float16), normal(8, 30, kind=np.float16), None), {})],
     "cat": [((normal(3, 4), normal(3, 5)), {"dim": 1}), ((normal(2, 3, 4), normal(1, 3, 4)), {"dim": 0}),
             ((numbers(9, 4, 1), numbers(9, 4, 6)), {"dim": 1})],
     "pad": [((normal(3, 4),), {"low": (1, 0), "high": (0, 2), "interior": (0, 0), "value": 1.5}),

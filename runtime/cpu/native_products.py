@@ -3,7 +3,7 @@
 import functools
 
 from ...ir import dtype as dt
-from ...ir.ops import linalg
+from ...ir.ops import linalg, nn
 from ...ir.target import host
 from ...passes.codegen.llvm import gemm as codegen
 from ...passes.codegen.llvm.epilogue import ColumnBias, Outside
@@ -29,9 +29,7 @@ def product_of(dtype, epilogue=None):
 def matmul(node, operands, results, epilogue=None):
     """The generated product. What an epilogue reads and writes follows the result among the operands."""
     (a, b), (out,) = operands, results
-    if a.dtype not in _FLOATS or a.dtype != b.dtype or (a.dtype == dt.float16.np and not host().half_conversions):
-        return None
-    if len(a.shape) < 2 or len(b.shape) < 2:
+    if not _takes(a, b) or len(a.shape) < 2 or len(b.shape) < 2:
         return None
     kind, words = (None, ()) if epilogue is None else _epilogue(epilogue)
     product = product_of(a.dtype, kind)
@@ -43,7 +41,26 @@ def matmul(node, operands, results, epilogue=None):
     return _with_copy(plan, words, (1, right.turned) if plan.swapped else (0, left), dt.BY_NP[a.dtype])
 
 
-def _with_copy(plan, epilogue_words, copied, kind):
+def _takes(a, b):
+    return a.dtype in _FLOATS and a.dtype == b.dtype and (a.dtype != dt.float16.np or host().half_conversions)
+
+
+@native(nn.linear)
+def linear(node, operands, results):
+    """The product that eager linear layers are: with the rows of the weight, the bias added before the sum is rounded."""
+    (x, w, b), (out,) = operands, results
+    if not _takes(x, w):
+        return None
+    (columns, depth), item = w.shape, x.dtype.itemsize
+    rows, kind = out.size // columns, None if b is None else ColumnBias(product_of(x.dtype).precision.b)
+    left, right = Layout((rows, depth), (depth * item, item)), Layout((depth, columns), (item, depth * item))
+    plan = make_plan(left, right, Layout((rows, columns), (columns * item, item)), item, item, product_of(x.dtype, kind),
+                     pool.get_num_threads())
+    words = () if b is None else (At(2),)
+    return _with_copy(plan, words, (0, left), dt.BY_NP[x.dtype], At(3)) if plan.copies_a else call_of(plan, words, out=At(3))
+
+
+def _with_copy(plan, epilogue_words, copied, kind, out=None):
     """A product whose left operand is copied first, so that its rows are contiguous and of even length."""
     number, layout = copied
     even = even_depth(layout, kind.itemsize)
@@ -51,7 +68,7 @@ def _with_copy(plan, epilogue_words, copied, kind):
     steps = [move(layout.shape, kind.itemsize, At(number), layout.strides, Scratch(start), even.strides)]
     if layout.shape[-1] % 2:
         steps.insert(0, fill(Scratch(start), room // kind.itemsize, 0, kind))
-    made = call_of(plan, epilogue_words, left=Scratch(start))
+    made = call_of(plan, epilogue_words, left=Scratch(start), out=out)
     return NativeCall((*steps, *made.steps), start + room)
 
 
