@@ -11,12 +11,14 @@ import pytest
 import ingot
 from ingot import doctor, jit, nn
 from ingot.ir import target
+from ingot.ir.ops import conv as conv_ops
 from ingot.passes.codegen.llvm import epilogue as ep
 from ingot.passes.codegen.llvm import gemm as codegen
 from ingot.passes.codegen.llvm import gemm_amx
-from ingot.runtime.cpu import amx, amx_plan, gemm
+from ingot.runtime.cpu import amx, amx_plan, conv_low, gemm
 from ingot.runtime.cpu import compile as compiler
 from ingot.runtime.cpu.gemm_plan import Layout, make_plan
+from ingot.runtime.dispatch import kernel_of
 from products import BF16, DTYPES, LAYOUTS, error, make
 
 needs_tiles = pytest.mark.skipif(not amx.is_allowed(), reason="this machine has no matrix tiles for bfloat16")
@@ -30,7 +32,8 @@ def out_type(name):
 
 def plan(rows, columns, depth, out="bfloat16", turned=False, left_turned=False):
     item = out_type(out).itemsize
-    layouts = (Layout((rows, depth), (2, 2 * rows) if left_turned else (2 * depth, 2)), Layout((depth, columns), (2, 2 * depth) if turned else (2 * columns, 2)),
+    layouts = (Layout((rows, depth), (2, 2 * rows) if left_turned else (2 * depth, 2)),
+               Layout((depth, columns), (2, 2 * depth) if turned else (2 * columns, 2)),
                Layout((rows, columns), (item * columns, item)))
     return make_plan(*layouts, 2, item, gemm.Product(BF16, out_type(out)), 1)
 
@@ -271,3 +274,40 @@ def test_models_in_files_use_tiles_and_libraries_do_not(tmp_path):
     written = jit.to_c(model, x, tmp_path / "m")
     with open(written.object, "rb") as file:
         assert b"\xc4\xe2\x7b\x49" not in file.read(), "a tile is cleared"
+
+
+# Convolutions.
+
+
+@needs_tiles
+@pytest.mark.parametrize("x_shape, outputs, bias",
+                         [((2, 32, 9, 7), 48, True), ((1, 16, 16), 20, False), ((3, 40, 5, 5), 16, True)])
+def test_convolutions_of_single_pixels_are_products(x_shape, outputs, bias):
+    rng = np.random.default_rng(5)
+    params = {"stride": (1,) * (len(x_shape) - 2), "padding": ((0, 0),) * (len(x_shape) - 2),
+              "dilation": (1,) * (len(x_shape) - 2), "groups": 1}
+    x, w = make(rng, x_shape, BF16), make(rng, (outputs, x_shape[1], *[1] * (len(x_shape) - 2)), BF16)
+    b = make(rng, (outputs,), BF16) if bias else None
+    got, flat = conv_low.forward(x, w, b, **params), x.reshape(*x_shape[:2], -1)
+    wide = np.einsum("oi,nip->nop", w.reshape(outputs, -1).astype("f8"), flat.astype("f8"))
+    wide = (wide + (0 if b is None else b.astype("f8")[:, None])).reshape(got.shape)
+    assert (np.abs(got.astype("f8") - wide) <= DTYPES["bfloat16"] * (np.abs(wide) + 1)).all()
+    assert np.array_equal(kernel_of(conv_ops.conv)(x, w, b, **params), got), "the kernel of eager mode"
+    back = conv_low.input_grad(got, w, size=x_shape[2:], **params)
+    want = np.einsum("oi,nop->nip", w.reshape(outputs, -1).astype("f8"), got.reshape(*got.shape[:2], -1).astype("f8"))
+    want = want.reshape(back.shape)
+    assert (np.abs(back.astype("f8") - want) <= DTYPES["bfloat16"] * (np.abs(want) + 1)).all()
+
+
+@needs_tiles
+def test_other_convolutions_are_left_to_float32():
+    x, params = np.ones((2, 32, 8, 8), BF16), {"stride": (1, 1), "padding": ((0, 0), (0, 0)), "dilation": (1, 1), "groups": 1}
+    w = np.ones((32, 32, 1, 1), BF16)
+    assert conv_low.forward(x, w, None, **params) is not None
+    for change in ({"stride": (2, 1)}, {"padding": ((0, 1), (0, 0))}, {"groups": 2}):
+        assert conv_low.forward(x, w if "groups" not in change else w[:, :16], None, **{**params, **change}) is None
+    assert conv_low.forward(x, np.ones((32, 32, 3, 1), BF16), None, **params) is None
+    assert conv_low.forward(x[:, :8], w[:, :8], None, **params) is None
+    assert conv_low.forward(x.astype(np.float32), w.astype(np.float32), None, **params) is None
+    with amx.withheld():
+        assert conv_low.forward(x, w, None, **params) is None

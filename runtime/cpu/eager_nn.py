@@ -1,7 +1,7 @@
 """Which compiled kernel runs convolutions, pools and batch normalisation in eager mode; see `eager.py`.
 
-The kernels take float32 and float64. Narrower floats are widened and rounded once, as the references do; what remains
-(integers, empty arrays, more than three spatial dims) is the references'.
+The kernels take float32 and float64. Narrower floats are widened and rounded once, as the references do, but for what
+`conv_low.py` takes; what remains (integers, empty arrays, more than three spatial dims) is the references'.
 """
 
 import inspect
@@ -12,7 +12,7 @@ from ...ir.op import Op
 from ...ir.ops import batch_norm as norm_ops
 from ...ir.ops import conv as conv_ops
 from ...ir.ops import pool as pool_ops
-from . import batch_norm, conv, pooling
+from . import batch_norm, conv, conv_low, pooling
 from .kernel_table import KernelTable
 
 TABLE = KernelTable()
@@ -37,16 +37,25 @@ def _widened(op, run, takes):
     return call
 
 
+def _in_low(run, other):
+    """`run`, which gives None for what it leaves to `other`."""
+    def call(x, *others, **params):
+        result = run(x, *others, **params) if x.dtype == dt.bfloat16.np else None
+        return other(x, *others, **params) if result is None else result
+
+    return call
+
+
 @TABLE.makes(conv_ops.conv)
 def convolution(op: Op):
     """The forward convolution."""
-    return _widened(op, conv.forward, conv.supported)
+    return _in_low(conv_low.forward, _widened(op, conv.forward, conv.supported))
 
 
 @TABLE.makes(conv_ops.conv_input_grad)
 def convolution_input_grad(op: Op):
     """Its gradient for the input: transposed convolutions too."""
-    return _widened(op, conv.input_grad, conv.supported)
+    return _in_low(conv_low.input_grad, _widened(op, conv.input_grad, conv.supported))
 
 
 @TABLE.makes(conv_ops.conv_weight_grad)
