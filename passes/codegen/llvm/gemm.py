@@ -43,7 +43,8 @@ ROADS = ("tiles", "vector", "pairs", "amx", "dots")
 LAUNCH = "gemm_launch"
 _ACCUMULATE, _LAST = 1, 2
 LEFT_TILES = 16                     # whose rows of A are packed together
-UNROLL = 2                          # steps of the depth in a round of a tile's loop
+UNROLL = 2                          # steps of the depth in a round of a large tile's loop
+_LARGE_TILE = 10                    # vectors of sums
 
 
 def launch_text(target: Target) -> str:
@@ -224,8 +225,8 @@ def _micro_kernel(module, kernel, height, vectors, masked):
     if kernel.road == "pairs":
         sums = pair_tile(f, height, vectors, shape.lanes, depth, left, right)
     else:
-        sums = outer_tile(f, precision, height, vectors, shape.lanes, depth, left, right, mask, Lines(lines, apart),
-                          UNROLL)
+        ahead, unroll = (None, 1) if masked or height * vectors < _LARGE_TILE else (Lines(lines, apart), UNROLL)
+        sums = outer_tile(f, precision, height, vectors, shape.lanes, depth, left, right, mask, ahead, unroll)
     _finish(f, kernel, job, sums, c, (batch, row, column), mask, flags)
     f.ret()
     return name

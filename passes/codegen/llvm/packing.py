@@ -108,43 +108,49 @@ def _copy_elements(f, stored, source, step, across, panel, row_bytes, steps, col
 
 
 def left_packer(module: Module, shape: TileShape, stored: str) -> str:
-    """`pack_left(source, bytes per step, first height, tiles, tall, count, room, apart)`: rows of A that lie side by side, in
-    tiles of `height` rows (the first `tall` have one more), step by step. Steps are as far apart as a full tile's.
-
-    A few steps are done for all tiles before the next ones, since a line holds rows of several tiles."""
+    """`pack_left(source, bytes per step, height, tiles, tall, steps, room, apart)`: rows of A that lie side by side, in tiles
+    of `height` rows (the first `tall` have one more), step by step. Steps are as far apart as a full tile's."""
     names = [_left_rows(module, shape, stored, height) for height in range(1, shape.rows + 1)]
     table = module.function_table("left_packers", names)
     f = module.function("pack_left", [(PTR, "source"), (I64, "step"), (I64, "height"), (I64, "tiles"), (I64, "tall"),
                                       (I64, "count"), (PTR, "room"), (I64, "apart")], internal=True)
     source, step, height, tiles, tall, count, room, apart = f.params
-    size, width = bytes_of(stored), shape.rows * bytes_of(stored)
-    with f.loop(0, count, _STEPS_TOGETHER) as outer:
-        steps = f.min(f.sub(count, outer.index), _STEPS_TOGETHER)
-        start, end = f.at(source, f.mul(outer.index, step)), f.at(room, f.mul(outer.index, width))
-        with f.loop(0, tiles, carry=[start]) as inner:
-            rows = f.add(height, f.cast("zext", f.compare("slt", inner.index, tall), I64))
-            f.call_pointer(f.load(PTR, f.at(f.at(table, rows, PTR), -8)), VOID, inner.carried[0], step, steps,
-                           f.at(end, f.mul(inner.index, apart)))
-            inner.next(f.at(inner.carried[0], f.mul(rows, size)))
+    size, tall = bytes_of(stored), f.max(f.min(tall, tiles), 0)
+    low, higher = f.sub(tiles, tall), f.mul(f.add(height, 1), tall)
+    for some, rows, first, start in ((tall, f.add(height, 1), source, room),
+                                     (low, height, f.at(source, f.mul(higher, size)), f.at(room, f.mul(tall, apart)))):
+        with f.when(f.compare("sgt", some, 0)):
+            f.call_pointer(f.load(PTR, f.at(f.at(table, rows, PTR), -8)), VOID, first, step, some, count, start, apart)
     f.ret()
     return "pack_left"
 
 
 def _left_rows(module, shape, stored, height):
+    """Tiles of one height. A few steps are done for all of them before the next ones, since a line holds rows of several."""
     name, size = f"pack_left_{height}", bytes_of(stored)
-    f = module.function(name, [("ptr noalias readonly", "source"), (I64, "step"), (I64, "count"), ("ptr noalias", "tile")],
-                        internal=True)
-    source, step, count, tile = f.params
-    with f.loop(0, count) as loop:
-        start, end = f.at(source, f.mul(loop.index, step)), f.at(tile, f.mul(loop.index, shape.rows * size))
-        at = 0
-        for width in (4, 2, 1):
-            while height - at >= width:
-                type_ = vector(width, stored)
-                f.store(f.load(type_, f.at(start, at * size), align=size), f.at(end, at * size), align=size)
-                at += width
+    f = module.function(name, [("ptr noalias readonly", "source"), (I64, "step"), (I64, "tiles"), (I64, "count"),
+                               ("ptr noalias", "room"), (I64, "apart")], internal=True)
+    source, step, tiles, count, room, apart = f.params
+    whole = f.bit_and(count, -_STEPS_TOGETHER)
+    for steps, low, high in ((_STEPS_TOGETHER, 0, whole), (1, whole, count)):
+        with f.loop(low, high, steps) as outer:
+            start, end = f.at(source, f.mul(outer.index, step)), f.at(room, f.mul(outer.index, shape.rows * size))
+            with f.loop(0, tiles, 1, [start, end]) as loop:
+                at, goal = loop.carried
+                for number in range(steps):
+                    _copy_left(f, stored, height, f.at(at, f.mul(step, number)), f.at(goal, number * shape.rows * size))
+                loop.next(f.at(at, height * size), f.at(goal, apart))
     f.ret()
     return name
+
+
+def _copy_left(f, stored, height, start, end):
+    """A few neighbouring elements, in pieces of four, two and one."""
+    at, size = 0, bytes_of(stored)
+    for width in (4, 2, 1):
+        while height - at >= width:
+            f.store(f.load(vector(width, stored), f.at(start, at * size), align=size), f.at(end, at * size), align=size)
+            at += width
 
 
 def pair_packers(module: Module, shape: TileShape) -> dict:

@@ -1,0 +1,115 @@
+"""How products on register tiles are cut: blocks of the depth and of the columns for the caches, items for the threads.
+
+Many rows: a row of A takes `_DEPTH_BYTES` of the nearest cache, so that a tile's rows stay there while all columns of an item
+pass, and B a quarter of the second-level cache. Fewer rows that B is packed for: what is packed stays in the nearest cache.
+Few rows: nothing is packed, and a few rows of B at a time pass by in long pieces, as memory likes to be read. Sums begin anew
+with every block of the depth, so results depend on it, and it depends on sizes and the machine's caches alone.
+"""
+
+from typing import NamedTuple
+
+from ...passes.codegen.llvm import gemm as codegen
+from . import cache_sizes
+
+_DEPTH_BYTES = 2048                 # of a row of A
+_NEAR_ROWS = 192                    # up to so many rows, packed B stays in the nearest cache:
+_NEAR_BYTES, _NEAR_STEPS = 32 << 10, 128
+_FAR_BYTES = 1 << 16                # rows of B so far apart are read in pieces twice as long
+_FEW_ROWS = 16                      # up to so many rows, B is read once: a few of its rows at a time
+_FEW_STEPS, _FEW_BYTES = 16, 4096   # so many of them, in pieces of so many bytes
+_NARROW_BYTES = 256                 # a B so narrow is read in place
+_SPLIT_ROWS = 48                    # up to so many rows, loads across two lines cost less than packing
+_CROWDED_BYTES = 2048               # multiples of so many bytes fall on few places of a cache
+_TURNED_BYTES = 4096                # columns of a transposed A so far apart are packed
+_LINE, _PAGE = 64, 4096
+_ROWS_PER_PACK = 192                # rows that share a packed panel, at least
+_ITEMS_EACH = 4                     # for each thread
+_CHUNK_WORK = 1 << 15
+
+
+class Cut(NamedTuple):
+    """Columns of an item, row blocks, items and chunks; then what the kernel is told besides."""
+
+    panel: int
+    blocks: int
+    items: int
+    chunks: int
+    words: dict
+
+
+class Operands(NamedTuple):
+    """The strides of A and B in bytes, and the size of their elements."""
+
+    a_row: int
+    a_step: int
+    b_step: int
+    b_column: int
+    item: int
+
+
+def reads_in_place(rows: int, depth: int, columns: int, operands: Operands) -> bool:
+    """Whether rows of B are read as quickly in place as packed: few rows use them, or they fill half of the second-level cache
+    evenly, and begin at lines where many rows use them."""
+    step = operands.b_step
+    if rows <= _FEW_ROWS or columns * operands.item <= _NARROW_BYTES:
+        return True
+    whole = step % _LINE == 0 or rows <= _SPLIT_ROWS
+    return whole and step % _CROWDED_BYTES != 0 and step * depth <= cache_sizes.second_level() // 2
+
+
+def cut(count: int, sizes: tuple, pack: int, operands: Operands, kernel, partial_sums: bool, threads: int) -> Cut:
+    """The cut of `count` products of (rows, depth, columns), for that many threads; a C that cannot hold partial sums takes all
+    of the depth at once."""
+    rows, depth, columns = sizes
+    left = _packs_left(rows, depth, operands, kernel)
+    steps, most = _block(sizes, pack, operands, kernel.panel, partial_sums, left)
+    panels = -(-columns // kernel.panel)
+    if threads > 1:                                 # enough items for all, none narrower than two panels
+        wanted = 1 if left else -(-_ITEMS_EACH * threads // max(count, 1))
+        most = min(most, max(-(-panels // wanted), 2))
+    panel = min(most, max(panels, 1)) * kernel.panel
+    blocks, items, chunks = share(count, -(-columns // panel), rows, rows * depth * columns * count, pack, threads)
+    words = {"depth_block": steps, "source_row": operands.a_row, "source_step": operands.a_step,
+             "ahead": operands.b_step if pack == codegen.PACK_ROWS else 0, "left_bytes": 0}
+    if left:
+        step = kernel.shape.rows * operands.item
+        words |= {"a_step": step, "left_bytes": -(-steps * step * codegen.LEFT_TILES // _LINE) * _LINE}
+    packed = -(-(steps + 1) * panel * operands.item // _PAGE) * _PAGE + 2 * _LINE if pack else 0
+    return Cut(panel, blocks, items, chunks, words | {"scratch_bytes": packed + words["left_bytes"]})
+
+
+def _packs_left(rows, depth, operands, kernel):
+    """Whether tiles of A are packed: its columns are contiguous and far apart, each step of the depth on another page."""
+    return (kernel.road == "tiles" and operands.a_row == operands.item and operands.a_step >= _TURNED_BYTES
+            and rows > kernel.shape.rows and depth > 1)
+
+
+def _block(sizes, pack, operands, panel, partial_sums, left):
+    """Steps of the depth, and panels, of a block."""
+    (rows, depth, columns), item, b_step = sizes, operands.item, operands.b_step
+    room = cache_sizes.second_level() // 4
+    if not partial_sums:
+        steps = max(depth, 1)
+    elif pack == codegen.IN_PLACE and rows <= _FEW_ROWS and b_step > panel * item and b_step * depth > room:
+        steps, room = _FEW_STEPS, _FEW_STEPS * _FEW_BYTES
+    elif pack != codegen.IN_PLACE and rows <= _NEAR_ROWS and depth * columns * item > room:
+        steps, room = _equal_parts(depth, _NEAR_STEPS), _NEAR_BYTES * (1 if b_step < _FAR_BYTES else 2)
+    else:
+        steps, room = _equal_parts(depth, _DEPTH_BYTES // item), room * (2 if left else 1)
+    return steps, max(1, room // (steps * item * panel))
+
+
+def _equal_parts(depth, most):
+    """Steps of each of as few equal parts as can be."""
+    parts = -(-depth // most)
+    return -(-depth // parts // 8) * 8 if parts > 1 else max(depth, 1)
+
+
+def share(count: int, panels: int, rows: int, work: int, pack: int, threads: int) -> tuple[int, int, int]:
+    """(row blocks, items, chunks): enough items to keep all threads busy, few enough not to pack a panel too often."""
+    if threads == 1:
+        return 1, count * panels, 1
+    most = rows // _ROWS_PER_PACK if pack else -(-rows // 6)
+    blocks = max(1, min(most, -(-_ITEMS_EACH * threads // max(count * panels, 1))))
+    items = count * panels * blocks
+    return blocks, items, max(1, min(items, 8 * threads, work // _CHUNK_WORK))
