@@ -12,8 +12,9 @@ from ingot.ir import target
 from ingot.ir.ops.attention import attention, attention_grad
 from ingot.ir.ops.nn import linear
 from ingot.passes.codegen.llvm import gates
-from ingot.passes.codegen.llvm.attention import ADDED_MASK, BOOL_MASK, NO_MASK, AttentionKernel
+from ingot.passes.codegen.llvm.attention import AttentionKernel
 from ingot.passes.codegen.llvm.attention_grad import AttentionGradKernel
+from ingot.passes.codegen.llvm.attention_softmax import ADDED_MASK, BOOL_MASK, NO_MASK
 from ingot.passes.codegen.scalars import NumpyBuilder
 from ingot.runtime.cpu import attention as kernels
 from ingot.runtime.cpu import compile as compiler

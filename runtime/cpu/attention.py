@@ -15,13 +15,14 @@ from ...ir import dtype as dt
 from ...ir.target import host
 from ...passes.codegen.llvm import attention as codegen
 from ...passes.codegen.llvm import attention_grad as codegen_grad
+from ...passes.codegen.llvm.attention_softmax import ADDED_MASK, BOOL_MASK, NO_MASK
 from ...passes.codegen.llvm.types import F32, F64
 from . import alloc, jobs, kernels, pool
 from .compile import compile_module
 from .texts import text_of
 
 _ELEMENTS = {np.dtype(np.float32): F32, np.dtype(np.float64): F64}
-_KEY_BLOCK_BYTES = 4096             # of a row of scores: six rows and a panel of keys fit the nearest cache
+_KEY_BLOCK_BYTES = 2048             # of a row of scores: rows of a register tile and a panel of keys fit the nearest cache
 _LINE = 64
 _BLOCKS_PER_THREAD = 4
 _SPLIT_ROWS = 96                    # rows that share the turned keys of an item, at least
@@ -71,10 +72,10 @@ _NO_MASK = np.zeros(1, np.int8)
 def mask_over(mask, q, k):
     """(the mask over (..., heads, rows, keys) as a view, or nothing, and its kind)."""
     if mask is None:
-        return np.broadcast_to(_NO_MASK, (*q.shape[:-1], k.shape[-2])), codegen.NO_MASK
+        return np.broadcast_to(_NO_MASK, (*q.shape[:-1], k.shape[-2])), NO_MASK
     if mask.ndim and mask.shape[-1] > 1:
         mask = jobs.as_rows(mask)
-    kind = codegen.BOOL_MASK if mask.dtype == np.bool_ else codegen.ADDED_MASK
+    kind = BOOL_MASK if mask.dtype == np.bool_ else ADDED_MASK
     return np.broadcast_to(mask, (*q.shape[:-1], k.shape[-2])), kind
 
 
@@ -158,10 +159,10 @@ def forward_plan(layouts, kind, causal, scale, dtype, threads):
     panels = -(-key_block // kernel.shape.columns) * kernel.shape.columns * g.size * item
     score_row = (-(-key_block * item // _LINE) | 1) * _LINE
     scores_at = -(-panels // _LINE) * _LINE
-    stats_at = scores_at + codegen.TILE_ROWS * score_row
-    tiles = g.heads * -(-g.rows // codegen.TILE_ROWS)
+    stats_at = scores_at + codegen.ROWS * score_row
+    strips = g.heads * -(-g.rows // codegen.ROWS)
     blocks = _blocks(g.groups, g.heads * g.rows, threads)
-    stats = (tiles // blocks + 1) * codegen.STATS * item
+    stats = (strips // blocks + 1) * codegen.STATS * item
     scratch_bytes = -(-(stats_at + stats) // _LINE) * _LINE + _LINE
     todo, items = jobs.Jobs(), g.groups * blocks
     chunks = jobs.chunks_for(g.work, items, threads)

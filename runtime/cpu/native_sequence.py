@@ -3,7 +3,7 @@
 import numpy as np
 
 from ...ir.ops import attention as ops
-from ...passes.codegen.llvm import attention as codegen
+from ...passes.codegen.llvm.attention_softmax import ADDED_MASK, BOOL_MASK, NO_MASK
 from ...passes.plain_operands import ROWS
 from . import attention, pool
 from .native import native
@@ -15,10 +15,10 @@ def _mask_layout(mask, q, k):
     """(layout of the mask over (..., heads, rows, keys), its kind)."""
     shape = (*q.shape[:-1], k.shape[-2])
     if mask is None:
-        return attention.Layout(shape, (0,) * len(shape)), codegen.NO_MASK
+        return attention.Layout(shape, (0,) * len(shape)), NO_MASK
     lead = len(shape) - len(mask.shape)
     strides = [0 if n == 1 else s for n, s in zip(mask.shape, mask.strides)]
-    kind = codegen.BOOL_MASK if mask.dtype == np.bool_ else codegen.ADDED_MASK
+    kind = BOOL_MASK if mask.dtype == np.bool_ else ADDED_MASK
     return attention.Layout(shape, (*[0] * lead, *strides)), kind
 
 

@@ -11,7 +11,8 @@ of keys, for dk and dv, or a range of rows, for dq, in two tasks; the sums run i
 from dataclasses import dataclass
 
 from ....ir.target import Target
-from .attention import DTYPES, NO_MASK, add_mask, open_head, write_panels
+from .attention import open_head, write_panels
+from .attention_softmax import DTYPES, NO_MASK, add_mask
 from .emit import Module
 from .gates import exp_below
 from .microkernel import Precision, TileShape, tile_shape

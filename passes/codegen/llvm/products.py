@@ -14,12 +14,14 @@ HEIGHTS = (6, 4, 2, 1)
 _SHAPE = ("a_row", "a_step", "b_step", "b_panel", "c_row", "rows", "columns", "depth")
 
 
-def write_product(module: Module, precision: Precision, name: str = "product") -> str:
-    """Adds `void name(a, b, c, a_row, a_step, b_step, b_panel, c_row, rows, columns, depth, keep, scale, number_step)`."""
+def write_product(module: Module, precision: Precision, name: str = "product", a_step: int | None = None,
+                  b_step: int | None = None) -> str:
+    """Adds `void name(a, b, c, a_row, a_step, b_step, b_panel, c_row, rows, columns, depth, keep, scale, number_step)`. Steps
+    that are the same in all calls may be given here: then they are not computed with."""
     shape = tile_shape(module.target, precision.accumulate)
     widths = [shape.vectors >> n for n in range(shape.vectors.bit_length())]
     tables = {(width, masked): module.function_table(f"{name}_tiles_{width}{'_edge' * masked}",
-              [_tile(module, precision, shape.lanes, name, height, width, masked) for height in HEIGHTS])
+              [_tile(module, precision, shape.lanes, name, height, width, masked, (a_step, b_step)) for height in HEIGHTS])
               for width, masked in [*((w, False) for w in widths), (1, True)]}
     f = module.function(name, [(PTR, "a"), (PTR, "b"), (PTR, "c"), *((I64, word) for word in _SHAPE),
                                (PTR, "keep"), (PTR, "scale"), (I64, "number_step")], internal=True)
@@ -70,8 +72,8 @@ def _forward(f, pointer, offset):
     return f.select(f.compare("eq", pointer, null()), pointer, f.at(pointer, offset))
 
 
-def _tile(module, precision, lanes, prefix, height, width, masked):
-    """Function of one register tile."""
+def _tile(module, precision, lanes, prefix, height, width, masked, steps):
+    """Function of one register tile. With two steps that it does not know, LLVM runs out of registers in rounds of four."""
     name = f"{prefix}_{height}x{width}{'_edge' * masked}"
     f = module.function(name, [("ptr noalias readonly", "a"), ("ptr noalias readonly", "b"), ("ptr noalias", "c"),
                                *((I64, word) for word in ("a_row", "a_step", "b_step", "c_row", "depth", "left")),
@@ -79,7 +81,9 @@ def _tile(module, precision, lanes, prefix, height, width, masked):
                         internal=True)
     a, b, c, a_row, a_step, b_step, c_row, depth, left, keep, scale, number_step = f.params
     mask = f.mask(left, lanes) if masked else None
-    tile = outer_tile(f, precision, height, width, lanes, depth, Operand(a, a_row, a_step), Operand(b, 0, b_step), mask)
+    a_step, b_step = steps[0] or a_step, steps[1] or b_step
+    tile = outer_tile(f, precision, height, width, lanes, depth, Operand(a, a_row, a_step), Operand(b, 0, b_step), mask,
+                      unroll=4 if any(steps) else 2)
     kind, size = tile[0][0].type, bytes_of(precision.out)
     spots = [[f.at(f.at(c, f.mul(c_row, i)), j * lanes * size) for j in range(width)] for i in range(height)]
 

@@ -145,7 +145,8 @@ class StepKernel:
         if self.direct:
             write_dots(module, precision, self.cell.gates, self.units)
         else:
-            write_product(module, precision)
+            item = bytes_of(self.element)
+            write_product(module, precision, a_step=item, b_step=self.columns * item)
         if self.packs:
             write_task(module, f"{self.symbol}_pack", pack_item(module, self), WORDS, worker=False)
         for edge in (False, True):

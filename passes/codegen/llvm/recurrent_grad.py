@@ -134,7 +134,8 @@ class StepGradKernel:
     def text(self) -> str:
         """The module as LLVM IR."""
         module = Module(self.target)
-        write_product(module, Precision.of(self.element))
+        item = bytes_of(self.element)
+        write_product(module, Precision.of(self.element), a_step=item, b_step=None if self.direct else self.units * item)
         for edge in (False, True):
             _write_finish(module, self, edge)
         if not self.direct:

@@ -1,0 +1,184 @@
+"""The softmax of a strip of scores: exponentials in place of the scores, and the statistics of its rows.
+
+Rows of scores go through side by side, four of them or a single one, in a loop over vectors of keys; what is left of a row then
+is a vector of its largest scores and one of its sums. The lanes of these are folded for all rows of the strip at once, so that
+the numbers of the rows lie in the lanes of one vector, where the exponential, the quotient and the logarithm of each are taken
+together.
+"""
+
+from ....ir import dtype as dt
+from ..scalars import apply
+from .gates import exp_below
+from .spelling import LlvmBuilder
+from .types import F32, F64, I8, I64, PTR, VOID, bytes_of, constant, lanes_of, null, vector, zero
+
+NO_MASK, BOOL_MASK, ADDED_MASK = "", "bool", "added"
+DTYPES = {F32: dt.float32, F64: dt.float64}
+TOGETHER = 4                        # rows side by side, as one long vector: one chain of exponentials leaves a processor idle
+_ROW_NUMBERS = ("score_row", "seen", "more", "near", "mask_row", "mask_step")
+
+
+def places(rows: int) -> int:
+    """Lanes of the vector that holds a number for each row of a strip."""
+    return 1 << (rows - 1).bit_length()
+
+
+def write_softmax(module, kernel, rows, tile):
+    """Adds `void softmax(scores, score_row, seen, more, near, mask_row, mask_step, mask, height, stats, keep, factor, lse)` for
+    strips of up to so many rows, `tile` of which are multiplied together. The first row sees `seen` keys, each further one
+    `more`, and none beyond `near`. Statistics are the largest scores yet and the sums of exponentials; `keep` and `factor` are
+    what sums of the blocks before and sums of all blocks are to be multiplied by. The logsumexp is written unless it is null.
+    """
+    for height in (TOGETHER, 1):
+        _write_largest(module, kernel, height)
+        _write_exponentials(module, kernel, height)
+    f = module.function("softmax", [(PTR, "scores"), *((I64, n) for n in _ROW_NUMBERS), (PTR, "mask"), (I64, "height"),
+                                    *((PTR, n) for n in ("stats", "keep", "factor", "lse"))], internal=True)
+    scores, score_row, seen, more, near, mask_row, mask_step, mask, height, stats, keep, factor, lse = f.params
+    element, lanes = kernel.element, kernel.shape.lanes
+    item, line, many = bytes_of(element), vector(lanes, element), vector(places(rows), element)
+    s, kind, found = LlvmBuilder(f, places(rows)), DTYPES[element], f.local(rows * bytes_of(line))
+
+    def each(name, *more_args):
+        """Calls a function for some rows at a time; it leaves a vector for each of them."""
+        done = f.sub(height, f.mod(height, TOGETHER))
+        for low, high, step in ((0, done, TOGETHER), (done, height, 1)):
+            with f.loop(low, high, step) as loop:
+                i = loop.index
+                # Rows of a register tile are multiplied up to the last key that one of them sees.
+                last = f.sub(f.min(f.mul(f.ceil_div(f.add(i, step), tile), tile), height), 1)
+                f.call(f"{name}_{step}", VOID, f.at(scores, f.mul(score_row, i)), score_row, f.add(seen, f.mul(more, i)), more,
+                       f.min(f.add(seen, f.mul(more, last)), near), mask_row, mask_step, f.at(mask, f.mul(mask_row, i)),
+                       f.at(found, f.mul(i, bytes_of(line))), *(f.at(x, f.mul(i, item)) for x in more_args))
+
+    def across(join):
+        return fold_lanes(f, [f.load(line, f.at(found, i * bytes_of(line))) for i in range(rows)], join)
+
+    for i in range(rows):
+        f.store(zero(line), f.at(found, i * bytes_of(line)))        # of rows beyond the height
+    each("largest")
+    before = f.load(many, stats)
+    largest = _larger(f, across(lambda a, b: _larger(f, a, b)), before)
+    safe = f.select(f.compare("oeq", largest, float("-inf")), zero(many), largest)
+    f.store(safe, keep)
+    each("exponentials", keep)
+    again = apply(s, "exp", s.wrap(kind, f.fsub(before, safe))).ref
+    sums = f.at(stats, places(rows) * item)
+    amount = f.fadd(f.fmul(f.load(many, sums), again), across(f.fadd))
+    for value, place in ((largest, stats), (amount, sums), (again, keep)):
+        f.store(value, place)
+    nothing = f.compare("oeq", amount, 0.0)
+    f.store(f.fdiv(constant(many, 1), f.select(nothing, constant(many, 1), amount)), factor)
+    with f.when(f.compare("ne", lse, null())):
+        logarithm = f.fadd(safe, apply(s, "log", s.wrap(kind, amount)).ref)
+        f.store_masked(f.select(nothing, constant(many, float("inf")), logarithm), lse, f.mask(height, places(rows)))
+    f.ret()
+
+
+def _larger(f, a, b):
+    return f.select(f.compare("ogt", a, b), a, b)
+
+
+def _sweep(module, kernel, height, name, further=()):
+    """(function of some neighbouring rows, what goes over their keys): step(place, masks of the rows' lanes, the rows' values
+    yet) from vector to vector of keys, and the last values are stored."""
+    f = module.function(f"{name}_{height}", [("ptr noalias", "scores"), *((I64, n) for n in _ROW_NUMBERS), (PTR, "mask"),
+                                             ("ptr noalias", "found"), *((PTR, n) for n in further)], internal=True)
+    seen, more, near, found = f.params[2], f.params[3], f.params[4], f.params[8]
+    lanes, line = kernel.shape.lanes, bytes_of(vector(kernel.shape.lanes, kernel.element))
+    ends = [f.min(f.add(seen, f.mul(more, i)), near) for i in range(height)]
+    inner = f.bit_and(f.max(ends[0], 0), -lanes)
+
+    def over_keys(start, step):
+        with f.loop(0, inner, lanes, [start] * height) as loop:
+            loop.next(*step(loop.index, [None] * height, loop.carried))
+        with f.loop(inner, near, lanes, loop.results) as loop:
+            loop.next(*step(loop.index, [f.mask(f.sub(end, loop.index), lanes) for end in ends], loop.carried))
+        for i, value in enumerate(loop.results):
+            f.store(value, f.at(found, i * line))
+        f.ret()
+
+    return f, over_keys
+
+
+def _write_largest(module, kernel, height):
+    """Function that adds the mask to the scores of some rows and finds their largest, lane by lane."""
+    f, over_keys = _sweep(module, kernel, height, "largest")
+    (scores, score_row), (mask_row, mask_step, mask) = f.params[:2], f.params[5:8]
+    line = vector(kernel.shape.lanes, kernel.element)
+    lowest = constant(line, float("-inf"))
+
+    def largest(at, edges, kept):
+        found = []
+        for i, edge in enumerate(edges):
+            spot = f.at(f.at(scores, f.mul(score_row, i)), at, kernel.element)
+            value = f.load(line, spot)
+            if kernel.mask:
+                value = add_mask(f, kernel.mask, value, f.at(mask, f.mul(mask_row, i)), mask_step, at, edge)
+                f.store(value, spot)
+            found.append(_larger(f, kept[i], value if edge is None else f.select(edge, value, lowest)))
+        return found
+
+    over_keys(lowest, largest)
+
+
+def _write_exponentials(module, kernel, height):
+    """Function that takes the exponentials of some rows less a number for each, and adds them up lane by lane."""
+    f, over_keys = _sweep(module, kernel, height, "exponentials", ("less",))
+    scores, score_row, less = f.params[0], f.params[1], f.params[9]
+    element, lanes = kernel.element, kernel.shape.lanes
+    line, s = vector(lanes, element), LlvmBuilder(f, height * lanes)
+    shifts = [f.splat(f.load(element, f.at(less, i, element)), lanes) for i in range(height)]
+
+    def exponentials(at, edges, kept):
+        spots = [f.at(f.at(scores, f.mul(score_row, i)), at, element) for i in range(height)]
+        values = [f.fsub(f.load(line, spot), shift) for spot, shift in zip(spots, shifts)]
+        joined = exp_below(s, s.wrap(DTYPES[element], _joined(f, values))).ref
+        for i, edge in enumerate(edges):
+            value = f.shuffle(joined, joined, range(i * lanes, (i + 1) * lanes))
+            values[i] = value if edge is None else f.select(edge, value, zero(line))
+            f.store(values[i], spots[i])
+        return [f.fadd(yet, value) for yet, value in zip(kept, values)]
+
+    over_keys(zero(line), exponentials)
+
+
+def _joined(f, vectors):
+    """Some vectors, a power of two, as one."""
+    while len(vectors) > 1:
+        vectors = [f.shuffle(a, b, range(2 * lanes_of(a.type))) for a, b in zip(vectors[::2], vectors[1::2])]
+    return vectors[0]
+
+
+def fold_lanes(f, vectors, join):
+    """The folds over the lanes of some vectors as the lanes of one, in the order of the vectors: halves are joined with halves,
+    the same tree however many there are. Lanes beyond repeat the first."""
+    vectors = [*vectors, *[vectors[0]] * (places(len(vectors)) - len(vectors))]
+    part = lanes_of(vectors[0].type)
+    while part > 1:
+        part //= 2
+        pairs = list(zip(vectors[::2], vectors[1::2])) or [(vectors[0], None)]
+        vectors = [join(*(_halves(f, a, b, part, start) for start in (0, part))) for a, b in pairs]
+    return _joined(f, vectors)
+
+
+def _halves(f, a, b, part, start):
+    """The lanes start .. start + part of every 2 * part lanes of a, then of b."""
+    count = lanes_of(a.type)
+    lanes = [base + start + lane for base in range(0, count * (1 if b is None else 2), 2 * part) for lane in range(part)]
+    return f.shuffle(a, a if b is None else b, lanes)
+
+
+def add_mask(f, mode, value, mask, step, at, edge):
+    """Scores with their mask: bools (bytes) leave scores or take -inf, floats are added. `step` is the bytes between the
+    mask's numbers, 0 where one serves all."""
+    lanes_type = value.type
+    stored = I8 if mode == BOOL_MASK else lanes_type[lanes_type.index(" x ") + 3:-1]
+    lanes = int(lanes_type[1:lanes_type.index(" ")])
+    kind = vector(lanes, stored)
+    spot = f.at(mask, f.mul(at, step))
+    found, = f.choose(f.compare("eq", step, 0), lambda: (f.splat(f.load(stored, mask), lanes),),
+                      lambda: (f.load(kind, spot) if edge is None else f.load_masked(kind, spot, edge),))
+    if mode == BOOL_MASK:
+        return f.select(f.compare("ne", found, 0), value, constant(lanes_type, float("-inf")))
+    return f.fadd(value, found)
