@@ -50,7 +50,7 @@ class AttentionKernel:
     def text(self) -> str:
         """The module as LLVM IR."""
         module = Module(self.target)
-        write_product(module, Precision.of(self.element), a_step=bytes_of(self.element))
+        write_product(module, Precision.of(self.element), steps=(bytes_of(self.element), None))
         write_softmax(module, self, ROWS, TILE_ROWS)
         _write_strip(module, self)
         item = _write_item(module, self, write_panels(module, self.shape, self.element))

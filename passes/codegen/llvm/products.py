@@ -14,14 +14,14 @@ HEIGHTS = (6, 4, 2, 1)
 _SHAPE = ("a_row", "a_step", "b_step", "b_panel", "c_row", "rows", "columns", "depth")
 
 
-def write_product(module: Module, precision: Precision, name: str = "product", a_step: int | None = None,
-                  b_step: int | None = None) -> str:
+def write_product(module: Module, precision: Precision, name: str = "product",
+                  steps: tuple[int | None, int | None] = (None, None)) -> str:
     """Adds `void name(a, b, c, a_row, a_step, b_step, b_panel, c_row, rows, columns, depth, keep, scale, number_step)`. Steps
     that are the same in all calls may be given here: then they are not computed with."""
     shape = tile_shape(module.target, precision.accumulate)
     widths = [shape.vectors >> n for n in range(shape.vectors.bit_length())]
     tables = {(width, masked): module.function_table(f"{name}_tiles_{width}{'_edge' * masked}",
-              [_tile(module, precision, shape.lanes, name, height, width, masked, (a_step, b_step)) for height in HEIGHTS])
+              [_tile(module, precision, shape.lanes, name, height, width, masked, steps) for height in HEIGHTS])
               for width, masked in [*((w, False) for w in widths), (1, True)]}
     f = module.function(name, [(PTR, "a"), (PTR, "b"), (PTR, "c"), *((I64, word) for word in _SHAPE),
                                (PTR, "keep"), (PTR, "scale"), (I64, "number_step")], internal=True)

@@ -146,7 +146,7 @@ class StepKernel:
             write_dots(module, precision, self.cell.gates, self.units)
         else:
             item = bytes_of(self.element)
-            write_product(module, precision, a_step=item, b_step=self.columns * item)
+            write_product(module, precision, steps=(item, self.columns * item))
         if self.packs:
             write_task(module, f"{self.symbol}_pack", pack_item(module, self), WORDS, worker=False)
         for edge in (False, True):

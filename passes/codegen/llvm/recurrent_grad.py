@@ -135,7 +135,7 @@ class StepGradKernel:
         """The module as LLVM IR."""
         module = Module(self.target)
         item = bytes_of(self.element)
-        write_product(module, Precision.of(self.element), a_step=item, b_step=None if self.direct else self.units * item)
+        write_product(module, Precision.of(self.element), steps=(item, None if self.direct else self.units * item))
         for edge in (False, True):
             _write_finish(module, self, edge)
         if not self.direct:
