@@ -20,7 +20,7 @@ from .gemm_amx_pack import PACKERS, write_packers
 from .gemm_job import call_epilogue, open_item, word
 from .microkernel import TileShape, narrow, transpose
 from .packing import IN_PLACE
-from .types import BF16, F32, I8, I16, I32, I64, PTR, VOID, Value, bytes_of, constant, vector, zero
+from .types import BF16, F32, I8, I16, I32, I64, PTR, VOID, Value, bytes_of, constant, vector
 
 ROWS, LANES, DEPTH = 16, 16, 32              # of one tile: rows, sums of a row, elements of the depth
 STRIP = TileShape(2 * ROWS, 2, LANES)        # what four tiles of sums cover
@@ -31,7 +31,7 @@ A_BYTES = STRIP.rows * A_ROW
 _SUMS_ROW = 4 * STRIP.columns
 SUMS_BYTES = STRIP.rows * _SUMS_ROW          # of the sums of a strip
 _LINE = 64
-_SUMS, _A, _B = (0, 1, 2, 3), (4, 5), (6, 7)
+_SUMS, _A, _B, _TILES = (0, 1, 2, 3), (4, 5), (6, 7), 8
 _FIRST, _LAST = 1, 2
 
 
@@ -40,37 +40,32 @@ def amx_item(module, kernel) -> str:
     write_packers(module, STRIP.columns)
     _write_turn(module)
     _write_store(module, kernel)
-    configure, copies = _write_configure(module), (_write_copy(module), _write_copy_turned(module))
+    copies = _write_copy(module), _write_copy_turned(module)
     sweeps = {tall: _write_rows(module, kernel, tall, copies) for tall in (2, 1)}
     f = module.function("item", [(PTR, "job"), (I64, "number"), (I64, "worker")], internal=True)
     job, number, worker = f.params
     item = open_item(f, job, number)
     first, end = (f.min(f.mul(f.ceil_div(row, STRIP.rows), STRIP.rows), word(f, job, "rows"))
                   for row in (item.first_row, item.end_row))
-    whole = f.add(first, f.bit_and(f.sub(end, first), -STRIP.rows))
-    rest = f.sub(end, whole)
     sums = f.at(word(f, job, "scratch", PTR), f.mul(worker, word(f, job, "scratch_bytes")))
     depth, most = word(f, job, "depth"), word(f, job, "panel_depth")
     many, a_row = f.compare("sgt", depth, most), word(f, job, "a_row")
     down = f.select(_is_turned(f, job), f.index(bytes_of(kernel.precision.out)), word(f, job, "c_row"))
     wide = f.mul(f.ceil_div(item.columns, STRIP.columns), SUMS_BYTES)
 
+    f.call("llvm.x86.ldtilecfg", VOID, _shapes(module))
     with f.loop(0, f.max(depth, 1), most) as outer:
         count = f.min(f.sub(depth, outer.index), most)
         panel, size = _panel(f, job, item, outer.index, count, f.at(sums, word(f, job, "sums_bytes")))
 
-        def sweep(tall, row, height):
+        with f.loop(first, end, STRIP.rows) as loop:
+            row = loop.index
+            height = f.min(f.sub(end, row), STRIP.rows)
             kept = f.select(many, f.mul(f.div(f.sub(row, first), STRIP.rows), wide), f.index(0))
-            f.call(sweeps[tall], VOID, job, f.at(item.a, f.mul(row, a_row)), panel, size, f.at(item.c, f.mul(row, down)),
-                   f.at(sums, kept), item.batch, row, item.column, height, item.columns, outer.index, count)
-
-        with f.when(f.compare("sgt", whole, first)):
-            f.call(configure, VOID, f.index(ROWS), f.index(ROWS))
-            with f.loop(first, whole, STRIP.rows) as loop:
-                sweep(2, loop.index, f.index(STRIP.rows))
-        with f.when(f.compare("sgt", rest, 0)):
-            f.call(configure, VOID, f.min(rest, ROWS), f.max(f.sub(rest, ROWS), 1))        # no tile has 0 rows
-            f.choose(f.compare("sgt", rest, ROWS), lambda: sweep(2, whole, rest), lambda: sweep(1, whole, rest))
+            given = (job, f.at(item.a, f.mul(row, a_row)), panel, size, f.at(item.c, f.mul(row, down)), f.at(sums, kept),
+                     item.batch, row, item.column, height, item.columns, outer.index, count)
+            f.choose(f.compare("sgt", height, ROWS), lambda given=given: f.call(sweeps[2], VOID, *given),
+                     lambda given=given: f.call(sweeps[1], VOID, *given))
     f.call("llvm.x86.tilerelease", VOID)
     f.ret()
     return "item"
@@ -155,21 +150,10 @@ def _turn_steps(f, source, step, goal, rows=None, steps=None):
         f.store(value, f.at(goal, A_ROW * i))
 
 
-def _write_configure(module) -> str:
-    """Function that sets the shapes of the tiles: how many rows the upper and the lower tiles of A and of the sums have."""
-    f = module.function("configure", [(I64, "upper"), (I64, "lower")], internal=True)
-    words = f.local(64)
-    f.store(zero(vector(64, I8)), words)
-    f.store(constant(I8, 1), words)                                     # the palette
-    upper, lower = (f.cast("trunc", rows, I8) for rows in f.params)
-    rows = {**dict.fromkeys(_SUMS[:2], upper), **dict.fromkeys(_SUMS[2:], lower), _A[0]: upper, _A[1]: lower,
-            **dict.fromkeys(_B, constant(I8, ROWS))}
-    for tile, count in rows.items():
-        f.store(constant(I16, _LINE), f.at(words, 16 + 2 * tile))
-        f.store(count, f.at(words, 48 + tile))
-    f.call("llvm.x86.ldtilecfg", VOID, words)
-    f.ret()
-    return "configure"
+def _shapes(module) -> Value:
+    """What the processor is told of the tiles: all of them are whole. Rows that there are not give sums that nobody stores."""
+    return module.table("tiles", I8, [1, *[0] * 15, *[_LINE, 0] * _TILES, *[0] * (32 - 2 * _TILES), *[ROWS] * _TILES,
+                                      *[0] * (16 - _TILES)])
 
 
 # Blocks of C.
