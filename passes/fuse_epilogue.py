@@ -123,9 +123,14 @@ def _has_epilogues(product, result):
 def _flat(pattern, product, body):
     """Whether the kernel reads the product just as it lies, and once."""
     again = [p for v, p in body.loads if v is product]
-    if product.node.op is matmul and body.shape[-1:] != product.shape[-1:]:
+    if product.node.op is matmul and not _ends_in(body.shape, product.shape[-1]):
         return False
     return len(again) == 1 and pattern == row_major(body.shape).plain
+
+
+def _ends_in(shape, columns):
+    """Whether the last dim of a shape, or the last ones together, are the columns of a product."""
+    return any(math.prod(shape[at:]) == columns for at in reversed(range(len(shape))))
 
 
 def _faces(node) -> tuple:

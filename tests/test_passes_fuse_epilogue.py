@@ -84,6 +84,29 @@ def test_a_batch_with_its_own_bias():
     assert (got == gemm.matmul(x, w) + r).all()
 
 
+def split(m, n, shape):
+    """A product whose result is given another shape, between a number for each row and a residual."""
+    return graph_of(f"""
+        graph g(%x: f32[2,{m},7], %w: f32[2,7,{n}], %c: f32[{m},1], %r: f32[{','.join(map(str, shape))}]) {{
+          %0: f32[2,{m},{n}] = matmul(%x, %w)
+          %1: f32[2,{m},{n}] = expand(%c, shape=(2, {m}, {n}))
+          %2: f32[2,{m},{n}] = add(%0, %1)
+          %3: f32[{','.join(map(str, shape))}] = reshape(%2, shape={shape})
+          %4: f32[{','.join(map(str, shape))}] = add(%3, %r)
+          %5: f32[{','.join(map(str, shape))}] = relu(%4)
+          return %5
+        }}""")
+
+
+def test_columns_that_become_several_dims():
+    g = split(5, 24, (2, 5, 4, 6))
+    assert [type(s) for s in plan(g).steps] == [Product]
+    x, w, c, r = (np.random.default_rng(1).standard_normal(v.shape).astype(np.float32) for v in g.inputs)
+    got, = CompiledGraph(g, kernel_of, frozenset([0])).run([x, w, c, r])
+    assert (got == np.maximum((gemm.matmul(x, w) + c).reshape(r.shape) + r, 0)).all()
+    assert len(plan(split(4, 18, (2, 6, 12))).steps) == 2
+
+
 def test_products_that_stay_alone():
     assert kinds("""
         graph g(%x: f32[4,5], %w: f32[5,20]) {
