@@ -1,5 +1,7 @@
 """Convolutions and transposed convolutions as users call them."""
 
+import functools
+
 from ...ir.dtype import fitted
 from ...ir.errors import ArgumentError, ShapeError
 from ...ir.ops import conv as ops
@@ -34,13 +36,30 @@ def _check_kernel(weight, rank, name):
 
 
 def _convolve(rank, input, weight, bias, stride, padding, dilation, groups):
-    name = f"conv{rank}d"
+    name = _NAMES[rank]
     _check_kernel(weight, rank, name)
     x, added = as_batch(input, rank, name)
+    if (stride.__class__ is padding.__class__ is dilation.__class__ is tuple
+            and {*map(type, stride), *map(type, padding), *map(type, dilation)} == _INTS):
+        stride, pairs, dilation = _known_window(rank, stride, padding, dilation)
+    else:
+        stride, pairs, dilation = _window(rank, stride, padding, dilation, weight)
+    out = ops.conv(x, weight, bias, stride=stride, padding=pairs, dilation=dilation, groups=groups)
+    return unbatch(out, added) if added else out
+
+
+def _window(rank, stride, padding, dilation, weight=None):
+    """(stride, padding in pairs, dilation), each for every dim."""
+    name = _NAMES[rank]
     stride = positive(per_dim(stride, rank, name, "stride"), name, "stride")
     dilation = positive(per_dim(dilation, rank, name, "dilation"), name, "dilation")
-    pairs = _padding_pairs(padding, rank, shape_of(weight)[2:], stride, dilation, name)
-    return unbatch(ops.conv(x, weight, bias, stride=stride, padding=pairs, dilation=dilation, groups=groups), added)
+    kernel = () if weight is None else shape_of(weight)[2:]
+    return stride, _padding_pairs(padding, rank, kernel, stride, dilation, name), dilation
+
+
+_known_window = functools.lru_cache(512)(_window)      # tuples of ints, as modules hold them
+_NAMES = {rank: f"conv{rank}d" for rank in (1, 2, 3)}
+_INTS = {int}
 
 
 @api(method=False)

@@ -79,7 +79,7 @@ class _BatchNorm(_Statistics):
 
     def forward(self, input):
         self._check_input(input)
-        factor = self._factor()
+        factor = self._factor() if self.training else 0.0
         training, mean, var = self.training, self.running_mean, self.running_var
         by_batch = training or (mean is None and var is None)
         if training and not self.track_running_stats:

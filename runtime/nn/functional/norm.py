@@ -35,9 +35,23 @@ def _check_statistics(name, channels, **given):
             raise ShapeError(f"{name}: {what} must have one element for each of the {channels} channels, got {v.aval}")
 
 
+def _is_plain(x, *others):
+    """Whether there is nothing to convert or to complain of: arrays of one wide dtype, with a number for each channel."""
+    if not isinstance(x, Tensor):
+        return False
+    a = x._a
+    kind = a.dtype
+    if kind.char not in "fd" or a.ndim < 2 or not a.size or others[0] is None or others[1] is None:
+        return False
+    channels = a.shape[1:2]
+    return all([v is None or (v._a.dtype is kind and v._a.shape == channels) for v in others])  # noqa: C419  (quicker)
+
+
 def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-05):
     """Each channel to mean 0 and variance 1: by the batch's statistics in training (which then move the running ones, in
     place), by the running ones otherwise."""
+    if not training and _is_plain(input, running_mean, running_var, weight, bias):
+        return batch_ops.batch_norm(input, weight, bias, running_mean, running_var, eps=float(eps))
     x = floating(input, "batch_norm")
     if numel_of(x) == 0:
         return ew.copy(x)
