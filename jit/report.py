@@ -26,8 +26,9 @@ def jobs_of(entries) -> list:
             here = stack.pop()
             if here.work.job.wanted:
                 found[here.work.job] = None
-            if here.finish is not None and here.finish.differential is not None:
-                found[here.finish.differential.job] = None
+            differential = None if here.finish is None else here.finish.differential
+            if differential is not None and differential.job is not None:
+                found[differential.job] = None
             stack.extend(reversed(here.answers.values()))
     return list(found)
 

@@ -6,6 +6,7 @@ the same holds, numbers are put into what they made (a `Bound`): nothing is comp
 
 import time
 from collections import OrderedDict
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from ..ir.lazy import lazy
 from ..ir.substitute import condition_check, evaluator
 from ..ir.symbolic import names_of
 from ..passes import pipeline
-from ..passes.bind import Binder, bind_graph
+from ..passes.bind import Binder
 from ..passes.lift_numbers import lift_numbers
 from ..runtime.device_array import DeviceArray
 from .execute import PASSES, Job, Piece, compiled_kernel_of, without_collections
@@ -34,24 +35,28 @@ def job_of(piece: Piece, wanted) -> Job:
 class Variant:
     """A symbolic graph, compiled as far as can be without knowing its sizes, for all sizes that meet some conditions.
 
-    plan      an arrangement, of symbolic sizes
+    binder    what puts sizes into its arrangement
     early     (symbolic number, dtype) of the inputs that follow the job's own: numbers that arguments give
     late      the same of the last inputs: sizes that are operands
     derived   what is made of weights alone: the inputs between these
     """
 
-    def __init__(self, job: "SymbolicJob", symbols):
+    def __init__(self, job: "SymbolicJob", symbols, backend=None):
         scope = self.scope = job.scope.at(symbols)
         graph, job.slots = job.piece.graph(job.wanted, scope)
         self.steps = [pipeline.Step("recorded", graph, True, 0.0)]
         lifted = lift_numbers(graph)
         self.early = lifted.numbers
         owned, targets = job.wishes()
-        graph, self.derived = job.without_derived(pipeline.run(lifted.graph, PASSES, steps=self.steps), targets)
+        graph = pipeline.run(lifted.graph, PASSES if backend is None else backend.PASSES, steps=self.steps)
+        self.derived: Any = None
+        if backend is None:
+            graph, self.derived = job.without_derived(graph, targets)
         lifted = lift_numbers(graph)
         self.late = lifted.numbers
-        self.plan = program.arranged(lifted.graph, owned, targets)
-        self.binder = Binder(self.plan)
+        self.is_elsewhere = backend is not None
+        self.binder: Any = (Binder(program.arranged(lifted.graph, owned, targets)) if backend is None
+                            else backend.sized(lifted.graph, owned, targets))
         self.conditions = dict(scope.conditions)
         self.holds = condition_check(self.conditions, scope.hints)
         self.evaluate = evaluator([x for x, _ in (*self.early, *self.late)], scope.hints)
@@ -70,8 +75,8 @@ class Bound:
 
     def __init__(self, variant: Variant, symbols):
         self.variant = variant
-        plan = variant.binder.bind(dict(zip(variant.scope.hints, symbols)))
-        self.compiled = program.CompiledGraph(plan, compiled_kernel_of)
+        made = variant.binder.bind(dict(zip(variant.scope.hints, symbols)))
+        self.compiled = made if variant.is_elsewhere else program.CompiledGraph(made, compiled_kernel_of)
         self.numbers = variant.numbers(symbols)
         self.takes_numbers = bool(variant.early or variant.late)
         self.is_plain = not self.takes_numbers and variant.derived is None
@@ -94,6 +99,7 @@ class SymbolicJob(Job):
         self.scope = piece.scope
         self.variants: list = []
         self.bound: OrderedDict = OrderedDict()
+        self.variants_elsewhere: list = []        # on a device that is not the host
         self.elsewhere: OrderedDict = OrderedDict()
         self.bindings = 0
         hints = self.scope.hints
@@ -108,25 +114,26 @@ class SymbolicJob(Job):
         found = self.bound.get(self._key(symbols))
         return found if found is not None else self._bind(symbols)
 
-    def _bind(self, symbols):
+    def _bind(self, symbols, backend=None):
         with self._lock:
             key, start = self._key(symbols), time.perf_counter()
-            if key in self.bound:
-                return self.bound[key]
-            variant = next((v for v in self.variants if v.holds(*symbols)), None)
+            bound, variants = (self.bound, self.variants) if backend is None else (self.elsewhere, self.variants_elsewhere)
+            if key in bound:
+                return bound[key]
+            variant = next((v for v in variants if v.holds(*symbols)), None)
             is_new = variant is None
             if variant is None:
                 alloc.empty_cache()      # the eager run left blocks that compiled code does not fit into
                 with without_collections():
-                    variant = Variant(self, symbols)
+                    variant = Variant(self, symbols, backend)
                 self.steps = variant.steps
-                self.variants = [*self.variants[1 - MOST_VARIANTS:], variant]
+                variants[:] = [*variants[1 - MOST_VARIANTS:], variant]
             made = Bound(variant, symbols)
             self.compiled = made.compiled
-            self.bound[key] = made
+            bound[key] = made
             self.bindings += 1
-            while len(self.bound) > MOST_BOUND:
-                self.bound.popitem(last=False)
+            while len(bound) > MOST_BOUND:
+                bound.popitem(last=False)
             self.seconds += time.perf_counter() - start
             if is_new:
                 announce(self, made.compiled)
@@ -134,37 +141,24 @@ class SymbolicJob(Job):
 
     def run(self, env: dict, symbols=()) -> list:
         """The arrays of the results; `env` maps slots to arrays, `symbols` are the values of the scope's names."""
-        bound = self.bound.get(self._key(symbols))
+        bound = self._known(symbols)
         if bound is None:
             on_device = next((a for a in env.values() if a.__class__ is DeviceArray), None)
-            if on_device is not None:
-                return self._run_elsewhere(on_device.backend, env, symbols)
-            bound = self._bind(symbols)
+            bound = self._bind(symbols, None if on_device is None else on_device.backend)
         return bound.run(self, env, symbols)
 
-    def _run_elsewhere(self, backend, env, symbols):
-        """Runs on a device that is not the host: its compiled graphs are made for fixed sizes and numbers."""
-        with self._lock:
-            compiled = self.elsewhere.get(symbols)
-            if compiled is None:
-                scope = self.scope.at(symbols)
-                graph, self.slots = self.piece.graph(self.wanted, scope)
-                graph = bind_graph(graph, scope.hints)
-                self.steps = [pipeline.Step("recorded", graph, True, 0.0)]
-                compiled = backend.traced(pipeline.run(graph, backend.PASSES, steps=self.steps), self.wishes()[0])
-                self.compiled = self.elsewhere[symbols] = compiled
-                if len(self.elsewhere) > MOST_BOUND:
-                    self.elsewhere.popitem(last=False)
-        return self.run_compiled(compiled, [env[s] for s in self.slots])
+    def _known(self, symbols):
+        key = self._key(symbols)
+        return self.bound.get(key) or self.elsewhere.get(key)
 
     def in_place(self, symbols=()) -> frozenset:
         """The positions of results that were written straight into the inputs that they replace."""
-        return (self.elsewhere.get(symbols) or self.bound_for(symbols).compiled).in_place
+        return (self._known(symbols) or self._bind(symbols)).compiled.in_place
 
     def ready(self, symbols=()):
         """(what runs arrays in the order of `slots`, what is made of weights alone and comes behind these, or None) if it is
         compiled and takes nothing else; else None."""
-        bound = self.bound.get(self._key(symbols))
+        bound = self._known(symbols)
         return None if bound is None or bound.takes_numbers else (bound.compiled, bound.variant.derived)
 
     def compile(self):

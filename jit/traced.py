@@ -12,7 +12,6 @@ from typing import Any
 from ..ir import config
 from ..ir.lazy import lazy
 from ..passes import plan_memory
-from ..runtime.device_array import DeviceArray
 from ..runtime.nn.module import Module
 from ..runtime.state import Defaults, tls
 from . import report
@@ -213,9 +212,7 @@ class Traced:
                 del self._entries[next(iter(self._entries))]
 
     def _symbols(self, call, family) -> Symbols | None:
-        """What is symbolic in the recording of a call; on devices nothing is."""
-        if any(t._a.__class__ is DeviceArray for t in call.leaves):
-            return None
+        """What is symbolic in the recording of a call."""
         if call.met or call.checks:
             like = (call.met or call.checks[0])[0].symbols
             return None if like is None else Symbols.of(like.names, call.shapes, call.numbers)

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..ir.graph import Value
 from ..ir.op import operations
+from ..passes.codegen.triton.plan import KernelStep, ProductStep
 from ..passes.plan_memory import Fused, Product, Run
 
 
@@ -13,7 +14,7 @@ from ..passes.plan_memory import Fused, Product, Run
 class Work:
     """One step of a plan.
 
-    step        Fused, Product or Call
+    step        Fused, Product or Call, or one for a device (`codegen/triton/plan.py`)
     kind        "kernel", "product" (of matrices, with what follows it), "native" (an operator with native code of its own) or
                 "call" (one that Python calls)
     name        of the kernel, or of the operator
@@ -56,16 +57,16 @@ def works_of(plan) -> list:
     for step in plan.steps:
         if type(step) is Run:
             found += [work_of(s, True) for s in step.steps]
-        elif not step.node.op.is_view:
+        elif type(step) is KernelStep or not step.node.op.is_view:
             found.append(work_of(step, False))
     return found
 
 
 def work_of(step, is_native: bool) -> Work:
     """The work of one step."""
-    if type(step) is Fused:
+    if type(step) in (Fused, KernelStep):
         return _kernel(step)
-    return _product(step) if type(step) is Product else _alone(step, "native" if is_native else "call")
+    return _product(step) if type(step) in (Product, ProductStep) else _alone(step, "native" if is_native else "call")
 
 
 def _kernel(step):

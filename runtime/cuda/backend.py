@@ -25,7 +25,7 @@ from . import (
 )
 from . import context as contexts
 from . import driver as library
-from .traced import Traced
+from .traced import Sized, Traced
 
 for _module in (draws, products, moves, sorts, gathers, attentions, convolutions, classes, recurrent):
     eager.OWN.update(_module.OPERATORS)
@@ -36,6 +36,7 @@ set_current = contexts.set_current
 run = eager.run
 PASSES = eager.PASSES
 traced = Traced
+sized = Sized
 contiguous = eager.contiguous
 copied = eager.copied
 converted = eager.converted

@@ -113,7 +113,7 @@ def _tiles(kind, product) -> int:
 def _parts(device, programs, k) -> int:
     """In how many parts sums of k elements are cut, so that all multiprocessors have work."""
     wanted = 2 * contexts.context(device).processors // programs
-    return max(1, min(_MOST_PARTS, wanted, k // _LEAST_DEPTH))
+    return 1 << max(1, min(_MOST_PARTS, wanted, k // _LEAST_DEPTH)).bit_length() - 1
 
 
 def max_pool(inputs, params, device):

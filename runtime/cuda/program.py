@@ -8,7 +8,7 @@ from ...ir.graph import Graph, Value
 from ...ir.op import View
 from ...ir.ops.conv import conv
 from ...ir.printer import format_line
-from ...passes.codegen.triton.plan import CallStep, KernelStep, ProductStep, plan
+from ...passes.codegen.triton.plan import CallStep, KernelStep, ProductStep, Steps, plan
 from ...passes.kernel_body import is_free
 from ..device_array import DeviceArray
 from . import streams
@@ -23,7 +23,7 @@ __all__ = ["KIND", "DeviceGraph", "empty", "fill", "filled", "used"]
 class DeviceGraph:
     """A graph, ready to run on arrays of one device.
 
-    graph    what is computed, after all graph passes
+    graph    what is computed, after all graph passes; or its steps
     call     runs one operator on arrays: call(op, inputs, params, device)
     owned    positions of results that get memory of their own
     numbers  inputs that are no device arrays, but one number each
@@ -32,8 +32,8 @@ class DeviceGraph:
 
     is_native = False
 
-    def __init__(self, graph: Graph, call, owned=frozenset(), numbers=frozenset(), targets=None):
-        self.plan = plan(graph, owned, targets)
+    def __init__(self, graph: Graph | Steps, call, owned=frozenset(), numbers=frozenset(), targets=None):
+        self.plan = graph if isinstance(graph, Steps) else plan(graph, owned, targets)
         graph = self.graph = self.plan.graph
         self.in_place = frozenset([i for i, v in enumerate(graph.outputs) if v in self.plan.in_place])
         self.call = call

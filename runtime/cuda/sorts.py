@@ -59,15 +59,16 @@ def _half_sorted(keys, half, order):
     before = () if order is None else (order,)
     last = length >= n
     found = empty(device, (rows, n), np.int64 if last else np.uint64)
-    how = (("LENGTH", length),), max(1, length // 256), (-(-n // length), rows, 1)
-    launch(device, text.blocks(dt.from_numpy(keys.dtype), half, last), (keys, *before, found), {"N": n}, how)
+    team = max(1, length // 256), (-(-n // length), rows, 1)
+    source = text.blocks(dt.from_numpy(keys.dtype), half, last)
+    launch(device, source, (keys, *before, found), {"N": n}, ((("LENGTH", length),), *team))
     while length < n:
         last = 2 * length >= n
         made = empty(device, (rows, n), np.int64 if last else np.uint64)
         more = before if last else ()
         constants = (("BLOCK", text.BLOCK), ("LENGTH", length), ("STEPS", length.bit_length()))
-        how = constants, 4, (-(-n // text.BLOCK), rows, 1)
-        launch(device, text.merged(last, bool(more)), (found, *more, made), {"N": n}, how)
+        merge = constants, 4, (-(-n // text.BLOCK), rows, 1)
+        launch(device, text.merged(last, bool(more)), (found, *more, made), {"N": n}, merge)
         found, length = made, 2 * length
     return found
 

@@ -3,7 +3,6 @@ launch by launch, then as a CUDA graph.
 """
 
 import threading
-from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -11,11 +10,11 @@ import numpy as np
 
 from ...ir import config
 from ...ir.errors import DeviceError
-from ...passes.split_host import split_host
 from ..cpu.eager import kernel_for
 from ..cpu.program import CompiledGraph
 from ..device_array import DeviceArray
 from . import eager, graphs, pools, transfer
+from .arranged import Arrangement, arrange
 from .captured import Captured
 from .program import DeviceGraph, empty
 
@@ -30,12 +29,14 @@ class Traced:
     graph     what is computed, after all graph passes
     owned     positions of results that get memory of their own
     targets   {position of a result: number of the input that it replaces}
+    arranged  gives its arrangement by the numbers of the inputs that lie on the host, if that was made before
     """
 
     is_native = False
 
-    def __init__(self, graph, owned=frozenset(), targets=None):
+    def __init__(self, graph, owned=frozenset(), targets=None, arranged=None):
         self.graph, self.owned, self.targets = graph, owned, targets or {}
+        self._arranged = arranged or (lambda host: arrange(self.graph, self.owned, self.targets, host))
         self.in_place = frozenset(self.targets)
         self.made: dict = {}               # by the classes of the inputs
         self.last: tuple = ((), None)
@@ -59,7 +60,8 @@ class Traced:
         """The graph in two, where the inputs of the class of host arrays lie on the host."""
         found = self.made.get(classes)
         if found is None:
-            found = self.made[classes] = Parts(self, frozenset([i for i, c in enumerate(classes) if c is not DeviceArray]))
+            host = frozenset([i for i, c in enumerate(classes) if c is not DeviceArray])
+            found = self.made[classes] = Parts(self._arranged(host), self.targets, len(self.graph.outputs))
         return found
 
     def run(self, arrays) -> list:
@@ -70,35 +72,39 @@ class Traced:
         return self.last[1].run(arrays)
 
 
+class Sized:
+    """A traced graph of symbolic sizes, for a device. Arguments are those of `Traced`."""
+
+    def __init__(self, graph, owned=frozenset(), targets=None):
+        self.graph, self.owned, self.targets = graph, owned, targets or {}
+        self.arrangements: dict = {}       # by the numbers of the inputs that lie on the host
+        self._lock = threading.Lock()
+
+    def bind(self, values: dict) -> Traced:
+        """The graph with `values` for its names."""
+        return Traced(self.graph, self.owned, self.targets, lambda host: self._arranged(host).bind(values))
+
+    def _arranged(self, host) -> Arrangement:
+        with self._lock:
+            if host not in self.arrangements:
+                self.arrangements[host] = arrange(self.graph, self.owned, self.targets, host)
+            return self.arrangements[host]
+
+
 class Parts:
-    """What runs on the host and what on the device, for inputs of which some are the host's."""
+    """What runs on the host and what on the device; `count` is how many results the whole graph has."""
 
-    def __init__(self, traced: Traced, host):
-        targets = traced.targets
-        cut = split_host(traced.graph, host, frozenset([n for n in targets.values() if n not in host]))
+    def __init__(self, arrangement: Arrangement, targets, count):
+        cut = self.cut = arrangement.cut
+        self.inputs, self.count = arrangement.inputs, count
         self.host: Any = None
-        self.cut: Any = None
-        places: Sequence[int]
-        if cut is None or not any(i not in host for i in cut.inputs):
-            self.inputs, main, places = tuple(range(len(traced.graph.inputs))), traced.graph, range(len(traced.graph.outputs))
-        else:
-            self.cut, self.inputs, main, places = cut, cut.inputs, cut.main, cut.places
-            self._make_host(cut, traced)
-        at = {n: i for i, n in enumerate(self.inputs)}
-        owned = frozenset([i for i, p in enumerate(places) if p in traced.owned])
-        over = {i: at[targets[p]] for i, p in enumerate(places) if p in targets and targets[p] not in host}
-        self.device = Repeated(main, owned, over)
-        self.back = [(p, targets[p]) for i, p in enumerate(places) if p in targets and i not in self.device.targets]
-
-    def _make_host(self, cut, traced):
-        number = {n: i for i, n in enumerate(cut.sources)}
-        first, targets = cut.given, traced.targets
-        over = {first + i: number[targets[p]] for i, p in enumerate(cut.results) if targets.get(p) in number}
-        owned = frozenset([first + i for i, p in enumerate(cut.results) if p in traced.owned])
-        self.host = CompiledGraph(cut.host, kernel_for, owned, over)
-        self.written = [(first + i, targets[p]) for i, p in enumerate(cut.results)
-                        if p in targets and first + i not in self.host.in_place]
-        self.count = len(traced.graph.outputs)
+        if cut is not None:
+            self.host = CompiledGraph(arrangement.host, kernel_for)
+            self.written = [(cut.given + i, targets[p]) for i, p in enumerate(cut.results)
+                            if p in targets and cut.given + i not in self.host.in_place]
+        self.device = Repeated(arrangement.device, arrangement.over)
+        self.back = [(p, targets[p]) for i, p in enumerate(arrangement.places)
+                     if p in targets and i not in self.device.targets]
 
     def run(self, arrays) -> list:
         """The results of the whole graph."""
@@ -126,9 +132,9 @@ class Parts:
 class Repeated:
     """A graph on the device, run again and again. What it takes from the host travels in one upload."""
 
-    def __init__(self, graph, owned, targets):
+    def __init__(self, steps, targets):
         self.targets = targets
-        self.graph = DeviceGraph(graph, eager.run, owned, targets=targets)
+        self.graph = DeviceGraph(steps, eager.run)
         self.runs = 0
         self.places: tuple = ()            # where inputs were in the run before
         self.captured: Captured | None = None

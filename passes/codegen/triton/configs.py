@@ -1,7 +1,7 @@
 """Which strategy and which tiles a kernel gets, from its sizes; and the grid that covers them.
 
 Tiles depend on what is asked for along the reduced dims alone, never on how many rows there are beside: a row's result is the
-same in every batch.
+same in every batch. All that is compiled in are powers of two, and as few as can be: sizes that change find their code made.
 """
 
 import functools
@@ -65,11 +65,11 @@ def _elementwise(kernel, extents, numbers):
     source = _written(kernel, numbers)
     if len(extents) < 2:
         n = extents[0] if extents else 1
-        columns = min(TILE, max(WARP, power_of_two(n)))
+        columns = WARP if n <= WARP else TILE
         return Launch(source, (("COLS", columns),), _warps(columns), (-(-n // columns), 1, 1))
     last, outer = extents[-1], _product(extents[:-1])
     columns = min(_columns_wanted(kernel), max(4, power_of_two(last)))
-    rows = max(1, min(TILE // columns, power_of_two(outer)))
+    rows = max(1, TILE // columns)
     grid = (-(-outer // rows) * -(-last // columns), 1, 1)
     return Launch(source, (("ROWS", rows), ("COLS", columns)), _warps(rows * columns), grid)
 
@@ -145,4 +145,4 @@ def _parts(kernel, length):
     """In how many parts rows of a length are cut."""
     if length < 2 * PART or not _can_cut(kernel):
         return 0
-    return min(MOST_PARTS, -(-length // PART))
+    return min(MOST_PARTS, power_of_two(-(-length // PART)))

@@ -44,6 +44,7 @@ class CallStep:
 
     node: Node
     dead: tuple = ()
+    refused: tuple = ()          # joins with other operations that were not made, as text
 
     @property
     def reads(self) -> list:
@@ -118,7 +119,7 @@ def plan(graph: Graph, owned=frozenset(), targets=None) -> Steps:
 def _step(group):
     if type(group) is Epilogue:
         return ProductStep(group)
-    return KernelStep(lower(group.body), group) if group.is_kernel else CallStep(group.nodes[0])
+    return KernelStep(lower(group.body), group) if group.is_kernel else CallStep(group.nodes[0], refused=tuple(group.refused))
 
 
 def _has_epilogue(product, result) -> bool:

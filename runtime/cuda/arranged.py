@@ -1,0 +1,67 @@
+"""What of a traced graph on a device is made without its inputs, and without knowing its sizes: the cut between host and device
+and the steps of both. Sizes that come later are put in as numbers (`passes/bind.py`): no pass runs again for them, and kernels,
+which take sizes as parameters, are compiled again only where a tile or what is known of a size's divisors is another.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from ...passes.bind import Binder
+from ...passes.codegen.triton.plan import Steps, plan
+from ...passes.split_host import HostCut, split_host
+from ..cpu.program import arranged
+
+
+@dataclass(frozen=True)
+class Arrangement:
+    """A graph in two, each with its steps.
+
+    device   the steps of what runs on the device
+    inputs   numbers of the whole graph's inputs that these take, before what the host gives them
+    places   positions of their results in the whole graph's
+    over     {number of one of their results: number of their input that it replaces}
+    cut      what depends on the host's inputs alone, or None; `host` is its arrangement
+    """
+
+    device: Steps
+    inputs: Sequence
+    places: Sequence
+    over: dict
+    cut: HostCut | None = None
+    host: Any = None
+
+    def bind(self, values: dict) -> "Arrangement":
+        """The same with `values` for the names of sizes."""
+        made = [binder.bind(values) if binder.keys else None for binder in self._binders]
+        device, *host = made
+        return replace(self, device=device or self.device, host=(host[0] if host else None) or self.host)
+
+    @cached_property
+    def _binders(self) -> list:
+        plans: tuple = (self.device, self.host)
+        return [Binder(p) for p in plans if p is not None]
+
+
+def arrange(graph, owned, targets, host: frozenset) -> Arrangement:
+    """The arrangement of a graph whose inputs `host` lie on the host; the rest as `Traced` describes it."""
+    cut = split_host(graph, host, frozenset([n for n in targets.values() if n not in host]))
+    inputs: Sequence
+    places: Sequence
+    if cut is None or not any(i not in host for i in cut.inputs):
+        inputs, main, places = range(len(graph.inputs)), graph, range(len(graph.outputs))
+        cut = None
+    else:
+        inputs, main, places = cut.inputs, cut.main, cut.places
+    at = {n: i for i, n in enumerate(inputs)}
+    mine = frozenset([i for i, p in enumerate(places) if p in owned])
+    over = {i: at[targets[p]] for i, p in enumerate(places) if p in targets and targets[p] not in host}
+    return Arrangement(plan(main, mine, over), inputs, places, over, cut, cut and _on_host(cut, owned, targets))
+
+
+def _on_host(cut: HostCut, owned, targets):
+    number = {n: i for i, n in enumerate(cut.sources)}
+    first = cut.given
+    over = {first + i: number[targets[p]] for i, p in enumerate(cut.results) if targets.get(p) in number}
+    return arranged(cut.host, frozenset([first + i for i, p in enumerate(cut.results) if p in owned]), over)

@@ -1,0 +1,155 @@
+"""Traced functions on a device whose sizes and numbers change: passes run once, kernels are compiled once for sizes of a kind,
+and the results are those of eager mode. On the mock driver.
+"""
+
+import numpy as np
+import pytest
+
+import ingot
+import mock_cuda
+import mock_cuda_triton
+from ingot import jit, nn
+from ingot.nn import functional as F
+from ingot.passes import pipeline
+from ingot.runtime.cuda import compile as compiler
+from ingot.runtime.cuda import eager
+
+SEED = 31
+
+
+class Work:
+    """What was compiled, and how many graphs went through the passes, since it was last asked."""
+
+    def __init__(self):
+        self.built, self.passes = [], 0
+
+    def since(self):
+        found = list(self.built), self.passes
+        self.built.clear()
+        self.passes = 0
+        return found
+
+
+@pytest.fixture
+def work(monkeypatch):
+    noted = Work()
+    with mock_cuda.installed():
+        build, run = compiler.build, pipeline.run
+
+        def counted(graph, passes, **more):
+            noted.passes += passes is eager.PASSES and not graph.name.startswith("eager_")
+            return run(graph, passes, **more)
+
+        def compiled(variant):
+            noted.built.append(variant.source.name)
+            return build(variant)
+
+        def refused(op, *rest):
+            pytest.fail(f"{op.name} ran on the host")
+
+        for module, name, function in ((compiler, "build", compiled), (pipeline, "run", counted), (eager, "on_host", refused)):
+            mock_cuda_triton.relabelled(function)       # (traces do not watch installed packages)
+            monkeypatch.setattr(module, name, function)
+        yield noted
+        monkeypatch.undo()
+
+
+def draw(*shape):
+    return ingot.tensor(np.random.default_rng(SEED).standard_normal(shape).astype(np.float32))
+
+
+def attend(x):
+    q = x.reshape(x.shape[0], x.shape[1], 2, 8).transpose(1, 2)
+    return F.scaled_dot_product_attention(q, q * 2, q, is_causal=True)
+
+
+FUNCTIONS = {
+    "elementwise": (lambda x: (x.tanh() * 2 + x.shape[0]).relu(), lambda n: (draw(n, 5),)),
+    "rows": (lambda x: F.layer_norm(x, (40,)).softmax(-1), lambda n: (draw(n, 40),)),
+    "columns, and all": (lambda x: (x.sum(0), x.mean(), x.amax(1)), lambda n: (draw(n, 5),)),
+    "products": (lambda x, w: F.gelu(x @ w) @ w.T, lambda n: (draw(n, 18), draw(18, 24))),
+    "a batch of products": (lambda x: x @ x.transpose(1, 2), lambda n: (draw(n, 3, 4),)),
+    "convolutions": (lambda x, w: F.max_pool2d(F.relu(F.conv2d(x, w, padding=1)), 2),
+                     lambda n: (draw(n, 3, 6, 7), draw(4, 3, 3, 3))),
+    "pixels": (lambda x, w: F.conv2d(x, w, stride=2), lambda n: (draw(1, 2, n, n), draw(3, 2, 3, 3))),
+    "attention": (attend, lambda n: (draw(2, n, 16),)),
+    "gathers": (lambda x: x[x[:, 0].argsort()].cumsum(0), lambda n: (draw(n, 3),)),
+    "joins": (lambda x: ingot.cat([x, x * 2], 0).reshape(-1), lambda n: (draw(n, 2),)),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_other_sizes_compile_nothing(name, work):
+    f, data = FUNCTIONS[name]
+    traced, spent = jit.trace(f), []
+    for n in (35, 37, 41, 43, 45, 51):
+        args = [t.cuda() for t in data(n)]
+        work.since()
+        got = traced(*args)
+        spent.append(work.since())
+        want = f(*args)
+        for a, b in zip(want if isinstance(want, tuple) else (want,), got if isinstance(got, tuple) else (got,)):
+            assert a.shape == b.shape
+            np.testing.assert_allclose(b.cpu().numpy(), a.cpu().numpy(), rtol=1e-5, atol=1e-5, err_msg=f"{n} seed {SEED}")
+    assert spent[2][1] and spent[3:] == [([], 0)] * 3, spent
+    assert traced.stats()["graphs"] == 1 and "kernel" in traced.explain()
+
+
+def test_sizes_with_other_divisors_and_tiles_are_compiled_once(work):
+    """Multiples of 16 have code of their own; after both kinds were seen nothing is compiled."""
+    traced, spent = jit.trace(lambda x: (x * 2).sum(1)), []
+    for n in (35, 37, 41, 48, 43, 64, 80, 47):
+        work.since()
+        traced(draw(n, 24).cuda())
+        spent.append(work.since())
+    assert spent[2][1] == 1 and not any(passes for _, passes in spent[3:])
+    assert spent[3][0] and not any(built for built, _ in spent[4:])
+
+
+def test_numbers_that_change_are_no_part_of_the_code(work):
+    traced, spent = jit.trace(lambda x, a: (x * a).relu() + a), []
+    x = draw(9, 5).cuda()
+    for a in (0.5, 0.25, 0.125, 0.75, 1.5):
+        work.since()
+        got = traced(x, a)
+        spent.append(work.since())
+        np.testing.assert_array_equal(got.cpu().numpy(), ((x * a).relu() + a).cpu().numpy())
+    assert spent[3:] == [([], 0)] * 2, spent
+
+
+def test_training_with_batches_of_changing_size(work):
+    """The optimizer's step counters are the host's, parameters are written in place, the last batch is smaller."""
+    def training(device, trace):
+        ingot.manual_seed(0)
+        net = nn.Sequential(nn.Linear(6, 20), nn.ReLU(), nn.Linear(20, 4)).to(device)
+        opt = ingot.optim.AdamW(net.parameters(), lr=1e-2)
+
+        def step(x, y):
+            opt.zero_grad()
+            loss = F.cross_entropy(net(x), y)
+            loss.backward()
+            opt.step()
+            return loss
+
+        step, found = trace(step), []
+        for n in (12, 10, 12, 7, 9, 12, 11):
+            x, y = draw(n, 6), ingot.tensor(np.arange(n) % 4)
+            work.since()
+            found.append((step(x.to(device), y.to(device)), work.since()))
+        return [loss.item() for loss, _ in found], [spent for _, spent in found], net
+
+    want, _, there = training("cpu", lambda f: f)
+    got, spent, here = training("cuda", jit.trace)
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-6)
+    assert not any(passes for _, passes in spent[4:]) and not any(built for built, _ in spent[5:]), spent
+    for (path, a), b in zip(here.named_parameters(), there.parameters()):
+        np.testing.assert_allclose(a.detach().cpu().numpy(), b.detach().numpy(), rtol=1e-3, atol=2e-5, err_msg=path)
+
+
+def test_sizes_that_decide_what_is_done(work):
+    """What the passes took for granted holds for some sizes only; others get steps of their own."""
+    traced = jit.trace(lambda x: x.reshape(x.shape[0] // 2, 2, -1).sum(1) if x.shape[0] % 2 == 0 else x * 3)
+    for n in (6, 8, 7, 10, 5, 12, 9, 1, 14):
+        x = draw(n, 4).cuda()
+        want = x.reshape(n // 2, 2, -1).sum(1) if n % 2 == 0 else x * 3
+        np.testing.assert_allclose(traced(x).cpu().numpy(), want.cpu().numpy(), rtol=1e-6, err_msg=f"{n} seed {SEED}")
