@@ -171,6 +171,13 @@ class Language:
     def trans(x):
         return Tile(np.swapaxes(x.a, -1, -2))
 
+    @staticmethod
+    def range(*bounds, flatten=False, warp_specialize=False):
+        return (Tile(i, np.int32) for i in range(*[b if isinstance(b, int) else b.__index__() for b in bounds]))
+
+    def make_tensor_descriptor(self, pointer, shape, strides, block):
+        return Descriptor(self, pointer, shape, strides, block)
+
     def debug_barrier(self):
         pass
 
@@ -220,6 +227,31 @@ class Language:
         wrong = (at < 0) | (at >= memory.flat.size)
         if wrong.any():
             raise Fault(f"{what} out of bounds in program {self.program}: element {at[wrong][0]} of {memory.flat.size}")
+
+
+class Descriptor:
+    """A matrix that blocks are copied from; beyond its edges there are zeros."""
+
+    def __init__(self, language, pointer, shape, strides, block):
+        self.language, self.block = language, block
+        self.memory, self.start = pointer.memory, int(np.asarray(pointer.offset))
+        self.shape, self.strides = ([n if isinstance(n, int) else n.__index__() for n in x] for x in (shape, strides))
+        size = self.memory.flat.dtype.itemsize
+        if self.strides[-1] != 1 or any(s * size % 16 for s in (self.start, *self.strides[:-1])):
+            raise Fault(f"a descriptor from element {self.start} with strides {self.strides} is not on multiples of 16 bytes")
+        if max(block) > 256 or block[-1] * size < 16:
+            raise Fault(f"a descriptor of blocks {block}")
+
+    def load(self, at):
+        rows, columns = (int(np.asarray(i.a)) + np.arange(n) for i, n in zip(at, self.block))
+        if any(i.dtype != np.int32 for i in at):
+            raise Fault("a block's place is int32")
+        inside = (rows < self.shape[0])[:, None] & (columns < self.shape[1])[None, :]
+        offset = self.start + rows[:, None] * self.strides[0] + columns[None, :]
+        self.language._check(self.memory, offset[inside], "copy")
+        out = np.zeros(self.block, self.memory.flat.dtype)
+        out[inside] = self.memory.flat[offset[inside]]
+        return Tile(out)
 
 
 def _unary(fn, only=None):

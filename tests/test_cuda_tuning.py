@@ -9,7 +9,7 @@ import ingot
 import mock_cuda
 from ingot.ir import config
 from ingot.ir import dtype as dt
-from ingot.passes.codegen.triton import matmul
+from ingot.passes.codegen.triton import matmul, matmul_hopper
 from ingot.passes.codegen.triton.nest import POINTER
 from ingot.runtime.cuda import compile as compiler
 from ingot.runtime.cuda import tuning
@@ -71,6 +71,20 @@ def test_the_quickest_is_taken_and_kept(monkeypatch, cuda):
     tuning.forget()
     x @ y
     assert len(seen) == count and cuda.launches[-1]["block"] == name["block"], "another process finds it on disk"
+
+
+def test_bulk_copies_are_tried_where_addresses_allow_them(monkeypatch, cuda):
+    """Never without the tuner, and not for rows that do not start on multiples of 16 bytes."""
+    tried(monkeypatch, lambda n: -float(n))        # the last one is the quickest
+    found = []
+    for tune, shape in ((0, (72, 72, 64)), (1, (72, 72, 64)), (1, (72, 72, 60)), (1, (72, 70, 64))):
+        switches(monkeypatch, CUDA_TUNE=tune)
+        x, y = factors(*shape)
+        before = len(cuda.launches)
+        got = x @ y
+        assert ingot.allclose(got.cpu().float(), x.cpu().float() @ y.cpu().float(), atol=0.2), f"{tune} {shape}"
+        found.append({n["name"].split("_")[1] for n in cuda.launches[before:] if n["name"].startswith("matmul")})
+    assert found == [{"bf16"}, {"bf16", *matmul_hopper.TILES}, {"bf16"}, {"bf16"}], found
 
 
 def test_what_spills_or_is_too_large_is_not_tried(monkeypatch):

@@ -3,6 +3,7 @@ chips where Triton is installed.
 """
 
 import importlib.util
+import itertools
 
 import numpy as np
 import pytest
@@ -20,11 +21,12 @@ from ingot.ir.ops.linalg import matmul as matmul_op
 from ingot.ir.ops.shape import expand, reshape
 from ingot.nn import functional as F
 from ingot.passes import pipeline
-from ingot.passes.codegen.triton import configs, conv, conv_depthwise, matmul
+from ingot.passes.codegen.triton import configs, conv, conv_depthwise, matmul, matmul_hopper
 from ingot.passes.codegen.triton.nest import SIZE
 from ingot.passes.codegen.triton.plan import ProductStep, plan
+from ingot.runtime.cuda import compile as compiler
 from test_cuda_steps import Block
-from test_triton_compile import ARCHS, built, caches  # noqa: F401 (a fixture)
+from test_triton_compile import ARCHS, built, caches, variant  # noqa: F401 (a fixture)
 
 SEED = 23
 
@@ -215,3 +217,24 @@ def test_convolutions_compile(kind, arch):
         _, ptx = built(one, {p.name: 64 for p in source.parameters if p.kind == SIZE}, arch)
         if kind.itemsize == 2 and groups == 1:
             assert ("wgmma" if arch == 90 else "mma.sync") in ptx
+
+
+@pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="Triton is not installed")
+@pytest.mark.parametrize("briefly", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["first", "all"])
+@pytest.mark.parametrize("road", matmul_hopper.TILES)
+def test_bulk_copies_compile(road, briefly):
+    """Alone and with what follows, for Hopper: copies and products are the chip's own, and nothing spills."""
+    made = epilogue_of(dt.bfloat16, FUNCTIONS["relu"][0])
+    after = made.fused, tuple([(row != 0, batch != 0) for _, _, row, batch in made.operands])
+    layouts = [(False, False)] if briefly else itertools.product((False, True), repeat=2)
+    for flips, tiles in itertools.product(layouts, matmul_hopper.TILES[road][:1 if briefly else None]):
+        chosen, units = matmul.Tiles(*tiles, road), [(flip, not flip) for flip in flips]
+        for more in [after] if briefly else [(), after]:
+            source = matmul_hopper.source(dt.bfloat16, *units, matmul.CONSTANTS, road, *more)
+            one = configs.Launch(source, chosen.constants, chosen.warps, (1, 1, 1), stages=chosen.stages)
+            v = variant(one, {p.name: 1024 for p in source.parameters if p.kind == SIZE}, 90)
+            run = compiler._run_triton(v)
+            binary, ptx = compiler._binary(v, run), run.asm["ptx"]
+            assert not binary.spills and binary.shared <= 232448 and binary.scratch and binary.clusters == 1
+            assert "cp.async.bulk.tensor" in ptx and "wgmma" in ptx
+            assert ("setmaxnreg" in ptx) == (road == matmul_hopper.SPECIAL) and binary.threads >= 32 * chosen.warps

@@ -2,10 +2,12 @@
 
 import functools
 
+from ...ir import config
 from ...ir import dtype as dt
 from ...ir.errors import DTypeError
 from ...ir.ops.linalg import matmul
 from ...passes.codegen.triton import matmul as template
+from ...passes.codegen.triton import matmul_hopper as hopper
 from ...passes.codegen.triton.configs import Launch
 from ..backends.cuda import matmul as SWITCHES
 from ..device_array import DeviceArray
@@ -79,9 +81,12 @@ def multiply(x, y, out, device, beside: Beside | None = None, operands=()):
 
 def _chosen(sizes, x, y, out) -> template.Tiles:
     """The tile of a product, which is found without what follows it, on a result of its own."""
-    kind, m, n, k, *_, device, precision = sizes
+    kind, m, n, k, _, x_batch, x_last, y_batch, y_last, device, precision = sizes
     fast = kind.itemsize == 2 or (kind is dt.float32 and precision != "ieee")
-    found = _candidates(kind, m, n, k, fast, contexts.context(device).shared_memory)
+    chip = contexts.context(device)
+    addresses = x.pointer, y.pointer, x_batch * x.itemsize, y_batch * y.itemsize
+    copies = config.current().cuda_tune and hopper.takes(kind, chip.arch, x_last, y_last, addresses)
+    found = _candidates(kind, m, n, k, fast, chip.shared_memory, copies)
     if len(found) == 1:
         return found[0]
     held: list = []
@@ -92,7 +97,7 @@ def _chosen(sizes, x, y, out) -> template.Tiles:
         given = used(x, stream), used(y, stream), used(held[0], stream)
         return made.variant(device, given), lambda: made(device, stream, given, {})
 
-    return tuning.best(("matmul", *sizes[:-2], precision), found, prepare, device)
+    return tuning.best(("matmul", *sizes[:-2], precision, copies), found, prepare, device)
 
 
 _candidates = functools.lru_cache(1024)(template.candidates)
@@ -123,7 +128,10 @@ def _as_batch(a):
 def _prepared(kind, m, n, k, batch, x_batch, x_last, y_batch, y_last, device, precision, chosen, beside):
     units = [tuple([s == 1 for s in last]) for last in (x_last, y_last)]
     more = () if beside is None else (beside.fused, beside.along)
-    source = template.source(kind, precision, *units, *more)
+    if chosen.road:
+        source = hopper.source(kind, *units, template.CONSTANTS, chosen.road, *more)
+    else:
+        source = template.source(kind, precision, *units, *more)
     sizes = {"M": m, "N": n, "K": k, "s_xb": x_batch, "s_xm": x_last[0], "s_xk": x_last[1],
              "s_yb": y_batch, "s_yk": y_last[0], "s_yn": y_last[1]}
     reach = max(batch * m * n, batch * abs(x_batch) + m * abs(x_last[0]) + k * abs(x_last[1]),
@@ -133,7 +141,8 @@ def _prepared(kind, m, n, k, batch, x_batch, x_last, y_batch, y_last, device, pr
         names += [o.name for o in beside.fused.operands]
         sizes |= beside.sizes
         reach = max([reach, *[batch * t + m * r + n for r, t in beside.strides]])
-    one = Launch(source, chosen.constants, chosen.warps, template.grid(m, n, batch, chosen), stages=chosen.stages)
+    programs = template.grid(m, n, batch, chosen, contexts.context(device).processors)
+    one = Launch(source, chosen.constants, chosen.warps, programs, stages=chosen.stages)
     wide = reach + _tile_room(chosen, x_last, y_last) >= _NARROW
     return PreparedLaunch(one, sizes, {name: i for i, name in enumerate(names)}, (0,) * len(names), wide)
 

@@ -8,7 +8,7 @@ import functools
 from dataclasses import dataclass
 
 from ....ir import dtype as dt
-from . import epilogue
+from . import epilogue, matmul_hopper
 from .configs import power_of_two
 from .nest import POINTER, SIZE, Parameter, Source
 from .spelling import TYPE
@@ -21,13 +21,14 @@ MANY = 128 * 256 * 128   # elements of a result from which its widest tiles keep
 
 @dataclass(frozen=True)
 class Tiles:
-    """Sizes of a program's tile and its team."""
+    """Sizes of a program's tile and its team; `road` is one of `matmul_hopper.py`, or empty."""
 
     m: int
     n: int
     k: int
     warps: int
     stages: int
+    road: str = ""
 
     @property
     def constants(self) -> tuple:
@@ -130,8 +131,8 @@ def tiles(dtype, m: int, n: int, k: int, tensor_cores: bool, shared_memory: int)
     return found
 
 
-def candidates(dtype, m: int, n: int, k: int, tensor_cores: bool, shared_memory: int) -> list:
-    """Tiles worth trying, the one to take without trying first."""
+def candidates(dtype, m: int, n: int, k: int, tensor_cores: bool, shared_memory: int, copies: bool = False) -> list:
+    """Tiles worth trying, the one to take without trying first; with `copies` those whose operands come by bulk copies, too."""
     first = tiles(dtype, m, n, k, tensor_cores, shared_memory)
     if not tensor_cores:
         return [first]
@@ -146,9 +147,16 @@ def candidates(dtype, m: int, n: int, k: int, tensor_cores: bool, shared_memory:
             made = Tiles(bm, bn, depth, warps, stages)
             if made.shared(dtype.itemsize) <= shared_memory and made not in found:
                 found.append(made)
-    return found
+    return found + (_by_copies(dtype, m, n, shared_memory) if copies else [])
 
 
-def grid(m: int, n: int, batch: int, chosen: Tiles) -> tuple:
+def _by_copies(dtype, m, n, shared_memory):
+    made = [Tiles(*sizes, road) for road, all_sizes in matmul_hopper.TILES.items() for sizes in all_sizes]
+    return [t for t in made if t.m <= 2 * power_of_two(m) and t.n <= 2 * power_of_two(n)
+            and t.shared(dtype.itemsize) <= shared_memory]
+
+
+def grid(m: int, n: int, batch: int, chosen: Tiles, processors: int = 1) -> tuple:
     """The programs that cover z."""
-    return (-(-m // chosen.m) * -(-n // chosen.n), batch, 1)
+    count = -(-m // chosen.m) * -(-n // chosen.n)
+    return (min(count, processors) if chosen.road == matmul_hopper.PERSISTENT else count, batch, 1)
