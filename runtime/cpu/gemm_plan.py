@@ -160,7 +160,8 @@ def _choose_road(a, b, item, product):
         return "tiles", turned, False
     if rows == 1:
         return "vector", codegen.IN_PLACE, False
-    near = tile_plan.reads_in_place(rows, depth, columns, Operands(a_row, a_step, b_step, b_column, item))
+    near = tile_plan.reads_in_place(rows, depth, columns, Operands(a_row, a_step, b_step, b_column, item),
+                                    product.sums_in_place)
     return "tiles", codegen.IN_PLACE if near else codegen.PACK_ROWS, False
 
 

@@ -1,9 +1,9 @@
 """How products on register tiles are cut: blocks of the depth and of the columns for the caches, items for the threads.
 
 Many rows: a row of A takes `_DEPTH_BYTES` of the nearest cache, so that a tile's rows stay there while all columns of an item
-pass, and B a quarter of the second-level cache. Fewer rows that B is packed for: what is packed stays in the nearest cache.
-Few rows: nothing is packed, and a few rows of B at a time pass by in long pieces, as memory likes to be read. Sums begin anew
-with every block of the depth, so results depend on it, and it depends on sizes and the machine's caches alone.
+pass, and B a quarter of the second-level cache. Fewer rows: a block of B stays in the nearest cache, packed or not. Few rows:
+nothing is packed, and a few rows of B at a time pass by in long pieces, as memory likes to be read. Sums begin anew with every
+block of the depth, so results depend on it, and it depends on sizes and the machine's caches alone.
 """
 
 from typing import NamedTuple
@@ -12,13 +12,13 @@ from ...passes.codegen.llvm import gemm as codegen
 from . import cache_sizes
 
 _DEPTH_BYTES = 2048                 # of a row of A
-_NEAR_ROWS = 192                    # up to so many rows, packed B stays in the nearest cache:
+_NEAR_ROWS = 192                    # up to so many rows, blocks of B stay in the nearest cache:
 _NEAR_BYTES, _NEAR_STEPS = 32 << 10, 128
 _FAR_BYTES = 1 << 16                # rows of B so far apart are read in pieces twice as long
 _FEW_ROWS = 16                      # up to so many rows, B is read once: a few of its rows at a time
 _FEW_STEPS, _FEW_BYTES = 16, 4096   # so many of them, in pieces of so many bytes
 _NARROW_BYTES = 256                 # a B so narrow is read in place
-_SPLIT_ROWS = 48                    # up to so many rows, loads across two lines cost less than packing
+_SPLIT_ROWS = 40                    # up to so many rows, loads across two lines cost less than packing
 _CROWDED_BYTES = 2048               # multiples of so many bytes fall on few places of a cache
 _TURNED_BYTES = 4096                # columns of a transposed A so far apart are packed
 _LINE, _PAGE = 64, 4096
@@ -47,14 +47,18 @@ class Operands(NamedTuple):
     item: int
 
 
-def reads_in_place(rows: int, depth: int, columns: int, operands: Operands) -> bool:
-    """Whether rows of B are read as quickly in place as packed: few rows use them, or they fill half of the second-level cache
-    evenly, and begin at lines where many rows use them."""
-    step = operands.b_step
-    if rows <= _FEW_ROWS or columns * operands.item <= _NARROW_BYTES:
+def reads_in_place(rows: int, depth: int, columns: int, operands: Operands, partial_sums: bool) -> bool:
+    """Whether rows of B are read as quickly in place as packed: few rows use them, or caches hold them evenly and they begin
+    at lines, or they split lines but are used by not so many rows."""
+    step, item = operands.b_step, operands.item
+    if rows <= _FEW_ROWS or columns * item <= _NARROW_BYTES:
         return True
-    whole = step % _LINE == 0 or rows <= _SPLIT_ROWS
-    return whole and step % _CROWDED_BYTES != 0 and step * depth <= cache_sizes.second_level() // 2
+    if step % _CROWDED_BYTES == 0:
+        return False
+    fits = step * depth <= cache_sizes.second_level() // 2
+    if step % _LINE == 0:
+        return fits or (rows <= _NEAR_ROWS and partial_sums)
+    return rows <= _SPLIT_ROWS and (fits or (partial_sums and step < _FAR_BYTES))
 
 
 def cut(count: int, sizes: tuple, pack: int, operands: Operands, kernel, partial_sums: bool, threads: int) -> Cut:
@@ -70,7 +74,7 @@ def cut(count: int, sizes: tuple, pack: int, operands: Operands, kernel, partial
     panel = min(most, max(panels, 1)) * kernel.panel
     blocks, items, chunks = share(count, -(-columns // panel), rows, rows * depth * columns * count, pack, threads)
     words = {"depth_block": steps, "source_row": operands.a_row, "source_step": operands.a_step,
-             "ahead": operands.b_step if pack == codegen.PACK_ROWS else 0, "left_bytes": 0}
+             "ahead": operands.b_step if pack in (codegen.IN_PLACE, codegen.PACK_ROWS) else 0, "left_bytes": 0}
     if left:
         step = kernel.shape.rows * operands.item
         words |= {"a_step": step, "left_bytes": -(-steps * step * codegen.LEFT_TILES // _LINE) * _LINE}
@@ -90,9 +94,9 @@ def _block(sizes, pack, operands, panel, partial_sums, left):
     room = cache_sizes.second_level() // 4
     if not partial_sums:
         steps = max(depth, 1)
-    elif pack == codegen.IN_PLACE and rows <= _FEW_ROWS and b_step > panel * item and b_step * depth > room:
+    elif pack == codegen.IN_PLACE and rows <= _FEW_ROWS and b_step != panel * item and b_step * depth > room:
         steps, room = _FEW_STEPS, _FEW_STEPS * _FEW_BYTES
-    elif pack != codegen.IN_PLACE and rows <= _NEAR_ROWS and depth * columns * item > room:
+    elif rows <= _NEAR_ROWS and b_step != panel * item and depth * columns * item > room:
         steps, room = _equal_parts(depth, _NEAR_STEPS), _NEAR_BYTES * (1 if b_step < _FAR_BYTES else 2)
     else:
         steps, room = _equal_parts(depth, _DEPTH_BYTES // item), room * (2 if left else 1)

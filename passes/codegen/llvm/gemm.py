@@ -45,6 +45,7 @@ _ACCUMULATE, _LAST = 1, 2
 LEFT_TILES = 16                     # whose rows of A are packed together
 UNROLL = 2                          # steps of the depth in a round of a large tile's loop
 _LARGE_TILE = 10                    # vectors of sums
+_LINE = 64
 
 
 def launch_text(target: Target) -> str:
@@ -182,23 +183,25 @@ def _all_tiles(f, job, item, parts, steps, start, panels, following, flags):
 
 
 def _one_row_of_tiles(f, job, item, kernel, kernels, steps, a, panels, c, row, ahead, flags):
-    """Tiles of one height side by side; the last one may be narrower. Each asks for a column of lines of the B that is packed
-    next, every other step of it."""
+    """Tiles of one height side by side; the last one may be narrower. Each asks for a column of lines of the B that comes
+    next, in every other step of it; for two columns where tiles are few."""
     panel, b_step, apart = panels
     shape, size = kernel.shape, bytes_of(memory_type(kernel.precision.b))
     tile, following = ahead
     wide, step = f.ceil_div(item.columns, shape.columns), word(f, job, "ahead")
+    many = shape.rows * UNROLL * shape.columns * size // _LINE
+    beside = f.select(f.compare("sge", f.sub(item.end_row, item.first_row), many), f.index(0), _LINE)
     with f.loop(0, item.columns, shape.columns) as loop:
         left, number = f.sub(item.columns, loop.index), f.div(loop.index, shape.columns)
         variant = f.select(f.compare("sge", left, shape.columns), 0, f.ceil_div(left, shape.lanes))
         tile_kernel = f.load(PTR, f.at(kernels, f.mul(variant, shape.rows), PTR))
         b = f.at(panel, f.mul(number, apart))
         turn = f.add(f.mul(tile, wide), number)
-        line = f.mul(f.div(turn, UNROLL), 64)
+        line = f.mul(f.div(turn, UNROLL), f.add(beside, _LINE))
         asked = f.at(f.at(following, line), f.mul(f.mod(turn, UNROLL), step))
         inside = f.compare("slt", line, f.mul(item.columns, size))
         f.call_pointer(tile_kernel, "void", job, steps, a, b, b_step, c, row, f.add(item.column, loop.index), item.batch, flags,
-                       f.select(inside, asked, a), f.select(inside, f.mul(step, UNROLL), 0))
+                       f.select(inside, asked, a), f.select(inside, f.mul(step, UNROLL), 0), beside)
 
 
 def _kernel_table(module, kernel):
@@ -215,8 +218,9 @@ def _micro_kernel(module, kernel, height, vectors, masked):
     name = f"tile_{height}x{vectors}{'m' if masked else ''}"
     f = module.function(name, [("ptr noalias readonly", "job"), (I64, "depth"), ("ptr noalias readonly", "a"),
                                ("ptr noalias readonly", "b"), (I64, "b_step"), ("ptr noalias", "c"), (I64, "row"),
-                               (I64, "column"), (I64, "batch"), (I64, "flags"), (PTR, "lines"), (I64, "apart")], internal=True)
-    job, depth, a, b, b_step, c, row, column, batch, flags, lines, apart = f.params
+                               (I64, "column"), (I64, "batch"), (I64, "flags"), (PTR, "lines"), (I64, "apart"),
+                               (I64, "beside")], internal=True)
+    job, depth, a, b, b_step, c, row, column, batch, flags, lines, apart, beside = f.params
     first = f.add(column, (vectors - 1) * shape.lanes)
     mask = f.mask(f.sub(word(f, job, "columns"), first), shape.lanes) if masked else None
     _ask_for_c(f, kernel, f.at(c, column, precision.out), word(f, job, "c_row"), height, vectors)
@@ -225,7 +229,7 @@ def _micro_kernel(module, kernel, height, vectors, masked):
     if kernel.road == "pairs":
         sums = pair_tile(f, height, vectors, shape.lanes, depth, left, right)
     else:
-        ahead, unroll = (None, 1) if masked or height * vectors < _LARGE_TILE else (Lines(lines, apart), UNROLL)
+        ahead, unroll = (None, 1) if masked or height * vectors < _LARGE_TILE else (Lines(lines, apart, beside), UNROLL)
         sums = outer_tile(f, precision, height, vectors, shape.lanes, depth, left, right, mask, ahead, unroll)
     _finish(f, kernel, job, sums, c, (batch, row, column), mask, flags)
     f.ret()
@@ -236,7 +240,7 @@ def _ask_for_c(f, kernel, start, c_row, height, vectors):
     """Prefetch where a tile will be stored: a store that misses the caches holds up those behind it."""
     width = kernel.shape.lanes * bytes_of(kernel.precision.out)
     for row in range(height):
-        for line in range(0, vectors * width, 64):
+        for line in range(0, vectors * width, _LINE):
             f.prefetch(f.at(f.at(start, f.mul(c_row, row)), line))
 
 

@@ -43,10 +43,11 @@ class Operand(NamedTuple):
 
 
 class Lines(NamedTuple):
-    """Lines that will be needed: the first, and the bytes between them."""
+    """Lines that will be needed: the first, and the bytes between them; `beside` a line lies another one, or the same."""
 
     pointer: Value
     apart: Any
+    beside: Any
 
 
 @dataclass(frozen=True)
@@ -129,8 +130,8 @@ def add_outer(f: Function, precision: Precision, tile: list[list[Value]], depth,
     `b.row_stride` is a tuple of where the vectors of a step of B lie, in bytes; 0 where they lie one after the other. `mask`
     limits the last of them. `ahead` is how far from each step of B lies a line that will be needed, or (pointer, bytes) of a
     stream beside B: each step asks for the first and the last line of that many bytes, and goes on by as many; or `Lines`, of
-    which each round of the loop asks for one. `unroll` steps (a power of two) are one round: what counts them and moves on
-    takes turns with the multiply-adds on the same ports.
+    which each round of the loop asks for one or two. `unroll` steps (a power of two) are one round: what counts them and moves
+    on takes turns with the multiply-adds on the same ports.
     """
     step = _OuterStep(f, precision, tile, a, b, mask, ahead)
     places, sums = step.starts, [value for line in tile for value in line]
@@ -139,7 +140,8 @@ def add_outer(f: Function, precision: Precision, tile: list[list[Value]], depth,
         with f.loop(low, high, count, [*places, *sums]) as loop:
             now, sums = loop.carried[:len(places)], loop.carried[len(places):]
             if type(ahead) is Lines:
-                f.prefetch(now[2], 2)
+                for line in (now[2], f.at(now[2], ahead.beside)):
+                    f.prefetch(line, 2)
             for number in range(count):
                 sums = step.add(now, number, sums)
             loop.next(*step.moved(now, count), *sums)
@@ -158,7 +160,7 @@ class _OuterStep:
         self.widths = [lanes_of(value.type) for value in tile[0]]
         size = bytes_of(memory_type(precision.b))
         self.across = b.row_stride or [number * self.widths[0] * size for number in range(self.vectors)]
-        streams = [(a.pointer, a.step), (b.pointer, b.step), *([ahead] if isinstance(ahead, tuple) else [])]
+        streams = [(a.pointer, a.step), (b.pointer, b.step), *([ahead[:2]] if isinstance(ahead, tuple) else [])]
         self.starts, self.strides = [list(part) for part in zip(*streams)]
 
     def moved(self, places, count):
