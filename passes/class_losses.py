@@ -89,5 +89,10 @@ def _softmax_minus_onehot(checked, x, lse, a, b, target):
     return ew.where(hits, ew.sub(p, loss.over_classes(b, x.shape)), p)
 
 
-BODIES = {loss.class_weight: _class_weight, loss.cross_entropy: _cross_entropy,
+def _class_share(checked, g, target, *, ignore_index, classes, reduction):
+    w = _class_weight(checked, target, None, ignore_index=ignore_index, classes=classes, dtype=g.dtype)
+    return None if w is None else ew.mul(loss.row_gradient(g, w, reduction), w)
+
+
+BODIES = {loss.class_weight: _class_weight, loss.class_share: _class_share, loss.cross_entropy: _cross_entropy,
           loss.softmax_minus_onehot: _softmax_minus_onehot}

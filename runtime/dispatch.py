@@ -22,7 +22,6 @@ from .autograd.node import (
     PackedValues,
     aval_of,
     broadcast_edge,
-    is_inexact,
     keep_planned,
 )
 from .device_array import DeviceArray
@@ -205,7 +204,8 @@ def record(op: Op, args, params, out):
 
 def record_several(m, op: Op, args, params, outs: tuple):
     """What `record` does, for an operation with several results."""
-    if not any([is_inexact(t._a) for t in outs]):  # noqa: C419  (quicker than a generator)
+    inexact = [t._a.dtype.kind in INEXACT for t in outs]
+    if True not in inexact:
         return
     edges = tuple([None if not isinstance(a, Tensor) or a._node is None else edge_of(op, a, outs[0]) for a in args])
     if not m.special:
@@ -215,9 +215,9 @@ def record_several(m, op: Op, args, params, outs: tuple):
     node = Node(op, params, edges, saved, guards)
     if m.special:
         annotate(m, node, args, outs)
-    node.outs = tuple([t.aval for t in outs])
+    node.outs = tuple([t.aval if m.special else aval_of(t._a) for t in outs])
     for i, t in enumerate(outs):
-        if node.outs[i].dtype.is_inexact:
+        if inexact[i]:
             t._node = Output(node, i)
 
 

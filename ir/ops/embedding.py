@@ -19,6 +19,8 @@ def _infer_embedding(weight, index, *, padding_idx, by_frequency):
 
 def check_range(name, index, rows):
     """Raises unless all indices name a row."""
+    if index.dtype == np.int64 and index.size and np.maximum.reduce(index.view(np.uint64), None) < rows:
+        return              # read as unsigned, what is negative is large
     if index.size and (index.min() < 0 or index.max() >= rows):
         bad = index[(index < 0) | (index >= rows)].reshape(-1)[0]
         raise DimError(f"{name}: index {int(bad)} is out of range for a table of {rows} rows")

@@ -13,7 +13,7 @@ from ..substitute import as_float
 from . import elementwise as ew
 from . import reduce as rd
 from .nn import in_single, wants_float
-from .shape import expand, reshape
+from .shape import expand, full, reshape
 
 REDUCTIONS = NONE, MEAN, SUM = "none", "mean", "sum"
 
@@ -150,10 +150,37 @@ def row_gradient(g, weights, reduction):
     """What arrives at each row's loss from the gradient of the reduced one."""
     if reduction == "none":
         return g
-    if reduction == "mean":
-        total = _all(weights)     # of nothing where all rows are ignored: their mean is NaN, their gradient 0
-        g = ew.div(g, ew.where(ew.eq(total, 0.0), 1.0, total))
-    return expand(g, shape=weights.shape)
+    return expand(_averaged(g, weights) if reduction == "mean" else g, shape=weights.shape)
+
+
+def _averaged(g, weights):
+    total = _all(weights)     # of nothing where all rows are ignored: their mean is NaN, their gradient 0
+    return ew.div(g, ew.where(ew.eq(total, 0.0), 1.0, total))
+
+
+def _infer_class_share(g, target, *, ignore_index, classes, reduction):
+    wants_float("class_share", g)
+    if g.shape != (target.shape if reduction == NONE else ()):
+        raise ShapeError(f"class_share takes the gradient of a loss with reduction {reduction!r}, got {g} and {target}")
+    return g.with_shape(target.shape)
+
+
+def _class_share_body(g, target, *, ignore_index, classes, reduction):
+    w = class_weight(target, None, ignore_index=ignore_index, classes=classes, dtype=dt.of(g))
+    return ew.mul(row_gradient(g, w, reduction), w)
+
+
+def _class_share_vjp(g, out, before, target, *, ignore_index, classes, reduction):
+    w = class_weight(target, None, ignore_index=ignore_index, classes=classes, dtype=dt.of(g))
+    back = ew.mul(g, w)
+    if reduction == NONE:
+        return back
+    return _averaged(_all(back), w) if reduction == MEAN else _all(back)
+
+
+class_share = op("class_share", infer=_infer_class_share, ref=in_single(_class_share_body), vjp=(_class_share_vjp, None),
+                 lower=Composite(_class_share_body),
+                 doc="What arrives at each row's loss from the gradient of the reduced one; 0 for ignored rows.")
 
 
 def _nll_body(x, target, weight, *, ignore_index, reduction):
@@ -163,8 +190,12 @@ def _nll_body(x, target, weight, *, ignore_index, reduction):
 
 
 def _nll_vjp(g, out, x, target, weight, *, ignore_index, reduction):
-    w = class_weight(target, weight, ignore_index=ignore_index, classes=x.shape[1], dtype=dt.of(g))
-    return put_class(ew.neg(ew.mul(row_gradient(g, w, reduction), w)), target, classes=x.shape[1])
+    if weight is None:
+        share = class_share(g, target, ignore_index=ignore_index, classes=x.shape[1], reduction=reduction)
+    else:
+        w = class_weight(target, weight, ignore_index=ignore_index, classes=x.shape[1], dtype=dt.of(g))
+        share = ew.mul(row_gradient(g, w, reduction), w)
+    return put_class(ew.neg(share), target, classes=x.shape[1])
 
 
 nll_loss = op("nll_loss", infer=_infer_nll, ref=in_single(_nll_body), vjp=(_nll_vjp, None, None), lower=Composite(_nll_body),
@@ -247,6 +278,11 @@ def _cross_entropy(x, target, weight, *, ignore_index, label_smoothing, reductio
 
 def _cross_entropy_vjp(g, out, x, target, weight, *, ignore_index, label_smoothing, reduction):
     g, g_lse = g
+    if g is None:
+        g = full(g_lse, shape=target.shape if reduction == NONE else (), value=0.0, dtype=dt.of(x))
+    if weight is None and not label_smoothing:
+        share = class_share(g, target, ignore_index=ignore_index, classes=x.shape[1], reduction=reduction)
+        return softmax_minus_onehot(x, out[1], share if g_lse is None else ew.add(share, g_lse), share, target)
     w = class_weight(target, weight, ignore_index=ignore_index, classes=x.shape[1], dtype=dt.of(x))
     rows = row_gradient(g, w, reduction)
     b = ew.mul(rows, w)
@@ -256,7 +292,7 @@ def _cross_entropy_vjp(g, out, x, target, weight, *, ignore_index, label_smoothi
         share = ew.mul(ew.where(ew.eq(target, ignore_index), 0.0, rows), label_smoothing / x.shape[1])
         total = as_float(x.shape[1]) if weight is None else expand(_all(weight), shape=target.shape)
         a = ew.add(b, ew.mul(share, total))
-    gx = softmax_minus_onehot(x, out[1], ew.add(a, g_lse), b, target)
+    gx = softmax_minus_onehot(x, out[1], a if g_lse is None else ew.add(a, g_lse), b, target)
     if label_smoothing:
         share = over_classes(share, x.shape)
         gx = ew.sub(gx, share if weight is None else ew.mul(share, _weight_over(weight, x.shape)))
@@ -264,7 +300,7 @@ def _cross_entropy_vjp(g, out, x, target, weight, *, ignore_index, label_smoothi
 
 
 cross_entropy = op("cross_entropy", infer=_infer_cross_entropy, ref=in_single(_cross_entropy),
-                   vjp=(_cross_entropy_vjp, None, None), lower=Composite(_cross_entropy_body), traits=("autocast_wide",),
+                   vjp=(_cross_entropy_vjp, None, None), lower=Composite(_cross_entropy_body), traits=("autocast_wide", "gaps"),
                    doc="The loss of logits against class indices, and each row's logsumexp, which the gradient uses.")
 
 # Connectionist temporal classification.

@@ -41,9 +41,23 @@ def _alike(xs):
     return xs
 
 
+def _are_plain(tensors) -> bool:
+    """Whether these are tensors of one dtype and rank that join as they are."""
+    if type(tensors) not in (list, tuple) or not tensors or not isinstance(tensors[0], Tensor):
+        return False
+    first = tensors[0]._a
+    kind, rank = first.dtype, first.ndim
+    for t in tensors:
+        if not isinstance(t, Tensor) or t._a.dtype != kind or t._a.ndim != rank:
+            return False
+    return rank > 1
+
+
 @api(method=False, names=("concat", "concatenate"))
 def cat(tensors, dim=0, *, out=None):
     """Joined along an existing dimension; 1-d tensors without elements are skipped."""
+    if out is None and _are_plain(tensors):
+        return sh.cat(*tensors, dim=canonical_dim(dim, tensors[0]._a.ndim))
     xs = _alike(_tensors(tensors, "cat"))
     shape: tuple = (0,)
     for x in xs:

@@ -61,6 +61,7 @@ class Backward:
         """Processes every node when all gradients for it have arrived."""
         ready = [n for n in roots if waiting[n] == 0]
         pending, deliver, through = self.pending, self.deliver, self.through
+        plain, run, frees = self.plain, self.run, not self.retain
         node: Any = None
         try:
             while ready:
@@ -73,7 +74,15 @@ class Backward:
                     if g is not None:
                         self.arrive(node, g)
                     continue
-                grads = None if g is None else through(node, g)
+                if g is None:
+                    grads = None
+                elif (plain and type(node) is Node and type(node.saved) is tuple and node.outs is None
+                        and not node.pre_hooks and not node.post_hooks):
+                    grads = run(node.apply, g)
+                    if frees:
+                        node.release()
+                else:
+                    grads = through(node, g)
                 for i, edge in enumerate(node.edges):
                     if edge is None:
                         continue
@@ -106,13 +115,7 @@ class Backward:
             pending[edge] = g if old is None else sum_of(old, g)
 
     def through(self, node, g):
-        """Gradients of a node's arguments."""
-        if (self.plain and type(node) is Node and type(node.saved) is tuple and node.outs is None
-                and not node.pre_hooks and not node.post_hooks):
-            grads = self.run(node.apply, g)
-            if not self.retain:
-                node.release()
-            return grads
+        """Gradients of a node's arguments, where the walk needs more than the node's rule on one plain array."""
         g = self.arrive(node, g)
         if node.pre_hooks:
             g = self.run_node_prehooks(node, g)

@@ -332,7 +332,7 @@ def neural(op: Op):
               recurrent.lstm_sequence, recurrent.lstm_sequence_grad, recurrent.lstm_states, recurrent.gru_sequence,
               recurrent.gru_sequence_grad, recurrent.gru_states, recurrent_packed.pack_recurrent,
               recurrent_packed.recurrent_packed, embedding.embedding, embedding.row_sums, indexing.index_put,
-              loss.cross_entropy, loss.softmax_minus_onehot)
+              loss.cross_entropy, loss.class_share, loss.softmax_minus_onehot)
 def sequence(op: Op):
     """The kernels of `eager_sequence.py`."""
     return eager_sequence.TABLE.make(op)

@@ -17,7 +17,7 @@ from ...ir.ops import recurrent_packed as packed_ops
 from ...ir.target import host
 from ...passes.codegen.llvm.epilogue import ColumnBias
 from ...passes.codegen.llvm.types import BF16, F16, F32, F64
-from . import attention, call, gemm, kernels, lookup, recurrent, recurrent_projected
+from . import attention, call, gemm, kernel_entry, kernels, lookup, recurrent, recurrent_projected
 from .kernel_table import KernelTable
 
 TABLE = KernelTable()
@@ -215,17 +215,31 @@ def linear(op: Op):
     def run(x, w, b):
         if x.dtype not in _STORED or not x.size or not w.size or (x.dtype == np.float16 and not host().half_conversions):
             return op.ref(x, w, b)
-        rows = x.reshape(-1, x.shape[-1])
+        rows = x if x.ndim == 2 else x.reshape(-1, x.shape[-1])
         if b is None or (len(w) == 1 and x.dtype not in _LOW):
             out = gemm.matmul(rows, w.T)
             out = out if b is None else np.add(out, b, out)
         else:
-            b = np.ascontiguousarray(b)
-            words = np.array([call.address_of(b)], np.int64)
+            b = b if b.flags.c_contiguous else np.ascontiguousarray(b)
+            words = _word(call.address_of(b))
             out = _product_with_bias(x.dtype)(rows, w.T, None, call.address_of(words))
-        return out.reshape(*x.shape[:-1], w.shape[0])
+        return out if rows is x else out.reshape(*x.shape[:-1], w.shape[0])
 
     return run
+
+
+def _word(number) -> np.ndarray:
+    """A word that holds a number: the addresses of biases are few, and stay."""
+    found = _words.get(number)
+    if found is None:
+        found = np.array([number], np.int64)
+        if len(_words) < _MOST_WORDS:
+            _words[number] = found
+    return found
+
+
+_words: dict = {}
+_MOST_WORDS = 4096
 
 
 # Rows of tables.
@@ -282,6 +296,9 @@ def _kept_rows(target, ignore_index, classes):
     """How many rows count; raises for a class that there is not."""
     if not target.size:
         return 0
+    plain = target.dtype == np.int64 and not 0 <= ignore_index < classes
+    if plain and np.maximum.reduce(target.view(np.uint64), None) < classes:       # read as unsigned, what is negative is large
+        return target.size
     low, high = int(target.min()), int(target.max())
     if low >= 0 and high < classes and not low <= ignore_index <= high:
         return target.size
@@ -292,17 +309,43 @@ def _kept_rows(target, ignore_index, classes):
 def cross_entropy(op: Op):
     """Two sweeps over each row, then the reduction of the rows' losses; with class weights or smoothing, by the reference."""
 
+    made: dict = {}         # by dtype and ignored index: the sweep over rows, the sum of them
+
     def run(x, target, weight, *, ignore_index, label_smoothing, reduction):
         if weight is not None or label_smoothing or not x.size:
             return op.ref(x, target, weight, ignore_index=ignore_index, label_smoothing=label_smoothing, reduction=reduction)
-        kept, kind = _kept_rows(target, ignore_index, x.shape[1]), dt.BY_NP[x.dtype]
-        rows, lse = kernels.rowop(op.name, kind, ignore_index=ignore_index)(x, _as_long(target), dim=1)
+        kept = _kept_rows(target, ignore_index, x.shape[1])
+        found = made.get((x.dtype, ignore_index))
+        if found is None:
+            kind = dt.BY_NP[x.dtype]
+            found = made[x.dtype, ignore_index] = (kernels.rowop(op.name, kind, ignore_index=ignore_index),
+                                                   kernels.reduction("sum", kind))
+        rows, lse = found[0](x, _as_long(target), dim=1)
         if reduction == "none":
             return rows, lse
-        total = kernels.reduction("sum", kind)(rows)
+        total = found[1](rows)
         return total if reduction == "sum" else total / x.dtype.type(kept), lse
 
     return widened(run)
+
+
+@TABLE.makes(loss.class_share)
+def class_share(op: Op):
+    """One number for all rows where none is ignored."""
+
+    def run(g, target, *, ignore_index, classes, reduction):
+        most = _COUNTED.get(g.dtype, 0)
+        kept = _kept_rows(target, ignore_index, classes) if reduction != "none" and target.size < most else 0
+        if not kept or kept != target.size:
+            return op.lower.body(g, target, ignore_index=ignore_index, classes=classes, reduction=reduction)
+        out = kernel_entry.empty(target.shape, g.dtype)
+        out.fill(g / g.dtype.type(kept) if reduction == "mean" else g)
+        return out
+
+    return run
+
+
+_COUNTED = {np.dtype(np.float32): 1 << 24, np.dtype(np.float64): 1 << 53}       # numbers of rows that are exact
 
 
 @TABLE.makes(loss.softmax_minus_onehot)

@@ -9,7 +9,7 @@ from ...ir import dtype as dt
 from ...ir.kernel_builder import KernelBuilder
 from ...passes.codegen import library, reductions
 from ...passes.codegen.llvm.kernels import suited
-from .kernel_entry import empty, entries
+from .kernel_entry import LARGE, empty, entries
 
 MAX_PLANS = 4096  # shapes remembered per kernel
 
@@ -123,17 +123,20 @@ class RowOp:
     def __call__(self, *arrays, dim=-1, out=None):
         """Runs on arrays in the library's order; gives the outputs, one alone or a tuple."""
         key = (dim, *[a.shape for a in arrays])
-        entry, forms, made = self._plans.get(key) or self._plan(key, arrays, dim)
+        entry, forms, made, make = self._plans.get(key) or self._plan(key, arrays, dim)
         if out is None:
-            outs = tuple([empty(shape, kind) for shape, kind in made])
+            outs = tuple([make(shape, kind) for shape, kind in made])
         else:
             outs = out if isinstance(out, tuple) else (out,)
         given = [v if v.flags.c_contiguous else np.ascontiguousarray(v) for v in (*arrays, *outs)]
-        entry(*[v if v.shape == form else v.reshape(form) for v, form in zip(given, forms)])
+        if forms is not None:
+            given = [v if v.shape == form else v.reshape(form) for v, form in zip(given, forms)]
+        entry(*given)
         return outs if len(outs) > 1 else outs[0]
 
     def _plan(self, key, arrays, dim):
-        """(native entry, the shape each buffer is seen in, shape and dtype of each output) for arrays of these shapes."""
+        """(native entry, the shape each buffer is seen in, None where that is its own, shape and dtype of each output, what
+        makes outputs) for arrays of these shapes."""
         x = max(arrays, key=lambda a: a.ndim)
         shape = x.shape or (1,)
         dim %= len(shape)
@@ -146,7 +149,10 @@ class RowOp:
         made = [(whole[kind], o.dtype.np) for kind, o in zip(kinds, kernel.buffers) if o.written]
         if len(self._plans) >= MAX_PLANS:
             self._plans.clear()
-        plan = self._plans[key] = (entry, [seen[kind] for kind in kinds], made)
+        forms = [seen[kind] for kind in kinds]
+        make = np.empty if all(math.prod(shape) * kind.itemsize < LARGE for shape, kind in made) else empty
+        as_they_are = [*[v.shape for v in arrays], *[shape for shape, _ in made]] == forms
+        plan = self._plans[key] = (entry, None if as_they_are else forms, made, make)
         return plan
 
 

@@ -44,6 +44,16 @@ def _class_index(rng):
     yield Sample((target,), {"classes": 3, "ignore_index": -100})
 
 
+@samples("class_share")
+def _class_share(rng):
+    for shape in SHAPES:
+        for reduction in ("none", "mean", "sum"):
+            for ignore_index in (0, -100):
+                target = targets(rng, shape)
+                g = rng.standard_normal(target.shape if reduction == "none" else ())
+                yield Sample((g, target), {"ignore_index": ignore_index, "classes": shape[1], "reduction": reduction}, tol=8)
+
+
 @samples("nll_loss")
 def _nll(rng):
     for shape in SHAPES:
