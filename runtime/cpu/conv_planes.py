@@ -16,7 +16,6 @@ from .conv_steps import OPERANDS, W, X, Y, plain
 from .texts import text_of
 
 _MASKED_BYTES = 32                  # vectors from which loading some of their lanes is an instruction
-_MOST_TAPS = 64                     # taps that are written out
 _PLANES_A_THREAD = 4                # planes from which their rows are not shared out
 _ELEMENTS = {4: "float", 8: "double"}
 
@@ -25,7 +24,12 @@ def takes(g: Geometry) -> bool:
     """Whether each group is one channel, in images whose windows the kernel can write out."""
     depth, _, width = g.dims
     return (g.inputs == 1 and g.groups > 1 and depth == Window(1, 1) and width.stride in codegen.STRIDES
-            and 0 < g.taps <= _MOST_TAPS and host().vector_bytes >= _MASKED_BYTES)
+            and 0 < g.taps <= _most_taps() and host().vector_bytes >= _MASKED_BYTES)
+
+
+def _most_taps():
+    """Taps up to which this is quicker than blocks: weights that registers do not hold are read anew for each product."""
+    return 25 if host().vector_registers >= 32 else 12
 
 
 @functools.lru_cache(None)
