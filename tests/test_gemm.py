@@ -12,7 +12,7 @@ import pytest
 from ingot.ir import target
 from ingot.ir.errors import DTypeError, ShapeError
 from ingot.passes.codegen.llvm import gemm as codegen
-from ingot.runtime.cpu import cache_sizes, gemm
+from ingot.runtime.cpu import cache_sizes, gemm, tile_plan
 from ingot.runtime.cpu import compile as compiler
 from ingot.runtime.cpu.gemm_plan import Layout, make_plan
 from products import BF16, DTYPES, LAYOUTS, error, make
@@ -275,6 +275,17 @@ def test_the_road_fits_the_layout(shape_a, shape_b, turned, road, pack, monkeypa
     assert named["items"] == named["panels"] * named["row_blocks"] and 1 <= named["chunks"] <= named["items"]
 
 
+@pytest.mark.parametrize("rows, depth, columns, step, in_place", [
+    (8, 1024, 1024, 4096, True), (100, 1024, 1024, 4096, False), (100, 1000, 4000, 16000, True),
+    (300, 1000, 4000, 16000, False), (30, 1000, 1000, 4000, True), (30, 1000, 20000, 80080, False),
+    (100, 1000, 1000, 4000, False), (300, 256, 256, 1024, True), (300, 300, 10, 40, True)])
+def test_where_rows_of_b_are_read_in_place(rows, depth, columns, step, in_place, monkeypatch):
+    monkeypatch.setattr(cache_sizes, "second_level", lambda: 1 << 20)
+    operands = tile_plan.Operands(4 * depth, 4, step, 4, 4)
+    assert tile_plan.reads_in_place(rows, depth, columns, operands, True) is in_place
+    assert not (tile_plan.reads_in_place(rows, depth, columns, operands, False) and step * depth > 1 << 19 and rows > 16)
+
+
 def test_one_compile_serves_all_shapes():
     rng = np.random.default_rng(16)
     for rows, columns, depth in ((40, 50, 60), (100, 64, 64), (333, 77, 55), (64, 200, 1500)):
@@ -293,7 +304,7 @@ def test_lower_levels_give_the_same_products(level, monkeypatch):
         sys.path.insert(0, {__file__.rsplit("/", 1)[0]!r})
         import numpy as np, products as t
         from ingot.ir import target
-        from ingot.runtime.cpu import cache_sizes, gemm
+        from ingot.runtime.cpu import cache_sizes, gemm, tile_plan
         assert target.host().level == {level!r}
         rng = np.random.default_rng(0)
         for dtype, (rows, columns, depth) in itertools.product(t.DTYPES, [(7, 65, 13), (1, 300, 77), (60, 33, 1100)]):

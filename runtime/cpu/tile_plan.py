@@ -16,14 +16,14 @@ _NEAR_ROWS = 192                    # up to so many rows, blocks of B stay in th
 _NEAR_BYTES, _NEAR_STEPS = 32 << 10, 128
 _FAR_BYTES = 1 << 16                # rows of B so far apart are read in pieces twice as long
 _FEW_ROWS = 16                      # up to so many rows, B is read once: a few of its rows at a time
-_FEW_STEPS, _FEW_BYTES = 16, 4096   # so many of them, in pieces of so many bytes
+_FEW_STEPS, _FEW_BYTES = 32, 4096   # so many of them, in pieces of so many bytes
 _NARROW_BYTES = 256                 # a B so narrow is read in place
 _SPLIT_ROWS = 40                    # up to so many rows, loads across two lines cost less than packing
 _CROWDED_BYTES = 2048               # multiples of so many bytes fall on few places of a cache
 _TURNED_BYTES = 4096                # columns of a transposed A so far apart are packed
 _LINE, _PAGE = 64, 4096
-_ROWS_PER_PACK = 192                # rows that share a packed panel, at least
-_ITEMS_EACH = 4                     # for each thread
+_ITEMS_EACH = 4                     # for each thread, where cutting costs nothing
+_ROWS_PER_PACK, _PACKS_EACH = 192, 2    # rows that share what is packed, at least; items where it is packed anew for each
 _CHUNK_WORK = 1 << 15
 
 
@@ -68,9 +68,9 @@ def cut(count: int, sizes: tuple, pack: int, operands: Operands, kernel, partial
     left = _packs_left(rows, depth, operands, kernel)
     steps, most = _block(sizes, pack, operands, kernel.panel, partial_sums, left)
     panels = -(-columns // kernel.panel)
-    if threads > 1:                                 # enough items for all, none narrower than two panels
+    if threads > 1:                                 # enough items for all, unless they were to become narrow
         wanted = 1 if left else -(-_ITEMS_EACH * threads // max(count, 1))
-        most = min(most, max(-(-panels // wanted), 2))
+        most = min(most, max(-(-panels // wanted), 2 if rows > _FEW_ROWS else 4))
     panel = min(most, max(panels, 1)) * kernel.panel
     blocks, items, chunks = share(count, -(-columns // panel), rows, rows * depth * columns * count, pack, threads)
     words = {"depth_block": steps, "source_row": operands.a_row, "source_step": operands.a_step,
@@ -113,7 +113,7 @@ def share(count: int, panels: int, rows: int, work: int, pack: int, threads: int
     """(row blocks, items, chunks): enough items to keep all threads busy, few enough not to pack a panel too often."""
     if threads == 1:
         return 1, count * panels, 1
-    most = rows // _ROWS_PER_PACK if pack else -(-rows // 6)
-    blocks = max(1, min(most, -(-_ITEMS_EACH * threads // max(count * panels, 1))))
+    most, each = (rows // _ROWS_PER_PACK, _PACKS_EACH) if pack else (-(-rows // 6), _ITEMS_EACH)
+    blocks = max(1, min(most, -(-each * threads // max(count * panels, 1))))
     items = count * panels * blocks
     return blocks, items, max(1, min(items, 8 * threads, work // _CHUNK_WORK))
