@@ -236,11 +236,11 @@ def _tile(module, kernel, pixels):
             ("d", frame.first_d, frame.end_d, f.mul(job.dilation_d, job.x_slice), job.w_tap_d),
             ("h", frame.first_h, frame.end_h, f.mul(job.dilation_h, job.x_row), job.w_tap_h),
             ("w", 0, segment.taps, job.x_tap_w, job.w_tap_w))
-    last_block = f.sub(segment.blocks, 1)
+    last_block, unroll = f.sub(segment.blocks, 1), kernel.written_out(pixels)
 
     def sums(level, x, w, tile, steps=segment.steps):
         if level == len(nest):
-            return _add_steps(f, kernel, tile, steps, Operand(x, x_pixel, size), Operand(w, 0, w_step))
+            return add_outer(f, precision, tile, steps, Operand(x, x_pixel, size), Operand(w, 0, w_step), unroll=unroll)
         dim, first, end, x_step, w_next = nest[level]
         with f.loop(first, end, 1, [value for line in tile for value in line]) as loop:
             inside = f.at(x, f.mul(loop.index, x_step))
@@ -256,25 +256,6 @@ def _tile(module, kernel, pixels):
     _finish(f, kernel, (job, frame, segment), tile, y)
     f.ret()
     return name
-
-
-def _add_steps(f, kernel, tile, steps, a, b):
-    """The tile plus so many steps of the depth, some of them written out: blocks are short, and where a loop of many turns ends
-    no processor foresees."""
-    precision, count = kernel.precision, kernel.written_out(len(tile))
-    if count == 1:
-        return add_outer(f, precision, tile, steps, a, b)
-    whole = f.bit_and(steps, -count)
-    with f.loop(0, whole, count, [a.pointer, b.pointer, *(value for line in tile for value in line)]) as loop:
-        at_a, at_b, *sums = loop.carried
-        made = _lines(sums, kernel.vectors)
-        for step in range(count):
-            made = add_outer(f, precision, made, 1, a._replace(pointer=f.at(at_a, step * a.step)),
-                             b._replace(pointer=f.at(at_b, step * b.step)))
-        loop.next(f.at(at_a, count * a.step), f.at(at_b, count * b.step), *(value for line in made for value in line))
-    at_a, at_b, *sums = loop.results
-    return add_outer(f, precision, _lines(sums, kernel.vectors), f.sub(steps, whole), a._replace(pointer=at_a),
-                     b._replace(pointer=at_b))
 
 
 def _lines(values, vectors):
