@@ -8,6 +8,8 @@ import pytest
 
 import ingot
 from ingot.autograd import backward, grad
+from ingot.ir.ops.shape import pad
+from ingot.runtime import dispatch
 
 
 def leaf(*values, dtype=ingot.float64):
@@ -55,6 +57,45 @@ def test_unused_deep_graph_frees_without_recursion():
     for _ in range(100_000):
         y = y * 1.0
     del y
+
+
+PARTS = {
+    "beside each other": [np.s_[:, 0:2], np.s_[:, 2:5], np.s_[:, 5:6]],
+    "over each other": [np.s_[:, 0:4], np.s_[:, 1:5], np.s_[2], np.s_[:, 3]],
+    "with steps": [np.s_[0:4:3], np.s_[:, 1:6:2], np.s_[1:4:2]],
+    "nothing, and everything": [np.s_[:, 2:2], np.s_[:, 0:6], np.s_[3:3], np.s_[0:4]],
+    "one element": [np.s_[1, 2], np.s_[1, 2], np.s_[3, 5]],
+}
+
+
+@pytest.mark.parametrize("parts", PARTS.values(), ids=PARTS)
+@pytest.mark.parametrize("also", ["before", "after", "never"])
+@pytest.mark.parametrize("inner", [True, False])
+def test_gradients_of_parts_add_up(parts, also, inner):
+    x, rng, terms = random_leaf(4, 6), np.random.default_rng(1), []
+    y = x * 1.0 if inner else x
+    expected = np.zeros((4, 6)) + (also != "never")
+    for part in parts:
+        factor = rng.standard_normal(np.zeros((4, 6))[part].shape)
+        expected[part] += factor
+        terms.append((y[part] * ingot.tensor(factor)).sum())
+    terms = {"before": [y.sum(), *terms], "after": [*terms, y.sum()], "never": terms}[also]
+    sum(terms[1:], terms[0]).backward(retain_graph=True)
+    np.testing.assert_allclose(x.grad.numpy(), expected, rtol=1e-13)
+    sum(terms[1:], terms[0]).backward()
+    np.testing.assert_allclose(x.grad.numpy(), 2 * expected, rtol=1e-13)
+
+
+def test_zeros_are_made_once_for_all_parts(monkeypatch):
+    made = []
+    x = random_leaf(4, 6)
+    y = x * 2.0
+    loss = sum(p.square().sum() for p in y.split(2, 1))
+    kernel = dispatch.kernel_of(pad)
+    monkeypatch.setitem(dispatch.KERNELS, pad, lambda *a, **k: made.append(1) or kernel(*a, **k))
+    loss.backward()
+    assert len(made) == 1
+    np.testing.assert_allclose(x.grad.numpy(), 8 * x.detach().numpy())
 
 
 def test_backward_of_several_tensors_with_gradients():

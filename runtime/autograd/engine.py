@@ -14,7 +14,7 @@ import numpy as np
 from ...ir.aval import Aval
 from ...ir.errors import AutogradError, DTypeError, ShapeError
 from ...ir.ops.elementwise import add, copy
-from ...ir.ops.shape import expand, full
+from ...ir.ops.shape import expand, full, select, slice_
 from ...ir.symbolic import is_symbol
 from ..device_array import DeviceArray, zeros_beside
 from ..dispatch import call
@@ -25,6 +25,7 @@ from .node import CHECK_NAN, Leaf, Node, Output, aval_of
 from .sparse_gradient import accumulate_sparse, is_sparse, sum_of
 
 _accumulating = threading.RLock()
+_PARTS = frozenset((slice_, select))       # views of a part of an array, no element of it twice
 
 
 class Backward:
@@ -40,6 +41,7 @@ class Backward:
         self.check_nan = m.anomaly == CHECK_NAN
         self.plain = not (self.on_tensors or self.check_nan) and targets is None
         self.pending: dict = {}
+        self.wholes: dict = {}          # by edge: gradients that were made for one part, and that nothing else holds
 
     def start(self, edges, gradients):
         """Runs from `edges` with the given gradients (tensors); returns the captured gradients if targets were named."""
@@ -61,7 +63,7 @@ class Backward:
         """Processes every node when all gradients for it have arrived."""
         ready = [n for n in roots if waiting[n] == 0]
         pending, deliver, through = self.pending, self.deliver, self.through
-        plain, run, frees = self.plain, self.run, not self.retain
+        plain, run, frees, wholes = self.plain, self.run, not self.retain, self.wholes
         node: Any = None
         try:
             while ready:
@@ -70,6 +72,8 @@ class Backward:
                     self.finish_leaf(node)
                     continue
                 g = pending.pop(node, None)
+                if wholes:
+                    wholes.pop(node, None)
                 if needed is not None and node not in needed:
                     if g is not None:
                         self.arrive(node, g)
@@ -78,7 +82,7 @@ class Backward:
                     grads = None
                 elif (plain and type(node) is Node and type(node.saved) is tuple and node.outs is None
                         and not node.pre_hooks and not node.post_hooks):
-                    grads = run(node.apply, g)
+                    grads = self.part(node, g) if node.op in _PARTS else run(node.apply, g)
                     if frees:
                         node.release()
                 else:
@@ -100,6 +104,21 @@ class Backward:
             place = f", recorded at {node.line[0]}:{node.line[1]}" if getattr(node, "line", None) else ""
             error.add_note(f"while going backward through {node.name}{place}")
             raise
+
+    def part(self, node, g):
+        """What `node.apply` gives for a part of an array: zeros around its gradient. Where such zeros were made for another
+        part of the same array, the gradient is added there, and there is nothing more to deliver."""
+        edge, = node.edges
+        whole = self.wholes.get(edge)
+        if whole is not None and self.pending.get(edge) is whole and type(g) is np.ndarray:
+            seen = node.op.ref(whole, **node.params)
+            self.run(np.add, seen, g, seen)
+            return None
+        grads = self.run(node.apply, g)
+        made = grads[0]
+        if edge not in self.pending and type(made) is np.ndarray and made.flags.carray:
+            self.wholes[edge] = made
+        return grads
 
     def deliver(self, edge, g):
         """Adds a gradient to what has arrived at `edge`."""
@@ -171,6 +190,7 @@ class Backward:
     def finish_leaf(self, leaf):
         """Accumulates what has arrived at a leaf, or notes it for the caller."""
         g = self.pending.pop(leaf, None)
+        self.wholes.pop(leaf, None)
         if g is None:
             return
         g = self.as_tensor(g)
