@@ -178,6 +178,16 @@ def test_the_items_of_a_panel_ask_for_the_next_one(images, inputs, size, outputs
     assert (found["ask_lines"] - 1) * times < max(lines, 1), f"{found['ask_lines']} lines {times} times for {lines}"
 
 
+@pytest.mark.parametrize("level, vectors, pixels, steps", [
+    ("x86-64-v4", 4, 6, 4), ("x86-64-v4", 3, 8, 4), ("x86-64-v4", 2, 12, 2), ("x86-64-v4", 2, 13, 1), ("x86-64-v4", 2, 14, 1),
+    ("x86-64-v4", 1, 16, 2), ("x86-64-v3", 3, 4, 1), ("x86-64-v3", 2, 4, 2)])
+def test_steps_are_written_out_where_sums_stay_in_registers(level, vectors, pixels, steps):
+    kernel = direct_code.ConvKernel(target.cpu(level), Precision.of("float"), vectors)
+    body = kernel.text().split(f"@tile_{pixels}(")[1].split("\n}")[0]
+    products = pixels * vectors
+    assert body.count("@llvm.fma") == (products if steps == 1 else (steps + 1) * products)
+
+
 def test_what_is_asked_for():
     machine = target.cpu("x86-64-v4")
     pattern = conv_depthwise.pattern_of(conv.Window(56, 28, 3, 2, 1, 1))
