@@ -128,7 +128,7 @@ def compile_function(name, kind):
     out = dt.bool_ if name in scalars.FUNCTIONS and name.startswith("is") else kind
     kernel = function_kernel(name, [kind] * ARITY[name], out)
     one, = configs.launches(kernel, {"n": 4096})
-    _, ptx = built(one, {"n": 4096}, 80)
+    _, ptx = built(one, {"n": 4096}, 80, 8 if kind is dt.float64 else 0)     # (Triton 3.9 puts one double of cosh aside)
     assert not re.search(r"\b(sqrt|div|sin|cos|lg2|ex2|rcp|tanh)\.approx", ptx), "an instruction that rounds otherwise"
     assert ".ftz" not in ptx, "subnormals are kept"
     if "fma" not in elementwise.write(kernel).text:

@@ -52,6 +52,10 @@ CASES = {
                   [(2, 4, 6, 5), (8, 1, 3, 3), (8,), (8,), (8,), (2, 8, 4, 3)]),
     "planes of one pixel": (lambda x, w, m, g: F.silu(normed(F.conv2d(x, w), m, g)),
                             [(9, 4, 1, 1), (20, 4, 1, 1), (20,), (20,)]),
+    "a transposed convolution": (lambda x, w, m, g: F.relu(normed(F.conv_transpose2d(x, w, padding=1), m, g)),
+                                 [(2, 4, 5, 6), (4, 3, 3, 3), (3,), (3,)]),
+    "transposed depthwise": (lambda x, w, r: F.conv_transpose2d(x, w, groups=4).relu() * r,
+                             [(2, 4, 5, 6), (4, 1, 3, 3), (2, 4, 7, 8)]),
     "volumes, two results": (lambda x, w, r: (F.conv3d(x, w) + r, (F.conv3d(x, w) + r).relu()),
                              [(2, 2, 3, 4, 3), (5, 2, 2, 2, 2), (2, 5, 2, 3, 2)]),
 }
@@ -82,6 +86,24 @@ def test_one_launch_with_the_same_bits(name, dtype):
             assert g.dtype is w.dtype and ingot.equal(g.cpu(), w.cpu()), f"{name}, seed {SEED}"
     if dtype != "float64" or name not in DEAR:
         assert len(names) == 1 and "epilogue" in names[0], names
+
+
+@pytest.mark.parametrize("kernel", [4, 3, 2, 1])
+def test_transposed_convolutions_with_a_stride(kernel):
+    """A launch for each phase does what follows; where no tap reaches some pixels, a kernel of its own must."""
+    with mock_cuda.installed() as cuda:
+        def f(x, w, b, r):
+            return F.relu(F.conv_transpose2d(x, w, b, stride=2) + 1 - r)
+
+        size = 2 * 4 + kernel
+        args = [draw(*s).cuda() for s in ((2, 3, 5, 5), (3, 4, kernel, kernel), (4,), (2, 4, size, size))]
+        want, traced = f(*args), jit.trace(f)
+        traced(*args)
+        before = len(cuda.launches)
+        assert ingot.equal(traced(*args).cpu(), want.cpu()), f"seed {SEED}"
+        names = [x["name"] for x in cuda.launches[before:] if "conv" in x["name"]]
+        others = len(cuda.launches) - before - len(names)
+    assert (len(names), others) == ((4, 0) if kernel > 1 else (1, 1)) and all(("epilogue" in n) == (kernel > 1) for n in names)
 
 
 def test_operands_that_many_read_are_made_once():
@@ -182,6 +204,23 @@ def test_compiles(name, kind, arch):
     _, ptx = built(one, {p.name: 1024 for p in source.parameters if p.kind == SIZE}, arch, spills)
     if kind.itemsize == 2:
         assert ("wgmma" if arch == 90 else "mma.sync") in ptx
+
+
+@pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="Triton is not installed")
+@pytest.mark.parametrize("arch", ARCHS)
+def test_transposed_convolutions_compile(arch):
+    made = convolution_of(dt.bfloat16, 1)
+    along = tuple([(row != 0, batch != 0) for _, _, row, batch in made.operands])
+    tile, warps, stages = conv.tiles(dt.bfloat16, "ieee", 6272, 64, 576)
+    phase, _ = conv.phases((1, 3, 3), (1, 2, 2), (0, 1, 1), (1, 1, 1), (1, 56, 56))[3]
+    window = tuple(zip(conv.WINDOW, (1, 3, 3, 1, 2, 2, 0, 1, 1, 1, 1, 1)))
+    tiled = (*window, *zip(conv.TILE, tile), ("GROUPS", 1))
+    alone = (*window, ("BLOCK", 256), ("GROUPS", 64))
+    for source, constants, team in ((conv.phase_grad(dt.bfloat16, "ieee", made.fused, along), (*tiled, *phase.items()), warps),
+                                    (conv.input_grad(dt.bfloat16, "ieee", made.fused, along), tiled, warps),
+                                    (conv_depthwise.input_grad(dt.bfloat16, made.fused, along), alone, 4)):
+        one = configs.Launch(source, constants, team, (1, 1, 1), stages=stages)
+        built(one, {p.name: 64 for p in source.parameters if p.kind == SIZE}, arch)
 
 
 def convolution_of(kind, groups):

@@ -16,9 +16,9 @@ from ..device_array import DeviceArray
 from . import context as contexts
 from .eager import contiguous, run
 from .products import float32_precision
-from .program import empty, fill
+from .program import empty
 from .templates import launch
-from .windows import RANK, blocks, convolve, fits, gathered, geometry, is_depthwise, spaces, three, window
+from .windows import RANK, blocks, convolve, fits, gathered, geometry, spaces, three, transpose, window
 
 _MOST_PARTS = 256
 _LEAST_DEPTH = 512     # elements of a part of a weight gradient's sum
@@ -41,39 +41,10 @@ def conv_input_grad(inputs, params, device):
     g, w = inputs
     if not fits(*inputs):
         return NotImplemented
-    kernel, groups, size = w.shape[2:], params["groups"], params["size"]
-    out = empty(device, (g.shape[0], w.shape[1] * groups, *size), g.dtype)
+    out = empty(device, (g.shape[0], w.shape[1] * params["groups"], *params["size"]), g.dtype)
     if out.size:
-        sizes = {"N": g.shape[0], "C": w.shape[1], "O": w.shape[0] // groups} | spaces(size, g.shape[2:])
-        arrays = contiguous(g), contiguous(w), out
-        if is_depthwise(w, groups):
-            block, warps, grid = blocks(out.size)
-            launch(device, alone.input_grad(dt.from_numpy(g.dtype)), arrays, sizes | {"TOTAL": out.size},
-                   ((*geometry(params, kernel), block, ("GROUPS", groups)), warps, grid))
-        elif not _by_phases(device, arrays, sizes, params, kernel, groups):
-            product = g.shape[0] * prod(size), sizes["C"], sizes["O"] * prod(kernel)
-            source = text.input_grad(dt.from_numpy(g.dtype), float32_precision())
-            gathered(device, source, arrays, sizes, geometry(params, kernel), groups, product)
+        transpose(inputs, params, out, device)
     return out
-
-
-def _by_phases(device, arrays, sizes, params, kernel, groups) -> bool:
-    """The gradient of a strided convolution's input, phase by phase; what no tap reaches is 0. Whether that can be."""
-    stride, size, kind = params["stride"], params["size"], dt.from_numpy(arrays[2].dtype)
-    low = three([first for first, _ in params["padding"]], 0)
-    if all(s == 1 for s in stride) or min(low) < 0:
-        return False
-    found = text.phases(three(kernel, 1), three(stride, 1), low, three(params["dilation"], 1), three(size, 1))
-    if found is None:
-        return False
-    if sum(prod(pixels) for _, pixels in found) < prod(size):
-        fill(arrays[2], 0)
-    for constants, pixels in found:
-        taps = prod(constants[f"J{d}"] for d in text.DIMS)
-        product = sizes["N"] * prod(pixels), sizes["C"], sizes["O"] * taps
-        gathered(device, text.phase_grad(kind, float32_precision()), arrays, sizes | dict(zip(text.COUNTS, pixels)),
-                  (*geometry(params, kernel), *constants.items()), groups, product)
-    return True
 
 
 def conv_weight_grad(inputs, params, device):

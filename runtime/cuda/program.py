@@ -6,7 +6,7 @@ Eager operators come here as graphs of one node, traced code as graphs of many.
 from ...ir.errors import IngotError
 from ...ir.graph import Graph, Value
 from ...ir.op import View
-from ...ir.ops.conv import conv
+from ...ir.ops.conv import conv, conv_input_grad
 from ...ir.printer import format_line
 from ...passes.codegen.triton.plan import CallStep, KernelStep, ProductStep, Steps, plan
 from ...passes.kernel_body import is_free
@@ -15,9 +15,12 @@ from . import streams
 from .arrays import KIND, empty, fill, filled, used
 from .kernels import Prepared, as_number
 from .products import Beside, multiply
-from .windows import convolve
+from .windows import convolve, transpose
 
 __all__ = ["KIND", "DeviceGraph", "empty", "fill", "filled", "used"]
+
+
+_CONVOLUTIONS = {conv: convolve, conv_input_grad: transpose}
 
 
 class DeviceGraph:
@@ -119,10 +122,11 @@ class Multiplied:
             if v in graph.numbers and env[v].__class__ is not DeviceArray:
                 env[v] = filled(device, v.shape, v.dtype.np, env[v])
         out = env[self.writes[0][0]]
-        if self.node.op is conv:
+        run = _CONVOLUTIONS.get(self.node.op)
+        if run is not None:
             shape = self.node.output.shape
             given = [_from(env[v], more) for v, more in self.operands]
-            convolve(inputs, self.node.params, out.reshape(*shape), device, self.beside, given)
+            run(inputs, self.node.params, out.reshape(*shape), device, self.beside, given)
         else:
             x, y = inputs
             multiply(x, y, out, device, self.beside, [used(env[v], stream) + more for v, more in self.operands])

@@ -6,6 +6,7 @@ from ...ir import dtype as dt
 from ...passes.codegen.triton import conv as text
 from ...passes.codegen.triton import conv_depthwise as alone
 from ..device_array import DeviceArray
+from .arrays import fill
 from .products import Beside, float32_precision
 from .templates import launch
 
@@ -80,3 +81,41 @@ def convolve(inputs, params, out, device, beside: Beside | None = None, operands
     source = text.forward(kind, float32_precision(), b is not None, *more)
     product = x.shape[0] * prod(counts), sizes["O"], sizes["C"] * prod(kernel)
     gathered(device, source, arrays, sizes, geometry(params, kernel), groups, product)
+
+
+def transpose(inputs, params, out, device, beside: Beside | None = None, operands=()):
+    """Writes the transposed convolution (the gradient of a convolution's input), or what the epilogue makes of it, to `out`."""
+    g, w = inputs
+    kernel, groups, size = w.shape[2:], params["groups"], params["size"]
+    kind, more = dt.from_numpy(g.dtype), () if beside is None else (beside.fused, beside.along)
+    sizes = {"N": g.shape[0], "C": w.shape[1], "O": w.shape[0] // groups} | spaces(size, g.shape[2:])
+    if beside is not None:
+        sizes |= beside.sizes
+    arrays = (g.backend.contiguous(g), w.backend.contiguous(w), out, *operands)
+    if is_depthwise(w, groups):
+        block, warps, grid = blocks(out.size)
+        launch(device, alone.input_grad(kind, *more), arrays, sizes | {"TOTAL": out.size},
+               ((*geometry(params, kernel), block, ("GROUPS", groups)), warps, grid))
+    elif not _by_phases(device, arrays, sizes, params, kernel, groups, more):
+        product = g.shape[0] * prod(size), sizes["C"], sizes["O"] * prod(kernel)
+        source = text.input_grad(kind, float32_precision(), *more)
+        gathered(device, source, arrays, sizes, geometry(params, kernel), groups, product)
+
+
+def _by_phases(device, arrays, sizes, params, kernel, groups, more) -> bool:
+    """The transposed convolution of a stride, phase by phase; what no tap reaches is 0. Whether that can be."""
+    stride, size, kind = params["stride"], params["size"], dt.from_numpy(arrays[2].dtype)
+    low = three([first for first, _ in params["padding"]], 0)
+    if all(s == 1 for s in stride) or min(low) < 0:
+        return False
+    found = text.phases(three(kernel, 1), three(stride, 1), low, three(params["dilation"], 1), three(size, 1))
+    if found is None:
+        return False
+    if sum(prod(pixels) for _, pixels in found) < prod(size):
+        fill(arrays[2], 0)
+    for constants, pixels in found:
+        taps = prod(constants[f"J{d}"] for d in text.DIMS)
+        product = sizes["N"] * prod(pixels), sizes["C"], sizes["O"] * taps
+        gathered(device, text.phase_grad(kind, float32_precision(), *more), arrays, sizes | dict(zip(text.COUNTS, pixels)),
+                 (*geometry(params, kernel), *constants.items()), groups, product)
+    return True

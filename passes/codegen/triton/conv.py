@@ -136,9 +136,13 @@ def forward(kind: dt.DType, precision: str, bias: bool, fused=None, along: tuple
                 end.parameters(shared_parameters(kind, reads, "out", kind)), CONSTANTS, lines, helpers=end.helpers)
 
 
-@functools.lru_cache(32)
-def input_grad(kind: dt.DType, precision: str) -> Source:
-    """gx[n, c, i] = sum over o, t of g[n, o, (i + padding - t * dilation) / stride] w[o, c, t]."""
+_INNER, _INPUTS = "(m < N * inner)", "(c < C)"
+_BACKWARD = epilogue.Site(("n", _INNER), ("(cg * C + c)", _INPUTS), ("pixel", _INNER))
+
+
+@functools.lru_cache(256)
+def input_grad(kind: dt.DType, precision: str, fused=None, along: tuple = ()) -> Source:
+    """gx[n, c, i] = sum over o, t of g[n, o, (i + padding - t * dilation) / stride] w[o, c, t]; the rest as in `forward`."""
     lines = [*_CHANNELS, "across = tl.cdiv(C, BN)", "program = tl.program_id(0)",
              "m = ((program // across) * BM + tl.arange(0, BM)).to(INDEX)[:, None]",
              "c = ((program % across) * BN + tl.arange(0, BN)).to(INDEX)[None, :]",
@@ -154,14 +158,18 @@ def input_grad(kind: dt.DType, precision: str) -> Source:
             "there = k[:, None]", "place = ((cg * O + there // taps) * C + c) * taps + there % taps",
             "right = tl.load(w + place, (c < C) & (there < deep), 0.0)", _product(kind, precision, "left", "right")]
     lines += ["    " + x for x in row]
-    lines += ["pixel = (iD * IH + iH) * IW + iW",
-              f"tl.store(out + (((n * GROUPS + cg) * C + c) * inner + pixel), total.to({TYPE[kind]}), "
-              "(m < N * inner) & (c < C))"]
-    return made(named("conv_input_grad", kind, precision), shared_parameters(kind, ("g", "w"), "out", kind), CONSTANTS, lines)
+    end = ended(kind, "((n * GROUPS + cg) * C + c) * inner + pixel", f"{_INNER} & {_INPUTS}", fused, along, _BACKWARD)
+    lines += ["pixel = (iD * IH + iH) * IW + iW", *end.lines]
+    return made(named("conv_input_grad", kind, precision, fused),
+                end.parameters(shared_parameters(kind, ("g", "w"), "out", kind)), CONSTANTS, lines, helpers=end.helpers)
 
 
-@functools.lru_cache(32)
-def phase_grad(kind: dt.DType, precision: str) -> Source:
+_PHASE = "(m < N * pixels)"
+_BY_PHASES = epilogue.Site(("n", _PHASE), ("(cg * C + c)", _INPUTS), ("pixel", _PHASE))
+
+
+@functools.lru_cache(256)
+def phase_grad(kind: dt.DType, precision: str, fused=None, along: tuple = ()) -> Source:
     """gx[n, c, R + u * stride] of one phase: with a stride only every so many taps reach a pixel, the same for all pixels that
     are a stride apart. Sum over o, j of g[n, o, B + u - j * dilation] w[o, c, T + j * stride]."""
     lines = [*_CHANNELS, "across = tl.cdiv(C, BN)", "program = tl.program_id(0)", "pixels = UD * UH * UW",
@@ -180,11 +188,11 @@ def phase_grad(kind: dt.DType, precision: str) -> Source:
             "right = tl.load(w + (((cg * O + p) * C + c) * taps + tap), (c < C) & (k[:, None] < deep), 0.0)",
             _product(kind, precision, "left", "right")]
     lines += ["    " + x for x in row]
-    lines += ["pixel = ((RD + uD * SD) * IH + RH + uH * SH) * IW + RW + uW * SW",
-              f"tl.store(out + (((n * GROUPS + cg) * C + c) * inner + pixel), total.to({TYPE[kind]}), "
-              "(m < N * pixels) & (c < C))"]
+    end = ended(kind, "((n * GROUPS + cg) * C + c) * inner + pixel", f"{_PHASE} & {_INPUTS}", fused, along, _BY_PHASES)
+    lines += ["pixel = ((RD + uD * SD) * IH + RH + uH * SH) * IW + RW + uW * SW", *end.lines]
     parameters = [*shared_parameters(kind, ("g", "w"), "out", kind), *[Parameter(n, SIZE) for n in COUNTS]]
-    return made(named("conv_phase_grad", kind, precision), parameters, (*CONSTANTS, *PHASE), lines)
+    return made(named("conv_phase_grad", kind, precision, fused), end.parameters(parameters), (*CONSTANTS, *PHASE), lines,
+                helpers=end.helpers)
 
 
 def phases(kernel, stride, padding, dilation, size) -> list | None:

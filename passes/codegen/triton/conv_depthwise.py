@@ -47,24 +47,29 @@ def forward(kind: dt.DType, bias: bool, fused=None, along: tuple = ()) -> Source
     return made(name, parameters, CONSTANTS, [*lines, *end.lines], helpers=end.helpers)
 
 
-@functools.lru_cache(32)
-def input_grad(kind: dt.DType) -> Source:
+_BACK = epilogue.Site(("image", "there"), ("c", "there"), ("pixel", "there"))
+
+
+@functools.lru_cache(256)
+def input_grad(kind: dt.DType, fused=None, along: tuple = ()) -> Source:
     """gx[n, c, i] = sum over m, t of g[n, c * O + m, (i + padding - t * dilation) / stride] w[c * O + m, t]."""
     lines = ["at = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK).to(INDEX)", "there = at < TOTAL",
              *split("at", ["plane", "iD", "iH", "iW"], ["TOTAL", "ID", "IH", "IW"]), "c = plane % GROUPS",
+             "image = plane // GROUPS", "pixel = at % (ID * IH * IW)",
              "taps = KD * KH * KW", "outer = QD * QH * QW", f"total = tl.zeros([BLOCK], {wide_type(kind)})",
              "for k in range(0, O * taps):", "    t = k % taps", *_TAPS, "    o = c * O + k // taps"]
     row = ["inside = there"]
     for d in DIMS:
         row += [f"b{d} = i{d} + P{d} - t{d} * L{d}", f"a{d} = b{d} // S{d}",
                 f"inside = inside & (b{d} >= 0) & (b{d} % S{d} == 0) & (a{d} < Q{d})"]
-    row += ["place = (plane // GROUPS * (GROUPS * O) + o) * outer + (aD * QH + aH) * QW + aW",
+    row += ["place = (image * (GROUPS * O) + o) * outer + (aD * QH + aH) * QW + aW",
             f"value = tl.load(g + place, inside, 0.0).to({wide_type(kind)})",
             f"total = total + value * tl.load(w + (o * taps + t), there, 0.0).to({wide_type(kind)})"]
     lines += ["    " + x for x in row]
-    lines.append(f"tl.store(out + at, total.to({TYPE[kind]}), there)")
-    parameters = [*shared_parameters(kind, ("g", "w"), "out", kind), Parameter("TOTAL", SIZE)]
-    return made(named("conv_depthwise_input_grad", kind, "ieee"), parameters, CONSTANTS, lines)
+    end = ended(kind, "at", "there", fused, along, _BACK)
+    parameters = end.parameters([*shared_parameters(kind, ("g", "w"), "out", kind), Parameter("TOTAL", SIZE)])
+    return made(named("conv_depthwise_input_grad", kind, "ieee", fused), parameters, CONSTANTS, [*lines, *end.lines],
+                helpers=end.helpers)
 
 
 @functools.lru_cache(32)

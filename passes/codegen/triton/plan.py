@@ -8,7 +8,7 @@ from typing import Any
 
 from ....ir import dtype as dt
 from ....ir.graph import Graph, Node, Value
-from ....ir.ops.conv import conv
+from ....ir.ops.conv import conv, conv_input_grad
 from ....ir.ops.linalg import matmul
 from ...fuse import fuse, own_results
 from ...fuse_epilogue import Epilogue, Road, fuse_epilogues
@@ -125,12 +125,21 @@ def _step(group):
 def _has_epilogue(product, result) -> bool:
     """Whether a product's tiles can take in what follows it."""
     operands = [x for x in product.node.inputs if x is not None]
+    if not _reaches_all(product.node):
+        return False
     return (product.dtype in FLOATS and all(type(x) is Value and x.dtype is product.dtype and x.aval.size > 0 for x in operands)
             and product.aval.size == result.aval.size > 0 and 2 <= product.ndim <= MOST_DIMS.get(product.node.op, product.ndim))
 
 
-MOST_DIMS = {conv: 5}
-ROAD = Road(_has_epilogue, (matmul, conv), mixed=True, spreads=True)
+def _reaches_all(node) -> bool:
+    """Whether each pixel that a transposed convolution makes is made by its kernels: none lies between what taps reach."""
+    if node.op is not conv_input_grad:
+        return True
+    return all(s <= k for s, k in zip(node.params["stride"], node.inputs[1].shape[2:]))
+
+
+MOST_DIMS = {conv: 5, conv_input_grad: 5}
+ROAD = Road(_has_epilogue, (matmul, conv, conv_input_grad), mixed=True, spreads=True)
 
 
 def _in_place(graph, steps, targets, last):
