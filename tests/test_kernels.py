@@ -295,3 +295,14 @@ def test_threads_may_make_and_call_a_kernel_at_once():
     with ThreadPoolExecutor(8) as workers:
         results = list(workers.map(lambda _: (fresh(x).tobytes(), total(fresh(x.T), 1).tobytes()), range(32)))
     assert set(results) == {(fresh(x).tobytes(), total(fresh(x.T), 1).tobytes())}
+
+
+@pytest.mark.parametrize("low", [dt.float16, dt.bfloat16])
+@pytest.mark.parametrize("n", [40, 5000])
+def test_conversions_are_those_of_numpy(low, n):
+    values = samples(dt.float32, n, 3)
+    with np.errstate(over="ignore"):
+        want, got = values.astype(low.np), kernels.converted(values, low.np)
+    assert got.dtype == low.np and same(got, want)
+    assert same(kernels.converted(want, np.float32), want.astype(np.float32))
+    assert kernels.converted(values, np.float32) is values

@@ -12,7 +12,7 @@ from ...ir.op import Op
 from ...ir.ops import batch_norm as norm_ops
 from ...ir.ops import conv as conv_ops
 from ...ir.ops import pool as pool_ops
-from . import batch_norm, conv, conv_low, pooling
+from . import batch_norm, conv, conv_low, kernels, pooling
 from .kernel_table import KernelTable
 
 TABLE = KernelTable()
@@ -20,7 +20,7 @@ _LOW = (dt.float16.np, dt.bfloat16.np)
 
 
 def _wide(array):
-    return array.astype(dt.float32.np) if array is not None and array.dtype in _LOW else array
+    return kernels.converted(array, dt.float32.np) if array is not None and array.dtype in _LOW else array
 
 
 def _widened(op, run, takes):
@@ -31,8 +31,7 @@ def _widened(op, run, takes):
             wide = tuple([_wide(a) for a in arrays])
         if not takes(*wide):
             return op.ref(*arrays, **params)
-        result = run(*wide, **params)
-        return result if result.dtype is kind else result.astype(kind, copy=False)
+        return kernels.converted(run(*wide, **params), kind)
 
     return call
 
@@ -72,8 +71,8 @@ def _plane_op(op, run):
         if result is None:
             return op.ref(x, *others, **params)
         if type(result) is tuple:
-            return result[0].astype(x.dtype, copy=False), *result[1:]
-        return result.astype(x.dtype, copy=False)
+            return kernels.converted(result[0], x.dtype), *result[1:]
+        return kernels.converted(result, x.dtype)
 
     return call
 
@@ -107,7 +106,7 @@ def batch_norms(op: Op):
             return op.ref(*arrays, eps=eps)
         result = run(*wide, eps=eps)
         if type(result) is tuple:
-            return result[0].astype(kind, copy=False), *result[1:]
-        return result if result.dtype is kind else result.astype(kind, copy=False)
+            return kernels.converted(result[0], kind), *result[1:]
+        return kernels.converted(result, kind)
 
     return call

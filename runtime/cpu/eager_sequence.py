@@ -32,9 +32,9 @@ def widened(run):
         kind = next(a.dtype for a in args if a is not None)
         if kind not in _LOW:
             return run(*args, **params)
-        wide = [a.astype(np.float32) if a is not None and a.dtype == kind else a for a in args]
+        wide = [kernels.converted(a, np.float32) if a is not None and a.dtype == kind else a for a in args]
         found = run(*wide, **params)
-        return tuple([r.astype(kind) for r in found]) if type(found) is tuple else found.astype(kind)
+        return tuple([kernels.converted(r, kind) for r in found]) if type(found) is tuple else kernels.converted(found, kind)
 
     return call
 

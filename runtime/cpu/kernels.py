@@ -234,6 +234,16 @@ def cast(source, target) -> Elementwise:
     return Elementwise(f"cast_{source.short}_{target.short}", (source,), (target,), lambda k, x: x.to(target))
 
 
+_MANY = 1 << 12      # elements from which a compiled conversion is quicker than numpy's, which goes by single bfloats
+
+
+def converted(array: np.ndarray, dtype) -> np.ndarray:
+    """An array in another dtype of numpy; itself where it has it."""
+    if array.dtype == dtype:
+        return array
+    return array.astype(dtype) if array.size < _MANY else cast(dt.BY_NP[array.dtype], dt.BY_NP[np.dtype(dtype)])(array)
+
+
 @functools.lru_cache(None)
 def reduction(kind: str, dtype, correction=1) -> Reduction:
     """The reduction of a kind: sum prod max min any all argmax argmin mean var std norm sumsq."""
