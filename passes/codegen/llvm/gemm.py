@@ -45,7 +45,7 @@ _ACCUMULATE, _LAST = 1, 2
 LEFT_TILES = 16                     # whose rows of A are packed together
 UNROLL = 2                          # steps of the depth in a round of a large tile's loop
 _LARGE_TILE = 10                    # vectors of sums
-_LINE = 64
+_LINE, _FIRST_LINES = 64, 4
 
 
 def launch_text(target: Target) -> str:
@@ -177,9 +177,17 @@ def _all_tiles(f, job, item, parts, steps, start, panels, following, flags):
             height = f.add(low, f.cast("zext", f.compare("slt", number, extra), I64))
             row = f.add(item.first_row, f.add(f.mul(number, low), f.min(number, extra)))
             a = f.at(start, f.mul(row, source_row))
+            _ask_for_rows(f, f.at(a, f.mul(height, source_row)), source_row, shape.rows)
             a = a if left is None else f.select(packed, f.at(room, f.mul(loop.index, apart)), a)
             _one_row_of_tiles(f, job, item, kernel, f.at(f.at(table, height, PTR), -8), steps, a, panels,
                               f.at(item.c, f.mul(row, c_row)), row, (number, following), flags)
+
+
+def _ask_for_rows(f, a, a_row, rows):
+    """Prefetch where the next tile's rows of A begin: the processor sees by itself how they go on."""
+    for row in range(rows):
+        for line in range(_FIRST_LINES):
+            f.prefetch(f.at(f.at(a, f.mul(a_row, row)), line * _LINE), 2)
 
 
 def _one_row_of_tiles(f, job, item, kernel, kernels, steps, a, panels, c, row, ahead, flags):
