@@ -11,8 +11,8 @@ of keys, for dk and dv, or a range of rows, for dq, in two tasks; the sums run i
 from dataclasses import dataclass
 
 from ....ir.target import Target
-from .attention import open_head, write_panels
-from .attention_softmax import DTYPES, NO_MASK, add_mask
+from .attention import TILE_ROWS, open_head, write_panels
+from .attention_softmax import DTYPES, NO_MASK, TOGETHER, add_mask, joined
 from .emit import Module
 from .gates import exp_below
 from .microkernel import Precision, TileShape, tile_shape
@@ -58,7 +58,8 @@ class AttentionGradKernel:
         """The module as LLVM IR."""
         module = Module(self.target)
         write_product(module, Precision.of(self.element))
-        _write_slopes(module, self)
+        for height in (TOGETHER, 1):
+            _write_slopes(module, self, height)
         _write_square(module, self)
         panels = write_panels(module, self.shape, self.element)
         write_task(module, self.symbol, _write_item(module, self, panels), WORDS)
@@ -71,33 +72,17 @@ def _write_item(module, kernel, panels):
     job, item = Words(f, arg, WORDS), bytes_of(kernel.element)
     part, at = open_head(f, job, number, OFFSETS)
     scratch = f.at(job.address("scratch"), f.mul(worker, job.scratch_bytes))
-    gives, one = job.gives, f.index(item)
-    for_keys, for_rows = (f.compare("ne", f.bit_and(gives, flag), 0) for flag in (GIVES_KEYS, GIVES_ROWS))
+    for_keys = f.compare("ne", f.bit_and(job.gives, GIVES_KEYS), 0)
     row_squares, key_squares = f.ceil_div(job.rows, SIDE), f.ceil_div(job.keys, SIDE)
     # With all keys in one item, its part of the work is a range of rows.
     low_key, high_key = chunk_share(f, key_squares, f.select(for_keys, job.blocks, f.index(1)),
                                     f.select(for_keys, part, f.index(0)))
     low_row, high_row = chunk_share(f, row_squares, f.select(for_keys, f.index(1), job.blocks),
                                     f.select(for_keys, f.index(0), part))
-
-    def clear(name, first, last, limit, columns):
-        """Zeros: the sum of nothing."""
-        start, row = f.mul(first, SIDE), getattr(job, f"{name}_row")
-        f.call("product", VOID, scratch, scratch, f.at(at[name], f.mul(start, row)), one, one, one, one, row,
-               f.sub(f.min(f.mul(last, SIDE), limit), start), columns, f.index(0), null(), null(), f.index(0))
-
-    with f.when(for_rows), f.loop(0, job.heads) as heads:
-        base = at["dq"]
-        at["dq"] = f.at(base, f.mul(heads.index, job.dq_head))
-        clear("dq", low_row, high_row, job.rows, job.size)
-        at["dq"] = base
     causal = f.compare("ne", job.causal, 0)
     with f.loop(low_key, f.min(high_key, f.select(causal, high_row, high_key))) as keys:
         start = f.mul(keys.index, SIDE)
         count = f.min(f.sub(job.keys, start), SIDE)
-        with f.when(for_keys):
-            clear("dk", keys.index, f.add(keys.index, 1), job.keys, job.size)
-            clear("dv", keys.index, f.add(keys.index, 1), job.keys, job.v_size)
         here = {name: f.at(at[name], f.mul(start, getattr(job, f"{name}_row"))) for name in ("k", "v", "dk", "dv")}
         turned_v = f.at(scratch, f.mul(job.size, SIDE * item))
         f.call(panels, VOID, here["k"], job.k_row, count, job.size, scratch)
@@ -105,29 +90,30 @@ def _write_item(module, kernel, panels):
         first = f.select(causal, f.max(keys.index, low_row), low_row)
         with f.loop(0, job.heads) as heads, f.loop(first, high_row) as rows:
             parts = [f.at(at[name], f.mul(heads.index, getattr(job, f"{name}_head"))) for name in _HEADS]
-            f.call("square", VOID, arg, scratch, *parts, *here.values(), f.mul(rows.index, SIDE), start, count)
-    _clear_unseen_keys(f, job, at, for_keys, part, clear)
+            fresh = f.binary("and", f.compare("eq", rows.index, first), f.compare("eq", heads.index, 0))
+            f.call("square", VOID, arg, scratch, *parts, *here.values(), f.mul(rows.index, SIDE), start, count,
+                   f.cast("zext", fresh, I64))
+    _clear_unseen_keys(f, job, at, scratch, for_keys, part)
     f.ret()
     return "item"
 
 
-def _clear_unseen_keys(f, job, at, for_keys, part, clear):
-    """Keys that no row sees (the causal rule with fewer rows than keys) have no gradient."""
+def _clear_unseen_keys(f, job, at, scratch, for_keys, part):
+    """Keys that no row sees (the causal rule with fewer rows than keys) have no gradient: the sum of nothing."""
     beyond = f.binary("and", for_keys, f.compare("eq", part, 0))
     with f.when(f.binary("and", beyond, f.compare("slt", job.keys, job.all_keys))):
         for name, columns in (("dk", job.size), ("dv", job.v_size)):
-            base, row = at[name], getattr(job, f"{name}_row")
-            at[name] = f.at(base, f.mul(job.keys, row))
-            left = f.sub(job.all_keys, job.keys)
-            clear(name, f.index(0), f.ceil_div(left, SIDE), left, columns)
-            at[name] = base
+            row, one = getattr(job, f"{name}_row"), f.index(1)
+            f.call("product", VOID, scratch, scratch, f.at(at[name], f.mul(job.keys, row)), one, one, one, one, row,
+                   f.sub(job.all_keys, job.keys), columns, f.index(0), null(), null(), f.index(0))
 
 
 def _write_square(module, kernel):
-    """Function of one square: some rows of a query head against some keys."""
+    """Function of one square: some rows of a query head against some keys. What keys get is added up unless it is `fresh`, what
+    rows get but for the first keys."""
     f = module.function("square", [*((PTR, name) for name in ("arg", "scratch", *_HEADS, "k", "v", "dk", "dv")),
-                                   *((I64, name) for name in ("row", "start", "count"))], internal=True)
-    arg, scratch, g, q, mask, lse, delta, dq, ds, k, _, dk, dv, row, start, count = f.params
+                                   *((I64, name) for name in ("row", "start", "count", "fresh"))], internal=True)
+    arg, scratch, g, q, mask, lse, delta, dq, ds, k, _, dk, dv, row, start, count, fresh = f.params
     job, shape, item = Words(f, arg, WORDS), kernel.shape, bytes_of(kernel.element)
     size, v_size, height = job.size, job.v_size, f.min(f.sub(job.rows, row), SIDE)
     turned_v = f.at(scratch, f.mul(size, SIDE * item))
@@ -140,52 +126,90 @@ def _write_square(module, kernel):
     f.store(constant(kernel.element, 1), unit)
     one, side, panel = f.index(item), f.index(SIDE * item), f.index(shape.columns * item)
     nothing, still = null(), f.index(0)
+    of_keys, of_rows = (f.select(f.compare(test, number, 0), nothing, unit) for test, number in (("ne", fresh), ("eq", start)))
 
     def product(a, b, c, *words):
         f.call("product", VOID, a, b, c, *words)
 
-    wide = f.bit_and(f.add(count, shape.lanes - 1), -shape.lanes)
-    product(q, scratch, p, job.q_row, one, panel, f.mul(size, panel), side, height, wide, size, nothing, scale, still)
-    product(g, turned_v, slopes, job.g_row, one, panel, f.mul(v_size, panel), side, height, wide, v_size, nothing, nothing,
-            still)
-    with f.loop(0, height) as loop:
-        at = f.add(row, loop.index)
-        seen = f.min(count, f.select(f.compare("ne", job.causal, 0), f.add(f.sub(at, start), 1), count))
-        shade = f.at(f.at(mask, f.mul(at, job.mask_row)), f.mul(start, job.mask_step))
-        kept = f.select(f.compare("ne", job.keeps_ds, 0), f.at(f.at(ds, f.mul(at, job.ds_row)), f.mul(start, item)), null())
-        place = f.mul(loop.index, SIDE * item)
-        f.call("slopes", VOID, f.at(p, place), f.at(slopes, place), f.max(seen, 0), count,
-               f.load(kernel.element, f.at(lse, f.mul(at, item))),
-               f.load(kernel.element, f.at(delta, f.mul(at, item))), f.load(kernel.element, scale), shade, job.mask_step, kept)
+    # On the diagonal of a causal square, rows of a register tile see the keys up to the last of them.
+    diagonal = f.binary("and", f.compare("ne", job.causal, 0), f.compare("eq", row, start))
+    step = f.select(diagonal, f.index(TILE_ROWS), f.index(SIDE))
+
+    def tiles(total):
+        """(loop, rows) of register tiles that are multiplied by themselves: all of them off the diagonal."""
+        with f.loop(0, total, step) as loop:
+            yield loop.index, f.min(f.sub(total, loop.index), step)
+
+    def near(i, rows):
+        return f.min(f.select(diagonal, f.add(i, rows), count), count)
+
+    for i, rows in tiles(height):
+        wide = f.bit_and(f.add(near(i, rows), shape.lanes - 1), -shape.lanes)
+        place = f.mul(i, side)
+        product(f.at(q, f.mul(i, job.q_row)), scratch, f.at(p, place), job.q_row, one, panel, f.mul(size, panel), side, rows,
+                wide, size, nothing, scale, still)
+        product(f.at(g, f.mul(i, job.g_row)), turned_v, f.at(slopes, place), job.g_row, one, panel, f.mul(v_size, panel), side,
+                rows, wide, v_size, nothing, nothing, still)
+    _call_slopes(f, job, item, (p, slopes, lse, delta, scale, mask, ds), (row, start, height, count), diagonal)
     with f.when(f.compare("ne", f.bit_and(job.gives, GIVES_KEYS), 0)):
-        product(p, g, dv, one, side, job.g_row, panel, job.dv_row, count, v_size, height, unit, nothing, still)
-        product(slopes, q, dk, one, side, job.q_row, panel, job.dk_row, count, size, height, unit, nothing, still)
+        for i, keys in tiles(count):
+            first = f.select(diagonal, i, still)
+            place = f.add(f.mul(first, side), f.mul(i, item))
+            for left, right, out, name, columns in ((p, g, dv, "g", v_size), (slopes, q, dk, "q", size)):
+                out_row = job.dv_row if name == "g" else job.dk_row
+                right_row = getattr(job, f"{name}_row")
+                product(f.at(left, place), f.at(right, f.mul(first, right_row)), f.at(out, f.mul(i, out_row)), one, side,
+                        right_row, panel, out_row, keys, columns, f.sub(height, first), of_keys, nothing, still)
     with f.when(f.compare("ne", f.bit_and(job.gives, GIVES_ROWS), 0)):
-        product(slopes, k, dq, side, one, job.k_row, panel, job.dq_row, height, size, count, unit, nothing, still)
+        for i, rows in tiles(height):
+            product(f.at(slopes, f.mul(i, side)), k, f.at(dq, f.mul(i, job.dq_row)), side, one, job.k_row, panel, job.dq_row,
+                    rows, size, near(i, rows), of_rows, nothing, still)
     f.ret()
 
 
-def _write_slopes(module, kernel):
-    """Function of one row of a square: scores become P, products with the gradient become dS * scale; dS may be kept."""
-    element, lanes = kernel.element, kernel.shape.lanes
-    whole = vector(lanes, element)
-    f = module.function("slopes", [("ptr noalias", "p"), ("ptr noalias", "ds"), (I64, "seen"), (I64, "count"), (element, "lse"),
-                                   (element, "delta"), (element, "scale"), (PTR, "mask"), (I64, "mask_step"), (PTR, "kept")],
-                        internal=True)
-    p, ds, seen, count, lse, delta, scale, mask, mask_step, kept = f.params
-    s = LlvmBuilder(f, lanes)
-    lse, delta, scale = (f.splat(x, lanes) for x in (lse, delta, scale))
-    with f.loop(0, count, lanes) as loop:
+def _call_slopes(f, job, item, arrays, where, diagonal):
+    """Rows of a square, several at a time, then one by one: zeros up to the last key that a row of a register tile sees."""
+    p, slopes, lse, delta, scale, mask, ds = arrays
+    row, start, height, count = where
+    done = f.sub(height, f.mod(height, TOGETHER))
+    more = f.cast("zext", diagonal, I64)
+    for low, high, step in ((0, done, TOGETHER), (done, height, 1)):
+        with f.loop(low, high, step) as loop:
+            i, at = loop.index, f.add(row, loop.index)
+            last = f.min(f.mul(f.ceil_div(f.add(i, step), TILE_ROWS), TILE_ROWS), height)
+            seen, near = (f.min(f.select(diagonal, x, count), count) for x in (f.add(i, 1), last))
+            shade = f.at(f.at(mask, f.mul(at, job.mask_row)), f.mul(start, job.mask_step))
+            kept = f.at(f.at(ds, f.mul(at, job.ds_row)), f.mul(start, item))
+            place = f.mul(i, SIDE * item)
+            f.call(f"slopes_{step}", VOID, seen, more, near, job.mask_row, job.mask_step, job.ds_row, f.at(p, place),
+                   f.at(slopes, place), *(f.at(x, f.mul(at, item)) for x in (lse, delta)), scale, shade,
+                   f.select(f.compare("ne", job.keeps_ds, 0), kept, null()))
+
+
+def _write_slopes(module, kernel, height):
+    """Function of some rows of a square: scores become P, products with the gradient become dS * scale; dS may be kept. The
+    first row sees `seen` keys, each further one `more`."""
+    element, lanes, rows = kernel.element, kernel.shape.lanes, range(height)
+    whole, line = vector(lanes, element), SIDE * bytes_of(element)
+    numbers, places = ("seen", "more", "near", "mask_row", "mask_step", "kept_row"), ("lse", "delta", "scale", "mask", "kept")
+    f = module.function(f"slopes_{height}", [*((I64, n) for n in numbers), ("ptr noalias", "p"), ("ptr noalias", "ds"),
+                                             *((PTR, n) for n in places)], internal=True)
+    seen, more, near, mask_row, mask_step, kept_row, p, ds, lse, delta, scale, mask, kept = f.params
+    s, scale = LlvmBuilder(f, height * lanes), f.splat(f.load(element, scale), lanes)
+    lses, deltas = ([f.splat(f.load(element, f.at(x, i, element)), lanes) for i in rows] for x in (lse, delta))
+    with f.loop(0, near, lanes) as loop:
         at = loop.index
-        edge = f.mask(f.sub(seen, at), lanes)
-        scores, slope = (f.load(whole, f.at(x, at, element)) for x in (p, ds))
+        edges = [f.mask(f.sub(f.min(f.add(seen, f.mul(more, i)), near), at), lanes) for i in rows]
+        scores, slopes = ([f.load(whole, f.at(f.at(x, i * line), at, element)) for i in rows] for x in (p, ds))
         if kernel.mask:
-            scores = add_mask(f, kernel.mask, scores, mask, mask_step, at, edge)
-        found = exp_below(s, s.wrap(DTYPES[element], f.fsub(scores, lse))).ref
-        found = f.select(edge, found, zero(whole))
-        slope = f.select(edge, f.fmul(found, f.fsub(slope, delta)), zero(whole))
-        f.store(found, f.at(p, at, element))
-        f.store(f.fmul(slope, scale), f.at(ds, at, element))
-        with f.when(f.compare("ne", kept, null())):
-            f.store_masked(slope, f.at(kept, at, element), f.mask(f.sub(count, at), lanes))
+            shades = [f.at(mask, f.mul(mask_row, i)) for i in rows]
+            scores = [add_mask(f, kernel.mask, scores[i], shades[i], mask_step, at, edges[i]) for i in rows]
+        found = exp_below(s, s.wrap(DTYPES[element], joined(f, [f.fsub(a, b) for a, b in zip(scores, lses)]))).ref
+        for i in rows:
+            value = f.select(edges[i], f.shuffle(found, found, range(i * lanes, (i + 1) * lanes)), zero(whole))
+            slope = f.select(edges[i], f.fmul(value, f.fsub(slopes[i], deltas[i])), zero(whole))
+            f.store(value, f.at(f.at(p, i * line), at, element))
+            f.store(f.fmul(slope, scale), f.at(f.at(ds, i * line), at, element))
+            with f.when(f.compare("ne", kept, null())):
+                f.store_masked(slope, f.at(f.at(kept, f.mul(kept_row, i)), at, element), f.mask(f.sub(near, at), lanes))
     f.ret()

@@ -133,9 +133,9 @@ def _write_exponentials(module, kernel, height):
     def exponentials(at, edges, kept):
         spots = [f.at(f.at(scores, f.mul(score_row, i)), at, element) for i in range(height)]
         values = [f.fsub(f.load(line, spot), shift) for spot, shift in zip(spots, shifts)]
-        joined = exp_below(s, s.wrap(DTYPES[element], _joined(f, values))).ref
+        found = exp_below(s, s.wrap(DTYPES[element], joined(f, values))).ref
         for i, edge in enumerate(edges):
-            value = f.shuffle(joined, joined, range(i * lanes, (i + 1) * lanes))
+            value = f.shuffle(found, found, range(i * lanes, (i + 1) * lanes))
             values[i] = value if edge is None else f.select(edge, value, zero(line))
             f.store(values[i], spots[i])
         return [f.fadd(yet, value) for yet, value in zip(kept, values)]
@@ -143,7 +143,7 @@ def _write_exponentials(module, kernel, height):
     over_keys(zero(line), exponentials)
 
 
-def _joined(f, vectors):
+def joined(f, vectors):
     """Some vectors, a power of two, as one."""
     while len(vectors) > 1:
         vectors = [f.shuffle(a, b, range(2 * lanes_of(a.type))) for a, b in zip(vectors[::2], vectors[1::2])]
@@ -159,7 +159,7 @@ def fold_lanes(f, vectors, join):
         part //= 2
         pairs = list(zip(vectors[::2], vectors[1::2])) or [(vectors[0], None)]
         vectors = [join(*(_halves(f, a, b, part, start) for start in (0, part))) for a, b in pairs]
-    return _joined(f, vectors)
+    return joined(f, vectors)
 
 
 def _halves(f, a, b, part, start):
