@@ -1,6 +1,7 @@
 """Calling kernels on arrays (native entries and their portable twin), and the caching allocator."""
 
 import gc
+import itertools
 import subprocess
 import sys
 import threading
@@ -12,7 +13,7 @@ import pytest
 from ingot.ir import target
 from ingot.passes.codegen.llvm.emit import Module
 from ingot.passes.codegen.llvm.types import F32, I64, PTR, constant
-from ingot.runtime.cpu import alloc, call
+from ingot.runtime.cpu import alloc, call, heap
 from ingot.runtime.cpu import compile as compiler
 
 
@@ -191,6 +192,52 @@ def test_kept_memory_is_bounded(fresh_allocator):
     assert 0 < alloc.stats()["cached"] <= 3 << 20
     alloc.empty_cache()
     assert alloc.stats()["cached"] == 0
+
+
+def test_neighbours_that_are_free_serve_a_larger_array(fresh_allocator):
+    arrays = [alloc.empty(1 << 18) for _ in range(4)]
+    before = alloc.stats()
+    del arrays
+    larger = alloc.empty(1 << 20)
+    after = alloc.stats()
+    assert after["mapped"] == before["mapped"] and after["reused"] == before["reused"] + 1
+    assert larger.nbytes == after["in_use"] - before["in_use"] + (4 << 20)
+
+
+def test_memory_given_back_to_the_system_is_zeros_and_good_again(fresh_allocator):
+    array, other = alloc.empty(1 << 20, np.uint8), alloc.empty(1 << 20, np.uint8)
+    array[:] = other[:] = 7
+    del array
+    alloc.empty_cache()
+    assert alloc.stats()["cached"] == 0
+    again = alloc.empty(1 << 20, np.uint8)
+    assert (other == 7).all()
+    again[:] = 3
+    assert (again == 3).all() and (other == 7).all()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_heap_keeps_its_pieces_apart_and_joins_what_is_free(seed):
+    rng, made, used, most = np.random.default_rng(seed), heap.Heap(), [], 0
+    for _ in range(2000):
+        if used and rng.random() < (0.6 if len(used) > 40 else 0.4):
+            made.give(used.pop(rng.integers(len(used))))
+        else:
+            used.append(made.take(alloc.size_class(int(np.exp2(rng.uniform(17, 24))))))
+        if rng.random() < 0.02:
+            made.cool(int(rng.integers(0, 1 << 25)))
+        taken = sum(p.size for p in used)
+        most = max(most, taken)
+        places = sorted([(p.address, p.address + p.size) for p in (*used, *[p for *_, p in made._pieces])])
+        assert all(end <= start for (_, end), (start, _) in itertools.pairwise(places)), f"seed {seed}: pieces overlap"
+        assert sum(end - start for start, end in places) == made.mapped
+        assert all(not (p.after is not None and p.after.free) for *_, p in made._pieces), f"seed {seed}: not joined"
+        assert made.warm == sum(p.warm for *_, p in made._pieces) >= 0
+        assert taken + made.warm <= 1.5 * most + (1 << 24), f"seed {seed}: {taken} in use, {made.warm} kept, {most} at most"
+    for p in used:
+        made.give(p)
+    made.cool(0)
+    assert (made.mapped, made.warm, made._pieces) == (0, 0, [])
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -1,19 +1,13 @@
-"""Memory for arrays: small ones from numpy, large ones from a caching allocator.
+"""Memory for arrays: small ones from numpy, large ones from a heap that uses again what the system gave (`heap.py`).
 
-The system hands out large memory zeroed, page by page, at the first touch of each page: that costs more than most kernels
-that fill it. So blocks of 128 KiB and more are kept when their array dies and given to the next array of about that size. A
-block belongs to an array (and all its views) through the array's base; it comes back when the last of them is gone.
-
-Sizes are rounded up to one of eight steps per power of two, so at most an eighth is wasted. All blocks start on a page. Kept
-memory is bounded (`set_cache_limit`); what exceeds the bound goes back to the system at once, largest blocks first.
+A piece of 128 KiB and more belongs to an array (and all its views) through the array's base; it comes back when the last of
+them is gone. Sizes are rounded up to one of eight steps per power of two, so at most an eighth is wasted. All pieces start on a
+page. Kept memory is bounded (`set_cache_limit`); what exceeds the bound goes back to the system at once.
 """
 
-import contextlib
-import ctypes
 import math
 import mmap
 import os
-import sys
 import threading
 import weakref
 from collections import deque
@@ -21,43 +15,26 @@ from typing import Any
 
 import numpy as np
 
+from .heap import Heap
+
 SMALL_BYTES = 128 * 1024
-_HUGE_PAGE_BYTES = 4 << 20
 _DEFAULT_LIMIT = 4 << 30
 
 
-class _Block:
-    """Page-aligned private memory."""
-
-    __slots__ = ("kind", "memory", "size")
-
-    def __init__(self, size):
-        self.size = size
-        self.kind = ctypes.c_char * size
-        if sys.platform == "win32":
-            self.memory = mmap.mmap(-1, size)
-        else:
-            self.memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-        if size >= _HUGE_PAGE_BYTES and hasattr(mmap, "MADV_HUGEPAGE"):
-            with contextlib.suppress(OSError):                # a kernel without huge pages: the memory is as good
-                self.memory.madvise(mmap.MADV_HUGEPAGE)
-
-
 class _Lease(weakref.ref):
-    """Watches the buffer object that is an array's base; its death, with the array and all views, frees the block."""
+    """Watches the buffer object that is an array's base; its death, with the array and all views, frees the piece."""
 
-    __slots__ = ("block",)
-    block: Any
+    __slots__ = ("piece",)
+    piece: Any
 
 
 class _State:
-    """Leases of live arrays, free blocks by size, counters. `returned` takes blocks from any thread without a lock."""
+    """Leases of live arrays, free memory, counters. `returned` takes pieces from any thread without a lock."""
 
     lock = threading.Lock()
     returned: deque = deque()
     leases: dict = {}
-    free: dict = {}
-    cached = 0
+    heap = Heap()
     limit: int | None = None
     counts = {"reused": 0, "mapped": 0}
     in_use = 0
@@ -71,11 +48,11 @@ def empty(shape, dtype=np.float32) -> np.ndarray:
     size = math.prod(shape) * dtype.itemsize if type(shape) is tuple else shape * dtype.itemsize
     if size < SMALL_BYTES or dtype.hasobject:
         return np.empty(shape, dtype)
-    block = _take(size_class(size))
-    memory = block.kind.from_buffer(block.memory)
+    piece = _take(size_class(size))
+    memory = piece.buffer()
     lease = _Lease(memory, _give_back)
-    lease.block = block
-    _State.leases[id(block)] = lease                          # a weak reference calls back only while it lives itself
+    lease.piece = piece
+    _State.leases[id(piece)] = lease                          # a weak reference calls back only while it lives itself
     return np.ndarray(shape, dtype, memory)
 
 
@@ -98,11 +75,10 @@ def aligned_zeros(shape: tuple, dtype=np.float32) -> np.ndarray:
 
 
 def empty_cache():
-    """Give all kept blocks back to the system."""
+    """Give all kept memory back to the system."""
     with _State.lock:
         _collect()
-        _State.free.clear()
-        _State.cached = 0
+        _State.heap.cool(0)
 
 
 def set_cache_limit(size: int):
@@ -113,10 +89,11 @@ def set_cache_limit(size: int):
 
 
 def stats() -> dict:
-    """Bytes in use by live large arrays (`in_use`, `peak`), bytes kept (`cached`, `limit`), blocks `mapped` and `reused`."""
+    """Bytes in use by live large arrays (`in_use`, `peak`), bytes kept (`cached`, `limit`), arrays in memory that was
+    `reused` and that was `mapped` anew."""
     with _State.lock:
         _collect()
-        return {"in_use": _State.in_use, "peak": _State.peak, "cached": _State.cached, "limit": _limit(), **_State.counts}
+        return {"in_use": _State.in_use, "peak": _State.peak, "cached": _State.heap.warm, "limit": _limit(), **_State.counts}
 
 
 def reset_peak():
@@ -135,27 +112,22 @@ def size_class(size: int) -> int:
 def _take(size):
     with _State.lock:
         _collect()
+        warm = _State.heap.warm
+        try:
+            piece = _State.heap.take(size)
+        except (OSError, ValueError, OverflowError) as error:
+            piece = _second_try(size, error)
+        _State.counts["reused" if _State.heap.warm <= warm - size else "mapped"] += 1
         _State.in_use += size
         _State.peak = max(_State.peak, _State.in_use)
-        stack = _State.free.get(size)
-        if stack:
-            _State.cached -= size
-            _State.counts["reused"] += 1
-            return stack.pop()
-        _State.counts["mapped"] += 1
-    try:
-        return _Block(size)
-    except (OSError, ValueError, OverflowError) as error:
-        empty_cache()
-        return _second_try(size, error)
+        return piece
 
 
 def _second_try(size, error):
+    _State.heap.cool(0)
     try:
-        return _Block(size)
+        return _State.heap.take(size)
     except (OSError, ValueError, OverflowError):
-        with _State.lock:
-            _State.in_use -= size
         raise MemoryError(f"no memory for an array of {size} bytes: {error}") from error
 
 
@@ -163,9 +135,9 @@ def _give_back(lease):
     """Called when an array dies, in any thread, possibly while this thread holds the lock: never waits."""
     if _State is None:
         return          # the interpreter is ending, and takes the memory with it
-    block = lease.block
-    del _State.leases[id(block)]
-    _State.returned.append(block)
+    piece = lease.piece
+    del _State.leases[id(piece)]
+    _State.returned.append(piece)
     if _State.lock.acquire(blocking=False):
         try:
             _collect()
@@ -174,18 +146,15 @@ def _give_back(lease):
 
 
 def _collect():
-    """Sort returned blocks into the free lists and drop what exceeds the bound; the lock is held."""
-    returned = _State.returned
+    """Takes in what came back, and drops what exceeds the bound; the lock is held."""
+    returned, heap = _State.returned, _State.heap
     while returned:
-        block = returned.popleft()
-        _State.in_use -= block.size
-        _State.cached += block.size
-        _State.free.setdefault(block.size, []).append(block)
+        piece = returned.popleft()
+        _State.in_use -= piece.size
+        heap.give(piece)
     limit = _State.limit if _State.limit is not None else _limit()
-    while _State.cached > limit:
-        largest = max(size for size, stack in _State.free.items() if stack)
-        _State.free[largest].pop()
-        _State.cached -= largest
+    if heap.warm > limit:
+        heap.cool(limit)
 
 
 def _limit():

@@ -1,0 +1,144 @@
+"""Large memory in regions of address space, cut into pieces and joined again.
+
+The system hands out memory zeroed, page by page, at the first touch of each page, which costs more than most kernels that fill
+it. So what was touched is used again, whatever its size: a request takes the smallest free piece that is large enough and
+leaves the rest of it, and what comes back joins its free neighbours. Address space that was never touched costs nothing; a
+region ends in it, so what is free before it grows into it.
+"""
+
+import bisect
+import contextlib
+import ctypes
+import mmap
+import sys
+
+_LEAST_REGION = 64 << 20
+_HUGE_PAGES = getattr(mmap, "MADV_HUGEPAGE", None)
+_kinds: dict = {}       # size -> ctypes' type of so many bytes
+_FORGET = getattr(mmap, "MADV_DONTNEED" if sys.platform == "linux" else "MADV_FREE", None)
+
+
+class Region:
+    """Address space from the system."""
+
+    __slots__ = ("address", "memory")
+
+    def __init__(self, size: int):
+        if sys.platform == "win32":
+            self.memory = mmap.mmap(-1, size)
+        else:
+            self.memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        if _HUGE_PAGES is not None:
+            with contextlib.suppress(OSError):            # a kernel without huge pages: the memory is as good
+                self.memory.madvise(_HUGE_PAGES)
+        self.address = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
+
+
+class Piece:
+    """Whole pages of a region, in use or free. Of a free one `warm` bytes are taken to be in memory, the first ones of it."""
+
+    __slots__ = ("address", "after", "before", "free", "region", "size", "warm")
+
+    def __init__(self, region: Region, address: int, size: int, warm: int = 0):
+        self.region, self.address, self.size, self.warm = region, address, size, warm
+        self.before: Piece | None = None
+        self.after: Piece | None = None
+        self.free = True
+
+    def buffer(self):
+        """Its memory as an object that numpy takes and others may watch by a weak reference."""
+        kind = _kinds.get(self.size)
+        if kind is None:
+            kind = _kinds[self.size] = ctypes.c_char * self.size
+        return kind.from_buffer(self.region.memory, self.address - self.region.address)
+
+    def forget(self, keep: int) -> bool:
+        """Tells the system that it may have its pages but for the first `keep` bytes."""
+        if _FORGET is None:
+            return False
+        with contextlib.suppress(OSError):
+            self.region.memory.madvise(_FORGET, self.address - self.region.address + keep, self.size - keep)
+            return True
+        return False
+
+
+class Heap:
+    """Pieces of regions; the caller sees to it that one thread at a time is inside.
+
+    warm     free bytes that are in memory
+    mapped   bytes of all regions
+    """
+
+    def __init__(self):
+        self.warm = self.mapped = 0
+        self._pieces: list = []         # of the free ones (size, address, piece), in order
+
+    def take(self, size: int) -> Piece:
+        """A piece of so many bytes, whole pages. Raises what the system says where it has none."""
+        at = bisect.bisect_left(self._pieces, (size,))
+        piece = self._pieces.pop(at)[2] if at < len(self._pieces) else self._new_region(size)
+        piece.free = False
+        self.warm -= piece.warm
+        if piece.size > size:
+            self._cut(piece, size)
+        return piece
+
+    def _cut(self, piece, size):
+        rest = Piece(piece.region, piece.address + size, piece.size - size, max(0, piece.warm - size))
+        rest.before, rest.after, piece.after = piece, piece.after, rest
+        if rest.after is not None:
+            rest.after.before = rest
+        piece.size, piece.warm = size, min(piece.warm, size)
+        self.warm += rest.warm
+        bisect.insort(self._pieces, (rest.size, rest.address, rest))
+
+    def give(self, piece: Piece):
+        """Takes a piece back that nobody uses any more."""
+        piece.free, piece.warm = True, piece.size
+        self.warm += piece.size
+        before, after = piece.before, piece.after
+        if after is not None and after.free:
+            self._unlist(after)
+            _join(piece, after)
+        if before is not None and before.free:
+            self._unlist(before)
+            _join(before, piece)
+            piece = before
+        bisect.insort(self._pieces, (piece.size, piece.address, piece))
+
+    def _unlist(self, piece):
+        del self._pieces[bisect.bisect_left(self._pieces, (piece.size, piece.address))]
+
+    def cool(self, most: int):
+        """Gives free memory back to the system until at most so many bytes of it are kept, from the largest pieces first;
+        with 0, regions that nobody uses go, too."""
+        for _, _, piece in reversed(self._pieces):
+            if self.warm <= most:
+                break
+            keep = max(0, piece.warm - (self.warm - most)) // mmap.PAGESIZE * mmap.PAGESIZE
+            if piece.warm > keep and piece.forget(keep):
+                self.warm -= piece.warm - keep
+                piece.warm = keep
+        if not most:
+            for _, _, piece in [p for p in self._pieces if p[2].before is p[2].after is None]:
+                self._unlist(piece)
+                self.mapped -= piece.size
+                self.warm -= piece.warm
+
+    def _new_region(self, size):
+        """A free piece that is a region of its own: larger than asked for, as what follows will be beside it."""
+        room = max(size, _LEAST_REGION, self.mapped)
+        try:
+            region = Region(room)
+        except (OSError, ValueError, OverflowError):
+            region, room = Region(size), size
+        self.mapped += room
+        return Piece(region, region.address, room)
+
+
+def _join(piece, after):
+    piece.size += after.size
+    piece.warm += after.warm
+    piece.after = after.after
+    if after.after is not None:
+        after.after.before = piece
