@@ -5,13 +5,14 @@ change nothing disappear, chains of views and casts become one, and constants de
 """
 
 import functools
+from collections import Counter
 
 import numpy as np
 
 from ..ir.dtype import BOOL
 from ..ir.errors import IngotError
 from ..ir.graph import Builder, Graph, Node, Value
-from ..ir.op import Op
+from ..ir.op import Op, View
 from ..ir.ops.elementwise import cast, copy
 from ..ir.ops.families import NUMBERS
 from ..ir.ops.shape import expand, full, permute, reshape, slice_
@@ -105,11 +106,27 @@ def _literals_to_right(node, operands):
 
 
 def drop_copies(graph: Graph) -> Graph:
-    """Copies inside a graph are the value itself; those that leave it stay, so that results have memory of their own."""
-    def visit(b, node, operands):
-        return operands[0] if node.op is copy and node.output not in graph.results else None
+    """Copies are the value itself. Those that leave a graph stay where it has no memory of its own to give: an input, a view, a
+    value that leaves on another way, too."""
+    copies = [n for n in graph.nodes if n.op is copy]
+    if not copies:
+        return graph
+    results = [*graph.outputs, *[u.value for u in graph.updates]]
+    leaving = Counter([_behind(v.node.inputs[0] if v.node is not None and v.node.op is copy else v) for v in results])
+    kept = {n for n in copies if n.output in graph.results and not _is_alone(n.inputs[0], leaving)}
+    return rebuild(graph, lambda b, node, operands: operands[0] if node.op is copy and node not in kept else None)
 
-    return rebuild(graph, visit) if any(n.op is copy for n in graph.nodes) else graph
+
+def _is_alone(value, leaving):
+    """Whether a value has memory of its own, and is that of one result."""
+    return value.node is not None and not is_fill(value.node) and _behind(value) is value and leaving[value] == 1
+
+
+def _behind(value: Value) -> Value:
+    """The value behind views."""
+    while value.node is not None and type(value.node.op.lower) is View:
+        value = value.node.inputs[0]
+    return value
 
 
 # Views and casts.

@@ -1,26 +1,27 @@
 """Operators that run as native code read whole arrays: views that such code cannot read become copies.
 
 The copy is an operator of its own (`contiguous`), so it joins the kernel that makes the value, where there is one. `reads` says
-how the code of an operator reads its operands: None where it has none.
+how the code of an operator reads its operands: None where it has none. Generated kernels of loops read any strides.
 """
 
 from collections.abc import Callable
 
 from ..ir.graph import Builder, Graph, Node, Value
 from ..ir.ops.shape import contiguous, full
-from .kernel_body import is_free
+from .kernel_body import can_fuse, is_free, source_of
 from .rewrite import rebuild
 from .strided import Pattern, row_major, through
 
 STRIDED = "strided"     # any strides
 ROWS = "rows"           # any strides, elements of the last dim next to each other
 PLAIN = "plain"         # in C order
+LOOPS = "loops"         # any strides, and fills
 
 
 def plain_operands(graph: Graph, reads: Callable) -> Graph:
     """Puts copies before operators that could not read their operands."""
     def visit(b: Builder, node: Node, operands):
-        how = reads(node)
+        how = how_of(node)
         if how is None or not any(type(x) is Value and not _readable(x, how) for x in node.inputs):
             return None
         return b.append(node.op, [readable(b, x, how) if type(x) is Value else x for x in operands], node.params)
@@ -37,8 +38,11 @@ def plain_operands(graph: Graph, reads: Callable) -> Graph:
             made = b.append(node.op, (made,), node.params)
         return readable(b, made, how)
 
+    def how_of(node):
+        return LOOPS if can_fuse(node) else reads(node)
+
     copies: dict = {}
-    return rebuild(graph, visit) if any(reads(n) is not None for n in graph.nodes) else graph
+    return rebuild(graph, visit) if any(how_of(n) is not None for n in graph.nodes) else graph
 
 
 def pattern_of(value: Value) -> tuple[Value, Pattern] | None:
@@ -79,8 +83,8 @@ def _readable(value, how):
         return True
     found = pattern_of(value)
     if found is None:
-        return False
+        return how == LOOPS and source_of(value) is None
     pattern = found[1].plain
     if how == PLAIN:
         return pattern.strides == row_major(pattern.shape).plain.strides
-    return how == STRIDED or not pattern.shape or pattern.strides[-1] == 1 or pattern.shape[-1] == 1
+    return how in (STRIDED, LOOPS) or not pattern.shape or pattern.strides[-1] == 1 or pattern.shape[-1] == 1

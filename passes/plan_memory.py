@@ -7,11 +7,13 @@ that run's arena, at an offset shared with values that are not alive at the same
 from the step that makes it to the last that reads it. An update may be written straight into the input that it replaces.
 """
 
+import bisect
 import heapq
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..ir.graph import Graph, Node, Value
 from .fuse import fuse, own_results
@@ -22,6 +24,8 @@ from .strided import row_major
 
 LINE = 64               # bytes on which values of the arena start; the first ones hold the status of a run
 STAGGER = 5 * LINE      # what keeps values of a page's multiple from lying on the same lines of the cache
+_WORTH_A_SECOND_TRY = 1 << 20           # bytes of an arena, and
+_WASTE = 1.04                           # times what is alive at once, from which a closer fit is looked for
 MOST_ARGUMENTS = 4000   # of one native call
 
 
@@ -118,7 +122,23 @@ def arrange(graph: Graph, owned=frozenset(), targets=None) -> Plan:
             steps.append(Product(g))
         else:
             steps.append(Fused(g, lower(g.body)) if g.is_kernel else Call(g.nodes[0], g.refused))
+    steps = _late(graph, steps)
     return Plan(graph, tuple(steps), _in_place(graph, steps, targets))
+
+
+def _late(graph, steps):
+    """The steps with those that read inputs alone, like packed weights, right before the first that reads what they make: it
+    takes no memory until then."""
+    inputs, makers = set(graph.inputs), {}
+    for s in steps:
+        if inputs.issuperset(_reads(s)) and (type(s) is Fused or s.node.is_pure):
+            makers.update(dict.fromkeys(_writes(s), s))
+    ordered: dict = {}
+    for s in steps:
+        if s not in makers.values():
+            ordered.update(dict.fromkeys([makers[v] for v in _reads(s) if v in makers]))
+            ordered[s] = None
+    return [*ordered, *[s for s in steps if s not in ordered]]
 
 
 def place(arranged: Plan, scratch_of: Callable | None = None) -> Plan:
@@ -278,35 +298,66 @@ def _fill_arena(run, inside):
             if v in inside:
                 first.setdefault(v, i)
                 last[v] = i
-    starting: list = [[] for _ in run.steps]
-    for v, i in first.items():
-        starting[i].append(v)
-    busy: list = []         # (start, end) of what is alive, in order
-    ending: list = []       # (step after which it ends, start, end)
-    for i, s in enumerate(run.steps):
-        while ending and ending[0][0] < i:
+    lives = [Life(v, _room(v), i, last[v]) for v, i in first.items()]
+    lives += [Life(s, _rounded(run.scratch[s]), i, i) for i, s in enumerate(run.steps) if s in run.scratch]
+    at, run.arena_bytes = _placed(lives, LINE)
+    if run.arena_bytes > _WORTH_A_SECOND_TRY:
+        at, run.arena_bytes = _closer(lives, at, run.arena_bytes)
+    run.arena = {v: at[v] for v in first}
+    run.scratch = {s: at[s] for s in run.scratch}
+
+
+class Life(NamedTuple):
+    """How many bytes something takes, from the start of a step to the end of another."""
+
+    what: Any
+    size: int
+    first: int
+    last: int
+
+
+def _placed(lives, start):
+    """({what: its place}, the end of all), in the order in which they begin: what is warm in a cache is used again."""
+    at, end, busy = {}, start, []       # busy: (start, end) of what is alive, in order
+    ending: list = []                   # (step after which it ends, start, end)
+    for x in sorted(lives, key=lambda x: (x.first, -x.size)):
+        while ending and ending[0][0] < x.first:
             busy.remove(heapq.heappop(ending)[1:])
-        for v in sorted(starting[i], key=_room, reverse=True):
-            run.arena[v] = _reserve(run, busy, ending, _room(v), last[v])
-        if s in run.scratch:
-            run.scratch[s] = _reserve(run, busy, ending, _rounded(run.scratch[s]), i)
+        low = at[x.what] = _gap(busy, x.size, start)
+        bisect.insort(busy, (low, low + x.size))
+        heapq.heappush(ending, (x.last, low, low + x.size))
+        end = max(end, low + x.size)
+    return at, end
 
 
-def _reserve(run, busy, ending, size, until):
-    """The start of the smallest gap that takes so many bytes, now taken."""
-    at, number, best = LINE, 0, None
-    for i, (low, high) in enumerate(busy):
+def _closer(lives, at, end):
+    """The same, or a closer fit where that wastes a lot: the largest first, after room for all that is small."""
+    change = [0] * (max(x.last for x in lives) + 2)
+    for x in lives:
+        change[x.first] += x.size
+        change[x.last + 1] -= x.size
+    if end <= _WASTE * max(itertools.accumulate(change)):
+        return at, end
+    small, large = [x for x in lives if x.size < end >> 8], [x for x in lives if x.size >= end >> 8]
+    found, start = _placed(small, LINE)
+    taken, stops = [], start            # taken: (start, end, life), in order
+    for x in sorted(large, key=lambda x: (-x.size, x.first)):
+        busy = [(low, high) for low, high, y in taken if y.first <= x.last and x.first <= y.last]
+        low = found[x.what] = _gap(busy, x.size, start)
+        bisect.insort(taken, (low, low + x.size, x), key=lambda t: t[:2])
+        stops = max(stops, low + x.size)
+    return (found, stops) if stops < end else (at, end)
+
+
+def _gap(busy, size, start):
+    """The start of the smallest gap that takes so many bytes between places that are busy, which may overlap."""
+    at, best = start, None
+    for low, high in busy:
         gap = low - at
         if gap >= size and (best is None or gap < best[0]):
-            best = gap, at, i
-        at, number = max(at, high), i + 1
-    if best is not None:
-        _, at, number = best
-    taken = at, at + size
-    busy.insert(number, taken)
-    heapq.heappush(ending, (until, *taken))
-    run.arena_bytes = max(run.arena_bytes, taken[1])
-    return at
+            best = gap, at
+        at = max(at, high)
+    return at if best is None else best[1]
 
 
 def _rounded(size):

@@ -74,3 +74,11 @@ def test_patterns():
     source, pattern = pattern_of(g.nodes[0].output)
     assert source is g.inputs[0]
     assert pattern.strides == (1, 6)
+
+
+def test_what_loops_read_is_copied_where_strides_cease_to_do():
+    text = BROKEN.replace("matmul(%2, %w)", "REST").replace("%w: f32[2,12,5]", "%w: f32[5]")
+    text = text.replace("%3: f32[2,5,5] = REST", "%3: f32[2,5] = sum(%2, dim=(2,), keepdim=False)")
+    assert after(text, STRIDED) == ["permute", "contiguous", "reshape", "permute", "sum"]
+    assert after(text.replace("(0, 2, 1, 3)", "(0, 1, 2, 3)").replace("2,4,3,5", "2,3,4,5"), STRIDED)[1:] == [
+        "reshape", "permute", "sum"]

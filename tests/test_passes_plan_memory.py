@@ -1,9 +1,13 @@
 """Steps and memory: what shares a native call, what shares memory, what is written in place."""
 
+import itertools
+
 import numpy as np
+import pytest
 
 from graphs import graph_of
 from ingot.ir.interp import interpret
+from ingot.passes import plan_memory
 from ingot.passes.plan_memory import LINE, Call, Run, plan
 from ingot.runtime.cpu.program import CompiledGraph
 from ingot.runtime.dispatch import kernel_of
@@ -95,3 +99,33 @@ def test_an_update_is_copied_where_the_old_value_is_still_read():
     assert (first == 7).all()
     assert second is b
     assert (b == np.arange(4)).all()
+
+
+def test_what_reads_inputs_alone_is_made_when_it_is_needed():
+    g = graph_of("""
+        graph g(%x: f32[8,8], %w: f32[8,8]) {
+          %0: f32[8,8] = cumsum(%w, dim=0)
+          %1: f32[8,8] = matmul(%x, %x)
+          %2: f32[8,8] = matmul(%1, %x)
+          %3: f32[8,8] = matmul(%2, %0)
+          return %3
+        }""")
+    steps = plan(g, scratch_of=lambda step: 0).steps[0].steps
+    assert [s.node.op.name for s in steps] == ["matmul", "matmul", "cumsum", "matmul"]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_places_in_an_arena_are_apart_while_alive_and_close(seed):
+    rng = np.random.default_rng(seed)
+    firsts = sorted(rng.integers(0, 60, 120).tolist())
+    lives = [plan_memory.Life(i, int(np.exp2(rng.uniform(6, 22))) // LINE * LINE, first, int(first + rng.integers(0, 30)))
+             for i, first in enumerate(firsts)]
+    most = max(sum(x.size for x in lives if x.first <= step <= x.last) for step in range(90))
+    in_order = plan_memory._placed(lives, LINE)
+    for at, end in (in_order, plan_memory._closer(lives, *in_order)):
+        for x, y in itertools.combinations(lives, 2):
+            together = x.first <= y.last and y.first <= x.last
+            apart = at[x.what] + x.size <= at[y.what] or at[y.what] + y.size <= at[x.what]
+            assert apart or not together, f"seed {seed}: {x} and {y} share bytes"
+        assert end == max(at[x.what] + x.size for x in lives) and min(at.values()) >= LINE
+    assert end <= min(in_order[1], 1.25 * most), f"seed {seed}: {end} bytes for {most}"
