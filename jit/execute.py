@@ -8,9 +8,10 @@ import gc
 import threading
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
+from ..ir import config
 from ..ir.aval import Aval
 from ..ir.graph import Builder, Graph, Value
 from ..ir.lazy import lazy
@@ -123,6 +124,26 @@ def _owned(aval, own):
     return Aval(replaced(aval.shape, own), aval.dtype) if aval.is_symbolic else aval
 
 
+@dataclass(frozen=True)
+class Recorded:
+    """A graph as it was recorded, what passes were given of it, the passes, and the switches that held then."""
+
+    graph: Graph
+    given: Graph
+    passes: tuple
+    settings: config.Settings
+    spent: int
+
+    def steps(self) -> list:
+        """The graph as recorded, then after each pass."""
+        found = [pipeline.Step("recorded", self.graph, True, 0.0)]
+        fuel = pipeline.Fuel()
+        fuel.spent = self.spent
+        with config.override(**asdict(self.settings) | {"debug": 0, "print": "", "dump": ""}):
+            pipeline.run(self.given, self.passes, steps=found, fuel=fuel)
+        return found
+
+
 class Job:
     """A piece and what it is to give, in order; compiled when it first runs."""
 
@@ -131,9 +152,23 @@ class Job:
         self.compiled: Any = None
         self.derived: Any = None         # what is made of weights alone
         self.slots: tuple = ()           # of what is read, in order
-        self.steps: list = []            # the graph after each pass
+        self.recorded: Recorded | None = None
         self.seconds = 0.0
         self._lock = threading.Lock()
+
+    @property
+    def steps(self) -> list:
+        """The graph as recorded and after each pass, made again for who wants to read them: kept, they would need more memory
+        than anything else that a job has."""
+        return [] if self.recorded is None else self.recorded.steps()
+
+    def passed(self, recorded, passes, given=None):
+        """A recorded graph (or what was made of it before) after passes."""
+        given = recorded if given is None else given
+        self.recorded = Recorded(recorded, given, passes, config.current(), pipeline.FUEL.spent)
+        made = pipeline.run(given, passes)
+        gc.collect(0)       # graphs that passes left behind, before what is made of the last one needs memory
+        return made
 
     def run(self, env: dict, symbols=()) -> list:
         """The arrays of the results; `env` maps slots to arrays, `symbols` are the values of the scope's names."""
@@ -174,8 +209,7 @@ class Job:
 
     def _make(self):
         graph, self.slots = self.piece.graph(self.wanted)
-        self.steps = [pipeline.Step("recorded", graph, True, 0.0)]
-        graph = pipeline.run(graph, PASSES, steps=self.steps)
+        graph = self.passed(graph, PASSES)
         owned, targets = self.wishes()
         graph, self.derived = self.without_derived(graph, targets)
         return program.CompiledGraph(graph, compiled_kernel_of, owned, targets)
@@ -183,8 +217,7 @@ class Job:
     def _make_elsewhere(self, backend):
         """The compiled graph for a device that is not the host."""
         graph, self.slots = self.piece.graph(self.wanted)
-        self.steps = [pipeline.Step("recorded", graph, True, 0.0)]
-        return backend.traced(pipeline.run(graph, backend.PASSES, steps=self.steps), *self.wishes())
+        return backend.traced(self.passed(graph, backend.PASSES), *self.wishes())
 
     def wishes(self):
         """(positions of results that get memory of their own, {position of a result: number of the input it replaces})."""

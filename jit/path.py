@@ -56,6 +56,7 @@ class Stretch:
     answers: dict = field(default_factory=dict)
     finish: "Finish | None" = None
     work: "Work | None" = None
+    cleared: tuple = ()          # positions of inputs whose gradient goes before anything is computed
 
     def __post_init__(self):
         self.is_plain = all(s.kind in ("argument", "captured") for s in self.sources)
@@ -208,6 +209,8 @@ class Tree:
         stretches = stretches_of(recording)
         self.first = stretches[0]
         self._extend(self.first, stretches, recording.cuts)
+        if self.first.question is None:
+            self.first.cleared = tuple(recording.cleared)
         self.first.settle()
 
     def merge(self, recording) -> bool:
@@ -307,7 +310,7 @@ class Replay:
             found = [given[s.what] if s.kind == "argument" else s.what for s in stretch.sources]
             env.update(zip(range(-1 - len(tensors), -1 - len(tensors) - len(found), -1), map(_array_of, found)))
             tensors += found
-            return self._run(work)
+            return self._run(stretch, work)
         for source in stretch.sources:
             kind = source.kind
             if kind == "argument":
@@ -320,9 +323,13 @@ class Replay:
                 t, array = self._resolve(source)
             tensors.append(t)
             env[-len(tensors)] = array
-        return self._run(work)
+        return self._run(stretch, work)
 
-    def _run(self, work):
+    def _run(self, stretch, work):
+        for position in stretch.cleared:          # its memory is free for what is computed now
+            leaf = self.tensors[position]._node
+            if type(leaf) is Leaf:
+                leaf.grad = None
         found = work.job.run(self.env, self.symbols)
         for position, slot in work.keep:
             self.env[slot] = found[position]

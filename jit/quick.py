@@ -102,13 +102,13 @@ class _Writer:
             return [f"found = {self._name(compiled.run)}([{', '.join(arrays)}])"]
         entry, address, arenas, make, shapes = parts
         made, empty = [f"r{i}" for i in range(len(shapes))], self._name(make)
-        lines = [f"{r} = {empty}({self._name(shape)}, {self._name(dtype)})" for r, (shape, dtype) in zip(made, shapes)]
+        results = [f"{r} = {empty}({self._name(shape)}, {self._name(dtype)})" for r, (shape, dtype) in zip(made, shapes)]
         call, where = f"{self._name(entry)}({address}, arena, {', '.join([*arrays, *made])})", self._name(arenas)
         if arenas.size == 0:
             self.names["arena"] = arenas.take()
-            lines.append(call)
+            lines = [*results, call]
         else:
-            lines += [f"arena = {where}.take()", call, f"{where}.give(arena)"]
+            lines = [f"arena = {where}.take()", *results, call, f"{where}.give(arena)"]
         return [*lines, f"found = ({', '.join(made)},)"] if len(made) > 1 else [*lines, f"found = ({made[0]},)"]
 
     def _results(self, places):

@@ -60,6 +60,7 @@ class Recorder(OptimizerSteps, Rebinding):
         self.read_only: set = set()              # ids of outside storages of which several different parts came in
         self.edges: dict[int, Any] = {}          # position of an input: its history when it came in
         self.lent: list = []                     # (array that numpy() gave, what it held, line)
+        self.cleared: list | None = None         # leaves that had no gradient any more when the first operation ran
         self.contents: Any = None                # the `Contents` of lists and dictionaries that the function reaches
         self.scheduled: set = set()              # ids of the groups of optimizers whose rates change at the end of the call
         self.rebound_to: dict = {}               # by id: (tensor from outside whose `.data` was set, position, storage before)
@@ -180,6 +181,8 @@ class Recorder(OptimizerSteps, Rebinding):
     def _write_down(self, op, args, params, out):
         b = self.builder
         b.line = user_line()
+        if self.cleared is None:
+            self.cleared = [s.position for s in self.leaves.values() if s.was_set and s.leaf.grad is None]
         if WATCHES:
             tell(op, args, params, out, b.line)
         if op is reshape:
@@ -366,6 +369,8 @@ class Recorder(OptimizerSteps, Rebinding):
                     raise TraceError("this function cannot be traced: it writes in place to a tensor from outside, whose "
                                      "gradient then goes through what it did; return the new value, or write under no_grad()")
                 r.updates.append((cell.source, cell.value))
+        read = {s.what for s in self.sources if s.kind == "grad"}
+        r.cleared = [p for p in self.cleared or () if p is not None and p not in read]
         for s in self.leaves.values():
             if s.position is None:
                 continue

@@ -69,6 +69,7 @@ class Recording:
     outputs: list = field(default_factory=list)      # one Output for each result tensor
     updates: list = field(default_factory=list)      # (input position, value)
     grads: list = field(default_factory=list)        # (input position, value or None): gradients set on leaves
+    cleared: list = field(default_factory=list)      # positions of leaves whose gradient went before the first operation
     rebinds: list = field(default_factory=list)      # (input position, Output): `t.data = new`, as what the input then is
     leaves: list = field(default_factory=list)       # (input position, aval of the gradient found there, or None)
     hosts: list = field(default_factory=list)        # (host step, the values it takes): what runs at the end, in order

@@ -13,7 +13,6 @@ import numpy as np
 from ..ir.lazy import lazy
 from ..ir.substitute import condition_check, evaluator
 from ..ir.symbolic import names_of
-from ..passes import pipeline
 from ..passes.bind import Binder
 from ..passes.lift_numbers import lift_numbers
 from ..runtime.device_array import DeviceArray
@@ -44,11 +43,10 @@ class Variant:
     def __init__(self, job: "SymbolicJob", symbols, backend=None):
         scope = self.scope = job.scope.at(symbols)
         graph, job.slots = job.piece.graph(job.wanted, scope)
-        self.steps = [pipeline.Step("recorded", graph, True, 0.0)]
         lifted = lift_numbers(graph)
         self.early = lifted.numbers
         owned, targets = job.wishes()
-        graph = pipeline.run(lifted.graph, PASSES if backend is None else backend.PASSES, steps=self.steps)
+        graph = job.passed(graph, PASSES if backend is None else backend.PASSES, lifted.graph)
         self.derived: Any = None
         if backend is None:
             graph, self.derived = job.without_derived(graph, targets)
@@ -126,7 +124,6 @@ class SymbolicJob(Job):
                 alloc.empty_cache()      # the eager run left blocks that compiled code does not fit into
                 with without_collections():
                     variant = Variant(self, symbols, backend)
-                self.steps = variant.steps
                 variants[:] = [*variants[1 - MOST_VARIANTS:], variant]
             made = Bound(variant, symbols)
             self.compiled = made.compiled

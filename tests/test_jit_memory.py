@@ -293,6 +293,67 @@ def test_a_recording_holds_what_eager_holds(learns):
     assert peaks[1] <= 1.25 * peaks[0], f"eager {peaks[0]} bytes, recorded {peaks[1]}"
 
 
+@pytest.mark.parametrize("clears", [True, False])
+def test_gradients_that_a_step_clears_first_are_gone_while_it_runs(clears):
+    w = ingot.ones(500, 500, requires_grad=True)
+
+    def step(x):
+        if clears:
+            w.grad = None
+        loss = (x @ w).square().sum()
+        w.grad = None
+        loss.backward()
+        return loss.detach()
+
+    traced, x = jit.trace(step), ingot.ones(2, 500)
+    for _ in range(3):
+        traced(x)
+    want = plain(w.grad)
+    alloc.reset_peak()
+    before = alloc.stats()["in_use"]
+    traced(x)
+    assert (alloc.stats()["peak"] - before < w._a.nbytes) == clears
+    assert plain(w.grad) == want
+
+
+def test_a_gradient_that_is_read_before_it_is_cleared():
+    def make():
+        w = vec().requires_grad_()
+
+        def step(x):
+            before = None if w.grad is None else w.grad * 1
+            w.grad = None
+            (x * w).sin().sum().backward()
+            return w.grad if before is None else w.grad + before
+
+        return step
+
+    same(make, lambda i: (vec(float(i), 2.0, 3.0),))
+
+
+def test_what_a_failing_call_does_to_gradients():
+    """Eager and traced steps that fail leave the same behind: cleared before anything was computed, or untouched."""
+    for first in (True, False):
+        table, index = ingot.ones(4, 3, requires_grad=True), ingot.tensor([1, 2])
+
+        def step(index, table=table, first=first):
+            if first:
+                table.grad = None
+            loss = ingot.nn.functional.embedding(index, table).sum()
+            table.grad = None
+            loss.backward()
+            return loss.detach()
+
+        traced = jit.trace(step)
+        for _ in range(3):
+            traced(index)
+        for run in (traced, step):
+            step(index)
+            with pytest.raises(ingot.IngotError):
+                run(ingot.tensor([1, 9]))
+            assert (table.grad is None) is first, run
+
+
 def test_constants_are_kept_only_if_they_are_read():
     table = np.arange(100_000, dtype=np.float32)
 

@@ -261,8 +261,8 @@ def uniform_(self, from_=0, to=1, *, generator=None, **named):
     no_more("uniform_", named)
     if low > to:
         raise ArgumentError(f"uniform_ takes from <= to, got {low} and {to}")
-    u = rn.uniform(draw_key_beside(self, generator), shape=tuple(self.shape), dtype=_floating(self, "uniform_"))
-    return ew.add(ew.mul(u, float(to - low)), float(low))
+    key, kind = draw_key_beside(self, generator), _floating(self, "uniform_")
+    return ew.add(ew.mul(rn.uniform(key, shape=tuple(self.shape), dtype=kind), float(to - low)), float(low))
 
 
 @in_place

@@ -68,17 +68,17 @@ class NativeRun:
 
     def run(self, env):
         """Computes; results go into `env`."""
+        arena = self.arenas.take()          # before the results, so that it finds the memory that it had the last time
         args = [env[i] for i in self.reads]
         make = np.empty if self.small else alloc.empty
         for i, shape, dtype, place in self.writes:
             env[i] = out = make(shape, dtype) if place is None else env[place]
             args.append(out)
-        self._launch(args)
+        self._launch(arena, args)
         for i in self.dead:
             env[i] = None
 
-    def _launch(self, args):
-        arena = self.arenas.take()
+    def _launch(self, arena, args):
         try:
             self.entry(self.address, arena, *args)
         except TypeError:
@@ -133,8 +133,8 @@ class NativeRun:
         arenas = self.arenas
 
         def run(arrays):
-            made = [make(shape, dtype) for shape, dtype in shapes]
             arena = arenas.take()
+            made = [make(shape, dtype) for shape, dtype in shapes]
             try:
                 entry(address, arena, *arrays, *made)
             except TypeError:
