@@ -6,12 +6,17 @@ dead branch frees itself. A `Leaf` ends a path and collects a gradient; an `Outp
 
 from typing import Any
 
+import numpy as np
+
 from ...ir.aval import Aval
 from ...ir.dtype import BY_NP, from_numpy
 from ...ir.errors import AutogradError
+from ...ir.lazy import lazy
 from ...ir.ops.shape import expand
 from ...ir.symbolic import hint
 
+eager_composites = lazy(__package__, "..cpu.eager_composites")
+LARGE = 1 << 15                  # elements from which the operations of a gradient rule are worth a kernel
 TRACE_LINES, CHECK_NAN = 1, 2    # what anomaly mode does: note the line of each operation, and stop at the first nan
 
 
@@ -93,9 +98,23 @@ class Node:
         if type(vjp) is not tuple:
             return self.pull(g, values)
         params, grads = self.params, []
+        if g.__class__ is np.ndarray and g.size >= LARGE and self.op.is_elementwise:
+            found = self.compiled(g, values)
+            if found is not None:
+                return found
         for e, rule in zip(self.edges, vjp):        # quicker than a list in one expression, which is a call of its own
             grads.append(None if e is None or rule is None else rule(g, *values, **params))
         return grads
+
+    def compiled(self, g, values):
+        """The gradients from all rules of an elementwise operator in one kernel, where there is one."""
+        needs = tuple([e is not None and rule is not None for e, rule in zip(self.edges, self.op.vjp)])
+        arguments = (g, *values)
+        run = eager_composites.rules_of(self.op, needs).find(arguments, self.params)
+        if run is None:
+            return None
+        found = iter(run(arguments))
+        return [next(found) if need else None for need in needs]
 
     def pull(self, g, values):
         """Runs the gradient rules on `values` (the output, then the arguments)."""

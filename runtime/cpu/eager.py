@@ -183,6 +183,8 @@ def exact_scalar(op: Op):
         return run(x)
 
     def run_where(condition, x, y):
+        if condition.__class__ is bool:         # of numbers, which would take the dtype of the arrays
+            condition = np.asarray(condition)
         a, b = (x, y) if x.__class__ is np.ndarray else (y, x)
         if a.__class__ is not np.ndarray or a.size >= LARGE or a.dtype.kind != "f" or condition.__class__ is not np.ndarray:
             return run(condition, x, y)

@@ -1,4 +1,5 @@
-"""Composites as one kernel in eager mode: variance, log-sum-exp, norms, losses, whatever has a body and no kernel of its own.
+"""Composites as one kernel in eager mode: variance, log-sum-exp, norms, losses, whatever has a body and no kernel of its own,
+and the gradient rules of elementwise operators.
 
 A call is a graph of one node, through the passes that traced code takes, and kept for calls of the same shapes. It gives the
 bits of the operators of its body, one after the other, because each of them is computed by the same scalar code and the same
@@ -6,6 +7,7 @@ reduction tree; so calls whose shapes are seen for the first time, which may nev
 does not become fused kernels alone stays so.
 """
 
+import functools
 import threading
 from typing import Any
 
@@ -13,12 +15,13 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.aval import Aval
-from ...ir.errors import IngotError
-from ...ir.graph import Builder
+from ...ir.errors import GraphError, IngotError
+from ...ir.graph import Builder, Value
 from ...ir.op import Op
 from ...passes import pipeline
 from ...passes.class_losses import class_losses
 from ...passes.decompose import decompose
+from ...passes.kernel_body import is_free
 from ...passes.plan_memory import Fused
 from ...passes.row_bodies import row_bodies
 from . import eager, program
@@ -41,16 +44,20 @@ PASSES = (*pipeline.SIMPLER, row_bodies, class_losses, decompose_bodies, *pipeli
 class Composites:
     """The compiled calls of one operator."""
 
+    also: tuple = (type(None),)      # what may stand among the arguments beside arrays
+
     def __init__(self, op: Op):
         self.op = op
         self._made: dict = {}
 
     def find(self, args, params):
         """What runs such a call on its arguments: None unless the same kind of call was made before and is one kernel."""
-        if not all(a is None or (a.__class__ is np.ndarray and a.dtype in _KINDS and a.flags.c_contiguous) for a in args):
+        if not all((a.dtype in _KINDS and a.flags.c_contiguous) if a.__class__ is np.ndarray else a.__class__ in self.also
+                   for a in args):
             return None
         try:
-            key = (*[None if a is None else (a.shape, a.dtype) for a in args], *[(k, _told(v)) for k, v in params.items()])
+            key = (*[(a.shape, a.dtype) if a.__class__ is np.ndarray else _told(a) for a in args],
+                   *[(k, _told(v)) for k, v in params.items()])
             found = self._made.get(key)
         except TypeError:       # a parameter that cannot be a key
             return None
@@ -66,12 +73,13 @@ class Composites:
 
     def _compiled(self, args, params):
         """A function of the arguments, or _NONE."""
-        if "random" in self.op.traits or any(not a.size for a in args if a is not None):
+        if "random" in self.op.traits or any(a.__class__ is np.ndarray and not a.size for a in args):
             return _NONE
         b = Builder(f"eager_{self.op.name}")
-        operands = [None if a is None else b.input(f"x{i}", Aval(a.shape, dt.BY_NP[a.dtype])) for i, a in enumerate(args)]
+        operands = [b.input(f"x{i}", Aval(a.shape, dt.BY_NP[a.dtype])) if a.__class__ is np.ndarray else a
+                    for i, a in enumerate(args)]
         try:
-            out: Any = b.append(self.op, operands, params)
+            out = self._written(b, operands, params)
             results = out if type(out) is tuple else (out,)
             graph = pipeline.run(b.finish(results), PASSES)
             compiled = program.CompiledGraph(graph, eager.kernel_for, frozenset(range(len(results))))
@@ -79,7 +87,36 @@ class Composites:
             return _NONE
         if not all(type(s) is NativeRun and all(type(part) is Fused for part in s.source.steps) for s in compiled.steps):
             return _NONE
-        return _caller(compiled, type(out) is tuple, all(a is not None for a in args))
+        return _caller(compiled, type(out) is tuple, all(a.__class__ is np.ndarray for a in args))
+
+    def _written(self, b, operands, params) -> Any:
+        """The results, as values of a graph."""
+        return b.append(self.op, operands, params)
+
+
+class Rules(Composites):
+    """The compiled gradient rules of an elementwise operator, for some of its arguments: called with the gradient, the result
+    and the arguments, as far as the rules read them."""
+
+    also = (type(None), Aval, bool, int, float)
+
+    def __init__(self, op: Op, needs: tuple):
+        super().__init__(op)
+        self.needs = needs
+
+    def _written(self, b, operands, params):
+        found = tuple([rule(*operands, **params) for rule, need in zip(self.op.vjp, self.needs) if need])
+        if not all(type(v) is Value for v in found):
+            raise GraphError(f"a gradient of {self.op.name} is no value of the graph")
+        if sum(1 for n in b.nodes if not is_free(n.output)) <= len(found):
+            raise GraphError(f"the gradient of {self.op.name} is one operation already")
+        return found
+
+
+@functools.cache
+def rules_of(op: Op, needs: tuple) -> Rules:
+    """The rules of an operator for the arguments that need gradients."""
+    return Rules(op, needs)
 
 
 def _told(param):
@@ -89,7 +126,7 @@ def _told(param):
 
 def _caller(compiled, many, plain):
     def run(args):
-        results = compiled.run(list(args) if plain else [a for a in args if a is not None])
+        results = compiled.run(list(args) if plain else [a for a in args if a.__class__ is np.ndarray])
         return tuple(results) if many else results[0]
 
     return run
