@@ -146,6 +146,22 @@ def test_training_with_batches_of_changing_size(work):
         np.testing.assert_allclose(a.detach().cpu().numpy(), b.detach().numpy(), rtol=1e-3, atol=2e-5, err_msg=path)
 
 
+def test_each_size_has_a_graph_of_its_own():
+    """Sizes that take turns: after the first runs of each, a run is one CUDA graph."""
+    with mock_cuda.installed() as cuda:
+        weight = draw(6, 18).cuda()
+        traced = jit.trace(lambda x: (x @ weight).relu().sum(0) / x.shape[0])
+        for turn in range(8):
+            for n in (7, 9, 11):
+                x = draw(n, 6).cuda() + turn
+                before = len(cuda.launches), cuda.calls.get("cuGraphLaunch", 0)
+                got = traced(x)
+                spent = len(cuda.launches) - before[0], cuda.calls.get("cuGraphLaunch", 0) - before[1]
+                want = (x @ weight).relu().sum(0) / n
+                np.testing.assert_allclose(got.cpu().numpy(), want.cpu().numpy(), rtol=1e-5, atol=1e-6, err_msg=f"{turn} {n}")
+                assert turn < 7 or spent == (0, 1), f"{n}: {spent}"
+
+
 def test_sizes_that_decide_what_is_done(work):
     """What the passes took for granted holds for some sizes only; others get steps of their own."""
     traced = jit.trace(lambda x: x.reshape(x.shape[0] // 2, 2, -1).sum(1) if x.shape[0] % 2 == 0 else x * 3)

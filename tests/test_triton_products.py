@@ -1,0 +1,64 @@
+"""Matrix products as Triton source, run on numpy: every layout, sizes that tiles do not divide, the roads of Hopper chips."""
+
+import numpy as np
+import pytest
+
+import mock_cuda_triton
+from ingot.ir import dtype as dt
+from ingot.passes.codegen.triton import matmul, matmul_hopper
+from ingot.passes.codegen.triton.nest import POINTER
+
+
+@pytest.mark.parametrize("d, tolerance", [(dt.float32, 1e-5), (dt.bfloat16, 2e-2), (dt.float16, 2e-3), (dt.float64, 1e-12)],
+                         ids=str)
+@pytest.mark.parametrize("flips", [(False, False), (True, False), (False, True), (True, True)])
+def test_products_in_every_layout(d, tolerance, flips):
+    rng = np.random.default_rng(9)
+    for batch, m, n, k in ((1, 1, 1, 1), (2, 40, 33, 70), (1, 130, 17, 40)):
+        x, y = rng.standard_normal((batch, m, k)), rng.standard_normal((batch, k, n))
+        want = (x.astype(d.np).astype(np.float64) @ y.astype(d.np).astype(np.float64))
+        (x, xs), (y, ys) = (laid_out(a.astype(d.np), flip) for a, flip in zip((x, y), flips))
+        chosen = matmul.tiles(d, m, n, k, d.itemsize == 2, 232448)
+        source = matmul.source(d, "ieee", (xs[1] == 1, xs[2] == 1), (ys[1] == 1, ys[2] == 1))
+        sizes = {"M": m, "N": n, "K": k} | dict(zip(("s_xb", "s_xm", "s_xk", "s_yb", "s_yk", "s_yn"), (*xs, *ys)))
+        z = np.zeros((batch, m, n), d.np)
+        values = [x, y, z, *[("i32", sizes[p.name]) for p in source.parameters if p.kind != POINTER]]
+        mock_cuda_triton.run(source.text, source.name, matmul.grid(m, n, batch, chosen), values,
+                             dict(chosen.constants) | {"INDEX": np.int32})
+        np.testing.assert_allclose(z.astype(np.float64), want, rtol=tolerance, atol=tolerance * 10, err_msg=f"{d} {m} {n} {k}")
+
+
+@pytest.mark.parametrize("road", matmul_hopper.TILES)
+@pytest.mark.parametrize("flips", [(False, False), (True, False), (False, True), (True, True)])
+def test_products_by_bulk_copies(road, flips):
+    """The roads of Hopper chips, in every layout: tiles cut by edges, several batches, fewer programs than tiles."""
+    rng = np.random.default_rng(9)
+    d, chosen = dt.bfloat16, matmul.Tiles(32, 64, 16, 4, 3, road)
+    for batch, m, n, k in ((1, 8, 16, 8), (2, 40, 72, 56), (1, 136, 24, 40)):
+        x, y = rng.standard_normal((batch, m, k)), rng.standard_normal((batch, k, n))
+        want = (x.astype(d.np).astype(np.float64) @ y.astype(d.np).astype(np.float64))
+        (x, xs), (y, ys) = (laid_out(a.astype(d.np), flip) for a, flip in zip((x, y), flips))
+        assert matmul_hopper.takes(d, 90, xs[1:], ys[1:], (2 * xs[0], 2 * ys[0]))
+        source = matmul_hopper.source(d, (xs[1] == 1, xs[2] == 1), (ys[1] == 1, ys[2] == 1), matmul.CONSTANTS, road)
+        sizes = {"M": m, "N": n, "K": k} | dict(zip(("s_xb", "s_xm", "s_xk", "s_yb", "s_yk", "s_yn"), (*xs, *ys)))
+        z = np.zeros((batch, m, n), d.np)
+        values = [x, y, z, *[("i32", sizes[p.name]) for p in source.parameters if p.kind != POINTER]]
+        programs = matmul.grid(m, n, batch, chosen, 2)
+        assert programs[0] <= 2 or road != matmul_hopper.PERSISTENT
+        mock_cuda_triton.run(source.text, source.name, programs, values, dict(chosen.constants) | {"INDEX": np.int32})
+        np.testing.assert_allclose(z.astype(np.float64), want, rtol=2e-2, atol=0.2, err_msg=f"{road} {m} {n} {k}")
+
+
+def test_bulk_copies_want_addresses_on_multiples_of_16_bytes():
+    takes, good = matmul_hopper.takes, ((64, 1), (1, 48), (0, 4096))
+    assert takes(dt.bfloat16, 90, *good) and not takes(dt.bfloat16, 80, *good) and not takes(dt.float32, 90, *good)
+    assert not takes(dt.bfloat16, 90, (60, 1), *good[1:]) and not takes(dt.bfloat16, 90, *good[:2], (8, 4096))
+    assert not takes(dt.bfloat16, 90, (64, 2), *good[1:]) and not takes(dt.bfloat16, 90, (0, 1), *good[1:])
+
+
+def laid_out(a, flip):
+    """(the array in memory, strides of its three dims in elements)."""
+    _, m, n = a.shape
+    if flip:
+        return np.ascontiguousarray(a.swapaxes(1, 2)), (m * n, 1, m)
+    return a, (m * n, n, 1)
