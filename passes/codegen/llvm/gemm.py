@@ -3,14 +3,15 @@
 One module serves every shape of a (precision, epilogue, road); sizes and strides come at run time in a *job*, an array of
 64-bit words named in `gemm_job.py`. Strides are in bytes. Roads:
 
-    tiles   register tiles over panels of B's columns; B is read in place or packed, panel by panel, into the worker's scratch
+    tiles   register tiles over panels of B's columns; B is read in place or packed, a block at a time, into the worker's
+            scratch, as are tiles of a transposed A; blocks are cut for the caches (`runtime/cpu/tile_plan.py`)
     vector  one row times a matrix in place: sweeps along whole rows of B, a few at a time, as memory likes to be read
     pairs   tiles for bfloat with the processor's dot instruction, B packed in pairs along the depth
     amx     the same on the processor's matrix tiles
     dots    both operands contiguous along the depth, few rows: sums across lanes, nothing is packed
 
-A chunk is a range of items (batch, panel, block of rows). Each element of C is computed by one sequence of operations that
-depends on sizes only, so results do not depend on the number of threads or on how chunks are cut.
+A chunk is a range of items (batch, panels, block of rows). Each element of C is computed by one sequence of operations that
+depends on sizes and on the machine's caches, so results do not depend on the number of threads or on how chunks are cut.
 """
 
 from dataclasses import dataclass, field
