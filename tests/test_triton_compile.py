@@ -178,8 +178,8 @@ def test_resources_are_read_from_the_machine_code():
     """A kernel made to spill is seen to."""
     kernel = library.ROW_KERNELS["softmax"]("softmax", dt.float32, library.ROWS)
     source = sweeps.write(kernel, whole=True)
-    one = configs.Launch(source, (("ROWS", 4), ("COLS", 4096)), 1, (1, 1, 1))
-    v = variant(one, {"A": 16, "R": 4096}, 90)
+    one = configs.Launch(source, (("ROWS", 4), ("COLS", 2048)), 1, (1, 1, 1))
+    v = variant(one, {"A": 16, "R": 2048}, 90)
     binary = compiler.build(v)
     assert binary.spills > 0 and binary.registers > 0
 
