@@ -3,6 +3,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Processes that share the tests; `make test ARGS="-n 0"` runs them in one.
+WORKERS := -n auto --maxprocesses 4 --dist worksteal
 READY := $(VENV)/.ready
 
 .PHONY: help test test-slow test-gpu lint types demo bench stubs clean
@@ -30,7 +32,7 @@ types: $(READY)
 	MYPYPATH=$(VENV)/types:tests $(BIN)/mypy -p ingot -m typing_samples
 
 test: $(READY) lint types
-	$(BIN)/python -m pytest -m "not slow and not gpu" $(ARGS)
+	$(BIN)/python -m pytest -m "not slow and not gpu" $(WORKERS) $(ARGS)
 
 test-slow: $(READY)
 	$(BIN)/python -m pytest -m slow $(ARGS)

@@ -5,7 +5,6 @@ read at every call like further arguments (`Outer`). While a call is recorded wi
 """
 
 import builtins
-import sys
 import types
 from dataclasses import dataclass
 from typing import Any
@@ -190,11 +189,6 @@ def is_viewable(owner, key) -> bool:
     found = getattr(type(owner), key, None)
     is_own = type(getattr(owner, "__dict__", None)) is dict and not isinstance(owner, type)
     return is_own and not hasattr(type(found), "__set__")
-
-
-def is_alone() -> bool:
-    """Whether no other thread runs Python in this process."""
-    return len(sys._current_frames()) == 1
 
 
 def put(owner, key, kind, value):

@@ -15,13 +15,14 @@ from ..passes import plan_memory
 from ..runtime.nn.module import Module
 from ..runtime.state import Defaults, tls
 from . import report
+from .bystanders import is_alone
 from .dynamic import Family, Symbols, named_places
 from .entry import Entry, kinds_of, sharing
 from .errors import TraceError
 from .labels import NUMBER, Labels
 from .numpy_scalars import NUMBERS
 from .path import Unseen
-from .places import MOST_PLACES, Moved, is_alone, is_viewable, read_places
+from .places import MOST_PLACES, Moved, is_viewable, read_places
 from .quick import MISS, MOST, quick_call
 from .run import FIRST, RECORDING, Call, Run
 from .seen import readable

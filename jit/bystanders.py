@@ -1,0 +1,44 @@
+"""Whether other threads may run the user's code, and so could meet what a recording puts into variables that all threads see.
+
+Notebooks, debuggers, progress bars and processes that share memory keep threads of their own, which move messages and never
+call the user's functions.
+"""
+
+import sys
+import threading
+
+SERVICES = ("ipykernel", "IPython", "zmq", "tqdm", "debugpy", "_pydevd_bundle", "execnet", "multiprocessing.resource_sharer",
+            f"{__name__.partition('.')[0]}.runtime.distributed")
+_WITH_USERS_CODE = ("ipykernel.subshell",)
+
+
+def is_alone() -> bool:
+    """Whether no thread but this one may run code of the user."""
+    frames = sys._current_frames()
+    if len(frames) == 1:
+        return True
+    threads = {thread.ident: thread for thread in threading.enumerate()}
+    here = threading.get_ident()
+    return all(ident == here or _is_service(threads.get(ident), frame) for ident, frame in frames.items())
+
+
+def _is_service(thread, frame) -> bool:
+    module = type(thread).__module__ if thread is not None else threading.__name__
+    if module == threading.__name__:
+        module = _first_module(frame)
+    return _is_inside(module, SERVICES) and not _is_inside(module, _WITH_USERS_CODE)
+
+
+def _is_inside(module, packages) -> bool:
+    return any(module == package or module.startswith(f"{package}.") for package in packages)
+
+
+def _first_module(frame) -> str:
+    """Whose function a thread without a class of its own runs: that of the outermost frame."""
+    name = ""
+    while frame is not None:
+        module = frame.f_globals.get("__name__") or ""
+        if module != threading.__name__:
+            name = module
+        frame = frame.f_back
+    return name

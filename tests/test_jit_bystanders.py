@@ -1,0 +1,73 @@
+"""Threads that never run the user's code do not make a recording careful; all others do."""
+
+import _thread
+import threading
+import types
+
+import pytest
+
+from ingot import jit
+from ingot.jit.bystanders import SERVICES, is_alone
+from side_by_side import vec
+
+
+def started(kind, wait, ready):
+    """A thread that waits, of a class or with a function of the module `kind`; None is a thread of the user's."""
+    def rest():
+        ready.release()
+        wait.acquire()
+
+    if kind is None:
+        threading.Thread(target=rest, daemon=True).start()
+    elif kind.startswith("function of "):
+        names = {"__name__": kind.removeprefix("function of ")}
+        _thread.start_new_thread(types.FunctionType(rest.__code__, names, closure=rest.__closure__), ())
+    else:
+        worker = type("Worker", (threading.Thread,), {"__module__": kind})
+        worker(target=rest, daemon=True).start()
+
+
+@pytest.fixture
+def beside():
+    """Starts threads and ends them afterwards."""
+    wait, ready, count = threading.Semaphore(0), threading.Semaphore(0), 0
+
+    def start(kind):
+        nonlocal count
+        count += 1
+        started(kind, wait, ready)
+        ready.acquire()
+    yield start
+    for _ in range(count):
+        wait.release()
+
+
+@pytest.mark.parametrize("kind", [
+    *sorted(SERVICES), "ipykernel.control", "tqdm._monitor", "function of execnet.gateway_base",
+    "function of multiprocessing.resource_sharer", "function of ingot.runtime.distributed.tcp_store"])
+def test_threads_of_services_do_not_count(beside, kind):
+    beside(kind)
+    assert is_alone()
+
+
+@pytest.mark.parametrize("kind", [
+    None, "ipykernel.subshell", "ipykernel.subshell.more", "ipykernels", "multiprocessing.queues", "mine", "function of mine"])
+def test_all_others_do(beside, kind):
+    beside("tqdm._monitor")
+    beside(kind)
+    assert not is_alone()
+
+
+@pytest.mark.parametrize("kind, most", [("ipykernel.control", 2), (None, 8)])
+def test_a_number_in_a_closure_is_followed_beside_a_service(beside, kind, most):
+    rate = 1.0
+
+    @jit.trace
+    def fn(x):
+        return x * rate
+
+    beside(kind)
+    for _ in range(8):
+        assert fn(vec(1.0, 2.0)).tolist() == [rate, 2 * rate]
+        rate *= 0.5
+    assert fn.stats()["compiles"] == most
