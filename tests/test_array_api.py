@@ -189,3 +189,24 @@ def test_the_strict_reference_agrees(call):
     assert tuple(mine.shape) == theirs.shape
     assert mine.dtype.name == str(theirs.dtype).rpartition(".")[2]
     np.testing.assert_allclose(mine.numpy(), np.from_dlpack(theirs), atol=1e-12, rtol=1e-6)
+
+
+INF, NAN = float("inf"), float("nan")
+
+
+@pytest.mark.parametrize("z, want", [
+    (0j, 0j), (complex(0, -0.0), complex(0, -0.0)), (complex(INF, 0), complex(INF, 0)), (complex(NAN, 0), complex(NAN, 0)),
+    (complex(-INF, INF), -1 + 0j), (complex(-INF, NAN), -1 + 0j), (complex(INF, INF), complex(INF, NAN)),
+    (complex(INF, NAN), complex(INF, NAN)), (complex(INF, 1), complex(INF, INF)), (complex(1, NAN), complex(NAN, NAN)),
+    (complex(1e-12, 1e-13), complex(1e-12, 1e-13)), (complex(1, 2), np.exp(1 + 2j) - 1)], ids=str)
+@pytest.mark.parametrize("dtype", [xp.complex64, xp.complex128], ids=str)
+def test_expm1_of_complex_numbers(z, want, dtype):
+    got = xp.expm1(xp.asarray([z], dtype=dtype)).numpy()
+    np.testing.assert_allclose(got.view(got.real.dtype), np.array([want], got.dtype).view(got.real.dtype), rtol=1e-6)
+    assert np.signbit(got.imag[0]) == np.signbit(want.imag)
+
+
+@pytest.mark.parametrize("rows, columns, k", [(0, None, -2 ** 63 - 1), (2, 3, 2 ** 70), (2, 3, -2 ** 70), (3, 2, -2)])
+def test_eye_of_any_diagonal(rows, columns, k):
+    near = min(max(k, -rows), columns or rows)
+    assert xp.eye(rows, columns, k=k).tolist() == np.eye(rows, columns, near).tolist()

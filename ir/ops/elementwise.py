@@ -98,9 +98,20 @@ def _exp2_vjp(g, out, x):
     return narrowed(mul(mul(widened(g), widened(out)), math.log(2)), out)
 
 
+def _expm1(x):
+    if x.dtype.kind != "c":
+        return np.expm1(x)
+    plain, flat = np.expm1(x), x.imag == 0
+    turning = np.isinf(x.real) & ~np.isfinite(x.imag)          # endless, in a direction that nobody knows
+    out = np.empty_like(x)
+    out.real = np.where(flat | turning, np.expm1(x.real), plain.real)
+    out.imag = np.where(flat, x.imag, np.where(turning, np.where(x.real > 0, np.nan, 0), plain.imag))
+    return out
+
+
 exp = elementwise("exp", np.exp, (lambda g, out, x: mul(g, out),), takes="float", traits=("autocast_wide",))
 exp2 = elementwise("exp2", np.exp2, (_exp2_vjp,), takes="float")
-expm1 = elementwise("expm1", np.expm1, (lambda g, out, x: mul(g, add(out, 1.0)),), takes="float", traits=("autocast_wide",))
+expm1 = elementwise("expm1", _expm1, (lambda g, out, x: mul(g, add(out, 1.0)),), takes="float", traits=("autocast_wide",))
 log = elementwise("log", np.log, (lambda g, out, x: div(g, x),), takes="float", traits=("autocast_wide",))
 log2 = elementwise("log2", np.log2, (lambda g, out, x: div(g, mul(x, math.log(2))),), takes="float", traits=("autocast_wide",))
 log10 = elementwise("log10", np.log10, (lambda g, out, x: div(g, mul(x, math.log(10))),), takes="float",

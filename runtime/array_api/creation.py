@@ -123,7 +123,7 @@ def eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None):
     """Ones on the k-th diagonal of a matrix, zeros elsewhere."""
     _placed(device)
     d, cols = take_dtype(dtype, Defaults.dtype), n_rows if n_cols is None else n_cols
-    rows = FUNCTIONS["arange"](n_rows).reshape(-1, 1)
+    rows, k = FUNCTIONS["arange"](n_rows).reshape(-1, 1), min(max(k, -n_rows), cols)
     return FUNCTIONS["eq"](FUNCTIONS["sub"](FUNCTIONS["arange"](cols), rows), k).to(d)
 
 
