@@ -9,6 +9,14 @@ from .path import Tree
 from .record import OptionGuard
 
 
+def joined(known: dict, more) -> dict:
+    """A new dictionary of what is known and the (key, value) pairs of more keys."""
+    found = dict(known)
+    for key, value in more:
+        found.setdefault(key, value)
+    return found
+
+
 class Entry:
     """Paths that hold under one state of Python: its guards, the leaves' gradients, the kinds of captured tensors.
 
@@ -37,11 +45,9 @@ class Entry:
         self._demand(recording, guards)
 
     def add(self, recording, guards) -> bool:
-        """Adds a path that was recorded while this entry applied; False if it does not begin like the paths here."""
-        if not self.tree.merge(recording):
-            return False
-        self._demand(recording, guards)
-        return True
+        """Adds a path that was recorded while this entry applied; False if it does not begin like the paths here. What it
+        relies on is demanded before other threads can take it."""
+        return self.tree.merge(recording, lambda: self._demand(recording, guards))
 
     def match(self, shapes, numbers):
         """The values of the symbols in a call; None if what was recorded does not apply to it."""
@@ -85,18 +91,17 @@ class Entry:
         return all(len(seen) > 1 for seen in self.compared)
 
     def _demand(self, recording, guards):
-        """All that a path relies on holds for the whole entry: it held when the path was recorded, like everything before."""
-        for g in guards:
-            self.guards.setdefault(g.watched, g)
-        for s in recording.sources:
-            if s.kind == "captured":
-                t = s.what
-                self.captured.setdefault(id(t), (t, t._a.shape, t._a.dtype, t._node is not None, memory_order(t._a)))
-        for position, aval in recording.leaves:
-            s = recording.sources[position]
-            self.leaves.setdefault((s.kind, s.what if s.kind == "argument" else id(s.what)), (s, aval))
-        self.shared.update({(position, id(t)): (position, t) for position, t in recording.shared})
-        self.same.update(dict(recording.same))
+        """All that a path relies on holds for the whole entry: it held when the path was recorded, like everything before.
+        Dictionaries are replaced, not changed: another thread may be going through them."""
+        self.guards = joined(self.guards, [(g.watched, g) for g in guards])
+        captured = [s.what for s in recording.sources if s.kind == "captured"]
+        self.captured = joined(self.captured, [
+            (id(t), (t, t._a.shape, t._a.dtype, t._node is not None, memory_order(t._a))) for t in captured])
+        leaves = [(recording.sources[position], aval) for position, aval in recording.leaves]
+        self.leaves = joined(self.leaves, [
+            ((s.kind, s.what if s.kind == "argument" else id(s.what)), (s, aval)) for s, aval in leaves])
+        self.shared = {**self.shared, **{(position, id(t)): (position, t) for position, t in recording.shared}}
+        self.same = {**self.same, **dict(recording.same)}
         self.writes = self.writes or bool(recording.updates or recording.grads)
         self.rebinds = self.rebinds or bool(recording.rebinds)
         self._note_storages()
@@ -122,8 +127,8 @@ class Entry:
     def extend(self, moved):
         """Restricts the recording to the numbers that were in places which are looked up at every call from now on."""
         self.call = self.call[0], (*self.call[1], *[m.number for m in moved])
-        for m in moved:
-            self.guards.pop(m.place.watched, None)
+        numbers = {m.place.watched for m in moved}
+        self.guards = {watched: guard for watched, guard in self.guards.items() if watched not in numbers}
         self.check = quick_check(list(self.guards.values()))
         if self.symbols is not None:
             self._matcher = self.symbols.matcher(*self.call)

@@ -7,6 +7,10 @@ class TraceError(IngotError, RuntimeError):
     """A function did something that a trace could not repeat faithfully."""
 
 
+class DisturbedError(TraceError):
+    """What a function had read was another when it ended, and another thread may have changed it."""
+
+
 class ExportError(IngotError, RuntimeError):
     """A function that cannot be exported, or an export that does not give what eager gives."""
 

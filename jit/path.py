@@ -213,18 +213,20 @@ class Tree:
             self.first.cleared = tuple(recording.cleared)
         self.first.settle()
 
-    def merge(self, recording) -> bool:
-        """Adds another path; False if it does not begin like the ones here."""
+    def merge(self, recording, before) -> bool:
+        """Adds another path, once `before` was called; False if it does not begin like the ones here."""
         stretches = stretches_of(recording)
         here, i = self.first, 0
         while True:
             if here.signature != stretches[i].signature or here.question != stretches[i].question:
                 return False
             if i == len(recording.cuts):
+                before()
                 return True
             seen = recording.cuts[i].seen
             i += 1
             if seen not in here.answers:
+                before()
                 self._extend(stretches[i], stretches[i:], recording.cuts[i:])
                 here.answers[seen] = stretches[i]
                 self.first.settle()

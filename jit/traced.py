@@ -18,7 +18,7 @@ from . import report
 from .bystanders import is_alone
 from .dynamic import Family, Symbols, named_places
 from .entry import Entry, kinds_of, sharing
-from .errors import TraceError
+from .errors import DisturbedError, TraceError
 from .labels import NUMBER, Labels
 from .numpy_scalars import NUMBERS
 from .path import Unseen
@@ -34,6 +34,7 @@ MOST_KINDS = 4096    # kinds of arguments whose recordings are kept, and
 MOST_ENTRIES = 32    # states of Python for each of them; the oldest go
 MOST_REASONS = 1000  # that are remembered
 MOST_QUICK = 64      # kinds of calls for which an entry keeps a quick road
+MOST_DISTURBED = 32  # recordings in a row that are thrown away because a thread beside them changed what they had read
 MOST_FIXED = 4       # recordings of fixed sizes that symbolic ones are compared with
 
 
@@ -51,6 +52,7 @@ class Traced:
         self._changing: set = set()      # options of optimizers, and places, that were seen to change
         self._places: tuple = ()         # of these, what is looked up at every call
         self._targets: tuple = ()        # what recordings have found it to write
+        self._disturbed = 0              # recordings since the last one that could be kept
         self._lock = threading.RLock()
         self._stats: dict[str, Any] = {"calls": 0, "compiles": 0, "checks": 0, "misses": []}
 
@@ -105,8 +107,9 @@ class Traced:
         the numbers that these had."""
         known = {p.watched for p in self._places}
         with self._lock:
-            found = {m.place.watched: m for m in self._changing if type(m) is Moved and m.place.watched not in known}
-            self._changing = {m for m in self._changing if type(m) is not Moved}
+            changing = set(self._changing)              # others may be adding to it
+            found = {m.place.watched: m for m in changing if type(m) is Moved and m.place.watched not in known}
+            self._changing = {m for m in changing if type(m) is not Moved}
             new = [*found.values()][: MOST_PLACES - len(self._places)]
             if new:
                 self._places, self._quick = (*self._places, *[m.place for m in new]), None
@@ -240,7 +243,15 @@ class Traced:
         if call.reason is FIRST:
             call.reason = family.why(call.shapes, tuple(call.numbers)) or FIRST
         run = Run(self.fn, frozenset(self._changing), symbols)
-        run.record(call)
+        try:
+            run.record(call)
+        except DisturbedError as error:         # it ran, but what was written down may not hold
+            self._disturbed += 1
+            if self._disturbed > MOST_DISTURBED:
+                raise
+            self._why = str(error)
+            return run.result
+        self._disturbed = 0
         self._enter(call, run, family)
         return run.result
 

@@ -12,9 +12,10 @@ from typing import Any
 from ..runtime.nn.module import Module
 from ..runtime.state import tls
 from ..runtime.tensor import Tensor
+from .bystanders import is_alone
 from .contents import Contents
 from .effects import Target, is_repeatable
-from .errors import TraceError
+from .errors import DisturbedError, TraceError
 from .frames import TRUSTED, cell_of, functions_of, is_user, unwatched
 from .guards import UNREAD, Guard, ModulesGuard, module_state
 from .numpy_scalars import SymScalar, fixed
@@ -59,6 +60,7 @@ class Watch:
         self.outside: dict = {}          # by id: objects that were there before, as far as they were reached
         self.stored: dict = {}           # by place: the `Target`s that are assigned to
         self.given: set = set()          # ids of the arguments
+        self.parts: set = set()          # and of the containers of which they consist
         self.module_reads: set = set()   # (id of a module, attribute) that were read
         self.reads_by_name = False       # whether attributes may have been read that no chain shows
         self.problem: TraceError | None = None
@@ -226,6 +228,8 @@ class Watch:
         if base is None or key in self.guards or self._through_tensor(base, chain.steps):
             return
         value = unbound(follow(base, chain.steps))
+        if chain.root == ARGUMENT and self._is_given(base, chain.steps, value):
+            return
         if value is builtins.print:
             value = self.print      # which stands in for it while a function is recorded
         self._keep.append(root)
@@ -238,6 +242,11 @@ class Watch:
         if hasattr(generator, "state"):
             self._generators.append((value, str(generator.state)))
         self._keep_outside(chain, value)
+
+    def _is_given(self, base, steps, value) -> bool:
+        """Whether a value is part of the arguments' structure, which is looked at anew at every call."""
+        is_leaf = isinstance(value, Tensor) or is_plain(value) or id(value) in self.parts
+        return is_leaf and all(id(follow(base, steps[:n])) in self.parts for n in range(len(steps)))
 
     def _note_use(self, chain, base, value, how):
         """Looks at a list or dictionary before anything changes in it, and notes what is done with it."""
@@ -286,7 +295,8 @@ class Watch:
             groups = getattr(value, "__dict__", {}).get("param_groups")       # of an optimizer
             for i, group in enumerate(groups if type(groups) is list else ()):
                 self.contents.see(group, f"{text}.param_groups[{i}]", self.held)
-            if type(value) in CONTAINERS or type(value) is tuple:
+            if type(value) in CONTAINERS or isinstance(value, tuple):
+                self.parts.update([id(value)] if is_given else [])
                 items = value.items() if hasattr(value, "items") else enumerate(value)
                 found = [(f"{text}[{k!r}]", v) for k, v in items if not is_plain(v)]
                 stack += found
@@ -378,6 +388,9 @@ class Watch:
         written = {t.place: t for t in effects}
         for guard in self.guards.values():
             if not self.contents.was(guard.value(), guard.expected) and written.keys().isdisjoint(guard.places_on_the_way()):
+                if not is_alone():
+                    raise DisturbedError("while this function was recorded, it or another thread changed "
+                                         f"{guard.chain} ({guard})")
                 raise TraceError(f"this function cannot be traced: it changed {guard.chain} ({guard}); return the value "
                                  "instead, or keep it in a tensor that is updated in place")
         before = {place: t.before if self.reads_by_name or place in self.module_reads else UNREAD

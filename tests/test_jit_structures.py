@@ -1,0 +1,99 @@
+"""Arguments that are structures of containers: every call brings new tensors in them, and none is recorded again or kept."""
+
+import gc
+import weakref
+from collections import OrderedDict, namedtuple
+
+import pytest
+
+import ingot
+from ingot import jit
+from side_by_side import plain, vec
+
+State = namedtuple("State", "h c")
+
+
+def item(b):
+    return b["x"] * 2
+
+
+def unpacked(b):
+    x, (h, c) = b
+    return x * h + c
+
+
+def nested(b):
+    return {"sum": b["a"] + b["b"][0], "size": len(b["b"])}
+
+
+def all_of(b):
+    return [{k: v * i for k, v in part.items()} for i, part in enumerate(b)]
+
+
+def helper(part):
+    return part["x"][0] * len(part["x"])
+
+
+def through_a_helper(b):
+    return helper(b["q"])
+
+
+def states(b):
+    return b[0].h * b[1][0] + b[1].c
+
+
+def branch(b):
+    return b["x"][0] * b["rate"] if b["mode"]["name"] == "up" else b["x"][0] - b["rate"]
+
+
+STRUCTURES = [
+    (item, lambda: {"x": vec(1.0, 2.0)}),
+    (item, lambda: OrderedDict(x=vec(1.0, 2.0))),
+    (unpacked, lambda: (vec(1.0), (vec(2.0), vec(3.0)))),
+    (unpacked, lambda: [vec(1.0), [vec(2.0), vec(3.0)]]),
+    (nested, lambda: {"a": vec(1.0), "b": [vec(2.0)]}),
+    (all_of, lambda: [{"x": vec(1.0)}, {"y": vec(2.0), "z": vec(3.0)}]),
+    (through_a_helper, lambda: {"q": {"x": (vec(1.0), vec(2.0))}}),
+    (states, lambda: (State(vec(1.0), vec(2.0)), State(vec(3.0), vec(4.0)))),
+    (branch, lambda: {"x": [vec(1.0)], "rate": 2.0, "mode": {"name": "up"}}),
+]
+structures = pytest.mark.parametrize("fn, make", STRUCTURES, ids=lambda v: v.__name__.strip("<>"))
+
+
+@structures
+def test_new_containers_are_like_the_old_ones(fn, make):
+    traced = jit.trace(fn)
+    for _ in range(6):
+        b = make()
+        assert plain(traced(b)) == plain(fn(b))
+    assert traced.stats()["compiles"] == 1, traced.stats()["misses"]
+
+
+def test_containers_that_are_filled_anew():
+    b, traced = {"a": None, "b": [None]}, jit.trace(nested)
+    for i in range(6):
+        b["a"], b["b"][0] = vec(1.0 + i), vec(2.0)
+        assert plain(traced(b)) == plain(nested(b))
+    assert traced.stats()["compiles"] == 1, traced.stats()["misses"]
+
+
+def test_what_differs_in_a_structure_is_seen():
+    traced, b = jit.trace(branch), {"x": [vec(1.0)], "rate": 2.0, "mode": {"name": "up"}}
+    for name, rate, size in [("up", 2.0, 1), ("down", 2.0, 1), ("up", 3.0, 2), ("down", 0.5, 3), ("up", 2.0, 1)] * 2:
+        b["mode"]["name"], b["rate"], b["x"] = name, rate, [vec(*range(size))]
+        assert plain(traced(b)) == plain(branch(b)), (name, rate, size)
+
+
+@structures
+def test_the_first_arguments_are_not_kept(fn, make):
+    def leaves(b):
+        return [b] if isinstance(b, ingot.Tensor) else [
+            t for v in (b.values() if isinstance(b, dict) else b if isinstance(b, (list, tuple)) else ()) for t in leaves(v)]
+
+    traced, first = jit.trace(fn), make()
+    traced(first)
+    kept = [weakref.ref(t) for t in leaves(first)]
+    del first
+    traced(make())
+    gc.collect()
+    assert not [ref() for ref in kept if ref() is not None]
