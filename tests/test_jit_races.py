@@ -13,7 +13,7 @@ from ingot import jit, nn
 from side_by_side import plain, vec
 from state_programs import Holder
 
-THREADS, CALLS = 6, 24
+THREADS, CALLS = 5, 40
 SCALE = 3.0
 
 
@@ -89,7 +89,7 @@ def test_calls_that_fall_into_each_other(fn, make):
     for round_ in range(4):
         traced = jit.trace(fn)
 
-        def work(number, traced=traced, round_=round_):
+        def work(number):
             r = random.Random(100 * round_ + number)
             for _ in range(CALLS):
                 args = make(r)
@@ -103,9 +103,9 @@ def test_calls_that_fall_into_each_other(fn, make):
 def test_a_number_that_another_thread_changes():
     for _ in range(6):
         o = Holder(k=1.0)
-        traced = jit.trace(lambda x, o=o: x * o.k)
+        traced = jit.trace(lambda x: x * o.k)
 
-        def work(number, traced=traced, o=o):
+        def work(number):
             for _ in range(CALLS):
                 if number == 0:
                     o.k = o.k + 1.0
