@@ -4,7 +4,11 @@ A container is looked at when the function first reaches it, and again in the en
 (`effects.py`).
 """
 
+from contextlib import contextmanager
+from operator import is_
+
 from .effects import Target
+from .errors import TraceError
 from .photograph import Photograph, looks_like
 from .places import EXTEND
 from .reads import ADDED, MISSING, STEPPED, STORED
@@ -33,6 +37,18 @@ class Contents:
         """What is other in a container than before is not the function's doing."""
         if id(container) in self._base:
             self._base[id(container)] = container.copy()
+
+    @contextmanager
+    def left_to_host(self):
+        """What a host function changes in containers is its own doing, which every call repeats with it."""
+        before = [(container, container.copy()) for container, _, _ in self._raw.values()]
+        yield
+        for container, copy in before:
+            if not _is_same(container, copy):
+                if not _is_same(copy, self._base[id(container)]):
+                    raise TraceError(f"this function cannot be traced: it changes {self._raw[id(container)][2]}, and so does a "
+                                     "host function that it calls; leave it to one of them")
+                self.changed_by_others(container)
 
     def used(self, container, how):
         """Some code does no more than `how` with a container (`reads.uses_of`); None for all the rest."""
@@ -115,6 +131,12 @@ class Besides:
 
     def __repr__(self):
         return f"<dict with {len(self.rest)} keys that are not written>"
+
+
+def _is_same(a, b) -> bool:
+    """Whether containers of one kind hold the same objects in the same order."""
+    x, y = [(*c, *c.values()) if type(c) is dict else c for c in (a, b)]
+    return len(x) == len(y) and all(map(is_, x, y))
 
 
 def _dict_targets(container, copy, text):

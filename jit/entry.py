@@ -27,9 +27,8 @@ class Entry:
     ones_compared   which symbols were 1 in these, since much may be other work then
     """
 
-    def __init__(self, recording, guards, outcome, symbols=None, call=((), ())):
+    def __init__(self, recording, guards, symbols=None, call=((), ())):
         self.tree = Tree(recording)
-        self.outcome = outcome
         self.symbols, self.call = symbols, (call[0], tuple(call[1]))
         self.key: tuple = ()
         self.conditions: dict = {}

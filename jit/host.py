@@ -9,6 +9,8 @@ import builtins
 import functools
 import itertools
 import sys
+import types
+from contextlib import nullcontext
 
 import numpy as np
 
@@ -16,9 +18,11 @@ from ..ir.ops.host import FUNCTIONS
 from ..runtime.state import tls
 from ..runtime.tensor import Tensor, wrap
 from .errors import TraceError
+from .read_numbers import known
 from .tree import flatten, unflatten
 
 _numbers = itertools.count()
+_EMPTY = types.CellType()
 
 
 def host(fn):
@@ -37,8 +41,11 @@ def host(fn):
 def record(recorder, fn, args, kwargs):
     """Runs a host function unrecorded, and writes down that it is to run."""
     tensors: list[Tensor] = []
+    for value in _remembered(fn):
+        known(value)
     spec = flatten((args, kwargs), tensors)
-    result = paused(fn, spec, [t.detach() for t in tensors])
+    with nullcontext() if recorder.contents is None else recorder.contents.left_to_host():
+        result = paused(fn, spec, [t.detach() for t in tensors])
     given: list[Tensor] = []
     result_spec = flatten(result, given)
     if not given:
@@ -53,6 +60,12 @@ def record(recorder, fn, args, kwargs):
     fresh = [wrap(np.array(t._a)) for t in given]
     recorder.host_results(tensors, fresh, function=name, results=results)
     return unflatten(result_spec, iter(fresh))
+
+
+def _remembered(fn) -> list:
+    """What a function holds on to from where it was made."""
+    cells = [c.cell_contents for c in getattr(fn, "__closure__", None) or () if c != _EMPTY]
+    return [*cells, *(getattr(fn, "__defaults__", None) or ()), *(getattr(fn, "__kwdefaults__", None) or {}).values()]
 
 
 def _name(fn):

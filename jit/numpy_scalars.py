@@ -10,6 +10,7 @@ import operator
 import numpy as np
 
 from ..ir.symbolic import SymFloat, hint, is_symbol, names_of, pinned, source_of
+from .read_numbers import ReadNumber
 
 KINDS = frozenset((np.float64, np.float32, np.int64, np.int32))
 NUMBERS = frozenset((int, float, *KINDS))        # types of what counts as a number
@@ -79,7 +80,7 @@ def fixed(x):
 
 def now(x):
     """A number as it is now; nothing is noted."""
-    return x.hint if type(x) is SymScalar else hint(x)
+    return x.hint if type(x) is SymScalar or type(x) is ReadNumber else hint(x)
 
 
 def number_of(x):

@@ -7,7 +7,7 @@ from typing import Any
 from ..ir.substitute import at_hint, bound_values, has_symbols, replaced
 from ..ir.symbolic import source_of
 from .effects import Target
-from .tree import TENSOR, flatten, unflatten
+from .tree import TENSOR, flatten, has_reads, unflatten
 
 
 @dataclass(frozen=True)
@@ -23,10 +23,10 @@ class Outcome:
     effects: tuple
 
     @staticmethod
-    def of(result, effects):
-        """(the outcome, the different tensors in it)."""
+    def of(result, effects, attributes=None):
+        """(the outcome, the different tensors in it); `attributes` as `flatten` takes it."""
         leaves: list = []
-        spec = flatten((result, tuple([t.value() for t in effects])) if effects else result, leaves)
+        spec = flatten((result, tuple([t.value() for t in effects])) if effects else result, leaves, None, attributes)
         numbers: dict = {}
         order = tuple([numbers.setdefault(id(t), len(numbers)) for t in leaves])
         different = list({id(t): t for t in leaves}.values())
@@ -53,6 +53,11 @@ class Outcome:
         return has_symbols(self.spec)
 
     @property
+    def has_reads(self) -> bool:
+        """Whether numbers in it are read out of results."""
+        return has_reads(self.spec)
+
+    @property
     def is_single(self) -> bool:
         """Whether it is one tensor."""
         return self.spec == TENSOR
@@ -67,7 +72,7 @@ class Outcome:
         return self._handed_out(spec, different)
 
     def given(self, different):
-        """The result of the call that was recorded, without symbols."""
+        """The result of the call that was recorded, with plain numbers."""
         return self._handed_out(at_hint(self.spec), different, Target.rewrite)
 
     def _handed_out(self, spec, different, write=Target.write):

@@ -8,6 +8,7 @@ that meets an unseen answer leaves no trace, and the function can be recorded ag
 import hashlib
 from dataclasses import dataclass, field
 from operator import attrgetter
+from typing import Any
 
 import numpy as np
 
@@ -101,6 +102,7 @@ class Finish:
     hosts: list                  # (host step, slots)
     rebinds: list                # (input position, slot, Output)
     differential: Differential | None
+    outcome: Any
 
     def hand_out(self, made, wanted, needed):
         """Says which results the last stretch has to give so that all can be handed out; for each thing that leaves, in the
@@ -199,7 +201,7 @@ def _finish(recording, slots):
                   [(position, None if v is None else slots[v]) for position, v in recording.grads],
                   [(step, [slots[v] for v in values]) for step, values in recording.hosts],
                   [(position, slots[o.value], o) for position, o in recording.rebinds],
-                  Differential.of(recording, slots))
+                  Differential.of(recording, slots), recording.outcome)
 
 
 class Tree:
@@ -221,6 +223,8 @@ class Tree:
             if here.signature != stretches[i].signature or here.question != stretches[i].question:
                 return False
             if i == len(recording.cuts):
+                if here.finish.outcome != recording.outcome:
+                    return False
                 before()
                 return True
             seen = recording.cuts[i].seen
@@ -255,7 +259,7 @@ class Tree:
             here = following
 
     def run(self, arguments, symbols=()):
-        """Replays; returns the result tensors. Raises Unseen before anything was written."""
+        """Replays; returns the result tensors, and the outcome that they are for. Raises Unseen before anything was written."""
         while True:
             replay = Replay(arguments, symbols)
             try:
@@ -285,7 +289,7 @@ class Tree:
             work = here.work
             found = replay.go(here, work)
             if here.question is None:
-                return replay.commit(here.finish, work, found)
+                return replay.commit(here.finish, work, found), here.finish.outcome
             answer = replay.answer(*here.question)
             if answer not in here.answers:
                 raise Unseen(here.question[1], answer)

@@ -25,8 +25,10 @@ MOST = 8        # functions made for one entry, after which only the long road i
 def quick_call(entry, symbols, key, leaves):
     """A function of the arguments of a call that was just replayed: its result, or MISS for a call of another kind; None if the
     call was not plain."""
-    outcome = entry.outcome
-    if not entry.is_simple or outcome.has_symbols or outcome.effects or key[1] is not None or key[3] is not None:
+    finish = entry.tree.first.finish
+    if finish is None or not entry.is_simple or finish.outcome.has_symbols or finish.outcome.effects:
+        return None
+    if key[1] is not None or key[3] is not None:
         return None
     if any(type(t._a) is not np.ndarray or not t._a.flags.carray for t in leaves):
         return None
@@ -116,7 +118,7 @@ class _Writer:
         for i, at in enumerate(places):
             lines += [f"t{i} = new(Tensor)", f"t{i}._a = found[{at}]", f"t{i}._node = None"]
         made = ", ".join([f"t{i}" for i in range(len(places))])
-        outcome = self.entry.outcome
+        outcome = self.entry.tree.first.finish.outcome
         return [*lines, "return t0" if outcome.is_single else f"return {self._name(outcome.give)}([{made}])"]
 
 

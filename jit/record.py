@@ -7,6 +7,7 @@ its chain. What outside storages hold in the end become updates.
 Where Python reads a value out of a tensor, the recording is cut: what follows is only valid for the value that was seen.
 """
 
+import sys
 import weakref
 from typing import Any
 
@@ -25,8 +26,9 @@ from ..runtime.tensor import Tensor, wrap
 from .backward import backward_of
 from .differentiate import is_freed
 from .errors import TraceError, at
-from .frames import unwatched
+from .frames import is_user, unwatched
 from .optimizer_steps import OptimizerSteps
+from .read_numbers import deferred, known
 from .rebinding import Rebinding
 from .recorder_watch import WATCHES, tell
 from .recording import Cell, Cut, LeafState, Link, OptimizerGuard, OptionGuard, Output, Recording, Source
@@ -45,6 +47,7 @@ class Recorder(OptimizerSteps, Rebinding):
     """
 
     differentiates = True     # whether the backward of results is recorded, for one that comes after the call
+    defers = False            # whether numbers that are read may wait to be asked for (`read_numbers.py`)
 
     def __init__(self, name: str, changing=frozenset(), scope: Scope | None = None):
         self.changing = changing
@@ -249,7 +252,7 @@ class Recorder(OptimizerSteps, Rebinding):
         if type(src) is SymFloat and aval.dtype in (dt.float32, dt.float64):
             return self.builder.append(mul, [self.fitted(1.0, aval), src], {})
         if not isinstance(src, Tensor):
-            return self.builder.call(full, None, shape=aval.shape, value=pinned(src), dtype=aval.dtype)
+            return self.builder.call(full, None, shape=aval.shape, value=known(pinned(src)), dtype=aval.dtype)
         value = self.value_of(src)
         if value.dtype is not aval.dtype:
             value = cast(value, dtype=aval.dtype)
@@ -342,14 +345,26 @@ class Recorder(OptimizerSteps, Rebinding):
         self.leaves[id(leaf)].was_set = True
 
     def read(self, t: Tensor, how: str, seen):
-        """Python read a value out of a tensor."""
+        """Python reads a value out of a tensor; returns what it gets."""
         if how == "len":
             pinned(self.shape_of(t)[0])
-            return
-        value = self.value_of(t)
-        self.cuts.append(Cut(len(self.builder.nodes), value, how, frozen_value(seen)))
+            return seen
+        if how == "item" and self.defers and is_user(sys._getframe(3)):
+            number = deferred(self, t, seen)
+            if number is not None:
+                return number
+        self.cut(t, how, seen)
         if how == "numpy":
             self.lent.append((seen, self.cuts[-1].seen, user_line()))
+        return seen
+
+    def cut(self, t: Tensor, how: str, seen):
+        """What follows is recorded for this value alone."""
+        self.cuts.append(Cut(len(self.builder.nodes), self.value_of(t), how, frozen_value(seen)))
+
+    def plain(self, args, params):
+        """Operands and parameters of an operator, with the values of numbers that were read."""
+        return [known(x) for x in args], {name: known(x) for name, x in params.items()}
 
     # The end.
 
@@ -398,6 +413,7 @@ class Recorder(OptimizerSteps, Rebinding):
 
     def release(self):
         """Unties the tensors of the run from this recorder."""
+        self.defers = False
         for ref in self._linked:
             t = ref()
             if t is None:

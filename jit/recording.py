@@ -2,6 +2,7 @@
 
 import weakref
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..ir.graph import Builder, Value
 from ..ir.scope import Scope
@@ -77,6 +78,7 @@ class Recording:
     same: list = field(default_factory=list)         # (argument, the tensor that it is), where that is reached otherwise, too
     backward: "RecordedBackward | None" = None       # of the results that have a history made here
     scope: Scope | None = None                       # of the sizes and numbers that are symbolic
+    outcome: Any = None                              # what the call gives and writes, as a structure over the results
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Any
 from ..runtime.state import tls
 from .errors import TraceError
 from .host import HostPrint
+from .made_objects import MadeObjects
 from .numpy_scalars import SymScalar, fixed, with_kind
 from .outcome import Outcome
 from .own_view import mapped
@@ -113,15 +114,16 @@ class Run:
             with held, HostPrint(), watch:
                 self.result = mapped(self.fn(*args, **kwargs), lambda x: fixed(x) if type(x) is SymScalar else x)
                 effects = watch.effects()
-                self.outcome, tensors = Outcome.of(self.result, effects)
+                self.outcome, tensors = Outcome.of(self.result, effects, MadeObjects(recorder, watch.made).attributes)
                 self.recording = recorder.finish(tensors)
+                self.recording.outcome = self.outcome
             self._check_containers(before, given, (args, kwargs))
         finally:
             m.recorder = m.sizes = None
             recorder.release()
             watch.settle()
             m.refresh()
-        if self.outcome.has_symbols:
+        if self.outcome.has_symbols or self.outcome.has_reads:
             self.result = self.outcome.given(tensors)
         self.guards = [*recorder.guards, *watch.finish(effects)]
         for guard in recorder.guards:

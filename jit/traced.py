@@ -166,9 +166,9 @@ class Traced:
         reason = entry.unfit(call.leaves, self._changing)
         if reason is None:
             try:
-                results = entry.tree.run(call.leaves, symbols)
+                results, outcome = entry.tree.run(call.leaves, symbols)
                 self._quick = self._quick_road(call, entry, symbols)
-                call.result = entry.outcome.give(results, symbols)
+                call.result = outcome.give(results, symbols)
                 return True
             except Unseen as unseen:
                 reason = f"{unseen.how}() gave {readable(unseen.value)}, a value not seen before"
@@ -243,6 +243,7 @@ class Traced:
         if call.reason is FIRST:
             call.reason = family.why(call.shapes, tuple(call.numbers)) or FIRST
         run = Run(self.fn, frozenset(self._changing), symbols)
+        run.recorder.defers = True
         try:
             run.record(call)
         except DisturbedError as error:         # it ran, but what was written down may not hold
@@ -258,20 +259,17 @@ class Traced:
     def _enter(self, call, run, family):
         with self._lock:
             self._targets = run.outcome.effects or self._targets
-            merged = any([self._merge(entry, run) for entry in call.met]) or self._checked(call, run, family)  # noqa: C419
+            merged = any([entry.add(run.recording, run.guards) for entry in call.met])  # noqa: C419  (all of them)
+            merged = merged or self._checked(call, run, family)
             self._count(call, merged)
             if not merged:
                 self._keep(call, run, family)
             if self._stats["compiles"] == MANY:
                 self._complain()
 
-    @staticmethod
-    def _merge(entry, run) -> bool:
-        return entry.outcome == run.outcome and entry.add(run.recording, run.guards)
-
     def _checked(self, call, run, family) -> bool:
         """Whether a recording is one more case of an entry with which it is compared; the others are told that it is not."""
-        alike = [self._merge(entry, run) for entry, _ in call.checks]
+        alike = [entry.add(run.recording, run.guards) for entry, _ in call.checks]
         for (entry, symbols), same in zip(call.checks, alike):
             if not same and entry.ones(symbols) in entry.ones_compared:
                 family.close(f"it does other work for other sizes: {entry.symbols.said()}")
@@ -289,7 +287,7 @@ class Traced:
     def _keep(self, call, run, family):
         """Makes a recording an entry: for calls with other sizes and numbers, too, or for ones like this alone."""
         values = () if run.symbols is None else tuple(run.symbols.scope.hints.values())
-        entry = Entry(run.recording, run.guards, run.outcome, run.symbols, (call.shapes, call.numbers))
+        entry = Entry(run.recording, run.guards, run.symbols, (call.shapes, call.numbers))
         if run.symbols is None:
             family.fixed = [*family.fixed[1 - MOST_FIXED:], entry]
             entry.key = call.key

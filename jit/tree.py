@@ -10,9 +10,11 @@ import numpy as np
 
 from ..ir.symbolic import SymFloat, SymInt
 from ..runtime.tensor import Tensor
+from .made_objects import made_again
 from .numpy_scalars import KINDS, SymScalar, with_kind
+from .read_numbers import ReadNumber
 
-TENSOR, NUMBER = "tensor", "number"
+TENSOR, NUMBER, READ, OBJECT = "tensor", "number", "read", "object"
 
 
 class ByIdentity:
@@ -49,9 +51,9 @@ class ByContent(ByIdentity):
         return hash(self.content)
 
 
-def flatten(x, leaves: list, numbers: list | None = None):
+def flatten(x, leaves: list, numbers: list | None = None, attributes=None):
     """The spec of a structure; its tensors are appended to `leaves` in order. With `numbers`, its ints and floats go there,
-    and only their types stay in the spec."""
+    and only their types stay in the spec. `attributes` says of an object what it consists of, or None if it stays as it is."""
     kind = type(x)
     if isinstance(x, Tensor):
         leaves.append(x)
@@ -64,20 +66,26 @@ def flatten(x, leaves: list, numbers: list | None = None):
         return (NUMBER, kind)
     if kind is SymInt or kind is SymFloat or kind is SymScalar:
         return (kind, x)
+    if kind is ReadNumber:
+        leaves.append(x.tensor)
+        return (READ, x.kind)
     if kind in (int, bool, str, type(None), bytes):
         return (kind, x)
     if kind is float:
         return (float, x.hex())
     if kind is tuple or kind is list:
-        return (kind, tuple([flatten(v, leaves, numbers) for v in x]))
+        return (kind, tuple([flatten(v, leaves, numbers, attributes) for v in x]))
     if isinstance(x, dict):
-        return (kind, tuple([(k, flatten(v, leaves, numbers)) for k, v in x.items()]))
+        return (kind, tuple([(k, flatten(v, leaves, numbers, attributes)) for k, v in x.items()]))
     if isinstance(x, (tuple, list)):
-        return (kind, tuple([flatten(v, leaves, numbers) for v in x]))
+        return (kind, tuple([flatten(v, leaves, numbers, attributes) for v in x]))
     if is_dataclass(x) and not isinstance(x, type) and kind.__hash__ is None:
-        return (kind, tuple([(f.name, flatten(getattr(x, f.name), leaves, numbers)) for f in fields(x)]))
+        return (kind, tuple([(f.name, flatten(getattr(x, f.name), leaves, numbers, attributes)) for f in fields(x)]))
     if kind is np.ndarray and not x.dtype.hasobject:
         return ByContent(x)
+    own = None if attributes is None else attributes(x)
+    if own is not None:
+        return (OBJECT, (kind, tuple([(name, flatten(v, leaves, numbers, attributes)) for name, v in own.items()])))
     try:
         hash(x)
     except TypeError:
@@ -94,6 +102,10 @@ def unflatten(spec, leaves, numbers=None):
     kind, inner = spec
     if kind is NUMBER:
         return with_kind(inner, next(numbers))
+    if kind is READ:
+        return next(leaves).item()
+    if kind is OBJECT:
+        return made_again(inner[0], {name: unflatten(s, leaves, numbers) for name, s in inner[1]})
     if kind is float:
         return float.fromhex(inner)
     if isinstance(kind, type) and issubclass(kind, (tuple, list)):
@@ -105,3 +117,8 @@ def unflatten(spec, leaves, numbers=None):
     if is_dataclass(kind) and kind.__hash__ is None:
         return kind(**{k: unflatten(s, leaves, numbers) for k, s in inner})
     return inner
+
+
+def has_reads(spec) -> bool:
+    """Whether a structure holds numbers that were read out of tensors."""
+    return isinstance(spec, tuple) and (spec[:1] == (READ,) or any(map(has_reads, spec)))

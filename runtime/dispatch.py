@@ -70,6 +70,8 @@ _routes: list = []
 def call(op: Op, args, params):
     """Runs `op` on `args` (tensors, numbers, None) and returns its tensor or tuple of tensors."""
     m = tls.m
+    if m.special and m.recorder is not None:
+        args, params = m.recorder.plain(args, params)
     if m.special and m.sizes is not None:
         return call_symbolic(m, op, args, params)
     if op.is_view:

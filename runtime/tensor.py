@@ -306,9 +306,7 @@ def _plain(x):
 def _read(t: Tensor, how: str, value):
     """Python has read `value` out of a tensor: a recorder turns that into a guard."""
     m = tls.m
-    if m.recorder is not None:
-        m.recorder.read(t, how, value)
-    return value
+    return value if m.recorder is None else m.recorder.read(t, how, value)
 
 
 def shape_of(t: Tensor) -> tuple:

@@ -117,6 +117,7 @@ class _Listener(Recorder):
         if how != "len" and self._follows_arguments(self.value_of(t)):
             raise ExportError(f"{how}() reads a value that depends on the arguments into Python{at(user_line())}: an exported "
                               "model has no Python to decide with; compute with tensors instead (where, masks, clamp)")
+        return seen
 
     def _follows_arguments(self, value):
         stack, seen = [value], set()

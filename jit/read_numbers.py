@@ -1,0 +1,179 @@
+"""Numbers that a function reads out of tensors with `item()`, while it is recorded: what becomes of them is looked at first.
+
+    return loss.item()          # a result like others: every call gives its own
+    self.total += loss.item()   # arithmetic is done by the graph, in double precision as Python does it
+    if loss.item() < 1: ...     # only the answer of a comparison decides which way a call takes
+
+A `ReadNumber` stands for such a number. Whatever else asks for it gets the value, and what follows is recorded for this value
+alone, as with other ways to read a tensor. Integers are exact: whether 64 bits hold a result is asked like an answer.
+"""
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from ..ir import dtype as dt
+from ..ir.symbolic import SymFloat, SymInt
+from ..runtime.state import tls
+from ..runtime.tensor import Tensor
+
+_WIDE = {float: dt.float64, int: dt.int64}
+_EXACT = 1 << 53                    # integers up to here are doubles
+_LIMITS = {operator.add: 1 << 62, operator.sub: 1 << 62, operator.mul: 1 << 31}     # of operands, so that 64 bits hold a result
+_FLOATS = (operator.add, operator.sub, operator.mul, operator.truediv)
+_ORDER = {operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne}
+
+
+def deferred(recorder, t: Tensor, value):
+    """What stands for a value that was read out of a tensor; None if it has to be the value itself."""
+    kind = type(value)
+    if kind not in _WIDE or t.dtype is dt.uint64:
+        return None
+    return ReadNumber(recorder, t.detach().reshape(()).to(_WIDE[kind], copy=True), value)
+
+
+class ReadNumber:
+    """A float or an int that a recorded function has read; to `isinstance` it is one."""
+
+    __slots__ = ("hint", "is_known", "recorder", "tensor")
+
+    def __init__(self, recorder, tensor: Tensor, value):
+        self.recorder, self.tensor, self.hint, self.is_known = recorder, tensor, value, False
+
+    @property
+    def kind(self) -> type:
+        """float or int."""
+        return type(self.hint)
+
+    @property  # type: ignore[misc]
+    def __class__(self):
+        return type(self.hint)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether nobody has asked for the value yet, and the graph can still go on computing with it."""
+        return not self.is_known and tls.m.recorder is self.recorder
+
+    def known(self):
+        """The value, for which alone the path that is being recorded holds from now on."""
+        if not self.is_known and self.recorder.defers:
+            self.is_known = True
+            self.recorder.cut(self.tensor, "item", self.hint)
+        return self.hint
+
+    def __getattr__(self, name):
+        if name.startswith("__") or not hasattr(self.kind, name):
+            raise AttributeError(f"{self.kind.__name__!r} object has no attribute {name!r}")
+        return getattr(self.known(), name)
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(self.known(), dtype)
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        return getattr(ufunc, method)(*map(known, inputs), **kwargs)
+
+    def __index__(self):
+        return operator.index(self.known())
+
+    def __reduce__(self):
+        return self.kind, (self.known(),)
+
+    def __format__(self, spec):
+        return format(self.known(), spec)
+
+    def __pos__(self):
+        return self
+
+    def __neg__(self):
+        return self * -1.0 if self.kind is float else self * -1
+
+
+def known(x):
+    """A number of which the value is noted, if it was read; anything else as it is."""
+    return x.known() if type(x) is ReadNumber else x
+
+
+def _is_small(x, limit) -> bool:
+    return bool(x < limit) and bool(x > -limit)
+
+
+def _as_float(x):
+    """An operand of double arithmetic or comparison (a tensor or a number), or None where that would not be exact."""
+    kind = type(x)
+    if kind is ReadNumber:
+        return x.tensor if x.kind is float else None
+    if kind is float or kind is SymFloat:
+        return x
+    return _as_int(x, _EXACT)
+
+
+def _as_int(x, limit):
+    """An operand of 64-bit integers, or None where they might not hold the result."""
+    kind = type(x)
+    if not (kind is int or kind is bool or kind is SymInt or (kind is ReadNumber and x.kind is int)) or not _is_small(x, limit):
+        return None
+    return x.tensor if kind is ReadNumber else int(x) if kind is bool else x
+
+
+def _operands(plain, x, y):
+    """What the graph computes with, or (None, None) where it cannot do so as Python does."""
+    if plain is operator.truediv and y == 0:
+        return None, None
+    if any(type(v) is ReadNumber and v.kind is float for v in (x, y)):
+        return (_as_float(x), _as_float(y)) if plain in _FLOATS else (None, None)
+    if plain is operator.truediv:
+        return [v.to(dt.float64) if isinstance(v, Tensor) else v for v in (_as_int(x, _EXACT), _as_int(y, _EXACT))]
+    limit = _LIMITS.get(plain)
+    return (None, None) if limit is None else (_as_int(x, limit), _as_int(y, limit))
+
+
+def _computed(plain, x, y) -> Any:
+    """An operation of a read number with another number, or None where the graph cannot do it as Python does."""
+    a, b = _operands(plain, x, y)
+    if a is None or b is None:
+        return None
+    first = x if type(x) is ReadNumber else y
+    return ReadNumber(first.recorder, plain(a, b), plain(*[v.hint if hasattr(v, "hint") else v for v in (x, y)]))
+
+
+def _compared(plain, x, y) -> Any:
+    """The answer of a comparison, or None where the graph cannot compare as Python does."""
+    if x.kind is float:
+        b = _as_float(y)
+    elif type(y) is ReadNumber:
+        b = y.tensor if y.kind is int else None
+    else:
+        b = y if type(y) is SymInt or (type(y) in (int, bool) and abs(y) < 1 << 63) else None
+    return None if b is None else bool(plain(x.tensor, b))
+
+
+def _operators():
+    def arithmetic(plain, is_flipped):
+        def run(self, other):
+            if not isinstance(other, (int, float)):
+                return plain(other, self.known()) if is_flipped else plain(self.known(), other)
+            x, y = (other, self) if is_flipped else (self, other)
+            made = _computed(plain, x, y) if self.is_open else None
+            return plain(known(x), known(y)) if made is None else made
+        return run
+
+    def compare(plain):
+        def run(self, other):
+            answer = _compared(plain, self, other) if isinstance(other, (int, float)) and self.is_open else None
+            return plain(self.known(), known(other)) if answer is None else answer
+        return run
+
+    for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow"):
+        plain = getattr(operator, name)
+        setattr(ReadNumber, f"__{name}__", arithmetic(plain, False))
+        setattr(ReadNumber, f"__r{name}__", arithmetic(plain, True))
+    for plain in _ORDER:
+        setattr(ReadNumber, f"__{plain.__name__}__", compare(plain))
+    for name, plain in (("float", float), ("int", int), ("hash", hash), ("repr", repr), ("str", str), ("abs", abs),
+                        ("round", round), ("complex", complex), ("trunc", int), ("divmod", divmod)):
+        setattr(ReadNumber, f"__{name}__", lambda self, *args, plain=plain: plain(self.known(), *args))
+    setattr(ReadNumber, "__bool__", lambda self: self != 0)  # noqa: B010
+
+
+_operators()

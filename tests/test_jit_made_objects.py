@@ -1,0 +1,121 @@
+"""Objects among the results of traced functions: each call gives its own, or the function is refused."""
+
+import enum
+import functools
+import types
+from dataclasses import dataclass
+
+import pytest
+
+import ingot
+from ingot import distributions, jit, nn
+from side_by_side import vec
+
+
+class Result:
+    def __init__(self, value, more=None):
+        self.value, self.more = value, more
+
+
+class Named(Result):
+    kind = "named"
+
+    @property
+    def twice(self):
+        return self.value * 2
+
+
+@dataclass
+class Pair:
+    a: object
+    b: object = 3
+
+
+@dataclass(frozen=True)
+class Frozen:
+    a: object
+    b: object = 3
+
+
+class Slotted:
+    __slots__ = ("a",)
+
+    def __init__(self, a):
+        self.a = a
+
+
+class Colour(enum.Enum):
+    RED = 1
+
+
+CONFIG = Result(3, {"a": [1]})
+LAYER = nn.Linear(2, 2)
+FIXED = ingot.ones(2)
+
+
+def plain(x):
+    if isinstance(x, ingot.Tensor):
+        return x.tolist()
+    if isinstance(x, (list, tuple)):
+        return [plain(v) for v in x]
+    if isinstance(x, dict):
+        return {k: plain(v) for k, v in x.items()}
+    return (type(x).__name__, plain(vars(x))) if hasattr(x, "__dict__") and not isinstance(x, (type, enum.Enum)) else x
+
+
+MADE = [
+    lambda x: Result(x * 2), lambda x: Named(x + 1, [x, {"k": x * 3}]), lambda x: [Result(x), Result(Result(x - 1))],
+    lambda x: Pair(x * 2), lambda x: Frozen(x * 2, Frozen(x)), lambda x: types.SimpleNamespace(a=x, b=[x * 2]),
+    lambda x: Result(x.shape[0] * 2), lambda x: Result(x.sum().item()), lambda x: Result("a constant"),
+    lambda x: {"out": Result(x, CONFIG)}, lambda x: Result(len(x), x.mean()),
+]
+
+
+@pytest.mark.parametrize("fn", MADE)
+def test_each_call_gives_its_own_object(fn):
+    traced, before = jit.trace(fn), None
+    for i in range(6):
+        x = vec(*[1.0 + i] * (2 + i % 2))
+        got = traced(x)
+        assert plain(got) == plain(fn(x)), i
+        assert got is not before
+        before = got
+    assert traced.stats()["compiles"] <= 3, traced.stats()["misses"]
+
+
+def test_a_distribution_of_each_call():
+    traced = jit.trace(lambda x: distributions.Normal(x.sin(), x.exp()))
+    for i in range(4):
+        x = vec(1.0 + i, 2.0)
+        assert traced(x).mean.tolist() == x.sin().tolist() and traced(x).stddev.tolist() == x.exp().tolist()
+    traced = jit.trace(lambda x: distributions.Categorical(logits=x))
+    for i in range(4):
+        x = vec(1.0 + i, 2.0)
+        assert traced(x).probs.tolist() == distributions.Categorical(logits=x).probs.tolist()
+
+
+def test_objects_keep_their_class_and_their_methods():
+    traced = jit.trace(lambda x: Named(x * 2))
+    for i in range(3):
+        got = traced(vec(float(i)))
+        assert type(got) is Named and got.twice.item() == 4.0 * i and got.kind == "named"
+
+
+@pytest.mark.parametrize("thing", [CONFIG, LAYER, Colour.RED, Result, ingot.float32, len, FIXED])
+def test_what_was_there_before_is_given_itself(thing):
+    traced = jit.trace(lambda x: (thing, x * 2))
+    for _ in range(3):
+        assert traced(vec(1.0))[0] is thing
+
+
+REFUSED = [
+    lambda x: (v * 2 for v in x), lambda x: lambda: x * 2, lambda x: functools.partial(ingot.mul, x * 2),
+    lambda x: Slotted(x * 2),
+    lambda x: iter([x * 2]), lambda x: map(abs, [x * 2]), lambda x: Result(lambda: x * 2), lambda x: (x * 2).tolist,
+]
+
+
+@pytest.mark.parametrize("fn", REFUSED)
+def test_what_cannot_be_made_again_is_refused(fn):
+    with pytest.raises(jit.TraceError, match="could not make again"):
+        jit.trace(fn)(vec(1.0, 2.0))

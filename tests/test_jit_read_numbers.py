@@ -1,0 +1,251 @@
+"""Numbers that a traced function reads with `item()`: every call gives its own, in as few recordings as the answers ask for."""
+
+import copy
+import json
+import math
+import random
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot import jit, nn, optim
+from side_by_side import vec
+from state_programs import Holder
+
+BATCH = ingot.ones(3, 2)
+
+
+def loss_of(x):
+    return (x * x).mean()
+
+
+def count_of(x):
+    return (x > 0.5).sum()
+
+
+def is_nan(v):
+    return "nan" if math.isnan(v) else v * 2
+
+
+def clipped(v):
+    return max(v, 0.25) if v < 0.9 else 1.0
+
+
+# (what is made of the number, how many recordings are enough for 24 calls; None where each value has its own)
+USES = [
+    (lambda v: v, 1), (lambda v: {"loss": v, "more": [v, (v,)]}, 1), (lambda v: -v, 1), (lambda v: +v, 1), (lambda v: v + 1, 1),
+    (lambda v: 2.5 - v, 2), (lambda v: v * 3 + v, 2), (lambda v: v / 4, 2), (lambda v: v / 3.0 - 1, 2),
+    (lambda v: sum([v, v]), 2),
+    (lambda v: v * True, 2), (lambda v: v < 0.5, 2), (lambda v: v >= 0.5, 2), (lambda v: (v == 0.0, v != 0), 2),
+    (lambda v: 0.5 > v, 2),  # noqa: SIM300
+    (lambda v: 0.2 < v <= 0.7, 3), (lambda v: 1 if v else 2, 2), (lambda v: min(v, 0.5), 2),
+    (lambda v: sorted([0.5, v]), 2), (clipped, 4), (lambda v: [v] * 3, 1), (lambda v: (v + 1) / 2 < 0.75, 2),
+    (lambda v: 1 / v if v != 0 else 0, None), (lambda v: v ** 2, None), (lambda v: v // 0.3, None), (lambda v: v % 0.3, None),
+    (lambda v: round(v, 2), None), (lambda v: f"{v:.3f}", None), (str, None), (repr, None), (int, None), (is_nan, None),
+    (lambda v: math.sqrt(abs(v)), None), (lambda v: np.float64(v), None), (lambda v: np.float32(2) * v, None),
+    (lambda v: np.array([v, 1.0]).sum().item(), None), (lambda v: json.dumps(float(v)), None), (lambda v: {v: 1}, None),
+    (lambda v: isinstance(v, (int, float)), 1), (lambda v: v.real, None), (copy.copy, None), (lambda v: hash(v), None),
+    (lambda v: v + 1j, None), (lambda v: divmod(v, 0.25), None), (lambda v: 2 ** v, None),
+]
+
+
+def same_number(a, b):
+    if isinstance(a, (list, tuple)):
+        return type(a) is type(b) and len(a) == len(b) and all(map(same_number, a, b))
+    if isinstance(a, dict):
+        return list(map(repr, a)) == list(map(repr, b)) and all(map(same_number, a.values(), b.values()))
+    return type(a) is type(b) and repr(a) == repr(b)
+
+
+@pytest.mark.parametrize("read", [loss_of, count_of, lambda x: loss_of(x).double(), lambda x: x.sum().half()],
+                         ids=["float", "int", "double", "half"])
+@pytest.mark.parametrize("number", range(len(USES)))
+def test_each_call_gives_its_own_number(read, number):
+    use, enough = USES[number]
+
+    def fn(x):
+        return use(read(x).item())
+
+    traced, r = jit.trace(fn), random.Random(number)
+    for _ in range(24):
+        x = vec(*[r.choice([0.0, 0.25, 0.5, r.random(), r.random() * 1.5]) for _ in range(5)])
+        assert same_number(traced(x), fn(x)), (number, x)
+    if enough is not None and read is loss_of:
+        assert traced.stats()["compiles"] <= enough, traced.stats()["misses"]
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf"), -0.0, 1e-45, 3.4e38])
+@pytest.mark.parametrize("use", [lambda v: v, lambda v: v + 1, lambda v: -v, lambda v: v * 2, lambda v: v < 1,
+                                 lambda v: v == v])
+def test_numbers_at_the_edges(value, use):
+    traced = jit.trace(lambda x: use(x.max().item()))
+    for v in (1.0, value, 2.0, value):
+        assert same_number(traced(vec(v)), use(vec(v).max().item()))
+
+
+@pytest.mark.parametrize("use", [
+    lambda n: n + 1, lambda n: n - 5, lambda n: 3 * n, lambda n: n * n, lambda n: n + n, lambda n: n / 7, lambda n: n < 2 ** 70,
+    lambda n: n == 2.0 ** 63, lambda n: -n, lambda n: n / 2.5, lambda n: n % 7])
+def test_integers_are_exact(use):
+    traced = jit.trace(lambda x: use(x.max().item()))
+    for n in (1, 2, 2 ** 31, 2 ** 53 + 1, 2 ** 62, 2 ** 63 - 1, -2 ** 63, 7, 2 ** 62 - 1, 3):
+        assert same_number(traced(ingot.tensor([n])), use(n)), n
+
+
+def test_division_by_zero_is_pythons():
+    traced = jit.trace(lambda x: 1.0 / x.sum().item())
+    assert traced(vec(2.0)) == 0.5
+    with pytest.raises(ZeroDivisionError):
+        traced(vec(0.0))
+    assert traced(vec(4.0)) == 0.25
+
+
+class Meter:
+    def __init__(self):
+        self.total, self.count, self.best, self.values = 0.0, 0, 1e9, []
+
+    def update(self, value, n=1):
+        self.total += value * n
+        self.count += n
+        self.best = min(self.best, value)
+        self.values.append(value)
+
+
+def training(meter, wrap):
+    ingot.manual_seed(0)
+    net = nn.Linear(2, 1)
+    optimizer = optim.Adam(net.parameters(), 0.05)
+
+    @wrap
+    def step(x):
+        optimizer.zero_grad()
+        loss = (net(x) - x.sum(1, keepdim=True)).square().mean()
+        loss.backward()
+        optimizer.step()
+        meter.update(loss.item(), len(x))
+        return loss.item()
+    return step
+
+
+def test_a_meter_in_a_training_step():
+    xs = [ingot.randn(4, 2) for _ in range(20)]
+    runs = []
+    for wrap in (lambda f: f, jit.trace):
+        meter = Meter()
+        step = training(meter, wrap)
+        runs.append(([step(x) for x in xs], vars(meter)))
+    assert same_number(runs[0][0], runs[1][0]) and same_number(runs[0][1], runs[1][1])
+    assert all(type(v) is float for v in (*runs[1][1]["values"], runs[1][1]["total"], runs[1][1]["best"]))
+    assert step.stats()["compiles"] <= 6, step.stats()["misses"]
+
+
+def test_counts_in_attributes_globals_and_lists():
+    o, log = Holder(correct=0, seen=0.0), []
+
+    def fn(x):
+        n = (x > 0).sum().item()
+        o.correct += n
+        o.seen += x.sum().item()
+        log.append(n)
+        log.append([n, x.max().item()])
+        return o.correct
+
+    traced, r = jit.trace(fn), random.Random(1)
+    total = 0
+    for _ in range(20):
+        x = vec(*[r.uniform(-1, 1) for _ in range(4)])
+        total += int((x > 0).sum())
+        assert traced(x) == total and type(o.correct) is int and type(o.seen) is float
+        assert log[-1] == [int((x > 0).sum()), x.max().item()] and type(log[-2]) is int
+    assert traced.stats()["compiles"] <= 4, traced.stats()["misses"]
+
+
+def test_a_number_may_be_an_operand_of_tensors():
+    def fn(x, y):
+        s = x.max().item()
+        y.mul_(s)
+        z = y / s + ingot.full((2,), s) + ingot.tensor(s)
+        return z.clamp(max=s), ingot.zeros(2).fill_(s), y[: int(s)], s
+
+    traced = jit.trace(fn)
+    for v in (1.0, 2.0, 1.0, 0.5, 2.0):
+        y = vec(1.0, 3.0)
+        got, want = traced(vec(v), y.clone()), fn(vec(v), y.clone())
+        assert [repr(g) for g in got] == [repr(w) for w in want] and got[0].dtype is ingot.float32
+
+
+def test_what_is_read_is_the_value_at_that_time():
+    def fn(x):
+        before = x[0].item()
+        x += 1.0
+        return before, x[0].item(), before < 1.5
+
+    traced = jit.trace(fn)
+    for v in (1.0, 2.0, 0.5, 3.0):
+        assert traced(vec(v)) == (v, v + 1, v < 1.5)
+
+
+def test_what_is_not_asked_for_costs_nothing():
+    def fn(x):
+        unused = loss_of(x).item()  # noqa: F841
+        return x * 2
+
+    traced = jit.trace(fn)
+    for i in range(5):
+        assert traced(vec(float(i))).item() == 2.0 * i
+    assert traced.stats()["compiles"] == 1 and traced.stats()["kernels"] == 1
+
+
+def test_host_functions_get_numbers(capsys):
+    seen = []
+
+    @jit.trace
+    def fn(x):
+        v = loss_of(x).item()
+        jit.host(seen.append)(v)
+        jit.host(lambda: seen.append(v + 0.5))()
+        print("loss", v)
+        return v
+
+    for i in (1.0, 2.0, 3.0, 2.0):
+        assert fn(vec(i)) == i * i
+    assert seen == [1.0, 1.5, 4.0, 4.5, 9.0, 9.5, 4.0, 4.5] and all(type(v) is float for v in seen)
+    assert capsys.readouterr().out.split() == ["loss", "1.0", "loss", "4.0", "loss", "9.0", "loss", "4.0"]
+
+
+def test_generators_and_closures_of_the_function_see_numbers():
+    def fn(x):
+        v = loss_of(x).item()
+        add = lambda k: v + k
+        return sum(add(k) for k in range(3)), [add(1), v]
+
+    traced = jit.trace(fn)
+    for i in (1.0, 2.0, 3.0):
+        assert same_number(traced(vec(i)), fn(vec(i)))
+    assert traced.stats()["compiles"] == 1
+
+
+def test_a_list_that_a_host_function_fills_is_filled_once():
+    log = []
+
+    @jit.trace
+    def fn(x):
+        jit.host(log.append)(x.sum().item())
+        return len(log) >= 0
+
+    for i in range(6):
+        assert fn(vec(float(i % 3)))
+        assert log == [float(k % 3) for k in range(i + 1)]
+
+
+def test_a_list_that_both_fill_is_refused():
+    log = []
+
+    @jit.trace
+    def fn(x):
+        log.append(1.0)
+        jit.host(log.append)(x.sum().item())
+
+    with pytest.raises(jit.TraceError, match="a host function"):
+        fn(vec(1.0))
