@@ -4,7 +4,7 @@ A structure is described by a hashable spec, which is part of the key of a trace
 their keys in order, tensors as a mark, everything else by value.
 """
 
-from dataclasses import fields, is_dataclass
+from dataclasses import is_dataclass
 
 import numpy as np
 
@@ -51,6 +51,19 @@ class ByContent(ByIdentity):
         return hash(self.content)
 
 
+def fields_of(x) -> tuple:
+    """The names of the fields of a dataclass's object or of a named tuple."""
+    return tuple(getattr(x, "__dataclass_fields__", None) or getattr(x, "_fields", ()))
+
+
+def is_structure(x) -> bool:
+    """Whether an object of a dataclass counts as its fields: such as are compared by them, or hold tensors."""
+    if not is_dataclass(x) or isinstance(x, type) or not hasattr(x, "__dict__"):
+        return False
+    held = [getattr(x, name, None) for name in fields_of(x)]
+    return type(x).__hash__ is None or any(isinstance(v, (Tensor, tuple, list, dict)) or is_structure(v) for v in held)
+
+
 def flatten(x, leaves: list, numbers: list | None = None, attributes=None):
     """The spec of a structure; its tensors are appended to `leaves` in order. With `numbers`, its ints and floats go there,
     and only their types stay in the spec. `attributes` says of an object what it consists of, or None if it stays as it is."""
@@ -79,8 +92,8 @@ def flatten(x, leaves: list, numbers: list | None = None, attributes=None):
         return (kind, tuple([(k, flatten(v, leaves, numbers, attributes)) for k, v in x.items()]))
     if isinstance(x, (tuple, list)):
         return (kind, tuple([flatten(v, leaves, numbers, attributes) for v in x]))
-    if is_dataclass(x) and not isinstance(x, type) and kind.__hash__ is None:
-        return (kind, tuple([(f.name, flatten(getattr(x, f.name), leaves, numbers, attributes)) for f in fields(x)]))
+    if is_structure(x):
+        return (kind, tuple([(name, flatten(getattr(x, name), leaves, numbers, attributes)) for name in fields_of(x)]))
     if kind is np.ndarray and not x.dtype.hasobject:
         return ByContent(x)
     own = None if attributes is None else attributes(x)
@@ -114,8 +127,8 @@ def unflatten(spec, leaves, numbers=None):
     if isinstance(kind, type) and issubclass(kind, dict):
         made = {k: unflatten(s, leaves, numbers) for k, s in inner}
         return made if kind is dict else kind(made)
-    if is_dataclass(kind) and kind.__hash__ is None:
-        return kind(**{k: unflatten(s, leaves, numbers) for k, s in inner})
+    if is_dataclass(kind) and type(inner) is tuple:
+        return made_again(kind, {k: unflatten(s, leaves, numbers) for k, s in inner})
     return inner
 
 

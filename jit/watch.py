@@ -35,6 +35,7 @@ from .reads import (
     uses_of,
     writes_of,
 )
+from .tree import fields_of, is_structure
 
 MOST_OUTSIDE = 10000     # objects outside that are looked at
 _MUTATORS = frozenset(("append", "extend", "insert", "pop", "remove", "clear", "update", "setdefault", "popitem", "add",
@@ -230,6 +231,10 @@ class Watch:
         value = unbound(follow(base, chain.steps))
         if chain.root == ARGUMENT and self._is_given(base, chain.steps, value):
             return
+        kind = self._class_with(base, chain.steps, value)
+        if kind is not None:
+            self._note(Chain(ARGUMENT, kind.__name__, chain.steps[-1:]), kind, kind)
+            return
         if value is builtins.print:
             value = self.print      # which stands in for it while a function is recorded
         self._keep.append(root)
@@ -245,8 +250,16 @@ class Watch:
 
     def _is_given(self, base, steps, value) -> bool:
         """Whether a value is part of the arguments' structure, which is looked at anew at every call."""
+        owners = [follow(base, steps[:n]) for n in range(len(steps))]
         is_leaf = isinstance(value, Tensor) or is_plain(value) or id(value) in self.parts
-        return is_leaf and all(id(follow(base, steps[:n])) in self.parts for n in range(len(steps)))
+        return is_leaf and all(id(x) in self.parts and (kind == "item" or key in fields_of(x))
+                               for x, (kind, key) in zip(owners, steps))
+
+    def _class_with(self, base, steps, value):
+        """The class of a part of the arguments, if a chain reads one of its methods."""
+        owner = follow(base, steps[:-1])
+        is_method = steps and steps[-1][0] == "attr" and getattr(type(owner), steps[-1][1], MISSING) is value
+        return type(owner) if is_method and id(owner) in self.parts else None
 
     def _note_use(self, chain, base, value, how):
         """Looks at a list or dictionary before anything changes in it, and notes what is done with it."""
@@ -295,6 +308,10 @@ class Watch:
             groups = getattr(value, "__dict__", {}).get("param_groups")       # of an optimizer
             for i, group in enumerate(groups if type(groups) is list else ()):
                 self.contents.see(group, f"{text}.param_groups[{i}]", self.held)
+            if is_given and is_structure(value):
+                self.parts.add(id(value))
+                stack += [(f"{text}.{name}", getattr(value, name)) for name in fields_of(value)]
+                continue
             if type(value) in CONTAINERS or isinstance(value, tuple):
                 self.parts.update([id(value)] if is_given else [])
                 items = value.items() if hasattr(value, "items") else enumerate(value)

@@ -3,6 +3,7 @@
 import gc
 import weakref
 from collections import OrderedDict, namedtuple
+from dataclasses import dataclass, fields, is_dataclass
 
 import pytest
 
@@ -11,6 +12,23 @@ from ingot import jit
 from side_by_side import plain, vec
 
 State = namedtuple("State", "h c")
+
+
+@dataclass
+class Batch:
+    x: object
+    y: object
+    name: str = "up"
+
+    def product(self):
+        return self.x * self.y
+
+
+@dataclass(frozen=True)
+class Frozen:
+    x: object
+    y: object
+    name: str = "up"
 
 
 def item(b):
@@ -46,7 +64,23 @@ def branch(b):
     return b["x"][0] * b["rate"] if b["mode"]["name"] == "up" else b["x"][0] - b["rate"]
 
 
+def fields_read(b):
+    return b.x * 2 + b.y if b.name == "up" else b.x - b.y
+
+
+def method(b):
+    return b.product() if isinstance(b, Batch) else b.x * b.y
+
+
+def inner_fields(b):
+    return b["one"].x * b["more"][0].y
+
+
 STRUCTURES = [
+    (fields_read, lambda: Batch(vec(1.0), vec(2.0))),
+    (fields_read, lambda: Frozen(vec(1.0), vec(2.0), "down")),
+    (method, lambda: Batch(vec(1.0), vec(2.0))),
+    (inner_fields, lambda: {"one": Batch(vec(1.0), None), "more": [Frozen(0, vec(3.0))]}),
     (item, lambda: {"x": vec(1.0, 2.0)}),
     (item, lambda: OrderedDict(x=vec(1.0, 2.0))),
     (unpacked, lambda: (vec(1.0), (vec(2.0), vec(3.0)))),
@@ -87,8 +121,9 @@ def test_what_differs_in_a_structure_is_seen():
 @structures
 def test_the_first_arguments_are_not_kept(fn, make):
     def leaves(b):
+        parts = [getattr(b, f.name) for f in fields(b)] if is_dataclass(b) else b.values() if isinstance(b, dict) else b
         return [b] if isinstance(b, ingot.Tensor) else [
-            t for v in (b.values() if isinstance(b, dict) else b if isinstance(b, (list, tuple)) else ()) for t in leaves(v)]
+            t for v in parts for t in leaves(v)] if is_dataclass(b) or isinstance(b, (list, tuple, dict)) else []
 
     traced, first = jit.trace(fn), make()
     traced(first)
@@ -97,3 +132,31 @@ def test_the_first_arguments_are_not_kept(fn, make):
     traced(make())
     gc.collect()
     assert not [ref() for ref in kept if ref() is not None]
+
+
+@pytest.mark.parametrize("kind", [Batch, Frozen])
+def test_fields_that_differ_are_seen(kind):
+    traced = jit.trace(fields_read)
+    for name, y, size in [("up", 2.0, 1), ("down", 2.0, 1), ("up", 3.0, 2), ("down", 0.5, 3), ("up", 7.0, 4)] * 2:
+        b = kind(vec(*range(size)), y, name)
+        assert plain(traced(b)) == plain(fields_read(b)), (name, y, size)
+
+
+def test_attributes_beside_the_fields_are_watched():
+    def fn(b):
+        return b.x * b.scale
+
+    traced, b = jit.trace(fn), Batch(vec(1.0), vec(2.0))
+    for scale in (1.0, 2.0, 3.0, 3.0, 0.5):
+        b.scale = scale
+        assert traced(b).item() == scale
+
+
+def test_a_dataclass_that_is_written_is_refused_or_written():
+    def fn(b):
+        b.y = b.x * 2
+        return b.y
+
+    b = Batch(vec(1.0), None)
+    with pytest.raises(jit.TraceError):
+        jit.trace(fn)(b)
