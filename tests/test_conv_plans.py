@@ -59,6 +59,15 @@ def test_few_tiles_beside_many_weights_share_out_channels():
     assert winograd.tiling(many, 2, 2).shares == 1
 
 
+@pytest.mark.parametrize("images, channels, size, cache, block", [
+    (1, 512, 7, 1 << 20, 16), (8, 512, 7, 1 << 20, 64), (1, 256, 14, 1 << 20, 49), (8, 512, 14, 2 << 20, 56),
+    (8, 64, 56, 1 << 20, 48), (8, 128, 28, 1 << 20, 48)])
+def test_blocks_outgrow_the_cache_where_that_saves_reading_weights(images, channels, size, cache, block, monkeypatch):
+    monkeypatch.setattr(cache_sizes, "second_level", lambda: cache)
+    g = plan_of((images, channels, size, size), (channels, channels, 3, 3), **window(3))
+    assert winograd.tiling(g, 2, 1).block == block
+
+
 @needs_winograd
 @pytest.mark.parametrize("images, size, cache, algorithm", [
     (1, 7, 1 << 20, 2), (1, 7, 2 << 20, 0), (8, 7, 2 << 20, 2), (1, 14, 2 << 20, 2)])

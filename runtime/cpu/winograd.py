@@ -14,7 +14,8 @@ from .conv_plan import Geometry
 from .texts import text_of
 
 _CACHE_SHARE = 3 / 4                # of a second-level cache: V and M of a block of tiles, beside the weights that stream
-_MOST_TILES = 48
+_LEAST_TILES, _MOST_TILES = 6, 48    # of a block that stays in cache
+_MOST_FAR_TILES = 64                # of one that does not
 _APART = 192                        # bytes between planes, so that those of a tile do not all meet in one set of a cache
 _LEAST_CHANNELS = {2: 16}            # channels from which F2's error is no larger than the direct kernel's
 _LEAST_CHANNELS_FAST = {2: 16, 4: 32}  # for numerics="fast": F4's error is up to 4 times the direct kernel's
@@ -78,16 +79,26 @@ def tiling(g: Geometry, m: int, threads: int) -> Tiling:
 
 
 def _cut(g, m, threads, shares):
+    """Blocks of which all of V and M stay in cache, or larger ones of which a plane of V stays there, beside panels of weights:
+    whichever moves fewer bytes from and to what lies beyond, since each block reads all weights of its share."""
     height, width = g.dims[1:]
     filters = filters_of(g)
     rows, columns = -(-height.out // m), -(-width.out // m)
     share_panels = -(-filters.panels // shares)
-    tiles, channels = g.images * rows * columns, g.inputs + share_panels * filters.columns
-    room = int(_CACHE_SHARE * cache_sizes.second_level())
-    most = max(6, min(_MOST_TILES, room // ((m + 2) ** 2 * channels * g.item)))
-    blocks, each = -(-tiles // most), threads // shares
-    blocks = min(tiles, -(-blocks // each) * each)
-    return Tiling(m, rows, columns, tiles, -(-tiles // blocks), -(-filters.panels // share_panels), share_panels)
+    tiles, each = g.images * rows * columns, threads // shares
+
+    def of_at_most(most):
+        blocks = -(-tiles // most)
+        blocks = min(tiles, -(-blocks // each) * each)
+        return Tiling(m, rows, columns, tiles, -(-tiles // blocks), -(-filters.panels // share_panels), share_panels)
+
+    room, places = int(_CACHE_SHARE * cache_sizes.second_level()), (m + 2) ** 2
+    tile_bytes = places * (g.inputs + share_panels * filters.columns) * g.item
+    near = of_at_most(max(_LEAST_TILES, min(_MOST_TILES, room // tile_bytes)))
+    far = of_at_most(max(_LEAST_TILES, min(_MOST_FAR_TILES, (room - 2 * g.inputs * filters.step) // (g.inputs * g.item))))
+    weights = filter_bytes(g, m) * share_panels // filters.panels
+    spilled = 2 * tile_bytes * far.block if far.block > near.block else 0
+    return far if (weights + spilled) * far.blocks < weights * near.blocks else near
 
 
 def _item_cycles(g, cut):
