@@ -18,6 +18,7 @@ from ..ir.lazy import lazy
 from ..ir.scope import Scope
 from ..ir.substitute import owned_by, replaced
 from ..passes import pipeline
+from ..passes.batch_slices import batch_slices
 from ..passes.class_losses import class_losses
 from ..passes.decompose import decompose
 from ..passes.derived import split_derived
@@ -36,6 +37,7 @@ from .derived import Derived
 from .report import announce
 
 blocked = lazy(__package__, "..runtime.cpu.blocked")
+cache_sizes = lazy(__package__, "..runtime.cpu.cache_sizes")
 program = lazy(__package__, "..runtime.cpu.program")
 recurrent = lazy(__package__, "..runtime.cpu.recurrent")
 alloc = lazy(__package__, "..runtime.cpu.alloc")
@@ -57,8 +59,14 @@ def packed_recurrence(graph: Graph) -> Graph:
     return pack_recurrent(graph, recurrent.packing)
 
 
+def sliced_batches(graph: Graph) -> Graph:
+    """Layers of large batches for as many images at a time as this machine's last cache takes."""
+    return batch_slices(graph, cache_sizes.kept_between_steps())
+
+
 PASSES = (*pipeline.SIMPLER, row_bodies, class_losses, decompose_bodies, *pipeline.SIMPLER,
-          join_pads, fold_batch_norm, fuse_batch_norm, blocked_layout, packed_recurrence, *pipeline.SIMPLER, fuse_conv_epilogue)
+          join_pads, fold_batch_norm, fuse_batch_norm, blocked_layout, packed_recurrence, *pipeline.SIMPLER,
+          fuse_conv_epilogue, sliced_batches)
 
 
 @contextmanager

@@ -83,7 +83,7 @@ def test_the_size_of_a_cache_is_read_as_the_system_writes_it(tmp_path, monkeypat
         (tmp_path / f"index{number}" / "size").write_text(size + "\n")
     for folder, found in ((tmp_path, 2 << 20), (tmp_path / "nothing", 1 << 20)):
         monkeypatch.setattr(cache_sizes, "_FOLDER", folder)
-        assert cache_sizes.second_level.__wrapped__() == found
+        assert cache_sizes._size.__wrapped__("2") == found
 
 
 @needs_winograd

@@ -1,0 +1,99 @@
+"""Layers of large batches run for a few images at a time: the same bits, and only where that keeps values in a cache."""
+
+import numpy as np
+import pytest
+
+import ingot
+from conv_programs import RandomNet
+from graphs import check_same_meaning, check_untouched, graph_of
+from ingot import jit, nn
+from ingot.ir.verify import verify
+from ingot.jit import execute
+from ingot.passes.batch_slices import batch_slices
+
+KIND = "f64[6,2,5,4,4]"
+IMAGE = 2 * 5 * 4 * 4 * 8               # bytes
+
+
+def conv(x, beside="", epilogue="()"):
+    return (f"{KIND} = conv_blocked({x}, %w{beside}, dilation=(1, 1), epilogue={epilogue}, filters=(8, 8, 3, 3), groups=1, "
+            "in_blocks=True, kernel=('direct', 1, True, 4), lanes=4, padding=((1, 1), (1, 1)), stride=(1, 1))")
+
+
+def graph(*lines, returns):
+    head = f"graph g(%x: {KIND}, %w: f64[576], %c: f64[1,2,1,1,4]) {{"
+    return "\n".join([head, *lines, f"return {returns}", "}"])
+
+
+CHAIN = ("%0: " + conv("%x"), "%1: " + conv("%0", ", %c", "(('add', 'a', 'o0'),)"), "%2: " + conv("%1"),
+         "%3: " + conv("%2", ", %0", "(('add', 'a', 'o0'),)"))
+
+
+@pytest.mark.parametrize("budget, images", [(2 * IMAGE, 1), (6 * IMAGE, 2), (9 * IMAGE, 3), (11 * IMAGE, 3)])
+def test_as_many_images_at_a_time_as_the_budget_takes(budget, images):
+    before = graph_of(graph(*CHAIN, returns="%3"))
+    after = verify(batch_slices(before, budget))
+    layers = [n for n in after.nodes if n.op.name == "conv_blocked"]
+    assert {n.output.shape[0] for n in layers} == {images} and len(layers) == 4 * 6 // images
+    assert after.outputs[0].node.op.name == "cat"
+    check_same_meaning(before, after, 6)
+
+
+@pytest.mark.parametrize("lines, returns", [
+    (CHAIN, "%0, %1, %2, %3"),                                              # all of it leaves
+    (CHAIN[:1], "%0"),                                                      # nothing stays inside
+    ((f"%0: {KIND} = relu(%x)", f"%1: {KIND} = relu(%0)"), "%1"),           # no layers
+])
+def test_what_would_gain_nothing_stays_whole(lines, returns):
+    check_untouched(lambda g: batch_slices(g, IMAGE), graph(*lines, returns=returns))
+
+
+def test_what_waits_for_something_else_is_a_stretch_of_its_own():
+    first = ["%0: " + conv("%x"), *[f"%{i + 1}: " + conv(f"%{i}") for i in range(6)]]
+    second = [f"%7: {KIND} = exp(%6)", "%8: " + conv("%7"), "%9: " + conv("%8", ", %2", "(('add', 'a', 'o0'),)"),
+              *[f"%{i + 1}: " + conv(f"%{i}") for i in range(9, 13)]]
+    text = graph(*first, *second, returns="%13")
+    before = graph_of(text)
+    after = verify(batch_slices(before, 3 * IMAGE))
+    assert [n.output.shape[0] for n in after.nodes if n.op.name == "conv_blocked"] == [1] * 13 * 6
+    check_same_meaning(before, after, 3)
+
+
+def test_what_fits_stays_whole():
+    check_untouched(lambda g: batch_slices(g, 18 * IMAGE), graph(*CHAIN, returns="%3"))
+
+
+def traced(f, x, monkeypatch, budget):
+    """(the traced result, whether anything was sliced)"""
+    changed = []
+
+    def watched(graph, budget):
+        changed.append(batch_slices(graph, budget) is not graph)
+        return batch_slices(graph, budget)
+
+    monkeypatch.setattr(execute.cache_sizes, "kept_between_steps", lambda: budget)
+    monkeypatch.setattr(execute, "batch_slices", watched)
+    made = jit.trace(lambda x: f(x))
+    with ingot.no_grad():
+        made(x)
+        return made(x).numpy(), any(changed)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_random_networks_give_the_same_bits(seed, monkeypatch, threads):
+    threads(1 + seed % 3)
+    net = RandomNet(seed, depth=8).eval()
+    x = ingot.tensor(np.random.default_rng(seed).standard_normal((4, net.channels, 14, 13)).astype(np.float32))
+    whole, none = traced(net, x, monkeypatch, 1 << 40)
+    parts, _ = traced(net, x, monkeypatch, 1)
+    assert not none and np.array_equal(whole, parts, equal_nan=True)
+
+
+def test_every_algorithm_gives_the_same_bits(monkeypatch):
+    ingot.manual_seed(1)
+    net = nn.Sequential(nn.Conv2d(3, 32, 7, 2, 3), nn.ReLU(), nn.MaxPool2d(3, 2, 1), nn.Conv2d(32, 64, 3, padding=1), nn.ReLU(),
+                        nn.Conv2d(64, 64, 3, padding=1, groups=64), nn.ReLU6(), nn.Conv2d(64, 24, 1), nn.AvgPool2d(2)).eval()
+    x = ingot.randn(6, 3, 60, 60)
+    whole, _ = traced(net, x, monkeypatch, 1 << 40)
+    parts, slices = traced(net, x, monkeypatch, 1 << 18)
+    assert slices and np.array_equal(whole, parts)
