@@ -131,7 +131,7 @@ def test_half_vectors_are_taken_where_the_upper_half_has_no_channels():
 def test_the_last_block_of_channels_goes_with_the_whole_ones(taps):
     lanes = target.host().lanes(4)
     g = plan_of((1, 2 * lanes + 3, 9, 9), (16, 2 * lanes + 3, taps, taps), **window(taps))
-    segments = [dict(zip(direct_code.SEGMENT, s)) for s in conv_plan._segments(g, conv_plan.filters_of(g), 2, 5)[0]]
+    segments = [dict(zip(direct_code.SEGMENT, s)) for s in conv_plan._segments(g, conv_plan.filters_of(g), 2, 5, (0, 3))[0]]
     assert all(len(s) == len(direct_code.SEGMENT) for s in segments)
     if taps == 1:
         only, = segments
@@ -151,6 +151,34 @@ def test_partial_blocks(inputs, groups, threads):
         params = window(taps, stride, groups)
         x, w = draw(rng, 2, inputs * groups, 9, 11), draw(rng, 40 * groups, inputs, taps, taps)
         close(kernel_of(ops.conv)(x, w, None, **params), x, w, None, params)
+
+
+@pytest.mark.parametrize("inputs, outputs, size, taps, stride, depths", [
+    (512, 512, 14, 3, 2, 3), (2048, 512, 7, 1, 1, 2), (64, 64, 56, 3, 1, 1), (2048, 512, 1, 1, 1, 1)])
+def test_panels_that_are_large_are_read_by_all_rows_in_ranges_of_channels(inputs, outputs, size, taps, stride, depths,
+                                                                         monkeypatch):
+    monkeypatch.setattr(cache_sizes, "second_level", lambda: 1 << 20)
+    g = plan_of((1, inputs, size, size), (outputs, inputs, taps, taps), **window(taps, stride))
+    found = conv_plan._depths(g, conv_plan.filters_of(g), 8)
+    assert len(found) == depths or target.host().vector_registers < 32
+    assert [b for low, high in found for b in range(low, high)] == list(range(g.x_blocks.count))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_ranges_of_channels_add_up(seed, threads, monkeypatch):
+    rng = np.random.default_rng(seed)
+    inputs, size, taps = int(rng.integers(5, 90)), int(rng.integers(6, 14)), int(rng.choice([1, 2, 3, 5]))
+    params = window(taps, int(rng.integers(1, 3)), int(rng.integers(1, 3))) | {"dilation": (1, int(rng.integers(1, 3)))}
+    x, w = draw(rng, 2, inputs * params["groups"], size, size + 3), draw(rng, 40 * params["groups"], inputs, taps, taps)
+    b, results = draw(rng, len(w)), []
+    monkeypatch.setattr(conv_plan, "_depths", lambda g, *_: [(i, i + 1) for i in range(g.x_blocks.count)])
+    for count in (1, 3):
+        threads(count)
+        conv.forward_plan.cache_clear()
+        results.append(kernel_of(ops.conv)(x, w, b, **params))
+    conv.forward_plan.cache_clear()
+    close(results[0], x, w, b, params)
+    assert np.array_equal(*results)
 
 
 def test_weights_that_are_asked_for_change_nothing(threads, monkeypatch):
@@ -178,8 +206,8 @@ def test_the_items_of_a_panel_ask_for_the_next_one(images, inputs, size, outputs
     monkeypatch.setattr(steps, "add", lambda task, chunks, names, words, slots: found.update(words))
     conv_plan.add_direct(steps, g, filters, (0, 0), (1, 0), (2, 0))
     joined, most = conv_plan.flattened(g), direct_code.tile_rows(target.host(), filters.vectors)
-    tiles = sum(count * sum(s[-2] for s in conv_plan._segments(joined, filters, at, pixels)[0])
-                for at, pixels, count in conv_plan.tiles_of(joined.dims[2], most))
+    tiles = sum(count * s[-2] for at, pixels, count in conv_plan.tiles_of(joined.dims[2], most)
+                for s in conv_plan._segments(joined, filters, at, pixels, (0, joined.x_blocks.count))[0])
     times = found["out_rows"] // found["row_blocks"] * tiles // found["parts"] * found["ask_shares"]
     assert found["ask_shares"] == (images * found["row_blocks"] * found["parts"] if found["panel_first"] else 1)
     lines = -(-filters.panel // 64) if asks and filters.panels > 1 else 0

@@ -10,13 +10,14 @@ from ...passes.codegen.llvm import conv as codegen
 from ...passes.codegen.llvm.epilogue import ColumnBias
 from ...passes.codegen.llvm.microkernel import Precision
 from ...passes.codegen.llvm.tasks import WORD
-from . import conv_steps, pool
+from . import cache_sizes, conv_steps, pool
 from .compile import compile_module
 from .conv_layout import Blocks, Filters
 from .texts import text_of
 
 _PANEL_BYTES = 512 << 10            # of a panel of weights that stays in the second-level cache beside the next
 _NEAR_BYTES = 900_000               # of weights that stay there as a whole
+_DEPTH_SHARE = 4                    # a range of channel blocks has at most such a part of that cache in a panel
 _FAR_BYTES = 256 << 10              # weights that a core does not find near it when their turn comes again
 _LINE = 64                          # bytes of a cache line
 _ROWS_BYTES = 192 << 10             # rows of x that stay in it beside a panel
@@ -144,7 +145,9 @@ def add_direct(steps, geometry: Geometry, filters: Filters, x, w, y, operands=(c
     rows, groups, images = depth.out * height.out, geometry.groups, geometry.images
     row_blocks = _row_blocks(geometry, filters, rows, threads)
     items = images * groups * row_blocks * filters.panels
-    part_table, parts, visits = _parts(steps, geometry, filters, made.rows, 1 if threads == 1 else -(-4 * threads // items))
+    depths = _depths(geometry, filters, made.rows)
+    part_table, parts, visits = _parts(steps, geometry, filters, made.rows, depths,
+                                       1 if threads == 1 else -(-4 * threads // items))
     items *= parts
     chunks = conv_steps.share(geometry.work, items, threads)
     panel_first = _panels_first(geometry, filters, row_blocks)
@@ -154,7 +157,8 @@ def add_direct(steps, geometry: Geometry, filters: Filters, x, w, y, operands=(c
         "items": items, "chunks": chunks, "groups": groups, "row_blocks": row_blocks, "panels": filters.panels,
         "panel_first": panel_first, "out_rows": rows,
         "ask_shares": shares, "ask_lines": _lines_asked(filters, rows // row_blocks * visits * shares),
-        "out_height": height.out, "part_table": part_table, "parts": parts, "blocks": -(-geometry.outputs // geometry.lanes)}
+        "out_height": height.out, "part_table": part_table, "parts": parts,
+        "depths": len(depths), "blocks": -(-geometry.outputs // geometry.lanes)}
     steps.add(task, chunks, codegen.WORDS, words,
               {"x": x, "w": w, "y": (y[0], y[1] + y_start), "operands": operands})
 
@@ -238,7 +242,16 @@ def tiles_of(width: Window, most: int):
         number, at = number + count, at + count * pixels
 
 
-def _parts(steps, geometry, filters, most, wanted):
+def _depths(geometry, filters, most):
+    """The channel blocks of x as ranges of which a panel's weights stay in cache while all rows of an item read them."""
+    count = geometry.x_blocks.count
+    if geometry.out_pixels <= most:
+        return [(0, count)]
+    ranges = min(count, max(1, -(-filters.panel // (cache_sizes.second_level() // _DEPTH_SHARE))))
+    return [(count * i // ranges, count * (i + 1) // ranges) for i in range(ranges)]
+
+
+def _parts(steps, geometry, filters, most, depths, wanted):
     """(table of parts, their number, channel blocks that a row of the first goes through): the tiles of a row cut into about
     `wanted` parts."""
     runs, total = list(tiles_of(geometry.dims[2], most)), -(-geometry.dims[2].out // most)
@@ -252,20 +265,20 @@ def _parts(steps, geometry, filters, most, wanted):
             count = min(tiles, room)
             parts[-1].append((at, pixels, count))
             at, tiles, room = at + count * pixels, tiles - count, room - count
-    visits = sum(count * sum(segment[-2] for segment in _segments(geometry, filters, at, pixels)[0])
-                 for at, pixels, count in parts[0])
-    return _part_table(steps, geometry, filters, parts), len(parts), visits
+    visits = sum(count * segment[-2] for depth in depths for at, pixels, count in parts[0]
+                 for segment in _segments(geometry, filters, at, pixels, depth)[0])
+    return _part_table(steps, geometry, filters, parts, depths), len(parts), visits
 
 
-def _part_table(steps, geometry, filters, parts):
-    """Parts, then their runs, then segments; what follows is named by the bytes from the table's start."""
-    runs_at = WORD * len(codegen.PART) * len(parts)
-    segments_at = runs_at + WORD * len(codegen.RUN) * sum(map(len, parts))
+def _part_table(steps, geometry, filters, parts, depths):
+    """Parts for each depth, then their runs, then segments; what follows is named by the bytes from the table's start."""
+    runs_at = WORD * len(codegen.PART) * len(parts) * len(depths)
+    segments_at = runs_at + WORD * len(codegen.RUN) * sum(map(len, parts)) * len(depths)
     heads, runs, segments, made = [], [], [], {}
-    for part in parts:
+    for depth, part in itertools.product(depths, parts):
         heads += [runs_at + WORD * len(runs), len(part)]
         for at, pixels, count in part:
-            found, clear = _segments(geometry, filters, at, pixels)
+            found, clear = _segments(geometry, filters, at, pixels, depth)
             if found not in made:
                 made[found] = segments_at + WORD * len(segments)
                 segments += [word for segment in found for word in segment]
@@ -273,8 +286,8 @@ def _part_table(steps, geometry, filters, parts):
     return steps.table([*heads, *runs, *segments])
 
 
-def _segments(geometry, filters, at, pixels):
-    """(segments, whether y must be cleared first) of the tile of `pixels` pixels from `at` on."""
+def _segments(geometry, filters, at, pixels, depth):
+    """(segments, whether y must be cleared first) of a tile of `pixels` pixels from `at` on, for a range of channel blocks."""
     spans = [geometry.dims[2].taps_seen(at, pixels, tap) for tap in range(geometry.dims[2].taps)]
     groups: list = []                                     # [first tap, taps, span] of taps that the same pixels meet
     for tap, span in enumerate(spans):
@@ -284,20 +297,24 @@ def _segments(geometry, filters, at, pixels):
             groups.append([tap, 1, span])
     whole = [g for g in groups if g[2] == (0, pixels)]
     parts = [part for g in (*whole[:-1], *(g for g in groups if g not in whole), *whole[-1:])
-             for part in _tap_segments(geometry, filters, *g)]
+             for part in _tap_segments(geometry, filters, depth, *g)]
     if not whole:
         parts.append([0, pixels, 0, 0, 0, 0, 0, 0, 0])
-    clear = parts[0][:2] != [0, pixels]
+    again, last = depth[0] > 0, depth[1] == geometry.x_blocks.count
+    clear = not again and parts[0][:2] != [0, pixels]
     for number, part in enumerate(parts):
-        part[-1] = (codegen.ACCUMULATE if number or clear else 0) | (codegen.LAST if number == len(parts) - 1 else 0)
+        part[-1] = ((codegen.ACCUMULATE if number or clear or again else 0)
+                    | (codegen.LAST if last and number == len(parts) - 1 else 0))
     return tuple(map(tuple, parts)), clear
 
 
-def _tap_segments(geometry, filters, tap, taps, span):
-    """The segments of a range of taps: all whole blocks of channels, and the rest with them or apart."""
-    width, blocks = geometry.dims[2], geometry.x_blocks
-    x, w = (tap * width.dilation - width.low) * blocks.pixel, tap * filters.tap
-    joined, pixels, whole, rest = width.dilation == 1, span[1] - span[0], blocks.whole, blocks.rest
+def _tap_segments(geometry, filters, depth, tap, taps, span):
+    """The segments of a range of taps: all whole blocks of a range of channels, and the rest with them or apart."""
+    width, blocks, (first, end) = geometry.dims[2], geometry.x_blocks, depth
+    block = geometry.pixels * blocks.pixel
+    x, w = (tap * width.dilation - width.low) * blocks.pixel + first * block, tap * filters.tap + first * filters.block
+    joined, pixels = width.dilation == 1, span[1] - span[0]
+    whole, rest = min(end, blocks.whole) - first, blocks.rest if end > blocks.whole else 0
     if whole and rest and taps == 1:
         return [[span[0], pixels, x, w, 1, blocks.width, rest, whole + 1, 0]]
     parts = []
@@ -305,8 +322,7 @@ def _tap_segments(geometry, filters, tap, taps, span):
         steps = blocks.width * (taps if joined else 1)
         parts.append([span[0], pixels, x, w, 1 if joined else taps, steps, steps, whole, 0])
     if rest:
-        parts.append([span[0], pixels, x + whole * geometry.pixels * blocks.pixel, w + whole * filters.block, taps, rest, rest,
-                      1, 0])
+        parts.append([span[0], pixels, x + whole * block, w + whole * filters.block, taps, rest, rest, 1, 0])
     return parts
 
 

@@ -12,7 +12,8 @@ knows its range of taps; left and right, a tile is a list of *segments*, each a 
 Tiles with several segments gather their sums in y.
 
 Which tiles and segments a row has is worked out beforehand (`runtime/cpu/conv_plan.py`) and comes in tables; long rows are cut
-into parts for threads to share:
+into parts for threads to share. Where a panel of weights is too large to stay near, an item goes over all its rows with some
+channel blocks after the other (*depths*), each of which has a table entry for each part:
 
     part     {where the runs are, runs}
     run      {first pixel, pixels of a tile, tiles, where the segments are, segments, clear}: equal tiles side by side
@@ -40,7 +41,7 @@ WORDS = ("x", "w", "y", "operands", "items", "chunks", "groups", "row_blocks", "
          "x_image", "x_group", "x_block", "x_slice", "x_row", "x_pixel", "w_group", "w_panel", "w_block",
          "w_tap_d", "w_tap_h", "w_tap_w", "x_tap_w", "y_image", "y_group", "y_block", "y_slice", "y_row", "y_pixel",
          "out_rows", "out_height", "depth", "height", "taps_d", "taps_h", "stride_d", "stride_h", "pad_d", "pad_h",
-         "dilation_d", "dilation_h", "part_table", "parts", "blocks", "ask_lines",
+         "dilation_d", "dilation_h", "part_table", "parts", "depths", "blocks", "ask_lines",
          "ask_shares")
 PART = ("runs", "count")
 RUN = ("first", "width", "tiles", "segments", "count", "clear")
@@ -120,11 +121,13 @@ def _item(module, kernel, row):
     w = f.at(job.address("w"), f.add(f.mul(group, job.w_group), f.mul(panel, job.w_panel)))
     start = f.add(f.mul(image, job.y_image), f.mul(group, job.y_group))
     start = f.add(start, f.mul(f.mul(panel, kernel.vectors), job.y_block))
-    frame.put(column=column, vectors=f.sub(job.blocks, f.mul(panel, kernel.vectors)), image=image,
-              part=f.add(job.part_table, f.mul(part, WORD * len(PART))))
+    frame.put(column=column, vectors=f.sub(job.blocks, f.mul(panel, kernel.vectors)), image=image)
     place = f.add(f.mul(f.add(f.mul(image, job.row_blocks), block), job.parts), part)
     _plan_asking(f, job, frame, f.at(w, job.w_panel), panel, place)
-    with f.loop(*chunk_share(f, job.out_rows, job.row_blocks, block)) as loop:
+    rows = chunk_share(f, job.out_rows, job.row_blocks, block)
+    with f.loop(0, job.depths) as depth, f.loop(*rows) as loop:
+        entry = f.add(f.mul(depth.index, job.parts), part)
+        frame.put(part=f.add(job.part_table, f.mul(entry, WORD * len(PART))))
         at_d, at_h = f.div(loop.index, job.out_height), f.mod(loop.index, job.out_height)
         in_d = tap_range(f, job, frame, "d", at_d, job.depth)
         in_h = tap_range(f, job, frame, "h", at_h, job.height)
