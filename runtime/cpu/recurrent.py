@@ -21,7 +21,7 @@ from .texts import text_of
 
 ELEMENTS = {np.dtype(np.float32): F32, np.dtype(np.float64): F64}
 _FEW_STEPS = 3                      # up to so many steps, packing the weights costs more than it saves
-_FEW_ROWS = 4                       # for so few sequences, a product forward takes as long as the weights come from memory
+_FEW_ROWS, _SOME_STEPS = 4, 12      # for so few sequences, so many steps: packed weights take half of the time to read
 _TILE_ROWS = 6
 _STEP_WORK = 1 << 16                # multiply-adds of a step from which it is shared between threads
 _KEPT = 256
@@ -62,7 +62,7 @@ def _make_plan(kernel, names, sizes, depth, columns, turns, w_row, reverse, thre
 
 def _reads_in_place(sizes):
     """Whether a forward call of so many steps and sequences reads the weights as they are."""
-    return sizes[0] <= _FEW_STEPS or sizes[1] <= _FEW_ROWS
+    return sizes[0] <= (_SOME_STEPS if sizes[1] <= _FEW_ROWS else _FEW_STEPS)
 
 
 @functools.lru_cache(_KEPT)

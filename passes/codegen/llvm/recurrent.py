@@ -145,8 +145,7 @@ class StepKernel:
         if self.direct:
             write_dots(module, precision, self.cell.gates, self.units)
         else:
-            item = bytes_of(self.element)
-            write_product(module, precision, steps=(item, self.columns * item))
+            write_product(module, precision, steps=(bytes_of(self.element), _tile_bytes(self)))
         if self.packs:
             write_task(module, f"{self.symbol}_pack", pack_item(module, self), WORDS, worker=False)
         for edge in (False, True):
@@ -209,9 +208,10 @@ def fetch_streams(f, job, streams, step, rows, units, item):
 
 
 def pack_item(module, kernel):
-    """Function that lays out one panel: for each step of the depth, the columns of all gates of its units."""
+    """Function that lays out one panel, the columns of all gates of its units: tile by tile, each step of the depth after the
+    other, so that one row by the weights reads memory in order."""
     cell, lanes, item = kernel.cell, kernel.lanes, bytes_of(kernel.element)
-    shape = TileShape(1, cell.gates * cell.units, lanes)
+    shape = TileShape(1, tile_shape(kernel.target, kernel.element).vectors, lanes)
     turn = packers(module, shape, kernel.element)[PACK_TRANSPOSED]
     f = module.function("pack", [(PTR, "arg"), (I64, "panel")], internal=True)
     arg, panel = f.params
@@ -224,7 +224,9 @@ def pack_item(module, kernel):
             unit = f.add(first, part * lanes)
             count = f.max(f.min(f.sub(hidden, unit), lanes), 0)
             source = f.at(w, f.mul(f.add(f.mul(hidden, gate), unit), row))
-            f.call(turn, VOID, source, f.index(item), row, count, size, f.at(target, (gate * cell.units + part) * lanes * item))
+            tile, vector_ = divmod(gate * cell.units + part, shape.vectors)
+            place = f.add(f.mul(size, tile * shape.columns), vector_ * lanes)
+            f.call(turn, VOID, source, f.index(item), row, count, size, f.at(target, place, kernel.element))
     f.ret()
     return "pack"
 
@@ -258,15 +260,19 @@ def _step_item(module, kernel):
     return "step"
 
 
+def _tile_bytes(kernel):
+    """Bytes of a step of packed weights, which are as wide as a tile."""
+    return tile_shape(kernel.target, kernel.element).columns * bytes_of(kernel.element)
+
+
 def _tiles(f, job, kernel, panel):
     """The product of some rows with a packed panel of the weights."""
-    item = bytes_of(kernel.element)
+    item, step = bytes_of(kernel.element), _tile_bytes(kernel)
     width, row_bytes = f.index(kernel.columns * item), f.mul(job.size, item)
-    across = f.index(tile_shape(kernel.target, kernel.element).columns * item)
     weights = f.at(job.address(kernel.weights), f.mul(f.mul(panel, job.size), width))
 
     def product(left, sums, rows):
-        f.call("product", VOID, left, weights, sums, row_bytes, f.index(item), width, across, width, rows,
+        f.call("product", VOID, left, weights, sums, row_bytes, f.index(item), f.index(step), f.mul(job.size, step), width, rows,
                f.index(kernel.columns), job.size, null(), null(), f.index(0))
 
     return product
