@@ -65,6 +65,7 @@ class Run:
 
     arena    {value: bytes from the arena's start}
     scratch  {step: bytes from the arena's start} of what a step needs while it runs
+    over     {result of a native step: what it reads, in whose memory the result may be written}
     """
 
     steps: list
@@ -74,6 +75,7 @@ class Run:
     scratch: dict = field(default_factory=dict)
     arena_bytes: int = LINE
     dead: tuple = ()
+    over: dict = field(default_factory=dict)
 
     @property
     def fused(self) -> list:
@@ -141,9 +143,10 @@ def _late(graph, steps):
     return [*ordered, *[s for s in steps if s not in ordered]]
 
 
-def place(arranged: Plan, scratch_of: Callable | None = None) -> Plan:
+def place(arranged: Plan, scratch_of: Callable | None = None, over_of: Callable | None = None) -> Plan:
     """The plan of an arrangement. `scratch_of` gives the bytes that a product or a called node needs while it runs as native
-    code; None for one that Python must call, as all are without `scratch_of`."""
+    code; None for one that Python must call, as all are without `scratch_of`. `over_of` gives, for one that is native,
+    {result: what it reads, in whose memory the result may be written}."""
     graph, made, steps = arranged.graph, set(), []
     for s in arranged.steps:
         need = 0 if type(s) is Fused else scratch_of(s) if scratch_of is not None else None
@@ -155,6 +158,8 @@ def place(arranged: Plan, scratch_of: Callable | None = None) -> Plan:
         steps[-1].steps.append(s)
         if need:
             steps[-1].scratch[s] = need
+        if over_of is not None and type(s) is not Fused:
+            steps[-1].over.update(over_of(s))
     steps += _views(graph.outputs, made)
     _place_all(graph, steps, arranged.in_place)
     return Plan(graph, tuple(steps), arranged.in_place)
@@ -298,13 +303,30 @@ def _fill_arena(run, inside):
             if v in inside:
                 first.setdefault(v, i)
                 last[v] = i
-    lives = [Life(v, _room(v), i, last[v]) for v, i in first.items()]
+    over = _written_over(run, first, last)
+    lives = [Life(v, _room(v), i, last[v]) for v, i in first.items() if v not in over]
     lives += [Life(s, _rounded(run.scratch[s]), i, i) for i, s in enumerate(run.steps) if s in run.scratch]
     at, run.arena_bytes = _placed(lives, LINE)
     if run.arena_bytes > _WORTH_A_SECOND_TRY:
         at, run.arena_bytes = _closer(lives, at, run.arena_bytes)
+    for v, read in over.items():
+        at[v] = at[read]
     run.arena = {v: at[v] for v in first}
     run.scratch = {s: at[s] for s in run.scratch}
+
+
+def _written_over(run, first, last):
+    """{value: the one whose place in the arena it takes}, makers in order. What it is written over lives as long as it does."""
+    found = {}
+    for i, s in enumerate(run.steps):
+        read = _reads(s) if run.over else ()
+        for v in _writes(s) if read else ():
+            source = run.over.get(v)
+            if v in first and source in first and last[source] == i and read.count(source) == 1:
+                found[v] = source
+    for v, read in reversed(found.items()):
+        last[read] = last[v]
+    return found
 
 
 class Life(NamedTuple):

@@ -8,7 +8,7 @@ import pytest
 from graphs import graph_of
 from ingot.ir.interp import interpret
 from ingot.passes import plan_memory
-from ingot.passes.plan_memory import LINE, Call, Run, plan
+from ingot.passes.plan_memory import LINE, Call, Run, arrange, place, plan
 from ingot.runtime.cpu.program import CompiledGraph
 from ingot.runtime.dispatch import kernel_of
 
@@ -112,6 +112,47 @@ def test_what_reads_inputs_alone_is_made_when_it_is_needed():
         }""")
     steps = plan(g, scratch_of=lambda step: 0).steps[0].steps
     assert [s.node.op.name for s in steps] == ["matmul", "matmul", "cumsum", "matmul"]
+
+
+OVER = """
+    graph g(%x: f32[8,64], %w: f32[64,64]) {{
+      %0: f32[8,64] = matmul(%x, %w)
+      %1: f32[8,64] = cumsum({first}, dim=1)
+      %2: f32[8,64] = cumsum(%1, dim=0)
+      %3: f32[8,64] = matmul(%2, %w)
+      %4: f32[8,64] = add(%3, {last})
+      %5: f32[8,64] = matmul(%4, %w)
+      return %5{also}
+    }}"""
+
+
+@pytest.mark.parametrize("first, last, also, over", [
+    ("%0", "%x", "", {1: 0, 2: 1}),
+    ("%0", "%0", "", {2: 1}),                       # the operand is read again
+    ("%0", "%1", "", {1: 0}),
+    ("%x", "%x", "", {2: 1}),                       # it is an input
+    ("%0", "%x", ", %2", {1: 0}),                   # the result leaves
+    ("%0", "%x", ", %1", {})])
+def test_a_native_result_takes_the_place_of_an_operand_that_nobody_reads_again(first, last, also, over):
+    """Where its native code allows it: here a cumulative sum is said to."""
+    g = graph_of(OVER.format(first=first, last=last, also=also))
+    values = {v: i for i, v in enumerate(n.output for n in g.nodes)}
+
+    def over_of(step):
+        return {step.node.output: step.node.inputs[0]} if step.node.op.name == "cumsum" else {}
+
+    run, = place(arrange(g), lambda step: 0, over_of).steps
+    makers = {v: i for i, s in enumerate(run.steps) for v in plan_memory._writes(s)}
+    ends = {v: i for i, s in enumerate(run.steps) for v in (*plan_memory._writes(s), *plan_memory._reads(s))}
+    shared = {}
+    for a, b in itertools.combinations(sorted(run.arena, key=makers.get), 2):
+        if run.arena[a] == run.arena[b] and ends[a] >= makers[b]:
+            shared[values[b]] = values[a]
+    assert shared == over
+    for a, b in itertools.combinations(sorted(run.arena, key=makers.get), 2):
+        size = [v.aval.size * v.dtype.itemsize for v in (a, b)]
+        apart = run.arena[a] + size[0] <= run.arena[b] or run.arena[b] + size[1] <= run.arena[a]
+        assert apart or ends[a] < makers[b] or shared.get(values[b]) == values[a]
 
 
 @pytest.mark.parametrize("seed", range(6))

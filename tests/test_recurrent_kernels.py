@@ -4,14 +4,20 @@ import numpy as np
 import pytest
 
 import ingot
+from ingot.ir import dtype as dt
 from ingot.ir import target
+from ingot.ir.aval import Aval
+from ingot.ir.graph import Builder
 from ingot.ir.ops import recurrent as ops
+from ingot.ir.ops.elementwise import neg
 from ingot.passes.codegen.llvm import recurrent as codegen
 from ingot.passes.codegen.llvm import recurrent_grad as codegen_grad
 from ingot.passes.codegen.llvm.recurrent_pack import PackKernel
 from ingot.runtime.cpu import compile as compiler
 from ingot.runtime.cpu import eager_sequence
 from ingot.runtime.cpu import recurrent as kernels
+from ingot.runtime.cpu.program import CompiledGraph
+from ingot.runtime.dispatch import kernel_of
 
 TOLERANCE = {"float32": 2e-5, "float64": 1e-12}      # relative to the largest element
 LAYERS = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
@@ -131,6 +137,40 @@ def test_layers_of_any_size(name, seed, threads):
                        ("dw", back[4], dw)):
         if b is not None:
             close(a, b, case.dtype, f"{case.said}: {what}")
+
+
+def inside(record, args, **params):
+    """(results, the plan) of an operator whose operands and results are inner values of a compiled graph."""
+    b, arrays = Builder("g"), [a for a in args if a is not None]
+    given = iter([b.input(f"x{n}", Aval(a.shape, dt.from_numpy(a.dtype))) for n, a in enumerate(arrays)])
+    operands = [None if a is None else next(given) if a.dtype == bool else neg(next(given)) for a in args]
+    made = record(*operands, **params)
+    made = made if type(made) is tuple else (made,)
+    graph = CompiledGraph(b.finish([neg(v) for v in made]), kernel_of)
+    return [-a for a in graph.run([a if a.dtype == bool else -a for a in arrays])], graph.plan, operands, made
+
+
+@pytest.mark.parametrize("name", ["lstm", "rnn_tanh", "rnn_relu"])
+@pytest.mark.parametrize("seed", range(5))
+def test_results_are_written_over_operands_with_the_same_bits(name, seed):
+    case = Case(name, seed)
+    kind, params = name[:4].rstrip("_"), {"reverse": case.reverse} | ({} if name == "lstm" else {"activation": name[4:]})
+    states = (case.h, case.c) if name == "lstm" else (case.h,)
+    last = (case.w, None) if name == "lstm" else (case.w,)
+    want = [a for a in case.run() if a.ndim > 1]
+    got, plan, operands, made = inside(getattr(ops, f"{kind}_sequence"), (case.z, case.mask, *states, *last), **params)
+    assert all(a.tobytes() == b.tobytes() for a, b in zip(got, want, strict=True)), case.said
+    run, = plan.steps
+    assert run.arena[made[-1]] == run.arena[operands[0]], f"{case.said}: not over z"
+    gy = case.random(*want[0].shape)
+    upstream = (gy, None, None) if name == "lstm" else (gy,)
+    back = case.run_back((gy, None, None), (*want, None, None)[:3])
+    args = (*upstream, *want, case.mask, *states, *last)
+    got, plan, operands, made = inside(getattr(ops, f"{kind}_sequence_grad"), args, **params)
+    want = [back[0], *back[2:2 + len(states)], back[4]]
+    assert all(a.tobytes() == b.tobytes() for a, b in zip(got, want, strict=True)), case.said
+    run, = plan.steps
+    assert run.arena[made[0]] == run.arena[operands[5 if name == "lstm" else 0]], f"{case.said}: dz has a place of its own"
 
 
 def test_a_large_layer_shares_its_steps(threads):

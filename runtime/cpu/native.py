@@ -41,6 +41,16 @@ class Prepared(NamedTuple):
     given: tuple
     operands: tuple
 
+    @property
+    def over(self) -> dict:
+        """{result: the value in whose memory it may be written}, for such that fill it."""
+        found = {}
+        for result, operand in self.call.over:
+            (value, _), (read, start) = self.operands[result], self.operands[operand]
+            if start == 0 and read.dtype == value.dtype and read.aval.size == value.aval.size:
+                found[value] = read
+        return found
+
 
 def native(*ops, reads: str = PLAIN):
     """Marks the maker of the native call of some operators."""

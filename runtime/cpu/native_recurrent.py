@@ -27,6 +27,17 @@ def _numbers(names, operands):
     return {name: n for n, (name, x) in enumerate(zip(names, operands)) if name is not None and x is not None}
 
 
+def _like_z(cell, states):
+    """Which array of a layer has a place for each element of z, which is read where that is written, or written where that is
+    read; `states` names that of the states. None of a GRU has."""
+    return "gates" if cell.kept == cell.gates else states if cell.gates == 1 else None
+
+
+def _over(at, result, operand):
+    """What a native call says of a result that may be written over an operand, if both are there."""
+    return ((at[result], at[operand]),) if result in at and operand in at else ()
+
+
 def _supported(z, w) -> bool:
     return z.dtype in recurrent.ELEMENTS and w.dtype == z.dtype and 0 not in z.shape and 0 not in w.shape
 
@@ -41,11 +52,11 @@ def _forward(name, node, operands, results, names, made, keeps=True):
     z, w = operands[at["z"]], operands[at["w"]]
     if not _supported(z, w):
         return None
-    gates = codegen.CELLS[name].gates
-    sizes = z.shape[0], z.shape[1], z.shape[2] // gates
+    cell = codegen.CELLS[name]
+    sizes = z.shape[0], z.shape[1], z.shape[2] // cell.gates
     plan = recurrent.forward_plan(name, sizes, w.strides[0], "mask" in at, keeps, node.params["reverse"], z.dtype,
                                   pool.get_num_threads(), packed=len(w.shape) == 1)
-    found = plan.native([at.get(array) for array in codegen.ARRAYS])
+    found = plan.native([at.get(array) for array in codegen.ARRAYS])._replace(over=_over(at, _like_z(cell, "y"), "z"))
     if name != "gru" or "bias" in at:
         return found
     start, place = _rounded(plan.size), codegen.ARRAYS.index("bias")
@@ -149,7 +160,7 @@ class _Walk:
         self.steps += call_of(product, left=da, right=before, out=At(self.at["dw"])).steps
         if "dbias" in self.at:
             self.steps.append(self._bias(da))
-        return NativeCall(tuple(self.steps), self.size)
+        return NativeCall(tuple(self.steps), self.size, over=_over(self.at, "dz", _like_z(self.cell, "gy")))
 
     def _states_before(self) -> Scratch:
         """The state before each step: the first one, and all results but the last."""

@@ -65,7 +65,11 @@ class CompiledGraph:
             made = prepared[step] = native.prepare(step)
             return None if made is None else made.call.scratch_bytes
 
-        self.plan = place(self._arranged, scratch_of)
+        def over_of(step):
+            made = prepared[step]
+            return {} if made is None else made.over
+
+        self.plan = place(self._arranged, scratch_of, over_of)
         self.steps: tuple = tuple([self._step(s, prepared) for s in self.plan.steps])
         self.is_native = all(type(s) is NativeRun for s in self.steps)     # nothing in it calls numpy
         self.threads = threads if any(p is not None for p in prepared.values()) else 0

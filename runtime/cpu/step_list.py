@@ -74,11 +74,16 @@ class NativeStep(NamedTuple):
 
 class NativeCall(NamedTuple):
     """What an operator does on arrays of known shapes: steps, the scratch memory that they share, and about how many elements
-    of an elementwise kernel take as long (0: not said)."""
+    of an elementwise kernel take as long (0: not said).
+
+    `over` has pairs of operands, by number: the first, a result, may lie in the memory of the second, whose every element is
+    read only where the result's is written, and before it is.
+    """
 
     steps: tuple
     scratch_bytes: int = 0
     work: int = 0
+    over: tuple = ()
 
 
 class Base(NamedTuple):

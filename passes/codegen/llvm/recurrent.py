@@ -272,8 +272,8 @@ def _tiles(f, job, kernel, panel):
     weights = f.at(job.address(kernel.weights), f.mul(f.mul(panel, job.size), width))
 
     def product(left, sums, rows):
-        f.call("product", VOID, left, weights, sums, row_bytes, f.index(item), f.index(step), f.mul(job.size, step), width, rows,
-               f.index(kernel.columns), job.size, null(), null(), f.index(0))
+        f.call("product", VOID, left, weights, sums, row_bytes, f.index(item), f.index(step), f.mul(job.size, step), width,
+               rows, f.index(kernel.columns), job.size, null(), null(), f.index(0))
 
     return product
 
