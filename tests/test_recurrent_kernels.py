@@ -221,6 +221,17 @@ def outputs(kind, layer, x):
     return [y, *last] if kind == "LSTM" else [y, last]
 
 
+@pytest.mark.parametrize("cache", [1 << 10, 1 << 20])
+@pytest.mark.parametrize("batch, steps, hidden, packed", [
+    (1, 12, 64, (False, False)), (1, 13, 64, (False, True)), (4, 32, 64, (False, True)), (4, 33, 64, (True, True)),
+    (1, 13, 8, (True, True)), (5, 3, 64, (False, False)), (5, 4, 64, (True, True))])
+def test_weights_are_packed_for_enough_steps(monkeypatch, cache, batch, steps, hidden, packed):
+    """Of many sequences; of few ones, for which it matters more whether the second-level cache holds them."""
+    monkeypatch.setattr(kernels.cache_sizes, "second_level", lambda: cache)
+    z, w = (Aval(shape, dt.float32) for shape in ((steps, batch, 4 * hidden), (4 * hidden, hidden)))
+    assert (kernels.packing("lstm", z, w) is not None) is packed[cache > 1 << 10]
+
+
 @pytest.mark.parametrize("batch", [1, 6])
 @pytest.mark.parametrize("steps", [1, 3, 9, 15])
 @pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])

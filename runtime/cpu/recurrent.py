@@ -15,13 +15,14 @@ from ...passes.codegen.llvm import recurrent as codegen
 from ...passes.codegen.llvm import recurrent_grad as codegen_grad
 from ...passes.codegen.llvm.recurrent_pack import PackKernel
 from ...passes.codegen.llvm.types import F32, F64, bytes_of
-from . import alloc, gemm, jobs, pool
+from . import alloc, cache_sizes, gemm, jobs, pool
 from .compile import compile_module
 from .texts import text_of
 
 ELEMENTS = {np.dtype(np.float32): F32, np.dtype(np.float64): F64}
 _FEW_STEPS = 3                      # up to so many steps, packing the weights costs more than it saves
-_FEW_ROWS, _SOME_STEPS = 4, 12      # for so few sequences, so many steps: packed weights take half of the time to read
+_FEW_ROWS = 4                       # for so few sequences, whose steps take as long as the weights come from the caches:
+_NEAR_STEPS, _FAR_STEPS = 12, 32    # steps by weights that the second-level cache holds; by larger ones
 _TILE_ROWS = 6
 _STEP_WORK = 1 << 16                # multiply-adds of a step from which it is shared between threads
 _KEPT = 256
@@ -60,9 +61,11 @@ def _make_plan(kernel, names, sizes, depth, columns, turns, w_row, reverse, thre
 # Forward.
 
 
-def _reads_in_place(sizes):
+def _reads_in_place(sizes, weight_bytes):
     """Whether a forward call of so many steps and sequences reads the weights as they are."""
-    return sizes[0] <= (_SOME_STEPS if sizes[1] <= _FEW_ROWS else _FEW_STEPS)
+    if sizes[1] > _FEW_ROWS:
+        return sizes[0] <= _FEW_STEPS
+    return sizes[0] <= (_NEAR_STEPS if weight_bytes <= cache_sizes.second_level() else _FAR_STEPS)
 
 
 @functools.lru_cache(_KEPT)
@@ -70,10 +73,11 @@ def forward_plan(name, sizes, w_row, masked, keeps, reverse, dtype, threads, wid
     """The jobs of a forward call on the arrays that `codegen.ARRAYS` names; `sizes` are steps, batch and hidden. `width` is the
     first state's, where it is another than that of the results, which takes a single step without a mask; `packed`: the weights
     come as a plan of `pack_plan` leaves them."""
-    direct = not packed and _reads_in_place(sizes)
-    kernel = codegen.StepKernel(host(), ELEMENTS[dtype], codegen.CELLS[name], masked, keeps, direct, packed)
-    return _make_plan(kernel, codegen.WORDS[len(codegen.ARRAYS) + 2:], sizes, width or sizes[2], kernel.columns,
-                      sizes[0], w_row, reverse, threads)
+    cell, depth = codegen.CELLS[name], width or sizes[2]
+    direct = not packed and _reads_in_place(sizes, cell.gates * sizes[2] * depth * dtype.itemsize)
+    kernel = codegen.StepKernel(host(), ELEMENTS[dtype], cell, masked, keeps, direct, packed)
+    return _make_plan(kernel, codegen.WORDS[len(codegen.ARRAYS) + 2:], sizes, depth, kernel.columns, sizes[0], w_row, reverse,
+                      threads)
 
 
 def forward(name, z, mask, h, c, w, bias, *, reverse, keeps=True):
@@ -106,7 +110,7 @@ def packing(name, z, w):
     dtype, hidden = w.dtype.np, w.shape[1]
     if dtype not in ELEMENTS or z.dtype is not w.dtype or any(map(is_symbol, w.shape)) or not w.size:
         return None
-    if _reads_in_place(z.shape):
+    if _reads_in_place(z.shape, w.size * dtype.itemsize):
         return None
     kernel = PackKernel(host(), ELEMENTS[dtype], codegen.CELLS[name], False)
     return kernel.lanes, -(-hidden // kernel.units) * kernel.columns * hidden
