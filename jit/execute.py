@@ -71,7 +71,7 @@ PASSES = (*pipeline.SIMPLER, row_bodies, class_losses, decompose_bodies, *pipeli
 
 @contextmanager
 def without_collections():
-    """Compiling makes many objects and no garbage in cycles: looking for that would take longer than the passes."""
+    """Compiling makes many objects of which most live on: it says itself where looking for garbage pays (`pipeline.run`)."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -175,7 +175,7 @@ class Job:
         given = recorded if given is None else given
         self.recorded = Recorded(recorded, given, passes, config.current(), pipeline.FUEL.spent)
         made = pipeline.run(given, passes)
-        gc.collect(0)       # graphs that passes left behind, before what is made of the last one needs memory
+        gc.collect(1)       # graphs that passes left behind, before what is made of the last one needs memory
         return made
 
     def run(self, env: dict, symbols=()) -> list:

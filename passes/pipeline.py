@@ -1,5 +1,6 @@
 """The order of the graph passes, and how one runs: verified, timed, printed if it changed something, switched off by fuel."""
 
+import gc
 import itertools
 import re
 import sys
@@ -30,6 +31,7 @@ PIPELINE = (
 )
 
 REQUIRED = frozenset((decompose,))   # never switched off by fuel: what follows relies on them
+_MOST_NEW = 30_000                   # objects that passes may leave behind before what is garbage among them is looked for
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,7 @@ def run(graph: Graph, passes: Sequence[Callable] = PIPELINE, *, steps: list | No
     _dump(settings, "input", graph)
     for one in passes:
         graph = _run_one(one, graph, settings, steps, fuel, known)
+        _drop_garbage()
     if settings.debug >= 3:
         _say(f"graph {graph.name} after all passes:\n{show(graph)}")
     return graph
@@ -91,6 +94,13 @@ def _run_one(one, before, settings, steps, fuel, known):
     if steps is not None:
         steps.append(Step(one.__name__, after, changed, seconds))
     return after
+
+
+def _drop_garbage():
+    """Frees the graphs of passes before where collections are switched off: nodes and values point at each other. Between passes
+    one graph alone is alive, so little is looked at in vain."""
+    if not gc.isenabled() and gc.get_count()[0] > _MOST_NEW:
+        gc.collect(0)
 
 
 def _guarded(one, graph):

@@ -1,5 +1,8 @@
 """The pipeline: order, verification, printing, dumps, fuel, errors."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -13,6 +16,7 @@ from ingot.ir.text import parse
 from ingot.passes.cse import cse
 from ingot.passes.dce import dce
 from ingot.passes.decompose import decompose
+from ingot.passes import pipeline
 from ingot.passes.pipeline import PIPELINE, Fuel, Step, run
 from ingot.passes.rewrite import rebuild
 
@@ -111,3 +115,23 @@ def test_rebuilding_is_the_only_way_passes_touch_graphs():
     run(g)
     interpret(g, arrays_for(g, np.random.default_rng(0)))
     assert str(g) == before and rebuild(g, lambda *_: None) is g
+
+
+def test_graphs_that_passes_leave_behind_are_freed_while_collections_are_off(monkeypatch):
+    g = graph_of(TEXT)
+    seen, alive = weakref.WeakSet(), []
+
+    def copied(graph):
+        after = rebuild(graph, lambda b, node, operands: b.append(node.op, operands, node.params))
+        seen.add(after)
+        alive.append(len(seen))
+        return after
+
+    monkeypatch.setattr(pipeline, "_MOST_NEW", 500)
+    gc.collect()
+    gc.disable()
+    try:
+        run(g, [copied] * 100)
+    finally:
+        gc.enable()
+    assert max(alive) < 30, f"{max(alive)} graphs were alive at once"

@@ -18,7 +18,8 @@ def second_moment(state, name, p, g, beta):
     average = state.get(name)
     if average is None:
         average = state[name] = zeros_like(p)
-    return put(average, average * beta + g * g * (1 - beta))
+    put(average, average * beta)        # written in between, so that two arrays of its size are alive at most
+    return put(average, average + g * g * (1 - beta))
 
 
 def decayed(p, g, group, decoupled):
@@ -79,8 +80,8 @@ class Adam(Optimizer):
             if largest is None:
                 largest = state["max_exp_avg_sq"] = zeros_like(p)
             square = put(largest, FUNCTIONS["maximum"](largest, square))
-        root = FUNCTIONS["sqrt"](square) / (1 - beta2 ** t) ** 0.5 + group["eps"]
-        put(p, p - mean / root * (group["lr"] / (1 - beta1 ** t)))
+        correction, rate = (1 - beta2 ** t) ** 0.5, group["lr"] / (1 - beta1 ** t)
+        put(p, p - mean / (FUNCTIONS["sqrt"](square) / correction + group["eps"]) * rate)
 
 
 class AdamW(Adam):
