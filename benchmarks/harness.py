@@ -61,7 +61,7 @@ class Case:
     flops: float = 0.0
     bytes: float = 0.0
     tolerance: float | None = 1e-4      # largest difference over the largest value; None: results are not comparable
-    checks: int = 2                     # how many calls in a row are compared: the first may record, the second compile
+    checks: int = 2                     # calls until all is compiled, and compared: one may record, the next compile
     note: str = ""
 
 
@@ -91,7 +91,7 @@ def difference(mine, reference) -> float:
 
 @dataclass
 class Check:
-    """What the first calls showed: seconds of each, how far results are from the reference, and who failed with what."""
+    """What the first calls showed: seconds of all of them, how far results are from the reference, and who failed with what."""
 
     first: dict[str, float] = field(default_factory=dict)
     errors: dict[str, float] = field(default_factory=dict)
@@ -105,9 +105,8 @@ def check(case: Case) -> Check:
     for name, call in case.calls.items():
         start = time.perf_counter()
         try:
-            outcome = [arrays_of(call())]
+            outcome = [arrays_of(call()) for _ in range(case.checks)]
             found.first[name] = time.perf_counter() - start
-            outcome += [arrays_of(call()) for _ in range(case.checks - 1)]
         except Exception as error:                # what a library cannot do is a finding of the benchmark, not its end
             found.failed[name] = f"{type(error).__name__}: {error}".strip().splitlines()[0][:160]
         else:

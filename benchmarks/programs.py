@@ -9,13 +9,12 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
-
 import ingot
 from ingot import nn
 from ingot.runtime.cpu import compile as compiler
 
 from . import memory, vision
+from .cases import randoms
 from .groups import GROUPS
 from .harness import Case, Plan
 from .libraries import set_threads
@@ -93,24 +92,25 @@ def peak_memory(work, library):
 
 
 def starts(group, workload, threads, **sizes):
-    """Seconds of the first call of each traced case of a workload, and the most memory that its calls need beyond what is
+    """Seconds of the first calls of each traced case of a workload, and the most memory that its calls need beyond what is
     there before: weights and inputs."""
     plan, found = Plan(threads=threads, peers=(), **sizes), {}
     set_threads(plan)
     warmed_up()
     for case in GROUPS[group].WORKLOADS[workload](plan):
         if isinstance(case, Case) and "ingot" in case.calls:
-            found[case.name] = first_and_most(case.calls["ingot"])
+            found[case.name] = first_and_most(case.calls["ingot"], case.checks)
     return found
 
 
-def first_and_most(call) -> dict[str, float]:
-    """Seconds of the first call, and bytes that four calls need at most."""
+def first_and_most(call, first: int) -> dict[str, float]:
+    """Seconds of the `first` calls, after which everything is compiled, and bytes that these and three more need at most."""
     gc.collect()
     base = resident("VmRSS")
     CLEAR.write_text("5")
     start = time.perf_counter()
-    call()
+    for _ in range(first):
+        call()
     seconds = time.perf_counter() - start
     for _ in range(3):
         call()
@@ -126,7 +126,7 @@ def touch(lib, way):
         net(x).sum().backward()
         optimizer.step()
 
-    run, x = way(step), lib.tensor(np.ones((2, 3, 8, 8), np.float32))
+    run, x = way(step), lib.tensor(randoms(2, 3, 8, 8))
     run(x)
     run(x)
 

@@ -25,7 +25,7 @@ class Result:
     flops: float = 0.0
     bytes: float = 0.0
     note: str = ""
-    first: dict[str, float] = field(default_factory=dict)       # seconds of the first call beside the peers
+    first: dict[str, float] = field(default_factory=dict)       # seconds of the calls until all is compiled, beside the peers
     starts: dict[str, float] = field(default_factory=dict)      # in processes of its own: see starts.py
     errors: dict[str, float] = field(default_factory=dict)      # difference from the reference
     failed: dict[str, str] = field(default_factory=dict)        # library -> why it is not among the figures
@@ -121,7 +121,7 @@ def table(results: list[Result]) -> str:
     """The results of one group and number of threads: one row a workload, one column a library."""
     libraries = sorted({k for r in results for k in (*r.seconds, *r.failed)}, key=_order)
     shows_eager = any(r.eager_ratio is not None and r.ratio is not None for r in results)
-    columns = STARTS if any(r.starts for r in results) else ("first call",)
+    columns = STARTS if any(r.starts for r in results) else ("first calls",)
     rows = [["workload", *libraries, "ratio", *(["eager"] if shows_eager else []), "peak", *columns, "bar", ""]]
     for r in results:
         ratios = [r.ratio, *([r.eager_ratio] if shows_eager else [])]
@@ -135,8 +135,8 @@ def table(results: list[Result]) -> str:
 
 
 def _start(result, column):
-    """What a first call cost, in seconds or in bytes."""
-    value = result.first.get("ingot") if column == "first call" else result.starts.get(column)
+    """What the first calls cost, in seconds or in bytes."""
+    value = result.first.get("ingot") if column == "first calls" else result.starts.get(column)
     return "" if value is None else in_words(value, "B" if column == "memory" else "s")
 
 

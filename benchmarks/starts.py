@@ -1,5 +1,5 @@
-"""What a traced function costs before it is fast: its first call with nothing compiled, its first call in a process that
-finds everything in the disk cache, and the memory of its calls. Each workload has processes of its own for this."""
+"""What a traced function costs before it is fast: its calls until all is compiled, with an empty disk cache and in a process
+that finds everything there, and the memory of its calls. Each workload has processes of its own for this."""
 
 import tempfile
 from dataclasses import replace

@@ -36,13 +36,14 @@ def problems(graph: Graph, known: dict | None = None) -> list:
         for i, x in enumerate(node.inputs):
             for message in _operand_problems(i, x, defined):
                 say(message, node)
-        kind = _kind(node)
+        parts = _parts(node)
+        kind = (node.op, node.multi, *map(id, parts))
         if kind not in known:
             before = len(found)
             for message in _node_problems(node):
                 say(message, node)
             if before == len(found):
-                known[kind] = node
+                known[kind] = parts         # not the node, which holds the whole of its graph
         for i, v in enumerate(node.outputs):
             if v in defined:
                 say("a value is defined twice", node)
@@ -70,10 +71,9 @@ def _input_problems(graph):
             yield f"an input of type {v.aval} has no name"
 
 
-def _kind(node: Node) -> tuple:
+def _parts(node: Node) -> list:
     """What the rules for an operation alone depend on. A copy has the very parameters and types of the original."""
-    return (node.op, node.multi, id(node.params), *[id(x.aval if type(x) is Value else x) for x in node.inputs],
-            *[id(v.aval) for v in node.outputs])
+    return [node.params, *[x.aval if type(x) is Value else x for x in node.inputs], *[v.aval for v in node.outputs]]
 
 
 def _node_problems(node: Node):

@@ -97,8 +97,8 @@ def _run_one(one, before, settings, steps, fuel, known):
 
 
 def _drop_garbage():
-    """Frees the graphs of passes before where collections are switched off: nodes and values point at each other. Between passes
-    one graph alone is alive, so little is looked at in vain."""
+    """Frees graphs that passes replaced, where collections are switched off: their nodes and values point at each other.
+    Between passes one graph alone is alive, so little is looked at in vain."""
     if not gc.isenabled() and gc.get_count()[0] > _MOST_NEW:
         gc.collect(0)
 

@@ -1,5 +1,6 @@
 """The benchmarks: their arithmetic, their pictures, that every workload's libraries agree."""
 
+import time
 import xml.etree.ElementTree as ElementTree
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 
 import ingot
 from ingot.benchmarks import __main__ as program
-from ingot.benchmarks import cases, groups, harness, libraries, picture, result
+from ingot.benchmarks import cases, groups, harness, libraries, picture, programs, result
 from ingot.benchmarks.harness import Case, Plan
 from ingot.benchmarks.result import Result
 from ingot.runtime.cpu import peaks
@@ -138,6 +139,26 @@ def test_calls_in_a_row_are_compared_where_work_changes_its_state():
     assert not harness.check(twice).failed
     thrice = Case("steps", {"numpy": counter(same), "ingot": counter(late)}, checks=3)
     assert set(harness.check(thrice).failed) == {"ingot"}
+
+
+def compiling(at):
+    """A call of which the one with this number takes long; and the list of those made."""
+    made = []
+
+    def call():
+        made.append(None)
+        time.sleep(0.03 if len(made) == at else 0.0)
+        return 1.0
+    return call, made
+
+
+@pytest.mark.parametrize("at", [1, 2, 3])
+def test_first_calls_are_those_until_all_is_compiled(at):
+    call, made = compiling(at)
+    assert harness.check(Case("steps", {"ingot": call}, checks=3)).first["ingot"] >= 0.03 and len(made) == 3
+    call, made = compiling(at)
+    found = programs.first_and_most(call, 3)
+    assert found["seconds"] >= 0.03 and len(made) == 6
 
 
 @pytest.mark.parametrize(("a", "b", "apart"), [

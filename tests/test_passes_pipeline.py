@@ -1,7 +1,6 @@
 """The pipeline: order, verification, printing, dumps, fuel, errors."""
 
 import gc
-import weakref
 
 import numpy as np
 import pytest
@@ -10,13 +9,13 @@ import ingot  # noqa: F401  (fills the table of operators)
 from graphs import arrays_for, check_same_meaning, graph_of, random_graph
 from ingot.ir import config
 from ingot.ir.errors import GraphError
-from ingot.ir.graph import Graph
+from ingot.ir.graph import Graph, Node
 from ingot.ir.interp import interpret
 from ingot.ir.text import parse
+from ingot.passes import pipeline
 from ingot.passes.cse import cse
 from ingot.passes.dce import dce
 from ingot.passes.decompose import decompose
-from ingot.passes import pipeline
 from ingot.passes.pipeline import PIPELINE, Fuel, Step, run
 from ingot.passes.rewrite import rebuild
 
@@ -118,20 +117,20 @@ def test_rebuilding_is_the_only_way_passes_touch_graphs():
 
 
 def test_graphs_that_passes_leave_behind_are_freed_while_collections_are_off(monkeypatch):
-    g = graph_of(TEXT)
-    seen, alive = weakref.WeakSet(), []
-
     def copied(graph):
-        after = rebuild(graph, lambda b, node, operands: b.append(node.op, operands, node.params))
-        seen.add(after)
-        alive.append(len(seen))
-        return after
+        return rebuild(graph, lambda b, node, operands: b.append(node.op, operands, node.params))
 
+    def alive():
+        return sum(type(x) is Node for x in gc.get_objects())
+
+    g = graph_of(TEXT)
     monkeypatch.setattr(pipeline, "_MOST_NEW", 500)
     gc.collect()
+    before = alive()
     gc.disable()
     try:
-        run(g, [copied] * 100)
+        run(g, [copied] * 200)
+        left = alive() - before
     finally:
         gc.enable()
-    assert max(alive) < 30, f"{max(alive)} graphs were alive at once"
+    assert left < 60 * len(g.nodes), f"{left} nodes are left of 200 graphs of {len(g.nodes)}"

@@ -75,13 +75,21 @@ class Heap:
 
     def take(self, size: int) -> Piece:
         """A piece of so many bytes, whole pages. Raises what the system says where it has none."""
-        at = bisect.bisect_left(self._pieces, (size,))
+        at = self._best(size)
         piece = self._pieces.pop(at)[2] if at < len(self._pieces) else self._new_region(size)
         piece.free = False
         self.warm -= piece.warm
         if piece.size > size:
             self._cut(piece, size)
         return piece
+
+    def _best(self, size):
+        """The place of the piece to take, past the end if none is large enough: the smallest, but one that is in memory rather
+        than one that is not."""
+        at = bisect.bisect_left(self._pieces, (size,))
+        if at < len(self._pieces) and self._pieces[at][2].warm < size <= self.warm:
+            return max(range(at, len(self._pieces)), key=lambda i: min(self._pieces[i][2].warm, size))
+        return at
 
     def _cut(self, piece, size):
         rest = Piece(piece.region, piece.address + size, piece.size - size, max(0, piece.warm - size))
