@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from ..ir.graph import Builder, Graph, Value, live_nodes
-from ..ir.op import Reduce
+from ..ir.op import Reduce, Scalar
 from ..ir.ops.loss import take_class
 from ..ir.ops.shape import contiguous
 from ..ir.substitute import is_same
@@ -29,17 +29,22 @@ FEW_ROWS = 8         # rows below which a kernel of several sweeps cannot use th
 
 @dataclass(eq=False)
 class Group:
-    """Operations that run together: one kernel, or (`body` is None) one node that is called."""
+    """Operations that run together: one kernel, or (`body` is None) one node that is called.
+
+    Of scalar functions over one shape alone (`is_simple`) that are joined it is known that they fit; their body is made in the
+    end, when it is known how many they are."""
 
     nodes: list
     shape: tuple = ()
     reduced: tuple = ()
     body: Body | None = None
     refused: list = field(default_factory=list)     # joins that were not made, as text
+    is_simple: bool = False
+    fits: bool = False                              # whether it is a kernel whose body is not made yet
 
     @property
     def is_kernel(self) -> bool:
-        return self.body is not None
+        return self.fits or self.body is not None
 
 
 def own_results(graph: Graph, owned) -> Graph:
@@ -108,7 +113,9 @@ class Fuser:
         """Makes a kernel of one operation, where that can be; else it is called."""
         try:
             g.body = Body(g.nodes, g.shape, g.reduced, g.nodes[0].outputs)
-            Loops(g.body)
+            if g.reduced:
+                Loops(g.body)
+            g.is_simple = type(g.nodes[0].op.lower) is Scalar
         except Unfit as e:
             g.body = None
             g.refused.append(str(e))
@@ -120,7 +127,11 @@ class Fuser:
                 for source in sorted(self._sources(n), key=lambda v: -self.place.get(v.node, -1)):
                     self._join_producer(source, n)
         self._join_siblings()
-        return self._in_order(list(dict.fromkeys(self.group.values())))
+        found = list(dict.fromkeys(self.group.values()))
+        for g in found:
+            if g.fits:
+                g.body, g.fits = Body(g.nodes, g.shape, (), self._stores(g.nodes)), False
+        return self._in_order(found)
 
     # Joining.
 
@@ -150,6 +161,10 @@ class Fuser:
         """One group of two, if that is a kernel worth having."""
         nodes = sorted({*first.nodes, *second.nodes}, key=self.place.__getitem__)
         stores = self._stores(nodes)
+        if self._surely_fit(first, second, nodes, stores):
+            joined = Group(nodes, first.shape, (), None, first.refused + second.refused, is_simple=True, fits=True)
+            self.group.update(dict.fromkeys(nodes, joined))
+            return
         why = "too many operations" if len(nodes) > MOST_NODES else "nothing fits both"
         for shape, reduced in self._frames(first, second):
             if len(nodes) > MOST_NODES:
@@ -166,6 +181,21 @@ class Fuser:
                 self.group.update(dict.fromkeys(nodes, joined))
                 return
         second.refused.append(f"{first.nodes[-1].op.name} with {second.nodes[0].op.name}: {why}")
+
+    @staticmethod
+    def _surely_fit(first, second, nodes, stores):
+        """Whether two groups make one kernel that does nothing twice: scalar functions over one shape, each of which reads the
+        others' results where they lie."""
+        if not (first.is_simple and second.is_simple and len(nodes) <= MOST_NODES and is_same(first.shape, second.shape)):
+            return False
+        inside, loads = set(nodes), 0
+        for x in (x for n in nodes for x in n.inputs if type(x) is Value):
+            source = source_of(x)
+            within = source is not None and source.node in inside
+            if within and source is not x:
+                return False
+            loads += source is not None and not within
+        return loads + len(stores) <= MOST_BUFFERS
 
     @staticmethod
     def _frames(first, second):

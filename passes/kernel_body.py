@@ -114,17 +114,20 @@ class Body:
     rows       the stored values of which there is one per row
     loads      (value, pattern) of each buffer that is read
     counted    the patterns in which the index of a point is asked for
+    pattern    that of a value of the kernel's own shape
     """
 
     def __init__(self, nodes, shape, reduced, stores):
         self.nodes, self.shape, self.reduced = frozenset(nodes), tuple(shape), tuple(reduced)
         self.terms, self.loads, self.counts, self.counted = [], {}, {}, {}
-        self._known = {}
+        self._known = {}        # (value, pattern) -> its term, while terms are made
+        self.pattern = row_major(self.shape).plain
         self.row_shape = kept(self.shape, self.reduced)
         self.row_pattern = self._over_rows(self.row_shape).plain
         ways = {v: self._way_to(v) for v in stores}
         self.rows = {v for v, way in ways.items() if self.is_row(self.pattern_of(v, way))}
         self.results = {v: self.demand(v, way) for v, way in ways.items()}
+        del self._known
 
     def _over_rows(self, shape):
         return through(row_major(shape), expand, {"shape": self.shape})
@@ -145,6 +148,8 @@ class Body:
 
     def pattern_of(self, value, chain) -> Pattern:
         """Where the elements of a value are that a chain of views demands."""
+        if not chain and is_same(value.shape, self.shape):
+            return self.pattern
         pattern = row_major(value.shape)
         for op, params in chain:
             seen = through(pattern, op, params)

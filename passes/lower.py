@@ -5,6 +5,7 @@ code. Only what decides how memory is read is written into it: strides of 0, and
 """
 
 import hashlib
+import weakref
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,6 @@ from ..ir.ops import elementwise as ew
 from ..ir.symbolic import hint
 from .codegen.llvm.kernels import suited
 from .kernel_body import CALL, INDEX, PICK, Body, Unfit
-from .strided import row_major
 
 DEAR = 20           # cost from which a value of an earlier sweep is stored and read again instead of computed again
 _SHORT = 4          # extent from which a dim is worth being that of the lanes
@@ -41,8 +41,7 @@ def lower(body: Body) -> Lowered:
     """The kernel of a body."""
     loops = Loops(body)
     stages = Writer(body, loops).stages()
-    draft = Kernel("kernel", loops.dims, loops.buffers, tuple(stages))
-    kernel = verify(Kernel(_name(body, draft), draft.dims, draft.buffers, draft.stages))
+    kernel = _shared(body, Kernel("kernel", loops.dims, loops.buffers, tuple(stages)))
     points = 1
     for n in body.shape:
         points *= n
@@ -50,12 +49,24 @@ def lower(body: Body) -> Lowered:
                    points * sum(t.cost for t in body.terms if not t.row))
 
 
-def _name(body, draft):
+_KERNELS: weakref.WeakValueDictionary = weakref.WeakValueDictionary()      # by the digest of what they compute
+
+
+def _shared(body, draft):
+    """The kernel with its name, the same one for all groups that compute the same."""
+    digest = hashlib.sha256(to_text(draft).encode()).hexdigest()
+    known = _KERNELS.get(digest)
+    if known is None:
+        known = _KERNELS[digest] = verify(Kernel(_name(body, digest), draft.dims, draft.buffers, draft.stages))
+    return known
+
+
+def _name(body, digest):
     """What the kernel does, in a few words, and a mark of what it is exactly."""
     words = [t.attr for t in body.terms if t.kind in (CALL, FOLD)] or ["move"]
     short = list(dict.fromkeys(words))
     said = "_".join(short[:5]) + ("_etc" if len(short) > 5 else "")
-    return f"{said}_{hashlib.sha256(to_text(draft).encode()).hexdigest()[:8]}"
+    return f"{said}_{digest[:8]}"
 
 
 class Loops:
@@ -65,7 +76,7 @@ class Loops:
         self.body = body
         self.stored = list(body.results)
         patterns = [p for _, p in body.loads]
-        patterns += [body.row_pattern if v in body.rows else row_major(body.shape).plain for v in body.results]
+        patterns += [body.row_pattern if v in body.rows else body.pattern for v in body.results]
         strides = [p.strides for p in (*patterns, *body.counted)]
         parallel, reduce = self._runs(strides)
         parallel = _for_lanes(parallel)

@@ -6,6 +6,7 @@ import pytest
 import ingot  # noqa: F401  (fills the table of operators)
 from graphs import arrays_for, check_same_meaning, graph_of, random_graph
 from ingot.ir.graph import live_nodes
+from ingot.passes import fuse as fusion
 from ingot.passes.decompose import decompose
 from ingot.passes.fuse import fuse, own_results
 from ingot.passes.kernel_body import can_fuse, is_free
@@ -156,3 +157,13 @@ def test_groups_hold_every_operation_once_in_an_order_that_runs(seed):
     held = [n for group in groups for n in group.nodes]
     assert len(held) == len(set(held))
     assert {n for n in live_nodes(g) if not is_free(n.outputs[0])} <= set(held), f"seed {seed}"
+
+
+def test_a_long_chain_is_one_kernel_without_a_trial_for_each_join(monkeypatch):
+    made = []
+    body = fusion.Body
+    monkeypatch.setattr(fusion, "Body", lambda *args: made.append(len(args[0])) or body(*args))
+    lines = [f"%{i}: f32[4,5] = {'exp' if i % 2 else 'neg'}(%{i - 1 if i else 'x'})" for i in range(60)]
+    groups = fuse(graph_of("graph g(%x: f32[4,5]) {\n" + "\n".join(lines) + "\nreturn %59\n}"))
+    assert [len(g.nodes) for g in groups] == [60] and len(groups[0].body.terms) == 61
+    assert sum(made) <= 120, "the terms of the chain were made again and again"
