@@ -12,7 +12,7 @@ import numpy as np
 
 from ...ir.errors import ShapeError
 from ...passes.codegen.llvm import gemm as codegen
-from . import amx_plan, tile_plan
+from . import amx_plan, tile_plan, turned_plan
 from .tile_plan import Operands
 
 _FEW_TILE_ROWS = 6                  # up to so many rows or columns, matrix tiles stand too empty; B's rows are read in place,
@@ -88,7 +88,7 @@ def make_plan(a: Layout, b: Layout, out: Layout, item: int, out_item: int, produ
     if swapped:
         a, b, out = b.turned, a.turned, out.turned
     road, pack, copies_a = _choose_road(a, b, item, product)
-    turned, pack = _change_places(a, b, item, pack) if road == "amx" else (False, pack)
+    turned, pack = _change_places(a, b, item, pack, road, product)
     if turned:
         a, b, swapped, copies_a = b.turned, a.turned, not swapped, False
     if copies_a:
@@ -153,6 +153,8 @@ def _choose_road(a, b, item, product):
     if product.amx and min(rows, columns) > few and rows * columns * depth >= _LEAST_TILE_WORK:
         return "amx", codegen.PACK_ROWS if b_column == item else turned, item not in (a_step, a_row)
     if b_step == item and ((columns == 1 and a_step == item) or (b_column != item and rows <= _DOT_ROWS)):
+        if a_step == item and turned_plan.is_far(rows, depth, item) and _turns(rows, depth, columns, product):
+            return "tiles", turned, False
         return "dots", codegen.IN_PLACE, a_step != item
     if product.pairs and rows > (_FEW_PAIR_ROWS if b_column == item else 1):
         return "pairs", codegen.PACK_ROWS if b_column == item else turned, a_step != item or depth % 2 == 1
@@ -165,13 +167,19 @@ def _choose_road(a, b, item, product):
     return "tiles", codegen.IN_PLACE if near else codegen.PACK_ROWS, False
 
 
-def _change_places(a, b, item, pack):
-    """(whether the operands of matrix tiles change places, how the right one is packed then): rows along the depth are only
-    copied on the left, and columns along the depth dear to pack on the right."""
+def _turns(rows, depth, columns, product):
+    return turned_plan.turns(rows, depth, columns, product.kernel("tiles")[0])
+
+
+def _change_places(a, b, item, pack, road, product):
+    """(whether the operands change places, how the right one is packed then): columns along the depth are dear to pack on the
+    right, while rows along the depth are read in place on the left, or copied to matrix tiles."""
     (rows, depth), columns = a.shape[-2:], b.shape[-1]
     a_row, a_step, *_ = _steps(a, b, item)
-    if pack != codegen.PACK_TRANSPOSED:
+    if pack != codegen.PACK_TRANSPOSED or road == "pairs":
         return False, pack
+    if road == "tiles":
+        return a_step == item and _turns(rows, depth, columns, product), pack
     if a_step == item:
         return amx_plan.turns(rows, columns, depth), pack
     return (True, codegen.PACK_ROWS) if a_row == item else (False, pack)
@@ -182,22 +190,26 @@ def _fill(shape, batch, road, pack, swapped, copies_a, layouts, item, product, t
     (rows, depth), columns = a.shape[-2:], b.shape[-1]
     count, strides, table = _batches(batch, a, b, out)
     operands, work = Operands(*_steps(a, b, item), item), rows * columns * depth * count
-    cut = _cut(road, count, (rows, depth, columns), pack, operands, product, threads if work >= _SERIAL_WORK else 1)
-    values = {**operands._asdict(), "c_row": out.strides[-2], "a_batch": strides[0], "b_batch": strides[1],
-              "c_batch": strides[2], "offsets": 0 if table is None else table.ctypes.data, "rows": rows, "columns": columns,
-              "depth": depth, "panels": -(-columns // cut.panel), "row_blocks": cut.blocks, "items": cut.items,
-              "chunks": cut.chunks, "pack": pack, "panel": cut.panel, "task": product.kernel(road)[1], "tasks": cut.chunks,
+    cut = _cut(road, count, (rows, depth, columns), pack, operands, product, threads if work >= _SERIAL_WORK else 1,
+               bool(fixed and fixed.get("turned")))
+    values = {**operands._asdict(), "c_row": out.strides[-2], "sums_row": out.strides[-2], "a_batch": strides[0],
+              "b_batch": strides[1], "c_batch": strides[2], "offsets": 0 if table is None else table.ctypes.data,
+              "rows": rows, "columns": columns, "depth": depth, "panels": -(-columns // cut.panel), "row_blocks": cut.blocks,
+              "items": cut.items, "chunks": cut.chunks, "pack": pack, "panel": cut.panel, "task": product.kernel(road)[1],
+              "tasks": cut.chunks,
               **cut.words, **(fixed or {})}
     words = (ctypes.c_int64 * len(codegen.PLAN_WORDS))(*(values.get(name, 0) for name in codegen.PLAN_WORDS))
     scratch = values["scratch_bytes"] * (threads if cut.chunks > 1 else 1)
     return Plan(shape, road, swapped, copies_a, words, scratch, item, table, work >= _SERIAL_WORK)
 
 
-def _cut(road, count, sizes, pack, operands, product, threads):
+def _cut(road, count, sizes, pack, operands, product, threads, turned=False):
     """How a road's work is cut into items, and what its kernel is told besides."""
     (rows, depth, columns), kernel = sizes, product.kernel(road)[0]
     if road == "amx":
         return amx_plan.cut(count, rows, columns, depth, pack, threads)
+    if turned and road == "tiles":
+        return turned_plan.cut(count, columns, depth, rows, operands, kernel, threads)
     if road in ("tiles", "pairs"):
         return tile_plan.cut(count, sizes, pack, operands, kernel, product.sums_in_place, threads)
     panel = kernel.panel if road == "dots" else _wide_panel(columns, kernel.panel, threads)

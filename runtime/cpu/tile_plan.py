@@ -21,7 +21,7 @@ _NARROW_BYTES = 256                 # a B so narrow is read in place
 _SPLIT_ROWS = 40                    # up to so many rows, loads across two lines cost less than packing
 _CROWDED_BYTES = 2048               # multiples of so many bytes fall on few places of a cache
 _TURNED_BYTES = 4096                # columns of a transposed A so far apart are packed
-_LINE, _PAGE = 64, 4096
+LINE, _PAGE = 64, 4096
 _ITEMS_EACH = 4                     # for each thread, where cutting costs nothing
 _ROWS_PER_PACK, _PACKS_EACH = 192, 2    # rows that share what is packed, at least; items where it is packed anew for each
 _CHUNK_WORK = 1 << 15
@@ -56,7 +56,7 @@ def reads_in_place(rows: int, depth: int, columns: int, operands: Operands, part
     if step % _CROWDED_BYTES == 0:
         return False
     fits = step * depth <= cache_sizes.second_level() // 2
-    if step % _LINE == 0:
+    if step % LINE == 0:
         return fits or (rows <= _NEAR_ROWS and partial_sums)
     return rows <= _SPLIT_ROWS and (fits or (partial_sums and step < _FAR_BYTES))
 
@@ -77,8 +77,8 @@ def cut(count: int, sizes: tuple, pack: int, operands: Operands, kernel, partial
              "ahead": operands.b_step if pack in (codegen.IN_PLACE, codegen.PACK_ROWS) else 0, "left_bytes": 0}
     if left:
         step = kernel.shape.rows * operands.item
-        words |= {"a_step": step, "left_bytes": -(-steps * step * codegen.LEFT_TILES // _LINE) * _LINE}
-    packed = -(-(steps + 1) * panel * operands.item // _PAGE) * _PAGE + 2 * _LINE if pack else 0
+        words |= {"a_step": step, "left_bytes": -(-steps * step * codegen.GROUP_TILES // LINE) * LINE}
+    packed = packed_bytes(steps, panel, operands.item) if pack else 0
     return Cut(panel, blocks, items, chunks, words | {"scratch_bytes": packed + words["left_bytes"]})
 
 
@@ -97,13 +97,18 @@ def _block(sizes, pack, operands, panel, partial_sums, left):
     elif pack == codegen.IN_PLACE and rows <= _FEW_ROWS and b_step != panel * item and b_step * depth > room:
         steps, room = _FEW_STEPS, _FEW_STEPS * _FEW_BYTES
     elif rows <= _NEAR_ROWS and b_step != panel * item and depth * columns * item > room:
-        steps, room = _equal_parts(depth, _NEAR_STEPS), _NEAR_BYTES * (1 if b_step < _FAR_BYTES else 2)
+        steps, room = equal_parts(depth, _NEAR_STEPS), _NEAR_BYTES * (1 if b_step < _FAR_BYTES else 2)
     else:
-        steps, room = _equal_parts(depth, _DEPTH_BYTES // item), room * (2 if left else 1)
+        steps, room = equal_parts(depth, _DEPTH_BYTES // item), room * (2 if left else 1)
     return steps, max(1, room // (steps * item * panel))
 
 
-def _equal_parts(depth, most):
+def packed_bytes(steps: int, columns: int, item: int) -> int:
+    """Room for a packed block of B, and for what is read beyond it."""
+    return -(-(steps + 1) * columns * item // _PAGE) * _PAGE + 2 * LINE
+
+
+def equal_parts(depth: int, most: int) -> int:
     """Steps of each of as few equal parts as can be."""
     parts = -(-depth // most)
     return -(-depth // parts // 8) * 8 if parts > 1 else max(depth, 1)

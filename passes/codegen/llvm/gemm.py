@@ -4,7 +4,8 @@ One module serves every shape of a (precision, epilogue, road); sizes and stride
 64-bit words named in `gemm_job.py`. Strides are in bytes. Roads:
 
     tiles   register tiles over panels of B's columns; B is read in place or packed, a block at a time, into the worker's
-            scratch, as are tiles of a transposed A; blocks are cut for the caches (`runtime/cpu/tile_plan.py`)
+            scratch, as are tiles of a transposed A; blocks are cut for the caches (`runtime/cpu/tile_plan.py`);
+            operands may have changed places (`gemm_turn.py`)
     vector  one row times a matrix in place: sweeps along whole rows of B, a few at a time, as memory likes to be read
     pairs   tiles for bfloat with the processor's dot instruction, B packed in pairs along the depth
     amx     the same on the processor's matrix tiles
@@ -24,6 +25,7 @@ from .gemm_amx import DEPTH as TILE_DEPTH
 from .gemm_amx import STRIP, amx_item
 from .gemm_dots import DOT_COLUMNS, DOT_ROWS, dot_item
 from .gemm_job import OFFSET, PLAN_WORDS, WORDS, call_epilogue, open_item, word
+from .gemm_turn import write_turn_out
 from .gemm_vector import VECTOR_PANEL, vector_item
 from .microkernel import (
     Lines,
@@ -43,7 +45,7 @@ from .types import I64, PTR, bytes_of, constant
 ROADS = ("tiles", "vector", "pairs", "amx", "dots")
 LAUNCH = "gemm_launch"
 _ACCUMULATE, _LAST = 1, 2
-LEFT_TILES = 16                     # whose rows of A are packed together
+GROUP_TILES = 16                    # of rows that are worked on together: their A may be packed, their C turned
 UNROLL = 2                          # steps of the depth in a round of a large tile's loop
 _LARGE_TILE = 10                    # vectors of sums
 _LINE, _FIRST_LINES = 64, 4
@@ -93,6 +95,11 @@ class GemmKernel:
         return 16 * DOT_COLUMNS if self.road == "dots" else self.shape.columns
 
     @property
+    def turns(self) -> bool:
+        """Whether products whose operands have changed places can take this road."""
+        return self.road == "tiles" and self.precision.out == self.precision.accumulate
+
+    @property
     def symbol(self) -> str:
         """The task's name in the module."""
         return f"gemm_{self.road}_{self.precision}{'_' + self.epilogue.name if self.epilogue.name else ''}"
@@ -112,11 +119,17 @@ def _tile_item(module, kernel):
     table = _kernel_table(module, kernel)
     modes = pair_packers(module, shape) if pairs else packers(module, shape, memory_type(precision.b))
     left = None if pairs else left_packer(module, shape, memory_type(precision.a))
+    turn_out = write_turn_out(module, kernel) if kernel.turns else None
     f = module.function("item", [(PTR, "job"), (I64, "number"), (I64, "worker")], internal=True)
     job, number, worker = f.params
     item = open_item(f, job, number)
+    if kernel.turns:                                # squares of C that are turned begin at lines
+        unit = f.select(_is_turned(f, job), f.index(shape.lanes), 1)
+        item.first_row, item.end_row = (f.min(f.mul(f.ceil_div(row, unit), unit), word(f, job, "rows"))
+                                        for row in (item.first_row, item.end_row))
     depth, block = word(f, job, "depth"), word(f, job, "depth_block")
-    room = f.at(word(f, job, "scratch", PTR), f.mul(worker, word(f, job, "scratch_bytes")))
+    sums = f.at(word(f, job, "scratch", PTR), f.mul(worker, word(f, job, "scratch_bytes")))
+    room = f.at(sums, word(f, job, "sums_bytes"))
     scratch = f.at(room, word(f, job, "left_bytes"))
     packed_step = (4 if pairs else bytes_of(precision.b)) * shape.columns
     with f.loop(0, f.max(depth, 1), block) as loop:
@@ -131,7 +144,7 @@ def _tile_item(module, kernel):
         beside = f.at(right, f.mul(across, word(f, job, "panel")))
         following = f.select(f.compare("slt", follows, depth), f.at(right, f.mul(follows, b_step)), beside)
         start = f.at(item.a, f.mul(loop.index, word(f, job, "source_step")))
-        _all_tiles(f, job, item, (kernel, table, left, room), steps, start, panels, following, flags)
+        _all_rows(f, job, item, (kernel, table, left, room, turn_out, sums), steps, start, panels, following, flags)
     f.ret()
     return "item"
 
@@ -156,32 +169,54 @@ def _panels(f, job, modes, corner, columns, count, packed, shape):
     return f.choose(f.compare("eq", mode, IN_PLACE), lambda: (corner, step, f.mul(across, shape.columns)), pack)
 
 
-def _all_tiles(f, job, item, parts, steps, start, panels, following, flags):
+def _all_rows(f, job, item, parts, steps, start, panels, following, flags):
+    """Rows in groups of a few tiles. Where operands have changed places, a group's sums stand in the scratch, and are turned
+    when they are finished."""
+    kernel, table, left, room, turn_out, sums = parts
+    c_row = word(f, job, "c_row")
+    with f.loop(item.first_row, item.end_row, GROUP_TILES * kernel.shape.rows) as group:
+        rows = f.min(f.sub(item.end_row, group.index), GROUP_TILES * kernel.shape.rows)
+        c, kept, in_tiles = f.at(item.c, f.mul(group.index, c_row)), sums, flags
+        if turn_out is not None:
+            turned, many = _is_turned(f, job), f.compare("slt", word(f, job, "depth_block"), word(f, job, "depth"))
+            before = f.select(many, f.sub(group.index, item.first_row), 0)
+            kept = f.at(sums, f.mul(before, word(f, job, "sums_row")))
+            c = f.select(turned, f.at(kept, f.mul(item.column, -bytes_of(kernel.precision.out))), c)
+            in_tiles = f.select(turned, f.bit_and(flags, _ACCUMULATE), flags)
+        _some_rows(f, job, item, (kernel, table, left, room), steps, start, panels, c, (group.index, rows), following, in_tiles)
+        if turn_out is not None:
+            with f.when(f.bit_and(turned, f.compare("ne", f.bit_and(flags, _LAST), 0))):
+                f.call(turn_out, "void", job, kept, f.at(item.c, f.mul(item.column, c_row)), item.column, group.index,
+                       item.columns, rows, item.batch)
+
+
+def _is_turned(f, job):
+    """Whether rows of A are columns of C: the operands have changed places."""
+    return f.compare("ne", word(f, job, "turned"), 0)
+
+
+def _some_rows(f, job, item, parts, steps, start, panels, c, some, following, flags):
     """Rows cut as evenly as they can be, so that only two heights of tile occur; each tile goes along all panels."""
-    kernel, table, left, room = parts
+    (kernel, table, left, room), (first, rows) = parts, some
     shape = kernel.shape
-    rows = f.sub(item.end_row, item.first_row)
-    tiles = f.max(f.ceil_div(rows, shape.rows), 1)
+    tiles = f.ceil_div(rows, shape.rows)
     low, extra = f.div(rows, tiles), f.mod(rows, tiles)
-    source_row, source_step, c_row = (word(f, job, name) for name in ("source_row", "source_step", "c_row"))
+    source_row, source_step, sums_row = (word(f, job, name) for name in ("source_row", "source_step", "sums_row"))
+    start = f.at(start, f.mul(first, source_row))
     packed = None if left is None else f.compare("ne", word(f, job, "left_bytes"), 0)
     apart = f.mul(steps, shape.rows * bytes_of(memory_type(kernel.precision.a)))
-    with f.loop(0, f.select(f.compare("sgt", rows, 0), tiles, 0), LEFT_TILES) as group:
-        first = f.add(item.first_row, f.add(f.mul(group.index, low), f.min(group.index, extra)))
-        some = f.min(f.sub(tiles, group.index), LEFT_TILES)
-        if left is not None:
-            with f.when(packed):
-                f.call(left, "void", f.at(start, f.mul(first, source_row)), source_step, low, some,
-                       f.sub(extra, group.index), steps, room, apart)
-        with f.loop(0, some) as loop:
-            number = f.add(group.index, loop.index)
-            height = f.add(low, f.cast("zext", f.compare("slt", number, extra), I64))
-            row = f.add(item.first_row, f.add(f.mul(number, low), f.min(number, extra)))
-            a = f.at(start, f.mul(row, source_row))
-            _ask_for_rows(f, f.at(a, f.mul(height, source_row)), source_row, shape.rows)
-            a = a if left is None else f.select(packed, f.at(room, f.mul(loop.index, apart)), a)
-            _one_row_of_tiles(f, job, item, kernel, f.at(f.at(table, height, PTR), -8), steps, a, panels,
-                              f.at(item.c, f.mul(row, c_row)), row, (number, following), flags)
+    if left is not None:
+        with f.when(packed):
+            f.call(left, "void", start, source_step, low, tiles, extra, steps, room, apart)
+    with f.loop(0, tiles) as loop:
+        height = f.add(low, f.cast("zext", f.compare("slt", loop.index, extra), I64))
+        row = f.add(f.mul(loop.index, low), f.min(loop.index, extra))
+        a = f.at(start, f.mul(row, source_row))
+        _ask_for_rows(f, f.at(a, f.mul(height, source_row)), source_row, shape.rows)
+        a = a if left is None else f.select(packed, f.at(room, f.mul(loop.index, apart)), a)
+        number = f.add(f.div(f.sub(first, item.first_row), shape.rows), loop.index)
+        _one_row_of_tiles(f, job, item, kernel, f.at(f.at(table, height, PTR), -8), steps, a, panels,
+                          f.at(c, f.mul(row, sums_row)), f.add(first, row), (number, following), flags)
 
 
 def _ask_for_rows(f, a, a_row, rows):
@@ -232,7 +267,7 @@ def _micro_kernel(module, kernel, height, vectors, masked):
     job, depth, a, b, b_step, c, row, column, batch, flags, lines, apart, beside = f.params
     first = f.add(column, (vectors - 1) * shape.lanes)
     mask = f.mask(f.sub(word(f, job, "columns"), first), shape.lanes) if masked else None
-    _ask_for_c(f, kernel, f.at(c, column, precision.out), word(f, job, "c_row"), height, vectors)
+    _ask_for_c(f, kernel, f.at(c, column, precision.out), word(f, job, "sums_row"), height, vectors)
     left = Operand(a, word(f, job, "a_row"), word(f, job, "a_step"))
     right = Operand(b, 0, b_step)
     if kernel.road == "pairs":
@@ -245,20 +280,20 @@ def _micro_kernel(module, kernel, height, vectors, masked):
     return name
 
 
-def _ask_for_c(f, kernel, start, c_row, height, vectors):
+def _ask_for_c(f, kernel, start, sums_row, height, vectors):
     """Prefetch where a tile will be stored: a store that misses the caches holds up those behind it."""
     width = kernel.shape.lanes * bytes_of(kernel.precision.out)
     for row in range(height):
         for line in range(0, vectors * width, _LINE):
-            f.prefetch(f.at(f.at(start, f.mul(c_row, row)), line))
+            f.prefetch(f.at(f.at(start, f.mul(sums_row, row)), line))
 
 
 def _finish(f, kernel, job, sums, c, where, mask, flags):
     """Add what earlier blocks of the depth left in C, apply the epilogue after the last block, store."""
     shape, out = kernel.shape, kernel.precision.out
     batch, row, column = where
-    c, c_row = f.at(c, column, out), word(f, job, "c_row")
-    spots = [(f.at(f.at(c, f.mul(c_row, i)), j * shape.lanes, out), i, j, mask if j == len(sums[0]) - 1 else None)
+    c, sums_row = f.at(c, column, out), word(f, job, "sums_row")
+    spots = [(f.at(f.at(c, f.mul(sums_row, i)), j * shape.lanes, out), i, j, mask if j == len(sums[0]) - 1 else None)
              for i in range(len(sums)) for j in range(len(sums[0]))]
     values = [value for line in sums for value in line]
     if out == kernel.precision.accumulate:
@@ -286,5 +321,19 @@ def _load_out(f, type_, spot, edge):
     return f.load(type_, spot) if edge is None else f.load_masked(type_, spot, edge)
 
 
-__all__ = ["IN_PLACE", "LAUNCH", "LEFT_TILES", "PACK_ANY", "PACK_ROWS", "PACK_TRANSPOSED", "PLAN_WORDS", "ROADS", "TILE_DEPTH",
-           "VECTOR_PANEL", "WORDS", "GemmKernel", "Precision", "launch_text"]
+__all__ = [
+    "GROUP_TILES",
+    "IN_PLACE",
+    "LAUNCH",
+    "PACK_ANY",
+    "PACK_ROWS",
+    "PACK_TRANSPOSED",
+    "PLAN_WORDS",
+    "ROADS",
+    "TILE_DEPTH",
+    "VECTOR_PANEL",
+    "WORDS",
+    "GemmKernel",
+    "Precision",
+    "launch_text",
+]

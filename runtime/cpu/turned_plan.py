@@ -1,0 +1,60 @@
+"""How register tiles are cut where the operands of a product have changed places (`gemm_turn.py`).
+
+"Rows" and "columns" are those of the product as it was asked for. A is packed, for as many steps of the depth as half of the
+second-level cache holds; rows of the weight, which are columns of the product, are read in place. Every item packs A anew.
+"""
+
+from ...passes.codegen.llvm import gemm as codegen
+from ...passes.codegen.llvm.types import bytes_of
+from . import cache_sizes
+from .tile_plan import LINE, Cut, Operands, equal_parts, packed_bytes
+
+_SHARE = 3                          # operands change places where columns are so many times as many as rows
+_LEAST_STEPS, _MOST_STEPS = 192, 768    # of the depth of a block of A
+_ROWS = 12                          # from so many on, if they are long, dot products read A too often
+_COLUMNS = 512                      # of an item, so that packing A is little beside them
+_NARROW, _NARROWEST = 96, 32        # columns of items, where threads are many: below the first, rows are shared out as well
+_BLOCKS_EACH, _CHUNKS_EACH = 4, 8   # for each thread
+
+
+def turns(rows: int, depth: int, columns: int, kernel) -> bool:
+    """Whether operands that both lie along the depth change places: B has far more columns than A rows, and the second-level
+    cache holds all rows of A for a good part of the depth."""
+    return kernel.turns and rows * _SHARE <= columns and _steps(rows, kernel) >= max(min(depth, _LEAST_STEPS), 1)
+
+
+def is_far(rows: int, depth: int, item: int) -> bool:
+    """Whether A has some rows, too long to be read again and again by dot products."""
+    return rows >= _ROWS and rows * depth * item > cache_sizes.second_level() // 8
+
+
+def _steps(rows, kernel):
+    return cache_sizes.second_level() // 2 // (-(-rows // kernel.panel) * kernel.panel * bytes_of(kernel.precision.a))
+
+
+def cut(count: int, rows: int, depth: int, columns: int, operands: Operands, kernel, threads: int) -> Cut:
+    """The cut of `count` products; `operands` are those in their changed places."""
+    steps = equal_parts(depth, min(_steps(rows, kernel), _MOST_STEPS))
+    panels, blocks = _shares(-(-rows // kernel.panel), columns, -(-threads // max(count, 1)))
+    panel, lanes = panels * kernel.panel, kernel.shape.lanes
+    sums_row = panel * operands.item + LINE
+    if steps < depth:                               # all sums of an item wait for the next block
+        blocks *= -(-columns * sums_row // (blocks * cache_sizes.second_level()))
+        waiting = -(-columns // blocks) + lanes
+    else:
+        waiting = codegen.GROUP_TILES * kernel.shape.rows
+    items = count * -(-rows // panel) * blocks
+    sums = -(-waiting // lanes) * lanes * sums_row
+    words = {"turned": 1, "depth_block": steps, "source_row": operands.a_row, "source_step": operands.a_step,
+             "sums_row": sums_row, "sums_bytes": sums, "scratch_bytes": sums + packed_bytes(steps, panel, operands.item)}
+    return Cut(panel, blocks, items, min(items, _CHUNKS_EACH * threads) if threads > 1 else 1, words)
+
+
+def _shares(panels, columns, threads):
+    """(panels of rows of an item, blocks of columns) for so many threads."""
+    blocks = threads
+    if threads > 1:
+        blocks *= max(1, min(_BLOCKS_EACH, columns // (threads * _COLUMNS)))
+    while panels > 1 and columns < blocks * _NARROW:
+        panels, blocks = -(-panels // 2), -(-blocks // 2)
+    return panels, max(1, min(blocks, columns // _NARROWEST))

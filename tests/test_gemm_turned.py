@@ -1,0 +1,105 @@
+"""Products whose operands change places: a few rows times a weight that lies along the depth."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot import jit
+from ingot.nn import functional as F
+from ingot.passes.codegen.llvm import epilogue as ep
+from ingot.passes.codegen.llvm import gemm as codegen
+from ingot.runtime.cpu import cache_sizes, gemm
+from ingot.runtime.cpu.gemm_plan import Layout, make_plan
+from products import DTYPES, error, make
+
+SIZES = [(25, 96, 300), (33, 101, 70), (64, 200, 5000), (128, 768, 768), (100, 301, 1700), (256, 800, 100), (31, 97, 1),
+         (26, 3000, 900), (47, 145, 0), (12, 40, 40_000)]
+
+
+@pytest.fixture(autouse=True)
+def caches(monkeypatch):
+    monkeypatch.setattr(cache_sizes, "second_level", lambda: 1 << 20)
+
+
+def words_of(rows, columns, depth, threads=1, dtype="float32", count=None, left="plain"):
+    shapes = [(rows, depth), (depth, columns), (rows, columns)]
+    a, b, out = (np.zeros(shape if count is None else (count, *shape), dtype) for shape in shapes)
+    b = np.ascontiguousarray(b.swapaxes(-1, -2)).swapaxes(-1, -2)
+    a = np.asfortranarray(a) if left == "turned" else a
+    made = make_plan(*(Layout(x.shape, x.strides) for x in (a, b, out)), a.itemsize, a.itemsize, gemm.Product(dtype), threads)
+    return made, dict(zip(codegen.PLAN_WORDS, made.words))
+
+
+@pytest.mark.parametrize("rows, columns, depth, turned", [
+    (128, 768, 768, True), (128, 384, 768, True), (128, 300, 768, False), (25, 75, 10, True), (24, 768, 768, False),
+    (24, 768, 3072, True), (11, 768, 30_000, False), (512, 3072, 768, True), (700, 3072, 768, False)])
+def test_where_operands_change_places(rows, columns, depth, turned):
+    made, named = words_of(rows, columns, depth)
+    assert bool(named["turned"]) == made.swapped == turned
+    if turned:
+        assert made.road == "tiles" and (named["rows"], named["columns"]) == (columns, rows)
+    assert not words_of(rows, columns, depth, left="turned")[1]["turned"], "A is packed along its rows"
+    assert not words_of(rows, columns, depth, dtype="float16")[1]["turned"], "its sums are no elements of C"
+
+
+@pytest.mark.parametrize("threads, count", list(itertools.product((1, 2, 3, 16, 100), (None, 3, 40))))
+def test_cuts_cover_all_and_depend_on_sizes_alone(threads, count):
+    for rows, columns, depth in SIZES:
+        made, named = words_of(rows, columns, depth, threads, count=count)
+        assert named["depth_block"] == words_of(rows, columns, depth)[1]["depth_block"]
+        assert named["items"] == named["panels"] * named["row_blocks"] * (count or 1)
+        assert 1 <= named["chunks"] <= named["items"] and made.scratch_bytes >= named["scratch_bytes"]
+        assert threads == 1 or count or rows * columns * depth < 1 << 20 or named["chunks"] >= min(threads, columns // 96)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_values_at_every_edge(dtype, size, threads):
+    (rows, columns, depth), rng = size, np.random.default_rng(sum(size))
+    a, b = make(rng, (rows, depth), dtype), make(rng, (depth, columns), dtype, "turned")
+    results = []
+    for number in (1, 2, 3, 16):
+        threads(number)
+        room = np.full((rows + 1, columns + 7), 5, dtype)
+        results.append(gemm.matmul(a, b, room[:rows, 3:-4]).copy())
+        assert (room[:, :3] == 5).all() and (room[:, -4:] == 5).all() and (room[rows] == 5).all(), "written beyond C"
+    assert error(results[0], a, b) <= DTYPES[dtype]
+    assert all(np.array_equal(results[0], other) for other in results), "threads changed a bit"
+
+
+def test_stacks(threads):
+    threads(2)
+    rng = np.random.default_rng(1)
+    a, b = make(rng, (3, 40, 500), "float32"), make(rng, (3, 500, 130), "float32", "turned")
+    together = gemm.matmul(a, b)
+    assert all(np.array_equal(together[i], gemm.matmul(a[i], b[i])) for i in range(3))
+    assert error(together, a, b) <= DTYPES["float32"]
+
+
+@pytest.mark.parametrize("rows, columns, depth", [(33, 101, 70), (128, 400, 900), (40, 120, 3000)])
+def test_short_epilogues(rows, columns, depth, threads):
+    threads(2)
+    rng = np.random.default_rng(2)
+    a, b = make(rng, (rows, depth), "float32"), make(rng, (depth, columns), "float32", "turned")
+    bias, per_row, residual = (make(rng, shape, "float32") for shape in ((columns,), (rows,), (rows, columns)))
+    chain = ep.Chain((ep.ColumnBias("float"), ep.RowBias("float"), ep.Residual("float")))
+    block = np.array([bias.ctypes.data, per_row.ctypes.data, residual.ctypes.data, residual.strides[0], 0], np.int64)
+    product = gemm.Product("float32", epilogue=chain)
+    got = product(a, b, operands=block.ctypes.data)
+    assert np.array_equal(got, gemm.matmul(a, b) + bias + per_row[:, None] + residual)
+
+
+@pytest.mark.parametrize("rows, width", [(33, 101), (128, 304), (40, 1025)])
+def test_traced_layers_are_eager_ones(rows, width, threads):
+    """A long epilogue (gelu, a residual) works on turned blocks; a bias is added as eager layers add it."""
+    threads(2)
+    ingot.manual_seed(0)
+    x, r = ingot.randn(rows, 900), ingot.randn(rows, width)
+    w, b = ingot.randn(width, 900), ingot.randn(width)
+    for f in (lambda x: F.gelu(F.linear(x, w, b)), lambda x: F.linear(x, w, b) + r, lambda x: F.linear(x, w).tanh() * r,
+              lambda x: F.linear(x, w, b)):
+        traced = jit.trace(f)
+        traced(x)
+        assert np.array_equal(traced(x).numpy(), f(x).numpy())
