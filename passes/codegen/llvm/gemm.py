@@ -119,7 +119,7 @@ def _tile_item(module, kernel):
     table = _kernel_table(module, kernel)
     modes = pair_packers(module, shape) if pairs else packers(module, shape, memory_type(precision.b))
     left = None if pairs else left_packer(module, shape, memory_type(precision.a))
-    turn_out = write_turn_out(module, kernel) if kernel.turns else None
+    turn_out = write_turn_out(module, kernel, GROUP_TILES * shape.rows) if kernel.turns else None
     f = module.function("item", [(PTR, "job"), (I64, "number"), (I64, "worker")], internal=True)
     job, number, worker = f.params
     item = open_item(f, job, number)

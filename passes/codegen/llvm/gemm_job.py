@@ -66,8 +66,9 @@ def _batch_operands(f, job, batch):
     return tuple(f.at(word(f, job, name, PTR), offset) for name, offset in zip("abc", offsets, strict=True))
 
 
-def call_epilogue(f, job, c, where, height, width):
-    """A long epilogue, on a part of C that was just stored and lies in the nearest cache."""
+def call_epilogue(f, job, c, where, height, width, c_row=None):
+    """A long epilogue, on a part of C that was just stored and lies in the nearest cache; or on values that are to be stored
+    there, in rows that lie `c_row` bytes apart."""
     operands, (batch, row, column) = word(f, job, "operands", PTR), where
-    f.call_pointer(f.load(PTR, operands), "void", operands, c, word(f, job, "c_row"), row, column, f.index(height),
-                   f.index(width), batch)
+    c_row = word(f, job, "c_row") if c_row is None else f.index(c_row)
+    f.call_pointer(f.load(PTR, operands), "void", operands, c, c_row, row, column, f.index(height), f.index(width), batch)
