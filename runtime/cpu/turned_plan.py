@@ -10,7 +10,7 @@ from . import cache_sizes
 from .tile_plan import LINE, Cut, Operands, equal_parts, packed_bytes
 
 _SHARE = 3                          # operands change places where columns are so many times as many as rows
-_LEAST_STEPS, _MOST_STEPS = 192, 768    # of the depth of a block of A
+_LEAST_STEPS, _MOST_STEPS = 192, 1024   # of the depth of a block of A
 _ROWS = 12                          # from so many on, if they are long, dot products read A too often
 _COLUMNS = 512                      # of an item, so that packing A is little beside them
 _NARROW, _NARROWEST = 96, 32        # columns of items, where threads are many: below the first, rows are shared out as well

@@ -11,6 +11,7 @@ from .types import I16, I32, I64, PTR, VOID, bytes_of, vector, zero
 
 IN_PLACE, PACK_ROWS, PACK_TRANSPOSED, PACK_ANY = 0, 1, 2, 3
 _ROWS_TOGETHER = 4
+_AHEAD = 256                    # bytes between what is turned and what is asked for
 _STEPS_TOGETHER = 8             # lines of A that the nearest cache holds at any distance between them
 
 
@@ -81,7 +82,10 @@ def _pack_transposed(module, name, shape, stored):
     with f.loop(0, whole_columns, lanes) as outer:
         with f.loop(0, whole_steps, lanes) as inner:
             corner = f.at(f.at(source, f.mul(outer.index, across)), f.mul(inner.index, size))
-            rows = [f.load(type_, f.at(corner, f.mul(across, i)), align=min(size, 2)) for i in range(lanes)]
+            starts = [f.at(corner, f.mul(across, i)) for i in range(lanes)]
+            for start in starts:                    # more streams than the processor follows by itself
+                f.prefetch(f.at(start, _AHEAD))
+            rows = [f.load(type_, start, align=min(size, 2)) for start in starts]
             spot = f.at(f.at(panel, f.mul(inner.index, row_bytes)), f.mul(outer.index, size))
             for i, value in enumerate(transpose(f, rows)):
                 f.store(value, f.at(spot, i * row_bytes))
