@@ -20,7 +20,7 @@ _BLOCKS_EACH, _CHUNKS_EACH = 4, 8   # for each thread
 def turns(rows: int, depth: int, columns: int, kernel) -> bool:
     """Whether operands that both lie along the depth change places: B has far more columns than A rows, and the second-level
     cache holds all rows of A for a good part of the depth."""
-    return kernel.turns and rows * _SHARE <= columns and _steps(rows, kernel) >= max(min(depth, _LEAST_STEPS), 1)
+    return kernel.turns and rows * _SHARE <= columns and _steps(rows, depth, kernel) > 0
 
 
 def is_far(rows: int, depth: int, item: int) -> bool:
@@ -28,13 +28,18 @@ def is_far(rows: int, depth: int, item: int) -> bool:
     return rows >= _ROWS and rows * depth * item > cache_sizes.second_level() // 8
 
 
-def _steps(rows, kernel):
-    return cache_sizes.second_level() // 2 // (-(-rows // kernel.panel) * kernel.panel * bytes_of(kernel.precision.a))
+def _steps(rows, depth, kernel):
+    """Steps of the depth in a block of A: all of them if they fit, else so many that there is room for sums as well."""
+    step = -(-rows // kernel.panel) * kernel.panel * bytes_of(kernel.precision.a)
+    if depth * step <= cache_sizes.second_level() // 4 * 3 and depth <= _MOST_STEPS:
+        return max(depth, 1)
+    most = min(cache_sizes.second_level() // 2 // step, _MOST_STEPS)
+    return equal_parts(depth, most) if most >= _LEAST_STEPS else 0
 
 
 def cut(count: int, rows: int, depth: int, columns: int, operands: Operands, kernel, threads: int) -> Cut:
     """The cut of `count` products; `operands` are those in their changed places."""
-    steps = equal_parts(depth, min(_steps(rows, kernel), _MOST_STEPS))
+    steps = _steps(rows, depth, kernel)
     panels, blocks = _shares(-(-rows // kernel.panel), columns, -(-threads // max(count, 1)))
     panel, lanes = panels * kernel.panel, kernel.shape.lanes
     sums_row = panel * operands.item + LINE

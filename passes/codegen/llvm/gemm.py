@@ -212,11 +212,12 @@ def _some_rows(f, job, item, parts, steps, start, panels, c, some, following, fl
         height = f.add(low, f.cast("zext", f.compare("slt", loop.index, extra), I64))
         row = f.add(f.mul(loop.index, low), f.min(loop.index, extra))
         a = f.at(start, f.mul(row, source_row))
-        _ask_for_rows(f, f.at(a, f.mul(height, source_row)), source_row, shape.rows)
+        after = f.at(a, f.mul(height, source_row))
+        _ask_for_rows(f, after, source_row, shape.rows)
         a = a if left is None else f.select(packed, f.at(room, f.mul(loop.index, apart)), a)
         number = f.add(f.div(f.sub(first, item.first_row), shape.rows), loop.index)
         _one_row_of_tiles(f, job, item, kernel, f.at(f.at(table, height, PTR), -8), steps, a, panels,
-                          f.at(c, f.mul(row, sums_row)), f.add(first, row), (number, following), flags)
+                          f.at(c, f.mul(row, sums_row)), f.add(first, row), (number, following, after), flags)
 
 
 def _ask_for_rows(f, a, a_row, rows):
@@ -231,7 +232,7 @@ def _one_row_of_tiles(f, job, item, kernel, kernels, steps, a, panels, c, row, a
     next, in every other step of it; for two columns where tiles are few."""
     panel, b_step, apart = panels
     shape, size = kernel.shape, bytes_of(memory_type(kernel.precision.b))
-    tile, following = ahead
+    tile, following, rows_ahead = ahead
     wide, step = f.ceil_div(item.columns, shape.columns), word(f, job, "ahead")
     many = shape.rows * UNROLL * shape.columns * size // _LINE
     beside = f.select(f.compare("sge", f.sub(item.end_row, item.first_row), many), f.index(0), _LINE)
@@ -244,8 +245,22 @@ def _one_row_of_tiles(f, job, item, kernel, kernels, steps, a, panels, c, row, a
         line = f.mul(f.div(turn, UNROLL), f.add(beside, _LINE))
         asked = f.at(f.at(following, line), f.mul(f.mod(turn, UNROLL), step))
         inside = f.compare("slt", line, f.mul(item.columns, size))
+        lines = f.select(inside, asked, a), f.select(inside, f.mul(step, UNROLL), 0)
+        if kernel.turns:
+            lines = _rows_ahead(f, job, kernel, steps, rows_ahead, number, wide, lines)
         f.call_pointer(tile_kernel, "void", job, steps, a, b, b_step, c, row, f.add(item.column, loop.index), item.batch, flags,
-                       f.select(inside, asked, a), f.select(inside, f.mul(step, UNROLL), 0), beside)
+                       *lines, beside)
+
+
+def _rows_ahead(f, job, kernel, steps, following, number, wide, otherwise):
+    """(first, bytes between them) of lines that a tile asks for where operands have changed places: the next tile's rows of A,
+    of which each panel's tile asks for a part, if they follow each other without gaps."""
+    row = f.mul(steps, bytes_of(memory_type(kernel.precision.a)))
+    dense = f.bit_and(_is_turned(f, job), f.compare("eq", word(f, job, "source_row"), row))
+    part = f.div(f.mul(row, kernel.shape.rows), wide)
+    apart = f.div(f.index(kernel.shape.rows * bytes_of(memory_type(kernel.precision.a)) * UNROLL), wide)
+    first, between = otherwise
+    return f.select(dense, f.at(following, f.mul(part, number)), first), f.select(dense, apart, between)
 
 
 def _kernel_table(module, kernel):
@@ -273,7 +288,7 @@ def _micro_kernel(module, kernel, height, vectors, masked):
     if kernel.road == "pairs":
         sums = pair_tile(f, height, vectors, shape.lanes, depth, left, right)
     else:
-        ahead, unroll = (None, 1) if masked or height * vectors < _LARGE_TILE else (Lines(lines, apart, beside), UNROLL)
+        ahead, unroll = (None, 1) if height * vectors < _LARGE_TILE else (Lines(lines, apart, beside), UNROLL)
         sums = outer_tile(f, precision, height, vectors, shape.lanes, depth, left, right, mask, ahead, unroll)
     _finish(f, kernel, job, sums, c, (batch, row, column), mask, flags)
     f.ret()
