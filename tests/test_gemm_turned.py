@@ -33,8 +33,8 @@ def words_of(rows, columns, depth, threads=1, dtype="float32", count=None, left=
 
 
 @pytest.mark.parametrize("rows, columns, depth, turned", [
-    (128, 768, 768, True), (128, 384, 768, True), (128, 300, 768, False), (25, 75, 10, True), (24, 768, 768, False),
-    (24, 768, 3072, True), (11, 768, 30_000, False), (512, 3072, 768, True), (700, 3072, 768, False)])
+    (128, 768, 768, True), (128, 256, 768, True), (128, 250, 768, False), (25, 75, 10, True), (24, 768, 768, False),
+    (24, 768, 3072, True), (11, 768, 30_000, False), (256, 3072, 5000, True), (500, 3072, 768, False), (500, 3072, 300, True)])
 def test_where_operands_change_places(rows, columns, depth, turned):
     made, named = words_of(rows, columns, depth)
     assert bool(named["turned"]) == made.swapped == turned

@@ -9,8 +9,8 @@ from ...passes.codegen.llvm.types import bytes_of
 from . import cache_sizes
 from .tile_plan import LINE, Cut, Operands, equal_parts, packed_bytes
 
-_SHARE = 3                          # operands change places where columns are so many times as many as rows
-_LEAST_STEPS, _MOST_STEPS = 192, 1024   # of the depth of a block of A
+_SHARE = 2                          # operands change places where columns are so many times as many as rows
+_LEAST_STEPS, _MOST_STEPS = 384, 1024   # of the depth of a block of A
 _ROWS = 12                          # from so many on, if they are long, dot products read A too often
 _COLUMNS = 512                      # of an item, so that packing A is little beside them
 _NARROW, _NARROWEST = 96, 32        # columns of items, where threads are many: below the first, rows are shared out as well
@@ -18,7 +18,7 @@ _BLOCKS_EACH, _CHUNKS_EACH = 4, 8   # for each thread
 
 
 def turns(rows: int, depth: int, columns: int, kernel) -> bool:
-    """Whether operands that both lie along the depth change places: B has far more columns than A rows, and the second-level
+    """Whether operands that both lie along the depth change places: B has many more columns than A rows, and the second-level
     cache holds all rows of A for a good part of the depth."""
     return kernel.turns and rows * _SHARE <= columns and _steps(rows, depth, kernel) > 0
 

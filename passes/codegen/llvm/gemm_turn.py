@@ -1,6 +1,6 @@
 """Products whose operands have changed places: rows of A are columns of C, whose sums wait in the scratch.
 
-Where B lies along the depth and has far more columns than A has rows (a weight, and a batch of some rows), packing B is dear.
+Where B lies along the depth and has many more columns than A has rows (a weight, and a batch of some rows), packing B is dear.
 Such a product is computed as that of the transposed matrices: columns of B are the rows, read in place, and only A is packed.
 Its sums stand in the scratch as [column of C][row of C]. Finished ones are turned in registers, a square of vectors at a time,
 to a block on the stack, where rows of C can be short of nothing and far apart; they get their epilogue on the way from there.
