@@ -2,9 +2,12 @@
 
 A piece of 128 KiB and more belongs to an array (and all its views) through the array's base; it comes back when the last of
 them is gone. Sizes are rounded up to one of eight steps per power of two, so at most an eighth is wasted. All pieces start on a
-page. Kept memory is bounded (`set_cache_limit`); what exceeds the bound goes back to the system at once.
+page. What came back waits to be asked for in its very size, and goes to the heap before that takes memory which nobody used yet.
+Kept memory is bounded (`set_cache_limit`); what exceeds the bound goes back to the system at once.
 """
 
+import ctypes
+import functools
 import math
 import mmap
 import os
@@ -34,6 +37,8 @@ class _State:
     lock = threading.Lock()
     returned: deque = deque()
     leases: dict = {}
+    waiting: dict = {}          # size -> pieces of that size which came back, the latest last
+    waiting_bytes = 0
     heap = Heap()
     limit: int | None = None
     counts = {"reused": 0, "mapped": 0}
@@ -41,15 +46,20 @@ class _State:
     peak = 0
 
 
+# Arrays do not hold the region that they lie in: leases do, and outlive every array, also when the interpreter ends.
+ctypes.pythonapi.Py_IncRef(ctypes.py_object(_State.leases))
+
+
 def empty(shape, dtype=np.float32) -> np.ndarray:
     """An uninitialised C-contiguous array of a shape (an int or a tuple), as `numpy.empty`, but large memory is reused."""
     if type(dtype) is not np.dtype:
         dtype = np.dtype(dtype)
-    size = math.prod(shape) * dtype.itemsize if type(shape) is tuple else shape * dtype.itemsize
+    size = (math.prod(shape) if type(shape) is tuple else shape) * dtype.itemsize
     if size < SMALL_BYTES or dtype.hasobject:
         return np.empty(shape, dtype)
-    piece = _take(size_class(size))
-    memory = piece.buffer()
+    whole, memory_at = _block(size)
+    piece = _take(whole)
+    memory = memory_at(piece.address)
     lease = _Lease(memory, _give_back)
     lease.piece = piece
     _State.leases[id(piece)] = lease                          # a weak reference calls back only while it lives itself
@@ -78,6 +88,7 @@ def empty_cache():
     """Give all kept memory back to the system."""
     with _State.lock:
         _collect()
+        _join_waiting()
         _State.heap.cool(0)
 
 
@@ -93,7 +104,8 @@ def stats() -> dict:
     `reused` and that was `mapped` anew."""
     with _State.lock:
         _collect()
-        return {"in_use": _State.in_use, "peak": _State.peak, "cached": _State.heap.warm, "limit": _limit(), **_State.counts}
+        return {"in_use": _State.in_use, "peak": _State.peak, "cached": _State.heap.warm + _State.waiting_bytes,
+                "limit": _limit(), **_State.counts}
 
 
 def reset_peak():
@@ -109,18 +121,42 @@ def size_class(size: int) -> int:
     return -(-size // step) * step
 
 
+@functools.lru_cache(4096)
+def _block(size):
+    """(the block size of a request, what makes an object of the memory at an address: one that numpy takes and that may be
+    watched by a weak reference)"""
+    whole = size_class(size)
+    return whole, (ctypes.c_char * whole).from_address
+
+
 def _take(size):
-    with _State.lock:
-        _collect()
-        warm = _State.heap.warm
-        try:
-            piece = _State.heap.take(size)
-        except (OSError, ValueError, OverflowError) as error:
-            piece = _second_try(size, error)
-        _State.counts["reused" if _State.heap.warm <= warm - size else "mapped"] += 1
-        _State.in_use += size
-        _State.peak = max(_State.peak, _State.in_use)
+    state = _State
+    with state.lock:
+        if state.returned:
+            _collect()
+        pieces = state.waiting.get(size)
+        if pieces:
+            piece = pieces.pop()
+            state.waiting_bytes -= size
+            state.counts["reused"] += 1
+        else:
+            piece = _from_heap(size)
+        state.in_use += size
+        if state.in_use > state.peak:
+            state.peak = state.in_use
         return piece
+
+
+def _from_heap(size):
+    """A piece of a size that no waiting one has."""
+    _join_waiting()
+    warm = _State.heap.warm
+    try:
+        piece = _State.heap.take(size)
+    except (OSError, ValueError, OverflowError) as error:
+        piece = _second_try(size, error)
+    _State.counts["reused" if _State.heap.warm <= warm - size else "mapped"] += 1
+    return piece
 
 
 def _second_try(size, error):
@@ -147,14 +183,31 @@ def _give_back(lease):
 
 def _collect():
     """Takes in what came back, and drops what exceeds the bound; the lock is held."""
-    returned, heap = _State.returned, _State.heap
+    state = _State
+    returned, waiting = state.returned, state.waiting
     while returned:
         piece = returned.popleft()
-        _State.in_use -= piece.size
-        heap.give(piece)
-    limit = _State.limit if _State.limit is not None else _limit()
-    if heap.warm > limit:
-        heap.cool(limit)
+        size = piece.size
+        state.in_use -= size
+        state.waiting_bytes += size
+        pieces = waiting.get(size)
+        if pieces is None:
+            waiting[size] = [piece]
+        else:
+            pieces.append(piece)
+    limit = state.limit if state.limit is not None else _limit()
+    if state.heap.warm + state.waiting_bytes > limit:
+        _join_waiting()
+        state.heap.cool(limit)
+
+
+def _join_waiting():
+    """Gives the heap every piece that waits; the lock is held."""
+    for pieces in _State.waiting.values():
+        for piece in pieces:
+            _State.heap.give(piece)
+    _State.waiting.clear()
+    _State.waiting_bytes = 0
 
 
 def _limit():

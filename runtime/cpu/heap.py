@@ -14,7 +14,6 @@ import sys
 
 _LEAST_REGION = 64 << 20
 _HUGE_PAGES = getattr(mmap, "MADV_HUGEPAGE", None)
-_kinds: dict = {}       # size -> ctypes' type of so many bytes
 _FORGET = getattr(mmap, "MADV_DONTNEED" if sys.platform == "linux" else "MADV_FREE", None)
 
 
@@ -44,13 +43,6 @@ class Piece:
         self.before: Piece | None = None
         self.after: Piece | None = None
         self.free = True
-
-    def buffer(self):
-        """Its memory as an object that numpy takes and others may watch by a weak reference."""
-        kind = _kinds.get(self.size)
-        if kind is None:
-            kind = _kinds[self.size] = ctypes.c_char * self.size
-        return kind.from_buffer(self.region.memory, self.address - self.region.address)
 
     def forget(self, keep: int) -> bool:
         """Tells the system that it may have its pages but for the first `keep` bytes."""
