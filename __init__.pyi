@@ -1165,9 +1165,9 @@ def reciprocal(input, *, out=None) -> Tensor:
     """Elementwise reciprocal."""
 def reciprocal_(input, *, out=None) -> Tensor:
     """In-place version of reciprocal()."""
-def relu(input) -> Tensor:
+def relu(input, *, out=None) -> Tensor:
     """max(input, 0)"""
-def relu_(input) -> Tensor:
+def relu_(input, *, out=None) -> Tensor:
     """In-place version of relu()."""
 def remainder(input, other, *, out=None) -> Tensor:
     """Elementwise remainder."""

@@ -78,16 +78,20 @@ def call(op: Op, args, params):
         return call_view(m, op, args, params)
     if m.special and m.autocast is not None:
         args = m.autocast.cast(op, args)
-    arrays = [a._a if isinstance(a, Tensor) else a for a in args]
+    arrays, kinds = [], [op]
+    for a in args:                       # a loop, since each list in one expression is a call of its own
+        if isinstance(a, Tensor):
+            a = a._a
+        arrays.append(a)
+        if a.__class__ is _ndarray or a.__class__ is DeviceArray:
+            kinds.append(a.shape)
+            kinds.append(a.dtype)
+        else:
+            kinds.append(a)
     kernel = KERNELS.get(op) or kernel_of(op)
     try:
         if not op.checked_by_kernel:
-            a = arrays[0]
-            if a.__class__ is _ndarray and len(arrays) == 1:
-                call_key = (op, a.shape, a.dtype, *params.values())
-            else:
-                call_key = (op, *[(a.shape, a.dtype) if a.__class__ is _ndarray or a.__class__ is DeviceArray else a
-                                  for a in arrays], *params.values())
+            call_key = (*kinds, *params.values())
             if call_key not in _checked:
                 check(op, arrays, params, call_key)
         result = m.run(kernel, *arrays, **params)

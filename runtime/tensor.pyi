@@ -1064,9 +1064,9 @@ class Tensor(metaclass=TensorType):
         place."""
     def register_post_accumulate_grad_hook(self, hook) -> _node_module.Handle:
         """Calls hook(tensor) after a gradient was accumulated into this leaf's `.grad`."""
-    def relu(self) -> Tensor:
+    def relu(self, *, out=None) -> Tensor:
         """max(input, 0)"""
-    def relu_(self) -> Tensor:
+    def relu_(self, *, out=None) -> Tensor:
         """In-place version of relu()."""
     def remainder(self, other, *, out=None) -> Tensor:
         """Elementwise remainder."""

@@ -28,8 +28,9 @@ def operate(op, *xs, out=None):
 # One function for each plain record.
 
 
-def unary(op):
-    """A function of one tensor: floating point tensors go straight to the kernel when nothing special is going on."""
+def unary(op, operate=operate):
+    """A function of one tensor: floating point tensors go straight to the kernel when nothing special is going on; `operate`
+    takes the others."""
     taped = op.vjp is not NO_GRAD
 
     def fn(input, *, out=None):

@@ -8,7 +8,7 @@ from ...ir.ops import nn as ops
 from ...ir.ops.shape import reshape
 from ..state import tls
 from ..tensor import Tensor, numel_of
-from .elementwise import unary
+from .elementwise import operate, unary
 from .promote import to_dtype
 from .register import api, deliver, store
 
@@ -32,15 +32,14 @@ def floating(input, name: str):
     return input
 
 
-_relu = unary(ops.relu)
-
-
-@api(inplace=True)
-def relu(input):
-    """max(input, 0)"""
+def _relu(op, input, out=None):
     if input.dtype is dt.bool_:
         raise DTypeError("relu does not take bool; cast with .to()")
-    return _relu(input)
+    return operate(op, input, out=out)
+
+
+relu = api(inplace=True, name="relu")(unary(ops.relu, _relu))
+relu.__name__, relu.__doc__ = "relu", "max(input, 0)"
 
 
 @api(function=False)

@@ -4,7 +4,7 @@ import numpy as np
 
 from ...ir.op import NO_GRAD
 from ...ir.ops import elementwise as ew
-from ..dispatch import record, record_pair
+from ..dispatch import KERNELS, kernel_of, record, record_pair
 from ..state import tls
 from ..tensor import Tensor
 from . import elementwise as api_ew
@@ -19,7 +19,7 @@ _FAR = 1 << 62
 
 def _shortcut(op, ufunc, general, kinds):
     """`a <op> b` when nothing special is going on: equal dtypes whose kind is in `kinds` (any, if None), or a number beside
-    floats, go straight to the ufunc; everything else takes `general`."""
+    floats, go straight to the ufunc, or to the kernel of large arrays; everything else takes `general`."""
     taped = op.vjp is not NO_GRAD
     integers = kinds != "f"
 
@@ -31,15 +31,15 @@ def _shortcut(op, ufunc, general, kinds):
         if isinstance(other, Tensor):
             b = other._a
             d = a.dtype
-            if d is not b.dtype or a.size >= LARGE or (kinds is not None and d.kind not in kinds):
+            if d is not b.dtype or (kinds is not None and d.kind not in kinds):
                 return general(self, other)
-        elif a.size < LARGE and (((type(other) is float or type(other) is int) and a.dtype.kind == "f" and a.itemsize > 2) or (
-                integers and type(other) is int and a.dtype is _INT64 and -_FAR < other < _FAR)):
+        elif ((type(other) is float or type(other) is int) and a.dtype.kind == "f" and a.itemsize > 2) or (
+                integers and type(other) is int and a.dtype is _INT64 and -_FAR < other < _FAR):
             b = other
         else:
             return general(self, other)
         try:
-            r = m.run(ufunc, a, b)
+            r = m.run(ufunc if a.size < LARGE else KERNELS.get(op) or kernel_of(op), a, b)
         except Exception:
             return general(self, other)
         t = _new(Tensor)
@@ -58,11 +58,10 @@ def _reflected_shortcut(op, ufunc, general):
     def method(self, other):
         m = tls.m
         a = self._a
-        if (m.special or not (type(other) is float or type(other) is int) or a.dtype.kind != "f" or a.itemsize <= 2
-                or a.size >= LARGE):
+        if m.special or not (type(other) is float or type(other) is int) or a.dtype.kind != "f" or a.itemsize <= 2:
             return general(self, other)
         try:
-            r = m.run(ufunc, other, a)
+            r = m.run(ufunc if a.size < LARGE else KERNELS.get(op) or kernel_of(op), other, a)
         except Exception:
             return general(self, other)
         t = _new(Tensor)

@@ -2,8 +2,8 @@
 
 A piece of 128 KiB and more belongs to an array (and all its views) through the array's base; it comes back when the last of
 them is gone. Sizes are rounded up to one of eight steps per power of two, so at most an eighth is wasted. All pieces start on a
-page. What came back waits to be asked for in its very size, and goes to the heap before that takes memory which nobody used yet.
-Kept memory is bounded (`set_cache_limit`); what exceeds the bound goes back to the system at once.
+page. What came back waits for a request of its very size, and goes to the heap before any other request does.
+Kept memory is bounded (`set_cache_limit`); what exceeds the bound by an eighth goes back to the system at once.
 """
 
 import ctypes
@@ -22,6 +22,7 @@ from .heap import Heap
 
 SMALL_BYTES = 128 * 1024
 _DEFAULT_LIMIT = 4 << 30
+_A_FEW = 8
 
 
 class _Lease(weakref.ref):
@@ -41,6 +42,7 @@ class _State:
     waiting_bytes = 0
     heap = Heap()
     limit: int | None = None
+    at_once = 0                 # bytes from which a piece that comes back is looked at right away; the others a few at a time
     counts = {"reused": 0, "mapped": 0}
     in_use = 0
     peak = 0
@@ -96,6 +98,7 @@ def set_cache_limit(size: int):
     """Bound the bytes kept for reuse; 0 keeps nothing."""
     with _State.lock:
         _State.limit = max(0, int(size))
+        _State.at_once = _State.limit // (8 * _A_FEW)
         _collect()
 
 
@@ -171,10 +174,10 @@ def _give_back(lease):
     """Called when an array dies, in any thread, possibly while this thread holds the lock: never waits."""
     if _State is None:
         return          # the interpreter is ending, and takes the memory with it
-    piece = lease.piece
+    piece, returned = lease.piece, _State.returned
     del _State.leases[id(piece)]
-    _State.returned.append(piece)
-    if _State.lock.acquire(blocking=False):
+    returned.append(piece)
+    if (piece.size > _State.at_once or len(returned) >= _A_FEW) and _State.lock.acquire(blocking=False):
         try:
             _collect()
         finally:
@@ -218,6 +221,7 @@ def _limit():
         except (AttributeError, ValueError, OSError):
             physical = 4 * _DEFAULT_LIMIT
         _State.limit = min(_DEFAULT_LIMIT, physical // 4)
+        _State.at_once = _State.limit // (8 * _A_FEW)
     return _State.limit
 
 

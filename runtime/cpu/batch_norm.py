@@ -14,9 +14,9 @@ import numpy as np
 from ...ir.target import host
 from ...passes.codegen.llvm import batch_norm as codegen
 from . import call, conv_steps, pool
+from .alloc import empty
 from .compile import compile_module
 from .conv_steps import EXTRA, OPERANDS, W, X, Y, plain
-from .kernel_entry import empty
 from .texts import text_of
 
 _ELEMENTS = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}

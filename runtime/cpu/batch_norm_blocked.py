@@ -10,10 +10,10 @@ from ...passes.codegen.llvm import batch_norm_blocked as codegen
 from ...passes.codegen.llvm.batch_norm import OPERANDS as NAMES
 from ...passes.codegen.llvm.batch_norm import RUN
 from . import call, conv_steps, pool
+from .alloc import empty
 from .batch_norm import is_direct
 from .compile import compile_module
 from .conv_steps import EXTRA, OPERANDS, WORKSPACE, W, X, Y, plain
-from .kernel_entry import empty
 from .texts import text_of
 
 TRAIN, GRAD = codegen.TRAIN, codegen.GRAD

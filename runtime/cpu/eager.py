@@ -158,6 +158,7 @@ def scalar(op: Op):
 def exact_scalar(op: Op):
     """A function with one right answer: numpy for small arrays, the compiled kernel for large ones."""
     compiled, ref, quick = ScalarKernels(op), op.ref, op.quick
+    made = compiled.made                             # what was called before on large arrays, by their dtypes
     plain: Any = getattr(ref, "plain", None)         # what the reference calls for arrays that need no conversion
     conditions = 1 if op is ew.where else 0          # operands that are bool, before those that are floating
 
@@ -173,19 +174,30 @@ def exact_scalar(op: Op):
         return quick(*args) if quick is not None and first.dtype.kind == "f" else ref(*args, **params)
 
     def run_one(x):
-        if x.__class__ is np.ndarray and x.size < LARGE and x.dtype.kind == "f":
-            return quick(x)
+        if x.__class__ is np.ndarray:
+            if x.size >= LARGE:
+                found = made.get((x.dtype,))
+                return run(x) if found is None else found(x)
+            if x.dtype.kind == "f":
+                return quick(x)
         return run(x)
 
     def run_plain(x):
-        if x.__class__ is np.ndarray and x.size < LARGE and x.dtype.kind == "f" and x.itemsize > 2:
-            return plain(x)
+        if x.__class__ is np.ndarray:
+            if x.size >= LARGE:
+                found = made.get((x.dtype,))
+                return run(x) if found is None else found(x)
+            if x.dtype.kind == "f" and x.itemsize > 2:
+                return plain(x)
         return run(x)
 
     def run_where(condition, x, y):
         if condition.__class__ is bool:         # of numbers, which would take the dtype of the arrays
             condition = np.asarray(condition)
         a, b = (x, y) if x.__class__ is np.ndarray else (y, x)
+        if a.__class__ is b.__class__ is condition.__class__ is np.ndarray and a.size >= LARGE:
+            found = made.get((condition.dtype, a.dtype, b.dtype))
+            return run(condition, x, y) if found is None else found(condition, x, y)
         if a.__class__ is not np.ndarray or a.size >= LARGE or a.dtype.kind != "f" or condition.__class__ is not np.ndarray:
             return run(condition, x, y)
         if b.__class__ is float or (b.__class__ is int and -_WHOLE < b < _WHOLE):
@@ -201,9 +213,12 @@ def exact_scalar(op: Op):
 
     def run_two(x, y):
         a, b = (x, y) if x.__class__ is np.ndarray else (y, x)
-        if a.__class__ is np.ndarray and a.size < LARGE and (
-                a.dtype.kind == "f" or (b.__class__ is np.ndarray and a.dtype is b.dtype and a.dtype.kind in "biu")):
-            return quick(x, y)
+        if a.__class__ is np.ndarray:
+            if a.size >= LARGE:
+                found = made.get((a.dtype, b.dtype)) if b.__class__ is np.ndarray else None
+                return run(x, y) if found is None else found(x, y)
+            if a.dtype.kind == "f" or (b.__class__ is np.ndarray and a.dtype is b.dtype and a.dtype.kind in "biu"):
+                return quick(x, y)
         return run(x, y)
 
     return run if quick is None else {1: run_one, 2: run_two}.get(quick.nin, run)

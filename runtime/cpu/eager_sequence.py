@@ -17,7 +17,7 @@ from ...ir.ops import recurrent_packed as packed_ops
 from ...ir.target import host
 from ...passes.codegen.llvm.epilogue import ColumnBias
 from ...passes.codegen.llvm.types import BF16, F16, F32, F64
-from . import attention, call, gemm, kernel_entry, kernels, lookup, recurrent, recurrent_projected
+from . import alloc, attention, call, gemm, kernels, lookup, recurrent, recurrent_projected
 from .kernel_table import KernelTable
 
 TABLE = KernelTable()
@@ -338,7 +338,7 @@ def class_share(op: Op):
         kept = _kept_rows(target, ignore_index, classes) if reduction != "none" and target.size < most else 0
         if not kept or kept != target.size:
             return op.lower.body(g, target, ignore_index=ignore_index, classes=classes, reduction=reduction)
-        out = kernel_entry.empty(target.shape, g.dtype)
+        out = alloc.empty(target.shape, g.dtype)
         out.fill(g / g.dtype.type(kept) if reduction == "mean" else g)
         return out
 

@@ -1,27 +1,15 @@
 """From a kernel to callables on numpy arrays: compile, add doors, allocate results."""
 
-import math
 from dataclasses import dataclass, field
 from typing import Any
-
-import numpy as np
 
 from ...ir.kernel import Kernel
 from ...ir.target import Target, host
 from ...passes.codegen.llvm import doors as native_doors
 from ...passes.codegen.llvm import kernels as code
 from ...passes.codegen.llvm.emit import Module
-from . import alloc, call, compile, pool  # noqa: F401 (pool gives kernels the thread pool's entry)
+from . import call, compile, pool  # noqa: F401 (pool gives kernels the thread pool's entry)
 from .texts import Text, text_of
-
-LARGE = 65536  # bytes from which results come from the caching allocator
-
-
-def empty(shape, np_dtype) -> np.ndarray:
-    """Memory for a result."""
-    if math.prod(shape) * np_dtype.itemsize >= LARGE:
-        return alloc.empty(shape, np_dtype)
-    return np.empty(shape, np_dtype)
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,8 @@ from ...passes.codegen.llvm import doors as native_doors
 from ...passes.codegen.llvm import streaming
 from ...passes.codegen.llvm.kernels import suited
 from . import call, compile, native_kernels
-from .kernel_entry import LARGE, empty, entries
+from .alloc import SMALL_BYTES, empty
+from .kernel_entry import entries
 from .row_calls import Draw, Reduction, RowOp
 
 DOOR_RANKS = 5  # ranks 0 .. 4 have doors of their own; more dims are merged first
@@ -39,6 +40,7 @@ class Elementwise:
         self.name, self.inputs, self.build = name, tuple(inputs), build
         self.outputs = tuple(outputs)
         self.out = self.outputs[0].np
+        self._several = len(self.outputs) > 1
         self._doors: Any = None
         self._far: Any = None
         self._strided: dict[tuple, int] = {}
@@ -85,30 +87,25 @@ class Elementwise:
     def _large(self, first, arrays):
         """The result of contiguous arrays of one shape, in memory of its own, when they are large."""
         out = empty(first.shape, self.out)
-        (self.far if out.nbytes >= streaming.WORTH else self.doors)[out.ndim](*arrays, out)
+        (self.far if out.nbytes >= streaming.WORTH else self._doors or self.doors)[out.ndim](*arrays, out)
         return out
 
     def __call__(self, *arrays, out=None):
         first = arrays[0]
         shape = first.shape
-        if len(arrays) == 1 and out is None and first.flags.c_contiguous and len(shape) < DOOR_RANKS and len(self.outputs) == 1:
-            if first.nbytes >= LARGE:
-                return self._large(first, arrays)
-            out = np.empty(shape, self.out)
-            (self._doors or self.doors)[len(shape)](first, out)
-            return out
-        plain = len(shape) < DOOR_RANKS and len(self.outputs) == 1
+        rank = len(shape)
+        if rank >= DOOR_RANKS or self._several:
+            return self.general(arrays, out)
         for a in arrays:
             if a.shape != shape or not a.flags.c_contiguous:
-                plain = False
-                break
-        if not plain or (out is not None and (out.shape != shape or not out.flags.c_contiguous)):
-            return self.general(arrays, out)
+                return self.general(arrays, out)
         if out is None:
-            if first.nbytes >= LARGE:
+            if first.nbytes >= SMALL_BYTES:
                 return self._large(first, arrays)
             out = np.empty(shape, self.out)
-        (self._doors or self.doors)[len(shape)](*arrays, out)
+        elif out.shape != shape or not out.flags.c_contiguous:
+            return self.general(arrays, out)
+        (self._doors or self.doors)[rank](*arrays, out)
         return out
 
     def general(self, arrays, out=None):

@@ -21,6 +21,7 @@ ADDABLE = {np.dtype(np.float32): F32, np.dtype(np.float64): F64}
 BY_SIZE = {2: I16, 4: F32, 8: F64}  # rows are copied as elements of their size
 _WORK = 1 << 16                     # elements from which threads share
 _KEPT = 512
+_INT64 = np.dtype(np.int64)
 INDEX = codegen.ARRAYS.index("index")
 
 
@@ -34,15 +35,11 @@ def can_add(values) -> bool:
     return values.dtype in ADDABLE and values.size > 0
 
 
-def element_of(kind, dtype) -> str:
-    """The element type by which a task works: `kind` is "take" or "add"."""
-    return BY_SIZE[dtype.itemsize] if kind == "take" else ADDABLE[dtype]
-
-
 @functools.lru_cache(_KEPT)
-def plan(kind, element, size, count, width, table_rows, clears, threads) -> jobs.JobsPlan:
-    """The plan on (table, index, rows) that copies or adds rows."""
-    kernel = codegen.LookupKernel(host(), element)
+def plan(kind, dtype, count, width, table_rows, clears, threads) -> jobs.JobsPlan:
+    """The plan on (table, index, rows) that copies or adds rows: `kind` is "take" or "add"."""
+    size = dtype.itemsize
+    kernel = codegen.LookupKernel(host(), BY_SIZE[size] if kind == "take" else ADDABLE[dtype])
     symbol = getattr(kernel, kind)
     task = compile_module(kernel.text(), [symbol])[symbol]
     shares = count if kind == "take" else -(-width * size // 64)
@@ -54,20 +51,18 @@ def plan(kind, element, size, count, width, table_rows, clears, threads) -> jobs
 
 
 def _run(kind, table, index, rows, clears):
-    size = table.itemsize
-    made = plan(kind, BY_SIZE[size], size, index.size, table.shape[1], table.shape[0], clears, pool.get_num_threads())
-    made(table, index, rows)
+    plan(kind, table.dtype, index.size, table.shape[1], table.shape[0], clears, pool.get_num_threads())(table, index, rows)
 
 
 def _indices(index):
-    return np.ascontiguousarray(index, np.int64)
+    return index if index.dtype is _INT64 and index.flags.c_contiguous else np.ascontiguousarray(index, np.int64)
 
 
 def take(table, index):
     """table[index]; every index is in range."""
     out = alloc.empty((*index.shape, table.shape[1]), table.dtype)
     if out.size:
-        _run("take", table.view(f"i{table.itemsize}"), _indices(index), out.view(f"i{table.itemsize}"), False)
+        _run("take", table, _indices(index), out, False)
     return out
 
 

@@ -37,8 +37,8 @@ def _index_steps(number: int, index, rows: int, low: int):
     return steps, Scratch(), 8 * index.size
 
 
-def _plan(kind, dtype, size, index, width, rows, clears):
-    return lookup.plan(kind, lookup.element_of(kind, dtype), size, index.size, width, rows, clears, pool.get_num_threads())
+def _plan(kind, dtype, index, width, rows, clears):
+    return lookup.plan(kind, dtype, index.size, width, rows, clears, pool.get_num_threads())
 
 
 def _taken(operands, results, low):
@@ -48,7 +48,7 @@ def _taken(operands, results, low):
         return None
     steps, at, scratch = _index_steps(1, index, table.shape[0], low)
     width = table.size // table.shape[0]
-    made = _plan("take", out.dtype, out.dtype.itemsize, index, width, table.shape[0], False).native([0, 1, 2])
+    made = _plan("take", out.dtype, index, width, table.shape[0], False).native([0, 1, 2])
     steps += [_with_index(s, at) for s in made.steps]
     return NativeCall(tuple(steps), scratch)
 
@@ -125,6 +125,6 @@ def index_put(node, operands, results):
 def _added(values, value_number, index, index_number, out, low, out_number, clears, before):
     rows = out.shape[0]
     steps, at, scratch = _index_steps(index_number, index, rows, low)
-    made = _plan("add", out.dtype, out.dtype.itemsize, index, out.size // rows, rows, clears).native(
+    made = _plan("add", out.dtype, index, out.size // rows, rows, clears).native(
         [out_number, index_number, value_number])
     return NativeCall((*steps, *before, *[_with_index(s, at) for s in made.steps]), scratch)

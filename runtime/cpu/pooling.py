@@ -14,10 +14,10 @@ from ...ir.target import host
 from ...passes.codegen.llvm import pooling as codegen
 from ...passes.codegen.llvm import pooling_blocked as blocked_codegen
 from . import call, conv_steps, kernels, pool
+from .alloc import empty
 from .compile import compile_module
 from .conv_plan import Window
 from .conv_steps import EXTRA, OPERANDS, X, Y, plain
-from .kernel_entry import empty
 from .texts import text_of
 
 _ELEMENTS = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}

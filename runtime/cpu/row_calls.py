@@ -9,7 +9,8 @@ from ...ir import dtype as dt
 from ...ir.kernel_builder import KernelBuilder
 from ...passes.codegen import library, reductions
 from ...passes.codegen.llvm.kernels import suited
-from .kernel_entry import LARGE, empty, entries
+from .alloc import SMALL_BYTES, empty
+from .kernel_entry import entries
 
 MAX_PLANS = 4096  # shapes remembered per kernel
 
@@ -150,7 +151,7 @@ class RowOp:
         if len(self._plans) >= MAX_PLANS:
             self._plans.clear()
         forms = [seen[kind] for kind in kinds]
-        make = np.empty if all(math.prod(shape) * kind.itemsize < LARGE for shape, kind in made) else empty
+        make = np.empty if all(math.prod(shape) * kind.itemsize < SMALL_BYTES for shape, kind in made) else empty
         as_they_are = [*[v.shape for v in arrays], *[shape for shape, _ in made]] == forms
         plan = self._plans[key] = (entry, None if as_they_are else forms, made, make)
         return plan

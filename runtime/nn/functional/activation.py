@@ -17,7 +17,7 @@ from ...api.register import FUNCTIONS
 
 def relu(input, inplace=False):
     """max(x, 0)"""
-    return finish(core.relu(input), input, inplace, "relu")
+    return finish(core.relu(input), input, True, "relu") if inplace else core.relu(input)
 
 
 def relu6(input, inplace=False):

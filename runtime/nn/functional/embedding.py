@@ -10,6 +10,7 @@ from ....ir.ops.shape import expand, reshape
 from ...api.promote import to_dtype, widened
 from ...api.register import FUNCTIONS
 from ...autograd.grad_mode import no_grad
+from ...tensor import shape_of
 from .sparse_lookup import gives_rows, sparse_lookup
 
 
@@ -18,9 +19,8 @@ def one_hot(tensor, num_classes=-1):
     return FUNCTIONS["one_hot"](tensor, num_classes)
 
 
-def _padding(padding_idx, rows):
-    if padding_idx is None:
-        return None
+def _padding(padding_idx, weight):
+    rows = shape_of(weight)[0] if weight.ndim else 0
     if not -rows <= padding_idx < rows:
         raise ArgumentError(f"padding_idx {padding_idx} is not a row of a table of {rows}")
     return padding_idx % rows
@@ -39,11 +39,10 @@ def renormalise_(weight, input, max_norm, norm_type):
 def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
     """The rows of `weight` at the indices. With `sparse` the gradient of a table that is a leaf is a sparse tensor, which
     holds only the rows that were looked up (see `sparse_lookup`)."""
-    if weight.ndim != 2:
-        raise ShapeError(f"embedding takes a table of rows (num_embeddings, embedding_dim), got {weight.aval}")
     if max_norm is not None:
         renormalise_(weight, input, max_norm, norm_type)
-    padding_idx = _padding(padding_idx, weight.shape[0])
+    if padding_idx is not None:
+        padding_idx = _padding(padding_idx, weight)
     if sparse and gives_rows(weight):
         if scale_grad_by_freq:
             raise ArgumentError("embedding: scale_grad_by_freq does not go with sparse=True")
@@ -73,7 +72,8 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     elif include_last_offset:
         offsets = offsets[:-1]
     flat = input.reshape(-1)
-    padding_idx = _padding(padding_idx, weight.shape[0])
+    if padding_idx is not None:
+        padding_idx = _padding(padding_idx, weight)
     rows = embedding(flat, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
     keep = None if padding_idx is None else ew.ne(flat, padding_idx)
     if mode == "max":

@@ -7,15 +7,17 @@ from ....ir.ops import reduce as rd
 from ....ir.ops.linalg import matmul
 from ....ir.ops.shape import expand, permute, reshape
 from ...api.promote import rounds_once
+from ...tensor import shape_of
 
 
 def linear(input, weight, bias=None):
     """input @ weight.T + bias; the weight is (out_features, in_features), or (in_features,) for one output."""
-    if weight.ndim == 1:
+    rows = shape_of(weight)
+    if len(rows) == 1:
         out = ops.linear(input, reshape(weight, shape=(1, *weight.shape)), None)
         out = reshape(out, shape=input.shape[:-1])
         return out if bias is None else out + bias
-    if bias is not None and bias.shape != weight.shape[:1]:
+    if bias is not None and shape_of(bias) != rows[:1]:
         return ops.linear(input, weight, None) + bias
     return ops.linear(input, weight, bias)
 
