@@ -124,7 +124,8 @@ def _layer_norm_grad(g, x, w, *, dims, eps):
     h, inverse = _standard(rows, x, eps)
     gw = g if w is None else ew.mul(g, rows.over(w))
     a, c = ew.div(rows.sum(gw), rows.count), ew.div(rows.sum(ew.mul(gw, h)), rows.count)
-    return _with_weight(g, h, w, dims, _back(rows, ew.sub(gw, rows.over(a)), h, c, inverse))
+    found = _with_weight(g, h, w, dims, _back(rows, ew.sub(gw, rows.over(a)), h, c, inverse))
+    return found if w is None else (*found, _sum_of_rows(g, dims) if dims < g.ndim else ew.copy(g))
 
 
 def _rms_norm_grad(g, x, w, *, dims, eps):
@@ -144,8 +145,12 @@ def _with_weight(g, h, w, dims, dx):
     """The gradient of the input, and that of the weight if there is one."""
     if w is None:
         return dx
-    leading = tuple(range(g.ndim - dims))
-    return dx, sum_(ew.mul(g, h), dim=leading, keepdim=False) if leading else ew.mul(g, h)
+    gh = ew.mul(g, h)
+    return dx, _sum_of_rows(gh, dims) if dims < g.ndim else gh
+
+
+def _sum_of_rows(x, dims):
+    return sum_(x, dim=tuple(range(x.ndim - dims)), keepdim=False)
 
 
 def _linear(x, w, b):

@@ -8,17 +8,18 @@ import pytest
 
 import ingot
 from ingot.nn import functional as F
-from ingot.runtime.autograd import node
-from ingot.runtime.cpu import eager_composites
+from ingot.runtime.autograd import engine, node
+from ingot.runtime.cpu import alloc, eager_composites
 
 SHAPE = (190, 190)
 FUNCTIONS = {
     "gelu": (F.gelu, True), "gelu_tanh": (lambda x: F.gelu(x, approximate="tanh"), True), "silu": (F.silu, True),
     "mish": (F.mish, True), "softplus": (F.softplus, True), "tanh": (ingot.tanh, True), "sigmoid": (ingot.sigmoid, True),
     "log_sigmoid": (F.logsigmoid, True), "pow": (lambda x: ingot.abs(x) ** 2.5, True), "atan": (ingot.atan, True),
-    "exp": (ingot.exp, False), "mul": (lambda x: x * x, False), "neg": (lambda x: -x, False),
+    "exp": (ingot.exp, False), "mul": (lambda x: x * (x.detach() + 1), False), "neg": (lambda x: -x, False),
     "divided by itself and one": (lambda x: x / (x * x + 1), True), "larger": (lambda x: ingot.maximum(x, -x), True),
-    "where": (lambda x: ingot.where(x > 0, x, x * 2), False),
+    "where": (lambda x: ingot.where(x > 0, x, x * 2), False), "with itself": (lambda x: x * x, True),
+    "with itself, elsewhere, too": (lambda x: (x * x).exp() + x * x * 0.5 + x + x, False),
 }
 
 
@@ -59,10 +60,56 @@ def _rules():
 
 def test_gradients_of_other_strides():
     x = ingot.randn(SHAPE).requires_grad_()
-    for g in (ingot.randn(SHAPE), ingot.randn(SHAPE).t(), ingot.randn(SHAPE[0], 1).expand(SHAPE)):
-        expected = gradient(F.gelu, x, g.contiguous())
+    spread = [ingot.randn(*shape).expand(SHAPE) for shape in ((SHAPE[0], 1), (1, 1))]
+    for g in (ingot.randn(SHAPE), ingot.randn(SHAPE).t(), *spread):
+        for f in (F.gelu, FUNCTIONS["with itself, elsewhere, too"][0]):
+            expected = gradient(f, x, g.contiguous())
+            for _ in range(3):
+                np.testing.assert_array_equal(gradient(f, x, g), expected)
+
+
+def test_a_gradient_that_is_one_number_is_read_once():
+    x = ingot.randn(SHAPE).requires_grad_()
+    eager_composites.rules_of.cache_clear()
+    for scale in (1.0, 1.0, 3.0, -0.0):
+        x.grad = None
+        (F.silu(x).sum() * scale).backward()
+        np.testing.assert_array_equal(x.grad.numpy(), gradient(F.silu, x, ingot.full(SHAPE, scale)))
+    assert any(callable(v) for rule in _rules() for one in rule.of_one.values() for v in one._made.values())
+
+
+def test_sums_of_gradients_change_nothing_that_others_hold():
+    for size in (30, SHAPE[0]):
+        x, c, g = (ingot.randn(size, size) for _ in range(3))
+        x.requires_grad_()
+        c.requires_grad_()
+        seen: list = []
+        for _ in range(2):
+            x.grad = c.grad = None
+            before, a, d = g.clone(), x * 1.0, c * 1.0
+            d.retain_grad()
+            d.register_hook(seen.append)
+            ((a + d) + a * 3 + a).backward(g)
+            for held in (g, d.grad, c.grad, seen[-1]):
+                np.testing.assert_array_equal(held.detach().numpy(), before.numpy())
+            np.testing.assert_array_equal(x.grad.numpy(), (g + g * 3 + g).numpy())
+
+
+def test_a_sum_of_gradients_takes_the_memory_of_the_first(monkeypatch):
+    x = ingot.randn(512, 512).requires_grad_()
+
+    def arrays_made():
         for _ in range(3):
-            np.testing.assert_array_equal(gradient(F.gelu, x, g), expected)
+            x.grad = None
+            loss = (x.exp() * 2 + x.sin()).sum()
+            before = alloc.stats()
+            loss.backward()
+        after = alloc.stats()
+        return after["reused"] + after["mapped"] - before["reused"] - before["mapped"]
+
+    made = arrays_made()
+    monkeypatch.setattr(engine, "can_add_to", lambda held, g: False)
+    assert arrays_made() == made + 1
 
 
 def test_a_condition_that_is_a_number_meets_large_arrays():

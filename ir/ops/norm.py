@@ -134,9 +134,9 @@ def _layer_norm_body(x, w, b, *, dims, eps):
 
 def _layer_norm_vjp(g, out, x, w, b, *, dims, eps, needs):
     found = layer_norm_grad(g, x, w, dims=dims, eps=eps)
-    dx, dw = found if w is not None else (found, None)
-    db = _in(rd.sum_(_widened(g), dim=_leading(g, dims), keepdim=False), dt.of(b)) if needs[2] else None
-    return dx, dw, db
+    if w is not None:
+        return found
+    return found, None, _in(_row_sum(_widened(g), dims), dt.of(b)) if needs[2] else None
 
 
 def _infer_rows_grad(g, x, w, *, dims, eps):
@@ -146,13 +146,23 @@ def _infer_rows_grad(g, x, w, *, dims, eps):
     return x if w is None else (x, w)
 
 
+def _infer_layer_norm_grad(g, x, w, *, dims, eps):
+    dx = _infer_rows_grad(g, x, w, dims=dims, eps=eps)
+    return dx if w is None else (*dx, w)
+
+
+def _row_sum(x, dims):
+    """The sum of all rows."""
+    return rd.sum_(x, dim=_leading(x, dims), keepdim=False)
+
+
 def _row_gradients(x, w, gr, gw, y, inverse, rest, dims):
     """The gradients for rows that were scaled by `inverse` to y, and for the weight; `rest` is what flows through the
     statistics of a row."""
     dx = _in(ew.mul(ew.sub(gw, rest), _over(inverse, gw)), dt.of(x))
     if w is None:
         return dx
-    return dx, _in(rd.sum_(ew.mul(gr, y), dim=_leading(x, dims), keepdim=False), dt.of(w))
+    return dx, _in(_row_sum(ew.mul(gr, y), dims), dt.of(w))
 
 
 def _layer_norm_grad(g, x, w, *, dims, eps):
@@ -161,7 +171,7 @@ def _layer_norm_grad(g, x, w, *, dims, eps):
     gw = _scaled(gr, w)
     dx = (gw - _row_mean(gw) - y * _row_mean(gw * y)) * inverse
     dx = dx.reshape(x.shape).astype(x.dtype, copy=False)
-    return dx if w is None else (dx, _like((gr * y).sum(axis=0), x, w))
+    return dx if w is None else (dx, _like((gr * y).sum(axis=0), x, w), _like(gr.sum(axis=0), x, w))
 
 
 def _layer_norm_grad_body(g, x, w, *, dims, eps):
@@ -170,15 +180,16 @@ def _layer_norm_grad_body(g, x, w, *, dims, eps):
     gr = _widened(g)
     gw = gr if w is None else ew.mul(gr, _over(_in(w, dt.of(gr)), gr))
     rest = ew.add(_over(_mean(gw, last), gw), ew.mul(y, _over(_mean(ew.mul(gw, y), last), gw)))
-    return _row_gradients(x, w, gr, gw, y, inverse, rest, dims)
+    found = _row_gradients(x, w, gr, gw, y, inverse, rest, dims)
+    return found if w is None else (*found, _in(_row_sum(gr, dims), dt.of(w)))
 
 
 layer_norm = op("layer_norm", infer=_infer_layer_norm, ref=_layer_norm, vjp=_layer_norm_vjp, saves=(1, 2),
                 lower=Composite(_layer_norm_body),
                 doc="Each row over the last `dims` dims to mean 0 and variance 1, times weight, plus bias.")
-layer_norm_grad = op("layer_norm_grad", infer=_infer_rows_grad, ref=_layer_norm_grad,
+layer_norm_grad = op("layer_norm_grad", infer=_infer_layer_norm_grad, ref=_layer_norm_grad,
                      vjp=derived_vjp(_layer_norm_grad_body), saves=(1, 2, 3), lower=Composite(_layer_norm_grad_body),
-                     doc="The gradients of layer_norm for its input and, if there is one, its weight.")
+                     doc="The gradients of layer_norm for its input and, if there is a weight, for that and the bias.")
 
 # Over the trailing dims: RMS norm.
 

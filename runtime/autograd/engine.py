@@ -4,8 +4,6 @@ Without `create_graph` the gradient rules run on plain arrays; with it, or while
 their own history is recorded.
 """
 
-import ctypes
-import sys
 import threading
 from typing import Any
 
@@ -22,6 +20,7 @@ from ..state import tls
 from ..tensor import Tensor, wrap
 from ..writes import write
 from .node import CHECK_NAN, Leaf, Node, Output, aval_of
+from .ownership import add_to, can_add_to, own
 from .sparse_gradient import accumulate_sparse, is_sparse, sum_of
 
 _accumulating = threading.RLock()
@@ -82,7 +81,7 @@ class Backward:
                     grads = None
                 elif (plain and type(node) is Node and type(node.saved) is tuple and node.outs is None
                         and not node.pre_hooks and not node.post_hooks):
-                    grads = self.part(node, g) if node.op in _PARTS else run(node.apply, g)
+                    grads = self.part(node, g) if node.op in _PARTS else run(node.apply, g, pending)
                     if frees:
                         node.release()
                 else:
@@ -95,6 +94,8 @@ class Backward:
                             deliver(edge, grads[i])
                         else:
                             pending[edge] = grads[i]
+                            if grads.__class__ is list:
+                                grads[i] = None     # or a sum could not see that it is held by `pending` alone
                     source = edge.source if type(edge) is Output else edge
                     left = waiting[source] = waiting[source] - 1
                     if not left:
@@ -114,7 +115,7 @@ class Backward:
             seen = node.op.ref(whole, **node.params)
             self.run(np.add, seen, g, seen)
             return None
-        grads = self.run(node.apply, g)
+        grads = self.run(node.apply, g, self.pending)
         made = grads[0]
         if edge not in self.pending and type(made) is np.ndarray and made.flags.carray:
             self.wholes[edge] = made
@@ -127,11 +128,18 @@ class Backward:
             slots = pending.get(edge.source)
             if slots is None:
                 slots = pending[edge.source] = [None] * len(edge.source.outs)
-            old = slots[edge.index]
-            slots[edge.index] = g if old is None else sum_of(old, g)
+            held, slots[edge.index] = [slots[edge.index]], None
+            slots[edge.index] = g if held[0] is None else self.sum_with(held, g)
         else:
-            old = pending.get(edge)
-            pending[edge] = g if old is None else sum_of(old, g)
+            held = [pending.pop(edge, None)]
+            pending[edge] = g if held[0] is None else self.sum_with(held, g)
+
+    def sum_with(self, held: list, g):
+        """The sum of the gradient that only the list `held` holds, and another: in the memory of the first, where it is large
+        and nothing else can see it."""
+        if can_add_to(held, g):
+            return self.run(add_to, held[0], g)
+        return sum_of(held[0], g)
 
     def through(self, node, g):
         """Gradients of a node's arguments, where the walk needs more than the node's rule on one plain array."""
@@ -283,7 +291,7 @@ def accumulate(leaf, g: Tensor, create_graph: bool):
         elif tls.m.recorder is not None:
             write(old, add(old, g), "backward")
         else:
-            tls.m.run(np.add, old._a, g._a, old._a)
+            tls.m.run(add_to, old._a, g._a)
             old._storage.wrote("backward")
 
 
@@ -294,35 +302,6 @@ def run_post_accumulate(leaf):
             tensor = tensor_ref()
             if tensor is not None:
                 hook(tensor)
-
-
-def own(g: Tensor) -> Tensor:
-    """A gradient that nothing else can write to: the tensor itself if its memory is referenced from here alone."""
-    if _is_plain_memory(g._a):
-        arrays, owners = _references(g)
-        if arrays <= _ALONE and (g._a.base is None or owners <= _ALONE_OWNER):
-            return g
-    return wrap(g._a.copy())
-
-
-def _is_plain_memory(a) -> bool:
-    """Whether an array is row-major, writable, and its memory (of about its size) ends with the last reference to it."""
-    flags, owner = a.flags, a.base
-    if not (flags.c_contiguous and flags.writeable):
-        return False
-    if type(owner) is np.ndarray:
-        return owner.flags.owndata and owner.nbytes <= a.nbytes
-    return flags.owndata or (isinstance(owner, ctypes.Array) and ctypes.sizeof(owner) <= 2 * a.nbytes)
-
-
-def _references(g):
-    """How many references there are to a tensor's array, and to what owns the array's memory."""
-    a = g._a
-    owner = a.base
-    return sys.getrefcount(a), sys.getrefcount(owner)
-
-
-_ALONE, _ALONE_OWNER = _references(wrap(np.zeros((2, 1)).reshape(1, 2)))
 
 
 def count_dependencies(roots, needed=None) -> dict:

@@ -88,8 +88,9 @@ class Node:
             self.saved = FREED
             self.guards = ()
 
-    def apply(self, g):
-        """Gradients of all arguments on plain arrays, from values saved as they are."""
+    def apply(self, g, pending):
+        """Gradients of all arguments on plain arrays, from values saved as they are; where two go to one edge that nothing is
+        `pending` for, perhaps their sum in place of the first."""
         for storage, version in self.guards:
             if storage.version != version:
                 raise overwritten(self, storage, version)
@@ -99,22 +100,28 @@ class Node:
             return self.pull(g, values)
         params, grads = self.params, []
         if g.__class__ is np.ndarray and g.size >= LARGE and self.op.is_elementwise:
-            found = self.compiled(g, values)
+            found = self.compiled(g, values, pending)
             if found is not None:
                 return found
         for e, rule in zip(self.edges, vjp):        # quicker than a list in one expression, which is a call of its own
             grads.append(None if e is None or rule is None else rule(g, *values, **params))
         return grads
 
-    def compiled(self, g, values):
+    def compiled(self, g, values, pending):
         """The gradients from all rules of an elementwise operator in one kernel, where there is one."""
-        needs = tuple([e is not None and rule is not None for e, rule in zip(self.edges, self.op.vjp)])
+        first: dict = {}        # by edges: the first argument whose gradient goes there
+        goals: list = []
+        for i, (e, rule) in enumerate(zip(self.edges, self.op.vjp)):
+            if e is None or rule is None:
+                goals.append(None)
+            else:
+                goals.append(i if type(e) is Output or e in pending else first.setdefault(e, i))
         arguments = (g, *values)
-        run = eager_composites.rules_of(self.op, needs).find(arguments, self.params)
+        run = eager_composites.rules_of(self.op, tuple(goals)).find(arguments, self.params)
         if run is None:
             return None
         found = iter(run(arguments))
-        return [next(found) if need else None for need in needs]
+        return [next(found) if goal == i else None for i, goal in enumerate(goals)]
 
     def pull(self, g, values):
         """Runs the gradient rules on `values` (the output, then the arguments)."""

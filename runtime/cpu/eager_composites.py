@@ -18,6 +18,8 @@ from ...ir.aval import Aval
 from ...ir.errors import GraphError, IngotError
 from ...ir.graph import Builder, Value
 from ...ir.op import Op
+from ...ir.ops import elementwise as ew
+from ...ir.ops.shape import expand
 from ...passes import pipeline
 from ...passes.class_losses import class_losses
 from ...passes.decompose import decompose
@@ -95,28 +97,63 @@ class Composites:
 
 
 class Rules(Composites):
-    """The compiled gradient rules of an elementwise operator, for some of its arguments: called with the gradient, the result
-    and the arguments, as far as the rules read them."""
+    """The compiled gradient rules of an elementwise operator, called with the gradient, the result and the arguments, as far as
+    the rules read them. `goals` are those that it shall have: None for an argument that needs no gradient, else the number of
+    the first argument whose gradient goes to the same place; there they are added up."""
 
     also = (type(None), Aval, bool, int, float)
 
-    def __init__(self, op: Op, needs: tuple):
+    def __init__(self, op: Op, goals: tuple):
         super().__init__(op)
-        self.needs = needs
+        self.goals = goals
+        self.of_one: dict = {}      # by shapes of gradients that are one number everywhere
+
+    def find(self, args, params):
+        """As of composites; a gradient that is one number everywhere (that of a sum) is handed over as that number."""
+        g = args[0]
+        if g.size > 1 and not any(g.strides):
+            rules = self.of_one.get(g.shape) or self.of_one.setdefault(g.shape, RulesOfOne(self.op, self.goals, g.shape))
+            return rules.find((one_of(g), *args[1:]), params)
+        return super().find(args, params)
 
     def _written(self, b, operands, params):
-        found = tuple([rule(*operands, **params) for rule, need in zip(self.op.vjp, self.needs) if need])
-        if not all(type(v) is Value for v in found):
-            raise GraphError(f"a gradient of {self.op.name} is no value of the graph")
-        if sum(1 for n in b.nodes if not is_free(n.output)) <= len(found):
+        sums: dict = {}
+        for rule, goal in zip(self.op.vjp, self.goals):
+            if goal is not None:
+                made = rule(*operands, **params)
+                if type(made) is not Value:
+                    raise GraphError(f"a gradient of {self.op.name} is no value of the graph")
+                sums[goal] = ew.add(sums[goal], made) if goal in sums else made
+        if sum(1 for n in b.nodes if not is_free(n.output)) <= len(sums):
             raise GraphError(f"the gradient of {self.op.name} is one operation already")
-        return found
+        return tuple(sums.values())
+
+
+class RulesOfOne(Rules):
+    """The rules for a gradient of a shape that is one number everywhere."""
+
+    def __init__(self, op: Op, goals: tuple, shape: tuple):
+        super().__init__(op, goals)
+        self.shape = shape
+
+    def find(self, args, params):
+        """A function of the arguments with the whole gradient."""
+        run = Composites.find(self, args, params)
+        return None if run is None else lambda args: run((one_of(args[0]), *args[1:]))
+
+    def _written(self, b, operands, params):
+        return super()._written(b, [expand(operands[0], shape=self.shape), *operands[1:]], params)
+
+
+def one_of(g):
+    """An array of all the dims of another one, with its first element."""
+    return g[(slice(0, 1),) * g.ndim]
 
 
 @functools.cache
-def rules_of(op: Op, needs: tuple) -> Rules:
+def rules_of(op: Op, goals: tuple) -> Rules:
     """The rules of an operator for the arguments that need gradients."""
-    return Rules(op, needs)
+    return Rules(op, goals)
 
 
 def _told(param):

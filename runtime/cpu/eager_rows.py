@@ -81,7 +81,7 @@ def rms_norm(op: Op):
 
 @TABLE.makes(norm.layer_norm_grad)
 def layer_norm_grad(op: Op):
-    """The gradient of the input in one sweep, with the statistics again, and that of the weight in another."""
+    """The gradient of the input in one sweep, with the statistics again, and those of weight and bias in another."""
     return _gradients(op, "layer_norm_backward", centred=True)
 
 
@@ -100,8 +100,8 @@ def _gradients(op, backward, centred):
         dx, *statistics = made(_rows(g, dims), _rows(x, dims), *_given(w))
         if w is None:
             return _shaped(dx, x.shape)
-        sums = kernels.rowop("norm_weight_backward", kind, centred=centred, bias=False)
-        dw = sums(_trailing(g, dims), _trailing(x, dims), *_given(*statistics), dim=0)
-        return _shaped(dx, x.shape), _shaped(dw, w.shape)
+        sums = kernels.rowop("norm_weight_backward", kind, centred=centred, bias=centred)
+        found = sums(_trailing(g, dims), _trailing(x, dims), *_given(*statistics), dim=0)
+        return (_shaped(dx, x.shape), *[_shaped(d, w.shape) for d in (found if centred else (found,))])
 
     return run
