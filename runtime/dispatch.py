@@ -210,21 +210,23 @@ def record(op: Op, args, params, out):
 
 def record_several(m, op: Op, args, params, outs: tuple):
     """What `record` does, for an operation with several results."""
-    inexact = [t._a.dtype.kind in INEXACT for t in outs]
-    if True not in inexact:
+    inexact = []
+    for i, t in enumerate(outs):
+        if t._a.dtype.kind in INEXACT:
+            inexact.append(i)
+        if not m.special:
+            t._storage = Storage()
+    if not inexact:
         return
     edges = tuple([None if not isinstance(a, Tensor) or a._node is None else edge_of(op, a, outs[0]) for a in args])
-    if not m.special:
-        for t in outs:
-            t._storage = Storage()
     saved, guards = keep_planned(op.plan(tuple([e is not None for e in edges])), args, outs)
     node = Node(op, params, edges, saved, guards)
     if m.special:
         annotate(m, node, args, outs)
     node.outs = tuple([t.aval if m.special else aval_of(t._a) for t in outs])
-    for i, t in enumerate(outs):
-        if inexact[i]:
-            t._node = Output(node, i)
+    node.inexact_outs = inexact
+    for i in inexact:
+        outs[i]._node = Output(node, i)
 
 
 def record_pair(op: Op, x: Tensor, y, out: Tensor):

@@ -6,6 +6,7 @@ from ...ir.errors import ArgumentError, DTypeError, ShapeError
 from ...ir.ops import elementwise as ew
 from ...ir.ops import nn as ops
 from ...ir.ops.shape import reshape
+from ..autograd.node import INEXACT
 from ..state import tls
 from ..tensor import Tensor, numel_of
 from .elementwise import operate, unary
@@ -27,7 +28,7 @@ def floating(input, name: str):
     """The input, which must be a floating point tensor."""
     if not isinstance(input, Tensor):
         raise DTypeError(f"{name} takes a tensor, got {type(input).__name__}")
-    if not input.dtype.is_inexact:
+    if input._a.dtype.kind not in INEXACT:
         raise DTypeError(f"{name} takes floating point tensors, got {input.aval}; cast with .to()")
     return input
 

@@ -32,8 +32,11 @@ def _seeds(tensors, gradients):
     gradients = [gradients] * len(tensors) if gradients is None or isinstance(gradients, Tensor) else list(gradients)
     if len(gradients) != len(tensors):
         raise AutogradError(f"got {len(tensors)} tensors and {len(gradients)} gradients; give one each")
-    seeds = []
+    seeds, recorder = [], tls.m.recorder
     for t, g in zip(tensors, gradients):
+        if g is None and recorder is None and t._a.size == 1 and t._a.dtype.kind == "f":
+            seeds.append(wrap(ones_beside(t._a)))
+            continue
         if g is None:
             if numel_of(t) != 1:
                 raise AutogradError(f"a gradient must be given for a tensor of {t._a.size} elements (shape "
@@ -45,7 +48,7 @@ def _seeds(tensors, gradients):
             raise DTypeError(f"a gradient must be a tensor or None, got {type(g).__name__}")
         elif shape_of(g) != shape_of(t):
             raise AutogradError(f"the gradient has shape {tuple(g._a.shape)}, its tensor {tuple(t._a.shape)}; they must agree")
-        seeds.append(g if g.dtype is t.dtype else cast(g, dtype=t.dtype))
+        seeds.append(g if g._a.dtype is t._a.dtype or g.dtype is t.dtype else cast(g, dtype=t.dtype))
     return seeds
 
 

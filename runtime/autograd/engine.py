@@ -79,8 +79,10 @@ class Backward:
                     continue
                 if g is None:
                     grads = None
-                elif (plain and type(node) is Node and type(node.saved) is tuple and node.outs is None
+                elif (plain and type(node) is Node and type(node.saved) is tuple
                         and not node.pre_hooks and not node.post_hooks):
+                    if node.outs is not None:
+                        g = self.gather_outputs(node, g)
                     grads = self.part(node, g) if node.op in _PARTS else run(node.apply, g, pending)
                     if frees:
                         node.release()
@@ -171,7 +173,7 @@ class Backward:
     def gather_outputs(self, node, slots):
         """The gradient as the rule takes it: alone if one result is differentiable, else a tuple, without gaps unless the
         rule knows what to do with them (trait "gaps")."""
-        kinds = [i for i, a in enumerate(node.outs) if a.dtype.is_inexact]
+        kinds = node.inexact_outs
         if len(kinds) > 1 and "gaps" in node.op.traits:
             return tuple([slots[i] for i in kinds])
         there = next(s for s in slots if s is not None)

@@ -52,7 +52,8 @@ class Node:
 
     __slots__ = ("__dict__", "__weakref__", "edges", "guards", "op", "params", "saved")
 
-    outs: Any = None     # avals of all results when there are several
+    outs: Any = None            # avals of all results when there are several
+    inexact_outs: Any = None    # and the numbers of those that can carry gradients
     pre_hooks: Any = None
     post_hooks: Any = None
     traced: Any = None   # the graph values of what is saved, under a recorder
@@ -97,7 +98,7 @@ class Node:
         values = self.saved
         vjp = self.op.vjp
         if type(vjp) is not tuple:
-            return self.pull(g, values)
+            return vjp(g, *values, needs=tuple([e is not None for e in self.edges]), **self.params)
         params, grads = self.params, []
         if g.__class__ is np.ndarray and g.size >= LARGE and self.op.is_elementwise:
             found = self.compiled(g, values, pending)
@@ -129,7 +130,7 @@ class Node:
         if type(vjp) is tuple:
             return [None if e is None or rule is None else rule(g, *values, **self.params)
                     for e, rule in zip(self.edges, vjp)]
-        return vjp(g, *values, needs=tuple(e is not None for e in self.edges), **self.params)
+        return vjp(g, *values, needs=tuple([e is not None for e in self.edges]), **self.params)
 
     def register_hook(self, hook):
         """Calls hook(grad_inputs, grad_outputs) after this node ran; a result replaces grad_inputs."""

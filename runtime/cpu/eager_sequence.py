@@ -29,7 +29,7 @@ def widened(run):
     """A kernel that computes float16 and bfloat16 in float32 and rounds each result once."""
 
     def call(*args, **params):
-        kind = next(a.dtype for a in args if a is not None)
+        kind = next(a.dtype for a in args if a is not None) if args[0] is None else args[0].dtype
         if kind not in _LOW:
             return run(*args, **params)
         wide = [kernels.converted(a, np.float32) if a is not None and a.dtype == kind else a for a in args]
@@ -352,10 +352,15 @@ _COUNTED = {np.dtype(np.float32): 1 << 24, np.dtype(np.float64): 1 << 53}       
 def softmax_minus_onehot(op: Op):
     """One sweep over each row."""
 
+    by_dtype: dict = {}
+
     def run(x, lse, a, b, target):
         if not x.size:
             return op.ref(x, lse, a, b, target)
-        return kernels.rowop(op.name, dt.BY_NP[x.dtype])(x, lse, a, b, _as_long(target), dim=1)
+        made = by_dtype.get(x.dtype)
+        if made is None:
+            made = by_dtype[x.dtype] = kernels.rowop(op.name, dt.BY_NP[x.dtype])
+        return made(x, lse, a, b, _as_long(target), dim=1)
 
     return widened(run)
 

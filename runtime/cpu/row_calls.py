@@ -125,11 +125,11 @@ class RowOp:
         """Runs on arrays in the library's order; gives the outputs, one alone or a tuple."""
         key = (dim, *[a.shape for a in arrays])
         entry, forms, made, make = self._plans.get(key) or self._plan(key, arrays, dim)
-        if out is None:
-            outs = tuple([make(shape, kind) for shape, kind in made])
-        else:
-            outs = out if isinstance(out, tuple) else (out,)
-        given = [v if v.flags.c_contiguous else np.ascontiguousarray(v) for v in (*arrays, *outs)]
+        outs = out if isinstance(out, tuple) else (out,) if out is not None else tuple([make(*each) for each in made])
+        given = [*arrays, *outs]
+        for i, v in enumerate(given):
+            if not v.flags.c_contiguous:
+                given[i] = np.ascontiguousarray(v)
         if forms is not None:
             given = [v if v.shape == form else v.reshape(form) for v, form in zip(given, forms)]
         entry(*given)
