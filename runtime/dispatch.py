@@ -313,7 +313,8 @@ def link_view(op, params, base, out):
     """Makes `out` share the storage of the tensor it looks into, and remember the way there."""
     storage = out._storage = base._storage
     root = base._base
-    link = (op.name, tuple(params.items()) if tuple(params) in _SORTED else in_order(params))
+    items = tuple(params.items())
+    link = (op.name, items if len(items) < 2 or tuple(params) in _SORTED else in_order(params))
     if root is None:
         out._base = base
         out._chain = (link,)

@@ -17,7 +17,10 @@ from .register import api, deliver
 
 def sizes_of(given) -> tuple:
     """Sizes given one by one or as one sequence, as a tuple of ints."""
-    if len(given) == 1 and given[0].__class__ is int:
+    for n in given:
+        if n.__class__ is not int:
+            break
+    else:
         return given
     if len(given) == 1 and not isinstance(given[0], (int, np.integer)):
         one = given[0]
@@ -41,7 +44,10 @@ def canonical_order(dims, ndim: int) -> tuple:
 
 def fill_in(shape: tuple, size: int, who: str) -> tuple:
     """`shape` with its -1 replaced by what makes `size` elements."""
-    if all([n >= 0 for n in shape]):  # noqa: C419  (quicker than a generator)
+    for n in shape:
+        if n < 0:
+            break
+    else:
         return shape
     known = 1
     for n in shape:
@@ -149,6 +155,9 @@ def squeeze(input, dim=None):
     shape = shape_of(input)
     if dim is None:
         left = tuple([n for n in shape if n != 1])
+    elif dim.__class__ is int:
+        d = canonical_dim(dim, len(shape))
+        left = shape[:d] + shape[d + 1:] if shape and shape[d] == 1 else shape
     else:
         gone = canonical_order(dim, len(shape))
         left = tuple([n for i, n in enumerate(shape) if n != 1 or i not in gone])

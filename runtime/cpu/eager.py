@@ -30,11 +30,13 @@ from ...ir.ops import (
     recurrent,
     recurrent_packed,
     scan,
+    shape,
     sort,
 )
 from ...ir.ops import elementwise as ew
 from .kernel_table import KernelTable
 
+alloc = lazy(__package__, ".alloc")
 eager_nn = lazy(__package__, ".eager_nn")
 eager_composites = lazy(__package__, ".eager_composites")
 eager_orders = lazy(__package__, ".eager_orders")
@@ -46,6 +48,7 @@ scalars = lazy(__package__, "...passes.codegen.scalars")
 
 LARGE = 1 << 15     # elements from which exact operators leave numpy
 _FLOAT_KINDS = {d.np for d in dt.FLOATS}
+_WORDS = {d.np for d in (dt.float32, dt.float64, dt.int32, dt.int64)}      # whose elements are copied as they are
 _WHOLE = 1 << 53    # integers below are exact as doubles
 TABLE = KernelTable()
 
@@ -318,6 +321,31 @@ def matmul(op: Op):
             return gemm.matmul(x, y)
         op.infer(*[Aval(a.shape, dt.from_numpy(a.dtype)) for a in (x, y)])
         return op.ref(x, y)
+
+    return run
+
+
+# Joined.
+
+
+@TABLE.makes(shape.cat)
+def cat(op: Op):
+    """numpy where caches hold everything; larger arrays are brought to their places by all threads."""
+
+    def run(*xs, dim):
+        kind, sizes, size = xs[0].dtype, xs[0].shape, 0
+        for x in xs:
+            size += x.size
+        if size < 1 << 20 or kind not in _WORDS or any([x.dtype != kind for x in xs]):  # noqa: C419  (quicker than a generator)
+            return op.ref(*xs, dim=dim)
+        out = alloc.empty((*sizes[:dim], sum([x.shape[dim] for x in xs]), *sizes[dim + 1:]), kind)
+        place, start, copy = (slice(None),) * dim, 0, kernels.cast(dt.BY_NP[kind], dt.BY_NP[kind])
+        for x in xs:
+            end = start + x.shape[dim]
+            if x.size:
+                copy(x, out=out[(*place, slice(start, end))])
+            start = end
+        return out
 
     return run
 

@@ -1,5 +1,6 @@
 """Activation modules."""
 
+from itertools import repeat
 from typing import Any
 
 from ...ir.errors import ShapeError
@@ -15,6 +16,7 @@ class _Activation(Module):
 
     _function: Any = None
     _fields: tuple = ()
+    _given: tuple = ()      # their names
     _hidden: frozenset = frozenset()   # arguments that the repr leaves out
     _named = True           # whether the repr says the arguments' names
 
@@ -31,7 +33,7 @@ class _Activation(Module):
 
     def forward(self, input):
         """Applies the function."""
-        return type(self)._function(input, *[getattr(self, n) for n, _ in self._fields])
+        return type(self)._function(input, *map(getattr, repeat(self), self._given))
 
     def extra_repr(self):
         said = []
@@ -45,7 +47,8 @@ class _Activation(Module):
 
 
 def _module(name, function, *fields, named=True, doc="") -> Any:
-    members = {"_function": staticmethod(function), "_fields": fields, "_named": named, "__module__": __name__,
+    members = {"_function": staticmethod(function), "_fields": fields, "_given": tuple([n for n, _ in fields]),
+               "_named": named, "__module__": __name__,
                "__doc__": doc or (function.__doc__ or "")}
     return type(name, (_Activation,), members)
 
