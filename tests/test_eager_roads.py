@@ -5,6 +5,9 @@ import pytest
 
 import ingot
 from ingot import jit
+from ingot.ir.errors import DimError, ShapeError
+from ingot.runtime.api import operators
+from ingot.runtime.cpu import eager
 
 X = np.array([[-0.0, 0.0, 1.5], [np.nan, -np.inf, np.inf]], np.float32)
 
@@ -86,3 +89,46 @@ def test_a_class_or_index_out_of_range_is_named():
             x.gather(1, ingot.tensor([[0], [bad]]))
         with pytest.raises(IndexError, match=str(bad)):
             ingot.nn.functional.nll_loss(x, ingot.tensor([0, bad]))
+
+
+@pytest.mark.parametrize("fn", [
+    lambda x, y: x + y, lambda x, y: x * y, lambda x, y: x / 3, lambda x, y: 1 - x, lambda x, y: 2.0 / x, lambda x, y: x < y,
+    lambda x, y: x >= 0, lambda x, y: x - y[0], lambda x, y: x[0] * y, lambda x, y: x.T + y.T, lambda x, y: x * y[:, :1],
+    lambda x, y: x.relu(), lambda x, y: ingot.where(x > 0, x, y), lambda x, y: -x, lambda x, y: ingot.maximum(x, y),
+], ids=range(15))
+@pytest.mark.parametrize("dtype", [ingot.float32, ingot.float64, ingot.int64], ids=str)
+def test_operators_on_large_arrays(fn, dtype, monkeypatch):
+    rng = np.random.default_rng(4)
+    x, y = (ingot.tensor(rng.standard_normal((300, 200)) * 4).to(dtype) for _ in range(2))
+    first, found, traced = fn(x, y), fn(x, y), jit.trace(fn)(x, y)
+    assert bits(first) == bits(found) == bits(traced)
+    if dtype.is_floating_point:
+        x.requires_grad_()
+        taped = fn(x, y)
+        assert bits(taped) == bits(found) and taped.requires_grad == (found.dtype is not ingot.bool)
+    with pytest.raises(ShapeError):
+        x + y[:, :7]
+    for module in (operators, eager):
+        monkeypatch.setattr(module, "LARGE", 1 << 60)
+    assert bits(fn(x, y)) == bits(found), "as numpy has it"
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "bool", "float16"])
+@pytest.mark.parametrize("shape, dim", [((700, 800), 0), ((700, 800), 1), ((30, 40, 500), 1), ((2, 600_000), 1)])
+def test_joins_of_large_arrays(shape, dim, dtype):
+    a = (np.random.default_rng(2).standard_normal(shape) * 9).astype(dtype)
+    turned = np.asfortranarray(a[::-1])
+    nothing = a[tuple([slice(0, 0) if d == dim else slice(None) for d in range(a.ndim)])]
+    parts = [a, turned, nothing, a[tuple([slice(0, 5) if d == dim else slice(None) for d in range(a.ndim)])]]
+    found = ingot.cat([ingot.from_numpy(p) for p in parts], dim)
+    assert bits(found)[1:] == bits(ingot.from_numpy(np.concatenate(parts, dim)))[1:]
+    with pytest.raises(ShapeError):
+        ingot.cat([found, found[1:, 1:]], dim)
+
+
+@pytest.mark.parametrize("shape, dim", [((1, 3, 1), 0), ((1, 3, 1), -1), ((1, 3, 1), 1), ((), 0), ((), -1), ((1,), 0)])
+def test_squeeze_along_one_dim(shape, dim):
+    want = np.zeros(shape) if not shape or shape[dim] != 1 else np.zeros(shape).squeeze(dim)
+    assert tuple(ingot.zeros(shape).squeeze(dim).shape) == want.shape
+    with pytest.raises(DimError):
+        ingot.zeros(shape).squeeze(5)
