@@ -232,6 +232,7 @@ class Tree:
             if seen not in here.answers:
                 before()
                 self._extend(stretches[i], stretches[i:], recording.cuts[i:])
+                stretches[i].settle()               # other threads may take it as soon as it is an answer
                 here.answers[seen] = stretches[i]
                 self.first.settle()
                 return True

@@ -86,7 +86,7 @@ class ReadNumber:
         return self
 
     def __neg__(self):
-        return self * -1.0 if self.kind is float else self * -1
+        return operator.mul(self, -1.0 if self.kind is float else -1)
 
 
 def known(x):

@@ -53,7 +53,7 @@ class ByContent(ByIdentity):
 
 def fields_of(x) -> tuple:
     """The names of the fields of a dataclass's object or of a named tuple."""
-    return tuple(getattr(x, "__dataclass_fields__", None) or getattr(x, "_fields", ()))
+    return tuple(getattr(x, "__dataclass_fields__", ())) or getattr(x, "_fields", ())
 
 
 def is_structure(x) -> bool:
