@@ -9,7 +9,7 @@ import ingot
 import mock_cuda
 from ingot.ir import config
 from ingot.ir import dtype as dt
-from ingot.passes.codegen.triton import matmul, matmul_hopper
+from ingot.passes.codegen.triton import conv, matmul, matmul_hopper
 from ingot.passes.codegen.triton.nest import POINTER
 from ingot.runtime.cuda import compile as compiler
 from ingot.runtime.cuda import tuning
@@ -110,6 +110,34 @@ def test_real_timing_on_the_mock_runs_every_candidate(monkeypatch):
     switches(monkeypatch, CUDA_TUNE=1)
     got = ingot.nn.functional.scaled_dot_product_attention(*q, is_causal=True)
     assert ingot.allclose(got.cpu().float(), want, atol=0.05) and tuning._chosen
+
+
+def test_convolutions_are_tried_too(monkeypatch):
+    seen = tried(monkeypatch, lambda n: -float(n))
+    x, w = (ingot.tensor(np.random.default_rng(i).standard_normal(s)).to(ingot.bfloat16)
+            for i, s in enumerate(((2, 20, 9, 9), (40, 20, 3, 3))))
+    want = ingot.nn.functional.conv2d(x.float(), w.float(), padding=1)
+    switches(monkeypatch, CUDA_TUNE=1)
+    got = ingot.nn.functional.conv2d(x.cuda(), w.cuda(), padding=1)
+    assert len(seen) >= 3 and ingot.allclose(got.cpu().float(), want, atol=0.2)
+
+
+def test_candidates_of_convolutions_fit_and_begin_with_the_default():
+    for shared in (166912, 232448):
+        for kind, precision in ((dt.bfloat16, "ieee"), (dt.float32, "ieee"), (dt.float32, "tf32"), (dt.float64, "ieee")):
+            for sizes in ((50000, 128, 1152), (49, 17, 9)):
+                found = conv.candidates(kind, precision, *sizes, shared)
+                assert found[0] == conv.tiles(kind, precision, *sizes) and len(set(found)) == len(found)
+                assert all(stages * (bm + bn) * bk * kind.itemsize <= shared for (bm, bn, bk), _, stages in found)
+                assert len(found) > 3 or kind is dt.float64 or sizes[0] == 49
+
+
+def test_products_that_round_exactly_take_the_largest_tile_that_keeps_a_chip_busy():
+    sizes = {(4096, 4096, 1): (128, 128), (4096, 384, 1): (128, 64), (512, 512, 1): (64, 64), (64, 64, 256): (64, 64),
+             (20, 4096, 1): (32, 32), (3, 5, 1): (32, 32)}
+    for (m, n, batch), tile in sizes.items():
+        found = matmul.candidates(dt.float32, m, n, 512, False, 166912, batch=batch)
+        assert (found[0].m, found[0].n) == tile and len(set(found)) == len(found), (m, n, batch, found)
 
 
 def test_candidates_fit_and_begin_with_the_default():

@@ -238,6 +238,17 @@ def test_attention_and_its_gradients(case, causal, on_device):
     both(f, *tensors)
 
 
+@pytest.mark.parametrize("mask", [False, True], ids=["all", "bools"])
+@pytest.mark.parametrize("scale", [0.3, 0.0, -0.5, 1e-40])
+def test_attention_of_any_scale(scale, mask, on_device):
+    """Scores that are scaled late must keep their order; a row of nothing stays one."""
+    given = [draw(5, 7) > -0.3] if mask else []
+    if mask:
+        given[0][2] = False
+    both(lambda q, k, v, *m: F.scaled_dot_product_attention(q, k, v, *m, scale=scale), draw(1, 2, 5, 8), draw(1, 2, 7, 8),
+         draw(1, 2, 7, 8), *given)
+
+
 def attention_case(case, causal, dtype="float32"):
     """(queries, keys, values and the mask; the function of them)"""
     batch, heads, key_heads, length, keys, e, width, mask = CASES[case]
@@ -306,6 +317,17 @@ def test_convolutions_and_their_gradients(case, bias, on_device):
     f = {3: F.conv1d, 4: F.conv2d, 5: F.conv3d}[len(x)]
     tensors = [draw(*x), draw(*w), *([draw(w[0])] if bias else [])]
     both(lambda *a: f(*a, **params), *tensors)
+
+
+def test_a_window_of_one_pixel_is_a_product():
+    """Forward and backward to the image, with nothing between: also in half precision, and with what follows it."""
+    with mock_cuda.installed() as cuda:
+        for params, shape, product in (({}, (5, 3, 1, 1), True), ({"stride": 2}, (5, 3, 1, 1), False),
+                                       ({"padding": 1}, (5, 3, 1, 1), False), ({"groups": 3}, (6, 1, 1, 1), False)):
+            before = len(cuda.launches)
+            both(lambda x, w, p=params: F.conv2d(x, w, **p), draw(2, 3, 6, 5), draw(*shape))
+            names = [n["name"] for n in cuda.launches[before:] if n["name"].startswith(("conv", "matmul"))]
+            assert sum(n.startswith("matmul") for n in names) == 2 * product, (params, names)
 
 
 def test_long_sums_of_a_weight_gradient_are_cut_in_parts(on_device, monkeypatch):

@@ -69,7 +69,7 @@ def test_keys(kind):
 @pytest.mark.parametrize("kind, size", [(dt.bfloat16, 64), pytest.param(dt.bfloat16, 128, marks=pytest.mark.slow),
                                         pytest.param(dt.float32, 64, marks=pytest.mark.slow)], ids=str)
 def test_attention(kind, size, arch):
-    how = attention.Kind(kind, attention.NO_MASK, True, even=True)
+    how = attention.Kind(kind, attention.NO_MASK, True, even=True, late=True)
     for part, source in ((attention.FORWARD, attention.forward(how)), (attention.QUERIES, attention.query_grad(how, False)),
                          (attention.KEYS, attention.key_grad(how))):
         constants, warps, stages = attention.tiles(how, size, size, size ** -0.5, part, arch)

@@ -30,8 +30,9 @@ class Shapes:
         self.mask, self.strides = self._mask(mask, lead)
         how = text.NO_MASK if mask is None else text.BOOLS if mask.dtype.kind == "b" else text.ADDED
         even = all(n >= 16 and n & (n - 1) == 0 for n in (self.e, self.width))
-        self.kind = text.Kind(dt.from_numpy(q.dtype), how, params["causal"], float32_precision(), even)
         self.scale = float(params["scale"])
+        late = how != text.ADDED and self.scale >= text.LEAST_SCALE
+        self.kind = text.Kind(dt.from_numpy(q.dtype), how, params["causal"], float32_precision(), even, late)
 
     def _mask(self, mask, lead):
         """(the mask, elements between its batches, heads, queries and keys)."""

@@ -81,12 +81,12 @@ def multiply(x, y, out, device, beside: Beside | None = None, operands=()):
 
 def _chosen(sizes, x, y, out) -> template.Tiles:
     """The tile of a product, which is found without what follows it, on a result of its own."""
-    kind, m, n, k, _, x_batch, x_last, y_batch, y_last, device, precision = sizes
+    kind, m, n, k, batch, x_batch, x_last, y_batch, y_last, device, precision = sizes
     fast = kind.itemsize == 2 or (kind is dt.float32 and precision != "ieee")
     chip = contexts.context(device)
     addresses = x.pointer, y.pointer, x_batch * x.itemsize, y_batch * y.itemsize
     copies = config.current().cuda_tune and hopper.takes(kind, chip.arch, x_last, y_last, addresses)
-    found = _candidates(kind, m, n, k, fast, chip.shared_memory, copies)
+    found = _candidates(kind, m, n, k, fast, chip.shared_memory, copies, batch)
     if len(found) == 1:
         return found[0]
     held: list = []

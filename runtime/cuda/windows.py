@@ -6,9 +6,11 @@ from ...ir import dtype as dt
 from ...passes.codegen.triton import conv as text
 from ...passes.codegen.triton import conv_depthwise as alone
 from ..device_array import DeviceArray
-from .arrays import fill
-from .products import Beside, float32_precision
-from .templates import launch
+from . import context as contexts
+from . import streams, tuning
+from .arrays import fill, used
+from .products import Beside, float32_precision, multiply
+from .templates import launch, variant
 
 FLOATS = (dt.float16, dt.bfloat16, dt.float32, dt.float64)
 RANK = 3
@@ -46,12 +48,20 @@ def geometry(params, kernel) -> tuple:
 
 def gathered(device, source, arrays, sizes, window, groups, product, parts=1):
     """Launches one product of sizes (m, n, k) for each group (and part)."""
-    kind = source.parameters[0].dtype
-    tile, warps, stages = text.tiles(kind, float32_precision(), *product)
+    kind, (m, n, _) = source.parameters[0].dtype, product
     cut = [("PARTS", parts)] if "PARTS" in source.constants else []
-    constants = (*window, *zip(text.TILE, tile), ("GROUPS", groups), *cut)
-    grid = -(-product[0] // tile[0]) * -(-product[1] // tile[1]), groups, parts
-    launch(device, source, arrays, sizes, (constants, warps, grid), stages)
+
+    def how(chosen):
+        tile, warps, stages = chosen
+        constants = (*window, *zip(text.TILE, tile), ("GROUPS", groups), *cut)
+        return (constants, warps, (-(-m // tile[0]) * -(-n // tile[1]), groups, parts)), stages
+
+    def prepare(chosen):
+        return variant(device, source, arrays, sizes, *how(chosen)), lambda: launch(device, source, arrays, sizes, *how(chosen))
+
+    found = text.candidates(kind, float32_precision(), *product, contexts.context(device).shared_memory)
+    key = source.name, source.text, window, groups, parts, *sizes.items()
+    launch(device, source, arrays, sizes, *how(tuning.best(key, found, prepare, device)))
 
 
 def blocks(n) -> tuple:
@@ -78,9 +88,26 @@ def convolve(inputs, params, out, device, beside: Beside | None = None, operands
         launch(device, alone.forward(kind, b is not None, *more), arrays, sizes | {"TOTAL": out.size},
                ((*geometry(params, kernel), block, ("GROUPS", groups)), warps, grid))
         return
+    if is_point(kernel, params, x.shape[2:], counts) and b is None and groups == 1:
+        planes = arrays[0].reshape(x.shape[0], w.shape[1], prod(counts))
+        _multiplied(arrays[1].reshape(*w.shape[:2]), planes, out, device, beside, operands)
+        return
     source = text.forward(kind, float32_precision(), b is not None, *more)
     product = x.shape[0] * prod(counts), sizes["O"], sizes["C"] * prod(kernel)
     gathered(device, source, arrays, sizes, geometry(params, kernel), groups, product)
+
+
+def is_point(kernel, params, sizes, counts) -> bool:
+    """Whether a window is the pixel itself, everywhere."""
+    return prod(kernel) == 1 and all(s == 1 for s in params["stride"]) and tuple(sizes) == tuple(counts) \
+        and not any(low for low, _ in params["padding"])
+
+
+def _multiplied(w, planes, out, device, beside, operands):
+    """The convolution by a window of one pixel: each image's product of (outputs, channels) and (channels, pixels)."""
+    stream = streams.current(device).handle
+    multiply(w, planes, out.reshape(planes.shape[0], w.shape[0], planes.shape[2]), device, beside,
+             [used(a, stream) for a in operands])
 
 
 def transpose(inputs, params, out, device, beside: Beside | None = None, operands=()):
@@ -96,6 +123,9 @@ def transpose(inputs, params, out, device, beside: Beside | None = None, operand
         block, warps, grid = blocks(out.size)
         launch(device, alone.input_grad(kind, *more), arrays, sizes | {"TOTAL": out.size},
                ((*geometry(params, kernel), block, ("GROUPS", groups)), warps, grid))
+    elif is_point(kernel, params, size, g.shape[2:]) and groups == 1:
+        planes, turned = arrays[0].reshape(*g.shape[:2], prod(size)), arrays[1].reshape(*w.shape[:2]).transpose(1, 0)
+        _multiplied(turned, planes, out, device, beside, operands)
     elif not _by_phases(device, arrays, sizes, params, kernel, groups, more):
         product = g.shape[0] * prod(size), sizes["C"], sizes["O"] * prod(kernel)
         source = text.input_grad(kind, float32_precision(), *more)

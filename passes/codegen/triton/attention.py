@@ -5,7 +5,8 @@ are kept in float32 (float64 in float64). Each result is written by one program,
 Operands are contiguous: q (groups, L, E), k (key groups, S, E), v (key groups, S, V); the mask has a stride for each of
 batch, head, query and key.
 
-Scores are kept in units of log2(e), so that the exponential is one instruction. Blocks of which every element is seen come
+Scores are in units of log2(e), so that the exponential is one instruction; a positive scale is applied with the subtraction of
+the largest (`Kind.late`), which leaves one instruction more for each score. Blocks of which every element is seen come
 without masks: all but the last without a mask, all but those on the diagonal where attention is causal.
 """
 
@@ -21,6 +22,8 @@ from .spelling import TYPE
 
 NO_MASK, BOOLS, ADDED = "none", "bools", "added"
 LOG2E, LN2 = 1.4426950408889634, 0.6931471805599453
+UNITS = f"(SCALE * {LOG2E})"
+LEAST_SCALE = 2.0 ** -100      # from which a score that is -inf is so when it is scaled
 _MASK_STRIDES = ("m_b", "m_h", "m_q", "m_k")
 CONSTANTS = ("INDEX", "E", "V", "BE", "BV", "BM", "BN", "SCALE")
 
@@ -34,6 +37,7 @@ class Kind:
     causal: bool
     precision: str = "ieee"
     even: bool = False         # vectors fill their tiles
+    late: bool = False         # scores are scaled when they are read, which their order allows
 
     @property
     def wide(self) -> str:
@@ -43,7 +47,8 @@ class Kind:
     def name(self, what: str) -> str:
         """A kernel's name."""
         marks = [what, self.dtype.short, *([] if self.mask == NO_MASK else [self.mask]), *(["causal"] if self.causal else []),
-                 *([] if self.precision == "ieee" else [self.precision]), *(["even"] if self.even else [])]
+                 *([] if self.precision == "ieee" else [self.precision]), *(["even"] if self.even else []),
+                 *(["late"] if self.late else [])]
         return "_".join(marks)
 
     def dot(self, a, b, total) -> str:
@@ -61,8 +66,8 @@ class Kind:
         return [*pointers, *[Parameter(n, SIZE) for n in ("L", "S", "H", "G", *strides)]]
 
     def scores(self, query, key, masked=True) -> list:
-        """Lines: `s` of a block [BM, BN] in units of log2(e), -inf where nothing is to be seen."""
-        lines = [f"s = {self.dot(query, key, f'tl.zeros([BM, BN], {self.wide})')} * (SCALE * {LOG2E})"]
+        """Lines: `s` of a block [BM, BN] in units of log2(e) (or not scaled yet), -inf where nothing is to be seen."""
+        lines = [f"s = {self.dot(query, key, f'tl.zeros([BM, BN], {self.wide})')}{'' if self.late else f' * {UNITS}'}"]
         if not masked:
             return lines
         lines.append("seen = (i < L)[:, None] & (j < S)[None, :]")
@@ -75,6 +80,15 @@ class Kind:
             else:
                 lines.append(f"s = s + tl.load(at_mask, seen, 0.0).to({self.wide}) * {LOG2E}")
         return [*lines, 's = tl.where(seen, s, float("-inf"))']
+
+    @property
+    def largest(self) -> str:
+        """The largest score of each row."""
+        return f"tl.max(s, 1) * {UNITS}" if self.late else "tl.max(s, 1)"
+
+    def powers(self, less) -> str:
+        """2 to the power of each score less a number of its row."""
+        return f"tl.exp2(tl.fma(s, {UNITS}, 0.0 - {less}))" if self.late else f"tl.exp2(s - {less})"
 
     def rows(self, name, base, index, count, width, size, across=False, masked=True) -> str:
         """A load of rows [index, width], or of their transpose; those beyond `count` are 0."""
@@ -130,7 +144,7 @@ def forward(kind: Kind) -> Source:
         safe = ["safe = higher"] if not masked else ['safe = tl.where(higher == float("-inf"), 0.0, higher)']
         return ["j = (start + tl.arange(0, BN)).to(INDEX)",
                 f"key = {kind.rows('k', 'under', 'j', 'S', 'BE', 'E', True, masked)}", *kind.scores("query", "key", masked),
-                "higher = tl.maximum(top, tl.max(s, 1))", *safe, "p = tl.exp2(s - safe[:, None])",
+                f"higher = tl.maximum(top, {kind.largest})", *safe, f"p = {kind.powers('safe[:, None]')}",
                 "shrink = tl.exp2(top - safe)", "total = total * shrink + tl.sum(p, 1)",
                 f"value = {kind.rows('v', 'under', 'j', 'S', 'BV', 'V', False, masked)}",
                 f"acc = {kind.dot(f'p.to({TYPE[kind.dtype]})', 'value', 'acc * shrink[:, None]')}", "top = higher"]
@@ -147,7 +161,7 @@ def forward(kind: Kind) -> Source:
 
 def _slopes(kind, upstream, value) -> list:
     """Lines: `p` and `ds` of a block from its scores."""
-    return ["p = tl.exp2(s - row_lse[:, None])",
+    return [f"p = {kind.powers('row_lse[:, None]')}",
             f"ds = p * ({kind.dot(upstream, value, f'tl.zeros([BM, BN], {kind.wide})')} - row_delta[:, None])"]
 
 
@@ -226,9 +240,12 @@ def candidates(kind: Kind, e: int, v: int, part: str, arch: int) -> list:
     if kind.dtype.itemsize == 4 or wide > 128:
         return [(64, 32, 4 if part != FORWARD else 8, 2)]
     if part == FORWARD:
-        return [(128, 64, 8, 3), (128, 64, 4, 3), (128, 128, 8, 2), (128, 128, 8, 3), (64, 64, 4, 3), (64, 128, 4, 3)]
+        # (Four warps on Hopper: what PyTorch's table for that chip begins with, and 232 registers hold; not measured here.)
+        found = [(128, 64, 8, 3), (128, 64, 4, 3), (128, 128, 4, 3), (128, 128, 8, 2), (128, 128, 8, 3), (64, 64, 4, 3),
+                 (64, 128, 4, 3)]
+        return [found[1], found[0], *found[2:]] if arch >= HOPPER and wide <= 64 else found
     if arch >= HOPPER and wide <= 64:
-        return [(128, 64, 8, 2), (64, 64, 4, 2), (64, 64, 4, 3), (64, 32, 4, 2), (64, 128, 8, 2)]
+        return [(128, 64, 8, 2), (128, 64, 8, 3), (64, 64, 4, 2), (64, 64, 4, 3), (64, 32, 4, 2), (64, 128, 8, 2)]
     found = [(64, 32, 4, 2), (64, 64, 4, 2), (64, 32, 8, 2), (32, 64, 8, 2), (64, 64, 8, 2)]
     if arch >= HOPPER:
         found.insert(0, found.pop(1 if part == QUERIES else 2))

@@ -242,8 +242,25 @@ def weight_grad(kind: dt.DType, precision: str) -> Source:
                 (*CONSTANTS, "PARTS"), lines)
 
 
+# (BM, BN, BK, warps, stages) that a tuner may try: what is gathered is worked out element by element, so wide tiles pay.
+_EXACT = ((128, 128, 16, 8, 2), (64, 128, 16, 4, 2), (128, 64, 16, 4, 2), (64, 64, 16, 4, 3), (64, 32, 32, 4, 2))
+_NARROW = ((128, 128, 64, 8, 3), (128, 256, 32, 8, 3), (64, 256, 32, 8, 2), (64, 128, 64, 4, 4), (128, 64, 32, 4, 3),
+           (64, 64, 32, 4, 3), (64, 32, 32, 4, 3))
+_TF32 = ((128, 64, 32, 4, 3), (64, 128, 32, 4, 3), (128, 128, 32, 8, 3), (64, 32, 32, 4, 3))
+
+
+def candidates(kind: dt.DType, precision: str, m: int, n: int, k: int, shared_memory: int) -> list:
+    """((BM, BN, BK), warps, stages) worth trying for products of these sizes, the one to take without trying first."""
+    first = tiles(kind, precision, m, n, k)
+    every = () if kind is dt.float64 else _NARROW if kind.itemsize == 2 else _EXACT if precision == "ieee" else _TF32
+    fit = [((bm, bn, bk), warps, stages) for bm, bn, bk, warps, stages in every
+           if bm <= 2 * power_of_two(m) and bn <= 2 * power_of_two(n) and bk <= max(16, power_of_two(k))
+           and stages * (bm + bn) * bk * kind.itemsize <= shared_memory]
+    return [first, *[t for t in fit if t != first]]
+
+
 def tiles(kind: dt.DType, precision: str, m: int, n: int, k: int) -> tuple:
-    """((BM, BN, BK), warps, stages) for a product of these sizes."""
+    """((BM, BN, BK), warps, stages) for products of these sizes."""
     fast = kind.itemsize == 2 or precision != "ieee"
     most = 128 if kind.itemsize == 2 else 64
     if not fast:

@@ -111,16 +111,29 @@ def {name}({heading}):
 '''
 
 
+# (BM, BN, BK, warps, stages) of products that round as float32 does. The larger a tile, the fewer bytes shared memory and L2
+# must bring for a multiply-add; a depth of 16 is what registers hold, since such a dot loads its operands' whole depth at once.
+EXACT = ((128, 128, 16, 8, 2), (128, 64, 16, 4, 2), (64, 128, 16, 4, 2), (64, 64, 16, 4, 3))
+SMALL = (32, 32, 32, 4, 2)
+WAVE = 128          # programs from which all multiprocessors of a large chip have work
 HOPPER_SHARED = 200 << 10     # bytes that a block may share: more than this from sm_90 on
 
 
-def tiles(dtype, m: int, n: int, k: int, tensor_cores: bool, shared_memory: int) -> Tiles:
+def _exact(dtype, m, n, batch) -> list:
+    """Tiles for products without tensor cores (float64's are there, but small): the largest that keeps a chip busy first."""
+    if dtype is dt.float64:
+        size = 64 if min(m, n) >= 64 else 32
+        return [Tiles(size, size, 16, 4 if size == 32 else 8, 2)]
+    fit = [Tiles(*t) for t in EXACT if t[0] <= power_of_two(m) and t[1] <= power_of_two(n)]
+    first = next((t for t in fit if -(-m // t.m) * -(-n // t.n) * batch >= WAVE), fit[-1] if fit else Tiles(*SMALL))
+    return list(dict.fromkeys([first, *fit, Tiles(*SMALL)]))
+
+
+def tiles(dtype, m: int, n: int, k: int, tensor_cores: bool, shared_memory: int, batch: int = 1) -> Tiles:
     """The tile for a product of these sizes: large ones where there is enough to do, small ones for small matrices."""
     if not tensor_cores:
-        size = 64 if min(m, n) >= 64 else 32
-        deep = 16 if dtype is dt.float64 else 32
-        return Tiles(size, size, deep, 4 if size == 32 else 8, 2)
-    widest = 256 if dtype.itemsize == 2 and m * n >= MANY else 128
+        return _exact(dtype, m, n, batch)[0]
+    widest = 256 if dtype.itemsize == 2 and batch * m * n >= MANY else 128
     if dtype.itemsize == 4 and shared_memory < HOPPER_SHARED:
         widest = 64      # mma.sync keeps operands in registers, which wider tiles of 32 bits overflow
     bm, bn = min(128, max(LEAST, power_of_two(m))), min(widest, max(LEAST, power_of_two(n)))
@@ -131,11 +144,12 @@ def tiles(dtype, m: int, n: int, k: int, tensor_cores: bool, shared_memory: int)
     return found
 
 
-def candidates(dtype, m: int, n: int, k: int, tensor_cores: bool, shared_memory: int, copies: bool = False) -> list:
+def candidates(dtype, m: int, n: int, k: int, tensor_cores: bool, shared_memory: int, copies: bool = False,
+               batch: int = 1) -> list:
     """Tiles worth trying, the one to take without trying first; with `copies` those whose operands come by bulk copies, too."""
-    first = tiles(dtype, m, n, k, tensor_cores, shared_memory)
     if not tensor_cores:
-        return [first]
+        return _exact(dtype, m, n, batch)
+    first = tiles(dtype, m, n, k, tensor_cores, shared_memory, batch)
     deep = 64 if dtype.itemsize == 2 else 32
     sizes = [(128, 256, 8), (128, 256, 4), (256, 128, 8), (128, 128, 4), (128, 128, 8), (128, 64, 4), (64, 128, 4), (64, 64, 4),
              (64, 256, 4), (64, 32, 4), (32, 64, 4)]
