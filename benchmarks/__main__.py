@@ -5,6 +5,7 @@ Each number of threads has a process of its own; if one dies or hangs, the workl
 
 import argparse
 import json
+import math
 import os
 import queue
 import signal
@@ -16,12 +17,11 @@ from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
-from ingot.ir.target import host
-
 from .groups import MEAN_BARS, chosen, listing
 from .harness import Plan
 from .libraries import installed
 from .picture import ratios_picture, roofline_picture
+from .record import Record, about
 from .result import Result, in_words, on_threads, summary, table
 from .starts import with_starts
 from .subprocesses import ROOT, command, variables
@@ -35,18 +35,24 @@ def arguments(argv):
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     parser.add_argument("names", nargs="*", help="groups or workloads (default: all)")
     parser.add_argument("--quick", action="store_true", help="fewer sizes and rounds, no torch.compile: under two minutes")
-    parser.add_argument("--threads", help=f"numbers of threads (default: 1,{cores}; {cores} if quick)")
+    parser.add_argument("--threads", help=f"numbers of threads (default: 1,{cores}; {cores} if quick, or on a GPU)")
     parser.add_argument("--peers", help=f"peers to compare with (default: {','.join(Plan.peers)})")
     parser.add_argument("--json", type=Path, help="write the results here")
+    parser.add_argument("--resume", action="store_true", help="keep what --json holds already, measure the rest")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="stop after so long; --resume goes on from there")
     parser.add_argument("--picture", type=Path, help="draw the ratios here (SVG), and the roofline beside it")
     parser.add_argument("--list", action="store_true", help="say what there is, measure nothing")
     args = parser.parse_args(argv)
-    counts = args.threads or (str(cores) if args.quick or cores == 1 else f"1,{cores}")
+    args.given = sys.argv[1:] if argv is None else list(argv)
     try:
-        args.threads = [int(n) for n in counts.split(",")]
         args.work = chosen(args.names)
+        once = args.quick or cores == 1 or all(group == "gpu" for group, _ in args.work)
+        counts = args.threads or (str(cores) if once else f"1,{cores}")
+        args.threads = [int(n) for n in counts.split(",")]
     except ValueError as error:
         parser.error(str(error))
+    if args.resume and not args.json:
+        parser.error("--resume needs --json: what it goes on with")
     args.peers = list(Plan.peers) if args.peers is None else [p for p in args.peers.split(",") if p]
     strange = [p for p in args.peers if p not in Plan.peers]
     if strange or min(args.threads) < 1:
@@ -54,17 +60,17 @@ def arguments(argv):
     return args
 
 
-def events_of(worker, limit: float):
-    """What a worker process reports, then why it stopped. Silence for `limit` seconds ends it."""
+def events_of(worker, limit: float, until: float = math.inf):
+    """What a worker process reports, then why it stopped. Silence for `limit` seconds ends it, and so does the time `until`."""
     lines: queue.Queue = queue.Queue()
     reader = threading.Thread(target=lambda: [*map(lines.put, worker.stdout), lines.put(None)], daemon=True)
     reader.start()
     try:
-        while (line := lines.get(timeout=limit)) is not None:
+        while (line := lines.get(timeout=max(0.0, min(limit, until - time.monotonic())))) is not None:
             yield json.loads(line)
         yield {"stopped": f"the process ended with status {worker.wait()}"}
     except queue.Empty:
-        yield {"stopped": f"nothing came for {limit:.0f} s"}
+        yield {"late": True} if time.monotonic() >= until else {"stopped": f"nothing came for {limit:.0f} s"}
     finally:
         worker.kill()
         worker.wait()
@@ -81,28 +87,38 @@ class Interrupted(Exception):
         self.results = results
 
 
-def measured(order: dict, limit: float) -> list[Result]:
-    """Results of a worker process; one that dies, or is silent for `limit` seconds, is replaced for what is left."""
+def measured(order: dict, limit: float, until: float = math.inf, after=lambda results, done: None) -> list[Result]:
+    """Results of a worker process; one that dies, or is silent for `limit` seconds, is replaced for what is left until a time.
+    `after` is given the results so far, and the workloads that are done, whenever there are more."""
     results: list[Result] = []
     peaks: dict = {}
+    work, done = list(order["work"]), []
+
+    def there():
+        return [replace(r, peaks=r.peaks or peaks) for r in results]
+
     try:
-        _measure(dict(order, work=list(order["work"])), limit, results, peaks)
+        for _ in _measure(dict(order, work=work), limit, until, results, peaks, done):
+            after(there(), done)
     except KeyboardInterrupt:
-        raise Interrupted([replace(r, peaks=peaks) for r in results]) from None
-    return [replace(r, peaks=peaks) for r in results]
+        raise Interrupted(there()) from None
+    return there()
 
 
-def _measure(order, limit, results, peaks):
-    while order["work"]:
+def _measure(order, limit, until, results, peaks, done):
+    """Yields after each result and each workload."""
+    while order["work"] and time.monotonic() < until:
         worker = subprocess.Popen(command("worker", json.dumps(order)), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                   text=True, cwd=ROOT, env=variables(order["threads"]))
-        for event in events_of(worker, limit):
+        for event in events_of(worker, limit, until):
             if "result" in event:
                 results.append(Result(**event["result"]))
+                yield
             elif "peaks" in event:
                 peaks.update({k: max(v, peaks.get(k, 0)) for k, v in event["peaks"].items()})
             elif "ends" in event:
-                order["work"].pop(0)
+                done.append(order["work"].pop(0))
+                yield
                 say(f"{event['seconds']:5.1f} s  {'/'.join(event['ends'])}, {on_threads(order['threads'])}")
             elif "stopped" in event and not peaks:
                 raise RuntimeError(f"the measuring process does not start: {event['stopped']}")
@@ -110,6 +126,10 @@ def _measure(order, limit, results, peaks):
                 group, name = order["work"].pop(0)
                 say(f"{group}/{name}: {event['stopped']}")
                 results.append(Result(name, {}, group, order["threads"], failed={"ingot": event["stopped"]}))
+                done.append((group, name))
+                yield
+    if order["work"]:
+        say(f"no time is left for {', '.join([name for _, name in order['work']])}")
 
 
 def say(words):
@@ -117,30 +137,50 @@ def say(words):
     print(words, file=sys.stderr, flush=True)
 
 
-def about(args, seconds) -> dict:
-    """What was run where."""
-    return {"date": str(date.today()), "cpu": cpu_name(), "target": str(host()), "cores": os.cpu_count(),
-            "python": sys.version.split()[0], "quick": args.quick, "peers": [p for p in args.peers if installed(p)],
-            "seconds": round(seconds)}
-
-
-def cpu_name() -> str:
-    """What the processor calls itself."""
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
-    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), host().level)
-
-
-def save(results, facts, json_file: Path | None, picture: Path | None):
-    """Writes the results as JSON, and as pictures of the ratios and of the roofline."""
-    if json_file:
-        json_file.parent.mkdir(parents=True, exist_ok=True)
-        json_file.write_text(json.dumps({"about": facts, "results": [r.as_json() for r in results]}, indent=1) + "\n")
+def draw(results, facts, picture: Path | None):
+    """Pictures of the ratios and of the roofline."""
     if picture:
         picture.parent.mkdir(parents=True, exist_ok=True)
         title = f"{facts['cpu']}, {facts['date']}"
         picture.write_text(ratios_picture(results, title))
         picture.with_stem(picture.stem + "-roofline").write_text(roofline_picture(results, title))
+
+
+def show(results, seconds):
+    """The tables, what the machine does at best, and the sums of it."""
+    for group, threads in dict.fromkeys((r.group, r.threads) for r in results):
+        print(f"\n{group}, {on_threads(threads)}")
+        print(table([r for r in results if (r.group, r.threads) == (group, threads)]))
+    for threads, peaks in {r.threads: r.peaks for r in results if "bytes read" in r.peaks}.items():
+        print(f"\nthis machine, {on_threads(threads)}: {peaks['flops'] / 1e9:.0f} GFLOP/s, "
+              f"{peaks['bytes read'] / 1e9:.0f} GB/s reading, {peaks['bytes x + y'] / 1e9:.0f} GB/s adding")
+    print(f"\n{summary(results, MEAN_BARS)}\n{in_words(seconds)} in all")
+
+
+def run(args, record: Record, start: float) -> tuple[Record, bool]:
+    """Measures what is not done; gives the record, and whether it was not interrupted."""
+    until = time.monotonic() + 60 * args.minutes
+    for threads in args.threads:
+        work = record.left(args.work, threads)
+        order = {"threads": threads, "quick": args.quick, "peers": args.peers, "work": work}
+
+        finished: list = []
+
+        def keep(results, done, before=record, threads=threads, finished=finished):
+            finished[:] = done
+            before.with_more(results, done, threads).write(about(args, time.perf_counter() - start))
+
+        try:
+            results = measured(order, 120 if args.quick else 900, until, keep)
+            record = record.with_more(results, finished, threads)
+            if not args.quick and time.monotonic() < until:
+                record = record.with_more(with_starts(record.results, work, Plan(threads), say))
+        except Interrupted as stop:
+            say(str(stop))
+            return record.with_more(stop.results, finished, threads), False
+        except KeyboardInterrupt:
+            return record, False            # while first calls were measured: the table goes without them
+    return record, True
 
 
 def main(argv=None) -> int:
@@ -155,37 +195,19 @@ def main(argv=None) -> int:
         print(f"left out, not installed: {', '.join(missing)} (pip install 'ingot[bench]')")
     if args.quick and "torch.compile" in args.peers:
         print("left out of quick runs: torch.compile")
-    start, results, whole = time.perf_counter(), [], True
-    for threads in args.threads:
-        order = {"threads": threads, "quick": args.quick, "peers": args.peers, "work": args.work}
-        try:
-            results += measured(order, limit=120 if args.quick else 900)
-            if not args.quick:
-                results = with_starts(results, args.work, Plan(threads), say)
-        except Interrupted as stop:
-            say(str(stop))
-            results, whole = results + stop.results, False
-            break
-        except KeyboardInterrupt:
-            whole = False                   # while first calls were measured: the table goes without them
-            break
-        except RuntimeError as error:
-            say(str(error))
-            return 2
-    groups = dict.fromkeys((r.group, r.threads) for r in results)
-    for group, threads in groups:
-        print(f"\n{group}, {on_threads(threads)}")
-        print(table([r for r in results if (r.group, r.threads) == (group, threads)]))
+    start = time.perf_counter()
+    try:
+        record, whole = run(args, Record.resumed(args.json) if args.resume else Record(args.json), start)
+    except RuntimeError as error:
+        say(str(error))
+        return 2
     seconds = time.perf_counter() - start
-    for threads, peaks in {r.threads: r.peaks for r in results if r.peaks}.items():
-        print(f"\nthis machine, {on_threads(threads)}: {peaks['flops'] / 1e9:.0f} GFLOP/s, "
-              f"{peaks['bytes read'] / 1e9:.0f} GB/s reading, {peaks['bytes x + y'] / 1e9:.0f} GB/s adding")
-    print(f"\n{summary(results, MEAN_BARS)}\n{in_words(seconds)} in all")
-    keeps = whole and not (args.names or args.quick)
-    base = RESULTS / f"{date.today()}.json"
-    save(results, about(args, seconds), args.json or (base if keeps else None),
-         args.picture or (base.with_suffix(".svg") if keeps else None))
-    wrong = any(name in r.failed for r in results for name in ("ingot", "ingot eager"))
+    show(record.results, seconds)
+    keeps = whole and not (args.names or args.quick) and args.minutes == math.inf
+    base, facts = RESULTS / f"{date.today()}.json", about(args, seconds)
+    replace(record, path=args.json or (base if keeps else None)).write(facts)
+    draw(record.results, facts, args.picture or (base.with_suffix(".svg") if keeps else None))
+    wrong = any(name in r.failed for r in record.results for name in ("ingot", "ingot eager"))
     return int(wrong) if whole else 130
 
 

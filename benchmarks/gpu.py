@@ -1,101 +1,169 @@
-"""On an NVIDIA GPU, beside torch eager and torch.compile; without one each row says so. A call ends when the device is done.
+"""On an NVIDIA GPU, beside torch eager and torch.compile, what is worth most first; without one each row says so.
 
-The share of the peak is left out: what this package measures are the peaks of the processor, not those of the device.
+Calls follow each other without waiting, as in a training loop, so what is timed is the longer of host and device. The share of
+the peak is that of the card's own ceilings (`device.ceilings`): its copies, its bfloat16 products.
 """
 
-from collections.abc import Callable
-
-import ingot
-
-from .cases import bound, indices, randoms
-from .harness import Case
-from .libraries import libraries
+from .cases import indices, randoms
+from .device import case, ceilings, inference, on_device, training
+from .gpu_tiles import tuned_tiles
 from .result import Result
 from .sequences import gpt, lstm_lm, mlp
-from .vision import resnet18
+from .vision import resnet18, resnet50
 
 MEAN_BAR = None
+STREAMED = {"peak": 0.85}               # of what a copy reaches
+NEAR, FLASH, COMPILED = {"torch": 0.85}, {"torch": 0.8}, {"torch.compile": 1.0}
 
 
-def on_device(work: Callable) -> Callable:
-    """The workload, or where there is no device one row that says what is missing."""
-    def workload(plan):
-        if ingot.cuda.is_available():
-            yield from work(plan)
-        else:
-            yield Result(work.__name__, {}, note=f"not run: {ingot.cuda.why_not_available()}")
-    workload.__doc__ = work.__doc__
-    return workload
+def reached(plan):
+    """The ceilings of this card: copies, products in bfloat16, by the library that is best at them."""
+    found = ceilings(plan)
+    yield Result("ceilings", {}, peaks=found,
+                 note=f"{found['bytes'] / 1e12:.2f} TB/s copying, {found['flops'] / 1e12:.0f} TFLOP/s in bfloat16 products")
 
 
-def waiting(lib, call: Callable) -> Callable:
-    """A call that ends when the device is done; its results stay there until they are compared."""
-    def run():
-        out = call()
-        lib.module.cuda.synchronize()
-        return Fetched(out)
+def products(plan):
+    """Matrix products: in bfloat16, and float32 with TF32 and without."""
+    for n in plan.pick((4096, 8192), (4096,), (32,)):
+        for dtype, precision, bars in (("bfloat16", "highest", NEAR), ("float32", "highest", {}), ("float32", "high", {})):
+            kind = dtype if precision == "highest" else "tf32"
+            if kind == "bfloat16" or n == plan.pick(4096, 4096, 32):
+                yield case(f"matmul {kind} {n}^3", lambda lib: lambda x, y: x @ y, [randoms(n, n), randoms(n, n, seed=1)], plan,
+                           dtype=dtype, precision=precision, compiled=False, flops=2 * n ** 3, bars=bars)
+
+
+def elementwise(plan):
+    """gelu(x * w + b) and a copy: the device's bandwidth."""
+    rows, columns = plan.pick((16384, 4096), (16384, 1024), (8, 16))
+    x, w, b = randoms(rows, columns), randoms(columns), randoms(columns, seed=1)
+    for dtype, size in (("float32", 4), ("bfloat16", 2)):
+        yield case(f"gelu(x * w + b) {dtype} {rows}x{columns}", lambda lib: lambda x, w, b: lib.nn.functional.gelu(x * w + b),
+                   [x, w, b], plan, dtype=dtype, bytes=2 * size * x.size, bars=STREAMED)
+    yield case(f"copy {rows}x{columns}", lambda lib: lambda x: x.clone(), [x], plan, compiled=False, bytes=8 * x.size,
+               bars=STREAMED)
+
+
+def row_operators(plan):
+    """Softmax, layer norm and sums, forward; cross entropy with its gradient."""
+    rows, columns = plan.pick((16384, 4096), (16384, 1024), (8, 16))
+    x = randoms(rows, columns)
+    for dtype, size in (("float32", 4), ("bfloat16", 2)):
+        moved = {"dtype": dtype, "bytes": 2 * size * x.size, "bars": STREAMED}
+        yield case(f"softmax {dtype} {rows}x{columns}", lambda lib: lambda x: lib.softmax(x, 1), [x], plan, **moved)
+        yield case(f"layer_norm {dtype} {rows}x{columns}", lambda lib: lambda x: lib.nn.functional.layer_norm(x, (columns,)),
+                   [x], plan, **moved)
+    for dim in (0, 1):
+        yield case(f"sum over dim {dim} {rows}x{columns}", lambda lib, dim=dim: lambda x: x.sum(dim), [x], plan,
+                   bytes=4 * x.size, bars=STREAMED)
+    yield case(f"cross_entropy + backward {rows}x{columns}", with_gradient, [x, indices(columns, rows)], plan, grads=True,
+               bytes=12 * x.size)
+
+
+def with_gradient(lib):
+    """Cross entropy, and the gradient of its logits."""
+    def run(x, y):
+        loss = lib.nn.functional.cross_entropy(x, y)
+        loss.backward()
+        grad, x.grad = x.grad, None
+        return loss.detach(), grad
 
     return run
 
 
-class Fetched(tuple):
-    """Results on the device, which are copied when somebody looks at them."""
-
-    def __new__(cls, out):
-        return super().__new__(cls, out if isinstance(out, (tuple, list)) else (out,))
-
-    def __iter__(self):
-        return (x.detach().float().cpu() if x.dtype.is_floating_point else x.cpu() for x in super().__iter__())
-
-
-def case(name, make: Callable, arrays, plan, *, dtype="float32", compiled=True, **facts) -> Case:
-    """A case of the function `make(lib)` of tensors on the device; floats are cast to `dtype`."""
-    calls = {}
-    for lib in libraries(plan, compiled):
-        kind = getattr(lib.module, dtype)
-        for label, way in lib.ways.items():
-            given = [lib.tensor(a).cuda() for a in arrays]
-            given = [t.to(kind) if t.dtype.is_floating_point else t for t in given]
-            calls[label] = waiting(lib, bound(way(make(lib.module)), given))
-    return Case(name, calls, **({"tolerance": 2e-2 if dtype != "float32" else 2e-3} | facts))
-
-
-def elementwise(plan):
-    """gelu(x * w + b): the device's bandwidth."""
-    rows, columns = plan.pick((16384, 4096), (16384, 1024), (8, 16))
-    yield case(f"gelu(x * w + b) {rows}x{columns}", lambda lib: lambda x, w, b: lib.nn.functional.gelu(x * w + b),
-               [randoms(rows, columns), randoms(columns), randoms(columns, seed=1)], plan)
-    yield case(f"copy {rows}x{columns}", lambda lib: lambda x: x.clone(), [randoms(rows, columns)], plan, compiled=False)
-
-
-def row_operators(plan):
-    """Softmax and layer norm, forward."""
-    rows, columns = plan.pick((16384, 4096), (16384, 1024), (8, 16))
-    x = randoms(rows, columns)
-    yield case(f"softmax {rows}x{columns}", lambda lib: lambda x: lib.softmax(x, 1), [x], plan)
-    yield case(f"layer_norm {rows}x{columns}", lambda lib: lambda x: lib.nn.functional.layer_norm(x, (columns,)), [x], plan)
-
-
-def products(plan):
-    """Matrix products in bfloat16."""
-    for n in plan.pick((4096, 8192), (4096,), (32,)):
-        yield case(f"matmul bfloat16 {n}^3", lambda lib: lambda x, y: x @ y, [randoms(n, n), randoms(n, n, seed=1)], plan,
-                   dtype="bfloat16", compiled=False)
-
-
 def device_attention(plan):
-    """Attention in bfloat16, 16 heads of 64, causal, forward."""
+    """Attention in bfloat16 with 16 heads, forward, and with its gradients."""
+    def attend(causal, backward):
+        def make(lib):
+            def run(q, k, v):
+                out = lib.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
+                if not backward:
+                    return out
+                out.backward(out.detach())
+                grads = [t.grad for t in (q, k, v)]
+                for t in (q, k, v):
+                    t.grad = None
+                return out.detach(), *grads
+
+            return run
+        return make
+
     batch, length = plan.pick((4, 2048), (4, 1024), (1, 32))
-    arrays = [randoms(batch, 16, length, 64, seed=i) for i in range(3)]
+    for size, causal in ((64, True), (128, True), (64, False)):
+        arrays = [randoms(batch, 16, length, size, seed=i) for i in range(3)]
+        flops = 4 * batch * 16 * length ** 2 * size // (2 if causal else 1)
+        for backward in (False, True):
+            name = f"attention {'causal ' if causal else ''}{batch}x16x{length}x{size}{' + backward' if backward else ''}"
+            yield case(name, attend(causal, backward), arrays, plan, dtype="bfloat16", compiled=False, grads=backward,
+                       flops=flops * (3.5 if backward else 1), bars=FLASH)
 
-    def attend(lib):
-        return lambda q, k, v: lib.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
 
-    yield case(f"attention batch {batch} length {length}", attend, arrays, plan, dtype="bfloat16", compiled=False)
+def launches(plan):
+    """Work that is over before it is launched: small networks, forward and whole steps, and one operator."""
+    sizes = plan.pick((784, 128, 128, 10), (784, 128, 128, 10), (6, 5, 4))
+    better = {"best": 1.0}
+    yield case("MLP batch 1, forward", lambda lib: inference(lib, mlp(equally(lib), *sizes)), [randoms(1, sizes[0])], plan,
+               small=True, tolerance=None, bars=better)
+    form = plan.pick((64, 4, 128, 4, 32), (64, 4, 128, 4, 32), (11, 1, 8, 2, 5))
+    yield case("GPT 4 layers of 128, batch 1, length 32, forward", lambda lib: inference(lib, gpt(equally(lib), *form)),
+               [indices(form[0], 1, form[4])], plan, small=True, tolerance=None, bars=better)
+    yield training("MLP batch 32 + Adam", lambda lib: mlp(lib, *sizes), [randoms(32, sizes[0]), indices(sizes[-1], 32)], plan,
+                   small=True, bars=better)
+    yield training("GPT 4 layers of 128 + Adam", lambda lib: gpt(lib, *form),
+                   [indices(form[0], 2, form[4], seed=s) for s in (0, 1)], plan, small=True, bars=better)
+    yield case("a + b, 8 floats", lambda lib: lambda x, y: x + y, [randoms(8), randoms(8, seed=1)], plan, compiled=False,
+               bars={"eager": 1.0})
 
 
-def training_on_device(plan):
-    """Whole training steps, traced: an MLP, a GPT, an LSTM, a ResNet-18."""
+def equally(lib):
+    """The library, its random numbers begun anew."""
+    lib.manual_seed(0)
+    return lib
+
+
+def gpt2(plan):
+    """Training steps of GPT-2 small, in bfloat16 by autocast and in TF32."""
+    form = plan.pick((50257, 12, 768, 12, 1024), (50257, 12, 768, 12, 256), (11, 1, 8, 2, 5))
+    batch = plan.pick(8, 4, 2)
+    tokens = [indices(form[0], batch, form[4], seed=s) for s in (0, 1)]
+    for kind, how in (("bfloat16", {"low": True}), ("tf32", {"precision": "high"})):
+        yield training(f"GPT-2 small batch {batch}x{form[4]} + Adam, {kind}", lambda lib: gpt(lib, *form), tokens, plan, **how,
+                       bars=COMPILED)
+
+
+def images(plan):
+    """Training steps of ResNet-50, in bfloat16 by autocast and in TF32."""
+    batch, side = plan.pick((64, 224), (16, 128), (2, 32))
+    options = plan.pick({}, {}, {"width": 4, "classes": 10})
+    given = [randoms(batch, 3, side, side), indices(plan.pick(1000, 1000, 10), batch)]
+    for kind, how in (("bfloat16", {"low": True}), ("tf32", {"precision": "high"})):
+        yield training(f"ResNet-50 batch {batch}x{side} + Adam, {kind}", lambda lib: resnet50(lib, **options), given, plan,
+                       **how, bars=COMPILED)
+
+
+def convolutions(plan):
+    """The 3x3 and 1x1 layers of ResNet-50 with their gradients, in bfloat16."""
+    layers = plan.pick(((64, 56), (128, 28), (256, 14), (512, 7)), ((128, 28),), ((4, 6),))
+    batch = plan.pick(64, 16, 2)
+    for channels, side in layers:
+        for kernel, out in ((3, channels), (1, 4 * channels)):
+            def make(lib, pad=kernel // 2):
+                def run(x, w):
+                    y = lib.nn.functional.conv2d(x, w, padding=pad)
+                    y.backward(y.detach())
+                    grads, x.grad, w.grad = (x.grad, w.grad), None, None
+                    return y.detach(), *grads
+
+                return run
+
+            given = [randoms(batch, channels, side, side), randoms(out, channels, kernel, kernel) / (kernel * channels ** 0.5)]
+            yield case(f"conv + backward {kernel}x{kernel} {channels}-{out} @{side} batch {batch}", make, given, plan,
+                       dtype="bfloat16", compiled=False, grads=True,
+                       flops=6 * batch * side ** 2 * channels * out * kernel ** 2)
+
+
+def small_training(plan):
+    """Whole training steps in float32: an MLP, a GPT, an LSTM, a ResNet-18."""
     batch = plan.pick(256, 256, 4)
     yield training("MLP + Adam", lambda lib: mlp(lib, 784, 512, 512, 10), [randoms(batch, 784), indices(10, batch)], plan)
     sizes = plan.pick((512, 6, 384, 6, 256), (512, 4, 128, 4, 64), (11, 1, 8, 2, 5))
@@ -104,43 +172,13 @@ def training_on_device(plan):
     form = plan.pick((512, 256, 32, 64), (512, 128, 16, 32), (11, 4, 2, 3))
     yield training("LSTM + Adam", lambda lib: lstm_lm(lib, *form[:2]),
                    [indices(form[0], *form[2:]), indices(form[0], *form[2:], seed=1)], plan)
-    images = plan.pick(64, 16, 2)
+    count = plan.pick(64, 16, 2)
     options = plan.pick({"classes": 10}, {"classes": 10}, {"width": 4, "classes": 10})
     yield training("ResNet-18 32x32 + Adam", lambda lib: resnet18(lib, **options),
-                   [randoms(images, 3, 32, 32), indices(10, images)], plan)
-
-
-def training(name, build: Callable, arrays, plan) -> Case:
-    """A case of whole training steps; every way has a network of its own, and the losses of three steps are compared. Both
-    libraries compute in float32 (torch's convolutions would take TF32)."""
-    calls, weights = {}, None
-    for lib in libraries(plan):
-        lib.module.backends.cudnn.allow_tf32 = False
-        for label, way in lib.ways.items():
-            network = build(lib.module)
-            if weights is None:
-                weights = {k: v.numpy().copy() for k, v in network.state_dict().items()}
-            lib.load(network, weights).to("cuda")
-            step = way(fitting(lib.module, network))
-            calls[label] = waiting(lib, bound(step, [lib.tensor(a).cuda() for a in arrays]))
-    return Case(name, calls, checks=3, tolerance=1e-2)
-
-
-def fitting(lib, network) -> Callable:
-    """A training step of a classifier."""
-    optimizer = lib.optim.Adam(network.parameters(), lr=1e-3)
-
-    def step(x, y):
-        optimizer.zero_grad()
-        logits = network(x)
-        loss = lib.nn.functional.cross_entropy(logits.reshape(-1, logits.shape[-1]), y.reshape(-1))
-        loss.backward()
-        optimizer.step()
-        return loss.detach()
-
-    return step
+                   [randoms(count, 3, 32, 32), indices(10, count)], plan)
 
 
 WORKLOADS = {f"gpu_{name}": on_device(work) for name, work in {
-    "elementwise": elementwise, "rows": row_operators, "matmul": products, "attention": device_attention,
-    "training": training_on_device}.items()}
+    "ceilings": reached, "matmul": products, "elementwise": elementwise, "rows": row_operators, "attention": device_attention,
+    "launches": launches, "gpt2": gpt2, "resnet50": images, "conv": convolutions, "training": small_training,
+    "tiles": tuned_tiles}.items()}

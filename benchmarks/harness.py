@@ -63,6 +63,18 @@ class Case:
     tolerance: float | None = 1e-4      # largest difference over the largest value; None: results are not comparable
     checks: int = 2                     # calls until all is compiled, and compared: one may record, the next compile
     note: str = ""
+    peaks: dict[str, float] = field(default_factory=dict)      # of the device that works, where that is not the processor
+
+
+@dataclass(frozen=True)
+class Queued:
+    """A call that only puts work in a queue, and what waits until all of it is done."""
+
+    call: Callable
+    wait: Callable
+
+    def __call__(self):
+        return self.call()
 
 
 def arrays_of(result) -> list[np.ndarray]:
@@ -135,10 +147,12 @@ def repeats_for(call, least: float) -> tuple[int, float]:
 
 
 def seconds_of(call, count: int) -> float:
-    """How long some calls take together."""
+    """How long some calls take together. Those that queue work follow each other without waiting until all are made."""
     start = time.perf_counter()
     for _ in range(count):
         call()
+    if isinstance(call, Queued):
+        call.wait()
     return time.perf_counter() - start
 
 
@@ -176,5 +190,5 @@ def measure(case: Case, plan: Plan) -> Result:
     """Checks a case, then times the libraries that passed."""
     checked = check(case)
     seconds = time_interleaved({n: c for n, c in case.calls.items() if n not in checked.failed}, plan)
-    return Result(case.name, seconds, bars=case.bars, flops=case.flops, bytes=case.bytes, note=case.note,
+    return Result(case.name, seconds, bars=case.bars, flops=case.flops, bytes=case.bytes, note=case.note, peaks=case.peaks,
                   first=checked.first, errors=checked.errors, failed=checked.failed)

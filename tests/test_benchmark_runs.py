@@ -10,7 +10,7 @@ import pytest
 
 import ingot
 from ingot.benchmarks import __main__ as program
-from ingot.benchmarks import groups, starts, subprocesses, worker
+from ingot.benchmarks import groups, harness, starts, subprocesses, worker
 from ingot.benchmarks.harness import Plan, rest
 from ingot.benchmarks.result import Result, table
 
@@ -78,13 +78,57 @@ def test_a_run_that_is_interrupted_shows_what_was_measured(monkeypatch, capsys):
         program.measured(ORDER, limit=60)
     assert [(r.name, r.peaks["flops"]) for r in stop.value.results] == [("good", 4.0)]
 
-    def stopped(order, limit):
+    def stopped(*given):
         raise program.Interrupted([Result("good", {"ingot": 1.0}, "g", 1)])
 
     monkeypatch.undo()
     monkeypatch.setattr(program, "measured", stopped)
     assert program.main(["five_ops", "--quick", "--threads", "1", "--peers", ""]) == 130
     assert "good" in capsys.readouterr().out
+
+
+COUNTED = """
+say(peaks={"flops": 1.0})
+for group, name in order["work"]:
+    say(result={"name": name + " once", "seconds": {"ingot": 1.0}, "group": group, "threads": 1})
+    if name == "%s":
+        time.sleep(60)
+    say(ends=[group, name], seconds=1.0)
+"""
+
+
+def test_a_run_that_has_no_more_time_is_gone_on_with(monkeypatch, tmp_path, capsys):
+    """What was measured is in the file at any time; a later run measures the rest, and rows that were cut short anew."""
+    file, work = tmp_path / "run.json", ["five_ops", "guards", "add"]
+    given = [*work, "--threads", "1", "--quick", "--peers", "", "--json", str(file), "--resume"]
+    stand_in(monkeypatch, COUNTED % "five_ops")
+    assert program.main([*given, "--minutes", "0.07"]) == 0
+    assert "no time is left for five_ops, guards" in capsys.readouterr().err
+    held = json.loads(file.read_text())
+    assert [r["name"] for r in held["results"]] == ["add once", "five_ops once"] and held["done"] == [["small", "add", 1]]
+    stand_in(monkeypatch, COUNTED % "none")
+    assert program.main(given) == 0
+    held = json.loads(file.read_text())
+    assert [r["name"] for r in held["results"]] == ["add once", "five_ops once", "guards once"] and len(held["done"]) == 3
+    assert held["about"]["command"].startswith("python -m benchmarks five_ops") and "numpy" in held["about"]["versions"]
+    stand_in(monkeypatch, "sys.exit(3)")
+    assert program.main(given) == 0, "nothing is left to do"
+    with pytest.raises(SystemExit):
+        program.main(["five_ops", "--resume"])
+
+
+def test_a_device_has_peaks_of_its_own(monkeypatch):
+    stand_in(monkeypatch, 'say(peaks={"flops": 1.0})\n'
+             'say(result={"name": "a", "seconds": {}, "group": "g", "threads": 1, "peaks": {"flops": 7.0}})\n'
+             'say(ends=["g", "good"], seconds=1.0)')
+    found = program.measured(dict(ORDER, work=[("g", "good")]), limit=5)
+    assert [r.peaks for r in found] == [{"flops": 7.0}]
+
+
+def test_calls_that_queue_are_waited_for_once():
+    log = []
+    harness.seconds_of(harness.Queued(lambda: log.append("call"), lambda: log.append("wait")), 3)
+    assert log == ["call", "call", "call", "wait"]
 
 
 def test_a_worker_that_cannot_start_is_an_error(monkeypatch):

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import ingot
+import mock_cuda
 from ingot.benchmarks import __main__ as program
-from ingot.benchmarks import cases, groups, harness, libraries, picture, programs, result
+from ingot.benchmarks import cases, device, groups, harness, libraries, picture, programs, result
 from ingot.benchmarks.harness import Case, Plan
 from ingot.benchmarks.result import Result
 from ingot.runtime.cpu import peaks
@@ -16,6 +17,8 @@ from ingot.runtime.cpu import peaks
 TINY = Plan(threads=2, quick=True, tiny=True, peers=())
 EVERY = groups.chosen([])
 SLOW = {"import", "chain_compile", "equal_layers", "depth", "peak_memory"}       # they start processes
+SLOW_ON_NUMPY = {"gpu_resnet50", "gpu_training"}
+FOR_GPUS = [pytest.param(w, marks=pytest.mark.slow if w in SLOW_ON_NUMPY else ()) for w in groups.GROUPS["gpu"].WORKLOADS]
 PEAKS = {"flops": 100e9, "bytes": 10e9, "bytes read": 10e9, "bytes x + y": 9e9}
 
 
@@ -39,6 +42,21 @@ def assert_agrees(group, name, plan):
 @pytest.mark.parametrize(("group", "name"), [pytest.param(*w, marks=pytest.mark.slow if w[1] in SLOW else ()) for w in EVERY])
 def test_traced_and_eager_agree(group, name):
     assert_agrees(group, name, TINY)
+
+
+@pytest.mark.parametrize("name", FOR_GPUS)
+def test_work_for_a_gpu_on_the_mock(name, tmp_path, monkeypatch):
+    """Every workload runs, with the results of eager mode; nothing is timed there."""
+    monkeypatch.setenv("INGOT_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(device, "ceilings", lambda plan: PEAKS)
+    with mock_cuda.installed():
+        found = list(groups.GROUPS["gpu"].WORKLOADS[name](Plan(threads=1, quick=True, tiny=True, peers=())))
+        for item in found:
+            if isinstance(item, Case):
+                checked = harness.check(item)
+                assert not checked.failed and set(checked.first) == {"ingot", "ingot eager"}, f"{item.name}: {checked.failed}"
+                assert all(isinstance(call, harness.Queued) for call in item.calls.values())
+    assert found and not any(r.note.startswith("not run") for r in found)
 
 
 @pytest.mark.peer

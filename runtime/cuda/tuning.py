@@ -6,6 +6,7 @@ between events. What was found is kept on disk by kernel, sizes and chip, and ta
 """
 
 import hashlib
+import json
 import os
 import pickle
 import subprocess
@@ -25,6 +26,7 @@ _WARM, _ROUNDS, _LAUNCHES = 2, 3, 5
 _MOST_CHILDREN = 8
 _CHILD = "import sys; from {package} import compile; sys.exit(compile.build_all(sys.stdin.buffer))"
 _chosen: dict = {}
+measured: dict = {}         # (the key of what was tried, the first candidate): (seconds, candidate) of each, the quickest first
 _lock = threading.RLock()
 
 
@@ -39,32 +41,35 @@ def best(key: tuple, candidates: list, prepare: Callable, device: int):
         with _lock:
             found = _chosen.get((device, said))
             if found is None:
-                found = _chosen[device, said] = _kept(said, candidates) or _tried(said, candidates, prepare, device)
+                found = _chosen[device, said] = _kept(key, said, candidates) or _tried(key, said, candidates, prepare, device)
     return candidates[0] if found is None else found
 
 
-def _kept(said, candidates):
+def _kept(key, said, candidates):
     """What an earlier process found."""
     entry = cache.load(said, "tuned")
-    number = int(entry[0]) if entry is not None and entry[0].isdigit() else len(candidates)
-    return candidates[number] if number < len(candidates) else None
+    times = json.loads(entry[0]) if entry is not None and entry[0][:1] == b"[" else []
+    return _quickest(key, candidates, times) if len(times) == len(candidates) else None
 
 
-def _tried(said, candidates, prepare, device):
-    """The quickest candidate; it goes to disk."""
+def _quickest(key, candidates, times):
+    """The candidate of the least time, which is None for those that are not fit; the first if none is."""
+    fit = sorted((seconds, number) for number, seconds in enumerate(times) if seconds is not None)
+    measured[key, candidates[0]] = [(seconds, candidates[number]) for seconds, number in fit]
+    return candidates[fit[0][1]] if fit else candidates[0]
+
+
+def _tried(key, said, candidates, prepare, device):
+    """The quickest candidate; the times go to disk."""
     made = [(c, *prepare(c)) for c in candidates]
     compile_together([variant for _, variant, _ in made])
-    times = []
-    for number, (_, variant, run) in enumerate(made):
-        if _is_fit(variant, device):
-            times.append((_seconds(run, device), number))
-    if not times:
-        return candidates[0]
-    number = min(times)[1]
-    cache.store(said, str(number).encode(), kind="tuned")
+    times = [_seconds(run, device) if _is_fit(variant, device) else None for _, variant, run in made]
+    found = _quickest(key, candidates, times)
+    if any(t is not None for t in times):
+        cache.store(said, json.dumps(times).encode(), kind="tuned")
     if config.current().debug >= 1:
-        print(f"cuda: {candidates[number]} of {len(candidates)} for {made[number][1].source.name}", file=sys.stderr)
-    return candidates[number]
+        print(f"cuda: {found} of {len(candidates)} for {made[0][1].source.name}", file=sys.stderr)
+    return found
 
 
 def _is_fit(variant, device) -> bool:
@@ -113,3 +118,4 @@ def compile_together(variants):
 def forget():
     """Forgets what was found in this process, for a driver that was replaced."""
     _chosen.clear()
+    measured.clear()

@@ -1,0 +1,138 @@
+"""Cases for a GPU: calls that queue, results that are fetched to be compared, and the ceilings of the card."""
+
+import statistics
+from collections.abc import Callable
+from functools import cache
+
+import ingot
+
+from .cases import bound, randoms
+from .harness import Case, Queued, seconds_of
+from .libraries import Library, libraries
+from .result import Result
+
+LOW = "bfloat16"
+
+
+def on_device(work: Callable) -> Callable:
+    """The workload, or where there is no device one row that says what is missing."""
+    def workload(plan):
+        if ingot.cuda.is_available():
+            yield from work(plan)
+        else:
+            yield Result(work.__name__, {}, note=f"not run: {ingot.cuda.why_not_available()}")
+    workload.__doc__ = work.__doc__
+    return workload
+
+
+class Fetched(tuple):
+    """Results on the device, which are copied when somebody looks at them."""
+
+    def __new__(cls, out):
+        return super().__new__(cls, out if isinstance(out, (tuple, list)) else (out,))
+
+    def __iter__(self):
+        return (x.detach().float().cpu() if x.dtype.is_floating_point else x.cpu() for x in super().__iter__())
+
+
+def queued(lib: Library, call: Callable) -> Queued:
+    """A call whose work goes on when it returns; its results stay on the device."""
+    return Queued(lambda: Fetched(call()), lib.module.cuda.synchronize)
+
+
+def compiled_twice(found: list[Library]) -> list[Library]:
+    """The libraries, torch.compile also with CUDA graphs: its mode for work that launches cost more than computing."""
+    for lib in found:
+        if "torch.compile" in lib.ways:
+            lib.ways["torch.compile graphs"] = lambda fn, torch=lib.module: torch.compile(fn, mode="reduce-overhead")
+    return found
+
+
+def case(name, make: Callable, arrays, plan, *, dtype="float32", compiled=True, precision="highest", grads=False, small=False,
+         **facts) -> Case:
+    """A case of the function `make(lib)` of tensors on the device; floats are cast to `dtype`. `precision` is that of float32
+    products, `small` work is also compiled with CUDA graphs."""
+    calls, found = {}, libraries(plan, compiled)
+    for lib in compiled_twice(found) if small else found:
+        set_precision(lib, precision)
+        kind = getattr(lib.module, dtype)
+        for label, way in lib.ways.items():
+            given = [lib.tensor(a).cuda() for a in arrays]
+            given = [t.to(kind).requires_grad_(grads) if t.dtype.is_floating_point else t for t in given]
+            calls[label] = queued(lib, bound(way(make(lib.module)), given))
+    exact = dtype == "float32" and precision == "highest"
+    return Case(name, calls, peaks=ceilings(plan), **({"tolerance": 2e-3 if exact else 2e-2} | facts))
+
+
+def set_precision(lib: Library, precision: str):
+    """How float32 is multiplied from now on: "highest" rounds as float32 does, "high" takes TF32 where a chip has it."""
+    lib.module.set_float32_matmul_precision(precision)
+    lib.module.backends.cudnn.allow_tf32 = precision != "highest"
+
+
+def training(name, build: Callable, arrays, plan, *, precision="highest", low=False, small=False, **facts) -> Case:
+    """A case of whole training steps of a classifier with Adam; every way has a network of its own, and the losses of three
+    steps are compared. With `low`, the forward pass is under autocast to bfloat16."""
+    calls, weights, found = {}, None, libraries(plan)
+    for lib in compiled_twice(found) if small else found:
+        set_precision(lib, precision)
+        for label, way in lib.ways.items():
+            network = build(lib.module)
+            if weights is None:
+                weights = {k: v.numpy().copy() for k, v in network.state_dict().items()}
+            lib.load(network, weights).to("cuda")
+            calls[label] = queued(lib, bound(way(fitting(lib.module, network, low)), [lib.tensor(a).cuda() for a in arrays]))
+    return Case(name, calls, checks=3, peaks=ceilings(plan), **({"tolerance": 5e-2 if low else 1e-2} | facts))
+
+
+def fitting(lib, network, low) -> Callable:
+    """A training step."""
+    optimizer = lib.optim.Adam(network.parameters(), lr=1e-3)
+
+    def step(x, y):
+        optimizer.zero_grad()
+        with lib.amp.autocast("cuda", dtype=getattr(lib, LOW), enabled=low):
+            logits = network(x)
+            loss = lib.nn.functional.cross_entropy(logits.reshape(-1, logits.shape[-1]), y.reshape(-1))
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    return step
+
+
+def inference(lib, network) -> Callable:
+    """The network without gradients, on the device."""
+    network = network.to("cuda").eval()
+
+    def run(x):
+        with lib.no_grad():
+            return network(x)
+
+    return run
+
+
+@cache
+def ceilings(plan) -> dict[str, float]:
+    """The most bytes a second that a copy of one library reaches on this card, read and written, and the most multiplications
+    and additions a second of its bfloat16 products (cuBLAS, where torch is here)."""
+    found = {"bytes": 0.0, "flops": 0.0}
+    for lib in libraries(plan, compiled=False):
+        for kind, work, call in ceiling_calls(lib, plan):
+            found[kind] = max(found[kind], work / best_of(queued(lib, call), plan))
+    return found
+
+
+def ceiling_calls(lib: Library, plan) -> list:
+    """(which ceiling, its work, the call that does it) of a library."""
+    n, count = plan.pick(8192, 4096, 16), plan.pick(1 << 28, 1 << 26, 64)
+    x, y = lib.module.zeros(count, device="cuda"), lib.module.zeros(count, device="cuda")
+    a, b = (lib.tensor(randoms(n, n, seed=s)).cuda().to(getattr(lib.module, LOW)) for s in (0, 1))
+    return [("bytes", 8 * count, lambda: y.copy_(x)), ("flops", 2 * n ** 3, lambda: a @ b)]
+
+
+def best_of(call: Queued, plan) -> float:
+    """Seconds of a call, in the median of some timings of several."""
+    seconds_of(call, 3)
+    rounds, count = plan.pick((7, 10), (5, 5), (1, 1))
+    return statistics.median(seconds_of(call, count) for _ in range(rounds)) / count
