@@ -41,6 +41,8 @@ class Event:
 class MockDriver:
     """Every function of the driver that ingot calls, on `devices` devices with `memory` bytes each."""
 
+    lanes_go_last = 0       # what a kernel is told of the compiler: either must give the same
+
     def __init__(self, devices=1, memory=1 << 30, seed=0):
         self.devices, self.memory = devices, memory
         self.random = random.Random(seed)
@@ -423,6 +425,8 @@ class MockDriver:
             given.append(self.buffer(kind, value, blocks, kernel["name"]))
         constants = dict(kernel["constants"])
         constants["INDEX"] = np.int64 if kernel["wide"] else np.int32
+        if "LAST: tl.constexpr, " in kernel["text"]:
+            constants["LAST"] = self.lanes_go_last
         mock_cuda_triton.run(kernel["text"], kernel["name"], grid, given, constants)
 
     def buffer(self, kind, address, blocks, name):

@@ -14,6 +14,7 @@ from ingot.nn.utils import stateless
 from ingot.passes.codegen.triton import attention as attention_text
 from ingot.passes.codegen.triton import conv as conv_text
 from ingot.runtime.cuda import attentions, convolutions, eager, sorts
+from mock_cuda_driver import MockDriver
 
 SEED = 11
 
@@ -310,9 +311,11 @@ WINDOWS = {"plain": ((2, 3, 9, 8), (5, 3, 3, 3), {}), "padded stride": ((2, 4, 9
            "volume": ((1, 2, 5, 6, 4), (3, 2, 2, 3, 2), {"padding": 1, "stride": (1, 2, 1)})}
 
 
+@pytest.mark.parametrize("last", [0, 1], ids=["lanes first", "lanes last"])
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("case", WINDOWS)
-def test_convolutions_and_their_gradients(case, bias, on_device):
+def test_convolutions_and_their_gradients(case, bias, last, on_device, monkeypatch):
+    monkeypatch.setattr(MockDriver, "lanes_go_last", last)
     x, w, params = WINDOWS[case]
     f = {3: F.conv1d, 4: F.conv2d, 5: F.conv3d}[len(x)]
     tensors = [draw(*x), draw(*w), *([draw(w[0])] if bias else [])]

@@ -2,12 +2,15 @@
 core instructions where they are due.
 """
 
+import re
+
 import pytest
 
 from ingot.ir import dtype as dt
 from ingot.passes.codegen.triton import attention, classes, configs, conv, conv_depthwise, pools, positions, sorting
 from ingot.passes.codegen.triton.nest import SIZE
-from test_triton_compile import ARCHS, built
+from ingot.runtime.cuda import compile as compiler
+from test_triton_compile import ARCHS, built, variant
 
 
 def compiled(source, constants, warps, arch, stages=3, size=1024, spills=0):
@@ -92,6 +95,30 @@ def test_convolutions(kind, arch):
         _, ptx = compiled(source, (*constants, *more), warps, arch, stages, size=128)
         if kind.itemsize == 2:
             assert ("wgmma" if arch == 90 else "mma.sync") in ptx
+
+
+PHASES = tuple(conv.phases((1, 3, 3), (1, 1, 1), (0, 1, 1), (1, 1, 1), (1, 14, 14))[0][0].items())
+GATHERED = {"forward": (lambda kind: conv.forward(kind, "ieee", True), ()),
+            "input_grad": (lambda kind: conv.input_grad(kind, "ieee"), ()),
+            "phase_grad": (lambda kind: conv.phase_grad(kind, "ieee"), PHASES),
+            "weight_grad": (lambda kind: conv.weight_grad(kind, "ieee"), (("PARTS", 4),))}
+
+
+@pytest.mark.parametrize("kind", [dt.bfloat16, pytest.param(dt.float32, marks=pytest.mark.slow)], ids=str)
+@pytest.mark.parametrize("name", GATHERED)
+def test_lanes_read_neighbouring_pixels(name, kind):
+    """Also where a plane's size says nothing (14 by 14): neighbouring lanes of what is read and of images that are written."""
+    write, more = GATHERED[name]
+    source, tile = write(kind), (128, 64, 32)
+    one = configs.Launch(source, (*WINDOW, *zip(conv.TILE, tile), ("GROUPS", 1), *more), 4, (1, 1, 1), stages=3)
+    text = compiler._run_triton(variant(one, {p.name: 14 for p in source.parameters if p.kind == SIZE}, 90)).asm["ttgir"]
+    lanes = dict(re.findall(r"^#(\w+) = #ttg.blocked<.*threadsPerWarp = \[([\d, ]+)\]", text, re.M))
+    found = re.findall(r"(tt\.load|async_copy_global|tt\.store).*tensor<(\d+)x(\d+)x!tt.ptr<\w+>, #(\w+)>", text)
+    pixels = tile[2] if name == "weight_grad" else tile[0]
+    for what, rows, columns, layout in [f for f in found if f[3] in lanes]:
+        along = dict(zip((int(rows), int(columns)), map(int, lanes[layout].split(", "))))
+        assert along.get(pixels, 32) == 32, f"{what} {rows}x{columns}: {lanes[layout]}"
+    assert sum(str(pixels) in f[1:3] for f in found) >= 2, found
 
 
 @pytest.mark.parametrize("arch", ARCHS)

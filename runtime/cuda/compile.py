@@ -23,6 +23,7 @@ from ...passes.codegen.triton.nest import NUMBER, NUMBERS_AS, POINTER, Source
 from ..cpu import cache
 
 FORMAT = 2
+LANES_GO_LAST = 3, 7    # the release of Triton from which lanes go along the last dim of tiles whose strides it does not know
 ALIGNED = 16           # bytes (or units) of which a parameter is a multiple, where it is marked
 _TYPES = {dt.bool_: "u8", dt.float16: "fp16", dt.bfloat16: "bf16", dt.float32: "fp32", dt.float64: "fp64", dt.int8: "i8",
           dt.int16: "i16", dt.int32: "i32", dt.int64: "i64", dt.uint8: "u8", dt.uint16: "u16", dt.uint32: "u32",
@@ -192,11 +193,18 @@ def _run_triton(variant) -> Any:
     constants = dict(variant.constants)
     if "INDEX" in variant.source.constants:
         constants["INDEX"] = tl.int64 if variant.wide else tl.int32
+    if "LAST" in variant.source.constants:
+        constants["LAST"] = int(_release(triton.__version__) >= LANES_GO_LAST)
     attributes = {(i,): [["tt.divisibility", ALIGNED]] for i in sorted(variant.aligned)}
     source = ASTSource(fn=_function(variant.source), signature=variant.signature(), constexprs=constants, attrs=attributes)
     options = {"num_warps": variant.warps, "num_stages": variant.stages, "enable_fp_fusion": False,
                "enable_reflect_ftz": variant.source.flush}
     return triton.compile(source, target=GPUTarget("cuda", variant.arch, 32), options=options)
+
+
+def _release(version: str) -> tuple:
+    """(major, minor) of a version."""
+    return tuple([int(n) for n in re.findall(r"\d+", version)[:2]])
 
 
 @functools.lru_cache(None)

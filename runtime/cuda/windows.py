@@ -48,7 +48,7 @@ def geometry(params, kernel) -> tuple:
 
 def gathered(device, source, arrays, sizes, window, groups, product, parts=1):
     """Launches one product of sizes (m, n, k) for each group (and part)."""
-    kind, (m, n, _) = source.parameters[0].dtype, product
+    kind, (m, n, k) = source.parameters[0].dtype, product
     cut = [("PARTS", parts)] if "PARTS" in source.constants else []
 
     def how(chosen):
@@ -59,7 +59,7 @@ def gathered(device, source, arrays, sizes, window, groups, product, parts=1):
     def prepare(chosen):
         return variant(device, source, arrays, sizes, *how(chosen)), lambda: launch(device, source, arrays, sizes, *how(chosen))
 
-    found = text.candidates(kind, float32_precision(), *product, contexts.context(device).shared_memory)
+    found = text.candidates(kind, float32_precision(), m, n, k, contexts.context(device).shared_memory)
     key = source.name, source.text, window, groups, parts, *sizes.items()
     launch(device, source, arrays, sizes, *how(tuning.best(key, found, prepare, device)))
 

@@ -1,6 +1,10 @@
 """Convolutions as matrix products whose operands are gathered as they are read: one flattened loop over channels and places
 of the kernel (or over images and pixels, for the gradient of the weight).
 
+Pixels lie side by side in memory, which Triton does not see behind divisions by sizes. Of a tile of which it knows nothing,
+neighbouring lanes read along the first dim (version 3.6) or the last one (from 3.7 on), so tiles are written for both: `lanes`
+is the dim that pixels take, LAST says which that is.
+
 Everything has three spatial dims, those that are missing being 1. What decides the addresses of a window (kernel, stride,
 padding, dilation) is constant in the text's arguments; other sizes are parameters.
 """
@@ -52,8 +56,28 @@ def shared_parameters(kind, reads, write, narrow) -> list:
             *[Parameter(n, SIZE) for n in _SIZES]]
 
 
-def _product(kind, precision, left, right) -> str:
-    return f"total = tl.dot({left}, {right}, total{stated_dot(kind, precision)})"
+def _product(kind, precision) -> str:
+    """A line: pixels (`left`) times channels (`right`), or the other way round."""
+    stated = stated_dot(kind, precision)
+    return f"total = tl.dot(right, left, total{stated}) if LAST else tl.dot(left, right, total{stated})"
+
+
+def _zeros(kind) -> str:
+    """A line: the sums of a tile."""
+    return f"total = tl.zeros([BN, BM] if LAST else [BM, BN], {wide_type(kind)})"
+
+
+_TURNS = """@triton.jit
+def lanes(x, LAST: tl.constexpr):
+    return x[None, :] if LAST else x[:, None]
+
+
+@triton.jit
+def others(x, LAST: tl.constexpr):
+    return x[:, None] if LAST else x[None, :]
+
+
+"""
 
 
 def wide_type(kind) -> str:
@@ -99,7 +123,7 @@ def ended(kind, place, mask, fused, along, site) -> _End:
     return _End(kind, place, mask, None if fused is None else epilogue.written(fused, along, site))
 
 
-CONSTANTS = ("INDEX", *WINDOW, *TILE, "GROUPS")
+CONSTANTS = ("INDEX", "LAST", *WINDOW, *TILE, "GROUPS")
 PHASE = tuple([f"{what}{d}" for what in "RTJB" for d in DIMS])     # first pixel, first tap, taps, first output
 COUNTS = tuple([f"U{d}" for d in DIMS])                            # pixels of a phase
 
@@ -114,18 +138,18 @@ def forward(kind: dt.DType, precision: str, bias: bool, fused=None, along: tuple
     epilogue over (images, channels, pixels), `along` says for which of its operands (channels, images) differ."""
     at = [f"q{d} * S{d} - P{d} + t{d} * L{d}" for d in DIMS]
     lines = [*_CHANNELS, "across = tl.cdiv(O, BN)", "program = tl.program_id(0)",
-             "m = ((program // across) * BM + tl.arange(0, BM)).to(INDEX)[:, None]",
-             "o = ((program % across) * BN + tl.arange(0, BN)).to(INDEX)[None, :]",
+             "m = ((program // across) * BM + tl.arange(0, BM)).to(INDEX)",
+             "o = ((program % across) * BN + tl.arange(0, BN)).to(INDEX)", "m, o = lanes(m, LAST), others(o, LAST)",
              *split("m", ["n", "qD", "qH", "qW"], ["N", "QD", "QH", "QW"]), "deep = C * taps",
-             f"total = tl.zeros([BM, BN], {wide_type(kind)})", "for start in range(0, deep, BK):",
-             "    k = (start + tl.arange(0, BK)).to(INDEX)"]
-    row = split("k[None, :]", ["c", "tD", "tH", "tW"], ["C", "KD", "KH", "KW"])
+             _zeros(kind), "for start in range(0, deep, BK):",
+             "    k = (start + tl.arange(0, BK)).to(INDEX)", "    beside, under = others(k, LAST), lanes(k, LAST)"]
+    row = split("beside", ["c", "tD", "tH", "tW"], ["C", "KD", "KH", "KW"])
     row += [f"a{d} = {x}" for d, x in zip(DIMS, at)]
     ats = [f"a{d}" for d in DIMS]
-    row += [f"inside = (m < N * outer) & (k[None, :] < deep) & {within(ats, 'I')}",
+    row += [f"inside = (m < N * outer) & (beside < deep) & {within(ats, 'I')}",
             f"left = {_read('x', 'c', 'n', 'inside', ats, 'I')}",
-            "right = tl.load(w + ((cg * O + o) * deep + k[:, None]), (o < O) & (k[:, None] < deep), 0.0)",
-            _product(kind, precision, "left", "right")]
+            "right = tl.load(w + ((cg * O + o) * deep + under), (o < O) & (under < deep), 0.0)",
+            _product(kind, precision)]
     lines += ["    " + x for x in row]
     if bias:
         lines.append(f"total = total + tl.load(bias + (cg * O + o), o < O, 0.0).to({wide_type(kind)})")
@@ -133,7 +157,7 @@ def forward(kind: dt.DType, precision: str, bias: bool, fused=None, along: tuple
     lines += ["pixel = (qD * QH + qH) * QW + qW", *end.lines]
     reads = ("x", "w", "bias") if bias else ("x", "w")
     return made(named("conv_bias" if bias else "conv", kind, precision, fused),
-                end.parameters(shared_parameters(kind, reads, "out", kind)), CONSTANTS, lines, helpers=end.helpers)
+                end.parameters(shared_parameters(kind, reads, "out", kind)), CONSTANTS, lines, helpers=_TURNS + end.helpers)
 
 
 _INNER, _INPUTS = "(m < N * inner)", "(c < C)"
@@ -144,24 +168,25 @@ _BACKWARD = epilogue.Site(("n", _INNER), ("(cg * C + c)", _INPUTS), ("pixel", _I
 def input_grad(kind: dt.DType, precision: str, fused=None, along: tuple = ()) -> Source:
     """gx[n, c, i] = sum over o, t of g[n, o, (i + padding - t * dilation) / stride] w[o, c, t]; the rest as in `forward`."""
     lines = [*_CHANNELS, "across = tl.cdiv(C, BN)", "program = tl.program_id(0)",
-             "m = ((program // across) * BM + tl.arange(0, BM)).to(INDEX)[:, None]",
-             "c = ((program % across) * BN + tl.arange(0, BN)).to(INDEX)[None, :]",
+             "m = ((program // across) * BM + tl.arange(0, BM)).to(INDEX)",
+             "c = ((program % across) * BN + tl.arange(0, BN)).to(INDEX)", "m, c = lanes(m, LAST), others(c, LAST)",
              *split("m", ["n", "iD", "iH", "iW"], ["N", "ID", "IH", "IW"]), "deep = O * taps",
-             f"total = tl.zeros([BM, BN], {wide_type(kind)})", "for start in range(0, deep, BK):",
-             "    k = (start + tl.arange(0, BK)).to(INDEX)"]
-    row = split("k[None, :]", ["o", "tD", "tH", "tW"], ["O", "KD", "KH", "KW"])
-    row += ["inside = (m < N * inner) & (k[None, :] < deep)"]
+             _zeros(kind), "for start in range(0, deep, BK):",
+             "    k = (start + tl.arange(0, BK)).to(INDEX)", "    beside, under = others(k, LAST), lanes(k, LAST)"]
+    row = split("beside", ["o", "tD", "tH", "tW"], ["O", "KD", "KH", "KW"])
+    row += ["inside = (m < N * inner) & (beside < deep)"]
     for d in DIMS:
         row += [f"b{d} = i{d} + P{d} - t{d} * L{d}", f"a{d} = b{d} // S{d}",
                 f"inside = inside & (b{d} >= 0) & (b{d} % S{d} == 0) & (a{d} < Q{d})"]
     row += [f"left = {_read('g', 'o', 'n', 'inside', [f'a{d}' for d in DIMS], 'Q')}",
-            "there = k[:, None]", "place = ((cg * O + there // taps) * C + c) * taps + there % taps",
-            "right = tl.load(w + place, (c < C) & (there < deep), 0.0)", _product(kind, precision, "left", "right")]
+            "there = under", "place = ((cg * O + there // taps) * C + c) * taps + there % taps",
+            "right = tl.load(w + place, (c < C) & (there < deep), 0.0)", _product(kind, precision)]
     lines += ["    " + x for x in row]
     end = ended(kind, "((n * GROUPS + cg) * C + c) * inner + pixel", f"{_INNER} & {_INPUTS}", fused, along, _BACKWARD)
     lines += ["pixel = (iD * IH + iH) * IW + iW", *end.lines]
     return made(named("conv_input_grad", kind, precision, fused),
-                end.parameters(shared_parameters(kind, ("g", "w"), "out", kind)), CONSTANTS, lines, helpers=end.helpers)
+                end.parameters(shared_parameters(kind, ("g", "w"), "out", kind)), CONSTANTS, lines,
+                helpers=_TURNS + end.helpers)
 
 
 _PHASE = "(m < N * pixels)"
@@ -173,26 +198,26 @@ def phase_grad(kind: dt.DType, precision: str, fused=None, along: tuple = ()) ->
     """gx[n, c, R + u * stride] of one phase: with a stride only every so many taps reach a pixel, the same for all pixels that
     are a stride apart. Sum over o, j of g[n, o, B + u - j * dilation] w[o, c, T + j * stride]."""
     lines = [*_CHANNELS, "across = tl.cdiv(C, BN)", "program = tl.program_id(0)", "pixels = UD * UH * UW",
-             "m = ((program // across) * BM + tl.arange(0, BM)).to(INDEX)[:, None]",
-             "c = ((program % across) * BN + tl.arange(0, BN)).to(INDEX)[None, :]",
+             "m = ((program // across) * BM + tl.arange(0, BM)).to(INDEX)",
+             "c = ((program % across) * BN + tl.arange(0, BN)).to(INDEX)", "m, c = lanes(m, LAST), others(c, LAST)",
              *split("m", ["n", "uD", "uH", "uW"], ["N", "UD", "UH", "UW"]), "deep = O * (JD * JH * JW)",
-             f"total = tl.zeros([BM, BN], {wide_type(kind)})", "for start in range(0, deep, BK):",
-             "    k = (start + tl.arange(0, BK)).to(INDEX)"]
-    row = split("k[None, :]", ["o", "jD", "jH", "jW"], ["O", "JD", "JH", "JW"])
+             _zeros(kind), "for start in range(0, deep, BK):",
+             "    k = (start + tl.arange(0, BK)).to(INDEX)", "    beside, under = others(k, LAST), lanes(k, LAST)"]
+    row = split("beside", ["o", "jD", "jH", "jW"], ["O", "JD", "JH", "JW"])
     row += [f"a{d} = B{d} + u{d} - j{d} * L{d}" for d in DIMS]
     ats = [f"a{d}" for d in DIMS]
-    row += [f"inside = (m < N * pixels) & (k[None, :] < deep) & {within(ats, 'Q')}",
+    row += [f"inside = (m < N * pixels) & (beside < deep) & {within(ats, 'Q')}",
             f"left = {_read('g', 'o', 'n', 'inside', ats, 'Q')}"]
-    row += split("k[:, None]", ["p", "xD", "xH", "xW"], ["O", "JD", "JH", "JW"])
+    row += split("under", ["p", "xD", "xH", "xW"], ["O", "JD", "JH", "JW"])
     row += ["tap = ((TD + xD * SD) * KH + TH + xH * SH) * KW + TW + xW * SW",
-            "right = tl.load(w + (((cg * O + p) * C + c) * taps + tap), (c < C) & (k[:, None] < deep), 0.0)",
-            _product(kind, precision, "left", "right")]
+            "right = tl.load(w + (((cg * O + p) * C + c) * taps + tap), (c < C) & (under < deep), 0.0)",
+            _product(kind, precision)]
     lines += ["    " + x for x in row]
     end = ended(kind, "((n * GROUPS + cg) * C + c) * inner + pixel", f"{_PHASE} & {_INPUTS}", fused, along, _BY_PHASES)
     lines += ["pixel = ((RD + uD * SD) * IH + RH + uH * SH) * IW + RW + uW * SW", *end.lines]
     parameters = [*shared_parameters(kind, ("g", "w"), "out", kind), *[Parameter(n, SIZE) for n in COUNTS]]
     return made(named("conv_phase_grad", kind, precision, fused), end.parameters(parameters), (*CONSTANTS, *PHASE), lines,
-                helpers=end.helpers)
+                helpers=_TURNS + end.helpers)
 
 
 def phases(kernel, stride, padding, dilation, size) -> list | None:
@@ -219,27 +244,26 @@ def _phase(kernel, stride, padding, dilation, size, first) -> tuple:
 @functools.lru_cache(32)
 def weight_grad(kind: dt.DType, precision: str) -> Source:
     """out[part, o, c, t] = sum over the part's n, q of g[n, o, q] x[n, c, q * stride - padding + t * dilation]."""
-    wide = dt.float64 if kind is dt.float64 else dt.float32
+    wide, stated = dt.float64 if kind is dt.float64 else dt.float32, stated_dot(kind, precision)
     lines = [*_CHANNELS, "part = tl.program_id(2).to(INDEX)", "width = C * taps", "across = tl.cdiv(width, BN)",
-             "program = tl.program_id(0)", "o = ((program // across) * BM + tl.arange(0, BM)).to(INDEX)[:, None]",
-             "at = ((program % across) * BN + tl.arange(0, BN)).to(INDEX)[None, :]",
-             *split("at", ["c", "tD", "tH", "tW"], ["C", "KD", "KH", "KW"]), "deep = N * outer",
+             "program = tl.program_id(0)", "o = ((program // across) * BM + tl.arange(0, BM)).to(INDEX)",
+             "at = ((program % across) * BN + tl.arange(0, BN)).to(INDEX)", "of, to = others(o, LAST), others(at, LAST)",
+             *split("to", ["c", "tD", "tH", "tW"], ["C", "KD", "KH", "KW"]), "deep = N * outer",
              "share = tl.cdiv(tl.cdiv(deep, PARTS), BK) * BK", "low = part * share", "high = tl.minimum(low + share, deep)",
              f"total = tl.zeros([BM, BN], {wide_type(kind)})", "for start in range(low, high, BK):",
-             "    k = (start + tl.arange(0, BK)).to(INDEX)"]
-    row = ["across_k = k[None, :]",
-           "left = tl.load(g + (((across_k // outer * GROUPS + cg) * O + o) * outer + across_k % outer), "
-           "(o < O) & (across_k < high), 0.0)"]
-    row += split("k[:, None]", ["n", "qD", "qH", "qW"], ["N", "QD", "QH", "QW"])
+             "    k = lanes(start + tl.arange(0, BK), LAST).to(INDEX)"]
+    row = ["left = tl.load(g + (((k // outer * GROUPS + cg) * O + of) * outer + k % outer), (of < O) & (k < high), 0.0)"]
+    row += split("k", ["n", "qD", "qH", "qW"], ["N", "QD", "QH", "QW"])
     row += [f"a{d} = q{d} * S{d} - P{d} + t{d} * L{d}" for d in DIMS]
     ats = [f"a{d}" for d in DIMS]
-    row += [f"inside = (at < width) & (k[:, None] < high) & {within(ats, 'I')}",
+    row += [f"inside = (to < width) & (k < high) & {within(ats, 'I')}",
             f"right = {_read('x', 'c', 'n', 'inside', ats, 'I')}",
-            _product(kind, precision, "left", "right")]
+            f"total = tl.dot(left, tl.trans(right), total{stated}) if LAST else tl.dot(tl.trans(left), right, total{stated})"]
     lines += ["    " + x for x in row]
-    lines.append("tl.store(out + (((part * GROUPS + cg) * O + o) * width + at), total, (o < O) & (at < width))")
+    lines.append("tl.store(out + (((part * GROUPS + cg) * O + o[:, None]) * width + at[None, :]), total, "
+                 "(o[:, None] < O) & (at[None, :] < width))")
     return made(named("conv_weight_grad", kind, precision), shared_parameters(kind, ("g", "x"), "out", wide),
-                (*CONSTANTS, "PARTS"), lines)
+                (*CONSTANTS, "PARTS"), lines, helpers=_TURNS)
 
 
 # (BM, BN, BK, warps, stages) that a tuner may try: what is gathered is worked out element by element, so wide tiles pay.
