@@ -105,9 +105,9 @@ def {name}({heading}):
         left = tl.load({x}, (row[:, None] < M) & (at_k[None, :] < K), {zero})
         right = tl.load({y}, (at_k[:, None] < K) & (column[None, :] < N), {zero})
         total = tl.dot(left, right, total{stated})
-    place = z + (batch * M * N + row[:, None] * N + column[None, :])
     z_tile = total.to({narrow})
-{after}    tl.store(place, {result}, (row[:, None] < M) & (column[None, :] < N))
+{after}    place = z + (batch * M * N + row[:, None] * N + column[None, :])
+    tl.store(place, {result}, (row[:, None] < M) & (column[None, :] < N))
 '''
 
 

@@ -69,8 +69,9 @@ def source(dtype, x_units: tuple, y_units: tuple, constants: tuple, road: str, f
             f"    right = {_load('y', y_units, ('from_k', 'from_column'))}",
             "    total = tl.dot(left, right, total)",
             "row = (from_row + tl.arange(0, BM)).to(INDEX)", "column = (from_column + tl.arange(0, BN)).to(INDEX)",
-            "place = z + (batch * M * N + row[:, None] * N + column[None, :])", f"z_tile = total.to({TYPE[dtype]})",
+            f"z_tile = total.to({TYPE[dtype]})",
             *([] if after is None else [line.removeprefix("    ") for line in after.lines]),
+            "place = z + (batch * M * N + row[:, None] * N + column[None, :])",
             f"tl.store(place, {'z_tile' if after is None else after.result}, (row[:, None] < M) & (column[None, :] < N))"]
     if road == PERSISTENT:
         tile = ["for program in tl.range(tl.program_id(0), across * down, tl.num_programs(0), flatten=True):",
