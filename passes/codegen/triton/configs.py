@@ -13,6 +13,7 @@ from . import elementwise, sweeps
 from .nest import Source
 
 TILE = 1024           # elements of a tile of simple work
+LONG = 400            # lines of a text of which registers hold few elements a lane: lgamma, digamma
 WHOLE = 8192          # longest row that is held at once
 WALK = 2048           # elements of a long row read at a time
 PART = 1 << 14        # least elements of a part of a row
@@ -63,22 +64,23 @@ def _product(sizes):
 
 def _elementwise(kernel, extents, numbers):
     source = _written(kernel, numbers)
+    tile, each = (TILE, 8) if source.text.count("\n") < LONG else (TILE // 4, 2)
     if len(extents) < 2:
         n = extents[0] if extents else 1
-        columns = WARP if n <= WARP else TILE
-        return Launch(source, (("COLS", columns),), _warps(columns), (-(-n // columns), 1, 1))
+        columns = WARP if n <= WARP else tile
+        return Launch(source, (("COLS", columns),), _warps(columns, each), (-(-n // columns), 1, 1))
     last, outer = extents[-1], _product(extents[:-1])
-    columns = min(_columns_wanted(kernel), max(4, power_of_two(last)))
-    rows = max(1, TILE // columns)
+    columns = min(_columns_wanted(kernel, tile), max(4, power_of_two(last)))
+    rows = max(1, tile // columns)
     grid = (-(-outer // rows) * -(-last // columns), 1, 1)
-    return Launch(source, (("ROWS", rows), ("COLS", columns)), _warps(rows * columns), grid)
+    return Launch(source, (("ROWS", rows), ("COLS", columns)), _warps(rows * columns, each), grid)
 
 
-def _columns_wanted(kernel):
+def _columns_wanted(kernel, tile):
     """Wide tiles where all memory is read along the last dim, square ones where some is read across."""
     strides = [kernel.buffer(buffer_of(i)).strides for i in kernel.instructions() if i.op in ("load", "store")]
     across = any(s[-1] not in (0, 1) for s in strides)
-    return 32 if across else TILE
+    return 32 if across else tile
 
 
 def _warps(elements, per_thread=8):
