@@ -15,7 +15,6 @@ from . import streams
 from .memory import Allocator, Block
 
 _allocators: dict[int, Allocator] = {}
-_lock = threading.Lock()
 _PORTABLE, _RELAXED = 1, 2
 
 
@@ -104,10 +103,8 @@ def _make(device):
         contexts.context(device)
         return driver.is_done("cuEventQuery", event)
 
-    with _lock:
-        if device not in _allocators:
-            _allocators[device] = Allocator(device, take, give, mark, done, driver.cuEventDestroy_v2)
-        return _allocators[device]
+    # (No lock is held while it is made: the garbage collector may run a finaliser that asks for the allocator.)
+    return _allocators.setdefault(device, Allocator(device, take, give, mark, done, driver.cuEventDestroy_v2))
 
 
 def adopt(device: int, allocator):
