@@ -180,7 +180,7 @@ class Job:
 
     def run(self, env: dict, symbols=()) -> list:
         """The arrays of the results; `env` maps slots to arrays, `symbols` are the values of the scope's names."""
-        compiled = self.compiled or self.compile(env.values())
+        compiled = self.compiled or self.compile(env)
         arrays = [env[s] for s in self.slots]
         if self.derived is not None:
             arrays += self.derived.arrays()
@@ -201,30 +201,30 @@ class Job:
         compiled and takes nothing else; else None."""
         return None if self.compiled is None else (self.compiled, self.derived)
 
-    def compile(self, given=()):
-        """The compiled graph, made at the first question, for the device of the arrays that it is given."""
+    def compile(self, env=None):
+        """The compiled graph, made at the first question, for the device of the arrays in `env` that it reads."""
         with self._lock:
             if self.compiled is None:
                 start = time.perf_counter()
+                graph, self.slots = self.piece.graph(self.wanted)
+                given = [env[s] for s in self.slots] if env else []
                 on_device = next((a for a in given if a.__class__ is DeviceArray), None)
                 alloc.empty_cache()      # the eager run left blocks that compiled code does not fit into
                 with without_collections():
-                    made = self._make() if on_device is None else self._make_elsewhere(on_device.backend)
+                    made = self._make(graph) if on_device is None else self._make_elsewhere(graph, on_device.backend)
                 self.seconds = time.perf_counter() - start
                 self.compiled = made
                 announce(self, made)
             return self.compiled
 
-    def _make(self):
-        graph, self.slots = self.piece.graph(self.wanted)
+    def _make(self, graph):
         graph = self.passed(graph, PASSES)
         owned, targets = self.wishes()
         graph, self.derived = self.without_derived(graph, targets)
         return program.CompiledGraph(graph, compiled_kernel_of, owned, targets)
 
-    def _make_elsewhere(self, backend):
+    def _make_elsewhere(self, graph, backend):
         """The compiled graph for a device that is not the host."""
-        graph, self.slots = self.piece.graph(self.wanted)
         return backend.traced(self.passed(graph, backend.PASSES), *self.wishes())
 
     def wishes(self):

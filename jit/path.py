@@ -17,6 +17,9 @@ from ..ir.ops.shape import run_chain
 from ..ir.params import param_key
 from ..ir.substitute import bound_values, has_symbols, replaced
 from ..runtime.autograd.node import Leaf
+from ..runtime.device import CPU
+from ..runtime.device_array import DeviceArray
+from ..runtime.placement import moved
 from ..runtime.storage import user_line
 from ..runtime.tensor import Tensor, wrap
 from .differentiate import Differential, attach, used_up
@@ -280,7 +283,7 @@ class Tree:
         plain = here.question is None and compiled is not None and compiled.is_native
         if not plain or finish.updates or finish.grads or finish.hosts or finish.rebinds or finish.differential is not None:
             return None
-        if not here.is_plain or any(o.source is not None or o.freed for _, o in finish.outputs):
+        if not here.is_plain or any(o.source is not None or o.freed or o.device is not None for _, o in finish.outputs):
             return None
         return [here.sources[-1 - slot].what for slot in work.job.slots], compiled, derived, work.hand[0]
 
@@ -408,6 +411,8 @@ class Replay:
             t = self.tensors[output.source]
             return t if output.same else run_chain(t, self.plain(output.chain))
         t = wrap(self._value(slot, at, found))
+        if (output.device is None) == (t._a.__class__ is DeviceArray):
+            t = moved(t, output.device or CPU)      # (a job runs in one place, whatever of it was made elsewhere)
         if output.freed:
             t._node = used_up(t._a)
         return t

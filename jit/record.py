@@ -21,6 +21,7 @@ from ..ir.ops.shape import assign_view, expand, full, reshape, run_chain, slice_
 from ..ir.scope import Scope
 from ..ir.symbolic import SymFloat, is_symbol, pinned
 from ..runtime.autograd.node import Leaf
+from ..runtime.device_array import DeviceArray
 from ..runtime.storage import user_line
 from ..runtime.tensor import Tensor, wrap
 from .backward import backward_of
@@ -409,7 +410,8 @@ class Recorder(OptimizerSteps, Rebinding):
         root = link.cell.root
         if root is not None and self.sources[link.cell.source].kind in ("argument", "captured", "grad"):
             return Output(value, link.cell.source, link.chain, t is root, t.requires_grad)
-        return Output(value, None, (), False, t.requires_grad, t.requires_grad and is_freed(t._node))
+        device = t.device if t._a.__class__ is DeviceArray else None
+        return Output(value, None, (), False, t.requires_grad, t.requires_grad and is_freed(t._node), device)
 
     def release(self):
         """Unties the tensors of the run from this recorder."""

@@ -84,7 +84,7 @@ class Recording:
 @dataclass(frozen=True)
 class Output:
     """A result tensor: a fresh value, or a view (`chain`) of an input's memory; `same` if it is that very tensor. `freed`
-    says that a backward inside of the function has used up its history."""
+    says that a backward inside of the function has used up its history; `device` is a fresh value's, None on the host."""
 
     value: Value
     source: int | None
@@ -92,6 +92,7 @@ class Output:
     same: bool
     requires_grad: bool
     freed: bool = False
+    device: Any = None
 
     @property
     def has_history(self) -> bool:

@@ -39,7 +39,7 @@ class Traced:
         self._arranged = arranged or (lambda host: arrange(self.graph, self.owned, self.targets, host))
         self.in_place = frozenset(self.targets)
         self.made: dict = {}               # by the classes of the inputs
-        self.last: tuple = ((), None)
+        self.last: tuple = (None, None)    # (classes of the inputs, parts) of the last run
 
     @property
     def plan(self):
