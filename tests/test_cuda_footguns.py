@@ -136,12 +136,13 @@ def test_replays_give_what_eager_gives(make):
         for turn in range(9):
             x = ((draw(4, 6) + turn % 4) * (-1) ** (turn // 6)).to(where)
             got = fn(x)
-            found.append([(t.device.type, t.detach().cpu().numpy()) for t in (*(got if isinstance(got, tuple) else (got,)), x)])
+            every = (*got, x) if isinstance(got, tuple) else (got, x)
+            found.append([(t.device.type, t.detach().cpu().numpy()) for t in every])
         return found
 
-    want, there, got = results("cpu", lambda f: f), results("cuda", lambda f: f), results("cuda", jit.trace)
-    assert [[w for w, _ in call] for call in got] == [[w for w, _ in call] for call in there], "where results are"
-    for turn, (want, got) in enumerate(zip(want, got)):
+    here, there, traced = results("cpu", lambda f: f), results("cuda", lambda f: f), results("cuda", jit.trace)
+    assert [[w for w, _ in call] for call in traced] == [[w for w, _ in call] for call in there], "where results are"
+    for turn, (want, got) in enumerate(zip(here, traced)):
         for (_, w), (_, g) in zip(want, got, strict=True):
             np.testing.assert_allclose(g, w, rtol=2e-5, atol=2e-5, err_msg=f"call {turn}, seed {SEED}")
 

@@ -12,6 +12,7 @@ from ...ir.ops import reduce as rd
 from ...ir.ops import shape as sh
 from ...ir.substitute import slice_bounds
 from ..creation import as_array_tensor
+from ..device_array import DeviceArray
 from ..state import tls
 from ..tensor import Tensor, numel_of, shape_of
 from ..writes import write
@@ -23,7 +24,7 @@ _WHOLE = slice(None)
 
 def count_of(mask) -> int:
     """How many elements are not zero, as a number that Python has read."""
-    if tls.m.recorder is None:
+    if tls.m.recorder is None and mask._a.__class__ is not DeviceArray:
         return int(np.count_nonzero(mask._a))
     hits = ew.cast(ew.ne(mask, 0), dtype=dt.int64)
     return rd.sum_(hits, dim=tuple(range(mask.ndim)), keepdim=False).item()
