@@ -67,6 +67,16 @@ def test_summary_counts_parameters_and_operations():
     assert "conv: Conv2d" in text and "not called" in text and "1,536 (1,528 trainable" in text
 
 
+def test_summary_of_a_model_that_reads_values():
+    class Halving(nn.Module):
+        def forward(self, x):
+            while x.abs().max().item() > 1.0 and bool(x.isfinite().all()):
+                x = x / 2
+            return x[: int(x.shape[0])].tolist()[0][0] * x
+
+    assert "Halving" in str(nn.summary(Halving(), ingot.full((2, 3), 5.0)))
+
+
 def test_summary_leaves_no_trace():
     net, x = Net(), ingot.randn(2, 3, 4, 4)
     net.head.eval()

@@ -32,6 +32,14 @@ class _Watcher:
             row.flops += count
         self.graph.saw(op, args, params, out, self.open[-1].path if self.open else "")
 
+    def plain(self, args, params):
+        """Operands and parameters of an operator, as they are."""
+        return args, params
+
+    def read(self, t, how, seen):
+        """Python reads a value out of a tensor, and gets it."""
+        return seen
+
     def wrote(self, dst, src):
         """A tensor was written in place."""
         self.graph.became(dst, src)
