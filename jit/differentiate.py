@@ -57,7 +57,9 @@ class Differential:
         at = iter(range(len(there)))
         grads = [None if g is None else next(at) for g in found]
         name = recording.builder.name + "_backward"
-        job = job_of(Piece(name, nodes, numbers, scope=recording.scope), [Result(numbers[g], owned=True) for g in there])
+        backend = next(iter(recording.devices.values()), None)
+        piece = Piece(name, nodes, numbers, scope=recording.scope, backend=backend)
+        job = job_of(piece, [Result(numbers[g], owned=True) for g in there])
         return Differential(list(back.gradients), results, residuals, [numbers[s] for s in back.seeds], grads, job)
 
 

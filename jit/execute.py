@@ -100,10 +100,10 @@ class Result:
 
 class Piece:
     """A stretch of nodes, whose values `slots` numbers; `captured` are the tensors behind some inputs, by slot; `scope` has
-    the sizes that are symbolic, if any are."""
+    the sizes that are symbolic, if any are; `backend` is where it ran when it was recorded, None for the host."""
 
-    def __init__(self, name: str, nodes, slots: dict, captured=None, scope: Scope | None = None):
-        self.name, self.nodes = name, tuple(nodes)
+    def __init__(self, name: str, nodes, slots: dict, captured=None, scope: Scope | None = None, backend=None):
+        self.name, self.nodes, self.backend = name, tuple(nodes), backend
         self.scope: Any = scope
         self.captured = captured or {}
         self.slots = {v: slots[v] for n in nodes for v in (*n.inputs, *n.outputs) if type(v) is Value}
@@ -202,16 +202,18 @@ class Job:
         return None if self.compiled is None else (self.compiled, self.derived)
 
     def compile(self, env=None):
-        """The compiled graph, made at the first question, for the device of the arrays in `env` that it reads."""
+        """The compiled graph, made at the first question, for the device of the arrays in `env` that it reads; without `env`
+        for the one on which it was recorded."""
         with self._lock:
             if self.compiled is None:
                 start = time.perf_counter()
                 graph, self.slots = self.piece.graph(self.wanted)
-                given = [env[s] for s in self.slots] if env else []
-                on_device = next((a for a in given if a.__class__ is DeviceArray), None)
+                given = [env[s] for s in self.slots] if env is not None else []
+                backend = next((a.backend for a in given if a.__class__ is DeviceArray), None)
+                backend = self.piece.backend if env is None else backend
                 alloc.empty_cache()      # the eager run left blocks that compiled code does not fit into
                 with without_collections():
-                    made = self._make(graph) if on_device is None else self._make_elsewhere(graph, on_device.backend)
+                    made = self._make(graph) if backend is None else self._make_elsewhere(graph, backend)
                 self.seconds = time.perf_counter() - start
                 self.compiled = made
                 announce(self, made)

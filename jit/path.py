@@ -163,7 +163,11 @@ def stretches_of(recording, give=None) -> list:
             used.append(-1 - slots[recording.cuts[i].value])
         reach = len(b.inputs) if i == len(bounds) - 1 else max([known - 1, *used]) + 1
         sources = recording.sources[known:reach]
-        piece = Piece(f"{b.name}_{i}" if i else b.name, nodes, slots, captured, recording.scope)
+        own = {v for n in nodes for v in n.outputs}
+        read = {x for n in nodes for x in n.inputs if type(x) is Value and x not in own}
+        follows = any(not x.is_input for x in read)          # what a stretch before it has made, on its device
+        backend = next((at for n, at in recording.devices.items() if follows or b.inputs[n] in read), None)
+        piece = Piece(f"{b.name}_{i}" if i else b.name, nodes, slots, captured, recording.scope, backend)
         made.append(Stretch(sources, _signature(nodes, slots, sources, give), piece))
         if i < len(recording.cuts):
             made[-1].question = (slots[recording.cuts[i].value], recording.cuts[i].how)

@@ -56,6 +56,7 @@ class Recorder(OptimizerSteps, Rebinding):
         self.guards: list[OptionGuard | OptimizerGuard] = []
         self.builder = Builder(name)
         self.sources: list[Source] = []
+        self.devices: dict[int, Any] = {}        # position of an input: the backend that it lies on
         self.cuts: list[Cut] = []
         self.outside: list[Cell] = []            # of memory that comes from outside
         self.leaves: dict[int, LeafState] = {}   # by id of the leaf
@@ -97,6 +98,8 @@ class Recorder(OptimizerSteps, Rebinding):
             self.read_only.add(id(t._storage))
         value = self.builder.input(name, aval or t.aval)
         self.sources.append(source)
+        if t._a.__class__ is DeviceArray:
+            self.devices[len(self.sources) - 1] = t._a.backend
         self.edges[len(self.sources) - 1] = t._node if source.kind in ("argument", "captured") else None
         cell = t._storage.cell = Cell(self, value, t, len(self.sources) - 1)
         self.outside.append(cell)
@@ -375,7 +378,8 @@ class Recorder(OptimizerSteps, Rebinding):
             if frozen_value(array) != before:
                 raise TraceError(f"this function cannot be traced: the array that numpy() gave{at(line)} was written "
                                  "afterwards; take a copy of it, or write to the tensor before")
-        r = Recording(self.builder, self.sources, self.cuts, hosts=self.hosts, shared=self.shared, scope=self.scope)
+        r = Recording(self.builder, self.sources, self.cuts, hosts=self.hosts, shared=self.shared, scope=self.scope,
+                      devices=self.devices)
         r.outputs = [self._output(t) for t in result_tensors]
         r.rebinds = self.rebinds(result_tensors)
         for cell in self.outside:

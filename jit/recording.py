@@ -78,6 +78,7 @@ class Recording:
     same: list = field(default_factory=list)         # (argument, the tensor that it is), where that is reached otherwise, too
     backward: "RecordedBackward | None" = None       # of the results that have a history made here
     scope: Scope | None = None                       # of the sizes and numbers that are symbolic
+    devices: dict = field(default_factory=dict)      # {input position: the backend that it lay on, if not on the host}
     outcome: Any = None                              # what the call gives and writes, as a structure over the results
 
 

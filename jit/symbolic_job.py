@@ -107,11 +107,6 @@ class SymbolicJob(Job):
     def _key(self, symbols):
         return symbols if self._places is None else tuple([symbols[i] for i in self._places])
 
-    def bound_for(self, symbols) -> Bound:
-        """What runs for these sizes."""
-        found = self.bound.get(self._key(symbols))
-        return found if found is not None else self._bind(symbols)
-
     def _bind(self, symbols, backend=None):
         with self._lock:
             key, start = self._key(symbols), time.perf_counter()
@@ -159,5 +154,5 @@ class SymbolicJob(Job):
         return None if bound is None or bound.takes_numbers else (bound.compiled, bound.variant.derived)
 
     def compile(self):
-        """What was compiled last, or for the sizes that were recorded."""
-        return self.compiled or self.bound_for(tuple(self.scope.hints.values())).compiled
+        """What was compiled last, or for the sizes that were recorded, where that was."""
+        return self.compiled or self._bind(tuple(self.scope.hints.values()), self.piece.backend).compiled

@@ -219,3 +219,12 @@ def test_every_tile_of_a_convolution_is_right(dtype, device, monkeypatch):
         for n, (a, b) in enumerate(zip(want, got)):
             error = np.abs(a - b).max() / np.abs(a).max()
             assert error < (2e-2 if dtype == "bfloat16" else 1e-5), f"candidate {turn}, result {n}: {error}"
+
+
+def test_explaining_before_the_second_call_compiles_for_the_device():
+    traced = jit.trace(lambda x: ((x + 1).exp() if x.sum() > 0 else x - 1).tanh())
+    x = draw(3, 4).abs()
+    want = traced(x.cuda()).cpu()
+    assert "exp" in traced.explain()
+    again = traced(x.cuda())
+    assert again.device.type == "cuda" and np.array_equal(again.cpu().numpy(), want.numpy())
