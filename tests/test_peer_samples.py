@@ -13,7 +13,8 @@ import ingot
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("expecttest")      # torch's module of samples imports it
-pytestmark = [pytest.mark.peer, pytest.mark.filterwarnings("ignore::UserWarning")]       # torch warns of its own functions
+pytestmark = [pytest.mark.peer, pytest.mark.filterwarnings("ignore::UserWarning"),        # torch's, of its own functions
+              pytest.mark.filterwarnings("ignore:.*is the old name:DeprecationWarning")]
 
 DTYPES = ("float32", "float64", "float16", "bfloat16", "int64", "uint8", "bool")
 TOLERANCES = {"float32": 2e-4, "float64": 1e-7, "float16": 2e-2, "bfloat16": 2e-2}
