@@ -17,6 +17,7 @@ from .contents import Contents
 from .effects import Target, is_repeatable
 from .errors import DisturbedError, TraceError
 from .frames import TRUSTED, cell_of, functions_of, is_user, unwatched
+from .given import Parts
 from .guards import UNREAD, Guard, ModulesGuard, module_state
 from .numpy_scalars import SymScalar, fixed
 from .photograph import CONTAINERS, is_changeable, is_plain, photograph
@@ -61,7 +62,7 @@ class Watch:
         self.outside: dict = {}          # by id: objects that were there before, as far as they were reached
         self.stored: dict = {}           # by place: the `Target`s that are assigned to
         self.given: set = set()          # ids of the arguments
-        self.parts: set = set()          # and of the containers of which they consist
+        self.parts = Parts()             # what they consist of
         self.module_reads: set = set()   # (id of a module, attribute) that were read
         self.reads_by_name = False       # whether attributes may have been read that no chain shows
         self.problem: TraceError | None = None
@@ -229,9 +230,9 @@ class Watch:
         if base is None or key in self.guards or self._through_tensor(base, chain.steps):
             return
         value = unbound(follow(base, chain.steps))
-        if chain.root == ARGUMENT and self._is_given(base, chain.steps, value):
+        if chain.root == ARGUMENT and self.parts.leads_to(base, chain.steps, value):
             return
-        kind = self._class_with(base, chain.steps, value)
+        kind = self.parts.class_with(base, chain.steps, value)
         if kind is not None:
             self._note(Chain(ARGUMENT, kind.__name__, chain.steps[-1:]), kind, kind)
             return
@@ -247,19 +248,6 @@ class Watch:
         if hasattr(generator, "state"):
             self._generators.append((value, str(generator.state)))
         self._keep_outside(chain, value)
-
-    def _is_given(self, base, steps, value) -> bool:
-        """Whether a value is part of the arguments' structure, which is looked at anew at every call."""
-        owners = [follow(base, steps[:n]) for n in range(len(steps))]
-        is_leaf = isinstance(value, Tensor) or is_plain(value) or id(value) in self.parts
-        return is_leaf and all(id(x) in self.parts and (kind == "item" or key in fields_of(x))
-                               for x, (kind, key) in zip(owners, steps))
-
-    def _class_with(self, base, steps, value):
-        """The class of a part of the arguments, if a chain reads one of its methods."""
-        owner = follow(base, steps[:-1])
-        is_method = steps and steps[-1][0] == "attr" and getattr(type(owner), steps[-1][1], MISSING) is value
-        return type(owner) if is_method and id(owner) in self.parts else None
 
     def _note_use(self, chain, base, value, how):
         """Looks at a list or dictionary before anything changes in it, and notes what is done with it."""
@@ -309,11 +297,12 @@ class Watch:
             for i, group in enumerate(groups if type(groups) is list else ()):
                 self.contents.see(group, f"{text}.param_groups[{i}]", self.held)
             if is_given and is_structure(value):
-                self.parts.add(id(value))
+                self.parts.add(value)
                 stack += [(f"{text}.{name}", getattr(value, name)) for name in fields_of(value)]
                 continue
             if type(value) in CONTAINERS or isinstance(value, tuple):
-                self.parts.update([id(value)] if is_given else [])
+                if is_given:
+                    self.parts.add(value)
                 items = value.items() if hasattr(value, "items") else enumerate(value)
                 found = [(f"{text}[{k!r}]", v) for k, v in items if not is_plain(v)]
                 stack += found
