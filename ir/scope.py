@@ -30,6 +30,7 @@ class Scope:
         self.pinned: set = set()          # names whose very value was asked for
         self.open = True
         self.is_inner = False             # of the compiler: what is printed are expressions
+        self.printer: Callable | None = None    # gives what stands for a number in a string, or None if it has to be its text
         self._where = where or (lambda: None)
         self._sizes: dict = {}            # polynomial -> SymInt
         self._made: dict = {}             # (operation, operand, operand) -> result

@@ -14,11 +14,17 @@ A `SymFloat` is a Python number computed from sizes and from number arguments; i
 """
 
 import operator
+import sys
 from typing import Any
 
 import numpy as np
 
 from . import polynomial as poly
+
+
+def _mark(x, spec, frame):
+    """What stands for a number in a string, where its scope knows what becomes of that."""
+    return None if x.scope.printer is None else x.scope.printer(x, spec, frame)
 
 
 def _poly_of(x):
@@ -138,7 +144,10 @@ class SymInt:
         return repr(self)
 
     def __format__(self, spec):
-        return self.text if self.scope.is_inner else format(self.__index__(), spec)
+        if self.scope.is_inner:
+            return self.text
+        mark = _mark(self, spec, sys._getframe(1))
+        return format(self.__index__(), spec) if mark is None else mark
 
     def __bool__(self):
         return not self.scope.decide("==", self.poly)
@@ -324,7 +333,8 @@ class SymFloat:
         return str(float(self))
 
     def __format__(self, spec):
-        return format(float(self), spec)
+        mark = _mark(self, spec, sys._getframe(1))
+        return format(float(self), spec) if mark is None else mark
 
     def __array__(self, dtype=None, copy=None):
         return np.asarray(float(self), dtype)

@@ -4,7 +4,7 @@ from ..runtime.autograd.node import Leaf
 from ..runtime.device_array import DeviceArray, place_of
 from ..runtime.tensor import Tensor
 from .guard_code import quick_check
-from .memory_order import memory_order
+from .memory_order import memory_order, overlapping
 from .path import Tree
 from .record import OptionGuard
 
@@ -176,6 +176,8 @@ class Entry:
             self._note_storages()
         if self.must_not_share and any(id(t._storage) in self.must_not_share for t in arguments):
             return "an argument shares memory with a captured tensor"
+        if self.writes and overlapping(arguments, [t for t, *_ in self.captured.values()]):
+            return "an argument lies over an array over which a captured tensor lies, too"
         for source, aval in self.leaves.values():
             t = arguments[source.what] if source.kind == "argument" else source.what
             now = t._node.grad if t._node is not None and isinstance(t, Tensor) else None
@@ -206,12 +208,13 @@ def _shared(leaves):
     first: dict = {}
     for i, t in enumerate(leaves):
         first.setdefault(id(t._storage), i)
+    overlaps = overlapping(leaves, leaves)
     if len(first) == len(leaves):
-        return None
+        return overlaps or None
     parts: dict = {}
     for i, t in enumerate(leaves):
         parts.setdefault(_part(t._a), i)
-    return tuple([(first[id(t._storage)], parts[_part(t._a)]) for t in leaves])
+    return tuple([(first[id(t._storage)], parts[_part(t._a)]) for t in leaves]), overlaps
 
 
 def _part(a):

@@ -15,9 +15,12 @@ from contextlib import nullcontext
 import numpy as np
 
 from ..ir.ops.host import FUNCTIONS
+from ..ir.substitute import at_hint, bound_values, has_symbols, replaced
+from ..ir.symbolic import pinned
 from ..runtime.state import tls
 from ..runtime.tensor import Tensor, wrap
 from .errors import TraceError
+from .printed import written
 from .read_numbers import known
 from .tree import flatten, unflatten
 
@@ -45,7 +48,7 @@ def record(recorder, fn, args, kwargs):
         known(value)
     spec = flatten((args, kwargs), tensors)
     with nullcontext() if recorder.contents is None else recorder.contents.left_to_host():
-        result = paused(fn, spec, [t.detach() for t in tensors])
+        result = paused(fn, at_hint(spec), [t.detach() for t in tensors])
     given: list[Tensor] = []
     result_spec = flatten(result, given)
     if not given:
@@ -54,6 +57,7 @@ def record(recorder, fn, args, kwargs):
                              "tensors (or structures of them) or nothing, since Python would only see the first value")
         recorder.host_effect(Step(fn, spec), tensors)
         return None
+    spec = replaced(spec, pinned)           # its results may be others for other numbers
     name = f"{_name(fn)}_{next(_numbers)}"
     FUNCTIONS[name] = lambda *arrays: _arrays_of(paused(fn, spec, [wrap(a) for a in arrays]))
     results = tuple([(t._a.shape, t.dtype.name) for t in given])
@@ -86,9 +90,10 @@ class Step:
     def __init__(self, fn, spec):
         self.fn, self.spec = fn, spec
 
-    def run(self, arrays):
+    def run(self, arrays, symbols=()):
         """Calls the function on the values of this run."""
-        paused(self.fn, self.spec, [wrap(a) for a in arrays])
+        spec = bound_values(self.spec, symbols) if has_symbols(self.spec) else self.spec
+        paused(self.fn, spec, [wrap(a) for a in arrays])
 
 
 def paused(fn, spec, tensors):
@@ -111,8 +116,20 @@ class HostPrint:
     """While a function is recorded, its `print` of tensors is a host step, so that every call prints."""
 
     def __enter__(self):
-        self._print = builtins.print
-        builtins.print = host(self._print)
+        self._print = really = builtins.print
+
+        def say(*args, **kwargs):
+            really(*map(written, args), **{k: written(v) for k, v in kwargs.items()})
+
+        @functools.wraps(really)
+        def call(*args, **kwargs):
+            recorder = tls.m.recorder
+            if recorder is None:
+                return really(*args, **kwargs)
+            opened = recorder.printed.opened
+            return record(recorder, say, tuple(map(opened, args)), {k: opened(v) for k, v in kwargs.items()})
+
+        builtins.print = call
         return self
 
     def __exit__(self, *exc):

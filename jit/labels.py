@@ -7,6 +7,7 @@ from ..ir.printer import format_line
 from ..ir.substitute import function_of
 from ..runtime.tensor import Tensor
 from .numpy_scalars import NUMBERS
+from .tree import GivenArray
 
 SIZE, NUMBER = "size", "number"
 _BITS = re.compile(r"\((.+)\)\.hex\(\) == '([^']+)'")
@@ -27,7 +28,7 @@ class Labels:
             self._note(place.value(), str(place.chain))
 
     def _note(self, x, text):
-        if isinstance(x, Tensor):
+        if isinstance(x, Tensor) or type(x) is GivenArray:
             self.tensors.append(text)
         elif type(x) in NUMBERS:
             self.numbers.append(text)

@@ -1,7 +1,9 @@
 """How an array lies in memory, as far as a recording depends on it: whether it may be written, which views of it exist, and
-what its strides are. Arrays of one order differ in sizes alone."""
+what its strides are. Arrays of one order differ in sizes alone. And which tensors lie over each other unawares."""
 
 from itertools import pairwise
+
+import numpy as np
 
 
 def memory_order(a):
@@ -29,3 +31,14 @@ def _order(shape, strides, itemsize):
         return steps, tuple(shape)
     dims = [d for d, n in enumerate(shape) if n > 1]
     return steps, tuple([steps[d] == steps[e] * shape[e] for d, e in pairwise(dims)])
+
+
+def overlapping(tensors, others) -> tuple:
+    """Pairs of positions at which tensors may lie over the same memory without sharing a storage: over an array, say, that
+    numpy knows, too."""
+    lent = [(i, t) for i, t in enumerate(tensors) if t._storage.lent and t._a.__class__ is np.ndarray]
+    if not lent:
+        return ()
+    beside = [(i, t) for i, t in enumerate(others) if t._storage.lent and t._a.__class__ is np.ndarray]
+    return tuple([(i, j) for i, a in lent for j, b in beside
+                  if a._storage is not b._storage and np.may_share_memory(a._a, b._a)])

@@ -23,10 +23,10 @@ class Outcome:
     effects: tuple
 
     @staticmethod
-    def of(result, effects, attributes=None):
-        """(the outcome, the different tensors in it); `attributes` as `flatten` takes it."""
+    def of(result, effects, attributes=None, read=None):
+        """(the outcome, the different tensors in it); `attributes` and `read` as `flatten` takes them."""
         leaves: list = []
-        spec = flatten((result, tuple([t.value() for t in effects])) if effects else result, leaves, None, attributes)
+        spec = flatten((result, tuple([t.value() for t in effects])) if effects else result, leaves, None, attributes, read)
         numbers: dict = {}
         order = tuple([numbers.setdefault(id(t), len(numbers)) for t in leaves])
         different = list({id(t): t for t in leaves}.values())

@@ -366,14 +366,15 @@ class Replay:
     def answer(self, slot, how):
         """What Python reads here."""
         a = self.env[slot]
-        read = {"bool": lambda: bool(a.item()), "int": lambda: int(a.item()), "item": a.item, "tolist": a.tolist}.get(how)
+        read = {"bool": lambda: bool(a.item()), "int": lambda: int(a.item()), "float": lambda: float(a.item()),
+                "item": a.item, "tolist": a.tolist}.get(how)
         return frozen_value(a if read is None else read())
 
     def commit(self, finish, work, found):
         """Writes what the path writes and makes the result tensors."""
         results, updates, grads, hosts, memory = work.hand
         for (step, _), places in zip(finish.hosts, hosts):
-            step.run([found[at] for at in places])
+            step.run([found[at] for at in places], self.symbols)
         if updates:
             self._write(finish, work.job.in_place(self.symbols), updates, found)
         for (position, slot), at in zip(finish.grads, grads):

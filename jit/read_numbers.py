@@ -9,6 +9,7 @@ alone, as with other ways to read a tensor. Integers are exact: whether 64 bits 
 """
 
 import operator
+import sys
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,12 @@ def deferred(recorder, t: Tensor, value):
     kind = type(value)
     if kind not in _WIDE or t.dtype is dt.uint64:
         return None
-    return ReadNumber(recorder, t.detach().reshape(()).to(_WIDE[kind], copy=True), value)
+    return ReadNumber(recorder, as_number(t, kind), value)
+
+
+def as_number(t: Tensor, kind) -> Tensor:
+    """The one element of a tensor as Python has it, as an int or a float, in memory of its own."""
+    return t.detach().reshape(()).to(_WIDE[kind], copy=True)
 
 
 class ReadNumber:
@@ -80,7 +86,8 @@ class ReadNumber:
         return self.kind, (self.known(),)
 
     def __format__(self, spec):
-        return format(self.known(), spec)
+        mark = self.recorder.printed.mark(self.tensor, self.hint, spec, sys._getframe(1)) if self.is_open else None
+        return format(self.known(), spec) if mark is None else mark
 
     def __pos__(self):
         return self

@@ -7,7 +7,6 @@ its chain. What outside storages hold in the end become updates.
 Where Python reads a value out of a tensor, the recording is cut: what follows is only valid for the value that was seen.
 """
 
-import sys
 import weakref
 from typing import Any
 
@@ -23,22 +22,21 @@ from ..ir.symbolic import SymFloat, is_symbol, pinned
 from ..runtime.autograd.node import Leaf
 from ..runtime.device_array import DeviceArray
 from ..runtime.storage import user_line
-from ..runtime.tensor import Tensor, wrap
+from ..runtime.tensor import Tensor
 from .backward import backward_of
 from .differentiate import is_freed
 from .errors import TraceError, at
-from .frames import is_user, unwatched
+from .exchange import Exchange
+from .frames import unwatched
+from .memory_order import overlapping
 from .optimizer_steps import OptimizerSteps
-from .read_numbers import deferred, known
+from .read_numbers import known
 from .rebinding import Rebinding
 from .recorder_watch import WATCHES, tell
-from .recording import Cell, Cut, LeafState, Link, OptimizerGuard, OptionGuard, Output, Recording, Source
-from .seen import frozen_value
-
-SMALL = 64      # elements up to which a constant is written into the graph
+from .recording import Cell, LeafState, Link, OptimizerGuard, OptionGuard, Output, Recording, Source
 
 
-class Recorder(OptimizerSteps, Rebinding):
+class Recorder(Exchange, OptimizerSteps, Rebinding):
     """Listens at the door while a function runs.
 
     `changing` names options of optimizers, as OptionGuard.place does, that become inputs because they were seen to change.
@@ -48,23 +46,21 @@ class Recorder(OptimizerSteps, Rebinding):
     """
 
     differentiates = True     # whether the backward of results is recorded, for one that comes after the call
-    defers = False            # whether numbers that are read may wait to be asked for (`read_numbers.py`)
 
     def __init__(self, name: str, changing=frozenset(), scope: Scope | None = None):
+        super().__init__()
         self.changing = changing
         self.scope = scope
         self.guards: list[OptionGuard | OptimizerGuard] = []
         self.builder = Builder(name)
         self.sources: list[Source] = []
         self.devices: dict[int, Any] = {}        # position of an input: the backend that it lies on
-        self.cuts: list[Cut] = []
         self.outside: list[Cell] = []            # of memory that comes from outside
         self.leaves: dict[int, LeafState] = {}   # by id of the leaf
         self.hosts: list = []                    # (host step, values)
         self.shared: list = []                   # (argument, captured tensor over the same memory)
         self.read_only: set = set()              # ids of outside storages of which several different parts came in
         self.edges: dict[int, Any] = {}          # position of an input: its history when it came in
-        self.lent: list = []                     # (array that numpy() gave, what it held, line)
         self.cleared: list | None = None         # leaves that had no gradient any more when the first operation ran
         self.contents: Any = None                # the `Contents` of lists and dictionaries that the function reaches
         self.scheduled: set = set()              # ids of the groups of optimizers whose rates change at the end of the call
@@ -284,22 +280,6 @@ class Recorder(OptimizerSteps, Rebinding):
                              "in the same traced function as the forward pass, or outside of it")
         self.fresh(t, value)
 
-    def made(self, t: Tensor):
-        """A tensor was made from Python data inside the function: a constant of the trace, but memory of its own."""
-        a = t._a
-        if a.size <= SMALL:
-            self.fresh(t, self.builder.constant(a))
-        else:
-            self.fresh(t, None)
-            t._storage.cell.constant = t._a
-
-    def keep_constant(self, t: Tensor):
-        """Makes a large constant an input, now that somebody reads it."""
-        cell = self.cell_of(t)
-        frozen = wrap(cell.constant.copy())
-        frozen.__dict__["is_constant"] = True
-        cell.constant, cell.value = None, self.value_of(frozen)
-
     def drew(self, generator, t: Tensor):
         """A generator gave a fresh key."""
         self.enter(t, Source("key", generator), f"key{len(self.sources)}")
@@ -348,36 +328,11 @@ class Recorder(OptimizerSteps, Rebinding):
         """The gradient of a leaf is another tensor now."""
         self.leaves[id(leaf)].was_set = True
 
-    def read(self, t: Tensor, how: str, seen):
-        """Python reads a value out of a tensor; returns what it gets."""
-        if how == "len":
-            pinned(self.shape_of(t)[0])
-            return seen
-        if how == "item" and self.defers and is_user(sys._getframe(3)):
-            number = deferred(self, t, seen)
-            if number is not None:
-                return number
-        self.cut(t, how, seen)
-        if how == "numpy":
-            self.lent.append((seen, self.cuts[-1].seen, user_line()))
-        return seen
-
-    def cut(self, t: Tensor, how: str, seen):
-        """What follows is recorded for this value alone."""
-        self.cuts.append(Cut(len(self.builder.nodes), self.value_of(t), how, frozen_value(seen)))
-
-    def plain(self, args, params):
-        """Operands and parameters of an operator, with the values of numbers that were read."""
-        return [known(x) for x in args], {name: known(x) for name, x in params.items()}
-
     # The end.
 
     def finish(self, result_tensors) -> Recording:
         """The recording, once the function has returned."""
-        for array, before, line in self.lent:
-            if frozen_value(array) != before:
-                raise TraceError(f"this function cannot be traced: the array that numpy() gave{at(line)} was written "
-                                 "afterwards; take a copy of it, or write to the tensor before")
+        self.check_lent()
         r = Recording(self.builder, self.sources, self.cuts, hosts=self.hosts, shared=self.shared, scope=self.scope,
                       devices=self.devices)
         r.outputs = [self._output(t) for t in result_tensors]
@@ -389,6 +344,9 @@ class Recorder(OptimizerSteps, Rebinding):
                     raise TraceError("this function cannot be traced: it writes in place to a tensor from outside, whose "
                                      "gradient then goes through what it did; return the new value, or write under no_grad()")
                 r.updates.append((cell.source, cell.value))
+        written = {position for position, _ in r.updates}
+        if overlapping([c.root for c in self.outside if c.source in written], [c.root for c in self.outside]):
+            raise self._overlap()
         read = {s.what for s in self.sources if s.kind == "grad"}
         r.cleared = [p for p in self.cleared or () if p is not None and p not in read]
         for s in self.leaves.values():

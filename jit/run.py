@@ -14,7 +14,7 @@ from .outcome import Outcome
 from .own_view import mapped
 from .places import Held
 from .record import Recorder
-from .tree import TENSOR, flatten, unflatten
+from .tree import TENSOR, GivenArray, flatten, unflatten
 from .watch import Watch
 
 RECORDING = threading.RLock()        # held by the one recording that is made at a time
@@ -54,12 +54,21 @@ class Call:
         """The shapes of the tensors."""
         return tuple([shape for shape, *_ in self.key[5]])
 
-    def arguments(self, symbols):
+    def arguments(self, symbols=None):
         """(args, kwargs) for the function, with symbols in the place of numbers that are symbolic."""
         given = self._given(symbols)[: self.given[1]]
-        if all(a is b for a, b in zip(given, self.numbers)):
-            return self.args, self.kwargs
-        return unflatten(self.key[0][0], iter(self.leaves), iter(given))
+        args, kwargs = self.args, self.kwargs
+        if any(a is not b for a, b in zip(given, self.numbers)):
+            args, kwargs = unflatten(self.key[0][0], iter(self.leaves), iter(given))
+        if not self.arrays:
+            return args, kwargs
+        return (tuple([_array_or(g, x) for g, x in zip(self.args, args)]),
+                {k: _array_or(self.kwargs[k], x) for k, x in kwargs.items()})
+
+    @cached_property
+    def arrays(self) -> list:
+        """What stands for arrays among the arguments."""
+        return [x for x in (*self.args, *self.kwargs.values()) if type(x) is GivenArray]
 
     def _given(self, symbols):
         return self.numbers if symbols is None else symbols.given(self.numbers)
@@ -78,6 +87,11 @@ class Call:
         return Held(self.places, values, symbols is not None)
 
 
+def _array_or(given, x):
+    """The array for which an argument stands; other arguments as they are."""
+    return given.array if type(given) is GivenArray else x
+
+
 class Run:
     """A function run eagerly while a recorder listens, its arguments' `symbols` symbolic."""
 
@@ -91,10 +105,10 @@ class Run:
         self.guards: list = []
 
     @staticmethod
-    def _check_containers(before, given, now):
+    def _check_containers(before, given, now, read):
         """Lists and dictionaries among the arguments must be as they were: a replay would not change them."""
         leaves: list = []
-        if flatten(now, leaves) != before or any(a is not b for a, b in zip(leaves, given)):
+        if flatten(now, leaves, read=read) != before or any(a is not b for a, b in zip(leaves, given)):
             raise TraceError("this function cannot be traced: it changes a list, dictionary or other container among its "
                              "arguments; return the new contents instead")
 
@@ -105,21 +119,32 @@ class Run:
         watch.scheduled, recorder.contents = recorder.scheduled, watch.contents
         args, kwargs = call.arguments(self.symbols)
         given: list = []
-        before = flatten((args, kwargs), given)
+        for g in call.arrays:
+            recorder.arrays[id(g.array)] = g.tensor
+        before = flatten((args, kwargs), given, read=recorder.handed_out.part)
+        if self.symbols is not None:
+            self.symbols.scope.printer = recorder.printed.mark_number
         m.recorder, m.sizes = recorder, None if self.symbols is None else recorder.shape_of
         m.refresh()
         try:
             for i, t in enumerate(call.leaves):
                 recorder.argument(t, i, None if self.symbols is None else self.symbols.shape(i, t._a.shape))
+            for g in call.arrays:
+                if g.sizes_are_read:
+                    recorder.pin_sizes(g.tensor)
             with held, HostPrint(), watch:
                 self.result = mapped(self.fn(*args, **kwargs), lambda x: fixed(x) if type(x) is SymScalar else x)
                 effects = watch.effects()
-                self.outcome, tensors = Outcome.of(self.result, effects, MadeObjects(recorder, watch.made).attributes)
+                attributes, read = MadeObjects(recorder, watch.made).attributes, recorder.handed_out.part
+                self.outcome, tensors = Outcome.of(self.result, effects, attributes, read)
+                recorder.handed_out.settle()
                 self.recording = recorder.finish(tensors)
                 self.recording.outcome = self.outcome
-            self._check_containers(before, given, (args, kwargs))
+            self._check_containers(before, given, (args, kwargs), recorder.handed_out.part)
         finally:
             m.recorder = m.sizes = None
+            if self.symbols is not None:
+                self.symbols.scope.printer = None
             recorder.release()
             watch.settle()
             m.refresh()

@@ -15,6 +15,7 @@ from ..passes import plan_memory
 from ..runtime.nn.module import Module
 from ..runtime.state import Defaults, tls
 from . import report
+from .arrays import ArrayArguments
 from .bystanders import is_alone
 from .dynamic import Family, Symbols, named_places
 from .entry import Entry, kinds_of, sharing
@@ -45,6 +46,7 @@ class Traced:
         functools.update_wrapper(self, fn, updated=())
         self.fn = fn
         self._dynamic = dynamic
+        self._arrays = ArrayArguments(fn)
         self._entries: dict = {}         # by everything about a call: (entry, values of its symbols)
         self._families: dict = {}        # by everything but sizes and numbers
         self._quick: Any = None          # the quick road of the last call's kind
@@ -73,6 +75,7 @@ class Traced:
         m, settings = tls.m, config.current()
         if m.recorder is not None or not settings.jit:
             return self.fn(*args, **kwargs)
+        args, kwargs = self._arrays.stand_ins(args, kwargs)
         leaves: list = []
         numbers: list = []
         spec = flatten((args, kwargs), leaves, numbers)
@@ -94,13 +97,17 @@ class Traced:
         if not is_free:
             RECORDING.acquire()
         try:
-            if not is_free or self._look_up():      # another thread recorded something meanwhile, or there is more to look up
+            # Another thread may have recorded something meanwhile, and there may be more to look up.
+            if not is_free or self._look_up() or self._is_outdated(call):
                 self._stats["calls"] -= 1
                 self._why = call.reason
-                return self._call(args, kwargs)
+                return self._call(*call.arguments())
             return self._record(call, family)
         finally:
             RECORDING.release()
+
+    def _is_outdated(self, call) -> bool:
+        return bool(call.arrays) and self._arrays.is_outdated(*call.arguments())
 
     def _look_up(self) -> bool:
         """Takes in places that were seen to change: from now on they are looked up at every call. What is recorded holds for
@@ -241,7 +248,7 @@ class Traced:
         symbols = self._symbols(call, family)
         call.alike = [f for f in family.fixed if f.unfit(call.leaves, set()) is None]
         if call.reason is FIRST:
-            call.reason = family.why(call.shapes, tuple(call.numbers)) or FIRST
+            call.reason = family.why(call.shapes, tuple(call.numbers)) or self._arrays.why(call.args, call.kwargs) or FIRST
         run = Run(self.fn, frozenset(self._changing), symbols)
         run.recorder.defers = True
         try:

@@ -9,12 +9,20 @@ from dataclasses import is_dataclass
 import numpy as np
 
 from ..ir.symbolic import SymFloat, SymInt
-from ..runtime.tensor import Tensor
+from ..runtime.tensor import Tensor, wrap
 from .made_objects import made_again
 from .numpy_scalars import KINDS, SymScalar, with_kind
 from .read_numbers import ReadNumber
 
 TENSOR, NUMBER, READ, OBJECT = "tensor", "number", "read", "object"
+
+
+def _array_of(t):
+    """The array that an argument is, or one over the memory of a result."""
+    return t.__dict__["_lies_over"] if "_lies_over" in t.__dict__ else t.numpy()
+
+
+_READS = {float: Tensor.item, int: Tensor.item, list: Tensor.tolist, np.ndarray: _array_of}
 
 
 class ByIdentity:
@@ -51,6 +59,22 @@ class ByContent(ByIdentity):
         return hash(self.content)
 
 
+class GivenArray:
+    """An argument that is an array, and the tensor over its memory by which it is known; `sizes_are_read` by Python."""
+
+    __slots__ = ("sizes_are_read", "tensor")
+
+    def __init__(self, array, sizes_are_read=False):
+        self.tensor, self.sizes_are_read = wrap(array), sizes_are_read
+        self.tensor._storage.lend()
+        self.tensor.__dict__["_lies_over"] = array
+
+    @property
+    def array(self) -> np.ndarray:
+        """The array itself."""
+        return self.tensor.__dict__["_lies_over"]
+
+
 def fields_of(x) -> tuple:
     """The names of the fields of a dataclass's object or of a named tuple."""
     return tuple(getattr(x, "__dataclass_fields__", ())) or getattr(x, "_fields", ())
@@ -64,13 +88,21 @@ def is_structure(x) -> bool:
     return type(x).__hash__ is None or any(isinstance(v, (Tensor, tuple, list, dict)) or is_structure(v) for v in held)
 
 
-def flatten(x, leaves: list, numbers: list | None = None, attributes=None):
+def flatten(x, leaves: list, numbers: list | None = None, attributes=None, read=None):
     """The spec of a structure; its tensors are appended to `leaves` in order. With `numbers`, its ints and floats go there,
-    and only their types stay in the spec. `attributes` says of an object what it consists of, or None if it stays as it is."""
+    and only their types stay in the spec. `attributes` says of an object what it consists of, or None if it stays as it is,
+    `read` of a value that is read out of a tensor its type and the tensor."""
     kind = type(x)
     if isinstance(x, Tensor):
         leaves.append(x)
         return TENSOR
+    if kind is GivenArray:
+        leaves.append(x.tensor)
+        return (READ, np.ndarray)
+    part = None if read is None else read(x)
+    if part is not None:
+        leaves.append(part[1])
+        return (READ, part[0])
     if numbers is not None and (kind is float or kind is int):
         numbers.append(x)
         return (NUMBER, kind)
@@ -87,18 +119,18 @@ def flatten(x, leaves: list, numbers: list | None = None, attributes=None):
     if kind is float:
         return (float, x.hex())
     if kind is tuple or kind is list:
-        return (kind, tuple([flatten(v, leaves, numbers, attributes) for v in x]))
+        return (kind, tuple([flatten(v, leaves, numbers, attributes, read) for v in x]))
     if isinstance(x, dict):
-        return (kind, tuple([(k, flatten(v, leaves, numbers, attributes)) for k, v in x.items()]))
+        return (kind, tuple([(k, flatten(v, leaves, numbers, attributes, read)) for k, v in x.items()]))
     if isinstance(x, (tuple, list)):
-        return (kind, tuple([flatten(v, leaves, numbers, attributes) for v in x]))
+        return (kind, tuple([flatten(v, leaves, numbers, attributes, read) for v in x]))
     if is_structure(x):
-        return (kind, tuple([(name, flatten(getattr(x, name), leaves, numbers, attributes)) for name in fields_of(x)]))
+        return (kind, tuple([(name, flatten(getattr(x, name), leaves, numbers, attributes, read)) for name in fields_of(x)]))
     if kind is np.ndarray and not x.dtype.hasobject:
         return ByContent(x)
     own = None if attributes is None else attributes(x)
     if own is not None:
-        return (OBJECT, (kind, tuple([(name, flatten(v, leaves, numbers, attributes)) for name, v in own.items()])))
+        return (OBJECT, (kind, tuple([(name, flatten(v, leaves, numbers, attributes, read)) for name, v in own.items()])))
     try:
         hash(x)
     except TypeError:
@@ -116,7 +148,7 @@ def unflatten(spec, leaves, numbers=None):
     if kind is NUMBER:
         return with_kind(inner, next(numbers))
     if kind is READ:
-        return next(leaves).item()
+        return _READS[inner](next(leaves))
     if kind is OBJECT:
         return made_again(inner[0], {name: unflatten(s, leaves, numbers) for name, s in inner[1]})
     if kind is float:
@@ -133,5 +165,5 @@ def unflatten(spec, leaves, numbers=None):
 
 
 def has_reads(spec) -> bool:
-    """Whether a structure holds numbers that were read out of tensors."""
+    """Whether a structure holds values that are read out of tensors."""
     return isinstance(spec, tuple) and (spec[:1] == (READ,) or any(map(has_reads, spec)))

@@ -1,6 +1,7 @@
 """How tensors print: as PyTorch's do."""
 
 import math
+import sys
 
 import numpy as np
 
@@ -185,6 +186,10 @@ def tensor_text(t: Tensor) -> str:
 
 
 def _format(self, spec) -> str:
+    recorder = tls.m.recorder
+    mark = None if recorder is None else recorder.formatted(self, spec, sys._getframe(1))
+    if mark is not None:
+        return mark
     return self.item().__format__(spec) if not self.ndim else object.__format__(self, spec)
 
 

@@ -76,9 +76,13 @@ class Tensor(metaclass=TensorType):
     def __init__(self, *data, device=None):
         from_sizes = all(isinstance(d, int) for d in data)
         a = np.zeros(data if data else (0,), Defaults.dtype.np) if from_sizes else np.array(
-            [_plain(x) for x in data[0]] if isinstance(data[0], (list, tuple)) else _plain(data[0]), Defaults.dtype.np)
+            [x.detach().numpy() if isinstance(x, Tensor) else x for x in data[0]] if isinstance(data[0], (list, tuple))
+            else _plain(data[0]), Defaults.dtype.np)
         self._a = a
         self._node = None
+        recorder = tls.m.recorder
+        if recorder is not None:
+            recorder.made(self, data[0] if data else None)
 
     def __getattr__(self, name):
         """What is not there yet: a storage, made when somebody first shares, saves or writes; methods that load late."""
@@ -259,7 +263,7 @@ class Tensor(metaclass=TensorType):
         return _read(self, "int", int(self._one()))
 
     def __float__(self) -> float:
-        return float(self.item())
+        return _read(self, "float", float(self._one()))
 
     def __complex__(self) -> complex:
         return complex(self.item())

@@ -1,11 +1,13 @@
 """The operations that records say a contraction takes, against the sums that define it."""
 
+import numpy as np
 import pytest
 
 import ingot
 from ingot.ir.aval import Aval
 from ingot.ir.dtype import float32
 from ingot.ir.op import OPS, operations
+from ingot.ir.ops import blocked as _blocked  # noqa: F401  (its records are among those below)
 
 WINDOW = {"stride": (1, 1), "padding": ((1, 1), (1, 1)), "dilation": (1, 1), "groups": 2}
 CONV = 2 * (3 * 8 * 5 * 7) * (4 // 2 * 9)      # each of the results is a sum over half of the channels and 3x3 places
@@ -32,3 +34,12 @@ def test_operations_of_a_record(name, args, outs, params, expected):
 
 def test_a_summary_counts_with_the_records():
     assert ingot.nn.summary(ingot.nn.Linear(4, 3), ingot.ones(5, 4)).flops == 2 * 5 * 3 * 4
+
+
+def test_a_module_under_a_summary_makes_tensors_of_arrays():
+    class Scaled(ingot.nn.Module):
+        def forward(self, x):
+            return ingot.from_numpy(x) * ingot.tensor([2.0]) + ingot.as_tensor(x) + float(f"{ingot.ones(()):.1f}")
+
+    found = ingot.nn.summary(Scaled(), np.ones((2, 3), np.float32))
+    assert "[2, 3]" in str(found) and found.flops == 18

@@ -44,6 +44,12 @@ def made(t: Tensor) -> Tensor:
     return t
 
 
+def known(data):
+    """Data as a recorder knows it: an array that the recorded function was given is a tensor to it."""
+    recorder = tls.m.recorder
+    return data if recorder is None or type(data) is not np.ndarray else recorder.given(data)
+
+
 def finish(t: Tensor, out, requires_grad: bool, name: str, device=None) -> Tensor:
     """A new tensor as the caller asked for it."""
     if device is not None or Defaults.device != "cpu":
@@ -76,6 +82,7 @@ def counted(n: int, dtype=dt.int64) -> Tensor:
 def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
     """A copy of data: nested sequences, numbers, arrays or tensors."""
     require_device(device)
+    data = known(data)
     if isinstance(data, Tensor):
         t = ew.copy(data.detach())
         t = t if dtype is None else ew.cast(t, dtype=dt.as_dtype(dtype))
@@ -90,6 +97,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
 def as_tensor(data, dtype=None, device=None):
     """Data as a tensor, without a copy where it already is one or is an array of the right dtype."""
     require_device(device)
+    data = known(data)
     if isinstance(data, Tensor):
         t = data if dtype is None or data.dtype is dt.as_dtype(dtype) else ew.cast(data, dtype=dt.as_dtype(dtype))
         return t if device is None else put(t, device)
@@ -130,7 +138,8 @@ def from_numpy(ndarray):
     dt.from_numpy(ndarray.dtype)
     if not ndarray.dtype.isnative:
         raise DTypeError(f"from_numpy takes arrays in native byte order, got {ndarray.dtype}; convert with .astype()")
-    return _lent(ndarray)
+    t = known(ndarray)
+    return t if isinstance(t, Tensor) else _lent(ndarray)
 
 
 @api(method=False)

@@ -4,7 +4,7 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ..tensor import Tensor
-from .creation import filled, made, require_device, tensor
+from .creation import filled, require_device, tensor
 from .register import FUNCTIONS
 
 
@@ -21,7 +21,7 @@ class TensorType(type):
             return data[0].detach()
         if len(data) == 1 and type(data[0]).__name__ == "Size":
             return filled(None, data[0], 0, cls.tensor_dtype)
-        return made(tensor(*data, dtype=cls.tensor_dtype))
+        return tensor(*data, dtype=cls.tensor_dtype)
 
     def __instancecheck__(cls, x):
         return isinstance(x, Tensor) and x.dtype is cls.tensor_dtype

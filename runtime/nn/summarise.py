@@ -40,6 +40,11 @@ class _Watcher:
         """Python reads a value out of a tensor, and gets it."""
         return seen
 
+    @staticmethod
+    def given(array):
+        """Arrays are what they are."""
+        return array
+
     def wrote(self, dst, src):
         """A tensor was written in place."""
         self.graph.became(dst, src)

@@ -1,0 +1,102 @@
+"""What passes between a function that is recorded and Python's own data: values that it reads out of tensors, numbers that
+become part of strings, and arrays and lists of which it makes tensors."""
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from ..ir.ops.elementwise import cast
+from ..ir.symbolic import pinned
+from ..runtime.storage import user_line
+from ..runtime.tensor import Tensor, wrap
+from .errors import TraceError, at
+from .frames import is_user
+from .printed import Printed
+from .read_numbers import deferred, known
+from .recording import Cut
+from .seen import frozen_value
+from .straight import HandedOut
+
+SMALL = 64      # elements up to which a constant is written into the graph
+
+
+class Exchange:
+    """The part of a recorder that hears of it."""
+
+    defers = False            # whether numbers that are read may wait to be asked for (`read_numbers.py`)
+
+    def __init__(self: Any):
+        self.arrays: dict = {}                   # by id of an array that is an argument: the tensor over its memory
+        self.cuts: list[Cut] = []
+        self.handed_out = HandedOut(self)
+        self.printed = Printed(self)
+        self.lent: list = []                     # (array that numpy() gave, what it held, line)
+
+    # In.
+
+    def made(self: Any, t: Tensor, data=None):
+        """A tensor was made from Python data inside the function: a constant of the trace, but memory of its own."""
+        source = self.given(data) if isinstance(data, np.ndarray) else data
+        if isinstance(source, Tensor):
+            self.fresh(t, cast(self.value_of(source), dtype=t.dtype))
+            return
+        a = t._a
+        if a.size <= SMALL:
+            self.fresh(t, self.builder.constant(a))
+        else:
+            self.fresh(t, None)
+            t._storage.cell.constant = t._a
+
+    def pin_sizes(self: Any, t: Tensor):
+        """What follows is recorded for the sizes alone that a tensor has."""
+        for n in self.shape_of(t):
+            pinned(n)
+
+    def given(self: Any, array):
+        """A tensor over an array that is an argument, as `arrays.GivenArray` makes it; other arrays as they are."""
+        t = self.arrays.get(id(array))
+        return array if t is None else t.detach()
+
+    def keep_constant(self: Any, t: Tensor):
+        """Makes a large constant an input, now that somebody reads it."""
+        cell = self.cell_of(t)
+        frozen = wrap(cell.constant.copy())
+        frozen.__dict__["is_constant"] = True
+        cell.constant, cell.value = None, self.value_of(frozen)
+
+    # Out.
+
+    def read(self: Any, t: Tensor, how: str, seen):
+        """Python reads a value out of a tensor; returns what it gets."""
+        if how == "len":
+            pinned(self.shape_of(t)[0])
+            return seen
+        frame = sys._getframe(3)
+        if self.defers and is_user(frame):
+            number = deferred(self, t, seen) if how == "item" else None
+            if number is not None or self.handed_out.takes(t, how, seen, sys._getframe(2).f_code, frame):
+                return seen if number is None else number
+        self.cut(t, how, seen)
+        if how == "numpy":
+            self.lent.append((seen, self.cuts[-1].seen, user_line()))
+        return seen
+
+    def formatted(self: Any, t: Tensor, spec: str, frame):
+        """A tensor becomes part of a string: what stands for it there, if that is only printed."""
+        return self.printed.mark(t, t._a.item() if t._a.size == 1 else None, spec, frame) if is_user(frame) else None
+
+    def cut(self: Any, t: Tensor, how: str, seen):
+        """What follows is recorded for this value alone."""
+        self.cuts.append(Cut(len(self.builder.nodes), self.value_of(t), how, frozen_value(seen)))
+
+    def plain(self: Any, args, params):
+        """Operands and parameters of an operator, with the values of numbers that were read."""
+        return [known(x) for x in args], {name: known(x) for name, x in params.items()}
+
+    def check_lent(self):
+        """Raises if an array was written that the function got by numpy()."""
+        for array, before, line in self.lent:
+            if frozen_value(array) != before:
+                raise TraceError(f"this function cannot be traced: the array that numpy() gave{at(line)} was written "
+                                 "afterwards; take a copy of it, or write to the tensor before")

@@ -1,0 +1,128 @@
+"""What instructions of the interpreter do with the values on its stack, as far as it takes to follow some of them.
+
+A `Walk` goes through instructions that run one after the other. Of each value it keeps what `marked` says when an instruction
+makes it; None where nothing is known. Instructions that it does not know, and jumps, end it.
+"""
+
+import dis
+import sys
+from bisect import bisect
+from functools import lru_cache
+
+_HAS_METHOD_BIT = sys.version_info >= (3, 12)       # LOAD_ATTR may leave a method and its object
+_CALLABLE_FIRST = sys.version_info >= (3, 13)       # and then its object or nothing; before, the other way round
+_CALLABLES = frozenset(("LOAD_ATTR", "LOAD_GLOBAL", "LOAD_METHOD"))
+_NOTHING = frozenset(("CACHE", "COPY_FREE_VARS", "EXTENDED_ARG", "KW_NAMES", "MAKE_CELL", "NOP", "NOT_TAKEN", "PRECALL",
+                      "RESUME"))
+_LOADS = frozenset(("LOAD_CONST", "LOAD_SMALL_INT", "LOAD_DEREF", "LOAD_CLOSURE", "LOAD_NAME", "LOAD_CLASSDEREF", "PUSH_NULL"))
+_FIXED = {       # (how many values they take, how many they leave)
+    "BEFORE_WITH": (1, 2), "BINARY_OP": (2, 1), "BINARY_SLICE": (3, 1), "BINARY_SUBSCR": (2, 1), "CALL_INTRINSIC_1": (1, 1),
+    "COMPARE_OP": (2, 1), "CONTAINS_OP": (2, 1), "CONVERT_VALUE": (1, 1), "FORMAT_SIMPLE": (1, 1), "FORMAT_WITH_SPEC": (2, 1),
+    "GET_ITER": (1, 1), "IS_OP": (2, 1), "LIST_TO_TUPLE": (1, 1), "LOAD_METHOD": (1, 2), "POP_TOP": (1, 0),
+    "RETURN_VALUE": (1, 0), "STORE_ATTR": (2, 0),
+    "STORE_DEREF": (1, 0), "STORE_GLOBAL": (1, 0), "STORE_SLICE": (4, 0), "STORE_SUBSCR": (3, 0),
+    "TO_BOOL": (1, 1), "UNARY_INVERT": (1, 1), "UNARY_NEGATIVE": (1, 1), "UNARY_NOT": (1, 1), "UNARY_POSITIVE": (1, 1)}
+_BUILT = frozenset(("BUILD_LIST", "BUILD_SET", "BUILD_SLICE", "BUILD_STRING", "BUILD_TUPLE"))
+_CONTAINERS = frozenset(("BUILD_LIST", "BUILD_TUPLE", "BUILD_MAP", "BUILD_CONST_KEY_MAP"))
+
+
+@lru_cache(maxsize=256)
+def instructions_of(code) -> tuple:
+    """The instructions of a code object."""
+    return tuple(dis.get_instructions(code))
+
+
+def position_of(frame) -> int:
+    """The index of the instruction at which a frame stands (of which it may have read what is kept beside it, too)."""
+    return bisect([ins.offset for ins in instructions_of(frame.f_code)], frame.f_lasti) - 1
+
+
+def effect_of(ins) -> tuple | None:
+    """(how many values an instruction takes off the stack, how many it leaves there), or None if that is not known."""
+    name, n = ins.opname, ins.arg or 0
+    if name in _NOTHING:
+        return 0, 0
+    if name in _FIXED:
+        return _FIXED[name]
+    if name in _LOADS:
+        return 0, 1
+    if name == "LOAD_GLOBAL":
+        return 0, 1 + (n & 1)
+    if name == "LOAD_ATTR":
+        return 1, 1 + (n & 1 if _HAS_METHOD_BIT else 0)
+    if name in _BUILT:
+        return n, 1
+    counted = {"BUILD_MAP": (2 * n, 1), "BUILD_CONST_KEY_MAP": (n + 1, 1), "CALL": (n + 2, 1), "CALL_KW": (n + 3, 1),
+               "UNPACK_SEQUENCE": (1, n), "FORMAT_VALUE": (1 + (n >> 2 & 1), 1)}
+    return counted.get(name)
+
+
+def variables_of(ins) -> list | None:
+    """[(is_store, variable)] of an instruction that only moves values between variables and the stack, in order; None for
+    others."""
+    parts = ins.opname.replace("_CHECK", "").replace("_BORROW", "").split("_FAST")
+    kinds = [p.strip("_") for p in parts if p.strip("_")]
+    names = ins.argval if isinstance(ins.argval, tuple) else (ins.argval,)
+    if "_FAST" not in ins.opname or not set(kinds) <= {"LOAD", "STORE"} or len(kinds) != len(names):
+        return None
+    return [(kind == "STORE", name) for kind, name in zip(kinds, names)]
+
+
+def is_held(ins, marked) -> bool:
+    """Whether an instruction makes a container of what it takes, and looks at none of the values that are `marked` (as at a
+    key)."""
+    return ins.opname in _CONTAINERS and not (ins.opname == "BUILD_MAP" and any(marked[::2]))
+
+
+class Walk:
+    """What is known of the values on the stack and in variables."""
+
+    def __init__(self, variables=None, stack=()):
+        self.variables = dict(variables or {})
+        self.stack = list(stack)
+
+    def marked(self, ins, taken):
+        """What is known of the values that an instruction leaves, which has taken some."""
+
+    def take(self, n) -> list:
+        """The uppermost values, in the order in which they came; what lay there before the walk is unknown."""
+        missing = max(n - len(self.stack), 0)
+        found = [None] * missing + self.stack[len(self.stack) - (n - missing):]
+        del self.stack[len(self.stack) - (n - missing):]
+        return found
+
+    def step(self, ins) -> list | None:
+        """Follows an instruction: the values that it has used up; None where what it does is not known."""
+        moves = variables_of(ins)
+        if moves is not None:
+            for is_store, name in moves:
+                if is_store:
+                    self.variables[name], = self.take(1)
+                else:
+                    self.stack.append(self.variables.get(name))
+            return []
+        if ins.opname in ("SWAP", "COPY"):
+            above = self.take(ins.arg)
+            self.stack += [above[-1], *above[1:-1], above[0]] if ins.opname == "SWAP" else [*above, above[0]]
+            return []
+        effect = effect_of(ins)
+        if effect is None:
+            return None
+        taken = self.take(effect[0])
+        mark = self.marked(ins, taken)
+        if effect[1] == 2 and ins.opname in _CALLABLES:
+            self.stack += [mark, None] if _CALLABLE_FIRST else [None, mark]
+        else:
+            self.stack += [mark] * effect[1]
+        return taken
+
+    def up_to(self, instructions, at):
+        """Goes from where instructions begin that run one after the other up to one of them; what was on the stack before is
+        unknown, as it is behind instructions that are not known."""
+        start = at
+        while start > 0 and not instructions[start].is_jump_target and "JUMP" not in instructions[start - 1].opname:
+            start -= 1
+        for ins in instructions[start:at]:
+            if self.step(ins) is None:
+                self.stack, self.variables = [], {}
+        return self

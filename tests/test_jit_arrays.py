@@ -1,0 +1,449 @@
+"""Numpy arrays as arguments of traced functions, and arrays, lists and numbers that these read and return."""
+
+import threading
+import warnings
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot import jit, nn
+from ingot.jit import TraceError
+from ingot.jit.arrays import SIZES, named, uses_in
+
+NET = nn.Sequential(nn.Linear(4, 3), nn.Tanh())
+SCALE = 2.0
+
+
+def to_tensor(x, dtype=ingot.float32):
+    return ingot.as_tensor(x, dtype=dtype)
+
+
+class Agent:
+    def __init__(self, net):
+        self.net = net
+
+    def prepared(self, observation):
+        return to_tensor(observation).unsqueeze(0)
+
+    def act(self, observation, greedy=True):
+        if observation is None:
+            return None
+        with ingot.no_grad():
+            out = self.net(self.prepared(observation))[0]
+        return out.argmax() if greedy else out
+
+
+def rebound(x):
+    x = ingot.from_numpy(x)
+    if x.ndim > 1:
+        x = x.sum(0)
+    return x * 2
+
+
+def by_branch(x, flag):
+    t = ingot.tensor(x) if flag else ingot.from_numpy(x) * 3
+    return t + 1
+
+
+def in_a_loop(x):
+    total = ingot.zeros(4)
+    for i in range(3):
+        total = total + ingot.as_tensor(x) * i
+    return total
+
+
+def with_mean(x):
+    mean = x.mean()
+    return ingot.from_numpy(x) - float(mean)
+
+
+def after_an_error(x):
+    try:
+        x = ingot.from_numpy(x).missing
+    except AttributeError:
+        x = ingot.tensor(x / 2)
+    return x
+
+
+def hidden(x):
+    def inner():
+        return ingot.from_numpy(x)
+    return inner() + x[0]
+
+
+CLOSED_OVER = np.float32(2.0)
+
+# (function of an array, what it does with it besides making tensors of it: nothing, SIZES, or None for all the rest)
+USES = [
+    (lambda x: ingot.from_numpy(x), set()), (lambda x: ingot.tensor(x, dtype=ingot.float64) + 1, set()),
+    (lambda x: ingot.as_tensor(x, dtype=ingot.float32, device="cpu").sum(), set()),
+    (lambda x: ingot.as_tensor(data=x), set()), (lambda x: ingot.asarray(x), set()), (lambda x: ingot.Tensor(x), set()),
+    (lambda x: ingot.FloatTensor(x), set()), (lambda x: ingot.LongTensor(x), set()), (lambda x: to_tensor(x), set()),
+    (lambda x: to_tensor(dtype=ingot.float64, x=x), set()), (lambda x: NET(ingot.from_numpy(x).unsqueeze(0)), set()),
+    (rebound, set()), (in_a_loop, set()), (lambda x: (x, ingot.from_numpy(x)), set()),
+    (lambda x: isinstance(x, np.ndarray) and ingot.from_numpy(x), set()),
+    (lambda x: ingot.from_numpy(x).sum() if x.ndim == 1 else 0, set()), (lambda x: ingot.from_numpy(x) / x.shape[0], {SIZES}),
+    (lambda x: ingot.from_numpy(x) / len(x), {SIZES}), (lambda x: ingot.from_numpy(x).requires_grad_().exp(), set()),
+    (lambda x: ingot.from_numpy(x).numpy(), set()), (lambda x: ingot.from_numpy(x / 2), None),
+    (lambda x: ingot.tensor([x, x]), None), (lambda x: ingot.from_numpy(x)[int(x[0])], None),
+    (lambda x: ingot.tensor(x.astype(np.float64)), None), (lambda x: ingot.from_numpy(x) * float(x.max()), None),
+    (lambda x: ingot.tensor(np.asarray(x)), None), (lambda x: ingot.tensor(sorted(x)), None),
+    (lambda x: ingot.from_numpy(x) + eval("x[0]"), None), (lambda x: ingot.from_numpy(x) + locals()["x"][0], None),
+    (lambda x: ingot.from_numpy(x) + memoryview(x)[0], None), (with_mean, None), (after_an_error, None), (hidden, None),
+    (lambda x: next(ingot.from_numpy(v) for v in (x, x)), None),
+    (lambda x, *rest: ingot.from_numpy(x) + bytearray(x)[0], None),
+]
+
+
+def arrays(seed, n=8, shape=(4,), dtype=np.float32):
+    r = np.random.default_rng(seed)
+    return [(r.random(shape) * 3).astype(dtype) for _ in range(n)]
+
+
+def plain(result):
+    if isinstance(result, ingot.Tensor):
+        return "tensor", result.dtype.name, result.detach().numpy().copy()
+    if isinstance(result, np.ndarray):
+        return "array", result.dtype.name, result.copy()
+    if isinstance(result, (list, tuple)):
+        return type(result).__name__, "", [plain(x) for x in result]
+    if isinstance(result, dict):
+        return "dict", [*result], [plain(x) for x in result.values()]
+    return type(result).__name__, "", repr(result)
+
+
+def same(a, b):
+    if a[:2] != b[:2]:
+        return False
+    if isinstance(a[2], np.ndarray):
+        return a[2].shape == b[2].shape and np.array_equal(a[2], b[2], equal_nan=True)
+    return len(a[2]) == len(b[2]) and all(map(same, a[2], b[2])) if isinstance(a[2], list) else a[2] == b[2]
+
+
+@pytest.mark.parametrize("number", range(len(USES)))
+def test_what_a_function_does_with_an_array_is_seen(number):
+    fn, uses = USES[number]
+    x = arrays(0, 1)[0]
+    assert uses_in(fn, named(fn, (x,), {}), "x") == uses
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+@pytest.mark.parametrize("number", range(len(USES)))
+def test_each_call_takes_its_own_array(number, dtype):
+    fn, uses = USES[number]
+    traced = jit.trace(fn)
+    for x in arrays(number, dtype=dtype):
+        try:
+            expected = plain(fn(x.copy()))
+        except Exception as error:
+            with pytest.raises(type(error)):
+                traced(x.copy())
+        else:
+            assert same(plain(traced(x)), expected)
+    if uses is not None:
+        assert traced.stats()["compiles"] <= 1, traced.stats()["misses"]
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_methods_keywords_and_branches(n):
+    agent = Agent(NET)
+    act, branch = jit.trace(agent.act), jit.trace(by_branch)
+    for i, x in enumerate(arrays(n, 12)):
+        assert act(None) is None
+        assert same(plain(act(x, greedy=i % 2 == 0)), plain(agent.act(x, i % 2 == 0)))
+        assert same(plain(act(observation=x)), plain(agent.act(x)))
+        assert same(plain(branch(x, i % 3 == 0)), plain(by_branch(x, i % 3 == 0)))
+    assert act.stats()["compiles"] <= 4, act.stats()["misses"]
+    assert branch.stats()["compiles"] == 2
+
+
+def test_sizes_of_arrays_become_symbolic_like_those_of_tensors():
+    fn = jit.trace(lambda x: (ingot.from_numpy(x) * 2).sum(0))
+    for n in range(1, 40):
+        x = np.random.default_rng(n).random((n, 3))
+        assert same(plain(fn(x)), plain((ingot.from_numpy(x) * 2).sum(0)))
+    assert fn.stats()["compiles"] <= 3
+
+
+def test_arrays_and_numbers_of_one_call():
+    fn = jit.trace(lambda x, lr, t: ingot.from_numpy(x) * lr + t)
+    for i, x in enumerate(arrays(3, 10)):
+        t = ingot.full((4,), float(i))
+        assert same(plain(fn(x, i / 7, t)), plain(ingot.from_numpy(x) * (i / 7) + t))
+    assert fn.stats()["compiles"] <= 3
+
+
+@pytest.mark.parametrize("x", [
+    np.zeros((0, 4), np.float32), np.float32(3).reshape(()), np.arange(12, dtype=np.float32).reshape(3, 4).T,
+    np.arange(12, dtype=np.float32)[::-2], np.array([np.nan, np.inf, -np.inf, -0.0], np.float32), np.array([True, False]),
+    np.array([1 + 2j, 3], np.complex64), np.broadcast_to(np.float32(1), (3, 4)), np.arange(3, dtype=np.uint8),
+    np.arange(4, dtype=">f4"), np.array(["a"]), np.array([1, "a"], object), np.array([1], "M8[s]")], ids=str)
+def test_arrays_of_every_kind(x):
+    def fn(a):
+        return ingot.tensor(a) * 1, ingot.as_tensor(a)
+
+    traced = jit.trace(fn)
+    for _ in range(3):
+        try:
+            expected = plain(fn(x))
+        except Exception as error:
+            with pytest.raises(type(error)):
+                traced(x)
+        else:
+            assert same(plain(traced(x)), expected)
+
+
+def test_writes_reach_the_array():
+    def fn(x):
+        t = ingot.from_numpy(x)
+        t += 1
+        return t.sum().item(), x
+
+    traced, x = jit.trace(fn), np.zeros(3, np.float32)
+    for i in range(1, 5):
+        total, given = traced(x)
+        assert total == 3 * i and given is x and x.tolist() == [i] * 3
+    assert traced.stats()["compiles"] == 1
+
+
+def test_results_over_the_memory_of_an_array():
+    fn = jit.trace(lambda x: (ingot.from_numpy(x), ingot.from_numpy(x)[1:], ingot.tensor(x), ingot.from_numpy(x).numpy()))
+    for x in arrays(5, 4, dtype=np.int64):
+        whole, part, copy, array = fn(x)
+        x += 1
+        assert (whole.numpy() == x).all() and (part.numpy() == x[1:]).all() and (array == x).all()
+        assert (copy.numpy() == x - 1).all() and not np.shares_memory(copy.numpy(), x)
+
+
+@pytest.mark.parametrize("x_is_y", [False, True])
+def test_memory_that_comes_in_twice(x_is_y):
+    """Reading is fine; writing gives eager's result or is refused."""
+    def read(x, y):
+        return ingot.from_numpy(x) + ingot.from_numpy(y)
+
+    def write(x, y):
+        t, u = ingot.from_numpy(x), ingot.from_numpy(y)
+        t += 1
+        return t + u
+
+    for fn in (read, write):
+        traced = jit.trace(fn)
+        for i in range(4):
+            alike = x_is_y != (i % 2 == 0)
+            x = np.full(6, i, np.float32)
+            y = x[:] if alike else x.copy()
+            z = x.copy()
+            expected = fn(z, z[:] if alike else z.copy())
+            if alike and fn is write:
+                with pytest.raises(TraceError, match="several tensors"):
+                    traced(x, y)
+            else:
+                assert same(plain(traced(x, y)), plain(expected))
+
+
+def test_a_captured_tensor_over_the_same_array():
+    array = np.zeros(3, np.float32)
+    buffer = ingot.from_numpy(array)
+
+    def fn(x):
+        t = ingot.from_numpy(x)
+        buffer.add_(1)
+        return t + buffer
+
+    traced = jit.trace(fn)
+    assert traced(np.ones(3, np.float32)).tolist() == [2] * 3
+    with pytest.raises(TraceError, match="several tensors"):
+        traced(array)
+    before = array.copy()
+    assert traced(np.ones(3, np.float32)).tolist() == (before + 2).tolist()
+
+
+def test_tensors_over_one_array_are_told_apart():
+    """The same holds for tensors that users have made of one array."""
+    def fn(t, u):
+        t.add_(1)
+        return t + u
+
+    traced, array = jit.trace(fn), np.zeros(3, np.float32)
+    assert traced(ingot.zeros(3), ingot.zeros(3)).tolist() == [1] * 3
+    with pytest.raises(TraceError, match="several tensors"):
+        traced(ingot.from_numpy(array), ingot.from_numpy(array))
+
+
+def test_a_name_that_leads_elsewhere_later():
+    space = {"ingot": ingot, "make": ingot.from_numpy}
+    exec("def fn(x): return make(x) * 2", space)
+    fn = jit.trace(space["fn"])
+    a, b, c = arrays(6, 3)
+    assert (fn(a).numpy() == a * 2).all() and (fn(b).numpy() == b * 2).all()
+    space["make"] = lambda x: ingot.tensor(x[::-1].copy())
+    for x in (a, b, c):
+        assert (fn(x).numpy() == x[::-1] * 2).all()
+    space["make"] = ingot.tensor
+    for x in (c, b):
+        assert (fn(x).numpy() == x * 2).all()
+
+
+def test_advice_for_arrays_whose_content_counts():
+    fn = jit.trace(lambda x: ingot.from_numpy(x / 2))
+    for x in arrays(7, 3):
+        fn(x)
+    assert "begin with `x = ingot.as_tensor(x)`" in fn.stats()["misses"][-1]
+
+
+def test_one_content_is_one_recording():
+    fn = jit.trace(lambda x, t: t * float(x.sum()))
+    x = arrays(8, 1)[0]
+    for i in range(5):
+        assert same(plain(fn(x.copy(), ingot.full((2,), i))), plain(ingot.full((2,), i) * float(x.sum())))
+    assert fn.stats()["compiles"] == 1
+
+
+def test_threads_with_arrays_of_their_own():
+    fn, wrong = jit.trace(lambda x: (ingot.from_numpy(x) * 2).numpy()), []
+
+    def work(seed):
+        for x in arrays(seed, 40):
+            if not (fn(x) == x * 2).all():
+                wrong.append(seed)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong
+
+
+def test_old_constructors_make_new_memory_at_each_call():
+    fn = jit.trace(lambda x: (ingot.Tensor([1.0, 2.0]).add_(x.sum()), ingot.Tensor([x[0], x[1]]), ingot.Tensor(x)))
+    for values in arrays(9, 4, (2,)):
+        x = ingot.tensor(values)
+        made, listed, copied = fn(x)
+        assert np.allclose(made.numpy(), values.sum() + [1, 2]) and (listed.numpy() == values).all()
+        assert (copied.numpy() == values).all()
+
+
+# Values that go straight to the results.
+
+
+def helper(t):
+    return t.tolist()
+
+
+def through_a_variable(t):
+    rows = t.numpy()
+    kept = t.sum()
+    return {"rows": rows, "sum": kept}
+
+
+def in_with(t):
+    with ingot.no_grad():
+        return (t * 2).numpy()
+
+
+def in_a_container(t):
+    return [float(t.sum()), (t.tolist(), t[0].item())], {"a": t.numpy()}
+
+
+def written_later(t):
+    t = t * 2
+    array = t.numpy()
+    t += 1
+    return array
+
+
+def copied_first(t):
+    t = t * 2
+    values = t.tolist()
+    t += 1
+    return values, t.tolist()
+
+
+def looked_at(t):
+    array = t.numpy()
+    return array, array.sum()
+
+
+def changed(t):
+    array = (t * 2).numpy()
+    array = array + 1
+    return array
+
+
+def in_a_branch(t):
+    return float(t.sum()) if t.ndim else t.tolist()
+
+
+def shadowed(t):
+    float = str
+    return float(t.sum().item())
+
+
+def by_math(t):
+    import math
+    return math.floor(t.sum())
+
+
+def counted(t):
+    return int(t.sum() * 1000) + 0, int(t.sum() * 1000)
+
+
+# (what is returned of a tensor, how many recordings are enough; None where each value has its own)
+RESULTS = [
+    (lambda t: t.numpy(), 1), (lambda t: (t * 2).numpy(), 1), (lambda t: t.tolist(), 1), (lambda t: t.sum().tolist(), 1),
+    (lambda t: float(t.sum()), 1), (lambda t: float(t.sum().double()), 1), (lambda t: float((t > 1).sum()), 1),
+    (lambda t: int(t.sum() * 1000) if t.ndim else 0, 2), (helper, 1), (lambda t: helper(t), 1), (through_a_variable, 1),
+    (in_with, 1), (in_a_container, 1), (written_later, 1), (copied_first, 1), (ingot.no_grad()(lambda t: t.exp().numpy()), 1),
+    (lambda t: (t > 1).tolist(), 1), (lambda t: ((t > 1).any().tolist(), True, t.tolist()), 2),
+    (lambda t: ((t > 2).sum().tolist(), 0, 1, 2, 3, 4), 5), (lambda t: t[0].double().tolist(), 1),
+    (lambda t: [float(v) for v in t], None), (looked_at, None), (changed, None), (in_a_branch, None), (shadowed, None),
+    (by_math, None), (counted, None), (lambda t: float(t.sum()) * 2, None), (lambda t: sorted(t.tolist()), None),
+    (lambda t: str(t.numpy()), None), (lambda t: round(float(t.sum()), 2), None), (lambda t: {float(t.sum()): 1}, None),
+    (lambda t: np.asarray(t), None), (lambda t: np.asarray(t, np.float64), None), (lambda t: t.__array__(np.float64), None),
+    (lambda t: np.array(t), None), (lambda t: np.float32(t.sum()), None), (lambda t: complex(t.sum()), None),
+    (lambda t: range(int(t.sum())), None), (lambda t: t.numpy()[0], None), (lambda t: t.numpy().copy(), None),
+    (lambda t: bool(t.any()), 2),
+]
+
+
+@pytest.mark.parametrize("number", range(len(RESULTS)))
+def test_each_call_returns_its_own_values(number):
+    fn, enough = RESULTS[number]
+    traced = jit.trace(fn)
+    for values in arrays(number, 10):
+        assert same(plain(traced(ingot.tensor(values))), plain(fn(ingot.tensor(values))))
+    if enough is not None:
+        assert traced.stats()["compiles"] <= enough, traced.stats()["misses"]
+
+
+def test_returned_arrays_do_not_share_memory_with_the_next_call():
+    fn = jit.trace(lambda t: (t * 2).numpy())
+    kept = [(x, fn(ingot.tensor(x))) for x in arrays(1, 6)]
+    assert all((y == x * 2).all() for x, y in kept)
+    kept[-1][1][:] = 7
+    assert (fn(ingot.tensor(kept[0][0])) == kept[0][0] * 2).all()
+
+
+def test_a_returned_array_lies_over_a_buffer_as_in_eager_mode():
+    buffer = ingot.zeros(3)
+
+    def fn(t):
+        buffer.copy_(t)
+        return buffer.numpy()
+
+    traced = jit.trace(fn)
+    for i in range(4):
+        array = traced(ingot.full((3,), float(i)))
+        assert array.tolist() == [i] * 3 and np.shares_memory(array, buffer.numpy())
+
+
+def test_a_loop_of_an_agent_is_recorded_once():
+    agent = Agent(nn.Linear(4, 2))
+    act = jit.trace(agent.act)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for x in arrays(2, 100, dtype=np.float64):
+            assert same(plain(act(x)), plain(agent.act(x)))
+    assert act.stats()["compiles"] == 1
