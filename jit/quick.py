@@ -1,9 +1,10 @@
 """The quick road: a call that is like the last one, as one generated function.
 
-A call is plain where tensors come in, one native call computes, and tensors come out: nothing is written, no gradient is
-wanted. For such a kind of call a function is generated that asks all that the recording relies on (what the arguments are, the
-captured tensors, what was made of weights, the guards), makes the results and enters native code. It answers MISS for whatever
-is not plain: the long road knows more. Two arguments may lie in one memory, since nobody writes.
+A call is plain where tensors and arrays come in (and objects, of which the guards know what they are), one native call
+computes, and tensors come out, or values that are read out of these: nothing is written, no gradient is wanted. For such a kind
+of call a function is generated that asks all that the recording relies on (what the arguments are, the captured tensors, what
+was made of weights, the guards), makes the results and enters native code. It answers MISS for whatever is not plain: the long
+road knows more. Two arguments may lie in one memory, since nobody writes.
 """
 
 from typing import Any
@@ -17,16 +18,19 @@ from ..runtime.state import Defaults, tls
 from ..runtime.tensor import Tensor
 from .execute import OPEN_PROFILES
 from .guard_code import tests_of
+from .tree import GivenArray
 
 MISS = object()
 MOST = 8        # functions made for one entry, after which only the long road is taken
 
 
-def quick_call(entry, symbols, key, leaves):
+def quick_call(entry, symbols, call):
     """A function of the arguments of a call that was just replayed: its result, or MISS for a call of another kind; None if the
     call was not plain."""
-    finish = entry.tree.first.finish
+    finish, key, leaves = entry.tree.first.finish, call.key, call.leaves
     if finish is None or not entry.is_simple or finish.outcome.has_symbols or finish.outcome.effects:
+        return None
+    if not has_plain_arguments(call):
         return None
     if key[1] is not None or key[3] is not None:
         return None
@@ -35,14 +39,26 @@ def quick_call(entry, symbols, key, leaves):
     if not all([t._a.flags.c_contiguous for t, *_ in entry.captured.values()]):  # noqa: C419
         return None
     straight = entry.tree.straight(symbols)
-    return None if straight is None else _Writer(entry, key, leaves).function(*straight)
+    return None if straight is None else _Writer(entry, call).function(*straight)
+
+
+def has_plain_arguments(call) -> bool:
+    """Whether each argument is a tensor, an array that stands for one, or an object that counts by being itself."""
+    if call.kwargs or call.numbers or call.places:
+        return False
+    _, ((_, specs), _) = call.key[0][0]
+    return all(_is_leaf(x) or (type(spec) is tuple and spec[1] is x) for x, spec in zip(call.args, specs))
+
+
+def _is_leaf(x) -> bool:
+    return isinstance(x, Tensor) or type(x) is GivenArray
 
 
 class _Writer:
     """Writes the function for one entry and one kind of arguments."""
 
-    def __init__(self, entry, key, leaves):
-        self.entry, self.leaves, self.grad = entry, leaves, key[2]
+    def __init__(self, entry, call):
+        self.entry, self.args, self.grad, key = entry, call.args, call.key[2], call.key
         self.names: dict[str, Any] = {
             "tls": tls, "Defaults": Defaults, "dtype": key[4], "current": config.current, "settings": config.current(),
             "profiles": OPEN_PROFILES, "MISS": MISS, "Tensor": Tensor, "new": Tensor.__new__, "Leaf": Leaf,
@@ -56,7 +72,7 @@ class _Writer:
         if derived is not None:                  # a list of its own until a weight is written
             tests.append(f"{self._name(derived.arrays)}() is {self._name(constant)}")
         asked = [x for x in inputs if type(x) is int] if hasattr(compiled.run, "parts") else []
-        lines = [f"if len(args) != {len(self.leaves)}: return MISS", *self._arguments(asked),
+        lines = [f"if len(args) != {len(self.args)}: return MISS", *self._arguments(asked),
                  f"if not ({' and '.join(tests)}): return MISS", *self._compute(inputs, constant, compiled),
                  *self._results(places)]
         body = "\n".join([f"            {line}" for line in lines])
@@ -78,16 +94,24 @@ class _Writer:
 
     def _arguments(self, asked):
         """What is asked of the arguments; of the arrays that are `asked` for dtype and order by native code, shapes alone."""
-        lines = []
-        if self.leaves:
-            lines.append(f"{''.join([f't{i}, ' for i in range(len(self.leaves))])}= args")
-        for i, t in enumerate(self.leaves):
-            kind, shape = self._name(type(t)), self._name(t._a.shape)
-            lines += [f"if t{i}.__class__ is not {kind} or not ({_node_test(f't{i}', t)}): return MISS", f"a{i} = t{i}._a",
-                      f"if a{i}.shape != {shape}: return MISS"]
-            if i not in asked:
-                lines.append(f"if a{i}.__class__ is not ndarray or a{i}.dtype is not {self._name(t._a.dtype)} "
-                             f"or not a{i}.flags.carray: return MISS")
+        lines, leaves = [], 0
+        if self.args:
+            lines.append(f"{''.join([f'x{i}, ' for i in range(len(self.args))])}= args")
+        for i, given in enumerate(self.args):
+            if not _is_leaf(given):
+                lines.append(f"if x{i} is not {self._name(given)}: return MISS")
+                continue
+            t, n = given.tensor if type(given) is GivenArray else given, leaves
+            leaves += 1
+            if t is given:
+                lines += [f"if x{i}.__class__ is not {self._name(type(t))} or not ({_node_test(f'x{i}', t)}): return MISS",
+                          f"a{n} = x{i}._a"]
+            else:
+                lines += [f"if x{i}.__class__ is not ndarray: return MISS", f"a{n} = x{i}"]
+            lines.append(f"if a{n}.shape != {self._name(t._a.shape)}: return MISS")
+            if n not in asked:
+                lines.append(f"if a{n}.__class__ is not ndarray or a{n}.dtype is not {self._name(t._a.dtype)} "
+                             f"or not a{n}.flags.carray: return MISS")
         return lines
 
     def _captured(self):

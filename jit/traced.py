@@ -186,13 +186,12 @@ class Traced:
     def _quick_road(self, call, entry, symbols):
         """The quick road of a call that was just replayed: made at its second time, and again where it no longer leads
         there."""
-        leaves, args = call.leaves, call.args
-        if self._places or call.kwargs or len(leaves) != len(args) or not all(a is t for a, t in zip(args, leaves)):
+        if call.kwargs or call.numbers or self._places:
             return None
         function, times = entry.quick.get(call.key, (None, -1))
         if times < MOST and (function is None or function is self._quick):
             if times >= 0:
-                function = quick_call(entry, symbols, call.key, leaves)
+                function = quick_call(entry, symbols, call)
             if len(entry.quick) > MOST_QUICK:
                 entry.quick.clear()
             entry.quick[call.key] = function, times + 1

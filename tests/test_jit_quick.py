@@ -53,6 +53,47 @@ def test_other_arguments_take_the_long_road(fn, kind):
         assert plain(traced(vec())) == plain(fn(vec()))
 
 
+class Scaler:
+    def __init__(self, k):
+        self.k, self.w = k, vec()
+
+    def scaled(self, x, flag=True):
+        return x * self.w * self.k if flag else x + 1
+
+
+MIXED = {      # functions of what is given to them each time, and what else they may be given
+    "an array": (lambda x: ingot.from_numpy(x) * 2, (vec().numpy(),), [
+        (np.ones(4, "f"),), (np.ones(3),), (vec(4.0, 5.0, 6.0).numpy(),), (np.ones((3, 2), "f")[:, 0],),
+        (np.ones(6, "f")[::2],)]),
+    "an array and a tensor": (lambda t, x: (t + ingot.tensor(x)).sum().item(), (vec(), np.ones(3)), [
+        (vec(), np.zeros(3)), (vec(3.0, 4.0, 5.0), np.ones(3, "f")), (vec().requires_grad_(), np.ones(3))]),
+    "a result that is read": (lambda x: (x * 2).tolist(), (vec(),), [(vec(5.0, 6.0, 7.0),), (ingot.ones(2),)]),
+    "an object": (Scaler.scaled, (Scaler(2.0), vec()), [(Scaler(3.0), vec()), (Scaler(4.0), vec(1.0, 1.0, 1.0))]),
+    "a flag": (lambda x, flag, name: x * 2 if flag else x + len(name or ""), (vec(), True, None), [
+        (vec(), False, None), (vec(), False, "ab"), (vec(), 1, None), (vec(), False, "abc")]),
+}
+
+
+@pytest.mark.parametrize("kind", MIXED)
+def test_arrays_and_objects_among_the_arguments(kind):
+    fn, first, others = MIXED[kind]
+    traced = warm(fn, *first)
+    for args in others:
+        for given in (args, first, args, first, first):
+            assert plain(traced(*given)) == plain(fn(*given))
+    assert traced._quick is not None
+
+
+def test_attributes_of_an_object_are_looked_at():
+    scaler = Scaler(2.0)
+    traced = warm(scaler.scaled, vec())
+    for k in (3.0, 4.0, True, 5.0):
+        scaler.k = k
+        assert plain(traced(vec())) == plain(scaler.scaled(vec()))
+    scaler.w = vec(7.0, 8.0, 9.0)
+    assert plain(traced(vec())) == plain(scaler.scaled(vec()))
+
+
 def test_captured_tensors_and_numbers_are_looked_at():
     state = {"w": vec(), "k": 2.0, "flag": True}
     fn = lambda x: x * state["w"] * state["k"] if state["flag"] else x
