@@ -1,0 +1,42 @@
+"""The programs in the documentation run, and give what is said beside them."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import ingot
+
+ROOT = Path(ingot.__file__).parent
+PAGES = ["README.md", "docs/tracing.md"]
+_BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_SAID = re.compile(r"^(?P<expression>\S.*?)\s+# -> (?P<value>.*)$", re.MULTILINE)
+
+
+def blocks_of(page) -> list:
+    return _BLOCK.findall((ROOT / page).read_text())
+
+
+def run(source, space):
+    """Runs a block, and compares what is said of expressions in it where they stand."""
+    done = 0
+    for said in _SAID.finditer(source):
+        exec(source[done:said.start()], space)
+        assert str(eval(said["expression"], space)) == said["value"], said[0]
+        done = said.end()
+    exec(source[done:], space)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_programs_of_a_page_run_one_after_the_other(page, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    blocks, space = blocks_of(page), {"__name__": "docs"}
+    assert len(blocks) >= 3
+    ingot.manual_seed(0)
+    for source in blocks:
+        run(source, space)
+
+
+def test_what_is_said_is_looked_at():
+    with pytest.raises(AssertionError, match="-> 3"):
+        run("x = 1\nx + 1    # -> 3\n", {})
