@@ -155,7 +155,7 @@ class Entry:
     def unfit(self, arguments, changing: set):
         """Why this entry does not apply now, or None; options and places that differ are added to `changing`."""
         why = self._changed_tensors(arguments)
-        failing = [guard for guard in self.guards.values() if not guard.holds()]
+        failing = [] if self.check() else [guard for guard in self.guards.values() if not guard.holds()]
         for guard in failing:
             changing.update((guard.place,) if type(guard) is OptionGuard else guard.moved())
         return why or (str(failing[0]) if failing else None)

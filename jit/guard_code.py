@@ -49,6 +49,10 @@ def _line(guard, names, known):
         if not isinstance(key, (str, int)):
             return None
         start += f".{key}" if kind == "attr" else f"[{key!r}]"
+    method = guard.method()
+    if method is not None:
+        return (f"(_method := {start}).__func__ is {_name(names, guard.expected)} "
+                f"and _method.__self__ is {_name(names, method.__self__)}")
     return f"{start} is {_name(names, guard.expected)}"
 
 

@@ -1,6 +1,7 @@
 """Python values as they were: what to remember of one while a function is recorded, and whether it is still so."""
 
 import os
+import types
 from collections import Counter, OrderedDict, defaultdict, deque
 from operator import is_
 from typing import Any
@@ -93,6 +94,8 @@ def looks_like(now, expected) -> bool:
         return True
     if hasattr(type(expected), "matches"):
         return expected.matches(now)
+    if type(expected) is types.MethodType:      # which is another object wherever it is taken from its owner again
+        return type(now) is types.MethodType and now.__self__ is expected.__self__ and now.__func__ is expected.__func__
     return type(now) is type(expected) and is_plain(expected) and now == expected
 
 

@@ -34,8 +34,13 @@ class Place:
         return id(self.root), self.chain
 
     def value(self):
-        """What the chain leads to now."""
-        return unbound(follow(self._start(), self.chain.steps))
+        """What the chain leads to now; of a method its function."""
+        return read(self._start(), self.chain.steps)
+
+    def method(self):
+        """The method to which the chain leads, as an object bound to its owner; None if it leads to something else."""
+        found = follow(self._start(), self.chain.steps)
+        return found if found is not self.value() else None
 
     def _start(self):
         return self.root if self.chain.root == ARGUMENT else root_value(self.root, self.chain.name)
@@ -238,6 +243,10 @@ def root_value(namespace, name):
     return getattr(builtins, name, MISSING)
 
 
-def unbound(value):
-    """The function of a bound method (which is a new object at every read); anything else as it is."""
-    return value.__func__ if isinstance(value, types.MethodType) else value
+def read(start, steps):
+    """What steps lead to. A method of the object on which it was looked up, a new object at every look, is its function; one
+    that was kept somewhere is bound to whom it was taken from."""
+    found = follow(start, steps)
+    if type(found) is not types.MethodType or not steps or follow(start, steps) is found:
+        return found
+    return found.__func__ if found.__self__ is follow(start, steps[:-1]) else found

@@ -87,8 +87,11 @@ class Traced:
         call = Call(args, kwargs, leaves, numbers, key, places, given)
         if self._why:
             call.reason, self._why = self._why, ""
-        for entry, symbols in self._entries.get(key, ()):
-            if self._try(call, entry, symbols):
+        known = self._entries.get(key, ())
+        for bound in reversed(known):
+            if self._try(call, *bound):
+                if bound is not known[-1]:
+                    self._entries[key] = [*[b for b in known if b is not bound], bound]     # to be tried first
                 return call.result
         family = self._family(call)
         if self._replay(call, family):

@@ -20,8 +20,8 @@ from .frames import TRUSTED, cell_of, functions_of, is_user, unwatched
 from .given import Parts
 from .guards import UNREAD, Guard, ModulesGuard, module_state
 from .numpy_scalars import SymScalar, fixed
-from .photograph import CONTAINERS, is_changeable, is_plain, photograph
-from .places import Held, root_value, unbound
+from .photograph import CONTAINERS, is_changeable, is_plain, looks_like, photograph
+from .places import Held, read, root_value
 from .reads import (
     ARGUMENT,
     BY_NAME,
@@ -229,7 +229,7 @@ class Watch:
         key = (id(root), chain)
         if base is None or key in self.guards or self._through_tensor(base, chain.steps):
             return
-        value = unbound(follow(base, chain.steps))
+        value = read(base, chain.steps)
         if chain.root == ARGUMENT and self.parts.leads_to(base, chain.steps, value):
             return
         kind = self.parts.class_with(base, chain.steps, value)
@@ -239,7 +239,7 @@ class Watch:
         if value is builtins.print:
             value = self.print      # which stands in for it while a function is recorded
         self._keep.append(root)
-        if value is not self.print and value is not unbound(follow(base, chain.steps)) and not is_plain(value):
+        if value is not self.print and not (is_plain(value) or looks_like(read(base, chain.steps), value)):
             return
         if chain.root != ARGUMENT or id(base) in self.outside:
             self._note_tensor(value)

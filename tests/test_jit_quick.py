@@ -84,6 +84,30 @@ def test_arrays_and_objects_among_the_arguments(kind):
     assert traced._quick is not None
 
 
+def test_methods_that_are_called_are_looked_at(monkeypatch):
+    scaler, other = Scaler(2.0), Scaler(3.0)
+    traced = warm(lambda x: scaler.scaled(x) * 2, vec())
+    with monkeypatch.context() as patch:
+        patch.setattr(traced, "_call", no_long_road)
+        assert plain(traced(vec())) == plain(scaler.scaled(vec()) * 2)
+    scaler.scaled = other.scaled
+    assert plain(traced(vec())) == plain(other.scaled(vec()) * 2)
+    del scaler.scaled
+    monkeypatch.setattr(Scaler, "scaled", lambda self, x, flag=True: x - self.k)
+    assert plain(traced(vec())) == plain((vec() - 2.0) * 2)
+
+
+def test_kinds_of_calls_that_take_turns_are_found_again():
+    """What was recorded last is tried first, and what is used is kept."""
+    state = {"mode": "a"}
+    traced = jit.trace(lambda x: x * len(state["mode"]))
+    for k in range(40):
+        state["mode"] = "a" * (1 + k % 4)
+        for _ in range(1 + k % 3):
+            assert plain(traced(vec())) == plain(vec() * (1 + k % 4))
+    assert traced.stats()["compiles"] <= 4
+
+
 def test_attributes_of_an_object_are_looked_at():
     scaler = Scaler(2.0)
     traced = warm(scaler.scaled, vec())
