@@ -62,7 +62,8 @@ class Target:
     def rewrite(self, value):
         """Puts a value in the place of what the function has written."""
         if self.kind == "attr":
-            setattr(self.owner, str(self.key), value)
+            if value is not self.value():       # guards look at a module again after each change
+                setattr(self.owner, str(self.key), value)
         else:
             put(self.owner, self.key, self.kind, value)
 

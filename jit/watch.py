@@ -19,6 +19,7 @@ from .errors import DisturbedError, TraceError
 from .frames import TRUSTED, cell_of, functions_of, is_user, unwatched
 from .given import Parts
 from .guards import UNREAD, Guard, ModulesGuard, module_state
+from .module_writes import ModuleWrites
 from .numpy_scalars import SymScalar, fixed
 from .photograph import CONTAINERS, is_changeable, is_plain, looks_like, photograph
 from .places import Held, read, root_value
@@ -64,6 +65,7 @@ class Watch:
         self.given: set = set()          # ids of the arguments
         self.parts = Parts()             # what they consist of
         self.module_reads: set = set()   # (id of a module, attribute) that were read
+        self.module_writes = ModuleWrites()
         self.reads_by_name = False       # whether attributes may have been read that no chain shows
         self.problem: TraceError | None = None
         self._keep: list = []
@@ -97,10 +99,10 @@ class Watch:
         if event == "call":
             if is_user(frame):
                 self._frame(frame)
-            elif frame.f_code.co_argcount and frame.f_code.co_name in ("forward", "__call__"):
+            elif frame.f_code.co_argcount and frame.f_code.co_name in ("forward", "__call__", "train"):
                 first = frame.f_locals.get(frame.f_code.co_varnames[0])
                 if isinstance(first, Module):
-                    self._see_module(first)
+                    self._runs(frame.f_code, first)
         elif event == "c_call":
             if self.held.is_symbolic and self._leads_past(frame, arg):
                 self._fix()
@@ -119,10 +121,17 @@ class Watch:
         for t in self.stored.values():
             t.fix(fixed)
 
+    def _runs(self, code, m):
+        """A module runs code that is not the user's."""
+        self._see_module(m)
+        if not self.module_writes.sets_mode(code, m, self.module_reads):
+            self.module_writes.ran(m)
+
     def _see_module(self, m):
         """A module runs or is read."""
         if id(m) not in self.modules:
             self.modules[id(m)] = m
+            self.module_writes.remember(m)
             for name, value in list(m.__dict__.items()):
                 if not name.startswith("_"):
                     self.contents.see(value, f"{type(m).__name__}.{name}", self.held)
@@ -147,6 +156,7 @@ class Watch:
             self._fix()
         self.reads_by_name = self.reads_by_name or not BY_NAME.isdisjoint(code.co_names)
         self._names = loose_names(code)
+        self.module_writes.named(self._names)
         self._defaults(frame)
         local = frame.f_locals
         self._uses = uses_of(code)
@@ -291,6 +301,8 @@ class Watch:
         stack = [(text, value)]
         while stack and len(self.outside) < MOST_OUTSIDE:
             text, value = stack.pop()
+            if isinstance(value, Module):
+                self.module_writes.remember(value)
             if not is_given:
                 self.contents.see(value, text, self.held)
             groups = getattr(value, "__dict__", {}).get("param_groups")       # of an optimizer
@@ -357,6 +369,10 @@ class Watch:
             self._refuse(f"it calls .{name}() on a {type(owner).__name__} that lives outside of it, at {place}; return the "
                          "value instead")
 
+    def _is_unread(self, t) -> bool:
+        """Whether the function wrote something without having read it."""
+        return not self.reads_by_name and (t.place in self.module_writes.unread or t.place not in self.module_reads)
+
     def _refuse(self, reason):
         if self.problem is None:
             self.problem = TraceError("this function cannot be traced: " + reason)
@@ -365,6 +381,9 @@ class Watch:
 
     def effects(self) -> list:
         """The `Target`s that hold something else than before, if that can be repeated; else raises."""
+        others = {t.place: t for t in self.module_writes.targets(self.stored)}
+        self.stored |= others
+        self.module_reads |= others.keys()
         found = [t for t in self.stored.values() if t.is_changed] + self.contents.targets()
         for t in found:
             t.fix(lambda x: fixed(x) if type(x) is SymScalar else x)
@@ -399,9 +418,9 @@ class Watch:
                                          f"{guard.chain} ({guard})")
                 raise TraceError(f"this function cannot be traced: it changed {guard.chain} ({guard}); return the value "
                                  "instead, or keep it in a tensor that is updated in place")
-        before = {place: t.before if self.reads_by_name or place in self.module_reads else UNREAD
-                  for place, t in written.items()}
-        modules = [ModulesGuard(self.modules.values(), self.held, before)] if self.modules else []
+        before = {place: UNREAD if self._is_unread(t) else t.before for place, t in written.items()}
+        seen = {**self.modules, **{id(m): m for m in self.module_writes.reached()}}
+        modules = [ModulesGuard(seen.values(), self.held, before)] if seen else []
         return modules + [replace(g, expected=self.contents.settled(g.expected)) for g in self.guards.values()]
 
 

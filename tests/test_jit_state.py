@@ -229,3 +229,73 @@ def test_functions_behind_frames_are_found_by_name(monkeypatch):
     traced = jit.trace(scaled)
     assert traced(ingot.ones(2), SCALES).tolist() == [2.0, 2.0]
     assert traced(ingot.ones(2)).tolist() == [2.0, 2.0]
+
+
+# The mode and other attributes of modules, written where no chain of names leads.
+
+
+def evaluates(m, x):
+    m.eval()
+    return m(x)
+
+
+def evaluates_for_a_while(m, x):
+    was = m.training
+    m.eval()
+    y = m(x)
+    m.train(was)
+    return y
+
+
+def trains_then_evaluates(m, x):
+    y = m(x)
+    m.eval()
+    return y + m(x)
+
+
+def sets_modes_in_a_loop(m, x):
+    for child in m.modules():
+        child.training = False
+    return m(x)
+
+
+def sets_a_number_in_a_loop(m, x):
+    for child in m.children():
+        if isinstance(child, nn.Dropout):
+            child.p = 0.25
+    return m(x)
+
+
+def sets_modes_in_a_list(m, x):
+    for child in [*m][::2]:
+        child.eval()
+    return x * 2
+
+
+def asks_modes(m, x):
+    return x * sum(child.training for child in m.modules())
+
+
+@pytest.mark.parametrize(("fn", "most"), [(evaluates, 2), (evaluates_for_a_while, 5), (trains_then_evaluates, 5),
+                                          (sets_modes_in_a_loop, 5), (sets_a_number_in_a_loop, 5),
+                                          (sets_modes_in_a_list, 5), (asks_modes, 5)])
+def test_what_is_written_to_modules(fn, most):
+    """Each call is entered in a mode of its own; what the function leaves of the modules is compared, too."""
+    x = ingot.randn(5, 4)
+
+    def run(step):
+        ingot.manual_seed(3)
+        m = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Dropout(0.5), nn.Linear(4, 3))
+        seen = []
+        for i in range(12):
+            m.train(i % 3 != 2)
+            m[2].p = 0.3 if i % 2 else 0.25
+            m[3].training = i % 2 == 0
+            seen.append(plain(step(m, x)))
+            seen.append([c.training for c in m.modules()] + [m[2].p])
+        return seen
+
+    traced = jit.trace(fn)
+    assert run(traced) == run(fn)
+    assert traced.stats()["compiles"] <= most, traced.stats()["misses"]
+

@@ -213,6 +213,19 @@ def test_casting_keeps_the_parameters():
         m.to(ingot.int32)
 
 
+def test_the_mode_is_set_by_each_childs_own_method():
+    class Frozen(nn.BatchNorm1d):
+        def train(self, mode=True):
+            return super().train(False)
+
+    m = nn.Sequential(nn.Linear(2, 2), nn.Sequential(Frozen(2), nn.Dropout()))
+    m.train()
+    assert [c.training for c in m.modules()] == [True, True, True, False, True]
+    before = Structure.version
+    m.train()
+    assert Structure.version == before      # what had the mode is no change that traced functions would have to look at
+
+
 def test_train_eval_apply_and_zero_grad():
     m = nn.Sequential(Block(), nn.Dropout())
     assert not any(x.training for x in m.eval().modules())

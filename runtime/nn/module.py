@@ -298,8 +298,10 @@ class Module(HookMethods, StateMethods, ConversionMethods):
         """Sets this module and all below to training (or evaluation) mode."""
         if not isinstance(mode, bool):
             raise ArgumentError(f"the training mode must be a bool, got {type(mode).__name__}")
-        for module in self.modules():
-            module.training = mode
+        if self.__dict__.get("training") is not mode:
+            self.training = mode
+        for child in self.children():
+            child.train(mode)
         return self
 
     def eval(self):

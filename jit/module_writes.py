@@ -1,0 +1,68 @@
+"""What a recorded run reads and writes of modules where no chain leads: `model.eval()`, `for m in model.modules(): m.p = 0.1`.
+
+Modules are remembered as they are when the function first reaches them, with all that they contain.
+"""
+
+from ..runtime.nn.module import Module
+from .effects import Target
+from .photograph import photograph
+from .reads import MISSING
+
+_SETS_MODE = Module.train.__code__
+_MODE = "training"
+
+
+class ModuleWrites:
+    """The attributes of modules that a run may have written, beside those that its chains lead to.
+
+    unread    places that it wrote without having read them
+    """
+
+    def __init__(self):
+        self._first: dict = {}       # by id: (module, its attributes and buffers)
+        self._ran: set = set()       # ids of modules whose forward, which is not the user's code, may have asked for the mode
+        self._names: set = set()     # attributes that code reads or writes of objects that no chain leads to
+        self.unread: set = set()
+
+    def remember(self, module):
+        """Notes how a module is, and those below, unless it is known."""
+        if id(module) not in self._first:
+            for m in Module.modules(module):
+                self._first.setdefault(id(m), (m, _attributes(m)))
+
+    def ran(self, module):
+        """A module runs code that is not the user's."""
+        self._ran.add(id(module))
+
+    def named(self, names):
+        """Code runs that reads or writes these attributes of whatever it meets."""
+        self._names |= names
+
+    def sets_mode(self, code, module, reads) -> bool:
+        """Whether the code that starts is what sets a module's mode; `reads` are the places that were read before."""
+        if code is not _SETS_MODE:
+            return False
+        place = id(module), _MODE
+        if id(module) not in self._ran and place not in reads and _MODE not in self._names:
+            self.unread.add(place)
+        return True
+
+    def targets(self, known) -> list:
+        """`Target`s for what was written, but for the `known` places."""
+        found = []
+        for at, (m, before) in self._first.items():
+            now = _attributes(m)
+            for name in (before.keys() | now.keys()) & {*self._names, _MODE}:
+                was = before.get(name, MISSING)
+                if (at, name) not in known and now.get(name, MISSING) is not was:
+                    found.append(Target(m, name, "attr", was, photograph(was), f"{type(m).__name__}.{name}"))
+        return found
+
+    def reached(self) -> list:
+        """The modules of which such an attribute may have been read or written, whether or not they ran."""
+        return [m for m, before in self._first.values() if not self._names.isdisjoint({*before, *_attributes(m)})]
+
+
+def _attributes(m) -> dict:
+    """What code reads and writes of a module by name, but for its parameters and children."""
+    return {**{k: v for k, v in m.__dict__.items() if not k.startswith("_")}, **m._buffers}
