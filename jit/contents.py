@@ -4,6 +4,7 @@ A container is looked at when the function first reaches it, and again in the en
 (`effects.py`).
 """
 
+import sys
 from contextlib import contextmanager
 from operator import is_
 
@@ -28,7 +29,7 @@ class Contents:
 
     def see(self, container, text: str, held) -> None:
         """Remembers a list or dictionary as it is, unless it was seen before."""
-        if type(container) in (list, dict) and id(container) not in self._raw:
+        if type(container) in (list, dict) and id(container) not in self._raw and container is not sys.modules:
             self._raw[id(container)] = container, container.copy(), text
             self._base[id(container)] = self._raw[id(container)][1]
             self.first[id(container)] = Photograph(container, held)

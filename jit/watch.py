@@ -240,6 +240,8 @@ class Watch:
         if base is None or key in self.guards or self._through_tensor(base, chain.steps):
             return
         value = read(base, chain.steps)
+        if value is sys.modules:        # any import adds to it, those within ingot, too
+            return
         if chain.root == ARGUMENT and self.parts.leads_to(base, chain.steps, value):
             return
         kind = self.parts.class_with(base, chain.steps, value)

@@ -1,7 +1,9 @@
 """Python state that traced functions read and write: what changes is noticed at the next call, or refused."""
 
 import collections
+import importlib
 import itertools
+import sys
 import types
 
 import numpy as np
@@ -299,3 +301,16 @@ def test_what_is_written_to_modules(fn, most):
     assert run(traced) == run(fn)
     assert traced.stats()["compiles"] <= most, traced.stats()["misses"]
 
+
+
+def test_imports_change_nothing_that_was_read():
+    def fn(x):
+        sys.modules.pop("wave", None)
+        importlib.import_module("wave")
+        return x * len(sys.modules["math"].__name__)
+
+    traced = jit.trace(fn)
+    for _ in range(3):
+        assert traced(ingot.ones(2)).tolist() == [4.0, 4.0]
+        sys.modules.pop("wave", None)
+    assert traced.stats()["compiles"] == 1
