@@ -329,9 +329,11 @@ def _cat(own: Blocker, node: Node):
 
 def _pad(own: Blocker, node: Node):
     x, params = node.inputs[0], node.params
-    low, high, between = (params[side][1] for side in _SIDES)
     lanes = own.lanes(x)
-    if not lanes or between or low % lanes or high % lanes or (high and x.shape[1] % lanes):
+    if not lanes:
+        return False
+    low, high, between = (params[side][1] for side in _SIDES)
+    if between or low % lanes or high % lanes or (high and x.shape[1] % lanes):
         return False
     params = {**params, **{side: (*params[side], 0) for side in _SIDES}}
     for side in ("low", "high"):

@@ -142,6 +142,34 @@ def test_what_no_kernel_takes_stays():
     assert layout(g, blocked.choose) is not g
 
 
+BESIDE = {
+    "pad": lambda v: nn.functional.pad(v, (2, 1)).sum(),
+    "slice": lambda v: v[2:5].sum(),
+    "cat": lambda v: ingot.cat([v, v[:2]]).prod(),
+    "mean": lambda v: v.mean(0) * v.amax(),
+    "pool": lambda v: nn.functional.max_pool1d(v[None], 2).sum() + nn.functional.avg_pool1d(v[None], 2).sum(),
+    "expand": lambda v: v.expand(3, 8).sum(0).var(),
+    "scalar": lambda v: v[0] * v[1],
+}
+
+
+@pytest.mark.parametrize("beside", BESIDE)
+def test_values_of_few_dimensions_beside_a_convolution(beside):
+    net, v = nn.Conv2d(3, 16, 3), ingot.rand(8, requires_grad=True)
+
+    def step(x):
+        v.grad = None
+        y = net(x).relu().sum() * BESIDE[beside](v)
+        y.backward()
+        return y, v.grad
+
+    x = ingot.randn(2, 3, 9, 9)
+    want, traced = step(x), jit.trace(step)
+    for _ in range(3):
+        for a, b in zip(traced(x), want):
+            close(a, b, beside)
+
+
 @pytest.mark.parametrize("bias", [True, False])
 def test_a_lone_window_of_one_pixel_is_a_product(bias):
     net = nn.Sequential(nn.Conv2d(24, 40, 1, bias=bias), nn.ReLU()).eval()
