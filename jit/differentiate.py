@@ -109,7 +109,7 @@ class TraceNode:
             raise AutogradError("a traced function's backward cannot itself be differentiated or traced; put the derivative "
                                 "inside the traced function")
         for storage, version in self.guards:
-            if storage.version != version:
+            if storage.was_overwritten(version):
                 by = f" by {storage.writer[0]} at {storage.writer[1]}:{storage.writer[2]}" if storage.writer else ""
                 raise AutogradError(f"a traced function saved an input for its gradient, overwritten since{by}: it is "
                                     f"at version {storage.version}, expected {version}. Use the out-of-place form there, or "

@@ -5,6 +5,7 @@ its place after it has written everything else.
 """
 
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from .own_view import mapped
 from .photograph import looks_like
 from .places import EXTEND, kept, put
 from .reads import MISSING
+
+_SETTERS = (object.__setattr__, SimpleNamespace.__setattr__)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +91,7 @@ class Target:
         if isinstance(self.owner, Module):
             return kind.__setattr__ is Module.__setattr__
         found = getattr(kind, str(self.key), None)
-        return kind.__setattr__ is object.__setattr__ and (type(found).__name__ == "member_descriptor"
+        return kind.__setattr__ in _SETTERS and (type(found).__name__ == "member_descriptor"
                                                            or not hasattr(type(found), "__set__"))
 
 

@@ -200,6 +200,8 @@ class Watch:
     def _note_store(self, chain, base):
         """An attribute is assigned to: that of an object that was there before must be as it was in the end."""
         target = follow(base, chain.steps[:-1])
+        if id(target) in self.made:
+            return
         if isinstance(target, Module) or (id(target) in self.outside and not isinstance(target, Tensor)):
             self._note_target(target, chain.steps[-1][1], "attr", follow(target, chain.steps[-1:]), f"{chain}")
 

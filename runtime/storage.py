@@ -18,12 +18,14 @@ class Storage:
     writer    (operator name, file, line) of the last write in place, for error messages
     lent      how many others see the memory (numpy, DLPack, another process) and may write without a version
     returned  how many of them are gone
+    unchecked (version, version): the writes between them, up to the last one so far, went through `.data`
     """
 
     version = 0
     aliases: Any = ()
     writer = None
     lent = returned = 0
+    unchecked: Any = None
 
     def lend(self):
         """Remembers that something outside sees the memory from now on, for good."""
@@ -44,6 +46,18 @@ class Storage:
         """Counts a write in place and remembers where the user asked for it."""
         self.version += 1
         self.writer = (name, *user_line(3))     # who calls this, and who called that function, are of the package
+
+    def wrote_unchecked(self):
+        """The last write went through `.data`: whoever writes there answers for what was saved for gradients."""
+        last = self.version
+        first = self.unchecked[0] if self.unchecked is not None and self.unchecked[1] == last - 1 else last - 1
+        self.unchecked = first, last
+
+    def was_overwritten(self, version: int) -> bool:
+        """Whether the memory was written since it had a version, but for writes through `.data`."""
+        if self.version == version:
+            return False
+        return self.unchecked is None or self.unchecked[1] != self.version or version < self.unchecked[0]
 
     def wrote_with(self, other: "Storage"):
         """Counts a write in place that was one with another storage's last write."""

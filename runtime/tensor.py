@@ -71,6 +71,7 @@ class Tensor(metaclass=TensorType):
     _chain = ()         # and the view operators that lead there
     _kept_grad = None   # gradient of a tensor that is not a leaf (retain_grad), or set by hand
     _retains = False
+    _is_data = False    # whether writes are not checked against what was saved for gradients
     __array_priority__ = 1000
 
     def __init__(self, *data, device=None):
@@ -224,8 +225,10 @@ class Tensor(metaclass=TensorType):
 
     @property
     def data(self) -> "Tensor":
-        """The same memory without the history."""
-        return self.detach()
+        """The same memory without the history; writes through it are not checked against what was saved for gradients."""
+        t = self.detach()
+        t._is_data = True
+        return t
 
     @data.setter
     def data(self, value):

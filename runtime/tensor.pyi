@@ -133,6 +133,7 @@ class Tensor(metaclass=TensorType):
     _a: Any
     _base: Any
     _chain: builtins.tuple
+    _is_data: builtins.bool
     def _is_view(self) -> builtins.bool:
         """Whether the tensor looks into the memory of another one."""
     _kept_grad: Any
@@ -430,7 +431,7 @@ class Tensor(metaclass=TensorType):
         """In-place version of cumsum()."""
     @builtins.property
     def data(self) -> Tensor:
-        """The same memory without the history."""
+        """The same memory without the history; writes through it are not checked against what was saved for gradients."""
     @data.setter
     def data(self, value) -> None: ...
     def data_ptr(self) -> builtins.int:

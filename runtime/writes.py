@@ -85,6 +85,8 @@ def wrote(dst: Tensor, src, name: str, foreign: bool = False):
     m = tls.m
     storage = dst._storage
     storage.wrote(name)
+    if m.recorder is None and (dst if dst._base is None else dst._base)._is_data:     # a recording keeps what was there
+        storage.wrote_unchecked()
     node = getattr(src, "_node", None)
     if m.grad and (node is not None or dst._node is not None or (dst._base is not None and dst._base._node is not None)):
         rewrite_history(dst, src, foreign)

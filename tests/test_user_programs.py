@@ -1,5 +1,7 @@
 """What programs as people write them need: each case is a few lines of a real one, with the answer that PyTorch gives."""
 
+import types
+
 import numpy as np
 import pytest
 
@@ -210,3 +212,77 @@ def test_a_trace_error_names_what_changed_in_few_words():
         jit.trace(fn)(normal(3))
     except jit.TraceError as e:
         assert len(str(e)) < 600 and "tensor(" not in str(e)
+
+
+# Writes through `.data`, which are checked against nothing.
+
+BETWEEN = {"a part of data": (lambda t: t.data.__setitem__((..., 0), 5.0), False),
+           "data": (lambda t: t.data.mul_(2), False),
+           "a view of data": (lambda t: t.data[1:].zero_(), False),
+           "data, twice": (lambda t: (t.data.mul_(2), t.data.add_(1)), False),
+           "detached": (lambda t: t.detach().mul_(2), True),
+           "the tensor": (lambda t: t.mul_(2), True),
+           "data, then the tensor": (lambda t: (t.data.mul_(2), t.mul_(2)), True),
+           "the tensor, then data": (lambda t: (t.mul_(2), t.data.mul_(2)), True)}
+
+
+@pytest.mark.parametrize("between", BETWEEN)
+def test_writes_through_data_are_not_checked(between):
+    """As in PyTorch: solvers fill the columns of one array so, where others were saved."""
+    write, is_checked = BETWEEN[between]
+    x, scratch = normal(3, 2).requires_grad_(), normal(3, 2, seed=21)
+    y = (x * scratch).sum()
+    write(scratch)
+    if is_checked:
+        with pytest.raises(AutogradError, match="overwritten"):
+            y.backward()
+    else:
+        y.backward()
+        assert bits(x.grad) == bits(scratch)
+
+
+def test_a_recording_refuses_what_data_overwrote():
+    x, scratch = normal(3, 2).requires_grad_(), normal(3, 2, seed=21)
+
+    def fn():
+        y = (x * scratch).sum()
+        scratch.data.mul_(2)
+        y.backward()
+
+    with pytest.raises(AutogradError, match="overwritten"):
+        jit.trace(fn)()
+
+
+def test_modules_made_within_a_traced_function_are_its_own():
+    class Scaled(nn.Module):
+        def __init__(self, inner, by):
+            super().__init__()
+            self.inner, self.by = inner, by
+
+        def forward(self, x):
+            self.calls = 1
+            return self.inner(x) * self.by
+
+    model = nn.Linear(3, 2)
+    traced = jit.trace(lambda x: Scaled(model, 2.0)(x))
+    for i in range(3):
+        x = normal(4, 3, seed=i)
+        assert bits(traced(x)) == bits(model(x) * 2.0)
+        model.weight.data.add_(1)
+    assert traced.stats()["compiles"] == 1
+
+
+def test_numbers_are_kept_in_a_namespace():
+    state = types.SimpleNamespace(alpha=0.5)
+
+    def fn(x):
+        y = x * state.alpha
+        state.alpha = y.mean().exp().item()
+        return y
+
+    def run(step):
+        state.alpha = 0.5
+        return [bits(step(normal(3, seed=i))) for i in range(4)] + [state.alpha]
+
+    traced = jit.trace(fn)
+    assert run(traced) == run(fn)

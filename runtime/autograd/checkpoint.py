@@ -78,7 +78,7 @@ class _Frame:
 
     def recompute(self):
         for storage, version in self.guards:
-            if storage.version != version:
+            if storage.was_overwritten(version):
                 raise overwritten(_Checkpointed, storage, version)
         self.values = {}
         found: list = []

@@ -87,7 +87,7 @@ class SavedTensor:
         recorder = tls.m.recorder
         if self.unpack_hook is not None:
             t = wrap(self.unpack_hook(self.packed)._a)
-        elif self.storage.version != self.version:
+        elif self.storage.was_overwritten(self.version):
             raise overwritten(node or named, self.storage, self.version)
         else:
             t = wrap(self.array) if recorder is not None else _alias(self.array, self.storage)

@@ -78,7 +78,7 @@ class Node:
     def values(self) -> tuple:
         """What the rules read; raises if it is gone or was overwritten."""
         for storage, version in self.guards:
-            if storage.version != version:
+            if storage.version != version and storage.was_overwritten(version):
                 raise overwritten(self, storage, version)
         saved = self.saved
         return saved if type(saved) is tuple else saved.unpack(self)
@@ -93,7 +93,7 @@ class Node:
         """Gradients of all arguments on plain arrays, from values saved as they are; where two go to one edge that nothing is
         `pending` for, perhaps their sum in place of the first."""
         for storage, version in self.guards:
-            if storage.version != version:
+            if storage.version != version and storage.was_overwritten(version):
                 raise overwritten(self, storage, version)
         values = self.saved
         vjp = self.op.vjp
