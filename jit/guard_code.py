@@ -10,8 +10,9 @@ import builtins
 import types
 from typing import Any
 
-from ..runtime.nn.module import Structure
+from ..runtime.nn.structure import Structure
 from .guards import Guard, ModulesGuard
+from .hidden_reads import FunctionGuard
 from .reads import ARGUMENT
 
 
@@ -30,6 +31,9 @@ def tests_of(guards, names: dict) -> list:
     lines, known = [], {}
     for g in sorted(guards, key=lambda g: len(g.chain.steps) if type(g) is Guard else 0):
         line = _line(g, names, known) if type(g) is Guard else None
+        if type(g) is FunctionGuard:
+            f, parts = _name(names, g.function), [_name(names, x) for x in g.parts]
+            line = f"{f}.__code__ is {parts[0]} and {f}.__defaults__ is {parts[1]} and {f}.__kwdefaults__ is {parts[2]}"
         if line is None and type(g) is ModulesGuard:
             line = f"({_name(names, g)}.version == Structure.version or {_name(names, g)}.holds())"
         lines.append(line or f"{_name(names, g)}.holds()")

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
-from ..runtime.nn.module import Structure
+from ..runtime.nn.hooks import GLOBAL
 from ..runtime.nn.parameter import Parameter
+from ..runtime.nn.structure import Structure
 from ..runtime.tensor import Tensor
 from .numpy_scalars import NUMBERS
 from .photograph import Photograph, brief, first_change, looks_like, photograph
@@ -113,7 +114,7 @@ def module_state(m) -> dict:
     state = {k: v for k, v in m.__dict__.items() if not k.startswith("_")}
     for table in (m._parameters, m._buffers, m._modules):
         state.update(table)
-    state[""] = bool(m._hooks)
+    state[""] = m._hooks.numbers(), GLOBAL.numbers()
     return state
 
 

@@ -12,7 +12,8 @@ from ..runtime.tensor import Tensor
 
 _VALUES = (bool, int, float, complex, str, bytes, type(None), np.number)
 _MAPPINGS = frozenset((dict, Counter, OrderedDict, defaultdict, type(os.environ)))
-CONTAINERS = frozenset((list, set, deque, *_MAPPINGS))
+_VIEWS = (type({}.keys()), type({}.values()), type({}.items()))
+CONTAINERS = frozenset((list, set, deque, *_VIEWS, *_MAPPINGS))
 
 
 class Photograph:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..ir import config
 from ..runtime.autograd.node import Leaf
-from ..runtime.nn.module import Structure
+from ..runtime.nn.structure import Structure
 from ..runtime.state import Defaults, tls
 from ..runtime.tensor import Tensor
 from .execute import OPEN_PROFILES

@@ -6,6 +6,7 @@ cannot be repeated by a trace, so they are found too.
 """
 
 import dis
+import types
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -184,6 +185,9 @@ def loose_names(code) -> frozenset:
     names = {i.argval for at, i in enumerate(instructions) if i.opname in (*_ATTRIBUTES, *_STORES) and at not in chained}
     if not BY_NAME.isdisjoint(code.co_names):
         names.update([c for c in code.co_consts if isinstance(c, str)])
+    for inner in code.co_consts:            # of comprehensions and generators, which go through what this code gives them
+        if isinstance(inner, types.CodeType) and inner.co_name.startswith("<") and inner.co_name != "<lambda>":
+            names |= loose_names(inner)
     return frozenset(names)
 
 
@@ -223,7 +227,7 @@ def follow(root, steps):
                 value = value.__dict__[key] if _plain_instance(value, key) else getattr(value, key)
             else:
                 value = value[key]
-        except (AttributeError, KeyError, IndexError, TypeError):
+        except Exception:       # whatever the user's own __getattr__ or __getitem__ raises
             return MISSING
     return value
 

@@ -7,7 +7,7 @@ from typing import Any
 from ..ir.graph import Builder, Value
 from ..ir.scope import Scope
 from ..runtime.autograd.node import Leaf
-from ..runtime.nn.module import Structure
+from ..runtime.nn.structure import Structure
 from ..runtime.tensor import Tensor
 
 

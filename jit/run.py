@@ -118,6 +118,7 @@ class Run:
         watch = Watch(held)
         watch.scheduled, recorder.contents = recorder.scheduled, watch.contents
         args, kwargs = call.arguments(self.symbols)
+        watch.called(self.fn, args, kwargs)
         given: list = []
         for g in call.arrays:
             recorder.arrays[id(g.array)] = g.tensor

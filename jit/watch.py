@@ -2,26 +2,30 @@
 
 import builtins
 import functools
-import io
+import os
 import random
 import sys
 import types
+from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any
 
 from ..runtime.nn.module import Module
 from ..runtime.state import tls
 from ..runtime.tensor import Tensor
+from .asked import NOTHING, asked_of, getters_names, imports_of
 from .bystanders import is_alone
 from .contents import Contents
 from .effects import Target, is_repeatable
 from .errors import DisturbedError, TraceError
-from .frames import TRUSTED, cell_of, functions_of, is_user, unwatched
+from .frames import cell_of, functions_of, is_user, unwatched
 from .given import Parts
 from .guards import UNREAD, Guard, ModulesGuard, module_state
+from .hidden_reads import HiddenReads, context_reading, known_in_class, owners_above
 from .module_writes import ModuleWrites
 from .numpy_scalars import SymScalar, fixed
-from .photograph import CONTAINERS, is_changeable, is_plain, looks_like, photograph
+from .outside import Outside
+from .photograph import is_changeable, is_plain, looks_like, photograph
 from .places import Held, read, root_value
 from .reads import (
     ARGUMENT,
@@ -31,23 +35,22 @@ from .reads import (
     MISSING,
     Chain,
     follow,
-    loose_names,
     reads_of,
     stores_of,
     uses_of,
     writes_of,
 )
-from .tree import fields_of, is_structure
 
-MOST_OUTSIDE = 10000     # objects outside that are looked at
 _MUTATORS = frozenset(("append", "extend", "insert", "pop", "remove", "clear", "update", "setdefault", "popitem", "add",
                        "discard", "sort", "reverse", "appendleft", "popleft"))
 _STARTS_THREAD = frozenset(("start_new_thread", "start_joinable_thread"))
+_GETENV = os.getenv.__code__
+_EXACT = frozenset(("__float__", "__int__", "__index__", "__complex__", "__bool__", "__str__", "__repr__", "__hash__"))
 _COPIES = frozenset(("__reduce_ex__", "__getstate__"))
 _IMPURE_MODULES = ("_random", "random", "time", "secrets", "uuid", "numpy.random", "datetime")
 
 
-class Watch:
+class Watch(Outside, HiddenReads):
     """Collects guards and refuses what cannot be repeated, while a function runs for the first time."""
 
     def __init__(self, held=None):
@@ -67,11 +70,14 @@ class Watch:
         self.module_reads: set = set()   # (id of a module, attribute) that were read
         self.module_writes = ModuleWrites()
         self.reads_by_name = False       # whether attributes may have been read that no chain shows
+        self.readings: dict = {}         # by what they watch: guards of what no chain shows
+        self.passed: set = set()         # ids of what the first function was given by its caller
         self.problem: TraceError | None = None
         self._keep: list = []
         self._reader = ""                # the function that is being looked at,
-        self._names: frozenset = frozenset()     # and the attributes that it reads of objects that no chain leads to,
+        self._asked = NOTHING            # and what it asks of objects that no chain leads to,
         self._uses: dict = {}                    # and what it does with what its chains lead to
+        self._imports: list = []                 # (module and level, steps, package) of what code reads of what it imports
         self._walked: set = set()
         self.is_first = True
         self._cells: dict = {}
@@ -99,6 +105,8 @@ class Watch:
         if event == "call":
             if is_user(frame):
                 self._frame(frame)
+            elif frame.f_code is _GETENV:
+                self._note(Chain(GLOBAL, "environ", ()), vars(os), os.environ)
             elif frame.f_code.co_argcount and frame.f_code.co_name in ("forward", "__call__", "train"):
                 first = frame.f_locals.get(frame.f_code.co_varnames[0])
                 if isinstance(first, Module):
@@ -152,11 +160,15 @@ class Watch:
         for w in writes_of(code):
             if w.root != FREE or w.name not in own:
                 self._note_variable(w, frame)
-        if self.held.is_symbolic and "__dict__" in code.co_names:
+        if self.held.is_symbolic and ("__dict__" in code.co_names or code.co_name in _EXACT):
             self._fix()
         self.reads_by_name = self.reads_by_name or not BY_NAME.isdisjoint(code.co_names)
-        self._names = loose_names(code)
-        self.module_writes.named(self._names)
+        self._asked = asked_of(code).with_names(getters_names(frame))
+        for cls, name in owners_above(frame):
+            if known_in_class(cls, name):
+                self._note_attributes(cls.__name__, cls, (name,))
+        self._imports += [(what, steps, frame.f_globals.get("__package__")) for what, steps in imports_of(code)]
+        self.module_writes.named(self._asked.names)
         self._defaults(frame)
         local = frame.f_locals
         self._uses = uses_of(code)
@@ -178,8 +190,9 @@ class Watch:
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         if self.is_first:
             self.is_first = False
-            self.given = {id(local.get(name)) for name in names}
-            for name in names:
+            passed = [name for name in names if not is_changeable(local.get(name)) or id(local[name]) in self.passed]
+            self.given = {id(local.get(name)) for name in passed}
+            for name in passed:
                 self._walk(name, local.get(name), is_given=True)
         if not any(is_changeable(local.get(name)) for name in names):
             return
@@ -258,9 +271,9 @@ class Watch:
         if chain.root != ARGUMENT or id(base) in self.outside:
             self._note_tensor(value)
         self.guards[key] = Guard(chain, root, photograph(value, self.held), self._reader)
-        generator: Any = getattr(value, "bit_generator", None)
-        if hasattr(generator, "state"):
-            self._generators.append((value, str(generator.state)))
+        self._note_hidden(value)
+        if hasattr(type(value), "bit_generator"):
+            self._generators.append((value, str(value.bit_generator.state)))
         self._keep_outside(chain, value)
 
     def _note_use(self, chain, base, value, how):
@@ -278,67 +291,12 @@ class Watch:
         found = [*way, *(value if type(value) is list else [value] if type(value) is dict else [])]
         return not self.scheduled.isdisjoint(map(id, found))
 
-    def _keep_outside(self, chain, value):
-        """Takes in an object that was there before, and what is reached from it."""
-        owner = getattr(value, "__self__", None) if isinstance(value, types.BuiltinMethodType) else value
-        if type(owner) in CONTAINERS:
-            self.containers.append(owner)
-        if hasattr(type(value), "__next__") and not isinstance(value, (io.IOBase, Tensor, Module)):
-            self._refuse(f"it reads {chain}, an iterator that lives outside of it and moves on with each call; pass the value "
-                         "as an argument")
-        self._walk(str(chain), value)
-
-    def _note_tensor(self, value):
-        if isinstance(value, Tensor) and id(value) not in self.held.known:
-            self.tensors[id(value)] = value
-
     def found_outside(self, tensors) -> list:
         """(number, tensor) of those that the function reaches on other ways than as its arguments, too."""
         for m in self.modules.values():
             for value in module_state(m).values():
                 self._note_tensor(value)
         return [(i, t) for i, t in enumerate(tensors) if id(t) in self.tensors]
-
-    def _walk(self, text, value, is_given=False):
-        """Notes the attributes of objects that are reached from a value, as far as the code that runs has such names.
-        Containers that are arguments are looked at anew at every call."""
-        stack = [(text, value)]
-        while stack and len(self.outside) < MOST_OUTSIDE:
-            text, value = stack.pop()
-            if isinstance(value, Module):
-                self.module_writes.remember(value)
-            if not is_given:
-                self.contents.see(value, text, self.held)
-            groups = getattr(value, "__dict__", {}).get("param_groups")       # of an optimizer
-            for i, group in enumerate(groups if type(groups) is list else ()):
-                self.contents.see(group, f"{text}.param_groups[{i}]", self.held)
-            if is_given and is_structure(value):
-                self.parts.add(value)
-                stack += [(f"{text}.{name}", getattr(value, name)) for name in fields_of(value)]
-                continue
-            if type(value) in CONTAINERS or isinstance(value, tuple):
-                if is_given:
-                    self.parts.add(value)
-                items = value.items() if hasattr(value, "items") else enumerate(value)
-                found = [(f"{text}[{k!r}]", v) for k, v in items if not is_plain(v)]
-                stack += found
-                for _, v in () if is_given else found:
-                    self._note_tensor(v)
-            if not is_instance(value) or (id(value), self._names) in self._walked:
-                continue
-            self._walked.add((id(value), self._names))
-            self.outside[id(value)] = value
-            for name in self._names:
-                if name not in value.__dict__ and not hasattr(type(value), name):
-                    self._note_target(value, name, "attr", MISSING, f"{text}.{name}")
-            for name, v in list(value.__dict__.items()):
-                if name in self._names:
-                    self.guards.setdefault((id(value), Chain(ARGUMENT, text, (("attr", name),))), Guard(
-                        Chain(ARGUMENT, text, (("attr", name),)), value,
-                        self.held.same_as(v, value, name) or photograph(v, self.held), self._reader))
-                if not is_plain(v):
-                    stack.append((f"{text}.{name}", v))
-                    self._note_tensor(v)
 
     def _past_modules(self, chain, root, base):
         """A chain from the first object on it that is no module; modules on the way are watched as a whole."""
@@ -348,16 +306,14 @@ class Watch:
             self.module_reads.add((id(value), steps[0][1]))
             owner, first = value, steps[:1]
             value, steps = follow(value, steps[:1]), steps[1:]
+        if isinstance(value, Module):
+            self._see_module(value)
         if value is base:
             return chain, root, base
         if value is None or value is MISSING or not (steps or is_changeable(value)):
             return chain, root, None
         text = str(Chain(chain.root, chain.name, chain.steps[: len(chain.steps) - len(steps) - 1]))
         return Chain(ARGUMENT, text, (*first, *steps)), owner, owner
-
-    def _through_tensor(self, base, steps) -> bool:
-        """Whether a chain reads an attribute of a tensor: its kind is guarded where the tensor comes in."""
-        return any(isinstance(follow(base, steps[:n]), Tensor) for n in range(len(steps)))
 
     # Calls of builtins.
 
@@ -366,6 +322,10 @@ class Watch:
         module = function.__module__ or (owner.__name__ if isinstance(owner, types.ModuleType) else type(owner).__module__)
         name = getattr(function, "__name__", "")
         place = f"{frame.f_code.co_filename}:{frame.f_lineno}"
+        if type(owner) is ContextVar:
+            if name != "get":
+                self._refuse(f"it calls {name}() on the context variable {owner.name} at {place}; do so outside")
+            self._note_reading(context_reading(function))
         if module.startswith(_IMPURE_MODULES) and name not in ("seed", "sleep"):
             self._refuse(f"it calls {module}.{name} at {place}, whose result changes from call to call; pass the value as an "
                          "argument, or use ingot's random functions")
@@ -414,6 +374,7 @@ class Watch:
                          "recorded; use ingot's random functions, or pass the numbers as an argument")
         if self.problem is not None:
             raise self.problem
+        self._note_imports()
         written = {t.place: t for t in effects}
         for guard in self.guards.values():
             if not self.contents.was(guard.value(), guard.expected) and written.keys().isdisjoint(guard.places_on_the_way()):
@@ -423,16 +384,14 @@ class Watch:
                 raise TraceError(f"this function cannot be traced: it changed {guard.chain} ({guard}); return the value "
                                  "instead, or keep it in a tensor that is updated in place")
         before = {place: UNREAD if self._is_unread(t) else t.before for place, t in written.items()}
-        seen = {**self.modules, **{id(m): m for m in self.module_writes.reached()}}
+        seen = {id(m): m for top in self.modules.values() for m in Module.modules(top)}
+        seen.update({id(m): m for m in self.module_writes.reached()})
         modules = [ModulesGuard(seen.values(), self.held, before)] if seen else []
-        return modules + [replace(g, expected=self.contents.settled(g.expected)) for g in self.guards.values()]
-
-
-def is_instance(value) -> bool:
-    """Whether a value is an object of a class of the user's, with attributes of its own."""
-    kind = type(value)
-    return (isinstance(getattr(value, "__dict__", None), dict) and kind.__module__.partition(".")[0] not in TRUSTED
-            and not isinstance(value, (type, types.ModuleType, types.FunctionType, Tensor, Module)))
+        for reading in self.readings.values():
+            if not reading.holds():
+                raise TraceError(f"this function cannot be traced: it changed what it reads: {reading}")
+        guards = [replace(g, expected=self.contents.settled(g.expected)) for g in self.guards.values()]
+        return [*modules, *self.readings.values(), *guards]
 
 
 def random_states() -> tuple:

@@ -6,6 +6,7 @@ from typing import Any
 from ...ir.ops.nn import group
 from ..state import tls
 from ..tensor import Tensor
+from .structure import HookTable
 
 
 class RemovableHandle:
@@ -49,15 +50,19 @@ class Hooks:
     __slots__ = ("__weakref__", "always", "backward", "backward_pre", "forward", "forward_pre", "with_kwargs")
 
     def __init__(self):
-        self.forward_pre = OrderedDict()
-        self.forward = OrderedDict()
-        self.backward_pre = OrderedDict()
-        self.backward = OrderedDict()
+        self.forward_pre = HookTable()
+        self.forward = HookTable()
+        self.backward_pre = HookTable()
+        self.backward = HookTable()
         self.with_kwargs = set()
         self.always = set()
 
     def __bool__(self):
         return bool(self.forward_pre or self.forward or self.backward_pre or self.backward)
+
+    def numbers(self) -> tuple:
+        """The hooks by their numbers, as they run; no other hook ever gets these."""
+        return tuple(map(tuple, (self.forward_pre, self.forward, self.backward_pre, self.backward)))
 
     def __reduce__(self):
         state = {n: getattr(self, n) for n in self.__slots__ if n != "__weakref__"}

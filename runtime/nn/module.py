@@ -12,6 +12,7 @@ from .hooks import register_module_full_backward_hook as register_module_full_ba
 from .hooks import register_module_full_backward_pre_hook as register_module_full_backward_pre_hook
 from .parameter import Buffer, Parameter, is_lazy
 from .state_dict import StateMethods
+from .structure import Structure, Table
 
 
 class MissingAttribute(IngotError, AttributeError):
@@ -22,17 +23,9 @@ class NoForward(IngotError, NotImplementedError):
     """A module without forward() was called."""
 
 
-class Structure:
-    """Counts changes of what modules consist of (parameters, buffers, children, train or eval), in the whole process.
-
-    A compiled trace that captured parameters compares this number first, and looks closer only when it has moved.
-    """
-
-    version = 0
-
-
 def _tables():
-    return {"_parameters": {}, "_buffers": {}, "_modules": {}, "_non_persistent_buffers_set": set(), "_hooks": Hooks(),
+    return {"_parameters": Table(), "_buffers": Table(), "_modules": Table(), "_non_persistent_buffers_set": set(),
+            "_hooks": Hooks(),
             "_state_hooks": {"state_pre": OrderedDict(), "state_post": OrderedDict(), "load_pre": OrderedDict(),
                              "load_post": OrderedDict()}, "training": True}
 
@@ -80,7 +73,6 @@ class Module(HookMethods, StateMethods, ConversionMethods):
             self.register_parameter(name, value)
         elif isinstance(value, Module):
             self._take_name(name, "_modules")
-            Structure.version += 1
             own["_modules"][name] = value
         elif isinstance(value, Buffer):
             self._take_name(name, "_buffers")
@@ -99,7 +91,6 @@ class Module(HookMethods, StateMethods, ConversionMethods):
         if value is not None and not isinstance(value, kind):
             raise DTypeError(f"cannot assign {type(value).__name__} as {what} '{name}' of {type(self).__name__}: it takes a "
                              f"{kind.__name__} or None")
-        Structure.version += 1
         table[name] = value
 
     def _take_name(self, name, table):
@@ -116,7 +107,6 @@ class Module(HookMethods, StateMethods, ConversionMethods):
     def __delattr__(self, name):
         for table in _NAMED:
             if name in self.__dict__.get(table, ()):
-                Structure.version += 1
                 del self.__dict__[table][name]
                 self._non_persistent_buffers_set.discard(name)
                 return
@@ -129,7 +119,7 @@ class Module(HookMethods, StateMethods, ConversionMethods):
 
     def __setstate__(self, state):
         self.__dict__.update(_tables())
-        self.__dict__.update(state)
+        self.__dict__.update({name: Table(value) if name in _NAMED else value for name, value in state.items()})
 
     def _check_name(self, name, table, what):
         if table not in self.__dict__:
@@ -148,7 +138,6 @@ class Module(HookMethods, StateMethods, ConversionMethods):
             raise DTypeError(f"cannot register {type(param).__name__} as parameter '{name}': it takes a Parameter or None")
         if param is not None and param.grad_fn is not None:
             raise ArgumentError(f"parameter '{name}' must be a leaf; it was computed. Compute it in forward() instead")
-        Structure.version += 1
         self._parameters[name] = param
 
     def register_buffer(self, name, tensor, persistent=True):
@@ -156,7 +145,6 @@ class Module(HookMethods, StateMethods, ConversionMethods):
         self._check_name(name, "_buffers", "buffer")
         if tensor is not None and not isinstance(tensor, Tensor):
             raise DTypeError(f"cannot register {type(tensor).__name__} as buffer '{name}': it takes a Tensor or None")
-        Structure.version += 1
         self._buffers[name] = tensor
         (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
 
@@ -165,7 +153,6 @@ class Module(HookMethods, StateMethods, ConversionMethods):
         if module is not None and not isinstance(module, Module):
             raise DTypeError(f"{type(module).__name__} is not a Module")
         self._check_name(name, "_modules", "module")
-        Structure.version += 1
         self._modules[name] = module
 
     register_module = add_module

@@ -12,7 +12,7 @@ from ..api.register import FUNCTIONS
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..device_array import zeros_beside
 from ..nn.hooks import add_hook
-from ..nn.module import Structure
+from ..nn.structure import Structure
 from ..state import tls
 from ..tensor import Tensor, wrap
 from ..writes import write

@@ -7,8 +7,8 @@ from ....ir.errors import ArgumentError, ShapeError
 from ...autograd.grad_mode import no_grad
 from ...tensor import Tensor
 from ..container import ModuleDict, ModuleList
-from ..module import Structure
 from ..parameter import Parameter
+from ..structure import Structure
 
 
 class _Cache:

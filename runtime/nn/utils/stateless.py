@@ -4,7 +4,7 @@ from contextlib import contextmanager
 
 from ....ir.errors import ArgumentError, DTypeError
 from ...tensor import Tensor
-from ..module import Structure
+from ..structure import Structure
 
 __all__ = ["functional_call", "swapped_tensors"]
 

@@ -1,0 +1,124 @@
+"""What code asks of objects that no chain of names leads to, and of modules that it imports itself, as its bytecode shows."""
+
+import importlib.util
+import operator
+import sys
+import types
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from .frames import TRUSTED
+from .reads import loose_names
+from .stack import Walk, instructions_of, variables_of
+
+_BY_NAME = ("getattr", "hasattr")
+_ASKS = frozenset((*_BY_NAME, "vars"))
+_SETS = frozenset(("setattr", "delattr", "__setattr__"))
+_KINDS = frozenset(("isinstance", "issubclass", "type", "__class__"))
+_STEPS = ("LOAD_ATTR", "LOAD_METHOD")
+
+
+class Asked(NamedTuple):
+    """What a code object asks of them.
+
+    names      the attributes that it reads or assigns
+    computes   whether it asks for attributes whose names it does not spell out
+    by_name    whether it asks for attributes by their names, so that there may be none
+    sets       whether it sets attributes by their names
+    kinds      whether it asks for types
+    """
+
+    names: frozenset
+    computes: bool
+    by_name: bool
+    sets: bool
+    kinds: bool
+
+    def with_names(self, more) -> "Asked":
+        """The same with further attributes."""
+        return self._replace(names=self.names | more) if more else self
+
+
+NOTHING = Asked(frozenset(), False, False, False, False)
+
+
+@lru_cache(maxsize=4096)
+def asked_of(code) -> Asked:
+    """What code asks."""
+    named = frozenset(code.co_names)
+    return Asked(loose_names(code), computes_names(code), *[not named.isdisjoint(some) for some in (_ASKS, _SETS, _KINDS)])
+
+
+def getters_names(frame) -> frozenset:
+    """The attributes that `operator.attrgetter` and `methodcaller` objects read, which code finds by name."""
+    found = {**{n: frame.f_globals.get(n) for n in frame.f_code.co_names}, **frame.f_locals}
+    getters = [x for x in found.values() if type(x) in (operator.attrgetter, operator.methodcaller)]
+    texts = [part for x in getters for part in x.__reduce__()[1] if type(part) is str]
+    return frozenset(name for text in texts for name in text.split("."))
+
+
+@lru_cache(maxsize=4096)
+def computes_names(code) -> bool:
+    """Whether code asks `getattr` or `hasattr` for attributes whose names it does not spell out."""
+    if not any(name in code.co_names for name in _BY_NAME):
+        return False
+    walk = _Names()
+    for ins in instructions_of(code):
+        if ins.opname == "CALL" and ins.arg >= 2:
+            called, *given = walk.stack[-(ins.arg + 2):]
+            called = called or given[0]
+            if called in _BY_NAME and not isinstance(walk.stack[-ins.arg + 1], _Constant):
+                return True
+        if ins.is_jump_target or walk.step(ins) is None:
+            walk = _Names()
+    return False
+
+
+class _Constant(str):
+    """A name that code spells out."""
+
+
+class _Names(Walk):
+    """Knows globals by their names, and strings."""
+
+    def marked(self, ins, taken):
+        if ins.opname == "LOAD_GLOBAL":
+            return ins.argval
+        return _Constant(ins.argval) if ins.opname == "LOAD_CONST" and type(ins.argval) is str else None
+
+
+@lru_cache(maxsize=4096)
+def imports_of(code) -> tuple:
+    """((module, level), steps) of what code reads of modules that it imports itself."""
+    found: dict = {}
+    names: dict = {}         # variable -> (module, level)
+    module: Any = None
+    wants = level = None
+    for before, ins in zip((None, *instructions_of(code)), instructions_of(code)):
+        came = "" if before is None else before.opname
+        if ins.opname == "IMPORT_NAME":
+            module, wants = (ins.argval, level), before is not None and before.argval
+        elif ins.opname == "IMPORT_FROM" and wants:
+            found[module, (ins.argval,)] = None
+        elif ins.opname == "STORE_FAST" and came == "IMPORT_NAME":
+            names[ins.argval] = module[0].partition(".")[0], 0
+        elif ins.opname == "STORE_FAST" and came == "POP_TOP" and module is not None and not wants:      # `import a.b as c`
+            names[ins.argval] = module
+        elif before is not None and ins.opname in _STEPS:
+            moves = variables_of(before)
+            if moves and not moves[-1][0] and moves[-1][1] in names:
+                found[names[moves[-1][1]], (ins.argval,)] = None
+        if ins.opname == "LOAD_CONST" and type(ins.argval) is int:
+            level = ins.argval
+    return tuple(found)
+
+
+def imported(module, level, package) -> types.ModuleType | None:
+    """A module that code imports, once it is there, if it is the user's."""
+    try:
+        name = importlib.util.resolve_name("." * level + module, package) if level else module
+    except ImportError:
+        return None
+    found = sys.modules.get(name)
+    return found if isinstance(found, types.ModuleType) and name.partition(".")[0] not in (
+        *TRUSTED, *sys.stdlib_module_names) else None

@@ -1,0 +1,160 @@
+"""What code reads where no chain of names shows it: the code and defaults of functions, modules that it imports itself, methods
+behind `super()`, context variables, attributes of tensors and classes, names that it computes."""
+
+import inspect
+import sys
+import types
+from collections.abc import Callable
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+from ..runtime.nn.module import Module
+from ..runtime.tensor import Tensor
+from .arrays import called
+from .asked import imported
+from .frames import TRUSTED
+from .photograph import brief, is_plain, looks_like, photograph
+from .reads import GLOBAL, MISSING, Chain, follow
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """A condition on what a function of no arguments gives."""
+
+    watched: tuple
+    read: Callable
+    expected: Any
+    text: str
+
+    def holds(self) -> bool:
+        """Whether it gives what it gave when the trace was recorded."""
+        return looks_like(self.read(), self.expected)
+
+    def moved(self) -> list:
+        """Nothing that could be looked up at each call."""
+        return []
+
+    def __str__(self):
+        return f"{self.text} was {brief(self.expected)}, is {brief(self.read())}"
+
+
+class FunctionGuard:
+    """The code and the defaults of a function, which may be replaced in the very same object (reloading does so)."""
+
+    def __init__(self, function):
+        self.function = function
+        self.parts = self._parts()
+
+    def _parts(self):
+        f = self.function
+        return f.__code__, f.__defaults__, f.__kwdefaults__
+
+    @property
+    def watched(self) -> tuple:
+        """What identifies the condition."""
+        return "function", id(self.function)
+
+    def holds(self) -> bool:
+        """Whether the function has the code and the defaults that it had."""
+        code, defaults, named = self.parts
+        f = self.function
+        return f.__code__ is code and f.__defaults__ is defaults and f.__kwdefaults__ is named
+
+    moved = Reading.moved
+
+    def __str__(self):
+        return f"the function {self.function.__qualname__} has other code or defaults"
+
+
+def is_users(x) -> bool:
+    """Whether a function or class is the user's, or of a library that knows nothing of ingot."""
+    return (getattr(x, "__module__", None) or "").partition(".")[0] not in (*TRUSTED, *sys.stdlib_module_names)
+
+
+def context_reading(function) -> Reading | None:
+    """That of a context variable, if a builtin is its `get`."""
+    variable = getattr(function, "__self__", None)
+    if type(variable) is not ContextVar or function.__name__ != "get":
+        return None
+
+    def read():
+        return variable.get(MISSING)
+
+    return Reading(("context", id(variable)), read, read(), f"the context variable {variable.name}")
+
+
+def owners_above(frame) -> list:
+    """(class, name) of the methods and values of classes above that code reaches by `super()`, if it does."""
+    code = frame.f_code
+    if "__class__" not in code.co_freevars or not code.co_argcount:
+        return []
+    cls, first = frame.f_locals.get("__class__"), frame.f_locals.get(code.co_varnames[0])
+    above = [c for c in (first if isinstance(first, type) else type(first)).__mro__ if c is not cls and is_users(c)]
+    return [(next(c for c in above if name in vars(c)), name) for name in code.co_names if any(name in vars(c) for c in above)]
+
+
+def known_in_class(cls, name) -> bool:
+    """Whether a class has a function, a number, a string or a tensor under a name, itself or from another class: what
+    `cls.name` gives without running anything."""
+    value = inspect.getattr_static(cls, name, MISSING)
+    return isinstance(value, (types.FunctionType, Tensor)) or (is_plain(value) and value is not MISSING)
+
+
+def registry_reading(function) -> Reading | None:
+    """That of the functions by type which `functools.singledispatch` chooses from."""
+    if not hasattr(function, "registry") or not hasattr(function, "dispatch"):
+        return None
+
+    def read():
+        return dict(function.registry)
+
+    return Reading(("registry", id(function)), read, photograph(read()), f"the functions of {function.__name__}")
+
+
+class HiddenReads:
+    """The part of a watch that hears of them."""
+
+    def called(self: Any, fn, args, kwargs):
+        """The function that is about to be called, and with what."""
+        self.passed = {id(x) for x in (*args, *kwargs.values())}
+        function = called(fn, ())[0]
+        if type(function) is types.FunctionType:
+            self._note_hidden(function)
+
+    def _note_hidden(self: Any, value):
+        """What is read of modules and functions themselves, once a chain leads to them."""
+        if isinstance(value, Module):
+            self._see_module(value)
+        elif type(value) is types.FunctionType and is_users(value):
+            self.readings.setdefault(id(value), FunctionGuard(value))
+            self._note_reading(registry_reading(value))
+
+    def _note_reading(self: Any, reading):
+        if reading is not None:
+            self.readings.setdefault(reading.watched, reading)
+
+    def _through_tensor(self: Any, base, steps) -> bool:
+        """Whether a chain reads an attribute of a tensor: its kind is guarded where the tensor comes in, what users have put
+        there here."""
+        for n, (kind, key) in enumerate(steps):
+            t = follow(base, steps[:n])
+            if isinstance(t, Tensor):
+                if kind == "attr" and key in t.__dict__:
+                    self._note_own(t, key)
+                return True
+        return False
+
+    def _note_own(self: Any, t, name):
+        """The function reads an attribute that a tensor has got from the user."""
+        if id(t) in self.passed:
+            self._refuse(f"it reads the attribute {name} of a tensor that is an argument; pass it as an argument of its own")
+        elif id(t) not in self.made:
+            self._note_attributes("a tensor", t, (name,))
+
+    def _note_imports(self: Any):
+        """Modules that code imports itself are there now."""
+        for (module, level), steps, package in self._imports:
+            found = imported(module, level, package)
+            if found is not None and hasattr(found, steps[0]):
+                self._note(Chain(GLOBAL, steps[0], ()), vars(found), vars(found).get(steps[0], MISSING))

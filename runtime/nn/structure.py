@@ -1,0 +1,42 @@
+"""What modules consist of, and that it changes: the tables of their parameters, buffers, children and hooks."""
+
+from collections import OrderedDict
+
+
+class Structure:
+    """Counts changes of what modules consist of (parameters, buffers, children, hooks, train or eval), in the whole process.
+
+    A compiled trace that captured parameters compares this number first, and looks closer only when it has moved.
+    """
+
+    version = 0
+
+
+def _counting(kind, name):
+    plain = getattr(kind, name)
+
+    def change(self, *args, **kwargs):
+        Structure.version += 1
+        return plain(self, *args, **kwargs)
+
+    change.__name__, change.__doc__ = name, plain.__doc__
+    return change
+
+
+class Table(dict):
+    """The parameters, buffers or children of a module by name; whatever is changed in it counts."""
+
+    __slots__ = ()
+
+    def __reduce__(self):
+        return dict, (dict(self),)
+
+
+class HookTable(OrderedDict):
+    """Hooks by number, in the order in which they run; whatever is changed in it counts."""
+
+
+for _kind, _names in ((Table, ("__setitem__", "__delitem__", "__ior__", "clear", "pop", "popitem", "setdefault", "update")),
+                      (HookTable, ("__setitem__", "__delitem__", "clear", "pop", "popitem", "move_to_end"))):
+    for _name in _names:
+        setattr(_kind, _name, _counting(_kind.__mro__[1], _name))

@@ -1,0 +1,27 @@
+"""State that a traced function reads where names do not show it: after a change every call gives what eager code gives."""
+
+import pytest
+
+import ingot
+from hidden_programs import PROGRAMS
+from ingot import jit
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_changed_state_is_noticed(name):
+    def life(wrap):
+        ingot.manual_seed(0)
+        fn, change = PROGRAMS[name]()
+        traced, seen = wrap(fn), []
+        for after in (False, True):
+            if after:
+                change()
+            for i in range(4):
+                seen.append(traced(ingot.ones(3) * (i - 1)).tolist())
+        return seen, traced
+
+    want, _ = life(lambda f: f)
+    got, traced = life(jit.trace)
+    assert got == want
+    assert want[:4] != want[4:], "the change changes nothing"
+    assert traced.stats()["compiles"] <= 4, traced.stats()["misses"]
