@@ -11,9 +11,9 @@ from .frames import TRUSTED
 from .reads import loose_names
 from .stack import Walk, instructions_of, variables_of
 
-_BY_NAME = ("getattr", "hasattr")
-_ASKS = frozenset((*_BY_NAME, "vars"))
-_SETS = frozenset(("setattr", "delattr", "__setattr__"))
+_BY_NAME = ("getattr", "hasattr", "setattr", "delattr")
+_ASKS = frozenset(("getattr", "hasattr", "vars"))
+_SETS = frozenset(("setattr", "delattr", "__setattr__", "vars"))
 _KINDS = frozenset(("isinstance", "issubclass", "type", "__class__"))
 _STEPS = ("LOAD_ATTR", "LOAD_METHOD")
 
@@ -60,6 +60,8 @@ def getters_names(frame) -> frozenset:
 @lru_cache(maxsize=4096)
 def computes_names(code) -> bool:
     """Whether code asks `getattr` or `hasattr` for attributes whose names it does not spell out."""
+    if "vars" in code.co_names:
+        return True
     if not any(name in code.co_names for name in _BY_NAME):
         return False
     walk = _Names()
@@ -94,7 +96,8 @@ def imports_of(code) -> tuple:
     names: dict = {}         # variable -> (module, level)
     module: Any = None
     wants = level = None
-    for before, ins in zip((None, *instructions_of(code)), instructions_of(code)):
+    plain = [ins for ins in instructions_of(code) if ins.opname != "COPY"]        # as in `module.n += 1`
+    for before, ins in zip((None, *plain), plain):
         came = "" if before is None else before.opname
         if ins.opname == "IMPORT_NAME":
             module, wants = (ins.argval, level), before is not None and before.argval

@@ -13,6 +13,7 @@ from ..runtime.nn.module import Module
 from ..runtime.tensor import Tensor
 from .arrays import called
 from .asked import imported
+from .errors import TraceError
 from .frames import TRUSTED
 from .photograph import brief, is_plain, looks_like, photograph
 from .reads import GLOBAL, MISSING, Chain, follow
@@ -112,6 +113,12 @@ def registry_reading(function) -> Reading | None:
     return Reading(("registry", id(function)), read, photograph(read()), f"the functions of {function.__name__}")
 
 
+def _items(container) -> list:
+    """Which objects a container holds, in order."""
+    items = dict.items(container) if isinstance(container, dict) else [(v,) for v in container]
+    return [tuple(map(id, item)) for item in items]
+
+
 class HiddenReads:
     """The part of a watch that hears of them."""
 
@@ -152,8 +159,28 @@ class HiddenReads:
         elif id(t) not in self.made:
             self._note_attributes("a tensor", t, (name,))
 
+    def _note_own_write(self: Any, t, chain):
+        """The function gives a tensor an attribute of the user's."""
+        name = chain.steps[-1][1]
+        if id(t) in self.passed:
+            self._refuse(f"it sets the attribute {name} of a tensor that is an argument; return the value instead")
+        else:
+            self._note_target(t, name, "attr", t.__dict__.get(name, MISSING), str(chain))
+
+    def _check_copies(self: Any):
+        """Raises if the function changed containers or namespaces in ways that cannot be repeated."""
+        for container, copy, text in self.copies.values():
+            if copy is not None and not (len(copy) == len(container) and _items(copy) == _items(container)):
+                raise TraceError(f"this function cannot be traced: it changes {text}, a {type(container).__name__} that lives "
+                                 "outside of it; return the value instead, or use a plain list or dict")
+        for space, copy in self.spaces.values():
+            names = [n for n in {**copy, **space} if copy.get(n, MISSING) is not space.get(n, MISSING)]
+            if names:
+                raise TraceError(f"this function cannot be traced: it writes {names[0]} through globals(); say "
+                                 f"`global {names[0]}`, or return the value instead")
+
     def _note_imports(self: Any):
-        """Modules that code imports itself are there now."""
+        """What code reads of modules that it imports itself, as far as these are there."""
         for (module, level), steps, package in self._imports:
             found = imported(module, level, package)
             if found is not None and hasattr(found, steps[0]):

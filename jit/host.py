@@ -117,6 +117,7 @@ class HostPrint:
 
     def __enter__(self):
         self._print = really = builtins.print
+        stdout = sys.stdout
 
         def say(*args, **kwargs):
             really(*map(written, args), **{k: written(v) for k, v in kwargs.items()})
@@ -126,6 +127,8 @@ class HostPrint:
             recorder = tls.m.recorder
             if recorder is None:
                 return really(*args, **kwargs)
+            if sys.stdout is not stdout:        # it is redirected where this is called
+                kwargs.setdefault("file", sys.stdout)
             opened = recorder.printed.opened
             return record(recorder, say, tuple(map(opened, args)), {k: opened(v) for k, v in kwargs.items()})
 

@@ -20,6 +20,7 @@ class ModuleWrites:
 
     def __init__(self):
         self._first: dict = {}       # by id: (module, its attributes and buffers)
+        self._tables: dict = {}      # by id: (module, its parameters, children and hooks, and the names of its buffers)
         self._ran: set = set()       # ids of modules whose forward, which is not the user's code, may have asked for the mode
         self._names: set = set()     # attributes that code reads or writes of objects that no chain leads to
         self.unread: set = set()
@@ -29,6 +30,7 @@ class ModuleWrites:
         if id(module) not in self._first:
             for m in Module.modules(module):
                 self._first.setdefault(id(m), (m, _attributes(m)))
+                self._tables.setdefault(id(m), (m, _tables_of(m)))
 
     def ran(self, module):
         """A module runs code that is not the user's."""
@@ -58,6 +60,10 @@ class ModuleWrites:
                     found.append(Target(m, name, "attr", was, photograph(was), f"{type(m).__name__}.{name}"))
         return found
 
+    def restructured(self):
+        """A module that consists of other parts than before, or None."""
+        return next((m for m, before in self._tables.values() if _tables_of(m) != before), None)
+
     def reached(self) -> list:
         """The modules of which such an attribute may have been read or written, whether or not they ran."""
         return [m for m, before in self._first.values() if not self._names.isdisjoint({*before, *_attributes(m)})]
@@ -66,3 +72,8 @@ class ModuleWrites:
 def _attributes(m) -> dict:
     """What code reads and writes of a module by name, but for its parameters and children."""
     return {**{k: v for k, v in m.__dict__.items() if not k.startswith("_")}, **m._buffers}
+
+
+def _tables_of(m) -> tuple:
+    parts = [(name, id(v)) for table in (m._parameters, m._modules) for name, v in table.items()]
+    return parts, [*m._buffers], m._hooks.numbers()

@@ -1,5 +1,6 @@
 """Objects that were there before a recorded function was called, as far as it reaches them."""
 
+import functools
 import io
 import types
 import weakref
@@ -60,10 +61,19 @@ class Outside:
                 stack += found
                 for _, v in () if is_given else found:
                     self._note_tensor(v)
+            if type(value) is functools.partial:
+                stack += [(text, v) for v in (value.func, *value.args, *value.keywords.values())]
+            if type(value) is types.BuiltinMethodType:
+                stack.append((text, value.__self__))
+            if isinstance(value, (list, dict, set)) and not is_given:
+                self.copies.setdefault(id(value), (value, shallow(value), text))
             if isinstance(value, weakref.ref):
                 stack.append((f"{text}()", value()))
             if isinstance(value, Tensor):
                 self._note_attributes(text, value, value.__dict__.keys() & self._asked.names)
+                for name in self._asked.names if self._asked.sets else ():
+                    if not hasattr(Tensor, name):
+                        self._note_target(value, name, "attr", value.__dict__.get(name, MISSING), f"{text}.{name}")
             if not is_instance(value) or (id(value), self._asked) in self._walked:
                 continue
             self._walked.add((id(value), self._asked))
@@ -80,7 +90,7 @@ class Outside:
                 elif known_in_class(type(value), name):
                     self._note_attributes(text, value, (name,))
             for name, v in list(value.__dict__.items()):
-                if self._asked.sets and name in self._asked.names:
+                if self._asked.sets and (self._asked.computes or name in self._asked.names):
                     self._note_target(value, name, "attr", v, f"{text}.{name}")
                 if self._asked.computes or name in self._asked.names:
                     self.guards.setdefault((id(value), Chain(ARGUMENT, text, (("attr", name),))), Guard(
@@ -105,3 +115,11 @@ def is_instance(value) -> bool:
     kind = type(value)
     return (isinstance(getattr(value, "__dict__", None), dict) and kind.__module__.partition(".")[0] not in TRUSTED
             and not isinstance(value, (type, types.ModuleType, types.FunctionType, Tensor, Module)))
+
+
+def shallow(container):
+    """A copy of a container that is of a class of the user's; None for one that is watched in other ways."""
+    if type(container) in CONTAINERS:
+        return None
+    return dict.copy(container) if isinstance(container, dict) else next(
+        kind.copy(container) for kind in (list, set) if isinstance(container, kind))

@@ -3,6 +3,7 @@
 import builtins
 import functools
 import os
+import queue
 import random
 import sys
 import types
@@ -45,8 +46,11 @@ _MUTATORS = frozenset(("append", "extend", "insert", "pop", "remove", "clear", "
                        "discard", "sort", "reverse", "appendleft", "popleft"))
 _STARTS_THREAD = frozenset(("start_new_thread", "start_joinable_thread"))
 _GETENV = os.getenv.__code__
+_QUEUES = frozenset((queue.Queue.put.__code__, queue.Queue.get.__code__))
 _EXACT = frozenset(("__float__", "__int__", "__index__", "__complex__", "__bool__", "__str__", "__repr__", "__hash__"))
 _COPIES = frozenset(("__reduce_ex__", "__getstate__"))
+_FILES, _WRITES = frozenset(("_io", "io")), frozenset(("write", "writelines", "truncate"))
+_WRITERS = frozenset(("_csv", "_queue"))
 _IMPURE_MODULES = ("_random", "random", "time", "secrets", "uuid", "numpy.random", "datetime")
 
 
@@ -71,6 +75,8 @@ class Watch(Outside, HiddenReads):
         self.module_writes = ModuleWrites()
         self.reads_by_name = False       # whether attributes may have been read that no chain shows
         self.readings: dict = {}         # by what they watch: guards of what no chain shows
+        self.copies: dict = {}           # by id: (container of a class of the user's, what it held, what names it)
+        self.spaces: dict = {}           # by id: (namespace that code gets by globals(), what it held)
         self.passed: set = set()         # ids of what the first function was given by its caller
         self.problem: TraceError | None = None
         self._keep: list = []
@@ -105,6 +111,8 @@ class Watch(Outside, HiddenReads):
         if event == "call":
             if is_user(frame):
                 self._frame(frame)
+            elif frame.f_code in _QUEUES:
+                self._refuse("it puts into a queue, or takes out of one; do so in a function that is marked with jit.host")
             elif frame.f_code is _GETENV:
                 self._note(Chain(GLOBAL, "environ", ()), vars(os), os.environ)
             elif frame.f_code.co_argcount and frame.f_code.co_name in ("forward", "__call__", "train"):
@@ -164,13 +172,19 @@ class Watch(Outside, HiddenReads):
             self._fix()
         self.reads_by_name = self.reads_by_name or not BY_NAME.isdisjoint(code.co_names)
         self._asked = asked_of(code).with_names(getters_names(frame))
+        if "globals" in code.co_names:
+            self.spaces.setdefault(id(frame.f_globals), (frame.f_globals, dict(frame.f_globals)))
         for cls, name in owners_above(frame):
             if known_in_class(cls, name):
                 self._note_attributes(cls.__name__, cls, (name,))
         self._imports += [(what, steps, frame.f_globals.get("__package__")) for what, steps in imports_of(code)]
+        self._note_imports()
         self.module_writes.named(self._asked.names)
         self._defaults(frame)
         local = frame.f_locals
+        for name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
+            if id(local.get(name)) in self.outside or id(local.get(name)) in self.tensors:
+                self._walk(name, local[name], is_given=id(local[name]) in self.given)
         self._uses = uses_of(code)
         for chain in reads_of(code):
             if chain.root == GLOBAL:
@@ -215,7 +229,9 @@ class Watch(Outside, HiddenReads):
         target = follow(base, chain.steps[:-1])
         if id(target) in self.made:
             return
-        if isinstance(target, Module) or (id(target) in self.outside and not isinstance(target, Tensor)):
+        if isinstance(target, Tensor) and not hasattr(type(target), chain.steps[-1][1]):
+            self._note_own_write(target, chain)
+        elif isinstance(target, Module) or (id(target) in self.outside and not isinstance(target, Tensor)):
             self._note_target(target, chain.steps[-1][1], "attr", follow(target, chain.steps[-1:]), f"{chain}")
 
     def _note_variable(self, write, frame):
@@ -326,6 +342,9 @@ class Watch(Outside, HiddenReads):
             if name != "get":
                 self._refuse(f"it calls {name}() on the context variable {owner.name} at {place}; do so outside")
             self._note_reading(context_reading(function))
+        if (module in _FILES and name in _WRITES) or module in _WRITERS:
+            self._refuse(f"it writes to a file with {name}() at {place}; do so in a function that is marked with jit.host, or "
+                         "with print()")
         if module.startswith(_IMPURE_MODULES) and name not in ("seed", "sleep"):
             self._refuse(f"it calls {module}.{name} at {place}, whose result changes from call to call; pass the value as an "
                          "argument, or use ingot's random functions")
@@ -374,7 +393,12 @@ class Watch(Outside, HiddenReads):
                          "recorded; use ingot's random functions, or pass the numbers as an argument")
         if self.problem is not None:
             raise self.problem
+        changed = self.module_writes.restructured()
+        if changed is not None:
+            raise DisturbedError(f"while this function was recorded, it changed the parameters, children or hooks of a "
+                                 f"{type(changed).__name__}")
         self._note_imports()
+        self._check_copies()
         written = {t.place: t for t in effects}
         for guard in self.guards.values():
             if not self.contents.was(guard.value(), guard.expected) and written.keys().isdisjoint(guard.places_on_the_way()):

@@ -1,0 +1,146 @@
+"""What a traced function writes: every call leaves what eager code leaves, or the function is refused."""
+
+import array
+import collections
+import contextlib
+import functools
+import io
+import itertools
+import operator
+import queue
+import sys
+import types
+
+import pytest
+
+import ingot
+from ingot import jit, nn
+from ingot.jit import TraceError
+
+
+class Meter:
+    total = 0
+
+    def __init__(self):
+        self.n, self.seen = 0, []
+
+    def __call__(self, v):
+        type(self).total += v
+        return v
+
+    def set(self, name, v):
+        setattr(self, name, v)
+
+    def add(self, v):
+        self.seen.append(v)
+
+
+class Names(dict):
+    """A dictionary of a class of its own."""
+
+
+def by_globals():
+    space: dict = {"n": 0}
+    exec("def fn(x, i):\n    globals()['n'] = i\n    return x", space)
+    return space["fn"], lambda: space["n"]
+
+
+def by_import():
+    module = types.ModuleType("written_by_a_trace")
+    module.n = 0  # type: ignore[attr-defined]
+    sys.modules[module.__name__] = module
+    space: dict = {}
+    exec("def fn(x, i):\n    import written_by_a_trace as w\n    w.n += i\n    return x", space)
+    return space["fn"], lambda: module.n
+
+
+def redirected():
+    out = io.StringIO()
+
+    def fn(x, i):
+        with contextlib.redirect_stdout(out):
+            print("step", i, x.sum().item())
+        return x
+
+    return fn, out.getvalue
+
+
+def written(make, *given):
+    """A program of a state that is made once, the code that writes to it, and what is seen of it."""
+    def program():
+        state = make()
+
+        def fn(x, i):
+            given[0](state, x, i)
+            return x
+
+        return fn, lambda: given[1](state)
+    return program
+
+
+def table_of(m):
+    return len(m._modules), len(m._forward_hooks), sorted(m._buffers), [len(c._forward_hooks) for c in m.children()]
+
+
+def hooked(m, x, i):
+    handle = m.register_forward_hook(lambda m, a, o: o * 2)
+    m(x)
+    handle.remove()
+
+
+def first_buffer(m, x, i):
+    if not hasattr(m, "kept"):
+        m.register_buffer("kept", ingot.zeros(3))
+    m.kept += x
+
+
+PROGRAMS = {
+    "globals()": by_globals, "an imported module": by_import, "a redirected print": redirected,
+    "a dictionary of a class": written(Names, lambda d, x, i: d.update(a=i), dict),
+    "a list of a class": written(lambda: type("L", (list,), {})(), lambda s, x, i: s.append(i), list),
+    "a partial": written(list, lambda s, x, i: functools.partial(s.append)(i), list),
+    "a bound builtin": written(list, lambda s, x, i: list(map(s.append, [i])), list),
+    "an operator": written(lambda: [0], lambda s, x, i: operator.setitem(s, 0, i), list),
+    "a file": written(io.StringIO, lambda s, x, i: s.write("a"), io.StringIO.getvalue),
+    "lines of a file": written(io.StringIO, lambda s, x, i: s.writelines(["a"]), io.StringIO.getvalue),
+    "a print to a file": written(io.StringIO, lambda s, x, i: print(i, x[0].item(), file=s), io.StringIO.getvalue),
+    "a queue": written(queue.Queue, lambda s, x, i: s.put(i), queue.Queue.qsize),
+    "a simple queue": written(queue.SimpleQueue, lambda s, x, i: s.put(i), queue.SimpleQueue.qsize),
+    "an attribute": written(Meter, lambda s, x, i: setattr(s, "n", s.n + i), lambda s: s.n),
+    "an attribute of a name": written(Meter, lambda s, x, i: s.set("n", i), lambda s: s.n),
+    "attributes by vars()": written(Meter, lambda s, x, i: vars(s).update(n=i), lambda s: s.n),
+    "a class": written(Meter, lambda s, x, i: s(i), lambda s: type(s).__dict__["total"] and s.n),
+    "a list of an object": written(Meter, lambda s, x, i: s.add(i), lambda s: list(s.seen)),
+    "a tensor's attribute": written(lambda: ingot.ones(2), lambda s, x, i: setattr(s, "note", i), lambda s: s.note),
+    "a counter": written(collections.Counter, lambda s, x, i: s.update("a"), dict),
+    "a deque": written(collections.deque, lambda s, x, i: s.append(i), list),
+    "an array": written(lambda: array.array("d", [0]), lambda s, x, i: s.__setitem__(0, i), array.array.tolist),
+    "an iterator": written(itertools.count, lambda s, x, i: next(s), repr),
+    "layers": written(lambda: nn.Sequential(nn.ReLU()), lambda s, x, i: s.append(nn.ReLU()), table_of),
+    "a hook": written(nn.ReLU, lambda s, x, i: s.register_forward_hook(lambda m, a, o: o), table_of),
+    "a hook that is removed": written(nn.ReLU, hooked, table_of),
+    "a hook of a child": written(lambda: nn.Sequential(nn.ReLU()), lambda s, x, i: hooked(s[0], x, i), table_of),
+    "a buffer, once": written(nn.Identity, first_buffer, lambda s: (table_of(s), s.kept.tolist())),
+}
+
+
+@pytest.mark.parametrize("changes", [False, True], ids=["same-number", "numbers"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_call_leaves_what_eager_code_leaves(name, changes):
+    def life(wrap):
+        fn, seen = PROGRAMS[name]()
+        fn, found = wrap(fn), []
+        for i in range(1, 6):
+            fn(ingot.ones(3) * i, i if changes else 1)
+            found.append(seen())
+        return found
+
+    Meter.total = 0
+    want = life(lambda f: f)
+    Meter.total = 0
+    try:
+        got = life(jit.trace)
+    except TraceError as error:
+        assert "this function cannot be traced: it " in str(error) or "while this function was recorded" in str(error)
+    else:
+        assert got == want
