@@ -121,5 +121,4 @@ def shallow(container):
     """A copy of a container that is of a class of the user's; None for one that is watched in other ways."""
     if type(container) in CONTAINERS:
         return None
-    return dict.copy(container) if isinstance(container, dict) else next(
-        kind.copy(container) for kind in (list, set) if isinstance(container, kind))
+    return next(kind(container) for kind in (dict, list, set) if isinstance(container, kind))  # type: ignore[call-overload]
