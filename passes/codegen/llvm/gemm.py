@@ -28,6 +28,7 @@ from .gemm_job import OFFSET, PLAN_WORDS, WORDS, call_epilogue, open_item, word
 from .gemm_turn import write_turn_out
 from .gemm_vector import VECTOR_PANEL, vector_item
 from .microkernel import (
+    TURN,
     Lines,
     Operand,
     Precision,
@@ -244,23 +245,24 @@ def _one_row_of_tiles(f, job, item, kernel, kernels, steps, a, panels, c, row, a
         turn = f.add(f.mul(tile, wide), number)
         line = f.mul(f.div(turn, UNROLL), f.add(beside, _LINE))
         asked = f.at(f.at(following, line), f.mul(f.mod(turn, UNROLL), step))
-        inside = f.compare("slt", line, f.mul(item.columns, size))
-        lines = f.select(inside, asked, a), f.select(inside, f.mul(step, UNROLL), 0)
-        if kernel.turns:
-            lines = _rows_ahead(f, job, kernel, steps, rows_ahead, number, wide, lines)
+        inside = f.compare("slt", line, f.select(f.compare("eq", step, 0), 0, f.mul(item.columns, size)))
+        lines = _lines_ahead(f, job, kernel, inside, (asked, f.mul(step, UNROLL), beside), (rows_ahead, number, a))
         f.call_pointer(tile_kernel, "void", job, steps, a, b, b_step, c, row, f.add(item.column, loop.index), item.batch, flags,
-                       *lines, beside)
+                       *lines)
 
 
-def _rows_ahead(f, job, kernel, steps, following, number, wide, otherwise):
-    """(first, bytes between them) of lines that a tile asks for where operands have changed places: the next tile's rows of A,
-    of which each panel's tile asks for a part, if they follow each other without gaps."""
-    row = f.mul(steps, bytes_of(memory_type(kernel.precision.a)))
-    dense = f.bit_and(_is_turned(f, job), f.compare("eq", word(f, job, "source_row"), row))
-    part = f.div(f.mul(row, kernel.shape.rows), wide)
-    apart = f.div(f.index(kernel.shape.rows * bytes_of(memory_type(kernel.precision.a)) * UNROLL), wide)
-    first, between = otherwise
-    return f.select(dense, f.at(following, f.mul(part, number)), first), f.select(dense, apart, between)
+def _lines_ahead(f, job, kernel, inside, columns, rows):
+    """The `Lines` that a tile asks for: those of the B that comes next, while some are left; else the first tile of a row of
+    tiles asks for the rows of A of the next one, and the others for nothing new."""
+    (asked, down, beside), (following, number, a) = columns, rows
+    size, source_row = bytes_of(memory_type(kernel.precision.a)), word(f, job, "source_row")
+    round_bytes = TURN * UNROLL * size                  # of a row of A, in as many rounds as rows are asked for
+    first = f.compare("eq", number, 0)
+    apart = f.select(inside, down, f.select(first, source_row, 0))
+    back = f.sub(round_bytes, f.mul(source_row, TURN - 1))
+    return (f.select(inside, asked, f.select(first, following, a)), apart,
+            f.select(inside, beside, _LINE if round_bytes > _LINE else 0),
+            f.select(inside, down, f.select(first, back, 0)))
 
 
 def _kernel_table(module, kernel):
@@ -278,8 +280,8 @@ def _micro_kernel(module, kernel, height, vectors, masked):
     f = module.function(name, [("ptr noalias readonly", "job"), (I64, "depth"), ("ptr noalias readonly", "a"),
                                ("ptr noalias readonly", "b"), (I64, "b_step"), ("ptr noalias", "c"), (I64, "row"),
                                (I64, "column"), (I64, "batch"), (I64, "flags"), (PTR, "lines"), (I64, "apart"),
-                               (I64, "beside")], internal=True)
-    job, depth, a, b, b_step, c, row, column, batch, flags, lines, apart, beside = f.params
+                               (I64, "beside"), (I64, "turn")], internal=True)
+    job, depth, a, b, b_step, c, row, column, batch, flags, lines, apart, beside, turn = f.params
     first = f.add(column, (vectors - 1) * shape.lanes)
     mask = f.mask(f.sub(word(f, job, "columns"), first), shape.lanes) if masked else None
     _ask_for_c(f, kernel, f.at(c, column, precision.out), word(f, job, "sums_row"), height, vectors)
@@ -288,7 +290,7 @@ def _micro_kernel(module, kernel, height, vectors, masked):
     if kernel.road == "pairs":
         sums = pair_tile(f, height, vectors, shape.lanes, depth, left, right)
     else:
-        ahead, unroll = (None, 1) if height * vectors < _LARGE_TILE else (Lines(lines, apart, beside), UNROLL)
+        ahead, unroll = (None, 1) if height * vectors < _LARGE_TILE else (Lines(lines, apart, beside, turn), UNROLL)
         sums = outer_tile(f, precision, height, vectors, shape.lanes, depth, left, right, mask, ahead, unroll)
     _finish(f, kernel, job, sums, c, (batch, row, column), mask, flags)
     f.ret()

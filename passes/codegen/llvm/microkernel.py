@@ -13,6 +13,7 @@ from ....ir.target import Target
 from .emit import Function
 from .types import BF16, F16, F32, F64, I16, I32, Value, bytes_of, element_of, lanes_of, like, mangled, vector, zero
 
+TURN = 8                                         # rows that `Lines` may go along side by side, a power of two
 _LINE = 64                                       # bytes of a cache line
 
 
@@ -43,11 +44,13 @@ class Operand(NamedTuple):
 
 
 class Lines(NamedTuple):
-    """Lines that will be needed: the first, and the bytes between them; `beside` a line lies another one, or the same."""
+    """Lines that will be needed: the first, and the bytes between them; `beside` a line lies another one, or the same. From
+    each `TURN`th line to the next it is `turn` bytes: lines of some rows, then the next ones of the same rows."""
 
     pointer: Value
     apart: Any
     beside: Any
+    turn: Any
 
 
 @dataclass(frozen=True)
@@ -130,24 +133,32 @@ def add_outer(f: Function, precision: Precision, tile: list[list[Value]], depth,
     `b.row_stride` is a tuple of where the vectors of a step of B lie, in bytes; 0 where they lie one after the other. `mask`
     limits the last of them. `ahead` is how far from each step of B lies a line that will be needed, or (pointer, bytes) of a
     stream beside B: each step asks for the first and the last line of that many bytes, and goes on by as many; or `Lines`, of
-    which each round of the loop asks for one or two. `unroll` steps (a power of two) are one round: what counts them and moves
+    which each whole round of the loop asks for one or two. `unroll` steps (a power of two) are one round: what counts them and moves
     on takes turns with the multiply-adds on the same ports.
     """
-    step = _OuterStep(f, precision, tile, a, b, mask, ahead)
+    lines = ahead if type(ahead) is Lines else None
+    step = _OuterStep(f, precision, tile, a, b, mask, ahead if lines is None else None)
     places, sums = step.starts, [value for line in tile for value in line]
-    whole = f.bit_and(depth, -unroll) if unroll > 1 else 0
+    many, end, whole = len(places), len(places) + len(sums), f.bit_and(depth, -unroll) if unroll > 1 else 0
     for low, high, count in ((0, whole, unroll), (whole, depth, 1))[unroll == 1:]:
-        with f.loop(low, high, count, [*places, *sums]) as loop:
-            now, sums = loop.carried[:len(places)], loop.carried[len(places):]
-            if type(ahead) is Lines:
-                for line in (now[2], f.at(now[2], ahead.beside)):
-                    f.prefetch(line, 2)
+        asks = lines is not None and count == unroll
+        with f.loop(low, high, count, [*places, *sums, *([lines.pointer] if asks else [])]) as loop:
+            now, sums, line = loop.carried[:many], loop.carried[many:end], loop.carried[end:]
+            following = _ask_in_round(f, lines, line[0], loop.index, count) if asks else []
             for number in range(count):
                 sums = step.add(now, number, sums)
-            loop.next(*step.moved(now, count), *sums)
-        places, sums = loop.results[:len(places)], loop.results[len(places):]
+            loop.next(*step.moved(now, count), *sums, *following)
+        places, sums = loop.results[:many], loop.results[many:end]
     vectors = len(tile[0])
     return [list(sums[row * vectors:(row + 1) * vectors]) for row in range(len(tile))]
+
+
+def _ask_in_round(f, lines, line, index, count):
+    """Prefetch a round's lines, and go on to the next round's."""
+    f.prefetch(line, 2)
+    f.prefetch(f.at(line, lines.beside), 2)
+    last = f.compare("eq", f.bit_and(index, (TURN - 1) * count), (TURN - 1) * count)
+    return [f.at(line, f.select(last, lines.turn, lines.apart))]
 
 
 class _OuterStep:
@@ -164,9 +175,8 @@ class _OuterStep:
         self.starts, self.strides = [list(part) for part in zip(*streams)]
 
     def moved(self, places, count):
-        """Where the streams are `count` steps on; lines asked for go on once in a round."""
-        counts = [count, count, 1 if type(self.ahead) is Lines else count]
-        return [self.f.at(place, self.f.mul(stride, n)) for place, stride, n in zip(places, self.strides, counts)]
+        """Where the streams are `count` steps on."""
+        return [self.f.at(place, self.f.mul(stride, count)) for place, stride in zip(places, self.strides)]
 
     def add(self, places, number, sums):
         """`sums` plus the products of the step that lies `number` steps after `places`."""
@@ -191,7 +201,7 @@ class _OuterStep:
         if type(ahead) is tuple:
             for line in (0, f.sub(ahead[1], _LINE)):
                 f.prefetch(f.at(stream[0], line), 2)
-        elif ahead is not None and type(ahead) is not Lines:
+        elif ahead is not None:
             f.prefetch(f.at(at_b, ahead), 2)
 
 
