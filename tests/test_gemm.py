@@ -44,6 +44,20 @@ def test_products_of_any_size(seed, threads):
         assert error(gemm.matmul(a, b), a, b) <= DTYPES[dtype], f"seed {seed}: {rows}x{depth}x{columns} {dtype} {left} {right}"
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("few", range(1, 12))
+def test_dot_products_of_any_few_rows_or_columns(dtype, few):
+    rng = np.random.default_rng(few)
+    for rows, columns, depth in ((few, 50, 70), (50, few, 70), (few, few + 1, 64), (few + 1, few, 200)):
+        a, b = make(rng, (rows, depth), dtype), make(rng, (depth, columns), dtype, "turned")
+        kernel = gemm.Product(dtype)
+        assert error(kernel(a, b), a, b) <= DTYPES[dtype], f"{rows}x{depth}x{columns}"
+        whole = [kernel(a[i:i + 1], b[:, j:j + 1]) for i in (0, rows - 1) for j in (0, columns - 1)]
+        corners = kernel(a, b)[::max(rows - 1, 1), ::max(columns - 1, 1)]
+        if np.dtype(dtype).itemsize >= 4:           # narrow ones may take matrix tiles
+            assert {x.item() for x in whole} == {x.item() for x in corners.ravel()}, "an element depends on its place in a tile"
+
+
 @pytest.mark.parametrize("kib", [16, 256, 4096])
 def test_products_with_caches_of_every_size(kib, monkeypatch, threads):
     monkeypatch.setattr(cache_sizes, "second_level", lambda: kib << 10)
@@ -265,7 +279,9 @@ def plan(a, b, dtype="float32", threads=2):
     ((512, 2048), (2048, 2048), False, "tiles", codegen.PACK_ROWS),
     ((512, 512), (512, 512), True, "tiles", codegen.PACK_TRANSPOSED), ((8, 512), (512, 512), True, "dots", codegen.IN_PLACE),
     ((8, 4096), (4096, 4096), False, "tiles", codegen.IN_PLACE), ((1, 512), (512, 512), False, "vector", codegen.IN_PLACE),
-    ((512, 512), (512, 1), False, "dots", codegen.IN_PLACE)])
+    ((512, 512), (512, 1), False, "dots", codegen.IN_PLACE), ((128, 512), (512, 10), True, "dots", codegen.IN_PLACE),
+    ((128, 32), (32, 10), True, "tiles", codegen.PACK_TRANSPOSED),
+    ((128, 4096), (4096, 10), True, "tiles", codegen.PACK_TRANSPOSED)])
 def test_the_road_fits_the_layout(shape_a, shape_b, turned, road, pack, monkeypatch):
     monkeypatch.setattr(cache_sizes, "second_level", lambda: 1 << 20)
     a = np.zeros(shape_a, np.float32)

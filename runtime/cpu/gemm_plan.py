@@ -19,7 +19,8 @@ _FEW_TILE_ROWS = 6                  # up to so many rows or columns, matrix tile
 _FEW_TURNED_ROWS = 3                # or its columns, where they lie along the depth
 _LEAST_TILE_WORK = 1 << 12          # multiply-adds from which tiles are worth being set up
 _FEW_PAIR_ROWS = 12                 # up to so many rows, widening bfloat in place is faster than packing it in pairs
-_DOT_ROWS = 24                      # up to so many rows, columns of B that lie along the depth are read in place
+_DOT_ROWS = 24                      # up to so many rows, columns of B that lie along the depth are read in place;
+_DOT_DEPTH, _NEAR_BYTES = 64, 48 << 10  # or up to as many columns of such a depth, if all of them stay in the nearest cache
 _SERIAL_WORK = 1 << 17              # multiply-adds below which a second thread does not pay
 
 
@@ -152,7 +153,9 @@ def _choose_road(a, b, item, product):
     few = _FEW_TILE_ROWS if b_column == item else _FEW_TURNED_ROWS
     if product.amx and min(rows, columns) > few and rows * columns * depth >= _LEAST_TILE_WORK:
         return "amx", codegen.PACK_ROWS if b_column == item else turned, item not in (a_step, a_row)
-    if b_step == item and ((columns == 1 and a_step == item) or (b_column != item and rows <= _DOT_ROWS)):
+    narrow = columns <= _DOT_ROWS and depth >= _DOT_DEPTH and columns * depth * item <= _NEAR_BYTES
+    few_columns = a_step == item and (columns == 1 or narrow)
+    if b_step == item and (few_columns or (b_column != item and rows <= _DOT_ROWS)):
         if a_step == item and turned_plan.is_far(rows, depth, item) and _turns(rows, depth, columns, product):
             return "tiles", turned, False
         return "dots", codegen.IN_PLACE, a_step != item

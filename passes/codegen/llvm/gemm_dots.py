@@ -10,34 +10,45 @@ from .microkernel import Operand, dot_tile, narrow
 from .types import I64, PTR
 
 DOT_ROWS, DOT_COLUMNS = 4, 4        # of a tile
+_WIDTHS = (DOT_COLUMNS, 2, 1)       # of tiles, where fewer columns are left
 
 
 def dot_item(module, kernel):
-    """Function of one item: small tiles of dot products over its columns."""
-    names = {(height, width): _dot_kernel(module, kernel, height, width)
-             for height in range(1, DOT_ROWS + 1) for width in (1, DOT_COLUMNS)}
-    table = module.function_table("kernels", [names[height, width] for width in (1, DOT_COLUMNS)
-                                              for height in range(1, DOT_ROWS + 1)])
+    """Function of one item: small tiles of dot products, along what there is less of first, so that it stays near."""
+    names = [_dot_kernel(module, kernel, height, width) for width in _WIDTHS for height in range(1, DOT_ROWS + 1)]
+    table = module.function_table("kernels", names)
     f = module.function("item", [(PTR, "job"), (I64, "number"), (I64, "worker")], internal=True)
     job, number, _ = f.params
     item = open_item(f, job, number)
-    whole = f.bit_and(item.columns, -DOT_COLUMNS)
-    for width, low, high in ((DOT_COLUMNS, 0, whole), (1, whole, item.columns)):
-        kernels = f.at(table, 0 if width == 1 else DOT_ROWS, PTR)
-        with f.loop(low, high, width) as columns:
-            column = f.add(item.column, columns.index)
-            _dot_rows(f, job, item, kernels, column)
+    rows = f.sub(item.end_row, item.first_row)
+    with f.when(f.compare("slt", item.columns, rows)), f.loop(item.first_row, item.end_row, DOT_ROWS) as down:
+        for column, kernels in _along_columns(f, item, table):
+            _dots(f, job, item, kernels, down.index, column)
+    with f.when(f.compare("sge", item.columns, rows)):
+        for column, kernels in _along_columns(f, item, table):
+            with f.loop(item.first_row, item.end_row, DOT_ROWS) as down:
+                _dots(f, job, item, kernels, down.index, column)
     f.ret()
     return "item"
 
 
-def _dot_rows(f, job, item, kernels, column):
+def _along_columns(f, item, table):
+    """Loops over columns, from the widest tiles to the narrowest: in each a column and the tiles' functions by height."""
+    low = f.index(0)
+    for number, width in enumerate(_WIDTHS):
+        high = f.bit_and(item.columns, -width)
+        with f.loop(low, high, width) as across:
+            yield f.add(item.column, across.index), f.at(table, number * DOT_ROWS, PTR)
+        low = high
+
+
+def _dots(f, job, item, kernels, row, column):
+    """One tile."""
     a_row, b_column, c_row = (word(f, job, name) for name in ("a_row", "b_column", "c_row"))
-    with f.loop(item.first_row, item.end_row, DOT_ROWS) as rows:
-        height = f.min(f.sub(item.end_row, rows.index), DOT_ROWS)
-        kernel = f.load(PTR, f.at(f.at(kernels, height, PTR), -8))
-        f.call_pointer(kernel, "void", job, f.at(item.a, f.mul(rows.index, a_row)), f.at(item.b, f.mul(column, b_column)),
-                       f.at(item.c, f.mul(rows.index, c_row)), rows.index, column, item.batch)
+    height = f.min(f.sub(item.end_row, row), DOT_ROWS)
+    kernel = f.load(PTR, f.at(f.at(kernels, height, PTR), -8))
+    f.call_pointer(kernel, "void", job, f.at(item.a, f.mul(row, a_row)), f.at(item.b, f.mul(column, b_column)),
+                   f.at(item.c, f.mul(row, c_row)), row, column, item.batch)
 
 
 def _dot_kernel(module, kernel, height, width):
@@ -48,13 +59,12 @@ def _dot_kernel(module, kernel, height, width):
     b_column = word(f, job, "b_column")
     sums = dot_tile(f, kernel.precision, height, width, kernel.shape.lanes, word(f, job, "depth"),
                     Operand(a, word(f, job, "a_row"), 0), Operand(b, b_column, 0), f.mul(b_column, width))
-    operands, c_row = word(f, job, "operands", PTR), word(f, job, "c_row")
-    for i in range(height):
-        for j in range(width):
-            place = Place(operands, batch, f.add(row, i), f.add(column, j), None)
-            value = sums[i][j] if kernel.epilogue.is_long else kernel.epilogue.apply(f, sums[i][j], place, 0)
-            f.store(narrow(f, value, out), f.at(f.at(c, f.mul(c_row, i)), place.column, out))
+    operands, c_row, start = word(f, job, "operands", PTR), word(f, job, "c_row"), f.at(c, column, out)
+    for i, value in enumerate(sums):
+        if not kernel.epilogue.is_long:
+            value = kernel.epilogue.apply(f, value, Place(operands, batch, f.add(row, i), column, None), 0)
+        f.store(narrow(f, value, out), f.at(start, f.mul(c_row, i)))
     if kernel.epilogue.is_long:
-        call_epilogue(f, job, f.at(c, column, out), (batch, row, column), height, width)
+        call_epilogue(f, job, start, (batch, row, column), height, width)
     f.ret()
     return name

@@ -133,8 +133,8 @@ def add_outer(f: Function, precision: Precision, tile: list[list[Value]], depth,
     `b.row_stride` is a tuple of where the vectors of a step of B lie, in bytes; 0 where they lie one after the other. `mask`
     limits the last of them. `ahead` is how far from each step of B lies a line that will be needed, or (pointer, bytes) of a
     stream beside B: each step asks for the first and the last line of that many bytes, and goes on by as many; or `Lines`, of
-    which each whole round of the loop asks for one or two. `unroll` steps (a power of two) are one round: what counts them and moves
-    on takes turns with the multiply-adds on the same ports.
+    which each whole round of the loop asks for one or two. `unroll` steps (a power of two) are one round: what counts them and
+    moves on takes turns with the multiply-adds on the same ports.
     """
     lines = ahead if type(ahead) is Lines else None
     step = _OuterStep(f, precision, tile, a, b, mask, ahead if lines is None else None)
@@ -247,8 +247,9 @@ def _dot_pairs(f, total, left, right):
 
 def dot_tile(f: Function, precision: Precision, rows: int, columns: int, lanes: int, depth, a: Operand, b: Operand,
              ahead=None) -> list[list[Value]]:
-    """Scalars [row][column] of sum over k of A[row, k] * B[column, k], both contiguous along the depth (steps unused). `ahead`
-    is how far from what is read of B lies what will be needed next, in bytes."""
+    """For each row a vector (a scalar of one column) of sum over k of A[row, k] * B[column, k], both contiguous along the depth
+    (steps unused); columns are a power of two. `ahead` is how far from what is read of B lies what will be needed next, in
+    bytes."""
     pairs = precision.a == precision.b == BF16 and f.module.target.has("avx512bf16")
     wide = 2 * lanes if pairs else lanes
     whole = f.bit_and(depth, -wide)
@@ -275,8 +276,22 @@ def dot_tile(f: Function, precision: Precision, rows: int, columns: int, lanes: 
     rest = f.sub(depth, whole)
     sums = f.choose(f.compare("sgt", f.index(rest), 0), lambda: step(loop.results, whole, f.mask(rest, wide)),
                     lambda: loop.results)
-    totals = [add_lanes(f, total) for total in sums]
-    return [totals[row * columns:(row + 1) * columns] for row in range(rows)]
+    return _rows_of(f, add_lanes_of(f, sums), rows, columns)
+
+
+def _rows_of(f, totals, rows, columns):
+    """Rows of so many columns of values that stand one after the other in vectors."""
+    while lanes_of(totals[0].type) < columns:
+        lanes = 2 * lanes_of(totals[0].type)
+        totals = [f.shuffle(low, high, range(lanes)) for low, high in zip(totals[::2], totals[1::2], strict=True)]
+    each = lanes_of(totals[0].type) // columns
+    found = []
+    for row in range(rows):
+        total, first = totals[row // each], row % each * columns
+        one = total if each == 1 else f.extract(total, first) if columns == 1 else \
+            f.shuffle(total, total, range(first, first + columns))
+        found.append(one)
+    return found
 
 
 def add_lanes(f: Function, value: Value) -> Value:
@@ -290,6 +305,22 @@ def add_lanes(f: Function, value: Value) -> Value:
             return f.fadd(f.extract(value, 0), f.extract(value, 1))
         value = f.fadd(low, high)
     return value
+
+
+def add_lanes_of(f: Function, values: list[Value]) -> list[Value]:
+    """The sums over lanes of several vectors, in the order of `add_lanes`, one after the other in as few vectors as hold them;
+    what is left there of the last one may be anything."""
+    if len(values) == 1:
+        return [add_lanes(f, values[0])]
+    part = lanes_of(values[0].type)
+    values = values + values[:1] * ((1 << (len(values) - 1).bit_length()) - len(values))
+    while part > 1:
+        part //= 2                              # of a vector's lanes, that still belong to one sum
+        pairs = list(zip(values[::2], values[1::2])) or [(values[0], values[0])]
+        lanes = lanes_of(values[0].type)
+        first = [lane for lane in range(2 * lanes if len(values) > 1 else lanes) if not lane & part]
+        values = [f.fadd(f.shuffle(a, b, first), f.shuffle(a, b, [lane + part for lane in first])) for a, b in pairs]
+    return values
 
 
 def transpose(f: Function, rows: list[Value]) -> list[Value]:

@@ -40,7 +40,6 @@ def _tile(module, precision, prefix, height, width):
     lanes = tile_shape(module.target, precision.accumulate).lanes
     sums = dot_tile(f, precision, height, width, lanes, depth, Operand(a, a_row, 0), Operand(w, w_row, 0))
     for i, line in enumerate(sums):
-        for j, value in enumerate(line):
-            f.store(value, f.at(f.at(c, f.mul(c_row, i)), j * bytes_of(precision.out)))
+        f.store(line, f.at(c, f.mul(c_row, i)))
     f.ret()
     return name
