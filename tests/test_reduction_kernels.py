@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from ingot.ir import dtype as dt
+from ingot.ir import target
 from ingot.passes.codegen import reductions
 from ingot.passes.codegen.llvm import rows
-from ingot.passes.codegen.llvm.kernels import strategy
+from ingot.passes.codegen.llvm.kernels import kernel_text, strategy
+from ingot.runtime.cpu import compile as compiler
 from ingot.runtime.cpu import kernels, pool
 from kernel_runs import LEVELS, run, samples
 
@@ -81,6 +83,16 @@ def test_groups_of_chunks_change_no_bit(kind, words, monkeypatch):
         want = reduce_with(kind, x, "PR")
         monkeypatch.setattr(rows, "SPLIT_WORDS", words)
         assert np.array_equal(reduce_with(kind, x, "PR"), want), f"{kind} of {shape}, seed {seed}"
+
+
+@pytest.mark.parametrize("kind", ["max", "min"])
+@pytest.mark.parametrize("pattern", ["PR", "PRP"])
+def test_loads_of_a_maximum_wait_for_no_mask(kind, pattern):
+    """A load under a mask that is made of the last maximum could not begin before it: rows would come at the memory's latency."""
+    kernel = reduction_kernel(kind, dt.float32, pattern, len(pattern) - 1)
+    lines = compiler.assembly(kernel_text(kernel, target.cpu("x86-64-v4"))).splitlines()
+    compared = [line for line in lines if f"v{kind}ps" in line]
+    assert compared and not any("(" in line and "{%k" in line for line in compared)
 
 
 def test_sums_are_as_accurate_as_numpys():

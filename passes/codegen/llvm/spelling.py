@@ -59,11 +59,14 @@ class LlvmBuilder(Builder):
         return self._extreme("ult", a, b) or self._chosen("olt", a, b) or super().minimum(a, b)
 
     def _chosen(self, test, a, b):
-        """a where it is nan or the test holds, else b: what processors do in two instructions. None unless both are floats."""
+        """a where it is nan or the test holds, else b: what processors do in three instructions. None unless both are floats.
+
+        LLVM would make two of them, whose load of b has a mask made of a, and so begins only when a is there: slow in a chain.
+        """
         if not (isinstance(a, Val) and isinstance(b, Val) and ELEMENT[a.dtype] in FLOATS):
             return None
         chosen = self.f.select(self.f.compare(test, a.ref, b.ref), a.ref, b.ref)
-        return Val(self, a.dtype, self.f.select(self.f.compare("ord", a.ref, a.ref), chosen, a.ref))
+        return Val(self, a.dtype, self.f.select(self.f.compare("ord", a.ref, a.ref), self.f.opaque(chosen), a.ref))
 
     def _extreme(self, test, a, b):
         """a where the test holds or a is nan, else b; None unless b is a constant float."""
