@@ -302,6 +302,14 @@ def test_where_rows_of_b_are_read_in_place(rows, depth, columns, step, in_place,
     assert not (tile_plan.reads_in_place(rows, depth, columns, operands, False) and step * depth > 1 << 19 and rows > 16)
 
 
+@pytest.mark.parametrize("rows, threads, panel, items", [
+    (256, 2, 256, 4), (64, 2, 128, 2), (1000, 2, 256, 8), (256, 8, 128, 8), (256, 1, 256, 1)])
+def test_items_where_nothing_is_packed_are_wide_and_as_few_as_the_work_allows(rows, threads, panel, items, monkeypatch):
+    monkeypatch.setattr(cache_sizes, "second_level", lambda: 1 << 20)
+    _, named = plan(np.zeros((rows, 256), np.float32), np.zeros((256, 256), np.float32), threads=threads)
+    assert (named["pack"], named["panel"], named["items"]) == (codegen.IN_PLACE, panel, items)
+
+
 def test_one_compile_serves_all_shapes():
     rng = np.random.default_rng(16)
     for rows, columns, depth in ((40, 50, 60), (100, 64, 64), (333, 77, 55), (64, 200, 1500)):

@@ -88,7 +88,7 @@ def test_groups_of_chunks_change_no_bit(kind, words, monkeypatch):
 @pytest.mark.parametrize("kind", ["max", "min"])
 @pytest.mark.parametrize("pattern", ["PR", "PRP"])
 def test_loads_of_a_maximum_wait_for_no_mask(kind, pattern):
-    """A load under a mask that is made of the last maximum could not begin before it: rows would come at the memory's latency."""
+    """A load whose mask is made of the last maximum could not begin before it: rows would come at the latency of memory."""
     kernel = reduction_kernel(kind, dt.float32, pattern, len(pattern) - 1)
     lines = compiler.assembly(kernel_text(kernel, target.cpu("x86-64-v4"))).splitlines()
     compared = [line for line in lines if f"v{kind}ps" in line]

@@ -22,7 +22,8 @@ _SPLIT_ROWS = 40                    # up to so many rows, loads across two lines
 _CROWDED_BYTES = 2048               # multiples of so many bytes fall on few places of a cache
 _TURNED_BYTES = 4096                # columns of a transposed A so far apart are packed
 LINE, _PAGE = 64, 4096
-_ITEMS_EACH = 4                     # for each thread, where cutting costs nothing
+_ITEMS_EACH, _ITEM_WORK = 4, 1 << 22    # for each thread, where cutting costs nothing; multiply-adds that are worth being cut
+_TALL_ROWS = 96                     # for each thread, that are cut rather than columns where nothing is packed
 _ROWS_PER_PACK, _PACKS_EACH = 192, 2    # rows that share what is packed, at least; items where it is packed anew for each
 _CHUNK_WORK = 1 << 15
 
@@ -68,7 +69,8 @@ def cut(count: int, sizes: tuple, pack: int, operands: Operands, kernel, partial
     left = _packs_left(rows, depth, operands, kernel)
     steps, most = _block(sizes, pack, operands, kernel.panel, partial_sums, left)
     panels = -(-columns // kernel.panel)
-    if threads > 1:                                 # enough items for all, unless they were to become narrow
+    tall = pack == codegen.IN_PLACE and rows >= _TALL_ROWS * threads
+    if threads > 1 and not tall:                    # enough items for all, unless they were to become narrow
         wanted = 1 if left else -(-_ITEMS_EACH * threads // max(count, 1))
         most = min(most, max(-(-panels // wanted), 2 if rows > _FEW_ROWS else 4))
     panel = min(most, max(panels, 1)) * kernel.panel
@@ -118,7 +120,8 @@ def share(count: int, panels: int, rows: int, work: int, pack: int, threads: int
     """(row blocks, items, chunks): enough items to keep all threads busy, few enough not to pack a panel too often."""
     if threads == 1:
         return 1, count * panels, 1
-    most, each = (rows // _ROWS_PER_PACK, _PACKS_EACH) if pack else (-(-rows // 6), _ITEMS_EACH)
+    few = max(1, min(_ITEMS_EACH, work // (threads * _ITEM_WORK)))
+    most, each = (rows // _ROWS_PER_PACK, _PACKS_EACH) if pack else (-(-rows // 6), few)
     blocks = max(1, min(most, -(-each * threads // max(count * panels, 1))))
     items = count * panels * blocks
     return blocks, items, max(1, min(items, 8 * threads, work // _CHUNK_WORK))
