@@ -4,8 +4,11 @@ import numpy as np
 
 from ..ir import dtype as dt
 from ..ir.errors import ArgumentError, DTypeError
+from ..ir.lazy import lazy
 from .state import Defaults
 from .tensor import Tensor, wrap
+
+alloc = lazy(__package__, ".cpu.alloc")
 
 
 def default_for(a: np.ndarray, from_python: bool) -> np.ndarray:
@@ -87,12 +90,21 @@ def array_of(data, dtype=None) -> np.ndarray:
         if python:
             check_fit(a, d)
         with np.errstate(over="ignore", invalid="ignore"):
-            return np.array(a, dtype=d.np, order="C")
+            return _copied(a, d.np)
     if python and a.dtype.kind == "u":
         check_fit(a, dt.int64)
     a = default_for(a, python)
     dt.from_numpy(a.dtype)
-    return np.array(a, dtype=a.dtype.newbyteorder("="), order="C")
+    return _copied(a, a.dtype.newbyteorder("="))
+
+
+def _copied(a, dtype):
+    """A copy in C order; a large one begins at a line of the caches, as whatever kernels make."""
+    if a.nbytes < alloc.SMALL_BYTES:
+        return np.array(a, dtype=dtype, order="C")
+    copy = alloc.empty(a.shape, dtype)
+    np.copyto(copy, a, casting="unsafe")
+    return copy
 
 
 def as_array_tensor(data, dtype=None) -> Tensor:

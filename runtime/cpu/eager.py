@@ -7,6 +7,7 @@ A composite without a kernel of its own runs as the operators of its body, as th
 """
 
 import inspect
+import math
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,7 @@ gemm = lazy(__package__, ".gemm")
 kernels = lazy(__package__, ".kernels")
 scalars = lazy(__package__, "...passes.codegen.scalars")
 
+VERY_LARGE = 32 << 20   # bytes of zeros that are left to the system
 LARGE = 1 << 15     # elements from which exact operators leave numpy
 _FLOAT_KINDS = {d.np for d in dt.FLOATS}
 _WORDS = {d.np for d in (dt.float32, dt.float64, dt.int32, dt.int64)}      # whose elements are copied as they are
@@ -274,6 +276,21 @@ def drawn(name, key, shape):
     """The first elements of a key's stream."""
     seed, call = random.stream(key)
     return kernels.draw(name)(seed, call, random.size_of(shape)).reshape(shape)
+
+
+@TABLE.makes(shape.full)
+def full(op: Op):
+    """Constants; large ones in memory with large pages that is used again. Very large zeros take none before they are written."""
+
+    def run(like, *, shape, value, dtype):
+        size = math.prod(shape) * dtype.itemsize
+        if size < alloc.SMALL_BYTES or (size > VERY_LARGE and value == 0):
+            return op.ref(like, shape=shape, value=value, dtype=dtype)
+        out = alloc.empty(tuple(shape), dtype.np)
+        out.fill(value)
+        return out
+
+    return run
 
 
 @TABLE.makes(random.uniform)
