@@ -47,8 +47,8 @@ gemm = lazy(__package__, ".gemm")
 kernels = lazy(__package__, ".kernels")
 scalars = lazy(__package__, "...passes.codegen.scalars")
 
-VERY_LARGE = 32 << 20   # bytes of zeros that are left to the system
 LARGE = 1 << 15     # elements from which exact operators leave numpy
+_LEFT_ZEROS = 32 << 20      # bytes of zeros above which the system gives them when they are written
 _FLOAT_KINDS = {d.np for d in dt.FLOATS}
 _WORDS = {d.np for d in (dt.float32, dt.float64, dt.int32, dt.int64)}      # whose elements are copied as they are
 _WHOLE = 1 << 53    # integers below are exact as doubles
@@ -280,11 +280,11 @@ def drawn(name, key, shape):
 
 @TABLE.makes(shape.full)
 def full(op: Op):
-    """Constants; large ones in memory with large pages that is used again. Very large zeros take none before they are written."""
+    """Constants; large ones in memory with large pages that is used again."""
 
     def run(like, *, shape, value, dtype):
         size = math.prod(shape) * dtype.itemsize
-        if size < alloc.SMALL_BYTES or (size > VERY_LARGE and value == 0):
+        if size < alloc.SMALL_BYTES or (size > _LEFT_ZEROS and value == 0):
             return op.ref(like, shape=shape, value=value, dtype=dtype)
         out = alloc.empty(tuple(shape), dtype.np)
         out.fill(value)

@@ -141,10 +141,10 @@ def add_outer(f: Function, precision: Precision, tile: list[list[Value]], depth,
     places, sums = step.starts, [value for line in tile for value in line]
     many, end, whole = len(places), len(places) + len(sums), f.bit_and(depth, -unroll) if unroll > 1 else 0
     for low, high, count in ((0, whole, unroll), (whole, depth, 1))[unroll == 1:]:
-        asks = lines is not None and count == unroll
-        with f.loop(low, high, count, [*places, *sums, *([lines.pointer] if asks else [])]) as loop:
-            now, sums, line = loop.carried[:many], loop.carried[many:end], loop.carried[end:]
-            following = _ask_in_round(f, lines, line[0], loop.index, count) if asks else []
+        asked = [lines.pointer] if lines is not None and count == unroll else []
+        with f.loop(low, high, count, [*places, *sums, *asked]) as loop:
+            now, sums = loop.carried[:many], loop.carried[many:end]
+            following = _ask_in_round(f, lines, loop.carried[end], loop.index, count) if asked else []
             for number in range(count):
                 sums = step.add(now, number, sums)
             loop.next(*step.moved(now, count), *sums, *following)
@@ -246,7 +246,7 @@ def _dot_pairs(f, total, left, right):
 
 
 def dot_tile(f: Function, precision: Precision, rows: int, columns: int, lanes: int, depth, a: Operand, b: Operand,
-             ahead=None) -> list[list[Value]]:
+             ahead=None) -> list[Value]:
     """For each row a vector (a scalar of one column) of sum over k of A[row, k] * B[column, k], both contiguous along the depth
     (steps unused); columns are a power of two. `ahead` is how far from what is read of B lies what will be needed next, in
     bytes."""
@@ -276,7 +276,7 @@ def dot_tile(f: Function, precision: Precision, rows: int, columns: int, lanes: 
     rest = f.sub(depth, whole)
     sums = f.choose(f.compare("sgt", f.index(rest), 0), lambda: step(loop.results, whole, f.mask(rest, wide)),
                     lambda: loop.results)
-    return _rows_of(f, add_lanes_of(f, sums), rows, columns)
+    return _rows_of(f, add_lanes_of(f, list(sums)), rows, columns)
 
 
 def _rows_of(f, totals, rows, columns):
@@ -285,13 +285,14 @@ def _rows_of(f, totals, rows, columns):
         lanes = 2 * lanes_of(totals[0].type)
         totals = [f.shuffle(low, high, range(lanes)) for low, high in zip(totals[::2], totals[1::2], strict=True)]
     each = lanes_of(totals[0].type) // columns
-    found = []
-    for row in range(rows):
-        total, first = totals[row // each], row % each * columns
-        one = total if each == 1 else f.extract(total, first) if columns == 1 else \
-            f.shuffle(total, total, range(first, first + columns))
-        found.append(one)
-    return found
+    return [_lanes(f, totals[row // each], row % each * columns, columns) for row in range(rows)]
+
+
+def _lanes(f, value, first, count):
+    """Some neighbouring lanes; one of them is a scalar."""
+    if count == lanes_of(value.type):
+        return value
+    return f.extract(value, first) if count == 1 else f.shuffle(value, value, range(first, first + count))
 
 
 def add_lanes(f: Function, value: Value) -> Value:
