@@ -19,6 +19,7 @@ from .runtime import cuda as cuda
 from .runtime import device as _device_module
 from .runtime import distributed as distributed
 from .runtime import distributions as distributions
+from .runtime import fft as fft
 from .runtime import linalg as linalg
 from .runtime import multiprocessing as multiprocessing
 from .runtime import nn as nn
@@ -149,7 +150,7 @@ def aminmax(input, *, dim=None, keepdim: builtins.bool = False, out=None, axis=N
             keepdims: builtins.bool = False) -> _returns_module.aminmax:
     """Smallest and largest values as (min, max)."""
 def angle(input, *, out=None) -> Tensor:
-    """The angle of a number in the complex plane: 0 or, below zero, pi for real ones; nan stays nan."""
+    """The angle of a number in the complex plane: of real ones 0 or, below zero, pi; nan stays nan."""
 def angle_(input, *, out=None) -> Tensor:
     """In-place version of angle()."""
 def any(input, dim=None, keepdim: builtins.bool = False, *, out=None, axis=None, keepdims: builtins.bool = False) -> Tensor:
@@ -344,10 +345,16 @@ def column_stack(tensors, *, out=None) -> Tensor:
     """Joined side by side; vectors are columns."""
 def combinations(input, r=2, with_replacement: builtins.bool = False) -> Tensor:
     """All choices of r elements of a vector, as rows."""
+def complex(real, imag, *, out=None) -> Tensor:
+    """Complex numbers of real and imaginary parts."""
 def concat(tensors, dim=0, *, out=None, axis=0) -> Tensor:
     """Joined along an existing dimension; 1-d tensors without elements are skipped."""
 def concatenate(tensors, dim=0, *, out=None, axis=0) -> Tensor:
     """Joined along an existing dimension; 1-d tensors without elements are skipped."""
+def conj(input) -> Tensor:
+    """The complex conjugate; real tensors are returned as they are."""
+def conj_physical(input) -> Tensor:
+    """The complex conjugate; real tensors are returned as they are."""
 def constant_pad_nd(input, pad, value=0) -> Tensor:
     """`value` around the last dims; `pad` is (low, high) of the last dim, then of the one before, and so on."""
 contiguous_format: _convert_module.MemoryFormat
@@ -693,6 +700,8 @@ def igamma(input, other, *, out=None) -> Tensor:
     at"""
 def igammac(input, other, *, out=None) -> Tensor:
     """1 - gammainc."""
+def imag(input) -> Tensor:
+    """The imaginary parts of a complex tensor."""
 @overload
 def index_add(input, dim, index, source, *, alpha=1, out=None) -> Tensor:
     """input with alpha * source added to the slices that an index vector names."""
@@ -775,6 +784,8 @@ def is_autocast_enabled(device_type: builtins.str | None = None) -> builtins.boo
     """Whether autocast is on for a kind of device (for CUDA unless said)."""
 def is_complex(input) -> builtins.bool:
     """Whether the dtype is a complex dtype."""
+def is_conj(input) -> builtins.bool:
+    """False: conjugates are computed when they are asked for."""
 def is_deterministic_algorithms_warn_only_enabled() -> builtins.bool:
     """Whether use_deterministic_algorithms was given warn_only."""
 def is_floating_point(input) -> builtins.bool:
@@ -785,6 +796,8 @@ def is_inference(input) -> builtins.bool:
     """False: tensors made in inference mode are ordinary ones, which autograd may use afterwards."""
 def is_inference_mode_enabled() -> builtins.bool:
     """Whether the current thread is in inference mode."""
+def is_neg(input) -> builtins.bool:
+    """False: negative values are computed when they are asked for."""
 def is_nonzero(input) -> builtins.bool:
     """Whether the one element is not zero."""
 def is_same_size(self, other) -> builtins.bool:
@@ -819,6 +832,11 @@ def isposinf(input, *, out=None) -> Tensor:
     """Elementwise isposinf."""
 def isposinf_(input, *, out=None) -> Tensor:
     """In-place version of isposinf()."""
+def isreal(input) -> Tensor:
+    """Where numbers have no imaginary part."""
+def istft(input, n_fft, hop_length=None, win_length=None, window=None, center: builtins.bool = True,
+          normalized: builtins.bool = False, onesided=None, length=None, return_complex: builtins.bool = False) -> Tensor:
+    """The numbers of which `stft` gives these spectra, as near as can be."""
 def kaiser_window(window_length, periodic: builtins.bool = True, beta=12.0, *, dtype=None, layout=None,
                   device=None, requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
     """Made of a Bessel function; beta trades the width of the main lobe for the height of the others."""
@@ -1106,6 +1124,8 @@ def poisson(input, generator=None) -> Tensor:
     """Counts of Poisson processes with the given rates."""
 def poisson_nll_loss(input, target, log_input, full, eps, reduction) -> Tensor:
     """The negative log likelihood of counts."""
+def polar(abs, angle, *, out=None) -> Tensor:
+    """Complex numbers of distances from 0 and angles."""
 def polygamma(n, input, *, out=None) -> Tensor:
     """The n-th derivative of digamma."""
 def positive(input) -> Tensor:
@@ -1161,6 +1181,8 @@ def range(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, devic
     """start, start + step, ... up to and with end (kept for old code; use arange)."""
 def ravel(input) -> Tensor:
     """All elements in row-major order; a view where possible."""
+def real(input) -> Tensor:
+    """The real parts; real tensors are returned as they are."""
 def reciprocal(input, *, out=None) -> Tensor:
     """Elementwise reciprocal."""
 def reciprocal_(input, *, out=None) -> Tensor:
@@ -1191,6 +1213,10 @@ def reshape(input, *sizes, shape=None) -> Tensor:
     """The same elements under another shape; a view where strides allow, else a copy."""
 def resize_as_(self, the_template, memory_format=None) -> Tensor:
     """resize_() to another tensor's shape."""
+def resolve_conj(input) -> Tensor:
+    """The complex conjugate; real tensors are returned as they are."""
+def resolve_neg(input) -> Tensor:
+    """The tensor itself: negative values are always there."""
 def result_type(tensor1, tensor2) -> _dtype_module.DType:
     """The dtype in which two tensors or numbers meet."""
 def rms_norm(input, normalized_shape, weight=None, eps=None) -> Tensor:
@@ -1304,7 +1330,7 @@ def set_rng_state(new_state: Tensor) -> None:
 def set_warn_always(b: builtins.bool) -> None:
     """Whether a warning appears every time instead of once."""
 def sgn(input, *, out=None) -> Tensor:
-    """Elementwise sign."""
+    """The sign; of a complex number the one at distance 1 from 0 in its direction."""
 def sgn_(input, *, out=None) -> Tensor:
     """In-place version of sgn()."""
 short: _dtype_module.DType
@@ -1374,6 +1400,10 @@ def std(input, dim=None, unbiased=None, keepdim: builtins.bool = False, *, corre
 def std_mean(input, dim=None, unbiased=None, keepdim: builtins.bool = False, *,
              correction=None, axis=None, keepdims: builtins.bool = False) -> builtins.tuple[Tensor, Tensor]:
     """Standard deviation and mean over dims."""
+def stft(input, n_fft, hop_length=None, win_length=None, window=None, center: builtins.bool = True,
+         pad_mode='reflect', normalized: builtins.bool = False, onesided=None, return_complex=None,
+         align_to_window=None) -> Tensor:
+    """The spectra of windows of n_fft numbers, hop_length apart: (..., frequencies, windows)."""
 strided: builtins.str
 def sub(input, other, *, alpha=1, out=None) -> Tensor:
     """input - alpha * other"""
@@ -1504,7 +1534,11 @@ def var_mean(input, dim=None, unbiased=None, keepdim: builtins.bool = False, *,
              correction=None, axis=None, keepdims: builtins.bool = False) -> builtins.tuple[Tensor, Tensor]:
     """Variance and mean over dims."""
 def vdot(input, other, *, out=None) -> Tensor:
-    """The inner product of two vectors."""
+    """The inner product of two vectors, the first of them conjugated."""
+def view_as_complex(input) -> Tensor:
+    """The complex numbers of which the last dimension, of size 2, has the parts."""
+def view_as_real(input) -> Tensor:
+    """Pairs of real and imaginary parts, in a last dimension of 2."""
 def vmap(func, in_dims=0, out_dims=0, randomness='error', *, chunk_size=None) -> Tensor:
     """A function that applies func to every element of a batch dimension and stacks the results."""
 def vsplit(input, indices_or_sections) -> builtins.tuple[Tensor, ...]:

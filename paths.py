@@ -65,6 +65,7 @@ PUBLIC = {
     "distributions.von_mises": "runtime.distributions.circular",
     "distributions.weibull": "runtime.distributions.transformed",
     "distributions.wishart": "runtime.distributions.matrices",
+    "fft": "runtime.fft",
     "func": "runtime.autograd.func",
     "linalg": "runtime.linalg",
     "multiprocessing": "runtime.multiprocessing",

@@ -134,6 +134,8 @@ def polygamma(x, *, n):
 
 def sigmoid(x):
     """1 / (1 + exp(-x)) without overflow on either side."""
+    if x.dtype.kind == "c":
+        return 1 / (1 + np.exp(-x))
     e = np.exp(-np.abs(x))
     return np.where(x >= 0, 1 / (1 + e), e / (1 + e)).astype(x.dtype)
 

@@ -197,8 +197,9 @@ def run_reference(record: Op, arrays, params):
 
 
 def run_numbers(record: Op, args, params):
-    """How Python numbers alone are bound: computed in float64, the result is a number again."""
-    return np.asarray(record.ref(*[np.asarray(a, np.float64) for a in args], **params)).item()
+    """How Python numbers alone are bound: computed in double precision, the result is a number again."""
+    kind = np.complex128 if complex in map(type, args) else np.float64
+    return np.asarray(record.ref(*[np.asarray(a, kind) for a in args], **params)).item()
 
 
 BINDERS: dict[type, Callable] = {np.ndarray: run_reference}
@@ -217,7 +218,7 @@ def find_binder(args):
             if base in BINDERS and base is not object:
                 BINDERS[t] = BINDERS[base]
                 return BINDERS[t]
-    if all(isinstance(a, (bool, int, float)) for a in args):
+    if all(isinstance(a, (bool, int, float, complex)) for a in args):
         return run_numbers
     kinds = ", ".join(type(a).__name__ for a in args)
     raise DTypeError(f"no argument is a tensor, a graph value or an array: got ({kinds})")

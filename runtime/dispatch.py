@@ -17,6 +17,7 @@ from ..ir.substitute import at_hint
 from ..ir.symbolic import SymFloat, hint
 from .autograd.node import (
     INEXACT,
+    ComplexNode,
     Node,
     Output,
     PackedValues,
@@ -205,6 +206,8 @@ def record(op: Op, args, params, out):
         node = Node(op, params, edges, saved, guards)
     if m.special:
         annotate(m, node, args, out)
+    if out._a.dtype.kind == "c":
+        node.__class__ = ComplexNode
     out._node = node
 
 
@@ -225,12 +228,14 @@ def record_several(m, op: Op, args, params, outs: tuple):
         annotate(m, node, args, outs)
     node.outs = tuple([t.aval if m.special else aval_of(t._a) for t in outs])
     node.inexact_outs = inexact
+    if any(t._a.dtype.kind == "c" for t in outs):
+        node.__class__ = ComplexNode
     for i in inexact:
         outs[i]._node = Output(node, i)
 
 
 def record_pair(op: Op, x: Tensor, y, out: Tensor):
-    """What `record` does, for two floating point operands of one dtype (the second may be a number)."""
+    """What `record` does, for two inexact operands of one dtype (the second may be a number)."""
     shape = out._a.shape
     first, second = x._node, None
     if first is not None and x._a.shape != shape:
@@ -245,7 +250,8 @@ def record_pair(op: Op, x: Tensor, y, out: Tensor):
         saved, guards = _NOTHING, ()
     else:
         saved, guards = keep_planned(plan, (x, y), out)
-    out._node = Node(op, _NO_PARAMS, (first, second), saved, guards)
+    kind = ComplexNode if out._a.dtype.kind == "c" else Node
+    out._node = kind(op, _NO_PARAMS, (first, second), saved, guards)
 
 
 def record_one(op: Op, x: Tensor, out: Tensor):

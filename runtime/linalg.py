@@ -300,8 +300,8 @@ def cross(input, other, *, dim=-1, out=None):
 
 
 def vecdot(x, y, *, dim=-1, out=None):
-    """Inner products along a dim."""
-    product = FUNCTIONS["mul"](x, y)
+    """Inner products along a dim, the first of the vectors conjugated."""
+    product = FUNCTIONS["mul"](FUNCTIONS["conj"](x), y)
     return deliver(rd.sum_(product, dim=(canonical_dim(dim, product.ndim),), keepdim=False), out, "vecdot")
 
 

@@ -206,7 +206,7 @@ class Tensor(metaclass=TensorType):
                 keepdims: builtins.bool = False) -> _returns_module.aminmax:
         """Smallest and largest values as (min, max)."""
     def angle(self, *, out=None) -> Tensor:
-        """The angle of a number in the complex plane: 0 or, below zero, pi for real ones; nan stays nan."""
+        """The angle of a number in the complex plane: of real ones 0 or, below zero, pi; nan stays nan."""
     def angle_(self, *, out=None) -> Tensor:
         """In-place version of angle()."""
     def any(self, dim=None, keepdim: builtins.bool = False, *, out=None, axis=None, keepdims: builtins.bool = False) -> Tensor:
@@ -365,6 +365,10 @@ class Tensor(metaclass=TensorType):
         """A copy in new memory."""
     def combinations(self, r=2, with_replacement: builtins.bool = False) -> Tensor:
         """All choices of r elements of a vector, as rows."""
+    def conj(self) -> Tensor:
+        """The complex conjugate; real tensors are returned as they are."""
+    def conj_physical(self) -> Tensor:
+        """The complex conjugate; real tensors are returned as they are."""
     def contiguous(self, memory_format=...) -> Tensor:
         """This tensor if its memory is in row-major order (or as the format says), else a copy that is."""
     def copy_(self, src, non_blocking: builtins.bool = False) -> Tensor:
@@ -626,6 +630,9 @@ class Tensor(metaclass=TensorType):
         """Elementwise hypot."""
     def hypot_(self, other, *, out=None) -> Tensor:
         """In-place version of hypot()."""
+    @builtins.property
+    def imag(self) -> Any:
+        """The imaginary parts of a complex tensor."""
     @overload
     def index_add(self, dim, index, source, *, alpha=1, out=None) -> Tensor:
         """input with alpha * source added to the slices that an index vector names."""
@@ -692,6 +699,8 @@ class Tensor(metaclass=TensorType):
         """The inverse."""
     def is_complex(self) -> builtins.bool:
         """Whether the dtype is a complex dtype."""
+    def is_conj(self) -> builtins.bool:
+        """False: conjugates are computed when they are asked for."""
     def is_contiguous(self, memory_format=...) -> builtins.bool:
         """Whether the elements lie in memory in row-major order (or as the format says)."""
     @builtins.property
@@ -716,6 +725,8 @@ class Tensor(metaclass=TensorType):
     @builtins.property
     def is_mps(self) -> builtins.bool:
         """Whether this tensor is on a device of kind mps."""
+    def is_neg(self) -> builtins.bool:
+        """False: negative values are computed when they are asked for."""
     def is_nonzero(self) -> builtins.bool:
         """Whether the one element is not zero."""
     def is_pinned(self, device=None) -> builtins.bool:
@@ -755,6 +766,11 @@ class Tensor(metaclass=TensorType):
         """Elementwise isposinf."""
     def isposinf_(self, *, out=None) -> Tensor:
         """In-place version of isposinf()."""
+    def isreal(self) -> Tensor:
+        """Where numbers have no imaginary part."""
+    def istft(self, n_fft, hop_length=None, win_length=None, window=None, center: builtins.bool = True,
+              normalized: builtins.bool = False, onesided=None, length=None, return_complex: builtins.bool = False) -> Tensor:
+        """The numbers of which `stft` gives these spectra, as near as can be."""
     def item(self) -> Any:
         """The one element as a Python number."""
     @builtins.property
@@ -1056,6 +1072,9 @@ class Tensor(metaclass=TensorType):
         """Fills with integers uniform in [from, to): random_(to), random_(from, to); without ends, all that fit exactly."""
     def ravel(self) -> Tensor:
         """All elements in row-major order; a view where possible."""
+    @builtins.property
+    def real(self) -> Any:
+        """The real parts; real tensors are returned as they are."""
     def reciprocal(self, *, out=None) -> Tensor:
         """Elementwise reciprocal."""
     def reciprocal_(self, *, out=None) -> Tensor:
@@ -1102,6 +1121,10 @@ class Tensor(metaclass=TensorType):
         """Another shape over the same memory, or over more of it: elements that are new are zeros."""
     def resize_as_(self, the_template, memory_format=None) -> Tensor:
         """resize_() to another tensor's shape."""
+    def resolve_conj(self) -> Tensor:
+        """The complex conjugate; real tensors are returned as they are."""
+    def resolve_neg(self) -> Tensor:
+        """The tensor itself: negative values are always there."""
     def retain_grad(self) -> None:
         """Keeps the gradient of this tensor in `.grad` though it is not a leaf."""
     @builtins.property
@@ -1173,7 +1196,7 @@ class Tensor(metaclass=TensorType):
     def set_(self, source=None) -> Tensor:
         """Looks at the memory of another tensor from now on (at none without one)."""
     def sgn(self, *, out=None) -> Tensor:
-        """Elementwise sign."""
+        """The sign; of a complex number the one at distance 1 from 0 in its direction."""
     def sgn_(self, *, out=None) -> Tensor:
         """In-place version of sgn()."""
     @builtins.property
@@ -1240,6 +1263,10 @@ class Tensor(metaclass=TensorType):
     def std(self, dim=None, unbiased=None, keepdim: builtins.bool = False, *, correction=None, out=None, axis=None,
             keepdims: builtins.bool = False) -> Tensor:
         """Standard deviation over dims, divided by the count less `correction` (1 unless said)."""
+    def stft(self, n_fft, hop_length=None, win_length=None, window=None, center: builtins.bool = True,
+             pad_mode='reflect', normalized: builtins.bool = False, onesided=None, return_complex=None,
+             align_to_window=None) -> Tensor:
+        """The spectra of windows of n_fft numbers, hop_length apart: (..., frequencies, windows)."""
     def storage_offset(self) -> builtins.int:
         """How many elements lie in the storage before this tensor's first."""
     def stride(self, dim=None, *, axis=None) -> Any:
@@ -1375,7 +1402,7 @@ class Tensor(metaclass=TensorType):
             keepdims: builtins.bool = False) -> Tensor:
         """Variance over dims, divided by the count less `correction` (1 unless said)."""
     def vdot(self, other, *, out=None) -> Tensor:
-        """The inner product of two vectors."""
+        """The inner product of two vectors, the first of them conjugated."""
     def view(self, *shape, dtype=None, size=None) -> Tensor:
         """The same memory under another shape (or, given a dtype, read as that dtype); raises where strides do not fit."""
     def view_as(self, other) -> Tensor: ...

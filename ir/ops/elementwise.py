@@ -54,7 +54,7 @@ pow_ = elementwise("pow", numeric.power, (_pow_x, _pow_y), takes="number", trait
 
 # Rounding and sign.
 
-abs_ = elementwise("abs", np.abs, (lambda g, out, x: mul(g, sign(x)),), takes="any", traits=("exact",))
+abs_ = elementwise("abs", np.abs, (lambda g, out, x: mul(g, sign(x)),), takes="real", traits=("exact",))
 
 
 def _sign(x):
@@ -69,9 +69,9 @@ sign = elementwise("sign", _sign_any, (lambda g, out, x: _zeros(g),), takes="rea
 floor = elementwise("floor", np.floor, (lambda g, out, x: _zeros(g),), takes="number", traits=("exact",))
 ceil = elementwise("ceil", np.ceil, (lambda g, out, x: _zeros(g),), takes="number", traits=("exact",))
 trunc = elementwise("trunc", np.trunc, (lambda g, out, x: _zeros(g),), takes="number", traits=("exact",))
-round_ = elementwise("round", np.rint, (lambda g, out, x: _zeros(g),), takes="float", traits=("exact",),
+round_ = elementwise("round", np.rint, (lambda g, out, x: _zeros(g),), takes="real_float", traits=("exact",),
                      doc="To the nearest integer, halves to even.")
-frac = elementwise("frac", lambda x: x - np.trunc(x), (lambda g, out, x: g,), takes="float", traits=("exact",))
+frac = elementwise("frac", lambda x: x - np.trunc(x), (lambda g, out, x: g,), takes="real_float", traits=("exact",))
 
 # Powers, exponentials, logarithms.
 
@@ -146,9 +146,9 @@ def _hypotenuse(a, b):
 
 atan2 = elementwise("atan2", np.arctan2,
                     (lambda g, out, y, x: div(mul(g, x), _hypotenuse(x, y)),
-                     lambda g, out, y, x: neg(div(mul(g, y), _hypotenuse(x, y)))), takes="float")
+                     lambda g, out, y, x: neg(div(mul(g, y), _hypotenuse(x, y)))), takes="real_float")
 hypot = elementwise("hypot", np.hypot,
-                    (lambda g, out, x, y: mul(g, div(x, out)), lambda g, out, x, y: mul(g, div(y, out))), takes="float")
+                    (lambda g, out, x, y: mul(g, div(x, out)), lambda g, out, x, y: mul(g, div(y, out))), takes="real_float")
 
 # The error function, gamma, the logistic function.
 
@@ -159,18 +159,18 @@ def _gauss(x):
     return mul(exp(neg(mul(x, x))), _TWO_OVER_SQRT_PI)
 
 
-erf = elementwise("erf", numeric.erf, (lambda g, out, x: mul(g, _gauss(x)),), takes="float")
-erfc = elementwise("erfc", numeric.erfc, (lambda g, out, x: neg(mul(g, _gauss(x))),), takes="float")
+erf = elementwise("erf", numeric.erf, (lambda g, out, x: mul(g, _gauss(x)),), takes="real_float")
+erfc = elementwise("erfc", numeric.erfc, (lambda g, out, x: neg(mul(g, _gauss(x))),), takes="real_float")
 erfinv = elementwise("erfinv", numeric.erfinv,
-                     (lambda g, out, x: mul(g, mul(exp(mul(out, out)), math.sqrt(math.pi) / 2)),), takes="float",
+                     (lambda g, out, x: mul(g, mul(exp(mul(out, out)), math.sqrt(math.pi) / 2)),), takes="real_float",
                      traits=("autocast_wide", "rescued"))
-lgamma = elementwise("lgamma", numeric.lgamma, (lambda g, out, x: mul(g, digamma(x)),), takes="float")
-digamma = elementwise("digamma", numeric.digamma, (lambda g, out, x: mul(g, polygamma(x, n=1)),), takes="float")
+lgamma = elementwise("lgamma", numeric.lgamma, (lambda g, out, x: mul(g, digamma(x)),), takes="real_float")
+digamma = elementwise("digamma", numeric.digamma, (lambda g, out, x: mul(g, polygamma(x, n=1)),), takes="real_float")
 polygamma = op("polygamma", infer=lambda x, *, n: infer_same("polygamma", is_inexact, "floating point types")(x),
                ref=numeric.polygamma, vjp=(lambda g, out, x, *, n: mul(g, polygamma(x, n=n + 1)),), lower=Scalar("polygamma"),
                traits=("takes_float",), doc="The n-th derivative of digamma, n >= 1.")
 sigmoid = elementwise("sigmoid", numeric.sigmoid, (lambda g, out, x: mul(g, mul(out, sub(1.0, out))),), takes="float")
-logit = elementwise("logit", numeric.logit, (lambda g, out, x: div(g, mul(x, sub(1.0, x))),), takes="float")
+logit = elementwise("logit", numeric.logit, (lambda g, out, x: div(g, mul(x, sub(1.0, x))),), takes="real_float")
 
 
 def _sinc_vjp(g, out, x):
@@ -190,10 +190,10 @@ def _portion(g, x, y, scale=1.0):
 
 logaddexp = elementwise("logaddexp", np.logaddexp,
                         (lambda g, out, x, y: _portion(g, x, y), lambda g, out, x, y: _portion(g, y, x)),
-                        takes="float", traits=("commutative",))
+                        takes="real_float", traits=("commutative",))
 logaddexp2 = elementwise("logaddexp2", np.logaddexp2,
                          (lambda g, out, x, y: _portion(g, x, y, math.log(2)),
-                          lambda g, out, x, y: _portion(g, y, x, math.log(2))), takes="float", traits=("commutative",))
+                          lambda g, out, x, y: _portion(g, y, x, math.log(2))), takes="real_float", traits=("commutative",))
 
 
 def _xlogy_x(g, out, x, y):
@@ -201,8 +201,8 @@ def _xlogy_x(g, out, x, y):
     return mul(g, where(flat, 0.0, log(y)))
 
 
-xlogy = elementwise("xlogy", numeric.xlogy, (_xlogy_x, lambda g, out, x, y: mul(g, div(x, y))), takes="float")
-nextafter = elementwise("nextafter", np.nextafter, (lambda g, out, x, y: g, lambda g, out, x, y: _zeros(g)), takes="float",
+xlogy = elementwise("xlogy", numeric.xlogy, (_xlogy_x, lambda g, out, x, y: mul(g, div(x, y))), takes="real_float")
+nextafter = elementwise("nextafter", np.nextafter, (lambda g, out, x, y: g, lambda g, out, x, y: _zeros(g)), takes="real_float",
                         traits=("exact",), widens=False)
 
 
@@ -210,7 +210,7 @@ def _copysign_x(g, out, x, y):
     return mul(g, where(eq(x, 0.0), 0.0, mul(sign(x), sign(out))))
 
 
-copysign = elementwise("copysign", np.copysign, (_copysign_x, lambda g, out, x, y: _zeros(g)), takes="float",
+copysign = elementwise("copysign", np.copysign, (_copysign_x, lambda g, out, x, y: _zeros(g)), takes="real_float",
                        traits=("exact",))
 heaviside = elementwise("heaviside", lambda x, v: np.where(np.isnan(x), x, np.where(x == 0, v, (x > 0).astype(x.dtype))),
                         NO_GRAD, takes="real", traits=("exact",))

@@ -84,6 +84,7 @@ ACCEPT = {
     "float": (is_inexact, "floating point types"),
     "number": (is_number, "numbers, not bool"),
     "real": (is_real, "real types"),
+    "real_float": (lambda d: d.is_floating_point, "floating point types"),
     "integral": (is_integral, "integers and bool"),
     "any": (lambda d: True, "any"),
 }
@@ -122,6 +123,6 @@ def elementwise(name, fn, vjp=NO_GRAD, *, takes="any", gives="same", scalar="", 
     """The record of one elementwise operator. `takes` names the dtypes it accepts; `gives` is "same" or "bool"."""
     accept, wants = ACCEPT[takes]
     rule = (infer_bool if gives == "bool" else infer_same)(name, accept, wants)
-    kinds = {f"takes_{takes}"} | ({"gives_bool"} if gives == "bool" else set())
+    kinds = {"takes_float" if takes == "real_float" else f"takes_{takes}"} | ({"gives_bool"} if gives == "bool" else set())
     ref = reference(fn, widens)
     return op(name, infer=rule, ref=ref, vjp=vjp, lower=Scalar(scalar or name), traits=kinds | set(traits), doc=doc)

@@ -67,10 +67,10 @@ def _log1p_exp(x):
 
 
 softplus = elementwise("softplus", lambda x: np.maximum(x, 0) + _log1p_exp(x),
-                       (lambda g, out, x: ew.mul(g, ew.sigmoid(x)),), takes="float",
+                       (lambda g, out, x: ew.mul(g, ew.sigmoid(x)),), takes="real_float",
                        traits=("autocast_wide",), doc="log(1 + exp(x))")
 log_sigmoid = elementwise("log_sigmoid", lambda x: np.minimum(x, 0) - _log1p_exp(x),
-                          (lambda g, out, x: ew.mul(g, ew.sigmoid(ew.neg(x))),), takes="float", doc="log(sigmoid(x))")
+                          (lambda g, out, x: ew.mul(g, ew.sigmoid(ew.neg(x))),), takes="real_float", doc="log(sigmoid(x))")
 
 
 def _silu_vjp(g, out, x):
@@ -89,7 +89,7 @@ def _mish_vjp(g, out, x):
     return ew.narrowed(ew.mul(ew.widened(g), ew.add(t, slope)), x)
 
 
-mish = elementwise("mish", lambda x: x * np.tanh(np.maximum(x, 0) + _log1p_exp(x)), (_mish_vjp,), takes="float",
+mish = elementwise("mish", lambda x: x * np.tanh(np.maximum(x, 0) + _log1p_exp(x)), (_mish_vjp,), takes="real_float",
                    doc="x * tanh(softplus(x))")
 
 _SQRT_HALF = math.sqrt(0.5)
@@ -106,7 +106,7 @@ def _gelu_vjp(g, out, x):
 
 
 gelu = elementwise("gelu", lambda x: (0.5 * x * (1 + numeric.erf(x * x.dtype.type(_SQRT_HALF)))).astype(x.dtype), (_gelu_vjp,),
-                   takes="float", doc="x times the normal distribution function of x.")
+                   takes="real_float", doc="x times the normal distribution function of x.")
 
 
 def _gelu_tanh(x):
@@ -123,7 +123,7 @@ def _gelu_tanh_vjp(g, out, x):
     return ew.narrowed(ew.mul(ew.widened(g), ew.add(ew.mul(ew.add(t, 1.0), 0.5), slope)), x)
 
 
-gelu_tanh = elementwise("gelu_tanh", _gelu_tanh, (_gelu_tanh_vjp,), takes="float", doc="gelu by its tanh approximation.")
+gelu_tanh = elementwise("gelu_tanh", _gelu_tanh, (_gelu_tanh_vjp,), takes="real_float", doc="gelu by its tanh approximation.")
 
 # Activations with parameters.
 

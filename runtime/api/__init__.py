@@ -28,9 +28,9 @@ from . import (
 )
 from .register import FUNCTIONS
 
-LATE = ("amp", "composed", "conv", "distance", "einsum", "gather", "image", "info", "join", "legacy", "matrix", "nn", "norm",
-        "order", "pool", "random", "restride", "sampled", "scan", "scripts", "sharing", "sort", "sparse", "statistics",
-        "window")
+LATE = ("amp", "complexes", "composed", "conv", "distance", "einsum", "gather", "image", "info", "join", "legacy", "matrix",
+        "nn", "norm", "order", "pool", "random", "restride", "sampled", "scan", "scripts", "sharing", "sort", "sparse",
+        "spectral", "statistics", "window")
 
 TWINS = __name__.replace("runtime.api", "runtime.nn.twins")
 

@@ -8,6 +8,7 @@ from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DTypeError
 from ...ir.op import NO_GRAD, OPS
 from ...ir.ops import elementwise as ew
+from ...ir.ops.complexes import magnitude, modulus
 from ...ir.ops.nn import clamp as clamp_between
 from ..dispatch import KERNELS, kernel_of, record_one
 from ..state import tls
@@ -74,7 +75,7 @@ publish(unary, ("neg", "sqrt", "rsqrt", "reciprocal", "exp", "exp2", "expm1", "l
                  "erf", "erfc", "erfinv", "lgamma", "digamma", "sigmoid", "sinc", "sign", "frac", "isnan", "isinf",
                  "isfinite", "isposinf", "isneginf", "signbit", "logical_not", "bitwise_not"),
         (("negative", "neg"), ("arcsin", "asin"), ("arccos", "acos"), ("arctan", "atan"), ("arcsinh", "asinh"),
-         ("arccosh", "acosh"), ("arctanh", "atanh"), ("sgn", "sign")))
+         ("arccosh", "acosh"), ("arctanh", "atanh")))
 publish(_binary, ("atan2", "hypot", "logaddexp", "logaddexp2", "xlogy", "nextafter", "copysign",
                   "gcd", "lcm", "eq", "ne", "lt", "le", "gt", "ge", "maximum", "minimum", "fmax", "fmin", "remainder",
                   "fmod", "floor_divide", "logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or",
@@ -108,6 +109,8 @@ _abs, _round, _square = unary(ew.abs_), unary(ew.round_), unary(ew.square)
 @api(inplace=True, names=("absolute",))
 def abs(input, *, out=None):
     """Absolute value."""
+    if isinstance(input, Tensor) and input._a.dtype.kind == "c":
+        return deliver(modulus(input), out, "abs")
     return _abs(input, out=out)
 
 
@@ -354,8 +357,8 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     if input.dtype is dt.bool_ or (rtol == 0 and atol == 0):
         return same
     x, y = (to_dtype(t, dt.float64) if not t.dtype.is_inexact else t for t in (input, other))
-    gap = ew.abs_(ew.sub(x, y))
-    near = ew.le(gap, ew.add(ew.mul(ew.abs_(y), rtol), atol))
+    gap = magnitude(ew.sub(x, y))
+    near = ew.le(gap, ew.add(ew.mul(magnitude(y), rtol), atol))
     return ew.logical_or(same, ew.logical_and(ew.isfinite(gap), near))
 
 

@@ -8,6 +8,7 @@ from ...ir.errors import ArgumentError, DimError, DTypeError, ShapeError
 from ...ir.ops import elementwise as ew
 from ...ir.ops import linalg as la
 from ...ir.ops import reduce as rd
+from ...ir.ops.complexes import conj
 from ...ir.ops.shape import diagonal, expand, permute, reshape, roll
 from ..creation import as_array_tensor
 from ..state import tls
@@ -117,9 +118,9 @@ def dot(input, tensor, *, out=None):
 
 @api()
 def vdot(input, other, *, out=None):
-    """The inner product of two vectors."""
+    """The inner product of two vectors, the first of them conjugated."""
     need("vdot", (input, 1), (other, 1))
-    return matmul(input, other, out=out)
+    return matmul(conj(input) if input.dtype.is_complex else input, other, out=out)
 
 
 @api()

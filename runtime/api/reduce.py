@@ -9,6 +9,7 @@ from ...ir.op import OPS
 from ...ir.ops import elementwise as ew
 from ...ir.ops import moments as mo
 from ...ir.ops import reduce as rd
+from ...ir.ops.complexes import imag, modulus, real
 from ...ir.ops.shape import reshape
 from ..state import Defaults
 from ..tensor import Tensor
@@ -238,30 +239,40 @@ def _spread_arguments(input, dim, unbiased, correction, name):
     return {"dim": dims_of(input, dim), "correction": correction}
 
 
+def _var(x, keepdim, **said):
+    if not x.dtype.is_complex:
+        return mo.var(x, **said, keepdim=keepdim)
+    return ew.add(*[mo.var(part(x), **said, keepdim=keepdim) for part in (real, imag)])
+
+
+def _std(x, keepdim, **said):
+    return ew.sqrt(_var(x, keepdim, **said)) if x.dtype.is_complex else mo.std(x, **said, keepdim=keepdim)
+
+
 @api()
 def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None, out=None):
     """Variance over dims, divided by the count less `correction` (1 unless said)."""
-    return deliver(mo.var(input, **_spread_arguments(input, dim, unbiased, correction, "var"), keepdim=keepdim), out, "var")
+    return deliver(_var(input, keepdim, **_spread_arguments(input, dim, unbiased, correction, "var")), out, "var")
 
 
 @api()
 def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None, out=None):
     """Standard deviation over dims, divided by the count less `correction` (1 unless said)."""
-    return deliver(mo.std(input, **_spread_arguments(input, dim, unbiased, correction, "std"), keepdim=keepdim), out, "std")
+    return deliver(_std(input, keepdim, **_spread_arguments(input, dim, unbiased, correction, "std")), out, "std")
 
 
 @api(method=False)
 def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None) -> tuple[Tensor, Tensor]:
     """Variance and mean over dims."""
     said = _spread_arguments(input, dim, unbiased, correction, "var_mean")
-    return mo.var(input, **said, keepdim=keepdim), mo.mean(input, dim=said["dim"], keepdim=keepdim)
+    return _var(input, keepdim, **said), mo.mean(input, dim=said["dim"], keepdim=keepdim)
 
 
 @api(method=False)
 def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None) -> tuple[Tensor, Tensor]:
     """Standard deviation and mean over dims."""
     said = _spread_arguments(input, dim, unbiased, correction, "std_mean")
-    return mo.std(input, **said, keepdim=keepdim), mo.mean(input, dim=said["dim"], keepdim=keepdim)
+    return _std(input, keepdim, **said), mo.mean(input, dim=said["dim"], keepdim=keepdim)
 
 
 # Norms.
@@ -272,6 +283,7 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
     if isinstance(ord, str):
         raise ArgumentError(f"vector_norm takes a number as its order, got {ord!r}")
     x = averageable(x, dtype, "vector_norm")
+    x = modulus(x) if x.dtype.is_complex else x
     dims = dims_of(x, dim)
     return deliver(mo.vector_norm(x, ord=float(ord), dim=dims, keepdim=keepdim), out, "vector_norm")
 

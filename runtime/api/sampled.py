@@ -4,6 +4,7 @@ import math
 
 from ...ir.aval import canonical_dim, canonical_dims
 from ...ir.errors import ArgumentError, ShapeError
+from ...ir.ops import complexes as co
 from ...ir.ops import elementwise as ew
 from ...ir.ops import reduce as rd
 from ...ir.ops.moments import vector_norm
@@ -16,8 +17,10 @@ from .register import FUNCTIONS, api, deliver
 
 @api(inplace=True)
 def angle(input, *, out=None):
-    """The angle of a number in the complex plane: 0 or, below zero, pi for real ones; nan stays nan."""
+    """The angle of a number in the complex plane: of real ones 0 or, below zero, pi; nan stays nan."""
     x = promote(ew.sin, input)[0]
+    if x.dtype.is_complex:
+        return deliver(ew.atan2(co.imag(x), co.real(x)), out, "angle")
     turned = ew.where(ew.lt(x, 0.0), full(x, shape=(), value=math.pi, dtype=x.dtype), 0.0)
     return deliver(ew.where(ew.isnan(x), x, turned), out, "angle")
 

@@ -19,7 +19,7 @@ from ..dispatch import call
 from ..state import tls
 from ..tensor import Tensor, wrap
 from ..writes import write
-from .node import CHECK_NAN, Leaf, Node, Output, aval_of
+from .node import CHECK_NAN, ComplexNode, Leaf, Node, Output, aval_of
 from .ownership import add_to, can_add_to, own
 from .sparse_gradient import accumulate_sparse, is_sparse, sum_of
 
@@ -148,7 +148,7 @@ class Backward:
         g = self.arrive(node, g)
         if node.pre_hooks:
             g = self.run_node_prehooks(node, g)
-        if type(node) is not Node:
+        if type(node) is not Node and type(node) is not ComplexNode:
             grads = node.run(self, g)
         else:
             if node.outs is not None:

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from ...ir.aval import Aval
-from ...ir.dtype import BY_NP, from_numpy
+from ...ir.dtype import BY_NP, from_numpy, of
 from ...ir.errors import AutogradError
 from ...ir.lazy import lazy
+from ...ir.ops.complexes import conj
 from ...ir.ops.shape import expand
 from ...ir.symbolic import hint
 
@@ -146,6 +147,21 @@ class Node:
 
     def __repr__(self):
         return f"<{self.name}>"
+
+
+class ComplexNode(Node):
+    """That of an operation with a complex result: rules give f'(z) g, and the gradient of z is conj(f'(z)) g."""
+
+    __slots__ = ()
+
+    def pull(self, g, values):
+        return [_conjugated(x) for x in super().pull(_conjugated(g), values)]
+
+
+def _conjugated(g):
+    if type(g) is tuple:
+        return tuple([_conjugated(x) for x in g])
+    return conj(g) if g is not None and of(g).is_complex else g
 
 
 class Output:

@@ -1,0 +1,71 @@
+"""Complex numbers and their parts.
+
+The gradient of a complex number z is, as in PyTorch, the derivative by its real part plus i times that by its imaginary
+part. Rules of operators with complex results are written as if numbers were real, f'(z) g: `autograd.node.ComplexNode`
+conjugates around them.
+"""
+
+import numpy as np
+
+from .. import dtype as dt
+from ..errors import DTypeError, ShapeError
+from ..op import Host, op
+from . import elementwise as ew
+from .shape import full
+
+PARTS = {dt.complex64: dt.float32, dt.complex128: dt.float64}
+WHOLES = {part: whole for whole, part in PARTS.items()}
+
+
+def _infer_part(name):
+
+    def infer(x):
+        if x.dtype not in PARTS:
+            raise DTypeError(f"{name} takes complex numbers, got {x}")
+        return x.with_dtype(PARTS[x.dtype])
+
+    return infer
+
+
+def _infer_complex(re, im):
+    if re.dtype not in WHOLES or re.dtype is not im.dtype:
+        raise DTypeError(f"complex takes two tensors of float32 or float64, got {re} and {im}; cast one with .to()")
+    if re.shape != im.shape:
+        raise ShapeError(f"complex takes tensors of one shape, got {re} and {im}")
+    return re.with_dtype(WHOLES[re.dtype])
+
+
+def _complex(re, im):
+    made = np.empty(re.shape, np.result_type(re.dtype, np.complex64))
+    made.real, made.imag = re, im
+    return made
+
+
+def _none(g):
+    return full(g, shape=g.shape, value=0.0, dtype=dt.of(g))
+
+
+conj = op("conj", infer=lambda x: x, ref=np.conjugate, vjp=(lambda g, out, x: conj(g),), lower=Host(),
+          doc="The complex conjugate.")
+real = op("real", infer=_infer_part("real"), ref=lambda x: x.real.copy(), vjp=(lambda g, out, x: complex_(g, _none(g)),),
+          lower=Host(), doc="The real parts.")
+imag = op("imag", infer=_infer_part("imag"), ref=lambda x: x.imag.copy(), vjp=(lambda g, out, x: complex_(_none(g), g),),
+          lower=Host(), doc="The imaginary parts.")
+complex_ = op("complex", infer=_infer_complex, ref=_complex,
+              vjp=(lambda g, out, re, im: real(g), lambda g, out, re, im: ew.neg(imag(g))), lower=Host(),
+              doc="Complex numbers of real and imaginary parts.")
+
+
+def _modulus_x(g, out, x):
+    kind = dt.of(x)
+    size = modulus(x)
+    return ew.mul(ew.cast(g, dtype=kind), ew.div(x, ew.cast(ew.where(ew.eq(size, 0.0), 1.0, size), dtype=kind)))
+
+
+modulus = op("modulus", infer=_infer_part("abs"), ref=np.abs, vjp=(_modulus_x,), lower=Host(),
+             doc="The distances from 0; the gradient there is 0.")
+
+
+def magnitude(x):
+    """Absolute values of real or complex numbers."""
+    return modulus(x) if dt.of(x).is_complex else ew.abs_(x)

@@ -1,0 +1,72 @@
+"""Discrete Fourier transforms. `norm` says, as numpy's does, which direction is divided by the number of elements."""
+
+import numpy as np
+
+from .. import dtype as dt
+from ..errors import DTypeError, ShapeError
+from ..op import Host, op
+from . import elementwise as ew
+from .complexes import PARTS, WHOLES, real
+from .shape import iota, pad
+
+_OTHER_WAY = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
+
+
+def _infer_fft(x, *, dim, inverse, norm):
+    if x.dtype not in PARTS:
+        raise DTypeError(f"fft takes complex numbers, got {x}")
+    return x
+
+
+def _fft(x, *, dim, inverse, norm):
+    return (np.fft.ifftn if inverse else np.fft.fftn)(x, axes=dim, norm=norm).astype(x.dtype, copy=False)
+
+
+def _infer_rfft(x, *, dim, norm):
+    if x.dtype not in WHOLES:
+        raise DTypeError(f"rfft takes float32 or float64, got {x}")
+    return x.with_shape(_with_size(x.shape, dim, x.shape[dim] // 2 + 1)).with_dtype(WHOLES[x.dtype])
+
+
+def _rfft(x, *, dim, norm):
+    return np.fft.rfft(x, axis=dim, norm=norm).astype(np.result_type(x.dtype, np.complex64), copy=False)
+
+
+def _rfft_vjp(g, out, x, *, dim, norm):
+    """The whole transform of what comes for one half of the frequencies."""
+    sides = {"low": 0, "high": x.shape[dim] - g.shape[dim], "interior": 0}
+    whole = pad(g, **{side: tuple([n if i == dim else 0 for i in range(len(g.shape))]) for side, n in sides.items()})
+    return real(fft(whole, dim=(dim,), inverse=False, norm=norm))
+
+
+def _infer_irfft(x, *, dim, n, norm):
+    if x.dtype not in PARTS:
+        raise DTypeError(f"irfft takes complex numbers, got {x}")
+    if x.shape[dim] != n // 2 + 1:
+        raise ShapeError(f"irfft to {n} numbers takes {n // 2 + 1} frequencies, got {x}")
+    return x.with_shape(_with_size(x.shape, dim, n)).with_dtype(PARTS[x.dtype])
+
+
+def _irfft(x, *, dim, n, norm):
+    return np.fft.irfft(x, n=n, axis=dim, norm=norm).astype(x.real.dtype, copy=False)
+
+
+def _irfft_vjp(g, out, x, *, dim, n, norm):
+    """Each frequency but the first, and the last of an even number, stands for its conjugate, too."""
+    found = rfft(g, dim=dim, norm=_OTHER_WAY[norm])
+    at = iota(g, shape=x.shape, dim=dim, dtype=dt.int64)
+    alone = ew.eq(at, 0) if n % 2 else ew.logical_or(ew.eq(at, 0), ew.eq(at, n // 2))
+    return ew.where(alone, found, ew.mul(found, 2.0))
+
+
+def _with_size(shape, dim, size):
+    return (*shape[:dim], size, *shape[dim + 1:])
+
+
+fft = op("fft", infer=_infer_fft, ref=_fft,
+         vjp=(lambda g, out, x, *, dim, inverse, norm: fft(g, dim=dim, inverse=inverse, norm=norm),), lower=Host(),
+         doc="The transform of complex numbers along some dimensions, or its inverse.")
+rfft = op("rfft", infer=_infer_rfft, ref=_rfft, vjp=(_rfft_vjp,), lower=Host(),
+          doc="The transform of real numbers along one dimension: frequencies from 0 to half of all.")
+irfft = op("irfft", infer=_infer_irfft, ref=_irfft, vjp=(_irfft_vjp,), lower=Host(),
+           doc="The real numbers, n along a dimension, that have these frequencies.")

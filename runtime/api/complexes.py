@@ -1,0 +1,113 @@
+"""Complex numbers: their parts, made of parts, and as pairs of real numbers.
+
+Parts are values of their own, not views: they cannot be written, so that no write gets lost.
+"""
+
+import numpy as np
+
+from ...ir.errors import DTypeError, ShapeError
+from ...ir.ops import complexes as co
+from ...ir.ops import elementwise as ew
+from ...ir.ops.shape import cat, reshape, select
+from ..tensor import Tensor, shape_of
+from .promote import promote
+from .register import FUNCTIONS, api, deliver
+
+
+def _unwritable(x):
+    if type(x._a) is np.ndarray:
+        x._a.flags.writeable = False
+    return x
+
+
+@api(method=False)
+def real(input):
+    """The real parts; real tensors are returned as they are."""
+    return _unwritable(co.real(input)) if input.dtype.is_complex else input
+
+
+@api(method=False)
+def imag(input):
+    """The imaginary parts of a complex tensor."""
+    if not input.dtype.is_complex:
+        raise DTypeError(f"imag takes a complex tensor, got {input.aval}")
+    return _unwritable(co.imag(input))
+
+
+for _name, _part in (("real", real), ("imag", imag)):
+    setattr(Tensor, _name, property(_part, doc=_part.__doc__))
+
+
+@api(names=("conj_physical", "resolve_conj"))
+def conj(input):
+    """The complex conjugate; real tensors are returned as they are."""
+    return co.conj(input) if input.dtype.is_complex else input
+
+
+@api(inplace=True)
+def sgn(input, *, out=None):
+    """The sign; of a complex number the one at distance 1 from 0 in its direction."""
+    if not input.dtype.is_complex:
+        return FUNCTIONS["sign"](input, out=out)
+    size = co.modulus(input)
+    return deliver(ew.div(input, ew.cast(ew.where(ew.eq(size, 0.0), 1.0, size), dtype=input.dtype)), out, "sgn")
+
+
+@api()
+def resolve_neg(input):
+    """The tensor itself: negative values are always there."""
+    return input
+
+
+@api()
+def is_conj(input) -> bool:
+    """False: conjugates are computed when they are asked for."""
+    return False
+
+
+@api()
+def is_neg(input) -> bool:
+    """False: negative values are computed when they are asked for."""
+    return False
+
+
+@api()
+def isreal(input):
+    """Where numbers have no imaginary part."""
+    return ew.eq(co.imag(input), 0.0) if input.dtype.is_complex else ew.eq(input, input) | ew.ne(input, input)
+
+
+@api(method=False)
+def complex(real, imag, *, out=None):
+    """Complex numbers of real and imaginary parts."""
+    if real.dtype is not imag.dtype:
+        raise DTypeError(f"complex takes two tensors of one dtype, got {real.dtype} and {imag.dtype}")
+    return deliver(co.complex_(*_together(real, imag)), out, "complex")
+
+
+@api(method=False)
+def polar(abs, angle, *, out=None):
+    """Complex numbers of distances from 0 and angles."""
+    return deliver(co.complex_(*_together(ew.mul(abs, ew.cos(angle)), ew.mul(abs, ew.sin(angle)))), out, "polar")
+
+
+def _together(x, y):
+    x, y = promote(ew.add, x, y)
+    return (x, y) if x.shape == y.shape else (x.expand(y.shape) if x.ndim < y.ndim else x, y.expand(x.shape))
+
+
+@api(method=False)
+def view_as_real(input):
+    """Pairs of real and imaginary parts, in a last dimension of 2."""
+    if not input.dtype.is_complex:
+        raise DTypeError(f"view_as_real takes a complex tensor, got {input.aval}")
+    parts = [reshape(part(input), shape=(*shape_of(input), 1)) for part in (co.real, co.imag)]
+    return _unwritable(cat(*parts, dim=input.ndim))
+
+
+@api(method=False)
+def view_as_complex(input):
+    """The complex numbers of which the last dimension, of size 2, has the parts."""
+    if not input.ndim or input.shape[-1] != 2:
+        raise ShapeError(f"view_as_complex takes a last dimension of 2, got {input.aval}")
+    return _unwritable(co.complex_(*(select(input, dim=input.ndim - 1, index=i) for i in range(2))))

@@ -1,0 +1,221 @@
+"""Complex numbers and Fourier transforms: values as numpy has them, gradients by differences, the same when traced."""
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot import jit
+from ingot.ir.errors import DTypeError, IngotError, ShapeError
+from outcomes import plain
+
+NORMS = (None, "ortho", "forward")
+
+
+def pairs(*shape, seed=0):
+    """Real numbers of which `view_as_complex` makes a tensor of this shape."""
+    return np.random.default_rng([seed, *shape]).standard_normal((*shape, 2)) + 0.1
+
+
+def weighed(out):
+    """A real number that depends on all of a result, real and imaginary parts each in their own way."""
+    flat = ingot.view_as_real(out) if out.is_complex() else out
+    weights = np.random.default_rng(5).standard_normal(tuple(flat.shape))
+    return (flat * ingot.tensor(weights)).sum()
+
+
+GRADIENTS = {
+    "mul": lambda z, w: z * w,
+    "div": lambda z, w: z / w,
+    "power": lambda z, w: z**3 + w ** (1 + 0.5j),
+    "matmul": lambda z, w: z @ w.T,
+    "einsum": lambda z, w: ingot.einsum("ij,kj->ik", z, w),
+    "outer": lambda z, w: ingot.outer(z[0], w[1]),
+    "exp": lambda z, w: z.exp() + w.sin() * z.tanh(),
+    "log": lambda z, w: z.log() + w.sqrt(),
+    "sigmoid": lambda z, w: z.sigmoid(),
+    "abs": lambda z, w: z.abs() * w.abs(),
+    "angle": lambda z, w: z.angle(),
+    "conj": lambda z, w: z.conj() * w,
+    "real": lambda z, w: z.real * w.imag,
+    "sgn": lambda z, w: z.sgn(),
+    "adjoint": lambda z, w: z.mH @ w,
+    "numbers": lambda z, w: (2 + 1j) * z - w * 3j + 1,
+    "real operand": lambda z, w: z * w.real + z.imag / w,
+    "parts": lambda z, w: ingot.complex(z.real * 2, w.imag),
+    "polar": lambda z, w: ingot.polar(z.abs(), w.real),
+    "cast": lambda z, w: z.real.to(ingot.complex128) * w,
+    "sum": lambda z, w: z.sum(0) * w.mean(),
+    "prod": lambda z, w: z.prod(1),
+    "cumsum": lambda z, w: z.cumsum(1) * w,
+    "index": lambda z, w: z[1:, ::2] * w[0, 0],
+    "where": lambda z, w: ingot.where(z.real > 0, z, w),
+    "cat": lambda z, w: ingot.cat([z, w * 1j], 1),
+    "norm": lambda z, w: z.norm(),
+    "var": lambda z, w: z.var(1) + w.std(),
+    "written": lambda z, w: (lambda out: (out.__setitem__((slice(None), 0), z[:, 0] * w[:, 1]), out * 1j)[1])(z * 2),
+    "vdot": lambda z, w: ingot.vdot(z[0], w[0]) + ingot.linalg.vecdot(z, w).sum(),
+    "several results": lambda z, w: sum(part.sum() * (i + 1j) for i, part in enumerate((z * w).unbind(1))),
+    "rotary": lambda z, w: ingot.view_as_real(z * ingot.polar(ingot.ones(3, dtype=ingot.float64), ingot.arange(3.0).double())),
+    "spectral convolution": lambda z, w: ingot.fft.irfft2(ingot.fft.rfft2(z.real) * w[:, :2], s=(2, 3)),
+}
+for _name in ("fft", "ifft", "hfft", "irfft"):
+    for _norm in NORMS:
+        for _n in (None, 2, 5):
+            GRADIENTS[f"{_name} {_norm} {_n}"] = lambda z, w, f=_name, k=_norm, n=_n: getattr(ingot.fft, f)(z, n, norm=k)
+for _name in ("rfft", "ihfft"):
+    for _norm in NORMS:
+        for _n in (None, 2, 6):
+            GRADIENTS[f"{_name} {_norm} {_n}"] = lambda z, w, f=_name, k=_norm, n=_n: (
+                getattr(ingot.fft, f)(z.real, n, norm=k) * w[0, 0]
+            )
+for _name in ("fftn", "ifft2", "irfftn"):
+    GRADIENTS[_name] = lambda z, w, f=_name: getattr(ingot.fft, f)(z, s=(3, 4), norm="ortho")
+GRADIENTS["rfftn"] = lambda z, w: ingot.fft.rfftn(z.real, dim=(1, 0))
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_gradients_agree_with_differences(name, order):
+    rng = np.random.default_rng(order)
+    at = [pairs(2, 3), pairs(2, 3, seed=1)]
+    directions, inner = ([rng.standard_normal(a.shape) for a in at] for _ in range(2))
+
+    def value(arrays):
+        leaves = [ingot.tensor(a, requires_grad=True) for a in arrays]
+        total = weighed(GRADIENTS[name](*map(ingot.view_as_complex, leaves)))
+        if order == 2:
+            grads = ingot.autograd.grad(total, leaves, create_graph=True, allow_unused=True)
+            total = sum(
+                ((g * ingot.tensor(i)).sum() for g, i in zip(grads, inner) if g is not None),
+                ingot.zeros((), dtype=ingot.float64),
+            )
+        return leaves, total
+
+    leaves, total = value(at)
+    slope = 0.0
+    if total.requires_grad:
+        grads = ingot.autograd.grad(total, leaves, allow_unused=True)
+        slope = sum(float((g.numpy() * d).sum()) for g, d in zip(grads, directions) if g is not None)
+    eps = 1e-5
+    up, down = (value([a + sign * eps * d for a, d in zip(at, directions)])[1].item() for sign in (1, -1))
+    numeric = (up - down) / (2 * eps)
+    assert slope == pytest.approx(numeric, rel=1e-5, abs=1e-5)
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_traced_is_eager(name):
+    def step(x, y):
+        leaves = [x.clone().requires_grad_(), y.clone().requires_grad_()]
+        out = GRADIENTS[name](*map(ingot.view_as_complex, leaves))
+        return (out, *ingot.autograd.grad(weighed(out), leaves, allow_unused=True))
+
+    args = ingot.tensor(pairs(2, 3)), ingot.tensor(pairs(2, 3, seed=1))
+    want, traced = step(*args), jit.trace(step)
+    for _ in range(3):
+        for a, b in zip(traced(*args), want):
+            assert (a is None) == (b is None)
+            if a is not None:
+                np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-12, atol=1e-12)
+
+
+def test_the_gradient_of_a_complex_number_is_that_of_both_parts():
+    z = ingot.tensor([3 + 4j, 0j], requires_grad=True)
+    z.abs().sum().backward()
+    np.testing.assert_allclose(z.grad.numpy(), [0.6 + 0.8j, 0])
+
+
+@pytest.mark.parametrize(
+    "name", ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft", "fftn", "ifftn", "rfftn", "irfftn", "fft2", "rfft2"]
+)
+@pytest.mark.parametrize("dtype", [ingot.float32, ingot.float64])
+def test_transforms_are_numpys(name, dtype):
+    real = name in ("rfft", "ihfft", "rfftn", "rfft2")
+    x = np.random.default_rng(1).standard_normal((3, 4, 5)) + (
+        0 if real else 1j * np.random.default_rng(2).standard_normal((3, 4, 5))
+    )
+    t = ingot.tensor(x).to(dtype if real else ingot.complex64 if dtype is ingot.float32 else ingot.complex128)
+    ours, theirs = getattr(ingot.fft, name), getattr(np.fft, name)
+    several = name[-1] in "n2"
+    for sizes in (None, (6, 2) if several else 7, (2, 3) if several else 3):
+        axes = {} if not several else {"dim": (0, 2)} if name[-1] == "n" else {}
+        numpys = {} if not several else {"axes": axes.get("dim", (-2, -1))}
+        for norm in NORMS:
+            want = theirs(x, sizes, norm=norm, **numpys)
+            got = ours(t, sizes, norm=norm, **axes)
+            assert got.dtype.itemsize == dtype.itemsize * (2 if got.is_complex() else 1)
+            np.testing.assert_allclose(got.numpy(), want, rtol=1e-4, atol=1e-4 if dtype is ingot.float32 else 1e-12)
+
+
+def test_frequencies_and_shifts():
+    for n in (1, 4, 5):
+        np.testing.assert_allclose(ingot.fft.fftfreq(n, 0.5).numpy(), np.fft.fftfreq(n, 0.5), rtol=1e-6)
+        np.testing.assert_allclose(ingot.fft.rfftfreq(n, 2.0).numpy(), np.fft.rfftfreq(n, 2.0), rtol=1e-6)
+        x = np.arange(3.0 * n).reshape(3, n)
+        for dim in (None, 1, (0, 1)):
+            assert plain(ingot.fft.fftshift(ingot.tensor(x), dim)) == plain(ingot.tensor(np.fft.fftshift(x, dim)))
+            assert plain(ingot.fft.ifftshift(ingot.tensor(x), dim)) == plain(ingot.tensor(np.fft.ifftshift(x, dim)))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {},
+        {"center": False},
+        {"hop_length": 3},
+        {"win_length": 6},
+        {"normalized": True},
+        {"onesided": False},
+        {"pad_mode": "constant"},
+        {"pad_mode": "replicate"},
+        {"pad_mode": "circular"},
+    ],
+)
+def test_short_time_transforms(said):
+    x = ingot.randn(2, 40, dtype=ingot.float64)
+    window = ingot.hann_window(said.get("win_length", 8), dtype=ingot.float64) + 0.1
+    spectra = ingot.stft(x, 8, window=window, return_complex=True, **said)
+    hop, taps = said.get("hop_length", 2), np.pad(window.numpy(), (8 - len(window)) // 2)
+    modes = {"replicate": "edge", "circular": "wrap"}
+    rows = (
+        x.numpy()
+        if said.get("center") is False
+        else np.pad(x.numpy(), ((0, 0), (4, 4)), modes.get(said.get("pad_mode"), said.get("pad_mode", "reflect")))
+    )
+    frames = np.stack([rows[:, i : i + 8] * taps for i in range(0, rows.shape[1] - 7, hop)], 1)
+    whole = np.fft.fft(frames, norm="ortho" if "normalized" in said else None)
+    want = whole if "onesided" in said else whole[..., :5]
+    np.testing.assert_allclose(spectra.numpy(), want.transpose(0, 2, 1), atol=1e-12)
+    assert ingot.stft(x[0], 8, window=window, return_complex=False, **said).shape == (*want.transpose(0, 2, 1).shape[1:], 2)
+    back = {k: v for k, v in said.items() if k != "pad_mode"}
+    found = ingot.istft(spectra, 8, window=window, **back)
+    np.testing.assert_allclose(found.numpy(), x.numpy()[:, : found.shape[1]], atol=1e-10)
+
+
+REFUSED = {
+    "imag of real": (lambda: ingot.ones(2).imag, DTypeError),
+    "a last dimension of 3": (lambda: ingot.view_as_complex(ingot.ones(3)), ShapeError),
+    "half": (lambda: ingot.fft.fft(ingot.ones(2, dtype=ingot.float16)), DTypeError),
+    "rfft of complex": (lambda: ingot.fft.rfft(ingot.ones(2) * 1j), DTypeError),
+    "nothing": (lambda: ingot.fft.fft(ingot.ones(3, 0)), ShapeError),
+    "norm": (lambda: ingot.fft.fft(ingot.ones(3), norm="half"), IngotError),
+    "one dim twice": (lambda: ingot.fft.fftn(ingot.ones(3, 3), dim=(0, -2)), IngotError),
+    "erf": (lambda: ingot.erf(ingot.ones(3) * 1j), DTypeError),
+    "writing a part": (lambda: (ingot.ones(3) * 1j).real.zero_(), ShapeError),
+    "stft without saying": (lambda: ingot.stft(ingot.ones(40), 8), IngotError),
+    "windows with gaps": (
+        lambda: ingot.istft(
+            ingot.stft(ingot.ones(40), 8, 8, window=ingot.hann_window(8), return_complex=True),
+            8,
+            8,
+            window=ingot.hann_window(8),
+        ),
+        IngotError,
+    ),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_refusals(what):
+    call, error = REFUSED[what]
+    with pytest.raises(error):
+        call()
