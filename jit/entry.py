@@ -40,7 +40,8 @@ class Entry:
         self.leaves: dict = {}           # (kind, position or id) -> (where a leaf comes from, the aval of its gradient or None)
         self.same: dict = {}             # argument -> the tensor that it is and that is reached otherwise, too
         self.shared: dict = {}           # ids -> (argument, captured tensor over the same memory)
-        self.writes = self.rebinds = False
+        self.written: dict = {}          # id -> captured tensor that is written in place
+        self.writes = self.writes_arguments = self.rebinds = False
         self._demand(recording, guards)
 
     def add(self, recording, guards) -> bool:
@@ -103,6 +104,9 @@ class Entry:
         self.same = {**self.same, **dict(recording.same)}
         self.writes = self.writes or bool(recording.updates or recording.grads)
         self.rebinds = self.rebinds or bool(recording.rebinds)
+        written = [recording.sources[position] for position, _ in recording.updates]
+        self.writes_arguments = self.writes_arguments or any(s.kind != "captured" for s in written)
+        self.written = joined(self.written, [(id(s.what), s.what) for s in written if s.kind == "captured"])
         self._note_storages()
         self.arrays = [(t, t._a, needs) for t, _, _, needs, _ in self.captured.values()]
         self.places = [(t, place_of(a)) for t, a, _ in self.arrays]
@@ -112,8 +116,11 @@ class Entry:
             self._note_sizes(recording.scope)
 
     def _note_storages(self):
-        """Looks which memory an argument must not share, since the function writes."""
-        outside = {id(t._storage) for t, *_ in self.captured.values()} if self.writes else set()
+        """Looks which memory an argument must not share: that of captured tensors which are written or have gradients, or of
+        all if arguments are written."""
+        writes_any = self.writes_arguments or (self.rebinds and self.writes)
+        outside = {id(t._storage) for t, _, _, needs, _ in self.captured.values()
+                   if writes_any or id(t) in self.written or (needs and self.writes)}
         self.must_not_share = outside - {id(t._storage) for _, t in self.shared.values()}
 
     def _note_sizes(self, scope):

@@ -315,3 +315,47 @@ def test_imports_change_nothing_that_was_read():
         assert traced(ingot.ones(2)).tolist() == [4.0, 4.0]
         sys.modules.pop("wave", None)
     assert traced.stats()["compiles"] == 1
+
+
+def test_a_tensor_that_is_put_in_a_table_at_every_call():
+    """The recording captures it where it was made, and finds it in the table at the next call."""
+    table, w = {"window": ingot.ones(3)}, ingot.ones(3, requires_grad=True)
+
+    def fn(x):
+        for _ in range(2):
+            table["window"] = ingot.hann_window(3)
+        loss = (x * table["window"] * w).sum()
+        loss.backward()
+        with ingot.no_grad():
+            w.sub_(w.grad)
+        w.grad = None
+        return loss
+
+    def run(step):
+        w.detach().fill_(1)
+        w.grad = ingot.zeros(3)
+        return [plain(step(ingot.ones(3) * i)) for i in range(6)] + [plain(w.detach())]
+
+    traced = jit.trace(fn)
+    assert run(traced) == run(fn)
+    assert traced.stats()["compiles"] <= 2, traced.stats()["misses"]
+
+
+@pytest.mark.parametrize("which", ["written", "with a gradient", "read"])
+def test_an_argument_over_the_memory_of_a_captured_tensor(which):
+    c, w = ingot.ones(3, requires_grad=which == "with a gradient"), ingot.ones(3, requires_grad=True)
+
+    def fn(x):
+        loss = (x * c * w).sum()
+        if which == "written":
+            c.add_(1)
+            loss = loss + (x * 2).sum()
+        loss.backward()
+        return loss
+
+    def run(step):
+        c.detach().fill_(1)
+        c.grad = w.grad = None
+        return [plain(step(x)) for x in (ingot.ones(3), ingot.ones(3), c, c)] + [plain(t.grad) for t in (c, w)]
+
+    assert run(jit.trace(fn)) == run(fn)
