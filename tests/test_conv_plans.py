@@ -101,6 +101,28 @@ def test_shares_of_channels_change_nothing(threads):
         assert np.array_equal(results[0], other, equal_nan=True)
 
 
+@needs_winograd
+@pytest.mark.parametrize("inputs, size", [(33, (7, 3)), (48, (5, 6)), (200, (6, 7)), (70, (7, 7)), (512, (7, 7))])
+def test_tall_products_change_nothing(inputs, size, monkeypatch):
+    rng = np.random.default_rng(inputs)
+    x, w, b = draw(rng, 1, inputs, *size), draw(rng, 150, inputs, 3, 3), draw(rng, 150)
+    g, results, most = plan_of(x.shape, w.shape, **window(3)), [], direct_code.tile_rows(target.host(), 1)
+    for tall in (False, True):
+        monkeypatch.setattr(winograd, "_is_tall", lambda g, cut, tall=tall: tall and cut.block <= most)
+        results.append(conv.Direct(g, np.dtype(np.float32), (1, 150, *size), 2)(x, w, b))
+    assert np.array_equal(*results)
+    close(results[0], x, w, b, window(3))
+
+
+@needs_winograd
+@pytest.mark.parametrize("images, channels, size, tall", [
+    (1, 512, 7, True), (1, 384, 6, True), (8, 512, 7, False), (1, 512, 3, False), (1, 64, 7, False), (1, 256, 14, False)])
+def test_products_are_tall_where_few_tiles_read_far_weights(images, channels, size, tall, monkeypatch):
+    monkeypatch.setattr(cache_sizes, "second_level", lambda: 1 << 20)
+    g = plan_of((images, channels, size, size), (channels, channels, 3, 3), **window(3))
+    assert winograd._is_tall(g, winograd.tiling(g, 2, 1)) == tall
+
+
 # Direct.
 
 

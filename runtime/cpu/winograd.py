@@ -7,6 +7,7 @@ from ...ir import config
 from ...ir.target import host
 from ...passes.codegen.llvm import winograd as codegen
 from ...passes.codegen.llvm.epilogue import ColumnBias
+from ...passes.codegen.llvm.microkernel import tile_shape
 from . import cache_sizes, conv_steps, pool
 from .compile import compile_module
 from .conv_layout import Filters
@@ -145,12 +146,21 @@ def add_filter(steps, g: Geometry, m: int, w, u):
 
 def _filter_words(g):
     filters = filters_of(g)
-    return {"u_panel": g.inputs * filters.step, "u_plane": filters.panels * g.inputs * filters.step + _APART}
+    return {"u_vector": g.inputs * g.lanes * g.item, "u_panel": g.inputs * filters.step,
+            "u_plane": filters.panels * g.inputs * filters.step + _APART}
 
 
 def filter_bytes(g: Geometry, m: int) -> int:
     """Size of a transformed weight."""
     return (m + 2) ** 2 * _filter_words(g)["u_plane"]
+
+
+def _is_tall(g, cut):
+    """Whether products take all tiles of a block at once: a usual register tile does not, and no near cache would hold the
+    weights that are read again for the next one."""
+    made = codegen.WinogradKernel(host(), cut.m)
+    rows = tile_shape(host(), made.element).rows
+    return rows < cut.block <= made.tall_rows and filter_bytes(g, cut.m) > cache_sizes.second_level()
 
 
 def add_winograd(steps, g: Geometry, m: int, x, w, u, y, operands=(conv_steps.OPERANDS, 0), epilogue=None):
@@ -160,8 +170,8 @@ def add_winograd(steps, g: Geometry, m: int, x, w, u, y, operands=(conv_steps.OP
     cut, filters, pixel, places = tiling(g, m, threads), filters_of(g), g.lanes * g.item, (m + 2) ** 2
     height, width = g.dims[1:]
     x_plane, y_plane, y_blocks = g.pixels * pixel, g.out_pixels * pixel, -(-g.outputs // g.lanes)
-    v_tile, m_tile, items = g.x_blocks.count * pixel, cut.share_panels * filters.step, cut.blocks * cut.shares
-    v_plane, m_plane = cut.block * v_tile + _APART, cut.block * m_tile + _APART
+    along, items = cut.block * pixel, cut.blocks * cut.shares
+    v_plane, m_plane = g.x_blocks.count * along + _APART, cut.share_panels * filters.columns // g.lanes * along + _APART
     m_start = places * v_plane
     scratch = -(-(m_start + places * m_plane) // 4096) * 4096 + 512
     chunks = conv_steps.share(g.work, items, threads)
@@ -173,8 +183,8 @@ def add_winograd(steps, g: Geometry, m: int, x, w, u, y, operands=(conv_steps.OP
         "x_blocks": g.x_blocks.count, "x_image": g.x_blocks.count * x_plane, "x_block": x_plane, "x_row": width.size * pixel,
         "y_blocks": y_blocks, "y_image": y_blocks * y_plane, "y_block": y_plane, "y_row": width.out * pixel,
         "panels": filters.panels, "w_panel": filters.panel, "w_block": filters.block, "w_tap": filters.tap,
-        "w_step": filters.step, "v_plane": v_plane, "v_tile": v_tile, "m_plane": m_plane,
-        "m_tile": m_tile, "m_start": m_start} | _filter_words(g)
+        "w_step": filters.step, "v_plane": v_plane, "v_tile": pixel, "v_block": along, "m_plane": m_plane,
+        "m_vector": along, "m_start": m_start, "tall": int(_is_tall(g, cut))} | _filter_words(g)
     room = conv_steps.WORKSPACE, steps.room(scratch * (threads if chunks > 1 else 1))
     steps.add(task, chunks, codegen.WORDS, words,
               {"x": x, "w": w, "u": u, "y": y, "operands": operands, "scratch": room})

@@ -101,9 +101,9 @@ def add_weight_grad(steps, g: Geometry, x, y, w):
         "outputs": g.outputs, "x_blocks": g.x_blocks.count, "x_image": g.x_blocks.count * x_plane, "x_block": x_plane,
         "x_row": width.size * pixel, "y_blocks": y_blocks, "y_image": y_blocks * y_plane, "y_block": y_plane,
         "y_row": width.out * pixel, "panels": filters.panels, "w_panel": filters.panel, "w_block": filters.block,
-        "w_tap": filters.tap, "w_step": filters.step, "v_plane": v_plane, "v_tile": v_tile, "d_plane": d_plane,
-        "d_tile": d_tile, "d_start": _PLACES * v_plane, "u_plane": _plane(g, filters), "u_panel": g.inputs * filters.step,
-        "u_part": cut.sums}
+        "w_tap": filters.tap, "w_step": filters.step, "v_plane": v_plane, "v_tile": v_tile, "v_block": pixel,
+        "d_plane": d_plane, "d_tile": d_tile, "d_start": _PLACES * v_plane, "u_plane": _plane(g, filters),
+        "u_panel": g.inputs * filters.step, "u_part": cut.sums}
     slots = {"x": x, "w": w, "u": sums, "y": y, "scratch": room}
     task, finish = _tasks()
     steps.add(task, chunks, codegen.WORDS, words, slots)

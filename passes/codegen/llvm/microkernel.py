@@ -167,7 +167,7 @@ class _OuterStep:
     def __init__(self, f, precision, tile, a, b, mask, ahead):
         self.f, self.precision, self.mask, self.ahead = f, precision, mask, ahead
         self.rows, self.vectors = len(tile), len(tile[0])
-        self.offsets = [f.opaque(f.mul(a.row_stride, row)) for row in range(self.rows)]
+        self.odd = {odd: f.opaque(f.mul(a.row_stride, odd)) for odd in range(1, self.rows, 2)}
         self.widths = [lanes_of(value.type) for value in tile[0]]
         size = bytes_of(memory_type(precision.b))
         self.across = b.row_stride or [number * self.widths[0] * size for number in range(self.vectors)]
@@ -187,13 +187,19 @@ class _OuterStep:
         columns = [_load_columns(f, precision, f.at(at_b, self.across[i]), self.widths[i],
                                  self.mask if i == self.vectors - 1 else None) for i in range(self.vectors)]
         for row in range(self.rows):
-            scalar = f.load(memory_type(precision.a), f.at(at_a, self.offsets[row]))
+            scalar = f.load(memory_type(precision.a), f.at(at_a, self._row(row)))
             scalar = widen(f, scalar, precision.a, precision.accumulate)
             spread = {width: f.splat(scalar, width) for width in dict.fromkeys(self.widths)}
             for i in range(self.vectors):
                 place = row * self.vectors + i
                 sums[place] = multiply_add(f, spread[self.widths[i]], columns[i], sums[place])
         return sums
+
+    def _row(self, row):
+        """How far from the first row another one lies. Few registers serve many rows, for an address may have a multiple of one
+        by a power of two."""
+        scale = row & -row
+        return self.f.mul(self.odd[row // scale], scale) if row else 0
 
     def _ask(self, at_b, stream):
         """Prefetch what a step was told to ask for."""

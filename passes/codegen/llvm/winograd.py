@@ -1,9 +1,11 @@
 """Winograd convolution F(m x m, 3 x 3) of stride 1 in blocked channels: a third to a fifth of the direct multiplications.
 
 An item is a block of output tiles (m x m pixels each) with all their channels, or with a *share* of them, some panels. What it
-works on stays in the second-level cache: the transformed input V[(m+2)^2][tile][channel], one small product per transformed
-pixel with the transformed weight U[(m+2)^2][panel][channel][columns], their results M[(m+2)^2][tile][channel], and the output
-transform with the epilogue. U is larger than that cache, so a product asks for the panel that the next one will read.
+works on stays in the second-level cache: the transformed input V[(m+2)^2][channel block][tile][lanes], one small product per
+transformed pixel with the transformed weight U[(m+2)^2][vector of columns][channel][lanes], their results
+M[(m+2)^2][vector][tile][lanes], and the output transform with the epilogue. U is larger than that cache, so a product asks for
+the panel of a few vectors that the next one will read. Where U comes from memory and tiles are few, products are *tall*: all
+tiles with one vector of columns, so that U is read once, in the order in which it lies, at an even pace.
 
 A tile that comes out with an infinity or a NaN is computed again tap by tap, in the order of the direct kernel: transforms
 would spread one such element of x, or an overflow, over results that have nothing to do with it.
@@ -13,10 +15,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ....ir.target import Target
+from .conv import tile_rows
 from .conv_epilogue import BlockedPlace
 from .emit import Module
 from .epilogue import Identity, Place
-from .microkernel import Operand, Precision, multiply_add, outer_tile, tile_shape
+from .microkernel import Operand, Precision, add_outer, multiply_add, tile_shape, zero_tile
 from .tasks import WORD, Words, chunk_share, split_index
 from .types import I1, I64, PTR, VOID, bytes_of, mangled, vector, zero
 from .winograd_transforms import filter_line, input_line, output_line, square
@@ -24,10 +27,13 @@ from .winograd_transforms import filter_line, input_line, output_line, square
 WORDS = ("x", "w", "u", "y", "operands", "scratch", "scratch_bytes", "items", "chunks", "tiles", "block_tiles", "tile_rows",
          "tile_columns", "height", "width", "out_height", "out_width", "pad_h", "pad_w", "inputs", "x_blocks", "x_image",
          "x_block", "x_row", "y_blocks", "y_image", "y_block", "y_row", "panels", "w_panel", "w_block", "w_tap", "w_step",
-         "v_plane", "v_tile", "m_plane", "m_tile", "m_start", "u_plane", "u_panel", "blocks", "share_panels")
+         "v_plane", "v_tile", "v_block", "m_plane", "m_vector", "m_start", "u_plane", "u_panel", "u_vector", "blocks",
+         "share_panels", "tall")
 FILTER_WORDS = ("source", "target", "items", "chunks", "panels", "inputs", "width", "panel", "block", "tap", "step",
-                "u_plane", "u_panel")
+                "u_plane", "u_panel", "u_vector")
 _TAPS = 3
+_UNROLL = 4                                      # steps of a product written out
+_TALL_AHEAD = 12 << 10                           # bytes of U that a tall product asks for ahead: longer than memory takes
 _LINE = 64                                       # bytes of a cache line
 
 
@@ -49,6 +55,11 @@ class WinogradKernel:
     def vectors(self) -> int:
         """Vectors of a panel."""
         return tile_shape(self.target, self.element).vectors
+
+    @property
+    def tall_rows(self) -> int:
+        """The most tiles that one vector of columns takes at once."""
+        return tile_rows(self.target, 1)
 
     @property
     def side(self) -> int:
@@ -96,13 +107,12 @@ def _filter_task(module, kernel):
         block, within = f.div(channel, job.width), f.mod(channel, job.width)
         source = f.at(job.address("source"), f.add(f.mul(panel, job.panel),
                                                    f.add(f.mul(block, job.block), f.mul(within, job.step))))
-        target = f.at(job.address("target"), f.add(f.mul(panel, job.u_panel), f.mul(channel, job.step)))
+        target = f.at(job.address("target"), f.add(f.mul(panel, job.u_panel), f.mul(channel, bytes_of(type_))))
         with f.loop(0, kernel.vectors) as each:
-            across = f.mul(each.index, bytes_of(type_))
-            at = f.at(source, across)
+            at = f.at(source, f.mul(each.index, bytes_of(type_)))
             taps = [[f.load(type_, f.at(at, f.mul(job.tap, i * _TAPS + j))) for j in range(_TAPS)] for i in range(_TAPS)]
             factors = square(f, taps, filter_line, kernel.m)
-            goal = f.at(target, across)
+            goal = f.at(target, f.mul(each.index, job.u_vector))
             for place in range(side * side):
                 f.store(factors[place // side][place % side], f.at(goal, f.mul(job.u_plane, place)))
     f.ret()
@@ -111,10 +121,10 @@ def _filter_task(module, kernel):
 def _item(module, kernel):
     """Function of one block of tiles and one share of the channels."""
     take, give = input_transform(module, kernel), _output(module, kernel, _exact(module, kernel))
-    products = _plane_products(module, kernel, _products(module, kernel))
+    products = _plane_products(module, kernel)
     f = module.function("item", [(PTR, "job"), (I64, "number"), (I64, "worker")], internal=True)
     arg, number, worker = f.params
-    job = Words(f, arg, WORDS)
+    job, pixel = Words(f, arg, WORDS), bytes_of(vector(kernel.lanes, kernel.element))
     share, block = split_index(f, number, (1, job.blocks))
     v = f.at(job.address("scratch"), f.mul(worker, job.scratch_bytes))
     m = f.at(v, job.m_start)
@@ -128,33 +138,45 @@ def _item(module, kernel):
     f.call(products, VOID, arg, v, m, f.sub(end, first), panel, panel_end)
     with f.loop(first, end) as loop:
         image, row, column = split_index(f, loop.index, (1, job.tile_rows, job.tile_columns))
-        f.call(give, VOID, arg, image, row, column, f.at(m, f.mul(f.sub(loop.index, first), job.m_tile)),
+        f.call(give, VOID, arg, image, row, column, f.at(m, f.mul(f.sub(loop.index, first), pixel)),
                f.mul(panel, kernel.vectors), f.min(f.mul(panel_end, kernel.vectors), job.y_blocks))
     f.ret()
     return "item"
 
 
-def _plane_products(module, kernel, table):
+def _plane_products(module, kernel):
     """Function: the products of all transformed pixels of some tiles with the panels of a share."""
+    shape, size = tile_shape(kernel.target, kernel.element), bytes_of(kernel.element)
+    beside = _products(module, kernel, "product", shape.rows, shape.vectors)
+    tall = _products(module, kernel, "tall", kernel.tall_rows, 1, _TALL_AHEAD)
     f = module.function("plane_products", [(PTR, "job"), (PTR, "v"), (PTR, "m"), (I64, "count"), (I64, "panel"),
                                            (I64, "panel_end")], internal=True)
     arg, v, m, count, first, end = f.params
-    job, shape, size = Words(f, arg, WORDS), tile_shape(kernel.target, kernel.element), bytes_of(kernel.element)
+    job, pixel = Words(f, arg, WORDS), shape.lanes * size
     parts = f.ceil_div(count, shape.rows)
     low, extra = f.div(count, parts), f.mod(count, parts)
     lines = f.mul(f.ceil_div(shape.columns * size // _LINE, parts), _LINE)
     with f.loop(0, kernel.side ** 2) as plane, f.loop(first, end) as panel:
         at_v, at_m = f.at(v, f.mul(plane.index, job.v_plane)), f.at(m, f.mul(plane.index, job.m_plane))
         u = f.at(job.address("u"), f.add(f.mul(plane.index, job.u_plane), f.mul(panel.index, job.u_panel)))
-        ahead = _next_panel(f, job, u, panel.index, first, end)
-        at_m = f.at(at_m, f.mul(f.sub(panel.index, first), shape.columns * size))
-        with f.loop(0, parts) as part:
-            tall = f.cast("zext", f.compare("slt", part.index, extra), I64)
-            at = f.add(f.mul(part.index, low), f.min(part.index, extra))
-            product = f.load(PTR, f.at(f.at(table, f.add(low, tall), PTR), -WORD))
-            asked = f.at(ahead, f.mul(f.mul(part.index, job.inputs), lines))
-            f.call_pointer(product, VOID, arg, f.at(at_v, f.mul(at, job.v_tile)), u, f.at(at_m, f.mul(at, job.m_tile)),
-                           asked, lines)
+        at_m = f.at(at_m, f.mul(f.mul(f.sub(panel.index, first), shape.vectors), job.m_vector))
+
+        def some_by_some(at_v=at_v, at_m=at_m, u=u, panel=panel.index):
+            ahead = _next_panel(f, job, u, panel, first, end)
+            with f.loop(0, parts) as part:
+                more = f.cast("zext", f.compare("slt", part.index, extra), I64)
+                at = f.mul(f.add(f.mul(part.index, low), f.min(part.index, extra)), pixel)
+                product = f.load(PTR, f.at(f.at(beside, f.add(low, more), PTR), -WORD))
+                asked = f.at(ahead, f.mul(f.mul(part.index, job.inputs), lines))
+                f.call_pointer(product, VOID, arg, f.at(at_v, at), u, f.at(at_m, at), asked, lines)
+
+        def all_at_once(at_v=at_v, at_m=at_m, u=u):
+            product = f.load(PTR, f.at(f.at(tall, count, PTR), -WORD))
+            with f.loop(0, shape.vectors) as each:
+                f.call_pointer(product, VOID, arg, at_v, f.at(u, f.mul(each.index, job.u_vector)),
+                               f.at(at_m, f.mul(each.index, job.m_vector)), u, f.index(0))
+
+        f.choose(f.compare("ne", job.tall, 0), all_at_once, some_by_some)
     f.ret()
     return "plane_products"
 
@@ -165,24 +187,36 @@ def _next_panel(f, job, u, panel, first, end):
     return f.at(u, f.select(f.compare("slt", f.add(panel, 1), end), job.u_panel, back))
 
 
-def _products(module, kernel):
-    """Table of the register tiles, by rows. Each step of the depth also asks for up to two lines of what is needed next."""
+def _products(module, kernel, name, most, vectors, ahead=None):
+    """Table of the register tiles of so many vectors, by rows. Each step of the depth asks for the line of U that lies so far
+    `ahead`, or for up to two lines of the stream that it is given."""
     shape, names = tile_shape(kernel.target, kernel.element), []
     precision, size = Precision.of(kernel.element), bytes_of(kernel.element)
-    for rows in range(1, shape.rows + 1):
-        f = module.function(f"product_{rows}", [(PTR, "job"), ("ptr noalias readonly", "v"), ("ptr noalias readonly", "u"),
-                                                ("ptr noalias", "m"), (PTR, "ahead"), (I64, "lines")], internal=True)
-        arg, v, u, m, ahead, lines = f.params
+    pixel = shape.lanes * size
+    for rows in range(1, most + 1):
+        f = module.function(f"{name}_{rows}", [(PTR, "job"), ("ptr noalias readonly", "v"), ("ptr noalias readonly", "u"),
+                                               ("ptr noalias", "m"), (PTR, "stream"), (I64, "lines")], internal=True)
+        arg, v, u, m, stream, lines = f.params
         job = Words(f, arg, WORDS)
-        tile = outer_tile(f, precision, rows, shape.vectors, shape.lanes, job.inputs, Operand(v, job.v_tile, size),
-                          Operand(u, 0, shape.columns * size), ahead=(ahead, lines))
-        step = job.m_tile
-        for row, line in enumerate(tile):
-            for number, value in enumerate(line):
-                f.store(value, f.at(m, f.add(f.mul(step, row), number * shape.lanes * size)))
+        v_block, across = job.v_block, tuple([f.mul(job.u_vector, number) for number in range(vectors)])
+
+        def sums(block, steps, values, f=f, v=v, u=u, stream=stream, lines=lines, v_block=v_block, across=across):
+            done = f.mul(block, shape.lanes)
+            asked = ahead or (f.at(stream, f.mul(done, lines)), lines)
+            tile = add_outer(f, precision, [values[i:i + vectors] for i in range(0, len(values), vectors)], steps,
+                             Operand(f.at(v, f.mul(block, v_block)), pixel, size),
+                             Operand(f.at(u, f.mul(done, pixel)), across, pixel), ahead=asked, unroll=_UNROLL)
+            return [value for line in tile for value in line]
+
+        start = [value for line in zero_tile(precision, rows, vectors, shape.lanes) for value in line]
+        whole, rest = f.div(job.inputs, shape.lanes), f.mod(job.inputs, shape.lanes)
+        with f.loop(0, whole, 1, start) as loop:
+            loop.next(*sums(loop.index, shape.lanes, loop.carried))
+        for number, value in enumerate(sums(whole, rest, loop.results)):
+            f.store(value, f.at(m, f.add(f.mul(job.m_vector, number % vectors), number // vectors * pixel)))
         f.ret()
         names.append(f.name)
-    return module.function_table("products", names)
+    return module.function_table(f"{name}s", names)
 
 
 def input_transform(module, kernel):
@@ -212,7 +246,7 @@ def input_transform(module, kernel):
 
         start, step = f.choose(inside, lambda at=at: (at, x_row), border)
         pixels = [[f.load(type_, f.at(start, f.add(f.mul(step, i), j * size))) for j in range(side)] for i in range(side)]
-        factors, goal = square(f, pixels, input_line, kernel.m), f.at(v, f.mul(loop.index, size))
+        factors, goal = square(f, pixels, input_line, kernel.m), f.at(v, f.mul(loop.index, job.v_block))
         for place in range(side * side):
             f.store(factors[place // side][place % side], f.at(goal, f.mul(plane, place)))
     f.ret()
@@ -241,7 +275,7 @@ def _output(module, kernel, exact):
     rows, columns = f.min(f.sub(job.out_height, top), kernel.m), f.min(f.sub(job.out_width, left), kernel.m)
     start = f.add(f.mul(image, job.y_image), f.add(f.mul(top, job.y_row), f.mul(left, size)))
     with f.loop(first_block, end_block) as loop:
-        source = f.at(m, f.mul(f.sub(loop.index, first_block), size))
+        source = f.at(m, f.mul(f.sub(loop.index, first_block), job.m_vector))
         sums = [[f.load(type_, f.at(source, f.mul(plane, i * side + j))) for j in range(side)] for i in range(side)]
         pixels = square(f, sums, output_line, kernel.m)
         check = zero(type_)
