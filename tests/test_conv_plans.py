@@ -10,6 +10,7 @@ from ingot.passes.codegen.llvm import conv_depthwise as depthwise_code
 from ingot.passes.codegen.llvm import gemm as gemm_code
 from ingot.passes.codegen.llvm.microkernel import Precision
 from ingot.runtime.cpu import cache_sizes, conv, conv_depthwise, conv_fused, conv_plan, conv_steps, gemm, pooling, winograd
+from ingot.runtime.cpu.step_list import At
 from ingot.runtime.dispatch import kernel_of
 
 needs_winograd = pytest.mark.skipif(not target.host().fma, reason="the algorithm needs a fused multiply-add")
@@ -322,6 +323,15 @@ def test_blocked_pools_share_rows(threads):
     for plane in np.ndindex(3, 5):
         alone = pooling.max_pool_blocked(np.ascontiguousarray(x[plane][None, None]), dilation=(1, 2), **params)
         assert np.array_equal(alone[0, 0], results[0][0][plane]), plane
+
+
+def test_pools_of_blocks_are_shared_out_by_their_elements(threads):
+    threads(2)
+    params = {"kernel": (3, 3), "stride": (2, 2), "padding": ((1, 1), (1, 1)), "dilation": (1, 1)}
+    for blocks, size, shared in ((4, 112, True), (1, 14, False)):
+        plan, _ = pooling.max_pool_blocked_plan((1, blocks, size, size, 16), np.dtype(np.float32), **params)
+        step, = plan.native({conv_steps.X: At(0), conv_steps.Y: At(1)}).steps
+        assert (step.chunks > 1) == shared, f"{blocks} blocks of {size}x{size}: {step.chunks} chunks"
 
 
 @pytest.mark.parametrize("rows, depth, columns", [(1, 1280, 1000), (3, 70, 13), (8, 513, 31)])

@@ -178,6 +178,7 @@ def test_modules_compile_for_every_target(level):
     made += [pool_code.PoolKernel(machine, kind, "float", spread).text()
              for kind in (pool_code.MAX, pool_code.AVERAGE, pool_code.AVERAGE_GRAD)
              for spread in (pool_code.CONTIGUOUS, pool_code.PAIRS, pool_code.APART)]
-    made += [BlockedPoolKernel(machine, kind, "double").text() for kind in (pool_code.MAX, pool_code.AVERAGE)]
+    made += [BlockedPoolKernel.of(machine, kind, "double", taps).text() for kind in (pool_code.MAX, pool_code.AVERAGE)
+             for taps in ((1, 3, 3), (1, 7, 7), (2, 2, 2))]
     for text in (*made, pool_code.PoolKernel(machine, pool_code.PUT, "double").text()):
         assert compiler.emit_object(text, machine)

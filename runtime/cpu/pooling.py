@@ -37,8 +37,8 @@ def _task(kind, element, spread):
 
 
 @functools.lru_cache(None)
-def _blocked_task(kind, element):
-    made = blocked_codegen.BlockedPoolKernel(host(), kind, element)
+def _blocked_task(kind, element, taps):
+    made = blocked_codegen.BlockedPoolKernel.of(host(), kind, element, taps)
     return compile_module(text_of(made), [made.symbol])[made.symbol]
 
 
@@ -66,14 +66,16 @@ def _row_plan(kind, dims, planes, dtype, tables=(), blocks=0):
     """The plan of a job whose items are rows of the result. Pixels are vectors in arrays of so many blocks of channels."""
     words, steps = _words(dims), conv_steps.Steps()
     items, item = planes * words["out_rows"], host().vector_bytes if blocks else dtype.itemsize
-    chunks = conv_steps.share(items * dims[2].out * prod(d.taps for d in dims), items, pool.get_num_threads())
+    work = items * dims[2].out * prod(d.taps for d in dims) * (item // dtype.itemsize)
+    chunks = conv_steps.share(work, items, pool.get_num_threads())
     words |= {"items": items, "chunks": chunks, "x_plane": prod(d.size for d in dims) * item,
               "y_plane": prod(d.out for d in dims) * item, "blocks": blocks}
     for name, table in zip("dhw", tables):
         values = np.zeros(-(-len(table) * dtype.itemsize // 8) * 8 // dtype.itemsize, dtype)
         values[:len(table)] = table
         words[f"sizes_{name}"] = steps.table(values.view(np.int64))
-    task = _blocked_task(kind, _ELEMENTS[dtype]) if blocks else _task(kind, _ELEMENTS[dtype], _spread(dims[2]))
+    taps = tuple(d.taps for d in dims)
+    task = _blocked_task(kind, _ELEMENTS[dtype], taps) if blocks else _task(kind, _ELEMENTS[dtype], _spread(dims[2]))
     steps.add(task, chunks, codegen.WORDS, words,
               {"x": (X, 0), "y": (Y, 0), "index": (OPERANDS, 0)})
     return steps.plan()
@@ -225,8 +227,8 @@ def _max_grad_plan(shape, kernel, stride, padding, dilation, dtype, threads):
     work = shape[-1] * (prod(d.size for d in dims) + prod(d.out * d.taps for d in dims))
     chunks = conv_steps.share(planes * work, planes, threads)
     words = _words(dims) | {"items": planes, "chunks": chunks, "x_plane": prod(shape[2:]) * dtype.itemsize}
-    steps.add(_blocked_task(blocked_codegen.MAX_GRAD, _ELEMENTS[dtype]), chunks, codegen.WORDS, words,
-              {"x": (X, 0), "y": (Y, 0), "index": (OPERANDS, 0)})
+    task = _blocked_task(blocked_codegen.MAX_GRAD, _ELEMENTS[dtype], tuple(d.taps for d in dims))
+    steps.add(task, chunks, codegen.WORDS, words, {"x": (X, 0), "y": (Y, 0), "index": (OPERANDS, 0)})
     return steps.plan()
 
 

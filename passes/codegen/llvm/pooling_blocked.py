@@ -1,11 +1,12 @@
 """Pools of blocked arrays (N, channel blocks, depth, height, width, lanes), forward and backward: a block of channels is a
 vector.
 
-Nothing is masked: a window's range of taps inside of x is known before its elements are read. Words and items are those of
-`pooling.py`, planes being planes of blocks; an item of MAX_GRAD is a whole plane, for which the sizes of x are those of what is
-made. Places are int32.
+Nothing is masked: a window's range of taps inside of x is known before its elements are read. Small windows that lie inside of
+x altogether have their taps written out. Words and items are those of `pooling.py`, planes being planes of blocks; an item of
+MAX_GRAD is a whole plane, for which the sizes of x are those of what is made. Places are int32.
 """
 
+import itertools
 from dataclasses import dataclass
 
 from ....ir.target import Target
@@ -17,20 +18,30 @@ from .types import I32, bytes_of, constant, mangled, vector, zero
 
 _FRAME = ("first_d", "end_d", "first_h", "end_h", "first_w", "end_w")
 PLACES, MAX_GRAD = "max_pool_places", "max_pool_grad"
+_MOST_WRITTEN = 9                               # taps of a window that are written out
 
 
 @dataclass(frozen=True)
 class BlockedPoolKernel:
-    """What a module is made for: MAX, PLACES (MAX with places), AVERAGE, MAX_GRAD or AVERAGE_GRAD of an element type."""
+    """What a module is made for: MAX, PLACES (MAX with places), AVERAGE, MAX_GRAD or AVERAGE_GRAD of an element type. `written`
+    are the taps (down, across) that are written out for windows inside of x; going forward, `of` says for which that pays."""
 
     target: Target
     kind: str
     element: str
+    written: tuple | None = None
+
+    @classmethod
+    def of(cls, target: Target, kind: str, element: str, taps: tuple) -> "BlockedPoolKernel":
+        """The kernel for windows of so many taps in depth, height and width."""
+        small = kind in (MAX, PLACES, AVERAGE) and taps[0] == 1 and taps[1] * taps[2] <= _MOST_WRITTEN
+        return cls(target, kind, element, tuple(taps[1:]) if small else None)
 
     @property
     def symbol(self) -> str:
         """The task's name in the module."""
-        return f"blocked_{self.kind}_{mangled(self.element)}"
+        written = "" if self.written is None else "_{}x{}".format(*self.written)
+        return f"blocked_{self.kind}_{mangled(self.element)}{written}"
 
     def text(self) -> str:
         """The module as LLVM IR."""
@@ -100,6 +111,23 @@ def _taps(f, job, frame, origin, start, body):
     return outer.results
 
 
+def _written_taps(f, job, taps, origin, start, body):
+    """`_taps` for a window of one slice in depth that lies inside x."""
+    in_d, in_h, in_w = origin
+    values, first = start, f.add(f.mul(f.add(f.mul(in_d, job.height), in_h), job.width), in_w)
+    down, across = f.mul(job.dilation_h, job.width), job.dilation_w
+    for i, j in itertools.product(*map(range, taps)):
+        values = body(f.add(first, f.add(f.mul(down, i), f.mul(across, j))), values)
+    return values
+
+
+def _is_inside(f, job, frame):
+    """Whether all taps of a window lie inside x."""
+    found = [f.compare("eq", f.sub(getattr(frame, f"end_{dim}"), getattr(frame, f"first_{dim}")), getattr(job, f"taps_{dim}"))
+             for dim in "dhw"]
+    return f.binary("and", f.binary("and", *found[:2]), found[2])
+
+
 def _window(f, kernel, job, frame, x, origin, type_):
     """The sum of a window, or its largest element (the first NaN wins) and its place, lane by lane."""
     lanes = f.lanes(kernel.element)
@@ -119,7 +147,14 @@ def _window(f, kernel, job, frame, x, origin, type_):
         d, h, w = (f.add(at, f.mul(getattr(frame, f"first_{dim}"), getattr(job, f"dilation_{dim}")))
                    for dim, at in zip("dhw", origin))
         start.append(spread(f.add(f.mul(f.add(f.mul(d, job.height), h), job.width), w)))
-    return _taps(f, job, frame, origin, start, step)
+
+    def in_turn():
+        return tuple(_taps(f, job, frame, origin, start, step))
+
+    if kernel.written is None:
+        return in_turn()
+    return f.choose(_is_inside(f, job, frame),
+                    lambda: tuple(_written_taps(f, job, kernel.written, origin, tuple(start), step)), in_turn)
 
 
 def _max_grad_plane(f, kernel, job, frame, number):
