@@ -1,5 +1,7 @@
 """How convolutions are cut: shares of Winograd's channels, half vectors, partial blocks, weights asked for, rows of threads."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -125,6 +127,20 @@ def test_products_are_tall_where_few_tiles_read_far_weights(images, channels, si
 
 
 # Direct.
+
+
+@pytest.mark.parametrize("inputs", [1, 2, 3, 5])
+@pytest.mark.parametrize("taps, stride", [(3, 1), (3, 2), (7, 2)])
+def test_steps_that_are_written_out_change_nothing(inputs, taps, stride, monkeypatch):
+    rng, params = np.random.default_rng(inputs), window(taps, stride)
+    x, w, b = draw(rng, 2, inputs, 19, 23), draw(rng, 40, inputs, taps, taps), draw(rng, 40)
+    g, results = plan_of(x.shape, w.shape, **params), []
+    assert conv_plan._written(dataclasses.replace(g, x_plain=True)) == taps
+    for written in (conv_plan._written, lambda geometry: 0):
+        monkeypatch.setattr(conv_plan, "_written", written)
+        results.append(conv.Direct(g, np.dtype(np.float32), (2, 40, *[d.out for d in g.dims[1:]]), 0)(x, w, b))
+    assert np.array_equal(*results)
+    close(results[0], x, w, b, params)
 
 
 @pytest.mark.parametrize("outputs", [1, 5, 8, 9, 16, 17, 23, 24, 25, 40, 72, 104])

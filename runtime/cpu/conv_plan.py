@@ -116,10 +116,10 @@ def filters_of(geometry: Geometry) -> Filters:
 
 
 @functools.lru_cache(None)
-def kernel(item: int, vectors: int, epilogue=None, narrow: bool = False):
+def kernel(item: int, vectors: int, epilogue=None, narrow: bool = False, written: int = 0):
     """(description, address) of the direct kernel."""
     epilogue = epilogue or ColumnBias(_ELEMENTS[item])
-    made = codegen.ConvKernel(host(), Precision.of(_ELEMENTS[item]), vectors, epilogue, narrow)
+    made = codegen.ConvKernel(host(), Precision.of(_ELEMENTS[item]), vectors, epilogue, narrow, written)
     return made, compile_module(text_of(made), [made.symbol])[made.symbol]
 
 
@@ -139,7 +139,7 @@ def add_direct(steps, geometry: Geometry, filters: Filters, x, w, y, operands=(c
     if scatter is None:
         geometry = flattened(geometry)
         scatter = Scatter(tuple(d.out for d in geometry.dims), (1, 1, 1), (0, 0, 0))
-    made, task = kernel(geometry.item, filters.vectors, epilogue, _is_narrow(geometry, filters))
+    made, task = kernel(geometry.item, filters.vectors, epilogue, _is_narrow(geometry, filters), _written(geometry))
     depth, height, _ = geometry.dims
     threads = pool.get_num_threads()
     rows, groups, images = depth.out * height.out, geometry.groups, geometry.images
@@ -168,6 +168,13 @@ def _lines_asked(filters, visits):
     if filters.panels == 1 or filters.group < _FAR_BYTES:
         return 0
     return -(-filters.panel // (_LINE * max(1, visits)))
+
+
+def _written(geometry):
+    """Steps that a kernel has written out: those of a row of taps where channels are few, 0 where loops have enough to do."""
+    width = geometry.dims[2]
+    steps = geometry.x_blocks.width * (width.taps if width.dilation == 1 else 1)
+    return steps if steps < geometry.lanes else 0
 
 
 def _is_narrow(geometry, filters):

@@ -33,7 +33,7 @@ from ....ir.target import Target
 from .conv_epilogue import BlockedPlace
 from .emit import Module
 from .epilogue import Identity, Place
-from .microkernel import Operand, Precision, add_outer, widen_lanes, zero_tile
+from .microkernel import Operand, Precision, add_outer, add_written, widen_lanes, zero_tile
 from .tasks import WORD, Words, chunk_share, split_index
 from .types import I64, PTR, VOID, bytes_of, vector, zero
 
@@ -63,13 +63,14 @@ def tile_rows(target: Target, vectors: int) -> int:
 @dataclass(frozen=True)
 class ConvKernel:
     """What a module is made for; equal ones are the same code. In a `narrow` panel the last vector has channels in its lower
-    half alone."""
+    half alone. Segments of `written` steps, if it is not 0, have them written out."""
 
     target: Target
     precision: Precision
     vectors: int
     epilogue: Any = field(default_factory=Identity)
     narrow: bool = False
+    written: int = 0
 
     @property
     def lanes(self) -> int:
@@ -90,8 +91,8 @@ class ConvKernel:
     @property
     def symbol(self) -> str:
         """The task's name in the module."""
-        after = self.epilogue.name
-        return f"conv_{self.vectors}{'_narrow' * self.narrow}_{self.precision}{'_' + after if after else ''}"
+        after, written = self.epilogue.name, f"_w{self.written}" if self.written else ""
+        return f"conv_{self.vectors}{'_narrow' * self.narrow}{written}_{self.precision}{'_' + after if after else ''}"
 
     def text(self) -> str:
         """The module as LLVM IR."""
@@ -239,24 +240,34 @@ def _tile(module, kernel, pixels):
             ("d", frame.first_d, frame.end_d, f.mul(job.dilation_d, job.x_slice), job.w_tap_d),
             ("h", frame.first_h, frame.end_h, f.mul(job.dilation_h, job.x_row), job.w_tap_h),
             ("w", 0, segment.taps, job.x_tap_w, job.w_tap_w))
-    last_block, unroll = f.sub(segment.blocks, 1), kernel.written_out(pixels)
+    last_block, unroll, steps = f.sub(segment.blocks, 1), kernel.written_out(pixels), segment.steps
 
-    def sums(level, x, w, tile, steps=segment.steps):
+    def sums(level, x, w, tile, steps):
         if level == len(nest):
-            return add_outer(f, precision, tile, steps, Operand(x, x_pixel, size), Operand(w, 0, w_step), unroll=unroll)
+            a, b = Operand(x, x_pixel, size), Operand(w, 0, w_step)
+            if isinstance(steps, int):
+                return add_written(f, precision, tile, steps, a, b)
+            return add_outer(f, precision, tile, steps, a, b, unroll=unroll)
         dim, first, end, x_step, w_next = nest[level]
         with f.loop(first, end, 1, [value for line in tile for value in line]) as loop:
             inside = f.at(x, f.mul(loop.index, x_step))
             if dim == "blocks":
                 _ask_ahead(f, f.at(inside, f.mul(x_step, AHEAD)), x_pixel, pixels)
                 _ask_for_weights(f, job, frame)
+            if dim == "blocks" and not isinstance(steps, int):
                 steps = f.select(f.compare("eq", loop.index, last_block), segment.last, steps)
             found = sums(level + 1, inside, f.at(w, f.mul(loop.index, w_next)), _lines(loop.carried, kernel.vectors), steps)
             loop.next(*(value for line in found for value in line))
         return _lines(loop.results, kernel.vectors)
 
-    tile = sums(0, x, w, zero_tile(precision, pixels, kernel.vectors, lanes, kernel.narrow))
-    _finish(f, kernel, (job, frame, segment), tile, y)
+    def all_of(steps):
+        found = sums(0, x, w, zero_tile(precision, pixels, kernel.vectors, lanes, kernel.narrow), steps)
+        return [value for line in found for value in line]
+
+    tile = all_of(steps) if not kernel.written else f.choose(
+        f.binary("and", f.compare("eq", steps, kernel.written), f.compare("eq", segment.last, kernel.written)),
+        lambda: all_of(kernel.written), lambda: all_of(steps))
+    _finish(f, kernel, (job, frame, segment), _lines(tile, kernel.vectors), y)
     f.ret()
     return name
 

@@ -161,6 +161,16 @@ def _ask_in_round(f, lines, line, index, count):
     return [f.at(line, f.select(last, lines.turn, lines.apart))]
 
 
+def add_written(f: Function, precision: Precision, tile: list[list[Value]], depth: int, a: Operand,
+                b: Operand) -> list[list[Value]]:
+    """`add_outer` for a depth that is known, all steps of it written out."""
+    step = _OuterStep(f, precision, tile, a, b, None, None)
+    sums = [value for line in tile for value in line]
+    for number in range(depth):
+        sums = step.add(step.starts, number, sums)
+    return [sums[row * step.vectors:(row + 1) * step.vectors] for row in range(step.rows)]
+
+
 class _OuterStep:
     """One step of the depth of `add_outer`. Streams that move on with it: A, B, and what is asked for ahead."""
 
