@@ -15,6 +15,7 @@ from ingot.passes.codegen.llvm import conv_grad as grad_code
 from ingot.passes.codegen.llvm import conv_reorder, conv_steps
 from ingot.passes.codegen.llvm import winograd as winograd_code
 from ingot.passes.codegen.llvm.conv_epilogue import Fusion
+from ingot.passes.codegen.llvm.conv_few import FewOutputsKernel, TurnKernel
 from ingot.passes.codegen.llvm.conv_planes import PlanesKernel, PlaneWindow
 from ingot.passes.codegen.llvm.microkernel import Precision
 from ingot.runtime.cpu import compile as compiler
@@ -244,6 +245,9 @@ def modules(machine):
     for element in ("float", "double"):
         precision = Precision.of(element)
         yield direct_code.ConvKernel(machine, precision, 2, Fusion(True, True, "relu").epilogue(element)).text()
+        yield direct_code.ConvKernel(machine, precision, 2, written=7).text()
+        yield FewOutputsKernel(machine, precision, 1, written=3 * machine.lanes(8), outputs=3).text()
+        yield TurnKernel(machine, element).text()
         yield grad_code.WeightGradKernel(machine, precision, 2).text()
         yield conv_reorder.reorder_text(machine, element)
         made = depthwise_code.DepthwiseKernel(machine, element, pattern)

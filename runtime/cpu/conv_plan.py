@@ -10,7 +10,7 @@ from ...passes.codegen.llvm import conv as codegen
 from ...passes.codegen.llvm.epilogue import ColumnBias
 from ...passes.codegen.llvm.microkernel import Precision
 from ...passes.codegen.llvm.tasks import WORD
-from . import cache_sizes, conv_steps, pool
+from . import cache_sizes, conv_few, conv_steps, pool
 from .compile import compile_module
 from .conv_layout import Blocks, Filters
 from .texts import text_of
@@ -139,15 +139,20 @@ def add_direct(steps, geometry: Geometry, filters: Filters, x, w, y, operands=(c
     if scatter is None:
         geometry = flattened(geometry)
         scatter = Scatter(tuple(d.out for d in geometry.dims), (1, 1, 1), (0, 0, 0))
-    made, task = kernel(geometry.item, filters.vectors, epilogue, _is_narrow(geometry, filters), _written(geometry))
+    few = conv_few.pays(geometry)
+    if few:
+        made, task = conv_few.kernel(geometry, epilogue)
+        filters, w = conv_few.add_turned(steps, geometry, filters, w)
+    else:
+        made, task = kernel(geometry.item, filters.vectors, epilogue, _is_narrow(geometry, filters), _written(geometry))
     depth, height, _ = geometry.dims
     threads = pool.get_num_threads()
     rows, groups, images = depth.out * height.out, geometry.groups, geometry.images
     row_blocks = _row_blocks(geometry, filters, rows, threads)
     items = images * groups * row_blocks * filters.panels
     depths = _depths(geometry, filters, made.rows)
-    part_table, parts, visits = _parts(steps, geometry, filters, made.rows, depths,
-                                       1 if threads == 1 else -(-4 * threads // items))
+    runs = list((whole_tiles_of if few else tiles_of)(geometry.dims[2], made.rows))
+    part_table, parts, visits = _parts(steps, geometry, filters, runs, depths, 1 if threads == 1 else -(-4 * threads // items))
     items *= parts
     chunks = conv_steps.share(geometry.work, items, threads)
     panel_first = _panels_first(geometry, filters, row_blocks)
@@ -191,7 +196,8 @@ def _operand_words(geometry, filters):
              "x_slice": height.size * width.size * pixel,
              "x_row": width.size * pixel, "x_pixel": width.stride * pixel, "x_tap_w": width.dilation * pixel,
              "w_group": filters.group, "w_panel": filters.panel, "w_block": filters.block, "w_tap_w": filters.tap,
-             "w_tap_h": width.taps * filters.tap, "w_tap_d": height.taps * width.taps * filters.tap}
+             "w_tap_h": width.taps * filters.tap, "w_tap_d": height.taps * width.taps * filters.tap,
+             "w_output": getattr(filters, "output", 0)}
     for name, dim in (("d", depth), ("h", height)):
         words |= {f"taps_{name}": dim.taps, f"stride_{name}": dim.stride, f"pad_{name}": dim.low,
                   f"dilation_{name}": dim.dilation}
@@ -249,6 +255,22 @@ def tiles_of(width: Window, most: int):
         number, at = number + count, at + count * pixels
 
 
+def whole_tiles_of(width: Window, most: int):
+    """(first pixel, pixels, tiles) of tiles whose pixels all see the same taps: pixels at the borders by themselves."""
+    reach = (width.size - 1 + width.low - (width.taps - 1) * width.dilation) // width.stride    # last window inside x
+    first = min(width.out, max(0, -(-width.low // width.stride)))
+    end = max(first, min(width.out, reach + 1))
+    yield from ((at, 1, 1) for at in range(first))
+    tiles = -(-(end - first) // most)
+    base, extra = divmod(end - first, max(1, tiles))
+    at = first
+    for pixels, count in ((base + 1, extra), (base, tiles - extra)):
+        if count:
+            yield at, pixels, count
+        at += count * pixels
+    yield from ((at, 1, 1) for at in range(end, width.out))
+
+
 def _depths(geometry, filters, most):
     """The channel blocks of x as ranges of which a panel's weights stay in cache while all rows of an item read them."""
     count = geometry.x_blocks.count
@@ -258,11 +280,10 @@ def _depths(geometry, filters, most):
     return [(count * i // ranges, count * (i + 1) // ranges) for i in range(ranges)]
 
 
-def _parts(steps, geometry, filters, most, depths, wanted):
+def _parts(steps, geometry, filters, runs, depths, wanted):
     """(table of parts, their number, channel blocks that a row of the first goes through): the tiles of a row cut into about
     `wanted` parts."""
-    runs, total = list(tiles_of(geometry.dims[2], most)), -(-geometry.dims[2].out // most)
-    each = max(_PART_TILES, -(-total // wanted))
+    each = max(_PART_TILES, -(-sum(tiles for _, _, tiles in runs) // wanted))
     parts, room = [[]], each
     for at, pixels, tiles in runs:
         while tiles:

@@ -39,7 +39,7 @@ from .types import I64, PTR, VOID, bytes_of, vector, zero
 
 WORDS = ("x", "w", "y", "operands", "items", "chunks", "groups", "row_blocks", "panels", "panel_first",
          "x_image", "x_group", "x_block", "x_slice", "x_row", "x_pixel", "w_group", "w_panel", "w_block",
-         "w_tap_d", "w_tap_h", "w_tap_w", "x_tap_w", "y_image", "y_group", "y_block", "y_slice", "y_row", "y_pixel",
+         "w_tap_d", "w_tap_h", "w_tap_w", "w_output", "x_tap_w", "y_image", "y_group", "y_block", "y_slice", "y_row", "y_pixel",
          "out_rows", "out_height", "depth", "height", "taps_d", "taps_h", "stride_d", "stride_h", "pad_d", "pad_h",
          "dilation_d", "dilation_h", "part_table", "parts", "depths", "blocks", "ask_lines",
          "ask_shares")
@@ -93,6 +93,27 @@ class ConvKernel:
         """The task's name in the module."""
         after, written = self.epilogue.name, f"_w{self.written}" if self.written else ""
         return f"conv_{self.vectors}{'_narrow' * self.narrow}{written}_{self.precision}{'_' + after if after else ''}"
+
+    def ready(self, f, job, pixels: int) -> tuple:
+        """What the steps of a tile need to know beforehand."""
+        return pixels, job.x_pixel
+
+    def no_sums(self, pixels: int) -> list:
+        """The sums of a tile before its first step."""
+        return _values(zero_tile(self.precision, pixels, self.vectors, self.lanes, self.narrow))
+
+    def add(self, f, ready: tuple, x, w, sums: list, steps) -> list:
+        """Sums plus the products of some steps: input channels, and taps where those of neighbours lie together."""
+        (pixels, x_pixel), size = ready, bytes_of(self.precision.a)
+        a, b = Operand(x, x_pixel, size), Operand(w, 0, self.vectors * self.lanes * size)
+        tile = _lines(sums, self.vectors)
+        if isinstance(steps, int):
+            return _values(add_written(f, self.precision, tile, steps, a, b))
+        return _values(add_outer(f, self.precision, tile, steps, a, b, unroll=self.written_out(pixels)))
+
+    def results(self, f, sums: list) -> list:
+        """The vectors of channels of each pixel."""
+        return _lines(sums, self.vectors)
 
     def text(self) -> str:
         """The module as LLVM IR."""
@@ -229,47 +250,41 @@ def _clear(module, kernel):
 
 def _tile(module, kernel, pixels):
     """Function of one segment of a tile of that many pixels."""
-    name, precision, lanes = f"tile_{pixels}", kernel.precision, kernel.lanes
+    name = f"tile_{pixels}"
     f = module.function(name, [(PTR, "job"), (PTR, "frame"), (PTR, "segment"), ("ptr noalias readonly", "x"),
                                ("ptr noalias readonly", "w"), ("ptr noalias", "y")], internal=True)
     arg, at_frame, at_segment, x, w, y = f.params
     job, frame, segment = Words(f, arg, WORDS), Words(f, at_frame, _FRAME), Words(f, at_segment, SEGMENT)
-    size, x_pixel = bytes_of(precision.a), job.x_pixel
-    w_step = kernel.vectors * lanes * size
     nest = (("blocks", 0, segment.blocks, job.x_block, job.w_block),
             ("d", frame.first_d, frame.end_d, f.mul(job.dilation_d, job.x_slice), job.w_tap_d),
             ("h", frame.first_h, frame.end_h, f.mul(job.dilation_h, job.x_row), job.w_tap_h),
             ("w", 0, segment.taps, job.x_tap_w, job.w_tap_w))
-    last_block, unroll, steps = f.sub(segment.blocks, 1), kernel.written_out(pixels), segment.steps
+    last_block, steps, x_pixel, ready = f.sub(segment.blocks, 1), segment.steps, job.x_pixel, kernel.ready(f, job, pixels)
 
-    def sums(level, x, w, tile, steps):
+    def add(level, x, w, sums, steps):
         if level == len(nest):
-            a, b = Operand(x, x_pixel, size), Operand(w, 0, w_step)
-            if isinstance(steps, int):
-                return add_written(f, precision, tile, steps, a, b)
-            return add_outer(f, precision, tile, steps, a, b, unroll=unroll)
+            return kernel.add(f, ready, x, w, sums, steps)
         dim, first, end, x_step, w_next = nest[level]
-        with f.loop(first, end, 1, [value for line in tile for value in line]) as loop:
+        with f.loop(first, end, 1, sums) as loop:
             inside = f.at(x, f.mul(loop.index, x_step))
             if dim == "blocks":
                 _ask_ahead(f, f.at(inside, f.mul(x_step, AHEAD)), x_pixel, pixels)
                 _ask_for_weights(f, job, frame)
             if dim == "blocks" and not isinstance(steps, int):
                 steps = f.select(f.compare("eq", loop.index, last_block), segment.last, steps)
-            found = sums(level + 1, inside, f.at(w, f.mul(loop.index, w_next)), _lines(loop.carried, kernel.vectors), steps)
-            loop.next(*(value for line in found for value in line))
-        return _lines(loop.results, kernel.vectors)
+            loop.next(*add(level + 1, inside, f.at(w, f.mul(loop.index, w_next)), list(loop.carried), steps))
+        return list(loop.results)
 
-    def all_of(steps):
-        found = sums(0, x, w, zero_tile(precision, pixels, kernel.vectors, lanes, kernel.narrow), steps)
-        return [value for line in found for value in line]
-
-    tile = all_of(steps) if not kernel.written else f.choose(
+    sums = add(0, x, w, kernel.no_sums(pixels), steps) if not kernel.written else f.choose(
         f.binary("and", f.compare("eq", steps, kernel.written), f.compare("eq", segment.last, kernel.written)),
-        lambda: all_of(kernel.written), lambda: all_of(steps))
-    _finish(f, kernel, (job, frame, segment), _lines(tile, kernel.vectors), y)
+        lambda: add(0, x, w, kernel.no_sums(pixels), kernel.written), lambda: add(0, x, w, kernel.no_sums(pixels), steps))
+    _finish(f, kernel, (job, frame, segment), kernel.results(f, sums), y)
     f.ret()
     return name
+
+
+def _values(tile):
+    return [value for line in tile for value in line]
 
 
 def _lines(values, vectors):

@@ -10,13 +10,13 @@ byte offsets; a negative offset of a column drops it.
     scatter   by stride     by table
     gather    by table      by stride
 
-The task "straight" turns nothing: `lanes` neighbours of a row become a vector. Its columns are whole vectors, filled with zeros
-where there are no more of them.
+A few columns alone (`plain`, nothing filled) are moved element by element. The task "straight" turns nothing: `lanes`
+neighbours of a row become a vector. Its columns are whole vectors, filled with zeros where there are no more of them.
 """
 
 from ....ir.target import Target
 from .emit import Module
-from .microkernel import transpose
+from .microkernel import row_places, transpose
 from .tasks import Words, chunk_share, split_index
 from .types import I64, PTR, VOID, bytes_of, vector
 
@@ -29,6 +29,7 @@ WORDS = ("source", "target", "items", "chunks", "outer", "row_chunks", "column_c
          "row_table", "column_table")
 VARIANTS = ("plain", "scatter", "gather")
 STRAIGHT = "straight"
+_FEW = 4                                        # columns that are not worth turning a square
 
 
 def symbol(variant: str, element: str) -> str:
@@ -77,7 +78,7 @@ def _straight(module, element):
 
 def _task(module, variant, element):
     lanes = module.target.lanes(bytes_of(element))
-    group = _group(module, variant, element, lanes)
+    group, few = _group(module, variant, element, lanes), _few_columns(module, element, lanes) if variant == "plain" else None
     f = module.task(symbol(variant, element))
     arg, chunk, _ = f.params
     job = Words(f, arg, WORDS)
@@ -89,8 +90,36 @@ def _task(module, variant, element):
             number, row = f.div(groups.index, lanes), groups.index
             start = source if variant == "gather" else f.at(source, f.mul(job.row_stride, row))
             to = f.at(target, f.mul(job.group_step, number))
-            f.call(group, VOID, arg, start, to, f.sub(rows_left, row), columns_left, row)
+            given = VOID, arg, start, to, f.sub(rows_left, row), columns_left, row
+            if few is None:
+                f.call(group, *given)
+            else:
+                is_few = f.binary("and", f.compare("sle", columns_left, _FEW), f.compare("eq", job.fill, 0))
+                f.choose(is_few, lambda given=given: f.call(few, *given[:-1]), lambda given=given: f.call(group, *given))
     f.ret()
+
+
+def _few_columns(module, element, lanes):
+    """Function of one group of rows with so few columns that elements are moved one by one."""
+    f = module.function(f"few_columns_{element}", [(PTR, "job"), ("ptr noalias", "source"), ("ptr noalias", "target"),
+                                                   (I64, "rows"), (I64, "columns")], internal=True)
+    arg, source, target, rows, columns = f.params
+    job, size = Words(f, arg, WORDS), bytes_of(element)
+    stride, row_at = job.row_stride, row_places(f, job.row_stride, lanes)
+    with f.loop(0, columns) as column:
+        start, goal = f.at(source, column.index, element), f.at(target, f.mul(job.column_step, column.index))
+
+        def all_rows(start=start, goal=goal):
+            for row in range(lanes):
+                f.store(f.load(element, f.at(start, row_at(row))), f.at(goal, row * size))
+
+        def some_rows(start=start, goal=goal):
+            with f.loop(0, rows) as row:
+                f.store(f.load(element, f.at(start, f.mul(stride, row.index))), f.at(goal, row.index, element))
+
+        f.choose(f.compare("sge", rows, lanes), all_rows, some_rows)
+    f.ret()
+    return f.name
 
 
 def _group(module, variant, element, lanes):

@@ -177,7 +177,7 @@ class _OuterStep:
     def __init__(self, f, precision, tile, a, b, mask, ahead):
         self.f, self.precision, self.mask, self.ahead = f, precision, mask, ahead
         self.rows, self.vectors = len(tile), len(tile[0])
-        self.odd = {odd: f.opaque(f.mul(a.row_stride, odd)) for odd in range(1, self.rows, 2)}
+        self.row = row_places(f, a.row_stride, self.rows)
         self.widths = [lanes_of(value.type) for value in tile[0]]
         size = bytes_of(memory_type(precision.b))
         self.across = b.row_stride or [number * self.widths[0] * size for number in range(self.vectors)]
@@ -197,19 +197,13 @@ class _OuterStep:
         columns = [_load_columns(f, precision, f.at(at_b, self.across[i]), self.widths[i],
                                  self.mask if i == self.vectors - 1 else None) for i in range(self.vectors)]
         for row in range(self.rows):
-            scalar = f.load(memory_type(precision.a), f.at(at_a, self._row(row)))
+            scalar = f.load(memory_type(precision.a), f.at(at_a, self.row(row)))
             scalar = widen(f, scalar, precision.a, precision.accumulate)
             spread = {width: f.splat(scalar, width) for width in dict.fromkeys(self.widths)}
             for i in range(self.vectors):
                 place = row * self.vectors + i
                 sums[place] = multiply_add(f, spread[self.widths[i]], columns[i], sums[place])
         return sums
-
-    def _row(self, row):
-        """How far from the first row another one lies. Few registers serve many rows, for an address may have a multiple of one
-        by a power of two."""
-        scale = row & -row
-        return self.f.mul(self.odd[row // scale], scale) if row else 0
 
     def _ask(self, at_b, stream):
         """Prefetch what a step was told to ask for."""
@@ -219,6 +213,18 @@ class _OuterStep:
                 f.prefetch(f.at(stream[0], line), 2)
         elif ahead is not None:
             f.prefetch(f.at(at_b, ahead), 2)
+
+
+def row_places(f: Function, stride, rows: int):
+    """A function that gives how far from the first of some rows another one lies. Few registers serve many rows, for an address
+    may have a multiple of one by a power of two."""
+    odd = {number: f.opaque(f.mul(stride, number)) for number in range(1, rows, 2)}
+
+    def place(row):
+        scale = row & -row
+        return f.mul(odd[row // scale], scale) if row else 0
+
+    return place
 
 
 def widen_lanes(f: Function, value: Value, lanes: int) -> Value:
