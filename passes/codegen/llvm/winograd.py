@@ -32,7 +32,6 @@ WORDS = ("x", "w", "u", "y", "operands", "scratch", "scratch_bytes", "items", "c
 FILTER_WORDS = ("source", "target", "items", "chunks", "panels", "inputs", "width", "panel", "block", "tap", "step",
                 "u_plane", "u_panel", "u_vector")
 _TAPS = 3
-_UNROLL = 4                                      # steps of a product written out
 _TALL_AHEAD = 12 << 10                           # bytes of U that a tall product asks for ahead: longer than memory takes
 _LINE = 64                                       # bytes of a cache line
 
@@ -148,7 +147,7 @@ def _plane_products(module, kernel):
     """Function: the products of all transformed pixels of some tiles with the panels of a share."""
     shape, size = tile_shape(kernel.target, kernel.element), bytes_of(kernel.element)
     beside = _products(module, kernel, "product", shape.rows, shape.vectors)
-    tall = _products(module, kernel, "tall", kernel.tall_rows, 1, _TALL_AHEAD)
+    tall = _products(module, kernel, "tall", kernel.tall_rows, 1, _TALL_AHEAD, least=shape.rows + 1)
     f = module.function("plane_products", [(PTR, "job"), (PTR, "v"), (PTR, "m"), (I64, "count"), (I64, "panel"),
                                            (I64, "panel_end")], internal=True)
     arg, v, m, count, first, end = f.params
@@ -187,36 +186,32 @@ def _next_panel(f, job, u, panel, first, end):
     return f.at(u, f.select(f.compare("slt", f.add(panel, 1), end), job.u_panel, back))
 
 
-def _products(module, kernel, name, most, vectors, ahead=None):
-    """Table of the register tiles of so many vectors, by rows. Each step of the depth asks for the line of U that lies so far
-    `ahead`, or for up to two lines of the stream that it is given."""
+def _products(module, kernel, name, most, vectors, ahead=None, least=1):
+    """Table of the register tiles of so many vectors, by rows; those of fewer rows than `least` are not there. Each step of
+    the depth asks for the line of U that lies so far `ahead`, or for up to two lines of the stream that it is given."""
     shape, names = tile_shape(kernel.target, kernel.element), []
     precision, size = Precision.of(kernel.element), bytes_of(kernel.element)
     pixel = shape.lanes * size
-    for rows in range(1, most + 1):
+    for rows in range(least, most + 1):
         f = module.function(f"{name}_{rows}", [(PTR, "job"), ("ptr noalias readonly", "v"), ("ptr noalias readonly", "u"),
                                                ("ptr noalias", "m"), (PTR, "stream"), (I64, "lines")], internal=True)
         arg, v, u, m, stream, lines = f.params
         job = Words(f, arg, WORDS)
-        v_block, across = job.v_block, tuple([f.mul(job.u_vector, number) for number in range(vectors)])
-
-        def sums(block, steps, values, f=f, v=v, u=u, stream=stream, lines=lines, v_block=v_block, across=across):
-            done = f.mul(block, shape.lanes)
-            asked = ahead or (f.at(stream, f.mul(done, lines)), lines)
-            tile = add_outer(f, precision, [values[i:i + vectors] for i in range(0, len(values), vectors)], steps,
-                             Operand(f.at(v, f.mul(block, v_block)), pixel, size),
-                             Operand(f.at(u, f.mul(done, pixel)), across, pixel), ahead=asked, unroll=_UNROLL)
-            return [value for line in tile for value in line]
-
+        inputs, v_block, across = job.inputs, job.v_block, tuple([f.mul(job.u_vector, number) for number in range(vectors)])
         start = [value for line in zero_tile(precision, rows, vectors, shape.lanes) for value in line]
-        whole, rest = f.div(job.inputs, shape.lanes), f.mod(job.inputs, shape.lanes)
-        with f.loop(0, whole, 1, start) as loop:
-            loop.next(*sums(loop.index, shape.lanes, loop.carried))
-        for number, value in enumerate(sums(whole, rest, loop.results)):
+        with f.loop(0, job.x_blocks, 1, start) as loop:
+            done = f.mul(loop.index, shape.lanes)
+            tile = [list(loop.carried[i:i + vectors]) for i in range(0, len(start), vectors)]
+            tile = add_outer(f, precision, tile, f.min(f.sub(inputs, done), shape.lanes),
+                             Operand(f.at(v, f.mul(loop.index, v_block)), pixel, size),
+                             Operand(f.at(u, f.mul(done, pixel)), across, pixel),
+                             ahead=ahead or (f.at(stream, f.mul(done, lines)), lines))
+            loop.next(*(value for line in tile for value in line))
+        for number, value in enumerate(loop.results):
             f.store(value, f.at(m, f.add(f.mul(job.m_vector, number % vectors), number // vectors * pixel)))
         f.ret()
         names.append(f.name)
-    return module.function_table(f"{name}s", names)
+    return module.function_table(f"{name}s", [names[0]] * (least - 1) + names)
 
 
 def input_transform(module, kernel):
