@@ -19,6 +19,7 @@ from ..ir.scope import Scope
 from ..ir.substitute import owned_by, replaced
 from ..passes import pipeline
 from ..passes.batch_slices import batch_slices
+from ..passes.chain_convs import chain_convs
 from ..passes.class_losses import class_losses
 from ..passes.decompose import decompose
 from ..passes.derived import split_derived
@@ -59,6 +60,11 @@ def packed_recurrence(graph: Graph) -> Graph:
     return pack_recurrent(graph, recurrent.packing)
 
 
+def chained_convs(graph: Graph) -> Graph:
+    """Convolutions in a row that this machine had better run for some rows of an image at a time."""
+    return chain_convs(graph, blocked.chain_pieces)
+
+
 def sliced_batches(graph: Graph) -> Graph:
     """Layers of large batches for as many images at a time as this machine's last cache takes."""
     return batch_slices(graph, cache_sizes.kept_between_steps())
@@ -66,7 +72,7 @@ def sliced_batches(graph: Graph) -> Graph:
 
 PASSES = (*pipeline.SIMPLER, row_bodies, class_losses, decompose_bodies, *pipeline.SIMPLER,
           join_pads, fold_batch_norm, fuse_batch_norm, blocked_layout, packed_recurrence, *pipeline.SIMPLER,
-          fuse_conv_epilogue, sliced_batches)
+          fuse_conv_epilogue, chained_convs, sliced_batches)
 
 
 @contextmanager

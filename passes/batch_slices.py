@@ -10,12 +10,12 @@ they make, as those of training steps do, stay whole.
 from dataclasses import dataclass, field
 
 from ..ir.graph import Builder, Graph, Node, Value
-from ..ir.ops.blocked import avg_pool_blocked, conv_blocked, max_pool_blocked
+from ..ir.ops.blocked import avg_pool_blocked, conv_blocked, conv_chain_blocked, max_pool_blocked
 from ..ir.ops.shape import cat, slice_
 from .parts import needed
 from .rewrite import prune
 
-LAYERS = (conv_blocked, max_pool_blocked, avg_pool_blocked)
+LAYERS = (conv_blocked, conv_chain_blocked, max_pool_blocked, avg_pool_blocked)
 _WORTH = 2              # times the bytes that leave a stretch that those which stay inside must be
 
 

@@ -136,6 +136,49 @@ conv_blocked = op(
         "its elements before it is stored (`epilogue`, as `run_epilogue` says); arrays beside it are like the result or hold a "
         "number per channel.")
 
+# Chains of convolutions.
+
+LAYER = ("filters", "stride", "padding", "dilation", "groups", "lanes", "in_blocks", "kernel", "epilogue")
+
+
+def chain_layers(x, operands, layers, beside):
+    """(parameters of `conv_blocked`, what stands beside x) for each convolution of a chain."""
+    if len(layers) != len(beside) or len(operands) != len(layers) + sum(beside):
+        raise ShapeError(f"conv_chain_blocked: {len(operands)} operands beside {x} for {len(layers)} layers, arrays {beside}")
+    at = 0
+    for layer, count in zip(layers, beside):
+        yield dict(zip(LAYER, layer, strict=True)), operands[at:at + 1 + count]
+        at += 1 + count
+
+
+def chain_values(x, operands, layers, beside):
+    """(parameters, x, what stands beside it, result) of each convolution, all but parameters as types."""
+    for params, given in chain_layers(x, operands, layers, beside):
+        out = _infer_conv(x, *given, **params)
+        yield params, x, given, out
+        x = out
+
+
+def _infer_chain(x, *operands, layers, beside):
+    return list(chain_values(x, operands, layers, beside))[-1][-1]
+
+
+def _chain(x, *operands, layers, beside):
+    for params, given in chain_layers(x, operands, layers, beside):
+        x = _conv(x, *given, **params)
+    return x
+
+
+def _chain_flops(args, outs, params):
+    x = getattr(args[0], "aval", args[0])
+    return sum(_flops(None, (out,), layer) for layer, _, _, out in chain_values(x, args[1:], **params))
+
+
+conv_chain_blocked = op(
+    "conv_chain_blocked", infer=_infer_chain, ref=_chain, vjp=NO_GRAD, lower=Template("conv"), flops=_chain_flops,
+    doc="Convolutions each of which reads the result of the one before: x, then for each its packed weight and the arrays "
+        "beside it, as many as `beside` says. `layers` are the parameters of `conv_blocked`, in the order of `LAYER`.")
+
 # Pools.
 
 
@@ -162,4 +205,5 @@ max_pool_blocked = _blocked_pool("max_pool_blocked", plain_pool.max_pool, "The l
 avg_pool_blocked = _blocked_pool("avg_pool_blocked", plain_pool.avg_pool, "The mean of each window of blocked planes.")
 
 # What only the layout pass makes, for one kind of machine.
-OPERATORS = frozenset((to_blocked, from_blocked, pack_filters, conv_blocked, max_pool_blocked, avg_pool_blocked))
+OPERATORS = frozenset((to_blocked, from_blocked, pack_filters, conv_blocked, conv_chain_blocked, max_pool_blocked,
+                       avg_pool_blocked))

@@ -6,7 +6,9 @@ to the shapes that it met last, so that a call finds everything planned.
 
 import dataclasses
 import functools
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from ...ir.op import Op
 from ...ir.ops import blocked as ops
@@ -16,7 +18,18 @@ from ...ir.target import host
 from ...passes.codegen.llvm.conv_epilogue import Lines
 from ...passes.codegen.llvm.epilogue import ColumnBias
 from ...passes.layout import PRODUCT, Asked
-from . import batch_norm_blocked, conv, conv_blocked_grad, conv_depthwise, conv_fused, conv_planes, pool, pooling, winograd
+from . import (
+    batch_norm_blocked,
+    conv,
+    conv_bands,
+    conv_blocked_grad,
+    conv_depthwise,
+    conv_fused,
+    conv_planes,
+    pool,
+    pooling,
+    winograd,
+)
 from .conv_steps import plain
 
 PLANES = "planes"                   # the kernel that reads and writes plain arrays
@@ -85,6 +98,8 @@ def fits(lanes: int, item: int) -> bool:
 
 def lanes_of(op: Op, x, params: dict) -> int:
     """The lanes that a node speaks of."""
+    if "layers" in params:
+        return params["layers"][0][ops.LAYER.index("lanes")]
     if "kernel" in params and type(params["kernel"][0]) is str:
         return params["kernel"][3]
     return params.get("lanes") or x.shape[-1]
@@ -157,6 +172,47 @@ def _conv(x, w, *beside, **params):
     return planned(x, [v.shape for v in beside], params).run
 
 
+def chain_pieces(nodes) -> list:
+    """Which convolutions in a row are to be one (`passes/chain_convs.py`)."""
+    layers = []
+    for n in nodes:
+        x = Array(n.inputs[0].shape, n.inputs[0].dtype.np)
+        fits_here = fits(n.params["lanes"], x.dtype.itemsize) and n.params["kernel"][0] == _NAMES[0]
+        layers.append(conv_bands.layer_of(planned(x, [v.shape for v in n.inputs[2:]], n.params)) if fits_here else None)
+    ranges = conv_bands.pieces(layers, nodes[0].inputs[0].shape[0], pool.get_num_threads())
+    return [nodes[first:end] for first, end in ranges]
+
+
+class Array(NamedTuple):
+    """What plans ask of an array."""
+
+    shape: tuple
+    dtype: np.dtype
+
+
+def planned_chain(x, operands, params) -> list:
+    """The convolutions of a chain for an input like `x`, beside operands like these."""
+    found = []
+    for layer, (_, *beside) in ops.chain_layers(x, operands, **params):
+        made = planned(x, [v.shape for v in beside], layer)
+        found.append(made)
+        x = Array(made.shape, made.dtype)
+    return found
+
+
+def _conv_chain(x, *operands, **params):
+    layers, counts = planned_chain(x, operands, params), params["beside"]
+
+    def run(x, *operands):
+        at = 0
+        for layer, count in zip(layers, counts):
+            x = layer.run(x, *operands[at:at + 1 + count])
+            at += 1 + count
+        return x
+
+    return run
+
+
 def _to(x, *, lanes):
     return conv_fused.block
 
@@ -212,7 +268,8 @@ def _called(function):
     return lambda *arrays, **params: lambda *given: function(*[v if v is None else plain(v) for v in given], **params)
 
 
-_KERNELS = {ops.pack_filters: _pack, ops.conv_blocked: _conv, ops.to_blocked: _to, ops.from_blocked: _from,
+_KERNELS = {ops.pack_filters: _pack, ops.conv_blocked: _conv, ops.conv_chain_blocked: _conv_chain,
+            ops.to_blocked: _to, ops.from_blocked: _from,
             ops.max_pool_blocked: _max_pool, ops.avg_pool_blocked: _avg_pool, grad_ops.pack_turned: _pack_turned,
             grad_ops.conv_input_grad_blocked: _input_grad, grad_ops.conv_weight_grad_blocked: _weight_grad,
             grad_ops.batch_norm_train_blocked: _called(batch_norm_blocked.train),

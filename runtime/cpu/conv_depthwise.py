@@ -58,7 +58,7 @@ def _weight_task(item, pattern):
 
 
 def add_depthwise(steps, g: Geometry, x, w, y, operands=(OPERANDS, 0), epilogue=None, scatter: Scatter | None = None,
-                  by_rows: bool = False):
+                  by_rows: bool = False, threads: int | None = None):
     """The step of a depthwise convolution on blocked operands; `g` has one channel per group, or few (`is_narrow`). Threads
     share out rows where the layers beside it do so, else channels."""
     # Processors follow windows that move by one by themselves.
@@ -66,7 +66,7 @@ def add_depthwise(steps, g: Geometry, x, w, y, operands=(OPERANDS, 0), epilogue=
     task = _task(g.item, pattern_of(g.dims[2]), epilogue or ColumnBias(_ELEMENTS[g.item]), far, g.inputs)
     scatter = scatter or Scatter(tuple(d.out for d in g.dims), (1, 1, 1), (0, 0, 0))
     words, start = _words(g, scatter)
-    planes, rows, threads = words["planes"], words["out_rows"], pool.get_num_threads()
+    planes, rows, threads = words["planes"], words["out_rows"], threads or pool.get_num_threads()
     blocks = _row_blocks(planes, rows, threads, by_rows and g.images % threads > 0 and g.pixels >= _SMALL_PLANE)
     items = planes * blocks
     chunks = conv_steps.share(g.work * g.lanes, items, threads)
@@ -97,8 +97,9 @@ def _words(g, scatter):
     depth, height, width = g.dims
     row, slice_ = scatter.sizes[2] * pixel, scatter.sizes[1] * scatter.sizes[2] * pixel
     words = {"blocks": blocks, "images": g.images, "planes": g.images * blocks, "x_row": width.size * pixel,
-             "x_slice": height.size * width.size * pixel, "x_plane": g.pixels * pixel, "y_plane": prod(scatter.sizes) * pixel,
-             "y_slice": scatter.steps[0] * slice_, "y_row": scatter.steps[1] * row, "y_pixel": scatter.steps[2] * pixel,
+             "x_slice": height.size * width.size * pixel, "x_plane": (g.x_plane or g.pixels) * pixel,
+             "y_plane": (g.y_plane or prod(scatter.sizes)) * pixel, "y_slice": scatter.steps[0] * slice_,
+             "y_row": scatter.steps[1] * row, "y_pixel": scatter.steps[2] * pixel,
              "w_block": g.taps * g.inputs * pixel, "out_rows": depth.out * height.out, "out_height": height.out,
              "depth": depth.size, "height": height.size}
     for name, dim in (("d", depth), ("h", height)):

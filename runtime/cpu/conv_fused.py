@@ -134,16 +134,16 @@ class FusedConv:
         self.bias = Bias(bands, outputs, g.lanes, self.dtype)
         self.x_blocked = x_blocked
 
-    def _inner(self, x_blocked):
+    @property
+    def inner(self) -> Geometry:
         """The geometry with x in whole blocks where it comes so."""
-        return read_as(self.geometry, x_blocked, self.m)
+        return read_as(self.geometry, self.x_blocked, self.m)
 
     @functools.cached_property
     def plan(self):
         """The jobs of a call."""
         x_blocked = self.x_blocked
-        g, steps = self._inner(x_blocked), conv_steps.Steps()
-        epilogue = self.fusion.epilogue(_ELEMENTS[g.item])
+        g, steps = self.inner, conv_steps.Steps()
         images = g.images if self.depthwise else g.images * g.groups
         x_blocks, y_blocks = (conv_depthwise.blocks_of(g),) * 2 if self.depthwise else (g.x_blocks, g.y_blocks)
         x = y = None
@@ -153,16 +153,22 @@ class FusedConv:
             x = WORKSPACE, steps.room(conv_layout.blocked_bytes(images, x_blocks, g.pixels))
             conv_layout.pack_activation(steps, (X, 0), x, images, x_blocks, g.pixels)
         y = (Y, 0) if self.y_blocked else (WORKSPACE, steps.room(conv_layout.blocked_bytes(images, y_blocks, g.out_pixels)))
-        if self.depthwise:
-            conv_depthwise.add_depthwise(steps, g, x, (W, 0), y, epilogue=epilogue, by_rows=x_blocked)
-        elif self.m:
+        if self.m:
             u = W, g.groups * filters_of(g, self.m).group
-            winograd.add_winograd(steps, g, self.m, x, (W, 0), u, y, epilogue=epilogue)
+            winograd.add_winograd(steps, g, self.m, x, (W, 0), u, y, epilogue=self.fusion.epilogue(_ELEMENTS[g.item]))
         else:
-            conv_plan.add_direct(steps, g, filters_of(g, 0), x, (W, 0), y, epilogue=epilogue)
+            self.add_kernel(steps, g, x, (W, 0), y, by_rows=x_blocked)
         if not self.y_blocked:
             conv_layout.unpack_activation(steps, y, (Y, 0), images, y_blocks, g.out_pixels)
         return steps.plan()
+
+    def add_kernel(self, steps, g, x, w, y, threads=None, by_rows=False):
+        """The step of a direct kernel on blocked operands, for this convolution or some rows of it."""
+        epilogue = self.fusion.epilogue(_ELEMENTS[g.item])
+        if self.depthwise:
+            conv_depthwise.add_depthwise(steps, g, x, w, y, epilogue=epilogue, by_rows=by_rows, threads=threads)
+        else:
+            conv_plan.add_direct(steps, g, filters_of(g, 0), x, w, y, epilogue=epilogue, threads=threads)
 
     def prepare(self, w, bias=None, scale=None) -> Prepared:
         """Bring a weight, a bias and a scale into the layout of the kernel."""

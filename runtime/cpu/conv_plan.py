@@ -49,7 +49,8 @@ class Window:
 class Geometry:
     """A convolution of one dtype over three spatial dims; channels are those of one group.
 
-    `x_full`: x lies in blocks of all lanes however few its channels; `x_plain`: in planes, one after the other.
+    `x_full`: x lies in blocks of all lanes however few its channels; `x_plain`: in planes, one after the other. `x_plane` and
+    `y_plane` are the pixels from plane to plane where x and y are some rows of larger ones.
     """
 
     images: int
@@ -60,6 +61,8 @@ class Geometry:
     item: int
     x_full: bool = False
     x_plain: bool = False
+    x_plane: int = 0
+    y_plane: int = 0
 
     @property
     def lanes(self) -> int:
@@ -134,7 +137,7 @@ def flattened(geometry: Geometry) -> Geometry:
 
 
 def add_direct(steps, geometry: Geometry, filters: Filters, x, w, y, operands=(conv_steps.OPERANDS, 0), epilogue=None,
-               scatter: Scatter | None = None):
+               scatter: Scatter | None = None, threads: int | None = None):
     """The step of a direct convolution on blocked operands, each given as (slot, offset)."""
     if scatter is None:
         geometry = flattened(geometry)
@@ -146,7 +149,7 @@ def add_direct(steps, geometry: Geometry, filters: Filters, x, w, y, operands=(c
     else:
         made, task = kernel(geometry.item, filters.vectors, epilogue, _is_narrow(geometry, filters), _written(geometry))
     depth, height, _ = geometry.dims
-    threads = pool.get_num_threads()
+    threads = threads or pool.get_num_threads()
     rows, groups, images = depth.out * height.out, geometry.groups, geometry.images
     row_blocks = _row_blocks(geometry, filters, rows, threads)
     items = images * groups * row_blocks * filters.panels
@@ -190,7 +193,8 @@ def _is_narrow(geometry, filters):
 
 def _operand_words(geometry, filters):
     depth, height, width = geometry.dims
-    pixel, plane = geometry.x_blocks.pixel, geometry.pixels * geometry.x_blocks.pixel
+    pixel = geometry.x_blocks.pixel
+    plane = (geometry.x_plane or geometry.pixels) * pixel
     group = geometry.x_blocks.count * plane
     words = {"x_image": geometry.groups * group, "x_group": group, "x_block": plane,
              "x_slice": height.size * width.size * pixel,
@@ -208,7 +212,7 @@ def _result_words(geometry, scatter):
     """(offset of the first pixel, words) of y."""
     pixel = geometry.lanes * geometry.item
     slice_, row = scatter.sizes[1] * scatter.sizes[2] * pixel, scatter.sizes[2] * pixel
-    block = prod(scatter.sizes) * pixel
+    block = (geometry.y_plane or prod(scatter.sizes)) * pixel
     group = -(-geometry.outputs // geometry.lanes) * block
     start = scatter.first[0] * slice_ + scatter.first[1] * row + scatter.first[2] * pixel
     return start, {"y_image": geometry.groups * group, "y_group": group, "y_block": block, "y_slice": scatter.steps[0] * slice_,
@@ -339,7 +343,7 @@ def _segments(geometry, filters, at, pixels, depth):
 def _tap_segments(geometry, filters, depth, tap, taps, span):
     """The segments of a range of taps: all whole blocks of a range of channels, and the rest with them or apart."""
     width, blocks, (first, end) = geometry.dims[2], geometry.x_blocks, depth
-    block = geometry.pixels * blocks.pixel
+    block = (geometry.x_plane or geometry.pixels) * blocks.pixel
     x, w = (tap * width.dilation - width.low) * blocks.pixel + first * block, tap * filters.tap + first * filters.block
     joined, pixels = width.dilation == 1, span[1] - span[0]
     whole, rest = min(end, blocks.whole) - first, blocks.rest if end > blocks.whole else 0

@@ -62,6 +62,11 @@ class Steps:
         self._steps.append((task, max(1, chunks), len(names), ctypes.addressof(template), len(patches), ctypes.addressof(flat)))
         self._given.append((task, max(1, chunks), tuple([x if type(x) is Table else int(x) for x in given]), patches))
 
+    @property
+    def given(self) -> tuple:
+        """(task, chunks, words, patches) of each job; a patch is (number of a word, slot, byte offset)."""
+        return tuple(self._given)
+
     def plan(self) -> "StepsPlan":
         """The jobs, ready to be called."""
         words = [len(self._steps), *(word for step in self._steps for word in step)]

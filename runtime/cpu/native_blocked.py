@@ -3,7 +3,7 @@
 from ...ir.ops import blocked as blocked_ops
 from ...ir.ops import blocked_grad as grad_ops
 from ...passes.codegen.llvm.batch_norm import OPERANDS as NORM_OPERANDS
-from . import batch_norm_blocked, blocked, conv, conv_blocked_grad, conv_fused, pool, pooling
+from . import batch_norm_blocked, blocked, conv, conv_blocked_grad, conv_chain, conv_fused, pool, pooling
 from .conv_steps import EXTRA, OPERANDS, W, X, Y
 from .native import native
 from .native_conv import pixels
@@ -29,6 +29,13 @@ def conv_blocked(node, operands, results):
     made = blocked.planned(operands[0], [x.shape for x in operands[2:]], node.params)
     beside = [At(i) for i in range(2, len(operands))]
     return made.plan.native({X: At(0), W: At(1), Y: At(len(operands))}, beside)
+
+
+@_blocked(blocked_ops.conv_chain_blocked)
+def conv_chain_blocked(node, operands, results):
+    """Convolutions one after the other, some rows at a time."""
+    layers = blocked.planned_chain(operands[0], operands[1:], node.params)
+    return conv_chain.native(tuple(layers), node.params["beside"], operands[0].shape[0], pool.get_num_threads())
 
 
 @_blocked(blocked_ops.pack_filters)

@@ -35,6 +35,18 @@ def _conv_blocked(rng):
                   "kernel": ("direct", 1, False, 4)}, grad=False)
 
 
+@samples("conv_chain_blocked")
+def _conv_chain_blocked(rng):
+    pad, kernel = ((1, 1), (1, 1)), ("direct", 1, True, 4)
+    first = ((8, 3, 3, 3), (2, 1), pad, (1, 1), 1, 4, False, ("direct", 1, False, 4), (("add", "a", "o0"), ("relu", "v0")))
+    second = ((8, 1, 3, 3), (1, 2), pad, (1, 1), 8, 4, True, kernel, ())
+    third = ((6, 8, 1, 1), (1, 1), ((0, 0), (0, 0)), (1, 1), 1, 4, True, kernel, (("add", "a", "o1"), ("mul", "v0", "o0")))
+    x, weights = rng.standard_normal((2, 3, 7, 6)), [rng.standard_normal(n) for n in (8 * 3 * 9, 8 * 9, 6 * 8)]
+    channel, full = rng.standard_normal((1, 2, 1, 1, 4)), rng.standard_normal((2, 2, 4, 3, 4))
+    yield Sample((x, weights[0], channel, weights[1], weights[2], channel, full),
+                 {"layers": (first, second, third), "beside": (1, 0, 2)}, grad=False, tol=30)
+
+
 @samples("max_pool_blocked")
 def _max_pool_blocked(rng):
     yield Sample((rng.standard_normal((2, 2, 7, 6, 4)),), {"kernel": (3, 3), "stride": (2, 2), "padding": ((1, 1), (1, 1)),
