@@ -7,6 +7,7 @@ algorithms were chosen for the whole batch. What leaves a stretch is put togethe
 they make, as those of training steps do, stay whole.
 """
 
+import itertools
 from dataclasses import dataclass, field
 
 from ..ir.graph import Builder, Graph, Node, Value
@@ -21,10 +22,11 @@ _WORTH = 2              # times the bytes that leave a stretch that those which 
 
 @dataclass(eq=False)
 class Stretch:
-    """Layers that run for some images at a time. `joined` are the results that something else reads."""
+    """Layers that run for some images at a time, from each of `starts` to the next. `joined` are the results that something
+    else reads."""
 
     nodes: list[Node] = field(default_factory=list)
-    images: int = 0
+    starts: tuple = ()
     joined: list[Value] = field(default_factory=list)
 
     @property
@@ -90,13 +92,20 @@ def _without_small_ends(nodes, budget):
 def _planned(graph, nodes, budget):
     """The stretch of these layers, with as many images at a time as the budget takes; None where it would gain nothing."""
     made = Stretch(nodes)
-    most = max(map(_moved, nodes)) // made.batch
-    made.images = max(n for n in range(1, made.batch) if made.batch % n == 0 and (n == 1 or n * most <= budget))
+    made.starts = _starts(made.batch, max(1, budget // (max(map(_moved, nodes)) // made.batch)))
     inside = set(nodes)
     made.joined = [n.output for n in nodes if n.output in graph.results or any(u not in inside for u in graph.uses[n.output])]
     leaving = sum(map(_bytes, made.joined))
     staying = sum(_bytes(n.output) for n in nodes) - leaving
     return made if staying > _WORTH * leaving else None
+
+
+def _starts(batch, most):
+    """Where parts of at most so many images start: of as many each where a good number divides the batch, else of one image
+    more or less."""
+    even = max(n for n in range(1, most + 1) if batch % n == 0)
+    count = batch // even if 2 * even > most else -(-batch // most)
+    return tuple([batch * i // count for i in range(count)])
 
 
 def _rebuilt(graph, stretches):
@@ -127,15 +136,15 @@ def _rebuilt(graph, stretches):
 def _add_slices(b, env, stretch):
     """The layers for some images, then for the next ones, and what leaves them put together."""
     parts: dict = {v: [] for v in stretch.joined}
-    for start in range(0, stretch.batch, stretch.images):
+    for start, stop in itertools.pairwise((*stretch.starts, stretch.batch)):
         here: dict = {}
 
-        def operand(x, start=start, here=here):
+        def operand(x, start=start, stop=stop, here=here):
             if type(x) is not Value or x in here:
                 return here.get(x, x) if type(x) is Value else x
             if x.ndim < 2 or not stretch.is_imagewise(x):
                 return env[x]
-            here[x] = b.call(slice_, env[x], dim=0, start=start, stop=start + stretch.images, step=1)
+            here[x] = b.call(slice_, env[x], dim=0, start=start, stop=stop, step=1)
             return here[x]
 
         for node in stretch.nodes:

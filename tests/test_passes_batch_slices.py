@@ -39,6 +39,16 @@ def test_as_many_images_at_a_time_as_the_budget_takes(budget, images):
     check_same_meaning(before, after, 6)
 
 
+@pytest.mark.parametrize("batch, most, sizes", [(7, 3, [2, 2, 3]), (7, 4, [3, 4]), (8, 3, [2] * 4), (8, 5, [4] * 2),
+                                                (13, 4, [3, 3, 3, 4]), (5, 1, [1] * 5), (37, 2, [1, *[2] * 18])])
+def test_batches_that_nothing_divides_are_cut_into_parts_of_about_the_same_size(batch, most, sizes):
+    before = graph_of(graph(*CHAIN, returns="%3").replace("f64[6,", f"f64[{batch},"))
+    after = verify(batch_slices(before, 3 * most * IMAGE))
+    layers = [n.output.shape[0] for n in after.nodes if n.op.name == "conv_blocked"]
+    assert layers == [n for n in sizes for _ in CHAIN]
+    check_same_meaning(before, after, batch)
+
+
 @pytest.mark.parametrize("lines, returns", [
     (CHAIN, "%0, %1, %2, %3"),                                              # all of it leaves
     (CHAIN[:1], "%0"),                                                      # nothing stays inside
