@@ -254,6 +254,24 @@ def test_the_items_of_a_panel_ask_for_the_next_one(images, inputs, size, outputs
     assert (found["ask_lines"] - 1) * times < max(lines, 1), f"{found['ask_lines']} lines {times} times for {lines}"
 
 
+@pytest.mark.parametrize("inputs, size, outputs", [(960, 7, 160), (960, 7, 320), (160, 7, 960), (192, 28, 32), (576, 14, 96),
+                                                   (384, 14, 64), (512, 7, 2048), (64, 14, 24), (256, 7, 96)], ids=str)
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_threads_get_as_many_tiles_of_an_image_as_each_other(inputs, size, outputs, count, threads):
+    threads(count)
+    g = conv_plan.flattened(plan_of((1, inputs, size, size), (outputs, inputs, 1, 1), **window(1, 1)))
+    filters, steps = conv_plan.filters_of(g), conv_steps.Steps()
+    conv_plan.add_direct(steps, g, filters, (0, 0), (1, 0), (2, 0))
+    (_, _, words, _), = steps.given
+    found = dict(zip(direct_code.WORDS, words))
+    table, parts, blocks = found["part_table"].array, found["parts"], found["row_blocks"]
+    tiles = [sum(table[at // 8 + 2::6][:runs]) for at, runs in table[:2 * parts].reshape(parts, 2)]
+    rows = [found["out_rows"] * (i + 1) // blocks - found["out_rows"] * i // blocks for i in range(blocks)]
+    items = [row * n for row in rows for n in tiles for _ in range(filters.panels)]
+    most = max(sum(items[len(items) * i // count:len(items) * (i + 1) // count]) for i in range(count))
+    assert most < sum(items) / count + max(items)
+
+
 @pytest.mark.parametrize("level, vectors, pixels, steps", [
     ("x86-64-v4", 4, 6, 4), ("x86-64-v4", 3, 8, 4), ("x86-64-v4", 2, 12, 2), ("x86-64-v4", 2, 13, 1), ("x86-64-v4", 2, 14, 1),
     ("x86-64-v4", 1, 16, 2), ("x86-64-v3", 3, 4, 1), ("x86-64-v3", 2, 4, 2)])

@@ -21,7 +21,7 @@ _DEPTH_SHARE = 4                    # a range of channel blocks has at most such
 _FAR_BYTES = 256 << 10              # weights that a core does not find near it when their turn comes again
 _LINE = 64                          # bytes of a cache line
 _ROWS_BYTES = 192 << 10             # rows of x that stay in it beside a panel
-_PART_TILES = 8                     # tiles of a part of a row, at least
+_PANEL_PIXELS = 3                   # of a tile that take as long as reading its panel of weights from the second-level cache
 _FLAT_WIDTH = 128                   # pixels to which the rows of a 1x1 convolution are joined
 _ELEMENTS = {4: "float", 8: "double"}
 
@@ -155,7 +155,7 @@ def add_direct(steps, geometry: Geometry, filters: Filters, x, w, y, operands=(c
     items = images * groups * row_blocks * filters.panels
     depths = _depths(geometry, filters, made.rows)
     runs = list((whole_tiles_of if few else tiles_of)(geometry.dims[2], made.rows))
-    part_table, parts, visits = _parts(steps, geometry, filters, runs, depths, 1 if threads == 1 else -(-4 * threads // items))
+    part_table, parts, visits = _parts(steps, geometry, filters, runs, depths, items, threads)
     items *= parts
     chunks = conv_steps.share(geometry.work, items, threads)
     panel_first = _panels_first(geometry, filters, row_blocks)
@@ -284,19 +284,21 @@ def _depths(geometry, filters, most):
     return [(count * i // ranges, count * (i + 1) // ranges) for i in range(ranges)]
 
 
-def _parts(steps, geometry, filters, runs, depths, wanted):
-    """(table of parts, their number, channel blocks that a row of the first goes through): the tiles of a row cut into about
-    `wanted` parts."""
-    each = max(_PART_TILES, -(-sum(tiles for _, _, tiles in runs) // wanted))
-    parts, room = [[]], each
+def _parts(steps, geometry, filters, runs, depths, items, threads):
+    """(table of parts, their number, channel blocks that a row of the first goes through): the tiles of a row cut into parts,
+    so that threads have as much to do as each other. Each part reads its panel of weights anew."""
+    total = sum(tiles for _, _, tiles in runs)
+    extra = _PANEL_PIXELS * total / geometry.dims[2].out
+    wanted = min(range(1, min(total, 4 * threads) + 1 if threads > 1 else 2),
+                 key=lambda n: -(-items * n // threads) * (-(-total // n) + extra))
+    parts, done = [[]], 0
     for at, pixels, tiles in runs:
         while tiles:
-            if not room:
+            if done == total * len(parts) // wanted:
                 parts.append([])
-                room = each
-            count = min(tiles, room)
+            count = min(tiles, total * len(parts) // wanted - done)
             parts[-1].append((at, pixels, count))
-            at, tiles, room = at + count * pixels, tiles - count, room - count
+            at, tiles, done = at + count * pixels, tiles - count, done + count
     visits = sum(count * segment[-2] for depth in depths for at, pixels, count in parts[0]
                  for segment in _segments(geometry, filters, at, pixels, depth)[0])
     return _part_table(steps, geometry, filters, parts, depths), len(parts), visits
