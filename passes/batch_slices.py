@@ -18,6 +18,7 @@ from .rewrite import prune
 
 LAYERS = (conv_blocked, conv_chain_blocked, max_pool_blocked, avg_pool_blocked)
 _WORTH = 2              # times the bytes that leave a stretch that those which stay inside must be
+_SMALL = 4              # layers that move less than such a part of the budget are better done for all images
 
 
 @dataclass(eq=False)
@@ -58,7 +59,7 @@ def _bytes(value):
 def _moved(node):
     """Bytes of images that a layer reads and writes."""
     batch = node.output.shape[0]
-    return sum(_bytes(v) for v in (*_images(node.inputs), *node.outputs) if v.shape[0] == batch)
+    return sum(_bytes(v) for v in {*_images(node.inputs), *node.outputs} if v.shape[0] == batch)
 
 
 def _is_layer(node):
@@ -67,8 +68,8 @@ def _is_layer(node):
 
 
 def _stretches(graph, budget):
-    """Lists of layers, in order, from one that moves more than the budget to the last such one. No layer of a list waits for
-    something else that waits for the list."""
+    """Lists of layers, in order, from one that moves more than the budget on. No layer of a list waits for something else that
+    waits for the list."""
     found, nodes, inside, after = [], [], set(), set()      # after: values made from those inside by something else
     for node in graph.nodes:
         waits = any(x in after for x in node.inputs if type(x) is Value)
@@ -81,15 +82,19 @@ def _stretches(graph, budget):
                 inside.add(node.output)
         elif waits or any(x in inside for x in node.inputs if type(x) is Value):
             after.update(node.outputs)
-    return [_without_small_ends(nodes, budget) for nodes in (*found, nodes) if nodes]
-
-
-def _without_small_ends(nodes, budget):
-    last = max(i for i, n in enumerate(nodes) if _moved(n) > budget)
-    return nodes[:last + 1]
+    return [nodes for nodes in (*found, nodes) if nodes]
 
 
 def _planned(graph, nodes, budget):
+    """The stretch of these layers up to the last that moves more than the budget, or a few more where less leaves it then;
+    None where it would gain nothing."""
+    end = 1 + max(i for i, n in enumerate(nodes) if _moved(n) > budget)
+    while (made := _stretch(graph, nodes[:end], budget)) is None and end < len(nodes) and _SMALL * _moved(nodes[end]) > budget:
+        end += 1
+    return made
+
+
+def _stretch(graph, nodes, budget):
     """The stretch of these layers, with as many images at a time as the budget takes; None where it would gain nothing."""
     made = Stretch(nodes)
     made.starts = _starts(made.batch, max(1, budget // (max(map(_moved, nodes)) // made.batch)))

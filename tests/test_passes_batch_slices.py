@@ -58,6 +58,15 @@ def test_what_would_gain_nothing_stays_whole(lines, returns):
     check_untouched(lambda g: batch_slices(g, IMAGE), graph(*lines, returns=returns))
 
 
+def test_a_stretch_goes_on_to_where_little_leaves_it():
+    small = "f64[6,2,3,2,4]"
+    lines = "%0: " + conv("%x"), "%1: " + conv("%0").replace("stride=(1, 1)", "stride=(2, 2)").replace(KIND, small)
+    text = graph(*lines, returns="%1")
+    after = verify(batch_slices(graph_of(text), 11 * IMAGE))
+    assert [n.output.shape[0] for n in after.nodes if n.op.name == "conv_blocked"] == [3] * 4
+    check_same_meaning(graph_of(text), after, 6)
+
+
 def test_what_waits_for_something_else_is_a_stretch_of_its_own():
     first = ["%0: " + conv("%x"), *[f"%{i + 1}: " + conv(f"%{i}") for i in range(6)]]
     second = [f"%7: {KIND} = exp(%6)", "%8: " + conv("%7"), "%9: " + conv("%8", ", %2", "(('add', 'a', 'o0'),)"),
