@@ -40,8 +40,8 @@ def _runs(graph):
         if nodes is None:
             found.append(nodes := [])
         nodes.append(node)
-        if graph.uses[node.output] and len(graph.uses[node.output]) == 1 and node.output not in graph.results and not any(
-                v.shape == node.output.shape for v in node.inputs[2:]):
+        ends = any(v.shape == node.output.shape for v in node.inputs[2:])
+        if not ends and len(graph.uses[node.output]) == 1 and node.output not in graph.results:
             last[node.output] = nodes
     return [nodes for nodes in found if len(nodes) > 1]
 

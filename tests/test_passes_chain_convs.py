@@ -7,10 +7,11 @@ import ingot
 from conv_programs import RandomNet
 from graphs import check_same_meaning, check_untouched, graph_of
 from ingot import jit, nn
+from ingot.ir.ops.blocked import conv_chain_blocked
 from ingot.ir.target import host
 from ingot.ir.verify import verify
 from ingot.passes.chain_convs import chain_convs
-from ingot.runtime.cpu import conv_bands, conv_chain
+from ingot.runtime.cpu import conv_bands, conv_chain, native
 
 KIND = "f64[2,2,5,4,4]"
 
@@ -140,6 +141,12 @@ def test_threads_have_buffers_of_their_own(same_bits, threads):
     net = nn.Sequential(nn.Conv2d(3, 64, 1), nn.Conv2d(64, 64, 3, padding=1, groups=64), nn.ReLU6(), nn.Conv2d(64, 64, 1),
                         nn.Conv2d(64, 64, 3, padding=1, groups=64), nn.ReLU6(), nn.Conv2d(64, 64, 1)).eval()
     assert same_bits(net, ingot.randn(24, 3, 64, 64)) == 1
+
+
+def test_a_chain_that_python_calls_gives_the_same_bits(same_bits, monkeypatch):
+    monkeypatch.delitem(native._MAKERS, conv_chain_blocked)
+    net = nn.Sequential(nn.Conv2d(3, 33, 3), nn.ReLU6(), nn.Conv2d(33, 33, 3, padding=1, groups=33), nn.Conv2d(33, 9, 1)).eval()
+    assert same_bits(net, ingot.randn(2, 3, 15, 17)) == 1
 
 
 # What is done in which order.

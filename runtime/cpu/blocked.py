@@ -201,13 +201,11 @@ def planned_chain(x, operands, params) -> list:
 
 
 def _conv_chain(x, *operands, **params):
-    layers, counts = planned_chain(x, operands, params), params["beside"]
+    layers = planned_chain(x, operands, params)
 
     def run(x, *operands):
-        at = 0
-        for layer, count in zip(layers, counts):
-            x = layer.run(x, *operands[at:at + 1 + count])
-            at += 1 + count
+        for layer, (_, given) in zip(layers, ops.chain_layers(x, operands, **params)):
+            x = layer.run(x, *given)
         return x
 
     return run
