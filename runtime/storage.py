@@ -19,6 +19,7 @@ class Storage:
     lent      how many others see the memory (numpy, DLPack, another process) and may write without a version
     returned  how many of them are gone
     unchecked (version, version): the writes between them, up to the last one so far, went through `.data`
+    cell      what a recorder knows of it, while it listens
     """
 
     version = 0
@@ -26,6 +27,7 @@ class Storage:
     writer = None
     lent = returned = 0
     unchecked: Any = None
+    cell: Any
 
     def lend(self):
         """Remembers that something outside sees the memory from now on, for good."""

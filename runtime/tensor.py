@@ -41,31 +41,16 @@ class Size(tuple):
 
 
 _making_storage = threading.Lock()
-_load_more = None
 
 
-def when_missing(load):
-    """Sets what is called when a method is not there yet: it attaches more of them and says whether it did."""
-    global _load_more
-    _load_more = load
-
-
-class TensorType(type):
-    """Tensor's type: looks further when a method is asked for on the class that has not been loaded yet."""
-
-    def __getattr__(cls, name):
-        if not name.startswith("__") and _load_more is not None and _load_more():
-            return getattr(cls, name)
-        raise AttributeError(f"type object '{cls.__name__}' has no attribute '{name}'")
-
-
-class Tensor(metaclass=TensorType):
+class Tensor:
     """A multi-dimensional array of one dtype that operators can differentiate."""
 
     # _a        the array (numpy on the CPU)
     # _node     Node, Output or Leaf of its history, or None
-    # _storage  what it shares with the tensors over the same memory
-    __slots__ = ("__dict__", "__weakref__", "_a", "_node", "_storage")
+    # _shared   what it shares with the tensors over the same memory, once somebody asked for it (`_storage`)
+    # There is no __getattr__: with one, Python looks up every attribute of a tensor the slow way.
+    __slots__ = ("__dict__", "__weakref__", "_a", "_node", "_shared")
 
     _base = None        # for a view: the tensor whose memory it looks into
     _chain = ()         # and the view operators that lead there
@@ -85,20 +70,24 @@ class Tensor(metaclass=TensorType):
         if recorder is not None:
             recorder.made(self, data[0] if data else None)
 
-    def __getattr__(self, name):
-        """What is not there yet: a storage, made when somebody first shares, saves or writes; methods that load late."""
-        if name == "_storage":
+    @property
+    def _storage(self) -> Storage:
+        """What it shares with the tensors over the same memory; made when somebody first shares, saves or writes."""
+        try:
+            return self._shared
+        except AttributeError:
             return self._own_storage()
-        if not name.startswith("__") and _load_more is not None and _load_more():
-            return getattr(self, name)
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    @_storage.setter
+    def _storage(self, storage):
+        self._shared = storage
 
     def _own_storage(self) -> Storage:
         with _making_storage:
             try:
-                return _storage_slot(self)
+                return self._shared
             except AttributeError:
-                storage = self._storage = Storage()
+                storage = self._shared = Storage()
                 return storage
 
     # What it is.
@@ -334,6 +323,3 @@ def wrap(a) -> Tensor:
     t._a = a if a.__class__ is _ndarray or not isinstance(a, np.generic) else np.asarray(a)
     t._node = None
     return t
-
-
-_storage_slot = Tensor.__dict__["_storage"].__get__

@@ -25,13 +25,7 @@ class Size(builtins.tuple[builtins.int, ...]):
     def __repr__(self) -> Any: ...
     def numel(self) -> builtins.int: ...
 
-def when_missing(load) -> Any:
-    """Sets what is called when a method is not there yet: it attaches more of them and says whether it did."""
-
-class TensorType(builtins.type):
-    """Tensor's type: looks further when a method is asked for on the class that has not been loaded yet."""
-
-class Tensor(metaclass=TensorType):
+class Tensor:
     """A multi-dimensional array of one dtype that operators can differentiate."""
     @builtins.property
     def H(self) -> Tensor:
@@ -143,7 +137,12 @@ class Tensor(metaclass=TensorType):
     def _one(self) -> Any: ...
     def _own_storage(self) -> _storage_module.Storage: ...
     _retains: builtins.bool
-    _storage: Any
+    _shared: Any
+    @builtins.property
+    def _storage(self) -> _storage_module.Storage:
+        """What it shares with the tensors over the same memory; made when somebody first shares, saves or writes."""
+    @_storage.setter
+    def _storage(self, value) -> None: ...
     def _to_copy(self) -> numpy.ndarray:
         """The memory for somebody who copies it at once and keeps nothing of it."""
     @builtins.property

@@ -33,7 +33,7 @@ def test_the_committed_stubs_are_what_the_generator_makes(maker):
 
 def test_check_mode_fails_on_a_stale_stub(maker, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(maker, "ROOT", tmp_path)
-    (tmp_path / "runtime").mkdir()
+    (tmp_path / "runtime" / "api").mkdir(parents=True)
     assert maker.main(["--check"]) == 1
     assert "make stubs" in capsys.readouterr().err
     assert not list(tmp_path.rglob("*.pyi")), "--check wrote something"
@@ -83,3 +83,17 @@ def test_mypy_reads_code_as_users_write_it(tmp_path):
          "-m", "typing_samples"], capture_output=True, text=True, cwd=tmp_path,
         env={**os.environ, "MYPYPATH": os.pathsep.join((str(tmp_path), str(ROOT / "tests")))})
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("asked", ["x.sort().values.tolist() == [1, 3]", "Tensor.sort(x).values.tolist() == [1, 3]",
+                                   "'topk' in dir(x) and hasattr(x, 'topk')", "x.relu_() is x"])
+def test_methods_of_late_modules_load_when_they_are_asked_for(asked):
+    subprocess.run([sys.executable, "-c", f"""
+import sys, ingot
+from ingot.runtime.tensor import Tensor
+loaded = lambda: "ingot.runtime.api.gather" in sys.modules
+x = ingot.tensor([3.0, 1.0])
+assert hasattr(x, "sum") and not hasattr(x, "no_such_thing") and not loaded()
+assert {asked}
+assert loaded() and Tensor.gather.__name__ == "gather" and x.gather(0, ingot.tensor([1])).item() == 1
+"""], check=True)

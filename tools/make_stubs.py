@@ -1,4 +1,4 @@
-"""Writes the type stubs `runtime/tensor.pyi` and `__init__.pyi` from the live package.
+"""Writes the type stubs `runtime/tensor.pyi` and `__init__.pyi`, and the names of methods that load late, from the live package.
 
 Methods are attached to Tensor, and functions to the face, when modules are loaded; editors and type checkers read source and
 cannot see that. The stubs tell them. A function of the API without a return annotation returns a tensor.
@@ -9,6 +9,7 @@ cannot see that. The stubs tell them. A function of the API without a return ann
 
 import argparse
 import inspect
+import subprocess
 import sys
 import textwrap
 import types
@@ -246,7 +247,18 @@ def face_stub() -> str:
     return stub.text()
 
 
-STUBS = {"runtime/tensor.pyi": tensor_stub, "__init__.pyi": face_stub}
+def late_methods() -> str:
+    """`runtime/api/late_methods.py`."""
+    there = ("import ingot; from ingot.runtime import api, tensor; "
+             "print(*[name for name, member in vars(tensor.Tensor).items() if type(member) is not api.LateMethod])")
+    early = subprocess.run([sys.executable, "-c", there], check=True, capture_output=True, text=True).stdout.split()
+    names = sorted(vars(tensor.Tensor).keys() - set(early) - LEFT_OUT)
+    lines = textwrap.wrap(", ".join(f'"{name}"' for name in names), WIDTH, initial_indent="    ", subsequent_indent="    ")
+    return "\n".join(['"""The methods of Tensor that come with modules in `LATE`. Made by `make stubs`; not edited by hand."""', "",
+                      "NAMES = (", *lines, ")", ""])
+
+
+STUBS = {"runtime/tensor.pyi": tensor_stub, "__init__.pyi": face_stub, "runtime/api/late_methods.py": late_methods}
 
 
 def main(argv=None) -> int:

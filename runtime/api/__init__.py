@@ -1,7 +1,7 @@
 """What users call: arguments as PyTorch has them, turned into calls of operator records.
 
 The modules that nearly every program uses load with ingot. The others (`LATE`) load together when a name is asked for that
-is not there yet, on the module or on a tensor: see `load_rest`. Functions that the top level shares with `nn.functional`
+is not there yet, on the module or on a tensor (which has a `LateMethod` in its place): see `load_rest`. Functions that the top level shares with `nn.functional`
 (`TWINS`) bring the modules of networks with them, so they load only when a name is not there even then.
 """
 
@@ -10,7 +10,7 @@ import sys
 import threading
 
 from .. import printing
-from ..tensor import when_missing
+from ..tensor import Tensor
 from . import (
     autograd,
     context,
@@ -26,6 +26,7 @@ from . import (
     shape,
     ufuncs,
 )
+from .late_methods import NAMES
 from .register import FUNCTIONS
 
 LATE = ("amp", "complexes", "composed", "conv", "distance", "einsum", "gather", "image", "info", "join", "legacy", "matrix",
@@ -59,5 +60,19 @@ def load_twins() -> None:
     importlib.import_module(TWINS)
 
 
-when_missing(load_rest)
+class LateMethod:
+    """Stands on Tensor for a method of a late module, and loads them all when it is asked for."""
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __get__(self, tensor, cls):
+        load_rest()
+        if vars(Tensor)[self.name] is self:         # asked for while its module is being loaded
+            raise AttributeError(f"'{cls.__name__}' object has no attribute '{self.name}'")
+        return getattr(cls if tensor is None else tensor, self.name)
+
+
+for _name in NAMES:
+    setattr(Tensor, _name, LateMethod(_name))
 FUNCTIONS.late = (load_rest, load_twins)
