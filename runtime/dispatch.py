@@ -23,6 +23,7 @@ from .autograd.node import (
     PackedValues,
     aval_of,
     broadcast_edge,
+    keep,
     keep_planned,
 )
 from .device_array import DeviceArray
@@ -195,7 +196,7 @@ def record(op: Op, args, params, out):
     if out._a.dtype.kind not in INEXACT:
         return
     if not m.special and not op.is_view:
-        out._storage = Storage()        # most results are saved by somebody, and later this takes a lock
+        out._shared = Storage()        # most results are saved by somebody, and later this takes a lock
     if len(args) == 1 and op.plan(_ONE) in _SHAPES and args[0]._a.dtype.kind in INEXACT:
         x = args[0]
         of_out = aval_of(out._a) if op.plan(_ONE)[0] else None
@@ -218,7 +219,7 @@ def record_several(m, op: Op, args, params, outs: tuple):
         if t._a.dtype.kind in INEXACT:
             inexact.append(i)
         if not m.special:
-            t._storage = Storage()
+            t._shared = Storage()
     if not inexact:
         return
     edges = tuple([None if not isinstance(a, Tensor) or a._node is None else edge_of(op, a, outs[0]) for a in args])
@@ -237,27 +238,36 @@ def record_several(m, op: Op, args, params, outs: tuple):
 def record_pair(op: Op, x: Tensor, y, out: Tensor):
     """What `record` does, for two inexact operands of one dtype (the second may be a number)."""
     shape = out._a.shape
-    first, second = x._node, None
+    first, second, numbered = x._node, None, not isinstance(y, Tensor)
     if first is not None and x._a.shape != shape:
         first = broadcast_edge(first, aval_of(x._a), shape)
-    if isinstance(y, Tensor):
+    if not numbered:
         second = y._node
         if second is not None and y._a.shape != shape:
             second = broadcast_edge(second, aval_of(y._a), shape)
-    out._storage = Storage()
-    plan = op.plan((first is not None, second is not None))
-    if plan == _NOTHING:
-        saved, guards = _NOTHING, ()
-    else:
-        saved, guards = keep_planned(plan, (x, y), out)
-    kind = ComplexNode if out._a.dtype.kind == "c" else Node
-    out._node = kind(op, _NO_PARAMS, (first, second), saved, guards)
+    out._shared = Storage()
+    needs = first is not None, second is not None
+    of_out, of_x, of_y = op.plans.get(needs) or op.plan(needs)
+    guards: Any = ()
+    saved: tuple = _NOTHING
+    if of_out or of_x or of_y:
+        guards = []
+        saved = (of_out and keep(out, of_out, guards), of_x and keep(x, of_x, guards),
+                 of_y and (y if numbered else keep(y, of_y, guards)))
+    node = out._node = _new(ComplexNode if out._a.dtype.kind == "c" else Node)      # by hand: calling the class takes as long
+    node.op = op
+    node.params = _NO_PARAMS
+    node.edges = first, second
+    node.saved = saved
+    node.guards = guards
 
 
 def record_one(op: Op, x: Tensor, out: Tensor):
     """What `record` does, for one floating point operand of an elementwise operator without parameters."""
-    out._storage = Storage()
-    saved, guards = keep_planned(op.plan(_ONE), (x,), out)
+    out._shared = Storage()
+    of_out, of_x = op.plan(_ONE)
+    guards: list = []
+    saved = of_out and keep(out, of_out, guards), of_x and keep(x, of_x, guards)
     out._node = Node(op, _NO_PARAMS, (x._node,), saved, guards)
 
 
@@ -307,7 +317,7 @@ def call_view(m, op, args, params):
     if base is not None and (base is a or base is a.base or np.may_share_memory(r, a)):     # reshape copies where it must
         link_view(op, params, x, out)
     else:
-        out._storage = Storage()
+        out._shared = Storage()
     if m.recorder is not None:
         m.recorder.saw(op, args, params, out)
     if x._node is not None and m.grad and op.vjp is not NO_GRAD:
@@ -317,7 +327,7 @@ def call_view(m, op, args, params):
 
 def link_view(op, params, base, out):
     """Makes `out` share the storage of the tensor it looks into, and remember the way there."""
-    storage = out._storage = base._storage
+    storage = out._shared = base._storage
     root = base._base
     items = tuple(params.items())
     link = (op.name, items if len(items) < 2 or tuple(params) in _SORTED else in_order(params))

@@ -1,4 +1,4 @@
-"""Writes the type stubs `runtime/tensor.pyi` and `__init__.pyi`, and the names of methods that load late, from the live package.
+"""Writes the type stubs `runtime/tensor.pyi` and `__init__.pyi`, and the names of late methods, from the live package.
 
 Methods are attached to Tensor, and functions to the face, when modules are loaded; editors and type checkers read source and
 cannot see that. The stubs tell them. A function of the API without a return annotation returns a tensor.
@@ -254,8 +254,8 @@ def late_methods() -> str:
     early = subprocess.run([sys.executable, "-c", there], check=True, capture_output=True, text=True).stdout.split()
     names = sorted(vars(tensor.Tensor).keys() - set(early) - LEFT_OUT)
     lines = textwrap.wrap(", ".join(f'"{name}"' for name in names), WIDTH, initial_indent="    ", subsequent_indent="    ")
-    return "\n".join(['"""The methods of Tensor that come with modules in `LATE`. Made by `make stubs`; not edited by hand."""', "",
-                      "NAMES = (", *lines, ")", ""])
+    doc = '"""The methods of Tensor that come with modules in `LATE`. Made by `make stubs`; not edited by hand."""'
+    return "\n".join([doc, "", "NAMES = (", *lines, ")", ""])
 
 
 STUBS = {"runtime/tensor.pyi": tensor_stub, "__init__.pyi": face_stub, "runtime/api/late_methods.py": late_methods}

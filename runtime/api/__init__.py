@@ -1,8 +1,9 @@
 """What users call: arguments as PyTorch has them, turned into calls of operator records.
 
 The modules that nearly every program uses load with ingot. The others (`LATE`) load together when a name is asked for that
-is not there yet, on the module or on a tensor (which has a `LateMethod` in its place): see `load_rest`. Functions that the top level shares with `nn.functional`
-(`TWINS`) bring the modules of networks with them, so they load only when a name is not there even then.
+is not there yet, on the module or on a tensor (which has a `LateMethod` in its place): see `load_rest`. Functions that the top
+level shares with `nn.functional` (`TWINS`) bring the modules of networks with them, so they load only when a name is not there
+even then.
 """
 
 import importlib

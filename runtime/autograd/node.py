@@ -270,31 +270,25 @@ def keep_planned(plan, args, out):
         what = type(a)      # symbolic numbers say that their class is int or float
         if what is tuple:
             kinds = ["value" if j in kind else "meta" for j in range(len(a))] if type(kind) is frozenset else [kind] * len(a)
-            saved[i] = tuple([_keep_one(t, k, guards) for t, k in zip(a, kinds)])
+            saved[i] = tuple([keep(t, k, guards) for t, k in zip(a, kinds)])
         elif what is float or what is int or a is None:
             saved[i] = a
         else:
-            try:
-                array = a._a
-            except AttributeError:
-                saved[i] = hint(a)
-                continue
-            if kind == "meta":
-                saved[i] = aval_of(array)
-            else:
-                saved[i] = array
-                storage = a._storage
-                guards.append((storage, storage.version))
+            saved[i] = keep(a, kind, guards)
     return tuple(saved), guards
 
 
-def _keep_one(a, kind, guards):
+def keep(a, kind, guards):
+    """An array ("value") or what it is like ("meta"), of a tensor; the version of what is kept goes to `guards`."""
     try:
         array = a._a
     except AttributeError:
         return hint(a)
     if kind == "meta":
         return aval_of(array)
-    storage = a._storage
+    try:
+        storage = a._shared
+    except AttributeError:
+        storage = a._storage
     guards.append((storage, storage.version))
     return array

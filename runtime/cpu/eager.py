@@ -152,7 +152,7 @@ def scalar(op: Op):
         if made is None:
             if x.dtype not in _FLOAT_KINDS:
                 return ref(x)
-            made = by_dtype[x.dtype] = kernels.function(compiled.name, dt.from_numpy(x.dtype))
+            made = by_dtype[x.dtype] = kernels.function(compiled.name, dt.from_numpy(x.dtype)).one
         return made(x)
 
     by_dtype: dict = {}

@@ -90,6 +90,20 @@ class Elementwise:
         (self.far if out.nbytes >= streaming.WORTH else self._doors or self.doors)[out.ndim](*arrays, out)
         return out
 
+    @functools.cached_property
+    def one(self):
+        """A function that does for one array what a call does, with less between."""
+        doors, kind, general, make = self.doors, self.out, self.__call__, np.empty
+
+        def run(x):
+            if x.nbytes < SMALL_BYTES and x.flags.c_contiguous and x.ndim < DOOR_RANKS:
+                out = make(x.shape, kind)
+                doors[x.ndim](x, out)
+                return out
+            return general(x)
+
+        return run
+
     def __call__(self, *arrays, out=None):
         first = arrays[0]
         shape = first.shape
