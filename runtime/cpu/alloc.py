@@ -6,6 +6,7 @@ page. What came back waits for a request of its very size, and goes to the heap 
 Kept memory is bounded (`set_cache_limit`); what exceeds the bound by an eighth goes back to the system at once.
 """
 
+import contextlib
 import ctypes
 import functools
 import math
@@ -13,7 +14,6 @@ import mmap
 import os
 import threading
 import weakref
-from collections import deque
 from typing import Any
 
 import numpy as np
@@ -32,39 +32,62 @@ class _Lease(weakref.ref):
     piece: Any
 
 
+class _Shelf:
+    """Where pieces of one size wait for a request of that size, in the leases that ended, the latest last.
+
+    memory_at   makes an object of the memory at an address: one that numpy takes and that may be watched by a weak reference
+    put         adds a lease: no Python runs for it, and no lock is taken
+    """
+
+    __slots__ = ("ended", "memory_at", "put", "size")
+
+    def __init__(self, size: int):
+        self.size = size
+        self.memory_at = (ctypes.c_char * size).from_address
+        self.ended: list = []
+        self.put = self.ended.append
+
+
 class _State:
-    """Leases of live arrays, free memory, counters. `returned` takes pieces from any thread without a lock."""
+    """What there is in the process. `leases` are those of live arrays and of pieces on shelves."""
 
-    lock = threading.Lock()
-    returned: deque = deque()
-    leases: dict = {}
-    waiting: dict = {}          # size -> pieces of that size which came back, the latest last
-    waiting_bytes = 0
-    heap = Heap()
-    limit: int | None = None
-    at_once = 0                 # bytes from which a piece that comes back is looked at right away; the others a few at a time
-    counts = {"reused": 0, "mapped": 0}
-    in_use = 0
-    peak = 0
+    __slots__ = ("at_once", "heap", "leases", "limit", "lock", "mapped", "peak", "reused", "shelves", "unseen", "unwatched")
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.leases: dict = {}
+        self.shelves: dict = {}
+        self.heap = Heap()
+        self.limit: int | None = None
+        self.unwatched = 0          # while no more bytes than this are taken, nobody looks at what comes back
+        self.at_once = 0            # bytes from which a piece that comes back later is looked at right away,
+        self.unseen = 0             # the others a few at a time
+        self.reused = self.mapped = self.peak = 0
 
 
+_state = _State()
 # Arrays do not hold the region that they lie in: leases do, and outlive every array, also when the interpreter ends.
-ctypes.pythonapi.Py_IncRef(ctypes.py_object(_State.leases))
+ctypes.pythonapi.Py_IncRef(ctypes.py_object(_state.leases))
+_dtype = np.dtype
 
 
 def empty(shape, dtype=np.float32) -> np.ndarray:
     """An uninitialised C-contiguous array of a shape (an int or a tuple), as `numpy.empty`, but large memory is reused."""
-    if type(dtype) is not np.dtype:
+    if type(dtype) is not _dtype:
         dtype = np.dtype(dtype)
     size = (math.prod(shape) if type(shape) is tuple else shape) * dtype.itemsize
     if size < SMALL_BYTES or dtype.hasobject:
         return np.empty(shape, dtype)
-    whole, memory_at = _block(size)
-    piece = _take(whole)
-    memory = memory_at(piece.address)
-    lease = _Lease(memory, _give_back)
+    state, shelf = _state, _shelf(size)
+    try:
+        piece = shelf.ended.pop().piece
+        state.reused += 1
+    except IndexError:
+        piece = _from_heap(shelf.size)
+    memory = shelf.memory_at(piece.address)
+    lease = _Lease(memory, shelf.put if state.heap.taken <= state.unwatched else _give_back)
     lease.piece = piece
-    _State.leases[id(piece)] = lease                          # a weak reference calls back only while it lives itself
+    state.leases[piece] = lease                               # a weak reference calls back only while it lives itself
     return np.ndarray(shape, dtype, memory)
 
 
@@ -88,34 +111,33 @@ def aligned_zeros(shape: tuple, dtype=np.float32) -> np.ndarray:
 
 def empty_cache():
     """Give all kept memory back to the system."""
-    with _State.lock:
-        _collect()
-        _join_waiting()
-        _State.heap.cool(0)
+    with _state.lock:
+        _clear_shelves()
+        _state.heap.cool(0)
 
 
 def set_cache_limit(size: int):
     """Bound the bytes kept for reuse; 0 keeps nothing."""
-    with _State.lock:
-        _State.limit = max(0, int(size))
-        _State.at_once = _State.limit // (8 * _A_FEW)
-        _collect()
+    with _state.lock:
+        _set_limit(max(0, int(size)))
+        _trim()
 
 
 def stats() -> dict:
     """Bytes in use by live large arrays (`in_use`, `peak`), bytes kept (`cached`, `limit`), arrays in memory that was
     `reused` and that was `mapped` anew."""
-    with _State.lock:
-        _collect()
-        return {"in_use": _State.in_use, "peak": _State.peak, "cached": _State.heap.warm + _State.waiting_bytes,
-                "limit": _limit(), **_State.counts}
+    with _state.lock:
+        _trim()
+        waiting = _waiting()
+        return {"in_use": _state.heap.taken - waiting, "peak": _state.peak, "cached": _state.heap.warm + waiting,
+                "limit": _limit(), "reused": _state.reused, "mapped": _state.mapped}
 
 
 def reset_peak():
     """Start counting the peak anew."""
-    with _State.lock:
-        _collect()
-        _State.peak = _State.in_use
+    with _state.lock:
+        _clear_shelves()
+        _state.peak = _state.heap.taken
 
 
 def size_class(size: int) -> int:
@@ -125,108 +147,96 @@ def size_class(size: int) -> int:
 
 
 @functools.lru_cache(4096)
-def _block(size):
-    """(the block size of a request, what makes an object of the memory at an address: one that numpy takes and that may be
-    watched by a weak reference)"""
+def _shelf(size) -> _Shelf:
+    """The shelf of a request."""
     whole = size_class(size)
-    return whole, (ctypes.c_char * whole).from_address
-
-
-def _take(size):
-    state = _State
-    with state.lock:
-        if state.returned:
-            _collect()
-        pieces = state.waiting.get(size)
-        if pieces:
-            piece = pieces.pop()
-            state.waiting_bytes -= size
-            state.counts["reused"] += 1
-        else:
-            piece = _from_heap(size)
-        state.in_use += size
-        if state.in_use > state.peak:
-            state.peak = state.in_use
-        return piece
+    return _state.shelves.setdefault(whole, _Shelf(whole))
 
 
 def _from_heap(size):
-    """A piece of a size that no waiting one has."""
-    _join_waiting()
-    warm = _State.heap.warm
-    try:
-        piece = _State.heap.take(size)
-    except (OSError, ValueError, OverflowError) as error:
-        piece = _second_try(size, error)
-    _State.counts["reused" if _State.heap.warm <= warm - size else "mapped"] += 1
-    return piece
+    """A piece of a size of which none waits. Shelves are cleared for it, so what is taken then is what is in use, and the most
+    that ever was."""
+    state = _state
+    with state.lock:
+        _clear_shelves()
+        warm = state.heap.warm
+        try:
+            piece = state.heap.take(size)
+        except (OSError, ValueError, OverflowError) as error:
+            piece = _second_try(size, error)
+        if state.heap.warm <= warm - size:
+            state.reused += 1
+        else:
+            state.mapped += 1
+        state.peak = max(state.peak, state.heap.taken)
+        _trim()
+        return piece
 
 
 def _second_try(size, error):
-    _State.heap.cool(0)
+    _state.heap.cool(0)
     try:
-        return _State.heap.take(size)
+        return _state.heap.take(size)
     except (OSError, ValueError, OverflowError):
         raise MemoryError(f"no memory for an array of {size} bytes: {error}") from error
 
 
 def _give_back(lease):
-    """Called when an array dies, in any thread, possibly while this thread holds the lock: never waits."""
-    if _State is None:
+    """Called when an array dies while much is in use, in any thread, possibly while this thread holds the lock: never waits."""
+    state = _state
+    if state is None:
         return          # the interpreter is ending, and takes the memory with it
-    piece, returned = lease.piece, _State.returned
-    del _State.leases[id(piece)]
-    returned.append(piece)
-    if (piece.size > _State.at_once or len(returned) >= _A_FEW) and _State.lock.acquire(blocking=False):
+    size = lease.piece.size
+    state.shelves[size].put(lease)
+    state.unseen += 1
+    if (size > state.at_once or state.unseen >= _A_FEW) and state.lock.acquire(blocking=False):
         try:
-            _collect()
+            _trim()
         finally:
-            _State.lock.release()
+            state.lock.release()
 
 
-def _collect():
-    """Takes in what came back, and drops what exceeds the bound; the lock is held."""
-    state = _State
-    returned, waiting = state.returned, state.waiting
-    while returned:
-        piece = returned.popleft()
-        size = piece.size
-        state.in_use -= size
-        state.waiting_bytes += size
-        pieces = waiting.get(size)
-        if pieces is None:
-            waiting[size] = [piece]
-        else:
-            pieces.append(piece)
-    limit = state.limit if state.limit is not None else _limit()
-    if state.heap.warm + state.waiting_bytes > limit:
-        _join_waiting()
-        state.heap.cool(limit)
+def _waiting() -> int:
+    """Bytes on shelves."""
+    return sum([shelf.size * len(shelf.ended) for shelf in list(_state.shelves.values())])
 
 
-def _join_waiting():
-    """Gives the heap every piece that waits; the lock is held."""
-    for pieces in _State.waiting.values():
-        for piece in pieces:
-            _State.heap.give(piece)
-    _State.waiting.clear()
-    _State.waiting_bytes = 0
+def _trim():
+    """Drops what exceeds the bound; the lock is held."""
+    _state.unseen, limit = 0, _limit()
+    if _state.heap.warm + _waiting() > limit:
+        _clear_shelves()
+        _state.heap.cool(limit)
 
 
-def _limit():
+def _clear_shelves():
+    """Gives the heap every piece that waits; the lock is held, but other threads may come and take from shelves."""
+    for shelf in list(_state.shelves.values()):
+        with contextlib.suppress(IndexError):
+            while True:
+                piece = shelf.ended.pop().piece
+                del _state.leases[piece]
+                _state.heap.give(piece)
+
+
+def _limit() -> int:
     """Unless set: 4 GiB, or a quarter of the machine's memory where that is less."""
-    if _State.limit is None:
+    if _state.limit is None:
         try:
             physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         except (AttributeError, ValueError, OSError):
             physical = 4 * _DEFAULT_LIMIT
-        _State.limit = min(_DEFAULT_LIMIT, physical // 4)
-        _State.at_once = _State.limit // (8 * _A_FEW)
-    return _State.limit
+        _set_limit(min(_DEFAULT_LIMIT, physical // 4))
+    return _state.limit or 0
+
+
+def _set_limit(limit):
+    """An eighth of the bound may be kept beyond it, by what nobody looks at."""
+    _state.limit, _state.unwatched, _state.at_once = limit, limit // 8, limit // (8 * _A_FEW)
 
 
 def _after_fork():
-    _State.lock = threading.Lock()
+    _state.lock = threading.Lock()
 
 
 if hasattr(os, "register_at_fork"):

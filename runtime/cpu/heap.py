@@ -57,12 +57,13 @@ class Piece:
 class Heap:
     """Pieces of regions; the caller sees to it that one thread at a time is inside.
 
+    taken    bytes of the pieces in use
     warm     free bytes that are in memory
     mapped   bytes of all regions
     """
 
     def __init__(self):
-        self.warm = self.mapped = 0
+        self.taken = self.warm = self.mapped = 0
         self._pieces: list = []         # of the free ones (size, address, piece), in order
 
     def take(self, size: int) -> Piece:
@@ -70,6 +71,7 @@ class Heap:
         at = self._best(size)
         piece = self._pieces.pop(at)[2] if at < len(self._pieces) else self._new_region(size)
         piece.free = False
+        self.taken += size
         self.warm -= piece.warm
         if piece.size > size:
             self._cut(piece, size)
@@ -95,6 +97,7 @@ class Heap:
     def give(self, piece: Piece):
         """Takes a piece back that nobody uses any more."""
         piece.free, piece.warm = True, piece.size
+        self.taken -= piece.size
         self.warm += piece.size
         before, after = piece.before, piece.after
         if after is not None and after.free:
