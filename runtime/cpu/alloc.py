@@ -2,7 +2,8 @@
 
 A piece of 128 KiB and more belongs to an array (and all its views) through the array's base; it comes back when the last of
 them is gone. Sizes are rounded up to one of eight steps per power of two, so at most an eighth is wasted. All pieces start on a
-page. What came back waits for a request of its very size, and goes to the heap before any other request does.
+page. What came back waits for a request of its very size; a request of which none waits goes to the heap, and if it is large, or
+much waits, all that waits goes there first.
 Kept memory is bounded (`set_cache_limit`); what exceeds the bound by an eighth goes back to the system at once.
 """
 
@@ -23,6 +24,8 @@ from .heap import Heap
 SMALL_BYTES = 128 * 1024
 _DEFAULT_LIMIT = 4 << 30
 _A_FEW = 8
+_SMALL_PIECE = 1 << 20              # bytes of a request for which shelves are not cleared
+_MAY_WAIT = 8 << 20                 # while no more bytes than these wait there: programs ask for the same sizes again
 
 
 class _Lease(weakref.ref):
@@ -124,8 +127,8 @@ def set_cache_limit(size: int):
 
 
 def stats() -> dict:
-    """Bytes in use by live large arrays (`in_use`, `peak`), bytes kept (`cached`, `limit`), arrays in memory that was
-    `reused` and that was `mapped` anew."""
+    """Bytes in use by live large arrays (`in_use`, and at most, with the little that waited then, `peak`), bytes kept (`cached`,
+    `limit`), arrays in memory that was `reused` and that was `mapped` anew."""
     with _state.lock:
         _trim()
         waiting = _waiting()
@@ -154,11 +157,11 @@ def _shelf(size) -> _Shelf:
 
 
 def _from_heap(size):
-    """A piece of a size of which none waits. Shelves are cleared for it, so what is taken then is what is in use, and the most
-    that ever was."""
+    """A piece of a size of which none waits. What is taken then is what is in use or waits, and the most that ever was."""
     state = _state
     with state.lock:
-        _clear_shelves()
+        if size >= _SMALL_PIECE or _waiting() > _MAY_WAIT:
+            _clear_shelves()
         warm = state.heap.warm
         try:
             piece = state.heap.take(size)
