@@ -103,7 +103,7 @@ def call(op: Op, args, params):
     if result.__class__ is _ndarray:
         out = _new(Tensor)
         out._a = result
-        out._node = None
+        out._node = out._shared = None
     else:
         out = tuple([wrap(r) for r in result]) if type(result) is tuple else wrap(result)
     if m.recorder is not None:
@@ -327,7 +327,7 @@ def call_view(m, op, args, params):
 
 def link_view(op, params, base, out):
     """Makes `out` share the storage of the tensor it looks into, and remember the way there."""
-    storage = out._shared = base._storage
+    storage = out._shared = base._shared or base._own_storage()
     root = base._base
     items = tuple(params.items())
     link = (op.name, items if len(items) < 2 or tuple(params) in _SORTED else in_order(params))

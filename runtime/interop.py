@@ -247,7 +247,7 @@ def on_device(cls, host, device, requires_grad, state):
     """A tensor on a device from what `Tensor.__reduce_ex__` wrote."""
     t = object.__new__(cls)
     t._a = moved(host, device)._a
-    t._node = None
+    t._node = t._shared = None
     t.__dict__.update(state)
     return t.requires_grad_() if requires_grad else t
 

@@ -48,7 +48,7 @@ class Tensor:
 
     # _a        the array (numpy on the CPU)
     # _node     Node, Output or Leaf of its history, or None
-    # _shared   what it shares with the tensors over the same memory, once somebody asked for it (`_storage`)
+    # _shared   what it shares with the tensors over the same memory, or None until somebody asks for it (`_storage`)
     # There is no __getattr__: with one, Python looks up every attribute of a tensor the slow way.
     __slots__ = ("__dict__", "__weakref__", "_a", "_node", "_shared")
 
@@ -65,7 +65,7 @@ class Tensor:
             [x.detach().numpy() if isinstance(x, Tensor) else x for x in data[0]] if isinstance(data[0], (list, tuple))
             else _plain(data[0]), Defaults.dtype.np)
         self._a = a
-        self._node = None
+        self._node = self._shared = None
         recorder = tls.m.recorder
         if recorder is not None:
             recorder.made(self, data[0] if data else None)
@@ -73,10 +73,7 @@ class Tensor:
     @property
     def _storage(self) -> Storage:
         """What it shares with the tensors over the same memory; made when somebody first shares, saves or writes."""
-        try:
-            return self._shared
-        except AttributeError:
-            return self._own_storage()
+        return self._shared or self._own_storage()
 
     @_storage.setter
     def _storage(self, storage):
@@ -84,11 +81,8 @@ class Tensor:
 
     def _own_storage(self) -> Storage:
         with _making_storage:
-            try:
-                return self._shared
-            except AttributeError:
-                storage = self._shared = Storage()
-                return storage
+            storage = self._shared = self._shared or Storage()
+        return storage
 
     # What it is.
 
@@ -321,5 +315,5 @@ def wrap(a) -> Tensor:
     """A new tensor over an array that nobody else writes to."""
     t = _new(Tensor)
     t._a = a if a.__class__ is _ndarray or not isinstance(a, np.generic) else np.asarray(a)
-    t._node = None
+    t._node = t._shared = None
     return t

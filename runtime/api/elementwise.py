@@ -44,7 +44,7 @@ def unary(op, operate=operate):
             return operate(op, input)
         t = _new(Tensor)
         t._a = a if a.__class__ is _ndarray or not isinstance(a, np.generic) else np.asarray(a)
-        t._node = None
+        t._node = t._shared = None
         if taped and input._node is not None and m.grad:
             record_one(op, input, t)
         return t

@@ -44,7 +44,7 @@ def _shortcut(op, ufunc, general, kinds):
             return general(self, other)
         t = _new(Tensor)
         t._a = r if r.__class__ is _ndarray or not isinstance(r, np.generic) else np.asarray(r)
-        t._node = None
+        t._node = t._shared = None
         if taped and m.grad and (self._node is not None or (b is not other and other._node is not None)):
             record_pair(op, self, other, t)
         return t
@@ -66,7 +66,7 @@ def _reflected_shortcut(op, ufunc, general):
             return general(self, other)
         t = _new(Tensor)
         t._a = r if r.__class__ is _ndarray or not isinstance(r, np.generic) else np.asarray(r)
-        t._node = None
+        t._node = t._shared = None
         if m.grad and self._node is not None:
             record(op, (other, self), {}, t)
         return t

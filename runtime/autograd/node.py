@@ -286,9 +286,6 @@ def keep(a, kind, guards):
         return hint(a)
     if kind == "meta":
         return aval_of(array)
-    try:
-        storage = a._shared
-    except AttributeError:
-        storage = a._storage
+    storage = a._shared or a._own_storage()
     guards.append((storage, storage.version))
     return array
