@@ -80,19 +80,19 @@ def call(op: Op, args, params):
         return call_view(m, op, args, params)
     if m.special and m.autocast is not None:
         args = m.autocast.cast(op, args)
-    arrays, kinds = [], [op]
+    arrays: list = []
     for a in args:                       # a loop, since each list in one expression is a call of its own
-        if isinstance(a, Tensor):
-            a = a._a
-        arrays.append(a)
-        if a.__class__ is _ndarray or a.__class__ is DeviceArray:
-            kinds.append(a.shape)
-            kinds.append(a.dtype)
-        else:
-            kinds.append(a)
+        arrays.append(a._a if isinstance(a, Tensor) else a)
     kernel = KERNELS.get(op) or kernel_of(op)
     try:
         if not op.checked_by_kernel:
+            kinds: list = [op]
+            for a in arrays:
+                if a.__class__ is _ndarray or a.__class__ is DeviceArray:
+                    kinds.append(a.shape)
+                    kinds.append(a.dtype)
+                else:
+                    kinds.append(a)
             call_key = (*kinds, *params.values())
             if call_key not in _checked:
                 check(op, arrays, params, call_key)

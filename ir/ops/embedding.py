@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from .. import dtype as dt
+from ..aval import Aval
 from ..errors import DimError, DTypeError, ShapeError
 from ..op import NO_GRAD, Template, op
 from . import elementwise as ew
@@ -17,9 +19,18 @@ def _infer_embedding(weight, index, *, padding_idx, by_frequency):
     return weight.with_shape((*index.shape, weight.shape[1]))
 
 
+def check_kinds(weight, index):
+    """Raises unless there are a table and indices."""
+    if weight.ndim != 2 or index.dtype.kind not in "iu":
+        _infer_embedding(*[Aval(a.shape, dt.of(a)) for a in (weight, index)], padding_idx=None, by_frequency=False)
+
+
+_INT64, _UINT64 = np.dtype(np.int64), np.dtype(np.uint64)
+
+
 def check_range(name, index, rows):
     """Raises unless all indices name a row."""
-    if index.dtype == np.int64 and index.size and np.maximum.reduce(index.view(np.uint64), None) < rows:
+    if index.dtype is _INT64 and index.size and np.maximum.reduce(index.view(_UINT64), None) < rows:
         return              # read as unsigned, what is negative is large
     if index.size and (index.min() < 0 or index.max() >= rows):
         bad = index[(index < 0) | (index >= rows)].reshape(-1)[0]
@@ -27,6 +38,7 @@ def check_range(name, index, rows):
 
 
 def _embedding(weight, index, *, padding_idx, by_frequency):
+    check_kinds(weight, index)
     check_range("embedding", index, weight.shape[0])
     return weight[index]
 
@@ -58,7 +70,7 @@ def _embedding_vjp(g, out, weight, index, *, padding_idx, by_frequency):
 
 
 embedding = op("embedding", infer=_infer_embedding, ref=_embedding, vjp=(_embedding_vjp, None), lower=Template("gather"),
-               traits=("exact",),
+               traits=("exact", "self_checking"),
                doc="The table's rows at the indices. Rows of padding_idx get no gradient; by_frequency divides the gradient "
                    "by how often a row occurs.")
 row_sums = op("row_sums", infer=_infer_row_sums, ref=in_single(_row_sums),

@@ -2,8 +2,8 @@
 
 A piece of 128 KiB and more belongs to an array (and all its views) through the array's base; it comes back when the last of
 them is gone. Sizes are rounded up to one of eight steps per power of two, so at most an eighth is wasted. All pieces start on a
-page. What came back waits for a request of its very size; a request of which none waits goes to the heap, and if it is large, or
-much waits, all that waits goes there first.
+page. What came back waits for a request of its very size. Other requests go to the heap; where one is large, or much waits, all
+that waits goes there first.
 Kept memory is bounded (`set_cache_limit`); what exceeds the bound by an eighth goes back to the system at once.
 """
 
@@ -127,7 +127,7 @@ def set_cache_limit(size: int):
 
 
 def stats() -> dict:
-    """Bytes in use by live large arrays (`in_use`, and at most, with the little that waited then, `peak`), bytes kept (`cached`,
+    """Bytes in use by live large arrays (`in_use`; `peak`, at most, with the little that waited then), bytes kept (`cached`,
     `limit`), arrays in memory that was `reused` and that was `mapped` anew."""
     with _state.lock:
         _trim()

@@ -6,7 +6,7 @@ are small, where its call is cheaper, and take the compiled kernel, with threads
 A composite without a kernel of its own runs as the operators of its body, as the decompose pass makes it.
 """
 
-import inspect
+import functools
 import math
 from typing import Any
 
@@ -35,6 +35,7 @@ from ...ir.ops import (
     sort,
 )
 from ...ir.ops import elementwise as ew
+from . import eager_scalars
 from .kernel_table import KernelTable
 
 alloc = lazy(__package__, ".alloc")
@@ -47,11 +48,11 @@ gemm = lazy(__package__, ".gemm")
 kernels = lazy(__package__, ".kernels")
 scalars = lazy(__package__, "...passes.codegen.scalars")
 
-LARGE = 1 << 15     # elements from which exact operators leave numpy
+LARGE = eager_scalars.LARGE
+_FEW, _MANY = 1 << 12, 1 << 20      # elements from which joins leave numpy, and are shared out between threads
 _LEFT_ZEROS = 32 << 20      # bytes of zeros above which the system gives them when they are written
-_FLOAT_KINDS = {d.np for d in dt.FLOATS}
+_FLOAT_KINDS = eager_scalars.FLOAT_KINDS
 _WORDS = {d.np for d in (dt.float32, dt.float64, dt.int32, dt.int64)}      # whose elements are copied as they are
-_WHOLE = 1 << 53    # integers below are exact as doubles
 TABLE = KernelTable()
 
 
@@ -61,8 +62,8 @@ def kernel_for(op: Op):
         return TABLE.make(op)
     if type(op.lower) is Scalar:
         if "exact" in op.traits:
-            return exact_scalar(op)
-        return scalar(op) if (op.lower.fn or op.name) in scalars.FUNCTIONS else op.ref
+            return eager_scalars.exact(op)
+        return eager_scalars.rounded(op) if (op.lower.fn or op.name) in scalars.FUNCTIONS else op.ref
     if type(op.lower) is Reduce:
         return reduction(op)
     if type(op.lower) is Composite:
@@ -99,134 +100,7 @@ def has_own_kernel(op: Op) -> bool:
     return op in TABLE
 
 
-def is_floating(*arrays) -> bool:
-    """Whether all arrays (numbers and None aside) are of a floating point type that kernels are generated for."""
-    return not any([hasattr(a, "dtype") and a.dtype not in _FLOAT_KINDS for a in arrays])  # noqa: C419  (quicker)
-
-
-# Elementwise.
-
-
-class ScalarKernels:
-    """The compiled kernels of one scalar function, by the dtypes of its operands."""
-
-    def __init__(self, op: Op):
-        self.name = op.lower.fn or op.name
-        self.made: dict = {}
-
-    @property
-    def exists(self) -> bool:
-        """Whether the code generator has this function."""
-        return self.name in scalars.FUNCTIONS
-
-    def __call__(self, *args):
-        for a in args:
-            if a.__class__ is not np.ndarray:
-                return self._general(args)
-        made = self.made.get(tuple([a.dtype for a in args]))
-        return made(*args) if made is not None else self._general(args)
-
-    def _general(self, args):
-        """Numbers take the dtype of the arrays beside them (the last one, since `where` has its condition first)."""
-        like = next(a.dtype for a in reversed(args) if hasattr(a, "dtype"))
-        arrays = [np.asarray(a) if hasattr(a, "dtype") else np.asarray(a).astype(like) for a in args]
-        key = tuple([a.dtype for a in arrays])
-        if key not in self.made:
-            self.made[key] = kernels.function(self.name, *map(dt.from_numpy, key))
-        return self.made[key](*arrays)
-
-
-def scalar(op: Op):
-    """A function that numpy rounds differently: always the compiled kernel, for floating point operands."""
-    compiled, ref = ScalarKernels(op), op.ref
-    if any(p.kind is p.KEYWORD_ONLY for p in inspect.signature(op.infer).parameters.values()):
-        return ref
-
-    def run(*args):
-        return compiled(*args) if is_floating(*args) else ref(*args)
-
-    def run_one(x):
-        if x.__class__ is not np.ndarray:
-            x = np.asarray(x)
-        made = by_dtype.get(x.dtype)
-        if made is None:
-            if x.dtype not in _FLOAT_KINDS:
-                return ref(x)
-            made = by_dtype[x.dtype] = kernels.function(compiled.name, dt.from_numpy(x.dtype)).one
-        return made(x)
-
-    by_dtype: dict = {}
-    several = len(inspect.signature(op.infer).parameters) > 1 or not isinstance(op.vjp, tuple) or len(op.vjp) > 1
-    return run if several else run_one
-
-
-def exact_scalar(op: Op):
-    """A function with one right answer: numpy for small arrays, the compiled kernel for large ones."""
-    compiled, ref, quick = ScalarKernels(op), op.ref, op.quick
-    made = compiled.made                             # what was called before on large arrays, by their dtypes
-    plain: Any = getattr(ref, "plain", None)         # what the reference calls for arrays that need no conversion
-    conditions = 1 if op is ew.where else 0          # operands that are bool, before those that are floating
-
-    def run(*args, **params):
-        values = args[conditions:]
-        for first in values:
-            if hasattr(first, "dtype"):
-                break
-        else:
-            return ref(*args, **params)
-        if first.size >= LARGE and not params and is_floating(*values) and compiled.exists:
-            return compiled(*args)
-        return quick(*args) if quick is not None and first.dtype.kind == "f" else ref(*args, **params)
-
-    def run_one(x):
-        if x.__class__ is np.ndarray:
-            if x.size >= LARGE:
-                found = made.get((x.dtype,))
-                return run(x) if found is None else found(x)
-            if x.dtype.kind == "f":
-                return quick(x)
-        return run(x)
-
-    def run_plain(x):
-        if x.__class__ is np.ndarray:
-            if x.size >= LARGE:
-                found = made.get((x.dtype,))
-                return run(x) if found is None else found(x)
-            if x.dtype.kind == "f" and x.itemsize > 2:
-                return plain(x)
-        return run(x)
-
-    def run_where(condition, x, y):
-        if condition.__class__ is bool:         # of numbers, which would take the dtype of the arrays
-            condition = np.asarray(condition)
-        a, b = (x, y) if x.__class__ is np.ndarray else (y, x)
-        if a.__class__ is b.__class__ is condition.__class__ is np.ndarray and a.size >= LARGE:
-            found = made.get((condition.dtype, a.dtype, b.dtype))
-            return run(condition, x, y) if found is None else found(condition, x, y)
-        if a.__class__ is not np.ndarray or a.size >= LARGE or a.dtype.kind != "f" or condition.__class__ is not np.ndarray:
-            return run(condition, x, y)
-        if b.__class__ is float or (b.__class__ is int and -_WHOLE < b < _WHOLE):
-            b = a.dtype.type(b)
-        elif b.__class__ is not np.ndarray or b.dtype is not a.dtype:
-            return run(condition, x, y)
-        return np.where(condition, a, b) if a is x else np.where(condition, b, a)
-
-    if conditions:
-        return run_where
-    if plain is not None and quick is None and len(inspect.signature(plain).parameters) == 1:
-        return run_plain
-
-    def run_two(x, y):
-        a, b = (x, y) if x.__class__ is np.ndarray else (y, x)
-        if a.__class__ is np.ndarray:
-            if a.size >= LARGE:
-                found = made.get((a.dtype, b.dtype)) if b.__class__ is np.ndarray else None
-                return run(x, y) if found is None else found(x, y)
-            if a.dtype.kind == "f" or (b.__class__ is np.ndarray and a.dtype is b.dtype and a.dtype.kind in "biu"):
-                return quick(x, y)
-        return run(x, y)
-
-    return run if quick is None else {1: run_one, 2: run_two}.get(quick.nin, run)
+# Elementwise; functions of elements alone are in `eager_scalars.py`.
 
 
 @TABLE.makes(ew.cast)
@@ -350,21 +224,57 @@ def cat(op: Op):
     """numpy where caches hold everything; larger arrays are brought to their places by all threads."""
 
     def run(*xs, dim):
-        kind, sizes, size = xs[0].dtype, xs[0].shape, 0
+        first = xs[0]
+        kind, sizes, size, long, dense = first.dtype, first.shape, 0, 0, True
         for x in xs:
+            if x.dtype != kind:
+                return op.ref(*xs, dim=dim)
             size += x.size
-        if size < 1 << 20 or kind not in _WORDS or any([x.dtype != kind for x in xs]):  # noqa: C419  (quicker than a generator)
+            long += x.shape[dim]
+            dense = dense and x.flags.c_contiguous
+        if size < _FEW:
             return op.ref(*xs, dim=dim)
-        out = alloc.empty((*sizes[:dim], sum([x.shape[dim] for x in xs]), *sizes[dim + 1:]), kind)
-        place, start, copy = (slice(None),) * dim, 0, kernels.cast(dt.BY_NP[kind], dt.BY_NP[kind])
-        for x in xs:
-            end = start + x.shape[dim]
-            if x.size:
-                copy(x, out=out[(*place, slice(start, end))])
-            start = end
-        return out
+        out = alloc.empty((*sizes[:dim], long, *sizes[dim + 1:]), kind)
+        if size >= _MANY and kind in _WORDS:
+            return _joined_by_all(xs, out, dim)
+        return join_rows(xs, out, dim) if dense and dim else np.concatenate(xs, dim, out)
 
     return run
+
+
+def _joined_by_all(xs, out, dim):
+    """Copies to places of `out` by all threads."""
+    place, start, copy = (slice(None),) * dim, 0, kernels.cast(dt.BY_NP[out.dtype], dt.BY_NP[out.dtype])
+    for x in xs:
+        end = start + x.shape[dim]
+        if x.size:
+            copy(x, out=out[(*place, slice(start, end))])
+        start = end
+    return out
+
+
+_SHORT_ROW = 256        # bytes up to which a row is copied as one element
+
+
+def join_rows(xs, out, dim):
+    """Rows side by side. Short ones are copied as one element of their size, where numpy would copy element by element."""
+    outer = math.prod(out.shape[:dim])
+    if out.nbytes > _SHORT_ROW * outer * len(xs):
+        return np.concatenate(xs, dim, out)
+    rows, start = out.reshape(outer, -1).view(np.uint8), 0
+    for x in xs:
+        if x.size:
+            row = _row_of(x.nbytes // outer)
+            end = start + row.itemsize
+            rows[:, start:end].view(row)[...] = x.reshape(outer, -1).view(row)
+            start = end
+    return out
+
+
+@functools.lru_cache(512)
+def _row_of(size):
+    """A dtype of so many bytes."""
+    return np.dtype(f"u{size}" if size in (1, 2, 4, 8) else f"V{size}")
 
 
 # Orders, running sums, elements by index.

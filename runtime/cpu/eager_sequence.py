@@ -252,8 +252,8 @@ def embed(op: Op):
     """A copy of rows, by all threads where they are many."""
 
     def run(weight, index, **params):
-        width = weight.shape[1]
-        if index.size * width < _FEW or not lookup.can_take(weight):
+        embedding_ops.check_kinds(weight, index)
+        if index.size * weight.shape[1] < _FEW or not lookup.can_take(weight):
             return op.ref(weight, index, **params)
         embedding_ops.check_range(op.name, index, weight.shape[0])
         return lookup.take(weight, index)

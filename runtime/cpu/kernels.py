@@ -96,11 +96,26 @@ class Elementwise:
         doors, kind, general, make = self.doors, self.out, self.__call__, np.empty
 
         def run(x):
-            if x.nbytes < SMALL_BYTES and x.flags.c_contiguous and x.ndim < DOOR_RANKS:
-                out = make(x.shape, kind)
-                doors[x.ndim](x, out)
-                return out
-            return general(x)
+            if x.ndim >= DOOR_RANKS or not x.flags.c_contiguous:
+                return general(x)
+            if x.nbytes >= SMALL_BYTES:
+                return self._large(x, (x,))
+            out = make(x.shape, kind)
+            doors[x.ndim](x, out)
+            return out
+
+        return run
+
+    @functools.cached_property
+    def two(self):
+        """A function that does for two large arrays of one shape what a call does, with less between."""
+        general = self.__call__
+
+        def run(x, y):
+            if (x.shape == y.shape and x.ndim < DOOR_RANKS and x.nbytes >= SMALL_BYTES and x.flags.c_contiguous
+                    and y.flags.c_contiguous):
+                return self._large(x, (x, y))
+            return general(x, y)
 
         return run
 

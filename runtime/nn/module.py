@@ -60,10 +60,13 @@ class Module(HookMethods, StateMethods, ConversionMethods):
 
     def __getattr__(self, name):
         own = self.__dict__
-        for table in _NAMED:
-            found = own.get(table)
-            if found is not None and name in found:
-                return found[name]
+        try:
+            return own["_parameters"][name]
+        except KeyError:
+            for table in _NAMED:
+                found = own.get(table)
+                if found is not None and name in found:
+                    return found[name]
         raise MissingAttribute(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __setattr__(self, name, value):

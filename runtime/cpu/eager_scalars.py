@@ -1,0 +1,167 @@
+"""What runs functions of elements (trait "exact" or not) on arrays in eager mode; see `eager.py`."""
+
+import inspect
+from typing import Any
+
+import numpy as np
+
+from ...ir import dtype as dt
+from ...ir.lazy import lazy
+from ...ir.op import Op
+from ...ir.ops import elementwise as ew
+
+kernels = lazy(__package__, ".kernels")
+scalars = lazy(__package__, "...passes.codegen.scalars")
+
+LARGE = 1 << 15             # elements from which exact operators leave numpy
+_MANY_OF_ONE = 1 << 10      # and exact functions of one array, as a call of their kernel costs no more than numpy's
+FLOAT_KINDS = {d.np for d in dt.FLOATS}
+_WHOLE = 1 << 53            # integers below are exact as doubles
+
+
+def is_floating(*arrays) -> bool:
+    """Whether all arrays (numbers and None aside) are of a floating point type that kernels are generated for."""
+    return not any([hasattr(a, "dtype") and a.dtype not in FLOAT_KINDS for a in arrays])  # noqa: C419  (quicker)
+
+
+class ScalarKernels:
+    """The compiled kernels of one scalar function, by the dtypes of its operands."""
+
+    def __init__(self, op: Op):
+        self.name = op.lower.fn or op.name
+        self.made: dict = {}
+        self.alike: dict = {}       # by one dtype: those of functions of one array, or of two large ones (`Elementwise.two`)
+
+    @property
+    def exists(self) -> bool:
+        """Whether the code generator has this function."""
+        return self.name in scalars.FUNCTIONS
+
+    def of_one(self, kind, otherwise):
+        """What runs on an array of a dtype: a kernel, or `otherwise` where there is none."""
+        is_made = kind in FLOAT_KINDS and self.exists
+        found = self.alike[kind] = kernels.function(self.name, dt.from_numpy(kind)).one if is_made else otherwise
+        return found
+
+    def of_two(self, kind, otherwise):
+        """What runs on two arrays of a dtype: a kernel, or `otherwise` where there is none."""
+        is_made = kind in FLOAT_KINDS and self.exists
+        found = self.alike[kind] = kernels.function(self.name, *[dt.from_numpy(kind)] * 2).two if is_made else otherwise
+        return found
+
+    def __call__(self, *args):
+        for a in args:
+            if a.__class__ is not np.ndarray:
+                return self._general(args)
+        made = self.made.get(tuple([a.dtype for a in args]))
+        return made(*args) if made is not None else self._general(args)
+
+    def _general(self, args):
+        """Numbers take the dtype of the arrays beside them (the last one, since `where` has its condition first)."""
+        like = next(a.dtype for a in reversed(args) if hasattr(a, "dtype"))
+        arrays = [np.asarray(a) if hasattr(a, "dtype") else np.asarray(a).astype(like) for a in args]
+        key = tuple([a.dtype for a in arrays])
+        if key not in self.made:
+            self.made[key] = kernels.function(self.name, *map(dt.from_numpy, key))
+        return self.made[key](*arrays)
+
+
+def rounded(op: Op):
+    """A function that numpy rounds differently: always the compiled kernel, for floating point operands."""
+    compiled, ref = ScalarKernels(op), op.ref
+    if any(p.kind is p.KEYWORD_ONLY for p in inspect.signature(op.infer).parameters.values()):
+        return ref
+
+    def run(*args):
+        return compiled(*args) if is_floating(*args) else ref(*args)
+
+    def run_one(x):
+        if x.__class__ is not np.ndarray:
+            x = np.asarray(x)
+        return (alike.get(x.dtype) or compiled.of_one(x.dtype, ref))(x)
+
+    alike = compiled.alike
+    several = len(inspect.signature(op.infer).parameters) > 1 or not isinstance(op.vjp, tuple) or len(op.vjp) > 1
+    return run if several else run_one
+
+
+def exact(op: Op):
+    """A function with one right answer: numpy for small arrays, the compiled kernel for large ones."""
+    compiled, ref, quick = ScalarKernels(op), op.ref, op.quick
+    plain: Any = getattr(ref, "plain", None)         # what the reference calls for arrays that need no conversion
+    conditions = 1 if op is ew.where else 0          # operands that are bool, before those that are floating
+
+    def run(*args, **params):
+        values = args[conditions:]
+        for first in values:
+            if hasattr(first, "dtype"):
+                break
+        else:
+            return ref(*args, **params)
+        if first.size >= LARGE and not params and is_floating(*values) and compiled.exists:
+            return compiled(*args)
+        return quick(*args) if quick is not None and first.dtype.kind == "f" else ref(*args, **params)
+
+    if conditions:
+        return _where(run, compiled)
+    if quick is not None and quick.nin == 1:
+        return _of_one(run, compiled, ref, quick, 1)
+    if quick is not None and quick.nin == 2:
+        return _of_two(run, compiled, quick)
+    if quick is None and plain is not None and len(inspect.signature(plain).parameters) == 1:
+        return _of_one(run, compiled, ref, plain, 4)
+    return run
+
+
+def _of_one(general, compiled, ref, simple, least_bytes):
+    """For one array: `simple` takes small ones of floats of so many bytes."""
+    alike = compiled.alike
+
+    def run(x):
+        if x.__class__ is np.ndarray:
+            if x.size >= _MANY_OF_ONE:
+                return (alike.get(x.dtype) or compiled.of_one(x.dtype, ref))(x)
+            if x.dtype.kind == "f" and x.itemsize >= least_bytes:
+                return simple(x)
+        return general(x)
+
+    return run
+
+
+def _of_two(general, compiled, quick):
+    """For two operands."""
+    alike = compiled.alike
+
+    def run(x, y):
+        a, b = (x, y) if x.__class__ is np.ndarray else (y, x)
+        if a.__class__ is np.ndarray:
+            if a.size >= LARGE:
+                if b.__class__ is np.ndarray and a.dtype is b.dtype:
+                    return (alike.get(a.dtype) or compiled.of_two(a.dtype, general))(x, y)
+            elif a.dtype.kind == "f" or (b.__class__ is np.ndarray and a.dtype is b.dtype and a.dtype.kind in "biu"):
+                return quick(x, y)
+        return general(x, y)
+
+    return run
+
+
+def _where(general, compiled):
+    """For a condition and two operands."""
+    made = compiled.made                             # what was called before on large arrays, by their dtypes
+
+    def run(condition, x, y):
+        if condition.__class__ is bool:         # of numbers, which would take the dtype of the arrays
+            condition = np.asarray(condition)
+        a, b = (x, y) if x.__class__ is np.ndarray else (y, x)
+        if a.__class__ is b.__class__ is condition.__class__ is np.ndarray and a.size >= LARGE:
+            found = made.get((condition.dtype, a.dtype, b.dtype))
+            return general(condition, x, y) if found is None else found(condition, x, y)
+        if a.__class__ is not np.ndarray or a.size >= LARGE or a.dtype.kind != "f" or condition.__class__ is not np.ndarray:
+            return general(condition, x, y)
+        if b.__class__ is float or (b.__class__ is int and -_WHOLE < b < _WHOLE):
+            b = a.dtype.type(b)
+        elif b.__class__ is not np.ndarray or b.dtype is not a.dtype:
+            return general(condition, x, y)
+        return np.where(condition, a, b) if a is x else np.where(condition, b, a)
+
+    return run
