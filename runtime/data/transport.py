@@ -140,7 +140,7 @@ def _rebuild(cls, memory, dtype, shape, requires_grad, state):
     t = wrap(np.ndarray(shape, dtype.np, memory))
     if cls is not Tensor:
         made = object.__new__(cls)
-        made._a, made._node = t._a, None
+        made._a, made._node, made._shared = t._a, None, None
         t = made
     if state:
         t.__dict__.update(state)
