@@ -46,11 +46,14 @@ def kernel_of(op: Op):
 
 
 def routed(op: Op, kernel):
-    """A kernel that leaves device arrays to their backend."""
+    """A kernel that leaves device arrays to their backend, which checks no call that the host's kernel would check itself."""
+    unchecked = "self_checking" in op.traits
 
     def run(*arrays, **params):
         for a in arrays:
             if a.__class__ is DeviceArray:
+                if unchecked:
+                    check(op, arrays, params)
                 return a.backend.run(op, arrays, params)
         return kernel(*arrays, **params)
 
@@ -86,16 +89,7 @@ def call(op: Op, args, params):
     kernel = KERNELS.get(op) or kernel_of(op)
     try:
         if not op.checked_by_kernel:
-            kinds: list = [op]
-            for a in arrays:
-                if a.__class__ is _ndarray or a.__class__ is DeviceArray:
-                    kinds.append(a.shape)
-                    kinds.append(a.dtype)
-                else:
-                    kinds.append(a)
-            call_key = (*kinds, *params.values())
-            if call_key not in _checked:
-                check(op, arrays, params, call_key)
+            check(op, arrays, params)
         result = m.run(kernel, *arrays, **params)
     except Exception as e:
         result = after_failure(op, kernel, arrays, params, e)
@@ -133,8 +127,18 @@ def call_symbolic(m, op: Op, args, params):
     return out
 
 
-def check(op: Op, arrays, params, call_key):
-    """Asks the shape rule, and remembers that this kind of call is fine."""
+def check(op: Op, arrays, params):
+    """Asks the shape rule, unless it found this kind of call fine before."""
+    kinds: list = [op]
+    for a in arrays:
+        if a.__class__ is _ndarray or a.__class__ is DeviceArray:
+            kinds.append(a.shape)
+            kinds.append(a.dtype)
+        else:
+            kinds.append(a)
+    call_key = (*kinds, *params.values())
+    if call_key in _checked:
+        return
     op.infer(*[aval_of(a) if hasattr(a, "strides") else a for a in arrays], **params)
     if len(_checked) >= _MOST_CHECKED:
         _checked.clear()

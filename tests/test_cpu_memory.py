@@ -194,6 +194,32 @@ def test_kept_memory_is_bounded(fresh_allocator):
     assert alloc.stats()["cached"] == 0
 
 
+def test_a_program_that_asks_for_several_sizes_again_finds_them_on_their_shelves(fresh_allocator, monkeypatch):
+    sizes = [1 << 15, 1 << 16, 50_000, 1 << 15, 200_000]
+
+    def step():
+        kept = []
+        for size in sizes:
+            kept.append(alloc.empty(size))
+            kept[-2:-1] = []
+        return kept[-1].ctypes.data
+
+    step()
+    before = alloc.stats()
+    monkeypatch.setattr(alloc, "_from_heap", lambda size: pytest.fail(f"{size} bytes from the heap"))
+    assert step() == step()
+    after = alloc.stats()
+    assert after["reused"] == before["reused"] + 2 * len(sizes) and after["in_use"] == before["in_use"]
+
+
+def test_what_nobody_looks_at_is_bounded(fresh_allocator):
+    alloc.set_cache_limit(16 << 20)
+    kept = [alloc.empty(1 << 16) for _ in range(400)]
+    del kept
+    assert alloc._waiting() + alloc._state.heap.warm <= 18 << 20
+    assert alloc.stats()["cached"] <= 16 << 20
+
+
 def test_neighbours_that_are_free_serve_a_larger_array(fresh_allocator):
     arrays = [alloc.empty(1 << 18) for _ in range(4)]
     before = alloc.stats()

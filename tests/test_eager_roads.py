@@ -1,13 +1,17 @@
 """Short roads of eager mode: what they skip must not be seen. They are compared with numpy and with tracing."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 import ingot
 from ingot import jit
-from ingot.ir.errors import DimError, ShapeError
+from ingot.ir.errors import DimError, DTypeError, ShapeError
+from ingot.ir.ops import nn
+from ingot.ir.ops.embedding import embedding
 from ingot.runtime.api import operators
-from ingot.runtime.cpu import eager
+from ingot.runtime.cpu import eager, eager_scalars
 
 X = np.array([[-0.0, 0.0, 1.5], [np.nan, -np.inf, np.inf]], np.float32)
 
@@ -108,9 +112,56 @@ def test_operators_on_large_arrays(fn, dtype, monkeypatch):
         assert bits(taped) == bits(found) and taped.requires_grad == (found.dtype is not ingot.bool)
     with pytest.raises(ShapeError):
         x + y[:, :7]
-    for module in (operators, eager):
+    for module in (operators, eager, eager_scalars):
         monkeypatch.setattr(module, "LARGE", 1 << 60)
+    monkeypatch.setattr(eager_scalars, "_MANY_OF_ONE", 1 << 60)
     assert bits(fn(x, y)) == bits(found), "as numpy has it"
+
+
+@pytest.mark.parametrize("name", ["relu", "neg", "abs", "sqrt", "floor", "sign", "square", "sin", "exp"])
+@pytest.mark.parametrize("dtype", [ingot.float32, ingot.float64, ingot.float16, ingot.int64], ids=str)
+def test_functions_of_one_array_of_any_size(name, dtype):
+    rng = np.random.default_rng(7)
+    x = ingot.tensor(np.concatenate([rng.standard_normal(1200) * 9, [-0.0, 0.0, 3.0]])).to(dtype)
+    if dtype.is_floating_point:
+        x[5:8] = ingot.tensor([np.nan, -np.inf, np.inf])
+    fn = getattr(ingot, name)
+    whole = fn(x).numpy()
+    assert whole.tobytes() == np.concatenate([fn(x[:600]).numpy(), fn(x[600:]).numpy()]).tobytes()
+    assert fn(x.reshape(3, 401)).numpy().tobytes() == whole.tobytes()
+    assert fn(x.reshape(3, 401).T).numpy().tobytes() == whole.reshape(3, 401).T.tobytes()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "bool", "float16", "complex64"])
+@pytest.mark.parametrize("shapes, dim", [
+    ([(5000, 1), (5000, 1)], 1), ([(5000, 2), (5000, 3), (5000, 0), (5000, 7)], -1), ([(70, 9, 20), (70, 2, 20)], 1),
+    ([(3, 900, 2), (3, 900, 2)], 2), ([(5000, 200), (5000, 1)], 1)])
+def test_joins_of_short_rows(shapes, dim, dtype):
+    parts = [(np.random.default_rng(len(s)).standard_normal(s) * 9).astype(dtype) for s in shapes]
+    tensors = [ingot.from_numpy(p) for p in parts]
+    want = bits(ingot.from_numpy(np.concatenate(parts, dim)))
+    assert bits(ingot.cat(tensors, dim)) == want
+    assert bits(ingot.cat([tensors[0], ingot.from_numpy(np.asfortranarray(parts[1])), *tensors[2:]], dim)) == want
+
+
+ONES = {"float32": ingot.float32, "float64": ingot.float64, "int64": ingot.int64}
+
+
+@pytest.mark.parametrize("op, params, shapes", [
+    *[(nn.linear, {}, s) for s in [((2, 3), (4, 3), (4,)), ((2, 3), (4, 2), (4,)), ((3,), (4, 3), (3,)), ((), (4, 3), None),
+                                   ((2, 3), (3,), None), ((2, 3), (4, 3, 1), None)]],
+    *[(embedding, {"padding_idx": None, "by_frequency": False}, s) for s in [((5, 3), (2,)), ((5,), (2,)), ((5, 3, 2), (2,))]]])
+def test_kernels_that_check_for_themselves_refuse_what_the_rule_refuses(op, params, shapes):
+    def outcome(run):
+        try:
+            return tuple(run().shape)
+        except (ShapeError, DTypeError) as error:
+            return type(error), str(error)
+
+    for kinds in itertools.product(ONES.values(), repeat=len(shapes)):
+        args = [None if s is None else ingot.ones(s, dtype=d) for s, d in zip(shapes, kinds)]
+        want = outcome(lambda args=args: op.infer(*[None if x is None else x.aval for x in args], **params))
+        assert outcome(lambda args=args: op(*args, **params)) == want, kinds
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "bool", "float16"])

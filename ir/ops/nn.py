@@ -359,7 +359,7 @@ def _linear_b(g, out, x, w, b):
 
 
 linear = op("linear", infer=_infer_linear, ref=in_single(_linear), vjp=(_linear_x, _linear_w, _linear_b),
-            lower=Composite(_linear_body), traits=("autocast_low",),
+            lower=Composite(_linear_body), traits=("autocast_low", "self_checking"),
             flops=lambda args, outs, params: 2 * math.prod(outs[0].shape) * args[0].shape[-1],
             doc="x @ w.T + b; w is (out_features, in_features), b may be None.")
 

@@ -8,6 +8,7 @@ import functools
 import numpy as np
 
 from ...ir import dtype as dt
+from ...ir.aval import Aval
 from ...ir.op import Op
 from ...ir.ops import attention as attention_ops
 from ...ir.ops import embedding as embedding_ops
@@ -213,6 +214,9 @@ def linear(op: Op):
     """The product, with the bias added to each sum before it is stored."""
 
     def run(x, w, b):
+        if not (w.ndim == 2 and x.shape[-1] == w.shape[1] and x.dtype is w.dtype
+                and (b is None or (b.dtype is w.dtype and b.shape == w.shape[:1]))):
+            op.infer(*[None if a is None else Aval(a.shape, dt.from_numpy(a.dtype)) for a in (x, w, b)])
         if x.dtype not in _STORED or not x.size or not w.size or (x.dtype == np.float16 and not host().half_conversions):
             return op.ref(x, w, b)
         rows = x if x.ndim == 2 else x.reshape(-1, x.shape[-1])
