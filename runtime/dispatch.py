@@ -206,9 +206,13 @@ def record(op: Op, args, params, out):
         of_out = aval_of(out._a) if op.plan(_ONE)[0] else None
         node = Node(op, params, (x._node,), (of_out, aval_of(x._a)), ())
     else:
-        edges = tuple([None if not isinstance(a, Tensor) or a._node is None else edge_of(op, a, out) for a in args])
-        saved, guards = keep_planned(op.plan(tuple([e is not None for e in edges])), args, out)
-        node = Node(op, params, edges, saved, guards)
+        edges, needs = [], []
+        for a in args:                   # a loop, as in `call`
+            edge = None if not isinstance(a, Tensor) or a._node is None else edge_of(op, a, out)
+            edges.append(edge)
+            needs.append(edge is not None)
+        saved, guards = keep_planned(op.plan(tuple(needs)), args, out)
+        node = Node(op, params, tuple(edges), saved, guards)
     if m.special:
         annotate(m, node, args, out)
     if out._a.dtype.kind == "c":
@@ -226,9 +230,13 @@ def record_several(m, op: Op, args, params, outs: tuple):
             t._shared = Storage()
     if not inexact:
         return
-    edges = tuple([None if not isinstance(a, Tensor) or a._node is None else edge_of(op, a, outs[0]) for a in args])
-    saved, guards = keep_planned(op.plan(tuple([e is not None for e in edges])), args, outs)
-    node = Node(op, params, edges, saved, guards)
+    edges, needs = [], []
+    for a in args:                       # a loop, as in `call`
+        edge = None if not isinstance(a, Tensor) or a._node is None else edge_of(op, a, outs[0])
+        edges.append(edge)
+        needs.append(edge is not None)
+    saved, guards = keep_planned(op.plan(tuple(needs)), args, outs)
+    node = Node(op, params, tuple(edges), saved, guards)
     if m.special:
         annotate(m, node, args, outs)
     node.outs = tuple([t.aval if m.special else aval_of(t._a) for t in outs])

@@ -23,6 +23,7 @@ from .kernel_table import KernelTable
 
 TABLE = KernelTable()
 _LOW = (dt.float16.np, dt.bfloat16.np)
+_INT64, _UINT64 = np.dtype(np.int64), np.dtype(np.uint64)
 _STORED = {dt.float32.np: F32, dt.float64.np: F64, dt.float16.np: F16, dt.bfloat16.np: BF16}
 
 
@@ -300,8 +301,8 @@ def _kept_rows(target, ignore_index, classes):
     """How many rows count; raises for a class that there is not."""
     if not target.size:
         return 0
-    plain = target.dtype == np.int64 and not 0 <= ignore_index < classes
-    if plain and np.maximum.reduce(target.view(np.uint64), None) < classes:       # read as unsigned, what is negative is large
+    plain = target.dtype is _INT64 and not 0 <= ignore_index < classes
+    if plain and np.maximum.reduce(target.view(_UINT64), None) < classes:       # read as unsigned, what is negative is large
         return target.size
     low, high = int(target.min()), int(target.max())
     if low >= 0 and high < classes and not low <= ignore_index <= high:
@@ -370,4 +371,4 @@ def softmax_minus_onehot(op: Op):
 
 
 def _as_long(target):
-    return target if target.dtype == np.int64 else target.astype(np.int64)
+    return target if target.dtype is _INT64 else target.astype(np.int64, copy=False)
