@@ -1,1098 +1,24 @@
-"""Programs that read Python state where names do not show it, and what changes that state between calls."""
+"""Programs that read Python state where names do not show it, and what changes that state between calls.
 
-import array
-import collections
-import contextvars
-import enum
-import fractions
-import functools
-import json
-import operator
-import os
-import sys
-import threading
-import types
-import weakref
-from dataclasses import dataclass, field
+A row is name: (setup, body of the traced function of x, change). A body is an expression, or statements with a return; if it is
+empty, the setup makes `fn` itself. A row is made by two roads: names of the setup are variables of a closure or of a module."""
 
-import numpy as np
+import linecache
+from textwrap import dedent, indent
 
 import ingot
 from ingot import nn
 
-PROGRAMS: dict = {}  # name -> a function that gives (a function of a tensor, what changes something it reads)
-
-
-def case(make):
-    PROGRAMS[make.__name__] = make
-    return make
-
-
-@case
-def getattr_obj():
-    class G:
-        def __init__(s):
-            s.d = {"k": 2.0}
-
-        def __getattr__(s, n):
-            return s.__dict__["d"][n]
-
-    g = G()
-    return (lambda x: x * g.k), (lambda: g.d.update(k=3.0))
-
-
-@case
-def getitem_obj():
-    class G:
-        def __init__(s):
-            s.d = {"k": 2.0}
-
-        def __getitem__(s, n):
-            return s.d[n]
-
-    g = G()
-    return (lambda x: x * g["k"]), (lambda: g.d.update(k=3.0))
-
-
-@case
-def slots():
-    class G:
-        __slots__ = ("k",)
-
-    g = G()
-    g.k = 2.0
-    return (lambda x: x * g.k), (lambda: setattr(g, "k", 3.0))
-
-
-@case
-def prop_other():
-    h = types.SimpleNamespace(k=2.0)
-
-    class G:
-        @property
-        def k(s):
-            return h.k
-
-    g = G()
-    return (lambda x: x * g.k), (lambda: setattr(h, "k", 3.0))
-
-
-@case
-def descriptor():
-    class D:
-        def __get__(s, o, t):
-            return o.v * 2
-
-    class G:
-        k = D()
-
-        def __init__(s):
-            s.v = 2.0
-
-    g = G()
-    return (lambda x: x * g.k), (lambda: setattr(g, "v", 3.0))
-
-
-@case
-def enum_dict():
-    class E(enum.Enum):
-        A = 1
-        B = 2
-
-    t = {E.A: 2.0, E.B: 5.0}
-    s = types.SimpleNamespace(e=E.A)
-    return (lambda x: x * t[s.e]), (lambda: setattr(s, "e", E.B))
-
-
-@case
-def environ():
-    os.environ["QQ"] = "2"
-    return (lambda x: x * float(os.environ["QQ"])), (lambda: os.environ.update(QQ="3"))
-
-
-@case
-def environ_get():
-    os.environ["QR"] = "2"
-    return (lambda x: x * float(os.environ.get("QR"))), (lambda: os.environ.update(QR="3"))
-
-
-@case
-def getenv():
-    os.environ["QT"] = "2"
-    return (lambda x: x * float(os.getenv("QT"))), (lambda: os.environ.update(QT="3"))
-
-
-@case
-def list_len():
-    l = [1, 2]
-    return (lambda x: x * len(l)), (lambda: l.append(1))
-
-
-@case
-def list_sum():
-    l = [1.0, 2.0]
-    return (lambda x: x * sum(l)), (lambda: l.append(1.0))
-
-
-@case
-def list_iter():
-    l = [1.0, 2.0]
-
-    def f(x):
-        for v in l:
-            x = x * v
-        return x
-
-    return f, (lambda: l.append(3.0))
-
-
-@case
-def nested():
-    l = {"a": [{"b": (1.0, [2.0])}]}
-    return (lambda x: x * l["a"][0]["b"][1][0]), (lambda: l["a"][0]["b"][1].__setitem__(0, 5.0))
-
-
-@case
-def ctxvar():
-    c = contextvars.ContextVar("c", default=2.0)
-    return (lambda x: x * c.get()), (lambda: c.set(3.0))
-
-
-@case
-def tlocal():
-    c = threading.local()
-    c.k = 2.0
-    return (lambda x: x * c.k), (lambda: setattr(c, "k", 3.0))
-
-
-@case
-def default_list():
-    l = [2.0]
-
-    def f(x, l=l):
-        return x * l[0]
-
-    return f, (lambda: l.__setitem__(0, 3.0))
-
-
-@case
-def fdefaults():
-    def f(x, k=2.0):
-        return x * k
-
-    def g(x):
-        return f(x)
-
-    return g, (lambda: setattr(f, "__defaults__", (3.0,)))
-
-
-@case
-def fcode():
-    def f(x):
-        return x * 2
-
-    def h(x):
-        return x * 3
-
-    def g(x):
-        return f(x)
-
-    return g, (lambda: setattr(f, "__code__", h.__code__))
-
-
-@case
-def fattr():
-    def f(x):
-        return x * f.k
-
-    f.k = 2.0
-    return (lambda x: f(x)), (lambda: setattr(f, "k", 3.0))
-
-
-@case
-def lru():
-    s = types.SimpleNamespace(k=2.0)
-
-    @functools.lru_cache
-    def get():
-        return s.k
-
-    def ch():
-        s.k = 3.0
-        get.cache_clear()
-
-    return (lambda x: x * get()), ch
-
-
-@case
-def partial_kw():
-    d = {"k": 2.0}
-    p = functools.partial(lambda x, d: x * d["k"], d=d)
-    return (lambda x: p(x)), (lambda: d.update(k=3.0))
-
-
-@case
-def partial_obj():
-    s = types.SimpleNamespace(k=2.0)
-    p = functools.partial(lambda s, x: x * s.k, s)
-    return (lambda x: p(x)), (lambda: setattr(s, "k", 3.0))
-
-
-@case
-def nparr():
-    a = np.array([2.0])
-    return (lambda x: x * float(a[0])), (lambda: a.__setitem__(0, 3.0))
-
-
-@case
-def nparr_attr():
-    s = types.SimpleNamespace(a=np.array([2.0]))
-    return (lambda x: x * float(s.a.sum())), (lambda: s.a.__setitem__(0, 3.0))
-
-
-@case
-def nparr_in_list():
-    s = [np.array([2.0])]
-    return (lambda x: x * float(s[0].sum())), (lambda: s[0].__setitem__(0, 3.0))
-
-
-@case
-def arr():
-    a = array.array("d", [2.0])
-    return (lambda x: x * a[0]), (lambda: a.__setitem__(0, 3.0))
-
-
-@case
-def barr():
-    a = bytearray([2])
-    return (lambda x: x * a[0]), (lambda: a.__setitem__(0, 3))
-
-
-@case
-def deq():
-    a = collections.deque([2.0])
-    return (lambda x: x * a[0]), (lambda: a.appendleft(3.0))
-
-
-@case
-def counter():
-    a = collections.Counter("ab")
-    return (lambda x: x * a["a"]), (lambda: a.update("aa"))
-
-
-@case
-def chainmap():
-    d = {"k": 2.0}
-    a = collections.ChainMap({}, d)
-    return (lambda x: x * a["k"]), (lambda: d.update(k=3.0))
-
-
-@case
-def dc():
-    @dataclass
-    class C:
-        k: float = 2.0
-        l: list = field(default_factory=lambda: [1.0])
-
-    c = C()
-    return (lambda x: x * c.k * c.l[0]), (lambda: c.l.__setitem__(0, 3.0))
-
-
-@case
-def meta():
-    class M(type):
-        @property
-        def k(cls):
-            return cls._k
-
-    class C(metaclass=M):
-        _k = 2.0
-
-    return (lambda x: x * C.k), (lambda: setattr(C, "_k", 3.0))
-
-
-@case
-def dunder_len():
-    class C:
-        n = 2
-
-        def __len__(s):
-            return s.n
-
-    c = C()
-    return (lambda x: x * len(c)), (lambda: setattr(c, "n", 3))
-
-
-@case
-def dunder_bool():
-    class C:
-        n = True
-
-        def __bool__(s):
-            return s.n
-
-    c = C()
-    return (lambda x: x * 2 if c else x * 3), (lambda: setattr(c, "n", False))
-
-
-@case
-def dunder_iter():
-    class C:
-        def __init__(s):
-            s.l = [2.0]
-
-        def __iter__(s):
-            return iter(s.l)
-
-    c = C()
-
-    def f(x):
-        for v in c:
-            x = x * v
-        return x
-
-    return f, (lambda: c.l.append(3.0))
-
-
-@case
-def dunder_contains():
-    class C:
-        def __init__(s):
-            s.l = {1}
-
-        def __contains__(s, v):
-            return v in s.l
-
-    c = C()
-    return (lambda x: x * 2 if 1 in c else x * 3), (lambda: c.l.clear())
-
-
-@case
-def dunder_eq():
-    class C:
-        k = 2
-
-        def __eq__(s, o):
-            return s.k == o
-
-        __hash__ = None
-
-    c = C()
-    return (lambda x: x * 2 if c == 2 else x * 3), (lambda: setattr(c, "k", 3))
-
-
-@case
-def dunder_mul():
-    class C:
-        k = 2.0
-
-        def __rmul__(s, o):
-            return o * s.k
-
-        def __mul__(s, o):
-            return o * s.k
-
-    c = C()
-    return (lambda x: c * x), (lambda: setattr(c, "k", 3.0))
-
-
-@case
-def dunder_float():
-    class C:
-        k = 2.0
-
-        def __float__(s):
-            return s.k
-
-    c = C()
-    return (lambda x: x * float(c)), (lambda: setattr(c, "k", 3.0))
-
-
-@case
-def str_sub():
-    class C(str):
-        pass
-
-    c = C("a")
-    c.k = 2.0
-    return (lambda x: x * c.k), (lambda: setattr(c, "k", 3.0))
-
-
-@case
-def list_sub():
-    class C(list):
-        pass
-
-    c = C([2.0])
-    return (lambda x: x * c[0]), (lambda: c.__setitem__(0, 3.0))
-
-
-@case
-def dict_sub():
-    class C(dict):
-        pass
-
-    c = C(k=2.0)
-    return (lambda x: x * c["k"]), (lambda: c.update(k=3.0))
-
-
-@case
-def dict_sub_attr():
-    class C(dict):
-        __getattr__ = dict.__getitem__
-
-    c = C(k=2.0)
-    return (lambda x: x * c.k), (lambda: c.update(k=3.0))
-
-
-@case
-def tuple_inner():
-    l = [2.0]
-    t = (l, 1)
-    return (lambda x: x * t[0][0]), (lambda: l.__setitem__(0, 3.0))
-
-
-@case
-def mod_attr():
-    m = types.ModuleType("mm")
-    m.k = 2.0
-    sys.modules["mm"] = m
-
-    def f(x):
-        import mm
-
-        return x * mm.k
-
-    return f, (lambda: setattr(m, "k", 3.0))
-
-
-@case
-def mod_from():
-    m = types.ModuleType("mn")
-    m.k = 2.0
-    sys.modules["mn"] = m
-
-    def f(x):
-        from mn import k
-
-        return x * k
-
-    return f, (lambda: setattr(m, "k", 3.0))
-
-
-@case
-def nested_cls():
-    class A:
-        class B:
-            k = 2.0
-
-    return (lambda x: x * A.B.k), (lambda: setattr(A.B, "k", 3.0))
-
-
-@case
-def super_attr():
-    class A:
-        k = 2.0
-
-        def f(s, x):
-            return x * s.k
-
-    class B(A):
-        def f(s, x):
-            return super().f(x) + 1
-
-    b = B()
-    return (lambda x: b.f(x)), (lambda: setattr(A, "f", lambda s, x: x * 9))
-
-
-@case
-def super_k():
-    class A:
-        k = 2.0
-
-    class B(A):
-        def f(s, x):
-            return x * super().k
-
-    b = B()
-    return (lambda x: b.f(x)), (lambda: setattr(A, "k", 5.0))
-
-
-@case
-def isinst():
-    class A:
-        pass
-
-    class B:
-        pass
-
-    s = types.SimpleNamespace(o=A())
-    return (lambda x: x * 2 if isinstance(s.o, A) else x * 3), (lambda: setattr(s.o, "__class__", B))
-
-
-@case
-def hasat():
-    s = types.SimpleNamespace()
-    return (lambda x: x * 2 if hasattr(s, "q") else x * 3), (lambda: setattr(s, "q", 1))
-
-
-@case
-def getat():
-    s = types.SimpleNamespace(q=2.0)
-    n = ["q"]
-    return (lambda x: x * getattr(s, n[0])), (lambda: setattr(s, "q", 3.0))
-
-
-@case
-def vars_():
-    s = types.SimpleNamespace(q=2.0)
-    return (lambda x: x * vars(s)["q"]), (lambda: setattr(s, "q", 3.0))
-
-
-@case
-def dictcomp():
-    d = {"a": 1.0, "b": 2.0}
-    return (lambda x: x * sum({k: v * 2 for k, v in d.items()}.values())), (lambda: d.update(b=7.0))
-
-
-@case
-def sorted_():
-    l = [3.0, 2.0]
-    return (lambda x: x * sorted(l)[0]), (lambda: l.append(1.0))
-
-
-@case
-def maxl():
-    l = [3.0, 2.0]
-    return (lambda x: x * max(l)), (lambda: l.append(9.0))
-
-
-@case
-def mapl():
-    l = [3.0, 2.0]
-    return (lambda x: x * sum(map(float, l))), (lambda: l.append(9.0))
-
-
-@case
-def itemgetter():
-    l = [3.0, 2.0]
-    g = operator.itemgetter(0)
-    return (lambda x: x * g(l)), (lambda: l.__setitem__(0, 9.0))
-
-
-@case
-def json_():
-    s = types.SimpleNamespace(t='{"k":2.0}')
-    return (lambda x: x * json.loads(s.t)["k"]), (lambda: setattr(s, "t", '{"k":3.0}'))
-
-
-@case
-def frac():
-    s = types.SimpleNamespace(t=fractions.Fraction(1, 2))
-    return (lambda x: x * float(s.t)), (lambda: setattr(s, "t", fractions.Fraction(1, 3)))
-
-
-@case
-def modlist():
-    m = nn.ModuleList([nn.Identity()])
-
-    def f(x):
-        for l in m:
-            x = l(x) * 2
-        return x
-
-    return f, (lambda: m.append(nn.Identity()))
-
-
-@case
-def mod_buffer_list():
-    m = nn.Identity()
-    m.w = [2.0]
-
-    def f(x):
-        return m(x) * m.w[0]
-
-    return f, (lambda: m.w.__setitem__(0, 3.0))
-
-
-@case
-def mod_attr_obj():
-    m = nn.Identity()
-    m.cfg = types.SimpleNamespace(k=2.0)
-
-    def f(x):
-        return m(x) * m.cfg.k
-
-    return f, (lambda: setattr(m.cfg, "k", 3.0))
-
-
-@case
-def mod_hook():
-    m = nn.Identity()
-    return (lambda x: m(x) * 2), (lambda: m.register_forward_hook(lambda m, i, o: o * 5))
-
-
-@case
-def mod_forward():
-    m = nn.Identity()
-    return (lambda x: m(x) * 2), (lambda: setattr(m, "forward", lambda x: x * 7))
-
-
-@case
-def monkey_F():
-    F = types.SimpleNamespace(relu=ingot.relu)
-    return (lambda x: F.relu(x)), (lambda: setattr(F, "relu", lambda x: x * 7))
-
-
-@case
-def closure_cell():
-    k = 2.0
-
-    def f(x):
-        return x * k
-
-    def ch():
-        nonlocal k
-        k = 3.0
-
-    return f, ch
-
-
-@case
-def inner_def():
-    s = {"k": 2.0}
-
-    def f(x):
-        def g(y):
-            return y * s["k"]
-
-        return g(x)
-
-    return f, (lambda: s.update(k=3.0))
-
-
-@case
-def lambda_in_list():
-    fs = [lambda x: x * 2]
-    return (lambda x: fs[0](x)), (lambda: fs.__setitem__(0, lambda x: x * 3))
-
-
-@case
-def tensor_attr():
-    t = ingot.ones(3)
-    t.k = 2.0
-    return (lambda x: x * t.k), (lambda: setattr(t, "k", 3.0))
-
-
-@case
-def param_attr():
-    t = nn.Parameter(ingot.ones(3))
-    t.k = 2.0
-    return (lambda x: x * t * t.k), (lambda: setattr(t, "k", 3.0))
-
-
-@case
-def namedt():
-    P = collections.namedtuple("P", "a b")
-    s = types.SimpleNamespace(p=P(2.0, [1.0]))
-    return (lambda x: x * s.p.a * s.p.b[0]), (lambda: s.p.b.__setitem__(0, 4.0))
-
-
-@case
-def frozen_inner():
-    @dataclass(frozen=True)
-    class C:
-        l: list
-
-    c = C([2.0])
-    return (lambda x: x * c.l[0]), (lambda: c.l.__setitem__(0, 3.0))
-
-
-@case
-def mappingproxy():
-    d = {"k": 2.0}
-    p = types.MappingProxyType(d)
-    return (lambda x: x * p["k"]), (lambda: d.update(k=3.0))
-
-
-@case
-def dictview():
-    d = {"k": 2.0}
-    v = d.values()
-    return (lambda x: x * sum(v)), (lambda: d.update(k=3.0))
-
-
-@case
-def rangeobj():
-    s = types.SimpleNamespace(r=range(2))
-    return (lambda x: x * len(s.r)), (lambda: setattr(s, "r", range(3)))
-
-
-@case
-def setobj():
-    s = {1, 2}
-    return (lambda x: x * len(s)), (lambda: s.add(3))
-
-
-@case
-def memview():
-    b = bytearray([2])
-    m = memoryview(b)
-    return (lambda x: x * m[0]), (lambda: b.__setitem__(0, 3))
-
-
-@case
-def userlist():
-    u = collections.UserList([2.0])
-    return (lambda x: x * u[0]), (lambda: u.__setitem__(0, 3.0))
-
-
-@case
-def userdict():
-    u = collections.UserDict(k=2.0)
-    return (lambda x: x * u["k"]), (lambda: u.__setitem__("k", 3.0))
-
-
-@case
-def cached_prop():
-    class C:
-        def __init__(s):
-            s.v = 2.0
-
-        @functools.cached_property
-        def k(s):
-            return s.v
-
-    c = C()
-
-    def ch():
-        c.v = 3.0
-        c.__dict__.pop("k", None)
-
-    return (lambda x: x * c.k), ch
-
-
-@case
-def singledisp():
-    @functools.singledispatch
-    def g(x):
-        return x * 2
-
-    return (lambda x: g(x)), (lambda: g.register(ingot.Tensor, lambda x: x * 3))
-
-
-@case
-def try_except():
-    d = {}
-
-    def f(x):
-        try:
-            return x * d["k"]
-        except KeyError:
-            return x * 2
-
-    return f, (lambda: d.update(k=3.0))
-
-
-@case
-def global_del():
-    ns = {}
-    exec("k=2.0\ndef f(x):\n    try: return x*k\n    except NameError: return x*7", ns)
-    return ns["f"], (lambda: ns.pop("k"))
-
-
-@case
-def star_args():
-    l = [2.0, 3.0]
-
-    def g(x, a, b):
-        return x * a * b
-
-    return (lambda x: g(x, *l)), (lambda: l.__setitem__(0, 5.0))
-
-
-@case
-def star_kw():
-    d = {"a": 2.0, "b": 3.0}
-
-    def g(x, a, b):
-        return x * a * b
-
-    return (lambda x: g(x, **d)), (lambda: d.update(a=5.0))
-
-
-@case
-def ternary_str():
-    s = types.SimpleNamespace(mode="a")
-    return (lambda x: x * 2 if s.mode == "a" else x * 3), (lambda: setattr(s, "mode", "b"))
-
-
-@case
-def match_():
-    s = types.SimpleNamespace(mode={"t": "a"})
-
-    def f(x):
-        match s.mode:
-            case {"t": "a"}:
-                return x * 2
-            case _:
-                return x * 3
-
-    return f, (lambda: s.mode.update(t="b"))
-
-
-@case
-def walrus():
-    l = [2.0]
-    return (lambda x: x * v if (v := l[0]) > 1 else x), (lambda: l.__setitem__(0, 3.0))
-
-
-@case
-def gen_arg():
-    l = [1.0, 2.0]
-    return (lambda x: x * sum(v * v for v in l)), (lambda: l.append(3.0))
-
-
-@case
-def zip_():
-    l = [1.0, 2.0]
-    m = [3.0, 4.0]
-    return (lambda x: x * sum(a * b for a, b in zip(l, m))), (lambda: m.__setitem__(1, 9.0))
-
-
-@case
-def inst_dict():
-    s = types.SimpleNamespace(k=2.0)
-    return (lambda x: x * s.__dict__["k"]), (lambda: setattr(s, "k", 3.0))
-
-
-@case
-def type_attr():
-    class C:
-        k = 2.0
-
-    c = C()
-    return (lambda x: x * type(c).k), (lambda: setattr(C, "k", 3.0))
-
-
-@case
-def class_attr_via_self():
-    class C:
-        k = 2.0
-
-        def f(s, x):
-            return x * s.__class__.k
-
-    c = C()
-    return (lambda x: c.f(x)), (lambda: setattr(C, "k", 3.0))
-
-
-@case
-def opt_group():
-    p = nn.Parameter(ingot.ones(3))
-    o = ingot.optim.SGD([p], lr=0.5)
-    return (lambda x: x * o.param_groups[0]["lr"]), (lambda: o.param_groups[0].update(lr=0.7))
-
-
-class Box:
-    k = 2.0
-
-
-@case
-def weak_reference():
-    h = Box()
-    w = weakref.ref(h)
-    return (lambda x: x * w().k), (lambda: setattr(h, "k", 3.0))
-
-
-@case
-def default_dictionary():
-    a = collections.defaultdict(lambda: 2.0, {"q": 2.0})
-    return (lambda x: x * a["q"]), (lambda: a.__setitem__("q", 3.0))
-
-
-@case
-def attribute_getter():
-    h = Box()
-    g = operator.attrgetter("k")
-    return (lambda x: x * g(h)), (lambda: setattr(h, "k", 3.0))
-
-
-@case
-def layers_appended():
-    net = Layers()
-    return net, (lambda: net.layers.append(nn.Tanh()))
-
-
-@case
-def layers_replaced():
-    net = Layers()
-    return net, (lambda: net.layers.__setitem__(0, nn.Tanh()))
-
-
-@case
-def layers_removed():
-    net = Layers()
-    return net, (lambda: net.layers.__delitem__(0))
-
-
-@case
-def dictionary_of_layers():
-    net = Layers()
-    return net, (lambda: net.table.update({"more": nn.Tanh()}))
-
-
-@case
-def dictionary_of_layers_popped():
-    net = Layers()
-    return net, (lambda: net.table.pop("b"))
-
-
-@case
-def parameters_appended():
-    net = Layers()
-    return net, (lambda: net.weights.append(nn.Parameter(ingot.ones(3) * 5)))
-
-
-@case
-def children_by_their_table():
-    net = Layers()
-    return net, (lambda: net.layers._modules.update({"0": nn.Tanh()}))
-
-
-@case
-def parameters_by_their_table():
-    net = nn.Linear(3, 3)
-    return net, (lambda: net._parameters.__setitem__("bias", None))
-
-
-@case
-def copied_children_by_their_table():
-    import copy
-
-    net = copy.deepcopy(Layers())
-    return net, (lambda: net.layers._modules.update({"0": nn.Tanh()}))
-
-
-@case
-def an_attribute_of_layers_in_a_loop():
-    net = Layers()
-
-    def fn(x):
-        for layer in net.layers:
-            x = x * layer.scale
-        return x
-
-    return fn, (lambda: setattr(net.layers[1], "scale", 7.0))
-
-
-@case
-def a_second_hook():
-    m = nn.ReLU()
-    m.register_forward_hook(lambda m, i, o: o + 1)
-    return (lambda x: m(x)), (lambda: m.register_forward_hook(lambda m, i, o: o * 5))
-
-
-@case
-def a_hook_of_a_child():
-    net = Layers()
-    return net, (lambda: net.layers[1].register_forward_pre_hook(lambda m, i: i[0] * 5))
-
-
-@case
-def hooks_cleared():
-    m = nn.ReLU()
-    m.register_forward_hook(lambda m, i, o: o + 1)
-    return (lambda x: m(x)), (lambda: m._forward_hooks.clear())
-
-
-@case
-def a_hook_removed():
-    m = nn.ReLU()
-    handle = m.register_forward_hook(lambda m, i, o: o + 1)
-    return (lambda x: m(x)), handle.remove
-
-
-@case
-def hooks_of_a_sequence():
-    net = nn.Sequential(nn.ReLU(), nn.Sequential(nn.ReLU()))
-    return net, (lambda: net[1][0].register_forward_hook(lambda m, i, o: o * 5))
-
-
-@case
-def modes_of_children():
-    net = nn.Sequential(nn.ReLU(), nn.Sequential(nn.Dropout(1.0)))
-    return net, (lambda: net[1][0].eval())
-
-
-@case
-def a_function_that_was_loaded_again():
-    def helper(x):
-        return x * 2
-
-    def edited(x, k=3.0):
-        return x * k
-
-    def reload():
-        helper.__code__, helper.__defaults__ = edited.__code__, edited.__defaults__
-
-    return (lambda x: helper(x)), reload
-
-
-@case
-def itself_loaded_again():
-    def fn(x):
-        return x * 2
-
-    return fn, (lambda: setattr(fn, "__code__", (lambda x: x * 3).__code__))
-
-
-@case
-def a_method_of_objects_in_a_loop():
-    class Item:
-        def of(self, x):
-            return x * 2
-
-    items = [Item(), Item()]
-
-    def fn(x):
-        for item in items:
-            x = item.of(x)
-        return x
-
-    return fn, (lambda: setattr(Item, "of", lambda self, x: x * 5))
-
-
-@case
-def constants_of_classes_in_a_loop():
-    class Item:
-        weight = 2.0
-
-    items = [Item(), Item()]
-    return (lambda x: x * sum(item.weight for item in items)), (lambda: setattr(Item, "weight", 5.0))
-
-
-@case
-def attributes_of_tensors_in_a_loop():
-    weights = [ingot.ones(3), ingot.ones(3) * 2]
-    for w in weights:
-        w.factor = 2.0
-
-    def fn(x):
-        for w in weights:
-            x = x * w * w.factor
-        return x
-
-    return fn, (lambda: setattr(weights[1], "factor", 3.0))
-
-
-@case
-def attribute_set_later():
-    class Config(dict):
-        __getattr__ = dict.get
-
-    c = Config(k=2.0)
-    return (lambda x: x * c.k if c.flag else x + 1), (lambda: c.update(flag=True))
+ROADS = ("closure", "global")
+
+IMPORTS = """
+import array, collections, contextvars, copy, enum, fractions, functools, json, operator, os, sys, threading, types, weakref
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+import numpy as np
+import ingot
+from ingot import nn
+"""
 
 
 class Layers(nn.Module):
@@ -1112,3 +38,264 @@ class Layers(nn.Module):
         for w in self.weights:
             x = x * (w + 1)
         return x
+
+
+PROGRAMS = {
+    # Containers and iteration.
+    "list_len": ("l = [1, 2]", "x * len(l)", "l.append(1)"),
+    "list_sum": ("l = [1.0, 2.0]", "x * sum(l)", "l.append(1.0)"),
+    "list_iter": ("l = [1.0, 2.0]", "for v in l: x = x * v\nreturn x", "l.append(3.0)"),
+    "nested": ("l = {'a': [{'b': (1.0, [2.0])}]}", "x * l['a'][0]['b'][1][0]", "l['a'][0]['b'][1][0] = 5.0"),
+    "tuple_inner": ("l = [2.0]; t = (l, 1)", "x * t[0][0]", "l[0] = 3.0"),
+    "nparr": ("a = np.array([2.0])", "x * float(a[0])", "a[0] = 3.0"),
+    "nparr_attr": ("s = SimpleNamespace(a=np.array([2.0]))", "x * float(s.a.sum())", "s.a[0] = 3.0"),
+    "nparr_in_list": ("s = [np.array([2.0])]", "x * float(s[0].sum())", "s[0][0] = 3.0"),
+    "arr": ("a = array.array('d', [2.0])", "x * a[0]", "a[0] = 3.0"),
+    "barr": ("a = bytearray([2])", "x * a[0]", "a[0] = 3"),
+    "memview": ("b = bytearray([2]); m = memoryview(b)", "x * m[0]", "b[0] = 3"),
+    "deq": ("a = collections.deque([2.0])", "x * a[0]", "a.appendleft(3.0)"),
+    "counter": ("a = collections.Counter('ab')", "x * a['a']", "a.update('aa')"),
+    "chainmap": ("d = {'k': 2.0}; a = collections.ChainMap({}, d)", "x * a['k']", "d['k'] = 3.0"),
+    "default_dictionary": ("a = collections.defaultdict(lambda: 2.0, {'q': 2.0})", "x * a['q']", "a['q'] = 3.0"),
+    "userlist": ("u = collections.UserList([2.0])", "x * u[0]", "u[0] = 3.0"),
+    "userdict": ("u = collections.UserDict(k=2.0)", "x * u['k']", "u['k'] = 3.0"),
+    "mappingproxy": ("d = {'k': 2.0}; p = types.MappingProxyType(d)", "x * p['k']", "d['k'] = 3.0"),
+    "dictview": ("d = {'k': 2.0}; v = d.values()", "x * sum(v)", "d['k'] = 3.0"),
+    "rangeobj": ("s = SimpleNamespace(r=range(2))", "x * len(s.r)", "s.r = range(3)"),
+    "setobj": ("s = {1, 2}", "x * len(s)", "s.add(3)"),
+    "list_sub": ("class C(list): pass\nc = C([2.0])", "x * c[0]", "c[0] = 3.0"),
+    "dict_sub": ("class C(dict): pass\nc = C(k=2.0)", "x * c['k']", "c['k'] = 3.0"),
+    "dict_sub_attr": ("class C(dict): __getattr__ = dict.__getitem__\nc = C(k=2.0)", "x * c.k", "c['k'] = 3.0"),
+    "attribute_set_later": (
+        "class Config(dict): __getattr__ = dict.get\nc = Config(k=2.0)", "x * c.k if c.flag else x + 1", "c['flag'] = True"),
+    "namedt": (
+        "P = collections.namedtuple('P', 'a b'); s = SimpleNamespace(p=P(2.0, [1.0]))",
+        "x * s.p.a * s.p.b[0]", "s.p.b[0] = 4.0"),
+    "dictcomp": ("d = {'a': 1.0, 'b': 2.0}", "x * sum({k: v * 2 for k, v in d.items()}.values())", "d['b'] = 7.0"),
+    "sorted_": ("l = [3.0, 2.0]", "x * sorted(l)[0]", "l.append(1.0)"),
+    "maxl": ("l = [3.0, 2.0]", "x * max(l)", "l.append(9.0)"),
+    "mapl": ("l = [3.0, 2.0]", "x * sum(map(float, l))", "l.append(9.0)"),
+    "itemgetter": ("l = [3.0, 2.0]; g = operator.itemgetter(0)", "x * g(l)", "l[0] = 9.0"),
+    "gen_arg": ("l = [1.0, 2.0]", "x * sum(v * v for v in l)", "l.append(3.0)"),
+    "zip_": ("l = [1.0, 2.0]; m = [3.0, 4.0]", "x * sum(a * b for a, b in zip(l, m))", "m[1] = 9.0"),
+    "walrus": ("l = [2.0]", "x * v if (v := l[0]) > 1 else x", "l[0] = 3.0"),
+    "try_except": ("d = {}", "try: return x * d['k']\nexcept KeyError: return x * 2", "d['k'] = 3.0"),
+    "match_": ("s = SimpleNamespace(mode={'t': 'a'})", """
+        match s.mode:
+            case {"t": "a"}: return x * 2
+            case _: return x * 3""", "s.mode['t'] = 'b'"),
+
+    # Attributes of objects.
+    "slots": ("class G: __slots__ = ('k',)\ng = G(); g.k = 2.0", "x * g.k", "g.k = 3.0"),
+    "str_sub": ("class C(str): pass\nc = C('a'); c.k = 2.0", "x * c.k", "c.k = 3.0"),
+    "tensor_attr": ("t = ingot.ones(3); t.k = 2.0", "x * t.k", "t.k = 3.0"),
+    "param_attr": ("t = nn.Parameter(ingot.ones(3)); t.k = 2.0", "x * t * t.k", "t.k = 3.0"),
+    "attributes_of_tensors_in_a_loop": ("""
+        weights = [ingot.ones(3), ingot.ones(3) * 2]
+        for w in weights: w.factor = 2.0""", "for w in weights: x = x * w * w.factor\nreturn x", "weights[1].factor = 3.0"),
+    "inst_dict": ("s = SimpleNamespace(k=2.0)", "x * s.__dict__['k']", "s.k = 3.0"),
+    "vars_": ("s = SimpleNamespace(q=2.0)", "x * vars(s)['q']", "s.q = 3.0"),
+    "getat": ("s = SimpleNamespace(q=2.0); n = ['q']", "x * getattr(s, n[0])", "s.q = 3.0"),
+    "hasat": ("s = SimpleNamespace()", "x * 2 if hasattr(s, 'q') else x * 3", "s.q = 1"),
+    "ternary_str": ("s = SimpleNamespace(mode='a')", "x * 2 if s.mode == 'a' else x * 3", "s.mode = 'b'"),
+    "attribute_getter": ("class Box: k = 2.0\nh = Box(); g = operator.attrgetter('k')", "x * g(h)", "h.k = 3.0"),
+    "weak_reference": ("class Box: k = 2.0\nh = Box(); w = weakref.ref(h)", "x * w().k", "h.k = 3.0"),
+    "json_": ("s = SimpleNamespace(t='{\"k\":2.0}')", "x * json.loads(s.t)['k']", "s.t = '{\"k\":3.0}'"),
+    "frac": ("s = SimpleNamespace(t=fractions.Fraction(1, 2))", "x * float(s.t)", "s.t = fractions.Fraction(1, 3)"),
+    "enum_dict": ("""
+        class E(enum.Enum): A = 1; B = 2
+        t = {E.A: 2.0, E.B: 5.0}; s = SimpleNamespace(e=E.A)""", "x * t[s.e]", "s.e = E.B"),
+    "dc": ("""
+        @dataclass
+        class C:
+            k: float = 2.0
+            l: list = field(default_factory=lambda: [1.0])
+        c = C()""", "x * c.k * c.l[0]", "c.l[0] = 3.0"),
+    "frozen_inner": ("@dataclass(frozen=True)\nclass C: l: list\nc = C([2.0])", "x * c.l[0]", "c.l[0] = 3.0"),
+    "monkey_F": ("F = SimpleNamespace(relu=ingot.relu)", "F.relu(x)", "F.relu = lambda x: x * 7"),
+
+    # Classes and their methods.
+    "type_attr": ("class C: k = 2.0\nc = C()", "x * type(c).k", "C.k = 3.0"),
+    "class_attr_via_self": ("""
+        class C:
+            k = 2.0
+            def f(s, x): return x * s.__class__.k
+        c = C()""", "c.f(x)", "C.k = 3.0"),
+    "nested_cls": ("class A:\n    class B: k = 2.0", "x * A.B.k", "A.B.k = 3.0"),
+    "meta": ("""
+        class M(type):
+            @property
+            def k(cls): return cls._k
+        class C(metaclass=M): _k = 2.0""", "x * C.k", "C._k = 3.0"),
+    "isinst": ("""
+        class A: pass
+        class B: pass
+        s = SimpleNamespace(o=A())""", "x * 2 if isinstance(s.o, A) else x * 3", "s.o.__class__ = B"),
+    "super_attr": ("""
+        class A:
+            k = 2.0
+            def f(s, x): return x * s.k
+        class B(A):
+            def f(s, x): return super().f(x) + 1
+        b = B()""", "b.f(x)", "A.f = lambda s, x: x * 9"),
+    "super_k": ("""
+        class A: k = 2.0
+        class B(A):
+            def f(s, x): return x * super().k
+        b = B()""", "b.f(x)", "A.k = 5.0"),
+    "a_method_of_objects_in_a_loop": ("""
+        class Item:
+            def of(self, x): return x * 2
+        items = [Item(), Item()]""", "for item in items: x = item.of(x)\nreturn x", "Item.of = lambda self, x: x * 5"),
+    "constants_of_classes_in_a_loop": (
+        "class Item: weight = 2.0\nitems = [Item(), Item()]", "x * sum(item.weight for item in items)", "Item.weight = 5.0"),
+    "prop_other": ("""
+        h = SimpleNamespace(k=2.0)
+        class G:
+            @property
+            def k(s): return h.k
+        g = G()""", "x * g.k", "h.k = 3.0"),
+    "cached_prop": ("""
+        class C:
+            def __init__(s): s.v = 2.0
+            @functools.cached_property
+            def k(s): return s.v
+        c = C()""", "x * c.k", "c.v = 3.0; c.__dict__.pop('k', None)"),
+    "descriptor": ("""
+        class D:
+            def __get__(s, o, t): return o.v * 2
+        class G:
+            k = D()
+            def __init__(s): s.v = 2.0
+        g = G()""", "x * g.k", "g.v = 3.0"),
+    "getattr_obj": ("""
+        class G:
+            def __init__(s): s.d = {"k": 2.0}
+            def __getattr__(s, n): return s.__dict__["d"][n]
+        g = G()""", "x * g.k", "g.d['k'] = 3.0"),
+    "getitem_obj": ("""
+        class G:
+            def __init__(s): s.d = {"k": 2.0}
+            def __getitem__(s, n): return s.d[n]
+        g = G()""", "x * g['k']", "g.d['k'] = 3.0"),
+    "dunder_len": ("""
+        class C:
+            n = 2
+            def __len__(s): return s.n
+        c = C()""", "x * len(c)", "c.n = 3"),
+    "dunder_bool": ("""
+        class C:
+            n = True
+            def __bool__(s): return s.n
+        c = C()""", "x * 2 if c else x * 3", "c.n = False"),
+    "dunder_iter": ("""
+        class C:
+            def __init__(s): s.l = [2.0]
+            def __iter__(s): return iter(s.l)
+        c = C()""", "for v in c: x = x * v\nreturn x", "c.l.append(3.0)"),
+    "dunder_contains": ("""
+        class C:
+            def __init__(s): s.l = {1}
+            def __contains__(s, v): return v in s.l
+        c = C()""", "x * 2 if 1 in c else x * 3", "c.l.clear()"),
+    "dunder_eq": ("""
+        class C:
+            k = 2
+            def __eq__(s, o): return s.k == o
+            __hash__ = None
+        c = C()""", "x * 2 if c == 2 else x * 3", "c.k = 3"),
+    "dunder_mul": ("""
+        class C:
+            k = 2.0
+            def __rmul__(s, o): return o * s.k
+            def __mul__(s, o): return o * s.k
+        c = C()""", "c * x", "c.k = 3.0"),
+    "dunder_float": ("""
+        class C:
+            k = 2.0
+            def __float__(s): return s.k
+        c = C()""", "x * float(c)", "c.k = 3.0"),
+
+    # Functions and their variables.
+    "closure_cell": ("k = 2.0", "x * k", "nonlocal k; k = 3.0"),
+    "global_del": ("k = 2.0", "try: return x * k\nexcept NameError: return x * 7", "nonlocal k; del k"),
+    "default_list": ("l = [2.0]\ndef fn(x, l=l): return x * l[0]", "", "l[0] = 3.0"),
+    "fdefaults": ("def f(x, k=2.0): return x * k", "f(x)", "f.__defaults__ = (3.0,)"),
+    "fcode": ("def f(x): return x * 2\ndef h(x): return x * 3", "f(x)", "f.__code__ = h.__code__"),
+    "fattr": ("def f(x): return x * f.k\nf.k = 2.0", "f(x)", "f.k = 3.0"),
+    "a_function_that_was_loaded_again": ("""
+        def helper(x): return x * 2
+        def edited(x, k=3.0): return x * k
+        """, "helper(x)", "helper.__code__, helper.__defaults__ = edited.__code__, edited.__defaults__"),
+    "itself_loaded_again": ("", "x * 2", "fn.__code__ = (lambda x: x * 3).__code__"),
+    "inner_def": ("s = {'k': 2.0}", "def g(y): return y * s['k']\nreturn g(x)", "s['k'] = 3.0"),
+    "lambda_in_list": ("fs = [lambda x: x * 2]", "fs[0](x)", "fs[0] = lambda x: x * 3"),
+    "star_args": ("l = [2.0, 3.0]\ndef g(x, a, b): return x * a * b", "g(x, *l)", "l[0] = 5.0"),
+    "star_kw": ("d = {'a': 2.0, 'b': 3.0}\ndef g(x, a, b): return x * a * b", "g(x, **d)", "d['a'] = 5.0"),
+    "partial_kw": ("d = {'k': 2.0}; p = functools.partial(lambda x, d: x * d['k'], d=d)", "p(x)", "d['k'] = 3.0"),
+    "partial_obj": ("s = SimpleNamespace(k=2.0); p = functools.partial(lambda s, x: x * s.k, s)", "p(x)", "s.k = 3.0"),
+    "lru": ("""
+        s = SimpleNamespace(k=2.0)
+        @functools.lru_cache
+        def get(): return s.k""", "x * get()", "s.k = 3.0; get.cache_clear()"),
+    "singledisp": ("@functools.singledispatch\ndef g(x): return x * 2", "g(x)", "g.register(ingot.Tensor, lambda x: x * 3)"),
+
+    # The process, the thread, imports.
+    "environ": ("os.environ['QQ'] = '2'", "x * float(os.environ['QQ'])", "os.environ['QQ'] = '3'"),
+    "environ_get": ("os.environ['QR'] = '2'", "x * float(os.environ.get('QR'))", "os.environ['QR'] = '3'"),
+    "getenv": ("os.environ['QT'] = '2'", "x * float(os.getenv('QT'))", "os.environ['QT'] = '3'"),
+    "ctxvar": ("c = contextvars.ContextVar('c', default=2.0)", "x * c.get()", "c.set(3.0)"),
+    "tlocal": ("c = threading.local(); c.k = 2.0", "x * c.k", "c.k = 3.0"),
+    "mod_attr": ("m = sys.modules['mm'] = types.ModuleType('mm'); m.k = 2.0", "import mm\nreturn x * mm.k", "m.k = 3.0"),
+    "mod_from": ("m = sys.modules['mn'] = types.ModuleType('mn'); m.k = 2.0", "from mn import k\nreturn x * k", "m.k = 3.0"),
+
+    # Modules, hooks, optimizers.
+    "modlist": ("m = nn.ModuleList([nn.Identity()])", "for l in m: x = l(x) * 2\nreturn x", "m.append(nn.Identity())"),
+    "mod_buffer_list": ("m = nn.Identity(); m.w = [2.0]", "m(x) * m.w[0]", "m.w[0] = 3.0"),
+    "mod_attr_obj": ("m = nn.Identity(); m.cfg = SimpleNamespace(k=2.0)", "m(x) * m.cfg.k", "m.cfg.k = 3.0"),
+    "mod_forward": ("m = nn.Identity()", "m(x) * 2", "m.forward = lambda x: x * 7"),
+    "mod_hook": ("m = nn.Identity()", "m(x) * 2", "m.register_forward_hook(lambda m, i, o: o * 5)"),
+    "a_second_hook": (
+        "m = nn.ReLU(); m.register_forward_hook(lambda m, i, o: o + 1)",
+        "m(x)", "m.register_forward_hook(lambda m, i, o: o * 5)"),
+    "a_hook_of_a_child": ("fn = Layers()", "", "fn.layers[1].register_forward_pre_hook(lambda m, i: i[0] * 5)"),
+    "hooks_cleared": ("m = nn.ReLU(); m.register_forward_hook(lambda m, i, o: o + 1)", "m(x)", "m._forward_hooks.clear()"),
+    "a_hook_removed": ("m = nn.ReLU(); handle = m.register_forward_hook(lambda m, i, o: o + 1)", "m(x)", "handle.remove()"),
+    "hooks_of_a_sequence": (
+        "fn = nn.Sequential(nn.ReLU(), nn.Sequential(nn.ReLU()))", "", "fn[1][0].register_forward_hook(lambda m, i, o: o * 5)"),
+    "modes_of_children": ("fn = nn.Sequential(nn.ReLU(), nn.Sequential(nn.Dropout(1.0)))", "", "fn[1][0].eval()"),
+    "layers_appended": ("fn = Layers()", "", "fn.layers.append(nn.Tanh())"),
+    "layers_replaced": ("fn = Layers()", "", "fn.layers[0] = nn.Tanh()"),
+    "layers_removed": ("fn = Layers()", "", "del fn.layers[0]"),
+    "dictionary_of_layers": ("fn = Layers()", "", "fn.table.update({'more': nn.Tanh()})"),
+    "dictionary_of_layers_popped": ("fn = Layers()", "", "fn.table.pop('b')"),
+    "parameters_appended": ("fn = Layers()", "", "fn.weights.append(nn.Parameter(ingot.ones(3) * 5))"),
+    "children_by_their_table": ("fn = Layers()", "", "fn.layers._modules.update({'0': nn.Tanh()})"),
+    "parameters_by_their_table": ("fn = nn.Linear(3, 3)", "", "fn._parameters['bias'] = None"),
+    "copied_children_by_their_table": ("fn = copy.deepcopy(Layers())", "", "fn.layers._modules.update({'0': nn.Tanh()})"),
+    "an_attribute_of_layers_in_a_loop": (
+        "net = Layers()", "for layer in net.layers: x = x * layer.scale\nreturn x", "net.layers[1].scale = 7.0"),
+    "opt_group": (
+        "o = ingot.optim.SGD([nn.Parameter(ingot.ones(3))], lr=0.5)",
+        "x * o.param_groups[0]['lr']", "o.param_groups[0].update(lr=0.7)"),
+}
+
+
+def text_of(name, road):
+    """A program as Python text, at the end of which `fn` and `change` are global names."""
+    setup, body, change = (dedent(part).strip() for part in PROGRAMS[name])
+    if body:
+        setup += "\ndef fn(x):\n" + indent(body if "return" in body else f"return {body}", "    ")
+    parts = f"{setup}\ndef change():\n" + indent(change, "    ")
+    if road == "global":
+        return IMPORTS + parts.replace("nonlocal ", "global ")
+    return IMPORTS + "def make():\n" + indent(f"{parts}\nreturn fn, change", "    ") + "\nfn, change = make()"
+
+
+def program(name, road):
+    """A function of a tensor, and what changes something that it reads."""
+    file, text = f"<program {name}, {road}>", text_of(name, road)
+    linecache.cache[file] = (len(text), None, text.splitlines(True), file)   # errors show the line
+    names = {"__name__": f"{__name__}.{name}", "Layers": Layers}
+    exec(compile(text, file, "exec"), names)
+    return names["fn"], names["change"]

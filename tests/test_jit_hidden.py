@@ -3,15 +3,16 @@
 import pytest
 
 import ingot
-from hidden_programs import PROGRAMS
+from hidden_programs import PROGRAMS, ROADS, program
 from ingot import jit
 
 
+@pytest.mark.parametrize("road", ROADS)
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_changed_state_is_noticed(name):
+def test_changed_state_is_noticed(name, road):
     def life(wrap):
         ingot.manual_seed(0)
-        fn, change = PROGRAMS[name]()
+        fn, change = program(name, road)
         traced, seen = wrap(fn), []
         for after in (False, True):
             if after:
