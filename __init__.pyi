@@ -65,6 +65,8 @@ int8: _dtype_module.DType
 int16: _dtype_module.DType
 int32: _dtype_module.DType
 int64: _dtype_module.DType
+float8_e4m3fn: _dtype_module.DType
+float8_e5m2: _dtype_module.DType
 float16: _dtype_module.DType
 bfloat16: _dtype_module.DType
 float32: _dtype_module.DType
@@ -82,6 +84,10 @@ HalfTensor: _legacy_module.TensorType
 IntTensor: _legacy_module.TensorType
 LongTensor: _legacy_module.TensorType
 ShortTensor: _legacy_module.TensorType
+def _scaled_mm(input, mat2, scale_a, scale_b, bias=None, scale_result=None, out_dtype=None,
+               use_fast_accum: builtins.bool = False, *, out=None) -> Tensor:
+    """input @ mat2 * scale_a * scale_b + bias of float8 matrices, in `out_dtype` (the input's unless said). Scales are
+    float32"""
 def abs(input, *, out=None) -> Tensor:
     """Absolute value."""
 def abs_(input, *, out=None) -> Tensor:

@@ -9,6 +9,8 @@ from ..ir import dtype as dt
 from ..ir.errors import ArgumentError, FileError
 from ..runtime.tensor import Tensor
 
+_NOT_NUMPY = {d.np for d in (dt.bfloat16, *dt.FLOAT8)}
+
 
 def say(text: str):
     """A line about what is going on."""
@@ -32,9 +34,9 @@ def positional(arrays: dict) -> bool:
 
 
 def plain(x) -> np.ndarray:
-    """An array that an .npz file can hold: bfloat16 is widened."""
+    """An array that an .npz file can hold: bfloat16 and float8 are widened."""
     a = x.detach()._a if isinstance(x, Tensor) else np.asarray(x)
-    return a.astype(np.float32) if a.dtype == dt.bfloat16.np else a
+    return a.astype(np.float32) if a.dtype in _NOT_NUMPY else a
 
 
 def leaves_of(x) -> list:

@@ -2,9 +2,11 @@
 
 A `DType` is one of a fixed set of singletons, so `is` compares them. Promotion follows the lattice users of PyTorch know:
 bool < integers < floats < complex; within a kind the wider wins, uint8 with a signed type gives the next signed type that
-holds both, and float16 with bfloat16 gives float32.
+holds both, and float16 with bfloat16 gives float32. The floats of 8 bits combine with nothing but themselves: they are for
+storage, for casts (`float8.py`) and as factors of products.
 """
 
+import math
 from contextlib import suppress
 from types import ModuleType
 
@@ -16,7 +18,7 @@ ml_dtypes: ModuleType | None
 try:
     import ml_dtypes
 except ImportError:
-    ml_dtypes = None    # an installation that only runs exported models: bfloat16 has a name there, and no arithmetic
+    ml_dtypes = None    # an installation that only runs exported models: its types have names there, and no arithmetic
 
 BOOL, UNSIGNED, SIGNED, FLOAT, COMPLEX = range(5)
 
@@ -59,6 +61,11 @@ class DType:
         return self
 
 
+def _extended(name: str, bits: int):
+    """The numpy dtype of ml_dtypes with a name, or one of just as many bits."""
+    return getattr(ml_dtypes, name) if ml_dtypes else [(name, f"<u{bits // 8}")]
+
+
 bool_ = DType("bool", "bool", np.bool_, BOOL)
 uint8 = DType("uint8", "u8", np.uint8, UNSIGNED)
 uint16 = DType("uint16", "u16", np.uint16, UNSIGNED)
@@ -68,21 +75,28 @@ int8 = DType("int8", "i8", np.int8, SIGNED)
 int16 = DType("int16", "i16", np.int16, SIGNED)
 int32 = DType("int32", "i32", np.int32, SIGNED)
 int64 = DType("int64", "i64", np.int64, SIGNED)
+float8_e4m3fn = DType("float8_e4m3fn", "f8e4m3", _extended("float8_e4m3fn", 8), FLOAT)
+float8_e5m2 = DType("float8_e5m2", "f8e5m2", _extended("float8_e5m2", 8), FLOAT)
 float16 = DType("float16", "f16", np.float16, FLOAT)
-bfloat16 = DType("bfloat16", "bf16", ml_dtypes.bfloat16 if ml_dtypes else [("bfloat16", "<u2")], FLOAT)
+bfloat16 = DType("bfloat16", "bf16", _extended("bfloat16", 16), FLOAT)
 float32 = DType("float32", "f32", np.float32, FLOAT)
 float64 = DType("float64", "f64", np.float64, FLOAT)
 complex64 = DType("complex64", "c64", np.complex64, COMPLEX)
 complex128 = DType("complex128", "c128", np.complex128, COMPLEX)
 
-ALL = (bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64,
+ALL = (bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64, float8_e4m3fn, float8_e5m2,
        float16, bfloat16, float32, float64, complex64, complex128)
-FLOATS = (float16, bfloat16, float32, float64)
+FLOATS = (float16, bfloat16, float32, float64)      # in which there is arithmetic
+FLOAT8 = (float8_e4m3fn, float8_e5m2)
+NARROW = (float16, bfloat16, *FLOAT8)               # what kernels compute in float32
+FLOAT_CHARS = "efd"     # numpy's own floats; its kind "f" has float8_e5m2, too
 INTEGERS = (uint8, int8, int16, int32, int64)
 
 # Second names that users know from PyTorch.
 ALIASES = {"half": float16, "float": float32, "double": float64, "short": int16, "int": int32, "long": int64,
            "cfloat": complex64, "cdouble": complex128}
+
+LARGEST_E4M3FN = 448.0
 
 BY_NAME = {d.name: d for d in ALL} | {d.short: d for d in ALL} | ALIASES
 BY_NP = {d.np: d for d in ALL}
@@ -134,6 +148,8 @@ def as_dtype(d) -> DType:
 def _promote_pair(a: DType, b: DType) -> DType:
     if a is b:
         return a
+    if a in FLOAT8 or b in FLOAT8:
+        raise DTypeError(f"float8 does not combine with other dtypes, got {a} and {b}; cast, as in .to(ingot.float32)")
     if a.kind > b.kind:
         a, b = b, a
     if a.kind == b.kind:
@@ -165,6 +181,13 @@ def promote_types(a, b) -> DType:
     return PROMOTION.get((a, b)) or _promote_pair(a, b)
 
 
+def refuse_float8(name: str, d: DType):
+    """Raises for an operator that would have to compute in float8."""
+    if d in FLOAT8:
+        raise DTypeError(f"{name} does not compute in {d}, a dtype for storage, casts and the factors of _scaled_mm; cast with "
+                         ".to(ingot.float32) first")
+
+
 _CATEGORY = {BOOL: 0, UNSIGNED: 1, SIGNED: 1, FLOAT: 2, COMPLEX: 3}
 
 
@@ -184,12 +207,12 @@ def can_cast(a, b) -> bool:
 
 def finfo(d: DType):
     """numpy's description of a floating point dtype."""
-    return ml_dtypes.finfo(d.np) if d is bfloat16 and ml_dtypes else np.finfo(d.np)
+    return ml_dtypes.finfo(d.np) if d in (bfloat16, *FLOAT8) and ml_dtypes else np.finfo(d.np)
 
 
 def accumulator(d: DType) -> DType:
     """The type in which sums and products of `d` are carried."""
-    return float32 if d in (float16, bfloat16) else d
+    return float32 if d in NARROW else d
 
 
 def int_range(d: DType) -> tuple[int, int]:
@@ -199,8 +222,9 @@ def int_range(d: DType) -> tuple[int, int]:
 
 
 def fitted(value, d: DType, who: str):
-    """A Python number as a tensor of dtype `d` stores it: integer types truncate, and unsigned ones let small negative
-    integers wrap (-1 is their largest value). What has no place in the dtype raises instead of being stored as something else.
+    """A Python number as a tensor of dtype `d` stores it: integer types truncate, unsigned ones let small negative integers
+    wrap (-1 is their largest value), and float8_e4m3fn, which has no infinity, ends at its largest value. What has no place
+    in the dtype raises instead of being stored as something else.
     """
     if isinstance(value, np.generic):
         value = value.item()
@@ -210,6 +234,8 @@ def fitted(value, d: DType, who: str):
         if value.imag:
             raise ArgumentError(f"{who}: {value} does not fit into {d}, which has no imaginary part")
         value = value.real
+    if d is float8_e4m3fn and abs(value) > LARGEST_E4M3FN:
+        return math.copysign(LARGEST_E4M3FN, value)
     if not d.is_integer:
         return value
     low, high = int_range(d)

@@ -8,13 +8,21 @@ from functools import wraps
 
 import numpy as np
 
+from . import float8
 from .errors import ArgumentError
 
 
 def copied(a, dtype=None):
     """A dense copy (in another dtype): its dimensions lie in memory in the array's own order, or in row-major order where
     elements of the array share a place (numpy would put the expanded dimensions last)."""
-    return a.astype(a.dtype if dtype is None else dtype, order="C" if 0 in a.strides else "K")
+    return as_kind(a, a.dtype if dtype is None else np.dtype(dtype), "C" if 0 in a.strides else "K")
+
+
+def as_kind(a: np.ndarray, kind: np.dtype, order="K") -> np.ndarray:
+    """A copy in another dtype."""
+    if a.dtype is not kind and (kind in float8.KINDS or a.dtype in float8.KINDS):
+        a = float8.converted(a, kind)
+    return a.astype(kind, order=order)
 
 
 def is_uniform(a: np.ndarray) -> bool:

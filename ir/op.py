@@ -7,12 +7,13 @@ runs eagerly, while tracing, and as the oracle of the tests.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, wraps
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from .dtype import FLOAT8, refuse_float8
 from .errors import DTypeError
 
 OPS: dict[str, "Op"] = {}
@@ -81,7 +82,8 @@ class Op:
     lower                   -> exactly one way down.
     traits                  -> what passes and the operator layer ask for instead of listing names; "rescued": the result is
                                copied for the gradient rule when it is about to be overwritten; "ref_first": a composite whose
-                               reference takes less memory than its body.
+                               reference takes less memory than its body; "float8": values of 8 bits are taken and given, since
+                               nothing is computed in them (views always do; all others refuse them).
     flops                   -> (args, outs, params) gives the floating point operations of a contraction (`operations` counts
                                everything else).
     """
@@ -172,9 +174,25 @@ def op(name: str, *, infer, ref, vjp, lower, traits=(), doc: str = "", saves=(),
     """Makes the record of one operator and enters it in OPS."""
     if name in OPS:
         raise ValueError(f"operator {name} is recorded twice")
+    if "float8" not in traits and type(lower) is not View:
+        infer = _without_float8(name, infer)
     record = Op(name, infer, ref, vjp, lower, frozenset(traits), doc, saves, flops)
     OPS[name] = record
     return record
+
+
+def _without_float8(name, infer):
+    """A shape rule that refuses floats of 8 bits."""
+
+    @wraps(infer)
+    def checked(*args, **params):
+        out = infer(*args, **params)
+        for x in (*args, *(out if type(out) is tuple else (out,))):
+            if getattr(x, "dtype", None) in FLOAT8:
+                refuse_float8(name, x.dtype)
+        return out
+
+    return checked
 
 
 def operations(record: Op, args, outs, params) -> int:

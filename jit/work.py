@@ -79,7 +79,7 @@ def _kernel(step):
 
 def _product(step):
     e = step.epilogue
-    nodes = (e.node, *e.group.nodes)
+    nodes = e.nodes
     inside = {v for n in nodes for v in n.outputs}
     read = dict.fromkeys([x for n in nodes for x in n.inputs if type(x) is Value and x not in inside])
     flops = sum(operations(n.op, n.inputs, n.outputs, n.params) for n in nodes)

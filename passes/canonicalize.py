@@ -145,8 +145,8 @@ def _holds_all(small, large) -> bool:
     return small.kind < large.kind and small.itemsize < large.itemsize
 
 
-_DIGITS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
-_EXPONENT = {"float16": 5, "bfloat16": 8, "float32": 8, "float64": 11}
+_DIGITS = {"float8_e4m3fn": 4, "float8_e5m2": 3, "float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
+_EXPONENT = {"float8_e4m3fn": 4, "float8_e5m2": 5, "float16": 5, "bfloat16": 8, "float32": 8, "float64": 11}
 
 
 def _float_holds(small, large):

@@ -13,6 +13,7 @@ from ..ir import dtype as dt
 from ..ir.graph import Node, Value
 from ..ir.kernel import LOAD, STORE, Instr
 from ..ir.ops.linalg import matmul
+from ..ir.ops.scaled import matmul8
 from .codegen.llvm.fused_epilogue import ACCUMULATED, Fused, Operand
 from .fuse import Group, size_of
 from .kernel_body import CALL, Body, Unfit, source_of
@@ -20,6 +21,7 @@ from .strided import Pattern, row_major
 
 DEAREST = 80      # cost per element up to which work in a product's tiles is better than a sweep of its own
 MOST_BESIDE = 2   # buffers of the product's size that its tiles can read and write beside it without losing their pace
+MATRICES = frozenset((matmul, matmul8))
 SPREAD = 8        # elements of a result for each of an operand that is computed in the tiles
 NARROWEST = 16    # columns from which a product runs on the road that has epilogues
 
@@ -32,14 +34,24 @@ class Epilogue:
     operands   (value, offset, row stride, batch stride) of each buffer of the epilogue, in elements: those it reads, then
                the other results
     others     the other results
+    before     what the product's factors are computed from, where they do not lie in memory (`fuse_prologue.Prologue`)
+
+    A product with nothing but such factors has no `group` and no `fused`.
     """
 
     node: Node
     group: Any
     result: Value
-    fused: Fused
+    fused: Fused | None
     operands: tuple
     others: tuple
+    before: tuple = (None, None)
+
+    @property
+    def nodes(self) -> tuple:
+        """All that it does."""
+        first = [n for p in self.before if p is not None for n in p.group.nodes]
+        return (*dict.fromkeys(first), self.node, *(self.group.nodes if self.group is not None else ()))
 
 
 @dataclass(frozen=True)
@@ -108,7 +120,8 @@ def _epilogue(group, parts, readers, escaping, replacing, road):
         node = value.node
         if node is None or node.op not in road.starts or not readers[value] <= parts or value in escaping:
             continue
-        result = min((r for r in body.results if r.dtype is value.dtype), key=replacing.__contains__, default=None)
+        fit = [r for r in body.results if r.dtype is value.dtype or (road.mixed and r.dtype is not dt.bool_)]
+        result = min(fit, key=lambda r: (r in replacing, r.dtype is not value.dtype), default=None)
         if result is not None and road.takes(value, result) and _flat(pattern, value, body):
             return _make(group, node, result, road.mixed)
     return None
@@ -123,7 +136,7 @@ def _has_epilogues(product, result):
 def _flat(pattern, product, body):
     """Whether the kernel reads the product just as it lies, and once."""
     again = [p for v, p in body.loads if v is product]
-    if product.node.op is matmul and not _ends_in(body.shape, product.shape[-1]):
+    if product.node.op in MATRICES and not _ends_in(body.shape, product.shape[-1]):
         return False
     return len(again) == 1 and pattern == row_major(body.shape).plain
 
@@ -136,9 +149,14 @@ def _ends_in(shape, columns):
 def _faces(node) -> tuple:
     """(batches, rows, columns) of a product: a convolution has its images, channels and pixels."""
     shape = node.output.shape
-    if node.op is matmul:
-        return math.prod(shape[:-2]), shape[-2], shape[-1]
+    if node.op in MATRICES:
+        return faces(shape)
     return shape[0], shape[1], math.prod(shape[2:])
+
+
+def faces(shape) -> tuple:
+    """(batches, rows, columns) of a stack of matrices."""
+    return math.prod(shape[:-2]), shape[-2], shape[-1]
 
 
 def _make(group, node, result, mixed):
@@ -149,14 +167,14 @@ def _make(group, node, result, mixed):
     if len(others) + sum(2 * _extent(p) > product.aval.size for _, p in beside) > MOST_BESIDE:
         return None
     for value, pattern in [*beside, *[(v, row_major(body.shape).plain) for v in others]]:
-        steps = _steps(pattern, *_faces(node))
+        steps = steps_of(pattern, *_faces(node))
         if steps is None or not (mixed or value.dtype is product.dtype or value in others):
             return None
         batch, row, column = steps
         operands.append(Operand(f"b{len(operands)}", value.dtype, column == 1, bool(row != 0 or batch != 0)))
         places.append((value, pattern.offset, row, batch))
     buffers = {key: o.name for key, o in zip(beside, operands)}
-    lines = [_line(t, buffers) for t in body.terms]
+    lines = [line_of(t, buffers) for t in body.terms]
     lines += [Instr(f"w{i}", STORE, v.dtype, (f"v{body.results[v].number}",), o.name)
               for i, (v, o) in enumerate(zip(others, operands[len(beside):]))]
     fused = Fused(product.dtype, tuple(operands), tuple(lines), f"v{body.results[result].number}")
@@ -168,7 +186,7 @@ def _extent(pattern):
     return math.prod([n for n, s in zip(pattern.shape, pattern.strides) if s])
 
 
-def _line(t, buffers):
+def line_of(t, buffers):
     """A term as an instruction."""
     args = tuple([f"v{a.number}" for a in t.args])
     if t.kind == CALL:
@@ -176,7 +194,7 @@ def _line(t, buffers):
     return Instr(f"v{t.number}", t.kind, t.dtype, args, buffers.get(t.attr, ACCUMULATED) if t.kind == LOAD else t.attr)
 
 
-def _steps(pattern: Pattern, batches, rows, columns):
+def steps_of(pattern: Pattern, batches, rows, columns):
     """(batch, row, column) strides of a pattern over a product; None where there are none such."""
     sizes, strides = list(pattern.shape), list(pattern.strides)
     if sizes and sizes[-1] == columns:

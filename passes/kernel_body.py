@@ -27,7 +27,7 @@ from .codegen import scalars
 from .codegen.llvm.cost import function_cost
 from .strided import Pattern, row_major, through
 
-LOW = (dt.float16, dt.bfloat16)
+LOW = dt.NARROW
 CALL = "call"        # of a scalar function
 INDEX = "index"      # where the point is
 PICK = "pick"        # a load from another place of the row

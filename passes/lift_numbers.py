@@ -57,7 +57,7 @@ def _key(x, kind):
 
 def number_dtype(kind):
     """The dtype in which a number meets values of a dtype."""
-    return dt.float32 if kind in (dt.float16, dt.bfloat16) else kind
+    return dt.float32 if kind in dt.NARROW else kind
 
 
 def _enter(b, numbers, x, kind):

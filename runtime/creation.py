@@ -5,6 +5,7 @@ import numpy as np
 from ..ir import dtype as dt
 from ..ir.errors import ArgumentError, DTypeError
 from ..ir.lazy import lazy
+from ..ir.numeric import as_kind
 from .state import Defaults
 from .tensor import Tensor, wrap
 
@@ -90,7 +91,7 @@ def array_of(data, dtype=None) -> np.ndarray:
         if python:
             check_fit(a, d)
         with np.errstate(over="ignore", invalid="ignore"):
-            return _copied(a, d.np)
+            return as_kind(a, d.np, "C") if d in dt.FLOAT8 else _copied(a, d.np)
     if python and a.dtype.kind == "u":
         check_fit(a, dt.int64)
     a = default_for(a, python)

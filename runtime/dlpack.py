@@ -10,10 +10,10 @@ import numpy as np
 from ..ir import dtype as dt
 from ..ir.errors import DTypeError
 from .device_array import contiguous_strides
+from .dlpack_codes import CODES, found
 
 _NAME, _USED = b"dltensor", b"used_dltensor"
 _CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
-_BFLOAT = 4
 
 
 class _Tensor(Structure):
@@ -62,7 +62,7 @@ def capsule(a, device_type: int, index: int):
     strides = (c_int64 * max(1, a.ndim))(*[s // a.itemsize for s in a.strides])
     t = managed.tensor
     t.data, t.device_type, t.device_id, t.ndim, t.lanes = a.pointer, device_type, index, a.ndim, 1
-    t.code, t.bits = (_BFLOAT if kind is dt.bfloat16 else _CODES[a.dtype.kind]), 8 * a.itemsize
+    t.code, t.bits = (CODES[kind.np] if kind.np in CODES else _CODES[a.dtype.kind]), 8 * a.itemsize
     t.shape, t.strides = shape, strides
     managed.deleter = ctypes.cast(_forget, c_void_p).value
     address = ctypes.addressof(managed)
@@ -97,8 +97,9 @@ def imported(given, make):
 def _dtype(t) -> np.dtype:
     """The dtype that a capsule names."""
     if t.lanes == 1:
-        if t.code == _BFLOAT and t.bits == 16:
-            return dt.bfloat16.np
+        extended = found(t.code, t.bits)
+        if extended is not None:
+            return extended
         letter = next((k for k, code in _CODES.items() if code == t.code), None)
         for d in dt.BY_NP.values():
             if letter == d.np.kind and 8 * d.np.itemsize == t.bits:

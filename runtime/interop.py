@@ -12,6 +12,7 @@ import numpy as np
 from ..ir import dtype as dt
 from ..ir.errors import ArgumentError, AutogradError, DeviceError, DTypeError
 from ..ir.lazy import lazy
+from . import dlpack_codes
 from .device import DRIVERS, available, require
 from .device_array import DeviceArray
 from .dispatch import route_kernels
@@ -20,7 +21,6 @@ from .storage import Storage
 from .tensor import Tensor, wrap
 
 dlpack = lazy(__package__, ".dlpack")      # only memory of devices needs it
-_BF16 = dt.bfloat16.np
 _ARRAY_API = f"{__package__}.array_api"     # loaded when a tensor is first asked for it
 
 
@@ -28,10 +28,9 @@ class ExportError(AutogradError, BufferError):
     """A tensor whose memory cannot be handed out as asked."""
 
 
-# DLPack. numpy speaks it for every dtype but bfloat16, which travels as int16 with the type code changed on the way.
+# DLPack. numpy speaks it for its own dtypes; others travel as integers with the type code changed on the way.
 
 _CPU, _CUDA, _CPU_PINNED = 1, 2, 3
-_CODE_INT, _CODE_BFLOAT = 0, 4
 _TYPE_CODE_AT = {b"dltensor": 20, b"dltensor_versioned": 52}     # byte offset of the type code behind a capsule's pointer
 
 _pointer = ctypes.pythonapi.PyCapsule_GetPointer
@@ -57,10 +56,11 @@ def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None
     if dl_device is not None and tuple(dl_device) != (_CPU, 0):
         raise ExportError(f"a tensor on the CPU cannot be exported to DLPack device {tuple(dl_device)}")
     a = self.numpy()
-    low = a.dtype == _BF16
-    capsule = (a.view(np.int16) if low else a).__dlpack__(stream=None, max_version=max_version, dl_device=dl_device, copy=copy)
-    if low:
-        _type_code(capsule).value = _CODE_BFLOAT
+    code = dlpack_codes.CODES.get(a.dtype)
+    plain = a if code is None else a.view(dlpack_codes.SAME_SIZE[a.dtype])
+    capsule = plain.__dlpack__(stream=None, max_version=max_version, dl_device=dl_device, copy=copy)
+    if code is not None:
+        _type_code(capsule).value = code
     return capsule
 
 
@@ -152,20 +152,19 @@ def _capsule_of(x, copy):
 
 def _array_from_capsule(capsule) -> np.ndarray:
     code = _type_code(capsule)
-    low = code.value == _CODE_BFLOAT
+    bits = ctypes.c_uint8.from_address(ctypes.addressof(code) + 1).value
+    kind = dlpack_codes.found(code.value, bits)
     old = _is_valid(capsule, b"dltensor")
-    if low:
-        code.value = _CODE_INT
+    if kind is not None:
+        code.value = dlpack_codes.INTEGER
     try:
         a = np.from_dlpack(_Holder(capsule))
     except (BufferError, RuntimeError, ValueError) as e:
         raise DTypeError(f"from_dlpack: {e}") from None
     if old and not a.flags.writeable:
         a = np.asarray(_Writable(a))
-    if low:
-        if a.dtype.itemsize != 2:
-            raise DTypeError(f"from_dlpack: a bfloat of {a.dtype.itemsize * 8} bits has no ingot dtype")
-        a = a.view(_BF16)
+    if kind is not None:
+        a = a.view(kind)
     dt.from_numpy(a.dtype)
     return a
 
@@ -175,8 +174,8 @@ def _array_from_capsule(capsule) -> np.ndarray:
 
 def _array_interface(self) -> dict:
     """numpy's description of this tensor's memory."""
-    if self._a.dtype == _BF16:
-        raise AttributeError("the array interface has no bfloat16")
+    if self._a.dtype in dlpack_codes.CODES:
+        raise AttributeError(f"the array interface has no {self._a.dtype}")
     self._storage.lend()      # an address tells nobody when it is forgotten
     return self.numpy().__array_interface__
 
@@ -187,8 +186,8 @@ _PYBUF_WRITABLE = 1
 def __buffer__(self, flags) -> memoryview:
     """This tensor's memory as a memoryview."""
     a = self.numpy()
-    if a.dtype == _BF16:
-        raise BufferError("the buffer protocol has no bfloat16; use .view(ingot.int16)")
+    if a.dtype in dlpack_codes.CODES:
+        raise BufferError(f"the buffer protocol has no {a.dtype}; use .view(ingot.{dlpack_codes.SAME_SIZE[a.dtype]})")
     if flags & _PYBUF_WRITABLE and not a.flags.writeable:
         raise BufferError("the memory of this tensor is read-only")
     return memoryview(a)

@@ -64,6 +64,6 @@ def get_default_dtype() -> dt.DType:
 def set_default_dtype(d) -> None:
     """Sets the dtype of tensors made from Python floats (a floating point dtype)."""
     d = dt.as_dtype(d)
-    if not d.is_floating_point:
+    if d not in dt.FLOATS:
         raise dt.DTypeError(f"the default dtype must be a floating point dtype, got {d}")
     Defaults.dtype = d

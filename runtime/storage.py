@@ -84,8 +84,9 @@ class Loan:
 
 def borrowed(array: np.ndarray, storage: Storage) -> np.ndarray:
     """The same memory as an array of its own, of which the storage knows until it and its views are gone."""
-    found = np.asarray(Loan(array, storage))
-    return found if found.dtype == array.dtype else found.view(array.dtype)
+    own = array.dtype.isbuiltin == 1       # others have no name in numpy's protocol, and travel as integers
+    found = np.asarray(Loan(array if own else array.view(f"u{array.itemsize}"), storage))
+    return found if own else found.view(array.dtype)
 
 
 _BETWEEN = frozenset(("contextlib", "functools"))

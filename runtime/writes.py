@@ -7,7 +7,9 @@ base gets an `assign_view` node, and every live view is derived from it again.
 import numpy as np
 
 from ..ir import dtype as dt
+from ..ir import float8
 from ..ir.errors import AutogradError, ShapeError
+from ..ir.numeric import copied
 from ..ir.op import OPS
 from ..ir.ops.elementwise import cast
 from ..ir.ops.shape import assign_view
@@ -38,6 +40,8 @@ def write(dst: Tensor, src, name: str, *, foreign: bool = False):
     owner = dst if dst._base is None else dst._base
     if owner._node is not None:
         rescue_result(owner)
+    if isinstance(src, Tensor) and a.itemsize == 1 and a.dtype in float8.KINDS:
+        value = m.run(copied, value, a.dtype)
     m.run(np.copyto, a, at_hint(value), casting="unsafe")
     wrote(dst, src, name, foreign)
     return dst

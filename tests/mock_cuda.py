@@ -67,9 +67,9 @@ def forget():
 
 
 @contextlib.contextmanager
-def installed(devices=1, memory=1 << 30, seed=0):
+def installed(devices=1, memory=1 << 30, seed=0, arch=90):
     """The runtime on a mock driver."""
-    mock = MockDriver(devices, memory, seed)
+    mock = MockDriver(devices, memory, seed, arch)
     forget()
     before, made = driver.replace(mock), compiler.build
     load, compiler._load = compiler._load, lambda variant: None

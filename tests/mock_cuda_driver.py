@@ -43,8 +43,9 @@ class MockDriver:
 
     lanes_go_last = 0       # what a kernel is told of the compiler: either must give the same
 
-    def __init__(self, devices=1, memory=1 << 30, seed=0):
+    def __init__(self, devices=1, memory=1 << 30, seed=0, arch=90):
         self.devices, self.memory = devices, memory
+        self.attributes = _ATTRIBUTES | {75: arch // 10, 76: arch % 10}
         self.random = random.Random(seed)
         self.current = 0
         self.blocks: dict[int, tuple] = {}         # address -> (device, array)
@@ -111,7 +112,7 @@ class MockDriver:
         return OK
 
     def cuDeviceGetAttribute(self, out, attribute, device):
-        _set(out, _ATTRIBUTES.get(attribute, 1))
+        _set(out, self.attributes.get(attribute, 1))
         return OK
 
     def cuDeviceCanAccessPeer(self, out, device, other):
@@ -443,7 +444,8 @@ _PARAMETER = {"i32": ctypes.c_int32, "i64": ctypes.c_int64, "fp32": ctypes.c_flo
               "i8": ctypes.c_int8, "i16": ctypes.c_int16, "u8": ctypes.c_uint8, "u16": ctypes.c_uint16,
               "u32": ctypes.c_uint32, "u64": ctypes.c_uint64}
 _NAMES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64", "i8": "int8", "i16": "int16",
-          "i32": "int32", "i64": "int64", "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64"}
+          "i32": "int32", "i64": "int64", "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64",
+          "fp8e4nv": "float8e4nv", "fp8e5": "float8e5"}
 _PARAMETER.update({"*" + k: ctypes.c_uint64 for k in _NAMES})
 
 

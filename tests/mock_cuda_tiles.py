@@ -39,7 +39,9 @@ class Fault(AssertionError):
 
 DTYPES = {"int1": np.bool_, "int8": np.int8, "int16": np.int16, "int32": np.int32, "int64": np.int64, "uint8": np.uint8,
           "uint16": np.uint16, "uint32": np.uint32, "uint64": np.uint64, "float16": np.float16, "bfloat16": ml_dtypes.bfloat16,
-          "float32": np.float32, "float64": np.float64}
+          "float32": np.float32, "float64": np.float64, "float8e4nv": ml_dtypes.float8_e4m3fn,
+          "float8e5": ml_dtypes.float8_e5m2}
+FLOAT8 = DTYPES["float8e4nv"], DTYPES["float8e5"]
 
 
 class Memory:
@@ -113,7 +115,7 @@ class Tile:
         return self.a, np.asarray(other).astype(self.a.dtype)
 
     def _do(self, other, fn, what, swap=False, low=False):
-        if self.a.dtype in (np.float16, ml_dtypes.bfloat16) and not low:
+        if self.a.dtype in (np.float16, ml_dtypes.bfloat16, *FLOAT8) and not low:
             raise Fault(f"{what} in {self.a.dtype}: arithmetic is done in float32")
         a, b = self._other(other, what)
         with np.errstate(all="ignore"):

@@ -13,7 +13,7 @@ import ml_dtypes
 import numpy as np
 
 from ingot.passes.codegen.scalars.numpy_builder import fma32, fma64
-from mock_cuda_tiles import DTYPES, INSTALLED, Fault, Memory, Pointer, Tile, as_installed, relabelled
+from mock_cuda_tiles import DTYPES, FLOAT8, INSTALLED, Fault, Memory, Pointer, Tile, as_installed, relabelled
 
 __all__ = ["DTYPES", "Fault", "as_installed", "relabelled", "run"]
 
@@ -154,9 +154,12 @@ class Language:
         memory.flat[at] = max(memory.flat[at], value)
 
     @staticmethod
-    def dot(a, b, acc=None, input_precision=None, out_dtype=np.float32):
-        if a.dtype != b.dtype:
+    def dot(a, b, acc=None, input_precision=None, out_dtype=np.float32, max_num_imprecise_acc=None):
+        small = a.dtype in FLOAT8 and b.dtype in FLOAT8
+        if a.dtype != b.dtype and not small:
             raise Fault(f"tl.dot of {a.dtype} and {b.dtype}")
+        if small and (a.shape[-1] < 32 or (max_num_imprecise_acc or 0) > a.shape[-1]):
+            raise Fault(f"tl.dot of float8 {a.shape}, sums of {max_num_imprecise_acc}")
         if min(a.shape[-1], a.shape[-2], b.shape[-1]) < 16:
             raise Fault(f"tl.dot of {a.shape} and {b.shape}: sizes are at least 16")
         if a.dtype == np.float32 and input_precision is None:
@@ -243,6 +246,7 @@ class Descriptor:
             raise Fault(f"a descriptor of blocks {block}")
 
     def load(self, at):
+        at = [i if isinstance(i, Tile) else Tile(i, np.int32) for i in at]
         rows, columns = (int(np.asarray(i.a)) + np.arange(n) for i, n in zip(at, self.block))
         if any(i.dtype != np.int32 for i in at):
             raise Fault("a block's place is int32")

@@ -187,6 +187,19 @@ def test_every_tile_of_a_product_is_right(dtype, flips, device, monkeypatch):
         assert error < (1e-2 if dtype == "bfloat16" else 1e-5), f"candidate {turn}: {error}"
 
 
+@pytest.mark.parametrize("fast", [False, True], ids=["exact", "fast"])
+def test_every_tile_of_float8_is_right(fast, device, monkeypatch):
+    m, k, n = sizes(device, (40, 96, 48), (500, 1024, 640))
+    a, b = draw(m, k).to(ingot.float8_e4m3fn), draw(n, k).to(ingot.float8_e5m2).t()
+    scales = draw(m, 1).abs().float() + 0.5, draw(1, n).abs().float() + 0.5
+    want = (a.double() @ b.double() * scales[0] * scales[1]).numpy()
+    there = [t.cuda() for t in (a, b, *scales)]
+    call = lambda: ingot._scaled_mm(*there, out_dtype=ingot.float32, use_fast_accum=fast)
+    for turn, got in every_candidate(monkeypatch, call):
+        error = np.abs(got.cpu().double().numpy() - want).max() / np.abs(want).max()
+        assert error < (1e-2 if fast else 1e-3), f"candidate {turn}: {error}"
+
+
 @pytest.mark.parametrize("causal", [False, True], ids=["all", "causal"])
 @pytest.mark.parametrize("size", [64, 128])
 def test_every_tile_of_attention_is_right(size, causal, device, monkeypatch):

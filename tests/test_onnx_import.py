@@ -104,7 +104,7 @@ def test_shapes_are_known_numbers_and_no_part_of_a_trace():
     ([node("ImageDecoder", "x", "y")], "operator ImageDecoder"),
     ([node("Add", "x gone", "y")], "reads 'gone'"),
     ([node("Neg", "x", "z")], "gives 'y'"),
-    ([node("Cast", "x", "y", to=TensorProto.FLOAT8E4M3FN)], "float8e4m3fn"),
+    ([node("Cast", "x", "y", to=TensorProto.FLOAT8E4M3FNUZ)], "float8e4m3fnuz"),
     ([node("Cast", "x", "y", to=TensorProto.STRING)], "string")])
 def test_refused_at_import(nodes, said):
     with pytest.raises(FileError, match=said):

@@ -22,7 +22,7 @@ RANDOM = ("test_bernoulli", "test_training_dropout_default", "test_training_drop
 UNSUPPORTED = {"ImageDecoder"}
 ALSO_UNSUPPORTED = {"Adagrad", "Adam", "Momentum", "ArrayFeatureExtractor", "Binarizer", "TreeEnsemble", "TfIdfVectorizer",
                     "LabelEncoder", "Scan"}     # of other domains and versions (Scan: only as it was in version 8)
-OTHER_TYPES = ("FLOAT8", "FLOAT4", "UINT4", "INT4", "UINT2", "INT2", "STRING")
+OTHER_TYPES = ("FLOAT8E4M3FNUZ", "FLOAT8E5M2FNUZ", "FLOAT8E8M0", "FLOAT4", "UINT4", "INT4", "UINT2", "INT2", "STRING")
 
 
 @cache

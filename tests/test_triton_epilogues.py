@@ -269,7 +269,7 @@ def test_bulk_copies_compile(road, briefly):
     for flips, tiles in itertools.product(layouts, matmul_hopper.TILES[road][:1 if briefly else None]):
         chosen, units = matmul.Tiles(*tiles, road), [(flip, not flip) for flip in flips]
         for more in [after] if briefly else [(), after]:
-            source = matmul_hopper.source(dt.bfloat16, *units, matmul.CONSTANTS, road, *more)
+            source = matmul_hopper.source(dt.bfloat16, "ieee", *units, matmul.CONSTANTS, road, *more)
             one = configs.Launch(source, chosen.constants, chosen.warps, (1, 1, 1), stages=chosen.stages)
             v = variant(one, {p.name: 1024 for p in source.parameters if p.kind == SIZE}, 90)
             run = compiler._run_triton(v)

@@ -6,6 +6,7 @@ import pytest
 import mock_cuda_triton
 from ingot.ir import dtype as dt
 from ingot.passes.codegen.triton import matmul, matmul_hopper
+from ingot.passes.codegen.triton.dots import FAST, Kinds
 from ingot.passes.codegen.triton.nest import POINTER
 
 
@@ -39,7 +40,7 @@ def test_products_by_bulk_copies(road, flips):
         want = (x.astype(d.np).astype(np.float64) @ y.astype(d.np).astype(np.float64))
         (x, xs), (y, ys) = (laid_out(a.astype(d.np), flip) for a, flip in zip((x, y), flips))
         assert matmul_hopper.takes(d, 90, xs[1:], ys[1:], (2 * xs[0], 2 * ys[0]))
-        source = matmul_hopper.source(d, (xs[1] == 1, xs[2] == 1), (ys[1] == 1, ys[2] == 1), matmul.CONSTANTS, road)
+        source = matmul_hopper.source(d, "ieee", (xs[1] == 1, xs[2] == 1), (ys[1] == 1, ys[2] == 1), matmul.CONSTANTS, road)
         sizes = {"M": m, "N": n, "K": k} | dict(zip(("s_xb", "s_xm", "s_xk", "s_yb", "s_yk", "s_yn"), (*xs, *ys)))
         z = np.zeros((batch, m, n), d.np)
         values = [x, y, z, *[("i32", sizes[p.name]) for p in source.parameters if p.kind != POINTER]]
@@ -47,6 +48,35 @@ def test_products_by_bulk_copies(road, flips):
         assert programs[0] <= 2 or road != matmul_hopper.PERSISTENT
         mock_cuda_triton.run(source.text, source.name, programs, values, dict(chosen.constants) | {"INDEX": np.int32})
         np.testing.assert_allclose(z.astype(np.float64), want, rtol=2e-2, atol=0.2, err_msg=f"{road} {m} {n} {k}")
+
+
+@pytest.mark.parametrize("road", ["", *matmul_hopper.TILES])
+@pytest.mark.parametrize("first", dt.FLOAT8, ids=str)
+def test_products_of_float8(road, first):
+    """The chip's own products, of either kind with the other, in float32."""
+    rng = np.random.default_rng(9)
+    kinds, chosen = Kinds(first, dt.FLOAT8[0], dt.float32), matmul.Tiles(32, 64, 32, 4, 3, road)
+    batch, m, n, k = 2, 40, 72, 112
+    x, y = rng.standard_normal((batch, m, k)).astype(kinds.x.np), rng.standard_normal((batch, k, n)).astype(kinds.y.np)
+    want = x.astype(np.float64) @ y.astype(np.float64)
+    for flip, precision in ((True, "ieee"), (True, FAST), (False, "ieee")):
+        there, steps = laid_out(y, flip)
+        if road and not flip:
+            assert not matmul_hopper.takes(kinds, 90, (k, 1), steps[1:], ())
+            continue
+        units = (False, True), (steps[1] == 1, steps[2] == 1)
+        if road:
+            assert matmul_hopper.takes(kinds, 90, (k, 1), steps[1:], (m * k, steps[0]))
+            source = matmul_hopper.source(kinds, precision, *units, matmul.CONSTANTS, road)
+        else:
+            source = matmul.source(kinds, precision, *units)
+        assert ("max_num_imprecise_acc" in source.text) == (precision == "ieee")
+        sizes = {"M": m, "N": n, "K": k, "s_xb": m * k, "s_xm": k} | dict(zip(("s_yb", "s_yk", "s_yn"), steps))
+        z = np.zeros((batch, m, n), np.float32)
+        values = [x, there, z, *[("i32", sizes[p.name]) for p in source.parameters if p.kind != POINTER]]
+        mock_cuda_triton.run(source.text, source.name, matmul.grid(m, n, batch, chosen, 2), values,
+                             dict(chosen.constants) | {"INDEX": np.int32})
+        np.testing.assert_allclose(z, want, rtol=1e-5, atol=1e-5, err_msg=f"{road} {flip} {precision}")
 
 
 def test_bulk_copies_want_addresses_on_multiples_of_16_bytes():

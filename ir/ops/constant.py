@@ -20,4 +20,5 @@ def _infer_constant(like, *, values, shape, dtype):
 
 constant = op("constant", infer=_infer_constant,
               ref=lambda like, *, values, shape, dtype: np.array(values, dtype.np).reshape(shape), vjp=(None,),
-              lower=Template("fill"), traits=("exact",), doc="A literal array of a few elements; `like` only lends its device.")
+              lower=Template("fill"), traits=("exact", "float8"),
+              doc="A literal array of a few elements; `like` only lends its device.")

@@ -54,7 +54,7 @@ pow_ = elementwise("pow", numeric.power, (_pow_x, _pow_y), takes="number", trait
 
 # Rounding and sign.
 
-abs_ = elementwise("abs", np.abs, (lambda g, out, x: mul(g, sign(x)),), takes="real", traits=("exact",))
+abs_ = elementwise("abs", np.abs, (lambda g, out, x: mul(g, sign(x)),), takes="real", traits=("exact", "float8"))
 
 
 def _sign(x):
@@ -220,13 +220,13 @@ lcm = elementwise("lcm", np.lcm, NO_GRAD, takes="integral", traits=("commutative
 # Comparisons and choice.
 
 
-def compare(name, fn):
+def compare(name, fn, *traits):
     """The record of a comparison."""
-    return elementwise(name, fn, NO_GRAD, gives="bool", traits=("exact",))
+    return elementwise(name, fn, NO_GRAD, gives="bool", traits=("exact", *traits))
 
 
-eq = compare("eq", np.equal)
-ne = compare("ne", np.not_equal)
+eq = compare("eq", np.equal, "float8")
+ne = compare("ne", np.not_equal, "float8")
 lt = compare("lt", np.less)
 le = compare("le", np.less_equal)
 gt = compare("gt", np.greater)
@@ -271,12 +271,12 @@ def _infer_where(cond, x, y):
 
 def _where(cond, x, y):
     kind = next((a.dtype for a in (x, y) if hasattr(a, "dtype")), np.dtype(np.float32))
-    return np.where(cond, np.asarray(x).astype(kind, copy=False), np.asarray(y).astype(kind, copy=False))
+    return np.where(cond, *(v if getattr(v, "dtype", None) == kind else numeric.as_kind(np.asarray(v), kind) for v in (x, y)))
 
 
 where = op("where", infer=_infer_where, ref=_where,
            vjp=(None, lambda g, out, c, x, y: where(c, g, 0.0), lambda g, out, c, x, y: where(c, 0.0, g)),
-           lower=Scalar("where"), traits=("exact",), doc="x where the condition holds, y elsewhere.")
+           lower=Scalar("where"), traits=("exact", "float8"), doc="x where the condition holds, y elsewhere.")
 
 # Predicates and logic.
 
@@ -289,10 +289,10 @@ def _floats(fn):
     return lambda x: fn(x) if x.dtype.kind not in "biu" else _never(x)
 
 
-isnan = elementwise("isnan", _floats(np.isnan), NO_GRAD, gives="bool", traits=("exact",))
-isinf = elementwise("isinf", _floats(np.isinf), NO_GRAD, gives="bool", traits=("exact",))
+isnan = elementwise("isnan", _floats(np.isnan), NO_GRAD, gives="bool", traits=("exact", "float8"))
+isinf = elementwise("isinf", _floats(np.isinf), NO_GRAD, gives="bool", traits=("exact", "float8"))
 isfinite = elementwise("isfinite", lambda x: np.isfinite(x) if x.dtype.kind not in "biu" else ~_never(x), NO_GRAD,
-                       gives="bool", traits=("exact",))
+                       gives="bool", traits=("exact", "float8"))
 isposinf = elementwise("isposinf", _floats(lambda x: x == np.inf), NO_GRAD, gives="bool", traits=("exact",))
 isneginf = elementwise("isneginf", _floats(lambda x: x == -np.inf), NO_GRAD, gives="bool", traits=("exact",))
 signbit = elementwise("signbit", lambda x: np.signbit(x) if x.dtype.kind != "b" else _never(x), NO_GRAD, takes="real",
@@ -318,7 +318,7 @@ def _cast(x, *, dtype):
 
 
 cast = op("cast", infer=lambda x, *, dtype: Aval(x.shape, dtype), ref=_cast,
-          vjp=(lambda g, out, x, *, dtype: cast(g, dtype=dt.of(x)),), lower=Scalar("cast"), traits=("exact",),
+          vjp=(lambda g, out, x, *, dtype: cast(g, dtype=dt.of(x)),), lower=Scalar("cast"), traits=("exact", "float8"),
           doc="The same values in another dtype; floats to integers truncate.")
 copy = op("copy", infer=lambda x: x, ref=numeric.copied, vjp=(lambda g, out, x: g,), lower=Scalar("copy"),
-          traits=("exact",), doc="The same values in new memory.")
+          traits=("exact", "float8"), doc="The same values in new memory.")

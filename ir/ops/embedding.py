@@ -70,7 +70,7 @@ def _embedding_vjp(g, out, weight, index, *, padding_idx, by_frequency):
 
 
 embedding = op("embedding", infer=_infer_embedding, ref=_embedding, vjp=(_embedding_vjp, None), lower=Template("gather"),
-               traits=("exact", "self_checking"),
+               traits=("exact", "float8", "self_checking"),
                doc="The table's rows at the indices. Rows of padding_idx get no gradient; by_frequency divides the gradient "
                    "by how often a row occurs.")
 row_sums = op("row_sums", infer=_infer_row_sums, ref=in_single(_row_sums),

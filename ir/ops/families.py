@@ -6,9 +6,10 @@ A Python number may stand for an argument of an elementwise operator; it takes t
 import numpy as np
 
 from .. import dtype as dt
+from .. import float8
 from ..aval import Aval, broadcast_shapes
 from ..errors import DTypeError, ShapeError
-from ..numeric import copied
+from ..numeric import as_kind, copied
 from ..op import NO_GRAD, Scalar, op
 
 NUMBERS = (bool, int, float, complex)
@@ -98,18 +99,20 @@ def dtype_among(args):
     raise DTypeError(f"at least one array is needed, got {', '.join(map(repr, args))}")
 
 
-def reference(fn, widens=True):
+def reference(fn, widens=True, refuses=""):
     """Wraps a numpy function: numbers take the arrays' dtype; bfloat16 and float16 compute in float32 and round once, unless
-    the function is about the dtype itself."""
+    the function is about the dtype itself. Operators with a name in `refuses` do not compute in float8."""
 
     def ref(*args):
         kind = dtype_among(args)
+        if refuses and kind in float8.KINDS:
+            dt.refuse_float8(refuses, dt.from_numpy(kind))
         if widens and kind in (_BF16, _F16):
             arrays = [np.asarray(a).astype(kind) if isinstance(a, NUMBERS) else a for a in args]
             wide = [copied(a, np.float32) if a.dtype == kind else a for a in arrays]
             out = np.asarray(fn(*wide))
             return out.astype(kind) if out.dtype == np.float32 else out
-        exact = [np.asarray(a).astype(kind) if isinstance(a, NUMBERS) else a for a in args]
+        exact = [as_kind(np.asarray(a), kind) if isinstance(a, NUMBERS) else a for a in args]
         return fn(*exact)
 
     ref.__name__ = fn.__name__
@@ -124,5 +127,5 @@ def elementwise(name, fn, vjp=NO_GRAD, *, takes="any", gives="same", scalar="", 
     accept, wants = ACCEPT[takes]
     rule = (infer_bool if gives == "bool" else infer_same)(name, accept, wants)
     kinds = {"takes_float" if takes == "real_float" else f"takes_{takes}"} | ({"gives_bool"} if gives == "bool" else set())
-    ref = reference(fn, widens)
+    ref = reference(fn, widens, "" if "float8" in traits else name)
     return op(name, infer=rule, ref=ref, vjp=vjp, lower=Scalar(scalar or name), traits=kinds | set(traits), doc=doc)

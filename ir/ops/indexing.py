@@ -89,7 +89,7 @@ ANY_FROM_2 = range(2, 66)   # every argument after the first, as positions of wh
 ANY_FROM_3 = range(3, 66)
 
 index = op("index", infer=_infer_index, ref=_index, vjp=_index_vjp, saves=ANY_FROM_2, lower=Template("gather"),
-           traits=("exact",), doc="x[i, j, ...] with integer tensors; None takes a whole dimension.")
+           traits=("exact", "float8"), doc="x[i, j, ...] with integer tensors; None takes a whole dimension.")
 
 # Writing with index tensors.
 
@@ -100,6 +100,8 @@ def _infer_index_put(x, value, *indices, accumulate):
         raise ShapeError(f"index_put: the value {value} must have the shape {shape} of the indexed part")
     if value.dtype is not x.dtype:
         raise DTypeError(f"index_put: the value {value} must have the dtype of {x}; cast it with .to()")
+    if accumulate:
+        dt.refuse_float8("index_put with accumulate", x.dtype)
     return x
 
 
@@ -174,7 +176,7 @@ def _index_put_vjp(g, out, x, value, *indices, accumulate, needs):
 
 
 index_put = op("index_put", infer=_infer_index_put, ref=_index_put, vjp=_index_put_vjp, saves=ANY_FROM_3,
-               lower=Template("scatter"),
+               lower=Template("scatter"), traits=("float8",),
                doc="x with `value` written (or added, if `accumulate`) at index tensors; None takes a whole dimension.")
 
 # One index for each element along a dimension.
@@ -218,7 +220,7 @@ def _gather_vjp(g, out, x, index, *, dim):
 
 
 gather = op("gather", infer=_infer_gather, ref=_gather, vjp=(_gather_vjp, None), lower=Template("gather"),
-            traits=("exact",), doc="out[i][j] = x[index[i][j]][j] for dim 0, and so on.")
+            traits=("exact", "float8"), doc="out[i][j] = x[index[i][j]][j] for dim 0, and so on.")
 
 
 def _infer_scatter(name, modes):
@@ -226,6 +228,8 @@ def _infer_scatter(name, modes):
         if mode not in modes:
             raise ArgumentError(f"{name}: mode must be one of {', '.join(modes)}, got {mode!r}")
         _infer_along(name, x, index, dim)
+        if mode != "set":
+            dt.refuse_float8(name, x.dtype)
         if src.dtype is not x.dtype:
             raise DTypeError(f"{name}: the source {src} must have the dtype of {x}; cast it with .to()")
         if src.ndim != index.ndim or any(n > m for n, m in zip(index.shape, src.shape)):
@@ -282,7 +286,7 @@ def _scatter_vjp(g, out, x, index, src, *, dim, mode, needs):
 
 
 scatter = op("scatter", infer=_infer_scatter("scatter", ("set", "add")), ref=_scatter, vjp=_scatter_vjp, saves=(2,),
-             lower=Template("scatter"),
+             lower=Template("scatter"), traits=("float8",),
              doc="x with out[index[i][j]][j] = src[i][j] for dim 0 (or += in mode add), and so on.")
 
 

@@ -4,6 +4,7 @@ import numpy as np
 
 from .. import dtype as dt
 from ..errors import DTypeError, ShapeError
+from ..float8 import KINDS
 from ..op import NO_GRAD, Composite, Reduce, op
 from . import elementwise as ew
 from .scan import cumprod, flipped, is_low, shifted
@@ -37,6 +38,8 @@ def _wide(fn):
     """Accumulates float16 and bfloat16 in float32."""
 
     def ref(x, *, dim, keepdim):
+        if x.dtype in KINDS:
+            dt.refuse_float8(fn.__name__, dt.from_numpy(x.dtype))
         out = fn(x.astype(np.float32) if is_low(x) else x, axis=dim, keepdims=keepdim)
         return np.asarray(out, x.dtype)
 

@@ -180,7 +180,7 @@ def _diagonal_scatter(g, *, shape, offset, dim1, dim2):
 diagonal_scatter = op("diagonal_embed", infer=lambda g, *, shape, offset, dim1, dim2: g.with_shape(shape),
                       ref=_diagonal_scatter,
                       vjp=(lambda g, out, x, *, shape, offset, dim1, dim2: diagonal(g, offset=offset, dim1=dim1, dim2=dim2),),
-                      lower=Template("scatter"), traits=("exact",), doc="Zeros of `shape` with x on a diagonal.")
+                      lower=Template("scatter"), traits=("exact", "float8"), doc="Zeros of `shape` with x on a diagonal.")
 
 
 def _infer_unfold(x, *, dim, size, step):
@@ -286,7 +286,7 @@ def _assign_view(base, value, *, chain):
 assign_view = op("assign_view", infer=lambda base, value, *, chain: base, ref=_assign_view,
                  vjp=(lambda g, out, base, value, *, chain: assign_view(g, ew.mul(run_chain(g, chain), 0), chain=chain),
                       lambda g, out, base, value, *, chain: run_chain(g, chain)),
-                 lower=Template("scatter"), traits=("exact",),
+                 lower=Template("scatter"), traits=("exact", "float8"),
                  doc="The base with the part that a chain of views selects replaced by a value.")
 
 # Copies.
@@ -314,7 +314,7 @@ def _cat_vjp(g, out, *xs, dim, needs):
 
 
 cat = op("cat", infer=_infer_cat, ref=lambda *xs, dim: np.concatenate(xs, axis=dim), vjp=_cat_vjp, saves=(),
-         lower=Template("join"), traits=("exact",), doc="Joins along an existing dimension.")
+         lower=Template("join"), traits=("exact", "float8"), doc="Joins along an existing dimension.")
 
 
 def _infer_pad(x, *, low, high, interior, value=0):
@@ -339,17 +339,17 @@ def _pad_vjp(g, out, x, *, low, high, interior, value=0):
     return g
 
 
-pad = op("pad", infer=_infer_pad, ref=_pad, vjp=(_pad_vjp,), lower=Template("join"), traits=("exact",),
+pad = op("pad", infer=_infer_pad, ref=_pad, vjp=(_pad_vjp,), lower=Template("join"), traits=("exact", "float8"),
          doc="Puts `value` before, after and between elements; negative low and high cut.")
 
 contiguous = op("contiguous", infer=lambda x: x, ref=lambda x: np.array(x, copy=True, order="C"),
-                vjp=(lambda g, out, x: g,), lower=Scalar("copy"), traits=("exact",),
+                vjp=(lambda g, out, x: g,), lower=Scalar("copy"), traits=("exact", "float8"),
                 doc="The same values in new memory, in row-major order.")
 flip = op("flip", infer=lambda x, *, dims: x, ref=lambda x, *, dims: np.array(np.flip(x, dims), order="C"),
-          vjp=(lambda g, out, x, *, dims: flip(g, dims=dims),), lower=Template("gather"), traits=("exact",))
+          vjp=(lambda g, out, x, *, dims: flip(g, dims=dims),), lower=Template("gather"), traits=("exact", "float8"))
 roll = op("roll", infer=lambda x, *, shifts, dims: x, ref=lambda x, *, shifts, dims: np.roll(x, shifts, dims),
           vjp=(lambda g, out, x, *, shifts, dims: roll(g, shifts=tuple(-s for s in shifts), dims=dims),),
-          lower=Template("gather"), traits=("exact",))
+          lower=Template("gather"), traits=("exact", "float8"))
 
 # Values from nothing: `like` only lends its device.
 
@@ -364,7 +364,7 @@ def _full(like, *, shape, value, dtype):
     return np.full(shape, value, dtype.np)
 
 
-full = op("full", infer=_infer_full, ref=_full, vjp=NO_GRAD, lower=Template("fill"), traits=("exact",),
+full = op("full", infer=_infer_full, ref=_full, vjp=NO_GRAD, lower=Template("fill"), traits=("exact", "float8"),
           doc="A constant; `like` only lends its device.")
 def _iota(like, *, shape, dim, dtype):
     counted = np.arange(shape[dim], dtype=dtype.np)

@@ -7,7 +7,8 @@ from .signature import Signature
 
 # Numbers of dtypes in C, by name, and the C type of an element.
 DTYPES = {"bool": "uint8_t", "uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int32_t", "int64": "int64_t",
-          "float16": "uint16_t", "bfloat16": "uint16_t", "float32": "float", "float64": "double"}
+          "float16": "uint16_t", "bfloat16": "uint16_t", "float32": "float", "float64": "double",
+          "float8_e4m3fn": "uint8_t", "float8_e5m2": "uint8_t"}
 NUMBERS = {name: number for number, name in enumerate(DTYPES)}
 _MEANINGS = ("", "a pointer is NULL", "a tensor has another dtype", "a tensor has another rank", "a tensor has other sizes",
              "a value cannot be computed with, such as an index out of range", "the weights were not given yet",

@@ -218,23 +218,34 @@ def thresholded_relu(call, x):
 # Types.
 
 
-def convert(x, dtype):
-    """x in another dtype, as ONNX casts: floats towards zero, anything but 0 is True."""
+def convert(x, dtype, saturate=True):
+    """x in another dtype, as ONNX casts: floats towards zero, anything but 0 is True. What is too large for a float8 becomes
+    its largest number, or (without `saturate`) nan in float8_e4m3fn and infinity in float8_e5m2."""
     if x.dtype is dtype:
         return x
+    if dtype in dt.FLOAT8 and x.dtype.is_inexact:
+        x = x.to(dt.float32) if x.dtype in dt.NARROW else x
+        if saturate:
+            largest = dt.finfo(dtype).max
+            x = ing.clamp(x, -float(largest), float(largest))
+        elif dtype is dt.float8_e4m3fn:
+            x = ing.where(ing.abs(x) > _NEAREST_E4M3FN, math.nan, x)
     return ing.ne(x, 0) if dtype is dt.bool_ else x.to(dtype)
+
+
+_NEAREST_E4M3FN = 464.0      # the last number that is nearest to a finite one
 
 
 @onnx_op("Cast")
 def cast(call, x):
     """To the dtype of the attribute."""
-    return convert(x, call.dtype("to"))
+    return convert(x, call.dtype("to"), call.get("saturate", 1) != 0)
 
 
 @onnx_op("CastLike")
 def cast_like(call, x, like):
     """To the dtype of the other input."""
-    return convert(x, like.dtype)
+    return convert(x, like.dtype, call.get("saturate", 1) != 0)
 
 
 @onnx_op("BitCast")

@@ -3,6 +3,7 @@
 import numpy as np
 
 from ...ir import dtype as dt
+from .in_math import convert
 from .in_nn import matmul_integer
 from .in_windows import conv_integer
 from .table import ing, onnx_op, whole_axis
@@ -26,11 +27,14 @@ def _rounded(x, dtype):
 
 @onnx_op("QuantizeLinear")
 def quantise(call, x, scale, zero=None):
-    """x / scale + zero, rounded."""
+    """x / scale + zero, rounded to whole numbers, or to those of a float8."""
     number = call.get("output_dtype", 0)
     kind = zero.dtype if zero is not None else call.dtype("output_dtype") if number else dt.uint8
     scale = _beside(scale, x, call).to(dt.float32)
-    whole = ing.round((x.to(dt.float32) if x.dtype is not dt.float32 else x) / scale)
+    scaled = (x.to(dt.float32) if x.dtype is not dt.float32 else x) / scale
+    if kind in dt.FLOAT8:
+        return convert(scaled, kind, call.get("saturate", 1) != 0)
+    whole = ing.round(scaled)
     if zero is not None:
         whole = whole + _beside(zero, x, call).to(dt.float32)
     return _rounded(whole, kind)

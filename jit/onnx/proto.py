@@ -18,13 +18,13 @@ from ...ir.errors import FileError
 # Element types: ONNX's numbers, and the field of a TensorProto that holds them when they are not raw.
 _TYPES = {1: np.float32, 2: np.uint8, 3: np.int8, 4: np.uint16, 5: np.int16, 6: np.int32, 7: np.int64, 9: np.bool_,
           10: np.float16, 11: np.float64, 12: np.uint32, 13: np.uint64, 14: np.complex64, 15: np.complex128,
-          16: ml_dtypes.bfloat16}
-_OTHER_TYPES = {8: "string", 17: "float8e4m3fn", 18: "float8e4m3fnuz", 19: "float8e5m2", 20: "float8e5m2fnuz", 21: "uint4",
+          16: ml_dtypes.bfloat16, 17: ml_dtypes.float8_e4m3fn, 19: ml_dtypes.float8_e5m2}
+_OTHER_TYPES = {8: "string", 18: "float8e4m3fnuz", 20: "float8e5m2fnuz", 21: "uint4",
                 22: "int4", 23: "float4e2m1", 24: "float8e8m0", 25: "uint2", 26: "int2"}
 _NUMBERS = {np.dtype(t): n for n, t in _TYPES.items()}
 _FIELDS = {1: "float_data", 14: "float_data", 7: "int64_data", 11: "double_data", 15: "double_data", 12: "uint64_data",
            13: "uint64_data"}
-_BITS = {10: np.uint16, 16: np.uint16}   # in int32_data these are kept as their bits
+_BITS = {10: np.uint16, 16: np.uint16, 17: np.uint8, 19: np.uint8}   # in int32_data these are kept as their bits
 LARGE = 1 << 31   # what a protobuf message may not reach
 _BESIDE = 1 << 10  # arrays of fewer bytes stay in the model when the others are written beside it
 

@@ -242,7 +242,8 @@ class Writer:
 
     def cast(self, name: str, dtype) -> str:
         """In another dtype."""
-        return self.node("Cast", name, to=proto.type_number(dtype))
+        more: dict = {"saturate": 0} if dtype is dt.float8_e5m2 else {}      # which has infinities for what is too large
+        return self.node("Cast", name, to=proto.type_number(dtype), **more)
 
     def reshape(self, name: str, shape) -> str:
         """Under another shape; a single varying size needs no computing."""

@@ -31,8 +31,8 @@ from .late_methods import NAMES
 from .register import FUNCTIONS
 
 LATE = ("amp", "complexes", "composed", "conv", "distance", "einsum", "gather", "image", "info", "join", "legacy", "matrix",
-        "nn", "norm", "order", "pool", "random", "restride", "sampled", "scan", "scripts", "sharing", "sort", "sparse",
-        "spectral", "statistics", "window")
+        "nn", "norm", "order", "pool", "random", "restride", "sampled", "scaled", "scan", "scripts", "sharing", "sort",
+        "sparse", "spectral", "statistics", "window")
 
 TWINS = __name__.replace("runtime.api", "runtime.nn.twins")
 

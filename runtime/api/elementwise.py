@@ -5,6 +5,7 @@ from math import inf
 import numpy as np
 
 from ...ir import dtype as dt
+from ...ir.dtype import FLOAT_CHARS
 from ...ir.errors import ArgumentError, DTypeError
 from ...ir.op import NO_GRAD, OPS
 from ...ir.ops import elementwise as ew
@@ -36,7 +37,7 @@ def unary(op, operate=operate):
 
     def fn(input, *, out=None):
         m = tls.m
-        if not isinstance(input, Tensor) or m.special or out is not None or input._a.dtype.kind != "f":
+        if not isinstance(input, Tensor) or m.special or out is not None or input._a.dtype.char not in FLOAT_CHARS:
             return operate(op, input, out=out)
         try:
             a = m.run(KERNELS.get(op) or kernel_of(op), input._a)

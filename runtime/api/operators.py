@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ...ir import dtype as dt
 from ...ir.op import NO_GRAD
 from ...ir.ops import elementwise as ew
 from ..dispatch import KERNELS, kernel_of, record, record_pair
@@ -17,11 +18,11 @@ _INT64 = np.dtype(np.int64)
 _FAR = 1 << 62
 
 
-def _shortcut(op, ufunc, general, kinds):
-    """`a <op> b` when nothing special is going on: equal dtypes whose kind is in `kinds` (any, if None), or a number beside
-    floats, go straight to the ufunc, or to the kernel of large arrays; everything else takes `general`."""
+def _shortcut(op, ufunc, general, chars):
+    """`a <op> b` when nothing special is going on: equal dtypes whose character is in `chars`, or a number beside floats, go
+    straight to the ufunc, or to the kernel of large arrays; everything else takes `general`."""
     taped = op.vjp is not NO_GRAD
-    integers = kinds != "f"
+    integers = chars != dt.FLOAT_CHARS
 
     def method(self, other):
         m = tls.m
@@ -31,7 +32,7 @@ def _shortcut(op, ufunc, general, kinds):
         if isinstance(other, Tensor):
             b = other._a
             d = a.dtype
-            if d is not b.dtype or (kinds is not None and d.kind not in kinds):
+            if d is not b.dtype or d.char not in chars:
                 return general(self, other)
         elif ((type(other) is float or type(other) is int) and a.dtype.kind == "f" and a.itemsize > 2) or (
                 integers and type(other) is int and a.dtype is _INT64 and -_FAR < other < _FAR):
@@ -99,9 +100,9 @@ def _inplace(general, name):
     return method
 
 
-def _attach(name, fn, *, op=None, ufunc=None, kinds="", reflected=True, inplace=True):
+def _attach(name, fn, *, op=None, ufunc=None, chars="", reflected=True, inplace=True):
     general = _guarded(fn)
-    forward = _shortcut(op, ufunc, general, kinds) if op is not None else general
+    forward = _shortcut(op, ufunc, general, chars) if op is not None else general
     methods = {f"__{name}__": forward}
     if reflected:
         backward = _guarded(_reflected(fn))
@@ -114,16 +115,18 @@ def _attach(name, fn, *, op=None, ufunc=None, kinds="", reflected=True, inplace=
         setattr(Tensor, key, method)
 
 
-_attach("add", api_ew.add, op=ew.add, ufunc=np.add, kinds=None)
-_attach("sub", api_ew.sub, op=ew.sub, ufunc=np.subtract, kinds=None)
-_attach("mul", api_ew.mul, op=ew.mul, ufunc=np.multiply, kinds=None)
-_attach("truediv", api_ew.div, op=ew.div, ufunc=np.true_divide, kinds="f")
+_ANY = "".join([d.np.char for d in dt.ALL if d not in dt.FLOAT8])     # of the dtypes that are computed in
+_REAL = "".join([d.np.char for d in dt.ALL if d.np.isbuiltin == 1 and not d.is_complex])
+_attach("add", api_ew.add, op=ew.add, ufunc=np.add, chars=_ANY)
+_attach("sub", api_ew.sub, op=ew.sub, ufunc=np.subtract, chars=_ANY)
+_attach("mul", api_ew.mul, op=ew.mul, ufunc=np.multiply, chars=_ANY)
+_attach("truediv", api_ew.div, op=ew.div, ufunc=np.true_divide, chars=dt.FLOAT_CHARS)
 _attach("floordiv", FUNCTIONS["floor_divide"])
 _attach("mod", FUNCTIONS["remainder"])
 _attach("pow", api_ew.pow)
 for _name, _op, _ufunc in (("eq", ew.eq, np.equal), ("ne", ew.ne, np.not_equal), ("lt", ew.lt, np.less),
                            ("le", ew.le, np.less_equal), ("gt", ew.gt, np.greater), ("ge", ew.ge, np.greater_equal)):
-    _attach(_name, FUNCTIONS[_name], op=_op, ufunc=_ufunc, kinds="fiub", reflected=False, inplace=False)
+    _attach(_name, FUNCTIONS[_name], op=_op, ufunc=_ufunc, chars=_REAL, reflected=False, inplace=False)
 for _name, _long in (("and", "bitwise_and"), ("or", "bitwise_or"), ("xor", "bitwise_xor"), ("lshift", "bitwise_left_shift"),
                      ("rshift", "bitwise_right_shift")):
     _attach(_name, FUNCTIONS[_long])

@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 
-from ...ir.dtype import BY_NP
+from ...ir.dtype import BY_NP, FLOAT_CHARS
 from ...ir.lazy import lazy
 from ..tensor import Tensor, wrap
 from .node import LARGE
@@ -15,7 +15,7 @@ kernels = lazy(__package__, "..cpu.kernels")
 
 def add_to(total, g):
     """Adds an array to another one of its shape, in place; gives that one."""
-    if total.size < LARGE or total.dtype.kind != "f" or total.dtype != g.dtype:
+    if total.size < LARGE or total.dtype.char not in FLOAT_CHARS or total.dtype != g.dtype:
         return np.add(total, g, total)
     kind = BY_NP[total.dtype]
     return kernels.binary("add", kind)(total, g, out=total)
@@ -26,7 +26,7 @@ def can_add_to(held: list, g) -> bool:
     refers to its memory."""
     old = held[0]
     if not (type(old) is type(g) is np.ndarray and old.size >= LARGE and old.shape == g.shape and old.dtype == g.dtype
-            and old.dtype.kind == "f" and _is_plain_memory(old)):
+            and old.dtype.char in FLOAT_CHARS and _is_plain_memory(old)):
         return False
     del old
     of_array, of_owner = _holders(held)

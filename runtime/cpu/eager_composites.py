@@ -29,7 +29,7 @@ from ...passes.row_bodies import row_bodies
 from . import eager, program
 from .native_run import NativeRun
 
-_KINDS = {d.np for d in dt.ALL if not d.is_complex and d not in (dt.float16, dt.bfloat16)}
+_KINDS = {d.np for d in dt.ALL if not d.is_complex and d not in dt.NARROW}
 _MOST = 512             # kinds of calls that are remembered for each operator
 _SEEN, _NONE = object(), object()
 _lock = threading.RLock()

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ...ir import dtype as dt
+from ...ir.dtype import FLOAT_CHARS
 from ...ir.lazy import lazy
 from ...ir.op import Op
 from ...ir.ops import elementwise as ew
@@ -100,7 +101,7 @@ def exact(op: Op):
             return ref(*args, **params)
         if first.size >= LARGE and not params and is_floating(*values) and compiled.exists:
             return compiled(*args)
-        return quick(*args) if quick is not None and first.dtype.kind == "f" else ref(*args, **params)
+        return quick(*args) if quick is not None and first.dtype.char in FLOAT_CHARS else ref(*args, **params)
 
     if conditions:
         return _where(run, compiled)
@@ -121,7 +122,7 @@ def _of_one(general, compiled, ref, simple, least_bytes):
         if x.__class__ is np.ndarray:
             if x.size >= _MANY_OF_ONE:
                 return (alike.get(x.dtype) or compiled.of_one(x.dtype, ref))(x)
-            if x.dtype.kind == "f" and x.itemsize >= least_bytes:
+            if x.dtype.char in FLOAT_CHARS and x.itemsize >= least_bytes:
                 return simple(x)
         return general(x)
 
@@ -138,7 +139,7 @@ def _of_two(general, compiled, quick):
             if a.size >= LARGE:
                 if b.__class__ is np.ndarray and a.dtype is b.dtype:
                     return (alike.get(a.dtype) or compiled.of_two(a.dtype, general))(x, y)
-            elif a.dtype.kind == "f" or (b.__class__ is np.ndarray and a.dtype is b.dtype and a.dtype.kind in "biu"):
+            elif a.dtype.char in FLOAT_CHARS or (b.__class__ is np.ndarray and a.dtype is b.dtype and a.dtype.kind in "biu"):
                 return quick(x, y)
         return general(x, y)
 

@@ -11,6 +11,7 @@ import numpy as np
 from ...ir import dtype as dt
 from ...ir.kernel import Kernel
 from ...ir.kernel_builder import KernelBuilder
+from ...ir.numeric import as_kind
 from . import compile
 from .kernel_entry import kernel_text
 from .step_list import NativeStep, Status, Table
@@ -73,14 +74,14 @@ def _fill(kind, bits: bytes) -> Kernel:
     k.parallel("i", "n")
     k.output("y", kind, (1,))
     with k.point():
-        k.store(k.const(kind, np.frombuffer(bits, kind.np)[0].item() if kind not in (dt.float16, dt.bfloat16)
+        k.store(k.const(kind, np.frombuffer(bits, kind.np)[0].item() if kind not in dt.NARROW
                         else float(np.frombuffer(bits, kind.np)[0])), "y")
     return k.build()
 
 
 def fill(target, count: int, number, kind) -> NativeStep:
     """Stores a number in so many elements of a dtype that is not complex."""
-    return step(_fill(kind, np.asarray(number).astype(kind.np).tobytes()), (target,), n=count)
+    return step(_fill(kind, as_kind(np.asarray(number), kind.np).tobytes()), (target,), n=count)
 
 
 @functools.lru_cache(256)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ...ir.numeric import as_kind
 from ..device_array import DeviceArray
 from . import streams
 from .pools import Memory
@@ -35,7 +36,7 @@ def fill(array: DeviceArray, value):
     """Writes one number everywhere into a contiguous array."""
     if not array.size:
         return
-    pattern = np.asarray(value).astype(array.dtype).reshape(1)
+    pattern = as_kind(np.asarray(value), array.dtype).reshape(1)
     raw = pattern.view(np.uint8)
     stream = streams.current(array.device)
     driver = stream.context.driver

@@ -27,7 +27,7 @@ LANES_GO_LAST = 3, 7    # the release of Triton from which lanes go along the la
 ALIGNED = 16           # bytes (or units) of which a parameter is a multiple, where it is marked
 _TYPES = {dt.bool_: "u8", dt.float16: "fp16", dt.bfloat16: "bf16", dt.float32: "fp32", dt.float64: "fp64", dt.int8: "i8",
           dt.int16: "i16", dt.int32: "i32", dt.int64: "i64", dt.uint8: "u8", dt.uint16: "u16", dt.uint32: "u32",
-          dt.uint64: "u64"}
+          dt.uint64: "u64", dt.float8_e4m3fn: "fp8e4nv", dt.float8_e5m2: "fp8e5"}
 _CODES = {"i1": "b", "i8": "b", "i16": "h", "i32": "i", "i64": "q", "u1": "B", "u8": "B", "u16": "H", "u32": "I",
           "u64": "Q", "fp32": "f", "fp64": "d"}
 _PTX_SIZES = {"u64": 8, "s64": 8, "b64": 8, "f64": 8, "u32": 4, "s32": 4, "b32": 4, "f32": 4, "u16": 2, "s16": 2,

@@ -1,14 +1,23 @@
 """Matrix products on a device."""
 
 import functools
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from ...ir import config
 from ...ir import dtype as dt
 from ...ir.errors import DTypeError
+from ...ir.kernel import CAST, LOAD, Instr
 from ...ir.ops.linalg import matmul
+from ...ir.ops.scaled import matmul8
+from ...passes.codegen.llvm.fused_epilogue import Fused, Operand
 from ...passes.codegen.triton import matmul as template
 from ...passes.codegen.triton import matmul_hopper as hopper
 from ...passes.codegen.triton.configs import Launch
+from ...passes.codegen.triton.dots import FAST, Kinds
+from ...passes.codegen.triton.nest import POINTER
+from ...passes.codegen.triton.prologue import Before
 from ..backends.cuda import matmul as SWITCHES
 from ..device_array import DeviceArray
 from ..info import get_float32_matmul_precision
@@ -17,8 +26,8 @@ from . import streams, tuning
 from .arrays import empty, fill, used
 from .kernels import PreparedLaunch
 
-_KINDS = (dt.float16, dt.bfloat16, dt.float32, dt.float64)
 _NARROW, _MOST_BATCHES = 1 << 31, 65535
+FLOAT8_CHIPS = 89      # the first chips with products of float8
 
 
 def float32_precision() -> str:
@@ -33,23 +42,32 @@ def product(inputs, params, device):
         return NotImplemented
     if x.dtype != y.dtype:
         raise DTypeError(f"matmul takes two tensors of one dtype, got {x.dtype.name} and {y.dtype.name}; cast one with .to()")
-    kind = dt.from_numpy(x.dtype)
-    if kind not in _KINDS:
+    dt.refuse_float8("matmul", dt.from_numpy(x.dtype))
+    if dt.from_numpy(x.dtype) not in dt.FLOATS:
         return NotImplemented
-    *lead, m, k = x.shape
-    n = y.shape[-1]
-    out = empty(device, (*lead, m, n), x.dtype)
-    if not out.size:
-        return out
-    if not k:
+    *lead, m, _ = x.shape
+    return _filled_or(x, y, empty(device, (*lead, m, y.shape[-1]), x.dtype), device)
+
+
+def product8(inputs, params, device):
+    """x @ y of matrices of float8, in float32."""
+    x, y = inputs
+    if not (isinstance(x, DeviceArray) and isinstance(y, DeviceArray)):
+        return NotImplemented
+    return _filled_or(x, y, empty(device, (x.shape[0], y.shape[1]), np.float32), device, params["fast"])
+
+
+def _filled_or(x, y, out, device, fast=False):
+    """The product, or zeros of nothing."""
+    if out.size and not x.shape[-1]:
         fill(out, 0)
-        return out
-    multiply(x, y, out, device)
+    elif out.size:
+        multiply(x, y, out, device, fast=fast)
     return out
 
 
 class Beside:
-    """An epilogue: its text, and (row stride, batch stride) of each operand in elements."""
+    """An epilogue, or what a factor is computed from: its text, and (row stride, batch stride) of each operand in elements."""
 
     def __init__(self, fused, strides):
         self.fused, self.strides = fused, tuple(strides)
@@ -59,45 +77,174 @@ class Beside:
     @property
     def sizes(self) -> dict:
         """The strides as the kernel's parameters."""
-        return {f"{letter}{i}": v for i, pair in enumerate(self.strides) for letter, v in zip("rt", pair)}
+        return {f"{letter}_{o.name}": v for o, pair in zip(self.fused.operands, self.strides) for letter, v in zip("rt", pair)}
+
+    @property
+    def steps(self) -> tuple:
+        """The batch stride of each operand, in bytes."""
+        return tuple([batch * size for (_, batch), size in zip(self.strides, self.items)])
+
+    def reach(self, batch, rows, columns) -> int:
+        """How far the operands' elements lie from their beginnings."""
+        return max([batch * t + rows * r + columns for r, t in self.strides], default=0)
 
 
-def multiply(x, y, out, device, beside: Beside | None = None, operands=()):
-    """Writes x @ y (or what the epilogue makes of it) to `out`; `operands` are the addresses of the epilogue's."""
-    m, k, n = x.shape[-2], x.shape[-1], y.shape[-1]
-    x, x_batch = _as_batch(x)
-    y, y_batch = _as_batch(y)
+class Laid(NamedTuple):
+    """How a factor in memory lies there: its dtype, and the strides of batches, rows and columns in elements."""
+
+    kind: dt.DType
+    batch: int
+    last: tuple
+
+    @property
+    def how(self) -> tuple:
+        """What its text depends on."""
+        return tuple([s == 1 for s in self.last])
+
+    @property
+    def steps(self) -> tuple:
+        """Bytes between its batches."""
+        return (self.batch * self.kind.itemsize,)
+
+    def sizes(self, letter) -> dict:
+        """The strides as the kernel's parameters."""
+        names = "mk" if letter == "x" else "kn"
+        return dict(zip([f"s_{letter}b", *[f"s_{letter}{n}" for n in names]], (self.batch, *self.last)))
+
+    def reach(self, batch, rows, columns) -> int:
+        """How far its elements, and those of masked lanes, lie from its beginning."""
+        first, second = map(abs, self.last)
+        return batch * abs(self.batch) + rows * first + columns * second
+
+
+class Computed(NamedTuple):
+    """A factor that is computed where it is loaded."""
+
+    beside: Beside
+    turned: bool
+
+    @property
+    def kind(self) -> dt.DType:
+        """The dtype of what is computed."""
+        return self.beside.fused.dtype
+
+    @property
+    def how(self) -> Before:
+        """What its text depends on."""
+        return Before(self.beside.fused, self.beside.along, self.turned)
+
+    @property
+    def steps(self) -> tuple:
+        """Bytes between the batches of each buffer."""
+        return self.beside.steps
+
+    def sizes(self, letter) -> dict:
+        """The strides as the kernel's parameters."""
+        return self.beside.sizes
+
+    def reach(self, batch, rows, columns) -> int:
+        """How far the buffers' elements lie from their beginnings."""
+        return self.beside.reach(batch, *((columns, rows) if self.turned else (rows, columns)))
+
+
+class Case(NamedTuple):
+    """One product: its factors, its sizes and what the sums are rounded to."""
+
+    x: Any
+    y: Any
+    z: dt.DType
+    m: int
+    n: int
+    k: int
+    batch: int
+    device: int
+    precision: str
+
+    @property
+    def kinds(self) -> Kinds:
+        """The dtypes."""
+        return Kinds(self.x.kind, self.y.kind, self.z)
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether both factors lie in memory."""
+        return type(self.x) is type(self.y) is Laid
+
+
+def multiply(x, y, out, device, beside: Beside | None = None, operands=(), fast=False):
+    """Writes x @ y (or what the epilogue makes of it) to `out`; `operands` are the addresses of the epilogue's. A factor is an
+    array, or (Computed, addresses, shape)."""
+    m, k, n = _shape(x)[-2], _shape(x)[-1], _shape(y)[-1]
+    (x_laid, x_at), (y_laid, y_at) = _as_factor(x, "x", device), _as_factor(y, "y", device)
     batch = out.size // (m * n)
     stream = streams.current(device).handle
-    step = x.itemsize
+    z = beside.fused.dtype if beside is not None else dt.from_numpy(out.dtype)
     for first in range(0, batch, _MOST_BATCHES):
-        count = min(_MOST_BATCHES, batch - first)
-        sizes = (dt.from_numpy(x.dtype), m, n, k, count, x_batch, _last(x), y_batch, _last(y), device, float32_precision())
-        made = _prepared(*sizes, _chosen(sizes, x, y, out), beside)
-        more = [a + first * t * size for a, (_, t), size in zip(operands, beside.strides, beside.items)] if beside else []
-        made(device, stream, (used(x, stream) + first * x_batch * step, used(y, stream) + first * y_batch * step,
-                              used(out, stream) + first * m * n * step, *more), {})
+        case = Case(x_laid, y_laid, z, m, n, k, min(_MOST_BATCHES, batch - first), device, _precision(x_laid.kind, fast))
+        made = _prepared(case, _chosen(case, x_at, y_at, out), beside)
+        given = [at + first * step for laid, there in ((x_laid, x_at), (y_laid, y_at)) for at, step in zip(there, laid.steps)]
+        more = [a + first * step for a, step in zip(operands, beside.steps)] if beside else []
+        made(device, stream, (*given, used(out, stream) + first * m * n * out.itemsize, *more), {})
 
 
-def _chosen(sizes, x, y, out) -> template.Tiles:
+def _precision(kind, fast) -> str:
+    """How products of a dtype are made."""
+    if kind in dt.FLOAT8:
+        return FAST if fast else "ieee"
+    return float32_precision() if kind is dt.float32 else "ieee"
+
+
+def _shape(factor):
+    return factor.shape if isinstance(factor, DeviceArray) else factor[2]
+
+
+def _as_factor(factor, letter, device) -> tuple:
+    """(how it lies or is computed, addresses)"""
+    if not isinstance(factor, DeviceArray):
+        return factor[0], factor[1]
+    a, batch = _as_batch(factor)
+    laid, stream = Laid(dt.from_numpy(a.dtype), batch, _last(a)), streams.current(device).handle
+    if laid.kind in dt.FLOAT8 and contexts.context(device).arch < FLOAT8_CHIPS:
+        a = a if 1 in laid.last else a.backend.contiguous(a)
+        return _widened(laid.kind, _last(a), letter), [used(a, stream)]
+    return laid, [used(a, stream)]
+
+
+@functools.lru_cache(64)
+def _widened(kind, last, letter) -> Computed:
+    """Factors of float8 as float16, which has all of their numbers, for chips that do not multiply them."""
+    name, turned = f"{letter}0", last[1] != 1
+    lines = Instr("v0", LOAD, kind, (), name), Instr("v1", CAST, dt.float16, ("v0",))
+    fused = Fused(dt.float16, (Operand(name, kind, True, True),), lines, "v1")
+    return Computed(Beside(fused, [(last[1] if turned else last[0], 0)]), turned)
+
+
+def _chosen(case: Case, x_at, y_at, out) -> template.Tiles:
     """The tile of a product, which is found without what follows it, on a result of its own."""
-    kind, m, n, k, batch, x_batch, x_last, y_batch, y_last, device, precision = sizes
-    fast = kind.itemsize == 2 or (kind is dt.float32 and precision != "ieee")
-    chip = contexts.context(device)
-    addresses = x.pointer, y.pointer, x_batch * x.itemsize, y_batch * y.itemsize
-    copies = config.current().cuda_tune and hopper.takes(kind, chip.arch, x_last, y_last, addresses)
-    found = _candidates(kind, m, n, k, fast, chip.shared_memory, copies, batch)
+    kind, chip = case.x.kind, contexts.context(case.device)
+    fast = kind.itemsize <= 2 or (kind is dt.float32 and case.precision != "ieee")
+    copies = False
+    if config.current().cuda_tune and case.in_memory:
+        addresses = (*x_at, *y_at, *case.x.steps, *case.y.steps)
+        copies = hopper.takes(case.kinds, chip.arch, case.x.last, case.y.last, addresses)
+    found = _candidates(kind, case.m, case.n, case.k, fast, chip.shared_memory, copies, case.batch)
     if len(found) == 1:
         return found[0]
     held: list = []
 
     def prepare(tile):
-        made, stream = _prepared(*sizes, tile, None), streams.current(device).handle
-        held.append(held[0] if held else empty(device, out.shape, out.dtype))
-        given = used(x, stream), used(y, stream), used(held[0], stream)
-        return made.variant(device, given), lambda: made(device, stream, given, {})
+        made, stream = _prepared(case, tile, None), streams.current(case.device).handle
+        held.append(held[0] if held else empty(case.device, (case.batch, case.m, case.n), case.z.np))
+        given = *x_at, *y_at, used(held[0], stream)
+        return made.variant(case.device, given), lambda: made(case.device, stream, given, {})
 
-    return tuning.best(("matmul", *sizes[:-2], precision, copies), found, prepare, device)
+    key = ("matmul", case.kinds.short, case.m, case.n, case.k, case.batch, _said(case.x), _said(case.y), case.precision, copies)
+    return tuning.best(key, found, prepare, case.device)
+
+
+def _said(factor) -> tuple:
+    """A factor as a part of a key that other processes have as well."""
+    return (factor.batch, factor.last) if type(factor) is Laid else (factor.how.name, factor.beside.strides)
 
 
 _candidates = functools.lru_cache(1024)(template.candidates)
@@ -125,31 +272,24 @@ def _as_batch(a):
 
 
 @functools.lru_cache(4096)
-def _prepared(kind, m, n, k, batch, x_batch, x_last, y_batch, y_last, device, precision, chosen, beside):
-    units = [tuple([s == 1 for s in last]) for last in (x_last, y_last)]
+def _prepared(case: Case, chosen, beside):
     more = () if beside is None else (beside.fused, beside.along)
     if chosen.road:
-        source = hopper.source(kind, *units, template.CONSTANTS, chosen.road, *more)
+        how = case.precision, case.x.how, case.y.how
+        source = hopper.source(case.kinds, *how, template.CONSTANTS, chosen.road, *more)
     else:
-        source = template.source(kind, precision, *units, *more)
-    sizes = {"M": m, "N": n, "K": k, "s_xb": x_batch, "s_xm": x_last[0], "s_xk": x_last[1],
-             "s_yb": y_batch, "s_yk": y_last[0], "s_yn": y_last[1]}
-    reach = max(batch * m * n, batch * abs(x_batch) + m * abs(x_last[0]) + k * abs(x_last[1]),
-                batch * abs(y_batch) + k * abs(y_last[0]) + n * abs(y_last[1]))
-    names = ["x", "y", "z"]
+        source = template.source(case.kinds, case.precision, case.x.how, case.y.how, *more)
+    sizes = {"M": case.m, "N": case.n, "K": case.k} | case.x.sizes("x") | case.y.sizes("y")
+    batch, room = case.batch, 2 * (chosen.m + chosen.n + chosen.k)       # masked lanes lie beyond the matrices
+    reach = max(batch * case.m * case.n, case.x.reach(batch, case.m + room, case.k + room),
+                case.y.reach(batch, case.k + room, case.n + room))
     if beside is not None:
-        names += [o.name for o in beside.fused.operands]
         sizes |= beside.sizes
-        reach = max([reach, *[batch * t + m * r + n for r, t in beside.strides]])
-    programs = template.grid(m, n, batch, chosen, contexts.context(device).processors)
+        reach = max(reach, beside.reach(batch, case.m, case.n))
+    names = [p.name for p in source.parameters if p.kind == POINTER]
+    programs = template.grid(case.m, case.n, batch, chosen, contexts.context(case.device).processors)
     one = Launch(source, chosen.constants, chosen.warps, programs, stages=chosen.stages)
-    wide = reach + _tile_room(chosen, x_last, y_last) >= _NARROW
-    return PreparedLaunch(one, sizes, {name: i for i, name in enumerate(names)}, (0,) * len(names), wide)
+    return PreparedLaunch(one, sizes, {name: i for i, name in enumerate(names)}, (0,) * len(names), reach + room >= _NARROW)
 
 
-def _tile_room(chosen, x_last, y_last):
-    """How far the addresses of a tile's masked lanes may lie beyond the matrices."""
-    return 2 * (chosen.m + chosen.n + chosen.k) * max(1, *map(abs, x_last), *map(abs, y_last))
-
-
-OPERATORS = {matmul: product}
+OPERATORS = {matmul: product, matmul8: product8}

@@ -14,7 +14,7 @@ from ..device_array import DeviceArray
 from . import streams
 from .arrays import KIND, empty, fill, filled, used
 from .kernels import Prepared, as_number
-from .products import Beside, multiply
+from .products import Beside, Computed, multiply
 from .windows import convolve, transpose
 
 __all__ = ["KIND", "DeviceGraph", "empty", "fill", "filled", "used"]
@@ -105,22 +105,22 @@ class Multiplied:
     def __init__(self, step: ProductStep, graph: "DeviceGraph"):
         made = step.epilogue
         self.graph, self.node, self.dead, self.source = graph, step.node, step.dead, step
-        self.beside = Beside(made.fused, [(row, batch) for _, _, row, batch in made.operands])
-        self.operands = [(v, offset * v.dtype.itemsize) for v, offset, _, _ in made.operands]
+        self.beside = None if made.fused is None else _beside(made)
+        self.computed = [None if p is None else (Computed(_beside(p), p.turned), _places(p)) for p in made.before]
+        self.operands = _places(made)
         self.writes = [(v, v.shape, v.dtype.np, graph.plan.in_place.get(v)) for v in (made.result, *made.others)]
 
     def run(self, env, device, places=None):
         """Computes; results go into `env`."""
-        graph, stream = self.graph, streams.current(device).handle
-        inputs = [graph.value(x, env, device) if type(x) is Value else x for x in self.node.inputs]
+        stream = streams.current(device).handle
+        inputs = [self.factor(i, x, env, device, stream) for i, x in enumerate(self.node.inputs)]
         for v, shape, dtype, target in self.writes:
             if target is not None:
                 env[v] = env[target]
             else:
                 env[v] = places[v] if places and v in places else empty(device, shape, dtype, stream)
         for v, _ in self.operands:
-            if v in graph.numbers and env[v].__class__ is not DeviceArray:
-                env[v] = filled(device, v.shape, v.dtype.np, env[v])
+            self.in_memory(v, env, device)
         out = env[self.writes[0][0]]
         run = _CONVOLUTIONS.get(self.node.op)
         if run is not None:
@@ -129,9 +129,34 @@ class Multiplied:
             run(inputs, self.node.params, out.reshape(*shape), device, self.beside, given)
         else:
             x, y = inputs
-            multiply(x, y, out, device, self.beside, [used(env[v], stream) + more for v, more in self.operands])
+            multiply(x, y, out, device, self.beside, [used(env[v], stream) + more for v, more in self.operands],
+                     self.node.params.get("fast", False))
         for v in self.dead:
             env.pop(v, None)
+
+    def factor(self, position, x, env, device, stream):
+        """An operand: its array, or (how it is computed, addresses, shape)."""
+        computed = self.computed[position] if position < len(self.computed) else None
+        if computed is None:
+            return self.graph.value(x, env, device) if type(x) is Value else x
+        how, places = computed
+        for v, _ in places:
+            self.in_memory(v, env, device)
+        return how, [used(env[v], stream) + more for v, more in places], x.shape
+
+    def in_memory(self, v, env, device):
+        """Sees to it that a value has memory, which numbers have not."""
+        if v in self.graph.numbers and env[v].__class__ is not DeviceArray:
+            env[v] = filled(device, v.shape, v.dtype.np, env[v])
+
+
+def _beside(made) -> Beside:
+    return Beside(made.fused, [(row, batch) for _, _, row, batch in made.operands])
+
+
+def _places(made) -> list:
+    """(value, bytes from its beginning on) of each operand."""
+    return [(v, offset * v.dtype.itemsize) for v, offset, _, _ in made.operands]
 
 
 def _from(array: DeviceArray, more: int) -> DeviceArray:

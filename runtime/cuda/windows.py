@@ -134,7 +134,7 @@ def transpose(inputs, params, out, device, beside: Beside | None = None, operand
 
 def _by_phases(device, arrays, sizes, params, kernel, groups, more) -> bool:
     """The transposed convolution of a stride, phase by phase; what no tap reaches is 0. Whether that can be."""
-    stride, size, kind = params["stride"], params["size"], dt.from_numpy(arrays[2].dtype)
+    stride, size, kind = params["stride"], params["size"], dt.from_numpy(arrays[0].dtype)
     low = three([first for first, _ in params["padding"]], 0)
     if all(s == 1 for s in stride) or min(low) < 0:
         return False

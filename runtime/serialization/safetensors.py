@@ -15,7 +15,7 @@ from .windows import Block, dense_strides
 
 _NAMES = {"BOOL": dt.bool_, "U8": dt.uint8, "I8": dt.int8, "U16": dt.uint16, "I16": dt.int16, "U32": dt.uint32, "I32": dt.int32,
           "U64": dt.uint64, "I64": dt.int64, "F16": dt.float16, "BF16": dt.bfloat16, "F32": dt.float32, "F64": dt.float64,
-          "C64": dt.complex64}
+          "C64": dt.complex64, "F8_E4M3": dt.float8_e4m3fn, "F8_E5M2": dt.float8_e5m2}
 _DTYPES = {d: name for name, d in _NAMES.items()}
 _MAX_HEADER = 100_000_000
 _ALIGN = 64

@@ -1,6 +1,9 @@
 """Samples of matrix products and factorisations."""
 
+import ml_dtypes
 import numpy as np
+
+from ingot.ir import dtype as dt
 
 from . import Sample, samples
 
@@ -29,6 +32,30 @@ def _(rng):
     yield Sample((rng.standard_normal(12)[::2], rng.standard_normal(6)[::-1]), tol=4)
     yield Sample((np.zeros(0), np.zeros(0)))
     yield Sample((rng.integers(-5, 5, 6), rng.integers(-5, 5, 6)), grad=False)
+
+
+E4M3, E5M2 = ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2
+
+
+@samples("matmul8")
+def _(rng):
+    for first, second in ((E4M3, E4M3), (E5M2, E4M3)):
+        x, y = rng.standard_normal((5, 7)).astype(first), rng.standard_normal((3, 7)).astype(second).T
+        yield Sample((x, y), {"fast": False}, dtypes=("float32",))
+    yield Sample((np.zeros((3, 0), E4M3), np.zeros((0, 2), E4M3)), {"fast": True}, dtypes=("float32",))
+
+
+@samples("scaled_mm")
+def _(rng):
+    def scale(*shape):
+        return rng.uniform(0.5, 2, shape).astype(np.float32)
+
+    x, y = rng.standard_normal((5, 7)).astype(E4M3), rng.standard_normal((3, 7)).astype(E5M2).T
+    cases = (((scale(1, 1), scale(1, 1)), None, dt.float32), ((scale(5, 1), scale(1, 3)), scale(1, 3), dt.bfloat16),
+             ((scale(5, 1), scale(1, 1)), None, dt.float8_e4m3fn))
+    for scales, bias, dtype in cases:
+        last = scale(1, 1) if dtype is dt.float8_e4m3fn else None
+        yield Sample((x, y, *scales, bias, last), {"dtype": dtype, "fast": False}, dtypes=("float32",))
 
 
 def well(rng, *shape):

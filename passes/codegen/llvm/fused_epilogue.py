@@ -49,6 +49,11 @@ class Fused:
         return f"epilogue_{hashlib.sha256(said.encode()).hexdigest()[:12]}"
 
     @property
+    def stored(self) -> DType:
+        """The dtype of the result."""
+        return next(i.dtype for i in self.body if i.name == self.result)
+
+    @property
     def is_bias(self) -> bool:
         """Whether it does nothing but add one vector along the columns, the same in all rows."""
         if len(self.operands) != 1 or [i.op for i in self.body] != [LOAD, LOAD, "add"]:

@@ -90,7 +90,7 @@ class Nest:
             dtype = self.kernel.buffer(buffer_of(i)).dtype
         elif not dtype.is_floating_point:
             return 1
-        return 4 if dtype in (dt.float16, dt.bfloat16) else dtype.itemsize
+        return 4 if dtype in dt.NARROW else dtype.itemsize
 
     def cost(self) -> int:
         """Simple instructions per point of the iteration space."""

@@ -5,10 +5,12 @@ import zlib
 import numpy as np
 
 from ....ir import dtype as dt
+from ....ir.numeric import as_kind
 from ..scalars import Builder, Val
 from .types import FLOATS, I1, I16, I32, I64, Value, bytes_of, constant, element_of, lanes_of, like, vector, zero
 
 ELEMENT = {dt.bool_: "i1", dt.float32: "float", dt.float64: "double", dt.float16: "i16", dt.bfloat16: "i16",
+           dt.float8_e4m3fn: "i8", dt.float8_e5m2: "i8",
            dt.int8: "i8", dt.uint8: "i8", dt.int16: "i16", dt.uint16: "i16", dt.int32: "i32", dt.uint32: "i32",
            dt.int64: "i64", dt.uint64: "i64"}
 FLOAT_OPS = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
@@ -91,8 +93,8 @@ class LlvmBuilder(Builder):
         return Val(self, dtype, own(dtype, refs, attr) if own else self._plain(op, dtype, refs))
 
     def _number(self, dtype, number):
-        if dtype in (dt.float16, dt.bfloat16):
-            return int(np.asarray(number).astype(dtype.np).view(np.int16))
+        if dtype in dt.NARROW:
+            return int(as_kind(np.asarray(number), dtype.np).view(f"i{dtype.itemsize}"))
         if dtype.is_floating_point or dtype is dt.bool_:
             return number
         bits = 8 * dtype.itemsize

@@ -1,8 +1,8 @@
 """The scalar functions, written once for every backend in the instructions of `builder.Builder`.
 
 `apply(s, name, *values)` is how a code generator uses them: it picks the precision, casts, and rounds the result once.
-float16 and bfloat16 compute in float32. Functions in `VIA_DOUBLE` compute in float64 for float32 as well (their float32
-result is correctly rounded but for about one in 10^7); the others have float32 forms of their own.
+float16 and bfloat16 compute in float32 (as float8 would). Functions in `VIA_DOUBLE` compute in float64 for float32 as well
+(their float32 result is correctly rounded but for about one in 10^7); the others have float32 forms of their own.
 
 There is no fast-math and no contraction: each instruction rounds once, and `fma` is there only where the function says so.
 Zeros keep their sign, subnormals are computed (never flushed), infinities, nan and domain errors give what numpy gives.

@@ -20,16 +20,18 @@ Instructions (`emit(op, dtype, args, attr)`; operands share a dtype unless said)
 
 Casts: float to float rounds to nearest even; float to integer truncates (out of range: the machine's x86 answer, the
 smallest integer, cut to the narrower type); integer to integer wraps; anything to bool is `!= 0`. f16 and bf16 values only
-load, store, bitcast, cast to and from f32, and select: arithmetic on them is done in f32 and rounded once.
+load, store, bitcast, cast to and from f32, and select: arithmetic on them is done in f32 and rounded once. f8 values do as
+well, but their casts are written here (`float8.py`), so that no backend has to spell them.
 """
 
 from abc import ABC, abstractmethod
 
 from ....ir import dtype as dt
+from . import float8
 
 SIGNED_OF = {8: dt.int64, 4: dt.int32, 2: dt.int16, 1: dt.int8}
 UNSIGNED_OF = {8: dt.uint64, 4: dt.uint32, 2: dt.uint16, 1: dt.uint8}
-LOW_PRECISION = (dt.float16, dt.bfloat16)
+LOW_PRECISION = dt.NARROW
 
 
 class Val:
@@ -200,17 +202,21 @@ class Builder(ABC):
         if x.dtype is dtype:
             return x
         if dtype is dt.bool_:
-            if x.dtype in LOW_PRECISION:
-                x = self.emit("cast", dt.float32, (x,))
-            return x.ne(0)
+            return self.widen(x).ne(0)
         if dtype in LOW_PRECISION and x.dtype is not dt.float32:
-            x = self.odd_f32(x) if x.dtype is dt.float64 else self.emit("cast", dt.float32, (x,))
+            x = self.odd_f32(x) if x.dtype is dt.float64 else self.convert(x, dt.float32)
         elif x.dtype in LOW_PRECISION and dtype is not dt.float32:
-            x = self.emit("cast", dt.float32, (x,))
-        return self.emit("cast", dtype, (x,))
+            x = self.convert(x, dt.float32)
+        return self.convert(x, dtype)
+
+    def convert(self, x: Val, dtype) -> Val:
+        """One conversion of a backend, or that of a float8 from or to f32."""
+        if dtype in dt.FLOAT8:
+            return float8.narrowed(self, x, dtype)
+        return float8.widened(self, x) if x.dtype in dt.FLOAT8 else self.emit("cast", dtype, (x,))
 
     def widen(self, x: Val) -> Val:
-        """f16 and bf16 as f32; other values as they are."""
+        """f16, bf16 and f8 as f32; other values as they are."""
         return self.cast(x, dt.float32) if x.dtype in LOW_PRECISION else x
 
     def odd_f32(self, x: Val) -> Val:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from ....ir import dtype as dt
 from .configs import power_of_two
-from .matmul import stated_dot
+from .dots import stated_dot
 from .nest import POINTER, SIZE, Parameter, Source
 from .positions import made
 from .spelling import TYPE

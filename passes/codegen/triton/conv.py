@@ -11,13 +11,13 @@ padding, dilation) is constant in the text's arguments; other sizes are paramete
 
 import functools
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ....ir import dtype as dt
 from . import epilogue
 from .configs import power_of_two
-from .matmul import stated_dot
-from .nest import POINTER, SIZE, Parameter, Source
+from .dots import stated_dot
+from .nest import POINTER, SIZE, Parameter, Source, memory
 from .positions import made
 from .spelling import TYPE
 
@@ -113,9 +113,12 @@ class _End:
         return "" if self.after is None else self.after.helpers
 
     def parameters(self, own) -> list:
-        """Those of the kernel, with what the lines read and write."""
-        beside, steps = ((), ()) if self.after is None else self.after.parameters
-        return [*[p for p in own if p.kind == POINTER], *beside, *[p for p in own if p.kind != POINTER], *steps]
+        """Those of the kernel, the last pointer being what is written, with what the lines read and write."""
+        if self.after is None:
+            return list(own)
+        beside, steps = self.after.parameters
+        *reads, out = [p for p in own if p.kind == POINTER]
+        return [*reads, replace(out, dtype=memory(self.after.stored)), *beside, *[p for p in own if p.kind != POINTER], *steps]
 
 
 def ended(kind, place, mask, fused, along, site) -> _End:

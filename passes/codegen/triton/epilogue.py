@@ -1,7 +1,8 @@
 """What follows a product, inside its tile: lines of an epilogue (`passes/fuse_epilogue.py`) as Triton text.
 
 The tile `z_tile` comes rounded to the product's dtype, as a kernel of its own would read it, so what follows has the bits
-that it has apart. Operand n is the parameter `b<n>`, with the strides `r<n>` of rows and `t<n>` of batches where it has such.
+that it has apart. An operand `b0` is a parameter of that name, with the strides `r_b0` of rows and `t_b0` of batches where it
+has such.
 What does not vary along an axis of the tile is loaded, and computed, once for all of it.
 """
 
@@ -11,24 +12,20 @@ from ....ir import dtype as dt
 from ....ir.kernel import CAST, CONST, LOAD, STORE, Instr
 from .. import scalars
 from ..llvm.fused_epilogue import ACCUMULATED
-from .nest import POINTER, SHORT, SIZE, Parameter, function
+from .nest import POINTER, SHORT, SIZE, Parameter, function, memory
 from .spelling import Text, TritonBuilder
 
 
 @dataclass(frozen=True)
 class Written:
-    """An epilogue as text: functions before the kernel, lines of its body, what takes the product's place, and (pointers,
-    sizes) that it takes."""
+    """An epilogue as text: functions before the kernel, lines of its body, what takes the product's place and its dtype, and
+    (pointers, sizes) that it takes."""
 
     helpers: str
     lines: tuple
     result: str
+    stored: dt.DType
     parameters: tuple
-
-
-def memory(dtype):
-    """How elements of a dtype lie in memory."""
-    return dt.uint8 if dtype is dt.bool_ else dtype
 
 
 @dataclass(frozen=True)
@@ -46,17 +43,24 @@ PRODUCT = Site(("batch", ""), ("row[:, None]", "(row[:, None] < M)"), ("column[N
 def parameters(fused, along) -> tuple:
     """(pointers, sizes) of the operands; `along` says for each whether (rows, batches) differ."""
     pointers = [Parameter(o.name, POINTER, memory(o.dtype)) for o in fused.operands]
-    sizes = [Parameter(f"{what}{n}", SIZE) for n, differs in enumerate(along) for what, d in zip("rt", differs) if d]
+    sizes = [Parameter(f"{what}_{o.name}", SIZE) for o, differs in zip(fused.operands, along) for what, d in zip("rt", differs)
+             if d]
     return tuple(pointers), tuple(sizes)
 
 
-def written(fused, along, site: Site = PRODUCT) -> Written:
-    """The text of an epilogue."""
+def together(*helpers: str) -> str:
+    """Functions before a kernel, each of them once."""
+    return "".join(dict.fromkeys([f"@triton.jit\n{text}" for h in helpers for text in h.split("@triton.jit\n")[1:]]))
+
+
+def written(fused, along, site: Site = PRODUCT, first: int = 0) -> Written:
+    """The text of an epilogue, whose names count from `first` on."""
     made = _Writer(fused, along, site)
+    made.text.count = first
     for i in fused.body:
         made.put(i)
     helpers = "".join(f"@triton.jit\n{text}\n\n" for text in made.text.helpers.values())
-    return Written(helpers, tuple(made.text.lines), made.env[fused.result].ref, parameters(fused, along))
+    return Written(helpers, tuple(made.text.lines), made.env[fused.result].ref, fused.stored, parameters(fused, along))
 
 
 class _Writer:
@@ -68,7 +72,7 @@ class _Writer:
         self.s = TritonBuilder(self.text)
         self.env: dict = {}
         self.product = fused.dtype
-        self.place = {o.name: (n, o, differs) for n, (o, differs) in enumerate(zip(fused.operands, along))}
+        self.place = {o.name: (o, differs) for o, differs in zip(fused.operands, along)}
 
     def put(self, i: Instr):
         args = [self.env[a] for a in i.args]
@@ -92,18 +96,19 @@ class _Writer:
 
     def _at(self, name):
         """(address, mask) of an operand's elements beside the tile."""
-        n, operand, (rows, batches) = self.place[name]
+        operand, (rows, batches) = self.place[name]
         site = self.site
-        found = [(f"{site.batch[0]} * t{n}", site.batch[1])] if batches else []
-        found += [(f"{site.row[0]} * r{n}", site.row[1])] if rows else []
+        found = [(f"{site.batch[0]} * t_{name}", site.batch[1])] if batches else []
+        found += [(f"{site.row[0]} * r_{name}", site.row[1])] if rows else []
         found += [site.column] if operand.along_columns else []
         masks = dict.fromkeys([mask for _, mask in found if mask])
         return f"{name} + ({' + '.join([term for term, _ in found])})" if found else name, " & ".join(masks)
 
     def _load(self, i):
         at, mask = self._at(i.attr)
-        dtype = self.place[i.attr][1].dtype
-        value = self.s.wrap(memory(dtype), self.text.let(f"tl.load({at}{', ' + mask if mask else ''})", "v"))
+        dtype = self.place[i.attr][0].dtype
+        loaded = self.text.let(f"tl.load({at}{', ' + mask if mask else ''})", "v")
+        value = self.s.wrap(dt.uint8 if dtype is dt.bool_ else dtype, loaded)
         return value.ne(0) if dtype is dt.bool_ else value
 
     def _store(self, i, value):

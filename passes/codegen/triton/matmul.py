@@ -1,4 +1,5 @@
 """Matrix products: z[b, m, n] = sum over k of x[b, m, k] * y[b, k, n], any strides, summed in float32 (float64 in float64).
+A factor lies in memory, or is computed where it is loaded (`prologue.py`).
 
 One program makes one tile of z; programs go over z in groups of rows of tiles, so that what they read stays in the cache.
 Strides of 1 are written into the text, since loads of whole vectors need to know them.
@@ -8,9 +9,10 @@ import functools
 from dataclasses import dataclass
 
 from ....ir import dtype as dt
-from . import epilogue, matmul_hopper
+from . import epilogue, matmul_hopper, prologue
 from .configs import power_of_two
-from .nest import POINTER, SIZE, Parameter, Source
+from .dots import kinds_of, stated_dot
+from .nest import POINTER, SIZE, Parameter, Source, memory
 from .spelling import TYPE
 
 CONSTANTS = ("INDEX", "BM", "BN", "BK", "GROUP")
@@ -41,44 +43,39 @@ class Tiles:
 
 
 @functools.lru_cache(512)
-def source(dtype, precision: str, x_units: tuple, y_units: tuple, fused=None, along: tuple = ()) -> Source:
-    """The file for products of a dtype. `x_units` and `y_units` say which of the last two strides of each operand is 1;
-    `fused` is an epilogue, `along` says for which of its operands (rows, batches) differ."""
-    wide = dt.float64 if dtype is dt.float64 else dt.float32
-    x = _address("x", ("s_xb", "s_xm", "s_xk"), x_units, "row[:, None]", "at_k[None, :]")
-    y = _address("y", ("s_yb", "s_yk", "s_yn"), y_units, "at_k[:, None]", "column[None, :]")
-    sizes = ["M", "N", "K", "s_xb", *_kept(("s_xm", "s_xk"), x_units), "s_yb", *_kept(("s_yk", "s_yn"), y_units)]
+def source(dtype, precision: str, x_units, y_units, fused=None, along: tuple = ()) -> Source:
+    """The file for products of a dtype (or of `Kinds`). `x_units` and `y_units` say which of the last two strides of each
+    factor is 1, or what it is computed from (`prologue.Before`); `fused` is an epilogue, `along` says for which of its operands
+    (rows, batches) differ."""
+    kinds = kinds_of(dtype)
+    wide = dt.float64 if kinds.x is dt.float64 else dt.float32
+    x = _factor("x", kinds.x, x_units, ("row[:, None]", "(row[:, None] < M)"), ("at_k[None, :]", "(at_k[None, :] < K)"))
+    y = _factor("y", kinds.y, y_units, ("at_k[:, None]", "(at_k[:, None] < K)"), ("column[None, :]", "(column[None, :] < N)"))
     after = None if fused is None else epilogue.written(fused, along)
     beside, steps = ((), ()) if after is None else after.parameters
-    own = [Parameter(n, POINTER, dtype) for n in ("x", "y", "z")]
-    parameters = (*own, *beside, *[Parameter(n, SIZE) for n in sizes], *steps)
-    marks = "".join("1" if u else "s" for u in (*x_units, *y_units))
-    name = f"matmul_{dtype.short}_{marks}{'' if precision == 'ieee' else '_' + precision}"
+    z = Parameter("z", POINTER, memory(kinds.z if fused is None else fused.stored))
+    sizes = [Parameter(n, SIZE) for n in "MNK"]
+    parameters = (*x.pointers, *y.pointers, z, *beside, *sizes, *x.sizes, *y.sizes, *steps)
+    name = f"matmul_{kinds.short}_{''.join(map(_mark, (x_units, y_units)))}{'' if precision == 'ieee' else '_' + precision}"
     name += "" if fused is None else "_" + fused.name
     heading = ", ".join([p.name for p in parameters] + [f"{c}: tl.constexpr" for c in CONSTANTS])
-    stated = stated_dot(dtype, precision)
-    zero = "0.0" if dtype is dt.float32 else f"tl.full([], 0.0, {TYPE[dtype]})"
-    text = _TEXT.format(name=name, heading=heading, x=x, y=y, wide=TYPE[wide], narrow=TYPE[dtype], stated=stated, zero=zero,
-                        helpers="" if after is None else after.helpers, result="z_tile" if after is None else after.result,
+    helpers = epilogue.together(x.helpers, y.helpers, "" if after is None else after.helpers)
+    text = _TEXT.format(name=name, heading=heading, factors="".join(f"        {line}\n" for line in (*x.lines, *y.lines)),
+                        wide=TYPE[wide], narrow=TYPE[kinds.z], stated=stated_dot(kinds.x, precision), helpers=helpers,
+                        result="z_tile" if after is None else after.result,
                         after="" if after is None else "".join(line + "\n" for line in after.lines))
     return Source(name, text, parameters, CONSTANTS)
 
 
-def stated_dot(dtype, precision: str) -> str:
-    """What a dot of a dtype must be told: how float32 is multiplied, and that float64 is summed in float64."""
-    if dtype is dt.float64:
-        return ", out_dtype=tl.float64"
-    return f', input_precision="{precision}"' if dtype is dt.float32 else ""
+def _factor(name, dtype, how, first, second) -> prologue.Tile:
+    """A factor's tile, loaded or computed."""
+    if type(how) is prologue.Before:
+        return prologue.computed(name, how, first, second)
+    return prologue.loaded(name, dtype, how, first, second, Parameter(name, POINTER, dtype))
 
 
-def _kept(names, units):
-    return [n for n, unit in zip(names, units) if not unit]
-
-
-def _address(name, strides, units, first, second):
-    batch, *rest = strides
-    terms = [i if unit else f"{i} * {s}" for i, s, unit in zip((first, second), rest, units)]
-    return f"{name} + (batch * {batch} + {' + '.join(terms)})"
+def _mark(how) -> str:
+    return f"_{how.name}_" if type(how) is prologue.Before else "".join("1" if u else "s" for u in how)
 
 
 _TEXT = '''"""Made by ingot."""
@@ -102,9 +99,7 @@ def {name}({heading}):
     total = tl.zeros([BM, BN], {wide})
     for from_k in range(0, K, BK):
         at_k = (from_k + tl.arange(0, BK)).to(INDEX)
-        left = tl.load({x}, (row[:, None] < M) & (at_k[None, :] < K), {zero})
-        right = tl.load({y}, (at_k[:, None] < K) & (column[None, :] < N), {zero})
-        total = tl.dot(left, right, total{stated})
+{factors}        total = tl.dot(x_tile, y_tile, total{stated})
     z_tile = total.to({narrow})
 {after}    place = z + (batch * M * N + row[:, None] * N + column[None, :])
     tl.store(place, {result}, (row[:, None] < M) & (column[None, :] < N))
@@ -137,11 +132,16 @@ def tiles(dtype, m: int, n: int, k: int, tensor_cores: bool, shared_memory: int,
     if dtype.itemsize == 4 and shared_memory < HOPPER_SHARED:
         widest = 64      # mma.sync keeps operands in registers, which wider tiles of 32 bits overflow
     bm, bn = min(128, max(LEAST, power_of_two(m))), min(widest, max(LEAST, power_of_two(n)))
-    deep = 64 if dtype.itemsize == 2 else 32
-    found = Tiles(bm, bn, min(deep, max(LEAST, power_of_two(k))), 8 if bm * bn > 64 * 64 else 4, 3)
+    bk = min(_deep(dtype), max(LEAST, 32 // dtype.itemsize, power_of_two(k)))
+    found = Tiles(bm, bn, bk, 8 if bm * bn > 64 * 64 else 4, 3)
     while found.shared(dtype.itemsize) > shared_memory and found.stages > 1:
         found = Tiles(found.m, found.n, found.k, found.warps, found.stages - 1)
     return found
+
+
+def _deep(dtype) -> int:
+    """The depth of a tile: a line of 128 bytes of each row."""
+    return 128 // dtype.itemsize
 
 
 def candidates(dtype, m: int, n: int, k: int, tensor_cores: bool, shared_memory: int, copies: bool = False,
@@ -149,8 +149,7 @@ def candidates(dtype, m: int, n: int, k: int, tensor_cores: bool, shared_memory:
     """Tiles worth trying, the one to take without trying first; with `copies` those whose operands come by bulk copies, too."""
     if not tensor_cores:
         return _exact(dtype, m, n, batch)
-    first = tiles(dtype, m, n, k, tensor_cores, shared_memory, batch)
-    deep = 64 if dtype.itemsize == 2 else 32
+    first, deep = tiles(dtype, m, n, k, tensor_cores, shared_memory, batch), _deep(dtype)
     sizes = [(128, 256, 8), (128, 256, 4), (256, 128, 8), (128, 128, 4), (128, 128, 8), (128, 64, 4), (64, 128, 4), (64, 64, 4),
              (64, 256, 4), (64, 32, 4), (32, 64, 4)]
     found = [first]
@@ -164,9 +163,10 @@ def candidates(dtype, m: int, n: int, k: int, tensor_cores: bool, shared_memory:
     return found + (_by_copies(dtype, m, n, shared_memory) if copies else [])
 
 
-def _by_copies(dtype, m, n, shared_memory):
-    made = [Tiles(*sizes, road) for road, all_sizes in matmul_hopper.TILES.items() for sizes in all_sizes]
-    return [t for t in made if t.m <= 2 * power_of_two(m) and t.n <= 2 * power_of_two(n)
+def _by_copies(dtype, rows, columns, shared_memory):
+    made = [Tiles(m, n, k * 2 // dtype.itemsize, warps, stages, road)
+            for road, sizes in matmul_hopper.TILES.items() for m, n, k, warps, stages in sizes]
+    return [t for t in made if t.m <= 2 * power_of_two(rows) and t.n <= 2 * power_of_two(columns)
             and t.shared(dtype.itemsize) <= shared_memory]
 
 

@@ -14,7 +14,8 @@ import functools
 
 from ....ir import dtype as dt
 from . import epilogue
-from .nest import POINTER, SIZE, Parameter, Source
+from .dots import kinds_of, stated_dot
+from .nest import POINTER, SIZE, Parameter, Source, memory
 from .positions import made
 from .spelling import TYPE
 
@@ -26,10 +27,11 @@ TILES = {TMA: ((128, 256, 64, 8, 3), (128, 128, 64, 4, 3), (128, 128, 64, 8, 4))
          PERSISTENT: ((128, 256, 64, 8, 3), (128, 128, 64, 8, 3), (128, 128, 64, 4, 3))}
 
 
-def takes(kind: dt.DType, arch: int, x_last: tuple, y_last: tuple, addresses) -> bool:
-    """Whether these roads are there: for 16-bit floats on Hopper, by the last two strides of each operand in elements, and
-    all byte addresses and batch strides."""
-    if kind not in (dt.float16, dt.bfloat16) or arch // 10 != 9:
+def takes(dtype, arch: int, x_last: tuple, y_last: tuple, addresses) -> bool:
+    """Whether these roads are there: for floats of 16 and 8 bits on Hopper, by the last two strides of each operand in
+    elements, and all byte addresses and batch strides. Those of 8 bits are multiplied only as they lie along the depth."""
+    kind = kinds_of(dtype).x
+    if kind not in dt.NARROW or arch // 10 != 9 or (kind in dt.FLOAT8 and (x_last[1] != 1 or y_last[0] != 1)):
         return False
     strides = [max(last) * kind.itemsize for last in (x_last, y_last)]
     single = all(sorted(s == 1 for s in last) == [False, True] and min(last) > 0 for last in (x_last, y_last))
@@ -51,13 +53,16 @@ def _load(name, units, at) -> str:
 
 
 @functools.lru_cache(256)
-def source(dtype, x_units: tuple, y_units: tuple, constants: tuple, road: str, fused=None, along: tuple = ()) -> Source:
+def source(dtype, precision: str, x_units: tuple, y_units: tuple, constants: tuple, road: str, fused=None,
+           along: tuple = ()) -> Source:
     """The file of a road; arguments and parameters as `matmul.source` has them."""
+    kinds = kinds_of(dtype)
     after = None if fused is None else epilogue.written(fused, along)
     beside, steps = ((), ()) if after is None else after.parameters
     x, y = ("s_xb", "s_xm", "s_xk"), ("s_yb", "s_yk", "s_yn")
     sizes = ["M", "N", "K", x[0], x[1 + x_units.index(False)], y[0], y[1 + y_units.index(False)]]
-    own = [Parameter(n, POINTER, dtype) for n in ("x", "y", "z")]
+    stored = kinds.z if fused is None else memory(fused.stored)
+    own = [Parameter(n, POINTER, d) for n, d in (("x", kinds.x), ("y", kinds.y), ("z", stored))]
     parameters = (*own, *beside, *[Parameter(n, SIZE) for n in sizes], *steps)
     split = ", warp_specialize=True" if road == SPECIAL else ""
     tile = ["group = program // (GROUP * across)", "first = group * GROUP", "height = tl.minimum(down - first, GROUP)",
@@ -67,9 +72,9 @@ def source(dtype, x_units: tuple, y_units: tuple, constants: tuple, road: str, f
             "    from_k = step * BK",
             f"    left = {_load('x', x_units, ('from_row', 'from_k'))}",
             f"    right = {_load('y', y_units, ('from_k', 'from_column'))}",
-            "    total = tl.dot(left, right, total)",
+            f"    total = tl.dot(left, right, total{stated_dot(kinds.x, precision)})",
             "row = (from_row + tl.arange(0, BM)).to(INDEX)", "column = (from_column + tl.arange(0, BN)).to(INDEX)",
-            f"z_tile = total.to({TYPE[dtype]})",
+            f"z_tile = total.to({TYPE[kinds.z]})",
             *([] if after is None else [line.removeprefix("    ") for line in after.lines]),
             "place = z + (batch * M * N + row[:, None] * N + column[None, :])",
             f"tl.store(place, {'z_tile' if after is None else after.result}, (row[:, None] < M) & (column[None, :] < N))"]
@@ -82,5 +87,6 @@ def source(dtype, x_units: tuple, y_units: tuple, constants: tuple, road: str, f
              _descriptor("y", y, y_units, ("K", "N"), ("BK", "BN")), "across = tl.cdiv(N, BN).to(tl.int32)",
              "down = tl.cdiv(M, BM).to(tl.int32)", *tile]
     marks = "".join("1" if u else "s" for u in (*x_units, *y_units))
-    name = f"matmul_{road}_{dtype.short}_{marks}" + ("" if fused is None else "_" + fused.name)
+    name = f"matmul_{road}_{kinds.short}_{marks}" + ("" if precision == "ieee" else "_" + precision)
+    name += "" if fused is None else "_" + fused.name
     return made(name, parameters, constants, lines, helpers="" if after is None else after.helpers)

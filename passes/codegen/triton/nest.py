@@ -19,7 +19,7 @@ from .spelling import TYPE, Text, TritonBuilder
 
 SHORT = 5      # lines up to which a function is written where it is used
 # What numbers of narrow types are given as.
-NUMBERS_AS = {dt.float16: dt.float32, dt.bfloat16: dt.float32, dt.bool_: dt.int32}
+NUMBERS_AS = {**dict.fromkeys(dt.NARROW, dt.float32), dt.bool_: dt.int32}
 POINTER, NUMBER, SIZE = "pointer", "number", "size"
 ROW_AXIS, COLUMN_AXIS = 0, 1
 _HEADER = '"""Made by ingot."""\n\nimport triton\nimport triton.language as tl\n'
@@ -32,6 +32,11 @@ class Parameter:
     name: str
     kind: str
     dtype: dt.DType = dt.int64
+
+
+def memory(dtype: dt.DType) -> dt.DType:
+    """How fused kernels see elements of a dtype in memory."""
+    return dt.uint8 if dtype is dt.bool_ or dtype in dt.FLOAT8 else dtype
 
 
 @dataclass(frozen=True)
@@ -126,7 +131,8 @@ class Nest:
 
     def parameters(self) -> tuple:
         """What the launch gives, in order."""
-        found = [Parameter(b.name, NUMBER if b.name in self.numbers else POINTER, b.dtype) for b in self.kernel.buffers]
+        found = [Parameter(b.name, NUMBER, b.dtype) if b.name in self.numbers else Parameter(b.name, POINTER, memory(b.dtype))
+                 for b in self.kernel.buffers]
         return (*found, *[Parameter(s, SIZE) for s in self.kernel.symbols])
 
     # Indices.
@@ -215,7 +221,6 @@ class Nest:
     def load(self, i: Instr, args, place: Place) -> Val:
         """What a buffer holds here (or at computed indices)."""
         buffer = self.kernel.buffer(buffer_of(i))
-        memory = dt.uint8 if buffer.dtype is dt.bool_ else buffer.dtype
         if buffer.name in self.numbers:
             return self._number(buffer)
         at = dict(zip(i.attr[1:], args)) if args else None
@@ -223,7 +228,7 @@ class Nest:
         mask = place.mask(axes)
         pointer = f"{buffer.name} + ({offset})" if offset else buffer.name
         name = self.text.let(f"tl.load({pointer}{', ' + mask if mask else ''})", "v")
-        value = self.s.wrap(memory, name)
+        value = self.s.wrap(dt.uint8 if buffer.dtype is dt.bool_ else buffer.dtype, name)
         self.shape_of[name] = axes
         return self.named(value.ne(0), axes) if buffer.dtype is dt.bool_ else value
 

@@ -4,14 +4,17 @@ Memory is the allocator's business: work in one stream is in order, so what is f
 """
 
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any
 
 from ....ir import dtype as dt
 from ....ir.graph import Graph, Node, Value
 from ....ir.ops.conv import conv, conv_input_grad
 from ....ir.ops.linalg import matmul
+from ....ir.ops.scaled import matmul8
 from ...fuse import fuse, own_results
 from ...fuse_epilogue import Epilogue, Road, fuse_epilogues
+from ...fuse_prologue import fuse_prologues
 from ...kernel_body import source_of
 from ...lower import Lowered, lower
 from ...strided import row_major
@@ -71,8 +74,16 @@ class ProductStep:
 
     @property
     def group(self):
-        """What follows it."""
+        """What follows it, None if nothing does."""
         return self.epilogue.group
+
+    @property
+    def factors(self) -> list:
+        """The values in memory that its operands are, or are computed from."""
+        before = self.epilogue.before
+        loaded = [x for x, p in zip_longest(self.node.inputs, before) if p is None and type(x) is Value]
+        computed = [v for p in before if p is not None for v, *_ in p.operands]
+        return [*[source_of(x) for x in loaded if source_of(x) is not None], *computed]
 
     @property
     def beside(self) -> list:
@@ -82,7 +93,7 @@ class ProductStep:
     @property
     def reads(self) -> list:
         """The values in memory that it reads."""
-        return [*[source_of(x) for x in self.node.inputs if type(x) is Value and source_of(x) is not None], *self.beside]
+        return [*self.factors, *self.beside]
 
     @property
     def writes(self) -> list:
@@ -104,8 +115,9 @@ def plan(graph: Graph, owned=frozenset(), targets=None) -> Steps:
     input that a result is to replace."""
     graph, targets = own_results(graph, owned), targets or {}
     replacing = frozenset([graph.outputs[i] for i in targets])
+    escaping = {source_of(v) for v in graph.outputs} | set(graph.outputs)
     groups = fuse_epilogues(fuse(graph, replacing), {source_of(v) for v in graph.outputs}, replacing, ROAD)
-    steps = [_step(g) for g in groups]
+    steps = [_step(g) for g in fuse_prologues(groups, escaping, _has_prologue)]
     forever = {source_of(v) for v in graph.outputs} | set(graph.outputs) | set(graph.inputs)
     last = {}
     for i, s in enumerate(steps):
@@ -127,8 +139,19 @@ def _has_epilogue(product, result) -> bool:
     operands = [x for x in product.node.inputs if x is not None]
     if not _reaches_all(product.node):
         return False
-    return (product.dtype in FLOATS and all(type(x) is Value and x.dtype is product.dtype and x.aval.size > 0 for x in operands)
+    return (product.dtype in FLOATS and _are_factors(product.node, operands)
             and product.aval.size == result.aval.size > 0 and 2 <= product.ndim <= MOST_DIMS.get(product.node.op, product.ndim))
+
+
+def _are_factors(node, operands) -> bool:
+    """Whether a product's kernels take such operands."""
+    kinds = dt.FLOAT8 if node.op is matmul8 else (node.output.dtype,)
+    return all(type(x) is Value and x.dtype in kinds and x.aval.size > 0 for x in operands)
+
+
+def _has_prologue(node) -> bool:
+    """Whether a product can compute its factors in its tiles."""
+    return node.op is matmul and node.output.dtype in FLOATS and node.output.aval.size > 0 and _are_factors(node, node.inputs)
 
 
 def _reaches_all(node) -> bool:
@@ -139,13 +162,14 @@ def _reaches_all(node) -> bool:
 
 
 MOST_DIMS = {conv: 5, conv_input_grad: 5}
-ROAD = Road(_has_epilogue, (matmul, conv, conv_input_grad), mixed=True, spreads=True)
+ROAD = Road(_has_epilogue, (matmul, matmul8, conv, conv_input_grad), mixed=True, spreads=True)
 
 
 def _in_place(graph, steps, targets, last):
     """Results that may be written into the memory of the input they replace: made element by element from what the input
     holds there, when everything else has read it."""
-    makers = {v: i for i, s in enumerate(steps) if type(s) is not CallStep and not s.group.reduced for v in s.writes}
+    makers = {v: i for i, s in enumerate(steps) if type(s) is not CallStep and s.group is not None and not s.group.reduced
+              for v in s.writes}
     left = {source_of(v) for v in graph.outputs}
     found = {}
     for position, number in targets.items():
@@ -163,7 +187,7 @@ def _reads_where_it_writes(step, target):
     size are laid out over threads in one way, so no thread reads what another has written."""
     body = step.group.body
     plain = row_major(body.shape).plain
-    if type(step) is ProductStep and target in [source_of(x) for x in step.node.inputs if type(x) is Value]:
+    if type(step) is ProductStep and target in step.factors:
         return False
     whole = [v for v in (*step.reads, *step.writes) if v.aval.size == target.aval.size]
     return (all(p.plain == plain for v, p in body.loads if v is target) and target.aval.size == _size(body.shape)

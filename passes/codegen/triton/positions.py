@@ -7,7 +7,7 @@ are scheduled. A row number out of range is noted in a status word, and never re
 import functools
 
 from ....ir import dtype as dt
-from .nest import POINTER, SIZE, Parameter, Source
+from .nest import POINTER, SIZE, Parameter, Source, memory
 from .spelling import TYPE
 
 BITS = {1: dt.uint8, 2: dt.uint16, 4: dt.uint32, 8: dt.uint64}     # elements that are only moved, by their bytes
@@ -78,10 +78,10 @@ def moved(itemsize: int, put: bool) -> Source:
 @functools.lru_cache(64)
 def merged(dtype: dt.DType, mode: str) -> Source:
     """out[o, keys[p], c] joined by x[o, order[p], c] for all p in turn; `keys` are sorted, `order` says from where."""
-    memory = dt.uint8 if dtype is dt.bool_ else dtype
-    wide = dt.float32 if dtype in (dt.float16, dt.bfloat16) else memory
-    parameters = [Parameter("x", POINTER, memory), Parameter("order", POINTER, dt.int64), Parameter("keys", POINTER, dt.uint64),
-                  Parameter("out", POINTER, memory), *[Parameter(n, SIZE) for n in ("P", "R", "C")]]
+    stored = memory(dtype)
+    wide = dt.float32 if dtype in (dt.float16, dt.bfloat16) else stored
+    parameters = [Parameter("x", POINTER, stored), Parameter("order", POINTER, dt.int64), Parameter("keys", POINTER, dt.uint64),
+                  Parameter("out", POINTER, stored), *[Parameter(n, SIZE) for n in ("P", "R", "C")]]
     join = (_JOIN_BOOLS if dtype is dt.bool_ else _JOIN)[mode]
     lines = [*_PLACE, "key = tl.load(keys + p, in_p, 0)", "before = tl.load(keys + (p - 1), in_p & (p > 0), 0)",
              "on = in_p & ((p == 0) | (key != before))", "inside = on[:, None] & in_c",
@@ -93,7 +93,7 @@ def merged(dtype: dt.DType, mode: str) -> Source:
              f"    total = tl.where(on[:, None], ({join}).to({TYPE[wide]}), total)",
              "    q = q + 1", "    on = on & (q < P)", "    following = tl.load(keys + q, on, 0)",
              "    on = on & (following == key)",
-             f"tl.store(out + place, total.to({TYPE[memory]}), inside)"]
+             f"tl.store(out + place, total.to({TYPE[stored]}), inside)"]
     return made(f"merge_rows_{mode}_{dtype.short}", parameters, ("INDEX", "BP", "BC"), lines)
 
 

@@ -2,7 +2,8 @@
 
 Every value has its dtype stated, so no rule of promotion is ever asked: operands of one instruction are of one dtype, and
 only float32 and int32 constants stand as plain literals. Division, square root and conversions are the correctly rounded
-ones; what a GPU does otherwise than a CPU (conversions out of range) is made the same here. bool is int1 in registers.
+ones; what a GPU does otherwise than a CPU (conversions out of range) is made the same here. bool is int1 in registers, and
+float8, of which chips have different kinds, its bits.
 """
 
 import math
@@ -11,11 +12,13 @@ from contextlib import contextmanager
 import numpy as np
 
 from ....ir import dtype as dt
+from ....ir.numeric import as_kind
 from ..scalars import Builder, Val
 
 TYPE = {dt.bool_: "tl.int1", dt.float16: "tl.float16", dt.bfloat16: "tl.bfloat16", dt.float32: "tl.float32",
         dt.float64: "tl.float64", dt.int8: "tl.int8", dt.int16: "tl.int16", dt.int32: "tl.int32", dt.int64: "tl.int64",
-        dt.uint8: "tl.uint8", dt.uint16: "tl.uint16", dt.uint32: "tl.uint32", dt.uint64: "tl.uint64"}
+        dt.uint8: "tl.uint8", dt.uint16: "tl.uint16", dt.uint32: "tl.uint32", dt.uint64: "tl.uint64",
+        **dict.fromkeys(dt.FLOAT8, "tl.uint8")}
 _SIGNS = {"add": "+", "sub": "-", "mul": "*", "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "and": "&",
           "or": "|", "xor": "^", "shl": "<<", "shr": ">>", "quo": "//", "rem": "%"}
 _SMALLEST = 2.0 ** -126     # below it a literal is no float32 for Triton
@@ -62,6 +65,8 @@ def digits(dtype, value) -> str:
     """A number as text, wrapped or rounded as the dtype has it."""
     if dtype is dt.bool_:
         return str(int(bool(value)))
+    if dtype in dt.FLOAT8:
+        return str(int(as_kind(np.asarray(value), dtype.np).view(np.uint8)))
     if dtype.is_floating_point:
         x = float(np.asarray(value).astype(dtype.np)) if dtype in (dt.float32, dt.float64) else float(value)
         return repr(x) if math.isfinite(x) else f'float("{x}")'
@@ -150,6 +155,8 @@ class TritonBuilder(Builder):
         return self.select(abs(x) < big, near, x)
 
     def _bitcast(self, dtype, args, attr):
+        if TYPE[dtype] == TYPE[args[0].dtype]:
+            return self.wrap(dtype, args[0].ref)
         return self._let(dtype, f"{self.stated(args[0])}.to({TYPE[dtype]}, bitcast=True)")
 
     def _lookup(self, dtype, args, attr):

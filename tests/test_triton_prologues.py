@@ -1,0 +1,188 @@
+"""Products on a device compute their factors where they load them, where that pays: with the bits that they have apart, on the
+mock driver, and compiled for real chips where Triton is installed.
+"""
+
+import importlib.util
+
+import numpy as np
+import pytest
+
+import ingot
+import mock_cuda
+from ingot import jit
+from ingot.ir import dtype as dt
+from ingot.ir.aval import Aval
+from ingot.ir.graph import Builder
+from ingot.ir.ops import elementwise as ew
+from ingot.ir.ops.linalg import matmul as matmul_op
+from ingot.ir.ops.shape import expand, permute, reshape
+from ingot.nn import functional as F
+from ingot.passes import fuse_prologue, pipeline
+from ingot.passes.codegen.triton import configs, matmul
+from ingot.passes.codegen.triton.nest import SIZE
+from ingot.passes.codegen.triton.plan import ProductStep, plan
+from ingot.runtime.cuda.products import Beside, Computed
+from test_triton_compile import ARCHS, built, caches, variant  # noqa: F401 (a fixture)
+
+SEED = 29
+
+
+def draw(*shape, dtype="float32"):
+    return ingot.tensor(np.random.default_rng(SEED).standard_normal(shape)).to(getattr(ingot, dtype))
+
+
+CASES = {
+    "a scale and an activation": (lambda x, w: (x * 0.5).relu() @ w, [(5, 7), (7, 33)]),
+    "what is not 0 at 0": (lambda x, w: x.exp() @ (w + 1), [(20, 17), (17, 40)]),
+    "numbers of rows, of columns, and of all": (lambda x, w, r, c, s: (x * r + c) / s @ w, [(9, 6), (6, 18), (9, 1), (6,), ()]),
+    "a transposed factor": (lambda x, w: x.T.relu() @ w.T.abs(), [(7, 5), (21, 7)]),
+    "transposed afterwards": (lambda x, w: x @ (w * 2 + 1).T, [(5, 7), (21, 7)]),
+    "a batch": (lambda x, w, c: (x * c) @ w, [(3, 5, 4), (3, 4, 17), (3, 1, 4)]),
+    "the same matrix for a batch": (lambda x, w: x @ (w - 1), [(3, 5, 4), (4, 17)]),
+    "heads in the middle": (lambda x, w: (x + 1).reshape(5, 3, 4).permute(1, 0, 2) @ w, [(5, 12), (3, 4, 17)]),
+    "two products read it": (lambda x, w, v: (x.relu() @ w, x.relu() @ v), [(5, 7), (7, 20), (7, 33)]),
+    "a matrix and itself": (lambda x: (x * 2) @ (x * 2).T, [(20, 9)]),
+    "an epilogue as well": (lambda x, w, b: F.relu(x.sigmoid() @ w + b), [(5, 7), (7, 20), (20,)]),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float64"])
+@pytest.mark.parametrize("name", CASES)
+def test_no_launch_of_its_own_with_the_same_bits(name, dtype):
+    f, shapes = CASES[name]
+    with mock_cuda.installed() as cuda:
+        args = [draw(*s, dtype=dtype).cuda() + 0.5 for s in shapes]
+        want = f(*args)
+        traced = jit.trace(f)
+        traced(*args)
+        before = len(cuda.launches)
+        got = traced(*args)
+        names = [x["name"] for x in cuda.launches[before:]]
+        many = isinstance(want, tuple)
+        for w, g in zip(want if many else (want,), got if many else (got,)):
+            assert g.dtype is w.dtype and ingot.equal(g.cpu(), w.cpu()), f"{name}, seed {SEED}"
+    assert len(names) == 1 + many and all("prologue" in n for n in names), names
+
+
+CASTS = {
+    "to what is multiplied": lambda x, w: x.bfloat16() @ w.bfloat16(),
+    "weights of float8 with a scale": lambda x, w: x.bfloat16() @ (w.to(ingot.float8_e4m3fn).bfloat16() * 0.5),
+    "weights of whole numbers": lambda x, w: x @ ((w * 8).to(ingot.int8).float() / 8),
+    "a result in float32": lambda x, w: (x.half() @ w.half()).float() + 1,
+    "autocast": lambda x, w: F.linear(x, w.T),
+}
+
+
+@pytest.mark.parametrize("name", CASTS)
+def test_casts_are_part_of_the_product(name):
+    f = CASTS[name]
+    with mock_cuda.installed() as cuda, ingot.amp.autocast("cuda", dtype=ingot.bfloat16, enabled=name == "autocast"):
+        x, w = draw(6, 40).cuda(), (draw(40, 20) / 4).cuda()
+        want, traced = f(x, w), jit.trace(f)
+        traced(x, w)
+        before = len(cuda.launches)
+        got = traced(x, w)
+        names = [n["name"] for n in cuda.launches[before:]]
+        assert got.dtype is want.dtype and ingot.equal(got.cpu(), want.cpu()), f"seed {SEED}"
+    assert len(names) == 1 and names[0].count("prologue") == 2 - (name == "weights of whole numbers"), names
+
+
+NOT = {
+    "where the other factor is wide": (lambda x, w: x.exp() @ w, [(4, 20), (20, 600)]),
+    "what is a result, too": (lambda x, w: ((x * 2) @ w, x * 2), [(5, 7), (7, 20)]),
+    "what another kernel reads": (lambda x, w: ((x * 2) @ w, (x * 2).sum(0)), [(5, 7), (7, 20)]),
+    "what is summed up": (lambda x, w: (x / x.sum(1, keepdim=True)) @ w, [(5, 7), (7, 20)]),
+}
+
+
+@pytest.mark.parametrize("name", NOT)
+def test_what_stays_apart(name):
+    f, shapes = NOT[name]
+    with mock_cuda.installed() as cuda:
+        args = [draw(*s).cuda() for s in shapes]
+        want, traced = f(*args), jit.trace(f)
+        for _ in range(2):
+            got = traced(*args)
+        for w, g in zip(want if isinstance(want, tuple) else (want,), got if isinstance(got, tuple) else (got,)):
+            assert ingot.equal(g.cpu(), w.cpu()), f"seed {SEED}"
+        assert not any("prologue" in n["name"] for n in cuda.launches)
+
+
+def test_an_input_that_is_updated_after_it_was_multiplied():
+    """The product reads the weights later than the kernel would have that scales them."""
+    with mock_cuda.installed():
+        w = draw(20, 20).cuda()
+        want = w.cpu().clone()
+
+        @jit.trace
+        def step(x):
+            y = x @ (w * 0.5)
+            w.mul_(0.9)
+            return y
+
+        for i in range(4):
+            x = draw(20, 20) + i
+            assert ingot.allclose(step(x.cuda()).cpu(), x @ (want * 0.5), rtol=1e-5, atol=1e-5), f"call {i}"
+            want = want * 0.9
+
+
+def test_sizes_that_change():
+    """The arrangement is made once; each size has its own numbers."""
+    f = jit.trace(lambda x, w: (x.relu() * 2) @ w.abs())
+    with mock_cuda.installed() as cuda:
+        w = draw(12, 24).cuda()
+        for n in (5, 9, 17, 9, 40):
+            x = draw(n, 12)
+            assert ingot.allclose(f(x.cuda(), w).cpu(), (x.relu() * 2) @ w.cpu().abs(), rtol=1e-5, atol=1e-5), n
+        assert cuda.launches[-1]["name"].count("prologue") == 2
+
+
+# Compiled.
+
+
+def factor_of(kind, function, sources, m=1024, n=256, k=1024, position=0):
+    """The step of a product whose factor is a function of inputs of the dtypes `sources`; the second lies along the columns."""
+    b = Builder("block")
+    shape = (m, k) if position == 0 else (k, n)
+    given = [b.input(f"a{i}", Aval(shape if i == 0 else shape[-1:], d)) for i, d in enumerate(sources)]
+    other = b.input("other", Aval((k, n) if position == 0 else (m, k), kind))
+    made = function(given[0], *[expand(reshape(v, shape=(1, shape[-1])), shape=shape) for v in given[1:]])
+    graph = pipeline.run(b.finish([matmul_op(made, other) if position == 0 else matmul_op(other, made)]), pipeline.PIPELINE)
+    step, = plan(graph).steps
+    assert type(step) is ProductStep and step.epilogue.before[position] is not None
+    return step.epilogue
+
+
+FACTORS = {
+    "a cast": (lambda x: ew.cast(x, dtype=dt.bfloat16), (dt.float32,), 0),
+    "affine and relu": (lambda x, g, b: ew.maximum(ew.add(ew.mul(x, g), b), 0.0), (dt.bfloat16,) * 3, 0),
+    "float8": (lambda x, s: ew.mul(ew.cast(x, dtype=dt.bfloat16), s), (dt.float8_e4m3fn, dt.bfloat16), 1),
+}
+
+
+@pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="Triton is not installed")
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("name", FACTORS)
+def test_compiles(name, arch):
+    function, sources, position = FACTORS[name]
+    m, n = (1024, 128) if position == 0 else (64, 256)
+    made = factor_of(dt.bfloat16, function, sources, m, n, position=position)
+    computed = made.before[position]
+    how = Computed(Beside(computed.fused, [(row, batch) for _, _, row, batch in computed.operands]), computed.turned).how
+    units = [(False, True), (False, True)]
+    units[position] = how
+    source = matmul.source(dt.bfloat16, "ieee", *units)
+    chosen = matmul.tiles(dt.bfloat16, m, n, 1024, True, 232448 if arch == 90 else 166912)
+    one = configs.Launch(source, chosen.constants, chosen.warps, (1, 1, 1), stages=chosen.stages)
+    _, ptx = built(one, {p.name: 1024 for p in source.parameters if p.kind == SIZE}, arch)
+    assert ("wgmma" if arch == 90 else "mma.sync") in ptx and ("cp.async" in ptx or "ld.global" in ptx)
+
+
+def test_how_much_is_done_again():
+    """The rule is one number: what an element costs, times the extent of the other factor."""
+    for n, fits in ((fuse_prologue.MOST_AGAIN // 4, True), (fuse_prologue.MOST_AGAIN, False)):
+        b = Builder("block")
+        x, w = b.input("x", Aval((64, 32), dt.float32)), b.input("w", Aval((n, 32), dt.float32))
+        graph = pipeline.run(b.finish([matmul_op(ew.mul(x, 2.0), permute(w, dims=(1, 0)))]), pipeline.PIPELINE)
+        steps = plan(graph).steps
+        assert (len(steps) == 1 and type(steps[0]) is ProductStep) == fits
