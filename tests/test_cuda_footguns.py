@@ -217,6 +217,26 @@ def test_every_tile_of_attention_is_right(size, causal, device, monkeypatch):
             assert np.abs(g - w).max() < 4e-2 * np.abs(w).max(), f"candidate {turn}, result {n}"
 
 
+@pytest.mark.parametrize("mask, causal", [(None, False), (None, True), ("bools", False), ("added", False)], ids=str)
+def test_every_road_of_attention_is_right(mask, causal, device, monkeypatch):
+    """Vectors that do not fill their tiles, queries that share keys, lengths that no block divides, values of another size."""
+    length, keys = sizes(device, (70, 90), (300, 410))
+    shapes = (2, 4, length, 40), (2, 2, keys, 40), (2, 2, keys, 24)
+    given = [draw(*s).to(ingot.bfloat16) * (1 + i) / 4 for i, s in enumerate(shapes)]
+    seen = None if mask is None else (draw(length, keys) > -0.5) if mask == "bools" else draw(length, keys)
+
+    def attend(q, k, v, seen):
+        leaves = [t.detach().requires_grad_() for t in (q, k, v)]
+        out = F.scaled_dot_product_attention(*leaves, attn_mask=seen, is_causal=causal, enable_gqa=True)
+        return [t.double().cpu().numpy() for t in (out.detach(), *ingot.autograd.grad((out * out.detach()).sum(), leaves))]
+
+    want, there = attend(*[t.float() for t in given], seen), [t.cuda() for t in given]
+    seen = seen if mask is None else seen.cuda() if mask == "bools" else seen.to(ingot.bfloat16).cuda()
+    for turn, got in every_candidate(monkeypatch, lambda: attend(*there, seen)):
+        for n, (w, g) in enumerate(zip(want, got)):
+            assert np.abs(g - w).max() < 4e-2 * np.abs(w).max(), f"candidate {turn}, result {n}"
+
+
 @pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
 def test_every_tile_of_a_convolution_is_right(dtype, device, monkeypatch):
     channels, side = sizes(device, (20, 7), (130, 14))

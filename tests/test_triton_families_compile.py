@@ -81,6 +81,27 @@ def test_attention(kind, size, arch):
             assert ("wgmma" if arch == 90 else "mma.sync") in ptx
 
 
+SPILLS = {(attention.KEYS, 128): 256, (attention.FORWARD, 128): 96}     # bytes, of tiles that the tuner then leaves out
+
+
+@pytest.mark.parametrize("causal", [False, True], ids=["all", "causal"])
+@pytest.mark.parametrize("size", [64, pytest.param(128, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("part", attention.ROADS)
+def test_attention_by_bulk_copies(part, size, causal):
+    """Each road of Hopper chips: copies by the chip's engine, asked for by warps of their own where that was asked for."""
+    write = {attention.FORWARD: attention.forward, attention.QUERIES: lambda k: attention.query_grad(k, False),
+             attention.KEYS: attention.key_grad}[part]
+    for *tile, warps, stages, road in attention.ROADS[part]:
+        source = write(attention.Kind(dt.bfloat16, attention.NO_MASK, causal, even=True, late=True, road=road))
+        one = configs.Launch(source, attention.constants(size, size, size ** -0.5, *tile), warps, (1, 1, 1), stages=stages)
+        v = variant(one, {p.name: 1024 for p in source.parameters if p.kind == SIZE}, 90)
+        made = compiler._run_triton(v)
+        binary, ptx = compiler._binary(v, made), made.asm["ptx"]
+        assert binary.spills <= SPILLS.get((part, size), 0) and binary.shared <= 232448 and binary.scratch, (tile, road)
+        assert "cp.async.bulk.tensor" in ptx and "wgmma" in ptx
+        assert ("setmaxnreg" in ptx) == (road == attention.SPECIAL) == (binary.threads > 32 * warps), (tile, road)
+
+
 WINDOW = tuple(zip(conv.WINDOW, (1, 3, 3, 1, 1, 1, 0, 1, 1, 1, 1, 1)))
 
 

@@ -1,9 +1,11 @@
 """Attention and its gradients on a device: by kernels that hold no scores, and in steps that do where these do not fit."""
 
+from dataclasses import replace
 from math import prod
 
 import numpy as np
 
+from ...ir import config
 from ...ir import dtype as dt
 from ...ir.ops import attention as at
 from ...ir.ops.reduce import sum_
@@ -16,6 +18,7 @@ from .eager import composed, contiguous, run
 from .products import float32_precision
 from .program import empty
 
+_NARROW = 1 << 31      # bytes of arrays that bulk copies find their way in
 _WIDEST = 256          # longest vectors of a query or value that a block holds
 
 
@@ -52,26 +55,28 @@ class Shapes:
         named = dict(zip(("m_b", "m_h", "m_q", "m_k"), self.strides))
         return {"L": self.length, "S": self.keys, "H": self.heads, "G": group} | named
 
-    def run(self, source, reads, writes, blocks, groups, part):
-        """Launches a kernel; `blocks` is the number of programs for each group by the tile's constants."""
+    def run(self, write, reads, writes, blocks, groups, part):
+        """Launches a kernel, which `write(kind)` gives; `blocks` is the number of programs for each group by the tile's
+        constants."""
         device, masks = self.q.device, () if self.mask is None else (self.mask,)
         arrays = (*reads, *masks, *writes)
 
         def how(tile):
-            rows, columns, warps, stages = tile
+            rows, columns, warps, stages, *road = tile
             constants = text.constants(self.e, self.width, self.scale, rows, columns)
-            return (constants, warps, (blocks(dict(constants)) * groups, 1, 1)), stages
+            source = write(replace(self.kind, road=road[0]) if road else self.kind)
+            return device, source, arrays, self.sizes, (constants, warps, (blocks(dict(constants)) * groups, 1, 1)), stages
 
         def prepare(tile):
             made = how(tile)
-            return templates.variant(device, source, arrays, self.sizes, *made), lambda: self._launch(source, arrays, made)
+            return templates.variant(*made), lambda: templates.launch(*made)
 
-        found = text.candidates(self.kind, self.e, self.width, part, contexts.context(device).arch)
-        key = source.name, self.e, self.width, groups, *self.sizes.items()
-        self._launch(source, arrays, how(tuning.best(key, found, prepare, device)))
-
-    def _launch(self, source, arrays, how):
-        templates.launch(self.q.device, source, arrays, self.sizes, *how)
+        arch = contexts.context(device).arch
+        found: list = text.candidates(self.kind, self.e, self.width, part, arch)
+        if config.current().cuda_tune and max(a.nbytes for a in arrays) < _NARROW:
+            found = found + text.roads(self.kind, self.e, self.width, part, arch, [a.pointer for a in reads])
+        key = write(self.kind).name, self.e, self.width, groups, *self.sizes.items()
+        templates.launch(*how(tuning.best(key, found, prepare, device)))
 
     def over_queries(self, tile):
         """Blocks of queries."""
@@ -109,7 +114,7 @@ def attention(inputs, params, device):
     s = Shapes(contiguous(q), contiguous(k), contiguous(v), mask, params)
     out, lse = empty(device, (*q.shape[:-1], s.width), q.dtype), empty(device, q.shape[:-1], q.dtype)
     if lse.size:
-        s.run(text.forward(s.kind), (s.q, s.k, s.v), (out, lse), s.over_queries, s.batch * s.heads, text.FORWARD)
+        s.run(text.forward, (s.q, s.k, s.v), (out, lse), s.over_queries, s.batch * s.heads, text.FORWARD)
     return out, lse
 
 
@@ -130,8 +135,8 @@ def attention_grad(inputs, params, device):
     scores = (*q.shape[:-1], s.keys)
     ds = empty(device, scores, q.dtype) if wanted else empty(device, (0,) * len(scores), q.dtype)
     writes = (gq, ds) if wanted else (gq,)
-    s.run(text.query_grad(s.kind, wanted), reads, writes, s.over_queries, s.batch * s.heads, text.QUERIES)
-    s.run(text.key_grad(s.kind), reads, (gk, gv), s.over_keys, s.batch * s.key_heads, text.KEYS)
+    s.run(lambda kind: text.query_grad(kind, wanted), reads, writes, s.over_queries, s.batch * s.heads, text.QUERIES)
+    s.run(text.key_grad, reads, (gk, gv), s.over_keys, s.batch * s.key_heads, text.KEYS)
     return gq, gk, gv, _narrowed(ds, mask.shape, device) if wanted else ds
 
 

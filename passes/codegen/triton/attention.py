@@ -8,6 +8,10 @@ batch, head, query and key.
 Scores are in units of log2(e), so that the exponential is one instruction; a positive scale is applied with the subtraction of
 the largest (`Kind.late`), which leaves one instruction more for each score. Blocks of which every element is seen come
 without masks: all but the last without a mask, all but those on the diagonal where attention is causal.
+
+On Hopper chips the tuner may take another road, as for products (`matmul_hopper.py`): blocks come by bulk copies (COPIES),
+asked for by warps of their own (SPECIAL). Triton gives those to kernels of four warps, of one loop that loads nothing else; so
+there blocks with edges are not apart, and masks in memory and the gradients of keys take no such road.
 """
 
 import functools
@@ -21,6 +25,8 @@ from .positions import made
 from .spelling import TYPE
 
 NO_MASK, BOOLS, ADDED = "none", "bools", "added"
+LOADS, COPIES, SPECIAL = "", "copies", "special"       # roads
+ALIGNED = 16           # bytes on which rows begin that bulk copies bring
 LOG2E, LN2 = 1.4426950408889634, 0.6931471805599453
 UNITS = f"(SCALE * {LOG2E})"
 LEAST_SCALE = 2.0 ** -100      # from which a score that is -inf is so when it is scaled
@@ -38,6 +44,7 @@ class Kind:
     precision: str = "ieee"
     even: bool = False         # vectors fill their tiles
     late: bool = False         # scores are scaled when they are read, which their order allows
+    road: str = LOADS
 
     @property
     def wide(self) -> str:
@@ -48,7 +55,7 @@ class Kind:
         """A kernel's name."""
         marks = [what, self.dtype.short, *([] if self.mask == NO_MASK else [self.mask]), *(["causal"] if self.causal else []),
                  *([] if self.precision == "ieee" else [self.precision]), *(["even"] if self.even else []),
-                 *(["late"] if self.late else [])]
+                 *(["late"] if self.late else []), *([self.road] if self.road else [])]
         return "_".join(marks)
 
     def dot(self, a, b, total) -> str:
@@ -70,7 +77,7 @@ class Kind:
         lines = [f"s = {self.dot(query, key, f'tl.zeros([BM, BN], {self.wide})')}{'' if self.late else f' * {UNITS}'}"]
         if not masked:
             return lines
-        lines.append("seen = (i < L)[:, None] & (j < S)[None, :]")
+        lines.append(f"seen = {'' if self.road == SPECIAL else '(i < L)[:, None] & '}(j < S)[None, :]")
         if self.causal:
             lines.append("seen = seen & (i[:, None] >= j[None, :])")
         if self.mask != NO_MASK:
@@ -90,8 +97,23 @@ class Kind:
         """2 to the power of each score less a number of its row."""
         return f"tl.exp2(tl.fma(s, {UNITS}, 0.0 - {less}))" if self.late else f"tl.exp2(s - {less})"
 
+    def described(self, *blocks) -> list:
+        """Lines: what copies of blocks (name, first row, count of rows, rows of a block, size) take; none on other roads."""
+        return [f"{name}_rows = tl.make_tensor_descriptor({name} + {base} * {size}, [{count}, {size}], [{size}, 1], "
+                f"[{block}, B{size}])" for name, base, count, block, size in blocks if self.road]
+
+    def loop(self, first, last, step) -> str:
+        """The head of a loop over blocks."""
+        if not self.road:
+            return f"for start in range({first}, {last}, {step}):"
+        return f"for start in tl.range({first}, {last}, {step}{', warp_specialize=True' if self.road == SPECIAL else ''}):"
+
     def rows(self, name, base, index, count, width, size, across=False, masked=True) -> str:
-        """A load of rows [index, width], or of their transpose; those beyond `count` are 0."""
+        """A load of rows [index, width], or of their transpose; those beyond `count` are 0. `index` is "i" or "j", which begin
+        at `from_i` and `from_j`."""
+        if self.road:
+            copy = f"{name}_rows.load([from_{index}, 0])"
+            return f"tl.trans({copy})" if across else copy
         a, b = ("[None, :]", "[:, None]") if across else ("[:, None]", "[None, :]")
         column = "e" if size == "E" else "f"
         at = f"({base} + {index}{a}) * {size} + {column}{b}"
@@ -101,23 +123,23 @@ class Kind:
     def over_keys(self, body) -> list:
         """Lines: `body(masked)` for the blocks of keys of a block of queries, from the first to the last."""
         last = "tl.minimum(S, (block + 1) * BM)" if self.causal else "S"
-        if self.mask != NO_MASK:
-            return [f"last = {last}", "for start in range(0, last, BN):", *_indent(body(True))]
+        if self.mask != NO_MASK or self.road == SPECIAL:
+            return [f"last = {last}", self.loop("0", "last", "BN"), *_indent(body(True))]
         whole = "tl.minimum(S, block * BM)" if self.causal else "S"
-        return [f"last = {last}", f"whole = {whole} // BN * BN", "for start in range(0, whole, BN):", *_indent(body(False)),
-                "for start in range(whole, last, BN):", *_indent(body(True))]
+        return [f"last = {last}", f"whole = {whole} // BN * BN", self.loop("0", "whole", "BN"), *_indent(body(False)),
+                self.loop("whole", "last", "BN"), *_indent(body(True))]
 
     def over_queries(self, body) -> list:
         """The same for the blocks of queries of a block of keys: those on the diagonal, then whole ones, then the rest."""
         first = "block * BN // BM * BM" if self.causal else "0"
         if self.mask != NO_MASK:
-            return [f"for start in range({first}, L, BM):", *_indent(body(True))]
+            return [self.loop(first, "L", "BM"), *_indent(body(True))]
         seen = "tl.cdiv((block + 1) * BN, BM) * BM" if self.causal else "0"
         whole = "tl.where((block + 1) * BN <= S, L // BM * BM, 0)"
         return [f"crossed = tl.minimum({seen}, tl.cdiv(L, BM) * BM)", f"whole = tl.maximum(crossed, {whole})",
-                f"for start in range({first}, crossed, BM):", *_indent(body(True)),
-                "for start in range(crossed, whole, BM):", *_indent(body(False)),
-                "for start in range(whole, L, BM):", *_indent(body(True))]
+                self.loop(first, "crossed", "BM"), *_indent(body(True)),
+                self.loop("crossed", "whole", "BM"), *_indent(body(False)),
+                self.loop("whole", "L", "BM"), *_indent(body(True))]
 
 
 def _indent(lines, by=1):
@@ -125,6 +147,7 @@ def _indent(lines, by=1):
 
 
 _COLUMNS = ["e = tl.arange(0, BE)", "f = tl.arange(0, BV)"]
+_KEYS = ["from_j = start", "j = (from_j + tl.arange(0, BN)).to(INDEX)"]
 
 
 def _own_queries(kind, upstream=False) -> list:
@@ -132,7 +155,10 @@ def _own_queries(kind, upstream=False) -> list:
     block = "across - 1 - program % across" if kind.causal else "program % across"
     return ["across = tl.cdiv(L, BM)", "program = tl.program_id(0)", f"block = {block}",
             "group = (program // across).to(INDEX)", "batch = group // H", "head = group % H",
-            "under = (batch * (H // G) + head // G) * S", "i = (block * BM + tl.arange(0, BM)).to(INDEX)", *_COLUMNS,
+            "under = (batch * (H // G) + head // G) * S", "from_i = block * BM",
+            "i = (from_i + tl.arange(0, BM)).to(INDEX)", *_COLUMNS,
+            *kind.described(("q", "group * L", "L", "BM", "E"), ("k", "under", "S", "BN", "E"), ("v", "under", "S", "BN", "V"),
+                            *([("g", "group * L", "L", "BM", "V")] if upstream else [])),
             f"query = {kind.rows('q', 'group * L', 'i', 'L', 'BE', 'E')}",
             *([f"up = {kind.rows('g', 'group * L', 'i', 'L', 'BV', 'V')}"] if upstream else [])]
 
@@ -142,8 +168,8 @@ def forward(kind: Kind) -> Source:
     """out and the logsumexp of each row."""
     def body(masked):
         safe = ["safe = higher"] if not masked else ['safe = tl.where(higher == float("-inf"), 0.0, higher)']
-        return ["j = (start + tl.arange(0, BN)).to(INDEX)",
-                f"key = {kind.rows('k', 'under', 'j', 'S', 'BE', 'E', True, masked)}", *kind.scores("query", "key", masked),
+        return [*_KEYS, f"key = {kind.rows('k', 'under', 'j', 'S', 'BE', 'E', True, masked)}",
+                *kind.scores("query", "key", masked),
                 f"higher = tl.maximum(top, {kind.largest})", *safe, f"p = {kind.powers('safe[:, None]')}",
                 "shrink = tl.exp2(top - safe)", "total = total * shrink + tl.sum(p, 1)",
                 f"value = {kind.rows('v', 'under', 'j', 'S', 'BV', 'V', False, masked)}",
@@ -176,7 +202,7 @@ def query_grad(kind: Kind, slopes: bool) -> Source:
     narrow = TYPE[kind.dtype]
 
     def body(masked):
-        lines = ["j = (start + tl.arange(0, BN)).to(INDEX)",
+        lines = [*_KEYS,
                  f"key = {kind.rows('k', 'under', 'j', 'S', 'BE', 'E', True, masked)}",
                  f"value = {kind.rows('v', 'under', 'j', 'S', 'BV', 'V', True, masked)}",
                  *kind.scores("query", "key", masked), *_slopes(kind, "up", "value"),
@@ -186,7 +212,7 @@ def query_grad(kind: Kind, slopes: bool) -> Source:
                          "(i < L)[:, None] & (j < S)[None, :])")
         return lines
 
-    every = ["for start in range(0, S, BN):", *_indent(body(True))]
+    every = [kind.loop("0", "S", "BN"), *_indent(body(True))]
     lines = [*_own_queries(kind, True), *_row_statistics(kind), f"acc = tl.zeros([BM, BE], {kind.wide})",
              *(every if slopes else kind.over_keys(body)), "acc = acc * SCALE",
              f"tl.store(gq + ((group * L + i[:, None]) * E + e[None, :]), acc.to({narrow}), "
@@ -202,7 +228,7 @@ def key_grad(kind: Kind) -> Source:
     narrow = TYPE[kind.dtype]
 
     def body(masked):
-        return ["i = (start + tl.arange(0, BM)).to(INDEX)",
+        return ["from_i = start", "i = (from_i + tl.arange(0, BM)).to(INDEX)",
                 f"query = {kind.rows('q', 'group * L', 'i', 'L', 'BE', 'E', False, masked)}",
                 f"up = {kind.rows('g', 'group * L', 'i', 'L', 'BV', 'V', False, masked)}",
                 *_row_statistics(kind), *kind.scores("query", "key", masked), *_slopes(kind, "up", "value"),
@@ -211,11 +237,13 @@ def key_grad(kind: Kind) -> Source:
 
     lines = ["across = tl.cdiv(S, BN)", "program = tl.program_id(0)", "block = program % across",
              "under = (program // across).to(INDEX)", "batch = under // (H // G)",
-             "j = (block * BN + tl.arange(0, BN)).to(INDEX)",
-             *_COLUMNS, f"key = {kind.rows('k', 'under * S', 'j', 'S', 'BE', 'E', True)}",
+             "from_j = block * BN", "j = (from_j + tl.arange(0, BN)).to(INDEX)", *_COLUMNS,
+             *kind.described(("k", "under * S", "S", "BN", "E"), ("v", "under * S", "S", "BN", "V")),
+             f"key = {kind.rows('k', 'under * S', 'j', 'S', 'BE', 'E', True)}",
              f"value = {kind.rows('v', 'under * S', 'j', 'S', 'BV', 'V', True)}",
              f"to_key = tl.zeros([BN, BE], {kind.wide})", f"to_value = tl.zeros([BN, BV], {kind.wide})",
              "for member in range(0, G):", "    head = under % (H // G) * G + member", "    group = batch * H + head",
+             *_indent(kind.described(("q", "group * L", "L", "BM", "E"), ("g", "group * L", "L", "BM", "V"))),
              *_indent(kind.over_queries(body)), "to_key = to_key * SCALE",
              f"tl.store(gk + ((under * S + j[:, None]) * E + e[None, :]), to_key.to({narrow}), "
              "(j < S)[:, None] & (e < E)[None, :])",
@@ -250,6 +278,22 @@ def candidates(kind: Kind, e: int, v: int, part: str, arch: int) -> list:
     if arch >= HOPPER:
         found.insert(0, found.pop(1 if part == QUERIES else 2))
     return found
+
+
+# (rows of queries, rows of keys, warps, stages, road) of the roads that copy.
+ROADS = {FORWARD: ((128, 64, 4, 3, COPIES), (128, 64, 8, 3, COPIES), (128, 128, 8, 2, COPIES), (64, 64, 4, 3, COPIES),
+                   (128, 64, 4, 3, SPECIAL), (128, 128, 4, 2, SPECIAL), (64, 64, 4, 3, SPECIAL)),
+         QUERIES: ((128, 64, 8, 2, COPIES), (64, 64, 4, 2, COPIES), (128, 128, 8, 2, COPIES), (64, 64, 4, 2, SPECIAL)),
+         KEYS: ((128, 64, 8, 2, COPIES), (64, 64, 4, 2, COPIES), (64, 64, 8, 2, COPIES))}
+
+
+def roads(kind: Kind, e: int, v: int, part: str, arch: int, addresses) -> list:
+    """Candidates that copy, where there are such: for 16-bit floats on Hopper, whose rows begin on multiples of 16 bytes."""
+    if kind.dtype.itemsize != 2 or arch // 10 != 9 or max(e, v) > 128:
+        return []
+    if any(n % ALIGNED for n in (e * kind.dtype.itemsize, v * kind.dtype.itemsize, *addresses)):
+        return []
+    return [tile for tile in ROADS[part] if tile[-1] == COPIES or kind.mask == NO_MASK]
 
 
 def constants(e: int, v: int, scale: float, rows: int, columns: int) -> tuple:
