@@ -5,10 +5,12 @@ again for each tile of the other factor, so that pays where the other one is nar
 no memory of its own, and no launch. The operations and their order stay as they are, so nothing is rounded otherwise.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 from ..ir.graph import Node, Value
+from ..ir.ops.linalg import matmul
 from ..ir.symbolic import hint
 from .codegen.llvm.fused_epilogue import Fused, Operand
 from .fuse_epilogue import Epilogue, faces, line_of, steps_of
@@ -35,7 +37,7 @@ class Prologue:
 
 
 def fuse_prologues(steps: list, escaping, takes) -> list:
-    """`steps` (groups and epilogues) with prologues where products can have them; `takes(node)` says which can."""
+    """`steps` (groups and epilogues) with prologues where products can have them; `takes(node, position)` says which can."""
     readers: dict = {}
     for s in steps:
         for v in reads_of(s):
@@ -74,9 +76,11 @@ def _for_all_readers(group, readers, escaping, takes) -> list:
     value, found = results[0], []
     for reader in readers[value]:
         node = _product(reader)
-        if node is None or not takes(node):
+        if node is None:
             return []
-        at = [i for i, x in enumerate(node.inputs[:2]) if type(x) is Value and source_of(x) is value]
+        at = [i for i, x in enumerate(node.inputs) if type(x) is Value and source_of(x) is value]
+        if not all(takes(node, i) for i in at):
+            return []
         if type(reader) is Epilogue and any(v is value for v, *_ in reader.operands):
             return []
         places = {i: _prologue(group, value, node, i) for i in at}
@@ -89,23 +93,33 @@ def _for_all_readers(group, readers, escaping, takes) -> list:
 def _prologue(group, value, node, position) -> Prologue | None:
     """The factor at a position, computed in the tiles of a product; None where that does not pay, or strides do not say it."""
     operand = node.inputs[position]
-    other = node.output.shape[-1 if position == 0 else -2]
     try:
         body = Body(group.nodes, operand.shape, (), (operand,))
     except Unfit:
         return None
     loads = list(body.loads)
-    again = hint(other) * hint(operand.aval.size) // hint(value.aval.size)
+    again = hint(_meets(node, position)) * hint(operand.aval.size) // hint(value.aval.size)
     if (sum(t.cost for t in body.terms) + len(loads)) * again > MOST_AGAIN:
         return None
-    for turned in (False, True):
-        places = [steps_of(_swapped(p) if turned else p, *_faces(operand.shape, turned)) for _, p in loads]
+    for turned in (False, True)[:1 + (node.op is matmul)]:
+        places = [steps_of(_swapped(p) if turned else p, *_faces(node, operand.shape, turned)) for _, p in loads]
         if None not in places:
             return _made(group, value, body, loads, places, FACTORS[position], turned)
     return None
 
 
-def _faces(shape, turned):
+def _meets(node, position):
+    """How many elements of the other factor an element of a factor meets."""
+    if node.op is matmul:
+        return node.output.shape[-1 if position == 0 else -2]
+    outputs, _, *kernel = node.inputs[1].shape
+    return outputs // node.params["groups"] * math.prod(kernel) // math.prod(node.params["stride"])
+
+
+def _faces(node, shape, turned):
+    """(batches, rows, columns) of a factor: images of a convolution have channels and pixels."""
+    if node.op is not matmul:
+        return shape[0], shape[1], math.prod(shape[2:])
     batches, rows, columns = faces(shape)
     return (batches, columns, rows) if turned else (batches, rows, columns)
 
@@ -133,4 +147,4 @@ def _with(step, places):
         step.before = before
         return step
     node = step.nodes[0]
-    return Epilogue(node, step, node.output, None, (), (), before)
+    return Epilogue(node, None, node.output, None, (), (), before)

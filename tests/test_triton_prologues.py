@@ -14,11 +14,12 @@ from ingot.ir import dtype as dt
 from ingot.ir.aval import Aval
 from ingot.ir.graph import Builder
 from ingot.ir.ops import elementwise as ew
+from ingot.ir.ops.conv import conv as conv_op
 from ingot.ir.ops.linalg import matmul as matmul_op
 from ingot.ir.ops.shape import expand, permute, reshape
 from ingot.nn import functional as F
 from ingot.passes import fuse_prologue, pipeline
-from ingot.passes.codegen.triton import configs, matmul
+from ingot.passes.codegen.triton import configs, conv, matmul
 from ingot.passes.codegen.triton.nest import SIZE
 from ingot.passes.codegen.triton.plan import ProductStep, plan
 from ingot.runtime.cuda.products import Beside, Computed
@@ -43,6 +44,15 @@ CASES = {
     "two products read it": (lambda x, w, v: (x.relu() @ w, x.relu() @ v), [(5, 7), (7, 20), (7, 33)]),
     "a matrix and itself": (lambda x: (x * 2) @ (x * 2).T, [(20, 9)]),
     "an epilogue as well": (lambda x, w, b: F.relu(x.sigmoid() @ w + b), [(5, 7), (7, 20), (20,)]),
+    "before a convolution": (lambda x, w, g: F.conv2d((x * g + 1).relu(), w, padding=1),
+                             [(2, 3, 6, 5), (4, 3, 3, 3), (3, 1, 1)]),
+    "what is not 0 at the edges": (lambda x, w, b: F.conv2d(x.exp(), w, b, padding=2, stride=2),
+                                   [(2, 3, 7, 8), (5, 3, 3, 3), (5,)]),
+    "numbers of images, of pixels": (lambda x, w, n, p: F.relu(F.conv2d(x * n + p, w, dilation=2)),
+                                     [(2, 3, 7, 8), (5, 3, 2, 3), (2, 1, 1, 1), (7, 8)]),
+    "groups": (lambda x, w, g: F.conv1d(x / g, w, groups=2), [(2, 6, 9), (4, 3, 2), (6, 1)]),
+    "a window of one pixel": (lambda x, w, g: F.relu(F.conv2d(F.relu(x * g), w)), [(2, 6, 5, 4), (9, 6, 1, 1), (6, 1, 1)]),
+    "volumes": (lambda x, w: F.conv3d(-x, w), [(1, 2, 4, 5, 3), (3, 2, 2, 2, 2)]),
 }
 
 
@@ -91,6 +101,8 @@ NOT = {
     "where the other factor is wide": (lambda x, w: x.exp() @ w, [(4, 20), (20, 600)]),
     "what is a result, too": (lambda x, w: ((x * 2) @ w, x * 2), [(5, 7), (7, 20)]),
     "what another kernel reads": (lambda x, w: ((x * 2) @ w, (x * 2).sum(0)), [(5, 7), (7, 20)]),
+    "where many outputs meet it": (lambda x, w: F.conv2d(x * 2, w), [(2, 3, 5, 5), (600, 3, 3, 3)]),
+    "depthwise": (lambda x, w: F.conv2d(x * 2, w, groups=3), [(2, 3, 5, 5), (3, 1, 3, 3)]),
     "what is summed up": (lambda x, w: (x / x.sum(1, keepdim=True)) @ w, [(5, 7), (7, 20)]),
 }
 
@@ -176,6 +188,26 @@ def test_compiles(name, arch):
     one = configs.Launch(source, chosen.constants, chosen.warps, (1, 1, 1), stages=chosen.stages)
     _, ptx = built(one, {p.name: 1024 for p in source.parameters if p.kind == SIZE}, arch)
     assert ("wgmma" if arch == 90 else "mma.sync") in ptx and ("cp.async" in ptx or "ld.global" in ptx)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="Triton is not installed")
+@pytest.mark.parametrize("arch", ARCHS)
+def test_convolutions_compile(arch):
+    """relu(x * gain + shift) before a window of 3x3."""
+    b, kind = Builder("block"), dt.bfloat16
+    shapes = {"x": (8, 64, 28, 28), "w": (16, 64, 3, 3), "gain": (64, 1, 1), "shift": (64, 1, 1)}
+    x, w, gain, shift = [b.input(n, Aval(s, kind)) for n, s in shapes.items()]
+    made = ew.maximum(ew.add(ew.mul(x, expand(gain, shape=x.shape)), expand(shift, shape=x.shape)), 0.0)
+    y = conv_op(made, w, None, stride=(1, 1), padding=((1, 1), (1, 1)), dilation=(1, 1), groups=1)
+    step, = plan(pipeline.run(b.finish([y]), pipeline.PIPELINE)).steps
+    computed = step.epilogue.before[0]
+    how = Computed(Beside(computed.fused, [(row, batch) for _, _, row, batch in computed.operands]), False).how
+    source = conv.forward(kind, "ieee", False, before=how)
+    window = tuple(zip(conv.WINDOW, (1, 3, 3, 1, 1, 1, 0, 1, 1, 1, 1, 1)))
+    tile, warps, stages = conv.tiles(kind, "ieee", 6272, 16, 576)
+    one = configs.Launch(source, (*window, *zip(conv.TILE, tile), ("GROUPS", 1)), warps, (1, 1, 1), stages=stages)
+    _, ptx = built(one, {p.name: 64 for p in source.parameters if p.kind == SIZE}, arch)
+    assert "mma" in ptx
 
 
 def test_how_much_is_done_again():

@@ -173,7 +173,7 @@ class Case(NamedTuple):
 
 def multiply(x, y, out, device, beside: Beside | None = None, operands=(), fast=False):
     """Writes x @ y (or what the epilogue makes of it) to `out`; `operands` are the addresses of the epilogue's. A factor is an
-    array, or (Computed, addresses, shape)."""
+    array, or (Computed, the arrays that it is made of, shape)."""
     m, k, n = _shape(x)[-2], _shape(x)[-1], _shape(y)[-1]
     (x_laid, x_at), (y_laid, y_at) = _as_factor(x, "x", device), _as_factor(y, "y", device)
     batch = out.size // (m * n)
@@ -200,10 +200,11 @@ def _shape(factor):
 
 def _as_factor(factor, letter, device) -> tuple:
     """(how it lies or is computed, addresses)"""
+    stream = streams.current(device).handle
     if not isinstance(factor, DeviceArray):
-        return factor[0], factor[1]
+        return factor[0], [used(a, stream) for a in factor[1]]
     a, batch = _as_batch(factor)
-    laid, stream = Laid(dt.from_numpy(a.dtype), batch, _last(a)), streams.current(device).handle
+    laid = Laid(dt.from_numpy(a.dtype), batch, _last(a))
     if laid.kind in dt.FLOAT8 and contexts.context(device).arch < FLOAT8_CHIPS:
         a = a if 1 in laid.last else a.backend.contiguous(a)
         return _widened(laid.kind, _last(a), letter), [used(a, stream)]

@@ -113,7 +113,7 @@ class Multiplied:
     def run(self, env, device, places=None):
         """Computes; results go into `env`."""
         stream = streams.current(device).handle
-        inputs = [self.factor(i, x, env, device, stream) for i, x in enumerate(self.node.inputs)]
+        inputs = [self.factor(i, x, env, device) for i, x in enumerate(self.node.inputs)]
         for v, shape, dtype, target in self.writes:
             if target is not None:
                 env[v] = env[target]
@@ -134,15 +134,15 @@ class Multiplied:
         for v in self.dead:
             env.pop(v, None)
 
-    def factor(self, position, x, env, device, stream):
-        """An operand: its array, or (how it is computed, addresses, shape)."""
+    def factor(self, position, x, env, device):
+        """An operand: its array, or (how it is computed, from which arrays, shape)."""
         computed = self.computed[position] if position < len(self.computed) else None
         if computed is None:
             return self.graph.value(x, env, device) if type(x) is Value else x
         how, places = computed
         for v, _ in places:
             self.in_memory(v, env, device)
-        return how, [used(env[v], stream) + more for v, more in places], x.shape
+        return how, [_from(env[v], more) for v, more in places], x.shape
 
     def in_memory(self, v, env, device):
         """Sees to it that a value has memory, which numbers have not."""

@@ -46,9 +46,9 @@ def geometry(params, kernel) -> tuple:
     return window(kernel, params["stride"], params["padding"], params["dilation"])
 
 
-def gathered(device, source, arrays, sizes, window, groups, product, parts=1):
-    """Launches one product of sizes (m, n, k) for each group (and part)."""
-    kind, (m, n, k) = source.parameters[0].dtype, product
+def gathered(device, source, arrays, sizes, window, groups, product, parts=1, kind=None):
+    """Launches one product of sizes (m, n, k) for each group (and part), of factors of a dtype (the first parameter's)."""
+    kind, (m, n, k) = kind or source.parameters[0].dtype, product
     cut = [("PARTS", parts)] if "PARTS" in source.constants else []
 
     def how(chosen):
@@ -75,26 +75,31 @@ def is_depthwise(w, groups) -> bool:
 
 
 def convolve(inputs, params, out, device, beside: Beside | None = None, operands=()):
-    """Writes a convolution (or what the epilogue makes of it) to `out`; `operands` are the epilogue's arrays."""
+    """Writes a convolution (or what the epilogue makes of it) to `out`; `operands` are the epilogue's arrays. Images are an
+    array, or (Computed, the arrays that they are made of, shape)."""
     x, w, b = inputs
+    computed, images, shape = (None, [x.backend.contiguous(x)], x.shape) if isinstance(x, DeviceArray) else x
     kernel, groups, counts = w.shape[2:], params["groups"], out.shape[2:]
-    kind, more = dt.from_numpy(x.dtype), () if beside is None else (beside.fused, beside.along)
-    sizes = {"N": x.shape[0], "C": w.shape[1], "O": w.shape[0] // groups} | spaces(x.shape[2:], counts)
+    kind, more = dt.from_numpy(w.dtype), () if beside is None else (beside.fused, beside.along)
+    sizes = {"N": shape[0], "C": w.shape[1], "O": w.shape[0] // groups} | spaces(shape[2:], counts)
     if beside is not None:
         sizes |= beside.sizes
-    arrays = (*[a.backend.contiguous(a) for a in (x, w, b) if a is not None], out, *operands)
+    arrays = (*images, *[a.backend.contiguous(a) for a in (w, b) if a is not None], out, *operands)
     if is_depthwise(w, groups):
         block, warps, grid = blocks(out.size)
         launch(device, alone.forward(kind, b is not None, *more), arrays, sizes | {"TOTAL": out.size},
                ((*geometry(params, kernel), block, ("GROUPS", groups)), warps, grid))
         return
-    if is_point(kernel, params, x.shape[2:], counts) and b is None and groups == 1:
-        planes = arrays[0].reshape(x.shape[0], w.shape[1], prod(counts))
-        _multiplied(arrays[1].reshape(*w.shape[:2]), planes, out, device, beside, operands)
+    if is_point(kernel, params, shape[2:], counts) and b is None and groups == 1:
+        flat = shape[0], w.shape[1], prod(counts)
+        planes = images[0].reshape(*flat) if computed is None else (computed, images, flat)
+        _multiplied(arrays[len(images)].reshape(*w.shape[:2]), planes, out, device, beside, operands)
         return
-    source = text.forward(kind, float32_precision(), b is not None, *more)
-    product = x.shape[0] * prod(counts), sizes["O"], sizes["C"] * prod(kernel)
-    gathered(device, source, arrays, sizes, geometry(params, kernel), groups, product)
+    source = text.forward(kind, float32_precision(), b is not None, *(more or (None, ())), computed and computed.how)
+    if computed is not None:
+        sizes |= computed.sizes("x")
+    product = shape[0] * prod(counts), sizes["O"], sizes["C"] * prod(kernel)
+    gathered(device, source, arrays, sizes, geometry(params, kernel), groups, product, kind=kind)
 
 
 def is_point(kernel, params, sizes, counts) -> bool:
@@ -106,7 +111,8 @@ def is_point(kernel, params, sizes, counts) -> bool:
 def _multiplied(w, planes, out, device, beside, operands):
     """The convolution by a window of one pixel: each image's product of (outputs, channels) and (channels, pixels)."""
     stream = streams.current(device).handle
-    multiply(w, planes, out.reshape(planes.shape[0], w.shape[0], planes.shape[2]), device, beside,
+    batch, _, pixels = planes.shape if isinstance(planes, DeviceArray) else planes[2]
+    multiply(w, planes, out.reshape(batch, w.shape[0], pixels), device, beside,
              [used(a, stream) for a in operands])
 
 

@@ -14,7 +14,7 @@ import itertools
 from dataclasses import dataclass, replace
 
 from ....ir import dtype as dt
-from . import epilogue
+from . import epilogue, prologue
 from .configs import power_of_two
 from .dots import stated_dot
 from .nest import POINTER, SIZE, Parameter, Source, memory
@@ -37,9 +37,14 @@ def split(flat, names, sizes) -> list:
     return [*lines, f"{names[0]} = {rest}"]
 
 
+def _flat(at, space) -> str:
+    """The number of a pixel."""
+    return f"(({at[0]} * {space}H) + {at[1]}) * {space}W + {at[2]}"
+
+
 def _read(name, channel, image, inside, at, space) -> str:
     """A load of (image, channel, *at) from an array (N, groups * C, *space)."""
-    flat = f"(({at[0]} * {space}H) + {at[1]}) * {space}W + {at[2]}"
+    flat = _flat(at, space)
     size = "inner" if space == "I" else "outer"
     channels = "C" if space == "I" else "O"
     return f"tl.load({name} + ((({image} * GROUPS + cg) * {channels} + {channel}) * {size} + {flat}), {inside}, 0.0)"
@@ -135,10 +140,15 @@ _PIXELS, _OUTPUTS = "(m < N * outer)", "(o < O)"
 _FORWARD = epilogue.Site(("n", _PIXELS), ("(cg * O + o)", _OUTPUTS), ("pixel", _PIXELS))
 
 
+_PIXEL = f"({_flat([f'a{d}' for d in DIMS], 'I')})"
+_GATHERED = epilogue.Site(("n", _PIXELS), ("(cg * C + c)", "(beside < deep)"), (_PIXEL, "inside"))
+
+
 @functools.lru_cache(256)
-def forward(kind: dt.DType, precision: str, bias: bool, fused=None, along: tuple = ()) -> Source:
+def forward(kind: dt.DType, precision: str, bias: bool, fused=None, along: tuple = (), before=None) -> Source:
     """out[n, o, q] = sum over c, t of x[n, c, q * stride - padding + t * dilation] w[o, c, t], and the bias. `fused` is an
-    epilogue over (images, channels, pixels), `along` says for which of its operands (channels, images) differ."""
+    epilogue over (images, channels, pixels), `along` says for which of its operands (channels, images) differ; x lies in memory
+    or is computed (`before`, over images, channels and pixels as well)."""
     at = [f"q{d} * S{d} - P{d} + t{d} * L{d}" for d in DIMS]
     lines = [*_CHANNELS, "across = tl.cdiv(O, BN)", "program = tl.program_id(0)",
              "m = ((program // across) * BM + tl.arange(0, BM)).to(INDEX)",
@@ -149,8 +159,9 @@ def forward(kind: dt.DType, precision: str, bias: bool, fused=None, along: tuple
     row = split("beside", ["c", "tD", "tH", "tW"], ["C", "KD", "KH", "KW"])
     row += [f"a{d} = {x}" for d, x in zip(DIMS, at)]
     ats = [f"a{d}" for d in DIMS]
-    row += [f"inside = (m < N * outer) & (beside < deep) & {within(ats, 'I')}",
-            f"left = {_read('x', 'c', 'n', 'inside', ats, 'I')}",
+    tile = None if before is None else prologue.placed("x", before, _GATHERED, "inside")
+    row += [f"inside = (m < N * outer) & (beside < deep) & {within(ats, 'I')}", *(() if tile is None else tile.lines),
+            f"left = {_read('x', 'c', 'n', 'inside', ats, 'I') if tile is None else tile.ref}",
             "right = tl.load(w + ((cg * O + o) * deep + under), (o < O) & (under < deep), 0.0)",
             _product(kind, precision)]
     lines += ["    " + x for x in row]
@@ -158,9 +169,11 @@ def forward(kind: dt.DType, precision: str, bias: bool, fused=None, along: tuple
         lines.append(f"total = total + tl.load(bias + (cg * O + o), o < O, 0.0).to({wide_type(kind)})")
     end = ended(kind, "((n * GROUPS + cg) * O + o) * outer + pixel", f"{_PIXELS} & {_OUTPUTS}", fused, along, _FORWARD)
     lines += ["pixel = (qD * QH + qH) * QW + qW", *end.lines]
-    reads = ("x", "w", "bias") if bias else ("x", "w")
-    return made(named("conv_bias" if bias else "conv", kind, precision, fused),
-                end.parameters(shared_parameters(kind, reads, "out", kind)), CONSTANTS, lines, helpers=_TURNS + end.helpers)
+    own = shared_parameters(kind, (*(("x",) if tile is None else ()), "w", *(("bias",) if bias else ())), "out", kind)
+    own = own if tile is None else [*tile.pointers, *own, *tile.sizes]
+    helpers = _TURNS + epilogue.together("" if tile is None else tile.helpers, end.helpers)
+    name = named("conv_bias" if bias else "conv", kind, precision, fused) + ("" if before is None else "_" + before.name)
+    return made(name, end.parameters(own), CONSTANTS, lines, helpers=helpers)
 
 
 _INNER, _INPUTS = "(m < N * inner)", "(c < C)"

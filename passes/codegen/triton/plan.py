@@ -149,9 +149,15 @@ def _are_factors(node, operands) -> bool:
     return all(type(x) is Value and x.dtype in kinds and x.aval.size > 0 for x in operands)
 
 
-def _has_prologue(node) -> bool:
-    """Whether a product can compute its factors in its tiles."""
-    return node.op is matmul and node.output.dtype in FLOATS and node.output.aval.size > 0 and _are_factors(node, node.inputs)
+def _has_prologue(node, position) -> bool:
+    """Whether a product can compute a factor in its tiles; a convolution can do so with its images."""
+    if node.op is conv:
+        x, w, _ = node.inputs
+        fits = position == 0 and x.ndim <= MOST_DIMS[conv] and not (w.shape[1] == 1 and node.params["groups"] > 1)
+    else:
+        fits = node.op is matmul
+    operands = [x for x in node.inputs if x is not None]
+    return fits and node.output.dtype in FLOATS and node.output.aval.size > 0 and _are_factors(node, operands)
 
 
 def _reaches_all(node) -> bool:

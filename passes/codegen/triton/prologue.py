@@ -48,11 +48,15 @@ class Tile:
 def computed(name: str, before: Before, first: tuple, second: tuple) -> Tile:
     """The tile of a computed factor; `first` and `second` are (index, mask) of its dims."""
     row, column = (second, first) if before.turned else (first, second)
-    made = epilogue.written(before.fused, before.along, epilogue.Site(("batch", ""), row, column), FIRST[name])
+    return placed(name, before, epilogue.Site(("batch", ""), row, column), f"{first[1]} & {second[1]}")
+
+
+def placed(name: str, before: Before, site: epilogue.Site, inside: str) -> Tile:
+    """The tile of a computed factor whose elements are at a site, those `inside` that are there."""
+    made = epilogue.written(before.fused, before.along, site, FIRST[name])
     pointers, sizes = made.parameters
-    zero = zero_of(before.fused.dtype)
     lines = [*[line.removeprefix("    ") for line in made.lines],
-             f"{name}_tile = tl.where({first[1]} & {second[1]}, {made.result}, {zero})"]
+             f"{name}_tile = tl.where({inside}, {made.result}, {zero_of(before.fused.dtype)})"]
     return Tile(f"{name}_tile", tuple(lines), made.helpers, pointers, sizes)
 
 
