@@ -11,6 +11,8 @@ import pytest
 
 import ingot
 import test_cuda_ops as table
+import test_float8 as float8
+import test_triton_prologues as prologues
 from ingot import jit
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not ingot.cuda.is_available(), reason=ingot.cuda.why_not_available() or "-")]
@@ -70,6 +72,46 @@ def test_products_on_tensor_cores():
         got = (x.cuda() @ y.cuda()).cpu().double()
         error = ((got - want).abs().max() / want.abs().max()).item()
         assert error < tolerance, f"{dtype}: {error}"
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("name", prologues.CASES)
+def test_factors_that_products_compute(name, dtype):
+    """Traced, where they are part of the product, beside eager, where they are not, and beside the CPU in float64."""
+    f, shapes = prologues.CASES[name]
+    given = [prologues.draw(*s, dtype=dtype) + 0.5 for s in shapes]
+    there, run = [x.cuda() for x in given], jit.trace(f)
+    for _ in range(4):
+        got = run(*there)
+    for g, e, want in zip(*[found if isinstance(found, tuple) else (found,) for found in
+                            (got, f(*there), f(*[x.double() for x in given]))]):
+        size = want.abs().max().item()
+        assert (g.cpu().double() - want).abs().max().item() < (1e-5 if dtype == "float32" else 5e-2) * size
+        assert (g.cpu().double() - e.cpu().double()).abs().max().item() < (1e-6 if dtype == "float32" else 1e-2) * size
+
+
+@pytest.mark.parametrize("kind", float8.KINDS, ids=str)
+@pytest.mark.parametrize("source", ["float16", "bfloat16", "float32"])
+def test_casts_to_float8_have_the_bits_of_the_cpu(source, kind):
+    x = ingot.from_numpy(float8.SOURCES[source])
+    made = x.cuda().to(kind)
+    assert (float8.raw(made.cpu()) == float8.raw(x.to(kind))).all()
+    assert ingot.equal(made.float().nan_to_num().cpu(), x.to(kind).float().nan_to_num())
+
+
+def test_memory_is_shared_with_torch():
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("this PyTorch has no GPU")
+    for dtype in (ingot.float32, ingot.bfloat16, ingot.int64, ingot.uint8):
+        x = ingot.arange(24, dtype=dtype, device="cuda").reshape(4, 6)
+        seen = torch.from_dlpack(x.t())
+        assert seen.device.type == "cuda" and seen.shape == (6, 4) and seen.data_ptr() == x.data_ptr()
+        seen += 1
+        torch.cuda.synchronize()
+        assert x[0, :3].tolist() == [1, 2, 3]
+        back = ingot.from_dlpack(torch.full((3, 5), 7, device="cuda").to(seen.dtype))
+        assert back.device.type == "cuda" and back.dtype is dtype and back.tolist() == [[7] * 5] * 3
 
 
 def test_copies_overlap_with_work():

@@ -112,6 +112,21 @@ def test_real_timing_on_the_mock_runs_every_candidate(monkeypatch):
     assert ingot.allclose(got.cpu().float(), want, atol=0.05) and tuning._chosen
 
 
+def test_factors_that_are_computed_are_tried_with_what_computes_them(monkeypatch, cuda):
+    seen = tried(monkeypatch, lambda n: -float(n))
+    x, y = factors()
+    switches(monkeypatch, CUDA_TUNE=1)
+    f = ingot.jit.trace(lambda x, y: x.relu() @ (y * 2))
+    before = len(cuda.launches)
+    for _ in range(2):
+        got = f(x, y)
+    want = x.cpu().float().relu() @ (y.cpu().float() * 2)
+    assert len(seen) >= 3 and ingot.allclose(got.cpu().float(), want, atol=0.2)
+    names = [n["name"] for n in cuda.launches[before:]]
+    computed = [n for n in names if n.count("prologue") == 2]
+    assert names[-1] in computed and len(computed) > 3, names
+
+
 def test_convolutions_are_tried_too(monkeypatch):
     seen = tried(monkeypatch, lambda n: -float(n))
     x, w = (ingot.tensor(np.random.default_rng(i).standard_normal(s)).to(ingot.bfloat16)
