@@ -222,6 +222,14 @@ def test_an_index_out_of_range_is_an_error_when_values_are_read(wrong):
     assert F.embedding(index.abs().clamp(max=3), weight).cpu().shape == (2, 3), "the error is raised once"
 
 
+# Products whose factors are copied.
+
+
+def test_both_factors_of_a_product_lie_unevenly(on_device):
+    """Each is copied, and the copies are not the same memory."""
+    both(lambda x, y: x.permute(0, 2, 1, 3) @ y.permute(0, 2, 3, 1), draw(2, 5, 3, 8), draw(2, 6, 3, 8))
+
+
 # Attention.
 
 

@@ -175,9 +175,11 @@ def multiply(x, y, out, device, beside: Beside | None = None, operands=(), fast=
     """Writes x @ y (or what the epilogue makes of it) to `out`; `operands` are the addresses of the epilogue's. A factor is an
     array, or (Computed, the arrays that it is made of, shape)."""
     m, k, n = _shape(x)[-2], _shape(x)[-1], _shape(y)[-1]
-    (x_laid, x_at), (y_laid, y_at) = _as_factor(x, "x", device), _as_factor(y, "y", device)
+    # (Copies must live until the launch, or the second would take the memory of the first.)
+    (x_laid, x_made), (y_laid, y_made) = _as_factor(x, "x", device), _as_factor(y, "y", device)
     batch = out.size // (m * n)
     stream = streams.current(device).handle
+    x_at, y_at = ([used(a, stream) for a in made] for made in (x_made, y_made))
     z = beside.fused.dtype if beside is not None else dt.from_numpy(out.dtype)
     for first in range(0, batch, _MOST_BATCHES):
         case = Case(x_laid, y_laid, z, m, n, k, min(_MOST_BATCHES, batch - first), device, _precision(x_laid.kind, fast))
@@ -199,16 +201,15 @@ def _shape(factor):
 
 
 def _as_factor(factor, letter, device) -> tuple:
-    """(how it lies or is computed, addresses)"""
-    stream = streams.current(device).handle
+    """(how it lies or is computed, the arrays that it is made of)"""
     if not isinstance(factor, DeviceArray):
-        return factor[0], [used(a, stream) for a in factor[1]]
+        return factor[:2]
     a, batch = _as_batch(factor)
     laid = Laid(dt.from_numpy(a.dtype), batch, _last(a))
     if laid.kind in dt.FLOAT8 and contexts.context(device).arch < FLOAT8_CHIPS:
         a = a if 1 in laid.last else a.backend.contiguous(a)
-        return _widened(laid.kind, _last(a), letter), [used(a, stream)]
-    return laid, [used(a, stream)]
+        return _widened(laid.kind, _last(a), letter), [a]
+    return laid, [a]
 
 
 @functools.lru_cache(64)
