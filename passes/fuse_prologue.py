@@ -17,6 +17,7 @@ from .fuse_epilogue import Epilogue, faces, line_of, steps_of
 from .kernel_body import Body, Unfit, source_of
 
 MOST_AGAIN = 4096     # cost of an element, times how many elements of the other factor it meets
+MOST_LOADED = 2       # buffers of a factor's size that tiles of shared memory hold in its place
 FACTORS = ("x", "y")  # how operands are named
 
 
@@ -100,6 +101,8 @@ def _prologue(group, value, node, position) -> Prologue | None:
     loads = list(body.loads)
     again = hint(_meets(node, position)) * hint(operand.aval.size) // hint(value.aval.size)
     if (sum(t.cost for t in body.terms) + len(loads)) * again > MOST_AGAIN:
+        return None
+    if sum(math.prod([n for n, s in zip(p.shape, p.strides) if s]) * 2 > value.aval.size for _, p in loads) > MOST_LOADED:
         return None
     for turned in (False, True)[:1 + (node.op is matmul)]:
         places = [steps_of(_swapped(p) if turned else p, *_faces(node, operand.shape, turned)) for _, p in loads]

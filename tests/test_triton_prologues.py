@@ -100,6 +100,7 @@ def test_casts_are_part_of_the_product(name):
 NOT = {
     "where the other factor is wide": (lambda x, w: x.exp() @ w, [(4, 20), (20, 600)]),
     "what is a result, too": (lambda x, w: ((x * 2) @ w, x * 2), [(5, 7), (7, 20)]),
+    "three matrices": (lambda x, y, z, w: (x * y + z) @ w, [(5, 7), (5, 7), (5, 7), (7, 20)]),
     "what another kernel reads": (lambda x, w: ((x * 2) @ w, (x * 2).sum(0)), [(5, 7), (7, 20)]),
     "where many outputs meet it": (lambda x, w: F.conv2d(x * 2, w), [(2, 3, 5, 5), (600, 3, 3, 3)]),
     "depthwise": (lambda x, w: F.conv2d(x * 2, w, groups=3), [(2, 3, 5, 5), (3, 1, 3, 3)]),
@@ -169,7 +170,9 @@ FACTORS = {
     "a cast": (lambda x: ew.cast(x, dtype=dt.bfloat16), (dt.float32,), 0),
     "affine and relu": (lambda x, g, b: ew.maximum(ew.add(ew.mul(x, g), b), 0.0), (dt.bfloat16,) * 3, 0),
     "float8": (lambda x, s: ew.mul(ew.cast(x, dtype=dt.bfloat16), s), (dt.float8_e4m3fn, dt.bfloat16), 1),
+    "wide rows of float32": (lambda x: ew.cast(x, dtype=dt.bfloat16), (dt.float32,), 1),
 }
+SIZES = {"float8": (64, 256), "wide rows of float32": (1024, 8192)}
 
 
 @pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="Triton is not installed")
@@ -177,14 +180,14 @@ FACTORS = {
 @pytest.mark.parametrize("name", FACTORS)
 def test_compiles(name, arch):
     function, sources, position = FACTORS[name]
-    m, n = (1024, 128) if position == 0 else (64, 256)
+    m, n = SIZES.get(name, (1024, 128))
     made = factor_of(dt.bfloat16, function, sources, m, n, position=position)
     computed = made.before[position]
-    how = Computed(Beside(computed.fused, [(row, batch) for _, _, row, batch in computed.operands]), computed.turned).how
-    units = [(False, True), (False, True)]
-    units[position] = how
+    how = Computed(Beside(computed.fused, [(row, batch) for _, _, row, batch in computed.operands]), computed.turned)
+    units, loaded = [(False, True), (False, True)], [2, 2]
+    units[position], loaded[position] = how.how, how.loaded
     source = matmul.source(dt.bfloat16, "ieee", *units)
-    chosen = matmul.tiles(dt.bfloat16, m, n, 1024, True, 232448 if arch == 90 else 166912)
+    chosen = matmul.tiles(dt.bfloat16, m, n, 1024, True, 232448 if arch == 90 else 166912, loaded=tuple(loaded))
     one = configs.Launch(source, chosen.constants, chosen.warps, (1, 1, 1), stages=chosen.stages)
     _, ptx = built(one, {p.name: 1024 for p in source.parameters if p.kind == SIZE}, arch)
     assert ("wgmma" if arch == 90 else "mma.sync") in ptx and ("cp.async" in ptx or "ld.global" in ptx)

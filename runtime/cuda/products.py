@@ -102,6 +102,11 @@ class Laid(NamedTuple):
         return tuple([s == 1 for s in self.last])
 
     @property
+    def loaded(self) -> int:
+        """Bytes that are loaded for an element."""
+        return self.kind.itemsize
+
+    @property
     def steps(self) -> tuple:
         """Bytes between its batches."""
         return (self.batch * self.kind.itemsize,)
@@ -132,6 +137,13 @@ class Computed(NamedTuple):
     def how(self) -> Before:
         """What its text depends on."""
         return Before(self.beside.fused, self.beside.along, self.turned)
+
+    @property
+    def loaded(self) -> int:
+        """Bytes that shared memory holds for an element: of the buffers that have one for each (Triton keeps one tile less of
+        them, and one of the result)."""
+        full = [o.dtype.itemsize for o in self.beside.fused.operands if o.along_columns and o.along_rows]
+        return max(self.kind.itemsize, sum(full))
 
     @property
     def steps(self) -> tuple:
@@ -229,7 +241,8 @@ def _chosen(case: Case, x_at, y_at, out) -> template.Tiles:
     if config.current().cuda_tune and case.in_memory:
         addresses = (*x_at, *y_at, *case.x.steps, *case.y.steps)
         copies = hopper.takes(case.kinds, chip.arch, case.x.last, case.y.last, addresses)
-    found = _candidates(kind, case.m, case.n, case.k, fast, chip.shared_memory, copies, case.batch)
+    loaded = () if case.in_memory else (case.x.loaded, case.y.loaded)
+    found = _candidates(kind, case.m, case.n, case.k, fast, chip.shared_memory, copies, case.batch, loaded)
     if len(found) == 1:
         return found[0]
     held: list = []

@@ -37,9 +37,9 @@ class Tiles:
         """As the kernel takes them."""
         return (("BM", self.m), ("BN", self.n), ("BK", self.k), ("GROUP", GROUP))
 
-    def shared(self, itemsize: int) -> int:
-        """Bytes of shared memory that the tiles being loaded take."""
-        return self.stages * (self.m + self.n) * self.k * itemsize
+    def shared(self, x: int, y: int = 0) -> int:
+        """Bytes of shared memory that the tiles being loaded take, of so many bytes for an element of x and of y (as of x)."""
+        return self.stages * (self.m * x + self.n * (y or x)) * self.k
 
 
 @functools.lru_cache(512)
@@ -124,17 +124,18 @@ def _exact(dtype, m, n, batch) -> list:
     return list(dict.fromkeys([first, *fit, Tiles(*SMALL)]))
 
 
-def tiles(dtype, m: int, n: int, k: int, tensor_cores: bool, shared_memory: int, batch: int = 1) -> Tiles:
-    """The tile for a product of these sizes: large ones where there is enough to do, small ones for small matrices."""
+def tiles(dtype, m: int, n: int, k: int, tensor_cores: bool, shared_memory: int, batch: int = 1, loaded=()) -> Tiles:
+    """The tile for a product of these sizes: large ones where there is enough to do, small ones for small matrices. `loaded`
+    are the bytes that are loaded for an element of each factor if one is computed, which takes the registers of wider tiles."""
     if not tensor_cores:
         return _exact(dtype, m, n, batch)[0]
-    widest = 256 if dtype.itemsize == 2 and batch * m * n >= MANY else 128
+    widest = 256 if dtype.itemsize == 2 and batch * m * n >= MANY and not loaded else 128
     if dtype.itemsize == 4 and shared_memory < HOPPER_SHARED:
         widest = 64      # mma.sync keeps operands in registers, which wider tiles of 32 bits overflow
     bm, bn = min(128, max(LEAST, power_of_two(m))), min(widest, max(LEAST, power_of_two(n)))
     bk = min(_deep(dtype), max(LEAST, 32 // dtype.itemsize, power_of_two(k)))
     found = Tiles(bm, bn, bk, 8 if bm * bn > 64 * 64 else 4, 3)
-    while found.shared(dtype.itemsize) > shared_memory and found.stages > 1:
+    while found.shared(*(loaded or (dtype.itemsize,))) > shared_memory and found.stages > 1:
         found = Tiles(found.m, found.n, found.k, found.warps, found.stages - 1)
     return found
 
@@ -145,11 +146,11 @@ def _deep(dtype) -> int:
 
 
 def candidates(dtype, m: int, n: int, k: int, tensor_cores: bool, shared_memory: int, copies: bool = False,
-               batch: int = 1) -> list:
+               batch: int = 1, loaded=()) -> list:
     """Tiles worth trying, the one to take without trying first; with `copies` those whose operands come by bulk copies, too."""
     if not tensor_cores:
         return _exact(dtype, m, n, batch)
-    first, deep = tiles(dtype, m, n, k, tensor_cores, shared_memory, batch), _deep(dtype)
+    first, deep = tiles(dtype, m, n, k, tensor_cores, shared_memory, batch, loaded), _deep(dtype)
     sizes = [(128, 256, 8), (128, 256, 4), (256, 128, 8), (128, 128, 4), (128, 128, 8), (128, 64, 4), (64, 128, 4), (64, 64, 4),
              (64, 256, 4), (64, 32, 4), (32, 64, 4)]
     found = [first]
@@ -158,7 +159,7 @@ def candidates(dtype, m: int, n: int, k: int, tensor_cores: bool, shared_memory:
             continue
         for depth, stages in ((deep, 3), (deep, 4), (deep // 2, 4)):
             made = Tiles(bm, bn, depth, warps, stages)
-            if made.shared(dtype.itemsize) <= shared_memory and made not in found:
+            if made.shared(*(loaded or (dtype.itemsize,))) <= shared_memory and made not in found:
                 found.append(made)
     return found + (_by_copies(dtype, m, n, shared_memory) if copies else [])
 
