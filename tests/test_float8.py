@@ -187,7 +187,9 @@ def test_writes_and_comparisons(kind):
     z[1], z[:, 2], z[z == 0] = y[1], 3, 1.5
     z[ingot.tensor([0, 3])] = y[:2]
     assert (z[0] == y[0]).all() and (z[3] == y[1]).all() and (z[2, 2] == 3).all() and (x != x).sum() == 0
+    assert z.any() and (x != 0).all(1).tolist() == x.all(1).tolist()
     z.fill_(2).zero_()
+    assert not z.any() and not z.all()
     assert (z == 0).all() and not z.isnan().any() and z.isfinite().all()
 
 

@@ -113,9 +113,9 @@ amax = op("amax", infer=infer_reduce("amax", empty=False), ref=_wide(np.maximum.
           lower=Reduce("max"), traits=("exact",))
 amin = op("amin", infer=infer_reduce("amin", empty=False), ref=_wide(np.minimum.reduce), vjp=(_extreme_vjp,),
           lower=Reduce("min"), traits=("exact",))
-any_ = op("any", infer=infer_reduce("any", dt.bool_), vjp=NO_GRAD, lower=Reduce("any"), traits=("exact",),
+any_ = op("any", infer=infer_reduce("any", dt.bool_), vjp=NO_GRAD, lower=Reduce("any"), traits=("exact", "float8"),
           ref=lambda x, *, dim, keepdim: np.logical_or.reduce(x, axis=dim, keepdims=keepdim))
-all_ = op("all", infer=infer_reduce("all", dt.bool_), vjp=NO_GRAD, lower=Reduce("all"), traits=("exact",),
+all_ = op("all", infer=infer_reduce("all", dt.bool_), vjp=NO_GRAD, lower=Reduce("all"), traits=("exact", "float8"),
           ref=lambda x, *, dim, keepdim: np.logical_and.reduce(x, axis=dim, keepdims=keepdim))
 
 
