@@ -22,6 +22,7 @@ from ingot.passes import fuse_prologue, pipeline
 from ingot.passes.codegen.triton import configs, conv, matmul
 from ingot.passes.codegen.triton.nest import SIZE
 from ingot.passes.codegen.triton.plan import ProductStep, plan
+from ingot.runtime.cuda import products
 from ingot.runtime.cuda.products import Beside, Computed
 from test_triton_compile import ARCHS, built, caches, variant  # noqa: F401 (a fixture)
 
@@ -137,6 +138,21 @@ def test_an_input_that_is_updated_after_it_was_multiplied():
             x = draw(20, 20) + i
             assert ingot.allclose(step(x.cuda()).cpu(), x @ (want * 0.5), rtol=1e-5, atol=1e-5), f"call {i}"
             want = want * 0.9
+
+
+def test_more_batches_than_a_grid_has(monkeypatch):
+    """In several launches, each with the addresses of its batches in whatever is read and written."""
+    monkeypatch.setattr(products, "_MOST_BATCHES", 2)
+    with mock_cuda.installed():
+        x, w, c, r = draw(5, 3, 4), draw(5, 4, 17), draw(5, 1, 4), draw(5, 3, 17)
+
+        def f(x, w, c, r):
+            return (x * c + 1) @ w * 2 + r
+
+        run, there = jit.trace(f), [t.cuda() for t in (x, w, c, r)]
+        run(*there)
+        assert ingot.allclose(run(*there).cpu(), f(x, w, c, r), rtol=1e-5, atol=1e-5)
+        assert ingot.allclose((there[0] @ there[1]).cpu(), x @ w, rtol=1e-5, atol=1e-5)
 
 
 def test_sizes_that_change():

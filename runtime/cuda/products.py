@@ -186,19 +186,23 @@ class Case(NamedTuple):
 def multiply(x, y, out, device, beside: Beside | None = None, operands=(), fast=False):
     """Writes x @ y (or what the epilogue makes of it) to `out`; `operands` are the addresses of the epilogue's. A factor is an
     array, or (Computed, the arrays that it is made of, shape)."""
-    m, k, n = _shape(x)[-2], _shape(x)[-1], _shape(y)[-1]
     # (Copies must live until the launch, or the second would take the memory of the first.)
-    (x_laid, x_made), (y_laid, y_made) = _as_factor(x, "x", device), _as_factor(y, "y", device)
+    x_laid, x_made, (*_, m, k) = _as_factor(x, "x", device)
+    y_laid, y_made, (*_, n) = _as_factor(y, "y", device)
     batch = out.size // (m * n)
     stream = streams.current(device).handle
-    x_at, y_at = ([used(a, stream) for a in made] for made in (x_made, y_made))
+    x_at, y_at = [used(a, stream) for a in x_made], [used(a, stream) for a in y_made]
     z = beside.fused.dtype if beside is not None else dt.from_numpy(out.dtype)
+    precision = _precision(x_laid.kind, fast)
     for first in range(0, batch, _MOST_BATCHES):
-        case = Case(x_laid, y_laid, z, m, n, k, min(_MOST_BATCHES, batch - first), device, _precision(x_laid.kind, fast))
-        made = _prepared(case, _chosen(case, x_at, y_at, out), beside)
-        given = [at + first * step for laid, there in ((x_laid, x_at), (y_laid, y_at)) for at, step in zip(there, laid.steps)]
-        more = [a + first * step for a, step in zip(operands, beside.steps)] if beside else []
-        made(device, stream, (*given, used(out, stream) + first * m * n * out.itemsize, *more), {})
+        case = Case(x_laid, y_laid, z, m, n, k, min(_MOST_BATCHES, batch - first), device, precision)
+        made = _tuned(case, beside, x_at, y_at) if config.current().cuda_tune else _usual(case, beside)
+        given = (*x_at, *y_at, used(out, stream), *operands)
+        if first:
+            more = () if beside is None else beside.steps
+            steps = (*x_laid.steps, *y_laid.steps, m * n * out.itemsize, *more)
+            given = tuple([at + first * step for at, step in zip(given, steps)])
+        made(device, stream, given, {})
 
 
 def _precision(kind, fast) -> str:
@@ -208,20 +212,16 @@ def _precision(kind, fast) -> str:
     return float32_precision() if kind is dt.float32 else "ieee"
 
 
-def _shape(factor):
-    return factor.shape if isinstance(factor, DeviceArray) else factor[2]
-
-
 def _as_factor(factor, letter, device) -> tuple:
-    """(how it lies or is computed, the arrays that it is made of)"""
-    if not isinstance(factor, DeviceArray):
-        return factor[:2]
+    """(how it lies or is computed, the arrays that it is made of, its shape)"""
+    if factor.__class__ is not DeviceArray:
+        return factor
     a, batch = _as_batch(factor)
     laid = Laid(dt.from_numpy(a.dtype), batch, _last(a))
     if laid.kind in dt.FLOAT8 and contexts.context(device).arch < FLOAT8_CHIPS:
         a = a if 1 in laid.last else a.backend.contiguous(a)
-        return _widened(laid.kind, _last(a), letter), [a]
-    return laid, [a]
+        return _widened(laid.kind, _last(a), letter), [a], factor.shape
+    return laid, [a], factor.shape
 
 
 @functools.lru_cache(64)
@@ -233,18 +233,28 @@ def _widened(kind, last, letter) -> Computed:
     return Computed(Beside(fused, [(last[1] if turned else last[0], 0)]), turned)
 
 
-def _chosen(case: Case, x_at, y_at, out) -> template.Tiles:
-    """The tile of a product, which is found without what follows it, on a result of its own."""
-    kind, chip = case.x.kind, contexts.context(case.device)
+def _candidates(case: Case, copies=False) -> list:
+    """The tiles of a product that are worth trying, the one to take without trying first."""
+    kind = case.x.kind
     fast = kind.itemsize <= 2 or (kind is dt.float32 and case.precision != "ieee")
-    copies = False
-    if config.current().cuda_tune and case.in_memory:
-        addresses = (*x_at, *y_at, *case.x.steps, *case.y.steps)
-        copies = hopper.takes(case.kinds, chip.arch, case.x.last, case.y.last, addresses)
     loaded = () if case.in_memory else (case.x.loaded, case.y.loaded)
-    found = _candidates(kind, case.m, case.n, case.k, fast, chip.shared_memory, copies, case.batch, loaded)
-    if len(found) == 1:
-        return found[0]
+    shared = contexts.context(case.device).shared_memory
+    return template.candidates(kind, case.m, case.n, case.k, fast, shared, copies, case.batch, loaded)
+
+
+@functools.lru_cache(4096)
+def _usual(case: Case, beside):
+    """A product by the tile that is taken without trying."""
+    return _prepared(case, _candidates(case)[0], beside)
+
+
+def _tuned(case: Case, beside, x_at, y_at):
+    """A product by the quickest tile, which is found without what follows it, on a result of its own."""
+    copies = False
+    if case.in_memory:
+        addresses = (*x_at, *y_at, *case.x.steps, *case.y.steps)
+        copies = hopper.takes(case.kinds, contexts.context(case.device).arch, case.x.last, case.y.last, addresses)
+    found = _candidates(case, copies)
     held: list = []
 
     def prepare(tile):
@@ -254,15 +264,12 @@ def _chosen(case: Case, x_at, y_at, out) -> template.Tiles:
         return made.variant(case.device, given), lambda: made(case.device, stream, given, {})
 
     key = ("matmul", case.kinds.short, case.m, case.n, case.k, case.batch, _said(case.x), _said(case.y), case.precision, copies)
-    return tuning.best(key, found, prepare, case.device)
+    return _prepared(case, tuning.best(key, found, prepare, case.device), beside)
 
 
 def _said(factor) -> tuple:
     """A factor as a part of a key that other processes have as well."""
     return (factor.batch, factor.last) if type(factor) is Laid else (factor.how.name, factor.beside.strides)
-
-
-_candidates = functools.lru_cache(1024)(template.candidates)
 
 
 def _last(a) -> tuple:
