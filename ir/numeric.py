@@ -15,7 +15,7 @@ from .errors import ArgumentError
 def copied(a, dtype=None):
     """A dense copy (in another dtype): its dimensions lie in memory in the array's own order, or in row-major order where
     elements of the array share a place (numpy would put the expanded dimensions last)."""
-    return as_kind(a, a.dtype if dtype is None else np.dtype(dtype), "C" if 0 in a.strides else "K")
+    return a.astype(a.dtype if dtype is None else dtype, order="C" if 0 in a.strides else "K")
 
 
 def as_kind(a: np.ndarray, kind: np.dtype, order="K") -> np.ndarray:

@@ -9,7 +9,7 @@ import numpy as np
 from ..ir import dtype as dt
 from ..ir import float8
 from ..ir.errors import AutogradError, ShapeError
-from ..ir.numeric import copied
+from ..ir.numeric import as_kind
 from ..ir.op import OPS
 from ..ir.ops.elementwise import cast
 from ..ir.ops.shape import assign_view
@@ -41,7 +41,7 @@ def write(dst: Tensor, src, name: str, *, foreign: bool = False):
     if owner._node is not None:
         rescue_result(owner)
     if isinstance(src, Tensor) and a.itemsize == 1 and a.dtype in float8.KINDS:
-        value = m.run(copied, value, a.dtype)
+        value = m.run(as_kind, value, a.dtype)
     m.run(np.copyto, a, at_hint(value), casting="unsafe")
     wrote(dst, src, name, foreign)
     return dst

@@ -314,6 +314,8 @@ bitwise_right_shift = elementwise("bitwise_right_shift", np.right_shift, NO_GRAD
 def _cast(x, *, dtype):
     if x.dtype.kind == "c" and not dtype.is_complex:
         x = x.real
+    if dtype.itemsize == 1 or x.itemsize == 1:
+        return numeric.as_kind(x, dtype.np, "C" if 0 in x.strides else "K")
     return numeric.copied(x, dtype.np)
 
 

@@ -15,6 +15,7 @@ _new = object.__new__
 LARGE = 1 << 15   # elements from which compiled kernels, with threads and reused memory, are faster than numpy
 _ndarray = np.ndarray
 _INT64 = np.dtype(np.int64)
+_FLOAT32 = np.dtype(np.float32)     # which all operators here take
 _FAR = 1 << 62
 
 
@@ -32,7 +33,7 @@ def _shortcut(op, ufunc, general, chars):
         if isinstance(other, Tensor):
             b = other._a
             d = a.dtype
-            if d is not b.dtype or d.char not in chars:
+            if d is not b.dtype or (d is not _FLOAT32 and d.char not in chars):
                 return general(self, other)
         elif ((type(other) is float or type(other) is int) and a.dtype.kind == "f" and a.itemsize > 2) or (
                 integers and type(other) is int and a.dtype is _INT64 and -_FAR < other < _FAR):
