@@ -145,6 +145,7 @@ def test_addresses_are_those_of_numpy():
 # --- the allocator ---
 @pytest.fixture
 def fresh_allocator():
+    gc.collect()        # else what tests before have left behind is given back at some time during this one
     alloc.empty_cache()
     before = alloc.stats()["limit"]
     yield

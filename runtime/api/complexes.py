@@ -12,6 +12,7 @@ from ...ir.ops.shape import cat, reshape, select
 from ..tensor import Tensor, shape_of
 from .promote import promote
 from .register import FUNCTIONS, api, deliver
+from .shape import broadcast_tensors
 
 
 def _unwritable(x):
@@ -93,7 +94,7 @@ def polar(abs, angle, *, out=None):
 
 def _together(x, y):
     x, y = promote(ew.add, x, y)
-    return (x, y) if x.shape == y.shape else (x.expand(y.shape) if x.ndim < y.ndim else x, y.expand(x.shape))
+    return (x, y) if x.shape == y.shape else broadcast_tensors(x, y)
 
 
 @api(method=False)

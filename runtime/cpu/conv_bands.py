@@ -9,7 +9,7 @@ needs; rows that the next band reads again are moved to the beginning. `conv_cha
 from dataclasses import dataclass, replace
 from typing import Any
 
-from . import cache_sizes, conv_depthwise, conv_fused, conv_plan
+from . import cache_sizes, conv_depthwise, conv_few, conv_fused, conv_plan
 from .conv_plan import Geometry, Window
 
 _HEIGHT = 1                         # the dim that is cut: depth, height, width
@@ -92,6 +92,8 @@ def layer_of(fused) -> Layer | None:
     if fused.m or g.dims[0] != Window(1, 1) or not (fused.x_blocked or (g.x_plain and not fused.depthwise)):
         return None
     if len(fused.fusion.lines.kinds) > _MOST_BESIDE:
+        return None
+    if not fused.depthwise and conv_few.pays(g):      # it turns its weights first, for all of an image
         return None
     if not fused.depthwise and conv_plan.filters_of(g).panel * _DEPTH_SHARE > cache_sizes.second_level():
         return None

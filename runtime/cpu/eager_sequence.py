@@ -215,7 +215,7 @@ def linear(op: Op):
     """The product, with the bias added to each sum before it is stored."""
 
     def run(x, w, b):
-        if not (w.ndim == 2 and x.shape[-1] == w.shape[1] and x.dtype is w.dtype
+        if not (x.dtype in _STORED and w.ndim == 2 and x.shape[-1] == w.shape[1] and x.dtype is w.dtype
                 and (b is None or (b.dtype is w.dtype and b.shape == w.shape[:1]))):
             op.infer(*[None if a is None else Aval(a.shape, dt.from_numpy(a.dtype)) for a in (x, w, b)])
         if x.dtype not in _STORED or not x.size or not w.size or (x.dtype == np.float16 and not host().half_conversions):
