@@ -51,4 +51,4 @@ def is_user(frame) -> bool:
     name = frame.f_globals.get("__name__", "").partition(".")[0]
     file = frame.f_code.co_filename
     installed = "site-packages" in file or "dist-packages" in file
-    return not (installed or name in TRUSTED or file.startswith(("<frozen", *_STDLIB)))
+    return not (installed or name in TRUSTED or file.startswith(("<frozen ", *_STDLIB)))
