@@ -165,7 +165,9 @@ def test_between_blocks_it_stays_in_blocks():
     with ingot.no_grad():
         x = ingot.randn(1, 3, 12, 12)
         traced(x), traced(x)
-    lanes = [n.params["lanes"] for job in traced._jobs() for n in job.steps[-1].graph.nodes if n.op is blocked_ops.conv_blocked]
+    nodes = [n for job in traced._jobs() for n in job.steps[-1].graph.nodes]
+    lanes = [n.params["lanes"] for n in nodes if n.op is blocked_ops.conv_blocked]
+    lanes += [layer[5] for n in nodes if n.op.name == "conv_chain_blocked" for layer in n.params["layers"]]
     assert lanes == [target.host().lanes(4)] * 3
 
 
