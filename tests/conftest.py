@@ -2,7 +2,11 @@
 
 import pytest
 
-from ingot.runtime.cpu import pool
+import this_checkout
+
+this_checkout.make_importable()
+
+from ingot.runtime.cpu import pool  # noqa: E402  (found only now)
 
 
 class RootIsAFolder:
@@ -18,6 +22,10 @@ class RootIsAFolder:
 
 def pytest_configure(config):
     config.pluginmanager.register(RootIsAFolder(), "root-is-a-folder")
+
+
+def pytest_report_header():
+    return f"ingot: {this_checkout.ROOT}"
 
 
 @pytest.fixture
