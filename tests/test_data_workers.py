@@ -282,8 +282,10 @@ def test_leaving_early_ends_the_workers():
     assert nothing_is_left() and time.monotonic() - start < 10
 
 
+# Python answers an interruption only where it is not ignored, as it is in jobs that a shell put into the background.
 PROGRAM = """
-import sys, time, ingot
+import signal, time, ingot
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from ingot.utils.data import DataLoader, Dataset
 
 class Slow(Dataset):
