@@ -99,6 +99,23 @@ class RandomNet(nn.Module):
         return F.pad(x, (1, 0) * self.dims)
 
 
+class BlockedText:
+    """Text of graphs of convolutions in blocks, whose images all have the same shape: `kind` is its text."""
+
+    def __init__(self, kind):
+        self.kind = kind
+
+    def conv(self, x, beside="", epilogue="()"):
+        """A 3x3 convolution of 8 channels into 8."""
+        return (f"{self.kind} = conv_blocked({x}, %w{beside}, dilation=(1, 1), epilogue={epilogue}, filters=(8, 8, 3, 3), "
+                "groups=1, in_blocks=True, kernel=('direct', 1, True, 4), lanes=4, padding=((1, 1), (1, 1)), stride=(1, 1))")
+
+    def graph(self, *lines, returns):
+        """Of an image %x, weights %w and a number for each channel, %c."""
+        head = f"graph g(%x: {self.kind}, %w: f64[576], %c: f64[1,2,1,1,4]) {{"
+        return "\n".join([head, *lines, f"return {returns}", "}"])
+
+
 def images(net, seed, batch=2, dtype=ingot.float32):
     """An input for a network."""
     rng = np.random.default_rng([seed, 1])

@@ -11,7 +11,9 @@ what a kernel was compiled from; `installed()` puts a compiler in place that wri
 import contextlib
 import json
 
+import ingot
 import mock_cuda_triton
+from ingot import jit
 from ingot.runtime.cuda import (
     checks,
     classes,
@@ -84,6 +86,19 @@ def installed(devices=1, memory=1 << 30, seed=0, arch=90):
         driver.restore(before)
 
 
+def launches_as_eager(cuda, f, *args, why=""):
+    """Holds a traced function to eager's results, bit for bit; the names of the kernels that its second call launches."""
+    want, traced = f(*args), jit.trace(f)
+    traced(*args)
+    before = len(cuda.launches)
+    got = traced(*args)
+    names = [launch["name"] for launch in cuda.launches[before:]]
+    results = zip(want, got, strict=True) if isinstance(want, tuple) else [(want, got)]
+    for number, (w, g) in enumerate(results):
+        assert g.dtype is w.dtype and ingot.equal(g.cpu(), w.cpu()), f"result {number} {why}"
+    return names
+
+
 class _NoCache:
     @staticmethod
     def store(*args):
@@ -91,4 +106,4 @@ class _NoCache:
 
 
 mock_cuda_triton.as_installed(globals())
-__all__ = ["MockDriver", "Violation", "installed"]
+__all__ = ["MockDriver", "Violation", "installed", "launches_as_eager"]

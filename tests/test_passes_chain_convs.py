@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import ingot
-from conv_programs import RandomNet
+from conv_programs import BlockedText, RandomNet
 from graphs import check_same_meaning, check_untouched, graph_of
 from ingot import jit, nn
 from ingot.ir.ops.blocked import conv_chain_blocked
@@ -14,16 +14,8 @@ from ingot.passes.chain_convs import chain_convs
 from ingot.runtime.cpu import conv_bands, conv_chain, native
 
 KIND = "f64[2,2,5,4,4]"
-
-
-def conv(x, beside="", epilogue="()"):
-    return (f"{KIND} = conv_blocked({x}, %w{beside}, dilation=(1, 1), epilogue={epilogue}, filters=(8, 8, 3, 3), groups=1, "
-            "in_blocks=True, kernel=('direct', 1, True, 4), lanes=4, padding=((1, 1), (1, 1)), stride=(1, 1))")
-
-
-def graph(*lines, returns):
-    head = f"graph g(%x: {KIND}, %w: f64[576], %c: f64[1,2,1,1,4]) {{"
-    return "\n".join([head, *lines, f"return {returns}", "}"])
+TEXT = BlockedText(KIND)
+conv, graph = TEXT.conv, TEXT.graph
 
 
 def whole(nodes):

@@ -76,14 +76,7 @@ def test_one_launch_with_the_same_bits(name, dtype):
     f, shapes = CASES[name]
     with mock_cuda.installed() as cuda:
         args = [draw(*s, dtype=dtype).cuda() + 0.5 for s in shapes]
-        want = f(*args)
-        traced = jit.trace(f)
-        traced(*args)
-        before = len(cuda.launches)
-        got = traced(*args)
-        names = [x["name"] for x in cuda.launches[before:]]
-        for w, g in zip(want if isinstance(want, tuple) else (want,), got if isinstance(got, tuple) else (got,)):
-            assert g.dtype is w.dtype and ingot.equal(g.cpu(), w.cpu()), f"{name}, seed {SEED}"
+        names = mock_cuda.launches_as_eager(cuda, f, *args, why=f"seed {SEED}")
     if dtype != "float64" or name not in DEAR:
         assert len(names) == 1 and "epilogue" in names[0], names
 
@@ -97,12 +90,9 @@ def test_transposed_convolutions_with_a_stride(kernel):
 
         size = 2 * 4 + kernel
         args = [draw(*s).cuda() for s in ((2, 3, 5, 5), (3, 4, kernel, kernel), (4,), (2, 4, size, size))]
-        want, traced = f(*args), jit.trace(f)
-        traced(*args)
-        before = len(cuda.launches)
-        assert ingot.equal(traced(*args).cpu(), want.cpu()), f"seed {SEED}"
-        names = [x["name"] for x in cuda.launches[before:] if "conv" in x["name"]]
-        others = len(cuda.launches) - before - len(names)
+        launched = mock_cuda.launches_as_eager(cuda, f, *args, why=f"seed {SEED}")
+    names = [n for n in launched if "conv" in n]
+    others = len(launched) - len(names)
     assert (len(names), others) == ((4, 0) if kernel > 1 else (1, 1)) and all(("epilogue" in n) == (kernel > 1) for n in names)
 
 
@@ -114,12 +104,7 @@ def test_operands_that_many_read_are_made_once():
             return (x @ w) * scale, (x @ w.T) * scale, g.sin(), (x @ x.T) + g.sin()
 
         args = [(draw(*s) / 4).cuda() for s in ((20, 20), (20, 20), (20,))]
-        want, traced = f(*args), jit.trace(f)
-        traced(*args)
-        before = len(cuda.launches)
-        for w, g in zip(want, traced(*args)):
-            assert ingot.equal(g.cpu(), w.cpu()), f"seed {SEED}"
-        names = [x["name"] for x in cuda.launches[before:]]
+        names = mock_cuda.launches_as_eager(cuda, f, *args, why=f"seed {SEED}")
     assert sum("epilogue" in n for n in names) == 3 and 4 <= len(names) <= 5, names
 
 

@@ -118,14 +118,13 @@ class _Channel:
         f, lanes, size = self.f, self.lanes, bytes_of(self.element)
         with f.loop(0, self.job.images) as images:
             plane = f.mul(f.add(f.mul(images.index, self.job.channels), self.number), self.job.size)
-            whole = f.bit_and(self.job.size, -lanes)
-            with f.loop(0, whole, lanes) as loop:
-                at = f.mul(f.add(plane, loop.index), size)
-                f.store(body(at, None), f.at(self.job.address("y"), at))
-            rest = f.sub(self.job.size, whole)
-            with f.when(f.compare("sgt", rest, 0)):
-                at, mask = f.mul(f.add(plane, whole), size), f.mask(rest, lanes)
-                f.store_masked(body(at, mask), f.at(self.job.address("y"), at), mask)
+
+            def one(index, mask, plane=plane):
+                at = f.mul(f.add(plane, index), size)
+                value, place = body(at, mask), f.at(self.job.address("y"), at)
+                f.store(value, place) if mask is None else f.store_masked(value, place, mask)
+
+            f.vectors(self.job.size, lanes, one)
 
     def load(self, name, offset, mask):
         """A vector of x or g."""

@@ -228,6 +228,15 @@ class Function(Instructions):
             return
         yield from self._real_loop(low, high, step, tuple(carry))
 
+    def vectors(self, count, lanes: int, body):
+        """body(at, mask) for each vector of `count` elements; the mask is None but for the last, where fewer are left."""
+        whole = self.bit_and(count, -lanes)
+        with self.loop(0, whole, lanes) as loop:
+            body(loop.index, None)
+        rest = self.sub(count, whole)
+        with self.when(self.compare("sgt", rest, 0)):
+            body(whole, self.mask(rest, lanes))
+
     def _real_loop(self, low, high, step, carry):
         body, done = self.new_block("loop"), self.new_block("end")
         low, high, before = self.index(low), self.index(high), self.block

@@ -78,12 +78,7 @@ class Fused:
             with f.loop(0, height) as line:
                 down.one_row(line.index, f.mul(c_row, line.index))
 
-        whole = f.bit_and(width, -lanes)
-        with f.loop(0, whole, lanes) as loop:
-            work(loop.index, None)
-        rest = f.sub(width, whole)
-        with f.when(f.compare("sgt", rest, 0)):
-            work(whole, f.mask(rest, lanes))
+        f.vectors(width, lanes, work)
         f.ret()
         return module.text()
 

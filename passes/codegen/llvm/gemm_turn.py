@@ -56,9 +56,4 @@ def _finish_row(f, kernel, job, start, spot, width, where):
         value, goal = narrow(f, value, kernel.precision.out), f.at(spot, at, kernel.precision.out)
         f.store(value, goal) if mask is None else f.store_masked(value, goal, mask)
 
-    whole = f.bit_and(width, -lanes)
-    with f.loop(0, whole, lanes) as loop:
-        one(loop.index, None)
-    rest = f.sub(width, whole)
-    with f.when(f.compare("sgt", rest, 0)):
-        one(whole, f.mask(rest, lanes))
+    f.vectors(width, lanes, one)

@@ -52,12 +52,7 @@ def _sweep(f, precision, weights, rows, sums, columns):
         place = f.at(sums, at, precision.accumulate)
         f.store(f.fadd(f.load(group.type, place), group), place)
 
-    whole = f.bit_and(columns, -lanes)
-    with f.loop(0, whole, lanes) as loop:
-        one(loop.index, None)
-    rest = f.sub(columns, whole)
-    with f.when(f.compare("sgt", rest, 0)):
-        one(whole, f.mask(rest, lanes))
+    f.vectors(columns, lanes, one)
 
 
 def _finish_row(f, kernel, job, item, sums):
