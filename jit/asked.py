@@ -22,6 +22,7 @@ class Asked(NamedTuple):
     """What a code object asks of them.
 
     names      the attributes that it reads or assigns
+    assigned   those of them that it assigns
     computes   whether it asks for attributes whose names it does not spell out
     by_name    whether it asks for attributes by their names, so that there may be none
     sets       whether it sets attributes by their names
@@ -29,6 +30,7 @@ class Asked(NamedTuple):
     """
 
     names: frozenset
+    assigned: frozenset
     computes: bool
     by_name: bool
     sets: bool
@@ -39,14 +41,16 @@ class Asked(NamedTuple):
         return self._replace(names=self.names | more) if more else self
 
 
-NOTHING = Asked(frozenset(), False, False, False, False)
+NOTHING = Asked(frozenset(), frozenset(), False, False, False, False)
 
 
 @lru_cache(maxsize=4096)
 def asked_of(code) -> Asked:
     """What code asks."""
     named = frozenset(code.co_names)
-    return Asked(loose_names(code), computes_names(code), *[not named.isdisjoint(some) for some in (_ASKS, _SETS, _KINDS)])
+    names, assigned = loose_names(code)
+    by_name, sets, kinds = (not named.isdisjoint(some) for some in (_ASKS, _SETS, _KINDS))
+    return Asked(names, assigned, computes_names(code), by_name, sets, kinds)
 
 
 def getters_names(frame) -> frozenset:

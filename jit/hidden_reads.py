@@ -2,7 +2,6 @@
 behind `super()`, context variables, attributes of tensors and classes, names that it computes."""
 
 import inspect
-import sys
 import types
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -14,7 +13,7 @@ from ..runtime.tensor import Tensor
 from .arrays import called
 from .asked import imported
 from .errors import TraceError
-from .frames import TRUSTED
+from .instances import is_users
 from .photograph import brief, is_plain, looks_like, photograph
 from .reads import GLOBAL, MISSING, Chain, follow
 
@@ -66,11 +65,6 @@ class FunctionGuard:
 
     def __str__(self):
         return f"the function {self.function.__qualname__} has other code or defaults"
-
-
-def is_users(x) -> bool:
-    """Whether a function or class is the user's, or of a library that knows nothing of ingot."""
-    return (getattr(x, "__module__", None) or "").partition(".")[0] not in (*TRUSTED, *sys.stdlib_module_names)
 
 
 def context_reading(function) -> Reading | None:
@@ -140,6 +134,7 @@ class HiddenReads:
     def _note_reading(self: Any, reading):
         if reading is not None:
             self.readings.setdefault(reading.watched, reading)
+            self._walk(reading.text, reading.read())
 
     def _through_tensor(self: Any, base, steps) -> bool:
         """Whether a chain reads an attribute of a tensor: its kind is guarded where the tensor comes in, what users have put

@@ -1,6 +1,7 @@
 """Objects that were there before a recorded function was called, as far as it reaches them."""
 
 import functools
+import gc
 import io
 import types
 import weakref
@@ -8,15 +9,14 @@ from typing import Any
 
 from ..runtime.nn.module import Module
 from ..runtime.tensor import Tensor
-from .frames import TRUSTED
+from .asked import NOTHING
 from .guards import Guard
 from .hidden_reads import known_in_class
+from .instances import attributes_of, is_instance, is_users_space
 from .photograph import CONTAINERS, is_plain, photograph
 from .places import read
 from .reads import ARGUMENT, MISSING, Chain
 from .tree import fields_of, is_structure
-
-MOST_OUTSIDE = 10000     # objects outside that are looked at
 
 
 class Outside:
@@ -27,7 +27,7 @@ class Outside:
         owner = getattr(value, "__self__", None) if isinstance(value, types.BuiltinMethodType) else value
         if type(owner) in CONTAINERS:
             self.containers.append(owner)
-        if hasattr(type(value), "__next__") and not isinstance(value, (io.IOBase, Tensor, Module)):
+        if hasattr(type(value), "__next__") and not issubclass(type(value), (io.IOBase, Tensor, Module, *weakref.ProxyTypes)):
             self._refuse(f"it reads {chain}, an iterator that lives outside of it and moves on with each call; pass the value "
                          "as an argument")
         self._walk(str(chain), value)
@@ -36,85 +36,144 @@ class Outside:
         if isinstance(value, Tensor) and id(value) not in self.held.known:
             self.tensors[id(value)] = value
 
+    def _ask(self: Any, asked):
+        """Takes in what the code that starts asks: of all objects that were reached, or will be, as functions hand them on."""
+        self._asked, kind = asked, asked._replace(names=NOTHING.names, computes=False)
+        known = self._questions.get(kind)
+        if known is None or not asked.names <= known:
+            self._questions[kind] = asked.names | (known or NOTHING.names)
+            question = kind._replace(names=asked.names - (known or NOTHING.names))
+            for value, text, _ in list(self.outside.values()):
+                self._answer(question, text, value)
+            for t in [t for t in self.tensors.values() if t.__dict__ or asked.sets]:
+                self._answer_tensor(question, "a tensor", t)
+
     def _walk(self: Any, text, value, is_given=False):
-        """Notes the attributes of objects that are reached from a value, as far as the code that runs has such names.
+        """Notes the attributes of objects that are reached from a value, as far as code has such names.
         Containers that are arguments are looked at anew at every call."""
         stack = [(text, value)]
-        while stack and len(self.outside) < MOST_OUTSIDE:
+        while stack:
             text, value = stack.pop()
             if isinstance(value, Module):
                 self.module_writes.remember(value)
-            if not is_given:
-                self.contents.see(value, text, self.held)
-            groups = getattr(value, "__dict__", {}).get("param_groups")       # of an optimizer
-            for i, group in enumerate(groups if type(groups) is list else ()):
-                self.contents.see(group, f"{text}.param_groups[{i}]", self.held)
             if is_given and is_structure(value):
                 self.parts.add(value)
                 stack += [(f"{text}.{name}", getattr(value, name)) for name in fields_of(value)]
                 continue
-            if type(value) in CONTAINERS or isinstance(value, tuple):
-                if is_given:
-                    self.parts.add(value)
-                items = value.items() if hasattr(value, "items") else enumerate(value)
-                found = [(f"{text}[{k!r}]", v) for k, v in items if not is_plain(v)]
-                stack += found
-                for _, v in () if is_given else found:
-                    self._note_tensor(v)
-            if type(value) is functools.partial:
-                stack += [(text, v) for v in (value.func, *value.args, *value.keywords.values())]
-            if type(value) is types.BuiltinMethodType:
-                stack.append((text, value.__self__))
-            if isinstance(value, (list, dict, set)) and not is_given:
-                self.copies.setdefault(id(value), (value, shallow(value), text))
-            if isinstance(value, weakref.ref):
-                stack.append((f"{text}()", value()))
+            if not is_given:
+                self._see_contents(text, value)
+            stack += self._items_of(text, value, is_given)
             if isinstance(value, Tensor):
-                self._note_attributes(text, value, value.__dict__.keys() & self._asked.names)
-                for name in self._asked.names if self._asked.sets else ():
-                    if not hasattr(Tensor, name):
-                        self._note_target(value, name, "attr", value.__dict__.get(name, MISSING), f"{text}.{name}")
-            if not is_instance(value) or (id(value), self._asked) in self._walked:
-                continue
+                for kind, names in self._questions.items():
+                    self._answer_tensor(kind._replace(names=names), text, value)
+            elif is_instance(value):
+                stack += self._reach(text, value)
+            elif is_users_space(value):
+                self._reach(text, value)
+
+    def _reach(self: Any, text, value) -> list:
+        """Notes an object; gives (text, value) of what it consists of."""
+        if id(value) not in self.outside:
+            self.outside[id(value)] = value, text, tuple(attributes_of(value))
+            for kind, names in self._questions.items():
+                self._answer(kind._replace(names=names), text, value)
+        elif not self._asked.computes or (id(value), self._asked) in self._walked:
+            return []
+        found, attributes = [], attributes_of(value)
+        if self._asked.computes:
             self._walked.add((id(value), self._asked))
-            self.outside[id(value)] = value
-            if self._asked.kinds:
-                self._note_attributes(text, value, ("__class__",))
-            for name in self._asked.names:
-                if name in value.__dict__:
-                    continue
-                if not hasattr(type(value), name):
-                    self._note_target(value, name, "attr", MISSING, f"{text}.{name}")
-                    if self._asked.by_name:
-                        self._note_attributes(text, value, (name,))
-                elif known_in_class(type(value), name):
-                    self._note_attributes(text, value, (name,))
-            for name, v in list(value.__dict__.items()):
-                if self._asked.sets and (self._asked.computes or name in self._asked.names):
-                    self._note_target(value, name, "attr", v, f"{text}.{name}")
-                if self._asked.computes or name in self._asked.names:
-                    self.guards.setdefault((id(value), Chain(ARGUMENT, text, (("attr", name),))), Guard(
-                        Chain(ARGUMENT, text, (("attr", name),)), value,
-                        self.held.same_as(v, value, name) or photograph(v, self.held), self._reader))
-                if not is_plain(v):
-                    stack.append((f"{text}.{name}", v))
+            self._answer(self._asked._replace(names=frozenset(attributes)), text, value)
+        for name, v in list(attributes.items()):
+            if not is_plain(v):
+                found.append((f"{text}.{name}", v))
+                self._note_tensor(v)
+        return found
+
+    def _see_contents(self: Any, text, value):
+        """Remembers what a container, or an optimizer's parameter groups, hold."""
+        self.contents.see(value, text, self.held)
+        groups = getattr(value, "__dict__", {}).get("param_groups")
+        for i, group in enumerate(groups if type(groups) is list else ()):
+            self.contents.see(group, f"{text}.param_groups[{i}]", self.held)
+        if isinstance(value, (list, dict, set)):
+            self.copies.setdefault(id(value), (value, shallow(value), text))
+
+    def _items_of(self: Any, text, value, is_given) -> list:
+        """(text, value) of what a container, a partial or cached function, a method or a reference leads to."""
+        if type(value) in CONTAINERS or isinstance(value, tuple):
+            items = value.items() if hasattr(value, "items") else enumerate(value)
+            found = [(f"{text}[{k!r}]", v) for k, v in items if not is_plain(v)]
+            if is_given:
+                self.parts.add(value)
+            else:
+                for _, v in found:
                     self._note_tensor(v)
+            return found
+        if type(value) is functools.partial:
+            return [(text, v) for v in (value.func, *value.args, *value.keywords.values())]
+        if type(value) is types.BuiltinMethodType:
+            return [(text, value.__self__)]
+        if type(value) is functools._lru_cache_wrapper:
+            kept = [v for found in gc.get_referents(value) for v in (found.values() if type(found) is dict else [found])]
+            return [(f"{text}()", v) for v in kept if not is_plain(v)]
+        if type(value) in weakref.ProxyTypes:
+            return [(text, value.__repr__.__self__)]
+        return [(f"{text}()", value())] if isinstance(value, weakref.ref) else []
+
+    def _answer_tensor(self: Any, question, text, t):
+        """Attributes that users have given, or give, a tensor."""
+        self._note_attributes(text, t, t.__dict__.keys() & question.names)
+        for name in question.names if question.sets else ():
+            if not hasattr(Tensor, name):
+                self._note_target(t, name, "attr", t.__dict__.get(name, MISSING), f"{text}.{name}")
+
+    def _answer(self: Any, question, text, value):
+        """Guards what code asks of an object, a class or a module."""
+        attributes = attributes_of(value)
+        in_class, nowhere = self._names_in_class(type(value), question.names)
+        self._note_attributes(text, value, in_class - attributes.keys())
+        if question.by_name:
+            self._note_attributes(text, value, nowhere - attributes.keys())
+        if question.kinds:
+            self._note_attributes(text, value, ("__class__",))
+            if is_users_space(type(value)):
+                self._reach(f"type({text})", type(value))
+        for name in question.names & attributes.keys():
+            if isinstance(value, type) and not known_in_class(value, name):
+                continue
+            if question.sets or name in question.assigned:
+                self._note_target(value, name, "attr", attributes[name], f"{text}.{name}")
+            self._note_attribute(text, value, name, attributes[name])
+
+    def _names_in_class(self: Any, cls, names) -> tuple:
+        """Which of some names a class knows (`known_in_class`), and which it has not."""
+        if (cls, names) not in self._classes:
+            nowhere = frozenset(name for name in names if not hasattr(cls, name))
+            self._classes[cls, names] = frozenset(n for n in names - nowhere if known_in_class(cls, n)), nowhere
+        return self._classes[cls, names]
+
+    def _note_new(self: Any):
+        """Notes the attributes that objects have got while the function ran."""
+        names = NOTHING.names.union(*self._questions.values())
+        for owner, text, before in list(self.outside.values()):
+            for name in (names & attributes_of(owner).keys()).difference(before):
+                if self._had_not(owner, name):
+                    self._note_target(owner, name, "attr", MISSING, f"{text}.{name}")
+
+    def _had_not(self: Any, owner, name) -> bool:
+        """Whether an object had no such attribute when it was reached, nor had its class."""
+        return id(owner) in self.outside and name not in self.outside[id(owner)][2] and not hasattr(type(owner), name)
 
     def _note_attributes(self: Any, text, owner, names):
         """Guards attributes of an object, or that they are not there."""
         for name in names:
-            chain = Chain(ARGUMENT, text, (("attr", name),))
-            found = read(owner, chain.steps)
-            self.guards.setdefault((id(owner), chain), Guard(
-                chain, owner, self.held.same_as(found, owner, name) or photograph(found, self.held), self._reader))
+            self._note_attribute(text, owner, name, read(owner, (("attr", name),)))
 
-
-
-def is_instance(value) -> bool:
-    """Whether a value is an object of a class of the user's, with attributes of its own."""
-    kind = type(value)
-    return (isinstance(getattr(value, "__dict__", None), dict) and kind.__module__.partition(".")[0] not in TRUSTED
-            and not isinstance(value, (type, types.ModuleType, types.FunctionType, Tensor, Module)))
+    def _note_attribute(self: Any, text, owner, name, found):
+        chain = Chain(ARGUMENT, text, (("attr", name),))
+        if (id(owner), chain) not in self.guards:
+            self.guards[id(owner), chain] = Guard(
+                chain, owner, self.held.same_as(found, owner, name) or photograph(found, self.held), self._reader)
 
 
 def shallow(container):

@@ -172,8 +172,9 @@ def _is_store(instructions, at) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def loose_names(code) -> frozenset:
-    """Attributes that the code reads or assigns of objects that no chain leads to: variables of its own, items of a loop."""
+def loose_names(code) -> tuple:
+    """(names, those of them that it assigns) of attributes that the code reads or assigns of objects that no chain leads to:
+    variables of its own, items of a loop."""
     instructions = _instructions(code)
     arguments = _kept_arguments(code, instructions)
     chained: set = set()
@@ -182,13 +183,14 @@ def loose_names(code) -> frozenset:
             steps = _steps_after(instructions, at + 1)
             chained.update(range(at + 1, at + 1 + 2 * len(steps)))
             chained.add(at + 1 + sum([1 if kind == "attr" else 2 for kind, _ in steps]))      # where it is assigned to
-    names = {i.argval for at, i in enumerate(instructions) if i.opname in (*_ATTRIBUTES, *_STORES) and at not in chained}
+    loose = [i for at, i in enumerate(instructions) if i.opname in (*_ATTRIBUTES, *_STORES) and at not in chained]
+    names, assigned = {i.argval for i in loose}, {i.argval for i in loose if i.opname in _STORES}
     if not BY_NAME.isdisjoint(code.co_names):
         names.update([c for c in code.co_consts if isinstance(c, str)])
     for inner in code.co_consts:            # of comprehensions and generators, which go through what this code gives them
         if isinstance(inner, types.CodeType) and inner.co_name.startswith("<") and inner.co_name != "<lambda>":
-            names |= loose_names(inner)
-    return frozenset(names)
+            names |= loose_names(inner)[0]
+    return frozenset(names), frozenset(assigned)
 
 
 @lru_cache(maxsize=4096)

@@ -23,6 +23,7 @@ from .frames import cell_of, functions_of, is_user, unwatched
 from .given import Parts
 from .guards import UNREAD, Guard, ModulesGuard, module_state
 from .hidden_reads import HiddenReads, context_reading, known_in_class, owners_above
+from .instances import is_instance, is_users_space
 from .module_writes import ModuleWrites
 from .numpy_scalars import SymScalar, fixed
 from .outside import Outside
@@ -67,7 +68,7 @@ class Watch(Outside, HiddenReads):
         self.tensors: dict = {}          # tensors that were there before and are reached from outside of the arguments, by id
         self.inner: dict = {}            # code of functions made inside -> their free variables that live inside, too
         self.made: set = set()           # ids of objects whose __init__ ran inside
-        self.outside: dict = {}          # by id: objects that were there before, as far as they were reached
+        self.outside: dict = {}          # by id: (object that was there before and is reached, what names it, its attributes)
         self.stored: dict = {}           # by place: the `Target`s that are assigned to
         self.given: set = set()          # ids of the arguments
         self.parts = Parts()             # what they consist of
@@ -82,9 +83,11 @@ class Watch(Outside, HiddenReads):
         self._keep: list = []
         self._reader = ""                # the function that is being looked at,
         self._asked = NOTHING            # and what it asks of objects that no chain leads to,
+        self._questions: dict = {}       # how all code so far asks -> for which names
         self._uses: dict = {}                    # and what it does with what its chains lead to
         self._imports: list = []                 # (module and level, steps, package) of what code reads of what it imports
         self._walked: set = set()
+        self._classes: dict = {}         # (class, names) -> which of the names it knows, and which it has not
         self.is_first = True
         self._cells: dict = {}
         self._functions: dict = {}       # code -> functions that have it
@@ -119,6 +122,9 @@ class Watch(Outside, HiddenReads):
                 first = frame.f_locals.get(frame.f_code.co_varnames[0])
                 if isinstance(first, Module):
                     self._runs(frame.f_code, first)
+        elif event == "return":
+            if type(arg) is types.ModuleType and is_users_space(arg):
+                self._walk(arg.__name__, arg)
         elif event == "c_call":
             if self.held.is_symbolic and self._leads_past(frame, arg):
                 self._fix()
@@ -171,7 +177,7 @@ class Watch(Outside, HiddenReads):
         if self.held.is_symbolic and ("__dict__" in code.co_names or code.co_name in _EXACT):
             self._fix()
         self.reads_by_name = self.reads_by_name or not BY_NAME.isdisjoint(code.co_names)
-        self._asked = asked_of(code).with_names(getters_names(frame))
+        self._ask(asked_of(code).with_names(getters_names(frame) | self._names_past_made(frame)))
         if "globals" in code.co_names:
             self.spaces.setdefault(id(frame.f_globals), (frame.f_globals, dict(frame.f_globals)))
         for cls, name in owners_above(frame):
@@ -197,9 +203,15 @@ class Watch(Outside, HiddenReads):
             elif chain.name in local and not (chain.root == FREE and chain.name in own):
                 self._note_store(chain, local[chain.name])
 
+    def _names_past_made(self, frame) -> frozenset:
+        """The attributes that code reads by way of objects that the function made: these may hold others."""
+        local = frame.f_locals
+        chains = [c for c in reads_of(frame.f_code) if c.root != GLOBAL and id(local.get(c.name)) in self.made]
+        return frozenset(key for chain in chains for kind, key in chain.steps if kind == "attr")
+
     def _defaults(self, frame):
-        """Notes containers that are the defaults of parameters: they outlive the call. All that the first function is given
-        comes from outside."""
+        """Notes containers and objects that are the defaults of parameters: they outlive the call. All that the first function
+        is given comes from outside."""
         code, local = frame.f_code, frame.f_locals
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         if self.is_first:
@@ -208,14 +220,18 @@ class Watch(Outside, HiddenReads):
             self.given = {id(local.get(name)) for name in passed}
             for name in passed:
                 self._walk(name, local.get(name), is_given=True)
-        if not any(is_changeable(local.get(name)) for name in names):
+        lasting = [name for name in names if is_changeable(local.get(name)) or (
+            is_instance(local.get(name)) and id(local[name]) not in self.outside and id(local[name]) not in self.made)]
+        if not lasting:
             return
         functions = self._functions_of(frame)
         given = {id(v) for f in functions for v in (*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values())}
-        for name in names:
-            value = local.get(name)
-            if is_changeable(value) and id(value) in given:
+        for name in lasting:
+            value = local[name]
+            if id(value) in given and is_changeable(value):
                 self._note(Chain(ARGUMENT, name, ()), value, value)
+            elif id(value) in given:
+                self._walk(name, value)
 
     def _functions_of(self, frame) -> list:
         """`functions_of`, which may have to look at all objects, once for each code and recording."""
@@ -249,6 +265,8 @@ class Watch(Outside, HiddenReads):
             self._note_target(cell, "", "cell", value, f"{write}")
 
     def _note_target(self, owner, key, kind, before, text):
+        if kind == "attr" and self._had_not(owner, key):
+            before = MISSING
         target = Target(owner, key, kind, before, photograph(before, self.held), f"{text} (in {self._reader})")
         if self.stored.setdefault(target.place, target) is target and kind == "attr" and before is not MISSING:
             self.held.show(owner, key)
@@ -364,6 +382,7 @@ class Watch(Outside, HiddenReads):
 
     def effects(self) -> list:
         """The `Target`s that hold something else than before, if that can be repeated; else raises."""
+        self._note_new()
         others = {t.place: t for t in self.module_writes.targets(self.stored)}
         self.stored |= others
         self.module_reads |= others.keys()

@@ -7,6 +7,7 @@ import linecache
 from textwrap import dedent, indent
 
 import ingot
+from handed_programs import HANDED
 from ingot import nn
 
 ROADS = ("closure", "global")
@@ -278,6 +279,7 @@ PROGRAMS = {
     "opt_group": (
         "o = ingot.optim.SGD([nn.Parameter(ingot.ones(3))], lr=0.5)",
         "x * o.param_groups[0]['lr']", "o.param_groups[0].update(lr=0.7)"),
+    **HANDED,
 }
 
 

@@ -9,6 +9,7 @@ import itertools
 import operator
 import queue
 import sys
+import textwrap
 import types
 
 import pytest
@@ -144,3 +145,63 @@ def test_every_call_leaves_what_eager_code_leaves(name, changes):
         assert "this function cannot be traced: it " in str(error) or "while this function was recorded" in str(error)
     else:
         assert got == want
+
+
+# Writes to objects that another function hands on. The body reads and writes `c`, `l` and what `get()` and `many()` give.
+
+SETUP = """
+class C:
+    def __init__(self, w):
+        self.w, self.n, self.seen = w, 0, []
+    def up(self): self.n += 1
+    def put(self, v): self.w = v
+class R:
+    @property
+    def p(self): return c
+c, l, r = C(2.0), [C(1.0), C(2.0)], R()
+d = {'a': c}
+def get(): return c
+def many(): return l[:]
+"""
+
+BODIES = {
+    "store": "get().w = 3.0\nreturn x * 2",
+    "count": "get().n += 1\nreturn x * 2",
+    "method": "get().up()\nreturn x * get().n",
+    "by a variable": "k = get()\nk.n = k.n + 1\nreturn x * k.n",
+    "tensor": "get().w = x * 2\nreturn x + 1",
+    "tensor by a method": "get().put(x * 2)\nreturn x + 1",
+    "tensor that the next call reads": "k = get()\ny = x * k.w\nk.put(y)\nreturn y",
+    "in a loop": "for k in many(): k.n += 1\nreturn x",
+    "methods in a loop": "for k in many(): k.up()\nreturn x",
+    "list": "get().seen.append(1)\nreturn x * len(get().seen)",
+    "numbers in a list": "get().seen.append(float(x.sum()))\nreturn x",
+    "property": "r.p.n += 1\nreturn x * r.p.n",
+    "new attribute": "get().z = 1\nreturn x * 2",
+    "attribute that is new at first": "k = get()\nk.z = getattr(k, 'z', 0) + 1\nreturn x * k.z",
+    "deleted and set": "k = get()\nif hasattr(k, 'q'): del k.q\nk.q = 1\nreturn x",
+    "setattr": "setattr(get(), 'n', get().n + 1)\nreturn x * get().n",
+    "vars": "vars(get())['n'] += 1\nreturn x * get().n",
+    "in a dictionary": "d.get('a').n += 1\nreturn x * d['a'].n",
+    "copy": "import copy\nk = copy.copy(c)\nk.n += 1\nreturn x * k.n",
+    "swapped": "a, b = many()\na.w, b.w = b.w, a.w\nreturn x * a.w + b.w",
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_objects_that_functions_hand_on(name):
+    def life(wrap):
+        space: dict = {}
+        exec(SETUP + "def fn(x):\n" + textwrap.indent(BODIES[name], "    "), space)
+        traced, found = wrap(space["fn"]), []
+        for i in range(5):
+            result = traced(ingot.ones(2) * (i + 1)).tolist()
+            held = [{k: v.tolist() if isinstance(v, ingot.Tensor) else list(v) if type(v) is list else v
+                     for k, v in vars(o).items()} for o in (space["c"], *space["l"])]
+            found.append((result, held))
+        return found, traced
+
+    want, _ = life(lambda f: f)
+    got, traced = life(jit.trace)
+    assert got == want
+    assert traced.stats()["compiles"] <= 5, traced.stats()["misses"]

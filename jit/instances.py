@@ -1,0 +1,44 @@
+"""Objects of the user's classes: which they are, and what attributes they have of their own."""
+
+import sys
+import types
+
+from ..runtime.nn.module import Module
+from ..runtime.tensor import Tensor
+from .frames import TRUSTED
+
+_NO_INSTANCES = (type, types.ModuleType, types.FunctionType, Tensor, Module)
+
+
+def is_instance(value) -> bool:
+    """Whether a value is an object of a class of the user's, with attributes of its own."""
+    kind = type(value)
+    return (kind.__module__.partition(".")[0] not in TRUSTED and not issubclass(kind, _NO_INSTANCES)
+            and (isinstance(getattr(value, "__dict__", None), dict) or bool(_slots_of(kind))))
+
+
+def is_users(x) -> bool:
+    """Whether a function or class is the user's, or of a library that knows nothing of ingot."""
+    return (getattr(x, "__module__", None) or "").partition(".")[0] not in (*TRUSTED, *sys.stdlib_module_names)
+
+
+def is_users_space(value) -> bool:
+    """Whether a value is a class or a module of the user's."""
+    if isinstance(value, types.ModuleType):
+        return value.__name__.partition(".")[0] not in (*TRUSTED, *sys.stdlib_module_names)
+    return isinstance(value, type) and is_users(value)
+
+
+def attributes_of(value) -> dict:
+    """The attributes that an instance, a class or a module has itself."""
+    own, slots = getattr(value, "__dict__", {}), _slots_of(type(value))
+    if not slots:
+        return own
+    return {**own, **{name: getattr(value, name) for name in slots if hasattr(value, name)}}
+
+
+def _slots_of(kind) -> list:
+    if not hasattr(kind, "__slots__"):
+        return []
+    return [name for c in kind.__mro__ if is_users(c) for name, member in vars(c).items()
+            if type(member) is types.MemberDescriptorType]
