@@ -1,14 +1,16 @@
-"""`ingot.linalg`: norms, solutions, factorisations. float32 and float64, single matrices and batches."""
+"""`ingot.linalg`: norms, solutions, factorisations, of single matrices and batches, real and complex."""
 
 import math
 
 from ..ir import dtype as dt
-from ..ir.aval import broadcast_shapes, canonical_dim
+from ..ir.aval import canonical_dim
 from ..ir.errors import ArgumentError, LinAlgError, ShapeError
 from ..ir.ops import elementwise as ew
 from ..ir.ops import factor as fa
 from ..ir.ops import linalg as la
 from ..ir.ops import reduce as rd
+from ..ir.ops import triangular as tri
+from ..ir.ops.complexes import magnitude
 from ..ir.ops.shape import diagonal as _diagonal
 from ..ir.ops.shape import expand, full, iota, permute, reshape
 from .api import returns
@@ -18,10 +20,30 @@ from .api.linalg import matmul
 from .api.promote import rounds_once
 from .api.reduce import averageable, vector_norm
 from .api.register import FUNCTIONS, deliver
+from .matrix_factors import (
+    cholesky_ex,
+    eig,
+    eigvals,
+    householder_product,
+    inv_ex,
+    ldl_factor,
+    ldl_factor_ex,
+    ldl_solve,
+    lu,
+    lu_factor,
+    lu_factor_ex,
+    lu_solve,
+    matrix_sqrth,
+    polar,
+    solve_ex,
+)
+from .matrix_shapes import batched, is_vector
 
-__all__ = ["LinAlgError", "cholesky", "cond", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "lstsq", "matmul",
-           "matrix_exp", "matrix_norm", "matrix_power", "matrix_rank", "multi_dot", "norm", "pinv", "qr", "slogdet", "solve",
-           "solve_triangular", "svd", "svdvals", "tensorinv", "tensorsolve", "vander", "vecdot", "vector_norm"]
+__all__ = ["LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh",
+           "householder_product", "inv", "inv_ex", "ldl_factor", "ldl_factor_ex", "ldl_solve", "lstsq", "lu", "lu_factor",
+           "lu_factor_ex", "lu_solve", "matmul", "matrix_exp", "matrix_norm", "matrix_power", "matrix_rank", "matrix_sqrth",
+           "multi_dot", "norm", "pinv", "polar", "qr", "slogdet", "solve", "solve_ex", "solve_triangular", "svd", "svdvals",
+           "tensorinv", "tensorsolve", "vander", "vecdot", "vector_norm"]
 
 # Norms.
 
@@ -70,7 +92,7 @@ def _spectral(x, ord, rows, cols):
 def _by_sums(x, ord, rows, cols):
     """The extreme of the sums along one of both dims."""
     over, rest = (rows, cols) if abs(ord) == 1 else (cols, rows)
-    sums = rd.sum_(ew.abs_(x), dim=(over,), keepdim=False)
+    sums = rd.sum_(magnitude(x), dim=(over,), keepdim=False)
     extreme = rd.amax if ord > 0 else rd.amin
     return extreme(sums, dim=(rest - (rest > over),), keepdim=False)
 
@@ -97,22 +119,11 @@ def cond(A, p=None, *, out=None):
 # Solutions.
 
 
-def _batched(*xs):
-    """Matrices expanded to one batch shape."""
-    batch = broadcast_shapes(*(x.shape[:-2] for x in xs))
-    return [x if x.shape[:-2] == batch else expand(x, shape=batch + tuple(x.shape[-2:])) for x in xs]
-
-
-def _is_vector(A, B):
-    """Whether B is one vector for each matrix of A."""
-    return B.ndim == 1 or (B.ndim == A.ndim - 1 and B.shape == A.shape[:-1])
-
-
 def solve(A, B, *, left=True, out=None):
     """X with A @ X = B, or X @ A = B if not left."""
     if not left:
         result = la.transpose_last(solve(la.transpose_last(A), la.transpose_last(B)))
-    elif _is_vector(A, B):
+    elif is_vector(A, B):
         result = _solve_columns(A, reshape(B, shape=(*B.shape, 1)))
         result = reshape(result, shape=tuple(result.shape[:-1]))
     else:
@@ -122,16 +133,18 @@ def solve(A, B, *, left=True, out=None):
 
 def _solve_columns(A, B):
     fa.check_matrix("solve", A.aval)
-    return fa.solve(*_batched(A, B))
+    return fa.solve(*batched(A, B))
 
 
 def solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=None):
     """X with A @ X = B (or X @ A = B), reading only one triangle of A; with unitriangular its diagonal counts as ones."""
-    triangle = la.transpose_last(fa.lower(la.transpose_last(A), 0)) if upper else fa.lower(A, 0)
-    if unitriangular:
-        rows, cols = (iota(A, shape=tuple(A.shape), dim=A.ndim - k, dtype=dt.int64) for k in (2, 1))
-        triangle = ew.where(ew.eq(rows, cols), 1.0, triangle)
-    return solve(triangle, B, left=left, out=out)
+    if not left:
+        result = la.transpose_last(solve_triangular(la.transpose_last(A), la.transpose_last(B), upper=not upper,
+                                                    unitriangular=unitriangular))
+    else:
+        fa.check_matrix("solve_triangular", A.aval)
+        result = tri.solve_triangular(*batched(A, B), upper=bool(upper), unit=bool(unitriangular))
+    return deliver(result, out, "solve_triangular")
 
 
 def inv(A, *, out=None):
@@ -150,18 +163,18 @@ def pinv(A, *, atol=None, rtol=None, hermitian=False, out=None):
 
 
 def _epsilon(A):
-    return 2.0 ** (-52 if A.dtype is dt.float64 else -23)
+    return 2.0 ** (-52 if A.dtype in (dt.float64, dt.complex128) else -23)
 
 
 def lstsq(A, B, rcond=None, *, driver=None):
     """The least-squares solution of A @ X = B, as (solution, residuals, rank, singular_values)."""
-    vector = _is_vector(A, B)
+    vector = is_vector(A, B)
     b = reshape(B, shape=(*B.shape, 1)) if vector else B
-    A, b = _batched(A, b)
+    A, b = batched(A, b)
     m, n = A.shape[-2:]
     rcond = max(m, n) * _epsilon(A) if rcond is None else float(rcond)
     solution = la.matmul(fa.pinv(A, rcond=rcond), b)
-    gap = ew.square(ew.sub(la.matmul(A, solution), b))
+    gap = ew.square(magnitude(ew.sub(la.matmul(A, solution), b)))
     residuals = rd.sum_(gap, dim=(gap.ndim - 2,), keepdim=False)
     values = fa.svdvals(A.detach())
     rank = _count_above(values, rcond, 0.0)
@@ -202,8 +215,10 @@ def slogdet(A, *, out=None) -> returns.slogdet:
 
 
 def logdet(input):
-    """log of the determinant; nan where that is negative."""
+    """log of the determinant; nan where that is negative, complex for complex matrices."""
     sign, size = fa.slogdet(input)
+    if sign.dtype.is_complex:
+        return ew.add(ew.log(sign), fa.like(size, sign))
     return ew.where(ew.lt(sign, 0.0), math.nan, size)
 
 
@@ -233,7 +248,7 @@ def matrix_exp(A):
     fa.check_matrix("matrix_exp", A.aval)
     size = matrix_norm(A.detach(), 1)
     top = rd.amax(size, dim=tuple(range(size.ndim)), keepdim=False).item() if size.numel() and A.shape[-1] else 0.0
-    near = 0 if A.dtype is dt.float64 else 1   # the series is as good as the dtype up to a norm of 2 ** near
+    near = 0 if A.dtype in (dt.float64, dt.complex128) else 1   # the series is as good as the dtype up to a norm of 2 ** near
     halvings = max(0, math.ceil(math.log2(top)) - near) if top and math.isfinite(top) else 0
     x = ew.mul(A, 0.5 ** halvings)
     term = total = _identity_like(A)
@@ -251,7 +266,7 @@ def matrix_exp(A):
 def cholesky(A, *, upper=False, out=None):
     """The lower triangular factor of symmetric positive matrices (or its transpose)."""
     factor = fa.cholesky(A)
-    return deliver(la.transpose_last(factor) if upper else factor, out, "cholesky")
+    return deliver(fa.adjoint(factor) if upper else factor, out, "cholesky")
 
 
 def qr(A, mode="reduced", *, out=None):

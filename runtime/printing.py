@@ -132,7 +132,7 @@ def array_text(a, indent: int = 0) -> str:
     """The numbers of an array as nested brackets."""
     if not a.size:
         return "[]"
-    if a.dtype.isbuiltin != 1:      # bfloat16, float8
+    if a.dtype.isbuiltin == 2:      # bfloat16, float8
         a = a.astype(np.float32)
     short = a.size > Options.threshold
     shown = _ends(a) if short else a

@@ -84,7 +84,7 @@ class Loan:
 
 def borrowed(array: np.ndarray, storage: Storage) -> np.ndarray:
     """The same memory as an array of its own, of which the storage knows until it and its views are gone."""
-    own = array.dtype.isbuiltin == 1       # others have no name in numpy's protocol, and travel as integers
+    own = array.dtype.isbuiltin != 2       # types of other packages have no name in numpy's protocol, and travel as integers
     found = np.asarray(Loan(array if own else array.view(f"u{array.itemsize}"), storage))
     return found if own else found.view(array.dtype)
 

@@ -58,6 +58,38 @@ GRADIENTS = {
     "rotary": lambda z, w: ingot.view_as_real(z * ingot.polar(ingot.ones(3, dtype=ingot.float64), ingot.arange(3.0).double())),
     "spectral convolution": lambda z, w: ingot.fft.irfft2(ingot.fft.rfft2(z.real) * w[:, :2], s=(2, 3)),
 }
+
+
+def _positive(z):
+    return z @ z.mH + ingot.eye(2, dtype=ingot.float64)
+
+
+def _joined(*parts):
+    return sum((part.sum() * (i + 1 + 0.5j) for i, part in enumerate(parts)))
+
+
+LINALG = {
+    "inv": lambda z, w: ingot.linalg.inv(z @ w.T), "det": lambda z, w: ingot.linalg.det(z @ w.T),
+    "slogdet": lambda z, w: _joined(*ingot.linalg.slogdet(z @ w.T)), "pinv": lambda z, w: ingot.linalg.pinv(z) @ w,
+    "solve": lambda z, w: ingot.linalg.solve(z @ w.T, w), "solve_ex": lambda z, w: ingot.linalg.solve_ex(z @ w.T, w)[0],
+    "inv_ex": lambda z, w: ingot.linalg.inv_ex(z @ w.T)[0], "cholesky": lambda z, w: ingot.linalg.cholesky(_positive(z)),
+    "cholesky_ex": lambda z, w: ingot.linalg.cholesky_ex(_positive(z), upper=True)[0],
+    "qr": lambda z, w: _joined(*ingot.linalg.qr(z.T)), "qr of wide ones": lambda z, w: _joined(*ingot.linalg.qr(z)),
+    "svd": lambda z, w: (lambda u, s, vh: _joined(u.abs(), s, vh.abs(), u @ vh))(*ingot.linalg.svd(z, full_matrices=False)),
+    "svdvals": lambda z, w: ingot.linalg.svdvals(z.T), "eigvalsh": lambda z, w: ingot.linalg.eigvalsh(_positive(z)),
+    "eigh": lambda z, w: (lambda e, v: _joined(e, v.abs(), (v * e.exp()) @ v.mH))(*ingot.linalg.eigh(_positive(z))),
+    "eig": lambda z, w: (lambda e, v: _joined(e.square(), v.abs()))(*ingot.linalg.eig(z @ w.T)),
+    "eig of real ones": lambda z, w: (lambda e, v: _joined(e.square(), v.abs()))(*ingot.linalg.eig(z.real @ w.imag.T)),
+    "eigvals": lambda z, w: ingot.linalg.eigvals(z @ w.T).square().sum(),
+    "polar": lambda z, w: _joined(*ingot.linalg.polar(z.T)),
+    "matrix_sqrth": lambda z, w: ingot.linalg.matrix_sqrth(_positive(z)),
+    "lu": lambda z, w: _joined(*ingot.linalg.lu(z)[1:]), "lu of tall ones": lambda z, w: _joined(*ingot.linalg.lu(z.T)[1:]),
+    "lu_solve": lambda z, w: ingot.linalg.lu_solve(*ingot.linalg.lu_factor(z @ w.T), w, adjoint=True),
+    "triangular": lambda z, w: ingot.linalg.solve_triangular(z @ w.T, w, upper=True),
+    "reflections": lambda z, w: ingot.linalg.householder_product(z.T, w[:, 0]) @ w,
+    "ormqr": lambda z, w: ingot.ormqr(z.T, w[:, 0], w.T, transpose=True), "matrix_exp": lambda z, w: ingot.matrix_exp(z @ w.T),
+}
+GRADIENTS.update(LINALG)
 for _name in ("fft", "ifft", "hfft", "irfft"):
     for _norm in NORMS:
         for _n in (None, 2, 5):

@@ -1,10 +1,12 @@
 """Factorisations, inverses and determinants of matrices and batches of matrices, through LAPACK on the host.
 
-Gradients are the textbook ones; where a factorisation is not unique (signs of vectors, equal singular values or
-eigenvalues) only functions that do not depend on the choice have one.
+Gradients are the textbook ones; where a factorisation is not unique (signs or phases of vectors, equal singular values or
+eigenvalues) only functions that do not depend on the choice have one. Rules of functions that are no analytic functions of
+complex matrices are marked `textbook`.
 """
 
 import math
+from functools import wraps
 
 import numpy as np
 
@@ -12,15 +14,18 @@ from .. import dtype as dt
 from ..errors import DTypeError, LinAlgError, ShapeError
 from ..op import Host, op
 from . import elementwise as ew
+from .complexes import PARTS, complex_, conj, imag
 from .linalg import matmul, transpose_last
 from .reduce import sum_
 from .shape import cat, diagonal, diagonal_scatter, expand, iota, reshape, slice_
 
+KINDS = (dt.float32, dt.float64, dt.complex64, dt.complex128)
+
 
 def check_matrix(name, x, square=True):
-    """Raises unless x is a matrix or a batch of them, in float32 or float64."""
-    if x.dtype not in (dt.float32, dt.float64):
-        raise DTypeError(f"{name} takes float32 or float64, got {x}; cast with .to()")
+    """Raises unless x is a matrix or a batch of them, of 32 or 64 bits, real or complex."""
+    if x.dtype not in KINDS:
+        raise DTypeError(f"{name} takes float32 or float64 (or complex numbers of these), got {x}; cast with .to()")
     if x.ndim < 2 or (square and x.shape[-1] != x.shape[-2]):
         raise ShapeError(f"{name} takes {'square matrices' if square else 'matrices'} or batches of them, got {x}")
 
@@ -45,6 +50,40 @@ def _square(name, gives=lambda x: x):
     return infer
 
 
+def textbook(rule):
+    """A joint gradient rule that gives gradients as books and PyTorch have them, where the door wants those of complex results
+    conjugated (see `complexes`)."""
+
+    @wraps(rule)
+    def vjp(g, out, *args, **options):
+        outs = out if type(out) is tuple else (out,)
+        if not any(dt.of(o).is_complex for o in outs if o is not None):
+            return rule(g, out, *args, **options)
+        turned = tuple([_turned(x) for x in g]) if type(g) is tuple else _turned(g)
+        return tuple([_turned(x) for x in rule(turned, out, *args, **options)])
+
+    return vjp
+
+
+def _turned(g):
+    return conj(g) if g is not None and dt.of(g).is_complex else g
+
+
+def adjoint(x):
+    """Matrices transposed, and conjugated where they are complex."""
+    return transpose_last(conj(x) if dt.of(x).is_complex else x)
+
+
+def like(v, m):
+    """Real numbers in the dtype of a matrix that may be complex."""
+    return ew.cast(v, dtype=dt.of(m)) if dt.of(v) is not dt.of(m) else v
+
+
+def real_part(x):
+    """The dtype and shape of x with real numbers."""
+    return x.with_dtype(PARTS.get(x.dtype, x.dtype))
+
+
 def as_row(v):
     """A batch of vectors as rows, which scale columns."""
     return reshape(v, shape=(*v.shape[:-1], 1, v.shape[-1]))
@@ -52,7 +91,7 @@ def as_row(v):
 
 def scaled_columns(m, v):
     """Each column of m times its element of v."""
-    return ew.mul(m, expand(as_row(v), shape=m.shape))
+    return ew.mul(m, expand(as_row(like(v, m)), shape=m.shape))
 
 
 def lower(x, offset):
@@ -64,17 +103,17 @@ def lower(x, offset):
 
 
 def symmetric(x):
-    """(x + x^T) / 2"""
-    return ew.mul(ew.add(x, transpose_last(x)), 0.5)
+    """(x + x^H) / 2"""
+    return ew.mul(ew.add(x, adjoint(x)), 0.5)
 
 
-def _diag(v):
+def diag(v):
     """A batch of vectors as diagonal matrices."""
     n = len(v.shape)
     return diagonal_scatter(v, shape=(*v.shape, v.shape[-1]), offset=0, dim1=n - 1, dim2=n)
 
 
-def _gaps(v):
+def gaps_of(v):
     """v[j] - v[i], infinite on the diagonal, so that what is divided by it has none."""
     shape = (*v.shape, v.shape[-1])
     gap = ew.sub(expand(as_row(v), shape=shape), expand(reshape(v, shape=(*v.shape, 1)), shape=shape))
@@ -114,15 +153,16 @@ def _infer_pinv(x, *, rcond):
     return x.with_shape(x.shape[:-2] + (x.shape[-1], x.shape[-2]))
 
 
-def _pinv_vjp(g, out, x, *, rcond):
+@textbook
+def _pinv_vjp(g, out, x, *, rcond, needs):
     """d pinv = -P dA P + P P' dA' (I - A P) + (I - P A) dA' P' P, transposed."""
-    p, gt, pt = out, transpose_last(g), transpose_last(out)
+    p, gt, pt = out, adjoint(g), adjoint(out)
     direct = matmul(matmul(pt, g), pt)
     left = matmul(gt, matmul(p, pt))
     left = ew.sub(left, matmul(x, matmul(p, left)))
     right = matmul(matmul(pt, p), gt)
     right = ew.sub(right, matmul(matmul(right, p), x))
-    return ew.add(ew.sub(left, direct), right)
+    return (ew.add(ew.sub(left, direct), right),)
 
 
 def _pinv(x, *, rcond):
@@ -131,7 +171,7 @@ def _pinv(x, *, rcond):
     return np.linalg.pinv(x, rcond=rcond).astype(x.dtype, copy=False)
 
 
-pinv = op("pinv", infer=_infer_pinv, ref=lapack("pinv", _pinv), vjp=(_pinv_vjp,), lower=Host(),
+pinv = op("pinv", infer=_infer_pinv, ref=lapack("pinv", _pinv), vjp=_pinv_vjp, saves=(0, 1), lower=Host(),
           doc="The pseudo-inverse; singular values below rcond times the largest count as 0.")
 
 # Determinants.
@@ -152,7 +192,7 @@ def _cofactor(x):
     after[..., :-1] = np.cumprod(s[..., ::-1], -1)[..., ::-1]
     others = before[..., :-1] * after[..., 1:]
     sign = np.linalg.det(u) * np.linalg.det(vh)
-    return ((u * others[..., None, :]) @ vh * sign[..., None, None]).astype(x.dtype, copy=False)
+    return ((u * others[..., None, :]).conj() @ vh.conj() * sign[..., None, None]).astype(x.dtype, copy=False)
 
 
 def _cofactor_vjp(g, out, x):
@@ -171,36 +211,57 @@ det = op("det", infer=_square("det", lambda x: x.with_shape(x.shape[:-2])),
 
 def _slogdet(x):
     sign, size = np.linalg.slogdet(x)
-    return np.asarray(sign, x.dtype), np.asarray(size, x.dtype)
+    return np.asarray(sign, x.dtype), np.asarray(size, x.real.dtype)
 
 
-slogdet = op("slogdet", infer=_square("slogdet", lambda x: (x.with_shape(x.shape[:-2]),) * 2), ref=lapack("slogdet", _slogdet),
-             vjp=lambda g, out, x, *, needs: (_weigh(g[1], transpose_last(inv(x))),), saves=(1,), lower=Host(),
-             doc="Sign and logarithm of the size of the determinant.")
+def _infer_slogdet(x):
+    sign = x.with_shape(x.shape[:-2])
+    return sign, real_part(sign)
+
+
+@textbook
+def _slogdet_vjp(g, out, x, *, needs):
+    """Only the phase of a complex determinant can move."""
+    g_sign, g_size = g
+    if dt.of(x).is_complex:
+        g_size = complex_(g_size, ew.neg(imag(ew.mul(conj(g_sign), out[0]))))
+    return (_weigh(g_size, adjoint(inv(x))),)
+
+
+slogdet = op("slogdet", infer=_square("slogdet", _infer_slogdet), ref=lapack("slogdet", _slogdet), vjp=_slogdet_vjp,
+             saves=(0, 1), lower=Host(), doc="Sign and logarithm of the size of the determinant.")
 
 # Cholesky, QR.
 
 
-def _cholesky_vjp(g, out, x):
-    back = transpose_last(out)
+def cholesky_gradient(g, factor):
+    """The gradient of a Hermitian matrix, from that of its factor."""
+    back = adjoint(factor)
     inner = lower(matmul(back, g), 0)
-    inner = ew.sub(inner, ew.mul(_diag(_diagonal_of(inner)), 0.5))
-    half = solve(back, transpose_last(solve(back, transpose_last(inner))))
+    inner = ew.sub(inner, ew.mul(diag(diagonal_of(inner)), 0.5))
+    half = solve(back, adjoint(solve(back, adjoint(inner))))
     return symmetric(half)
 
 
-def _diagonal_of(x):
+@textbook
+def _cholesky_vjp(g, out, x, *, needs):
+    return (cholesky_gradient(g, out),)
+
+
+def diagonal_of(x):
+    """The diagonals of matrices."""
     n = len(x.shape)
     return diagonal(x, offset=0, dim1=n - 2, dim2=n - 1)
 
 
-def _mirrored(x):
-    """The symmetric part, which is what functions of symmetric matrices read."""
-    return (x + np.swapaxes(x, -1, -2)) * x.dtype.type(0.5)
+def mirrored(x):
+    """The Hermitian part, which is what functions of symmetric matrices read."""
+    return (x + np.swapaxes(x, -1, -2).conj()) * x.real.dtype.type(0.5)
 
 
-cholesky = op("cholesky", infer=_square("cholesky"), ref=lapack("cholesky", lambda x: np.linalg.cholesky(_mirrored(x))),
-              vjp=(_cholesky_vjp,), lower=Host(), doc="The lower triangular L with L @ L^T = x, for symmetric positive x.")
+cholesky = op("cholesky", infer=_square("cholesky"), ref=lapack("cholesky", lambda x: np.linalg.cholesky(mirrored(x))),
+              vjp=_cholesky_vjp, saves=(0,), lower=Host(),
+              doc="The lower triangular L with L @ L^H = x, for Hermitian positive x.")
 
 
 def _infer_qr(x, *, complete):
@@ -212,16 +273,17 @@ def _infer_qr(x, *, complete):
 
 def _qr_square(gq, gr, q, r):
     """The gradient where r is square: q * copy of the lower triangle of (r gr' - gq' q), over r'."""
-    m = ew.sub(matmul(r, transpose_last(gr)), matmul(transpose_last(gq), q))
-    mirrored = ew.add(lower(m, 0), transpose_last(lower(m, -1)))
-    inner = ew.add(gq, matmul(q, mirrored))
-    return transpose_last(solve(r, transpose_last(inner)))
+    m = ew.sub(matmul(r, adjoint(gr)), matmul(adjoint(gq), q))
+    copied = symmetric(ew.add(lower(m, 0), adjoint(lower(m, -1))))
+    inner = ew.add(gq, matmul(q, copied))
+    return adjoint(solve(r, adjoint(inner)))
 
 
 def _columns(x, start, stop):
     return slice_(x, dim=len(x.shape) - 1, start=start, stop=stop, step=1)
 
 
+@textbook
 def _qr_vjp(g, out, x, *, complete, needs):
     (gq, gr), (q, r) = g, out
     m, n = x.shape[-2:]
@@ -230,7 +292,7 @@ def _qr_vjp(g, out, x, *, complete, needs):
     if m >= n:
         return (_qr_square(gq, gr, q, r),)
     wide = _columns(gr, m, n)
-    gq = ew.add(gq, matmul(_columns(x, m, n), transpose_last(wide)))
+    gq = ew.add(gq, matmul(_columns(x, m, n), adjoint(wide)))
     left = _qr_square(gq, _columns(gr, 0, m), q, _columns(r, 0, m))
     return (cat(left, matmul(q, wide), dim=len(x.shape) - 1),)
 
@@ -249,31 +311,39 @@ def _infer_svd(x, *, full):
     check_matrix("svd", x, square=False)
     m, n = x.shape[-2:]
     k, lead = min(m, n), x.shape[:-2]
-    return x.with_shape((*lead, m, m if full else k)), x.with_shape((*lead, k)), x.with_shape((*lead, n if full else k, n))
+    values = real_part(x.with_shape((*lead, k)))
+    return x.with_shape((*lead, m, m if full else k)), values, x.with_shape((*lead, n if full else k, n))
 
 
+@textbook
 def _svd_vjp(g, out, x, *, full, needs):
     (gu, gs, gvh), (u, s, vh) = g, out
     m, n = x.shape[-2:]
     if full and m != n:
         raise LinAlgError("svd with full_matrices=True has a gradient only for square matrices; use full_matrices=False")
-    gaps = _gaps(ew.square(s))
-    ut, v, gv = transpose_last(u), transpose_last(vh), transpose_last(gvh)
-    turn_u = _skew_over(matmul(ut, gu), gaps)
+    gaps = like(gaps_of(ew.square(s)), u)
+    ut, v, gv = adjoint(u), adjoint(vh), adjoint(gvh)
+    along_u = matmul(ut, gu)
+    turn_u = _skew_over(along_u, gaps)
     turn_v = _skew_over(matmul(vh, gv), gaps)
-    core = ew.add(ew.add(scaled_columns(turn_u, s), transpose_last(scaled_columns(transpose_last(turn_v), s))), _diag(gs))
+    on_diagonal = like(gs, u)
+    if dt.of(u).is_complex:                    # the phase that u and v share
+        phase = imag(diagonal_of(along_u))
+        on_diagonal = complex_(gs, ew.div(phase, s))
+    core = ew.add(scaled_columns(turn_u, s), transpose_last(scaled_columns(transpose_last(turn_v), s)))
+    core = ew.add(core, diag(on_diagonal))
     total = matmul(matmul(u, core), vh)
     if m > n:
-        outside = scaled_columns(ew.sub(gu, matmul(u, matmul(ut, gu))), ew.reciprocal(s))
+        outside = scaled_columns(ew.sub(gu, matmul(u, along_u)), ew.reciprocal(s))
         total = ew.add(total, matmul(outside, vh))
     if n > m:
         outside = scaled_columns(ew.sub(gv, matmul(v, matmul(vh, gv))), ew.reciprocal(s))
-        total = ew.add(total, matmul(u, transpose_last(outside)))
+        total = ew.add(total, matmul(u, adjoint(outside)))
     return (total,)
 
 
 def _skew_over(m, gaps):
-    return ew.div(ew.sub(m, transpose_last(m)), gaps)
+    return ew.div(ew.sub(m, adjoint(m)), gaps)
 
 
 svd = op("svd", infer=_infer_svd, ref=lapack("svd", lambda x, *, full: tuple(np.linalg.svd(x, full_matrices=full))),
@@ -282,7 +352,7 @@ svd = op("svd", infer=_infer_svd, ref=lapack("svd", lambda x, *, full: tuple(np.
 
 def _infer_svdvals(x):
     check_matrix("svdvals", x, square=False)
-    return x.with_shape((*x.shape[:-2], min(x.shape[-2:])))
+    return real_part(x.with_shape((*x.shape[:-2], min(x.shape[-2:]))))
 
 
 def _svdvals_vjp(g, out, x):
@@ -294,23 +364,24 @@ svdvals = op("svdvals", infer=_infer_svdvals, ref=lapack("svdvals", lambda x: np
              vjp=(_svdvals_vjp,), lower=Host(), doc="The singular values, falling.")
 
 
+@textbook
 def _eigh_vjp(g, out, x, *, needs):
     (gw, gv), (w, v) = g, out
-    vt = transpose_last(v)
-    core = ew.add(_diag(gw), ew.div(matmul(vt, gv), _gaps(w)))
+    vt = adjoint(v)
+    core = ew.add(diag(like(gw, v)), ew.div(matmul(vt, gv), like(gaps_of(w), v)))
     return (symmetric(matmul(matmul(v, core), vt)),)
 
 
-eigh = op("eigh", infer=_square("eigh", lambda x: (x.with_shape(x.shape[:-1]), x)),
-          ref=lapack("eigh", lambda x: tuple(np.linalg.eigh(_mirrored(x)))), vjp=_eigh_vjp, saves=(0,), lower=Host(),
+eigh = op("eigh", infer=_square("eigh", lambda x: (real_part(x.with_shape(x.shape[:-1])), x)),
+          ref=lapack("eigh", lambda x: tuple(np.linalg.eigh(mirrored(x)))), vjp=_eigh_vjp, saves=(0,), lower=Host(),
           doc="Eigenvalues, rising, and eigenvectors of a symmetric matrix (of its symmetric part).")
 
 
 def _eigvalsh_vjp(g, out, x):
     _, v = eigh(x)
-    return matmul(scaled_columns(v, g), transpose_last(v))
+    return matmul(scaled_columns(v, g), adjoint(v))
 
 
-eigvalsh = op("eigvalsh", infer=_square("eigvalsh", lambda x: x.with_shape(x.shape[:-1])),
-              ref=lapack("eigvalsh", lambda x: np.linalg.eigvalsh(_mirrored(x))), vjp=(_eigvalsh_vjp,), lower=Host(),
+eigvalsh = op("eigvalsh", infer=_square("eigvalsh", lambda x: real_part(x.with_shape(x.shape[:-1]))),
+              ref=lapack("eigvalsh", lambda x: np.linalg.eigvalsh(mirrored(x))), vjp=(_eigvalsh_vjp,), lower=Host(),
               doc="Eigenvalues, rising, of a symmetric matrix.")

@@ -2,7 +2,8 @@
 
 from ...ir.ops.linalg import transpose_last
 from ...ir.ops.shape import full
-from .. import linalg
+from .. import linalg, low_rank, matrix_factors
+from ..matrix_shapes import batched
 from . import returns
 from .register import api
 
@@ -10,6 +11,11 @@ for _name, _function in (("norm", linalg.general_norm), ("det", linalg.det), ("s
                          ("logdet", linalg.logdet), ("inverse", linalg.inv),
                          ("matrix_power", linalg.matrix_power), ("matrix_exp", linalg.matrix_exp)):
     api(name=_name, keywords={"input": "A"})(_function)
+for _function in (matrix_factors.geqrf, matrix_factors.ormqr):
+    api()(_function)
+for _function in (matrix_factors.lu_unpack, low_rank.svd_lowrank, low_rank.pca_lowrank, low_rank.lobpcg):
+    api(method=False)(_function)
+api(name="orgqr", keywords={"input": "A", "input2": "tau"})(linalg.householder_product)
 
 
 @api()
@@ -38,3 +44,26 @@ def svd(input, some=True, compute_uv=True, *, out=None):
 def cholesky(input, upper=False, *, out=None):
     """The lower triangular factor of symmetric positive matrices (or its transpose)."""
     return linalg.cholesky(input, upper=upper, out=out)
+
+
+@api()
+def lu(A, pivot=True, get_infos=False, out=None):
+    """lu_factor's result as a tuple, with the places of zeros on U's diagonal (0 if there is none) if they are asked for."""
+    found = linalg.lu_factor_ex(A, pivot=pivot)
+    found = tuple(found) if get_infos else tuple(found[:2])
+    return found if out is None else tuple(returns.deliver(r, o, "lu") for r, o in zip(found, out))
+
+
+@api()
+def lu_solve(b, LU_data, LU_pivots, *, out=None):
+    """X with A @ X = b, from lu_factor's result for A."""
+    return linalg.lu_solve(LU_data, LU_pivots, b, out=out)
+
+
+@api()
+def triangular_solve(b, A, upper=True, transpose=False, unitriangular=False, *, out=None) -> returns.triangular_solve:
+    """X with A @ X = b (or A^T @ X = b), reading one triangle of A, and a copy of A; newer: linalg.solve_triangular."""
+    A, b = batched(A, b)
+    side = transpose_last(A) if transpose else A
+    x = linalg.solve_triangular(side, b, upper=upper != transpose, unitriangular=unitriangular)
+    return returns.deliver_all(returns.triangular_solve, (x, A.clone()), out)

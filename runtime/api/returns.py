@@ -118,3 +118,112 @@ class histogram(NamedTuple):
 
     hist: Tensor
     bin_edges: Tensor
+
+
+class eig(NamedTuple):
+    """The result of eig()."""
+
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+
+class polar(NamedTuple):
+    """The result of polar()."""
+
+    U: Tensor
+    H: Tensor
+
+
+class lu(NamedTuple):
+    """The result of lu()."""
+
+    P: Tensor
+    L: Tensor
+    U: Tensor
+
+
+class lu_unpack(NamedTuple):
+    """The result of lu_unpack()."""
+
+    P: Tensor
+    L: Tensor
+    U: Tensor
+
+
+class lu_factor(NamedTuple):
+    """The result of lu_factor()."""
+
+    LU: Tensor
+    pivots: Tensor
+
+
+class lu_factor_ex(NamedTuple):
+    """The result of lu_factor_ex()."""
+
+    LU: Tensor
+    pivots: Tensor
+    info: Tensor
+
+
+class ldl_factor(NamedTuple):
+    """The result of ldl_factor()."""
+
+    LD: Tensor
+    pivots: Tensor
+
+
+class ldl_factor_ex(NamedTuple):
+    """The result of ldl_factor_ex()."""
+
+    LD: Tensor
+    pivots: Tensor
+    info: Tensor
+
+
+class cholesky_ex(NamedTuple):
+    """The result of cholesky_ex()."""
+
+    L: Tensor
+    info: Tensor
+
+
+class inv_ex(NamedTuple):
+    """The result of inv_ex()."""
+
+    inverse: Tensor
+    info: Tensor
+
+
+class solve_ex(NamedTuple):
+    """The result of solve_ex()."""
+
+    result: Tensor
+    info: Tensor
+
+
+class geqrf(NamedTuple):
+    """The result of geqrf()."""
+
+    a: Tensor
+    tau: Tensor
+
+
+class triangular_solve(NamedTuple):
+    """The result of triangular_solve()."""
+
+    solution: Tensor
+    cloned_coefficient: Tensor
+
+
+class frexp(NamedTuple):
+    """The result of frexp()."""
+
+    mantissa: Tensor
+    exponent: Tensor
+
+
+class histogramdd(NamedTuple):
+    """The result of histogramdd()."""
+
+    hist: Tensor
+    bin_edges: tuple[Tensor, ...]

@@ -2,17 +2,15 @@
 
 from typing import NamedTuple
 
-import numpy as np
-
 from ...ir import dtype as dt
 from ...ir.aval import broadcast_shapes, canonical_dim
 from ...ir.errors import ArgumentError, ShapeError
 from .. import linalg as la
-from ..tensor import Tensor, wrap
+from ..tensor import Tensor
 from . import statistics
 from .behind import FUNCTIONS
 from .dtypes import checked, operands
-from .elementwise import conj, without_history
+from .elementwise import conj
 
 __all__ = ["cholesky", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "matmul", "matrix_norm", "matrix_power",
            "matrix_rank", "matrix_transpose", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot",
@@ -49,12 +47,9 @@ class SVDResult(NamedTuple):
 
 
 def _factor(name, fn, x, *more, **options):
-    """A function of matrices: ingot's own for real ones, numpy's (without a gradient) for complex ones."""
-    if not checked(name, x, "floating").dtype.is_complex:
-        return fn(x, *more, **options)
-    arrays = [without_history(name, a) if isinstance(a, Tensor) else a for a in (x, *more)]
-    result = getattr(np.linalg, name)(*arrays, **options)
-    return tuple(wrap(r) for r in result) if isinstance(result, tuple) else wrap(result)
+    """A function of matrices of floating point or complex numbers."""
+    checked(name, x, "floating")
+    return fn(x, *more, **options)
 
 
 def matmul(x1, x2, /):
@@ -117,15 +112,13 @@ def trace(x, /, *, offset=0, dtype=None):
 
 def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
     """The norm of vectors."""
-    if checked("vector_norm", x, "floating").dtype.is_complex:
-        x = FUNCTIONS["abs"](x)
+    checked("vector_norm", x, "floating")
     return la.vector_norm(x, ord, axis, keepdims)
 
 
 def matrix_norm(x, /, *, keepdims=False, ord="fro"):
     """The norm of matrices."""
-    if checked("matrix_norm", x, "floating").dtype.is_complex:
-        return wrap(np.linalg.matrix_norm(without_history("matrix_norm", x), keepdims=keepdims, ord=ord))
+    checked("matrix_norm", x, "floating")
     return la.matrix_norm(x, ord, (-2, -1), keepdims)
 
 
@@ -178,8 +171,6 @@ def matrix_rank(x, /, *, rtol=None):
 def pinv(x, /, *, rtol=None):
     """The pseudo-inverses of matrices; rtol is a number, or an array of one for each matrix."""
     checked("pinv", x, "floating")
-    if x.dtype.is_complex:
-        return wrap(np.linalg.pinv(without_history("pinv", x), rtol=rtol.numpy() if isinstance(rtol, Tensor) else rtol))
     if rtol is None:
         rtol = max(x.shape[-2:]) * FUNCTIONS["finfo"](x.dtype).eps
     return _pinv_by_svd(x, rtol) if isinstance(rtol, Tensor) else la.pinv(x, rtol=rtol)
@@ -192,8 +183,8 @@ def _pinv_by_svd(x, rtol):
         return matrix_transpose(x).clone()
     limit = FUNCTIONS["mul"](FUNCTIONS["amax"](s, -1, True), FUNCTIONS["unsqueeze"](rtol, -1).to(s.dtype))
     inverse = FUNCTIONS["where"](FUNCTIONS["gt"](s, limit), FUNCTIONS["reciprocal"](s), 0.0)
-    scaled = FUNCTIONS["mul"](matrix_transpose(vh), FUNCTIONS["unsqueeze"](inverse, -2))
-    return FUNCTIONS["matmul"](scaled, matrix_transpose(u))
+    scaled = FUNCTIONS["mul"](vh.mH, FUNCTIONS["unsqueeze"](inverse, -2))
+    return FUNCTIONS["matmul"](scaled, u.mH)
 
 
 def qr(x, /, *, mode="reduced"):

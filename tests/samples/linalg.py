@@ -133,3 +133,101 @@ def _(rng):
     for x in rectangles(rng):
         yield Sample((x,), {"complete": False}, dtypes=DOUBLE, tol=50)
     yield Sample((well(rng, 4, 3),), {"complete": True}, dtypes=DOUBLE, grad=False, tol=50)
+
+
+@samples("eig", "eigvals")
+def _(rng):
+    for x in squares(rng):
+        yield Sample((x,), dtypes=DOUBLE, tol=20)
+
+
+@samples("matrix_sqrth")
+def _(rng):
+    for x in squares(rng):
+        yield Sample((x @ np.swapaxes(x, -1, -2) + np.eye(x.shape[-1]),), dtypes=DOUBLE, tol=20)
+    yield Sample((2 * np.eye(3),), dtypes=DOUBLE, tol=20)
+
+
+@samples("sylvester")
+def _(rng):
+    for x in squares(rng):
+        yield Sample((x @ np.swapaxes(x, -1, -2) + np.eye(x.shape[-1]), rng.standard_normal(x.shape)), dtypes=DOUBLE, tol=20)
+
+
+@samples("polar")
+def _(rng):
+    for x in rectangles(rng):
+        if x.shape[-2] >= x.shape[-1]:
+            yield Sample((x,), dtypes=DOUBLE, tol=20)
+    yield Sample((2 * np.eye(4, 3),), dtypes=DOUBLE, tol=20)
+
+
+@samples("solve_triangular")
+def _(rng):
+    for x in squares(rng):
+        for upper in (False, True):
+            for unit in (False, True):
+                b = rng.standard_normal((*x.shape[:-1], 2))
+                yield Sample((x, b), {"upper": upper, "unit": unit}, dtypes=DOUBLE, tol=20)
+    yield Sample((np.tril(rng.standard_normal((70, 70)) * 0.1) + np.eye(70), rng.standard_normal((70, 3))),
+                 {"upper": False, "unit": False}, dtypes=DOUBLE, tol=50)
+
+
+@samples("lu_factor")
+def _(rng):
+    for x in rectangles(rng):
+        yield Sample((x,), {"pivot": True, "check": False}, dtypes=DOUBLE, tol=20)
+    yield Sample((rng.standard_normal((70, 75)),), {"pivot": True, "check": True}, grad=False, dtypes=DOUBLE, tol=50)
+    yield Sample((np.zeros((2, 3, 3)),), {"pivot": True, "check": False}, grad=False, dtypes=DOUBLE)
+
+
+@samples("permutation")
+def _(rng):
+    yield Sample((np.array([3, 2, 3], np.int32), np.zeros(())), {"rows": 3})
+    yield Sample((np.array([[4, 2], [1, 3]], np.int32), np.zeros(())), {"rows": 4})
+
+
+def symmetric(rng):
+    for x in squares(rng):
+        yield x + np.swapaxes(x, -1, -2) - 4 * np.eye(x.shape[-1])
+    yield np.array([[0.0, 1, 2], [1, 0, 3], [2, 3, 0]])
+
+
+@samples("ldl_factor")
+def _(rng):
+    for x in symmetric(rng):
+        yield Sample((x,), {"hermitian": False, "check": True}, dtypes=DOUBLE, tol=20)
+
+
+@samples("ldl_solve")
+def _(rng):
+    yield Sample((np.tril(rng.standard_normal((2, 3, 3))) + 2 * np.eye(3), np.array([[1, 3, 3], [-2, -2, 3]], np.int32),
+                  rng.standard_normal((2, 3, 2))), {"hermitian": False}, dtypes=DOUBLE, tol=20)
+
+
+@samples("geqrf")
+def _(rng):
+    for x in rectangles(rng):
+        yield Sample((x,), dtypes=DOUBLE, tol=20)
+    yield Sample((np.zeros((3, 0)),), dtypes=DOUBLE)
+
+
+@samples("inv_ex")
+def _(rng):
+    for x in squares(rng):
+        yield Sample((x,), {"check": False}, dtypes=DOUBLE, tol=20)
+    yield Sample((np.stack([np.ones((2, 2)), np.eye(2)]),), {"check": False}, grad=False, dtypes=DOUBLE)
+
+
+@samples("cholesky_ex")
+def _(rng):
+    for x in squares(rng):
+        yield Sample((x @ np.swapaxes(x, -1, -2) + np.eye(x.shape[-1]),), {"check": False}, dtypes=DOUBLE, tol=20)
+    yield Sample((np.stack([np.diag([1.0, 4, -1]), np.eye(3)]),), {"check": False}, grad=False, dtypes=DOUBLE)
+
+
+@samples("solve_ex")
+def _(rng):
+    for x in squares(rng):
+        yield Sample((x, rng.standard_normal((*x.shape[:-1], 2))), {"check": False}, dtypes=DOUBLE, tol=20)
+    yield Sample((np.stack([np.ones((2, 2)), np.eye(2)]), np.ones((2, 2, 1))), {"check": False}, grad=False, dtypes=DOUBLE)

@@ -1,0 +1,15 @@
+"""How batches of matrices and right-hand sides meet."""
+
+from ..ir.aval import broadcast_shapes
+from ..ir.ops.shape import expand
+
+
+def batched(*xs):
+    """Matrices expanded to one batch shape."""
+    batch = broadcast_shapes(*(x.shape[:-2] for x in xs))
+    return [x if x.shape[:-2] == batch else expand(x, shape=batch + tuple(x.shape[-2:])) for x in xs]
+
+
+def is_vector(A, B):
+    """Whether B is one vector for each matrix of A."""
+    return B.ndim == 1 or (B.ndim == A.ndim - 1 and B.shape == A.shape[:-1])

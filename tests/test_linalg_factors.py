@@ -1,0 +1,173 @@
+"""Factorisations beyond numpy's: what they promise holds for batches, all shapes and dtypes, and says what failed."""
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot import linalg
+from ingot.ir.errors import ArgumentError, LinAlgError, ShapeError
+
+KINDS = ("float32", "float64", "complex64", "complex128")
+SHAPES = ((5, 5), (3, 70, 70), (6, 4), (2, 3, 7), (1, 1), (3, 0), (0, 0), (2, 0, 4, 4))
+
+
+def matrices(kind, *shape, seed=0):
+    rng = np.random.default_rng([seed, *shape])
+    x = rng.standard_normal(shape) + (1j * rng.standard_normal(shape) if kind[0] == "c" else 0)
+    return ingot.tensor(x.astype(kind))
+
+
+def near(got, want, scale=1):
+    tolerance = (1e-4 if got.dtype in (ingot.float32, ingot.complex64) else 1e-10) * scale
+    np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=tolerance, atol=tolerance)
+
+
+def symmetric(x, hermitian):
+    return x + (x.mH if hermitian else x.mT)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_lu_is_a_product_with_rows_exchanged(shape, kind):
+    x = matrices(kind, *shape)
+    p, low, up = linalg.lu(x)
+    near(p @ low @ up, x)
+    assert (p.abs().sum(-1) == 1).all() and (low.abs() <= 1.5).all() and low.triu(1).abs().sum() == 0 == up.tril(-1).abs().sum()
+    packed, pivots, info = linalg.lu_factor_ex(x)
+    assert pivots.dtype is info.dtype is ingot.int32 and (info == 0).all()
+    for got, want in zip(ingot.lu_unpack(packed, pivots), (p, low, up)):
+        assert (got == want).all()
+    assert [t.numel() for t in ingot.lu_unpack(packed, pivots, unpack_data=False)[1:]] == [0, 0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("left", [True, False])
+@pytest.mark.parametrize("adjoint", [True, False])
+def test_lu_factors_solve_systems(left, adjoint, kind):
+    x, b = matrices(kind, 2, 40, 40), matrices(kind, 3, 1, 40, 40, seed=1)
+    got = linalg.lu_solve(*linalg.lu_factor(x), b, left=left, adjoint=adjoint)
+    turned = x.mH if adjoint else x
+    near(turned @ got if left else got @ turned, b.expand(3, 2, 40, 40), 50)
+    near(ingot.lu_solve(b[0, 0], *x[0].lu()), linalg.solve(x[0], b[0, 0]), 50)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n", [1, 2, 6, 30])
+@pytest.mark.parametrize("hermitian", [True, False])
+def test_ldl_factors_solve_indefinite_systems(n, hermitian, kind):
+    x, b = symmetric(matrices(kind, 2, n, n), hermitian or kind[0] == "f"), matrices(kind, 2, n, 3, seed=1)
+    found = linalg.ldl_factor_ex(x, hermitian=hermitian)
+    assert (found.info == 0).all() and found.LD.triu(1).abs().sum() == 0
+    near(x @ linalg.ldl_solve(found.LD, found.pivots, b, hermitian=hermitian), b, 10 * n)
+    zero = linalg.ldl_factor_ex(ingot.zeros(2, 3, 3))
+    assert zero.info.tolist() == [1, 1]
+    with pytest.raises(LinAlgError, match=r"ldl_factor: matrix 0 of the batch: D\[1,1\]"):
+        linalg.ldl_factor(ingot.zeros(2, 3, 3))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shape", [(5, 5), (2, 7, 3), (2, 0, 3, 3)])
+def test_eigenvalues_roots_and_polar_factors(shape, kind):
+    x = matrices(kind, *shape)
+    u, h = linalg.polar(x)
+    near(u @ h, x)
+    near(u.mH @ u, ingot.eye(shape[-1], dtype=x.dtype).expand(h.shape))
+    square = x.mH @ x + ingot.eye(shape[-1], dtype=x.dtype)
+    root = linalg.matrix_sqrth(square)
+    near(root @ root, square, 10)
+    other = square @ matrices(kind, *shape[:-2], shape[-1], shape[-1], seed=2)
+    values, vectors = linalg.eig(other)
+    assert values.is_complex() and values.dtype is vectors.dtype
+    near(other.to(values.dtype) @ vectors, vectors * values.unsqueeze(-2), 50)
+    near(linalg.eigvals(other), values, 50)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shape", [(6, 4), (2, 5, 5), (3, 40, 35)])
+def test_reflections_make_q(shape, kind):
+    x = matrices(kind, *shape)
+    packed, tau = ingot.geqrf(x)
+    q = linalg.householder_product(packed, tau)
+    near(q @ packed[..., :shape[-1], :].triu(), x, 10)
+    near(ingot.ormqr(packed, tau, x, transpose=True)[..., :shape[-1], :], packed[..., :shape[-1], :].triu(), 10)
+    whole = ingot.ormqr(packed, tau, ingot.eye(shape[-2], dtype=x.dtype).expand(*shape[:-2], shape[-2], shape[-2]))
+    near(whole[..., :shape[-1]], q)
+    near(ingot.ormqr(packed, tau, whole.mH, left=False, transpose=True), whole.mH @ whole.mH, 10)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_fails_is_told_matrix_by_matrix(kind):
+    good = matrices(kind, 3, 3) + 3 * ingot.eye(3)
+    batch = ingot.stack([good @ good.mH, ingot.tensor([[1.0, 2, 3], [2, 4, 6], [0, 0, 1]]).to(good.dtype)])
+    inverse, info = linalg.inv_ex(batch)
+    assert info.tolist() == [0, 2]
+    near(inverse[0], linalg.inv(batch[0]))
+    x, info = linalg.solve_ex(batch, good.expand(2, 3, 3))
+    assert info.tolist() == [0, 2]
+    near(x[0], linalg.solve(batch[0], good))
+    for call in (lambda: linalg.inv_ex(batch, check_errors=True), lambda: linalg.solve_ex(batch, batch, check_errors=True),
+                 lambda: linalg.lu_factor(batch)):
+        with pytest.raises(LinAlgError, match="matrix 1 of the batch"):
+            call()
+    indefinite = ingot.stack([batch[0], ingot.diag(ingot.tensor([4.0, 9, -1])).to(good.dtype)])
+    factor, info = linalg.cholesky_ex(indefinite)
+    assert info.tolist() == [0, 3]
+    near(factor[0] @ factor[0].mH, batch[0])
+    near(factor[1, :2, :2], ingot.diag(ingot.tensor([2.0, 3])).to(good.dtype))
+    with pytest.raises(LinAlgError, match="minor of order 3"):
+        linalg.cholesky_ex(indefinite, check_errors=True)
+
+
+@pytest.mark.parametrize("upper", [False, True])
+@pytest.mark.parametrize("transpose", [False, True])
+@pytest.mark.parametrize("unit", [False, True])
+def test_triangular_systems_read_one_triangle(upper, transpose, unit):
+    a, b = matrices("float64", 2, 45, 45) / 10 + ingot.eye(45, dtype=ingot.float64), matrices("float64", 45, 3, seed=1)
+    whole = (a.triu() if upper else a.tril()) if not unit else (a.triu(1) if upper else a.tril(-1)) + ingot.eye(45)
+    x, copy = ingot.triangular_solve(b, a, upper, transpose, unit)
+    near((whole.mT if transpose else whole) @ x, b.expand(2, 45, 3), 100)
+    assert (copy == a).all()
+    right = linalg.solve_triangular(a, b.mT, upper=upper, left=False, unitriangular=unit)
+    near(right @ whole, b.mT.expand(2, 3, 45), 100)
+    assert linalg.solve_triangular(ingot.zeros(1, 1), ingot.ones(1, 1), upper=upper).isinf().all()
+
+
+def test_a_few_of_many_singular_values():
+    ingot.manual_seed(0)
+    x = matrices("float64", 2, 30, 4) @ matrices("float64", 2, 4, 20)
+    u, s, v = ingot.svd_lowrank(x, 4)
+    near((u * s.unsqueeze(-2)) @ v.mT, x)
+    near(ingot.pca_lowrank(x, 4).S, linalg.svdvals(x - x.mean(-2, keepdim=True))[..., :4])
+    sparse = x[0].to_sparse()
+    near(ingot.pca_lowrank(sparse, 4).S, ingot.pca_lowrank(x[0], 4).S)
+    mean = x.mean(-2, keepdim=True).expand(x.shape)
+    near(ingot.svd_lowrank(x, 4, M=mean).S, ingot.pca_lowrank(x, 4).S)
+    with pytest.raises(ArgumentError):
+        ingot.svd_lowrank(x, 21)
+
+
+@pytest.mark.parametrize("largest", [True, False])
+def test_a_few_of_many_eigenvalues(largest):
+    ingot.manual_seed(0)
+    x = matrices("float64", 2, 30, 30)
+    x = (x @ x.mT).requires_grad_()
+    b = ingot.diag(ingot.linspace(1, 2, 30, dtype=ingot.float64))
+    for other in (None, b):
+        values, vectors = ingot.lobpcg(x, 3, largest=largest, tol=1e-9, B=None if other is None else b.expand(2, 30, 30))
+        against = vectors if other is None else b @ vectors
+        near(x.detach() @ vectors, (against * values.unsqueeze(-2)).detach(), 1e4)
+        all_values = linalg.eigvals(x.detach() if other is None else linalg.solve(b.expand(2, 30, 30), x.detach())).real
+        near(values.detach(), all_values.sort(descending=largest).values[..., :3], 10)
+    values.sum().backward()
+    near(x.grad, sum(vectors[..., i, None] * vectors[..., None, :, i].mT.mT for i in range(3)), 1e4)
+    with pytest.raises(ShapeError, match="3 times"):
+        ingot.lobpcg(ingot.eye(5), 2)
+
+
+def test_results_go_where_out_asks():
+    x = matrices("float64", 3, 3)
+    for name in ("lu", "lu_factor", "eig", "inv_ex", "polar", "lu_factor_ex"):
+        wanted = getattr(linalg, name)(x)
+        out = tuple(ingot.empty(0, dtype=t.dtype) for t in wanted)
+        got = getattr(linalg, name)(x, out=out)
+        assert all((g == w).all() and g is o for g, w, o in zip(got, wanted, out)) and type(got) is type(wanted)
