@@ -118,18 +118,18 @@ def digamma(x):
 BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
 
 
-def hurwitz_zeta(s: int, x):
-    """sum over k >= 0 of (x + k)^-s: the first terms directly, the rest by Euler-Maclaurin."""
-    shift = np.maximum(0, np.ceil(12 - x))
+def hurwitz_zeta(s, x):
+    """sum over k >= 0 of (x + k)^-s, s a float or an array: the first terms directly, the rest by Euler-Maclaurin."""
+    shift = np.maximum(0, np.ceil(np.clip(s, 12, 1000) - x))
     total = np.zeros_like(x)
     for k in range(int(np.clip(np.nanmax(np.where(np.isfinite(shift), shift, 0), initial=0), 0, 10_000))):
-        total = np.where(k < shift, total + (x + k) ** -float(s), total)
+        total = np.where(k < shift, total + (x + k) ** -s, total)
     y = x + shift
-    out = total + y ** (1.0 - s) / (s - 1) + 0.5 * y ** -float(s)
-    factor = float(s)
+    out = total + y ** (1.0 - s) / (s - 1) + 0.5 * y ** -s
+    factor = s
     for k, b in enumerate(BERNOULLI, 1):
-        out = out + b / math.factorial(2 * k) * factor * y ** (-float(s) - 2 * k + 1)
-        factor *= (s + 2 * k - 1) * (s + 2 * k)
+        out = out + b / math.factorial(2 * k) * factor * y ** (-s - 2 * k + 1)
+        factor = factor * (s + 2 * k - 1) * (s + 2 * k)
     return np.where(np.isposinf(x), 0.0, out)
 
 
@@ -137,7 +137,7 @@ def polygamma(x, *, n):
     """The n-th derivative of digamma, n >= 1; infinite at the poles 0, -1, -2 ..."""
     sign = -1.0 if n % 2 == 0 else 1.0
     with np.errstate(all="ignore"):
-        return in_double(lambda v: sign * math.factorial(n) * hurwitz_zeta(n + 1, v))(x)
+        return in_double(lambda v: sign * math.factorial(n) * hurwitz_zeta(n + 1.0, v))(x)
 
 
 def sigmoid(x):

@@ -3,15 +3,22 @@
 import math
 
 from ..ir.errors import DTypeError
-from ..ir.ops import incomplete
+from ..ir.ops import bessel, incomplete, polynomials
+from .api.elementwise import unary
 from .api.promote import result_type, to_dtype
 from .api.register import FUNCTIONS, deliver
 from .state import Defaults
 from .tensor import Tensor
 
-__all__ = ["digamma", "entr", "erf", "erfc", "erfcx", "erfinv", "exp2", "expit", "expm1", "gammainc", "gammaincc", "gammaln",
-           "log1p", "log_ndtr", "log_softmax", "logit", "logsumexp", "multigammaln", "ndtr", "ndtri", "polygamma", "psi",
-           "round", "sinc", "softmax", "xlog1py", "xlogy"]
+__all__ = ["airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "chebyshev_polynomial_t",
+           "chebyshev_polynomial_u", "chebyshev_polynomial_v", "chebyshev_polynomial_w", "digamma", "entr", "erf", "erfc",
+           "erfcx", "erfinv", "exp2", "expit", "expm1", "gammainc", "gammaincc", "gammaln", "hermite_polynomial_h",
+           "hermite_polynomial_he", "i0", "i0e", "i1", "i1e", "laguerre_polynomial_l", "legendre_polynomial_p", "log1p",
+           "log_ndtr", "log_softmax", "logit", "logsumexp", "modified_bessel_i0", "modified_bessel_i1",
+           "modified_bessel_k0", "modified_bessel_k1", "multigammaln", "ndtr", "ndtri", "polygamma", "psi", "round",
+           "scaled_modified_bessel_k0", "scaled_modified_bessel_k1", "shifted_chebyshev_polynomial_t",
+           "shifted_chebyshev_polynomial_u", "shifted_chebyshev_polynomial_v", "shifted_chebyshev_polynomial_w", "sinc",
+           "softmax", "spherical_bessel_j0", "xlog1py", "xlogy", "zeta"]
 
 
 def polygamma(n, input, *, out=None):
@@ -123,10 +130,63 @@ def _contiguous(a, x):
     return [v.contiguous() for v in _pair(a, x)]
 
 
+def zeta(input, other, *, out=None):
+    """Hurwitz's zeta function: the sum of (other + k) ** -input over k from 0 on, for input above 1."""
+    return deliver(polynomials.zeta(*_contiguous(input, other)), out, "zeta")
+
+
 def multigammaln(input, p, *, out=None):
     """The logarithm of the multivariate gamma function of dimension p."""
     return FUNCTIONS["mvlgamma"](input, p, out=out)
 
+
+def _polynomial(name, doc, shifted=False):
+    """The function of one family of polynomials."""
+
+    def function(input, n, *, out=None):
+        x, degree = _contiguous(input, n)
+        result = polynomials.polynomial(2 * x - 1 if shifted else x, degree, family=name.removeprefix("shifted_"))
+        return deliver(result, out, name)
+
+    return _named(function, name, f"{doc}, of degree n (an integer), at input{', shifted to [0, 1]' if shifted else ''}.")
+
+
+def _bessel(record, doc):
+    """The function of one record."""
+    return _named(unary(record), record.name, doc)
+
+
+def _named(function, name, doc):
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
+
+
+_KINDS = {"t": "first", "u": "second", "v": "third", "w": "fourth"}
+chebyshev_polynomial_t, chebyshev_polynomial_u, chebyshev_polynomial_v, chebyshev_polynomial_w = [
+    _polynomial(f"chebyshev_polynomial_{k}", f"Chebyshev's polynomial of the {kind} kind") for k, kind in _KINDS.items()]
+(shifted_chebyshev_polynomial_t, shifted_chebyshev_polynomial_u, shifted_chebyshev_polynomial_v,
+ shifted_chebyshev_polynomial_w) = [
+    _polynomial(f"shifted_chebyshev_polynomial_{k}", f"Chebyshev's polynomial of the {kind} kind", True)
+    for k, kind in _KINDS.items()]
+hermite_polynomial_h = _polynomial("hermite_polynomial_h", "Hermite's polynomial as physicists have it")
+hermite_polynomial_he = _polynomial("hermite_polynomial_he", "Hermite's polynomial as statisticians have it")
+laguerre_polynomial_l = _polynomial("laguerre_polynomial_l", "Laguerre's polynomial")
+legendre_polynomial_p = _polynomial("legendre_polynomial_p", "Legendre's polynomial")
+
+i0e = _bessel(bessel.i0e, "exp(-|x|) times the modified Bessel function of the first kind, order 0.")
+i1 = modified_bessel_i1 = _bessel(bessel.i1, "The modified Bessel function of the first kind, order 1.")
+i1e = _bessel(bessel.i1e, "exp(-|x|) times the modified Bessel function of the first kind, order 1.")
+bessel_j0 = _bessel(bessel.bessel_j0, "The Bessel function of the first kind, order 0.")
+bessel_j1 = _bessel(bessel.bessel_j1, "The Bessel function of the first kind, order 1.")
+bessel_y0 = _bessel(bessel.bessel_y0, "The Bessel function of the second kind, order 0; nan below 0.")
+bessel_y1 = _bessel(bessel.bessel_y1, "The Bessel function of the second kind, order 1; nan below 0.")
+modified_bessel_k0 = _bessel(bessel.modified_bessel_k0, "The modified Bessel function of the second kind, order 0.")
+modified_bessel_k1 = _bessel(bessel.modified_bessel_k1, "The modified Bessel function of the second kind, order 1.")
+scaled_modified_bessel_k0 = _bessel(bessel.scaled_modified_bessel_k0, "exp(x) times modified_bessel_k0.")
+scaled_modified_bessel_k1 = _bessel(bessel.scaled_modified_bessel_k1, "exp(x) times modified_bessel_k1.")
+spherical_bessel_j0 = _bessel(bessel.spherical_bessel_j0, "sin(x) / x, 1 at 0.")
+airy_ai = _bessel(bessel.airy_ai, "Airy's function Ai. No gradient.")
 
 # The functions of other modules stand last: asking for them may load modules that read those above.
 
@@ -135,6 +195,7 @@ erf, erfc, erfinv = FUNCTIONS["erf"], FUNCTIONS["erfc"], FUNCTIONS["erfinv"]
 exp2, expm1, log1p = FUNCTIONS["exp2"], FUNCTIONS["expm1"], FUNCTIONS["log1p"]
 expit, logit, sinc = FUNCTIONS["sigmoid"], FUNCTIONS["logit"], FUNCTIONS["sinc"]
 gammaln = FUNCTIONS["lgamma"]
+i0 = modified_bessel_i0 = FUNCTIONS["i0"]
 logsumexp = FUNCTIONS["logsumexp"]
 round = FUNCTIONS["round"]
 xlogy = FUNCTIONS["xlogy"]

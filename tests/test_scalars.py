@@ -121,6 +121,46 @@ def test_special_functions(name, domain, single, double, oracle, floor, kind):
     assert err[at] <= (single if kind is np.float32 else double), f"{name}({x[at]!r}) is off by {err[at]:.3f} ulp"
 
 
+def _wave(x):
+    """What a wave's error is measured by: about its amplitude."""
+    return 0.5 / np.sqrt(np.maximum(1, np.abs(x)))
+
+
+# name, domain, bound in units of the last place of the result or of the amplitude, value, amplitude
+BESSEL = [
+    ("i0", (-700, 700), 6, lambda mp, x: mp.besseli(0, x), None), ("i1", (-700, 700), 12, lambda mp, x: mp.besseli(1, x), None),
+    ("i0e", (-900, 900), 6, lambda mp, x: mp.besseli(0, x) * mp.exp(-abs(x)), None),
+    ("i1e", (-900, 900), 12, lambda mp, x: mp.besseli(1, x) * mp.exp(-abs(x)), None),
+    ("bessel_j0", (-300, 300), 24, lambda mp, x: mp.besselj(0, x), _wave),
+    ("bessel_j1", (-300, 300), 16, lambda mp, x: mp.besselj(1, x), _wave),
+    ("bessel_y0", (0, 300), 32, lambda mp, x: mp.bessely(0, x), _wave),
+    ("bessel_y1", (0, 300), 12, lambda mp, x: mp.bessely(1, x), _wave),
+    ("modified_bessel_k0", (0, 600), 6, lambda mp, x: mp.besselk(0, x), None),
+    ("modified_bessel_k1", (0, 600), 6, lambda mp, x: mp.besselk(1, x), None),
+    ("scaled_modified_bessel_k0", (0, 900), 6, lambda mp, x: mp.besselk(0, x) * mp.exp(x), None),
+    ("scaled_modified_bessel_k1", (0, 900), 6, lambda mp, x: mp.besselk(1, x) * mp.exp(x), None),
+    ("spherical_bessel_j0", (-300, 300), 2, lambda mp, x: mp.sin(x) / x, None),
+    ("airy_ai", (-9, 9), 32, lambda mp, x: mp.airyai(x), lambda x: np.where(x < 0, 0.3, 0)),
+]
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64], ids=["f32", "f64"])
+@pytest.mark.parametrize("name, domain, bound, value, amplitude", BESSEL, ids=[r[0] for r in BESSEL])
+def test_bessel_functions(name, domain, bound, value, amplitude, kind):
+    mpmath = pytest.importorskip("mpmath")
+    mpmath.mp.dps = 30
+    rng = np.random.default_rng(6)
+    low, high = domain
+    x = np.concatenate([rng.uniform(max(low, -12), min(high, 12), 200), rng.uniform(low, high, 60),
+                        np.exp2(-rng.uniform(0, 50, 30)), [2.4048255576957730, 5.5200781102863106, 8.0, 2.0, high]])
+    x = x.astype(kind)
+    want = np.array([LONG(mpmath.nstr(value(mpmath, mpmath.mpf(float(v))), 25)) for v in x])
+    floor = 0.0 if amplitude is None else amplitude(x.astype(np.float64))
+    err = ulps(run(name, x), want, kind, floor)
+    at = int(np.argmax(err))
+    assert err[at] <= (0.51 if kind is np.float32 else bound), f"{name}({x[at]!r}) is off by {err[at]:.3f} ulp"
+
+
 @pytest.mark.parametrize("kind", [np.float32, np.float64], ids=["f32", "f64"])
 def test_gelu_error(kind):
     x = np.linspace(-12, 12, 20001).astype(kind)

@@ -65,6 +65,52 @@ def test_multivariate_gamma():
         special.multigammaln(x, 0)
 
 
+POLYNOMIALS = {
+    "chebyshev_polynomial_t": lambda mp, n, x: mp.chebyt(n, x), "chebyshev_polynomial_u": lambda mp, n, x: mp.chebyu(n, x),
+    "chebyshev_polynomial_v": lambda mp, n, x: mp.chebyu(n, x) - mp.chebyu(n - 1, x),
+    "chebyshev_polynomial_w": lambda mp, n, x: mp.chebyu(n, x) + mp.chebyu(n - 1, x),
+    "hermite_polynomial_h": lambda mp, n, x: mp.hermite(n, x),
+    "hermite_polynomial_he": lambda mp, n, x: mp.hermite(n, x / mp.sqrt(2)) / mp.sqrt(2) ** n,
+    "laguerre_polynomial_l": lambda mp, n, x: sum((-x) ** k * mp.binomial(n, k) / mp.factorial(k) for k in range(n + 1)),
+    "legendre_polynomial_p": lambda mp, n, x: mp.legendre(n, x),
+}
+
+
+@pytest.mark.parametrize("name", POLYNOMIALS)
+def test_orthogonal_polynomials(name):
+    mpmath = pytest.importorskip("mpmath")
+    x, n = np.linspace(-1.45, 1.35, 8)[:, None], np.array([0, 1, 2, 5, 11, 30])
+    want = [[float(mpmath.re(POLYNOMIALS[name](mpmath.mp, int(k), mpmath.mpf(v)))) for k in n] for v in x[:, 0]]
+    function = getattr(special, name)
+    np.testing.assert_allclose(function(ingot.tensor(x), ingot.tensor(n)).numpy(), want, rtol=1e-9, atol=1e-12)
+    if name.startswith("chebyshev"):
+        shifted = getattr(special, "shifted_" + name)((ingot.tensor(x) + 1) / 2, ingot.tensor(n))
+        np.testing.assert_allclose(shifted.numpy(), want, rtol=1e-9, atol=1e-9)
+    assert function(ingot.tensor([0.5, 2.0]), 0).tolist() == [1.0, 1.0]
+    assert function(0.5, ingot.tensor([-1, 0])).tolist() == [0, 1]
+    assert function(ingot.ones(2, dtype=ingot.int64), 1).dtype is ingot.float32
+
+
+def test_zeta_and_its_gradient():
+    mpmath = pytest.importorskip("mpmath")
+    mpmath.mp.dps = 30
+    s, q = np.array([1.001, 1.5, 2, 7.3, 40]), np.array([0.01, 0.7, 1, 12.5, 300])
+    for a in s:
+        want = [float(mpmath.zeta(a, b)) for b in q]
+        np.testing.assert_allclose(special.zeta(float(a), ingot.tensor(q)).numpy(), want, rtol=1e-12)
+    x = ingot.tensor(q, requires_grad=True)
+    special.zeta(3.0, x).sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), -3 * special.zeta(4.0, ingot.tensor(q)).numpy(), rtol=1e-12)
+    assert special.zeta(ingot.tensor([1.0, 0.5, 2, 2.5]), ingot.tensor([1.0, 1, 0, -0.5])).tolist()[:1] == [math.inf]
+
+
+def test_methods_in_place():
+    x = ingot.tensor([0.5, 2.0])
+    assert (x.clone().i0_() == special.i0(x)).all() and (x.clone().polygamma_(2) == special.polygamma(2, x)).all()
+    assert (x.clone().igamma_(x) == special.gammainc(x, x)).all() and (x.igammac(x) == special.gammaincc(x, x)).all()
+    assert (special.modified_bessel_i1(x) == special.i1(x)).all() and ingot.i0(ingot.tensor(1)).dtype is ingot.float32
+
+
 def test_errors_say_what_was_given():
     with pytest.raises(TypeError, match="entr takes a tensor"):
         special.entr(1.0)

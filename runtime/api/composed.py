@@ -4,10 +4,11 @@ import math
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DTypeError
+from ...ir.ops import bessel
 from ...ir.ops import elementwise as ew
 from ..state import Defaults
 from ..tensor import Tensor
-from .elementwise import add, clamp, operate, pow, scale
+from .elementwise import add, clamp, operate, pow, scale, unary
 from .promote import as_operand, promote, result_type, rounds_once, to_dtype
 from .register import api, deliver
 
@@ -35,7 +36,13 @@ def polygamma(n, input, *, out=None):
     return deliver(ew.polygamma(x, n=n) if n else ew.digamma(x), out, "polygamma")
 
 
-Tensor.polygamma = lambda self, n: polygamma(n, self)
+@api(function=False, inplace=True, name="polygamma")
+def _polygamma_of(self, n):
+    """The n-th derivative of digamma."""
+    return polygamma(n, self)
+
+
+api(inplace=True, name="i0")(unary(bessel.i0))
 
 
 @api(inplace=True)

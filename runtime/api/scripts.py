@@ -12,7 +12,9 @@ from .register import FUNCTIONS, api
 from .restride import resize_as_
 
 FUNCTIONS.update(fill_=fill_, zero_=zero_, is_same_size=is_same_size, detach=Tensor.detach, detach_=Tensor.detach_, vmap=vmap,
-                 igamma=gammainc, igammac=gammaincc, resize_as_=resize_as_)
+                 resize_as_=resize_as_)
+api(inplace=True, name="igamma")(gammainc)
+api(inplace=True, name="igammac")(gammaincc)
 
 
 @api()

@@ -3,6 +3,7 @@
 import math
 
 from ...ir import dtype as dt
+from .. import special
 from ..api import random as noise
 from ..api.register import FUNCTIONS
 from ..autograd.grad_mode import no_grad
@@ -13,28 +14,10 @@ from .parameters import broadcast_all, lazy_property
 
 __all__ = ["VonMises", "log_bessel"]
 
-_SERIES_UP_TO = 20.0       # where the power series hands over to the asymptotic one; both are exact to float64 there
-_SERIES_TERMS, _ASYMPTOTIC_TERMS = 40, 20
-
-
-def _horner(coefficients, x):
-    """A polynomial from its coefficients, the constant first."""
-    total = x * coefficients[-1] + coefficients[-2]
-    for c in reversed(coefficients[:-2]):
-        total = total * x + c
-    return total
-
 
 def log_bessel(order, x):
     """The logarithm of the modified Bessel function of the first kind of order 0 or 1, for positive x."""
-    small, large = x.clamp(max=_SERIES_UP_TO), x.clamp(min=_SERIES_UP_TO)
-    power = _horner([1.0 / (math.factorial(m) * math.factorial(m + order)) for m in range(_SERIES_TERMS)], small * small * 0.25)
-    near = power.log() + (small * 0.5).log() if order else power.log()
-    terms = [1.0]
-    for m in range(1, _ASYMPTOTIC_TERMS):
-        terms.append(-terms[-1] * (4 * order * order - (2 * m - 1) ** 2) / (8 * m))
-    far = large - 0.5 * (large * (2 * math.pi)).log() + _horner(terms, large.reciprocal()).log()
-    return FUNCTIONS["where"](x < _SERIES_UP_TO, near, far)
+    return (special.i1e(x) if order else special.i0e(x)).log() + x
 
 
 class VonMises(Distribution):

@@ -26,7 +26,7 @@ Largest error seen, in units of the last place, over dense samples of the whole 
 """
 
 from ....ir import dtype as dt
-from . import activations, basic, exponential, hyperbolic, integers, random, special, trigonometric
+from . import activations, basic, bessel, exponential, hyperbolic, integers, random, special, trigonometric
 from .builder import LOW_PRECISION, Builder, Val
 from .numpy_builder import NumpyBuilder
 
@@ -36,6 +36,9 @@ DOUBLE_ONLY = (
     hyperbolic.sinh, hyperbolic.cosh, hyperbolic.asinh, hyperbolic.acosh, hyperbolic.atanh, special.erfc, special.erfinv,
     special.lgamma, special.digamma, special.trigamma, special.polygamma,
     basic.logaddexp, basic.logaddexp2, basic.logit, basic.sinc,
+    bessel.i0, bessel.i0e, bessel.i1, bessel.i1e, bessel.bessel_j0, bessel.bessel_j1, bessel.bessel_y0, bessel.bessel_y1,
+    bessel.modified_bessel_k0, bessel.modified_bessel_k1, bessel.scaled_modified_bessel_k0, bessel.scaled_modified_bessel_k1,
+    bessel.spherical_bessel_j0, bessel.airy_ai,
 )
 EITHER = (
     exponential.exp, exponential.exp2, exponential.log, exponential.rsqrt, trigonometric.sin, trigonometric.cos,
