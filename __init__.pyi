@@ -37,6 +37,7 @@ from .runtime.api import convert as _convert_module
 from .runtime.api import legacy as _legacy_module
 from .runtime.api import returns as _returns_module
 from .runtime.api import sparse as _sparse_module
+from .runtime.api import sparse_csr as _sparse_csr_module
 from .runtime.api.convert import MemoryFormat as _MemoryFormat
 from .runtime.autograd import func as func
 from .runtime.autograd import namespace as _namespace
@@ -140,6 +141,8 @@ def adjoint(input) -> Tensor:
     """The last two dimensions swapped, and conjugated if complex."""
 def affine_grid_generator(theta, size, align_corners) -> Tensor:
     """The grid at which grid_sample transforms images of `size` by the affine maps `theta`."""
+def alias_copy(input) -> Tensor:
+    """The same tensor. A copy."""
 def all(input, dim=None, keepdim: builtins.bool = False, *, out=None, axis=None, keepdims: builtins.bool = False) -> Tensor:
     """Whether all elements are nonzero (uint8 gives uint8)."""
 def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan: builtins.bool = False) -> builtins.bool:
@@ -206,6 +209,10 @@ def argwhere(input) -> Tensor:
     """The positions of all elements that are not zero, as rows of a matrix."""
 def as_strided(input, size, stride, storage_offset=None) -> Tensor:
     """Any strided window over the memory behind a tensor."""
+def as_strided_copy(input, size, stride, storage_offset=None) -> Tensor:
+    """Any strided window over the memory behind a tensor. A copy."""
+def as_strided_scatter(input, src, size, stride, storage_offset=None) -> Tensor:
+    """input with src in place of a strided window over its memory."""
 def as_tensor(data, dtype=None, device=None) -> Tensor:
     """Data as a tensor, without a copy where it already is one or is an array of the right dtype."""
 def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad: builtins.bool = False) -> Tensor:
@@ -256,6 +263,8 @@ def binary_cross_entropy_with_logits(input, target, weight=None, pos_weight=None
     """The loss of logits against probabilities."""
 def bincount(input, weights=None, minlength=0) -> Tensor:
     """How often each of 0, 1, 2, ... occurs, or the sum of the weights of its occurrences."""
+def binomial(count, prob, generator=None) -> Tensor:
+    """How many of `count` trials succeed, each with probability `prob`."""
 def bitwise_and(input, other, *, out=None) -> Tensor:
     """Elementwise bitwise_and."""
 def bitwise_and_(input, other, *, out=None) -> Tensor:
@@ -454,6 +463,8 @@ def detach(self) -> Tensor:
     """The same memory without the history."""
 def detach_(self) -> Tensor:
     """Forgets this tensor's own history."""
+def detach_copy(self) -> Tensor:
+    """The same memory without the history. A copy."""
 device = _Device
 def diag(input, diagonal=0, *, out=None) -> Tensor:
     """A vector as a diagonal matrix, or a copy of a matrix's diagonal."""
@@ -463,6 +474,8 @@ def diagflat(input, offset=0) -> Tensor:
     """A diagonal matrix of all elements."""
 def diagonal(input, offset=0, dim1=0, dim2=1, *, axis1=0) -> Tensor:
     """The diagonal of two dimensions, as a new last dimension (a view)."""
+def diagonal_copy(input, offset=0, dim1=0, dim2=1, *, axis1=0) -> Tensor:
+    """The diagonal of two dimensions, as a new last dimension (a view). A copy."""
 def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1, *, axis1=0) -> Tensor:
     """input with src in place of a diagonal."""
 def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None, axis=-1) -> Tensor:
@@ -499,6 +512,14 @@ def einsum(equation, *operands) -> Tensor:
 def embedding(weight, indices, padding_idx=-1, scale_grad_by_freq: builtins.bool = False,
               sparse: builtins.bool = False) -> Tensor:
     """The rows of `weight` at the indices; a padding_idx below 0 means none."""
+def embedding_bag(weight, indices, offsets,
+                  scale_grad_by_freq: builtins.bool = False, mode=0,
+                  sparse: builtins.bool = False,
+                  per_sample_weights=None,
+                  include_last_offset: builtins.bool = False,
+                  padding_idx=None) -> builtins.tuple[Tensor, Tensor, Tensor, Tensor]:
+    """What nn.functional.embedding_bag gives (mode 0 sum, 1 mean, 2 max), the bag of each index, how many are in each bag,
+    and"""
 def embedding_renorm_(input, indices, max_norm, norm_type) -> Tensor:
     """Scales the rows of a table that the indices name down to max_norm, in place."""
 def empty(*sizes, size=None, out=None, dtype=None, layout=None, device=None,
@@ -507,6 +528,9 @@ def empty(*sizes, size=None, out=None, dtype=None, layout=None, device=None,
 def empty_like(input, *, dtype=None, layout=None, device=None, requires_grad: builtins.bool = False,
                memory_format=None, pin_memory: builtins.bool = False) -> Tensor:
     """A tensor of the shape and dtype of another, its values yet to be written."""
+def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=None,
+                   requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
+    """An empty tensor whose dimensions lie in memory in the given order, the outermost first."""
 def empty_strided(size, stride, *, dtype=None, layout=None, device=None, requires_grad: builtins.bool = False,
                   pin_memory: builtins.bool = False) -> Tensor:
     """An empty tensor with given strides."""
@@ -536,6 +560,8 @@ def exp2_(input, *, out=None) -> Tensor:
     """In-place version of exp2()."""
 def exp_(input, *, out=None) -> Tensor:
     """In-place version of exp()."""
+def expand_copy(self, *sizes, size=None, implicit: builtins.bool = False) -> Tensor:
+    """Dimensions of size 1 repeated without copying; -1 keeps a size. A copy."""
 def expm1(input, *, out=None) -> Tensor:
     """Elementwise expm1."""
 def expm1_(input, *, out=None) -> Tensor:
@@ -596,6 +622,8 @@ def frac(input, *, out=None) -> Tensor:
     """Elementwise frac."""
 def frac_(input, *, out=None) -> Tensor:
     """In-place version of frac()."""
+def frexp(input, *, out=None) -> _returns_module.frexp:
+    """Mantissas with sizes in [0.5, 1), and the powers of two that they are multiplied by."""
 @overload
 def frobenius_norm(input, dim, keepdim: builtins.bool = False, *, out=None) -> Tensor:
     """The root of the sum of squares over dims (all of them if there are none)."""
@@ -604,6 +632,9 @@ def frobenius_norm(input, *, axis, keepdims: builtins.bool = False, out=None) ->
     """The root of the sum of squares over dims (all of them if there are none)."""
 def from_dlpack(ext_tensor, *, device=None, copy=None) -> Tensor:
     """A tensor over the memory of any object that speaks DLPack (or of a capsule), without a copy unless asked for."""
+def from_file(filename, shared=None, size=0, *, dtype=None, layout=None, device=None,
+              pin_memory: builtins.bool = False) -> Tensor:
+    """The numbers of a file, in its memory: writes reach the file (made long enough) if `shared`, else only the tensor."""
 def from_numpy(ndarray) -> Tensor:
     """A tensor over the memory of a numpy array."""
 def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad: builtins.bool = False) -> Tensor:
@@ -628,6 +659,9 @@ def ge(input, other, *, out=None) -> Tensor:
     """Elementwise ge."""
 def ge_(input, other, *, out=None) -> Tensor:
     """In-place version of ge()."""
+def geqrf(input, *, out=None) -> _returns_module.geqrf:
+    """QR as LAPACK's geqrf gives it: R, below it the vectors of Householder's reflections, and their factors. No
+    gradient."""
 def ger(input, vec2, *, out=None) -> Tensor:
     """Every element of one vector times every element of another."""
 def get_autocast_cpu_dtype() -> Tensor:
@@ -669,6 +703,11 @@ def grid_sampler_3d(input, grid, interpolation_mode, padding_mode, align_corners
     """grid_sample with its modes as numbers: 0 bilinear, 1 nearest, 2 bicubic; 0 zeros, 1 border, 2 reflection."""
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05) -> Tensor:
     """Each group of channels of each image to mean 0 and variance 1; weight and bias for each channel."""
+def gru(input, second, third, *rest, **options) -> Any:
+    """nn.GRU with its weights in a list, called (input, hx, params, has_biases, num_layers, dropout, train, bidirectional,
+    batch_first), or packed (data, batch_sizes, hx, params, ...). Gives outputs and last states."""
+def gru_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None) -> Any:
+    """One step of nn.GRUCell with these weights: the next state (or states)."""
 def gt(input, other, *, out=None) -> Tensor:
     """Elementwise gt."""
 def gt_(input, other, *, out=None) -> Tensor:
@@ -693,6 +732,9 @@ def histc(input, bins=100, min=0, max=0, *, out=None) -> Tensor:
     """Counts in equal bins between min and max (the data's range if both are equal); what is outside is left out."""
 def histogram(input, bins, *, range=None, weight=None, density: builtins.bool = False, out=None) -> Tensor:
     """(hist, bin_edges): how much falls between neighbouring edges; the last bin holds its upper edge."""
+def histogramdd(input, bins, *, range=None, weight=None, density: builtins.bool = False,
+                out=None) -> _returns_module.histogramdd:
+    """(hist, bin_edges) of points, which are the rows of the input; for each of its columns a number of bins, or edges."""
 def hsplit(input, indices_or_sections) -> builtins.tuple[Tensor, ...]:
     """Equal pieces, or pieces cut at the indices listed, as views."""
 def hstack(tensors, *, out=None) -> Tensor:
@@ -701,11 +743,18 @@ def hypot(input, other, *, out=None) -> Tensor:
     """Elementwise hypot."""
 def hypot_(input, other, *, out=None) -> Tensor:
     """In-place version of hypot()."""
+def i0(input, *, out=None) -> Tensor: ...
+def i0_(input, *, out=None) -> Tensor:
+    """In-place version of i0()."""
 def igamma(input, other, *, out=None) -> Tensor:
     """The regularised lower incomplete gamma function: the probability that a gamma number of concentration `input` is
     at"""
+def igamma_(input, other, *, out=None) -> Tensor:
+    """In-place version of igamma()."""
 def igammac(input, other, *, out=None) -> Tensor:
     """1 - gammainc."""
+def igammac_(input, other, *, out=None) -> Tensor:
+    """In-place version of igammac()."""
 def imag(input) -> Tensor:
     """The imaginary parts of a complex tensor."""
 @overload
@@ -889,6 +938,10 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
 def load(f, map_location=None, pickle_module=None, *, weights_only: builtins.bool = True, mmap=None,
          **pickle_load_args) -> Any:
     """Reads a file that `save` wrote, a .safetensors file, or a file of torch.save (without PyTorch)."""
+def lobpcg(A, k=None, B=None, X=None, n=None, iK=None, niter=None, tol=None, largest=None, method=None,
+           tracker=None, ortho_iparams=None, ortho_fparams=None, ortho_bparams=None) -> Tensor:
+    """The k largest (or smallest) eigenvalues of a symmetric matrix, or of A x = e B x, and their vectors, from the start X
+    and"""
 def log(input, *, out=None) -> Tensor:
     """Elementwise log."""
 def log10(input, *, out=None) -> Tensor:
@@ -926,7 +979,7 @@ def logcumsumexp(input, dim, *, out=None) -> Tensor:
 def logcumsumexp(input, *, axis, out=None) -> Tensor:
     """log of the running sum of exp(input) along a dim."""
 def logdet(input) -> Tensor:
-    """log of the determinant; nan where that is negative."""
+    """log of the determinant; nan where that is negative, complex for complex matrices."""
 def logical_and(input, other, *, out=None) -> Tensor:
     """Elementwise logical_and."""
 def logical_and_(input, other, *, out=None) -> Tensor:
@@ -957,10 +1010,23 @@ def logsumexp(input, dim, keepdim: builtins.bool = False, *, out=None) -> Tensor
 def logsumexp(input, *, axis, keepdims: builtins.bool = False, out=None) -> Tensor:
     """log of the sum of exp(input) over dims, without overflow."""
 long: _dtype_module.DType
+def lstm(input, second, third, *rest, **options) -> Any:
+    """nn.LSTM with its weights in a list, called (input, hx, params, has_biases, num_layers, dropout, train, bidirectional,
+    batch_first), or packed (data, batch_sizes, hx, params, ...). Gives outputs and last states."""
+def lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None) -> Any:
+    """One step of nn.LSTMCell with these weights: the next state (or states)."""
 def lt(input, other, *, out=None) -> Tensor:
     """Elementwise lt."""
 def lt_(input, other, *, out=None) -> Tensor:
     """In-place version of lt()."""
+def lu(A, pivot: builtins.bool = True, get_infos: builtins.bool = False, out=None) -> Tensor:
+    """lu_factor's result as a tuple, with the places of zeros on U's diagonal (0 if there is none) if they are asked
+    for."""
+def lu_solve(b, LU_data, LU_pivots, *, out=None) -> Tensor:
+    """X with A @ X = b, from lu_factor's result for A."""
+def lu_unpack(LU_data, LU_pivots, unpack_data: builtins.bool = True,
+              unpack_pivots: builtins.bool = True, *, out=None) -> _returns_module.lu_unpack:
+    """P, L and U of the result of lu_factor; what is not asked for is empty."""
 def manual_seed(seed: builtins.int) -> _random_module.Generator:
     """Seeds the default generator and returns it."""
 def margin_ranking_loss(input1, input2, target, margin=0.0, reduction=1) -> Tensor:
@@ -1064,8 +1130,26 @@ def narrow(input, dim, start, length) -> Tensor:
 @overload
 def narrow(input, *, axis, start, length) -> Tensor:
     """`length` indices from `start` along a dimension."""
+@overload
+def narrow_copy(input, dim, start, length) -> Tensor:
+    """`length` indices from `start` along a dimension. A copy."""
+@overload
+def narrow_copy(input, *, axis, start, length) -> Tensor:
+    """`length` indices from `start` along a dimension. A copy."""
+def native_batch_norm(input, weight, bias, running_mean, running_var, training,
+                      momentum, eps) -> builtins.tuple[Tensor, Tensor, Tensor]:
+    """batch_norm, with the means and one over the standard deviations that it found in training."""
 def native_channel_shuffle(input, groups) -> Tensor:
     """Takes the channels (dim 1) of `groups` groups in turn."""
+def native_dropout(input, p, train) -> builtins.tuple[Tensor, Tensor]:
+    """Dropout, and which elements it kept."""
+def native_group_norm(input, weight, bias, N, C, HxW, group, eps) -> builtins.tuple[Tensor, Tensor, Tensor]:
+    """group_norm of N images of C channels of HxW elements, with the means and one over the standard deviations of
+    groups."""
+def native_layer_norm(input, normalized_shape, weight, bias, eps) -> builtins.tuple[Tensor, Tensor, Tensor]:
+    """layer_norm, with the means and one over the standard deviations that it found."""
+def native_norm(self, p=2, dim=None, keepdim: builtins.bool = False, dtype=None) -> Tensor:
+    """The vector norm of order p over dims (all unless said)."""
 def ne(input, other, *, out=None) -> Tensor:
     """Elementwise ne."""
 def ne_(input, other, *, out=None) -> Tensor:
@@ -1087,9 +1171,13 @@ def nextafter_(input, other, *, out=None) -> Tensor:
     """In-place version of nextafter()."""
 def nonzero(input, *, out=None, as_tuple: builtins.bool = False) -> Any:
     """The positions of all elements that are not zero: rows of a matrix, or one vector for each dimension."""
+def nonzero_static(input, *, size, fill_value=-1, out=None) -> Tensor:
+    """The first `size` positions of elements that are not zero, as rows; rows of fill_value where there are fewer."""
 def norm(input, p='fro', dim=None, keepdim: builtins.bool = False, out=None, dtype=None, *, axis=None,
          keepdims: builtins.bool = False) -> Tensor:
     """`ingot.norm`: the vector norm of order p over dims (all unless said); 'fro' and 'nuc' as matrix_norm."""
+def norm_except_dim(v, pow=2, dim=0) -> Tensor:
+    """The norms of order `pow` of what lies along one dimension, its other dims kept with size 1; of all for dim=-1."""
 def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None, layout=None, device=None,
            requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
     """Normal numbers of the given mean and deviation, each a tensor or a number; two numbers need a size."""
@@ -1110,15 +1198,24 @@ def ones(*sizes, size=None, out=None, dtype=None, layout=None, device=None,
 def ones_like(input, *, dtype=None, layout=None, device=None, requires_grad: builtins.bool = False,
               memory_format=None, pin_memory: builtins.bool = False) -> Tensor:
     """Ones of the shape and dtype of another tensor."""
+def orgqr(A, tau, *, out=None) -> Tensor:
+    """The first columns of the product of Householder's reflections, as geqrf gives them."""
+def ormqr(input, tau, other, left: builtins.bool = True, transpose: builtins.bool = False, *, out=None) -> Tensor:
+    """The product of Q (its adjoint with `transpose`), given by Householder's reflections, with a matrix; or the other
+    way."""
 def outer(input, vec2, *, out=None) -> Tensor:
     """Every element of one vector times every element of another."""
 def pairwise_distance(x1, x2, p=2.0, eps=1e-06, keepdim: builtins.bool = False, *,
                       keepdims: builtins.bool = False) -> Tensor:
     """The p-norm of x1 - x2 + eps along the last dimension."""
+def pca_lowrank(A, q=None, center: builtins.bool = True, niter=2) -> _returns_module.svd_uv:
+    """About q principal directions of the rows of A: svd_lowrank of A less the mean of its rows."""
 def pdist(input, p=2.0) -> Tensor:
     """The p-norm distances of all pairs of rows, as the upper triangle row by row."""
 def permute(input, *order, dims=None, axis=None) -> Tensor:
     """The dimensions in another order."""
+def permute_copy(input, *order, dims=None, axis=None) -> Tensor:
+    """The dimensions in another order. A copy."""
 pi: builtins.float
 def pinverse(input, rcond=1e-15) -> Tensor:
     """The pseudo-inverse; singular values at most rcond times the largest count as 0."""
@@ -1227,6 +1324,16 @@ def result_type(tensor1, tensor2) -> _dtype_module.DType:
     """The dtype in which two tensors or numbers meet."""
 def rms_norm(input, normalized_shape, weight=None, eps=None) -> Tensor:
     """Divided by the root of the mean square over the last dims, then times weight."""
+def rnn_relu(input, second, third, *rest, **options) -> Any:
+    """nn.RNN with its weights in a list, called (input, hx, params, has_biases, num_layers, dropout, train, bidirectional,
+    batch_first), or packed (data, batch_sizes, hx, params, ...). Gives outputs and last states."""
+def rnn_relu_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None) -> Any:
+    """One step of nn.RNNCell with these weights: the next state (or states)."""
+def rnn_tanh(input, second, third, *rest, **options) -> Any:
+    """nn.RNN with its weights in a list, called (input, hx, params, has_biases, num_layers, dropout, train, bidirectional,
+    batch_first), or packed (data, batch_sizes, hx, params, ...). Gives outputs and last states."""
+def rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None) -> Any:
+    """One step of nn.RNNCell with these weights: the next state (or states)."""
 def roll(input, shifts, dims=None, *, axis=None) -> Tensor:
     """Elements shifted along dims, those pushed out coming back at the other end."""
 def rot90(input, k=1, dims=(0, 1), *, axis=(0, 1)) -> Tensor:
@@ -1293,12 +1400,22 @@ def searchsorted(sorted_sequence, input, *, out_int32: builtins.bool = False, ri
     """Where each value would be inserted into sorted rows: before its equals, or after them when `right`."""
 def seed() -> builtins.int:
     """Seeds the default generator from the operating system; returns the seed."""
+def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, axis=0,
+                   unsafe: builtins.bool = False, initial=None) -> Tensor:
+    """The sum, mean, prod, max or min of stretches along an axis, given their lengths or where they begin (and the last
+    ends)."""
 @overload
 def select(input, dim, index) -> Tensor:
     """One index along a dimension, which disappears."""
 @overload
 def select(input, *, axis, index) -> Tensor:
     """One index along a dimension, which disappears."""
+@overload
+def select_copy(input, dim, index) -> Tensor:
+    """One index along a dimension, which disappears. A copy."""
+@overload
+def select_copy(input, *, axis, index) -> Tensor:
+    """One index along a dimension, which disappears. A copy."""
 @overload
 def select_scatter(input, src, dim, index) -> Tensor:
     """input with src in place of one index along a dimension."""
@@ -1364,6 +1481,10 @@ def sinh(input, *, out=None) -> Tensor:
     """Elementwise sinh."""
 def sinh_(input, *, out=None) -> Tensor:
     """In-place version of sinh()."""
+def slice_copy(input, dim=0, start=None, end=None, step=1, *, axis=0) -> Tensor:
+    """A slice along a dimension. A copy."""
+def slice_inverse(input, src, dim=0, start=None, end=None, step=1, *, axis=0) -> Tensor:
+    """The window over input's memory that has the sizes and strides of src."""
 def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, axis=0) -> Tensor:
     """input with src in place of a slice along a dimension."""
 def slogdet(A, *, out=None) -> _returns_module.slogdet:
@@ -1382,10 +1503,19 @@ def sparse_coo_tensor(indices, values, size=None, *, dtype=None, device=None,
                       requires_grad: builtins.bool = False, check_invariants=None,
                       is_coalesced=None) -> _sparse_module.SparseTensor:
     """A sparse tensor of values at indices (one row for each sparse dimension)."""
+sparse_csr: builtins.str
+def sparse_csr_tensor(crow_indices, col_indices, values, size=None, *, dtype=None,
+                      device=None, pin_memory: builtins.bool = False,
+                      requires_grad: builtins.bool = False, check_invariants=None) -> _sparse_csr_module.SparseCsrTensor:
+    """A sparse matrix from where its rows begin (one more than there are rows), its columns and its values."""
 def split(tensor, split_size_or_sections, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
     """Pieces of one size (the last may be smaller) or of the sizes listed, as views."""
+def split_copy(tensor, split_size_or_sections, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
+    """Pieces of one size (the last may be smaller) or of the sizes listed, as views. A copy."""
 def split_with_sizes(input, split_sizes, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
     """Pieces of the sizes listed, as views."""
+def split_with_sizes_copy(input, split_sizes, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
+    """Pieces of the sizes listed, as views. A copy."""
 def spmm(mat1, mat2, reduce='sum') -> Tensor:
     """The product of a sparse matrix with a dense matrix or vector, or with a sparse matrix (which is sparse again)."""
 def sqrt(input, *, out=None) -> Tensor:
@@ -1398,6 +1528,8 @@ def square_(input, *, out=None) -> Tensor:
     """In-place version of square()."""
 def squeeze(input, dim=None, *, axis=None) -> Tensor:
     """Without dimensions of size 1 (all, or those named)."""
+def squeeze_copy(input, dim=None, *, axis=None) -> Tensor:
+    """Without dimensions of size 1 (all, or those named). A copy."""
 def stack(tensors, dim=0, *, out=None, axis=0) -> Tensor:
     """Joined along a new dimension."""
 def std(input, dim=None, unbiased=None, keepdim: builtins.bool = False, *, correction=None, out=None, axis=None,
@@ -1424,6 +1556,8 @@ def sum(input, dim=None, keepdim: builtins.bool = False, *, dtype=None, out=None
     """Sum over dims (all unless said); integers and bools are summed in int64."""
 def svd(input, some: builtins.bool = True, compute_uv: builtins.bool = True, *, out=None) -> Tensor:
     """U, S, V with U @ diag(S) @ V.mT = input, reduced unless `some` is False; without compute_uv, U and V are zeros."""
+def svd_lowrank(A, q=6, niter=2, M=None) -> _returns_module.svd_uv:
+    """U, S and V of about the q largest singular values of A (of A - M), found at random in `niter` rounds of products."""
 @overload
 def swapaxes(input, dim0, dim1) -> Tensor:
     """Two dimensions swapped."""
@@ -1438,6 +1572,8 @@ def swapdims(input, *, axis0, axis1) -> Tensor:
     """Two dimensions swapped."""
 def t(input) -> Tensor:
     """A matrix transposed; fewer dimensions as they are."""
+def t_copy(input) -> Tensor:
+    """A matrix transposed; fewer dimensions as they are. A copy."""
 def take(input, index) -> Tensor:
     """The elements at positions of the flattened tensor, in the shape of index."""
 def take_along_dim(input, indices, dim=None, *, out=None, axis=None) -> Tensor:
@@ -1474,10 +1610,20 @@ def transpose(input, dim0, dim1) -> Tensor:
 @overload
 def transpose(input, *, axis0, axis1) -> Tensor:
     """Two dimensions swapped."""
+@overload
+def transpose_copy(input, dim0, dim1) -> Tensor:
+    """Two dimensions swapped. A copy."""
+@overload
+def transpose_copy(input, *, axis0, axis1) -> Tensor:
+    """Two dimensions swapped. A copy."""
 def trapezoid(y, x=None, *, dx=1, dim=-1, axis=-1) -> Tensor:
     """The integral of y over the places x (or steps of dx) by the trapezoidal rule."""
 def trapz(y, x=None, *, dx=1, dim=-1, axis=-1) -> Tensor:
     """The integral of y over the places x (or steps of dx) by the trapezoidal rule."""
+def triangular_solve(b, A, upper: builtins.bool = True,
+                     transpose: builtins.bool = False,
+                     unitriangular: builtins.bool = False, *, out=None) -> _returns_module.triangular_solve:
+    """X with A @ X = b (or A^T @ X = b), reading one triangle of A, and a copy of A; newer: linalg.solve_triangular."""
 def tril(input, diagonal=0, *, out=None) -> Tensor:
     """The elements on and below a diagonal, zeros above."""
 def tril_(input, diagonal=0, *, out=None) -> Tensor:
@@ -1505,12 +1651,16 @@ def typename(obj) -> builtins.str:
     """The name of an object's type, as in `ingot.FloatTensor`."""
 def unbind(input, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
     """Every index along a dimension, as a tuple of views."""
+def unbind_copy(input, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
+    """Every index along a dimension, as a tuple of views. A copy."""
 @overload
 def unflatten(input, dim, sizes) -> Tensor:
     """One dimension as several."""
 @overload
 def unflatten(input, *, axis, sizes) -> Tensor:
     """One dimension as several."""
+def unfold_copy(self, dimension, size, step) -> Tensor:
+    """Windows of `size` every `step` along a dimension, as a new last dimension. A copy."""
 def unique(input, sorted: builtins.bool = True, return_inverse: builtins.bool = False,
            return_counts: builtins.bool = False, dim=None, *, axis=None) -> Any:
     """The distinct values (of slices along `dim`), sorted; with indices into them and how often each occurs if asked."""
@@ -1523,12 +1673,20 @@ def unsafe_chunk(input, chunks, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]
     """chunk()"""
 def unsafe_split(tensor, split_size, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
     """split()"""
+def unsafe_split_with_sizes(input, split_sizes, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
+    """split_with_sizes()"""
 @overload
 def unsqueeze(input, dim) -> Tensor:
     """With a new dimension of size 1 at `dim`."""
 @overload
 def unsqueeze(input, *, axis) -> Tensor:
     """With a new dimension of size 1 at `dim`."""
+@overload
+def unsqueeze_copy(input, dim) -> Tensor:
+    """With a new dimension of size 1 at `dim`. A copy."""
+@overload
+def unsqueeze_copy(input, *, axis) -> Tensor:
+    """With a new dimension of size 1 at `dim`. A copy."""
 def use_deterministic_algorithms(mode: builtins.bool, *, warn_only: builtins.bool = False) -> None:
     """Accepted and remembered: every operator of ingot is deterministic, whatever this says."""
 def vander(x, N=None, increasing: builtins.bool = False) -> Tensor:
@@ -1543,8 +1701,15 @@ def vdot(input, other, *, out=None) -> Tensor:
     """The inner product of two vectors, the first of them conjugated."""
 def view_as_complex(input) -> Tensor:
     """The complex numbers of which the last dimension, of size 2, has the parts."""
+def view_as_complex_copy(input) -> Tensor:
+    """The complex numbers of which the last dimension, of size 2, has the parts. A copy."""
 def view_as_real(input) -> Tensor:
     """Pairs of real and imaginary parts, in a last dimension of 2."""
+def view_as_real_copy(input) -> Tensor:
+    """Pairs of real and imaginary parts, in a last dimension of 2. A copy."""
+def view_copy(self, *shape, dtype=None, size=None) -> Tensor:
+    """The same memory under another shape (or, given a dtype, read as that dtype); raises where strides do not fit. A
+    copy."""
 def vmap(func, in_dims=0, out_dims=0, randomness='error', *, chunk_size=None) -> Tensor:
     """A function that applies func to every element of a batch dimension and stacks the results."""
 def vsplit(input, indices_or_sections) -> builtins.tuple[Tensor, ...]:

@@ -16,6 +16,7 @@ from . import device as _device_module
 from . import storage as _storage_module
 from .api import returns as _returns_module
 from .api import sparse as _sparse_module
+from .api import sparse_csr as _sparse_csr_module
 from .autograd import node as _node_module
 
 class Size(builtins.tuple[builtins.int, ...]):
@@ -253,6 +254,8 @@ class Tensor:
     def as_strided(self, size, stride, storage_offset=None) -> Tensor:
         """Any strided window over the memory behind a tensor."""
     def as_strided_(self, size, stride, storage_offset=None) -> Tensor: ...
+    def as_strided_scatter(self, src, size, stride, storage_offset=None) -> Tensor:
+        """input with src in place of a strided window over its memory."""
     def asin(self, *, out=None) -> Tensor:
         """Elementwise asin."""
     def asin_(self, *, out=None) -> Tensor:
@@ -362,6 +365,10 @@ class Tensor:
         """In-place version of clip()."""
     def clone(self, *, memory_format=...) -> Tensor:
         """A copy in new memory."""
+    def coalesce(self) -> Tensor:
+        """coalesce() of sparse tensors; an error for dense ones."""
+    def col_indices(self) -> Tensor:
+        """col_indices() of sparse tensors; an error for dense ones."""
     def combinations(self, r=2, with_replacement: builtins.bool = False) -> Tensor:
         """All choices of r elements of a vector, as rows."""
     def conj(self) -> Tensor:
@@ -394,6 +401,8 @@ class Tensor:
         """This tensor in host memory."""
     def cross(self, other, dim=None, *, out=None, axis=None) -> Tensor:
         """The cross product of vectors of 3 along `dim`: of the first dim of size 3 unless said."""
+    def crow_indices(self) -> Tensor:
+        """crow_indices() of sparse tensors; an error for dense ones."""
     def cuda(self, device=None, non_blocking: builtins.bool = False, memory_format=...) -> Tensor:
         """This tensor on a CUDA device."""
     @overload
@@ -443,6 +452,8 @@ class Tensor:
         """Degrees to radians."""
     def deg2rad_(self, *, out=None) -> Tensor:
         """In-place version of deg2rad()."""
+    def dense_dim(self) -> builtins.int:
+        """How many dimensions are dense: all of a dense tensor."""
     def det(self, *, out=None) -> Tensor:
         """The determinant."""
     def detach(self) -> Tensor:
@@ -571,6 +582,8 @@ class Tensor:
         """Elementwise frac."""
     def frac_(self, *, out=None) -> Tensor:
         """In-place version of frac()."""
+    def frexp(self, *, out=None) -> _returns_module.frexp:
+        """Mantissas with sizes in [0.5, 1), and the powers of two that they are multiplied by."""
     @overload
     def gather(self, dim, index, *, sparse_grad: builtins.bool = False, out=None) -> Tensor:
         """out[i][j] = input[index[i][j]][j] for dim 0, and so on."""
@@ -587,6 +600,9 @@ class Tensor:
         """In-place version of ge()."""
     def geometric_(self, *args, **kwargs) -> Tensor:
         """Fills with how many trials of probability p it takes to succeed."""
+    def geqrf(self, *, out=None) -> _returns_module.geqrf:
+        """QR as LAPACK's geqrf gives it: R, below it the vectors of Householder's reflections, and their factors. No
+        gradient."""
     def ger(self, vec2, *, out=None) -> Tensor:
         """Every element of one vector times every element of another."""
     def get_device(self) -> builtins.int:
@@ -629,6 +645,18 @@ class Tensor:
         """Elementwise hypot."""
     def hypot_(self, other, *, out=None) -> Tensor:
         """In-place version of hypot()."""
+    def i0(self, *, out=None) -> Tensor: ...
+    def i0_(self, *, out=None) -> Tensor:
+        """In-place version of i0()."""
+    def igamma(self, other, *, out=None) -> Tensor:
+        """The regularised lower incomplete gamma function: the probability that a gamma number of concentration `input` is
+        at"""
+    def igamma_(self, other, *, out=None) -> Tensor:
+        """In-place version of igamma()."""
+    def igammac(self, other, *, out=None) -> Tensor:
+        """1 - gammainc."""
+    def igammac_(self, other, *, out=None) -> Tensor:
+        """In-place version of igammac()."""
     @builtins.property
     def imag(self) -> Any:
         """The imaginary parts of a complex tensor."""
@@ -690,12 +718,16 @@ class Tensor:
     @overload
     def index_select(self, *, axis, index, out=None) -> Tensor:
         """The slices along a dimension that an index vector names."""
+    def indices(self) -> Tensor:
+        """indices() of sparse tensors; an error for dense ones."""
     def inner(self, other, *, out=None) -> Tensor:
         """Sums of products over the last dimension of both."""
     def int(self, memory_format=...) -> Tensor:
         """This tensor as int32."""
     def inverse(self, *, out=None) -> Tensor:
         """The inverse."""
+    def is_coalesced(self) -> Tensor:
+        """is_coalesced() of sparse tensors; an error for dense ones."""
     def is_complex(self) -> builtins.bool:
         """Whether the dtype is a complex dtype."""
     def is_conj(self) -> builtins.bool:
@@ -740,6 +772,7 @@ class Tensor:
     def is_signed(self) -> builtins.bool:
         """Whether the dtype has negative values."""
     is_sparse: builtins.bool
+    is_sparse_csr: builtins.bool
     @builtins.property
     def is_xpu(self) -> builtins.bool:
         """Whether this tensor is on a device of kind xpu."""
@@ -848,7 +881,7 @@ class Tensor:
     def logcumsumexp(self, *, axis, out=None) -> Tensor:
         """log of the running sum of exp(input) along a dim."""
     def logdet(self) -> Tensor:
-        """log of the determinant; nan where that is negative."""
+        """log of the determinant; nan where that is negative, complex for complex matrices."""
     def logical_and(self, other, *, out=None) -> Tensor:
         """Elementwise logical_and."""
     def logical_and_(self, other, *, out=None) -> Tensor:
@@ -881,6 +914,11 @@ class Tensor:
         """Elementwise lt."""
     def lt_(self, other, *, out=None) -> Tensor:
         """In-place version of lt()."""
+    def lu(self, pivot: builtins.bool = True, get_infos: builtins.bool = False, out=None) -> Tensor:
+        """lu_factor's result as a tuple, with the places of zeros on U's diagonal (0 if there is none) if they are asked
+        for."""
+    def lu_solve(self, LU_data, LU_pivots, *, out=None) -> Tensor:
+        """X with A @ X = b, from lu_factor's result for A."""
     @builtins.property
     def mH(self) -> Tensor:
         """The last two dimensions swapped and conjugated."""
@@ -975,6 +1013,12 @@ class Tensor:
     @overload
     def narrow(self, *, axis, start, length) -> Tensor:
         """`length` indices from `start` along a dimension."""
+    @overload
+    def narrow_copy(self, dim, start, length) -> Tensor:
+        """`length` indices from `start` along a dimension. A copy."""
+    @overload
+    def narrow_copy(self, *, axis, start, length) -> Tensor:
+        """`length` indices from `start` along a dimension. A copy."""
     @builtins.property
     def nbytes(self) -> builtins.int:
         """The bytes of all elements."""
@@ -1001,6 +1045,9 @@ class Tensor:
     def new_empty(self, *sizes, size=None, dtype=None, device=None, requires_grad: builtins.bool = False,
                   layout=None, pin_memory: builtins.bool = False) -> Tensor:
         """A tensor of this one's dtype, its values yet to be written."""
+    def new_empty_strided(self, size, stride, *, dtype=None, layout=None, device=None,
+                          requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
+        """An empty tensor with given strides, of this one's dtype unless said."""
     def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad: builtins.bool = False,
                  layout=None, pin_memory: builtins.bool = False) -> Tensor:
         """One value everywhere, of this tensor's dtype."""
@@ -1019,6 +1066,8 @@ class Tensor:
         """In-place version of nextafter()."""
     def nonzero(self, *, out=None, as_tuple: builtins.bool = False) -> Any:
         """The positions of all elements that are not zero: rows of a matrix, or one vector for each dimension."""
+    def nonzero_static(self, *, size, fill_value=-1, out=None) -> Tensor:
+        """The first `size` positions of elements that are not zero, as rows; rows of fill_value where there are fewer."""
     def norm(self, p='fro', dim=None, keepdim: builtins.bool = False, out=None, dtype=None, *, axis=None,
              keepdims: builtins.bool = False) -> Tensor:
         """`ingot.norm`: the vector norm of order p over dims (all unless said); 'fro' and 'nuc' as matrix_norm."""
@@ -1032,6 +1081,11 @@ class Tensor:
         """The number of elements."""
     def numpy(self, *, force: builtins.bool = False) -> numpy.ndarray:
         """The memory as a numpy array, without a copy."""
+    def orgqr(self, tau, *, out=None) -> Tensor:
+        """The first columns of the product of Householder's reflections, as geqrf gives them."""
+    def ormqr(self, tau, other, left: builtins.bool = True, transpose: builtins.bool = False, *, out=None) -> Tensor:
+        """The product of Q (its adjoint with `transpose`), given by Householder's reflections, with a matrix; or the other
+        way."""
     def outer(self, vec2, *, out=None) -> Tensor:
         """Every element of one vector times every element of another."""
     @builtins.property
@@ -1042,7 +1096,10 @@ class Tensor:
         """This tensor in page-locked memory, from which copies to an accelerator need not wait; itself where there is none."""
     def pinverse(self, rcond=1e-15) -> Tensor:
         """The pseudo-inverse; singular values at most rcond times the largest count as 0."""
-    def polygamma(self, n) -> Tensor: ...
+    def polygamma(self, n) -> Tensor:
+        """The n-th derivative of digamma."""
+    def polygamma_(self, n) -> Tensor:
+        """In-place version of polygamma()."""
     def positive(self) -> Tensor:
         """The tensor itself (bool excepted)."""
     def pow(self, exponent, *, out=None) -> Tensor:
@@ -1230,6 +1287,8 @@ class Tensor:
         """In-place version of sinh()."""
     def size(self, dim=None, *, axis=None) -> Any:
         """The shape, or the size of one dimension."""
+    def slice_inverse(self, src, dim=0, start=None, end=None, step=1, *, axis=0) -> Tensor:
+        """The window over input's memory that has the sizes and strides of src."""
     def slice_scatter(self, src, dim=0, start=None, end=None, step=1, *, axis=0) -> Tensor:
         """input with src in place of a slice along a dimension."""
     def slogdet(self, *, out=None) -> _returns_module.slogdet:
@@ -1243,6 +1302,10 @@ class Tensor:
     def sort(self, dim=-1, descending: builtins.bool = False, stable: builtins.bool = True, *,
              out=None, axis=-1) -> _returns_module.sort:
         """Sorted values along a dim and where they were, as (values, indices)."""
+    def sparse_dim(self) -> builtins.int:
+        """How many dimensions are sparse: none of a dense tensor."""
+    def sparse_mask(self, mask) -> _sparse_module.SparseTensor:
+        """The values at the places that a sparse tensor has, as a sparse tensor."""
     def split(self, split_size_or_sections, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
         """Pieces of one size (the last may be smaller) or of the sizes listed, as views."""
     def split_with_sizes(self, split_sizes, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
@@ -1332,6 +1395,8 @@ class Tensor:
         """The entries that are not zero, as a sparse tensor."""
     def to_sparse_coo(self, sparse_dim=None) -> _sparse_module.SparseTensor:
         """The entries that are not zero, as a sparse tensor."""
+    def to_sparse_csr(self, dense_dim=None) -> _sparse_csr_module.SparseCsrTensor:
+        """The entries of a matrix that are not zero, in compressed rows."""
     def tolist(self) -> Any:
         """Nested lists of Python numbers."""
     def topk(self, k, dim=-1, largest: builtins.bool = True, sorted: builtins.bool = True, *,
@@ -1347,6 +1412,10 @@ class Tensor:
         """Two dimensions swapped."""
     def transpose_(self, *args, **kwargs) -> Tensor:
         """In-place version of transpose()."""
+    def triangular_solve(self, A, upper: builtins.bool = True,
+                         transpose: builtins.bool = False,
+                         unitriangular: builtins.bool = False, *, out=None) -> _returns_module.triangular_solve:
+        """X with A @ X = b (or A^T @ X = b), reading one triangle of A, and a copy of A; newer: linalg.solve_triangular."""
     def tril(self, diagonal=0, *, out=None) -> Tensor:
         """The elements on and below a diagonal, zeros above."""
     def tril_(self, diagonal=0, *, out=None) -> Tensor:
@@ -1389,6 +1458,8 @@ class Tensor:
         """chunk()"""
     def unsafe_split(self, split_size, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
         """split()"""
+    def unsafe_split_with_sizes(self, split_sizes, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
+        """split_with_sizes()"""
     @overload
     def unsqueeze(self, dim) -> Tensor:
         """With a new dimension of size 1 at `dim`."""
@@ -1397,6 +1468,8 @@ class Tensor:
         """With a new dimension of size 1 at `dim`."""
     def unsqueeze_(self, *args, **kwargs) -> Tensor:
         """In-place version of unsqueeze()."""
+    def values(self) -> Tensor:
+        """values() of sparse tensors; an error for dense ones."""
     def var(self, dim=None, unbiased=None, keepdim: builtins.bool = False, *, correction=None, out=None, axis=None,
             keepdims: builtins.bool = False) -> Tensor:
         """Variance over dims, divided by the count less `correction` (1 unless said)."""

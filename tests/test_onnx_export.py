@@ -28,16 +28,16 @@ from samples import (
 # templates, positions found in data, complex numbers, layouts and devices that only compiled programs use.
 NO_COUNTERPART = frozenset((
     "airy_ai", "attention_grad", "avg_pool_blocked", "avg_pool_grad_blocked", "batch_norm_grad_blocked",
-    "batch_norm_train_blocked", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "bitcast", "cholesky", "cholesky_ex",
-    "cofactor", "complex", "conj", "conv_blocked", "conv_chain_blocked", "conv_input_grad_blocked",
+    "batch_norm_train_blocked", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "binomial", "bitcast", "cholesky",
+    "cholesky_ex", "cofactor", "complex", "conj", "conv_blocked", "conv_chain_blocked", "conv_input_grad_blocked",
     "conv_weight_grad_blocked", "ctc_loss", "ctc_loss_grad", "digamma", "eig", "eigh", "eigvals", "eigvalsh", "erfinv",
-    "fft", "fractional_max_pool", "from_blocked", "gamma_slope", "gammainc", "gcd", "geqrf", "host_call", "i0", "i0e", "i1",
-    "i1e", "imag", "inv", "inv_ex", "irfft", "lcm", "ldl_factor", "ldl_solve", "lgamma", "lu_factor", "matrix_sqrth",
-    "max_pool_blocked", "max_pool_grad_blocked", "max_pool_places_blocked", "modified_bessel_k0", "modified_bessel_k1",
-    "modulus", "nextafter", "nonzero", "pack_filters", "pack_recurrent", "pack_turned", "permutation", "pinv", "place",
-    "polar", "polygamma", "polynomial", "qr", "real", "recurrent_packed", "repeat_index", "rfft", "row_scale",
-    "scaled_modified_bessel_k0", "scaled_modified_bessel_k1", "slogdet", "solve", "solve_ex", "solve_triangular",
-    "spherical_bessel_j0", "svd", "svdvals", "sylvester", "to_blocked", "zeta"))
+    "fft", "fractional_max_pool", "frexp", "from_blocked", "gamma_slope", "gammainc", "gcd", "geqrf", "host_call", "i0",
+    "i0e", "i1", "i1e", "imag", "inv", "inv_ex", "irfft", "lcm", "ldl_factor", "ldl_solve", "lgamma", "lu_factor",
+    "matrix_sqrth", "max_pool_blocked", "max_pool_grad_blocked", "max_pool_places_blocked", "modified_bessel_k0",
+    "modified_bessel_k1", "modulus", "nextafter", "nonzero", "pack_filters", "pack_recurrent", "pack_turned", "permutation",
+    "pinv", "place", "polar", "polygamma", "polynomial", "qr", "real", "recurrent_packed", "repeat_index", "rfft",
+    "row_scale", "scaled_modified_bessel_k0", "scaled_modified_bessel_k1", "slogdet", "solve", "solve_ex",
+    "solve_triangular", "spherical_bessel_j0", "svd", "svdvals", "sylvester", "to_blocked", "zeta"))
 EXPORTED = sorted(n for n in SAMPLES if n not in NO_COUNTERPART and "random" not in OPS[n].traits)
 DTYPES = {"float": "float32", "any": "float32", "number": "float32", "int": "int64", "integral": "int64"}
 RUNTIME_LIMITS = {"max_pool"}       # ONNX Runtime loses nan in one-dimensional maximum pools

@@ -4,10 +4,11 @@ import math
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DTypeError
-from ...ir.ops import bessel
+from ...ir.ops import bessel, counts
 from ...ir.ops import elementwise as ew
 from ..state import Defaults
 from ..tensor import Tensor
+from . import returns
 from .elementwise import add, clamp, operate, pow, scale, unary
 from .promote import as_operand, promote, result_type, rounds_once, to_dtype
 from .register import api, deliver
@@ -43,6 +44,12 @@ def _polygamma_of(self, n):
 
 
 api(inplace=True, name="i0")(unary(bessel.i0))
+
+
+@api()
+def frexp(input, *, out=None) -> returns.frexp:
+    """Mantissas with sizes in [0.5, 1), and the powers of two that they are multiplied by."""
+    return returns.deliver_all(returns.frexp, counts.frexp(input), out)
 
 
 @api(inplace=True)

@@ -31,7 +31,7 @@ def need(name, *wanted):
 
 def _any_sparse(*xs) -> bool:
     """Whether a sparse tensor is among the arguments; it knows its own products."""
-    return any(getattr(x, "is_sparse", False) for x in xs)
+    return any(not isinstance(x, Tensor) and hasattr(x, "layout") for x in xs)
 
 
 def _to_shape(x, shape):

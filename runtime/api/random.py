@@ -5,6 +5,7 @@ import math
 from ...ir import dtype as dt
 from ...ir.aval import broadcast_shapes
 from ...ir.errors import ArgumentError, DTypeError, ShapeError
+from ...ir.ops import counts
 from ...ir.ops import elementwise as ew
 from ...ir.ops import gamma as gm
 from ...ir.ops import random as rn
@@ -194,6 +195,13 @@ def standard_gamma(alpha, generator=None):
 def poisson(input, generator=None):
     """Counts of Poisson processes with the given rates."""
     return rn.poisson(draw_key_beside(input, generator), input)
+
+
+@api(method=False)
+def binomial(count, prob, generator=None):
+    """How many of `count` trials succeed, each with probability `prob`."""
+    count, prob = FUNCTIONS["broadcast_tensors"](count.detach(), prob.detach())
+    return counts.binomial(draw_key_beside(count, generator), count, prob)
 
 
 @api()

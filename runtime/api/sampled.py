@@ -1,5 +1,6 @@
 """Functions of sampled data: numerical derivatives, histograms with edges, sub-tensors of bounded norm, angles."""
 
+import builtins
 import math
 
 from ...ir.aval import canonical_dim, canonical_dims
@@ -142,3 +143,32 @@ def _equal_edges(input, bins, between):
     if low == high:
         low, high = low - 0.5, high + 0.5
     return FUNCTIONS["linspace"](low, high, bins + 1, dtype=input.dtype)
+
+
+@api(method=False)
+def histogramdd(input, bins, *, range=None, weight=None, density=False, out=None) -> returns.histogramdd:
+    """(hist, bin_edges) of points, which are the rows of the input; for each of its columns a number of bins, or edges."""
+    count = input.shape[-1]
+    points = reshape(input, shape=(input.numel() // max(1, count), count))
+    given = list(bins) if isinstance(bins, (tuple, list)) else [bins] * count
+    if len(given) != count or (range is not None and len(range) != 2 * count):
+        raise ArgumentError(f"histogramdd of points in {count} dimensions takes {count} bins and {2 * count} ends of ranges")
+    columns = [points[:, d] for d in builtins.range(count)]
+    between = [None if range is None else range[2 * d:2 * d + 2] for d in builtins.range(count)]
+    edges = [b if isinstance(b, Tensor) else _equal_edges(x, b, r) for x, b, r in zip(columns, given, between)]
+    sizes = [e.shape[0] - 1 for e in edges]
+    place, inside = 0, True
+    for x, e, n in zip(columns, edges, sizes):
+        at = FUNCTIONS["searchsorted"](e, x.contiguous(), right=True) - 1
+        at = ew.where(ew.eq(x, expand(_part(e, 0, n, n + 1), shape=x.shape)), n - 1, at)
+        inside = (at >= 0) & (at < n) & inside
+        place = place * n + at
+    w = full(points, shape=points.shape[:1], value=1.0, dtype=points.dtype) if weight is None else reshape(
+        weight, shape=points.shape[:1])
+    hist = full(points, shape=(math.prod(sizes),), value=0.0, dtype=points.dtype)
+    hist = hist.index_add(0, ew.where(inside, place, 0), ew.where(inside, w, 0.0)).reshape(sizes)
+    if density:
+        hist = hist / hist.sum()
+        for d, e in enumerate(edges):
+            hist = hist / (e[1:] - e[:-1]).reshape([-1 if k == d else 1 for k in builtins.range(count)])
+    return returns.histogramdd(hist, tuple(edges))

@@ -185,15 +185,9 @@ class Binomial(_Repeated):
         return self.total_count * self.probs * (1 - self.probs)
 
     def sample(self, sample_shape=()):
-        """Counts, by tossing."""
+        """Counts."""
         with no_grad():
-            count, probs = self._spread(self.total_count, sample_shape), self._spread(self.probs, sample_shape)
-            most = int(count.max()) if count.numel() else 0
-            total = FUNCTIONS["zeros_like"](probs)
-            for toss in range(most):
-                hit = noise.rand(size=probs.shape, dtype=probs.dtype) < probs
-                total = total + (hit & (toss < count)).to(probs.dtype)
-            return total
+            return noise.binomial(self._spread(self.total_count, sample_shape), self._spread(self.probs, sample_shape))
 
     def log_prob(self, value):
         """Of the probability of a value."""

@@ -8,6 +8,7 @@ themselves; `runtime.api.load_twins` loads them when such a name is asked for.
 from ...ir.errors import ArgumentError
 from ..api.register import FUNCTIONS
 from . import functional as F
+from . import functions  # noqa: F401  (which registers its own)
 from .functional.embedding import renormalise_
 
 REDUCTIONS = ("none", "mean", "sum")
