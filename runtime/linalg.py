@@ -188,6 +188,8 @@ def lstsq(A, B, rcond=None, *, driver=None):
 def _count_above(values, rtol, atol):
     """How many singular values are above max(atol, rtol * the largest)."""
     last = (values.ndim - 1,)
+    if not values.shape[-1]:
+        return full(values, shape=tuple(values.shape[:-1]), value=0, dtype=dt.int64)
     bound = ew.mul(rd.amax(values, dim=last, keepdim=True), float(rtol))
     bound = ew.maximum(bound, full(bound, shape=tuple(bound.shape), value=float(atol), dtype=bound.dtype))
     above = ew.gt(values, expand(bound, shape=tuple(values.shape)))

@@ -73,9 +73,9 @@ def nuclear_norm(input, dim=(-2, -1), keepdim=False, *, out=None):
 @api()
 def cholesky_solve(input, L, upper=False, *, out=None):
     """The solution X of A @ X = input, from a Cholesky factor of A."""
-    factor = L.mT if upper else L
+    factor = L.mH if upper else L
     below = linalg.solve_triangular(factor, input, upper=False)
-    return linalg.solve_triangular(factor.mT, below, upper=True, out=out)
+    return linalg.solve_triangular(factor.mH, below, upper=True, out=out)
 
 
 @api()
