@@ -39,7 +39,8 @@ def pointwise(name, *dtypes):
 
 
 FUNCTIONS = [("exp", 1), ("tanh", 1), ("log", 1), ("sin", 1), ("gelu", 1), ("lgamma", 1), ("pow", 2), ("fmod", 2), ("atan2", 2),
-             ("maximum", 2), ("floor_divide", 2), ("round", 1), ("nextafter", 2), ("polygamma", 2), ("erfinv", 1), ("ldexp", 2)]
+             ("maximum", 2), ("floor_divide", 2), ("round", 1), ("nextafter", 2), ("polygamma", 2), ("erfinv", 1), ("ldexp", 2),
+             ("bessel_y1", 1), ("i1e", 1), ("modified_bessel_k1", 1), ("airy_ai", 1)]
 
 
 @pytest.mark.parametrize("level", LEVELS)

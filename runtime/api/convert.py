@@ -337,7 +337,7 @@ def _all_bytes(self) -> int:
 
 for _name, _bytes in (("itemsize", element_size), ("nbytes", _all_bytes)):
     setattr(Tensor, _name, property(_bytes, doc=_bytes.__doc__))
-Tensor.is_sparse = False
+Tensor.is_sparse = Tensor.is_sparse_csr = False
 Tensor.is_quantized = False
 Tensor.is_mkldnn = False
 Tensor.layout = strided

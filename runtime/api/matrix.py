@@ -49,8 +49,7 @@ def cholesky(input, upper=False, *, out=None):
 @api()
 def lu(A, pivot=True, get_infos=False, out=None):
     """lu_factor's result as a tuple, with the places of zeros on U's diagonal (0 if there is none) if they are asked for."""
-    found = linalg.lu_factor_ex(A, pivot=pivot)
-    found = tuple(found) if get_infos else tuple(found[:2])
+    found = tuple(linalg.lu_factor_ex(A, pivot=pivot))[:3 if get_infos else 2]
     return found if out is None else tuple(returns.deliver(r, o, "lu") for r, o in zip(found, out))
 
 

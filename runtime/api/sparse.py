@@ -5,6 +5,8 @@ entry each, with any dense dimensions after). Everything is a composition of ope
 values, and repeated indices mean the sum of their entries.
 """
 
+from collections.abc import Callable
+
 from ...ir import dtype as dt
 from ...ir.aval import canonical_dim
 from ...ir.errors import ArgumentError, DimError, DTypeError, ShapeError
@@ -27,6 +29,8 @@ class SparseTensor:
     """A tensor of mostly zeros: the indices and values of its entries."""
 
     is_sparse = True
+    is_sparse_csr = False
+    to_sparse_csr: Callable       # compressed rows: sparse_csr.py
     layout = "sparse_coo"
     __array_ufunc__ = None
 

@@ -151,7 +151,6 @@ def to_sparse_csr(self, dense_dim=None) -> SparseCsrTensor:
 
 
 SparseTensor.to_sparse_csr = lambda self, dense_dim=None: compressed(self)
-SparseTensor.is_sparse_csr = Tensor.is_sparse_csr = False
 
 # What dense tensors answer.
 

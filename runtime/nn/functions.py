@@ -16,7 +16,7 @@ from .utils.rnn import PackedSequence
 # Recurrent layers.
 
 
-def _with_given_weights(base):
+def _with_given_weights(base: Any):
     """A recurrent module whose weights are a list: for each layer and direction those of the input and of the state, their
     biases, and that of a projection."""
 
@@ -75,7 +75,7 @@ for _name, _base, _kind in (("rnn_tanh", rnn.RNN, "tanh"), ("rnn_relu", rnn.RNN,
     _layer(_name, _base, _kind)
 
 
-def _cell(name, base, nonlinearity=""):
+def _cell(name, base: Any, nonlinearity=""):
     """The function of one step."""
 
     class Given(base):
@@ -84,7 +84,7 @@ def _cell(name, base, nonlinearity=""):
             Module.__init__(self)
             self.input_size, self.hidden_size = w_ih.shape[1], w_hh.shape[1]
             self.nonlinearity = nonlinearity
-            vars(self).update(weight_ih=w_ih, weight_hh=w_hh, bias_ih=b_ih, bias_hh=b_hh)
+            self.__dict__.update(weight_ih=w_ih, weight_hh=w_hh, bias_ih=b_ih, bias_hh=b_hh)
 
     Given.__name__ = Given.__qualname__ = base.__name__
 
