@@ -3,6 +3,7 @@
 import math
 
 from ..ir.errors import ArgumentError, ShapeError
+from ..ir.ops.complexes import PARTS
 from . import linalg
 from .api import random as noise
 from .api import returns
@@ -13,11 +14,6 @@ from .autograd.grad_mode import no_grad
 __all__ = ["lobpcg", "pca_lowrank", "svd_lowrank"]
 
 
-def _times(A, x):
-    """A @ x of a dense or sparse matrix."""
-    return A @ x
-
-
 def _adjoint(A):
     return A.t() if isinstance(A, SparseTensor) else A.mH
 
@@ -26,12 +22,12 @@ def _basis(A, q, niter, M):
     """An orthonormal basis near the space of A's largest singular vectors (Halko, Martinsson and Tropp), A without M."""
 
     def forwards(x):
-        return _times(A, x) if M is None else _times(A, x) - M @ x
+        return A @ x if M is None else A @ x - M @ x
 
     def back(x):
-        return _times(_adjoint(A), x) if M is None else _times(_adjoint(A), x) - M.mH @ x
+        return _adjoint(A) @ x if M is None else _adjoint(A) @ x - M.mH @ x
 
-    start = noise.randn(size=(*A.shape[:-2], A.shape[-1], q), dtype=A.dtype)
+    start = noise.randn(size=(*A.shape[:-2], A.shape[-1], q), dtype=PARTS.get(A.dtype, A.dtype)).to(A.dtype)
     basis = linalg.qr(forwards(start))[0]
     for _ in range(niter):
         basis = linalg.qr(forwards(linalg.qr(back(basis))[0]))[0]
@@ -78,13 +74,13 @@ def _orthonormal(basis, B):
 
 
 def _against(B, x):
-    return x if B is None else _times(B, x)
+    return x if B is None else B @ x
 
 
 def _best(A, B, basis, k, largest):
     """The k best pairs within the space of a basis (Rayleigh and Ritz)."""
     basis = _orthonormal(basis, B)
-    w, v = linalg.eigh(basis.mT @ _times(A, basis))
+    w, v = linalg.eigh(basis.mT @ (A @ basis))
     if largest:
         w, v = w.flip(0), v.flip(1)
     return w[:k], basis @ v[:, :k]
@@ -95,11 +91,11 @@ def _iterate(A, B, X, iK, niter, tol, largest):
     w, x = _best(A, B, X, k, largest)
     before = None
     for _ in range(niter):
-        residual = _times(A, x) - _against(B, x) * w
-        size = linalg.norm(residual, dim=0) / (linalg.norm(_times(A, x), dim=0) + w.abs() * linalg.norm(_against(B, x), dim=0))
+        residual = A @ x - _against(B, x) * w
+        size = linalg.norm(residual, dim=0) / (linalg.norm(A @ x, dim=0) + w.abs() * linalg.norm(_against(B, x), dim=0))
         if float(size.amax()) < tol:
             break
-        step = residual if iK is None else _times(iK, residual)
+        step = residual if iK is None else iK @ residual
         w, new = _best(A, B, FUNCTIONS["cat"]([x, step] if before is None else [x, step, before], 1), k, largest)
         before = new - x @ (x.mT @ _against(B, new))
         x = new
@@ -124,5 +120,5 @@ def lobpcg(A, k=None, B=None, X=None, n=None, iK=None, niter=None, tol=None, lar
     with no_grad():
         X = noise.randn(size=(size, start), dtype=A.dtype) if X is None else X
         x = _iterate(A, B, X, iK, 1000 if niter is None or niter < 0 else niter, tol, largest is not False)[:, :k]
-    values = (x * _times(A, x)).sum(0) / (x * _against(B, x)).sum(0)
+    values = (x * (A @ x)).sum(0) / (x * _against(B, x)).sum(0)
     return values, x

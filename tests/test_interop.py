@@ -275,5 +275,5 @@ def test_functions_of_torch_take_our_tensors():
         assert type(theirs) is ingot.Tensor and ingot.equal(theirs, ours)
     torch.nn.MSELoss()(x, y).backward()
     assert ingot.allclose(x.grad, 2 * (x.detach() - y) / 24)
-    with pytest.raises(TypeError, match="special_airy_ai"):
-        torch.special.airy_ai(x)
+    with pytest.raises(TypeError, match="hash_tensor"):
+        torch.hash_tensor(x)

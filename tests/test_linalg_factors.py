@@ -134,9 +134,10 @@ def test_triangular_systems_read_one_triangle(upper, transpose, unit):
 
 def test_a_few_of_many_singular_values():
     ingot.manual_seed(0)
-    x = matrices("float64", 2, 30, 4) @ matrices("float64", 2, 4, 20)
-    u, s, v = ingot.svd_lowrank(x, 4)
-    near((u * s.unsqueeze(-2)) @ v.mT, x)
+    for kind in ("complex128", "float64"):
+        x = matrices(kind, 2, 30, 4) @ matrices(kind, 2, 4, 20)
+        u, s, v = ingot.svd_lowrank(x, 4)
+        near((u * s.unsqueeze(-2)) @ v.mH, x)
     near(ingot.pca_lowrank(x, 4).S, linalg.svdvals(x - x.mean(-2, keepdim=True))[..., :4])
     sparse = x[0].to_sparse()
     near(ingot.pca_lowrank(sparse, 4).S, ingot.pca_lowrank(x[0], 4).S)
