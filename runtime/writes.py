@@ -37,14 +37,30 @@ def write(dst: Tensor, src, name: str, *, foreign: bool = False):
         raise ShapeError(f"{name}: a result of shape {value.shape} does not fit into a tensor of shape {a.shape}") from None
     if m.recorder is not None:
         m.recorder.writing(dst)
-    owner = dst if dst._base is None else dst._base
-    if owner._node is not None:
-        rescue_result(owner)
+    _rescue(dst)
     if isinstance(src, Tensor) and a.itemsize == 1 and a.dtype in float8.KINDS:
         value = m.run(as_kind, value, a.dtype)
     m.run(np.copyto, a, at_hint(value), casting="unsafe")
     wrote(dst, src, name, foreign)
     return dst
+
+
+def write_by(dst: Tensor, fill, name: str):
+    """Lets `fill(array)` write all elements of `dst`, with values that have no history; for a tensor on the host, outside of
+    recordings."""
+    m = tls.m
+    check_writable(dst, m, name)
+    _rescue(dst)
+    m.run(fill, dst._a)
+    wrote(dst, None, name)
+    return dst
+
+
+def _rescue(dst):
+    """Gives a rule that reads the value of before a copy of it."""
+    owner = dst if dst._base is None else dst._base
+    if owner._node is not None:
+        rescue_result(owner)
 
 
 def check_writable(dst: Tensor, m, name: str, shared: bool = False):

@@ -10,6 +10,7 @@ import pytest
 import ingot
 from ingot.ir.errors import ArgumentError, DTypeError
 from ingot.runtime.api.random import standard_gamma
+from ingot.runtime.cpu import alloc
 
 N = 100_000
 
@@ -166,3 +167,34 @@ def test_requires_grad_and_out():
     assert ingot.randn(2, requires_grad=True).requires_grad
     out = ingot.empty(3)
     assert ingot.rand(3, out=out) is out
+
+
+FILLS = {"uniform": (lambda x: x.uniform_(-0.3, 0.7), ingot.rand, 1.0, -0.3),
+         "normal": (lambda x: x.normal_(0.1, 2.5), ingot.randn, 2.5, 0.1)}
+LAYOUTS = {"rows": lambda d: ingot.zeros(500, 300, dtype=d), "turned": lambda d: ingot.zeros(300, 500, dtype=d).t(),
+           "part": lambda d: ingot.zeros(502, 300, dtype=d)[1:501], "few": lambda d: ingot.zeros(1, 3, dtype=d)}
+
+
+@pytest.mark.parametrize("dtype", [ingot.float32, ingot.float64])
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("fill", FILLS)
+def test_fills_are_draws_scaled_and_moved_wherever_they_go(fill, layout, dtype):
+    filling, draw, factor, summand = FILLS[fill]
+    x = LAYOUTS[layout](dtype)
+    whole = x if x._base is None else x._base
+    version = x._version
+    ingot.manual_seed(5)
+    assert filling(x) is x and x._version == version + 1
+    ingot.manual_seed(5)
+    np.testing.assert_array_equal(x.numpy(), (draw(*x.shape, dtype=dtype) * factor + summand).numpy())
+    assert int((whole != 0).sum()) == x.numel()
+
+
+@pytest.mark.parametrize("fill", FILLS)
+def test_a_fill_takes_no_memory_beside_the_tensor(fill):
+    x = ingot.zeros(1 << 18)
+    FILLS[fill][0](x)
+    alloc.reset_peak()
+    before = alloc.stats()["peak"]
+    FILLS[fill][0](x)
+    assert alloc.stats()["peak"] == before

@@ -1,6 +1,9 @@
 """Random tensors: every function draws one key from its generator and computes the numbers from that."""
 
+import functools
 import math
+
+import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.aval import broadcast_shapes
@@ -15,14 +18,17 @@ from ...ir.ops.shape import expand, full
 from ...ir.ops.sort import arg_topk, argsort, searchsorted
 from .. import random as streams
 from ..device import CPU
+from ..dispatch import kernel_of
 from ..random import draw_key, draw_key_beside
-from ..state import Defaults
+from ..state import Defaults, tls
 from ..tensor import Tensor
-from ..writes import write
+from ..writes import write, write_by
 from .creation import finish, require_device
 from .promote import result_type, to_dtype
 from .register import FUNCTIONS, api, deliver
 from .shape import sizes_of
+
+_PIECE = 1 << 14                    # elements that are scaled at a time, in a cache
 
 for _f in (streams.Generator, streams.manual_seed, streams.seed, streams.initial_seed, streams.get_rng_state,
            streams.set_rng_state):
@@ -253,24 +259,56 @@ def _floating(x, name):
     return x.dtype
 
 
-@in_place
+def filling(fn):
+    """Makes fn(self, ..., generator=) -> (operator, key, factor, summand) a method that fills the tensor with what the operator
+    draws, times the factor, plus the summand; a large one where it lies, without an array of its size beside it."""
+    name = fn.__name__
+
+    def method(self, *args, **kwargs):
+        draw, key, factor, summand = fn(self, *args, **kwargs)
+        if _lies_open(self):
+            return write_by(self, functools.partial(_fill, draw, key._a, factor, summand), name)
+        noise = draw(key, shape=tuple(self.shape), dtype=self.dtype)
+        return write(self, ew.add(ew.mul(noise, factor), summand), name)
+
+    method.__name__, method.__qualname__, method.__doc__ = name, f"Tensor.{name}", fn.__doc__
+    setattr(Tensor, name, method)
+    return fn
+
+
+def _lies_open(x) -> bool:
+    """Whether kernels may write a tensor's memory themselves: floats of the processor in a row, and nothing that listens."""
+    a = x._a
+    return not tls.m.special and a.__class__ is np.ndarray and x.dtype in (dt.float32, dt.float64) and a.flags.carray
+
+
+def _fill(draw, key, factor, summand, a):
+    kernel_of(draw)(key, shape=a.shape, dtype=dt.BY_NP[a.dtype], out=a)
+    flat = a.reshape(-1)
+    for start in range(0, flat.size, _PIECE):
+        piece = flat[start:start + _PIECE]
+        piece *= factor
+        piece += summand
+
+
+@filling
 def normal_(self, mean=0, std=1, *, generator=None):
     """Fills with normal numbers."""
     if std < 0:
         raise ArgumentError(f"normal_ takes a deviation of at least 0, got {std}")
-    noise = rn.normal(draw_key_beside(self, generator), shape=tuple(self.shape), dtype=_floating(self, "normal_"))
-    return ew.add(ew.mul(noise, float(std)), float(mean))
+    _floating(self, "normal_")
+    return rn.normal, draw_key_beside(self, generator), float(std), float(mean)
 
 
-@in_place
+@filling
 def uniform_(self, from_=0, to=1, *, generator=None, **named):
     """Fills with numbers uniform in [from, to)."""
     low = named.pop("from", from_)
     no_more("uniform_", named)
     if low > to:
         raise ArgumentError(f"uniform_ takes from <= to, got {low} and {to}")
-    key, kind = draw_key_beside(self, generator), _floating(self, "uniform_")
-    return ew.add(ew.mul(rn.uniform(key, shape=tuple(self.shape), dtype=kind), float(to - low)), float(low))
+    _floating(self, "uniform_")
+    return rn.uniform, draw_key_beside(self, generator), float(to - low), float(low)
 
 
 @in_place

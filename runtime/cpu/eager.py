@@ -146,10 +146,10 @@ def rows(op: Op):
 # Random numbers: the compiled stream gives the bits that ir/philox.py defines; normals differ from numpy's in the last one.
 
 
-def drawn(name, key, shape):
-    """The first elements of a key's stream."""
+def drawn(name, key, shape, out=None):
+    """The first elements of a key's stream, made in `out` if it is given: a contiguous array of the shape and dtype."""
     seed, call = random.stream(key)
-    return kernels.draw(name)(seed, call, random.size_of(shape)).reshape(shape)
+    return kernels.draw(name)(seed, call, random.size_of(shape), out=None if out is None else out.reshape(-1)).reshape(shape)
 
 
 @TABLE.makes(shape.full)
@@ -172,8 +172,8 @@ def uniform(op: Op):
     """Uniform floats."""
     made = {dt.float32: "random_uniform", dt.float64: "random_uniform_double"}
 
-    def run(key, *, shape, dtype):
-        return drawn(made[dtype], key, shape) if dtype in made else op.ref(key, shape=shape, dtype=dtype)
+    def run(key, *, shape, dtype, out=None):
+        return drawn(made[dtype], key, shape, out) if dtype in made else op.ref(key, shape=shape, dtype=dtype)
 
     return run
 
@@ -182,9 +182,9 @@ def uniform(op: Op):
 def normal(op: Op):
     """Normal floats; 16-bit ones are the float32 numbers, rounded."""
 
-    def run(key, *, shape, dtype):
+    def run(key, *, shape, dtype, out=None):
         name = "random_normal_double" if dtype is dt.float64 else "random_normal"
-        return drawn(name, key, shape).astype(dtype.np, copy=False)
+        return drawn(name, key, shape, out).astype(dtype.np, copy=False)
 
     return run
 
