@@ -34,7 +34,7 @@ def _runs(graph):
     convolution that is like its result ends the list: it is there for whole results."""
     found, last = [], {}        # last: {value: the list whose last convolution makes it}
     for node in graph.nodes:
-        if node.op is not conv_blocked or node.params["lanes"] == 1 or node.output.aval.is_symbolic:
+        if node.op is not conv_blocked or node.params["lanes"] == 1 or node.params.get("taps") or node.output.aval.is_symbolic:
             continue
         nodes = last.pop(node.inputs[0], None)
         if nodes is None:

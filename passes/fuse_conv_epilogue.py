@@ -60,9 +60,14 @@ class Tail:
         self.cost += node_cost(node)
         self.beside += [v for v in others if v not in self.beside]
         full = [v for v in self.beside if _channel_source(v, self.start) is None]
-        given = [v for v in self.start.inputs[2:] if v.shape == result.shape]
+        given = [v for v in _beside(self.start) if v.shape == result.shape]
         most = 0 if self.start.op is conv_input_grad_blocked and any(n > 1 for n in self.start.params["stride"]) else MOST_FULL
         return self.cost * 4 <= DEAREST * result.dtype.itemsize and len(full) + len(given) <= most
+
+
+def _beside(start):
+    """The arrays beside a convolution."""
+    return start.inputs[2 + start.params.get("taps", 0):]
 
 
 def _channel_source(value, conv):
@@ -113,10 +118,11 @@ def _rebuilt(graph, found):
 def _joined(b, env, start, nodes, beside):
     """The convolution with its epilogue and the tail's behind it."""
     lines = list(start.params["epilogue"])
-    operands = list(start.inputs)
+    before, operands = list(start.inputs), list(_beside(start))
+    before = before[:len(before) - len(operands)]
     names = {start.output: f"v{len(lines) - 1}" if lines else "a"}
     for v in beside:
-        names[v] = f"o{len(operands) - 2}"
+        names[v] = f"o{len(operands)}"
         source = _channel_source(v, start)
         operands.append(v if source is None else source)
     for n in nodes:
@@ -125,8 +131,8 @@ def _joined(b, env, start, nodes, beside):
             arguments.sort(key=lambda x: "vao".find(x[0]) if isinstance(x, str) else 3)
         lines.append((n.op.name, *arguments))
         names[n.output] = f"v{len(lines) - 1}"
-    beside = [_aligned(env[v], start.output.ndim) for v in operands[2:]]
-    return b.call(start.op, *[env[v] for v in operands[:2]], *beside, **{**start.params, "epilogue": tuple(lines)})
+    beside = [_aligned(env[v], start.output.ndim) for v in operands]
+    return b.call(start.op, *[env[v] for v in before], *beside, **{**start.params, "epilogue": tuple(lines)})
 
 
 def _aligned(value, ndim):

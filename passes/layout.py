@@ -4,9 +4,8 @@
 
 Convolutions and their gradients give blocks. What is with them (elementwise work, pools, batch norm, sums over pixels, joins,
 and the gradients of all that: `layout_gradients.py`) stays in blocks, and the next convolution reads them, so plain arrays
-appear only where a network begins and ends. `choose` is given an `Asked`, and says which kernel runs such a convolution, as
-(kernel, size of the packed weight, lanes), with one lane for a kernel that reads and writes planes, or None where none does;
-PRODUCT means that it is a matrix product of plain arrays.
+appear only where a network begins and ends. `choose` is given an `Asked`, and says which kernel runs such a convolution as a
+`Chosen`, or None where none does; PRODUCT means that it is a matrix product of plain arrays.
 """
 
 from collections.abc import Callable
@@ -53,6 +52,16 @@ class Asked(NamedTuple):
     wanted: bool
     kept: bool
     what: Op = conv
+
+
+class Chosen(NamedTuple):
+    """A kernel, the size of the packed weight, the lanes that it works with (one if it reads and writes planes), and whether
+    the packed weight is transformed, so that the kernel takes the plain one, too."""
+
+    kernel: tuple
+    size: int
+    lanes: int
+    transformed: bool = False
 
 
 def layout(graph: Graph, choose: Callable) -> Graph:
@@ -147,13 +156,20 @@ class Blocker:
         """A value for each channel, to stand beside blocked arrays of so many plain dims."""
         return self.block(reshape(self.as_plain(value), shape=(1, value.shape[0]) + (1,) * (ndim - 2)), lanes)
 
-    def filters(self, pack, value, **params):
-        """A packed weight, the same one for all that read it."""
-        key = pack, value, tuple(params.items())
+    def filters(self, pack, *values, **params):
+        """A packed weight, made of these, the same one for all that read it."""
+        key = pack, values, tuple(params.items())
         found = self.packed.get(key)
         if found is None:
-            found = self.packed[key] = pack(self.as_plain(value), **params)
+            weight, *factors = map(self.as_plain, values)
+            factors = [reshape(v, shape=weight.shape[:1]) for v in factors]
+            found = self.packed[key] = pack(weight, *factors, **params)
         return found
+
+    def taps(self, source, *factors) -> tuple:
+        """What a transformed weight was made of, as its kernel reads it."""
+        flat = reshape(self.as_plain(source), shape=(source.aval.size,))
+        return flat, *[reshape(self.as_plain(v), shape=source.shape[:1]) for v in factors]
 
     def put(self, value, made):
         """Says what a value is in blocks."""
@@ -183,6 +199,17 @@ def _wanted(graph) -> set:
     return found
 
 
+def factored(w) -> tuple:
+    """(weight, what has its factor for each first channel) of a weight that is such a product, as batch normalisation makes
+    it: the weight is in memory anyway. (the weight,) of others."""
+    if w.node is not None and w.node.op is ew.mul:
+        for source, other in (w.node.inputs, w.node.inputs[::-1]):
+            if type(source) is type(other) is Value and source.shape == w.shape and other.node is not None \
+                    and other.node.op is expand and other.node.inputs[0].shape == (w.shape[0],) + (1,) * (w.ndim - 1):
+                return source, other.node.inputs[0]
+    return (w,)
+
+
 def is_small(value) -> bool:
     """Whether a value of the graph is a fill or expanded, so that its blocks need no copy of the whole."""
     return value.node is not None and value.node.op in (full, expand)
@@ -208,16 +235,19 @@ def _conv(own: Blocker, node: Node):
         return False
     if chosen == PRODUCT:
         return _product(own, node)
-    kernel, size, lanes = chosen
+    kernel, size, lanes, transformed = chosen
     if in_blocks and own.lanes(x) != lanes:
         return False
     data = own.blocked[x] if in_blocks else own.as_plain(x)
     if lanes == 1:
         return _planes(own, node, data, kernel, size)
     beside = () if bias is None else (own.channels(bias, x.ndim, lanes),)
-    packed = own.filters(pack_filters, w, kernel=kernel, size=size)
-    made = conv_blocked(data, packed, *beside, filters=w.shape, lanes=lanes, in_blocks=in_blocks, kernel=kernel,
-                        epilogue=(("add", "a", "o0"),) if beside else (), **params)
+    made_of = factored(w) if transformed else (w,)
+    packed = own.filters(pack_filters, *made_of, kernel=kernel, size=size)
+    taps = own.taps(*made_of) if transformed else ()
+    said = {"taps": len(taps)} if taps else {}
+    made = conv_blocked(data, packed, *taps, *beside, filters=w.shape, lanes=lanes, in_blocks=in_blocks, kernel=kernel,
+                        epilogue=(("add", "a", "o0"),) if beside else (), **said, **params)
     return own.put(node.output, made)
 
 

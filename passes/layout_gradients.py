@@ -26,11 +26,13 @@ def _input_grad(own: Any, node: Node):
     chosen = own.ask(node, g, w.aval)
     if chosen is None:
         return False
-    kernel, size, lanes = chosen
+    kernel, size, lanes, transformed = chosen
     window = {name: params[name] for name in ("size", "stride", "padding", "dilation", "groups")}
     packed = own.filters(pack_turned, w, kernel=kernel, elements=size, **window)
-    return own.put(node.output, conv_input_grad_blocked(own.as_blocked(g, lanes), packed, filters=w.shape, lanes=lanes,
-                                                        kernel=kernel, epilogue=(), **window))
+    taps = own.taps(w) if transformed else ()
+    said = {"taps": len(taps)} if taps else {}
+    return own.put(node.output, conv_input_grad_blocked(own.as_blocked(g, lanes), packed, *taps, filters=w.shape, lanes=lanes,
+                                                        kernel=kernel, epilogue=(), **said, **window))
 
 
 def _weight_grad(own: Any, node: Node):
@@ -38,7 +40,7 @@ def _weight_grad(own: Any, node: Node):
     chosen = own.ask(node, x, node.output.aval, own.lanes(g) > 0)
     if chosen is None:
         return False
-    kernel, _, lanes = chosen
+    kernel, lanes = chosen.kernel, chosen.lanes
     in_blocks = own.lanes(x) == lanes
     data = own.blocked[x] if in_blocks else own.as_plain(x)
     own.plain[node.output] = conv_weight_grad_blocked(

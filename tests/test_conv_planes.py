@@ -111,7 +111,7 @@ def test_no_memory_beside_the_arrays_is_touched(window, at_end):
     out = fenced(residual, at_end)
     given = [fenced(v, at_end) for v in (x, w, b, residual)]
     run.plan(*given[:2], out, np.array([v.ctypes.data for v in given[2:]], np.int64).ctypes.data)
-    assert np.array_equal(out, run.run(x, w, b, residual))
+    assert np.array_equal(out, run.run(x, w, (b, residual)))
     assert np.array_equal(out, conv_planes.Planes(g, x.dtype, shape)(x, w, b) + residual)
 
 

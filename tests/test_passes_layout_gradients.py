@@ -270,15 +270,16 @@ def test_gradients_of_convolutions(seed, dtype, tol):
         kind = dt.BY_NP[np.dtype(dtype)]
         return blocked.choose(Asked(Aval(images.shape, kind), Aval(filters, kind), params, True, True, False, op))
 
-    kernel, elements, lanes = chosen(conv_ops.conv_input_grad, g, window | {"size": size})
+    kernel, elements, lanes, transformed = chosen(conv_ops.conv_input_grad, g, window | {"size": size})
     assert lanes == host().lanes(item)
     packed, = native(grads.pack_turned, w, size=size, kernel=kernel, elements=elements, **window)
-    got, = native(grads.conv_input_grad_blocked, to(g), packed, filters=filters, size=size, lanes=lanes, kernel=kernel,
-                  epilogue=(), **window)
+    taps = [w.reshape(-1)] * transformed
+    got, = native(grads.conv_input_grad_blocked, to(g), packed, *taps, filters=filters, size=size, lanes=lanes, kernel=kernel,
+                  epilogue=(), taps=len(taps), **window)
     want = conv_ops.conv_input_grad.ref(g, w, size=size, **window)
     close(plain(got, x.shape[1]), want, label, tol)
     for in_blocks in (True, False):
-        kernel, _, lanes = chosen(conv_ops.conv_weight_grad, x, window | {"size": filters[2:]})
+        kernel, _, lanes, _ = chosen(conv_ops.conv_weight_grad, x, window | {"size": filters[2:]})
         got, = native(grads.conv_weight_grad_blocked, to(x) if in_blocks else x, to(g), filters=filters, lanes=lanes,
                       in_blocks=in_blocks, kernel=kernel, **window)
         close(got, conv_ops.conv_weight_grad.ref(x, g, size=filters[2:], **window), label, tol)

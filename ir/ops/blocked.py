@@ -5,7 +5,9 @@ hold anything (the references put zeros there), no kernel lets them reach anothe
 
 A packed weight is a flat array in the order that its kernel reads. What that order is concerns the kernel alone: `kernel` names
 it, for the operator that packs and for the one that reads; for the references a packed weight is the weight, flattened and
-filled up to its size.
+filled up to its size. A kernel that reads a transformed weight takes what it was made of, too, for single elements that it
+computes without the transform: `taps` operands behind it, the plain weight, flat, and (the second one) a factor for each of its
+first channels if it was multiplied by such. References need none of it.
 """
 
 from math import prod
@@ -61,20 +63,25 @@ from_blocked = op("from_blocked", infer=_infer_from, ref=_from,
 # Convolutions.
 
 
-def _infer_pack(w, *, kernel, size):
+def _infer_pack(w, *factors, kernel, size):
+    if any(v.shape != w.shape[:1] or v.dtype is not w.dtype for v in factors) or len(factors) > 1:
+        raise ShapeError(f"pack_filters: {factors} have no factor for each first channel of {w}")
     if size < w.size:
         raise ShapeError(f"pack_filters: {size} elements are too few for the weight {w}")
     return w.with_shape((size,))
 
 
-def _pack(w, *, kernel, size):
+def _pack(w, *factors, kernel, size):
     out = np.zeros(size, w.dtype)
+    for v in factors:
+        w = w * v.reshape(-1, *(1 for _ in w.shape[1:]))
     out[:w.size] = w.reshape(-1)
     return out
 
 
 pack_filters = op("pack_filters", infer=_infer_pack, ref=_pack, vjp=NO_GRAD, lower=Template("layout"), traits=("exact",),
-                  doc="A convolution's weight in the order in which `kernel` reads it.")
+                  doc="A convolution's weight in the order in which `kernel` reads it; one that will be transformed may come "
+                      "with a factor for each of its first channels.")
 
 
 def channel_shape(shape, lanes):
@@ -86,7 +93,15 @@ def _plain_aval(x, channels, in_blocks):
     return _infer_from(x, channels=channels) if in_blocks else x
 
 
-def _infer_conv(x, w, *beside, filters, stride, padding, dilation, groups, lanes, in_blocks, kernel, epilogue):
+def check_taps(name, given, filters, taps):
+    """Raises unless the first `taps` types given are a flat weight and a factor for each of its first channels."""
+    wanted = (prod(filters),), (filters[0],)
+    if not 0 <= taps <= 2 or tuple([v.shape for v in given[:taps]]) != wanted[:taps]:
+        raise ShapeError(f"{name}: {given[:taps]} are not the flat weight of {filters} and its factors (taps={taps})")
+
+
+def _infer_conv(x, w, *beside, filters, stride, padding, dilation, groups, lanes, in_blocks, kernel, epilogue, taps=0):
+    check_taps("conv_blocked", beside, filters, taps)
     plain = _plain_aval(x, filters[1] * groups, in_blocks)
     if plain.ndim != len(filters) or plain.shape[1] != filters[1] * groups or filters[0] % groups:
         raise ShapeError(f"conv_blocked: {x} does not go with filters {filters} in {groups} groups")
@@ -94,7 +109,7 @@ def _infer_conv(x, w, *beside, filters, stride, padding, dilation, groups, lanes
     out = x.with_shape((x.shape[0], filters[0], *counts) if lanes == 1 else
                        (x.shape[0], blocks_of(filters[0], lanes), *counts, lanes))
     channel = channel_shape(out.shape, lanes)
-    for v in beside:
+    for v in beside[taps:]:
         if v.dtype is not x.dtype or v.shape not in (channel, out.shape):
             raise ShapeError(f"conv_blocked: {v} beside a result {out} must be like it, or like {channel}")
     return out
@@ -116,12 +131,12 @@ def run_epilogue(lines, value, beside, call):
     return made[-1] if made else value
 
 
-def _conv(x, w, *beside, filters, stride, padding, dilation, groups, lanes, in_blocks, kernel, epilogue):
+def _conv(x, w, *beside, filters, stride, padding, dilation, groups, lanes, in_blocks, kernel, epilogue, taps=0):
     plain = _from(x, channels=filters[1] * groups) if in_blocks else x
     weight = w[:prod(filters)].reshape(filters)
     y = plain_conv.conv.ref(plain, weight, None, stride=stride, padding=padding, dilation=dilation, groups=groups)
     y = y if lanes == 1 else _to(y, lanes=lanes)
-    spread = [np.broadcast_to(v, y.shape) for v in beside]
+    spread = [np.broadcast_to(v, y.shape) for v in beside[taps:]]
     return run_epilogue(epilogue, y, spread, lambda name, *arguments: OPS[name].ref(*arguments))
 
 
@@ -133,8 +148,8 @@ def _flops(args, outs, params):
 conv_blocked = op(
     "conv_blocked", infer=_infer_conv, ref=_conv, vjp=NO_GRAD, lower=Template("conv"), flops=_flops,
     doc="A convolution with a packed weight whose result lies in blocks (plainly for one lane), and what is done with each of "
-        "its elements before it is stored (`epilogue`, as `run_epilogue` says); arrays beside it are like the result or hold a "
-        "number per channel.")
+        "its elements before it is stored (`epilogue`, as `run_epilogue` says); arrays beside it, which come after the `taps`, "
+        "are like the result or hold a number per channel.")
 
 # Chains of convolutions.
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...ir.errors import ShapeError
 from ...ir.op import Op
 from ...ir.ops import blocked as ops
 from ...ir.ops import blocked_grad as grad_ops
@@ -17,7 +18,7 @@ from ...ir.ops import conv as conv_ops
 from ...ir.target import host
 from ...passes.codegen.llvm.conv_epilogue import Lines
 from ...passes.codegen.llvm.epilogue import ColumnBias
-from ...passes.layout import PRODUCT, Asked
+from ...passes.layout import PRODUCT, Asked, Chosen
 from . import (
     batch_norm_blocked,
     conv,
@@ -41,7 +42,7 @@ _WINDOW = ("stride", "padding", "dilation", "groups")
 
 
 def choose(asked: Asked):
-    """(kernel, elements of the packed weight, lanes) for a convolution or a gradient of one, or None where no kernel takes it.
+    """What runs a convolution or a gradient of one (`Chosen`, or PRODUCT), or None where no kernel takes it.
 
     A kernel is (algorithm, groups, whether x lies in blocks, lanes): all that the order of a packed weight depends on.
     """
@@ -55,14 +56,14 @@ def choose(asked: Asked):
     if not in_blocks and not asked.wanted and conv.is_pointwise(made):
         return PRODUCT if made.groups == 1 else None
     if not in_blocks and not asked.wanted and conv_planes.takes(made):
-        return (PLANES, made.groups, False, 1), w.size, 1
+        return Chosen((PLANES, made.groups, False, 1), w.size, 1)
     g = dataclasses.replace(made, x_full=in_blocks)
     if not conv_fused.runs_in_lanes(g) and (conv_depthwise.takes(g) or (
             g.groups > 1 and (g.inputs % g.lanes or g.outputs % g.lanes))):
         return None
     m = 0 if conv_fused.runs_in_lanes(g) else winograd.choose(g, prepared=asked.kept)
     size = conv_fused.weight_bytes(conv_fused.read_as(g, in_blocks, m), m)
-    return (_NAMES[m], g.groups, in_blocks, g.lanes), -(-size // g.item), g.lanes
+    return Chosen((_NAMES[m], g.groups, in_blocks, g.lanes), -(-size // g.item), g.lanes, m > 0)
 
 
 def _choose_gradient(asked):
@@ -76,7 +77,7 @@ def _choose_gradient(asked):
         return None
     m = conv_blocked_grad.algorithm(convolution, x.shape[0], asked.kept) if of_input else 0
     size = conv_blocked_grad.Turned(g, m).size if of_input else 0
-    return (_NAMES[m], g.groups, True, g.lanes), -(-size // item), g.lanes
+    return Chosen((_NAMES[m], g.groups, True, g.lanes), -(-size // item), g.lanes, m > 0)
 
 
 def convolution_of(filters, size, params, item):
@@ -122,9 +123,9 @@ class Bound:
         return self.run(*arrays)
 
 
-def _pack(w, *, kernel, size):
+def _pack(*arrays, kernel, size):
     algorithm, groups, in_blocks, _ = kernel
-    return lambda w: conv_fused.pack_weight(plain(w), groups, in_blocks, ALGORITHMS[algorithm])
+    return lambda w, *factors: conv_fused.pack_weight(plain(w), groups, in_blocks, ALGORITHMS[algorithm], *map(plain, factors))
 
 
 class _Epilogue:
@@ -139,6 +140,14 @@ class _Epilogue:
         """The epilogue itself; a bias alone is that of eager convolutions, whose code is there already."""
         alone = self.lines.lines == _BIAS and self.lines.kinds == ("channel",)
         return ColumnBias(element) if alone else self.lines
+
+
+def operands_of(operands, params) -> tuple:
+    """(arrays beside, what a transformed weight was made of) of the operands of a convolution or of an input's gradient."""
+    end = 2 + params.get("taps", 0)
+    if ALGORITHMS.get(params["kernel"][0]) and end == 2:
+        raise ShapeError(f"{params['kernel'][0]} takes the plain weight, too; say taps=1")
+    return operands[end:], operands[2:end]
 
 
 def planned(x, beside, params) -> "conv_fused.FusedConv | conv_planes.FusedPlanes":
@@ -168,8 +177,19 @@ def _planes(x_shape, filters, dtype, window, lines, threads):
     return conv_planes.FusedPlanes(g, dtype, (x_shape[0], filters[0], *sizes), _Epilogue(lines).epilogue(_ELEMENTS[g.item]))
 
 
-def _conv(x, w, *beside, **params):
-    return planned(x, [v.shape for v in beside], params).run
+def _conv(*arrays, **params):
+    return _run_on_operands(planned(arrays[0], shapes_beside(arrays, params), params), params)
+
+
+def _run_on_operands(made, params):
+    def run(*arrays):
+        return made.run(*arrays[:2], *operands_of(arrays, params))
+    return run
+
+
+def shapes_beside(operands, params) -> list:
+    """The shapes of the arrays beside."""
+    return [v.shape for v in operands_of(operands, params)[0]]
 
 
 def chain_pieces(nodes) -> list:
@@ -205,7 +225,7 @@ def _conv_chain(x, *operands, **params):
 
     def run(x, *operands):
         for layer, (_, given) in zip(layers, ops.chain_layers(x, operands, **params)):
-            x = layer.run(x, *given)
+            x = layer.run(x, given[0], given[1:])
         return x
 
     return run
@@ -253,8 +273,8 @@ def planned_weight_grad(x, params) -> conv_blocked_grad.WeightGrad:
     return conv_blocked_grad.weight_grad(convolution, x.shape[0], params["in_blocks"], pool.get_num_threads())
 
 
-def _input_grad(g, w, *beside, **params):
-    return planned_input_grad(g, [v.shape for v in beside], params).run
+def _input_grad(*arrays, **params):
+    return _run_on_operands(planned_input_grad(arrays[0], shapes_beside(arrays, params), params), params)
 
 
 def _weight_grad(x, g, **params):

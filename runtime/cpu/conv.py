@@ -108,11 +108,14 @@ class Direct:
         self.bias = Bias(g.groups, g.outputs, g.lanes, dtype)
         g = dataclasses.replace(g, x_plain=not m and reads_planes(g))
         x = _packed_input(steps, g)
-        filters = winograd.filters_of(g) if m else conv_plan.filters_of(g)
-        w = WORKSPACE, steps.room(g.groups * filters.group)
-        conv_layout.pack_weight(steps, (W, 0), w, g.groups, filters)
         y = WORKSPACE, steps.room(conv_layout.blocked_bytes(g.images * g.groups, g.y_blocks, g.out_pixels))
-        _add_contraction(steps, g, m, filters, x, w, y)
+        if m:
+            _add_winograd(steps, g, m, x, winograd.Taps((W, 0)), y)
+        else:
+            filters = conv_plan.filters_of(g)
+            w = WORKSPACE, steps.room(g.groups * filters.group)
+            conv_layout.pack_weight(steps, (W, 0), w, g.groups, filters)
+            conv_plan.add_direct(steps, g, filters, x, w, y)
         conv_layout.unpack_activation(steps, y, (Y, 0), g.images * g.groups, g.y_blocks, g.out_pixels)
         self.plan = steps.plan()
 
@@ -123,14 +126,11 @@ class Direct:
         return out
 
 
-def _add_contraction(steps, g, m, filters, x, w, y):
-    """The step of a stride-1 or plain convolution by the algorithm chosen: F(m x m, 3 x 3), or direct for m = 0."""
-    if not m:
-        conv_plan.add_direct(steps, g, filters, x, w, y)
-        return
+def _add_winograd(steps, g, m, x, taps, y):
+    """The steps of a convolution by F(m x m, 3 x 3)."""
     u = WORKSPACE, steps.room(winograd.filter_bytes(g, m))
-    winograd.add_filter(steps, g, m, w, u)
-    winograd.add_winograd(steps, g, m, x, w, u, y)
+    winograd.add_weight(steps, g, m, taps, u)
+    winograd.add_winograd(steps, g, m, x, taps, u, y)
 
 
 def reads_planes(g: Geometry) -> bool:
@@ -205,15 +205,15 @@ class DirectGrad:
         g = dataclasses.replace(turned, dims=tuple(window for _, window, _ in phase))
         one = all(d.stride == 1 for d in forward.dims)
         m = winograd.choose(g) if one else 0
-        filters = winograd.filters_of(g) if m else conv_plan.filters_of(g)
+        if m:
+            _add_winograd(steps, g, m, x, winograd.Taps((W, 0), turned=True), y)
+            return
+        filters = conv_plan.filters_of(g)
         w = WORKSPACE, steps.room(g.groups * filters.group)
         places = conv_plan.tap_places(forward, [taps for *_, taps in phase])
         if g.taps:
             conv_layout.pack_turned_weight(steps, (W, 0), w, g.groups, filters, places)
-        if one:
-            _add_contraction(steps, g, m, filters, x, w, y)
-            return
-        scatter = conv_plan.Scatter(tuple(d.size for d in forward.dims), tuple(d.stride for d in forward.dims),
+        scatter = None if one else conv_plan.Scatter(tuple(d.size for d in forward.dims), tuple(d.stride for d in forward.dims),
                                     tuple(first for first, *_ in phase))
         conv_plan.add_direct(steps, g, filters, x, w, y, scatter=scatter)
 

@@ -9,13 +9,11 @@ import functools
 import itertools
 from typing import Any
 
-import numpy as np
-
-from . import alloc, call, conv_depthwise, conv_grad_plan, conv_layout, conv_plan, conv_steps, pool, winograd
+from . import alloc, conv_depthwise, conv_grad_plan, conv_layout, conv_plan, conv_steps, pool, winograd
 from .conv import geometry
 from .conv_layout import blocked_bytes
 from .conv_plan import Geometry, Scatter, Window
-from .conv_steps import WORKSPACE, W, X, Y, plain
+from .conv_steps import EXTRA, WORKSPACE, W, X, Y, plain
 
 Convolution = tuple     # (filters, spatial size of the input, stride, padding, dilation, groups, bytes of an element)
 
@@ -66,15 +64,11 @@ class Turned:
             size += self.bytes_of(g)
         self.size = size
 
-    def filters(self, g):
-        """How a weight is packed, before its transform if there is one."""
-        return winograd.filters_of(g) if self.m else conv_plan.filters_of(g)
-
     def bytes_of(self, g) -> int:
         """Size of the weight of one phase."""
         if self.depthwise:
             return conv_depthwise.blocks_of(g).count * g.taps * g.lanes * g.item
-        return g.groups * self.filters(g).group + (winograd.filter_bytes(g, self.m) if self.m else 0)
+        return winograd.filter_bytes(g, self.m) if self.m else g.groups * conv_plan.filters_of(g).group
 
     def add_pack(self, steps, source, target):
         """The steps that bring a plain weight into this layout; both operands are (slot, offset)."""
@@ -85,13 +79,13 @@ class Turned:
             if self.depthwise:
                 conv_layout.pack_depthwise_weight(steps, source, at, conv_depthwise.blocks_of(g), phase.places)
                 continue
-            filters = self.filters(g)
-            conv_layout.pack_turned_weight(steps, source, at, g.groups, filters, phase.places)
             if self.m:
-                winograd.add_filter(steps, g, self.m, at, (at[0], at[1] + g.groups * filters.group))
+                winograd.add_weight(steps, g, self.m, winograd.Taps(source, turned=True), at)
+            else:
+                conv_layout.pack_turned_weight(steps, source, at, g.groups, conv_plan.filters_of(g), phase.places)
 
     def add(self, steps, x, w, y, epilogue):
-        """The steps that make the gradient from blocks at x and a packed weight at w."""
+        """The steps that make the gradient from blocks at x and a packed weight at w; EXTRA has the plain one if m is not 0."""
         for phase in self.phases:
             g, at = phase.geometry, (w[0], w[1] + phase.start)
             scatter = None if self.whole else Scatter(tuple(d.size for d in self.forward.dims),
@@ -99,10 +93,9 @@ class Turned:
             if self.depthwise:
                 conv_depthwise.add_depthwise(steps, g, x, at, y, epilogue=epilogue, scatter=scatter)
             elif self.m:
-                u = at[0], at[1] + g.groups * self.filters(g).group
-                winograd.add_winograd(steps, g, self.m, x, at, u, y, epilogue=epilogue)
+                winograd.add_winograd(steps, g, self.m, x, winograd.Taps((EXTRA, 0), turned=True), at, y, epilogue=epilogue)
             else:
-                conv_plan.add_direct(steps, g, self.filters(g), x, at, y, epilogue=epilogue, scatter=scatter)
+                conv_plan.add_direct(steps, g, conv_plan.filters_of(g), x, at, y, epilogue=epilogue, scatter=scatter)
 
 
 @functools.lru_cache(512)
@@ -131,13 +124,9 @@ class InputGrad:
         Turned(forward, m).add(steps, (X, 0), (W, 0), (Y, 0), epilogue)
         self.plan: Any = steps.plan()
 
-    def run(self, g, w, *beside):
-        """The gradient, from one in blocks and a packed weight."""
-        out = alloc.empty(self.shape, g.dtype)
-        kept = [plain(array) for array in beside]
-        words = np.array([call.address_of(array) for array in kept], np.int64)
-        self.plan(plain(g), w, out, call.address_of(words))
-        return out
+    def run(self, g, w, beside=(), taps=()):
+        """The gradient, from one in blocks and a packed weight; `beside` and `taps` as in `FusedConv.run`."""
+        return self.plan.result(self.shape, g, w, beside, taps)
 
 
 class WeightGrad:

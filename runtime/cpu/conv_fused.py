@@ -23,7 +23,7 @@ from . import alloc, call, conv_depthwise, conv_layout, conv_plan, conv_steps, g
 from .conv import MAX_DIMS, geometry, is_pointwise, reads_planes
 from .conv_bias import Bias
 from .conv_plan import Geometry, Window
-from .conv_steps import WORKSPACE, W, X, Y, plain
+from .conv_steps import EXTRA, FACTORS, WORKSPACE, W, X, Y, plain
 
 _ELEMENTS = {4: "float", 8: "double"}
 
@@ -59,9 +59,10 @@ def unblock(x: np.ndarray, channels: int) -> np.ndarray:
 
 @dataclasses.dataclass(frozen=True)
 class Prepared:
-    """A weight in the layout of its kernel, with bias and scale padded to whole blocks."""
+    """A weight in the layout of its kernel and as it was, with bias and scale padded to whole blocks."""
 
     weight: np.ndarray
+    plain: np.ndarray
     bias: np.ndarray
     scale: np.ndarray | None
 
@@ -69,11 +70,6 @@ class Prepared:
 def read_as(g: Geometry, x_blocked: bool, m: int) -> Geometry:
     """The geometry with x as it lies: in whole blocks, in planes where those are few, or copied to blocks first."""
     return dataclasses.replace(g, x_full=x_blocked, x_plain=not x_blocked and not m and reads_planes(g))
-
-
-def filters_of(g, m: int):
-    """How the algorithm chosen (F(m x m, 3 x 3), or direct for m = 0) wants a weight."""
-    return winograd.filters_of(g) if m else conv_plan.filters_of(g)
 
 
 def runs_in_lanes(g: Geometry) -> bool:
@@ -86,29 +82,29 @@ def weight_bytes(g, m: int) -> int:
     if runs_in_lanes(g):
         blocks = conv_depthwise.blocks_of(g)
         return blocks.count * g.taps * g.inputs * blocks.pixel
-    return g.groups * filters_of(g, m).group + (winograd.filter_bytes(g, m) if m else 0)
+    return winograd.filter_bytes(g, m) if m else g.groups * conv_plan.filters_of(g).group
 
 
 @functools.lru_cache(512)
 def weight_plan(shape, item, groups, x_blocked, m, threads):
-    """(plan that brings a weight into its layout, size of the result); a transformed weight follows the packed one."""
+    """(plan that brings a weight into its layout, size of the result)"""
     dims = tuple(Window(1, 1, taps) for taps in (1,) * (2 + MAX_DIMS - len(shape)) + shape[2:])
     g, steps = read_as(Geometry(1, groups, shape[1], shape[0] // groups, dims, item), x_blocked, m), conv_steps.Steps()
     if runs_in_lanes(g):
         conv_layout.pack_depthwise_weight(steps, (W, 0), (Y, 0), conv_depthwise.blocks_of(g), range(g.taps), g.inputs)
+    elif m:
+        winograd.add_weight(steps, g, m, winograd.Taps((W, 0), (FACTORS, 0)), (Y, 0))
     else:
-        filters = filters_of(g, m)
-        conv_layout.pack_weight(steps, (W, 0), (Y, 0), g.groups, filters)
-        if m:
-            winograd.add_filter(steps, g, m, (Y, 0), (Y, g.groups * filters.group))
+        conv_layout.pack_weight(steps, (W, 0), (Y, 0), g.groups, conv_plan.filters_of(g))
     return steps.plan(), weight_bytes(g, m)
 
 
-def pack_weight(w, groups: int, x_blocked: bool, m: int) -> np.ndarray:
-    """A plain weight in the layout in which the kernel F(m x m, 3 x 3), or the direct one for m = 0, reads it."""
+def pack_weight(w, groups: int, x_blocked: bool, m: int, factors=None) -> np.ndarray:
+    """A plain weight in the layout in which the kernel F(m x m, 3 x 3), or the direct one for m = 0, reads it; for the first
+    one times a factor for each output channel, if these are given."""
     plan, size = weight_plan(w.shape, w.itemsize, groups, x_blocked, m, pool.get_num_threads())
     made = alloc.aligned_zeros((-(-size // w.itemsize),), w.dtype)
-    plan(w, w, made)
+    plan(w, w, made, factors=0 if factors is None else call.address_of(factors))
     return made
 
 
@@ -154,8 +150,8 @@ class FusedConv:
             conv_layout.pack_activation(steps, (X, 0), x, images, x_blocks, g.pixels)
         y = (Y, 0) if self.y_blocked else (WORKSPACE, steps.room(conv_layout.blocked_bytes(images, y_blocks, g.out_pixels)))
         if self.m:
-            u = W, g.groups * filters_of(g, self.m).group
-            winograd.add_winograd(steps, g, self.m, x, (W, 0), u, y, epilogue=self.fusion.epilogue(_ELEMENTS[g.item]))
+            taps = winograd.Taps((EXTRA, 0), (FACTORS, 0))
+            winograd.add_winograd(steps, g, self.m, x, taps, (W, 0), y, epilogue=self.fusion.epilogue(_ELEMENTS[g.item]))
         else:
             self.add_kernel(steps, g, x, (W, 0), y, by_rows=x_blocked)
         if not self.y_blocked:
@@ -168,12 +164,13 @@ class FusedConv:
         if self.depthwise:
             conv_depthwise.add_depthwise(steps, g, x, w, y, epilogue=epilogue, by_rows=by_rows, threads=threads)
         else:
-            conv_plan.add_direct(steps, g, filters_of(g, 0), x, w, y, epilogue=epilogue, threads=threads)
+            conv_plan.add_direct(steps, g, conv_plan.filters_of(g), x, w, y, epilogue=epilogue, threads=threads)
 
     def prepare(self, w, bias=None, scale=None) -> Prepared:
         """Bring a weight, a bias and a scale into the layout of the kernel."""
-        made = pack_weight(plain(w), self.geometry.groups, self.x_blocked, self.m)
-        return Prepared(made, self.bias(bias)[0], None if scale is None else self.bias(plain(scale))[0])
+        w = plain(w)
+        made = pack_weight(w, self.geometry.groups, self.x_blocked, self.m)
+        return Prepared(made, w, self.bias(bias)[0], None if scale is None else self.bias(plain(scale))[0])
 
     def __call__(self, x, ready: Prepared, residual=None, out=None):
         """act(conv(x, w) * scale + bias + residual); `residual` has the layout of the result."""
@@ -185,16 +182,13 @@ class FusedConv:
         if residual is not None:
             kept.append(residual if self.y_blocked else self._blocked_residual(residual))
         words = np.array([call.address_of(array) for array in kept], np.int64)
-        self.plan(plain(x), ready.weight, out, call.address_of(words))
+        self.plan(plain(x), ready.weight, out, call.address_of(words), call.address_of(ready.plain))
         return out
 
-    def run(self, x, w, *beside):
-        """The convolution with a packed weight; `beside` are the arrays that the epilogue reads, laid out as it reads them."""
-        out = alloc.empty(self.shape, self.dtype)
-        kept = [plain(array) for array in beside]
-        words = np.array([call.address_of(array) for array in kept], np.int64)
-        self.plan(plain(x), w, out, call.address_of(words))
-        return out
+    def run(self, x, w, beside=(), taps=()):
+        """The convolution with a packed weight; `beside` are the arrays that the epilogue reads, laid out as it reads them,
+        `taps` the weight itself, and maybe a factor for each output channel, where the packed one is transformed."""
+        return self.plan.result(self.shape, x, w, beside, taps)
 
     def _blocked_residual(self, residual):
         """A plain residual in the blocks of the result, each group's apart."""

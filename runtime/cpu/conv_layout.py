@@ -183,17 +183,18 @@ def unpack_weight(steps, source, target, groups: int, filters: Filters):
     }, {"source": source, "target": target})
 
 
-def pack_turned_weight(steps, source, target, groups: int, filters: Filters, places):
+def pack_turned_weight(steps, source, target, groups: int, filters: Filters, places, outputs: int = 0):
     """[group][input][output][tap] (a forward weight seen from its gradient) to panels of the taps that `places` lists.
 
-    `filters` describes the result: its inputs are the forward outputs. `places[tap]` is the tap's place in it, or -1.
+    `filters` describes the result: its inputs are the forward outputs; its outputs may be the first of so many `outputs`.
+    `places[tap]` is the tap's place in it, or -1.
     """
     blocks, all_taps = filters.blocks, len(places)
     item = blocks.item
     if places == [0]:
         _pack_turned_points(steps, source, target, groups, filters)
         return
-    per_input = filters.outputs * all_taps * item
+    per_input = (outputs or filters.outputs) * all_taps * item
     table = steps.table([-1 if place < 0 else place * filters.tap for place in places])
     for group in range(groups):
         for first, count, width in ((0, blocks.whole, blocks.width), (blocks.whole, int(blocks.rest > 0), blocks.rest)):

@@ -20,7 +20,7 @@ from . import alloc, call, pool  # noqa: F401 (pool gives kernels the thread poo
 from .compile import compile_module
 from .step_list import NativeCall, NativeStep, Own, Scratch, Table
 
-X, W, Y, OPERANDS, EXTRA, WORKSPACE = range(codegen.SLOTS)
+X, W, Y, OPERANDS, EXTRA, FACTORS, WORKSPACE = range(codegen.SLOTS)
 _ALIGNMENT, _BYTE = 64, np.dtype(np.uint8)
 _SERIAL_BYTES = 1 << 16             # arrays below which the interpreter lock is kept
 # Workspace regions start at odd multiples of a few cache lines, so that streams do not meet in one cache set.
@@ -82,15 +82,23 @@ class StepsPlan:
     def __init__(self, array, size, keep, given):
         self._address, self.size, self._keep, self._given, self._launch = ctypes.addressof(array), size, keep, given, None
 
-    def __call__(self, x, w, y, operands: int = 0, extra: int = 0):
+    def __call__(self, x, w, y, operands: int = 0, extra: int = 0, factors: int = 0):
         """Run the jobs on C-contiguous arrays (dtypes and sizes are not looked at beyond the first call's)."""
         memory = alloc.empty(self.size, _BYTE) if self.size else None
         start = 0 if memory is None else -(-call.address_of(memory) // _ALIGNMENT) * _ALIGNMENT
         launch = self._launch
         if launch is None:
             launch = self._launch = _launcher(x.dtype, w.dtype, y.dtype, x.nbytes + y.nbytes > _SERIAL_BYTES)
-        launch(x, w, y, operands, extra, start, self._address)
+        launch(x, w, y, operands, extra, factors, start, self._address)
 
+    def result(self, shape, x, w, beside=(), taps=()):
+        """A new array of a shape, made of x and a packed weight, arrays beside it (OPERANDS points to their addresses), and,
+        where the weight is transformed, of what it was made of (EXTRA, FACTORS)."""
+        out = alloc.empty(shape, x.dtype)
+        beside, taps = [plain(array) for array in beside], [plain(array) for array in taps]
+        words = np.array([call.address_of(array) for array in beside], np.int64)
+        self(plain(x), w, out, call.address_of(words), *[call.address_of(array) for array in taps])
+        return out
 
     def native(self, places: dict, block=()) -> NativeCall:
         """The jobs as steps of a graph. `places` says for each slot what is there (a word as in `step_list.py`); `block` are
@@ -115,7 +123,7 @@ def _native_step(given, places, block):
 def _launcher(x, w, y, long):
     address = compile_module(codegen.launch_text(host()), [codegen.LAUNCH])[codegen.LAUNCH]
     arrays = (call.array(x, -1), call.array(w, -1), call.array(y, -1, writable=True))
-    return call.entry("conv", address, (*arrays, *[call.INTEGER] * 4), 0 if long else -1)
+    return call.entry("conv", address, (*arrays, *[call.INTEGER] * 5), 0 if long else -1)
 
 
 def share(work: int, items: int, threads: int, least: int = 1 << 15) -> int:

@@ -4,7 +4,7 @@ from ...ir.ops import blocked as blocked_ops
 from ...ir.ops import blocked_grad as grad_ops
 from ...passes.codegen.llvm.batch_norm import OPERANDS as NORM_OPERANDS
 from . import batch_norm_blocked, blocked, conv, conv_blocked_grad, conv_chain, conv_fused, pool, pooling
-from .conv_steps import EXTRA, OPERANDS, W, X, Y
+from .conv_steps import EXTRA, FACTORS, OPERANDS, W, X, Y
 from .native import native
 from .native_conv import pixels
 from .step_list import At
@@ -26,9 +26,14 @@ def _blocked(*ops):
 @_blocked(blocked_ops.conv_blocked)
 def conv_blocked(node, operands, results):
     """A convolution with a packed weight and what follows it."""
-    made = blocked.planned(operands[0], [x.shape for x in operands[2:]], node.params)
-    beside = [At(i) for i in range(2, len(operands))]
-    return made.plan.native({X: At(0), W: At(1), Y: At(len(operands))}, beside)
+    made = blocked.planned(operands[0], blocked.shapes_beside(operands, node.params), node.params)
+    return _with_operands(made.plan, len(operands), node.params)
+
+
+def _with_operands(plan, count, params):
+    """The call of a plan for the operands of a convolution."""
+    beside, taps = blocked.operands_of([At(i) for i in range(count)], params)
+    return plan.native({X: At(0), W: At(1), Y: At(count)} | dict(zip((EXTRA, FACTORS), taps)), beside)
 
 
 @_blocked(blocked_ops.conv_chain_blocked)
@@ -44,7 +49,7 @@ def pack_filters(node, operands, results):
     algorithm, groups, in_blocks, _ = node.params["kernel"]
     plan, _ = conv_fused.weight_plan(operands[0].shape, operands[0].dtype.itemsize, groups, in_blocks,
                                      blocked.ALGORITHMS[algorithm], pool.get_num_threads())
-    return plan.native({W: At(0), Y: At(1)})
+    return plan.native({W: At(0), FACTORS: At(1), Y: At(2)} if len(operands) > 1 else {W: At(0), Y: At(1)})
 
 
 @_blocked(blocked_ops.to_blocked)
@@ -76,8 +81,8 @@ def pack_turned(node, operands, results):
 @_blocked(grad_ops.conv_input_grad_blocked)
 def conv_input_grad(node, operands, results):
     """The gradient of a convolution's input and what follows it."""
-    made = blocked.planned_input_grad(operands[0], [x.shape for x in operands[2:]], node.params)
-    return made.plan.native({X: At(0), W: At(1), Y: At(len(operands))}, [At(i) for i in range(2, len(operands))])
+    made = blocked.planned_input_grad(operands[0], blocked.shapes_beside(operands, node.params), node.params)
+    return _with_operands(made.plan, len(operands), node.params)
 
 
 @_blocked(grad_ops.conv_weight_grad_blocked)

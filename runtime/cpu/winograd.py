@@ -1,5 +1,6 @@
 """Planning Winograd convolutions (`passes/codegen/llvm/winograd.py`): when they pay, and their steps on blocked operands."""
 
+import dataclasses
 import functools
 from dataclasses import dataclass
 
@@ -8,7 +9,7 @@ from ...ir.target import host
 from ...passes.codegen.llvm import winograd as codegen
 from ...passes.codegen.llvm.epilogue import ColumnBias
 from ...passes.codegen.llvm.microkernel import tile_shape
-from . import cache_sizes, conv_steps, pool
+from . import cache_sizes, conv_layout, conv_steps, pool
 from .compile import compile_module
 from .conv_layout import Filters
 from .conv_plan import Geometry
@@ -26,6 +27,8 @@ _LEAST_CHANNELS_FAST = {2: 16, 4: 32}  # for numerics="fast": F4's error is up t
 _DIRECT, _PRODUCT, _TRANSFORM, _STREAM, _WAIT, _FILTER, _FAR_FILTER = 1.05, 1.08, 5.5, 6.0, 3.0, 8.0, 20.0
 _SLOW_STREAM = 34.0
 _NEAR_BYTES = 6 << 20
+_WINDOW = 9                         # taps
+_TURNED = list(range(_WINDOW - 1, -1, -1))
 _LARGE_CHIP = 2 << 20               # bytes of a second-level cache from which on a core is one of many, far from memory
 
 
@@ -67,8 +70,8 @@ class Tiling:
 
 
 def filters_of(g: Geometry) -> Filters:
-    """How the weight is packed before its transform."""
-    return Filters(g.x_blocks, g.outputs, 4 if host().vector_registers >= 32 else 2, 9)
+    """How the weight is packed for its transform."""
+    return Filters(g.x_blocks, g.outputs, 4 if host().vector_registers >= 32 else 2, _WINDOW)
 
 
 def tiling(g: Geometry, m: int, threads: int) -> Tiling:
@@ -134,14 +137,61 @@ def choose(g: Geometry, prepared: bool = False) -> int:
     return best
 
 
-def add_filter(steps, g: Geometry, m: int, w, u):
-    """The step that transforms a packed weight."""
-    filters, task = filters_of(g), _filter_task(m)
+@dataclass(frozen=True)
+class Taps:
+    """Where the plain weight of a convolution lies, as (slot, offset), and a factor for each of its output channels, if there
+    is one. `turned`: the weight is that of the convolution whose gradient this one computes."""
+
+    place: tuple
+    factors: tuple | None = None
+    turned: bool = False
+
+    def strides(self, g: Geometry) -> tuple:
+        """Bytes from an output channel to the next, and from an input channel to the next."""
+        window = _WINDOW * g.item
+        return (window, window * g.outputs) if self.turned else (window * g.inputs, window)
+
+    def words(self, g: Geometry) -> dict:
+        """What the kernel's job says of it."""
+        (output, input_), step = self.strides(g), -g.item if self.turned else g.item
+        return {"outputs": g.outputs, "w_output": output, "w_input": input_, "w_row": 3 * step, "w_column": step}
+
+    def slots(self) -> dict:
+        """The addresses of the factors."""
+        return {"factors": self.factors} if self.factors else {}
+
+    def first(self, g: Geometry) -> tuple:
+        """Where the first tap lies."""
+        slot, offset = self.place
+        return slot, offset + (_WINDOW - 1) * g.item * self.turned
+
+
+def add_weight(steps, g: Geometry, m: int, taps: Taps, u):
+    """The steps that transform a plain weight: some panels at a time are packed for it, as many as stay in a cache."""
+    filters, words, (output, _) = filters_of(g), _filter_words(g), taps.strides(g)
+    panels = max(1, min(filters.panels, cache_sizes.second_level() // filters.panel))
+    packed = conv_steps.WORKSPACE, steps.room(panels * filters.panel)
+    for panel in range(0, filters.panels, panels):
+        first = panel * filters.columns
+        part = dataclasses.replace(filters, outputs=min(g.outputs - first, panels * filters.columns))
+        source = taps.place[0], taps.place[1] + first * output
+        if taps.turned:
+            conv_layout.pack_turned_weight(steps, source, packed, 1, part, _TURNED, g.outputs)
+        else:
+            conv_layout.pack_weight(steps, source, packed, 1, part)
+        factors = taps.factors and (taps.factors[0], taps.factors[1] + first * g.item)
+        _add_filter(steps, g, m, part, packed, factors, (u[0], u[1] + panel * words["u_panel"]))
+
+
+def _add_filter(steps, g, m, filters, packed, factors, u):
+    """The step that transforms some packed panels."""
     items = filters.panels * g.inputs
     chunks = conv_steps.share(items * filters.columns * (m + 2) ** 2, items, pool.get_num_threads())
     words = {"items": items, "chunks": chunks, "panels": filters.panels, "inputs": g.inputs, "width": filters.blocks.width,
-             "panel": filters.panel, "block": filters.block, "tap": filters.tap, "step": filters.step} | _filter_words(g)
-    steps.add(task, chunks, codegen.FILTER_WORDS, words, {"source": w, "target": u})
+             "panel": filters.panel, "block": filters.block, "tap": filters.tap, "step": filters.step,
+             "outputs": filters.outputs} | _filter_words(g)
+    slots = {"source": packed, "target": u} | ({"factors": factors} if factors else {})
+    steps.add(_filter_task(m), chunks, codegen.FILTER_WORDS, words, slots)
 
 
 def _filter_words(g):
@@ -163,8 +213,8 @@ def _is_tall(g, cut):
     return rows < cut.block <= made.tall_rows and filter_bytes(g, cut.m) > cache_sizes.second_level()
 
 
-def add_winograd(steps, g: Geometry, m: int, x, w, u, y, operands=(conv_steps.OPERANDS, 0), epilogue=None):
-    """The step of the convolution on a blocked x; `w` is the packed weight, `u` the transformed one."""
+def add_winograd(steps, g: Geometry, m: int, x, taps: Taps, u, y, operands=(conv_steps.OPERANDS, 0), epilogue=None):
+    """The step of the convolution on a blocked x; `u` is the transformed weight."""
     task = _kernel(m, epilogue or ColumnBias("float"))
     threads = pool.get_num_threads()
     cut, filters, pixel, places = tiling(g, m, threads), filters_of(g), g.lanes * g.item, (m + 2) ** 2
@@ -182,9 +232,8 @@ def add_winograd(steps, g: Geometry, m: int, x, w, u, y, operands=(conv_steps.OP
         "out_height": height.out, "out_width": width.out, "pad_h": height.low, "pad_w": width.low, "inputs": g.inputs,
         "x_blocks": g.x_blocks.count, "x_image": g.x_blocks.count * x_plane, "x_block": x_plane, "x_row": width.size * pixel,
         "y_blocks": y_blocks, "y_image": y_blocks * y_plane, "y_block": y_plane, "y_row": width.out * pixel,
-        "panels": filters.panels, "w_panel": filters.panel, "w_block": filters.block, "w_tap": filters.tap,
-        "w_step": filters.step, "v_plane": v_plane, "v_tile": pixel, "v_block": along, "m_plane": m_plane,
-        "m_vector": along, "m_start": m_start, "tall": int(_is_tall(g, cut))} | _filter_words(g)
+        "panels": filters.panels, "v_plane": v_plane, "v_tile": pixel, "v_block": along, "m_plane": m_plane,
+        "m_vector": along, "m_start": m_start, "tall": int(_is_tall(g, cut))} | _filter_words(g) | taps.words(g)
     room = conv_steps.WORKSPACE, steps.room(scratch * (threads if chunks > 1 else 1))
     steps.add(task, chunks, codegen.WORDS, words,
-              {"x": x, "w": w, "u": u, "y": y, "operands": operands, "scratch": room})
+              {"x": x, "u": u, "y": y, "w": taps.first(g), "operands": operands, "scratch": room} | taps.slots())

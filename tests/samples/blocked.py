@@ -19,6 +19,8 @@ def _from_blocked(rng):
 def _pack_filters(rng):
     yield Sample((rng.standard_normal((5, 3, 3, 3)),), {"kernel": ("direct", 1, True, 4), "size": 200}, grad=False)
     yield Sample((rng.standard_normal((4, 2, 1)),), {"kernel": ("direct", 1, False, 4), "size": 8}, grad=False)
+    yield Sample((rng.standard_normal((17, 16, 3, 3)), rng.standard_normal(17)),
+                 {"kernel": ("winograd2", 1, True, 4), "size": 17 * 16 * 16}, grad=False)
 
 
 @samples("conv_blocked")
@@ -33,6 +35,10 @@ def _conv_blocked(rng):
     yield Sample((rng.standard_normal((2, 3, 5, 4)), rng.standard_normal(5 * 3)),
                  {**params, "filters": (5, 3, 1, 1), "padding": ((0, 0), (0, 0)), "in_blocks": False, "epilogue": (),
                   "kernel": ("direct", 1, False, 4)}, grad=False)
+    transformed = {**params, "filters": (8, 6, 3, 3), "in_blocks": True, "kernel": ("winograd2", 1, True, 4)}
+    yield Sample((x, w, w.copy()), {**transformed, "taps": 1, "epilogue": ()}, grad=False)
+    yield Sample((x, w, w.copy(), rng.standard_normal(8), rng.standard_normal((1, 2, 1, 1, 4))),
+                 {**transformed, "taps": 2, "epilogue": (("mul", "a", "o0"),)}, grad=False)
 
 
 @samples("conv_chain_blocked")
@@ -77,6 +83,7 @@ def _conv_input_grad_blocked(rng):
     params = {**_TURNED, "filters": (6, 5, 3, 3), "size": (6, 5), "lanes": 4}
     g, w = rng.standard_normal((2, 2, 3, 5, 4)), rng.standard_normal(6 * 5 * 9)
     yield Sample((g, w), {**params, "epilogue": ()}, grad=False)
+    yield Sample((g, w, w.copy()), {**params, "kernel": ("winograd2", 1, True, 4), "taps": 1, "epilogue": ()}, grad=False)
     yield Sample((g, w, rng.standard_normal((1, 2, 1, 1, 4))), {**params, "epilogue": (("add", "a", "o0"), ("relu", "v0"))},
                  grad=False, tol=8)
 

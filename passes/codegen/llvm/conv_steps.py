@@ -12,7 +12,7 @@ from .tasks import WORD
 from .types import I64, PTR
 
 LAUNCH = "steps_launch"
-SLOTS = 6                           # addresses in a block; the plan comes after them
+SLOTS = 7                           # addresses in a block; the plan comes after them
 MAX_WORDS = 64                      # words of a job, at most
 STEP_WORDS = 6
 PATCH_WORDS = 3

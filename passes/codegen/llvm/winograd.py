@@ -8,7 +8,8 @@ the panel of a few vectors that the next one will read. Where U comes from memor
 tiles with one vector of columns, so that U is read once, in the order in which it lies, at an even pace.
 
 A tile that comes out with an infinity or a NaN is computed again tap by tap, in the order of the direct kernel: transforms
-would spread one such element of x, or an overflow, over results that have nothing to do with it.
+would spread one such element of x, or an overflow, over results that have nothing to do with it. Its taps are read from the
+plain weight, and multiplied by a factor for each output channel if U was made of such products.
 """
 
 from dataclasses import dataclass, field
@@ -26,11 +27,11 @@ from .winograd_transforms import filter_line, input_line, output_line, square
 
 WORDS = ("x", "w", "u", "y", "operands", "scratch", "scratch_bytes", "items", "chunks", "tiles", "block_tiles", "tile_rows",
          "tile_columns", "height", "width", "out_height", "out_width", "pad_h", "pad_w", "inputs", "x_blocks", "x_image",
-         "x_block", "x_row", "y_blocks", "y_image", "y_block", "y_row", "panels", "w_panel", "w_block", "w_tap", "w_step",
-         "v_plane", "v_tile", "v_block", "m_plane", "m_vector", "m_start", "u_plane", "u_panel", "u_vector", "blocks",
-         "share_panels", "tall")
+         "x_block", "x_row", "y_blocks", "y_image", "y_block", "y_row", "panels", "outputs", "w_output", "w_input", "w_row",
+         "w_column", "factors", "v_plane", "v_tile", "v_block", "m_plane", "m_vector", "m_start", "u_plane", "u_panel",
+         "u_vector", "blocks", "share_panels", "tall")
 FILTER_WORDS = ("source", "target", "items", "chunks", "panels", "inputs", "width", "panel", "block", "tap", "step",
-                "u_plane", "u_panel", "u_vector")
+                "u_plane", "u_panel", "u_vector", "outputs", "factors")
 _TAPS = 3
 _TALL_AHEAD = 12 << 10                           # bytes of U that a tall product asks for ahead: longer than memory takes
 _LINE = 64                                       # bytes of a cache line
@@ -96,7 +97,8 @@ class WinogradKernel:
 
 
 def _filter_task(module, kernel):
-    """The task that makes U of a packed weight: one vector of output channels at one input channel after the other."""
+    """The task that makes U of a packed weight, times a factor for each output channel if there are such: one vector of output
+    channels at one input channel after the other."""
     f = module.task(kernel.filter_symbol)
     arg, chunk, _ = f.params
     job, type_, side = Words(f, arg, FILTER_WORDS), vector(kernel.lanes, kernel.element), kernel.side
@@ -110,11 +112,26 @@ def _filter_task(module, kernel):
         with f.loop(0, kernel.vectors) as each:
             at = f.at(source, f.mul(each.index, bytes_of(type_)))
             taps = [[f.load(type_, f.at(at, f.mul(job.tap, i * _TAPS + j))) for j in range(_TAPS)] for i in range(_TAPS)]
+            output = f.mul(f.add(f.mul(panel, kernel.vectors), each.index), kernel.lanes)
+            factor = _factors(f, job, kernel, output)
+            taps = [[f.fmul(tap, factor) for tap in line] for line in taps]
             factors = square(f, taps, filter_line, kernel.m)
             goal = f.at(target, f.mul(each.index, job.u_vector))
             for place in range(side * side):
                 f.store(factors[place // side][place % side], f.at(goal, f.mul(job.u_plane, place)))
     f.ret()
+
+
+def _factors(f, job, kernel, output):
+    """The factors of a vector of output channels; ones where there are none."""
+    type_ = vector(kernel.lanes, kernel.element)
+
+    def given():
+        at = f.at(job.address("factors"), f.mul(output, bytes_of(kernel.element)))
+        return (f.load_masked(type_, at, f.mask(f.sub(job.outputs, output), kernel.lanes)),)
+
+    return f.choose(f.compare("ne", job.factors, 0), given,
+                    lambda: (f.splat(f.value(kernel.element, 1.0), kernel.lanes),))[0]
 
 
 def _item(module, kernel):
@@ -304,36 +321,65 @@ def _store(f, kernel, job, value, offset, image, block):
 
 
 def _exact(module, kernel):
-    """Function: one block of channels of one tile tap by tap."""
+    """Function: one block of channels of one tile tap by tap; sums of all its pixels grow with each block of input channels."""
+    turned = _turned_taps(module, kernel)
     f = module.function("exact", [(PTR, "job"), (I64, "image"), (I64, "top"), (I64, "left"), (I64, "rows"), (I64, "columns"),
                                   (I64, "block"), (I64, "y")], internal=True)
     arg, image, top, left, rows, columns, block, y = f.params
-    job, type_ = Words(f, arg, WORDS), vector(kernel.lanes, kernel.element)
+    job, type_, lanes = Words(f, arg, WORDS), vector(kernel.lanes, kernel.element), kernel.lanes
     size, item = bytes_of(type_), bytes_of(kernel.element)
-    panel, number = f.div(block, kernel.vectors), f.mod(block, kernel.vectors)
-    w = f.at(job.address("w"), f.add(f.mul(panel, job.w_panel), f.mul(number, size)))
+    taps, sums = f.local(lanes * _TAPS * _TAPS * size), f.local(kernel.m * kernel.m * size)
     x = f.at(job.address("x"), f.mul(image, job.x_image))
-    with f.loop(0, rows) as i, f.loop(0, columns) as j:
-        at_h, at_w = (f.sub(f.add(a, b.index), pad) for a, b, pad in ((top, i, job.pad_h), (left, j, job.pad_w)))
-        tap_rows = f.max(f.sub(0, at_h), 0), f.min(f.sub(job.height, at_h), _TAPS)
-        tap_columns = f.max(f.sub(0, at_w), 0), f.min(f.sub(job.width, at_w), _TAPS)
-        with f.loop(0, job.inputs, kernel.lanes, [zero(type_)]) as blocks:
-            number = f.div(blocks.index, kernel.lanes)
-            left_over = f.min(f.sub(job.inputs, blocks.index), kernel.lanes)
-            with f.loop(*tap_rows, 1, blocks.carried) as kh:
+
+    def sum_of(i, j):
+        return f.at(sums, f.mul(f.add(f.mul(i, kernel.m), j), size))
+
+    for place in range(kernel.m * kernel.m):
+        f.store(zero(type_), f.at(sums, place * size))
+    with f.loop(0, job.x_blocks) as blocks:
+        first = f.mul(blocks.index, lanes)
+        count = f.min(f.sub(job.inputs, first), lanes)
+        f.call(turned, VOID, arg, block, first, count, taps)
+        with f.loop(0, rows) as i, f.loop(0, columns) as j:
+            at_h, at_w = (f.sub(f.add(a, b.index), pad) for a, b, pad in ((top, i, job.pad_h), (left, j, job.pad_w)))
+            tap_rows = f.max(f.sub(0, at_h), 0), f.min(f.sub(job.height, at_h), _TAPS)
+            tap_columns = f.max(f.sub(0, at_w), 0), f.min(f.sub(job.width, at_w), _TAPS)
+            with f.loop(*tap_rows, 1, [f.load(type_, sum_of(i.index, j.index))]) as kh:
                 with f.loop(*tap_columns, 1, kh.carried) as kw:
                     pixel = f.add(f.mul(f.add(at_h, kh.index), job.x_row), f.mul(f.add(at_w, kw.index), size))
-                    at_x = f.at(x, f.add(f.mul(number, job.x_block), pixel))
-                    tap = f.mul(f.add(f.mul(kh.index, _TAPS), kw.index), job.w_tap)
-                    at_w_tap = f.at(w, f.add(f.mul(number, job.w_block), tap))
-                    with f.loop(0, left_over, 1, kw.carried) as steps:
-                        factor = f.splat(f.load(kernel.element, f.at(at_x, f.mul(steps.index, item))), kernel.lanes)
-                        weight = f.load(type_, f.at(at_w_tap, f.mul(steps.index, job.w_step)))
+                    at_x = f.at(x, f.add(f.mul(blocks.index, job.x_block), pixel))
+                    at_tap = f.at(taps, f.mul(f.add(f.mul(kh.index, _TAPS), kw.index), size))
+                    with f.loop(0, count, 1, kw.carried) as steps:
+                        factor = f.splat(f.load(kernel.element, f.at(at_x, f.mul(steps.index, item))), lanes)
+                        weight = f.load(type_, f.at(at_tap, f.mul(steps.index, _TAPS * _TAPS * size)))
                         steps.next(multiply_add(f, factor, weight, steps.carried[0]))
                     kw.next(*steps.results)
                 kh.next(*kw.results)
-            blocks.next(*kh.results)
-        _store(f, kernel, job, blocks.results[0], f.add(y, f.add(f.mul(i.index, job.y_row), f.mul(j.index, size))), image,
-               block)
+            f.store(kh.results[0], sum_of(i.index, j.index))
+    with f.loop(0, rows) as i, f.loop(0, columns) as j:
+        place = f.add(y, f.add(f.mul(i.index, job.y_row), f.mul(j.index, size)))
+        _store(f, kernel, job, f.load(type_, sum_of(i.index, j.index)), place, image, block)
     f.ret()
     return "exact"
+
+
+def _turned_taps(module, kernel):
+    """Function: the taps of one block of output channels at some input channels, from the plain weight, with output channels
+    side by side; those that are missing repeat the last one."""
+    f = module.function("turned_taps", [(PTR, "job"), (I64, "block"), (I64, "first"), (I64, "count"), (PTR, "taps")],
+                        internal=True)
+    arg, block, first, count, taps = f.params
+    job, item, lanes = Words(f, arg, WORDS), bytes_of(kernel.element), kernel.lanes
+    with f.loop(0, lanes) as lane:
+        output = f.min(f.add(f.mul(block, lanes), lane.index), f.sub(job.outputs, 1))
+        source = f.at(job.address("w"), f.add(f.mul(output, job.w_output), f.mul(first, job.w_input)))
+        factor, = f.choose(f.compare("ne", job.factors, 0),
+                           lambda: (f.load(kernel.element, f.at(job.address("factors"), f.mul(output, item))),),
+                           lambda: (f.value(kernel.element, 1.0),))
+        with f.loop(0, count) as step, f.loop(0, _TAPS) as row, f.loop(0, _TAPS) as column:
+            at = f.add(f.mul(step.index, job.w_input), f.add(f.mul(row.index, job.w_row), f.mul(column.index, job.w_column)))
+            place = f.add(f.mul(step.index, _TAPS * _TAPS), f.add(f.mul(row.index, _TAPS), column.index))
+            tap = f.fmul(f.load(kernel.element, f.at(source, at)), factor)
+            f.store(tap, f.at(taps, f.mul(f.add(f.mul(place, lanes), lane.index), item)))
+    f.ret()
+    return f.name

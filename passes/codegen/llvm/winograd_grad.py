@@ -19,7 +19,7 @@ from .winograd import WORDS as FORWARD_WORDS
 from .winograd import WinogradKernel, every, input_transform
 from .winograd_transforms import gradient_line, square, weight_line
 
-WORDS = (*FORWARD_WORDS, "d_plane", "d_tile", "d_start", "u_part", "parts", "shares", "outputs")
+WORDS = (*FORWARD_WORDS, "w_panel", "w_block", "w_tap", "w_step", "d_plane", "d_tile", "d_start", "u_part", "parts", "shares")
 _M, _SIDE, _TAPS = 2, 4, 3
 _AHEAD = 128                                     # bytes of U that each step of a product asks for
 
