@@ -123,7 +123,8 @@ def test_tall_products_change_nothing(inputs, size, monkeypatch):
 def test_products_are_tall_where_few_tiles_read_far_weights(images, channels, size, tall, monkeypatch):
     monkeypatch.setattr(cache_sizes, "second_level", lambda: 1 << 20)
     g = plan_of((images, channels, size, size), (channels, channels, 3, 3), **window(3))
-    assert winograd._is_tall(g, winograd.tiling(g, 2, 1)) == tall
+    cut = winograd.tiling(g, 2, 1)
+    assert winograd._is_tall(g, cut) == (tall and cut.block <= direct_code.tile_rows(target.host(), 1))
 
 
 # Direct.
@@ -237,7 +238,7 @@ def test_weights_that_are_asked_for_change_nothing(threads, monkeypatch):
 
 @pytest.mark.parametrize("images, inputs, size, outputs, taps, stride, asks", [
     (1, 256, 14, 1024, 1, 1, True), (1, 1024, 14, 2048, 1, 2, True), (3, 512, 7, 512, 3, 1, True),
-    (1, 64, 56, 256, 1, 1, False), (8, 256, 28, 512, 3, 2, True), (1, 2048, 9, 32, 3, 1, False)], ids=str)
+    (1, 64, 56, 256, 1, 1, False), (8, 256, 28, 512, 3, 2, True), (1, 2048, 9, 32, 3, 1, True)], ids=str)
 def test_the_items_of_a_panel_ask_for_the_next_one(images, inputs, size, outputs, taps, stride, asks, threads, monkeypatch):
     threads(2)
     g = plan_of((images, inputs, size, size), (outputs, inputs, taps, taps), **window(taps, stride))
@@ -270,6 +271,23 @@ def test_threads_get_as_many_tiles_of_an_image_as_each_other(inputs, size, outpu
     items = [row * n for row in rows for n in tiles for _ in range(filters.panels)]
     most = max(sum(items[len(items) * i // count:len(items) * (i + 1) // count]) for i in range(count))
     assert most < sum(items) / count + max(items)
+
+
+@pytest.mark.parametrize("size, outputs, taps, stride", [(56, 32, 1, 1), (14, 24, 1, 1), (30, 48, 3, 2), (9, 16, 7, 1),
+                                                          (28, 64, 1, 1)])
+def test_a_kernel_of_tall_tiles_has_those_that_its_plan_asks_for(size, outputs, taps, stride, monkeypatch):
+    g = plan_of((1, 32, size, size), (outputs, 32, taps, taps), **window(taps, stride))
+    filters, steps, made = conv_plan.filters_of(g), conv_steps.Steps(), []
+    compiled = conv_plan._kernel
+    monkeypatch.setattr(conv_plan, "_kernel", lambda *which: made.append(which[-1]) or compiled(*which))
+    conv_plan.add_direct(steps, g, filters, (0, 0), (1, 0), (2, 0))
+    joined, most = conv_plan.flattened(g), direct_code.tile_rows(target.host(), filters.vectors)
+    asked = {s[1] for at, pixels, _ in conv_plan.tiles_of(joined.dims[2], most)
+             for s in conv_plan._segments(joined, filters, at, pixels, (0, joined.x_blocks.count))[0]}
+    few = most >= 8 and len(asked) <= 3
+    assert made == [tuple(sorted(asked)) if few else ()]
+    text = direct_code.ConvKernel(target.host(), Precision.of("float"), filters.vectors, heights=made[0]).text()
+    assert {n for n in range(1, most + 1) if f"@tile_{n}(" in text} == (asked if few else set(range(1, most + 1)))
 
 
 @pytest.mark.parametrize("level, vectors, pixels, steps", [

@@ -23,6 +23,8 @@ _LINE = 64                          # bytes of a cache line
 _ROWS_BYTES = 192 << 10             # rows of x that stay in it beside a panel
 _PANEL_PIXELS = 3                   # of a tile that take as long as reading its panel of weights from the second-level cache
 _FLAT_WIDTH = 128                   # pixels to which the rows of a 1x1 convolution are joined
+_TALL_ROWS = 8                      # pixels of the largest tile from which on a kernel has no tiles that nobody asks for
+_MOST_HEIGHTS = 3                   # that a kernel has by themselves: plans that ask for more share one with all of them
 _ELEMENTS = {4: "float", 8: "double"}
 
 
@@ -119,11 +121,18 @@ def filters_of(geometry: Geometry) -> Filters:
 
 
 @functools.lru_cache(None)
-def kernel(item: int, vectors: int, epilogue=None, narrow: bool = False, written: int = 0):
-    """(description, address) of the direct kernel."""
+def _kernel(item: int, vectors: int, epilogue, narrow: bool, written: int, heights: tuple) -> int:
+    """The address of the direct kernel."""
     epilogue = epilogue or ColumnBias(_ELEMENTS[item])
-    made = codegen.ConvKernel(host(), Precision.of(_ELEMENTS[item]), vectors, epilogue, narrow, written)
-    return made, compile_module(text_of(made), [made.symbol])[made.symbol]
+    made = codegen.ConvKernel(host(), Precision.of(_ELEMENTS[item]), vectors, epilogue, narrow, written, heights)
+    return compile_module(text_of(made), [made.symbol])[made.symbol]
+
+
+def _heights(segments, most: int) -> tuple:
+    """The heights of tiles that a kernel is made with for these segments: where tiles may be tall, LLVM takes long for all of
+    them, and widths are cut into tiles of one or two heights."""
+    found = sorted({pixels for _, pixels, *_ in segments})
+    return tuple(found) if most >= _TALL_ROWS and len(found) <= _MOST_HEIGHTS else ()
 
 
 def flattened(geometry: Geometry) -> Geometry:
@@ -146,16 +155,18 @@ def add_direct(steps, geometry: Geometry, filters: Filters, x, w, y, operands=(c
     if few:
         made, task = conv_few.kernel(geometry, epilogue)
         filters, w = conv_few.add_turned(steps, geometry, filters, w)
-    else:
-        made, task = kernel(geometry.item, filters.vectors, epilogue, _is_narrow(geometry, filters), _written(geometry))
+    most = made.rows if few else codegen.tile_rows(host(), filters.vectors)
     depth, height, _ = geometry.dims
     threads = threads or pool.get_num_threads()
     rows, groups, images = depth.out * height.out, geometry.groups, geometry.images
     row_blocks = _row_blocks(geometry, filters, rows, threads)
     items = images * groups * row_blocks * filters.panels
-    depths = _depths(geometry, filters, made.rows)
-    runs = list((whole_tiles_of if few else tiles_of)(geometry.dims[2], made.rows))
-    part_table, parts, visits = _parts(steps, geometry, filters, runs, depths, items, threads)
+    depths = _depths(geometry, filters, most)
+    runs = list((whole_tiles_of if few else tiles_of)(geometry.dims[2], most))
+    part_table, segments, parts, visits = _parts(steps, geometry, filters, runs, depths, items, threads)
+    if not few:
+        task = _kernel(geometry.item, filters.vectors, epilogue, _is_narrow(geometry, filters), _written(geometry),
+                       _heights(segments, most))
     items *= parts
     chunks = conv_steps.share(geometry.work, items, threads)
     panel_first = _panels_first(geometry, filters, row_blocks)
@@ -285,8 +296,8 @@ def _depths(geometry, filters, most):
 
 
 def _parts(steps, geometry, filters, runs, depths, items, threads):
-    """(table of parts, their number, channel blocks that a row of the first goes through): the tiles of a row cut into parts,
-    so that threads have as much to do as each other. Each part reads its panel of weights anew."""
+    """(table of parts, all segments in it, number of parts, channel blocks that a row of the first goes through): the tiles of
+    a row cut into parts, so that threads have as much to do as each other. Each part reads its panel of weights anew."""
     total = sum(tiles for _, _, tiles in runs)
     extra = _PANEL_PIXELS * total / geometry.dims[2].out
     wanted = min(range(1, min(total, 4 * threads) + 1 if threads > 1 else 2),
@@ -301,11 +312,12 @@ def _parts(steps, geometry, filters, runs, depths, items, threads):
             at, tiles, done = at + count * pixels, tiles - count, done + count
     visits = sum(count * segment[-2] for depth in depths for at, pixels, count in parts[0]
                  for segment in _segments(geometry, filters, at, pixels, depth)[0])
-    return _part_table(steps, geometry, filters, parts, depths), len(parts), visits
+    return *_part_table(steps, geometry, filters, parts, depths), len(parts), visits
 
 
 def _part_table(steps, geometry, filters, parts, depths):
-    """Parts for each depth, then their runs, then segments; what follows is named by the bytes from the table's start."""
+    """(table, all segments): parts for each depth, then their runs, then segments; what follows is named by the bytes from the
+    table's start."""
     runs_at = WORD * len(codegen.PART) * len(parts) * len(depths)
     segments_at = runs_at + WORD * len(codegen.RUN) * sum(map(len, parts)) * len(depths)
     heads, runs, segments, made = [], [], [], {}
@@ -317,7 +329,7 @@ def _part_table(steps, geometry, filters, parts, depths):
                 made[found] = segments_at + WORD * len(segments)
                 segments += [word for segment in found for word in segment]
             runs += [at, pixels, count, made[found], len(found), int(clear)]
-    return steps.table([*heads, *runs, *segments])
+    return steps.table([*heads, *runs, *segments]), [segment for found in made for segment in found]
 
 
 def _segments(geometry, filters, at, pixels, depth):

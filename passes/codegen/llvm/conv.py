@@ -63,7 +63,8 @@ def tile_rows(target: Target, vectors: int) -> int:
 @dataclass(frozen=True)
 class ConvKernel:
     """What a module is made for; equal ones are the same code. In a `narrow` panel the last vector has channels in its lower
-    half alone. Segments of `written` steps, if it is not 0, have them written out."""
+    half alone. Segments of `written` steps, if it is not 0, have them written out. Tiles are of `heights` pixels, or of all
+    that there are if that is empty."""
 
     target: Target
     precision: Precision
@@ -71,6 +72,7 @@ class ConvKernel:
     epilogue: Any = field(default_factory=Identity)
     narrow: bool = False
     written: int = 0
+    heights: tuple = ()
 
     @property
     def lanes(self) -> int:
@@ -92,7 +94,8 @@ class ConvKernel:
     def symbol(self) -> str:
         """The task's name in the module."""
         after, written = self.epilogue.name, f"_w{self.written}" if self.written else ""
-        return f"conv_{self.vectors}{'_narrow' * self.narrow}{written}_{self.precision}{'_' + after if after else ''}"
+        heights = "".join(f"_h{pixels}" for pixels in self.heights)
+        return f"conv_{self.vectors}{'_narrow' * self.narrow}{written}{heights}_{self.precision}{'_' + after if after else ''}"
 
     def ready(self, f, job, pixels: int) -> tuple:
         """What the steps of a tile need to know beforehand."""
@@ -118,7 +121,8 @@ class ConvKernel:
     def text(self) -> str:
         """The module as LLVM IR."""
         module = Module(self.target)
-        tiles = [_tile(module, self, pixels) for pixels in range(1, self.rows + 1)]
+        tiles = [_tile(module, self, pixels) if pixels in self.heights or not self.heights else None
+                 for pixels in range(1, self.rows + 1)]
         row = _row(module, self, module.function_table("tiles", tiles), _clear(module, self))
         item = _item(module, self, row)
         f = module.task(self.symbol)

@@ -62,8 +62,8 @@ class Module:
         return Value(PTR, f"@{name}")
 
     def function_table(self, name: str, functions) -> Value:
-        """A read-only array of pointers to functions of this module; gives the pointer to it."""
-        items = ", ".join(f"ptr @{function}" for function in functions)
+        """A read-only array of pointers to functions of this module, null for None; gives the pointer to it."""
+        items = ", ".join("ptr null" if function is None else f"ptr @{function}" for function in functions)
         self._globals[name] = f"@{name} = internal constant [{len(functions)} x ptr] [{items}], align 64"
         return Value(PTR, f"@{name}")
 
