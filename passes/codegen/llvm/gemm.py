@@ -47,6 +47,7 @@ ROADS = ("tiles", "vector", "pairs", "amx", "dots")
 LAUNCH = "gemm_launch"
 _ACCUMULATE, _LAST = 1, 2
 GROUP_TILES = 16                    # of rows that are worked on together: their A may be packed, their C turned
+_TALLEST = 12                       # rows of a tile of few vectors
 UNROLL = 2                          # steps of the depth in a round of a large tile's loop
 _LARGE_TILE = 10                    # vectors of sums
 _LINE, _FIRST_LINES = 64, 4
@@ -200,11 +201,11 @@ def _some_rows(f, job, item, parts, steps, start, panels, c, some, following, fl
     """Rows cut as evenly as they can be, so that only two heights of tile occur; each tile goes along all panels."""
     (kernel, table, left, room), (first, rows) = parts, some
     shape = kernel.shape
-    tiles = f.ceil_div(rows, shape.rows)
+    packed = None if left is None else f.compare("ne", word(f, job, "left_bytes"), 0)
+    tiles = f.ceil_div(rows, _tile_rows(f, kernel, item.columns, packed))
     low, extra = f.div(rows, tiles), f.mod(rows, tiles)
     source_row, source_step, sums_row = (word(f, job, name) for name in ("source_row", "source_step", "sums_row"))
     start = f.at(start, f.mul(first, source_row))
-    packed = None if left is None else f.compare("ne", word(f, job, "left_bytes"), 0)
     apart = f.mul(steps, shape.rows * bytes_of(memory_type(kernel.precision.a)))
     if left is not None:
         with f.when(packed):
@@ -218,7 +219,20 @@ def _some_rows(f, job, item, parts, steps, start, panels, c, some, following, fl
         a = a if left is None else f.select(packed, f.at(room, f.mul(loop.index, apart)), a)
         number = f.add(f.div(f.sub(first, item.first_row), shape.rows), loop.index)
         _one_row_of_tiles(f, job, item, kernel, f.at(f.at(table, height, PTR), -8), steps, a, panels,
-                          f.at(c, f.mul(row, sums_row)), f.add(first, row), (number, following, after), flags)
+                          f.at(c, f.mul(row, sums_row)), f.add(first, row), (number, following, after), flags, height)
+
+
+def _tile_rows(f, kernel, columns, packed):
+    """Rows of the tiles of an item: more where all of its columns are few vectors, unless tiles of A are packed."""
+    shape, rows = kernel.shape, f.index(kernel.shape.rows)
+    for vectors in range(shape.vectors - 1, 0, -1):
+        rows = f.select(f.compare("sle", columns, vectors * shape.lanes), f.index(_most_rows(shape, vectors)), rows)
+    return rows if packed is None else f.select(packed, f.index(shape.rows), rows)
+
+
+def _most_rows(shape, vectors):
+    """Rows of a tile of so many vectors: as many sums as in a full one, but no more rows than their broadcasts are worth."""
+    return max(shape.rows, min(_TALLEST, shape.rows * shape.vectors // vectors))
 
 
 def _ask_for_rows(f, a, a_row, rows):
@@ -228,7 +242,7 @@ def _ask_for_rows(f, a, a_row, rows):
             f.prefetch(f.at(f.at(a, f.mul(a_row, row)), line * _LINE), 2)
 
 
-def _one_row_of_tiles(f, job, item, kernel, kernels, steps, a, panels, c, row, ahead, flags):
+def _one_row_of_tiles(f, job, item, kernel, kernels, steps, a, panels, c, row, ahead, flags, height):
     """Tiles of one height side by side; the last one may be narrower. Each asks for a column of lines of the B that comes
     next, in every other step of it; for two columns where tiles are few."""
     panel, b_step, apart = panels
@@ -240,13 +254,14 @@ def _one_row_of_tiles(f, job, item, kernel, kernels, steps, a, panels, c, row, a
     with f.loop(0, item.columns, shape.columns) as loop:
         left, number = f.sub(item.columns, loop.index), f.div(loop.index, shape.columns)
         variant = f.select(f.compare("sge", left, shape.columns), 0, f.ceil_div(left, shape.lanes))
-        tile_kernel = f.load(PTR, f.at(kernels, f.mul(variant, shape.rows), PTR))
+        tile_kernel = f.load(PTR, f.at(kernels, f.mul(variant, _TALLEST), PTR))
         b = f.at(panel, f.mul(number, apart))
         turn = f.add(f.mul(tile, wide), number)
         line = f.mul(f.div(turn, UNROLL), f.add(beside, _LINE))
         asked = f.at(f.at(following, line), f.mul(f.mod(turn, UNROLL), step))
         inside = f.compare("slt", line, f.select(f.compare("eq", step, 0), 0, f.mul(item.columns, size)))
-        lines = _lines_ahead(f, job, kernel, inside, (asked, f.mul(step, UNROLL), beside), (rows_ahead, number, a))
+        lines = _lines_ahead(f, job, kernel, inside, (asked, f.mul(step, UNROLL), beside),
+                             (rows_ahead, number, a, height))
         f.call_pointer(tile_kernel, "void", job, steps, a, b, b_step, c, row, f.add(item.column, loop.index), item.batch, flags,
                        *lines)
 
@@ -254,23 +269,27 @@ def _one_row_of_tiles(f, job, item, kernel, kernels, steps, a, panels, c, row, a
 def _lines_ahead(f, job, kernel, inside, columns, rows):
     """The `Lines` that a tile asks for: those of the B that comes next, while some are left; else the first tile of a row of
     tiles asks for the rows of A of the next one, and the others for nothing new."""
-    (asked, down, beside), (following, number, a) = columns, rows
+    (asked, down, beside), (following, number, a, height) = columns, rows
     size, source_row = bytes_of(memory_type(kernel.precision.a)), word(f, job, "source_row")
     round_bytes = TURN * UNROLL * size                  # of a row of A, in as many rounds as rows are asked for
     first = f.compare("eq", number, 0)
     apart = f.select(inside, down, f.select(first, source_row, 0))
     back = f.sub(round_bytes, f.mul(source_row, TURN - 1))
+    also = f.index(_LINE) if round_bytes > _LINE else f.select(f.compare("sgt", height, TURN), f.mul(source_row, TURN), 0)
     return (f.select(inside, asked, f.select(first, following, a)), apart,
-            f.select(inside, beside, _LINE if round_bytes > _LINE else 0),
+            f.select(inside, beside, f.select(first, also, 0)),
             f.select(inside, down, f.select(first, back, 0)))
 
 
 def _kernel_table(module, kernel):
-    """Micro-kernels [variant][height - 1]: variant 0 has all columns, variant v has v vectors, the last one masked."""
+    """Micro-kernels [variant][height - 1]: variant 0 has all columns, variant v has v vectors, the last one masked. Heights
+    that a variant does not have are never asked for."""
     shape, names = kernel.shape, []
     for variant in range(shape.vectors + 1):
-        for height in range(1, shape.rows + 1):
-            names.append(_micro_kernel(module, kernel, height, variant or shape.vectors, masked=variant > 0))
+        vectors = variant or shape.vectors
+        made = [_micro_kernel(module, kernel, height, vectors, masked=variant > 0)
+                for height in range(1, _most_rows(shape, vectors) + 1)]
+        names += made + made[-1:] * (_TALLEST - len(made))
     return module.function_table("kernels", names)
 
 
