@@ -15,7 +15,7 @@ from ingot.runtime.cpu.gemm_plan import Layout, make_plan
 from products import DTYPES, error, make
 
 SIZES = [(25, 96, 300), (33, 101, 70), (64, 200, 5000), (128, 768, 768), (100, 301, 1700), (256, 800, 100), (31, 97, 1),
-         (26, 3000, 900), (47, 145, 0), (12, 40, 40_000)]
+         (26, 3000, 900), (47, 145, 0), (12, 40, 40_000), (35, 211, 256), (37, 3001, 40), (36, 120, 1000)]
 
 
 @pytest.fixture(autouse=True)
@@ -39,9 +39,17 @@ def test_where_operands_change_places(rows, columns, depth, turned):
     made, named = words_of(rows, columns, depth)
     assert bool(named["turned"]) == made.swapped == turned
     if turned:
-        assert made.road == "tiles" and (named["rows"], named["columns"]) == (columns, rows)
+        assert made.road == "tiles" and (named["rows"], named["columns"] + named["last"]) == (columns, rows)
     assert not words_of(rows, columns, depth, left="turned")[1]["turned"], "A is packed along its rows"
     assert not words_of(rows, columns, depth, dtype="float16")[1]["turned"], "its sums are no elements of C"
+
+
+@pytest.mark.parametrize("rows, depth, last", [
+    (33, 256, 1), (35, 256, 3), (37, 256, 5), (38, 256, 0), (48, 256, 0), (52, 256, 4), (67, 256, 0), (35, 3000, 0)])
+def test_which_rows_are_left_to_dot_products(rows, depth, last):
+    """Few beyond whole vectors, where tiles take all of the depth at once."""
+    named = words_of(rows, 10_000, depth)[1]
+    assert (named["last"], named["columns"]) == (last, rows - last)
 
 
 @pytest.mark.parametrize("threads, count", list(itertools.product((1, 2, 3, 16, 100), (None, 3, 40))))
@@ -78,7 +86,7 @@ def test_stacks(threads):
     assert error(together, a, b) <= DTYPES["float32"]
 
 
-@pytest.mark.parametrize("rows, columns, depth", [(33, 101, 70), (128, 400, 900), (40, 120, 3000)])
+@pytest.mark.parametrize("rows, columns, depth", [(33, 101, 70), (35, 130, 256), (128, 400, 900), (40, 120, 3000)])
 def test_short_epilogues(rows, columns, depth, threads):
     threads(2)
     rng = np.random.default_rng(2)
@@ -91,7 +99,7 @@ def test_short_epilogues(rows, columns, depth, threads):
     assert np.array_equal(got, gemm.matmul(a, b) + bias + per_row[:, None] + residual)
 
 
-@pytest.mark.parametrize("rows, width", [(33, 101), (128, 304), (40, 1025)])
+@pytest.mark.parametrize("rows, width", [(33, 101), (128, 304), (40, 1025), (53, 402)])
 def test_traced_layers_are_eager_ones(rows, width, threads):
     """A long epilogue (gelu, a residual) works on turned blocks; a bias is added as eager layers add it."""
     threads(2)

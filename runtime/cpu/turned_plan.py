@@ -12,6 +12,7 @@ from .tile_plan import LINE, Cut, Operands, equal_parts, packed_bytes
 _SHARE = 2                          # operands change places where columns are so many times as many as rows
 _LEAST_STEPS, _MOST_STEPS = 384, 1024   # of the depth of a block of A
 _ROWS = 12                          # from so many on, if they are long, dot products read A too often
+_LAST_ROWS = 3                      # so many times the rows beyond whole vectors are at most lanes of one: dot products
 _COLUMNS = 512                      # of an item, so that packing A is little beside them
 _NARROW, _NARROWEST = 96, 32        # columns of items, where threads are many: below the first, rows are shared out as well
 _BLOCKS_EACH, _CHUNKS_EACH = 4, 8   # for each thread
@@ -48,11 +49,19 @@ def cut(count: int, rows: int, depth: int, columns: int, operands: Operands, ker
         waiting = -(-columns // blocks) + lanes
     else:
         waiting = codegen.GROUP_TILES * kernel.shape.rows
+    last = _last_rows(rows, lanes) if steps == depth and rows <= kernel.panel else 0
     items = count * -(-rows // panel) * blocks
     sums = -(-waiting // lanes) * lanes * sums_row
-    words = {"turned": 1, "depth_block": steps, "source_row": operands.a_row, "source_step": operands.a_step,
-             "sums_row": sums_row, "sums_bytes": sums, "scratch_bytes": sums + packed_bytes(steps, panel, operands.item)}
+    words = {"turned": 1, "last": last, "columns": rows - last, "depth_block": steps,
+             "source_row": operands.a_row, "source_step": operands.a_step, "sums_row": sums_row,
+             "sums_bytes": sums, "scratch_bytes": sums + packed_bytes(steps, panel, operands.item)}
     return Cut(panel, blocks, items, min(items, _CHUNKS_EACH * threads) if threads > 1 else 1, words)
+
+
+def _last_rows(rows, lanes):
+    """Rows beyond whole vectors that dot products are quicker for than a vector of their own."""
+    rest = rows % lanes
+    return rest if rows > lanes and rest * _LAST_ROWS <= lanes else 0
 
 
 def _shares(panels, columns, threads):

@@ -5,7 +5,7 @@ One module serves every shape of a (precision, epilogue, road); sizes and stride
 
     tiles   register tiles over panels of B's columns; B is read in place or packed, a block at a time, into the worker's
             scratch, as are tiles of a transposed A; blocks are cut for the caches (`runtime/cpu/tile_plan.py`);
-            operands may have changed places (`gemm_turn.py`)
+            operands may have changed places (`gemm_turn.py`), and tiles of few vectors have more rows
     vector  one row times a matrix in place: sweeps along whole rows of B, a few at a time, as memory likes to be read
     pairs   tiles for bfloat with the processor's dot instruction, B packed in pairs along the depth
     amx     the same on the processor's matrix tiles
@@ -23,7 +23,7 @@ from .emit import Module
 from .epilogue import Identity, Place
 from .gemm_amx import DEPTH as TILE_DEPTH
 from .gemm_amx import STRIP, amx_item
-from .gemm_dots import DOT_COLUMNS, DOT_ROWS, dot_item
+from .gemm_dots import DOT_COLUMNS, DOT_ROWS, dot_item, write_last_rows
 from .gemm_job import OFFSET, PLAN_WORDS, WORDS, call_epilogue, open_item, word
 from .gemm_turn import write_turn_out
 from .gemm_vector import VECTOR_PANEL, vector_item
@@ -47,7 +47,7 @@ ROADS = ("tiles", "vector", "pairs", "amx", "dots")
 LAUNCH = "gemm_launch"
 _ACCUMULATE, _LAST = 1, 2
 GROUP_TILES = 16                    # of rows that are worked on together: their A may be packed, their C turned
-_TALLEST = 12                       # rows of a tile of few vectors
+_TALLEST, _NEVER = 12, 1 << 30      # rows of a tile of few vectors; more than there are
 UNROLL = 2                          # steps of the depth in a round of a large tile's loop
 _LARGE_TILE = 10                    # vectors of sums
 _LINE, _FIRST_LINES = 64, 4
@@ -121,7 +121,7 @@ def _tile_item(module, kernel):
     table = _kernel_table(module, kernel)
     modes = pair_packers(module, shape) if pairs else packers(module, shape, memory_type(precision.b))
     left = None if pairs else left_packer(module, shape, memory_type(precision.a))
-    turn_out = write_turn_out(module, kernel, GROUP_TILES * shape.rows) if kernel.turns else None
+    finish = _write_finish(module, kernel) if kernel.turns else None
     f = module.function("item", [(PTR, "job"), (I64, "number"), (I64, "worker")], internal=True)
     job, number, worker = f.params
     item = open_item(f, job, number)
@@ -146,9 +146,15 @@ def _tile_item(module, kernel):
         beside = f.at(right, f.mul(across, word(f, job, "panel")))
         following = f.select(f.compare("slt", follows, depth), f.at(right, f.mul(follows, b_step)), beside)
         start = f.at(item.a, f.mul(loop.index, word(f, job, "source_step")))
-        _all_rows(f, job, item, (kernel, table, left, room, turn_out, sums), steps, start, panels, following, flags)
+        _all_rows(f, job, item, (kernel, table, left, room, finish, sums), steps, start, panels, following, flags)
     f.ret()
     return "item"
+
+
+def _write_finish(module, kernel):
+    """Functions that end a group of rows where operands have changed places: one turns its sums, the other has the rows of A
+    that tiles have left."""
+    return write_turn_out(module, kernel, GROUP_TILES * kernel.shape.rows), write_last_rows(module, kernel)
 
 
 def _flags(f, at, block, depth):
@@ -173,23 +179,25 @@ def _panels(f, job, modes, corner, columns, count, packed, shape):
 
 def _all_rows(f, job, item, parts, steps, start, panels, following, flags):
     """Rows in groups of a few tiles. Where operands have changed places, a group's sums stand in the scratch, and are turned
-    when they are finished."""
-    kernel, table, left, room, turn_out, sums = parts
+    when they are finished; rows of A that are left follow while B's are near."""
+    kernel, table, left, room, finish, sums = parts
     c_row = word(f, job, "c_row")
     with f.loop(item.first_row, item.end_row, GROUP_TILES * kernel.shape.rows) as group:
         rows = f.min(f.sub(item.end_row, group.index), GROUP_TILES * kernel.shape.rows)
         c, kept, in_tiles = f.at(item.c, f.mul(group.index, c_row)), sums, flags
-        if turn_out is not None:
+        if finish is not None:
             turned, many = _is_turned(f, job), f.compare("slt", word(f, job, "depth_block"), word(f, job, "depth"))
             before = f.select(many, f.sub(group.index, item.first_row), 0)
             kept = f.at(sums, f.mul(before, word(f, job, "sums_row")))
             c = f.select(turned, f.at(kept, f.mul(item.column, -bytes_of(kernel.precision.out))), c)
             in_tiles = f.select(turned, f.bit_and(flags, _ACCUMULATE), flags)
         _some_rows(f, job, item, (kernel, table, left, room), steps, start, panels, c, (group.index, rows), following, in_tiles)
-        if turn_out is not None:
+        if finish is not None:
+            turn_out, last_rows = finish
             with f.when(f.bit_and(turned, f.compare("ne", f.bit_and(flags, _LAST), 0))):
                 f.call(turn_out, "void", job, kept, f.at(item.c, f.mul(item.column, c_row)), item.column, group.index,
                        item.columns, rows, item.batch)
+                f.call(last_rows, "void", job, item.b, item.a, item.c, group.index, rows, item.batch)
 
 
 def _is_turned(f, job):
@@ -198,41 +206,47 @@ def _is_turned(f, job):
 
 
 def _some_rows(f, job, item, parts, steps, start, panels, c, some, following, flags):
-    """Rows cut as evenly as they can be, so that only two heights of tile occur; each tile goes along all panels."""
+    """Rows in tall tiles, if there are such; the others cut as evenly as they can be; each tile goes along all panels."""
     (kernel, table, left, room), (first, rows) = parts, some
     shape = kernel.shape
     packed = None if left is None else f.compare("ne", word(f, job, "left_bytes"), 0)
-    tiles = f.ceil_div(rows, _tile_rows(f, kernel, item.columns, packed))
-    low, extra = f.div(rows, tiles), f.mod(rows, tiles)
+    tall = _tall_rows(f, kernel, item.columns, packed)
+    first_small = f.div(rows, tall)
+    rest = f.sub(rows, f.mul(first_small, tall))
+    tiles = f.ceil_div(rest, shape.rows)
+    low, extra = f.div(rest, f.max(tiles, 1)), f.mod(rest, f.max(tiles, 1))
     source_row, source_step, sums_row = (word(f, job, name) for name in ("source_row", "source_step", "sums_row"))
     start = f.at(start, f.mul(first, source_row))
     apart = f.mul(steps, shape.rows * bytes_of(memory_type(kernel.precision.a)))
     if left is not None:
         with f.when(packed):
             f.call(left, "void", start, source_step, low, tiles, extra, steps, room, apart)
-    with f.loop(0, tiles) as loop:
-        height = f.add(low, f.cast("zext", f.compare("slt", loop.index, extra), I64))
-        row = f.add(f.mul(loop.index, low), f.min(loop.index, extra))
+    with f.loop(0, f.add(first_small, tiles), carry=[constant(I64, 0)]) as loop:
+        row, small = loop.carried[0], f.sub(loop.index, first_small)
+        height = f.select(f.compare("slt", small, 0), tall, f.add(low, f.cast("zext", f.compare("slt", small, extra), I64)))
         a = f.at(start, f.mul(row, source_row))
         after = f.at(a, f.mul(height, source_row))
         _ask_for_rows(f, after, source_row, shape.rows)
         a = a if left is None else f.select(packed, f.at(room, f.mul(loop.index, apart)), a)
         number = f.add(f.div(f.sub(first, item.first_row), shape.rows), loop.index)
-        _one_row_of_tiles(f, job, item, kernel, f.at(f.at(table, height, PTR), -8), steps, a, panels,
-                          f.at(c, f.mul(row, sums_row)), f.add(first, row), (number, following, after), flags, height)
+        kernels = f.at(f.at(table, f.min(height, shape.rows + 1), PTR), -8)
+        _one_row_of_tiles(f, job, item, kernel, kernels, steps, a, panels, f.at(c, f.mul(row, sums_row)), f.add(first, row),
+                          (number, following, after), flags, height)
+        loop.next(f.add(row, height))
 
 
-def _tile_rows(f, kernel, columns, packed):
-    """Rows of the tiles of an item: more where all of its columns are few vectors, unless tiles of A are packed."""
-    shape, rows = kernel.shape, f.index(kernel.shape.rows)
+def _tall_rows(f, kernel, columns, packed):
+    """Rows of the tall tiles of an item, whose columns are all few vectors; so many that there are none elsewhere, and where
+    tiles of A are packed."""
+    shape, rows = kernel.shape, f.index(_NEVER)
     for vectors in range(shape.vectors - 1, 0, -1):
         rows = f.select(f.compare("sle", columns, vectors * shape.lanes), f.index(_most_rows(shape, vectors)), rows)
-    return rows if packed is None else f.select(packed, f.index(shape.rows), rows)
+    return rows if packed is None else f.select(packed, f.index(_NEVER), rows)
 
 
 def _most_rows(shape, vectors):
-    """Rows of a tile of so many vectors: as many sums as in a full one, but no more rows than their broadcasts are worth."""
-    return max(shape.rows, min(_TALLEST, shape.rows * shape.vectors // vectors))
+    """Rows of a tall tile of so many vectors: as many sums as in a full one, unless broadcasts were to hold them up."""
+    return min(_TALLEST, shape.rows * shape.vectors // vectors)
 
 
 def _ask_for_rows(f, a, a_row, rows):
@@ -254,7 +268,7 @@ def _one_row_of_tiles(f, job, item, kernel, kernels, steps, a, panels, c, row, a
     with f.loop(0, item.columns, shape.columns) as loop:
         left, number = f.sub(item.columns, loop.index), f.div(loop.index, shape.columns)
         variant = f.select(f.compare("sge", left, shape.columns), 0, f.ceil_div(left, shape.lanes))
-        tile_kernel = f.load(PTR, f.at(kernels, f.mul(variant, _TALLEST), PTR))
+        tile_kernel = f.load(PTR, f.at(kernels, f.mul(variant, shape.rows + 1), PTR))
         b = f.at(panel, f.mul(number, apart))
         turn = f.add(f.mul(tile, wide), number)
         line = f.mul(f.div(turn, UNROLL), f.add(beside, _LINE))
@@ -282,14 +296,15 @@ def _lines_ahead(f, job, kernel, inside, columns, rows):
 
 
 def _kernel_table(module, kernel):
-    """Micro-kernels [variant][height - 1]: variant 0 has all columns, variant v has v vectors, the last one masked. Heights
-    that a variant does not have are never asked for."""
+    """Micro-kernels [variant][height - 1]: variant 0 has all columns, variant v has v vectors, the last one masked. The last of
+    a variant is its tall tile."""
     shape, names = kernel.shape, []
     for variant in range(shape.vectors + 1):
         vectors = variant or shape.vectors
+        tall = _most_rows(shape, vectors)
         made = [_micro_kernel(module, kernel, height, vectors, masked=variant > 0)
-                for height in range(1, _most_rows(shape, vectors) + 1)]
-        names += made + made[-1:] * (_TALLEST - len(made))
+                for height in (*range(1, shape.rows + 1), *[tall][:tall > shape.rows])]
+        names += made + made[-1:] * (shape.rows + 1 - len(made))
     return module.function_table("kernels", names)
 
 

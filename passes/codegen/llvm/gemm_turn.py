@@ -4,6 +4,7 @@ Where B lies along the depth and has many more columns than A has rows (a weight
 Such a product is computed as that of the transposed matrices: columns of B are the rows, read in place, and only A is packed.
 Its sums stand in the scratch as [column of C][row of C]. Finished ones are turned in registers, a square of vectors at a time,
 to a block on the stack, where rows of C can be short of nothing and far apart; they get their epilogue on the way from there.
+A few rows of A beyond whole vectors are dot products with the rows of the weight that tiles have just read (`gemm_dots.py`).
 """
 
 from .emit import Module
