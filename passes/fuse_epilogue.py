@@ -23,7 +23,7 @@ DEAREST = 80      # cost per element up to which work in a product's tiles is be
 MOST_BESIDE = 2   # buffers of the product's size that its tiles can read and write beside it without losing their pace
 MATRICES = frozenset((matmul, matmul8))
 SPREAD = 8        # elements of a result for each of an operand that is computed in the tiles
-NARROWEST = 16    # columns from which a product runs on the road that has epilogues
+NARROWEST = 2     # columns; of a lone one the operands change places, which products with epilogues do not
 
 
 @dataclass(eq=False)

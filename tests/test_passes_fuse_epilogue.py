@@ -11,7 +11,7 @@ from ingot.runtime.cpu import gemm
 from ingot.runtime.cpu.program import CompiledGraph
 from ingot.runtime.dispatch import kernel_of
 
-SIZES = [(1, 7, 16), (3, 5, 33), (37, 53, 61), (70, 1100, 100)]
+SIZES = [(1, 7, 2), (1, 7, 16), (128, 70, 10), (3, 5, 33), (37, 53, 61), (70, 1100, 100)]
 
 BODIES = {
     "bias and activation": ("""
@@ -121,9 +121,9 @@ def test_products_that_stay_alone():
           return %1
         }""") == [Call, Run]
     assert kinds("""
-        graph g(%x: f32[4,5], %w: f32[5,3]) {
-          %0: f32[4,3] = matmul(%x, %w)
-          %1: f32[4,3] = neg(%0)
+        graph g(%x: f32[4,5], %w: f32[5,1]) {
+          %0: f32[4,1] = matmul(%x, %w)
+          %1: f32[4,1] = neg(%0)
           return %1
         }""") == [Call, Run]
 
