@@ -9,12 +9,13 @@ from dataclasses import is_dataclass
 import numpy as np
 
 from ..ir.symbolic import SymFloat, SymInt
+from ..runtime.pytree import REGISTERED
 from ..runtime.tensor import Tensor, wrap
 from .made_objects import made_again
 from .numpy_scalars import KINDS, SymScalar, with_kind
 from .read_numbers import ReadNumber
 
-TENSOR, NUMBER, READ, OBJECT = "tensor", "number", "read", "object"
+TENSOR, NUMBER, READ, OBJECT, NODE = "tensor", "number", "read", "object", "node"
 
 
 def _array_of(t):
@@ -124,6 +125,10 @@ def flatten(x, leaves: list, numbers: list | None = None, attributes=None, read=
         return (kind, tuple([(k, flatten(v, leaves, numbers, attributes, read)) for k, v in x.items()]))
     if isinstance(x, (tuple, list)):
         return (kind, tuple([flatten(v, leaves, numbers, attributes, read) for v in x]))
+    if kind in REGISTERED:
+        children, context = REGISTERED[kind].flatten(x)
+        known = flatten(context, leaves, numbers, attributes, read)
+        return (NODE, (kind, known, tuple([flatten(v, leaves, numbers, attributes, read) for v in children])))
     if is_structure(x):
         return (kind, tuple([(name, flatten(getattr(x, name), leaves, numbers, attributes, read)) for name in fields_of(x)]))
     if kind is np.ndarray and not x.dtype.hasobject:
@@ -151,6 +156,10 @@ def unflatten(spec, leaves, numbers=None):
         return _READS[inner](next(leaves))
     if kind is OBJECT:
         return made_again(inner[0], {name: unflatten(s, leaves, numbers) for name, s in inner[1]})
+    if kind is NODE:
+        registered, known, children = inner
+        context = unflatten(known, leaves, numbers)
+        return REGISTERED[registered].unflatten([unflatten(s, leaves, numbers) for s in children], context)
     if kind is float:
         return float.fromhex(inner)
     if isinstance(kind, type) and issubclass(kind, (tuple, list)):

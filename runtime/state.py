@@ -16,7 +16,8 @@ class Mode:
     run        calls a function with numpy's floating point warnings off (ingot's results carry inf and nan instead)
     """
 
-    __slots__ = ("_context", "anomaly", "autocast", "grad", "inference", "recorder", "run", "saved_hooks", "sizes", "special")
+    __slots__ = ("_context", "anomaly", "autocast", "batched", "grad", "inference", "recorder", "run", "saved_hooks", "sizes",
+                 "special")
 
     def __init__(self):
         self.grad = True
@@ -25,6 +26,7 @@ class Mode:
         self.sizes = None         # filled by jit while it records with symbolic sizes: gives the shape of a tensor
         self.autocast = None      # filled by amp: device kind -> dtype
         self.saved_hooks = None   # (pack, unpack) of saved_tensors_hooks
+        self.batched = None       # the innermost level of vmap (runtime/batching)
         self.anomaly = False
         self.special = False
         self._context = contextvars.Context()
@@ -33,7 +35,7 @@ class Mode:
 
     def refresh(self):
         """Call after changing any field behind `special`."""
-        self.special = bool(self.recorder or self.autocast or self.saved_hooks or self.anomaly)
+        self.special = bool(self.recorder or self.autocast or self.saved_hooks or self.anomaly or self.batched)
 
 
 class _Local(threading.local):

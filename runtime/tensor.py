@@ -190,11 +190,15 @@ class Tensor:
 
     def detach(self):
         """The same memory without the history."""
+        m = tls.m
+        if m.batched is not None:
+            found = m.batched.detached(self)
+            if found is not None:
+                return found
         t = _new(Tensor)
         t._a = self._a
         t._node = None
         t._storage = self._storage
-        m = tls.m
         if m.recorder is not None:
             m.recorder.detached(self, t)
         return t

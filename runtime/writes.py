@@ -40,7 +40,8 @@ def write(dst: Tensor, src, name: str, *, foreign: bool = False):
     _rescue(dst)
     if isinstance(src, Tensor) and a.itemsize == 1 and a.dtype in float8.KINDS:
         value = m.run(as_kind, value, a.dtype)
-    m.run(np.copyto, a, at_hint(value), casting="unsafe")
+    if m.batched is None or not m.batched.writes(dst, src):
+        m.run(np.copyto, a, at_hint(value), casting="unsafe")
     wrote(dst, src, name, foreign)
     return dst
 

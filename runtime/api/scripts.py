@@ -2,7 +2,7 @@
 
 from ...ir.errors import AutogradError
 from .. import linalg
-from ..autograd.func import vmap
+from ..batching.vmap import vmap
 from ..special import gammainc, gammaincc
 from ..tensor import Tensor
 from ..writes import write

@@ -34,7 +34,7 @@ class Backward:
         self.retain = retain
         self.targets = targets          # None: accumulate into leaves; else {edge key: None} to capture
         m = tls.m
-        self.on_tensors = create_graph or m.recorder is not None
+        self.on_tensors = create_graph or m.recorder is not None or m.batched is not None
         self.create_graph = create_graph
         self.run = m.run
         self.check_nan = m.anomaly == CHECK_NAN

@@ -10,6 +10,7 @@ import numpy as np
 from ...ir.errors import AutogradError, DTypeError, ShapeError
 from ...ir.ops.elementwise import cast
 from ...ir.ops.shape import sum_to
+from ..device_array import DeviceArray
 from ..state import tls
 from ..storage import user_line
 from ..tensor import Tensor, shape_of, wrap
@@ -213,6 +214,8 @@ class Function:
         edges = tuple([a._node if isinstance(a, Tensor) and is_inexact(a._a) else None for a in args])
         ctx.needs_input_grad = tuple([e is not None for e in edges])
         m = tls.m
+        if m.batched is not None and m.grad:
+            _refuse_outer_history(cls, args)
         taped = m.grad and any(ctx.needs_input_grad)
         before, m.grad = m.grad, False
         try:
@@ -224,6 +227,16 @@ class Function:
         finally:
             m.grad = before
         return _finish(cls, ctx, args, edges, result, taped)
+
+
+def _refuse_outer_history(cls, args):
+    """What is behind the samples of vmap must not want gradients: the rule is one of samples, at the level of the call."""
+    for a in args:
+        while isinstance(a, Tensor) and a._a.__class__ is DeviceArray and a._a.kind == "batch":
+            a = a._a.memory.full
+            if a._node is not None:
+                raise AutogradError(f"{cls.__name__} is called inside of vmap, and gradients are wanted from outside of it; "
+                                    "take them inside, as vmap(grad(...)) does, or write the function without a Function")
 
 
 def _bound(forward, args, kwargs):

@@ -1,0 +1,313 @@
+"""Function transforms in the style of `torch.func`: grad, vjp, jvp, linearize, and Jacobians.
+
+Functions must be pure: they differentiate with respect to arguments only, and transforms may be nested. All of them are
+reverse mode; the derivative along a direction is the gradient of a product with the Jacobian, for the place where its
+cotangent stands.
+"""
+
+from functools import wraps
+
+import numpy as np
+
+from ...ir.errors import ArgumentError, AutogradError
+from ...ir.ops.shape import cat, reshape
+from ..autograd import functional
+from ..autograd.backward import grad as _grad
+from ..autograd.grad_mode import enable_grad
+from ..batching.level import ends_of, has_outer_history, is_batched, over_batch
+from ..pytree import tree_leaves, tree_map, tree_structure, tree_unflatten
+from ..state import tls
+from ..tensor import Tensor, numel_of, shape_of, wrap
+
+
+def _map(fn, tree):
+    """`fn` over every tensor of a tree."""
+    return tree_map(lambda x: fn(x) if isinstance(x, Tensor) else x, tree)
+
+
+def _leaves(tree) -> list:
+    return [x for x in tree_leaves(tree) if isinstance(x, Tensor)]
+
+
+def _refilled(tree, tensors):
+    """The tree with its tensors replaced in order."""
+    rest = iter(tensors)
+    return _map(lambda _: next(rest), tree)
+
+
+def _cut(t):
+    """A tensor without its history at this level; what is behind a sample of vmap keeps its own."""
+    if not is_batched(t):
+        return t.detach()
+    bare = wrap(t._a)
+    bare._shared = t._storage
+    return bare
+
+
+def _primal(x):
+    """A tensor to differentiate by: inside an outer transform it stays connected to it."""
+    if x.requires_grad:
+        return reshape(x, shape=shape_of(x))
+    leaf = _cut(x).requires_grad_()
+    if tls.m.batched is not None:
+        tls.m.batched.begins(leaf._node)
+    return leaf
+
+
+def _picked(args, argnums):
+    numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    for n in numbers:
+        if not -len(args) <= n < len(args):
+            raise ArgumentError(f"argnums={argnums} names argument {n}, but only {len(args)} positional arguments were given")
+    return [n % len(args) for n in numbers]
+
+
+class _Primals:
+    """The arguments of one call with the chosen ones made differentiable."""
+
+    def __init__(self, args, argnums):
+        self.numbers = _picked(args, argnums)
+        self.single = isinstance(argnums, int)
+        self.args = list(args)
+        self.nested = any(t.requires_grad for t in _leaves(args))
+        for n in self.numbers:
+            self.args[n] = _map(_primal, args[n])
+        self.wanted = [t for n in self.numbers for t in _leaves(self.args[n])]
+
+    def follow(self, outs):
+        """Notes whether results also depend on tensors outside of the arguments that require grad."""
+        mine = {t._node for t in self.wanted}
+        self.nested = self.nested or any(leaf not in mine for leaf in ends_of(outs))
+        self.create_graph = self.nested or any(has_outer_history(t) for t in (*outs, *self.wanted))
+
+    def shaped(self, tensors):
+        """One tensor for each differentiated leaf, in the structure of the chosen arguments."""
+        trees = _refilled(tuple(self.args[n] for n in self.numbers), tensors)
+        return trees[0] if self.single else trees
+
+    def finished(self, tree):
+        return tree if self.nested else _map(_cut, tree)
+
+
+def grad_and_value(func, argnums=0, has_aux=False):
+    """A function that returns (gradient, value), with has_aux (gradient, (value, aux))."""
+
+    @wraps(func)
+    def differentiated(*args, **kwargs):
+        with enable_grad():
+            inputs = _Primals(args, argnums)
+            result = func(*inputs.args, **kwargs)
+            value, aux = result if has_aux else (result, None)
+            if not isinstance(value, Tensor) or value._a.ndim:
+                said = tuple(value._a.shape) if isinstance(value, Tensor) else type(value).__name__
+                raise AutogradError(f"grad takes a function that returns a tensor without dimensions, got {said}")
+            inputs.follow([value])
+            if value.requires_grad:
+                found = _grad(value, inputs.wanted, create_graph=inputs.create_graph, allow_unused=True, materialize_grads=True)
+            else:
+                found = [wrap(np.zeros(t._a.shape, t._a.dtype)) for t in inputs.wanted]
+        gradient = inputs.finished(inputs.shaped(found))
+        value, aux = inputs.finished(value), inputs.finished(aux)
+        return gradient, ((value, aux) if has_aux else value)
+
+    return differentiated
+
+
+def grad(func, argnums=0, has_aux=False):
+    """A function that returns the gradient of func, with has_aux (gradient, aux)."""
+    both = grad_and_value(func, argnums, has_aux)
+
+    @wraps(func)
+    def differentiated(*args, **kwargs):
+        gradient, value = both(*args, **kwargs)
+        return (gradient, value[1]) if has_aux else gradient
+
+    return differentiated
+
+
+def vjp(func, *primals, has_aux=False):
+    """(func(*primals), the function that pulls cotangents back), with has_aux also the auxiliary result."""
+    with enable_grad():
+        inputs = _Primals(primals, tuple(range(len(primals))))
+        result = func(*inputs.args)
+    output, aux = result if has_aux else (result, None)
+    outs = _leaves(output)
+    inputs.follow(outs)
+
+    def pull(*cotangents, retain_graph=True, create_graph=None):
+        seeds = _leaves(cotangents)
+        if len(seeds) != len(outs):
+            raise ArgumentError(f"vjp: expected {len(outs)} cotangents, as the outputs are, got {len(seeds)}")
+        outer = inputs.create_graph or any(s.requires_grad or has_outer_history(s) for s in seeds)
+        create = outer if create_graph is None else create_graph
+        pairs = [(o, s) for o, s in zip(outs, seeds) if o.requires_grad]
+        found = _grad([o for o, _ in pairs], inputs.wanted, [s for _, s in pairs], retain_graph, create, True,
+                      materialize_grads=True)
+        return inputs.shaped(found)
+
+    made = (inputs.finished(output), pull)
+    return (*made, inputs.finished(aux)) if has_aux else made
+
+
+def jvp(func, primals, tangents, *, strict=False, has_aux=False):
+    """(func(*primals), its directional derivative along tangents), with has_aux also the auxiliary result."""
+    kept: list = []
+
+    def plain(*args):
+        result = func(*args)
+        output, aux = result if has_aux else (result, None)
+        kept[:] = [output, aux]
+        return tuple(_leaves(output))
+
+    if not isinstance(primals, tuple) or not isinstance(tangents, tuple) or len(primals) != len(tangents):
+        raise ArgumentError("jvp takes a tuple of primals and a tuple of as many tangents")
+    with enable_grad():
+        inputs = _Primals(primals, tuple(range(len(primals))))
+        given = _leaves(tangents)
+        _check_like(given, inputs.wanted, "jvp", "tangent", "primal")
+        outs = plain(*inputs.args)
+        inputs.follow((*outs, *given))
+        create = inputs.create_graph or any(t.requires_grad for t in given)
+        found = functional._transposed(outs, inputs.wanted, given, create, strict, "jvp")
+    inputs.nested = inputs.nested or create
+    made = (inputs.finished(kept[0]), inputs.finished(_refilled(kept[0], found)))
+    return (*made, inputs.finished(kept[1])) if has_aux else made
+
+
+def linearize(func, *primals):
+    """(func(*primals), the function that gives its derivative along tangents), computed once for any number of tangents."""
+    kept: list = []
+
+    def plain(*args):
+        kept[:] = [func(*args)]
+        return tuple(_leaves(kept[0]))
+
+    with enable_grad():
+        inputs = _Primals(primals, tuple(range(len(primals))))
+        outs = plain(*inputs.args)
+        inputs.follow(outs)
+        holders = [wrap(np.zeros(shape_of(o), o._a.dtype)).requires_grad_() for o in outs]
+        pulled = functional._grads(outs, inputs.wanted, holders, True)
+
+    def push(*tangents):
+        given = _leaves(tangents)
+        _check_like(given, inputs.wanted, "linearize", "tangent", "primal")
+        create = inputs.create_graph or any(t.requires_grad or has_outer_history(t) for t in given)
+        with enable_grad():
+            found = functional._grads(pulled, holders, given, create)
+        return _refilled(kept[0], found)
+
+    return inputs.finished(kept[0]), push
+
+
+def _check_like(given, like, who, what, of):
+    if len(given) != len(like):
+        raise ArgumentError(f"{who}: expected {len(like)} {what}s, one for each {of}, got {len(given)}")
+    for i, (one, t) in enumerate(zip(given, like)):
+        if shape_of(one) != shape_of(t):
+            raise ArgumentError(f"{who}: {what} {i} has shape {tuple(one.shape)}, its {of} {tuple(t.shape)}")
+
+
+# Jacobians: the identity as a batch of cotangents (or tangents), all of them at once.
+
+
+def _unit_batch(t, start, stop):
+    """Rows `start` to `stop` of the identity, each in the shape of a tensor."""
+    n = numel_of(t)
+    return wrap(np.eye(n, dtype=t._a.dtype)[start:stop].reshape(stop - start, *shape_of(t)))
+
+
+def _in_chunks(t, chunk_size, work):
+    """`work` (units -> results with the batch in front) over the identity of a tensor's elements, a chunk at a time."""
+    n = numel_of(t)
+    step = n if chunk_size is None else chunk_size
+    parts = [work(_unit_batch(t, at, min(at + step, n))) for at in range(0, n, step)]
+    return [cat(*column, dim=0) if len(parts) > 1 else column[0] for column in zip(*parts)]
+
+
+class _Rows:
+    """What jacrev and jacfwd have in common: the function's results, and the structure of what they give."""
+
+    def __init__(self, func, args, kwargs, argnums, has_aux):
+        self.inputs = _Primals(args, argnums)
+        result = func(*self.inputs.args, **kwargs)
+        output, aux = result if has_aux else (result, None)
+        self.output, self.outs = output, _leaves(output)
+        if len(self.outs) != len(tree_leaves(output)):
+            raise AutogradError("the function of a Jacobian must return tensors, or containers of tensors")
+        self.inputs.follow(self.outs)
+        self.aux = self.inputs.finished(aux)
+
+    def shaped(self, table, has_aux):
+        """The Jacobians table[output][input], in the structure of the results and of the arguments."""
+        spec = tree_structure(self.output)
+        found = tree_unflatten([self.inputs.shaped(row) for row in table], spec)
+        found = self.inputs.finished(found)
+        return (found, self.aux) if has_aux else found
+
+
+def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_copy=False):
+    """A function that returns the Jacobian of func: all rows (or chunk_size of them) by one backward."""
+    if chunk_size is not None and chunk_size < 1:
+        raise ArgumentError(f"jacrev: chunk_size should be None or a positive number, got {chunk_size}")
+
+    @wraps(func)
+    def differentiated(*args, **kwargs):
+        with enable_grad():
+            rows = _Rows(func, args, kwargs, argnums, has_aux)
+            wanted, create = rows.inputs.wanted, rows.inputs.create_graph
+            table = []
+            for out in rows.outs:
+                found = _in_chunks(out, chunk_size, lambda units, out=out: over_batch(
+                    lambda seeds: functional._grads((out,), wanted, seeds, create), [units]))
+                table.append([reshape(f, shape=(*shape_of(out), *shape_of(x))) for f, x in zip(found, wanted)])
+        return rows.shaped(table, has_aux)
+
+    return differentiated
+
+
+def jacfwd(func, argnums=0, has_aux=False, *, chunk_size=None, randomness="error"):
+    """A function that returns the Jacobian of func: all columns (or chunk_size of them) at once."""
+    @wraps(func)
+    def differentiated(*args, **kwargs):
+        with enable_grad():
+            rows = _Rows(func, args, kwargs, argnums, has_aux)
+            wanted, outs, create = rows.inputs.wanted, rows.outs, rows.inputs.create_graph
+            holders = [wrap(np.zeros(shape_of(o), o._a.dtype)).requires_grad_() for o in outs]
+            pulled = functional._grads(outs, wanted, holders, True)
+            table = [[] for _ in outs]
+            for i, x in enumerate(wanted):
+                found = _in_chunks(x, chunk_size, lambda units, i=i: over_batch(
+                    lambda tangents: functional._grads(pulled[i:i + 1], holders, tangents, create), [units]))
+                for row, f, out in zip(table, found, outs):
+                    turned = f.movedim(0, -1)
+                    row.append(reshape(turned, shape=(*shape_of(out), *shape_of(x))))
+        return rows.shaped(table, has_aux)
+
+    return differentiated
+
+
+def hessian(func, argnums=0):
+    """A function that returns the second derivatives of func."""
+    return jacrev(jacrev(func, argnums), argnums)
+
+
+def functionalize(func, *, remove="mutations"):
+    """The function itself: vmap, grad and tracing take writes in place as they are, so there is nothing to remove for them."""
+    if remove not in ("mutations", "mutations_and_views"):
+        raise ArgumentError(f"functionalize: remove must be 'mutations' or 'mutations_and_views', got {remove!r}")
+
+    @wraps(func)
+    def same(*args, **kwargs):
+        return func(*args, **kwargs)
+
+    return same
+
+
+def debug_unwrap(tensor, *, recurse=True):
+    """What is behind a sample inside of vmap: the tensor of all samples; other tensors as they are."""
+    while is_batched(tensor):
+        tensor = tensor._a.memory.full
+        if not recurse:
+            break
+    return tensor

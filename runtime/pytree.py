@@ -1,0 +1,345 @@
+"""Trees of Python containers taken apart into leaves and put together again, as `torch.utils._pytree` does.
+
+What is a node: lists, tuples, named tuples, dicts, OrderedDicts, defaultdicts, deques, and every class that
+`register_pytree_node` was given. Everything else, None too, is a leaf. `jit/tree.py` asks here for
+the registered classes, so that their objects are arguments and results of traced functions.
+"""
+
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
+
+from ..ir.errors import ArgumentError
+
+__all__ = ["GetAttrKey", "LeafSpec", "MappingKey", "SequenceKey", "TreeSpec", "keystr", "register_dataclass",
+           "register_pytree_node", "tree_all", "tree_all_only", "tree_any", "tree_any_only", "tree_flatten",
+           "tree_flatten_with_path", "tree_is_leaf", "tree_iter", "tree_leaves", "tree_leaves_with_path", "tree_map",
+           "tree_map_", "tree_map_only", "tree_map_only_", "tree_map_with_path", "tree_structure", "tree_unflatten"]
+
+
+class Kind(NamedTuple):
+    """How objects of one class are taken apart: flatten(object) -> (children, context), unflatten(children, context) -> object,
+    and keys(object), one for each child."""
+
+    flatten: Callable
+    unflatten: Callable
+    keys: Callable | None = None
+
+
+@dataclass(frozen=True)
+class SequenceKey:
+    """The place of a child in a sequence."""
+
+    idx: int
+
+    def __str__(self):
+        return f"[{self.idx!r}]"
+
+
+@dataclass(frozen=True)
+class MappingKey:
+    """The place of a child in a dict."""
+
+    key: Any
+
+    def __str__(self):
+        return f"[{self.key!r}]"
+
+
+@dataclass(frozen=True)
+class GetAttrKey:
+    """The place of a child that is an attribute."""
+
+    name: str
+
+    def __str__(self):
+        return f".{self.name}"
+
+
+def _numbered(x):
+    return [SequenceKey(i) for i in range(len(x))]
+
+
+def _keyed(x):
+    return [MappingKey(k) for k in x]
+
+
+def _dict(kind):
+    return Kind(lambda d: (list(d.values()), list(d)), lambda values, keys: kind(zip(keys, values)), _keyed)
+
+
+NODES: dict[type, Kind] = {
+    tuple: Kind(lambda x: (list(x), None), lambda xs, _: tuple(xs), _numbered),
+    list: Kind(lambda x: (list(x), None), lambda xs, _: list(xs), _numbered),
+    dict: _dict(dict),
+    OrderedDict: _dict(OrderedDict),
+    defaultdict: Kind(lambda d: (list(d.values()), [d.default_factory, list(d)]),
+                      lambda values, c: defaultdict(c[0], zip(c[1], values)), _keyed),
+    deque: Kind(lambda d: (list(d), d.maxlen), deque, _numbered),
+}
+REGISTERED: dict[type, Kind] = {}     # those that the user entered
+_NAMED = Kind(lambda x: (list(x), type(x)), lambda xs, kind: kind(*xs), lambda x: [GetAttrKey(n) for n in x._fields])
+
+
+def register_pytree_node(cls, flatten_fn, unflatten_fn, *, serialized_type_name=None, to_dumpable_context=None,
+                         from_dumpable_context=None, flatten_with_keys_fn=None):
+    """Makes objects of a class nodes: flatten_fn(object) -> (children, context), unflatten_fn(children, context) -> object."""
+    if cls in NODES:
+        raise ArgumentError(f"{cls.__name__} is registered as a node already")
+    keys = None
+    if flatten_with_keys_fn is not None:
+        def keys(x):
+            return [k for k, _ in flatten_with_keys_fn(x)[0]]
+    REGISTERED[cls] = NODES[cls] = Kind(flatten_fn, unflatten_fn, keys)
+
+
+def register_dataclass(cls, *, field_names=None, drop_field_names=None, serialized_type_name=None):
+    """Makes objects of a dataclass nodes, whose children are its fields."""
+    dropped = frozenset(drop_field_names or ())
+    names = [f.name for f in fields(cls) if f.init and f.name not in dropped] if field_names is None else list(field_names)
+    register_pytree_node(cls, lambda x: ([getattr(x, n) for n in names], None),
+                         lambda children, _: cls(**dict(zip(names, children))),
+                         flatten_with_keys_fn=lambda x: ([(GetAttrKey(n), getattr(x, n)) for n in names], None))
+
+
+def kind_of(x) -> Kind | None:
+    """How an object is taken apart; None for a leaf."""
+    found = NODES.get(type(x))
+    if found is None and isinstance(x, tuple) and hasattr(x, "_fields"):
+        return _NAMED
+    return found
+
+
+class TreeSpec:
+    """The structure of a tree without its leaves."""
+
+    __slots__ = ("_children", "_context", "_leaves", "_type")
+
+    def __init__(self, type, context, children):
+        self._type, self._context, self._children = type, context, list(children)
+        self._leaves = sum(c._leaves for c in self._children)
+
+    type = property(lambda self: self._type)
+    context = property(lambda self: self._context)
+    num_leaves = property(lambda self: self._leaves)
+    num_children = property(lambda self: len(self._children))
+    num_nodes = property(lambda self: 1 + sum(c.num_nodes for c in self._children))
+
+    def children(self) -> list:
+        """The structures of the children."""
+        return list(self._children)
+
+    def child(self, index) -> "TreeSpec":
+        """The structure of one child."""
+        return self._children[index]
+
+    def is_leaf(self) -> bool:
+        """Whether this is the structure of a leaf."""
+        return self._type is None
+
+    def unflatten(self, leaves: Iterable) -> Any:
+        """The tree with these leaves."""
+        leaves = list(leaves)
+        if len(leaves) != self._leaves:
+            raise ArgumentError(f"a tree of {self._leaves} leaves cannot be made of {len(leaves)}: {self!r}")
+        return self._filled(iter(leaves))
+
+    def _filled(self, leaves):
+        return self._node([c._filled(leaves) for c in self._children])
+
+    def _node(self, children):
+        kind = NODES.get(self._type, _NAMED)
+        return kind.unflatten(children, self._context)
+
+    def flatten_up_to(self, tree) -> list:
+        """What a tree that begins like this one has where this one has leaves."""
+        found: list = []
+        self._match(tree, found)
+        return found
+
+    def _match(self, tree, found):
+        kind = kind_of(tree)
+        if kind is None or type(tree) is not self._type:
+            raise ArgumentError(f"expected a {self._type.__name__} in this place of the tree, got {type(tree).__name__}")
+        children, context = kind.flatten(tree)
+        children = list(children)
+        if isinstance(tree, dict) and list(tree) != list(self._keys()) and set(tree) == set(self._keys()):
+            children = [tree[k] for k in self._keys()]
+        elif context != self._context:
+            raise ArgumentError(f"nodes of a tree differ: {context!r} instead of {self._context!r}")
+        if len(children) != len(self._children):
+            raise ArgumentError(f"a {self._type.__name__} of the tree has {len(children)} items, not {len(self._children)}")
+        for child, spec in zip(children, self._children):
+            spec._match(child, found)
+
+    def _keys(self):
+        return self._context[1] if self._type is defaultdict else self._context
+
+    def __eq__(self, other):
+        return isinstance(other, TreeSpec) and (self._type, self._context, self._children) == (
+            other._type, other._context, other._children)
+
+    def __hash__(self):
+        return hash((self._type, repr(self._context), tuple(self._children)))
+
+    def __repr__(self):
+        return f"TreeSpec({self._type.__name__}, {self._context}, {self._children})"
+
+
+class LeafSpec(TreeSpec):
+    """The structure of a leaf."""
+
+    __slots__ = ()
+
+    def __init__(self):
+        super().__init__(None, None, ())
+        self._leaves = 1
+
+    def _filled(self, leaves):
+        return next(leaves)
+
+    def _match(self, tree, found):
+        found.append(tree)
+
+    def __repr__(self):
+        return "*"
+
+
+def tree_is_leaf(tree, is_leaf=None) -> bool:
+    """Whether something is a leaf."""
+    return (is_leaf is not None and bool(is_leaf(tree))) or kind_of(tree) is None
+
+
+def _flatten(tree, leaves, is_leaf):
+    kind = None if is_leaf is not None and is_leaf(tree) else kind_of(tree)
+    if kind is None:
+        leaves.append(tree)
+        return LeafSpec()
+    children, context = kind.flatten(tree)
+    return TreeSpec(type(tree), context, [_flatten(c, leaves, is_leaf) for c in children])
+
+
+def tree_flatten(tree, is_leaf=None) -> tuple[list, TreeSpec]:
+    """(the leaves in order, the structure)"""
+    leaves: list = []
+    spec = _flatten(tree, leaves, is_leaf)
+    return leaves, spec
+
+
+def tree_unflatten(leaves, treespec) -> Any:
+    """The tree of a structure and its leaves."""
+    if not isinstance(treespec, TreeSpec):
+        raise ArgumentError(f"tree_unflatten takes leaves and a TreeSpec, got {type(treespec).__name__}")
+    return treespec.unflatten(leaves)
+
+
+def tree_leaves(tree, is_leaf=None) -> list:
+    """The leaves in order."""
+    return tree_flatten(tree, is_leaf)[0]
+
+
+def tree_iter(tree, is_leaf=None):
+    """Goes over the leaves in order."""
+    return iter(tree_leaves(tree, is_leaf))
+
+
+def tree_structure(tree, is_leaf=None) -> TreeSpec:
+    """The structure."""
+    return tree_flatten(tree, is_leaf)[1]
+
+
+def tree_map(func, tree, *rests, is_leaf=None) -> Any:
+    """A tree of the results of func on each leaf, and on what `rests` have in its place."""
+    leaves, spec = tree_flatten(tree, is_leaf)
+    return spec.unflatten(map(func, leaves, *[spec.flatten_up_to(r) for r in rests]))
+
+
+def tree_map_(func, tree, *rests, is_leaf=None) -> Any:
+    """Calls func on each leaf; gives the tree itself."""
+    leaves, spec = tree_flatten(tree, is_leaf)
+    for each in zip(leaves, *[spec.flatten_up_to(r) for r in rests]):
+        func(*each)
+    return tree
+
+
+def _only(types, func):
+    chosen = types if isinstance(types, (type, tuple)) or not callable(types) else None
+    return lambda x: func(x) if (isinstance(x, chosen) if chosen is not None else types(x)) else x
+
+
+def tree_map_only(type_or_types, func, tree, is_leaf=None) -> Any:
+    """tree_map for leaves of one or several types (or those that a function says); others stay as they are."""
+    return tree_map(_only(type_or_types, func), tree, is_leaf=is_leaf)
+
+
+def tree_map_only_(type_or_types, func, tree, is_leaf=None) -> Any:
+    """tree_map_ for leaves of one or several types."""
+    return tree_map_(_only(type_or_types, func), tree, is_leaf=is_leaf)
+
+
+def tree_all(pred, tree, is_leaf=None) -> bool:
+    """Whether pred holds for every leaf."""
+    return all(map(pred, tree_iter(tree, is_leaf)))
+
+
+def tree_any(pred, tree, is_leaf=None) -> bool:
+    """Whether pred holds for some leaf."""
+    return any(map(pred, tree_iter(tree, is_leaf)))
+
+
+def tree_all_only(type_or_types, pred, tree, is_leaf=None) -> bool:
+    """Whether pred holds for every leaf of some types."""
+    return all(pred(x) for x in tree_iter(tree, is_leaf) if isinstance(x, type_or_types))
+
+
+def tree_any_only(type_or_types, pred, tree, is_leaf=None) -> bool:
+    """Whether pred holds for some leaf of some types."""
+    return any(pred(x) for x in tree_iter(tree, is_leaf) if isinstance(x, type_or_types))
+
+
+def _with_paths(tree, path, is_leaf):
+    kind = None if is_leaf is not None and is_leaf(tree) else kind_of(tree)
+    if kind is None:
+        yield path, tree
+        return
+    children = list(kind.flatten(tree)[0])
+    keys = kind.keys(tree) if kind.keys is not None else _numbered(children)
+    for key, child in zip(keys, children):
+        yield from _with_paths(child, (*path, key), is_leaf)
+
+
+def tree_leaves_with_path(tree, is_leaf=None) -> list:
+    """(path, leaf) of every leaf."""
+    return list(_with_paths(tree, (), is_leaf))
+
+
+def tree_flatten_with_path(tree, is_leaf=None) -> tuple[list, TreeSpec]:
+    """((path, leaf) of every leaf, the structure)"""
+    return tree_leaves_with_path(tree, is_leaf), tree_structure(tree, is_leaf)
+
+
+def tree_map_with_path(func, tree, *rests, is_leaf=None) -> Any:
+    """tree_map with a function of the path and the leaf."""
+    spec = tree_structure(tree, is_leaf)
+    pairs = tree_leaves_with_path(tree, is_leaf)
+    others = [spec.flatten_up_to(r) for r in rests]
+    return spec.unflatten(func(path, x, *more) for (path, x), *more in zip(pairs, *others))
+
+
+def keystr(path) -> str:
+    """A path as Python would spell it."""
+    return "".join(map(str, path))
+
+
+def broadcast_prefix(prefix, tree, is_leaf=None) -> list:
+    """One value for each leaf of a tree: those of a tree that begins like it, each for all that is below its place."""
+    kind = kind_of(tree)
+    if kind_of(prefix) is None or (is_leaf is not None and is_leaf(prefix)):
+        return [prefix] * len(tree_leaves(tree))
+    if kind is None or len(prefix) != len(kind.flatten(tree)[0]) or isinstance(prefix, dict) != isinstance(tree, dict):
+        raise ArgumentError(f"{prefix!r} does not fit a tree like {tree_structure(tree)!r}")
+    if isinstance(prefix, dict) and set(prefix) != set(tree):
+        raise ArgumentError(f"the keys {list(prefix)} are not those of the tree, {list(tree)}")
+    parts = [prefix[k] for k in tree] if isinstance(prefix, dict) else prefix
+    return [v for p, c in zip(parts, kind.flatten(tree)[0]) for v in broadcast_prefix(p, c, is_leaf)]

@@ -1,0 +1,237 @@
+"""`ingot.func` as the tutorials of `torch.func` use it, each beside the same computed plainly."""
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot import nn
+from ingot.func import (
+    functional_call,
+    grad,
+    grad_and_value,
+    hessian,
+    jacfwd,
+    jacrev,
+    jvp,
+    linearize,
+    stack_module_state,
+    vjp,
+    vmap,
+)
+from ingot.ir.errors import IngotError
+
+
+def close(a, b, tol=1e-4):
+    np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=tol, atol=tol)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv1, self.conv2 = nn.Conv2d(1, 4, 3, 1), nn.Conv2d(4, 6, 3, 1)
+        self.fc = nn.Linear(6 * 2 * 2, 5)
+
+    def forward(self, x):
+        x = nn.functional.relu(self.conv2(nn.functional.relu(self.conv1(x))))
+        return nn.functional.log_softmax(self.fc(nn.functional.max_pool2d(x, 2).flatten(1)), dim=1)
+
+
+def losses(model):
+    def loss(params, x, y):
+        out = functional_call(model, params, (x.unsqueeze(0),))
+        return nn.functional.nll_loss(out, y.unsqueeze(0))
+
+    return loss
+
+
+@pytest.mark.parametrize("traced", [False, True])
+@pytest.mark.parametrize("chunk_size", [None, 3])
+def test_gradients_of_each_sample(traced, chunk_size):
+    model, xs, ys = Net(), ingot.randn(4, 1, 8, 8), ingot.randint(0, 5, (4,))
+    params = {k: v.detach() for k, v in model.named_parameters()}
+    each = vmap(grad(losses(model)), in_dims=(None, 0, 0), chunk_size=chunk_size)
+    if traced:
+        each = ingot.jit.trace(each)
+        each(params, xs + 1, ys)
+    found = each(params, xs, ys)
+    for i in range(4):
+        model.zero_grad()
+        nn.functional.nll_loss(model(xs[i:i + 1]), ys[i:i + 1]).backward()
+        for name, p in model.named_parameters():
+            close(found[name][i], p.grad)
+            assert not found[name].requires_grad
+
+
+def test_an_ensemble():
+    models, x = [Net() for _ in range(3)], ingot.randn(2, 1, 8, 8)
+    params, buffers = stack_module_state(models)
+    assert all(p.requires_grad and p.is_leaf for p in params.values())
+    out = vmap(lambda p, b, x: functional_call(models[0], (p, b), (x,)), in_dims=(0, 0, None))(params, buffers, x)
+    close(out, ingot.stack([m(x) for m in models]))
+    out.sum().backward()
+    models[1](x).sum().backward()
+    close(params["conv1.weight"].grad[1], models[1].conv1.weight.grad)
+
+
+W = ingot.randn(4, 3, dtype=ingot.float64)
+
+
+def curve(x):
+    return ingot.sin(W @ x) * x.sum()
+
+
+@pytest.mark.parametrize("jacobian", [jacrev, jacfwd])
+def test_jacobians(jacobian):
+    x = ingot.randn(3, dtype=ingot.float64)
+    close(jacobian(curve)(x), ingot.autograd.functional.jacobian(curve, x), 1e-10)
+    xs = ingot.randn(5, 3, dtype=ingot.float64)
+    close(vmap(jacobian(curve))(xs), ingot.stack([ingot.autograd.functional.jacobian(curve, x) for x in xs]), 1e-10)
+    if jacobian is jacrev:
+        close(jacrev(curve, chunk_size=3)(x), jacrev(curve)(x), 1e-12)
+
+
+@pytest.mark.parametrize("second", [hessian, lambda f: jacfwd(jacrev(f)), lambda f: jacrev(jacfwd(f)),
+                                    lambda f: jacfwd(jacfwd(f))])
+def test_hessians(second):
+    def f(x):
+        return (ingot.tanh(W @ x) ** 2).sum()
+
+    x = ingot.randn(3, dtype=ingot.float64)
+    close(second(f)(x), ingot.autograd.functional.hessian(f, x), 1e-9)
+    xs = ingot.randn(2, 3, dtype=ingot.float64)
+    close(vmap(second(f))(xs)[1], ingot.autograd.functional.hessian(f, xs[1]), 1e-9)
+
+
+def test_derivatives_along_directions_agree():
+    x, t, c = (ingot.randn(n, dtype=ingot.float64) for n in (3, 3, 4))
+    out, pushed = jvp(curve, (x,), (t,))
+    _, pull = vjp(curve, x)
+    close(ingot.dot(c, pushed), ingot.dot(pull(c)[0], t), 1e-10)
+    value, push = linearize(curve, x)
+    close(value, out, 1e-12)
+    close(push(t), pushed, 1e-10)
+    close(vmap(push)(ingot.stack([t, 2 * t]))[1], 2 * pushed, 1e-10)
+
+
+def test_gradients_go_through_vmap_from_outside():
+    w, xs = ingot.randn(3, requires_grad=True), ingot.randn(5, 3)
+    inner = vmap(grad(lambda w, x: ((w * x).sum()) ** 3), in_dims=(None, 0))(w, xs)
+    found, = ingot.autograd.grad(inner.sum(), w)
+    dots = (xs * w).sum(1, keepdim=True)
+    expected = (6 * dots * xs * xs.sum(1, keepdim=True)).sum(0)
+    close(found, expected)
+
+
+def test_kernels_of_tangents():
+    net = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 2))
+    params = {k: v.detach() for k, v in net.named_parameters()}
+
+    def f(params, x):
+        return functional_call(net, params, (x.unsqueeze(0),)).squeeze(0)
+
+    a, b = ingot.randn(4, 3), ingot.randn(5, 3)
+    ja, jb = (vmap(jacrev(f), (None, 0))(params, x) for x in (a, b))
+    kernel = sum(ingot.einsum("Naf,Mbf->NMab", ja[k].flatten(2), jb[k].flatten(2)) for k in params)
+
+    def get(x1, x2):
+        def func1(p):
+            return f(p, x1)
+
+        _, pull = vjp(func1, params)
+        return vmap(lambda c: jvp(lambda p: f(p, x2), (params,), pull(c))[1])(ingot.eye(2))
+
+    close(vmap(vmap(get, (None, 0)), (0, None))(a, b), kernel.transpose(2, 3), 1e-3)
+
+
+@pytest.mark.parametrize("randomness", ["different", "same"])
+def test_random_numbers(randomness):
+    out = vmap(lambda x: nn.functional.dropout(x, 0.5) + ingot.rand(20), randomness=randomness)(ingot.ones(6, 20))
+    assert (ingot.unique(out, dim=0).shape[0] == 1) == (randomness == "same")
+    with pytest.raises(IngotError, match="randomness"):
+        vmap(lambda x: x + ingot.rand(20))(ingot.ones(6, 20))
+
+
+def test_trees_and_dims():
+    def f(d, pair):
+        return {"sum": d["a"] + pair[0], "both": (pair[1], d["b"])}
+
+    d, pair = {"a": ingot.randn(3, 5), "b": ingot.randn(2)}, (ingot.randn(3), ingot.randn(5, 3))
+    out = vmap(f, in_dims=({"a": 1, "b": None}, (None, 0)), out_dims={"sum": 1, "both": (0, None)})(d, pair)
+    close(out["sum"], d["a"] + pair[0][:, None])
+    assert out["both"][0].shape == (5, 3) and out["both"][1].shape == (2,)
+
+
+def test_writes_in_place():
+    def f(x):
+        y = ingot.zeros_like(x)
+        y[1:] = x[:-1] * 2
+        y += 1
+        return y, x.clone().mul_(x.sum())
+
+    xs = ingot.randn(4, 3)
+    for found, expected in zip(vmap(f)(xs), zip(*map(f, xs))):
+        close(found, ingot.stack(list(expected)))
+
+
+def test_what_depends_on_a_sample_is_refused():
+    with pytest.raises(IngotError, match="each sample"):
+        vmap(lambda x: x if x.sum() > 0 else -x)(ingot.randn(3, 2))
+    with pytest.raises(IngotError, match="one for all samples"):
+        vmap(lambda x: ingot.zeros(2).add_(x))(ingot.randn(3, 2))
+
+
+def test_inner_loop_of_maml():
+    net = nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 1))
+    params = dict(net.named_parameters())
+
+    def loss(params, x, y):
+        return ((functional_call(net, params, (x,)) - y) ** 2).mean()
+
+    def task(x, y):
+        g = grad(loss)(params, x, y)
+        moved = {k: params[k] - 0.1 * g[k] for k in params}
+        return loss(moved, x, y)
+
+    x, y = ingot.randn(3, 5, 2), ingot.randn(3, 5, 1)
+    total = vmap(task)(x, y).mean()
+    found = ingot.autograd.grad(total, list(params.values()))
+    apart = ingot.autograd.grad(ingot.stack([task(a, b) for a, b in zip(x, y)]).mean(), list(params.values()))
+    for a, b in zip(found, apart):
+        close(a, b)
+
+
+def test_values_and_aux():
+    g, (value, aux) = grad_and_value(lambda x: ((x ** 2).sum(), {"x": x}), has_aux=True)(ingot.ones(3))
+    assert value.item() == 3 and not aux["x"].requires_grad and not g.requires_grad
+
+
+def test_gradients_go_through_what_has_no_rule_of_its_own():
+    x, y = ingot.randn(4, 5, 3, requires_grad=True), ingot.randint(0, 3, (4, 5))
+    weight = ingot.randn(4, 3, requires_grad=True)
+    out = vmap(lambda x, y, w: nn.functional.cross_entropy(nn.functional.layer_norm(x, (3,), w), y))(x, y, weight)
+    found = ingot.autograd.grad(out.sum(), (x, weight))
+    apart = sum(nn.functional.cross_entropy(nn.functional.layer_norm(a, (3,), w), b) for a, b, w in zip(x, y, weight))
+    for a, b in zip(found, ingot.autograd.grad(apart, (x, weight))):
+        close(a, b)
+
+
+class Double(ingot.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x * 2
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, = ctx.saved_tensors
+        return g * 2 + 0 * x
+
+
+def test_functions_of_the_user():
+    xs = ingot.randn(4, 3)
+    close(vmap(grad(lambda x: (Double.apply(x) ** 2).sum()))(xs), 8 * xs)
+    with pytest.raises(IngotError, match="Double"):
+        vmap(Double.apply)(xs.requires_grad_())

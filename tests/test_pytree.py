@@ -1,0 +1,60 @@
+"""Trees: the same as PyTorch's `torch.utils._pytree`, and registered nodes in traced functions."""
+
+from collections import OrderedDict, defaultdict, deque, namedtuple
+
+import pytest
+
+import ingot
+from ingot.ir.errors import IngotError
+from ingot.utils import _pytree as pytree
+
+Pair = namedtuple("Pair", "a b")
+
+
+class Box:
+    def __init__(self, tensor, label):
+        self.tensor, self.label = tensor, label
+
+
+pytree.register_pytree_node(Box, lambda b: ([b.tensor], b.label), lambda xs, label: Box(xs[0], label))
+TREES = [1, None, [], {}, (1, [2, {"b": 3, "a": (4,)}]), Pair(1, [2, 3]), OrderedDict(z=1, y=[2]), deque([1, (2, 3)], maxlen=4),
+         defaultdict(list, {"k": 1}), [None, {"x": None}]]
+
+
+@pytest.mark.parametrize("tree", TREES, ids=repr)
+def test_a_tree_comes_back_from_its_parts(tree):
+    leaves, spec = pytree.tree_flatten(tree)
+    back = pytree.tree_unflatten(leaves, spec)
+    assert back == tree and type(back) is type(tree) and spec.num_leaves == len(leaves)
+    assert pytree.tree_structure(back) == spec
+    assert pytree.tree_leaves(pytree.tree_map(lambda x: (x,), tree, is_leaf=lambda x: x is None)) == leaves
+    torch_tree = pytest.importorskip("torch").utils._pytree
+    theirs = torch_tree.tree_flatten(tree)
+    assert theirs[0] == leaves and theirs[1].num_nodes == spec.num_nodes
+    ours = [pytree.keystr(p) for p, _ in pytree.tree_leaves_with_path(tree)]
+    assert ours == [torch_tree.keystr(p) for p, _ in torch_tree.tree_flatten_with_path(tree)[0]]
+
+
+def test_maps():
+    assert pytree.tree_map(lambda a, b: a + b, {"x": 1, "y": [2]}, {"y": [3], "x": 4}) == {"x": 5, "y": [5]}
+    assert pytree.tree_map_only(int, lambda x: x + 1, [1, "a", (2,)]) == [2, "a", (3,)]
+    assert pytree.tree_any(lambda x: x > 1, [1, [2]]) and not pytree.tree_all_only(int, lambda x: x > 1, [1, "a"])
+    with pytest.raises(IngotError, match="2 leaves"):
+        pytree.tree_unflatten([1], pytree.tree_structure([1, 2]))
+    with pytest.raises(IngotError, match="list"):
+        pytree.tree_map(lambda a, b: a, [1, 2], (1, 2))
+
+
+def test_registered_nodes_are_arguments_and_results_of_traced_functions():
+    runs = []
+
+    @ingot.jit.trace
+    def double(box):
+        runs.append(box.label)
+        return Box(box.tensor * 2, box.label + "!")
+
+    for value in (1.0, 2.0, 3.0):
+        found = double(Box(ingot.full((3,), value), "a"))
+        assert found.tensor.tolist() == [2 * value] * 3 and found.label == "a!" and type(found) is Box
+    assert double(Box(ingot.ones(3), "b")).label == "b!"
+    assert ingot.func.vmap(lambda b: b.tensor.sum())(Box(ingot.ones(4, 2), "c")).tolist() == [2.0] * 4

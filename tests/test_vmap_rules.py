@@ -1,0 +1,81 @@
+"""Every operator under vmap: a batch at once gives what its samples give one by one."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from ingot.ir.errors import IngotError
+from ingot.ir.op import OPS
+from ingot.runtime.batching import rules
+from ingot.runtime.batching.level import Level
+from ingot.runtime.tensor import wrap
+from samples import (
+    SAMPLES,
+    rows,
+    table,  # noqa: F401  (fills SAMPLES)
+)
+
+SIZE = 3
+OTHERS = {"place", "host_call"}         # between devices, and to Python
+NAMES = sorted(n for n, op in OPS.items() if n in SAMPLES and "random" not in op.traits and n not in OTHERS)
+SIGNS_ARE_FREE = {"svd", "eigh", "qr"}
+
+
+def batches_of(x, index):
+    """Three samples like an operand: floats differ a little, indices stay in range by turning around."""
+    if x.dtype.kind in "fV":
+        return np.stack([x, *[(x.astype(np.float64) * f).astype(x.dtype) for f in (0.75, 0.5)]])
+    return np.stack([np.roll(x, i) if x.ndim and index else x for i in range(SIZE)])
+
+
+def cast(x, to):
+    return x.astype(to) if isinstance(x, np.ndarray) and x.dtype == np.float64 else x
+
+
+def run_together(op, args, held, params):
+    with Level(SIZE, "same") as level:
+        found = op(*[level.sample(a) if has else a for a, has in zip(args, held)], **params)
+        found = found if type(found) is tuple else (found,)
+        return [level.full(f)._a for f in found]
+
+
+def run_apart(op, args, held, params):
+    found = rules.one_by_one(SIZE, op, args, held, params)
+    return [f._a for f in (found if type(found) is tuple else (found,))]
+
+
+def kinds_of_held(args):
+    """Which operands are mapped: each alone, and all."""
+    tensors = [i for i, a in enumerate(args) if isinstance(a, np.ndarray)]
+    chosen = [(i,) for i in tensors] + ([tuple(tensors)] if len(tensors) > 1 else [])
+    return [[i in some for i in range(len(args))] for some in chosen]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_batch_at_once_is_its_samples_one_by_one(name):
+    op, compared = OPS[name], 0
+    for sample in itertools.islice(rows(name), 12):
+        to = np.float32 if sample.dtypes in ("float", "any", "number") or "float32" in sample.dtypes else np.int64
+        args = [cast(a, to) for a in sample.args]
+        for held in kinds_of_held(args):
+            turned = sample.grad and name not in ("class_weight", "class_index")
+            given = [wrap(batches_of(a, turned)) if has else wrap(a) if isinstance(a, np.ndarray) else a
+                     for a, has in zip(args, held)]
+            try:
+                apart = run_apart(op, given, held, sample.params)
+            except IngotError:       # a sample that its operator refuses after the change
+                continue
+            together = run_together(op, given, held, sample.params)
+            assert len(apart) == len(together)
+            for one, other in zip(apart, together):
+                assert one.shape == other.shape and one.dtype == other.dtype, (name, held, sample.params)
+                if name not in SIGNS_ARE_FREE:
+                    both = [np.asarray(x, np.complex128) for x in (one, other)]
+                    assert np.allclose(*both, rtol=2e-4, atol=2e-4, equal_nan=True), (name, held, sample.params)
+            compared += 1
+    assert compared
+
+
+def test_rules_are_of_operators():
+    assert set(rules.RULES) <= set(OPS)
