@@ -20,6 +20,7 @@ from .runtime import device as _device_module
 from .runtime import distributed as distributed
 from .runtime import distributions as distributions
 from .runtime import fft as fft
+from .runtime import func as func
 from .runtime import linalg as linalg
 from .runtime import multiprocessing as multiprocessing
 from .runtime import nn as nn
@@ -39,7 +40,6 @@ from .runtime.api import returns as _returns_module
 from .runtime.api import sparse as _sparse_module
 from .runtime.api import sparse_csr as _sparse_csr_module
 from .runtime.api.convert import MemoryFormat as _MemoryFormat
-from .runtime.autograd import func as func
 from .runtime.autograd import namespace as _namespace
 from .runtime.autograd.grad_mode import enable_grad as enable_grad
 from .runtime.autograd.grad_mode import inference_mode as inference_mode
@@ -1711,7 +1711,7 @@ def view_copy(self, *shape, dtype=None, size=None) -> Tensor:
     """The same memory under another shape (or, given a dtype, read as that dtype); raises where strides do not fit. A
     copy."""
 def vmap(func, in_dims=0, out_dims=0, randomness='error', *, chunk_size=None) -> Tensor:
-    """A function that applies func to every element of a batch dimension and stacks the results."""
+    """A function that applies func to every sample of a batch at once and puts the results together."""
 def vsplit(input, indices_or_sections) -> builtins.tuple[Tensor, ...]:
     """Equal pieces, or pieces cut at the indices listed, as views."""
 def vstack(tensors, *, out=None) -> Tensor:

@@ -78,9 +78,9 @@ def call(op: Op, args, params):
     if m.special and m.recorder is not None:
         args, params = m.recorder.plain(args, params)
     if m.special and m.batched is not None:
-        out = m.batched.call(op, args, params)
-        if out is not NotImplemented:
-            return out
+        whole = m.batched.call(op, args, params)
+        if whole is not NotImplemented:
+            return whole
     if m.special and m.sizes is not None:
         return call_symbolic(m, op, args, params)
     if op.is_view:

@@ -1,6 +1,6 @@
 """`ingot.autograd` as users see it."""
 
-from . import function, functional
+from . import forward_ad, function, functional
 from . import hooks as graph
 from .anomaly import detect_anomaly, set_detect_anomaly
 from .backward import backward, grad
@@ -9,6 +9,6 @@ from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from .gradcheck import GradcheckError, gradcheck, gradgradcheck
 from .variable import Variable
 
-__all__ = ["Function", "GradcheckError", "Variable", "backward", "detect_anomaly", "enable_grad", "function", "functional",
-           "grad", "gradcheck", "gradgradcheck", "graph", "inference_mode", "no_grad", "set_detect_anomaly",
+__all__ = ["Function", "GradcheckError", "Variable", "backward", "detect_anomaly", "enable_grad", "forward_ad", "function",
+           "functional", "grad", "gradcheck", "gradgradcheck", "graph", "inference_mode", "no_grad", "set_detect_anomaly",
            "set_grad_enabled"]

@@ -41,6 +41,7 @@ class Level:
         if randomness not in RANDOMNESS:
             raise ArgumentError(f"vmap: randomness must be one of {RANDOMNESS}, got {randomness!r}")
         self.size, self.randomness = size, randomness
+        self.sizes: Any = None
         self.leaves: set = set()        # ends of histories that are made inside
 
     def __enter__(self):

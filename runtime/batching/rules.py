@@ -336,9 +336,7 @@ def _parted(found, size):
       "batch_norm", "group_norm")
 def _side_by_side(size, op, args, held, params):
     """Operators that treat each image by itself, if what is no image is one for all samples."""
-    images = IMAGES.get(op.name)
-    if images is None:
-        images = range(len(args))
+    images = IMAGES.get(op.name) or tuple(range(len(args)))
     if any(has and i not in images for i, has in enumerate(held)):
         return _by_channels(size, op, args, held, params)
     full = [_joined(a if has else repeated(a, size)) if i in images and isinstance(a, Tensor) else a

@@ -57,7 +57,7 @@ def _mapped_leaves(args, in_dims):
         given = broadcast_prefix(in_dims, args, _is_dims)
     except (ArgumentError, TypeError):
         raise ArgumentError(f"vmap: in_dims {in_dims!r} is no tree like the {len(args)} arguments") from None
-    dims = []
+    dims: list[int | None] = []
     for x, dim in zip(leaves, given):
         if dim is None:
             dims.append(None)

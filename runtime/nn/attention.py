@@ -5,6 +5,7 @@ from enum import IntEnum
 
 from ...ir.errors import ArgumentError
 from ..api.register import FUNCTIONS
+from . import flex_attention as flex_attention
 from . import functional as F
 from . import init
 from .linear import NonDynamicallyQuantizableLinear, empty_parameter

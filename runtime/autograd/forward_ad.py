@@ -1,0 +1,86 @@
+"""Derivatives along a direction, written down as pairs of a value and its tangent: `ingot.autograd.forward_ad`.
+
+A dual tensor is the beginning of a history, to which its tangent is noted; the tangent of a result is computed from that
+history when it is asked for, as `func.jvp` does it.
+So it is there for whatever has a gradient, and not for what ran under no_grad().
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ...ir.errors import AutogradError, DTypeError, ShapeError
+from ...ir.ops.shape import reshape
+from ..state import tls
+from ..tensor import Tensor, shape_of, wrap
+from .backward import grad
+from .functional import _grads
+from .grad_mode import enable_grad
+
+__all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
+_LEVELS: list = []      # of the duals made at each open level: (dual, tangent)
+
+
+class UnpackedDualTensor(NamedTuple):
+    """A value and its tangent, None if it has none."""
+
+    primal: Tensor
+    tangent: Tensor | None
+
+
+def enter_dual_level() -> int:
+    """Opens a level; there is one at a time."""
+    if _LEVELS:
+        raise AutogradError("nested levels of forward_ad are not supported; use func.jvp inside of func.jvp")
+    _LEVELS.append([])
+    return 0
+
+
+def exit_dual_level(*, level=None):
+    """Closes the level: what it made has no tangents any more."""
+    if not _LEVELS:
+        raise AutogradError("exit_dual_level: no level of forward_ad is open")
+    _LEVELS.pop()
+
+
+class dual_level:
+    """The level inside of which there are duals."""
+
+    def __enter__(self):
+        return enter_dual_level()
+
+    def __exit__(self, *exc):
+        exit_dual_level()
+
+
+def make_dual(tensor, tangent, *, level=None) -> Tensor:
+    """A dual tensor: its value is the tensor's, and results that are computed of it have tangents."""
+    if not _LEVELS:
+        raise AutogradError("make_dual: open a level first, with dual_level()")
+    if not tls.m.grad:
+        raise AutogradError("make_dual: tangents are computed from histories, which no_grad() leaves out")
+    if not tensor.dtype.is_inexact or tangent.dtype is not tensor.dtype:
+        raise DTypeError(f"make_dual: expected floating point tensors of one dtype, got {tensor.dtype} and {tangent.dtype}")
+    if shape_of(tensor) != shape_of(tangent):
+        raise ShapeError(f"make_dual: the tangent has shape {tuple(tangent.shape)}, the tensor {tuple(tensor.shape)}")
+    dual = reshape(tensor, shape=shape_of(tensor)) if tensor.requires_grad else tensor.detach().requires_grad_()
+    _LEVELS[-1].append((dual, tangent))
+    return dual
+
+
+def unpack_dual(tensor, *, level=None) -> UnpackedDualTensor:
+    """(value, tangent) of a dual tensor, or of a result that was computed of some."""
+    duals = _LEVELS[-1] if _LEVELS else []
+    for dual, tangent in duals:
+        if dual is tensor:
+            return UnpackedDualTensor(tensor.detach(), tangent)
+    if not duals or tensor._node is None:
+        return UnpackedDualTensor(tensor, None)
+    with enable_grad():
+        holder = wrap(np.zeros(shape_of(tensor), tensor._a.dtype)).requires_grad_()
+        pulled = grad([tensor], [d for d, _ in duals], [holder], retain_graph=True, create_graph=True, allow_unused=True)
+        pairs = [(p, t) for p, (_, t) in zip(pulled, duals) if p is not None]
+        if not pairs:
+            return UnpackedDualTensor(tensor, None)
+        tangent, = _grads([p for p, _ in pairs], [holder], [t for _, t in pairs], True)
+    return UnpackedDualTensor(tensor, tangent)

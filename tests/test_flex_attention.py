@@ -1,0 +1,94 @@
+"""flex_attention beside PyTorch's: masks, functions of scores, grouped heads, gradients, traced."""
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot.ir.errors import IngotError
+from ingot.nn.attention import flex_attention as ours
+
+torch = pytest.importorskip("torch")
+theirs = pytest.importorskip("torch.nn.attention.flex_attention")
+pytestmark = pytest.mark.filterwarnings("ignore")       # PyTorch warns that it is not compiled
+B, H, N, E = 2, 4, 24, 8
+RNG = np.random.default_rng(0)
+DOCUMENTS = np.sort(RNG.integers(0, 3, N))
+BIAS = RNG.standard_normal((H, 2 * N)).astype(np.float32)
+MASKS = {
+    "none": None, "causal": lambda b, h, q, k: q >= k, "window": lambda b, h, q, k: (q >= k) & (q - k < 5),
+    "heads": lambda b, h, q, k: (k + h) % 3 != b, "documents": "documents", "rows without keys": lambda b, h, q, k: (q > k),
+}
+SCORES = {"none": None, "relative": lambda s, b, h, q, k: s + (q - k) * 0.1, "capped": "capped", "bias": "bias",
+          "alibi": lambda s, b, h, q, k: s - (h + 1) * 0.1 * (q - k)}
+
+
+def functions(lib, mask, score):
+    documents, bias = lib.tensor(DOCUMENTS), lib.tensor(BIAS)
+    mask = (lambda b, h, q, k: documents[q] == documents[k]) if mask == "documents" else mask
+    if score == "capped":
+        score = lambda s, b, h, q, k: lib.tanh(s / 2) * 2
+    if score == "bias":
+        score = lambda s, b, h, q, k: s + bias[h, q - k + N]
+    return mask, score
+
+
+def operands(lib, heads):
+    arrays = [np.random.default_rng(i).standard_normal((B, h, N, E)) for i, h in enumerate((H, heads, heads))]
+    return [lib.tensor(a.astype(np.float32)).requires_grad_() for a in arrays]
+
+
+def results(mask, score, heads, wrap=lambda f: f):
+    q, k, v = operands(ingot, heads)
+    mask, score = functions(ingot, mask, score)
+    blocks = None if mask is None else ours.create_block_mask(mask, B, H, N, N, BLOCK_SIZE=8)
+    out = wrap(lambda q, k, v: ours.flex_attention(q, k, v, score, blocks, enable_gqa=heads != H))(q, k, v)
+    (out * out).sum().backward()
+    return [out, q.grad, k.grad, v.grad], blocks
+
+
+def expected_results(mask, score, heads):
+    """PyTorch's, whose gradients on a CPU come from its operators."""
+    q, k, v = operands(torch, heads)
+    mask, score = functions(torch, mask, score)
+    blocks = None if mask is None else theirs.create_block_mask(mask, B, H, N, N, device="cpu", BLOCK_SIZE=8)
+    with torch.no_grad():
+        out = theirs.flex_attention(*[t.detach() for t in (q, k, v)], score, blocks, enable_gqa=heads != H)
+    keys, values = (t.repeat_interleave(H // heads, 1) for t in (k, v))
+    at = torch.meshgrid(*map(torch.arange, (B, H, N, N)), indexing="ij")
+    scores = q @ keys.mT / E ** 0.5
+    scores = scores if score is None else score(scores, *at)
+    scores = scores if mask is None else scores.masked_fill(~mask(*at), -1e30)
+    weights = scores.softmax(-1) if mask is None else scores.softmax(-1) * mask(*at)
+    ((weights @ values) ** 2).sum().backward()
+    return [out, q.grad, k.grad, v.grad], blocks
+
+
+@pytest.mark.parametrize("heads", [H, 2])
+@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize("mask", MASKS)
+def test_results_and_gradients(mask, score, heads):
+    found, blocks = results(MASKS[mask], SCORES[score], heads)
+    expected, their_blocks = expected_results(MASKS[mask], SCORES[score], heads)
+    traced, _ = results(MASKS[mask], SCORES[score], heads, ingot.jit.trace)
+    for a, b, c in zip(found, expected, traced):
+        np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=2e-4, atol=2e-5)
+        np.testing.assert_allclose(a.detach().numpy(), c.detach().numpy(), rtol=1e-5, atol=1e-6)
+    if blocks is not None:
+        assert blocks.to_dense().tolist() == their_blocks.to_dense().tolist()
+        assert blocks.kv_num_blocks.tolist() == their_blocks.kv_num_blocks.tolist()
+        assert blocks.full_kv_num_blocks.tolist() == their_blocks.full_kv_num_blocks.tolist()
+        assert abs(blocks.sparsity() - their_blocks.sparsity()) < 1e-6
+
+
+def test_masks_combine_and_lse():
+    causal, window = (lambda b, h, q, k: q >= k), (lambda b, h, q, k: q - k < 3)
+    both = ours.create_mask(ours.and_masks(causal, window), 1, 1, 6, 6)
+    assert both.tolist() == (np.tri(6, dtype=bool) & ~np.tri(6, k=-3, dtype=bool))[None, None].tolist()
+    assert ours.create_mask(ours.or_masks(causal, ours.noop_mask), 1, 1, 6, 6).all()
+    assert ours.create_block_mask(causal, None, None, 6, 6).is_causal
+    q = RNG.standard_normal((1, 2, 5, 4)).astype(np.float32)
+    _, lse = ours.flex_attention(*[ingot.tensor(q)] * 3, return_lse=True)
+    _, expected = theirs.flex_attention(*[torch.tensor(q)] * 3, return_lse=True)
+    np.testing.assert_allclose(lse.numpy(), expected.numpy(), rtol=1e-5)
+    with pytest.raises(IngotError, match="enable_gqa"):
+        ours.flex_attention(ingot.ones(1, 4, 2, 2), ingot.ones(1, 2, 2, 2), ingot.ones(1, 2, 2, 2))
