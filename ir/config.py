@@ -3,14 +3,14 @@
     config.current().debug
     with config.override(debug=3, fuel=17): ...
 
-The environment is read once, at the first question. An override holds for the code inside the `with` in the same thread
-(or task); what other threads do is untouched.
+The environment is read once, at the first question. An override holds for the code inside the `with` in the same thread;
+what other threads do is untouched.
 """
 
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 
@@ -81,12 +81,18 @@ def process_settings() -> Settings:
     return from_environment(os.environ)
 
 
-_overridden: ContextVar[Settings | None] = ContextVar("ingot_settings", default=None)
+class _Overridden(threading.local):
+    """Of a thread, not of a context: kernels run in a context of their own, and must see what their caller has set."""
+
+    settings: Settings | None = None
+
+
+_overridden = _Overridden()
 
 
 def current() -> Settings:
     """The settings that hold here."""
-    return _overridden.get() or process_settings()
+    return _overridden.settings or process_settings()
 
 
 @contextmanager
@@ -101,11 +107,11 @@ def override(**changes) -> Iterator[Settings]:
             raise ArgumentError(f"switch {name!r} is a {kind.__name__}, got {value!r}")
         _checked(name, value, table[name].metadata["choices"])
     changed = replace(current(), **changes)
-    token = _overridden.set(changed)
+    before, _overridden.settings = _overridden.settings, changed
     try:
         yield changed
     finally:
-        _overridden.reset(token)
+        _overridden.settings = before
 
 
 def describe() -> str:

@@ -126,6 +126,16 @@ def test_integers_stay_exact_unless_numerics_are_fast():
         assert not np.array_equal(kernel_of(ops.conv)(x, w, None, **PLAIN), wanted), "F4 is expected to round"
 
 
+@needs_winograd
+def test_eager_operators_follow_the_switch_where_they_are_called():
+    """Kernels run in a context of their own."""
+    x, w = ingot.randn(1, 64, 20, 20), ingot.randn(64, 64, 3, 3)
+    usual = F.conv2d(x, w, padding=1)
+    with config.override(numerics="strict"):
+        strict = F.conv2d(x, w, padding=1)
+    assert not ingot.equal(usual, strict) and ingot.equal(usual, F.conv2d(x, w, padding=1))
+
+
 SHAPES = [((2, 64, 14, 14), (96, 64, 3, 3), 1, 1, 1), ((1, 3, 40, 40), (32, 3, 7, 7), 2, 3, 1),
           ((2, 64, 24, 24), (128, 64, 1, 1), 1, 0, 1), ((1, 256, 9, 9), (512, 256, 3, 3), 2, 1, 1),
           ((2, 48, 15, 15), (48, 1, 3, 3), 2, 1, 48), ((1, 64, 7, 7), (64, 32, 3, 3), 1, 1, 2)]
