@@ -23,10 +23,12 @@ def __getattr__(name):
     """Modules load on first use, and so do the functions that few programs need (see `runtime/api`)."""
     if name in _SUBMODULES:
         return _importlib.import_module(f"{__name__}.{name}")
+    if name == "compile":
+        return _importlib.import_module(f"{__name__}.jit.compiler").compile
     if name == "__all__":
         _api.load_rest()
         _api.load_twins()
-        return sorted({"IngotError", "Size", "Tensor", *(d.name for d in _DTYPES), *_FUNCTIONS, *_SUBMODULES})
+        return sorted({"IngotError", "Size", "Tensor", "compile", *(d.name for d in _DTYPES), *_FUNCTIONS, *_SUBMODULES})
     try:
         found = _FUNCTIONS[name]
     except KeyError:

@@ -10,7 +10,9 @@ from . import jit as jit
 from .ir import dtype as _dtype_module
 from .ir.dtype import DType as _DType
 from .ir.errors import IngotError as IngotError
+from .jit import compiler as compiler
 from .jit import onnx as onnx
+from .jit.compiler import compile as compile
 from .runtime import accelerator as accelerator
 from .runtime import amp as amp
 from .runtime import array_api as array_api

@@ -21,6 +21,7 @@ PUBLIC = {
     "autograd.gradcheck": "runtime.autograd.gradcheck",
     "autograd.graph": "runtime.autograd.hooks",
     "backends": "runtime.backends",
+    "compiler": "jit.compiler",
     "cuda": "runtime.cuda",
     "cuda.amp": "runtime.amp.on_cuda",
     "distributed": "runtime.distributed",

@@ -327,6 +327,12 @@ class Traced:
         found = None if name is None or "<" in name else operator.attrgetter(name)(place) if hasattr(place, name) else None
         return name if found is self else (Traced, (self.fn, self._dynamic))
 
+    def forget(self):
+        """Drops all recordings and what they have learned; the next call records again."""
+        with self._lock:
+            self._entries, self._families, self._quick = {}, {}, None
+            self._changing, self._places, self._targets = set(), (), ()
+
     def stats(self) -> dict:
         """Calls, compiles and why each recording was made; what the compiled paths consist of."""
         done = [job.compiled for job in self._jobs() if job.compiled is not None]

@@ -233,6 +233,7 @@ def face_stub() -> str:
     for name, real in modules.items():
         folder, _, last = f"ingot.{real}".rpartition(".")
         stub.publish(folder, last, name)
+    stub.publish("ingot.jit.compiler", "compile", "compile")
     stub.lines += ["__version__: builtins.str", "__all__: builtins.list[builtins.str]", ""]
     for dtype in ALL:
         stub.lines.append(f"{dtype.name}: {stub.annotation(DType)}")

@@ -1,0 +1,124 @@
+"""`ingot.compile` and `ingot.compiler`: what scripts that know PyTorch's compiler ask for, by way of `jit.trace`."""
+
+import functools
+import warnings
+import weakref
+
+from ..ir.errors import ArgumentError
+from ..runtime.nn.module import Module
+from ..runtime.state import tls
+from ..runtime.tensor import Tensor
+from .host import host
+from .traced import trace
+
+__all__ = ["allow_in_graph", "compile", "cudagraph_mark_step_begin", "disable", "is_compiling", "is_dynamo_compiling",
+           "is_exporting", "list_backends", "reset"]
+
+MODES = (None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
+EAGER, TRACED = ("eager",), ("ingot", "inductor", "cudagraphs")      # the others are names that scripts ask for
+_made: weakref.WeakSet = weakref.WeakSet()
+
+
+class Compiled(Module):
+    """A module whose calls are traced: another module `_orig_mod`, with its parameters, mode and attributes."""
+
+    def __init__(self, module, dynamic):
+        super().__init__()
+        self.training = module.training
+        self._orig_mod = module
+        self.__dict__["_traced"] = _remembered(trace(module, dynamic=dynamic))
+
+    def __call__(self, *args, **kwargs):
+        return self._traced(*args, **kwargs)
+
+    forward = __call__
+
+    def train(self, mode: bool = True):
+        """Both modules' mode."""
+        self._orig_mod.train(mode)
+        return super().train(mode)
+
+    def __getattr__(self, name):
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            return getattr(super().__getattr__("_orig_mod"), name)
+
+    def __reduce__(self):
+        return Compiled, (self._orig_mod, self._traced._dynamic)
+
+
+def _remembered(traced):
+    _made.add(traced)
+    return traced
+
+
+def compile(model=None, *, fullgraph=False, dynamic=None, backend="inductor", mode=None, options=None, disable=False):
+    """PyTorch's name for `jit.trace`: of a function, or of a module, which stays one (its state is under `_orig_mod`).
+
+    fullgraph   changes nothing: what cannot be traced raises a TraceError in any case
+    backend     "inductor", "cudagraphs" and "ingot" all mean ingot's compiler; "eager" runs the function as it is
+    mode        one of PyTorch's; there is one way to compile, so it changes nothing. `options` are said to be ignored
+    """
+    if model is None:
+        return functools.partial(compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options,
+                                 disable=disable)
+    if backend not in (*EAGER, *TRACED):
+        raise ArgumentError(f"compile: backend is one of {', '.join(map(repr, (*TRACED, *EAGER)))}, got {backend!r}; compilers "
+                            "of PyTorch's graphs cannot take ingot's")
+    if mode not in MODES:
+        raise ArgumentError(f"compile: mode is one of {', '.join(map(repr, MODES))}, got {mode!r}")
+    if options:
+        warnings.warn("compile: options are of PyTorch's inductor and change nothing here", stacklevel=2)
+    if disable or backend in EAGER:
+        return model
+    return Compiled(model, dynamic) if isinstance(model, Module) else _remembered(trace(model, dynamic=dynamic))
+
+
+def disable(fn=None, recursive=True, *, reason=None):
+    """Keeps a function out of traces, which run it as it is at every call (`jit.host`); where gradients flow through it, it is
+    recorded like all other code, so that they do."""
+    if fn is None:
+        return functools.partial(disable, recursive=recursive, reason=reason)
+    apart = host(fn)
+
+    @functools.wraps(fn)
+    def call(*args, **kwargs):
+        needs_grad = tls.m.grad and any(isinstance(a, Tensor) and a.requires_grad for a in (*args, *kwargs.values()))
+        return fn(*args, **kwargs) if needs_grad else apart(*args, **kwargs)
+
+    return call
+
+
+def allow_in_graph(fn):
+    """The function itself: all that is called is recorded."""
+    return fn
+
+
+def is_compiling() -> bool:
+    """Whether a function is being recorded."""
+    return tls.m.recorder is not None
+
+
+is_dynamo_compiling = is_compiling
+
+
+def is_exporting() -> bool:
+    """Whether a function is being recorded for a file; `jit.export` records like any call."""
+    return False
+
+
+def list_backends(exclude_tags=()) -> list:
+    """The names that `compile` takes for ingot's own compiler."""
+    return list(TRACED)
+
+
+def reset():
+    """Forgets what the functions made by `compile` have recorded."""
+    for traced in list(_made):
+        traced.forget()
+
+
+def cudagraph_mark_step_begin():
+    """Nothing: results never lie in memory that a later call uses."""
+

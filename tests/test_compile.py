@@ -1,0 +1,142 @@
+"""`ingot.compile` and `ingot.compiler`: PyTorch's names for tracing."""
+
+import copy
+import pickle
+
+import pytest
+
+import ingot
+import ingot.nn.functional as F
+from ingot import compiler, nn, optim
+from ingot.ir.errors import ArgumentError
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner, self.scale = nn.Linear(4, 3), 2.0
+        self.drop = nn.Dropout(0.5)
+
+    def forward(self, x):
+        return self.drop(self.inner(x)) * self.scale
+
+    def loss(self, x):
+        return self(x).sum()
+
+
+def draw(*shape):
+    return ingot.randn(*shape, generator=ingot.Generator().manual_seed(3))
+
+
+def test_a_function_by_each_spelling():
+    def f(x):
+        return x.sin() * 2
+
+    x = draw(3, 4)
+    for made in (ingot.compile(f), ingot.compile(fullgraph=True, dynamic=False)(f),
+                 ingot.compile(f, backend="inductor", mode="max-autotune"), compiler.compile(f)):
+        for _ in range(3):
+            assert ingot.equal(made(x), f(x))
+        assert made.stats()["compiles"] == 1
+    assert ingot.compile(f, disable=True) is f and ingot.compile(f, backend="eager") is f
+
+
+def test_a_module_stays_one():
+    ingot.manual_seed(0)
+    net = Net()
+    made = ingot.compile(net)
+    assert isinstance(made, nn.Module) and made.training
+    assert list(made.state_dict()) == ["_orig_mod.inner.weight", "_orig_mod.inner.bias"]
+    assert [id(p) for p in made.parameters()] == [id(p) for p in net.parameters()]
+    assert made.scale == 2.0 and made.inner is net.inner
+    made.eval()
+    assert not net.drop.training and not made.training
+    x = draw(5, 4)
+    for n in (5, 7, 9):
+        assert ingot.allclose(made(draw(n, 4)), net(draw(n, 4)), rtol=1e-6, atol=1e-6)
+    assert made._traced.stats()["compiles"] <= 2
+    assert ingot.allclose(made.loss(x), net.loss(x))
+    with pytest.raises(AttributeError, match="nothing_of_the_kind"):
+        _ = made.nothing_of_the_kind
+    with pytest.raises(RuntimeError):
+        made(draw(5, 3))
+
+
+def test_training_with_backward_outside():
+    def train(wrap):
+        ingot.manual_seed(0)
+        net = Net()
+        made, opt, losses = wrap(net), optim.SGD(net.parameters(), lr=0.1), []
+        for _ in range(5):
+            opt.zero_grad()
+            loss = F.mse_loss(made(draw(8, 4)), draw(8, 3))
+            loss.backward()
+            opt.step()
+            losses.append(loss.item())
+        return losses
+
+    assert train(ingot.compile) == pytest.approx(train(lambda net: net), rel=1e-5)
+
+
+def test_copies_and_pickles_hold_the_module():
+    made = ingot.compile(nn.Linear(3, 2))
+    x = draw(4, 3)
+    for other in (copy.deepcopy(made), pickle.loads(pickle.dumps(made))):
+        assert type(other) is type(made) and other.weight is not made.weight
+        assert ingot.equal(other(x), made(x))
+
+
+def test_disabled_functions_run_at_every_call_and_let_gradients_through():
+    seen = []
+
+    @compiler.disable
+    def note(x):
+        seen.append(x.sum().item())
+
+    @compiler.disable(recursive=False, reason="slow")
+    def double(x):
+        return x * 2
+
+    @ingot.compile
+    def step(x):
+        note(x.detach())
+        return double(x).sum()
+
+    for i in range(4):
+        x = (draw(3) + i).requires_grad_()
+        step(x).backward()
+        assert x.grad.tolist() == [2.0] * 3
+    assert len(seen) == 4 and len(set(seen)) == 4
+
+
+def test_what_the_compiler_says():
+    asked = []
+
+    @ingot.compile
+    def f(x):
+        asked.append(compiler.is_compiling())
+        return x + 1
+
+    f(draw(2))
+    assert asked == [True] and not compiler.is_compiling() and not compiler.is_exporting()
+    assert "inductor" in compiler.list_backends()
+
+    def g(x):
+        return x * 3
+
+    made = ingot.compile(g)
+    made(draw(2))
+    compiler.reset()
+    assert ingot.equal(made(draw(2)), draw(2) * 3) and made.stats()["compiles"] == 2
+
+
+@pytest.mark.parametrize("options, word", [({"backend": "tvm"}, "backend is one of"), ({"backend": print}, "backend is one of"),
+                                           ({"mode": "fastest"}, "mode is one of")])
+def test_what_is_refused(options, word):
+    with pytest.raises(ArgumentError, match=word):
+        ingot.compile(lambda x: x, **options)
+
+
+def test_options_are_said_to_be_ignored():
+    with pytest.warns(UserWarning, match="options"):
+        ingot.compile(lambda x: x, options={"triton.cudagraphs": True})
