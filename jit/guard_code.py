@@ -7,6 +7,7 @@ A chain's prefix has a guard of its own, so each line starts from the object tha
 """
 
 import builtins
+import keyword
 import types
 from typing import Any
 
@@ -52,7 +53,7 @@ def _line(guard, names, known):
     for kind, key in steps:
         if not isinstance(key, (str, int)):
             return None
-        start += f".{key}" if kind == "attr" else f"[{key!r}]"
+        start = f"{start}[{key!r}]" if kind != "attr" else f"{start}.{key}" if _is_name(key) else f"getattr({start}, {key!r})"
     method = guard.method()
     if method is not None:
         return (f"(_method := {start}).__func__ is {_name(names, guard.expected)} "
@@ -75,6 +76,11 @@ def _start(guard, names, known, place):
     if name in root:
         return f"{_name(names, root)}[{name!r}]", steps
     return f"{name!r} not in {_name(names, root)} and builtins.{name}", steps
+
+
+def _is_name(key: str) -> bool:
+    """Whether code can say `.key`; setattr() takes any string."""
+    return key.isidentifier() and not keyword.iskeyword(key)
 
 
 def _name(names, value):
