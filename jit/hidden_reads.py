@@ -67,11 +67,8 @@ class FunctionGuard:
         return f"the function {self.function.__qualname__} has other code or defaults"
 
 
-def context_reading(function) -> Reading | None:
-    """That of a context variable, if a builtin is its `get`."""
-    variable = getattr(function, "__self__", None)
-    if type(variable) is not ContextVar or function.__name__ != "get":
-        return None
+def context_reading(variable) -> Reading:
+    """That of a context variable."""
 
     def read():
         return variable.get(MISSING)
@@ -135,6 +132,22 @@ class HiddenReads:
         if reading is not None:
             self.readings.setdefault(reading.watched, reading)
             self._walk(reading.text, reading.read())
+
+    def _context_variable(self: Any, variable, name, place):
+        """Something is called on a context variable: what the function has set itself is no state from outside, if it is
+        reset in the end."""
+        now = variable.get(MISSING)
+        if name in ("set", "reset"):
+            self.contexts.setdefault(id(variable), (variable, now, place))
+        elif self.contexts.get(id(variable), (variable, now))[1] is now:
+            self._note_reading(context_reading(variable))
+
+    def _check_contexts(self: Any):
+        """Raises if a context variable keeps what the function has set."""
+        for variable, before, place in self.contexts.values():
+            if variable.get(MISSING) is not before:
+                raise TraceError(f"this function cannot be traced: it sets the context variable {variable.name} at {place}, and "
+                                 "leaves it so; reset it with the token that set() gave, or set it outside")
 
     def _through_tensor(self: Any, base, steps) -> bool:
         """Whether a chain reads an attribute of a tensor: its kind is guarded where the tensor comes in, what users have put

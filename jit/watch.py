@@ -1,6 +1,8 @@
 """Watches the Python side of a recorded run: what it read (for guards) and what it did that a trace cannot repeat."""
 
 import builtins
+import copy
+import copyreg
 import functools
 import os
 import queue
@@ -22,7 +24,7 @@ from .errors import DisturbedError, TraceError
 from .frames import cell_of, functions_of, is_user, unwatched
 from .given import Parts
 from .guards import UNREAD, Guard, ModulesGuard, module_state
-from .hidden_reads import HiddenReads, context_reading, known_in_class, owners_above
+from .hidden_reads import HiddenReads, known_in_class, owners_above
 from .instances import is_instance, is_users_space
 from .module_writes import ModuleWrites
 from .numpy_scalars import SymScalar, fixed
@@ -49,6 +51,7 @@ _STARTS_THREAD = frozenset(("start_new_thread", "start_joinable_thread"))
 _GETENV = os.getenv.__code__
 _QUEUES = frozenset((queue.Queue.put.__code__, queue.Queue.get.__code__))
 _EXACT = frozenset(("__float__", "__int__", "__index__", "__complex__", "__bool__", "__str__", "__repr__", "__hash__"))
+_COPIED, _NEW = copy._reconstruct.__code__, (copyreg.__newobj__, copyreg.__newobj_ex__, copyreg._reconstructor)  # type: ignore[attr-defined]
 _COPIES = frozenset(("__reduce_ex__", "__getstate__"))
 _FILES, _WRITES = frozenset(("_io", "io")), frozenset(("write", "writelines", "truncate"))
 _WRITERS = frozenset(("_csv", "_queue"))
@@ -67,7 +70,7 @@ class Watch(Outside, HiddenReads):
         self.modules: dict = {}          # modules that ran or were read, by id
         self.tensors: dict = {}          # tensors that were there before and are reached from outside of the arguments, by id
         self.inner: dict = {}            # code of functions made inside -> their free variables that live inside, too
-        self.made: set = set()           # ids of objects whose __init__ ran inside
+        self.made: set = set()           # ids of objects whose __init__ ran inside, and of copies
         self.outside: dict = {}          # by id: (object that was there before and is reached, what names it, its attributes)
         self.stored: dict = {}           # by place: the `Target`s that are assigned to
         self.given: set = set()          # ids of the arguments
@@ -77,6 +80,7 @@ class Watch(Outside, HiddenReads):
         self.reads_by_name = False       # whether attributes may have been read that no chain shows
         self.readings: dict = {}         # by what they watch: guards of what no chain shows
         self.copies: dict = {}           # by id: (container of a class of the user's, what it held, what names it)
+        self.contexts: dict = {}         # by id: (context variable that the function sets, its value before, where it does)
         self.spaces: dict = {}           # by id: (namespace that code gets by globals(), what it held)
         self.passed: set = set()         # ids of what the first function was given by its caller
         self.problem: TraceError | None = None
@@ -123,7 +127,9 @@ class Watch(Outside, HiddenReads):
                 if isinstance(first, Module):
                     self._runs(frame.f_code, first)
         elif event == "return":
-            if type(arg) is types.ModuleType and is_users_space(arg):
+            if frame.f_code is _COPIED and frame.f_locals["func"] in _NEW:
+                self._has_made(arg)
+            elif type(arg) is types.ModuleType and is_users_space(arg):
                 self._walk(arg.__name__, arg)
         elif event == "c_call":
             if self.held.is_symbolic and self._leads_past(frame, arg):
@@ -158,14 +164,17 @@ class Watch(Outside, HiddenReads):
                 if not name.startswith("_"):
                     self.contents.see(value, f"{type(m).__name__}.{name}", self.held)
 
+    def _has_made(self, x):
+        """An object is the function's own."""
+        self.made.add(id(x))
+        self._keep.append(x)
+
     # Frames.
 
     def _frame(self, frame):
         code = frame.f_code
         if code.co_name == "__init__" and code.co_varnames:
-            made = frame.f_locals.get(code.co_varnames[0])
-            self.made.add(id(made))
-            self._keep.append(made)
+            self._has_made(frame.f_locals.get(code.co_varnames[0]))
         own = self.inner.get(code, frozenset())
         for inner in code.co_consts:
             if isinstance(inner, types.CodeType):
@@ -357,9 +366,7 @@ class Watch(Outside, HiddenReads):
         name = getattr(function, "__name__", "")
         place = f"{frame.f_code.co_filename}:{frame.f_lineno}"
         if type(owner) is ContextVar:
-            if name != "get":
-                self._refuse(f"it calls {name}() on the context variable {owner.name} at {place}; do so outside")
-            self._note_reading(context_reading(function))
+            self._context_variable(owner, name, place)
         if (module in _FILES and name in _WRITES) or module in _WRITERS:
             self._refuse(f"it writes to a file with {name}() at {place}; do so in a function that is marked with jit.host, or "
                          "with print()")
@@ -418,6 +425,7 @@ class Watch(Outside, HiddenReads):
                                  f"{type(changed).__name__}")
         self._note_imports()
         self._check_copies()
+        self._check_contexts()
         written = {t.place: t for t in effects}
         for guard in self.guards.values():
             if not self.contents.was(guard.value(), guard.expected) and written.keys().isdisjoint(guard.places_on_the_way()):

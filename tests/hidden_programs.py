@@ -239,6 +239,15 @@ PROGRAMS = {
         s = SimpleNamespace(k=2.0)
         @functools.lru_cache
         def get(): return s.k""", "x * get()", "s.k = 3.0; get.cache_clear()"),
+    "odd_name": ("s = SimpleNamespace(); setattr(s, 'k-1', 2.0)", "x * getattr(s, 'k-1')", "setattr(s, 'k-1', 3.0)"),
+    "keyword_name": ("s = SimpleNamespace(); setattr(s, 'if', 2.0)", "x * getattr(s, 'if')", "setattr(s, 'if', 3.0)"),
+    "own_copy": ("""
+        class C: pass
+        s = C(); s.k = 2.0; s.old = 3.0
+        def moved(t):
+            for name in list(t.__dict__):
+                if name == 'old': t.new = getattr(t, name); delattr(t, name)
+            return t""", "t = moved(copy.deepcopy(s))\nreturn x * t.k * t.new", "s.k = 3.0"),
     "singledisp": ("@functools.singledispatch\ndef g(x): return x * 2", "g(x)", "g.register(ingot.Tensor, lambda x: x * 3)"),
 
     # The process, the thread, imports.
@@ -246,6 +255,9 @@ PROGRAMS = {
     "environ_get": ("os.environ['QR'] = '2'", "x * float(os.environ.get('QR'))", "os.environ['QR'] = '3'"),
     "getenv": ("os.environ['QT'] = '2'", "x * float(os.getenv('QT'))", "os.environ['QT'] = '3'"),
     "ctxvar": ("c = contextvars.ContextVar('c', default=2.0)", "x * c.get()", "c.set(3.0)"),
+    "ctxvar_reset": (
+        "c = contextvars.ContextVar('c', default=2.0); get = lambda: c.get()",
+        "t = c.set(5.0); y = x * get(); c.reset(t); return y * get()", "c.set(3.0)"),
     "tlocal": ("c = threading.local(); c.k = 2.0", "x * c.k", "c.k = 3.0"),
     "mod_attr": ("m = sys.modules['mm'] = types.ModuleType('mm'); m.k = 2.0", "import mm\nreturn x * mm.k", "m.k = 3.0"),
     "mod_from": ("m = sys.modules['mn'] = types.ModuleType('mn'); m.k = 2.0", "from mn import k\nreturn x * k", "m.k = 3.0"),
