@@ -11,6 +11,10 @@ class DisturbedError(TraceError):
     """What a function had read was another when it ended, and another thread may have changed it."""
 
 
+class CacheFilledError(DisturbedError):
+    """A cache of results (functools.lru_cache) was filled by what only the first call does."""
+
+
 class ExportError(IngotError, RuntimeError):
     """A function that cannot be exported, or an export that does not give what eager gives."""
 

@@ -1,10 +1,10 @@
 """What code reads where no chain of names shows it: the code and defaults of functions, modules that it imports itself, methods
 behind `super()`, context variables, attributes of tensors and classes, names that it computes."""
 
+import functools
 import inspect
 import types
 from collections.abc import Callable
-from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from ..runtime.nn.module import Module
 from ..runtime.tensor import Tensor
 from .arrays import called
 from .asked import imported
-from .errors import TraceError
+from .errors import CacheFilledError, TraceError
 from .instances import is_users
 from .photograph import brief, is_plain, looks_like, photograph
 from .reads import GLOBAL, MISSING, Chain, follow
@@ -146,8 +146,20 @@ class HiddenReads:
         """Raises if a context variable keeps what the function has set."""
         for variable, before, place in self.contexts.values():
             if variable.get(MISSING) is not before:
-                raise TraceError(f"this function cannot be traced: it sets the context variable {variable.name} at {place}, and "
-                                 "leaves it so; reset it with the token that set() gave, or set it outside")
+                raise TraceError(f"this function cannot be traced: it sets the context variable {variable.name} at {place}, "
+                                 "and leaves it so; reset it with the token that set() gave, or set it outside")
+
+    def _note_cache(self: Any, value):
+        """A function that keeps its results runs once for each kind of arguments; so does what it changes."""
+        function = value.__func__ if type(value) is types.MethodType else value
+        if type(function) is functools._lru_cache_wrapper and id(function) not in self.caches:
+            self.caches[id(function)] = function, function.cache_info().misses
+
+    def check_caches(self: Any, has_effects: bool):
+        """Raises if this call did what later ones, which find a result in a cache, do not do."""
+        for function, misses in self.caches.values():
+            if has_effects and function.cache_info().misses != misses:
+                raise CacheFilledError(f"{function.__name__}() was run to fill its cache, which later calls don't repeat")
 
     def _through_tensor(self: Any, base, steps) -> bool:
         """Whether a chain reads an attribute of a tensor: its kind is guarded where the tensor comes in, what users have put

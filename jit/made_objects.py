@@ -1,8 +1,8 @@
 """Objects that a recorded function makes and returns: a replay must make them anew, around its own tensors and numbers.
 
-An object is the function's own if its `__init__` ran during the call or `copy` made it, or if something that the call has made can be reached
-from it. Those whose attributes are all that they are (results as a class of the user's, distributions) are taken apart into
-their attributes; others, as generators and functions over tensors, are refused.
+An object is the function's own if its `__init__` ran during the call or `copy` made it, or if something that the call has
+made can be reached from it. Those whose attributes are all that they are (results as a class of the user's, distributions) are
+taken apart into their attributes; others, as generators and functions over tensors, are refused.
 """
 
 import functools

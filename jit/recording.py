@@ -81,6 +81,12 @@ class Recording:
     devices: dict = field(default_factory=dict)      # {input position: the backend that it lay on, if not on the host}
     outcome: Any = None                              # what the call gives and writes, as a structure over the results
 
+    @property
+    def has_effects(self) -> bool:
+        """Whether a call does anything to tensors, random streams or the world that its results do not show."""
+        does = self.updates or self.grads or self.rebinds or self.hosts
+        return bool(does) or any(s.kind == "key" for s in self.sources)
+
 
 @dataclass(frozen=True)
 class Output:

@@ -152,6 +152,7 @@ class Run:
         if self.outcome.has_symbols or self.outcome.has_reads:
             self.result = self.outcome.given(tensors)
         self.guards = [*recorder.guards, *watch.finish(effects)]
+        watch.check_caches(bool(effects) or self.recording.has_effects)
         for guard in recorder.guards:
             watch.tensors.update(guard.tensors())
         self.recording.same = watch.found_outside(call.leaves)

@@ -256,7 +256,7 @@ class Traced:
         try:
             run.record(call)
         except DisturbedError as error:         # it ran, but what was written down may not hold
-            self._disturbed += 1
+            self._disturbed += type(error) is DisturbedError
             if self._disturbed > MOST_DISTURBED:
                 raise
             self._why = str(error)

@@ -81,6 +81,7 @@ class Watch(Outside, HiddenReads):
         self.readings: dict = {}         # by what they watch: guards of what no chain shows
         self.copies: dict = {}           # by id: (container of a class of the user's, what it held, what names it)
         self.contexts: dict = {}         # by id: (context variable that the function sets, its value before, where it does)
+        self.caches: dict = {}           # by id: (function with functools.lru_cache, how often it had run)
         self.spaces: dict = {}           # by id: (namespace that code gets by globals(), what it held)
         self.passed: set = set()         # ids of what the first function was given by its caller
         self.problem: TraceError | None = None
@@ -298,6 +299,7 @@ class Watch(Outside, HiddenReads):
         if base is None or key in self.guards or self._through_tensor(base, chain.steps):
             return
         value = read(base, chain.steps)
+        self._note_cache(value)
         if value is sys.modules:        # any import adds to it, those within ingot, too
             return
         if chain.root == ARGUMENT and self.parts.leads_to(base, chain.steps, value):
