@@ -53,7 +53,7 @@ def _line(guard, names, known):
     for kind, key in steps:
         if not isinstance(key, (str, int)):
             return None
-        start = f"{start}[{key!r}]" if kind != "attr" else f"{start}.{key}" if _is_name(key) else f"getattr({start}, {key!r})"
+        start = f"{start}[{key!r}]" if kind != "attr" else _attribute(start, str(key))
     method = guard.method()
     if method is not None:
         return (f"(_method := {start}).__func__ is {_name(names, guard.expected)} "
@@ -78,9 +78,9 @@ def _start(guard, names, known, place):
     return f"{name!r} not in {_name(names, root)} and builtins.{name}", steps
 
 
-def _is_name(key: str) -> bool:
-    """Whether code can say `.key`; setattr() takes any string."""
-    return key.isidentifier() and not keyword.iskeyword(key)
+def _attribute(start: str, key: str) -> str:
+    """What reads an attribute; setattr() takes names that code can't say."""
+    return f"{start}.{key}" if key.isidentifier() and not keyword.iskeyword(key) else f"getattr({start}, {key!r})"
 
 
 def _name(names, value):
