@@ -14,6 +14,7 @@ from typing import Any
 from ..runtime.nn.structure import Structure
 from .guards import Guard, ModulesGuard
 from .hidden_reads import FunctionGuard
+from .lack import Lack
 from .reads import ARGUMENT
 
 
@@ -35,6 +36,8 @@ def tests_of(guards, names: dict) -> list:
         if type(g) is FunctionGuard:
             f, parts = _name(names, g.function), [_name(names, x) for x in g.parts]
             line = f"{f}.__code__ is {parts[0]} and {f}.__defaults__ is {parts[1]} and {f}.__kwdefaults__ is {parts[2]}"
+        if type(g) is Lack and g.spaces is None and hasattr(g.owner, "__dict__"):
+            line = f"{_name(names, g.owner)}.__dict__.keys().isdisjoint({_name(names, g.names)})"
         if line is None and type(g) is ModulesGuard:
             line = f"({_name(names, g)}.version == Structure.version or {_name(names, g)}.holds())"
         lines.append(line or f"{_name(names, g)}.holds()")

@@ -8,12 +8,15 @@ from ..runtime.tensor import Tensor
 from .frames import TRUSTED
 
 _NO_INSTANCES = (type, types.ModuleType, types.FunctionType, Tensor, Module)
+_HOLDERS = frozenset(("types", "argparse", "collections", "_thread"))      # of the standard library: what users put things into
 
 
 def is_instance(value) -> bool:
-    """Whether a value is an object of a class of the user's, with attributes of its own."""
+    """Whether a value is an object of a class of the user's (or a namespace), with attributes of its own."""
     kind = type(value)
-    return (kind.__module__.partition(".")[0] not in TRUSTED and not issubclass(kind, _NO_INSTANCES)
+    top = kind.__module__.partition(".")[0]
+    return (top not in TRUSTED and (top not in sys.stdlib_module_names or top in _HOLDERS)
+            and not issubclass(kind, _NO_INSTANCES)
             and (isinstance(getattr(value, "__dict__", None), dict) or bool(_slots_of(kind))))
 
 

@@ -13,6 +13,7 @@ from .asked import NOTHING
 from .guards import Guard
 from .hidden_reads import known_in_class
 from .instances import attributes_of, is_instance, is_users_space
+from .lack import Lack
 from .photograph import CONTAINERS, is_plain, photograph
 from .places import read
 from .reads import ARGUMENT, MISSING, Chain
@@ -129,15 +130,20 @@ class Outside:
 
     def _answer(self: Any, question, text, value):
         """Guards what code asks of an object, a class or a module."""
-        attributes = attributes_of(value)
-        in_class, nowhere = self._names_in_class(type(value), question.names)
-        self._note_attributes(text, value, in_class - attributes.keys())
-        if question.by_name:
+        attributes, kind = attributes_of(value), type(value)
+        in_class, nowhere = self._names_in_class(kind, question.names)
+        self._note_attributes(kind.__qualname__, kind, in_class)
+        lacking = in_class - attributes.keys()
+        if question.by_name and hasattr(kind, "__getattr__"):
             self._note_attributes(text, value, nowhere - attributes.keys())
+        elif question.by_name:
+            lacking |= nowhere - attributes.keys()
+            self._note_lack(kind.__qualname__, kind, nowhere)
+        self._note_lack(text, value, lacking)
         if question.kinds:
             self._note_attributes(text, value, ("__class__",))
-            if is_users_space(type(value)):
-                self._reach(f"type({text})", type(value))
+            if is_users_space(kind):
+                self._reach(kind.__qualname__, kind)
         for name in question.names & attributes.keys():
             if isinstance(value, type) and not known_in_class(value, name):
                 continue
@@ -163,6 +169,12 @@ class Outside:
     def _had_not(self: Any, owner, name) -> bool:
         """Whether an object had no such attribute when it was reached, nor had its class."""
         return id(owner) in self.outside and name not in self.outside[id(owner)][2] and not hasattr(type(owner), name)
+
+    def _note_lack(self: Any, text, owner, names):
+        """Guards that an object, or a class with those above it, has no attributes of some names."""
+        if names:
+            lack = self.readings.setdefault(("lack", id(owner)), Lack(owner, text))
+            lack.names |= names
 
     def _note_attributes(self: Any, text, owner, names):
         """Guards attributes of an object, or that they are not there."""

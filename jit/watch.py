@@ -26,6 +26,7 @@ from .given import Parts
 from .guards import UNREAD, Guard, ModulesGuard, module_state
 from .hidden_reads import HiddenReads, known_in_class, owners_above
 from .instances import is_instance, is_users_space
+from .lack import Lack
 from .module_writes import ModuleWrites
 from .numpy_scalars import SymScalar, fixed
 from .outside import Outside
@@ -442,7 +443,7 @@ class Watch(Outside, HiddenReads):
         seen.update({id(m): m for m in self.module_writes.reached()})
         modules = [ModulesGuard(seen.values(), self.held, before)] if seen else []
         for reading in self.readings.values():
-            if not reading.holds():
+            if not (reading.holds() or (type(reading) is Lack and reading.is_filled_by(written))):
                 raise TraceError(f"this function cannot be traced: it changed what it reads: {reading}")
         guards = [replace(g, expected=self.contents.settled(g.expected)) for g in self.guards.values()]
         return [*modules, *self.readings.values(), *guards]

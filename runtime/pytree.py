@@ -78,6 +78,21 @@ NODES: dict[type, Kind] = {
                       lambda values, c: defaultdict(c[0], zip(c[1], values)), _keyed),
     deque: Kind(lambda d: (list(d), d.maxlen), deque, _numbered),
 }
+
+
+def _dict_flatten(d):
+    """(values, keys) of a dictionary: these three are asked for by libraries that register dictionaries of their own."""
+    return list(d.values()), list(d)
+
+
+def _dict_unflatten(values, keys):
+    return dict(zip(keys, values))
+
+
+def _dict_flatten_with_keys(d):
+    return [(MappingKey(k), v) for k, v in d.items()], list(d)
+
+
 REGISTERED: dict[type, Kind] = {}     # those that the user entered
 _NAMED = Kind(lambda x: (list(x), type(x)), lambda xs, kind: kind(*xs), lambda x: [GetAttrKey(n) for n in x._fields])
 

@@ -1,0 +1,35 @@
+"""The guard of what objects do not have."""
+
+
+class Lack:
+    """An object has no attributes of its own of some names; a class has none, nor have those above it."""
+
+    def __init__(self, owner, text: str):
+        self.owner, self.text = owner, text
+        self.names: frozenset = frozenset()
+        self.spaces = [vars(c) for c in owner.__mro__] if isinstance(owner, type) else None
+
+    @property
+    def watched(self) -> tuple:
+        """What identifies the condition."""
+        return "lack", id(self.owner), self.names
+
+    def found(self) -> list:
+        """The names that are there by now."""
+        spaces = self.spaces or [getattr(self.owner, "__dict__", {})]
+        return sorted(name for space in spaces for name in space.keys() & self.names)
+
+    def holds(self) -> bool:
+        """Whether it is still so."""
+        return not self.found()
+
+    def is_filled_by(self, places) -> bool:
+        """Whether all that is there by now is in places that the function writes."""
+        return all((id(self.owner), name) in places for name in self.found())
+
+    def moved(self) -> list:
+        """Nothing that could be looked up at each call."""
+        return []
+
+    def __str__(self):
+        return f"{self.text} has got {', '.join(self.found())}"
