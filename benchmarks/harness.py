@@ -78,7 +78,9 @@ class Queued:
 
 
 def arrays_of(result) -> list[np.ndarray]:
-    """The arrays in a result: tensors of any library, numbers, and nests of them."""
+    """The arrays in a result: tensors of any library, numbers, and nests of them; none in None."""
+    if result is None:
+        return []
     if isinstance(result, list | tuple):
         return [a for part in result for a in arrays_of(part)]
     if isinstance(result, dict):

@@ -391,9 +391,9 @@ class Replay:
 
     def _rebind(self, pairs):
         """`t.data = new` for (position of the input t, new), all at once."""
-        new = [(self.tensors[position], t._a, t._storage, t._base, t._chain) for position, t in pairs]
+        new = [(self.tensors[position], t._a, t._storage, t._base, t._path) for position, t in pairs]
         for t, *memory in new:
-            t._a, t._storage, t._base, t._chain = memory
+            t._a, t._storage, t._base, t._path = memory
 
     def _write(self, finish, in_place, updates, found):
         line = user_line()

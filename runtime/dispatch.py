@@ -326,13 +326,13 @@ def call_view(m, op, args, params):
         r = op.ref(a, **params) if a.__class__ is _ndarray else a.backend.run(op, (a,), params)
     except Exception as e:
         r = after_failure(op, op.ref, [a], params, e)
-    out = _new(Tensor)
-    out._a = r
-    out._node = None
     base = r.base
     if base is not None and (base is a or base is a.base or np.may_share_memory(r, a)):     # reshape copies where it must
-        link_view(op, params, x, out)
+        out = as_view(x, r, (x._path, op, params))
     else:
+        out = _new(Tensor)
+        out._a = r
+        out._node = None
         out._shared = Storage()
     if m.recorder is not None:
         m.recorder.saw(op, args, params, out)
@@ -341,27 +341,21 @@ def call_view(m, op, args, params):
     return out
 
 
-def link_view(op, params, base, out):
-    """Makes `out` share the storage of the tensor it looks into, and remember the way there."""
+def as_view(base, r, path):
+    """A tensor over `r`, a part of base's memory: it shares the storage of the tensor it looks into, and remembers the way
+    there."""
+    out = _new(Tensor)
+    out._a = r
+    out._node = None
     storage = out._shared = base._shared or base._own_storage()
     root = base._base
-    items = tuple(params.items())
-    link = (op.name, items if len(items) < 2 or tuple(params) in _SORTED else in_order(params))
-    if root is None:
-        out._base = base
-        out._chain = (link,)
-    else:
-        out._base = root
-        out._chain = (*base._chain, link)
+    out._base = base if root is None else root
+    out._path = path
     storage.add_alias(out)
+    return out
 
 
-def in_order(params) -> tuple:
-    """The items of parameters, by name; remembers names that came in this order."""
-    items = tuple(sorted(params.items()))
-    if items == tuple(params.items()):
-        _SORTED.add(tuple(params))
-    return items
-
-
-_SORTED: set = set()       # tuples of names of parameters that are in order
+def look(op, x, params):
+    """What `op(x, **params)` gives for a view operator and a tensor, on a shorter road."""
+    m = tls.m
+    return op(x, **params) if m.special else call_view(m, op, (x,), params)

@@ -53,7 +53,7 @@ class Tensor:
     __slots__ = ("__dict__", "__weakref__", "_a", "_node", "_shared")
 
     _base = None        # for a view: the tensor whose memory it looks into
-    _chain = ()         # and the view operators that lead there
+    _path = None        # and how it leads there: (path before, view operator, parameters)
     _kept_grad = None   # gradient of a tensor that is not a leaf (retain_grad), or set by hand
     _retains = False
     _is_data = False    # whether writes are not checked against what was saved for gradients
@@ -83,6 +83,15 @@ class Tensor:
         with _making_storage:
             storage = self._shared = self._shared or Storage()
         return storage
+
+    @property
+    def _chain(self) -> tuple:
+        """The view operators that lead from the base here, as (name, sorted items of parameters)."""
+        links, path = [], self._path
+        while path is not None:
+            path, op, params = path
+            links.append((op.name, tuple(sorted(params.items()))))
+        return tuple(links[::-1])
 
     # What it is.
 
@@ -226,7 +235,7 @@ class Tensor:
             m.recorder.rebinding(self, value)
         self._a = value._a
         self._storage = value._storage
-        self._base, self._chain = value._base, value._chain
+        self._base, self._path = value._base, value._path
 
     # What Python may read out of it.
 

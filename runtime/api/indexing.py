@@ -13,6 +13,7 @@ from ...ir.ops import shape as sh
 from ...ir.substitute import slice_bounds
 from ..creation import as_array_tensor
 from ..device_array import DeviceArray
+from ..dispatch import as_view, look
 from ..state import tls
 from ..tensor import Tensor, numel_of, shape_of
 from ..writes import write
@@ -20,6 +21,7 @@ from .creation import made
 from .promote import to_dtype
 
 _WHOLE = slice(None)
+_ndarray = np.ndarray
 
 
 def count_of(mask) -> int:
@@ -42,7 +44,7 @@ def _int_view(x, dim, i):
     n = shape_of(x)[dim]
     if not -n <= i < n:
         raise DimError(f"index {i} is out of range for dimension {dim} with size {n}")
-    return sh.select(x, dim=dim, index=i + n if i < 0 else i)
+    return look(sh.select, x, {"dim": dim, "index": i + n if i < 0 else i})
 
 
 def _slice_view(x, dim, s):
@@ -51,12 +53,12 @@ def _slice_view(x, dim, s):
     if step <= 0:
         raise ArgumentError(f"slice step must be positive, got {step}; use flip() for the other direction")
     start, stop, step = slice_bounds(s, n)
-    return sh.slice_(x, dim=dim, start=min(start, n), step=step, stop=max(start, stop))
+    return look(sh.slice_, x, {"dim": dim, "start": min(start, n), "step": step, "stop": max(start, stop)})
 
 
 def _unsqueezed(x, dim):
     shape = shape_of(x)
-    return sh.reshape(x, shape=shape[:dim] + (1,) + shape[dim:])
+    return look(sh.reshape, x, {"shape": shape[:dim] + (1,) + shape[dim:]})
 
 
 def _is_bool(k) -> bool:
@@ -170,6 +172,44 @@ def _mask_part(x, dim, mask):
 # Reading.
 
 
+def _quick_view(x, key):
+    """x[key] for a key of plain ints, slices, Nones and Ellipsis, where no history and no recorder needs its steps one by one;
+    None for any other."""
+    a, m, path, dim, dots = x._a, tls.m, x._path, 0, False
+    shape = a.shape
+    if m.special or (m.grad and x._node is not None) or a.__class__ is not _ndarray:
+        return None
+    for i, k in enumerate(key):
+        if k is None:
+            shape = (*shape[:dim], 1, *shape[dim:])
+            path = path, sh.reshape, {"shape": shape}
+            dim += 1
+            continue
+        if k is Ellipsis:
+            taken = len([part for part in key[i + 1:] if part is not None])
+            if dots or len(shape) - taken < dim:
+                return None
+            dots, dim = True, len(shape) - taken
+            continue
+        if dim >= len(shape):
+            return None
+        n = shape[dim]
+        if k.__class__ is int:
+            if not -n <= k < n:
+                return None
+            path = path, sh.select, {"dim": dim, "index": k if k >= 0 else k + n}
+            shape = shape[:dim] + shape[dim + 1:]
+            continue
+        if k.__class__ is not slice or not (k.step is None or (k.step.__class__ is int and k.step > 0)):
+            return None
+        if k != _WHOLE:
+            start, stop, step = k.indices(n)
+            path = path, sh.slice_, {"dim": dim, "start": start, "step": step, "stop": stop if stop > start else start}
+            shape = (*shape[:dim], len(range(start, stop, step)), *shape[dim + 1:])
+        dim += 1
+    return None if path is x._path else as_view(x, a[key if dots else (*key, ...)], path)
+
+
 def _basic_view(x, key):
     """x[key] for a key of plain ints, slices and at most one Ellipsis; None for any other."""
     used, dots = 0, 0
@@ -201,15 +241,24 @@ def getitem(self, key):
     """x[key]: a view for ints, slices, None and Ellipsis; a copy as soon as masks or index tensors take part."""
     kind = type(key)
     if kind is int:
+        a, m = self._a, tls.m
+        if a.__class__ is _ndarray and a.ndim and -(n := a.shape[0]) <= key < n and not m.special and (
+                self._node is None or not m.grad):
+            return as_view(self, a[key, ...], (self._path, sh.select, {"dim": 0, "index": key if key >= 0 else key + n}))
         shape = shape_of(self)
         if shape and -shape[0] <= key < shape[0]:
-            return sh.select(self, dim=0, index=key if key >= 0 else key + shape[0])
+            return look(sh.select, self, {"dim": 0, "index": key if key >= 0 else key + shape[0]})
         raise DimError(f"index {key} is out of range for dimension 0 with size {shape[0]}" if shape else
                        "a 0-d tensor cannot be indexed by a number; use item()")
     if kind is slice and self._a.ndim:
-        return _slice_view(self, 0, key)
+        view = _quick_view(self, (key,))
+        return _slice_view(self, 0, key) if view is None else view
+    if key is None:
+        return _unsqueezed(self, 0)
     if kind is tuple:
-        view = _basic_view(self, key)
+        view = _quick_view(self, key)
+        if view is None:
+            view = _basic_view(self, key)
         if view is not None and view is not self:
             return view
     view, indices = resolve(self, key)
@@ -280,7 +329,7 @@ def iterate(self) -> Iterator[Tensor]:
     """The entries along the first dimension."""
     if not self.ndim:
         raise DTypeError("iteration over a 0-d tensor")
-    return iter([sh.select(self, dim=0, index=i) for i in range(len(self))])
+    return iter([getitem(self, i) for i in range(len(self))])
 
 
 def contains(self, element) -> bool:

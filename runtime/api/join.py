@@ -11,6 +11,7 @@ from ...ir.errors import ArgumentError, DimError, DTypeError, ShapeError
 from ...ir.ops import indexing as ix
 from ...ir.ops import reduce as rd
 from ...ir.ops import shape as sh
+from ..dispatch import look
 from ..state import Defaults
 from ..tensor import Tensor, numel_of, shape_of, wrap
 from .creation import counted, filled, made, tensor
@@ -172,14 +173,14 @@ def unbind(input, dim=0) -> tuple[Tensor, ...]:
     if not input.ndim:
         raise DimError("unbind cannot be applied to a 0-d tensor")
     d = canonical_dim(dim, input.ndim)
-    return tuple([sh.select(input, dim=d, index=i) for i in range(shape_of(input)[d])])
+    return tuple([look(sh.select, input, {"dim": d, "index": i}) for i in range(shape_of(input)[d])])
 
 
 def cut(input, dim, sizes):
     """Consecutive pieces of the given sizes along a dimension, as views."""
     pieces, start = [], 0
     for n in sizes:
-        pieces.append(sh.slice_(input, dim=dim, start=start, step=1, stop=start + n))
+        pieces.append(look(sh.slice_, input, {"dim": dim, "start": start, "step": 1, "stop": start + n}))
         start += n
     return tuple(pieces)
 
@@ -251,7 +252,8 @@ def tensor_split(input, indices_or_sections, dim=0) -> tuple[Tensor, ...]:
         return cut(input, d, [n // at + (i < n % at) for i in range(at)])
     stops = [slice(None, i).indices(n)[1] for i in at]
     starts = [0, *stops]
-    return tuple([sh.slice_(input, dim=d, start=min(a, n), step=1, stop=max(a, b)) for a, b in zip(starts, [*stops, n])])
+    return tuple([look(sh.slice_, input, {"dim": d, "start": min(a, n), "step": 1, "stop": max(a, b)})
+                  for a, b in zip(starts, [*stops, n])])
 
 
 def _splits(name, dim_of, least):

@@ -21,7 +21,7 @@ def become(x: Tensor, view: Tensor, name: str) -> Tensor:
     if x._base is None and view._base is x:
         x._a = view._a      # nobody else knows x's old shape: x stays the root of its memory
     else:
-        x._a, x._base, x._chain = view._a, view._base, view._chain
+        x._a, x._base, x._path = view._a, view._base, view._path
         x._storage.add_alias(x)
     if m.grad:
         x._node = view._node
@@ -132,7 +132,7 @@ def set_(self, source=None):
     if self._base is None:
         stand_in(self)
     self._a, self._storage = source._a, source._storage
-    self._base, self._chain = source._base, source._chain
+    self._base, self._path = source._base, source._path
     if source._base is not None:
         source._storage.add_alias(self)
     if tls.m.recorder is not None:

@@ -11,6 +11,7 @@ from ...ir.ops import elementwise as ew
 from ...ir.ops import shape as sh
 from ...ir.ops.triangle import triangle
 from ...ir.substitute import as_int, at_hint
+from ..dispatch import look
 from ..tensor import Size, Tensor, numel_of, shape_of
 from .register import api, deliver
 
@@ -70,7 +71,7 @@ def fill_in(shape: tuple, size: int, who: str) -> tuple:
 def reshape(input, *sizes, shape=None):
     """The same elements under another shape; a view where strides allow, else a copy."""
     shape = sizes_of(sizes if shape is None else (shape,))
-    return sh.reshape(input, shape=fill_in(shape, numel_of(input), "reshape"))
+    return look(sh.reshape, input, {"shape": fill_in(shape, numel_of(input), "reshape")})
 
 
 Tensor.reshape_as = lambda self, other: reshape(self, other.shape)
@@ -85,7 +86,7 @@ def view(self, *shape, dtype=None, size=None):
     shape = fill_in(sizes_of(shape if size is None else (size,)), numel_of(self), "view")
     if not a.flags.c_contiguous:
         require_view(a, shape)
-    return sh.reshape(self, shape=shape)
+    return look(sh.reshape, self, {"shape": shape})
 
 
 def require_view(a, shape):
@@ -118,12 +119,12 @@ def flatten(input, start_dim=0, end_dim=-1):
     if first > last:
         raise ShapeError(f"flatten: start_dim {start_dim} comes after end_dim {end_dim}")
     if n == 0:
-        return sh.reshape(input, shape=(1,))
+        return look(sh.reshape, input, {"shape": (1,)})
     if first == last:
         return input
     shape = shape_of(input)
     merged = math.prod(shape[first:last + 1])
-    return sh.reshape(input, shape=shape[:first] + (merged,) + shape[last + 1:])
+    return look(sh.reshape, input, {"shape": shape[:first] + (merged,) + shape[last + 1:]})
 
 
 @api()
@@ -140,13 +141,13 @@ def unflatten(input, dim, sizes):
     parts = fill_in(sizes_of((sizes,)), shape[d], "unflatten")
     if math.prod(parts) != shape[d]:
         raise ShapeError(f"unflatten: sizes {parts} do not multiply to size {shape[d]} of dim {dim}")
-    return sh.reshape(input, shape=shape[:d] + parts + shape[d + 1:])
+    return look(sh.reshape, input, {"shape": shape[:d] + parts + shape[d + 1:]})
 
 
 @api()
 def ravel(input):
     """All elements in row-major order; a view where possible."""
-    return input if input.ndim == 1 and input._a.flags.c_contiguous else sh.reshape(input, shape=(numel_of(input),))
+    return input if input.ndim == 1 and input._a.flags.c_contiguous else look(sh.reshape, input, {"shape": (numel_of(input),)})
 
 
 @api()
@@ -161,7 +162,7 @@ def squeeze(input, dim=None):
     else:
         gone = canonical_order(dim, len(shape))
         left = tuple([n for i, n in enumerate(shape) if n != 1 or i not in gone])
-    return sh.reshape(input, shape=left)
+    return look(sh.reshape, input, {"shape": left})
 
 
 @api()
@@ -169,7 +170,7 @@ def unsqueeze(input, dim):
     """With a new dimension of size 1 at `dim`."""
     shape = shape_of(input)
     d = canonical_dim(dim, len(shape) + 1)
-    return sh.reshape(input, shape=shape[:d] + (1,) + shape[d:])
+    return look(sh.reshape, input, {"shape": shape[:d] + (1,) + shape[d:]})
 
 
 # Permutations.
@@ -179,7 +180,7 @@ def unsqueeze(input, dim):
 def permute(input, *order, dims=None):
     """The dimensions in another order."""
     order = canonical_order(sizes_of(order if dims is None else (dims,)), input.ndim)
-    return sh.permute(input, dims=order)
+    return look(sh.permute, input, {"dims": order})
 
 
 @api(names=("swapaxes", "swapdims"))
@@ -190,7 +191,7 @@ def transpose(input, dim0, dim1):
     order = list(range(n))
     if n:
         order[i], order[j] = j, i
-    return sh.permute(input, dims=tuple(order))
+    return look(sh.permute, input, {"dims": tuple(order)})
 
 
 @api()
@@ -199,7 +200,7 @@ def t(input):
     n = input._a.ndim
     if n > 2:
         raise ShapeError(f"t() takes at most 2 dimensions, got {n}; use transpose(dim0, dim1) or mT")
-    return sh.permute(input, dims=(1, 0) if n == 2 else tuple(range(n)))
+    return look(sh.permute, input, {"dims": (1, 0) if n == 2 else tuple(range(n))})
 
 
 @api(names=("moveaxis",))
@@ -211,7 +212,7 @@ def movedim(input, source, destination):
         raise ShapeError(f"movedim: source {source} and destination {destination} must name equally many dimensions")
     rest = iter([d for d in range(n) if d not in src])
     at = dict(zip(dst, src))
-    return sh.permute(input, dims=tuple([at[i] if i in at else next(rest) for i in range(n)]))
+    return look(sh.permute, input, {"dims": tuple([at[i] if i in at else next(rest) for i in range(n)])})
 
 
 def _matrix_transpose(x, what):
@@ -229,7 +230,7 @@ def adjoint(input):
 
 def _all_reversed(self) -> Tensor:
     """All dimensions reversed."""
-    return sh.permute(self, dims=tuple(range(self.ndim))[::-1])
+    return look(sh.permute, self, {"dims": tuple(range(self.ndim))[::-1]})
 
 
 def _last_two_swapped(self) -> Tensor:
@@ -262,7 +263,7 @@ def expand(self, *sizes, size=None, implicit=False):
         raise ShapeError(f"expand: {len(sizes)} sizes are fewer than the {len(shape)} dimensions of shape {shape}")
     if -1 in sizes[:lead]:
         raise ShapeError(f"expand: -1 is not allowed for a new leading dimension, got {sizes}")
-    return sh.expand(self, shape=sizes[:lead] + tuple([n if m == -1 else m for n, m in zip(shape, sizes[lead:])]))
+    return look(sh.expand, self, {"shape": sizes[:lead] + tuple([n if m == -1 else m for n, m in zip(shape, sizes[lead:])])})
 
 
 @api(function=False)
@@ -333,7 +334,7 @@ def unfold(self, dimension, size, step):
     if not self.ndim:
         if size > 1:
             raise ShapeError(f"unfold: size {size} is larger than the one element of a 0-d tensor")
-        return sh.slice_(sh.reshape(self, shape=(1,)), dim=0, start=0, step=1, stop=size)
+        return sh.slice_(look(sh.reshape, self, {"shape": (1,)}), dim=0, start=0, step=1, stop=size)
     return sh.unfold(self, dim=d, size=size, step=step)
 
 

@@ -43,7 +43,7 @@ class _Owned(Tensor):
         pass
 
     def _state(self):
-        return {k: v for k, v in self.__dict__.items() if k not in ("_base", "_chain", "_kept_grad")}
+        return {k: v for k, v in self.__dict__.items() if k not in ("_base", "_path", "_kept_grad")}
 
     def __deepcopy__(self, memo):
         if id(self) in memo:
