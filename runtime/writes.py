@@ -15,9 +15,11 @@ from ..ir.ops.elementwise import cast
 from ..ir.ops.shape import assign_view
 from ..ir.substitute import at_hint
 from .autograd.hooks import keep_gradient
-from .autograd.node import Node, broadcast_edge, rescue_result
+from .autograd.node import Leaf, Node, broadcast_edge, rescue_result
 from .state import tls
 from .tensor import Tensor, shape_of
+
+_ndarray = np.ndarray
 
 
 def write(dst: Tensor, src, name: str, *, foreign: bool = False):
@@ -28,6 +30,17 @@ def write(dst: Tensor, src, name: str, *, foreign: bool = False):
     """
     m = tls.m
     a = dst._a
+    if is_plain(dst, m):
+        if not isinstance(src, Tensor):
+            if a.dtype.isbuiltin == 1:
+                m.run(a.fill, dt.fitted(src, dst.dtype, name))
+                wrote_plainly(dst, name)
+                return dst
+        elif src._a.dtype is a.dtype and src._a.shape == a.shape and (src._node is None or not m.grad) and (
+                src._a.__class__ is _ndarray):
+            a[...] = src._a
+            wrote_plainly(dst, name)
+            return dst
     check_writable(dst, m, name, shared=not isinstance(src, Tensor))
     value = src._a if isinstance(src, Tensor) else dt.fitted(src, dst.dtype, name)
     try:
@@ -62,6 +75,27 @@ def _rescue(dst):
     owner = dst if dst._base is None else dst._base
     if owner._node is not None:
         rescue_result(owner)
+
+
+def is_plain(dst: Tensor, m) -> bool:
+    """Whether to write into `dst` is to write into its array: no history, recorder or device takes notice, and no two elements
+    share a place."""
+    a, base = dst._a, dst._base
+    if m.special or a.__class__ is not _ndarray:
+        return False
+    node = dst._node if base is None else base._node
+    if node is not None and (m.grad or type(node) is not Leaf):
+        return False
+    flags = a.flags
+    return flags.c_contiguous and flags.writeable and (base is None or dst._node is None or not m.grad)
+
+
+def wrote_plainly(dst: Tensor, name: str):
+    """After such a write."""
+    storage = dst._storage
+    storage.wrote(name)
+    if (dst if dst._base is None else dst._base)._is_data:
+        storage.wrote_unchecked()
 
 
 def check_writable(dst: Tensor, m, name: str, shared: bool = False):

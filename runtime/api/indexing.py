@@ -16,7 +16,7 @@ from ..device_array import DeviceArray
 from ..dispatch import as_view, look
 from ..state import tls
 from ..tensor import Tensor, numel_of, shape_of
-from ..writes import write
+from ..writes import is_plain, write, wrote_plainly
 from .creation import made
 from .promote import to_dtype
 
@@ -272,6 +272,8 @@ def getitem(self, key):
 
 def setitem(self, key, value) -> None:
     """x[key] = value, broadcasting and converting the value."""
+    if _set_plainly(self, key, value):
+        return
     if _is_mask_of(self, key) and _is_single(value):
         filled = ew.where(key, _single(value, self.dtype), self)
         write(self, filled, "__setitem__")
@@ -283,6 +285,49 @@ def setitem(self, key, value) -> None:
         write(view, put(view, indices, value, False, "__setitem__"), "__setitem__")
     else:
         write(view, _fitting(value, view) if isinstance(value, Tensor) else value, "__setitem__", foreign=True)
+
+
+def _set_plainly(x, key, value) -> bool:
+    """Writes x[key] = value by numpy alone, where key is a mask of x or of ints, slices and index tensors, the value a number
+    or has x's dtype, and nothing but x's memory and version takes notice; False if that is not so."""
+    m, a = tls.m, x._a
+    if not is_plain(x, m):
+        return False
+    if isinstance(value, Tensor):
+        v = value._a
+        if v.dtype is not a.dtype or v.__class__ is not _ndarray or (m.grad and value._node is not None):
+            return False
+    elif (value.__class__ is float or value.__class__ is int) and a.dtype.isbuiltin == 1:
+        v = dt.fitted(value, x.dtype, "__setitem__")
+    else:
+        return False
+    try:
+        if _is_mask_of(x, key):
+            if key._a.__class__ is not _ndarray or not _is_single(value):
+                return False
+            m.run(np.copyto, a, v, casting="unsafe", where=key._a)
+        else:
+            at = _plain_key(key)
+            if at is None:
+                return False
+            m.run(a.__setitem__, at, v)
+    except (IndexError, ValueError):
+        return False
+    wrote_plainly(x, "__setitem__")
+    return True
+
+
+def _plain_key(key):
+    """A key of ints, rising slices and int64 tensors as numpy takes it; None for any other."""
+    parts = []
+    for k in key if key.__class__ is tuple else (key,):
+        if k.__class__ is int or k is Ellipsis or (k.__class__ is slice and k.step is None):
+            parts.append(k)
+        elif isinstance(k, Tensor) and k._a.__class__ is _ndarray and k._a.ndim and k._a.dtype.char in "lq":
+            parts.append(k._a)
+        else:
+            return None
+    return tuple(parts)
 
 
 def _is_mask_of(x, key) -> bool:

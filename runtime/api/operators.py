@@ -8,6 +8,7 @@ from ...ir.ops import elementwise as ew
 from ..dispatch import KERNELS, kernel_of, record, record_pair
 from ..state import tls
 from ..tensor import Tensor
+from ..writes import is_plain, wrote_plainly
 from . import elementwise as api_ew
 from .register import FUNCTIONS, store
 
@@ -94,8 +95,28 @@ def _reflected(general):
     return method
 
 
-def _inplace(general, name):
+def _inplace(general, name, ufunc=None, chars=""):
+    """`a <op>= b`: the ufunc writes into a's array where nobody else takes notice and dtypes are one; else the result of
+    `general` is stored."""
+
     def method(self, other):
+        m, a = tls.m, self._a
+        if ufunc is not None and a.size < LARGE and is_plain(self, m):
+            d = a.dtype
+            if isinstance(other, Tensor):
+                b = other._a
+                fits = b.dtype is d and d.char in chars and (b.shape == a.shape or not b.ndim) and (
+                    not m.grad or other._node is None) and b.__class__ is _ndarray
+            else:
+                b = other
+                fits = (type(b) is float or type(b) is int) and d.kind == "f" and d.itemsize > 2
+            if fits:
+                try:
+                    m.run(ufunc, a, b, a)
+                except Exception:
+                    return store(self, general(self, other), name)
+                wrote_plainly(self, name)
+                return self
         return store(self, general(self, other), name)
 
     return method
@@ -109,7 +130,7 @@ def _attach(name, fn, *, op=None, ufunc=None, chars="", reflected=True, inplace=
         backward = _guarded(_reflected(fn))
         methods[f"__r{name}__"] = backward if op is None else _reflected_shortcut(op, ufunc, backward)
     if inplace:
-        methods[f"__i{name}__"] = _guarded(_inplace(fn if op is None else forward, f"__i{name}__"))
+        methods[f"__i{name}__"] = _guarded(_inplace(fn if op is None else forward, f"__i{name}__", ufunc, chars))
     for key, method in methods.items():
         method.__name__ = key
         method.__qualname__ = f"Tensor.{key}"

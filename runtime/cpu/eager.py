@@ -146,10 +146,11 @@ def rows(op: Op):
 # Random numbers: the compiled stream gives the bits that ir/philox.py defines; normals differ from numpy's in the last one.
 
 
-def drawn(name, key, shape, out=None):
+def drawn(name, key, shape, out=None, span=0):
     """The first elements of a key's stream, made in `out` if it is given: a contiguous array of the shape and dtype."""
     seed, call = random.stream(key)
-    return kernels.draw(name)(seed, call, random.size_of(shape), out=None if out is None else out.reshape(-1)).reshape(shape)
+    flat = None if out is None else out.reshape(-1)
+    return kernels.draw(name)(seed, call, random.size_of(shape), span=span, out=flat).reshape(shape)
 
 
 @TABLE.makes(shape.full)
@@ -196,6 +197,19 @@ def bernoulli_mask(op: Op):
     def run(key, *, shape, p):
         threshold = round(p * 2**32)
         return drawn("random_bits", key, shape) < threshold if threshold < 2**32 else np.ones(shape, np.bool_)
+
+    return run
+
+
+@TABLE.makes(random.randint)
+def randint(op: Op):
+    """Integers below the span, and `low` added to them."""
+
+    def run(key, *, shape, low, high, dtype):
+        made = drawn("random_below", key, shape, span=high - low)
+        if low:
+            made += np.int64(low)
+        return made.astype(dtype.np, copy=False)
 
     return run
 

@@ -191,6 +191,6 @@ class Draw:
         """Elements start .. start + n - 1 of a call, as a 1-D array."""
         if out is None:
             out = empty((n,), self.dtype.np)
-        words = [np.array(v & (2**64 - 1), np.uint64).view(np.int64) for v in (start, seed, call, span)]
-        (self._entry or self._make())(*words, out)
+        words = np.array((start, seed, call, span & (2**64 - 1)), np.uint64).view(np.int64)
+        (self._entry or self._make())(words[0, ...], words[1, ...], words[2, ...], words[3, ...], out)
         return out
