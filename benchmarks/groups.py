@@ -2,8 +2,8 @@
 
 from . import gpu, inference, kernels, layers, loading, memory, precision, small, small_ops, traced, training
 
-GROUPS = {"small": small, "small_ops": small_ops, "traced": traced, "kernels": kernels, "layers": layers, "inference": inference, "training": training,
-          "precision": precision, "memory": memory, "loading": loading,
+GROUPS = {"small": small, "small_ops": small_ops, "traced": traced, "kernels": kernels, "layers": layers,
+          "inference": inference, "training": training, "precision": precision, "memory": memory, "loading": loading,
           "gpu": gpu}
 MEAN_BARS = {name: group.MEAN_BAR for name, group in GROUPS.items() if group.MEAN_BAR}
 

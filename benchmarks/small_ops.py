@@ -62,7 +62,7 @@ INDEXING = {
     "gather": on_several([_M, indices(64, 32, 1)], lambda lib, t, i: t.gather(1, i)),
     "index_select": on_several([_M, _ROWS], lambda lib, t, i: t.index_select(0, i)),
     "masked_fill": on_several([_M, _MASK], lambda lib, t, m: t.masked_fill(m, 0.0)),
-    "for row in x": on(_M, lambda t: [row for row in t]),
+    "for row in x": on(_M, lambda t: list(t)),
     "view": on(_M, lambda t: t.view(64, 32)),
     "x.T": on(_M, lambda t: t.T),
     "unsqueeze": on(_M, lambda t: t.unsqueeze(0)),

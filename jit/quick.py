@@ -4,7 +4,8 @@ A call is plain where tensors and arrays come in (and objects, of which the guar
 computes, and tensors come out, or values that are read out of these: nothing is written, no gradient is wanted. For such a kind
 of call a function is generated that asks all that the recording relies on (what the arguments are, the captured tensors, what
 was made of weights, the guards), makes the results and enters native code. It answers MISS for whatever is not plain: the long
-road knows more. Two arguments may lie in one memory, since nobody writes.
+road knows more. Two arguments may lie in one memory, since nobody writes; which of them are one and
+the same is part of the kind.
 """
 
 from typing import Any
@@ -16,6 +17,7 @@ from ..runtime.autograd.node import Leaf
 from ..runtime.nn.structure import Structure
 from ..runtime.state import Defaults, tls
 from ..runtime.tensor import Tensor
+from .entry import sharing
 from .execute import OPEN_PROFILES
 from .guard_code import tests_of
 from .tree import GivenArray
@@ -32,7 +34,7 @@ def quick_call(entry, symbols, call):
         return None
     if not has_plain_arguments(call):
         return None
-    if key[1] is not None or key[3] is not None:
+    if (key[1] is not None and not is_only_repeated(leaves)) or key[3] is not None:
         return None
     if any(type(t._a) is not np.ndarray or not t._a.flags.carray for t in leaves):
         return None
@@ -40,6 +42,12 @@ def quick_call(entry, symbols, call):
         return None
     straight = entry.tree.straight(symbols)
     return None if straight is None else _Writer(entry, call).function(*straight)
+
+
+def is_only_repeated(leaves) -> bool:
+    """Whether tensors share memory only because some of them are given twice."""
+    different = list({id(t): t for t in leaves}.values())
+    return len(different) < len(leaves) and sharing(different) is None
 
 
 def has_plain_arguments(call) -> bool:
@@ -103,6 +111,13 @@ class _Writer:
                 continue
             t, n = given.tensor if type(given) is GivenArray else given, leaves
             leaves += 1
+            before = [k for k in range(i) if self.args[k] is given]
+            if before:
+                lines += [f"if x{i} is not x{before[0]}: return MISS", f"a{n} = x{i}._a"]
+                continue
+            others = [f"x{i} is x{k}" for k in range(i) if _is_leaf(self.args[k])]
+            if others:
+                lines.append(f"if {' or '.join(others)}: return MISS")      # the function may have asked which is which
             if t is given:
                 lines += [f"if x{i}.__class__ is not {self._name(type(t))} or not ({_node_test(f'x{i}', t)}): return MISS",
                           f"a{n} = x{i}._a"]

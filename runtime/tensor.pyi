@@ -127,7 +127,9 @@ class Tensor:
     def __xor__(self, other) -> Tensor: ...
     _a: Any
     _base: Any
-    _chain: builtins.tuple
+    @builtins.property
+    def _chain(self) -> builtins.tuple:
+        """The view operators that lead from the base here, as (name, sorted items of parameters)."""
     _is_data: builtins.bool
     def _is_view(self) -> builtins.bool:
         """Whether the tensor looks into the memory of another one."""
@@ -137,6 +139,7 @@ class Tensor:
     _node: Any
     def _one(self) -> Any: ...
     def _own_storage(self) -> _storage_module.Storage: ...
+    _path: Any
     _retains: builtins.bool
     _shared: Any
     @builtins.property

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import ingot
+from ingot.runtime import writes
+from ingot.runtime.api import indexing, operators
 
 SHAPES = [(4,), (3, 4), (2, 3, 4), (2, 3, 2, 3)]
 
@@ -225,3 +227,53 @@ def test_parts_replaced():
     assert x.slice_scatter(ingot.ones(3, 1), 1, 2).tolist() == [[0, 0, 1]] * 3
     assert x.diagonal_scatter(ingot.ones(2), 1).tolist() == [[0, 1, 0], [0, 0, 1], [0, 0, 0]]
     assert x.sum() == 0
+
+
+PLAIN_WRITES = [
+    (key, value) for key in (2, -1, (1, 2), (0, slice(1, 3)), slice(None), slice(1, None), (..., 0), (slice(0, 2), -1), (),
+                             np.array([0, 2, 0]), (slice(None), np.array([3, -1])), (np.array([0, 1]), np.array([2, 2])))
+    for value in (2, 1.5, 1e300, "one", "like")]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "bfloat16", "bool"])
+def test_plain_writes_are_those_of_the_long_road(dtype, monkeypatch):
+    def written(key, value):
+        x = ingot.arange(12).reshape(3, 4).to(getattr(ingot, dtype))
+        key = tuple(ingot.tensor(k) if isinstance(k, np.ndarray) else k for k in (key if isinstance(key, tuple) else (key,)))
+        given = {"one": ingot.tensor(7).to(x.dtype), "like": x[key].clone() + x[key]}.get(value, value)
+        before = x._version
+        try:
+            x[key] = given
+        except ingot.IngotError as e:
+            return type(e), str(e)
+        mask = x > 3
+        x[mask] = 0
+        view = x[1]
+        view += view
+        x += x
+        return x._version - before, view._version - before, x.tolist()
+
+    quick = [written(*case) for case in PLAIN_WRITES]
+    for module in (operators, indexing, writes):
+        monkeypatch.setattr(module, "is_plain", lambda *_: False)
+    assert repr(quick) == repr([written(*case) for case in PLAIN_WRITES])      # nan is like nan
+
+
+def test_plain_writes_keep_out_where_somebody_takes_notice():
+    x = ingot.ones(3, requires_grad=True)
+    y = x * 2
+    y[0] = 5.0
+    y += 1
+    z = (y * y).sum()
+    y[1] = 0.0
+    with pytest.raises(RuntimeError, match="overwritten by __setitem__"):
+        z.backward()
+    with pytest.raises(RuntimeError, match="leaf"):
+        x[0] = 1.0
+    with pytest.raises(RuntimeError, match="share one place"):
+        ingot.zeros(1).expand(3)[:2] += ingot.ones(2)
+    saved = ingot.ones(3)
+    w = (x * saved).sum()
+    saved *= 2.0
+    with pytest.raises(RuntimeError, match="overwritten by __imul__"):
+        w.backward()

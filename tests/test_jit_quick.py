@@ -212,3 +212,20 @@ def test_weights_that_change_at_every_call_leave_no_stale_copies():
             net[0].weight.add_(0.1)
             np.testing.assert_allclose(traced(x).numpy(), net(x).numpy(), atol=1e-5)
     assert traced._quick is None
+
+
+def test_a_tensor_given_twice_is_a_kind_of_its_own():
+    f = jit.trace(lambda a, b, c: a + c if a is b else a * 2 + b)
+    x, y, z = (ingot.full((8,), float(n)) for n in (1, 3, 7))
+    for _ in range(3):
+        for args, expected in (((x, y, z), 5), ((x, x, z), 8), ((y, y, x), 4), ((x, y, x), 5), ((x, x, x), 2), ((y, x, x), 7)):
+            for _ in range(4):
+                assert f(*args).tolist() == [expected] * 8, args
+
+
+def test_a_tensor_given_twice_takes_the_quick_road(monkeypatch):
+    f, x = jit.trace(lambda a, b: a * b + 1), ingot.full((8,), 2.0)
+    for _ in range(4):
+        f(x, x)
+    monkeypatch.setattr("ingot.jit.traced.sharing", None)          # which the long road asks
+    assert f(x, x).tolist() == [5.0] * 8

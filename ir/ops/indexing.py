@@ -128,6 +128,10 @@ def _rows(x, indices):
 
 
 def _accumulate(x, value, indices):
+    if x.ndim == 1 and x.dtype != np.bool_ and indices[0].ndim == 1:
+        out = np.array(wide(x), order="C")
+        np.add.at(out, indices[0], wide(value))
+        return out.astype(x.dtype, copy=False)
     given = [d for d, i in enumerate(indices) if i is not None]
     order, sizes, rows = _rows(x, indices)
     adjacent = given[-1] - given[0] + 1 == len(given)

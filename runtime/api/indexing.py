@@ -298,10 +298,12 @@ def _set_plainly(x, key, value) -> bool:
         if v.dtype is not a.dtype or v.__class__ is not _ndarray or (m.grad and value._node is not None):
             return False
     elif (value.__class__ is float or value.__class__ is int) and a.dtype.isbuiltin == 1:
-        v = dt.fitted(value, x.dtype, "__setitem__")
+        v = value
     else:
         return False
     try:
+        if v is value:
+            v = dt.fitted(v, x.dtype, "__setitem__")
         if _is_mask_of(x, key):
             if key._a.__class__ is not _ndarray or not _is_single(value):
                 return False
@@ -311,7 +313,7 @@ def _set_plainly(x, key, value) -> bool:
             if at is None:
                 return False
             m.run(a.__setitem__, at, v)
-    except (IndexError, ValueError):
+    except (IndexError, ValueError):       # the long road says what is wrong
         return False
     wrote_plainly(x, "__setitem__")
     return True

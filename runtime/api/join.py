@@ -12,7 +12,7 @@ from ...ir.ops import indexing as ix
 from ...ir.ops import reduce as rd
 from ...ir.ops import shape as sh
 from ..dispatch import look
-from ..state import Defaults
+from ..state import Defaults, tls
 from ..tensor import Tensor, numel_of, shape_of, wrap
 from .creation import counted, filled, made, tensor
 from .promote import result_type, to_dtype
@@ -83,7 +83,10 @@ def stack(tensors, dim=0, *, out=None):
             raise ShapeError(f"stack takes tensors of one shape, got {shape} and, at position {i}, {x._a.shape}")
     d = canonical_dim(dim, len(shape) + 1)
     grown = shape[:d] + (1,) + shape[d:]
-    return deliver(sh.cat(*[sh.reshape(x, shape=grown) for x in xs], dim=d), out, "stack")
+    m = tls.m
+    if not m.special and not (m.grad and any([x._node is not None for x in xs])):  # noqa: C419  (quicker than a generator)
+        return deliver(sh.cat(*[wrap(x._a.reshape(grown)) for x in xs], dim=d), out, "stack")
+    return deliver(sh.cat(*[look(sh.reshape, x, {"shape": grown}) for x in xs], dim=d), out, "stack")
 
 
 def _at_least(x, n):

@@ -139,10 +139,12 @@ class Elementwise:
 
     def general(self, arrays, out=None):
         """Any shapes that broadcast, any strides, several outputs (`out` is then a tuple)."""
-        if not all(type(a) is np.ndarray for a in arrays):
-            arrays = [np.asarray(a) for a in arrays]  # numpy scalars
+        for a in arrays:
+            if a.__class__ is not np.ndarray:
+                arrays = [np.asarray(a) for a in arrays]  # numpy scalars
+                break
         outs = None if out is None else out if isinstance(out, tuple) else (out,)
-        key = tuple((a.shape, a.strides) for a in (*arrays, *(outs or ())))
+        key = tuple([(a.shape, a.strides) for a in (*arrays, *(outs or ()))])
         shape, entry, plan = self._plans.get(key) or self._plan(key, arrays, outs)
         if outs is None:
             outs = tuple(empty(shape, d.np) for d in self.outputs)
