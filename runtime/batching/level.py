@@ -163,8 +163,7 @@ class Level:
         if full._storage is not behind._storage:
             return self.sample(full)
         out = self.sample(full, x._a if x._a.base is None else x._a.base)
-        dispatch.link_view(op, params, x, out)
-        return out
+        return dispatch.as_view(x, out._a, (x._path, op, params))
 
     def drawn(self, op, args, params):
         """Random numbers: of each sample its own, or of all the same."""
