@@ -15,7 +15,7 @@ from ..runtime.nn.structure import Structure
 from .guards import Guard, ModulesGuard
 from .hidden_reads import FunctionGuard
 from .lack import Lack
-from .reads import ARGUMENT
+from .reads import ARGUMENT, MISSING
 
 
 def quick_check(guards):
@@ -36,8 +36,8 @@ def tests_of(guards, names: dict) -> list:
         if type(g) is FunctionGuard:
             f, parts = _name(names, g.function), [_name(names, x) for x in g.parts]
             line = f"{f}.__code__ is {parts[0]} and {f}.__defaults__ is {parts[1]} and {f}.__kwdefaults__ is {parts[2]}"
-        if type(g) is Lack and g.spaces is None and hasattr(g.owner, "__dict__"):
-            line = f"{_name(names, g.owner)}.__dict__.keys().isdisjoint({_name(names, g.names)})"
+        if type(g) is Lack:
+            line = _lack(g, names)
         if line is None and type(g) is ModulesGuard:
             line = f"({_name(names, g)}.version == Structure.version or {_name(names, g)}.holds())"
         lines.append(line or f"{_name(names, g)}.holds()")
@@ -48,7 +48,7 @@ def _line(guard, names, known):
     """One comparison by identity, or None where the guard wants more."""
     place = id(guard.root), guard.chain.root, guard.chain.name
     known[place, guard.chain.steps] = guard
-    if guard.value() is not guard.expected:
+    if guard.value() is not guard.expected or guard.expected is MISSING:
         return None
     start, steps = _start(guard, names, known, place)
     if start is None:
@@ -62,6 +62,15 @@ def _line(guard, names, known):
         return (f"(_method := {start}).__func__ is {_name(names, guard.expected)} "
                 f"and _method.__self__ is {_name(names, method.__self__)}")
     return f"{start} is {_name(names, guard.expected)}"
+
+
+def _lack(lack, names):
+    """What an object lacks. A class has got none of it as long as no more attributes are there: who takes one away and puts
+    another one in its place, between two calls, is not looked for."""
+    if lack.spaces is None:
+        own = getattr(lack.owner, "__dict__", None)
+        return None if own is None else f"{_name(names, lack.owner)}.__dict__.keys().isdisjoint({_name(names, lack.names)})"
+    return " and ".join(f"len({_name(names, space)}) == {len(space)}" for space in lack.spaces)
 
 
 def _start(guard, names, known, place):

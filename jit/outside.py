@@ -130,26 +130,35 @@ class Outside:
 
     def _answer(self: Any, question, text, value):
         """Guards what code asks of an object, a class or a module."""
+        if isinstance(value, type):
+            known, _ = self._answer_class(question, value)
+            for name in (known if question.sets else known & question.assigned) & vars(value).keys():
+                self._note_target(value, name, "attr", vars(value)[name], f"{text}.{name}")
+            return
         attributes, kind = attributes_of(value), type(value)
-        in_class, nowhere = self._names_in_class(kind, question.names)
-        self._note_attributes(kind.__qualname__, kind, in_class)
+        in_class, nowhere = self._answer_class(question, kind)
         lacking = in_class - attributes.keys()
         if question.by_name and hasattr(kind, "__getattr__"):
             self._note_attributes(text, value, nowhere - attributes.keys())
         elif question.by_name:
             lacking |= nowhere - attributes.keys()
-            self._note_lack(kind.__qualname__, kind, nowhere)
         self._note_lack(text, value, lacking)
         if question.kinds:
             self._note_attributes(text, value, ("__class__",))
             if is_users_space(kind):
                 self._reach(kind.__qualname__, kind)
         for name in question.names & attributes.keys():
-            if isinstance(value, type) and not known_in_class(value, name):
-                continue
             if question.sets or name in question.assigned:
                 self._note_target(value, name, "attr", attributes[name], f"{text}.{name}")
             self._note_attribute(text, value, name, attributes[name])
+
+    def _answer_class(self: Any, question, cls) -> tuple:
+        """Guards what code asks of a class, or of its instances and finds there; gives `_names_in_class`."""
+        in_class, nowhere = self._names_in_class(cls, question.names)
+        self._note_attributes(cls.__qualname__, cls, in_class)
+        if question.by_name:
+            self._note_lack(cls.__qualname__, cls, nowhere)
+        return in_class, nowhere
 
     def _names_in_class(self: Any, cls, names) -> tuple:
         """Which of some names a class knows (`known_in_class`), and which it has not."""

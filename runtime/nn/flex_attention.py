@@ -21,6 +21,8 @@ from .functional.attention import scaled_dot_product_attention
 __all__ = ["AuxOutput", "AuxRequest", "BlockMask", "and_masks", "create_block_mask", "create_mask", "flex_attention",
            "noop_mask", "or_masks"]
 
+_DEFAULT_SPARSE_BLOCK_SIZE = 128        # the name by which libraries know it
+
 
 class AuxRequest(NamedTuple):
     """What flex_attention is to return beside its result."""
@@ -154,7 +156,7 @@ def _is_causal(mask) -> bool:
     return bool(np.array_equal(mask._a, np.broadcast_to(np.tri(mask.shape[-1], dtype=np.bool_), mask._a.shape)))
 
 
-def create_block_mask(mask_mod, B, H, Q_LEN, KV_LEN, device="cpu", BLOCK_SIZE=128, _compile=False):
+def create_block_mask(mask_mod, B, H, Q_LEN, KV_LEN, device="cpu", BLOCK_SIZE=_DEFAULT_SPARSE_BLOCK_SIZE, _compile=False):
     """A BlockMask of a mask_mod; None for B or H is one mask for all."""
     if not callable(mask_mod):
         raise ArgumentError(f"create_block_mask takes a function (b, h, q_idx, kv_idx) -> bool, got {mask_mod!r}")
