@@ -19,7 +19,6 @@ from ..runtime.tensor import Tensor
 from .asked import NOTHING, asked_of, getters_names, imports_of
 from .bystanders import is_alone
 from .contents import Contents
-from .effects import Target, is_repeatable
 from .errors import DisturbedError, TraceError
 from .frames import cell_of, functions_of, is_user, unwatched
 from .given import Parts
@@ -28,7 +27,7 @@ from .hidden_reads import HiddenReads, known_in_class, owners_above
 from .instances import is_instance, is_users_space
 from .lack import Lack
 from .module_writes import ModuleWrites
-from .numpy_scalars import SymScalar, fixed
+from .numpy_scalars import fixed
 from .outside import Outside
 from .photograph import is_changeable, is_plain, looks_like, photograph
 from .places import Held, read, root_value
@@ -45,6 +44,7 @@ from .reads import (
     uses_of,
     writes_of,
 )
+from .stores import Stores
 
 _MUTATORS = frozenset(("append", "extend", "insert", "pop", "remove", "clear", "update", "setdefault", "popitem", "add",
                        "discard", "sort", "reverse", "appendleft", "popleft"))
@@ -60,7 +60,7 @@ _WRITERS = frozenset(("_csv", "_queue"))
 _IMPURE_MODULES = ("_random", "random", "time", "secrets", "uuid", "numpy.random", "datetime")
 
 
-class Watch(Outside, HiddenReads):
+class Watch(Outside, HiddenReads, Stores):
     """Collects guards and refuses what cannot be repeated, while a function runs for the first time."""
 
     def __init__(self, held=None):
@@ -252,37 +252,6 @@ class Watch(Outside, HiddenReads):
             found = self._functions[frame.f_code] = functions_of(frame)
         return found
 
-    def _note_store(self, chain, base):
-        """An attribute is assigned to: that of an object that was there before must be as it was in the end."""
-        target = follow(base, chain.steps[:-1])
-        if id(target) in self.made:
-            return
-        if isinstance(target, Tensor) and not hasattr(type(target), chain.steps[-1][1]):
-            self._note_own_write(target, chain)
-        elif isinstance(target, Module) or (id(target) in self.outside and not isinstance(target, Tensor)):
-            self._note_target(target, chain.steps[-1][1], "attr", follow(target, chain.steps[-1:]), f"{chain}")
-
-    def _note_variable(self, write, frame):
-        """A global or a variable of an enclosing function is assigned to."""
-        if write.root == GLOBAL:
-            space = frame.f_globals
-            self._note_target(space, write.name, "item", space.get(write.name, MISSING), f"{write}")
-            return
-        value = frame.f_locals.get(write.name, MISSING)
-        cell = cell_of(self._functions_of(frame), frame.f_code, write.name, value)
-        if cell is None:
-            self._refuse(f"it writes {write} at {frame.f_code.co_filename}:{write.line}, which a trace could not repeat; "
-                         "return the value instead, or keep it in a tensor that is updated in place")
-        else:
-            self._note_target(cell, "", "cell", value, f"{write}")
-
-    def _note_target(self, owner, key, kind, before, text):
-        if kind == "attr" and self._had_not(owner, key):
-            before = MISSING
-        target = Target(owner, key, kind, before, photograph(before, self.held), f"{text} (in {self._reader})")
-        if self.stored.setdefault(target.place, target) is target and kind == "attr" and before is not MISSING:
-            self.held.show(owner, key)
-
     def _note_local(self, chain, frame, value):
         if chain.root == FREE:
             key = (id(frame.f_code), chain.name, id(value))
@@ -381,39 +350,11 @@ class Watch(Outside, HiddenReads):
             self._refuse(f"it calls .{name}() on a {type(owner).__name__} that lives outside of it, at {place}; return the "
                          "value instead")
 
-    def _is_unread(self, t) -> bool:
-        """Whether the function wrote something without having read it."""
-        return not self.reads_by_name and (t.place in self.module_writes.unread or t.place not in self.module_reads)
-
     def _refuse(self, reason):
         if self.problem is None:
             self.problem = TraceError("this function cannot be traced: " + reason)
 
     # At the end.
-
-    def effects(self) -> list:
-        """The `Target`s that hold something else than before, if that can be repeated; else raises."""
-        self._note_new()
-        others = {t.place: t for t in self.module_writes.targets(self.stored)}
-        self.stored |= others
-        self.module_reads |= others.keys()
-        found = [t for t in self.stored.values() if t.is_changed] + self.contents.targets()
-        for t in found:
-            t.fix(lambda x: fixed(x) if type(x) is SymScalar else x)
-            if t.kind is None:
-                raise TraceError(f"this function cannot be traced: it takes something out of {t.text} (or inserts it), which "
-                                 "lives outside of it; only appending to lists and setting items can be repeated")
-            is_identical = id(t.owner) not in self.given or isinstance(t.owner, Module) or type(t.owner).__eq__ is object.__eq__
-            if not (is_identical and t.is_plain and is_repeatable(t.value(), self.contents)):
-                raise TraceError(f"this function cannot be traced: it assigns to {t.text} what a trace could not make again "
-                                 "(numbers, tensors, and containers of them it can); return the value instead, or keep it in "
-                                 "a tensor that is updated in place")
-        return found
-
-    def settle(self):
-        """Leaves plain numbers where the function has written symbolic ones."""
-        for t in self.stored.values():
-            t.settle()
 
     def finish(self, effects=()) -> list:
         """The guards; raises if the run changed what it had read, but for the targets of `effects`."""

@@ -1,0 +1,75 @@
+"""What a recorded run writes to Python state that outlives the call: noted before, looked at in the end."""
+
+from typing import Any
+
+from ..runtime.nn.module import Module
+from ..runtime.tensor import Tensor
+from .effects import Target, is_repeatable
+from .errors import TraceError
+from .frames import cell_of
+from .numpy_scalars import SymScalar, fixed
+from .photograph import photograph
+from .reads import GLOBAL, MISSING, follow
+
+
+class Stores:
+    """The part of a watch that keeps `stored`: the `Target`s."""
+
+    def _note_store(self: Any, chain, base):
+        """An attribute is assigned to: that of an object that was there before must be as it was in the end."""
+        target = follow(base, chain.steps[:-1])
+        if id(target) in self.made:
+            return
+        if isinstance(target, Tensor) and not hasattr(type(target), chain.steps[-1][1]):
+            self._note_own_write(target, chain)
+        elif isinstance(target, Module) or (id(target) in self.outside and not isinstance(target, Tensor)):
+            self._note_target(target, chain.steps[-1][1], "attr", follow(target, chain.steps[-1:]), f"{chain}")
+
+    def _note_variable(self: Any, write, frame):
+        """A global or a variable of an enclosing function is assigned to."""
+        if write.root == GLOBAL:
+            space = frame.f_globals
+            self._note_target(space, write.name, "item", space.get(write.name, MISSING), f"{write}")
+            return
+        value = frame.f_locals.get(write.name, MISSING)
+        cell = cell_of(self._functions_of(frame), frame.f_code, write.name, value)
+        if cell is None:
+            self._refuse(f"it writes {write} at {frame.f_code.co_filename}:{write.line}, which a trace could not repeat; "
+                         "return the value instead, or keep it in a tensor that is updated in place")
+        else:
+            self._note_target(cell, "", "cell", value, f"{write}")
+
+    def _note_target(self: Any, owner, key, kind, before, text):
+        if kind == "attr" and self._had_not(owner, key):
+            before = MISSING
+        target = Target(owner, key, kind, before, photograph(before, self.held), f"{text} (in {self._reader})")
+        if self.stored.setdefault(target.place, target) is target and kind == "attr" and before is not MISSING:
+            self.held.show(owner, key)
+
+    def _is_unread(self: Any, t) -> bool:
+        """Whether the function wrote something without having read it."""
+        return not self.reads_by_name and (t.place in self.module_writes.unread or t.place not in self.module_reads)
+
+    def effects(self: Any) -> list:
+        """The `Target`s that hold something else than before, if that can be repeated; else raises."""
+        self._note_new()
+        others = {t.place: t for t in self.module_writes.targets(self.stored)}
+        self.stored |= others
+        self.module_reads |= others.keys()
+        found = [t for t in self.stored.values() if t.is_changed] + self.contents.targets()
+        for t in found:
+            t.fix(lambda x: fixed(x) if type(x) is SymScalar else x)
+            if t.kind is None:
+                raise TraceError(f"this function cannot be traced: it takes something out of {t.text} (or inserts it), which "
+                                 "lives outside of it; only appending to lists and setting items can be repeated")
+            is_identical = id(t.owner) not in self.given or isinstance(t.owner, Module) or type(t.owner).__eq__ is object.__eq__
+            if not (is_identical and t.is_plain and is_repeatable(t.value(), self.contents)):
+                raise TraceError(f"this function cannot be traced: it assigns to {t.text} what a trace could not make again "
+                                 "(numbers, tensors, and containers of them it can); return the value instead, or keep it in "
+                                 "a tensor that is updated in place")
+        return found
+
+    def settle(self: Any):
+        """Leaves plain numbers where the function has written symbolic ones."""
+        for t in self.stored.values():
+            t.settle()
