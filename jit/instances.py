@@ -8,7 +8,8 @@ from ..runtime.tensor import Tensor
 from .frames import TRUSTED
 
 _NO_INSTANCES = (type, types.ModuleType, types.FunctionType, Tensor, Module)
-_HOLDERS = frozenset(("types", "argparse", "collections", "_thread"))      # of the standard library: what users put things into
+# Of the standard library: what users put things into; and where classes are that were made without a module.
+_HOLDERS = frozenset(("types", "argparse", "collections", "_thread", "builtins"))
 
 
 def is_instance(value) -> bool:
