@@ -7,7 +7,7 @@ class Lack:
     def __init__(self, owner, text: str):
         self.owner, self.text = owner, text
         self.names: frozenset = frozenset()
-        self.spaces = [vars(c) for c in owner.__mro__] if isinstance(owner, type) else None
+        self.spaces: list | None = [vars(c) for c in owner.__mro__] if isinstance(owner, type) else None
 
     @property
     def watched(self) -> tuple:

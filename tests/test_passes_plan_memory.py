@@ -41,7 +41,7 @@ def test_values_for_calls_have_memory_of_their_own():
           %1: f32[6,4] = permute(%0, dims=(1, 0))
           %2: f32[4,4] = matmul(%0, %1)
           %3: f32[4,4] = relu(%2)
-          return %3
+          return %2, %3
         }""")
     steps = plan(g).steps
     assert [s.node.op.name if type(s) is Call else "run" for s in steps] == ["run", "permute", "matmul", "run"]
