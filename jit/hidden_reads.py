@@ -2,6 +2,7 @@
 behind `super()`, context variables, attributes of tensors and classes, names that it computes."""
 
 import functools
+import gc
 import inspect
 import types
 from collections.abc import Callable
@@ -13,9 +14,11 @@ from ..runtime.tensor import Tensor
 from .arrays import called
 from .asked import imported
 from .errors import CacheFilledError, TraceError
-from .instances import is_users
+from .instances import is_instance, is_users
 from .photograph import brief, is_plain, looks_like, photograph
 from .reads import GLOBAL, MISSING, Chain, follow
+
+_MOST_KEPT = 256        # results of a function with functools.lru_cache that are looked at
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +113,21 @@ def _items(container) -> list:
     return [tuple(map(id, item)) for item in items]
 
 
+def results_of(cached) -> list:
+    """What a function with functools.lru_cache keeps: its results, and perhaps their keys."""
+    if not cached.cache_info().currsize:
+        return []
+    found = [v for v in gc.get_referents(cached) if v is not cached.__dict__]
+    if cached.cache_parameters()["maxsize"] is None:
+        return list(next(v for v in found if type(v) is dict).values())
+    return [v for v in found if not (type(v) is dict and any(type(x).__name__ == "_lru_list_elem" for x in v.values()))]
+
+
+def _keeps(cached, results) -> bool:
+    """Whether a function with functools.lru_cache keeps these very results."""
+    return not results or {id(v) for v in results} <= {id(v) for v in results_of(cached)}
+
+
 class HiddenReads:
     """The part of a watch that hears of them."""
 
@@ -154,11 +172,20 @@ class HiddenReads:
         function = value.__func__ if type(value) is types.MethodType else value
         if type(function) is functools._lru_cache_wrapper and id(function) not in self.caches:
             self.caches[id(function)] = function, function.cache_info().misses
+            kept = results_of(function)[:_MOST_KEPT]
+            self._note_reading(Reading(("cache", id(function)), lambda: _keeps(function, kept), True,
+                                       f"whether {function.__name__}() has kept its results"))
+            for v in kept:
+                if type(v) in (list, dict, set):
+                    text = f"what {function.__name__}() gave"
+                    self._note_reading(Reading(("kept", id(v)), lambda v=v: v, photograph(v), text))
 
     def check_caches(self: Any, has_effects: bool):
-        """Raises if this call did what later ones, which find a result in a cache, do not do."""
+        """Raises if this call did what later ones, which find a result in a cache, do not do; or if what it left there may be
+        changed from outside."""
         for function, misses in self.caches.values():
-            if has_effects and function.cache_info().misses != misses:
+            if function.cache_info().misses != misses and (has_effects or any(
+                    is_instance(v) or type(v) in (list, dict, set) for v in results_of(function))):
                 raise CacheFilledError(f"{function.__name__}() was run to fill its cache, which later calls don't repeat")
 
     def _through_tensor(self: Any, base, steps) -> bool:

@@ -1,7 +1,6 @@
 """Objects that were there before a recorded function was called, as far as it reaches them."""
 
 import functools
-import gc
 import io
 import types
 import weakref
@@ -11,7 +10,7 @@ from ..runtime.nn.module import Module
 from ..runtime.tensor import Tensor
 from .asked import NOTHING
 from .guards import Guard
-from .hidden_reads import known_in_class
+from .hidden_reads import known_in_class, results_of
 from .instances import attributes_of, is_instance, is_users_space
 from .lack import Lack
 from .photograph import CONTAINERS, is_plain, photograph
@@ -115,8 +114,7 @@ class Outside:
         if type(value) is types.BuiltinMethodType:
             return [(text, value.__self__)]
         if type(value) is functools._lru_cache_wrapper:
-            kept = [v for found in gc.get_referents(value) for v in (found.values() if type(found) is dict else [found])]
-            return [(f"{text}()", v) for v in kept if not is_plain(v)]
+            return [(f"{text}()", v) for v in results_of(value) if not is_plain(v)]
         if type(value) in weakref.ProxyTypes:
             return [(text, value.__repr__.__self__)]
         return [(f"{text}()", value())] if isinstance(value, weakref.ref) else []

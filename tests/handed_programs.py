@@ -25,6 +25,13 @@ HANDED = {
     "given_by_cache_of_keys": (
         _C + "@functools.cache\ndef get(name): return C(2.0)\nget('a'); get('b')",
         "x * get('b').w", "get('b').w = 3.0"),
+    "given_by_cache_at_first": (
+        _C + "@functools.cache\ndef get(name): return C(2.0)", "x * get('b').w", "get('b').w = 3.0"),
+    "dictionary_by_cache_at_first": (
+        "@functools.lru_cache(2)\ndef get(name): return {'k': 2.0}", "x * get('b')['k']", "get('b')['k'] = 3.0"),
+    "cache_that_is_cleared": (
+        "s = SimpleNamespace(k=2.0)\n@functools.lru_cache\ndef get(): return s.k\nget()",
+        "x * get()", "s.k = 3.0; get.cache_clear()"),
     "given_by_property": (
         _C + "c = C(2.0)\nclass R:\n    @property\n    def p(self): return c\nr = R()",
         "x * r.p.w", "c.w = 3.0"),
