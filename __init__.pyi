@@ -87,6 +87,8 @@ HalfTensor: _legacy_module.TensorType
 IntTensor: _legacy_module.TensorType
 LongTensor: _legacy_module.TensorType
 ShortTensor: _legacy_module.TensorType
+def _assert(condition, message) -> Tensor:
+    """An assertion that vision libraries spell as a function; raises AssertionError."""
 def _scaled_mm(input, mat2, scale_a, scale_b, bias=None, scale_result=None, out_dtype=None,
                use_fast_accum: builtins.bool = False, *, out=None) -> Tensor:
     """input @ mat2 * scale_a * scale_b + bias of float8 matrices, in `out_dtype` (the input's unless said). Scales are

@@ -140,3 +140,15 @@ def test_what_is_refused(options, word):
 def test_options_are_said_to_be_ignored():
     with pytest.warns(UserWarning, match="options"):
         ingot.compile(lambda x: x, options={"triton.cudagraphs": True})
+
+
+def test_an_assertion_by_a_function_holds_in_traces():
+    @ingot.compile
+    def f(x):
+        ingot._assert(x.shape[0] < 4, f"at most three rows, got {x.shape[0]}")
+        return x + 1
+
+    for n in (1, 2, 3, 2):
+        assert ingot.equal(f(draw(n, 2)), draw(n, 2) + 1)
+    with pytest.raises(AssertionError, match="at most three rows, got 5"):
+        f(draw(5, 2))

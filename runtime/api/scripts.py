@@ -23,6 +23,13 @@ def is_inference(input) -> bool:
     return False
 
 
+@api(method=False)
+def _assert(condition, message):
+    """An assertion that vision libraries spell as a function; raises AssertionError."""
+    if not condition:
+        raise AssertionError(message)
+
+
 def _through(self, name, function, others):
     """Writes what a Python function gives for each element (and those of other tensors) into a tensor."""
     if self.requires_grad:
