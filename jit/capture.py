@@ -9,6 +9,7 @@
 functions cannot be in one graph; they are refused with the user's line. Python state that was read is fixed as it was.
 """
 
+import threading
 from dataclasses import dataclass
 
 from ..ir.graph import Graph
@@ -57,8 +58,26 @@ def record_graph(fn, example_inputs, dynamic=None, *, example_kwargs=None) -> Ca
         named = isinstance(dynamic, dict)
         names = named_places(dynamic, parameters_of(fn), call) if named else Family().places(call.shapes, (), True)
     run = Run(fn, frozenset(), Symbols.of(names, call.shapes, numbers, LEAST) if names else None)
-    run.record(call)
+    before, _thread.records = _thread.records, True
+    try:
+        run.record(call)
+    finally:
+        _thread.records = before
     return _finished(run, call)
+
+
+class _Thread(threading.local):
+    """Whether `record_graph` runs a function."""
+
+    records = False
+
+
+_thread = _Thread()
+
+
+def is_recording() -> bool:
+    """Whether this thread records a graph for elsewhere."""
+    return _thread.records
 
 
 def _finished(run, call) -> Captured:

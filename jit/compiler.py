@@ -7,7 +7,7 @@ import weakref
 from ..ir.errors import ArgumentError
 from ..runtime.nn.module import Module
 from ..runtime.state import tls
-from ..runtime.tensor import Tensor
+from .capture import is_recording
 from .host import host
 from .traced import trace
 
@@ -28,15 +28,18 @@ class Compiled(Module):
         self._orig_mod = module
         self.__dict__["_traced"] = _remembered(trace(module, dynamic=dynamic))
 
-    def __call__(self, *args, **kwargs):
+    def forward(self, *args, **kwargs):
+        """The traced call; hooks of this module run around it, those of the other one inside."""
         return self._traced(*args, **kwargs)
-
-    forward = __call__
 
     def train(self, mode: bool = True):
         """Both modules' mode."""
         self._orig_mod.train(mode)
         return super().train(mode)
+
+    def __setattr__(self, name, value):
+        own = name in ("_orig_mod", "training")
+        super().__setattr__(name, value) if own else setattr(self._orig_mod, name, value)
 
     def __getattr__(self, name):
         try:
@@ -76,16 +79,15 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend="inductor", mo
 
 
 def disable(fn=None, recursive=True, *, reason=None):
-    """Keeps a function out of traces, which run it as it is at every call (`jit.host`); where gradients flow through it, it is
-    recorded like all other code, so that they do."""
+    """Keeps a function out of traces, which run it as it is at every call (`jit.host`); where gradients are recorded it is
+    traced like all other code, so that they flow through it, whatever it reads."""
     if fn is None:
         return functools.partial(disable, recursive=recursive, reason=reason)
     apart = host(fn)
 
     @functools.wraps(fn)
     def call(*args, **kwargs):
-        needs_grad = tls.m.grad and any(isinstance(a, Tensor) and a.requires_grad for a in (*args, *kwargs.values()))
-        return fn(*args, **kwargs) if needs_grad else apart(*args, **kwargs)
+        return fn(*args, **kwargs) if tls.m.grad else apart(*args, **kwargs)
 
     return call
 
@@ -104,8 +106,8 @@ is_dynamo_compiling = is_compiling
 
 
 def is_exporting() -> bool:
-    """Whether a function is being recorded for a file; `jit.export` records like any call."""
-    return False
+    """Whether a function is being recorded for a file."""
+    return is_recording()
 
 
 def list_backends(exclude_tags=()) -> list:

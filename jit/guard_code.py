@@ -65,12 +65,11 @@ def _line(guard, names, known):
 
 
 def _lack(lack, names):
-    """What an object lacks. A class has got none of it as long as no more attributes are there: who takes one away and puts
-    another one in its place, between two calls, is not looked for."""
-    if lack.spaces is None:
-        own = getattr(lack.owner, "__dict__", None)
-        return None if own is None else f"{_name(names, lack.owner)}.__dict__.keys().isdisjoint({_name(names, lack.names)})"
-    return " and ".join(f"len({_name(names, space)}) == {len(space)}" for space in lack.spaces)
+    """What an object or a class lacks."""
+    if lack.spaces is None and not hasattr(lack.owner, "__dict__"):
+        return None
+    spaces = [f"{_name(names, lack.owner)}.__dict__"] if lack.spaces is None else [_name(names, s) for s in lack.spaces]
+    return " and ".join(f"{space}.keys().isdisjoint({_name(names, lack.names)})" for space in spaces) or "True"
 
 
 def _start(guard, names, known, place):

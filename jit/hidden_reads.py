@@ -18,7 +18,7 @@ from .instances import is_instance, is_users
 from .photograph import brief, is_plain, looks_like, photograph
 from .reads import GLOBAL, MISSING, Chain, follow
 
-_MOST_KEPT = 256        # results of a function with functools.lru_cache that are looked at
+_MOST_KEPT = 256        # results of a function with functools.lru_cache by which it is seen that it was cleared
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,8 +172,8 @@ class HiddenReads:
         function = value.__func__ if type(value) is types.MethodType else value
         if type(function) is functools._lru_cache_wrapper and id(function) not in self.caches:
             self.caches[id(function)] = function, function.cache_info().misses
-            kept = results_of(function)[:_MOST_KEPT]
-            self._note_reading(Reading(("cache", id(function)), lambda: _keeps(function, kept), True,
+            kept = results_of(function)
+            self._note_reading(Reading(("cache", id(function)), lambda: _keeps(function, kept[:_MOST_KEPT]), True,
                                        f"whether {function.__name__}() has kept its results"))
             for v in kept:
                 if type(v) in (list, dict, set):

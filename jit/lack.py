@@ -1,5 +1,7 @@
 """The guard of what objects do not have."""
 
+_IMMUTABLE = 1 << 8         # Py_TPFLAGS_IMMUTABLETYPE
+
 
 class Lack:
     """An object has no attributes of its own of some names; a class has none, nor have those above it."""
@@ -7,7 +9,9 @@ class Lack:
     def __init__(self, owner, text: str):
         self.owner, self.text = owner, text
         self.names: frozenset = frozenset()
-        self.spaces: list | None = [vars(c) for c in owner.__mro__] if isinstance(owner, type) else None
+        self.spaces: list | None = None
+        if isinstance(owner, type):         # those of C get no attributes
+            self.spaces = [vars(c) for c in owner.__mro__ if not c.__flags__ & _IMMUTABLE]
 
     @property
     def watched(self) -> tuple:
@@ -16,7 +20,7 @@ class Lack:
 
     def found(self) -> list:
         """The names that are there by now."""
-        spaces = self.spaces or [getattr(self.owner, "__dict__", {})]
+        spaces = [getattr(self.owner, "__dict__", {})] if self.spaces is None else self.spaces
         return sorted(name for space in spaces for name in space.keys() & self.names)
 
     def holds(self) -> bool:

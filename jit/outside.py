@@ -180,8 +180,10 @@ class Outside:
     def _note_lack(self: Any, text, owner, names):
         """Guards that an object, or a class with those above it, has no attributes of some names."""
         if names:
-            lack = self.readings.setdefault(("lack", id(owner)), Lack(owner, text))
-            lack.names |= names
+            place = "lack", id(owner)
+            if place not in self.readings:
+                self.readings[place] = Lack(owner, text)
+            self.readings[place].names |= names
 
     def _note_attributes(self: Any, text, owner, names):
         """Guards attributes of an object, or that they are not there."""

@@ -65,8 +65,13 @@ def _keyed(x):
     return [MappingKey(k) for k in x]
 
 
+def _dict_flatten(d):
+    """(values, keys): this and the two below are asked for by libraries that register dictionaries of their own."""
+    return list(d.values()), list(d)
+
+
 def _dict(kind):
-    return Kind(lambda d: (list(d.values()), list(d)), lambda values, keys: kind(zip(keys, values)), _keyed)
+    return Kind(_dict_flatten, lambda values, keys: kind(zip(keys, values)), _keyed)
 
 
 NODES: dict[type, Kind] = {
@@ -78,19 +83,11 @@ NODES: dict[type, Kind] = {
                       lambda values, c: defaultdict(c[0], zip(c[1], values)), _keyed),
     deque: Kind(lambda d: (list(d), d.maxlen), deque, _numbered),
 }
-
-
-def _dict_flatten(d):
-    """(values, keys) of a dictionary: these three are asked for by libraries that register dictionaries of their own."""
-    return list(d.values()), list(d)
-
-
-def _dict_unflatten(values, keys):
-    return dict(zip(keys, values))
+_dict_unflatten = NODES[dict].unflatten
 
 
 def _dict_flatten_with_keys(d):
-    return [(MappingKey(k), v) for k, v in d.items()], list(d)
+    return list(zip(_keyed(d), d.values())), list(d)
 
 
 REGISTERED: dict[type, Kind] = {}     # those that the user entered

@@ -90,6 +90,8 @@ HANDED = {
     "given_with_hasattr": (_C + "c = C(2.0)\ndef get(): return c", "x * 2 if hasattr(get(), 'v') else x + 1", "c.v = 3.0"),
     "given_tensor_attribute": (_C + "c = C(ingot.ones(3))\ndef get(): return c", "x * get().w", "c.w = ingot.ones(3) * 2"),
     "given_method": (_C + "c = C(2.0)\nc.m = lambda x: x * 2\ndef get(): return c", "get().m(x)", "c.m = lambda x: x * 3"),
+    "class_with_another_attribute_instead": (
+        "class S: w = 2.0\ns = S()\ndef get(): return s", "x * getattr(get(), 'v', 2.0)", "del S.w; S.v = 3.0"),
     "given_class": ("class S: w = 2.0\ndef get(): return S", "x * get().w", "S.w = 3.0"),
     "class_of_object": ("class S: w = 2.0\ns = S()", "x * type(s).w", "S.w = 3.0"),
     "class_of_given": ("class S: w = 2.0\ns = S()\ndef get(): return s", "x * type(get()).w", "S.w = 3.0"),

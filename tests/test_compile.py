@@ -7,7 +7,7 @@ import pytest
 
 import ingot
 import ingot.nn.functional as F
-from ingot import compiler, nn, optim
+from ingot import compiler, jit, nn, optim
 from ingot.ir.errors import ArgumentError
 
 
@@ -60,6 +60,30 @@ def test_a_module_stays_one():
         _ = made.nothing_of_the_kind
     with pytest.raises(RuntimeError):
         made(draw(5, 3))
+
+
+def test_hooks_and_attributes_of_the_compiled_module():
+    made = ingot.compile(Net().eval())
+    x = draw(2, 4)
+    want = made(x)
+    made.scale = 6.0
+    assert made._orig_mod.scale == 6.0 and ingot.allclose(made(x), want * 3)
+    handle = made.register_forward_hook(lambda module, given, out: out + 1)
+    assert ingot.allclose(made(x), want * 3 + 1)
+    handle.remove()
+    assert ingot.allclose(made(x), want * 3)
+
+
+def test_gradients_flow_through_disabled_functions_by_lists_and_captured_parameters():
+    layer, w = nn.Linear(3, 2), draw(3).requires_grad_()
+    together = compiler.disable(lambda parts: layer(parts[0] * parts[1]))
+    step = ingot.compile(lambda x: together([x, w]).sum())
+    for _ in range(3):
+        w.grad = layer.weight.grad = None
+        step(draw(4, 3)).backward()
+        assert ingot.allclose(w.grad, draw(4, 3).sum(0) * layer.weight.sum(0)) and layer.weight.grad is not None
+    with ingot.no_grad():
+        assert ingot.allclose(step(draw(4, 3)), layer(draw(4, 3) * w).sum())
 
 
 def test_training_with_backward_outside():
@@ -118,6 +142,7 @@ def test_what_the_compiler_says():
         return x + 1
 
     f(draw(2))
+    jit.record_graph(lambda x: x * (2 if compiler.is_exporting() else asked.append("no export") or 3), (draw(2),))
     assert asked == [True] and not compiler.is_compiling() and not compiler.is_exporting()
     assert "inductor" in compiler.list_backends()
 

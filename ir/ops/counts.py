@@ -4,19 +4,17 @@ import numpy as np
 
 from .. import dtype as dt
 from .. import philox
-from ..errors import ArgumentError, DTypeError, ShapeError
+from ..errors import ArgumentError, DTypeError
 from ..numeric import lgamma
 from ..op import NO_GRAD, Host, op
 from . import elementwise as ew
+from .incomplete import check_pair
 from .random import check_key, stream
 
 
 def _infer_binomial(key, count, prob):
     check_key("binomial", key)
-    if not count.dtype.is_floating_point or count.dtype is not prob.dtype:
-        raise DTypeError(f"binomial takes two tensors of one floating point dtype, got {count} and {prob}; cast one with .to()")
-    if count.shape != prob.shape:
-        raise ShapeError(f"binomial takes tensors of one shape, got {count} and {prob}")
+    check_pair("binomial", count, prob)
     return count
 
 

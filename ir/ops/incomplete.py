@@ -11,11 +11,16 @@ from .gamma import gamma_slope
 _TURNS = 10000
 
 
+def check_pair(name, x, y):
+    """Raises unless two tensors have one floating point dtype and one shape."""
+    if not x.dtype.is_floating_point or x.dtype is not y.dtype:
+        raise DTypeError(f"{name} takes two tensors of one floating point dtype, got {x} and {y}; cast one with .to()")
+    if x.shape != y.shape:
+        raise ShapeError(f"{name} takes tensors of one shape, got {x} and {y}")
+
+
 def _infer_gammainc(a, x):
-    if not a.dtype.is_floating_point or a.dtype is not x.dtype:
-        raise DTypeError(f"gammainc takes two tensors of one floating point dtype, got {a} and {x}; cast one with .to()")
-    if a.shape != x.shape:
-        raise ShapeError(f"gammainc takes tensors of one shape, got {a} and {x}")
+    check_pair("gammainc", a, x)
     return a
 
 

@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from ..errors import ArgumentError, DTypeError, ShapeError
+from ..errors import ArgumentError
 from ..numeric import hurwitz_zeta
 from ..op import NO_GRAD, Host, op
 from . import elementwise as ew
+from .incomplete import check_pair
 
 # name: (the polynomial of degree 1, that of degree k + 1 from those of degrees k and k - 1)
 FAMILIES = {
@@ -23,10 +24,7 @@ FAMILIES = {
 def _infer_alike(name):
 
     def infer(x, n, **params):
-        if not x.dtype.is_floating_point or x.dtype is not n.dtype:
-            raise DTypeError(f"{name} takes two tensors of one floating point dtype, got {x} and {n}; cast one with .to()")
-        if x.shape != n.shape:
-            raise ShapeError(f"{name} takes tensors of one shape, got {x} and {n}")
+        check_pair(name, x, n)
         if params and params["family"] not in FAMILIES:
             raise ArgumentError(f"{name}: family must be one of {', '.join(FAMILIES)}, got {params['family']!r}")
         return x
