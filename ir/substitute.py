@@ -8,12 +8,12 @@ import numpy as np
 from . import polynomial as poly
 from .errors import GraphError
 from .scope import Scope
-from .symbolic import SymFloat, SymInt, hint, is_symbol, source_of
+from .symbolic import MATH, SymFloat, SymInt, hint, is_symbol, source_of
 
 _OPERATIONS: dict = {"Add": operator.add, "Sub": operator.sub, "Mult": operator.mul, "Div": operator.truediv,
                      "Pow": operator.pow, "FloorDiv": operator.floordiv, "Mod": operator.mod}
 _FUNCTIONS: dict = {"abs": abs, "floordiv": operator.floordiv, "mod": operator.mod, "float": float,
-                    "float32": lambda x: float(np.float32(x))}
+                    "float32": lambda x: float(np.float32(x)), **{f"math_{name}": function for name, function in MATH.items()}}
 
 
 def parse_number(scope: Scope, text: str) -> SymFloat:

@@ -13,6 +13,7 @@ code that was not made for symbolic sizes is specialised, never wrong.
 A `SymFloat` is a Python number computed from sizes and from number arguments; its value is computed anew at each call.
 """
 
+import math
 import operator
 import sys
 from typing import Any
@@ -237,6 +238,13 @@ _SIGNS = {operator.add: "+", operator.sub: "-", operator.mul: "*", operator.true
           operator.floordiv: "//", operator.mod: "%"}
 
 
+# Of `math`, as an expression says them: those that give a float for floats.
+MATH = {name: getattr(math, name) for name in (
+    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "copysign", "cos", "cosh", "degrees", "erf", "erfc", "exp",
+    "expm1", "fabs", "fmod", "gamma", "hypot", "lgamma", "log", "log10", "log1p", "log2", "pow", "radians", "sin", "sinh",
+    "sqrt", "tan", "tanh")}
+
+
 def source_of(x) -> str:
     """A number as Python text over the names of its scope."""
     if type(x) is SymInt:
@@ -281,6 +289,15 @@ def _real(plain, x, y, flipped=False):
     if plain is operator.pow and not (type(a) is SymInt and type(b) is float):     # it may be complex, or an integer
         scope.note(f"type({text}) is float")
     return SymFloat(scope, text, value, names_of(a) | names_of(b))
+
+
+def applied(name: str, args) -> "SymFloat":
+    """A function of `MATH` of numbers, some of which are symbolic."""
+    value = MATH[name](*map(hint, args))
+    scope = next(x for x in args if is_symbol(x)).scope
+    text = f"math_{name}({', '.join(map(source_of, args))})"
+    scope.note(f"type({text}) is float")        # it may be undefined
+    return SymFloat(scope, text, value, frozenset().union(*map(names_of, args)))
 
 
 def pinned(x):

@@ -117,7 +117,7 @@ class Symbols:
             values = read(shapes, numbers)
             try:
                 return values if holds(*values) else None
-            except ArithmeticError:
+            except (ArithmeticError, ValueError):
                 return None
 
         return match

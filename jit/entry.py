@@ -194,10 +194,15 @@ class Entry:
 
 
 def kinds_of(leaves) -> tuple:
-    """What a recording relies on of each argument: (shape, dtype, whether it is a leaf or None without gradient, order in
-    memory)."""
-    return tuple([(t._a.shape, t._a.dtype, None if t._node is None else t._node.__class__ is Leaf, memory_order(t._a))
+    """What a recording relies on of each argument: (shape, dtype, whether it is a leaf and with which hooks, or None without
+    gradient, order in memory)."""
+    return tuple([(t._a.shape, t._a.dtype, None if t._node is None else _leaf_kind(t._node), memory_order(t._a))
                   for t in leaves])
+
+
+def _leaf_kind(node):
+    """Whether a node is a leaf; the numbers of its hooks, if that has any."""
+    return node.__class__ is Leaf and (node.hook_numbers() or True)
 
 
 def sharing(leaves):

@@ -11,8 +11,8 @@ class DisturbedError(TraceError):
     """What a function had read was another when it ended, and another thread may have changed it."""
 
 
-class CacheFilledError(DisturbedError):
-    """A cache of results (functools.lru_cache) was filled by what only the first call does."""
+class FirstTimeError(DisturbedError):
+    """The first call did what later ones do not: it filled a cache of results, or gave a lazy module its sizes."""
 
 
 class ExportError(IngotError, RuntimeError):

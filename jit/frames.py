@@ -7,7 +7,8 @@ import types
 
 from .places import root_value
 
-TRUSTED = frozenset((__name__.split(".")[0], "llvmlite", "ml_dtypes", "networkx", "numpy", "rich", "safetensors", "triton"))
+INGOT = __name__.split(".")[0]
+TRUSTED = frozenset((INGOT, "llvmlite", "ml_dtypes", "networkx", "numpy", "rich", "safetensors", "triton"))
 _STDLIB = tuple(sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib"))
 
 
@@ -52,3 +53,13 @@ def is_user(frame) -> bool:
     file = frame.f_code.co_filename
     installed = "site-packages" in file or "dist-packages" in file
     return not (installed or name in TRUSTED or file.startswith(("<frozen ", *_STDLIB)))
+
+
+def works_for_user(frame) -> bool:
+    """Whether a library's frame runs for the user's code, and not for ingot's."""
+    own = INGOT + "."
+    while frame is not None and not is_user(frame):
+        if frame.f_globals.get("__name__", "").startswith(own):
+            return False
+        frame = frame.f_back
+    return frame is not None

@@ -11,8 +11,8 @@ import keyword
 import types
 from typing import Any
 
-from ..runtime.nn.structure import Structure
-from .guards import Guard, ModulesGuard
+from ..runtime.structure import Structure
+from .guards import Guard
 from .hidden_reads import FunctionGuard
 from .lack import Lack
 from .reads import ARGUMENT, MISSING
@@ -33,12 +33,12 @@ def tests_of(guards, names: dict) -> list:
     lines, known = [], {}
     for g in sorted(guards, key=lambda g: len(g.chain.steps) if type(g) is Guard else 0):
         line = _line(g, names, known) if type(g) is Guard else None
-        if type(g) is FunctionGuard:
+        if type(g) is FunctionGuard and not g.named:
             f, parts = _name(names, g.function), [_name(names, x) for x in g.parts]
             line = f"{f}.__code__ is {parts[0]} and {f}.__defaults__ is {parts[1]} and {f}.__kwdefaults__ is {parts[2]}"
         if type(g) is Lack:
             line = _lack(g, names)
-        if line is None and type(g) is ModulesGuard:
+        if line is None and hasattr(g, "version"):
             line = f"({_name(names, g)}.version == Structure.version or {_name(names, g)}.holds())"
         lines.append(line or f"{_name(names, g)}.holds()")
     return lines

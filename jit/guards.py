@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from ..runtime.nn.hooks import GLOBAL
 from ..runtime.nn.parameter import Parameter
-from ..runtime.nn.structure import Structure
+from ..runtime.structure import Structure
 from ..runtime.tensor import Tensor
 from .numpy_scalars import NUMBERS
 from .photograph import Photograph, brief, first_change, looks_like, photograph

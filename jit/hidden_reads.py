@@ -9,11 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from ..ir.symbolic import hint, is_symbol
 from ..runtime.nn.module import Module
 from ..runtime.tensor import Tensor
 from .arrays import called
 from .asked import imported
-from .errors import CacheFilledError, TraceError
+from .errors import FirstTimeError, TraceError
 from .instances import is_instance, is_users
 from .photograph import brief, is_plain, looks_like, photograph
 from .reads import GLOBAL, MISSING, Chain, follow
@@ -48,6 +49,8 @@ class FunctionGuard:
     def __init__(self, function):
         self.function = function
         self.parts = self._parts()
+        named = function.__kwdefaults__ or {}
+        self.named = [(name, named[name]) for name in named]       # they may be set one by one
 
     def _parts(self):
         f = self.function
@@ -62,7 +65,8 @@ class FunctionGuard:
         """Whether the function has the code and the defaults that it had."""
         code, defaults, named = self.parts
         f = self.function
-        return f.__code__ is code and f.__defaults__ is defaults and f.__kwdefaults__ is named
+        return (f.__code__ is code and f.__defaults__ is defaults and f.__kwdefaults__ is named
+                and all(named.get(name, MISSING) is value for name, value in self.named))
 
     moved = Reading.moved
 
@@ -105,6 +109,11 @@ def registry_reading(function) -> Reading | None:
         return dict(function.registry)
 
     return Reading(("registry", id(function)), read, photograph(read()), f"the functions of {function.__name__}")
+
+
+def _is_still(before, now) -> bool:
+    """Whether a variable is the object that it was; numbers that were symbolic meanwhile are equal."""
+    return before is now or (is_symbol(before) and hint(before) == now)
 
 
 def _items(container) -> list:
@@ -186,7 +195,7 @@ class HiddenReads:
         for function, misses in self.caches.values():
             if function.cache_info().misses != misses and (has_effects or any(
                     is_instance(v) or type(v) in (list, dict, set) for v in results_of(function))):
-                raise CacheFilledError(f"{function.__name__}() was run to fill its cache, which later calls don't repeat")
+                raise FirstTimeError(f"{function.__name__}() was run to fill its cache, which later calls don't repeat")
 
     def _through_tensor(self: Any, base, steps) -> bool:
         """Whether a chain reads an attribute of a tensor: its kind is guarded where the tensor comes in, what users have put
@@ -221,7 +230,7 @@ class HiddenReads:
                 raise TraceError(f"this function cannot be traced: it changes {text}, a {type(container).__name__} that lives "
                                  "outside of it; return the value instead, or use a plain list or dict")
         for space, copy in self.spaces.values():
-            names = [n for n in {**copy, **space} if copy.get(n, MISSING) is not space.get(n, MISSING)]
+            names = [n for n in {**copy, **space} if not _is_still(copy.get(n, MISSING), space.get(n, MISSING))]
             if names:
                 raise TraceError(f"this function cannot be traced: it writes {names[0]} through globals(); say "
                                  f"`global {names[0]}`, or return the value instead")

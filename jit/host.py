@@ -5,7 +5,6 @@ Python is known to agree with the recording. One that returns tensors runs where
 it runs once more.
 """
 
-import builtins
 import functools
 import itertools
 import sys
@@ -20,7 +19,6 @@ from ..ir.symbolic import pinned
 from ..runtime.state import tls
 from ..runtime.tensor import Tensor, wrap
 from .errors import TraceError
-from .printed import written
 from .read_numbers import known
 from .tree import flatten, unflatten
 
@@ -110,30 +108,3 @@ def paused(fn, spec, tensors):
         m.recorder, m.grad = before
         m.refresh()
         sys.setprofile(watching)
-
-
-class HostPrint:
-    """While a function is recorded, its `print` of tensors is a host step, so that every call prints."""
-
-    def __enter__(self):
-        self._print = really = builtins.print
-        stdout = sys.stdout
-
-        def say(*args, **kwargs):
-            really(*map(written, args), **{k: written(v) for k, v in kwargs.items()})
-
-        @functools.wraps(really)
-        def call(*args, **kwargs):
-            recorder = tls.m.recorder
-            if recorder is None:
-                return really(*args, **kwargs)
-            if sys.stdout is not stdout:        # it is redirected where this is called
-                kwargs.setdefault("file", sys.stdout)
-            opened = recorder.printed.opened
-            return record(recorder, say, tuple(map(opened, args)), {k: opened(v) for k, v in kwargs.items()})
-
-        builtins.print = call
-        return self
-
-    def __exit__(self, *exc):
-        builtins.print = self._print

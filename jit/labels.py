@@ -64,7 +64,7 @@ def first_failing(conditions: dict, values: dict, names: dict) -> str | None:
     for condition, line in conditions.items():
         try:
             holds = function_of(values, condition)(*values.values())
-        except ArithmeticError:
+        except (ArithmeticError, ValueError):
             holds = False
         if not holds:
             return condition_in_words(condition, names) + (f" (needed at {format_line(line)})" if line else "")

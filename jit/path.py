@@ -24,6 +24,7 @@ from ..runtime.storage import user_line
 from ..runtime.tensor import Tensor, wrap
 from .differentiate import Differential, attach, used_up
 from .execute import Job, Piece, Result
+from .random_streams import Draw, Drawn
 from .recording import OptionNumber
 from .seen import frozen_value
 from .symbolic_job import job_of
@@ -199,7 +200,7 @@ def _what(x):
         return x._a.shape, x._a.dtype.str, hashlib.sha256(x._a.tobytes()).digest()
     if type(x) is OptionNumber:
         return x.place
-    return x if isinstance(x, (int, str)) else id(x)
+    return x if isinstance(x, (int, str, Draw)) else id(x)
 
 
 def _finish(recording, slots):
@@ -314,7 +315,7 @@ class Replay:
         self.symbols = symbols   # the values of symbolic sizes and numbers
         self.tensors = []        # the tensor behind each input, None for keys and scalars
         self.env = Environment() # slot -> array, for inputs (negative) and results
-        self.drawn = []          # (generator, state before)
+        self.drawn = Drawn()     # random keys
 
     def go(self, stretch, work):
         """Takes in the stretch's inputs and runs its nodes."""
@@ -354,14 +355,12 @@ class Replay:
             t = self.tensors[source.what]._node.grad
             return t, t._a
         if source.kind == "key":
-            self.drawn.append((source.what, source.what.get_state()))
-            return None, source.what.key()._a
+            return None, self.drawn.key(source.what)
         return None, np.asarray(source.what(), np.float64)
 
     def roll_back(self):
         """Gives drawn random keys back."""
-        for generator, state in reversed(self.drawn):
-            generator.set_state(state)
+        self.drawn.give_back()
 
     def answer(self, slot, how):
         """What Python reads here."""

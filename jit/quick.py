@@ -14,8 +14,8 @@ import numpy as np
 
 from ..ir import config
 from ..runtime.autograd.node import Leaf
-from ..runtime.nn.structure import Structure
 from ..runtime.state import Defaults, tls
+from ..runtime.structure import Structure
 from ..runtime.tensor import Tensor
 from .entry import sharing
 from .execute import OPEN_PROFILES
@@ -165,4 +165,6 @@ def _node_test(name, t) -> str:
     """What must be true of a tensor's history for a call to be of the same kind as with `t`."""
     if t._node is None:
         return f"{name}._node is None"
-    return f"{name}._node is not None and ({name}._node.__class__ is Leaf) is {type(t._node) is Leaf}"
+    if type(t._node) is not Leaf:
+        return f"{name}._node is not None and {name}._node.__class__ is not Leaf"
+    return f"{name}._node.__class__ is Leaf and not {name}._node.hooks and not {name}._node.post_hooks"

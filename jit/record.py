@@ -30,13 +30,14 @@ from .exchange import Exchange
 from .frames import unwatched
 from .memory_order import overlapping
 from .optimizer_steps import OptimizerSteps
+from .random_streams import RandomStreams
 from .read_numbers import known
 from .rebinding import Rebinding
 from .recorder_watch import WATCHES, tell
-from .recording import Cell, LeafState, Link, OptimizerGuard, OptionGuard, Output, Recording, Source
+from .recording import Cell, HooksGuard, LeafState, Link, OptimizerGuard, OptionGuard, Output, Recording, Source
 
 
-class Recorder(Exchange, OptimizerSteps, Rebinding):
+class Recorder(Exchange, OptimizerSteps, RandomStreams, Rebinding):
     """Listens at the door while a function runs.
 
     `changing` names options of optimizers, as OptionGuard.place does, that become inputs because they were seen to change.
@@ -51,7 +52,7 @@ class Recorder(Exchange, OptimizerSteps, Rebinding):
         super().__init__()
         self.changing = changing
         self.scope = scope
-        self.guards: list[OptionGuard | OptimizerGuard] = []
+        self.guards: list[OptionGuard | OptimizerGuard | HooksGuard] = []
         self.builder = Builder(name)
         self.sources: list[Source] = []
         self.devices: dict[int, Any] = {}        # position of an input: the backend that it lies on
@@ -65,6 +66,9 @@ class Recorder(Exchange, OptimizerSteps, Rebinding):
         self.contents: Any = None                # the `Contents` of lists and dictionaries that the function reaches
         self.scheduled: set = set()              # ids of the groups of optimizers whose rates change at the end of the call
         self.rebound_to: dict = {}               # by id: (tensor from outside whose `.data` was set, position, storage before)
+        self.streams: dict = {}                  # by id of a random generator: where it stands
+        self.states: dict = {}                   # by id of the tensor: (state that it took, of which generator, place)
+        self.first_time = ""                     # what this call does, and no later one
         self._linked: list = []                  # weak references to the tensors that have links
 
     # Tensors that come from outside.
@@ -109,6 +113,8 @@ class Recorder(Exchange, OptimizerSteps, Rebinding):
     def _capture(self, t: Tensor) -> Link:
         """A tensor that the function got from elsewhere: an input by reference, through the root of its memory."""
         root = t if t._base is None else t._base
+        if self.is_state(root):
+            self.refuse("it uses the state of a random generator as a tensor", "take it outside of the function")
         known = self.cell_of(t)
         if known is not None and known.root is None:        # another tensor over memory that the function made
             self.tie(t, Link(self, known, t._chain, None))
@@ -280,10 +286,6 @@ class Recorder(Exchange, OptimizerSteps, Rebinding):
                              "in the same traced function as the forward pass, or outside of it")
         self.fresh(t, value)
 
-    def drew(self, generator, t: Tensor):
-        """A generator gave a fresh key."""
-        self.enter(t, Source("key", generator), f"key{len(self.sources)}")
-
     def host_effect(self, step, tensors):
         """A host function without results is to run at the end of every call."""
         self.hosts.append((step, [self.value_of(t) for t in tensors]))
@@ -349,6 +351,7 @@ class Recorder(Exchange, OptimizerSteps, Rebinding):
             raise self._overlap()
         read = {s.what for s in self.sources if s.kind == "grad"}
         r.cleared = [p for p in self.cleared or () if p is not None and p not in read]
+        self._guard_hooks()
         for s in self.leaves.values():
             if s.position is None:
                 continue
@@ -358,8 +361,18 @@ class Recorder(Exchange, OptimizerSteps, Rebinding):
                 r.grads.append((s.position, None if s.leaf.grad is None else self.value_of(s.leaf.grad)))
         if self.differentiates and any(o.has_history for o in r.outputs):
             r.backward = backward_of(self, [t for t, o in zip(result_tensors, r.outputs) if o.has_history])
+        self.settle_streams()
         self.release()
         return r
+
+    def _guard_hooks(self):
+        """The hooks of leaves that are no arguments must be those that they had."""
+        known = [(s, s.position) for s in self.leaves.values()]
+        states = [s for s, at in known if at is not None and self.sources[at].kind == "captured"]
+        if any(s.leaf.hook_numbers() != s.hooks for s in states):
+            self.refuse("it registers a hook on a tensor from outside, or removes one", "do so outside of the function")
+        if states:
+            self.guards.append(HooksGuard([s.leaf for s in states]))
 
     def _output(self, t):
         link = self.link(t)

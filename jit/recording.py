@@ -7,7 +7,7 @@ from typing import Any
 from ..ir.graph import Builder, Value
 from ..ir.scope import Scope
 from ..runtime.autograd.node import Leaf
-from ..runtime.nn.structure import Structure
+from ..runtime.structure import Structure
 from ..runtime.tensor import Tensor
 
 
@@ -43,7 +43,7 @@ class Source:
     """Where an input comes from at every call.
 
     kind    "argument" (what = its position), "captured" (what = the tensor), "grad" (what = position of the input whose
-            gradient it is), "key" (what = the random generator), "scalar" (what = a function that gives a Python number)
+            gradient it is), "key" (what = the `Draw`), "scalar" (what = a function that gives a Python number)
     """
 
     kind: str
@@ -129,10 +129,10 @@ class LeafState:
     position    of the input that is the leaf; None for one that the function made
     """
 
-    __slots__ = ("_before", "aval", "leaf", "position", "was_read", "was_set")
+    __slots__ = ("_before", "aval", "hooks", "leaf", "position", "was_read", "was_set")
 
     def __init__(self, position: int | None, leaf: Leaf, before: Tensor | None):
-        self.position, self.leaf = position, leaf
+        self.position, self.leaf, self.hooks = position, leaf, leaf.hook_numbers()
         self.aval = None if before is None else before.aval
         self._before = None if before is None else weakref.ref(before)
         self.was_read = self.was_set = False
@@ -177,6 +177,39 @@ class OptimizerGuard:
 
     def __str__(self):
         return f"the state or the groups of {type(self.optimizer).__name__} are other objects than before"
+
+
+class HooksGuard:
+    """The hooks of leaves: looked at only when some hook or module of the process has changed since."""
+
+    def __init__(self, leaves):
+        self.version = Structure.version
+        self.seen = [(leaf, leaf.hook_numbers()) for leaf in leaves]
+
+    @property
+    def watched(self) -> tuple:
+        """What identifies the condition."""
+        return "hooks", tuple([id(leaf) for leaf, _ in self.seen])
+
+    def holds(self) -> bool:
+        """Whether all leaves have the hooks that they had."""
+        now = Structure.version
+        if now == self.version:
+            return True
+        if any(leaf.hook_numbers() != seen for leaf, seen in self.seen):
+            return False
+        self.version = now
+        return True
+
+    @staticmethod
+    def tensors() -> dict:
+        """None."""
+        return {}
+
+    moved = OptimizerGuard.moved
+
+    def __str__(self):
+        return "a hook was registered on a tensor, or removed"
 
 
 class OptionNumber:

@@ -6,14 +6,14 @@ from functools import cached_property
 from typing import Any
 
 from ..runtime.state import tls
-from .errors import TraceError
-from .host import HostPrint
+from .errors import FirstTimeError, TraceError
 from .made_objects import MadeObjects
 from .numpy_scalars import SymScalar, fixed, with_kind
 from .outcome import Outcome
 from .own_view import mapped
 from .places import Held
 from .record import Recorder
+from .stand_ins import StandIns
 from .tree import TENSOR, GivenArray, flatten, unflatten
 from .watch import Watch
 
@@ -133,7 +133,7 @@ class Run:
             for g in call.arrays:
                 if g.sizes_are_read:
                     recorder.pin_sizes(g.tensor)
-            with held, HostPrint(), watch:
+            with held, StandIns(watch, held.is_symbolic), watch:
                 self.result = mapped(self.fn(*args, **kwargs), lambda x: fixed(x) if type(x) is SymScalar else x)
                 effects = watch.effects()
                 attributes, read = MadeObjects(recorder, watch.made).attributes, recorder.handed_out.part
@@ -151,6 +151,8 @@ class Run:
             m.refresh()
         if self.outcome.has_symbols or self.outcome.has_reads:
             self.result = self.outcome.given(tensors)
+        if recorder.first_time:
+            raise FirstTimeError(f"{recorder.first_time}, which later calls don't repeat")
         self.guards = [*recorder.guards, *watch.finish(effects)]
         watch.check_caches(bool(effects) or self.recording.has_effects)
         for guard in recorder.guards:

@@ -54,6 +54,7 @@ class Traced:
         self._changing: set = set()      # options of optimizers, and places, that were seen to change
         self._places: tuple = ()         # of these, what is looked up at every call
         self._targets: tuple = ()        # what recordings have found it to write
+        self._ran_hooked = False         # whether it was said that hooks on saved tensors keep it from compiled code
         self._disturbed = 0              # recordings since the last one that could be kept
         self._lock = threading.RLock()
         self._stats: dict[str, Any] = {"calls": 0, "compiles": 0, "checks": 0, "misses": []}
@@ -73,8 +74,8 @@ class Traced:
     def _call(self, args, kwargs):
         """A call that is not like the last one."""
         m, settings = tls.m, config.current()
-        if m.recorder is not None or not settings.jit:
-            return self.fn(*args, **kwargs)
+        if m.recorder is not None or not settings.jit or m.anomaly or (m.saved_hooks is not None and m.grad):
+            return self._as_it_is(m, args, kwargs)
         args, kwargs = self._arrays.stand_ins(args, kwargs)
         leaves: list = []
         numbers: list = []
@@ -108,6 +109,15 @@ class Traced:
             return self._record(call, family)
         finally:
             RECORDING.release()
+
+    def _as_it_is(self, m, args, kwargs):
+        """A call inside of another trace, or under what looks at operations one by one."""
+        if m.recorder is None and m.saved_hooks is not None and not m.anomaly and not self._ran_hooked:
+            self._ran_hooked = True
+            warnings.warn(f"{getattr(self.fn, '__name__', self.fn)} runs as it is inside of saved_tensors_hooks (or of a "
+                          "checkpoint), since a trace decides itself what it keeps. Put a checkpoint inside of the traced "
+                          "function", RuntimeWarning, stacklevel=4)
+        return self.fn(*args, **kwargs)
 
     def _is_outdated(self, call) -> bool:
         return bool(call.arrays) and self._arrays.is_outdated(*call.arguments())

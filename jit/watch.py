@@ -1,15 +1,10 @@
 """Watches the Python side of a recorded run: what it read (for guards) and what it did that a trace cannot repeat."""
 
-import builtins
 import copy
 import copyreg
 import functools
-import os
-import queue
-import random
 import sys
 import types
-from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any
 
@@ -44,23 +39,18 @@ from .reads import (
     uses_of,
     writes_of,
 )
+from .stand_ins import real
 from .stores import Stores
+from .world import World, random_states
 
-_MUTATORS = frozenset(("append", "extend", "insert", "pop", "remove", "clear", "update", "setdefault", "popitem", "add",
-                       "discard", "sort", "reverse", "appendleft", "popleft"))
 _STARTS_THREAD = frozenset(("start_new_thread", "start_joinable_thread"))
-_GETENV = os.getenv.__code__
-_QUEUES = frozenset((queue.Queue.put.__code__, queue.Queue.get.__code__))
 _EXACT = frozenset(("__float__", "__int__", "__index__", "__complex__", "__bool__", "__str__", "__repr__", "__hash__"))
 _COPIED = copy._reconstruct.__code__        # type: ignore[attr-defined]
 _NEW = (copyreg.__newobj__, copyreg.__newobj_ex__, copyreg._reconstructor)      # type: ignore[attr-defined]
 _COPIES = frozenset(("__reduce_ex__", "__getstate__"))
-_FILES, _WRITES = frozenset(("_io", "io")), frozenset(("write", "writelines", "truncate"))
-_WRITERS = frozenset(("_csv", "_queue"))
-_IMPURE_MODULES = ("_random", "random", "time", "secrets", "uuid", "numpy.random", "datetime")
 
 
-class Watch(Outside, HiddenReads, Stores):
+class Watch(Outside, HiddenReads, Stores, World):
     """Collects guards and refuses what cannot be repeated, while a function runs for the first time."""
 
     def __init__(self, held=None):
@@ -98,10 +88,9 @@ class Watch(Outside, HiddenReads, Stores):
         self.is_first = True
         self._cells: dict = {}
         self._functions: dict = {}       # code -> functions that have it
-        self._generators: list = []      # (numpy generator, its state when first seen)
+        self.generators: list = []            # (Python's or numpy's generator, what gives its state, that when first seen)
 
     def __enter__(self):
-        self.print = getattr(builtins.print, "__wrapped__", builtins.print)
         self.dice = random_states()
         m: Any = tls.m
         self._before, self._run = sys.getprofile(), m.run
@@ -121,11 +110,9 @@ class Watch(Outside, HiddenReads, Stores):
         if event == "call":
             if is_user(frame):
                 self._frame(frame)
-            elif frame.f_code in _QUEUES:
-                self._refuse("it puts into a queue, or takes out of one; do so in a function that is marked with jit.host")
-            elif frame.f_code is _GETENV:
-                self._note(Chain(GLOBAL, "environ", ()), vars(os), os.environ)
-            elif frame.f_code.co_argcount and frame.f_code.co_name in ("forward", "__call__", "train"):
+                return
+            self._library(frame)
+            if frame.f_code.co_argcount and frame.f_code.co_name in ("forward", "__call__", "train"):
                 first = frame.f_locals.get(frame.f_code.co_varnames[0])
                 if isinstance(first, Module):
                     self._runs(frame.f_code, first)
@@ -192,6 +179,8 @@ class Watch(Outside, HiddenReads, Stores):
         self._ask(asked_of(code).with_names(getters_names(frame) | self._names_past_made(frame)))
         if "globals" in code.co_names:
             self.spaces.setdefault(id(frame.f_globals), (frame.f_globals, dict(frame.f_globals)))
+            for name in [c for c in code.co_consts if isinstance(c, str) and c in frame.f_globals]:     # globals()["rate"]
+                self._note(Chain(GLOBAL, name, ()), frame.f_globals, frame.f_globals[name])
         for cls, name in owners_above(frame):
             if known_in_class(cls, name):
                 self._note_attributes(cls.__name__, cls, (name,))
@@ -279,17 +268,15 @@ class Watch(Outside, HiddenReads, Stores):
         if kind is not None:
             self._note(Chain(ARGUMENT, kind.__name__, chain.steps[-1:]), kind, kind)
             return
-        if value is builtins.print:
-            value = self.print      # which stands in for it while a function is recorded
         self._keep.append(root)
-        if value is not self.print and not (is_plain(value) or looks_like(read(base, chain.steps), value)):
+        if not (is_plain(value) or looks_like(read(base, chain.steps), value)):
             return
+        value = real(value)
         if chain.root != ARGUMENT or id(base) in self.outside:
             self._note_tensor(value)
         self.guards[key] = Guard(chain, root, photograph(value, self.held), self._reader)
         self._note_hidden(value)
-        if hasattr(type(value), "bit_generator"):
-            self._generators.append((value, str(value.bit_generator.state)))
+        self._note_generator(value)
         self._keep_outside(chain, value)
 
     def _note_use(self, chain, base, value, how):
@@ -331,25 +318,6 @@ class Watch(Outside, HiddenReads, Stores):
         text = str(Chain(chain.root, chain.name, chain.steps[: len(chain.steps) - len(steps) - 1]))
         return Chain(ARGUMENT, text, (*first, *steps)), owner, owner
 
-    # Calls of builtins.
-
-    def _builtin(self, frame, function):
-        owner = getattr(function, "__self__", None)
-        module = function.__module__ or (owner.__name__ if isinstance(owner, types.ModuleType) else type(owner).__module__)
-        name = getattr(function, "__name__", "")
-        place = f"{frame.f_code.co_filename}:{frame.f_lineno}"
-        if type(owner) is ContextVar:
-            self._context_variable(owner, name, place)
-        if (module in _FILES and name in _WRITES) or module in _WRITERS:
-            self._refuse(f"it writes to a file with {name}() at {place}; do so in a function that is marked with jit.host, or "
-                         "with print()")
-        if module.startswith(_IMPURE_MODULES) and name not in ("seed", "sleep"):
-            self._refuse(f"it calls {module}.{name} at {place}, whose result changes from call to call; pass the value as an "
-                         "argument, or use ingot's random functions")
-        if name in _MUTATORS and any(owner is c for c in self.containers) and not self.contents.has_seen(owner):
-            self._refuse(f"it calls .{name}() on a {type(owner).__name__} that lives outside of it, at {place}; return the "
-                         "value instead")
-
     def _refuse(self, reason):
         if self.problem is None:
             self.problem = TraceError("this function cannot be traced: " + reason)
@@ -358,8 +326,7 @@ class Watch(Outside, HiddenReads, Stores):
 
     def finish(self, effects=()) -> list:
         """The guards; raises if the run changed what it had read, but for the targets of `effects`."""
-        if self.problem is None and (self.dice != random_states() or any(
-                str(g.bit_generator.state) != before for g, before in self._generators)):
+        if self.problem is None and self._has_drawn():
             self._refuse("it draws from Python's or numpy's random numbers, which would happen only when the trace is "
                          "recorded; use ingot's random functions, or pass the numbers as an argument")
         if self.problem is not None:
@@ -388,9 +355,3 @@ class Watch(Outside, HiddenReads, Stores):
                 raise TraceError(f"this function cannot be traced: it changed what it reads: {reading}")
         guards = [replace(g, expected=self.contents.settled(g.expected)) for g in self.guards.values()]
         return [*modules, *self.readings.values(), *guards]
-
-
-def random_states() -> tuple:
-    """Where the global random streams of Python and numpy are."""
-    legacy = sys.modules.get("numpy.random")
-    return random.getstate(), None if legacy is None else str(legacy.get_state())

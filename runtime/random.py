@@ -30,24 +30,36 @@ class Generator:
 
     def manual_seed(self, seed: int):
         """Starts the stream of `seed` from its beginning; negative seeds count from 2**64 down."""
-        if tls.m.recorder is not None:
-            tls.m.recorder.refuse("it seeds a random generator, which only Python does", "seed it outside of the function")
         seed = int(seed)
         if not -(_WORD >> 1) <= seed < _WORD:
             raise ArgumentError(f"a seed is an integer from -2**63 to 2**64 - 1, got {seed}")
-        with self._lock:
-            self._seed, self._call = seed % _WORD, 0
+        if tls.m.recorder is not None:
+            tls.m.recorder.seeds(self, seed % _WORD)
+        self.put((seed % _WORD, 0))
         return self
 
     def seed(self) -> int:
         """Seeds from the operating system's randomness; returns the seed."""
+        _refuse("it seeds a random generator from the operating system, once and for all calls")
         seed = secrets.randbits(63)
         self.manual_seed(seed)
         return seed
 
     def initial_seed(self) -> int:
         """The seed that the stream was started with."""
+        _refuse("it asks for the seed of a random generator")
         return self._seed
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Where the stream is: its seed, and how many keys were drawn under it."""
+        with self._lock:
+            return self._seed, self._call
+
+    def put(self, place: tuple[int, int]):
+        """Goes to a place, unseen by recorders."""
+        with self._lock:
+            self._seed, self._call = place
 
     def key(self) -> Tensor:
         """The next key, a u64[2] tensor (seed, counter). A recorder is told, so that each run of a trace draws anew."""
@@ -62,15 +74,19 @@ class Generator:
 
     def get_state(self) -> Tensor:
         """Seed and counter as a tensor of 16 bytes."""
-        with self._lock:
-            return wrap(np.array((self._seed, self._call), "<u8").view(np.uint8))
+        state = wrap(np.array(self.place, "<u8").view(np.uint8))
+        if tls.m.recorder is not None:
+            tls.m.recorder.took_state(self, state)
+        return state
 
     def set_state(self, state: Tensor):
         """Goes to where `get_state` was called."""
         if not isinstance(state, Tensor) or state._a.dtype != np.uint8 or state._a.shape != (16,):
             raise DTypeError("a generator's state is the uint8 tensor of 16 elements that get_state() returns")
-        with self._lock:
-            self._seed, self._call = (int(v) for v in np.ascontiguousarray(state._a).view("<u8"))
+        if tls.m.recorder is not None:
+            tls.m.recorder.puts_state(self, state)
+        seed, call = np.ascontiguousarray(state._a).view("<u8")
+        self.put((int(seed), int(call)))
         return self
 
     def clone_state(self):
@@ -89,8 +105,14 @@ class Generator:
 
 def _restored(device, seed, call):
     generator = Generator(device)
-    generator._seed, generator._call = seed, call
+    generator.put((seed, call))
     return generator
+
+
+def _refuse(what):
+    """Says to a recorder that a function does what each call would do anew."""
+    if tls.m.recorder is not None:
+        tls.m.recorder.refuse(what, "do so outside of the function")
 
 
 default_generator = Generator()

@@ -11,7 +11,7 @@ import pytest
 import ingot
 from ingot import nn
 from ingot.ir.errors import IngotError
-from ingot.runtime.nn.structure import Structure
+from ingot.runtime.structure import Structure
 
 
 class Block(nn.Module):

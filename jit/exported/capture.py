@@ -15,8 +15,8 @@ from ...runtime.state import tls
 from ...runtime.storage import user_line
 from ...runtime.tensor import Tensor
 from ..errors import ExportError, at
-from ..host import HostPrint
 from ..record import Recorder
+from ..stand_ins import StandIns
 from ..traced import Traced
 from ..tree import flatten
 
@@ -43,7 +43,7 @@ def capture(fn, args, kwargs, tensors, symbols=None) -> Captured:
         raise ExportError("export was called inside a traced function; call it outside")
     name = getattr(plain, "__name__", type(plain).__name__)
     recorder = _Listener(names_of(fn), name, None if symbols is None else symbols.scope)
-    with no_grad(), HostPrint():
+    with no_grad(), StandIns():
         m.recorder, m.sizes = recorder, None if symbols is None else recorder.shape_of
         m.refresh()
         try:

@@ -11,7 +11,7 @@ from contextlib import ContextDecorator
 from ...ir import dtype as dt
 from ...ir.errors import DeviceError, DTypeError
 from ...ir.ops.elementwise import cast
-from ..autograd.node import Leaf
+from ..autograd.node import FREED, Leaf
 from ..device import KINDS, available
 from ..state import tls
 from ..tensor import Tensor
@@ -57,7 +57,7 @@ class Casting:
         if self.kept is None or type(a._node) is not Leaf or a._base is not None or m.recorder is not None:
             return cast(a, dtype=wanted)
         entry = self.kept.get(id(a))
-        if entry is not None and entry[0]() is a and entry[1:4] == (a._version, m.grad, wanted):
+        if entry is not None and entry[0]() is a and entry[1:4] == (a._version, m.grad, wanted) and _has_history(entry[4]):
             return entry[4]
         made = cast(a, dtype=wanted)
         self.kept[id(a)] = (weakref.ref(a), a._version, m.grad, wanted, made)
@@ -66,6 +66,11 @@ class Casting:
     def forget(self):
         """Drops what was kept, for good."""
         self.kept = None
+
+
+def _has_history(t) -> bool:
+    """Whether a backward can still go through what made a tensor."""
+    return t._node is None or t._node.saved is not FREED
 
 
 class _Preferred(threading.local):

@@ -6,6 +6,7 @@ import numpy as np
 
 from ...ir.errors import AutogradError, DTypeError
 from ...ir.ops.elementwise import add, copy
+from ..structure import HookTable
 from ..tensor import Tensor, wrap
 from .node import Handle, Leaf, Node, Output
 from .saved_hooks import disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
@@ -19,10 +20,10 @@ def _source(node):
 
 
 def _table(owner, name):
-    """The dict of one kind of hooks, made when the first is registered."""
+    """The dict of one kind of hooks, made when the first is registered; those of leaves count in `Structure`."""
     table = getattr(owner, name)
     if table is None:
-        table = {}
+        table = HookTable() if type(owner) is Leaf else {}
         setattr(owner, name, table)
     return table
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from ...ir.ops.nn import group
 from ..state import tls
+from ..structure import HookTable
 from ..tensor import Tensor
-from .structure import HookTable
 
 
 class RemovableHandle:

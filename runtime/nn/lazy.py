@@ -1,5 +1,6 @@
 """Modules whose sizes the first input decides."""
 
+from ..state import tls
 from .module import Module
 from .parameter import is_lazy
 
@@ -21,6 +22,8 @@ class LazyModule(Module):
     def __call__(self, *args, **kwargs):
         if self.has_uninitialized_params():
             self.initialize_parameters(*args, **kwargs)
+            if tls.m.recorder is not None:
+                tls.m.recorder.first_time = f"a {type(self).__name__} took its sizes from its first input"
         if self.cls_to_become is not None:
             self.__class__ = self.cls_to_become
         return self(*args, **kwargs)

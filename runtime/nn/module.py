@@ -3,6 +3,7 @@
 from collections import OrderedDict
 
 from ...ir.errors import ArgumentError, DTypeError, IngotError
+from ..structure import Structure, Table
 from ..tensor import Tensor
 from .conversion import ConversionMethods
 from .hooks import GLOBAL, HookMethods, Hooks, call_with_hooks
@@ -12,7 +13,6 @@ from .hooks import register_module_full_backward_hook as register_module_full_ba
 from .hooks import register_module_full_backward_pre_hook as register_module_full_backward_pre_hook
 from .parameter import Buffer, Parameter, is_lazy
 from .state_dict import StateMethods
-from .structure import Structure, Table
 
 
 class MissingAttribute(IngotError, AttributeError):

@@ -1,7 +1,7 @@
 """Optimizer: parameter groups, state, hooks, and the loop over parameters that all algorithms share."""
 
 import copy
-from collections import OrderedDict, defaultdict
+from collections import defaultdict
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,8 @@ from ..api.register import FUNCTIONS
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..device_array import zeros_beside
 from ..nn.hooks import add_hook
-from ..nn.structure import Structure
 from ..state import tls
+from ..structure import HookTable, Structure
 from ..tensor import Tensor, wrap
 from ..writes import write
 
@@ -84,7 +84,7 @@ class Optimizer:
         self.defaults = defaults
         self.state = defaultdict(State)
         self.param_groups = []
-        self._hooks = {name: OrderedDict() for name in ("pre", "post", "state_pre", "state_post", "load_pre", "load_post")}
+        self._hooks = {name: HookTable() for name in ("pre", "post", "state_pre", "state_post", "load_pre", "load_post")}
         if isinstance(params, Tensor):
             raise DTypeError("an optimizer takes an iterable of tensors or of dicts, got one tensor; pass [tensor]")
         groups = list(params)
@@ -172,8 +172,9 @@ class Optimizer:
         return self._update_rows
 
     def layout(self) -> list:
-        """What an update consists of, as a trace must find it again: groups, parameters, and the state of each by name."""
-        found: list = []
+        """What an update consists of, as a trace must find it again: hooks, groups, parameters, and the state of each by
+        name."""
+        found: list = [*self._hooks["pre"].values(), *self._hooks["post"].values()]
         for group in self.param_groups:
             found.append(group)
             for p in group["params"]:
@@ -274,7 +275,7 @@ class Optimizer:
 
     def __setstate__(self, state):
         self.__dict__.update(state)
-        self._hooks = {name: OrderedDict() for name in ("pre", "post", "state_pre", "state_post", "load_pre", "load_post")}
+        self._hooks = {name: HookTable() for name in ("pre", "post", "state_pre", "state_post", "load_pre", "load_post")}
 
     def __repr__(self):
         lines = [f"{type(self).__name__} ("]

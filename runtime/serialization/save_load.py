@@ -12,6 +12,7 @@ import numpy as np
 from ...ir.errors import ArgumentError, DTypeError, FileError, IngotError
 from ...ir.lazy import lazy
 from ..device import Device, require
+from ..state import tls
 from . import container, safetensors, torch_files
 
 objects = lazy(__package__, ".objects")
@@ -88,6 +89,8 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=True, mmap=No
     """
     if isinstance(map_location, (str, Device)):
         require(map_location)
+    if tls.m.recorder is not None:
+        tls.m.recorder.refuse("it loads a file", "load it outside of the function")
     if hasattr(f, "read"):
         if mmap:
             raise ArgumentError("load: mmap=True needs a path, not an open file")

@@ -5,10 +5,10 @@ from contextlib import contextmanager
 
 from ....ir.errors import ArgumentError, ShapeError
 from ...autograd.grad_mode import no_grad
+from ...structure import Structure
 from ...tensor import Tensor
 from ..container import ModuleDict, ModuleList
 from ..parameter import Parameter
-from ..structure import Structure
 
 
 class _Cache:

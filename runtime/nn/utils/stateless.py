@@ -3,8 +3,8 @@
 from contextlib import contextmanager
 
 from ....ir.errors import ArgumentError, DTypeError
+from ...structure import Structure
 from ...tensor import Tensor
-from ..structure import Structure
 
 __all__ = ["functional_call", "swapped_tensors"]
 

@@ -1,10 +1,12 @@
-"""What modules consist of, and that it changes: the tables of their parameters, buffers, children and hooks."""
+"""What modules consist of, and that it changes: the tables of their parameters, buffers, children and hooks; the hooks of
+optimizers and of tensors."""
 
 from collections import OrderedDict
 
 
 class Structure:
-    """Counts changes of what modules consist of (parameters, buffers, children, hooks, train or eval), in the whole process.
+    """Counts changes of what modules consist of (parameters, buffers, children, hooks, train or eval), and of the hooks of
+    optimizers and leaves, in the whole process.
 
     A compiled trace that captured parameters compares this number first, and looks closer only when it has moved.
     """

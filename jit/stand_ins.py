@@ -1,0 +1,115 @@
+"""Functions of Python's that others stand in for while a call is recorded: `print`, which is a host step, so that every call
+prints; `open`, by which files become conditions; and those of `math`, which go on computing with symbolic numbers."""
+
+import builtins
+import functools
+import io
+import math
+import os
+import stat
+import sys
+from typing import Any
+
+from ..ir.symbolic import MATH, applied, is_symbol
+from ..runtime.state import tls
+from .host import record
+from .printed import written
+
+_WRITES = frozenset("wax+")
+_REAL: dict = {}        # by id of what stands in: the function itself
+
+
+def real(x):
+    """The function for which another stands in; anything else as it is."""
+    return _REAL.get(id(x), x)
+
+
+class StandIns:
+    """Puts them in place; `watch` hears of files that are opened."""
+
+    def __init__(self, watch=None, is_symbolic: bool = False):
+        self._places: list = [(builtins, "print", _printing)]
+        if watch is not None:
+            self._places += [(module, "open", _opening(watch)) for module in (builtins, io)]
+        if is_symbolic:
+            self._places += [(math, name, _computing) for name in MATH]
+        self._before: list = []
+
+    def __enter__(self):
+        for module, name, make in self._places:
+            really = getattr(module, name)
+            other: Any = functools.wraps(really)(make(really))
+            self._before.append((module, name, really, other))
+            _REAL[id(other)] = real(really)
+            setattr(module, name, other)
+        return self
+
+    def __exit__(self, *exc):
+        while self._before:
+            module, name, really, other = self._before.pop()
+            setattr(module, name, really)
+            del _REAL[id(other)]
+
+
+def _printing(really):
+    stdout = sys.stdout
+
+    def say(*args, **kwargs):
+        really(*map(written, args), **{k: written(v) for k, v in kwargs.items()})
+
+    def call(*args, **kwargs):
+        recorder = tls.m.recorder
+        if recorder is None:
+            return really(*args, **kwargs)
+        if sys.stdout is not stdout:        # it is redirected where this is called
+            kwargs.setdefault("file", sys.stdout)
+        opened = recorder.printed.opened
+        return record(recorder, say, tuple(map(opened, args)), {k: opened(v) for k, v in kwargs.items()})
+
+    return call
+
+
+def _opening(watch):
+    def make(really):
+        def call(file, mode="r", *args, **kwargs):
+            if tls.m.recorder is None:
+                return really(file, mode, *args, **kwargs)
+            watch.opens(file, mode, sys._getframe(1))
+            found = really(file, mode, *args, **kwargs)
+            watch.opened(found)
+            return found
+
+        return call
+
+    return make
+
+
+def _computing(really):
+    name = really.__name__
+
+    def call(*args, **kwargs):
+        return applied(name, args) if not kwargs and any(map(is_symbol, args)) else really(*args, **kwargs)
+
+    return call
+
+
+def is_read_only(mode) -> bool:
+    """Whether a file that is opened so can only be read."""
+    return _WRITES.isdisjoint(mode)
+
+
+def file_state(path):
+    """What shows that a file is another one, or was written; None if there is none."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def is_stream(path) -> bool:
+    """Whether what a path leads to gives other bytes each time that it is read: a pipe, a terminal, a device."""
+    try:
+        return not stat.S_ISREG(os.stat(path).st_mode)
+    except (OSError, ValueError):
+        return False

@@ -1,0 +1,116 @@
+"""What a recorded function asks of the world, or does to it: files, the clock, Python's and numpy's random numbers, queues."""
+
+import os
+import pathlib
+import queue
+import random
+import sys
+import types
+from contextvars import ContextVar
+from typing import Any
+
+from .frames import is_user, works_for_user
+from .hidden_reads import Reading
+from .reads import GLOBAL, Chain
+from .stand_ins import file_state, is_read_only, is_stream
+
+_MUTATORS = frozenset(("append", "extend", "insert", "pop", "remove", "clear", "update", "setdefault", "popitem", "add",
+                       "discard", "sort", "reverse", "appendleft", "popleft"))
+_GETENV = os.getenv.__code__
+_QUEUES = frozenset((queue.Queue.put.__code__, queue.Queue.get.__code__))
+_FILES, _WRITES = frozenset(("_io", "io")), frozenset(("write", "writelines", "truncate"))
+_READS = frozenset(("read", "read1", "readline", "readlines", "readinto"))
+_WRITERS = frozenset(("_csv", "_queue"))
+_IMPURE_MODULES = ("_random", "random", "time", "secrets", "uuid", "numpy.random", "datetime")
+_LOOKS_AROUND = frozenset(("listdir", "scandir", "stat", "lstat", "getcwd", "access"))
+_ABOUT_A_PATH = frozenset([f.__code__ for f in (
+    *[getattr(os.path, name) for name in ("exists", "lexists", "isfile", "isdir", "islink", "getsize", "getmtime")],
+    *[getattr(pathlib.Path, name) for name in ("exists", "is_file", "is_dir", "stat")]) if hasattr(f, "__code__")])
+
+
+class World:
+    """The part of a watch that looks after that."""
+
+    def _library(self: Any, frame):
+        """A function starts that is not the user's."""
+        code = frame.f_code
+        if code in _QUEUES:
+            self._refuse("it puts into a queue, or takes out of one; do so in a function that is marked with jit.host")
+        elif code is _GETENV:
+            self._note(Chain(GLOBAL, "environ", ()), vars(os), os.environ)
+        elif code in _ABOUT_A_PATH and is_user(frame.f_back):
+            self._note_path(frame.f_locals[code.co_varnames[0]])
+        elif frame.f_globals is vars(random) and code.co_argcount and works_for_user(frame):
+            self._note_dice(code, frame.f_locals[code.co_varnames[0]])
+
+    def _note_dice(self: Any, code, x):
+        """A generator of Python's is asked for something: one that the function made, with a seed, gives what it gave."""
+        if isinstance(x, random.Random) and id(x) not in self.made:
+            if isinstance(x, random.SystemRandom):
+                self._refuse("it draws random numbers from the operating system; use ingot's random functions")
+            elif code.co_name == "__init__":
+                self._has_made(x)
+            elif all(x is not known for known, *_ in self.generators):
+                self.generators.append((x, random.Random.getstate, x.getstate()))
+
+    def _note_generator(self: Any, x):
+        """A generator of numpy's is reached."""
+        if type(x).__module__.startswith("numpy.random") and (hasattr(x, "bit_generator") or hasattr(x, "get_state")):
+            self.generators.append((x, _numpy_state, _numpy_state(x)))
+
+    def _has_drawn(self: Any) -> bool:
+        """Whether numbers were drawn from Python's or numpy's generators."""
+        return self.dice != random_states() or any(state(x) != before for x, state, before in self.generators)
+
+    def opens(self: Any, file, mode, frame):
+        """A file is about to be opened: one that is read is a condition."""
+        if not works_for_user(frame):
+            return
+        place = f"{frame.f_code.co_filename}:{frame.f_lineno}"
+        if not is_read_only(mode):
+            self._refuse(f"it opens a file for writing at {place}; do so in a function that is marked with jit.host")
+        elif type(file) is int or is_stream(file):
+            self._refuse(f"it reads at {place} what is no file, and gives something else each time; pass it as an argument")
+        else:
+            self._note_path(file)
+
+    def opened(self: Any, file):
+        """A file was opened."""
+        self._has_made(file)
+
+    def _note_path(self: Any, path):
+        """What a path leads to, or that there is nothing, is a condition."""
+        path = os.path.abspath(os.fspath(path))
+        self._note_reading(Reading(("file", path), lambda: file_state(path), file_state(path), f"the file {path}"))
+
+    def _builtin(self: Any, frame, function):
+        """The user's code calls a builtin."""
+        owner = getattr(function, "__self__", None)
+        module = function.__module__ or (owner.__name__ if isinstance(owner, types.ModuleType) else type(owner).__module__)
+        name = getattr(function, "__name__", "")
+        place = f"{frame.f_code.co_filename}:{frame.f_lineno}"
+        if type(owner) is ContextVar:
+            self._context_variable(owner, name, place)
+        if (module in _FILES and name in _WRITES) or module in _WRITERS:
+            self._refuse(f"it writes to a file with {name}() at {place}; do so in a function that is marked with jit.host, or "
+                         "with print()")
+        if module in _FILES and name in _READS and id(owner) not in self.made:
+            self._refuse(f"it reads at {place} from a file that was opened outside of it; pass what is read as an argument")
+        if (module == os.name and name in _LOOKS_AROUND) or (module == "builtins" and name == "input"):
+            self._refuse(f"it calls {name}() at {place}, which gives what is there at that time; pass that as an argument")
+        if module.startswith(_IMPURE_MODULES) and name not in ("seed", "sleep") and id(owner) not in self.made:
+            self._refuse(f"it calls {module}.{name} at {place}, whose result changes from call to call; pass the value as an "
+                         "argument, or use ingot's random functions")
+        if name in _MUTATORS and any(owner is c for c in self.containers) and not self.contents.has_seen(owner):
+            self._refuse(f"it calls .{name}() on a {type(owner).__name__} that lives outside of it, at {place}; return the "
+                         "value instead")
+
+
+def random_states() -> tuple:
+    """Where the global random streams of Python and numpy are."""
+    legacy = sys.modules.get("numpy.random")
+    return random.getstate(), None if legacy is None else str(legacy.get_state())
+
+
+def _numpy_state(generator) -> str:
+    return str(generator.get_state() if hasattr(generator, "get_state") else generator.bit_generator.state)
