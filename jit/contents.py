@@ -5,6 +5,7 @@ A container is looked at when the function first reaches it, and again in the en
 """
 
 import sys
+from collections import Counter, defaultdict
 from contextlib import contextmanager
 from operator import is_
 
@@ -13,6 +14,9 @@ from .errors import TraceError
 from .photograph import Photograph, looks_like
 from .places import EXTEND
 from .reads import ADDED, MISSING, STEPPED, STORED
+
+DICTS = frozenset((dict, defaultdict, Counter))
+KNOWN = frozenset((list, *DICTS))       # containers of which is known how to change them again
 
 
 class Contents:
@@ -29,7 +33,7 @@ class Contents:
 
     def see(self, container, text: str, held) -> None:
         """Remembers a list or dictionary as it is, unless it was seen before."""
-        if type(container) in (list, dict) and id(container) not in self._raw and container is not sys.modules:
+        if type(container) in KNOWN and id(container) not in self._raw and container is not sys.modules:
             self._raw[id(container)] = container, container.copy(), text
             self._base[id(container)] = self._raw[id(container)][1]
             self.first[id(container)] = Photograph(container, held)
@@ -70,16 +74,16 @@ class Contents:
         found: list = []
         for container, _, text in self._raw.values():
             copy = self._base[id(container)]
-            found += _dict_targets(container, copy, text) if type(copy) is dict else _list_targets(container, copy, text)
+            found += _dict_targets(container, copy, text) if type(copy) in DICTS else _list_targets(container, copy, text)
         return found
 
     def was(self, value, expected) -> bool:
         """Whether a value was as expected before the run."""
         if expected is self.first.get(id(value), MISSING):
             return True
-        if type(value) in (list, dict) and type(expected) is Photograph and type(value) is expected.kind:
+        if type(value) in KNOWN and type(expected) is Photograph and type(value) is expected.kind:
             before = self._raw[id(value)][1] if id(value) in self._raw else value
-            items = list(before.values() if type(before) is dict else before)
+            items = list(before.values() if type(before) in DICTS else before)
             is_alike = len(items) == len(expected.items) and (expected.keys is None or tuple(before) == expected.keys)
             return (is_alike and all(map(self.was, items, expected.items)))
         return looks_like(value, expected)
@@ -91,12 +95,12 @@ class Contents:
 
     def expected(self, container):
         """What guards are to expect of a container that was seen, by what the function does with it."""
-        if type(container) not in (list, dict) or id(container) not in self._raw:
+        if type(container) not in KNOWN or id(container) not in self._raw:
             return None
         only = self.only.get(id(container))
         if only == STEPPED or (only == ADDED and type(container) is list):
             return AnyOf(type(container))
-        if only == STORED and type(container) is dict:
+        if only == STORED and type(container) in DICTS:
             written = _dict_targets(container, self._base[id(container)], "")
             return Besides(self.first[id(container)], [t.key for t in written])
         return self.first[id(container)]
@@ -120,12 +124,12 @@ class Besides:
     """Stands in guards for a dictionary as it was, but for keys that the function sets without reading them."""
 
     def __init__(self, photograph: Photograph, keys):
-        self.keys = frozenset(keys)
+        self.kind, self.keys = photograph.kind, frozenset(keys)
         self.rest = {k: v for k, v in zip(photograph.keys, photograph.items) if k not in self.keys}
 
     def matches(self, now) -> bool:
         """Whether a value is such a dictionary."""
-        if type(now) is not dict:
+        if type(now) is not self.kind:
             return False
         rest = [k for k in now if k not in self.keys]
         return rest == list(self.rest) and Photograph.of(self.rest).matches({k: now[k] for k in rest})
@@ -136,7 +140,7 @@ class Besides:
 
 def _is_same(a, b) -> bool:
     """Whether containers of one kind hold the same objects in the same order."""
-    x, y = [(*c, *c.values()) if type(c) is dict else c for c in (a, b)]
+    x, y = [(*c, *c.values()) if type(c) in DICTS else c for c in (a, b)]
     return len(x) == len(y) and all(map(is_, x, y))
 
 

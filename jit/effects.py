@@ -99,7 +99,7 @@ def is_repeatable(value, contents) -> bool:
     """Whether a value can be made anew at every call: tensors, numbers and the like, and plain containers of these that the
     function has made itself."""
     kind = type(value)
-    if kind in (tuple, list):
+    if kind is list or isinstance(value, tuple):
         return not contents.has_seen(value) and all(is_repeatable(v, contents) for v in value)
     if kind is dict:
         return not contents.has_seen(value) and all(

@@ -15,6 +15,7 @@ from ..runtime.structure import Structure
 from .guards import Guard
 from .hidden_reads import FunctionGuard
 from .lack import Lack
+from .photograph import Photograph
 from .reads import ARGUMENT, MISSING
 
 
@@ -48,7 +49,9 @@ def _line(guard, names, known):
     """One comparison by identity, or None where the guard wants more."""
     place = id(guard.root), guard.chain.root, guard.chain.name
     known[place, guard.chain.steps] = guard
-    if guard.value() is not guard.expected or guard.expected is MISSING:
+    itself = guard.expected.itself if type(guard.expected) is Photograph else None
+    expected = guard.expected if itself is None else itself
+    if guard.value() is not expected or expected is MISSING:
         return None
     start, steps = _start(guard, names, known, place)
     if start is None:
@@ -61,7 +64,8 @@ def _line(guard, names, known):
     if method is not None:
         return (f"(_method := {start}).__func__ is {_name(names, guard.expected)} "
                 f"and _method.__self__ is {_name(names, method.__self__)}")
-    return f"{start} is {_name(names, guard.expected)}"
+    same = f"{start} is {_name(names, expected)}"
+    return same if itself is None else f"({same} or {_name(names, guard)}.holds())"
 
 
 def _lack(lack, names):

@@ -114,7 +114,8 @@ def module_state(m) -> dict:
     state = {k: v for k, v in m.__dict__.items() if not k.startswith("_")}
     for table in (m._parameters, m._buffers, m._modules):
         state.update(table)
-    state[""] = m._hooks.numbers(), GLOBAL.numbers()
+    asks = tuple([p is not None and p._node is not None for p in m._parameters.values()])      # for gradients
+    state[""] = m._hooks.numbers(), GLOBAL.numbers(), asks
     return state
 
 

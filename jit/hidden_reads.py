@@ -111,6 +111,15 @@ def registry_reading(function) -> Reading | None:
     return Reading(("registry", id(function)), read, photograph(read()), f"the functions of {function.__name__}")
 
 
+def partial_reading(partial, text, held) -> Reading:
+    """That of the arguments of a `functools.partial`."""
+
+    def read():
+        return partial.args, partial.keywords
+
+    return Reading(("partial", id(partial)), read, photograph(read(), held), f"the arguments of {text}")
+
+
 def _is_still(before, now) -> bool:
     """Whether a variable is the object that it was; numbers that were symbolic meanwhile are equal."""
     return before is now or (is_symbol(before) and hint(before) == now)

@@ -10,7 +10,7 @@ from ..runtime.nn.module import Module
 from ..runtime.tensor import Tensor
 from .asked import NOTHING
 from .guards import Guard
-from .hidden_reads import known_in_class, results_of
+from .hidden_reads import known_in_class, partial_reading, results_of
 from .instances import attributes_of, is_instance, is_users_space
 from .lack import Lack
 from .photograph import CONTAINERS, is_plain, photograph
@@ -110,6 +110,7 @@ class Outside:
                     self._note_tensor(v)
             return found
         if type(value) is functools.partial:
+            self.readings.setdefault(("partial", id(value)), partial_reading(value, text, self.held))
             return [(text, v) for v in (value.func, *value.args, *value.keywords.values())]
         if type(value) is types.BuiltinMethodType:
             return [(text, value.__self__)]

@@ -13,28 +13,36 @@ from ..runtime.tensor import Tensor
 _VALUES = (bool, int, float, complex, str, bytes, type(None), np.number)
 _MAPPINGS = frozenset((dict, Counter, OrderedDict, defaultdict, type(os.environ)))
 _VIEWS = (type({}.keys()), type({}.values()), type({}.items()))
+PLAIN_CONTAINERS = frozenset((tuple, list, dict, set))
 CONTAINERS = frozenset((list, set, deque, *_VIEWS, *_MAPPINGS))
 
 
 class Photograph:
-    """A container as it was: its type and its items, nested containers likewise."""
+    """A container as it was: its type and its items, nested containers likewise.
 
-    __slots__ = ("items", "keys", "kind")
+    itself   the tuple, if it consists of nothing that could change
+    """
+
+    __slots__ = ("items", "itself", "keys", "kind")
 
     def __init__(self, container, held=None):
         self.kind = type(container)
         self.keys: Any = tuple(container) if self.kind is set or self.kind in _MAPPINGS else None
         self.items = tuple([photograph(v, held) for v in (container.values() if self.kind in _MAPPINGS else container)])
+        is_fixed = isinstance(container, tuple) and not any(hasattr(type(e), "matches") for e in self.items)
+        self.itself = container if is_fixed else None
 
     @classmethod
     def of(cls, expected: dict) -> "Photograph":
         """That of a dictionary of which is known what to expect under each key."""
         made = cls.__new__(cls)
-        made.kind, made.keys, made.items = dict, tuple(expected), tuple(expected.values())
+        made.kind, made.keys, made.items, made.itself = dict, tuple(expected), tuple(expected.values()), None
         return made
 
     def matches(self, now) -> bool:
         """Whether a value is such a container."""
+        if now is self.itself:
+            return True
         if type(now) is not self.kind or len(now) != len(self.items):
             return False
         if self.kind is set:
@@ -78,13 +86,20 @@ def is_changeable(value) -> bool:
     return type(value) in CONTAINERS or type(value) is np.ndarray
 
 
+def is_item(owner, kind, key) -> bool:
+    """Whether a step from an object leads to what it holds as a container."""
+    if kind == "item":
+        return type(owner) in PLAIN_CONTAINERS or isinstance(owner, tuple)
+    return isinstance(owner, tuple) and key in getattr(owner, "_fields", ())
+
+
 def photograph(value, held=None):
-    """What to remember of a value: containers and arrays by content, everything else as it is, but for what `held` says is
-    looked up at every call."""
+    """What to remember of a value: containers, tuples and arrays by content, everything else as it is, but for what `held` says
+    is looked up at every call."""
     expected = None if held is None else held.same_as(value)
     if expected is not None:
         return expected
-    if type(value) in CONTAINERS:
+    if type(value) in CONTAINERS or (isinstance(value, tuple) and not is_plain(value)):
         return Photograph(value, held)
     return ArrayPhotograph(value) if type(value) is np.ndarray else value
 

@@ -6,6 +6,7 @@ read at every call like further arguments (`Outer`). While a call is recorded wi
 
 import builtins
 import types
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +19,7 @@ from .tree import TENSOR
 
 MOST_PLACES = 32        # that are read at every call of one function
 EXTEND = "extend"       # how items are kept that were appended to a list; the key is where they begin
-_ITEMS = frozenset((dict, list))
+_ITEMS = frozenset((dict, list, defaultdict, Counter))
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +172,8 @@ class SameAs:
     def matches(self, now) -> bool:
         """Whether a value is what the place holds now, or held when it was recorded, as long as it is."""
         held = number_now(self._first[self.place.watched]) if self.place.watched in self._first else self.place.value()
-        return now is held or (type(now) is type(held) and type(now) in NUMBERS and now == held)
+        found = number_now(now)
+        return found is held or (type(found) is type(held) and type(found) in NUMBERS and found == held)
 
     def __repr__(self):
         return f"what {self.place.chain} holds"

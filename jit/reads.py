@@ -227,6 +227,8 @@ def follow(root, steps):
         try:
             if kind == "attr":
                 value = value.__dict__[key] if _plain_instance(value, key) else getattr(value, key)
+            elif type(value).__getitem__ is dict.__getitem__:
+                value = dict.__getitem__(value, key) if key in value else MISSING       # unlike defaultdict, adds nothing
             else:
                 value = value[key]
         except Exception:       # whatever the user's own __getattr__ or __getitem__ raises

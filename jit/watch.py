@@ -13,7 +13,7 @@ from ..runtime.state import tls
 from ..runtime.tensor import Tensor
 from .asked import NOTHING, asked_of, getters_names, imports_of
 from .bystanders import is_alone
-from .contents import Contents
+from .contents import KNOWN, Contents
 from .errors import DisturbedError, TraceError
 from .frames import cell_of, functions_of, is_user, unwatched
 from .given import Parts
@@ -24,7 +24,7 @@ from .lack import Lack
 from .module_writes import ModuleWrites
 from .numpy_scalars import fixed
 from .outside import Outside
-from .photograph import is_changeable, is_plain, looks_like, photograph
+from .photograph import PLAIN_CONTAINERS, is_changeable, is_item, is_plain, looks_like, photograph
 from .places import Held, read, root_value
 from .reads import (
     ARGUMENT,
@@ -248,7 +248,24 @@ class Watch(Outside, HiddenReads, Stores, World):
                 self._cells[key] = cell_of(self._functions_of(frame), frame.f_code, chain.name, value) or {chain.name: value}
             self._note(chain, self._cells[key], value)
         elif not isinstance(value, Tensor) and id(value) not in self.made:
-            self._note(chain, value, value)
+            chain, value = self._past_containers(chain, value)
+            if chain.steps or type(value) not in PLAIN_CONTAINERS:
+                self._note(chain, value, value)
+
+    def _past_containers(self, chain, value):
+        """(chain, where it begins) from the first object on the way that is no container: what containers hold is watched where
+        they come from, and nobody else sees those that the function has made."""
+        at, steps = value, chain.steps
+        while steps and is_item(at, *steps[0]):
+            at, steps = follow(at, steps[:1]), steps[1:]
+        if at is value and type(at) not in PLAIN_CONTAINERS:
+            return chain, value
+        found = follow(at, steps)
+        if id(found) in self.copies or self.scheduled:
+            self._note_use(chain, value, found, self._uses.get(chain))
+        if type(at) in PLAIN_CONTAINERS or not steps:
+            return Chain(ARGUMENT, chain.name, ()), ()
+        return Chain(ARGUMENT, str(replace(chain, steps=chain.steps[: len(chain.steps) - len(steps)])), steps), at
 
     def _note(self, chain, root, base):
         how = self._uses.get(chain)
@@ -281,7 +298,7 @@ class Watch(Outside, HiddenReads, Stores, World):
 
     def _note_use(self, chain, base, value, how):
         """Looks at a list or dictionary before anything changes in it, and notes what is done with it."""
-        if type(value) in (list, dict):
+        if type(value) in KNOWN:
             self.contents.see(value, str(chain), self.held)
             self.contents.used(value, how)
         if self.scheduled and not callable(value) and self._is_scheduled(chain, base, value):

@@ -5,8 +5,8 @@ from collections import OrderedDict
 
 
 class Structure:
-    """Counts changes of what modules consist of (parameters, buffers, children, hooks, train or eval), and of the hooks of
-    optimizers and leaves, in the whole process.
+    """Counts changes of what modules consist of (parameters, buffers, children, hooks, train or eval), of which parameters ask
+    for gradients, and of the hooks of optimizers and leaves, in the whole process.
 
     A compiled trace that captured parameters compares this number first, and looks closer only when it has moved.
     """

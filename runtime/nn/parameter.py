@@ -7,6 +7,7 @@ import numpy as np
 from ...ir.errors import DTypeError
 from ..state import Defaults
 from ..storage import Storage
+from ..structure import Structure
 from ..tensor import Tensor, wrap
 
 _new = object.__new__
@@ -65,7 +66,12 @@ class Parameter(_Owned):
 
     def __new__(cls, data=None, requires_grad=True):
         t = _over(cls, data)
-        return t.requires_grad_() if requires_grad else t
+        return Tensor.requires_grad_(t) if requires_grad else t
+
+    def requires_grad_(self, requires_grad: bool = True):
+        if (self._node is not None) != requires_grad:
+            Structure.version += 1
+        return super().requires_grad_(requires_grad)
 
     def __repr__(self):
         return "Parameter containing:\n" + super().__repr__()
