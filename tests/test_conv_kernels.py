@@ -18,6 +18,7 @@ from ingot.passes.codegen.llvm.conv_epilogue import Fusion
 from ingot.passes.codegen.llvm.conv_few import FewOutputsKernel, TurnKernel
 from ingot.passes.codegen.llvm.conv_planes import PlanesKernel, PlaneWindow
 from ingot.passes.codegen.llvm.microkernel import Precision
+from ingot.passes.codegen.llvm.winograd_half import HalfKernel
 from ingot.runtime.cpu import compile as compiler
 from ingot.runtime.cpu import conv, conv_depthwise, conv_fused, winograd
 from ingot.runtime.dispatch import kernel_of
@@ -264,7 +265,8 @@ def modules(machine):
         yield from (made.text(), made.weight_text())
         yield from (PlanesKernel(machine, element, PlaneWindow((3, 3), (1, step), (1, 1)), 4, machine.lanes(8)).text()
                     for step in (1, 2))
-    yield from (winograd_code.WinogradKernel(machine, m).text() for m in (2, 4))
+    for made in (*(winograd_code.WinogradKernel(machine, m) for m in (2, 4)), HalfKernel(machine, 2)):
+        yield from (made.text(), made.filter_text())
     yield conv_steps.launch_text(machine)
 
 

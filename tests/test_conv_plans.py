@@ -45,11 +45,11 @@ def test_blocks_and_shares_cover_tiles_and_channels_once(seed):
     rng = np.random.default_rng(seed)
     for _ in range(40):
         size, inputs, outputs = (int(rng.integers(low, high)) for low, high in ((1, 60), (1, 600), (1, 600)))
-        images, m, threads = int(rng.integers(1, 9)), int(rng.choice([2, 4])), int(rng.integers(1, 17))
+        images, m, threads = int(rng.integers(1, 9)), int(rng.choice([2, winograd.HALF, 4])), int(rng.integers(1, 17))
         g = plan_of((images, inputs, size, size), (outputs, inputs, 3, 3), **window(3))
-        cut, panels = winograd.tiling(g, m, threads), winograd.filters_of(g).panels
+        cut, panels = winograd.tiling(g, m, threads), winograd.filters_of(g, m).panels
         said = f"seed {seed}: {images}x{inputs}x{size}x{size} to {outputs}, m {m}, {threads} threads: {cut}"
-        assert cut.tiles == images * (-(-size // m)) ** 2, said
+        assert cut.tiles == images * (-(-size // abs(m))) ** 2, said
         assert (cut.blocks - 1) * cut.block < cut.tiles <= cut.blocks * cut.block, said
         assert (cut.shares - 1) * cut.share_panels < panels <= cut.shares * cut.share_panels, said
         assert cut.shares <= threads, said
@@ -73,10 +73,12 @@ def test_blocks_outgrow_the_cache_where_that_saves_reading_weights(images, chann
 
 @needs_winograd
 @pytest.mark.parametrize("images, size, cache, algorithm", [
-    (1, 7, 1 << 20, 2), (1, 7, 2 << 20, 0), (8, 7, 2 << 20, 2), (1, 14, 2 << 20, 2)])
+    (1, 4, 1 << 20, 2), (1, 4, 2 << 20, 0), (1, 7, 2 << 20, None), (8, 7, 2 << 20, 2), (1, 14, 2 << 20, 2)])
 def test_far_weights_that_few_tiles_read_are_not_transformed(images, size, cache, algorithm, monkeypatch):
+    """Unless by half (None), where a register tile has room for that."""
     monkeypatch.setattr(cache_sizes, "second_level", lambda: cache)
-    assert winograd.choose(plan_of((images, 512, size, size), (512, 512, 3, 3), **window(3)), prepared=True) == algorithm
+    wanted = (winograd.HALF if target.host().vector_registers >= 32 else 0) if algorithm is None else algorithm
+    assert winograd.choose(plan_of((images, 512, size, size), (512, 512, 3, 3), **window(3)), prepared=True) == wanted
 
 
 def test_the_size_of_a_cache_is_read_as_the_system_writes_it(tmp_path, monkeypatch):
@@ -105,26 +107,46 @@ def test_shares_of_channels_change_nothing(threads):
 
 
 @needs_winograd
-@pytest.mark.parametrize("inputs, size", [(33, (7, 3)), (48, (5, 6)), (200, (6, 7)), (70, (7, 7)), (512, (7, 7))])
-def test_tall_products_change_nothing(inputs, size, monkeypatch):
-    rng = np.random.default_rng(inputs)
-    x, w, b = draw(rng, 1, inputs, *size), draw(rng, 150, inputs, 3, 3), draw(rng, 150)
-    g, results, most = plan_of(x.shape, w.shape, **window(3)), [], direct_code.tile_rows(target.host(), 1)
-    for tall in (False, True):
-        monkeypatch.setattr(winograd, "_is_tall", lambda g, cut, tall=tall: tall and cut.block <= most)
-        results.append(conv.Direct(g, np.dtype(np.float32), (1, 150, *size), 2)(x, w, b))
-    assert np.array_equal(*results)
+@pytest.mark.parametrize("inputs, outputs, shape", [
+    (33, 150, (1, 7, 3)), (48, 16, (1, 5, 6)), (200, 150, (1, 6, 7)), (70, 100, (3, 7, 7)), (512, 40, (1, 7, 7)),
+    (129, 33, (2, 1, 2)), (64, 64, (5, 3, 1)), (300, 136, (40, 5, 5))], ids=str)
+def test_weights_that_are_transformed_by_half_change_nothing(inputs, outputs, shape, threads):
+    rng, (images, *size) = np.random.default_rng(inputs), shape
+    x, w, b = draw(rng, images, inputs, *size), draw(rng, outputs, inputs, 3, 3), draw(rng, outputs)
+    g, results = plan_of(x.shape, w.shape, **window(3)), []
+    for m, count in ((2, 1), (winograd.HALF, 1), (winograd.HALF, 3)):
+        threads(count)
+        results.append(conv.Direct(g, np.dtype(np.float32), (images, outputs, *size), m)(x, w, b))
+    assert np.array_equal(results[0], results[1]) and np.array_equal(results[1], results[2])
     close(results[0], x, w, b, window(3))
 
 
 @needs_winograd
-@pytest.mark.parametrize("images, channels, size, tall", [
-    (1, 512, 7, True), (1, 384, 6, True), (8, 512, 7, False), (1, 512, 3, False), (1, 64, 7, False), (1, 256, 14, False)])
-def test_products_are_tall_where_few_tiles_read_far_weights(images, channels, size, tall, monkeypatch):
+@pytest.mark.parametrize("size", [(1, 1), (2, 5), (6, 6), (7, 9)])
+@pytest.mark.parametrize("m", [2, winograd.HALF, 4])
+def test_planes_leave_out_tiles_that_are_cut(size, m):
+    """Several images, so that tiles which planes of one kind lack are followed by others."""
+    rng, images = np.random.default_rng(size[0]), 3
+    x, w, b = draw(rng, images, 40, *size), draw(rng, 24, 40, 3, 3) / 20, draw(rng, 24)
+    x[1, 7, size[0] - 1, size[1] - 1] = np.inf
+    g = plan_of(x.shape, w.shape, **window(3))
+    y = conv.Direct(g, np.dtype(np.float32), (images, 24, *size), m)(x, w, b)
+    with np.errstate(all="ignore"):
+        wanted = ops.conv.ref(*(v.astype(np.float64) for v in (x, w, b)), **window(3))
+    np.testing.assert_array_equal(np.isfinite(y), np.isfinite(wanted))
+    fine = np.isfinite(wanted)
+    np.testing.assert_allclose(y[fine], wanted[fine], atol=1e-4)
+
+
+@needs_winograd
+@pytest.mark.parametrize("images, channels, size, half", [
+    (1, 512, 7, True), (1, 384, 6, True), (8, 512, 7, False), (1, 512, 4, False), (1, 64, 7, False), (1, 256, 14, False)])
+def test_weights_are_transformed_by_half_where_few_tiles_read_far_ones(images, channels, size, half, monkeypatch):
     monkeypatch.setattr(cache_sizes, "second_level", lambda: 1 << 20)
     g = plan_of((images, channels, size, size), (channels, channels, 3, 3), **window(3))
-    cut = winograd.tiling(g, 2, 1)
-    assert winograd._is_tall(g, cut) == (tall and cut.block <= direct_code.tile_rows(target.host(), 1))
+    found = winograd.choose(g, prepared=True)
+    assert (found == winograd.HALF) == (half and target.host().vector_registers >= 32)
+    assert winograd.filter_bytes(g, winograd.HALF) <= 3 / 4 * winograd.filter_bytes(g, 2)
 
 
 # Direct.

@@ -34,7 +34,7 @@ from . import (
 from .conv_steps import plain
 
 PLANES = "planes"                   # the kernel that reads and writes plain arrays
-ALGORITHMS = {"direct": 0, "winograd2": 2, "winograd4": 4}
+ALGORITHMS = {"direct": 0, "winograd2": 2, "winograd2_half": winograd.HALF, "winograd4": 4}
 _NAMES = {m: name for name, m in ALGORITHMS.items()}
 _ELEMENTS = {4: "float", 8: "double"}
 _BIAS = (("add", "a", "o0"),)
@@ -63,7 +63,7 @@ def choose(asked: Asked):
         return None
     m = 0 if conv_fused.runs_in_lanes(g) else winograd.choose(g, prepared=asked.kept)
     size = conv_fused.weight_bytes(conv_fused.read_as(g, in_blocks, m), m)
-    return Chosen((_NAMES[m], g.groups, in_blocks, g.lanes), -(-size // g.item), g.lanes, m > 0)
+    return Chosen((_NAMES[m], g.groups, in_blocks, g.lanes), -(-size // g.item), g.lanes, m != 0)
 
 
 def _choose_gradient(asked):
@@ -77,7 +77,7 @@ def _choose_gradient(asked):
         return None
     m = conv_blocked_grad.algorithm(convolution, x.shape[0], asked.kept) if of_input else 0
     size = conv_blocked_grad.Turned(g, m).size if of_input else 0
-    return Chosen((_NAMES[m], g.groups, True, g.lanes), -(-size // item), g.lanes, m > 0)
+    return Chosen((_NAMES[m], g.groups, True, g.lanes), -(-size // item), g.lanes, m != 0)
 
 
 def convolution_of(filters, size, params, item):

@@ -86,14 +86,14 @@ def weight_bytes(g, m: int) -> int:
 
 
 @functools.lru_cache(512)
-def weight_plan(shape, item, groups, x_blocked, m, threads):
-    """(plan that brings a weight into its layout, size of the result)"""
+def weight_plan(shape, item, groups, x_blocked, m, threads, factors=False):
+    """(plan that brings a weight into its layout, times `factors` if there are some, size of the result)"""
     dims = tuple(Window(1, 1, taps) for taps in (1,) * (2 + MAX_DIMS - len(shape)) + shape[2:])
     g, steps = read_as(Geometry(1, groups, shape[1], shape[0] // groups, dims, item), x_blocked, m), conv_steps.Steps()
     if runs_in_lanes(g):
         conv_layout.pack_depthwise_weight(steps, (W, 0), (Y, 0), conv_depthwise.blocks_of(g), range(g.taps), g.inputs)
     elif m:
-        winograd.add_weight(steps, g, m, winograd.Taps((W, 0), (FACTORS, 0)), (Y, 0))
+        winograd.add_weight(steps, g, m, winograd.Taps((W, 0), (FACTORS, 0) if factors else None), (Y, 0))
     else:
         conv_layout.pack_weight(steps, (W, 0), (Y, 0), g.groups, conv_plan.filters_of(g))
     return steps.plan(), weight_bytes(g, m)
@@ -102,7 +102,7 @@ def weight_plan(shape, item, groups, x_blocked, m, threads):
 def pack_weight(w, groups: int, x_blocked: bool, m: int, factors=None) -> np.ndarray:
     """A plain weight in the layout in which the kernel F(m x m, 3 x 3), or the direct one for m = 0, reads it; for the first
     one times a factor for each output channel, if these are given."""
-    plan, size = weight_plan(w.shape, w.itemsize, groups, x_blocked, m, pool.get_num_threads())
+    plan, size = weight_plan(w.shape, w.itemsize, groups, x_blocked, m, pool.get_num_threads(), factors is not None)
     made = alloc.aligned_zeros((-(-size // w.itemsize),), w.dtype)
     plan(w, w, made, factors=0 if factors is None else call.address_of(factors))
     return made

@@ -48,7 +48,7 @@ def pack_filters(node, operands, results):
     """A weight in the order in which its kernel reads it."""
     algorithm, groups, in_blocks, _ = node.params["kernel"]
     plan, _ = conv_fused.weight_plan(operands[0].shape, operands[0].dtype.itemsize, groups, in_blocks,
-                                     blocked.ALGORITHMS[algorithm], pool.get_num_threads())
+                                     blocked.ALGORITHMS[algorithm], pool.get_num_threads(), len(operands) > 1)
     return plan.native({W: At(0), FACTORS: At(1), Y: At(2)} if len(operands) > 1 else {W: At(0), Y: At(1)})
 
 

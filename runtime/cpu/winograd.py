@@ -7,17 +7,20 @@ from dataclasses import dataclass
 from ...ir import config
 from ...ir.target import host
 from ...passes.codegen.llvm import winograd as codegen
+from ...passes.codegen.llvm import winograd_half as half_code
 from ...passes.codegen.llvm.epilogue import ColumnBias
-from ...passes.codegen.llvm.microkernel import tile_shape
 from . import cache_sizes, conv_layout, conv_steps, pool
 from .compile import compile_module
 from .conv_layout import Filters
 from .conv_plan import Geometry
 from .texts import text_of
 
+HALF = -2                           # the `m` of F(2) with weights that are transformed by half (`winograd_half.py`)
 _CACHE_SHARE = 3 / 4                # of a second-level cache: V and M of a block of tiles, beside the weights that stream
 _LEAST_TILES, _MOST_TILES = 6, 48    # of a block that stays in cache
 _MOST_FAR_TILES = 64                # of one that does not
+_FEW_TILES = range(7, 17)           # that wait for far weights: no usual register tile takes them all, and they hide no time
+_RANGE_VECTORS = 4                  # of input channels, so that a panel of half-transformed weights stays in the nearest cache
 _APART = 192                        # bytes between planes, so that those of a tile do not all meet in one set of a cache
 _LEAST_CHANNELS = {2: 16}            # channels from which F2's error is no larger than the direct kernel's
 _LEAST_CHANNELS_FAST = {2: 16, 4: 32}  # for numerics="fast": F4's error is up to 4 times the direct kernel's
@@ -39,15 +42,19 @@ def _stream(size: int) -> float:
     return _SLOW_STREAM if slow else _STREAM
 
 
+def _code(m, *given):
+    return half_code.HalfKernel(host(), abs(m), *given) if m == HALF else codegen.WinogradKernel(host(), m, *given)
+
+
 @functools.lru_cache(None)
 def _kernel(m, epilogue):
-    made = codegen.WinogradKernel(host(), m, epilogue)
+    made = _code(m, epilogue)
     return compile_module(text_of(made), [made.symbol])[made.symbol]
 
 
 @functools.lru_cache(None)
 def _filter_task(m):
-    made = codegen.WinogradKernel(host(), m)
+    made = _code(m)
     return compile_module(text_of(made, "filter_text"), [made.filter_symbol])[made.filter_symbol]
 
 
@@ -69,24 +76,25 @@ class Tiling:
         return -(-self.tiles // self.block)
 
 
-def filters_of(g: Geometry) -> Filters:
+def filters_of(g: Geometry, m: int = 2) -> Filters:
     """How the weight is packed for its transform."""
-    return Filters(g.x_blocks, g.outputs, 4 if host().vector_registers >= 32 else 2, _WINDOW)
+    return Filters(g.x_blocks, g.outputs, _code(m).vectors, _WINDOW)
 
 
 def tiling(g: Geometry, m: int, threads: int) -> Tiling:
     """Blocks that stay in cache, as many for each thread. Where tiles are few beside the weights, threads share out channels
     rather than all read all weights."""
     cuts = [_cut(g, m, threads, shares) for shares in range(1, threads + 1)
-            if threads % shares == 0 and shares <= filters_of(g).panels]
-    return min(cuts, key=lambda cut: -(-cut.blocks * cut.shares // threads) * _item_cycles(g, cut))
+            if threads % shares == 0 and shares <= filters_of(g, m).panels]
+    panel = filters_of(g, m).columns
+    return min(cuts, key=lambda cut: -(-cut.blocks * cut.shares // threads) * _item_cycles(g, cut, panel))
 
 
 def _cut(g, m, threads, shares):
     """Blocks of which all of V and M stay in cache, or larger ones of which a plane of V stays there, beside panels of weights:
     whichever moves fewer bytes from and to what lies beyond, since each block reads all weights of its share."""
     height, width = g.dims[1:]
-    filters = filters_of(g)
+    filters, weight, m = filters_of(g, m), filter_bytes(g, m), abs(m)
     rows, columns = -(-height.out // m), -(-width.out // m)
     share_panels = -(-filters.panels // shares)
     tiles, each = g.images * rows * columns, threads // shares
@@ -100,41 +108,49 @@ def _cut(g, m, threads, shares):
     tile_bytes = places * (g.inputs + share_panels * filters.columns) * g.item
     near = of_at_most(max(_LEAST_TILES, min(_MOST_TILES, room // tile_bytes)))
     far = of_at_most(max(_LEAST_TILES, min(_MOST_FAR_TILES, (room - 2 * g.inputs * filters.step) // (g.inputs * g.item))))
-    weights = filter_bytes(g, m) * share_panels // filters.panels
+    weights = weight * share_panels // filters.panels
     spilled = 2 * tile_bytes * far.block if far.block > near.block else 0
     return far if (weights + spilled) * far.blocks < weights * near.blocks else near
 
 
-def _item_cycles(g, cut):
-    """About how long one block of tiles takes with one share of the channels."""
-    columns, places = cut.share_panels * filters_of(g).columns, (cut.m + 2) ** 2
+def _item_cycles(g, cut, panel):
+    """About how long one block of tiles takes with one share of the channels, which lie in panels of so many."""
+    columns, places = cut.share_panels * panel, (cut.m + 2) ** 2
     vectors = places * g.inputs * columns / g.lanes
     return (vectors * (max(_PRODUCT * cut.block, _STREAM) + _WAIT)
             + _TRANSFORM * places * cut.block * (g.inputs + columns) / g.lanes)
 
 
 def choose(g: Geometry, prepared: bool = False) -> int:
-    """The m of the algorithm that pays: 4, 2, or 0 for the direct kernel. `prepared` weights are transformed already."""
+    """The m of the algorithm that pays: 4, 2, HALF, or 0 for the direct kernel. `prepared` weights are transformed already."""
     depth, height, width = g.dims
     numerics = config.current().numerics
     if (g.item != 4 or g.groups != 1 or depth.taps != 1 or depth.size != 1 or depth.out != 1 or not host().fma
             or any(d.taps != 3 or d.stride != 1 or d.dilation != 1 or d.low < 0 for d in (height, width))
             or numerics == "strict"):
         return 0
-    lanes, filters = g.lanes, filters_of(g)
-    best, fastest = 0, max(g.work / lanes * _DIRECT, 9 * g.inputs * g.outputs / lanes * _stream(filters.group))
+    lanes = g.lanes
+    best, fastest = 0, max(g.work / lanes * _DIRECT, 9 * g.inputs * g.outputs / lanes * _stream(filters_of(g, 2).group))
     for m, least in (_LEAST_CHANNELS_FAST if numerics == "fast" else _LEAST_CHANNELS).items():
         if g.inputs < least or g.outputs < least:
             continue
-        cut, places = tiling(g, m, 1), (m + 2) ** 2
+        cut, places, whole = tiling(g, m, 1), (m + 2) ** 2, filter_bytes(g, m)
+        m = HALF if m == 2 and _waits(g, cut) else m
+        share, filters = filter_bytes(g, m) / whole, filters_of(g, m)
         vectors = places * g.inputs * filters.panels * filters.columns / lanes
-        product = vectors * max(_PRODUCT * cut.tiles, _stream(filter_bytes(g, m)) * cut.blocks)
+        product = vectors * max(_PRODUCT * cut.tiles, share * _stream(whole) * cut.blocks)
         transform = _TRANSFORM * places * cut.tiles * (g.inputs + g.outputs) / lanes
-        making = 0 if prepared else _FILTER if filter_bytes(g, m) <= _NEAR_BYTES else _FAR_FILTER
-        time = product + transform + making * vectors
+        making = 0 if prepared else _FILTER if whole <= _NEAR_BYTES else _FAR_FILTER
+        time = product + transform + making * share * vectors
         if time < fastest:
             best, fastest = m, time
     return best
+
+
+def _waits(g, cut):
+    """Whether products of so few tiles would wait for their weights, and a register tile has room for four planes."""
+    return (cut.tiles in _FEW_TILES and filter_bytes(g, 2) > cache_sizes.second_level()
+            and host().vector_registers >= 32)
 
 
 @dataclass(frozen=True)
@@ -168,7 +184,7 @@ class Taps:
 
 def add_weight(steps, g: Geometry, m: int, taps: Taps, u):
     """The steps that transform a plain weight: some panels at a time are packed for it, as many as stay in a cache."""
-    filters, words, (output, _) = filters_of(g), _filter_words(g), taps.strides(g)
+    filters, (output, _) = filters_of(g, m), taps.strides(g)
     panels = max(1, min(filters.panels, cache_sizes.second_level() // filters.panel))
     packed = conv_steps.WORKSPACE, steps.room(panels * filters.panel)
     for panel in range(0, filters.panels, panels):
@@ -180,48 +196,46 @@ def add_weight(steps, g: Geometry, m: int, taps: Taps, u):
         else:
             conv_layout.pack_weight(steps, source, packed, 1, part)
         factors = taps.factors and (taps.factors[0], taps.factors[1] + first * g.item)
-        _add_filter(steps, g, m, part, packed, factors, (u[0], u[1] + panel * words["u_panel"]))
+        _add_filter(steps, g, m, part, packed, factors, u, panel)
 
 
-def _add_filter(steps, g, m, filters, packed, factors, u):
-    """The step that transforms some packed panels."""
+def _add_filter(steps, g, m, filters, packed, factors, u, first):
+    """The step that transforms some packed panels, from `first` on."""
     items = filters.panels * g.inputs
-    chunks = conv_steps.share(items * filters.columns * (m + 2) ** 2, items, pool.get_num_threads())
+    chunks = conv_steps.share(items * filters.columns * (abs(m) + 2) ** 2, items, pool.get_num_threads())
     words = {"items": items, "chunks": chunks, "panels": filters.panels, "inputs": g.inputs, "width": filters.blocks.width,
              "panel": filters.panel, "block": filters.block, "tap": filters.tap, "step": filters.step,
-             "outputs": filters.outputs} | _filter_words(g)
+             "outputs": filters.outputs, "first_panel": first} | _filter_words(g, m)
     slots = {"source": packed, "target": u} | ({"factors": factors} if factors else {})
     steps.add(_filter_task(m), chunks, codegen.FILTER_WORDS, words, slots)
 
 
-def _filter_words(g):
-    filters = filters_of(g)
-    return {"u_vector": g.inputs * g.lanes * g.item, "u_panel": g.inputs * filters.step,
+def _filter_words(g, m):
+    filters, vector = filters_of(g, m), g.lanes * g.item
+    if m == HALF:
+        return {"u_vector": half_code.TAPS * vector, "range_inputs": _RANGE_VECTORS * g.lanes, "all_panels": filters.panels}
+    return {"u_vector": g.inputs * vector, "u_panel": g.inputs * filters.step,
             "u_plane": filters.panels * g.inputs * filters.step + _APART}
 
 
 def filter_bytes(g: Geometry, m: int) -> int:
     """Size of a transformed weight."""
-    return (m + 2) ** 2 * _filter_words(g)["u_plane"]
-
-
-def _is_tall(g, cut):
-    """Whether products take all tiles of a block at once: a usual register tile does not, and no near cache would hold the
-    weights that are read again for the next one."""
-    made = codegen.WinogradKernel(host(), cut.m)
-    rows = tile_shape(host(), made.element).rows
-    return rows < cut.block <= made.tall_rows and filter_bytes(g, cut.m) > cache_sizes.second_level()
+    if m == HALF:
+        return half_code.KEPT * filters_of(g, m).panels * g.inputs * filters_of(g, m).step
+    return (m + 2) ** 2 * _filter_words(g, m)["u_plane"]
 
 
 def add_winograd(steps, g: Geometry, m: int, x, taps: Taps, u, y, operands=(conv_steps.OPERANDS, 0), epilogue=None):
     """The step of the convolution on a blocked x; `u` is the transformed weight."""
     task = _kernel(m, epilogue or ColumnBias("float"))
     threads = pool.get_num_threads()
-    cut, filters, pixel, places = tiling(g, m, threads), filters_of(g), g.lanes * g.item, (m + 2) ** 2
+    cut, filters, pixel, u_words = tiling(g, m, threads), filters_of(g, m), g.lanes * g.item, _filter_words(g, m)
     height, width = g.dims[1:]
+    code, v_blocks, m = _code(m), _RANGE_VECTORS if m == HALF else g.x_blocks.count, abs(m)
+    places = (m + 2) ** 2
     x_plane, y_plane, y_blocks = g.pixels * pixel, g.out_pixels * pixel, -(-g.outputs // g.lanes)
     along, items = cut.block * pixel, cut.blocks * cut.shares
-    v_plane, m_plane = g.x_blocks.count * along + _APART, cut.share_panels * filters.columns // g.lanes * along + _APART
+    v_plane, m_plane = v_blocks * along + _APART, cut.share_panels * filters.columns // g.lanes * along + _APART
     m_start = places * v_plane
     scratch = -(-(m_start + places * m_plane) // 4096) * 4096 + 512
     chunks = conv_steps.share(g.work, items, threads)
@@ -233,7 +247,8 @@ def add_winograd(steps, g: Geometry, m: int, x, taps: Taps, u, y, operands=(conv
         "x_blocks": g.x_blocks.count, "x_image": g.x_blocks.count * x_plane, "x_block": x_plane, "x_row": width.size * pixel,
         "y_blocks": y_blocks, "y_image": y_blocks * y_plane, "y_block": y_plane, "y_row": width.out * pixel,
         "panels": filters.panels, "v_plane": v_plane, "v_tile": pixel, "v_block": along, "m_plane": m_plane,
-        "m_vector": along, "m_start": m_start, "tall": int(_is_tall(g, cut))} | _filter_words(g) | taps.words(g)
+        "m_vector": along, "m_start": m_start, "whole_rows": height.out // m, "whole_columns": width.out // m,
+        } | u_words | taps.words(g)
     room = conv_steps.WORKSPACE, steps.room(scratch * (threads if chunks > 1 else 1))
-    steps.add(task, chunks, codegen.WORDS, words,
+    steps.add(task, chunks, code.words, words,
               {"x": x, "u": u, "y": y, "w": taps.first(g), "operands": operands, "scratch": room} | taps.slots())

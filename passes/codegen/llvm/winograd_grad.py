@@ -15,8 +15,9 @@ from .emit import Module
 from .microkernel import Operand, Precision, multiply_add, outer_tile, tile_shape
 from .tasks import WORD, Words, chunk_share, split_index
 from .types import I1, I64, PTR, VOID, bytes_of, vector, zero
-from .winograd import WORDS as FORWARD_WORDS
-from .winograd import WinogradKernel, every, input_transform
+from .winograd import WinogradKernel
+from .winograd_tiles import WORDS as FORWARD_WORDS
+from .winograd_tiles import every, input_transform
 from .winograd_transforms import gradient_line, square, weight_line
 
 WORDS = (*FORWARD_WORDS, "w_panel", "w_block", "w_tap", "w_step", "d_plane", "d_tile", "d_start", "u_part", "parts", "shares")
@@ -83,7 +84,7 @@ def _block(module, kernel, take, take_gradient, products):
     with f.loop(first, end) as loop:
         image, row, column = split_index(f, loop.index, (1, job.tile_rows, job.tile_columns))
         tile = f.sub(loop.index, first)
-        f.call(take, VOID, arg, image, row, column, f.at(v, f.mul(tile, job.v_tile)))
+        f.call(take, VOID, arg, image, row, column, f.at(v, f.mul(tile, job.v_tile)), f.index(0), job.x_blocks)
         f.call(take_gradient, VOID, arg, image, row, column, f.at(d, f.mul(tile, job.d_tile)), f.mul(panel, columns),
                f.mul(panel_end, columns))
     count, inputs = f.sub(end, first), job.inputs

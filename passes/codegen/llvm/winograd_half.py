@@ -1,0 +1,179 @@
+"""Winograd convolution F(2 x 2, 3 x 3) with weights that are transformed by half: along columns, to 12 numbers for each pair of
+channels instead of 16. Where tiles are few, products wait for weights from memory, and have time for the other half.
+
+The weight lies in *ranges* of input channels, of each the four rows, of each row its panels of two vectors of columns. For a
+range an item transforms the input of its tiles, some channels that stay near, and goes through the weight in the order in which
+it lies; sums M grow in memory. A register tile has the four planes of a row, of up to three tiles: a step of the depth
+reads three vectors of a column, makes four by three additions, and multiplies. The factor 1/2 of those in the middle is
+in the transformed input, which changes no bit. Results are those of `winograd.py`.
+"""
+
+from dataclasses import dataclass
+
+from .microkernel import multiply_add
+from .tasks import WORD, Words, split_index
+from .types import I64, PTR, VOID, bytes_of, vector, zero
+from .winograd import WinogradKernel
+from .winograd_tiles import KINDS, TAPS, WORDS, BlockOfTiles, PartsOfTiles, input_transform, output_transform
+from .winograd_transforms import filter_line
+
+HALF_WORDS = (*WORDS, "range_inputs", "all_panels")
+KEPT = 12                                        # numbers of the weight for each pair of channels
+VECTORS = 2                                      # of a panel
+_ROWS = 3                                        # tiles of the largest register tile
+_LINE = 64                                       # bytes of a cache line
+
+
+@dataclass(frozen=True)
+class HalfKernel(WinogradKernel):
+    """What a module is made for; equal ones are the same code."""
+
+    vectors = VECTORS
+    words = HALF_WORDS
+
+    @property
+    def symbol(self) -> str:
+        """The task's name in the module."""
+        return f"half_{super().symbol}"
+
+    @property
+    def filter_symbol(self) -> str:
+        """The name of the task that transforms weights."""
+        return f"half_{super().filter_symbol}"
+
+    def weights(self, f, taps: list) -> list:
+        """The rows of three numbers that taps become."""
+        columns = [filter_line(f, [row[j] for row in taps], self.m) for j in range(TAPS)]
+        return [[column[i] for column in columns] for i in range(self.side)]
+
+    def kind(self, place: int) -> int:
+        """The kind of a plane: those of a row have the same tiles."""
+        return 2 * (place // self.side == self.side - 1)
+
+    def input_scale(self, place: int) -> float:
+        """The factor of a plane of the transformed input."""
+        return 0.5 if 0 < place % self.side < self.side - 1 else 1.0
+
+    def place(self, f, job, panel, channel) -> tuple:
+        """Where the first row of the weight has an input channel of a panel, and how far on the next row has it."""
+        within = f.mod(channel, job.range_inputs)
+        first = f.sub(channel, within)
+        start, row, u_panel = _range_of(f, self, job, first)
+        at = f.add(start, f.add(f.mul(panel, u_panel), f.mul(within, _step(self))))
+        return f.at(job.address("target"), at), row
+
+    def item(self, module) -> str:
+        """Function of one block of tiles and one share of the channels."""
+        take, give = input_transform(module, self, KINDS), output_transform(module, self)
+        products = _row_products(module, self)
+        f = module.function("item", [(PTR, "job"), (I64, "number"), (I64, "worker")], internal=True)
+        arg, number, worker = f.params
+        job, pixel = Words(f, arg, HALF_WORDS), bytes_of(vector(self.lanes, self.element))
+        share, block = split_index(f, number, (1, job.blocks))
+        v = f.at(job.address("scratch"), f.mul(worker, job.scratch_bytes))
+        m, first = f.at(v, job.m_start), f.mul(block, job.block_tiles)
+        tiles = BlockOfTiles(f, job, first, f.min(f.add(first, job.block_tiles), job.tiles))
+        panel = f.mul(share, job.share_panels)
+        panel_end = f.min(f.add(panel, job.share_panels), job.panels)
+        inputs, range_inputs = job.inputs, job.range_inputs
+        with f.loop(0, inputs, range_inputs) as range_:
+            end = f.min(f.add(range_.index, range_inputs), inputs)
+            with tiles.each() as (place, at):
+                f.call(take, VOID, arg, *place, *[f.at(v, f.mul(tile, job.v_tile)) for tile in at],
+                       f.div(range_.index, self.lanes), f.ceil_div(end, self.lanes))
+            f.call(products, VOID, arg, v, m, tiles.counts, panel, panel_end, range_.index, end)
+        with tiles.each() as (place, at):
+            f.call(give, VOID, arg, *place, *[f.at(m, f.mul(tile, pixel)) for tile in at],
+                   f.mul(panel, VECTORS), f.min(f.mul(panel_end, VECTORS), job.y_blocks))
+        f.ret()
+        return f.name
+
+
+def _step(kernel):
+    """Bytes of a panel of the weight for one input channel."""
+    return VECTORS * TAPS * bytes_of(vector(kernel.lanes, kernel.element))
+
+
+def _range_of(f, kernel, job, first):
+    """(where a range of input channels begins in the weight, bytes of a row of it, bytes of a panel of a row)"""
+    panels = job.all_panels
+    panel = f.mul(f.min(job.range_inputs, f.sub(job.inputs, first)), _step(kernel))
+    return f.mul(f.mul(first, kernel.side * _step(kernel)), panels), f.mul(panel, panels), panel
+
+
+def _row_products(module, kernel):
+    """Function: the products of a range of channels of some tiles, so many of each kind, with the panels of a share."""
+    table, pixel, rows = _products(module, kernel), bytes_of(vector(kernel.lanes, kernel.element)), kernel.side
+    f = module.function("row_products", [(PTR, "job"), (PTR, "v"), (PTR, "m"), (PTR, "counts"), (I64, "panel"),
+                                         (I64, "panel_end"), (I64, "done"), (I64, "range_end")], internal=True)
+    arg, v, m, counts, first, end, done, range_end = f.params
+    job, u = Words(f, arg, HALF_WORDS), Words(f, arg, HALF_WORDS).address("u")
+    (start, u_row, u_panel), (after, _, panel_after) = (_range_of(f, kernel, job, at) for at in (done, range_end))
+    start, after = (f.at(u, f.add(at, f.mul(first, panel))) for at, panel in ((start, u_panel), (after, panel_after)))
+    count = f.sub(range_end, done)
+    with f.loop(0, rows) as row:
+        last = f.compare("eq", row.index, rows - 1)
+        parts = PartsOfTiles(f, f.load(I64, f.at(counts, f.select(last, f.index(2), f.index(0)), I64)), _ROWS)
+        lines = f.mul(f.ceil_div(_step(kernel) // _LINE, parts.count), _LINE)
+        at_v, at_m = (f.at(at, f.mul(row.index, f.mul(plane, rows))) for at, plane in ((v, job.v_plane), (m, job.m_plane)))
+        at_row = f.at(start, f.mul(row.index, u_row))
+        following = f.select(last, after, f.at(at_row, u_row))
+        with f.loop(first, end) as panel:
+            number = f.sub(panel.index, first)
+            here = f.at(at_row, f.mul(number, u_panel))
+            ahead = f.select(f.compare("slt", f.add(panel.index, 1), end), f.at(here, u_panel), following)
+            goal = f.at(at_m, f.mul(f.mul(number, VECTORS), job.m_vector))
+            with parts.each() as (part, tile, height):
+                product = f.load(PTR, f.at(f.at(table, height, PTR), -WORD))
+                asked, at = f.at(ahead, f.mul(f.mul(part, count), lines)), f.mul(tile, pixel)
+                f.call_pointer(product, VOID, arg, f.at(at_v, at), here, f.at(goal, at), done, count, asked, lines)
+    f.ret()
+    return f.name
+
+
+def _products(module, kernel):
+    """Table of the register tiles, by rows, which add to sums in memory from the second range on. Each step of the depth asks
+    for up to two lines of the stream that it is given."""
+    type_, size, side, names = vector(kernel.lanes, kernel.element), bytes_of(kernel.element), kernel.side, []
+    pixel = bytes_of(type_)
+    for rows in range(1, _ROWS + 1):
+        f = module.function(f"product_{rows}", [(PTR, "job"), ("ptr noalias readonly", "v"), ("ptr noalias readonly", "u"),
+                                                ("ptr noalias", "m"), (I64, "done"), (I64, "count"), (PTR, "stream"),
+                                                (I64, "lines")], internal=True)
+        arg, v, u, m, done, count, stream, lines = f.params
+        job = Words(f, arg, WORDS)
+        v_block, v_plane, m_plane, m_vector = job.v_block, job.v_plane, job.m_plane, job.m_vector
+        second = f.sub(lines, _LINE)
+        spots = [f.at(m, f.add(f.mul(m_plane, column), f.add(f.mul(m_vector, number), row * pixel)))
+                 for column in range(side) for number in range(VECTORS) for row in range(rows)]
+        start = f.choose(f.compare("sgt", done, 0), lambda: [f.load(type_, spot) for spot in spots],
+                         lambda: [zero(type_) for _ in spots])
+        with f.loop(0, count, kernel.lanes, [v, u, stream, *start]) as loop:
+            with f.loop(0, f.min(f.sub(count, loop.index), kernel.lanes), 1, loop.carried) as step:
+                at_v, at_u, asked, *sums = step.carried
+                f.prefetch(asked, 2)
+                f.prefetch(f.at(asked, second), 2)
+
+                def add(column, factors):
+                    at = f.at(at_v, f.mul(v_plane, column))
+                    for row in range(rows):
+                        scalar = f.splat(f.load(kernel.element, f.at(at, row * pixel)), kernel.lanes)
+                        for number, factor in enumerate(factors):
+                            place = (column * VECTORS + number) * rows + row
+                            sums[place] = multiply_add(f, scalar, factor, sums[place])
+
+                low, middle, high = ([f.load(type_, f.at(at_u, (number * TAPS + tap) * pixel)) for number in range(VECTORS)]
+                                     for tap in range(TAPS))
+                add(0, low)
+                add(side - 1, high)
+                ends = [f.fadd(a, b) for a, b in zip(low, high)]
+                add(1, [f.fadd(a, b) for a, b in zip(ends, middle)])
+                add(2, [f.fsub(a, b) for a, b in zip(ends, middle)])
+                step.next(f.at(at_v, size), f.at(at_u, VECTORS * TAPS * pixel), f.at(asked, lines), *sums)
+            at_v, *others = step.results
+            loop.next(f.at(v, f.mul(f.add(f.div(loop.index, kernel.lanes), 1), v_block)), *others)
+        for value, spot in zip(loop.results[3:], spots):
+            f.store(value, spot)
+        f.ret()
+        names.append(f.name)
+    return module.function_table("products", names)

@@ -1,0 +1,263 @@
+"""What Winograd's kernels do with one tile of m x m results: the transform of its input, that of its sums of products, and the
+tile tap by tap where something is not finite.
+
+Tiles at the lower and the right border may be cut. The products of the last transformed row go into the last row of results
+alone, those of the last column into the last column, so planes of that row or column have only the tiles that are whole there:
+planes are of four *kinds*, each with its own number of tiles.
+"""
+
+from contextlib import contextmanager
+
+from .conv_epilogue import BlockedPlace
+from .epilogue import Place
+from .microkernel import multiply_add
+from .tasks import WORD, Words, split_index
+from .types import I1, I64, PTR, VOID, bytes_of, constant, mangled, vector, zero
+from .winograd_transforms import input_line, output_line, square
+
+WORDS = ("x", "w", "u", "y", "operands", "scratch", "scratch_bytes", "items", "chunks", "tiles", "block_tiles", "tile_rows",
+         "tile_columns", "height", "width", "out_height", "out_width", "pad_h", "pad_w", "inputs", "x_blocks", "x_image",
+         "x_block", "x_row", "y_blocks", "y_image", "y_block", "y_row", "panels", "outputs", "w_output", "w_input", "w_row",
+         "w_column", "factors", "v_plane", "v_tile", "v_block", "m_plane", "m_vector", "m_start", "u_plane", "u_panel",
+         "u_vector", "blocks", "share_panels", "whole_rows", "whole_columns")
+TAPS = 3
+KINDS = 4                                        # of planes: 2 or 3 are of the last row, 1 or 3 of the last column
+
+
+def kind_of(f, plane, side: int):
+    """The kind of a plane of side x side."""
+    last_row, last_column = f.compare("sge", plane, side * (side - 1)), f.compare("eq", f.mod(plane, side), side - 1)
+    return f.add(f.mul(f.cast("zext", last_row, I64), 2), f.cast("zext", last_column, I64))
+
+
+class BlockOfTiles:
+    """Some tiles that follow each other; `counts` is a table of how many planes of each kind have."""
+
+    def __init__(self, f, job, first, end):
+        self.f, self.job, self.first, self.end = f, job, first, end
+        self.before, self.counts = _kind_places(f, job, *self.place(first)), f.local(WORD * KINDS)
+        for kind, (low, high) in enumerate(zip(self.before, _kind_places(f, job, *self.place(end)))):
+            f.store(f.sub(high, low), f.at(self.counts, kind * WORD))
+
+    def place(self, tile):
+        """(image, row, column) of a tile."""
+        return split_index(self.f, tile, (1, self.job.tile_rows, self.job.tile_columns))
+
+    @contextmanager
+    def each(self):
+        """The body for each tile is given its place, and for each kind how many tiles planes have before it."""
+        f = self.f
+        with f.loop(self.first, self.end) as loop:
+            place = self.place(loop.index)
+            yield place, [f.sub(at, low) for at, low in zip(_kind_places(f, self.job, *place), self.before)]
+
+
+class PartsOfTiles:
+    """Tiles in parts of at most so many rows of a register tile, of one or two heights."""
+
+    def __init__(self, f, tiles, most: int):
+        self.f, self.count = f, f.max(f.ceil_div(tiles, most), 1)
+        self.low, self.extra, self.tiles = f.div(tiles, self.count), f.mod(tiles, self.count), tiles
+
+    @contextmanager
+    def each(self):
+        """The body for each part is given its number, its first tile, and its tiles, of which there are some."""
+        f = self.f
+        with f.loop(0, f.min(self.count, self.tiles)) as part:
+            more = f.cast("zext", f.compare("slt", part.index, self.extra), I64)
+            yield part.index, f.add(f.mul(part.index, self.low), f.min(part.index, self.extra)), f.add(self.low, more)
+
+
+def _kind_places(f, job, image, row, column) -> list:
+    """How many tiles before this one the planes of each kind have."""
+    whole_row, places = f.compare("slt", row, job.whole_rows), []
+    for kind in range(KINDS):
+        rows, columns = (job.whole_rows if kind & 2 else job.tile_rows), (job.whole_columns if kind & 1 else job.tile_columns)
+        across = f.min(column, columns) if kind & 1 else column
+        if kind & 2:
+            row, across = f.min(row, rows), f.select(whole_row, across, f.index(0))
+        places.append(f.add(f.mul(f.add(f.mul(image, rows), row), columns), across))
+    return places
+
+
+def input_transform(module, kernel, kinds: int = 1):
+    """Function: the input transform of one tile, some channels, to where planes of each kind have it; pixels outside of x are
+    zeros. Of a tile that is cut, planes that do not have it get something that the next one there replaces."""
+    f = module.function("take", [(PTR, "job"), (I64, "image"), (I64, "row"), (I64, "column"),
+                                 *[(PTR, f"v{kind}") for kind in range(kinds)], (I64, "first_block"), (I64, "end_block")],
+                        internal=True)
+    arg, image, row, column, *v, first_block, end_block = f.params
+    job, side, type_ = Words(f, arg, WORDS), kernel.side, vector(kernel.lanes, kernel.element)
+    size = bytes_of(type_)
+    top, left = f.sub(f.mul(row, kernel.m), job.pad_h), f.sub(f.mul(column, kernel.m), job.pad_w)
+    inside = _all(f, (f.compare("sge", top, 0), f.compare("sge", left, 0),
+                      f.compare("sle", f.add(top, side), job.height), f.compare("sle", f.add(left, side), job.width)))
+    x, x_row, plane = f.at(job.address("x"), f.mul(image, job.x_image)), job.x_row, job.v_plane
+    corner = f.add(f.mul(top, x_row), f.mul(left, size))
+    room = f.local(side * side * size)
+    with f.loop(first_block, end_block) as loop:
+        at = f.at(x, f.add(f.mul(loop.index, job.x_block), corner))
+
+        def border(at=at):
+            for place in range(side * side):
+                f.store(zero(type_), f.at(room, place * size))
+            with (f.loop(f.max(f.sub(0, top), 0), f.min(f.sub(job.height, top), side)) as rows,
+                  f.loop(f.max(f.sub(0, left), 0), f.min(f.sub(job.width, left), side)) as columns):
+                pixel = f.load(type_, f.at(at, f.add(f.mul(rows.index, x_row), f.mul(columns.index, size))))
+                f.store(pixel, f.at(room, f.mul(f.add(f.mul(rows.index, side), columns.index), size)))
+            return room, f.index(side * size)
+
+        start, step = f.choose(inside, lambda at=at: (at, x_row), border)
+        pixels = [[f.load(type_, f.at(start, f.add(f.mul(step, i), j * size))) for j in range(side)] for i in range(side)]
+        factors, along = square(f, pixels, input_line, kernel.m), f.mul(f.sub(loop.index, first_block), job.v_block)
+        goals = [f.at(goal, along) for goal in v]
+        for place in range(side * side):
+            value, scale = factors[place // side][place % side], kernel.input_scale(place)
+            value = value if scale == 1 else f.fmul(value, constant(type_, scale))
+            f.store(value, f.at(goals[kernel.kind(place) % kinds], f.mul(plane, place)))
+    f.ret()
+    return "take"
+
+
+def _all(f, conditions):
+    result = conditions[0]
+    for condition in conditions[1:]:
+        result = f.binary("and", result, condition)
+    return result
+
+
+def every(f, condition):
+    """Whether a condition holds in all lanes."""
+    return f.call(f"llvm.vector.reduce.and.{mangled(condition.type)}", I1, condition)
+
+
+def output_transform(module, kernel):
+    """Function: the output transform of one tile, some channels, from where planes of each kind have it; what comes out not
+    finite is computed again."""
+    exact = _exact(module, kernel)
+    f = module.function("give", [(PTR, "job"), (I64, "image"), (I64, "row"), (I64, "column"),
+                                 *[("ptr readonly", f"m{kind}") for kind in range(KINDS)],
+                                 (I64, "first_block"), (I64, "end_block")], internal=True)
+    arg, image, row, column, *m, first_block, end_block = f.params
+    job, side, type_ = Words(f, arg, WORDS), kernel.side, vector(kernel.lanes, kernel.element)
+    size, top, left, plane = bytes_of(type_), f.mul(row, kernel.m), f.mul(column, kernel.m), job.m_plane
+    rows, columns = f.min(f.sub(job.out_height, top), kernel.m), f.min(f.sub(job.out_width, left), kernel.m)
+    start = f.add(f.mul(image, job.y_image), f.add(f.mul(top, job.y_row), f.mul(left, size)))
+    down, right = f.compare("eq", rows, f.index(kernel.m)), f.compare("eq", columns, f.index(kernel.m))
+    there = None, right, down, f.binary("and", down, right)
+
+    def sum_of(sources, place):
+        kind = kernel.kind(place)
+        value = f.load(type_, f.at(sources[kind], f.mul(plane, place)))
+        return f.select(there[kind], value, zero(type_)) if kind else value
+
+    with f.loop(first_block, end_block) as loop:
+        across = f.mul(f.sub(loop.index, first_block), job.m_vector)
+        sources = [f.at(source, across) for source in m]
+        sums = [[sum_of(sources, i * side + j) for j in range(side)] for i in range(side)]
+        pixels = square(f, sums, output_line, kernel.m)
+        check = zero(type_)
+        for line in pixels:
+            for value in line:
+                check = f.fma(value, zero(type_), check)
+        finite = every(f, f.compare("ord", check, zero(type_)))
+        y = f.add(start, f.mul(loop.index, job.y_block))
+
+        def store(pixels=pixels, y=y, block=loop.index):
+            for i, line in enumerate(pixels):
+                with f.when(f.compare("slt", f.index(i), rows)):
+                    for j, value in enumerate(line):
+                        with f.when(f.compare("slt", f.index(j), columns)):
+                            _store(f, kernel, job, value, f.add(y, f.add(f.mul(job.y_row, i), j * size)), image, block)
+
+        def again(y=y, block=loop.index):
+            f.call(exact, VOID, arg, image, top, left, rows, columns, block, y)
+
+        f.choose(finite, store, again)
+    f.ret()
+    return "give"
+
+
+def factors_of(f, job, kernel, output):
+    """The factors of a vector of output channels; ones where there are none."""
+    type_ = vector(kernel.lanes, kernel.element)
+
+    def given():
+        at = f.at(job.address("factors"), f.mul(output, bytes_of(kernel.element)))
+        return (f.load_masked(type_, at, f.mask(f.sub(job.outputs, output), kernel.lanes)),)
+
+    return f.choose(f.compare("ne", job.factors, 0), given,
+                    lambda: (f.splat(f.value(kernel.element, 1.0), kernel.lanes),))[0]
+
+
+def _store(f, kernel, job, value, offset, image, block):
+    """The epilogue and the store of one vector of y."""
+    if kernel.epilogue.name:
+        place = Place(job.address("operands"), image, f.index(0), f.mul(block, kernel.lanes), None)
+        value = kernel.epilogue.apply(f, value, BlockedPlace(place, offset), 0)
+    f.store(value, f.at(job.address("y"), offset))
+
+
+def _exact(module, kernel):
+    """Function: one block of channels of one tile tap by tap; sums of all its pixels grow with each block of input channels."""
+    turned = _turned_taps(module, kernel)
+    f = module.function("exact", [(PTR, "job"), (I64, "image"), (I64, "top"), (I64, "left"), (I64, "rows"), (I64, "columns"),
+                                  (I64, "block"), (I64, "y")], internal=True)
+    arg, image, top, left, rows, columns, block, y = f.params
+    job, type_, lanes = Words(f, arg, WORDS), vector(kernel.lanes, kernel.element), kernel.lanes
+    size, item = bytes_of(type_), bytes_of(kernel.element)
+    taps, sums = f.local(lanes * TAPS * TAPS * size), f.local(kernel.m * kernel.m * size)
+    x = f.at(job.address("x"), f.mul(image, job.x_image))
+
+    def sum_of(i, j):
+        return f.at(sums, f.mul(f.add(f.mul(i, kernel.m), j), size))
+
+    for place in range(kernel.m * kernel.m):
+        f.store(zero(type_), f.at(sums, place * size))
+    with f.loop(0, job.x_blocks) as blocks:
+        first = f.mul(blocks.index, lanes)
+        count = f.min(f.sub(job.inputs, first), lanes)
+        f.call(turned, VOID, arg, block, first, count, taps)
+        with f.loop(0, rows) as i, f.loop(0, columns) as j:
+            at_h, at_w = (f.sub(f.add(a, b.index), pad) for a, b, pad in ((top, i, job.pad_h), (left, j, job.pad_w)))
+            tap_rows = f.max(f.sub(0, at_h), 0), f.min(f.sub(job.height, at_h), TAPS)
+            tap_columns = f.max(f.sub(0, at_w), 0), f.min(f.sub(job.width, at_w), TAPS)
+            with f.loop(*tap_rows, 1, [f.load(type_, sum_of(i.index, j.index))]) as kh:
+                with f.loop(*tap_columns, 1, kh.carried) as kw:
+                    pixel = f.add(f.mul(f.add(at_h, kh.index), job.x_row), f.mul(f.add(at_w, kw.index), size))
+                    at_x = f.at(x, f.add(f.mul(blocks.index, job.x_block), pixel))
+                    at_tap = f.at(taps, f.mul(f.add(f.mul(kh.index, TAPS), kw.index), size))
+                    with f.loop(0, count, 1, kw.carried) as steps:
+                        factor = f.splat(f.load(kernel.element, f.at(at_x, f.mul(steps.index, item))), lanes)
+                        weight = f.load(type_, f.at(at_tap, f.mul(steps.index, TAPS * TAPS * size)))
+                        steps.next(multiply_add(f, factor, weight, steps.carried[0]))
+                    kw.next(*steps.results)
+                kh.next(*kw.results)
+            f.store(kh.results[0], sum_of(i.index, j.index))
+    with f.loop(0, rows) as i, f.loop(0, columns) as j:
+        place = f.add(y, f.add(f.mul(i.index, job.y_row), f.mul(j.index, size)))
+        _store(f, kernel, job, f.load(type_, sum_of(i.index, j.index)), place, image, block)
+    f.ret()
+    return "exact"
+
+
+def _turned_taps(module, kernel):
+    """Function: the taps of one block of output channels at some input channels, from the plain weight, with output channels
+    side by side; those that are missing repeat the last one."""
+    f = module.function("turned_taps", [(PTR, "job"), (I64, "block"), (I64, "first"), (I64, "count"), (PTR, "taps")],
+                        internal=True)
+    arg, block, first, count, taps = f.params
+    job, item, lanes = Words(f, arg, WORDS), bytes_of(kernel.element), kernel.lanes
+    with f.loop(0, lanes) as lane:
+        output = f.min(f.add(f.mul(block, lanes), lane.index), f.sub(job.outputs, 1))
+        source = f.at(job.address("w"), f.add(f.mul(output, job.w_output), f.mul(first, job.w_input)))
+        factor, = f.choose(f.compare("ne", job.factors, 0),
+                           lambda: (f.load(kernel.element, f.at(job.address("factors"), f.mul(output, item))),),
+                           lambda: (f.value(kernel.element, 1.0),))
+        with f.loop(0, count) as step, f.loop(0, TAPS) as row, f.loop(0, TAPS) as column:
+            at = f.add(f.mul(step.index, job.w_input), f.add(f.mul(row.index, job.w_row), f.mul(column.index, job.w_column)))
+            place = f.add(f.mul(step.index, TAPS * TAPS), f.add(f.mul(row.index, TAPS), column.index))
+            tap = f.fmul(f.load(kernel.element, f.at(source, at)), factor)
+            f.store(tap, f.at(taps, f.mul(f.add(f.mul(place, lanes), lane.index), item)))
+    f.ret()
+    return f.name
