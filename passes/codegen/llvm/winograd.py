@@ -83,10 +83,6 @@ class WinogradKernel:
         """The vectors of each plane of the weight that taps become."""
         return [[value] for line in square(f, taps, filter_line, self.m) for value in line]
 
-    def kind(self, place: int) -> int:
-        """The kind of a plane."""
-        return 2 * (place // self.side == self.side - 1) + (place % self.side == self.side - 1)
-
     def input_scale(self, place: int) -> float:
         """The factor of a plane of the transformed input."""
         return 1.0
@@ -175,7 +171,7 @@ def _plane_products(module, kernel):
     job, pixel = Words(f, arg, kernel.words), shape.lanes * size
     with f.loop(0, kernel.side ** 2) as plane:
         parts = PartsOfTiles(f, f.load(I64, f.at(counts, kind_of(f, plane.index, kernel.side), I64)), shape.rows)
-        lines = f.mul(f.ceil_div(shape.columns * size // _LINE, parts.count), _LINE)
+        lines = f.mul(f.ceil_div(shape.columns * size // _LINE, f.max(parts.count, 1)), _LINE)
         at_v, at_m = f.at(v, f.mul(plane.index, job.v_plane)), f.at(m, f.mul(plane.index, job.m_plane))
         with f.loop(first, end) as panel:
             u = f.at(job.address("u"), f.add(f.mul(plane.index, job.u_plane), f.mul(panel.index, job.u_panel)))

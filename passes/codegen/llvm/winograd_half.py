@@ -5,7 +5,8 @@ The weight lies in *ranges* of input channels, of each the four rows, of each ro
 range an item transforms the input of its tiles, some channels that stay near, and goes through the weight in the order in which
 it lies; sums M grow in memory. A register tile has the four planes of a row, of up to three tiles: a step of the depth
 reads three vectors of a column, makes four by three additions, and multiplies. The factor 1/2 of those in the middle is
-in the transformed input, which changes no bit. Results are those of `winograd.py`.
+in the transformed input, which changes no bit. Tiles that are cut at the right come last, in register tiles of three planes.
+Results are those of `winograd.py`.
 """
 
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from .winograd_transforms import filter_line
 HALF_WORDS = (*WORDS, "range_inputs", "all_panels")
 KEPT = 12                                        # numbers of the weight for each pair of channels
 VECTORS = 2                                      # of a panel
-_ROWS = 3                                        # tiles of the largest register tile
+_TILES = {4: 3, 3: 4}                            # of the largest register tile with so many planes
 _LINE = 64                                       # bytes of a cache line
 
 
@@ -46,10 +47,6 @@ class HalfKernel(WinogradKernel):
         columns = [filter_line(f, [row[j] for row in taps], self.m) for j in range(TAPS)]
         return [[column[i] for column in columns] for i in range(self.side)]
 
-    def kind(self, place: int) -> int:
-        """The kind of a plane: those of a row have the same tiles."""
-        return 2 * (place // self.side == self.side - 1)
-
     def input_scale(self, place: int) -> float:
         """The factor of a plane of the transformed input."""
         return 0.5 if 0 < place % self.side < self.side - 1 else 1.0
@@ -72,7 +69,7 @@ class HalfKernel(WinogradKernel):
         share, block = split_index(f, number, (1, job.blocks))
         v = f.at(job.address("scratch"), f.mul(worker, job.scratch_bytes))
         m, first = f.at(v, job.m_start), f.mul(block, job.block_tiles)
-        tiles = BlockOfTiles(f, job, first, f.min(f.add(first, job.block_tiles), job.tiles))
+        tiles = BlockOfTiles(f, job, first, f.min(f.add(first, job.block_tiles), job.tiles), cut_last=True)
         panel = f.mul(share, job.share_panels)
         panel_end = f.min(f.add(panel, job.share_panels), job.panels)
         inputs, range_inputs = job.inputs, job.range_inputs
@@ -103,7 +100,8 @@ def _range_of(f, kernel, job, first):
 
 def _row_products(module, kernel):
     """Function: the products of a range of channels of some tiles, so many of each kind, with the panels of a share."""
-    table, pixel, rows = _products(module, kernel), bytes_of(vector(kernel.lanes, kernel.element)), kernel.side
+    tables = {planes: _products(module, kernel, planes) for planes in _TILES}
+    pixel, rows = bytes_of(vector(kernel.lanes, kernel.element)), kernel.side
     f = module.function("row_products", [(PTR, "job"), (PTR, "v"), (PTR, "m"), (PTR, "counts"), (I64, "panel"),
                                          (I64, "panel_end"), (I64, "done"), (I64, "range_end")], internal=True)
     arg, v, m, counts, first, end, done, range_end = f.params
@@ -113,8 +111,12 @@ def _row_products(module, kernel):
     count = f.sub(range_end, done)
     with f.loop(0, rows) as row:
         last = f.compare("eq", row.index, rows - 1)
-        parts = PartsOfTiles(f, f.load(I64, f.at(counts, f.select(last, f.index(2), f.index(0)), I64)), _ROWS)
-        lines = f.mul(f.ceil_div(_step(kernel) // _LINE, parts.count), _LINE)
+        of_row = f.at(counts, f.select(last, f.index(2 * WORD), f.index(0)))
+        whole = f.load(I64, f.at(of_row, WORD))
+        groups = {planes: PartsOfTiles(f, tiles, _TILES[planes]) for planes, tiles in
+                  ((rows, whole), (rows - 1, f.sub(f.load(I64, of_row), whole)))}
+        parts = f.add(groups[rows].count, groups[rows - 1].count)
+        lines = f.mul(f.ceil_div(_step(kernel) // _LINE, f.max(parts, 1)), _LINE)
         at_v, at_m = (f.at(at, f.mul(row.index, f.mul(plane, rows))) for at, plane in ((v, job.v_plane), (m, job.m_plane)))
         at_row = f.at(start, f.mul(row.index, u_row))
         following = f.select(last, after, f.at(at_row, u_row))
@@ -123,29 +125,31 @@ def _row_products(module, kernel):
             here = f.at(at_row, f.mul(number, u_panel))
             ahead = f.select(f.compare("slt", f.add(panel.index, 1), end), f.at(here, u_panel), following)
             goal = f.at(at_m, f.mul(f.mul(number, VECTORS), job.m_vector))
-            with parts.each() as (part, tile, height):
-                product = f.load(PTR, f.at(f.at(table, height, PTR), -WORD))
-                asked, at = f.at(ahead, f.mul(f.mul(part, count), lines)), f.mul(tile, pixel)
-                f.call_pointer(product, VOID, arg, f.at(at_v, at), here, f.at(goal, at), done, count, asked, lines)
+            for planes, (before, start_at) in ((rows, (0, 0)), (rows - 1, (groups[rows].count, whole))):
+                with groups[planes].each() as (part, tile, height):
+                    product = f.load(PTR, f.at(f.at(tables[planes], height, PTR), -WORD))
+                    asked = f.at(ahead, f.mul(f.mul(f.add(before, part), count), lines))
+                    at = f.mul(f.add(start_at, tile), pixel)
+                    f.call_pointer(product, VOID, arg, f.at(at_v, at), here, f.at(goal, at), done, count, asked, lines)
     f.ret()
     return f.name
 
 
-def _products(module, kernel):
-    """Table of the register tiles, by rows, which add to sums in memory from the second range on. Each step of the depth asks
-    for up to two lines of the stream that it is given."""
-    type_, size, side, names = vector(kernel.lanes, kernel.element), bytes_of(kernel.element), kernel.side, []
+def _products(module, kernel, planes):
+    """Table of the register tiles with the first planes of a row, by tiles, which add to sums in memory from the second range
+    on. Each step of the depth asks for up to two lines of the stream that it is given."""
+    type_, size, names = vector(kernel.lanes, kernel.element), bytes_of(kernel.element), []
     pixel = bytes_of(type_)
-    for rows in range(1, _ROWS + 1):
-        f = module.function(f"product_{rows}", [(PTR, "job"), ("ptr noalias readonly", "v"), ("ptr noalias readonly", "u"),
-                                                ("ptr noalias", "m"), (I64, "done"), (I64, "count"), (PTR, "stream"),
-                                                (I64, "lines")], internal=True)
+    for rows in range(1, _TILES[planes] + 1):
+        f = module.function(f"product_{planes}_{rows}", [
+            (PTR, "job"), ("ptr noalias readonly", "v"), ("ptr noalias readonly", "u"), ("ptr noalias", "m"), (I64, "done"),
+            (I64, "count"), (PTR, "stream"), (I64, "lines")], internal=True)
         arg, v, u, m, done, count, stream, lines = f.params
         job = Words(f, arg, WORDS)
         v_block, v_plane, m_plane, m_vector = job.v_block, job.v_plane, job.m_plane, job.m_vector
         second = f.sub(lines, _LINE)
         spots = [f.at(m, f.add(f.mul(m_plane, column), f.add(f.mul(m_vector, number), row * pixel)))
-                 for column in range(side) for number in range(VECTORS) for row in range(rows)]
+                 for column in range(planes) for number in range(VECTORS) for row in range(rows)]
         start = f.choose(f.compare("sgt", done, 0), lambda: [f.load(type_, spot) for spot in spots],
                          lambda: [zero(type_) for _ in spots])
         with f.loop(0, count, kernel.lanes, [v, u, stream, *start]) as loop:
@@ -165,7 +169,8 @@ def _products(module, kernel):
                 low, middle, high = ([f.load(type_, f.at(at_u, (number * TAPS + tap) * pixel)) for number in range(VECTORS)]
                                      for tap in range(TAPS))
                 add(0, low)
-                add(side - 1, high)
+                if planes == kernel.side:
+                    add(kernel.side - 1, high)
                 ends = [f.fadd(a, b) for a, b in zip(low, high)]
                 add(1, [f.fadd(a, b) for a, b in zip(ends, middle)])
                 add(2, [f.fsub(a, b) for a, b in zip(ends, middle)])
@@ -176,4 +181,4 @@ def _products(module, kernel):
             f.store(value, spot)
         f.ret()
         names.append(f.name)
-    return module.function_table("products", names)
+    return module.function_table(f"products_{planes}", names)

@@ -31,10 +31,11 @@ def kind_of(f, plane, side: int):
 
 
 class BlockOfTiles:
-    """Some tiles that follow each other; `counts` is a table of how many planes of each kind have."""
+    """Some tiles that follow each other; `counts` is a table of how many planes of each kind have. With `cut_last` tiles that
+    are cut at the right come after the others, also in planes that have both."""
 
-    def __init__(self, f, job, first, end):
-        self.f, self.job, self.first, self.end = f, job, first, end
+    def __init__(self, f, job, first, end, cut_last: bool = False):
+        self.f, self.job, self.first, self.end, self.cut_last = f, job, first, end, cut_last
         self.before, self.counts = _kind_places(f, job, *self.place(first)), f.local(WORD * KINDS)
         for kind, (low, high) in enumerate(zip(self.before, _kind_places(f, job, *self.place(end)))):
             f.store(f.sub(high, low), f.at(self.counts, kind * WORD))
@@ -45,25 +46,41 @@ class BlockOfTiles:
 
     @contextmanager
     def each(self):
-        """The body for each tile is given its place, and for each kind how many tiles planes have before it."""
+        """The body for each tile is given (image, row, column), and for each kind how many tiles planes have before it."""
         f = self.f
         with f.loop(self.first, self.end) as loop:
             place = self.place(loop.index)
-            yield place, [f.sub(at, low) for at, low in zip(_kind_places(f, self.job, *place), self.before)]
+            at = [f.sub(at, low) for at, low in zip(_kind_places(f, self.job, *place), self.before)]
+            yield place, self._cut_last(at, *place[1:]) if self.cut_last else at
+
+    def _cut_last(self, at, row, column):
+        """For each kind the place of a tile where those that are cut come last; what a plane lacks goes behind all."""
+        f, found = self.f, []
+        whole = f.compare("slt", column, self.job.whole_columns)
+        for kind in (0, 2):
+            behind = f.add(self.count(kind + 1), f.sub(at[kind], at[kind + 1]))
+            place = f.select(whole, at[kind + 1], behind)
+            found += [place if kind == 0 else f.select(f.compare("slt", row, self.job.whole_rows), place, self.count(kind))] * 2
+        return found
+
+    def count(self, kind):
+        """How many tiles planes of a kind have."""
+        return self.f.load(I64, self.f.at(self.counts, kind * WORD))
 
 
 class PartsOfTiles:
     """Tiles in parts of at most so many rows of a register tile, of one or two heights."""
 
     def __init__(self, f, tiles, most: int):
-        self.f, self.count = f, f.max(f.ceil_div(tiles, most), 1)
-        self.low, self.extra, self.tiles = f.div(tiles, self.count), f.mod(tiles, self.count), tiles
+        count = f.max(f.ceil_div(tiles, most), 1)
+        self.f, self.count = f, f.min(count, tiles)
+        self.low, self.extra = f.div(tiles, count), f.mod(tiles, count)
 
     @contextmanager
     def each(self):
         """The body for each part is given its number, its first tile, and its tiles, of which there are some."""
         f = self.f
-        with f.loop(0, f.min(self.count, self.tiles)) as part:
+        with f.loop(0, self.count) as part:
             more = f.cast("zext", f.compare("slt", part.index, self.extra), I64)
             yield part.index, f.add(f.mul(part.index, self.low), f.min(part.index, self.extra)), f.add(self.low, more)
 
@@ -114,9 +131,14 @@ def input_transform(module, kernel, kinds: int = 1):
         for place in range(side * side):
             value, scale = factors[place // side][place % side], kernel.input_scale(place)
             value = value if scale == 1 else f.fmul(value, constant(type_, scale))
-            f.store(value, f.at(goals[kernel.kind(place) % kinds], f.mul(plane, place)))
+            f.store(value, f.at(goals[_kind(place, side) % kinds], f.mul(plane, place)))
     f.ret()
     return "take"
+
+
+def _kind(place, side):
+    """The kind of a plane that is known."""
+    return 2 * (place // side == side - 1) + (place % side == side - 1)
 
 
 def _all(f, conditions):
@@ -147,7 +169,7 @@ def output_transform(module, kernel):
     there = None, right, down, f.binary("and", down, right)
 
     def sum_of(sources, place):
-        kind = kernel.kind(place)
+        kind = _kind(place, side)
         value = f.load(type_, f.at(sources[kind], f.mul(plane, place)))
         return f.select(there[kind], value, zero(type_)) if kind else value
 
