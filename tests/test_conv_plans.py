@@ -64,7 +64,7 @@ def test_few_tiles_beside_many_weights_share_out_channels():
 
 @pytest.mark.parametrize("images, channels, size, cache, block", [
     (1, 512, 7, 1 << 20, 16), (8, 512, 7, 1 << 20, 64), (1, 256, 14, 1 << 20, 49), (8, 512, 14, 2 << 20, 56),
-    (8, 64, 56, 1 << 20, 32), (8, 128, 28, 1 << 20, 32)])
+    (8, 64, 56, 1 << 20, 36), (8, 128, 28, 1 << 20, 36)])
 def test_blocks_outgrow_the_cache_where_that_saves_reading_weights(images, channels, size, cache, block, monkeypatch):
     monkeypatch.setattr(cache_sizes, "second_level", lambda: cache)
     g = plan_of((images, channels, size, size), (channels, channels, 3, 3), **window(3))

@@ -17,7 +17,7 @@ from .texts import text_of
 
 HALF = -2                           # the `m` of F(2) with weights that are transformed by half (`winograd_half.py`)
 _CACHE_SHARE = 3 / 4                # of a second-level cache: V and M of a block of tiles, beside the weights that stream
-_LEAST_TILES, _MOST_TILES = 6, 32    # of a block that stays in cache
+_LEAST_TILES, _MOST_TILES = 6, 36    # of a block that stays in cache
 _MOST_FAR_TILES = 64                # of one that does not
 _FEW_TILES = range(7, 17)           # that wait for far weights: no usual register tile takes them all, and they hide no time
 _RANGE_VECTORS = 4                  # of input channels, so that a panel of half-transformed weights stays in the nearest cache

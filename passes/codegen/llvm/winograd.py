@@ -13,7 +13,7 @@ plain weight, and multiplied by a factor for each output channel if U was made o
 """
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from ....ir.target import Target
 from .emit import Module
@@ -47,7 +47,7 @@ class WinogradKernel:
     m: int
     epilogue: Any = field(default_factory=Identity)
     element: str = "float"
-    words = WORDS
+    words: ClassVar[tuple] = WORDS
 
     @property
     def lanes(self) -> int:

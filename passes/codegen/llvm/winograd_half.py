@@ -10,6 +10,7 @@ Results are those of `winograd.py`.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from .microkernel import multiply_add
 from .tasks import WORD, Words, split_index
@@ -30,7 +31,7 @@ class HalfKernel(WinogradKernel):
     """What a module is made for; equal ones are the same code."""
 
     vectors = VECTORS
-    words = HALF_WORDS
+    words: ClassVar[tuple] = HALF_WORDS
 
     @property
     def symbol(self) -> str:
