@@ -10,6 +10,7 @@ import ingot
 from ingot import jit, nn
 from ingot.ir.ops import blocked as ops
 from ingot.ir.ops import blocked_grad as grads
+from ingot.runtime.cpu import conv_fused, winograd
 
 NETS = {
     "plain": lambda: (nn.Conv2d(100, 136, 3, padding=1),),
@@ -84,3 +85,12 @@ def test_what_is_kept_is_the_transformed_weight(name):
     columns = -(-weight.numel() // 9 // weight.shape[1 if "turned" not in name else 0] // 64) * 64
     rows = weight.shape[1 if "turned" not in name else 0]
     assert sum(a.nbytes for a in kept) < 4 * 16 * rows * columns + (64 << 10)
+
+
+@pytest.mark.parametrize("m", [2, winograd.HALF, 4])
+def test_a_weight_that_is_packed_in_several_pieces_needs_no_factors(m):
+    weight = np.random.default_rng(m + 9).standard_normal((136, 520, 3, 3), dtype=np.float32)
+    packed = conv_fused.pack_weight(weight, 1, True, m)
+    np.testing.assert_array_equal(packed, conv_fused.pack_weight(weight, 1, True, m, np.ones(136, np.float32)))
+    halves = conv_fused.pack_weight(weight, 1, True, m, np.full(136, 0.5, np.float32))
+    np.testing.assert_array_equal(packed * np.float32(0.5), halves)

@@ -86,13 +86,11 @@ class PartsOfTiles:
 
 
 def _kind_places(f, job, image, row, column) -> list:
-    """How many tiles before this one the planes of each kind have."""
+    """How many tiles before this one the planes of each kind have: of rows and columns only the last one may be cut."""
     whole_row, places = f.compare("slt", row, job.whole_rows), []
     for kind in range(KINDS):
         rows, columns = (job.whole_rows if kind & 2 else job.tile_rows), (job.whole_columns if kind & 1 else job.tile_columns)
-        across = f.min(column, columns) if kind & 1 else column
-        if kind & 2:
-            row, across = f.min(row, rows), f.select(whole_row, across, f.index(0))
+        across = f.select(whole_row, column, f.index(0)) if kind & 2 else column
         places.append(f.add(f.mul(f.add(f.mul(image, rows), row), columns), across))
     return places
 
