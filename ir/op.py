@@ -84,6 +84,7 @@ class Op:
                                copied for the gradient rule when it is about to be overwritten; "ref_first": a composite whose
                                reference takes less memory than its body; "float8": values of 8 bits are taken and given, since
                                nothing is computed in them (views always do; all others refuse them).
+    batch                   -> how vmap runs it on whole batches, where that does not follow from the rest (`ir/batch.py`).
     flops                   -> (args, outs, params) gives the floating point operations of a contraction (`operations` counts
                                everything else).
     """
@@ -98,6 +99,7 @@ class Op:
     saves: tuple = ()  # for a joint vjp: the positions it reads by value (0 is the output, 1 the first argument); a tuple
     #                    among them names outputs, where it reads only some
     flops: Callable | None = None  # of a contraction
+    batch: Any = None  # a way of `ir/batch.py`, or a function
     plans: dict = field(default_factory=dict)  # gradient plans by needs mask, filled by the tape
 
     def __call__(self, *args, **params):
@@ -170,13 +172,13 @@ def _both(a, b):
     return frozenset().union(*sets) if sets else a or b
 
 
-def op(name: str, *, infer, ref, vjp, lower, traits=(), doc: str = "", saves=(), flops=None) -> Op:
+def op(name: str, *, infer, ref, vjp, lower, traits=(), doc: str = "", saves=(), flops=None, batch=None) -> Op:
     """Makes the record of one operator and enters it in OPS."""
     if name in OPS:
         raise ValueError(f"operator {name} is recorded twice")
     if "float8" not in traits and type(lower) is not View:
         infer = _without_float8(name, infer)
-    record = Op(name, infer, ref, vjp, lower, frozenset(traits), doc, saves, flops)
+    record = Op(name, infer, ref, vjp, lower, frozenset(traits), doc, saves, flops, batch)
     OPS[name] = record
     return record
 

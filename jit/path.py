@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..ir.graph import Value
-from ..ir.ops.shape import run_chain
+from ..ir.ops.assign import run_chain
 from ..ir.params import param_key
 from ..ir.substitute import bound_values, has_symbols, replaced
 from ..runtime.autograd.node import Leaf

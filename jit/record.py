@@ -14,9 +14,10 @@ from ..ir import dtype as dt
 from ..ir.aval import Aval
 from ..ir.graph import Builder, Value
 from ..ir.op import OPS
+from ..ir.ops.assign import assign_view, run_chain
 from ..ir.ops.elementwise import cast, mul, pow_
 from ..ir.ops.host import host_call
-from ..ir.ops.shape import assign_view, expand, full, reshape, run_chain, slice_
+from ..ir.ops.shape import expand, full, reshape, slice_
 from ..ir.scope import Scope
 from ..ir.symbolic import SymFloat, is_symbol, pinned
 from ..runtime.autograd.node import Leaf

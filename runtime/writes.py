@@ -11,8 +11,8 @@ from ..ir import float8
 from ..ir.errors import AutogradError, ShapeError
 from ..ir.numeric import as_kind
 from ..ir.op import OPS
+from ..ir.ops.assign import assign_view
 from ..ir.ops.elementwise import cast
-from ..ir.ops.shape import assign_view
 from ..ir.substitute import at_hint
 from .autograd.hooks import keep_gradient
 from .autograd.node import Leaf, Node, broadcast_edge, rescue_result

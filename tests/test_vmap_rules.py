@@ -7,7 +7,7 @@ import pytest
 
 from ingot.ir.errors import IngotError
 from ingot.ir.op import OPS
-from ingot.runtime.batching import rules
+from ingot.runtime.batching.by_sample import one_by_one
 from ingot.runtime.batching.level import Level
 from ingot.runtime.tensor import wrap
 from samples import (
@@ -41,7 +41,7 @@ def run_together(op, args, held, params):
 
 
 def run_apart(op, args, held, params):
-    found = rules.one_by_one(SIZE, op, args, held, params)
+    found = one_by_one(SIZE, op, args, held, params)
     return [f._a for f in (found if type(found) is tuple else (found,))]
 
 
@@ -75,7 +75,3 @@ def test_a_batch_at_once_is_its_samples_one_by_one(name):
                     assert np.allclose(*both, rtol=2e-4, atol=2e-4, equal_nan=True), (name, held, sample.params)
             compared += 1
     assert compared
-
-
-def test_rules_are_of_operators():
-    assert set(rules.RULES) <= set(OPS)

@@ -14,6 +14,7 @@ from ..errors import DTypeError, ShapeError
 from ..op import Template, op
 from . import elementwise as ew
 from . import reduce as rd
+from .batched import all_repeated, lifted
 from .linalg import matmul, transpose_last
 from .nn import in_single
 from .shape import expand, iota, reshape, sum_to
@@ -180,8 +181,23 @@ def _flops(q, k, v, with_q=1, with_v=1):
     return 2 * math.prod(q.shape[:-1]) * k.shape[-2] * (with_q * q.shape[-1] + with_v * v.shape[-1])
 
 
+def _with_batch(size, args, held, at):
+    """The operands, all with the batch in front, of which the one at a position broadcasts (a mask)."""
+    full = all_repeated(size, args, held)
+    if args[at] is not None:
+        full[at] = lifted(args[at], len(full[0].shape) - 1) if held[at] else args[at]
+    return full
+
+
+def _batch_grad(size, op, args, held, params):
+    if args[4] is not None and params["mask_grad"]:
+        return NotImplemented
+    *grads, of_mask = op(*_with_batch(size, args, held, 4), **params)
+    return (*grads, reshape(of_mask, shape=(size, *of_mask.shape[1:])))     # which has no elements
+
+
 attention_grad = op("attention_grad", infer=_infer_grad, ref=in_single(_attention_grad), vjp=_grad_vjp,
-                    saves=(1, 2, 3, 4, 5, 6, 7), lower=Template("attention"),
+                    saves=(1, 2, 3, 4, 5, 6, 7), lower=Template("attention"), batch=_batch_grad,
                     flops=lambda args, outs, params: _flops(args[1], args[2], args[3], with_q=3, with_v=2),
                     doc="The gradients of attention for q, k, v and (with mask_grad) the mask; delta is each row's g . out.")
 
@@ -193,6 +209,11 @@ def _attention_vjp(g, out, q, k, v, mask, *, causal, scale, needs):
     return gq, gk, gv, gm if needs[3] else None
 
 
+def _batch_attention(size, op, args, held, params):
+    return op(*_with_batch(size, args, held, 3), **params)
+
+
 attention = op("attention", infer=_infer_attention, ref=in_single(_attention), vjp=_attention_vjp, saves=(0, 1, 2, 3, 4),
-               lower=Template("attention"), traits=("autocast_low",), flops=lambda args, outs, params: _flops(*args[:3]),
+               lower=Template("attention"),
+               batch=_batch_attention, traits=("autocast_low",), flops=lambda args, outs, params: _flops(*args[:3]),
                doc="softmax(q k' * scale + mask) v, and the logsumexp of each row of scores.")

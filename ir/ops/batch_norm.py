@@ -8,11 +8,13 @@ from math import prod
 import numpy as np
 
 from .. import dtype as dt
+from ..batch import Images
 from ..derive import derived_vjp
 from ..errors import ShapeError
 from ..op import NO_GRAD, Composite, op
 from ..substitute import as_float
 from . import elementwise as ew
+from .batched import channel_values, from_channels, into_channels, parted
 from .norm import _channel, _channel_sum, _check_affine, _check_float, _in, _widened
 from .windows import wide
 
@@ -94,8 +96,15 @@ def _batch_norm_vjp(g, out, x, w, b, mean, var, *, eps, needs):
     return dx, dw, db, dmean, dvar
 
 
+def _batch_by_channels(size, op, args, held, params):
+    """Samples that have statistics of their own are channels beside each other."""
+    x, *rest = args
+    values = [channel_values(v, size, has) for v, has in zip(rest, held[1:])]
+    return from_channels(op(into_channels(x, size, held[0]), *values, **params), size)
+
+
 batch_norm = op("batch_norm", infer=_infer_batch_norm, ref=_batch_norm, vjp=_batch_norm_vjp, saves=(1, 2, 4, 5),
-                lower=Composite(_batch_norm_body),
+                lower=Composite(_batch_norm_body), batch=Images((0,), _batch_by_channels),
                 doc="(x - mean) / sqrt(var + eps) * weight + bias for each channel, with given statistics.")
 
 # With the statistics of the batch.
@@ -201,11 +210,27 @@ def _relu_grad_body(g, out, *others, eps):
     return _grad_body(ew.where(ew.gt(out, 0.0), g, 0.0), *others, eps=eps)
 
 
+def _batch_train(size, op, args, held, params):
+    return _apart(size, op(into_channels(args[0], size, held[0]),
+                           *[channel_values(v, size, has) for v, has in zip(args[1:], held[1:])], **params))
+
+
+def _batch_grad(size, op, args, held, params):
+    put = (into_channels, channel_values, channel_values, into_channels, *(channel_values,) * 3)
+    return _apart(size, op(*[into(a, size, has) for into, a, has in zip(put, args, held)], **params))
+
+
+def _apart(size, found):
+    """Results (images, values of channels ...) of samples that lay in the channels."""
+    images, *of_channels = found
+    return (from_channels(images, size), *[parted(v, size) for v in of_channels])
+
+
 batch_norm_train = op("batch_norm_train", infer=_infer_train, ref=_train, vjp=_train_vjp, saves=((1, 2), 1, 2),
-                      lower=Composite(_train_body),
+                      lower=Composite(_train_body), batch=_batch_train,
                       doc="Batch normalisation by the batch's own statistics: the result, the mean and the biased variance.")
 batch_norm_grad = op("batch_norm_grad", infer=_infer_grad, ref=_grad, vjp=derived_vjp(_grad_body), saves=(1, 2, 3, 4, 5, 6, 7),
-                     lower=Composite(_grad_body),
+                     lower=Composite(_grad_body), batch=_batch_grad,
                      doc="The gradients of batch_norm_train for its input, weight and bias, from those of its three results.")
 
 # With a relu behind it, in one sweep: what passes make of the two.

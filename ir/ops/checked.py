@@ -3,6 +3,7 @@
 import numpy as np
 
 from .. import dtype as dt
+from ..batch import LEADING
 from ..op import Host, op
 from . import elementwise as ew
 from .factor import check_matrix, cholesky_gradient, mirrored, solve, textbook
@@ -65,7 +66,7 @@ def _inv_vjp(g, out, x, *, check, needs):
     return (ew.neg(matmul(matmul(back, g), back)),)
 
 
-inv_ex = op("inv_ex", infer=_infer_inv, ref=_inv, vjp=_inv_vjp, saves=(0,), lower=Host(),
+inv_ex = op("inv_ex", infer=_infer_inv, ref=_inv, vjp=_inv_vjp, saves=(0,), lower=Host(), batch=LEADING,
             doc="The inverse, and the first zero on the diagonal of the factor U, from 1, or 0.")
 
 
@@ -105,5 +106,5 @@ def _cholesky_vjp(g, out, x, *, check, needs):
     return (cholesky_gradient(g, out[0]),)
 
 
-cholesky_ex = op("cholesky_ex", infer=_infer_inv, ref=_cholesky, vjp=_cholesky_vjp, saves=(0,), lower=Host(),
+cholesky_ex = op("cholesky_ex", infer=_infer_inv, ref=_cholesky, vjp=_cholesky_vjp, saves=(0,), lower=Host(), batch=LEADING,
                  doc="The lower triangular L with L @ L^H = x, and the order of the first minor that is not positive, or 0.")

@@ -3,6 +3,7 @@
 import numpy as np
 
 from ..aval import Aval
+from ..batch import SAME
 from ..errors import ShapeError
 from ..op import Template, op
 
@@ -20,5 +21,5 @@ def _infer_constant(like, *, values, shape, dtype):
 
 constant = op("constant", infer=_infer_constant,
               ref=lambda like, *, values, shape, dtype: np.array(values, dtype.np).reshape(shape), vjp=(None,),
-              lower=Template("fill"), traits=("exact", "float8"),
+              lower=Template("fill"), batch=SAME, traits=("exact", "float8"),
               doc="A literal array of a few elements; `like` only lends its device.")

@@ -8,9 +8,11 @@ from math import prod
 
 import numpy as np
 
+from ..batch import IMAGES
 from ..errors import DTypeError, ShapeError
 from ..op import Template, op
 from . import reduce as rd
+from .batched import channel_values, from_channels, into_channels, joined, parted
 from .windows import (
     add_windows,
     batches,
@@ -221,6 +223,21 @@ def _flops(y, w):
     return 2 * prod(y.shape) * prod(w.shape[1:])
 
 
+def _batch_conv(size, op, args, held, params):
+    """With one weight, more images; else each sample is a group of channels."""
+    x, w, *b = args
+    if not any(held[1:]):
+        return parted(op(joined(x), w, *b, **params), size)
+    bias = [channel_values(v, size, has) for v, has in zip(b, held[2:])]
+    return from_channels(op(into_channels(x, size, held[0]), channel_values(w, size, held[1]), *bias,
+                            **{**params, "groups": params["groups"] * size}), size)
+
+
+def _batch_weight_grad(size, op, args, held, params):
+    x, g = [into_channels(a, size, has) for a, has in zip(args, held)]
+    return parted(op(x, g, **{**params, "groups": params["groups"] * size}), size)
+
+
 conv = op(
     "conv", infer=_infer_conv, ref=_conv,
     vjp=(lambda g, out, x, w, b, *, stride, padding, dilation, groups:
@@ -228,7 +245,8 @@ conv = op(
          lambda g, out, x, w, b, *, stride, padding, dilation, groups:
          conv_weight_grad(x, g, size=w.shape[2:], stride=stride, padding=padding, dilation=dilation, groups=groups),
          _bias_grad),
-    lower=Template("conv"), traits=("autocast_low",), flops=lambda args, outs, params: _flops(outs[0], args[1]),
+    lower=Template("conv"),
+    batch=_batch_conv, traits=("autocast_low",), flops=lambda args, outs, params: _flops(outs[0], args[1]),
     doc="Cross-correlation of x with w, plus an optional bias for each channel. Low precision accumulates in float32.")
 conv_input_grad = op(
     "conv_input_grad", infer=_infer_input_grad, ref=_input_grad,
@@ -236,7 +254,8 @@ conv_input_grad = op(
          conv(g, w, None, stride=stride, padding=padding, dilation=dilation, groups=groups),
          lambda g, out, x, w, *, size, stride, padding, dilation, groups:
          conv_weight_grad(g, x, size=w.shape[2:], stride=stride, padding=padding, dilation=dilation, groups=groups)),
-    lower=Template("conv"), traits=("autocast_low",), flops=lambda args, outs, params: _flops(args[0], args[1]),
+    lower=Template("conv"),
+    batch=_batch_conv, traits=("autocast_low",), flops=lambda args, outs, params: _flops(args[0], args[1]),
     doc="The gradient of conv for its input of spatial `size`: the transposed convolution.")
 conv_weight_grad = op(
     "conv_weight_grad", infer=_infer_weight_grad, ref=_weight_grad,
@@ -244,7 +263,7 @@ conv_weight_grad = op(
          conv_input_grad(y, g, size=x.shape[2:], stride=stride, padding=padding, dilation=dilation, groups=groups),
          lambda g, out, x, y, *, size, stride, padding, dilation, groups:
          conv(x, g, None, stride=stride, padding=padding, dilation=dilation, groups=groups)),
-    lower=Template("conv"), flops=lambda args, outs, params: _flops(args[1], outs[0]),
+    lower=Template("conv"), batch=_batch_weight_grad, flops=lambda args, outs, params: _flops(args[1], outs[0]),
     doc="The gradient of conv for its weight, whose kernel has `size`.")
 
 # Windows as columns.
@@ -284,9 +303,9 @@ im2col = op(
     "im2col", infer=_infer_im2col, ref=_im2col,
     vjp=(lambda g, out, x, *, kernel, stride, padding, dilation:
          col2im(g, size=x.shape[2:], kernel=kernel, stride=stride, padding=padding, dilation=dilation),),
-    lower=Template("gather"), traits=("exact",), doc="All windows as columns (N, C * kernel, windows).")
+    lower=Template("gather"), batch=IMAGES, traits=("exact",), doc="All windows as columns (N, C * kernel, windows).")
 col2im = op(
     "col2im", infer=_infer_col2im, ref=_col2im,
     vjp=(lambda g, out, x, *, size, kernel, stride, padding, dilation:
          im2col(g, kernel=kernel, stride=stride, padding=padding, dilation=dilation),),
-    lower=Template("scatter"), doc="Adds columns back to where im2col took them.")
+    lower=Template("scatter"), batch=IMAGES, doc="Adds columns back to where im2col took them.")

@@ -4,6 +4,7 @@ import numpy as np
 
 from .. import dtype as dt
 from .. import philox
+from ..batch import LEADING
 from ..errors import ArgumentError, DTypeError
 from ..numeric import lgamma
 from ..op import NO_GRAD, Host, op
@@ -80,5 +81,5 @@ def _frexp_vjp(g, out, x, *, needs):
     return (ew.mul(g, ew.exp2(ew.neg(exponent))),)
 
 
-frexp = op("frexp", infer=_infer_frexp, ref=_frexp, vjp=_frexp_vjp, saves=(0,), lower=Host(),
+frexp = op("frexp", infer=_infer_frexp, ref=_frexp, vjp=_frexp_vjp, saves=(0,), lower=Host(), batch=LEADING,
            doc="Mantissas with sizes in [0.5, 1), and the powers of two that they are multiplied by.")

@@ -3,6 +3,7 @@
 import numpy as np
 
 from .. import dtype as dt
+from ..batch import LEADING
 from ..errors import ShapeError
 from ..op import Host, op
 from . import elementwise as ew
@@ -70,7 +71,8 @@ def _eig_vjp(g, out, x, *, needs):
 
 
 eig = op("eig", infer=_infer_eig, ref=lapack("eig", lambda x: tuple(_complex(r) for r in np.linalg.eig(x))), vjp=_eig_vjp,
-         saves=(0,), lower=Host(), doc="Eigenvalues and eigenvectors of length 1, in no order, of any square matrix; complex.")
+         saves=(0,), lower=Host(),
+         batch=LEADING, doc="Eigenvalues and eigenvectors of length 1, in no order, of any square matrix; complex.")
 
 
 @textbook
@@ -80,7 +82,8 @@ def _eigvals_vjp(g, out, x, *, needs):
 
 
 eigvals = op("eigvals", infer=_infer_eigvals, ref=lapack("eigvals", lambda x: _complex(np.linalg.eigvals(x))),
-             vjp=_eigvals_vjp, saves=(1,), lower=Host(), doc="Eigenvalues, in no order, of any square matrix; complex.")
+             vjp=_eigvals_vjp, saves=(1,), lower=Host(),
+             batch=LEADING, doc="Eigenvalues, in no order, of any square matrix; complex.")
 
 # Roots of symmetric positive matrices. Their gradients solve X Y + Y X = G, which equal eigenvalues do not disturb.
 
@@ -106,7 +109,7 @@ def _sylvester_vjp(g, out, x, right, *, needs):
 
 
 sylvester = op("sylvester", infer=_infer_sylvester, ref=lapack("sylvester", _sylvester), vjp=_sylvester_vjp, saves=(0, 1),
-               lower=Host(), doc="Y with x @ Y + Y @ x = g, for Hermitian positive x (its Hermitian part).")
+               lower=Host(), batch=LEADING, doc="Y with x @ Y + Y @ x = g, for Hermitian positive x (its Hermitian part).")
 
 
 def _infer_root(x):
@@ -121,6 +124,7 @@ def _root(x):
 
 matrix_sqrth = op("matrix_sqrth", infer=_infer_root, ref=lapack("matrix_sqrth", _root),
                   vjp=textbook(lambda g, out, x, *, needs: (symmetric(sylvester(out, g)),)), saves=(0,), lower=Host(),
+                  batch=LEADING,
                   doc="The Hermitian positive root of a Hermitian positive matrix (of its Hermitian part).")
 
 
@@ -151,5 +155,5 @@ def _polar_vjp(g, out, x, *, needs):
     return (total,)
 
 
-polar = op("polar", infer=_infer_polar, ref=lapack("polar", _polar), vjp=_polar_vjp, saves=(0,), lower=Host(),
+polar = op("polar", infer=_infer_polar, ref=lapack("polar", _polar), vjp=_polar_vjp, saves=(0,), lower=Host(), batch=LEADING,
            doc="U with orthonormal columns and H, Hermitian and not negative, with U @ H = x.")

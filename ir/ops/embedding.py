@@ -1,5 +1,7 @@
 """Rows of a table: the lookup, its gradient, and what bags of rows need."""
 
+from math import prod
+
 import numpy as np
 
 from .. import dtype as dt
@@ -7,6 +9,7 @@ from ..aval import Aval
 from ..errors import DimError, DTypeError, ShapeError
 from ..op import NO_GRAD, Template, op
 from . import elementwise as ew
+from .batched import all_repeated, numbered, repeated
 from .nn import in_single
 from .shape import expand, reshape
 
@@ -69,13 +72,40 @@ def _embedding_vjp(g, out, weight, index, *, padding_idx, by_frequency):
     return row_sums(g, index, rows=weight.shape[0])
 
 
+def _in_one_table(size, index, rows, held):
+    """Indices of each sample's rows in a table of all samples' rows, one after the other."""
+    index = index if held else repeated(index, size)
+    inside = ew.where(ew.lt(index, 0), ew.add(index, rows), index)
+    return ew.add(inside, ew.mul(numbered(size, len(index.shape) - 1, index), rows))
+
+
+def _batch_embedding(size, op, args, held, params):
+    weight, index = args
+    if not held[0]:
+        return op(weight, index, **params)
+    rows, width = weight.shape[1:]
+    if params["padding_idx"] is not None or params["by_frequency"]:
+        return NotImplemented
+    return op(reshape(weight, shape=(size * rows, width)), _in_one_table(size, index, rows, held[1]), **params)
+
+
+def _batch_row_sums(size, op, args, held, params):
+    values, index = all_repeated(size, args, held)
+    rows, inner = params["rows"], index.shape[1:]
+    count, width = size * prod(inner), values.shape[1 + len(inner):]
+    places = reshape(_in_one_table(size, index, rows, True), shape=(count,))
+    found = op(reshape(values, shape=(count, *width)), places, rows=size * rows)
+    return reshape(found, shape=(size, rows, *width))
+
+
 embedding = op("embedding", infer=_infer_embedding, ref=_embedding, vjp=(_embedding_vjp, None), lower=Template("gather"),
+               batch=_batch_embedding,
                traits=("exact", "float8", "self_checking"),
                doc="The table's rows at the indices. Rows of padding_idx get no gradient; by_frequency divides the gradient "
                    "by how often a row occurs.")
 row_sums = op("row_sums", infer=_infer_row_sums, ref=in_single(_row_sums),
               vjp=(lambda g, out, values, index, *, rows: embedding(g, index, padding_idx=None, by_frequency=False), None),
-              lower=Template("scatter"),
+              lower=Template("scatter"), batch=_batch_row_sums,
               doc="Adds up the values of each index: the gradient of embedding.")
 
 

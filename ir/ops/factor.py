@@ -11,9 +11,11 @@ from functools import wraps
 import numpy as np
 
 from .. import dtype as dt
+from ..batch import LEADING
 from ..errors import DTypeError, LinAlgError, ShapeError
 from ..op import Host, op
 from . import elementwise as ew
+from .batched import all_repeated
 from .complexes import PARTS, complex_, conj, imag
 from .linalg import matmul, transpose_last
 from .reduce import sum_
@@ -136,8 +138,13 @@ def _solve_a(g, out, a, b):
     return ew.neg(matmul(solve(transpose_last(a), g), transpose_last(out)))
 
 
+def _batch_solve(size, op, args, held, params):
+    return op(*all_repeated(size, args, held))
+
+
 solve = op("solve", infer=_infer_solve, ref=lapack("solve", np.linalg.solve),
-           vjp=(_solve_a, lambda g, out, a, b: solve(transpose_last(a), g)), lower=Host(), doc="x with a @ x = b.")
+           vjp=(_solve_a, lambda g, out, a, b: solve(transpose_last(a), g)), lower=Host(),
+           batch=_batch_solve, doc="x with a @ x = b.")
 
 
 def _inv_vjp(g, out, x):
@@ -145,7 +152,8 @@ def _inv_vjp(g, out, x):
     return ew.neg(matmul(matmul(back, g), back))
 
 
-inv = op("inv", infer=_square("inv"), ref=lapack("inv", np.linalg.inv), vjp=(_inv_vjp,), lower=Host(), doc="The inverse.")
+inv = op("inv", infer=_square("inv"), ref=lapack("inv", np.linalg.inv), vjp=(_inv_vjp,), lower=Host(),
+         batch=LEADING, doc="The inverse.")
 
 
 def _infer_pinv(x, *, rcond):
@@ -171,7 +179,7 @@ def _pinv(x, *, rcond):
     return np.linalg.pinv(x, rcond=rcond).astype(x.dtype, copy=False)
 
 
-pinv = op("pinv", infer=_infer_pinv, ref=lapack("pinv", _pinv), vjp=_pinv_vjp, saves=(0, 1), lower=Host(),
+pinv = op("pinv", infer=_infer_pinv, ref=lapack("pinv", _pinv), vjp=_pinv_vjp, saves=(0, 1), lower=Host(), batch=LEADING,
           doc="The pseudo-inverse; singular values below rcond times the largest count as 0.")
 
 # Determinants.
@@ -203,10 +211,11 @@ def _cofactor_vjp(g, out, x):
 
 
 cofactor = op("cofactor", infer=_square("cofactor"), ref=lapack("cofactor", _cofactor), vjp=(_cofactor_vjp,), lower=Host(),
+              batch=LEADING,
               doc="The matrix of cofactors: the derivative of the determinant.")
 det = op("det", infer=_square("det", lambda x: x.with_shape(x.shape[:-2])),
          ref=lapack("det", lambda x: np.asarray(np.linalg.det(x), x.dtype)),
-         vjp=(lambda g, out, x: _weigh(g, cofactor(x)),), lower=Host(), doc="The determinant.")
+         vjp=(lambda g, out, x: _weigh(g, cofactor(x)),), lower=Host(), batch=LEADING, doc="The determinant.")
 
 
 def _slogdet(x):
@@ -229,7 +238,7 @@ def _slogdet_vjp(g, out, x, *, needs):
 
 
 slogdet = op("slogdet", infer=_square("slogdet", _infer_slogdet), ref=lapack("slogdet", _slogdet), vjp=_slogdet_vjp,
-             saves=(0, 1), lower=Host(), doc="Sign and logarithm of the size of the determinant.")
+             saves=(0, 1), lower=Host(), batch=LEADING, doc="Sign and logarithm of the size of the determinant.")
 
 # Cholesky, QR.
 
@@ -260,7 +269,7 @@ def mirrored(x):
 
 
 cholesky = op("cholesky", infer=_square("cholesky"), ref=lapack("cholesky", lambda x: np.linalg.cholesky(mirrored(x))),
-              vjp=_cholesky_vjp, saves=(0,), lower=Host(),
+              vjp=_cholesky_vjp, saves=(0,), lower=Host(), batch=LEADING,
               doc="The lower triangular L with L @ L^H = x, for Hermitian positive x.")
 
 
@@ -302,7 +311,7 @@ def _qr(x, *, complete):
 
 
 qr = op("qr", infer=_infer_qr, ref=lapack("qr", _qr),
-        vjp=_qr_vjp, saves=(0, 1), lower=Host(), doc="An orthogonal Q and an upper triangular R with Q @ R = x.")
+        vjp=_qr_vjp, saves=(0, 1), lower=Host(), batch=LEADING, doc="An orthogonal Q and an upper triangular R with Q @ R = x.")
 
 # Singular values and eigenvalues.
 
@@ -347,7 +356,7 @@ def _skew_over(m, gaps):
 
 
 svd = op("svd", infer=_infer_svd, ref=lapack("svd", lambda x, *, full: tuple(np.linalg.svd(x, full_matrices=full))),
-         vjp=_svd_vjp, saves=(0,), lower=Host(), doc="U, S, Vh with U @ diag(S) @ Vh = x; S falls.")
+         vjp=_svd_vjp, saves=(0,), lower=Host(), batch=LEADING, doc="U, S, Vh with U @ diag(S) @ Vh = x; S falls.")
 
 
 def _infer_svdvals(x):
@@ -361,7 +370,7 @@ def _svdvals_vjp(g, out, x):
 
 
 svdvals = op("svdvals", infer=_infer_svdvals, ref=lapack("svdvals", lambda x: np.linalg.svd(x, compute_uv=False)),
-             vjp=(_svdvals_vjp,), lower=Host(), doc="The singular values, falling.")
+             vjp=(_svdvals_vjp,), lower=Host(), batch=LEADING, doc="The singular values, falling.")
 
 
 @textbook
@@ -374,6 +383,7 @@ def _eigh_vjp(g, out, x, *, needs):
 
 eigh = op("eigh", infer=_square("eigh", lambda x: (real_part(x.with_shape(x.shape[:-1])), x)),
           ref=lapack("eigh", lambda x: tuple(np.linalg.eigh(mirrored(x)))), vjp=_eigh_vjp, saves=(0,), lower=Host(),
+          batch=LEADING,
           doc="Eigenvalues, rising, and eigenvectors of a symmetric matrix (of its symmetric part).")
 
 
@@ -384,4 +394,5 @@ def _eigvalsh_vjp(g, out, x):
 
 eigvalsh = op("eigvalsh", infer=_square("eigvalsh", lambda x: real_part(x.with_shape(x.shape[:-1]))),
               ref=lapack("eigvalsh", lambda x: np.linalg.eigvalsh(mirrored(x))), vjp=(_eigvalsh_vjp,), lower=Host(),
+              batch=LEADING,
               doc="Eigenvalues, rising, of a symmetric matrix.")

@@ -3,6 +3,7 @@
 import numpy as np
 
 from .. import dtype as dt
+from ..batch import ALONG
 from ..errors import DTypeError, ShapeError
 from ..op import Host, op
 from . import elementwise as ew
@@ -64,9 +65,9 @@ def _with_size(shape, dim, size):
 
 
 fft = op("fft", infer=_infer_fft, ref=_fft,
-         vjp=(lambda g, out, x, *, dim, inverse, norm: fft(g, dim=dim, inverse=inverse, norm=norm),), lower=Host(),
+         vjp=(lambda g, out, x, *, dim, inverse, norm: fft(g, dim=dim, inverse=inverse, norm=norm),), lower=Host(), batch=ALONG,
          doc="The transform of complex numbers along some dimensions, or its inverse.")
-rfft = op("rfft", infer=_infer_rfft, ref=_rfft, vjp=(_rfft_vjp,), lower=Host(),
+rfft = op("rfft", infer=_infer_rfft, ref=_rfft, vjp=(_rfft_vjp,), lower=Host(), batch=ALONG,
           doc="The transform of real numbers along one dimension: frequencies from 0 to half of all.")
-irfft = op("irfft", infer=_infer_irfft, ref=_irfft, vjp=(_irfft_vjp,), lower=Host(),
+irfft = op("irfft", infer=_infer_irfft, ref=_irfft, vjp=(_irfft_vjp,), lower=Host(), batch=ALONG,
            doc="The real numbers, n along a dimension, that have these frequencies.")

@@ -3,6 +3,7 @@
 import numpy as np
 
 from .. import philox
+from ..batch import LEADING
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..numeric import digamma
 from ..op import NO_GRAD, Host, op
@@ -98,5 +99,5 @@ def _infer_slope(alpha, sample):
     return sample
 
 
-gamma_slope = op("gamma_slope", infer=_infer_slope, ref=_gamma_slope, vjp=NO_GRAD, lower=Host(),
+gamma_slope = op("gamma_slope", infer=_infer_slope, ref=_gamma_slope, vjp=NO_GRAD, lower=Host(), batch=LEADING,
                  doc="How a gamma number moves with its concentration, its quantile held fixed.")

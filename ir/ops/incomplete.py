@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..batch import LEADING
 from ..errors import DTypeError, ShapeError
 from ..numeric import lgamma
 from ..op import Host, op
@@ -77,4 +78,5 @@ def _density(a, x):
 gammainc = op("gammainc", infer=_infer_gammainc, ref=_gammainc,
               vjp=(lambda g, out, a, x: ew.neg(ew.mul(g, ew.mul(_density(a, x), gamma_slope(a, x)))),
                    lambda g, out, a, x: ew.mul(g, _density(a, x))),
-              lower=Host(), doc="The regularised lower incomplete gamma function P(a, x); nan outside of a, x >= 0.")
+              lower=Host(),
+              batch=LEADING, doc="The regularised lower incomplete gamma function P(a, x); nan outside of a, x >= 0.")

@@ -6,6 +6,7 @@ from math import prod
 import numpy as np
 
 from .. import dtype as dt
+from ..batch import LEADING
 from ..errors import ShapeError
 from ..op import NO_GRAD, Host, op
 from .factor import check_matrix, lapack
@@ -82,7 +83,7 @@ def _ldl(x, *, hermitian, check):
     return np.tril(work.reshape(x.shape)), pivots.reshape(x.shape[:-1]), info
 
 
-ldl_factor = op("ldl_factor", infer=_infer_ldl, ref=_ldl, vjp=NO_GRAD, lower=Host(),
+ldl_factor = op("ldl_factor", infer=_infer_ldl, ref=_ldl, vjp=NO_GRAD, lower=Host(), batch=LEADING,
                 doc="L and D with L @ D @ L^T = x (or L^H) in one matrix, the exchanged rows, the first zero block of D.")
 
 
@@ -143,5 +144,5 @@ def _geqrf(x):
     return np.ascontiguousarray(flipped(h)), tau
 
 
-geqrf = op("geqrf", infer=_infer_geqrf, ref=lapack("geqrf", _geqrf), vjp=NO_GRAD, lower=Host(),
+geqrf = op("geqrf", infer=_infer_geqrf, ref=lapack("geqrf", _geqrf), vjp=NO_GRAD, lower=Host(), batch=LEADING,
            doc="R on and above the diagonal, and the vectors of Householder's reflections below, with their factors.")

@@ -9,9 +9,11 @@ import numpy as np
 
 from .. import dtype as dt
 from ..aval import Aval, broadcast_shapes
+from ..batch import ALONG
 from ..errors import ArgumentError, DimError, DTypeError, ShapeError
 from ..op import NO_GRAD, Host, Template, op
 from . import elementwise as ew
+from .batched import all_lifted, all_repeated, numbered
 from .shape import full, pad, slice_, wide
 
 # What all of them check.
@@ -85,10 +87,24 @@ def _index_vjp(g, out, x, *indices, needs):
     return (index_put(zeros, g, *indices, accumulate=True), *(None,) * len(indices))
 
 
+def _batch_index(size, op, args, held, params):
+    x, *indices = args
+    if not held[0]:
+        return NotImplemented if None in indices else op(x, *all_lifted(indices, held[1:]))
+    if not any(held[1:]):
+        given = [d for d, i in enumerate(indices) if i is not None]
+        return op(x, None, *indices) if given[-1] - given[0] + 1 == len(given) else NotImplemented
+    if None in indices:
+        return NotImplemented
+    indices = all_lifted(indices, held[1:])
+    return op(x, numbered(size, max(len(i.shape) for i in indices) - 1, indices[0]), *indices)
+
+
 ANY_FROM_2 = range(2, 66)   # every argument after the first, as positions of what a gradient rule saves
 ANY_FROM_3 = range(3, 66)
 
 index = op("index", infer=_infer_index, ref=_index, vjp=_index_vjp, saves=ANY_FROM_2, lower=Template("gather"),
+           batch=_batch_index,
            traits=("exact", "float8"), doc="x[i, j, ...] with integer tensors; None takes a whole dimension.")
 
 # Writing with index tensors.
@@ -179,8 +195,16 @@ def _index_put_vjp(g, out, x, value, *indices, accumulate, needs):
     return (gx, gvalue, *none)
 
 
+def _batch_index_put(size, op, args, held, params):
+    if None in args:
+        return NotImplemented
+    (x, value), indices = all_repeated(size, args[:2], held), args[2:]
+    ndim = max(len(i.shape) - has for i, has in zip(indices, held[2:]))
+    return op(x, value, numbered(size, ndim, indices[0]), *all_lifted(indices, held[2:]), **params)
+
+
 index_put = op("index_put", infer=_infer_index_put, ref=_index_put, vjp=_index_put_vjp, saves=ANY_FROM_3,
-               lower=Template("scatter"), traits=("float8",),
+               lower=Template("scatter"), batch=_batch_index_put, traits=("float8",),
                doc="x with `value` written (or added, if `accumulate`) at index tensors; None takes a whole dimension.")
 
 # One index for each element along a dimension.
@@ -223,7 +247,7 @@ def _gather_vjp(g, out, x, index, *, dim):
     return scatter(full(g, shape=x.shape, value=0, dtype=dt.of(g)), index, g, dim=dim, mode="add")
 
 
-gather = op("gather", infer=_infer_gather, ref=_gather, vjp=(_gather_vjp, None), lower=Template("gather"),
+gather = op("gather", infer=_infer_gather, ref=_gather, vjp=(_gather_vjp, None), lower=Template("gather"), batch=ALONG,
             traits=("exact", "float8"), doc="out[i][j] = x[index[i][j]][j] for dim 0, and so on.")
 
 
@@ -290,7 +314,7 @@ def _scatter_vjp(g, out, x, index, src, *, dim, mode, needs):
 
 
 scatter = op("scatter", infer=_infer_scatter("scatter", ("set", "add")), ref=_scatter, vjp=_scatter_vjp, saves=(2,),
-             lower=Template("scatter"), traits=("float8",),
+             lower=Template("scatter"), batch=ALONG, traits=("float8",),
              doc="x with out[index[i][j]][j] = src[i][j] for dim 0 (or += in mode add), and so on.")
 
 
@@ -328,7 +352,7 @@ def _scatter_reduce_vjp(g, out, x, index, src, *, dim, mode, needs):
 
 
 scatter_reduce = op("scatter_reduce", infer=_infer_scatter("scatter_reduce", ("mul", "amax", "amin")), ref=_scatter,
-                    vjp=_scatter_reduce_vjp, saves=(0, 1, 2, 3), lower=Template("scatter"),
+                    vjp=_scatter_reduce_vjp, saves=(0, 1, 2, 3), lower=Template("scatter"), batch=ALONG,
                     doc="As scatter, combining with what is there by product, maximum or minimum.")
 
 # Positions found in data. Their number is a parameter that the caller has read before, so shapes stay static.

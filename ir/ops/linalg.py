@@ -7,6 +7,7 @@ import numpy as np
 from ..errors import DTypeError, ShapeError
 from ..op import Composite, Template, op
 from . import elementwise as ew
+from .batched import all_repeated
 from .families import reference
 from .shape import expand, permute, reshape
 
@@ -27,9 +28,18 @@ def transpose_last(x):
     return permute(x, dims=(*range(n - 2), n - 1, n - 2))
 
 
+def _batch_matmul(size, op, args, held, params):
+    """Many matrices with one are one product."""
+    x, y = args
+    if held[0] and not held[1] and len(y.shape) == 2:
+        *rows, inner = x.shape
+        return reshape(op(reshape(x, shape=(prod(rows), inner)), y), shape=(*rows, y.shape[1]))
+    return op(*all_repeated(size, args, held))
+
+
 matmul = op("matmul", infer=_infer_matmul, ref=reference(np.matmul),
             vjp=(lambda g, out, x, y: matmul(g, transpose_last(y)), lambda g, out, x, y: matmul(transpose_last(x), g)),
-            lower=Template("matmul"), traits=("self_checking", "autocast_low"),
+            lower=Template("matmul"), batch=_batch_matmul, traits=("self_checking", "autocast_low"),
             flops=lambda args, outs, params: 2 * prod(outs[0].shape) * args[0].shape[-1],
             doc="Matrix product over the last two dimensions; leading ones are a batch. Low precision accumulates in float32.")
 
@@ -47,8 +57,17 @@ def _dot_body(x, y):
     return reshape(matmul(reshape(x, shape=(1, n)), reshape(y, shape=(n, 1))), shape=())
 
 
+def _batch_dot(size, op, args, held, params):
+    x, y = args if held[0] else args[::-1]
+    n = x.shape[1]
+    if not all(held):
+        return reshape(matmul(x, reshape(y, shape=(n, 1))), shape=(size,))
+    return reshape(matmul(reshape(x, shape=(size, 1, n)), reshape(y, shape=(size, n, 1))), shape=(size,))
+
+
 dot = op("dot", infer=_infer_dot, ref=reference(lambda x, y: np.asarray(np.dot(x, y))),
          vjp=(lambda g, out, x, y: ew.mul(expand(g, shape=x.shape), y),
               lambda g, out, x, y: ew.mul(expand(g, shape=y.shape), x)),
-         lower=Composite(_dot_body), traits=("autocast_low",), flops=lambda args, outs, params: 2 * prod(args[0].shape),
+         lower=Composite(_dot_body),
+         batch=_batch_dot, traits=("autocast_low",), flops=lambda args, outs, params: 2 * prod(args[0].shape),
          doc="The inner product of two vectors; low precision accumulates in float32.")

@@ -12,6 +12,7 @@ from ..op import NO_GRAD, Composite, Template, op
 from ..substitute import as_float
 from . import elementwise as ew
 from . import reduce as rd
+from .batched import all_repeated, joined, parted
 from .nn import in_single, wants_float
 from .shape import expand, full, reshape
 
@@ -79,11 +80,21 @@ def _put_class(v, target, *, classes):
     return out
 
 
+def _batch_classes(size, op, args, held, params):
+    """The rows of all samples, one after the other."""
+    x, target = all_repeated(size, args, held)
+    if len(target.shape) == 1:
+        return op(x, target, **params)
+    return parted(op(joined(x), joined(target), **params), size)
+
+
 take_class = op("take_class", infer=_infer_take, ref=_take_class,
                 vjp=(lambda g, out, x, target: put_class(g, target, classes=x.shape[1]), None), lower=Template("gather"),
+                batch=_batch_classes,
                 traits=("exact",), doc="Each row's element at its class; 0 where the class is out of range.")
 put_class = op("put_class", infer=_infer_put, ref=_put_class,
                vjp=(lambda g, out, v, target, *, classes: take_class(g, target), None), lower=Template("scatter"),
+               batch=_batch_classes,
                traits=("exact",), doc="Zeros with each row's value at its class.")
 
 

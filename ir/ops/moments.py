@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from .. import dtype as dt
+from ..batch import ALONG
 from ..errors import ShapeError
 from ..op import Composite, op
 from ..substitute import as_float
@@ -56,7 +57,7 @@ def _mean(x, dim, keepdim):
 
 mean = op("mean", infer=infer_reduce("mean", floats=True), ref=_wide_ref(_mean),
           vjp=(lambda g, out, x, *, dim, keepdim: back(ew.div(g, as_float(count_of(x.shape, dim))), x.shape, dim),),
-          lower=Composite(_mean_body), traits=("autocast_wide",), doc="Mean over dims.")
+          lower=Composite(_mean_body), batch=ALONG, traits=("autocast_wide",), doc="Mean over dims.")
 
 
 def _freedom(shape, dim, correction):
@@ -91,7 +92,7 @@ def _var_vjp(g, out, x, *, dim, correction, keepdim):
     return ew.mul(_centered(x, dim), back(scale, x.shape, dim))
 
 
-var = op("var", infer=_infer_var("var"), ref=_wide_ref(_var), vjp=(_var_vjp,), lower=Composite(_var_body),
+var = op("var", infer=_infer_var("var"), ref=_wide_ref(_var), vjp=(_var_vjp,), lower=Composite(_var_body), batch=ALONG,
          doc="Variance over dims, divided by the count less `correction`.")
 
 
@@ -107,7 +108,7 @@ def _std_body(x, *, dim, correction, keepdim):
 
 
 std = op("std", infer=_infer_var("std"), ref=_wide_ref(lambda *a, **p: np.sqrt(_var(*a, **p))), vjp=(_std_vjp,),
-         lower=Composite(_std_body), doc="Standard deviation over dims.")
+         lower=Composite(_std_body), batch=ALONG, doc="Standard deviation over dims.")
 
 
 # log(sum(exp(x))).
@@ -136,7 +137,7 @@ def _logsumexp_vjp(g, out, x, *, dim, keepdim):
 
 
 logsumexp = op("logsumexp", infer=infer_reduce("logsumexp", floats=True), ref=_wide_ref(_logsumexp), vjp=(_logsumexp_vjp,),
-               lower=Composite(_logsumexp_body),
+               lower=Composite(_logsumexp_body), batch=ALONG,
                traits=("autocast_wide",), doc="log of the sum of exp(x) over dims, without overflow.")
 
 # Norms.
@@ -200,5 +201,6 @@ def _unless_zero(out, g, power):
 
 
 vector_norm = op("vector_norm", infer=_infer_norm, ref=_wide_ref(_norm), vjp=(_norm_vjp,), lower=Composite(_norm_body),
+                 batch=ALONG,
                  traits=("autocast_wide",),
                  doc="(sum |x| ** ord) ** (1 / ord) over dims; inf, -inf and 0 as limits.")

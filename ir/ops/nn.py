@@ -6,10 +6,12 @@ from functools import wraps
 import numpy as np
 
 from .. import numeric
+from ..batch import ALONG, LEADING
 from ..errors import DTypeError, ShapeError
 from ..op import Composite, op
 from . import elementwise as ew
 from . import reduce as rd
+from .batched import lifted, repeated
 from .elementwise import elementwise
 from .linalg import matmul
 from .moments import in_wide
@@ -168,7 +170,7 @@ def _hardtanh_vjp(g, out, x, *, min_val, max_val):
 hardtanh = op("hardtanh", infer=lambda x, *, min_val, max_val: x,
               ref=in_single(lambda x, *, min_val, max_val:
                             np.maximum(np.minimum(x, np.asarray(max_val, x.dtype)), np.asarray(min_val, x.dtype))),
-              vjp=(_hardtanh_vjp,), lower=Composite(_hardtanh_body), traits=("exact", "rescued"),
+              vjp=(_hardtanh_vjp,), lower=Composite(_hardtanh_body), batch=LEADING, traits=("exact", "rescued"),
               doc="x limited to [min_val, max_val]; no gradient at or beyond the limits.")
 
 
@@ -187,7 +189,7 @@ def _clamp_vjp(g, out, x, *, min_val, max_val):
 
 
 clamp = op("clamp", infer=lambda x, *, min_val, max_val: x, ref=in_single(_clamp), vjp=(_clamp_vjp,),
-           lower=Composite(_clamp_body), traits=("exact", "ref_first"),
+           lower=Composite(_clamp_body), batch=LEADING, traits=("exact", "ref_first"),
            doc="x limited to [min_val, max_val]; the gradient goes to x at the limits, too.")
 
 
@@ -238,7 +240,8 @@ threshold = op("threshold", infer=lambda x, *, threshold, value: x,
                ref=in_single(lambda x, *, threshold, value:
                              np.where(x <= np.asarray(threshold, x.dtype), np.asarray(value, x.dtype), x)),
                vjp=(lambda g, out, x, *, threshold, value: ew.where(ew.le(x, threshold), 0.0, g),),
-               lower=Composite(lambda x, *, threshold, value: ew.where(ew.le(x, threshold), value, x)), traits=("exact",),
+               lower=Composite(lambda x, *, threshold, value: ew.where(ew.le(x, threshold), value, x)),
+               batch=LEADING, traits=("exact",),
                doc="x above the threshold, value elsewhere.")
 
 # Softmax.
@@ -285,6 +288,7 @@ def _softmax_vjp(g, out, x, *, dim):
 
 
 softmax = op("softmax", infer=_along("softmax"), ref=in_single(_softmax), vjp=(_softmax_vjp,), lower=Composite(_softmax_body),
+             batch=ALONG,
              traits=("takes_float", "autocast_wide"), doc="exp(x) / sum(exp(x)) along a dimension, without overflow.")
 
 
@@ -306,7 +310,7 @@ def _log_softmax_vjp(g, out, x, *, dim):
 
 
 log_softmax = op("log_softmax", infer=_along("log_softmax"), ref=in_single(_log_softmax), vjp=(_log_softmax_vjp,),
-                 lower=Composite(_log_softmax_body),
+                 lower=Composite(_log_softmax_body), batch=ALONG,
                  traits=("takes_float", "autocast_wide"), doc="log(softmax(x)) along a dimension.")
 
 # The linear layer.
@@ -358,8 +362,22 @@ def _linear_b(g, out, x, w, b):
     return rd.sum_(as_rows(g), dim=(0,), keepdim=False)
 
 
+def _batch_linear(size, op, args, held, params):
+    x, w, b = args
+    if not held[1] and not held[2]:
+        return op(x, w, b)
+    inner = x.shape[held[0]:]
+    if not held[1]:
+        found = op(x, w, None)
+    else:
+        flat = reshape(x, shape=(*x.shape[:held[0]], math.prod(inner[:-1]), inner[-1]))
+        flat = flat if held[0] else repeated(flat, size)
+        found = reshape(matmul(flat, permute(w, dims=(0, 2, 1))), shape=(size, *inner[:-1], w.shape[1]))
+    return found if b is None else ew.add(found, lifted(b, len(inner)) if held[2] else b)
+
+
 linear = op("linear", infer=_infer_linear, ref=in_single(_linear), vjp=(_linear_x, _linear_w, _linear_b),
-            lower=Composite(_linear_body), traits=("autocast_low", "self_checking"),
+            lower=Composite(_linear_body), batch=_batch_linear, traits=("autocast_low", "self_checking"),
             flops=lambda args, outs, params: 2 * math.prod(outs[0].shape) * args[0].shape[-1],
             doc="x @ w.T + b; w is (out_features, in_features), b may be None.")
 
@@ -367,4 +385,5 @@ linear = op("linear", infer=_infer_linear, ref=in_single(_linear), vjp=(_linear_
 
 group = op("group", infer=lambda *xs: tuple(xs), ref=lambda *xs: tuple(xs),
            vjp=lambda g, out, *xs, needs: g if type(g) is tuple else (g,), saves=(), lower=Composite(lambda *xs: xs),
+           batch=LEADING,
            traits=("exact",), doc="Its floating point arguments, with one history node for all of them.")

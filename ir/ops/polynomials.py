@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..batch import LEADING
 from ..errors import ArgumentError
 from ..numeric import hurwitz_zeta
 from ..op import NO_GRAD, Host, op
@@ -44,7 +45,7 @@ def _polynomial(x, n, *, family):
         return out.astype(x.dtype)
 
 
-polynomial = op("polynomial", infer=_infer_alike("polynomial"), ref=_polynomial, vjp=NO_GRAD, lower=Host(),
+polynomial = op("polynomial", infer=_infer_alike("polynomial"), ref=_polynomial, vjp=NO_GRAD, lower=Host(), batch=LEADING,
                 doc="The polynomial of degree n of an orthogonal family, at x; 0 for negative degrees.")
 
 
@@ -59,5 +60,5 @@ def _zeta(x, q):
 
 
 zeta = op("zeta", infer=_infer_alike("zeta"), ref=_zeta,
-          vjp=(None, lambda g, out, x, q: ew.neg(ew.mul(g, ew.mul(x, zeta(ew.add(x, 1.0), q))))), lower=Host(),
+          vjp=(None, lambda g, out, x, q: ew.neg(ew.mul(g, ew.mul(x, zeta(ew.add(x, 1.0), q))))), lower=Host(), batch=LEADING,
           doc="Hurwitz's zeta function: the sum of (q + k)^-x over k from 0 on, for x above 1.")

@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import dtype as dt
 from .. import numeric
+from ..batch import IMAGES
 from ..errors import ShapeError
 from ..op import Template, op
 from .windows import batches, check_windows, pad_spatial, taps, wide, window_count, window_counts, windows
@@ -59,11 +60,11 @@ def _put(x, indices, *, size, accumulate):
 plane_take = op(
     "plane_take", infer=_infer_take, ref=_take,
     vjp=(lambda g, out, x, indices: plane_put(g, indices, size=x.shape[2:], accumulate=True), None),
-    lower=Template("gather"), traits=("exact",), doc="The elements at flat indices into each (n, c) plane.")
+    lower=Template("gather"), batch=IMAGES, traits=("exact",), doc="The elements at flat indices into each (n, c) plane.")
 plane_put = op(
     "plane_put", infer=_infer_put, ref=_put,
     vjp=(lambda g, out, x, indices, *, size, accumulate: plane_take(g, indices), None),
-    lower=Template("scatter"),
+    lower=Template("scatter"), batch=IMAGES,
     doc="Zeros of spatial `size` with each value at its flat index in its plane; values that meet are added if `accumulate`, "
         "else the last one stays.")
 
@@ -163,7 +164,8 @@ def _max_vjp(g, out, x, *, kernel, stride, padding, dilation):
     return plane_put(g, out[1], size=x.shape[2:], accumulate=True)
 
 
-max_pool = op("max_pool", infer=_infer_max_pool, ref=_max_pool, vjp=(_max_vjp,), lower=Template("pool"), traits=("exact",),
+max_pool = op("max_pool", infer=_infer_max_pool, ref=_max_pool, vjp=(_max_vjp,), lower=Template("pool"),
+              batch=IMAGES, traits=("exact",),
               doc="The largest element of each window (nan wins, else the first of equals) and its flat index in the plane.")
 
 
@@ -225,7 +227,7 @@ def _indexed_vjp(g, out, x, *, size):
 
 
 adaptive_max_pool = op("adaptive_max_pool", infer=_infer_adaptive_max, ref=_adaptive_max, vjp=(_indexed_vjp,),
-                       lower=Template("pool"), traits=("exact",),
+                       lower=Template("pool"), batch=IMAGES, traits=("exact",),
                        doc="The largest element of each of `size` even bins, and its flat index in the plane.")
 
 
@@ -259,7 +261,7 @@ def _fractional_vjp(g, out, x, samples, *, kernel, size):
 
 
 fractional_max_pool = op("fractional_max_pool", infer=_infer_fractional, ref=_fractional, vjp=(_fractional_vjp, None),
-                         lower=Template("pool"), traits=("exact",),
+                         lower=Template("pool"), batch=IMAGES, traits=("exact",),
                          doc="Maxima over windows whose places are drawn by `samples`, uniform numbers for each plane and dim.")
 
 # Averages. `counted` says how much of the padding belongs to a window's size; a `divisor` replaces that size.
@@ -346,10 +348,10 @@ avg_pool = op(
     "avg_pool", infer=_infer_avg_pool, ref=_avg_pool,
     vjp=(lambda g, out, x, *, kernel, stride, padding, counted, divisor:
          avg_pool_grad(g, size=x.shape[2:], kernel=kernel, stride=stride, padding=padding, counted=counted, divisor=divisor),),
-    lower=Template("pool"),
+    lower=Template("pool"), batch=IMAGES,
     doc="The mean of each window: its sum over its size (padding is a part of it as far as `counted` says) or over `divisor`.")
 avg_pool_grad = op(
     "avg_pool_grad", infer=_infer_avg_pool_grad, ref=_avg_pool_grad,
     vjp=(lambda g, out, x, *, size, kernel, stride, padding, counted, divisor:
          avg_pool(g, kernel=kernel, stride=stride, padding=padding, counted=counted, divisor=divisor),),
-    lower=Template("pool"), doc="The gradient of avg_pool for its input of spatial `size`.")
+    lower=Template("pool"), batch=IMAGES, doc="The gradient of avg_pool for its input of spatial `size`.")

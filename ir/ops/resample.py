@@ -4,6 +4,7 @@ import itertools
 from typing import Any
 
 from .. import dtype as dt
+from ..batch import IMAGES
 from ..derive import derived_vjp
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..op import Composite, Template, op
@@ -47,13 +48,13 @@ resample = op(
     "resample", infer=_infer_resample, ref=_resample,
     vjp=(lambda g, out, x, *, size, mode, align_corners, scales:
          resample_grad(g, size=x.shape[2:], mode=mode, align_corners=align_corners, scales=scales),),
-    lower=Template("resample"),
+    lower=Template("resample"), batch=IMAGES,
     doc="The spatial dims at another `size`, by a fixed map along each: nearest, linear, cubic, area (means of even bins).")
 resample_grad = op(
     "resample_grad", infer=_infer_resample_grad, ref=_resample_grad,
     vjp=(lambda g, out, x, *, size, mode, align_corners, scales:
          resample(g, size=x.shape[2:], mode=mode, align_corners=align_corners, scales=scales),),
-    lower=Template("resample"), doc="The transpose of resample, back to spatial `size`.")
+    lower=Template("resample"), batch=IMAGES, doc="The transpose of resample, back to spatial `size`.")
 
 # Borders.
 
@@ -89,12 +90,12 @@ def _border_grad(g, *, low, high, mode):
 border_pad = op(
     "border_pad", infer=_infer_border_pad, ref=_border_pad,
     vjp=(lambda g, out, x, *, low, high, mode: border_pad_grad(g, low=low, high=high, mode=mode),),
-    lower=Template("resample"), traits=("exact",),
+    lower=Template("resample"), batch=IMAGES, traits=("exact",),
     doc="Elements around each dim taken from inside: mode reflect (without the edge), replicate or circular.")
 border_pad_grad = op(
     "border_pad_grad", infer=_infer_border_grad, ref=_border_grad,
     vjp=(lambda g, out, x, *, low, high, mode: border_pad(g, low=low, high=high, mode=mode),),
-    lower=Template("resample"), doc="The transpose of border_pad.")
+    lower=Template("resample"), batch=IMAGES, doc="The transpose of border_pad.")
 
 # Sampling at given points. Coordinates are -1 to 1 over each dim, the last coordinate of a point for the last dim.
 
@@ -230,5 +231,5 @@ def _grid_sample_body(x, grid, *, mode, padding_mode, align_corners):
 
 grid_sample = op(
     "grid_sample", infer=_infer_grid_sample, ref=_grid_sample_body, vjp=derived_vjp(_grid_sample_body), saves=(1, 2),
-    lower=Composite(_grid_sample_body), traits=("autocast_wide",),
+    lower=Composite(_grid_sample_body), batch=IMAGES, traits=("autocast_wide",),
     doc="The input at the points of a grid (N, *sizes, rank): mode nearest, linear, cubic; padding zeros, border, reflection.")

@@ -5,6 +5,7 @@ from itertools import accumulate
 import numpy as np
 
 from .. import dtype as dt
+from ..batch import ALONG
 from ..errors import DTypeError, ShapeError
 from ..numeric import copied
 from ..op import OPS, Template, op
@@ -52,7 +53,7 @@ def shifted(x, dim, by, fill):
 
 
 cumsum = op("cumsum", infer=infer_scan("cumsum"), ref=_wide(lambda x, dim: np.cumsum(x, axis=dim, dtype=x.dtype)),
-            vjp=(lambda g, out, x, *, dim: flipped(lambda v: cumsum(v, dim=dim), g, dim),), lower=Template("scan"),
+            vjp=(lambda g, out, x, *, dim: flipped(lambda v: cumsum(v, dim=dim), g, dim),), lower=Template("scan"), batch=ALONG,
             traits=("autocast_wide",),
             doc="Sums of everything up to and including each element.")
 
@@ -99,7 +100,7 @@ def _pulled_back(g, a, dim):
 linear_scan = op("linear_scan", infer=_infer_linear_scan, ref=_linear_scan,
                  vjp=(lambda g, out, a, b, *, dim: ew.mul(_pulled_back(g, a, dim), shifted(out, dim, 1, 0.0)),
                       lambda g, out, a, b, *, dim: _pulled_back(g, a, dim)),
-                 lower=Template("scan"), doc="h[t] = a[t] * h[t-1] + b[t] along a dimension, starting from 0.")
+                 lower=Template("scan"), batch=ALONG, doc="h[t] = a[t] * h[t-1] + b[t] along a dimension, starting from 0.")
 
 
 def _cumprod_vjp(g, out, x, *, dim):
@@ -109,7 +110,7 @@ def _cumprod_vjp(g, out, x, *, dim):
 
 
 cumprod = op("cumprod", infer=infer_scan("cumprod"), ref=_wide(lambda x, dim: np.cumprod(x, axis=dim, dtype=x.dtype)),
-             vjp=(_cumprod_vjp,), lower=Template("scan"),
+             vjp=(_cumprod_vjp,), lower=Template("scan"), batch=ALONG,
              traits=("autocast_wide",), doc="Products of everything up to and including each element.")
 
 
@@ -123,7 +124,7 @@ def _logcumsumexp_vjp(g, out, x, *, dim):
 
 logcumsumexp = op("logcumsumexp", infer=infer_scan("logcumsumexp", floats=True),
                   ref=_wide(lambda x, dim: np.logaddexp.accumulate(x, axis=dim)), vjp=(_logcumsumexp_vjp,),
-                  lower=Template("scan"), doc="log of the running sum of exp(x), without overflow.")
+                  lower=Template("scan"), batch=ALONG, doc="log of the running sum of exp(x), without overflow.")
 
 
 # Running extremes: the value, and where it was seen last.
@@ -158,6 +159,6 @@ def _running_vjp(g, out, x, *, dim, needs):
 
 
 cummax = op("cummax", infer=_infer_extreme("cummax"), ref=_running(np.maximum), vjp=_running_vjp, saves=((1,),),
-            lower=Template("scan"), traits=("exact",), doc="Running maximum and the index where it was seen last.")
+            lower=Template("scan"), batch=ALONG, traits=("exact",), doc="Running maximum and the index where it was seen last.")
 cummin = op("cummin", infer=_infer_extreme("cummin"), ref=_running(np.minimum), vjp=_running_vjp, saves=((1,),),
-            lower=Template("scan"), traits=("exact",), doc="Running minimum and the index where it was seen last.")
+            lower=Template("scan"), batch=ALONG, traits=("exact",), doc="Running minimum and the index where it was seen last.")

@@ -6,9 +6,9 @@ import numpy as np
 
 from .. import dtype as dt
 from ..aval import Aval, broadcast_shapes, same_shape
+from ..batch import ALONG, LEADING, Chain, Leading
 from ..errors import ShapeError
 from ..op import NO_GRAD, OPS, Scalar, Template, View, op
-from . import elementwise as ew
 
 
 def wide(x):
@@ -27,7 +27,7 @@ def _infer_reshape(x, *, shape):
 
 
 reshape = op("reshape", infer=_infer_reshape, ref=lambda x, *, shape: x.reshape(shape),
-             vjp=(lambda g, out, x, *, shape: reshape(g, shape=x.shape),), lower=View(), traits=("exact",),
+             vjp=(lambda g, out, x, *, shape: reshape(g, shape=x.shape),), lower=View(), batch=LEADING, traits=("exact",),
              doc="The same elements in row-major order under another shape; a view where strides allow, else a copy.")
 
 
@@ -38,6 +38,10 @@ def _inverse(dims):
     return tuple(out)
 
 
+def _permute_links(size, op, shape, params):
+    return [(op, {"dims": (0, *[d + 1 for d in params["dims"]])})]
+
+
 def _infer_permute(x, *, dims):
     if sorted(dims) != list(range(x.ndim)):
         raise ShapeError(f"permute of {x} takes each dimension once, got dims={tuple(dims)}")
@@ -45,7 +49,8 @@ def _infer_permute(x, *, dims):
 
 
 permute = op("permute", infer=_infer_permute, ref=lambda x, *, dims: x.transpose(dims),
-             vjp=(lambda g, out, x, *, dims: permute(g, dims=_inverse(dims)),), lower=View(), traits=("exact",))
+             vjp=(lambda g, out, x, *, dims: permute(g, dims=_inverse(dims)),), lower=View(),
+             batch=Chain(_permute_links), traits=("exact",))
 
 
 def _infer_expand(x, *, shape):
@@ -77,8 +82,16 @@ def _expand(x, *, shape):
     return window(x, shape, (0,) * lead + tuple([s if n == m else 0 for s, n, m in zip(x.strides, x.shape, shape[lead:])]))
 
 
+def _expand_links(size, op, shape, params):
+    """A batch of samples with fewer dims than they are expanded to gets these behind its first one."""
+    missing = len(params["shape"]) - len(shape)
+    links = [(reshape, {"shape": (size, *(1,) * missing, *shape)})] if missing else []
+    return [*links, (op, {"shape": (size, *params["shape"])})]
+
+
 expand = op("expand", infer=_infer_expand, ref=_expand,
-            vjp=(lambda g, out, x, *, shape: sum_to(g, shape=x.shape),), lower=View(), traits=("exact",),
+            vjp=(lambda g, out, x, *, shape: sum_to(g, shape=x.shape),), lower=View(),
+            batch=Chain(_expand_links), traits=("exact",),
             doc="Repeats dimensions of size 1 (and new leading ones) without copying.")
 
 
@@ -122,7 +135,8 @@ def _one_hot_tuple(n, i, value):
 
 
 select = op("select", infer=_infer_select, ref=lambda x, *, dim, index: x[(*(_WHOLE,) * dim, index, ...)],
-            vjp=(_select_vjp,), lower=View(), traits=("exact",), doc="One index along a dimension, which disappears.")
+            vjp=(_select_vjp,), lower=View(),
+            batch=ALONG, traits=("exact",), doc="One index along a dimension, which disappears.")
 
 
 def _slice_size(n, start, stop, step):
@@ -144,7 +158,8 @@ def _slice_vjp(g, out, x, *, dim, start, stop, step):
 
 slice_ = op("slice", infer=_infer_slice,
             ref=lambda x, *, dim, start, stop, step: x[_at(x.ndim, dim, slice(start, stop, step))],
-            vjp=(_slice_vjp,), lower=View(), traits=("exact",), doc="Every step-th index of [start, stop) along a dimension.")
+            vjp=(_slice_vjp,), lower=View(),
+            batch=ALONG, traits=("exact",), doc="Every step-th index of [start, stop) along a dimension.")
 
 
 def _infer_diagonal(x, *, offset, dim1, dim2):
@@ -165,7 +180,7 @@ def _diagonal_vjp(g, out, x, *, offset, dim1, dim2):
 
 
 diagonal = op("diagonal", infer=_infer_diagonal,
-              ref=_diagonal, vjp=(_diagonal_vjp,), lower=View(),
+              ref=_diagonal, vjp=(_diagonal_vjp,), lower=View(), batch=Leading(("dim1", "dim2")),
               traits=("exact",), doc="The diagonal of two dimensions, as a new last dimension.")
 
 
@@ -180,7 +195,8 @@ def _diagonal_scatter(g, *, shape, offset, dim1, dim2):
 diagonal_scatter = op("diagonal_embed", infer=lambda g, *, shape, offset, dim1, dim2: g.with_shape(shape),
                       ref=_diagonal_scatter,
                       vjp=(lambda g, out, x, *, shape, offset, dim1, dim2: diagonal(g, offset=offset, dim1=dim1, dim2=dim2),),
-                      lower=Template("scatter"), traits=("exact", "float8"), doc="Zeros of `shape` with x on a diagonal.")
+                      lower=Template("scatter"),
+                      batch=Leading(("dim1", "dim2")), traits=("exact", "float8"), doc="Zeros of `shape` with x on a diagonal.")
 
 
 def _infer_unfold(x, *, dim, size, step):
@@ -198,6 +214,7 @@ def _unfold(x, *, dim, size, step):
 
 unfold = op("unfold", infer=_infer_unfold, ref=_unfold,
             vjp=(lambda g, out, x, *, dim, size, step: fold_windows(g, shape=x.shape, dim=dim, step=step),), lower=View(),
+            batch=ALONG,
             traits=("exact",), doc="Windows of `size` every `step` along a dimension, as a new last dimension.")
 
 
@@ -211,7 +228,7 @@ def _fold_windows(g, *, shape, dim, step):
 
 fold_windows = op("fold_windows", infer=lambda g, *, shape, dim, step: g.with_shape(shape), ref=_fold_windows,
                   vjp=(lambda g, out, x, *, shape, dim, step: unfold(g, dim=dim, size=x.shape[-1], step=step),),
-                  lower=Template("scatter"), doc="Adds windows back to where unfold took them.")
+                  lower=Template("scatter"), batch=ALONG, doc="Adds windows back to where unfold took them.")
 
 
 def _infer_as_strided(x, *, shape, strides, offset):
@@ -232,7 +249,12 @@ def _as_strided_vjp(g, out, x, *, shape, strides, offset):
     return strided_scatter(g, size=x.shape, strides=strides, offset=offset)
 
 
+def _strided_links(size, op, shape, params):
+    return [(op, {**params, "shape": (size, *params["shape"]), "strides": (math.prod(shape), *params["strides"])})]
+
+
 as_strided = op("as_strided", infer=_infer_as_strided, ref=_as_strided, vjp=(_as_strided_vjp,), lower=View(),
+                batch=Chain(_strided_links),
                 traits=("exact",), doc="Any strided window over a contiguous value's elements.")
 
 
@@ -262,32 +284,9 @@ def _infer_bitcast(x, *, dtype):
 
 
 bitcast = op("bitcast", infer=_infer_bitcast, ref=lambda x, *, dtype: x.view(dtype.np), vjp=NO_GRAD, lower=View(),
+             batch=LEADING,
              traits=("exact",), doc="The same bits read as another dtype.")
 
-
-def run_chain(x, chain):
-    """Applies a chain of view operators, each given as (name, sorted parameter items)."""
-    for name, params in chain:
-        x = OPS[name](x, **dict(params))
-    return x
-
-
-def _assign_view(base, value, *, chain):
-    out = np.array(base, copy=True, order="C")
-    target = out
-    for name, params in chain:
-        target = OPS[name].ref(target, **dict(params))
-    if not target.flags.writeable:
-        target.setflags(write=True)
-    target[...] = value
-    return out
-
-
-assign_view = op("assign_view", infer=lambda base, value, *, chain: base, ref=_assign_view,
-                 vjp=(lambda g, out, base, value, *, chain: assign_view(g, ew.mul(run_chain(g, chain), 0), chain=chain),
-                      lambda g, out, base, value, *, chain: run_chain(g, chain)),
-                 lower=Template("scatter"), traits=("exact", "float8"),
-                 doc="The base with the part that a chain of views selects replaced by a value.")
 
 # Copies.
 
@@ -314,7 +313,7 @@ def _cat_vjp(g, out, *xs, dim, needs):
 
 
 cat = op("cat", infer=_infer_cat, ref=lambda *xs, dim: np.concatenate(xs, axis=dim), vjp=_cat_vjp, saves=(),
-         lower=Template("join"), traits=("exact", "float8"), doc="Joins along an existing dimension.")
+         lower=Template("join"), batch=ALONG, traits=("exact", "float8"), doc="Joins along an existing dimension.")
 
 
 def _infer_pad(x, *, low, high, interior, value=0):
@@ -339,17 +338,19 @@ def _pad_vjp(g, out, x, *, low, high, interior, value=0):
     return g
 
 
-pad = op("pad", infer=_infer_pad, ref=_pad, vjp=(_pad_vjp,), lower=Template("join"), traits=("exact", "float8"),
+pad = op("pad", infer=_infer_pad, ref=_pad, vjp=(_pad_vjp,), lower=Template("join"),
+         batch=Leading(each=("low", "high", "interior")), traits=("exact", "float8"),
          doc="Puts `value` before, after and between elements; negative low and high cut.")
 
 contiguous = op("contiguous", infer=lambda x: x, ref=lambda x: np.array(x, copy=True, order="C"),
                 vjp=(lambda g, out, x: g,), lower=Scalar("copy"), traits=("exact", "float8"),
                 doc="The same values in new memory, in row-major order.")
 flip = op("flip", infer=lambda x, *, dims: x, ref=lambda x, *, dims: np.array(np.flip(x, dims), order="C"),
-          vjp=(lambda g, out, x, *, dims: flip(g, dims=dims),), lower=Template("gather"), traits=("exact", "float8"))
+          vjp=(lambda g, out, x, *, dims: flip(g, dims=dims),), lower=Template("gather"),
+          batch=Leading(("dims",)), traits=("exact", "float8"))
 roll = op("roll", infer=lambda x, *, shifts, dims: x, ref=lambda x, *, shifts, dims: np.roll(x, shifts, dims),
           vjp=(lambda g, out, x, *, shifts, dims: roll(g, shifts=tuple(-s for s in shifts), dims=dims),),
-          lower=Template("gather"), traits=("exact", "float8"))
+          lower=Template("gather"), batch=Leading(("dims",)), traits=("exact", "float8"))
 
 # Values from nothing: `like` only lends its device.
 
@@ -364,7 +365,7 @@ def _full(like, *, shape, value, dtype):
     return np.full(shape, value, dtype.np)
 
 
-full = op("full", infer=_infer_full, ref=_full, vjp=NO_GRAD, lower=Template("fill"), traits=("exact", "float8"),
+full = op("full", infer=_infer_full, ref=_full, vjp=NO_GRAD, lower=Template("fill"), batch=LEADING, traits=("exact", "float8"),
           doc="A constant; `like` only lends its device.")
 def _iota(like, *, shape, dim, dtype):
     counted = np.arange(shape[dim], dtype=dtype.np)
@@ -373,4 +374,4 @@ def _iota(like, *, shape, dim, dtype):
 
 iota = op("iota", infer=lambda like, *, shape, dim, dtype: Aval(shape, dtype),
           ref=_iota,
-          vjp=NO_GRAD, lower=Template("fill"), traits=("exact",), doc="Each element's index along a dimension.")
+          vjp=NO_GRAD, lower=Template("fill"), batch=ALONG, traits=("exact",), doc="Each element's index along a dimension.")

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtype as dt
+from ..batch import ALONG
 from ..errors import DTypeError, ShapeError
 from ..op import NO_GRAD, Template, op
 
@@ -41,7 +42,7 @@ def _argsort(x, *, dim, descending):
     return np.argsort(order_keys(x, descending), axis=dim, kind="stable")
 
 
-argsort = op("argsort", infer=_infer_argsort, ref=_argsort, vjp=NO_GRAD, lower=Template("sort"), traits=("exact",),
+argsort = op("argsort", infer=_infer_argsort, ref=_argsort, vjp=NO_GRAD, lower=Template("sort"), batch=ALONG, traits=("exact",),
              doc="The indices that sort along a dimension, stable, nan last (first when descending).")
 
 
@@ -70,7 +71,7 @@ def _arg_topk(x, *, k, dim, largest):
     return np.ascontiguousarray(np.moveaxis(np.take_along_axis(at, order, -1), -1, dim))
 
 
-arg_topk = op("arg_topk", infer=_infer_topk, ref=_arg_topk, vjp=NO_GRAD, lower=Template("sort"), traits=("exact",),
+arg_topk = op("arg_topk", infer=_infer_topk, ref=_arg_topk, vjp=NO_GRAD, lower=Template("sort"), batch=ALONG, traits=("exact",),
               doc="The indices of the k largest or smallest along a dimension, in order; of equals the first.")
 
 

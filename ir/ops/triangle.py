@@ -4,6 +4,7 @@ import numpy as np
 
 from .. import dtype as dt
 from ..aval import Aval
+from ..batch import SAME
 from ..op import NO_GRAD, Composite, op
 from . import elementwise as ew
 from .shape import expand, iota
@@ -17,5 +18,5 @@ def _mask_body(like, *, rows, cols, offset):
 
 triangle = op("triangle", infer=lambda like, *, rows, cols, offset: Aval((rows, cols), dt.bool_),
               ref=lambda like, *, rows, cols, offset: np.tri(rows, cols, offset, dtype=np.bool_), vjp=NO_GRAD,
-              lower=Composite(_mask_body), traits=("exact", "ref_first"),
+              lower=Composite(_mask_body), batch=SAME, traits=("exact", "ref_first"),
               doc="Whether each element of a matrix lies on or below a diagonal; `like` only lends its device.")

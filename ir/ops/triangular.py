@@ -8,6 +8,7 @@ from math import prod
 import numpy as np
 
 from .. import dtype as dt
+from ..batch import LEADING
 from ..errors import ArgumentError, DTypeError, LinAlgError, ShapeError
 from ..op import NO_GRAD, Host, op
 from . import elementwise as ew
@@ -195,7 +196,7 @@ def _lu_vjp(g, out, x, *, pivot, check, needs):
     return (matmul(permutation(pivots, full(permuted, shape=(), value=0.0, dtype=dt.of(permuted)), rows=m), permuted),)
 
 
-lu_factor = op("lu_factor", infer=_infer_lu, ref=_lu, vjp=_lu_vjp, saves=(0,), lower=Host(),
+lu_factor = op("lu_factor", infer=_infer_lu, ref=_lu, vjp=_lu_vjp, saves=(0,), lower=Host(), batch=LEADING,
                doc="L and U with P @ L @ U = x in one matrix, the exchanged rows that say P, the first zero on U's diagonal.")
 
 

@@ -4,6 +4,7 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.ops import shape as sh
+from ...ir.ops.assign import assign_view, run_chain
 from ...ir.ops.constant import constant
 from ...ir.ops.resample import border_pad, border_pad_grad
 from ...ir.ops.taps import border_table
@@ -219,7 +220,7 @@ def _border_pad_grad(w, item, x, *, low, high, mode):
 # Writes into a part.
 
 
-@emits(sh.assign_view)
+@emits(assign_view)
 def _assign_view(w, item, base, value, *, chain):
     return _assigned(w, w.name(base), base.shape, base.dtype, chain, w.name(value))
 
@@ -244,7 +245,7 @@ def _assigned(w, base, shape, dtype, chain, value):
     if name == sh.reshape.name:
         return w.reshape(_assigned(w, w.reshape(base, params["shape"]), params["shape"], dtype, rest, value), shape)
     numbers = np.arange(int(product(shape))).reshape([int(n) for n in shape])
-    places = sh.run_chain(numbers, [(n, dict(p)) for n, p in chain])
+    places = run_chain(numbers, [(n, dict(p)) for n, p in chain])
     at = w.const(places.reshape(-1), "places")
     flat = w.node("ScatterElements", w.reshape(base, [-1]), at, w.reshape(value, [-1]), axis=0)
     return w.reshape(flat, shape)

@@ -7,6 +7,7 @@ from ...ir.aval import canonical_dim
 from ...ir.errors import ArgumentError, DimError, DTypeError, ShapeError
 from ...ir.ops import elementwise as ew
 from ...ir.ops import shape as sh
+from ...ir.ops.assign import assign_view
 from ..creation import as_array_tensor
 from ..device import Device
 from ..placement import is_page_locked, moved, pinned
@@ -202,7 +203,7 @@ def fill(input, value):
     """A copy with one value everywhere."""
     if not isinstance(value, Tensor):
         value = filled(input, (), value, input.dtype)
-    return sh.assign_view(input, sh.expand(to(value, input.dtype), shape=shape_of(input)), chain=())
+    return assign_view(input, sh.expand(to(value, input.dtype), shape=shape_of(input)), chain=())
 
 
 @api(function=False)

@@ -11,6 +11,7 @@ from ...ir.errors import ArgumentError, DimError, DTypeError, ShapeError
 from ...ir.ops import elementwise as ew
 from ...ir.ops import indexing as ix
 from ...ir.ops import shape as sh
+from ...ir.ops.assign import assign_view
 from ...ir.substitute import slice_bounds
 from ..device_array import DeviceArray
 from ..tensor import Tensor, numel_of, shape_of
@@ -312,7 +313,7 @@ def _replaced(input, view_op, src, **params):
     part = view_op.infer(input.aval, **params)
     if shape_of(src) != part.shape:
         raise ShapeError(f"the source {src.aval} must have the shape {part.shape} of the part of {input.aval} that it replaces")
-    return sh.assign_view(input, to_dtype(src, input.dtype), chain=chain)
+    return assign_view(input, to_dtype(src, input.dtype), chain=chain)
 
 
 @api()

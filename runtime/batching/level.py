@@ -1,24 +1,27 @@
 """Levels of vmap: inside of one, a tensor may stand for a whole batch, of which the function sees one sample.
 
 Such a tensor holds a `DeviceArray` of the kind "batch": shape and strides are a sample's, and behind it is a tensor of all
-samples, with the batch in front. The door (`dispatch.call`) asks the innermost level first. It runs a rule on the tensors
-behind, one level further out, so histories, recorders and other levels out there see operators on whole batches; then it puts
-the operator on the sample's own tape. Operators without a rule run their body, or sample by sample.
+samples, with the batch in front. The door (`dispatch.call`) asks the innermost level first. It does what the operator's record
+says of batches (`ir/batch.py`) to the tensors behind, one level further out, so histories, recorders and other levels out there
+see operators on whole batches; then it puts the operator on the sample's own tape. Composites whose record says nothing run
+their body, other operators go sample by sample.
 """
 
 from typing import Any
 
 import numpy as np
 
+from ...ir.batch import view_links
 from ...ir.errors import ArgumentError, AutogradError
 from ...ir.op import NO_GRAD, Composite, Op
+from ...ir.ops.batched import batched, lifted, repeated
 from .. import dispatch, writes
 from ..autograd.node import Leaf, Output
 from ..device_array import BACKENDS, DeviceArray
 from ..state import tls
 from ..storage import Storage
 from ..tensor import Tensor, shape_of
-from . import rules
+from .by_sample import one_by_one
 
 KIND = "batch"
 RANDOMNESS = ("error", "different", "same")
@@ -90,7 +93,7 @@ class Level:
 
     def full(self, t: Tensor) -> Tensor:
         """The tensor of all samples; the same for each, for one that is not of this level."""
-        return t._a.memory.full if self.holds(t) else self.outside(rules.repeated, t, self.size)
+        return t._a.memory.full if self.holds(t) else self.outside(repeated, t, self.size)
 
     def size_of(self, t: Tensor) -> tuple:
         """The sizes of a tensor, perhaps symbolic."""
@@ -126,13 +129,14 @@ class Level:
         if op.is_view:
             return self.viewed(op, args[0], params)
         flags = [self.holds(a) for a in args]
-        rule = rules.rule_of(op)
         if "random" in op.traits and self.randomness == "error":
             self.refuse_random(op)
-        if rule is None and type(op.lower) is Composite:
-            return op.lower.body(*[self.bare(a) if held else self.from_outside(a) for a, held in zip(args, flags)], **params)
         fulls = [a._a.memory.full if held else self.from_outside(a) for a, held in zip(args, flags)]
-        found = self.outside(self.by_rule, rule, op, fulls, flags, params)
+        found = self.outside(batched, self.size, op, fulls, flags, params)
+        if found is NotImplemented and type(op.lower) is Composite:
+            return op.lower.body(*[self.bare(a) if held else full for a, full, held in zip(args, fulls, flags)], **params)
+        if found is NotImplemented:
+            found = self.outside(one_by_one, self.size, op, fulls, flags, params)
         return tuple([self.sample(f) for f in found]) if type(found) is tuple else self.sample(found)
 
     def bare(self, t):
@@ -151,19 +155,20 @@ class Level:
         if self.outer is not None:
             self.outer.begins(leaf)
 
-    def by_rule(self, rule, op, fulls, flags, params):
-        """The results for all samples at once, by the rule if it can say it."""
-        found = NotImplemented if rule is None else rule(self.size, op, fulls, flags, params)
-        return rules.one_by_one(self.size, op, fulls, flags, params) if found is NotImplemented else found
-
     def viewed(self, op, x, params):
         """What a view operator makes of a sample: a view of it, where all samples could be viewed."""
         behind = x._a.memory.full
-        full = self.outside(rules.view, self.size, op, behind, params)
+        full = self.outside(self.viewed_at_once, op, behind, params)
         if full._storage is not behind._storage:
             return self.sample(full)
         out = self.sample(full, x._a if x._a.base is None else x._a.base)
         return dispatch.as_view(x, out._a, (x._path, op, params))
+
+    def viewed_at_once(self, op, full, params):
+        """What the views that do a view operator to all samples make of them."""
+        for link, moved in view_links(self.size, op, shape_of(full)[1:], params):
+            full = link(full, **moved)
+        return full
 
     def drawn(self, op, args, params):
         """Random numbers: of each sample its own, or of all the same."""
@@ -172,7 +177,7 @@ class Level:
         if self.randomness == "same" or "shape" not in params:
             return NotImplemented if self.outer is None else self.outside(self.outer.call, op, args, params)
         shape = (self.size, *params["shape"])
-        return self.sample(self.outside(rules.plainly, op, args, {**params, "shape": shape}))
+        return self.sample(self.outside(lambda: op(*args, **{**params, "shape": shape})))
 
     def refuse_random(self, op):
         """Raises, and says how to choose."""
@@ -191,7 +196,7 @@ class Level:
         full = dst._a.memory.full
         value = src
         if isinstance(src, Tensor) and self.holds(src):
-            value = self.outside(rules.lifted, src._a.memory.full, dst._a.ndim)
+            value = self.outside(lifted, src._a.memory.full, dst._a.ndim)
         self.outside(writes.write, full, value, "vmap")
         return True
 

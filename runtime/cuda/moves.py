@@ -6,6 +6,7 @@ from math import prod
 from ...ir import dtype as dt
 from ...ir.kernel_builder import KernelBuilder
 from ...ir.op import OPS
+from ...ir.ops import assign
 from ...ir.ops import scan as sc
 from ...ir.ops import shape as sh
 from ...passes.codegen.triton import positions as text
@@ -175,5 +176,5 @@ def _prepared(kind, dtype, outer, length, inner):
     return Prepared(k.build(), {"outer": outer, "inner": inner, "length": length, "both": length * inner})
 
 
-OPERATORS = {sh.cat: cat, sh.pad: pad, sh.flip: flip, sh.roll: roll, sh.assign_view: assign_view,
+OPERATORS = {sh.cat: cat, sh.pad: pad, sh.flip: flip, sh.roll: roll, assign.assign_view: assign_view,
              sc.cumsum: running("sum"), sc.cumprod: running("prod")}
