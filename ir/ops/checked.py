@@ -42,7 +42,7 @@ def _solve_vjp(g, out, a, b, *, check, needs):
     return (ew.neg(matmul(back, transpose_last(out[0]))) if needs[0] else None), back
 
 
-solve_ex = op("solve_ex", infer=_infer_solve, ref=_solve, vjp=_solve_vjp, saves=(0, 1), lower=Host(),
+solve_ex = op("solve_ex", infer=_infer_solve, ref=_solve, vjp=_solve_vjp, saves=(0, 1), lower=Host(), batch=LEADING,
               doc="x with a @ x = b, and the first zero on the diagonal of a's factor U, from 1, or 0.")
 
 

@@ -10,7 +10,7 @@ from ..numeric import lgamma
 from ..op import NO_GRAD, Host, op
 from . import elementwise as ew
 from .incomplete import check_pair
-from .random import check_key, stream
+from .random import batch_drawn, check_key, stream
 
 
 def _infer_binomial(key, count, prob):
@@ -61,7 +61,7 @@ def _binomial(key, count, prob):
 
 
 binomial = op("binomial", infer=_infer_binomial, ref=_binomial, vjp=NO_GRAD, lower=Host(), traits=("random",),
-              doc="How many of `count` trials succeed, each with probability `prob`.")
+              batch=batch_drawn, doc="How many of `count` trials succeed, each with probability `prob`.")
 
 
 def _infer_frexp(x):

@@ -123,7 +123,13 @@ def _row_scale(like, index, *, padding_idx, by_frequency):
     return scale.astype(like.dtype)
 
 
+def _batch_row_scale(size, op, args, held, params):
+    """How often a row occurs is counted for each sample, what is padding is not."""
+    return NotImplemented if params["by_frequency"] else op(*all_repeated(size, args, held), **params)
+
+
 row_scale = op("row_scale", infer=_infer_row_scale, ref=_row_scale, vjp=NO_GRAD, lower=Template("gather"),
+               batch=_batch_row_scale,
                doc="What the gradient of each looked-up row is multiplied by: 0 for padding, 1 / how often it occurs.")
 
 

@@ -15,7 +15,6 @@ from ..batch import LEADING
 from ..errors import DTypeError, LinAlgError, ShapeError
 from ..op import Host, op
 from . import elementwise as ew
-from .batched import all_repeated
 from .complexes import PARTS, complex_, conj, imag
 from .linalg import matmul, transpose_last
 from .reduce import sum_
@@ -138,13 +137,9 @@ def _solve_a(g, out, a, b):
     return ew.neg(matmul(solve(transpose_last(a), g), transpose_last(out)))
 
 
-def _batch_solve(size, op, args, held, params):
-    return op(*all_repeated(size, args, held))
-
-
 solve = op("solve", infer=_infer_solve, ref=lapack("solve", np.linalg.solve),
            vjp=(_solve_a, lambda g, out, a, b: solve(transpose_last(a), g)), lower=Host(),
-           batch=_batch_solve, doc="x with a @ x = b.")
+           batch=LEADING, doc="x with a @ x = b.")
 
 
 def _inv_vjp(g, out, x):

@@ -8,7 +8,7 @@ from ..errors import ArgumentError, DTypeError, ShapeError
 from ..numeric import digamma
 from ..op import NO_GRAD, Host, op
 from . import elementwise as ew
-from .random import check_key, of_round, stream
+from .random import batch_drawn, check_key, of_round, stream
 
 
 def _infer_gamma(key, alpha):
@@ -52,7 +52,7 @@ def _standard_gamma(key, alpha):
 
 standard_gamma = op("standard_gamma", infer=_infer_gamma, ref=_standard_gamma,
                     vjp=(None, lambda g, out, key, alpha: ew.mul(g, gamma_slope(alpha, out))), lower=Host(), traits=("random",),
-                    doc="Gamma numbers of the given concentrations and rate 1; never 0.")
+                    batch=batch_drawn, doc="Gamma numbers of the given concentrations and rate 1; never 0.")
 
 # d sample / d concentration, from F(sample; concentration) = const: minus the concentration derivative of F over the density.
 

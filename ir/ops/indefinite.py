@@ -121,7 +121,7 @@ def _ldl_solve_one(a, pivots, x, turn):
 
 def _ldl_solve(factors, pivots, b, *, hermitian):
     turn, count = np.conj if hermitian else np.asarray, prod(b.shape[:-2])
-    x = np.array(b)
+    x = np.array(b, order="C")
     with np.errstate(all="ignore"):
         for a, p, one in zip(*(v.reshape(count, *v.shape[b.ndim - 2:]) for v in (factors, pivots, x))):
             _ldl_solve_one(a, p, one, turn)
@@ -129,6 +129,7 @@ def _ldl_solve(factors, pivots, b, *, hermitian):
 
 
 ldl_solve = op("ldl_solve", infer=_infer_ldl_solve, ref=lapack("ldl_solve", _ldl_solve), vjp=NO_GRAD, lower=Host(),
+               batch=LEADING,
                doc="x with A @ x = b, from the factors of ldl_factor.")
 
 

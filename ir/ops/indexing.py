@@ -14,7 +14,7 @@ from ..errors import ArgumentError, DimError, DTypeError, ShapeError
 from ..op import NO_GRAD, Host, Template, op
 from . import elementwise as ew
 from .batched import all_lifted, all_repeated, numbered
-from .shape import full, pad, slice_, wide
+from .shape import full, pad, permute, slice_, wide
 
 # What all of them check.
 
@@ -87,17 +87,32 @@ def _index_vjp(g, out, x, *indices, needs):
     return (index_put(zeros, g, *indices, accumulate=True), *(None,) * len(indices))
 
 
+def _place_of_indexed(indices):
+    """(before which dimension of a result those of the index tensors stand, whether these are of neighbouring dimensions)."""
+    given = [d for d, i in enumerate(indices) if i is not None]
+    neighbours = given[-1] - given[0] + 1 == len(given)
+    return given[0] if neighbours else 0, neighbours
+
+
+def _moved(x, source, count, to):
+    """x with `count` dimensions from `source` on standing at `to`, among the others."""
+    chosen = range(source, source + count)
+    order = [d for d in range(len(x.shape)) if d not in chosen]
+    return permute(x, dims=(*order[:to], *chosen, *order[to:]))
+
+
 def _batch_index(size, op, args, held, params):
     x, *indices = args
-    if not held[0]:
-        return NotImplemented if None in indices else op(x, *all_lifted(indices, held[1:]))
-    if not any(held[1:]):
-        given = [d for d, i in enumerate(indices) if i is not None]
-        return op(x, None, *indices) if given[-1] - given[0] + 1 == len(given) else NotImplemented
-    if None in indices:
-        return NotImplemented
+    (at, neighbours), given = _place_of_indexed(indices), [i for i in indices if i is not None]
+    if held[0] and not any(held[1:]):
+        ndim = max(len(i.shape) for i in given)
+        found = op(x, None, *indices)
+        return found if neighbours else _moved(found, 0, ndim, 1)
     indices = all_lifted(indices, held[1:])
-    return op(x, numbered(size, max(len(i.shape) for i in indices) - 1, indices[0]), *indices)
+    ndim = max(len(i.shape) - has for i, has in zip(indices, held[1:]) if i is not None)
+    if not held[0]:         # the batch stands where the first dimension of the index tensors does
+        return _moved(op(x, *indices), at, 1, 0)
+    return _moved(op(x, numbered(size, ndim, given[0]), *indices), 1, ndim, at + 1)
 
 
 ANY_FROM_2 = range(2, 66)   # every argument after the first, as positions of what a gradient rule saves
@@ -196,11 +211,12 @@ def _index_put_vjp(g, out, x, value, *indices, accumulate, needs):
 
 
 def _batch_index_put(size, op, args, held, params):
-    if None in args:
-        return NotImplemented
     (x, value), indices = all_repeated(size, args[:2], held), args[2:]
-    ndim = max(len(i.shape) - has for i, has in zip(indices, held[2:]))
-    return op(x, value, numbered(size, ndim, indices[0]), *all_lifted(indices, held[2:]), **params)
+    (at, neighbours), given = _place_of_indexed(indices), [i for i in indices if i is not None]
+    ndim = max(len(i.shape) - has for i, has in zip(indices, held[2:]) if i is not None)
+    if neighbours and not any(held[2:]):
+        return op(x, value, None, *indices, **params)
+    return op(x, _moved(value, at + 1, ndim, 1), numbered(size, ndim, given[0]), *all_lifted(indices, held[2:]), **params)
 
 
 index_put = op("index_put", infer=_infer_index_put, ref=_index_put, vjp=_index_put_vjp, saves=ANY_FROM_3,

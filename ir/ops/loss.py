@@ -1,4 +1,4 @@
-"""Losses over classes: negative log likelihood, cross entropy, connectionist temporal classification.
+"""Losses over classes: negative log likelihood, cross entropy.
 
 Classes lie along dimension 1, `target` has the input's shape without it. No one-hot tensor is ever made.
 """
@@ -7,7 +7,8 @@ import numpy as np
 
 from .. import dtype as dt
 from ..aval import Aval
-from ..errors import ArgumentError, AutogradError, DimError, DTypeError, ShapeError
+from ..batch import Images
+from ..errors import DimError, DTypeError, ShapeError
 from ..op import NO_GRAD, Composite, Template, op
 from ..substitute import as_float
 from . import elementwise as ew
@@ -115,6 +116,7 @@ def _class_weight(target, weight, *, ignore_index, classes, dtype):
 
 
 class_weight = op("class_weight", infer=_infer_class_weight, ref=_class_weight, vjp=NO_GRAD, lower=Template("gather"),
+                  batch=Images((0,)),
                   doc="Each row's class weight (1 without weights), 0 for ignored rows.")
 
 
@@ -132,7 +134,15 @@ def _class_index(target, *, classes, ignore_index):
     return target.astype(np.int64), np.asarray(np.count_nonzero(target != ignore_index), np.int64)
 
 
+def _batch_class_index(size, op, args, held, params):
+    classes, _ = op(joined(args[0]), **params)
+    classes = parted(classes, size)
+    there = ew.cast(ew.ne(classes, params["ignore_index"]), dtype=dt.int64)
+    return classes, rd.sum_(there, dim=tuple(range(1, len(there.shape))), keepdim=False)
+
+
 class_index = op("class_index", ref=_class_index, vjp=NO_GRAD, lower=Template("gather"), traits=("exact",),
+                 batch=_batch_class_index,
                  infer=lambda target, *, classes, ignore_index: (Aval(target.shape, dt.int64), Aval((), dt.int64)),
                  doc="The targets, once it is known that all are classes or the one to ignore, and how many are classes.")
 
@@ -313,125 +323,3 @@ def _cross_entropy_vjp(g, out, x, target, weight, *, ignore_index, label_smoothi
 cross_entropy = op("cross_entropy", infer=_infer_cross_entropy, ref=in_single(_cross_entropy),
                    vjp=(_cross_entropy_vjp, None, None), lower=Composite(_cross_entropy_body), traits=("autocast_wide", "gaps"),
                    doc="The loss of logits against class indices, and each row's logsumexp, which the gradient uses.")
-
-# Connectionist temporal classification.
-
-
-def _infer_ctc(log_probs, targets, *, input_lengths, target_lengths, blank):
-    steps, batch, classes = log_probs.shape
-    if len(input_lengths) != batch or len(target_lengths) != batch:
-        raise ShapeError(f"ctc_loss of {log_probs} takes one length for each of the {batch} sequences")
-    if not 0 <= blank < classes:
-        raise ArgumentError(f"blank must be a class below {classes}, got {blank}")
-    if max(input_lengths, default=0) > steps:
-        raise ArgumentError(f"input_lengths must not exceed the {steps} steps of the input, got {max(input_lengths)}")
-    return log_probs.with_shape((batch,))
-
-
-def _ctc_labels(targets, target_lengths, blank):
-    """[batch, states] labels with blanks between, and where a state may be entered from two before."""
-    width = 2 * max(target_lengths, default=0) + 1
-    labels = np.full((len(target_lengths), width), blank, np.int64)
-    for i, n in enumerate(target_lengths):
-        labels[i, 1:2 * n:2] = targets[i, :n]
-    skip = np.zeros(labels.shape, bool)
-    skip[:, 2:] = (labels[:, 2:] != blank) & (labels[:, 2:] != labels[:, :-2])
-    return labels, skip
-
-
-def _ctc_step(before, skip):
-    """The log probability of arriving in each state from itself, the one before, and (where allowed) two before."""
-    two = np.logaddexp(before, np.pad(before[:, :-1], ((0, 0), (1, 0)), constant_values=-np.inf))
-    far = np.pad(before, ((0, 0), (2, 0)), constant_values=-np.inf)[:, :before.shape[1]]
-    return np.where(skip, np.logaddexp(two, far), two)
-
-
-def _ctc_alpha(emit, skip):
-    """[steps, batch, states] log probabilities of all prefixes."""
-    alpha = np.full(emit.shape, -np.inf, emit.dtype)
-    if len(emit):
-        alpha[0, :, :2] = emit[0, :, :2]
-    for t in range(1, len(emit)):
-        alpha[t] = _ctc_step(alpha[t - 1], skip) + emit[t]
-    return alpha
-
-
-def _ctc_total(alpha, input_lengths, target_lengths):
-    """The log probability of each whole target."""
-    total = np.full(alpha.shape[1], -np.inf, alpha.dtype)
-    for i, (steps, n) in enumerate(zip(input_lengths, target_lengths)):
-        if steps == 0:
-            total[i] = 0.0 if n == 0 else -np.inf
-        else:
-            last = alpha[steps - 1, i]
-            total[i] = np.logaddexp(last[2 * n], last[2 * n - 1]) if n else last[0]
-    return total
-
-
-def _ctc(log_probs, targets, *, input_lengths, target_lengths, blank):
-    labels, skip = _ctc_labels(targets, target_lengths, blank)
-    emit = log_probs[:, np.arange(len(labels))[:, None], labels]
-    return -_ctc_total(_ctc_alpha(emit, skip), input_lengths, target_lengths)
-
-
-def _ctc_beta(emit, skip, input_lengths, target_lengths):
-    """[steps, batch, states] log probabilities of all rests, each from its own last step backwards."""
-    beta = np.full(emit.shape, -np.inf, emit.dtype)
-    rows = np.arange(emit.shape[1])
-    states = 2 * np.asarray(target_lengths, np.int64)
-    ends = np.zeros(emit.shape[1:], bool)
-    ends[rows, states] = True
-    ends[rows, np.maximum(states - 1, 0)] = True
-    last = np.asarray(input_lengths, np.int64) - 1
-    inward = np.pad(skip, ((0, 0), (0, 2)))[:, 2:]
-    for t in range(len(emit) - 1, -1, -1):
-        if t + 1 < len(emit):
-            beta[t] = _ctc_back(beta[t + 1], inward) + emit[t]
-        start = last == t
-        beta[t][start] = np.where(ends[start], emit[t][start], -np.inf)
-    return beta
-
-
-def _ctc_back(after, inward):
-    n = after.shape[1]
-    two = np.logaddexp(after, np.pad(after[:, 1:], ((0, 0), (0, 1)), constant_values=-np.inf))
-    far = np.pad(after, ((0, 0), (0, 2)), constant_values=-np.inf)[:, 2:n + 2]
-    return np.where(inward, np.logaddexp(two, far), two)
-
-
-def _ctc_grad(g, log_probs, targets, *, input_lengths, target_lengths, blank):
-    labels, skip = _ctc_labels(targets, target_lengths, blank)
-    rows = np.arange(len(labels))[:, None]
-    emit = log_probs[:, rows, labels]
-    alpha = _ctc_alpha(emit, skip)
-    total = _ctc_total(alpha, input_lengths, target_lengths)
-    beta = _ctc_beta(emit, skip, input_lengths, target_lengths)
-    share = np.exp(alpha + beta - emit - total[:, None])
-    share = np.where(np.isneginf(emit) | np.isneginf(total)[:, None], 0, share)
-    live = np.arange(len(emit))[:, None] < np.asarray(input_lengths, np.int64)
-    share *= live[:, :, None]
-    out = np.zeros(log_probs.shape, log_probs.dtype)
-    for state in range(labels.shape[1]):
-        out[:, rows[:, 0], labels[:, state]] -= share[:, :, state]
-    return out * g[:, None]
-
-
-def _no_second(g, out, *args, needs, **params):
-    raise AutogradError("ctc_loss has no second derivative")
-
-
-def _infer_ctc_grad(g, log_probs, targets, *, input_lengths, target_lengths, blank):
-    return Aval(log_probs.shape, log_probs.dtype)
-
-
-ctc_loss_grad = op("ctc_loss_grad", infer=_infer_ctc_grad, ref=in_single(_ctc_grad), vjp=_no_second, saves=(),
-                   lower=Template("ctc"), doc="The gradient of ctc_loss with respect to the log probabilities.")
-
-
-def _ctc_vjp(g, out, log_probs, targets, *, input_lengths, target_lengths, blank):
-    return ctc_loss_grad(g, log_probs, targets, input_lengths=input_lengths, target_lengths=target_lengths, blank=blank)
-
-
-ctc_loss = op("ctc_loss", infer=_infer_ctc, ref=in_single(_ctc), vjp=(_ctc_vjp, None), lower=Template("ctc"),
-              traits=("autocast_wide",),
-              doc="-log of the probability of each padded target row under (T, N, C) log probabilities.")

@@ -13,6 +13,7 @@ from .. import philox
 from ..aval import Aval
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..op import NO_GRAD, Host, Template, op
+from .batched import all_repeated
 from .elementwise import mul
 
 
@@ -183,5 +184,12 @@ def _poisson(key, rate):
     return out.reshape(rate.shape).astype(rate.dtype)
 
 
+def batch_drawn(size, op, args, held, params):
+    """Each element has a draw of its own, in the samples, too."""
+    key, *rest = args
+    return op(key, *all_repeated(size, rest, held[1:]), **params)
+
+
 poisson = op("poisson", infer=_infer_poisson, ref=_poisson, vjp=(None, lambda g, out, key, rate: mul(g, 0.0)), lower=Host(),
-             traits=("random",), doc="Counts of a Poisson process of the given rates.")
+             traits=("random",), batch=batch_drawn,
+             doc="Counts of a Poisson process of the given rates.")

@@ -268,10 +268,17 @@ def _strided_scatter(g, *, size, strides, offset):
     return out.astype(g.dtype, copy=False).reshape(size)
 
 
+def _batch_strided_scatter(size, op, args, held, params):
+    """Each sample's elements come to a part of memory of its own."""
+    of_sample = params["size"]
+    return op(*args, **{**params, "size": (size, *of_sample), "strides": (math.prod(of_sample), *params["strides"])})
+
+
 strided_scatter = op("strided_scatter", infer=lambda g, *, size, strides, offset: g.with_shape(size), ref=_strided_scatter,
                      vjp=(lambda g, out, x, *, size, strides, offset:
                           as_strided(g, shape=x.shape, strides=strides, offset=offset),),
-                     lower=Template("scatter"), doc="Adds elements back to where as_strided took them.")
+                     lower=Template("scatter"), batch=_batch_strided_scatter,
+                     doc="Adds elements back to where as_strided took them.")
 
 
 def _infer_bitcast(x, *, dtype):

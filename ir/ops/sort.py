@@ -1,6 +1,7 @@
 """Sorting, by index: values and gradients follow through gather. The order is total: nan comes after every number,
 -0.0 equals 0.0, and equal elements stay in the order they have (so results do not depend on the algorithm)."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ from .. import dtype as dt
 from ..batch import ALONG
 from ..errors import DTypeError, ShapeError
 from ..op import NO_GRAD, Template, op
+from .batched import all_repeated
+from .shape import reshape
 
 _SIGNED: dict[int, Any] = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
 
@@ -88,10 +91,22 @@ def _searchsorted(sorted_, values, *, right):
     rows, wanted = order_keys(sorted_), order_keys(values)
     if sorted_.ndim == 1:
         return np.asarray(np.searchsorted(rows, wanted, side), np.int64).reshape(values.shape)
-    flat, each = rows.reshape(-1, rows.shape[-1]), wanted.reshape(-1, wanted.shape[-1])
+    count = math.prod(rows.shape[:-1])
+    flat, each = rows.reshape(count, rows.shape[-1]), wanted.reshape(count, wanted.shape[-1])
     found = [np.searchsorted(row, v, side) for row, v in zip(flat, each)]
     return np.array(found, np.int64).reshape(values.shape)
 
 
+def _batch_searchsorted(size, op, args, held, params):
+    if not held[0] and len(args[0].shape) == 1:
+        return op(*args, **params)
+    rows, values = all_repeated(size, args, held)
+    if len(rows.shape) > 2:
+        return op(rows, values, **params)
+    shape = values.shape
+    return reshape(op(rows, reshape(values, shape=(size, math.prod(shape[1:]))), **params), shape=shape)
+
+
 searchsorted = op("searchsorted", infer=_infer_searchsorted, ref=_searchsorted, vjp=NO_GRAD, lower=Template("search"),
-                  traits=("exact",), doc="Where each value would be put in a sorted row: before (or after) its equals.")
+                  traits=("exact",), batch=_batch_searchsorted,
+                  doc="Where each value would be put in a sorted row: before (or after) its equals.")

@@ -77,7 +77,7 @@ def _triangular_a(g, out, a, b, *, upper, unit):
 solve_triangular = op("solve_triangular", infer=_infer_triangular,
                       ref=lambda a, b, *, upper, unit: substituted(a, b, upper, unit),
                       vjp=(_triangular_a, lambda g, out, a, b, *, upper, unit:
-                           solve_triangular(transpose_last(a), g, upper=not upper, unit=unit)), lower=Host(),
+                           solve_triangular(transpose_last(a), g, upper=not upper, unit=unit)), lower=Host(), batch=LEADING,
                       doc="x with a @ x = b, reading one triangle of a only; its diagonal counts as ones if `unit`.")
 
 # LU.

@@ -132,7 +132,8 @@ class Level:
         if "random" in op.traits and self.randomness == "error":
             self.refuse_random(op)
         fulls = [a._a.memory.full if held else self.from_outside(a) for a, held in zip(args, flags)]
-        found = self.outside(batched, self.size, op, fulls, flags, params)
+        alike = "random" in op.traits and self.randomness == "same"
+        found = NotImplemented if alike else self.outside(batched, self.size, op, fulls, flags, params)
         if found is NotImplemented and type(op.lower) is Composite:
             return op.lower.body(*[self.bare(a) if held else full for a, full, held in zip(args, fulls, flags)], **params)
         if found is NotImplemented:

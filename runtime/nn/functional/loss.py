@@ -5,6 +5,7 @@ import warnings
 
 from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, DTypeError, ShapeError
+from ....ir.ops import ctc
 from ....ir.ops import elementwise as ew
 from ....ir.ops import loss as ops
 from ....ir.ops import moments as mo
@@ -364,7 +365,7 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
     x = log_probs.unsqueeze(1) if single else log_probs
     steps, sizes = _lengths(input_lengths), _lengths(target_lengths)
     rows = _target_rows(targets, sizes, x.shape[1])
-    loss = ops.ctc_loss(x, rows, input_lengths=steps, target_lengths=sizes, blank=int(blank))
+    loss = ctc.ctc_loss(x, rows, input_lengths=steps, target_lengths=sizes, blank=int(blank))
     if zero_infinity:
         loss = ew.where(ew.isposinf(loss), 0.0, loss)
     if reduction == "mean":
