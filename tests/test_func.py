@@ -235,3 +235,42 @@ def test_functions_of_the_user():
     close(vmap(grad(lambda x: (Double.apply(x) ** 2).sum()))(xs), 8 * xs)
     with pytest.raises(IngotError, match="Double"):
         vmap(Double.apply)(xs.requires_grad_())
+
+
+@pytest.mark.parametrize("traced", [False, True])
+@pytest.mark.parametrize("kind", ["RNN", "LSTM", "GRU"])
+def test_recurrent_layers_take_whole_batches(kind, traced, monkeypatch):
+    """Per-sample gradients are what samples give one by one, and no sample is taken by itself."""
+    net = getattr(nn, kind)(3, 4, num_layers=2, bidirectional=True)
+    params = {k: v.detach() for k, v in net.named_parameters()}
+
+    def loss(params, x):
+        out, state = functional_call(net, params, (x,))
+        return (out ** 2).sum() + sum(s.sin().sum() for s in (state if isinstance(state, tuple) else (state,)))
+
+    xs = ingot.randn(3, 5, 2, 3)
+    expected = [grad(loss)(params, x) for x in xs]
+    monkeypatch.setattr("ingot.runtime.batching.level.one_by_one", None)
+    found = (ingot.jit.trace if traced else lambda f: f)(vmap(grad(loss), (None, 0)))(params, xs)
+    for name in params:
+        close(found[name], ingot.stack([e[name] for e in expected]), 1e-5)
+
+
+@pytest.mark.parametrize("zero_infinity", [False, True])
+def test_ctc_loss_takes_whole_batches(zero_infinity, monkeypatch):
+    scores, targets = ingot.randn(3, 9, 2, 5), ingot.randint(1, 5, (3, 2, 3))
+
+    def loss(x, y):
+        return nn.functional.ctc_loss(x.log_softmax(-1), y, (9, 7), (3, 2), zero_infinity=zero_infinity)
+
+    expected = ingot.stack([grad(loss)(x, y) for x, y in zip(scores, targets)])
+    monkeypatch.setattr("ingot.runtime.batching.level.one_by_one", None)
+    close(vmap(grad(loss))(scores, targets), expected, 1e-5)
+
+
+@pytest.mark.parametrize("randomness", ["different", "same"])
+def test_draws_by_rates(randomness):
+    rates = ingot.full((4, 50), 20.0)
+    for draw in (ingot.poisson, lambda r: ingot.binomial(r, r / 50)):
+        out = vmap(draw, randomness=randomness)(rates)
+        assert (ingot.unique(out, dim=0).shape[0] == 1) == (randomness == "same")

@@ -21,7 +21,26 @@ from . import elementwise as ew
 from . import reduce as rd
 from .linalg import matmul
 from .nn import in_single
-from .shape import cat, expand, full, permute, reshape, select, slice_
+from .recurrent_steps import (
+    arrived,
+    at_step,
+    batch_of_gradients,
+    batch_of_sequences,
+    carry,
+    divide,
+    each_bias_gradient,
+    each_weight_gradient,
+    hyperbolic,
+    in_time_order,
+    logistic,
+    order,
+    parts_of,
+    plus,
+    split,
+    states_before,
+    weight_gradient,
+)
+from .shape import cat, full, reshape, slice_
 
 
 def _check(name, z, mask, states, w_hh, gates):
@@ -39,87 +58,6 @@ def _check(name, z, mask, states, w_hh, gates):
     if w_hh.dtype is not z.dtype:
         raise DTypeError(f"{name} takes one dtype, got an input {z} and weights {w_hh}")
     return z.shape[1], hidden
-
-
-def _order(steps, reverse):
-    """The steps in the order in which the sequence is read."""
-    return range(steps - 1, -1, -1) if reverse else range(steps)
-
-
-def _carry(live, new, old):
-    return new if live is None else np.where(live[:, None], new, old)
-
-
-# What the gradient rules share.
-
-
-def _at(x, t):
-    return select(x, dim=0, index=t)
-
-
-def _stack(xs):
-    return cat(*[reshape(x, shape=(1, *x.shape)) for x in xs], dim=0)
-
-
-def _before(states, start, reverse):
-    """The state that each step started from, for all steps."""
-    steps = states.shape[0]
-    first = reshape(start, shape=(1, *start.shape))
-    if steps == 1:
-        return first
-    if reverse:
-        return cat(slice_(states, dim=0, start=1, stop=steps, step=1), first, dim=0)
-    return cat(first, slice_(states, dim=0, start=0, stop=steps - 1, step=1), dim=0)
-
-
-def _split(x, parts):
-    """x (B, parts * H) in its parts."""
-    n = x.shape[1] // parts
-    return [slice_(x, dim=1, start=i * n, stop=(i + 1) * n, step=1) for i in range(parts)]
-
-
-def _parts(x, parts):
-    """As `_split`; nothing is made of nothing."""
-    return [None] * parts if x is None else _split(x, parts)
-
-
-def _divide(mask, t, gradient):
-    """What of a gradient goes into the step, and what past it."""
-    if mask is None:
-        return gradient, None
-    live = _at(mask, t)
-    live = expand(reshape(live, shape=(*live.shape, 1)), shape=gradient.shape)
-    return ew.where(live, gradient, 0.0), ew.where(live, 0.0, gradient)
-
-
-def _plus(a, b):
-    """The sum of what there is."""
-    return a if b is None else b if a is None else ew.add(a, b)
-
-
-def _arrived(upstream, t, carried, like):
-    """The gradient of a state at a step: what came from outside (None: nothing) and what later steps carried."""
-    found = _plus(None if upstream is None else _at(upstream, t), carried)
-    return full(like, shape=like.shape, value=0, dtype=dt.of(like)) if found is None else found
-
-
-def _logistic(gradient, out):
-    return ew.mul(gradient, ew.mul(out, ew.sub(1.0, out)))
-
-
-def _hyperbolic(gradient, out):
-    return ew.mul(gradient, ew.sub(1.0, ew.mul(out, out)))
-
-
-def _weight_gradient(dz, before):
-    """The gradient of weights (out, in) from (T, B, out) and (T, B, in)."""
-    rows = dz.shape[0] * dz.shape[1]
-    return matmul(permute(reshape(dz, shape=(rows, dz.shape[2])), dims=(1, 0)), reshape(before, shape=(rows, before.shape[2])))
-
-
-def _in_time_order(parts, reverse):
-    """Per-step results of the backward walk (which runs against the reading order) along time."""
-    return _stack(parts if reverse else parts[::-1])
 
 
 def _flops(args, outs, params):
@@ -144,8 +82,8 @@ def _infer_rnn(z, mask, h, w_hh, *, activation, reverse):
 def _rnn(z, mask, h, w_hh, *, activation, reverse):
     act = np.tanh if activation == "tanh" else lambda x: np.maximum(x, 0)
     y = np.empty(z.shape, z.dtype)
-    for t in _order(len(z), reverse):
-        h = y[t] = _carry(None if mask is None else mask[t], act(z[t] + h @ w_hh.T), h)
+    for t in order(len(z), reverse):
+        h = y[t] = carry(None if mask is None else mask[t], act(z[t] + h @ w_hh.T), h)
     return y
 
 
@@ -155,18 +93,23 @@ def _infer_rnn_grad(gy, y, mask, h, w_hh, *, activation, reverse):
 
 def _rnn_grad(gy, y, mask, h, w_hh, *, activation, reverse):
     carried, dzs = None, []
-    for t in _order(y.shape[0], not reverse):
-        inside, past = _divide(mask, t, _arrived(gy, t, carried, h))
-        out = _at(y, t)
-        dz = _hyperbolic(inside, out) if activation == "tanh" else ew.where(ew.gt(out, 0.0), inside, 0.0)
-        carried = _plus(matmul(dz, w_hh), past)
+    for t in order(y.shape[0], not reverse):
+        inside, past = divide(mask, t, arrived(gy, t, carried, h))
+        out = at_step(y, t)
+        dz = hyperbolic(inside, out) if activation == "tanh" else ew.where(ew.gt(out, 0.0), inside, 0.0)
+        carried = plus(matmul(dz, w_hh), past)
         dzs.append(dz)
-    dz = _in_time_order(dzs, reverse)
-    return dz, carried, _weight_gradient(dz, _before(y, h, reverse))
+    dz = in_time_order(dzs, reverse)
+    return dz, carried, weight_gradient(dz, states_before(y, h, reverse))
+
+
+def _rnn_each_weight(size, gy, y, mask, h, w_hh, dz, *, activation, reverse):
+    return [each_weight_gradient(size, dz, states_before(y, h, reverse))]
 
 
 rnn_sequence_grad = op("rnn_sequence_grad", infer=_infer_rnn_grad, ref=in_single(_rnn_grad), vjp=derived_vjp(_rnn_grad),
                        saves=range(1, 6), lower=Composite(_rnn_grad), flops=_grad_flops,
+                       batch=batch_of_gradients(3, 1, _rnn_each_weight),
                        doc="The gradients of rnn_sequence for the input, the first state and the weights.")
 
 
@@ -177,6 +120,7 @@ def _rnn_vjp(g, y, z, mask, h, w_hh, *, activation, reverse, needs):
 
 rnn_sequence = op("rnn_sequence", infer=_infer_rnn, ref=in_single(_rnn), vjp=_rnn_vjp, saves=(0, 2, 3, 4),
                   lower=Template("recurrent"), traits=("autocast_low",), flops=_flops,
+                  batch=batch_of_sequences(2, 1),
                   doc="h = act(z + h @ w_hh.T) along time; all states.")
 
 # LSTM.
@@ -196,7 +140,7 @@ def _lstm(z, mask, h, c, w_hh, w_hr, *, reverse):
     steps, batch, hidden = len(z), z.shape[1], c.shape[1]
     y = np.empty((steps, batch, h.shape[1]), z.dtype)
     cells, gates = np.empty((steps, batch, hidden), z.dtype), np.empty(z.shape, z.dtype)
-    for t in _order(steps, reverse):
+    for t in order(steps, reverse):
         a = z[t] + h @ w_hh.T
         gates[t] = numeric.sigmoid(a)
         gates[t, :, 2 * hidden:3 * hidden] = np.tanh(a[:, 2 * hidden:3 * hidden])
@@ -204,21 +148,21 @@ def _lstm(z, mask, h, c, w_hh, w_hr, *, reverse):
         new_c = f * c + i * g
         new_h = o * np.tanh(new_c)
         live = None if mask is None else mask[t]
-        h = y[t] = _carry(live, new_h if w_hr is None else new_h @ w_hr.T, h)
-        c = cells[t] = _carry(live, new_c, c)
+        h = y[t] = carry(live, new_h if w_hr is None else new_h @ w_hr.T, h)
+        c = cells[t] = carry(live, new_c, c)
     return y, cells, gates
 
 
 def _lstm_step(gradients, gates, cell, before, w_hr):
     """The gates' and the cell's gradients of one step: (dz, gradient of the cell before, hidden, gradient of hidden)."""
     dh, dc, dgates = gradients
-    i, f, g, o = _split(gates, 4)
-    di, df, dg, do = _parts(dgates, 4)
+    i, f, g, o = split(gates, 4)
+    di, df, dg, do = parts_of(dgates, 4)
     squashed = ew.tanh(cell)
     d_hidden = dh if w_hr is None else matmul(dh, w_hr)
-    dc = ew.add(dc, _hyperbolic(ew.mul(d_hidden, o), squashed))
-    dz = cat(_logistic(_plus(ew.mul(dc, g), di), i), _logistic(_plus(ew.mul(dc, before), df), f),
-             _hyperbolic(_plus(ew.mul(dc, i), dg), g), _logistic(_plus(ew.mul(d_hidden, squashed), do), o), dim=1)
+    dc = ew.add(dc, hyperbolic(ew.mul(d_hidden, o), squashed))
+    dz = cat(logistic(plus(ew.mul(dc, g), di), i), logistic(plus(ew.mul(dc, before), df), f),
+             hyperbolic(plus(ew.mul(dc, i), dg), g), logistic(plus(ew.mul(d_hidden, squashed), do), o), dim=1)
     return dz, ew.mul(dc, f), ew.mul(o, squashed)
 
 
@@ -227,26 +171,36 @@ def _infer_lstm_grad(gy, gc, gg, y, cells, gates, mask, h, c, w_hh, w_hr, *, rev
 
 
 def _lstm_grad(gy, gc, gg, y, cells, gates, mask, h, c, w_hh, w_hr, *, reverse):
-    cells_before = _before(cells, c, reverse)
+    cells_before = states_before(cells, c, reverse)
     carried_h = carried_c = None
     dzs, dhs, hiddens = [], [], []
-    for t in _order(gates.shape[0], not reverse):
-        dh, past_h = _divide(mask, t, _arrived(gy, t, carried_h, h))
-        dc, past_c = _divide(mask, t, _arrived(gc, t, carried_c, c))
-        given = dh, dc, None if gg is None else _at(gg, t)
-        dz, dc, hidden = _lstm_step(given, _at(gates, t), _at(cells, t), _at(cells_before, t), w_hr)
-        carried_h, carried_c = _plus(matmul(dz, w_hh), past_h), _plus(dc, past_c)
+    for t in order(gates.shape[0], not reverse):
+        dh, past_h = divide(mask, t, arrived(gy, t, carried_h, h))
+        dc, past_c = divide(mask, t, arrived(gc, t, carried_c, c))
+        given = dh, dc, None if gg is None else at_step(gg, t)
+        dz, dc, hidden = _lstm_step(given, at_step(gates, t), at_step(cells, t), at_step(cells_before, t), w_hr)
+        carried_h, carried_c = plus(matmul(dz, w_hh), past_h), plus(dc, past_c)
         for kept, value in ((dzs, dz), (dhs, dh), (hiddens, hidden)):
             kept.append(value)
-    dz = _in_time_order(dzs, reverse)
-    found = dz, carried_h, carried_c, _weight_gradient(dz, _before(y, h, reverse))
+    dz = in_time_order(dzs, reverse)
+    found = dz, carried_h, carried_c, weight_gradient(dz, states_before(y, h, reverse))
     if w_hr is None:
         return found
-    return *found, _weight_gradient(_in_time_order(dhs, reverse), _in_time_order(hiddens, reverse))
+    return *found, weight_gradient(in_time_order(dhs, reverse), in_time_order(hiddens, reverse))
 
 
+def _lstm_each_weight(size, gy, gc, gg, y, cells, gates, mask, h, c, w_hh, w_hr, dz, *, reverse):
+    return [each_weight_gradient(size, dz, states_before(y, h, reverse))]
+
+
+def _batch_lstm_grad(size, op, args, held, params):
+    """With a projection, its body goes step by step."""
+    return NotImplemented if args[-1] is not None else _batch_lstm_plain(size, op, args, held, params)
+
+
+_batch_lstm_plain = batch_of_gradients(7, 2, _lstm_each_weight)
 lstm_sequence_grad = op("lstm_sequence_grad", infer=_infer_lstm_grad, ref=in_single(_lstm_grad), vjp=derived_vjp(_lstm_grad),
-                        saves=range(1, 12), lower=Composite(_lstm_grad), flops=_grad_flops,
+                        saves=range(1, 12), lower=Composite(_lstm_grad), flops=_grad_flops, batch=_batch_lstm_grad,
                         doc="The gradients of lstm_sequence for the input, the first states, the weights and the projection.")
 
 
@@ -257,6 +211,7 @@ def _lstm_vjp(g, out, z, mask, h, c, w_hh, w_hr, *, reverse, needs):
 
 lstm_sequence = op("lstm_sequence", infer=_infer_lstm, ref=in_single(_lstm), vjp=_lstm_vjp, saves=(0, 2, 3, 4, 5, 6),
                    lower=Template("recurrent"), traits=("autocast_low", "gaps"), flops=_flops,
+                   batch=batch_of_sequences(2, 2),
                    doc="LSTM along time, gates (input, forget, cell, output); all states, cells and activated gates.")
 
 
@@ -288,6 +243,7 @@ def _at_end(last, steps, reverse):
 
 lstm_states = op("lstm_states", infer=_infer_lstm_states, ref=in_single(_lstm_states), vjp=_lstm_states_vjp, saves=range(1, 7),
                  lower=Template("recurrent"), traits=("autocast_low", "gaps"), flops=_flops,
+                 batch=batch_of_sequences(2, 2),
                  doc="LSTM along time, where gradients will hardly be asked for: all states, and the last cells.")
 
 # GRU.
@@ -303,7 +259,7 @@ def _infer_gru(z, mask, h, w_hh, b_hh, *, reverse):
 def _gru(z, mask, h, w_hh, b_hh, *, reverse):
     steps, batch, hidden = len(z), z.shape[1], h.shape[1]
     y, gates = np.empty((steps, batch, hidden), z.dtype), np.empty((steps, batch, 4 * hidden), z.dtype)
-    for t in _order(steps, reverse):
+    for t in order(steps, reverse):
         a = h @ w_hh.T
         if b_hh is not None:
             a += b_hh
@@ -311,18 +267,18 @@ def _gru(z, mask, h, w_hh, b_hh, *, reverse):
         r, u, m = both[:, :hidden], both[:, hidden:], a[:, 2 * hidden:]
         n = np.tanh(z[t, :, 2 * hidden:] + r * m)
         gates[t] = np.concatenate((both, n, m), axis=1)
-        h = y[t] = _carry(None if mask is None else mask[t], n + u * (h - n), h)
+        h = y[t] = carry(None if mask is None else mask[t], n + u * (h - n), h)
     return y, gates
 
 
 def _gru_step(dh, dgates, gates, before):
     """(gradient of z, gradient of the recurrent product, gradient of the state before) of one step."""
-    r, u, n, m = _split(gates, 4)
-    dr, du, dn, dm = _parts(dgates, 4)
-    dn = _hyperbolic(_plus(ew.mul(dh, ew.sub(1.0, u)), dn), n)
-    du = _logistic(_plus(ew.mul(dh, ew.sub(before, n)), du), u)
-    dr = _logistic(_plus(ew.mul(dn, m), dr), r)
-    dm = _plus(ew.mul(dn, r), dm)
+    r, u, n, m = split(gates, 4)
+    dr, du, dn, dm = parts_of(dgates, 4)
+    dn = hyperbolic(plus(ew.mul(dh, ew.sub(1.0, u)), dn), n)
+    du = logistic(plus(ew.mul(dh, ew.sub(before, n)), du), u)
+    dr = logistic(plus(ew.mul(dn, m), dr), r)
+    dm = plus(ew.mul(dn, r), dm)
     return cat(dr, du, dn, dim=1), cat(dr, du, dm, dim=1), ew.mul(dh, u)
 
 
@@ -332,21 +288,33 @@ def _infer_gru_grad(gy, gg, y, gates, mask, h, w_hh, b_hh, *, reverse):
 
 
 def _gru_grad(gy, gg, y, gates, mask, h, w_hh, b_hh, *, reverse):
-    before = _before(y, h, reverse)
+    before = states_before(y, h, reverse)
     carried, dzs, das = None, [], []
-    for t in _order(gates.shape[0], not reverse):
-        dh, past = _divide(mask, t, _arrived(gy, t, carried, h))
-        dz, da, direct = _gru_step(dh, None if gg is None else _at(gg, t), _at(gates, t), _at(before, t))
-        carried = _plus(ew.add(matmul(da, w_hh), direct), past)
+    for t in order(gates.shape[0], not reverse):
+        dh, past = divide(mask, t, arrived(gy, t, carried, h))
+        dz, da, direct = _gru_step(dh, None if gg is None else at_step(gg, t), at_step(gates, t), at_step(before, t))
+        carried = plus(ew.add(matmul(da, w_hh), direct), past)
         dzs.append(dz)
         das.append(da)
-    da = _in_time_order(das, reverse)
-    found = _in_time_order(dzs, reverse), carried, _weight_gradient(da, before)
+    da = in_time_order(das, reverse)
+    found = in_time_order(dzs, reverse), carried, weight_gradient(da, before)
     return found if b_hh is None else (*found, rd.sum_(da, dim=(0, 1), keepdim=False))
+
+
+def _gru_each_weight(size, gy, gg, y, gates, mask, h, w_hh, b_hh, dz, *, reverse):
+    """The recurrent product reaches the new gate by way of the reset gate."""
+    hidden = h.shape[1]
+    reset = slice_(gates, dim=2, start=0, stop=hidden, step=1)
+    new = slice_(dz, dim=2, start=2 * hidden, stop=3 * hidden, step=1)
+    given = None if gg is None else slice_(gg, dim=2, start=3 * hidden, stop=4 * hidden, step=1)
+    da = cat(slice_(dz, dim=2, start=0, stop=2 * hidden, step=1), plus(ew.mul(new, reset), given), dim=2)
+    found = [each_weight_gradient(size, da, states_before(y, h, reverse))]
+    return found if b_hh is None else [*found, each_bias_gradient(size, da)]
 
 
 gru_sequence_grad = op("gru_sequence_grad", infer=_infer_gru_grad, ref=in_single(_gru_grad), vjp=derived_vjp(_gru_grad),
                        saves=range(1, 9), lower=Composite(_gru_grad), flops=_grad_flops,
+                       batch=batch_of_gradients(5, 1, _gru_each_weight),
                        doc="The gradients of gru_sequence for the input, the first state, the weights and the bias.")
 
 
@@ -357,6 +325,7 @@ def _gru_vjp(g, out, z, mask, h, w_hh, b_hh, *, reverse, needs):
 
 gru_sequence = op("gru_sequence", infer=_infer_gru, ref=in_single(_gru), vjp=_gru_vjp, saves=(0, 2, 3, 4, 5),
                   lower=Template("recurrent"), traits=("autocast_low", "gaps"), flops=_flops,
+                  batch=batch_of_sequences(2, 1),
                   doc="GRU along time, gates (reset, update, new); all states, and activated gates with the new gate's "
                       "recurrent product.")
 
@@ -372,4 +341,5 @@ def _gru_states_vjp(g, out, z, mask, h, w_hh, b_hh, *, reverse, needs):
 
 gru_states = op("gru_states", infer=_infer_gru_states, ref=in_single(lambda *args, reverse: _gru(*args, reverse=reverse)[0]),
                 vjp=_gru_states_vjp, saves=range(1, 6), lower=Template("recurrent"), traits=("autocast_low",), flops=_flops,
+                batch=batch_of_sequences(2, 1),
                 doc="GRU along time, where gradients will hardly be asked for: all states.")
