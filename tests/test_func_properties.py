@@ -13,7 +13,6 @@ import pytest
 
 import ingot
 from ingot.func import grad, jvp, vjp, vmap
-from ingot.ir.errors import IngotError
 from ingot.ir.op import OPS
 from ingot.runtime.tensor import wrap
 from samples import (
