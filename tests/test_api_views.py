@@ -77,3 +77,13 @@ def test_programs_agree_with_the_peer(block):
                 np.testing.assert_allclose(g.numpy(), w.numpy(), rtol=1e-9, atol=1e-9, err_msg=f"seed {seed}: {steps}")
         compared += 1
     assert compared > 20
+
+
+def test_views_of_parts_of_memory_in_another_order():
+    """Memory of one owner that is in order neither by rows nor by columns."""
+    a = np.arange(24.0).reshape(2, 3, 4).transpose(1, 0, 2).copy(order="K")
+    assert not a.flags.forc
+    t = ingot.from_numpy(a)
+    assert np.array_equal(t[..., 1:2].expand(3, 2, 5).numpy(), np.broadcast_to(a[..., 1:2], (3, 2, 5)))
+    windows = np.lib.stride_tricks.sliding_window_view(a[1:], 2, 2)
+    assert np.array_equal(t[1:].unfold(2, 2, 1).numpy(), windows)

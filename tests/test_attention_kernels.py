@@ -10,6 +10,7 @@ import ingot
 import ingot.nn.functional as F
 from ingot.ir import target
 from ingot.ir.ops.attention import attention, attention_grad
+from ingot.ir.ops.attention_bounds import bounded_attention, bounded_attention_grad
 from ingot.ir.ops.nn import linear
 from ingot.passes.codegen.llvm import gates
 from ingot.passes.codegen.llvm.attention import AttentionKernel
@@ -258,3 +259,66 @@ def test_functions_of_epilogues(name, low, high, units):
     special = getattr(gates, name)(builder, builder.value(np.array([-np.inf, np.nan, 0.0], np.float32))).ref
     assert np.array_equal(special, {"exp_below": [0, np.nan, 1], "sigmoid": [0, np.nan, 0.5], "tanh": [-1, np.nan, 0]}[name],
                           equal_nan=True)
+
+
+# Stretches of keys, tables of distances, bent scores.
+
+
+def stretches(rng, lead, rows, keys, kind):
+    """Bounds as masks of models have them: sliding windows, documents, prefixes, any at all (of some queries none)."""
+    at = np.arange(rows)
+    if kind == "window":
+        low, high = at - int(rng.integers(1, 40)), at + 1
+    elif kind == "documents":
+        edges = np.unique(rng.integers(0, rows, 4))
+        low, high = (np.searchsorted(edges, at, "right") + 0, at + 1)
+        low = np.concatenate([[0], edges])[low]
+    elif kind == "prefix":
+        low, high = np.zeros(rows, np.int64), np.maximum(at + 1, keys // 3)
+    else:
+        low = rng.integers(-5, keys + 5, (*lead, rows))
+        high = low + rng.integers(-3, keys, low.shape)
+    return np.stack([np.broadcast_to(x, (*lead, rows)) for x in (low, high)], -1).astype(np.int64)
+
+
+@pytest.mark.parametrize("kind", ["window", "documents", "prefix", "any"])
+@pytest.mark.parametrize("seed", range(12))
+def test_rows_see_stretches_of_keys(seed, kind, threads):
+    q, k, v, _, _, g = case(seed, 1500)
+    rng = np.random.default_rng([seed, 5])
+    rows, keys, lead = q.shape[-2], k.shape[-2], q.shape[:-2]
+    bounds = stretches(rng, lead if rng.integers(2) else (1,) * len(lead), rows, keys, kind)
+    table = rng.standard_normal((*(lead if rng.integers(2) else (1,) * len(lead)), rows + keys - 1)).astype(q.dtype)
+    for looks in ((bounds, None, None), (bounds, table, (0.5, 2.0)), (None, table, None)):
+        params = {"scale": 0.3, "squash": looks[2]}
+        operands = (q, k, v, *looks[:2])
+        with np.errstate(all="ignore"):
+            out, lse = bounded_attention.ref(*in_double(*operands[:3]), looks[0], *in_double(looks[1]), **params)
+            delta = (g * out).sum(-1)
+            statistics = lse.astype(q.dtype), delta.astype(q.dtype)
+            want = bounded_attention_grad.ref(*in_double(g, q, k, v), looks[0], *in_double(looks[1]), lse, delta, **params,
+                                              table_grad=looks[1] is not None)
+        results = []
+        for count in (1, 3):
+            threads(count)
+            found = kernels.bounded(*operands, **params)
+            grads = kernels.bounded_gradients(g, *operands, *statistics, **params, table_grad=looks[1] is not None)
+            results.append((*found, *grads))
+        label = f"seed {seed} {kind} q {q.shape} k {k.shape} v {v.shape}"
+        for i, (got, ref) in enumerate(zip(results[0], (out, lse, *want))):
+            close(got, ref, q.dtype, f"{label}: result {i}")
+        for one, other in zip(*results):
+            assert np.array_equal(one, other), label
+
+
+def test_what_no_query_sees_costs_no_memory():
+    n = 4096
+    q = np.zeros((1, 1, n, 8), np.float32)
+    at = np.arange(n)
+    bounds = np.stack([at - 64, at + 1], -1)[None, None]
+    table = np.zeros((1, 1, 2 * n - 1), np.float32)
+    kernels.bounded(q, q, q, bounds, table, scale=1.0, squash=None)
+    tracemalloc.start()
+    kernels.bounded(q, q, q, bounds, table, scale=1.0, squash=None)
+    assert tracemalloc.get_traced_memory()[1] < 8 * n * n // 100
+    tracemalloc.stop()

@@ -63,11 +63,11 @@ def window(x, shape, strides, offset=0):
     """The elements of x's memory that strides and an offset (in bytes) name, as writable as x."""
     owner = x if x.flags.forc else x.base
     try:
-        if owner is not x:
-            offset += x.ctypes.data - owner.ctypes.data
-        out = np.ndarray(shape, x.dtype, owner, offset, strides)
+        before = 0 if owner is x else x.ctypes.data - owner.ctypes.data
+        out = np.ndarray(shape, x.dtype, owner, before + offset, strides)
     except (TypeError, ValueError, AttributeError):   # memory of foreign owners, or not in one piece
-        start = np.lib.stride_tricks.as_strided(x.reshape(-1)[offset // x.itemsize:] if offset else x, (1,), (x.itemsize,))
+        further = offset // x.itemsize
+        start = np.lib.stride_tricks.as_strided(x, (further + 1,), (x.itemsize,))[further:]
         return np.lib.stride_tricks.as_strided(start, shape, strides)
     if not x.flags.writeable:
         out.setflags(write=False)

@@ -1,8 +1,10 @@
 """Attention of arrays on generated kernels: forward, and the gradients of queries, keys, values and mask.
 
-float32 and float64; float16 and bfloat16 are computed in float32. Operands are read in place with their strides; results have
-their dims in memory in the order in which the operand has them, so that what was cut from a fused projection goes back into one
-without a copy. Results do not depend on the number of threads. Plans are kept per layout.
+Rows may look at a stretch of keys of their own, and scores be shifted by a table of distances, which kernels read as a mask
+whose rows begin a number earlier each. float32 and float64; float16 and bfloat16 are computed in float32. Operands are read in
+place with their strides; results have their dims in memory in the order in which the operand has them, so that what was cut
+from a fused projection goes back into one without a copy. Results do not depend on the number of threads. Plans are kept per
+layout.
 """
 
 import functools
@@ -12,9 +14,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ...ir import dtype as dt
+from ...ir.ops.attention_bounds import distances_summed
 from ...ir.target import host
 from ...passes.codegen.llvm import attention as codegen
 from ...passes.codegen.llvm import attention_grad as codegen_grad
+from ...passes.codegen.llvm.attention_bounds import RANGE
 from ...passes.codegen.llvm.attention_softmax import ADDED_MASK, BOOL_MASK, NO_MASK
 from ...passes.codegen.llvm.types import F32, F64
 from . import alloc, jobs, kernels, pool
@@ -34,6 +38,7 @@ class Layout(NamedTuple):
 
     shape: tuple
     strides: tuple
+    start: int = 0          # bytes to the first element
 
     @property
     def head(self) -> int:
@@ -47,7 +52,7 @@ class Layout(NamedTuple):
 
     def starts(self, heads: int) -> np.ndarray:
         """Byte offset of every `heads`-th head of every batch."""
-        offsets = np.zeros((), np.int64)
+        offsets = np.full((), self.start, np.int64)
         for size, stride in zip(self.shape[:-3], self.strides[:-3]):
             offsets = offsets[..., None] + np.arange(size, dtype=np.int64) * stride
         return (offsets[..., None] + np.arange(self.shape[-3] // heads, dtype=np.int64) * (heads * self.head)).reshape(-1)
@@ -67,6 +72,7 @@ def like(array, columns: int) -> np.ndarray:
 
 
 _NO_MASK = np.zeros(1, np.int8)
+_NO_BOUNDS = np.zeros(1, np.int64)
 
 
 def mask_over(mask, q, k):
@@ -110,7 +116,7 @@ class Geometry:
 
 def _heads_as_rows(x, heads):
     *lead, count, _, columns = x.shape
-    return Layout((*lead, count // heads, heads, columns), (*x.strides[:-3], heads * x.head, x.head, x.strides[-1]))
+    return Layout((*lead, count // heads, heads, columns), (*x.strides[:-3], heads * x.head, x.head, x.strides[-1]), x.start)
 
 
 def _plain(shape, item) -> Layout:
@@ -133,6 +139,31 @@ def _blocks(groups: int, rows: int, threads: int) -> int:
     return max(1, min(rows // _SPLIT_ROWS, -(-_BLOCKS_PER_THREAD * threads // groups)))
 
 
+class Looks(NamedTuple):
+    """What rows look at, as part of a plan: the kind of mask, whether rows have bounds, the two numbers of a tanh or None."""
+
+    mask: str
+    causal: bool
+    bounds: bool = False
+    squash: tuple | None = None
+
+    @property
+    def kernel(self) -> dict:
+        """What a kernel is made for."""
+        return {"mask": self.mask, "bounds": self.bounds, "squash": self.squash is not None}
+
+    def words(self, bounds: Layout, ranges_at: int) -> dict:
+        """The words of bounds and of the tanh."""
+        inner, outer = self.squash or (1.0, 1.0)
+        return {"causal": self.causal, "bounds_row": bounds.row, "bounds_head": bounds.head, "ranges_at": ranges_at,
+                "squash_inner": inner, "squash_outer": outer}
+
+
+def no_bounds(q) -> Layout:
+    """The layout of bounds that nobody reads."""
+    return Layout((*q.shape[:-1], 2), (0,) * len(q.shape))
+
+
 # Forward.
 
 
@@ -141,20 +172,20 @@ def forward(q, k, v, mask, *, causal, scale):
     q, k, v = map(jobs.as_rows, (q, k, v))
     mask, kind = mask_over(mask, q, k)
     out, lse = like(q, v.shape[-1]), alloc.empty(q.shape[:-1], q.dtype)
-    layouts = tuple([Layout(a.shape, a.strides) for a in (q, k, v, mask, out)])
-    plan = forward_plan(layouts, kind, causal, float(scale), q.dtype, pool.get_num_threads())
-    plan(q, k, v, mask, out, lse)
+    layouts = (*[Layout(a.shape, a.strides) for a in (q, k, v, mask, out)], no_bounds(q))
+    plan = forward_plan(layouts, Looks(kind, causal), float(scale), q.dtype, pool.get_num_threads())
+    plan(q, k, v, mask, out, lse, _NO_BOUNDS)
     return out, lse
 
 
 @functools.lru_cache(_KEPT)
-def forward_plan(layouts, kind, causal, scale, dtype, threads):
-    """The jobs of a forward call on (q, k, v, mask, out, lse); `layouts` are those of all but the last."""
-    q, k, v, mask, out = layouts
-    item, kernel = dtype.itemsize, codegen.AttentionKernel(host(), _ELEMENTS[dtype], kind)
+def forward_plan(layouts, looks, scale, dtype, threads):
+    """The jobs of a forward call on (q, k, v, mask, out, lse, bounds); `layouts` are those of all but lse."""
+    q, k, v, mask, out, bounds = layouts
+    item, kernel = dtype.itemsize, codegen.AttentionKernel(host(), _ELEMENTS[dtype], **looks.kernel)
     lse = _plain((*q.shape[:-1], 1), item)
-    g = Geometry(q, k, v, mask, causal, (out, lse))
-    out, lse = g.others
+    g = Geometry(q, k, v, mask, looks.causal, (out, lse, bounds))
+    out, lse, bounds = g.others
     key_block = min(_KEY_BLOCK_BYTES // item, -(-g.keys // kernel.shape.lanes) * kernel.shape.lanes)
     panels = -(-key_block // kernel.shape.columns) * kernel.shape.columns * g.size * item
     score_row = (-(-key_block * item // _LINE) | 1) * _LINE
@@ -162,17 +193,61 @@ def forward_plan(layouts, kind, causal, scale, dtype, threads):
     stats_at = scores_at + codegen.ROWS * score_row
     strips = g.heads * -(-g.rows // codegen.ROWS)
     blocks = _blocks(g.groups, g.heads * g.rows, threads)
-    stats = (strips // blocks + 1) * codegen.STATS * item
-    scratch_bytes = -(-(stats_at + stats) // _LINE) * _LINE + _LINE
+    most = strips // blocks + 1
+    ranges_at = -(-(stats_at + most * codegen.STATS * item) // _LINE) * _LINE
+    scratch_bytes = -(-(ranges_at + looks.bounds * most * RANGE) // _LINE) * _LINE + _LINE
     todo, items = jobs.Jobs(), g.groups * blocks
     chunks = jobs.chunks_for(g.work, items, threads)
-    words = g.words(q=g.q, k=g.k, v=g.v, o=out, mask=g.mask) | {"lse_head": lse.head}
+    words = g.words(q=g.q, k=g.k, v=g.v, o=out, mask=g.mask) | {"lse_head": lse.head} | looks.words(bounds, ranges_at)
     words = {name: value for name, value in words.items() if name in codegen.WORDS}
     todo.add(_address(kernel), codegen.WORDS[len(codegen.ARRAYS) + 2:],
-             offsets=todo.table(g.starts(g.q, g.k, g.v, g.mask, out, lse)), items=items, chunks=chunks, blocks=blocks,
-             causal=causal, scale=scale, key_block=key_block, score_row=score_row, scratch_bytes=scratch_bytes,
+             offsets=todo.table(g.starts(g.q, g.k, g.v, g.mask, out, lse, bounds)), items=items, chunks=chunks, blocks=blocks,
+             scale=scale, key_block=key_block, score_row=score_row, scratch_bytes=scratch_bytes,
              scores_at=scores_at, stats_at=stats_at, **words)
     return todo.plan(scratch_bytes * (threads if chunks > 1 else 1), g.work)
+
+
+def bounded(q, k, v, bounds, table, *, scale, squash):
+    """(attention over each row's keys, logsumexp of each row)."""
+    q, k, v = map(jobs.as_rows, (q, k, v))
+    table, bounds = [a if a is None else np.ascontiguousarray(a) for a in (table, bounds)]
+    out, lse = like(q, v.shape[-1]), alloc.empty(q.shape[:-1], q.dtype)
+    layouts = bounded_layouts(*map(layout_of, (q, k, v, out, table, bounds)))
+    plan = forward_plan(layouts, looks_of(table, bounds, squash), float(scale), q.dtype, pool.get_num_threads())
+    plan(q, k, v, _NO_MASK if table is None else table, out, lse, _NO_BOUNDS if bounds is None else bounds)
+    return out, lse
+
+
+def layout_of(a):
+    """An array's layout, None for None."""
+    return None if a is None else Layout(a.shape, a.strides)
+
+
+def looks_of(table, bounds, squash) -> Looks:
+    """What rows with bounds and a table of distances look at."""
+    return Looks(NO_MASK if table is None else ADDED_MASK, False, bounds is not None, squash)
+
+
+def bounded_layouts(q, k, v, out, table, bounds):
+    """The layouts of a forward plan."""
+    return q, k, v, distances_over(table, q, k), out, bounds_over(bounds, q)
+
+
+def bounds_over(bounds, q) -> Layout:
+    """The layout of bounds over all rows."""
+    if bounds is None:
+        return no_bounds(q)
+    lead = [0 if n == 1 else s for n, s in zip(bounds.shape[:-2], bounds.strides)]
+    return Layout((*q.shape[:-1], 2), (*lead, *bounds.strides[-2:]))
+
+
+def distances_over(table, q, k) -> Layout:
+    """The layout of a table of distances over (..., heads, rows, keys): a row further down begins a number earlier."""
+    shape = (*q.shape[:-1], k.shape[-2])
+    if table is None:
+        return Layout(shape, (0,) * len(shape))
+    lead, item = [0 if n == 1 else s for n, s in zip(table.shape[:-1], table.strides)], table.strides[-1]
+    return Layout(shape, (*lead, -item, item), (shape[-2] - 1) * item)
 
 
 # Gradients.
@@ -185,10 +260,28 @@ def gradients(g, q, k, v, mask, lse, delta, *, causal, scale, mask_grad):
     wide, kind = mask_over(mask, q, k)
     results = [like(a, a.shape[-1]) for a in (q, k, v)]
     ds = (alloc.zeros if causal else alloc.empty)(wide.shape if mask_grad else (0,) * wide.ndim, q.dtype)
-    layouts = tuple([Layout(a.shape, a.strides) for a in (g, q, k, v, wide, *results)])
-    plan = grad_plan(layouts, kind, causal, float(scale), q.dtype, mask_grad, pool.get_num_threads())
-    plan(g, q, k, v, wide, lse, delta, *results, ds)
+    layouts = (*[Layout(a.shape, a.strides) for a in (g, q, k, v, wide, *results)], no_bounds(q))
+    plan = grad_plan(layouts, Looks(kind, causal), float(scale), q.dtype, mask_grad, pool.get_num_threads())
+    plan(g, q, k, v, wide, lse, delta, *results, ds, _NO_BOUNDS)
     return (*results, _summed(ds, mask.shape) if mask_grad else ds)
+
+
+def bounded_gradients(g, q, k, v, bounds, table, lse, delta, *, scale, squash, table_grad):
+    """(dq, dk, dv) and, if asked for, the table's gradient, for which the gradients of all scores are kept."""
+    g, q, k, v = map(jobs.as_rows, (g, q, k, v))
+    lse, delta = (np.ascontiguousarray(a) for a in (lse, delta))
+    table, bounds = [a if a is None else np.ascontiguousarray(a) for a in (table, bounds)]
+    results = [like(a, a.shape[-1]) for a in (q, k, v)]
+    ds = alloc.zeros((*q.shape[:-1], k.shape[-2]) if table_grad else (0,) * q.ndim, q.dtype)
+    layouts = bounded_grad_layouts(*map(layout_of, (g, q, k, v, *results, table, bounds)))
+    plan = grad_plan(layouts, looks_of(table, bounds, squash), float(scale), q.dtype, table_grad, pool.get_num_threads())
+    plan(g, q, k, v, _NO_MASK if table is None else table, lse, delta, *results, ds, _NO_BOUNDS if bounds is None else bounds)
+    return (*results, distances_summed(ds, table.shape)) if table_grad else tuple(results)
+
+
+def bounded_grad_layouts(g, q, k, v, dq, dk, dv, table, bounds):
+    """The layouts of a plan of gradients."""
+    return g, q, k, v, distances_over(table, q, k), dq, dk, dv, bounds_over(bounds, q)
 
 
 def _summed(x, shape):
@@ -201,25 +294,28 @@ def _summed(x, shape):
 
 
 @functools.lru_cache(_KEPT)
-def grad_plan(layouts, kind, causal, scale, dtype, mask_grad, threads):
-    """The jobs of gradients on (g, q, k, v, mask, lse, delta, dq, dk, dv, ds); `layouts` are those of g, q, k, v, mask, dq, dk
-    and dv."""
-    upstream, q, k, v, mask, dq, dk, dv = layouts
-    item, kernel = dtype.itemsize, codegen_grad.AttentionGradKernel(host(), _ELEMENTS[dtype], kind)
+def grad_plan(layouts, looks, scale, dtype, mask_grad, threads):
+    """The jobs of gradients on (g, q, k, v, mask, lse, delta, dq, dk, dv, ds, bounds); `layouts` are those of g, q, k, v, mask,
+    dq, dk, dv and bounds."""
+    upstream, q, k, v, mask, dq, dk, dv, bounds = layouts
+    item, kernel = dtype.itemsize, codegen_grad.AttentionGradKernel(host(), _ELEMENTS[dtype], **looks.kernel)
     each = _plain((*q.shape[:-1], 1), item)
-    g = Geometry(q, k, v, mask, causal, (upstream, each, dq, _plain((*q.shape[:-1], k.shape[-2]), item)))
-    upstream, each, dq, ds = g.others
-    todo, scratch = jobs.Jobs(), -(-kernel.scratch(g.size, g.v_size) // _LINE) * _LINE + _LINE
+    g = Geometry(q, k, v, mask, looks.causal, (upstream, each, dq, _plain((*q.shape[:-1], k.shape[-2]), item), bounds))
+    upstream, each, dq, ds, bounds = g.others
+    ranges_at = -(-kernel.scratch(g.size, g.v_size) // _LINE) * _LINE
+    squares = g.heads * -(-g.rows // codegen_grad.SIDE)
+    todo, scratch = jobs.Jobs(), -(-(ranges_at + looks.bounds * squares * RANGE) // _LINE) * _LINE + _LINE
     words = g.words(q=g.q, k=g.k, v=g.v, mask=g.mask, g=upstream, lse=each, delta=each, dq=dq, dk=dk, dv=dv, ds=ds)
+    words |= looks.words(bounds, ranges_at)
     words = {name: value for name, value in words.items() if name in codegen_grad.WORDS}
-    table = todo.table(g.starts(upstream, g.q, g.k, g.v, g.mask, each, each, dq, dk, dv, ds))
+    table = todo.table(g.starts(upstream, g.q, g.k, g.v, g.mask, each, each, dq, dk, dv, ds, bounds))
     most = 1
     for gives, blocks in _tasks(g, threads):
         items = g.groups * blocks
         chunks = jobs.chunks_for(2 * g.work, items, threads)
         most = max(most, min(chunks, threads))
         todo.add(_address(kernel), codegen_grad.WORDS[len(codegen_grad.ARRAYS) + 2:], offsets=table, items=items, chunks=chunks,
-                 blocks=blocks, causal=causal, scale=scale, scratch_bytes=scratch, gives=gives, all_keys=k.shape[-2],
+                 blocks=blocks, scale=scale, scratch_bytes=scratch, gives=gives, all_keys=k.shape[-2],
                  keeps_ds=mask_grad and bool(gives & codegen_grad.GIVES_ROWS), **words)
     return todo.plan(scratch * (threads if most > 1 else 1), g.work)
 

@@ -18,6 +18,7 @@ from ...ir.lazy import lazy
 from ...ir.op import Composite, Op, Reduce, Scalar
 from ...ir.ops import (
     attention,
+    attention_bounds,
     batch_norm,
     conv,
     embedding,
@@ -314,7 +315,8 @@ def neural(op: Op):
 # Attention, recurrent layers, the linear layer, lookups, losses.
 
 
-@TABLE.makes(attention.attention, attention.attention_grad, nn.linear, recurrent.rnn_sequence, recurrent.rnn_sequence_grad,
+@TABLE.makes(attention.attention, attention.attention_grad, attention_bounds.bounded_attention,
+              attention_bounds.bounded_attention_grad, nn.linear, recurrent.rnn_sequence, recurrent.rnn_sequence_grad,
               recurrent.lstm_sequence, recurrent.lstm_sequence_grad, recurrent.lstm_states, recurrent.gru_sequence,
               recurrent.gru_sequence_grad, recurrent.gru_states, recurrent_packed.pack_recurrent,
               recurrent_packed.recurrent_packed, embedding.embedding, embedding.row_sums, indexing.index_put,

@@ -11,6 +11,7 @@ from ...ir import dtype as dt
 from ...ir.aval import Aval
 from ...ir.op import Op
 from ...ir.ops import attention as attention_ops
+from ...ir.ops import attention_bounds as bounds_ops
 from ...ir.ops import embedding as embedding_ops
 from ...ir.ops import indexing, loss, nn
 from ...ir.ops import recurrent as recurrent_ops
@@ -61,6 +62,30 @@ def attend_grad(op: Op):
         if not attention.supported(g, q, k, v, mask):
             return op.ref(g, q, k, v, mask, *statistics, **params)
         return attention.gradients(g, q, k, v, mask, *statistics, **params)
+
+    return widened(run)
+
+
+@TABLE.makes(bounds_ops.bounded_attention)
+def attend_within(op: Op):
+    """Attention over each query's own keys, without the scores' matrix."""
+
+    def run(q, k, v, bounds, table, **params):
+        if not attention.supported(q, k, v, bounds, table):
+            return op.ref(q, k, v, bounds, table, **params)
+        return attention.bounded(q, k, v, bounds, table, **params)
+
+    return widened(run)
+
+
+@TABLE.makes(bounds_ops.bounded_attention_grad)
+def attend_within_grad(op: Op):
+    """Its gradients, with probabilities computed again."""
+
+    def run(g, q, k, v, bounds, table, *statistics, **params):
+        if not attention.supported(g, q, k, v, bounds, table):
+            return op.ref(g, q, k, v, bounds, table, *statistics, **params)
+        return attention.bounded_gradients(g, q, k, v, bounds, table, *statistics, **params)
 
     return widened(run)
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from ...ir.ops import attention as ops
+from ...ir.ops import attention_bounds as bounds
 from ...passes.codegen.llvm.attention_softmax import ADDED_MASK, BOOL_MASK, NO_MASK
 from ...passes.plain_operands import ROWS
 from . import attention, pool
@@ -37,9 +38,10 @@ def attend(node, operands, results):
     if not _fits(q, k, v):
         return None
     wide, kind = _mask_layout(mask, q, k)
-    plan = attention.forward_plan((*map(_layout, (q, k, v)), wide, _layout(out)), kind, node.params["causal"],
-                                  float(node.params["scale"]), q.dtype, pool.get_num_threads())
-    return plan.native([0, 1, 2, None if mask is None else 3, 4, 5])
+    plan = attention.forward_plan((*map(_layout, (q, k, v)), wide, _layout(out), attention.no_bounds(q)),
+                                  attention.Looks(kind, node.params["causal"]), float(node.params["scale"]), q.dtype,
+                                  pool.get_num_threads())
+    return plan.native([0, 1, 2, None if mask is None else 3, 4, 5, None])
 
 
 @native(ops.attention_grad, reads=ROWS)
@@ -49,9 +51,35 @@ def attend_grad(node, operands, results):
     if not _fits(g, q, k, v) or node.params["mask_grad"] or not (_is_plain(lse) and _is_plain(delta)):
         return None
     wide, kind = _mask_layout(mask, q, k)
-    plan = attention.grad_plan((*map(_layout, (g, q, k, v)), wide, *map(_layout, (dq, dk, dv))), kind, node.params["causal"],
-                               float(node.params["scale"]), q.dtype, False, pool.get_num_threads())
-    return plan.native([0, 1, 2, 3, None if mask is None else 4, 5, 6, 7, 8, 9, None])
+    plan = attention.grad_plan((*map(_layout, (g, q, k, v)), wide, *map(_layout, (dq, dk, dv)), attention.no_bounds(q)),
+                               attention.Looks(kind, node.params["causal"]), float(node.params["scale"]), q.dtype, False,
+                               pool.get_num_threads())
+    return plan.native([0, 1, 2, 3, None if mask is None else 4, 5, 6, 7, 8, 9, None, None])
+
+
+@native(bounds.bounded_attention, reads=ROWS)
+def attend_within(node, operands, results):
+    """Attention over each query's own keys."""
+    (q, k, v, edges, table), (out, _) = operands, results
+    if not _fits(q, k, v):
+        return None
+    layouts = attention.bounded_layouts(*[None if x is None else _layout(x) for x in (q, k, v, out, table, edges)])
+    looks = attention.looks_of(table, edges, node.params["squash"])
+    plan = attention.forward_plan(layouts, looks, float(node.params["scale"]), q.dtype, pool.get_num_threads())
+    return plan.native([0, 1, 2, None if table is None else 4, 5, 6, None if edges is None else 3])
+
+
+@native(bounds.bounded_attention_grad, reads=ROWS)
+def attend_within_grad(node, operands, results):
+    """Its gradients, but for the table's."""
+    (g, q, k, v, edges, table, lse, delta), (dq, dk, dv, *_) = operands, results
+    if not _fits(g, q, k, v) or node.params["table_grad"] or not (_is_plain(lse) and _is_plain(delta)):
+        return None
+    layouts = attention.bounded_grad_layouts(*[None if x is None else _layout(x)
+                                               for x in (g, q, k, v, dq, dk, dv, table, edges)])
+    looks = attention.looks_of(table, edges, node.params["squash"])
+    plan = attention.grad_plan(layouts, looks, float(node.params["scale"]), q.dtype, False, pool.get_num_threads())
+    return plan.native([0, 1, 2, 3, None if table is None else 5, 6, 7, 8, 9, 10, None, None if edges is None else 4])
 
 
 def _is_plain(x):

@@ -35,3 +35,37 @@ def _attention_grad(rng):
         mask = rng.standard_normal((q.shape[-2], k.shape[-2]))
         yield Sample((g, q, k, v, None, lse, delta), {"causal": True, "scale": 0.4, "mask_grad": False}, tol=32)
         yield Sample((g, q, k, v, mask, lse, delta), {"causal": False, "scale": 0.4, "mask_grad": True}, tol=32)
+
+
+def looks(rng, batch, heads, rows, cols):
+    """(bounds, table, squash): stretches of keys, one for all heads or for each, and so on."""
+    low = rng.integers(0, cols, (*batch, heads, rows))
+    bounds = np.stack([low - (low == 0), low + rng.integers(1, cols + 2, low.shape)], -1)
+    table = rng.standard_normal((*batch, heads, rows + cols - 1))
+    lead = (1,) * (len(batch) + 1)
+    yield bounds, None, None
+    yield np.stack([np.zeros(rows, np.int64), np.arange(1, rows + 1)], -1).reshape(*lead, rows, 2), table, (0.5, 2.0)
+    yield None, table[(*(slice(1),) * len(lead),)], None
+    yield bounds[(*(slice(1),) * len(lead),)], table, None
+    yield None, None, (0.7, 1.5)
+
+
+@samples("bounded_attention")
+def _bounded(rng):
+    for batch, heads, key_heads, rows, cols, *sizes in CASES:
+        for bounds, table, squash in looks(rng, batch, heads, rows, cols):
+            operands = tensors(rng, batch, heads, key_heads, rows, cols, *sizes)
+            yield Sample((*operands, bounds, table), {"scale": 0.4, "squash": squash}, tol=16)
+    nothing = np.array([[1, 1], [0, 4], [5, 2]]).reshape(1, 3, 2)
+    yield Sample((*tensors(rng, (), 1, 1, 3, 4, 2, 2), nothing, None), {"scale": 1.0, "squash": None}, grad=False)
+
+
+@samples("bounded_attention_grad")
+def _bounded_grad(rng):
+    for batch, heads, key_heads, rows, cols, *sizes in CASES:
+        for bounds, table, squash in looks(rng, batch, heads, rows, cols):
+            q, k, v = tensors(rng, batch, heads, key_heads, rows, cols, *sizes)
+            g = rng.standard_normal((*q.shape[:-1], v.shape[-1]))
+            lse, delta = rng.standard_normal(q.shape[:-1]) + 1, rng.standard_normal(q.shape[:-1])
+            params = {"scale": 0.4, "squash": squash, "table_grad": table is not None}
+            yield Sample((g, q, k, v, bounds, table, lse, delta), params, tol=32)

@@ -3,12 +3,15 @@
 An item is a key head of a batch and a range of the rows of its query heads. Keys come in blocks: K of the block is turned into
 panels in the worker's scratch; then, for strips of 12 rows, scores (6 rows at a time), their softmax (`attention_softmax.py`),
 and the product with V, which is read in place. Where keys fill more than one block, earlier sums are rescaled to the new
-maximum. What a row gives depends on its own operands only: not on threads, nor on the rows beside it.
+maximum. Rows may have bounds, the first key that they see and the first beyond: then strips go over the keys alone that one of
+their rows sees, and blocks that none sees are left out. What a row gives depends on its own operands only: not on threads, nor
+on the rows beside it.
 """
 
 from dataclasses import dataclass
 
 from ....ir.target import Target
+from .attention_bounds import BOUND_WORDS, RANGE, note_ranges, range_of, row_bounds
 from .attention_softmax import NO_MASK, places, write_softmax
 from .emit import Module
 from .microkernel import Precision, TileShape, tile_shape
@@ -17,11 +20,11 @@ from .products import HEIGHTS, write_product
 from .tasks import Words, chunk_share, write_task
 from .types import F32, F64, I64, PTR, VOID, bytes_of, constant, null, vector, zero
 
-ARRAYS = ("q", "k", "v", "mask", "o", "lse")
+ARRAYS = ("q", "k", "v", "mask", "o", "lse", "bounds")
 WORDS = (*ARRAYS, "scratch", "turn", "offsets", "items", "chunks", "blocks", "heads", "rows", "keys", "causal", "size",
          "v_size",
          "q_row", "k_row", "v_row", "o_row", "mask_row", "mask_step", "q_head", "o_head", "lse_head", "mask_head", "scale",
-         "key_block", "score_row", "scratch_bytes", "scores_at", "stats_at")
+         "key_block", "score_row", "scratch_bytes", "scores_at", "stats_at", *BOUND_WORDS)
 OFFSETS = ARRAYS                    # columns of the table of byte offsets, one row for each key head of each batch
 TILE_ROWS = HEIGHTS[0]
 ROWS = 2 * TILE_ROWS                # of a strip of scores
@@ -36,6 +39,8 @@ class AttentionKernel:
     target: Target
     element: str
     mask: str = NO_MASK
+    bounds: bool = False                # whether rows have bounds
+    squash: bool = False                # whether scores go through a tanh
 
     @property
     def shape(self) -> TileShape:
@@ -45,7 +50,7 @@ class AttentionKernel:
     @property
     def symbol(self) -> str:
         """The task's name in the module."""
-        return f"attention_{self.element}{'_' + self.mask if self.mask else ''}"
+        return f"attention_{self.element}{kind_of(self)}"
 
     def text(self) -> str:
         """The module as LLVM IR."""
@@ -56,6 +61,11 @@ class AttentionKernel:
         item = _write_item(module, self, write_panels(module, self.shape, self.element))
         write_task(module, self.symbol, item, WORDS)
         return module.text()
+
+
+def kind_of(kernel) -> str:
+    """What tells the names of kernels apart."""
+    return "".join(f"_{what}" for what in (kernel.mask, "bounds" * kernel.bounds, "squash" * kernel.squash) if what)
 
 
 def write_panels(module, shape, element) -> str:
@@ -87,7 +97,7 @@ def _write_item(module, kernel, panels):
     job, item = Words(f, arg, WORDS), bytes_of(kernel.element)
     block, at = open_head(f, job, number, OFFSETS)
     scratch = f.at(job.address("scratch"), f.mul(worker, job.scratch_bytes))
-    rows, keys, causal = job.rows, job.keys, f.compare("ne", job.causal, 0)
+    rows, keys = job.rows, job.keys
     strips = f.ceil_div(rows, ROWS)
     first, end = chunk_share(f, f.mul(job.heads, strips), job.blocks, block)
     stats = f.at(scratch, job.stats_at)
@@ -96,31 +106,46 @@ def _write_item(module, kernel, panels):
         spot = f.at(stats, f.mul(loop.index, STATS * item))
         f.store(constant(some, float("-inf")), spot)
         f.store(zero(some), f.at(spot, ROOM * item))
+    ranges = f.at(scratch, job.ranges_at)
+    seen = None if not kernel.bounds else note_ranges(f, job, at["bounds"], ranges, ROWS, (first, end), strips)
     with f.loop(0, keys, job.key_block) as blocks:
         start, count = blocks.index, f.min(f.sub(keys, blocks.index), job.key_block)
-        f.call(panels, VOID, f.at(at["k"], f.mul(start, job.k_row)), job.k_row, count, job.size, scratch)
-        values = f.at(at["v"], f.mul(start, job.v_row))
-        # Under the causal rule, rows above the first key of the block see nothing of it.
-        above = f.div(f.select(causal, start, f.index(0)), ROWS)
-        with f.loop(f.div(first, strips), f.ceil_div(end, strips)) as heads:
-            base = f.mul(heads.index, strips)
-            low, high = f.max(f.max(f.sub(first, base), 0), above), f.min(f.sub(end, base), strips)
-            strides = {name: f.mul(heads.index, getattr(job, f"{name}_head")) for name in ("q", "mask", "o", "lse")}
-            heads_at = [f.at(at[name], strides[name]) for name in strides]
-            with f.loop(low, high) as each:
-                row = f.mul(each.index, ROWS)
-                spot = f.at(stats, f.mul(f.sub(f.add(base, each.index), first), STATS * item))
-                f.call("strip", VOID, arg, scratch, *heads_at, spot, values, row, f.min(f.sub(rows, row), ROWS), start, count)
+        if seen is None:
+            _write_block(f, kernel, (job, scratch, at, stats, ranges), (first, end, strips), (start, count), panels)
+        else:
+            met = f.binary("and", f.compare("slt", start, seen[1]), f.compare("sgt", f.add(start, count), seen[0]))
+            with f.when(met):
+                _write_block(f, kernel, (job, scratch, at, stats, ranges), (first, end, strips), (start, count), panels)
     f.ret()
     return "item"
 
 
+def _write_block(f, kernel, where, share, block, panels):
+    """All strips of an item against a block of keys."""
+    (job, scratch, at, stats, ranges), (first, end, strips), (start, count) = where, share, block
+    item, rows = bytes_of(kernel.element), job.rows
+    f.call(panels, VOID, f.at(at["k"], f.mul(start, job.k_row)), job.k_row, count, job.size, scratch)
+    values = f.at(at["v"], f.mul(start, job.v_row))
+    # Under the causal rule, rows above the first key of the block see nothing of it.
+    above = f.div(f.select(f.compare("ne", job.causal, 0), start, f.index(0)), ROWS)
+    with f.loop(f.div(first, strips), f.ceil_div(end, strips)) as heads:
+        base = f.mul(heads.index, strips)
+        low, high = f.max(f.max(f.sub(first, base), 0), above), f.min(f.sub(end, base), strips)
+        strides = {name: f.mul(heads.index, getattr(job, f"{name}_head")) for name in ("q", "mask", "o", "lse", "bounds")}
+        heads_at = [f.at(at[name], strides[name]) for name in strides]
+        with f.loop(low, high) as each:
+            row, number = f.mul(each.index, ROWS), f.sub(f.add(base, each.index), first)
+            spot = f.at(stats, f.mul(number, STATS * item))
+            f.call("strip", VOID, job.pointer, scratch, *heads_at, spot, f.at(ranges, f.mul(number, RANGE)), values, row,
+                   f.min(f.sub(rows, row), ROWS), start, count)
+
+
 def _write_strip(module, kernel):
     """Function of some rows against a block of keys."""
-    f = module.function("strip", [*((PTR, name) for name in ("job", "scratch", "q", "mask", "o", "lse", "stats", "v")),
-                                  *((I64, name) for name in ("row", "height", "start", "count"))],
-                        internal=True)
-    arg, scratch, q, mask, o, lse, stats, v, row, height, start, count = f.params
+    pointers = "job", "scratch", "q", "mask", "o", "lse", "bounds", "stats", "range", "v"
+    f = module.function("strip", [*((PTR, name) for name in pointers),
+                                  *((I64, name) for name in ("row", "height", "start", "count"))], internal=True)
+    arg, scratch, q, mask, o, lse, bounds, stats, found, v, row, height, start, count = f.params
     job, shape, item = Words(f, arg, WORDS), kernel.shape, bytes_of(kernel.element)
     keep, factor, scale = f.local(ROOM * item), f.local(ROOM * item), f.local(item)
     number = f.load(F64, job.spot("scale"))
@@ -128,7 +153,15 @@ def _write_strip(module, kernel):
     causal = f.compare("ne", job.causal, 0)
     visible = f.min(job.keys, f.select(causal, f.add(row, height), job.keys))
     last, fresh = f.compare("sge", f.add(start, count), visible), f.compare("eq", start, 0)
-    scores, score_row, size = f.at(scratch, job.scores_at), job.score_row, job.size
+    scores, score_row, size, keys = f.at(scratch, job.scores_at), job.score_row, job.size, scratch
+    if kernel.bounds:       # the part of the block that one of the rows sees, from a whole panel on
+        low, visible = range_of(f, found)
+        skipped = f.mul(f.div(f.max(f.sub(low, start), 0), shape.columns), shape.columns)
+        last, fresh = f.compare("sge", f.add(start, count), visible), f.compare("sle", start, low)
+        end = f.min(f.add(start, count), visible)
+        v, keys = f.at(v, f.mul(skipped, job.v_row)), f.at(scratch, f.mul(skipped, f.mul(size, item)))
+        start = f.add(start, skipped)
+        count = f.sub(end, start)
     one, panel, q_row, o_row = f.index(item), f.index(shape.columns * item), job.q_row, job.o_row
     seen, more = f.select(causal, f.add(f.sub(row, start), 1), count), f.cast("zext", causal, I64)
 
@@ -140,7 +173,7 @@ def _write_strip(module, kernel):
             body(loop.index, rows, f.max(near, 0), f.at(scores, f.mul(loop.index, score_row)))
 
     def multiply(i, rows, near, line):
-        f.call("product", VOID, f.at(q, f.mul(f.add(row, i), q_row)), scratch, line, q_row, one, panel, f.mul(size, panel),
+        f.call("product", VOID, f.at(q, f.mul(f.add(row, i), q_row)), keys, line, q_row, one, panel, f.mul(size, panel),
                score_row, rows, f.bit_and(f.add(near, shape.lanes - 1), -shape.lanes), size, null(), scale, f.index(0))
 
     def combine(i, rows, near, line):
@@ -148,10 +181,12 @@ def _write_strip(module, kernel):
         f.call("product", VOID, line, v, f.at(o, f.mul(f.add(row, i), o_row)), score_row, one, job.v_row, panel, o_row, rows,
                job.v_size, near, f.select(fresh, null(), f.at(keep, at)), f.select(last, f.at(factor, at), null()), one)
 
-    with f.when(f.compare("sgt", f.sub(visible, start), 0)):
+    with f.when(f.compare("sgt", count if kernel.bounds else f.sub(visible, start), 0)):
         each_tile(multiply)
         shade = f.at(f.at(mask, f.mul(row, job.mask_row)), f.mul(start, job.mask_step))
-        f.call("softmax", VOID, scores, score_row, seen, more, count, job.mask_row, job.mask_step, shade, height, stats, keep,
-               factor, f.select(last, f.at(lse, f.mul(row, item)), null()))
+        edges = row_bounds(f, job, bounds, row, start) if kernel.bounds else (seen, more)
+        squash = [job.spot("squash_inner")] if kernel.squash else []
+        f.call("softmax", VOID, scores, score_row, *edges, count, job.mask_row, job.mask_step, shade, height, stats, keep,
+               factor, f.select(last, f.at(lse, f.mul(row, item)), null()), *squash)
         each_tile(combine)
     f.ret()
