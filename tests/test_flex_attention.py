@@ -17,9 +17,13 @@ BIAS = RNG.standard_normal((H, 2 * N)).astype(np.float32)
 MASKS = {
     "none": None, "causal": lambda b, h, q, k: q >= k, "window": lambda b, h, q, k: (q >= k) & (q - k < 5),
     "heads": lambda b, h, q, k: (k + h) % 3 != b, "documents": "documents", "rows without keys": lambda b, h, q, k: (q > k),
+    "prefix": lambda b, h, q, k: (k < 7) | (q >= k), "window by head": lambda b, h, q, k: (q - k >= 0) & (q - k <= 3 * h + b),
 }
 SCORES = {"none": None, "relative": lambda s, b, h, q, k: s + (q - k) * 0.1, "capped": "capped", "bias": "bias",
-          "alibi": lambda s, b, h, q, k: s - (h + 1) * 0.1 * (q - k)}
+          "alibi": lambda s, b, h, q, k: s - (h + 1) * 0.1 * (q - k),
+          "far": lambda s, b, h, q, k: s / 2 + abs(k - q) * (k > q), "square": lambda s, b, h, q, k: s * s * 0.1 + 0.01 * k,
+          "by key": lambda s, b, h, q, k: s + 0.01 * k * h}
+BY_OPERATORS = {"square", "by key"}
 
 
 def functions(lib, mask, score):
@@ -92,3 +96,70 @@ def test_masks_combine_and_lse():
     np.testing.assert_allclose(lse.numpy(), expected.numpy(), rtol=1e-5)
     with pytest.raises(IngotError, match="enable_gqa"):
         ours.flex_attention(ingot.ones(1, 4, 2, 2), ingot.ones(1, 2, 2, 2), ingot.ones(1, 2, 2, 2))
+
+
+@pytest.mark.parametrize("score", sorted(set(SCORES) - BY_OPERATORS))
+@pytest.mark.parametrize("mask", sorted(set(MASKS) - {"heads"}))
+def test_known_kinds_make_no_matrix_of_scores(mask, score, monkeypatch):
+    monkeypatch.setattr(ours, "_composed", None)
+    _, blocks = results(MASKS[mask], SCORES[score], 2)
+    if blocks is not None:
+        assert blocks.bounds is not None and callable(blocks._mask)
+
+
+def test_gradients_of_a_learned_bias():
+    """Numbers by head and distance that a function of scores takes from a table."""
+    q, k, v = operands(ingot, H)
+    table = ingot.tensor(BIAS).requires_grad_()
+    mod = lambda s, b, h, q, k: s + table[h, q - k + N]
+    blocks = ours.create_block_mask(MASKS["causal"], None, None, N, N)
+    (ours.flex_attention(q, k, v, mod, blocks) ** 2).sum().backward()
+    found = [q.grad, k.grad, v.grad, table.grad]
+    for t in (q, k, v, table):
+        t.grad = None
+    at = ours._indices((B, H, N, N))
+    scores = (q @ k.mT / E ** 0.5 + table[at[1], at[2] - at[3] + N]).masked_fill(at[3] > at[2], -np.inf)
+    ((scores.softmax(-1) @ v) ** 2).sum().backward()
+    for a, b in zip(found, [q.grad, k.grad, v.grad, table.grad]):
+        np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("lengths", [(1, 24), (5, 24), (24, 5)])
+def test_queries_and_keys_of_other_lengths(lengths):
+    q, k, v = (ingot.randn(B, H, n, E) for n in (lengths[0], lengths[1], lengths[1]))
+    mask = lambda b, h, q, k: q + 3 >= k
+    mod = lambda s, b, h, q, k: ingot.tanh(s) * 3 - (q - k) * 0.2
+    blocks = ours.create_block_mask(mask, None, None, *lengths)
+    found, lse = ours.flex_attention(q, k, v, mod, blocks, return_lse=True)
+    expected, aux = ours._composed(q, k, v, mod, blocks, E ** -0.5)
+    np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(lse.numpy(), aux.lse.numpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_block_masks_are_cut_and_made_inside_of_traced_functions():
+    blocks = ours.create_block_mask(MASKS["window by head"], B, H, N, N, BLOCK_SIZE=8)
+    one = blocks[1:2, :2]
+    assert one.shape == (1, 2, N, N) and one.bounds.shape == (1, 2, N, 2)
+    assert one.mask.tolist() == blocks.mask[1:2, :2].tolist()
+    assert one.to_dense().tolist() == blocks.to_dense()[1:2, :2].tolist()
+    q, k, v = (t.detach() for t in operands(ingot, H))
+
+    def inside(q, k, v):
+        return ours.flex_attention(q, k, v, SCORES["alibi"], ours.create_block_mask(MASKS["causal"], None, None, N, N))
+
+    traced = ingot.jit.trace(inside)
+    for _ in range(2):
+        np.testing.assert_allclose(traced(q, k, v).numpy(), inside(q, k, v).numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_samples_of_vmap_and_grad():
+    q, k, v = (t.detach() for t in operands(ingot, H))
+    blocks = ours.create_block_mask(MASKS["window"], None, None, N, N)
+
+    def loss(q, k, v):
+        return (ours.flex_attention(q[None], k[None], v[None], SCORES["alibi"], blocks) ** 2).sum()
+
+    found = ingot.func.vmap(ingot.func.grad(loss))(q, k, v)
+    for i in range(B):
+        expected = ingot.func.grad(loss)(q[i], k[i], v[i])
+        np.testing.assert_allclose(found[i].numpy(), expected.numpy(), rtol=1e-4, atol=1e-5)

@@ -1,9 +1,11 @@
 """Attention with a function of scores and a mask made by a function: `ingot.nn.attention.flex_attention`.
 
-`mask_mod(b, h, q_idx, kv_idx)` and `score_mod(score, b, h, q_idx, kv_idx)` are called once, on tensors of indices that
-broadcast to (batch, heads, queries, keys).
-Without a score_mod this is the attention kernel with the mask, or its causal form where
-that is what the mask says.
+`mask_mod(b, h, q_idx, kv_idx)` and `score_mod(score, b, h, q_idx, kv_idx)` are called on tensors of indices that broadcast to
+(batch, heads, queries, keys); a mask for some queries at a time, when its BlockMask is made. A mask in which each query sees
+one stretch of keys (causal, sliding window, prefix, documents in a row) is kept as the ends of these stretches. With it, and
+with functions of scores that bend them by a tanh and add numbers by head and distance (`flex_terms.py`), attention is one
+kernel, whose memory grows with the length and whose time with what is seen. Other masks are kept whole, other functions go by
+operators.
 """
 
 import math
@@ -13,10 +15,12 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, ShapeError
+from ...ir.ops.attention import attention
+from ...ir.ops.attention_bounds import bounded_attention
 from ..api.register import FUNCTIONS
 from ..state import tls
 from ..tensor import Tensor, shape_of, wrap
-from .functional.attention import scaled_dot_product_attention
+from .flex_terms import Said, said_by
 
 __all__ = ["AuxOutput", "AuxRequest", "BlockMask", "and_masks", "create_block_mask", "create_mask", "flex_attention",
            "noop_mask", "or_masks"]
@@ -82,23 +86,36 @@ class BlockMask:
 
     kv_num_blocks, kv_indices   for each row of blocks how many have some entry but not all, and which they are
     full_kv_num_blocks, full_kv_indices   the same of blocks that are seen entirely
+    bounds                      (batch, heads, queries, 2): the first key that a query sees and the first beyond, if it sees all
+                                between them; None if there is a query that does not
     """
 
-    def __init__(self, mask, mask_mod, BLOCK_SIZE):
-        self.mask, self.mask_mod, self.BLOCK_SIZE = mask, mask_mod, BLOCK_SIZE
-        self.seq_lengths = tuple(mask.shape[-2:])
-        self.is_causal = tls.m.recorder is None and _is_causal(mask)
+    def __init__(self, shape, mask_mod, BLOCK_SIZE, mask, counts=None, bounds=None):
+        self.shape, self.mask_mod, self.BLOCK_SIZE = tuple(shape), mask_mod, BLOCK_SIZE
+        self._mask, self._counts, self.bounds = mask, counts, bounds    # the mask, or a function that makes it
+        self.seq_lengths = self.shape[-2:]
+        self.is_causal = bounds is not None and _is_causal(bounds, self.shape)
 
-    shape = property(lambda self: tuple(self.mask.shape))
+    @property
+    def mask(self):
+        """The mask as a tensor of bools."""
+        if isinstance(self._mask, Tensor):
+            return self._mask
+        made = self._mask()
+        if tls.m.recorder is None and tls.m.batched is None:
+            self._mask = made
+        return made
 
     def _blocks(self):
         """How many entries each block has, and how many there could be."""
         q, kv = self.BLOCK_SIZE
-        b, h, n, m = self.shape
-        rows, columns = -(-n // q), -(-m // kv)
-        counted = FUNCTIONS["zeros"](b, h, rows * q, columns * kv, dtype=dt.int64)
-        counted[:, :, :n, :m] = self.mask.to(dt.int64)
-        return counted.reshape(b, h, rows, q, columns, kv).sum((3, 5)), q * kv
+        if self._counts is None:
+            b, h, n, m = self.shape
+            rows, columns = -(-n // q), -(-m // kv)
+            counted = FUNCTIONS["zeros"](b, h, rows * q, columns * kv, dtype=dt.int64)
+            counted[:, :, :n, :m] = self.mask.to(dt.int64)
+            self._counts = counted.reshape(b, h, rows, q, columns, kv).sum((3, 5))
+        return self._counts, q * kv
 
     def _listed(self, chosen):
         """For each row of blocks how many were chosen, and all columns, the chosen ones first."""
@@ -138,30 +155,67 @@ class BlockMask:
 
     def to(self, device):
         """The same mask on a device."""
-        return BlockMask(self.mask.to(device), self.mask_mod, self.BLOCK_SIZE)
+        there = [None if x is None else x.to(device) for x in (self._counts, self.bounds)]
+        return BlockMask(self.shape, self.mask_mod, self.BLOCK_SIZE, lambda: self.mask.to(device), *there)
 
     def __getitem__(self, index):
         """The masks of some batches (and heads), with the dimensions kept."""
         index = index if isinstance(index, tuple) else (index,)
         kept = tuple([slice(i, i + 1 or None) if isinstance(i, int) else i for i in index])
-        return BlockMask(self.mask[kept], self.mask_mod, self.BLOCK_SIZE)
+        if any(i is not Ellipsis and i != slice(None) for i in kept[2:]):
+            mask = self.mask[kept]
+            return BlockMask(mask.shape, self.mask_mod, self.BLOCK_SIZE, mask)
+        parts = [None if x is None else x[kept] for x in (self._counts, self.bounds)]
+        shape = (*FUNCTIONS["empty"](self.shape[:2])[kept].shape, *self.shape[2:])
+        return BlockMask(shape, self.mask_mod, self.BLOCK_SIZE, lambda: self.mask[kept], *parts)
 
     def __repr__(self):
         return f"BlockMask(shape={self.shape}, sparsity={self.sparsity():.2f}%)"
 
 
-def _is_causal(mask) -> bool:
-    if not isinstance(mask._a, np.ndarray) or mask.shape[-1] != mask.shape[-2]:
-        return False
-    return bool(np.array_equal(mask._a, np.broadcast_to(np.tri(mask.shape[-1], dtype=np.bool_), mask._a.shape)))
+def _is_causal(bounds, shape) -> bool:
+    """Whether all queries see the keys up to their own place."""
+    low, high = (bounds[..., i].cpu().numpy() for i in (0, 1))
+    return shape[-1] == shape[-2] and not low.any() and bool((high == np.arange(1, shape[-1] + 1)).all())
+
+
+_SURVEYED = 1 << 22         # entries of a mask that are looked at together
+
+
+def _surveyed(mask_mod, shape, block, device):
+    """(how many entries each block has, the stretches of keys that queries see or None), some rows of blocks at a time."""
+    b, h, rows, keys = shape
+    step = max(1, _SURVEYED // max(1, b * h * keys * block[0])) * block[0]
+    batch, heads, queries, others = _indices(shape)
+    counts, bounds = [], []
+    for start in range(0, rows, step):
+        some = queries[:, :, start:start + step]
+        found = mask_mod(*[i.to(device) for i in (batch, heads, some, others)]).to(dt.bool_).cpu().numpy()
+        found = np.broadcast_to(found, (b, h, some.shape[2], keys))
+        low, high, total = found.argmax(-1), keys - found[..., ::-1].argmax(-1), found.sum(-1)
+        ends = np.stack([np.where(total, low, 0), np.where(total, high, 0)], -1)
+        bounds.append(ends if bounds is not None and np.array_equal(ends[..., 1] - ends[..., 0], total) else None)
+        columns = np.add.reduceat(found, np.arange(0, keys, block[1]), axis=-1, dtype=np.int64)
+        counts.append(np.add.reduceat(columns, np.arange(0, columns.shape[2], block[0]), axis=2))
+    apart = any(x is None for x in bounds)
+    return [None if parts is None else wrap(np.ascontiguousarray(np.concatenate(parts, 2))).to(device)
+            for parts in (counts, None if apart else bounds)]
 
 
 def create_block_mask(mask_mod, B, H, Q_LEN, KV_LEN, device="cpu", BLOCK_SIZE=_DEFAULT_SPARSE_BLOCK_SIZE, _compile=False):
-    """A BlockMask of a mask_mod; None for B or H is one mask for all."""
+    """A BlockMask of a mask_mod; None for B or H is one mask for all. Inside of a traced function it is kept whole."""
     if not callable(mask_mod):
         raise ArgumentError(f"create_block_mask takes a function (b, h, q_idx, kv_idx) -> bool, got {mask_mod!r}")
     block = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else tuple(BLOCK_SIZE)
-    return BlockMask(create_mask(mask_mod, B, H, Q_LEN, KV_LEN, device), mask_mod, block)
+    shape = (B or 1, H or 1, Q_LEN, KV_LEN)
+
+    def whole():
+        return create_mask(mask_mod, B, H, Q_LEN, KV_LEN, device)
+
+    if tls.m.recorder is not None or tls.m.batched is not None or 0 in shape:
+        return BlockMask(shape, mask_mod, block, whole())
+    counts, bounds = _surveyed(mask_mod, shape, block, device)
+    return BlockMask(shape, mask_mod, block, whole() if bounds is None else whole, counts, bounds)
 
 
 def flex_attention(query, key, value, score_mod=None, block_mask=None, scale=None, enable_gqa=False, return_lse=False,
@@ -171,10 +225,11 @@ def flex_attention(query, key, value, score_mod=None, block_mask=None, scale=Non
     _check(query, key, value, block_mask, enable_gqa)
     factor = 1 / math.sqrt(shape_of(query)[-1]) if scale is None else float(scale)
     wants = AuxRequest(lse=return_lse) if return_aux is None else return_aux
-    if score_mod is None and not any(wants):
-        out = _by_kernel(query, key, value, block_mask, factor)
-        if out is not None:
-            return out
+    if not wants.max_scores:
+        found = _by_kernel(query, key, value, score_mod, block_mask, factor)
+        if found is not None:
+            out, lse = found
+            return (out, AuxOutput(lse if wants.lse else None)) if return_aux is not None else (out, lse) if return_lse else out
     out, aux = _composed(query, key, value, score_mod, block_mask, factor)
     if return_aux is not None:
         return out, AuxOutput(aux.lse if wants.lse else None, aux.max_scores if wants.max_scores else None)
@@ -194,12 +249,33 @@ def _check(query, key, value, block_mask, enable_gqa):
             raise ShapeError(f"flex_attention: the block mask {have} does not fit scores of shape {tuple(want)}")
 
 
-def _by_kernel(query, key, value, block_mask, factor):
-    """The attention kernel, unless the mask may leave a query without keys."""
-    if block_mask is None or block_mask.is_causal:
-        return scaled_dot_product_attention(query, key, value, is_causal=block_mask is not None, scale=factor, enable_gqa=True)
-    out = scaled_dot_product_attention(query, key, value, attn_mask=block_mask.mask, scale=factor, enable_gqa=True)
-    return FUNCTIONS["where"](block_mask.mask.any(-1, keepdim=True), out, 0.0)
+def _by_kernel(query, key, value, score_mod, block_mask, factor):
+    """(result, logsumexp) by a kernel of attention, or None."""
+    said = Said()
+    if score_mod is not None:
+        exact = isinstance(query._a, np.ndarray) and dt.accumulator(query.dtype) is query.dtype
+        said = said_by(score_mod, query, key) if exact else None
+    if said is None:
+        return None
+    whole = block_mask is not None and (block_mask.bounds is None or not isinstance(query._a, np.ndarray))
+    if whole and (said != Said()):
+        return None
+    if whole:
+        out, lse = attention(query, key, value, block_mask.mask, causal=False, scale=factor)
+        some = block_mask.mask.any(-1)
+        return FUNCTIONS["where"](some.unsqueeze(-1), out, 0.0), _of_nothing(lse)
+    if said == Said() and (block_mask is None or block_mask.is_causal):
+        out, lse = attention(query, key, value, None, causal=block_mask is not None, scale=factor)
+        return out, _of_nothing(lse)
+    squash = said.squash and (float(said.squash[0]), float(said.squash[1]))
+    out, lse = bounded_attention(query, key, value, None if block_mask is None else block_mask.bounds, said.table,
+                                 scale=factor * said.factor, squash=squash)
+    return out, _of_nothing(lse)
+
+
+def _of_nothing(lse):
+    """The logsumexp as people expect it of queries that see nothing."""
+    return FUNCTIONS["where"](FUNCTIONS["isposinf"](lse), -math.inf, lse)
 
 
 def _composed(query, key, value, score_mod, block_mask, factor):
