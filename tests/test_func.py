@@ -230,11 +230,91 @@ class Double(ingot.autograd.Function):
         return g * 2 + 0 * x
 
 
-def test_functions_of_the_user():
-    xs = ingot.randn(4, 3)
-    close(vmap(grad(lambda x: (Double.apply(x) ** 2).sum()))(xs), 8 * xs)
-    with pytest.raises(IngotError, match="Double"):
-        vmap(Double.apply)(xs.requires_grad_())
+class Powers(ingot.autograd.Function):
+    """Two results, one of the arguments plain, an attribute that is a tensor."""
+
+    @staticmethod
+    def forward(ctx, x, w, n):
+        ctx.n, ctx.root = n, x * w
+        ctx.save_for_backward(x, w)
+        return (x * w) ** n, w.sin()
+
+    @staticmethod
+    def backward(ctx, g, h):
+        x, w = ctx.saved_tensors
+        slope = g * ctx.n * (x * w if ctx.n == 2 else (x * w) ** (ctx.n - 1))
+        return slope * w, slope * x + h * w.cos(), None
+
+
+class ByBatch(Double):
+    """With a rule of its own for batches."""
+
+    seen: list = []
+
+    @staticmethod
+    def vmap(info, in_dims, x):
+        ByBatch.seen.append((info.batch_size, in_dims, tuple(x.shape)))
+        return ByBatch.apply(x.movedim(in_dims[0], -1)), -1
+
+
+class Along(ingot.autograd.Function):
+    """Says how its result changes along a direction, and nothing of gradients."""
+
+    @staticmethod
+    def forward(x, y):
+        return x * y.exp()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def jvp(ctx, dx, dy):
+        x, y = ctx.saved_tensors
+        out = 0
+        if dx is not None:
+            out = out + dx * y.exp()
+        return out if dy is None else out + x * y.exp() * dy
+
+
+PLAIN = {"Powers": (lambda x, w: sum(o.sum() for o in Powers.apply(x, w, 3)),
+                    lambda x, w: ((x * w) ** 3).sum() + w.sin().sum()),
+         "Double": (lambda x, w: (Double.apply(x) * w).sum(), lambda x, w: (2 * x * w).sum()),
+         "ByBatch": (lambda x, w: (ByBatch.apply(x * w) ** 2).sum(), lambda x, w: ((2 * x * w) ** 2).sum()),
+         "Along": (lambda x, w: Along.apply(x, w).sum(), lambda x, w: (x * w.exp()).sum())}
+
+
+@pytest.mark.parametrize("in_dims", [(0, None), (0, 0), (None, 0)])
+@pytest.mark.parametrize("name", PLAIN)
+def test_functions_of_the_user(name, in_dims):
+    """Values, gradients inside of vmap, gradients from outside of it (of one level and of two), and both."""
+    mine, plain = PLAIN[name]
+    shapes = [(4, 3) if d == 0 else (3,) for d in in_dims]
+
+    def derivatives(f):
+        x, w = (ingot.linspace(0.2, 1.5, 3 * (4 if s[0] == 4 else 1), dtype=ingot.float64).reshape(s).requires_grad_()
+                for s in shapes)
+        outer = vmap(f, in_dims)
+        inner = vmap(grad(f, argnums=(0, 1)), in_dims)(x, w)
+        twice = vmap(lambda k: outer(x * k, w))(ingot.tensor([1.0, 0.5], dtype=ingot.float64))
+        totals = [outer(x, w).sum(), sum((g ** 2).sum() for g in inner), (twice ** 2).sum()]
+        return [outer(x, w), *inner, twice, *[g for t in totals for g in ingot.autograd.grad(t, (x, w))]]
+
+    for a, b in zip(derivatives(mine), derivatives(plain), strict=True):
+        close(a, b, 1e-10)
+
+
+def test_a_rule_of_the_user_sees_whole_batches():
+    ByBatch.seen.clear()
+    close(vmap(ByBatch.apply, 1)(ingot.ones(3, 4)), 2 * ingot.ones(4, 3))
+    assert ByBatch.seen == [(4, (0,), (4, 3))]
+
+
+def test_forward_mode_of_a_function_that_has_jvp():
+    x, y, dx, dy = (ingot.randn(3, dtype=ingot.float64) for _ in range(4))
+    out, moved = jvp(Along.apply, (x, y), (dx, dy))
+    close(out, x * y.exp(), 1e-12)
+    close(moved, (dx + x * dy) * y.exp(), 1e-12)
 
 
 @pytest.mark.parametrize("traced", [False, True])

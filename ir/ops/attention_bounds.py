@@ -42,6 +42,20 @@ def _infer(q, k, v, bounds, table, *, scale, squash):
     return _infer_attention(q, k, v, None, causal=False, scale=scale)
 
 
+def _in_wide(body):
+    """A body that computes float16 and bfloat16 in float32 and rounds each result once."""
+
+    def wide(*args, **params):
+        kind = dt.of(args[0])
+        carried = dt.accumulator(kind)
+        if carried is kind:
+            return body(*args, **params)
+        found = body(*[a if a is None or dt.of(a) is not kind else ew.cast(a, dtype=carried) for a in args], **params)
+        return tuple([ew.cast(x, dtype=kind) for x in found])
+
+    return wide
+
+
 def _by_distance(table, shape):
     """A table's numbers laid out over scores."""
     last = len(table.shape) - 1
@@ -108,7 +122,7 @@ def distances_summed(ds, shape):
 
 bounded_attention_grad = op(
     "bounded_attention_grad", infer=_infer_grad, ref=in_single(_grad_body), vjp=derived_vjp(_grad_body),
-    saves=(1, 2, 3, 4, 5, 6, 7, 8), lower=Composite(_grad_body), batch=LEADING,
+    saves=(1, 2, 3, 4, 5, 6, 7, 8), lower=Composite(_in_wide(_grad_body)), batch=LEADING,
     flops=lambda args, outs, params: _flops(args[1], args[2], args[3], with_q=3, with_v=2),
     doc="The gradients of bounded_attention for q, k, v and (with table_grad) the table; delta is each row's g . out.")
 
@@ -122,6 +136,7 @@ def _vjp(g, out, q, k, v, bounds, table, *, scale, squash, needs):
 
 
 bounded_attention = op(
-    "bounded_attention", infer=_infer, ref=in_single(_body), vjp=_vjp, saves=(0, 1, 2, 3, 4, 5), lower=Composite(_body),
-    traits=("autocast_low",), batch=LEADING, flops=lambda args, outs, params: _flops(*args[:3]),
+    "bounded_attention", infer=_infer, ref=in_single(_body), vjp=_vjp, saves=(0, 1, 2, 3, 4, 5),
+    lower=Composite(_in_wide(_body)), traits=("autocast_low",), batch=LEADING,
+    flops=lambda args, outs, params: _flops(*args[:3]),
     doc="softmax(outer * tanh(inner * q k' * scale) + table) v over each query's keys, and the logsumexp of its scores.")

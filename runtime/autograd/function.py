@@ -2,7 +2,7 @@
 
 import inspect
 import weakref
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 import numpy as np
@@ -10,11 +10,12 @@ import numpy as np
 from ...ir.errors import AutogradError, DTypeError, ShapeError
 from ...ir.ops.elementwise import cast
 from ...ir.ops.shape import sum_to
-from ..device_array import DeviceArray
 from ..state import tls
 from ..storage import user_line
 from ..tensor import Tensor, shape_of, wrap
 from ..writes import rewrite_history
+from .backward import grad
+from .grad_mode import enable_grad
 from .node import Freed, Leaf, Node, Output, aval_of, is_inexact, overwritten
 
 _new = object.__new__
@@ -25,6 +26,8 @@ class FunctionCtx:
 
     needs_input_grad: tuple = ()
     _to_save = ()
+    _for_forward = ()
+    _inputs: Any = None     # the avals of the arguments, where jvp is asked
     _saved: Any = ()
     _dirty = ()
     _non_differentiable = ()
@@ -41,7 +44,8 @@ class FunctionCtx:
         self._to_save = tensors
 
     def save_for_forward(self, *tensors):
-        """Accepted for compatibility: ingot has no forward mode of its own, so nothing reads it."""
+        """Keeps inputs or outputs for jvp; what save_for_backward kept goes before it."""
+        self._for_forward = tensors
 
     def mark_dirty(self, *tensors):
         """Says that forward wrote these inputs in place; they must be returned."""
@@ -124,7 +128,7 @@ class FunctionNode(Node):
         """Calls the user's backward on tensors and checks what it returns."""
         ctx = self.ctx
         grads = [self._given(engine, g, aval) for g, aval in zip(slots, self.outs)]
-        returned = self.cls.backward(ctx, *grads)
+        returned = backward_of(self.cls)(ctx, *grads)
         if not isinstance(returned, (tuple, list)):
             returned = (returned,)
         extra = returned[len(self.edges):]
@@ -178,7 +182,9 @@ class Function:
     """Base of user-defined operations with static methods `forward` and `backward`, called as `MyFunction.apply(...)`.
 
     Either `forward(ctx, *args)`, or `forward(*args)` with `setup_context(ctx, inputs, output)`. `backward(ctx, *grads)`
-    returns one gradient for each argument of forward, None where there is none.
+    returns one gradient for each argument of forward, None where there is none; a Function that has `jvp` alone gets it from
+    there. Inside of vmap, forward and backward run on samples (whether or not `generate_vmap_rule` says so), unless there is a
+    static method `vmap(info, in_dims, *args)`.
     """
 
     generate_vmap_rule = False
@@ -202,6 +208,18 @@ class Function:
         """Computes the gradients of the arguments; override it."""
         raise NotImplementedError("a Function must have a static method backward (or vjp) to go backward through it")
 
+    vjp = backward
+
+    @staticmethod
+    def jvp(ctx, *grad_inputs):
+        """Computes how the results change along with the arguments; its transpose is taken where there is no backward."""
+        raise NotImplementedError("a Function has a static method jvp only if it was overridden")
+
+    @staticmethod
+    def vmap(info, in_dims, *args):
+        """Computes (results, their mapped dimensions) of whole batches inside of vmap; without it samples are gone through."""
+        raise NotImplementedError("a Function has a static method vmap only if it was overridden")
+
     @classmethod
     def apply(cls, *args, **kwargs):
         """Runs forward on the arguments and records it."""
@@ -213,30 +231,56 @@ class Function:
             raise DTypeError(f"{cls.__name__}.apply takes no keyword arguments unless it has setup_context")
         edges = tuple([a._node if isinstance(a, Tensor) and is_inexact(a._a) else None for a in args])
         ctx.needs_input_grad = tuple([e is not None for e in edges])
+        if cls.jvp is not Function.jvp:
+            ctx._inputs = tuple([a.aval if isinstance(a, Tensor) else None for a in args])
         m = tls.m
-        if m.batched is not None and m.grad:
-            _refuse_outer_history(cls, args)
         taped = m.grad and any(ctx.needs_input_grad)
-        before, m.grad = m.grad, False
-        try:
-            if separate:
-                result = cls.forward(*args)
-                cls.setup_context(ctx, args, result)
-            else:
-                result = cls.forward(ctx, *args)
-        finally:
-            m.grad = before
+        if m.batched is not None:
+            result = m.batched.user_function(cls, ctx, args, separate)
+        else:
+            result = run_forward(cls, ctx, args, separate)
         return _finish(cls, ctx, args, edges, result, taped)
 
 
-def _refuse_outer_history(cls, args):
-    """What is behind the samples of vmap must not want gradients: the rule is one of samples, at the level of the call."""
-    for a in args:
-        while isinstance(a, Tensor) and a._a.__class__ is DeviceArray and a._a.kind == "batch":
-            a = a._a.memory.full
-            if a._node is not None:
-                raise AutogradError(f"{cls.__name__} is called inside of vmap, and gradients are wanted from outside of it; "
-                                    "take them inside, as vmap(grad(...)) does, or write the function without a Function")
+def run_forward(cls, ctx, args, separate):
+    """The results of a Function's forward, which is not taped, after ctx was told what backward needs."""
+    m = tls.m
+    before, m.grad = m.grad, False
+    try:
+        result = cls.forward(*args) if separate else cls.forward(ctx, *args)
+        if separate:
+            cls.setup_context(ctx, args, result)
+    finally:
+        m.grad = before
+    ctx._to_save = ctx._to_save or ctx._for_forward
+    return result
+
+
+def backward_of(cls):
+    """What goes backward through a Function: its backward, which may be named vjp, or the transpose of its jvp."""
+    if cls.backward is not Function.backward:
+        return cls.backward
+    if cls.vjp is not Function.vjp:
+        return cls.vjp
+    return partial(_transposed, cls) if cls.jvp is not Function.jvp else cls.backward
+
+
+def _transposed(cls, ctx, *grads):
+    """The gradients of the arguments, from how the results change along with them."""
+    with enable_grad():
+        holders = [wrap(np.zeros(a.shape, a.dtype.np)).requires_grad_() if needed and a is not None else None
+                   for a, needed in zip(ctx._inputs, ctx.needs_input_grad)]
+        if tls.m.batched is not None:
+            for h in holders:
+                if h is not None:
+                    tls.m.batched.begins(h._node)
+        moved = cls.jvp(ctx, *holders)
+        moved = moved if isinstance(moved, (tuple, list)) else (moved,)
+        pairs = [(t, g) for t, g in zip(moved, grads) if isinstance(t, Tensor) and t.requires_grad and g is not None]
+        total = [(t * g).sum() for t, g in pairs]
+    wanted = [h for h in holders if h is not None]
+    found = iter(grad(total, wanted, create_graph=tls.m.grad, allow_unused=True) if total else [None] * len(wanted))
+    return tuple([None if h is None else next(found) for h in holders])
 
 
 def _bound(forward, args, kwargs):
@@ -262,7 +306,7 @@ def _finish(cls, ctx, args, edges, result, taped):
     carried = [_carry(node, i, o, ctx, inputs) if isinstance(o, Tensor) else o for i, o in enumerate(outs)]
     if node is not None:
         ctx._saved = tuple([_save(t, saved_as, inputs, carried) for t in ctx._to_save])
-    ctx._to_save = ()
+    ctx._to_save = ctx._for_forward = ()
     return type(result)(carried) if several and type(result) in (tuple, list) else tuple(carried) if several else carried[0]
 
 

@@ -21,6 +21,7 @@ from ..device_array import BACKENDS, DeviceArray
 from ..state import tls
 from ..storage import Storage
 from ..tensor import Tensor, shape_of
+from . import functions
 from .by_sample import one_by_one
 
 KIND = "batch"
@@ -186,6 +187,10 @@ class Level:
                             "randomness='different' or randomness='same' to vmap")
 
     # What is no operator.
+
+    def user_function(self, cls, ctx, args, separate):
+        """The results of a user's Function; ctx hears what backward needs."""
+        return functions.run(self, cls, ctx, args, separate)
 
     def writes(self, dst: Tensor, src) -> bool:
         """Writes into what is behind a sample, if `dst` is one."""

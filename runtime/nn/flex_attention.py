@@ -251,7 +251,7 @@ def _check(query, key, value, block_mask, enable_gqa):
 
 def _by_kernel(query, key, value, score_mod, block_mask, factor):
     """(result, logsumexp) by a kernel of attention, or None."""
-    said = Said()
+    said: Said | None = Said()
     if score_mod is not None:
         exact = isinstance(query._a, np.ndarray) and dt.accumulator(query.dtype) is query.dtype
         said = said_by(score_mod, query, key) if exact else None

@@ -20,8 +20,9 @@ def row_bounds(f, job, bounds, row, start):
     return f.at(bounds, f.mul(row, job.bounds_row)), job.bounds_row, start
 
 
-def edges_of(f, bounds, row, start, near, height):
-    """[(first key, first key beyond)] of some rows, counted from `start` and within `near` keys."""
+def edges_of(f, given, near, height):
+    """[(first key, first key beyond)] of some rows, within `near` keys; `given` as from `row_bounds`."""
+    bounds, row, start = given
     found = []
     for i in range(height):
         low, high = range_of(f, f.at(bounds, f.mul(row, i)))

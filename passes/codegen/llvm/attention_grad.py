@@ -237,8 +237,8 @@ def _write_slopes(module, kernel, height):
     f = module.function(f"slopes_{height}", [*edge_numbers(kernel), *((I64, n) for n in numbers), ("ptr noalias", "p"),
                                              ("ptr noalias", "ds"), *((PTR, n) for n in places)], internal=True)
     *seen, near, mask_row, mask_step, kept_row, p, ds, lse, delta, scale, mask, kept = f.params[:len(f.params) - kernel.squash]
-    squash, steepness = squasher(f, kernel, f.params[-1]) if kernel.squash else (None, None)
-    pairs = edges_of(f, *seen, near, height) if kernel.bounds else None
+    bend = squasher(f, kernel, f.params[-1]) if kernel.squash else None
+    pairs = edges_of(f, seen, near, height) if kernel.bounds else None
     s, scale = LlvmBuilder(f, height * lanes), f.splat(f.load(element, scale), lanes)
     lses, deltas = ([f.splat(f.load(element, f.at(x, i, element)), lanes) for i in rows] for x in (lse, delta))
     with f.loop(0, near, lanes) as loop:
@@ -250,9 +250,10 @@ def _write_slopes(module, kernel, height):
             below, edges = ([f.mask(f.sub(pair[which], at), lanes) for pair in pairs] for which in (0, 1))
             edges = [f.select(low, zero(low.type), high) for low, high in zip(below, edges)]
         scores, slopes = ([f.load(whole, f.at(f.at(x, i * line), at, element)) for i in rows] for x in (p, ds))
-        bends = [None] * height
-        if kernel.squash:
-            scores, bends = zip(*[squash(x) for x in scores])
+        bent = []
+        if bend is not None:
+            pairs_of = [bend[0](x) for x in scores]
+            scores, bent = [value for value, _ in pairs_of], [tangent for _, tangent in pairs_of]
         if kernel.mask:
             shades = [f.at(mask, f.mul(mask_row, i)) for i in rows]
             scores = [add_mask(f, kernel.mask, scores[i], shades[i], mask_step, at, edges[i]) for i in rows]
@@ -261,7 +262,7 @@ def _write_slopes(module, kernel, height):
             value = f.select(edges[i], f.shuffle(found, found, range(i * lanes, (i + 1) * lanes)), zero(whole))
             slope = f.select(edges[i], f.fmul(value, f.fsub(slopes[i], deltas[i])), zero(whole))
             f.store(value, f.at(f.at(p, i * line), at, element))
-            inner = f.fmul(slope, steepness(bends[i])) if kernel.squash else slope
+            inner = slope if bend is None else f.fmul(slope, bend[1](bent[i]))
             f.store(f.fmul(inner, scale), f.at(f.at(ds, i * line), at, element))
             with f.when(f.compare("ne", kept, null())):
                 f.store_masked(slope, f.at(f.at(kept, f.mul(kept_row, i)), at, element), f.mask(f.sub(near, at), lanes))

@@ -63,10 +63,10 @@ def write_softmax(module, kernel, rows, tile):
                 last = f.sub(f.min(f.mul(f.ceil_div(f.add(i, step), tile), tile), height), 1)
                 if kernel.bounds:
                     bounds, bounds_row, start = edges
-                    given = f.at(bounds, f.mul(bounds_row, i)), bounds_row, start, near
+                    given = [f.at(bounds, f.mul(bounds_row, i)), bounds_row, start, near]
                 else:
                     seen, more = edges
-                    given = f.add(seen, f.mul(more, i)), more, f.min(f.add(seen, f.mul(more, last)), near)
+                    given = [f.add(seen, f.mul(more, i)), more, f.min(f.add(seen, f.mul(more, last)), near)]
                 f.call(f"{name}_{step}", VOID, f.at(scores, f.mul(score_row, i)), score_row, *given, mask_row, mask_step,
                        f.at(mask, f.mul(mask_row, i)), f.at(found, f.mul(i, bytes_of(line))), *more_args(i))
 
@@ -110,7 +110,7 @@ def sweep_parts(f, kernel, edges, near, height, lanes):
         inner = f.bit_and(f.max(ends[0], 0), -lanes)
         return [(f.index(0), inner, all_seen), (inner, near, lambda at: [f.mask(f.sub(end, at), lanes) for end in ends])]
 
-    pairs = edges_of(f, *edges, near, height)
+    pairs = edges_of(f, edges, near, height)
 
     def within(at):
         masks = [(f.mask(f.sub(low, at), lanes), f.mask(f.sub(high, at), lanes)) for low, high in pairs]
@@ -153,7 +153,7 @@ def _write_largest(module, kernel, height):
     scores, score_row = f.params[:2]
     mask_row, mask_step, mask, _ = f.params[len(f.params) - len(further) - 4:len(f.params) - len(further)]
     line = vector(kernel.shape.lanes, kernel.element)
-    squash, _ = squasher(f, kernel, f.params[-1]) if kernel.squash else (None, None)
+    squash = squasher(f, kernel, f.params[-1])[0] if kernel.squash else None
     lowest = constant(line, float("-inf"))
 
     def largest(at, edges, kept):
@@ -161,7 +161,7 @@ def _write_largest(module, kernel, height):
         for i, edge in enumerate(edges):
             spot = f.at(f.at(scores, f.mul(score_row, i)), at, kernel.element)
             value = f.load(line, spot)
-            if kernel.squash:
+            if squash is not None:
                 value, _ = squash(value)
             if kernel.mask:
                 value = add_mask(f, kernel.mask, value, f.at(mask, f.mul(mask_row, i)), mask_step, at, edge)
