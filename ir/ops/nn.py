@@ -55,7 +55,8 @@ def composite(name, body, ref, vjp, *, doc, traits=("takes_float",)):
     def exact(x, **params):
         return np.asarray(ref(x, **params)).astype(x.dtype, copy=False)
 
-    return op(name, infer=infer, ref=in_single(exact), vjp=(vjp,), lower=Composite(in_wide(body)), traits=traits, doc=doc)
+    return op(name, infer=infer, ref=in_single(exact), vjp=(vjp,), lower=Composite(in_wide(body)), traits=traits, doc=doc,
+              batch=LEADING)
 
 
 # Activations with a scalar function of their own.

@@ -270,15 +270,13 @@ def _transposed(cls, ctx, *grads):
     with enable_grad():
         holders = [wrap(np.zeros(a.shape, a.dtype.np)).requires_grad_() if needed and a is not None else None
                    for a, needed in zip(ctx._inputs, ctx.needs_input_grad)]
+        wanted = [h for h in holders if h is not None]
         if tls.m.batched is not None:
-            for h in holders:
-                if h is not None:
-                    tls.m.batched.begins(h._node)
+            for h in wanted:
+                tls.m.batched.begins(h._node)
         moved = cls.jvp(ctx, *holders)
         moved = moved if isinstance(moved, (tuple, list)) else (moved,)
-        pairs = [(t, g) for t, g in zip(moved, grads) if isinstance(t, Tensor) and t.requires_grad and g is not None]
-        total = [(t * g).sum() for t, g in pairs]
-    wanted = [h for h in holders if h is not None]
+        total = [(t * g).sum() for t, g in zip(moved, grads) if isinstance(t, Tensor) and t.requires_grad and g is not None]
     found = iter(grad(total, wanted, create_graph=tls.m.grad, allow_unused=True) if total else [None] * len(wanted))
     return tuple([None if h is None else next(found) for h in holders])
 
