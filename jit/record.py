@@ -34,11 +34,12 @@ from .optimizer_steps import OptimizerSteps
 from .random_streams import RandomStreams
 from .read_numbers import known
 from .rebinding import Rebinding
+from .recorded_gradients import Gradients
 from .recorder_watch import WATCHES, tell
 from .recording import Cell, HooksGuard, LeafState, Link, OptimizerGuard, OptionGuard, Output, Recording, Source
 
 
-class Recorder(Exchange, OptimizerSteps, RandomStreams, Rebinding):
+class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
     """Listens at the door while a function runs.
 
     `changing` names options of optimizers, as OptionGuard.place does, that become inputs because they were seen to change.
@@ -270,23 +271,6 @@ class Recorder(Exchange, OptimizerSteps, RandomStreams, Rebinding):
         raise TraceError(f"giving a tensor other memory cannot be traced{at(user_line())}; write in place with t.copy_(value) "
                          "under no_grad()")
 
-    def taped(self, node, args, out):
-        """An operation went on the tape: notes the graph values of what its rule will read."""
-        tensors = [out, *args]
-        node.traced = tuple([self._traced_value(t) if kept is not None else None for t, kept in zip(tensors, node.saved)])
-
-    def _traced_value(self, t):
-        if type(t) is tuple:
-            return tuple([self.value_of(x) for x in t])
-        return self.value_of(t) if isinstance(t, Tensor) else t if is_symbol(t) else None
-
-    def unpacked(self, t: Tensor, value, node):
-        """Backward took a saved array out as the tensor `t`."""
-        if value is None or value.owner is not self.builder:
-            raise TraceError(f"backward inside a traced function reached {node.op.name}, which ran before it; call backward() "
-                             "in the same traced function as the forward pass, or outside of it")
-        self.fresh(t, value)
-
     def host_effect(self, step, tensors):
         """A host function without results is to run at the end of every call."""
         self.hosts.append((step, [self.value_of(t) for t in tensors]))
@@ -301,35 +285,6 @@ class Recorder(Exchange, OptimizerSteps, RandomStreams, Rebinding):
     def refuse(self, what: str, instead: str):
         """Something ran that a trace would not repeat."""
         raise TraceError(f"this function cannot be traced: {what}{at(user_line())}; {instead}")
-
-    def grad_access(self, t: Tensor, setting: bool):
-        """`t.grad` is about to be read or set."""
-        if type(t._node) is Leaf:
-            self.link(t)
-            self.note_leaf(t)
-            if setting:
-                self.leaves[id(t._node)].was_set = True
-            else:
-                self.grad_read(t._node)
-
-    def leaf_made(self, t: Tensor):
-        """`t` starts to require grad: fine for what the function made, which nobody outside will ask for its gradient."""
-        if self.link(t).cell.root is t:
-            self.refuse("it makes a tensor from outside require grad", "call requires_grad_() before, or on x.detach()")
-        self.leaves[id(t._node)] = LeafState(None, t._node, None)
-
-    def grad_read(self, leaf: Leaf):
-        """The gradient of a leaf is about to be read."""
-        state = self.leaves.get(id(leaf))
-        if state is None:
-            raise TraceError("backward inside a traced function reached a tensor that the function never used; call backward() "
-                             "in the same traced function as the forward pass, or outside of it")
-        if not state.was_set:
-            state.was_read = True
-
-    def grad_set(self, leaf: Leaf):
-        """The gradient of a leaf is another tensor now."""
-        self.leaves[id(leaf)].was_set = True
 
     # The end.
 
@@ -352,7 +307,7 @@ class Recorder(Exchange, OptimizerSteps, RandomStreams, Rebinding):
             raise self._overlap()
         read = {s.what for s in self.sources if s.kind == "grad"}
         r.cleared = [p for p in self.cleared or () if p is not None and p not in read]
-        self._guard_hooks()
+        self.guard_hooks()
         for s in self.leaves.values():
             if s.position is None:
                 continue
@@ -365,15 +320,6 @@ class Recorder(Exchange, OptimizerSteps, RandomStreams, Rebinding):
         self.settle_streams()
         self.release()
         return r
-
-    def _guard_hooks(self):
-        """The hooks of leaves that are no arguments must be those that they had."""
-        known = [(s, s.position) for s in self.leaves.values()]
-        states = [s for s, at in known if at is not None and self.sources[at].kind == "captured"]
-        if any(s.leaf.hook_numbers() != s.hooks for s in states):
-            self.refuse("it registers a hook on a tensor from outside, or removes one", "do so outside of the function")
-        if states:
-            self.guards.append(HooksGuard([s.leaf for s in states]))
 
     def _output(self, t):
         link = self.link(t)

@@ -22,9 +22,9 @@ from .entry import Entry, kinds_of, sharing
 from .errors import DisturbedError, TraceError
 from .labels import NUMBER, Labels
 from .numpy_scalars import NUMBERS
-from .path import Unseen
 from .places import MOST_PLACES, Moved, is_viewable, read_places
 from .quick import MISS, MOST, quick_call
+from .replay import Unseen
 from .run import FIRST, RECORDING, Call, Run
 from .seen import readable
 from .tree import flatten

@@ -40,3 +40,10 @@ def same(make_fn, make_args, calls=CALLS):
 def refused(fn, *args, match="cannot be traced"):
     with pytest.raises(jit.TraceError, match=match):
         jit.trace(fn)(*args)
+
+
+def numbers(x):
+    """Nested containers with plain data in the place of tensors."""
+    if isinstance(x, dict):
+        return {k: numbers(v) for k, v in x.items()}
+    return type(x)(map(numbers, x)) if isinstance(x, (list, tuple)) else plain(x)

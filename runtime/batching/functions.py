@@ -106,7 +106,7 @@ class _Told(NamedTuple):
 
 def _context_of(level, ctx, outs):
     """What a call on samples told its backward, with whole batches for samples."""
-    own = fn.FunctionCtx()
+    own: Any = fn.FunctionCtx()
     kept = {name: value for name, value in vars(ctx).items() if not name.startswith("_")}
     mapped = {name for name, value in kept.items() if level.holds(value)}
     vars(own).update({name: level.full(value) if name in mapped else value for name, value in kept.items()})

@@ -1,0 +1,68 @@
+"""Gradients while a recorder listens: what rules will read, what is read and set of leaves, and their hooks."""
+
+from typing import Any
+
+from ..ir.symbolic import is_symbol
+from ..runtime.autograd.node import Leaf
+from ..runtime.tensor import Tensor
+from .errors import TraceError
+from .recording import HooksGuard, LeafState
+
+
+class Gradients:
+    """The part of a recorder that hears of them."""
+
+    def taped(self: Any, node, args, out):
+        """An operation went on the tape: notes the graph values of what its rule will read."""
+        tensors = [out, *args]
+        node.traced = tuple([self._traced_value(t) if kept is not None else None for t, kept in zip(tensors, node.saved)])
+
+    def _traced_value(self: Any, t):
+        if type(t) is tuple:
+            return tuple([self.value_of(x) for x in t])
+        return self.value_of(t) if isinstance(t, Tensor) else t if is_symbol(t) else None
+
+    def unpacked(self: Any, t: Tensor, value, node):
+        """Backward took a saved array out as the tensor `t`."""
+        if value is None or value.owner is not self.builder:
+            raise TraceError(f"backward inside a traced function reached {node.op.name}, which ran before it; call backward() "
+                             "in the same traced function as the forward pass, or outside of it")
+        self.fresh(t, value)
+
+    def grad_access(self: Any, t: Tensor, setting: bool):
+        """`t.grad` is about to be read or set."""
+        if type(t._node) is Leaf:
+            self.link(t)
+            self.note_leaf(t)
+            if setting:
+                self.leaves[id(t._node)].was_set = True
+            else:
+                self.grad_read(t._node)
+
+    def leaf_made(self: Any, t: Tensor):
+        """`t` starts to require grad: fine for what the function made, which nobody outside will ask for its gradient."""
+        if self.link(t).cell.root is t:
+            self.refuse("it makes a tensor from outside require grad", "call requires_grad_() before, or on x.detach()")
+        self.leaves[id(t._node)] = LeafState(None, t._node, None)
+
+    def grad_read(self: Any, leaf: Leaf):
+        """The gradient of a leaf is about to be read."""
+        state = self.leaves.get(id(leaf))
+        if state is None:
+            raise TraceError("backward inside a traced function reached a tensor that the function never used; call backward() "
+                             "in the same traced function as the forward pass, or outside of it")
+        if not state.was_set:
+            state.was_read = True
+
+    def grad_set(self: Any, leaf: Leaf):
+        """The gradient of a leaf is another tensor now."""
+        self.leaves[id(leaf)].was_set = True
+
+    def guard_hooks(self: Any):
+        """The hooks of leaves that are no arguments must be those that they had."""
+        known = [(s, s.position) for s in self.leaves.values()]
+        states = [s for s, at in known if at is not None and self.sources[at].kind == "captured"]
+        if any(s.leaf.hook_numbers() != s.hooks for s in states):
+            self.refuse("it registers a hook on a tensor from outside, or removes one", "do so outside of the function")
+        if states:
+            self.guards.append(HooksGuard([s.leaf for s in states]))

@@ -1,0 +1,158 @@
+"""One run along recorded paths: inputs are read, stretches run, and at the end what the path leaves behind is written.
+
+Nothing is written before the finish, so a path that meets an unseen answer leaves no trace, and the function can be recorded
+again from its start.
+"""
+
+from operator import attrgetter
+
+import numpy as np
+
+from ..ir.ops.assign import run_chain
+from ..ir.substitute import bound_values, has_symbols
+from ..runtime.autograd.node import Leaf
+from ..runtime.device import CPU
+from ..runtime.device_array import DeviceArray
+from ..runtime.placement import moved
+from ..runtime.storage import user_line
+from ..runtime.tensor import Tensor, wrap
+from .differentiate import attach, used_up
+from .random_streams import Drawn
+from .seen import frozen_value
+
+_array_of = attrgetter("_a")
+
+
+class Outdated(Exception):
+    """Another thread recorded a path that needs more of a stretch than this replay computed."""
+
+
+class Environment(dict):
+    """Slots and their arrays."""
+
+    def __missing__(self, slot):
+        raise Outdated(slot)
+
+
+class Unseen(Exception):
+    """Python would read a value for which no path is recorded."""
+
+    def __init__(self, how, value):
+        self.how, self.value = how, value
+
+
+class Replay:
+    """One run along the tree."""
+
+    __slots__ = ("arguments", "drawn", "env", "symbols", "tensors")
+
+    def __init__(self, arguments, symbols=()):
+        self.arguments = arguments
+        self.symbols = symbols   # the values of symbolic sizes and numbers
+        self.tensors = []        # the tensor behind each input, None for keys and scalars
+        self.env = Environment() # slot -> array, for inputs (negative) and results
+        self.drawn = Drawn()     # random keys
+
+    def go(self, stretch, work):
+        """Takes in the stretch's inputs and runs its nodes."""
+        tensors, env = self.tensors, self.env
+        if stretch.is_plain:
+            given = self.arguments
+            found = [given[s.what] if s.kind == "argument" else s.what for s in stretch.sources]
+            env.update(zip(range(-1 - len(tensors), -1 - len(tensors) - len(found), -1), map(_array_of, found)))
+            tensors += found
+            return self._run(stretch, work)
+        for source in stretch.sources:
+            kind = source.kind
+            if kind == "argument":
+                t = self.arguments[source.what]
+                array = t._a
+            elif kind == "captured":
+                t = source.what
+                array = t._a
+            else:
+                t, array = self._resolve(source)
+            tensors.append(t)
+            env[-len(tensors)] = array
+        return self._run(stretch, work)
+
+    def _run(self, stretch, work):
+        for position in stretch.cleared:          # its memory is free for what is computed now
+            leaf = self.tensors[position]._node
+            if type(leaf) is Leaf:
+                leaf.grad = None
+        found = work.job.run(self.env, self.symbols)
+        for position, slot in work.keep:
+            self.env[slot] = found[position]
+        return found
+
+    def _resolve(self, source):
+        if source.kind == "grad":
+            t = self.tensors[source.what]._node.grad
+            return t, t._a
+        if source.kind == "key":
+            return None, self.drawn.key(source.what)
+        return None, np.asarray(source.what(), np.float64)
+
+    def roll_back(self):
+        """Gives drawn random keys back."""
+        self.drawn.give_back()
+
+    def answer(self, slot, how):
+        """What Python reads here."""
+        a = self.env[slot]
+        read = {"bool": lambda: bool(a.item()), "int": lambda: int(a.item()), "float": lambda: float(a.item()),
+                "item": a.item, "tolist": a.tolist}.get(how)
+        return frozen_value(a if read is None else read())
+
+    def commit(self, finish, work, found):
+        """Writes what the path writes and makes the result tensors."""
+        results, updates, grads, hosts, memory = work.hand
+        for (step, _), places in zip(finish.hosts, hosts):
+            step.run([found[at] for at in places], self.symbols)
+        if updates:
+            self._write(finish, work.job.in_place(self.symbols), updates, found)
+        for (position, slot), at in zip(finish.grads, grads):
+            leaf = self.tensors[position]._node
+            if type(leaf) is Leaf:
+                leaf.grad = None if slot is None else wrap(self._value(slot, at, found))
+        made = [self._result(slot, o, at, found) for (slot, o), at in zip(finish.outputs, results)]
+        if finish.differential is not None:
+            attach(finish.differential, self, made, [position for position, _ in finish.updates])
+        if finish.rebinds:
+            self._rebind([(position, self._result(slot, o, at, found)) for (position, slot, o), at in
+                          zip(finish.rebinds, memory)])
+        return made
+
+    def _rebind(self, pairs):
+        """`t.data = new` for (position of the input t, new), all at once."""
+        new = [(self.tensors[position], t._a, t._storage, t._base, t._path) for position, t in pairs]
+        for t, *memory in new:
+            t._a, t._storage, t._base, t._path = memory
+
+    def _write(self, finish, in_place, updates, found):
+        line = user_line()
+        for (position, _), at in zip(finish.updates, updates):
+            t = self.tensors[position]
+            if at not in in_place:
+                np.copyto(t._a, found[at])
+            t._storage.version += 1
+            t._storage.writer = ("a traced function", *line)
+
+    def plain(self, x):
+        """Plain data with the values of this run for symbolic numbers."""
+        return bound_values(x, self.symbols) if has_symbols(x) else x
+
+    def _value(self, slot, at, found):
+        return self.env[slot] if at is None else found[at]
+
+    def _result(self, slot, output, at, found) -> Tensor:
+        if output.source is not None:
+            t = self.tensors[output.source]
+            return t if output.same else run_chain(t, self.plain(output.chain))
+        t = wrap(self._value(slot, at, found))
+        if (output.device is None) == (t._a.__class__ is DeviceArray):
+            t = moved(t, output.device or CPU)      # (a job runs in one place, whatever of it was made elsewhere)
+        if output.freed:
+            t._node = used_up(t._a)
+        return t

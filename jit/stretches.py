@@ -1,0 +1,181 @@
+"""Parts of a recorded path, and what it leaves behind.
+
+A `Stretch` is the nodes between two places where Python read a value. It ends in a question (the value, whose answer
+chooses the next stretch) or in a `Finish`: results, writes and gradients.
+"""
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..ir.graph import Value
+from ..ir.params import param_key
+from ..ir.substitute import replaced
+from ..runtime.tensor import Tensor
+from .differentiate import Differential
+from .execute import Job, Piece, Result
+from .random_streams import Draw
+from .recording import OptionNumber
+from .symbolic_job import job_of
+
+
+@dataclass
+class Stretch:
+    """Nodes, and what follows them."""
+
+    sources: list                # the inputs that first appear here
+    signature: tuple             # what the nodes are, to recognise the same stretch in another recording
+    piece: Piece
+    question: tuple | None = None            # (slot, how)
+    answers: dict = field(default_factory=dict)
+    finish: "Finish | None" = None
+    work: "Work | None" = None
+    cleared: tuple = ()          # positions of inputs whose gradient goes before anything is computed
+
+    def __post_init__(self):
+        self.is_plain = all(s.kind in ("argument", "captured") for s in self.sources)
+
+    def settle(self) -> dict:
+        """Finds out what this stretch has to give, for what now follows; returns the slots it needs from before."""
+        needed = {}
+        for following in self.answers.values():
+            needed.update(following.settle())
+        if self.question is not None:
+            needed.setdefault(self.question[0], None)
+        made, hand = self.piece.made, ()
+        wanted: list = []
+        if self.finish is not None:
+            hand = self.finish.hand_out(made, wanted, needed)
+        keep = []
+        for slot in sorted(needed):
+            if slot in made:
+                keep.append((len(wanted), slot))
+                wanted.append(Result(slot, owned=True))
+        if self.work is None or self.work.job.wanted != tuple(wanted):
+            self.work = Work(job_of(self.piece, wanted), tuple(keep), hand)
+        return {s: None for s in (*needed, *self.piece.reads) if s >= 0 and s not in made}
+
+
+@dataclass(frozen=True)
+class Work:
+    """A stretch's job, which of its results stay for later as (position, slot), and what its finish hands out."""
+
+    job: Job
+    keep: tuple
+    hand: tuple
+
+
+@dataclass
+class Finish:
+    """What a path leaves behind. Slots number the values."""
+
+    outputs: list                # (slot, Output)
+    updates: list                # (input position, slot)
+    grads: list                  # (input position, slot or None)
+    hosts: list                  # (host step, slots)
+    rebinds: list                # (input position, slot, Output)
+    differential: Differential | None
+    outcome: Any
+
+    def hand_out(self, made, wanted, needed):
+        """Says which results the last stretch has to give so that all can be handed out; for each thing that leaves, in the
+        order results, updates, gradients, host steps, memory that inputs get, the position of its result, or
+        None where it is kept by slot."""
+        taken = set()
+
+        def owned(slot):
+            if slot >= 0 and slot not in made and slot not in taken:   # made before, in memory of its own
+                taken.add(slot)
+                needed.setdefault(slot, None)
+                return None
+            wanted.append(Result(slot, owned=True))
+            return len(wanted) - 1
+
+        results = [owned(slot) if o.source is None else None for slot, o in self.outputs]
+        updates = []
+        for position, slot in self.updates:
+            wanted.append(Result(slot, owned=True, target=-1 - position))
+            updates.append(len(wanted) - 1)
+        grads = [None if slot is None else owned(slot) for _, slot in self.grads]
+        hosts = []
+        for _, slots in self.hosts:
+            hosts.append(range(len(wanted), len(wanted) + len(slots)))
+            wanted.extend([Result(slot, owned=True) for slot in slots])
+        memory = [owned(slot) if o.source is None else None for _, slot, o in self.rebinds]
+        for r in wanted:                # what was made before must still be there
+            if r.slot >= 0 and r.slot not in made:
+                needed.setdefault(r.slot, None)
+        for slot, _ in self.differential.residuals if self.differential is not None else ():
+            needed.setdefault(slot, None)
+        return results, updates, grads, hosts, memory
+
+
+def numbering(builder) -> dict:
+    """A slot for each value: inputs count down from -1, results of nodes up from 0, both in order of appearance."""
+    slots = {v: -1 - i for i, v in enumerate(builder.inputs)}
+    for n in builder.nodes:
+        for v in n.outputs:
+            slots[v] = len(slots) - len(builder.inputs)
+    return slots
+
+
+def stretches_of(recording, give=None) -> list:
+    """A recording as a list of stretches, the last one with its finish; with `give`, only to compare signatures, in which
+    that stands for symbolic numbers."""
+    b, slots = recording.builder, numbering(recording.builder)
+    bounds = [*[c.nodes for c in recording.cuts], len(b.nodes)]
+    captured = {-1 - i: s.what for i, s in enumerate(recording.sources) if s.kind == "captured"}
+    made, start, known = [], 0, 0
+    for i, end in enumerate(bounds):
+        nodes = b.nodes[start:end]
+        used = [-1 - slots[x] for n in nodes for x in n.inputs if type(x) is Value and x.is_input]
+        if i < len(recording.cuts) and recording.cuts[i].value.is_input:
+            used.append(-1 - slots[recording.cuts[i].value])
+        reach = len(b.inputs) if i == len(bounds) - 1 else max([known - 1, *used]) + 1
+        sources = recording.sources[known:reach]
+        own = {v for n in nodes for v in n.outputs}
+        read = {x for n in nodes for x in n.inputs if type(x) is Value and x not in own}
+        follows = any(not x.is_input for x in read)          # what a stretch before it has made, on its device
+        backend = next((at for n, at in recording.devices.items() if follows or b.inputs[n] in read), None)
+        piece = Piece(f"{b.name}_{i}" if i else b.name, nodes, slots, captured, recording.scope, backend)
+        made.append(Stretch(sources, _signature(nodes, slots, sources, give), piece))
+        if i < len(recording.cuts):
+            made[-1].question = (slots[recording.cuts[i].value], recording.cuts[i].how)
+        start, known = end, reach
+    if give is None:
+        made[-1].finish = _finish(recording, slots)
+    return made
+
+
+def _signature(nodes, slots, sources, give=None):
+    def literal(x):
+        return param_key(x if give is None else replaced(x, give))
+
+    def operand(node, x):
+        """Numbers take the dtype of the values that they meet, so an int is as good as the float that equals it."""
+        x = x if give is None else replaced(x, give)
+        if type(x) is int and abs(x) <= 1 << 53 and all(v.dtype.is_floating_point for v in node.inputs if type(v) is Value):
+            x = float(x)
+        return param_key(x)
+
+    body = tuple([(n.op.name, tuple([("slot", slots[x]) if type(x) is Value else operand(n, x) for x in n.inputs]),
+                   tuple([(name, literal(value)) for name, value in n.params.items()])) for n in nodes])
+    return body, tuple([(s.kind, _what(s.what)) for s in sources])
+
+
+def _what(x):
+    """What identifies the source of an input: a constant that the function made is known by what it holds."""
+    if isinstance(x, Tensor) and "is_constant" in x.__dict__:
+        return x._a.shape, x._a.dtype.str, hashlib.sha256(x._a.tobytes()).digest()
+    if type(x) is OptionNumber:
+        return x.place
+    return x if isinstance(x, (int, str, Draw)) else id(x)
+
+
+def _finish(recording, slots):
+    return Finish([(slots[o.value], o) for o in recording.outputs],
+                  [(position, slots[v]) for position, v in recording.updates],
+                  [(position, None if v is None else slots[v]) for position, v in recording.grads],
+                  [(step, [slots[v] for v in values]) for step, values in recording.hosts],
+                  [(position, slots[o.value], o) for position, o in recording.rebinds],
+                  Differential.of(recording, slots), recording.outcome)
