@@ -152,14 +152,32 @@ def test_block_masks_are_cut_and_made_inside_of_traced_functions():
         np.testing.assert_allclose(traced(q, k, v).numpy(), inside(q, k, v).numpy(), rtol=1e-5, atol=1e-6)
 
 
-def test_samples_of_vmap_and_grad():
+def test_samples_of_vmap_and_grad(monkeypatch):
     q, k, v = (t.detach() for t in operands(ingot, H))
     blocks = ours.create_block_mask(MASKS["window"], None, None, N, N)
 
     def loss(q, k, v):
         return (ours.flex_attention(q[None], k[None], v[None], SCORES["alibi"], blocks) ** 2).sum()
 
+    each = [ingot.func.grad(loss)(q[i], k[i], v[i]) for i in range(B)]
+    monkeypatch.setattr(ours, "_composed", None)
     found = ingot.func.vmap(ingot.func.grad(loss))(q, k, v)
-    for i in range(B):
-        expected = ingot.func.grad(loss)(q[i], k[i], v[i])
+    for i, expected in enumerate(each):
         np.testing.assert_allclose(found[i].numpy(), expected.numpy(), rtol=1e-4, atol=1e-5)
+
+
+def in_place(s, b, h, q, k):
+    s += (k - q) * 0.1
+    return s
+
+
+@pytest.mark.parametrize("mod", [in_place, lambda s, b, h, q, k: s.clone() * 2, lambda s, b, h, q, k: s.detach() + s,
+                                 lambda s, b, h, q, k: ingot.tanh(s + 0.1 * h) * 2, lambda s, b, h, q, k: s * (q >= k),
+                                 lambda s, b, h, q, k: ingot.where(q >= k, s, -float("inf")) / 2,
+                                 lambda s, b, h, q, k: ingot.where(q - k < 3, s, s * 2), lambda s, b, h, q, k: 1 / s,
+                                 lambda s, b, h, q, k: 3 - s, lambda s, b, h, q, k: s + (q - 1 - k) * 0.1])
+def test_other_functions_go_by_operators(mod):
+    q, k, v = (t.detach() for t in operands(ingot, H))
+    found = ours.flex_attention(q, k, v, mod)
+    expected, _ = ours._composed(q, k, v, mod, None, E ** -0.5)
+    np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-4, atol=1e-5)

@@ -18,6 +18,7 @@ from ...ir.errors import ArgumentError, ShapeError
 from ...ir.ops.attention import attention
 from ...ir.ops.attention_bounds import bounded_attention
 from ..api.register import FUNCTIONS
+from ..batching.level import is_batched
 from ..state import tls
 from ..tensor import Tensor, shape_of, wrap
 from .flex_terms import Said, said_by
@@ -253,11 +254,11 @@ def _by_kernel(query, key, value, score_mod, block_mask, factor):
     """(result, logsumexp) by a kernel of attention, or None."""
     said: Said | None = Said()
     if score_mod is not None:
-        exact = isinstance(query._a, np.ndarray) and dt.accumulator(query.dtype) is query.dtype
+        exact = _has_kernel(query) and dt.accumulator(query.dtype) is query.dtype
         said = said_by(score_mod, query, key) if exact else None
     if said is None:
         return None
-    whole = block_mask is not None and (block_mask.bounds is None or not isinstance(query._a, np.ndarray))
+    whole = block_mask is not None and (block_mask.bounds is None or not _has_kernel(query))
     if whole and (said != Said()):
         return None
     if whole:
@@ -271,6 +272,13 @@ def _by_kernel(query, key, value, score_mod, block_mask, factor):
     out, lse = bounded_attention(query, key, value, None if block_mask is None else block_mask.bounds, said.table,
                                  scale=factor * said.factor, squash=squash)
     return out, _of_nothing(lse)
+
+
+def _has_kernel(t) -> bool:
+    """Whether attention over stretches of keys has a kernel where a tensor (or the batch that it is a sample of) lies."""
+    while is_batched(t):
+        t = t._a.memory.full
+    return isinstance(t._a, np.ndarray)
 
 
 def _of_nothing(lse):

@@ -74,6 +74,22 @@ class Terms(Level):
         """Sizes of stand-ins are plain numbers."""
         return t._a.shape if self.holds(t) else self.sizes(t)
 
+    def sample(self, full, base=None):
+        """Never: a stand-in comes from an operator that is known here."""
+        raise Unknown
+
+    def writes(self, dst, src):
+        """Nothing is written into a stand-in."""
+        if self.holds(dst) or self.holds(src):
+            raise Unknown
+        return super().writes(dst, src)
+
+    def detached(self, t):
+        """Stand-ins have no history that could be left out."""
+        if self.holds(t):
+            raise Unknown
+        return super().detached(t)
+
     def call(self, op, args, params):
         """Says what an operator does, if it takes part."""
         terms = [a._a.memory if self.holds(a) else None for a in args]
