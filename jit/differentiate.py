@@ -144,7 +144,8 @@ def attach(differential, replay, results, updated=()):
     for slot, _ in differential.residuals:
         t = replay.tensors[-1 - slot] if slot < 0 else None
         if t is not None:
-            guards.append((t._storage, t._storage.version - (-1 - slot in updated)))
+            storage, version = t._storage.guard()
+            guards.append((storage, version - (-1 - slot in updated)))
     node = TraceNode(differential, edges, residuals, tuple(guards), outs, replay.symbols)
     for k, i in enumerate(differential.results):
         results[i]._node = Output(node, k)

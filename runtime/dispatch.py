@@ -12,9 +12,10 @@ import numpy as np
 from ..ir.aval import Aval, broadcast_shapes
 from ..ir.errors import ArgumentError, DimError, DTypeError, IngotError, OutOfMemoryError, ShapeError
 from ..ir.lazy import lazy
-from ..ir.op import BINDERS, NO_GRAD, Op, run_reference
+from ..ir.op import BINDERS, NO_GRAD, Op, find_binder, run_reference
 from ..ir.substitute import at_hint
 from ..ir.symbolic import SymFloat, hint
+from . import doors
 from .autograd.node import (
     INEXACT,
     ComplexNode,
@@ -141,18 +142,30 @@ def check(op: Op, arrays, params):
         else:
             kinds.append(a)
     call_key = (*kinds, *params.values())
-    if call_key in _checked:
-        return
+    if call_key not in _accepted:
+        accept(call_key, op, arrays, params)
+
+
+def accept(call_key, op: Op, arrays, params):
+    """Asks the shape rule for a kind of call, and remembers if it found nothing."""
     op.infer(*[aval_of(a) if hasattr(a, "strides") else a for a in arrays], **params)
-    if len(_checked) >= _MOST_CHECKED:
-        _checked.clear()
-    _checked.add(call_key)
+    if len(_accepted) >= _MOST_CHECKED:
+        _accepted.clear()
+    _accepted.add(call_key)
 
 
-_checked: set = set()      # calls that their shape rules accepted, by operator, shapes, dtypes and parameters
+_accepted: set = set()      # calls that their shape rules accepted, by operator, shapes, dtypes and parameters
 _MOST_CHECKED = 16384
 _ndarray = np.ndarray
-BINDERS[Tensor] = call
+
+
+def call_and_count(op: Op, args, params):
+    """Runs an operator that has no door of its own yet (`doors.py`)."""
+    doors.count_call(op)
+    return call(op, args, params)
+
+
+BINDERS[Tensor] = call_and_count
 
 
 def run_arrays(op: Op, arrays, params):
@@ -162,6 +175,11 @@ def run_arrays(op: Op, arrays, params):
 
 BINDERS[DeviceArray] = run_arrays
 BINDERS.update({t: run_arrays for t, bind in BINDERS.items() if bind is run_reference})
+
+
+def binder_of(args):
+    """Who runs an operator on arguments of which the first is no tensor."""
+    return BINDERS.get(type(args[0])) or find_binder(args)
 
 
 def after_failure(op, kernel, arrays, params, error):
@@ -359,3 +377,8 @@ def look(op, x, params):
     """What `op(x, **params)` gives for a view operator and a tensor, on a shorter road."""
     m = tls.m
     return op(x, **params) if m.special else call_view(m, op, (x,), params)
+
+
+doors.NAMES.update({f"_{f.__name__}": f for f in (Tensor, accept, after_failure, binder_of, call, call_view, kernel_of, record,
+                                                    wrap, _ndarray)},
+                   _KERNELS=KERNELS, _accepted=_accepted, _new=_new, _tls=tls)

@@ -15,7 +15,8 @@ class Storage:
 
     version   how often the memory was written in place
     aliases   weak references to views that know their base, so that a write can renew their histories
-    writer    (operator name, file, line) of the last write in place, for error messages
+    guarded   whether somebody saved the memory at some version, and raises if it is at another when it is needed
+    writer    (operator name, file, line) of the last write in place since then, for error messages
     lent      how many others see the memory (numpy, DLPack, another process) and may write without a version
     returned  how many of them are gone
     unchecked (version, version): the writes between them, up to the last one so far, went through `.data`
@@ -23,6 +24,7 @@ class Storage:
     """
 
     version = 0
+    guarded = False
     aliases: Any = ()
     writer = None
     lent = returned = 0
@@ -44,10 +46,16 @@ class Storage:
             live[:] = [r for r in live if r() is not None]
         live.append(weakref.ref(tensor))
 
+    def guard(self) -> tuple:
+        """This and its version now, for somebody who must notice writes."""
+        self.guarded = True
+        return self, self.version
+
     def wrote(self, name: str):
-        """Counts a write in place and remembers where the user asked for it."""
+        """Counts a write in place, and remembers where the user asked for it, if somebody may want to know."""
         self.version += 1
-        self.writer = (name, *user_line(3))     # who calls this, and who called that function, are of the package
+        if self.guarded:
+            self.writer = (name, *user_line(3))     # who calls this, and who called that function, are of the package
 
     def wrote_unchecked(self):
         """The last write went through `.data`: whoever writes there answers for what was saved for gradients."""

@@ -61,7 +61,7 @@ class _Frame:
     def __init__(self, function, args, kwargs, surroundings, again, compare):
         self.function, self.args, self.kwargs = function, args, kwargs
         self.surroundings, self.again, self.compare = surroundings, again, compare
-        self.guards = [(t._storage, t._storage.version) for t in (*args, *kwargs.values()) if isinstance(t, Tensor)]
+        self.guards = [t._storage.guard() for t in (*args, *kwargs.values()) if isinstance(t, Tensor)]
         self.avals = []      # of what the first run saved
         self.values = {}     # of the second run, until backward has taken them
 

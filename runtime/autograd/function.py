@@ -79,8 +79,7 @@ class SavedTensor:
         self.traced = None if recorder is None else recorder.value_of(t)      # its graph value
         self.edge = edge            # of an input; an output's is made from its index, as it would be a cycle
         self.index = index
-        self.storage = t._storage
-        self.version = t._storage.version
+        self.storage, self.version = t._storage.guard()
         self.unpack_hook = None
         if hooks is None:
             self.array = t._a

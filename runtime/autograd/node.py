@@ -291,5 +291,6 @@ def keep(a, kind, guards):
     if kind == "meta":
         return aval_of(array)
     storage = a._shared or a._own_storage()
+    storage.guarded = True               # `Storage.guard`, without a call
     guards.append((storage, storage.version))
     return array

@@ -25,7 +25,7 @@ def sparse_lookup(weight, index, padding_idx) -> Tensor:
         out = ops.embedding(weight, index, padding_idx=padding_idx, by_frequency=False)
     storage = index._storage
     out._node = RowsNode(ops.embedding, {"padding_idx": padding_idx}, (weight._node,), (weight.aval, index._a),
-                         [(storage, storage.version)])
+                         [storage.guard()])
     return out
 
 
