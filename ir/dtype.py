@@ -26,7 +26,8 @@ BOOL, UNSIGNED, SIGNED, FLOAT, COMPLEX = range(5)
 class DType:
     """One element type: its name, its short name in IR text, and the numpy dtype that stores it."""
 
-    __slots__ = ("__weakref__", "is_complex", "is_floating_point", "is_signed", "itemsize", "kind", "name", "np", "short")
+    __slots__ = ("__weakref__", "is_complex", "is_floating_point", "is_inexact", "is_integer", "is_signed", "itemsize", "kind",
+                 "name", "np", "short")
 
     def __init__(self, name: str, short: str, np_dtype, kind: int):
         self.name = name
@@ -37,16 +38,8 @@ class DType:
         self.is_floating_point = kind == FLOAT
         self.is_complex = kind == COMPLEX
         self.is_signed = kind >= SIGNED
-
-    @property
-    def is_inexact(self) -> bool:
-        """True for floats and complex numbers: the types that carry gradients."""
-        return self.kind >= FLOAT
-
-    @property
-    def is_integer(self) -> bool:
-        """True for signed and unsigned integers, not for bool."""
-        return self.kind in (UNSIGNED, SIGNED)
+        self.is_inexact = kind >= FLOAT                 # floats and complex numbers, which carry gradients
+        self.is_integer = kind in (UNSIGNED, SIGNED)    # bool is none
 
     def __repr__(self):
         return f"ingot.{self.name}"
@@ -226,6 +219,8 @@ def fitted(value, d: DType, who: str):
     wrap (-1 is their largest value), and float8_e4m3fn, which has no infinity, ends at its largest value. What has no place
     in the dtype raises instead of being stored as something else.
     """
+    if (value.__class__ is float or value.__class__ is int) and d.kind == FLOAT and d is not float8_e4m3fn:
+        return value
     if isinstance(value, np.generic):
         value = value.item()
     if type(value) not in (bool, int, float, complex):

@@ -83,7 +83,8 @@ class Op:
     traits                  -> what passes and the operator layer ask for instead of listing names; "rescued": the result is
                                copied for the gradient rule when it is about to be overwritten; "ref_first": a composite whose
                                reference takes less memory than its body; "float8": values of 8 bits are taken and given, since
-                               nothing is computed in them (views always do; all others refuse them).
+                               nothing is computed in them (views always do; all others refuse them); "from_nothing": the first
+                               argument only says where the result goes, and may be None.
     batch                   -> how vmap runs it on whole batches, where that does not follow from the rest (`ir/batch.py`).
     flops                   -> (args, outs, params) gives the floating point operations of a contraction (`operations` counts
                                everything else).
@@ -228,6 +229,10 @@ for _t in (np.bool_, np.uint8, np.uint16, np.uint32, np.uint64, np.int8, np.int1
     BINDERS[_t] = run_reference
 
 
+class Nothing:
+    """Under this, `BINDERS` says who makes constants, where no argument says whose they are (trait "from_nothing")."""
+
+
 def find_binder(args):
     """The binder of the first argument that has one; subclasses of bindable types are entered as they appear."""
     for a in args:
@@ -238,6 +243,8 @@ def find_binder(args):
             if base in BINDERS and base is not object:
                 BINDERS[t] = BINDERS[base]
                 return BINDERS[t]
+    if args == (None,) and Nothing in BINDERS:
+        return BINDERS[Nothing]
     if all(isinstance(a, (bool, int, float, complex)) for a in args):
         return run_numbers
     kinds = ", ".join(type(a).__name__ for a in args)

@@ -69,8 +69,25 @@ def _beyond_int64(a: np.ndarray) -> bool:
     return a.size > 0 and bool((np.abs(a) >= 2.0 ** 63).any())
 
 
+def _simple(data) -> np.ndarray | None:
+    """The array of a Python number, or of a list of numbers of one type; None for whatever takes more thought."""
+    kind = data.__class__
+    if kind is list:
+        kinds = set(map(type, data))
+        kind = kinds.pop() if len(kinds) == 1 else None
+    if kind is float:
+        return np.array(data, Defaults.dtype.np)
+    try:
+        return np.array(data, np.int64) if kind is int else None
+    except OverflowError:
+        return None
+
+
 def array_of(data, dtype=None) -> np.ndarray:
     """A fresh numpy array with the dtype that `ingot.tensor(data, dtype)` has."""
+    simple = _simple(data) if dtype is None else None
+    if simple is not None:
+        return simple
     if isinstance(data, Tensor):
         a, python = data._a, False
     elif isinstance(data, (np.ndarray, np.generic)):

@@ -12,7 +12,8 @@ import numpy as np
 from ..ir.aval import Aval, broadcast_shapes
 from ..ir.errors import ArgumentError, DimError, DTypeError, IngotError, OutOfMemoryError, ShapeError
 from ..ir.lazy import lazy
-from ..ir.op import BINDERS, NO_GRAD, Op, find_binder, run_reference
+from ..ir.op import BINDERS, NO_GRAD, Nothing, Op, find_binder, run_reference
+from ..ir.ops.shape import reshape
 from ..ir.substitute import at_hint
 from ..ir.symbolic import SymFloat, hint
 from . import doors
@@ -165,7 +166,7 @@ def call_and_count(op: Op, args, params):
     return call(op, args, params)
 
 
-BINDERS[Tensor] = call_and_count
+BINDERS[Tensor] = BINDERS[Nothing] = call_and_count
 
 
 def run_arrays(op: Op, arrays, params):
@@ -371,6 +372,15 @@ def as_view(base, r, path):
     out._path = path
     storage.add_alias(out)
     return out
+
+
+def reshaped(x: Tensor, shape: tuple) -> Tensor:
+    """A result that nobody else has seen, or an operand that nobody will write, under another shape: where neither a history nor
+    a recorder wants to know, it is no view of anything."""
+    m = tls.m
+    if m.special or (m.grad and x._node is not None):
+        return reshape(x, shape=shape)
+    return wrap(x._a.reshape(shape))
 
 
 def look(op, x, params):

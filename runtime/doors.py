@@ -25,6 +25,7 @@ class Form(NamedTuple):
     operands: tuple         # names of what is given by position
     options: tuple          # and of what is given by keyword
     number_first: bool      # whether a number may stand before the first tensor
+    from_nothing: bool      # whether there may be no tensor at all
     checked: bool           # whether the shape rule must be asked
     taped: bool             # whether there are gradients
     is_view: bool
@@ -48,8 +49,8 @@ def form_of(op: Op) -> Form | None:
         return None
     if not operands or any(p.default is not p.empty for p in parameters):
         return None
-    return Form(tuple(operands), tuple(options), op.is_elementwise and len(operands) > 1, not op.checked_by_kernel,
-                op.vjp is not NO_GRAD, op.is_view)
+    return Form(tuple(operands), tuple(options), op.is_elementwise and len(operands) > 1,
+                "from_nothing" in op.traits, not op.checked_by_kernel, op.vjp is not NO_GRAD, op.is_view)
 
 
 def _count_of(op) -> int:
@@ -119,7 +120,7 @@ _RECORD = """
 def text_of(form: Form) -> str:
     """The source of a form's `__call__`."""
     names, arrays = form.operands, [f"a_{x}" for x in form.operands]
-    sure = set() if form.number_first else {names[0]}       # to be a tensor, once that was asked
+    sure = set() if form.number_first or form.from_nothing else {names[0]}       # to be a tensor, once that was asked
     are_tensors = {x: "True" if x in sure else f"isinstance({x}, _Tensor)" for x in names}     # Python leaves out "True"
     options = [f"{o}={o}" for o in form.options]
     kinds = [f"{a}.shape, {a}.dtype" if x in sure else f"({a}.shape, {a}.dtype) if {are_tensors[x]} else {x}"
@@ -129,7 +130,8 @@ def text_of(form: Form) -> str:
         "parameters": ", ".join([*names, *(["*", *form.options] if options else [])]),
         "operands": f"({', '.join(names)},)",
         "options": f"{{{', '.join([f'{o!r}: {o}' for o in form.options])}}}",
-        "is_tensor": " or ".join([f"isinstance({x}, _Tensor)" for x in (names if form.number_first else names[:1])]),
+        "is_tensor": " or ".join([*[f"isinstance({x}, _Tensor)" for x in (names if form.number_first else names[:1])],
+                                  *([f"{names[0]} is None"] if form.from_nothing else [])]),
         "arrays": f"({', '.join(arrays)},)",
         "read": "\n    ".join([f"{a} = {x}._a if {are_tensors[x]} else {x}" for x, a in zip(names, arrays)]),
         "given": ", ".join([*names, *options]),

@@ -40,6 +40,18 @@ class Size(tuple):
         return Size(tuple.__add__(self, tuple(other)))
 
 
+class _Sizes(dict):
+    """The Size of a tuple; made once for each, as long as they are not too many."""
+
+    def __missing__(self, shape):
+        if len(self) >= _MOST_SIZES:
+            self.clear()
+        made = self[shape] = Size(shape)
+        return made
+
+
+_sizes, _MOST_SIZES = _Sizes(), 4096
+_by_np = dt.BY_NP
 _making_storage = threading.Lock()
 
 
@@ -98,11 +110,11 @@ class Tensor:
     @property
     def shape(self) -> Size:
         seen = tls.m.sizes
-        return Size(self._a.shape if seen is None else seen(self))
+        return _sizes[self._a.shape] if seen is None else Size(seen(self))
 
     @property
     def dtype(self) -> dt.DType:
-        return dt.BY_NP.get(self._a.dtype) or dt.from_numpy(self._a.dtype)
+        return _by_np.get(self._a.dtype) or dt.from_numpy(self._a.dtype)
 
     @property
     def ndim(self) -> int:

@@ -372,7 +372,8 @@ def _full(like, *, shape, value, dtype):
     return np.full(shape, value, dtype.np)
 
 
-full = op("full", infer=_infer_full, ref=_full, vjp=NO_GRAD, lower=Template("fill"), batch=LEADING, traits=("exact", "float8"),
+full = op("full", infer=_infer_full, ref=_full, vjp=NO_GRAD, lower=Template("fill"), batch=LEADING,
+          traits=("exact", "float8", "from_nothing"),
           doc="A constant; `like` only lends its device.")
 def _iota(like, *, shape, dim, dtype):
     counted = np.arange(shape[dim], dtype=dtype.np)
@@ -381,4 +382,5 @@ def _iota(like, *, shape, dim, dtype):
 
 iota = op("iota", infer=lambda like, *, shape, dim, dtype: Aval(shape, dtype),
           ref=_iota,
-          vjp=NO_GRAD, lower=Template("fill"), batch=ALONG, traits=("exact",), doc="Each element's index along a dimension.")
+          vjp=NO_GRAD, lower=Template("fill"), batch=ALONG, traits=("exact", "from_nothing"),
+          doc="Each element's index along a dimension.")

@@ -16,7 +16,6 @@ from ...ir.substitute import as_int
 from ...ir.symbolic import SymFloat
 from ..creation import array_of
 from ..device import require
-from ..dispatch import call
 from ..placement import put
 from ..state import Defaults, tls
 from ..tensor import Tensor, shape_of, wrap
@@ -66,13 +65,13 @@ def filled(like, shape, value, dtype) -> Tensor:
             raise ShapeError(f"sizes must not be negative, got {tuple(shape)}")
     value = dt.fitted(value, dtype, "full")
     if type(value) is SymFloat and dtype in (dt.float32, dt.float64):      # an operand may change from call to call
-        return ew.mul(call(sh.full, (like,), {"shape": tuple(shape), "value": 1.0, "dtype": dtype}), value)
-    return call(sh.full, (like,), {"shape": tuple(shape), "value": value, "dtype": dtype})
+        return ew.mul(sh.full(like, shape=tuple(shape), value=1.0, dtype=dtype), value)
+    return sh.full(like, shape=tuple(shape), value=value, dtype=dtype)
 
 
 def counted(n: int, dtype=dt.int64) -> Tensor:
     """0, 1, ... n-1."""
-    return call(sh.iota, (None,), {"shape": (n,), "dim": 0, "dtype": dtype})
+    return sh.iota(None, shape=(n,), dim=0, dtype=dtype)
 
 
 # From data.

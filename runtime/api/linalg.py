@@ -11,6 +11,7 @@ from ...ir.ops import reduce as rd
 from ...ir.ops.complexes import conj
 from ...ir.ops.shape import diagonal, expand, permute, reshape, roll
 from ..creation import as_array_tensor
+from ..dispatch import reshaped
 from ..state import tls
 from ..tensor import Tensor, shape_of
 from .promote import result_type, rounds_once, to_dtype, widened
@@ -23,7 +24,7 @@ def need(name, *wanted):
     for x, n in wanted:
         if not isinstance(x, Tensor):
             raise DTypeError(f"{name} takes tensors, got {type(x).__name__}")
-        if x.ndim != n:
+        if x._a.ndim != n:
             shapes = " and ".join(str(t.aval) for t, _ in wanted if isinstance(t, Tensor))
             sizes = " and ".join(f"{k}-d" for _, k in wanted)
             raise ShapeError(f"{name} takes {sizes} tensors, got {shapes}; see matmul for the general product")
@@ -62,12 +63,14 @@ def _matmul(x, y):
     left, right = shape_of(x), shape_of(y)
     k = left[-1]
     if len(right) == 1:
-        return la.dot(x, y) if len(left) == 1 else reshape(_matmul(x, reshape(y, shape=(k, 1))), shape=left[:-1])
+        return la.dot(x, y) if len(left) == 1 else reshaped(_matmul(x, reshaped(y, (k, 1))), left[:-1])
     if len(left) == 1:
-        return reshape(_matmul(reshape(x, shape=(1, k)), y), shape=right[:-2] + right[-1:])
+        return reshaped(_matmul(reshaped(x, (1, k)), y), right[:-2] + right[-1:])
     if len(right) == 2 and len(left) > 2:
         rows = rd.count_of(left, range(len(left) - 1))
-        return reshape(la.matmul(reshape(x, shape=(rows, k)), y), shape=left[:-1] + right[-1:])
+        return reshaped(la.matmul(reshaped(x, (rows, k)), y), left[:-1] + right[-1:])
+    if len(left) == len(right) == 2:
+        return la.matmul(x, y)
     batch = broadcast_shapes(left[:-2], right[:-2])
     return la.matmul(_to_shape(x, batch + left[-2:]), _to_shape(y, batch + right[-2:]))
 
@@ -113,7 +116,7 @@ def mv(input, vec, *, out=None):
 def dot(input, tensor, *, out=None):
     """The inner product of two vectors."""
     need("dot", (input, 1), (tensor, 1))
-    return matmul(input, tensor, out=out)
+    return la.dot(input, tensor) if out is None and shape_of(input) == shape_of(tensor) else matmul(input, tensor, out=out)
 
 
 @api()

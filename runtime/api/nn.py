@@ -89,8 +89,9 @@ def prelu(input, weight):
 
 def with_a_dim(fn, input, dim):
     """fn(input, dim) for inputs of any rank: a 0-d one is treated as a row of one."""
-    if input.ndim:
-        return fn(input, dim=canonical_dim(dim, input.ndim))
+    n = input._a.ndim
+    if n:
+        return fn(input, dim=dim if dim.__class__ is int and 0 <= dim < n else canonical_dim(dim, n))
     canonical_dim(dim, 0)
     return reshape(fn(reshape(input, shape=(1,)), dim=0), shape=())
 
@@ -99,11 +100,13 @@ def with_a_dim(fn, input, dim):
 def softmax(input, dim, dtype=None, *, out=None):
     """exp(x) / sum(exp(x)) along a dimension."""
     x = floating(input if dtype is None else to_dtype(input, dt.as_dtype(dtype)), "softmax")
-    return deliver(with_a_dim(ops.softmax, x, dim), out, "softmax")
+    result = with_a_dim(ops.softmax, x, dim)
+    return result if out is None else deliver(result, out, "softmax")
 
 
 @api()
 def log_softmax(input, dim, dtype=None, *, out=None):
     """log(softmax(x)) along a dimension."""
     x = floating(input if dtype is None else to_dtype(input, dt.as_dtype(dtype)), "log_softmax")
-    return deliver(with_a_dim(ops.log_softmax, x, dim), out, "log_softmax")
+    result = with_a_dim(ops.log_softmax, x, dim)
+    return result if out is None else deliver(result, out, "log_softmax")

@@ -11,6 +11,7 @@ from ...ir.ops import moments as mo
 from ...ir.ops import reduce as rd
 from ...ir.ops.complexes import imag, modulus, real
 from ...ir.ops.shape import reshape
+from ..dispatch import reshaped
 from ..state import Defaults
 from ..tensor import Tensor
 from . import returns
@@ -19,17 +20,25 @@ from .promote import to_dtype
 from .register import api, deliver
 
 
+_FEW = 8
+_ALL_DIMS = [tuple(range(n)) for n in range(_FEW)]
+
+
 def dims_of(input, dim):
     """The dims a reduction runs over: all for None or ()."""
+    n = input._a.ndim
     if dim is None:
-        return tuple(range(input._a.ndim))
+        return _ALL_DIMS[n] if n < _FEW else tuple(range(n))
+    if dim.__class__ is int and -n <= dim < n:
+        return _ALL_DIMS[n] if n == 1 else (dim if dim >= 0 else dim + n,)
     return canonical_dims(None if dim is None or (isinstance(dim, (tuple, list)) and not dim) else dim, input.ndim)
 
 
 def one_dim(input, dim):
     """One dim as a reduction takes it: () for a 0-d tensor."""
-    d = canonical_dim(dim, input.ndim)
-    return (d,) if input.ndim else ()
+    n = input._a.ndim
+    d = canonical_dim(dim, n)
+    return (d,) if n else ()
 
 
 def summable(input, dtype):
@@ -63,11 +72,12 @@ def as_column(x):
 @api()
 def sum(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """Sum over dims (all unless said); integers and bools are summed in int64."""
-    kind = input.dtype
-    if dtype is None and not kind.is_inexact and kind is not dt.int64:
+    kind = input._a.dtype.kind
+    if dtype is None and (kind in "iub") and input.dtype is not dt.int64:
         return deliver(rd.int_sum(input, dim=dims_of(input, dim), keepdim=keepdim), out, "sum")
-    x = summable(input, dtype)
-    return deliver(rd.sum_(x, dim=dims_of(x, dim), keepdim=keepdim), out, "sum")
+    x = input if dtype is None and kind == "f" else summable(input, dtype)
+    result = rd.sum_(x, dim=dims_of(x, dim), keepdim=keepdim)
+    return result if out is None else deliver(result, out, "sum")
 
 
 @api()
@@ -194,7 +204,7 @@ def values_at(kind, input, index, dim, keepdim, out):
     values = gather_along(input, index, dim[0]) if dim else ew.copy(input)
     if not keepdim:
         shape = rd.reduced_shape(input.shape, dim, False)
-        values, index = reshape(values, shape=shape), reshape(index, shape=shape)
+        values, index = reshaped(values, shape), reshaped(index, shape)
     return returns.deliver_all(kind, (values, index), out)
 
 

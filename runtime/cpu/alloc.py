@@ -71,16 +71,18 @@ class _State:
 _state = _State()
 # Arrays do not hold the region that they lie in: leases do, and outlive every array, also when the interpreter ends.
 ctypes.pythonapi.Py_IncRef(ctypes.py_object(_state.leases))
-_dtype = np.dtype
+_dtype, _new_array = np.dtype, np.empty
 
 
 def empty(shape, dtype=np.float32) -> np.ndarray:
     """An uninitialised C-contiguous array of a shape (an int or a tuple), as `numpy.empty`, but large memory is reused."""
     if type(dtype) is not _dtype:
         dtype = np.dtype(dtype)
-    size = (math.prod(shape) if type(shape) is tuple else shape) * dtype.itemsize
+    size = dtype.itemsize
+    for n in shape if type(shape) is tuple else (shape,):
+        size *= n
     if size < SMALL_BYTES or dtype.hasobject:
-        return np.empty(shape, dtype)
+        return _new_array(shape, dtype)
     state, shelf = _state, _shelf(size)
     try:
         piece = shelf.ended.pop().piece
@@ -99,6 +101,14 @@ def zeros(shape, dtype=np.float32) -> np.ndarray:
     array = empty(shape, dtype)
     array.fill(0)
     return array
+
+
+def dense(array: np.ndarray, dtype=None) -> np.ndarray:
+    """The array in C order, aligned, of a dtype: itself where it is so, else a copy."""
+    flags = array.flags
+    if flags.c_contiguous and flags.aligned and (dtype is None or array.dtype == dtype):
+        return array
+    return np.require(array, dtype, "CA")
 
 
 def aligned_zeros(shape: tuple, dtype=np.float32) -> np.ndarray:

@@ -51,6 +51,7 @@ scalars = lazy(__package__, "...passes.codegen.scalars")
 
 LARGE = eager_scalars.LARGE
 _FEW, _MANY = 1 << 12, 1 << 20      # elements from which joins leave numpy, and are shared out between threads
+_OFTEN = 128                        # calls of one kind on small arrays that take about as long as compiling them
 _LEFT_ZEROS = 32 << 20      # bytes of zeros above which the system gives them when they are written
 _FLOAT_KINDS = eager_scalars.FLOAT_KINDS
 _WORDS = {d.np for d in (dt.float32, dt.float64, dt.int32, dt.int64)}      # whose elements are copied as they are
@@ -74,19 +75,25 @@ def kernel_for(op: Op):
 
 def composite(op: Op):
     """The operators of a body (or the reference, where that takes less memory: trait "ref_first"), as one kernel where arrays
-    are large; a result that is an argument itself is copied, since results own their memory."""
+    are large, or where the same call was made so often that its compilation pays; a result that is an argument itself is copied,
+    since results own their memory."""
     body = op.ref if "ref_first" in op.traits else op.lower.body
     made: Any = None
+    small = 0           # calls on small arrays, until they are worth counting by kinds
 
     def run(*args, **params):
-        nonlocal made
+        nonlocal made, small
+        size = 0
         for a in args:
-            if a.__class__ is np.ndarray and a.size >= LARGE:
-                made = made or eager_composites.Composites(op)
-                graph = made.find(args, params)
-                if graph is not None:
-                    return graph(args)
-                break
+            if a.__class__ is np.ndarray and a.size > size:
+                size = a.size
+        if size >= LARGE or small >= _OFTEN:
+            made = made or eager_composites.Composites(op)
+            graph = made.find(args, params, 1 if size >= LARGE else _OFTEN)
+            if graph is not None:
+                return graph(args)
+        else:
+            small += 1
         result = body(*args, **params)
         for a in args:
             if result is a:
@@ -120,14 +127,14 @@ def cast(op: Op):
 
 
 def reduction(op: Op):
-    """A reduction over dims: sums and products of floats by the fixed tree; others where arrays are large."""
-    kind, ref, exact = op.lower.kind, op.ref, "exact" in op.traits
+    """A reduction over dims: of floats by the fixed tree."""
+    kind, ref = op.lower.kind, op.ref
 
     def run(x, *, dim, keepdim):
-        if x.dtype not in _FLOAT_KINDS or not x.size or (exact and x.size < LARGE):
-            return ref(x, dim=dim, keepdim=keepdim)
         made = by_dtype.get(x.dtype)
-        if made is None:
+        if made is None or not x.size:
+            if x.dtype not in _FLOAT_KINDS or not x.size:
+                return ref(x, dim=dim, keepdim=keepdim)
             made = by_dtype[x.dtype] = kernels.reduction(kind, dt.BY_NP[x.dtype])
         return made(x, dim, keepdim)
 
@@ -159,10 +166,13 @@ def full(op: Op):
     """Constants; large ones in memory with large pages that is used again."""
 
     def run(like, *, shape, value, dtype):
-        size = math.prod(shape) * dtype.itemsize
-        if size < alloc.SMALL_BYTES or (size > _LEFT_ZEROS and value == 0):
+        size = dtype.itemsize
+        for n in shape:
+            size *= n
+        small = size < alloc.SMALL_BYTES
+        if (small and dtype.np.isbuiltin != 1) or (size > _LEFT_ZEROS and value == 0):
             return op.ref(like, shape=shape, value=value, dtype=dtype)
-        out = alloc.empty(tuple(shape), dtype.np)
+        out = np.empty(shape, dtype.np) if small else alloc.empty(shape, dtype.np)
         out.fill(value)
         return out
 

@@ -31,7 +31,7 @@ from .native_run import NativeRun
 
 _KINDS = {d.np for d in dt.ALL if not d.is_complex and d not in dt.NARROW}
 _MOST = 512             # kinds of calls that are remembered for each operator
-_SEEN, _NONE = object(), object()
+_NONE = object()
 _lock = threading.RLock()
 
 
@@ -52,25 +52,38 @@ class Composites:
         self.op = op
         self._made: dict = {}
 
-    def find(self, args, params):
-        """What runs such a call on its arguments: None unless the same kind of call was made before and is one kernel."""
-        if not all((a.dtype in _KINDS and a.flags.c_contiguous) if a.__class__ is np.ndarray else a.__class__ in self.also
-                   for a in args):
-            return None
+    def find(self, args, params, calls=1):
+        """What runs such a call on its arguments: None unless as many of the same kind were made before, and it is one kernel."""
+        key: list = []
+        for a in args:
+            if a.__class__ is np.ndarray:
+                if a.dtype not in _KINDS or not a.flags.c_contiguous:
+                    return None
+                key.append(a.shape)
+                key.append(a.dtype)
+            elif a.__class__ in self.also:
+                key.append(_told(a))
+            else:
+                return None
+        for v in params.values():
+            key.append(_told(v))
         try:
-            key = (*[(a.shape, a.dtype) if a.__class__ is np.ndarray else _told(a) for a in args],
-                   *[(k, _told(v)) for k, v in params.items()])
-            found = self._made.get(key)
+            found = self._made.get(tuple(key))
         except TypeError:       # a parameter that cannot be a key
             return None
-        if found is None:
+        if found is None or found.__class__ is int:
+            return self._count(tuple(key), found or 0, calls, args, params)
+        return None if found is _NONE else found
+
+    def _count(self, key, seen, calls, args, params):
+        """Counts a call, and compiles it if there were enough."""
+        if seen < calls:
             if len(self._made) >= _MOST:
                 self._made.clear()
-            self._made[key] = _SEEN
+            self._made[key] = seen + 1
             return None
-        if found is _SEEN:
-            with _lock:
-                found = self._made[key] = self._compiled(args, params)
+        with _lock:
+            found = self._made[key] = self._compiled(args, params)
         return None if found is _NONE else found
 
     def _compiled(self, args, params):

@@ -39,7 +39,7 @@ def gather(op: Op):
     """All indices in one sweep."""
 
     def run(x, index, *, dim):
-        found = gathers.gather(x, index, dim=dim) if gathers.can_gather(x, index, dim) else None
+        found = gathers.gather(x, index, dim=dim)
         return op.ref(x, index, dim=dim) if found is None else found
 
     return run
@@ -51,7 +51,8 @@ def scatter(op: Op):
 
     def run(x, index, src, *, dim, mode):
         adds = mode == "add"
-        fits = gathers.can_gather(x, index, dim) and src.shape == index.shape and gathers.can_scatter(x.dtype, adds)
+        fits = (gathers.can_gather(x.dtype, x.shape, index.dtype, index.shape, dim) and src.shape == index.shape
+                and gathers.can_scatter(x.dtype, adds))
         found = gathers.scatter(x, index, src, dim=dim, adds=adds) if fits else None
         return op.ref(x, index, src, dim=dim, mode=mode) if found is None else found
 

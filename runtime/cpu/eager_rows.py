@@ -24,10 +24,10 @@ def along_one_dim(op: Op):
     by_dtype: dict = {}
 
     def run(x, *, dim):
-        if not is_floating(x) or not x.size:
-            return ref(x, dim=dim)
         made = by_dtype.get(x.dtype)
-        if made is None:
+        if made is None or not x.size:
+            if x.dtype not in _FLOAT_KINDS or not x.size:
+                return ref(x, dim=dim)
             made = by_dtype[x.dtype] = kernels.rowop(kind, dt.BY_NP[x.dtype])
         return made(x, dim=dim)
 

@@ -14,14 +14,8 @@ from .compile import compile_module
 
 SIZES = (1, 2, 4, 8)
 ADDABLE = {np.dtype(np.float32): F32, np.dtype(np.float64): F64, np.dtype(np.int32): I32, np.dtype(np.int64): I64}
-_LEAST = 1 << 10        # elements below which numpy is as quick
 _KEPT = 512
-
-
-def can_gather(x, index, dim: int) -> bool:
-    """Whether the kernel takes these: shapes that differ along the dim alone."""
-    return (x.itemsize in SIZES and index.size >= _LEAST and index.dtype.kind in "iu" and x.size > 0
-            and fits(x.shape, index.shape, dim))
+_INDEX = np.dtype(np.int64)
 
 
 def fits(shape, wanted, dim: int) -> bool:
@@ -32,11 +26,20 @@ def fits(shape, wanted, dim: int) -> bool:
     return shape[:dim] == wanted[:dim] and shape[dim + 1:] == wanted[dim + 1:]
 
 
+def can_gather(dtype, shape, index_dtype, wanted, dim: int) -> bool:
+    """Whether the kernels take these: integers in shapes that differ along the dim alone, elements of a size that they copy."""
+    return (dtype.itemsize in SIZES and index_dtype.kind in "iu" and 0 not in shape and 0 not in wanted
+            and fits(shape, wanted, dim))
+
+
 @functools.lru_cache(_KEPT)
-def plan(dtype, shape: tuple, count: int, dim: int, threads: int) -> jobs.JobsPlan:
-    """The job on (x of this shape, int64 index with `count` along the dim, y, an int64 that is set where an index is wrong)."""
+def plan(dtype, shape: tuple, index_dtype, wanted: tuple, dim: int, threads: int) -> jobs.JobsPlan | None:
+    """The job on (x of this shape, int64 index of the wanted one, y, an int64 that is set where an index is wrong); None if the
+    kernel does not take them."""
+    if not can_gather(dtype, shape, index_dtype, wanted, dim):
+        return None
     kernel, dim = codegen.GatherKernel(host(), dtype.itemsize), dim % len(shape)
-    outer, inner = math.prod(shape[:dim]), math.prod(shape[dim + 1:])
+    outer, inner, count = math.prod(shape[:dim]), math.prod(shape[dim + 1:]), wanted[dim]
     todo, items, work = jobs.Jobs(), outer * count, 4 * outer * count * inner
     todo.add(compile_module(kernel.text(), [kernel.symbol])[kernel.symbol], codegen.WORDS[len(codegen.ARRAYS) + 2:],
              chunks=jobs.chunks_for(work, items, threads), items=items, size=shape[dim], count=count, inner=inner)
@@ -62,16 +65,17 @@ def scatter_plan(dtype, adds: bool, shape: tuple, count: int, dim: int, threads:
 
 def scatter(x, index, src, *, dim, adds: bool):
     """x with elements of `src` put, or added, where `index` says."""
-    out, index = np.array(x, order="C"), np.require(index, np.int64, "CA")
-    src, wrong = np.require(src, requirements="CA"), np.zeros(1, np.int64)
+    out, index, src, wrong = np.array(x, order="C"), alloc.dense(index, _INDEX), alloc.dense(src), np.zeros(1, _INDEX)
     made = scatter_plan(x.dtype, adds, x.shape, index.shape[dim], dim, pool.get_num_threads())
     made(out, index, src, wrong)
     return None if wrong[0] else out
 
 
 def gather(x, index, *, dim):
-    """The elements that `index` names along a dim."""
-    x, index = np.require(x, requirements="CA"), np.require(index, np.int64, "CA")
-    out, wrong = alloc.empty(index.shape, x.dtype), np.zeros(1, np.int64)
-    plan(x.dtype, x.shape, index.shape[dim], dim, pool.get_num_threads())(x, index, out, wrong)
+    """The elements that `index` names along a dim; None if the kernel does not take these arrays, too."""
+    made = plan(x.dtype, x.shape, index.dtype, index.shape, dim, pool.get_num_threads())
+    if made is None:
+        return None
+    out, wrong = alloc.empty(index.shape, x.dtype), np.zeros(1, _INDEX)
+    made(alloc.dense(x), alloc.dense(index, _INDEX), out, wrong)
     return None if wrong[0] else out

@@ -20,6 +20,7 @@ from .compile import compile_module
 from .step_list import At, NativeCall, NativeStep, Scratch, Table
 
 _ALIGNMENT = 64
+_BYTE = np.dtype(np.uint8)
 _LONG_WORK = 1 << 18                # scalar operations from which other Python threads may run
 _LEAST_WORK = 1 << 18               # scalar operations that make another chunk pay
 
@@ -69,7 +70,7 @@ class JobsPlan:
         """Runs the jobs."""
         start = 0
         if self.size:
-            scratch = alloc.empty(self.size + _ALIGNMENT, np.uint8)     # lives as long as this call
+            scratch = alloc.empty(self.size + _ALIGNMENT, _BYTE)     # lives as long as this call
             start = -(-call.address_of(scratch) // _ALIGNMENT) * _ALIGNMENT
         if self._launch is None:
             self._launch = _launcher(tuple([a.dtype for a in arrays]), self._long)

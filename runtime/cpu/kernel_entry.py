@@ -1,7 +1,10 @@
 """From a kernel to callables on numpy arrays: compile, add doors, allocate results."""
 
+import functools
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from ...ir.kernel import Kernel
 from ...ir.target import Target, host
@@ -46,3 +49,14 @@ def entries(kernel: Kernel, ranks_of_doors: dict, rules: dict, how=None) -> dict
         parameters = [call.array(b.dtype.np, rank, b.written) for b, rank in zip(kernel.buffers, ranks)]
         out[name] = call.entry(kernel.name, addresses[name], parameters)
     return out
+
+
+@functools.lru_cache(None)
+def planned_entry(name: str, inputs: tuple, outputs: tuple):
+    """The entry of kernels whose symbols were worked out before, for arrays of these (dtype, rank): called with the arrays and a
+    plan, an int64 array of the kernel's address and its symbols in order."""
+    ranks = [rank for _, rank in inputs + outputs]
+    symbol = "door_" + "_".join(map(str, ranks))
+    address = compile.compile_module(native_doors.plan_door_text(symbol, ranks, host()), [symbol])[symbol]
+    parameters = [call.array(d, rank) for d, rank in inputs] + [call.array(d, rank, True) for d, rank in outputs]
+    return call.entry(name, address, [*parameters, call.array(np.int64, 1)])

@@ -20,12 +20,11 @@ from ...ir.kernel import Kernel
 from ...ir.kernel_builder import BOOL_RESULTS, KernelBuilder
 from ...ir.target import host
 from ...passes.codegen import library, scalars
-from ...passes.codegen.llvm import doors as native_doors
 from ...passes.codegen.llvm import streaming
 from ...passes.codegen.llvm.kernels import suited
-from . import call, compile, native_kernels
+from . import native_kernels
 from .alloc import SMALL_BYTES, empty
-from .kernel_entry import entries
+from .kernel_entry import entries, planned_entry
 from .row_calls import Draw, Reduction, RowOp
 
 DOOR_RANKS = 5  # ranks 0 .. 4 have doors of their own; more dims are merged first
@@ -169,7 +168,7 @@ class Elementwise:
             values = {f"n{d}": n for d, n in enumerate(merged)}
             values |= {f"s{b}_{d}": n for b, steps in enumerate(strides) for d, n in enumerate(steps)}
             plan = np.array([address, *(values[s] for s in kernel.symbols)], np.int64)
-            entry = _plan_entry(self.name, tuple((a.dtype, a.ndim) for a in arrays), tuple((o.dtype, o.ndim) for o in outs))
+            entry = planned_entry(self.name, tuple((a.dtype, a.ndim) for a in arrays), tuple((o.dtype, o.ndim) for o in outs))
         if len(self._plans) >= _MAX_PLANS:
             self._plans.clear()
         found = self._plans[key] = (shape, entry, plan)
@@ -183,16 +182,6 @@ class Elementwise:
         if key not in self._strided:
             self._strided[key] = native_kernels.address_of(kernel, how)
         return kernel, self._strided[key]
-
-
-@functools.lru_cache(None)
-def _plan_entry(name, inputs, outputs):
-    """The entry of planned kernels for arrays of these dtypes and ranks."""
-    ranks = [rank for _, rank in inputs + outputs]
-    symbol = "door_" + "_".join(map(str, ranks))
-    address = compile.compile_module(native_doors.plan_door_text(symbol, ranks, host()), [symbol])[symbol]
-    parameters = [call.array(d, rank) for d, rank in inputs] + [call.array(d, rank, True) for d, rank in outputs]
-    return call.entry(name, address, [*parameters, call.array(np.int64, 1)])
 
 
 def _inner_class(stride):

@@ -78,10 +78,10 @@ def index_rows(node, operands, results):
 def gather(node, operands, results):
     """Elements along a dim, where shapes differ along it alone."""
     (x, index), dim = operands, node.params["dim"]
-    if index.dtype != dt.int64.np or x.dtype.itemsize not in gathers.SIZES or not gathers.fits(x.shape, index.shape, dim):
+    plan = gathers.plan(x.dtype, x.shape, index.dtype, index.shape, dim, pool.get_num_threads())
+    if plan is None or index.dtype != dt.int64.np:
         return None
-    made = gathers.plan(x.dtype, x.shape, index.shape[dim], dim, pool.get_num_threads()).native([0, 1, 2, None])
-    return NativeCall(tuple(map(_with_status, made.steps)))
+    return NativeCall(tuple(map(_with_status, plan.native([0, 1, 2, None]).steps)))
 
 
 def _with_status(native_step):

@@ -23,6 +23,7 @@ _LEAST_ROOM = 512       # entries between two cuts of a selection
 _LONGEST = 2**31 - 1
 _LINE = 64
 _KEPT = 512
+_INDEX = np.dtype(np.int64)
 
 
 def can_order(x, dim: int) -> bool:
@@ -51,10 +52,8 @@ def plan(dtype, rows: int, size: int, keep: int, descending: bool, threads: int)
 
 def _ordered(x, keep, dim, descending):
     last = dim in (-1, x.ndim - 1)
-    if not (last and x.flags.carray):
-        x = np.require(x if last else np.moveaxis(x, dim, -1), requirements="CA")
-    rows = x
-    out = alloc.empty((*rows.shape[:-1], keep), np.dtype(np.int64))
+    rows = alloc.dense(x if last else np.moveaxis(x, dim, -1))
+    out = alloc.empty((*rows.shape[:-1], keep), _INDEX)
     if out.size:
         made = plan(x.dtype, rows.size // rows.shape[-1], rows.shape[-1], keep, descending, pool.get_num_threads())
         made(rows, out)

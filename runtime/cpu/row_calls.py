@@ -1,6 +1,8 @@
 """Callables of compiled kernels other than elementwise ones: reductions, row operators, random draws."""
 
 import math
+import struct
+import threading
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,8 @@ from ...ir.kernel_builder import KernelBuilder
 from ...passes.codegen import library, reductions
 from ...passes.codegen.llvm.kernels import suited
 from .alloc import SMALL_BYTES, empty
-from .kernel_entry import entries
+from . import native_kernels
+from .kernel_entry import entries, planned_entry
 
 MAX_PLANS = 4096  # shapes remembered per kernel
 
@@ -24,16 +27,47 @@ class Reduction:
         self._kernels: dict[tuple, Any] = {}
         self._made: dict[tuple, Any] = {}
         self._plans: dict[tuple, tuple] = {}
+        self._ready: dict[tuple, tuple] = {}
 
     def __call__(self, x, dims=None, keepdim=False, out=None):
         """The reduction over `dims` (all of them if None)."""
-        key = (x.shape, dims, keepdim)
+        if out is None and x.flags.c_contiguous:
+            key = x.shape, dims, keepdim
+            entry, words, shape, make = self._ready.get(key) or self._make_ready(key)
+            out = make(shape, self.result)
+            if words is not None:
+                entry(x, out, words)
+            return out
+        return self._general(x, dims, keepdim, out)
+
+    def _make_ready(self, key):
+        """(native entry, its plan, shape of the result, what makes it) for contiguous arrays; no plan for an empty result."""
+        (pattern, merged, kept, shape, _), words, entry = self._plan(*key), None, None
+        if 0 not in shape:
+            kernel, how = self._kernel(pattern, len(merged) - 1, merged)
+            values = {f"n{i}": n for i, n in enumerate(merged)} | {f"s{i}": math.prod(merged[i + 1:]) for i in range(len(merged))}
+            places = [i for i, c in enumerate(pattern) if c == "P"]
+            values |= {f"t{i}": math.prod(kept[d + 1:]) for d, i in enumerate(places)}
+            words = np.array([native_kernels.address_of(kernel, how), *[values[s] for s in kernel.symbols]], np.int64)
+            entry = planned_entry(kernel.name, ((self.dtype.np, len(key[0])),), ((self.result, len(shape)),))
+        if len(self._ready) >= MAX_PLANS:
+            self._ready.clear()
+        make = np.empty if math.prod(shape) * self.result.itemsize < SMALL_BYTES else empty
+        self._ready[key] = found = entry, words, shape, make
+        return found
+
+    def _plan(self, shape, dims, keepdim):
+        key = shape, dims, keepdim
         plan = self._plans.get(key)
         if plan is None:
             if len(self._plans) >= MAX_PLANS:
                 self._plans.clear()
-            plan = self._plans[key] = reduction_plan(x.shape, dims, keepdim)
-        pattern, merged, kept, shape, ready = plan
+            plan = self._plans[key] = reduction_plan(*key)
+        return plan
+
+    def _general(self, x, dims, keepdim, out):
+        """An array of any strides, or into one that is there."""
+        pattern, merged, kept, shape, ready = self._plan(x.shape, dims, keepdim)
         if not x.flags.c_contiguous and not (x.flags.f_contiguous and x.shape == merged):
             x = np.ascontiguousarray(x)
         if out is None:
@@ -48,13 +82,17 @@ class Reduction:
             entry(view, target)
         return out
 
-    def _entry(self, pattern, unit, merged):
-        """The native entry for a pattern, by the strategy that suits the sizes."""
+    def _kernel(self, pattern, unit, merged):
+        """The kernel for a pattern, and the strategy that suits the sizes."""
         if (pattern, unit) not in self._kernels:
             self._kernels[pattern, unit] = reductions.reduction(f"{self.kind}_{pattern}", self.kind, self.dtype, pattern, unit,
                                                                 correction=self.correction)
         kernel = self._kernels[pattern, unit]
-        how = suited_to(kernel, pattern, merged)
+        return kernel, suited_to(kernel, pattern, merged)
+
+    def _entry(self, pattern, unit, merged):
+        """The native entry for a pattern and arrays of any strides."""
+        kernel, how = self._kernel(pattern, unit, merged)
         if (pattern, unit, how) not in self._made:
             kept = [i for i, c in enumerate(pattern) if c == "P"]
             rules = {f"n{i}": ("size", 0, i) for i in range(len(pattern))}
@@ -125,6 +163,11 @@ class RowOp:
         """Runs on arrays in the library's order; gives the outputs, one alone or a tuple."""
         key = (dim, *[a.shape for a in arrays])
         entry, forms, made, make = self._plans.get(key) or self._plan(key, arrays, dim)
+        if forms is None and len(made) == 1 and out is None and all([a.flags.c_contiguous for a in arrays]):  # noqa: C419
+            (shape, kind), = made
+            result = make(shape, kind)
+            entry(*arrays, result)
+            return result
         outs = out if isinstance(out, tuple) else (out,) if out is not None else tuple([make(*each) for each in made])
         given = [*arrays, *outs]
         for i, v in enumerate(given):
@@ -191,6 +234,18 @@ class Draw:
         """Elements start .. start + n - 1 of a call, as a 1-D array."""
         if out is None:
             out = empty((n,), self.dtype.np)
-        words = np.array((start, seed, call, span & (2**64 - 1)), np.uint64).view(np.int64)
-        (self._entry or self._make())(words[0, ...], words[1, ...], words[2, ...], words[3, ...], out)
+        words, parts = _local.__dict__.get("words") or _make_words()
+        _pack_words(words, 0, start, seed, call, span & (2**64 - 1))
+        (self._entry or self._make())(*parts, out)
         return out
+
+
+_local = threading.local()      # the four words of a draw, where its kernel reads them; one draw runs in a thread at a time
+_pack_words = struct.Struct("=4Q").pack_into
+
+
+def _make_words():
+    """This thread's words, and each as an array of its own."""
+    words = np.zeros(4, np.int64)
+    _local.words = words, tuple([words[i, ...] for i in range(4)])
+    return _local.words

@@ -21,8 +21,9 @@ def can_scan(x) -> bool:
 
 
 @functools.lru_cache(_KEPT)
-def plan(dtype, outer: int, size: int, inner: int, threads: int) -> jobs.JobsPlan:
-    """The job on (x, y), both [outer, size, inner]."""
+def plan(dtype, shape: tuple, dim: int, threads: int) -> jobs.JobsPlan:
+    """The job on (x, y), both of a shape, along a dim."""
+    outer, size, inner = sizes(shape, dim)
     kernel = codegen.ScanKernel(host(), _ELEMENTS[dtype])
     symbol = kernel.along if inner == 1 else kernel.across
     items = -(-outer // codegen.ROWS) if inner == 1 else outer * -(-inner // kernel.block)
@@ -40,7 +41,6 @@ def sizes(shape, dim: int) -> tuple:
 
 def cumsum(x, *, dim):
     """The sums of everything up to and including each element."""
-    x = np.require(x, requirements="CA")
     out = alloc.empty(x.shape, x.dtype)
-    plan(x.dtype, *sizes(x.shape, dim), pool.get_num_threads())(x, out)
+    plan(x.dtype, x.shape, dim, pool.get_num_threads())(alloc.dense(x), out)
     return out
