@@ -179,7 +179,7 @@ def power(a, b):
 
 def refuse_zero(name, a, b):
     """Integers have no quotient by zero: raises where floats would give inf or nan."""
-    if b.dtype.kind in "iub" and a.size and not np.all(b):
+    if b.dtype.kind in "iub" and a.size and not (b.all() if b.ndim else b):
         raise ArgumentError(f"{name}: integer division by zero; cast to a float first, or mask the zeros with where()")
 
 

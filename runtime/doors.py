@@ -68,7 +68,8 @@ def _class_of(form: Form | None) -> type:
     """The class of the operators of a form."""
     found: dict = {}
     exec(compile(text_of(form) if form else _ANY, "<a door of ingot>", "exec"), NAMES, found)
-    return type("Op", (Op,), {"__call__": found["__call__"], "__doc__": Op.__doc__, "__module__": Op.__module__})
+    door = found["__call__"]
+    return type("Op", (Op,), {"__call__": door, "call": door, "__doc__": Op.__doc__, "__module__": Op.__module__})
 
 
 _ANY = """

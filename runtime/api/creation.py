@@ -65,13 +65,13 @@ def filled(like, shape, value, dtype) -> Tensor:
             raise ShapeError(f"sizes must not be negative, got {tuple(shape)}")
     value = dt.fitted(value, dtype, "full")
     if type(value) is SymFloat and dtype in (dt.float32, dt.float64):      # an operand may change from call to call
-        return ew.mul(sh.full(like, shape=tuple(shape), value=1.0, dtype=dtype), value)
-    return sh.full(like, shape=tuple(shape), value=value, dtype=dtype)
+        return ew.mul(sh.full.call(like, shape=tuple(shape), value=1.0, dtype=dtype), value)
+    return sh.full.call(like, shape=tuple(shape), value=value, dtype=dtype)
 
 
 def counted(n: int, dtype=dt.int64) -> Tensor:
     """0, 1, ... n-1."""
-    return sh.iota(None, shape=(n,), dim=0, dtype=dtype)
+    return sh.iota.call(None, shape=(n,), dim=0, dtype=dtype)
 
 
 # From data.
@@ -83,8 +83,8 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     require_device(device)
     data = known(data)
     if isinstance(data, Tensor):
-        t = ew.copy(data.detach())
-        t = t if dtype is None else ew.cast(t, dtype=dt.as_dtype(dtype))
+        t = ew.copy.call(data.detach())
+        t = t if dtype is None else ew.cast.call(t, dtype=dt.as_dtype(dtype))
     elif type(data) is SymFloat:
         t = filled(None, (), data, dtype_or_default(dtype))
     else:
@@ -98,7 +98,7 @@ def as_tensor(data, dtype=None, device=None):
     require_device(device)
     data = known(data)
     if isinstance(data, Tensor):
-        t = data if dtype is None or data.dtype is dt.as_dtype(dtype) else ew.cast(data, dtype=dt.as_dtype(dtype))
+        t = data if dtype is None or data.dtype is dt.as_dtype(dtype) else ew.cast.call(data, dtype=dt.as_dtype(dtype))
         return t if device is None else put(t, device)
     if isinstance(data, np.ndarray) and data.dtype in dt.BY_NP and (dtype is None or data.dtype == dt.as_dtype(dtype).np):
         return put(_lent(data), device)
@@ -224,7 +224,7 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_g
         raise ShapeError(f"eye: sizes must not be negative, got {n} and {m}")
     d = _dtype_of(dtype, out)
     rows, cols = sh.reshape(counted(n), shape=(n, 1)), sh.reshape(counted(m), shape=(1, m))
-    return finish(ew.cast(ew.eq(rows, cols), dtype=d), out, requires_grad, "eye", device)
+    return finish(ew.cast.call(ew.eq(rows, cols), dtype=d), out, requires_grad, "eye", device)
 
 
 # Counting.
@@ -265,11 +265,11 @@ def _progression(n, start, step, d):
     else:
         kind = dt.int64
     if kind is dt.int64 and start == 0 and step == 1:
-        return counted(n, d) if d is not dt.bool_ else ew.cast(counted(n), dtype=d)
+        return counted(n, d) if d is not dt.bool_ else ew.cast.call(counted(n), dtype=d)
     x = counted(n, kind)
     x = x if step == 1 else ew.mul(x, step)
     x = x if start == 0 else ew.add(x, start)
-    return x if d is kind else ew.cast(x, dtype=d)
+    return x if d is kind else ew.cast.call(x, dtype=d)
 
 
 @api(method=False)
@@ -308,7 +308,7 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
     """`steps` values evenly from start to end, both included."""
     require_device(device)
     d = _dtype_of(dtype, out)
-    return finish(ew.cast(_evenly(start, end, int(steps)), dtype=d), out, requires_grad, "linspace", device)
+    return finish(ew.cast.call(_evenly(start, end, int(steps)), dtype=d), out, requires_grad, "linspace", device)
 
 
 @api(method=False)
@@ -318,7 +318,7 @@ def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None,
     require_device(device)
     d = _dtype_of(dtype, out)
     powers = ew.pow_(float(base), _evenly(start, end, int(steps)))
-    return finish(ew.cast(powers, dtype=d), out, requires_grad, "logspace", device)
+    return finish(ew.cast.call(powers, dtype=d), out, requires_grad, "logspace", device)
 
 
 @api(method=False)

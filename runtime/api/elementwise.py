@@ -23,7 +23,7 @@ _ndarray = np.ndarray
 
 def operate(op, *xs, out=None):
     """Promotes the arguments, calls the operator, delivers the result."""
-    result = op(*promote(op, *xs))
+    result = op.call(*promote(op, *xs))
     return result if out is None else deliver(result, out, op.name)
 
 
@@ -95,7 +95,7 @@ def _integers_unchanged(op):
     """Rounding functions leave integers as they are."""
 
     def fn(input, *, out=None):
-        result = op(input) if input.dtype.is_inexact else ew.copy(input)
+        result = op(input) if input.dtype.is_inexact else ew.copy.call(input)
         return deliver(result, out, op.name)
 
     return fn
@@ -127,7 +127,7 @@ def positive(input):
 def round(input, *, decimals=0, out=None):
     """To `decimals` places, halves to even."""
     if not input.dtype.is_inexact:
-        return deliver(ew.copy(input), out, "round")
+        return deliver(ew.copy.call(input), out, "round")
     if not decimals:
         return _round(input, out=out)
     scale = 10.0 ** __builtins_abs(decimals)
@@ -227,7 +227,7 @@ def _power(x, exponent):
     if exponent == 2:
         return _square(x)
     if exponent == 1:
-        return ew.copy(x)
+        return ew.copy.call(x)
     if exponent == 0.5 and x.dtype.is_inexact:
         return ew.sqrt(x)
     return ew.pow_(x, exponent)
@@ -247,7 +247,7 @@ def clamp(input, min=None, max=None, *, out=None):
     min, max = (b if b is None else as_operand(b, "clamp") for b in (min, max))
     if _has_plain_bounds(input, min, max):
         low, high = -inf if min is None else float(min), inf if max is None else float(max)
-        return deliver(clamp_between(input, min_val=low, max_val=high), out, "clamp")
+        return deliver(clamp_between.call(input, min_val=low, max_val=high), out, "clamp")
     bounds = [b for b in (min, max) if b is not None]
     d = result_type(input, *bounds)
     x = to_dtype(input, d)
@@ -278,7 +278,7 @@ def _bound(x, bound, d, keeps, passes):
     """One side of clamp: at the bound the gradient still goes to x."""
     if isinstance(bound, Tensor):
         bound = to_dtype(bound, d)
-        return ew.where(ew.logical_or(keeps(x, bound), ew.isnan(x)), x, bound)
+        return ew.where.call(ew.logical_or(keeps(x, bound), ew.isnan(x)), x, bound)
     if bound != bound:
         return ew.mul(x, float("nan"))
     if d.is_integer:
@@ -287,7 +287,7 @@ def _bound(x, bound, d, keeps, passes):
             raise ArgumentError(f"clamp: no {d} value is {'>=' if passes is ew.lt else '<='} the bound {bound}; {d} holds "
                                 f"{low} to {high}")
         bound = low if bound < low else high if bound > high else bound
-    return ew.where(passes(x, bound), bound, x)      # nan passes no bound
+    return ew.where.call(passes(x, bound), bound, x)      # nan passes no bound
 
 
 @api(inplace=True)
@@ -308,14 +308,14 @@ def where(condition, input=None, other=None, *, out=None):
     if input is None and other is None:
         return FUNCTIONS["nonzero"](condition, as_tuple=True)
     if condition._a.dtype.kind == "b" and isinstance(other, Tensor) and alike((input, other)):
-        return deliver(ew.where(condition, input, other), out, "where")
+        return deliver(ew.where.call(condition, input, other), out, "where")
     if condition.dtype is dt.uint8:
         condition = ew.ne(condition, 0)
     d = result_type(input, other)
     x, y = (to_dtype(v, d) if isinstance(v, Tensor) else dt.fitted(v, d, "where") for v in (input, other))
     if not isinstance(x, Tensor) and not isinstance(y, Tensor):
         x = wrap(np.asarray(x, d.np))
-    return deliver(ew.where(condition, x, y), out, "where")
+    return deliver(ew.where.call(condition, x, y), out, "where")
 
 
 def _where_method(self, condition, other):
@@ -337,7 +337,7 @@ def masked_fill(input, mask, value):
         value = to_dtype(value, input.dtype)
     else:
         value = dt.fitted(value, input.dtype, "masked_fill")
-    return ew.where(mask, value, input)
+    return ew.where.call(mask, value, input)
 
 
 def _need_tensors(name, *xs):

@@ -51,7 +51,7 @@ def gather(input, dim, index, *, sparse_grad=False, out=None):
         return deliver(sh.reshape(nothing, shape=shape_of(index)), out, "gather")
     x = sh.reshape(input, shape=(1,) * index.ndim) if not input.ndim else input
     i = sh.reshape(index, shape=(1,) * x.ndim) if not index.ndim else index
-    result = ix.gather(x, i, dim=d)
+    result = ix.gather.call(x, i, dim=d)
     return deliver(result if index.ndim else sh.reshape(result, shape=()), out, "gather")
 
 
@@ -167,7 +167,7 @@ def index_select(input, dim, index, *, out=None):
     """The slices along a dimension that an index vector names."""
     x, at, d = _slices(input, dim, index, "index_select")
     at = _no_negatives("index_select", at, shape_of(x)[d], d)
-    return deliver(_unvector(ix.index(x, *at), input), out, "index_select")
+    return deliver(_unvector(ix.index.call(x, *at), input), out, "index_select")
 
 
 def _written(input, dim, index, source, accumulate, who):
@@ -234,7 +234,7 @@ def index_put(input, indices, values, accumulate=False):
 @api()
 def take(input, index):
     """The elements at positions of the flattened tensor, in the shape of index."""
-    return ix.index(ravel(input), index)
+    return ix.index.call(ravel(input), index)
 
 
 @api(inplace=True, name="put")
@@ -300,7 +300,7 @@ def one_hot(tensor, num_classes=-1):
     if numel_of(tensor):
         ix.require_range("one_hot", tensor._a, num_classes, -1)
     at = sh.reshape(tensor, shape=shape_of(tensor) + (1,))
-    return ix.scatter(filled(tensor, shape_of(tensor) + (num_classes,), 0, dt.int64), at,
+    return ix.scatter.call(filled(tensor, shape_of(tensor) + (num_classes,), 0, dt.int64), at,
                       filled(tensor, shape_of(at), 1, dt.int64),
                       dim=tensor.ndim, mode="set")
 

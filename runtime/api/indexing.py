@@ -34,7 +34,7 @@ def count_of(mask) -> int:
 
 def positions_of(mask) -> tuple:
     """The positions of a mask's true elements, one index tensor for each dimension."""
-    return ix.nonzero(mask, count=count_of(mask))
+    return ix.nonzero.call(mask, count=count_of(mask))
 
 
 # Reading a key.
@@ -263,7 +263,7 @@ def getitem(self, key):
             return view
     view, indices = resolve(self, key)
     if indices:
-        return ix.index(view, *indices)
+        return ix.index.call(view, *indices)
     return sh.reshape(view, shape=shape_of(view)) if view is self else view
 
 
@@ -275,7 +275,7 @@ def setitem(self, key, value) -> None:
     if _set_plainly(self, key, value):
         return
     if _is_mask_of(self, key) and _is_single(value):
-        filled = ew.where(key, _single(value, self.dtype), self)
+        filled = ew.where.call(key, _single(value, self.dtype), self)
         write(self, filled, "__setitem__")
         return
     view, indices = resolve(self, key)
@@ -366,7 +366,7 @@ def put(x, indices, value, accumulate, who):
         except ShapeError:
             raise ShapeError(f"{who}: a value of shape {tuple(value.shape)} does not broadcast to the indexed shape "
                              f"{tuple(shape)}") from None
-    return ix.index_put(x, value, *indices, accumulate=accumulate)
+    return ix.index_put.call(x, value, *indices, accumulate=accumulate)
 
 
 # Iteration.

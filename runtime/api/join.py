@@ -58,7 +58,7 @@ def _are_plain(tensors) -> bool:
 def cat(tensors, dim=0, *, out=None):
     """Joined along an existing dimension; 1-d tensors without elements are skipped."""
     if out is None and _are_plain(tensors):
-        return sh.cat(*tensors, dim=canonical_dim(dim, tensors[0]._a.ndim))
+        return sh.cat.call(*tensors, dim=canonical_dim(dim, tensors[0]._a.ndim))
     xs = _alike(_tensors(tensors, "cat"))
     shape: tuple = (0,)
     for x in xs:
@@ -70,7 +70,7 @@ def cat(tensors, dim=0, *, out=None):
     if len(shape) > 1:
         nothing = shape[:d] + (0,) + shape[d + 1:]
         xs = [sh.reshape(x, shape=nothing) if shape_of(x) == (0,) else x for x in xs]
-    return deliver(sh.cat(*xs, dim=d), out, "cat")
+    return deliver(sh.cat.call(*xs, dim=d), out, "cat")
 
 
 @api(method=False)
@@ -85,8 +85,8 @@ def stack(tensors, dim=0, *, out=None):
     grown = shape[:d] + (1,) + shape[d:]
     m = tls.m
     if not m.special and not (m.grad and any([x._node is not None for x in xs])):  # noqa: C419  (quicker than a generator)
-        return deliver(sh.cat(*[wrap(x._a.reshape(grown)) for x in xs], dim=d), out, "stack")
-    return deliver(sh.cat(*[look(sh.reshape, x, {"shape": grown}) for x in xs], dim=d), out, "stack")
+        return deliver(sh.cat.call(*[wrap(x._a.reshape(grown)) for x in xs], dim=d), out, "stack")
+    return deliver(sh.cat.call(*[look(sh.reshape, x, {"shape": grown}) for x in xs], dim=d), out, "stack")
 
 
 def _at_least(x, n):
@@ -164,7 +164,7 @@ def block_diag(*tensors):
         width = shape_of(b)[1]
         rows.append(sh.pad(b, low=(0, left), high=(0, total - left - width), interior=(0, 0), value=0))
         left += width
-    return sh.cat(*rows, dim=0)
+    return sh.cat.call(*rows, dim=0)
 
 
 # Cut apart.

@@ -48,7 +48,7 @@ def matmul(input, other, *, out=None):
         raise DTypeError(f"matmul takes tensors, got {type(input).__name__} and {type(other).__name__}")
     n, m = input._a.ndim, other._a.ndim
     if n == 2 and m == 2:
-        return deliver(la.matmul(input, other), out, "matmul")
+        return deliver(la.matmul.call(input, other), out, "matmul")
     if not n or not m:
         raise ShapeError(f"matmul takes tensors of at least one dimension, got {input.aval} and {other.aval}; use * to scale")
     inner = shape_of(other)[0 if m == 1 else -2]
@@ -63,16 +63,16 @@ def _matmul(x, y):
     left, right = shape_of(x), shape_of(y)
     k = left[-1]
     if len(right) == 1:
-        return la.dot(x, y) if len(left) == 1 else reshaped(_matmul(x, reshaped(y, (k, 1))), left[:-1])
+        return la.dot.call(x, y) if len(left) == 1 else reshaped(_matmul(x, reshaped(y, (k, 1))), left[:-1])
     if len(left) == 1:
         return reshaped(_matmul(reshaped(x, (1, k)), y), right[:-2] + right[-1:])
     if len(right) == 2 and len(left) > 2:
         rows = rd.count_of(left, range(len(left) - 1))
-        return reshaped(la.matmul(reshaped(x, (rows, k)), y), left[:-1] + right[-1:])
+        return reshaped(la.matmul.call(reshaped(x, (rows, k)), y), left[:-1] + right[-1:])
     if len(left) == len(right) == 2:
-        return la.matmul(x, y)
+        return la.matmul.call(x, y)
     batch = broadcast_shapes(left[:-2], right[:-2])
-    return la.matmul(_to_shape(x, batch + left[-2:]), _to_shape(y, batch + right[-2:]))
+    return la.matmul.call(_to_shape(x, batch + left[-2:]), _to_shape(y, batch + right[-2:]))
 
 
 def _matmul_operator(self, other):
@@ -95,14 +95,14 @@ def mm(input, mat2, *, out=None):
     if _any_sparse(input, mat2):
         return input @ mat2
     need("mm", (input, 2), (mat2, 2))
-    return deliver(la.matmul(input, mat2), out, "mm")
+    return deliver(la.matmul.call(input, mat2), out, "mm")
 
 
 @api()
 def bmm(input, mat2, *, out=None):
     """The products of two equally long batches of matrices."""
     need("bmm", (input, 3), (mat2, 3))
-    return deliver(la.matmul(input, mat2), out, "bmm")
+    return deliver(la.matmul.call(input, mat2), out, "bmm")
 
 
 @api()
@@ -116,7 +116,7 @@ def mv(input, vec, *, out=None):
 def dot(input, tensor, *, out=None):
     """The inner product of two vectors."""
     need("dot", (input, 1), (tensor, 1))
-    return la.dot(input, tensor) if out is None and shape_of(input) == shape_of(tensor) else matmul(input, tensor, out=out)
+    return la.dot.call(input, tensor) if out is None and shape_of(input) == shape_of(tensor) else matmul(input, tensor, out=out)
 
 
 @api()
@@ -265,7 +265,7 @@ def tensordot(a, b, dims=2, *, out=None):
     x = reshape(permute(a, dims=left + first), shape=(rd.count_of(a.shape, left), k))
     y = reshape(permute(b, dims=second + right), shape=(k, rd.count_of(b.shape, right)))
     shape = tuple(a.shape[d] for d in left) + tuple(b.shape[d] for d in right)
-    return deliver(reshape(la.matmul(x, y), shape=shape), out, "tensordot")
+    return deliver(reshape(la.matmul.call(x, y), shape=shape), out, "tensordot")
 
 
 @api()
@@ -384,6 +384,6 @@ def _euclid_by_product(x, y):
     shape = tuple(x.shape[:-1]) + (y.shape[-2],)
     xx = rd.sum_(ew.square(x), dim=last, keepdim=True)
     yy = la.transpose_last(rd.sum_(ew.square(y), dim=last, keepdim=True))
-    squares = ew.sub(ew.add(expand(xx, shape=shape), expand(yy, shape=shape)), ew.mul(la.matmul(x, la.transpose_last(y)), 2.0))
+    squares = ew.sub(ew.add(expand(xx, shape=shape), expand(yy, shape=shape)), ew.mul(la.matmul.call(x, la.transpose_last(y)), 2.0))
     zero = ew.le(squares, 0.0)
     return ew.where(zero, 0.0, ew.sqrt(ew.where(zero, 1.0, squares)))

@@ -91,7 +91,7 @@ def with_a_dim(fn, input, dim):
     """fn(input, dim) for inputs of any rank: a 0-d one is treated as a row of one."""
     n = input._a.ndim
     if n:
-        return fn(input, dim=dim if dim.__class__ is int and 0 <= dim < n else canonical_dim(dim, n))
+        return fn.call(input, dim=dim if dim.__class__ is int and 0 <= dim < n else canonical_dim(dim, n))
     canonical_dim(dim, 0)
     return reshape(fn(reshape(input, shape=(1,)), dim=0), shape=())
 

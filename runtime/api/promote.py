@@ -48,8 +48,8 @@ def result_type(*xs) -> dt.DType:
 
 
 def alike(xs) -> bool:
-    """Whether the arguments need no promotion: tensors of one dtype, and Python numbers beside floats. The first one must be a
-    tensor."""
+    """Whether the arguments need no promotion: tensors of one dtype, and Python numbers of no higher category. The first one must
+    be a tensor."""
     first = xs[0]
     if not isinstance(first, Tensor):
         return False
@@ -58,7 +58,10 @@ def alike(xs) -> bool:
         if isinstance(x, Tensor):
             if x._a.dtype is not d:
                 return False
-        elif not ((x.__class__ is float or x.__class__ is int) and d.kind == "f"):
+        elif x.__class__ is int:
+            if d.kind not in "fiu":
+                return False
+        elif x.__class__ is not float or d.kind != "f":
             return False
     return True
 
@@ -77,7 +80,7 @@ def as_operand(x, name: str):
 def to_dtype(x, d: dt.DType):
     """`x` as a tensor of dtype `d`; numbers stay numbers (they take the dtype of what they meet)."""
     if isinstance(x, Tensor) and x.dtype is not d:
-        return cast(x, dtype=d)
+        return cast.call(x, dtype=d)
     return x.item() if isinstance(x, np.generic) else x
 
 

@@ -58,7 +58,7 @@ def rand(*size, generator=None, out=None, dtype=None, layout=None, device=None, 
     shape = given_sizes(size, named)
     no_more("rand", named)
     require_device(device)
-    drawn = rn.uniform(draw_key(generator, device), shape=shape, dtype=float_dtype(dtype))
+    drawn = rn.uniform.call(draw_key(generator, device), shape=shape, dtype=float_dtype(dtype))
     return finish(drawn, out, requires_grad, "rand", device)
 
 
@@ -69,7 +69,7 @@ def randn(*size, generator=None, out=None, dtype=None, layout=None, device=None,
     shape = given_sizes(size, named)
     no_more("randn", named)
     require_device(device)
-    drawn = rn.normal(draw_key(generator, device), shape=shape, dtype=float_dtype(dtype))
+    drawn = rn.normal.call(draw_key(generator, device), shape=shape, dtype=float_dtype(dtype))
     return finish(drawn, out, requires_grad, "randn", device)
 
 
@@ -89,7 +89,7 @@ def randint(low=0, high=None, size=None, *, generator=None, out=None, dtype=dt.i
     if size is None or high is None:
         low, high, size = (0, low, high if size is None else size)
     d = dt.int64 if dtype is None else dt.as_dtype(dtype)
-    result = rn.randint(draw_key(generator, device), shape=given_sizes((size,)), low=int(low), high=int(high), dtype=d)
+    result = rn.randint.call(draw_key(generator, device), shape=given_sizes((size,)), low=int(low), high=int(high), dtype=d)
     return finish(result, out, requires_grad, "randint", device)
 
 
@@ -99,7 +99,7 @@ def randperm(n, *, generator=None, out=None, dtype=dt.int64, layout=None, device
     require_device(device)
     if n < 0:
         raise ArgumentError(f"randperm takes a length of at least 0, got {n}")
-    keys = rn.randint(draw_key(generator, device), shape=(n,), low=-2 ** 63, high=2 ** 63 - 1, dtype=dt.int64)
+    keys = rn.randint.call(draw_key(generator, device), shape=(n,), low=-2 ** 63, high=2 ** 63 - 1, dtype=dt.int64)
     order = argsort(keys, dim=0, descending=False)
     return finish(to_dtype(order, dt.as_dtype(dtype or dt.int64)), out, requires_grad, "randperm", device)
 
@@ -135,7 +135,7 @@ def randint_like(input, low, high=None, *, generator=None, dtype=None, layout=No
 
 def uniform_of(shape, dtype, generator, device=CPU):
     """Uniform numbers in float32 at least, rounded to `dtype` by whoever uses them."""
-    return rn.uniform(draw_key(generator, device), shape=tuple(shape), dtype=dt.accumulator(dtype))
+    return rn.uniform.call(draw_key(generator, device), shape=tuple(shape), dtype=dt.accumulator(dtype))
 
 
 def tail_of(shape, dtype, generator, device=CPU):
@@ -163,7 +163,7 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
     shape = given_sizes((size,)) if size is not None else broadcast_shapes(*(x.shape for x in given))
     device = given[0].device if given and device is None else device
     d = float_dtype(dtype) if not given else float_dtype(dtype or result_type(*given))
-    noise = rn.normal(draw_key(generator, device), shape=tuple(shape), dtype=d)
+    noise = rn.normal.call(draw_key(generator, device), shape=tuple(shape), dtype=d)
     result = ew.add(ew.mul(noise, to_dtype(std, d)), to_dtype(mean, d))
     return finish(result, out, requires_grad, "normal", device)
 
@@ -174,13 +174,13 @@ def bernoulli(input, p=None, *, generator=None, out=None):
     if p is None and not input.dtype.is_floating_point:
         raise DTypeError(f"bernoulli takes floating point probabilities, got {input.aval}")
     if isinstance(p, (int, float)):
-        hit = rn.bernoulli_mask(draw_key_beside(input, generator), shape=tuple(input.shape), p=float(p))
+        hit = rn.bernoulli_mask.call(draw_key_beside(input, generator), shape=tuple(input.shape), p=float(p))
     else:
         chance = input if p is None else expand(p, shape=tuple(input.shape))
         _check_probabilities(chance, "bernoulli")
         wide = dt.accumulator(chance.dtype)
-        hit = ew.lt(uniform_of(input.shape, chance.dtype, generator, input.device), to_dtype(chance.detach(), wide))
-    result = ew.cast(hit, dtype=input.dtype)
+        hit = ew.lt.call(uniform_of(input.shape, chance.dtype, generator, input.device), to_dtype(chance.detach(), wide))
+    result = ew.cast.call(hit, dtype=input.dtype)
     if input.requires_grad:
         result = ew.add(result, ew.mul(input, 0.0))
     return deliver(result, out, "bernoulli")
@@ -221,7 +221,7 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
         return deliver(arg_topk(score, k=num_samples, dim=last, largest=True), out, "multinomial")
     sums = cumsum(to_dtype(weights, dt.float64), dim=last)
     total = rd.amax(sums, dim=(last,), keepdim=True)
-    u = rn.uniform(draw_key_beside(weights, generator), shape=(*weights.shape[:-1], num_samples), dtype=dt.float64)
+    u = rn.uniform.call(draw_key_beside(weights, generator), shape=(*weights.shape[:-1], num_samples), dtype=dt.float64)
     return deliver(searchsorted(sums, ew.mul(u, total), right=True), out, "multinomial")
 
 
@@ -317,8 +317,8 @@ def bernoulli_(self, p=0.5, *, generator=None):
     if isinstance(p, Tensor):
         _check_probabilities(p, "bernoulli_")
         chance = to_dtype(p.detach(), dt.accumulator(p.dtype))
-        return ew.lt(uniform_of(self.shape, chance.dtype, generator, self.device), expand(chance, shape=tuple(self.shape)))
-    return rn.bernoulli_mask(draw_key_beside(self, generator), shape=tuple(self.shape), p=float(p))
+        return ew.lt.call(uniform_of(self.shape, chance.dtype, generator, self.device), expand(chance, shape=tuple(self.shape)))
+    return rn.bernoulli_mask.call(draw_key_beside(self, generator), shape=tuple(self.shape), p=float(p))
 
 
 def exact_end(d) -> int:
@@ -341,7 +341,7 @@ def random_(self, from_=0, to=None, *, generator=None, **named):
     if to is None:
         to = exact_end(self.dtype)
     key, high = draw_key_beside(self, generator), min(int(to), 2 ** 63)
-    return rn.randint(key, shape=tuple(self.shape), low=int(low), high=high, dtype=self.dtype)
+    return rn.randint.call(key, shape=tuple(self.shape), low=int(low), high=high, dtype=self.dtype)
 
 
 @in_place
@@ -364,7 +364,7 @@ def geometric_(self, p, *, generator=None):
 @in_place
 def log_normal_(self, mean=1, std=2, *, generator=None):
     """Fills with numbers whose logarithm is normal."""
-    noise = rn.normal(draw_key_beside(self, generator), shape=tuple(self.shape), dtype=_floating(self, "log_normal_"))
+    noise = rn.normal.call(draw_key_beside(self, generator), shape=tuple(self.shape), dtype=_floating(self, "log_normal_"))
     return ew.exp(ew.add(ew.mul(noise, float(std)), float(mean)))
 
 

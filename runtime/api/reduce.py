@@ -5,15 +5,16 @@ from typing import Any
 from ...ir import dtype as dt
 from ...ir.aval import canonical_dim, canonical_dims
 from ...ir.errors import ArgumentError, DimError, DTypeError
-from ...ir.op import OPS
 from ...ir.ops import elementwise as ew
 from ...ir.ops import moments as mo
 from ...ir.ops import reduce as rd
+from ...ir.ops.indexing import gather
 from ...ir.ops.complexes import imag, modulus, real
 from ...ir.ops.shape import reshape
+from ..autograd.node import INEXACT
 from ..dispatch import reshaped
 from ..state import Defaults
-from ..tensor import Tensor
+from ..tensor import Tensor, shape_of
 from . import returns
 from .elementwise import operate
 from .promote import to_dtype
@@ -51,14 +52,14 @@ def summable(input, dtype):
 def averageable(input, dtype, name):
     """The input in `dtype`; an error if that is not floating point."""
     x = input if dtype is None else to_dtype(input, dt.as_dtype(dtype))
-    if not x.dtype.is_inexact:
+    if x._a.dtype.kind not in INEXACT:
         raise DTypeError(f"{name} takes a floating point tensor, got {x.aval}; cast it with .float() or pass dtype=")
     return x
 
 
 def gather_along(x, index, dim):
     """The elements that `index` names along `dim`; both have the same dimensions."""
-    return OPS["gather"](x, index, dim=dim) if x.ndim else x
+    return gather.call(x, index, dim=dim) if x._a.ndim else x
 
 
 def as_column(x):
@@ -74,9 +75,9 @@ def sum(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """Sum over dims (all unless said); integers and bools are summed in int64."""
     kind = input._a.dtype.kind
     if dtype is None and (kind in "iub") and input.dtype is not dt.int64:
-        return deliver(rd.int_sum(input, dim=dims_of(input, dim), keepdim=keepdim), out, "sum")
+        return deliver(rd.int_sum.call(input, dim=dims_of(input, dim), keepdim=keepdim), out, "sum")
     x = input if dtype is None and kind == "f" else summable(input, dtype)
-    result = rd.sum_(x, dim=dims_of(x, dim), keepdim=keepdim)
+    result = rd.sum_.call(x, dim=dims_of(x, dim), keepdim=keepdim)
     return result if out is None else deliver(result, out, "sum")
 
 
@@ -86,7 +87,7 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
     x = summable(input, dtype)
     if x.dtype.is_inexact:
         x = ew.where(ew.isnan(x), 0.0, x)
-    return deliver(rd.sum_(x, dim=dims_of(x, dim), keepdim=keepdim), out, "nansum")
+    return deliver(rd.sum_.call(x, dim=dims_of(x, dim), keepdim=keepdim), out, "nansum")
 
 
 @api()
@@ -100,7 +101,8 @@ def prod(input, dim=None, keepdim=False, *, dtype=None, out=None):
 def mean(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """Mean over dims (all unless said)."""
     x = averageable(input, dtype, "mean")
-    return deliver(mo.mean(x, dim=dims_of(x, dim), keepdim=keepdim), out, "mean")
+    result = mo.mean.call(x, dim=dims_of(x, dim), keepdim=keepdim)
+    return result if out is None else deliver(result, out, "mean")
 
 
 @api()
@@ -109,8 +111,8 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
     x = averageable(input, dtype, "nanmean")
     dims = dims_of(x, dim)
     there = ew.logical_not(ew.isnan(x))
-    count = rd.sum_(ew.cast(there, dtype=x.dtype), dim=dims, keepdim=keepdim)
-    total = rd.sum_(ew.where(there, x, 0.0), dim=dims, keepdim=keepdim)
+    count = rd.sum_.call(ew.cast(there, dtype=x.dtype), dim=dims, keepdim=keepdim)
+    total = rd.sum_.call(ew.where(there, x, 0.0), dim=dims, keepdim=keepdim)
     return deliver(ew.div(total, count), out, "nanmean")
 
 
@@ -118,7 +120,7 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
 def count_nonzero(input, dim=None, keepdim=False):
     """How many elements are not zero."""
     there = input if input.dtype is dt.bool_ else ew.ne(input, 0)
-    return rd.int_sum(there, dim=dims_of(input, dim), keepdim=keepdim)
+    return rd.int_sum.call(there, dim=dims_of(input, dim), keepdim=keepdim)
 
 
 @api()
@@ -162,29 +164,30 @@ def any(input, dim=None, keepdim=False, *, out=None):
 @api()
 def amax(input, dim=(), keepdim=False, *, out=None):
     """Largest values; ties share the gradient equally."""
-    return deliver(rd.amax(input, dim=dims_of(input, dim), keepdim=keepdim), out, "amax")
+    return deliver(rd.amax.call(input, dim=dims_of(input, dim), keepdim=keepdim), out, "amax")
 
 
 @api()
 def amin(input, dim=(), keepdim=False, *, out=None):
     """Smallest values; ties share the gradient equally."""
-    return deliver(rd.amin(input, dim=dims_of(input, dim), keepdim=keepdim), out, "amin")
+    return deliver(rd.amin.call(input, dim=dims_of(input, dim), keepdim=keepdim), out, "amin")
 
 
 @api()
 def aminmax(input, *, dim=None, keepdim=False, out=None) -> returns.aminmax:
     """Smallest and largest values as (min, max)."""
     dims = dims_of(input, dim)
-    pair = rd.amin(input, dim=dims, keepdim=keepdim), rd.amax(input, dim=dims, keepdim=keepdim)
+    pair = rd.amin.call(input, dim=dims, keepdim=keepdim), rd.amax.call(input, dim=dims, keepdim=keepdim)
     return returns.deliver_all(returns.aminmax, pair, out)
 
 
 def _arg(op, input, dim, keepdim, out, name):
-    dims = tuple(range(input.ndim)) if dim is None else one_dim(input, dim)
-    if rd.count_of(input.shape, dims) == 0:
+    dims = dims_of(input, None) if dim is None else one_dim(input, dim)
+    if rd.count_of(shape_of(input), dims) == 0:
         what = "tensor" if dim is None else f"dim {dim}"
         raise DimError(f"{name} of an empty {what} has no value (shape {tuple(input.shape)})")
-    return deliver(op(input, dim=dims, keepdim=keepdim), out, name)
+    result = op.call(input, dim=dims, keepdim=keepdim)
+    return result if out is None else deliver(result, out, name)
 
 
 @api()
@@ -203,7 +206,7 @@ def values_at(kind, input, index, dim, keepdim, out):
     """What `index` (with its dim kept) selects along `dim`, as (values, indices)."""
     values = gather_along(input, index, dim[0]) if dim else ew.copy(input)
     if not keepdim:
-        shape = rd.reduced_shape(input.shape, dim, False)
+        shape = rd.reduced_shape(shape_of(input), dim, False)
         values, index = reshaped(values, shape), reshaped(index, shape)
     return returns.deliver_all(kind, (values, index), out)
 
@@ -214,11 +217,12 @@ def _extreme(arg, full, pairwise, kind, input, dim, keepdim, other, out):
     if isinstance(dim, Tensor) or other is not None:
         return deliver(operate(pairwise, input, dim if other is None else other), out, name)
     if dim is None:
-        return deliver(full(input, dim=tuple(range(input.ndim)), keepdim=False), out, name)
+        result = full.call(input, dim=dims_of(input, None), keepdim=False)
+        return result if out is None else deliver(result, out, name)
     dims = one_dim(input, dim)
-    if rd.count_of(input.shape, dims) == 0:
+    if rd.count_of(shape_of(input), dims) == 0:
         raise DimError(f"{name} along dim {dim} of size 0 has no value (shape {tuple(input.shape)})")
-    return values_at(kind, input, arg(input, dim=dims, keepdim=True), dims, keepdim, out)
+    return values_at(kind, input, arg.call(input, dim=dims, keepdim=True), dims, keepdim, out)
 
 
 @api()
@@ -275,14 +279,14 @@ def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None, out=N
 def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None) -> tuple[Tensor, Tensor]:
     """Variance and mean over dims."""
     said = _spread_arguments(input, dim, unbiased, correction, "var_mean")
-    return _var(input, keepdim, **said), mo.mean(input, dim=said["dim"], keepdim=keepdim)
+    return _var(input, keepdim, **said), mo.mean.call(input, dim=said["dim"], keepdim=keepdim)
 
 
 @api(method=False)
 def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None) -> tuple[Tensor, Tensor]:
     """Standard deviation and mean over dims."""
     said = _spread_arguments(input, dim, unbiased, correction, "std_mean")
-    return _std(input, keepdim, **said), mo.mean(input, dim=said["dim"], keepdim=keepdim)
+    return _std(input, keepdim, **said), mo.mean.call(input, dim=said["dim"], keepdim=keepdim)
 
 
 # Norms.

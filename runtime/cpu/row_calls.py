@@ -31,6 +31,8 @@ class Reduction:
 
     def __call__(self, x, dims=None, keepdim=False, out=None):
         """The reduction over `dims` (all of them if None)."""
+        if x.__class__ is not np.ndarray:
+            x = np.asarray(x)       # numpy's scalars
         if out is None and x.flags.c_contiguous:
             key = x.shape, dims, keepdim
             entry, words, shape, make = self._ready.get(key) or self._make_ready(key)

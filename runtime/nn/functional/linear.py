@@ -14,12 +14,12 @@ def linear(input, weight, bias=None):
     """input @ weight.T + bias; the weight is (out_features, in_features), or (in_features,) for one output."""
     rows = shape_of(weight)
     if len(rows) == 1:
-        out = ops.linear(input, reshape(weight, shape=(1, *weight.shape)), None)
+        out = ops.linear.call(input, reshape(weight, shape=(1, *weight.shape)), None)
         out = reshape(out, shape=input.shape[:-1])
         return out if bias is None else out + bias
     if bias is not None and shape_of(bias) != rows[:1]:
-        return ops.linear(input, weight, None) + bias
-    return ops.linear(input, weight, bias)
+        return ops.linear.call(input, weight, None) + bias
+    return ops.linear.call(input, weight, bias)
 
 
 @rounds_once
