@@ -6,6 +6,7 @@ tape here, so gradient rules never speak of it. Dtypes were promoted by the oper
 
 from collections.abc import Callable
 from typing import Any
+from weakref import ref as _ref
 
 import numpy as np
 
@@ -174,8 +175,15 @@ def run_arrays(op: Op, arrays, params):
     return (KERNELS.get(op) or kernel_of(op))(*arrays, **params)
 
 
+def run_arrays_and_count(op: Op, arrays, params):
+    """Runs an operator that has no door of its own yet on plain arrays."""
+    doors.count_call(op)
+    return run_arrays(op, arrays, params)
+
+
 BINDERS[DeviceArray] = run_arrays
 BINDERS.update({t: run_arrays for t, bind in BINDERS.items() if bind is run_reference})
+BINDERS[np.ndarray] = run_arrays_and_count
 
 
 def binder_of(args):
@@ -370,8 +378,30 @@ def as_view(base, r, path):
     root = base._base
     out._base = base if root is None else root
     out._path = path
-    storage.add_alias(out)
+    live = storage.aliases
+    if len(live) < storage.many:            # as `add_aliases` does, without a call
+        live.append(_ref(out))
+    else:
+        storage.add_aliases((out,))
     return out
+
+
+def looks(op, x, several) -> list:
+    """What `look` gives for each of several parameters of an operator whose results are parts of x."""
+    m, a = tls.m, x._a
+    if m.special or (m.grad and x._node is not None) or a.__class__ is not _ndarray:
+        return [look(op, x, params) for params in several]
+    storage, root, path, view, made = x._shared or x._own_storage(), x._base, x._path, op.ref, []
+    for params in several:
+        out = _new(Tensor)
+        out._a = view(a, **params)
+        out._node = None
+        out._shared = storage
+        out._base = x if root is None else root
+        out._path = path, op, params
+        made.append(out)
+    storage.add_aliases(made)
+    return made
 
 
 def reshaped(x: Tensor, shape: tuple) -> Tensor:

@@ -22,7 +22,7 @@ _calls: dict = {}                       # of operators without one
 class Form(NamedTuple):
     """What a door is written for."""
 
-    operands: tuple         # names of what is given by position
+    operands: tuple         # names of what is given by position; none if their number is open
     options: tuple          # and of what is given by keyword
     number_first: bool      # whether a number may stand before the first tensor
     from_nothing: bool      # whether there may be no tensor at all
@@ -39,15 +39,15 @@ def count_call(op: Op) -> None:
 
 
 def form_of(op: Op) -> Form | None:
-    """The form of an operator's calls; None if the number of its arguments is open, or some may be missing."""
+    """The form of an operator's calls; None if some arguments may be missing."""
     parameters = list(inspect.signature(op.infer).parameters.values())
     operands = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
     options = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
     if op.is_elementwise and len(operands) + len(options) < len(parameters):
         operands = [f"x{i}" for i in range(_count_of(op))]
-    elif len(operands) + len(options) < len(parameters):
-        return None
-    if not operands or any(p.default is not p.empty for p in parameters):
+    elif any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        operands = []
+    if any(p.default is not p.empty or p.kind is p.VAR_KEYWORD for p in parameters):
         return None
     return Form(tuple(operands), tuple(options), op.is_elementwise and len(operands) > 1,
                 "from_nothing" in op.traits, not op.checked_by_kernel, op.vjp is not NO_GRAD, op.is_view)
@@ -77,6 +77,33 @@ def __call__(self, *args, **params):
     return (_call if isinstance(args[0], _Tensor) else _binder_of(args))(self, args, params)
 """
 
+_OPEN = """
+def __call__(self, {parameters}):
+    if not isinstance(args[0], _Tensor):
+        if args[0].__class__ is _ndarray:
+            return (_KERNELS.get(self) or _kernel_of(self))(*args, {given})
+        return _binder_of(args)(self, args, {options})
+    _m = _tls.m
+    if _m.special:
+        return _call(self, args, {options})
+    _arrays, _kinds, _recorded = [], [self, {kind}], False
+    for _x in args:
+        if isinstance(_x, _Tensor):
+            _recorded = _recorded or _x._node is not None
+            _x = _x._a
+            _kinds.append(_x.shape)
+            _kinds.append(_x.dtype)
+        else:
+            _kinds.append(_x)
+        _arrays.append(_x)
+    {read}
+    _kernel = _KERNELS.get(self) or _kernel_of(self)
+    try:{check}
+        _result = _m.run(_kernel, *_arrays, {given})
+    except Exception as _error:
+        _result = _after_failure(self, _kernel, _arrays, {options}, _error)
+"""
+
 _FRAME = """
 def __call__(self, {parameters}):
     if not ({is_tensor}):
@@ -100,6 +127,9 @@ _RUN = """
         _result = _m.run(_kernel, {given_arrays})
     except Exception as _error:
         _result = _after_failure(self, _kernel, {arrays}, {options}, _error)
+"""
+
+_WRAP = """
     if _result.__class__ is _ndarray:
         _out = _new(_Tensor)
         _out._a = _result
@@ -120,6 +150,8 @@ _RECORD = """
 
 def text_of(form: Form) -> str:
     """The source of a form's `__call__`."""
+    if not form.operands:
+        return _open_text(form)
     names, arrays = form.operands, [f"a_{x}" for x in form.operands]
     sure = set() if form.number_first or form.from_nothing else {names[0]}       # to be a tensor, once that was asked
     are_tensors = {x: "True" if x in sure else f"isinstance({x}, _Tensor)" for x in names}     # Python leaves out "True"
@@ -141,5 +173,22 @@ def text_of(form: Form) -> str:
         "wanted": " or ".join([f"({are_tensors[x]} and {x}._node is not None)" for x in names]),
     }
     words["check"] = _CHECK.format(**words) if form.checked else ""
-    body = _VIEW if form.is_view else _RUN + (_RECORD if form.taped else "")
-    return (_FRAME + body + ("" if form.is_view else "    return _out\n")).format(**words)
+    body = _VIEW if form.is_view else _RUN + _WRAP + (_RECORD if form.taped else "") + "    return _out\n"
+    return (_FRAME + body).format(**words)
+
+
+def _open_text(form: Form) -> str:
+    """The source for operators that take any number of tensors."""
+    words = {
+        "parameters": ", ".join(["*args", *form.options]),
+        "operands": "args",
+        "options": f"{{{', '.join([f'{o!r}: {o}' for o in form.options])}}}",
+        "arrays": "_arrays",
+        "read": "_kinds = tuple(_kinds)" if form.checked else "",
+        "given": ", ".join([f"{o}={o}" for o in form.options]),
+        "kind": "_kinds" if form.checked else "",
+        "wanted": "_recorded",
+    }
+    words["check"] = _CHECK.format(**words) if form.checked else ""
+    words["kind"] = ", ".join(form.options)
+    return (_OPEN + _WRAP + (_RECORD if form.taped else "") + "    return _out\n").format(**words)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+FEW_ALIASES = 16
 _PACKAGE = __name__.split(".")[0]
 
 
@@ -15,6 +16,7 @@ class Storage:
 
     version   how often the memory was written in place
     aliases   weak references to views that know their base, so that a write can renew their histories
+    many      from how many aliases on dead ones are looked for
     guarded   whether somebody saved the memory at some version, and raises if it is at another when it is needed
     writer    (operator name, file, line) of the last write in place since then, for error messages
     lent      how many others see the memory (numpy, DLPack, another process) and may write without a version
@@ -26,6 +28,7 @@ class Storage:
     version = 0
     guarded = False
     aliases: Any = ()
+    many = 0
     writer = None
     lent = returned = 0
     unchecked: Any = None
@@ -35,27 +38,28 @@ class Storage:
         """Remembers that something outside sees the memory from now on, for good."""
         self.lent += 1
 
-    def add_alias(self, tensor):
-        """Remembers a view; dead entries are dropped as the list doubles."""
+    def add_aliases(self, tensors):
+        """Remembers views; dead entries are dropped as the list doubles."""
         live = self.aliases
         if live.__class__ is tuple:
-            self.aliases = [weakref.ref(tensor)]
-            return
-        n = len(live)
-        if n >= 16 and n & (n - 1) == 0:
+            live = self.aliases = []
+            self.many = FEW_ALIASES
+        live += map(weakref.ref, tensors)
+        if len(live) > self.many:
             live[:] = [r for r in live if r() is not None]
-        live.append(weakref.ref(tensor))
+            self.many = max(FEW_ALIASES, 2 * len(live))
 
     def guard(self) -> tuple:
         """This and its version now, for somebody who must notice writes."""
         self.guarded = True
         return self, self.version
 
-    def wrote(self, name: str):
-        """Counts a write in place, and remembers where the user asked for it, if somebody may want to know."""
+    def wrote(self, name: str, depth: int = 3):
+        """Counts a write in place, and remembers where the user asked for it, if somebody may want to know: `depth` frames up or
+        further, as who calls this, and who called that function, are of the package."""
         self.version += 1
         if self.guarded:
-            self.writer = (name, *user_line(3))     # who calls this, and who called that function, are of the package
+            self.writer = (name, *user_line(depth))
 
     def wrote_unchecked(self):
         """The last write went through `.data`: whoever writes there answers for what was saved for gradients."""

@@ -191,7 +191,8 @@ class Tensor:
         if value is not None:
             if not isinstance(value, Tensor) and not getattr(value, "is_sparse", False):
                 raise DTypeError(f"grad must be a tensor or None, got {type(value).__name__}")
-            if tuple(value.shape) != self._a.shape or value.dtype is not self.dtype:
+            shape = shape_of(value) if isinstance(value, Tensor) else tuple(value.shape)
+            if shape != self._a.shape or value.dtype is not self.dtype:
                 raise AutogradError(f"grad of a tensor {self.aval} must be like it, got {value.aval}")
         recorder = tls.m.recorder
         if recorder is not None:

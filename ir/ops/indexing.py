@@ -72,8 +72,10 @@ def _require_ranges(name, x, indices):
 
 
 def _index(x, *indices):
-    given = [d for d, i in enumerate(indices) if i is not None]
     try:
+        if len(indices) == 1 and indices[0] is not None:
+            return x.take(indices[0], 0)
+        given = [d for d, i in enumerate(indices) if i is not None]
         if len(given) == 1:
             return x.take(indices[given[0]], given[0])
         return x[_key(indices)] if given else x.copy()

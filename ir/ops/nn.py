@@ -343,16 +343,18 @@ def rows_of(shape) -> int:
 
 def as_rows(x):
     """The value as a matrix: all but the last dimension are rows."""
-    return reshape(x, shape=(rows_of(x.shape), x.shape[-1]))
+    return x if len(x.shape) == 2 else reshape(x, shape=(rows_of(x.shape), x.shape[-1]))
 
 
 def _linear_body(x, w, b):
-    out = reshape(matmul(as_rows(x), permute(w, dims=(1, 0))), shape=(*x.shape[:-1], w.shape[0]))
+    out = matmul(as_rows(x), permute(w, dims=(1, 0)))
+    out = out if len(x.shape) == 2 else reshape(out, shape=(*x.shape[:-1], w.shape[0]))
     return out if b is None else ew.add(out, expand(b, shape=out.shape))
 
 
 def _linear_x(g, out, x, w, b):
-    return reshape(matmul(as_rows(g), w), shape=x.shape)
+    back = matmul(as_rows(g), w)
+    return back if len(x.shape) == 2 else reshape(back, shape=x.shape)
 
 
 def _linear_w(g, out, x, w, b):

@@ -320,7 +320,8 @@ def _cat_vjp(g, out, *xs, dim, needs):
 
 
 cat = op("cat", infer=_infer_cat, ref=lambda *xs, dim: np.concatenate(xs, axis=dim), vjp=_cat_vjp, saves=(),
-         lower=Template("join"), batch=ALONG, traits=("exact", "float8"), doc="Joins along an existing dimension.")
+         lower=Template("join"), batch=ALONG, traits=("exact", "float8", "self_checking"),
+         doc="Joins along an existing dimension.")
 
 
 def _infer_pad(x, *, low, high, interior, value=0):

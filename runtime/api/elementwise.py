@@ -141,7 +141,8 @@ __builtins_abs = __builtins__["abs"] if isinstance(__builtins__, dict) else __bu
 # Arithmetic with arguments of its own.
 
 
-def _scaled(other, alpha, like):
+def scaled(other, alpha, like):
+    """alpha * other, which is added to `like`."""
     if alpha == 1:
         return other
     if isinstance(alpha, float) and not result_type(other, like).is_inexact:
@@ -152,19 +153,19 @@ def _scaled(other, alpha, like):
 @api(inplace=True)
 def add(input, other, *, alpha=1, out=None):
     """input + alpha * other"""
-    return operate(ew.add, input, _scaled(other, alpha, input), out=out)
+    return operate(ew.add, input, scaled(other, alpha, input), out=out)
 
 
 @api(inplace=True, names=("subtract",))
 def sub(input, other, *, alpha=1, out=None):
     """input - alpha * other"""
-    return operate(ew.sub, input, _scaled(other, alpha, input), out=out)
+    return operate(ew.sub, input, scaled(other, alpha, input), out=out)
 
 
 @api(method=False)
 def rsub(input, other, *, alpha=1):
     """other - alpha * input"""
-    return operate(ew.sub, other, _scaled(input, alpha, other))
+    return operate(ew.sub, other, scaled(input, alpha, other))
 
 
 _SAFE = 65504.0   # the largest float16

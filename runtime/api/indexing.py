@@ -13,7 +13,7 @@ from ...ir.ops import shape as sh
 from ...ir.substitute import slice_bounds
 from ..creation import as_array_tensor
 from ..device_array import DeviceArray
-from ..dispatch import as_view, look
+from ..dispatch import as_view, look, looks
 from ..state import tls
 from ..tensor import Tensor, numel_of, shape_of
 from ..writes import is_plain, write, wrote_plainly
@@ -251,13 +251,22 @@ def getitem(self, key):
         raise DimError(f"index {key} is out of range for dimension 0 with size {shape[0]}" if shape else
                        "a 0-d tensor cannot be indexed by a number; use item()")
     if kind is slice and self._a.ndim:
-        view = _quick_view(self, (key,))
-        return _slice_view(self, 0, key) if view is None else view
+        a, m = self._a, tls.m
+        if key.step is not None or a.__class__ is not _ndarray or m.special or (m.grad and self._node is not None):
+            return _slice_view(self, 0, key)
+        start, stop, _ = key.indices(a.shape[0])
+        stop = stop if stop > start else start
+        return as_view(self, a[start:stop], (self._path, sh.slice_, {"dim": 0, "start": start, "step": 1, "stop": stop}))
     if key is None:
         return _unsqueezed(self, 0)
+    if kind is Tensor and key._a.dtype.kind == "i" and key._a.ndim and self._a.ndim:
+        return ix.index.call(self, key)
     if kind is tuple:
         view = _quick_view(self, key)
         if view is None:
+            if 0 < len(key) <= self._a.ndim and all([k.__class__ is Tensor and k._a.dtype.kind == "i" and k._a.ndim  # noqa: C419
+                                                     for k in key]):
+                return ix.index.call(self, *key)
             view = _basic_view(self, key)
         if view is not None and view is not self:
             return view
@@ -376,7 +385,7 @@ def iterate(self) -> Iterator[Tensor]:
     """The entries along the first dimension."""
     if not self.ndim:
         raise DTypeError("iteration over a 0-d tensor")
-    return iter([getitem(self, i) for i in range(len(self))])
+    return iter(looks(sh.select, self, [{"dim": 0, "index": i} for i in range(len(self))]))
 
 
 def contains(self, element) -> bool:

@@ -11,7 +11,7 @@ from ...ir.errors import ArgumentError, DimError, DTypeError, ShapeError
 from ...ir.ops import indexing as ix
 from ...ir.ops import reduce as rd
 from ...ir.ops import shape as sh
-from ..dispatch import look
+from ..dispatch import kernel_of, look, looks
 from ..state import Defaults, tls
 from ..tensor import Tensor, numel_of, shape_of, wrap
 from .creation import counted, filled, made, tensor
@@ -85,7 +85,8 @@ def stack(tensors, dim=0, *, out=None):
     grown = shape[:d] + (1,) + shape[d:]
     m = tls.m
     if not m.special and not (m.grad and any([x._node is not None for x in xs])):  # noqa: C419  (quicker than a generator)
-        return deliver(sh.cat.call(*[wrap(x._a.reshape(grown)) for x in xs], dim=d), out, "stack")
+        joined = wrap(m.run(kernel_of(sh.cat), *[x._a.reshape(grown) for x in xs], dim=d))
+        return joined if out is None else deliver(joined, out, "stack")
     return deliver(sh.cat.call(*[look(sh.reshape, x, {"shape": grown}) for x in xs], dim=d), out, "stack")
 
 
@@ -176,16 +177,16 @@ def unbind(input, dim=0) -> tuple[Tensor, ...]:
     if not input.ndim:
         raise DimError("unbind cannot be applied to a 0-d tensor")
     d = canonical_dim(dim, input.ndim)
-    return tuple([look(sh.select, input, {"dim": d, "index": i}) for i in range(shape_of(input)[d])])
+    return tuple(looks(sh.select, input, [{"dim": d, "index": i} for i in range(shape_of(input)[d])]))
 
 
 def cut(input, dim, sizes):
     """Consecutive pieces of the given sizes along a dimension, as views."""
     pieces, start = [], 0
     for n in sizes:
-        pieces.append(look(sh.slice_, input, {"dim": dim, "start": start, "step": 1, "stop": start + n}))
+        pieces.append({"dim": dim, "start": start, "step": 1, "stop": start + n})
         start += n
-    return tuple(pieces)
+    return tuple(looks(sh.slice_, input, pieces))
 
 
 @api(keywords={"split_size": "split_size_or_sections"})
@@ -255,8 +256,8 @@ def tensor_split(input, indices_or_sections, dim=0) -> tuple[Tensor, ...]:
         return cut(input, d, [n // at + (i < n % at) for i in range(at)])
     stops = [slice(None, i).indices(n)[1] for i in at]
     starts = [0, *stops]
-    return tuple([look(sh.slice_, input, {"dim": d, "start": min(a, n), "step": 1, "stop": max(a, b)})
-                  for a, b in zip(starts, [*stops, n])])
+    return tuple(looks(sh.slice_, input, [{"dim": d, "start": min(a, n), "step": 1, "stop": max(a, b)}
+                                          for a, b in zip(starts, [*stops, n])]))
 
 
 def _splits(name, dim_of, least):

@@ -1,5 +1,7 @@
 """The Python operators of Tensor: a short road for the common case, the operator layer for the rest."""
 
+from functools import wraps
+
 import numpy as np
 
 from ...ir import dtype as dt
@@ -122,6 +124,25 @@ def _inplace(general, name, ufunc=None, chars=""):
     return method
 
 
+def _quicken(name, quick):
+    """Lets the method `name` take the road of the operator in place, where it has no options but a factor of the operand."""
+    long = getattr(Tensor, name)
+
+    @wraps(long)
+    def method(self, *args, **options):
+        if len(args) == 1 and isinstance(args[0], (Tensor, float, int)):
+            if not options:
+                return quick(self, args[0])
+            if options.keys() == _FACTOR:
+                return quick(self, api_ew.scaled(args[0], options["alpha"], self))
+        return long(self, *args, **options)
+
+    setattr(Tensor, name, method)
+
+
+_FACTOR = {"alpha"}
+
+
 def _attach(name, fn, *, op=None, ufunc=None, chars="", reflected=True, inplace=True):
     general = _guarded(fn)
     forward = _shortcut(op, ufunc, general, chars) if op is not None else general
@@ -131,6 +152,8 @@ def _attach(name, fn, *, op=None, ufunc=None, chars="", reflected=True, inplace=
         methods[f"__r{name}__"] = backward if op is None else _reflected_shortcut(op, ufunc, backward)
     if inplace:
         methods[f"__i{name}__"] = _guarded(_inplace(fn if op is None else forward, f"__i{name}__", ufunc, chars))
+    if op is not None and inplace:
+        _quicken(f"{fn.__name__}_", _inplace(forward, f"{fn.__name__}_", ufunc, chars))
     for key, method in methods.items():
         method.__name__ = key
         method.__qualname__ = f"Tensor.{key}"

@@ -22,7 +22,7 @@ def become(x: Tensor, view: Tensor, name: str) -> Tensor:
         x._a = view._a      # nobody else knows x's old shape: x stays the root of its memory
     else:
         x._a, x._base, x._path = view._a, view._base, view._path
-        x._storage.add_alias(x)
+        x._storage.add_aliases((x,))
     if m.grad:
         x._node = view._node
     if m.recorder is not None:
@@ -134,7 +134,7 @@ def set_(self, source=None):
     self._a, self._storage = source._a, source._storage
     self._base, self._path = source._base, source._path
     if source._base is not None:
-        source._storage.add_alias(self)
+        source._storage.add_aliases((self,))
     if tls.m.recorder is not None:
         tls.m.recorder.rebound(self, source)
     return self

@@ -50,6 +50,8 @@ def fill_in(shape: tuple, size: int, who: str) -> tuple:
             break
     else:
         return shape
+    if len(shape) == 1 and n == -1:
+        return (size,)
     known = 1
     for n in shape:
         if n < -1:
@@ -188,6 +190,8 @@ def transpose(input, dim0, dim1):
     """Two dimensions swapped."""
     n = input._a.ndim
     i, j = canonical_dim(dim0, n), canonical_dim(dim1, n)
+    if n == 2 and i != j:
+        return look(sh.permute, input, {"dims": (1, 0)})
     order = list(range(n))
     if n:
         order[i], order[j] = j, i
@@ -230,7 +234,8 @@ def adjoint(input):
 
 def _all_reversed(self) -> Tensor:
     """All dimensions reversed."""
-    return look(sh.permute, self, {"dims": tuple(range(self.ndim))[::-1]})
+    n = self._a.ndim
+    return look(sh.permute, self, {"dims": (1, 0) if n == 2 else tuple(range(n))[::-1]})
 
 
 def _last_two_swapped(self) -> Tensor:

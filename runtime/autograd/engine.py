@@ -203,6 +203,14 @@ class Backward:
         self.wholes.pop(leaf, None)
         if g is None:
             return
+        if self.plain and leaf.grad is None and g.__class__ is np.ndarray and not leaf.hooks and not leaf.post_hooks:
+            t = wrap(g)
+            del g                       # or `own` could not see that the gradient is its own
+            with _accumulating:
+                if leaf.grad is None:
+                    leaf.grad = own(t)
+                    return
+            g = t
         g = self.as_tensor(g)
         if leaf.hooks:
             for hook in list(leaf.hooks.values()):

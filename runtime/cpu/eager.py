@@ -250,16 +250,22 @@ def cat(op: Op):
 
     def run(*xs, dim):
         first = xs[0]
-        kind, sizes, size, long, dense = first.dtype, first.shape, 0, 0, True
+        kind, size = first.dtype, 0
         for x in xs:
-            if x.dtype != kind:
+            if x.dtype is not kind and x.dtype != kind:
                 return op.ref(*xs, dim=dim)
             size += x.size
-            long += x.shape[dim]
+        if size < _FEW or (not dim and size * kind.itemsize < alloc.SMALL_BYTES):
+            return np.concatenate(xs, dim)
+        sizes, long, dense = first.shape, 0, True
+        before, after = sizes[:dim], sizes[dim + 1:]
+        for x in xs:
+            shape = x.shape
+            if len(shape) != len(sizes) or shape[:dim] != before or shape[dim + 1:] != after:
+                raise ValueError("arrays of different sizes")
+            long += shape[dim]
             dense = dense and x.flags.c_contiguous
-        if size < _FEW:
-            return op.ref(*xs, dim=dim)
-        out = alloc.empty((*sizes[:dim], long, *sizes[dim + 1:]), kind)
+        out = alloc.empty((*before, long, *after), kind)
         if size >= _MANY and kind in _WORDS:
             return _joined_by_all(xs, out, dim)
         return join_rows(xs, out, dim) if dense and dim else np.concatenate(xs, dim, out)
@@ -279,12 +285,13 @@ def _joined_by_all(xs, out, dim):
 
 
 _SHORT_ROW = 256        # bytes up to which a row is copied as one element
+_MANY_ROWS = 256        # from which that is worth finding out how
 
 
 def join_rows(xs, out, dim):
     """Rows side by side. Short ones are copied as one element of their size, where numpy would copy element by element."""
     outer = math.prod(out.shape[:dim])
-    if out.nbytes > _SHORT_ROW * outer * len(xs):
+    if outer < _MANY_ROWS or out.nbytes > _SHORT_ROW * outer * len(xs):
         return np.concatenate(xs, dim, out)
     rows, start = out.reshape(outer, -1).view(np.uint8), 0
     for x in xs:

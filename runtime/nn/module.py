@@ -307,12 +307,13 @@ class Module(HookMethods, StateMethods, ConversionMethods):
     def zero_grad(self, set_to_none=True):
         """Drops the gradients of all parameters (or sets them to zero)."""
         for p in self.parameters():
-            if p.grad is None:
+            grad = p.grad
+            if grad is None:
                 continue
             if set_to_none:
                 p.grad = None
             else:
-                p.grad = p.grad.detach()
+                p.grad = grad.detach()
                 p.grad.zero_()
 
     # How it looks.

@@ -5,6 +5,7 @@ gives the same bits whether it is fused here, run operator by operator, or trace
 """
 
 import functools
+import threading
 
 import numpy as np
 
@@ -39,11 +40,25 @@ def sweep(build, written, read, numbers):
     if outs[0].__class__ is DeviceArray:
         outs[0].backend.sweep(kernel, outs, arrays, numbers)
     else:
-        kernel.general((*outs, *arrays, *[np.array(n, kind) for n in numbers]), outs)
+        kernel.general((*outs, *arrays, *_scalars(numbers, kind)), outs)
     first = written[0]._storage
-    first.wrote("step")
+    first.wrote("step", _DEEP)
     for t in written[1:]:
         t._storage.wrote_with(first)
+
+
+_DEEP = 6       # frames of the package between a write here and the user, at least: a sweep, the update by it, the step
+_local = threading.local()
+
+
+def _scalars(numbers, kind) -> tuple:
+    """Numbers as arrays, in memory that this thread uses again at its next sweep."""
+    kept = _local.__dict__
+    key = len(numbers), kind
+    arrays = kept.get(key) or kept.setdefault(key, tuple([np.empty((), kind) for _ in numbers]))
+    for a, n in zip(arrays, numbers):
+        a.fill(n)
+    return arrays
 
 
 @functools.lru_cache(None)
