@@ -1,14 +1,17 @@
 """einsum: any sum of products of tensors, as a sequence of permutations and matrix products."""
 
+from functools import lru_cache
 from typing import Any
 
 from ...ir import dtype as dt
+from ...ir.aval import same_shape
 from ...ir.errors import ArgumentError, ShapeError
+from ...ir.graph import Builder
 from ...ir.ops import elementwise as ew
 from ...ir.ops import linalg as la
 from ...ir.ops.reduce import count_of, sum_
 from ...ir.ops.shape import diagonal, expand, permute, reshape
-from ..tensor import Tensor
+from ..state import tls
 from .promote import result_type, to_dtype
 from .register import api
 
@@ -22,12 +25,41 @@ def einsum(equation, *operands):
         equation, operands = _from_sublists((equation, *operands))
     elif len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = tuple(operands[0])
-    terms, out = _parse(equation, operands)
     d = result_type(*operands)
-    if len(operands) == 1 and not d.is_inexact and set(terms[0]) - set(out):
+    if len(operands) == 1 and not d.is_inexact and _sums(equation, operands):
         d = dt.int64   # a sum of integers or bools counts in int64
+    xs = [to_dtype(x, d) for x in operands]
+    if tls.m.special:
+        return _computed(equation, xs)
+    values: list = list(xs)
+    steps, found = _steps(equation, tuple([x.aval for x in xs]))
+    for op, places, params in steps:
+        values.append(op.call(*[values[i] for i in places], **params))
+    return values[found]
+
+
+def _sums(equation, operands) -> bool:
+    """Whether a label of the one operand is summed over."""
+    terms, out = _parse(equation, operands)
+    return bool(set(terms[0]) - set(out))
+
+
+@lru_cache(512)
+def _steps(equation, avals) -> tuple:
+    """The operators that compute an equation for operands of these shapes, each with the places of its operands (first those of
+    the equation, then results in order) and its parameters; and the place of the result."""
+    b = Builder("einsum")
+    inputs = [b.input(f"x{i}", aval) for i, aval in enumerate(avals)]
+    out = _computed(equation, inputs)
+    places = {v: i for i, v in enumerate([*inputs, *[n.output for n in b.nodes]])}
+    return [(n.op, tuple([places[v] for v in n.inputs]), n.params) for n in b.nodes], places[out]
+
+
+def _computed(equation, operands):
+    """The result for operands of one dtype."""
+    terms, out = _parse(equation, operands)
     sizes = _sizes(terms, operands, equation)
-    work = [_without_repeats(to_dtype(x, d), labels) for x, labels in zip(operands, terms)]
+    work = [_without_repeats(x, labels) for x, labels in zip(operands, terms)]
     while len(work) > 1:
         i, j = _cheapest_pair(work, out, sizes)
         right, left = work.pop(j), work.pop(i)
@@ -144,11 +176,15 @@ def _contract(left: tuple[Any, list], right: tuple[Any, list], kept, sizes) -> t
 
     def flat(t, labels, groups):
         t = _arrange(t, labels, [v for g in groups for v in g], sizes)
-        return reshape(t, shape=tuple(_product(g, sizes) for g in groups))
+        return _shaped(t, tuple([_product(g, sizes) for g in groups]))
 
     product = la.matmul(flat(x, a, (batch, rows, inner)), flat(y, b, (batch, inner, cols)))
     labels = batch + rows + cols
-    return reshape(product, shape=tuple(sizes[v] for v in labels)), labels
+    return _shaped(product, tuple([sizes[v] for v in labels])), labels
+
+
+def _shaped(x, shape):
+    return x if same_shape(tuple(x.shape), shape) else reshape(x, shape=shape)
 
 
 def _scaled(x, y, batch, rows, cols):
@@ -163,7 +199,7 @@ def _product(labels, sizes):
     return count_of([sizes[v] for v in labels], range(len(labels)))
 
 
-def _arrange(x: Tensor, labels, wanted, sizes):
+def _arrange(x, labels, wanted, sizes):
     """The dims in the wanted order, sizes of 1 expanded to the label's size."""
     if list(labels) != list(wanted):
         x = permute(x, dims=tuple(labels.index(v) for v in wanted))
