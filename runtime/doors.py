@@ -107,7 +107,7 @@ def __call__(self, {parameters}):
 _FRAME = """
 def __call__(self, {parameters}):
     if not ({is_tensor}):
-        if {first}.__class__ is _ndarray:
+        if {is_array}:
             return (_KERNELS.get(self) or _kernel_of(self))({given})
         _args = {operands}
         return _binder_of(_args)(self, _args, {options})
@@ -159,7 +159,7 @@ def text_of(form: Form) -> str:
     kinds = [f"{a}.shape, {a}.dtype" if x in sure else f"({a}.shape, {a}.dtype) if {are_tensors[x]} else {x}"
              for x, a in zip(names, arrays)]
     words = {
-        "first": names[0],
+        "is_array": " or ".join([f"{x}.__class__ is _ndarray" for x in (names if form.number_first else names[:1])]),
         "parameters": ", ".join([*names, *(["*", *form.options] if options else [])]),
         "operands": f"({', '.join(names)},)",
         "options": f"{{{', '.join([f'{o!r}: {o}' for o in form.options])}}}",

@@ -6,6 +6,7 @@ of threads, eager or traced, and its whole state is two integers.
 """
 
 import secrets
+import struct
 import threading
 from contextlib import contextmanager
 
@@ -17,6 +18,7 @@ from .state import tls
 from .tensor import Tensor, wrap
 
 _WORD = 1 << 64
+_UINT64, _pack = np.dtype(np.uint64), struct.Struct("=2Q").pack_into
 
 
 class Generator:
@@ -64,7 +66,8 @@ class Generator:
     def key(self) -> Tensor:
         """The next key, a u64[2] tensor (seed, counter). A recorder is told, so that each run of a trace draws anew."""
         with self._lock:
-            drawn = np.array((self._seed, self._call), np.uint64)
+            drawn = np.empty(2, _UINT64)
+            _pack(drawn, 0, self._seed, self._call)
             self._call += 1
         key = wrap(drawn)
         recorder = tls.m.recorder

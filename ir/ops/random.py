@@ -19,7 +19,8 @@ from .elementwise import mul
 
 def stream(key) -> tuple[int, int]:
     """(seed, call) of a key."""
-    return int(key[0]), int(key[1])
+    seed, call = key.tolist()
+    return seed, call
 
 
 def size_of(shape) -> int:

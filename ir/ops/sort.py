@@ -14,6 +14,8 @@ from .batched import all_repeated
 from .shape import reshape
 
 _SIGNED: dict[int, Any] = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
+_LOWEST: dict[Any, Any] = {t: t(np.iinfo(t).min) for t in _SIGNED.values()}
+_HIGHEST: dict[Any, Any] = {t: t(np.iinfo(t).max) for t in _SIGNED.values()}
 
 
 def order_keys(a, descending=False):
@@ -22,14 +24,14 @@ def order_keys(a, descending=False):
         keys = a.view(np.int8)
     elif a.dtype.kind == "u":
         signed = _SIGNED[a.dtype.itemsize]
-        keys = np.ascontiguousarray(a).view(signed) ^ np.iinfo(signed).min
+        keys = np.ascontiguousarray(a).view(signed) ^ _LOWEST[signed]
     elif a.dtype.kind == "i":
         keys = a
     else:
         signed = _SIGNED[a.dtype.itemsize]
         bits = np.ascontiguousarray(a + a.dtype.type(0)).view(signed)
-        keys = np.where(bits < 0, bits ^ np.iinfo(signed).max, bits)
-        keys = np.where(np.isnan(a), np.iinfo(signed).max, keys)
+        keys = np.where(bits < 0, bits ^ _HIGHEST[signed], bits)
+        keys = np.where(np.isnan(a), _HIGHEST[signed], keys)
     return ~keys if descending else keys
 
 
@@ -93,7 +95,7 @@ def _searchsorted(sorted_, values, *, right):
         return np.asarray(np.searchsorted(rows, wanted, side), np.int64).reshape(values.shape)
     count = math.prod(rows.shape[:-1])
     flat, each = rows.reshape(count, rows.shape[-1]), wanted.reshape(count, wanted.shape[-1])
-    found = [np.searchsorted(row, v, side) for row, v in zip(flat, each)]
+    found = [row.searchsorted(v, side) for row, v in zip(flat, each)]
     return np.array(found, np.int64).reshape(values.shape)
 
 

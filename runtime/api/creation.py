@@ -74,6 +74,17 @@ def counted(n: int, dtype=dt.int64) -> Tensor:
     return sh.iota.call(None, shape=(n,), dim=0, dtype=dtype)
 
 
+def _counted_array(n: int, dtype=dt.int64) -> np.ndarray:
+    return np.arange(n, dtype=dtype.np)
+
+
+def of_counts(fn, *facts) -> Tensor:
+    """fn(count, *facts), which is made of what count(n, dtype) gives, 0 to n - 1, by operators: on arrays where nobody listens,
+    which takes half the time."""
+    m = tls.m
+    return fn(counted, *facts) if m.special else wrap(m.run(fn, _counted_array, *facts))
+
+
 # From data.
 
 
@@ -223,8 +234,12 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_g
     if n < 0 or m < 0:
         raise ShapeError(f"eye: sizes must not be negative, got {n} and {m}")
     d = _dtype_of(dtype, out)
-    rows, cols = sh.reshape(counted(n), shape=(n, 1)), sh.reshape(counted(m), shape=(1, m))
-    return finish(ew.cast.call(ew.eq(rows, cols), dtype=d), out, requires_grad, "eye", device)
+    return finish(of_counts(_diagonal, n, m, d), out, requires_grad, "eye", device)
+
+
+def _diagonal(count, n, m, d):
+    rows, cols = sh.reshape(count(n), shape=(n, 1)), sh.reshape(count(m), shape=(1, m))
+    return ew.cast.call(ew.eq(rows, cols), dtype=d)
 
 
 # Counting.
@@ -233,6 +248,8 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_g
 def _sequence_dtype(dtype, *numbers):
     if dtype is not None:
         return dt.as_dtype(dtype)
+    if numbers[0].__class__ is numbers[1].__class__ is numbers[2].__class__ is int:
+        return dt.int64
     floats = any(isinstance(n, (float, np.floating)) or (isinstance(n, Tensor) and n.dtype.is_inexact) for n in numbers)
     return Defaults.dtype if floats else dt.int64
 
@@ -244,14 +261,16 @@ def arange(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, devi
     if end is None:
         start, end = 0, start
     d = out.dtype if dtype is None and out is not None else _sequence_dtype(dtype, start, end, step)
-    start, end, step = _number(start), _number(end), _number(step)
+    whole = start.__class__ is end.__class__ is step.__class__ is int
+    if not whole:
+        start, end, step = _number(start), _number(end), _number(step)
     if step == 0:
         raise ArgumentError("arange: step must not be 0")
-    if not all(n.__class__ is int or math.isfinite(n) for n in (start, end, step)):
+    if not whole and not all(n.__class__ is int or math.isfinite(n) for n in (start, end, step)):
         raise ArgumentError(f"arange: bounds and step must be finite, got {start}, {end}, {step}")
     if (end - start) * step < 0:
         raise ArgumentError(f"arange: from {start} to {end} leads the other way than step {step}")
-    exact = all(isinstance(n, int) for n in (start, end, step))
+    exact = whole or all(isinstance(n, int) for n in (start, end, step))
     n = -((start - end) // step) if exact else math.ceil((end - start) / step)
     if d.is_integer:
         start, step = as_int(start), as_int(step)
@@ -266,7 +285,11 @@ def _progression(n, start, step, d):
         kind = dt.int64
     if kind is dt.int64 and start == 0 and step == 1:
         return counted(n, d) if d is not dt.bool_ else ew.cast.call(counted(n), dtype=d)
-    x = counted(n, kind)
+    return of_counts(_stepped, n, start, step, kind, d)
+
+
+def _stepped(count, n, start, step, kind, d):
+    x = count(n, kind)
     x = x if step == 1 else ew.mul(x, step)
     x = x if start == 0 else ew.add(x, start)
     return x if d is kind else ew.cast.call(x, dtype=d)
@@ -289,18 +312,22 @@ def _bound(x):
     return _number(x)
 
 
-def _evenly(start, end, steps):
-    """`steps` float64 values from start to end, each half counted from its own end."""
+def _evenly(start, end, steps, then) -> Tensor:
+    """What `then` makes of `steps` float64 values from start to end, each half counted from its own end."""
     start, end = _bound(start), _bound(end)
     if steps < 0:
         raise ArgumentError(f"linspace: steps must not be negative, got {steps}")
     if steps == 1:
-        return filled(None, (1,), start, dt.float64)
+        return then(filled(None, (1,), start, dt.float64))
     gap = (end - start) / (steps - 1) if steps else 0.0
-    i = counted(steps, dt.float64)
-    front = ew.add(ew.mul(i, gap), float(start))
-    back = ew.sub(float(end), ew.mul(ew.sub(float(steps - 1), i), gap))
-    return ew.where(ew.lt(i, float(steps // 2)), front, back)
+
+    def values(count):
+        i = count(steps, dt.float64)
+        front = ew.add(ew.mul(i, gap), float(start))
+        back = ew.sub(float(end), ew.mul(ew.sub(float(steps - 1), i), gap))
+        return then(ew.where.call(ew.lt(i, float(steps // 2)), front, back))
+
+    return of_counts(values)
 
 
 @api(method=False)
@@ -308,7 +335,8 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
     """`steps` values evenly from start to end, both included."""
     require_device(device)
     d = _dtype_of(dtype, out)
-    return finish(ew.cast.call(_evenly(start, end, int(steps)), dtype=d), out, requires_grad, "linspace", device)
+    made = _evenly(start, end, int(steps), lambda x: ew.cast.call(x, dtype=d))
+    return finish(made, out, requires_grad, "linspace", device)
 
 
 @api(method=False)
@@ -317,8 +345,8 @@ def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None,
     """Powers of `base` with exponents evenly from start to end."""
     require_device(device)
     d = _dtype_of(dtype, out)
-    powers = ew.pow_(float(base), _evenly(start, end, int(steps)))
-    return finish(ew.cast.call(powers, dtype=d), out, requires_grad, "logspace", device)
+    made = _evenly(start, end, int(steps), lambda x: ew.cast.call(ew.pow_(float(base), x), dtype=d))
+    return finish(made, out, requires_grad, "logspace", device)
 
 
 @api(method=False)

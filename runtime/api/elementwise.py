@@ -245,10 +245,11 @@ def clamp(input, min=None, max=None, *, out=None):
     """Limits values to [min, max]; either may be missing, a number or a tensor."""
     if min is None and max is None:
         raise ArgumentError("clamp needs min, max or both")
-    min, max = (b if b is None else as_operand(b, "clamp") for b in (min, max))
     if _has_plain_bounds(input, min, max):
         low, high = -inf if min is None else float(min), inf if max is None else float(max)
-        return deliver(clamp_between.call(input, min_val=low, max_val=high), out, "clamp")
+        result = clamp_between.call(input, min_val=low, max_val=high)
+        return result if out is None else deliver(result, out, "clamp")
+    min, max = (b if b is None else as_operand(b, "clamp") for b in (min, max))
     bounds = [b for b in (min, max) if b is not None]
     d = result_type(input, *bounds)
     x = to_dtype(input, d)
@@ -303,13 +304,23 @@ def clamp_max(input, max):
     return clamp(input, max=max)
 
 
+def is_wide(xs) -> bool:
+    """Whether the tensors among operands are floats that have a place for every number."""
+    for x in xs:
+        if isinstance(x, Tensor) and (x._a.dtype.kind != "f" or x._a.itemsize < 2):
+            return False
+    return True
+
+
 @api()
 def where(condition, input=None, other=None, *, out=None):
     """input where the condition holds, other elsewhere; with the condition alone, its nonzero indices."""
     if input is None and other is None:
         return FUNCTIONS["nonzero"](condition, as_tuple=True)
-    if condition._a.dtype.kind == "b" and isinstance(other, Tensor) and alike((input, other)):
-        return deliver(ew.where.call(condition, input, other), out, "where")
+    if condition._a.dtype.kind == "b" and (alike((input, other)) or alike((other, input))) and (
+            (isinstance(input, Tensor) and isinstance(other, Tensor)) or is_wide((input, other))):
+        result = ew.where.call(condition, input, other)
+        return result if out is None else deliver(result, out, "where")
     if condition.dtype is dt.uint8:
         condition = ew.ne(condition, 0)
     d = result_type(input, other)

@@ -77,9 +77,9 @@ def composite(op: Op):
     """The operators of a body (or the reference, where that takes less memory: trait "ref_first"), as one kernel where arrays
     are large, or where the same call was made so often that its compilation pays; a result that is an argument itself is copied,
     since results own their memory."""
-    body = op.ref if "ref_first" in op.traits else op.lower.body
+    body = op.ref if "ref_first" in op.traits else _BODIES.get(op, op.lower.body)
     made: Any = None
-    small = 0           # calls on small arrays, until they are worth counting by kinds
+    small: float = 0    # calls on small arrays, until they are worth counting by kinds
 
     def run(*args, **params):
         nonlocal made, small
@@ -92,6 +92,8 @@ def composite(op: Op):
             graph = made.find(args, params, 1 if size >= LARGE else _OFTEN)
             if graph is not None:
                 return graph(args)
+            if made.refused:
+                small = -math.inf       # others will be refused, too
         else:
             small += 1
         result = body(*args, **params)
@@ -101,6 +103,16 @@ def composite(op: Op):
         return result
 
     return run
+
+
+def _dot(x, y):
+    """The body of dot, on arrays."""
+    if x.dtype not in _FLOAT_KINDS or x.dtype != y.dtype:
+        return linalg.dot.lower.body(x, y)
+    return gemm.matmul(x.reshape(1, -1), y.reshape(-1, 1)).reshape(())
+
+
+_BODIES = {linalg.dot: _dot}        # of composites, without operators between
 
 
 def has_own_kernel(op: Op) -> bool:
@@ -158,7 +170,8 @@ def drawn(name, key, shape, out=None, span=0):
     """The first elements of a key's stream, made in `out` if it is given: a contiguous array of the shape and dtype."""
     seed, call = random.stream(key)
     flat = None if out is None else out.reshape(-1)
-    return kernels.draw(name)(seed, call, random.size_of(shape), span=span, out=flat).reshape(shape)
+    made = kernels.draw(name).__call__(seed, call, random.size_of(shape), 0, span, flat)
+    return made if len(shape) == 1 else made.reshape(shape)
 
 
 @TABLE.makes(shape.full)
@@ -196,7 +209,8 @@ def normal(op: Op):
 
     def run(key, *, shape, dtype, out=None):
         name = "random_normal_double" if dtype is dt.float64 else "random_normal"
-        return drawn(name, key, shape, out).astype(dtype.np, copy=False)
+        made = drawn(name, key, shape, out)
+        return made if made.dtype is dtype.np else made.astype(dtype.np)
 
     return run
 
@@ -220,7 +234,7 @@ def randint(op: Op):
         made = drawn("random_below", key, shape, span=high - low)
         if low:
             made += np.int64(low)
-        return made.astype(dtype.np, copy=False)
+        return made if made.dtype is dtype.np else made.astype(dtype.np)
 
     return run
 

@@ -51,6 +51,7 @@ class Composites:
     def __init__(self, op: Op):
         self.op = op
         self._made: dict = {}
+        self.refused = 0            # kinds of calls that did not become one kernel
 
     def find(self, args, params, calls=1):
         """What runs such a call on its arguments: None unless as many of the same kind were made before, and it is one kernel."""
@@ -84,7 +85,10 @@ class Composites:
             return None
         with _lock:
             found = self._made[key] = self._compiled(args, params)
-        return None if found is _NONE else found
+        if found is _NONE:
+            self.refused += 1
+            return None
+        return found
 
     def _compiled(self, args, params):
         """A function of the arguments, or _NONE."""

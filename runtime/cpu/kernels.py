@@ -44,6 +44,7 @@ class Elementwise:
         self._far: Any = None
         self._strided: dict[tuple, int] = {}
         self._plans: dict[tuple, tuple] = {}
+        self._sweeps: dict[tuple, Any] = {}
 
     def kernel(self, rank: int = 1, classes=None) -> Kernel:
         """The kernel over `rank` dims; `classes` says each operand's innermost stride: 1, 0 or None (any)."""
@@ -151,6 +152,22 @@ class Elementwise:
             entry(*arrays, *outs, plan)
         return outs if len(outs) > 1 else outs[0]
 
+    def sweep(self, outs, arrays, numbers):
+        """`general` on arrays of one shape and numbers (arrays without dims), where the results replace the first of the arrays."""
+        for a in (*outs, *arrays):
+            if not a.flags.c_contiguous:
+                return self.general((*outs, *arrays, *numbers), outs)
+        shape = outs[0].shape
+        found = self._sweeps.get(shape)
+        if found is None:
+            operands = (*outs, *arrays, *numbers)
+            _, *found = self._plan(tuple([(a.shape, a.strides) for a in (*operands, *outs)]), operands, outs)
+            self._sweeps[shape] = found
+        entry, plan = found
+        if entry is not None:
+            entry(*outs, *arrays, *numbers, *outs, plan)
+        return outs
+
     def _plan(self, key, arrays, outs):
         """(shape of the result, native entry, its plan) for operands of these shapes and strides."""
         shape = np.broadcast_shapes(*(a.shape for a in arrays))
@@ -171,6 +188,7 @@ class Elementwise:
             entry = planned_entry(self.name, tuple((a.dtype, a.ndim) for a in arrays), tuple((o.dtype, o.ndim) for o in outs))
         if len(self._plans) >= _MAX_PLANS:
             self._plans.clear()
+            self._sweeps.clear()
         found = self._plans[key] = (shape, entry, plan)
         return found
 

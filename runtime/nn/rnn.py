@@ -7,7 +7,7 @@ from typing import Any
 from ...ir.errors import ArgumentError, ShapeError
 from ...ir.ops import recurrent as ops
 from ...ir.ops.shape import reshape
-from ..api.creation import made
+from ..api.creation import filled, made
 from ..api.register import FUNCTIONS
 from ..state import tls
 from ..tensor import wrap
@@ -259,8 +259,8 @@ class RNNCellBase(Module):
         single = input.ndim == 1
         x = input.unsqueeze(0) if single else input
         states = [None] * self._states if hx is None else list(hx) if isinstance(hx, (tuple, list)) else [hx]
-        states = [FUNCTIONS["zeros"]((x.shape[0], self.hidden_size), dtype=x.dtype, device=x.device) if s is None else
-                  s.unsqueeze(0) if single else s for s in states]
+        states = [filled(x, (x.shape[0], self.hidden_size), 0, x.dtype) if s is None else s.unsqueeze(0) if single else s
+                  for s in states]
         bias = self.bias_ih if self._gates == 3 else _bias_of(self.bias_ih, self.bias_hh)
         return F.linear(x, self.weight_ih, bias).unsqueeze(0), states, single
 

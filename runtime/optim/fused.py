@@ -40,7 +40,7 @@ def sweep(build, written, read, numbers):
     if outs[0].__class__ is DeviceArray:
         outs[0].backend.sweep(kernel, outs, arrays, numbers)
     else:
-        kernel.general((*outs, *arrays, *_scalars(numbers, kind)), outs)
+        kernel.sweep(outs, arrays, _scalars(numbers, kind))
     first = written[0]._storage
     first.wrote("step", _DEEP)
     for t in written[1:]:

@@ -159,7 +159,9 @@ class Optimizer:
                 g = p.grad
                 if g is not None:
                     update = self._sparse_update(recorder) if g.is_sparse else self._update
-                    update(p, g.detach() if down else -g.detach(), self.state[p], group)
+                    if recorder is not None or g.is_sparse or g._node is not None:
+                        g = g.detach()
+                    update(p, g if down else -g, self.state[p], group)
         return loss
 
     def _sparse_update(self, recorder):
