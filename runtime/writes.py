@@ -92,8 +92,11 @@ def is_plain(dst: Tensor, m) -> bool:
 
 def wrote_plainly(dst: Tensor, name: str):
     """After such a write."""
-    storage = dst._storage
-    storage.wrote(name)
+    storage = dst._shared or dst._own_storage()
+    if storage.guarded:
+        storage.wrote(name)
+    else:                       # the same, where nobody wants to know the user's line
+        storage.version += 1
     if (dst if dst._base is None else dst._base)._is_data:
         storage.wrote_unchecked()
 

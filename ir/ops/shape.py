@@ -76,10 +76,12 @@ def window(x, shape, strides, offset=0):
 
 def _expand(x, *, shape):
     lead = len(shape) - x.ndim
-    for n, m in zip(x.shape, shape[lead:]):
-        if n not in (1, m) or lead < 0:
+    strides = [0] * lead
+    for s, n, m in zip(x.strides, x.shape, shape[lead:]):
+        if (n != m and n != 1) or lead < 0:
             raise ShapeError(f"cannot expand shape {x.shape} to {tuple(shape)}: a size may only grow from 1")
-    return window(x, shape, (0,) * lead + tuple([s if n == m else 0 for s, n, m in zip(x.strides, x.shape, shape[lead:])]))
+        strides.append(s if n == m else 0)
+    return window(x, shape, strides)
 
 
 def _expand_links(size, op, shape, params):

@@ -13,7 +13,7 @@ from ..device import Device
 from ..placement import is_page_locked, moved, pinned
 from ..state import tls
 from ..tensor import Tensor, numel_of, shape_of
-from ..writes import write
+from ..writes import is_plain, write, wrote_plainly
 from .creation import filled, made
 from .register import FUNCTIONS, api
 
@@ -209,7 +209,11 @@ def fill(input, value):
 @api(function=False)
 def zero_(self):
     """Writes zeros everywhere."""
-    return write(self, 0, "zero_")
+    if not is_plain(self, tls.m):
+        return write(self, 0, "zero_")
+    self._a.fill(0)
+    wrote_plainly(self, "zero_")
+    return self
 
 
 # Memory and size.

@@ -14,6 +14,7 @@ from ...ir.ops import shape as sh
 from ...ir.ops.assign import assign_view
 from ...ir.substitute import slice_bounds
 from ..device_array import DeviceArray
+from ..dispatch import untaped
 from ..tensor import Tensor, numel_of, shape_of
 from .creation import filled
 from .indexing import getitem, positions_of, put, resolve, setitem
@@ -299,10 +300,14 @@ def one_hot(tensor, num_classes=-1):
         num_classes = int(tensor.max().item()) + 1
     if numel_of(tensor):
         ix.require_range("one_hot", tensor._a, num_classes, -1)
-    at = sh.reshape(tensor, shape=shape_of(tensor) + (1,))
-    return ix.scatter.call(filled(tensor, shape_of(tensor) + (num_classes,), 0, dt.int64), at,
-                      filled(tensor, shape_of(at), 1, dt.int64),
-                      dim=tensor.ndim, mode="set")
+    return untaped(_ones_at, tensor, shape_of(tensor), num_classes)
+
+
+def _ones_at(x, shape, n):
+    at = sh.reshape(x, shape=(*shape, 1))
+    zeros = sh.full.call(x, shape=(*shape, n), value=0, dtype=dt.int64)
+    ones = sh.full.call(x, shape=(*shape, 1), value=1, dtype=dt.int64)
+    return ix.scatter.call(zeros, at, ones, dim=len(shape), mode="set")
 
 
 # A view's place replaced, as a new tensor.

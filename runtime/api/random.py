@@ -18,7 +18,7 @@ from ...ir.ops.shape import expand, full
 from ...ir.ops.sort import arg_topk, argsort, searchsorted
 from .. import random as streams
 from ..device import CPU
-from ..dispatch import kernel_of
+from ..dispatch import kernel_of, untaped
 from ..random import draw_key, draw_key_beside
 from ..state import Defaults, tls
 from ..tensor import Tensor
@@ -99,9 +99,13 @@ def randperm(n, *, generator=None, out=None, dtype=dt.int64, layout=None, device
     require_device(device)
     if n < 0:
         raise ArgumentError(f"randperm takes a length of at least 0, got {n}")
-    keys = rn.randint.call(draw_key(generator, device), shape=(n,), low=-2 ** 63, high=2 ** 63 - 1, dtype=dt.int64)
-    order = argsort(keys, dim=0, descending=False)
+    order = untaped(_order_of_noise, draw_key(generator, device), n)
     return finish(to_dtype(order, dt.as_dtype(dtype or dt.int64)), out, requires_grad, "randperm", device)
+
+
+def _order_of_noise(key, n):
+    keys = rn.randint.call(key, shape=(n,), low=-2 ** 63, high=2 ** 63 - 1, dtype=dt.int64)
+    return argsort.call(keys, dim=0, descending=False)
 
 
 # Like another tensor.
@@ -140,14 +144,17 @@ def uniform_of(shape, dtype, generator, device=CPU):
 
 def tail_of(shape, dtype, generator, device=CPU):
     """-log of a uniform in (0, 1]: exponential of rate 1, never 0."""
-    u = uniform_of(shape, dtype, generator, device)
-    smallest = 2.0 ** -54 if u.dtype is dt.float64 else 2.0 ** -25
-    return at_least(ew.neg(ew.log1p(ew.neg(u))), smallest)
+    return untaped(_tail, draw_key(generator, device), tuple(shape), dt.accumulator(dtype))
+
+
+def _tail(key, shape, dtype):
+    u = rn.uniform.call(key, shape=shape, dtype=dtype)
+    return at_least(ew.neg(ew.log1p(ew.neg(u))), 2.0 ** -54 if dtype is dt.float64 else 2.0 ** -25)
 
 
 def at_least(x, bound):
     """The larger of x and a number."""
-    return ew.maximum(x, full(x, shape=tuple(x.shape), value=bound, dtype=x.dtype))
+    return ew.maximum(x, full.call(x, shape=tuple(x.shape), value=bound, dtype=dt.of(x)))
 
 
 @api(method=False)
@@ -179,7 +186,7 @@ def bernoulli(input, p=None, *, generator=None, out=None):
         chance = input if p is None else expand(p, shape=tuple(input.shape))
         _check_probabilities(chance, "bernoulli")
         wide = dt.accumulator(chance.dtype)
-        hit = ew.lt.call(uniform_of(input.shape, chance.dtype, generator, input.device), to_dtype(chance.detach(), wide))
+        hit = untaped(ew.lt, uniform_of(input.shape, chance.dtype, generator, input.device), to_dtype(chance.detach(), wide))
     result = ew.cast.call(hit, dtype=input.dtype)
     if input.requires_grad:
         result = ew.add(result, ew.mul(input, 0.0))
@@ -221,12 +228,19 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
     weights = to_dtype(input.detach(), dt.accumulator(input.dtype))
     last = weights.ndim - 1
     if not replacement:
-        score = ew.div(weights, tail_of(weights.shape, weights.dtype, generator))
-        return deliver(arg_topk(score, k=num_samples, dim=last, largest=True), out, "multinomial")
-    sums = cumsum(to_dtype(weights, dt.float64), dim=last)
-    total = rd.amax(sums, dim=(last,), keepdim=True)
-    u = rn.uniform.call(draw_key_beside(weights, generator), shape=(*weights.shape[:-1], num_samples), dtype=dt.float64)
-    return deliver(searchsorted(sums, ew.mul(u, total), right=True), out, "multinomial")
+        score = untaped(ew.div, weights, tail_of(weights.shape, weights.dtype, generator))
+        return deliver(arg_topk.call(score, k=num_samples, dim=last, largest=True), out, "multinomial")
+    shape = (*weights.shape[:-1], num_samples)
+    return deliver(untaped(_found_in_sums, weights, draw_key_beside(weights, generator), shape), out, "multinomial")
+
+
+def _found_in_sums(weights, key, shape):
+    """Where uniform numbers fall among the running sums of weights."""
+    last = len(shape) - 1
+    sums = cumsum.call(ew.cast.call(weights, dtype=dt.float64), dim=last)
+    total = rd.amax.call(sums, dim=(last,), keepdim=True)
+    u = rn.uniform.call(key, shape=shape, dtype=dt.float64)
+    return searchsorted.call(sums, ew.mul(u, total), right=True)
 
 
 def _check_weights(p, num_samples, replacement):
@@ -235,11 +249,15 @@ def _check_weights(p, num_samples, replacement):
     n = p.shape[-1]
     if num_samples <= 0 or (not replacement and num_samples > n):
         raise ArgumentError(f"multinomial cannot draw {num_samples} of {n} {'' if replacement else 'without replacement'}")
-    axes = tuple(range(p.ndim))
+    if not bool(untaped(_are_weights, p)):
+        raise ArgumentError("multinomial takes weights that are finite, not negative, and not all 0 in a row")
+
+
+def _are_weights(p):
+    axes = tuple(range(len(p.shape)))
     valid = rd.all_(ew.logical_and(ew.isfinite(p), ew.ge(p, 0)), dim=axes, keepdim=False)
     some = rd.all_(ew.gt(rd.sum_(p, dim=axes[-1:], keepdim=False), 0), dim=axes[:-1], keepdim=False)
-    if not bool(ew.logical_and(valid, some)):
-        raise ArgumentError("multinomial takes weights that are finite, not negative, and not all 0 in a row")
+    return ew.logical_and(valid, some)
 
 
 # In place.

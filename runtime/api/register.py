@@ -72,7 +72,9 @@ def renamed(fn, keywords):
 
     @wraps(fn)
     def spelled(*args, **kwargs):
-        if kwargs and not rename.keys().isdisjoint(kwargs):
+        if not kwargs:
+            return fn(*args)
+        if not rename.keys().isdisjoint(kwargs):
             kwargs = {rename.get(k, k): v for k, v in kwargs.items()}
         return fn(*args, **kwargs)
 

@@ -268,6 +268,8 @@ def expand(self, *sizes, size=None, implicit=False):
         raise ShapeError(f"expand: {len(sizes)} sizes are fewer than the {len(shape)} dimensions of shape {shape}")
     if -1 in sizes[:lead]:
         raise ShapeError(f"expand: -1 is not allowed for a new leading dimension, got {sizes}")
+    if -1 not in sizes:
+        return look(sh.expand, self, {"shape": sizes})
     return look(sh.expand, self, {"shape": sizes[:lead] + tuple([n if m == -1 else m for n, m in zip(shape, sizes[lead:])])})
 
 

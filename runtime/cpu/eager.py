@@ -128,6 +128,9 @@ def cast(op: Op):
     """numpy for small arrays and for complex numbers, the compiled conversion for large ones."""
 
     def run(x, *, dtype):
+        kind = dtype.np
+        if (x.size < LARGE and x.dtype.isbuiltin == 1 and kind.isbuiltin == 1 and x.dtype.kind != "c" and x.flags.c_contiguous):
+            return x.astype(kind)
         if x.size < LARGE or dtype.is_complex or x.dtype.kind == "c":
             return op.ref(x, dtype=dtype)
         return kernels.cast(dt.BY_NP[x.dtype], dtype)(x)
@@ -166,12 +169,21 @@ def rows(op: Op):
 # Random numbers: the compiled stream gives the bits that ir/philox.py defines; normals differ from numpy's in the last one.
 
 
-def drawn(name, key, shape, out=None, span=0):
-    """The first elements of a key's stream, made in `out` if it is given: a contiguous array of the shape and dtype."""
-    seed, call = random.stream(key)
-    flat = None if out is None else out.reshape(-1)
-    made = kernels.draw(name).__call__(seed, call, random.size_of(shape), 0, span, flat)
-    return made if len(shape) == 1 else made.reshape(shape)
+def drawn(name):
+    """What gives the first elements of a key's stream, made in `out` if it is given: a contiguous array of the shape and
+    dtype."""
+    draw: Any = None
+
+    def run(key, shape, out=None, span=0):
+        nonlocal draw
+        draw = draw or kernels.draw(name).__call__      # a method: quicker to call than an object
+        (seed, call), count = key.tolist(), 1
+        for n in shape:
+            count *= n
+        made = draw(seed, call, count, 0, span, None if out is None else out.reshape(-1))
+        return made if len(shape) == 1 else made.reshape(shape)
+
+    return run
 
 
 @TABLE.makes(shape.full)
@@ -195,10 +207,10 @@ def full(op: Op):
 @TABLE.makes(random.uniform)
 def uniform(op: Op):
     """Uniform floats."""
-    made = {dt.float32: "random_uniform", dt.float64: "random_uniform_double"}
+    made = {dt.float32: drawn("random_uniform"), dt.float64: drawn("random_uniform_double")}
 
     def run(key, *, shape, dtype, out=None):
-        return drawn(made[dtype], key, shape, out) if dtype in made else op.ref(key, shape=shape, dtype=dtype)
+        return made[dtype](key, shape, out) if dtype in made else op.ref(key, shape=shape, dtype=dtype)
 
     return run
 
@@ -207,9 +219,10 @@ def uniform(op: Op):
 def normal(op: Op):
     """Normal floats; 16-bit ones are the float32 numbers, rounded."""
 
+    single, double = drawn("random_normal"), drawn("random_normal_double")
+
     def run(key, *, shape, dtype, out=None):
-        name = "random_normal_double" if dtype is dt.float64 else "random_normal"
-        made = drawn(name, key, shape, out)
+        made = (double if dtype is dt.float64 else single)(key, shape, out)
         return made if made.dtype is dtype.np else made.astype(dtype.np)
 
     return run
@@ -219,9 +232,11 @@ def normal(op: Op):
 def bernoulli_mask(op: Op):
     """word < round(p * 2**32)"""
 
+    bits = drawn("random_bits")
+
     def run(key, *, shape, p):
         threshold = round(p * 2**32)
-        return drawn("random_bits", key, shape) < threshold if threshold < 2**32 else np.ones(shape, np.bool_)
+        return bits(key, shape) < threshold if threshold < 2**32 else np.ones(shape, np.bool_)
 
     return run
 
@@ -230,8 +245,10 @@ def bernoulli_mask(op: Op):
 def randint(op: Op):
     """Integers below the span, and `low` added to them."""
 
+    below = drawn("random_below")
+
     def run(key, *, shape, low, high, dtype):
-        made = drawn("random_below", key, shape, span=high - low)
+        made = below(key, shape, None, high - low)
         if low:
             made += np.int64(low)
         return made if made.dtype is dtype.np else made.astype(dtype.np)

@@ -222,6 +222,7 @@ class Draw:
 
     def __init__(self, name: str):
         self.name, self.dtype = name, DRAW_DTYPES[name]
+        self._kind = self.dtype.np
         self._entry = None
 
     def _make(self):
@@ -239,7 +240,7 @@ class Draw:
     def __call__(self, seed: int, call: int, n: int, start: int = 0, span: int = 0, out=None):
         """Elements start .. start + n - 1 of a call, as a 1-D array."""
         if out is None:
-            out = empty((n,), self.dtype.np)
+            out = empty((n,), self._kind)
         words, parts = _local.__dict__.get("words") or _make_words()
         _pack_words(words, 0, start, seed, call, span & (2**64 - 1))
         (self._entry or self._make())(*parts, out)
