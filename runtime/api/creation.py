@@ -238,8 +238,7 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_g
 
 
 def _diagonal(count, n, m, d):
-    rows, cols = sh.reshape(count(n), shape=(n, 1)), sh.reshape(count(m), shape=(1, m))
-    return ew.cast.call(ew.eq(rows, cols), dtype=d)
+    return ew.cast.call(count(n)[:, None] == count(m)[None], dtype=d)
 
 
 # Counting.
@@ -290,8 +289,8 @@ def _progression(n, start, step, d):
 
 def _stepped(count, n, start, step, kind, d):
     x = count(n, kind)
-    x = x if step == 1 else ew.mul(x, step)
-    x = x if start == 0 else ew.add(x, start)
+    x = x if step == 1 else x * step
+    x = x if start == 0 else x + start
     return x if d is kind else ew.cast.call(x, dtype=d)
 
 
@@ -323,9 +322,7 @@ def _evenly(start, end, steps, then) -> Tensor:
 
     def values(count):
         i = count(steps, dt.float64)
-        front = ew.add(ew.mul(i, gap), float(start))
-        back = ew.sub(float(end), ew.mul(ew.sub(float(steps - 1), i), gap))
-        return then(ew.where.call(ew.lt(i, float(steps // 2)), front, back))
+        return then(ew.where.call(i < float(steps // 2), i * gap + float(start), float(end) - (float(steps - 1) - i) * gap))
 
     return of_counts(values)
 

@@ -26,7 +26,7 @@ from .shape import ravel
 
 def _vector(x):
     """At least one dimension: a 0-d value counts as a vector of one element."""
-    return sh.reshape(x, shape=(1,)) if not x.ndim else x
+    return x if x._a.ndim else sh.reshape(x, shape=(1,))
 
 
 def _no_negatives(name, at, size, dim):
@@ -66,7 +66,7 @@ def _along(op, input, dim, index, src, mode, who):
     else:
         src = filled(input, shape_of(index), src, input.dtype)
     result = op(_vector(input), _vector(index), _vector(src), dim=d, mode=mode)
-    return result if input.ndim else sh.reshape(result, shape=())
+    return result if input._a.ndim else sh.reshape(result, shape=())
 
 
 @api(inplace=True)
@@ -153,14 +153,14 @@ def _counted_up(index, size):
 
 def _slices(input, dim, index, who):
     """Input with at least one dimension, and the index parts that pick slices along dim."""
-    d = canonical_dim(dim, input.ndim)
-    if index.ndim > 1:
+    d = canonical_dim(dim, input._a.ndim)
+    if index._a.ndim > 1:
         raise ShapeError(f"{who}: index must be a vector, got shape {tuple(index.shape)}")
     return _vector(input), (None,) * d + (_vector(index),), d
 
 
 def _unvector(result, input):
-    return result if input.ndim else sh.reshape(result, shape=())
+    return result if input._a.ndim else sh.reshape(result, shape=())
 
 
 @api()
@@ -173,13 +173,16 @@ def index_select(input, dim, index, *, out=None):
 
 def _written(input, dim, index, source, accumulate, who):
     x, at, d = _slices(input, dim, index, who)
-    at = _no_negatives(who, at, shape_of(x)[d], d)
-    if source.dtype is not input.dtype:
+    shape = shape_of(x)
+    at = _no_negatives(who, at, shape[d], d)
+    if source._a.dtype is not input._a.dtype and source.dtype is not input.dtype:
         raise DTypeError(f"{who}: the source is {source.dtype} and the tensor {input.dtype}; cast one with .to()")
-    wanted = shape_of(x)[:d] + shape_of(at[-1]) + shape_of(x)[d + 1:]
-    if numel_of(source) != math.prod(wanted) or (source.ndim and source.ndim == len(wanted) and shape_of(source) != wanted):
-        raise ShapeError(f"{who}: the source {source.aval} must have the shape {wanted} of the indexed slices")
-    return _unvector(ix.index_put(x, sh.reshape(source, shape=wanted), *at, accumulate=accumulate), input)
+    wanted, given = shape[:d] + shape_of(at[-1]) + shape[d + 1:], shape_of(source)
+    if given != wanted:
+        if numel_of(source) != math.prod(wanted) or (given and len(given) == len(wanted)):
+            raise ShapeError(f"{who}: the source {source.aval} must have the shape {wanted} of the indexed slices")
+        source = sh.reshape(source, shape=wanted)
+    return _unvector(ix.index_put.call(x, source, *at, accumulate=accumulate), input)
 
 
 @api(inplace=True)

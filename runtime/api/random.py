@@ -186,17 +186,27 @@ def bernoulli(input, p=None, *, generator=None, out=None):
         chance = input if p is None else expand(p, shape=tuple(input.shape))
         _check_probabilities(chance, "bernoulli")
         wide = dt.accumulator(chance.dtype)
-        hit = untaped(ew.lt, uniform_of(input.shape, chance.dtype, generator, input.device), to_dtype(chance.detach(), wide))
+        key = draw_key(generator, input.device)
+        hit = untaped(_below, key, to_dtype(chance.detach(), wide), tuple(input.shape), wide)
     result = ew.cast.call(hit, dtype=input.dtype)
     if input.requires_grad:
         result = ew.add(result, ew.mul(input, 0.0))
     return deliver(result, out, "bernoulli")
 
 
+def _below(key, chance, shape, dtype):
+    return ew.lt.call(rn.uniform.call(key, shape=shape, dtype=dtype), chance)
+
+
+def _extreme(op, p, dims):
+    return op.call(p, dim=dims, keepdim=False).item()
+
+
 def _check_probabilities(p, name):
     if p.numel() and not tls.m.special:
         every = tuple(range(p.ndim))
-        if rd.amin.call(p, dim=every, keepdim=False).item() >= 0 and rd.amax.call(p, dim=every, keepdim=False).item() <= 1:
+        low, high = (untaped(_extreme, op, p, every) for op in (rd.amin, rd.amax))
+        if low >= 0 and high <= 1:
             return
     inside = ew.logical_and(ew.ge(p, 0), ew.le(p, 1))
     if not bool(rd.all_(inside, dim=tuple(range(p.ndim)), keepdim=False)):

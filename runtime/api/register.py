@@ -95,7 +95,7 @@ def make_inplace(fn, name: str):
 
 def store(dst: Tensor, result: Tensor, name: str) -> Tensor:
     """Writes a result into `dst` if dtypes allow it."""
-    if not can_cast(result.dtype, dst.dtype):
+    if result._a.dtype is not dst._a.dtype and not can_cast(result.dtype, dst.dtype):
         raise DTypeError(f"{name}: the result is {result.dtype} and cannot be written into a tensor of {dst.dtype}; "
                          f"use the out-of-place form")
     return write(dst, result, name)

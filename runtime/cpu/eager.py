@@ -69,7 +69,7 @@ def kernel_for(op: Op):
     if type(op.lower) is Reduce:
         return reduction(op)
     if type(op.lower) is Composite:
-        return composite(op)
+        return _BODIES.get(op) or composite(op)
     return op.ref
 
 
@@ -77,7 +77,7 @@ def composite(op: Op):
     """The operators of a body (or the reference, where that takes less memory: trait "ref_first"), as one kernel where arrays
     are large, or where the same call was made so often that its compilation pays; a result that is an argument itself is copied,
     since results own their memory."""
-    body = op.ref if "ref_first" in op.traits else _BODIES.get(op, op.lower.body)
+    body = op.ref if "ref_first" in op.traits else op.lower.body
     made: Any = None
     small: float = 0    # calls on small arrays, until they are worth counting by kinds
 
@@ -112,7 +112,7 @@ def _dot(x, y):
     return gemm.matmul(x.reshape(1, -1), y.reshape(-1, 1)).reshape(())
 
 
-_BODIES = {linalg.dot: _dot}        # of composites, without operators between
+_BODIES = {linalg.dot: _dot}        # of composites that are no kernel of loops, without operators between
 
 
 def has_own_kernel(op: Op) -> bool:

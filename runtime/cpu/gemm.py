@@ -49,7 +49,7 @@ class Product:
             return self._into(a, b, out, operands)
         key = a.shape, a.strides, b.shape, b.strides, pool.get_num_threads()
         plan = self._plans.get(key) or self._make_plan(key)
-        result = alloc.empty(plan.shape, self.out_dtype)
+        result = plan.make(plan.shape, self.out_dtype)
         self._run(plan, a, b, result, operands)
         return result
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...ir.errors import ShapeError
 from ...passes.codegen.llvm import gemm as codegen
-from . import amx_plan, tile_plan, turned_plan
+from . import alloc, amx_plan, tile_plan, turned_plan
 from .tile_plan import Operands
 
 _FEW_TILE_ROWS = 6                  # up to so many rows or columns, matrix tiles stand too empty; B's rows are read in place,
@@ -21,6 +21,7 @@ _LEAST_TILE_WORK = 1 << 12          # multiply-adds from which tiles are worth b
 _FEW_PAIR_ROWS = 12                 # up to so many rows, widening bfloat in place is faster than packing it in pairs
 _DOT_ROWS = 24                      # up to so many rows, columns of B that lie along the depth are read in place;
 _DOT_DEPTH, _NEAR_BYTES = 64, 48 << 10  # or up to as many columns of such a depth, if all of them stay in the nearest cache
+_LARGEST_ITEM = 8                   # bytes of an element
 _SERIAL_WORK = 1 << 17              # multiply-adds below which a second thread does not pay
 
 
@@ -63,6 +64,8 @@ class Plan:
 
     def __post_init__(self):
         self.address = ctypes.addressof(self.words)
+        small = math.prod(self.shape) * _LARGEST_ITEM < alloc.SMALL_BYTES
+        self.make = np.empty if small else alloc.empty       # what makes results
 
 
 def result_shape(a: tuple, b: tuple) -> tuple:
