@@ -143,7 +143,7 @@ def check(op: Op, arrays, params):
             kinds.append(a.dtype)
         else:
             kinds.append(a)
-    call_key = (*kinds, *params.values())
+    call_key = (*kinds, *params.items())
     if call_key not in _accepted:
         accept(call_key, op, arrays, params)
 
@@ -415,8 +415,8 @@ def untaped(fn, *args):
 
 
 def reshaped(x: Tensor, shape: tuple) -> Tensor:
-    """A result that nobody else has seen, or an operand that nobody will write, under another shape: where neither a history nor
-    a recorder wants to know, it is no view of anything."""
+    """A result that nobody else has seen, or an operand that nobody will write, under another shape: where neither a history
+    nor a recorder wants to know, it is no view of anything."""
     m = tls.m
     if m.special or (m.grad and x._node is not None):
         return reshape(x, shape=shape)

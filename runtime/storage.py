@@ -55,8 +55,8 @@ class Storage:
         return self, self.version
 
     def wrote(self, name: str, depth: int = 3):
-        """Counts a write in place, and remembers where the user asked for it, if somebody may want to know: `depth` frames up or
-        further, as who calls this, and who called that function, are of the package."""
+        """Counts a write in place, and remembers where the user asked for it, if somebody may want to know: `depth` frames up
+        or further, as who calls this, and who called that function, are of the package."""
         self.version += 1
         if self.guarded:
             self.writer = (name, *user_line(depth))
@@ -72,11 +72,6 @@ class Storage:
         if self.version == version:
             return False
         return self.unchecked is None or self.unchecked[1] != self.version or version < self.unchecked[0]
-
-    def wrote_with(self, other: "Storage"):
-        """Counts a write in place that was one with another storage's last write."""
-        self.version += 1
-        self.writer = other.writer
 
 
 class Loan:

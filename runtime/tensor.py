@@ -40,17 +40,16 @@ class Size(tuple):
         return Size(tuple.__add__(self, tuple(other)))
 
 
-class _Sizes(dict):
-    """The Size of a tuple; made once for each, as long as they are not too many."""
-
-    def __missing__(self, shape):
-        if len(self) >= _MOST_SIZES:
-            self.clear()
-        made = self[shape] = Size(shape)
-        return made
+def _size_of(shape) -> Size:
+    """The Size of a tuple, made once for each as long as they are not too many."""
+    if len(_sizes) >= _MOST_SIZES:
+        _sizes.clear()
+    made = _sizes[shape] = Size(shape)
+    return made
 
 
-_sizes, _MOST_SIZES = _Sizes(), 4096
+_sizes: dict = {}
+_MOST_SIZES = 4096
 _by_np = dt.BY_NP
 _making_storage = threading.Lock()
 
@@ -110,7 +109,10 @@ class Tensor:
     @property
     def shape(self) -> Size:
         seen = tls.m.sizes
-        return _sizes[self._a.shape] if seen is None else Size(seen(self))
+        if seen is not None:
+            return Size(seen(self))
+        shape = self._a.shape
+        return _sizes.get(shape) or _size_of(shape)
 
     @property
     def dtype(self) -> dt.DType:

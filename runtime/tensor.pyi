@@ -26,6 +26,9 @@ class Size(builtins.tuple[builtins.int, ...]):
     def __repr__(self) -> Any: ...
     def numel(self) -> builtins.int: ...
 
+def _size_of(shape) -> Size:
+    """The Size of a tuple, made once for each as long as they are not too many."""
+
 class Tensor:
     """A multi-dimensional array of one dtype that operators can differentiate."""
     @builtins.property

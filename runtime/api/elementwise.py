@@ -306,10 +306,7 @@ def clamp_max(input, max):
 
 def is_wide(xs) -> bool:
     """Whether the tensors among operands are floats that have a place for every number."""
-    for x in xs:
-        if isinstance(x, Tensor) and (x._a.dtype.kind != "f" or x._a.itemsize < 2):
-            return False
-    return True
+    return all([not isinstance(x, Tensor) or (x._a.dtype.kind == "f" and x._a.itemsize > 1) for x in xs])  # noqa: C419
 
 
 @api()

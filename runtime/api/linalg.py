@@ -384,6 +384,6 @@ def _euclid_by_product(x, y):
     shape = tuple(x.shape[:-1]) + (y.shape[-2],)
     xx = rd.sum_(ew.square(x), dim=last, keepdim=True)
     yy = la.transpose_last(rd.sum_(ew.square(y), dim=last, keepdim=True))
-    squares = ew.sub(ew.add(expand(xx, shape=shape), expand(yy, shape=shape)), ew.mul(la.matmul.call(x, la.transpose_last(y)), 2.0))
+    squares = ew.sub(ew.add(expand(xx, shape=shape), expand(yy, shape=shape)), ew.mul(la.matmul(x, la.transpose_last(y)), 2.0))
     zero = ew.le(squares, 0.0)
     return ew.where(zero, 0.0, ew.sqrt(ew.where(zero, 1.0, squares)))

@@ -48,8 +48,8 @@ def result_type(*xs) -> dt.DType:
 
 
 def alike(xs) -> bool:
-    """Whether the arguments need no promotion: tensors of one dtype, and Python numbers of no higher category. The first one must
-    be a tensor."""
+    """Whether the arguments need no promotion: tensors of one dtype, and Python numbers of no higher category. The first one
+    must be a tensor."""
     first = xs[0]
     if not isinstance(first, Tensor):
         return False

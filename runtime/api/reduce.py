@@ -8,8 +8,8 @@ from ...ir.errors import ArgumentError, DimError, DTypeError
 from ...ir.ops import elementwise as ew
 from ...ir.ops import moments as mo
 from ...ir.ops import reduce as rd
-from ...ir.ops.indexing import gather
 from ...ir.ops.complexes import imag, modulus, real
+from ...ir.ops.indexing import gather
 from ...ir.ops.shape import reshape
 from ..autograd.node import INEXACT
 from ..dispatch import reshaped
@@ -19,7 +19,6 @@ from . import returns
 from .elementwise import operate
 from .promote import to_dtype
 from .register import api, deliver
-
 
 _FEW = 8
 _ALL_DIMS = [tuple(range(n)) for n in range(_FEW)]

@@ -75,8 +75,8 @@ def kernel_for(op: Op):
 
 def composite(op: Op):
     """The operators of a body (or the reference, where that takes less memory: trait "ref_first"), as one kernel where arrays
-    are large, or where the same call was made so often that its compilation pays; a result that is an argument itself is copied,
-    since results own their memory."""
+    are large, or where the same call was made so often that its compilation pays; a result that is an argument itself is
+    copied, since results own their memory."""
     body = op.ref if "ref_first" in op.traits else op.lower.body
     made: Any = None
     small: float = 0    # calls on small arrays, until they are worth counting by kinds

@@ -54,7 +54,8 @@ class Composites:
         self.refused = 0            # kinds of calls that did not become one kernel
 
     def find(self, args, params, calls=1):
-        """What runs such a call on its arguments: None unless as many of the same kind were made before, and it is one kernel."""
+        """What runs such a call on its arguments: None unless as many of the same kind were made before, and it is one
+        kernel."""
         key: list = []
         for a in args:
             if a.__class__ is np.ndarray:
@@ -66,7 +67,8 @@ class Composites:
                 key.append(_told(a))
             else:
                 return None
-        for v in params.values():
+        for k, v in params.items():
+            key.append(k)
             key.append(_told(v))
         try:
             found = self._made.get(tuple(key))

@@ -18,7 +18,6 @@ from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DTypeError
 from ...ir.kernel import Kernel
 from ...ir.kernel_builder import BOOL_RESULTS, KernelBuilder
-from ...ir.target import host
 from ...passes.codegen import library, scalars
 from ...passes.codegen.llvm import streaming
 from ...passes.codegen.llvm.kernels import suited
@@ -153,7 +152,7 @@ class Elementwise:
         return outs if len(outs) > 1 else outs[0]
 
     def sweep(self, outs, arrays, numbers):
-        """`general` on arrays of one shape and numbers (arrays without dims), where the results replace the first of the arrays."""
+        """`general` on arrays of one shape and numbers (arrays without dims); results replace the first of the arrays."""
         for a in (*outs, *arrays):
             if not a.flags.c_contiguous:
                 return self.general((*outs, *arrays, *numbers), outs)

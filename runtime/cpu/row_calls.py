@@ -11,8 +11,8 @@ from ...ir import dtype as dt
 from ...ir.kernel_builder import KernelBuilder
 from ...passes.codegen import library, reductions
 from ...passes.codegen.llvm.kernels import suited
-from .alloc import SMALL_BYTES, empty
 from . import native_kernels
+from .alloc import SMALL_BYTES, empty
 from .kernel_entry import entries, planned_entry
 
 MAX_PLANS = 4096  # shapes remembered per kernel
@@ -47,7 +47,8 @@ class Reduction:
         (pattern, merged, kept, shape, _), words, entry = self._plan(*key), None, None
         if 0 not in shape:
             kernel, how = self._kernel(pattern, len(merged) - 1, merged)
-            values = {f"n{i}": n for i, n in enumerate(merged)} | {f"s{i}": math.prod(merged[i + 1:]) for i in range(len(merged))}
+            values = {f"n{i}": n for i, n in enumerate(merged)}
+            values |= {f"s{i}": math.prod(merged[i + 1:]) for i in range(len(merged))}
             places = [i for i, c in enumerate(pattern) if c == "P"]
             values |= {f"t{i}": math.prod(kept[d + 1:]) for d, i in enumerate(places)}
             words = np.array([native_kernels.address_of(kernel, how), *[values[s] for s in kernel.symbols]], np.int64)

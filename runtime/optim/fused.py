@@ -6,6 +6,7 @@ gives the same bits whether it is fused here, run operator by operator, or trace
 
 import functools
 import threading
+from typing import Any
 
 import numpy as np
 
@@ -41,10 +42,8 @@ def sweep(build, written, read, numbers):
         outs[0].backend.sweep(kernel, outs, arrays, numbers)
     else:
         kernel.sweep(outs, arrays, _scalars(numbers, kind))
-    first = written[0]._storage
-    first.wrote("step", _DEEP)
-    for t in written[1:]:
-        t._storage.wrote_with(first)
+    for t in written:
+        t._storage.wrote("step", _DEEP)
 
 
 _DEEP = 6       # frames of the package between a write here and the user, at least: a sweep, the update by it, the step
@@ -53,7 +52,7 @@ _local = threading.local()
 
 def _scalars(numbers, kind) -> tuple:
     """Numbers as arrays, in memory that this thread uses again at its next sweep."""
-    kept = _local.__dict__
+    kept: Any = _local.__dict__
     key = len(numbers), kind
     arrays = kept.get(key) or kept.setdefault(key, tuple([np.empty((), kind) for _ in numbers]))
     for a, n in zip(arrays, numbers):

@@ -1,0 +1,231 @@
+"""Doors of operators (`runtime/doors.py`): every one does what `dispatch.call` does; who gets one, and when.
+
+bits       results on tensors and on arrays are those of the general call
+tape       nodes hold the same edges and saved values
+errors     what the shape rule refuses is refused in the same words
+special    autocast, vmap, recorders and anomaly mode are not passed by
+"""
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot import jit
+from ingot.ir import dtype as dt
+from ingot.ir.op import NO_GRAD, OPS, Op
+from ingot.ir.ops import elementwise as ew
+from ingot.ir.ops import reduce as rd
+from ingot.ir.ops import shape as sh
+from ingot.runtime import dispatch, doors
+from ingot.runtime.tensor import Tensor, wrap
+from samples import (
+    SAMPLES,
+    rows,
+    table,  # noqa: F401  (fills SAMPLES)
+)
+
+NAMES = sorted(SAMPLES)
+VIEWS = [n for n in NAMES if OPS[n].is_view]
+
+
+def with_door(op):
+    """The operator, called through a door from now on."""
+    object.__setattr__(op, "__class__", doors._class_of(doors.form_of(op)))
+    return op
+
+
+FIRST = {"float": "float32", "int": "int64", "any": "float32", "number": "float32", "integral": "int64"}
+
+
+def arrays(sample):
+    """A sample's arguments, in the first dtype that the operator takes."""
+    kind = dt.by_name(FIRST.get(sample.dtypes) or sample.dtypes[0]).np
+    return [a.astype(kind) if isinstance(a, np.ndarray) and a.dtype == np.float64 else a for a in sample.args]
+
+
+def tensors(sample, grad=False):
+    """The same as tensors, with a history if asked."""
+    made = [wrap(a.copy()) if isinstance(a, np.ndarray) else a for a in arrays(sample)]
+    return [a.requires_grad_() if grad and isinstance(a, Tensor) and a.dtype.is_inexact else a for a in made]
+
+
+def listed(x):
+    return list(x) if isinstance(x, tuple) else [x]
+
+
+def facts(results):
+    return [(str(t.aval), t._a.tobytes(), t._base is None) for t in listed(results)]
+
+
+def outcome(run):
+    """What a call gives, or what it says is wrong."""
+    try:
+        return facts(run())
+    except ingot.IngotError as error:
+        return type(error), str(error)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_results_are_those_of_the_general_call(name):
+    op = with_door(OPS[name])
+    for i, s in enumerate(rows(name)):
+        got = outcome(lambda: op(*tensors(s), **s.params))
+        want = outcome(lambda: dispatch.call(op, tensors(s), s.params))
+        assert got == want, f"sample {i}"
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if not OPS[n].is_view])
+def test_arrays_are_run_by_the_kernel(name):
+    op = with_door(OPS[name])
+    for i, s in enumerate(rows(name)):
+        if not s.args or not isinstance(s.args[0], np.ndarray):
+            continue
+        with np.errstate(all="ignore"):
+            got, want = op(*arrays(s), **s.params), dispatch.kernel_of(op)(*arrays(s), **s.params)
+        for g, w in zip(listed(got), listed(want), strict=True):
+            assert np.asarray(g).tobytes() == np.asarray(w).tobytes(), f"sample {i}"
+
+
+def node_of(t):
+    node = t.grad_fn
+    return node if node is None else (node.op, node.params, [e is not None for e in node.edges],
+                                      [type(s) for s in node.saved], len(node.guards))
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if OPS[n].vjp is not NO_GRAD])
+def test_the_tape_is_that_of_the_general_call(name):
+    op = with_door(OPS[name])
+    for i, s in enumerate(rows(name)):
+        if s.grad:
+            got, want = op(*tensors(s, True), **s.params), dispatch.call(op, tensors(s, True), s.params)
+            assert [*map(node_of, listed(got))] == [*map(node_of, listed(want))], f"sample {i}"
+
+
+@pytest.mark.parametrize("call", [
+    lambda f: f(ew.add, wrap(np.zeros((2, 3), np.float32)), wrap(np.zeros((4,), np.float32))),
+    lambda f: f(rd.argmax, wrap(np.zeros((2, 0))), dim=(1,), keepdim=True),
+    lambda f: f(rd.amax, wrap(np.zeros((0, 2), np.float32)), dim=(0,), keepdim=False),
+    lambda f: f(sh.cat, wrap(np.zeros((2, 3))), wrap(np.zeros((2, 3))), wrap(np.zeros((4, 2))), dim=0),
+    lambda f: f(OPS["index"], wrap(np.zeros((2, 3), np.float32)), wrap(np.array([5]))),
+], ids=range(5))
+def test_errors_are_those_of_the_general_call(call):
+    def by_door(op, *args, **params):
+        return with_door(op)(*args, **params)
+
+    seen = [outcome(lambda: call(f)) for f in (by_door, lambda op, *args, **params: dispatch.call(op, args, params))]
+    assert seen[0] == seen[1]
+    assert issubclass(seen[0][0], ingot.IngotError)
+
+
+def test_each_operator_has_a_form_whose_names_differ():
+    for op in OPS.values():
+        form = doors.form_of(op)
+        if form is not None:
+            names = form.operands + form.options
+            assert len(set(names)) == len(names), op
+            assert not any(n.startswith("_") or n == "self" for n in names), op
+            compile(doors.text_of(form), op.name, "exec")
+
+
+@pytest.mark.parametrize("argument", [np.ones(2, np.float32), wrap(np.ones(2, np.float32))], ids=["array", "tensor"])
+def test_an_operator_that_is_called_often_gets_a_door(argument):
+    record = Op("often", infer=lambda x: x, ref=lambda x: -x, vjp=NO_GRAD, lower=ew.neg.lower)
+    for _ in range(doors._OFTEN - 1):
+        record(argument)
+        assert type(record) is Op
+    record(argument)
+    assert type(record) is not Op
+    assert isinstance(record, Op)
+    found = record(argument)
+    assert np.asarray(found._a if isinstance(found, Tensor) else found).tolist() == [-1, -1]
+    assert record.call(argument) is not None
+
+
+def test_numbers_and_graph_values_are_left_to_who_runs_them():
+    add = with_door(OPS["add"])
+    assert add(2.0, 3.0) == 5.0
+    assert isinstance(add(1, wrap(np.ones(2, np.float32))), Tensor)
+    traced = jit.trace(lambda x: add(x, x))
+    assert traced(ingot.ones(2)).tolist() == [2, 2]
+
+
+def test_whatever_is_special_is_not_passed_by():
+    matmul, x = with_door(OPS["matmul"]), wrap(np.ones((2, 2), np.float32))
+    with ingot.autocast("cpu", dtype=ingot.bfloat16):
+        assert matmul(x, x).dtype is ingot.bfloat16
+    exp = with_door(OPS["exp"])
+    assert ingot.func.vmap(lambda v: exp(v).sum())(x).shape == (2,)
+    with ingot.autograd.detect_anomaly():
+        assert exp(x.clone().requires_grad_()).grad_fn.line[0] == __file__
+    assert jit.trace(lambda v: exp(v))(x).tolist() == exp(x).tolist()
+
+
+def test_constants_need_no_tensor():
+    full = with_door(OPS["full"])
+    made = full(None, shape=(2,), value=3.0, dtype=dt.float32)
+    assert made.tolist() == full(wrap(np.zeros(5)), shape=(2,), value=3.0, dtype=dt.float32).tolist() == [3, 3]
+
+
+# What else calls of small things rest on.
+
+
+def test_parts_made_together_are_those_made_one_by_one():
+    x = ingot.arange(24.0).reshape(4, 6).clone()
+    several = [{"dim": 1, "start": s, "step": 1, "stop": s + 2} for s in (0, 2, 4)]
+    together, apart = dispatch.looks(sh.slice_, x, several), [dispatch.look(sh.slice_, x, p) for p in several]
+    assert [facts(t) for t in together] == [facts(t) for t in apart]
+    assert [t._chain for t in together] == [t._chain for t in apart]
+    assert all(t._base is x and t._storage is x._storage for t in together)
+    y = x.requires_grad_() * 1
+    part = dispatch.looks(sh.slice_, y, several)[1]
+    y.mul_(2)
+    part.sum().backward()
+    assert x.grad.sum().item() == 16
+
+
+def test_dead_views_are_forgotten():
+    x = ingot.zeros(40)
+    kept = [x[i:i + 1] for i in range(20)]
+    for _ in range(500):
+        x[3:5]
+    assert len(x._storage.aliases) < 100
+    assert {id(r()) for r in x._storage.aliases if r() is not None} >= set(map(id, kept))
+
+
+@pytest.mark.parametrize("save", [
+    lambda t: t * t, lambda t: ingot.utils.checkpoint.checkpoint(lambda v: v.sin(), t, use_reentrant=True),
+], ids=["a rule", "a checkpoint"])
+def test_writes_ask_for_the_users_line_once_somebody_saved(save):
+    x = ingot.ones(3)
+    x.add_(1)
+    assert x._storage.writer is None
+    x.mul_(ingot.ones(3, requires_grad=True))
+    out = save(x)
+    x.zero_()
+    x.add_(1)
+    with pytest.raises(ingot.IngotError, match=r"add_ at .*test_doors"):
+        out.sum().backward()
+
+
+@pytest.mark.parametrize("f", [lambda x: x.mean(1), lambda x: x.std(), lambda x: x.logsumexp(0), lambda x: x.clamp(-1, 0.5),
+                               lambda x: x.norm(3)], ids=["mean", "std", "logsumexp", "clamp", "norm"])
+def test_composites_of_small_arrays_keep_their_bits_when_they_are_compiled(f, monkeypatch):
+    from ingot.runtime.cpu import eager
+
+    monkeypatch.setattr(eager, "_OFTEN", 3)
+    monkeypatch.setattr(dispatch, "KERNELS", {})        # kernels that have not counted calls yet
+    x = ingot.tensor(np.random.default_rng(3).standard_normal((7, 9)).astype(np.float32))
+    seen = {f(x)._a.tobytes() for _ in range(12)}
+    assert seen == {jit.trace(f)(x)._a.tobytes()}
+
+
+@pytest.mark.parametrize("x", [np.arange(24.0).reshape(2, 3, 4), np.arange(24.0).reshape(4, 6)[:, ::2],
+                               np.arange(6.0).reshape(2, 3).T, np.float64(3.0), np.zeros((0, 3)),
+                               np.zeros((3, 0))], ids=range(6))
+@pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=["float32", "float64"])
+def test_reductions_of_any_memory_are_one(x, dtype):
+    x = np.asarray(x, dtype)
+    for dims in {(), tuple(range(x.ndim)), (0,)[:x.ndim], (x.ndim - 1,)[:x.ndim]}:
+        for keepdim in (False, True):
+            sums = [rd.sum_(wrap(a), dim=dims, keepdim=keepdim)._a for a in (x, np.array(x, order="C"), np.array(x, order="F"))]
+            assert {(s.shape, s.tobytes()) for s in sums} == {(sums[0].shape, x.sum(dims, keepdims=keepdim).tobytes())}
