@@ -26,6 +26,7 @@ from ..passes.derived import split_derived
 from ..passes.fold_batch_norm import fold_batch_norm
 from ..passes.fuse_batch_norm import fuse_batch_norm
 from ..passes.fuse_conv_epilogue import fuse_conv_epilogue
+from ..passes.gelu_parts import gelu_parts
 from ..passes.join_pads import join_pads
 from ..passes.layout import layout
 from ..passes.pack_recurrent import pack_recurrent
@@ -70,7 +71,7 @@ def sliced_batches(graph: Graph) -> Graph:
     return batch_slices(graph, cache_sizes.kept_between_steps())
 
 
-PASSES = (*pipeline.SIMPLER, row_bodies, class_losses, decompose_bodies, *pipeline.SIMPLER,
+PASSES = (*pipeline.SIMPLER, row_bodies, class_losses, decompose_bodies, gelu_parts, *pipeline.SIMPLER,
           join_pads, fold_batch_norm, fuse_batch_norm, blocked_layout, packed_recurrence, *pipeline.SIMPLER,
           fuse_conv_epilogue, chained_convs, sliced_batches)
 

@@ -13,7 +13,7 @@ from itertools import pairwise
 from ..ir.graph import Builder, Graph, Value, live_nodes
 from ..ir.op import Reduce, Scalar
 from ..ir.ops.loss import take_class
-from ..ir.ops.shape import contiguous
+from ..ir.ops.shape import contiguous, later
 from ..ir.substitute import is_same
 from ..ir.symbolic import hint
 from .kernel_body import Body, Unfit, can_fuse, is_free, node_cost, source_of
@@ -24,6 +24,8 @@ MOST_BUFFERS = 40
 CHEAP = 2            # cost up to which an operation may be done again for every element that it is spread over
 MOST_AGAIN = 4       # cost per element of what is done again in one kernel
 SMALL = 1 << 15      # points up to which a kernel needs no second thread
+DEAREST_DOWN = 48    # cost of what sums down columns add up: their sweeps do one vector after the other
+FEW_OF_MANY = 8      # elements for each sum from which it does not wait for the update that takes it
 FEW_ROWS = 8         # rows below which a kernel of several sweeps cannot use threads
 
 
@@ -62,20 +64,22 @@ def own_results(graph: Graph, owned) -> Graph:
     return b.finish([b.append(contiguous, (env[v],), {}) if i in copied else env[v] for i, v in enumerate(graph.outputs)])
 
 
-def fuse(graph: Graph, late=frozenset()) -> list:
+def fuse(graph: Graph, late=frozenset(), launches=False) -> list:
     """The groups of a graph, in an order in which they can run. Views and fills belong to none. Kernels that make the values
-    `late`, and nothing that other groups need, come last: they write into inputs, which must have been read by then."""
-    return Fuser(graph, late).groups()
+    `late`, and nothing that other groups need, come last: they write into inputs, which must have been read by then.
+    `launches`: each kernel costs so much that few are better than what they read being near."""
+    return Fuser(graph, late, launches).groups()
 
 
 class Fuser:
     """Joins the operations of one graph."""
 
-    def __init__(self, graph: Graph, late=frozenset()):
-        self.graph, self.late = graph, late
+    def __init__(self, graph: Graph, late=frozenset(), launches=False):
+        self.graph, self.late, self.launches = graph, late, launches
         self.place = {n: i for i, n in enumerate(graph.nodes)}
         self.escaping = {source_of(v) for v in graph.outputs}
         self.readers: dict = {}                 # value -> the nodes that read it, through views or not
+        self.waiting: dict = {}                 # value -> the nodes that run after it was made, though they do not read it
         self.group = {}
         live = live_nodes(graph)
         for n in graph.nodes:
@@ -84,6 +88,8 @@ class Fuser:
             self.group[n] = self._alone(n)
             for source in self._sources(n):
                 self.readers.setdefault(source, []).append(n)
+            for source in waits_for(n):
+                self.waiting.setdefault(source, []).append(n)
         for n, g in self.group.items():
             if can_fuse(n):
                 self._start(g)
@@ -165,10 +171,8 @@ class Fuser:
             joined = Group(nodes, first.shape, (), None, first.refused + second.refused, is_simple=True, fits=True)
             self.group.update(dict.fromkeys(nodes, joined))
             return
-        why = "too many operations" if len(nodes) > MOST_NODES else "nothing fits both"
-        for shape, reduced in self._frames(first, second):
-            if len(nodes) > MOST_NODES:
-                break
+        why = "too many operations" if len(nodes) > MOST_NODES else self._waits(first, second) or "nothing fits both"
+        for shape, reduced in self._frames(first, second) if why == "nothing fits both" else ():
             try:
                 body = Body(nodes, shape, reduced, stores)
                 why = self._objection(body)
@@ -181,6 +185,12 @@ class Fuser:
                 self.group.update(dict.fromkeys(nodes, joined))
                 return
         second.refused.append(f"{first.nodes[-1].op.name} with {second.nodes[0].op.name}: {why}")
+
+    def _waits(self, first, second):
+        """Why sums had better be made before what takes them, or None: updates come last, and what is added up would wait."""
+        if self.launches or not first.reduced or second.reduced or size_of(first.shape) <= FEW_OF_MANY * size_of(second.shape):
+            return None
+        return "sums would wait for the updates" if any(v in self.late for n in second.nodes for v in n.outputs) else None
 
     @staticmethod
     def _surely_fit(first, second, nodes, stores):
@@ -207,8 +217,7 @@ class Fuser:
             return [a if first.reduced else b]
         return [b] if is_same(a, b) else [b, a]
 
-    @staticmethod
-    def _objection(body):
+    def _objection(self, body):
         """Why a kernel would be a bad one, or None."""
         if len(body.loads) + len(body.results) > MOST_BUFFERS:
             return "too many buffers"
@@ -221,13 +230,15 @@ class Fuser:
                 again += (count - natural) * node_cost(n)
         if again > MOST_AGAIN * points:
             return "too much would be computed again"
+        if not self.launches and _is_dear_down(body):
+            return "sums down columns would wait for dear functions"
         return _serial(body, points)
 
     # Order.
 
     def _followers(self, g):
-        return dict.fromkeys([self.group[r] for n in g.nodes for v in n.outputs for r in self.readers.get(v, ())
-                              if self.group[r] is not g])
+        return dict.fromkeys([self.group[r] for n in g.nodes for v in n.outputs
+                              for r in (*self.readers.get(v, ()), *self.waiting.get(v, ())) if self.group[r] is not g])
 
     def _reaches(self, start, end, direct=True) -> bool:
         """Whether a path leads from one group to another (through a third one, if not `direct`)."""
@@ -271,9 +282,26 @@ class Fuser:
         return done
 
 
+def waits_for(node) -> list:
+    """The values that must have been made before a node runs, though it does not read them (`later`)."""
+    found = []
+    for x in node.inputs:
+        while type(x) is Value and is_free(x) and x.node.inputs:
+            if x.node.op is later:
+                found.append(source_of(x.node.inputs[1]))
+            x = x.node.inputs[0]
+    return [v for v in found if v is not None]
+
+
 def size_of(shape) -> int:
     """How many points a shape has (where sizes are symbolic, now): good for judging what pays, and nothing else."""
     return hint(math.prod(shape))
+
+
+def _is_dear_down(body):
+    """Whether a kernel that adds up columns computes much of each of their elements."""
+    last = len(body.shape) - 1
+    return bool(body.reduced) and last not in body.reduced and sum(t.cost for t in body.terms if not t.row) > DEAREST_DOWN
 
 
 def _serial(body, points):

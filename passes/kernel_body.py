@@ -21,7 +21,7 @@ from ..ir.op import Reduce, Scalar, View
 from ..ir.ops.elementwise import cast, copy, where
 from ..ir.ops.loss import over_classes_views, take_class
 from ..ir.ops.reduce import all_, any_, kept
-from ..ir.ops.shape import contiguous, expand, full, iota, reshape
+from ..ir.ops.shape import contiguous, expand, full, iota, later, reshape
 from ..ir.substitute import is_same
 from .codegen import scalars
 from .codegen.llvm.cost import function_cost
@@ -32,6 +32,7 @@ CALL = "call"        # of a scalar function
 INDEX = "index"      # where the point is
 PICK = "pick"        # a load from another place of the row
 _COPIES = frozenset((copy, contiguous))
+_FREE = frozenset((full, later))
 _LOGICAL = frozenset((any_, all_))
 
 
@@ -59,7 +60,7 @@ class Term:
 
 def is_free(value: Value) -> bool:
     """Whether a value needs no memory: a view of another, or the same number everywhere."""
-    return value.node is not None and (type(value.node.op.lower) is View or value.node.op is full)
+    return value.node is not None and (type(value.node.op.lower) is View or value.node.op in _FREE)
 
 
 def source_of(value: Value) -> Value | None:

@@ -6,7 +6,7 @@ Views compose as long as every element is found by strides; a reshape that would
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..ir.ops.shape import as_strided, diagonal, expand, permute, reshape, select, slice_, unfold
+from ..ir.ops.shape import as_strided, diagonal, expand, later, permute, reshape, select, slice_, unfold
 from ..ir.params import param_key
 from ..ir.symbolic import SymInt
 
@@ -127,5 +127,4 @@ def _as_strided(p, *, shape, strides, offset):
 
 
 _RULES: dict[Any, Callable] = {reshape: _reshape, permute: _permute, expand: _expand, select: _select, slice_: _slice,
-                               diagonal: _diagonal,
-          unfold: _unfold, as_strided: _as_strided}
+                               diagonal: _diagonal, unfold: _unfold, as_strided: _as_strided, later: lambda p: p}

@@ -117,6 +117,50 @@ def test_cheap_work_is_repeated_rather_than_stored():
         }""") == ["neg mul"]
 
 
+UPDATED = """
+    graph g(%g: f32[64,64], %a: f32[64,64], %b: f32[64]) {
+      %0: f32[64] = sum(%g, dim=(0,), keepdim=False)
+      %1: f32[64] = sub(%b, %0)
+      %2: f32[64,64] = matmul(%g, %a)
+      return %2, %1
+    }"""
+
+
+def groups_of(text, late, launches=False):
+    g = graph_of(text)
+    return [" ".join(n.op.name for n in group.nodes) for group in fuse(g, frozenset([g.outputs[i] for i in late]), launches)]
+
+
+def test_sums_do_not_wait_for_the_updates_that_take_them():
+    assert groups_of(UPDATED, [1]) == ["sum", "matmul", "sub"]
+    assert groups_of(UPDATED, []) == ["sum sub", "matmul"]
+    assert groups_of(UPDATED, [1], launches=True) == ["matmul", "sum sub"]
+    assert groups_of(UPDATED.replace("f32[64,64]", "f32[4,4]").replace("f32[64]", "f32[4]"), [1]) == ["matmul", "sum sub"]
+
+
+@pytest.mark.parametrize("dim, launches, wanted", [(0, False, ["exp sin", "sum"]), (1, False, ["exp sin sum"]),
+                                                   (0, True, ["exp sin sum"])])
+def test_dear_functions_are_apart_from_sums_down_columns(dim, launches, wanted):
+    assert groups_of(f"""
+        graph g(%x: f32[64,64]) {{
+          %0: f32[64,64] = exp(%x)
+          %1: f32[64,64] = sin(%0)
+          %2: f32[64] = sum(%1, dim=({dim},), keepdim=False)
+          return %2
+        }}""", [], launches) == wanted
+
+
+def test_what_waits_for_a_value_comes_after_it_and_apart_from_its_like():
+    assert groups_of("""
+        graph g(%x: f32[4,4]) {
+          %0: f32[4,4] = exp(%x)
+          %1: f32[4,4] = matmul(%0, %x)
+          %2: f32[4,4] = later(%x, %1)
+          %3: f32[4,4] = neg(%2)
+          return %1, %3, %0
+        }""", []) == ["exp", "matmul", "neg"]
+
+
 def test_kernels_that_replace_inputs_come_last():
     g = graph_of("""
         graph g(%x: f32[4,4], %w: f32[4,4]) {

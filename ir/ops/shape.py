@@ -8,7 +8,7 @@ from .. import dtype as dt
 from ..aval import Aval, broadcast_shapes, same_shape
 from ..batch import ALONG, LEADING, Chain, Leading
 from ..errors import ShapeError
-from ..op import NO_GRAD, OPS, Scalar, Template, View, op
+from ..op import NO_GRAD, OPS, Host, Scalar, Template, View, op
 
 
 def wide(x):
@@ -296,6 +296,10 @@ bitcast = op("bitcast", infer=_infer_bitcast, ref=lambda x, *, dtype: x.view(dty
              batch=LEADING,
              traits=("exact",), doc="The same bits read as another dtype.")
 
+
+later = op("later", infer=lambda x, after: x, ref=lambda x, after: x.copy(), vjp=NO_GRAD, lower=Host(),
+           traits=("exact", "float8"),
+           doc="A value, read only when another one has been made. A view to compiled programs, which alone use it.")
 
 # Copies.
 

@@ -13,6 +13,7 @@ import numpy as np
 from ...ir.graph import Graph, Value
 from ...passes.plain_operands import plain_operands
 from ...passes.plan_memory import Plan, Run, arrange, place
+from ...passes.remake import remake
 from . import (  # noqa: F401 (the families register their makers)
     native,
     native_blocked,
@@ -34,7 +35,7 @@ __all__ = ["CalledNode", "CompiledGraph", "NativeRun", "arranged", "kernel_text"
 
 def arranged(graph: Graph, owned=frozenset(), targets=None) -> Plan:
     """The steps of a graph for this backend, not placed in memory yet; arguments as for `CompiledGraph`."""
-    return arrange(plain_operands(graph, native.reads), owned, targets)
+    return arrange(remake(plain_operands(graph, native.reads)), owned, targets)
 
 
 class CompiledGraph:

@@ -94,6 +94,11 @@ def _(rng):
     yield Sample((_values(rng, 2, 4),), {"dtype": dt.float32}, dtypes=("float16", "float64", "int32"))
 
 
+@samples("later")
+def _(rng):
+    yield Sample((_values(rng, 2, 3), _values(rng, 4)), dtypes="any")
+
+
 @samples("assign_view")
 def _(rng):
     column = ("select", (("dim", 1), ("index", 0)))

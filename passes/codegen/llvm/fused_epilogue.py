@@ -76,6 +76,7 @@ class Fused:
         def work(index, mask):
             down = _Columns(self, LlvmBuilder(f, lanes), buffers, f.at(c, index, stored), index, mask)
             with f.loop(0, height) as line:
+                down.ask_beside(line.index, width)
                 down.one_row(line.index, f.mul(c_row, line.index))
 
         f.vectors(width, lanes, work)
@@ -115,8 +116,16 @@ class _Columns:
     def __init__(self, fused: Fused, s: LlvmBuilder, buffers: list, c: Value, column: Value, mask: Value | None):
         self.fused, self.s, self.c, self.column, self.mask = fused, s, c, column, mask
         self.buffers = {b.operand.name: b for b in buffers}
+        self.written = {i.attr for i in fused.body if i.op == STORE}
         self.env: dict = {}
         self._run([i for i in fused.body if i.name in fused.steady], self.env, None)
+
+    def ask_beside(self, row: Value, width: Value):
+        """Prefetches what the tile beside this one, the next, will read and write in a row."""
+        f = self.s.f
+        for b in self.buffers.values():
+            if b.operand.along_columns and b.operand.along_rows:
+                f.prefetch(b.at(f, f.add(self.column, width), row), write=b.operand.name in self.written)
 
     def one_row(self, row: Value, offset: Value):
         """What happens to a row that lies `offset` bytes after the first one."""

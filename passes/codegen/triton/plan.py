@@ -116,7 +116,7 @@ def plan(graph: Graph, owned=frozenset(), targets=None) -> Steps:
     graph, targets = own_results(graph, owned), targets or {}
     replacing = frozenset([graph.outputs[i] for i in targets])
     escaping = {source_of(v) for v in graph.outputs} | set(graph.outputs)
-    groups = fuse_epilogues(fuse(graph, replacing), {source_of(v) for v in graph.outputs}, replacing, ROAD)
+    groups = fuse_epilogues(fuse(graph, replacing, launches=True), {source_of(v) for v in graph.outputs}, replacing, ROAD)
     steps = [_step(g) for g in fuse_prologues(groups, escaping, _has_prologue)]
     forever = {source_of(v) for v in graph.outputs} | set(graph.outputs) | set(graph.inputs)
     last = {}
