@@ -8,6 +8,7 @@ Where Python reads a value out of a tensor, the recording is cut: what follows i
 """
 
 import weakref
+from dataclasses import replace
 from typing import Any
 
 from ..ir import dtype as dt
@@ -315,11 +316,19 @@ class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
                 r.leaves.append((s.position, s.aval))
             if s.was_set or not s.is_as_before():
                 r.grads.append((s.position, None if s.leaf.grad is None else self.value_of(s.leaf.grad)))
+        r.outputs = self._with_gradients(result_tensors, r)
         if self.differentiates and any(o.has_history for o in r.outputs):
             r.backward = backward_of(self, [t for t, o in zip(result_tensors, r.outputs) if o.has_history])
         self.settle_streams()
         self.release()
         return r
+
+    def _with_gradients(self, result_tensors, r):
+        """The outputs, of which those that leaves have as gradients from now on are these very tensors."""
+        given = {position for position, value in r.grads if value is not None}
+        position_of = {id(s.leaf.grad): s.position for s in self.leaves.values() if s.position in given}
+        return [replace(o, gradient_of=position_of.get(id(t))) if o.source is None and not o.requires_grad else o
+                for t, o in zip(result_tensors, r.outputs)]
 
     def _output(self, t):
         link = self.link(t)

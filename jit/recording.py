@@ -91,7 +91,8 @@ class Recording:
 @dataclass(frozen=True)
 class Output:
     """A result tensor: a fresh value, or a view (`chain`) of an input's memory; `same` if it is that very tensor. `freed`
-    says that a backward inside of the function has used up its history; `device` is a fresh value's, None on the host."""
+    says that a backward inside of the function has used up its history; `device` is a fresh value's, None on the host;
+    `gradient_of` is the position of the input whose new gradient this very tensor is."""
 
     value: Value
     source: int | None
@@ -100,6 +101,7 @@ class Output:
     requires_grad: bool
     freed: bool = False
     device: Any = None
+    gradient_of: int | None = None
 
     @property
     def has_history(self) -> bool:

@@ -112,11 +112,13 @@ class Replay:
             step.run([found[at] for at in places], self.symbols)
         if updates:
             self._write(finish, work.job.in_place(self.symbols), updates, found)
+        new = {}
         for (position, slot), at in zip(finish.grads, grads):
-            leaf = self.tensors[position]._node
+            leaf, new[position] = self.tensors[position]._node, None if slot is None else wrap(self._value(slot, at, found))
             if type(leaf) is Leaf:
-                leaf.grad = None if slot is None else wrap(self._value(slot, at, found))
-        made = [self._result(slot, o, at, found) for (slot, o), at in zip(finish.outputs, results)]
+                leaf.grad = new[position]
+        made = [new[o.gradient_of] if o.gradient_of is not None else self._result(slot, o, at, found)
+                for (slot, o), at in zip(finish.outputs, results)]
         if finish.differential is not None:
             attach(finish.differential, self, made, [position for position, _ in finish.updates])
         if finish.rebinds:

@@ -91,7 +91,7 @@ class Finish:
             wanted.append(Result(slot, owned=True))
             return len(wanted) - 1
 
-        results = [owned(slot) if o.source is None else None for slot, o in self.outputs]
+        results = [owned(slot) if o.source is None and o.gradient_of is None else None for slot, o in self.outputs]
         updates = []
         for position, slot in self.updates:
             wanted.append(Result(slot, owned=True, target=-1 - position))

@@ -14,13 +14,15 @@ from itertools import accumulate
 
 from ..ir.graph import Builder, Graph, Value, live_nodes
 from ..ir.op import Reduce
+from ..ir.ops.elementwise import copy
 from ..ir.ops.loss import take_class
-from ..ir.ops.shape import full, iota, later
+from ..ir.ops.shape import contiguous, full, iota, later
 from .fuse import size_of
 from .kernel_body import can_fuse, is_free, node_cost, source_of
 
 SMALL = 1 << 16      # bytes of a value up to which it is kept
 DEAREST = 64         # instructions for each element up to which one is made again
+_COPIES = frozenset((copy, contiguous))     # take as long again as they saved memory
 
 
 def remake(graph: Graph) -> Graph:
@@ -104,7 +106,7 @@ class _Search:
         """How a value is made again: (the nodes, their instructions for each element, what in memory they begin with); None
         where it had better be kept."""
         late = self.late(value)
-        if value in self.forever or _bytes(value) <= SMALL or not late:
+        if value in self.forever or _bytes(value) <= SMALL or not late or value.node.op in _COPIES:
             return None
         if any(self.token(n) is None and not self._is_cheap(n) for n in late):
             return None
@@ -155,14 +157,14 @@ def _rebuilt(graph, found):
     env = b.copy_inputs(graph)
     copies: dict = {}
 
-    def copy(value, token):
+    def again(value, token):
         """A value of the graph, made of what is kept after `token`."""
         node = value.node
-        if node is None or node.op is full:
+        if node is not None and node.op is full:
             return env[value]
         if value not in copies:
-            if is_free(value) or node in found.copied or node in found.delayed:
-                copies[value] = b.copy(node, [copy(x, token) if type(x) is Value else x for x in node.inputs]).output
+            if node is not None and (is_free(value) or node in found.copied or node in found.delayed):
+                copies[value] = b.copy(node, [again(x, token) if type(x) is Value else x for x in node.inputs]).output
             else:
                 copies[value] = env[value] if token is None else later(env[value], env[token])
         return copies[value]
@@ -170,7 +172,7 @@ def _rebuilt(graph, found):
     def operand(x, token):
         source = source_of(x)
         apart = source is not None and ((source in found.again and token is not None) or source.node in found.delayed)
-        return copy(x, token) if apart else env[x]
+        return again(x, token) if apart else env[x]
 
     for n in graph.nodes:
         free, source = is_free(n.outputs[0]), source_of(n.outputs[0])

@@ -247,6 +247,31 @@ def test_gradients_accumulate_over_calls():
         assert plain(w1.grad) == plain(w2.grad)
 
 
+@pytest.mark.parametrize("clears", [True, False])
+def test_gradients_that_a_function_returns_are_those_of_the_leaves(clears):
+    """Also where it accumulates, and where Python reads a value in between."""
+    def step(w, x):
+        if clears:
+            w.grad = None
+        y = (x * w).sin().sum()
+        y.backward()
+        if x[0] > 1:
+            return y.detach(), w.grad, [w.grad * 2, w.grad]
+        return y.detach(), w.grad, [w.grad]
+
+    traced = jit.trace(step)
+    w1, w2 = vec().requires_grad_(), vec().requires_grad_()
+    for i in range(6):
+        x = vec(float(i % 3), 0.5, 0.25)
+        found, wanted = traced(w1, x), step(w2, x)
+        assert found[1] is w1.grad
+        assert found[2][-1] is w1.grad
+        found[1].add_(1)
+        wanted[1].add_(1)
+        assert plain(found) == plain(wanted)
+        assert plain(w1.grad) == plain(w2.grad)
+
+
 # Threads.
 
 

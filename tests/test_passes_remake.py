@@ -64,12 +64,13 @@ def test_what_else_is_made_of_the_same_after_the_peak_waits_too():
           %4: f32[256,128] = matmul(%3, %a)
           %5: f32[128,256] = permute(%4, dims=(1, 0))
           %6: f32[256,128] = later(%0, %4)
-          %7: f32[256,128] = expand(%w, shape=(256, 128))
-          %8: f32[256,128] = mul(%6, %7)
-          %9: f32[128,128] = matmul(%5, %8)
-          %10: f32[256,128] = exp(%6)
-          %11: f32[256,128] = mul(%4, %10)
-          return %9, %11
+          %7: f32[128] = later(%w, %4)
+          %8: f32[256,128] = expand(%7, shape=(256, 128))
+          %9: f32[256,128] = mul(%6, %8)
+          %10: f32[128,128] = matmul(%5, %9)
+          %11: f32[256,128] = exp(%6)
+          %12: f32[256,128] = mul(%4, %11)
+          return %10, %12
         }""")
 
 
@@ -77,9 +78,15 @@ def test_what_else_is_made_of_the_same_after_the_peak_waits_too():
     ("exp(%0)", "%1"),              # what it is made of is gone
     ("lgamma(%0)", "%0"),           # dear
     ("softmax(%0, dim=1)", "%0"),   # no work on elements
+    ("contiguous(%0)", "%0"),       # a copy
 ])
 def test_what_is_dear_or_lost_is_kept(makes, reads):
     check_untouched(remake, STEP.format(makes=makes, reads=reads))
+
+
+def test_what_inputs_make_waits_as_well():
+    made = remake(graph_of(STEP.format(makes="exp(%x)", reads="%x")))
+    assert [n.op.name for n in made.nodes] == ["exp", "matmul", "matmul", "permute", "later", "exp", "matmul", "mul"]
 
 
 def test_small_values_and_those_that_one_kernel_makes_are_kept():
