@@ -94,5 +94,12 @@ def _class_share(checked, g, target, *, ignore_index, classes, reduction):
     return None if w is None else ew.mul(loss.row_gradient(g, w, reduction), w)
 
 
+def _cross_entropy_grad(checked, g, x, lse, target, *, ignore_index, reduction):
+    if not x.aval.size or x.dtype not in _KINDS:
+        return None
+    share = _class_share(checked, g, target, ignore_index=ignore_index, classes=x.shape[1], reduction=reduction)
+    return _softmax_minus_onehot(checked, x, lse, share, share, target)
+
+
 BODIES = {loss.class_weight: _class_weight, loss.class_share: _class_share, loss.cross_entropy: _cross_entropy,
-          loss.softmax_minus_onehot: _softmax_minus_onehot}
+          loss.softmax_minus_onehot: _softmax_minus_onehot, loss.cross_entropy_grad: _cross_entropy_grad}

@@ -8,6 +8,7 @@ import numpy as np
 from .. import dtype as dt
 from ..aval import Aval
 from ..batch import Images
+from ..derive import derived_vjp
 from ..errors import DimError, DTypeError, ShapeError
 from ..op import NO_GRAD, Composite, Template, op
 from ..substitute import as_float
@@ -260,6 +261,23 @@ softmax_minus_onehot = op("softmax_minus_onehot", infer=_infer_softmax_minus_one
                           doc="a * exp(x - lse) - b at the target's class: the gradient of cross entropy.")
 
 
+def _infer_cross_entropy_grad(g, x, lse, target, *, ignore_index, reduction):
+    _check_target("cross_entropy_grad", x, target)
+    _infer_class_share(g, target, ignore_index=ignore_index, classes=x.shape[1], reduction=reduction)
+    return x
+
+
+def _cross_entropy_grad_body(g, x, lse, target, *, ignore_index, reduction):
+    share = class_share(g, target, ignore_index=ignore_index, classes=x.shape[1], reduction=reduction)
+    return softmax_minus_onehot(x, lse, share, share, target)
+
+
+cross_entropy_grad = op("cross_entropy_grad", infer=_infer_cross_entropy_grad, ref=in_single(_cross_entropy_grad_body),
+                        vjp=derived_vjp(_cross_entropy_grad_body), saves=(1, 2, 3, 4),
+                        lower=Composite(_cross_entropy_grad_body),
+                        doc="The gradient of cross entropy without class weights and smoothing, of logits and their logsumexp.")
+
+
 def _infer_cross_entropy(x, target, weight, *, ignore_index, label_smoothing, reduction):
     _check_target("cross_entropy", x, target)
     return _infer_nll(x, target, weight, ignore_index=ignore_index, reduction=reduction), x.with_shape(target.shape)
@@ -299,11 +317,13 @@ def _cross_entropy(x, target, weight, *, ignore_index, label_smoothing, reductio
 
 def _cross_entropy_vjp(g, out, x, target, weight, *, ignore_index, label_smoothing, reduction):
     g, g_lse = g
+    if g_lse is None and weight is None and not label_smoothing:
+        return cross_entropy_grad(g, x, out[1], target, ignore_index=ignore_index, reduction=reduction)
     if g is None:
         g = full(g_lse, shape=target.shape if reduction == NONE else (), value=0.0, dtype=dt.of(x))
     if weight is None and not label_smoothing:
         share = class_share(g, target, ignore_index=ignore_index, classes=x.shape[1], reduction=reduction)
-        return softmax_minus_onehot(x, out[1], share if g_lse is None else ew.add(share, g_lse), share, target)
+        return softmax_minus_onehot(x, out[1], ew.add(share, g_lse), share, target)
     w = class_weight(target, weight, ignore_index=ignore_index, classes=x.shape[1], dtype=dt.of(x))
     rows = row_gradient(g, w, reduction)
     b = ew.mul(rows, w)

@@ -40,6 +40,7 @@ from . import eager_scalars
 from .kernel_table import KernelTable
 
 alloc = lazy(__package__, ".alloc")
+eager_losses = lazy(__package__, ".eager_losses")
 eager_nn = lazy(__package__, ".eager_nn")
 eager_composites = lazy(__package__, ".eager_composites")
 eager_orders = lazy(__package__, ".eager_orders")
@@ -360,15 +361,23 @@ def neural(op: Op):
     return eager_nn.TABLE.make(op)
 
 
-# Attention, recurrent layers, the linear layer, lookups, losses.
+# Attention, recurrent layers, the linear layer, lookups.
 
 
 @TABLE.makes(attention.attention, attention.attention_grad, attention_bounds.bounded_attention,
               attention_bounds.bounded_attention_grad, nn.linear, recurrent.rnn_sequence, recurrent.rnn_sequence_grad,
               recurrent.lstm_sequence, recurrent.lstm_sequence_grad, recurrent.lstm_states, recurrent.gru_sequence,
               recurrent.gru_sequence_grad, recurrent.gru_states, recurrent_packed.pack_recurrent,
-              recurrent_packed.recurrent_packed, embedding.embedding, embedding.row_sums, indexing.index_put,
-              loss.cross_entropy, loss.class_share, loss.softmax_minus_onehot)
+              recurrent_packed.recurrent_packed, embedding.embedding, embedding.row_sums, indexing.index_put)
 def sequence(op: Op):
     """The kernels of `eager_sequence.py`."""
     return eager_sequence.TABLE.make(op)
+
+
+# Losses over classes.
+
+
+@TABLE.makes(loss.cross_entropy, loss.cross_entropy_grad, loss.class_share, loss.softmax_minus_onehot)
+def losses(op: Op):
+    """The kernels of `eager_losses.py`."""
+    return eager_losses.TABLE.make(op)

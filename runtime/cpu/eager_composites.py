@@ -43,6 +43,11 @@ def decompose_bodies(graph):
 PASSES = (*pipeline.SIMPLER, row_bodies, class_losses, decompose_bodies, *pipeline.SIMPLER)
 
 
+def whole(graph) -> program.CompiledGraph:
+    """A graph of an operator, compiled; its results are arrays of their own."""
+    return program.CompiledGraph(pipeline.run(graph, PASSES), eager.kernel_for, frozenset(range(len(graph.outputs))))
+
+
 class Composites:
     """The compiled calls of one operator."""
 
@@ -102,8 +107,7 @@ class Composites:
         try:
             out = self._written(b, operands, params)
             results = out if type(out) is tuple else (out,)
-            graph = pipeline.run(b.finish(results), PASSES)
-            compiled = program.CompiledGraph(graph, eager.kernel_for, frozenset(range(len(results))))
+            compiled = whole(b.finish(results))
         except IngotError:      # the operators of the body say what is wrong
             return _NONE
         if not all(type(s) is NativeRun and all(type(part) is Fused for part in s.source.steps) for s in compiled.steps):

@@ -1,4 +1,4 @@
-"""Which compiled kernel runs attention, recurrent layers, the linear layer, lookups and losses in eager mode; see `eager.py`.
+"""Which compiled kernel runs attention, recurrent layers, the linear layer and lookups in eager mode; see `eager.py`.
 
 float16 and bfloat16 attention and recurrence are computed in float32 and rounded once, as the references do.
 """
@@ -13,18 +13,17 @@ from ...ir.op import Op
 from ...ir.ops import attention as attention_ops
 from ...ir.ops import attention_bounds as bounds_ops
 from ...ir.ops import embedding as embedding_ops
-from ...ir.ops import indexing, loss, nn
+from ...ir.ops import indexing, nn
 from ...ir.ops import recurrent as recurrent_ops
 from ...ir.ops import recurrent_packed as packed_ops
 from ...ir.target import host
 from ...passes.codegen.llvm.epilogue import ColumnBias
 from ...passes.codegen.llvm.types import BF16, F16, F32, F64
-from . import alloc, attention, call, gemm, kernels, lookup, recurrent, recurrent_projected
+from . import attention, call, gemm, kernels, lookup, recurrent, recurrent_projected
 from .kernel_table import KernelTable
 
 TABLE = KernelTable()
 _LOW = (dt.float16.np, dt.bfloat16.np)
-_INT64, _UINT64 = np.dtype(np.int64), np.dtype(np.uint64)
 _STORED = {dt.float32.np: F32, dt.float64.np: F64, dt.float16.np: F16, dt.bfloat16.np: BF16}
 
 
@@ -317,83 +316,3 @@ def index_put(op: Op):
         return table
 
     return run
-
-
-# Losses over classes.
-
-
-def _kept_rows(target, ignore_index, classes):
-    """How many rows count; raises for a class that there is not."""
-    if not target.size:
-        return 0
-    plain = target.dtype is _INT64 and not 0 <= ignore_index < classes
-    if plain and np.maximum.reduce(target.view(_UINT64), None) < classes:       # read as unsigned, what is negative is large
-        return target.size
-    low, high = int(target.min()), int(target.max())
-    if low >= 0 and high < classes and not low <= ignore_index <= high:
-        return target.size
-    return int(loss.class_weight.ref(target, None, ignore_index=ignore_index, classes=classes, dtype=dt.float64).sum())
-
-
-@TABLE.makes(loss.cross_entropy)
-def cross_entropy(op: Op):
-    """Two sweeps over each row, then the reduction of the rows' losses; with class weights or smoothing, by the reference."""
-
-    made: dict = {}         # by dtype and ignored index: the sweep over rows, the sum of them
-
-    def run(x, target, weight, *, ignore_index, label_smoothing, reduction):
-        if weight is not None or label_smoothing or not x.size:
-            return op.ref(x, target, weight, ignore_index=ignore_index, label_smoothing=label_smoothing, reduction=reduction)
-        kept = _kept_rows(target, ignore_index, x.shape[1])
-        found = made.get((x.dtype, ignore_index))
-        if found is None:
-            kind = dt.BY_NP[x.dtype]
-            found = made[x.dtype, ignore_index] = (kernels.rowop(op.name, kind, ignore_index=ignore_index),
-                                                   kernels.reduction("sum", kind))
-        rows, lse = found[0](x, _as_long(target), dim=1)
-        if reduction == "none":
-            return rows, lse
-        total = found[1](rows)
-        return total if reduction == "sum" else total / x.dtype.type(kept), lse
-
-    return widened(run)
-
-
-@TABLE.makes(loss.class_share)
-def class_share(op: Op):
-    """One number for all rows where none is ignored."""
-
-    def run(g, target, *, ignore_index, classes, reduction):
-        most = _COUNTED.get(g.dtype, 0)
-        kept = _kept_rows(target, ignore_index, classes) if reduction != "none" and target.size < most else 0
-        if not kept or kept != target.size:
-            return op.lower.body(g, target, ignore_index=ignore_index, classes=classes, reduction=reduction)
-        out = alloc.empty(target.shape, g.dtype)
-        out.fill(g / g.dtype.type(kept) if reduction == "mean" else g)
-        return out
-
-    return run
-
-
-_COUNTED = {np.dtype(np.float32): 1 << 24, np.dtype(np.float64): 1 << 53}       # numbers of rows that are exact
-
-
-@TABLE.makes(loss.softmax_minus_onehot)
-def softmax_minus_onehot(op: Op):
-    """One sweep over each row."""
-
-    by_dtype: dict = {}
-
-    def run(x, lse, a, b, target):
-        if not x.size:
-            return op.ref(x, lse, a, b, target)
-        made = by_dtype.get(x.dtype)
-        if made is None:
-            made = by_dtype[x.dtype] = kernels.rowop(op.name, dt.BY_NP[x.dtype])
-        return made(x, lse, a, b, _as_long(target), dim=1)
-
-    return widened(run)
-
-
-def _as_long(target):
-    return target if target.dtype is _INT64 else target.astype(np.int64, copy=False)

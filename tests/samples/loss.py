@@ -73,6 +73,18 @@ def _softmax_minus_onehot(rng):
         yield Sample((rng.standard_normal(shape), *rows, target), tol=16)
 
 
+@samples("cross_entropy_grad")
+def _cross_entropy_grad(rng):
+    for shape in SHAPES:
+        for reduction, ignore_index in (("none", 0), ("mean", -100), ("sum", -100), ("mean", 0)):
+            target = targets(rng, shape)
+            target.reshape(-1)[0] = shape[1] - 1
+            x = rng.standard_normal(shape)
+            g = rng.standard_normal(target.shape if reduction == "none" else ())
+            yield Sample((g, x, np.log(np.exp(x).sum(1)), target),
+                         {"ignore_index": ignore_index if shape[1] > 1 else -100, "reduction": reduction}, tol=16)
+
+
 @samples("cross_entropy")
 def _cross_entropy(rng):
     for shape in SHAPES:
