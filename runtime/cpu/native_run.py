@@ -120,15 +120,15 @@ class NativeRun:
 
     def alone(self, inputs, outputs):
         """For a run that is all there is: a function from the arrays of the graph's inputs to those of its outputs, without an
-        environment between. None if it reads, writes or gives in another order."""
-        if self.reads != tuple(range(inputs)) or any(place is not None for *_, place in self.writes):
-            return None
+        environment between. None if it writes over inputs, or gives one of them or something twice."""
         at = [i for i, *_ in self.writes]
-        if tuple(at) != outputs:
+        if any(place is not None for *_, place in self.writes) or sorted(at) != sorted(outputs):
             return None
         entry, address, make = self.entry, self.address, np.empty if self.small else alloc.empty
         shapes = tuple([(shape, dtype) for _, shape, dtype, _ in self.writes])
-        arenas = self.arenas
+        arenas, in_order = self.arenas, self.reads == tuple(range(inputs)) and tuple(at) == outputs
+        if self.can_fail or not in_order:
+            return self._alone_checked(shapes, tuple(map(at.index, outputs)))
 
         def run(arrays):
             arena = arenas.take()
@@ -140,22 +140,27 @@ class NativeRun:
             arenas.give(arena)
             return made
 
-        def checked(arrays):
+        run.parts = entry, address, arenas, make, shapes        # type: ignore[attr-defined]  # for who writes such a function
+        return run
+
+    def _alone_checked(self, shapes, places):
+        """As `alone`, where arrays come or go in another order, or steps may find their data wrong."""
+        entry, address, make, arenas = self.entry, self.address, np.empty if self.small else alloc.empty, self.arenas
+        reads, can_fail = self.reads, self.can_fail
+
+        def run(arrays):
             arena = arenas.take()
             made = [make(shape, dtype) for shape, dtype in shapes]
-            args = [*arrays, *made]
+            args = [*[arrays[i] for i in reads], *made]
             try:
                 entry(address, arena, *args)
             except TypeError:
                 args = self._run_on_copies(arena, args)
-            if self._status(arena):
+            if can_fail and self._status(arena):
                 self._fail(arena, args)
             arenas.give(arena)
-            return made
+            return [made[i] for i in places]
 
-        if self.can_fail:
-            return checked
-        run.parts = entry, address, arenas, make, shapes        # type: ignore[attr-defined]  # for who writes such a function
         return run
 
 
