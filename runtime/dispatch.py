@@ -253,12 +253,15 @@ def record(op: Op, args, params, out):
 
 def record_several(m, op: Op, args, params, outs: tuple):
     """What `record` does, for an operation with several results."""
-    inexact = []
+    inexact, is_complex, avals = [], False, []
     for i, t in enumerate(outs):
-        if t._a.dtype.kind in INEXACT:
+        kind = t._a.dtype.kind
+        if kind in INEXACT:
             inexact.append(i)
+            is_complex = is_complex or kind == "c"
         if not m.special:
             t._shared = Storage()
+        avals.append(t.aval if m.special else aval_of(t._a))
     if not inexact:
         return
     edges, needs = [], []
@@ -270,9 +273,9 @@ def record_several(m, op: Op, args, params, outs: tuple):
     node = Node(op, params, tuple(edges), saved, guards)
     if m.special:
         annotate(m, node, args, outs)
-    node.outs = tuple([t.aval if m.special else aval_of(t._a) for t in outs])
+    node.outs = tuple(avals)
     node.inexact_outs = inexact
-    if any(t._a.dtype.kind == "c" for t in outs):
+    if is_complex:
         node.__class__ = ComplexNode
     for i in inexact:
         outs[i]._node = Output(node, i)

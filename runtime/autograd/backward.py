@@ -13,7 +13,9 @@ from .node import Leaf, Output
 
 
 def _listed(x, what="tensor"):
-    listed = [x] if isinstance(x, Tensor) else list(x)
+    if isinstance(x, Tensor):
+        return [x]
+    listed = list(x)
     for i, t in enumerate(listed):
         if not isinstance(t, Tensor):
             raise DTypeError(f"{what} {i} must be a tensor, got {type(t).__name__}")
