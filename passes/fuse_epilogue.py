@@ -130,7 +130,8 @@ def _epilogue(group, parts, readers, escaping, replacing, road):
 def _has_epilogues(product, result):
     x, y = product.node.inputs
     return (product.dtype in (dt.float32, dt.float64) and x.dtype is product.dtype and y.dtype is product.dtype
-            and product.shape[-1] >= NARROWEST and product.aval.size == result.aval.size and x.ndim == y.ndim >= 2)
+            and product.shape[-1] >= NARROWEST and product.aval.size == result.aval.size and x.ndim == y.ndim >= 2
+            and size_of(x.shape) > 0)       # (of nothing, Python makes the sums)
 
 
 def _flat(pattern, product, body):

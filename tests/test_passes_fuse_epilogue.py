@@ -158,3 +158,18 @@ def test_a_product_beside_an_index_stays_alone():
     got, = CompiledGraph(graph_of(text), kernel_of, frozenset([0])).run([x, w])
     assert (got[:, :7] == 5).all()
     assert not got[:, 7:].any()
+
+
+def test_a_product_over_nothing_takes_no_epilogue():
+    """Python makes its sums, and would know nothing of what follows."""
+    g = graph_of("""
+        graph g(%a: f64[2,0], %b: f64[0,2], %c: f64[2,2]) {
+          %0: f64[2,2] = matmul(%a, %b)
+          %1: f64[2,2] = sub(%0, %c)
+          %2: f64[2,2] = neg(%1)
+          %3: f64[2,2] = permute(%2, dims=(1, 0))
+          return %3
+        }""")
+    c = np.arange(4.0).reshape(2, 2)
+    found, = CompiledGraph(g, kernel_of).run([np.zeros((2, 0)), np.zeros((0, 2)), c])
+    assert (found == c.T).all()
