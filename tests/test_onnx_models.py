@@ -287,3 +287,19 @@ def test_export_has_pytorchs_names(tmp_path):
     assert back.output_names == ("y",) and back.signature[0][2] == ("x_0", 3)
     assert_alike([back(x).numpy()], [model(x)], "export")
     assert ingot.jit.to_onnx is ingot.onnx.to_onnx
+
+
+def test_sizes_that_change_only_after_many_steps():
+    """Strided layers make the same of several sizes in a row; what the code does with theirs is no constant either."""
+    layer = nn.Sequential(nn.Conv1d(1, 4, 10, 5), nn.ReLU(), nn.Conv1d(4, 4, 4, 2)).eval()
+
+    def frames(x):
+        y = layer(x[:, None])
+        padded = nn.functional.pad(y, (1, 1))[:, :, :-2]
+        return (padded + y).reshape(x.shape[0], -1)
+
+    x = r(2, 400)
+    back = from_onnx(to_onnx(frames, x, dynamic={"x": {1: "n"}}))
+    for n in (400, 404, 480, 611):
+        x = r(2, n)
+        assert_alike([back(x).numpy()], [frames(x)], f"at size {n}")

@@ -43,7 +43,7 @@ class Free:
     def _two_more(self, take, base, s, n) -> list:
         found: list = []
         first = None
-        for m in dict.fromkeys((n + 1, n + 3, n + 2, n - 1, n - 2, 2 * n, n // 2, 3 * n, 4 * n)):
+        for m in dict.fromkeys((n + 1, *_far(n), n + 3, n + 2, n - 1, n - 2, n // 2, 3 * n, 4 * n)):
             if m < 2 or m == n:
                 continue
             sizes = {**base, s: m}
@@ -57,6 +57,11 @@ class Free:
         m, error = first if first is not None else (n, None)
         raise ExportError(f"the dimension {s!r} is fixed by the code{_user_line(error)}: at size {m} it fails with "
                           f"{type(error).__name__}: {error}") from error
+
+
+def _far(n) -> tuple:
+    """Sizes so far from n that what strided layers make of them differs, too."""
+    return 2 * n + 3, 2 * n
 
 
 def _user_line(e) -> str:
