@@ -65,7 +65,11 @@ class Target:
     def rewrite(self, value):
         """Puts a value in the place of what the function has written."""
         if self.kind == "attr":
-            if value is not self.value():       # guards look at a module again after each change
+            if value is self.value():       # guards look at a module again after each change
+                return
+            if self._is_past_setter:
+                vars(self.owner)[self.key] = value
+            else:
                 setattr(self.owner, str(self.key), value)
         else:
             put(self.owner, self.key, self.kind, value)
@@ -83,16 +87,23 @@ class Target:
         self.fix(now)
 
     @property
+    def _is_past_setter(self) -> bool:
+        """Whether it is written without the `__setattr__` of the user's, whose work is noted like all that the function does:
+        what that has left in the object is put there again."""
+        return (type(self.owner).__setattr__ not in _SETTERS and not isinstance(self.owner, (Module, type))
+                and self.key in getattr(self.owner, "__dict__", ()))
+
+    @property
     def is_plain(self) -> bool:
-        """Whether writing is no more than that: no `__setattr__` of the user's, no property."""
+        """Whether writing is no more than that: no property, no `__setattr__` of the user's that puts it somewhere else."""
         if self.kind != "attr":
             return True
         kind = type(self.owner)
         if isinstance(self.owner, Module):
             return kind.__setattr__ is Module.__setattr__
         found = getattr(kind, str(self.key), None)
-        return kind.__setattr__ in _SETTERS and (type(found).__name__ == "member_descriptor"
-                                                           or not hasattr(type(found), "__set__"))
+        return (kind.__setattr__ in _SETTERS or self._is_past_setter) and (
+            type(found).__name__ == "member_descriptor" or not hasattr(type(found), "__set__"))
 
 
 def is_repeatable(value, contents) -> bool:

@@ -38,7 +38,7 @@ def moved_in(place, expected, now) -> list:
     """`Moved` for each number and tensor in a place that is another one than expected, if that is all that differs."""
     if looks_like(now, expected):
         return []
-    if isinstance(expected, Photograph):
+    if isinstance(expected, Photograph) and expected.base in (expected.kind, tuple):
         found = []
         for key, before, v in expected.differing(now):
             inside = moved_in(Place(Chain(place.chain.root, place.chain.name, (*place.chain.steps, ("item", key))), place.root),

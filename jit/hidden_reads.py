@@ -127,8 +127,9 @@ def _is_still(before, now) -> bool:
 
 def _items(container) -> list:
     """Which objects a container holds, in order."""
-    items = dict.items(container) if isinstance(container, dict) else [(v,) for v in container]
-    return [tuple(map(id, item)) for item in items]
+    if isinstance(container, dict):
+        return [tuple(map(id, item)) for item in dict.items(container)]
+    return list(map(id, list.__iter__(container) if isinstance(container, list) else set.__iter__(container)))
 
 
 def results_of(cached) -> list:

@@ -1,6 +1,7 @@
 """Objects that were there before a recorded function was called, as far as it reaches them."""
 
 import functools
+import inspect
 import io
 import types
 import weakref
@@ -162,7 +163,8 @@ class Outside:
     def _names_in_class(self: Any, cls, names) -> tuple:
         """Which of some names a class knows (`known_in_class`), and which it has not."""
         if (cls, names) not in self._classes:
-            nowhere = frozenset(name for name in names if not hasattr(cls, name))
+            nowhere = frozenset(name for name in names     # an enum's `name` is there, and only its members answer
+                                if not hasattr(cls, name) and inspect.getattr_static(cls, name, MISSING) is MISSING)
             self._classes[cls, names] = frozenset(n for n in names - nowhere if known_in_class(cls, n)), nowhere
         return self._classes[cls, names]
 
@@ -199,7 +201,10 @@ class Outside:
 
 
 def shallow(container):
-    """A copy of a container that is of a class of the user's; None for one that is watched in other ways."""
+    """A copy of a container that is of a class of the user's, whose methods are not asked; None for one that is watched in
+    other ways."""
     if type(container) in CONTAINERS:
         return None
-    return next(kind(container) for kind in (dict, list, set) if isinstance(container, kind))  # type: ignore[call-overload]
+    if isinstance(container, dict):
+        return dict(dict.items(container))
+    return list(list.__iter__(container)) if isinstance(container, list) else set(set.__iter__(container))

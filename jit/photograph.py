@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..runtime.tensor import Tensor
+from .instances import is_users
 
 _VALUES = (bool, int, float, complex, str, bytes, type(None), np.number)
 _MAPPINGS = frozenset((dict, Counter, OrderedDict, defaultdict, type(os.environ)))
@@ -17,47 +18,57 @@ PLAIN_CONTAINERS = frozenset((tuple, list, dict, set))
 CONTAINERS = frozenset((list, set, deque, *_VIEWS, *_MAPPINGS))
 
 
+def base_of(kind) -> Any:
+    """The class whose methods look into a container of some class: those of the user's may do anything."""
+    return kind if kind in CONTAINERS else next(base for base in (dict, list, set, tuple) if issubclass(kind, base))
+
+
 class Photograph:
     """A container as it was: its type and its items, nested containers likewise.
 
     itself   the tuple, if it consists of nothing that could change
     """
 
-    __slots__ = ("items", "itself", "keys", "kind")
+    __slots__ = ("base", "items", "itself", "keys", "kind")
 
     def __init__(self, container, held=None):
-        self.kind = type(container)
-        self.keys: Any = tuple(container) if self.kind is set or self.kind in _MAPPINGS else None
-        self.items = tuple([photograph(v, held) for v in (container.values() if self.kind in _MAPPINGS else container)])
+        self.kind, self.base = type(container), base_of(type(container))
+        self.keys: Any = tuple(self.base.__iter__(container)) if self.base is set or self.base in _MAPPINGS else None
+        self.items = tuple([photograph(v, held) for v in self._values_of(container)])
         is_fixed = isinstance(container, tuple) and not any(hasattr(type(e), "matches") for e in self.items)
         self.itself = container if is_fixed else None
+
+    def _values_of(self, container):
+        return self.base.values(container) if self.base in _MAPPINGS else self.base.__iter__(container)
 
     @classmethod
     def of(cls, expected: dict) -> "Photograph":
         """That of a dictionary of which is known what to expect under each key."""
         made = cls.__new__(cls)
-        made.kind, made.keys, made.items, made.itself = dict, tuple(expected), tuple(expected.values()), None
+        made.kind = made.base = dict
+        made.keys, made.items, made.itself = tuple(expected), tuple(expected.values()), None
         return made
 
     def matches(self, now) -> bool:
         """Whether a value is such a container."""
         if now is self.itself:
             return True
-        if type(now) is not self.kind or len(now) != len(self.items):
+        if type(now) is not self.kind or self.base.__len__(now) != len(self.items):
             return False
-        if self.kind is set:
-            return set(self.keys) == now
-        if self.kind in _MAPPINGS and tuple(now) != self.keys:
+        if self.base is set:
+            return set(self.keys) == set(set.__iter__(now))
+        if self.base in _MAPPINGS and tuple(self.base.__iter__(now)) != self.keys:
             return False
-        values = now.values() if self.kind in _MAPPINGS else now
-        return all(map(is_, values, self.items)) or all(looks_like(v, e) for v, e in zip(values, self.items))
+        return (all(map(is_, self._values_of(now), self.items))
+                or all(looks_like(v, e) for v, e in zip(self._values_of(now), self.items)))
 
     def differing(self, now) -> list:
         """(key, what was expected, what is there) of the items of such a container that are other ones, if that is all."""
-        if type(now) is not self.kind or len(now) != len(self.items) or (self.keys is not None and tuple(now) != self.keys):
+        if type(now) is not self.kind or self.base.__len__(now) != len(self.items) or (
+                self.keys is not None and tuple(self.base.__iter__(now)) != self.keys):
             return []
-        items = now.items() if self.kind in _MAPPINGS else enumerate(now)
-        return [(k, e, v) for (k, v), e in zip(items, self.items) if not looks_like(v, e)]
+        keys = self.keys if self.base in _MAPPINGS else range(len(self.items))
+        return [(k, e, v) for k, v, e in zip(keys, self._values_of(now), self.items) if not looks_like(v, e)]
 
     def __repr__(self):
         return f"<{self.kind.__name__} of {len(self.items)}>"
@@ -83,7 +94,12 @@ class ArrayPhotograph:
 
 def is_changeable(value) -> bool:
     """Whether a value is remembered by its content."""
-    return type(value) in CONTAINERS or type(value) is np.ndarray
+    return type(value) in CONTAINERS or type(value) is np.ndarray or is_own_container(value)
+
+
+def is_own_container(value) -> bool:
+    """Whether a value is a list, dictionary or set of a class of the user's."""
+    return isinstance(value, (list, dict, set)) and is_users(type(value))
 
 
 def is_item(owner, kind, key) -> bool:
@@ -99,7 +115,7 @@ def photograph(value, held=None):
     expected = None if held is None else held.same_as(value)
     if expected is not None:
         return expected
-    if type(value) in CONTAINERS or (isinstance(value, tuple) and not is_plain(value)):
+    if type(value) in CONTAINERS or is_own_container(value) or (isinstance(value, tuple) and not is_plain(value)):
         return Photograph(value, held)
     return ArrayPhotograph(value) if type(value) is np.ndarray else value
 
@@ -117,7 +133,7 @@ def looks_like(now, expected) -> bool:
 
 def first_change(now, expected) -> tuple:
     """Where a value first differs from what is expected: (the path from it, as Python writes it, what was there, what is)."""
-    differing = expected.differing(now) if type(expected) is Photograph and expected.kind is not set else []
+    differing = expected.differing(now) if type(expected) is Photograph and expected.base is not set else []
     if not differing:
         return "", expected, now
     key, was, became = differing[0]

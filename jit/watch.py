@@ -16,6 +16,7 @@ from .bystanders import is_alone
 from .contents import KNOWN, Contents
 from .errors import DisturbedError, TraceError
 from .frames import cell_of, functions_of, is_user, unwatched
+from .fresh import KINDS, is_own, is_returned
 from .given import Parts
 from .guards import UNREAD, Guard, ModulesGuard, module_state
 from .hidden_reads import HiddenReads, known_in_class, owners_above
@@ -62,7 +63,7 @@ class Watch(Outside, HiddenReads, Stores, World):
         self.modules: dict = {}          # modules that ran or were read, by id
         self.tensors: dict = {}          # tensors that were there before and are reached from outside of the arguments, by id
         self.inner: dict = {}            # code of functions made inside -> their free variables that live inside, too
-        self.made: set = set()           # ids of objects whose __init__ ran inside, and of copies
+        self.made: set = set()           # ids of objects whose __init__ ran inside, of copies, of new containers
         self.outside: dict = {}          # by id: (object that was there before and is reached, what names it, its attributes)
         self.stored: dict = {}           # by place: the `Target`s that are assigned to
         self.given: set = set()          # ids of the arguments
@@ -78,6 +79,7 @@ class Watch(Outside, HiddenReads, Stores, World):
         self.passed: set = set()         # ids of what the first function was given by its caller
         self.problem: TraceError | None = None
         self._keep: list = []
+        self._floor: Any = None          # the frame that called the function
         self._reader = ""                # the function that is being looked at,
         self._asked = NOTHING            # and what it asks of objects that no chain leads to,
         self._questions: dict = {}       # how all code so far asks -> for which names
@@ -121,6 +123,8 @@ class Watch(Outside, HiddenReads, Stores, World):
                 self._has_made(arg)
             elif type(arg) is types.ModuleType and is_users_space(arg):
                 self._walk(arg.__name__, arg)
+            elif type(arg) in KINDS and is_user(frame) and (is_returned(frame) or is_own(frame, arg, self._floor)):
+                self._has_made(arg)
         elif event == "c_call":
             if self.held.is_symbolic and self._leads_past(frame, arg):
                 self._fix()
@@ -165,6 +169,9 @@ class Watch(Outside, HiddenReads, Stores, World):
         code = frame.f_code
         if code.co_name == "__init__" and code.co_varnames:
             self._has_made(frame.f_locals.get(code.co_varnames[0]))
+        if self._floor is None:
+            self._floor = frame.f_back
+        self._see_own(frame)
         own = self.inner.get(code, frozenset())
         for inner in code.co_consts:
             if isinstance(inner, types.CodeType):
@@ -204,6 +211,12 @@ class Watch(Outside, HiddenReads, Stores, World):
             elif chain.name in local and not (chain.root == FREE and chain.name in own):
                 self._note_store(chain, local[chain.name])
 
+    def _see_own(self, frame):
+        """Notes the containers that a frame is given by one that has made them."""
+        for value in list(frame.f_locals.values()):
+            if type(value) in KINDS and id(value) not in self.made and is_own(frame.f_back, value, self._floor):
+                self._has_made(value)
+
     def _names_past_made(self, frame) -> frozenset:
         """The attributes that code reads by way of objects that the function made: these may hold others."""
         local = frame.f_locals
@@ -221,8 +234,8 @@ class Watch(Outside, HiddenReads, Stores, World):
             self.given = {id(local.get(name)) for name in passed}
             for name in passed:
                 self._walk(name, local.get(name), is_given=True)
-        lasting = [name for name in names if is_changeable(local.get(name)) or (
-            is_instance(local.get(name)) and id(local[name]) not in self.outside and id(local[name]) not in self.made)]
+        lasting = [name for name in names if id(local.get(name)) not in self.made and (is_changeable(local.get(name)) or (
+            is_instance(local.get(name)) and id(local[name]) not in self.outside))]
         if not lasting:
             return
         functions = self._functions_of(frame)
@@ -328,12 +341,19 @@ class Watch(Outside, HiddenReads, Stores, World):
             value, steps = follow(value, steps[:1]), steps[1:]
         if isinstance(value, Module):
             self._see_module(value)
+        elif value is not base:
+            self._see_held(chain, len(chain.steps) - len(steps), value)
         if value is base:
             return chain, root, base
         if value is None or value is MISSING or not (steps or is_changeable(value)):
             return chain, root, None
         text = str(Chain(chain.root, chain.name, chain.steps[: len(chain.steps) - len(steps) - 1]))
         return Chain(ARGUMENT, text, (*first, *steps)), owner, owner
+
+    def _see_held(self, chain, depth, value):
+        """Takes in an object that is an attribute of a module: `depth` steps of the chain lead there."""
+        if is_instance(value) and id(value) not in self.outside and id(value) not in self.made:
+            self._walk(str(Chain(chain.root, chain.name, chain.steps[:depth])), value)
 
     def _refuse(self, reason):
         if self.problem is None:

@@ -66,6 +66,24 @@ PROGRAMS = {
     "setobj": ("s = {1, 2}", "x * len(s)", "s.add(3)"),
     "list_sub": ("class C(list): pass\nc = C([2.0])", "x * c[0]", "c[0] = 3.0"),
     "dict_sub": ("class C(dict): pass\nc = C(k=2.0)", "x * c['k']", "c['k'] = 3.0"),
+    "list_sub_iter": ("class C(list): pass\nc = C([2.0])", "for v in c: x = x * v\nreturn x", "c[0] = 3.0"),
+    "list_sub_grows": ("class C(list): pass\nc = C([2.0])", "x * sum(c)", "c.append(3.0)"),
+    "dict_sub_iter": ("class C(dict): pass\nc = C(k=2.0)", "for v in c.values(): x = x * v\nreturn x", "c['k'] = 3.0"),
+    "set_sub_iter": ("class C(set): pass\nc = C([2.0])", "for v in c: x = x * v\nreturn x", "c.add(3.0)"),
+    "list_sub_held": ("class C(list): pass\ns = SimpleNamespace(c=[C([2.0])])", "for c in s.c:\n    for v in c: x = x * v\n"
+                      "return x", "s.c[0][0] = 3.0"),
+    "dict_sub_makes": ("""
+        class C(dict):
+            def __getitem__(s, k): return SimpleNamespace(v=super().__getitem__(k))
+        c = C(k=2.0)""", "x * c['k'].v", "dict.__setitem__(c, 'k', 3.0)"),
+    "ordered_sub_makes": ("""
+        class C(collections.OrderedDict):
+            def __getitem__(s, k): return [super(C, s).__getitem__(k)]
+        c = C(k=2.0)""", "x * c['k'][0]", "c['k'] = 3.0"),
+    "list_sub_makes": ("""
+        class C(list):
+            def __iter__(s): return iter([SimpleNamespace(v=v) for v in list.__iter__(s)])
+        c = C([2.0])""", "for o in c: x = x * o.v\nreturn x", "c[0] = 3.0"),
     "dict_sub_attr": ("class C(dict): __getattr__ = dict.__getitem__\nc = C(k=2.0)", "x * c.k", "c['k'] = 3.0"),
     "attribute_set_later": (
         "class Config(dict): __getattr__ = dict.get\nc = Config(k=2.0)", "x * c.k if c.flag else x + 1", "c['flag'] = True"),
@@ -106,6 +124,9 @@ PROGRAMS = {
     "enum_dict": ("""
         class E(enum.Enum): A = 1; B = 2
         t = {E.A: 2.0, E.B: 5.0}; s = SimpleNamespace(e=E.A)""", "x * t[s.e]", "s.e = E.B"),
+    "enum_name": ("""
+        class E(enum.Enum): A = 1; Bb = 2
+        s = SimpleNamespace(e=E.A)""", "x * (3 if hasattr(s.e, 'width') else len(s.e.name))", "s.e = E.Bb"),
     "dc": ("""
         @dataclass
         class C:

@@ -185,6 +185,38 @@ def module_state():
     return Stream(), nothing
 
 
+class Config:
+    """Options with names of their own for some, as libraries have them."""
+
+    known_as = {"old": "kind"}
+
+    def __init__(self):
+        self.kind, self.steps = None, 0
+
+    def __setattr__(self, name, value):
+        super().__setattr__(super().__getattribute__("known_as").get(name, name), value)
+
+
+def chosen(x, config):
+    """What a loss does that looks up, or chooses, its kind in a configuration."""
+    if config.kind is None:
+        config.kind = "mean" if x.ndim else "sum"
+    config.steps += 1
+    return getattr(x, config.kind)() * config.steps
+
+
+def object_of_a_module():
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.config = Config()
+
+        def forward(self, x):
+            return chosen(x * 2, self.config)
+
+    return Model(), nothing
+
+
 def enclosing_variables():
     k, momentum = 0, ingot.zeros(3)
 
@@ -275,5 +307,5 @@ def kept_and_returned():
 
 READS = ((attribute, 3), (closure, 2), (item, 2), (nested_item, 2), (class_attribute, 2), (module_attribute, 2), (power, 2),
          (filled, 5), (tensor_attribute, 2), (one_tensor_twice, 4), (one_dictionary_twice, 5))
-WRITES = ((counts, 3), (module_state, 3), (enclosing_variables, 2), (global_variable, 2), (written_in_a_loop, 2), (swapped, 2),
-          (flags, 5), (argument_kept, 3), (history_kept, 3), (kept_and_returned, 3))
+WRITES = ((counts, 3), (module_state, 3), (object_of_a_module, 3), (enclosing_variables, 2), (global_variable, 2),
+          (written_in_a_loop, 2), (swapped, 2), (flags, 5), (argument_kept, 3), (history_kept, 3), (kept_and_returned, 3))

@@ -110,20 +110,42 @@ def test_what_cannot_be_repeated_is_refused(make):
         jit.trace(make(Holder(log=[1], table={}, kept=0)))(vec())
 
 
-def test_a_setter_of_the_users_is_refused():
-    class Doubles:
-        def __setattr__(self, name, value):
-            object.__setattr__(self, name, value * 2)
+def doubling(self, name, value):
+    object.__setattr__(self, name, value * 2)
 
-    o = Doubles()
-    o.v = 1.0
 
-    def fn(x):
-        o.v = o.v + 1
-        return x * o.v
+def counting(self, name, value):
+    self.__dict__[name] = value
+    self.__dict__["sets"] = self.__dict__.get("sets", 0) + 1
 
-    with pytest.raises(jit.TraceError, match="cannot be traced"):
-        jit.trace(fn)(vec())
+
+def logging(self, name, value):
+    vars(self).setdefault("log", []).append(name)
+    vars(self)[name] = value
+
+
+def renaming(self, name, value):
+    object.__setattr__(self, {"v": "w"}.get(name, name), value)
+
+
+@pytest.mark.parametrize("setter", [doubling, counting, logging, renaming])
+def test_setters_of_the_users_leave_what_they_leave_in_eager_code(setter):
+    found = []
+    for road in (lambda f: f, jit.trace):
+        o = type("Own", (), {"__setattr__": setter, "__getattr__": lambda self, name: self.w if name == "v" else 1 / 0})()
+        o.v = 1.0
+
+        def fn(x, o=o):
+            o.v = o.v + 1
+            return x * o.v
+
+        f = road(fn)
+        try:
+            found.append(([plain(f(vec())) for _ in range(6)], dict(vars(o))))
+        except jit.TraceError as e:
+            assert "cannot be traced" in str(e) and setter in (logging, renaming)
+            found.append(found[0])
+    assert found[0] == found[1]
 
 
 def test_an_attribute_that_appears_later_is_seen():
