@@ -8,6 +8,7 @@ from .ir.errors import IngotError as IngotError
 from .ir.version import VERSION as _VERSION
 from .runtime import api as _api
 from .runtime.api.register import FUNCTIONS as _FUNCTIONS
+from .runtime.state import COMPILERS as _COMPILERS
 from .runtime.tensor import Size as Size
 from .runtime.tensor import Tensor as Tensor
 
@@ -35,6 +36,9 @@ def __getattr__(name):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
     globals().update(_FUNCTIONS)
     return found
+
+
+_COMPILERS.append(lambda *args, **kwargs: __getattr__("compile")(*args, **kwargs))
 
 
 def __dir__():

@@ -27,21 +27,27 @@ from .runtime import linalg as linalg
 from .runtime import multiprocessing as multiprocessing
 from .runtime import nn as nn
 from .runtime import optim as optim
+from .runtime import overrides as overrides
+from .runtime import profiler as profiler
 from .runtime import random as _random_module
 from .runtime import random as random
 from .runtime import serialization as serialization
+from .runtime import signal as signal
 from .runtime import sparse as sparse
 from .runtime import special as special
 from .runtime import tensor as _tensor_module
 from .runtime import testing as testing
 from .runtime import toolbox as _toolbox
+from .runtime import types as types
 from .runtime.amp.autocast_mode import autocast as autocast
 from .runtime.api import convert as _convert_module
+from .runtime.api import layouts as _layouts_module
 from .runtime.api import legacy as _legacy_module
 from .runtime.api import returns as _returns_module
 from .runtime.api import sparse as _sparse_module
 from .runtime.api import sparse_csr as _sparse_csr_module
 from .runtime.api.convert import MemoryFormat as _MemoryFormat
+from .runtime.api.layouts import layout as layout
 from .runtime.autograd import namespace as _namespace
 from .runtime.autograd.grad_mode import enable_grad as enable_grad
 from .runtime.autograd.grad_mode import inference_mode as inference_mode
@@ -53,6 +59,7 @@ from .runtime.info import iinfo as iinfo
 from .runtime.random import Generator as Generator
 from .runtime.tensor import Size as Size
 from .runtime.tensor import Tensor as Tensor
+from .runtime.toolbox import hub as hub
 
 autograd = _namespace
 utils = _toolbox
@@ -89,6 +96,8 @@ LongTensor: _legacy_module.TensorType
 ShortTensor: _legacy_module.TensorType
 def _assert(condition, message) -> Tensor:
     """An assertion that vision libraries spell as a function; raises AssertionError."""
+def _grouped_mm(mat_a, mat_b, offs=None, bias=None, out_dtype=None) -> Tensor:
+    """A product for each group of rows. offs[g] says where group g ends: of a matrix and one mat_b[g] for each group; of"""
 def _scaled_mm(input, mat2, scale_a, scale_b, bias=None, scale_result=None, out_dtype=None,
                use_fast_accum: builtins.bool = False, *, out=None) -> Tensor:
     """input @ mat2 * scale_a * scale_b + bias of float8 matrices, in `out_dtype` (the input's unless said). Scales are
@@ -370,6 +379,8 @@ def concat(tensors, dim=0, *, out=None, axis=0) -> Tensor:
     """Joined along an existing dimension; 1-d tensors without elements are skipped."""
 def concatenate(tensors, dim=0, *, out=None, axis=0) -> Tensor:
     """Joined along an existing dimension; 1-d tensors without elements are skipped."""
+def cond(pred, true_fn, false_fn, operands=()) -> Any:
+    """true_fn(*operands) if pred, a bool or a tensor of one element, is true, else false_fn(*operands)."""
 def conj(input) -> Tensor:
     """The complex conjugate; real tensors are returned as they are."""
 def conj_physical(input) -> Tensor:
@@ -896,6 +907,7 @@ def isreal(input) -> Tensor:
 def istft(input, n_fft, hop_length=None, win_length=None, window=None, center: builtins.bool = True,
           normalized: builtins.bool = False, onesided=None, length=None, return_complex: builtins.bool = False) -> Tensor:
     """The numbers of which `stft` gives these spectra, as near as can be."""
+jagged: _layouts_module.layout
 def kaiser_window(window_length, periodic: builtins.bool = True, beta=12.0, *, dtype=None, layout=None,
                   device=None, requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
     """Made of a Bessel function; beta trades the width of the main lobe for the height of the others."""
@@ -1502,12 +1514,15 @@ def softmax(input, *, axis, dtype=None, out=None) -> Tensor:
 def sort(input, dim=-1, descending: builtins.bool = False, stable: builtins.bool = True, *,
          out=None, axis=-1) -> _returns_module.sort:
     """Sorted values along a dim and where they were, as (values, indices)."""
-sparse_coo: builtins.str
+sparse_bsc: _layouts_module.layout
+sparse_bsr: _layouts_module.layout
+sparse_coo: _layouts_module.layout
 def sparse_coo_tensor(indices, values, size=None, *, dtype=None, device=None,
                       requires_grad: builtins.bool = False, check_invariants=None,
                       is_coalesced=None) -> _sparse_module.SparseTensor:
     """A sparse tensor of values at indices (one row for each sparse dimension)."""
-sparse_csr: builtins.str
+sparse_csc: _layouts_module.layout
+sparse_csr: _layouts_module.layout
 def sparse_csr_tensor(crow_indices, col_indices, values, size=None, *, dtype=None,
                       device=None, pin_memory: builtins.bool = False,
                       requires_grad: builtins.bool = False, check_invariants=None) -> _sparse_csr_module.SparseCsrTensor:
@@ -1546,7 +1561,7 @@ def stft(input, n_fft, hop_length=None, win_length=None, window=None, center: bu
          pad_mode='reflect', normalized: builtins.bool = False, onesided=None, return_complex=None,
          align_to_window=None) -> Tensor:
     """The spectra of windows of n_fft numbers, hop_length apart: (..., frequencies, windows)."""
-strided: builtins.str
+strided: _layouts_module.layout
 def sub(input, other, *, alpha=1, out=None) -> Tensor:
     """input - alpha * other"""
 def sub_(input, other, *, alpha=1, out=None) -> Tensor:
@@ -1722,6 +1737,8 @@ def vstack(tensors, *, out=None) -> Tensor:
     """Joined one below the other; vectors are rows."""
 def where(condition, input=None, other=None, *, out=None) -> Tensor:
     """input where the condition holds, other elsewhere; with the condition alone, its nonzero indices."""
+def while_loop(cond_fn, body_fn, carried_inputs) -> builtins.tuple:
+    """carried = body_fn(*carried) for as long as cond_fn(*carried) is true; what was carried last, as a tuple."""
 def xlogy(input, other, *, out=None) -> Tensor:
     """Elementwise xlogy."""
 def xlogy_(input, other, *, out=None) -> Tensor:

@@ -22,6 +22,10 @@ _LATE = {"Model": ".exported.loaded", "Profile": ".profiling", "Traced": ".trace
          "export": ".exported.writer",
          "from_onnx": ".onnx", "load": ".exported.loaded", "profile": ".profiling", "record_graph": ".capture",
          "to_c": ".exported.c_library", "to_onnx": ".onnx", "trace": ".traced"}
+_SCRIPTING = ("Attribute", "Final", "Future", "ScriptFunction", "ScriptModule", "annotate", "fork", "freeze",
+              "ignore", "interface", "is_scripting", "is_tracing", "isinstance", "optimize_for_inference", "save", "script",
+              "script_if_tracing", "script_method", "trace_module", "unused", "wait")
+_LATE.update(dict.fromkeys(_SCRIPTING, ".scripting"))    # names of PyTorch's older compiler
 
 __all__ = ["ExportError", "Model", "NotFiniteError", "Profile", "TraceError", "Traced", "debug", "export", "from_onnx",
            "host", "load", "profile", "record_graph", "to_c", "to_onnx", "trace"]

@@ -13,8 +13,9 @@ import numpy as np
 
 from ..ir.dtype import BY_NP
 from ..ir.graph import Value
+from ..runtime.state import OPEN_PROFILES
 from .errors import NotFiniteError, at
-from .execute import OPEN_PROFILES, compiled_kernel_of
+from .execute import compiled_kernel_of
 from .recorder_watch import WATCHES
 
 

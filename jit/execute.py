@@ -34,7 +34,7 @@ from ..passes.row_bodies import row_bodies
 from ..runtime.cpu.eager import has_own_kernel
 from ..runtime.device_array import DeviceArray
 from ..runtime.dispatch import kernel_of
-from ..runtime.state import tls
+from ..runtime.state import OPEN_PROFILES, tls
 from .derived import Derived
 from .report import announce
 
@@ -43,7 +43,7 @@ cache_sizes = lazy(__package__, "..runtime.cpu.cache_sizes")
 program = lazy(__package__, "..runtime.cpu.program")
 recurrent = lazy(__package__, "..runtime.cpu.recurrent")
 alloc = lazy(__package__, "..runtime.cpu.alloc")
-OPEN_PROFILES: list = []     # who takes the time of what runs (`profiling.py`); the last one does
+work = lazy(__package__, ".work")
 
 
 def decompose_bodies(graph: Graph) -> Graph:
@@ -198,6 +198,10 @@ class Job:
         if OPEN_PROFILES:
             return tls.m.run(OPEN_PROFILES[-1].run, self, compiled, arrays)
         return compiled.run(arrays) if compiled.is_native else tls.m.run(compiled.run, arrays)
+
+    def step_names(self, compiled) -> dict:
+        """What the steps of a compiled graph of this job do, in words, for who shows their times."""
+        return {w.step: w.name if w.kind == "kernel" else w.ops for w in work.works_of(compiled.plan)}
 
     def in_place(self, symbols=()) -> frozenset:
         """The positions of results that were written straight into the inputs that they replace."""

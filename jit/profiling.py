@@ -23,8 +23,8 @@ import numpy as np
 from ..ir.lazy import lazy
 from ..ir.printer import format_line
 from ..runtime.info import get_num_threads
+from ..runtime.state import OPEN_PROFILES
 from .errors import TraceError
-from .execute import OPEN_PROFILES
 from .page import page
 from .work import Work, works_of
 

@@ -14,11 +14,10 @@ import numpy as np
 
 from ..ir import config
 from ..runtime.autograd.node import Leaf
-from ..runtime.state import Defaults, tls
+from ..runtime.state import OPEN_PROFILES, Defaults, tls
 from ..runtime.structure import Structure
 from ..runtime.tensor import Tensor
 from .entry import sharing
-from .execute import OPEN_PROFILES
 from .guard_code import tests_of
 from .tree import GivenArray
 

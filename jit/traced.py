@@ -386,12 +386,15 @@ def parameters_of(fn) -> tuple:
         return ()
 
 
-def trace(fn=None, *, dynamic=None):
+def trace(fn=None, example_inputs=None, *, dynamic=None):
     """Decorates a function, method or module: recorded at its first run, replayed as compiled code afterwards.
 
     dynamic   None: sizes of arguments become symbolic once they are seen to change; True: all are from the start; False: none
               ever are; {parameter or position: {dim: name}} names those that are from the start (equal names, equal sizes)
     """
+    if example_inputs is not None:
+        raise TraceError("trace takes no example inputs: write jit.trace(f), which records calls as they come, for each kind "
+                         "of arguments; a file is written by jit.export(f, example_inputs, path)")
     if fn is None:
         return functools.partial(trace, dynamic=dynamic)
     if not callable(fn):

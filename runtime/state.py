@@ -2,6 +2,7 @@
 
 import contextvars
 import threading
+from typing import Any
 
 import numpy as np
 
@@ -16,8 +17,8 @@ class Mode:
     run        calls a function with numpy's floating point warnings off (ingot's results carry inf and nan instead)
     """
 
-    __slots__ = ("_context", "anomaly", "autocast", "batched", "grad", "inference", "recorder", "run", "saved_hooks", "sizes",
-                 "special")
+    __slots__ = ("_context", "anomaly", "autocast", "batched", "clock", "grad", "inference", "recorder", "run", "saved_hooks",
+                 "sizes", "special")
 
     def __init__(self):
         self.grad = True
@@ -27,6 +28,7 @@ class Mode:
         self.autocast = None      # filled by amp: device kind -> dtype
         self.saved_hooks = None   # (pack, unpack) of saved_tensors_hooks
         self.batched = None       # the innermost level of vmap (runtime/batching)
+        self.clock: Any = None    # the open profile (runtime/profiler), which runs operators beside a clock
         self.anomaly = False
         self.special = False
         self._context = contextvars.Context()
@@ -35,7 +37,8 @@ class Mode:
 
     def refresh(self):
         """Call after changing any field behind `special`."""
-        self.special = bool(self.recorder or self.autocast or self.saved_hooks or self.anomaly or self.batched)
+        self.special = bool(self.recorder or self.autocast or self.saved_hooks or self.anomaly or self.batched or
+                            self.clock)
 
 
 class _Local(threading.local):
@@ -44,6 +47,8 @@ class _Local(threading.local):
 
 
 tls = _Local()
+COMPILERS: list = []         # what `Module.compile` calls: `ingot.compile`, put there by the face
+OPEN_PROFILES: list = []     # who takes the time of compiled code that runs; the last one does
 
 
 def mode() -> Mode:

@@ -14,6 +14,7 @@ from ..ir import dtype as _dtype_module
 from ..ir import errors as _errors_module
 from . import device as _device_module
 from . import storage as _storage_module
+from .api import layouts as _layouts_module
 from .api import returns as _returns_module
 from .api import sparse as _sparse_module
 from .api import sparse_csr as _sparse_csr_module
@@ -819,7 +820,7 @@ class Tensor:
     def kthvalue(self, k, dim=-1, keepdim: builtins.bool = False, *, out=None, axis=-1,
                  keepdims: builtins.bool = False) -> _returns_module.kthvalue:
         """The k-th smallest element along a dim (counted from 1) and where it is, as (values, indices)."""
-    layout: builtins.str
+    layout: _layouts_module.layout
     def lcm(self, other, *, out=None) -> Tensor:
         """Elementwise lcm."""
     def lcm_(self, other, *, out=None) -> Tensor:

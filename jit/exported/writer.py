@@ -1,5 +1,6 @@
 """`export`: a function or module as an `.ingot` file, checked against eager before it takes its place."""
 
+import inspect
 import io
 import json
 import linecache
@@ -8,6 +9,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from typing import Any
 
 import numpy as np
 
@@ -33,8 +35,8 @@ _CHILD_SECONDS = 1800
 _TOLERANCE = {2: 2e-2, 4: 2e-4, 8: 1e-10}      # by bytes of a real float: of the largest value in a result
 
 
-def export(fn, example_inputs, path, *, dynamic=None, freeze: bool = True, targets=("native",),
-           packed: bool = False, progress=None) -> "loaded.Model":
+def export(fn, example_inputs=None, path=None, *, dynamic=None, freeze: bool = True, targets=("native",),
+           packed: bool = False, progress=None) -> Any:
     """Writes what `fn` computes to `path`, an `.ingot` file that `load` makes a callable of; returns that callable.
 
     fn              a function or module (call .eval() on it before)
@@ -48,8 +50,13 @@ def export(fn, example_inputs, path, *, dynamic=None, freeze: bool = True, targe
     progress        called with a line of text before each long step
 
     The file is run in a fresh process and compared with eager before it is put in place. Code for machines that this one is
-    not is compiled from what was checked, and not run.
+    not is compiled from what was checked, and not run. As a mark of methods, `@jit.export` alone, it changes nothing.
     """
+    if path is None:
+        if example_inputs is None and inspect.isfunction(fn):
+            return fn
+        raise ExportError("jit.export takes a function or module, example inputs and a path: jit.export(model, (x,), "
+                          "'model.ingot')")
     path, say = archive.new_path_of(path), progress or (lambda text: None)
     names = [target_name(t) for t in ((targets,) if isinstance(targets, str) else targets)]
     say("recording")

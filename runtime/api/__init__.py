@@ -30,9 +30,9 @@ from . import (
 from .late_methods import NAMES
 from .register import FUNCTIONS
 
-LATE = ("amp", "complexes", "composed", "conv", "copies", "distance", "einsum", "gather", "image", "info", "join", "legacy",
-        "matrix", "nn", "norm", "order", "pool", "random", "restride", "sampled", "scaled", "scan", "scripts", "segments",
-        "sharing", "sort", "sparse", "sparse_csr", "spectral", "statistics", "window")
+LATE = ("amp", "complexes", "composed", "control", "conv", "copies", "distance", "einsum", "gather", "grouped",
+        "image", "info", "join", "legacy", "matrix", "nn", "norm", "order", "pool", "random", "restride", "sampled", "scaled",
+        "scan", "scripts", "segments", "sharing", "sort", "sparse", "sparse_csr", "spectral", "statistics", "window")
 
 TWINS = __name__.replace("runtime.api", "runtime.nn.twins")
 

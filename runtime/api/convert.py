@@ -15,6 +15,7 @@ from ..state import tls
 from ..tensor import Tensor, numel_of, shape_of
 from ..writes import is_plain, write, wrote_plainly
 from .creation import filled, made
+from .layouts import strided
 from .register import FUNCTIONS, api
 
 
@@ -33,9 +34,8 @@ contiguous_format = MemoryFormat("contiguous_format")
 preserve_format = MemoryFormat("preserve_format")
 channels_last = MemoryFormat("channels_last", (0, 2, 3, 1))
 channels_last_3d = MemoryFormat("channels_last_3d", (0, 2, 3, 4, 1))
-strided = "strided"
 FORMATS = {f.name: f for f in (contiguous_format, preserve_format, channels_last, channels_last_3d)}
-FUNCTIONS.update(FORMATS, strided=strided, memory_format=MemoryFormat)
+FUNCTIONS.update(FORMATS, memory_format=MemoryFormat)
 
 
 def format_of(memory_format) -> MemoryFormat:

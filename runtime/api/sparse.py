@@ -20,6 +20,7 @@ from .creation import counted, filled, require_device, tensor
 from .elementwise import add, mul
 from .indexing import getitem, positions_of
 from .join import cat, stack, total_of
+from .layouts import sparse_coo
 from .promote import result_type, to_dtype
 from .register import FUNCTIONS, api
 from .sort import unique
@@ -31,7 +32,7 @@ class SparseTensor:
     is_sparse = True
     is_sparse_csr = False
     to_sparse_csr: Callable       # compressed rows: sparse_csr.py
-    layout = "sparse_coo"
+    layout = sparse_coo
     __array_ufunc__ = None
 
     def __init__(self, indices: Tensor, values: Tensor, shape, coalesced: bool = False):
@@ -218,9 +219,6 @@ class SparseTensor:
     def __repr__(self):
         parts = [f"indices={self._i!r}", f"values={self._v!r}", f"size={tuple(self.shape)}, nnz={self._nnz()}"]
         return "tensor(" + ",\n       ".join(p.replace("\n", "\n       ") for p in parts) + ", layout=ingot.sparse_coo)"
-
-
-FUNCTIONS["sparse_coo"] = SparseTensor.layout
 
 
 def _linear(rows, sizes):

@@ -14,6 +14,7 @@ from ..tensor import Tensor
 from .convert import to
 from .creation import filled, require_device, tensor
 from .join import stack
+from .layouts import sparse_csr
 from .register import FUNCTIONS, api
 from .sparse import SparseTensor
 
@@ -23,7 +24,7 @@ class SparseCsrTensor(SparseTensor):
 
     is_sparse = False
     is_sparse_csr = True
-    layout = "sparse_csr"
+    layout = sparse_csr
 
     def __init__(self, crow: Tensor, indices: Tensor, values: Tensor, shape):
         super().__init__(indices, values, shape, True)
@@ -92,9 +93,6 @@ class SparseCsrTensor(SparseTensor):
         parts = [f"crow_indices={self._crow!r}", f"col_indices={self.col_indices()!r}", f"values={self._v!r}",
                  f"size={tuple(self.shape)}, nnz={self._nnz()}"]
         return "tensor(" + ",\n       ".join(p.replace("\n", "\n       ") for p in parts) + ", layout=ingot.sparse_csr)"
-
-
-FUNCTIONS["sparse_csr"] = SparseCsrTensor.layout
 
 
 def compressed(x: SparseTensor) -> SparseCsrTensor:

@@ -38,7 +38,9 @@ class Backward:
         self.create_graph = create_graph
         self.run = m.run
         self.check_nan = m.anomaly == CHECK_NAN
-        self.plain = not (self.on_tensors or self.check_nan) and targets is None
+        self.plain = not (self.on_tensors or self.check_nan or m.clock) and targets is None
+        if m.clock is not None:
+            self.through = m.clock.around_backward(self.through)
         self.pending: dict = {}
         self.wholes: dict = {}          # by edge: gradients that were made for one part, and that nothing else holds
 

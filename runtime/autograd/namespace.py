@@ -1,5 +1,6 @@
 """`ingot.autograd` as users see it."""
 
+from ..profiler import legacy as profiler
 from . import forward_ad, function, functional
 from . import hooks as graph
 from .anomaly import detect_anomaly, set_detect_anomaly
@@ -10,5 +11,5 @@ from .gradcheck import GradcheckError, gradcheck, gradgradcheck
 from .variable import Variable
 
 __all__ = ["Function", "GradcheckError", "Variable", "backward", "detect_anomaly", "enable_grad", "forward_ad", "function",
-           "functional", "grad", "gradcheck", "gradgradcheck", "graph", "inference_mode", "no_grad", "set_detect_anomaly",
-           "set_grad_enabled"]
+           "functional", "grad", "gradcheck", "gradgradcheck", "graph", "inference_mode", "no_grad", "profiler",
+           "set_detect_anomaly", "set_grad_enabled"]

@@ -22,6 +22,7 @@ from ...ir.ops import (
     batch_norm,
     conv,
     embedding,
+    grouped,
     indexing,
     linalg,
     loss,
@@ -269,6 +270,18 @@ def matmul(op: Op):
             return gemm.matmul(x, y)
         op.infer(*[Aval(a.shape, dt.from_numpy(a.dtype)) for a in (x, y)])
         return op.ref(x, y)
+
+    return run
+
+
+@TABLE.makes(grouped.grouped_matmul)
+def grouped_matmul(op: Op):
+    """One generated product after the other."""
+    multiply = matmul(linalg.matmul)
+
+    def run(x, y, ends):
+        op.infer(*[Aval(a.shape, dt.from_numpy(a.dtype)) for a in (x, y, ends)])
+        return grouped.products(multiply, x, y, ends)
 
     return run
 

@@ -5,6 +5,7 @@ DistributedDataParallel builds on it.
 """
 
 from . import functional as nn
+from . import rpc
 from .collectives import (
     all_gather,
     all_gather_into_tensor,
@@ -73,5 +74,5 @@ __all__ = [
     "is_backend_available", "is_gloo_available", "is_initialized", "is_mpi_available", "is_nccl_available",
     "is_torchelastic_launched", "is_ucc_available", "is_xccl_available", "isend", "monitored_barrier", "new_group",
     "new_subgroups", "nn", "recv", "recv_object_list", "reduce", "reduce_scatter", "reduce_scatter_tensor", "rendezvous",
-    "scatter", "scatter_object_list", "send", "send_object_list",
+    "rpc", "scatter", "scatter_object_list", "send", "send_object_list",
 ]

@@ -10,7 +10,15 @@ from . import constraints
 from .discrete import softplus
 from .joined import CatTransform, StackTransform
 from .parameters import tril_matrix_to_vec, vec_to_tril_matrix
-from .transform import ComposeTransform, IndependentTransform, ReshapeTransform, Transform, identity_transform, sum_last
+from .transform import (
+    ComposeTransform,
+    IndependentTransform,
+    ReshapeTransform,
+    Transform,
+    _InverseTransform,  # noqa: F401  (libraries name it)
+    identity_transform,
+    sum_last,
+)
 
 __all__ = ["AbsTransform", "AffineTransform", "CatTransform", "ComposeTransform", "CorrCholeskyTransform",
            "CumulativeDistributionTransform", "ExpTransform", "IndependentTransform", "LowerCholeskyTransform",

@@ -14,17 +14,20 @@ class RemovableHandle:
 
     _next = 0
 
-    def __init__(self, hooks: OrderedDict, *marks: set):
+    def __init__(self, hooks: dict, *marks: set, extra_dict=None):
         self.id = RemovableHandle._next
         RemovableHandle._next += 1
         self._hooks = hooks
         self._marks = marks
+        self._others = extra_dict if isinstance(extra_dict, (list, tuple)) else [extra_dict] * (extra_dict is not None)
 
     def remove(self):
         """Takes the hook out; a second call does nothing."""
         self._hooks.pop(self.id, None)
         for marks in self._marks:
             marks.discard(self.id)
+        for other in self._others:
+            other.pop(self.id, None)
 
     def __enter__(self):
         return self

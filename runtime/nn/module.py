@@ -3,6 +3,7 @@
 from collections import OrderedDict
 
 from ...ir.errors import ArgumentError, DTypeError, IngotError
+from ..state import COMPILERS
 from ..structure import Structure, Table
 from ..tensor import Tensor
 from .conversion import ConversionMethods
@@ -315,6 +316,10 @@ class Module(HookMethods, StateMethods, ConversionMethods):
             else:
                 p.grad = grad.detach()
                 p.grad.zero_()
+
+    def compile(self, *args, **kwargs):
+        """Traces `forward` from now on, by `ingot.compile`, which takes the arguments; hooks run around it."""
+        self.forward = COMPILERS[-1](self.forward, *args, **kwargs)
 
     # How it looks.
 

@@ -24,7 +24,8 @@ _KINDS = {np.dtype(np.float32): dt.float32, np.dtype(np.float64): dt.float64}
 def takes(group, p, *others) -> bool:
     """Whether an update runs as one sweep: outside of a recording, all arrays of one size and kind, options that are
     numbers."""
-    if tls.m.special or group.get("differentiable") or type(group["lr"]) not in (float, int):
+    m = tls.m
+    if m.recorder is not None or m.batched is not None or group.get("differentiable") or type(group["lr"]) not in (float, int):
         return False
     a = p._a
     return a.dtype in _KINDS and all([t._a.dtype == a.dtype and t._a.shape == a.shape for t in others])  # noqa: C419

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, AutogradError, DTypeError
+from ...ir.lazy import lazy
 from ..api.register import FUNCTIONS
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..device_array import zeros_beside
@@ -16,6 +17,8 @@ from ..state import tls
 from ..structure import HookTable, Structure
 from ..tensor import Tensor, wrap
 from ..writes import write
+
+ranges = lazy(__package__, "..profiler.ranges")
 
 
 class _Required:
@@ -138,7 +141,11 @@ class Optimizer:
                 args, kwargs = changed
                 closure = args[0] if args else kwargs.get("closure")
         with no_grad():
-            loss = self._step(closure)
+            if tls.m.clock is None:
+                loss = self._step(closure)
+            else:
+                with ranges.record_function(f"Optimizer.step#{type(self).__name__}.step"):
+                    loss = self._step(closure)
         for hook in list(self._hooks["post"].values()):
             hook(self, args, {})
         return loss

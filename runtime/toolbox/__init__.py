@@ -3,7 +3,8 @@
 from .. import data
 from .. import pytree as _pytree  # noqa: F401  (a name of PyTorch's)
 from ..autograd import checkpoint
-from . import dlpack
+from . import benchmark, dlpack, hooks, hub
+from . import hub as model_zoo
 from .progress import progress
 
-__all__ = ["checkpoint", "data", "dlpack", "progress"]
+__all__ = ["benchmark", "checkpoint", "data", "dlpack", "hooks", "hub", "model_zoo", "progress"]

@@ -34,6 +34,20 @@ def _(rng):
     yield Sample((rng.integers(-5, 5, 6), rng.integers(-5, 5, 6)), grad=False)
 
 
+@samples("grouped_matmul")
+def _(rng):
+    def m(*shape):
+        return rng.standard_normal(shape)
+
+    for ends in ([2, 2, 5], [0, 4, 6], [0, 0, 0]):
+        ends = np.array(ends, np.int32)
+        yield Sample((m(6, 4), m(3, 4, 2), ends), tol=4)
+        yield Sample((m(3, 2, 4), m(4, 6), ends), tol=4)
+        yield Sample((m(6, 4).T, m(6, 3), ends), tol=4)
+    yield Sample((m(7, 8), m(2, 5, 8).swapaxes(1, 2), np.array([3, 7])), tol=4)
+    yield Sample((np.zeros((0, 3)), m(2, 3, 2), np.zeros(2, np.int32)), grad=False)
+
+
 E4M3, E5M2 = ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2
 
 

@@ -6,6 +6,7 @@ from ....ir.ops import nn as ops
 from ....ir.ops import reduce as rd
 from ....ir.ops.linalg import matmul
 from ....ir.ops.shape import expand, permute, reshape
+from ...api import grouped
 from ...api.promote import rounds_once
 from ...tensor import shape_of
 
@@ -36,3 +37,8 @@ def bilinear(input1, input2, weight, bias=None):
     right = expand(reshape(input2, shape=(rows, 1, second)), shape=(rows, outs, second))
     out = reshape(rd.sum_(ew.mul(left, right), dim=(2,), keepdim=False), shape=(*input1.shape[:-1], outs))
     return out if bias is None else out + bias
+
+
+def grouped_mm(mat_a, mat_b, *, offs=None, bias=None, out_dtype=None):
+    """A product for each group of rows of mat_a with its own matrix of mat_b (groups, in, out); group g ends at row offs[g]."""
+    return grouped.grouped_mm(mat_a, mat_b, offs, bias, out_dtype)

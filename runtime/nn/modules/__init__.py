@@ -23,6 +23,7 @@ from .. import (
     transformer,
 )
 from ..module import Module
+from . import tuples
 
 _FAMILIES = {
     "activation": activation, "adaptive": adaptive, "attention": attention, "batchnorm": norm, "channelshuffle": resample,
@@ -30,7 +31,7 @@ _FAMILIES = {
     "conv": conv, "distance": distance, "dropout": dropout, "flatten": linear, "fold": conv, "instancenorm": norm,
     "lazy": lazy, "linear": linear, "loss": loss, "module": module, "normalization": norm, "padding": pad,
     "pixelshuffle": resample, "pooling": pool, "rnn": rnn, "sparse": sparse, "transformer": transformer,
-    "upsampling": resample,
+    "upsampling": resample, "utils": tuples,
 }
 for _name, _family in _FAMILIES.items():
     globals()[_name] = sys.modules[f"{__name__}.{_name}"] = _family

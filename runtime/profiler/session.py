@@ -1,0 +1,120 @@
+"""The clock of a profile: sees every operator, every step of backward and of compiled code that a thread runs while it is open.
+
+Operators run as they would without it, but for the short roads of small calls, which say nothing on their way.
+"""
+
+import threading
+import time
+from typing import Any
+
+from ...ir.lazy import lazy
+from ...ir.op import operations
+from .. import dispatch
+from ..state import OPEN_PROFILES, tls
+from ..storage import user_line
+from ..tensor import Tensor
+from .events import FunctionEvent
+
+program = lazy(__package__, "..cpu.program")
+timed = lazy(__package__, "..cpu.timed")
+
+
+class Session:
+    """What ran between `open` and `close`: `events` in the order in which they began."""
+
+    def __init__(self, shapes=False, memory=False, lines=False, flops=False):
+        self.shapes, self.memory, self.lines, self.flops = shapes, memory, lines, flops
+        self.events: list = []
+        self._now: Any = None       # the innermost event that has not ended
+        self._thread = 0
+        self._before: Any = None
+
+    def open(self):
+        """From now on this thread's work is noted."""
+        m = tls.m
+        self._thread, self._before = threading.get_native_id(), m.clock
+        m.clock = self
+        m.refresh()
+        OPEN_PROFILES.append(self)
+
+    def close(self):
+        """What is still under way ends now; nothing more is noted."""
+        while self._now is not None:
+            self.end(self._now)
+        tls.m.clock = self._before
+        tls.m.refresh()
+        if self in OPEN_PROFILES:
+            OPEN_PROFILES.remove(self)
+
+    def begin(self, name, kind) -> FunctionEvent:
+        """An event inside of the one that is under way."""
+        event = FunctionEvent(name, kind, time.perf_counter_ns(), self._now, self._thread)
+        self.events.append(event)
+        self._now = event
+        return event
+
+    def end(self, event):
+        """Ends an event, and what began inside of it."""
+        event.ended = time.perf_counter_ns()
+        while self._now is not event:
+            if self._now is None:
+                return
+            self._now.ended, self._now = event.ended, self._now.cpu_parent
+        self._now = event.cpu_parent
+
+    # What it is asked to run.
+
+    def call(self, op, args, params):
+        """`dispatch.call` beside the clock."""
+        event = self.begin(op.name, "operator")
+        m = tls.m
+        m.clock = None       # operators inside are part of this one
+        try:
+            out = dispatch.call(op, args, params)
+        finally:
+            m.clock = self
+            self.end(event)
+        self._describe(event, op, args, out, params)
+        return out
+
+    def _describe(self, event, op, args, out, params):
+        outs = out if type(out) is tuple else (out,)
+        if self.shapes:
+            event.input_shapes = [list(a._a.shape) if isinstance(a, Tensor) else [] for a in args]
+        if self.memory and not op.is_view:
+            event.own_memory = sum(t._a.nbytes for t in outs)
+        if self.lines:
+            file, line = user_line()
+            event.stack = [f"{file}({line})"]
+        if self.flops:
+            avals = [a.aval if isinstance(a, Tensor) else a for a in args]
+            event.flops = operations(op, avals, [t.aval for t in outs], params)
+
+    def around_backward(self, through):
+        """What runs a node of the history, beside the clock."""
+
+        def timed_through(node, g):
+            event = self.begin(node.name, "backward")
+            try:
+                return through(node, g)
+            finally:
+                self.end(event)
+
+        return timed_through
+
+    def run(self, job, compiled, arrays) -> list:
+        """Runs compiled code with a clock; that of other threads without."""
+        if threading.get_native_id() != self._thread or not isinstance(compiled, program.CompiledGraph):
+            return compiled.run(arrays)
+        whole = self.begin(job.piece.name, "compiled")
+        try:
+            results, moments = timed.run_timed(compiled, arrays)
+        finally:
+            self.end(whole)
+        names = job.step_names(compiled)
+        for m in moments:
+            if m.step in names:
+                event = FunctionEvent(names[m.step], "compiled", m.began, whole, self._thread)
+                event.ended = m.began + m.took
+                self.events.append(event)
+        return results

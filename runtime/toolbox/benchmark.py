@@ -1,0 +1,234 @@
+"""`ingot.utils.benchmark`: how long a statement takes, with its spread, and tables of several."""
+
+import math
+import statistics
+import sys
+import timeit
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...ir.errors import ArgumentError
+from ..info import get_num_threads, set_num_threads
+
+__all__ = ["Compare", "Measurement", "Timer", "select_unit", "timer", "unit_to_english"]
+
+timer = timeit.default_timer
+_UNITS = (("s", 1.0, "second"), ("ms", 1e-3, "millisecond"), ("us", 1e-6, "microsecond"), ("ns", 1e-9, "nanosecond"))
+_WIDE_SPREAD = 0.1      # of the middle half, beside the median: from here on a reader is warned
+_MOST_OVERHEAD = 1e-4   # of the clock, beside what it measures
+
+
+def select_unit(t: float) -> tuple[str, float]:
+    """(name, seconds) of the unit in which a time reads well."""
+    for name, unit, _ in _UNITS:
+        if t >= unit:
+            return name, unit
+    return _UNITS[-1][:2]
+
+
+def unit_to_english(u: str) -> str:
+    """A unit's name in words."""
+    return next(word for name, _, word in _UNITS if name == u)
+
+
+@dataclass
+class Measurement:
+    """Several runs of one statement; times are seconds of one execution."""
+
+    number_per_run: int
+    raw_times: list
+    stmt: str = "stmt"
+    setup: str = "pass"
+    label: str | None = None
+    sub_label: str | None = None
+    description: str | None = None
+    env: str | None = None
+    num_threads: int = 1
+    metadata: Any = field(default=None, repr=False)
+
+    times = property(lambda self: [t / self.number_per_run for t in self.raw_times])
+    mean = property(lambda self: statistics.fmean(self.times))
+    median = property(lambda self: statistics.median(self.times))
+    title = property(lambda self: self.label or self.stmt)
+    as_row_name = property(lambda self: self.sub_label or self.stmt)
+    has_warnings = property(lambda self: self.iqr > _WIDE_SPREAD * self.median)
+
+    @property
+    def iqr(self) -> float:
+        """How far the middle half of the times spreads."""
+        if len(self.raw_times) < 2:
+            return 0.0
+        low, _, high = statistics.quantiles(self.times, n=4, method="inclusive")
+        return high - low
+
+    @property
+    def significant_figures(self) -> int:
+        """How many digits of the median the spread leaves."""
+        spread = 1.7 * self.iqr / math.sqrt(len(self.raw_times)) if len(self.raw_times) >= 4 else math.inf
+        if not spread or math.isinf(spread):
+            return 3 if spread else 5
+        return max(1, min(5, int(math.log10(self.median / spread) + 1)))
+
+    @staticmethod
+    def merge(measurements) -> list:
+        """One measurement of all runs that measured the same thing."""
+        groups: dict = defaultdict(list)
+        for m in measurements:
+            groups[m.stmt, m.setup, m.label, m.sub_label, m.description, m.env, m.num_threads].append(m)
+        return [Measurement(1, [t for m in same for t in m.times], *key) for key, same in groups.items()]
+
+    def __repr__(self):
+        unit, scale = select_unit(self.median)
+        lines = [f"<{__name__}.Measurement object>", ": ".join(filter(None, (self.title, self.sub_label)))]
+        lines += [line for line in (self.description, f"setup: {self.setup}" if self.setup != "pass" else None) if line]
+        count = f"{len(self.raw_times)} measurement{'s' * (len(self.raw_times) != 1)}, {self.number_per_run} runs each"
+        spread = "" if len(self.raw_times) < 2 else f"\n  IQR:    {self.iqr / scale:.2f} {unit}"
+        lines += [f"  Median: {self.median / scale:.2f} {unit}{spread}", f"  {count}, {self.num_threads} "
+                  f"thread{'s' * (self.num_threads != 1)}"]
+        if self.has_warnings:
+            lines.append(f"  WARNING: the middle half of the times spreads by {self.iqr / self.median:.0%} of the median")
+        return "\n".join(lines)
+
+
+class Timer:
+    """Runs a statement (Python code as text) beside a clock, with a number of threads; names that it needs come from `setup`
+    and `globals`, and `ingot` is there."""
+
+    def __init__(self, stmt="pass", setup="pass", global_setup="", timer=timer, globals=None, label=None, sub_label=None,
+                 description=None, env=None, num_threads=1, language="python"):
+        if str(getattr(language, "name", language)).lower() not in ("python", "py"):
+            raise ArgumentError(f"Timer times Python code, got language={language!r}")
+        if not isinstance(stmt, str):
+            raise ArgumentError("Timer takes Python code as text; pass the function in globals={'f': f} and stmt='f()'")
+        self._names = {"ingot": sys.modules[__name__.partition(".runtime.")[0]], **(globals or {})}
+        self._clock, self._timer = timer, timeit.Timer(stmt, setup, timer, self._names)
+        self._about = {"stmt": stmt, "setup": setup, "label": label, "sub_label": sub_label, "description": description,
+                       "env": env, "num_threads": num_threads}
+
+    def _run(self, number) -> float:
+        before = get_num_threads()
+        set_num_threads(self._about["num_threads"])
+        try:
+            return self._timer.timeit(number)
+        finally:
+            set_num_threads(before)
+
+    def _measured(self, number, times) -> Measurement:
+        return Measurement(number, times, **self._about)
+
+    def timeit(self, number=1_000_000) -> Measurement:
+        """One measurement over `number` runs, after some to warm up."""
+        self._run(max(number // 100, 2))
+        return self._measured(number, [self._run(number)])
+
+    def repeat(self, repeat=-1, number=-1):
+        """Refused; see `blocked_autorange`."""
+        raise NotImplementedError("use blocked_autorange, which chooses how often to run")
+
+    def _number(self, at_least, callback=None) -> int:
+        """How many runs make a measurement that the clock's own cost does not change."""
+        overhead = statistics.median([timer_cost(self._clock) for _ in range(5)])
+        number = 1
+        while True:
+            took = self._run(number)
+            if callback is not None:
+                callback(number, took)
+            if (took >= at_least / 1000 and overhead <= _MOST_OVERHEAD * took) or took > at_least:
+                return number
+            number *= 10
+
+    def blocked_autorange(self, callback=None, min_run_time=0.2) -> Measurement:
+        """Measurements for at least `min_run_time` seconds, each of as many runs as a clock needs."""
+        number = self._number(min_run_time, callback)
+        times, total = [], 0.0
+        while total < min_run_time:
+            times.append(self._run(number))
+            total += times[-1]
+            if callback is not None:
+                callback(number, times[-1])
+        return self._measured(number, times)
+
+    def adaptive_autorange(self, threshold=0.1, *, min_run_time=0.01, max_run_time=10.0, callback=None) -> Measurement:
+        """Measures until the middle half of the times spreads by less than `threshold` of the median."""
+        number, total, look = self._number(min_run_time, callback), 0.0, 4
+        times: list = []
+        while True:
+            times.append(self._run(number))
+            total += times[-1]
+            if callback is not None:
+                callback(number, times[-1])
+            if total > max_run_time or (total > min_run_time and len(times) >= look):
+                found = self._measured(number, times)
+                if found.iqr < threshold * found.median or total > max_run_time:
+                    return found
+                look = len(times) * 5 // 4     # looking takes time, too
+
+
+def timer_cost(clock) -> float:
+    """Seconds between two questions to a clock."""
+    began = clock()
+    return clock() - began
+
+
+class Compare:
+    """A table of measurements: a row for each sub_label, a column for each description, a part for each number of threads."""
+
+    def __init__(self, results):
+        self._results: list = []
+        self._trim = self._warn = False
+        self.extend_results(results)
+
+    def extend_results(self, results):
+        """Takes in more measurements."""
+        for r in results:
+            if not isinstance(r, Measurement):
+                raise ArgumentError(f"Compare takes measurements of a Timer, got {type(r).__name__}")
+        self._results.extend(results)
+
+    def trim_significant_figures(self):
+        """Shows no more digits than the spread leaves."""
+        self._trim = True
+
+    def colorize(self, rowwise=False):
+        """Nothing: tables are plain text."""
+
+    def highlight_warnings(self):
+        """Marks times whose spread is wide."""
+        self._warn = True
+
+    def print(self):
+        """Prints the tables."""
+        print(str(self))
+
+    def __str__(self):
+        parts: dict = defaultdict(list)
+        for m in Measurement.merge(self._results):
+            parts[m.title].append(m)
+        return "\n\n".join([self._table(title, found) for title, found in parts.items()])
+
+    def _table(self, title, found) -> str:
+        unit, scale = select_unit(min(m.median for m in found))
+        columns = list(dict.fromkeys([m.description or "" for m in found]))
+        rows = [["", *columns]]
+        for threads in sorted({m.num_threads for m in found}):
+            rows.append([f"{threads} threads:"])
+            here = [m for m in found if m.num_threads == threads]
+            for name, env in dict.fromkeys([(m.as_row_name, m.env) for m in here]):
+                cells = {m.description or "": self._cell(m, scale) for m in here if (m.as_row_name, m.env) == (name, env)}
+                rows.append([f"  {f'({env}) ' if env else ''}{name}", *[cells.get(c, "") for c in columns]])
+        widths = [max(len(r[i]) for r in rows if i < len(r)) for i in range(len(columns) + 1)]
+        lines = ["  |  ".join([r[0].ljust(widths[0]), *[c.rjust(w) for c, w in zip(r[1:], widths[1:])]]).rstrip() for r in rows]
+        rule = "-" * max(map(len, lines))
+        mark = ["(! the middle half of the times spreads by more than 10% of the median)"] if self._warn else []
+        return "\n".join([f"[{title}]".center(len(rule), "-"), *lines, rule, f"Times are in {unit_to_english(unit)}s ({unit}).",
+                          *mark])
+
+    def _cell(self, m, scale) -> str:
+        value = m.median / scale
+        if self._trim:
+            digits = m.significant_figures - math.ceil(math.log10(value)) if value > 0 else 0
+            text = f"{round(value, digits):.{max(0, digits)}f}"
+        else:
+            text = f"{value:.1f}"
+        return text + (" (!)" if self._warn and m.has_warnings else "")

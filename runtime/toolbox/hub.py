@@ -1,0 +1,122 @@
+"""`ingot.hub` and `ingot.utils.model_zoo`: models and weights that lie on this machine. Nothing here opens a connection: what
+would be downloaded is taken from its place below `get_dir()`, and where it is missing the error names address and place."""
+
+import importlib.util
+import os
+import sys
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlparse
+
+from ...ir.errors import ArgumentError, FileError
+from ..serialization.save_load import load as load_file
+
+__all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "load_url", "set_dir",
+           "tqdm"]
+
+_CONF = "hubconf.py"
+_chosen: dict = {}
+
+
+def get_dir() -> str:
+    """The folder of repositories and, in `checkpoints`, of weights: that of `set_dir`, else `hub` below $TORCH_HOME, else in
+    the user's cache."""
+    if "dir" in _chosen:
+        return _chosen["dir"]
+    cache = os.environ.get("XDG_CACHE_HOME", "~/.cache")
+    return os.path.join(os.path.expanduser(os.environ.get("TORCH_HOME", os.path.join(cache, "torch"))), "hub")
+
+
+def set_dir(d):
+    """Chooses the folder of repositories and weights."""
+    _chosen["dir"] = os.path.expanduser(d)
+
+
+def load_state_dict_from_url(url, model_dir=None, map_location=None, progress=True, check_hash=False, file_name=None,
+                             weights_only=True):
+    """The weights that an address names, from the file of that name in `model_dir` (`checkpoints` below `get_dir()`)."""
+    folder = Path(model_dir or os.path.join(get_dir(), "checkpoints"))
+    path = folder / (file_name or os.path.basename(urlparse(url).path))
+    if not path.exists():
+        raise FileError(f"ingot downloads nothing: save {url} as {path}, and this call finds it")
+    return load_file(path, map_location=map_location)
+
+
+load_url = load_state_dict_from_url
+
+
+def download_url_to_file(url, dst, hash_prefix=None, progress=True):
+    """Refused: ingot opens no connections."""
+    raise FileError(f"ingot downloads nothing: save {url} as {dst} with a program of your choice")
+
+
+def _conf(repo_or_dir, source) -> Any:
+    """The module `hubconf.py` of a folder."""
+    if source != "local":
+        raise ArgumentError(f"hub takes repositories from folders only: clone {repo_or_dir!r} and pass its folder with "
+                            f"source='local' (got source={source!r})")
+    path = Path(repo_or_dir, _CONF)
+    if not path.exists():
+        raise FileError(f"hub: there is no {_CONF} in {repo_or_dir}")
+    spec: Any = importlib.util.spec_from_file_location("hubconf", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, os.fspath(repo_or_dir))
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(os.fspath(repo_or_dir))
+    return module
+
+
+def _entry(repo_or_dir, model, source):
+    found = getattr(_conf(repo_or_dir, source), model, None)
+    if not callable(found):
+        raise ArgumentError(f"hub: {repo_or_dir} has no model {model!r}")
+    return found
+
+
+def load(repo_or_dir, model, *args, source="github", trust_repo=None, force_reload=False, verbose=True, skip_validation=False,
+         **kwargs):
+    """What the function `model` of a folder's hubconf.py makes; source must be "local"."""
+    return _entry(repo_or_dir, model, source)(*args, **kwargs)
+
+
+def list(github, force_reload=False, skip_validation=False, trust_repo=None, verbose=True, *, source="local"):
+    """The names of the models of a folder's hubconf.py."""
+    return [n for n, f in vars(_conf(github, source)).items() if callable(f) and not n.startswith("_")]
+
+
+def help(github, model, force_reload=False, skip_validation=False, trust_repo=None, *, source="local"):
+    """What the docstring of a model says."""
+    return _entry(github, model, source).__doc__
+
+
+class _Quiet:
+    """What progress bars do where the package tqdm is not installed: nothing."""
+
+    def __init__(self, iterable=None, *args, **kwargs):
+        self.iterable = iterable
+
+    def __iter__(self):
+        return iter(self.iterable)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        return None
+
+    def update(self, n=1):
+        """Counts; shows nothing."""
+
+    def close(self):
+        """Ends; nothing was shown."""
+
+
+def tqdm(*args, **kwargs):
+    """The progress bar of the package tqdm, or one that shows nothing where that is not installed."""
+    try:
+        from tqdm.auto import tqdm as bar
+    except ImportError:
+        return _Quiet(*args, **kwargs)
+    return bar(*args, **kwargs)

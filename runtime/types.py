@@ -1,0 +1,21 @@
+"""`ingot.types`: names for annotations, as PyTorch's libraries import them."""
+
+import os
+from collections.abc import Sequence
+from typing import IO, Any, TypeAlias, Union
+
+from ..ir.dtype import DType
+from .api.layouts import layout
+from .device import Device as _device
+from .storage import Storage
+from .tensor import Size, Tensor
+
+__all__ = ["Device", "FileLike", "Number", "Storage", "Tensor"]
+
+Number: TypeAlias = int | float | bool
+Device: TypeAlias = _device | str | int | None
+FileLike: TypeAlias = str | os.PathLike[str] | IO[bytes]
+_int, _float, _bool, _complex = int, float, bool, complex
+_dtype, _layout, _qscheme = DType, layout, Any
+_size = Union[Size, list[int], tuple[int, ...]]  # noqa: UP007  (libraries subscript and print it)
+_TensorOrTensors: TypeAlias = Tensor | Sequence[Tensor]

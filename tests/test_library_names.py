@@ -1,0 +1,247 @@
+"""Names that libraries import: protocols of classes, handles, windows, timers, model files, older compilers, control flow."""
+
+import copy
+import io
+import pickle
+from contextlib import redirect_stdout
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot import hub, jit, nn, overrides, types
+from ingot.nn.modules import utils as tuples
+from ingot.signal import windows
+from ingot.utils import benchmark, hooks, model_zoo
+from side_by_side import plain, vec
+
+# Windows.
+
+OPTIONS = {"general_cosine": {"a": [0.3, 0.4, 0.5]}, "gaussian": {"std": 2.0}, "exponential": {"tau": 2.0},
+           "kaiser": {"beta": 7.0}, "general_hamming": {"alpha": 0.6}}
+BY_NUMPY = {"hann": np.hanning, "hamming": np.hamming, "bartlett": np.bartlett, "blackman": np.blackman,
+            "kaiser": lambda n: np.kaiser(n, 7.0)}
+
+
+@pytest.mark.parametrize("name", windows.__all__)
+def test_windows_are_symmetric_and_the_periodic_ones_a_part(name):
+    make = getattr(windows, name)
+    for size in (0, 1, 2, 7, 8):
+        w = make(size, dtype=ingot.float64, **OPTIONS.get(name, {})).numpy()
+        np.testing.assert_allclose(w, w[::-1], atol=1e-12)
+        if name in BY_NUMPY:
+            np.testing.assert_allclose(w, BY_NUMPY[name](size), atol=1e-12)
+        if size > 1:
+            part = make(size - 1, sym=False, dtype=ingot.float64, **OPTIONS.get(name, {})).numpy()
+            np.testing.assert_allclose(part, w[:-1] if size > 2 else np.ones(1), atol=1e-12)
+    assert make(3, requires_grad=True, **OPTIONS.get(name, {})).requires_grad
+    with pytest.raises(TypeError, match="floating"):
+        make(3, dtype=ingot.int64, **OPTIONS.get(name, {}))
+    with pytest.raises(ValueError, match="points"):
+        make(-1, **OPTIONS.get(name, {}))
+
+
+# Classes of the user's that stand for tensors.
+
+
+class Logged:
+    """Answers for functions that it knows."""
+
+    known = True
+
+    def __init__(self, x):
+        self.x = x
+
+    @classmethod
+    def __torch_function__(cls, func, kinds, args=(), kwargs=None):
+        if not cls.known:
+            return NotImplemented
+        return cls.__name__, func(*[a.x if isinstance(a, Logged) else a for a in args], **(kwargs or {}))
+
+
+class Finer(Logged):
+    pass
+
+
+@overrides.wrap_torch_function(lambda a, b: (a, b))
+def added(a, b):
+    """A function of the user's."""
+    return a + b
+
+
+def test_functions_hand_over_to_classes_that_ask_for_it():
+    x = ingot.ones(2)
+    assert not overrides.has_torch_function((x, 1, None)) and overrides.has_torch_function_unary(Logged(x))
+    assert overrides.is_tensor_like(x) and overrides.is_tensor_like(Logged(x)) and not overrides.is_tensor_like([1])
+    assert added(x, x).tolist() == [2.0, 2.0]
+    assert added(Logged(x), x)[0] == "Logged" and added(Logged(x), Finer(x))[0] == "Finer"
+    Logged.known = False
+    try:
+        with pytest.raises(TypeError, match="added"):
+            added(Logged(x), x)
+    finally:
+        Logged.known = True
+    with pytest.raises(ingot.IngotError, match="profiler"), overrides.TorchFunctionMode():
+        pass
+
+
+# Handles, tuples, types.
+
+
+def test_handles_over_tables_of_libraries():
+    table, others = {}, [{}, {}]
+    handle = hooks.RemovableHandle(table, extra_dict=others)
+    table[handle.id] = others[0][handle.id] = len
+    with handle:
+        assert table
+    assert not table and not others[0]
+    handle.remove()
+    assert hooks.unserializable_hook(added) is added
+
+
+def test_arguments_for_each_dimension():
+    assert tuples._pair(3) == (3, 3) and tuples._triple((1, 2, 3)) == (1, 2, 3) and tuples._single([5]) == (5,)
+    assert tuples._reverse_repeat_tuple((1, 2), 2) == (2, 2, 1, 1)
+    assert tuples._list_with_default((None, 4), [7, 8, 9]) == [8, 4]
+    state = nn.Linear(2, 1).state_dict(prefix="module.")
+    tuples.consume_prefix_in_state_dict_if_present(state, "module.")
+    assert list(state) == ["weight", "bias"]
+
+
+def test_layouts_are_names_of_a_type():
+    assert isinstance(ingot.strided, ingot.layout) and ingot.ones(2).layout is ingot.strided
+    assert ingot.ones(2).to_sparse().layout == ingot.sparse_coo != ingot.sparse_csr
+    assert repr(ingot.sparse_csc) == "ingot.sparse_csc" and types._layout is ingot.layout
+    traced = jit.trace(lambda x: x * 2 if x.layout == ingot.strided else x)
+    assert plain(traced(vec())) == plain(traced(vec())) == plain(vec() * 2)
+
+
+# Timers.
+
+
+def test_a_timer_measures_and_tables_compare():
+    now = [0.0]
+
+    def work():
+        now[0] += 2.0 ** -13
+
+    timer = benchmark.Timer("f()", globals={"f": work}, timer=lambda: now[0], label="call", sub_label="f", description="now")
+    once = timer.timeit(10)
+    assert once.number_per_run == 10 and once.median == once.mean == 2.0 ** -13 and once.iqr == 0.0
+    more = timer.blocked_autorange(min_run_time=0.02)
+    assert 0.02 <= sum(more.raw_times) < 0.03 and more.num_threads == 1
+    steady = timer.adaptive_autorange(min_run_time=0.01)
+    assert steady.iqr == 0.0 and not steady.has_warnings and sum(steady.raw_times) < 0.02
+    other = benchmark.Measurement(1, [2e-4], "g()", label="call", sub_label="g", description="then")
+    both = benchmark.Measurement.merge([once, once, other])
+    assert [len(m.times) for m in both] == [2, 1] and "Median: 122.07 us" in repr(both[0])
+    table = benchmark.Compare([once, other])
+    table.trim_significant_figures()
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        table.print()
+    rows = printed.getvalue().splitlines()
+    assert "call" in rows[0] and "now" in rows[1] and rows[3].split("|")[1].strip() == "122" and "microseconds" in rows[-1]
+    with pytest.raises(ValueError, match="text"):
+        benchmark.Timer(lambda: None)
+    with pytest.raises(ValueError, match="language"):
+        benchmark.Timer("x", language="c++")
+
+
+# Model files.
+
+
+def test_weights_are_taken_from_where_a_download_would_put_them(tmp_path, monkeypatch):
+    monkeypatch.setattr(hub, "_chosen", {})
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+    assert hub.get_dir() == str(tmp_path / "hub")
+    url = "https://example.org/models/net-1234.safetensors?x=1"
+    with pytest.raises(RuntimeError, match=r"net-1234\.safetensors"):
+        model_zoo.load_url(url)
+    (tmp_path / "hub" / "checkpoints").mkdir(parents=True)
+    ingot.save({"w": ingot.ones(2)}, tmp_path / "hub" / "checkpoints" / "net-1234.safetensors")
+    assert hub.load_state_dict_from_url(url, map_location="cpu")["w"].tolist() == [1.0, 1.0]
+    (tmp_path / "hubconf.py").write_text('def small(n=2):\n    "A small one."\n    return ["net", n]\n')
+    assert hub.load(tmp_path, "small", 3, source="local") == ["net", 3]
+    assert hub.list(tmp_path) == ["small"] and hub.help(tmp_path, "small") == "A small one."
+    for wrong, said in ((lambda: hub.load("pytorch/vision", "resnet18"), "clone"),
+                        (lambda: hub.load(tmp_path, "large", source="local"), "large"),
+                        (lambda: hub.download_url_to_file(url, "x"), "downloads nothing")):
+        with pytest.raises((ValueError, RuntimeError), match=said):
+            wrong()
+    assert sum(hub.tqdm(range(4), disable=True)) == 6 and sum(hub._Quiet(range(4))) == 6
+
+
+# Older compilers.
+
+
+def test_marks_of_the_older_compiler_change_nothing():
+    class Model(nn.Module):
+        @jit.export
+        def exported(self, x):
+            return x + 1
+
+        @jit.ignore
+        def ignored(self, x):
+            return x + 2
+
+        @jit.ignore(drop=True)
+        def dropped(self, x):
+            return x + 3
+
+        @jit.unused
+        def unused(self, x):
+            return x + 4
+
+        def forward(self, x):
+            x = self.exported(x) + self.ignored(x) + self.dropped(x) + self.unused(x)
+            return x if jit.is_scripting() or jit.is_tracing() else jit.annotate(ingot.Tensor, x * 2)
+
+    m = Model()
+    want = plain(m(vec()))
+    scripted = jit.script(m)
+    assert plain(scripted(vec())) == plain(scripted(vec())) == want and scripted._orig_mod is m
+    assert not isinstance(m, jit.ScriptModule) and jit.wait(jit.fork(m, vec())).shape == (3,)
+
+    @jit.script
+    def gelu(x: ingot.Tensor) -> ingot.Tensor:
+        return x * (1.702 * x).sigmoid()
+
+    x = vec().requires_grad_()
+    g, = ingot.autograd.grad(gelu(x).sum(), x, create_graph=True)
+    assert g.requires_grad
+    with pytest.raises(jit.TraceError, match=r"eval\(\)"):
+        jit.freeze(m.train())
+    for refused, said in ((lambda: jit.save(m, "m.pt"), "jit.export"), (lambda: jit.trace(m, vec()), "example inputs"),
+                          (lambda: jit.trace_module(m, {}), "each method"), (lambda: jit.export(m), "path")):
+        with pytest.raises(ingot.IngotError, match=said):
+            refused()
+    assert jit.isinstance([1], list[int]) and not jit.isinstance((1,), list)
+
+
+def test_a_module_compiles_itself():
+    m = nn.Sequential(nn.Linear(3, 2), nn.Tanh())
+    want, seen = plain(m(vec())), []
+    m.register_forward_hook(lambda *a: seen.append(1))
+    names = list(m.state_dict())
+    m.compile(dynamic=False)
+    assert plain(m(vec())) == plain(m(vec())) == want and len(seen) == 2
+    assert m.forward.stats()["calls"] == 2 and list(m.state_dict()) == names
+    twin = copy.deepcopy(m)
+    ingot.nn.init.zeros_(twin[0].weight)
+    assert plain(twin(vec())) != want and plain(m(vec())) == want
+
+
+def test_branches_and_loops_as_functions():
+    def fn(x):
+        y = ingot.cond(x.sum() > 0, lambda a: a * 2, lambda a: a - 1, (x,))
+        n, z = ingot.while_loop(lambda n, z: n < 3, lambda n, z: (n + 1, z * 2), (ingot.tensor(0), y))
+        return z + n
+
+    traced = jit.trace(fn)
+    for v in (1.0, -1.0, 2.0, -2.0):
+        assert plain(traced(vec() * 0 + v)) == plain(fn(vec() * 0 + v))
+    assert traced.stats()["compiles"] == 2
+    with pytest.raises(ValueError, match="body_fn"):
+        ingot.while_loop(lambda n: n < 3, lambda n: (n, n), (1,))
+    assert pickle.loads(pickle.dumps(ingot.strided)) == ingot.strided
