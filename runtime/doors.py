@@ -14,7 +14,8 @@ import numpy as np
 
 from ..ir.op import NO_GRAD, Op
 
-NAMES: dict = {"__name__": __name__}    # what doors use, with an underscore, entered by the dispatcher
+# What doors use, with an underscore; the dispatcher enters its own.
+NAMES: dict = {"__name__": __name__, "_PLAIN": frozenset((bool, int, float, complex))}
 _OFTEN = 8                              # calls before a door is worth writing
 _calls: dict = {}                       # of operators without one
 
@@ -159,7 +160,8 @@ def text_of(form: Form) -> str:
     kinds = [f"{a}.shape, {a}.dtype" if x in sure else f"({a}.shape, {a}.dtype) if {are_tensors[x]} else {x}"
              for x, a in zip(names, arrays)]
     words = {
-        "is_array": " or ".join([f"{x}.__class__ is _ndarray" for x in (names if form.number_first else names[:1])]),
+        "is_array": " or ".join([f"{names[0]}.__class__ is _ndarray", *[      # behind anything else it may be a graph's
+            f"({names[0]}.__class__ in _PLAIN and {x}.__class__ is _ndarray)" for x in names[1:] if form.number_first]]),
         "parameters": ", ".join([*names, *(["*", *form.options] if options else [])]),
         "operands": f"({', '.join(names)},)",
         "options": f"{{{', '.join([f'{o!r}: {o}' for o in form.options])}}}",

@@ -5,10 +5,9 @@ import ctypes
 import numpy as np
 
 from ingot.ir import dtype as dt
-from ingot.ir.target import cpu, supports
+from ingot.ir.target import cpu, host, supports
 from ingot.passes.codegen.llvm.kernels import kernel_text
 from ingot.runtime.cpu import compile as compiler
-from ingot.runtime.cpu import kernels
 
 LEVELS = [level for level in ("x86-64-v4", "x86-64-v3", "x86-64") if supports(cpu(level))]
 
@@ -16,7 +15,7 @@ LEVELS = [level for level in ("x86-64-v4", "x86-64-v3", "x86-64") if supports(cp
 def run(kernel, arrays, level=None, **symbols):
     """Compiles a kernel for a CPU level and runs it on arrays, in place."""
     target = cpu(level) if level else None
-    text = kernel_text(kernel, target or kernels.host())
+    text = kernel_text(kernel, target or host())
     address = compiler.compile_module(text, [kernel.name], target)[kernel.name]
     slots = [a.ctypes.data for a in arrays] + [symbols[s] for s in kernel.symbols] + [0, 0]
     block = (ctypes.c_int64 * len(slots))(*slots)

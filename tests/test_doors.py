@@ -12,6 +12,8 @@ import pytest
 import ingot
 from ingot import jit
 from ingot.ir import dtype as dt
+from ingot.ir.aval import Aval
+from ingot.ir.graph import Builder, Value
 from ingot.ir.op import NO_GRAD, OPS, Op
 from ingot.ir.ops import elementwise as ew
 from ingot.ir.ops import reduce as rd
@@ -229,3 +231,11 @@ def test_reductions_of_any_memory_are_one(x, dtype):
         for keepdim in (False, True):
             sums = [rd.sum_(wrap(a), dim=dims, keepdim=keepdim)._a for a in (x, np.array(x, order="C"), np.array(x, order="F"))]
             assert {(s.shape, s.tobytes()) for s in sums} == {(sums[0].shape, x.sum(dims, keepdims=keepdim).tobytes())}
+
+
+def test_values_of_graphs_beside_arrays_are_left_to_their_builder():
+    b = Builder()
+    x = b.input("x", Aval((3,), dt.float32))
+    for _ in range(20):
+        made = [ew.add(x, np.ones(3, np.float32)), ew.mul(2.0, x), ew.maximum(x, np.ones(3, np.float32))]
+    assert all(type(v) is Value for v in made)

@@ -12,7 +12,7 @@ from ingot.ir.errors import ArgumentError, DTypeError, GraphError
 from ingot.ir.kernel import Buffer, Dim, Instr, Kernel, Program, Slot, Stage, Step, verify
 from ingot.ir.kernel_builder import KernelBuilder
 from ingot.ir.kernel_reference import run_reference
-from ingot.ir.target import cpu
+from ingot.ir.target import cpu, host
 from ingot.passes.codegen import library, scalars
 from ingot.passes.codegen.llvm.kernels import kernel_text
 from ingot.passes.codegen.llvm.programs import program_text
@@ -219,7 +219,7 @@ def test_a_program_runs_its_kernels_in_order():
              Step(soft, ("u", "y"), {"A": 5, "R": 7}))
     program = Program("whole", steps, slots, 512, ("count",))
     assert "double(x, t, n=count)" in str(program)
-    address = compiler.compile_module(program_text(program, kernels.host()), ["whole"])["whole"]
+    address = compiler.compile_module(program_text(program, host()), ["whole"])["whole"]
     x = np.random.default_rng(14).standard_normal((5, 7)).astype(np.float32)
     y, arena = np.zeros_like(x), np.zeros(512, np.uint8)
     table = (ctypes.c_int64 * 4)(arena.ctypes.data, x.ctypes.data, y.ctypes.data, 35)
