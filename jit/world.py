@@ -23,6 +23,7 @@ _FILES, _WRITES = frozenset(("_io", "io")), frozenset(("write", "writelines", "t
 _READS = frozenset(("read", "read1", "readline", "readlines", "readinto"))
 _WRITERS = frozenset(("_csv", "_queue"))
 _IMPURE_MODULES = ("_random", "random", "time", "secrets", "uuid", "numpy.random", "datetime")
+# Of the module of the operating system, which is called what `os.name` says.
 _LOOKS_AROUND = frozenset(("listdir", "scandir", "stat", "lstat", "getcwd", "access"))
 _ABOUT_A_PATH = frozenset([f.__code__ for f in (
     *[getattr(os.path, name) for name in ("exists", "lexists", "isfile", "isdir", "islink", "getsize", "getmtime")],

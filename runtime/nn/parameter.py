@@ -69,6 +69,7 @@ class Parameter(_Owned):
         return Tensor.requires_grad_(t) if requires_grad else t
 
     def requires_grad_(self, requires_grad: bool = True):
+        """Starts (or stops) collecting a gradient; traces that asked which parameters do are told."""
         if (self._node is not None) != requires_grad:
             Structure.version += 1
         return super().requires_grad_(requires_grad)
