@@ -5,18 +5,14 @@ A container is looked at when the function first reaches it, and again in the en
 """
 
 import sys
-from collections import Counter, defaultdict
 from contextlib import contextmanager
-from operator import is_
+from operator import is_, is_not
 
 from .effects import Target
-from .errors import TraceError
+from .errors import FirstTimeError, TraceError
 from .photograph import Photograph, looks_like
-from .places import EXTEND
+from .places import DICTS, EXTEND, RESTORED
 from .reads import ADDED, MISSING, STEPPED, STORED
-
-DICTS = frozenset((dict, defaultdict, Counter))
-KNOWN = frozenset((list, *DICTS))       # containers of which is known how to change them again
 
 
 class Contents:
@@ -33,7 +29,7 @@ class Contents:
 
     def see(self, container, text: str, held) -> None:
         """Remembers a list or dictionary as it is, unless it was seen before."""
-        if type(container) in KNOWN and id(container) not in self._raw and container is not sys.modules:
+        if type(container) in RESTORED and id(container) not in self._raw and container is not sys.modules:
             self._raw[id(container)] = container, container.copy(), text
             self._base[id(container)] = self._raw[id(container)][1]
             self.first[id(container)] = Photograph(container, held)
@@ -81,7 +77,7 @@ class Contents:
         """Whether a value was as expected before the run."""
         if expected is self.first.get(id(value), MISSING):
             return True
-        if type(value) in KNOWN and type(expected) is Photograph and type(value) is expected.kind:
+        if type(value) in RESTORED and type(expected) is Photograph and type(value) is expected.kind:
             before = self._raw[id(value)][1] if id(value) in self._raw else value
             items = list(before.values() if type(before) in DICTS else before)
             is_alike = len(items) == len(expected.items) and (expected.keys is None or tuple(before) == expected.keys)
@@ -95,7 +91,7 @@ class Contents:
 
     def expected(self, container):
         """What guards are to expect of a container that was seen, by what the function does with it."""
-        if type(container) not in KNOWN or id(container) not in self._raw:
+        if type(container) not in RESTORED or id(container) not in self._raw:
             return None
         only = self.only.get(id(container))
         if only == STEPPED or (only == ADDED and type(container) is list):
@@ -146,6 +142,8 @@ def _is_same(a, b) -> bool:
 
 def _dict_targets(container, copy, text):
     gone = [Target(container, k, None, v, v, f"{text}[{k!r}]") for k, v in copy.items() if k not in container]
+    if not gone and any(map(is_not, container, copy)):
+        raise FirstTimeError(f"the order of {text} was changed, which later calls don't repeat")
     return gone + [Target(container, k, "item", copy.get(k, MISSING), copy.get(k, MISSING), f"{text}[{k!r}]")
                    for k, v in container.items() if v is not copy.get(k, MISSING)]
 

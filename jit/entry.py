@@ -6,7 +6,6 @@ from ..runtime.tensor import Tensor
 from .guard_code import quick_check
 from .memory_order import memory_order, overlapping
 from .path import Tree
-from .record import OptionGuard
 
 
 def joined(known: dict, more) -> dict:
@@ -164,7 +163,7 @@ class Entry:
         why = self._changed_tensors(arguments)
         failing = [] if self.check() else [guard for guard in self.guards.values() if not guard.holds()]
         for guard in failing:
-            changing.update((guard.place,) if type(guard) is OptionGuard else guard.moved())
+            changing.update(guard.moved())
         return why or (str(failing[0]) if failing else None)
 
     def _changed_tensors(self, arguments):

@@ -12,6 +12,7 @@ import types
 from typing import Any
 
 from ..runtime.structure import Structure
+from .conditions import StructureCondition
 from .guards import Guard
 from .hidden_reads import FunctionGuard
 from .lack import Lack
@@ -39,7 +40,7 @@ def tests_of(guards, names: dict) -> list:
             line = f"{f}.__code__ is {parts[0]} and {f}.__defaults__ is {parts[1]} and {f}.__kwdefaults__ is {parts[2]}"
         if type(g) is Lack:
             line = _lack(g, names)
-        if line is None and hasattr(g, "version"):
+        if isinstance(g, StructureCondition):
             line = f"({_name(names, g)}.version == Structure.version or {_name(names, g)}.holds())"
         lines.append(line or f"{_name(names, g)}.holds()")
     return lines

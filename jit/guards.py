@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from ..runtime.nn.hooks import GLOBAL
 from ..runtime.nn.parameter import Parameter
-from ..runtime.structure import Structure
 from ..runtime.tensor import Tensor
+from .conditions import Condition, StructureCondition
 from .numpy_scalars import NUMBERS
 from .photograph import Photograph, brief, first_change, looks_like, photograph
 from .places import Moved, Place
@@ -15,7 +15,7 @@ UNREAD = object()       # of an attribute that the function writes without havin
 
 
 @dataclass(frozen=True, eq=False)
-class Guard(Place):
+class Guard(Place, Condition):
     """One condition on Python state: following a chain from a root gives what it gave when the trace was recorded."""
 
     expected: object     # see `photograph`
@@ -52,12 +52,14 @@ def moved_in(place, expected, now) -> list:
     return [Moved(place, expected)] if (is_number and place.is_settable) or is_tensor else []
 
 
-class ModulesGuard:
+class ModulesGuard(StructureCondition):
     """The state of the modules that ran: looked at only when some module of the process has changed since."""
 
     def __init__(self, modules, held, written=None):
         """`written` are attributes that the function writes itself: {(id of the module, name): what was there, or UNREAD}."""
-        self.version = None if written else Structure.version      # as the function left it, and not as it was
+        super().__init__()
+        if written:
+            self.version = None         # the modules are as the function left them, and not as they were
         self.written = written or {}
         self.states = [(m, {k: _expected(m, k, v, held) for k, v in self._state(m, self.written).items()}) for m in modules]
 
@@ -76,15 +78,9 @@ class ModulesGuard:
         """What identifies the condition."""
         return tuple([id(m) for m, _ in self.states])
 
-    def holds(self) -> bool:
+    def is_as_before(self) -> bool:
         """Whether all modules are as they were."""
-        now = Structure.version
-        if now == self.version:
-            return True
-        if any(not same_state(self._state(m, {}), state) for m, state in self.states):
-            return False
-        self.version = now
-        return True
+        return all(same_state(self._state(m, {}), state) for m, state in self.states)
 
     def moved(self) -> list:
         """`Moved` for each number and tensor that is another one now; empty if something else differs."""

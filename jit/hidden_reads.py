@@ -14,6 +14,7 @@ from ..runtime.nn.module import Module
 from ..runtime.tensor import Tensor
 from .arrays import called
 from .asked import imported
+from .conditions import Condition
 from .errors import FirstTimeError, TraceError
 from .instances import is_instance, is_users
 from .photograph import brief, is_plain, looks_like, photograph
@@ -23,7 +24,7 @@ _MOST_KEPT = 256        # results of a function with functools.lru_cache by whic
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class Reading(Condition):
     """A condition on what a function of no arguments gives."""
 
     watched: tuple
@@ -35,15 +36,11 @@ class Reading:
         """Whether it gives what it gave when the trace was recorded."""
         return looks_like(self.read(), self.expected)
 
-    def moved(self) -> list:
-        """Nothing that could be looked up at each call."""
-        return []
-
     def __str__(self):
         return f"{self.text} was {brief(self.expected)}, is {brief(self.read())}"
 
 
-class FunctionGuard:
+class FunctionGuard(Condition):
     """The code and the defaults of a function, which may be replaced in the very same object (reloading does so)."""
 
     def __init__(self, function):
@@ -67,8 +64,6 @@ class FunctionGuard:
         f = self.function
         return (f.__code__ is code and f.__defaults__ is defaults and f.__kwdefaults__ is named
                 and all(named.get(name, MISSING) is value for name, value in self.named))
-
-    moved = Reading.moved
 
     def __str__(self):
         return f"the function {self.function.__qualname__} has other code or defaults"

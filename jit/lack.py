@@ -1,9 +1,11 @@
 """The guard of what objects do not have."""
 
+from .conditions import Condition
+
 _IMMUTABLE = 1 << 8         # Py_TPFLAGS_IMMUTABLETYPE
 
 
-class Lack:
+class Lack(Condition):
     """An object has no attributes of its own of some names; a class has none, nor have those above it."""
 
     def __init__(self, owner, text: str):
@@ -30,10 +32,6 @@ class Lack:
     def is_filled_by(self, places) -> bool:
         """Whether all that is there by now is in places that the function writes."""
         return all((id(self.owner), name) in places for name in self.found())
-
-    def moved(self) -> list:
-        """Nothing that could be looked up at each call."""
-        return []
 
     def __str__(self):
         return f"{self.text} has got {', '.join(self.found())}"

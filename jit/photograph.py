@@ -2,7 +2,7 @@
 
 import os
 import types
-from collections import Counter, OrderedDict, defaultdict, deque
+from collections import deque
 from operator import is_
 from typing import Any
 
@@ -10,11 +10,12 @@ import numpy as np
 
 from ..runtime.tensor import Tensor
 from .instances import is_users
+from .places import DICTS, RESTORED
 
 _VALUES = (bool, int, float, complex, str, bytes, type(None), np.number)
-_MAPPINGS = frozenset((dict, Counter, OrderedDict, defaultdict, type(os.environ)))
+_MAPPINGS = frozenset((*DICTS, type(os.environ)))
 _VIEWS = (type({}.keys()), type({}.values()), type({}.items()))
-PLAIN_CONTAINERS = frozenset((tuple, list, dict, set))
+PLAIN_CONTAINERS = frozenset((tuple, set, deque, *RESTORED))
 CONTAINERS = frozenset((list, set, deque, *_VIEWS, *_MAPPINGS))
 
 
@@ -102,10 +103,15 @@ def is_own_container(value) -> bool:
     return isinstance(value, (list, dict, set)) and is_users(type(value))
 
 
+def is_container(value) -> bool:
+    """Whether a value is what functions make to put things into: no dictionary of the system, no view of another one."""
+    return type(value) in PLAIN_CONTAINERS or is_own_container(value)
+
+
 def is_item(owner, kind, key) -> bool:
     """Whether a step from an object leads to what it holds as a container."""
     if kind == "item":
-        return type(owner) in PLAIN_CONTAINERS or isinstance(owner, tuple)
+        return is_container(owner) or isinstance(owner, tuple)
     return isinstance(owner, tuple) and key in getattr(owner, "_fields", ())
 
 

@@ -6,7 +6,7 @@ read at every call like further arguments (`Outer`). While a call is recorded wi
 
 import builtins
 import types
-from collections import Counter, defaultdict
+from collections import Counter, OrderedDict, defaultdict
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,8 @@ from .tree import TENSOR
 
 MOST_PLACES = 32        # that are read at every call of one function
 EXTEND = "extend"       # how items are kept that were appended to a list; the key is where they begin
-_ITEMS = frozenset((dict, list, defaultdict, Counter))
+DICTS = frozenset((dict, OrderedDict, defaultdict, Counter))
+RESTORED = frozenset((list, *DICTS))       # containers of which is known how to put something else into them
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +61,7 @@ class Place:
             return (self.root, self.chain.name, "item") if self.chain.name in self.root else None     # type: ignore[operator]
         owner, (kind, key) = follow(self._start(), self.chain.steps[:-1]), self.chain.steps[-1]
         if kind == "item":
-            return (owner, key, "item") if type(owner) in _ITEMS else None
+            return (owner, key, "item") if type(owner) in RESTORED else None
         found = getattr(type(owner), key, None)
         is_plain = type(getattr(owner, "__dict__", None)) is dict and not hasattr(type(found), "__set__")
         return (owner, key, "attr") if is_plain or (isinstance(owner, type) and key in owner.__dict__) else None

@@ -26,6 +26,7 @@ from ..runtime.device_array import DeviceArray
 from ..runtime.storage import user_line
 from ..runtime.tensor import Tensor
 from .backward import backward_of
+from .conditions import Condition
 from .differentiate import is_freed
 from .errors import TraceError, at
 from .exchange import Exchange
@@ -37,7 +38,7 @@ from .read_numbers import known
 from .rebinding import Rebinding
 from .recorded_gradients import Gradients
 from .recorder_watch import WATCHES, tell
-from .recording import Cell, HooksGuard, LeafState, Link, OptimizerGuard, OptionGuard, Output, Recording, Source
+from .recording import Cell, LeafState, Link, Output, Recording, Source
 
 
 class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
@@ -55,7 +56,7 @@ class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
         super().__init__()
         self.changing = changing
         self.scope = scope
-        self.guards: list[OptionGuard | OptimizerGuard | HooksGuard] = []
+        self.guards: list[Condition] = []
         self.builder = Builder(name)
         self.sources: list[Source] = []
         self.devices: dict[int, Any] = {}        # position of an input: the backend that it lies on

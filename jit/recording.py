@@ -2,13 +2,14 @@
 
 import weakref
 from dataclasses import dataclass, field
+from operator import is_
 from typing import Any
 
 from ..ir.graph import Builder, Value
 from ..ir.scope import Scope
 from ..runtime.autograd.node import Leaf
-from ..runtime.structure import Structure
 from ..runtime.tensor import Tensor
+from .conditions import Condition, StructureCondition
 
 
 class Cell:
@@ -145,12 +146,12 @@ class LeafState:
         return now is None if self._before is None else now is not None and self._before() is now
 
 
-class OptimizerGuard:
+class OptimizerGuard(StructureCondition):
     """The groups, parameters and states that an optimizer's step found: looked at only when something has changed since."""
 
     def __init__(self, optimizer):
+        super().__init__()
         self.optimizer = optimizer
-        self.version = Structure.version
         self.seen = optimizer.layout()
 
     @property
@@ -158,34 +159,24 @@ class OptimizerGuard:
         """What identifies the condition."""
         return "optimizer", id(self.optimizer)
 
-    def holds(self) -> bool:
+    def is_as_before(self) -> bool:
         """Whether the step would work on the same objects."""
-        now = Structure.version
-        if now == self.version:
-            return True
         found = self.optimizer.layout()
-        if len(found) != len(self.seen) or any(a is not b for a, b in zip(found, self.seen)):
-            return False
-        self.version = now
-        return True
+        return len(found) == len(self.seen) and all(map(is_, found, self.seen))
 
     def tensors(self) -> dict:
         """The tensors that the optimizer holds, by id."""
         return {id(x): x for x in self.seen if isinstance(x, Tensor)}
 
-    def moved(self) -> tuple:
-        """Nothing: what an optimizer holds is its own concern."""
-        return ()
-
     def __str__(self):
         return f"the state or the groups of {type(self.optimizer).__name__} are other objects than before"
 
 
-class HooksGuard:
+class HooksGuard(StructureCondition):
     """The hooks of leaves: looked at only when some hook or module of the process has changed since."""
 
     def __init__(self, leaves):
-        self.version = Structure.version
+        super().__init__()
         self.seen = [(leaf, leaf.hook_numbers()) for leaf in leaves]
 
     @property
@@ -193,22 +184,9 @@ class HooksGuard:
         """What identifies the condition."""
         return "hooks", tuple([id(leaf) for leaf, _ in self.seen])
 
-    def holds(self) -> bool:
+    def is_as_before(self) -> bool:
         """Whether all leaves have the hooks that they had."""
-        now = Structure.version
-        if now == self.version:
-            return True
-        if any(leaf.hook_numbers() != seen for leaf, seen in self.seen):
-            return False
-        self.version = now
-        return True
-
-    @staticmethod
-    def tensors() -> dict:
-        """None."""
-        return {}
-
-    moved = OptimizerGuard.moved
+        return all(leaf.hook_numbers() == seen for leaf, seen in self.seen)
 
     def __str__(self):
         return "a hook was registered on a tensor, or removed"
@@ -227,7 +205,7 @@ class OptionNumber:
 
 
 @dataclass(frozen=True)
-class OptionGuard:
+class OptionGuard(Condition):
     """An option of an optimizer's group (weight decay, say) that was used as a number."""
 
     group: dict
@@ -246,10 +224,9 @@ class OptionGuard:
 
     watched = place
 
-    @staticmethod
-    def tensors() -> dict:
-        """None."""
-        return {}
+    def moved(self) -> list:
+        """The option."""
+        return [self.place]
 
     def __str__(self):
         return f"the optimizer's option {self.key} was {self.value!r}, is {self.group.get(self.key)!r}"

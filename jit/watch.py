@@ -13,10 +13,9 @@ from ..runtime.state import tls
 from ..runtime.tensor import Tensor
 from .asked import NOTHING, asked_of, getters_names, imports_of
 from .bystanders import is_alone
-from .contents import KNOWN, Contents
+from .contents import Contents
 from .errors import DisturbedError, TraceError
 from .frames import cell_of, functions_of, is_user, unwatched
-from .fresh import KINDS, is_own, is_returned
 from .given import Parts
 from .guards import UNREAD, Guard, ModulesGuard, module_state
 from .hidden_reads import HiddenReads, known_in_class, owners_above
@@ -25,8 +24,8 @@ from .lack import Lack
 from .module_writes import ModuleWrites
 from .numpy_scalars import fixed
 from .outside import Outside
-from .photograph import PLAIN_CONTAINERS, is_changeable, is_item, is_plain, looks_like, photograph
-from .places import Held, read, root_value
+from .photograph import PLAIN_CONTAINERS, is_changeable, is_container, is_item, is_plain, looks_like, photograph
+from .places import RESTORED, Held, read, root_value
 from .reads import (
     ARGUMENT,
     BY_NAME,
@@ -63,7 +62,7 @@ class Watch(Outside, HiddenReads, Stores, World):
         self.modules: dict = {}          # modules that ran or were read, by id
         self.tensors: dict = {}          # tensors that were there before and are reached from outside of the arguments, by id
         self.inner: dict = {}            # code of functions made inside -> their free variables that live inside, too
-        self.made: set = set()           # ids of objects whose __init__ ran inside, of copies, of new containers
+        self.made: set = set()           # ids of objects whose __init__ ran inside, and of copies
         self.outside: dict = {}          # by id: (object that was there before and is reached, what names it, its attributes)
         self.stored: dict = {}           # by place: the `Target`s that are assigned to
         self.given: set = set()          # ids of the arguments
@@ -79,7 +78,6 @@ class Watch(Outside, HiddenReads, Stores, World):
         self.passed: set = set()         # ids of what the first function was given by its caller
         self.problem: TraceError | None = None
         self._keep: list = []
-        self._floor: Any = None          # the frame that called the function
         self._reader = ""                # the function that is being looked at,
         self._asked = NOTHING            # and what it asks of objects that no chain leads to,
         self._questions: dict = {}       # how all code so far asks -> for which names
@@ -123,8 +121,6 @@ class Watch(Outside, HiddenReads, Stores, World):
                 self._has_made(arg)
             elif type(arg) is types.ModuleType and is_users_space(arg):
                 self._walk(arg.__name__, arg)
-            elif type(arg) in KINDS and is_user(frame) and (is_returned(frame) or is_own(frame, arg, self._floor)):
-                self._has_made(arg)
         elif event == "c_call":
             if self.held.is_symbolic and self._leads_past(frame, arg):
                 self._fix()
@@ -169,9 +165,6 @@ class Watch(Outside, HiddenReads, Stores, World):
         code = frame.f_code
         if code.co_name == "__init__" and code.co_varnames:
             self._has_made(frame.f_locals.get(code.co_varnames[0]))
-        if self._floor is None:
-            self._floor = frame.f_back
-        self._see_own(frame)
         own = self.inner.get(code, frozenset())
         for inner in code.co_consts:
             if isinstance(inner, types.CodeType):
@@ -210,12 +203,6 @@ class Watch(Outside, HiddenReads, Stores, World):
                 self._note_store(chain, root_value(frame.f_globals, chain.name))
             elif chain.name in local and not (chain.root == FREE and chain.name in own):
                 self._note_store(chain, local[chain.name])
-
-    def _see_own(self, frame):
-        """Notes the containers that a frame is given by one that has made them."""
-        for value in list(frame.f_locals.values()):
-            if type(value) in KINDS and id(value) not in self.made and is_own(frame.f_back, value, self._floor):
-                self._has_made(value)
 
     def _names_past_made(self, frame) -> frozenset:
         """The attributes that code reads by way of objects that the function made: these may hold others."""
@@ -262,7 +249,7 @@ class Watch(Outside, HiddenReads, Stores, World):
             self._note(chain, self._cells[key], value)
         elif not isinstance(value, Tensor) and id(value) not in self.made:
             chain, value = self._past_containers(chain, value)
-            if chain.steps or type(value) not in PLAIN_CONTAINERS:
+            if chain.steps or not is_container(value):
                 self._note(chain, value, value)
 
     def _past_containers(self, chain, value):
@@ -271,12 +258,12 @@ class Watch(Outside, HiddenReads, Stores, World):
         at, steps = value, chain.steps
         while steps and is_item(at, *steps[0]):
             at, steps = follow(at, steps[:1]), steps[1:]
-        if at is value and type(at) not in PLAIN_CONTAINERS:
+        if at is value and not is_container(at):
             return chain, value
         found = follow(at, steps)
         if id(found) in self.copies or self.scheduled:
             self._note_use(chain, value, found, self._uses.get(chain))
-        if type(at) in PLAIN_CONTAINERS or not steps:
+        if not steps or type(at) in PLAIN_CONTAINERS:
             return Chain(ARGUMENT, chain.name, ()), ()
         return Chain(ARGUMENT, str(replace(chain, steps=chain.steps[: len(chain.steps) - len(steps)])), steps), at
 
@@ -311,7 +298,7 @@ class Watch(Outside, HiddenReads, Stores, World):
 
     def _note_use(self, chain, base, value, how):
         """Looks at a list or dictionary before anything changes in it, and notes what is done with it."""
-        if type(value) in KNOWN:
+        if type(value) in RESTORED:
             self.contents.see(value, str(chain), self.held)
             self.contents.used(value, how)
         if self.scheduled and not callable(value) and self._is_scheduled(chain, base, value):

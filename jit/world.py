@@ -10,7 +10,6 @@ from contextvars import ContextVar
 from typing import Any
 
 from .frames import is_user, works_for_user
-from .fresh import KINDS, is_own
 from .hidden_reads import Reading
 from .reads import GLOBAL, Chain
 from .stand_ins import file_state, is_read_only, is_stream
@@ -92,9 +91,6 @@ class World:
         name = getattr(function, "__name__", "")
         place = f"{frame.f_code.co_filename}:{frame.f_lineno}"
         if type(owner) is ContextVar:
-            for value in frame.f_locals.values():
-                if type(value) in KINDS and is_own(frame, value, self._floor):
-                    self._has_made(value)
             self._context_variable(owner, name, place)
         if (module in _FILES and name in _WRITES) or module in _WRITERS:
             self._refuse(f"it writes to a file with {name}() at {place}; do so in a function that is marked with jit.host, or "

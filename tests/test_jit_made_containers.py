@@ -1,12 +1,12 @@
 """Containers that a function makes and hands to others, which change them: no state of its own, and one recording is enough.
 Beside them containers that only look like it, which live on."""
 
+import collections
 import contextvars
 
 import pytest
 
 from ingot import jit, nn
-from ingot.jit.fresh import made_by
 from side_by_side import plain, vec
 
 CURRENT = contextvars.ContextVar("current", default=None)
@@ -28,6 +28,31 @@ def literal(x):
         count(d)
         append(d, x)
     return d["h"][-1] * d["n"]
+
+
+class Own(dict):
+    pass
+
+
+def of_kind(kind):
+    def program(x):
+        d = kind(n=0, h=[])
+        for _ in range(3):
+            count(d)
+            append(d, x)
+        return d["h"][-1] * d["n"]
+    return program
+
+
+def in_a_queue(x):
+    q = collections.deque(maxlen=2)
+    for i in range(4):
+        push(q, x * i)
+    return q[0] + q[1] * len(q)
+
+
+def push(q, v):
+    q.append(v + q[0] if len(q) > 1 else v)
 
 
 def called(x):
@@ -88,7 +113,8 @@ def past_modules(x):
     return x + cache["k"]
 
 
-@pytest.mark.parametrize("fn", [literal, called, comprehended, made_elsewhere, in_a_context, past_modules])
+@pytest.mark.parametrize("fn", [literal, called, comprehended, made_elsewhere, in_a_context, past_modules, in_a_queue,
+                                *map(of_kind, (dict, collections.OrderedDict, Own))])
 def test_what_a_function_makes_may_change_on_the_way(fn):
     traced = jit.trace(fn)
     for i in range(3):
@@ -132,31 +158,3 @@ def test_what_lives_on_is_no_such_container():
         assert life(jit.trace(handed)) == want
     except jit.TraceError as e:
         assert "among its arguments" in str(e)
-
-
-def test_the_variables_that_hold_only_what_is_new():
-    def code(given, *rest, **names):
-        a, b, c = {}, [given], {**names}
-        d = {"k": given}
-        e = [*rest]
-        f = given or {}
-        g = {} if given else rest
-        if given:
-            f = rest
-        m = {k: [] for k in rest}       # where a branch ends
-        h = dict(k=given)  # noqa: C408
-        i = []
-        i = given
-        j = []
-        k = sorted(rest)
-
-        def inner():
-            nonlocal j
-            j = given
-
-        rest = []
-        return a, b, c, d, e, f, g, h, i, inner, k, m
-
-    own, returns = made_by(code.__code__)
-    assert own - {"a", "b", "c"} == {"d", "e", "h", "k", "m"} and not returns
-    assert made_by(made.__code__)[1] and not made_by(handed.__code__)[1]
