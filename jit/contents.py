@@ -1,11 +1,13 @@
-"""What a recorded run does to lists and dictionaries that outlive it: `log.append(loss)`, `table["n"] = out`.
+"""What a recorded run does to lists, deques and dictionaries that outlive it: `log.append(loss)`, `table["n"] = out`.
 
 A container is looked at when the function first reaches it, and again in the end. What is new in it is a write like others
 (`effects.py`).
 """
 
 import sys
+from collections import deque
 from contextlib import contextmanager
+from itertools import islice
 from operator import is_, is_not
 
 from .effects import Target
@@ -70,7 +72,10 @@ class Contents:
         found: list = []
         for container, _, text in self._raw.values():
             copy = self._base[id(container)]
-            found += _dict_targets(container, copy, text) if type(copy) in DICTS else _list_targets(container, copy, text)
+            if type(copy) is deque and len(container) == container.maxlen and self.only.get(id(container)) == ADDED:
+                found += _appended(container, copy, text)
+            else:
+                found += (_dict_targets if type(copy) in DICTS else _list_targets)(container, copy, text)
         return found
 
     def was(self, value, expected) -> bool:
@@ -94,7 +99,7 @@ class Contents:
         if type(container) not in RESTORED or id(container) not in self._raw:
             return None
         only = self.only.get(id(container))
-        if only == STEPPED or (only == ADDED and type(container) is list):
+        if only == STEPPED or (only == ADDED and _shows_additions(container, self._base[id(container)])):
             return AnyOf(type(container))
         if only == STORED and type(container) in DICTS:
             written = _dict_targets(container, self._base[id(container)], "")
@@ -103,7 +108,7 @@ class Contents:
 
 
 class AnyOf:
-    """Stands in guards for a list that the function only appends to, or a container of which it reads single items."""
+    """Stands in guards for a list or deque that the function only appends to, or a container of which it reads single items."""
 
     def __init__(self, kind):
         self.kind = kind
@@ -155,3 +160,19 @@ def _list_targets(container, copy, text):
     changed = [Target(container, i, "item", b, b, f"{text}[{i}]")
                for i, (a, b) in enumerate(zip(container, copy)) if a is not b]
     return changed or ([Target(container, n, EXTEND, None, None, text)] if len(container) > n else [])
+
+
+def _appended(container, copy, text):
+    """What was appended to a deque that is full, and has dropped as much."""
+    for n in range(len(copy), -1, -1):
+        if all(map(is_, islice(copy, len(copy) - n, None), container)):
+            return [Target(container, n, EXTEND, None, None, text)] if len(container) > n else []
+    return []
+
+
+def _shows_additions(container, copy) -> bool:
+    """Whether what is in a list or deque now shows how many items were appended. A full deque drops as many, and what is new in
+    it may be an object that it held before."""
+    if type(container) is list or len(container) != container.maxlen:
+        return type(container) not in DICTS
+    return any({id(v) for v in t.value()}.isdisjoint(map(id, copy)) for t in _appended(container, copy, ""))

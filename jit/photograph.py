@@ -15,7 +15,7 @@ from .places import DICTS, RESTORED
 _VALUES = (bool, int, float, complex, str, bytes, type(None), np.number)
 _MAPPINGS = frozenset((*DICTS, type(os.environ)))
 _VIEWS = (type({}.keys()), type({}.values()), type({}.items()))
-PLAIN_CONTAINERS = frozenset((tuple, set, deque, *RESTORED))
+PLAIN_CONTAINERS = frozenset((tuple, set, *RESTORED))
 CONTAINERS = frozenset((list, set, deque, *_VIEWS, *_MAPPINGS))
 
 

@@ -6,8 +6,9 @@ read at every call like further arguments (`Outer`). While a call is recorded wi
 
 import builtins
 import types
-from collections import Counter, OrderedDict, defaultdict
+from collections import Counter, OrderedDict, defaultdict, deque
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from ..runtime.tensor import Tensor
@@ -18,9 +19,9 @@ from .reads import ARGUMENT, MISSING, VIEWED, Chain, follow
 from .tree import TENSOR
 
 MOST_PLACES = 32        # that are read at every call of one function
-EXTEND = "extend"       # how items are kept that were appended to a list; the key is where they begin
+EXTEND = "extend"       # how items are kept that were appended to a list or deque; the key is where they begin
 DICTS = frozenset((dict, OrderedDict, defaultdict, Counter))
-RESTORED = frozenset((list, *DICTS))       # containers of which is known how to put something else into them
+RESTORED = frozenset((list, deque, *DICTS))       # containers of which is known how to put something else into them
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +188,7 @@ def kept(owner, key, kind):
     if kind == "item":
         return owner[key]
     if kind == EXTEND:
-        return tuple(owner[key:])
+        return tuple(islice(owner, key, None))
     view = VIEWED.get((id(owner), key)) if VIEWED else None
     return vars(owner).get(key, MISSING) if view is None else view.seen(owner)
 
@@ -207,7 +208,8 @@ def put(owner, key, kind, value):
     elif kind == "item":
         owner[key] = value
     elif kind == EXTEND:
-        owner[key:] = value
+        for at, item in enumerate(value, key):
+            owner[at] = item
     elif isinstance(owner, type):
         type.__setattr__(owner, key, value)
     elif value is MISSING:

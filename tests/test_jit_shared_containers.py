@@ -126,3 +126,63 @@ def test_keys_are_told_apart_by_identity():
 
     assert [plain(fn(ingot.ones(3) * i)) for i in range(3)] == [plain(ingot.ones(3) * 2 * i) for i in range(3)]
     assert plain(table[second]) == plain(ingot.ones(3) * 2)
+
+
+def numbers(h):
+    return lambda x: h.append(x.sum().item()) or x
+
+
+def several(h):
+    return lambda x: h.extend([x.sum().item(), 1.5]) or x
+
+
+def tensors(h):
+    return lambda x: h.append(x.detach()) or x
+
+
+def numbered(h):
+    return lambda x: h.append(len(h)) or x
+
+
+def from_the_first(h):
+    return lambda x: h.append((h[0] if h else 0.0) + x.sum().item()) or x
+
+
+def alike(h):
+    return lambda x: h.append("the same object") or x
+
+
+def now_and_then(h):
+    return lambda x: h.append(1) or x if x.shape[0] > 2 else x
+
+
+def averaged(h):
+    return lambda x: h.append(x.sum().item()) or x * (sum(h) / len(h))
+
+
+@pytest.mark.parametrize("program", [numbers, several, tensors, numbered, from_the_first, alike, now_and_then, averaged])
+@pytest.mark.parametrize("size", [None, 2, 5])
+def test_a_deque_of_what_came_last(program, size):
+    """Between calls others change it, too."""
+    found = []
+    for road in (lambda fn: fn, jit.trace):
+        history = collections.deque(maxlen=size)
+        call, seen = road(program(history)), []
+        for i in range(12):
+            if i == 9:
+                history.extend([0.5, 0.25])
+            seen.append((plain(call(ingot.ones(2 + i % 2) * i)), plain(list(history))))
+        found.append(seen)
+    assert found[0] == found[1]
+    if program in (numbers, several, tensors):          # which read nothing of it
+        assert call.stats()["compiles"] <= (2 if size is None else 4), call.stats()["misses"]
+
+
+def test_how_much_was_appended_to_a_full_deque_is_no_guess():
+    """What it holds after the first call could have come of one more item, or of two."""
+    history = collections.deque([0.5, "a", "a"], maxlen=3)
+    fn = jit.trace(lambda x: history.extend(["a", "a"]) or x)
+    fn(ingot.ones(2))
+    history.extend([1.0, 2.0, 3.0])
+    fn(ingot.ones(2))
+    assert list(history) == [3.0, "a", "a"]
