@@ -10,6 +10,7 @@ from ingot.ir.ops import conv as ops
 from ingot.passes.codegen.llvm import conv as direct_code
 from ingot.passes.codegen.llvm import conv_depthwise as depthwise_code
 from ingot.passes.codegen.llvm import gemm as gemm_code
+from ingot.passes.codegen.llvm.conv_epilogue import Fusion, Lines
 from ingot.passes.codegen.llvm.microkernel import Precision
 from ingot.runtime.cpu import (
     alloc,
@@ -343,6 +344,34 @@ def test_what_is_asked_for():
     assert counts[0] == 0 < counts[1]
     dots = gemm_code.GemmKernel(machine, Precision.of("float"), "dots").text()
     assert "llvm.prefetch" in dots
+
+
+@pytest.mark.parametrize("level, lines", [("x86-64-v4", 6), ("x86-64-v3", 2)])
+def test_what_a_tile_asks_for_beside_its_sums(level, lines):
+    machine = target.cpu(level)
+    vectors, pixels = (4, 6) if level == "x86-64-v4" else (3, 4)
+
+    def asked(epilogue):
+        text = direct_code.ConvKernel(machine, Precision.of("float"), vectors, epilogue).text()
+        return text.split(f"@tile_{pixels}(")[1].split("\n}")[0].count("llvm.prefetch")
+
+    added = (("add", "a", "o0"), ("add", "v0", "o1"))
+    nothing = asked(Lines(added, ("channel", "channel"), "float"))
+    assert asked(Lines(added, ("channel", "full"), "float")) == nothing + lines
+    assert asked(Lines(added, ("full", "full"), "float")) == nothing + 2 * lines
+    assert asked(Fusion(scale=True, residual=True).epilogue("float")) == nothing + lines
+    assert Fusion(scale=True, residual=True).epilogue("float").beside(3) == (5,)
+
+
+@pytest.mark.parametrize("images, channels, size, asks", [
+    (1, 64, 56, False), (2, 128, 28, False), (1, 256, 14, True), (8, 512, 7, True), (1, 512, 14, True)])
+def test_transformed_pixels_are_asked_for_where_no_cache_holds_all(images, channels, size, asks, monkeypatch):
+    monkeypatch.setattr(cache_sizes, "second_level", lambda: 1 << 20)
+    g = plan_of((images, channels, size, size), (channels, channels, 3, 3), **window(3))
+    cut = winograd.tiling(g, 2, 1)
+    share = winograd._share_asked(g, cut, winograd.filters_of(g, 2))
+    assert (share > 0) == asks and share % 64 == 0
+    assert not asks or share * cut.share_panels >= cut.block * channels * 4 > (share - 64) * cut.share_panels
 
 
 # Rows of threads.

@@ -20,7 +20,7 @@ from .conv_steps import WORKSPACE, W, X, Y, plain
 DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
 MAX_DIMS = 3
 FEW_CHANNELS = 4
-_WIDE_PIXELS = 512                  # planes from which 1x1 windows are matrix products in place
+_WIDE_PIXELS = 192                  # planes from which 1x1 windows are matrix products in place
 
 
 def supported(*arrays) -> bool:

@@ -21,6 +21,7 @@ _LEAST_TILES, _MOST_TILES = 6, 36    # of a block that stays in cache
 _MOST_FAR_TILES = 64                # of one that does not
 _FEW_TILES = range(7, 17)           # that wait for far weights: no usual register tile takes them all, and they hide no time
 _RANGE_VECTORS = 4                  # of input channels, so that a panel of half-transformed weights stays in the nearest cache
+_LINE = 64                          # bytes of a cache line
 _APART = 192                        # bytes between planes, so that those of a tile do not all meet in one set of a cache
 _LEAST_CHANNELS = {2: 16}            # channels from which F2's error is no larger than the direct kernel's
 _LEAST_CHANNELS_FAST = {2: 16, 4: 32}  # for numerics="fast": F4's error is up to 4 times the direct kernel's
@@ -111,6 +112,14 @@ def _cut(g, m, threads, shares):
     weights = weight * share_panels // filters.panels
     spilled = 2 * tile_bytes * far.block if far.block > near.block else 0
     return far if (weights + spilled) * far.blocks < weights * near.blocks else near
+
+
+def _share_asked(g, cut, filters):
+    """Bytes of the next plane of V to ask for with each panel: none where all planes stay in cache."""
+    near = (cut.m + 2) ** 2 * cut.block * (g.inputs + cut.share_panels * filters.columns) * g.item
+    if near <= cache_sizes.second_level():
+        return 0
+    return -(-g.inputs * cut.block * g.item // (_LINE * cut.share_panels)) * _LINE
 
 
 def _item_cycles(g, cut, panel):
@@ -247,7 +256,8 @@ def add_winograd(steps, g: Geometry, m: int, x, taps: Taps, u, y, operands=(conv
         "x_blocks": g.x_blocks.count, "x_image": g.x_blocks.count * x_plane, "x_block": x_plane, "x_row": width.size * pixel,
         "y_blocks": y_blocks, "y_image": y_blocks * y_plane, "y_block": y_plane, "y_row": width.out * pixel,
         "panels": filters.panels, "v_plane": v_plane, "v_tile": pixel, "v_block": along, "m_plane": m_plane,
-        "m_vector": along, "m_start": m_start, "whole_rows": height.out // m, "whole_columns": width.out // m,
+        "m_vector": along, "m_start": m_start, "v_share": _share_asked(g, cut, filters),
+        "whole_rows": height.out // m, "whole_columns": width.out // m,
         } | u_words | taps.words(g)
     room = conv_steps.WORKSPACE, steps.room(scratch * (threads if chunks > 1 else 1))
     steps.add(task, chunks, code.words, words,

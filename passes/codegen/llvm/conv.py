@@ -23,7 +23,8 @@ channel blocks after the other (*depths*), each of which has a table entry for e
 All of them are one table; where something is counts from its start, in bytes.
 
 A panel of weights is read once for each tile of an item. Where weights come from far, an item asks for the panel that the next
-one will read, some lines at each channel block, so that they arrive all along its work.
+one will read, some lines at each channel block, so that they arrive all along its work. A tile asks for what its epilogue reads
+beside its sums before it begins.
 """
 
 from dataclasses import dataclass, field
@@ -264,6 +265,7 @@ def _tile(module, kernel, pixels):
             ("h", frame.first_h, frame.end_h, f.mul(job.dilation_h, job.x_row), job.w_tap_h),
             ("w", 0, segment.taps, job.x_tap_w, job.w_tap_w))
     last_block, steps, x_pixel, ready = f.sub(segment.blocks, 1), segment.steps, job.x_pixel, kernel.ready(f, job, pixels)
+    _ask_beside(f, kernel, (job, frame, segment), pixels, y)
 
     def add(level, x, w, sums, steps):
         if level == len(nest):
@@ -299,6 +301,23 @@ def _ask_ahead(f, x, x_pixel, pixels):
     """Prefetch the tile's pixels of a channel block to come: planes lie too far apart for the hardware to see the pattern."""
     for pixel in range(pixels):
         f.prefetch(f.at(x, f.mul(x_pixel, pixel)))
+
+
+def _ask_beside(f, kernel, words, pixels, y):
+    """Prefetch what the epilogue will read of arrays laid out as the result: they were last touched layers ago, and threads
+    that all wait for them at the ends of tiles leave memory idle while they multiply."""
+    job, frame, segment = words
+    arrays = kernel.epilogue.beside(0)
+    if not arrays:
+        return
+    here, each = f.sub(f.cast("ptrtoint", y, I64), f.cast("ptrtoint", job.address("y"), I64)), job.y_pixel
+    count = f.select(f.compare("ne", f.bit_and(segment.flags, LAST), 0), f.min(frame.vectors, kernel.vectors), 0)
+    starts = [f.at(f.load(PTR, f.at(job.address("operands"), WORD * word)), here) for word in arrays]
+    with f.loop(0, count) as vectors:
+        for start in starts:
+            at = f.at(start, f.mul(job.y_block, vectors.index))
+            for pixel in range(0, pixels, max(1, _LINE // (kernel.lanes * bytes_of(kernel.precision.out)))):
+                f.prefetch(f.at(at, f.mul(each, pixel)))
 
 
 def _finish(f, kernel, words, tile, y):

@@ -45,6 +45,10 @@ class BlockedResidual(Short):
         """value + residual, at the same place."""
         return f.fadd(value, f.load(value.type, f.at(place.word(f, base, PTR), place.offset)))
 
+    def beside(self, base):
+        """The array."""
+        return (base,)
+
 
 @dataclass(frozen=True)
 class ChannelScale(Short):
@@ -154,6 +158,10 @@ class Lines(Short):
             return scalars.apply(builder, OPS[name].lower.fn or name, *wrapped).ref
 
         return run_epilogue(self.lines, value, beside, call)
+
+    def beside(self, base):
+        """Those that hold a number for each element."""
+        return tuple([base + i for i, kind in enumerate(self.kinds) if kind == "full"])
 
     def _operand(self, f, value, place, word, how):
         pointer = place.word(f, word, PTR)

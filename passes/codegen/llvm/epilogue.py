@@ -40,6 +40,10 @@ class Short:
 
     is_long = False
 
+    def beside(self, base: int) -> tuple:
+        """The operand words that are addresses of arrays laid out as the result, if the epilogue's own begin at `base`."""
+        return ()
+
 
 @dataclass(frozen=True)
 class Identity(Short):
@@ -172,6 +176,14 @@ class Chain(Short):
             value = part.apply(f, value, place, base)
             base += part.words
         return value
+
+    def beside(self, base):
+        """Those of all parts."""
+        found = []
+        for part in self.parts:
+            found += part.beside(base)
+            base += part.words
+        return tuple(found)
 
 
 def _scalar(f, place, number, value):

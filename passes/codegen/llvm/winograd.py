@@ -4,8 +4,9 @@ An item is a block of output tiles (m x m pixels each) with all their channels, 
 works on stays in the second-level cache: the transformed input V[(m+2)^2][channel block][tile][lanes], one small product per
 transformed pixel with the transformed weight U[(m+2)^2][vector of columns][channel][lanes], their results
 M[(m+2)^2][vector][tile][lanes], and the output transform with the epilogue. U is larger than that cache, so a product asks for
-the panel of a few vectors that the next one will read. Where U comes from memory and tiles are few, products are *tall*: all
-tiles with one vector of columns, so that U is read once, in the order in which it lies, at an even pace.
+the panel of a few vectors that the next one will read, and where V as a whole is larger, too, for some of the next transformed
+pixel's. Where U comes from memory and tiles are few, products are *tall*: all tiles with one vector of columns, so that U is
+read once, in the order in which it lies, at an even pace.
 
 A tile that comes out with an infinity or a NaN is computed again tap by tap, in the order of the direct kernel: transforms
 would spread one such element of x, or an overflow, over results that have nothing to do with it. Its taps are read from the
@@ -177,9 +178,13 @@ def _plane_products(module, kernel):
             u = f.at(job.address("u"), f.add(f.mul(plane.index, job.u_plane), f.mul(panel.index, job.u_panel)))
             goal = f.at(at_m, f.mul(f.mul(f.sub(panel.index, first), shape.vectors), job.m_vector))
             ahead = _next_panel(f, job, u, panel.index, first, end)
+            next_v = f.at(at_v, f.add(job.v_plane, f.mul(f.sub(panel.index, first), job.v_share)))
+            v_is_far = f.compare("ne", job.v_share, 0)
             with parts.each() as (part, tile, rows):
                 product = f.load(PTR, f.at(f.at(table, rows, PTR), -WORD))
-                asked, at = f.at(ahead, f.mul(f.mul(part, job.inputs), lines)), f.mul(tile, pixel)
+                asked, at = f.mul(f.mul(part, job.inputs), lines), f.mul(tile, pixel)
+                has_u = f.binary("and", v_is_far, f.compare("sge", asked, job.u_panel))
+                asked = f.select(has_u, f.at(next_v, f.sub(asked, job.u_panel)), f.at(ahead, asked))
                 f.call_pointer(product, VOID, arg, f.at(at_v, at), u, f.at(goal, at), asked, lines)
     f.ret()
     return "plane_products"

@@ -19,7 +19,7 @@ WORDS = ("x", "w", "u", "y", "operands", "scratch", "scratch_bytes", "items", "c
          "tile_columns", "height", "width", "out_height", "out_width", "pad_h", "pad_w", "inputs", "x_blocks", "x_image",
          "x_block", "x_row", "y_blocks", "y_image", "y_block", "y_row", "panels", "outputs", "w_output", "w_input", "w_row",
          "w_column", "factors", "v_plane", "v_tile", "v_block", "m_plane", "m_vector", "m_start", "u_plane", "u_panel",
-         "u_vector", "blocks", "share_panels", "whole_rows", "whole_columns")
+         "u_vector", "blocks", "share_panels", "whole_rows", "whole_columns", "v_share")
 TAPS = 3
 KINDS = 4                                        # of planes: 2 or 3 are of the last row, 1 or 3 of the last column
 
