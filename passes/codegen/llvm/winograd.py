@@ -183,8 +183,8 @@ def _plane_products(module, kernel):
             with parts.each() as (part, tile, rows):
                 product = f.load(PTR, f.at(f.at(table, rows, PTR), -WORD))
                 asked, at = f.mul(f.mul(part, job.inputs), lines), f.mul(tile, pixel)
-                has_u = f.binary("and", v_is_far, f.compare("sge", asked, job.u_panel))
-                asked = f.select(has_u, f.at(next_v, f.sub(asked, job.u_panel)), f.at(ahead, asked))
+                u_is_asked = f.binary("and", v_is_far, f.compare("sge", asked, job.u_panel))
+                asked = f.select(u_is_asked, f.at(next_v, f.sub(asked, job.u_panel)), f.at(ahead, asked))
                 f.call_pointer(product, VOID, arg, f.at(at_v, at), u, f.at(goal, at), asked, lines)
     f.ret()
     return "plane_products"
