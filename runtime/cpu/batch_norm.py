@@ -1,7 +1,8 @@
 """Batch normalisation of plain arrays (N, C, ...) on generated kernels: with the batch's statistics, with given ones,
 gradients.
 
-float32 and float64. Planes shorter than a few vectors are gathered channel by channel first.
+float32 and float64. Rows of channels (N, C) are read as they lie; planes shorter than a few vectors are gathered channel by
+channel first.
 """
 
 import ctypes
@@ -33,32 +34,28 @@ def supported(x, *others) -> bool:
 
 
 @functools.lru_cache(None)
-def _task(kind, element, relu):
-    made = codegen.BatchNormKernel(host(), kind, element, relu)
+def _task(made):
     return compile_module(text_of(made), [made.symbol])[made.symbol]
 
 
 @functools.lru_cache(512)
-def plan(kind, images, channels, size, eps, dtype, relu, threads):
-    """The job of one kind; `codegen.OPERANDS` says what its operand words are."""
-    steps = conv_steps.Steps()
-    chunks = conv_steps.share(2 * images * channels * size, channels, threads)
-    words = {"items": channels, "chunks": chunks, "images": images, "channels": channels, "size": size,
+def plan(kind, shape, eps, dtype, relu, threads):
+    """The job of one kind on arrays (N, C, ...); `codegen.OPERANDS` says what its operand words are."""
+    (images, channels), size = shape[:2], prod(shape[2:])
+    steps, made = conv_steps.Steps(), codegen.BatchNormKernel(host(), kind, _ELEMENTS[dtype], relu, len(shape) == 2)
+    items = -(-channels // made.block)
+    chunks = conv_steps.share(2 * images * channels * size, items, threads)
+    words = {"items": items, "chunks": chunks, "images": images, "channels": channels, "size": size,
              "eps": struct.unpack("<q", struct.pack("<d", eps))[0]}
-    steps.add(_task(kind, _ELEMENTS[dtype], relu), chunks, codegen.WORDS, words,
+    steps.add(_task(made), chunks, codegen.WORDS, words,
               {"x": (X, 0), "g": (W, 0), "y": (Y, 0), "operands": (OPERANDS, 0), "out": (EXTRA, 0)})
     return steps.plan()
 
 
 @functools.lru_cache(512)
 def is_direct(shape) -> bool:
-    """Whether planes are read where they lie."""
-    return len(shape) > 2 and (prod(shape[2:]) >= _SHORT or shape[0] == 1)
-
-
-@functools.lru_cache(512)
-def _shaped_plan(kind, shape, eps, dtype, relu, threads):
-    return plan(kind, shape[0], shape[1], prod(shape[2:]), float(eps), dtype, relu, threads)
+    """Whether planes, or rows of channels, are read where they lie."""
+    return len(shape) == 2 or prod(shape[2:]) >= _SHORT or shape[0] == 1
 
 
 def _run(kind, x, g, eps, operands, relu=False, result=None):
@@ -69,7 +66,7 @@ def _run(kind, x, g, eps, operands, relu=False, result=None):
     held = [None if a is None else plain(a) for a in operands]
     block = _Block(*[0 if a is None else call.address_of(a) for a in held])
     out = empty(x.shape, x.dtype)
-    run = _shaped_plan(kind, x.shape, eps, x.dtype, relu, pool.get_num_threads())
+    run = plan(kind, x.shape, float(eps), x.dtype, relu, pool.get_num_threads())
     run(x, g, out, ctypes.addressof(block), 0 if result is None else call.address_of(result))
     return out
 

@@ -117,8 +117,7 @@ def batch_norms(node, operands, results):
     places = {name: At(i) for i, name in enumerate(names) if operands[i] is not None}
     out = len(operands)
     places |= {name: At(out + 1 + i) for i, name in enumerate(results_of)}
-    plan = batch_norm.plan(kind, x.shape[0], x.shape[1], pixels(x.shape[2:]), float(node.params["eps"]), x.dtype, relu,
-                           pool.get_num_threads())
+    plan = batch_norm.plan(kind, tuple(x.shape), float(node.params["eps"]), x.dtype, relu, pool.get_num_threads())
     gradient = places.get("g", places["x"])
     slots = {X: places["x"], W: gradient, Y: At(out)} | ({EXTRA: places["out"]} if "out" in places else {})
     return plan.native(slots, [places.get(name, 0) for name in norm_code.OPERANDS])
