@@ -84,7 +84,7 @@ def test_gathers(kind):
         assert (gathers.gather(x, index, dim=dim) == np.take_along_axis(x, index, dim)).all(), f"{shape} along {dim}, seed 5"
         for bad in (-1, shape[dim]):
             index.reshape(-1)[-1] = bad
-            assert gathers.scatter(x, index, x.take(index, mode="clip"), dim=dim, adds=False) is None
+            assert gathers.scatter(x, index, x.take(index, mode="clip"), dim=dim, how="set") is None
             assert gathers.gather(x, index, dim=dim) is None
 
 
@@ -95,6 +95,13 @@ def test_scattered_sums_run_in_the_order_of_the_indices(kind):
         wanted = (*shape[:dim], count, *shape[dim + 1:])
         x, src = ((9 * rng.standard_normal(s)).astype(kind) for s in (shape, wanted))
         index = rng.integers(0, shape[dim], wanted)
-        for mode in ("add", "set"):
-            want = OPS["scatter"].ref(x, index, src, dim=dim, mode=mode)
-            assert same_bits(gathers.scatter(x, index, src, dim=dim, adds=mode == "add"), want), f"{shape} along {dim}, seed 6"
+        beside = rng.integers(0, shape[dim], [count if d == dim else 1 for d in range(len(shape))])
+        if np.issubdtype(kind, np.floating):
+            src.reshape(-1)[::7] = np.nan
+        for at in (index, np.broadcast_to(beside, wanted)):
+            assert same_bits(gathers.gather(x, at, dim=dim), np.take_along_axis(x, at, dim)), f"{shape} along {dim}, seed 6"
+            for mode in ("add", "set", "mul", "amax", "amin"):
+                op = OPS["scatter" if mode in ("add", "set") else "scatter_reduce"]
+                with np.errstate(invalid="ignore", over="ignore"):
+                    want = op.ref(x, at, src, dim=dim, mode=mode)
+                assert same_bits(gathers.scatter(x, at, src, dim=dim, how=mode), want), f"{mode}, {shape} along {dim}, seed 6"

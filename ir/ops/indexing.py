@@ -141,7 +141,7 @@ def _infer_index_put(x, value, *indices, accumulate):
 def _index_put(x, value, *indices, accumulate):
     try:
         if accumulate:
-            return _accumulate(x, value, indices)
+            return accumulated(x, value, indices)
         out = x.copy()
         out[_key(indices)] = value
         return out
@@ -160,10 +160,12 @@ def _rows(x, indices):
     return order, sizes, np.ravel_multi_index([np.where(p < 0, p + n, p) for p, n in zip(positions, sizes)], sizes)
 
 
-def _accumulate(x, value, indices):
-    if x.ndim == 1 and x.dtype != np.bool_ and indices[0].ndim == 1:
-        out = np.array(wide(x), order="C")
-        np.add.at(out, indices[0], wide(value))
+def accumulated(x, value, indices, add=None):
+    """x with the value added at index arrays; `add` is what adds rows to those of a table, called like `add_rows`."""
+    add = add or add_rows
+    if x.ndim == 1 and indices[0].ndim == 1:
+        out, rows = np.array(wide(x), order="C"), _rows(x, indices)[2]
+        add(out.reshape(-1, 1), rows, wide(value).reshape(-1, 1))
         return out.astype(x.dtype, copy=False)
     given = [d for d, i in enumerate(indices) if i is not None]
     order, sizes, rows = _rows(x, indices)
@@ -173,7 +175,7 @@ def _accumulate(x, value, indices):
         value = np.moveaxis(value, range(lead), range(rows.ndim, rows.ndim + lead))
     columns = int(np.prod([x.shape[d] for d in order[len(sizes):]], dtype=np.int64))
     table = np.array(wide(x.transpose(order)), order="C").reshape(int(np.prod(sizes)), columns)
-    add_rows(table, rows.ravel(), wide(value).reshape(rows.size, columns))
+    add(table, rows.ravel(), wide(value).reshape(rows.size, columns))
     back = np.argsort(order)
     return np.ascontiguousarray(table.reshape([x.shape[d] for d in order]).transpose(back)).astype(x.dtype, copy=False)
 

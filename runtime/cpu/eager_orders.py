@@ -3,12 +3,16 @@
 Gathers and scatters find an index that is out of range on the way; it is the references' to name.
 """
 
+import numpy as np
+
+from ...ir import dtype as dt
 from ...ir.op import Op
 from ...ir.ops import indexing, scan, sort
-from . import gathers, ordering, scans
+from . import gathers, kernels, ordering, scans
 from .kernel_table import KernelTable
 
 TABLE = KernelTable()
+_LOW = (dt.float16.np, dt.bfloat16.np)
 
 
 @TABLE.makes(sort.argsort, sort.arg_topk)
@@ -45,15 +49,17 @@ def gather(op: Op):
     return run
 
 
-@TABLE.makes(indexing.scatter)
+@TABLE.makes(indexing.scatter, indexing.scatter_reduce)
 def scatter(op: Op):
-    """All indices in one sweep, in order."""
+    """All indices in one sweep, in order; what is combined of float16 and bfloat16 in float32."""
 
     def run(x, index, src, *, dim, mode):
-        adds = mode == "add"
-        fits = (gathers.can_gather(x.dtype, x.shape, index.dtype, index.shape, dim) and src.shape == index.shape
-                and gathers.can_scatter(x.dtype, adds))
-        found = gathers.scatter(x, index, src, dim=dim, adds=adds) if fits else None
-        return op.ref(x, index, src, dim=dim, mode=mode) if found is None else found
+        kind, wide = x.dtype, x
+        if mode != "set" and kind in _LOW and src.dtype == kind:
+            wide, src = kernels.converted(x, np.float32), kernels.converted(src, np.float32)
+        fits = (gathers.can_gather(wide.dtype, x.shape, index.dtype, index.shape, dim) and src.shape == index.shape
+                and gathers.can_scatter(wide.dtype, mode))
+        found = gathers.scatter(wide, index, src, dim=dim, how=mode) if fits else None
+        return op.ref(x, index, src, dim=dim, mode=mode) if found is None else kernels.converted(found, kind)
 
     return run

@@ -19,7 +19,7 @@ from ...ir.ops import recurrent_packed as packed_ops
 from ...ir.target import host
 from ...passes.codegen.llvm.epilogue import ColumnBias
 from ...passes.codegen.llvm.types import BF16, F16, F32, F64
-from . import attention, call, gemm, kernels, lookup, recurrent, recurrent_projected
+from . import attention, call, gathers, gemm, kernels, lookup, recurrent, recurrent_projected
 from .kernel_table import KernelTable
 
 TABLE = KernelTable()
@@ -304,15 +304,53 @@ def row_sums(op: Op):
 
 @TABLE.makes(indexing.index_put)
 def index_put(op: Op):
-    """Adding whole rows by one index of the first dim; everything else by the reference."""
+    """What is added by index arrays, in the order of the indices; everything else by the reference."""
 
     def run(x, value, *indices, accumulate):
-        rows_only = accumulate and len(indices) == 1 and x.ndim > 1 and lookup.can_add(x) and value.size
-        if not rows_only or not indices[0].size or indices[0].min() < -len(x) or indices[0].max() >= len(x):
+        if not accumulate or x.dtype not in gathers.ADDABLE or value.size < _FEW_ADDED:
             return op.ref(x, value, *indices, accumulate=accumulate)
-        table, index = np.array(x, order="C"), indices[0]
-        index = np.where(index < 0, index + len(x), index) if index.min() < 0 else index
-        lookup.add_into(table.reshape(len(x), -1), value.reshape(index.size, -1), index)
-        return table
+        dims = [d for d, i in enumerate(indices) if i is not None]
+        if len(dims) == 1 and indices[dims[0]].ndim == 1 and value.shape[dims[0]] == indices[dims[0]].size:
+            found = _added_along(x, value, indices[dims[0]], dims[0])
+            if found is not None:
+                return found
+        return indexing.accumulated(x, value, indices, _add_rows)
 
     return run
+
+
+_FEW_ADDED = 64     # elements below which the reference is quicker
+
+
+def _added_along(x, value, index, dim):
+    """Slices along a dim added by a vector of indices; None if one is out of range."""
+    if lookup.can_add(x) and not dim and x.ndim > 1:
+        index = _from_the_front(index, len(x))
+        if index is None:
+            return None
+        table = np.array(x, order="C")
+        lookup.add_into(table.reshape(len(x), -1), value.reshape(index.size, -1), index)
+        return table
+    index = _from_the_front(index, x.shape[dim])
+    if index is None:
+        return None
+    spread = np.broadcast_to(index.reshape(-1, *(1,) * (x.ndim - 1 - dim)), value.shape)
+    return gathers.scatter(x, spread, value, dim=dim, how="add") if x.size else None
+
+
+def _from_the_front(index, size):
+    """Indices that may count from the end, counted from the front; None if one is out of range."""
+    low = index.min()
+    if low < -size or index.max() >= size:
+        return None
+    return np.where(index < 0, index + size, index) if low < 0 else index.astype(np.int64, copy=False)
+
+
+def _add_rows(table, rows, values):
+    """As `indexing.add_rows`: table[rows[i]] += values[i]."""
+    if table.shape[1] > 1 and lookup.can_add(values):
+        lookup.add_into(table, values, rows)
+    elif table.shape[1] == 1:
+        gathers.scatter_into(table[:, 0], rows, values[:, 0], dim=0, how="add")
+    else:
+        indexing.add_rows(table, rows, values)

@@ -89,15 +89,15 @@ def _with_status(native_step):
     return native_step._replace(words=(*native_step.words[:3], Status(), *native_step.words[4:]))
 
 
-@native(indexing.scatter)
+@native(indexing.scatter, indexing.scatter_reduce)
 def scatter(node, operands, results):
-    """Elements along a dim, put or added in a copy."""
-    (x, index, src), (out,), dim, adds = operands, results, node.params["dim"], node.params["mode"] == "add"
-    takes = gathers.can_scatter(x.dtype, adds) and index.dtype == dt.int64.np
+    """Elements along a dim, put in a copy or combined with what is there."""
+    (x, index, src), (out,), dim, how = operands, results, node.params["dim"], node.params["mode"]
+    takes = gathers.can_scatter(x.dtype, how) and index.dtype == dt.int64.np
     if not takes or src.shape != index.shape or not gathers.fits(x.shape, index.shape, dim):
         return None
     copy = move(x.shape, out.dtype.itemsize, At(0), x.strides, At(3), out.strides)
-    made = gathers.scatter_plan(x.dtype, adds, x.shape, index.shape[dim], dim, pool.get_num_threads()).native([3, 1, 2, None])
+    made = gathers.scatter_plan(x.dtype, how, x.shape, index.shape, dim, pool.get_num_threads()).native([3, 1, 2, None])
     return NativeCall((copy, *map(_with_status, made.steps)))
 
 

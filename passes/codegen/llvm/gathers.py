@@ -1,9 +1,10 @@
 """Elements by index along the middle dim of [outer, size, inner], as pool tasks:
 
     gather     y[o][j][i] = x[o][index[o][j][i]][i]
-    scatter    x[o][index[o][j][i]][i] = y[o][j][i], or += in the order of j
+    scatter    x[o][index[o][j][i]][i] = y[o][j][i], or combined with what is there, in the order of j
 
-An index that is out of range reads and writes nothing; the word that `wrong` points at is set.
+The index has strides of its own, in elements; where that along i is 0, rows of i are moved or combined as vectors. An index that
+is out of range reads and writes nothing; the word that `wrong` points at is set.
 """
 
 from dataclasses import dataclass
@@ -11,10 +12,11 @@ from dataclasses import dataclass
 from ....ir.target import Target
 from .emit import Module
 from .tasks import Words, chunk_share
-from .types import I64, Value, is_float
+from .types import I64, element_of, is_float, vector
 
 ARRAYS = ("x", "index", "y", "wrong")
-WORDS = (*ARRAYS, "scratch", "turn", "chunks", "items", "size", "count", "inner")
+WORDS = (*ARRAYS, "scratch", "turn", "chunks", "items", "size", "count", "inner", "by_outer", "by_count", "by_inner")
+SET, ADD, MUL, MOST, LEAST = "set", "add", "mul", "amax", "amin"
 
 
 @dataclass(frozen=True)
@@ -38,16 +40,16 @@ class GatherKernel:
 
 @dataclass(frozen=True)
 class ScatterKernel:
-    """What a module is made for: the type of elements, and whether they are added. An item is one o."""
+    """What a module is made for: the type of elements, and how what comes is combined with what is there. An item is one o."""
 
     target: Target
     element: str
-    adds: bool
+    how: str
 
     @property
     def symbol(self) -> str:
         """The task."""
-        return f"scatter_{self.element}{'_add' if self.adds else ''}"
+        return f"scatter_{self.element}_{self.how}"
 
     def text(self) -> str:
         """The module as LLVM IR."""
@@ -56,34 +58,66 @@ class ScatterKernel:
         return module.text()
 
 
-def _checked(f, job, index, at, wrong) -> tuple[Value, Value]:
-    """(an index, whether it is in range); notes one that is not."""
+def _put_inside(f, job, index, at, put):
+    """put(place) for an index in range; notes one that is not."""
     place = f.load(I64, f.at(index, at, I64))
-    inside = f.compare("ult", place, job.size)
-    with f.when(f.compare("uge", place, job.size)):
-        f.store(f.index(1), wrong)
-    return place, inside
+    f.choose(f.compare("ult", place, job.size), lambda: put(place), lambda: f.store(f.index(1), job.address("wrong")))
+
+
+def _combined(f, how, before, more):
+    """What stands in a place after `more` came to what was there; nan wins over numbers."""
+    real = is_float(element_of(before.type))
+    if how in (ADD, MUL):
+        return f.binary(f"f{how}" if real else how, before, more)
+    if not real:
+        return f.intrinsic("smax" if how == MOST else "smin", before.type, before, more)
+    stays = f.compare("oge" if how == MOST else "ole", before, more)
+    return f.select(f.binary("or", stays, f.compare("uno", before, before)), before, more)
 
 
 def _write_scatter(module, kernel):
-    f, element = module.task(kernel.symbol), kernel.element
+    f, element, how = module.task(kernel.symbol), kernel.element, kernel.how
     arg, chunk, _ = f.params
     job = Words(f, arg, WORDS)
     low, high = chunk_share(f, job.items, job.chunks, chunk)
-    inner, count, wrong = job.inner, job.count, job.address("wrong")
-    index, y = job.address("index"), job.address("y")
+    inner, count, lanes = job.inner, job.count, f.lanes(element)
+
+    def put(type_, spot, source, mask=None):
+        load = f.load if mask is None else lambda type_, at: f.load_masked(type_, at, mask)
+        value = load(type_, source)
+        value = value if how == SET else _combined(f, how, load(type_, spot), value)
+        f.store(value, spot) if mask is None else f.store_masked(value, spot, mask)
+
     with f.loop(low, high) as outer:
+        index = f.at(job.address("index"), f.mul(outer.index, job.by_outer), I64)
         x = f.at(job.address("x"), f.mul(f.mul(outer.index, job.size), inner), element)
-        with f.loop(0, count) as loop, f.loop(0, inner) as column:
-            at = f.add(f.mul(f.add(f.mul(outer.index, count), loop.index), inner), column.index)
-            place, inside = _checked(f, job, index, at, wrong)
-            with f.when(inside):
-                value, spot = f.load(element, f.at(y, at, element)), f.at(x, f.add(f.mul(place, inner), column.index), element)
-                if kernel.adds:
-                    before = f.load(element, spot)
-                    value = f.fadd(before, value) if is_float(element) else f.binary("add", before, value)
-                f.store(value, spot)
+        y = f.at(job.address("y"), f.mul(f.mul(outer.index, count), inner), element)
+
+        def rows():
+            with f.loop(0, count) as loop:
+                source = f.at(y, f.mul(loop.index, inner), element)
+
+                def row(place):
+                    spot = f.at(x, f.mul(place, inner), element)
+                    f.vectors(inner, lanes, lambda at, mask: put(vector(lanes, element), f.at(spot, at, element),
+                                                                 f.at(source, at, element), mask))
+
+                _put_inside(f, job, index, f.mul(loop.index, job.by_count), row)
+
+        def elements():
+            with f.loop(0, count) as loop, f.loop(0, inner) as column:
+                source = f.at(y, f.add(f.mul(loop.index, inner), column.index), element)
+                at = f.add(f.mul(loop.index, job.by_count), f.mul(column.index, job.by_inner))
+                _put_inside(f, job, index, at, lambda place: put(
+                    element, f.at(x, f.add(f.mul(place, inner), column.index), element), source))
+
+        f.choose(_moves_rows(f, job), rows, elements)
     f.ret()
+
+
+def _moves_rows(f, job):
+    """Whether an index stands for several neighbours."""
+    return f.binary("and", f.compare("eq", job.by_inner, 0), f.compare("ne", job.inner, 1))
 
 
 def _write(module, kernel):
@@ -91,28 +125,52 @@ def _write(module, kernel):
     arg, chunk, _ = f.params
     job = Words(f, arg, WORDS)
     low, high = chunk_share(f, job.items, job.chunks, chunk)
-    size, inner, wrong = job.size, job.inner, job.address("wrong")
+    size, inner, count, wrong, lanes = job.size, job.inner, job.count, job.address("wrong"), f.lanes(element)
     plane = f.mul(size, inner)
-    index, y = job.address("index"), job.address("y")
+    y = job.address("y")
 
-    def copy(x, at, column):
-        place, inside = _checked(f, job, index, at, wrong)
-        safe = f.select(inside, place, 0)
-        f.store(f.load(element, f.at(x, f.add(f.mul(safe, inner), column), element)), f.at(y, at, element))
+    def found(index, at):
+        """An index that may be read; notes one that is out of range."""
+        place = f.load(I64, f.at(index, at, I64))
+        with f.when(f.compare("uge", place, size)):
+            f.store(f.index(1), wrong)
+        return f.select(f.compare("ult", place, size), place, 0)
 
     def alone():
         """inner = 1: items of one outer follow each other."""
-        with f.loop(f.div(low, job.count), f.ceil_div(high, job.count)) as outer:
-            x, start = f.at(job.address("x"), f.mul(outer.index, plane), element), f.mul(outer.index, job.count)
-            first, end = f.max(low, start), f.min(high, f.add(start, job.count))
+        with f.loop(f.div(low, count), f.ceil_div(high, count)) as outer:
+            index = f.at(job.address("index"), f.mul(outer.index, job.by_outer), I64)
+            x, start = f.at(job.address("x"), f.mul(outer.index, plane), element), f.mul(outer.index, count)
+            first, end = f.max(low, start), f.min(high, f.add(start, count))
             with f.loop(first, end) as loop:
-                copy(x, loop.index, 0)
+                place = found(index, f.mul(f.sub(loop.index, start), job.by_count))
+                f.store(f.load(element, f.at(x, place, element)), f.at(y, loop.index, element))
 
     def planes():
         with f.loop(low, high) as loop:
-            x = f.at(job.address("x"), f.mul(f.div(loop.index, job.count), plane), element)
-            with f.loop(0, inner) as column:
-                copy(x, f.add(f.mul(loop.index, inner), column.index), column.index)
+            outer, number = f.div(loop.index, count), f.mod(loop.index, count)
+            x = f.at(job.address("x"), f.mul(outer, plane), element)
+            out = f.at(y, f.mul(loop.index, inner), element)
+            index = f.at(job.address("index"), f.add(f.mul(outer, job.by_outer), f.mul(number, job.by_count)), I64)
+
+            def row():
+                source, type_ = f.at(x, f.mul(found(index, 0), inner), element), vector(lanes, element)
+
+                def copy(at, mask):
+                    spot, target = f.at(source, at, element), f.at(out, at, element)
+                    if mask is None:
+                        f.store(f.load(type_, spot), target)
+                    else:
+                        f.store_masked(f.load_masked(type_, spot, mask), target, mask)
+
+                f.vectors(inner, lanes, copy)
+
+            def elements():
+                with f.loop(0, inner) as column:
+                    place = f.mul(found(index, f.mul(column.index, job.by_inner)), inner)
+                    f.store(f.load(element, f.at(x, f.add(place, column.index), element)), f.at(out, column.index, element))
+
+            f.choose(_moves_rows(f, job), row, elements)
 
     f.choose(f.compare("eq", inner, 1), alone, planes)
     f.ret()
