@@ -224,9 +224,13 @@ def pow(input, exponent, *, out=None):
 
 
 def _power(x, exponent):
-    """x ** number, by multiplication where that is exact."""
+    """x ** number, by multiplication where that rounds no more than twice."""
     if exponent == 2:
         return _square(x)
+    if exponent == 3 and dt.accumulator(x.dtype) is x.dtype:
+        return ew.mul(_square(x), x)
+    if exponent == -1 and x.dtype.is_floating_point:
+        return ew.reciprocal(x)
     if exponent == 1:
         return ew.copy.call(x)
     if exponent == 0.5 and x.dtype.is_inexact:

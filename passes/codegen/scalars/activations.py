@@ -13,9 +13,16 @@ def sigmoid(s, x):
 
 
 def _log1p_exp(s, x):
-    """log(1 + exp(-|x|))."""
-    e = exp(s, -abs(x)).to(dt.float64)
-    return log1p(s, e).to(x.dtype)
+    """log(1 + exp(-|x|)): 2 atanh(q) of q = e / (e + 2), where q's own rounding counts, too."""
+    e = exp(s, -abs(x))
+    if x.dtype is dt.float64:
+        return log1p(s, e)
+    g = e + 2.0
+    q = e / g
+    rest = s.fma(-q, g, e) + q * ((g - 2.0) - e)
+    z = q * q
+    tail = (q * z) * s.poly(z, tuple([2 / n for n in range(3, 19, 2)]))
+    return s.fma(rest, s.fma(e, -1 / 3, 1.0), tail) + 2.0 * q
 
 
 def softplus(s, x):

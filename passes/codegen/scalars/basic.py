@@ -3,7 +3,7 @@
 from ....ir import dtype as dt
 from . import constants as K
 from .builder import sign_mask
-from .exponential import exp, exp2, log, log1p
+from .exponential import exp, exp2, log, log1p, log_edges, wide_log, wide_log1p
 from .trigonometric import sin
 
 INF, NAN = float("inf"), float("nan")
@@ -229,16 +229,20 @@ def xlogy(s, x, y):
 
 def logaddexp(s, a, b):
     """log(exp(a) + exp(b))."""
-    top = s.maximum(a, b)
-    gap = s.select(a.eq(b), 0.0, -abs(a - b))
-    return s.select(s.is_inf(top), top, top + log1p(s, exp(s, gap)))
+    return _log_sum(s, a, b, exp, 1.0)
 
 
 def logaddexp2(s, a, b):
     """log2(2^a + 2^b)."""
-    top = s.maximum(a, b)
-    gap = s.select(a.eq(b), 0.0, -abs(a - b))
-    return s.select(s.is_inf(top), top, top + log1p(s, exp2(s, gap)) * K.LOG2E)
+    return _log_sum(s, a, b, exp2, K.LOG2E)
+
+
+def _log_sum(s, a, b, power, factor):
+    """The larger and what the other adds to it; of float32 in float64, to float32's precision."""
+    wide, log_of = [x.to(dt.float64) for x in (a, b)], wide_log1p if a.dtype is dt.float32 else log1p
+    top = s.maximum(*wide)
+    gap = s.select(wide[0].eq(wide[1]), 0.0, -abs(wide[0] - wide[1]))
+    return s.select(s.is_inf(top), top, top + log_of(s, power(s, gap)) * factor).to(a.dtype)
 
 
 def ldexp(s, x, n):
@@ -254,6 +258,9 @@ def ldexp(s, x, n):
 
 def logit(s, x):
     """log(x / (1 - x))."""
+    if x.dtype is dt.float32:
+        odds = x.to(dt.float64) / (1.0 - x.to(dt.float64))
+        return log_edges(s, odds, wide_log(s, odds)).to(dt.float32)
     return log(s, x / (1.0 - x))
 
 

@@ -2,7 +2,8 @@
 
 exp: x = n ln2 + r with |r| <= ln2/2, a polynomial in r, then the exponent is added in two steps so that results round once
 into the subnormal range. log: x = 2^k m with m in [sqrt(1/2), sqrt(2)); log m = 2 atanh(s), s = (m-1)/(m+1). pow works on a
-logarithm carried as an unevaluated sum of two numbers, so that its error is not multiplied by the exponent.
+logarithm carried as an unevaluated sum of two numbers, so that its error is not multiplied by the exponent; for float32 plain
+float64 numbers are precise enough (`wide_log`: an error of 2**-34).
 """
 
 from ....ir import dtype as dt
@@ -179,8 +180,38 @@ def _log_times(s, x, factor, factor_low):
     return p + (e + s.fma(low, factor, high * factor_low))
 
 
+def _wide_split(s, x):
+    """`split` of a normal float64."""
+    bits = x.bits()
+    k = (bits - 0x3FE6A09E667F3BCD) >> 52
+    magic = s.const(dt.float64, K.MAGIC_64)
+    return (k + magic.bits()).as_(dt.float64) - magic, (bits - (k << 52)).as_(dt.float64)
+
+
+def _near_one(s, f):
+    """log(1 + f) for sqrt(1/2) <= 1 + f < sqrt(2), in float64 within 2**-34."""
+    q = f / (f + 2.0)
+    z = q * q
+    return q * s.fma(z, s.poly(z, (2 / 3, 2 / 5, 2 / 7, 2 / 9, 2 / 11, 2 / 13)), 2.0)
+
+
+def wide_log(s, x):
+    """log of positive finite float64 numbers that are normal, within 2**-34."""
+    k, m = _wide_split(s, x)
+    return s.fma(k, K.LN2, _near_one(s, m - 1.0))
+
+
+def wide_log1p(s, x):
+    """log(1 + x) in float64 for x >= -1 that float32 numbers could be, within 2**-34; nothing useful at -1 and infinity."""
+    k, m = _wide_split(s, x + 1.0)
+    return s.fma(k, K.LN2, _near_one(s, s.select(k.eq(0), x, m - 1.0)))
+
+
 def log2(s, x):
     """Base-2 logarithm; exact at powers of two."""
+    if x.dtype is dt.float32:
+        k, m = _wide_split(s, x.to(dt.float64))
+        return log_edges(s, x, s.fma(_near_one(s, m - 1.0), K.LOG2E, k).to(dt.float32))
     k, m = split(s, x)
     high, low = log_pair(s, m)
     p, e = s.two_product(high, K.LOG2E)
@@ -191,11 +222,16 @@ def log2(s, x):
 
 def log10(s, x):
     """Base-10 logarithm."""
+    if x.dtype is dt.float32:
+        return log_edges(s, x, (wide_log(s, x.to(dt.float64)) * K.LOG10E).to(dt.float32))
     return log_edges(s, x, _log_times(s, x, K.LOG10E, K.LOG10E_LO))
 
 
 def log1p(s, x):
     """log(1 + x) without cancellation near 0."""
+    if x.dtype is dt.float32:
+        y = wide_log1p(s, x.to(dt.float64)).to(dt.float32)
+        return s.select(x.eq(-1.0), -INF, s.select(x < -1.0, NAN, s.select(x.eq(0) | x.eq(INF) | x.ne(x), x, y)))
     u, c = s.two_sum(x, s.const(x.dtype, 1.0))
     big = s.select(u.eq(INF), s.const(x.dtype, 1.0), u)
     y = log(s, big) + s.select(u.eq(INF), 0.0, c / u)
@@ -206,8 +242,24 @@ def log1p(s, x):
     return s.select(x.eq(-1.0), -INF, s.select(x < -1.0, NAN, s.select(x.eq(INF), INF, y)))
 
 
+def _wide_power(s, x, y):
+    """x**y of float32 numbers, x positive and finite."""
+    p = wide_log(s, x.to(dt.float64)) * _clamp(s, y, -1e22, 1e22).to(dt.float64)
+    return exp_parts(s, _clamp(s, p, -110.0, 90.0), 0.0).to(dt.float32)
+
+
+def _pair_power(s, x, y):
+    """x**y of float64 numbers, x positive and finite."""
+    high, low = log_pair(s, x)
+    yc = _clamp(s, y, -1e22, 1e22)
+    p, e = s.two_product(high, yc)
+    e = s.fma(low, yc, e)
+    p_top = _clamp(s, p, -746.0, 710.0)
+    return exp_parts(s, p_top, s.select(p_top.eq(p), e, 0.0))
+
+
 def _parity(s, y):
-    """(integer, odd) as bools, for a float64 y."""
+    """(integer, odd) as bools."""
     whole = s.floor(y).eq(y) & s.floor(y).ne(INF) & (abs(y) < INF)
     half = y * 0.5
     return whole, whole & s.floor(half).ne(half)
@@ -219,13 +271,7 @@ def pow(s, x, y):
         return integer_pow(s, x, y)
     ax = abs(x)
     usual = (ax > 0) & (ax < INF)
-    high, low = log_pair(s, s.select(usual, ax, 1.0))
-    yc = _clamp(s, y, -1e22, 1e22)
-    p, e = s.two_product(high, yc)
-    e = s.fma(low, yc, e)
-    p_top = _clamp(s, p, -746.0, 710.0)
-    e = s.select(p_top.eq(p), e, 0.0)
-    r = exp_parts(s, p_top, e)
+    r = (_wide_power if x.dtype is dt.float32 else _pair_power)(s, s.select(usual, ax, 1.0), y)
     whole, odd = _parity(s, y)
     zero_or_inf = s.select((ax.eq(0)) ^ (y < 0), s.const(x.dtype, 0.0), s.const(x.dtype, INF))
     r = s.select(usual, r, zero_or_inf)
@@ -256,6 +302,11 @@ def cbrt(s, x):
 
 def hypot(s, x, y):
     """sqrt(x*x + y*y) without overflow or underflow on the way."""
+    if x.dtype is dt.float32:
+        a, b = x.to(dt.float64), y.to(dt.float64)
+        r = s.sqrt(s.fma(a, a, b * b)).to(dt.float32)
+        r = s.select(x.ne(x) | y.ne(y), NAN, r)
+        return s.select(s.is_inf(x) | s.is_inf(y), INF, r)
     a, b = abs(x), abs(y)
     big, small = s.select(a > b, a, b), s.select(a > b, b, a)
     exponent = (big.bits() >> 52) - 1022
