@@ -11,7 +11,7 @@ from ..op import Composite, Template, op
 from . import elementwise as ew
 from .pool import plane_take
 from .shape import expand, reshape, select
-from .taps import A_CUBIC, MODES, apply_tables, border_table, resample_table, transposed_border, transposed_resample
+from .taps import A_CUBIC, MODES, apply_table, apply_tables, border_table, resample_table, transposed_border, transposed_resample
 
 # Interpolation.
 
@@ -31,8 +31,8 @@ def _tables(make, sizes, size, mode, align_corners, scales):
     return {axis: make(mode, n, count, align_corners, scale) for axis, (n, count, scale) in enumerate(each, 2)}
 
 
-def _resample(x, *, size, mode, align_corners, scales):
-    return apply_tables(x, _tables(resample_table, x.shape[2:], size, mode, align_corners, scales))
+def _resample(x, *, size, mode, align_corners, scales, along=apply_table):
+    return apply_tables(x, _tables(resample_table, x.shape[2:], size, mode, align_corners, scales), along)
 
 
 def _infer_resample_grad(g, *, size, mode, align_corners, scales):
@@ -40,8 +40,8 @@ def _infer_resample_grad(g, *, size, mode, align_corners, scales):
     return g.with_shape((*g.shape[:2], *size))
 
 
-def _resample_grad(g, *, size, mode, align_corners, scales):
-    return apply_tables(g, _tables(transposed_resample, size, g.shape[2:], mode, align_corners, scales))
+def _resample_grad(g, *, size, mode, align_corners, scales, along=apply_table):
+    return apply_tables(g, _tables(transposed_resample, size, g.shape[2:], mode, align_corners, scales), along)
 
 
 resample = op(
@@ -74,17 +74,17 @@ def _border_tables(make, sizes, low, high, mode):
     return {axis: make(mode, n, lo, hi) for axis, (n, lo, hi) in enumerate(zip(sizes, low, high)) if lo or hi}
 
 
-def _border_pad(x, *, low, high, mode):
-    return apply_tables(x, _border_tables(border_table, x.shape, low, high, mode))
+def _border_pad(x, *, low, high, mode, along=apply_table):
+    return apply_tables(x, _border_tables(border_table, x.shape, low, high, mode), along)
 
 
 def _infer_border_grad(g, *, low, high, mode):
     return g.with_shape(tuple(n - lo - hi for n, lo, hi in zip(g.shape, low, high)))
 
 
-def _border_grad(g, *, low, high, mode):
+def _border_grad(g, *, low, high, mode, along=apply_table):
     sizes = tuple(n - lo - hi for n, lo, hi in zip(g.shape, low, high))
-    return apply_tables(g, _border_tables(transposed_border, sizes, low, high, mode))
+    return apply_tables(g, _border_tables(transposed_border, sizes, low, high, mode), along)
 
 
 border_pad = op(

@@ -166,8 +166,9 @@ def is_identity(table: tuple, n: int) -> bool:
     return weights is None and places.shape[1] == n and bool((places[0] == np.arange(n)).all())
 
 
-def apply_tables(x, tables: dict):
-    """Maps an array along several axes, those that shrink it most first; low precision and integers in a wide float."""
+def apply_tables(x, tables: dict, along=apply_table):
+    """Maps an array along several axes, those that shrink it most first; low precision and integers in a wide float. `along` is
+    what does it for one, called like `apply_table`."""
     kind = x.dtype
     weighted = any(w is not None for _, w in tables.values())
     out = wide(x)
@@ -175,7 +176,7 @@ def apply_tables(x, tables: dict):
         out = out.astype(np.float64 if kind.itemsize > 2 else np.float32)
     for axis in sorted(tables, key=lambda a: (tables[a][0].shape[1] / max(1, x.shape[a]), a)):
         if not is_identity(tables[axis], out.shape[axis]):
-            out = apply_table(out, axis, tables[axis])
+            out = along(out, axis, tables[axis])
     if kind.kind in "iub" and out.dtype.kind == "f":
         info = np.iinfo(kind)
         out = np.clip(np.floor(out + 0.5), info.min, info.max)

@@ -32,6 +32,7 @@ from ...ir.ops import (
     random,
     recurrent,
     recurrent_packed,
+    resample,
     scan,
     shape,
     sort,
@@ -364,11 +365,12 @@ def order(op: Op):
     return eager_orders.TABLE.make(op)
 
 
-# Convolutions, pools, batch normalisation.
+# Convolutions, pools, resampling, batch normalisation.
 
 
 @TABLE.makes(conv.conv, conv.conv_input_grad, conv.conv_weight_grad, pool.max_pool, pool.avg_pool, pool.avg_pool_grad,
-              pool.plane_put, batch_norm.batch_norm, batch_norm.batch_norm_train, batch_norm.batch_norm_grad,
+              pool.plane_put, resample.resample, resample.resample_grad, resample.border_pad, resample.border_pad_grad,
+              batch_norm.batch_norm, batch_norm.batch_norm_train, batch_norm.batch_norm_grad,
               batch_norm.batch_norm_relu_train, batch_norm.batch_norm_relu_grad)
 def neural(op: Op):
     """The kernels of `eager_nn.py`."""

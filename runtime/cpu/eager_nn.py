@@ -1,9 +1,10 @@
-"""Which compiled kernel runs convolutions, pools and batch normalisation in eager mode; see `eager.py`.
+"""Which compiled kernel runs convolutions, pools, resampling and batch normalisation in eager mode; see `eager.py`.
 
 The kernels take float32 and float64. Narrower floats are widened and rounded once, as the references do, but for what
 `conv_low.py` takes; what remains (integers, empty arrays, more than three spatial dims) is the references'.
 """
 
+import functools
 import inspect
 from typing import Any
 
@@ -12,7 +13,8 @@ from ...ir.op import Op
 from ...ir.ops import batch_norm as norm_ops
 from ...ir.ops import conv as conv_ops
 from ...ir.ops import pool as pool_ops
-from . import batch_norm, conv, conv_low, kernels, pooling
+from ...ir.ops import resample as resample_ops
+from . import batch_norm, conv, conv_low, kernels, maps, pooling
 from .kernel_table import KernelTable
 
 TABLE = KernelTable()
@@ -85,6 +87,12 @@ _PLANES = {pool_ops.max_pool: pooling.max_pool, pool_ops.avg_pool: pooling.avg_p
 def pools(op: Op):
     """Pools and the scatter of their gradients."""
     return _plane_op(op, _PLANES[op])
+
+
+@TABLE.makes(resample_ops.resample, resample_ops.resample_grad, resample_ops.border_pad, resample_ops.border_pad_grad)
+def resampling(op: Op):
+    """Interpolation, even bins and borders: the reference, with generated maps along each dim."""
+    return functools.partial(op.ref, along=maps.apply)
 
 
 _NORMS: dict[Op, Any] = {norm_ops.batch_norm: batch_norm.evaluate, norm_ops.batch_norm_train: batch_norm.train,
