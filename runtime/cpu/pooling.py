@@ -154,10 +154,33 @@ def avg_pool_grad(g, *, size, kernel, stride, padding, counted, divisor):
     if any(lo < 0 for lo, _ in padding):
         return None
     g = plain(g)
+    if _spreads_alone(g.shape[2:], tuple(size), kernel, stride, padding):
+        return _shared_out(g, size, kernel, prod(kernel) if divisor is None else divisor)
     plan, shape = _avg_grad_plan(g.shape, tuple(size), kernel, stride, padding, counted, divisor, g.dtype,
                                  pool.get_num_threads())
     out = empty(shape, g.dtype)
     plan(g, g, out)
+    return out
+
+
+_LONG = 4           # elements along the last dim of a window from which copying its number pays
+
+
+@functools.lru_cache(512)
+def _spreads_alone(windows, size, kernel, stride, padding) -> bool:
+    """Whether each window's gradient goes to elements that no other window has, and all have one."""
+    return (kernel[-1] >= _LONG and not any(lo or hi for lo, hi in padding) and kernel == stride
+            and all(n == count * k for n, count, k in zip(size, windows, kernel)))
+
+
+def _shared_out(g, size, kernel, count):
+    """Each window's share of its gradient at all its elements; zeros have the sign that sums give them."""
+    share = g / g.dtype.type(count) + g.dtype.type(0)
+    out = empty((*g.shape[:2], *size), g.dtype)
+    beside = [n for pair in zip(g.shape[2:], kernel) for n in pair]
+    source = share.reshape(*g.shape[:2], *[n for size in g.shape[2:] for n in (size, 1)])
+    target = out.reshape(*g.shape[:2], *beside)
+    kernels.cast(dt.BY_NP[g.dtype], dt.BY_NP[g.dtype])(np.broadcast_to(source, target.shape), out=target)
     return out
 
 
