@@ -17,17 +17,19 @@ CASES = {
     "norm of order 3": lambda x: ingot.linalg.vector_norm(x, 3, 1),
     "largest": lambda x: ingot.linalg.vector_norm(x, float("inf"), 0),
     "group norm": lambda x: F.group_norm(x.reshape(26, 10, 300), 5),
+    "leaky_relu": lambda x: F.leaky_relu(x, 0.3), "hardswish": F.hardswish, "softshrink": F.softshrink, "elu": F.elu, "glu": F.glu,
+    "clamp": lambda x: x.clamp(-0.3, 0.7),
 }
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64], ids=lambda d: d.__name__)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
 @pytest.mark.parametrize("name", CASES)
 def test_bits_are_those_of_the_body_and_of_traced_code(name, dtype):
-    x, f = ingot.tensor(X.astype(dtype)), CASES[name]
-    seen = [f(x).numpy().tobytes() for _ in range(4)]
+    x, f = ingot.tensor(X).to(getattr(ingot, dtype)), CASES[name]
+    seen = [f(x).double().numpy().tobytes() for _ in range(4)]
     traced = jit.trace(f)
     traced(x)
-    assert set(seen) == {traced(x).numpy().tobytes()}, f"{name} of {dtype.__name__}, seed 0"
+    assert set(seen) == {traced(x).double().numpy().tobytes()}, f"{name} of {dtype}, seed 0"
 
 
 def composites(op):
@@ -48,8 +50,7 @@ def test_the_second_call_of_a_kind_is_compiled():
     assert find((x[:200],), PARAMS) is None, "another shape"
 
 
-@pytest.mark.parametrize("x", [X.T, X.astype(np.float16), X.astype(np.complex64), X[:0]], ids=["strided", "float16", "complex",
-                                                                                              "empty"])
+@pytest.mark.parametrize("x", [X.T, X.astype(np.complex64), X[:0]], ids=["strided", "complex", "empty"])
 def test_what_stays_with_the_body(x):
     _, find = composites(moments.var)
     assert [find((x,), PARAMS) for _ in range(3)] == [None] * 3

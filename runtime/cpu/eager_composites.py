@@ -29,7 +29,7 @@ from ...passes.row_bodies import row_bodies
 from . import eager, program
 from .native_run import NativeRun
 
-_KINDS = {d.np for d in dt.ALL if not d.is_complex and d not in dt.NARROW}
+_KINDS = {d.np for d in dt.ALL if not d.is_complex and d not in dt.FLOAT8}
 _MOST = 512             # kinds of calls that are remembered for each operator
 _NONE = object()
 _lock = threading.RLock()

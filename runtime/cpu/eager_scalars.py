@@ -1,6 +1,7 @@
 """What runs functions of elements (trait "exact" or not) on arrays in eager mode; see `eager.py`."""
 
 import inspect
+import math
 from typing import Any
 
 import numpy as np
@@ -139,11 +140,23 @@ def _of_two(general, compiled, quick):
             if a.size >= LARGE:
                 if b.__class__ is np.ndarray and a.dtype is b.dtype:
                     return (alike.get(a.dtype) or compiled.of_two(a.dtype, general))(x, y)
+            elif b.__class__ is np.ndarray and a.size * b.size >= LARGE and _is_large_together(a, b):
+                return (alike.get(a.dtype) or compiled.of_two(a.dtype, general))(x, y)
             elif a.dtype.char in FLOAT_CHARS or (b.__class__ is np.ndarray and a.dtype is b.dtype and a.dtype.kind in "biu"):
                 return quick(x, y)
         return general(x, y)
 
     return run
+
+
+def _is_large_together(a, b) -> bool:
+    """Whether two arrays of one kind, of which the first is small, give a large one."""
+    if a.dtype is not b.dtype or a.shape == b.shape:
+        return False
+    try:
+        return math.prod(np.broadcast_shapes(a.shape, b.shape)) >= LARGE
+    except ValueError:      # numpy says what is wrong
+        return False
 
 
 def _where(general, compiled):
