@@ -17,7 +17,8 @@ CASES = {
     "norm of order 3": lambda x: ingot.linalg.vector_norm(x, 3, 1),
     "largest": lambda x: ingot.linalg.vector_norm(x, float("inf"), 0),
     "group norm": lambda x: F.group_norm(x.reshape(26, 10, 300), 5),
-    "leaky_relu": lambda x: F.leaky_relu(x, 0.3), "hardswish": F.hardswish, "softshrink": F.softshrink, "elu": F.elu, "glu": F.glu,
+    "leaky_relu": lambda x: F.leaky_relu(x, 0.3), "hardswish": F.hardswish, "softshrink": F.softshrink, "elu": F.elu,
+    "glu": F.glu,
     "clamp": lambda x: x.clamp(-0.3, 0.7),
 }
 

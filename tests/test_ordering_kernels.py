@@ -7,7 +7,7 @@ import pytest
 import ingot  # noqa: F401  (fills the table of operators)
 from graphs import same_bits
 from ingot.ir.op import OPS
-from ingot.runtime.cpu import gathers, ordering, pool, scans
+from ingot.runtime.cpu import eager, gathers, ordering, pool, scans
 
 FLOATS = [np.float32, np.float64, np.float16, ml_dtypes.bfloat16]
 KINDS = [*FLOATS, np.bool_, *[np.dtype(f"{s}{n}") for s in "iu" for n in (1, 2, 4, 8)]]
@@ -58,7 +58,7 @@ def test_running_sums_are_additions_in_order(kind):
         x = (50 * rng.standard_normal(shape)).astype(kind)
         x.reshape(-1)[0] = -0.0
         want = np.cumsum(x, axis=dim, dtype=kind)
-        assert same_bits(scans.cumsum(x, dim=dim), want), f"{shape} along {dim}, seed 3"
+        assert same_bits(scans.scan("add", x, dim=dim), want), f"{shape} along {dim}, seed 3"
 
 
 def test_results_do_not_depend_on_threads():
@@ -68,10 +68,32 @@ def test_results_do_not_depend_on_threads():
         found = []
         for count in (1, 3):
             pool.set_num_threads(count)
-            found.append((ordering.argsort(x, dim=1, descending=False), scans.cumsum(x, dim=1), scans.cumsum(x, dim=0)))
+            sums = [scans.scan("add", x, dim=dim) for dim in (0, 1)]
+            found.append((ordering.argsort(x, dim=1, descending=False), *sums))
     finally:
         pool.set_num_threads(before)
     assert all((a == b).all() for a, b in zip(*found))
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64, np.int32, np.int64], ids=str)
+@pytest.mark.parametrize("name", ["cumprod", "cummax", "cummin", "linear_scan"])
+def test_other_scans_have_the_bits_of_their_definitions(name, kind):
+    rng = np.random.default_rng(7)
+    real = np.issubdtype(kind, np.floating)
+    if name == "linear_scan" and not real:
+        return
+    for shape, dim in (((300,), 0), ((19, 40), 1), ((19, 40), 0), ((3, 50, 70), 1), ((9, 21, 33), 0), ((5, 1), 1)):
+        x, b = (np.rint(3 * rng.standard_normal(shape)).astype(kind) / (2 if real else 1) for _ in range(2))
+        x = x.astype(kind)
+        if real and name != "linear_scan":
+            x.reshape(-1)[[3, -2]] = np.nan, -0.0
+        args = (x, b) if name == "linear_scan" else (x,)
+        with np.errstate(all="ignore"):
+            want = OPS[name].ref(*args, dim=dim)
+        found = eager.kernel_for(OPS[name])(*args, dim=dim)
+        for seen, one in zip(found, want) if type(want) is tuple else ((found, want),):
+            told = same_bits(seen, one) or (real and np.array_equal(seen, one, equal_nan=True))
+            assert told, f"{shape} along {dim}, seed 7"
 
 
 @pytest.mark.parametrize("kind", [np.int8, np.float16, np.float32, np.complex64], ids=str)

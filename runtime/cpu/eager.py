@@ -358,8 +358,8 @@ def _row_of(size):
 # Orders, running sums, elements by index.
 
 
-@TABLE.makes(sort.argsort, sort.arg_topk, scan.cumsum, indexing.gather, indexing.scatter,
-              indexing.scatter_reduce)
+@TABLE.makes(sort.argsort, sort.arg_topk, scan.cumsum, scan.cumprod, scan.cummax, scan.cummin, scan.linear_scan,
+              indexing.gather, indexing.scatter, indexing.scatter_reduce)
 def order(op: Op):
     """The kernels of `eager_orders.py`."""
     return eager_orders.TABLE.make(op)

@@ -3,6 +3,8 @@
 Gathers and scatters find an index that is out of range on the way; it is the references' to name.
 """
 
+import functools
+
 import numpy as np
 
 from ...ir import dtype as dt
@@ -28,12 +30,28 @@ def order(op: Op):
     return run
 
 
-@TABLE.makes(scan.cumsum)
-def cumsum(op: Op):
-    """Several rows at a time, each added up from its start."""
+_STEPS = {scan.cumsum: "add", scan.cumprod: "mul", scan.cummax: "amax", scan.cummin: "amin"}
+
+
+@TABLE.makes(*_STEPS)
+def running(op: Op):
+    """Several rows at a time, each from its start."""
+    run_all = functools.partial(scans.extreme if op in (scan.cummax, scan.cummin) else scans.scan, _STEPS[op])
 
     def run(x, *, dim):
-        return scans.cumsum(x, dim=dim) if scans.can_scan(x) else op.ref(x, dim=dim)
+        return run_all(x, dim=dim) if scans.can_scan(x) else op.ref(x, dim=dim)
+
+    return run
+
+
+@TABLE.makes(scan.linear_scan)
+def linear_scan(op: Op):
+    """The same of recurrences."""
+
+    def run(a, b, *, dim):
+        if not scans.can_scan(a) or a.dtype != b.dtype or a.shape != b.shape:
+            return op.ref(a, b, dim=dim)
+        return scans.linear(a, b, dim=dim)
 
     return run
 

@@ -33,4 +33,4 @@ def cumsum(node, operands, results):
     (x,) = operands
     if not scans.can_scan(x):
         return None
-    return scans.plan(x.dtype, x.shape, node.params["dim"], pool.get_num_threads()).native([0, 1])
+    return scans.plan("add", x.dtype, x.shape, node.params["dim"], pool.get_num_threads()).native([0, 0, 1])

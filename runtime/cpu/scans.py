@@ -1,4 +1,4 @@
-"""Running sums along a dim on generated kernels: `cumsum(x, dim=1)`. Values are those of additions one after the other."""
+"""Scans along a dim on generated kernels: `scan("add", x, dim=1)`. Values are those of one step after the other."""
 
 import functools
 import math
@@ -21,10 +21,10 @@ def can_scan(x) -> bool:
 
 
 @functools.lru_cache(_KEPT)
-def plan(dtype, shape: tuple, dim: int, threads: int) -> jobs.JobsPlan:
-    """The job on (x, y), both of a shape, along a dim."""
+def plan(how: str, dtype, shape: tuple, dim: int, threads: int) -> jobs.JobsPlan:
+    """The job on (x, z, y), all of a shape, along a dim; z is not touched by sums and products."""
     outer, size, inner = sizes(shape, dim)
-    kernel = codegen.ScanKernel(host(), _ELEMENTS[dtype])
+    kernel = codegen.ScanKernel(host(), _ELEMENTS[dtype], how)
     symbol = kernel.along if inner == 1 else kernel.across
     items = -(-outer // codegen.ROWS) if inner == 1 else outer * -(-inner // kernel.block)
     todo, work = jobs.Jobs(), 4 * outer * size * inner
@@ -39,8 +39,22 @@ def sizes(shape, dim: int) -> tuple:
     return math.prod(shape[:dim]), shape[dim], math.prod(shape[dim + 1:])
 
 
-def cumsum(x, *, dim):
-    """The sums of everything up to and including each element."""
-    out = alloc.empty(x.shape, x.dtype)
-    plan(x.dtype, x.shape, dim, pool.get_num_threads())(alloc.dense(x), out)
+def scan(how: str, x, *, dim):
+    """The sums (products) of everything up to and including each element."""
+    x, out = alloc.dense(x), alloc.empty(x.shape, x.dtype)
+    plan(how, x.dtype, x.shape, dim, pool.get_num_threads())(x, x, out)
     return out
+
+
+def linear(a, b, *, dim):
+    """h[t] = a[t] * h[t - 1] + b[t]"""
+    out = alloc.empty(a.shape, a.dtype)
+    plan(codegen.LINEAR, a.dtype, a.shape, dim, pool.get_num_threads())(alloc.dense(a), alloc.dense(b), out)
+    return out
+
+
+def extreme(how: str, x, *, dim):
+    """(the largest or smallest so far, where it was seen last)"""
+    out, places = alloc.empty(x.shape, x.dtype), alloc.empty(x.shape, np.dtype(np.int64))
+    plan(how, x.dtype, x.shape, dim, pool.get_num_threads())(alloc.dense(x), places, out)
+    return out, places

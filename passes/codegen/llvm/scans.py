@@ -1,6 +1,10 @@
-"""Running sums as pool tasks: y[r] = y[r - 1] + x[r], rounded at every element, along the middle dim of [outer, size, inner].
+"""Scans as pool tasks, along the middle dim of [outer, size, inner], each step rounded by itself:
 
-Where inner is 1, a row is one chain of additions, so `ROWS` rows run side by side; else vectors of inner elements are added row
+    add, mul     y[r] = y[r - 1] + x[r], or times
+    linear       y[r] = x[r] * y[r - 1] + z[r], from 0
+    amax, amin   y[r] the largest (smallest) so far, or the first nan; z[r] where it was seen last, an int64
+
+Where inner is 1, a row is one chain of steps, so `ROWS` rows run side by side; else vectors of inner elements are taken row
 by row, block by block of inner.
 """
 
@@ -9,9 +13,10 @@ from dataclasses import dataclass
 from ....ir.target import Target
 from .emit import Module
 from .tasks import Words, chunk_share
-from .types import bytes_of, constant, is_float, vector, zero
+from .types import I64, bytes_of, constant, element_of, is_float, lanes_of, vector, zero
 
-ARRAYS = ("x", "y")
+ARRAYS = ("x", "z", "y")
+ADD, MUL, LINEAR, MOST, LEAST = "add", "mul", "linear", "amax", "amin"
 WORDS = (*ARRAYS, "scratch", "turn", "chunks", "items", "outer", "size", "inner")
 ROWS = 8                # rows whose chains run side by side
 BLOCK = 4               # vectors of inner elements that run side by side
@@ -19,25 +24,31 @@ BLOCK = 4               # vectors of inner elements that run side by side
 
 @dataclass(frozen=True)
 class ScanKernel:
-    """What a module is made for: the type of elements."""
+    """What a module is made for: the type of elements, and what a step does."""
 
     target: Target
     element: str
+    how: str = ADD
 
     @property
     def along(self) -> str:
         """The task for inner = 1; an item is `ROWS` rows."""
-        return f"scan_rows_{self.element}"
+        return f"scan_rows_{self.element}_{self.how}"
 
     @property
     def across(self) -> str:
         """The task for other inner; an item is a block of inner of one outer."""
-        return f"scan_columns_{self.element}"
+        return f"scan_columns_{self.element}_{self.how}"
 
     @property
     def block(self) -> int:
         """Inner elements of an item."""
         return BLOCK * self.target.lanes(bytes_of(self.element))
+
+    @property
+    def finds(self) -> bool:
+        """Whether z is a result."""
+        return self.how in (MOST, LEAST)
 
     def text(self) -> str:
         """The module as LLVM IR."""
@@ -47,27 +58,56 @@ class ScanKernel:
         return module.text()
 
 
-def _add(f, kernel, a, b):
-    return f.fadd(a, b) if is_float(kernel.element) else f.binary("add", a, b)
+def _start(kernel, type_) -> list:
+    """What is carried into the first step."""
+    real = is_float(kernel.element)
+    if kernel.how == ADD:       # -0.0 leaves every element as it is
+        return [constant(type_, -0.0) if real else zero(type_)]
+    if kernel.how == MUL:
+        return [constant(type_, 1.0 if real else 1)]
+    return [zero(type_), zero(_places(type_))] if kernel.finds else [zero(type_)]
 
 
-def _nothing(type_):
-    """What leaves every element as it is when it is added: -0.0 for floats."""
-    return constant(type_, -0.0) if is_float(type_) else zero(type_)
+def _places(type_) -> str:
+    return I64 if type_ == element_of(type_) else vector(lanes_of(type_), I64)
+
+
+def _step(f, kernel, before, load, number) -> list:
+    """What is carried out of step `number`: y, and z where it is a result. `load` gives an array's elements."""
+    real, x = is_float(kernel.element), load("x")
+    if kernel.how in (ADD, MUL):
+        return [f.binary(f"f{kernel.how}" if real else kernel.how, before[0], x)]
+    if kernel.how == LINEAR:
+        return [f.fadd(f.fmul(x, before[0]), load("z"))]
+    (best, place), first = before, f.compare("eq", number, 0)
+    order = {True: ("oge", "ole"), False: ("sge", "sle")}[real][kernel.how == LEAST]
+    stays, nan = f.compare(order, best, x), None
+    if real:
+        stays, nan = f.binary("or", stays, f.compare("uno", best, best)), f.compare("uno", x, x)
+    best = f.select(first, x, f.select(stays, best, x))
+    hit = f.compare("oeq" if real else "eq", x, best)
+    hit = f.binary("or", hit, nan) if real else hit
+    here = number if place.type == I64 else f.splat(number, lanes_of(place.type))
+    return [best, f.select(hit, here, place)]
 
 
 def _rows(f, kernel, job, first, count: int):
     """`count` rows from the row `first` on."""
-    element, step = kernel.element, f.mul(job.size, bytes_of(kernel.element))
-    starts = [f.mul(f.add(first, n), step) for n in range(count)]
-    sources = [f.at(job.address("x"), start) for start in starts]
-    targets = [f.at(job.address("y"), start) for start in starts]
-    with f.loop(0, job.size, 1, [_nothing(element)] * count) as loop:
-        sums = [_add(f, kernel, total, f.load(element, f.at(source, loop.index, element)))
-                for total, source in zip(loop.carried, sources)]
-        for total, target in zip(sums, targets):
-            f.store(total, f.at(target, loop.index, element))
-        loop.next(*sums)
+    element = kernel.element
+    starts = [f.mul(f.add(first, n), job.size) for n in range(count)]
+    kinds = {"x": element, "z": I64 if kernel.finds else element, "y": element}
+    at = [{name: f.at(job.address(name), start, kind) for name, kind in kinds.items()} for start in starts]
+    begin = _start(kernel, element)
+    with f.loop(0, job.size, 1, begin * count) as loop:
+        states = []
+        for n in range(count):
+            before = loop.carried[n * len(begin):(n + 1) * len(begin)]
+            states.append(_step(f, kernel, before, lambda name, n=n: f.load(element, f.at(at[n][name], loop.index, element)),
+                                loop.index))
+        for places, state in zip(at, states):
+            for name, value in zip(("y", "z"), state):
+                f.store(value, f.at(places[name], loop.index, kinds[name]))
+        loop.next(*[value for state in states for value in state])
 
 
 def _write_along(module, kernel):
@@ -87,19 +127,22 @@ def _write_along(module, kernel):
 def _write_across(module, kernel):
     f, element = module.task(kernel.across), kernel.element
     arg, chunk, _ = f.params
-    job, item, lanes = Words(f, arg, WORDS), bytes_of(kernel.element), f.lanes(kernel.element)
+    job, lanes = Words(f, arg, WORDS), f.lanes(kernel.element)
     low, high = chunk_share(f, job.items, job.chunks, chunk)
     blocks, type_ = f.ceil_div(job.inner, kernel.block), vector(lanes, element)
+    kinds, begin = {"y": element, "z": I64}, _start(kernel, type_)
     with f.loop(low, high) as loop:
         column = f.mul(f.mod(loop.index, blocks), kernel.block)
-        start = f.mul(f.add(f.mul(f.mul(f.div(loop.index, blocks), job.size), job.inner), column), item)
-        x, y = f.at(job.address("x"), start), f.at(job.address("y"), start)
+        start = f.add(f.mul(f.mul(f.div(loop.index, blocks), job.size), job.inner), column)
         masks = [f.mask(f.sub(f.sub(job.inner, column), n * lanes), lanes) for n in range(BLOCK)]
-        with f.loop(0, job.size, 1, [_nothing(type_)] * BLOCK) as rows:
-            at, sums = f.mul(f.mul(rows.index, job.inner), item), []
-            for n, (total, mask) in enumerate(zip(rows.carried, masks)):
-                value = f.load_masked(type_, f.at(f.at(x, at), n * lanes, element), mask)
-                sums.append(_add(f, kernel, total, value))
-                f.store_masked(sums[-1], f.at(f.at(y, at), n * lanes, element), mask)
-            rows.next(*sums)
+        with f.loop(0, job.size, 1, begin * BLOCK) as rows:
+            at, results = f.add(start, f.mul(rows.index, job.inner)), []
+            for n, mask in enumerate(masks):
+                spot = f.add(at, n * lanes)
+                state = _step(f, kernel, rows.carried[n * len(begin):(n + 1) * len(begin)], lambda name, spot=spot, mask=mask:
+                              f.load_masked(type_, f.at(job.address(name), spot, element), mask), rows.index)
+                for name, value in zip(("y", "z"), state):
+                    f.store_masked(value, f.at(job.address(name), spot, kinds[name]), mask)
+                results += state
+            rows.next(*results)
     f.ret()
