@@ -1333,7 +1333,7 @@ def reshape(input, *sizes, shape=None) -> Tensor:
 def resize_as_(self, the_template, memory_format=None) -> Tensor:
     """resize_() to another tensor's shape."""
 def resolve_conj(input) -> Tensor:
-    """The complex conjugate; real tensors are returned as they are."""
+    """The tensor itself: conjugates are always there."""
 def resolve_neg(input) -> Tensor:
     """The tensor itself: negative values are always there."""
 def result_type(tensor1, tensor2) -> _dtype_module.DType:

@@ -1185,7 +1185,7 @@ class Tensor:
     def resize_as_(self, the_template, memory_format=None) -> Tensor:
         """resize_() to another tensor's shape."""
     def resolve_conj(self) -> Tensor:
-        """The complex conjugate; real tensors are returned as they are."""
+        """The tensor itself: conjugates are always there."""
     def resolve_neg(self) -> Tensor:
         """The tensor itself: negative values are always there."""
     def retain_grad(self) -> None:

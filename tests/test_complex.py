@@ -251,3 +251,9 @@ def test_refusals(what):
     call, error = REFUSED[what]
     with pytest.raises(error):
         call()
+
+
+def test_resolving_a_conjugate_changes_nothing():
+    z = ingot.view_as_complex(ingot.tensor(pairs(3)))
+    for x in (z, z.conj()):
+        assert (x.resolve_conj() == x).all()

@@ -11,7 +11,16 @@ from ..op import Composite, Template, op
 from . import elementwise as ew
 from .pool import plane_take
 from .shape import expand, reshape, select
-from .taps import A_CUBIC, MODES, apply_table, apply_tables, border_table, resample_table, transposed_border, transposed_resample
+from .taps import (
+    A_CUBIC,
+    MODES,
+    apply_table,
+    apply_tables,
+    border_table,
+    resample_table,
+    transposed_border,
+    transposed_resample,
+)
 
 # Interpolation.
 

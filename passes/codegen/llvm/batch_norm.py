@@ -4,7 +4,7 @@ A channel's planes are read in runs short enough to stay in the nearest cache. A
 joined in float64 in the order of the runs, so a large common offset costs no accuracy, and neither threads nor the batch's
 other channels change a result. Sums of gradients are joined the same way.
 
-Rows of channels (N, C) are read as they lie: lanes are channels there, and what is written of one channel is written of as many.
+Rows of channels (N, C) are read as they lie: lanes are channels there, and what is said of one channel is done for a block.
 
 The operands of a channel come as addresses in a block: weight, bias, mean, variance, then the gradients of mean and variance,
 then where the sums for weight and bias go; weight and bias may be null.
@@ -118,7 +118,7 @@ class _Channel:
         return [self.wide(add_lanes(self.f, total)) for total in joined]
 
     def beside(self, count, step, number, whole, rest):
-        """Sums of `number` vectors for every `step` of `count`, `WAYS` of them side by side: whole(at), and rest(at) of the last."""
+        """Sums of `number` vectors: whole(at) for every `step` of `count`, `WAYS` side by side, then rest(at) of the last."""
         f, end = self.f, self.f.mul(self.f.div(count, WAYS * step), WAYS * step)
         with f.loop(0, end, WAYS * step, [zero(self.type)] * (WAYS * number)) as loop:
             found = []

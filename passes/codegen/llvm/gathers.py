@@ -3,8 +3,8 @@
     gather     y[o][j][i] = x[o][index[o][j][i]][i]
     scatter    x[o][index[o][j][i]][i] = y[o][j][i], or combined with what is there, in the order of j
 
-The index has strides of its own, in elements; where that along i is 0, rows of i are moved or combined as vectors. An index that
-is out of range reads and writes nothing; the word that `wrong` points at is set.
+The index has strides of its own, in elements; where that along i is 0, rows of i are moved or combined as vectors. An index
+that is out of range reads and writes nothing; the word that `wrong` points at is set.
 """
 
 from dataclasses import dataclass

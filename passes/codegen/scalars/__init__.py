@@ -31,8 +31,9 @@ from .builder import LOW_PRECISION, Builder, Val
 from .numpy_builder import NumpyBuilder
 
 DOUBLE_ONLY = (
-    exponential.expm1, exponential.cbrt, trigonometric.tan, trigonometric.asin, trigonometric.acos, trigonometric.atan, trigonometric.atan2,
-    hyperbolic.sinh, hyperbolic.cosh, hyperbolic.asinh, hyperbolic.acosh, hyperbolic.atanh, special.erfc, special.erfinv,
+    exponential.expm1, exponential.cbrt, trigonometric.tan, trigonometric.asin, trigonometric.acos, trigonometric.atan,
+    trigonometric.atan2, hyperbolic.sinh, hyperbolic.cosh, hyperbolic.asinh, hyperbolic.acosh, hyperbolic.atanh, special.erfc,
+    special.erfinv,
     special.lgamma, special.digamma, special.trigamma, special.polygamma,
     basic.sinc,
     bessel.i0, bessel.i0e, bessel.i1, bessel.i1e, bessel.bessel_j0, bessel.bessel_j1, bessel.bessel_y0, bessel.bessel_y1,
@@ -49,7 +50,8 @@ EITHER = (
 )
 DRAWS = (random.random_bits, random.random_uniform, random.random_uniform_double, random.random_normal,
          random.random_normal_double, random.random_below)
-_IMPORTED = {"exp", "exp2", "log", "log1p", "log_edges", "sin", "sign_mask", "wide_log", "wide_log1p"}  # names that basic uses and other files define
+# Names that basic uses and other files define.
+_IMPORTED = {"exp", "exp2", "log", "log1p", "log_edges", "sin", "sign_mask", "wide_log", "wide_log1p"}
 
 
 def _own_functions(module):

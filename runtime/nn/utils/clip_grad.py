@@ -45,7 +45,7 @@ def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
     """Scales gradients so that a norm computed before comes down to max_norm."""
     scale = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
     for g in _gradients(parameters):
-        g.mul_(scale.to(g.dtype))
+        g.mul_(scale if g.dtype is scale.dtype else scale.to(g.dtype))
 
 
 @no_grad()

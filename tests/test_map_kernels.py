@@ -1,0 +1,96 @@
+"""Fixed maps along a dim, sums by index arrays, rows of channels and shared gradients on generated kernels: the bits, or the
+values, of the references."""
+
+import numpy as np
+import pytest
+
+import ingot
+from graphs import same_bits
+from ingot import jit
+from ingot.ir.op import OPS
+from ingot.ir.ops import indexing, taps
+from ingot.nn import functional as F
+from ingot.runtime.cpu import eager, maps
+
+COPIES = {"reflect": lambda n: taps.border_table("reflect", n, 3, 4),
+          "circular": lambda n: taps.border_table("circular", n, 5, -3),
+          "nearest": lambda n: taps.resample_table("nearest", n, 2 * n + 1, False, None)}
+WEIGHTED = {"linear": lambda n: taps.resample_table("linear", n, 2 * n + 1, False, None),
+            "cubic": lambda n: taps.resample_table("cubic", n, n // 2, False, None),
+            "back": lambda n: taps.transposed_resample("linear", 3 * n, n, False, None),
+            "bins": lambda n: taps.resample_table("area", n, 7, False, None)}
+SHAPES = (((3, 40, 50), 2), ((3, 40, 50), 1), ((70, 33), 0), ((5, 3, 1000), 2), ((40, 17), 1))
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.float16, np.float32, np.float64, np.int64], ids=str)
+def test_maps_have_the_bits_of_the_tables(kind):
+    rng = np.random.default_rng(0)
+    tables = COPIES | (WEIGHTED if kind in (np.float32, np.float64) else {})
+    for shape, axis in SHAPES:
+        x = (9 * rng.standard_normal(shape)).astype(kind)
+        for name, table in tables.items():
+            made = table(shape[axis])
+            for view in (x, x[::-1]):
+                want = taps.apply_table(view, axis, made)
+                assert same_bits(maps.apply(view, axis, made), want), f"{name} of {shape} along {axis}, seed 0"
+
+
+INDICES = {"rows": ((9, 40, 5), (70, None, None)), "a middle dim": ((4, 30, 20), (None, 64, None)),
+           "pairs": ((20, 30), (90, 90)), "apart": ((6, 5, 7), (33, None, 33)), "flat": ((50,), (3000,)),
+           "rows of two": ((5, 6, 11), (40, 40, None))}
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64, np.int64], ids=str)
+@pytest.mark.parametrize("name", INDICES)
+def test_sums_by_index_arrays_run_in_order(name, kind):
+    rng = np.random.default_rng(1)
+    shape, counts = INDICES[name]
+    x = np.rint(9 * rng.standard_normal(shape)).astype(kind)    # whole numbers: no sum rounds, whatever its order
+    indices = [None if n is None else rng.integers(-size, size, n) for n, size in zip(counts, shape)]
+    value = np.rint(9 * rng.standard_normal(x[indexing._key(indices)].shape)).astype(kind)
+    op = OPS["index_put"]
+    want = op.ref(x, value, *indices, accumulate=True)
+    assert same_bits(eager.kernel_for(op)(x, value, *indices, accumulate=True), want)
+    indices[next(d for d, n in enumerate(counts) if n)][-1] = shape[0] * 99
+    with pytest.raises(Exception, match="out of range"):
+        eager.kernel_for(op)(x, value, *indices, accumulate=True)
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+@pytest.mark.parametrize("shape", [(2, 1), (5, 31), (129, 33), (300, 200)], ids=str)
+def test_batch_norm_of_rows_of_channels(shape, kind):
+    rng = np.random.default_rng(2)
+    numbers, g = 2 * rng.standard_normal(shape) + 300, rng.standard_normal(shape)     # a common offset costs no accuracy
+    arrays = (numbers, *rng.standard_normal((2, shape[1])))
+    x, w, b = (ingot.tensor(a).to(getattr(ingot, kind)).requires_grad_() for a in arrays)
+
+    def step(x, w, b, g):
+        y = F.batch_norm(x, None, None, w, b, training=True)
+        return y, *ingot.autograd.grad(y, (x, w, b), g)
+
+    given = (x, w, b, ingot.tensor(g).to(x.dtype))
+    found, traced = step(*given), jit.trace(step)
+    traced(*given)
+    for a, t in zip(found, traced(*given)):
+        assert same_bits(a.detach().numpy(), t.detach().numpy())
+    wide = [v.detach().double() for v in given]
+    x, w, b, g = (v[..., None] if v.ndim == 2 else v for v in wide)     # as planes of one pixel
+    want = step(*[v.requires_grad_() for v in (x, w, b)], g)
+    rough = 2e-3 if kind == "float32" else 1e-9
+    for a, t in zip(found, want):
+        np.testing.assert_allclose(a.detach().numpy(), t.detach().numpy().reshape(a.shape), rtol=rough, atol=rough)
+
+
+@pytest.mark.parametrize("size, kernel, divisor", [((8,), (8,), None), ((12, 10), (3, 5), None), ((4, 6, 8), (2, 3, 4), 7)])
+def test_gradients_of_averages_over_windows_that_share_nothing(size, kernel, divisor):
+    op, windows = OPS["avg_pool_grad"], tuple(n // k for n, k in zip(size, kernel))
+    g = np.random.default_rng(3).standard_normal((2, 3, *windows)).astype(np.float32)
+    none = ((0, 0),) * len(size)
+    params = {"size": size, "kernel": kernel, "stride": kernel, "padding": none, "counted": none, "divisor": divisor}
+    assert same_bits(eager.kernel_for(op)(g, **params), op.ref(g, **params))
+
+
+def test_whole_powers_are_products():
+    x = ingot.tensor(np.random.default_rng(4).standard_normal(100).astype(np.float32))
+    for y in (x, x.double()):
+        assert (y**3 == y * y * y).all() and (y**-1 == 1 / y).all()
