@@ -11,6 +11,9 @@ from .linalg import matmul, transpose_last
 from .triangular import check_system, lu_of, order_of, require_info, substituted
 
 
+ZERO_PIVOT = "the matrix is singular: U[{0},{0}] of its factors is zero"
+
+
 def _info(x):
     return x.with_shape(x.shape[:-2]).with_dtype(dt.int32)
 
@@ -33,7 +36,7 @@ def _solve(a, b, *, check):
     except np.linalg.LinAlgError:
         x, info = _solve_anyway(a, b)
     if check:
-        require_info("solve_ex", info, "the matrix is singular: U[{0},{0}] of its factors is zero")
+        require_info("solve_ex", info, ZERO_PIVOT)
     return x, info
 
 
@@ -57,7 +60,7 @@ def _inv(x, *, check):
     except np.linalg.LinAlgError:
         found, info = _solve_anyway(x, np.broadcast_to(np.eye(x.shape[-1], dtype=x.dtype), x.shape))
     if check:
-        require_info("inv_ex", info, "the matrix is singular: U[{0},{0}] of its factors is zero")
+        require_info("inv_ex", info, ZERO_PIVOT)
     return found, info
 
 

@@ -82,6 +82,8 @@ solve_triangular = op("solve_triangular", infer=_infer_triangular,
 
 # LU.
 
+ZERO_PIVOT = "U[{0},{0}] is zero, so the factors solve no systems; lu() and lu_factor_ex() give them"
+
 
 def size_of(x):
     """What LAPACK compares when it looks for a pivot."""
@@ -143,8 +145,7 @@ def _infer_lu(x, *, pivot, check):
 def _lu(x, *, pivot, check):
     found = lu_of(x, pivot)
     if check:
-        require_info("lu_factor", found[2],
-                     "U[{0},{0}] is zero, so the factors solve no systems; lu() and lu_factor_ex() give them")
+        require_info("lu_factor", found[2], ZERO_PIVOT)
     return found
 
 

@@ -20,8 +20,10 @@ from ...ir.ops import (
     attention,
     attention_bounds,
     batch_norm,
+    checked,
     conv,
     embedding,
+    factor,
     grouped,
     indexing,
     linalg,
@@ -36,12 +38,14 @@ from ...ir.ops import (
     scan,
     shape,
     sort,
+    triangular,
 )
 from ...ir.ops import elementwise as ew
 from . import eager_scalars
 from .kernel_table import KernelTable
 
 alloc = lazy(__package__, ".alloc")
+eager_factors = lazy(__package__, ".eager_factors")
 eager_losses = lazy(__package__, ".eager_losses")
 eager_nn = lazy(__package__, ".eager_nn")
 eager_composites = lazy(__package__, ".eager_composites")
@@ -285,6 +289,16 @@ def grouped_matmul(op: Op):
         return grouped.products(multiply, x, y, ends)
 
     return run
+
+
+# Factorisations, and what is made of them.
+
+
+@TABLE.makes(triangular.lu_factor, triangular.solve_triangular, factor.solve, factor.inv, factor.det, factor.slogdet,
+              factor.cholesky, checked.solve_ex, checked.inv_ex, checked.cholesky_ex)
+def factors(op: Op):
+    """The kernels of `eager_factors.py`."""
+    return eager_factors.TABLE.make(op)
 
 
 # Joined.

@@ -20,7 +20,7 @@ from ...passes.codegen.llvm.epilogue import Identity
 from ...passes.codegen.llvm.types import BF16, F16, F32, F64
 from . import alloc, amx, call, pool
 from .compile import compile_module
-from .gemm_plan import Layout, Plan, make_packed_plan, make_plan, packed_road, packed_steps, result_shape
+from .gemm_plan import Layout, Plan, make_adding_plan, make_packed_plan, make_plan, packed_road, packed_steps, result_shape
 from .texts import text_of
 
 _STORED = {np.dtype(np.float32): F32, np.dtype(np.float64): F64, np.dtype(np.float16): F16, dt.bfloat16.np: BF16}
@@ -52,6 +52,15 @@ class Product:
         result = plan.make(plan.shape, self.out_dtype)
         self._run(plan, a, b, result, operands)
         return result
+
+    def add(self, a: np.ndarray, b: np.ndarray, out: np.ndarray):
+        """out += a @ b, for plain arrays of float32 or float64 of 2 or 3 dimensions; rows of b and out are contiguous."""
+        key = "adds", a.shape, a.strides, b.shape, b.strides, out.strides, pool.get_num_threads()
+        plan = self._plans.get(key)
+        if plan is None:
+            layouts = (Layout(x.shape, x.strides) for x in (a, b, out))
+            plan = self._keep(key, make_adding_plan(*layouts, self.dtype.itemsize, self, key[-1]))
+        self._run(plan, a, b, out, 0)
 
     def pack(self, b: np.ndarray) -> "Packed":
         """B (K, N) laid out as the kernels read it, for products with many A: constant weights."""
@@ -180,6 +189,11 @@ def matmul(a: np.ndarray, b: np.ndarray, out: np.ndarray | None = None) -> np.nd
     if a.ndim < 2 or b.ndim < 2:
         raise ShapeError(f"matmul: needs matrices or stacks of them, got shapes {a.shape} and {b.shape}")
     return _product(a.dtype).__call__(a, b, out)        # a method: quicker to call than an object
+
+
+def add_product(a: np.ndarray, b: np.ndarray, out: np.ndarray):
+    """out += a @ b; see `Product.add`."""
+    _product(a.dtype).add(a, b, out)
 
 
 @functools.lru_cache(None)

@@ -117,6 +117,14 @@ def make_packed_plan(a: Layout, columns: int, out: Layout, item: int, product, t
                  {"b_step": step, "b_column": across, **({"depth_block": max(depth, 1)} if road == "pairs" else {})})
 
 
+def make_adding_plan(a: Layout, b: Layout, out: Layout, item: int, product, threads: int) -> Plan:
+    """The plan of C += A @ B on register tiles, for floats that C holds as they are added up; rows of B and C are contiguous."""
+    operands = Operands(*_steps(a, b, item), item)
+    near = tile_plan.reads_in_place(a.shape[-2], *b.shape[-2:], operands, product.sums_in_place)
+    return _fill(out.shape, out.shape[:-2], "tiles", codegen.IN_PLACE if near else codegen.PACK_ROWS, False, False,
+                 (a, b, out), item, product, threads, {"adds": 1})
+
+
 def packed_road(product) -> str:
     """The road that a packed B is laid out for."""
     return "amx" if product.amx else "pairs" if product.pairs else "tiles"

@@ -141,7 +141,7 @@ def _tile_item(module, kernel):
         right = f.at(item.b, f.mul(item.column, across))
         corner = f.at(right, f.mul(loop.index, b_step))
         panels = _panels(f, job, modes, corner, item.columns, count, (scratch, packed_step, f.mul(steps, packed_step)), shape)
-        flags = _flags(f, loop.index, block, depth)
+        flags = _flags(f, f.add(loop.index, word(f, job, "adds")), loop.index, block, depth)
         follows = f.add(loop.index, block)
         beside = f.at(right, f.mul(across, word(f, job, "panel")))
         following = f.select(f.compare("slt", follows, depth), f.at(right, f.mul(follows, b_step)), beside)
@@ -157,9 +157,9 @@ def _write_finish(module, kernel):
     return write_turn_out(module, kernel, GROUP_TILES * kernel.shape.rows), write_last_rows(module, kernel)
 
 
-def _flags(f, at, block, depth):
-    """What a sweep of the depth does with C: add to it (not the first), finish it (the last)."""
-    again = f.select(f.compare("sgt", at, 0), constant(I64, _ACCUMULATE), constant(I64, 0))
+def _flags(f, before, at, block, depth):
+    """What a sweep of the depth does with C: add to it (not the first, unless C counts), finish it (the last)."""
+    again = f.select(f.compare("sgt", before, 0), constant(I64, _ACCUMULATE), constant(I64, 0))
     last = f.compare("sge", f.add(at, block), depth)
     return f.binary("or", again, f.select(last, constant(I64, _LAST), constant(I64, 0)))
 

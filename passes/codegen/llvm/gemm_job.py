@@ -9,11 +9,12 @@ WORDS = ("a", "b", "c", "a_row", "a_step", "b_step", "b_column", "c_row", "a_bat
          "rows", "columns", "depth", "depth_block", "panels", "row_blocks", "items", "chunks", "scratch", "scratch_bytes",
          "pack", "operands", "panel", "panel_depth", "sums_bytes",
          "turned", "last",
-         "source_row", "source_step", "left_bytes", "ahead", "sums_row")
+         "source_row", "source_step", "left_bytes", "ahead", "sums_row", "adds")
 # On the road of register tiles: `source_row` and `source_step` are the strides of A itself, `a_row` and `a_step` those that
 # tiles read with; `left_bytes` of the scratch hold packed tiles of A (none: A is read in place); `ahead` is the distance of the
 # steps of B that are asked for early, or 0; `sums_row` is the distance of rows of sums: C's own, or those of the scratch where
-# operands have changed places (`turned`); then `last` rows of A, beyond `columns`, are left to dot products.
+# operands have changed places (`turned`); then `last` rows of A, beyond `columns`, are left to dot products. With `adds` the
+# product is added to what C holds.
 OFFSET = {name: 8 * number for number, name in enumerate(WORDS)}
 
 # A plan is the words of a job followed by the task's address and the number of chunks.

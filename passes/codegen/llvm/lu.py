@@ -1,0 +1,288 @@
+"""LU factors with partial pivoting as pool tasks: whole matrices of a batch, or one panel of columns of a large matrix.
+
+A matrix is copied to the worker's scratch with its columns as rows, so that searching a pivot, scaling and eliminating go along
+vectors. `BLOCK` columns at a time are eliminated one after the other; then the other columns exchange rows, become rows of U, and
+take off the block's products while its L stands in registers.
+"""
+
+from dataclasses import dataclass
+
+from ....ir.target import Target
+from .emit import Module
+from .microkernel import multiply_add
+from .tasks import WORD, Words, write_task
+from .turned_squares import turn_in, turn_out, write_turn_square
+from .types import F32, F64, I32, I64, PTR, VOID, Value, bytes_of, constant, iota, mangled, vector
+
+ARRAYS = ("x", "out", "pivots", "info")
+WORDS = (*ARRAYS, "scratch", "turn", "items", "chunks", "rows", "columns", "x_row", "x_batch", "out_row", "out_batch",
+         "pivots_batch", "apart", "scratch_bytes", "first")
+# `first` is the row and column of a large matrix at which this panel stands; `apart` the bytes from a column to the next.
+MOVE_ARRAYS = ("x", "pivots")
+MOVE_WORDS = (*MOVE_ARRAYS, "scratch", "turn", "items", "chunks", "strips", "width", "columns", "count", "first", "x_row",
+              "x_batch", "pivots_batch")
+BLOCK = 8                                               # columns, or fewer where a vector has fewer lanes
+_SMALLEST = {F32: 2.0 ** -126, F64: 2.0 ** -1022}       # whose reciprocal is no infinity
+
+
+@dataclass(frozen=True)
+class LuKernel:
+    """What a module is made for: the type of elements."""
+
+    target: Target
+    element: str
+
+    @property
+    def lanes(self) -> int:
+        """Elements of a vector: columns begin at multiples of them in the scratch."""
+        return self.target.lanes(bytes_of(self.element))
+
+    @property
+    def block(self) -> int:
+        """Columns that are eliminated together."""
+        return min(BLOCK, self.lanes)
+
+    @property
+    def symbol(self) -> str:
+        """The task that factors; an item is a matrix."""
+        return f"lu_{mangled(self.element)}"
+
+    @property
+    def moves(self) -> str:
+        """The task that exchanges rows; an item is a strip of columns of a matrix."""
+        return f"lu_moves_{mangled(self.element)}"
+
+    def text(self) -> str:
+        """The module as LLVM IR."""
+        module = Module(self.target)
+        write_turn_square(module, self.element)
+        write_task(module, self.symbol, _write_factor(module, self), WORDS)
+        write_task(module, self.moves, _write_moves(module, self), MOVE_WORDS, worker=False)
+        return module.text()
+
+
+class _Columns:
+    """The columns of a matrix in the scratch."""
+
+    def __init__(self, f, element, start, apart, rows):
+        self.f, self.element, self.start, self.apart, self.rows = f, element, start, apart, rows
+        self.lanes, self.size = f.lanes(element), bytes_of(element)
+        self.type = vector(self.lanes, element)
+        self.number = I32 if self.size == 4 else I64
+
+    def column(self, index) -> Value:
+        """Where a column begins."""
+        return self.f.at(self.start, self.f.mul(index, self.apart))
+
+    def spot(self, row, column) -> Value:
+        """Where an element lies."""
+        return self.f.at(self.column(column), row, self.element)
+
+    def rows_of(self, start) -> Value:
+        """The numbers of the rows of the vector that begins at a row."""
+        f = self.f
+        narrow = f.cast("trunc", start, I32) if self.number == I32 else start
+        return f.binary("add", iota(self.lanes, self.number), f.splat(narrow, self.lanes))
+
+    def below(self, start, row) -> Value:
+        """Which rows of the vector that begins at `start` are `row` or further down."""
+        f = self.f
+        narrow = f.cast("trunc", row, I32) if self.number == I32 else row
+        return f.compare("sge", self.rows_of(start), f.splat(narrow, self.lanes))
+
+    def vectors_from(self, row):
+        """A loop over the vectors that hold rows from `row` on."""
+        return self.f.loop(self.f.bit_and(row, -self.lanes), self.rows, self.lanes)
+
+
+def _write_factor(module, kernel):
+    """Function of one matrix."""
+    element = kernel.element
+    factor, follow = _write_block(module, kernel), _write_follow(module, kernel)
+    f = module.function("factor", [(PTR, "job"), (I64, "number"), (I64, "worker")], internal=True)
+    arg, number, worker = f.params
+    job = Words(f, arg, WORDS)
+    rows, columns, apart = job.rows, job.columns, job.apart
+    work = f.at(job.address("scratch"), f.mul(worker, job.scratch_bytes))
+    turn_in(f, element, f.at(job.address("x"), f.mul(number, job.x_batch)), job.x_row, rows, columns, work, apart)
+    pivots = f.at(job.address("pivots"), f.mul(number, job.pivots_batch))
+    info, exchanged = f.at(job.address("info"), number, I32), f.local(kernel.block * WORD)
+    with f.loop(0, f.min(rows, columns), kernel.block) as loop:
+        f.call(factor, VOID, work, apart, rows, columns, loop.index, job.first, pivots, info, exchanged)
+        f.call(follow, VOID, work, apart, rows, columns, loop.index, exchanged)
+    turn_out(f, element, work, apart, f.at(job.address("out"), f.mul(number, job.out_batch)), job.out_row, rows, columns)
+    f.ret()
+    return f.name
+
+
+def _write_block(module, kernel):
+    """Function that eliminates `BLOCK` columns; `exchanged` gets the place of each one's pivot within a column, in bytes."""
+    f = module.function("block", [(PTR, "work"), (I64, "apart"), (I64, "rows"), (I64, "columns"), (I64, "start"),
+                                  (I64, "first"), (PTR, "pivots"), (PTR, "info"), (PTR, "exchanged")], internal=True)
+    work, apart, rows, columns, start, first, pivots, info, exchanged = f.params
+    matrix, end = _Columns(f, kernel.element, work, apart, rows), f.min(rows, columns)
+    for number in range(kernel.block):
+        k = f.add(start, number)
+        f.store(f.mul(k, matrix.size), f.at(exchanged, WORD * number))
+        with f.when(f.compare("slt", k, end)):
+            pivot = _pivot_row(matrix, k)
+            at = f.mul(pivot, matrix.size)
+            f.store(at, f.at(exchanged, WORD * number))
+            f.store(f.cast("trunc", f.add(f.add(pivot, first), 1), I32), f.at(pivots, k, I32))
+            for column in range(kernel.block):
+                _swap(f, matrix, matrix.column(f.add(start, column)), f.mul(k, matrix.size), at)
+            _note_zero(f, matrix, k, first, info)
+            _eliminate(matrix, start, number, kernel.block, _scale(matrix, k))
+    f.ret()
+    return f.name
+
+
+def _pivot_row(matrix, k):
+    """The row of the first largest element of column k, from row k on."""
+    f, lanes, number = matrix.f, matrix.lanes, matrix.number
+    column, least = matrix.column(k), constant(matrix.type, -1.0)
+    own = f.splat(f.cast("trunc", k, I32) if number == I32 else k, lanes)
+    with f.loop(f.bit_and(k, -lanes), matrix.rows, lanes, [least, own]) as loop:
+        best, where = loop.carried
+        size = f.intrinsic("fabs", matrix.type, f.load(matrix.type, f.at(column, loop.index, matrix.element)))
+        rows = matrix.rows_of(loop.index)
+        larger = f.binary("and", f.compare("ogt", size, best), f.compare("sge", rows, own))
+        loop.next(f.select(larger, size, best), f.select(larger, rows, where))
+    best, where = loop.results
+    top = f.intrinsic("vector.reduce.fmax", matrix.type, best, ret=matrix.element)
+    equal = f.compare("oeq", best, f.splat(top, lanes))
+    none = constant(where.type, (1 << 31) - 1)
+    found = f.intrinsic("vector.reduce.smin", where.type, f.select(equal, where, none), ret=number)
+    found = f.cast("sext", found, I64) if number == I32 else found
+    return f.select(f.compare("slt", found, matrix.rows), found, k)     # beyond the rows: all of them are no numbers
+
+
+def _swap(f, matrix, column, here, there):
+    """Exchanges two elements of a column, given by their bytes."""
+    one, other = f.at(column, here), f.at(column, there)
+    a, b = f.load(matrix.element, one), f.load(matrix.element, other)
+    f.store(b, one)
+    f.store(a, other)
+
+
+def _note_zero(f, matrix, k, first, info):
+    """Keeps the number of the first pivot that is zero, from 1."""
+    is_zero = f.compare("oeq", f.load(matrix.element, matrix.spot(k, k)), 0.0)
+    with f.when(f.binary("and", is_zero, f.compare("eq", f.load(I32, info), 0))):
+        f.store(f.cast("trunc", f.add(f.add(k, first), 1), I32), info)
+
+
+def _scale(matrix, k):
+    """What column k is multiplied by; where that is no finite number the column is divided here (zeros stay)."""
+    f = matrix.f
+    pivot = f.load(matrix.element, matrix.spot(k, k))
+    size = f.intrinsic("fabs", matrix.element, pivot)
+    tiny = f.compare("olt", size, _SMALLEST[matrix.element])
+    with f.when(f.binary("and", tiny, f.compare("une", pivot, 0.0))):
+        spread, column = f.splat(pivot, matrix.lanes), matrix.column(k)
+        with matrix.vectors_from(f.add(k, 1)) as loop:
+            place = f.at(column, loop.index, matrix.element)
+            value = f.load(matrix.type, place)
+            f.store(f.select(matrix.below(loop.index, f.add(k, 1)), f.fdiv(value, spread), value), place)
+    return f.select(tiny, constant(matrix.element, 1.0), f.fdiv(constant(matrix.element, 1.0), pivot))
+
+
+def _eliminate(matrix, start, number, block, scale):
+    """Scales a column of the block below its pivot, and takes its products off the columns to its right."""
+    f, lanes = matrix.f, matrix.lanes
+    k = f.add(start, number)
+    column, below = matrix.column(k), f.add(k, 1)
+    rest = [matrix.column(f.add(start, n)) for n in range(number + 1, block)]
+    factors = [f.splat(f.fneg(f.load(matrix.element, f.at(other, k, matrix.element))), lanes) for other in rest]
+    spread = f.splat(scale, lanes)
+    with matrix.vectors_from(below) as loop:
+        place, inside = f.at(column, loop.index, matrix.element), matrix.below(loop.index, below)
+        value = f.load(matrix.type, place)
+        scaled = f.fmul(value, spread)
+        f.store(f.select(inside, scaled, value), place)
+        for other, by in zip(rest, factors):
+            there = f.at(other, loop.index, matrix.element)
+            value = f.load(matrix.type, there)
+            f.store(f.select(inside, multiply_add(f, scaled, by, value), value), there)
+
+
+def _write_follow(module, kernel):
+    """Function that lets all other columns follow a block: exchanges, rows of U, products."""
+    element = kernel.element
+    f = module.function("follow", [(PTR, "work"), (I64, "apart"), (I64, "rows"), (I64, "columns"), (I64, "start"),
+                                   (PTR, "exchanged")], internal=True)
+    work, apart, rows, columns, start, exchanged = f.params
+    block, lanes = kernel.block, kernel.lanes
+    matrix, right = _Columns(f, element, work, apart, rows), f.add(start, block)
+    places = [f.load(I64, f.at(exchanged, WORD * number)) for number in range(block)]
+    with f.loop(0, start) as loop:
+        _exchange(matrix, loop.index, start, places)
+    lines = [f.load(vector(block, element), matrix.spot(start, f.add(start, number))) for number in range(block - 1)]
+    with f.loop(right, columns) as loop:
+        _exchange(matrix, loop.index, start, places)
+        place = matrix.spot(start, loop.index)
+        value = f.load(vector(block, element), place)
+        for number, line in enumerate(lines):
+            by = f.splat(f.fneg(f.extract(value, number)), block)
+            value = f.select(f.compare("sgt", iota(block), number), multiply_add(f, line, by, value), value)
+        f.store(value, place)
+    whole = f.mul(f.ceil_div(right, lanes), lanes)
+    with f.when(f.compare("slt", right, whole)):
+        _take_off(matrix, start, right, columns, f.sub(whole, lanes), block, 1, matrix.below(f.sub(whole, lanes), right))
+    group = 2 if kernel.target.vector_registers >= 32 else 1
+    last = f.mul(f.ceil_div(rows, lanes), lanes)
+    pairs = f.add(whole, f.bit_and(f.max(f.sub(last, whole), 0), -group * lanes))
+    for count, begin, end in ((group, whole, pairs), (1, pairs, last))[:group]:
+        with f.loop(begin, end, count * lanes) as down:
+            _take_off(matrix, start, right, columns, down.index, block, count)
+    f.ret()
+    return f.name
+
+
+def _exchange(matrix, column, start, places):
+    """Exchanges the rows of one column as the block did."""
+    f, begin = matrix.f, matrix.column(column)
+    for number, place in enumerate(places):
+        _swap(f, matrix, begin, f.mul(f.add(start, number), matrix.size), place)
+
+
+def _take_off(matrix, start, right, columns, row, block, count, inside=None):
+    """The block's products off some vectors of rows of all columns to the right; of the rows `inside` alone, if given."""
+    f, lanes = matrix.f, matrix.lanes
+    held = [[f.load(matrix.type, matrix.spot(f.add(row, n * lanes), f.add(start, number))) for n in range(count)]
+            for number in range(block)]
+    with f.loop(right, columns) as loop:
+        top = matrix.spot(start, loop.index)
+        spots = [matrix.spot(f.add(row, n * lanes), loop.index) for n in range(count)]
+        before = values = [f.load(matrix.type, spot) for spot in spots]
+        for number, line in enumerate(held):
+            by = f.splat(f.fneg(f.load(matrix.element, f.at(top, number * matrix.size))), lanes)
+            values = [multiply_add(f, one, by, value) for one, value in zip(line, values)]
+        for value, old, spot in zip(values, before, spots):
+            f.store(value if inside is None else f.select(inside, value, old), spot)
+
+
+def _write_moves(module, kernel):
+    """Function of a strip of columns: its rows exchanged, one pivot after the other."""
+    f = module.function("move", [(PTR, "job"), (I64, "number")], internal=True)
+    size, lanes = bytes_of(kernel.element), kernel.lanes
+    arg, number = f.params
+    job, type_ = Words(f, arg, MOVE_WORDS), vector(kernel.lanes, kernel.element)
+    batch, column = f.div(number, job.strips), f.mul(f.mod(number, job.strips), job.width)
+    wide, x_row, first = f.min(f.sub(job.columns, column), job.width), job.x_row, job.first
+    x = f.at(f.at(job.address("x"), f.mul(batch, job.x_batch)), f.mul(column, size))
+    pivots = f.at(job.address("pivots"), f.mul(batch, job.pivots_batch))
+    with f.loop(0, job.count) as loop:
+        other = f.sub(f.sub(f.cast("sext", f.load(I32, f.at(pivots, loop.index, I32)), I64), 1), first)
+        with f.when(f.compare("ne", other, loop.index)):
+            rows = [f.at(x, f.mul(row, x_row)) for row in (loop.index, other)]
+            with f.loop(0, wide, lanes) as along:
+                mask = f.mask(f.sub(wide, along.index), lanes)
+                spots = [f.at(row, along.index, kernel.element) for row in rows]
+                values = [f.load_masked(type_, spot, mask) for spot in spots]
+                for value, spot in zip(values, reversed(spots)):
+                    f.store_masked(value, spot, mask)
+    f.ret()
+    return f.name
+
+

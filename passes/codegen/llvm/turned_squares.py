@@ -1,0 +1,59 @@
+"""Matrices copied with rows and columns exchanged, square by square in registers: what columns are worked on side by side with."""
+
+from .emit import Module
+from .microkernel import transpose
+from .types import I64, VOID, bytes_of, constant, vector, zero
+
+_NAME = "turn_square"
+
+
+def write_turn_square(module: Module, element: str) -> str:
+    """`void turn_square(source, source_row, rows, columns, target, target_row, target_rows, target_columns)`: a block of at most
+    as many rows and columns as a vector has lanes, turned; of the target's rows so many vectors of so many elements are
+    written, zeros where the source has none."""
+    f = module.function(_NAME, [("ptr noalias readonly", "source"), (I64, "source_row"), (I64, "rows"), (I64, "columns"),
+                                ("ptr noalias", "target"), (I64, "target_row"), (I64, "target_rows"), (I64, "target_columns")],
+                        internal=True)
+    source, source_row, rows, columns, target, target_row, target_rows, target_columns = f.params
+    lanes = f.lanes(element)
+    type_, none = vector(lanes, element), zero(vector(lanes, "i1"))
+    sizes = [rows, columns, target_rows, target_columns]
+    whole = constant("i1", True)
+    for size in sizes:
+        whole = f.binary("and", whole, f.compare("eq", size, lanes))
+    starts, ends = ([f.at(pointer, f.mul(row, number)) for number in range(lanes)]
+                    for pointer, row in ((source, source_row), (target, target_row)))
+    with f.when(whole):
+        for value, end in zip(transpose(f, [f.load(type_, start) for start in starts]), ends):
+            f.store(value, end)
+    with f.when(f.binary("xor", whole, constant("i1", True))):
+        masks = [(f.mask(wide, lanes), high) for wide, high in ((columns, rows), (target_columns, target_rows))]
+        (reading, high), (writing, deep) = masks
+        lines = [f.load_masked(type_, start, f.select(f.compare("slt", constant(I64, n), high), reading, none))
+                 for n, start in enumerate(starts)]
+        for n, (value, end) in enumerate(zip(transpose(f, lines), ends)):
+            f.store_masked(value, end, f.select(f.compare("slt", constant(I64, n), deep), writing, none))
+    f.ret()
+    return _NAME
+
+
+def turn_in(f, element, source, source_row, rows, columns, target, target_row):
+    """The matrix at `source` as columns of `target` that are `target_row` bytes apart, all in whole vectors."""
+    lanes, size = f.lanes(element), bytes_of(element)
+    with f.loop(0, rows, lanes) as down, f.loop(0, columns, lanes) as along:
+        corner = f.at(f.at(source, f.mul(down.index, source_row)), f.mul(along.index, size))
+        end = f.at(f.at(target, f.mul(along.index, target_row)), f.mul(down.index, size))
+        f.call(_NAME, VOID, corner, f.index(source_row), f.min(f.sub(rows, down.index), lanes),
+               f.min(f.sub(columns, along.index), lanes), end, f.index(target_row), f.index(lanes), f.index(lanes))
+
+
+def turn_out(f, element, source, source_row, target, target_row, rows, columns):
+    """The columns at `source` as a matrix of so many rows and columns at `target`."""
+    lanes, size = f.lanes(element), bytes_of(element)
+    with f.loop(0, rows, lanes) as down, f.loop(0, columns, lanes) as along:
+        corner = f.at(f.at(source, f.mul(along.index, source_row)), f.mul(down.index, size))
+        end = f.at(f.at(target, f.mul(down.index, target_row)), f.mul(along.index, size))
+        high, wide = f.min(f.sub(rows, down.index), lanes), f.min(f.sub(columns, along.index), lanes)
+        f.call(_NAME, VOID, corner, f.index(source_row), f.index(lanes), f.index(lanes), end, f.index(target_row), high, wide)
+
+
