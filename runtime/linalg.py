@@ -7,6 +7,7 @@ from ..ir.aval import canonical_dim
 from ..ir.errors import ArgumentError, LinAlgError, ShapeError
 from ..ir.ops import elementwise as ew
 from ..ir.ops import factor as fa
+from ..ir.ops import least_squares
 from ..ir.ops import linalg as la
 from ..ir.ops import reduce as rd
 from ..ir.ops import triangular as tri
@@ -166,18 +167,27 @@ def _epsilon(A):
     return 2.0 ** (-52 if A.dtype in (dt.float64, dt.complex128) else -23)
 
 
+_WITH_VALUES = ("gelsd", "gelss")
+_DRIVERS = (None, "gels", "gelsy", *_WITH_VALUES)
+
+
 def lstsq(A, B, rcond=None, *, driver=None):
-    """The least-squares solution of A @ X = B, as (solution, residuals, rank, singular_values)."""
+    """The least-squares solution of A @ X = B, as (solution, residuals, rank, singular_values); these are there for the drivers
+    'gelsd' and 'gelss', and empty for others, as in PyTorch."""
+    if driver not in _DRIVERS:
+        raise ArgumentError(f"lstsq: driver must be 'gels', 'gelsy', 'gelsd' or 'gelss', got {driver!r}")
     vector = is_vector(A, B)
     b = reshape(B, shape=(*B.shape, 1)) if vector else B
     A, b = batched(A, b)
     m, n = A.shape[-2:]
     rcond = max(m, n) * _epsilon(A) if rcond is None else float(rcond)
-    solution = la.matmul(fa.pinv(A, rcond=rcond), b)
+    solution, rank = least_squares.lstsq(A, b, rcond=rcond)
     gap = ew.square(magnitude(ew.sub(la.matmul(A, solution), b)))
     residuals = rd.sum_(gap, dim=(gap.ndim - 2,), keepdim=False)
-    values = fa.svdvals(A.detach())
-    rank = _count_above(values, rcond, 0.0)
+    if driver in _WITH_VALUES:
+        values = fa.svdvals(A.detach())
+    else:
+        values = full(A, shape=(0,), value=0.0, dtype=fa.real_part(A.aval).dtype)
     if m <= n:
         residuals = full(A, shape=(0,), value=0.0, dtype=A.dtype)
     if vector:

@@ -10,7 +10,6 @@ from .factor import check_matrix, cholesky_gradient, mirrored, solve, textbook
 from .linalg import matmul, transpose_last
 from .triangular import check_system, lu_of, order_of, require_info, substituted
 
-
 ZERO_PIVOT = "the matrix is singular: U[{0},{0}] of its factors is zero"
 
 

@@ -156,16 +156,20 @@ def _infer_pinv(x, *, rcond):
     return x.with_shape(x.shape[:-2] + (x.shape[-1], x.shape[-2]))
 
 
-@textbook
-def _pinv_vjp(g, out, x, *, rcond, needs):
-    """d pinv = -P dA P + P P' dA' (I - A P) + (I - P A) dA' P' P, transposed."""
+def pinv_gradient(g, out, x):
+    """The gradient of x, from that of its pseudo-inverse: transposed -P dA P + P P' dA' (I - A P) + (I - P A) dA' P' P."""
     p, gt, pt = out, adjoint(g), adjoint(out)
     direct = matmul(matmul(pt, g), pt)
     left = matmul(gt, matmul(p, pt))
     left = ew.sub(left, matmul(x, matmul(p, left)))
     right = matmul(matmul(pt, p), gt)
     right = ew.sub(right, matmul(matmul(right, p), x))
-    return (ew.add(ew.sub(left, direct), right),)
+    return ew.add(ew.sub(left, direct), right)
+
+
+@textbook
+def _pinv_vjp(g, out, x, *, rcond, needs):
+    return (pinv_gradient(g, out, x),)
 
 
 def _pinv(x, *, rcond):

@@ -1,7 +1,7 @@
 """Cholesky factors on generated kernels: `factor(x)` gives L with L @ L^T = (x + x^T) / 2 for each matrix of a batch.
 
-The work is done on upper triangles, whose rows lie along vectors. A large matrix goes block by block: the block on the diagonal,
-the triangular system to its right, and the products of that taken off the rest, strip by strip of its upper triangle.
+The work is done on upper triangles, whose rows lie along vectors. A large matrix goes block by block: the block on the
+diagonal, the triangular system to its right, and the products of that taken off the rest, strip by strip of its triangle.
 """
 
 import functools

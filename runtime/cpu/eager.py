@@ -26,6 +26,7 @@ from ...ir.ops import (
     factor,
     grouped,
     indexing,
+    least_squares,
     linalg,
     loss,
     nn,
@@ -295,7 +296,8 @@ def grouped_matmul(op: Op):
 
 
 @TABLE.makes(triangular.lu_factor, triangular.solve_triangular, factor.solve, factor.inv, factor.det, factor.slogdet,
-              factor.cholesky, checked.solve_ex, checked.inv_ex, checked.cholesky_ex)
+              factor.cholesky, factor.qr, factor.svd, factor.svdvals, factor.eigh, factor.eigvalsh, checked.solve_ex,
+              checked.inv_ex, checked.cholesky_ex, least_squares.lstsq)
 def factors(op: Op):
     """The kernels of `eager_factors.py`."""
     return eager_factors.TABLE.make(op)

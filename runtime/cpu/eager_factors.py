@@ -1,17 +1,21 @@
-"""Which compiled kernel runs factorisations, solutions and determinants in eager mode; see `eager.py`. Complex and empty matrices
-stay with the references."""
+"""Which compiled kernel runs factorisations, solutions and determinants in eager mode; see `eager.py`. Complex and empty
+matrices stay with the references."""
+
+import threading
 
 import numpy as np
 
 from ...ir.errors import LinAlgError
 from ...ir.op import Op
-from ...ir.ops import checked, factor
+from ...ir.ops import checked, factor, least_squares
 from ...ir.ops import triangular as systems
 from ...ir.ops.triangular import require_info
-from . import alloc, cholesky, lu, triangular
+from . import alloc, cholesky, lu, pool, qr, triangular
 from .kernel_table import KernelTable
 
 TABLE = KernelTable()
+_SMALL_ROWS = 32            # rows and columns up to which LAPACK keeps to one thread, and
+_LEAST_EACH = 1 << 18       # rows x columns x smaller of both that make another one pay
 _SINGULAR, _NOT_POSITIVE = "Singular matrix", "Matrix is not positive definite"
 
 
@@ -170,3 +174,75 @@ def cholesky_ex(op: Op):
         return op.ref(x, check=check) if found is None or found[1].any() else found
 
     return run
+
+
+@TABLE.makes(factor.qr)
+def orthogonal(op: Op):
+    """Householder's reflections."""
+
+    def run(x, *, complete):
+        return qr.factor(x, complete) if _takes(x) else op.ref(x, complete=complete)
+
+    return run
+
+
+@TABLE.makes(least_squares.lstsq)
+def lstsq(op: Op):
+    """By QR where all singular values surely count, of the transposed matrix where it is wide; else by these."""
+
+    def run(a, b, *, rcond):
+        found = None
+        if _takes(a, b) and a.shape[-2] >= a.shape[-1]:
+            found = qr.least_squares(a, b, rcond)
+        if found is None:
+            return op.ref(a, b, rcond=rcond)
+        return found, np.full(a.shape[:-2], a.shape[-1], np.int64)
+
+    return run
+
+
+# LAPACK's own, through numpy, matrix by matrix.
+
+
+@TABLE.makes(factor.svd, factor.svdvals, factor.eigh, factor.eigvalsh)
+def by_lapack(op: Op):
+    """The reference; batches of small matrices are shared out between threads, for it works on one at a time."""
+
+    def run(x, **params):
+        *lead, rows, columns = x.shape
+        work, most = x.size * min(rows, columns), pool.get_num_threads()
+        count = min(most, work // _LEAST_EACH) if len(lead) and max(rows, columns) <= _SMALL_ROWS else 1
+        if count < 2:
+            return op.ref(x, **params)
+        parts = _by_threads(lambda part: op.ref(part, **params), np.array_split(x.reshape(-1, rows, columns), count))
+        if not isinstance(parts[0], tuple):
+            return _joined(parts, lead)
+        return tuple([_joined(part, lead) for part in zip(*parts)])
+
+    return run
+
+
+def _joined(parts, lead):
+    return np.concatenate(parts).reshape((*lead, *parts[0].shape[1:]))
+
+
+def _by_threads(fn, parts):
+    """fn(part) for each of some parts, one on each thread."""
+    found: list = [None] * len(parts)
+
+    def one(number):
+        try:
+            found[number] = fn(parts[number])
+        except Exception as error:
+            found[number] = error
+
+    threads = [threading.Thread(target=one, args=(number,)) for number in range(1, len(parts))]
+    for thread in threads:
+        thread.start()
+    one(0)
+    for thread in threads:
+        thread.join()
+    for result in found:
+        if isinstance(result, Exception):
+            raise result
+    return found

@@ -129,6 +129,14 @@ def _(rng):
     yield Sample((np.zeros((3, 0)),), {"rcond": 1e-10}, dtypes=DOUBLE)
 
 
+@samples("lstsq")
+def _(rng):
+    for x in rectangles(rng):
+        yield Sample((x, rng.standard_normal((*x.shape[:-1], 2))), {"rcond": 1e-10}, dtypes=DOUBLE, tol=50)
+    yield Sample((np.ones((4, 3)), np.eye(4, 2)), {"rcond": 1e-3}, grad=False, dtypes=DOUBLE, tol=50)
+    yield Sample((np.zeros((3, 0)), np.ones((3, 2))), {"rcond": 1e-10}, dtypes=DOUBLE)
+
+
 @samples("svdvals")
 def _(rng):
     for x in rectangles(rng):

@@ -93,9 +93,10 @@ def _write_factor(module, kernel, f):
                 right = f.add(first, height)
                 with f.loop(right, rows, kernel.tile.columns) as along:
                     wide = f.min(f.sub(rows, along.index), kernel.tile.columns)
+                    x = f.at(upper, along.index, element)
                     f.switch(f.ceil_div(wide, kernel.tile.lanes), {
-                        vectors: (lambda names=names: f.call(names[height], VOID, upper, f.at(upper, along.index, element), upper_row,
-                                                             first, wide)) for vectors, names in strips.items()})
+                        vectors: (lambda names=names: f.call(names[height], VOID, upper, x, upper_row, first, wide))
+                        for vectors, names in strips.items()})
                 return [f.compare("eq", bad, 0)]
 
             loop.next(*f.choose(loop.carried[0], go_on, lambda: [constant("i1", False)]))
@@ -108,8 +109,8 @@ def _write_strip(module, kernel, vectors):
     names, shape, size = {}, kernel.tile, bytes_of(kernel.element)
     triangular = TriangularKernel(kernel.target, kernel.element)
     for height in {shape.rows, 1}:
-        f = module.function(f"strip_{height}x{vectors}", [(PTR, "upper"), (PTR, "x"), (I64, "row"), (I64, "first"), (I64, "wide")],
-                            internal=True)
+        f = module.function(f"strip_{height}x{vectors}", [(PTR, "upper"), (PTR, "x"), (I64, "row"), (I64, "first"),
+                                                          (I64, "wide")], internal=True)
         upper, x, row, first, wide = f.params
         mask = f.mask(f.sub(wide, (vectors - 1) * shape.lanes), shape.lanes)
         solve_tile(f, triangular, Steps(size, row, row, constant("i1", False)), upper, x, first, height, vectors, mask)

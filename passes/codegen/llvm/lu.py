@@ -1,18 +1,19 @@
 """LU factors with partial pivoting as pool tasks: whole matrices of a batch, or one panel of columns of a large matrix.
 
 A matrix is copied to the worker's scratch with its columns as rows, so that searching a pivot, scaling and eliminating go along
-vectors. `BLOCK` columns at a time are eliminated one after the other; then the other columns exchange rows, become rows of U, and
-take off the block's products while its L stands in registers.
+vectors. `BLOCK` columns at a time are eliminated one after the other; then the other columns exchange rows, become rows of U,
+and take off the block's products while its L stands in registers.
 """
 
 from dataclasses import dataclass
 
 from ....ir.target import Target
 from .emit import Module
+from .matrix_columns import Columns
 from .microkernel import multiply_add
 from .tasks import WORD, Words, write_task
 from .turned_squares import turn_in, turn_out, write_turn_square
-from .types import F32, F64, I32, I64, PTR, VOID, Value, bytes_of, constant, iota, mangled, vector
+from .types import F32, F64, I32, I64, PTR, VOID, bytes_of, constant, iota, mangled, vector
 
 ARRAYS = ("x", "out", "pivots", "info")
 WORDS = (*ARRAYS, "scratch", "turn", "items", "chunks", "rows", "columns", "x_row", "x_batch", "out_row", "out_batch",
@@ -61,40 +62,6 @@ class LuKernel:
         return module.text()
 
 
-class _Columns:
-    """The columns of a matrix in the scratch."""
-
-    def __init__(self, f, element, start, apart, rows):
-        self.f, self.element, self.start, self.apart, self.rows = f, element, start, apart, rows
-        self.lanes, self.size = f.lanes(element), bytes_of(element)
-        self.type = vector(self.lanes, element)
-        self.number = I32 if self.size == 4 else I64
-
-    def column(self, index) -> Value:
-        """Where a column begins."""
-        return self.f.at(self.start, self.f.mul(index, self.apart))
-
-    def spot(self, row, column) -> Value:
-        """Where an element lies."""
-        return self.f.at(self.column(column), row, self.element)
-
-    def rows_of(self, start) -> Value:
-        """The numbers of the rows of the vector that begins at a row."""
-        f = self.f
-        narrow = f.cast("trunc", start, I32) if self.number == I32 else start
-        return f.binary("add", iota(self.lanes, self.number), f.splat(narrow, self.lanes))
-
-    def below(self, start, row) -> Value:
-        """Which rows of the vector that begins at `start` are `row` or further down."""
-        f = self.f
-        narrow = f.cast("trunc", row, I32) if self.number == I32 else row
-        return f.compare("sge", self.rows_of(start), f.splat(narrow, self.lanes))
-
-    def vectors_from(self, row):
-        """A loop over the vectors that hold rows from `row` on."""
-        return self.f.loop(self.f.bit_and(row, -self.lanes), self.rows, self.lanes)
-
-
 def _write_factor(module, kernel):
     """Function of one matrix."""
     element = kernel.element
@@ -120,7 +87,7 @@ def _write_block(module, kernel):
     f = module.function("block", [(PTR, "work"), (I64, "apart"), (I64, "rows"), (I64, "columns"), (I64, "start"),
                                   (I64, "first"), (PTR, "pivots"), (PTR, "info"), (PTR, "exchanged")], internal=True)
     work, apart, rows, columns, start, first, pivots, info, exchanged = f.params
-    matrix, end = _Columns(f, kernel.element, work, apart, rows), f.min(rows, columns)
+    matrix, end = Columns(f, kernel.element, work, apart, rows), f.min(rows, columns)
     for number in range(kernel.block):
         k = f.add(start, number)
         f.store(f.mul(k, matrix.size), f.at(exchanged, WORD * number))
@@ -141,8 +108,8 @@ def _pivot_row(matrix, k):
     """The row of the first largest element of column k, from row k on."""
     f, lanes, number = matrix.f, matrix.lanes, matrix.number
     column, least = matrix.column(k), constant(matrix.type, -1.0)
-    own = f.splat(f.cast("trunc", k, I32) if number == I32 else k, lanes)
-    with f.loop(f.bit_and(k, -lanes), matrix.rows, lanes, [least, own]) as loop:
+    own = matrix.spread(k)
+    with matrix.vectors_from(k, [least, own]) as loop:
         best, where = loop.carried
         size = f.intrinsic("fabs", matrix.type, f.load(matrix.type, f.at(column, loop.index, matrix.element)))
         rows = matrix.rows_of(loop.index)
@@ -213,7 +180,7 @@ def _write_follow(module, kernel):
                                    (PTR, "exchanged")], internal=True)
     work, apart, rows, columns, start, exchanged = f.params
     block, lanes = kernel.block, kernel.lanes
-    matrix, right = _Columns(f, element, work, apart, rows), f.add(start, block)
+    matrix, right = Columns(f, element, work, apart, rows), f.add(start, block)
     places = [f.load(I64, f.at(exchanged, WORD * number)) for number in range(block)]
     with f.loop(0, start) as loop:
         _exchange(matrix, loop.index, start, places)

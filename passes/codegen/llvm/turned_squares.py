@@ -1,4 +1,4 @@
-"""Matrices copied with rows and columns exchanged, square by square in registers: what columns are worked on side by side with."""
+"""Matrices copied with rows and columns exchanged, square by square in registers."""
 
 from .emit import Module
 from .microkernel import transpose
@@ -8,9 +8,9 @@ _NAME = "turn_square"
 
 
 def write_turn_square(module: Module, element: str) -> str:
-    """`void turn_square(source, source_row, rows, columns, target, target_row, target_rows, target_columns)`: a block of at most
-    as many rows and columns as a vector has lanes, turned; of the target's rows so many vectors of so many elements are
-    written, zeros where the source has none."""
+    """`void turn_square(source, source_row, rows, columns, target, target_row, target_rows, target_columns)`: a block of at
+    most as many rows and columns as a vector has lanes, turned; of the target so many rows of so many elements are written,
+    zeros where the source has none."""
     f = module.function(_NAME, [("ptr noalias readonly", "source"), (I64, "source_row"), (I64, "rows"), (I64, "columns"),
                                 ("ptr noalias", "target"), (I64, "target_row"), (I64, "target_rows"), (I64, "target_columns")],
                         internal=True)
