@@ -13,7 +13,7 @@ from .matrix_columns import Columns
 from .microkernel import multiply_add
 from .tasks import WORD, Words, write_task
 from .turned_squares import turn_in, turn_out, write_turn_square
-from .types import F32, F64, I32, I64, PTR, VOID, bytes_of, constant, iota, mangled, vector
+from .types import F32, F64, I32, I64, PTR, VOID, bytes_of, constant, iota, lanes_of, mangled, vector
 
 ARRAYS = ("x", "out", "pivots", "info")
 WORDS = (*ARRAYS, "scratch", "turn", "items", "chunks", "rows", "columns", "x_row", "x_batch", "out_row", "out_batch",
@@ -24,6 +24,7 @@ MOVE_WORDS = (*MOVE_ARRAYS, "scratch", "turn", "items", "chunks", "strips", "wid
               "x_batch", "pivots_batch")
 BLOCK = 8                                               # columns, or fewer where a vector has fewer lanes
 _SMALLEST = {F32: 2.0 ** -126, F64: 2.0 ** -1022}       # whose reciprocal is no infinity
+_GROWTH = 2.0 ** 64
 
 
 @dataclass(frozen=True)
@@ -93,13 +94,9 @@ def _write_block(module, kernel):
         f.store(f.mul(k, matrix.size), f.at(exchanged, WORD * number))
         with f.when(f.compare("slt", k, end)):
             pivot = _pivot_row(matrix, k)
-            at = f.mul(pivot, matrix.size)
-            f.store(at, f.at(exchanged, WORD * number))
+            f.store(f.mul(pivot, matrix.size), f.at(exchanged, WORD * number))
             f.store(f.cast("trunc", f.add(f.add(pivot, first), 1), I32), f.at(pivots, k, I32))
-            for column in range(kernel.block):
-                _swap(f, matrix, matrix.column(f.add(start, column)), f.mul(k, matrix.size), at)
-            _note_zero(f, matrix, k, first, info)
-            _eliminate(matrix, start, number, kernel.block, _scale(matrix, k))
+            _eliminate(matrix, start, number, kernel.block, pivot, lambda is_zero, k=k: _note_zero(f, is_zero, k, first, info))
     f.ret()
     return f.name
 
@@ -116,12 +113,22 @@ def _pivot_row(matrix, k):
         larger = f.binary("and", f.compare("ogt", size, best), f.compare("sge", rows, own))
         loop.next(f.select(larger, size, best), f.select(larger, rows, where))
     best, where = loop.results
-    top = f.intrinsic("vector.reduce.fmax", matrix.type, best, ret=matrix.element)
-    equal = f.compare("oeq", best, f.splat(top, lanes))
+    equal = f.compare("oeq", best, f.splat(_largest(f, best), lanes))
     none = constant(where.type, (1 << 31) - 1)
     found = f.intrinsic("vector.reduce.smin", where.type, f.select(equal, where, none), ret=number)
     found = f.cast("sext", found, I64) if number == I32 else found
     return f.select(f.compare("slt", found, matrix.rows), found, k)     # beyond the rows: all of them are no numbers
+
+
+def _largest(f, value):
+    """The largest lane of a vector without NaN."""
+    lanes = lanes_of(value.type)
+    while lanes > 1:
+        lanes //= 2
+        low, high = ((f.shuffle(value, value, range(start, start + lanes)) if lanes > 1 else f.extract(value, start))
+                     for start in (0, lanes))
+        value = f.select(f.compare("ogt", low, high), low, high)
+    return value
 
 
 def _swap(f, matrix, column, here, there):
@@ -132,45 +139,57 @@ def _swap(f, matrix, column, here, there):
     f.store(a, other)
 
 
-def _note_zero(f, matrix, k, first, info):
+def _note_zero(f, is_zero, k, first, info):
     """Keeps the number of the first pivot that is zero, from 1."""
-    is_zero = f.compare("oeq", f.load(matrix.element, matrix.spot(k, k)), 0.0)
     with f.when(f.binary("and", is_zero, f.compare("eq", f.load(I32, info), 0))):
         f.store(f.cast("trunc", f.add(f.add(k, first), 1), I32), info)
 
 
-def _scale(matrix, k):
-    """What column k is multiplied by; where that is no finite number the column is divided here (zeros stay)."""
-    f = matrix.f
-    pivot = f.load(matrix.element, matrix.spot(k, k))
-    size = f.intrinsic("fabs", matrix.element, pivot)
-    tiny = f.compare("olt", size, _SMALLEST[matrix.element])
-    with f.when(f.binary("and", tiny, f.compare("une", pivot, 0.0))):
-        spread, column = f.splat(pivot, matrix.lanes), matrix.column(k)
-        with matrix.vectors_from(f.add(k, 1)) as loop:
-            place = f.at(column, loop.index, matrix.element)
-            value = f.load(matrix.type, place)
-            f.store(f.select(matrix.below(loop.index, f.add(k, 1)), f.fdiv(value, spread), value), place)
-    return f.select(tiny, constant(matrix.element, 1.0), f.fdiv(constant(matrix.element, 1.0), pivot))
-
-
-def _eliminate(matrix, start, number, block, scale):
-    """Scales a column of the block below its pivot, and takes its products off the columns to its right."""
-    f, lanes = matrix.f, matrix.lanes
+def _eliminate(matrix, start, number, block, pivot, note):
+    """Exchanges row k of a block's columns with the pivot's, scales column k below it, and takes its products off the columns
+    to its right. The vector that holds row k is exchanged in a register: loading one waits for elements just stored there."""
+    f, element, lanes = matrix.f, matrix.element, matrix.lanes
     k = f.add(start, number)
-    column, below = matrix.column(k), f.add(k, 1)
-    rest = [matrix.column(f.add(start, n)) for n in range(number + 1, block)]
-    factors = [f.splat(f.fneg(f.load(matrix.element, f.at(other, k, matrix.element))), lanes) for other in rest]
-    spread = f.splat(scale, lanes)
-    with matrix.vectors_from(below) as loop:
-        place, inside = f.at(column, loop.index, matrix.element), matrix.below(loop.index, below)
-        value = f.load(matrix.type, place)
-        scaled = f.fmul(value, spread)
-        f.store(f.select(inside, scaled, value), place)
-        for other, by in zip(rest, factors):
-            there = f.at(other, loop.index, matrix.element)
-            value = f.load(matrix.type, there)
-            f.store(f.select(inside, multiply_add(f, scaled, by, value), value), there)
+    columns = [matrix.column(f.add(start, n)) for n in range(block)]
+    own, others = ([f.load(element, f.at(column, row, element)) for column in columns] for row in (k, pivot))
+    head = f.bit_and(k, -lanes)
+    after = f.add(head, lanes)
+    with f.when(f.compare("sge", pivot, after)):
+        for column, value in zip(columns, own):
+            f.store(value, f.at(column, pivot, element))
+    grown, scale = _scales(f, element, others[number], note)
+    factors = [f.splat(f.fneg(value), lanes) for value in others[number + 1:]]
+    rows, here = matrix.rows_of(head), matrix.spread(k)
+    at_pivot = f.compare("eq", rows, matrix.spread(pivot))
+    at_own, inside = f.compare("eq", rows, here), f.compare("sgt", rows, here)
+    first = []
+    for column, mine, other in zip(columns, own, others):
+        value = f.select(at_pivot, f.splat(mine, lanes), f.load(matrix.type, f.at(column, head, element)))
+        first.append(f.select(at_own, f.splat(other, lanes), value))
+    scaled = f.fmul(f.fmul(first[number], grown), scale)
+    first[number] = f.select(inside, scaled, first[number])
+    first[number + 1:] = [f.select(inside, multiply_add(f, scaled, by, value), value)
+                          for by, value in zip(factors, first[number + 1:])]
+    for column, value in zip(columns, first):
+        f.store(value, f.at(column, head, element))
+    with f.loop(after, matrix.rows, lanes) as loop:
+        place = f.at(columns[number], loop.index, element)
+        scaled = f.fmul(f.fmul(f.load(matrix.type, place), grown), scale)
+        f.store(scaled, place)
+        for column, by in zip(columns[number + 1:], factors):
+            there = f.at(column, loop.index, element)
+            f.store(multiply_add(f, scaled, by, f.load(matrix.type, there)), there)
+
+
+def _scales(f, element, pivot, note):
+    """Two vectors that a column is multiplied by, one after the other, instead of being divided by its pivot: the reciprocal of
+    a very small pivot would be infinite, so it is made larger first. A column whose pivot is zero stays."""
+    lanes, one = f.lanes(element), constant(element, 1.0)
+    is_zero, tiny = f.compare("oeq", pivot, 0.0), f.compare("olt", f.intrinsic("fabs", element, pivot), _SMALLEST[element])
+    note(is_zero)
+    grown = f.select(f.binary("and", tiny, f.compare("une", pivot, 0.0)), constant(element, _GROWTH), one)
+    scale = f.select(is_zero, one, f.fdiv(one, f.fmul(pivot, grown)))
+    return f.splat(grown, lanes), f.splat(scale, lanes)
 
 
 def _write_follow(module, kernel):
