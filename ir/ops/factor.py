@@ -1,4 +1,4 @@
-"""Factorisations, inverses and determinants of matrices and batches of matrices, through LAPACK on the host.
+"""Factorisations, inverses and determinants of matrices and batches of matrices; the references go through LAPACK.
 
 Gradients are the textbook ones; where a factorisation is not unique (signs or phases of vectors, equal singular values or
 eigenvalues) only functions that do not depend on the choice have one. Rules of functions that are no analytic functions of

@@ -1,4 +1,4 @@
-"""Triangular systems and LU factorisations, in blocks of columns on the host: what numpy has no LAPACK function for.
+"""Triangular systems and LU factorisations; the references, which numpy has no LAPACK function for, go in blocks of columns.
 
 All of them go through batches of matrices at once, and divide by what they find, zeros too (`info` says where).
 """

@@ -35,9 +35,10 @@ class TriangularKernel:
 
     @property
     def shape(self) -> TileShape:
-        """The largest tile: its sums, a row of X and one broadcast are in registers."""
+        """The largest tile: its sums, a row of X and one broadcast are in registers, and a vector has a lane for each row."""
         rows, vectors = (8, 3) if self.target.vector_registers >= 32 else (4, 2)
-        return TileShape(rows, vectors, self.target.lanes(bytes_of(self.element)))
+        lanes = self.target.lanes(bytes_of(self.element))
+        return TileShape(min(rows, lanes), vectors, lanes)
 
     def text(self) -> str:
         """The module as LLVM IR."""
