@@ -58,8 +58,8 @@ class Product:
         key = "adds", a.shape, a.strides, b.shape, b.strides, out.strides, pool.get_num_threads()
         plan = self._plans.get(key)
         if plan is None:
-            layouts = (Layout(x.shape, x.strides) for x in (a, b, out))
-            plan = self._keep(key, make_adding_plan(*layouts, self.dtype.itemsize, self, key[-1]))
+            left, right, result = (Layout(x.shape, x.strides) for x in (a, b, out))
+            plan = self._keep(key, make_adding_plan(left, right, result, self.dtype.itemsize, self, key[-1]))
         self._run(plan, a, b, out, 0)
 
     def pack(self, b: np.ndarray) -> "Packed":

@@ -120,7 +120,7 @@ def make_packed_plan(a: Layout, columns: int, out: Layout, item: int, product, t
 def make_adding_plan(a: Layout, b: Layout, out: Layout, item: int, product, threads: int) -> Plan:
     """The plan of C += A @ B on register tiles, for floats that C holds as they are summed; rows of B and C are contiguous."""
     operands = Operands(*_steps(a, b, item), item)
-    near = tile_plan.reads_in_place(a.shape[-2], *b.shape[-2:], operands, product.sums_in_place)
+    near = tile_plan.reads_in_place(a.shape[-2], b.shape[-2], b.shape[-1], operands, product.sums_in_place)
     return _fill(out.shape, out.shape[:-2], "tiles", codegen.IN_PLACE if near else codegen.PACK_ROWS, False, False,
                  (a, b, out), item, product, threads, {"adds": 1})
 
