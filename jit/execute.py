@@ -31,6 +31,7 @@ from ..passes.join_pads import join_pads
 from ..passes.layout import layout
 from ..passes.pack_recurrent import pack_recurrent
 from ..passes.row_bodies import row_bodies
+from ..passes.wide_attention import wide_attention
 from ..runtime.cpu.eager import has_own_kernel
 from ..runtime.device_array import DeviceArray
 from ..runtime.dispatch import kernel_of
@@ -71,8 +72,8 @@ def sliced_batches(graph: Graph) -> Graph:
     return batch_slices(graph, cache_sizes.kept_between_steps())
 
 
-PASSES = (*pipeline.SIMPLER, row_bodies, class_losses, decompose_bodies, gelu_parts, *pipeline.SIMPLER,
-          join_pads, fold_batch_norm, fuse_batch_norm, blocked_layout, packed_recurrence, *pipeline.SIMPLER,
+PASSES = (*pipeline.SIMPLER, row_bodies, class_losses, decompose_bodies, gelu_parts, wide_attention,
+          *pipeline.SIMPLER, join_pads, fold_batch_norm, fuse_batch_norm, blocked_layout, packed_recurrence, *pipeline.SIMPLER,
           fuse_conv_epilogue, chained_convs, sliced_batches)
 
 
