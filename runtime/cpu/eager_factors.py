@@ -192,11 +192,11 @@ def lstsq(op: Op):
 
     def run(a, b, *, rcond):
         found = None
-        if _takes(a, b) and a.shape[-2] >= a.shape[-1]:
+        if _takes(a, b):
             found = qr.least_squares(a, b, rcond)
         if found is None:
             return op.ref(a, b, rcond=rcond)
-        return found, np.full(a.shape[:-2], a.shape[-1], np.int64)
+        return found, np.full(a.shape[:-2], min(a.shape[-2:]), np.int64)
 
     return run
 

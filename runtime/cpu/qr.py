@@ -87,9 +87,11 @@ def _collect(panels, q):
 
 
 def least_squares(a: np.ndarray, b: np.ndarray, rcond: float) -> np.ndarray | None:
-    """x with the least |a x - b|, for a (..., m, n) with m >= n whose ranks are n for sure: no singular value is below rcond
-    times the largest. None where it may be otherwise."""
+    """x with the least |a x - b|, the shortest of them, where all singular values of a surely count: none is below rcond times
+    the largest. None where it may be otherwise."""
     *lead, rows, columns = a.shape
+    if rows < columns:
+        return _shortest(a, b, rcond)
     joined = alloc.empty((*lead, rows, columns + b.shape[-1]), a.dtype)
     joined[..., :columns], joined[..., columns:] = a, b
     joined = joined.reshape(math.prod(lead), rows, joined.shape[-1])
@@ -106,6 +108,17 @@ def least_squares(a: np.ndarray, b: np.ndarray, rcond: float) -> np.ndarray | No
         return None
     triangular.solve(factors, x, upper=True)
     return x.reshape((*lead, columns, b.shape[-1]))
+
+
+def _shortest(a, b, rcond):
+    """The shortest x with a x = b, for a of more columns than rows: from the factors of its transpose."""
+    q, r = factor(np.swapaxes(a, -1, -2))
+    r, x = r.reshape(-1, *r.shape[-2:]), alloc.empty((math.prod(b.shape[:-2]), *b.shape[-2:]), b.dtype)
+    if not _is_regular(r, rcond):
+        return None
+    np.copyto(x.reshape(b.shape), b)
+    triangular.solve(r.transpose(0, 2, 1), x)
+    return gemm.matmul(q, x.reshape(b.shape))
 
 
 def _is_regular(factors, rcond):
