@@ -40,8 +40,17 @@ def factor(x: np.ndarray, complete: bool = False):
             work = np.array(x[number:number + 1])
             panels = _factor_large(work, steps)
             _collect(panels, q[number:number + 1])
-            np.copyto(r[number, :steps], np.triu(work[0, :steps]))
+            _copy_upper(work[0], r[number, :steps])
     return q.reshape((*lead, rows, wide)), r.reshape((*lead, wide, columns))
+
+
+def _copy_upper(work, r):
+    """R, of which the first rows of a matrix are left, and zeros below it."""
+    for start in range(0, len(r), _PANEL):
+        rows = r[start:start + _PANEL]
+        rows[:, :start] = 0
+        rows[:, start:] = work[start:start + len(rows), start:]
+        rows[:, start:start + _PANEL] = np.triu(rows[:, start:start + _PANEL])
 
 
 def _factor_large(work, steps):
