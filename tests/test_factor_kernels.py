@@ -12,7 +12,7 @@ import ingot
 from ingot import linalg
 from ingot.ir import target
 from ingot.ir.errors import LinAlgError
-from ingot.runtime.cpu import cholesky, gemm, lu, qr, triangular
+from ingot.runtime.cpu import alloc, cholesky, gemm, lu, qr, triangular
 
 KINDS = (np.float32, np.float64)
 SIZES = (1, 2, 7, 8, 9, 15, 16, 17, 31, 33, 64, 65, 100, 129, 255, 257, 300, 520)
@@ -25,7 +25,7 @@ def matrices(kind, *shape, seed=0):
 
 def positive(kind, *shape):
     x = matrices(kind, *shape)
-    return (x @ np.swapaxes(x, -1, -2) / shape[-1] + np.eye(shape[-1])).astype(kind)
+    return (x @ np.swapaxes(x, -1, -2) / shape[-1] + np.eye(shape[-2])).astype(kind)
 
 
 def assert_small(gap, kind, n, *sizes):
@@ -62,6 +62,26 @@ def test_lu_and_qr_give_the_matrix_back(shape, kind):
         assert_small(q.astype(np.float64) @ r - x, kind, n, x)
         assert_small(np.swapaxes(q, -1, -2).astype(np.float64) @ q - np.eye(q.shape[-1]), kind, n)
         assert not np.tril(r, -1).any() and q.shape[-1] == (shape[-2] if complete else min(shape[-2:]))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_is_read_that_was_not_written(kind, monkeypatch):
+    """Scratch and new arrays may hold anything."""
+    taken = alloc.empty
+
+    def spoiled(shape, dtype=np.float32):
+        made = taken(shape, dtype)
+        made.reshape(-1).view(np.uint8)[...] = 0xFF         # NaN as floats
+        return made
+
+    monkeypatch.setattr(alloc, "empty", spoiled)
+    for shape in ((1, 1), (5, 3), (3, 5), (13, 13), (3, 33, 17), (40, 20), (70, 90), (300, 270)):
+        x = matrices(kind, *shape)
+        spd = positive(kind, *shape)
+        for made in (*lu.factor(x), *qr.factor(x), *qr.factor(x, True), *cholesky.factor(spd)):
+            assert np.isfinite(made).all()
+        assert np.isfinite(qr.least_squares(x, matrices(kind, *shape[:-1], 2), 0.0)).all()
+        assert np.isfinite(lu.solve(*lu.factor(spd)[:2], matrices(kind, *shape[:-1], 2))).all()
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -129,7 +129,7 @@ def _collect(matrix, v, steps, wide, tau):
     """The first columns of the product of all reflections in the place of these, the last one first, as LAPACK's org2r."""
     f, element = matrix.f, matrix.element
     with f.loop(steps, wide) as extra:
-        _clear(f, element, matrix.column(extra.index), matrix.rows)
+        _clear(f, element, matrix.column(extra.index), f.mul(f.ceil_div(matrix.rows, matrix.lanes), matrix.lanes))
         f.store(constant(element, 1.0), matrix.spot(extra.index, extra.index))
     with f.loop(0, steps) as loop:
         k = f.sub(f.sub(steps, loop.index), 1)
