@@ -135,7 +135,8 @@ def attach(differential, replay, results, updated=()):
     inputs that the replay itself has overwritten."""
     if not tls.m.grad:
         return
-    edges = tuple([replay.tensors[i]._node for i in differential.wanted])
+    inputs = [replay.tensors[i] for i in differential.wanted]
+    edges = tuple([t._kept_leaf if t._node is None else t._node for t in inputs])
     if not any(e is not None for e in edges):
         return
     outs = tuple([aval_of(results[i]._a) for i in differential.results])

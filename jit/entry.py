@@ -93,9 +93,11 @@ class Entry:
         """All that a path relies on holds for the whole entry: it held when the path was recorded, like everything before.
         Dictionaries are replaced, not changed: another thread may be going through them."""
         self.guards = joined(self.guards, [(g.watched, g) for g in guards])
-        captured = [s.what for s in recording.sources if s.kind == "captured"]
+        captured = [(i, s.what) for i, s in enumerate(recording.sources) if s.kind == "captured"]
+        turned = {position for position, _ in recording.turns}
         self.captured = joined(self.captured, [
-            (id(t), (t, t._a.shape, t._a.dtype, t._node is not None, memory_order(t._a))) for t in captured])
+            (id(t), (t, t._a.shape, t._a.dtype, (t._node is not None) != (i in turned), memory_order(t._a)))
+            for i, t in captured])
         leaves = [(recording.sources[position], aval) for position, aval in recording.leaves]
         self.leaves = joined(self.leaves, [
             ((s.kind, s.what if s.kind == "argument" else id(s.what)), (s, aval)) for s, aval in leaves])
@@ -186,7 +188,7 @@ class Entry:
             return "an argument lies over an array over which a captured tensor lies, too"
         for source, aval in self.leaves.values():
             t = arguments[source.what] if source.kind == "argument" else source.what
-            now = t._node.grad if t._node is not None and isinstance(t, Tensor) else None
+            now = t.grad if isinstance(t, Tensor) else None
             if (now is None) != (aval is None):
                 return "a gradient that was None is set, or the other way round"
         return None

@@ -77,8 +77,7 @@ class Tree:
         tensors. Else None."""
         here, work = self.first, self.first.work
         finish, (compiled, derived) = here.finish, work.job.ready(symbols) or (None, None)
-        plain = here.question is None and compiled is not None and compiled.is_native
-        if not plain or finish.updates or finish.grads or finish.hosts or finish.rebinds or finish.differential is not None:
+        if here.question is not None or compiled is None or not compiled.is_native or finish.does_more:
             return None
         if not here.is_plain or any(o.source is not None or o.freed or o.device is not None for _, o in finish.outputs):
             return None

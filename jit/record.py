@@ -66,6 +66,7 @@ class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
         self.shared: list = []                   # (argument, captured tensor over the same memory)
         self.read_only: set = set()              # ids of outside storages of which several different parts came in
         self.edges: dict[int, Any] = {}          # position of an input: its history when it came in
+        self.turned: dict = {}                   # position of an input: (the tensor, whether it required grad)
         self.cleared: list | None = None         # leaves that had no gradient any more when the first operation ran
         self.contents: Any = None                # the `Contents` of lists and dictionaries that the function reaches
         self.scheduled: set = set()              # ids of the groups of optimizers whose rates change at the end of the call
@@ -153,11 +154,15 @@ class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
             cell = self.link(t).cell
             if t is not cell.root:
                 self.refuse("it uses the gradient of a tensor that shares memory with another one it uses", "clone one of them")
-            position = cell.source
-            self.leaves[id(leaf)] = LeafState(position, leaf, leaf.grad)
-            if leaf.grad is not None:
-                leaf.grad.__dict__["_gradient_of"] = self, position
-                self._linked.append(weakref.ref(leaf.grad))
+            self.add_leaf(t, leaf, leaf.grad)
+
+    def add_leaf(self, t, leaf, grad):
+        """An input has this leaf, and this gradient."""
+        position = self.link(t).cell.source
+        self.leaves[id(leaf)] = LeafState(position, leaf, grad)
+        if grad is not None:
+            grad.__dict__["_gradient_of"] = self, position
+            self._linked.append(weakref.ref(grad))
 
     def link(self, t: Tensor) -> Link:
         """How the graph knows a tensor."""
@@ -195,7 +200,7 @@ class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
         b = self.builder
         b.line = user_line()
         if self.cleared is None:
-            self.cleared = [s.position for s in self.leaves.values() if s.was_set and s.leaf.grad is None]
+            self.cleared = [s.position for s in self.leaves.values() if s.was_set and s.gradient is None]
         if WATCHES:
             tell(op, args, params, out, b.line)
         if op is reshape:
@@ -300,7 +305,7 @@ class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
         for cell in self.outside:
             is_last = cell.version and (id(cell.root) in self.rebound_to or cell.root._storage.cell is cell)
             if is_last and self.sources[cell.source].kind in ("argument", "captured", "grad"):
-                if cell.root._node is not self.edges.get(cell.source) and self.sources[cell.source].kind != "grad":
+                if self._has_grown(cell):
                     raise TraceError("this function cannot be traced: it writes in place to a tensor from outside, whose "
                                      "gradient then goes through what it did; return the new value, or write under no_grad()")
                 r.updates.append((cell.source, cell.value))
@@ -316,7 +321,8 @@ class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
             if s.was_read:
                 r.leaves.append((s.position, s.aval))
             if s.was_set or not s.is_as_before():
-                r.grads.append((s.position, None if s.leaf.grad is None else self.value_of(s.leaf.grad)))
+                r.grads.append((s.position, None if s.gradient is None else self.value_of(s.gradient)))
+        r.turns = self.turns()
         r.outputs = self._with_gradients(result_tensors, r)
         if self.differentiates and any(o.has_history for o in r.outputs):
             r.backward = backward_of(self, [t for t, o in zip(result_tensors, r.outputs) if o.has_history])
@@ -324,10 +330,17 @@ class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
         self.release()
         return r
 
+    def _has_grown(self, cell) -> bool:
+        """Whether memory from outside got another history than it came with."""
+        node = cell.root._node
+        if self.sources[cell.source].kind == "grad" or node is self.edges.get(cell.source):
+            return False
+        return cell.source not in self.turned or not cell.root.is_leaf
+
     def _with_gradients(self, result_tensors, r):
         """The outputs, of which those that leaves have as gradients from now on are these very tensors."""
         given = {position for position, value in r.grads if value is not None}
-        position_of = {id(s.leaf.grad): s.position for s in self.leaves.values() if s.position in given}
+        position_of = {id(s.gradient): s.position for s in self.leaves.values() if s.position in given}
         return [replace(o, gradient_of=position_of.get(id(t))) if o.source is None and not o.requires_grad else o
                 for t, o in zip(result_tensors, r.outputs)]
 

@@ -34,16 +34,48 @@ class Gradients:
         if type(t._node) is Leaf:
             self.link(t)
             self.note_leaf(t)
-            if setting:
-                self.leaves[id(t._node)].was_set = True
-            else:
-                self.grad_read(t._node)
+            leaf = t._node
+        elif t._node is None and self.link(t).cell.root is t:
+            leaf = self._resting_leaf(t)
+        else:
+            return
+        if setting:
+            self.leaves[id(leaf)].was_set = True
+        else:
+            self.grad_read(leaf)
+
+    def _resting_leaf(self: Any, t) -> Leaf:
+        """The leaf of a tensor from outside that does not require grad, but may have a gradient."""
+        if t._kept_leaf is None:
+            t._kept_leaf = Leaf()
+        if id(t._kept_leaf) not in self.leaves:
+            self.add_leaf(t, t._kept_leaf, t._kept_grad)
+        self.leaves[id(t._kept_leaf)].resting = t
+        return t._kept_leaf
+
+    def leaf_turning(self: Any, t: Tensor):
+        """`t` is about to start or stop requiring grad: one from outside does so in later calls, too."""
+        cell = self.link(t).cell
+        if cell.root is not t:
+            return
+        self.turned.setdefault(cell.source, (t, t._node is not None))
+        if t._node is not None:
+            self.note_leaf(t)
+            self.leaves[id(t._node)].resting = t
 
     def leaf_made(self: Any, t: Tensor):
-        """`t` starts to require grad: fine for what the function made, which nobody outside will ask for its gradient."""
-        if self.link(t).cell.root is t:
-            self.refuse("it makes a tensor from outside require grad", "call requires_grad_() before, or on x.detach()")
-        self.leaves[id(t._node)] = LeafState(None, t._node, None)
+        """`t` requires grad from now on."""
+        cell = self.link(t).cell
+        if cell.root is not t:
+            self.leaves[id(t._node)] = LeafState(None, t._node, None)
+        else:
+            self.note_leaf(t)
+            self.edges[cell.source] = t._node
+
+    def turns(self: Any) -> list:
+        """(position, whether it requires grad in the end) of the inputs that did not when the call began, or the other way
+        round."""
+        return [(position, not began) for position, (t, began) in self.turned.items() if (t._node is not None) != began]
 
     def grad_read(self: Any, leaf: Leaf):
         """The gradient of a leaf is about to be read."""

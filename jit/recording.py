@@ -72,6 +72,7 @@ class Recording:
     updates: list = field(default_factory=list)      # (input position, value)
     grads: list = field(default_factory=list)        # (input position, value or None): gradients set on leaves
     cleared: list = field(default_factory=list)      # positions of leaves whose gradient went before the first operation
+    turns: list = field(default_factory=list)        # (input position, whether it requires grad from now on)
     rebinds: list = field(default_factory=list)      # (input position, Output): `t.data = new`, as what the input then is
     leaves: list = field(default_factory=list)       # (input position, aval of the gradient found there, or None)
     hosts: list = field(default_factory=list)        # (host step, the values it takes): what runs at the end, in order
@@ -85,7 +86,7 @@ class Recording:
     @property
     def has_effects(self) -> bool:
         """Whether a call does anything to tensors, random streams or the world that its results do not show."""
-        does = self.updates or self.grads or self.rebinds or self.hosts
+        does = self.updates or self.grads or self.turns or self.rebinds or self.hosts
         return bool(does) or any(s.kind == "key" for s in self.sources)
 
 
@@ -130,19 +131,27 @@ class LeafState:
     """The gradient of a leaf during a recording: what it was, and whether that was ever looked at.
 
     position    of the input that is the leaf; None for one that the function made
+    resting     the input, if there was a time in the recording when it did not require grad and kept its gradient itself
     """
 
-    __slots__ = ("_before", "aval", "hooks", "leaf", "position", "was_read", "was_set")
+    __slots__ = ("_before", "aval", "hooks", "leaf", "position", "resting", "was_read", "was_set")
 
     def __init__(self, position: int | None, leaf: Leaf, before: Tensor | None):
         self.position, self.leaf, self.hooks = position, leaf, leaf.hook_numbers()
         self.aval = None if before is None else before.aval
         self._before = None if before is None else weakref.ref(before)
         self.was_read = self.was_set = False
+        self.resting: Tensor | None = None
+
+    @property
+    def gradient(self) -> Tensor | None:
+        """What it is now."""
+        t = self.resting
+        return self.leaf.grad if t is None or t._node is self.leaf else t._kept_grad
 
     def is_as_before(self) -> bool:
         """Whether the leaf's gradient is the very tensor that was found."""
-        now = self.leaf.grad
+        now = self.gradient
         return now is None if self._before is None else now is not None and self._before() is now
 
 

@@ -88,7 +88,7 @@ class Replay:
 
     def _resolve(self, source):
         if source.kind == "grad":
-            t = self.tensors[source.what]._node.grad
+            t = self.tensors[source.what].grad
             return t, t._a
         if source.kind == "key":
             return None, self.drawn.key(source.what)
@@ -112,11 +112,15 @@ class Replay:
             step.run([found[at] for at in places], self.symbols)
         if updates:
             self._write(finish, work.job.in_place(self.symbols), updates, found)
+        for position, on in finish.turns:
+            self.tensors[position].requires_grad_(on)
         new = {}
         for (position, slot), at in zip(finish.grads, grads):
-            leaf, new[position] = self.tensors[position]._node, None if slot is None else wrap(self._value(slot, at, found))
-            if type(leaf) is Leaf:
-                leaf.grad = new[position]
+            t, new[position] = self.tensors[position], None if slot is None else wrap(self._value(slot, at, found))
+            if type(t._node) is Leaf:
+                t._node.grad = new[position]
+            elif t._node is None:
+                t._kept_grad = new[position]
         made = [new[o.gradient_of] if o.gradient_of is not None else self._result(slot, o, at, found)
                 for (slot, o), at in zip(finish.outputs, results)]
         if finish.differential is not None:

@@ -73,9 +73,15 @@ class Finish:
     updates: list                # (input position, slot)
     grads: list                  # (input position, slot or None)
     hosts: list                  # (host step, slots)
+    turns: list                  # (input position, whether it requires grad from now on)
     rebinds: list                # (input position, slot, Output)
     differential: Differential | None
     outcome: Any
+
+    @property
+    def does_more(self) -> bool:
+        """Whether a call does anything to tensors or the world but to give plain results."""
+        return bool(self.updates or self.grads or self.hosts or self.turns or self.rebinds) or self.differential is not None
 
     def hand_out(self, made, wanted, needed):
         """Says which results the last stretch has to give so that all can be handed out; for each thing that leaves, in the
@@ -177,5 +183,5 @@ def _finish(recording, slots):
                   [(position, slots[v]) for position, v in recording.updates],
                   [(position, None if v is None else slots[v]) for position, v in recording.grads],
                   [(step, [slots[v] for v in values]) for step, values in recording.hosts],
-                  [(position, slots[o.value], o) for position, o in recording.rebinds],
+                  recording.turns, [(position, slots[o.value], o) for position, o in recording.rebinds],
                   Differential.of(recording, slots), recording.outcome)

@@ -197,7 +197,7 @@ def __buffer__(self, flags) -> memoryview:
 # the memory, and owners (and storages) are written once.
 
 copyreg.pickle(Storage, lambda storage: (Storage, ()))
-_NOT_STATE = ("_base", "_path", "_kept_grad", "_retains")
+_NOT_STATE = ("_base", "_path", "_kept_grad", "_kept_leaf", "_retains")
 
 
 def owner_of(a) -> np.ndarray:

@@ -66,6 +66,7 @@ class Tensor:
     _base = None        # for a view: the tensor whose memory it looks into
     _path = None        # and how it leads there: (path before, view operator, parameters)
     _kept_grad = None   # gradient of a tensor that is not a leaf (retain_grad), or set by hand
+    _kept_leaf = None   # the leaf of a tensor that stopped requiring grad: histories lead there
     _retains = False
     _is_data = False    # whether writes are not checked against what was saved for gradients
     __array_priority__ = 1000
@@ -147,20 +148,27 @@ class Tensor:
         self.requires_grad_(value)
 
     def requires_grad_(self, requires_grad: bool = True):
-        """Starts (or stops) collecting a gradient for this leaf."""
+        """Starts (or stops) collecting a gradient for this leaf: histories from before, and hooks, count again when it starts
+        again."""
         if not self.is_leaf:
             if requires_grad:
                 return self
             raise AutogradError("only leaf tensors can stop requiring grad; use detach() for a tensor without its history")
+        if bool(requires_grad) is (self._node is not None):
+            return self
+        if requires_grad and not self.dtype.is_inexact:
+            raise AutogradError(f"only floating point tensors can require gradients, this one is {self.dtype}")
+        recorder = tls.m.recorder
+        if recorder is not None:
+            recorder.leaf_turning(self)
         if not requires_grad:
-            self._kept_grad, self._node = self.grad, None
-        elif self._node is None:
-            if not self.dtype.is_inexact:
-                raise AutogradError(f"only floating point tensors can require gradients, this one is {self.dtype}")
-            self._node = Leaf(self._kept_grad)
-            recorder = tls.m.recorder
-            if recorder is not None:
-                recorder.leaf_made(self)
+            leaf = self._kept_leaf = self._node
+            self._kept_grad, leaf.grad, self._node = leaf.grad, None, None
+            return self
+        self._node = leaf = self._kept_leaf or Leaf()
+        leaf.grad = self._kept_grad
+        if recorder is not None:
+            recorder.leaf_made(self)
         return self
 
     @property

@@ -17,6 +17,28 @@ def leaf(*values):
 # Tensor hooks.
 
 
+def test_a_leaf_that_stops_and_starts_again_keeps_hooks_and_histories():
+    x = leaf(1.0)
+    x.register_hook(lambda g: g * 10)
+    before = (x * 2).sum()
+    x.requires_grad_(False)
+    between = (x * 5).requires_grad
+    x.requires_grad_()
+    before.backward()
+    assert not between and x.grad.tolist() == [20.0]
+
+
+def test_a_leaf_that_has_stopped_takes_no_gradient_and_keeps_its_own():
+    x = leaf(1.0)
+    kept, later = (x * 2).sum(), (x * 3).sum()
+    kept.backward()
+    x.requires_grad_(False)
+    later.backward()
+    assert x.grad.tolist() == [2.0]
+    x.requires_grad_()
+    assert x.grad.tolist() == [2.0]
+
+
 def test_hooks_see_and_replace_in_order():
     x = leaf(1.0)
     seen = []

@@ -100,6 +100,10 @@ def test_hessians(second):
     close(second(f)(x), ingot.autograd.functional.hessian(f, x), 1e-9)
     xs = ingot.randn(2, 3, dtype=ingot.float64)
     close(vmap(second(f))(xs)[1], ingot.autograd.functional.hessian(f, xs[1]), 1e-9)
+    traced = ingot.jit.trace(vmap(second(f)))
+    for _ in range(3):
+        close(traced(xs), vmap(second(f))(xs), 1e-12)
+    assert traced.stats()["compiles"] == 1
 
 
 def test_derivatives_along_directions_agree():

@@ -78,10 +78,6 @@ def test_a_leaf_made_inside_collects_its_own_gradient():
     same(make, lambda i: (vec(float(i), 2.0, 3.0),))
 
 
-def test_an_outside_tensor_cannot_start_to_require_grad():
-    refused(lambda x: (x.requires_grad_() * 2).sum(), vec())
-
-
 def test_a_step_whose_first_time_is_special():
     from ingot import optim
 

@@ -237,6 +237,11 @@ class SampleRecorder:
         if not is_batched(t):
             self._recorder.detached(source, t)
 
+    def leaf_turning(self, t):
+        """`t` is about to start or stop requiring grad."""
+        if not is_batched(t):
+            self._recorder.leaf_turning(t)
+
     def leaf_made(self, t):
         """`t` starts to require grad."""
         if not is_batched(t):

@@ -10,7 +10,7 @@ from functools import wraps
 import numpy as np
 
 from ...ir.errors import ArgumentError, AutogradError
-from ...ir.ops.shape import cat, reshape
+from ...ir.ops.shape import cat, full, reshape
 from ..autograd import functional
 from ..autograd.backward import grad as _grad
 from ..autograd.grad_mode import enable_grad
@@ -23,6 +23,11 @@ from ..tensor import Tensor, numel_of, shape_of, wrap
 def _map(fn, tree):
     """`fn` over every tensor of a tree."""
     return tree_map(lambda x: fn(x) if isinstance(x, Tensor) else x, tree)
+
+
+def _holder(out):
+    """Stands for the gradient of a result, so that what is computed from it can be differentiated."""
+    return full.call(None, shape=shape_of(out), value=0, dtype=out.dtype).requires_grad_()
 
 
 def _leaves(tree) -> list:
@@ -186,7 +191,7 @@ def linearize(func, *primals):
         inputs = _Primals(primals, tuple(range(len(primals))))
         outs = plain(*inputs.args)
         inputs.follow(outs)
-        holders = [wrap(np.zeros(shape_of(o), o._a.dtype)).requires_grad_() for o in outs]
+        holders = [_holder(o) for o in outs]
         pulled = functional._grads(outs, inputs.wanted, holders, True)
 
     def push(*tangents):
@@ -273,7 +278,7 @@ def jacfwd(func, argnums=0, has_aux=False, *, chunk_size=None, randomness="error
         with enable_grad():
             rows = _Rows(func, args, kwargs, argnums, has_aux)
             wanted, outs, create = rows.inputs.wanted, rows.outs, rows.inputs.create_graph
-            holders = [wrap(np.zeros(shape_of(o), o._a.dtype)).requires_grad_() for o in outs]
+            holders = [_holder(o) for o in outs]
             pulled = functional._grads(outs, wanted, holders, True)
             table = [[] for _ in outs]
             for i, x in enumerate(wanted):

@@ -44,7 +44,7 @@ class _Owned(Tensor):
         pass
 
     def _state(self):
-        return {k: v for k, v in self.__dict__.items() if k not in ("_base", "_path", "_kept_grad")}
+        return {k: v for k, v in self.__dict__.items() if k not in ("_base", "_path", "_kept_grad", "_kept_leaf")}
 
     def __deepcopy__(self, memo):
         if id(self) in memo:
