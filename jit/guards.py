@@ -55,17 +55,19 @@ def moved_in(place, expected, now) -> list:
 class ModulesGuard(StructureCondition):
     """The state of the modules that ran: looked at only when some module of the process has changed since."""
 
-    def __init__(self, modules, held, written=None):
-        """`written` are attributes that the function writes itself: {(id of the module, name): what was there, or UNREAD}."""
+    def __init__(self, modules, held, written=None, turned=()):
+        """`written` are attributes that the function writes itself: {(id of the module, name): what was there, or UNREAD},
+        `turned` the ids of parameters that it let require grad, or stopped."""
         super().__init__()
-        if written:
+        if written or turned:
             self.version = None         # the modules are as the function left them, and not as they were
         self.written = written or {}
-        self.states = [(m, {k: _expected(m, k, v, held) for k, v in self._state(m, self.written).items()}) for m in modules]
+        states = [(m, self._state(m, self.written, turned)) for m in modules]
+        self.states = [(m, {k: _expected(m, k, v, held) for k, v in state.items()}) for m, state in states]
 
-    def _state(self, m, written):
-        """What is looked at of a module; with `written` what was there before the function wrote."""
-        state = module_state(m)
+    def _state(self, m, written, turned=()):
+        """What is looked at of a module; with `written` and `turned` what was there before the function wrote."""
+        state = module_state(m, turned)
         if self.written:
             found = {k: (id(m), k) for k in state if (id(m), k) in self.written}
             state.update({k: written.get(at, state[k]) for k, at in found.items()})
@@ -105,13 +107,14 @@ def _expected(m, key, value, held):
     return contents or held.same_as(value, m, key) or photograph(value, held)
 
 
-def module_state(m) -> dict:
-    """What a module consists of, one level deep."""
+def module_state(m, turned=()) -> dict:
+    """What a module consists of, one level deep; `turned` are ids of parameters of which it counts that they did not ask for
+    gradients as they do now."""
     state = {k: v for k, v in m.__dict__.items() if not k.startswith("_")}
     for table in (m._parameters, m._buffers, m._modules):
         state.update(table)
-    asks = tuple([p is not None and p._node is not None for p in m._parameters.values()])      # for gradients
-    state[""] = m._hooks.numbers(), GLOBAL.numbers(), asks
+    asks = [p is not None and (p._node is not None) != (id(p) in turned) for p in m._parameters.values()]      # for gradients
+    state[""] = m._hooks.numbers(), GLOBAL.numbers(), tuple(asks)
     return state
 
 

@@ -77,6 +77,10 @@ class Gradients:
         round."""
         return [(position, not began) for position, (t, began) in self.turned.items() if (t._node is not None) != began]
 
+    def turned_tensors(self: Any) -> set:
+        """The ids of these inputs."""
+        return {id(self.turned[position][0]) for position, _ in self.turns()}
+
     def grad_read(self: Any, leaf: Leaf):
         """The gradient of a leaf is about to be read."""
         state = self.leaves.get(id(leaf))

@@ -348,8 +348,9 @@ class Watch(Outside, HiddenReads, Stores, World):
 
     # At the end.
 
-    def finish(self, effects=()) -> list:
-        """The guards; raises if the run changed what it had read, but for the targets of `effects`."""
+    def finish(self, effects=(), turned=()) -> list:
+        """The guards; raises if the run changed what it had read, but for the targets of `effects`, and whether the tensors with
+        the ids `turned` require grad."""
         if self.problem is None and self._has_drawn():
             self._refuse("it draws from Python's or numpy's random numbers, which would happen only when the trace is "
                          "recorded; use ingot's random functions, or pass the numbers as an argument")
@@ -373,7 +374,7 @@ class Watch(Outside, HiddenReads, Stores, World):
         before = {place: UNREAD if self._is_unread(t) else t.before for place, t in written.items()}
         seen = {id(m): m for top in self.modules.values() for m in Module.modules(top)}
         seen.update({id(m): m for m in self.module_writes.reached()})
-        modules = [ModulesGuard(seen.values(), self.held, before)] if seen else []
+        modules = [ModulesGuard(seen.values(), self.held, before, turned)] if seen else []
         for reading in self.readings.values():
             if not (reading.holds() or (type(reading) is Lack and reading.is_filled_by(written))):
                 raise TraceError(f"this function cannot be traced: it changed what it reads: {reading}")
