@@ -1,4 +1,5 @@
-"""Numpy arrays as arguments: such as the function does no more with than to make tensors of them are inputs like tensors.
+"""Numpy arrays as arguments: such as the function does no more with than to make tensors of them, or to index tensors with
+them, are inputs like tensors.
 
     @jit.trace
     def act(observation):
@@ -47,8 +48,11 @@ class Use(NamedTuple):
 
 
 SIZES = "sizes"         # as a use: its sizes are read
+KEY = "[]"              # as a use: something is indexed with it, which is no list or number if it has dimensions
+_RESULT, _ITEM = ("result", None), ("item of", None)        # steps of chains: calling what they lead to, an item of it
 _GIVEN, _HELD = "given", "held"     # mark the argument on the stack, and a container that is made with it
-_MARKS = frozenset((_GIVEN, _HELD))
+_IN_KEY = "in key"                  # one that is a tuple with the argument itself
+_MARKS = frozenset((_GIVEN, _HELD, _IN_KEY))
 
 
 class ArrayArguments:
@@ -69,7 +73,7 @@ class ArrayArguments:
         def stand_in(x):
             name = names.get(id(x)) if is_array(x) else None
             uses = None if name is None else self._of(name, given)
-            return x if uses is None else GivenArray(x, SIZES in uses)
+            return x if uses is None or (KEY in uses and not x.ndim) else GivenArray(x, SIZES in uses)
 
         return tuple(map(stand_in, args)), {k: stand_in(x) for k, x in kwargs.items()}
 
@@ -124,8 +128,8 @@ def named(fn, args, kwargs) -> dict:
 
 
 def uses_in(fn, arguments, name, depth=0) -> set | None:
-    """What a function does with one of its named arguments but making a tensor of it: SIZES or nothing; None if it may do
-    anything."""
+    """What a function does with one of its named arguments but making a tensor of it: SIZES, KEY or nothing; None if it may
+    do anything."""
     code = getattr(fn, "__code__", None)
     found = None if code is None else _uses_of(code, name)
     if found is None or depth > _DEEPEST:
@@ -141,6 +145,8 @@ def uses_in(fn, arguments, name, depth=0) -> set | None:
 
 def _uses_behind(target, where, depth):
     """What is done with a value by what it is handed to."""
+    if where == KEY:
+        return {KEY} if _is_plain_tensor(target) else None
     if target is len:
         return {SIZES}
     if target is isinstance or ((target in _CONVERTERS or target is Tensor or type(target) is TensorType) and where in _DATA):
@@ -158,14 +164,33 @@ def _uses_behind(target, where, depth):
 
 
 def _value_of(fn, arguments, chain):
-    """What a chain in a function's code leads to when it is called."""
+    """What a chain in a function's code leads to when it is called; where it goes through items of a tensor, or results of
+    its own methods, which are no arrays, that tensor stands for them."""
     if chain.root == GLOBAL:
         start = root_value(fn.__globals__, chain.name)
     elif chain.root == ARGUMENT:
         start = arguments.get(chain.name, MISSING)
     else:
         start = root_value(fn.__closure__[fn.__code__.co_freevars.index(chain.name)], chain.name)
-    return follow(start, chain.steps)
+    steps = list(chain.steps)
+    while (at := next((i for i, step in enumerate(steps) if step in (_RESULT, _ITEM)), None)) is not None:
+        start = _stand_in(follow(start, steps[:at])) if steps[at] == _RESULT else follow(start, steps[:at])
+        if not _is_plain_tensor(start):
+            return MISSING
+        steps = steps[at + 1:]
+    return follow(start, steps)
+
+
+def _stand_in(method):
+    """The tensor whose own method this is, if that gives no array."""
+    if not isinstance(method, types.MethodType) or method.__name__ == "numpy":
+        return MISSING
+    return method.__self__ if getattr(Tensor, method.__name__, None) is method.__func__ else MISSING
+
+
+def _is_plain_tensor(x) -> bool:
+    """Whether a key means for an object what it means for tensors."""
+    return getattr(type(x), "__getitem__", None) is Tensor.__getitem__
 
 
 class _Marks(Walk):
@@ -182,11 +207,15 @@ class _Marks(Walk):
         name = ins.opname
         marked = list(map(_is_marked, taken))
         if any(marked) and is_held(ins, marked):
-            return _HELD
+            return _IN_KEY if ins.opname == "BUILD_TUPLE" and {_HELD, _IN_KEY}.isdisjoint(taken) else _HELD
         if name in _ROOTS and (_ROOTS[name] == GLOBAL or ins.argval in self._free):
             return Chain(_ROOTS[name], ins.argval, ())
         if name in ("LOAD_ATTR", "LOAD_METHOD") and type(taken[0]) is Chain:
             return Chain(taken[0].root, taken[0].name, (*taken[0].steps, ("attr", ins.argval)))
+        if name in ("CALL", "CALL_KW") or _is_lookup(ins):
+            behind = taken[0] if _is_lookup(ins) else _callee(taken)
+            step = _ITEM if _is_lookup(ins) else _RESULT
+            return Chain(behind.root, behind.name, (*behind.steps, step)) if type(behind) is Chain else None
         return Constant(ins.argval) if name == "LOAD_CONST" else None
 
 
@@ -240,18 +269,34 @@ def _use(ins, taken, keywords) -> list | None:
         return [] if ins.argval in _KINDS else [SIZES] if ins.argval == "shape" else None
     if ins.opname in ("IS_OP", "RETURN_VALUE") or is_held(ins, list(map(_is_marked, taken))):
         return []
-    if _HELD in taken:
+    if ins.opname == "STORE_SUBSCR" or _is_lookup(ins):
+        *others, indexed, key = taken
+        if type(indexed) is not Chain or key == _HELD or any(map(_is_marked, others)):
+            return None
+        return [Use(indexed, KEY)]
+    if not {_HELD, _IN_KEY}.isdisjoint(taken):
         return None
     if ins.opname == "CALL_KW" and type(taken[-1]) is Constant:
         keywords, taken = taken[-1].value, taken[:-1]
     elif ins.opname != "CALL":
         return None
-    slots = {slot for slot in taken[:2] if slot is not None}
-    if len(slots) != 1 or type(*slots) is not Chain:
+    callee = _callee(taken)
+    if callee is None:
         return None
     given = taken[2:]
     first = len(given) - len(keywords)
-    return [Use(*slots, i if i < first else keywords[i - first]) for i, mark in enumerate(given) if mark == _GIVEN]
+    return [Use(callee, i if i < first else keywords[i - first]) for i, mark in enumerate(given) if mark == _GIVEN]
+
+
+def _is_lookup(ins) -> bool:
+    """Whether it is `x[key]`."""
+    return ins.opname == "BINARY_SUBSCR" or (ins.opname == "BINARY_OP" and ins.argrepr == "[]")
+
+
+def _callee(taken) -> Chain | None:
+    """What a call calls, if a chain leads there."""
+    slots = {slot for slot in taken[:2] if slot is not None}
+    return next(iter(slots)) if len(slots) == 1 and type(*slots) is Chain else None
 
 
 def _is_marked(mark) -> bool:

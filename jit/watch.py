@@ -349,8 +349,8 @@ class Watch(Outside, HiddenReads, Stores, World):
     # At the end.
 
     def finish(self, effects=(), turned=()) -> list:
-        """The guards; raises if the run changed what it had read, but for the targets of `effects`, and whether the tensors with
-        the ids `turned` require grad."""
+        """The guards; raises if the run changed what it had read, but for the targets of `effects`, and whether tensors (the
+        ids `turned`) require grad."""
         if self.problem is None and self._has_drawn():
             self._refuse("it draws from Python's or numpy's random numbers, which would happen only when the trace is "
                          "recorded; use ingot's random functions, or pass the numbers as an argument")

@@ -9,7 +9,7 @@ import pytest
 import ingot
 from ingot import jit, nn
 from ingot.jit import TraceError
-from ingot.jit.arrays import SIZES, named, uses_in
+from ingot.jit.arrays import KEY, SIZES, named, uses_in
 
 NET = nn.Sequential(nn.Linear(4, 3), nn.Tanh())
 SCALE = 2.0
@@ -72,7 +72,20 @@ def hidden(x):
     return inner() + x[0]
 
 
+def stores(x):
+    made = TABLE
+    made[x] = 1.0
+
+
 CLOSED_OVER = np.float32(2.0)
+TABLE = ingot.arange(12.0).reshape(6, 2)
+NAMES = np.arange(6)
+
+
+class Odd:
+    def __getitem__(self, key):
+        return key.sum()
+
 
 # (function of an array, what it does with it besides making tensors of it: nothing, SIZES, or None for all the rest)
 USES = [
@@ -93,6 +106,10 @@ USES = [
     (lambda x: ingot.from_numpy(x) + memoryview(x)[0], None), (with_mean, None), (after_an_error, None), (hidden, None),
     (lambda x: next(ingot.from_numpy(v) for v in (x, x)), None),
     (lambda x, *rest: ingot.from_numpy(x) + bytearray(x)[0], None),
+    (lambda x: TABLE[x], {KEY}), (lambda x: TABLE.long()[x, 0], {KEY}), (lambda x: TABLE[:, x].sum(), {KEY}),
+    (lambda x: TABLE.detach().view(-1)[x] / len(x), {KEY, SIZES}), (stores, {KEY}), (lambda x: TABLE.T[x], {KEY}),
+    (lambda x: TABLE.numpy()[x], None), (lambda x: TABLE.tolist()[x], {KEY}), (lambda x: NAMES[x], None),
+    (lambda x: TABLE[[x, x]], None), (lambda x: x[TABLE], None), (lambda x: TABLE.shape[x], None), (lambda x: Odd()[x], None),
 ]
 
 
@@ -447,3 +464,41 @@ def test_a_loop_of_an_agent_is_recorded_once():
         for x in arrays(2, 100, dtype=np.float64):
             assert same(plain(act(x)), plain(agent.act(x)))
     assert act.stats()["compiles"] == 1
+
+
+INDEXED = {
+    "rows": lambda t, i: t[i],
+    "of a result": lambda t, i: t.double()[i] + 1,
+    "among others": lambda t, i: t[i, 1] * t[:, 0][i],
+    "twice": lambda t, i: t[i] @ t[i].T,
+}
+
+
+@pytest.mark.parametrize("name", INDEXED)
+@pytest.mark.parametrize("dtype", [np.int64, np.int32])
+def test_arrays_that_index_tensors_are_inputs(name, dtype):
+    traced, r = jit.trace(INDEXED[name]), np.random.default_rng(0)
+    for n in (3, 3, 5, 3, 5, 6, 1):
+        t, i = ingot.rand(6, 2), r.integers(-6, 6, n).astype(dtype)
+        assert same(plain(traced(t, i)), plain(INDEXED[name](t, i)))
+    assert traced.stats()["compiles"] <= 4, traced.stats()["misses"]
+    with pytest.raises(IndexError):
+        traced(ingot.rand(6, 2), np.array([1, 7, 2]).astype(dtype))
+
+
+def test_an_array_that_says_what_is_written_is_an_input():
+    @jit.trace
+    def put(i):
+        board[i] = 1.0
+        return board.sum()
+
+    board = ingot.zeros(8)
+    for n in range(5):
+        put(np.array([n, n + 3]))
+    assert board.tolist() == [1.0] * 8 and put.stats()["compiles"] == 1
+
+
+def test_an_index_array_without_dimensions_counts_by_its_value():
+    traced = jit.trace(lambda t, i: t[i])
+    t = ingot.arange(6.0)
+    assert [traced(t, np.array(i)).item() for i in (1, 4, 2)] == [1.0, 4.0, 2.0]

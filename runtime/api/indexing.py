@@ -17,7 +17,7 @@ from ..dispatch import as_view, look, looks
 from ..state import tls
 from ..tensor import Tensor, numel_of, shape_of
 from ..writes import is_plain, write, wrote_plainly
-from .creation import made
+from .creation import known, made
 from .promote import to_dtype
 
 _WHOLE = slice(None)
@@ -67,6 +67,7 @@ def _is_bool(k) -> bool:
 
 def _index_tensor(k):
     """A list, array or tensor in a key, as a tensor of integers or bools."""
+    k = known(k)
     t = k if isinstance(k, Tensor) else made(as_array_tensor(k if isinstance(k, np.ndarray) else np.asarray(_plain(k))))
     if numel_of(t) == 0 and not isinstance(k, Tensor) and t.dtype.is_inexact:
         t = ew.cast(t, dtype=dt.int64)
