@@ -13,7 +13,7 @@ from ..runtime.tensor import Tensor, wrap
 from .errors import TraceError, at
 from .frames import is_user
 from .printed import Printed
-from .read_numbers import deferred, known
+from .read_numbers import deferred, known, operands
 from .recording import Cut
 from .seen import frozen_value
 from .straight import HandedOut
@@ -90,9 +90,10 @@ class Exchange:
         """What follows is recorded for this value alone."""
         self.cuts.append(Cut(len(self.builder.nodes), self.value_of(t), how, frozen_value(seen)))
 
-    def plain(self: Any, args, params):
-        """Operands and parameters of an operator, with the values of numbers that were read."""
-        return [known(x) for x in args], {name: known(x) for name, x in params.items()}
+    def plain(self: Any, op, args, params):
+        """Operands and parameters of an operator: with the values of numbers that were read, unless the graph computes with
+        them."""
+        return operands(op, args), {name: known(x) for name, x in params.items()}
 
     def check_lent(self):
         """Raises if an array was written that the function got by numpy()."""

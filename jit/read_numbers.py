@@ -2,6 +2,7 @@
 
     return loss.item()          # a result like others: every call gives its own
     self.total += loss.item()   # arithmetic is done by the graph, in double precision as Python does it
+    x / scale.item()            # so it is where the number meets a tensor
     if loss.item() < 1: ...     # only the answer of a comparison decides which way a call takes
 
 A `ReadNumber` stands for such a number. Whatever else asks for it gets the value, and what follows is recorded for this value
@@ -101,6 +102,17 @@ def known(x):
     return x.known() if type(x) is ReadNumber else x
 
 
+def operands(op, args) -> list:
+    """The operands of an operator. A read number beside tensors, of which it takes the dtype, is a tensor too, where that gives
+    the same bits."""
+    if ReadNumber not in map(type, args) or not op.is_elementwise or "exact" not in op.traits:
+        return [known(x) for x in args]
+    dtype = next((x.dtype for x in args if isinstance(x, Tensor)), None)
+    if dtype is not dt.float32 and dtype is not dt.float64:
+        return [known(x) for x in args]
+    return [x.tensor.to(dtype) if type(x) is ReadNumber and x.is_open else known(x) for x in args]
+
+
 def _is_small(x, limit) -> bool:
     return bool(x < limit) and bool(x > -limit)
 
@@ -123,7 +135,7 @@ def _as_int(x, limit):
     return x.tensor if kind is ReadNumber else int(x) if kind is bool else x
 
 
-def _operands(plain, x, y):
+def _sides(plain, x, y):
     """What the graph computes with, or (None, None) where it cannot do so as Python does."""
     if plain is operator.truediv and y == 0:
         return None, None
@@ -137,7 +149,7 @@ def _operands(plain, x, y):
 
 def _computed(plain, x, y) -> Any:
     """An operation of a read number with another number, or None where the graph cannot do it as Python does."""
-    a, b = _operands(plain, x, y)
+    a, b = _sides(plain, x, y)
     if a is None or b is None:
         return None
     first = x if type(x) is ReadNumber else y
@@ -158,6 +170,8 @@ def _compared(plain, x, y) -> Any:
 def _operators():
     def arithmetic(plain, is_flipped):
         def run(self, other):
+            if isinstance(other, Tensor):
+                return NotImplemented
             if not isinstance(other, (int, float)):
                 return plain(other, self.known()) if is_flipped else plain(self.known(), other)
             x, y = (other, self) if is_flipped else (self, other)

@@ -81,7 +81,7 @@ def call(op: Op, args, params):
     if m.special and m.clock is not None:
         return m.clock.call(op, args, params)
     if m.special and m.recorder is not None:
-        args, params = m.recorder.plain(args, params)
+        args, params = m.recorder.plain(op, args, params)
     if m.special and m.batched is not None:
         whole = m.batched.call(op, args, params)
         if whole is not NotImplemented:

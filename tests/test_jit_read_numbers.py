@@ -249,3 +249,65 @@ def test_a_list_that_both_fill_is_refused():
 
     with pytest.raises(jit.TraceError, match="a host function"):
         fn(vec(1.0))
+
+
+def in_place(x, v):
+    y = x.clone()
+    y.mul_(v).add_(v)
+    return y
+
+
+# (what is made of a tensor and a number that was read, whether every value of the number has a recording of its own)
+BESIDE_TENSORS = [
+    (lambda x, v: x * v, False), (lambda x, v: v * x, False), (lambda x, v: v - x, False), (lambda x, v: x / v, False),
+    (lambda x, v: v / (1 + x * x), False), (lambda x, v: x.double() * v + v, False), (in_place, False),
+    (lambda x, v: x > v, False), (lambda x, v: ingot.where(x > v, x, v), True), (lambda x, v: x * v / (v + 1), False),
+    (lambda x, v: x[0, 0] * v, False),
+    (lambda x, v: ingot.maximum(x, ingot.tensor(0.1)) * v, False),
+    (lambda x, v: x.half() * v, True), (lambda x, v: x.long() + v, True), (lambda x, v: x ** v, True),
+    (lambda x, v: ingot.add(x, x, alpha=v), True), (lambda x, v: x.cfloat() * v, True),
+]
+
+
+@pytest.mark.parametrize("number", range(len(BESIDE_TENSORS)))
+@pytest.mark.parametrize("read", [loss_of, count_of])
+def test_numbers_beside_tensors_are_part_of_the_graph(number, read):
+    fn, has_each = BESIDE_TENSORS[number]
+
+    def program(x):
+        y = fn(x, read(x).item())
+        g = ingot.autograd.grad(y.sum(), x)[0] if y.requires_grad and not y.is_complex() else None
+        return y.detach(), g
+
+    traced, r = jit.trace(program), np.random.default_rng(0)
+    for _ in range(6):
+        x = ingot.tensor((r.random((3, 4)) * 1.5 + 0.01).astype(np.float32)).requires_grad_()
+        got, want = traced(x), program(x)
+        assert got[0].dtype is want[0].dtype and got[0].tolist() == want[0].tolist()
+        assert (got[1] is None) == (want[1] is None) and (want[1] is None or got[1].tolist() == want[1].tolist())
+    if not has_each:
+        assert traced.stats()["compiles"] <= 2, traced.stats()["misses"]
+
+
+def test_a_weight_that_is_read_and_kept_outside_is_one_recording():
+    state = {"alpha": 1.0}
+
+    def run(wrap):
+        state["alpha"] = 1.0
+        w = ingot.zeros(1, requires_grad=True)
+        opt = optim.Adam([w], 0.1)
+
+        def step(x):
+            for _ in range(2):
+                opt.zero_grad()
+                (w.exp() * (state["alpha"] * x).mean()).sum().backward()
+                opt.step()
+                state["alpha"] = w.exp().item()
+            return state["alpha"]
+        fn = wrap(step)
+        return [fn(ingot.ones(3) + i) for i in range(8)], fn
+
+    want, _ = run(lambda f: f)
+    got, traced = run(jit.trace)
+    assert got == want
+    assert traced.stats()["compiles"] <= 3, traced.stats()["misses"]
