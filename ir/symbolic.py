@@ -335,7 +335,28 @@ class SymFloat:
         return self.hint
 
     def __int__(self):
-        return int(float(self))
+        """The whole number, as long as it lies between the same ones."""
+        if self.hint >= 1:
+            return self.__floor__()
+        if self.hint <= -1:
+            return self.__ceil__()
+        return 0 if -1 < self < 1 else int(float(self))
+
+    __trunc__ = __int__
+
+    def __floor__(self):
+        n = math.floor(self.hint)
+        return n if n <= self < n + 1 else math.floor(float(self))
+
+    def __ceil__(self):
+        n = math.ceil(self.hint)
+        return n if n - 1 < self <= n else math.ceil(float(self))
+
+    def __round__(self, digits=None):
+        if digits is not None or not math.isfinite(self.hint):
+            return round(float(self), digits)
+        n = round(self.hint)
+        return n if n - 0.5 < self < n + 0.5 or self == self.hint else round(float(self))
 
     def __bool__(self):
         return _compare_real("ne", self, 0.0)
@@ -375,18 +396,6 @@ class SymFloat:
 
     def __complex__(self):
         return complex(float(self))
-
-    def __round__(self, digits=None):
-        return round(float(self), digits)
-
-    def __trunc__(self):
-        return int(float(self))
-
-    def __floor__(self):
-        return float(self).__floor__()
-
-    def __ceil__(self):
-        return float(self).__ceil__()
 
     def __divmod__(self, other):
         return divmod(float(self), other)

@@ -18,7 +18,8 @@ from .tree import flatten
 
 MOST_EXAMPLES = 16      # calls that a family remembers
 LEAST = 1               # what a symbolic size is at least: a recording says itself where 1 would be something else
-MOST_SYMBOLIC = 8       # symbolic recordings of a family, after which it is not generalised any more
+MOST_IDLE = 8           # symbolic recordings of a family that no later call used, after which it is not generalised any more
+MOST_SYMBOLIC = 64      # and of those that are used
 
 
 @dataclass(frozen=True)
@@ -169,8 +170,10 @@ class Family:
                 same.append(fixed)
         self.pinned |= {place for place, name in symbols.names.items() if name in recording.scope.pinned}
         self.entries = [entry, *self.entries]
-        if len(self.entries) > MOST_SYMBOLIC:
-            self.close(f"it was recorded {MOST_SYMBOLIC} times with symbolic sizes")
+        if sum(not e.uses for e in self.entries[1:]) >= MOST_IDLE:
+            self.close(f"of its recordings with symbolic sizes {MOST_IDLE} were good for one call only")
+        elif len(self.entries) > MOST_SYMBOLIC:
+            self.is_open, self.reason = False, f"it was recorded {MOST_SYMBOLIC} times with symbolic sizes"
         return same
 
     def why(self, shapes, numbers) -> str:

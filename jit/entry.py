@@ -31,6 +31,7 @@ class Entry:
         self.symbols, self.call = symbols, (call[0], tuple(call[1]))
         self.key: tuple = ()
         self.conditions: dict = {}
+        self.uses = 0                    # calls that were replayed by it, if it has symbols and they were found for the call
         self.compared: list = [set() for _ in (symbols.scope.hints if symbols is not None else ())]
         self.ones_compared: set = set()
         self.quick: dict = {}            # key of a call -> (its quick road, how often that was made)

@@ -165,6 +165,7 @@ class Traced:
             if not entry.is_known(symbols):
                 unknown.append((entry, symbols))
             elif self._try(call, entry, symbols):
+                entry.uses += 1
                 if not entry.symbols.has_numbers:
                     self._remember(call.key, entry, symbols)
                 return True

@@ -1,6 +1,7 @@
 """Arguments that overlap in memory, and arguments whose values decide what a library function does in Python."""
 
 import cProfile
+import math
 
 import numpy as np
 import pytest
@@ -210,7 +211,23 @@ def test_the_reason_for_a_recording_shows_what_was_read():
     traced(vec := ingot.tensor([1.5, 2.0]))
     traced(vec + 1)
     assert "numpy() gave float32 [2.5, 3.0]" in traced.stats()["misses"][1]
-    traced = jit.trace(lambda x: x * x[0].item())
+    traced = jit.trace(lambda x: x ** x[0].item())
     traced(vec)
     traced(vec + 1)
     assert "item() gave 2.5," in traced.stats()["misses"][1]
+
+
+# (how a number becomes whole, how many recordings are enough for 48 numbers; None where each has its own)
+ROUNDINGS = [(int, 10), (math.floor, 12), (math.ceil, 12), (math.trunc, 10), (round, 20), (lambda v: int(v // 1), 14),
+             (lambda v: math.ceil(math.sqrt(abs(v) + 1)), 10), (lambda v: round(v, 1), None)]
+
+
+@pytest.mark.parametrize("number", range(len(ROUNDINGS)))
+def test_a_number_that_becomes_whole_is_recorded_once_for_each_whole_number(number):
+    whole, enough = ROUNDINGS[number]
+    values = [-2.5, -1.75, -1.0, -0.5, -0.25, 0.0, 0.2, 0.5, 0.7, 1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 40.3]
+    traced = jit.trace(lambda x, v: x * whole(v))
+    for v in [*values, *[v + 0.0625 for v in values], *[v + 0.03125 for v in values]]:
+        assert traced(ingot.ones(1), v).item() == np.float32(whole(v))
+    if enough is not None:
+        assert traced.stats()["compiles"] <= enough, traced.stats()["misses"]
