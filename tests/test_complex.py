@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import ingot
-from ingot import jit
+from ingot import jit, nn
 from ingot.ir.errors import DTypeError, IngotError, ShapeError
 from outcomes import plain
 
@@ -257,3 +257,17 @@ def test_resolving_a_conjugate_changes_nothing():
     z = ingot.view_as_complex(ingot.tensor(pairs(3)))
     for x in (z, z.conj()):
         assert (x.resolve_conj() == x).all()
+
+
+@pytest.mark.parametrize("part", [ingot.view_as_real, lambda z: z.real, lambda z: z.imag])
+@pytest.mark.parametrize("kind", [nn.Parameter, nn.Buffer])
+def test_parts_of_complex_numbers_can_be_trained(part, kind):
+    z = ingot.complex(ingot.ones(2, 3), ingot.ones(2, 3))
+    own = kind(part(z))
+    if own.requires_grad:
+        (own * 2).sum().backward()
+        ingot.optim.Adam([own], 0.5).step()
+    else:
+        own.sub_(0.5)
+    np.testing.assert_allclose(own.detach().numpy(), np.full(own.shape, 0.5), rtol=1e-6)
+    assert part(z).min() == 1.0

@@ -14,11 +14,14 @@ _new = object.__new__
 
 
 def _over(cls, data):
-    """A tensor of class `cls` over the memory of `data`, without its history."""
+    """A tensor of class `cls` over the memory of `data`, without its history; over a copy of what cannot be written, such as
+    the parts of complex numbers."""
     if data is None:
         data = wrap(np.empty((0,), Defaults.dtype.np))
     if not isinstance(data, Tensor):
         raise DTypeError(f"{cls.__name__} takes a tensor, got {type(data).__name__}; make one with ingot.tensor()")
+    if data._a.__class__ is np.ndarray and not data._a.flags.writeable:
+        data = data.detach().clone()
     t = _new(cls)
     t._a = data._a
     t._node = None
