@@ -10,6 +10,7 @@ from . import jit as jit
 from .ir import dtype as _dtype_module
 from .ir.dtype import DType as _DType
 from .ir.errors import IngotError as IngotError
+from .ir.errors import OutOfMemoryError as OutOfMemoryError
 from .jit import compiler as compiler
 from .jit import onnx as onnx
 from .jit.compiler import compile as compile
@@ -39,6 +40,7 @@ from .runtime import tensor as _tensor_module
 from .runtime import testing as testing
 from .runtime import toolbox as _toolbox
 from .runtime import types as types
+from .runtime import version as version
 from .runtime.amp.autocast_mode import autocast as autocast
 from .runtime.api import convert as _convert_module
 from .runtime.api import layouts as _layouts_module
@@ -48,6 +50,8 @@ from .runtime.api import sparse as _sparse_module
 from .runtime.api import sparse_csr as _sparse_csr_module
 from .runtime.api.convert import MemoryFormat as _MemoryFormat
 from .runtime.api.layouts import layout as layout
+from .runtime.api.storages import TypedStorage as TypedStorage
+from .runtime.api.storages import UntypedStorage as UntypedStorage
 from .runtime.autograd import namespace as _namespace
 from .runtime.autograd.grad_mode import enable_grad as enable_grad
 from .runtime.autograd.grad_mode import inference_mode as inference_mode
@@ -96,12 +100,211 @@ LongTensor: _legacy_module.TensorType
 ShortTensor: _legacy_module.TensorType
 def _assert(condition, message) -> Tensor:
     """An assertion that vision libraries spell as a function; raises AssertionError."""
+def _assert_async(input, assert_msg=None) -> Tensor:
+    """Raises a RuntimeError unless a tensor of one element is true; at once, as eager code runs."""
+def _check(cond, message=None) -> Tensor: ...
+def _check_index(cond, message=None) -> Tensor: ...
+def _check_is_size(i, message=None, *, max=None) -> Tensor:
+    """Raises a RuntimeError unless a number can be a size, up to `max`."""
+def _check_not_implemented(cond, message=None) -> Tensor: ...
+def _check_tensor_all(cond, message=None) -> Tensor:
+    """Raises a RuntimeError unless all elements of a boolean tensor are true."""
+def _check_type(cond, message=None) -> Tensor: ...
+def _check_value(cond, message=None) -> Tensor: ...
+def _foreach_abs(self, *operands, **options) -> Any:
+    """abs() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_abs_(self, *operands, **options) -> Any:
+    """abs_() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_acos(self, *operands, **options) -> Any:
+    """acos() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_acos_(self, *operands, **options) -> Any:
+    """acos_() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_add(self, *operands, **options) -> Any:
+    """add() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_add_(self, *operands, **options) -> Any:
+    """add_() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_addcdiv(self, tensor1, tensor2, scalars=None, *, value=1, _one=..., _writes: builtins.bool = False,
+                     _name='_foreach_addcdiv') -> Any:
+    """addcdiv() of each tensor of a list, with one factor for all or one for each."""
+def _foreach_addcdiv_(self, tensor1, tensor2, scalars=None, *, value=1, _one=..., _writes: builtins.bool = True,
+                      _name='_foreach_addcdiv_') -> Any:
+    """addcdiv_() of each tensor of a list, with one factor for all or one for each."""
+def _foreach_addcmul(self, tensor1, tensor2, scalars=None, *, value=1, _one=..., _writes: builtins.bool = False,
+                     _name='_foreach_addcmul') -> Any:
+    """addcmul() of each tensor of a list, with one factor for all or one for each."""
+def _foreach_addcmul_(self, tensor1, tensor2, scalars=None, *, value=1, _one=..., _writes: builtins.bool = True,
+                      _name='_foreach_addcmul_') -> Any:
+    """addcmul_() of each tensor of a list, with one factor for all or one for each."""
+def _foreach_asin(self, *operands, **options) -> Any:
+    """asin() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_asin_(self, *operands, **options) -> Any:
+    """asin_() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_atan(self, *operands, **options) -> Any:
+    """atan() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_atan_(self, *operands, **options) -> Any:
+    """atan_() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_ceil(self, *operands, **options) -> Any:
+    """ceil() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_ceil_(self, *operands, **options) -> Any:
+    """ceil_() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_clamp_max(self, *operands, **options) -> Any:
+    """clamp_max() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_clamp_max_(self, *operands, **options) -> Any:
+    """clamp_max_() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_clamp_min(self, *operands, **options) -> Any:
+    """clamp_min() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_clamp_min_(self, *operands, **options) -> Any:
+    """clamp_min_() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_clone(self, *operands, **options) -> Any:
+    """clone() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_copy_(self, *operands, **options) -> Any:
+    """copy_() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_cos(self, *operands, **options) -> Any:
+    """cos() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_cos_(self, *operands, **options) -> Any:
+    """cos_() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_cosh(self, *operands, **options) -> Any:
+    """cosh() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_cosh_(self, *operands, **options) -> Any:
+    """cosh_() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_div(self, *operands, **options) -> Any:
+    """div() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_div_(self, *operands, **options) -> Any:
+    """div_() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_erf(self, *operands, **options) -> Any:
+    """erf() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_erf_(self, *operands, **options) -> Any:
+    """erf_() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_erfc(self, *operands, **options) -> Any:
+    """erfc() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_erfc_(self, *operands, **options) -> Any:
+    """erfc_() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_exp(self, *operands, **options) -> Any:
+    """exp() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_exp_(self, *operands, **options) -> Any:
+    """exp_() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_expm1(self, *operands, **options) -> Any:
+    """expm1() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_expm1_(self, *operands, **options) -> Any:
+    """expm1_() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_floor(self, *operands, **options) -> Any:
+    """floor() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_floor_(self, *operands, **options) -> Any:
+    """floor_() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_frac(self, *operands, **options) -> Any:
+    """frac() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_frac_(self, *operands, **options) -> Any:
+    """frac_() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_lerp(self, *operands, **options) -> Any:
+    """lerp() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_lerp_(self, *operands, **options) -> Any:
+    """lerp_() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_lgamma(self, *operands, **options) -> Any:
+    """lgamma() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_lgamma_(self, *operands, **options) -> Any:
+    """lgamma_() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_log(self, *operands, **options) -> Any:
+    """log() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_log10(self, *operands, **options) -> Any:
+    """log10() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_log10_(self, *operands, **options) -> Any:
+    """log10_() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_log1p(self, *operands, **options) -> Any:
+    """log1p() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_log1p_(self, *operands, **options) -> Any:
+    """log1p_() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_log2(self, *operands, **options) -> Any:
+    """log2() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_log2_(self, *operands, **options) -> Any:
+    """log2_() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_log_(self, *operands, **options) -> Any:
+    """log_() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_max(self, *operands, **options) -> Any:
+    """max() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_maximum(self, *operands, **options) -> Any:
+    """maximum() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_maximum_(self, *operands, **options) -> Any:
+    """maximum_() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_minimum(self, *operands, **options) -> Any:
+    """minimum() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_minimum_(self, *operands, **options) -> Any:
+    """minimum_() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_mm(self, *operands, **options) -> Any:
+    """mm() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_mul(self, *operands, **options) -> Any:
+    """mul() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_mul_(self, *operands, **options) -> Any:
+    """mul_() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_neg(self, *operands, **options) -> Any:
+    """neg() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_neg_(self, *operands, **options) -> Any:
+    """neg_() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_norm(self, ord=2, dtype=None) -> builtins.tuple:
+    """The vector norm of each tensor of a list."""
+def _foreach_pow(self, exponent) -> Any:
+    """Each tensor of a list to a power; of a number, its powers with each tensor."""
+def _foreach_pow_(self, *operands, **options) -> Any:
+    """pow_() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_powsum(self, ord=2, dtype=None) -> builtins.tuple:
+    """The sum of |x| ** ord over each tensor of a list."""
+def _foreach_reciprocal(self, *operands, **options) -> Any:
+    """reciprocal() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_reciprocal_(self, *operands, **options) -> Any:
+    """reciprocal_() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_round(self, *operands, **options) -> Any:
+    """round() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_round_(self, *operands, **options) -> Any:
+    """round_() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_rsqrt(self, *operands, **options) -> Any:
+    """rsqrt() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_rsqrt_(self, *operands, **options) -> Any:
+    """rsqrt_() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_sigmoid(self, *operands, **options) -> Any:
+    """sigmoid() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_sigmoid_(self, *operands, **options) -> Any:
+    """sigmoid_() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_sign(self, *operands, **options) -> Any:
+    """sign() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_sign_(self, *operands, **options) -> Any:
+    """sign_() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_sin(self, *operands, **options) -> Any:
+    """sin() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_sin_(self, *operands, **options) -> Any:
+    """sin_() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_sinh(self, *operands, **options) -> Any:
+    """sinh() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_sinh_(self, *operands, **options) -> Any:
+    """sinh_() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_sqrt(self, *operands, **options) -> Any:
+    """sqrt() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_sqrt_(self, *operands, **options) -> Any:
+    """sqrt_() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_sub(self, *operands, **options) -> Any:
+    """sub() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_sub_(self, *operands, **options) -> Any:
+    """sub_() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_tan(self, *operands, **options) -> Any:
+    """tan() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_tan_(self, *operands, **options) -> Any:
+    """tan_() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_tanh(self, *operands, **options) -> Any:
+    """tanh() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_tanh_(self, *operands, **options) -> Any:
+    """tanh_() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_trunc(self, *operands, **options) -> Any:
+    """trunc() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_trunc_(self, *operands, **options) -> Any:
+    """trunc_() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_zero_(self, *operands, **options) -> Any:
+    """zero_() of each tensor of a list; operands are lists as long, or the same for all."""
 def _grouped_mm(mat_a, mat_b, offs=None, bias=None, out_dtype=None) -> Tensor:
     """A product for each group of rows. offs[g] says where group g ends: of a matrix and one mat_b[g] for each group; of"""
 def _scaled_mm(input, mat2, scale_a, scale_b, bias=None, scale_result=None, out_dtype=None,
                use_fast_accum: builtins.bool = False, *, out=None) -> Tensor:
     """input @ mat2 * scale_a * scale_b + bias of float8 matrices, in `out_dtype` (the input's unless said). Scales are
     float32"""
+def _shape_as_tensor(input) -> Tensor:
+    """The sizes of a tensor, as a tensor."""
 def abs(input, *, out=None) -> Tensor:
     """Absolute value."""
 def abs_(input, *, out=None) -> Tensor:

@@ -26,7 +26,9 @@ PUBLIC = {
     "cuda": "runtime.cuda",
     "cuda.amp": "runtime.amp.on_cuda",
     "distributed": "runtime.distributed",
+    "distributed.distributed_c10d": "runtime.distributed",
     "distributed.nn": "runtime.distributed.functional",
+    "distributed.nn.functional": "runtime.distributed.functional",
     "distributions": "runtime.distributions",
     "distributions.bernoulli": "runtime.distributions.discrete",
     "distributions.beta": "runtime.distributions.gamma",
@@ -104,6 +106,7 @@ PUBLIC = {
     "utils.dlpack": "runtime.toolbox.dlpack",
     "utils.hooks": "runtime.toolbox.hooks",
     "utils.model_zoo": "runtime.toolbox.hub",
+    "version": "runtime.version",
 }
 _PREFIX = __package__ + "."
 

@@ -343,8 +343,15 @@ def annotate(m, node, args, out):
         node.line = user_line()
     if m.saved_hooks is not None:
         pack, unpack = m.saved_hooks
-        values = [wrap(v) if hasattr(v, "strides") else v for v in node.saved]
+        values = [_over(v, t) if hasattr(v, "strides") else v for v, t in zip(node.saved, (out, *args))]
         node.saved, node.guards = PackedValues(values, pack, unpack), ()
+
+
+def _over(array, t) -> Tensor:
+    """A tensor without history over the array of another one: the same memory, with its version."""
+    found = wrap(array)
+    found._shared = t._storage if isinstance(t, Tensor) else None
+    return found
 
 
 # Views.

@@ -5,7 +5,7 @@ What is a node: lists, tuples, named tuples, dicts, OrderedDicts, defaultdicts, 
 the registered classes, so that their objects are arguments and results of traced functions.
 """
 
-from collections import OrderedDict, defaultdict, deque
+from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
@@ -25,6 +25,16 @@ class Kind(NamedTuple):
     flatten: Callable
     unflatten: Callable
     keys: Callable | None = None
+
+    @property
+    def flatten_fn(self) -> Callable:
+        """`flatten`, as libraries that walk trees themselves know it."""
+        return self.flatten
+
+    @property
+    def unflatten_fn(self) -> Callable:
+        """`unflatten`, as they know it."""
+        return self.unflatten
 
 
 @dataclass(frozen=True)
@@ -92,6 +102,9 @@ def _dict_flatten_with_keys(d):
 
 REGISTERED: dict[type, Kind] = {}     # those that the user entered
 _NAMED = Kind(lambda x: (list(x), type(x)), lambda xs, kind: kind(*xs), lambda x: [GetAttrKey(n) for n in x._fields])
+NODES[namedtuple] = _NAMED      # type: ignore[index]  # stands for all of them
+SUPPORTED_NODES = NODES
+PyTree = Context = Any
 
 
 def register_pytree_node(cls, flatten_fn, unflatten_fn, *, serialized_type_name=None, to_dumpable_context=None,
@@ -121,6 +134,11 @@ def kind_of(x) -> Kind | None:
     if found is None and isinstance(x, tuple) and hasattr(x, "_fields"):
         return _NAMED
     return found
+
+
+def _get_node_type(tree):
+    """The key in SUPPORTED_NODES of what an object is, where it is a node."""
+    return namedtuple if kind_of(tree) is _NAMED else type(tree)
 
 
 class TreeSpec:

@@ -18,6 +18,7 @@ from .api import layouts as _layouts_module
 from .api import returns as _returns_module
 from .api import sparse as _sparse_module
 from .api import sparse_csr as _sparse_csr_module
+from .api import storages as _storages_module
 from .autograd import node as _node_module
 
 class Size(builtins.tuple[builtins.int, ...]):
@@ -153,6 +154,8 @@ class Tensor:
     def _storage(self, value) -> None: ...
     def _to_copy(self) -> numpy.ndarray:
         """The memory for somebody who copies it at once and keeps nothing of it."""
+    def _typed_storage(self) -> _storages_module.TypedStorage:
+        """The memory that the tensor lies in, counted in elements."""
     @builtins.property
     def _version(self) -> builtins.int: ...
     def abs(self, *, out=None) -> Tensor:
@@ -1336,6 +1339,8 @@ class Tensor:
              pad_mode='reflect', normalized: builtins.bool = False, onesided=None, return_complex=None,
              align_to_window=None) -> Tensor:
         """The spectra of windows of n_fft numbers, hop_length apart: (..., frequencies, windows)."""
+    def storage(self) -> _storages_module.TypedStorage:
+        """The memory that the tensor lies in, counted in elements."""
     def storage_offset(self) -> builtins.int:
         """How many elements lie in the storage before this tensor's first."""
     def stride(self, dim=None, *, axis=None) -> Any:
@@ -1475,6 +1480,8 @@ class Tensor:
         """With a new dimension of size 1 at `dim`."""
     def unsqueeze_(self, *args, **kwargs) -> Tensor:
         """In-place version of unsqueeze()."""
+    def untyped_storage(self) -> _storages_module.UntypedStorage:
+        """The memory that the tensor lies in, as bytes."""
     def values(self) -> Tensor:
         """values() of sparse tensors; an error for dense ones."""
     def var(self, dim=None, unbiased=None, keepdim: builtins.bool = False, *, correction=None, out=None, axis=None,

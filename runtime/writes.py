@@ -15,7 +15,7 @@ from ..ir.ops.assign import assign_view
 from ..ir.ops.elementwise import cast
 from ..ir.substitute import at_hint
 from .autograd.hooks import keep_gradient
-from .autograd.node import Leaf, Node, broadcast_edge, rescue_result
+from .autograd.node import Leaf, Node, broadcast_edge, rescue_operands, rescue_result
 from .state import tls
 from .tensor import Tensor, shape_of
 
@@ -51,6 +51,8 @@ def write(dst: Tensor, src, name: str, *, foreign: bool = False):
     if m.recorder is not None:
         m.recorder.writing(dst)
     _rescue(dst)
+    if m.grad and isinstance(src, Tensor) and src._node is not None:
+        rescue_operands(src._node, (dst if dst._base is None else dst._base)._a, dst._storage)
     if isinstance(src, Tensor) and a.itemsize == 1 and a.dtype in float8.KINDS:
         value = m.run(as_kind, value, a.dtype)
     if m.batched is None or not m.batched.writes(dst, src):

@@ -279,3 +279,16 @@ def test_module_paths_that_scripts_use():
     assert there is default_collate and Dataset is data.Dataset
     assert DistributedSampler is data.DistributedSampler and RandomSampler is data.RandomSampler
     assert ingot.utils.data is data
+
+
+class Unsized(data.IterableDataset):
+    def __iter__(self):
+        yield from range(3)
+
+
+@pytest.mark.parametrize("dataset", [Unsized(), data.ChainDataset([Unsized(), Unsized()])])
+def test_iterable_datasets_need_no_length(dataset):
+    want = list(dataset)
+    assert [x for batch in data.DataLoader(dataset, batch_size=2) for x in batch.tolist()] == want
+    with pytest.raises(TypeError, match="len"):
+        len(data.DataLoader(dataset))

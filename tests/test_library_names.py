@@ -245,3 +245,64 @@ def test_branches_and_loops_as_functions():
     with pytest.raises(ValueError, match="body_fn"):
         ingot.while_loop(lambda n: n < 3, lambda n: (n, n), (1,))
     assert pickle.loads(pickle.dumps(ingot.strided)) == ingot.strided
+
+
+# Memory as libraries ask for it.
+
+
+def test_storages_tell_who_shares_memory():
+    x = ingot.arange(12.0).reshape(3, 4)
+    part, other = x[1:, 2], x.clone()
+    assert x.untyped_storage() == part.untyped_storage() != other.untyped_storage()
+    assert x.untyped_storage().data_ptr() == x.data_ptr() == part.untyped_storage().data_ptr()
+    assert x.untyped_storage().nbytes() == len(x.untyped_storage()) == 48 and x.storage().size() == 12
+    assert part.storage().tolist() == list(map(float, range(12))) and part.storage().dtype is ingot.float32
+    assert isinstance(x.storage(), ingot.TypedStorage) and x.storage().untyped() == x.untyped_storage()
+    assert ingot.empty(0).untyped_storage().data_ptr() == 0
+    with pytest.raises(ingot.IngotError, match="resized"):
+        x.untyped_storage().resize_(0)
+    with pytest.raises(TypeError, match="untyped_storage"):
+        ingot.UntypedStorage(12)
+    with pytest.raises(jit.TraceError, match="address"):
+        jit.trace(lambda t: t * t.untyped_storage().nbytes())(x)
+
+
+def is_module_class(x):
+    return isinstance(x, type) and issubclass(x, nn.Module)
+
+
+@pytest.mark.parametrize("name", [n for n in dir(nn) if is_module_class(getattr(nn, n)) and n not in ("DataParallel",
+                                                                                                    "SyncBatchNorm")])
+def test_every_module_class_is_in_nn_modules(name):
+    assert getattr(nn.modules, name) is getattr(nn, name)
+
+
+@pytest.mark.parametrize(("check", "kind"), [("_check", RuntimeError), ("_check_index", IndexError),
+                                             ("_check_value", ValueError), ("_check_type", TypeError),
+                                             ("_check_not_implemented", NotImplementedError)])
+def test_checks_raise_what_they_are_named_for(check, kind):
+    getattr(ingot, check)(True, lambda: 1 / 0)
+    with pytest.raises(kind, match="because of 3"):
+        getattr(ingot, check)(False, lambda: "because of 3")
+    with pytest.raises(kind, match="did not hold"):
+        getattr(ingot, check)(False)
+
+
+def test_checks_of_tensors_and_sizes():
+    ingot._check_tensor_all(ingot.tensor([True, True]))
+    ingot._check_is_size(3)
+    ingot._assert_async(ingot.tensor(True))
+    for call in (lambda: ingot._check_tensor_all(ingot.tensor([True, False])), lambda: ingot._check_is_size(-1),
+                 lambda: ingot._check_is_size(4, max=3), lambda: ingot._assert_async(ingot.tensor(False))):
+        with pytest.raises(RuntimeError):
+            call()
+    assert ingot._shape_as_tensor(ingot.ones(2, 3)).tolist() == [2, 3]
+
+
+def test_random_state_of_devices_that_are_not_there():
+    states = ingot.cuda.get_rng_state_all()
+    ingot.cuda.set_rng_state_all(states)
+    kept = ingot.cuda.get_rng_state()
+    first = ingot.rand(3)
+    ingot.cuda.set_rng_state(kept)
+    assert ingot.equal(ingot.rand(3), first)

@@ -58,3 +58,18 @@ def test_registered_nodes_are_arguments_and_results_of_traced_functions():
         assert found.tensor.tolist() == [2 * value] * 3 and found.label == "a!" and type(found) is Box
     assert double(Box(ingot.ones(3), "b")).label == "b!"
     assert ingot.func.vmap(lambda b: b.tensor.sum())(Box(ingot.ones(4, 2), "c")).tolist() == [2.0] * 4
+
+
+def test_libraries_walk_trees_by_the_table_of_nodes():
+    def walk(tree):
+        kind = pytree._get_node_type(tree)
+        if kind not in pytree.SUPPORTED_NODES:
+            return [tree], pytree.LeafSpec()
+        children, context = pytree.SUPPORTED_NODES[kind].flatten_fn(tree)
+        parts = [walk(c) for c in children]
+        return [x for leaves, _ in parts for x in leaves], pytree.TreeSpec(kind, context, [s for _, s in parts])
+
+    tree = {"x": [1, (2, 3)], "y": Pair(4, [5])}
+    leaves, spec = walk(tree)
+    assert leaves == [1, 2, 3, 4, 5] and pytree.tree_unflatten([10 * x for x in leaves], spec) == {
+        "x": [10, (20, 30)], "y": Pair(40, [50])}

@@ -3,6 +3,7 @@
 The tables of operators are the `in_*` files (ONNX to ingot) and the `out_*` files (ingot to ONNX).
 """
 
+from ..compiler import is_exporting as is_in_onnx_export
 from . import (
     in_control,
     in_index,
@@ -31,4 +32,4 @@ from .model import OnnxModel, from_onnx
 TABLES = (in_control, in_index, in_math, in_nn, in_quantized, in_random, in_recurrent, in_reduce, in_resize, in_shape,
           in_windows, out_activation, out_index, out_logic, out_math, out_nn, out_recurrent, out_reduce, out_shape, out_windows)
 
-__all__ = ["TABLES", "OnnxModel", "export", "from_onnx", "to_onnx"]
+__all__ = ["TABLES", "OnnxModel", "export", "from_onnx", "is_in_onnx_export", "to_onnx"]

@@ -12,7 +12,7 @@ from ..state import tls
 from ..tensor import Tensor
 from ..writes import is_plain, wrote_plainly
 from . import elementwise as api_ew
-from .register import FUNCTIONS, store
+from .register import FUNCTIONS, operand_to_overwrite, store
 
 _new = object.__new__
 LARGE = 1 << 15   # elements from which compiled kernels, with threads and reused memory, are faster than numpy
@@ -116,10 +116,10 @@ def _inplace(general, name, ufunc=None, chars=""):
                 try:
                     m.run(ufunc, a, b, a)
                 except Exception:
-                    return store(self, general(self, other), name)
+                    return store(self, general(operand_to_overwrite(self), other), name)
                 wrote_plainly(self, name)
                 return self
-        return store(self, general(self, other), name)
+        return store(self, general(operand_to_overwrite(self), other), name)
 
     return method
 
@@ -133,14 +133,14 @@ def _quicken(name, quick):
         if len(args) == 1 and isinstance(args[0], (Tensor, float, int)):
             if not options:
                 return quick(self, args[0])
-            if options.keys() == _FACTOR:
+            if options.keys() == _FACTOR and name in _SCALED:
                 return quick(self, api_ew.scaled(args[0], options["alpha"], self))
         return long(self, *args, **options)
 
     setattr(Tensor, name, method)
 
 
-_FACTOR = {"alpha"}
+_FACTOR, _SCALED = {"alpha"}, ("add_", "sub_")
 
 
 def _attach(name, fn, *, op=None, ufunc=None, chars="", reflected=True, inplace=True):

@@ -9,6 +9,7 @@ from typing import Any
 
 from ...ir.dtype import can_cast
 from ...ir.errors import DTypeError
+from ..state import tls
 from ..tensor import Tensor
 from ..writes import write
 
@@ -85,12 +86,18 @@ def make_inplace(fn, name: str):
     """`name_`: computes as `name` does, then writes the result into its first argument."""
 
     def method(self, *args, **kwargs):
-        return store(self, fn(self, *args, **kwargs), name + "_")
+        return store(self, fn(operand_to_overwrite(self), *args, **kwargs), name + "_")
 
     wraps(fn)(method)
     method.__name__ = method.__qualname__ = name + "_"
     method.__doc__ = f"In-place version of {name}()."
     return method
+
+
+def operand_to_overwrite(t: Tensor) -> Tensor:
+    """A tensor as an operation in place reads it: a copy where hooks get what gradient rules save, as they keep the memory."""
+    m = tls.m
+    return t if m.saved_hooks is None or not m.grad or t._node is None else t.clone()
 
 
 def store(dst: Tensor, result: Tensor, name: str) -> Tensor:

@@ -1,10 +1,11 @@
 """Small things that older programs call: elements through a Python function, methods under top-level names."""
 
-from ...ir.errors import AutogradError
+from ...ir import dtype as dt
+from ...ir.errors import AutogradError, OutOfMemoryError
 from .. import linalg
 from ..batching.vmap import vmap
 from ..special import gammainc, gammaincc
-from ..tensor import Tensor
+from ..tensor import Tensor, shape_of
 from ..writes import write
 from .convert import fill_, is_same_size, zero_
 from .creation import tensor
@@ -12,7 +13,7 @@ from .register import FUNCTIONS, api
 from .restride import resize_as_
 
 FUNCTIONS.update(fill_=fill_, zero_=zero_, is_same_size=is_same_size, detach=Tensor.detach, detach_=Tensor.detach_, vmap=vmap,
-                 resize_as_=resize_as_)
+                 resize_as_=resize_as_, OutOfMemoryError=OutOfMemoryError)
 api(inplace=True, name="igamma")(gammainc)
 api(inplace=True, name="igammac")(gammaincc)
 
@@ -28,6 +29,48 @@ def _assert(condition, message):
     """An assertion that vision libraries spell as a function; raises AssertionError."""
     if not condition:
         raise AssertionError(message)
+
+
+def _says(message) -> str:
+    """What a check is told to say: a text, or a function that gives one."""
+    return str(message() if callable(message) else message or "a check did not hold")
+
+
+def _checking(kind):
+    def check(cond, message=None):
+        if not cond:
+            raise kind(_says(message))
+
+    return check
+
+
+for _name, _kind in (("", RuntimeError), ("_index", IndexError), ("_value", ValueError), ("_type", TypeError),
+                     ("_not_implemented", NotImplementedError)):
+    FUNCTIONS["_check" + _name] = _checking(_kind)
+
+
+@api(method=False)
+def _check_is_size(i, message=None, *, max=None):
+    """Raises a RuntimeError unless a number can be a size, up to `max`."""
+    FUNCTIONS["_check"](i >= 0 and (max is None or i <= max), message or f"{i} cannot be a size")
+
+
+@api(method=False)
+def _check_tensor_all(cond, message=None):
+    """Raises a RuntimeError unless all elements of a boolean tensor are true."""
+    FUNCTIONS["_check"](bool(cond.all()), message)
+
+
+@api(method=False)
+def _assert_async(input, assert_msg=None):
+    """Raises a RuntimeError unless a tensor of one element is true; at once, as eager code runs."""
+    FUNCTIONS["_check"](bool(input), assert_msg or "Expected a tensor that is true, got one that is false")
+
+
+@api(method=False)
+def _shape_as_tensor(input):
+    """The sizes of a tensor, as a tensor."""
+    return tensor(list(shape_of(input)), dtype=dt.int64)
 
 
 def _through(self, name, function, others):

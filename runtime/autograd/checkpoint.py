@@ -74,17 +74,19 @@ class _Frame:
         """Backward: the value, after running the function again if need be."""
         if position not in self.values:
             self.recompute()
-        return self.values.pop(position)
+        tensor, guard = self.values.pop(position)
+        _require_unwritten(*guard)
+        return tensor
 
     def recompute(self):
-        for storage, version in self.guards:
-            if storage.was_overwritten(version):
-                raise overwritten(_Checkpointed, storage, version)
+        for guard in self.guards:
+            _require_unwritten(*guard)
         self.values = {}
         found: list = []
-        with _Hooks(found.append, _unreachable), enable_grad(), self.surroundings.again(), self.again:
+        with (_Hooks(lambda t: found.append((t, t._storage.guard())), _unreachable), enable_grad(), self.surroundings.again(),
+              self.again):
             self.function(*self.args, **self.kwargs)
-        self._check(found)
+        self._check([t for t, _ in found])
         self.values = dict(enumerate(found))
 
     def _check(self, found):
@@ -95,6 +97,11 @@ class _Frame:
             if self.compare and first != second.aval:
                 raise CheckpointError(f"checkpoint: tensor {i} saved by the first run is {first}, by the second {second.aval}; "
                                       "the function must do the same thing both times")
+
+
+def _require_unwritten(storage, version):
+    if storage.was_overwritten(version):
+        raise overwritten(_Checkpointed, storage, version)
 
 
 class _Checkpointed:

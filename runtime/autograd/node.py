@@ -236,6 +236,23 @@ def rescue_result(t):
         node.guards = [g for g in node.guards if g[0] is not storage]
 
 
+def rescue_operands(edge, array, storage):
+    """Before `array` is overwritten with what the node behind `edge` made: where its gradient rule reads the values of before,
+    as that of `x.mul_(w)` does, it gets copies of them."""
+    node = edge.source if type(edge) is Output else edge
+    if not isinstance(node, Node) or type(node.saved) is not tuple or all(s is not storage for s, _ in node.guards):
+        return
+    node.saved = tuple([v.copy() if hasattr(v, "strides") and _meets(v, array) else v for v in node.saved])
+    node.guards = [g for g in node.guards if g[0] is not storage]
+
+
+def _meets(a, b) -> bool:
+    """Whether two arrays of one kind may lie in the same memory."""
+    if a.__class__ is not b.__class__:
+        return False
+    return np.may_share_memory(a, b) if isinstance(a, np.ndarray) else a.memory is b.memory
+
+
 def aval_of(a) -> Aval:
     """Shape and dtype of an array."""
     key = a.shape, a.dtype

@@ -7,6 +7,8 @@ from ...ir.errors import OutOfMemoryError
 from .. import accelerator
 from ..amp import on_cuda as amp
 from ..device import DRIVERS, Device, available
+from ..random import default_generator
+from ..tensor import Tensor
 from . import context as contexts
 from . import driver as library
 from .graphs import CUDAGraph, graph, is_current_stream_capturing
@@ -15,12 +17,13 @@ from .streams import Event, Stream, using
 
 __all__ = ["CUDAGraph", "Event", "OutOfMemoryError", "Stream", "amp", "can_device_access_peer", "current_device",
            "current_stream", "default_stream", "device", "device_count", "driver_version", "empty_cache", "get_arch_list",
-           "get_device_capability", "get_device_name", "get_device_properties", "graph", "graph_pool_handle", "init",
-           "ipc_collect", "is_available", "is_bf16_supported", "is_current_stream_capturing", "is_initialized", "manual_seed",
-           "manual_seed_all", "max_memory_allocated", "max_memory_reserved", "mem_get_info", "memory_allocated",
-           "memory_cached", "memory_reserved", "memory_stats", "memory_summary", "nvtx", "reset_accumulated_memory_stats",
-           "reset_max_memory_allocated", "reset_peak_memory_stats", "seed", "seed_all", "set_device",
-           "set_per_process_memory_fraction", "set_stream", "stream", "synchronize", "why_not_available"]
+           "get_device_capability", "get_device_name", "get_device_properties", "get_rng_state", "get_rng_state_all", "graph",
+           "graph_pool_handle", "init", "ipc_collect", "is_available", "is_bf16_supported", "is_current_stream_capturing",
+           "is_initialized", "manual_seed", "manual_seed_all", "max_memory_allocated", "max_memory_reserved", "mem_get_info",
+           "memory_allocated", "memory_cached", "memory_reserved", "memory_stats", "memory_summary", "nvtx",
+           "reset_accumulated_memory_stats", "reset_max_memory_allocated", "reset_peak_memory_stats", "seed", "seed_all",
+           "set_device", "set_per_process_memory_fraction", "set_rng_state", "set_rng_state_all", "set_stream", "stream",
+           "synchronize", "why_not_available"]
 
 
 def is_available() -> bool:
@@ -235,6 +238,27 @@ def manual_seed(seed: int):
 def manual_seed_all(seed: int):
     """Accepted: `ingot.manual_seed` seeds every device."""
     int(seed)
+
+
+def get_rng_state(device="cuda") -> Tensor:
+    """The state of the generator that every device draws from."""
+    return default_generator.get_state()
+
+
+def get_rng_state_all() -> list:
+    """That state, once for each device."""
+    return [default_generator.get_state() for _ in range(device_count())]
+
+
+def set_rng_state(new_state: Tensor, device="cuda") -> None:
+    """Puts the generator that every device draws from into a state."""
+    default_generator.set_state(new_state)
+
+
+def set_rng_state_all(new_states) -> None:
+    """Puts it into the state that `get_rng_state_all` has found; changes nothing where there was no device."""
+    for state in new_states:
+        default_generator.set_state(state)
 
 
 def seed():

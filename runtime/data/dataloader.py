@@ -184,7 +184,7 @@ class _Iteration:
         self._loader = loader
         self._given = 0
         self._pins = loader.pin_memory and accelerator.is_available()
-        self._length = len(loader) if loader.kind == "iterable" and hasattr(loader.dataset, "__len__") else None
+        self._length = _told_length(loader) if loader.kind == "iterable" else None
 
     def __iter__(self):
         return self
@@ -203,6 +203,14 @@ class _Iteration:
         return pinned(batch) if self._pins else batch
 
 
+def _told_length(loader) -> int | None:
+    """How many batches an iterable dataset says it has, if it says so."""
+    try:
+        return len(loader)
+    except (TypeError, NotImplementedError):
+        return None
+
+
 def pinned(batch):
     """A batch with all tensors in page-locked memory."""
     if isinstance(batch, Tensor) or hasattr(batch, "pin_memory"):
@@ -214,3 +222,6 @@ def pinned(batch):
     if isinstance(batch, (list, tuple)):
         return type(batch)(pinned(v) for v in batch)
     return batch
+
+
+_BaseDataLoaderIter, _MultiProcessingDataLoaderIter = _Iteration, WorkerIterator      # the names that libraries ask for

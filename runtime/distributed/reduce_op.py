@@ -23,6 +23,8 @@ class ReduceOp(Enum):
     BXOR = "bxor"
 
 
+ReduceOp.RedOpType = ReduceOp        # type: ignore[attr-defined]  # the name in annotations of libraries
+
 _COMBINE = {ReduceOp.SUM: np.add, ReduceOp.AVG: np.add, ReduceOp.PRODUCT: np.multiply, ReduceOp.MIN: np.minimum,
             ReduceOp.MAX: np.maximum, ReduceOp.BAND: np.bitwise_and, ReduceOp.BOR: np.bitwise_or,
             ReduceOp.BXOR: np.bitwise_xor}

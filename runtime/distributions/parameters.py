@@ -39,6 +39,16 @@ def probs_to_logits(probs, is_binary=False):
     return kept.log() - (-kept).log1p() if is_binary else kept.log()
 
 
+def _standard_normal(shape, dtype, device):
+    """Draws of the standard normal distribution."""
+    return FUNCTIONS["randn"](shape, dtype=dtype, device=device)
+
+
+def _sum_rightmost(value, dim):
+    """The sum over the last `dim` dimensions."""
+    return value if dim == 0 else value.reshape((*value.shape[:-dim], -1)).sum(-1)
+
+
 class lazy_property:
     """Computed when first asked for, then an attribute."""
 

@@ -13,7 +13,7 @@ from .hooks import register_module_forward_pre_hook as register_module_forward_p
 from .hooks import register_module_full_backward_hook as register_module_full_backward_hook
 from .hooks import register_module_full_backward_pre_hook as register_module_full_backward_pre_hook
 from .parameter import Buffer, Parameter, is_lazy
-from .state_dict import StateMethods
+from .state_dict import IncompatibleKeys, StateMethods
 
 
 class MissingAttribute(IngotError, AttributeError):
@@ -31,6 +31,7 @@ def _tables():
                              "load_post": OrderedDict()}, "training": True}
 
 
+_IncompatibleKeys = IncompatibleKeys        # as libraries import it
 _NAMED = ("_parameters", "_buffers", "_modules")
 
 

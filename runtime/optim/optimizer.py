@@ -2,7 +2,8 @@
 
 import copy
 from collections import defaultdict
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -19,6 +20,10 @@ from ..tensor import Tensor, wrap
 from ..writes import write
 
 ranges = lazy(__package__, "..profiler.ranges")
+
+
+ParamsT: TypeAlias = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]
+_params_t = ParamsT
 
 
 class _Required:

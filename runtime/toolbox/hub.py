@@ -3,6 +3,7 @@ would be downloaded is taken from its place below `get_dir()`, and where it is m
 
 import importlib.util
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,16 +16,20 @@ __all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_stat
            "tqdm"]
 
 _CONF = "hubconf.py"
+HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")       # where names of files of weights carry the beginning of their hash
 _chosen: dict = {}
 
 
 def get_dir() -> str:
     """The folder of repositories and, in `checkpoints`, of weights: that of `set_dir`, else `hub` below $TORCH_HOME, else in
     the user's cache."""
-    if "dir" in _chosen:
-        return _chosen["dir"]
+    return _chosen["dir"] if "dir" in _chosen else os.path.join(_get_torch_home(), "hub")
+
+
+def _get_torch_home() -> str:
+    """The folder that libraries keep files in."""
     cache = os.environ.get("XDG_CACHE_HOME", "~/.cache")
-    return os.path.join(os.path.expanduser(os.environ.get("TORCH_HOME", os.path.join(cache, "torch"))), "hub")
+    return os.path.expanduser(os.environ.get("TORCH_HOME", os.path.join(cache, "torch")))
 
 
 def set_dir(d):

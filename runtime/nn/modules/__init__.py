@@ -36,4 +36,8 @@ _FAMILIES = {
 for _name, _family in _FAMILIES.items():
     globals()[_name] = sys.modules[f"{__name__}.{_name}"] = _family
 
-__all__ = ["Module", *_FAMILIES]
+_CLASSES = {_c.__name__: _c for _f in _FAMILIES.values() for _c in vars(_f).values()
+            if isinstance(_c, type) and issubclass(_c, Module) and not _c.__name__.startswith("_")}
+globals().update(_CLASSES)
+
+__all__ = [*_CLASSES, *_FAMILIES]

@@ -1,0 +1,121 @@
+"""Functions of lists of tensors, as optimizers of libraries are written with them: `_foreach_mul_(params, 0.9)` is
+`p.mul_(0.9)` for each. Under `jit.trace` the calls fuse; eagerly one follows the other."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ...ir.errors import ArgumentError, DTypeError
+from ..tensor import Tensor
+from .register import FUNCTIONS
+
+UNARY = ("abs", "acos", "asin", "atan", "ceil", "cos", "cosh", "erf", "erfc", "exp", "expm1", "floor", "frac", "lgamma", "log",
+         "log10", "log1p", "log2", "neg", "reciprocal", "round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt", "tan",
+         "tanh", "trunc")
+BINARY = {"add": "add", "sub": "sub", "mul": "mul", "div": "div", "pow": "pow", "lerp": "lerp", "clamp_max": "clamp_max",
+          "clamp_min": "clamp_min", "minimum": "clamp_max", "maximum": "clamp_min"}     # and what does it, also for numbers
+
+
+def _listed(tensors, name) -> list:
+    """A list of tensors, checked to be one."""
+    if isinstance(tensors, Tensor) or not isinstance(tensors, Iterable):
+        raise DTypeError(f"{name} takes a list of tensors, got {type(tensors).__name__}")
+    found = list(tensors)
+    if not found:
+        raise ArgumentError(f"{name}: the list of tensors must have at least one tensor")
+    for t in found:
+        if not isinstance(t, Tensor):
+            raise DTypeError(f"{name} takes a list of tensors, got {type(t).__name__} in it")
+    return found
+
+
+def _spread(value, tensors, name) -> list:
+    """One operand for each of the tensors: those of a list, or the same number or tensor for all."""
+    if not isinstance(value, (list, tuple)):
+        return [value] * len(tensors)
+    if len(value) != len(tensors):
+        raise ArgumentError(f"{name}: lists must have the same length, got {len(tensors)} and {len(value)}")
+    return list(value)
+
+
+def _publish(name: str, each: Callable | None, writing: Callable | None = None):
+    """Enters `_foreach_name(tensors, *operands)`, a tuple of what `each` gives, and, by `writing`, the form in place."""
+    if each is not None:
+        def function(self, *operands, **options) -> Any:
+            tensors = _listed(self, public)
+            columns = [_spread(v, tensors, public) for v in operands]
+            return tuple([each(*row, **options) for row in zip(tensors, *columns)])
+
+        public = function.__name__ = function.__qualname__ = "_foreach_" + name
+        function.__doc__ = f"{name}() of each tensor of a list; operands are lists as long, or the same for all."
+        FUNCTIONS[public] = function
+    if writing is not None:
+        def method(self, *operands, **options) -> Any:
+            tensors = _listed(self, there)
+            columns = [_spread(v, tensors, there) for v in operands]
+            for row in zip(tensors, *columns):
+                writing(*row, **options)
+            return self
+
+        there = method.__name__ = method.__qualname__ = f"_foreach_{name}_"
+        method.__doc__ = f"{name}_() of each tensor of a list; operands are lists as long, or the same for all."
+        FUNCTIONS[there] = method
+
+
+def _of_tensors(name: str, writes=False) -> Callable:
+    """The method of a tensor that does it, looked up when it is called."""
+    method = name + ("_" if writes else "")
+    return lambda x, *rest, **options: getattr(x, method)(*rest, **options)
+
+
+def _scaled(name: str, writes: bool) -> Callable:
+    """addcmul and addcdiv, whose factor stands behind the operands, one for each tensor or one for all."""
+    method = name + ("_" if writes else "")
+    return lambda x, first, second, factor: getattr(x, method)(first, second, value=factor)
+
+
+def _publish_scaled(name: str):
+    for writes, ending in ((False, ""), (True, "_")):
+        def function(self, tensor1, tensor2, scalars=None, *, value=1, _one=_scaled(name, writes), _writes=writes,
+                     _name=f"_foreach_{name}{ending}") -> Any:
+            tensors = _listed(self, _name)
+            factors = value if scalars is None else scalars
+            factors = factors.tolist() if isinstance(factors, Tensor) else factors
+            columns = [_spread(v, tensors, _name) for v in (tensor1, tensor2, factors)]
+            made = tuple([_one(*row) for row in zip(tensors, *columns)])
+            return self if _writes else made
+
+        function.__name__ = function.__qualname__ = f"_foreach_{name}{ending}"
+        function.__doc__ = f"{name}{ending}() of each tensor of a list, with one factor for all or one for each."
+        FUNCTIONS[function.__name__] = function
+
+
+def _norms(self, ord=2, dtype=None) -> tuple:
+    """The vector norm of each tensor of a list."""
+    return tuple([FUNCTIONS["norm"](t, ord, dtype=dtype) for t in _listed(self, "_foreach_norm")])
+
+
+def _power_sums(self, ord=2, dtype=None) -> tuple:
+    """The sum of |x| ** ord over each tensor of a list."""
+    return tuple([t.abs().pow(ord).sum(dtype=dtype) for t in _listed(self, "_foreach_powsum")])
+
+
+def _powers(self, exponent) -> Any:
+    """Each tensor of a list to a power; of a number, its powers with each tensor."""
+    if isinstance(self, (int, float)):
+        return tuple([FUNCTIONS["pow"](self, t) for t in _listed(exponent, "_foreach_pow")])
+    tensors = _listed(self, "_foreach_pow")
+    return tuple([t.pow(e) for t, e in zip(tensors, _spread(exponent, tensors, "_foreach_pow"))])
+
+
+for _name in UNARY:
+    _publish(_name, _of_tensors(_name), _of_tensors(_name, writes=True))
+for _name, _method in BINARY.items():
+    _publish(_name, _of_tensors(_method), _of_tensors(_method, writes=True))
+for _name in ("addcmul", "addcdiv"):
+    _publish_scaled(_name)
+_publish("copy", None, _of_tensors("copy", writes=True))
+_publish("zero", None, _of_tensors("zero", writes=True))
+_publish("clone", _of_tensors("clone"))
+_publish("max", _of_tensors("max"))
+_publish("mm", _of_tensors("mm"))
+FUNCTIONS.update(_foreach_norm=_norms, _foreach_powsum=_power_sums, _foreach_pow=_powers)

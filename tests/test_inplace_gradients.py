@@ -1,0 +1,121 @@
+"""Gradients through operations in place: those of the same operation out of place, however the tape keeps what rules read."""
+
+import pytest
+
+import ingot
+from ingot import jit
+from ingot.autograd.graph import saved_tensors_hooks
+from ingot.utils.checkpoint import checkpoint
+
+OTHER = "other"
+TABLE = [(name, ()) for name in ("abs", "acos", "asin", "atan", "cos", "cosh", "digamma", "erf", "exp", "expm1", "lgamma",
+                                 "log", "log1p", "logit", "neg", "reciprocal", "rsqrt", "sigmoid", "sin", "sinc", "sinh",
+                                 "sqrt", "square", "tan", "tanh")]
+TABLE += [(name, (OTHER,)) for name in ("add", "sub", "mul", "div", "pow", "atan2", "hypot", "xlogy", "copysign")]
+TABLE += [("pow", (2,)), ("pow", (3.5,)), ("float_power", (2,)), ("clamp", (0.1, 0.6)), ("cumprod", (0,)), ("polygamma", (1,)),
+          ("addcmul", (OTHER, OTHER)), ("lerp", (OTHER, 0.3))]
+
+
+def plain(fn, *args):
+    return fn(*args)
+
+
+def with_hooks(fn, *args):
+    with saved_tensors_hooks(lambda t: t, lambda t: t):
+        return fn(*args)
+
+
+def checkpointed(fn, *args):
+    return checkpoint(fn, *args, use_reentrant=False)
+
+
+def gradients(call, name, rest):
+    """Those of a tensor and of the other operand."""
+    x = ingot.tensor([[0.3, 0.55], [0.7, 0.2]], dtype=ingot.float64, requires_grad=True)
+    other = ingot.tensor([[0.4, 0.25], [0.9, 0.35]], dtype=ingot.float64, requires_grad=True)
+
+    def fn(x, other):
+        y = x * 1.0
+        return getattr(y, name)(*[other if r is OTHER else r for r in rest]) * 3.0
+
+    return ingot.autograd.grad(call(fn, x, other).sum(), [x, other], allow_unused=True)
+
+
+@pytest.mark.parametrize("call", [plain, with_hooks, checkpointed], ids=lambda f: f.__name__)
+@pytest.mark.parametrize(("name", "rest"), TABLE, ids=str)
+def test_in_place_and_out_of_place_have_the_same_gradients(name, rest, call):
+    want = gradients(plain, name, rest)
+    for a, b in zip(gradients(call, name + "_", rest), want):
+        assert (a is None) == (b is None) and (a is None or ingot.equal(a, b))
+
+
+def assigned(y, w):
+    y[0] = y[0] * w[1]
+
+
+IN_PLACE = (lambda y, w: y.mul_(w), lambda y, w: y.__imul__(w), lambda y, w: y[0].mul_(w[0]), lambda y, w: y.pow_(w))
+
+
+@pytest.mark.parametrize(("write", "around"), [(w, c) for w in IN_PLACE for c in (plain, checkpointed)] + [(assigned, plain)])
+def test_writes_of_what_was_computed_from_the_tensor_itself(write, around):
+    def loss(x, w):
+        y = x * 1.0
+        write(y, w)
+        return (y * y.detach()).sum()
+
+    def step(x, w):
+        return ingot.autograd.grad(around(loss, x, w), [x, w])
+
+    def by_differences(x, w, t, at):
+        with ingot.no_grad():
+            found = []
+            for h in (1e-6, -1e-6):
+                t[at] += h
+                y = x * 1.0
+                write(y, w)
+                found.append(y)
+                t[at] -= h
+            mid = x * 1.0
+            write(mid, w)
+        return ((found[0] - found[1]) / 2e-6 * mid).sum()
+
+    x = ingot.tensor([[0.3, 0.5], [0.7, 0.2]], dtype=ingot.float64, requires_grad=True)
+    w = ingot.tensor([[1.4, 1.2], [0.9, 0.4]], dtype=ingot.float64, requires_grad=True)
+    grads = step(x, w)
+    for t, g in zip((x, w), grads):
+        for at in ((0, 0), (0, 1), (1, 0), (1, 1)):
+            assert abs(float(g[at]) - float(by_differences(x, w, t, at))) < 1e-6
+    traced = jit.trace(step)
+    for _ in range(3):
+        assert all(ingot.equal(a, b) for a, b in zip(traced(x, w), grads))
+
+
+@pytest.mark.parametrize("around", [plain, checkpointed], ids=lambda f: f.__name__)
+def test_writes_after_somebody_else_saved_the_tensor_are_told(around):
+    def fn(x):
+        y = x * 1.0
+        z = y.sin()
+        y.add_(1)
+        return z * y
+
+    x = ingot.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="overwritten by add_"):
+        around(fn, x).sum().backward()
+
+
+def test_what_no_gradient_needs_may_be_overwritten_in_a_checkpoint():
+    def fn(x, c):
+        y = c * 1.0
+        z = x * y.sin()
+        y.add_(1)
+        return z
+
+    x = ingot.ones(2, requires_grad=True)
+    checkpointed(fn, x, ingot.zeros(2)).sum().backward()
+    assert x.grad.tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("name", ["mul_", "div_", "pow_", "true_divide_"])
+def test_factors_of_the_operand_are_for_sums_only(name):
+    with pytest.raises(TypeError, match="alpha"):
+        getattr(ingot.ones(2), name)(ingot.ones(2), alpha=3)
