@@ -11,6 +11,8 @@ from .ir import dtype as _dtype_module
 from .ir.dtype import DType as _DType
 from .ir.errors import IngotError as IngotError
 from .ir.errors import OutOfMemoryError as OutOfMemoryError
+from .ir.symbolic import SymFloat as SymFloat
+from .ir.symbolic import SymInt as SymInt
 from .jit import compiler as compiler
 from .jit import onnx as onnx
 from .jit.compiler import compile as compile
@@ -52,6 +54,7 @@ from .runtime.api.convert import MemoryFormat as _MemoryFormat
 from .runtime.api.layouts import layout as layout
 from .runtime.api.storages import TypedStorage as TypedStorage
 from .runtime.api.storages import UntypedStorage as UntypedStorage
+from .runtime.api.symbols import SymBool as SymBool
 from .runtime.autograd import namespace as _namespace
 from .runtime.autograd.grad_mode import enable_grad as enable_grad
 from .runtime.autograd.grad_mode import inference_mode as inference_mode
@@ -1792,6 +1795,22 @@ def swapdims(input, dim0, dim1) -> Tensor:
 @overload
 def swapdims(input, *, axis0, axis1) -> Tensor:
     """Two dimensions swapped."""
+def sym_float(a) -> Tensor:
+    """A number as a float."""
+def sym_int(a) -> Tensor:
+    """A number as a whole one, cut towards zero."""
+def sym_ite(b, t, f) -> Tensor:
+    """`t` if a condition holds, else `f`."""
+def sym_max(a, b) -> Tensor:
+    """The larger of two sizes."""
+def sym_min(a, b) -> Tensor:
+    """The smaller of two sizes."""
+def sym_not(a) -> Tensor:
+    """Whether a condition does not hold."""
+def sym_sqrt(a) -> Tensor:
+    """The square root of a number."""
+def sym_sum(args) -> Tensor:
+    """The sum of sizes."""
 def t(input) -> Tensor:
     """A matrix transposed; fewer dimensions as they are."""
 def t_copy(input) -> Tensor:

@@ -84,7 +84,8 @@ class Op:
                                copied for the gradient rule when it is about to be overwritten; "ref_first": a composite whose
                                reference takes less memory than its body; "float8": values of 8 bits are taken and given, since
                                nothing is computed in them (views always do; all others refuse them); "from_nothing": the first
-                               argument only says where the result goes, and may be None.
+                               argument only says where the result goes, and may be None; "packs": the result is in the order
+                               of a machine's kernel, which the reference does not know.
     batch                   -> how vmap runs it on whole batches, where that does not follow from the rest (`ir/batch.py`).
     flops                   -> (args, outs, params) gives the floating point operations of a contraction (`operations` counts
                                everything else).

@@ -33,7 +33,7 @@ class Derived:
 
     def __init__(self, compiled, tensors):
         self.compiled, self.tensors = compiled, tuple(tensors)
-        self.kept = _Made([], [], [], [], [])
+        self.kept = _Made([None], [], [], [], [])      # of nothing yet; what is made of constants alone is of no arrays
 
     def arrays(self) -> list:
         """The arrays, made again where something changed."""

@@ -1,7 +1,8 @@
 """Constants: what depends on literals alone is computed now.
 
 Only exact operators are folded, so that the bits are those a kernel gives, and only into small or uniform literals: arrays
-that the program captured are inputs and never folded.
+that the program captured are inputs and never folded. Packed weights are in the order of a machine's kernel, which no
+reference knows.
 """
 
 import numpy as np
@@ -21,7 +22,7 @@ def fold_constants(graph: Graph) -> Graph:
 
     def depends_on_literals(node):
         """Whether a node is a literal once those before it are."""
-        if is_fill(node) or "exact" not in node.op.traits or not node.is_pure:
+        if is_fill(node) or "exact" not in node.op.traits or "packs" in node.op.traits or not node.is_pure:
             return False
         values = [x for x in node.inputs if type(x) is Value]
         if not values or not all([v.node in known or (v.node is not None and is_fill(v.node)) for v in values]):  # noqa: C419

@@ -351,3 +351,26 @@ def test_policy_gradients_work_in_a_trace():
     assert eager[0] == traced[0]
     np.testing.assert_allclose(eager[1], traced[1], rtol=1e-5)
     assert eager[1][2] > eager[1][0]
+
+
+class Diagonal(D.Independent):
+    """A class of the user's that expands as PyTorch's classes do."""
+
+    def __init__(self, loc, scale):
+        super().__init__(D.Normal(loc, scale), 1)
+
+    def expand(self, batch_shape, new=None):
+        return super().expand(batch_shape, self._get_checked_instance(Diagonal, new))
+
+
+class Renamed(Diagonal):
+    def __init__(self, size):
+        super().__init__(ingot.zeros(size), ingot.ones(size))
+
+
+def test_classes_of_the_users_expand():
+    wide = Diagonal(ingot.zeros(3), ingot.ones(3)).expand((2,))
+    assert type(wide) is Diagonal and wide.batch_shape == (2,) and wide.event_shape == (3,)
+    assert wide.log_prob(ingot.zeros(2, 3)).shape == (2,) and wide.rsample().shape == (2, 3)
+    with pytest.raises(NotImplementedError, match="define expand"):
+        Renamed(3).expand((2,))

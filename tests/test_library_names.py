@@ -306,3 +306,12 @@ def test_random_state_of_devices_that_are_not_there():
     first = ingot.rand(3)
     ingot.cuda.set_rng_state(kept)
     assert ingot.equal(ingot.rand(3), first)
+
+
+def test_symbols_are_plain_numbers_outside_of_recordings():
+    assert not isinstance(ingot.ones(2).shape[0], ingot.SymInt) and not isinstance(True, ingot.SymBool)
+    assert (ingot.sym_int(2.7), ingot.sym_float(2), ingot.sym_max(1, 2), ingot.sym_min(1, 2), ingot.sym_not(False),
+            ingot.sym_ite(False, 1, 2), ingot.sym_sqrt(4), ingot.sym_sum([1, 2])) == (2, 2.0, 2, 1, True, 2, 2.0, 3)
+    traced = jit.trace(lambda x: x * ingot.sym_max(x.shape[0], 2) + ingot.sym_float(x.shape[0]), dynamic=True)
+    for n in (3, 4, 5):
+        assert traced(ingot.ones(n)).tolist() == [n + float(n)] * n

@@ -256,3 +256,20 @@ def test_a_batch_of_ignored_rows_has_no_gradient(options):
     loss = F.cross_entropy(x, ingot.tensor([1, 1, 1]), ignore_index=1, **options)
     loss.backward()
     assert loss.isnan() and (x.grad == 0).all()
+
+
+@pytest.mark.parametrize(("base", "args", "reduction"), [
+    (nn.modules.loss._Loss, {}, "mean"), (nn.modules.loss._Loss, {"reduction": "sum"}, "sum"),
+    (nn.modules.loss._WeightedLoss, {"weight": ingot.ones(3), "reduction": "none"}, "none")])
+def test_losses_of_the_users_begin_with_the_base_class(base, args, reduction):
+    class Scaled(base):
+        def __init__(self, scale, **given):
+            super().__init__(**given)
+            self.scale = scale
+
+        def forward(self, x, y):
+            return self.scale * F.l1_loss(x, y, reduction=self.reduction)
+
+    loss = Scaled(2.0, **args)
+    assert loss.reduction == reduction and list(loss.state_dict()) == list(args.keys() & {"weight"})
+    assert ingot.equal(loss(ingot.ones(3), ingot.zeros(3)), 2 * F.l1_loss(ingot.ones(3), ingot.zeros(3), reduction=reduction))

@@ -1,7 +1,9 @@
 """What depends on weights alone is cut off, and nothing else."""
 
 import numpy as np
+import pytest
 
+import ingot
 from graphs import graph_of
 from ingot.ir.interp import interpret
 from ingot.ir.ops.blocked import conv_blocked, pack_filters
@@ -115,3 +117,19 @@ def test_weights_in_lower_precision_are_kept_for_contractions():
     assert sorted(v.shape for v in cut.derived.outputs) == [(4,), (4, 8), (8, 4)], "casts are kept, not what views make of them"
     assert [n.op.name for n in cut.main.nodes] == ["cast", "linear", "permute", "matmul"]
     assert split_derived(g, frozenset()) is None
+
+
+@pytest.mark.parametrize("make", [lambda: ingot.tensor([[[[-1.0, 0.0, 1.0]]], [[[0.5, 2.0, 1.0]]]]),
+                                  lambda: ingot.stack([ingot.ones(1, 2, 2), ingot.arange(4.0).reshape(1, 2, 2)]),
+                                  lambda: ingot.eye(3).repeat(2, 1, 1, 1), lambda: ingot.ones(20, 1, 3, 3),
+                                  lambda: ingot.tensor([[[[0.0, 1.0, 0.0], [1.0, -4.0, 1.0], [0.0, 1.0, 0.0]]]])],
+                         ids=["written", "stacked", "repeated", "uniform", "laplacian"])
+@pytest.mark.parametrize("dtype", [ingot.float32, ingot.float64], ids=str)
+def test_packed_weights_may_be_made_of_constants_alone(make, dtype):
+    def fn(x):
+        y = ingot.nn.functional.conv2d(ingot.nn.functional.pad(x, (1, 1, 1, 1)), make().to(dtype))
+        return y.detach(), ingot.autograd.grad((y * y.detach()).sum(), x)[0]
+
+    x, traced = ingot.rand(2, 1, 12, 14, dtype=dtype).requires_grad_(), ingot.jit.trace(fn)
+    for _ in range(3):
+        assert all(ingot.allclose(a, b, rtol=1e-5, atol=1e-5) for a, b in zip(traced(x), fn(x)))

@@ -79,7 +79,8 @@ def _pack(w, *factors, kernel, size):
     return out
 
 
-pack_filters = op("pack_filters", infer=_infer_pack, ref=_pack, vjp=NO_GRAD, lower=Template("layout"), traits=("exact",),
+pack_filters = op("pack_filters", infer=_infer_pack, ref=_pack, vjp=NO_GRAD, lower=Template("layout"),
+                  traits=("exact", "packs"),
                   doc="A convolution's weight in the order in which `kernel` reads it; one that will be transformed may come "
                       "with a factor for each of its first channels.")
 

@@ -31,7 +31,8 @@ def _pack(w, *, size, stride, padding, dilation, groups, kernel, elements):
     return out
 
 
-pack_turned = op("pack_turned", infer=_infer_pack, ref=_pack, vjp=NO_GRAD, lower=Template("layout"), traits=("exact",),
+pack_turned = op("pack_turned", infer=_infer_pack, ref=_pack, vjp=NO_GRAD, lower=Template("layout"),
+                 traits=("exact", "packs"),
                  doc="A convolution's weight as the kernel of its input gradient reads it, for an input of spatial `size`.")
 
 

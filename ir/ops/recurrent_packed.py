@@ -22,7 +22,8 @@ def _infer_pack(w, *, kernel, size):
 
 
 pack_recurrent = op("pack_recurrent", infer=_infer_pack, ref=pack_filters.ref, vjp=NO_GRAD, lower=Template("layout"),
-                    traits=("exact",), doc="The recurrent weights of a layer in the order in which `kernel` reads them.")
+                    traits=("exact", "packs"),
+                    doc="The recurrent weights of a layer in the order in which `kernel` reads them.")
 
 
 def _infer(z, mask, h, c, w, bias, *, kernel, reverse):

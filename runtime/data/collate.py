@@ -132,6 +132,8 @@ def _of_numpy_numbers(batch, *, collate_fn_map=None):
     return wrap(np.array(batch, dt.from_numpy(batch[0].dtype).np))
 
 
+np_str_obj_array_pattern = _TEXT_ARRAY        # as libraries import it
+
 default_collate_fn_map = {Tensor: _of_tensors, np.ndarray: _of_arrays, (np.bool_, np.number): _of_numpy_numbers,
                           float: _of_floats, int: _of_numbers, str: _of_texts, bytes: _of_texts}
 

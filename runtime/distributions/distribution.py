@@ -79,6 +79,12 @@ class Distribution:
         new._batch_shape = batch_shape
         return new
 
+    def _get_checked_instance(self, cls, _instance=None):
+        """What `expand` of a class of the user's fills: what is given, else an empty object of the class."""
+        if _instance is None and type(self).__init__ != cls.__init__:
+            raise NotImplementedError(f"{type(self).__name__} has an __init__ of its own, so it must define expand(), too")
+        return type(self).__new__(type(self)) if _instance is None else _instance
+
     def _copied(self, instance=None):
         """A copy whose attributes may be replaced."""
         new = type(self).__new__(type(self)) if instance is None else instance

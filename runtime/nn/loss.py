@@ -14,11 +14,17 @@ from .module import Module
 _LEGACY = ("size_average", "reduce")
 
 
+_OLD = (("size_average", None), ("reduce", None), ("reduction", "mean"))
+
+
 class _Loss(Module):
-    """A module over one loss: `_fields` are its arguments with their defaults, as the constructor takes them in order."""
+    """A module over one loss: `_fields` are its arguments with their defaults, as the constructor takes them in order.
+
+    Classes of the user's that begin with it have their own forward, and its `reduction`.
+    """
 
     _function: Any = None
-    _fields: tuple = ()
+    _fields: tuple = _OLD
     _inputs = 2       # how many tensors forward takes
 
     def __init__(self, *args, **kwargs):
@@ -44,7 +50,10 @@ class _Loss(Module):
         return type(self)._function(*inputs, **{n: getattr(self, n) for n in self._names})
 
 
-_OLD = (("size_average", None), ("reduce", None), ("reduction", "mean"))
+class _WeightedLoss(_Loss):
+    """The base of losses of the user's with weights of classes."""
+
+    _fields = (("weight", None), *_OLD)
 
 
 def _module(name, function, *fields, inputs=2):
