@@ -334,29 +334,33 @@ class SymFloat:
         self.scope.pinned.update(self.names)
         return self.hint
 
+    def _is(self, above, low, below, high) -> bool:
+        """Whether it lies between two numbers."""
+        return _compare_real(above, self, low) and _compare_real(below, self, high)
+
     def __int__(self):
         """The whole number, as long as it lies between the same ones."""
         if self.hint >= 1:
             return self.__floor__()
         if self.hint <= -1:
             return self.__ceil__()
-        return 0 if -1 < self < 1 else int(float(self))
+        return 0 if self._is("gt", -1, "lt", 1) else int(float(self))
 
     __trunc__ = __int__
 
     def __floor__(self):
         n = math.floor(self.hint)
-        return n if n <= self < n + 1 else math.floor(float(self))
+        return n if self._is("ge", n, "lt", n + 1) else math.floor(float(self))
 
     def __ceil__(self):
         n = math.ceil(self.hint)
-        return n if n - 1 < self <= n else math.ceil(float(self))
+        return n if self._is("gt", n - 1, "le", n) else math.ceil(float(self))
 
     def __round__(self, digits=None):
         if digits is not None or not math.isfinite(self.hint):
             return round(float(self), digits)
         n = round(self.hint)
-        return n if n - 0.5 < self < n + 0.5 or self == self.hint else round(float(self))
+        return n if self._is("gt", n - 0.5, "lt", n + 0.5) or self == self.hint else round(float(self))
 
     def __bool__(self):
         return _compare_real("ne", self, 0.0)

@@ -139,6 +139,7 @@ class Tensor:
     def _is_view(self) -> builtins.bool:
         """Whether the tensor looks into the memory of another one."""
     _kept_grad: Any
+    _kept_leaf: Any
     def _memory(self, force: builtins.bool = False) -> numpy.ndarray:
         """The memory itself, or what is copied from a device."""
     _node: Any
@@ -1179,7 +1180,8 @@ class Tensor:
     @requires_grad.setter
     def requires_grad(self, value) -> None: ...
     def requires_grad_(self, requires_grad: builtins.bool = True) -> Tensor:
-        """Starts (or stops) collecting a gradient for this leaf."""
+        """Starts (or stops) collecting a gradient for this leaf: histories from before, and hooks, count again when it
+        starts"""
     def reshape(self, *sizes, shape=None) -> Tensor:
         """The same elements under another shape; a view where strides allow, else a copy."""
     def reshape_as(self, other) -> Tensor: ...
