@@ -3,15 +3,13 @@
 import json
 import subprocess
 import sys
-import threading
-import time
 
 import pytest
 
 import ingot
 from ingot.benchmarks import __main__ as program
 from ingot.benchmarks import groups, harness, starts, subprocesses, worker
-from ingot.benchmarks.harness import Plan, rest
+from ingot.benchmarks.harness import Plan
 from ingot.benchmarks.result import Result, table
 
 
@@ -186,11 +184,26 @@ def test_first_calls_that_break_are_named(monkeypatch):
     assert said == ["first calls of training/mlp: out of luck"]
 
 
-def test_rest_waits_for_threads_that_spin():
-    end = time.perf_counter() + 0.2
-    thread = threading.Thread(target=lambda: [None for _ in iter(lambda: time.perf_counter() < end, False)])
-    thread.start()
-    rest(0.01)
-    assert time.perf_counter() >= end - 0.01, "another thread was still at work"
-    thread.join()
-    rest(0.0)
+class Clock:
+    """A clock whose processor is at work until a moment."""
+
+    def __init__(self, busy_until):
+        self.now, self.busy_until = 0.0, busy_until
+
+    def sleep(self, seconds):
+        self.now += seconds
+
+    def perf_counter(self):
+        return self.now
+
+    def process_time(self):
+        return min(self.now, self.busy_until)
+
+
+@pytest.mark.parametrize("busy_until, least, ended", [(0.2, 0.01, 0.2), (0.0, 0.01, 0.01), (9.0, 0.01, 1.01), (9.0, 0.0, 0.0)])
+def test_rest_waits_for_threads_that_spin(monkeypatch, busy_until, least, ended):
+    """Until the processor rests, a second at the most."""
+    clock = Clock(busy_until)
+    monkeypatch.setattr(harness, "time", clock)
+    harness.rest(least)
+    assert ended <= clock.now <= ended + 0.011

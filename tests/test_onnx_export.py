@@ -33,7 +33,7 @@ NO_COUNTERPART = frozenset((
     "conv_weight_grad_blocked", "ctc_loss", "ctc_loss_grad", "digamma", "eig", "eigh", "eigvals", "eigvalsh", "erfinv",
     "fft", "fractional_max_pool", "frexp", "from_blocked", "gamma_slope", "gammainc", "gcd", "geqrf", "grouped_matmul",
     "host_call", "i0", "i0e", "i1", "i1e", "imag", "inv", "inv_ex", "irfft", "later", "lcm", "ldl_factor", "ldl_solve",
-    "lgamma", "lu_factor", "matrix_sqrth", "max_pool_blocked", "max_pool_grad_blocked", "max_pool_places_blocked",
+    "lgamma", "lstsq", "lu_factor", "matrix_sqrth", "max_pool_blocked", "max_pool_grad_blocked", "max_pool_places_blocked",
     "modified_bessel_k0",
     "modified_bessel_k1", "modulus", "nextafter", "nonzero", "pack_filters", "pack_recurrent", "pack_turned", "permutation",
     "pinv", "place", "polar", "polygamma", "polynomial", "qr", "real", "recurrent_packed", "repeat_index", "rfft",

@@ -32,7 +32,7 @@ class _Watcher:
             row.flops += count
         self.graph.saw(op, args, params, out, self.open[-1].path if self.open else "")
 
-    def plain(self, args, params):
+    def plain(self, op, args, params):
         """Operands and parameters of an operator, as they are."""
         return args, params
 
