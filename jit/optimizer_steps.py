@@ -7,9 +7,12 @@ import numpy as np
 from ..ir import dtype as dt
 from ..ir.aval import Aval
 from ..ir.symbolic import SymFloat, hint, is_symbol
+from ..runtime.optim.optimizer import NUMPY_FLOATS, with_plain_floats
 from ..runtime.tensor import Tensor, wrap
 from .host import record
 from .recording import OptimizerGuard, OptionGuard, OptionNumber, Source
+
+_FLOATS = {float, *NUMPY_FLOATS}        # kinds of options that are read anew
 
 
 class OptimizerSteps:
@@ -38,7 +41,7 @@ class OptimizerSteps:
     def options(self: Any, group: dict) -> dict:
         """An optimizer's group as its update may read it: the learning rate, and what was seen to change, as 0-d tensors
         that are read anew at every call; everything else guarded."""
-        seen = dict(group)
+        seen = dict(with_plain_floats(group))
         for key, value in group.items():
             if key == "params" or isinstance(value, Tensor):
                 continue
@@ -46,8 +49,8 @@ class OptimizerSteps:
             if is_symbol(value):
                 seen[key] = self._computed(value)
             elif self._is_written(group, key):
-                seen[key] = value
-            elif type(value) is float and (key == "lr" or guard.place in self.changing):
+                continue
+            elif type(value) in _FLOATS and (key == "lr" or guard.place in self.changing):
                 seen[key] = self._scalar(OptionNumber(group, key))
             elif type(value) is tuple and guard.place in self.changing:
                 seen[key] = tuple([self._scalar(OptionNumber(group, key, i)) for i in range(len(value))])

@@ -18,7 +18,7 @@ from ..runtime.storage import user_line
 from ..runtime.tensor import Tensor, wrap
 from .differentiate import attach, used_up
 from .random_streams import Drawn
-from .seen import frozen_value
+from .seen import frozen_value, readable
 
 _array_of = attrgetter("_a")
 
@@ -39,6 +39,11 @@ class Unseen(Exception):
 
     def __init__(self, how, value):
         self.how, self.value = how, value
+
+    def __str__(self):
+        exact = self.how in ("int", "float")
+        hint = "; a number that item() gives may be computed with, and need not be the same" if exact else ""
+        return f"{self.how}() gave {readable(self.value)}, a value not seen before{hint}"
 
 
 class Replay:

@@ -32,7 +32,7 @@ class Call:
     given             how many of these are in the arguments
     key               everything that decides what a recording of it is good for
     met               entries that apply, but lack the path that this call takes
-    reason            why no entry could replay it
+    reason            why no entry could replay it: what was different for the one tried first, the latest
     checks            the entries that its recording is compared with, and the values of their symbols
     alike             recordings of fixed sizes for which everything but the sizes is as it is in this call
     """
@@ -53,6 +53,11 @@ class Call:
     def shapes(self) -> tuple:
         """The shapes of the tensors."""
         return tuple([shape for shape, *_ in self.key[5]])
+
+    def missed(self, reason):
+        """Notes why an entry could not replay it."""
+        if self.reason is FIRST:
+            self.reason = reason
 
     def arguments(self, symbols=None):
         """(args, kwargs) for the function, with symbols in the place of numbers that are symbolic."""

@@ -26,7 +26,6 @@ from .places import MOST_PLACES, Moved, is_viewable, read_places
 from .quick import MISS, MOST, quick_call
 from .replay import Unseen
 from .run import FIRST, RECORDING, Call, Run
-from .seen import readable
 from .tree import flatten
 
 profiling = lazy(__package__, ".profiling")
@@ -178,7 +177,7 @@ class Traced:
         """Notes that the recording of a call is to be compared with an entry, if that applies and has the same symbols."""
         reason = entry.unfit(call.leaves, self._changing)
         if reason is not None:
-            call.reason = reason
+            call.missed(reason)
         elif not call.checks or entry.symbols.names == call.checks[0][0].symbols.names:
             call.checks.append((entry, symbols))
 
@@ -192,9 +191,11 @@ class Traced:
                 call.result = outcome.give(results, symbols)
                 return True
             except Unseen as unseen:
-                reason = f"{unseen.how}() gave {readable(unseen.value)}, a value not seen before"
+                if not call.met:
+                    call.reason = str(unseen)
                 call.met.append(entry)
-        call.reason = reason
+                return False
+        call.missed(reason)
         return False
 
     def _quick_road(self, call, entry, symbols):

@@ -217,6 +217,20 @@ def test_the_reason_for_a_recording_shows_what_was_read():
     assert "item() gave 2.5," in traced.stats()["misses"][1]
 
 
+def test_the_reason_for_a_recording_is_what_the_latest_lacked():
+    """Not what an older one did, which may have been out of date for long."""
+    state = {}
+
+    def fn(x):
+        state.setdefault("calls", 1.0)
+        return x * int(x.sum())
+
+    traced = jit.trace(fn)
+    for i in range(4):
+        traced(ingot.full((2,), float(i)))
+    assert traced.stats()["misses"][-1].startswith("int() gave 6, a value not seen before; a number that item() gives")
+
+
 # (how a number becomes whole, how many recordings are enough for 48 numbers; None where each has its own)
 ROUNDINGS = [(int, 10), (math.floor, 12), (math.ceil, 12), (math.trunc, 10), (round, 20), (lambda v: int(v // 1), 14),
              (lambda v: math.ceil(math.sqrt(abs(v) + 1)), 10), (lambda v: round(v, 1), None)]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import ingot
-from ingot import jit
+from ingot import jit, optim
 from side_by_side import plain, vec
 from state_programs import Holder
 
@@ -60,6 +60,30 @@ def test_scalars_in_attributes(kind):
     got, traced = life(jit.trace)
     assert got == want
     assert kind is np.float32 or traced.stats()["compiles"] <= 12, traced.stats()["misses"]
+
+
+@pytest.mark.parametrize("kind", FLOATS)
+@pytest.mark.parametrize("make", [lambda ps: optim.SGD(ps, 0.1), lambda ps: optim.AdamW(ps, 0.1)], ids=("SGD", "AdamW"))
+def test_scalars_as_learning_rates(make, kind):
+    def life(wrap):
+        p = ingot.nn.Parameter(vec(1.0, -2.0, 3.0))
+        optimizer = make([p])
+
+        def step(x):
+            loss = (p * x).square().sum()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        step = wrap(step)
+        for i in range(12):
+            optimizer.param_groups[0]["lr"] = kind(0.01) * (i + 1)
+            step(vec(1.0 + i, 2.0, 3.0))
+        return plain(p.detach()), step
+
+    want, _ = life(lambda f: f)
+    got, traced = life(jit.trace)
+    assert got == want
+    assert traced.stats()["compiles"] <= (2 if kind is np.float64 else 13), traced.stats()["misses"]
 
 
 def test_scalars_that_are_read_are_looked_up():

@@ -32,6 +32,7 @@ class _Required:
 
 
 required = _Required()
+NUMPY_FLOATS = frozenset((np.float64, np.float32, np.float16))
 
 
 def put(dst: Tensor, value: Tensor) -> Tensor:
@@ -80,6 +81,13 @@ class State(dict):
             recorder.refuse(f"its optimizer replaces {name!r} in its state at every step", "call its step() outside")
         Structure.version += 1
         super().__setitem__(name, value)
+
+
+def with_plain_floats(group):
+    """A group as updates compute with it: floats of numpy's, which schedules of the user's make, are Python's."""
+    if NUMPY_FLOATS.isdisjoint(map(type, group.values())):
+        return group
+    return {name: float(v) if type(v) in NUMPY_FLOATS else v for name, v in group.items()}
 
 
 class Optimizer:
@@ -165,8 +173,7 @@ class Optimizer:
             recorder.optimizer(self)
         for group in self.param_groups:
             down = not group.get("maximize", False)
-            if recorder is not None:
-                group = recorder.options(group)
+            group = with_plain_floats(group) if recorder is None else recorder.options(group)
             for p in group["params"]:
                 g = p.grad
                 if g is not None:
