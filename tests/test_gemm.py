@@ -1,6 +1,7 @@
 """Matrix products: every layout, size, dtype and road against float64; threads; emitted variants."""
 
 import itertools
+import re
 import subprocess
 import sys
 import textwrap
@@ -251,6 +252,15 @@ def test_objects_for_every_target(level, road):
     assert data[:4] == b"\x7fELF" and int.from_bytes(data[18:20], "little") == machine
     assert kernel.symbol.encode() in data
     assert kernel.text() == codegen.GemmKernel(kernel.target, kernel.precision, road).text(), "the text must be reproducible"
+
+
+@pytest.mark.parametrize("columns, widths", [(64, ["4"]), (640, ["4"]), (10, ["1m"]), (48, ["3m"]), (1000, ["4", "3m"])])
+def test_modules_have_the_tiles_that_their_products_meet(columns, widths):
+    whole = codegen.GemmKernel(target.cpu("x86-64-v4"), codegen.Precision.of("float"))
+    text = whole.fitted(columns, turned=False).text()
+    assert {name.split("x")[1] for name in re.findall(r"@tile_(\d+x\w+)\(", text)} == set(widths)
+    assert "@dot_" not in text and "@dot_" in whole.fitted(columns, turned=True).text()
+    assert len(text) < len(whole.text()) / 2
 
 
 @pytest.mark.parametrize("level, register", [("x86-64-v3", "ymm"), ("x86-64-v4", "zmm")])

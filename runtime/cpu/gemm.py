@@ -3,8 +3,8 @@
     matmul(a, b)                      matrices or stacks that broadcast; any strides; float32, float64, float16, bfloat16
     Product(dtype, epilogue=...)      the same with a fused epilogue and another result dtype
 
-Kernels are compiled per (dtype, road, epilogue), never per shape; plans are kept per layout. Results do not depend on the
-number of threads.
+Kernels are compiled per (dtype, road, epilogue) and kind of width, never per shape; plans are kept per layout. Results do not
+depend on the number of threads.
 """
 
 import functools
@@ -40,7 +40,7 @@ class Product:
         self.precision = codegen.Precision.of(_STORED[self.dtype], _STORED[self.out_dtype])
         self.sums_in_place = self.precision.out == self.precision.accumulate
         self.pairs = self.precision.a == BF16 and host().has("avx512bf16")
-        self._kernels, self._plans = {}, {}
+        self._kernels, self._tasks, self._plans = {}, {}, {}
         self._launchers = None
 
     def __call__(self, a: np.ndarray, b: np.ndarray, out: np.ndarray | None = None, operands: int = 0) -> np.ndarray:
@@ -91,12 +91,20 @@ class Product:
         """Whether plans made now may take the road of matrix tiles."""
         return self.pairs and amx.is_wanted()
 
-    def kernel(self, road: str):
-        """(kernel, address of its task) of a road, compiled when first asked for."""
+    def kernel(self, road: str) -> codegen.GemmKernel:
+        """The kernel of a road, for all sizes."""
         found = self._kernels.get(road)
         if found is None:
-            kernel = codegen.GemmKernel(host(), self.precision, road, self.epilogue)
-            found = self._kernels[road] = kernel, compile_module(text_of(kernel), [kernel.symbol])[kernel.symbol]
+            found = self._kernels[road] = codegen.GemmKernel(host(), self.precision, road, self.epilogue)
+        return found
+
+    def task(self, road: str, columns: int, turned: bool) -> int:
+        """The address of the task of a road for products of so many columns, compiled when first asked for."""
+        kernel = self.kernel(road).fitted(columns, turned)
+        key = road, kernel.variants, kernel.turned
+        found = self._tasks.get(key)
+        if found is None:
+            found = self._tasks[key] = compile_module(text_of(kernel), [kernel.symbol])[kernel.symbol]
         return found
 
     def _make_plan(self, key, out_strides=None):
@@ -170,7 +178,7 @@ class Packed:
     def __init__(self, product: Product, b: np.ndarray):
         if b.ndim != 2 or b.dtype != product.dtype:
             raise ShapeError(f"pack: expected a {product.dtype} matrix, got {b.dtype}{list(b.shape)}")
-        (depth, columns), width = b.shape, product.kernel(packed_road(product))[0].panel
+        (depth, columns), width = b.shape, product.kernel(packed_road(product)).panel
         self.shape = b.shape
         group = 2 if product.pairs else 1
         steps = packed_steps(depth, product)

@@ -106,7 +106,7 @@ def make_packed_plan(a: Layout, columns: int, out: Layout, item: int, product, t
     shape, depth = out.shape, a.shape[-1]
     a, out = _folded(a, item), _folded(out, product.out_dtype.itemsize)
     road = packed_road(product)
-    kernel = product.kernel(road)[0]
+    kernel = product.kernel(road)
     copies_a = road == "pairs" and depth % 2 == 1
     if copies_a:
         a = even_depth(a, item)
@@ -182,7 +182,7 @@ def _choose_road(a, b, item, product):
 
 
 def _turns(rows, depth, columns, product):
-    return turned_plan.turns(rows, depth, columns, product.kernel("tiles")[0])
+    return turned_plan.turns(rows, depth, columns, product.kernel("tiles"))
 
 
 def _change_places(a, b, item, pack, road, product):
@@ -209,9 +209,9 @@ def _fill(shape, batch, road, pack, swapped, copies_a, layouts, item, product, t
     values = {**operands._asdict(), "c_row": out.strides[-2], "sums_row": out.strides[-2], "a_batch": strides[0],
               "b_batch": strides[1], "c_batch": strides[2], "offsets": 0 if table is None else table.ctypes.data,
               "rows": rows, "columns": columns, "depth": depth, "panels": -(-columns // cut.panel), "row_blocks": cut.blocks,
-              "items": cut.items, "chunks": cut.chunks, "pack": pack, "panel": cut.panel, "task": product.kernel(road)[1],
-              "tasks": cut.chunks,
+              "items": cut.items, "chunks": cut.chunks, "pack": pack, "panel": cut.panel, "tasks": cut.chunks,
               **cut.words, **(fixed or {})}
+    values["task"] = product.task(road, values["columns"], bool(values.get("turned")))
     words = (ctypes.c_int64 * len(codegen.PLAN_WORDS))(*(values.get(name, 0) for name in codegen.PLAN_WORDS))
     scratch = values["scratch_bytes"] * (threads if cut.chunks > 1 else 1)
     return Plan(shape, road, swapped, copies_a, words, scratch, item, table, work >= _SERIAL_WORK)
@@ -219,7 +219,7 @@ def _fill(shape, batch, road, pack, swapped, copies_a, layouts, item, product, t
 
 def _cut(road, count, sizes, pack, operands, product, threads, turned=False):
     """How a road's work is cut into items, and what its kernel is told besides."""
-    (rows, depth, columns), kernel = sizes, product.kernel(road)[0]
+    (rows, depth, columns), kernel = sizes, product.kernel(road)
     if road == "amx":
         return amx_plan.cut(count, rows, columns, depth, pack, threads)
     if turned and road == "tiles":

@@ -1,7 +1,8 @@
 """Matrix multiplication on the micro-kernel: C[b] = epilogue(A[b] @ B[b]) for any sizes and strides, as pool tasks.
 
 One module serves every shape of a (precision, epilogue, road); sizes and strides come at run time in a *job*, an array of
-64-bit words named in `gemm_job.py`. Strides are in bytes. Roads:
+64-bit words named in `gemm_job.py`. Strides are in bytes. LLVM takes most of its time for register tiles, so a module has them
+for the widths alone that its products meet (`GemmKernel.fitted`). Roads:
 
     tiles   register tiles over panels of B's columns; B is read in place or packed, a block at a time, into the worker's
             scratch, as are tiles of a transposed A; blocks are cut for the caches (`runtime/cpu/tile_plan.py`);
@@ -15,7 +16,7 @@ A chunk is a range of items (batch, panels, block of rows). Each element of C is
 depends on sizes and on the machine's caches, so results do not depend on the number of threads or on how chunks are cut.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ....ir.target import Target
@@ -74,12 +75,18 @@ def launch_text(target: Target) -> str:
 
 @dataclass(frozen=True)
 class GemmKernel:
-    """What a module is made for; equal ones are the same code."""
+    """What a module is made for; equal ones are the same code.
+
+    variants   the widths of its register tiles, None for all: 0 for whole ones, v for v vectors, the last one masked
+    turned     whether operands may have changed places, if they can on this road
+    """
 
     target: Target
     precision: Precision
     road: str = "tiles"
     epilogue: Any = field(default_factory=Identity)
+    variants: tuple | None = None
+    turned: bool = True
 
     @property
     def shape(self) -> TileShape:
@@ -99,7 +106,15 @@ class GemmKernel:
     @property
     def turns(self) -> bool:
         """Whether products whose operands have changed places can take this road."""
-        return self.road == "tiles" and self.precision.out == self.precision.accumulate
+        return self.turned and self.road == "tiles" and self.precision.out == self.precision.accumulate
+
+    def fitted(self, columns: int, turned: bool) -> "GemmKernel":
+        """The kernel for products of so many columns alone, whose operands have changed places or not."""
+        if self.road not in ("tiles", "pairs"):
+            return self
+        whole, rest = divmod(columns, self.shape.columns)
+        variants = (*[0][:whole], *[-(-rest // self.shape.lanes)][:rest])
+        return replace(self, variants=variants or (0,), turned=turned)
 
     @property
     def symbol(self) -> str:
@@ -296,16 +311,18 @@ def _lines_ahead(f, job, kernel, inside, columns, rows):
 
 
 def _kernel_table(module, kernel):
-    """Micro-kernels [variant][height - 1]: variant 0 has all columns, variant v has v vectors, the last one masked. The last of
-    a variant is its tall tile."""
-    shape, names = kernel.shape, []
-    for variant in range(shape.vectors + 1):
+    """Micro-kernels [variant][height - 1]; the last of a variant is its tall tile. Where a variant is missing, which no product
+    asks for, stands another one."""
+    shape, names = kernel.shape, {}
+    every = range(shape.vectors + 1)
+    for variant in every if kernel.variants is None else kernel.variants:
         vectors = variant or shape.vectors
         tall = _most_rows(shape, vectors)
         made = [_micro_kernel(module, kernel, height, vectors, masked=variant > 0)
                 for height in (*range(1, shape.rows + 1), *[tall][:tall > shape.rows])]
-        names += made + made[-1:] * (shape.rows + 1 - len(made))
-    return module.function_table("kernels", names)
+        names[variant] = made + made[-1:] * (shape.rows + 1 - len(made))
+    some = next(iter(names.values()))
+    return module.function_table("kernels", [name for variant in every for name in names.get(variant, some)])
 
 
 def _micro_kernel(module, kernel, height, vectors, masked):
