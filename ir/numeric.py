@@ -140,6 +140,11 @@ def polygamma(x, *, n):
         return in_double(lambda v: sign * math.factorial(n) * hurwitz_zeta(n + 1.0, v))(x)
 
 
+def trigamma(x):
+    """The first derivative of digamma."""
+    return polygamma(x, n=1)
+
+
 def sigmoid(x):
     """1 / (1 + exp(-x)) without overflow on either side."""
     if x.dtype.kind == "c":

@@ -38,7 +38,8 @@ NO_COUNTERPART = frozenset((
     "modified_bessel_k1", "modulus", "nextafter", "nonzero", "pack_filters", "pack_recurrent", "pack_turned", "permutation",
     "pinv", "place", "polar", "polygamma", "polynomial", "qr", "real", "recurrent_packed", "repeat_index", "rfft",
     "row_scale", "scaled_modified_bessel_k0", "scaled_modified_bessel_k1", "slogdet", "solve", "solve_ex",
-    "solve_triangular", "spherical_bessel_j0", "svd", "svdvals", "sylvester", "to_blocked", "zeta"))
+    "solve_triangular", "spherical_bessel_j0", "svd", "svdvals", "sylvester", "to_blocked", "trigamma",
+    "zeta"))
 EXPORTED = sorted(n for n in SAMPLES if n not in NO_COUNTERPART and "random" not in OPS[n].traits)
 DTYPES = {"float": "float32", "any": "float32", "number": "float32", "int": "int64", "integral": "int64"}
 RUNTIME_LIMITS = {"max_pool"}       # ONNX Runtime loses nan in one-dimensional maximum pools

@@ -100,7 +100,8 @@ SPECIAL = [
     ("erf", (-6.2, 6.2), 2.0, 1.5, "erf", 0.0), ("erfc", (-6, 27), 0.51, 4.0, "erfc", 0.0),
     ("erfinv", (-1, 1), 0.51, 4.0, "erfinv", 0.0), ("lgamma", (1e-3, 60), 0.51, 4.0, "loggamma", 0.0),
     ("lgamma", (-9.5, 0), 0.51, 8.0, "loggamma", 1.0), ("digamma", (1e-3, 60), 0.51, 8.0, "digamma", 1.0),
-    ("digamma", (-9.5, 0), 0.51, 16.0, "digamma", 1.0),
+    ("digamma", (-9.5, 0), 0.51, 16.0, "digamma", 1.0), ("trigamma", (1e-3, 200), 0.51, 8.0, "psi1", 0.0),
+    ("trigamma", (-9.5, 0), 0.51, 16.0, "psi1", 1.0),
 ]
 
 
@@ -115,7 +116,8 @@ def test_special_functions(name, domain, single, double, oracle, floor, kind):
     if domain == (-1, 1):
         x = np.concatenate([x, np.asarray(1 - np.exp2(-rng.uniform(1, 24, 60)), kind)])
     x = x[(x > domain[0]) & (x < domain[1])]
-    want = np.array([LONG(mpmath.nstr(mpmath.re(getattr(mpmath, oracle)(mpmath.mpf(float(v)))), 25)) for v in x])
+    function = (lambda v: mpmath.psi(1, v)) if oracle == "psi1" else getattr(mpmath, oracle)
+    want = np.array([LONG(mpmath.nstr(mpmath.re(function(mpmath.mpf(float(v)))), 25)) for v in x])
     err = ulps(run(name, x), want, kind, floor)
     at = int(np.argmax(err))
     assert err[at] <= (single if kind is np.float32 else double), f"{name}({x[at]!r}) is off by {err[at]:.3f} ulp"

@@ -94,6 +94,24 @@ def erfcx_t(t):
     return (1 + 2 * x) * mp.exp(x * x) * mp.erfc(x)
 
 
+def of_pi(f):
+    """f(pi x) as a function of z = x*x."""
+    return of_square(lambda x: f(mp.pi * x))
+
+
+def erfinv_ratio(t):
+    """erfinv(x) / x at 1 - x*x = exp(3 - (3 + t)^2)."""
+    w = max((3 + t) ** 2 - 3, tiny)
+    x = mp.sqrt(-mp.expm1(-w))
+    return mp.erfinv(x) / x
+
+
+def stirling_rest(r):
+    """What Stirling's formula leaves of log gamma(1 / r)."""
+    z = 1 / r
+    return mp.loggamma(z) - ((z - mpf(1) / 2) * (mp.log(z) - 1) + (mp.log(2 * mp.pi) - 1) / 2)
+
+
 half = LN2 / 2 * mpf("1.001")
 quarter = (mp.pi / 4 * mpf("1.0001")) ** 2
 log_hi = ((mp.sqrt(2) - 1) / (mp.sqrt(2) + 1)) ** 2 * mpf("1.0001")
@@ -116,6 +134,7 @@ TABLES = {
     "COS_SHORT": (of_square(lambda x: (mp.cos(x) - 1 + x * x / 2) / x**4), 0, quarter, 3, False, lambda z: z**2),
     "ASIN64": (of_square(lambda x: (mp.asin(x) - x) / x**3), 0, mpf("0.2501"), 13, False, lambda z: z),
     "ATAN64": (of_square(lambda x: (mp.atan(x) - x) / x**3), 0, atan_hi, 11, False, lambda z: z),
+    "ATAN_SHORT": (of_square(lambda x: (mp.atan(x) - x) / x**3), 0, mpf("1.0001"), 12, False, lambda z: z),
     "TANH32": (of_square(lambda x: (mp.tanh(x) - x) / x**3), 0, mpf("0.37"), 4, True, lambda z: z),
     "ERF64": (of_square(lambda x: mp.erf(x) / x - 1), 0, 1, 14, False, lambda z: mpf(1)),
     "ERF_LOG32": (lambda a: -mp.log(mp.erfc(a if a > tiny else tiny)) / (a if a > tiny else tiny) - 1, 0, 4, 9, True,
@@ -123,6 +142,12 @@ TABLES = {
     "ERFCX64": (erfcx_t, (mpf("0.9") - K) / (mpf("0.9") + K), (mpf(28) - K) / (mpf(28) + K), 22, False,
                 lambda t: 1 / erfcx_t(t)),
     "LGAMMA64": (lg2, -mpf("0.501"), mpf("0.501"), 21, False, lambda z: 1 / lg2(z)),
+    "LGAMMA_SHORT": (lg2, -mpf("0.501"), mpf("0.501"), 11, False, lambda z: 1 / lg2(z)),
+    "STIRLING_SHORT": (stirling_rest, tiny, mpf("0.401"), 8, False, lambda r: 1 / mp.loggamma(1 / r)),
+    "ERFINV_SHORT": (erfinv_ratio, mp.sqrt(3) - 3, mp.sqrt(19) - 3, 22, False, lambda t: 1 / erfinv_ratio(t)),
+    "SIN_PI_SHORT": (of_pi(lambda t: mp.pi * mp.sin(t) / t), 0, mpf("0.2501"), 6, False, lambda z: mpf(1)),
+    "PI_COT_SHORT": (of_pi(lambda t: t * mp.cot(t)), 0, mpf("0.2501"), 9, False, lambda z: mpf(1)),
+    "PI_COSEC_SHORT": (of_pi(lambda t: (t / mp.sin(t)) ** 2), 0, mpf("0.2501"), 10, False, lambda z: mpf(1)),
 }
 
 

@@ -165,7 +165,8 @@ erfinv = elementwise("erfinv", numeric.erfinv,
                      (lambda g, out, x: mul(g, mul(exp(mul(out, out)), math.sqrt(math.pi) / 2)),), takes="real_float",
                      traits=("autocast_wide", "rescued"))
 lgamma = elementwise("lgamma", numeric.lgamma, (lambda g, out, x: mul(g, digamma(x)),), takes="real_float")
-digamma = elementwise("digamma", numeric.digamma, (lambda g, out, x: mul(g, polygamma(x, n=1)),), takes="real_float")
+digamma = elementwise("digamma", numeric.digamma, (lambda g, out, x: mul(g, trigamma(x)),), takes="real_float")
+trigamma = elementwise("trigamma", numeric.trigamma, (lambda g, out, x: mul(g, polygamma(x, n=2)),), takes="real_float")
 polygamma = op("polygamma", infer=lambda x, *, n: infer_same("polygamma", is_inexact, "floating point types")(x),
                ref=numeric.polygamma, vjp=(lambda g, out, x, *, n: mul(g, polygamma(x, n=n + 1)),), lower=Scalar("polygamma"),
                traits=("takes_float",), doc="The n-th derivative of digamma, n >= 1.")

@@ -25,7 +25,7 @@ _UNROLLED = 4       # how often a function of a sweep is written, about
 CHUNK_COST = 65536  # work of one chunk, in simple instructions on one element
 MAX_CHUNKS = 64
 POOL = "ingot_pool_run"
-_IN_DOUBLE = frozenset({"sin", "cos", *scalars.DRAW_NAMES})
+_IN_DOUBLE = frozenset({"sin", "cos", "atan", "atan2", "erfinv", "lgamma", "digamma", "trigamma", "atanh", *scalars.DRAW_NAMES})
 
 
 class Nest:

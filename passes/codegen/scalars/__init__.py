@@ -31,19 +31,18 @@ from .builder import LOW_PRECISION, Builder, Val
 from .numpy_builder import NumpyBuilder
 
 DOUBLE_ONLY = (
-    exponential.expm1, exponential.cbrt, trigonometric.tan, trigonometric.asin, trigonometric.acos, trigonometric.atan,
-    trigonometric.atan2, hyperbolic.sinh, hyperbolic.cosh, hyperbolic.asinh, hyperbolic.acosh, hyperbolic.atanh, special.erfc,
-    special.erfinv,
-    special.lgamma, special.digamma, special.trigamma, special.polygamma,
-    basic.sinc,
+    exponential.expm1, exponential.cbrt, trigonometric.tan, trigonometric.asin, trigonometric.acos,
+    hyperbolic.sinh, hyperbolic.cosh, hyperbolic.asinh, hyperbolic.acosh, special.erfc,
+    special.polygamma, basic.sinc,
     bessel.i0, bessel.i0e, bessel.i1, bessel.i1e, bessel.bessel_j0, bessel.bessel_j1, bessel.bessel_y0, bessel.bessel_y1,
     bessel.modified_bessel_k0, bessel.modified_bessel_k1, bessel.scaled_modified_bessel_k0, bessel.scaled_modified_bessel_k1,
     bessel.spherical_bessel_j0, bessel.airy_ai,
 )
 EITHER = (
     exponential.exp, exponential.exp2, exponential.log, exponential.log2, exponential.log10, exponential.log1p, exponential.pow,
-    exponential.hypot, exponential.rsqrt, trigonometric.sin, trigonometric.cos,
-    hyperbolic.tanh, special.erf, activations.sigmoid, activations.softplus, activations.log_sigmoid, activations.silu,
+    exponential.hypot, exponential.rsqrt, trigonometric.sin, trigonometric.cos, trigonometric.atan, trigonometric.atan2,
+    hyperbolic.tanh, hyperbolic.atanh, special.erf, special.erfinv, special.lgamma, special.digamma, special.trigamma,
+    activations.sigmoid, activations.softplus, activations.log_sigmoid, activations.silu,
     activations.mish, activations.gelu, activations.gelu_tanh, activations.relu,
     integers.trunc_divide, integers.floor_divide, integers.fmod, integers.remainder,
     integers.gcd, integers.lcm, basic.logaddexp, basic.logaddexp2, basic.logit,

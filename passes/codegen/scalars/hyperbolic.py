@@ -3,7 +3,7 @@
 from ....ir import dtype as dt
 from . import coefficients as C
 from . import constants as K
-from .exponential import exp, exp_parts, expm1, log, log1p
+from .exponential import exp, exp_parts, expm1, log, log1p, wide_log1p
 
 INF, NAN = float("inf"), float("nan")
 
@@ -62,6 +62,12 @@ def acosh(s, x):
 
 def atanh(s, x):
     """Inverse hyperbolic tangent."""
+    if x.dtype is dt.float32:
+        a = abs(x.to(dt.float64))
+        inside = s.select(a < 1.0, a, 0.0)
+        y = (0.5 * wide_log1p(s, 2.0 * inside / (1.0 - inside))).to(dt.float32)
+        y = s.select(abs(x).eq(1.0), INF, y)
+        return s.select(abs(x) > 1.0, NAN, s.select(x.ne(x), x, s.copysign(y, x)))
     a = abs(x)
     y = 0.5 * log1p(s, s.select(a < 0.5, 2.0 * a + (2.0 * a) * a / (1.0 - a), 2.0 * (a / (1.0 - a))))
     return s.select(a > 1.0, NAN, s.copysign(s.select(a < 1e-150, a, y), x))

@@ -3,22 +3,20 @@
 erf: x + x P(x^2) below one (float32: -expm1 of log erfc everywhere); erfc above: exp(-x^2) times a polynomial in
 (x-4)/(x+4), the square of x carried in two parts. lgamma: a polynomial about 2 on [1.5, 2.5], the recurrence up to there and
 down to it, Stirling's series from 8, reflection below 1/2 (near its negative zeros the absolute error is what is small).
+What float32 numbers take instead is in `special_short.py`.
 """
 
 from ....ir import dtype as dt
 from . import coefficients as C
 from . import constants as K
 from .exponential import exp, exp_parts, log, log1p, pow, reduce_single
+from .special_short import digamma32, erfinv32, lgamma32, trigamma32
 from .trigonometric import cos, sin
 
 INF, NAN = float("inf"), float("nan")
 CENTRE = 4.0  # of the rational map of the erfc polynomial; as in tools/fit_scalars.py
 STIRLING = (0.08333333333333333, -0.002777777777777778, 0.0007936507936507937, -0.0005952380952380953,
             0.0008417508417508417, -0.0019175269175269176, 0.00641025641025641, -0.029550653594771242)
-DIGAMMA = (0.08333333333333333, -0.008333333333333333, 0.003968253968253968, -0.004166666666666667,
-           0.007575757575757576, -0.021092796092796094, 0.08333333333333333)
-TRIGAMMA = (0.16666666666666666, -0.03333333333333333, 0.023809523809523808, -0.03333333333333333, 0.07575757575757576,
-            -0.2531135531135531, 1.1666666666666667)
 # B_2j / (2j)!, of Euler and Maclaurin's sum
 EULER = (0.08333333333333333, -0.001388888888888889, 3.306878306878307e-05, -8.267195767195768e-07, 2.08767569878681e-08,
          -5.284190138687493e-10, 1.3382536530684679e-11, -3.3896802963225827e-13)
@@ -70,6 +68,8 @@ def erfc(s, x):
 
 def erfinv(s, x):
     """The inverse error function: a closed-form start, three Halley steps."""
+    if x.dtype is dt.float32:
+        return erfinv32(s, x)
     a = abs(x)
     t = s.select(a < 1.0, a, 0.5)
     w = log1p(s, -t * t)
@@ -114,6 +114,8 @@ def _lgamma_right(s, x):
 
 def lgamma(s, x):
     """log |gamma(x)|."""
+    if x.dtype is dt.float32:
+        return lgamma32(s, x)
     left = x < 0.5
     y = _lgamma_right(s, s.select(left, 1.0 - x, x))
     sine = abs(_sin_pi(s, s.select(left, x, 0.5)))
@@ -125,6 +127,8 @@ def lgamma(s, x):
 
 def digamma(s, x):
     """The derivative of lgamma. nan at negative integers, -+inf at +-0."""
+    if x.dtype is dt.float32:
+        return digamma32(s, x)
     left = x < 0
     y = s.select(left, 1.0 - x, x)
     total = s.const(x.dtype, 0.0)
@@ -134,7 +138,7 @@ def digamma(s, x):
         y = s.select(again, y + 1.0, y)
     r = 1.0 / y
     z = r * r
-    right = total + ((log(s, y) - 0.5 * r) - z * s.poly(z, DIGAMMA))
+    right = total + ((log(s, y) - 0.5 * r) - z * s.poly(z, K.DIGAMMA))
     f = x - s.round(x)
     g = f * K.PI
     y = s.select(left, right - K.PI * cos(s, g) / sin(s, g), right)
@@ -145,6 +149,8 @@ def digamma(s, x):
 
 def trigamma(s, x):
     """The second derivative of log gamma; inf at 0 and the negative integers."""
+    if x.dtype is dt.float32:
+        return trigamma32(s, x)
     left = x < 0
     y = s.select(left, 1.0 - x, x)
     total = s.const(x.dtype, 0.0)
@@ -154,10 +160,10 @@ def trigamma(s, x):
         y = s.select(again, y + 1.0, y)
     r = 1.0 / y
     z = r * r
-    right = total + (r + (0.5 * z + r * (z * s.poly(z, TRIGAMMA))))
+    right = total + (r + (0.5 * z + r * (z * s.poly(z, K.TRIGAMMA))))
     sine = sin(s, (x - s.round(x)) * K.PI)
     y = s.select(left, (K.PI / sine) * (K.PI / sine) - right, right)
-    pole = (x <= 0) & s.floor(x).eq(x)
+    pole = (x <= 0) & (x > -INF) & s.floor(x).eq(x)
     y = s.select(pole, INF, s.select(x.eq(INF), 0.0, y))
     return s.select(x.ne(x), x, y)
 
