@@ -85,7 +85,8 @@ class Op:
                                reference takes less memory than its body; "float8": values of 8 bits are taken and given, since
                                nothing is computed in them (views always do; all others refuse them); "from_nothing": the first
                                argument only says where the result goes, and may be None; "packs": the result is in the order
-                               of a machine's kernel, which the reference does not know.
+                               of a machine's kernel, which the reference does not know; "pointwise": a composite of one element
+                               at a time, as its gradient rules are, so that they are worth one kernel.
     batch                   -> how vmap runs it on whole batches, where that does not follow from the rest (`ir/batch.py`).
     flops                   -> (args, outs, params) gives the floating point operations of a contraction (`operations` counts
                                everything else).
@@ -130,6 +131,11 @@ class Op:
     @cached_property
     def is_elementwise(self) -> bool:
         return type(self.lower) is Scalar
+
+    @cached_property
+    def is_pointwise(self) -> bool:
+        """Whether each element of the result, and of the gradients, comes of one element of each argument."""
+        return self.is_elementwise or "pointwise" in self.traits
 
     @cached_property
     def quick(self):

@@ -18,12 +18,12 @@ from .shape import reshape
 def in_wide(body):
     """A body that computes float16 and bfloat16 in float32 and rounds once."""
 
-    def wide(x, **params):
-        d = dt.of(x)
+    def wide(*args, **params):
+        d = dt.of(args[0])
         carried = dt.accumulator(d)
         if carried is d:
-            return body(x, **params)
-        return ew.cast(body(ew.cast(x, dtype=carried), **params), dtype=d)
+            return body(*args, **params)
+        return ew.cast(body(*[ew.cast(a, dtype=carried) for a in args], **params), dtype=d)
 
     return wide
 

@@ -55,8 +55,8 @@ def composite(name, body, ref, vjp, *, doc, traits=("takes_float",)):
     def exact(x, **params):
         return np.asarray(ref(x, **params)).astype(x.dtype, copy=False)
 
-    return op(name, infer=infer, ref=in_single(exact), vjp=(vjp,), lower=Composite(in_wide(body)), traits=traits, doc=doc,
-              batch=LEADING)
+    return op(name, infer=infer, ref=in_single(exact), vjp=(vjp,), lower=Composite(in_wide(body)),
+              traits=(*traits, "pointwise"), doc=doc, batch=LEADING)
 
 
 # Activations with a scalar function of their own.
@@ -171,7 +171,7 @@ def _hardtanh_vjp(g, out, x, *, min_val, max_val):
 hardtanh = op("hardtanh", infer=lambda x, *, min_val, max_val: x,
               ref=in_single(lambda x, *, min_val, max_val:
                             np.maximum(np.minimum(x, np.asarray(max_val, x.dtype)), np.asarray(min_val, x.dtype))),
-              vjp=(_hardtanh_vjp,), lower=Composite(_hardtanh_body), batch=LEADING, traits=("exact", "rescued"),
+              vjp=(_hardtanh_vjp,), lower=Composite(_hardtanh_body), batch=LEADING, traits=("exact", "rescued", "pointwise"),
               doc="x limited to [min_val, max_val]; no gradient at or beyond the limits.")
 
 
@@ -190,7 +190,7 @@ def _clamp_vjp(g, out, x, *, min_val, max_val):
 
 
 clamp = op("clamp", infer=lambda x, *, min_val, max_val: x, ref=in_single(_clamp), vjp=(_clamp_vjp,),
-           lower=Composite(_clamp_body), batch=LEADING, traits=("exact", "ref_first"),
+           lower=Composite(_clamp_body), batch=LEADING, traits=("exact", "ref_first", "pointwise"),
            doc="x limited to [min_val, max_val]; the gradient goes to x at the limits, too.")
 
 
@@ -242,7 +242,7 @@ threshold = op("threshold", infer=lambda x, *, threshold, value: x,
                              np.where(x <= np.asarray(threshold, x.dtype), np.asarray(value, x.dtype), x)),
                vjp=(lambda g, out, x, *, threshold, value: ew.where(ew.le(x, threshold), 0.0, g),),
                lower=Composite(lambda x, *, threshold, value: ew.where(ew.le(x, threshold), value, x)),
-               batch=LEADING, traits=("exact",),
+               batch=LEADING, traits=("exact", "pointwise"),
                doc="x above the threshold, value elsewhere.")
 
 # Softmax.

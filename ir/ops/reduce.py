@@ -65,6 +65,15 @@ sum_ = op("sum", infer=infer_reduce("sum"), ref=_wide(np.sum),
           doc="Sum; float16 and bfloat16 accumulate in float32.")
 
 
+def _nansum_vjp(g, out, x, *, dim, keepdim):
+    return ew.where(ew.isnan(x), 0.0, back(g, x.shape, dim))
+
+
+nansum = op("nansum", infer=infer_reduce("nansum", floats=True), ref=_wide(np.nansum), vjp=(_nansum_vjp,), batch=ALONG,
+            lower=Composite(lambda x, *, dim, keepdim: sum_(ew.where(ew.isnan(x), 0.0, x), dim=dim, keepdim=keepdim)),
+            traits=("autocast_wide",), doc="Sum, nan counted as 0.")
+
+
 def _infer_int_sum(x, *, dim, keepdim):
     if x.dtype.is_inexact:
         raise DTypeError(f"int_sum takes integers and bools, got {x}; sum takes floating point types")

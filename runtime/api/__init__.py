@@ -21,6 +21,7 @@ from . import (
     exchange,
     foreign,
     indexing,
+    limits,
     linalg,
     operators,
     reduce,
@@ -38,7 +39,7 @@ LATE = ("amp", "complexes", "composed", "control", "conv", "copies", "distance",
 TWINS = __name__.replace("runtime.api", "runtime.nn.twins")
 
 __all__ = ["FUNCTIONS", "LATE", "TWINS", "autograd", "context", "convert", "creation", "elementwise", "exchange", "foreign",
-           "indexing", "linalg", "load_rest", "load_twins", "operators", "printing", "reduce", "shape", "ufuncs"]
+           "indexing", "limits", "linalg", "load_rest", "load_twins", "operators", "printing", "reduce", "shape", "ufuncs"]
 
 _loaded = False
 _loading = threading.RLock()     # re-entrant: a late module may ask for a name of another one

@@ -4,12 +4,13 @@ import math
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DTypeError
-from ...ir.ops import bessel, counts
+from ...ir.ops import bessel, counts, piecewise
 from ...ir.ops import elementwise as ew
-from ..state import Defaults
+from ..state import Defaults, tls
 from ..tensor import Tensor
 from . import returns
-from .elementwise import add, clamp, operate, pow, scale, unary
+from .elementwise import add, operate, pow, scale, unary
+from .limits import clamp
 from .promote import as_operand, promote, result_type, rounds_once, to_dtype
 from .register import api, deliver
 
@@ -34,7 +35,7 @@ def logit(input, eps=None, *, out=None):
 def polygamma(n, input, *, out=None):
     """The n-th derivative of digamma."""
     x = promote(ew.digamma, input)[0]
-    return deliver(ew.polygamma(x, n=n) if n else ew.digamma(x), out, "polygamma")
+    return deliver((ew.digamma, ew.trigamma)[n](x) if n in (0, 1) else ew.polygamma(x, n=n), out, "polygamma")
 
 
 @api(function=False, inplace=True, name="polygamma")
@@ -88,10 +89,9 @@ def lerp(input, end, weight, *, out=None):
         near = ew.lt(ew.abs_(w), 0.5)
         span = ew.sub(y, x)
         result = ew.where(near, ew.add(x, ew.mul(w, span)), ew.sub(y, ew.mul(span, ew.sub(1.0, w))))
-    elif abs(weight) < 0.5:
-        result = ew.add(x, ew.mul(ew.sub(y, x), weight))
     else:
-        result = ew.sub(y, ew.mul(ew.sub(y, x), 1 - weight))
+        whole = not tls.m.special and d.is_floating_point and x.shape == y.shape       # to recorders the weight is an operand
+        result = piecewise.lerp(x, y, weight=float(weight)) if whole else piecewise.lerp.lower.body(x, y, weight=weight)
     return deliver(result, out, "lerp")
 
 
@@ -130,10 +130,11 @@ def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
     """Replaces nan (by 0 unless said) and infinities (by the largest finite numbers unless said)."""
     if not input.dtype.is_floating_point:
         return deliver(ew.copy(input), out, "nan_to_num")
-    limits = dt_limits(input.dtype)
-    x = ew.where(ew.isnan(input), nan or 0.0, input)
-    x = ew.where(ew.isposinf(input), limits[1] if posinf is None else posinf, x)
-    return deliver(ew.where(ew.isneginf(input), limits[0] if neginf is None else neginf, x), out, "nan_to_num")
+    low, high = dt_limits(input.dtype)
+    chosen = {"nan": nan or 0.0, "posinf": high if posinf is None else posinf, "neginf": low if neginf is None else neginf}
+    if tls.m.special:       # to recorders the numbers are operands
+        return deliver(piecewise.nan_to_num.lower.body(input, **chosen), out, "nan_to_num")
+    return deliver(piecewise.nan_to_num(input, **{k: float(v) for k, v in chosen.items()}), out, "nan_to_num")
 
 
 def dt_limits(d):

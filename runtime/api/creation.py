@@ -16,6 +16,7 @@ from ...ir.substitute import as_int
 from ...ir.symbolic import SymFloat
 from ..creation import array_of
 from ..device import require
+from ..dispatch import kernel_of
 from ..placement import put
 from ..state import Defaults, tls
 from ..tensor import Tensor, shape_of, wrap
@@ -234,11 +235,19 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_g
     if n < 0 or m < 0:
         raise ShapeError(f"eye: sizes must not be negative, got {n} and {m}")
     d = _dtype_of(dtype, out)
-    return finish(of_counts(_diagonal, n, m, d), out, requires_grad, "eye", device)
+    run = tls.m
+    ones = of_counts(_diagonal, n, m, d) if run.special else wrap(run.run(_diagonal_array, n, m, d))
+    return finish(ones, out, requires_grad, "eye", device)
 
 
 def _diagonal(count, n, m, d):
     return ew.cast.call(count(n)[:, None] == count(m)[None], dtype=d)
+
+
+def _diagonal_array(n, m, d):
+    a = kernel_of(sh.full)(None, shape=(n, m), value=0, dtype=d)
+    a.reshape(-1)[: min(n, m) * m : m + 1] = 1
+    return a
 
 
 # Counting.

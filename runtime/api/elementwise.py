@@ -1,7 +1,5 @@
 """Elementwise functions: one generated from each operator record, and those with arguments of their own."""
 
-from math import inf
-
 import numpy as np
 
 from ...ir import dtype as dt
@@ -10,11 +8,10 @@ from ...ir.errors import ArgumentError, DTypeError
 from ...ir.op import NO_GRAD, OPS
 from ...ir.ops import elementwise as ew
 from ...ir.ops.complexes import magnitude, modulus
-from ...ir.ops.nn import clamp as clamp_between
 from ..dispatch import KERNELS, kernel_of, record_one
 from ..state import tls
 from ..tensor import Tensor, wrap
-from .promote import alike, as_operand, promote, result_type, to_dtype
+from .promote import alike, promote, result_type, to_dtype
 from .register import FUNCTIONS, api, deliver
 
 _new = object.__new__
@@ -242,70 +239,6 @@ def _power(x, exponent):
 def square(input, *, out=None):
     """input * input; bool counts as int64."""
     return _square(to_dtype(input, dt.int64) if input.dtype is dt.bool_ else input, out=out)
-
-
-@api(inplace=True, names=("clip",))
-def clamp(input, min=None, max=None, *, out=None):
-    """Limits values to [min, max]; either may be missing, a number or a tensor."""
-    if min is None and max is None:
-        raise ArgumentError("clamp needs min, max or both")
-    if _has_plain_bounds(input, min, max):
-        low, high = -inf if min is None else float(min), inf if max is None else float(max)
-        result = clamp_between.call(input, min_val=low, max_val=high)
-        return result if out is None else deliver(result, out, "clamp")
-    min, max = (b if b is None else as_operand(b, "clamp") for b in (min, max))
-    bounds = [b for b in (min, max) if b is not None]
-    d = result_type(input, *bounds)
-    x = to_dtype(input, d)
-    if min is not None:
-        x = _bound(x, min, d, ew.ge, ew.lt)
-    if max is not None:
-        x = _bound(x, max, d, ew.le, ew.gt)
-    return deliver(x, out, "clamp")
-
-
-def _has_plain_bounds(x, low, high) -> bool:
-    """Whether floats without a history are limited by plain numbers, and no recorder listens: to that each bound is an operand
-    of its own, and the tape keeps masks, so that the argument may be overwritten."""
-    m = tls.m
-    if m.special or not isinstance(x, Tensor) or x._a.dtype.kind != "f" or x._a.itemsize <= 2 or (
-            m.grad and x._node is not None):
-        return False
-    for b in (low, high):
-        if b is not None and (not (b.__class__ is float or (b.__class__ is int and -_EXACT < b < _EXACT)) or b != b):
-            return False
-    return True
-
-
-_EXACT = 1 << 53     # integers below are exact as doubles
-
-
-def _bound(x, bound, d, keeps, passes):
-    """One side of clamp: at the bound the gradient still goes to x."""
-    if isinstance(bound, Tensor):
-        bound = to_dtype(bound, d)
-        return ew.where.call(ew.logical_or(keeps(x, bound), ew.isnan(x)), x, bound)
-    if bound != bound:
-        return ew.mul(x, float("nan"))
-    if d.is_integer:
-        low, high = dt.int_range(d)
-        if bound > high if passes is ew.lt else bound < low:
-            raise ArgumentError(f"clamp: no {d} value is {'>=' if passes is ew.lt else '<='} the bound {bound}; {d} holds "
-                                f"{low} to {high}")
-        bound = low if bound < low else high if bound > high else bound
-    return ew.where.call(passes(x, bound), bound, x)      # nan passes no bound
-
-
-@api(inplace=True)
-def clamp_min(input, min):
-    """Values below min become min."""
-    return clamp(input, min=min)
-
-
-@api(inplace=True)
-def clamp_max(input, max):
-    """Values above max become max."""
-    return clamp(input, max=max)
 
 
 def is_wide(xs) -> bool:

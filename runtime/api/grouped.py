@@ -6,7 +6,8 @@ from ...ir.ops import grouped
 from ...ir.ops import indexing as ix
 from .convert import to
 from .creation import counted
-from .elementwise import add, clamp
+from .elementwise import add
+from .limits import clamp
 from .linalg import matmul
 from .promote import to_dtype
 from .register import api

@@ -5,6 +5,7 @@ from ...ir.aval import canonical_dim
 from ...ir.errors import ArgumentError, DTypeError, ShapeError
 from ...ir.ops import elementwise as ew
 from ...ir.ops import nn as ops
+from ...ir.ops import piecewise
 from ...ir.ops.shape import reshape
 from ..autograd.node import INEXACT
 from ..state import tls
@@ -84,7 +85,7 @@ def prelu(input, weight):
     if weight.ndim > 1 or (n != 1 and n != channels):
         raise ShapeError(f"prelu of {input.aval} takes a weight of one element or of {channels}, got {weight.aval}")
     shape = (1, n, *(1,) * (input.ndim - 2)) if n != 1 else (1,) * input.ndim
-    return ew.where(ew.gt(input, 0), input, ew.mul(reshape(weight, shape=shape), input))
+    return piecewise.prelu(input, reshape(weight, shape=shape))
 
 
 def with_a_dim(fn, input, dim):

@@ -84,9 +84,8 @@ def sum(input, dim=None, keepdim=False, *, dtype=None, out=None):
 def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """Sum over dims, nan counted as 0."""
     x = summable(input, dtype)
-    if x.dtype.is_inexact:
-        x = ew.where(ew.isnan(x), 0.0, x)
-    return deliver(rd.sum_.call(x, dim=dims_of(x, dim), keepdim=keepdim), out, "nansum")
+    total = rd.nansum if x.dtype.is_inexact else rd.sum_
+    return deliver(total.call(x, dim=dims_of(x, dim), keepdim=keepdim), out, "nansum")
 
 
 @api()

@@ -101,7 +101,7 @@ class Node:
         if type(vjp) is not tuple:
             return vjp(g, *values, needs=tuple([e is not None for e in self.edges]), **self.params)
         params, grads = self.params, []
-        if g.__class__ is np.ndarray and g.size >= LARGE and self.op.is_elementwise:
+        if g.__class__ is np.ndarray and g.size >= LARGE and self.op.is_pointwise:
             found = self.compiled(g, values, pending)
             if found is not None:
                 return found
@@ -110,7 +110,7 @@ class Node:
         return grads
 
     def compiled(self, g, values, pending):
-        """The gradients from all rules of an elementwise operator in one kernel, where there is one."""
+        """The gradients from all rules of a pointwise operator in one kernel, where there is one."""
         first: dict = {}        # by edges: the first argument whose gradient goes there
         goals: list = []
         for i, (e, rule) in enumerate(zip(self.edges, self.op.vjp)):

@@ -34,6 +34,13 @@ def _(rng):
     yield Sample((np.full(3000, 1.0),), {"dim": (0,), "keepdim": False})
 
 
+@samples("nansum")
+def _(rng):
+    for x, dim in forms(rng):
+        yield Sample((x,), {"dim": dim, "keepdim": x.ndim == 3})
+    yield Sample((SPECIAL,), {"dim": (1,), "keepdim": False}, grad=False)
+
+
 @samples("prod")
 def _(rng):
     for x, dim in forms(rng):

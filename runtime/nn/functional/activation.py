@@ -9,7 +9,7 @@ from ....ir.ops import elementwise as ew
 from ....ir.ops import nn as ops
 from ....ir.ops.shape import slice_
 from ...api import nn as core
-from ...api.elementwise import clamp
+from ...api.limits import clamp
 from ...api.nn import finish, floating, spared
 from ...api.promote import rounds_once, to_dtype
 from ...api.register import FUNCTIONS

@@ -11,6 +11,7 @@ from ....ir.ops import loss as ops
 from ....ir.ops import moments as mo
 from ....ir.ops import nn as ops_nn
 from ....ir.ops import reduce as rd
+from ....ir.ops.piecewise import huber
 from ....ir.ops.shape import reshape
 from ...api import nn as core
 from ...api.distance import pairwise_distance
@@ -91,11 +92,15 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
     if beta < 0:
         raise ArgumentError(f"smooth_l1_loss needs beta >= 0, got {beta}")
     x, y = _together(input, target, "smooth_l1_loss")
-    gap = ew.abs_(ew.sub(x, y))
     if beta == 0:
-        return reduced(gap, reduction)
-    near = ew.mul(ew.mul(gap, gap), 0.5 / beta)
-    return reduced(ew.where(ew.lt(gap, float(beta)), near, ew.sub(gap, 0.5 * beta)), reduction)
+        return reduced(ew.abs_(ew.sub(x, y)), reduction)
+    return reduced(_huber(x, y, float(beta), 0.5 / float(beta), 1.0), reduction)
+
+
+def _huber(x, y, bound, curve, slope):
+    if x.shape != y.shape:
+        x, y = FUNCTIONS["broadcast_tensors"](x, y)
+    return huber(x, y, bound=bound, curve=curve, slope=slope)
 
 
 @rounds_once
@@ -105,9 +110,7 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     if delta <= 0:
         raise ArgumentError(f"huber_loss needs delta > 0, got {delta}")
     x, y = _together(input, target, "huber_loss")
-    gap = ew.abs_(ew.sub(x, y))
-    far = ew.mul(ew.sub(gap, 0.5 * delta), float(delta))
-    loss = ew.where(ew.le(gap, float(delta)), ew.mul(ew.mul(gap, gap), 0.5), far)
+    loss = _huber(x, y, float(delta), 0.5, float(delta))
     return reduced(loss, reduction) if weight is None else _weighted_mean(loss, weight, reduction)
 
 

@@ -1,0 +1,184 @@
+"""Pointwise functions of several pieces or steps that are one operator each, so that they are one kernel in eager mode, too."""
+
+import numpy as np
+
+from .. import dtype as dt
+from ..errors import ShapeError
+from ..op import Composite, op
+from . import elementwise as ew
+from . import reduce as rd
+from .families import common
+from .moments import in_wide
+from .nn import in_single, wants_float
+from .shape import expand
+
+
+def _infer(name):
+    def infer(*args, **params):
+        like = common(name, args)
+        wants_float(name, like)
+        return like
+
+    return infer
+
+
+def pointwise(name, body, ref, vjp, *, doc, traits=()):
+    """The record of a function of floating point arguments of one shape."""
+
+    def exact(*args, **params):
+        return np.asarray(ref(*args, **params), args[0].dtype)
+
+    return op(name, infer=_infer(name), ref=in_single(exact), vjp=vjp, lower=Composite(in_wide(body)),
+              traits=("takes_float", "pointwise", *traits), doc=doc)
+
+
+# A square that goes on as a line.
+
+
+def _huber_body(x, y, *, bound, curve, slope):
+    gap = ew.abs_(ew.sub(x, y))
+    far = ew.mul(ew.sub(gap, 0.5 * bound), slope)
+    return ew.where(ew.le(gap, bound), ew.mul(ew.mul(gap, gap), curve), far)
+
+
+def _huber(x, y, *, bound, curve, slope):
+    gap = np.abs(x - y)
+    return np.where(gap <= bound, gap * gap * curve, (gap - 0.5 * bound) * slope)
+
+
+def _huber_slope(g, x, y, bound, curve, slope):
+    gap = ew.sub(ew.widened(x), ew.widened(y))
+    steep = ew.where(ew.gt(gap, bound), slope, ew.where(ew.lt(gap, -bound), -slope, ew.mul(gap, 2 * curve)))
+    return ew.narrowed(ew.mul(ew.widened(g), steep), x)
+
+
+huber = pointwise("huber", _huber_body, _huber,
+                  (lambda g, out, x, y, *, bound, curve, slope: _huber_slope(g, x, y, bound, curve, slope),
+                   lambda g, out, x, y, *, bound, curve, slope: _huber_slope(g, y, x, bound, curve, slope)),
+                  doc="curve * (x - y)^2 where |x - y| <= bound, the line (|x - y| - bound / 2) * slope beyond.")
+
+# Between two values.
+
+
+def _lerp_body(x, y, *, weight):
+    span = ew.sub(y, x)
+    return ew.add(x, ew.mul(span, weight)) if abs(weight) < 0.5 else ew.sub(y, ew.mul(span, 1 - weight))
+
+
+def _lerp(x, y, *, weight):
+    return x + (y - x) * weight if abs(weight) < 0.5 else y - (y - x) * (1 - weight)
+
+
+def _lerp_x(g, out, x, y, *, weight):
+    return ew.sub(g, ew.mul(g, weight)) if abs(weight) < 0.5 else ew.mul(g, 1 - weight)
+
+
+def _lerp_y(g, out, x, y, *, weight):
+    return ew.mul(g, weight) if abs(weight) < 0.5 else ew.sub(g, ew.mul(g, 1 - weight))
+
+
+lerp = pointwise("lerp", _lerp_body, _lerp, (_lerp_x, _lerp_y),
+                 doc="x + weight * (y - x), exact at both ends; gradients in the steps of the body.")
+
+# Limits of each element's own, either of which may be missing.
+
+
+def _infer_clamp_by(x, low, high):
+    return common("clamp_by", [a for a in (x, low, high) if a is not None])
+
+
+def _above(x, low):
+    """Where x stays itself beside a lower limit: a limit that is nan is taken, and x that is nan stays."""
+    return _or_nan(ew.ge(x, low), x)
+
+
+def _below(x, high):
+    return _or_nan(ew.le(x, high), x)
+
+
+def _or_nan(holds, x):
+    return ew.logical_or(holds, ew.isnan(x)) if dt.of(x).is_inexact else holds
+
+
+def _raised(x, low):
+    return x if low is None else ew.where(_above(x, low), x, low)
+
+
+def _clamp_by_body(x, low, high):
+    x = _raised(x, low)
+    return x if high is None else ew.where(_below(x, high), x, high)
+
+
+def _clamp_by(x, low, high):
+    if low is not None:
+        x = np.where((x >= low) | (x != x), x, low)
+    return x if high is None else np.where((x <= high) | (x != x), x, high)
+
+
+def _passed(g, x, low, high):
+    """The gradient that comes through the upper limit to what the lower one gave."""
+    return g if high is None else ew.where(_below(_raised(x, low), high), g, 0.0)
+
+
+def _clamp_by_x(g, out, x, low, high):
+    through = _passed(g, x, low, high)
+    return through if low is None else ew.where(_above(x, low), through, 0.0)
+
+
+def _clamp_by_low(g, out, x, low, high):
+    return ew.where(_above(x, low), 0.0, _passed(g, x, low, high))
+
+
+def _clamp_by_high(g, out, x, low, high):
+    return ew.where(_below(_raised(x, low), high), 0.0, g)
+
+
+clamp_by = op("clamp_by", infer=_infer_clamp_by, ref=in_single(_clamp_by),
+              vjp=(_clamp_by_x, _clamp_by_low, _clamp_by_high), lower=Composite(_clamp_by_body), traits=("exact", "pointwise"),
+              doc="x limited by tensors of its shape; the gradient goes to x at a limit, too.")
+
+# Finite numbers for those that are not.
+
+
+def _finite_body(x, *, nan, posinf, neginf):
+    x = ew.where(ew.isnan(x), nan, x)
+    x = ew.where(ew.isposinf(x), posinf, x)
+    return ew.where(ew.isneginf(x), neginf, x)
+
+
+def _finite(x, *, nan, posinf, neginf):
+    x = np.where(np.isnan(x), x.dtype.type(nan), x)
+    x = np.where(np.isposinf(x), x.dtype.type(posinf), x)
+    return np.where(np.isneginf(x), x.dtype.type(neginf), x)
+
+
+nan_to_num = pointwise("nan_to_num", _finite_body, _finite,
+                       (lambda g, out, x, *, nan, posinf, neginf: ew.where(ew.isfinite(x), g, 0.0),),
+                       doc="x with other numbers for nan and, after that, for both infinities.")
+
+# A slope of each channel's own.
+
+
+def _infer_prelu(x, w):
+    wants_float("prelu", x)
+    if w.dtype is not x.dtype or w.ndim != x.ndim or any(n not in (1, size) for n, size in zip(w.shape, x.shape)):
+        raise ShapeError(f"prelu of {x} takes a weight of its dtype that can be laid out over it, got {w}")
+    return x
+
+
+def _prelu_body(x, w):
+    return ew.where(ew.gt(x, 0.0), x, ew.mul(expand(w, shape=x.shape), x))
+
+
+def _prelu_x(g, out, x, w):
+    return ew.where(ew.gt(x, 0.0), g, ew.mul(expand(w, shape=x.shape), g))
+
+
+def _prelu_w(g, out, x, w):
+    share = ew.where(ew.gt(x, 0.0), 0.0, ew.mul(x, g))
+    dims = tuple([d for d, n in enumerate(w.shape) if n != x.shape[d]])
+    return rd.sum_(share, dim=dims, keepdim=True) if dims else share
+
+
+prelu = op("prelu", infer=_infer_prelu, ref=in_single(lambda x, w: np.where(x > 0, x, w * x)), vjp=(_prelu_x, _prelu_w),
+           lower=Composite(_prelu_body), traits=("takes_float",), doc="x above 0, w * x below; w is laid out over x.")

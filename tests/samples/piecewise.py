@@ -1,0 +1,49 @@
+"""Samples of pointwise functions of several pieces."""
+
+import numpy as np
+
+from . import Sample, samples
+from .nn import inputs
+
+HUBERS = ({"bound": 1.0, "curve": 0.5, "slope": 1.0}, {"bound": 2.5, "curve": 0.5, "slope": 2.5},
+          {"bound": 0.3, "curve": 0.5 / 0.3, "slope": 1.0})
+
+
+@samples("huber")
+def _huber(rng):
+    for params in HUBERS:
+        for x, smooth in inputs(rng):
+            yield Sample((x, np.asarray(rng.standard_normal(x.shape))), params, grad=smooth, tol=10)
+
+
+@samples("lerp")
+def _lerp(rng):
+    for weight in (0.3, 0.5, 1.0, -2.0):
+        for x, smooth in inputs(rng):
+            yield Sample((x, np.asarray(rng.standard_normal(x.shape))), {"weight": weight}, grad=smooth, tol=10)
+
+
+@samples("nan_to_num")
+def _nan_to_num(rng):
+    for params in ({"nan": 0.0, "posinf": 100.0, "neginf": -100.0}, {"nan": float("inf"), "posinf": 2.0, "neginf": 3.0}):
+        for x, smooth in inputs(rng):
+            yield Sample((x,), params, grad=smooth)
+        yield Sample((np.array([[np.nan, np.inf], [-np.inf, 1.0]]),), params, grad=False)
+
+
+@samples("prelu")
+def _prelu(rng):
+    for shape, weight in (((), ()), ((5,), (1,)), ((2, 3), (1, 3)), ((2, 3, 4), (1, 3, 1)), ((0, 3), (1, 3)), ((2, 3), (1, 1)),
+                          ((2, 3), (2, 3))):
+        yield Sample((np.asarray(rng.standard_normal(shape) * 3), np.asarray(rng.standard_normal(weight))), tol=10)
+
+
+@samples("clamp_by")
+def _clamp_by(rng):
+    for low, high in ((True, True), (True, False), (False, True)):
+        for x, smooth in inputs(rng):
+            limits = [np.asarray(rng.standard_normal(x.shape)) if there else None for there in (low, high)]
+            yield Sample((x, *limits), grad=smooth)
+    nan = np.array([1.0, np.nan, 0.0, np.nan])
+    yield Sample((nan, nan[::-1].copy(), np.array([0.0, 1.0, np.nan, -1.0])), grad=False)
+    yield Sample((np.array([5, -5, 0]), np.array([-1, -1, 2]), np.array([1, 1, 1])), dtypes=("int32",), grad=False)
