@@ -12,6 +12,7 @@ import numpy as np
 
 from ..ir.symbolic import is_symbol
 from ..runtime.nn.module import Module
+from ..runtime.optim.optimizer import State
 from ..runtime.tensor import Tensor
 from .numpy_scalars import now
 from .own_view import mapped
@@ -112,7 +113,7 @@ def is_repeatable(value, contents) -> bool:
     kind = type(value)
     if kind is list or isinstance(value, tuple):
         return not contents.has_seen(value) and all(is_repeatable(v, contents) for v in value)
-    if kind is dict:
+    if kind is dict or kind is State:
         return not contents.has_seen(value) and all(
             isinstance(k, (str, int)) and is_repeatable(v, contents) for k, v in value.items())
     return kind is Tensor or isinstance(value, (int, float, bool, str, bytes, type(None), np.number, np.bool_))

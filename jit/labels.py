@@ -7,6 +7,7 @@ from ..ir.printer import format_line
 from ..ir.substitute import function_of
 from ..runtime.tensor import Tensor
 from .numpy_scalars import NUMBERS
+from .reads import key_text
 from .tree import GivenArray
 
 SIZE, NUMBER = "size", "number"
@@ -34,7 +35,7 @@ class Labels:
             self.numbers.append(text)
         elif isinstance(x, dict):
             for k, v in x.items():
-                self._note(v, f"{text}[{k!r}]")
+                self._note(v, f"{text}[{key_text(k)}]")
         elif isinstance(x, (tuple, list)):
             for i, v in enumerate(x):
                 self._note(v, f"{text}[{i}]")

@@ -22,7 +22,20 @@ class OptimizerSteps:
         """An optimizer is about to step."""
         if any(id(group) in self.scheduled for group in optimizer.param_groups):
             self.refuse("its optimizer steps after its learning rate schedule did", "step the schedule last, or outside of it")
-        self.guards.append(OptimizerGuard(optimizer))
+        self.guards.append(OptimizerGuard(optimizer, self.replaced))
+
+    def state_replaced(self: Any, state, name):
+        """An entry of an optimizer's state is about to become another one: a write like others if the user's code leads to it,
+        which is how its own optimizers keep theirs."""
+        if self.contents is None or not self.contents.leads_to(state):
+            self.refuse(f"its optimizer replaces {name!r} in its state at every step", "call its step() outside")
+        self.replaced.add((id(state), name))
+
+    def settle_optimizers(self: Any):
+        """The run has ended."""
+        for guard in self.guards:
+            if type(guard) is OptimizerGuard:
+                guard.settle()
 
     def schedule(self: Any, optimizer, step, args, kwargs):
         """The rates of an optimizer are to be set by `step(*args, **kwargs)` at the end of every call."""

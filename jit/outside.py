@@ -16,7 +16,7 @@ from .instances import attributes_of, is_instance, is_users_space
 from .lack import Lack
 from .photograph import CONTAINERS, is_plain, photograph
 from .places import read
-from .reads import ARGUMENT, MISSING, Chain
+from .reads import ARGUMENT, MISSING, Chain, key_text
 from .tree import fields_of, is_structure
 
 
@@ -103,7 +103,7 @@ class Outside:
         """(text, value) of what a container, a partial or cached function, a method or a reference leads to."""
         if type(value) in CONTAINERS or isinstance(value, tuple):
             items = value.items() if hasattr(value, "items") else enumerate(value)
-            found = [(f"{text}[{k!r}]", v) for k, v in items if not is_plain(v)]
+            found = [(f"{text}[{key_text(k)}]", v) for k, v in items if not is_plain(v)]
             if is_given:
                 self.parts.add(value)
             else:

@@ -11,6 +11,7 @@ import numpy as np
 from ..runtime.tensor import Tensor
 from .instances import is_users
 from .places import DICTS, RESTORED
+from .reads import key_text
 
 _VALUES = (bool, int, float, complex, str, bytes, type(None), np.number)
 _MAPPINGS = frozenset((*DICTS, type(os.environ)))
@@ -58,7 +59,7 @@ class Photograph:
             return False
         if self.base is set:
             return set(self.keys) == set(set.__iter__(now))
-        if self.base in _MAPPINGS and tuple(self.base.__iter__(now)) != self.keys:
+        if self.base in _MAPPINGS and not same_keys(self.base.__iter__(now), self.keys):
             return False
         return (all(map(is_, self._values_of(now), self.items))
                 or all(looks_like(v, e) for v, e in zip(self._values_of(now), self.items)))
@@ -66,7 +67,7 @@ class Photograph:
     def differing(self, now) -> list:
         """(key, what was expected, what is there) of the items of such a container that are other ones, if that is all."""
         if type(now) is not self.kind or self.base.__len__(now) != len(self.items) or (
-                self.keys is not None and tuple(self.base.__iter__(now)) != self.keys):
+                self.keys is not None and not same_keys(self.base.__iter__(now), self.keys)):
             return []
         keys = self.keys if self.base in _MAPPINGS else range(len(self.items))
         return [(k, e, v) for k, v, e in zip(keys, self._values_of(now), self.items) if not looks_like(v, e)]
@@ -91,6 +92,13 @@ class ArrayPhotograph:
 
     def __repr__(self):
         return f"<array of {self.copy.dtype}{list(self.copy.shape)}>"
+
+
+def same_keys(now, before: tuple) -> bool:
+    """Whether a dictionary (or what goes through its keys) has these keys in this order. Tensors are what they are."""
+    keys = tuple(now)
+    return len(keys) == len(before) and all(
+        a is b or (not (isinstance(a, Tensor) or isinstance(b, Tensor)) and a == b) for a, b in zip(keys, before))
 
 
 def is_changeable(value) -> bool:
@@ -144,7 +152,7 @@ def first_change(now, expected) -> tuple:
         return "", expected, now
     key, was, became = differing[0]
     path, was, became = first_change(became, was)
-    return f"[{key!r}]{path}", was, became
+    return f"[{key_text(key)}]{path}", was, became
 
 
 def brief(value) -> str:

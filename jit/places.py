@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from ..runtime.optim.optimizer import State
 from ..runtime.tensor import Tensor
 from .numpy_scalars import NUMBERS, fixed, number_of
 from .numpy_scalars import now as number_now
@@ -18,9 +19,9 @@ from .own_view import OwnViews
 from .reads import ARGUMENT, MISSING, VIEWED, Chain, follow
 from .tree import TENSOR
 
-MOST_PLACES = 32        # that are read at every call of one function
+MOST_PLACES = 1024      # that are read at every call of one function
 EXTEND = "extend"       # how items are kept that were appended to a list or deque; the key is where they begin
-DICTS = frozenset((dict, OrderedDict, defaultdict, Counter))
+DICTS = frozenset((dict, OrderedDict, defaultdict, Counter, State))
 RESTORED = frozenset((list, deque, *DICTS))       # containers of which is known how to put something else into them
 
 
@@ -205,6 +206,8 @@ def put(owner, key, kind, value):
     before = kept(owner, key, kind)
     if kind == "cell":
         owner.cell_contents = value
+    elif type(owner) is State:
+        owner.put(key, value)
     elif kind == "item":
         owner[key] = value
     elif kind == EXTEND:

@@ -10,6 +10,8 @@ import types
 from dataclasses import dataclass
 from functools import lru_cache
 
+from ..runtime.tensor import Tensor
+
 GLOBAL, FREE, ARGUMENT = "global", "free", "argument"
 ADDED, STORED, STEPPED = "added", "stored", "stepped"
 
@@ -23,7 +25,13 @@ class Chain:
     steps: tuple
 
     def __str__(self):
-        return self.name + "".join(f".{k}" if kind == "attr" else f"[{k!r}]" for kind, k in self.steps)
+        return self.name + "".join(f".{k}" if kind == "attr" else f"[{key_text(k)}]" for kind, k in self.steps)
+
+
+def key_text(key) -> str:
+    """The key of a dictionary in a message: of a tensor no more than what it is, since its numbers are nobody's business (and a
+    recorder would hear that they are read)."""
+    return f"<{type(key).__name__} of shape {list(key._a.shape)}>" if isinstance(key, Tensor) else repr(key)
 
 
 @dataclass(frozen=True)

@@ -31,13 +31,22 @@ class Rebinding:
 
     def rebinds(self: Any, result_tensors):
         """(position, what it is in the end) of the tensors from outside whose `.data` was set."""
-        owners = [id(self.link(t).cell) for t in result_tensors if id(t) not in self.rebound_to]
+        results = [(i, t) for i, t in enumerate(result_tensors) if id(t) not in self.rebound_to]
+        owners = [id(self.link(t).cell) for t in (*[t for _, t in results], *[t for t, _, _ in self.rebound_to.values()])]
         found = []
         for t, position, _ in self.rebound_to.values():
-            output = self.memory_of(t, self.link(t), self.value_of(t))
-            owners.append(id(self.link(t).cell))
-            if output.source is None and owners.count(owners[-1]) > 1:
-                raise TraceError("this function cannot be traced: it sets .data of a tensor to memory that another tensor or "
-                                 "result of it lies over, too; set it to a clone")
-            found.append((position, replace(output, same=False, requires_grad=False, freed=False)))
+            cell = self.link(t).cell
+            output = replace(self.memory_of(t, self.link(t), self.value_of(t)), same=False, requires_grad=False, freed=False)
+            if output.source is None and owners.count(id(cell)) > 1:
+                over = [i for i, r in results if r._node is None and self._lie_alike(t, r)]
+                if owners.count(id(cell)) > 2 or not over:
+                    raise TraceError("this function cannot be traced: it sets .data of a tensor to memory that another tensor "
+                                     "or result of it lies over, too; set it to a clone")
+                output = replace(output, memory_of=over[0])
+            found.append((position, output))
         return found
+
+    def _lie_alike(self: Any, t, other) -> bool:
+        """Whether two tensors lie over the same memory in the same way."""
+        link, its = self.link(t), self.link(other)
+        return its.cell is link.cell and not its.chain and not link.chain and t._a.strides == other._a.strides

@@ -70,10 +70,12 @@ class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
         self.cleared: list | None = None         # leaves that had no gradient any more when the first operation ran
         self.contents: Any = None                # the `Contents` of lists and dictionaries that the function reaches
         self.scheduled: set = set()              # ids of the groups of optimizers whose rates change at the end of the call
+        self.replaced: set = set()               # (id of an optimizer's state, name) of entries that the user's code replaced
         self.rebound_to: dict = {}               # by id: (tensor from outside whose `.data` was set, position, storage before)
         self.streams: dict = {}                  # by id of a random generator: where it stands
         self.states: dict = {}                   # by id of the tensor: (state that it took, of which generator, place)
         self.first_time = ""                     # what this call does, and no later one
+        self.touched: set = set()                # ids of the tensors of which it heard, at the end
         self._linked: list = []                  # weak references to the tensors that have links
 
     # Tensors that come from outside.
@@ -327,6 +329,7 @@ class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
         if self.differentiates and any(o.has_history for o in r.outputs):
             r.backward = backward_of(self, [t for t, o in zip(result_tensors, r.outputs) if o.has_history])
         self.settle_streams()
+        self.settle_optimizers()
         self.release()
         return r
 
@@ -365,6 +368,7 @@ class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
             t = ref()
             if t is None:
                 continue
+            self.touched.add(id(t))
             link = t.__dict__.get("_traced")
             if link is not None and link.recorder is self:
                 del t.__dict__["_traced"]

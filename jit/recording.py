@@ -2,7 +2,6 @@
 
 import weakref
 from dataclasses import dataclass, field
-from operator import is_
 from typing import Any
 
 from ..ir.graph import Builder, Value
@@ -94,7 +93,8 @@ class Recording:
 class Output:
     """A result tensor: a fresh value, or a view (`chain`) of an input's memory; `same` if it is that very tensor. `freed`
     says that a backward inside of the function has used up its history; `device` is a fresh value's, None on the host;
-    `gradient_of` is the position of the input whose new gradient this very tensor is."""
+    `gradient_of` is the position of the input whose new gradient this very tensor is. What an input lies over from now on
+    (`Recording.rebinds`) may be the memory of a result, which has the number `memory_of`."""
 
     value: Value
     source: int | None
@@ -104,6 +104,7 @@ class Output:
     freed: bool = False
     device: Any = None
     gradient_of: int | None = None
+    memory_of: int | None = None
 
     @property
     def has_history(self) -> bool:
@@ -158,9 +159,10 @@ class LeafState:
 class OptimizerGuard(StructureCondition):
     """The groups, parameters and states that an optimizer's step found: looked at only when something has changed since."""
 
-    def __init__(self, optimizer):
+    def __init__(self, optimizer, replaced):
+        """`replaced` are entries of states, (id of the state, name), that the user's code puts there: writes like others."""
         super().__init__()
-        self.optimizer = optimizer
+        self.optimizer, self.replaced = optimizer, replaced
         self.seen = optimizer.layout()
 
     @property
@@ -170,12 +172,20 @@ class OptimizerGuard(StructureCondition):
 
     def is_as_before(self) -> bool:
         """Whether the step would work on the same objects."""
-        found = self.optimizer.layout()
-        return len(found) == len(self.seen) and all(map(is_, found, self.seen))
+        found = self._lasting()
+        return len(found) == len(self.seen) and all(
+            x is y and (at and at[1]) == (known and known[1]) for (at, x), (known, y) in zip(found, self.seen))
+
+    def settle(self):
+        """The run has ended: what it has replaced need not be found again."""
+        self.seen = [(at, x) for at, x in self.seen if at not in self.replaced]
+
+    def _lasting(self) -> list:
+        return [(at, x) for at, x in self.optimizer.layout() if at not in self.replaced]
 
     def tensors(self) -> dict:
         """The tensors that the optimizer holds, by id."""
-        return {id(x): x for x in self.seen if isinstance(x, Tensor)}
+        return {id(x): x for _, x in self.seen if isinstance(x, Tensor)}
 
     def __str__(self):
         return f"the state or the groups of {type(self.optimizer).__name__} are other objects than before"

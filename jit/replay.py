@@ -131,8 +131,8 @@ class Replay:
         if finish.differential is not None:
             attach(finish.differential, self, made, [position for position, _ in finish.updates])
         if finish.rebinds:
-            self._rebind([(position, self._result(slot, o, at, found)) for (position, slot, o), at in
-                          zip(finish.rebinds, memory)])
+            self._rebind([(position, self._result(slot, o, at, found) if o.memory_of is None else made[o.memory_of])
+                          for (position, slot, o), at in zip(finish.rebinds, memory)])
         return made
 
     def _rebind(self, pairs):

@@ -158,7 +158,7 @@ class Run:
             self.result = self.outcome.given(tensors)
         if recorder.first_time:
             raise FirstTimeError(f"{recorder.first_time}, which later calls don't repeat")
-        self.guards = [*recorder.guards, *watch.finish(effects, recorder.turned_tensors())]
+        self.guards = [*recorder.guards, *watch.finish(effects, recorder.turned_tensors(), recorder.touched)]
         watch.check_caches(bool(effects) or self.recording.has_effects)
         for guard in recorder.guards:
             watch.tensors.update(guard.tensors())

@@ -107,7 +107,7 @@ class Finish:
         for _, slots in self.hosts:
             hosts.append(range(len(wanted), len(wanted) + len(slots)))
             wanted.extend([Result(slot, owned=True) for slot in slots])
-        memory = [owned(slot) if o.source is None else None for _, slot, o in self.rebinds]
+        memory = [owned(slot) if o.source is None and o.memory_of is None else None for _, slot, o in self.rebinds]
         for r in wanted:                # what was made before must still be there
             if r.slot >= 0 and r.slot not in made:
                 needed.setdefault(r.slot, None)

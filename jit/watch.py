@@ -24,6 +24,7 @@ from .lack import Lack
 from .module_writes import ModuleWrites
 from .numpy_scalars import fixed
 from .outside import Outside
+from .overwritten import overwritten
 from .photograph import PLAIN_CONTAINERS, is_changeable, is_container, is_item, is_plain, looks_like, photograph
 from .places import RESTORED, Held, read, root_value
 from .reads import (
@@ -348,9 +349,9 @@ class Watch(Outside, HiddenReads, Stores, World):
 
     # At the end.
 
-    def finish(self, effects=(), turned=()) -> list:
+    def finish(self, effects=(), turned=(), touched=()) -> list:
         """The guards; raises if the run changed what it had read, but for the targets of `effects`, and whether tensors (the
-        ids `turned`) require grad."""
+        ids `turned`) require grad. `touched` are the ids of the tensors that took part in it."""
         if self.problem is None and self._has_drawn():
             self._refuse("it draws from Python's or numpy's random numbers, which would happen only when the trace is "
                          "recorded; use ingot's random functions, or pass the numbers as an argument")
@@ -378,5 +379,8 @@ class Watch(Outside, HiddenReads, Stores, World):
         for reading in self.readings.values():
             if not (reading.holds() or (type(reading) is Lack and reading.is_filled_by(written))):
                 raise TraceError(f"this function cannot be traced: it changed what it reads: {reading}")
+        replaced = overwritten(effects, {*touched, *[id(g.root) for g in self.guards.values()]})
+        for guard in self.guards.values() if replaced else ():
+            self.contents.loosen(guard.expected, guard.value(), replaced)
         guards = [replace(g, expected=self.contents.settled(g.expected)) for g in self.guards.values()]
         return [*modules, *self.readings.values(), *guards]

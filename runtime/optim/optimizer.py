@@ -71,15 +71,20 @@ def count(state: dict):
 class State(dict):
     """What an optimizer keeps for one parameter.
 
-    A trace captures the tensors in here, so entries that come or go are counted where traces look, and a trace itself may
-    only make new ones: one that is replaced at every step could not be repeated.
+    A trace captures the tensors in here, so entries that come or go are counted where traces look, and ingot's own optimizers
+    may only make new ones while a trace is recorded. What the user's code puts here is a write like others.
     """
 
     def __setitem__(self, name, value):
         recorder = tls.m.recorder
         if recorder is not None and (name in self or not isinstance(value, Tensor)):
-            recorder.refuse(f"its optimizer replaces {name!r} in its state at every step", "call its step() outside")
-        Structure.version += 1
+            recorder.state_replaced(self, name)
+        self.put(name, value)
+
+    def put(self, name, value):
+        """Makes an entry a value, and tells no recorder. Numbers that become others are no part of an optimizer's layout."""
+        if isinstance(value, Tensor) or name not in self or isinstance(self[name], Tensor):
+            Structure.version += 1
         super().__setitem__(name, value)
 
 
@@ -193,15 +198,15 @@ class Optimizer:
         return self._update_rows
 
     def layout(self) -> list:
-        """What an update consists of, as a trace must find it again: hooks, groups, parameters, and the state of each by
-        name."""
-        found: list = [*self._hooks["pre"].values(), *self._hooks["post"].values()]
+        """What an update consists of, as a trace must find it again: hooks, groups, parameters, and the tensors in the state of
+        each; as (None or (id of the state, name), object)."""
+        found: list = [(None, hook) for name in ("pre", "post") for hook in self._hooks[name].values()]
         for group in self.param_groups:
-            found.append(group)
+            found.append((None, group))
             for p in group["params"]:
-                found.append(p)
-                for name, value in self.state.get(p, {}).items():
-                    found += name, value
+                found.append((None, p))
+                state = self.state.get(p, {})
+                found += [((id(state), name), value) for name, value in state.items() if isinstance(value, Tensor)]
         return found
 
     def _update(self, p, g, state, group):

@@ -1,0 +1,241 @@
+"""Optimizers of the user's own, as papers publish them, inside of traced training steps: state made in the first step."""
+
+import pytest
+
+import ingot
+from ingot import jit, nn, optim
+from side_by_side import numbers, plain
+
+
+class Lion(optim.Optimizer):
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.99), wd=0.1):
+        super().__init__(params, {"lr": lr, "betas": betas, "wd": wd})
+
+    @ingot.no_grad()
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for p in filter(lambda p: p.grad is not None, group["params"]):
+                state = self.state[p]
+                if len(state) == 0:
+                    state["exp_avg"] = ingot.zeros_like(p)
+                mean, (b1, b2) = state["exp_avg"], group["betas"]
+                p.data.mul_(1 - group["lr"] * group["wd"])
+                p.add_(mean.clone().mul_(b1).add(p.grad, alpha=1 - b1).sign_(), alpha=-group["lr"])
+                mean.mul_(b2).add_(p.grad, alpha=1 - b2)
+
+
+class Muon(optim.Optimizer):
+    """With Adam for vectors, whose steps are counted by an int."""
+
+    def __init__(self, params, lr=0.02, momentum=0.95):
+        super().__init__(list(params), {"lr": lr, "momentum": momentum})
+
+    @ingot.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            for p in group["params"]:
+                state = self.state[p]
+                update = self.orthogonal(p, state, group) if p.ndim == 2 else self.adam(p, state)
+                p.add_(update, alpha=-group["lr"])
+
+    def orthogonal(self, p, state, group):
+        if "momentum_buffer" not in state:
+            state["momentum_buffer"] = ingot.zeros_like(p.grad)
+        state["momentum_buffer"].lerp_(p.grad, 1 - group["momentum"])
+        x = p.grad.lerp(state["momentum_buffer"], group["momentum"])
+        x = x / (x.norm() + 1e-7)
+        for _ in range(2):
+            a = x @ x.T
+            x = 3.4445 * x + (-4.7750 * a + 2.0315 * a @ a) @ x
+        return x
+
+    def adam(self, p, state):
+        if len(state) == 0:
+            state["exp_avg"], state["exp_avg_sq"], state["step"] = ingot.zeros_like(p), ingot.zeros_like(p), 0
+        state["step"] += 1
+        state["exp_avg"].lerp_(p.grad, 0.1)
+        state["exp_avg_sq"].lerp_(p.grad.square(), 0.01)
+        mean, square = state["exp_avg"] / (1 - 0.9 ** state["step"]), state["exp_avg_sq"] / (1 - 0.99 ** state["step"])
+        return mean / (square.sqrt() + 1e-8)
+
+
+class Shampoo(optim.Optimizer):
+    """Whose preconditioners are new in every second step, and whose momentum is another tensor in each."""
+
+    def __init__(self, params, lr=0.1, momentum=0.9, eps=1e-4, frequency=2):
+        super().__init__(params, {"lr": lr, "momentum": momentum, "eps": eps, "frequency": frequency})
+
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for p in group["params"]:
+                grad, state = p.grad.data, self.state[p]
+                if len(state) == 0:
+                    state["step"], state["momentum"] = 0, grad.clone()
+                    for d, n in enumerate(grad.size()):
+                        state[f"pre_{d}"], state[f"inverse_{d}"] = group["eps"] * ingot.eye(n), grad.new(n, n).zero_()
+                grad.mul_(1 - group["momentum"]).add_(state["momentum"], alpha=group["momentum"])
+                for d, n in enumerate(grad.size()):
+                    turned = grad.transpose(0, d).contiguous()
+                    rows = turned.view(n, -1)
+                    state[f"pre_{d}"].add_(rows @ rows.t())
+                    if state["step"] % group["frequency"] == 0:
+                        u, s, vh = ingot.linalg.svd(state[f"pre_{d}"])
+                        state[f"inverse_{d}"].copy_(u @ s.pow(-1 / p.ndim).diag() @ vh)
+                    grad = (state[f"inverse_{d}"] @ rows).view(turned.size()).transpose(0, d)
+                state["step"] += 1
+                state["momentum"] = grad.clone()
+                p.data.add_(state["momentum"], alpha=-group["lr"])
+
+
+class SAM(optim.Optimizer):
+    def __init__(self, params, rho=0.05, lr=0.1):
+        super().__init__(params, {"rho": rho, "lr": lr})
+        self.base = optim.SGD(self.param_groups, lr=lr, momentum=0.9)
+        self.param_groups = self.base.param_groups
+
+    @ingot.no_grad()
+    def climb(self):
+        norm = ingot.stack([p.grad.norm(p=2) for group in self.param_groups for p in group["params"]]).norm(p=2)
+        for group in self.param_groups:
+            for p in group["params"]:
+                self.state[p]["old_p"] = p.data.clone()
+                p.add_(p.grad * (group["rho"] / (norm + 1e-12)))
+
+    @ingot.no_grad()
+    def step(self, closure=None):
+        self.climb()
+        self.zero_grad()
+        with ingot.enable_grad():
+            closure().backward()
+        for group in self.param_groups:
+            for p in group["params"]:
+                p.data = self.state[p]["old_p"]
+        self.base.step()
+
+
+class Lookahead(optim.Optimizer):
+    """Around another one; every third step goes back half the way."""
+
+    def __init__(self, params, k=3):
+        super().__init__(params, {"k": k})
+        self.base, self.count = optim.Adam(self.param_groups[0]["params"], lr=0.05), 0
+
+    def step(self, closure=None):
+        self.base.step()
+        self.count += 1
+        for group in self.param_groups:
+            for p in group["params"]:
+                state = self.state[p]
+                if "slow" not in state:
+                    state["slow"] = p.data.clone()
+                if self.count % group["k"] == 0:
+                    state["slow"].add_(p.data - state["slow"], alpha=0.5)
+                    p.data.copy_(state["slow"])
+
+
+class Counted(optim.Adam):
+    """Adam of ingot's, looked at by the class of the user's that is built on it."""
+
+    def step(self, closure=None):
+        super().step(closure)
+        self.size = sum(state["exp_avg"].abs().sum() for state in self.state.values())
+
+
+# The optimizer, and how often its step may be recorded: for the first step, the next one, and for counters that are seen
+# to move; further paths are named.
+OPTIMIZERS = {
+    "lion": (Lion, 2),
+    "muon": (Muon, 3),
+    "shampoo": (Shampoo, 5),                                        # two paths
+    "sam": (SAM, 3),
+    "lookahead": (Lookahead, 5),                                    # two paths
+    "a subclass of adam": (Counted, 2),
+}
+
+
+def net(depth):
+    ingot.manual_seed(3)
+    return nn.Sequential(*[m for _ in range(depth) for m in (nn.Linear(4, 4), nn.Tanh())])
+
+
+def life(make, wrap, depth=1, calls=12):
+    """Losses, parameters and state of several steps."""
+    model = net(depth)
+    opt = make(model.parameters())
+
+    def step(x):
+        def closure():
+            return (model(x) - 1).square().mean()
+        loss = closure()
+        loss.backward()
+        opt.step(closure) if isinstance(opt, SAM) else opt.step()
+        opt.zero_grad()
+        return loss
+
+    step, got = wrap(step), []
+    for i in range(calls):
+        loss = step(ingot.arange(12, dtype=ingot.float32).view(3, 4) / (i + 1))
+        state = [numbers(dict(opt.state[p])) for p in model.parameters()]
+        got.append((plain(loss.detach()), [plain(p.detach()) for p in model.parameters()], state))
+    return got, step
+
+
+@pytest.mark.parametrize("depth", [1, 20])
+@pytest.mark.parametrize("case", OPTIMIZERS)
+def test_steps_of_own_optimizers_are_replayed(case, depth):
+    make, recordings = OPTIMIZERS[case]
+    expected, _ = life(make, lambda step: step, depth)
+    got, traced = life(make, jit.trace, depth)
+    assert got == expected
+    assert traced.stats()["compiles"] <= recordings, traced.stats()["misses"]
+
+
+class Noting(optim.SGD):
+    """Writes something into its state that its next step may or may not read."""
+
+    def __init__(self, params, note, use=lambda state, p: None):
+        super().__init__(params, lr=0.1)
+        self.note, self.use = note, use
+
+    @ingot.no_grad()
+    def step(self, closure=None):
+        for p in self.param_groups[0]["params"]:
+            self.use(self.state[p], p)
+            self.state[p]["note"] = self.note(self.state[p], p)
+        super().step()
+
+
+def scaled_by_the_last(state, p):
+    if "note" in state:
+        p.mul_(state["note"].mean().tanh() + 1)
+
+
+NOTES = {
+    "a new tensor": (lambda state, p: p.grad.clone(), lambda state, p: None, 2),
+    "a new tensor, read in the next step": (lambda state, p: p.grad.clone(), scaled_by_the_last, 3),
+    "the one before, in a list": (lambda state, p: [*state.get("note", [])[-1:], p.grad.clone()], lambda state, p: None, 5),
+    "a number": (lambda state, p: state.get("note", 0) + 1, lambda state, p: None, 3),
+    "a float": (lambda state, p: state.get("note", 0.5) * 0.5, lambda state, p: None, 3),
+    "text": (lambda state, p: f"step of {list(p.shape)}", lambda state, p: None, 2),
+    "a dictionary": (lambda state, p: {"square": p.grad.square(), "n": p.ndim}, lambda state, p: None, 5),
+    "the gradient": (lambda state, p: p.grad, lambda state, p: None, 3),
+}
+
+
+@pytest.mark.parametrize("case", NOTES)
+def test_what_a_step_notes_in_the_state_is_a_write_like_others(case):
+    note, use, recordings = NOTES[case]
+
+    def make(params):
+        return Noting(params, note, use)
+
+    expected, _ = life(make, lambda step: step)
+    got, traced = life(make, jit.trace)
+    assert got == expected
+    assert traced.stats()["compiles"] <= recordings, traced.stats()["misses"]
+
+
+def test_a_refusal_prints_no_parameters():
+    with pytest.raises(ingot.jit.TraceError, match=r"state\[<Parameter of shape \[4, 4\]>\]") as raised:
+        life(lambda params: Noting(params, lambda state, p: object()), jit.trace)
+    assert "requires_grad" not in str(raised.value)
