@@ -12,11 +12,14 @@ import numpy as np
 from ..ir import dtype as dt
 from ..ir.errors import ArgumentError, AutogradError, DeviceError, DTypeError
 from ..ir.lazy import lazy
+from ..ir.ops.assign import run_chain
 from . import dlpack_codes
+from .api.register import FUNCTIONS
 from .device import DRIVERS, available, require
 from .device_array import DeviceArray
 from .dispatch import route_kernels
 from .placement import moved
+from .state import tls
 from .storage import Storage
 from .tensor import Tensor, wrap
 
@@ -197,6 +200,7 @@ def __buffer__(self, flags) -> memoryview:
 # the memory, and owners (and storages) are written once.
 
 copyreg.pickle(Storage, lambda storage: (Storage, ()))
+_RECORDERS = ("_traced", "_gradient_of", "_lies_over")
 _NOT_STATE = ("_base", "_path", "_kept_grad", "_kept_leaf", "_retains")
 
 
@@ -262,6 +266,8 @@ def __reduce_ex__(self, protocol) -> tuple:
 
 def __copy__(self):
     """A new tensor over the same memory."""
+    if tls.m.recorder is not None:
+        tls.m.recorder.link(self)       # so that what the copy knows of its memory is known of this
     if self._a.__class__ is DeviceArray:
         return _same_memory(self)
     made = rebuild_tensor(type(self), self._a, self._storage, self.dtype, (self._a.shape, self._a.strides, 0),
@@ -280,12 +286,48 @@ def _same_memory(t):
     return made
 
 
+def recorded_copy(t, memo) -> Tensor | None:
+    """A copy that is an operator for the recorder that listens, of all memory of which `t` is a part; tensors that share memory
+    share it. None where only eager code knows how they do."""
+    recorder: Any = tls.m.recorder
+    root = t if t._base is None else t._base
+    source, fresh = memo.get(("recorded", id(root._storage)), (root, None))
+    if source is not root and not _look_alike(source._a, root._a):
+        return None
+    if fresh is None:
+        fresh = FUNCTIONS["clone"](root.detach())
+        memo["recorded", id(root._storage)] = root, fresh
+    if t is root:
+        return fresh.detach()
+    is_known = fresh._a.strides == root._a.strides and not recorder.chain_of(root)
+    return run_chain(fresh.detach(), recorder.chain_of(t)) if is_known else None
+
+
+def _look_alike(a, b) -> bool:
+    """Whether two arrays are the same part of memory."""
+    return a is b or (type(a) is type(b) is np.ndarray and a.__array_interface__ == b.__array_interface__)
+
+
+def taken_along(t, made, memo) -> Tensor:
+    """A copy with what its original has besides values: attributes of the user's, a gradient, and whether it asks for one."""
+    memo[id(t)] = made
+    made.__dict__.update(deepcopy({k: v for k, v in _state(t).items() if k not in _RECORDERS}, memo))
+    if t.requires_grad:
+        made.requires_grad_()
+    if t.grad is not None:
+        made.grad = t.grad.clone() if t.grad.is_sparse else deepcopy(t.grad, memo)
+    return made
+
+
 def __deepcopy__(self, memo):
     """A copy in new memory; tensors that share memory share the copy as well."""
     if id(self) in memo:
         return memo[id(self)]
     if not self.is_leaf:
         raise AutogradError("only leaf tensors can be deep-copied, this one was computed; use .detach() or .clone()")
+    recorded = None if tls.m.recorder is None or type(self) is not Tensor else recorded_copy(self, memo)
+    if recorded is not None:
+        return taken_along(self, recorded, memo)
     if self._a.__class__ is DeviceArray:
         made = memo[id(self)] = on_device(type(self), wrap(self._a.copy()), self.device, self.requires_grad, {})
         made.__dict__.update(deepcopy(_state(self), memo))

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from ...ir.errors import DTypeError
-from ..state import Defaults
+from ..interop import recorded_copy, taken_along
+from ..state import Defaults, tls
 from ..storage import Storage
 from ..structure import Structure
 from ..tensor import Tensor, wrap
@@ -52,6 +53,9 @@ class _Owned(Tensor):
     def __deepcopy__(self, memo):
         if id(self) in memo:
             return memo[id(self)]
+        recorded = None if tls.m.recorder is None else recorded_copy(self, memo)
+        if recorded is not None:
+            return taken_along(self, _over(type(self), recorded), memo)
         made = _rebuild(type(self), self._a.copy(order="K"), self.requires_grad, self._state())
         if self.grad is not None:
             made.grad = self.grad.clone() if self.grad.is_sparse else wrap(self.grad._a.copy())
