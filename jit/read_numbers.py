@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..ir import dtype as dt
+from ..ir.ops.elementwise import pow_
 from ..ir.symbolic import SymFloat, SymInt
 from ..runtime.state import tls
 from ..runtime.tensor import Tensor
@@ -105,12 +106,17 @@ def known(x):
 def operands(op, args) -> list:
     """The operands of an operator. A read number beside tensors, of which it takes the dtype, is a tensor too, where that gives
     the same bits."""
-    if ReadNumber not in map(type, args) or not op.is_elementwise or "exact" not in op.traits:
+    if ReadNumber not in map(type, args) or not ((op.is_elementwise and "exact" in op.traits) or _is_plain_power(op, args)):
         return [known(x) for x in args]
-    dtype = next((x.dtype for x in args if isinstance(x, Tensor)), None)
+    dtype = next((x.dtype for x in args if isinstance(x, Tensor) and x.dtype is not dt.bool_), None)     # where(c, x, v)
     if dtype is not dt.float32 and dtype is not dt.float64:
         return [known(x) for x in args]
     return [x.tensor.to(dtype) if type(x) is ReadNumber and x.is_open else known(x) for x in args]
+
+
+def _is_plain_power(op, args) -> bool:
+    """Whether it is a power of which nobody wants gradients: theirs compute with the number in double precision."""
+    return op is pow_ and not (tls.m.grad and any(isinstance(x, Tensor) and x.requires_grad for x in args))
 
 
 def _is_small(x, limit) -> bool:
@@ -158,6 +164,10 @@ def _computed(plain, x, y) -> Any:
 
 def _compared(plain, x, y) -> Any:
     """The answer of a comparison, or None where the graph cannot compare as Python does."""
+    if x.kind is int and type(y) is float:
+        if plain in (operator.eq, operator.ne) and not y.is_integer():
+            return plain is operator.ne
+        y = int(y) if y.is_integer() else y
     if x.kind is float:
         b = _as_float(y)
     elif type(y) is ReadNumber:

@@ -10,7 +10,7 @@ import pytest
 
 import ingot
 from ingot import jit, nn, optim
-from side_by_side import vec
+from side_by_side import plain, vec
 from state_programs import Holder
 
 BATCH = ingot.ones(3, 2)
@@ -86,7 +86,8 @@ def test_numbers_at_the_edges(value, use):
 
 @pytest.mark.parametrize("use", [
     lambda n: n + 1, lambda n: n - 5, lambda n: 3 * n, lambda n: n * n, lambda n: n + n, lambda n: n / 7, lambda n: n < 2 ** 70,
-    lambda n: n == 2.0 ** 63, lambda n: -n, lambda n: n / 2.5, lambda n: n % 7])
+    lambda n: n == 0.5, lambda n: n != 0.5, lambda n: n == 7.0, lambda n: n <= 7.0, lambda n: n > 2.5, lambda n: n < 1e300,
+    lambda n: n == 2.0 ** 63, lambda n: n == float("inf"), lambda n: -n, lambda n: n / 2.5, lambda n: n % 7])
 def test_integers_are_exact(use):
     traced = jit.trace(lambda x: use(x.max().item()))
     for n in (1, 2, 2 ** 31, 2 ** 53 + 1, 2 ** 62, 2 ** 63 - 1, -2 ** 63, 7, 2 ** 62 - 1, 3):
@@ -261,8 +262,10 @@ def in_place(x, v):
 BESIDE_TENSORS = [
     (lambda x, v: x * v, False), (lambda x, v: v * x, False), (lambda x, v: v - x, False), (lambda x, v: x / v, False),
     (lambda x, v: v / (1 + x * x), False), (lambda x, v: x.double() * v + v, False), (in_place, False),
-    (lambda x, v: x > v, False), (lambda x, v: ingot.where(x > v, x, v), True), (lambda x, v: x * v / (v + 1), False),
-    (lambda x, v: x[0, 0] * v, False),
+    (lambda x, v: x > v, False), (lambda x, v: ingot.where(x > v, x, v), False), (lambda x, v: x * v / (v + 1), False),
+    (lambda x, v: x[0, 0] * v, False), (lambda x, v: ingot.where(x > 0.5, v, x.double()), False),
+    (lambda x, v: x.clamp(max=v), False), (lambda x, v: x.masked_fill(x > 0.5, v), False),
+    (lambda x, v: x.detach() ** v, False), (lambda x, v: v ** x.detach(), False),
     (lambda x, v: ingot.maximum(x, ingot.tensor(0.1)) * v, False),
     (lambda x, v: x.half() * v, True), (lambda x, v: x.long() + v, True), (lambda x, v: x ** v, True),
     (lambda x, v: ingot.add(x, x, alpha=v), True), (lambda x, v: x.cfloat() * v, True),
@@ -287,6 +290,24 @@ def test_numbers_beside_tensors_are_part_of_the_graph(number, read):
         assert (got[1] is None) == (want[1] is None) and (want[1] is None or got[1].tolist() == want[1].tolist())
     if not has_each:
         assert traced.stats()["compiles"] <= 2, traced.stats()["misses"]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+@pytest.mark.parametrize("fn", [lambda x, v: x ** v, lambda x, v: v ** x, lambda x, v: ingot.where(x > 1, x, v),
+                                lambda x, v: ingot.where(x > 1, v, x)], ids=["x ** v", "v ** x", "where", "where not"])
+def test_numbers_at_the_edges_beside_tensors(fn, dtype):
+    values = [0.3, 1.7, 2.0, 3.0, -1.0, 1.0, 0.5, 0.0, -0.0, -2.5, 1e-40, 1e30, 0.1, *map(float, ("inf", "-inf", "nan"))]
+
+    def program(x, t):
+        return fn(x, t.item())
+
+    traced = jit.trace(program)
+    for v in values:
+        x = ingot.tensor([0.0, -0.0, 0.7, 1.0, -1.5, 4.0, float("inf"), float("nan")], dtype=getattr(ingot, dtype))
+        t = ingot.tensor(v, dtype=ingot.float64)
+        assert plain(traced(x, t)) == plain(program(x, t)), v
+    if dtype != "bfloat16":
+        assert traced.stats()["compiles"] <= 6, traced.stats()["misses"]      # squares, roots and the like
 
 
 def test_a_weight_that_is_read_and_kept_outside_is_one_recording():

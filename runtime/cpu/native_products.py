@@ -15,7 +15,10 @@ from .gemm_plan import Layout, Plan, even_depth, make_plan
 from .native import native
 from .native_kernels import fill, move
 from .step_list import At, Code, NativeCall, NativeStep, Own, Scratch, Table
+from .texts import Text, text_by
 
+MOST_TEXTS = 1024
+_texts: dict = {}       # (name of an epilogue, target) -> its text
 _FLOATS = {d.np for d in dt.FLOATS}
 
 
@@ -78,10 +81,21 @@ def _epilogue(epilogue):
     fused = epilogue.fused
     if fused.is_bias:
         return ColumnBias(ELEMENT[fused.dtype]), (At(3),)
-    words: list = [Code(compile.compile_module(fused.text(host()), [fused.name])[fused.name])]
+    words: list = [Code(compile.compile_module(_text_of(fused), [fused.name])[fused.name])]
     for number, (value, _, row, batch) in enumerate(epilogue.operands, 3):
         words += [At(number), row * value.dtype.itemsize, batch * value.dtype.itemsize]
     return Outside(), tuple(words)
+
+
+def _text_of(fused) -> "str | Text":
+    """The text of an epilogue. It knows no sizes, so it is the same wherever an arrangement is bound to others."""
+    key = fused.name, host()
+    found = _texts.get(key)
+    if found is None:
+        while len(_texts) >= MOST_TEXTS:
+            del _texts[next(iter(_texts))]
+        found = _texts[key] = text_by(type(fused).text, fused, host())
+    return found
 
 
 def call_of(plan: Plan, epilogue_words=(), left=None, right=None, out=None) -> NativeCall:

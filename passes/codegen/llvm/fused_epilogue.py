@@ -42,7 +42,7 @@ class Fused:
     body: tuple
     result: str
 
-    @property
+    @functools.cached_property
     def name(self) -> str:
         """What tells it from all others."""
         said = "\n".join([str(self.dtype), *map(str, self.operands), *map(instr_text, self.body), self.result])

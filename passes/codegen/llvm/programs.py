@@ -25,6 +25,8 @@ order, then the program's symbols. The function runs every kernel in order, each
 it, and returns when all is done.
 """
 
+import functools
+
 from ....ir.errors import GraphError
 from ....ir.kernel import Kernel, Program, Step
 from ....ir.target import Target
@@ -43,6 +45,7 @@ PATCH_WORDS = 3
 _WORD = 8
 
 
+@functools.lru_cache(None)
 def runner_text(target: Target, timed: bool = False) -> str:
     """The module of `void ingot_program(ptr block)`; or of `ingot_program_timed`, which also writes down the time, in the
     processor's ticks, at which each step begins and the last one ends, to where the arena's third word points."""
