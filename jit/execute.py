@@ -11,10 +11,13 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
 from ..ir import config
 from ..ir.aval import Aval
 from ..ir.graph import Builder, Graph, Value
 from ..ir.lazy import lazy
+from ..ir.ops.host import host_call
 from ..ir.scope import Scope
 from ..ir.substitute import owned_by, replaced
 from ..passes import pipeline
@@ -112,6 +115,7 @@ class Piece:
 
     def __init__(self, name: str, nodes, slots: dict, captured=None, scope: Scope | None = None, backend=None):
         self.name, self.nodes, self.backend = name, tuple(nodes), backend
+        self.calls_host = any(n.op is host_call for n in self.nodes)
         self.scope: Any = scope
         self.captured = captured or {}
         self.slots = {v: slots[v] for n in nodes for v in (*n.inputs, *n.outputs) if type(v) is Value}
@@ -196,6 +200,9 @@ class Job:
 
     def run_compiled(self, compiled, arrays) -> list:
         """Runs a compiled graph of this job."""
+        if self.piece.calls_host:       # a function that enters the thread's context itself, and sees variables of its caller's
+            with np.errstate(all="ignore"):
+                return OPEN_PROFILES[-1].run(self, compiled, arrays) if OPEN_PROFILES else compiled.run(arrays)
         if OPEN_PROFILES:
             return tls.m.run(OPEN_PROFILES[-1].run, self, compiled, arrays)
         return compiled.run(arrays) if compiled.is_native else tls.m.run(compiled.run, arrays)

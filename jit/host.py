@@ -57,7 +57,13 @@ def record(recorder, fn, args, kwargs):
         return None
     spec = replaced(spec, pinned)           # its results may be others for other numbers
     name = f"{_name(fn)}_{next(_numbers)}"
-    FUNCTIONS[name] = lambda *arrays: _arrays_of(paused(fn, spec, [wrap(a) for a in arrays]))
+    warnings = np.geterr()
+
+    def call(*arrays):
+        with np.errstate(**warnings):
+            return _arrays_of(paused(fn, spec, [wrap(a) for a in arrays]))
+
+    FUNCTIONS[name] = call
     results = tuple([(t._a.shape, t.dtype.name) for t in given])
     fresh = [wrap(np.array(t._a)) for t in given]
     recorder.host_results(tensors, fresh, function=name, results=results)

@@ -1,5 +1,6 @@
 """Programs that surprise tracing compilers. Each gives what eager gives, at every call, or a TraceError: nothing else."""
 
+import contextvars
 import random
 
 import numpy as np
@@ -301,6 +302,26 @@ def test_host_functions_run_at_every_call():
         seen.clear()
         assert got == plain(fn(x)) and ours == seen
         seen.clear()
+
+
+VARIABLE = contextvars.ContextVar("VARIABLE", default=0.0)
+
+
+def test_a_host_function_between_kernels_is_called_as_by_its_caller():
+    @jit.host
+    def written(x, into):
+        into.copy_(x.double().sum())            # goes through the thread's own context
+        x.numpy() / 0.0                         # numpy says so, if the caller asked for it
+        return x + into + VARIABLE.get()
+
+    fn = jit.trace(lambda x: written(x * 2, ingot.zeros(())) * 3)
+    token = VARIABLE.set(1.5)
+    try:
+        for i in range(1, 4):
+            with pytest.warns(RuntimeWarning, match="zero"):
+                assert fn(vec(float(i), 1.0)).tolist() == [(2 * v + 2.0 * (i + 1) + 1.5) * 3 for v in (float(i), 1.0)]
+    finally:
+        VARIABLE.reset(token)
 
 
 def test_a_host_function_may_not_return_a_number():

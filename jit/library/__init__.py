@@ -1,0 +1,22 @@
+"""`ingot.library`: operators of the user's, as `torch.library` registers them; `ingot.ops.namespace.name` calls them."""
+
+from .check import get_ctx, opcheck
+from .custom import CustomOpDef
+from .register import (
+    Library,
+    custom_op,
+    define,
+    fallthrough_kernel,
+    impl,
+    impl_abstract,
+    register_autocast,
+    register_autograd,
+    register_fake,
+    register_kernel,
+    register_vmap,
+)
+from .schema import infer_schema
+
+__all__ = ["CustomOpDef", "Library", "custom_op", "define", "fallthrough_kernel", "get_ctx", "impl", "impl_abstract",
+           "infer_schema", "opcheck", "register_autocast", "register_autograd", "register_fake", "register_kernel",
+           "register_vmap"]
