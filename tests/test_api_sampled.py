@@ -36,6 +36,62 @@ def test_gradient_refuses_too_few_elements():
         ingot.gradient(ingot.ones(5), edge_order=3)
 
 
+MANY = RNG.standard_normal(60_000)
+HISTOGRAMS = {      # (values, bins, further arguments): small and large, of every form
+    "bins alone": (MANY[:50], 100, {}),
+    "many values": (MANY, 100, {}),
+    "many in a table": (MANY.reshape(300, 200), 17, {}),
+    "many bins": (MANY[:1000], 20_000, {}),
+    "many, float32": (MANY.astype(np.float32), 10, {"range": (-2.0, 2.0)}),
+    "range of ints": (MANY, 10, {"range": (-2, 2)}),
+    "edges": (MANY, np.linspace(-1.0, 1.5, 9), {}),
+    "density": (MANY, 40, {"density": True}),
+    "density and range": (MANY, 40, {"density": True, "range": (-1.0, 0.5)}),
+    "weights": (MANY, 12, {"weight": np.abs(MANY)}),
+    "weights and density": (MANY, np.linspace(-2.0, 2.0, 5), {"weight": np.abs(MANY), "density": True}),
+    "all the same": (np.full(30_000, 3.0), 4, {}),
+    "one": (MANY[:1], 3, {}),
+    "none": (MANY[:0], 3, {}),
+    "at the edges": (np.array([0.0, 0.25, 0.5, 1.0, 1.0]), 4, {"range": (0.0, 1.0)}),
+    "bins of numpy": (MANY[:9], np.int64(3), {}),
+}
+
+
+@pytest.mark.parametrize("name", HISTOGRAMS)
+def test_histograms_are_numpys(name):
+    values, bins, options = HISTOGRAMS[name]
+    edges = ingot.tensor(bins) if isinstance(bins, np.ndarray) else bins
+    ours = {k: ingot.tensor(v) if k == "weight" else v for k, v in options.items()}
+    at = {"weight": "weights"}
+    named = {at.get(k, k): v.reshape(values.shape) if k == "weight" else v for k, v in options.items()}
+    if name == "none":
+        named["range"] = (-0.5, 0.5)
+    want, want_edges = np.histogram(values, bins, **named)
+    x = ingot.tensor(values)
+    kept = ingot.empty(3, dtype=x.dtype), ingot.empty(0, dtype=x.dtype)
+    for got in (ingot.histogram(x, edges, **ours), x.histogram(edges, **ours),
+                ingot.histogram(x, edges, **ours, out=kept), kept, ingot.jit.trace(lambda x: ingot.histogram(x, edges, **ours))(x)):
+        np.testing.assert_allclose(got[1].numpy(), want_edges, rtol=1e-6 if x.dtype is ingot.float32 else 1e-12, atol=1e-15)
+        np.testing.assert_allclose(got[0].numpy(), want, rtol=1e-9, atol=3 if x.dtype is ingot.float32 else 0)
+    both = np.stack([values.ravel(), values.ravel()[::-1]], 1)
+    if "weight" not in options and not isinstance(bins, np.ndarray) and bins < 50:
+        span = {"range": [*named["range"]] * 2} if "range" in named else {}
+        got = ingot.histogramdd(ingot.tensor(both), [int(bins), 2], density=options.get("density", False), **span)
+        want = np.histogramdd(both, (bins, 2), density=options.get("density", False),
+                              range=[named["range"]] * 2 if "range" in named else None)
+        np.testing.assert_allclose(got.hist.numpy(), want[0], rtol=1e-9, atol=3 if x.dtype is ingot.float32 else 0)
+
+
+@pytest.mark.parametrize("bins, options, words", [
+    (0, {}, "at least 1"), (2.5, {}, "tensor of edges"), ([0.0, 1.0], {}, "tensor of edges"),
+    (3, {"range": (1.0, 0.0)}, "increase"), (3, {"range": (0.0, float("inf"))}, "finite")])
+def test_histograms_without_bins_are_refused(bins, options, words):
+    with pytest.raises(ingot.IngotError, match=words):
+        ingot.histogram(ingot.rand(5), bins, **options)
+    with pytest.raises(ingot.IngotError, match="finite"):
+        ingot.histogram(ingot.tensor([1.0, float("nan")]), 3)
+
+
 @pytest.mark.parametrize("density", [False, True])
 @pytest.mark.parametrize("bins", [5, np.array([-1.0, -0.2, 0.3, 1.5])])
 @pytest.mark.parametrize("weighted", [False, True])

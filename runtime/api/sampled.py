@@ -2,6 +2,7 @@
 
 import builtins
 import math
+import numbers
 
 from ...ir.aval import canonical_dim, canonical_dims
 from ...ir.errors import ArgumentError, ShapeError
@@ -133,15 +134,19 @@ def histogram(input, bins, *, range=None, weight=None, density=False, out=None):
         widths = ew.sub(_part(edges, 0, 1, 0), _part(edges, 0, 0, -1))
         total = rd.sum_(hist, dim=(0,), keepdim=True)
         hist = ew.div(hist, ew.mul(widths, expand(total, shape=widths.shape)))
-    return returns.histogram(hist, edges)
+    return returns.deliver_all(returns.histogram, (hist, edges), out)
 
 
 def _equal_edges(input, bins, between):
+    if not isinstance(bins, numbers.Integral) or bins < 1:
+        raise ArgumentError(f"histogram: bins is a number of them, at least 1, or a tensor of edges, got {bins!r}")
     low, high = (float(v) for v in between) if between is not None else (0.0, 0.0)
     if between is None and input.numel():
         low, high = input.min().item(), input.max().item()
     if low == high:
         low, high = low - 0.5, high + 0.5
+    if not -math.inf < low < high < math.inf:
+        raise ArgumentError(f"histogram: there are no bins between {low} and {high}; give a finite range that increases")
     return FUNCTIONS["linspace"](low, high, bins + 1, dtype=input.dtype)
 
 
@@ -171,4 +176,6 @@ def histogramdd(input, bins, *, range=None, weight=None, density=False, out=None
         hist = hist / hist.sum()
         for d, e in enumerate(edges):
             hist = hist / (e[1:] - e[:-1]).reshape([-1 if k == d else 1 for k in builtins.range(count)])
+    if out is not None:
+        hist, edges = deliver(hist, out[0], "histogramdd"), [deliver(e, o, "histogramdd") for e, o in zip(edges, out[1])]
     return returns.histogramdd(hist, tuple(edges))

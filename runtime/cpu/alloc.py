@@ -79,7 +79,7 @@ def empty(shape, dtype=np.float32) -> np.ndarray:
     if type(dtype) is not _dtype:
         dtype = np.dtype(dtype)
     size = dtype.itemsize
-    for n in shape if type(shape) is tuple else (shape,):
+    for n in shape if isinstance(shape, tuple) else (shape,):
         size *= n
     if size < SMALL_BYTES or dtype.hasobject:
         return _new_array(shape, dtype)
