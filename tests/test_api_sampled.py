@@ -70,7 +70,8 @@ def test_histograms_are_numpys(name):
     x = ingot.tensor(values)
     kept = ingot.empty(3, dtype=x.dtype), ingot.empty(0, dtype=x.dtype)
     for got in (ingot.histogram(x, edges, **ours), x.histogram(edges, **ours),
-                ingot.histogram(x, edges, **ours, out=kept), kept, ingot.jit.trace(lambda x: ingot.histogram(x, edges, **ours))(x)):
+                ingot.histogram(x, edges, **ours, out=kept), kept,
+                ingot.jit.trace(lambda x: ingot.histogram(x, edges, **ours))(x)):
         np.testing.assert_allclose(got[1].numpy(), want_edges, rtol=1e-6 if x.dtype is ingot.float32 else 1e-12, atol=1e-15)
         np.testing.assert_allclose(got[0].numpy(), want, rtol=1e-9, atol=3 if x.dtype is ingot.float32 else 0)
     both = np.stack([values.ravel(), values.ravel()[::-1]], 1)

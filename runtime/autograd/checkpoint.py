@@ -12,8 +12,10 @@ from .function import Function
 from .grad_mode import enable_grad
 from .node import overwritten
 from .saved_hooks import saved_tensors_hooks
+from .selective import CheckpointPolicy, SelectiveCheckpointContext, create_selective_checkpoint_contexts
 
-__all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential", "noop_context_fn"]
+__all__ = ["CheckpointError", "CheckpointPolicy", "SelectiveCheckpointContext", "checkpoint", "checkpoint_sequential",
+           "create_selective_checkpoint_contexts", "noop_context_fn"]
 
 
 class CheckpointError(AutogradError):
