@@ -31,7 +31,7 @@ NO_COUNTERPART = frozenset((
     "batch_norm_train_blocked", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "binomial", "bitcast", "cholesky",
     "cholesky_ex", "cofactor", "complex", "conj", "conv_blocked", "conv_chain_blocked", "conv_input_grad_blocked",
     "conv_weight_grad_blocked", "ctc_loss", "ctc_loss_grad", "digamma", "eig", "eigh", "eigvals", "eigvalsh", "erfinv",
-    "fft", "fractional_max_pool", "frexp", "from_blocked", "gamma_slope", "gammainc", "gcd", "geqrf", "grouped_matmul",
+    "fft", "fractional_max_pool", "frexp", "from_blocked", "gamma_slope", "gammainc", "gcd", "geqrf",
     "host_call", "i0", "i0e", "i1", "i1e", "imag", "inv", "inv_ex", "irfft", "later", "lcm", "ldl_factor", "ldl_solve",
     "lgamma", "lstsq", "lu_factor", "matrix_sqrth", "max_pool_blocked", "max_pool_grad_blocked", "max_pool_places_blocked",
     "modified_bessel_k0",
@@ -99,6 +99,7 @@ def exported(name, opset):
         if isinstance(sample.dtypes, tuple) and dtype_of(sample).kind == "c":
             continue
         call, tensors = prepared(OPS[name], sample)
+        opset = max(opset, 19) if any(t.dtype in dt.FLOAT8 for t in tensors) else opset
         try:
             data = to_onnx(call, tuple(tensors), opset=opset, verify=False)
         except ExportError as e:
@@ -182,6 +183,36 @@ def loops(x):
 
 def fixes(x):
     return x.reshape(6) * 2
+
+
+@pytest.mark.parametrize("opset", [17, 18, 19, 22])
+@pytest.mark.parametrize("kind", dt.FLOAT8)
+@pytest.mark.parametrize("which", ["made", "given", "passed"])
+def test_float8_needs_an_operator_set_that_has_it(which, kind, opset):
+    fn, x = {"made": (lambda x: x.to(kind).float() + 1, ingot.ones(3)), "given": (lambda x: x.float(), ingot.ones(3).to(kind)),
+             "passed": (lambda x: x, ingot.ones(3).to(kind))}[which]
+    if opset >= 19:
+        got = from_onnx(to_onnx(fn, x, opset=opset, verify=False)).compute(x)
+        assert got.dtype is fn(x).dtype and got.float().tolist() == fn(x).float().tolist()
+    else:
+        with pytest.raises(ExportError, match=f"{kind}.*version 19") as e:
+            to_onnx(fn, x, opset=opset)
+        assert which == "passed" or HERE in str(e.value)
+
+
+@pytest.mark.peer
+def test_groups_follow_their_ends_and_numbers_of_rows():
+    w = ingot.rand(3, 4, 2)
+
+    def experts(x, ends):
+        return nn.functional.grouped_mm(x, w, offs=ends).relu()
+
+    data = to_onnx(experts, (ingot.rand(6, 4), ingot.tensor([2, 3, 5], dtype=ingot.int32)), dynamic={"x": {0: "tokens"}})
+    s = session(data)
+    for rows_, ends in ((6, [1, 1, 6]), (9, [0, 4, 7]), (5, [0, 0, 0])):
+        x, ends = ingot.rand(rows_, 4), ingot.tensor(ends, dtype=ingot.int32)
+        got = s.run(None, dict(zip([i.name for i in s.get_inputs()], (x.numpy(), ends.numpy()))))[0]
+        assert_close(got, experts(x, ends).numpy(), "experts")
 
 
 @pytest.mark.parametrize("fn, dynamic, said", [

@@ -205,6 +205,7 @@ def written(recorded: Recorded, subject: Subject, free: Free, opset: int) -> tup
             w.write(item)
     for ref, name in zip(recorded.outputs, subject.output_names):
         w.item = None
+        w.require(ref.dtype, f"result {name}")
         w.put("Identity", [w.name(ref)], [name], {})
     inputs = [proto.make_value(name, ref.dtype, _sizes(ref, free, name))
               for name, ref in zip(subject.input_names, recorded.arguments)]

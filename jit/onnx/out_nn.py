@@ -6,11 +6,12 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.ops import attention as at
-from ...ir.ops import factor, linalg, nn, norm
+from ...ir.ops import factor, grouped, linalg, nn, norm
 from ...ir.ops import resample as rs
 from ...ir.ops.batch_norm import batch_norm
+from .out_shape import FAR
 from .recorded import Ref
-from .sizes import is_fixed
+from .sizes import FixedSize, Varying, is_fixed
 from .writer import emits
 
 FLOATS = (dt.float32, dt.float64)
@@ -40,6 +41,35 @@ def _linear(w, item, x, weight, b):
         return w.node("Gemm", w.name(x), w.name(weight), bias, transB=1)
     found = w.node("MatMul", w.name(x), w.transpose(w.name(weight), (1, 0)))
     return found if bias is None else w.node("Add", found, bias)
+
+
+@emits(grouped.grouped_matmul)
+def _grouped_matmul(w, item, x, y, ends):
+    """The groups' products one behind the other, and zeros for what lies behind the last group."""
+    groups = ends.shape[0]
+    if type(groups) is Varying:
+        raise FixedSize(groups)
+    shape = item.outputs[0].shape
+    if not groups:
+        return w.filled(shape, 0, x.dtype)
+    stops = w.cast(w.name(ends), dt.int64)
+    edges = w.node("Concat", w.ints([0]), stops, axis=0)
+
+    def part(v, g, axis):
+        """The group's rows or columns of a matrix, or its matrix."""
+        if v.ndim == 3:
+            return w.node("Gather", w.name(v), w.scalar(g, dt.int64), axis=0)
+        first, last = [w.slice(edges, [i], [i + 1], [0]) for i in (g, g + 1)]
+        return w.node("Slice", w.name(v), first, last, w.ints([axis]))
+
+    both = x.ndim == y.ndim == 2
+    made = [w.node("MatMul", part(x, g, 1 if both else 0), part(y, g, 0 if both else 1)) for g in range(groups)]
+    if both:
+        return w.node("Concat", *[w.unsqueeze(m, [0]) for m in made], axis=0)
+    axis = 0 if y.ndim == 3 else 1
+    rest = w.node("Sub", w.ints([shape[axis]]), w.slice(stops, [-1], [FAR], [0]))
+    behind = [w.ints([0]), w.ints([0]), rest, w.ints([0])] if axis == 0 else [w.ints([0]), w.ints([0]), w.ints([0]), rest]
+    return w.node("Pad", w.node("Concat", *made, axis=axis), w.node("Concat", *behind, axis=0))
 
 
 @emits(nn.group)

@@ -17,6 +17,7 @@ from .recorded import Item, Ref
 from .sizes import FixedSize, Varying, express, is_fixed
 
 SMALL = 512   # bytes of a constant that is kept in a node
+FLOAT8_SINCE = 19   # the operator set that has its dtypes
 
 
 @dataclass(frozen=True)
@@ -133,6 +134,9 @@ class Writer:
         emitter = EMITTERS.get(item.op)
         if emitter is None or (emitter.when is not None and not emitter.when(item.node, self.opset)):
             raise ExportError(f"operator {item.op.name}{at(item.line)} has no counterpart in ONNX (version {self.opset})")
+        for v in (*item.inputs, *item.outputs):
+            if type(v) is Ref:
+                self.require(v.dtype, f"operator {item.op.name}{at(item.line)}")
         before, self.item = self.item, item
         try:
             found = emitter.write(self, item, *item.inputs, **item.params)
@@ -143,6 +147,12 @@ class Writer:
         for ref, name in zip(item.outputs, (found,) if isinstance(found, str) else found):
             if name is not None:
                 self.bind(ref, name)
+
+    def require(self, dtype, who: str):
+        """That the operator set has a dtype."""
+        if dtype in dt.FLOAT8 and self.opset < FLOAT8_SINCE:
+            raise ExportError(f"{who} has {dtype}, which ONNX has from version {FLOAT8_SINCE} on; pass opset={FLOAT8_SINCE} or "
+                              f"higher, not {self.opset}")
 
     # Constants.
 
