@@ -89,3 +89,47 @@ def test_errors(call, error, words):
     s = ingot.sparse_coo_tensor([[0, 0], [1, 1]], [1.0, 2.0], (2, 2))
     with pytest.raises(error, match=words):
         call(s)
+
+
+# Softmax of entries.
+
+
+@pytest.mark.parametrize("shape, depth", [((5,), 1), ((4, 6), 2), ((3, 4, 5), 3), ((3, 4, 2), 2), ((6, 2, 3), 1)])
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+def test_softmax_of_entries_is_that_of_a_dense_tensor_of_minus_infinity(name, shape, depth):
+    rng = np.random.default_rng(len(shape) + depth)
+    places = rng.integers(0, np.array(shape[:depth])[:, None], (depth, 9))
+    values = 3 * rng.standard_normal((9, *shape[depth:])) + 500
+    there = np.zeros(shape[:depth], bool)
+    there[tuple(places)] = True
+    for dim in (*range(len(shape)), -1):
+        v, w = [ingot.tensor(values).requires_grad_() for _ in range(2)]
+        s = ingot.sparse_coo_tensor(ingot.tensor(places), v, shape)
+        got = getattr(ingot.sparse, name)(s, dim)
+        assert got.is_sparse and got.shape == shape and got.dtype is ingot.float64
+        dense = ingot.sparse_coo_tensor(ingot.tensor(places), w, shape).to_dense()
+        mask = ingot.tensor(there.reshape(there.shape + (1,) * (len(shape) - depth))).expand(shape)
+        want = getattr(ingot, name)(ingot.where(mask, dense, -np.inf), dim)
+        want = ingot.where(mask, want, 0.0)
+        np.testing.assert_allclose(got.to_dense().detach().numpy(), want.detach().numpy(), rtol=1e-10, atol=1e-14)
+        weight = ingot.tensor(rng.standard_normal(shape))
+        (got.to_dense() * weight).sum().backward()
+        rows = np.where(there.reshape(mask.shape[:depth] + (1,) * (len(shape) - depth)), want.detach().numpy(), 0)
+        g = np.where(mask.numpy(), weight.numpy(), 0)
+        p = rows if name == "softmax" else np.where(mask.numpy(), np.exp(rows), 0)
+        inner = (g * p).sum(dim, keepdims=True) if name == "softmax" else g.sum(dim, keepdims=True)
+        expected = p * (g - inner) if name == "softmax" else g - p * inner
+        np.testing.assert_allclose(v.grad.numpy(), expected[tuple(places)], rtol=1e-9, atol=1e-12)
+
+
+def test_softmax_of_entries_of_other_kinds():
+    whole = ingot.sparse_coo_tensor([[0, 1]], [1, 2], (3,))
+    assert ingot.sparse.softmax(whole, 0, dtype=ingot.float32).dtype is ingot.float32
+    none = ingot.sparse_coo_tensor(ingot.zeros(2, 0, dtype=ingot.int64), ingot.zeros(0), (2, 2))
+    assert ingot.sparse.log_softmax(none, 1).to_dense().tolist() == [[0.0, 0.0]] * 2
+    with pytest.raises(ingot.IngotError, match="floating"):
+        ingot.sparse.softmax(whole, 0)
+    with pytest.raises(ingot.IngotError, match="to_sparse"):
+        ingot.sparse.softmax(ingot.ones(2), 0)
+    with pytest.raises(IndexError):
+        ingot.sparse.softmax(none, 2)
