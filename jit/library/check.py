@@ -54,8 +54,8 @@ def opcheck(op, args, kwargs=None, *, test_utils=None, raise_exception=True, ato
     """Tests an operator on sample arguments; returns "SUCCESS" or the error for each test.
 
     `test_schema`: it writes what it says, and nothing else. `test_autograd_registration`: it has a rule if a gradient is asked
-    for. `test_faketensor`: the function for shapes agrees with the operator. `test_aot_dispatch_dynamic`: traced, and traced
-    with other sizes first, it gives what eager gives, gradients included.
+    for. `test_faketensor`: the function for shapes agrees with the operator. `test_aot_dispatch_dynamic`: recorded and replayed
+    it gives what eager gives, gradients included.
     """
     names = list(TESTS) if test_utils is None else [test_utils] if isinstance(test_utils, str) else list(test_utils)
     if not set(names) <= set(TESTS):
