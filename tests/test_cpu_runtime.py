@@ -241,6 +241,31 @@ def test_the_least_recently_used_entries_go(cache_folder):
     assert cache.clear() == len(left) and cache.info()["entries"] == 0
 
 
+def test_entries_are_bounded_in_number(cache_folder, monkeypatch):
+    monkeypatch.setattr(cache, "MOST_ENTRIES", 10)
+    for number in range(11):
+        cache.store(f"{number:02d}key", b"x")
+        os.utime(cache._path(f"{number:02d}key", "o"), (1000 + number, 1000 + number))
+    cache.trim()
+    assert sorted(path.name for path in cache_folder.glob("??/*")) == [f"{number:02d}key.o" for number in range(3, 11)]
+
+
+def test_the_cache_is_looked_through_once_an_hour(cache_folder, monkeypatch):
+    """By the first store of a process, if no other did; and by every 64th of one that stores a lot."""
+    sweeps = []
+    monkeypatch.setattr(cache, "_entries", lambda: sweeps.append(1) or [])
+
+    def process(stores):
+        monkeypatch.setattr(cache._State, "stores", 0)
+        for number in range(stores):
+            cache.store(f"{number:02d}key", b"x")
+        return len(sweeps)
+
+    assert [process(1), process(3), process(65)] == [1, 1, 2]
+    os.utime(cache_folder / "swept", (1000, 1000))
+    assert [process(1), process(1)] == [3, 3]
+
+
 def test_an_entry_tells_its_maker(cache_folder):
     assert cache.load("ef56") is None
     cache.store("ef56", b"payload", "llvmlite-1.2")

@@ -6,7 +6,8 @@ Folder: `INGOT_CACHE_DIR`, else `$XDG_CACHE_HOME/ingot`, else `~/.cache/ingot`. 
 
 `maker` says which compiler made the payload. An entry that is short, altered, of another format or owned by another user
 counts as absent. Writers put a temporary file in place by rename, so racing processes only ever see whole files. A hit
-refreshes the file's time; when the total passes `INGOT_CACHE_SIZE` (MiB, 512 unless set), the least recently used go.
+refreshes the file's time; when the total passes `INGOT_CACHE_SIZE` (MiB, 512 unless set) or there are very many, the least
+recently used go. That is looked at once an hour, by whichever process stores then, and by one that stores a lot.
 A folder that cannot be written costs one warning per process, never an error.
 """
 
@@ -27,6 +28,9 @@ _FORMAT = 1
 _HEAD = struct.Struct("<8sIIQ32s")
 _REFRESH_SECONDS = 3600
 _STORES_PER_SWEEP = 64
+_SWEEP_SECONDS = 3600
+_SWEPT = "swept"                # the file whose time says when that was done last
+MOST_ENTRIES = 1 << 15          # each takes a block of the disk, however small it is, and time to be looked at
 _STALE_TEMPORARY_SECONDS = 3600
 
 
@@ -72,9 +76,9 @@ def store(key: str, payload: bytes, maker: str = "", kind: str = "o") -> bool:
         _warn(error)
         return False
     with _State.lock:
-        sweep = _State.stores % _STORES_PER_SWEEP == 0
+        stores = _State.stores
         _State.stores += 1
-    if sweep:
+    if _was_swept_long_ago() if stores == 0 else stores % _STORES_PER_SWEEP == 0:
         trim()
     return True
 
@@ -94,17 +98,26 @@ def clear() -> int:
 
 
 def trim(cap: int | None = None):
-    """Remove the least recently used entries until the total is at most 80 % of a cap that it passes."""
+    """Remove the least recently used entries, to 80 % of a cap that their total passes, or of the most that there may be."""
+    with contextlib.suppress(OSError):
+        (folder() / _SWEPT).touch(mode=0o600)
     cap = _cap() if cap is None else cap
     entries = sorted(_entries())
-    total = sum(size for _, size, _ in entries)
-    if total <= cap:
+    total, count = sum(size for _, size, _ in entries), len(entries)
+    if total <= cap and count <= MOST_ENTRIES:
         return
     for _, size, path in entries:
-        if total <= 0.8 * cap:
+        if total <= 0.8 * cap and count <= 0.8 * MOST_ENTRIES:
             break
         _remove(path)
-        total -= size
+        total, count = total - size, count - 1
+
+
+def _was_swept_long_ago():
+    try:
+        return time.time() - (folder() / _SWEPT).stat().st_mtime > _SWEEP_SECONDS
+    except OSError:
+        return True
 
 
 def _path(key, kind):
@@ -152,17 +165,26 @@ def _write(path, data):
 def _entries():
     """(time last used, size, path) of each entry; temporary files left by a killed process are removed on the way."""
     found = []
-    for path in folder().glob("??/*"):
+    for entry in _files():
         try:
-            status = path.stat()
+            status = entry.stat()
         except OSError:
             continue
-        if path.name.startswith(".new-"):
+        if entry.name.startswith(".new-"):
             if time.time() - status.st_mtime > _STALE_TEMPORARY_SECONDS:
-                _remove(path)
-        elif path.suffix:
-            found.append((status.st_mtime, status.st_size, path))
+                _remove(entry.path)
+        elif "." in entry.name:
+            found.append((status.st_mtime, status.st_size, entry.path))
     return found
+
+
+def _files():
+    """What lies in the folders of two letters."""
+    with contextlib.suppress(OSError), os.scandir(folder()) as parts:
+        for part in parts:
+            if len(part.name) == 2:
+                with contextlib.suppress(OSError), os.scandir(part.path) as files:
+                    yield from files
 
 
 def _remove(path):
