@@ -40,7 +40,7 @@ _TOKEN = re.compile(r"""
     (?P<space>[ \t\r]+) | (?P<newline>\n) | (?P<comment>\#[^\n]*)
   | (?P<value>%[A-Za-z0-9_.]+)
   | (?P<hex>[+-]?0[xX][0-9a-fA-F]*\.?[0-9a-fA-F]*[pP][+-]?\d+)
-  | (?P<float>[+-]?(?:\d+\.\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+|inf\b|nan\b))
+  | (?P<float>[+-]?(?:\d+\.\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+|(?:inf|nan)\b(?!=)))
   | (?P<int>[+-]?\d+)
   | (?P<string>'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*")
   | (?P<word>[^\W\d][\w.]*)
