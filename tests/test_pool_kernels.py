@@ -70,15 +70,29 @@ def test_averages_and_their_gradients(seed, threads):
     assert dx.dtype == g.dtype and np.abs(dx - wanted).max() <= 20 * TOLERANCE[dtype], message
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_blocked_pools(seed):
-    rng = np.random.default_rng(seed)
+FEW_NAN = {"some_nan": lambda rng, shape: np.where(rng.random(shape) < 0.002, np.nan, rng.integers(-1, 2, shape) * 0.0)}
+
+
+@pytest.mark.parametrize("fill", FILLS | FEW_NAN)
+@pytest.mark.parametrize("seed", range(12))
+def test_blocked_maxima_and_their_places(fill, seed):
+    rng = np.random.default_rng([seed, len(fill), 1])
     dtype = ("float32", "float64")[seed % 2]
     size, params = windows(rng, True)
-    x = rng.standard_normal((2, 19, *size)).astype(dtype)
-    x[rng.random(x.shape) < 0.01] = np.nan
-    best = conv_fused.unblock(pooling.max_pool_blocked(conv_fused.block(x), **params), 19)
-    assert np.array_equal(best, ops.max_pool.ref(x, **params)[0], equal_nan=True), f"seed {seed}: {x.shape} {params}"
+    x = (FILLS | FEW_NAN)[fill](rng, (2, 19, *size)).astype(dtype)
+    wanted, wanted_places = ops.max_pool.ref(x, **params)
+    message = f"seed {seed}: {x.shape} {params}"
+    best, places = pooling.max_pool_places_blocked(conv_fused.block(x), **params)
+    for found in (conv_fused.unblock(a, 19) for a in (best, pooling.max_pool_blocked(conv_fused.block(x), **params))):
+        assert np.array_equal(found, wanted, equal_nan=True), message
+        assert np.array_equal(np.signbit(found), np.signbit(wanted)), message
+    assert np.array_equal(np.moveaxis(places, -1, 2).reshape(2, -1, *wanted.shape[2:])[:, :19], wanted_places), message
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_blocked_averages(seed):
+    rng = np.random.default_rng(seed)
+    dtype = ("float32", "float64")[seed % 2]
     size, params = windows(rng, False)
     x = rng.standard_normal((2, 19, *size)).astype(dtype)
     params = {name: params[name] for name in ("kernel", "stride", "padding")} | {"counted": params["padding"], "divisor": None}

@@ -6,6 +6,7 @@ x altogether have their taps written out. Words and items are those of `pooling.
 MAX_GRAD is a whole plane, for which the sizes of x are those of what is made. Places are int32.
 """
 
+import functools
 import itertools
 from dataclasses import dataclass
 
@@ -14,7 +15,7 @@ from .conv import tap_range
 from .emit import Module
 from .pooling import AVERAGE, AVERAGE_GRAD, MAX, WORDS, windows_of
 from .tasks import WORD, Words, chunk_share, split_index
-from .types import I32, bytes_of, constant, mangled, vector, zero
+from .types import I1, I32, bytes_of, constant, mangled, vector, zero
 
 _FRAME = ("first_d", "end_d", "first_h", "end_h", "first_w", "end_w")
 PLACES, MAX_GRAD = "max_pool_places", "max_pool_grad"
@@ -57,24 +58,66 @@ class BlockedPoolKernel:
 
 
 def _row(f, kernel, job, frame, number):
-    """A row of the result, going forward."""
-    type_ = vector(f.lanes(kernel.element), kernel.element)
+    """A row of the result, going forward: windows inside of x with their taps written out, then the rest of them."""
     image, row, block = split_index(f, number, (1, job.out_rows, job.blocks))
     plane = f.add(f.mul(image, job.blocks), block)
     at_d, at_h = f.div(row, job.out_height), f.mod(row, job.out_height)
-    in_d = tap_range(f, job, frame, "d", at_d, job.depth)
-    in_h = tap_range(f, job, frame, "h", at_h, job.height)
+    origin = tap_range(f, job, frame, "d", at_d, job.depth), tap_range(f, job, frame, "h", at_h, job.height)
     x = f.at(job.address("x"), f.mul(plane, job.x_plane))
     first = f.add(f.mul(plane, f.mul(job.out_rows, job.out_width)), f.mul(row, job.out_width))
-    with f.loop(0, job.out_width) as loop:
-        in_w = _columns(f, job, frame, loop.index)
-        value, *place = _window(f, kernel, job, frame, x, (in_d, in_h, in_w), type_)
+
+    def store(column, value, *place):
         if kernel.kind == AVERAGE:
-            value = f.fdiv(value, _size(f, kernel, job, at_d, at_h, loop.index))
-        at = f.add(first, loop.index)
-        f.store(value, f.at(job.address("y"), at, type_))
+            value = f.fdiv(value, _size(f, kernel, job, at_d, at_h, column))
+        at = f.add(first, column)
+        f.store(value, f.at(job.address("y"), at, value.type))
         if place:
             f.store(place[0], f.at(job.address("index"), at, place[0].type))
+
+    def slowly(column):
+        in_w = tap_range(f, job, frame, "w", column, job.width)
+        store(column, *_window(f, kernel, job, frame, x, (*origin, in_w)))
+
+    if kernel.written is None:
+        with f.loop(0, job.out_width) as loop:
+            slowly(loop.index)
+        return
+    low, count = _written_windows(f, kernel, job, frame, x, origin, store)
+    with f.loop(0, f.sub(job.out_width, count)) as loop:
+        slowly(f.add(loop.index, f.select(f.compare("slt", loop.index, low), f.index(0), count)))
+
+
+def _written_windows(f, kernel, job, frame, x, origin, store):
+    """The windows of a row that lie inside of x: (the first, how many). None are done if one has a NaN, which is another order
+    of taps."""
+    lanes = f.lanes(kernel.element)
+    type_ = vector(lanes, kernel.element)
+    low, end = f.choose(_rows_are_inside(f, job, frame), lambda: _columns_inside(f, job), lambda: (f.index(0), f.index(0)))
+    down, across = f.mul(job.dilation_h, job.width), job.dilation_w
+    line = f.mul(f.add(f.mul(origin[0], job.height), origin[1]), job.width)
+    with f.loop(low, end, 1, [f.mask(0, lanes)]) as loop:
+        at = f.add(line, f.sub(f.mul(loop.index, job.stride_w), job.pad_w))
+        pixels = [f.add(at, f.add(f.mul(down, i), f.mul(across, j))) for i, j in itertools.product(*map(range, kernel.written))]
+        values = [f.load(type_, f.at(x, f.mul(pixel, bytes_of(type_)))) for pixel in pixels]
+        bad = loop.carried[0]
+        if kernel.kind == AVERAGE:
+            found = [functools.reduce(f.fadd, values, zero(type_))]
+        else:
+            found = [values[0], *[_spread(f, pixels[0], lanes)] * (kernel.kind == PLACES)]
+            for pixel, value in zip(pixels[1:], values[1:]):
+                wins = f.compare("ogt", value, found[0])
+                best = value, _spread(f, pixel, lanes)
+                found = [f.select(wins, new, old) for new, old in zip(best, found)]
+            for one, other in zip(values[::2], [*values[1::2], values[-1]]):
+                bad = f.binary("or", bad, f.compare("uno", one, other))
+        store(loop.index, *found)
+        loop.next(bad)
+    return low, f.select(_any(f, loop.results[0]), f.index(0), f.sub(end, low))
+
+
+def _any(f, mask):
+    """Whether a mask is true in some lane."""
+    return f.call(f"llvm.vector.reduce.or.{mangled(mask.type)}", I1, mask)
 
 
 def _columns(f, job, frame, at):
@@ -111,50 +154,43 @@ def _taps(f, job, frame, origin, start, body):
     return outer.results
 
 
-def _written_taps(f, job, taps, origin, start, body):
-    """`_taps` for a window of one slice in depth that lies inside x."""
-    in_d, in_h, in_w = origin
-    values, first = start, f.add(f.mul(f.add(f.mul(in_d, job.height), in_h), job.width), in_w)
-    down, across = f.mul(job.dilation_h, job.width), job.dilation_w
-    for i, j in itertools.product(*map(range, taps)):
-        values = body(f.add(first, f.add(f.mul(down, i), f.mul(across, j))), values)
-    return values
+def _rows_are_inside(f, job, frame):
+    """Whether all slices and rows of a window lie inside x."""
+    counts = {dim: f.sub(getattr(frame, f"end_{dim}"), getattr(frame, f"first_{dim}")) for dim in "dh"}
+    return f.binary("and", *(f.compare("eq", count, getattr(job, f"taps_{dim}")) for dim, count in counts.items()))
 
 
-def _is_inside(f, job, frame):
-    """Whether all taps of a window lie inside x."""
-    found = [f.compare("eq", f.sub(getattr(frame, f"end_{dim}"), getattr(frame, f"first_{dim}")), getattr(job, f"taps_{dim}"))
-             for dim in "dhw"]
-    return f.binary("and", f.binary("and", *found[:2]), found[2])
+def _columns_inside(f, job):
+    """The first window of a row all columns of which lie inside x, and the one after the last."""
+    first = f.min(f.ceil_div(job.pad_w, job.stride_w), job.out_width)
+    room = f.sub(f.add(job.width, job.pad_w), f.add(f.mul(f.sub(job.taps_w, 1), job.dilation_w), 1))
+    end = f.select(f.compare("slt", room, 0), f.index(0), f.add(f.div(f.max(room, 0), job.stride_w), 1))
+    return first, f.max(first, f.min(end, job.out_width))
 
 
-def _window(f, kernel, job, frame, x, origin, type_):
+def _spread(f, pixel, lanes):
+    """The number of a pixel in all lanes."""
+    return f.splat(f.cast("trunc", pixel, I32), lanes)
+
+
+def _window(f, kernel, job, frame, x, origin):
     """The sum of a window, or its largest element (the first NaN wins) and its place, lane by lane."""
     lanes = f.lanes(kernel.element)
-
-    def spread(pixel):
-        return f.splat(f.cast("trunc", pixel, I32), lanes)
+    type_ = vector(lanes, kernel.element)
 
     def step(pixel, before):
         value, best = f.load(type_, f.at(x, f.mul(pixel, bytes_of(type_)))), before[0]
         if kernel.kind == AVERAGE:
             return f.fadd(best, value),
         wins = f.binary("and", f.compare("ugt", value, best), f.compare("ord", best, best))
-        return f.select(wins, value, best), *[f.select(wins, spread(pixel), place) for place in before[1:]]
+        return f.select(wins, value, best), *[f.select(wins, _spread(f, pixel, lanes), place) for place in before[1:]]
 
     start = [zero(type_) if kernel.kind == AVERAGE else constant(type_, float("-inf"))]
     if kernel.kind == PLACES:
         d, h, w = (f.add(at, f.mul(getattr(frame, f"first_{dim}"), getattr(job, f"dilation_{dim}")))
                    for dim, at in zip("dhw", origin))
-        start.append(spread(f.add(f.mul(f.add(f.mul(d, job.height), h), job.width), w)))
-
-    def in_turn():
-        return tuple(_taps(f, job, frame, origin, start, step))
-
-    if kernel.written is None:
-        return in_turn()
-    return f.choose(_is_inside(f, job, frame),
-                    lambda: tuple(_written_taps(f, job, kernel.written, origin, tuple(start), step)), in_turn)
+        start.append(_spread(f, f.add(f.mul(f.add(f.mul(d, job.height), h), job.width), w), lanes))
+    return _taps(f, job, frame, origin, start, step)
 
 
 def _max_grad_plane(f, kernel, job, frame, number):
