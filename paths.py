@@ -108,6 +108,8 @@ PUBLIC = {
     "utils.dlpack": "runtime.toolbox.dlpack",
     "utils.hooks": "runtime.toolbox.hooks",
     "utils.model_zoo": "runtime.toolbox.hub",
+    "utils.tensorboard": "jit.tensorboard",
+    "utils.tensorboard.writer": "jit.tensorboard.writer",
     "version": "runtime.version",
 }
 _PREFIX = __package__ + "."
