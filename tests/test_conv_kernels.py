@@ -260,7 +260,7 @@ def modules(machine):
         yield FewOutputsKernel(machine, precision, 1, written=3 * machine.lanes(8), outputs=3).text()
         yield TurnKernel(machine, element).text()
         yield grad_code.WeightGradKernel(machine, precision, 2).text()
-        yield conv_reorder.reorder_text(machine, element)
+        yield from (conv_reorder.reorder_text(machine, element, variant) for variant in conv_reorder.VARIANTS)
         made = depthwise_code.DepthwiseKernel(machine, element, pattern)
         yield from (made.text(), made.weight_text())
         yield from (PlanesKernel(machine, element, PlaneWindow((3, 3), (1, step), (1, 1)), 4, machine.lanes(8)).text()

@@ -108,10 +108,9 @@ def blocked_bytes(images: int, blocks: Blocks, pixels: int) -> int:
 
 
 @functools.lru_cache(None)
-def _tasks(element):
-    names = {variant: reorder.symbol(variant, element) for variant in (*reorder.VARIANTS, reorder.STRAIGHT)}
-    found = compile_module(text_by(reorder.reorder_text, host(), element), list(names.values()))
-    return {variant: found[name] for variant, name in names.items()}
+def _task(variant, element):
+    name = reorder.symbol(variant, element)
+    return compile_module(text_by(reorder.reorder_text, host(), element, variant), [name])[name]
 
 
 def _element(item):
@@ -123,7 +122,7 @@ def _add(steps, variant, item, words, slots):
     items = prod(words[name] for name in ("outer", "row_chunks", "column_chunks", "extra"))
     work = items * words["rows"] * words["columns"]
     chunks = conv_steps.share(work, items, pool.get_num_threads())
-    steps.add(_tasks(_element(item))[variant], chunks, reorder.WORDS, words | {"items": items, "chunks": chunks}, slots)
+    steps.add(_task(variant, _element(item)), chunks, reorder.WORDS, words | {"items": items, "chunks": chunks}, slots)
 
 
 def pack_activation(steps, source, target, images: int, blocks: Blocks, pixels: int):

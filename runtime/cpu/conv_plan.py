@@ -24,6 +24,7 @@ _ROWS_BYTES = 192 << 10             # rows of x that stay in it beside a panel
 _PANEL_PIXELS = 3                   # of a tile that take as long as reading its panel of weights from the second-level cache
 _FLAT_WIDTH = 128                   # pixels to which the rows of a 1x1 convolution are joined
 _TALL_ROWS = 8                      # pixels of the largest tile from which on a kernel has no tiles that nobody asks for
+_MANY_WRITTEN = 5                   # steps that are written out, likewise
 _MOST_HEIGHTS = 3                   # that a kernel has by themselves: plans that ask for more share one with all of them
 _ELEMENTS = {4: "float", 8: "double"}
 
@@ -128,11 +129,12 @@ def _kernel(item: int, vectors: int, epilogue, narrow: bool, written: int, heigh
     return compile_module(text_of(made), [made.symbol])[made.symbol]
 
 
-def _heights(segments, most: int) -> tuple:
-    """The heights of tiles that a kernel is made with for these segments: where tiles may be tall, LLVM takes long for all of
-    them, and widths are cut into tiles of one or two heights."""
+def _heights(segments, most: int, written: int) -> tuple:
+    """The heights of tiles that a kernel is made with for these segments: where tiles may be tall or have many steps written
+    out, LLVM takes long for all of them, and widths are cut into tiles of one or two heights."""
     found = sorted({pixels for _, pixels, *_ in segments})
-    return tuple(found) if most >= _TALL_ROWS and len(found) <= _MOST_HEIGHTS else ()
+    many = most >= _TALL_ROWS or written >= _MANY_WRITTEN
+    return tuple(found) if many and len(found) <= _MOST_HEIGHTS else ()
 
 
 def flattened(geometry: Geometry) -> Geometry:
@@ -165,8 +167,9 @@ def add_direct(steps, geometry: Geometry, filters: Filters, x, w, y, operands=(c
     runs = list((whole_tiles_of if few else tiles_of)(geometry.dims[2], most))
     part_table, segments, parts, visits = _parts(steps, geometry, filters, runs, depths, items, threads)
     if not few:
-        task = _kernel(geometry.item, filters.vectors, epilogue, _is_narrow(geometry, filters), _written(geometry),
-                       _heights(segments, most))
+        written = _written(geometry)
+        task = _kernel(geometry.item, filters.vectors, epilogue, _is_narrow(geometry, filters), written,
+                       _heights(segments, most, written))
     items *= parts
     chunks = conv_steps.share(geometry.work, items, threads)
     panel_first = _panels_first(geometry, filters, row_blocks)

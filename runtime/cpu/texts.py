@@ -4,7 +4,7 @@ wants it. A digest is bound to the very source of the code generator, so no chan
 
     text = text_of(kernel)                     # stands for kernel.text(): str(text)
     text = text_of(kernel, "weight_text")
-    text = text_by(reorder_text, target, "float")
+    text = text_by(reorder_text, target, "float", "plain")
 """
 
 import functools

@@ -27,8 +27,8 @@ WORDS = ("source", "target", "items", "chunks", "outer", "row_chunks", "column_c
          "target_outer", "target_row_chunk", "target_column_chunk", "target_extra",
          "rows", "rows_total", "columns", "columns_total", "row_stride", "group_step", "column_step", "width", "fill",
          "row_table", "column_table")
-VARIANTS = ("plain", "scatter", "gather")
 STRAIGHT = "straight"
+VARIANTS = ("plain", "scatter", "gather", STRAIGHT)
 _FEW = 4                                        # columns that are not worth turning a square
 
 
@@ -37,12 +37,13 @@ def symbol(variant: str, element: str) -> str:
     return f"reorder_{variant}_{element}"
 
 
-def reorder_text(target: Target, element: str) -> str:
-    """A module with the tasks of all variants for one element type."""
+def reorder_text(target: Target, element: str, variant: str) -> str:
+    """A module with the task of a variant for one element type."""
     module = Module(target)
-    for variant in VARIANTS:
+    if variant == STRAIGHT:
+        _straight(module, element)
+    else:
         _task(module, variant, element)
-    _straight(module, element)
     return module.text()
 
 
@@ -123,28 +124,29 @@ def _few_columns(module, element, lanes):
 
 
 def _group(module, variant, element, lanes):
-    """Function of one group of rows: whole squares, then what is left at the edges."""
+    """Function of one group of rows, square by square. The ones at the edges differ in what is read and kept: turning a square
+    is what LLVM takes long for."""
     name = f"group_{variant}_{element}"
     f = module.function(name, [(PTR, "job"), ("ptr noalias", "source"), ("ptr noalias", "target"), (I64, "rows"),
                                (I64, "columns"), (I64, "first")], internal=True)
     arg, source, target, rows, columns, first = f.params
-    job = Words(f, arg, WORDS)
-    whole = f.bit_and(columns, -lanes)
+    job, type_ = Words(f, arg, WORDS), vector(lanes, element)
     starts = _row_starts(f, job, variant, source, lanes, first, rows)
     keep = f.select(f.compare("ne", job.fill, 0), job.width, rows)
     full = f.binary("and", f.compare("sge", rows, lanes), f.compare("sge", keep, lanes))
-    square_end = f.select(full, whole, f.index(0))
-    with f.loop(0, square_end, lanes) as loop:
-        values = [f.load(vector(lanes, element), f.at(start, loop.index, element)) for start in starts]
-        _put(f, job, variant, target, loop.index, transpose(f, values), None)
-    mask = f.mask(keep, lanes)
-    with f.loop(square_end, columns, lanes) as loop:
-        left = f.min(f.sub(columns, loop.index), lanes)
-        values = []
-        for number, start in enumerate(starts):
-            seen = f.select(f.compare("slt", f.index(number), rows), left, f.index(0))
-            values.append(f.load_masked(vector(lanes, element), f.at(start, loop.index, element), f.mask(seen, lanes)))
-        _put(f, job, variant, target, loop.index, transpose(f, values), (mask, left))
+    square_end, mask = f.select(full, f.bit_and(columns, -lanes), f.index(0)), f.mask(keep, lanes)
+    with f.loop(0, columns, lanes) as loop:
+        inside, left = f.compare("slt", loop.index, square_end), f.min(f.sub(columns, loop.index), lanes)
+
+        def edge(at=loop.index, left=left):
+            for number, start in enumerate(starts):
+                seen = f.select(f.compare("slt", f.index(number), rows), left, f.index(0))
+                yield f.load_masked(type_, f.at(start, at, element), f.mask(seen, lanes))
+
+        values = transpose(f, f.choose(
+            inside, lambda at=loop.index: [f.load(type_, f.at(start, at, element)) for start in starts], lambda: [*edge()]))
+        f.choose(inside, lambda at=loop.index, values=values: _put(f, job, variant, target, at, values, None),
+                 lambda at=loop.index, values=values, left=left: _put(f, job, variant, target, at, values, (mask, left)))
     f.ret()
     return name
 
