@@ -16,6 +16,7 @@ from ..ir.ops.loss import take_class
 from ..ir.ops.shape import contiguous, later
 from ..ir.substitute import is_same
 from ..ir.symbolic import hint
+from .group_order import GroupOrder
 from .kernel_body import Body, Unfit, can_fuse, is_free, node_cost, source_of
 from .lower import Loops
 
@@ -80,16 +81,20 @@ class Fuser:
         self.escaping = {source_of(v) for v in graph.outputs}
         self.readers: dict = {}                 # value -> the nodes that read it, through views or not
         self.waiting: dict = {}                 # value -> the nodes that run after it was made, though they do not read it
+        self.needs: dict = {}                   # node -> the nodes that run before it
         self.group = {}
         live = live_nodes(graph)
         for n in graph.nodes:
             if is_free(n.outputs[0]) or n not in live:
                 continue
             self.group[n] = self._alone(n)
-            for source in self._sources(n):
+            sources, others = self._sources(n), waits_for(n)
+            for source in sources:
                 self.readers.setdefault(source, []).append(n)
-            for source in waits_for(n):
+            for source in others:
                 self.waiting.setdefault(source, []).append(n)
+            self.needs[n] = [v.node for v in (*sources, *others) if v.node in self.group]
+        self.order = GroupOrder(self.group.values(), self._followers, self._leaders)
         for n, g in self.group.items():
             if can_fuse(n):
                 self._start(g)
@@ -145,10 +150,11 @@ class Fuser:
         producer, reader = self.group.get(source.node), self.group[node]
         if producer is None or producer is reader or not producer.is_kernel:
             return
-        if self._reaches(producer, reader, direct=False):
+        move = self.order.move_for(producer, reader)
+        if move is None:
             reader.refused.append(f"{source.node.op.name}: other work lies between")
             return
-        self._try(producer, reader)
+        self._try(producer, reader, move)
 
     def _join_siblings(self):
         """Groups over the same points that read the same large value, and do not depend on each other."""
@@ -160,16 +166,19 @@ class Fuser:
                     found.append(g)
             for a, b in pairwise(found):
                 a, b = self.group[a.nodes[0]], self.group[b.nodes[0]]
-                if a is not b and is_same(a.shape, b.shape) and not self._reaches(a, b) and not self._reaches(b, a):
-                    self._try(a, b)
+                if a is b or not is_same(a.shape, b.shape):
+                    continue
+                a, b = sorted((a, b), key=self.order.rank.__getitem__)
+                move = None if b in self._followers(a) else self.order.move_for(a, b)
+                if move is not None:
+                    self._try(a, b, move)
 
-    def _try(self, first, second):
-        """One group of two, if that is a kernel worth having."""
+    def _try(self, first, second, move):
+        """One group of two, if that is a kernel worth having, for which others make way."""
         nodes = sorted({*first.nodes, *second.nodes}, key=self.place.__getitem__)
         stores = self._stores(nodes)
         if self._surely_fit(first, second, nodes, stores):
-            joined = Group(nodes, first.shape, (), None, first.refused + second.refused, is_simple=True, fits=True)
-            self.group.update(dict.fromkeys(nodes, joined))
+            self._join(first, second, Group(nodes, first.shape, is_simple=True, fits=True), move)
             return
         why = "too many operations" if len(nodes) > MOST_NODES else self._waits(first, second) or "nothing fits both"
         for shape, reduced in self._frames(first, second) if why == "nothing fits both" else ():
@@ -181,10 +190,15 @@ class Fuser:
             except Unfit as e:
                 why = str(e)
             if why is None:
-                joined = Group(nodes, shape, reduced, body, first.refused + second.refused)
-                self.group.update(dict.fromkeys(nodes, joined))
+                self._join(first, second, Group(nodes, shape, reduced, body), move)
                 return
         second.refused.append(f"{first.nodes[-1].op.name} with {second.nodes[0].op.name}: {why}")
+
+    def _join(self, first, second, joined, move):
+        """One group in the place of two."""
+        joined.refused = first.refused + second.refused
+        self.order.join(first, second, joined, move)
+        self.group.update(dict.fromkeys(joined.nodes, joined))
 
     def _waits(self, first, second):
         """Why sums had better be made before what takes them, or None: updates come last, and what is added up would wait."""
@@ -240,20 +254,8 @@ class Fuser:
         return dict.fromkeys([self.group[r] for n in g.nodes for v in n.outputs
                               for r in (*self.readers.get(v, ()), *self.waiting.get(v, ())) if self.group[r] is not g])
 
-    def _reaches(self, start, end, direct=True) -> bool:
-        """Whether a path leads from one group to another (through a third one, if not `direct`)."""
-        last = max(self.place[n] for n in end.nodes)
-        stack = [g for g in self._followers(start) if direct or g is not end]
-        seen = set(stack)
-        while stack:
-            g = stack.pop()
-            if g is end:
-                return True
-            for f in self._followers(g):
-                if f not in seen and self.place[f.nodes[0]] <= last:
-                    seen.add(f)
-                    stack.append(f)
-        return False
+    def _leaders(self, g):
+        return dict.fromkeys([self.group[n] for reader in g.nodes for n in self.needs[reader] if self.group[n] is not g])
 
     def _is_late(self, g, after):
         return g.is_kernel and not after[g] and any(v in self.late for v in g.body.results)

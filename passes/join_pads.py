@@ -34,14 +34,25 @@ def _found(graph) -> dict:
     """{last addition of a sum: (dim, its pads in the order of their places)}"""
     found: dict = {}
     inside: set = set()
+    sums = _sums_of_pads(graph)
     for node in reversed(graph.nodes):
-        if node.op is not add or node in inside or node.output.dtype.is_complex:
+        if node not in sums or node in inside or node.output.dtype.is_complex:
             continue
         leaves, inner = _leaves(graph, node)
         laid = _laid_out(node, leaves)
         if laid is not None:
             found[node] = laid
             inside |= inner
+    return found
+
+
+def _sums_of_pads(graph) -> set:
+    """Additions of pads, and of other such additions."""
+    found: set = set()
+    for node in graph.nodes:
+        if node.op is add and all(type(x) is Value and x.node is not None and (x.node.op is pad or x.node in found)
+                                  for x in node.inputs):
+            found.add(node)
     return found
 
 

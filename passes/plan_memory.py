@@ -147,15 +147,17 @@ def place(arranged: Plan, scratch_of: Callable | None = None, over_of: Callable 
     """The plan of an arrangement. `scratch_of` gives the bytes that a product or a called node needs while it runs as native
     code; None for one that Python must call, as all are without `scratch_of`. `over_of` gives, for one that is native,
     {result: what it reads, in whose memory the result may be written}."""
-    graph, made, steps = arranged.graph, set(), []
+    graph, made, steps, arguments = arranged.graph, set(), [], 0
     for s in arranged.steps:
         need = 0 if type(s) is Fused else scratch_of(s) if scratch_of is not None else None
         if need is None:
             steps += [*_views(s.node.inputs, made), s]
             continue
-        if not steps or type(steps[-1]) is not Run or _crowded(steps[-1]):
+        if not steps or type(steps[-1]) is not Run or arguments > MOST_ARGUMENTS:
             steps.append(Run([]))
+            arguments = 0
         steps[-1].steps.append(s)
+        arguments += len(_reads(s)) + len(_writes(s))
         if need:
             steps[-1].scratch[s] = need
         if over_of is not None and type(s) is not Fused:
@@ -163,14 +165,6 @@ def place(arranged: Plan, scratch_of: Callable | None = None, over_of: Callable 
     steps += _views(graph.outputs, made)
     _place_all(graph, steps, arranged.in_place)
     return Plan(graph, tuple(steps), arranged.in_place)
-
-
-def _crowded(run):
-    """Whether a native call has enough arguments; counted now and then."""
-    count = len(run.steps)
-    if count < MOST_ARGUMENTS // 40 or count % 16:
-        return False
-    return sum(len(_reads(s)) + len(_writes(s)) for s in run.steps) > MOST_ARGUMENTS
 
 
 def _views(values, made):
