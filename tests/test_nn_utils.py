@@ -42,7 +42,7 @@ def test_clipping_corner_cases():
 
     for i in range(4):          # what the norm is counts by whether it is finite
         assert clipped(a, ingot.tensor([3.0 + i, 0.0])) == 3 + i
-    with pytest.raises(RuntimeError, match="total norm of order 2.0 of the gradients is inf"):
+    with pytest.raises(RuntimeError, match="of the gradients is inf"):
         clipped(a, ingot.tensor([float("inf"), 0.0]))
     assert clipped.stats()["compiles"] <= 3, clipped.stats()["misses"]
     (b,) = with_gradients([-3.0, 0.5])
