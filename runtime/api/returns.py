@@ -6,19 +6,11 @@ from ..tensor import Tensor
 from .register import deliver
 
 
-def in_lines(self) -> str:
-    """A named tuple with a line for each field."""
-    fields = ",\n".join(f"{name}={value!r}" for name, value in zip(self._fields, self))
-    return f"ingot.return_types.{type(self).__name__}(\n{fields})"
-
-
 class Found(NamedTuple):
     """Values, and the indices where they were."""
 
     values: Tensor
     indices: Tensor
-
-    __repr__ = in_lines
 
 
 class max(Found):
@@ -67,16 +59,12 @@ class aminmax(NamedTuple):
     min: Tensor
     max: Tensor
 
-    __repr__ = in_lines
-
 
 class qr(NamedTuple):
     """The result of qr()."""
 
     Q: Tensor
     R: Tensor
-
-    __repr__ = in_lines
 
 
 class svd(NamedTuple):
@@ -86,8 +74,6 @@ class svd(NamedTuple):
     S: Tensor
     Vh: Tensor
 
-    __repr__ = in_lines
-
 
 class svd_uv(NamedTuple):
     """The result of `ingot.svd()`, which gives V where `linalg.svd` gives its transpose."""
@@ -96,8 +82,6 @@ class svd_uv(NamedTuple):
     S: Tensor
     V: Tensor
 
-    __repr__ = in_lines
-
 
 class eigh(NamedTuple):
     """The result of eigh()."""
@@ -105,16 +89,12 @@ class eigh(NamedTuple):
     eigenvalues: Tensor
     eigenvectors: Tensor
 
-    __repr__ = in_lines
-
 
 class slogdet(NamedTuple):
     """The result of slogdet()."""
 
     sign: Tensor
     logabsdet: Tensor
-
-    __repr__ = in_lines
 
 
 class lstsq(NamedTuple):
@@ -124,8 +104,6 @@ class lstsq(NamedTuple):
     residuals: Tensor
     rank: Tensor
     singular_values: Tensor
-
-    __repr__ = in_lines
 
 
 def deliver_all(kind, results, out) -> Any:
@@ -141,8 +119,6 @@ class histogram(NamedTuple):
     hist: Tensor
     bin_edges: Tensor
 
-    __repr__ = in_lines
-
 
 class eig(NamedTuple):
     """The result of eig()."""
@@ -150,16 +126,12 @@ class eig(NamedTuple):
     eigenvalues: Tensor
     eigenvectors: Tensor
 
-    __repr__ = in_lines
-
 
 class polar(NamedTuple):
     """The result of polar()."""
 
     U: Tensor
     H: Tensor
-
-    __repr__ = in_lines
 
 
 class lu(NamedTuple):
@@ -169,8 +141,6 @@ class lu(NamedTuple):
     L: Tensor
     U: Tensor
 
-    __repr__ = in_lines
-
 
 class lu_unpack(NamedTuple):
     """The result of lu_unpack()."""
@@ -179,16 +149,12 @@ class lu_unpack(NamedTuple):
     L: Tensor
     U: Tensor
 
-    __repr__ = in_lines
-
 
 class lu_factor(NamedTuple):
     """The result of lu_factor()."""
 
     LU: Tensor
     pivots: Tensor
-
-    __repr__ = in_lines
 
 
 class lu_factor_ex(NamedTuple):
@@ -198,16 +164,12 @@ class lu_factor_ex(NamedTuple):
     pivots: Tensor
     info: Tensor
 
-    __repr__ = in_lines
-
 
 class ldl_factor(NamedTuple):
     """The result of ldl_factor()."""
 
     LD: Tensor
     pivots: Tensor
-
-    __repr__ = in_lines
 
 
 class ldl_factor_ex(NamedTuple):
@@ -217,16 +179,12 @@ class ldl_factor_ex(NamedTuple):
     pivots: Tensor
     info: Tensor
 
-    __repr__ = in_lines
-
 
 class cholesky_ex(NamedTuple):
     """The result of cholesky_ex()."""
 
     L: Tensor
     info: Tensor
-
-    __repr__ = in_lines
 
 
 class inv_ex(NamedTuple):
@@ -235,16 +193,12 @@ class inv_ex(NamedTuple):
     inverse: Tensor
     info: Tensor
 
-    __repr__ = in_lines
-
 
 class solve_ex(NamedTuple):
     """The result of solve_ex()."""
 
     result: Tensor
     info: Tensor
-
-    __repr__ = in_lines
 
 
 class geqrf(NamedTuple):
@@ -253,16 +207,12 @@ class geqrf(NamedTuple):
     a: Tensor
     tau: Tensor
 
-    __repr__ = in_lines
-
 
 class triangular_solve(NamedTuple):
     """The result of triangular_solve()."""
 
     solution: Tensor
     cloned_coefficient: Tensor
-
-    __repr__ = in_lines
 
 
 class frexp(NamedTuple):
@@ -271,8 +221,6 @@ class frexp(NamedTuple):
     mantissa: Tensor
     exponent: Tensor
 
-    __repr__ = in_lines
-
 
 class histogramdd(NamedTuple):
     """The result of histogramdd()."""
@@ -280,4 +228,12 @@ class histogramdd(NamedTuple):
     hist: Tensor
     bin_edges: tuple[Tensor, ...]
 
-    __repr__ = in_lines
+
+def in_lines(self) -> str:
+    """What a result is as text: a line for each field."""
+    fields = ",\n".join(f"{name}={value!r}" for name, value in zip(self._fields, self))
+    return f"ingot.return_types.{type(self).__name__}(\n{fields})"
+
+
+for _kind in [x for x in globals().values() if isinstance(x, type) and issubclass(x, tuple)]:
+    type.__setattr__(_kind, "__repr__", in_lines)
