@@ -93,6 +93,7 @@ PUBLIC = {
     "overrides": "runtime.overrides",
     "profiler": "runtime.profiler",
     "random": "runtime.random",
+    "return_types": "runtime.api.returns",
     "serialization": "runtime.serialization",
     "signal": "runtime.signal",
     "sparse": "runtime.sparse",

@@ -3,7 +3,7 @@
     IngotError
     ├── ShapeError(RuntimeError, ValueError)  sizes that do not fit together
     ├── DTypeError(TypeError, RuntimeError)   a dtype that an operator does not take; arguments of the wrong type
-    ├── ArgumentError(ValueError)      a value outside of what an argument allows
+    ├── ArgumentError(RuntimeError, ValueError)  a value outside of what an argument allows
     ├── DimError(IndexError)           a dimension or an index out of range
     ├── LinAlgError(RuntimeError, ValueError)  a matrix that cannot be inverted or factored as asked
     ├── AutogradError(RuntimeError)    differentiation that cannot be done as asked
@@ -26,7 +26,7 @@ class DTypeError(IngotError, TypeError, RuntimeError):
     """A dtype that an operator does not take, or an argument of the wrong type."""
 
 
-class ArgumentError(IngotError, ValueError):
+class ArgumentError(IngotError, RuntimeError, ValueError):
     """A value outside of what an argument allows."""
 
 

@@ -12,8 +12,9 @@ from .errors import TraceError
 from .recording import RecordedBackward
 
 
-def backward_of(recorder, results) -> RecordedBackward:
-    """Records the backward of some results; the recorder's graph is afterwards as it was."""
+def backward_of(recorder, results, made) -> RecordedBackward:
+    """Records the backward of some results; the recorder's graph is afterwards as it was. `made` are leaves that the function
+    makes and hands out, too: new ones at every call, to which no recorded history leads."""
     b, cuts = recorder.builder, len(recorder.cuts)
     start, first = len(b.nodes), len(b.inputs)
     stops = {position: edge for position, edge in recorder.edges.items() if edge is not None}
@@ -21,7 +22,7 @@ def backward_of(recorder, results) -> RecordedBackward:
     values = b.inputs[first:]
     error, found = None, {}
     try:
-        found = _Walk(set(stops.values())).arrivals([t._node for t in results], seeds)
+        found = _Walk(set(stops.values()), made).arrivals([t._node for t in results], seeds)
     except TraceError:
         raise
     except Exception as e:
@@ -47,9 +48,9 @@ def _seed(recorder, t, name):
 class _Walk(Backward):
     """A backward that ends at some edges, before the hooks there, and gives what has arrived."""
 
-    def __init__(self, stops):
+    def __init__(self, stops, made):
         super().__init__(retain=True, create_graph=False)
-        self.stops = stops
+        self.stops, self.made = stops, made
         self.ends = {_source(e) for e in stops}
 
     def arrivals(self, edges, gradients) -> dict:
@@ -86,6 +87,9 @@ class _Walk(Backward):
         order, seen, stack = [], set(), [(n, False) for n in roots]
         while stack:
             node, is_done = stack.pop()
+            if node in self.made:
+                raise TraceError("this function cannot be traced: it hands out a tensor that requires grad, which it has made, "
+                                 "and what it has computed from it; do one of the two outside")
             if is_done:
                 order.append(node)
             elif node not in seen and node not in self.ends and type(node) is not Leaf:

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..ir.symbolic import is_symbol
 from ..runtime.nn.module import Module
+from ..runtime.nn.parameter import Buffer, Parameter
 from ..runtime.optim.optimizer import State
 from ..runtime.tensor import Tensor
 from .numpy_scalars import now
@@ -116,4 +117,7 @@ def is_repeatable(value, contents) -> bool:
     if kind is dict or kind is State:
         return not contents.has_seen(value) and all(
             isinstance(k, (str, int)) and is_repeatable(v, contents) for k, v in value.items())
-    return kind is Tensor or isinstance(value, (int, float, bool, str, bytes, type(None), np.number, np.bool_))
+    return kind in _REMADE or isinstance(value, (int, float, bool, str, bytes, type(None), np.number, np.bool_))
+
+
+_REMADE = (Tensor, Parameter, Buffer)

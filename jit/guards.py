@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from ..runtime.nn.hooks import GLOBAL
-from ..runtime.nn.parameter import Parameter
 from ..runtime.tensor import Tensor
 from .conditions import Condition, StructureCondition
 from .numpy_scalars import NUMBERS
@@ -48,7 +47,7 @@ def moved_in(place, expected, now) -> list:
             found += inside
         return found
     is_number = type(now) is type(expected) and type(now) in NUMBERS
-    is_tensor = isinstance(now, Tensor) and isinstance(expected, Tensor) and not isinstance(now, Parameter)
+    is_tensor = isinstance(now, Tensor) and isinstance(expected, Tensor) and type(now) is type(expected)
     return [Moved(place, expected)] if (is_number and place.is_settable) or is_tensor else []
 
 

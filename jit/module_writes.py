@@ -60,9 +60,12 @@ class ModuleWrites:
                     found.append(Target(m, name, "attr", was, photograph(was), f"{type(m).__name__}.{name}"))
         return found
 
-    def restructured(self):
-        """A module that consists of other parts than before, or None."""
-        return next((m for m, before in self._tables.values() if _tables_of(m) != before), None)
+    def restructured(self, written):
+        """A module that consists of other parts than before, but for what is `written` (its places); or None."""
+        for m, before in self._tables.values():
+            if _besides(m, _tables_of(m), written) != _besides(m, before, written):
+                return m
+        return None
 
     def reached(self) -> list:
         """The modules of which such an attribute may have been read or written, whether or not they ran."""
@@ -77,3 +80,9 @@ def _attributes(m) -> dict:
 def _tables_of(m) -> tuple:
     parts = [(name, id(v)) for table in (m._parameters, m._modules) for name, v in table.items()]
     return parts, [*m._buffers], m._hooks.numbers()
+
+
+def _besides(m, tables, written) -> tuple:
+    """The tables of a module without what is written in them."""
+    parts, *rest = tables
+    return [part for part in parts if (id(m), part[0]) not in written], *rest

@@ -79,7 +79,7 @@ class Tree:
         finish, (compiled, derived) = here.finish, work.job.ready(symbols) or (None, None)
         if here.question is not None or compiled is None or not compiled.is_native or finish.does_more:
             return None
-        if not here.is_plain or any(o.source is not None or o.freed or o.device is not None for _, o in finish.outputs):
+        if not here.is_plain or any(o.does_more for _, o in finish.outputs):
             return None
         return [here.sources[-1 - slot].what for slot in work.job.slots], compiled, derived, work.hand[0]
 

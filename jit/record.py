@@ -31,6 +31,7 @@ from .differentiate import is_freed
 from .errors import TraceError, at
 from .exchange import Exchange
 from .frames import unwatched
+from .made_leaves import MadeLeaf
 from .memory_order import overlapping
 from .optimizer_steps import OptimizerSteps
 from .random_streams import RandomStreams
@@ -302,7 +303,8 @@ class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
         self.check_lent()
         r = Recording(self.builder, self.sources, self.cuts, hosts=self.hosts, shared=self.shared, scope=self.scope,
                       devices=self.devices)
-        r.outputs = [self._output(t) for t in result_tensors]
+        result_tensors = [*result_tensors]
+        r.outputs = [self._output(t, result_tensors) for t in result_tensors]       # gradients of leaves are added meanwhile
         r.rebinds = self.rebinds(result_tensors)
         for cell in self.outside:
             is_last = cell.version and (id(cell.root) in self.rebound_to or cell.root._storage.cell is cell)
@@ -327,7 +329,8 @@ class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
         r.turns = self.turns()
         r.outputs = self._with_gradients(result_tensors, r)
         if self.differentiates and any(o.has_history for o in r.outputs):
-            r.backward = backward_of(self, [t for t, o in zip(result_tensors, r.outputs) if o.has_history])
+            made = {t._node for t, o in zip(result_tensors, r.outputs) if o.leaf is not None}
+            r.backward = backward_of(self, [t for t, o in zip(result_tensors, r.outputs) if o.has_history], made)
         self.settle_streams()
         self.settle_optimizers()
         self.release()
@@ -347,12 +350,13 @@ class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
         return [replace(o, gradient_of=position_of.get(id(t))) if o.source is None and not o.requires_grad else o
                 for t, o in zip(result_tensors, r.outputs)]
 
-    def _output(self, t):
+    def _output(self, t, results):
         link = self.link(t)
         value = self.value_of(t)
         if id(t) in self.rebound_to:
             return Output(value, self.rebound_to[id(t)][1], (), True, t.requires_grad)
-        return self.memory_of(t, link, value)
+        output = self.memory_of(t, link, value)
+        return output if output.same else replace(output, leaf=MadeLeaf.of(t, results))
 
     def memory_of(self, t, link, value):
         root = link.cell.root

@@ -9,6 +9,7 @@ from ..ir.scope import Scope
 from ..runtime.autograd.node import Leaf
 from ..runtime.tensor import Tensor
 from .conditions import Condition, StructureCondition
+from .made_leaves import MadeLeaf
 
 
 class Cell:
@@ -94,7 +95,8 @@ class Output:
     """A result tensor: a fresh value, or a view (`chain`) of an input's memory; `same` if it is that very tensor. `freed`
     says that a backward inside of the function has used up its history; `device` is a fresh value's, None on the host;
     `gradient_of` is the position of the input whose new gradient this very tensor is. What an input lies over from now on
-    (`Recording.rebinds`) may be the memory of a result, which has the number `memory_of`."""
+    (`Recording.rebinds`) may be the memory of a result, which has the number `memory_of`. `leaf` says what else a leaf is that
+    the function has made."""
 
     value: Value
     source: int | None
@@ -105,11 +107,17 @@ class Output:
     device: Any = None
     gradient_of: int | None = None
     memory_of: int | None = None
+    leaf: MadeLeaf | None = None
+
+    @property
+    def does_more(self) -> bool:
+        """Whether it is anything else than new memory of the host."""
+        return self.source is not None or self.freed or self.device is not None or self.leaf is not None
 
     @property
     def has_history(self) -> bool:
         """Whether a backward outside of the function goes through what the function did for it."""
-        return self.requires_grad and self.source is None and not self.freed
+        return self.requires_grad and self.source is None and not self.freed and self.leaf is None
 
 
 @dataclass(frozen=True)

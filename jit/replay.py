@@ -17,6 +17,7 @@ from ..runtime.placement import moved
 from ..runtime.storage import user_line
 from ..runtime.tensor import Tensor, wrap
 from .differentiate import attach, used_up
+from .made_leaves import hand_over
 from .random_streams import Drawn
 from .seen import frozen_value, readable
 
@@ -128,6 +129,7 @@ class Replay:
                 t._kept_grad = new[position]
         made = [new[o.gradient_of] if o.gradient_of is not None else self._result(slot, o, at, found)
                 for (slot, o), at in zip(finish.outputs, results)]
+        hand_over([o for _, o in finish.outputs], made)
         if finish.differential is not None:
             attach(finish.differential, self, made, [position for position, _ in finish.updates])
         if finish.rebinds:
@@ -158,6 +160,10 @@ class Replay:
         return self.env[slot] if at is None else found[at]
 
     def _result(self, slot, output, at, found) -> Tensor:
+        t = self._tensor(slot, output, at, found)
+        return t if output.leaf is None else output.leaf.over(t)
+
+    def _tensor(self, slot, output, at, found) -> Tensor:
         if output.source is not None:
             t = self.tensors[output.source]
             return t if output.same else run_chain(t, self.plain(output.chain))

@@ -25,6 +25,7 @@ from .numpy_scalars import NUMBERS
 from .places import MOST_PLACES, Moved, is_viewable, read_places
 from .quick import MISS, MOST, quick_call
 from .replay import Unseen
+from .restraint import Restraint
 from .run import FIRST, RECORDING, Call, Run
 from .tree import flatten
 
@@ -55,6 +56,7 @@ class Traced:
         self._targets: tuple = ()        # what recordings have found it to write
         self._ran_hooked = False         # whether it was said that hooks on saved tensors keep it from compiled code
         self._disturbed = 0              # recordings since the last one that could be kept
+        self._restraint = Restraint()
         self._lock = threading.RLock()
         self._stats: dict[str, Any] = {"calls": 0, "compiles": 0, "checks": 0, "misses": []}
 
@@ -105,6 +107,9 @@ class Traced:
                 self._stats["calls"] -= 1
                 self._why = call.reason
                 return self._call(*call.arguments())
+            if self._restraint.rests(self._stats["calls"]):
+                args, kwargs = call.arguments()
+                return self.fn(*args, **kwargs)
             return self._record(call, family)
         finally:
             RECORDING.release()
@@ -330,7 +335,8 @@ class Traced:
         why = f"most often ({times} times) because: {reason}" if times > 1 else f"the last time because: {misses[-1]}"
         name = getattr(self.fn, "__name__", self.fn)
         warnings.warn(f"{name} was recorded {MANY} times, each time running eagerly; {why}. "
-                      f"Pass numbers that change as tensors, and keep shapes few; stats() lists every reason",
+                      f"Pass numbers that change as tensors, and keep shapes few; stats() lists every reason. "
+                      "If it goes on like that, most of the calls that would be recorded run as they are",
                       RuntimeWarning, stacklevel=5)
 
     def __reduce__(self):
@@ -344,6 +350,7 @@ class Traced:
         with self._lock:
             self._entries, self._families, self._quick = {}, {}, None
             self._changing, self._places, self._targets = set(), (), ()
+            self._restraint = Restraint()
 
     def stats(self) -> dict:
         """Calls, compiles and why each recording was made; what the compiled paths consist of."""

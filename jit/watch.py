@@ -357,14 +357,14 @@ class Watch(Outside, HiddenReads, Stores, World):
                          "recorded; use ingot's random functions, or pass the numbers as an argument")
         if self.problem is not None:
             raise self.problem
-        changed = self.module_writes.restructured()
+        written = {t.place: t for t in effects}
+        changed = self.module_writes.restructured(written)
         if changed is not None:
             raise DisturbedError(f"while this function was recorded, it changed the parameters, children or hooks of a "
                                  f"{type(changed).__name__}")
         self._note_imports()
         self._check_copies()
         self._check_contexts()
-        written = {t.place: t for t in effects}
         for guard in self.guards.values():
             if not self.contents.was(guard.value(), guard.expected) and written.keys().isdisjoint(guard.places_on_the_way()):
                 if not is_alone():

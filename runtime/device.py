@@ -9,6 +9,7 @@ from .state import Defaults
 from .tensor import Tensor
 
 KINDS = ("cpu", "cuda", "mps", "xpu", "hip", "meta")
+EVERYWHERE = ("cpu", "meta")        # those that every machine has, one of each
 
 # What a backend offers, by kind of device: an object with count(), current(), set_current(index), synchronize(index),
 # empty_cache(), name(index), capability(index), properties(index), total_memory(index), free_memory(index),
@@ -16,7 +17,7 @@ KINDS = ("cpu", "cuda", "mps", "xpu", "hip", "meta")
 # to_device(array, index, wait), to_host(array, wait), run(op, inputs, params), write(dst, src), filled(shape, dtype, value,
 # index), contiguous, copied and converted(array), traced(graph, owned, targets).
 DRIVERS: dict[str, Any] = {"cuda": lazy(__package__, ".cuda.backend")}
-BACKENDS.update(DRIVERS)
+BACKENDS.update(DRIVERS, meta=lazy(__package__, ".meta"))
 
 
 class Device:
@@ -94,22 +95,23 @@ def _parse(what, index):
 
 def available(kind: str) -> bool:
     """Whether there is a device of this kind."""
-    return kind == "cpu" or (kind in DRIVERS and DRIVERS[kind].count() > 0)
+    return kind in EVERYWHERE or (kind in DRIVERS and DRIVERS[kind].count() > 0)
 
 
 def require(device) -> Device:
     """The device, or an error that says what is here."""
     device = as_device(device)
     if not available(device.type):
-        here = ", ".join(["cpu", *(k for k in DRIVERS if available(k))])
+        here = ", ".join([*EVERYWHERE, *(k for k in DRIVERS if available(k))])
         why = getattr(DRIVERS.get(device.type), "why_not", lambda: "")()
         raise DeviceError(f"device {device} is not available here{f' ({why})' if why else ''}; tensors can be on: {here}")
-    if device.type != "cpu" and device.index is not None and device.index >= DRIVERS[device.type].count():
+    if device.type not in EVERYWHERE and device.index is not None and device.index >= DRIVERS[device.type].count():
         raise DeviceError(f"there is no device {device}: this machine has {DRIVERS[device.type].count()}")
     return device
 
 
 CPU = Device("cpu")
+META = Device("meta")
 
 
 def as_device(device) -> Device:

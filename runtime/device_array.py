@@ -155,6 +155,13 @@ class DeviceArray:
         sizes = tuple(shape[0]) if len(shape) == 1 and not isinstance(shape[0], int) else shape
         return self.viewed(OPS["reshape"], {"shape": _without_gap(sizes, self.size)})
 
+    def _reshaped(self, shape, copy=None) -> "DeviceArray":
+        """What `np.reshape` gives; raises ValueError where that would be a copy and none may be made."""
+        made = self.reshape(shape)
+        if copy is False and made.memory is not self.memory:
+            raise ValueError("the strides do not allow this shape")
+        return made
+
     def transpose(self, *dims) -> "DeviceArray":
         """The dims in another order."""
         order = tuple(dims[0]) if len(dims) == 1 and not isinstance(dims[0], int) else dims
@@ -208,6 +215,8 @@ class DeviceArray:
             else:
                 np.copyto(dst, src.numpy(), casting="unsafe")
             return None
+        if function is np.reshape:
+            return self._reshaped(*args[1:], **kwargs)
         return NotImplemented
 
 
@@ -255,6 +264,11 @@ def _by_ufunc() -> dict:
             if op.quick is not None:
                 _UFUNCS.setdefault(op.quick, op)
     return _UFUNCS
+
+
+def address_of(a) -> int:
+    """Where the first element of an array lies."""
+    return a.pointer if a.__class__ is DeviceArray else a.ctypes.data
 
 
 def place_of(a):

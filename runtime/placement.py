@@ -8,8 +8,8 @@ import numpy as np
 
 from ..ir.errors import DeviceError
 from ..ir.ops.place import place
-from .device import CPU, DRIVERS, Device, as_device, available, require
-from .device_array import DeviceArray
+from .device import CPU, DRIVERS, EVERYWHERE, META, Device, as_device, available, require
+from .device_array import BACKENDS, DeviceArray
 from .dispatch import KERNELS, route_kernels
 from .state import Defaults
 from .tensor import Tensor, wrap
@@ -18,8 +18,8 @@ from .tensor import Tensor, wrap
 def moved(t: Tensor, device, wait: bool = True) -> Tensor:
     """The tensor on a device: itself, if it is there already."""
     target, here = require(device), t.device
-    if target.type == "cpu":
-        target = CPU
+    if target.type in EVERYWHERE:
+        target = CPU if target.type == "cpu" else META
     elif target.index is None:
         target = Device(target.type, DRIVERS[target.type].current())
     if target == here:
@@ -57,10 +57,10 @@ def run_place(x, *, device, source, wait):
     kind, _, index = device.partition(":")
     if kind == "cpu":
         return x.backend.to_host(x, wait) if isinstance(x, DeviceArray) else np.array(x, order="C")
-    if kind not in DRIVERS:
+    if kind not in DRIVERS and kind != META.type:
         raise DeviceError(f"nothing can be put on {device} here")
     route_kernels()
-    return DRIVERS[kind].to_device(x, int(index or 0), wait)
+    return BACKENDS[kind].to_device(x, int(index or 0), wait)
 
 
 KERNELS[place] = run_place

@@ -149,9 +149,9 @@ def _is_implied(d) -> bool:
 
 def _suffixes(t) -> list:
     found = []
-    if not t._a.size and t.ndim != 1:
+    if t.is_meta or (not t._a.size and t.ndim != 1):
         found.append(f"size={tuple(t.shape)}")
-    if (t.dtype is not Defaults.dtype) if not t._a.size else not _is_implied(t.dtype):
+    if (t.dtype is not Defaults.dtype) if t.is_meta or not t._a.size else not _is_implied(t.dtype):
         found.append(f"dtype={t.dtype!r}")
     if t._a.__class__ is DeviceArray:
         found.insert(0, f"device='{t.device}'")
@@ -177,8 +177,9 @@ def _closed(text, suffixes, indent) -> str:
 
 def tensor_text(t: Tensor) -> str:
     """What repr() and str() of a tensor give."""
-    a = t._a.numpy() if t._a.__class__ is DeviceArray else t._a
-    text = _closed("tensor(" + array_text(a, len("tensor(")), _suffixes(t), len("tensor("))
+    a = t._a.numpy() if t._a.__class__ is DeviceArray and not t.is_meta else t._a
+    shown = "..." if t.is_meta else array_text(a, len("tensor("))
+    text = _closed("tensor(" + shown, _suffixes(t), len("tensor("))
     recorder = tls.m.recorder
     if recorder is not None:
         recorder.read(t, "repr", text)

@@ -43,6 +43,14 @@ def test_format():
     assert f"{ingot.tensor(2.5):.1f}" == "2.5" and f"{ingot.tensor([1])}" == "tensor([1])"
 
 
+def test_several_results_have_a_line_each():
+    assert repr(ingot.arange(3.0).topk(2)) == (
+        "ingot.return_types.topk(\nvalues=tensor([2., 1.]),\nindices=tensor([2, 1]))")
+    assert type(ingot.eye(2).max(0)) is ingot.return_types.max
+    pair = ingot.linalg.eigh(ingot.eye(2))
+    assert repr(pair).startswith("ingot.return_types.eigh(\neigenvalues=tensor([1., 1.]),\neigenvectors=tensor([")
+
+
 @pytest.fixture
 def options():
     yield ingot.set_printoptions

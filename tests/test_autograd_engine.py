@@ -389,3 +389,11 @@ def test_a_given_gradient_takes_the_dtype_of_its_tensor():
     x.grad = None
     (x @ x).backward(ingot.ones(2, 2).to(ingot.bfloat16))
     assert x.grad.tolist() == [[4.0, 4.0], [4.0, 4.0]]
+
+
+@pytest.mark.filterwarnings("error")
+def test_sums_that_are_no_numbers_make_no_noise():
+    x = leaf(0.0, 0.0)
+    y = x * 1
+    (y * np.inf + y * -np.inf).sum().backward()
+    assert x.grad.isnan().all()

@@ -8,6 +8,7 @@ import pytest
 
 import ingot
 from ingot import jit
+from ingot.jit.restraint import CALLS, STOCK
 from side_by_side import plain, refused, same, vec
 
 SCALE = 2.0
@@ -334,4 +335,4 @@ def test_recording_too_often_is_said_once_with_the_reason():
         for i in range(80):
             traced(vec(), float(i))
     assert len(said) == 1
-    assert traced.stats()["compiles"] == 80
+    assert traced.stats()["compiles"] == STOCK + 80 // CALLS         # the other calls ran as they are

@@ -301,6 +301,11 @@ def test_parameter_containers():
     by_name["b"] = nn.Parameter(ingot.ones(2))
     assert sorted(by_name.keys()) == ["a", "b"] and names(by_name.named_parameters()) == ["a", "b"]
     assert by_name.pop("a").shape == (1,) and len(by_name) == 1
+    sorted_ones = nn.ParameterDict({"b": nn.Parameter(ingot.ones(2)), "a": "text"})        # as PyTorch does with a plain dict
+    assert list(sorted_ones) == ["a", "b"]
+    assert list(nn.ParameterDict([("b", ingot.ones(1)), ("a", 1)]).copy() | {"d": 1, "c": 2}) == ["b", "a", "c", "d"]
+    assert repr(sorted_ones) == ("ParameterDict(\n    (a): Object of type: str\n"
+                                 "    (b): Parameter containing: [ingot.float32 of size 2]\n)")
 
 
 def test_buffers_as_attributes():

@@ -34,6 +34,17 @@ def test_clipping_corner_cases():
     with pytest.raises(RuntimeError, match="total norm"):
         nn.utils.clip_grad_norm_(a, 1.0, error_if_nonfinite=True)
     assert nn.utils.clip_grad_norm_([ingot.ones(1).requires_grad_()], 1.0).item() == 0
+
+    @ingot.jit.trace
+    def clipped(p, g):
+        p.grad = g.clone()
+        return nn.utils.clip_grad_norm_(p, 1.0, error_if_nonfinite=True)
+
+    for i in range(4):          # what the norm is counts by whether it is finite
+        assert clipped(a, ingot.tensor([3.0 + i, 0.0])) == 3 + i
+    with pytest.raises(RuntimeError, match="of the gradients is inf"):
+        clipped(a, ingot.tensor([float("inf"), 0.0]))
+    assert clipped.stats()["compiles"] <= 3, clipped.stats()["misses"]
     (b,) = with_gradients([-3.0, 0.5])
     nn.utils.clip_grad_value_(b, 1)
     assert b.grad.tolist() == [-1, 0.5]

@@ -166,7 +166,7 @@ def test_groups_have_options_of_their_own():
         p.grad = ingot.ones(2)
     opt.step()
     np.testing.assert_allclose([p.detach().numpy()[0] for p in (a, b, c)], [0.9, 0.5, 0.0], rtol=1e-6)
-    assert "Parameter Group 2" in repr(opt)
+    assert "\n\nParameter Group 2\n" in repr(opt) and "\n\nParameter Group 0" not in repr(opt)
     with pytest.raises(IngotError, match="more than one parameter group"):
         opt.add_param_group({"params": [a]})
 

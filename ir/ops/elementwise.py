@@ -221,13 +221,13 @@ lcm = elementwise("lcm", np.lcm, NO_GRAD, takes="integral", traits=("commutative
 # Comparisons and choice.
 
 
-def compare(name, fn, *traits):
+def compare(name, fn, *traits, takes="real"):
     """The record of a comparison."""
-    return elementwise(name, fn, NO_GRAD, gives="bool", traits=("exact", *traits))
+    return elementwise(name, fn, NO_GRAD, takes=takes, gives="bool", traits=("exact", *traits))
 
 
-eq = compare("eq", np.equal, "float8")
-ne = compare("ne", np.not_equal, "float8")
+eq = compare("eq", np.equal, "float8", takes="any")
+ne = compare("ne", np.not_equal, "float8", takes="any")
 lt = compare("lt", np.less)
 le = compare("le", np.less_equal)
 gt = compare("gt", np.greater)

@@ -99,14 +99,17 @@ def dtype_among(args):
     raise DTypeError(f"at least one array is needed, got {', '.join(map(repr, args))}")
 
 
-def reference(fn, widens=True, refuses=""):
+def reference(fn, widens=True, refuses="", real=""):
     """Wraps a numpy function: numbers take the arrays' dtype; bfloat16 and float16 compute in float32 and round once, unless
-    the function is about the dtype itself. Operators with a name in `refuses` do not compute in float8."""
+    the function is about the dtype itself. Operators with a name in `refuses` do not compute in float8, those with a name in
+    `real` not on complex numbers, for which numpy has an order, or whose imaginary parts a conversion would drop."""
 
     def ref(*args):
         kind = dtype_among(args)
         if refuses and kind in float8.KINDS:
             dt.refuse_float8(refuses, dt.from_numpy(kind))
+        if real and kind.kind == "c":
+            raise DTypeError(f"{real} does not take complex numbers, got {kind}; take their real(), imag() or abs()")
         if widens and kind in (_BF16, _F16):
             arrays = [np.asarray(a).astype(kind) if isinstance(a, NUMBERS) else a for a in args]
             wide = [copied(a, np.float32) if a.dtype == kind else a for a in arrays]
@@ -127,5 +130,5 @@ def elementwise(name, fn, vjp=NO_GRAD, *, takes="any", gives="same", scalar="", 
     accept, wants = ACCEPT[takes]
     rule = (infer_bool if gives == "bool" else infer_same)(name, accept, wants)
     kinds = {"takes_float" if takes == "real_float" else f"takes_{takes}"} | ({"gives_bool"} if gives == "bool" else set())
-    ref = reference(fn, widens, "" if "float8" in traits else name)
+    ref = reference(fn, widens, "" if "float8" in traits else name, "" if accept(dt.complex64) else name)
     return op(name, infer=rule, ref=ref, vjp=vjp, lower=Scalar(scalar or name), traits=kinds | set(traits), doc=doc)

@@ -45,11 +45,17 @@ def wants_float(name, x):
         raise DTypeError(f"{name} takes floating point types, got {x}; cast with .to()")
 
 
-def composite(name, body, ref, vjp, *, doc, traits=("takes_float",)):
+def wants_real_float(name, x):
+    """Raises unless the value is floating point."""
+    if not x.dtype.is_floating_point:
+        raise DTypeError(f"{name} takes real floating point types, got {x}; cast with .to()")
+
+
+def composite(name, body, ref, vjp, *, doc, traits=("takes_float",), wants=wants_float):
     """The record of an elementwise function with parameters: one argument, the result is like it."""
 
     def infer(x, **params):
-        wants_float(name, x)
+        wants(name, x)
         return x
 
     def exact(x, **params):
@@ -141,7 +147,7 @@ def _leaky_relu_vjp(g, out, x, *, negative_slope):
 
 leaky_relu = composite("leaky_relu", _leaky_relu_body,
                        lambda x, *, negative_slope: np.where(x > 0, x, x * x.dtype.type(negative_slope)), _leaky_relu_vjp,
-                       traits=("takes_float", "ref_first"), doc="x above 0, negative_slope * x below.")
+                       traits=("takes_float", "ref_first"), wants=wants_real_float, doc="x above 0, negative_slope * x below.")
 
 
 def _elu_body(x, *, alpha, scale, input_scale):
@@ -250,7 +256,7 @@ threshold = op("threshold", infer=lambda x, *, threshold, value: x,
 
 def _along(name):
     def infer(x, *, dim):
-        wants_float(name, x)
+        wants_real_float(name, x)
         if not 0 <= dim < x.ndim:
             raise ShapeError(f"{name} of {x} along dim {dim}: there is no such dimension")
         return x

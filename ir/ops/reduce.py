@@ -52,6 +52,8 @@ def infer_reduce(name, gives=None, empty=True, floats=False):
     def infer(x, *, dim, keepdim):
         if not empty and any(x.shape[d] == 0 for d in dim):
             raise ShapeError(f"{name} of {x} over empty dim {dim} has no value; it has no identity")
+        if not empty and x.dtype.is_complex:
+            raise DTypeError(f"{name} takes numbers that have an order, got {x}; take their real(), imag() or abs()")
         if floats and not x.dtype.is_inexact:
             raise DTypeError(f"{name} takes floating point types, got {x}; cast with .to() or pass dtype=")
         return x.with_shape(reduced_shape(x.shape, dim, keepdim)).with_dtype(gives or x.dtype)

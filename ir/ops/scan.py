@@ -134,6 +134,8 @@ def _infer_extreme(name):
     check = infer_scan(name)
 
     def infer(x, *, dim):
+        if x.dtype.is_complex:
+            raise DTypeError(f"{name} takes numbers that have an order, got {x}; take their real(), imag() or abs()")
         return check(x, dim=dim), x.with_dtype(dt.int64)
 
     return infer

@@ -17,8 +17,9 @@ from .register import api, deliver
 
 @api(inplace=True)
 def float_power(input, exponent, *, out=None):
-    """input ** exponent in float64."""
-    double = [to_dtype(x, dt.float64) for x in (input, exponent)]
+    """input ** exponent in float64, of complex numbers in complex128."""
+    wide = dt.complex128 if result_type(input, exponent).is_complex else dt.float64
+    double = [to_dtype(x, wide) for x in (input, exponent)]
     return deliver(pow(*double), out, "float_power")
 
 

@@ -10,6 +10,7 @@ from ...ir.ops import shape as sh
 from ...ir.ops.assign import assign_view
 from ..creation import as_array_tensor
 from ..device import Device
+from ..device_array import address_of
 from ..placement import is_page_locked, moved, pinned
 from ..state import tls
 from ..tensor import Tensor, numel_of, shape_of
@@ -260,14 +261,14 @@ def storage_offset(self) -> int:
     """How many elements lie in the storage before this tensor's first."""
     root = self if self._base is None else self._base
     _refuse_address("where a tensor begins in its storage")
-    return (self._a.ctypes.data - root._a.ctypes.data) // self._a.itemsize
+    return (address_of(self._a) - address_of(root._a)) // self._a.itemsize
 
 
 @api(function=False)
 def data_ptr(self) -> int:
     """The address of the first element."""
     _refuse_address("the address of a tensor")
-    return self._a.ctypes.data if numel_of(self) else 0
+    return address_of(self._a) if numel_of(self) else 0
 
 
 @api(function=False, names=("ndimension",))

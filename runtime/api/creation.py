@@ -15,7 +15,7 @@ from ...ir.ops import shape as sh
 from ...ir.substitute import as_int
 from ...ir.symbolic import SymFloat
 from ..creation import array_of
-from ..device import require
+from ..device import META, as_device, require
 from ..dispatch import kernel_of
 from ..placement import put
 from ..state import Defaults, tls
@@ -167,10 +167,17 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
 # Constants.
 
 
+def _nothing_there(device):
+    """For the meta device a tensor there, beside which a constant takes no memory; else None."""
+    if (device is None and Defaults.device == "cpu") or as_device(device).type != META.type:
+        return None
+    return put(filled(None, (), 0, dt.bool_), META)
+
+
 def _constant(sizes, size, value, dtype, device, out, requires_grad):
     require_device(device)
     shape = sizes_of(sizes if size is None else (size,))
-    return finish(filled(None, shape, value, _dtype_of(dtype, out)), out, requires_grad, "out=", device)
+    return finish(filled(_nothing_there(device), shape, value, _dtype_of(dtype, out)), out, requires_grad, "out=", device)
 
 
 @api(method=False)
@@ -374,7 +381,8 @@ def triu_indices(row, col, offset=0, *, dtype=dt.int64, device=None, layout=None
 
 def _like(input, shape, value, dtype, device, requires_grad):
     require_device(device)
-    t = filled(input, shape, value, input.dtype if dtype is None else dt.as_dtype(dtype))
+    there = input if device is None or as_device(device).type == input.device.type else None
+    t = filled(there, shape, value, input.dtype if dtype is None else dt.as_dtype(dtype))
     t = t if device is None else put(t, device)
     return t.requires_grad_() if requires_grad else t
 

@@ -20,10 +20,11 @@ from .. import random as streams
 from ..device import CPU
 from ..dispatch import kernel_of, untaped
 from ..random import draw_key, draw_key_beside
-from ..state import Defaults, tls
+from ..state import tls
 from ..tensor import Tensor
 from ..writes import write, write_by
 from .creation import finish, require_device
+from .draws import drawn, float_dtype
 from .promote import result_type, to_dtype
 from .register import FUNCTIONS, api, deliver
 from .shape import sizes_of
@@ -36,14 +37,6 @@ for _f in (streams.Generator, streams.manual_seed, streams.seed, streams.initial
 FUNCTIONS["default_generator"] = streams.default_generator
 
 
-def float_dtype(dtype) -> dt.DType:
-    """The dtype asked for, or the default; it must be floating point."""
-    d = Defaults.dtype if dtype is None else dt.as_dtype(dtype)
-    if not d.is_floating_point:
-        raise DTypeError(f"random floats are made in floating point dtypes, not in {d}; use randint")
-    return d
-
-
 # From sizes.
 
 
@@ -54,23 +47,23 @@ def given_sizes(size, named=()) -> tuple:
 
 @api(method=False)
 def rand(*size, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, **named):
-    """Uniform in [0, 1)."""
+    """Uniform in [0, 1), both parts of complex numbers."""
     shape = given_sizes(size, named)
     no_more("rand", named)
     require_device(device)
-    drawn = rn.uniform.call(draw_key(generator, device), shape=shape, dtype=float_dtype(dtype))
-    return finish(drawn, out, requires_grad, "rand", device)
+    made = drawn(rn.uniform, draw_key(generator, device), shape, float_dtype(dtype, takes_complex=True))
+    return finish(made, out, requires_grad, "rand", device)
 
 
 @api(method=False)
 def randn(*size, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False,
           **named):
-    """Normal, of mean 0 and deviation 1."""
+    """Normal, of mean 0 and deviation 1; of complex numbers both parts, of half that variance."""
     shape = given_sizes(size, named)
     no_more("randn", named)
     require_device(device)
-    drawn = rn.normal.call(draw_key(generator, device), shape=shape, dtype=float_dtype(dtype))
-    return finish(drawn, out, requires_grad, "randn", device)
+    made = drawn(rn.normal, draw_key(generator, device), shape, float_dtype(dtype, takes_complex=True))
+    return finish(made, out, requires_grad, "randn", device)
 
 
 def no_more(name, named):
@@ -285,8 +278,8 @@ def in_place(fn):
     return fn
 
 
-def _floating(x, name):
-    if not x.dtype.is_floating_point:
+def _floating(x, name, takes_complex=False):
+    if not (x.dtype.is_floating_point or (takes_complex and x.dtype.is_complex)):
         raise DTypeError(f"{name} fills floating point tensors, this one is {x.aval}")
     return x.dtype
 
@@ -300,7 +293,7 @@ def filling(fn):
         draw, key, factor, summand = fn(self, *args, **kwargs)
         if _lies_open(self):
             return write_by(self, functools.partial(_fill, draw, key._a, factor, summand), name)
-        noise = draw(key, shape=tuple(self.shape), dtype=self.dtype)
+        noise = drawn(draw, key, tuple(self.shape), self.dtype)
         return write(self, ew.add(ew.mul(noise, factor), summand), name)
 
     method.__name__, method.__qualname__, method.__doc__ = name, f"Tensor.{name}", fn.__doc__
@@ -328,7 +321,7 @@ def normal_(self, mean=0, std=1, *, generator=None):
     """Fills with normal numbers."""
     if std < 0:
         raise ArgumentError(f"normal_ takes a deviation of at least 0, got {std}")
-    _floating(self, "normal_")
+    _floating(self, "normal_", takes_complex=True)
     return rn.normal, draw_key_beside(self, generator), float(std), float(mean)
 
 

@@ -227,3 +227,13 @@ class histogramdd(NamedTuple):
 
     hist: Tensor
     bin_edges: tuple[Tensor, ...]
+
+
+def in_lines(self) -> str:
+    """What a result is as text: a line for each field."""
+    fields = ",\n".join(f"{name}={value!r}" for name, value in zip(self._fields, self))
+    return f"ingot.return_types.{type(self).__name__}(\n{fields})"
+
+
+for _kind in [x for x in globals().values() if isinstance(x, type) and issubclass(x, tuple)]:
+    type.__setattr__(_kind, "__repr__", in_lines)

@@ -4,14 +4,15 @@ large it is."""
 import numpy as np
 
 from ...ir.errors import DTypeError, IngotError
+from ..device_array import DeviceArray, address_of
 from ..tensor import Tensor, wrap
 from .convert import data_ptr
 from .register import FUNCTIONS, api
 
 
-def _whole(a) -> np.ndarray:
+def _whole(a):
     """The array that owns the memory that another one looks into."""
-    while isinstance(a.base, np.ndarray):
+    while isinstance(a.base, (np.ndarray, DeviceArray)):
         a = a.base
     return a
 
@@ -28,7 +29,7 @@ class UntypedStorage:
 
     def data_ptr(self) -> int:
         """The address of the first byte; 0 of none."""
-        return self._array.ctypes.data if self.nbytes() else 0
+        return address_of(self._array) if self.nbytes() else 0
 
     def nbytes(self) -> int:
         """How many bytes it has."""
@@ -48,7 +49,7 @@ class UntypedStorage:
     @property
     def _cdata(self) -> int:
         """What tells storages apart."""
-        return self._array.ctypes.data
+        return address_of(self._array)
 
     def is_shared(self) -> bool:
         """Whether other processes see it."""

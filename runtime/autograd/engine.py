@@ -143,7 +143,7 @@ class Backward:
         and nothing else can see it."""
         if can_add_to(held, g):
             return self.run(add_to, held[0], g)
-        return sum_of(held[0], g)
+        return sum_of(held[0], g) if self.on_tensors or is_sparse(held[0]) or is_sparse(g) else self.run(sum_of, held[0], g)
 
     def through(self, node, g):
         """Gradients of a node's arguments, where the walk needs more than the node's rule on one plain array."""

@@ -2,6 +2,7 @@
 
 from collections import OrderedDict, abc
 from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from ...ir.errors import ArgumentError, DimError, DTypeError
@@ -195,11 +196,16 @@ def _as_parameter(value):
     return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
 
 
+def _is_unordered(parameters) -> bool:
+    """Whether it is a mapping of which the order does not count: one that is not made for it."""
+    return isinstance(parameters, abc.Mapping) and not isinstance(parameters, OrderedDict)
+
+
 def _parameter_line(name, p):
     if not isinstance(p, Tensor):
-        return f"({name}): Object of type: {type(p).__name__}"
+        return f"  ({name}): Object of type: {type(p).__name__}"
     kind = "Parameter" if isinstance(p, Parameter) else "Tensor"
-    return f"({name}): {kind} containing: [{p.dtype} of size {'x'.join(map(str, p.shape))}]"
+    return f"  ({name}): {kind} containing: [{p.dtype} of size {'x'.join(map(str, p.shape))}]"
 
 
 class ParameterList(Module):
@@ -285,11 +291,13 @@ class ParameterDict(Module):
         return key in self._keys
 
     def __or__(self, other):
-        return ParameterDict({**dict(self.items()), **dict(other.items())})
+        made = self.copy()
+        made.update(other)
+        return made
 
     def copy(self):
         """The same values in a new dict."""
-        return ParameterDict(dict(self.items()))
+        return ParameterDict(self.items())
 
     def setdefault(self, key, default=None):
         """The value of `key`, which becomes `default` if there is none."""
@@ -334,8 +342,9 @@ class ParameterDict(Module):
         return [self[k] for k in self._keys]
 
     def update(self, parameters):
-        """Adds all of a mapping or of an iterable of pairs."""
-        for key, value in parameters.items() if hasattr(parameters, "items") else parameters:
+        """Adds all of a mapping or of an iterable of pairs; those of a plain mapping by their names in order."""
+        pairs = parameters.items() if hasattr(parameters, "items") else parameters
+        for key, value in sorted(pairs, key=itemgetter(0)) if _is_unordered(parameters) else pairs:
             self[key] = value
 
     def extra_repr(self):

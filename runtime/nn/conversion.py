@@ -4,6 +4,7 @@ from typing import Any
 
 from ...ir import dtype as dt
 from ...ir.errors import DTypeError
+from ..api.register import FUNCTIONS
 from ..tensor import Tensor
 
 
@@ -61,7 +62,7 @@ class ConversionMethods:
 
     def to_empty(self, *, device, recurse=True):
         """Moves to a device; values are not kept there."""
-        return self._apply(lambda t: t.to(device), recurse)
+        return self._apply(lambda t: FUNCTIONS["empty_like"](t, device=device), recurse)
 
     def share_memory(self):
         """Moves parameters and buffers into memory that other processes can map."""

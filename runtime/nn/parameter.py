@@ -14,7 +14,7 @@ from ..tensor import Tensor, wrap
 _new = object.__new__
 
 
-def _over(cls, data):
+def over(cls, data):
     """A tensor of class `cls` over the memory of `data`, without its history; over a copy of what cannot be written, such as
     the parts of complex numbers."""
     if data is None:
@@ -27,6 +27,8 @@ def _over(cls, data):
     t._a = data._a
     t._node = None
     t._storage = data._storage
+    if tls.m.recorder is not None:
+        tls.m.recorder.detached(data, t)
     return t
 
 
@@ -39,7 +41,12 @@ def _rebuild(cls, array, requires_grad, state):
     return t.requires_grad_() if requires_grad else t
 
 
-class _Owned(Tensor):
+def attributes_of(t) -> dict:
+    """The public attributes that a tensor was given."""
+    return {k: v for k, v in t.__dict__.items() if not k.startswith("_")}
+
+
+class Owned(Tensor):
     """What parameters and buffers share: copying and pickling keep the class."""
 
     __slots__ = ()
@@ -55,7 +62,7 @@ class _Owned(Tensor):
             return memo[id(self)]
         recorded = None if tls.m.recorder is None else recorded_copy(self, memo)
         if recorded is not None:
-            return taken_along(self, _over(type(self), recorded), memo)
+            return taken_along(self, over(type(self), recorded), memo)
         made = _rebuild(type(self), self._a.copy(order="K"), self.requires_grad, self._state())
         if self.grad is not None:
             made.grad = self.grad.clone() if self.grad.is_sparse else wrap(self.grad._a.copy())
@@ -66,13 +73,13 @@ class _Owned(Tensor):
         return _rebuild, (type(self), self._a, self.requires_grad, self._state())
 
 
-class Parameter(_Owned):
+class Parameter(Owned):
     """A tensor that becomes a parameter of the module it is assigned to."""
 
     __slots__ = ()
 
     def __new__(cls, data=None, requires_grad=True):
-        t = _over(cls, data)
+        t = over(cls, data)
         return Tensor.requires_grad_(t) if requires_grad else t
 
     def requires_grad_(self, requires_grad: bool = True):
@@ -85,7 +92,7 @@ class Parameter(_Owned):
         return "Parameter containing:\n" + super().__repr__()
 
 
-class Buffer(_Owned):
+class Buffer(Owned):
     """A tensor that becomes a buffer of the module it is assigned to."""
 
     __slots__ = ()
@@ -93,7 +100,7 @@ class Buffer(_Owned):
     persistent = True
 
     def __new__(cls, data=None, *, persistent=True):
-        t = _over(cls, data)
+        t = over(cls, data)
         t.persistent = persistent
         return t
 

@@ -1,5 +1,6 @@
 """state_dict() and load_state_dict() of modules."""
 
+import warnings
 from collections import OrderedDict, namedtuple
 from typing import Any
 
@@ -197,6 +198,9 @@ def _load_one(module, name, t, value, key, assign, errors):
     if assign:
         _assign(module, name, t, value)
         return
+    if t.is_meta and not value.is_meta:
+        warnings.warn(f"load_state_dict: {key} is on the meta device, where nothing can be copied to; pass assign=True to take "
+                      "the given tensors, or call to_empty() before", stacklevel=2)
     try:
         with no_grad():
             write(t, value.detach(), "load_state_dict")

@@ -5,6 +5,7 @@ import math
 from ...ir.errors import ArgumentError
 from ..api.register import FUNCTIONS
 from ..autograd.grad_mode import enable_grad
+from .complex_pairs import is_complex, parts_of, whole
 from .line_search import strong_wolfe
 from .optimizer import Optimizer, check
 
@@ -67,14 +68,15 @@ class LBFGS(Optimizer):
     def _gradient(self):
         """All gradients as one vector."""
         parts = [FUNCTIONS["zeros_like"](p.detach()) if p.grad is None else p.grad.detach().to_dense() for p in self._params]
-        return FUNCTIONS["cat"]([g.reshape(-1) for g in parts])
+        return FUNCTIONS["cat"]([(parts_of(g) if is_complex(g) else g).reshape(-1) for g in parts])
 
     def _move(self, direction, length):
         """Adds length * direction to the parameters."""
         start = 0
         for p in self._params:
-            stop = start + p._a.size
-            p.add_(direction[start:stop].reshape(p.shape) * length)
+            stop = start + p._a.size * (1 + is_complex(p))
+            part = direction[start:stop] * length
+            p.add_(whole(part.reshape(*p.shape, 2)) if is_complex(p) else part.reshape(p.shape))
             start = stop
 
     def _evaluate(self, closure):

@@ -12,6 +12,8 @@ def _mean_square(g, dim):
 class Adafactor(Optimizer):
     """Adam without a mean, with squares kept as one row and one column, and steps relative to the parameter's size."""
 
+    _takes_complex = False
+
     def __init__(self, params, lr=1e-2, beta2_decay=-0.8, eps=(None, 1e-3), d=1.0, weight_decay=0.0, *, foreach=None,
                  maximize=False):
         check(lr=lr, weight_decay=weight_decay)
@@ -60,6 +62,8 @@ def _towards(state, name, value, share):
 
 class Muon(Optimizer):
     """Momentum whose update is brought close to an orthogonal matrix; for parameters of two dimensions."""
+
+    _takes_complex = False
 
     def __init__(self, params, lr=1e-3, weight_decay=0.1, momentum=0.95, nesterov=True,
                  ns_coefficients=(3.4445, -4.775, 2.0315), eps=1e-7, ns_steps=5, adjust_lr_fn=None):

@@ -18,6 +18,7 @@ from ..state import tls
 from ..structure import HookTable, Structure
 from ..tensor import Tensor, wrap
 from ..writes import write
+from .complex_pairs import by_pairs
 
 ranges = lazy(__package__, "..profiler.ranges")
 
@@ -100,6 +101,7 @@ class Optimizer:
     `_update_rows` where they take sparse gradients."""
 
     _update_rows: Any = None
+    _takes_complex = True       # as pairs of real numbers, in a last dimension more
 
     def __init__(self, params, defaults):
         self.defaults = defaults
@@ -185,7 +187,13 @@ class Optimizer:
                     update = self._sparse_update(recorder) if g.is_sparse else self._update
                     if recorder is not None or g.is_sparse or g._node is not None:
                         g = g.detach()
-                    update(p, g if down else -g, self.state[p], group)
+                    g = g if down else -g
+                    if p.dtype.is_complex:
+                        if not self._takes_complex:
+                            raise DTypeError(f"{type(self).__name__} does not support complex parameters; use Adam or SGD")
+                        by_pairs(update, p, g, self.state[p], group)
+                    else:
+                        update(p, g, self.state[p], group)
         return loss
 
     def _sparse_update(self, recorder):
@@ -306,7 +314,7 @@ class Optimizer:
     def __repr__(self):
         lines = [f"{type(self).__name__} ("]
         for i, group in enumerate(self.param_groups):
-            lines.append(f"Parameter Group {i}")
+            lines += [*[""] * (i > 0), f"Parameter Group {i}"]
             lines += [f"    {k}: {group[k]}" for k in sorted(group) if k != "params"]
         return "\n".join([*lines, ")"])
 

@@ -127,7 +127,7 @@ def softplus(input, beta=1, threshold=20):
 def softsign(input):
     """x / (1 + |x|)"""
     x = input if input.dtype.is_inexact else to_dtype(input, dt.float32)
-    return ew.div(x, ew.add(ew.abs_(x), 1.0))
+    return x / (x.abs() + 1.0) if x.dtype.is_complex else ew.div(x, ew.add(ew.abs_(x), 1.0))
 
 
 def tanhshrink(input):

@@ -34,7 +34,7 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
     else:
         total = FUNCTIONS["stack"]([FUNCTIONS["norm"](t, norm_type) for t in tensors])
         total = FUNCTIONS["norm"](total, norm_type)
-    if error_if_nonfinite and not math.isfinite(total.item()):
+    if error_if_nonfinite and not FUNCTIONS["isfinite"](total):
         raise AutogradError(f"the total norm of order {norm_type} of the gradients is {total.item()}; pass "
                             "error_if_nonfinite=False to clip all the same")
     return total

@@ -1,0 +1,22 @@
+"""When recording does not pay: a function that is recorded at many of its calls had better run as it is at most of them."""
+
+STOCK = 64      # recordings that a function may make at once
+CALLS = 32      # for which it may make one more
+
+
+class Restraint:
+    """Says, of calls that no recording fits, which are recorded: as many as are in stock, which calls fill up again."""
+
+    __slots__ = ("_number", "_stock")
+
+    def __init__(self):
+        self._stock, self._number = float(STOCK), 0
+
+    def rests(self, number: int) -> bool:
+        """Whether the call with this number runs as it is. One that does not is recorded."""
+        self._stock = min(STOCK, self._stock + (number - self._number) / CALLS)
+        self._number = number
+        if self._stock < 1:
+            return True
+        self._stock -= 1
+        return False

@@ -1,0 +1,60 @@
+"""Functions that would be recorded again and again run as they are, most of the time; what was recorded is replayed."""
+
+import warnings
+from itertools import pairwise
+
+import pytest
+
+import ingot
+from ingot import jit
+from ingot.jit.restraint import CALLS, STOCK, Restraint
+
+
+def recorded(numbers):
+    """The numbers of the calls that are recorded, of those that no recording fits."""
+    restraint = Restraint()
+    return [i for i in numbers if not restraint.rests(i)]
+
+
+def test_where_nothing_fits_few_are_recorded():
+    found = recorded(range(1, 10_001))
+    assert found[:STOCK] == list(range(1, STOCK + 1))
+    assert abs(len(found) - STOCK - 10_000 / CALLS) < 5
+    assert max(b - a for a, b in pairwise(found)) <= CALLS + 1
+
+
+@pytest.mark.parametrize("every", [CALLS, 3 * CALLS])
+def test_who_needs_few_recordings_makes_them_all(every):
+    numbers = range(1, 10_001, every)
+    assert recorded(numbers) == list(numbers)
+
+
+def test_a_stock_is_filled_up_again():
+    many = STOCK * CALLS * 2
+    assert len(recorded([*range(1, 2 * STOCK), *range(many, many + 2 * STOCK)])) >= 2 * STOCK
+
+
+def test_a_function_that_asks_for_other_values_each_time():
+    calls = 0
+
+    @jit.trace
+    def pick(x):
+        nonlocal calls
+        calls += 1
+        kept = x[x > 0]
+        return kept.sum() / kept.shape[0]
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for n in range(1, 300):
+            x = ingot.full((600,), -1.0)
+            x[:n] = n
+            assert pick(x) == n
+    made = pick.stats()["compiles"]
+    assert made <= STOCK + 300 / CALLS + 1
+    before = pick.stats()["compiles"]
+    for _ in range(3):                       # what was recorded is replayed all the same
+        x[5:] = -1
+        x[:5] = 5.0
+        assert pick(x) == 5
+    assert pick.stats()["compiles"] == before
