@@ -17,6 +17,7 @@ class LivingName(str):
     """A name that keeps alive what it names, as long as some graph has it; equal to the same text."""
 
     __slots__ = ("named",)
+    named: Any
 
     def __new__(cls, name: str, named):
         """The name of an object."""

@@ -104,6 +104,8 @@ def paused(fn, spec, tensors):
     m = tls.m
     before, watching = (m.recorder, m.grad), sys.getprofile()
     sys.setprofile(None)
+    if m.recorder is not None and m.recorder.casts is not None:
+        m.recorder.casts.lift()
     m.recorder, m.grad = None, False
     m.refresh()
     try:

@@ -13,6 +13,7 @@ from ..runtime.state import tls
 from ..runtime.tensor import Tensor
 from .asked import NOTHING, asked_of, getters_names, imports_of
 from .bystanders import is_alone
+from .casts import Casts
 from .contents import Contents
 from .errors import DisturbedError, TraceError
 from .frames import cell_of, functions_of, is_user, unwatched
@@ -27,6 +28,7 @@ from .outside import Outside
 from .overwritten import overwritten
 from .photograph import PLAIN_CONTAINERS, is_changeable, is_container, is_item, is_plain, looks_like, photograph
 from .places import RESTORED, Held, read, root_value
+from .plain_arguments import settle
 from .reads import (
     ARGUMENT,
     BY_NAME,
@@ -57,6 +59,7 @@ class Watch(Outside, HiddenReads, Stores, World):
     def __init__(self, held=None):
         self.held = held or Held()       # what is looked up at every call
         self.contents = self.held.contents = Contents()
+        self.casts = Casts()
         self.scheduled: set = set()      # ids of what Python changes at the end of every call
         self.guards: dict = {}
         self.containers: list = []       # lists, dicts and sets that were read
@@ -100,6 +103,7 @@ class Watch(Outside, HiddenReads, Stores, World):
         return self
 
     def __exit__(self, *exc):
+        self.casts.close()
         tls.m.run = self._run
         if self._before is not None and hasattr(self._before, "enable"):
             sys.setprofile(None)        # cProfile, which the interpreter cannot call as it calls functions
@@ -111,18 +115,23 @@ class Watch(Outside, HiddenReads, Stores, World):
         if event == "call":
             if is_user(frame):
                 self._frame(frame)
-                return
-            self._library(frame)
-            if frame.f_code.co_argcount and frame.f_code.co_name in ("forward", "__call__", "train"):
-                first = frame.f_locals.get(frame.f_code.co_varnames[0])
-                if isinstance(first, Module):
-                    self._runs(frame.f_code, first)
+                self.casts.enter(frame)
+            else:
+                self._library(frame)
+                if frame.f_code.co_argcount and frame.f_code.co_name in ("forward", "__call__", "train"):
+                    first = frame.f_locals.get(frame.f_code.co_varnames[0])
+                    if isinstance(first, Module):
+                        self._runs(frame.f_code, first)
+            settle(frame, self.held.is_symbolic)        # the last to look at what is local, which is then put back
         elif event == "return":
+            self.casts.returns_to(frame.f_back)
             if frame.f_code is _COPIED and frame.f_locals["func"] in _NEW:
                 self._has_made(arg)
             elif type(arg) is types.ModuleType and is_users_space(arg):
                 self._walk(arg.__name__, arg)
         elif event == "c_call":
+            if getattr(arg, "__name__", "") in _STARTS_THREAD:
+                self.casts.close()
             if self.held.is_symbolic and self._leads_past(frame, arg):
                 self._fix()
             if is_user(frame):
@@ -179,6 +188,7 @@ class Watch(Outside, HiddenReads, Stores, World):
         self.reads_by_name = self.reads_by_name or not BY_NAME.isdisjoint(code.co_names)
         self._ask(asked_of(code).with_names(getters_names(frame) | self._names_past_made(frame)))
         if "globals" in code.co_names:
+            self.casts.close()
             self.spaces.setdefault(id(frame.f_globals), (frame.f_globals, dict(frame.f_globals)))
             for name in [c for c in code.co_consts if isinstance(c, str) and c in frame.f_globals]:     # globals()["rate"]
                 self._note(Chain(GLOBAL, name, ()), frame.f_globals, frame.f_globals[name])

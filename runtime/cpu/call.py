@@ -127,6 +127,7 @@ class _Read(weakref.ref):
     """A builtin function, and the descriptors and definitions that it reads for as long as it lives."""
 
     __slots__ = ("data",)
+    data: tuple
 
 
 # They are kept even when the interpreter ends: it may free a function after this module, and looks at its definition then. Of
