@@ -19,6 +19,7 @@ from .errors import DisturbedError, TraceError
 from .frames import cell_of, functions_of, is_user, unwatched
 from .given import Parts
 from .guards import UNREAD, Guard, ModulesGuard, module_state
+from .handed_on import calls_of, note_arguments
 from .hidden_reads import HiddenReads, known_in_class, owners_above
 from .instances import is_instance, is_users_space
 from .lack import Lack
@@ -85,7 +86,8 @@ class Watch(Outside, HiddenReads, Stores, World):
         self._reader = ""                # the function that is being looked at,
         self._asked = NOTHING            # and what it asks of objects that no chain leads to,
         self._questions: dict = {}       # how all code so far asks -> for which names
-        self._uses: dict = {}                    # and what it does with what its chains lead to
+        self._uses: dict = {}                    # and what it does with what its chains lead to,
+        self._calls: dict = {}                   # and to which calls it gives that
         self._imports: list = []                 # (module and level, steps, package) of what code reads of what it imports
         self._walked: set = set()
         self._classes: dict = {}         # (class, names) -> which of the names it knows, and which it has not
@@ -203,7 +205,8 @@ class Watch(Outside, HiddenReads, Stores, World):
         for name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
             if id(local.get(name)) in self.outside or id(local.get(name)) in self.tensors:
                 self._walk(name, local[name], is_given=id(local[name]) in self.given)
-        self._uses = uses_of(code)
+        self._uses, self._calls = uses_of(code), calls_of(code)
+        note_arguments(frame, self.contents, self._uses)
         for chain in reads_of(code):
             if chain.root == GLOBAL:
                 self._note(chain, frame.f_globals, root_value(frame.f_globals, chain.name))
@@ -273,16 +276,16 @@ class Watch(Outside, HiddenReads, Stores, World):
             return chain, value
         found = follow(at, steps)
         if id(found) in self.copies or self.scheduled:
-            self._note_use(chain, value, found, self._uses.get(chain))
+            self._note_use(chain, value, found, self._uses.get(chain), self._calls.get(chain, ()))
         if not steps or type(at) in PLAIN_CONTAINERS:
             return Chain(ARGUMENT, chain.name, ()), ()
         return Chain(ARGUMENT, str(replace(chain, steps=chain.steps[: len(chain.steps) - len(steps)])), steps), at
 
     def _note(self, chain, root, base):
-        how = self._uses.get(chain)
+        how, calls = self._uses.get(chain), self._calls.get(chain, ())
         chain, root, base = self._past_modules(chain, root, base)
         if base is not None:
-            self._note_use(chain, base, follow(base, chain.steps), how)
+            self._note_use(chain, base, follow(base, chain.steps), how, calls)
         key = (id(root), chain)
         if base is None or key in self.guards or self._through_tensor(base, chain.steps):
             return
@@ -307,11 +310,11 @@ class Watch(Outside, HiddenReads, Stores, World):
         self._note_generator(value)
         self._keep_outside(chain, value)
 
-    def _note_use(self, chain, base, value, how):
+    def _note_use(self, chain, base, value, how, calls):
         """Looks at a list or dictionary before anything changes in it, and notes what is done with it."""
         if type(value) in RESTORED:
             self.contents.see(value, str(chain), self.held)
-            self.contents.used(value, how)
+            self.contents.used(value, how, calls)
         if self.scheduled and not callable(value) and self._is_scheduled(chain, base, value):
             self._refuse(f"it reads {chain} after a learning rate schedule has stepped, which happens at the end of a call; "
                          "read it before, or outside")
