@@ -12,8 +12,22 @@ from .dtype import DType
 from .errors import GraphError
 from .symbolic import SymFloat, SymInt
 
+
+class LivingName(str):
+    """A name that keeps alive what it names, as long as some graph has it; equal to the same text."""
+
+    __slots__ = ("named",)
+    named: Any
+
+    def __new__(cls, name: str, named):
+        """The name of an object."""
+        made = super().__new__(cls, name)
+        made.named = named
+        return made
+
+
 _BASES: tuple[Any, ...] = (bool, int, float, complex, str)
-_EXACT = (bool, int, str, type(None), DType, SymInt)
+_EXACT = (bool, int, str, type(None), DType, SymInt, LivingName)
 
 
 def canonical_param(value):
@@ -54,6 +68,8 @@ def param_key(value):
         return (SymInt, value.poly)
     if kind is SymFloat:
         return (SymFloat, value.text)
+    if kind is LivingName:
+        return (str, str(value))
     return (kind, value)
 
 

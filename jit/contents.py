@@ -16,7 +16,7 @@ from .errors import FirstTimeError, TraceError
 from .overwritten import key_id
 from .photograph import Photograph, looks_like, same_keys
 from .places import DICTS, EXTEND, RESTORED
-from .reads import ADDED, MISSING, STEPPED, STORED, key_text
+from .reads import ADDED, HANDED, MISSING, STEPPED, STORED, key_text
 
 
 class Contents:
@@ -29,7 +29,9 @@ class Contents:
         self.first: dict = {}
         self._raw: dict = {}         # by id: (container, a shallow copy of it, what names it)
         self._base: dict = {}        # by id: what it held before the function itself changed it
-        self.only: dict = {}         # by id: ADDED or STORED, as long as nothing else is done with it
+        self._done: dict = {}        # by id: ADDED, STORED, STEPPED or HANDED, as long as nothing else is done with it
+        self._calls: dict = {}       # by id: the calls (code, offset) to which it is given
+        self._arrived: set = set()   # (id, call) that lead to a function whose code says what that does with it
 
     def see(self, container, text: str, held) -> None:
         """Remembers a list or dictionary as it is, unless it was seen before."""
@@ -55,10 +57,24 @@ class Contents:
                                      "host function that it calls; leave it to one of them")
                 self.changed_by_others(container)
 
-    def used(self, container, how):
-        """Some code does no more than `how` with a container (`reads.uses_of`); None for all the rest."""
-        if self.only.setdefault(id(container), how) != how:
-            self.only[id(container)] = None
+    def used(self, container, how, calls=()):
+        """Some code does no more than `how` with a container (`reads.uses_of`); None for all the rest. `calls` are those to
+        which it gives it."""
+        before = self._done.setdefault(id(container), how)
+        if before == HANDED:
+            self._done[id(container)] = how
+        elif how not in (before, HANDED):
+            self._done[id(container)] = None
+        self._calls.setdefault(id(container), set()).update(calls)
+
+    def arrived(self, container, call):
+        """A call leads to a function of the user's, whose code says what that does with a container."""
+        self._arrived.add((id(container), call))
+
+    def only(self, container):
+        """What alone is done with a container, if that is known."""
+        at = id(container)
+        return self._done.get(at) if all((at, call) in self._arrived for call in self._calls.get(at, ())) else None
 
     def is_written(self, table: dict, key) -> bool:
         """Whether the run has set an item of a dictionary."""
@@ -79,7 +95,7 @@ class Contents:
         found: list = []
         for container, _, text in self._raw.values():
             copy = self._base[id(container)]
-            if type(copy) is deque and len(container) == container.maxlen and self.only.get(id(container)) == ADDED:
+            if type(copy) is deque and len(container) == container.maxlen and self.only(container) == ADDED:
                 found += _appended(container, copy, text)
             else:
                 found += (_dict_targets if type(copy) in DICTS else _list_targets)(container, copy, text)
@@ -117,7 +133,7 @@ class Contents:
         """What guards are to expect of a container that was seen, by what the function does with it."""
         if type(container) not in RESTORED or id(container) not in self._raw:
             return None
-        only = self.only.get(id(container))
+        only = self.only(container)
         if only == STEPPED or (only == ADDED and _shows_additions(container, self._base[id(container)])):
             return AnyOf(type(container))
         if only == STORED and type(container) in DICTS:

@@ -10,10 +10,11 @@ from ..ir.ops.elementwise import cast
 from ..ir.symbolic import pinned
 from ..runtime.storage import user_line
 from ..runtime.tensor import Tensor, wrap
+from .casts import looks_at_types
 from .errors import TraceError, at
 from .frames import is_user
 from .printed import Printed
-from .read_numbers import deferred, known, operands
+from .read_numbers import deferred, known, operand, operands
 from .recording import Cut
 from .seen import frozen_value
 from .straight import HandedOut
@@ -24,6 +25,7 @@ SMALL = 64      # elements up to which a constant is written into the graph
 class Exchange:
     """The part of a recorder that hears of it."""
 
+    has_numbers = False       # whether something stands for a number that was read
     defers = False            # whether numbers that are read may wait to be asked for (`read_numbers.py`)
 
     def __init__(self: Any):
@@ -74,7 +76,7 @@ class Exchange:
             return seen
         frame = sys._getframe(3)
         if self.defers and is_user(frame):
-            number = deferred(self, t, seen) if how == "item" else None
+            number = deferred(self, t, seen) if how == "item" and not looks_at_types(frame.f_code) else None
             if number is not None or self.handed_out.takes(t, how, seen, sys._getframe(2).f_code, frame):
                 return seen if number is None else number
         self.cut(t, how, seen)
@@ -94,6 +96,10 @@ class Exchange:
         """Operands and parameters of an operator: with the values of numbers that were read, unless the graph computes with
         them."""
         return operands(op, args), {name: known(x) for name, x in params.items()}
+
+    def operand(self: Any, x, dtype):
+        """A number as an operand beside tensors of a dtype: a tensor, where the graph computes with it."""
+        return operand(x, dtype)
 
     def check_lent(self):
         """Raises if an array was written that the function got by numpy()."""

@@ -13,7 +13,7 @@ from contextlib import nullcontext
 
 import numpy as np
 
-from ..ir.ops.host import FUNCTIONS
+from ..ir.ops.host import living_name
 from ..ir.substitute import at_hint, bound_values, has_symbols, replaced
 from ..ir.symbolic import pinned
 from ..runtime.state import tls
@@ -56,14 +56,13 @@ def record(recorder, fn, args, kwargs):
         recorder.host_effect(Step(fn, spec), tensors)
         return None
     spec = replaced(spec, pinned)           # its results may be others for other numbers
-    name = f"{_name(fn)}_{next(_numbers)}"
     warnings = np.geterr()
 
     def call(*arrays):
         with np.errstate(**warnings):
             return _arrays_of(paused(fn, spec, [wrap(a) for a in arrays]))
 
-    FUNCTIONS[name] = call
+    name = living_name(f"{_name(fn)}_{next(_numbers)}", call)
     results = tuple([(t._a.shape, t.dtype.name) for t in given])
     fresh = [wrap(np.array(t._a)) for t in given]
     recorder.host_results(tensors, fresh, function=name, results=results)
@@ -105,6 +104,8 @@ def paused(fn, spec, tensors):
     m = tls.m
     before, watching = (m.recorder, m.grad), sys.getprofile()
     sys.setprofile(None)
+    if m.recorder is not None and m.recorder.casts is not None:
+        m.recorder.casts.lift()
     m.recorder, m.grad = None, False
     m.refresh()
     try:

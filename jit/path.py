@@ -1,5 +1,6 @@
 """Recorded paths through a function, merged into a tree: a first stretch, and the answers that lead on."""
 
+from .errors import TraceError
 from .replay import Outdated, Replay, Unseen
 from .stretches import stretches_of
 
@@ -32,9 +33,9 @@ class Tree:
             if seen not in here.answers:
                 before()
                 self._extend(stretches[i], stretches[i:], recording.cuts[i:])
-                stretches[i].settle()               # other threads may take it as soon as it is an answer
-                here.answers[seen] = stretches[i]
-                self.first.settle()
+                here.coming = stretches[i]
+                self.first.settle()                 # other threads may take it as soon as it is an answer
+                here.answers[seen], here.coming = stretches[i], None
                 return True
             here = here.answers[seen]
 
@@ -65,8 +66,10 @@ class Tree:
             replay = Replay(arguments, symbols)
             try:
                 return self._follow(replay)
-            except Outdated:
+            except Outdated as missing:
                 replay.roll_back()
+                if replay.is_up_to_date:
+                    raise TraceError(f"{missing}, which is an error of ingot's own") from missing
             except BaseException:
                 replay.roll_back()
                 raise

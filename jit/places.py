@@ -187,7 +187,7 @@ def kept(owner, key, kind):
     if kind == "cell":
         return root_value(owner, key)
     if kind == "item":
-        return owner[key]
+        return owner.get(key, MISSING) if type(owner) in DICTS else owner[key]
     if kind == EXTEND:
         return tuple(islice(owner, key, None))
     view = VIEWED.get((id(owner), key)) if VIEWED else None

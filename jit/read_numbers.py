@@ -6,9 +6,11 @@
     if loss.item() < 1: ...     # only the answer of a comparison decides which way a call takes
 
 A `ReadNumber` stands for such a number. Whatever else asks for it gets the value, and what follows is recorded for this value
-alone, as with other ways to read a tensor. Integers are exact: whether 64 bits hold a result is asked like an answer.
+alone, as with other ways to read a tensor. Integers are exact: whether 64 bits hold a result is asked like an answer. What no
+graph computes as Python does (`round(v, 2)`, `0.9 ** v`, `math.sqrt(v)`), Python does at every call (`number_functions.py`).
 """
 
+import math
 import operator
 import sys
 from typing import Any
@@ -17,14 +19,17 @@ import numpy as np
 
 from ..ir import dtype as dt
 from ..ir.ops.elementwise import pow_
-from ..ir.symbolic import SymFloat, SymInt
+from ..ir.symbolic import SymFloat, SymInt, is_symbol
 from ..runtime.state import tls
-from ..runtime.tensor import Tensor
+from ..runtime.tensor import Tensor, wrap
+from .number_functions import computed
 
 _WIDE = {float: dt.float64, int: dt.int64}
 _EXACT = 1 << 53                    # integers up to here are doubles
 _LIMITS = {operator.add: 1 << 62, operator.sub: 1 << 62, operator.mul: 1 << 31}     # of operands, so that 64 bits hold a result
 _FLOATS = (operator.add, operator.sub, operator.mul, operator.truediv)
+_BY_PYTHON = (operator.floordiv, operator.mod, operator.pow)
+_MOST = 1 << 63
 _ORDER = {operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne}
 
 
@@ -48,6 +53,7 @@ class ReadNumber:
 
     def __init__(self, recorder, tensor: Tensor, value):
         self.recorder, self.tensor, self.hint, self.is_known = recorder, tensor, value, False
+        recorder.has_numbers = True
 
     @property
     def kind(self) -> type:
@@ -84,6 +90,12 @@ class ReadNumber:
     def __index__(self):
         return operator.index(self.known())
 
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
     def __reduce__(self):
         return self.kind, (self.known(),)
 
@@ -97,6 +109,12 @@ class ReadNumber:
     def __neg__(self):
         return operator.mul(self, -1.0 if self.kind is float else -1)
 
+    def __divmod__(self, other):
+        return self // other, self % other
+
+    def __rdivmod__(self, other):
+        return other // self, other % self
+
 
 def known(x):
     """A number of which the value is noted, if it was read; anything else as it is."""
@@ -109,9 +127,17 @@ def operands(op, args) -> list:
     if ReadNumber not in map(type, args) or not ((op.is_elementwise and "exact" in op.traits) or _is_plain_power(op, args)):
         return [known(x) for x in args]
     dtype = next((x.dtype for x in args if isinstance(x, Tensor) and x.dtype is not dt.bool_), None)     # where(c, x, v)
-    if dtype is not dt.float32 and dtype is not dt.float64:
-        return [known(x) for x in args]
-    return [x.tensor.to(dtype) if type(x) is ReadNumber and x.is_open else known(x) for x in args]
+    return [operand(x, dtype) for x in args]
+
+
+def operand(x, dtype):
+    """A number that was read as a tensor of a dtype, if nobody has asked for it and that gives the same bits; else as the
+    number that it is. Anything else stays as it is."""
+    if type(x) is not ReadNumber:
+        return x
+    if dtype is dt.float32 or dtype is dt.float64:
+        return x.tensor.to(dt.float64).to(dtype) if x.is_open else x.known()
+    return x.tensor if dtype is dt.int64 and x.kind is int and x.is_open else x.known()
 
 
 def _is_plain_power(op, args) -> bool:
@@ -133,6 +159,11 @@ def _as_float(x):
     return _as_int(x, _EXACT)
 
 
+def _as_double(x):
+    """An operand of double arithmetic, to which Python rounds ints as a cast does; None if that is not known."""
+    return x.tensor.to(dt.float64) if type(x) is ReadNumber and x.kind is int else _as_float(x)
+
+
 def _as_int(x, limit):
     """An operand of 64-bit integers, or None where they might not hold the result."""
     kind = type(x)
@@ -145,8 +176,8 @@ def _sides(plain, x, y):
     """What the graph computes with, or (None, None) where it cannot do so as Python does."""
     if plain is operator.truediv and y == 0:
         return None, None
-    if any(type(v) is ReadNumber and v.kind is float for v in (x, y)):
-        return (_as_float(x), _as_float(y)) if plain in _FLOATS else (None, None)
+    if any(v.__class__ is float for v in (x, y)):
+        return (_as_double(x), _as_double(y)) if plain in _FLOATS else (None, None)
     if plain is operator.truediv:
         return [v.to(dt.float64) if isinstance(v, Tensor) else v for v in (_as_int(x, _EXACT), _as_int(y, _EXACT))]
     limit = _LIMITS.get(plain)
@@ -159,7 +190,37 @@ def _computed(plain, x, y) -> Any:
     if a is None or b is None:
         return None
     first = x if type(x) is ReadNumber else y
-    return ReadNumber(first.recorder, plain(a, b), plain(*[v.hint if hasattr(v, "hint") else v for v in (x, y)]))
+    return ReadNumber(first.recorder, plain(a, b), plain(_now(x), _now(y)))
+
+
+def _now(x):
+    """The value of a number in this call."""
+    return x.hint if hasattr(x, "hint") else x
+
+
+def is_number(x) -> bool:
+    """Whether a function of numbers may be computed of it at every call."""
+    return type(x) in (ReadNumber, SymInt, SymFloat, float) or (type(x) in (int, bool) and -_MOST <= x < _MOST)
+
+
+def applied(name: str, args) -> Any:
+    """What a function of `number_functions` gives for numbers, of which one was read and nobody has asked for it; None where
+    it cannot be computed at every call."""
+    recorder = next((x.recorder for x in args if type(x) is ReadNumber and x.is_open), None)
+    if recorder is None or not all(map(is_number, args)):
+        return None
+    made = computed(recorder, name, [_tensor_of(recorder, x) for x in args], [*map(_now, args)])
+    return None if made is None else ReadNumber(recorder, *made)
+
+
+def _tensor_of(recorder, x) -> Tensor:
+    """A number as a tensor of the recording."""
+    if type(x) is ReadNumber and x.is_open:
+        return x.tensor
+    x = known(x)
+    constant = wrap(np.array(1 if is_symbol(x) else x, np.float64 if type(_now(x)) is float else np.int64))
+    recorder.made(constant)
+    return constant * x if is_symbol(x) else constant
 
 
 def _compared(plain, x, y) -> Any:
@@ -186,6 +247,8 @@ def _operators():
                 return plain(other, self.known()) if is_flipped else plain(self.known(), other)
             x, y = (other, self) if is_flipped else (self, other)
             made = _computed(plain, x, y) if self.is_open else None
+            if made is None and plain in _BY_PYTHON:
+                made = applied(plain.__name__, (x, y))
             return plain(known(x), known(y)) if made is None else made
         return run
 
@@ -195,15 +258,22 @@ def _operators():
             return plain(self.known(), known(other)) if answer is None else answer
         return run
 
+    def function(plain):
+        def run(self, *args):
+            made = applied(plain.__name__, (self, *args)) if None not in args else run(self)
+            return plain(self.known(), *args) if made is None else made
+        return run
+
     for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow"):
         plain = getattr(operator, name)
         setattr(ReadNumber, f"__{name}__", arithmetic(plain, False))
         setattr(ReadNumber, f"__r{name}__", arithmetic(plain, True))
     for plain in _ORDER:
         setattr(ReadNumber, f"__{plain.__name__}__", compare(plain))
-    for name, plain in (("float", float), ("int", int), ("hash", hash), ("repr", repr), ("str", str), ("abs", abs),
-                        ("round", round), ("complex", complex), ("trunc", int), ("divmod", divmod)):
+    for name, plain in (("float", float), ("int", int), ("hash", hash), ("repr", repr), ("str", str), ("complex", complex)):
         setattr(ReadNumber, f"__{name}__", lambda self, *args, plain=plain: plain(self.known(), *args))
+    for name, plain in (("abs", abs), ("round", round), ("floor", math.floor), ("ceil", math.ceil), ("trunc", int)):
+        setattr(ReadNumber, f"__{name}__", function(plain))
     setattr(ReadNumber, "__bool__", lambda self: self != 0)  # noqa: B010
 
 

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ..runtime.tensor import Tensor
+from .stack import Walk
 
 GLOBAL, FREE, ARGUMENT = "global", "free", "argument"
-ADDED, STORED, STEPPED = "added", "stored", "stepped"
+ADDED, STORED, STEPPED, HANDED = "added", "stored", "stepped", "handed"
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,11 @@ def reads_of(code) -> tuple:
 
 def _instructions(code) -> list:
     return [i for i in dis.get_instructions(code) if i.opname not in ("CACHE", "PRECALL", "EXTENDED_ARG", "RESUME")]
+
+
+def kept_arguments(code) -> set:
+    """The arguments that the code does not assign to."""
+    return _kept_arguments(code, _instructions(code))
 
 
 def _kept_arguments(code, instructions) -> set:
@@ -149,8 +155,27 @@ def stores_of(code) -> tuple:
 @lru_cache(maxsize=4096)
 def uses_of(code) -> dict:
     """{chain: what alone the code does with what it leads to}: ADDED for `chain.append(...)` and `chain.extend(...)`, STORED
-    for `chain[key] = ...`, STEPPED for reading `chain[constant]`; None where it does something else, or several of these."""
+    for `chain[key] = ...`, STEPPED for reading `chain[constant]`, HANDED where it only gives it to functions, which may be
+    beside one of the others; None where it does something else, or several of these."""
     found: dict = {}
+    for chain, how, _ in _uses_in(code):
+        before = found.setdefault(chain, how)
+        if before == HANDED:
+            found[chain] = how
+        elif how not in (before, HANDED):
+            found[chain] = None
+    return found
+
+
+def handed_in(code) -> list:
+    """(chain, offset of the call that takes what it leads to as an argument) for each place where code has one."""
+    return [(chain, offset) for chain, how, offset in _uses_in(code) if how == HANDED]
+
+
+@lru_cache(maxsize=4096)
+def _uses_in(code) -> tuple:
+    """(chain, how it is used, offset of the call to which it is given) for each place where code has one."""
+    found: list = []
     instructions = _instructions(code)
     arguments = _kept_arguments(code, instructions)
     for at, ins in enumerate(instructions):
@@ -160,11 +185,30 @@ def uses_of(code) -> dict:
         steps = _steps_after(instructions, at + 1)
         end = at + 1 + sum([1 if kind == "attr" else 2 for kind, _ in steps])
         for n in range(len(steps) + 1):
-            chain = Chain(root[0], root[1], tuple(steps[:n]))
-            how = _use_of(steps[n]) if n < len(steps) else STORED if _is_store(instructions, end) else None
-            if found.setdefault(chain, how) != how:
-                found[chain] = None
-    return found
+            chain, offset = Chain(root[0], root[1], tuple(steps[:n])), None
+            if n < len(steps):
+                how = _use_of(steps[n])
+            elif _is_store(instructions, end):
+                how = STORED
+            else:
+                offset = _call_that_takes(instructions, end)
+                how = None if offset is None else HANDED
+            found.append((chain, how, offset))
+    return tuple(found)
+
+
+def _call_that_takes(instructions, at) -> int | None:
+    """The offset of the call of which the value that is on top of the stack becomes an argument, if nothing else does."""
+    walk = Walk(stack=[HANDED])
+    for ins in instructions[at:]:
+        taken = None if ins.is_jump_target else walk.step(ins)
+        if taken is None:
+            return None
+        if HANDED in taken:
+            return ins.offset if ins.opname in ("CALL", "CALL_KW") and HANDED not in taken[:2] else None
+        if HANDED not in walk.stack:
+            return None
+    return None
 
 
 def _use_of(step):

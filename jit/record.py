@@ -70,6 +70,7 @@ class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
         self.turned: dict = {}                   # position of an input: (the tensor, whether it required grad)
         self.cleared: list | None = None         # leaves that had no gradient any more when the first operation ran
         self.contents: Any = None                # the `Contents` of lists and dictionaries that the function reaches
+        self.casts: Any = None                   # the `Casts` that lie in the globals of the user's modules
         self.scheduled: set = set()              # ids of the groups of optimizers whose rates change at the end of the call
         self.replaced: set = set()               # (id of an optimizer's state, name) of entries that the user's code replaced
         self.rebound_to: dict = {}               # by id: (tensor from outside whose `.data` was set, position, storage before)

@@ -32,7 +32,7 @@ class Environment(dict):
     """Slots and their arrays."""
 
     def __missing__(self, slot):
-        raise Outdated(slot)
+        raise Outdated(f"value {slot} of a recorded path is missing where it is used")
 
 
 class Unseen(Exception):
@@ -50,7 +50,7 @@ class Unseen(Exception):
 class Replay:
     """One run along the tree."""
 
-    __slots__ = ("arguments", "drawn", "env", "symbols", "tensors")
+    __slots__ = ("arguments", "drawn", "env", "symbols", "tensors", "went")
 
     def __init__(self, arguments, symbols=()):
         self.arguments = arguments
@@ -58,10 +58,15 @@ class Replay:
         self.tensors = []        # the tensor behind each input, None for keys and scalars
         self.env = Environment() # slot -> array, for inputs (negative) and results
         self.drawn = Drawn()     # random keys
+        self.went = []           # (stretch, what it did) on the way so far
 
     def go(self, stretch, work):
         """Takes in the stretch's inputs and runs its nodes."""
         tensors, env = self.tensors, self.env
+        self.went.append((stretch, work))
+        if stretch.finish is not None:          # it may write: what is missing is found before
+            for slot in stretch.finish.held:
+                env[slot]
         if stretch.is_plain:
             given = self.arguments
             found = [given[s.what] if s.kind == "argument" else s.what for s in stretch.sources]
@@ -99,6 +104,11 @@ class Replay:
         if source.kind == "key":
             return None, self.drawn.key(source.what)
         return None, np.asarray(source.what(), np.float64)
+
+    @property
+    def is_up_to_date(self) -> bool:
+        """Whether the stretches on the way have to give no more now than when they ran."""
+        return all(stretch.work is work for stretch, work in self.went)
 
     def roll_back(self):
         """Gives drawn random keys back."""

@@ -121,7 +121,7 @@ class Run:
         """Runs the function on the arguments of a call, alone in the process: it marks the tensors that it meets."""
         m, recorder, held = tls.m, self.recorder, call.held(self.symbols)
         watch = Watch(held)
-        watch.scheduled, recorder.contents = recorder.scheduled, watch.contents
+        watch.scheduled, recorder.contents, recorder.casts = recorder.scheduled, watch.contents, watch.casts
         args, kwargs = call.arguments(self.symbols)
         watch.called(self.fn, args, kwargs)
         given: list = []
@@ -138,7 +138,7 @@ class Run:
             for g in call.arrays:
                 if g.sizes_are_read:
                     recorder.pin_sizes(g.tensor)
-            with held, StandIns(watch, held.is_symbolic), watch:
+            with held, StandIns(watch), watch:
                 self.result = mapped(self.fn(*args, **kwargs), lambda x: fixed(x) if type(x) is SymScalar else x)
                 effects = watch.effects()
                 attributes, read = MadeObjects(recorder, watch.made).attributes, recorder.handed_out.part

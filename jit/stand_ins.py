@@ -1,5 +1,6 @@
 """Functions of Python's that others stand in for while a call is recorded: `print`, which is a host step, so that every call
-prints; `open`, by which files become conditions; and those of `math`, which go on computing with symbolic numbers."""
+prints; `open`, by which files become conditions; and those of `math`, which go on computing with symbolic numbers and with
+numbers that were read out of tensors."""
 
 import builtins
 import functools
@@ -12,11 +13,14 @@ from typing import Any
 
 from ..ir.symbolic import MATH, applied, is_symbol
 from ..runtime.state import tls
+from . import read_numbers
+from .casts import CASTS
 from .host import record
 from .printed import written
+from .read_numbers import ReadNumber
 
 _WRITES = frozenset("wax+")
-_REAL: dict = {}        # by id of what stands in: the function itself
+_REAL: dict = {id(cast): cast.kind for cast in CASTS.values()}        # by id of what stands in: the function itself
 
 
 def real(x):
@@ -27,12 +31,11 @@ def real(x):
 class StandIns:
     """Puts them in place; `watch` hears of files that are opened."""
 
-    def __init__(self, watch=None, is_symbolic: bool = False):
+    def __init__(self, watch=None):
         self._places: list = [(builtins, "print", _printing)]
         if watch is not None:
             self._places += [(module, "open", _opening(watch)) for module in (builtins, io)]
-        if is_symbolic:
-            self._places += [(math, name, _computing) for name in MATH]
+        self._places += [(math, name, _computing) for name in MATH] + [(math, name, _asking) for name in _ANSWERS]
         self._before: list = []
 
     def __enter__(self):
@@ -87,10 +90,22 @@ def _opening(watch):
 def _computing(really):
     name = really.__name__
 
-    def call(*args, **kwargs):
-        return applied(name, args) if not kwargs and any(map(is_symbol, args)) else really(*args, **kwargs)
+    def call(*args):
+        if ReadNumber in map(type, args):
+            found = read_numbers.applied(f"math_{name}", args)
+            return really(*map(read_numbers.known, args)) if found is None else found
+        return applied(name, args) if any(map(is_symbol, args)) else really(*args)
 
     return call
+
+
+# Questions about numbers, as comparisons: `v - v` is 0 or nan.
+_ANSWERS = {"isnan": lambda v: v != v, "isfinite": lambda v: v - v == 0, "isinf": lambda v: v in (math.inf, -math.inf)}
+
+
+def _asking(really):
+    answer = _ANSWERS[really.__name__]
+    return lambda x: answer(x) if type(x) is ReadNumber else really(x)
 
 
 def is_read_only(mode) -> bool:

@@ -28,6 +28,7 @@ class Stretch:
     piece: Piece
     question: tuple | None = None            # (slot, how)
     answers: dict = field(default_factory=dict)
+    coming: "Stretch | None" = None          # an answer that no replay takes yet
     finish: "Finish | None" = None
     work: "Work | None" = None
     cleared: tuple = ()          # positions of inputs whose gradient goes before anything is computed
@@ -38,7 +39,7 @@ class Stretch:
     def settle(self) -> dict:
         """Finds out what this stretch has to give, for what now follows; returns the slots it needs from before."""
         needed = {}
-        for following in self.answers.values():
+        for following in (*self.answers.values(), *([] if self.coming is None else [self.coming])):
             needed.update(following.settle())
         if self.question is not None:
             needed.setdefault(self.question[0], None)
@@ -77,6 +78,7 @@ class Finish:
     rebinds: list                # (input position, slot, Output)
     differential: Differential | None
     outcome: Any
+    held: tuple = ()             # slots that stretches before the last one have made, and that are handed out
 
     @property
     def does_more(self) -> bool:
@@ -111,8 +113,9 @@ class Finish:
         for r in wanted:                # what was made before must still be there
             if r.slot >= 0 and r.slot not in made:
                 needed.setdefault(r.slot, None)
-        for slot, _ in self.differential.residuals if self.differential is not None else ():
-            needed.setdefault(slot, None)
+        residuals = [slot for slot, _ in self.differential.residuals] if self.differential is not None else []
+        needed.update(dict.fromkeys(residuals))
+        self.held = tuple([slot for slot in (*taken, *residuals) if slot >= 0 and slot not in made])
         return results, updates, grads, hosts, memory
 
 

@@ -13,11 +13,13 @@ from ..runtime.state import tls
 from ..runtime.tensor import Tensor
 from .asked import NOTHING, asked_of, getters_names, imports_of
 from .bystanders import is_alone
+from .casts import Casts
 from .contents import Contents
 from .errors import DisturbedError, TraceError
 from .frames import cell_of, functions_of, is_user, unwatched
 from .given import Parts
 from .guards import UNREAD, Guard, ModulesGuard, module_state
+from .handed_on import calls_of, note_arguments
 from .hidden_reads import HiddenReads, known_in_class, owners_above
 from .instances import is_instance, is_users_space
 from .lack import Lack
@@ -27,6 +29,7 @@ from .outside import Outside
 from .overwritten import overwritten
 from .photograph import PLAIN_CONTAINERS, is_changeable, is_container, is_item, is_plain, looks_like, photograph
 from .places import RESTORED, Held, read, root_value
+from .plain_arguments import settle
 from .reads import (
     ARGUMENT,
     BY_NAME,
@@ -57,6 +60,7 @@ class Watch(Outside, HiddenReads, Stores, World):
     def __init__(self, held=None):
         self.held = held or Held()       # what is looked up at every call
         self.contents = self.held.contents = Contents()
+        self.casts = Casts()
         self.scheduled: set = set()      # ids of what Python changes at the end of every call
         self.guards: dict = {}
         self.containers: list = []       # lists, dicts and sets that were read
@@ -82,7 +86,8 @@ class Watch(Outside, HiddenReads, Stores, World):
         self._reader = ""                # the function that is being looked at,
         self._asked = NOTHING            # and what it asks of objects that no chain leads to,
         self._questions: dict = {}       # how all code so far asks -> for which names
-        self._uses: dict = {}                    # and what it does with what its chains lead to
+        self._uses: dict = {}                    # and what it does with what its chains lead to,
+        self._calls: dict = {}                   # and to which calls it gives that
         self._imports: list = []                 # (module and level, steps, package) of what code reads of what it imports
         self._walked: set = set()
         self._classes: dict = {}         # (class, names) -> which of the names it knows, and which it has not
@@ -100,6 +105,7 @@ class Watch(Outside, HiddenReads, Stores, World):
         return self
 
     def __exit__(self, *exc):
+        self.casts.close()
         tls.m.run = self._run
         if self._before is not None and hasattr(self._before, "enable"):
             sys.setprofile(None)        # cProfile, which the interpreter cannot call as it calls functions
@@ -111,18 +117,23 @@ class Watch(Outside, HiddenReads, Stores, World):
         if event == "call":
             if is_user(frame):
                 self._frame(frame)
-                return
-            self._library(frame)
-            if frame.f_code.co_argcount and frame.f_code.co_name in ("forward", "__call__", "train"):
-                first = frame.f_locals.get(frame.f_code.co_varnames[0])
-                if isinstance(first, Module):
-                    self._runs(frame.f_code, first)
+                self.casts.enter(frame)
+            else:
+                self._library(frame)
+                if frame.f_code.co_argcount and frame.f_code.co_name in ("forward", "__call__", "train"):
+                    first = frame.f_locals.get(frame.f_code.co_varnames[0])
+                    if isinstance(first, Module):
+                        self._runs(frame.f_code, first)
+            settle(frame, self.held.is_symbolic)        # the last to look at what is local, which is then put back
         elif event == "return":
+            self.casts.returns_to(frame.f_back)
             if frame.f_code is _COPIED and frame.f_locals["func"] in _NEW:
                 self._has_made(arg)
             elif type(arg) is types.ModuleType and is_users_space(arg):
                 self._walk(arg.__name__, arg)
         elif event == "c_call":
+            if getattr(arg, "__name__", "") in _STARTS_THREAD:
+                self.casts.close()
             if self.held.is_symbolic and self._leads_past(frame, arg):
                 self._fix()
             if is_user(frame):
@@ -179,6 +190,7 @@ class Watch(Outside, HiddenReads, Stores, World):
         self.reads_by_name = self.reads_by_name or not BY_NAME.isdisjoint(code.co_names)
         self._ask(asked_of(code).with_names(getters_names(frame) | self._names_past_made(frame)))
         if "globals" in code.co_names:
+            self.casts.close()
             self.spaces.setdefault(id(frame.f_globals), (frame.f_globals, dict(frame.f_globals)))
             for name in [c for c in code.co_consts if isinstance(c, str) and c in frame.f_globals]:     # globals()["rate"]
                 self._note(Chain(GLOBAL, name, ()), frame.f_globals, frame.f_globals[name])
@@ -193,7 +205,8 @@ class Watch(Outside, HiddenReads, Stores, World):
         for name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
             if id(local.get(name)) in self.outside or id(local.get(name)) in self.tensors:
                 self._walk(name, local[name], is_given=id(local[name]) in self.given)
-        self._uses = uses_of(code)
+        self._uses, self._calls = uses_of(code), calls_of(code)
+        note_arguments(frame, self.contents, self._uses)
         for chain in reads_of(code):
             if chain.root == GLOBAL:
                 self._note(chain, frame.f_globals, root_value(frame.f_globals, chain.name))
@@ -263,16 +276,16 @@ class Watch(Outside, HiddenReads, Stores, World):
             return chain, value
         found = follow(at, steps)
         if id(found) in self.copies or self.scheduled:
-            self._note_use(chain, value, found, self._uses.get(chain))
+            self._note_use(chain, value, found, self._uses.get(chain), self._calls.get(chain, ()))
         if not steps or type(at) in PLAIN_CONTAINERS:
             return Chain(ARGUMENT, chain.name, ()), ()
         return Chain(ARGUMENT, str(replace(chain, steps=chain.steps[: len(chain.steps) - len(steps)])), steps), at
 
     def _note(self, chain, root, base):
-        how = self._uses.get(chain)
+        how, calls = self._uses.get(chain), self._calls.get(chain, ())
         chain, root, base = self._past_modules(chain, root, base)
         if base is not None:
-            self._note_use(chain, base, follow(base, chain.steps), how)
+            self._note_use(chain, base, follow(base, chain.steps), how, calls)
         key = (id(root), chain)
         if base is None or key in self.guards or self._through_tensor(base, chain.steps):
             return
@@ -297,11 +310,11 @@ class Watch(Outside, HiddenReads, Stores, World):
         self._note_generator(value)
         self._keep_outside(chain, value)
 
-    def _note_use(self, chain, base, value, how):
+    def _note_use(self, chain, base, value, how, calls):
         """Looks at a list or dictionary before anything changes in it, and notes what is done with it."""
         if type(value) in RESTORED:
             self.contents.see(value, str(chain), self.held)
-            self.contents.used(value, how)
+            self.contents.used(value, how, calls)
         if self.scheduled and not callable(value) and self._is_scheduled(chain, base, value):
             self._refuse(f"it reads {chain} after a learning rate schedule has stepped, which happens at the end of a call; "
                          "read it before, or outside")

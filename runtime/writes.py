@@ -22,6 +22,17 @@ from .tensor import Tensor, shape_of
 _ndarray = np.ndarray
 
 
+def stands_for_number(x) -> bool:
+    """Whether an object stands for a Python number that may be another one at each call of a recorded function."""
+    return x.__class__ is not type(x) and (x.__class__ is float or x.__class__ is int)
+
+
+def operand(x, dtype):
+    """What an operator computes with: a number that a recorded function has read may be a tensor to it."""
+    m = tls.m
+    return m.recorder.operand(x, dtype) if m.recorder is not None and stands_for_number(x) else x
+
+
 def write(dst: Tensor, src, name: str, *, foreign: bool = False):
     """Writes `src` (a tensor or number) into `dst`: data, version, and the histories of everything that sees the memory.
 
@@ -30,6 +41,8 @@ def write(dst: Tensor, src, name: str, *, foreign: bool = False):
     """
     m = tls.m
     a = dst._a
+    if m.recorder is not None:
+        src = operand(src, dst.dtype)
     if is_plain(dst, m):
         if not isinstance(src, Tensor):
             if a.dtype.isbuiltin == 1:

@@ -1,5 +1,7 @@
 """What users write inside of traced functions: lists and dictionaries that outlive the call."""
 
+import functools
+
 import pytest
 
 import ingot
@@ -169,7 +171,129 @@ def written_in_a_loop_over_modules():
     return fn, lambda: [m.log for m in net], nothing
 
 
+def put(log, value):
+    log.append(value)
+
+
+def put_later(log, value, *, more):
+    put(log, value)
+    put(more, value)
+
+
+class Logger:
+    def __init__(self):
+        self.log = []
+
+    def note(self, log, value):
+        log.append(value)
+        put_later(log, value + 1, more=log)
+
+
+def appended_by_a_helper():
+    o = Holder(log=[])
+
+    def fn(x):
+        put(o.log, x.sum())
+        o.log.append(1)
+        put_later(o.log, x, more=o.log)
+        return x * 2
+    return fn, lambda: o.log, nothing
+
+
+def appended_by_a_method():
+    logger = Logger()
+
+    def fn(x):
+        for i in range(3):
+            logger.note(logger.log, x.sum() + i)
+        return x
+    return fn, lambda: logger.log, nothing
+
+
+def appended_by_an_inner_function():
+    o = {"log": []}
+
+    def fn(x):
+        def add(log, v):
+            log.extend([v, v * 2])
+        add(log=o["log"], v=x.sum())
+        return x
+    return fn, lambda: o, nothing
+
+
+def stored_by_a_helper():
+    o = Holder(table={})
+
+    def keep(table, value):
+        table["last"] = value
+
+    def fn(x):
+        keep(o.table, x.sum())
+        return x
+    return fn, lambda: o.table, lambda i: o.table.pop("last") if i % 3 == 2 else None
+
+
+def read_by_a_helper():
+    o = Holder(log=[])
+
+    def add(log, v):
+        log.append(v)
+        return len(log) if len(log) < 4 else 4
+
+    def fn(x):
+        return x * add(o.log, x.sum())
+    return fn, lambda: o.log, nothing
+
+
+def read_by_a_builtin():
+    o = Holder(log=[1.0])
+
+    def fn(x):
+        if len(o.log) < 4:
+            put(o.log, 1.0)
+        return x * sum(o.log) * max(o.log)
+    return fn, lambda: o.log, nothing
+
+
+def replaced_by_a_helper():
+    o = Holder(log=[1.0])
+
+    def add(log, v):
+        log = log if len(log) < 3 else []
+        log.append(v)
+        return log
+
+    def fn(x):
+        return x * len(add(o.log, 1.0))
+    return fn, lambda: o.log, nothing
+
+
+def handed_to_a_partial():
+    o = Holder(log=[])
+    add = functools.partial(put, value=1.0)
+
+    def fn(x):
+        add(o.log)
+        return x * 2
+    return fn, lambda: o.log, nothing
+
+
+def handed_on_as_several():
+    o = Holder(log=[])
+
+    def add(*logs):
+        return sum(map(len, logs))
+
+    def fn(x):
+        put(o.log, 1.0)
+        return x * min(add(o.log, []), 3)
+    return fn, lambda: o.log, nothing
+
+
 @pytest.mark.parametrize("make, most", [
+    (appended_by_a_helper, 2), (appended_by_a_method, 2), (appended_by_an_inner_function, 2), (stored_by_a_helper, 3),
+    (read_by_a_helper, 24), (read_by_a_builtin, 5), (replaced_by_a_helper, 24), (handed_to_a_partial, 2),
+    (handed_on_as_several, 24),
     (appended, 2), (appended_twice_in_a_global, 2), (appended_and_cleared_outside, 2), (history, 2),
     (counted_in_a_dictionary, 2), (features_by_hooks, 4), (features_by_a_hook_that_stores, 3), (list_of_a_module, 3),
     (read_by_another_after_it_was_written, 12), (constant_that_others_change, 12), (set_item_of_a_list, 3),

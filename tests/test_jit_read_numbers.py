@@ -41,12 +41,20 @@ USES = [
     (lambda v: 0.5 > v, 2),  # noqa: SIM300
     (lambda v: 0.2 < v <= 0.7, 3), (lambda v: 1 if v else 2, 2), (lambda v: min(v, 0.5), 2),
     (lambda v: sorted([0.5, v]), 2), (clipped, 4), (lambda v: [v] * 3, 1), (lambda v: (v + 1) / 2 < 0.75, 2),
-    (lambda v: 1 / v if v != 0 else 0, None), (lambda v: v ** 2, None), (lambda v: v // 0.3, None), (lambda v: v % 0.3, None),
-    (lambda v: round(v, 2), None), (lambda v: f"{v:.3f}", None), (str, None), (repr, None), (int, None), (is_nan, None),
-    (lambda v: math.sqrt(abs(v)), None), (lambda v: np.float64(v), None), (lambda v: np.float32(2) * v, None),
+    (lambda v: 1 / v if v != 0 else 0, 3), (lambda v: v ** 2, 1), (lambda v: v // 0.3, 1), (lambda v: v % 0.3, 1),
+    (lambda v: round(v, 2), 1), (lambda v: f"{v:.3f}", None), (str, None), (repr, None), (int, None), (is_nan, 2),
+    (lambda v: math.sqrt(abs(v)), 1), (lambda v: int(v), 1), (lambda v: float(v), 1), (lambda v: int(v * 10) // 3, 1),
+    (lambda v: (math.floor(v), math.ceil(v), math.trunc(v), round(v)), 1), (lambda v: 10.0 * v + int(v), 1),
+    (lambda v: 0.9 ** int(v * 10), 1), (lambda v: math.log(v + 1) * math.atan2(v, 2), 1), (lambda v: math.exp(-v) ** 0.5, 1),
+    (lambda v: math.isfinite(v) and not math.isinf(v), 3), (lambda v: 100.0 * int(v * 4) / 7, 1),
+    (lambda v: sum(i * float(v) for i in range(3)), 1), (lambda v: isinstance(v, int) or int(v), 1),
+    (lambda v: isinstance(int(v), (int, float)) and float(v), 1), (lambda v: json.dumps({"v": [v]}), None),
+    (lambda v: max(1, int(v * 3)) / max(0.5, float(v)), 4), (lambda v: (type(int(v)) is int, int(v)), None),
+    (lambda v: abs(v - 0.5), 1), (lambda v: copy.deepcopy({"v": [v]}), 1),
+    (lambda v: np.float64(v), None), (lambda v: np.float32(2) * v, None),
     (lambda v: np.array([v, 1.0]).sum().item(), None), (lambda v: json.dumps(float(v)), None), (lambda v: {v: 1}, None),
-    (lambda v: isinstance(v, (int, float)), 1), (lambda v: v.real, None), (copy.copy, None), (lambda v: hash(v), None),
-    (lambda v: v + 1j, None), (lambda v: divmod(v, 0.25), None), (lambda v: 2 ** v, None),
+    (lambda v: isinstance(v, (int, float)), 1), (lambda v: v.real, None), (copy.copy, 1), (lambda v: hash(v), None),
+    (lambda v: v + 1j, None), (lambda v: divmod(v, 0.25), 1), (lambda v: 2 ** v, 1),
 ]
 
 

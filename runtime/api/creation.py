@@ -20,6 +20,7 @@ from ..dispatch import kernel_of
 from ..placement import put
 from ..state import Defaults, tls
 from ..tensor import Tensor, shape_of, wrap
+from ..writes import operand, stands_for_number
 from .promote import number_dtype
 from .register import api, deliver
 from .shape import sizes_of
@@ -64,7 +65,9 @@ def filled(like, shape, value, dtype) -> Tensor:
     for n in shape:
         if n < 0:
             raise ShapeError(f"sizes must not be negative, got {tuple(shape)}")
-    value = dt.fitted(value, dtype, "full")
+    value = dt.fitted(operand(value, dtype), dtype, "full")
+    if isinstance(value, Tensor):
+        return ew.mul(sh.full.call(like, shape=tuple(shape), value=1, dtype=dtype), value)
     if type(value) is SymFloat and dtype in (dt.float32, dt.float64):      # an operand may change from call to call
         return ew.mul(sh.full.call(like, shape=tuple(shape), value=1.0, dtype=dtype), value)
     return sh.full.call(like, shape=tuple(shape), value=value, dtype=dtype)
@@ -99,9 +102,22 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
         t = t if dtype is None else ew.cast.call(t, dtype=dt.as_dtype(dtype))
     elif type(data) is SymFloat:
         t = filled(None, (), data, dtype_or_default(dtype))
+    elif stands_for_number(data):
+        t = filled(None, (), data, number_dtype(data) if dtype is None else dt.as_dtype(dtype))
+    elif tls.m.recorder is not None and type(data) in (list, tuple) and any(map(stands_for_number, data)):
+        t = _of_numbers(data, dtype)
     else:
         t = made(wrap(array_of(data, dtype)))
     return finish(t, None, requires_grad, "tensor", t.device if device is None and isinstance(data, Tensor) else device)
+
+
+def _of_numbers(data, dtype) -> Tensor:
+    """A tensor of numbers of which some may be others at each call."""
+    kinds = {x.__class__ for x in data}
+    if not kinds <= {int, float}:
+        return made(wrap(array_of(data, dtype)))
+    d = dt.as_dtype(dtype) if dtype is not None else Defaults.dtype if float in kinds else dt.int64
+    return sh.cat(*[filled(None, (1,), x, d) for x in data], dim=0)
 
 
 @api(method=False)

@@ -17,6 +17,7 @@ import functools
 import struct
 import sys
 import sysconfig
+import weakref
 from typing import NamedTuple
 
 import numpy as np
@@ -64,12 +65,18 @@ FLOAT = Parameter(native.FLOAT)
 
 
 def entry(name: str, address: int, parameters, release_at: int = RELEASE_AT):
-    """A Python callable for the kernel at `address`; it takes the parameters by position and returns None."""
+    """A Python callable for the kernel at `address`; it takes the parameters by position and returns None. Those who ask for
+    the same get the same."""
     parameters = tuple(parameters)
     if 8 * sum(parameter.words for parameter in parameters) > native.BLOCK_BYTES:
         raise ArgumentError(f"{name}: {len(parameters)} parameters do not fit the argument block of {native.BLOCK_BYTES} bytes")
     make = _builtin_entry if fast_calls() else _ctypes_entry
-    return make(name, address, parameters, release_at)
+    return _made(make, name, address, parameters, release_at)
+
+
+@functools.lru_cache(1024)
+def _made(make, *how):
+    return make(*how)
 
 
 def address_of(array: np.ndarray) -> int:
@@ -116,10 +123,20 @@ class _MethodDef(ctypes.Structure):
     _fields_ = [("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p)]
 
 
-# Descriptors and method definitions are read by builtin functions for as long as those live. They are small, and kept even when
-# the interpreter ends: it may free a function after this module, and looks at its definition then.
-_kept: list = []
-ctypes.pythonapi.Py_IncRef(ctypes.py_object(_kept))
+class _Read(weakref.ref):
+    """A builtin function, and the descriptors and definitions that it reads for as long as it lives."""
+
+    __slots__ = ("data",)
+    data: tuple
+
+
+# They are kept even when the interpreter ends: it may free a function after this module, and looks at its definition then. Of
+# functions that are gone they are freed when the next one is made, since whoever frees a function reads them once more after
+# its references were told.
+_kept: dict = {}
+_gone: list = []
+for _lasting in (_kept, _gone):
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(_lasting))
 
 
 @functools.lru_cache(None)
@@ -138,11 +155,16 @@ def _builtin_entry(name, address, parameters, release_at):
     words = [str(parameter).encode() for parameter in parameters]
     descriptor = ctypes.create_string_buffer(_describe(encoded, address, parameters, release_at, words))
     method = _MethodDef(encoded, _native_door(), _METH_FASTCALL, None)
-    _kept.append((encoded, words, descriptor, method))
+    while _gone:
+        del _kept[id(_gone.pop())]
     capsule = _python_function("PyCapsule_New", ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(
         ctypes.addressof(descriptor), native.CAPSULE, None)
     new = _python_function("PyCFunction_NewEx", ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
-    return new(ctypes.addressof(method), capsule, None)
+    made = new(ctypes.addressof(method), capsule, None)
+    read = _Read(made, _gone.append)
+    read.data = encoded, words, descriptor, method
+    _kept[id(read)] = read
+    return made
 
 
 @functools.lru_cache(None)

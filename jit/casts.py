@@ -1,0 +1,156 @@
+"""`int(t)` and `float(t)` in the user's code while a call is recorded: they give what `item()` gives (`read_numbers.py`).
+
+Python makes a plain number of whatever `__int__` returns, so the name itself has to lead to something else. A `Cast` lies in
+the globals of the user's module for as long as code runs there that only calls `int` or `float` with one argument, or asks
+`isinstance`; code that does more with them (`type(x) is int`, `dtype=int`) finds the types themselves. As all threads see
+globals alike, there are no casts where others may run the user's code.
+"""
+
+import builtins
+from functools import lru_cache
+from typing import Any
+
+from ..ir import dtype as dt
+from ..ir.symbolic import SymFloat, SymInt
+from ..runtime.state import tls
+from ..runtime.tensor import Tensor
+from .bystanders import is_alone
+from .read_numbers import ReadNumber, applied, as_number
+from .stack import Walk, instructions_of
+
+_EXACTLY = {int: Tensor.__int__, float: Tensor.__float__}
+
+
+class Cast:
+    """What stands for `int` or `float`."""
+
+    __slots__ = ("kind",)
+
+    def __init__(self, kind: type):
+        self.kind = kind
+
+    def __call__(self, *args):
+        made = self._kept(args[0]) if len(args) == 1 else None
+        return self.kind(*args) if made is None else made
+
+    def __instancecheck__(self, x):
+        return isinstance(x, self.kind)
+
+    def _kept(self, x) -> Any:
+        """A number with which the recording goes on; None where it has to be plain."""
+        kind = type(x)
+        if kind in (SymInt, SymFloat):
+            return x if x.__class__ is self.kind else x * 1.0 if kind is SymInt else None
+        number = x if kind is ReadNumber else _number_of(x, self.kind)
+        if number is None or not number.is_open:
+            return None
+        if number.kind is self.kind:
+            return number
+        if self.kind is int:
+            return applied("int", (number,))
+        return ReadNumber(number.recorder, number.tensor.to(dt.float64), float(number.hint))
+
+
+def _number_of(x, kind) -> ReadNumber | None:
+    """What a tensor of one element holds."""
+    recorder = tls.m.recorder
+    if not isinstance(x, Tensor) or recorder is None or tls.m.batched is not None or not getattr(recorder, "defers", False):
+        return None
+    is_plain = getattr(type(x), f"__{kind.__name__}__") is _EXACTLY[kind] and x.dtype is not dt.uint64 and not x.is_complex()
+    if not is_plain or x._a.size != 1:
+        return None
+    held = float if x.is_floating_point() else int
+    return ReadNumber(recorder, as_number(x, held), held(x._a.item()))
+
+
+CASTS = {kind.__name__: Cast(kind) for kind in (int, float)}
+
+
+class Casts:
+    """Puts them in place, and takes them away again; `enter` hears of every frame of the user's that runs or goes on."""
+
+    def __init__(self):
+        self._spaces: dict = {}          # by id: globals in which they lie or have lain
+        self._is_open = is_alone()
+
+    def enter(self, frame):
+        """Code of the user's runs."""
+        uses = casts_of(frame.f_code)
+        if uses and self._is_open and frame.f_builtins is vars(builtins):
+            space = frame.f_globals
+            for name, only_calls in uses.items():
+                if only_calls and name not in space:
+                    space[name] = CASTS[name]
+                    self._spaces[id(space)] = space
+                elif not only_calls and space.get(name) is CASTS[name]:
+                    del space[name]
+
+    def returns_to(self, frame):
+        """What some code called has returned."""
+        if frame is not None and id(frame.f_globals) in self._spaces:
+            self.enter(frame)
+
+    def lift(self):
+        """Takes them away until the next code of the user's runs."""
+        for space in self._spaces.values():
+            for name, cast in CASTS.items():
+                if space.get(name) is cast:
+                    del space[name]
+
+    def close(self):
+        """Takes them away for good."""
+        self._is_open = False
+        self.lift()
+
+
+class _Kinds(Walk):
+    """Marks `int` and `float`, tuples of them, and `isinstance`."""
+
+    def marked(self, ins, taken):
+        if ins.opname == "LOAD_GLOBAL" and (ins.argval in CASTS or ins.argval == "isinstance"):
+            return frozenset((ins.argval,))
+        return _united(taken) if ins.opname == "BUILD_TUPLE" else None
+
+
+def _united(marks) -> frozenset | None:
+    return frozenset().union(*filter(None, marks)) or None
+
+
+@lru_cache(maxsize=4096)
+def looks_at_types(code) -> bool:
+    """Whether code calls `type`, to which only a plain number is one."""
+    return "type" in code.co_names and any(
+        ins.argval == "type" and ins.opname in ("LOAD_GLOBAL", "LOAD_NAME") for ins in instructions_of(code))
+
+
+@lru_cache(maxsize=4096)
+def casts_of(code) -> dict:
+    """{name of `int` or `float` that code uses: whether it only calls it, or asks `isinstance`}."""
+    if CASTS.keys().isdisjoint(code.co_names):
+        return {}
+    used, more, walk = set(), set(), _Kinds()
+    for ins in instructions_of(code):
+        held = [*walk.stack, *walk.variables.values()]
+        taken = None if ins.is_jump_target else walk.step(ins)
+        if taken is None:               # what lies on the stack now is used in a way that is not known
+            more |= _united(held) or set()
+            walk = _Kinds()
+            if ins.is_jump_target:
+                taken = walk.step(ins)
+        if ins.opname in ("LOAD_GLOBAL", "LOAD_NAME") and ins.argval in CASTS:
+            used.add(ins.argval)
+        if ins.opname == "LOAD_NAME" or _does_more(ins, taken or ()):
+            more |= {ins.argval} if ins.opname == "LOAD_NAME" else _united(taken) or set()
+        more |= _united(walk.variables.values()) or set()
+    return {name: name not in more and not looks_at_types(code) for name in sorted(used)}
+
+
+def _does_more(ins, taken) -> bool:
+    """Whether an instruction does something else with the marked values that it takes than to call them or ask `isinstance`."""
+    marks = _united(taken)
+    if marks is None or ins.opname == "BUILD_TUPLE":
+        return False
+    if ins.opname != "CALL":
+        return True
+    called, given = _united(taken[:2]), _united(taken[2:])
+    return ins.arg != 2 if called == {"isinstance"} else ins.arg > 1 or given is not None

@@ -1,0 +1,35 @@
+"""Lists and dictionaries that code hands to functions of the user's: `record(self.losses, loss)`.
+
+What a function does with what it is given is seen when it runs, in its own bytecode (`reads.uses_of`), so handing a container
+on is no use of it, as long as every call to which it is given leads to such a function. Items that this one reads have no
+guards of their own: all of the container counts then.
+"""
+
+from functools import lru_cache
+
+from .reads import ARGUMENT, HANDED, STEPPED, Chain, handed_in, kept_arguments
+from .stack import instructions_of, position_of
+
+
+@lru_cache(maxsize=4096)
+def calls_of(code) -> dict:
+    """{chain: the calls, as (code, offset), that take as an argument what it leads to}."""
+    found: dict = {}
+    for chain, offset in handed_in(code):
+        found.setdefault(chain, set()).add((code, offset))
+    return found
+
+
+def note_arguments(frame, contents, uses) -> None:
+    """A function of the user's starts, and does with the containers that it is given what its code does (`uses`)."""
+    code, local = frame.f_code, frame.f_locals
+    names = [n for n in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if contents.has_seen(local.get(n))]
+    if not names:
+        return
+    kept, caller = kept_arguments(code), frame.f_back
+    for name in names:
+        chain = Chain(ARGUMENT, name, ())
+        how = uses.get(chain, HANDED) if name in kept else None
+        contents.used(local[name], None if how == STEPPED else how, calls_of(code).get(chain, ()))
+        if caller is not None:
+            contents.arrived(local[name], (caller.f_code, instructions_of(caller.f_code)[position_of(caller)].offset))

@@ -1,0 +1,278 @@
+"""`int(t)`, `float(t)` and `t.item()` in plain Python arithmetic: few recordings, and eager mode's bits, errors and types."""
+
+import contextlib
+import json
+import math
+import statistics
+import threading
+
+import numpy as np
+import pytest
+
+import ingot
+import ingot.nn.functional as F
+from ingot import jit
+from side_by_side import numbers, vec
+from state_programs import Holder
+
+PROGRAMS: list = []
+
+
+def few(enough):
+    """A program (of what outlives the calls, a float tensor, a mask) that may be recorded `enough` times."""
+    def note(fn):
+        PROGRAMS.append(pytest.param(fn, enough, id=fn.__name__))
+        return fn
+    return note
+
+
+@few(1)
+def mean_of_chosen(o, x, m):
+    return (x * m).sum() / max(1, int(m.sum()))
+
+
+@few(1)
+def decayed(o, x, m):
+    o.step += 1
+    return x * 0.9 ** int(o.step) / (1 - 0.99 ** o.step.item())
+
+
+@few(2)
+def warmed_up(o, x, m):
+    o.step += 1
+    return x * min(1.0, int(o.step) / 10)
+
+
+@few(1)
+def scaled(o, x, m):
+    return x / math.sqrt(int(m.sum()) + 1), x * float(x.mean()), ingot.add(x, x, alpha=float(x.mean()))
+
+
+@few(2)
+def filled(o, x, m):
+    y = x.clone()
+    y[0] = float(x.sum())
+    return y, ingot.full((2,), float(x.mean())), ingot.full((), int(m.sum())), x.clone().fill_(x.max().item())
+
+
+@few(1)
+def gathered(o, x, m):
+    return ingot.tensor([x.mean().item(), float(x.sum()), 2]), ingot.tensor([int(m.sum()), 3]), ingot.tensor(float(x.max()))
+
+
+@few(2)
+def interpolated(o, x, m):
+    return ingot.lerp(x, x * 2, float(m.float().mean())), x.clamp(-float(x.std()), float(x.std()))
+
+
+@few(3)
+def told(o, x, m):
+    o.info = {"loss": float((x * x).mean()), "n": int(m.sum()), "q": x.mean().item()}
+    return o.info
+
+
+@few(3)
+def metered(o, x, m):
+    o.total += float((x * x).mean()) * len(x)
+    o.count += int(m.sum())
+    o.log.append(float(x[0]))
+    return o.total / max(o.count, 1)
+
+
+@few(6)
+def stopping_early(o, x, m):
+    loss = float((x * x).mean())
+    if loss < o.best - 1e-4:
+        o.best, o.bad = loss, 0
+    else:
+        o.bad += 1
+    return o.bad >= 3
+
+
+@few(1)
+def detecting(o, x, m):
+    found = int((x > 0.3).sum().item())
+    return F.binary_cross_entropy_with_logits(x, m.float(), reduction="sum") / max(1, found)
+
+
+@few(3)
+def scored(o, x, m):
+    tp, fp = int((m & (x > 0.5)).sum()), int((~m & (x > 0.5)).sum())
+    precision = tp / (tp + fp) if tp + fp else 0.0
+    recall = tp / int(m.sum()) if m.any() else 0.0
+    return round(100 * precision, 2), 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+
+
+@few(1)
+def perplexed(o, x, m):
+    return math.exp(float((x * x).mean())), round(100.0 * int(m.sum()) / len(m), 2), math.floor(x.sum().item())
+
+
+@few(2)
+def clipped(o, x, m):
+    norm = float(x.norm())
+    return x * (1.0 / (norm + 1e-6)) if norm > 1.0 else x
+
+
+@few(2)
+def averaged(o, x, m):
+    o.mean = 0.9 * o.mean + 0.1 * float(x.mean())
+    return x * o.mean
+
+
+@few(1)
+def listed(o, x, m):
+    return [float(v) for v in x[:3]], sum(int(v * 10) for v in x), {k: float(v) for k, v in {"a": x.sum()}.items()}
+
+
+@few(1)
+def of_truths(o, x, m):
+    return x * int(x.mean() > 0.5) + float(m.all()), int(m[0]) + int(m[1])
+
+
+@few(4)
+def repeated(o, x, m):
+    for _ in range(int(m.sum()) % 4):
+        x = x * 2
+    return x
+
+
+def doubled(v):
+    return type(v) is float or v * 2
+
+
+def kinds():
+    return {int: "int", float: "float"}[int], int is int, float is float, ingot.zeros(1, dtype=int).dtype
+
+
+def own(n):
+    class Own(int):
+        pass
+    return Own.__mro__[1] is type(n), Own(n) + 1
+
+
+@few(1)
+def with_others(o, x, m):
+    n = int(m.sum())
+    seen = kinds()
+    half = float(x.sum()) / 2
+    return n, seen, half, own(3), isinstance(n, int), isinstance(half, (int, float))
+
+
+@few(4)
+def generating(o, x, m):
+    def parts():
+        for i in range(3):
+            yield float(x[i]) * 2
+    return sum(parts()), max(v for v in parts())
+
+
+@pytest.mark.parametrize("fn, enough", PROGRAMS)
+def test_numbers_in_plain_arithmetic(fn, enough):
+    def fresh():
+        return Holder(step=ingot.tensor(0), total=0.0, count=0, log=[], best=1e9, bad=0, mean=1.0)
+
+    one, other, traced, r = fresh(), fresh(), jit.trace(fn), np.random.default_rng(1)
+    for i in range(30):
+        x, m = r.random(16).astype(np.float32), r.random(16) > r.random()
+        want = fn(one, ingot.tensor(x), ingot.tensor(m))
+        got = traced(other, ingot.tensor(x), ingot.tensor(m))
+        assert repr(numbers([got, vars(other)])) == repr(numbers([want, vars(one)])), i
+    assert traced.stats()["compiles"] <= enough, traced.stats()["misses"]
+    assert not {"int", "float"} & vars(math).keys() | {"int", "float"} & globals().keys()
+
+
+@pytest.mark.parametrize("use", [
+    lambda x: int(x.sum()), lambda x: math.sqrt(x.sum().item()), lambda x: 2.0 ** float(x.sum()),
+    lambda x: float(x.sum()) ** 0.5, lambda x: 1 // int(x.sum()), lambda x: math.log(float(x.sum())),
+    lambda x: round(x.sum().item()), lambda x: float(x.sum()) % 0, lambda x: math.exp(float(x.sum())),
+    lambda x: int(x.sum()) ** 30, lambda x: (-2) ** int(x[1])])
+@pytest.mark.parametrize("edge", [0.0, -0.0, -2.5, 1e38, 2000.0, math.inf, -math.inf, math.nan])
+def test_what_python_cannot_compute(use, edge):
+    """Errors, complex numbers and large integers are Python's, and nothing was written when they come."""
+    total = ingot.zeros(1)
+
+    def fn(x):
+        total.add_(x.sum())
+        return use(x), total.sum()
+
+    def outcome(call, v):
+        try:
+            return repr(call(vec(v, 0.0))[0])
+        except (ArithmeticError, ValueError) as e:
+            return f"{type(e).__name__}: {e}"
+
+    traced = jit.trace(fn)
+    for v in (1.0, 4.0, edge, 2.0, edge, 3.0):
+        before = total.clone()
+        want, after = outcome(fn, v), total.clone()
+        total.copy_(before)
+        assert outcome(traced, v) == want and repr(total) == repr(after), v
+
+
+@pytest.mark.parametrize("use", [
+    lambda x: doubled(float(x.sum())), lambda x: doubled(x.sum().item()), lambda x: doubled([int(x.sum())]),
+    lambda x: type(x.sum().item()) is float, lambda x: (type(int(x.sum())), int(x.sum())), lambda x: doubled(v=x.sum().item()),
+    lambda x: json.dumps([float(x.sum()), {"n": (int(x.sum()),)}]), lambda x: statistics.mean([float(x.sum()), 2.0])])
+def test_code_that_looks_at_types_gets_plain_numbers(use):
+    traced = jit.trace(use)
+    for v in (1.0, 2.0, 3.0, 2.0):
+        assert repr(traced(vec(v))) == repr(use(vec(v)))
+
+
+def test_host_functions_see_the_types():
+    seen = []
+    note = jit.host(lambda v: seen.append((int is int, {float: 1}[float], type(v) is float)))
+
+    @jit.trace
+    def fn(x):
+        n = float(x.sum())
+        note(n)
+        return n + int(x.sum())
+
+    assert [fn(vec(float(i))) for i in range(4)] == [0.0, 2.0, 4.0, 6.0] and seen == [(True, 1, True)] * 4
+
+
+def test_other_threads_never_see_what_stands_for_types():
+    wrong, stop, is_there = [], threading.Event(), threading.Event()
+
+    def look():
+        while not stop.is_set():
+            if kinds()[:3] != ("int", True, True) or "int" in globals():
+                wrong.append(1)
+            is_there.set()
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    is_there.wait()
+    try:
+        for k in range(5):
+            traced = jit.trace(lambda x, k=k: x * float(x.sum()) + int(x[0]) * k)
+            for i in range(5):
+                assert traced(vec(float(i))).item() == i * i + i * k
+    finally:
+        stop.set()
+        thread.join()
+    assert not wrong
+
+
+def test_a_thread_that_starts_inside_sees_the_types():
+    seen = []
+
+    def fn(x):
+        n = int(x.sum())
+        thread = threading.Thread(target=lambda: seen.append((kinds(), "int" in globals())))
+        thread.start()
+        thread.join()
+        return n
+
+    with contextlib.suppress(jit.TraceError):       # (threads are no part of a trace)
+        jit.trace(fn)(vec(300.0))
+    assert seen and all(looked == (("int", True, True, ingot.int64), False) for looked in seen)
+
+
+def test_sizes_are_not_pinned_by_casts():
+    traced = jit.trace(lambda x: x * float(x.shape[0]) / int(x.shape[0] * 2))
+    for n in range(2, 12):
+        assert traced(ingot.ones(n)).tolist() == [0.5] * n
+    assert traced.stats()["compiles"] <= 2, traced.stats()["misses"]
