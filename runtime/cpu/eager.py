@@ -96,7 +96,7 @@ def composite(op: Op):
             if a.__class__ is np.ndarray and a.size > size:
                 size = a.size
         if size >= LARGE or small >= _OFTEN:
-            made = made or eager_composites.Composites(op)
+            made = made or eager_composites.composites_of(op)
             graph = made.find(args, params, 1 if size >= LARGE else _OFTEN)
             if graph is not None:
                 return graph(args)
