@@ -29,6 +29,7 @@ from ...ir.ops import (
     least_squares,
     linalg,
     loss,
+    moments,
     nn,
     norm,
     pool,
@@ -77,7 +78,8 @@ def kernel_for(op: Op):
     if type(op.lower) is Reduce:
         return reduction(op)
     if type(op.lower) is Composite:
-        return _BODIES.get(op) or composite(op)
+        general = _BODIES.get(op) or composite(op)
+        return eager_rows.vector_norm(general) if op is moments.vector_norm else general
     return op.ref
 
 
