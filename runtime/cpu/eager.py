@@ -32,6 +32,7 @@ from ...ir.ops import (
     moments,
     nn,
     norm,
+    point_taps,
     pool,
     random,
     recurrent,
@@ -386,7 +387,8 @@ def order(op: Op):
 # Convolutions, pools, resampling, batch normalisation.
 
 
-@TABLE.makes(conv.conv, conv.conv_input_grad, conv.conv_weight_grad, pool.max_pool, pool.avg_pool, pool.avg_pool_grad,
+@TABLE.makes(point_taps.taps_take, point_taps.taps_put, point_taps.taps_dots,
+              conv.conv, conv.conv_input_grad, conv.conv_weight_grad, pool.max_pool, pool.avg_pool, pool.avg_pool_grad,
               pool.plane_put, resample.resample, resample.resample_grad, resample.border_pad, resample.border_pad_grad,
               batch_norm.batch_norm, batch_norm.batch_norm_train, batch_norm.batch_norm_grad,
               batch_norm.batch_norm_relu_train, batch_norm.batch_norm_relu_grad)
