@@ -374,6 +374,22 @@ def _row_of(size):
     return np.dtype(f"u{size}" if size in (1, 2, 4, 8) else f"V{size}")
 
 
+_COPIED = {1: dt.uint8, 2: dt.int16, 4: dt.int32, 8: dt.int64}      # elements of their size
+
+
+@TABLE.makes(shape.flip)
+def flip(op: Op):
+    """numpy for few elements; many are read backwards in vectors."""
+
+    def run(x, *, dims):
+        word = _COPIED.get(x.itemsize)
+        if x.size < _FEW or word is None:
+            return op.ref(x, dims=dims)
+        return kernels.cast(word, word)(np.flip(x.view(word.np), dims)).view(x.dtype)
+
+    return run
+
+
 # Orders, running sums, elements by index.
 
 
