@@ -22,8 +22,10 @@ from ...ir.ops import (
     batch_norm,
     checked,
     conv,
+    counts,
     embedding,
     factor,
+    gamma,
     grouped,
     indexing,
     least_squares,
@@ -265,6 +267,13 @@ def randint(op: Op):
         return made if made.dtype is dtype.np else made.astype(dtype.np)
 
     return run
+
+
+@TABLE.makes(random.poisson, gamma.standard_gamma, counts.binomial)
+def rejected(op: Op):
+    """Numbers without a closed form: the reference, with compiled draws."""
+    uniform, normal = (kernels.draw(f"random_{name}_double").__call__ for name in ("uniform", "normal"))
+    return functools.partial(op.ref, draws=random.Draws(uniform, normal))
 
 
 # Products.
