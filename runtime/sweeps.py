@@ -30,7 +30,8 @@ def sweep(build, written, read, numbers, name="step"):
 
 def sweep_each(build, rows, numbers, name="step"):
     """Does that for each row (written, read) of tensors of one shape and dtype."""
-    m, kind, kernel, scalars = tls.m, None, None, ()
+    m, kind, scalars = tls.m, None, ()
+    kernel: Any = None
     for written, read in rows:
         for t in written:
             check_writable(t, m, name)

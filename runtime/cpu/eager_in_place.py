@@ -4,6 +4,8 @@ A writer takes that array, then what the operator's kernel takes. It says whethe
 the array in any other way than element by element, or another shape or dtype would come out, nothing is touched.
 """
 
+from typing import Any
+
 import numpy as np
 
 from ...ir.lazy import lazy
@@ -56,7 +58,8 @@ def _is_same(a, b) -> bool:
 
 def _scalar(op: Op):
     """A function of elements: the kernel that runs it elsewhere, or numpy's loop where that is right."""
-    compiled, quick = ScalarKernels(op), op.quick if "exact" in op.traits else None
+    compiled = ScalarKernels(op)
+    quick: Any = op.quick if "exact" in op.traits else None
     keeps: dict = {}            # whether numpy's loop gives the dtype that it takes
     over: dict = {}             # what replaces an array by its own result, by dtype
 
