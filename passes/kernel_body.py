@@ -259,8 +259,9 @@ class Body:
                 args.append(self._cast(term, dt.float32) if wide and term.dtype in LOW else term)
             elif node.op is where and i == 0:
                 args.append(self._constant(bool(x), dt.bool_))
-            else:
-                args.append(self._constant(x, dt.float32 if wide else like))
+            else:       # in float32, too, it is the number that the lower precision has
+                number, kind = (float(np.asarray(x).astype(like.np)), dt.float32) if wide else (x, like)
+                args.append(self._constant(number, kind))
         name, gives = scalar_name(node), node.output.dtype
         made = dt.float32 if wide and gives is like else gives
         term = self._term(CALL, made, args, name, row, function_cost(name, len(args), _counted(args, made)))

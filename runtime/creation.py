@@ -112,8 +112,7 @@ def array_of(data, dtype=None) -> np.ndarray:
     if python and a.dtype.kind == "u":
         check_fit(a, dt.int64)
     a = default_for(a, python)
-    dt.from_numpy(a.dtype)
-    return _copied(a, a.dtype.newbyteorder("="))
+    return _copied(a, dt.from_numpy(a.dtype).np)      # one object for each dtype: short roads ask for it
 
 
 def _copied(a, dtype):

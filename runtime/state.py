@@ -33,7 +33,7 @@ class Mode:
         self.special = False
         self._context = contextvars.Context()
         self._context.run(np.seterr, all="ignore")
-        self.run = self._context.run
+        self.run: Any = self._context.run
 
     def refresh(self):
         """Call after changing any field behind `special`."""

@@ -135,3 +135,22 @@ def test_counting_agrees_with_the_peer():
             got = getattr(ingot, name)(*args).numpy()
             assert got.shape == want.shape, args
             np.testing.assert_allclose(got, want, rtol=2e-6, atol=1e-6, err_msg=f"{name}{args}")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16", "int64", "int32", "uint8"])
+@pytest.mark.parametrize("n", [2, 511, 512, 1000, 40_001])
+def test_long_rows_of_numbers_are_those_of_traced_code(n, dtype):
+    d, x = getattr(ingot, dtype), ingot.zeros((), dtype=getattr(ingot, dtype))
+    low = -1.7 if d.is_floating_point else 0.3
+    makers = [lambda x: ingot.linspace(low, 100.3, n, dtype=d) + x, lambda x: ingot.linspace(103, 3, n, dtype=d) + x]
+    if d.is_floating_point:
+        makers += [lambda x: ingot.arange(0.0, -n * 0.3, -0.3, dtype=d) + x, lambda x: ingot.arange(1.5, 1.5 + n, dtype=d) + x]
+    for make in makers:
+        traced = ingot.jit.trace(make)
+        traced(x)
+        assert ingot.equal(traced(x), make(x)) and make(x).dtype is d
+    if dtype in ("float32", "float64"):
+        i, gap = np.arange(n), (100.3 - low) / (n - 1)
+        want = np.where(i < n // 2, i * gap + low, 100.3 - (n - 1.0 - i) * gap)
+        assert ingot.linspace(low, 100.3, n, dtype=d).numpy().tobytes() == want.astype(dtype).tobytes()
+        assert ingot.arange(0.0, -n * 0.5, -0.5).numpy().tobytes() == (i * -0.5).astype(np.float32).tobytes()

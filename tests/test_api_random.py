@@ -9,8 +9,10 @@ import pytest
 
 import ingot
 from ingot.ir.errors import ArgumentError, DTypeError
+from ingot.ir.op import OPS
 from ingot.runtime.api.random import standard_gamma
 from ingot.runtime.cpu import alloc
+from ingot.runtime.dispatch import kernel_of
 
 N = 100_000
 
@@ -202,3 +204,17 @@ def test_a_fill_takes_no_memory_beside_the_tensor(fill):
     before = alloc.stats()["peak"]
     FILLS[fill][0](x)
     assert alloc.stats()["peak"] == before
+
+
+@pytest.mark.parametrize("name", ["poisson", "standard_gamma", "binomial"])
+def test_numbers_by_rejection_are_those_of_each_elements_own_stream(name):
+    """They do not depend on who is drawn beside them, nor (but for the last bit of a normal number) on who draws."""
+    key, rng = np.array([2**63 + 12345, 7], np.uint64), np.random.default_rng(0)
+    x = rng.uniform(0.05, 30, 40_000)
+    args = {"poisson": (x,), "standard_gamma": (x * 0.2,), "binomial": (np.floor(x), rng.uniform(0, 1, x.size))}[name]
+    run, ref = kernel_of(OPS[name]), OPS[name].ref
+    whole = run(key, *args)
+    for n in (0, 1, 700, 20_001):
+        assert run(key, *[a[:n] for a in args]).tobytes() == whole[:n].tobytes()
+    want = ref(key, *args)
+    assert np.allclose(whole, want, rtol=1e-9) if name == "standard_gamma" else np.array_equal(whole, want)

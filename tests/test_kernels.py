@@ -7,6 +7,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import ingot
 from ingot.ir import dtype as dt
 from ingot.ir.errors import ArgumentError, DTypeError, GraphError
 from ingot.ir.kernel import Buffer, Dim, Instr, Kernel, Program, Slot, Stage, Step, verify
@@ -307,3 +308,23 @@ def test_conversions_are_those_of_numpy(low, n):
     assert got.dtype == low.np and same(got, want)
     assert same(kernels.converted(want, np.float32), want.astype(np.float32))
     assert kernels.converted(values, np.float32) is values
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "bool", "float16", "bfloat16", "int32", "float32", "float64", "complex64"])
+@pytest.mark.parametrize("dims", [(-1,), (-2,), (-1, -2), (0, 1, 2)], ids=str)
+def test_flips_of_every_size(dims, dtype):
+    for shape in ((2, 3, 5), (1, 130, 33), (40, 16, 16), (3, 7, 1021), (2, 1, 6000)):
+        x = (ingot.arange(int(np.prod(shape))).reshape(shape) % 251).to(getattr(ingot, dtype))
+        for t in (x, x.transpose(0, 1), x[:, :, ::2]):
+            got, want = t.flip(dims).numpy(), np.flip(t.numpy(), dims)
+            assert got.dtype == want.dtype and got.tobytes() == want.tobytes(), f"{shape} {t.stride()}"
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+def test_operands_that_are_read_backwards(dtype):
+    x, y = (np.random.default_rng(i).standard_normal((37, 1003)).astype(dtype) for i in (0, 1))
+    add = kernels.binary("add", dt.BY_NP[np.dtype(dtype)])
+    for a in (x[:, ::-1], x[::-1], x[::-1, ::-1], x[:, ::-2].repeat(2, 1)[:, :1003]):
+        assert add(a, y).tobytes() == (a + y).tobytes()
+        out = np.empty_like(y)[:, ::-1]
+        assert add(a, y, out=out) is out and np.array_equal(out, a + y)

@@ -50,6 +50,39 @@ def test_clipping_corner_cases():
     assert b.grad.tolist() == [-1, 0.5]
 
 
+@pytest.mark.parametrize("dtypes", [("float32",), ("float64",), ("float16",), ("float32", "float64", "bfloat16")])
+@pytest.mark.parametrize("norm", [2.0, 1.0, float("inf")])
+def test_many_gradients_are_clipped_as_each_by_operators(norm, dtypes):
+    def parameters():
+        ingot.manual_seed(1)
+        made = []
+        for i, shape in enumerate([(), (7,), (33, 40), (0, 3), (4, 5, 6)] * 2):
+            p = ingot.zeros(shape, dtype=getattr(ingot, dtypes[i % len(dtypes)])).requires_grad_()
+            p.grad = ingot.randn(shape).to(p.dtype) * 3
+            made.append(p)
+        made[2].grad = ingot.randn(40, 33).to(made[2].dtype).T
+        made[6].grad[0] = float("nan") if norm == 1.0 else 2.0
+        return made
+
+    def clipped(how):
+        made = parameters()
+        versions = [p.grad._version for p in made]
+        how(made)
+        assert all(p.grad._version > v for p, v in zip(made, versions))
+        return [p.grad.double().numpy().tobytes() for p in made]
+
+    def by_operators(made):
+        total = ingot.stack([p.grad.norm(norm) for p in made]).norm(norm)
+        scale = (2.0 / (total + 1e-6)).clamp(max=1.0)
+        for p in made:
+            p.grad.copy_(p.grad * scale.to(p.dtype))
+
+    if len(dtypes) == 1 and norm != float("inf"):
+        assert clipped(lambda made: nn.utils.clip_grad_norm_(made, 2.0, norm)) == clipped(by_operators)
+    assert clipped(lambda made: nn.utils.clip_grad_value_(made, 0.5)) == clipped(
+        lambda made: [p.grad.copy_(p.grad.clamp(-0.5, 0.5)) for p in made])
+
+
 def test_parameters_as_a_vector():
     m = nn.Linear(2, 3)
     v = nn.utils.parameters_to_vector(m.parameters())

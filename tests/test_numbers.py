@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import ingot
+import ingot.nn.functional as F
+from ingot import jit
 
 INTEGERS = [ingot.uint8, ingot.int8, ingot.int16, ingot.int32, ingot.int64]
 
@@ -234,3 +236,15 @@ def test_sums_of_integers_count_in_int64():
     assert ingot.einsum("ij->i", x).tolist() == [300, 300]
     assert ingot.unravel_index(ingot.tensor([5], dtype=ingot.int8), (4, 1000))[1].dtype is ingot.int64
     assert ingot.square(ingot.tensor([True])).dtype is ingot.int64
+
+
+@pytest.mark.parametrize("d", ["float16", "bfloat16"])
+@pytest.mark.parametrize("fn", [lambda x: x + 0.1, lambda x: 0.3 - x, lambda x: x <= 0.1, lambda x: x == 0.3, lambda x: x > 0.7,
+                                lambda x: x * 0.1, lambda x: x / 0.3, lambda x: ingot.maximum(x, ingot.full_like(x, 0.7)),
+                                lambda x: F.threshold(x, 0.1, 0.3), lambda x: F.hardshrink(x, 0.3)])
+def test_traced_code_reads_a_number_beside_low_precision_as_eager_code_does(fn, d):
+    x = ingot.cat([ingot.tensor([0.1, 0.3, 0.7]), ingot.linspace(-2, 2, 40_000)]).to(getattr(ingot, d))
+    traced = jit.trace(fn)
+    traced(x)
+    for _ in range(3):
+        assert ingot.equal(traced(x), fn(x))

@@ -42,11 +42,11 @@ def run(name, options, dtype, maximize=False):
 @pytest.mark.parametrize("name, options", CASES, ids=[f"{n}-{i}" for i, (n, _) in enumerate(CASES)])
 def test_a_sweep_has_the_bits_of_operators(name, options, dtype, monkeypatch):
     swept = []
-    sweep = fused.sweep
-    monkeypatch.setattr(fused, "sweep", lambda *a: (swept.append(1), sweep(*a)))
+    for how in ("sweep", "sweep_each"):
+        monkeypatch.setattr(fused, how, lambda *a, sweep=getattr(fused, how): (swept.append(1), sweep(*a)))
     got = run(name, options, dtype, maximize=True)
     assert swept
-    monkeypatch.setattr(fused, "takes", lambda *a: False)
+    monkeypatch.setattr(fused, "sweeps", lambda group: False)
     want = run(name, options, dtype, maximize=True)
     assert len(got) == len(want)
     for number, (a, b) in enumerate(zip(got, want)):

@@ -3,14 +3,13 @@
 import numpy as np
 
 from .. import dtype as dt
-from .. import philox
 from ..batch import LEADING
 from ..errors import ArgumentError, DTypeError
 from ..numeric import lgamma
 from ..op import NO_GRAD, Host, op
 from . import elementwise as ew
 from .incomplete import check_pair
-from .random import batch_drawn, check_key, stream
+from .random import BY_NUMPY, batch_drawn, by_pieces, check_key, stream
 
 
 def _infer_binomial(key, count, prob):
@@ -50,13 +49,14 @@ def _by_inversion(u, n, p):
     return found
 
 
-def _binomial(key, count, prob):
+def _binomial(key, count, prob, draws=BY_NUMPY):
     n, p = count.astype(np.float64).reshape(-1), prob.astype(np.float64).reshape(-1)
     if not ((n >= 0) & (n == np.floor(n))).all() or not ((p >= 0) & (p <= 1)).all():
         raise ArgumentError("binomial takes whole counts of at least 0 and probabilities from 0 to 1")
     seed, call = stream(key)
     with np.errstate(all="ignore"):
-        found = _by_inversion(philox.uniform01(seed, call, n.size, np.float64), n, p)
+        found = by_pieces(lambda start, n, p: _by_inversion(draws.uniform(seed, call, n.size, start), n, p),
+                          np.empty(n.size), n, p)
     return found.astype(count.dtype).reshape(count.shape)
 
 

@@ -24,6 +24,21 @@ div = elementwise("div", np.true_divide,
 neg = elementwise("neg", np.negative, (lambda g, out, x: neg(g),), takes="number", traits=("exact",))
 
 
+# A number's multiple of something added; what the number is makes no other kernel. Gradients are those of the steps.
+
+add_scaled = elementwise("add_scaled", lambda x, y, n: x + y * n,
+                         (lambda g, out, x, y, n: g, lambda g, out, x, y, n: mul(g, n), lambda g, out, x, y, n: mul(g, y)),
+                         takes="real_float", doc="x + y * n")
+add_product = elementwise("add_product", lambda x, y, z, n: x + y * z * n,
+                          (lambda g, out, x, y, z, n: g, lambda g, out, x, y, z, n: mul(mul(g, n), z),
+                           lambda g, out, x, y, z, n: mul(mul(g, n), y), lambda g, out, x, y, z, n: mul(g, mul(y, z))),
+                          takes="real_float", doc="x + y * z * n")
+add_quotient = elementwise("add_quotient", lambda x, y, z, n: x + y / z * n,
+                           (lambda g, out, x, y, z, n: g, lambda g, out, x, y, z, n: div(mul(g, n), z),
+                            lambda g, out, x, y, z, n: neg(mul(mul(g, n), div(div(y, z), z))),
+                            lambda g, out, x, y, z, n: mul(g, div(y, z))), takes="real_float", doc="x + y / z * n")
+
+
 def _zeros(g):
     """A gradient of nothing, whatever came from above: infinities and nan end here."""
     return OPS["full"](g, shape=g.shape, value=0, dtype=dt.of(g))

@@ -2,13 +2,12 @@
 
 import numpy as np
 
-from .. import philox
 from ..batch import LEADING
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..numeric import digamma
 from ..op import NO_GRAD, Host, op
 from . import elementwise as ew
-from .random import batch_drawn, check_key, of_round, stream
+from .random import BY_NUMPY, batch_drawn, by_pieces, check_key, of_round, stream
 
 
 def _infer_gamma(key, alpha):
@@ -18,7 +17,7 @@ def _infer_gamma(key, alpha):
     return alpha
 
 
-def _above_one(seed, call, alpha):
+def _above_one(seed, call, alpha, draws, start):
     """Marsaglia and Tsang's rejection for concentrations of 1 and more, all elements at once."""
     d = alpha - 1 / 3
     c = 1 / np.sqrt(9 * d)
@@ -27,8 +26,8 @@ def _above_one(seed, call, alpha):
     for turn in range(1, 1000):
         if not live.size:
             break
-        x = philox.normal(of_round(seed, 2 * turn), call, alpha.size, np.float64)[live]
-        u = philox.uniform01(of_round(seed, 2 * turn + 1), call, alpha.size, np.float64)[live]
+        x = draws.normals(of_round(seed, 2 * turn), call, live, alpha.size, start)
+        u = draws.uniforms(of_round(seed, 2 * turn + 1), call, live, alpha.size, start)
         v = (1 + c[live] * x) ** 3
         done = (v > 0) & (np.log(u) < 0.5 * x * x + d[live] * (1 - v + np.log(np.maximum(v, 1e-300))))
         out[live[done]] = (d[live] * v)[done]
@@ -36,16 +35,22 @@ def _above_one(seed, call, alpha):
     return out
 
 
-def _standard_gamma(key, alpha):
+def _standard_gamma(key, alpha, draws=BY_NUMPY):
     """Below 1 a number of concentration + 1 is scaled by a uniform to the power 1 / concentration."""
     flat = alpha.astype(np.float64).reshape(-1)
     if not (flat > 0).all():
         raise ArgumentError("standard_gamma takes concentrations above 0")
     seed, call = stream(key)
-    small = flat < 1
-    drawn = _above_one(seed, call, np.where(small, flat + 1, flat))
-    u = 1 - philox.uniform01(of_round(seed, 1), call, flat.size, np.float64)
-    drawn = np.where(small, drawn * u ** (1 / flat), drawn)
+
+    def numbers(start, alpha):
+        small = alpha < 1
+        drawn = _above_one(seed, call, np.where(small, alpha + 1, alpha), draws, start)
+        if small.any():
+            u = 1 - draws.uniform(of_round(seed, 1), call, alpha.size, start)
+            drawn = np.where(small, drawn * u ** (1 / alpha), drawn)
+        return drawn
+
+    drawn = by_pieces(numbers, np.empty(flat.size), flat)
     tiny = np.finfo(np.float64 if alpha.dtype.itemsize == 8 else np.float32).tiny
     return np.maximum(drawn, tiny).astype(alpha.dtype).reshape(alpha.shape)
 

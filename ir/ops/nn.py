@@ -247,7 +247,7 @@ threshold = op("threshold", infer=lambda x, *, threshold, value: x,
                ref=in_single(lambda x, *, threshold, value:
                              np.where(x <= np.asarray(threshold, x.dtype), np.asarray(value, x.dtype), x)),
                vjp=(lambda g, out, x, *, threshold, value: ew.where(ew.le(x, threshold), 0.0, g),),
-               lower=Composite(lambda x, *, threshold, value: ew.where(ew.le(x, threshold), value, x)),
+               lower=Composite(in_wide(lambda x, *, threshold, value: ew.where(ew.le(x, threshold), value, x))),
                batch=LEADING, traits=("exact", "pointwise"),
                doc="x above the threshold, value elsewhere.")
 

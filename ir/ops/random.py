@@ -110,6 +110,33 @@ def _mask(key, *, shape, p):
 bernoulli_mask = op("bernoulli_mask", infer=_infer_mask, vjp=NO_GRAD, lower=Template("random"), traits=("random", "exact"),
                     ref=_mask, doc="Bools, true with probability p (word < round(p * 2**32)): what dropout keeps.")
 
+class Draws:
+    """The float64 numbers that rejection reads: `uniform` and `normal` give (seed, call, count, start) -> array. Each element
+    has a stream of its own, so it is the same whoever is drawn beside it."""
+
+    def __init__(self, uniform, normal):
+        self.uniform, self.normal = uniform, normal
+
+    def uniforms(self, seed, call, live, count, start):
+        """The uniforms of those among elements start .. start + count - 1 that are still live."""
+        return self.uniform(seed, call, count, start)[live]
+
+    def normals(self, seed, call, live, count, start):
+        """Their normal numbers."""
+        return self.normal(seed, call, count, start)[live]
+
+
+BY_NUMPY = Draws(lambda seed, call, n, start: philox.uniform01(seed, call, n, np.float64, start),
+                 lambda seed, call, n, start: philox.normal(seed, call, n, np.float64, start))
+
+
+def by_pieces(draw, out, *arrays):
+    """Fills an array by draw(start, *pieces of the arrays), piece by piece."""
+    for start in range(0, out.size, _PIECE):
+        out[start:start + _PIECE] = draw(start, *[a[start:start + _PIECE] for a in arrays])
+    return out
+
+
 # Poisson: no closed form, so each element has a stream of its own and rejects until it is done.
 
 
@@ -120,13 +147,13 @@ def _infer_poisson(key, rate):
     return rate
 
 
-def _poisson_small(seed, call, rate):
+def _poisson_small(seed, call, rate, draws, start):
     """Counts the factors of a product of uniforms that keep it above exp(-rate); for rates below 10."""
     count = np.zeros(rate.shape)
     live = np.flatnonzero(rate > 0)
     product, bound = np.ones(live.size), np.exp(-rate[live])
     for turn in range(1, 1000):
-        product = product * _turn(seed, call, turn, rate.size)[live]
+        product = product * draws.uniforms(of_round(seed, turn), call, live, rate.size, start)
         on = product > bound
         live, product, bound = live[on], product[on], bound[on]
         if not live.size:
@@ -135,7 +162,7 @@ def _poisson_small(seed, call, rate):
     return count
 
 
-def _poisson_large(seed, call, rate):
+def _poisson_large(seed, call, rate, draws, start):
     """Hoermann's transformed rejection (PTRS) for rates of 10 and more."""
     out = np.zeros(rate.shape)
     live = np.flatnonzero(rate >= 10)
@@ -145,8 +172,8 @@ def _poisson_large(seed, call, rate):
         lam = rate[live]
         b = 0.931 + 2.53 * np.sqrt(lam)
         a = -0.059 + 0.02483 * b
-        u = _turn(seed, call, 2 * turn, rate.size)[live] - 0.5
-        v = _turn(seed, call, 2 * turn + 1, rate.size)[live]
+        u, v = (draws.uniforms(of_round(seed, 2 * turn + i), call, live, rate.size, start) for i in (0, 1))
+        u = u - 0.5
         us = 0.5 - np.abs(u)
         k = np.floor((2 * a / us + b) * u + lam + 0.43)
         quick = (us >= 0.07) & (v <= 0.9277 - 3.6224 / (b - 2))
@@ -163,11 +190,6 @@ def of_round(seed, turn) -> int:
     return seed ^ (turn * 0x9E3779B97F4A7C15 % 2 ** 64)
 
 
-def _turn(seed, call, turn, n):
-    """The uniforms of one round of rejection."""
-    return philox.uniform01(of_round(seed, turn), call, n, np.float64)
-
-
 def _log_factorial(k):
     """log k! by Stirling's series above 9, by table below."""
     table = np.log(np.cumprod(np.r_[1.0, np.arange(1, 10)]))
@@ -176,12 +198,17 @@ def _log_factorial(k):
     return np.where(k < 10, table[np.minimum(k, 9).astype(np.int64)], series)
 
 
-def _poisson(key, rate):
+def _poisson(key, rate, draws=BY_NUMPY):
     flat = rate.astype(np.float64).reshape(-1)
     if not (flat >= 0).all():
         raise ArgumentError("poisson takes rates of at least 0")
-    small = np.where(flat < 10, flat, 0.0)
-    out = np.where(flat < 10, _poisson_small(*stream(key), small), _poisson_large(*stream(key), flat))
+
+    def counts(start, rate):
+        small = np.where(rate < 10, rate, 0.0)
+        return np.where(rate < 10, _poisson_small(*stream(key), small, draws, start),
+                        _poisson_large(*stream(key), rate, draws, start))
+
+    out = by_pieces(counts, np.empty(flat.size), flat)
     return out.reshape(rate.shape).astype(rate.dtype)
 
 

@@ -1,6 +1,7 @@
 """Resampling by fixed maps along each dim: interpolation, even bins, mirrored borders; and sampling at given points."""
 
 import itertools
+import math
 from typing import Any
 
 from .. import dtype as dt
@@ -8,9 +9,10 @@ from ..batch import IMAGES
 from ..derive import derived_vjp
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..op import Composite, Template, op
+from ..symbolic import hint
 from . import elementwise as ew
-from .pool import plane_take
-from .shape import expand, reshape, select
+from .point_taps import taps_take
+from .shape import cat, reshape, select
 from .taps import (
     A_CUBIC,
     MODES,
@@ -152,31 +154,28 @@ def _position(coordinate, n, align_corners):
     return ew.div(ew.sub(ew.mul(ew.add(coordinate, 1.0), float(n)), 1.0), 2.0)
 
 
-def _value_at(x, places):
-    """The elements at whole places (floats, one array (N, *sizes) for each dim); 0 outside."""
+def _flat(places, x):
+    """Flat indices (N, 1, *points) of whole places (floats, one array (N, *points) for each dim) in a plane; -1 outside."""
     flat: Any = None
     inside: Any = None
+    kind = dt.int32 if math.prod([hint(n) for n in x.shape[2:]]) < 1 << 31 else dt.int64
     for place, n in zip(places, x.shape[2:]):
         ok = ew.logical_and(ew.ge(place, 0.0), ew.le(place, n - 1.0))
-        index = ew.cast(ew.where(ok, place, 0.0), dtype=dt.int64)
+        index = ew.cast(ew.where(ok, place, 0.0), dtype=kind)
         inside = ok if inside is None else ew.logical_and(inside, ok)
         flat = index if flat is None else ew.add(ew.mul(flat, n), index)
-    shape = (x.shape[0], x.shape[1], *flat.shape[1:])
-    beside = (x.shape[0], 1, *flat.shape[1:])
-    found = plane_take(x, expand(reshape(flat, shape=beside), shape=shape))
-    return ew.where(expand(reshape(inside, shape=beside), shape=shape), found, 0.0)
+    return _beside(ew.where(inside, flat, -1))
 
 
-def _weighted(value, weight):
-    beside = (weight.shape[0], 1, *weight.shape[1:])
-    return ew.mul(value, expand(reshape(weight, shape=beside), shape=value.shape))
+def _beside(a):
+    return reshape(a, shape=(a.shape[0], 1, *a.shape[1:]))
 
 
-def _total(terms):
-    total = None
-    for t in terms:
-        total = t if total is None else ew.add(total, t)
-    return total
+def _sampled(x, corners):
+    """The sum of the elements at places times their weights, of which there is one for each dim."""
+    places = [_flat([place for place, _ in corner], x) for corner in corners]
+    weights = [_beside(_product([weight for _, weight in corner])) for corner in corners]
+    return taps_take(x, cat(*places, dim=1), cat(*weights, dim=1))
 
 
 def _product(factors):
@@ -192,8 +191,7 @@ def _sample_linear(x, positions):
         low = ew.floor(p)
         part = ew.sub(p, low)
         sides.append(((low, ew.sub(1.0, part)), (ew.add(low, 1.0), part)))
-    return _total([_weighted(_value_at(x, [place for place, _ in corner]), _product([weight for _, weight in corner]))
-                   for corner in itertools.product(*sides)])
+    return _sampled(x, list(itertools.product(*sides)))
 
 
 def _cubic_weights(part):
@@ -216,8 +214,7 @@ def _sample_cubic(x, positions, padding_mode, align_corners):
         low = ew.floor(p)
         places = [_bounded(ew.add(low, k - 1.0), n, padding_mode, align_corners) for k in range(4)]
         sides.append(tuple(zip(places, _cubic_weights(ew.sub(p, low)))))
-    return _total([_weighted(_value_at(x, [place for place, _ in corner]), _product([weight for _, weight in corner]))
-                   for corner in itertools.product(*sides)])
+    return _sampled(x, list(itertools.product(*sides)))
 
 
 def _in(x, dtype):
@@ -234,7 +231,7 @@ def _grid_sample_body(x, grid, *, mode, padding_mode, align_corners):
         return _in(_sample_cubic(x, positions, padding_mode, align_corners), kind)
     positions = [_bounded(p, n, padding_mode, align_corners) for p, n in zip(positions, x.shape[2:])]
     if mode == "nearest":
-        return _in(_value_at(x, [ew.round_(p) for p in positions]), kind)
+        return _in(taps_take(x, _flat([ew.round_(p) for p in positions], x), None), kind)
     return _in(_sample_linear(x, positions), kind)
 
 

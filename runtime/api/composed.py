@@ -9,7 +9,7 @@ from ...ir.ops import elementwise as ew
 from ..state import Defaults, tls
 from ..tensor import Tensor
 from . import returns
-from .elementwise import add, operate, pow, scale, unary
+from .elementwise import add, as_one, operate, pow, scale, unary
 from .limits import clamp
 from .promote import as_operand, promote, result_type, rounds_once, to_dtype
 from .register import api, deliver
@@ -23,7 +23,7 @@ def float_power(input, exponent, *, out=None):
     return deliver(pow(*double), out, "float_power")
 
 
-@api(inplace=True)
+@api(inplace=ew.logit)
 def logit(input, eps=None, *, out=None):
     """log(x / (1 - x)), with x limited to [eps, 1 - eps] first if eps is given; eps holds where the two cross."""
     x = promote(ew.logit, input)[0]
@@ -76,7 +76,7 @@ def ldexp(input, other, *, out=None):
     return operate(ew.mul, x, operate(ew.exp2, power), out=out)
 
 
-@api(inplace=True)
+@api(inplace=piecewise.lerp)
 @rounds_once
 def lerp(input, end, weight, *, out=None):
     """input + weight * (end - input), exact at both ends."""
@@ -96,37 +96,41 @@ def lerp(input, end, weight, *, out=None):
     return deliver(result, out, "lerp")
 
 
-@api(inplace=True)
+@api(inplace=(ew.add, ew.add_product))
 @rounds_once
 def addcmul(input, tensor1, tensor2, *, value=1, out=None):
     """input + value * tensor1 * tensor2"""
     if isinstance(value, float) and not result_type(input, tensor1, tensor2).is_inexact:
         raise DTypeError(f"addcmul: value must be an integer for integer tensors, got {value}")
+    if as_one((input, tensor1, tensor2), value):
+        return deliver(ew.add_product(input, tensor1, tensor2, value), out, "addcmul")
     product = operate(ew.mul, tensor1, tensor2)
     return add(input, product if value == 1 else operate(ew.mul, product, value), out=out)
 
 
-@api(inplace=True)
+@api(inplace=(ew.add, ew.add_quotient))
 @rounds_once
 def addcdiv(input, tensor1, tensor2, *, value=1, out=None):
     """input + value * tensor1 / tensor2"""
+    if as_one((input, tensor1, tensor2), value):
+        return deliver(ew.add_quotient(input, tensor1, tensor2, value), out, "addcdiv")
     quotient = operate(ew.div, tensor1, tensor2)
     return add(input, quotient if value == 1 else operate(ew.mul, quotient, value), out=out)
 
 
-@api(inplace=True)
+@api(inplace=ew.mul)
 def deg2rad(input, *, out=None):
     """Degrees to radians."""
     return scale(ew.mul, promote(ew.sin, input)[0], math.pi / 180, out)
 
 
-@api(inplace=True)
+@api(inplace=ew.mul)
 def rad2deg(input, *, out=None):
     """Radians to degrees."""
     return scale(ew.mul, promote(ew.sin, input)[0], 180 / math.pi, out)
 
 
-@api(inplace=True)
+@api(inplace=piecewise.nan_to_num)
 def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
     """Replaces nan (by 0 unless said) and infinities (by the largest finite numbers unless said)."""
     if not input.dtype.is_floating_point:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DTypeError, ShapeError
+from ...ir.lazy import lazy
 from ...ir.ops import elementwise as ew
 from ...ir.ops import shape as sh
 from ...ir.substitute import as_int
@@ -24,6 +25,8 @@ from ..writes import operand, stands_for_number
 from .promote import number_dtype
 from .register import api, deliver
 from .shape import sizes_of
+
+kernels = lazy(__package__, "..cpu.kernels")
 
 
 def require_device(device):
@@ -316,7 +319,17 @@ def _progression(n, start, step, d):
         kind = dt.int64
     if kind is dt.int64 and start == 0 and step == 1:
         return counted(n, d) if d is not dt.bool_ else ew.cast.call(counted(n), dtype=d)
+    if kind is dt.float64 and _is_long(n, d, 8 * _LONG):
+        return wrap(kernels.evenly(n, d, start or -0.0, step))       # nothing is added to a zero of either sign
     return of_counts(_stepped, n, start, step, kind, d)
+
+
+_LONG = 1 << 9      # values from which a kernel pays
+
+
+def _is_long(n, d, least=_LONG) -> bool:
+    """Whether so many values of a dtype are counted by a kernel: nobody listens, and it is one that kernels know."""
+    return not tls.m.special and n >= least and (d.is_floating_point or d.is_integer) and d not in dt.FLOAT8
 
 
 def _stepped(count, n, start, step, kind, d):
@@ -364,6 +377,10 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
     """`steps` values evenly from start to end, both included."""
     require_device(device)
     d = _dtype_of(dtype, out)
+    if _is_long(int(steps), d):
+        low, high, n = _bound(start), _bound(end), int(steps)
+        made = wrap(kernels.evenly(n, d, low, (high - low) / (n - 1), high, n // 2))
+        return finish(made, out, requires_grad, "linspace", device)
     made = _evenly(start, end, int(steps), lambda x: ew.cast.call(x, dtype=d))
     return finish(made, out, requires_grad, "linspace", device)
 

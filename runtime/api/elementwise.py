@@ -65,7 +65,7 @@ def publish(make, names, aliases=()):
         fn.__name__ = fn.__qualname__ = name
         fn.__doc__ = op.doc or f"Elementwise {name}."
         others = tuple(a for a, target in aliases if target == name)
-        api(inplace=True, names=others)(fn)
+        api(inplace=op, names=others)(fn)
 
 
 publish(unary, ("neg", "sqrt", "rsqrt", "reciprocal", "exp", "exp2", "expm1", "log", "log2", "log10",
@@ -82,7 +82,7 @@ publish(_binary, ("atan2", "hypot", "logaddexp", "logaddexp2", "xlogy", "nextaft
          ("greater_equal", "ge")))
 
 
-@api(inplace=True, keywords={"values": "other"})
+@api(inplace=ew.heaviside, keywords={"values": "other"})
 def heaviside(input, other, *, out=None):
     """0 below zero, 1 above, `other` at zero."""
     return operate(ew.heaviside, input, other, out=out)
@@ -104,7 +104,7 @@ publish(_integers_unchanged, ("floor", "ceil", "trunc"), (("fix", "trunc"),))
 _abs, _round, _square = unary(ew.abs_), unary(ew.round_), unary(ew.square)
 
 
-@api(inplace=True, names=("absolute",))
+@api(inplace=ew.abs_, names=("absolute",))
 def abs(input, *, out=None):
     """Absolute value."""
     if isinstance(input, Tensor) and input._a.dtype.kind == "c":
@@ -120,7 +120,7 @@ def positive(input):
     return input
 
 
-@api(inplace=True)
+@api(inplace=ew.round_)
 def round(input, *, decimals=0, out=None):
     """To `decimals` places, halves to even."""
     if not input.dtype.is_inexact:
@@ -147,15 +147,27 @@ def scaled(other, alpha, like):
     return operate(ew.mul, other, alpha) if isinstance(other, Tensor) else other * alpha
 
 
-@api(inplace=True)
+def as_one(xs, factor) -> bool:
+    """Whether a sum of tensors, of which one is taken `factor` times, is one operator: they are wide floats, the factor is a
+    number, and nobody listens, to whom it would be an operand of its own."""
+    first = xs[0]
+    return not tls.m.special and factor.__class__ in (int, float) and isinstance(first, Tensor) and (
+        first._a.dtype.kind == "f" and first._a.itemsize >= 4 and all([isinstance(x, Tensor) for x in xs]) and alike(xs))  # noqa: C419
+
+
+@api(inplace=(ew.add, ew.add_scaled))
 def add(input, other, *, alpha=1, out=None):
     """input + alpha * other"""
+    if alpha != 1 and as_one((input, other), alpha):
+        return deliver(ew.add_scaled(input, other, alpha), out, "add")
     return operate(ew.add, input, scaled(other, alpha, input), out=out)
 
 
-@api(inplace=True, names=("subtract",))
+@api(inplace=(ew.sub, ew.add_scaled), names=("subtract",))
 def sub(input, other, *, alpha=1, out=None):
     """input - alpha * other"""
+    if alpha != 1 and as_one((input, other), alpha):
+        return deliver(ew.add_scaled(input, other, -alpha), out, "sub")
     return operate(ew.sub, input, scaled(other, alpha, input), out=out)
 
 
@@ -186,13 +198,13 @@ def scale(op, input, other, out):
     return operate(op, input, other, out=out)
 
 
-@api(inplace=True, names=("multiply",))
+@api(inplace=ew.mul, names=("multiply",))
 def mul(input, other, *, out=None):
     """input * other"""
     return scale(ew.mul, input, other, out)
 
 
-@api(inplace=True, names=("divide",))
+@api(inplace=(ew.div, ew.floor_divide, ew.trunc_divide), names=("divide",))
 def div(input, other, *, rounding_mode=None, out=None):
     """input / other; rounding_mode "floor" or "trunc" rounds the quotient and keeps integers."""
     if rounding_mode is None:
@@ -203,7 +215,7 @@ def div(input, other, *, rounding_mode=None, out=None):
     return operate(op, input, other, out=out)
 
 
-@api(inplace=True)
+@api(inplace=ew.div)
 def true_divide(input, other, *, out=None):
     """input / other"""
     return scale(ew.div, input, other, out)
@@ -235,7 +247,7 @@ def _power(x, exponent):
     return ew.pow_(x, exponent)
 
 
-@api(inplace=True)
+@api(inplace=ew.square)
 def square(input, *, out=None):
     """input * input; bool counts as int64."""
     return _square(to_dtype(input, dt.int64) if input.dtype is dt.bool_ else input, out=out)
@@ -272,7 +284,7 @@ def _where_method(self, condition, other):
 Tensor.where = _where_method
 
 
-@api(inplace=True)
+@api(inplace=ew.where)
 def masked_fill(input, mask, value):
     """`value` where the mask holds."""
     if mask.dtype is not dt.bool_:

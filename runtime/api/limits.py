@@ -13,7 +13,7 @@ from .promote import as_operand, result_type, to_dtype
 from .register import api, deliver
 
 
-@api(inplace=True, names=("clip",))
+@api(inplace=(clamp_between, clamp_by), names=("clip",))
 def clamp(input, min=None, max=None, *, out=None):
     """Limits values to [min, max]; either may be missing, a number or a tensor."""
     if min is None and max is None:
@@ -78,13 +78,13 @@ def _bound(x, bound, d, keeps, passes):
     return ew.where.call(passes(x, bound), bound, x)      # nan passes no bound
 
 
-@api(inplace=True)
+@api(inplace=clamp_between)
 def clamp_min(input, min):
     """Values below min become min."""
     return clamp(input, min=min)
 
 
-@api(inplace=True)
+@api(inplace=clamp_between)
 def clamp_max(input, max):
     """Values above max become max."""
     return clamp(input, max=max)

@@ -8,6 +8,7 @@ from ...ir.ops import nn as ops
 from ...ir.ops import piecewise
 from ...ir.ops.shape import reshape
 from ..autograd.node import INEXACT
+from ..overwrite import overwrite
 from ..state import tls
 from ..tensor import Tensor, numel_of
 from .elementwise import operate, unary
@@ -18,6 +19,15 @@ from .register import api, deliver, store
 def finish(result, input, inplace: bool, name: str):
     """The result, written into the input if asked."""
     return store(input, result, name + "_") if inplace else result
+
+
+def activated(op, input, inplace: bool, /, called="", **params):
+    """The result of a record of one argument, in its place if asked; `called` is the function's name if it has another."""
+    name = called or op.name
+    if inplace and not tls.m.special and isinstance(input, Tensor) and overwrite(op, input, name + "_", **params):
+        return input
+    x = floating(input, name)
+    return finish(op(spared(x, inplace and op.plan((True,))[1] == "value"), **params), input, inplace, name)
 
 
 def spared(input, inplace: bool):
@@ -40,7 +50,7 @@ def _relu(op, input, out=None):
     return operate(op, input, out=out)
 
 
-relu = api(inplace=True, name="relu")(unary(ops.relu, _relu))
+relu = api(inplace=ops.relu, name="relu")(unary(ops.relu, _relu))
 relu.__name__, relu.__doc__ = "relu", "max(input, 0)"
 
 
@@ -59,19 +69,25 @@ def threshold(input, threshold, value):
 @api(method=False)
 def celu(input, alpha=1.0):
     """max(0, x) + min(0, alpha * (exp(x / alpha) - 1))"""
+    return activated(ops.elu, input, False, "celu", **celu_shape(alpha))
+
+
+def celu_shape(alpha) -> dict:
+    """What celu is as elu."""
     if not alpha:
         raise ArgumentError("celu needs an alpha other than 0")
-    return ops.elu(floating(input, "celu"), alpha=float(alpha), scale=1.0, input_scale=1.0 / alpha)
+    return {"alpha": float(alpha), "scale": 1.0, "input_scale": 1.0 / alpha}
 
 
 SELU_ALPHA = 1.6732632423543772848170429916717
 SELU_SCALE = 1.0507009873554804934193349852946
+SELU_SHAPE = {"alpha": SELU_ALPHA, "scale": SELU_SCALE, "input_scale": 1.0}
 
 
 @api(method=False)
 def selu(input):
     """scale * elu(x, alpha), with the constants that keep mean and variance."""
-    return ops.elu(floating(input, "selu"), alpha=SELU_ALPHA, scale=SELU_SCALE, input_scale=1.0)
+    return activated(ops.elu, input, False, "selu", **SELU_SHAPE)
 
 
 @api()

@@ -8,6 +8,7 @@ from ...ir import dtype as dt
 from ...ir.op import NO_GRAD
 from ...ir.ops import elementwise as ew
 from ..dispatch import KERNELS, kernel_of, record, record_pair
+from ..overwrite import overwrite
 from ..state import tls
 from ..tensor import Tensor
 from ..writes import is_plain, wrote_plainly
@@ -16,6 +17,7 @@ from .register import FUNCTIONS, operand_to_overwrite, store
 
 _new = object.__new__
 LARGE = 1 << 15   # elements from which compiled kernels, with threads and reused memory, are faster than numpy
+_MANY = 1 << 12    # from which one kernel of two steps is faster than two of numpy's
 _ndarray = np.ndarray
 _INT64 = np.dtype(np.int64)
 _FLOAT32 = np.dtype(np.float32)     # which all operators here take
@@ -97,13 +99,13 @@ def _reflected(general):
     return method
 
 
-def _inplace(general, name, ufunc=None, chars=""):
+def _inplace(general, name, ufunc=None, chars="", op=None):
     """`a <op>= b`: the ufunc writes into a's array where nobody else takes notice and dtypes are one; else the result of
-    `general` is stored."""
+    `general` is stored. Large arrays are overwritten by the kernel of `op`."""
 
     def method(self, other):
         m, a = tls.m, self._a
-        if ufunc is not None and a.size < LARGE and is_plain(self, m):
+        if ufunc is not None and is_plain(self, m):
             d = a.dtype
             if isinstance(other, Tensor):
                 b = other._a
@@ -112,7 +114,10 @@ def _inplace(general, name, ufunc=None, chars=""):
             else:
                 b = other
                 fits = (type(b) is float or type(b) is int) and d.kind == "f" and d.itemsize > 2
-            if fits:
+            if fits and a.size >= LARGE:
+                if overwrite(op, self, name, other):
+                    return self
+            elif fits:
                 try:
                     m.run(ufunc, a, b, a)
                 except Exception:
@@ -133,14 +138,18 @@ def _quicken(name, quick):
         if len(args) == 1 and isinstance(args[0], (Tensor, float, int)):
             if not options:
                 return quick(self, args[0])
-            if options.keys() == _FACTOR and name in _SCALED:
-                return quick(self, api_ew.scaled(args[0], options["alpha"], self))
+            if options.keys() == _FACTOR and name in _SIGN:
+                other, factor = args[0], options["alpha"]
+                if isinstance(other, Tensor) and self._a.size >= _MANY and api_ew.as_one((self, other), factor) and (
+                        overwrite(ew.add_scaled, self, name, other, _SIGN[name] * factor)):
+                    return self
+                return quick(self, api_ew.scaled(other, factor, self))
         return long(self, *args, **options)
 
     setattr(Tensor, name, method)
 
 
-_FACTOR, _SCALED = {"alpha"}, ("add_", "sub_")
+_FACTOR, _SIGN = {"alpha"}, {"add_": 1, "sub_": -1}
 
 
 def _attach(name, fn, *, op=None, ufunc=None, chars="", reflected=True, inplace=True):
@@ -151,9 +160,9 @@ def _attach(name, fn, *, op=None, ufunc=None, chars="", reflected=True, inplace=
         backward = _guarded(_reflected(fn))
         methods[f"__r{name}__"] = backward if op is None else _reflected_shortcut(op, ufunc, backward)
     if inplace:
-        methods[f"__i{name}__"] = _guarded(_inplace(fn if op is None else forward, f"__i{name}__", ufunc, chars))
+        methods[f"__i{name}__"] = _guarded(_inplace(fn if op is None else forward, f"__i{name}__", ufunc, chars, op))
     if op is not None and inplace:
-        _quicken(f"{fn.__name__}_", _inplace(forward, f"{fn.__name__}_", ufunc, chars))
+        _quicken(f"{fn.__name__}_", _inplace(forward, f"{fn.__name__}_", ufunc, chars, op))
     for key, method in methods.items():
         method.__name__ = key
         method.__qualname__ = f"Tensor.{key}"

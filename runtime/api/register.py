@@ -7,11 +7,12 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from ...ir.dtype import can_cast
+from ...ir.dtype import FLOAT_CHARS, can_cast
 from ...ir.errors import DTypeError
+from ..overwrite import computed_into, overwrite
 from ..state import tls
 from ..tensor import Tensor
-from ..writes import write
+from ..writes import is_plain, write, wrote_plainly
 
 
 class Functions(dict[str, Any]):
@@ -35,7 +36,8 @@ def api(*, method=True, function=True, inplace=False, names=(), name=None, keywo
 
     method    also a method of Tensor, with the tensor as first argument
     function  `ingot.name`; False for methods only
-    inplace   also `name_`, which writes the result into its first argument
+    inplace   also `name_`, which writes the result into its first argument; if this is a record or several, the function calls
+              one of them once, which may write there itself, as the argument is not read again
     names     other names under which users know it
     name      its name, where it is not the function's own
     keywords  other names of its parameters, as {other: own}
@@ -49,7 +51,8 @@ def api(*, method=True, function=True, inplace=False, names=(), name=None, keywo
             if method:
                 setattr(Tensor, public, spelled)
             if inplace:
-                writing = make_inplace(spelled, public)
+                ops = () if inplace is True else inplace if type(inplace) is tuple else (inplace,)
+                writing = make_inplace(spelled, public, ops)
                 setattr(Tensor, writing.__name__, writing)
                 if function:
                     FUNCTIONS[writing.__name__] = writing
@@ -82,16 +85,32 @@ def renamed(fn, keywords):
     return spelled
 
 
-def make_inplace(fn, name: str):
-    """`name_`: computes as `name` does, then writes the result into its first argument."""
+def make_inplace(fn, name: str, ops=()):
+    """`name_`: computes as `name` does, then writes the result into its first argument, or lets one of `ops` do so."""
 
     def method(self, *args, **kwargs):
         return store(self, fn(operand_to_overwrite(self), *args, **kwargs), name + "_")
 
-    wraps(fn)(method)
-    method.__name__ = method.__qualname__ = name + "_"
-    method.__doc__ = f"In-place version of {name}()."
-    return method
+    def into(self, *args, **kwargs):
+        if tls.m.special:
+            return method(self, *args, **kwargs)
+        return store(self, computed_into(self, ops, fn, args, kwargs), name + "_")
+
+    def alone(self, *args, **kwargs):
+        if not args and not kwargs and self._a.dtype.char in FLOAT_CHARS and overwrite(ops[0], self, name + "_"):
+            return self
+        return into(self, *args, **kwargs)
+
+    made = method if not ops else alone if len(ops) == 1 and _takes_one(ops[0]) else into
+    wraps(fn)(made)
+    made.__name__ = made.__qualname__ = name + "_"
+    made.__doc__ = f"In-place version of {name}()."
+    return made
+
+
+def _takes_one(op) -> bool:
+    """Whether a record is a function of one element without parameters."""
+    return op.is_elementwise and type(op.vjp) is tuple and len(op.vjp) == 1
 
 
 def operand_to_overwrite(t: Tensor) -> Tensor:
@@ -105,6 +124,9 @@ def store(dst: Tensor, result: Tensor, name: str) -> Tensor:
     if result._a.dtype is not dst._a.dtype and not can_cast(result.dtype, dst.dtype):
         raise DTypeError(f"{name}: the result is {result.dtype} and cannot be written into a tensor of {dst.dtype}; "
                          f"use the out-of-place form")
+    if result._a is dst._a and result is not dst and is_plain(dst, tls.m):      # it was written where it lies
+        wrote_plainly(dst, name)
+        return dst
     return write(dst, result, name)
 
 

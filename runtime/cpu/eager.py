@@ -22,15 +22,19 @@ from ...ir.ops import (
     batch_norm,
     checked,
     conv,
+    counts,
     embedding,
     factor,
+    gamma,
     grouped,
     indexing,
     least_squares,
     linalg,
     loss,
+    moments,
     nn,
     norm,
+    point_taps,
     pool,
     random,
     recurrent,
@@ -77,7 +81,8 @@ def kernel_for(op: Op):
     if type(op.lower) is Reduce:
         return reduction(op)
     if type(op.lower) is Composite:
-        return _BODIES.get(op) or composite(op)
+        general = _BODIES.get(op) or composite(op)
+        return eager_rows.vector_norm(general) if op is moments.vector_norm else general
     return op.ref
 
 
@@ -96,7 +101,7 @@ def composite(op: Op):
             if a.__class__ is np.ndarray and a.size > size:
                 size = a.size
         if size >= LARGE or small >= _OFTEN:
-            made = made or eager_composites.Composites(op)
+            made = made or eager_composites.composites_of(op)
             graph = made.find(args, params, 1 if size >= LARGE else _OFTEN)
             if graph is not None:
                 return graph(args)
@@ -264,6 +269,13 @@ def randint(op: Op):
     return run
 
 
+@TABLE.makes(random.poisson, gamma.standard_gamma, counts.binomial)
+def rejected(op: Op):
+    """Numbers without a closed form: the reference, with compiled draws."""
+    uniform, normal = (kernels.draw(f"random_{name}_double").__call__ for name in ("uniform", "normal"))
+    return functools.partial(op.ref, draws=random.Draws(uniform, normal))
+
+
 # Products.
 
 
@@ -371,6 +383,22 @@ def _row_of(size):
     return np.dtype(f"u{size}" if size in (1, 2, 4, 8) else f"V{size}")
 
 
+_COPIED = {1: dt.uint8, 2: dt.int16, 4: dt.int32, 8: dt.int64}      # elements of their size
+
+
+@TABLE.makes(shape.flip)
+def flip(op: Op):
+    """numpy for few elements; many are read backwards in vectors."""
+
+    def run(x, *, dims):
+        word = _COPIED.get(x.itemsize)
+        if x.size < _FEW or word is None:
+            return op.ref(x, dims=dims)
+        return kernels.cast(word, word)(np.flip(x.view(word.np), dims)).view(x.dtype)
+
+    return run
+
+
 # Orders, running sums, elements by index.
 
 
@@ -384,7 +412,8 @@ def order(op: Op):
 # Convolutions, pools, resampling, batch normalisation.
 
 
-@TABLE.makes(conv.conv, conv.conv_input_grad, conv.conv_weight_grad, pool.max_pool, pool.avg_pool, pool.avg_pool_grad,
+@TABLE.makes(point_taps.taps_take, point_taps.taps_put, point_taps.taps_dots,
+              conv.conv, conv.conv_input_grad, conv.conv_weight_grad, pool.max_pool, pool.avg_pool, pool.avg_pool_grad,
               pool.plane_put, resample.resample, resample.resample_grad, resample.border_pad, resample.border_pad_grad,
               batch_norm.batch_norm, batch_norm.batch_norm_train, batch_norm.batch_norm_grad,
               batch_norm.batch_norm_relu_train, batch_norm.batch_norm_relu_grad)

@@ -61,27 +61,39 @@ class Composites:
     def find(self, args, params, calls=1):
         """What runs such a call on its arguments: None unless as many of the same kind were made before, and it is one
         kernel."""
+        key, found = self._look(args, params)
+        if key is None:
+            return None
+        if found is None or found.__class__ is int:
+            return self._count(key, found or 0, calls, args, params)
+        return None if found is _NONE else found
+
+    def known(self, args, params):
+        """What runs such a call, if it was compiled already."""
+        _, found = self._look(args, params)
+        return None if found.__class__ is int or found is _NONE else found
+
+    def _look(self, args, params) -> tuple:
+        """(the kind of a call, what is known of it); the kind is None if such calls are not compiled."""
         key: list = []
         for a in args:
             if a.__class__ is np.ndarray:
                 if a.dtype not in _KINDS or not a.flags.c_contiguous:
-                    return None
+                    return None, None
                 key.append(a.shape)
                 key.append(a.dtype)
             elif a.__class__ in self.also:
                 key.append(_told(a))
             else:
-                return None
+                return None, None
         for k, v in params.items():
             key.append(k)
             key.append(_told(v))
+        kind = tuple(key)
         try:
-            found = self._made.get(tuple(key))
+            return kind, self._made.get(kind)
         except TypeError:       # a parameter that cannot be a key
-            return None
-        if found is None or found.__class__ is int:
-            return self._count(tuple(key), found or 0, calls, args, params)
-        return None if found is _NONE else found
+            return None, None
 
     def _count(self, key, seen, calls, args, params):
         """Counts a call, and compiles it if there were enough."""
@@ -184,9 +196,39 @@ def _told(param):
     return param.hex() if type(param) is float else (type(param), param)
 
 
+@functools.cache
+def composites_of(op: Op) -> Composites:
+    """The compiled calls of an operator, for all who run it."""
+    return Composites(op)
+
+
 def _caller(compiled, many, plain):
     def run(args):
         results = compiled.run(list(args) if plain else [a for a in args if a.__class__ is np.ndarray])
         return tuple(results) if many else results[0]
 
+    run.into = _writer(compiled)         # type: ignore[attr-defined]  # what writes into an array, if there is such a thing
     return run
+
+
+def _writer(compiled):
+    """A function of the arguments and an array for the result, which may be one of them; None unless the graph is one step with
+    one result, so that whatever is read of an element is read before it is written."""
+    parts = getattr(compiled.run, "parts", None)
+    if parts is None or len(parts[-1]) != 1 or len(compiled.steps[0].source.steps) != 1:
+        return None
+    entry, address, arenas, _, ((shape, dtype),) = parts
+
+    def into(args, out) -> bool:
+        if out.shape != shape or out.dtype != dtype:
+            return False
+        arena = arenas.take()
+        try:
+            entry(address, arena, *[a for a in args if a.__class__ is np.ndarray], out)
+        except TypeError:       # an operand that native code takes as a copy alone
+            return False
+        finally:
+            arenas.give(arena)
+        return True
+
+    return into

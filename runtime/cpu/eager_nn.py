@@ -12,9 +12,10 @@ from ...ir import dtype as dt
 from ...ir.op import Op
 from ...ir.ops import batch_norm as norm_ops
 from ...ir.ops import conv as conv_ops
+from ...ir.ops import point_taps as taps_ops
 from ...ir.ops import pool as pool_ops
 from ...ir.ops import resample as resample_ops
-from . import batch_norm, conv, conv_low, kernels, maps, pooling
+from . import batch_norm, conv, conv_low, kernels, maps, point_taps, pooling
 from .kernel_table import KernelTable
 
 TABLE = KernelTable()
@@ -93,6 +94,15 @@ def pools(op: Op):
 def resampling(op: Op):
     """Interpolation, even bins and borders: the reference, with generated maps along each dim."""
     return functools.partial(op.ref, along=maps.apply)
+
+
+_TAPS = {taps_ops.taps_take: point_taps.take, taps_ops.taps_put: point_taps.put, taps_ops.taps_dots: point_taps.dots}
+
+
+@TABLE.makes(*_TAPS)
+def taps(op: Op):
+    """Sums of elements at given places."""
+    return _TAPS[op]
 
 
 _NORMS: dict[Op, Any] = {norm_ops.batch_norm: batch_norm.evaluate, norm_ops.batch_norm_train: batch_norm.train,

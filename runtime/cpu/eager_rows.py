@@ -10,6 +10,7 @@ from .kernel_table import KernelTable
 
 TABLE = KernelTable()
 _FLOAT_KINDS = {d.np for d in dt.FLOATS}
+_WIDE = {d.np for d in (dt.float32, dt.float64)}
 
 
 def is_floating(*arrays) -> bool:
@@ -103,5 +104,20 @@ def _gradients(op, backward, centred):
         sums = kernels.rowop("norm_weight_backward", kind, centred=centred, bias=centred)
         found = sums(_trailing(g, dims), _trailing(x, dims), *_given(*statistics), dim=0)
         return (_shaped(dx, x.shape), *[_shaped(d, w.shape) for d in (found if centred else (found,))])
+
+    return run
+
+
+def vector_norm(general):
+    """The norm of order 2 as the reduction that its body is, without a kernel for each shape; `general` runs all others."""
+    by_dtype: dict = {}
+
+    def run(x, *, ord, dim, keepdim):
+        made = by_dtype.get(x.dtype)
+        if ord != 2 or (made is None and x.dtype not in _WIDE):
+            return general(x, ord=ord, dim=dim, keepdim=keepdim)
+        if made is None:
+            made = by_dtype[x.dtype] = kernels.reduction("norm", dt.BY_NP[x.dtype]).__call__
+        return made(x, dim, keepdim)
 
     return run

@@ -58,14 +58,59 @@ class ScalarKernels:
         made = self.made.get(tuple([a.dtype for a in args]))
         return made(*args) if made is not None else self._general(args)
 
+    def over(self, kind):
+        """What replaces a contiguous array of a dtype by its own result; None where there is no such kernel."""
+        made = kernels.function(self.name, dt.from_numpy(kind)) if kind in FLOAT_KINDS and self.exists else None
+        return made.over if made is not None and made.out == kind else None
+
+    def sweep(self, args, out) -> bool:
+        """Writes into a contiguous array that is the first argument, beside others of its shape and dtype, and then numbers;
+        False, and nothing is done, for any other call."""
+        kind, shape, numbers = out.dtype, out.shape, []
+        for a in args:
+            if hasattr(a, "dtype"):
+                if numbers or a.dtype is not kind or a.shape != shape:
+                    return False
+            else:
+                numbers.append(np.asarray(a).astype(kind))
+        if not numbers or args[0] is not out:
+            return False
+        key = (kind,) * len(args)
+        made = self.made.get(key) or self.made.setdefault(key, kernels.function(self.name, *map(dt.from_numpy, key)))
+        if made.out != kind:
+            return False
+        made.sweep((out,), args[1:len(args) - len(numbers)], numbers)
+        return True
+
+    def write(self, args, out) -> bool:
+        """Writes into an array, which may be one of the arguments; False, and nothing is done, if another dtype would come
+        out."""
+        arrays, made = args, None
+        if all([a.__class__ is np.ndarray for a in args]):  # noqa: C419  (quicker)
+            made = self.made.get(tuple([a.dtype for a in args]))
+        if made is None:
+            arrays = self._arrays(args)
+            made = self._of(arrays)
+        if made.out is not out.dtype and made.out != out.dtype:
+            return False
+        made(*arrays, out=out)
+        return True
+
     def _general(self, args):
+        arrays = self._arrays(args)
+        return self._of(arrays)(*arrays)
+
+    def _arrays(self, args) -> list:
         """Numbers take the dtype of the arrays beside them (the last one, since `where` has its condition first)."""
         like = next(a.dtype for a in reversed(args) if hasattr(a, "dtype"))
-        arrays = [np.asarray(a) if hasattr(a, "dtype") else np.asarray(a).astype(like) for a in args]
+        return [np.asarray(a) if hasattr(a, "dtype") else np.asarray(a).astype(like) for a in args]
+
+    def _of(self, arrays):
+        """The kernel of arrays of these dtypes."""
         key = tuple([a.dtype for a in arrays])
         if key not in self.made:
             self.made[key] = kernels.function(self.name, *map(dt.from_numpy, key))
-        return self.made[key](*arrays)
+        return self.made[key]
 
 
 def rounded(op: Op):

@@ -46,7 +46,7 @@ class Elementwise:
         self._sweeps: dict[tuple, Any] = {}
 
     def kernel(self, rank: int = 1, classes=None) -> Kernel:
-        """The kernel over `rank` dims; `classes` says each operand's innermost stride: 1, 0 or None (any)."""
+        """The kernel over `rank` dims; `classes` says each operand's innermost stride: 1, 0, -1 or None (any)."""
         k = KernelBuilder(self.name)
         for d in range(rank):
             k.parallel(f"d{d}", f"n{d}")
@@ -102,6 +102,19 @@ class Elementwise:
             out = make(x.shape, kind)
             doors[x.ndim](x, out)
             return out
+
+        return run
+
+    @functools.cached_property
+    def over(self):
+        """A function that replaces a contiguous array by its own result, which is of the same dtype."""
+        doors, general = self.doors, self.general
+
+        def run(x):
+            if x.ndim < DOOR_RANKS:
+                doors[x.ndim](x, x)
+            else:
+                general((x,), x)
 
         return run
 
@@ -202,12 +215,12 @@ class Elementwise:
 
 
 def _inner_class(stride):
-    return stride if stride in (0, 1) else None
+    return stride if stride in (-1, 0, 1) else None
 
 
 def _lane_worth(size, steps):
     """How good a dim is for the lanes: not too short, unit steps (or none) in most arrays, else small ones."""
-    return min(size, _SHORT) * (1 + 2 * sum(s in (0, 1) for s in steps)), -sum(map(abs, steps))
+    return min(size, _SHORT) * (1 + 2 * sum(s in (-1, 0, 1) for s in steps)), -sum(map(abs, steps))
 
 
 def merge_dims(shape, arrays):
@@ -266,6 +279,21 @@ def binary(name: str, dtype) -> Elementwise:
 def cast(source, target) -> Elementwise:
     """Conversion between dtypes."""
     return Elementwise(f"cast_{source.short}_{target.short}", (source,), (target,), lambda k, x: x.to(target))
+
+
+@functools.lru_cache(None)
+def _evenly(target) -> Elementwise:
+    def build(k, start, gap, end, half, last):
+        i = k.index("d0").to(dt.float64)
+        return k.fn.where(k.fn.lt(i, half), i * gap + start, end - (last - i) * gap).to(target)
+
+    return Elementwise(f"evenly_{target.short}", (dt.float64,) * 5, (target,), build)
+
+
+def evenly(count: int, dtype, start, gap, end=0.0, half=None):
+    """start + i * gap for i below `half` (all if None), then end - (count - 1 - i) * gap, computed in float64."""
+    first, *others = [np.array(float(n)) for n in (start, gap, end, count if half is None else half, count - 1)]
+    return _evenly(dtype).general((np.ndarray((count,), first.dtype, first, strides=(0,)), *others))
 
 
 _MANY = 1 << 12      # elements from which a compiled conversion is quicker than numpy's, which goes by single bfloats

@@ -5,65 +5,32 @@ gives the same bits whether it is fused here, run operator by operator, or trace
 """
 
 import functools
-import threading
-from typing import Any
 
-import numpy as np
-
-from ...ir import dtype as dt
-from ...ir.lazy import lazy
-from ..device_array import DeviceArray
 from ..state import tls
-from ..writes import check_writable
+from ..sweeps import KINDS, sweep, sweep_each
 
-kernels = lazy(__package__, "..cpu.kernels")
+__all__ = ["adam_step", "are_alike", "sgd_step", "sweep", "sweep_each", "sweeps", "takes"]
 
-_KINDS = {np.dtype(np.float32): dt.float32, np.dtype(np.float64): dt.float64}
+
+def sweeps(group) -> bool:
+    """Whether updates may run as sweeps: outside of a recording, and options are numbers."""
+    m = tls.m
+    return m.recorder is None and m.batched is None and not group.get("differentiable") and type(group["lr"]) in (float, int)
+
+
+def are_alike(p, others) -> bool:
+    """Whether all arrays are of one size and of a kind that sweeps take."""
+    a = p._a
+    kind, shape = a.dtype, a.shape
+    for t in others:
+        if t._a.shape != shape or t._a.dtype != kind:
+            return False
+    return kind in KINDS
 
 
 def takes(group, p, *others) -> bool:
-    """Whether an update runs as one sweep: outside of a recording, all arrays of one size and kind, options that are
-    numbers."""
-    m = tls.m
-    if m.recorder is not None or m.batched is not None or group.get("differentiable") or type(group["lr"]) not in (float, int):
-        return False
-    a = p._a
-    return a.dtype in _KINDS and all([t._a.dtype == a.dtype and t._a.shape == a.shape for t in others])  # noqa: C419
-
-
-def sweep(build, written, read, numbers):
-    """Runs `build(k, *written, *read, *numbers)`, whose values replace the tensors `written`."""
-    m = tls.m
-    for t in written:
-        check_writable(t, m, "step")
-    outs, arrays = tuple([t._a for t in written]), [t._a for t in read]
-    kind = outs[0].dtype
-    kernel = _kernel(build, len(outs) + len(arrays) + len(numbers), len(outs), _KINDS[kind])
-    if outs[0].__class__ is DeviceArray:
-        outs[0].backend.sweep(kernel, outs, arrays, numbers)
-    else:
-        kernel.sweep(outs, arrays, _scalars(numbers, kind))
-    for t in written:
-        t._storage.wrote("step", _DEEP)
-
-
-_DEEP = 6       # frames of the package between a write here and the user, at least: a sweep, the update by it, the step
-_local = threading.local()
-
-
-def _scalars(numbers, kind) -> tuple:
-    """Numbers as arrays, in memory that this thread uses again at its next sweep."""
-    kept: Any = _local.__dict__
-    key = len(numbers), kind
-    arrays = kept.get(key) or kept.setdefault(key, tuple([np.empty((), kind) for _ in numbers]))
-    for a, n in zip(arrays, numbers):
-        a.fill(n)
-    return arrays
-
-
-@functools.lru_cache(None)
-def _kernel(build, inputs, outputs, kind):
-    return kernels.elementwise(build.__name__, (kind,) * inputs, (kind,) * outputs, build)
+    """Whether an update runs as one sweep."""
+    return sweeps(group) and are_alike(p, others)
 
 
 @functools.lru_cache(None)

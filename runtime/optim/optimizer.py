@@ -181,20 +181,33 @@ class Optimizer:
         for group in self.param_groups:
             down = not group.get("maximize", False)
             group = with_plain_floats(group) if recorder is None else recorder.options(group)
+            rows = []
             for p in group["params"]:
                 g = p.grad
                 if g is not None:
-                    update = self._sparse_update(recorder) if g.is_sparse else self._update
-                    if recorder is not None or g.is_sparse or g._node is not None:
+                    is_sparse = g.is_sparse
+                    if recorder is not None or is_sparse or g._node is not None:
                         g = g.detach()
-                    g = g if down else -g
-                    if p.dtype.is_complex:
-                        if not self._takes_complex:
-                            raise DTypeError(f"{type(self).__name__} does not support complex parameters; use Adam or SGD")
-                        by_pairs(update, p, g, self.state[p], group)
+                    row = p, g if down else -g, self.state[p]
+                    if is_sparse:
+                        self._sparse_update(recorder)(*row, group)
+                    elif p.dtype.is_complex:
+                        self._update_parts(row, group)
                     else:
-                        update(p, g, self.state[p], group)
+                        rows.append(row)
+            self._update_each(rows, group)
         return loss
+
+    def _update_each(self, rows, group):
+        """Updates the parameters of a group: (parameter, gradient, state) each."""
+        for p, g, state in rows:
+            self._update(p, g, state, group)
+
+    def _update_parts(self, row, group):
+        """Updates a complex parameter."""
+        if not self._takes_complex:
+            raise DTypeError(f"{type(self).__name__} does not support complex parameters; use Adam or SGD")
+        by_pairs(self._update, *row, group)
 
     def _sparse_update(self, recorder):
         """What updates a parameter by a sparse gradient."""

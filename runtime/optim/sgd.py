@@ -20,20 +20,26 @@ class SGD(Optimizer):
                                   "differentiable": differentiable, "fused": fused})
 
     def _update(self, p, g, state, group):
-        buffer = state.get("momentum_buffer")
-        ready = buffer is not None or not group["momentum"]
-        if ready and fused.takes(group, p, g, *(() if buffer is None else (buffer,))):
-            self._sweep(p, g, buffer, group)
-        else:
-            self._by_operators(p, g, state, group)
+        self._update_each([(p, g, state)], group)
 
-    def _sweep(self, p, g, buffer, group):
+    def _update_each(self, rows, group):
+        swept, sweeps, moves = [], fused.sweeps(group), group["momentum"]
+        for p, g, state in rows:
+            buffer = state.get("momentum_buffer") if moves else None
+            if sweeps and (buffer is not None or not moves) and fused.are_alike(p, (g,) if buffer is None else (g, buffer)):
+                swept.append(((p,) if buffer is None else (p, buffer), (g,)))
+            else:
+                self._by_operators(p, g, state, group)
+        if swept:
+            self._sweep(swept, group)
+
+    def _sweep(self, rows, group):
         decay, momentum, dampening = group["weight_decay"], group["momentum"], group["dampening"]
         numbers = [group["lr"], *((decay,) if decay else ())]
         if momentum:
             numbers += [momentum, *((1 - dampening,) if dampening else ())]
         build = fused.sgd_step(bool(decay), bool(momentum), bool(momentum and dampening), bool(momentum and group["nesterov"]))
-        fused.sweep(build, (p, buffer) if momentum else (p,), (g,), numbers)
+        fused.sweep_each(build, rows, numbers)
 
     def _update_rows(self, p, g, state, group):
         if group["momentum"] or group["weight_decay"] or group["differentiable"]:

@@ -42,6 +42,20 @@ for (_low, _high), _names in DOMAINS.items():
         samples(_name)(_unary(_low, _high))
 
 
+def _added(count):
+    def rows(rng):
+        for shape in ((3, 4), (), (0, 3)):
+            yield Sample(tuple([spread(rng, 0.5, 3.0, shape) for _ in range(count)]), tol=10)
+        yield Sample((*[spread(rng, 0.5, 3.0, (5, 6)).T[::2] for _ in range(count - 1)], 0.3), tol=10)
+        yield Sample((*[SPECIAL] * (count - 1), -2.0), grad=False, dtypes=("float32", "float64"))
+
+    return rows
+
+
+samples("add_scaled")(_added(3))
+samples("add_product", "add_quotient")(_added(4))
+
+
 @samples("polygamma")
 def _(rng):
     for n in (1, 2, 3):

@@ -2,6 +2,8 @@
 
 import itertools
 
+import numpy as np
+
 from . import Sample, samples
 
 SIZES = [((5,), (8,)), ((7,), (3,)), ((4, 5), (7, 9)), ((6, 7), (3, 4)), ((3, 3), (3, 3)), ((3, 4, 2), (5, 2, 4)),
@@ -60,3 +62,33 @@ def _grid_sample(rng):
                 continue
             grid = rng.uniform(-1.3, 1.3, (2, *points, len(sizes)))
             yield Sample((rng.standard_normal((2, 2, *sizes)), grid), params, tol=16, dtypes=("float32", "float64"))
+
+
+def _taps(rng):
+    """Places of planes of two sizes, some outside, some met twice; and weights for them."""
+    for channels, size, points, taps in ((2, (4, 5), (3, 2), 4), (1, (7,), (20,), 1), (3, (2, 2, 3), (1, 1, 5), 8),
+                                         (17, (6,), (3,), 2)):
+        places = rng.integers(-1, np.prod(size), (2, taps, *points)).astype(np.int32)
+        values = rng.standard_normal((2, channels, *points))
+        yield rng.standard_normal((2, channels, *size)), places, rng.standard_normal(places.shape), values, size
+
+
+@samples("taps_take")
+def _taps_take(rng):
+    for x, places, weights, _, _ in _taps(rng):
+        yield Sample((x, places, weights), tol=16)
+        yield Sample((x, places, None), tol=16)
+        yield Sample((x, places.astype(np.int64), weights), tol=16, dtypes=("float32",))
+
+
+@samples("taps_put")
+def _taps_put(rng):
+    for _, places, weights, y, size in _taps(rng):
+        yield Sample((y, places, weights), {"size": size}, tol=16)
+        yield Sample((y, places, None), {"size": size}, tol=16)
+
+
+@samples("taps_dots")
+def _taps_dots(rng):
+    for x, places, _, y, _ in _taps(rng):
+        yield Sample((x, y, places), tol=16)

@@ -134,9 +134,17 @@ class Nest:
         kind = s.memory(buffer.dtype)
         if stride == 1:
             raw = self.f.load(kind, pointer) if mask is None else self.f.load_masked(kind, pointer, mask)
+        elif stride == -1:
+            first = self.f.at(pointer, 1 - s.lanes, element_of(kind))
+            raw = self._backwards(self.f.load(kind, first) if mask is None else
+                                  self.f.load_masked(kind, first, self._backwards(mask, s.lanes)), s.lanes)
         else:
             raw = self.f.gather(kind, self.lane_pointers(s, pointer, element_of(kind), stride), mask)
         return s.from_memory(buffer.dtype, raw)
+
+    def _backwards(self, value, lanes):
+        """The lanes from the last to the first."""
+        return self.f.shuffle(value, value, range(lanes - 1, -1, -1))
 
     def lane_pointers(self, s, pointer, element, stride):
         step = self.f.splat(self.f.index(stride), s.lanes)

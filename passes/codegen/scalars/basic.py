@@ -30,6 +30,21 @@ def fma(s, a, b, c):
     return s.fma(a, b, c)
 
 
+def add_scaled(s, x, y, n):
+    """x + y * n, rounded twice."""
+    return x + y * n
+
+
+def add_product(s, x, y, z, n):
+    """x + y * z * n, each step rounded."""
+    return x + y * z * n
+
+
+def add_quotient(s, x, y, z, n):
+    """x + y / z * n, each step rounded."""
+    return x + y / z * n
+
+
 def neg(s, x):
     return -x
 

@@ -10,14 +10,14 @@ from ....ir.ops import nn as ops
 from ....ir.ops.shape import slice_
 from ...api import nn as core
 from ...api.limits import clamp
-from ...api.nn import finish, floating, spared
+from ...api.nn import activated, finish, floating, spared
 from ...api.promote import rounds_once, to_dtype
 from ...api.register import FUNCTIONS
 
 
 def relu(input, inplace=False):
     """max(x, 0)"""
-    return finish(core.relu(input), input, True, "relu") if inplace else core.relu(input)
+    return FUNCTIONS["relu_"](input) if inplace else core.relu(input)
 
 
 def relu6(input, inplace=False):
@@ -27,8 +27,7 @@ def relu6(input, inplace=False):
 
 def leaky_relu(input, negative_slope=0.01, inplace=False):
     """x above 0, negative_slope * x below."""
-    result = ops.leaky_relu(spared(floating(input, "leaky_relu"), inplace), negative_slope=float(negative_slope))
-    return finish(result, input, inplace, "leaky_relu")
+    return activated(ops.leaky_relu, input, inplace, negative_slope=float(negative_slope))
 
 
 def prelu(input, weight):
@@ -50,18 +49,17 @@ def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
 
 def elu(input, alpha=1.0, inplace=False):
     """x above 0, alpha * (exp(x) - 1) below."""
-    result = ops.elu(spared(floating(input, "elu"), inplace), alpha=float(alpha), scale=1.0, input_scale=1.0)
-    return finish(result, input, inplace, "elu")
+    return activated(ops.elu, input, inplace, alpha=float(alpha), scale=1.0, input_scale=1.0)
 
 
 def celu(input, alpha=1.0, inplace=False):
     """max(0, x) + min(0, alpha * (exp(x / alpha) - 1))"""
-    return finish(core.celu(spared(input, inplace), alpha), input, inplace, "celu")
+    return activated(ops.elu, input, inplace, "celu", **core.celu_shape(alpha))
 
 
 def selu(input, inplace=False):
     """elu with the constants that keep mean and variance."""
-    return finish(core.selu(spared(input, inplace)), input, inplace, "selu")
+    return activated(ops.elu, input, inplace, "selu", **core.SELU_SHAPE)
 
 
 def gelu(input, approximate="none"):
@@ -73,22 +71,22 @@ def gelu(input, approximate="none"):
 
 def silu(input, inplace=False):
     """x * sigmoid(x)"""
-    return finish(ops.silu(spared(floating(input, "silu"), inplace)), input, inplace, "silu")
+    return activated(ops.silu, input, inplace)
 
 
 def mish(input, inplace=False):
     """x * tanh(softplus(x))"""
-    return finish(ops.mish(spared(floating(input, "mish"), inplace)), input, inplace, "mish")
+    return activated(ops.mish, input, inplace)
 
 
 def hardswish(input, inplace=False):
     """x * hardsigmoid(x)"""
-    return finish(ops.hardswish(spared(floating(input, "hardswish"), inplace)), input, inplace, "hardswish")
+    return activated(ops.hardswish, input, inplace)
 
 
 def hardsigmoid(input, inplace=False):
     """clamp(x + 3, 0, 6) / 6"""
-    return finish(ops.hardsigmoid(spared(floating(input, "hardsigmoid"), inplace)), input, inplace, "hardsigmoid")
+    return activated(ops.hardsigmoid, input, inplace)
 
 
 def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
@@ -97,7 +95,7 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
         raise ArgumentError(f"hardtanh needs min_val <= max_val, got {min_val} and {max_val}")
     if not input.dtype.is_inexact:
         return finish(clamp(input, int(min_val), int(max_val)), input, inplace, "hardtanh")
-    return finish(ops.hardtanh(input, min_val=min_val, max_val=max_val), input, inplace, "hardtanh")
+    return activated(ops.hardtanh, input, inplace, min_val=min_val, max_val=max_val)
 
 
 def hardshrink(input, lambd=0.5):

@@ -2,23 +2,47 @@
 
 import math
 
+import numpy as np
+
 from ....ir.errors import AutogradError
+from ....ir.ops.moments import vector_norm
 from ...api.register import FUNCTIONS
 from ...autograd.grad_mode import no_grad
-from ...tensor import Tensor
+from ...dispatch import kernel_of
+from ...state import tls
+from ...sweeps import KINDS, sweep_each
+from ...tensor import Tensor, wrap
+from ...writes import is_plain
 
 
 def _gradients(parameters):
-    listed = [parameters] if isinstance(parameters, Tensor) else list(parameters)
-    return [_entries(p) for p in listed if p.grad is not None]
+    """The gradients that there are; of sparse ones the values, each place once."""
+    found = []
+    for p in [parameters] if isinstance(parameters, Tensor) else parameters:
+        g = p.grad
+        if g is not None and g.is_sparse:
+            g = p.grad = g.coalesce()
+            g = g.values()
+        if g is not None:
+            found.append(g)
+    return found
 
 
-def _entries(p):
-    """A parameter's gradient; of a sparse one its values, each place once."""
-    if not p.grad.is_sparse:
-        return p.grad
-    p.grad = p.grad.coalesce()
-    return p.grad.values()
+def _parted(gradients):
+    """(those that a kernel may write where they lie, the others)."""
+    m = tls.m
+    swept = [g for g in gradients if is_plain(g, m) and g._a.dtype in KINDS]
+    return swept, gradients if not swept else [g for g in gradients if not (is_plain(g, m) and g._a.dtype in KINDS)]
+
+
+def _limited(k, g, low, high):
+    """As clamp does it: nan passes no limit."""
+    g = k.fn.where(k.fn.lt(g, low), low, g)
+    return k.fn.where(k.fn.gt(g, high), high, g)
+
+
+def _scaled(k, g, factor):
+    return g * factor
 
 
 @no_grad()
@@ -32,19 +56,39 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
         norms = [t.abs().max() for t in tensors]
         total = FUNCTIONS["stack"](norms).max()
     else:
-        total = FUNCTIONS["stack"]([FUNCTIONS["norm"](t, norm_type) for t in tensors])
-        total = FUNCTIONS["norm"](total, norm_type)
+        total = FUNCTIONS["norm"](_norms(tensors, norm_type), norm_type)
     if error_if_nonfinite and not FUNCTIONS["isfinite"](total):
         raise AutogradError(f"the total norm of order {norm_type} of the gradients is {total.item()}; pass "
                             "error_if_nonfinite=False to clip all the same")
     return total
 
 
+def _norms(tensors, order):
+    """The norm of each tensor, in one."""
+    m, kinds = tls.m, {t._a.dtype for t in tensors}
+    if order != 2 or len(kinds) > 1 or not kinds <= KINDS.keys() or not all(is_plain(t, m) for t in tensors):
+        return FUNCTIONS["stack"]([FUNCTIONS["norm"](t, order) for t in tensors])
+    kind, = kinds
+    norm, found = kernel_of(vector_norm), np.empty(len(tensors), kind)
+    for i, t in enumerate(tensors):
+        a = t._a
+        found[i] = m.run(norm, a, ord=2.0, dim=_ALL[a.ndim], keepdim=False)
+    return wrap(found)
+
+
+_ALL = [tuple(range(n)) for n in range(65)]      # the dims of an array of so many
+
+
 @no_grad()
 def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
     """Scales gradients so that a norm computed before comes down to max_norm."""
     scale = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
-    for g in _gradients(parameters):
+    swept, others = _parted(_gradients(parameters))
+    if swept and scale._a.__class__ is np.ndarray:
+        sweep_each(_scaled, [((g,), ()) for g in swept], [scale._a], "clip_grad_norm_")
+    else:
+        others = [*swept, *others]
+    for g in others:
         g.mul_(scale if g.dtype is scale.dtype else scale.to(g.dtype))
 
 
@@ -61,5 +105,10 @@ def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=Fals
 def clip_grad_value_(parameters, clip_value, foreach=None):
     """Limits each element of the gradients to [-clip_value, clip_value]."""
     limit = float(clip_value)
-    for g in _gradients(parameters):
+    swept, others = _parted(_gradients(parameters))
+    if limit == limit:
+        sweep_each(_limited, [((g,), ()) for g in swept], [-limit, limit], "clip_grad_value_")
+    else:
+        others = [*swept, *others]
+    for g in others:
         g.clamp_(min=-limit, max=limit)

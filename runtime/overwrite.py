@@ -1,0 +1,77 @@
+"""Operations in place that compute where their tensor lies, instead of beside it and copying.
+
+That is right where nobody else takes notice of the write (`writes.is_plain`), no gradient is wanted of it, and the function is
+one operator: `overwrite` runs a record so, `computed_into` a function of the API that says by which records it ends. What an
+operator's kernel can write so is said by `cpu/eager_in_place.py`; whatever it cannot is computed beside.
+"""
+
+from ..ir.lazy import lazy
+from ..ir.op import Op
+from .dispatch import KERNELS
+from .state import tls
+from .tensor import Tensor
+from .writes import is_plain, wrote_plainly
+
+eager_in_place = lazy(__package__, ".cpu.eager_in_place")
+_WRITERS: dict = {}         # what writes an operator's result into an array, by operator
+
+
+def writer_of(op: Op):
+    """What writes an operator's result into an array: called with that array, then like the operator's kernel."""
+    found = _WRITERS.get(op)
+    if found is None:
+        found = _WRITERS[op] = eager_in_place.writer_for(op)
+    return found
+
+
+class _Target:
+    """Stands in for a thread's `run` while a function computes what goes into an array: the kernels of some operators, which
+    give nothing but the function's result, write there."""
+
+    __slots__ = ("array", "ops", "run")
+
+    def __init__(self, array, ops, run):
+        self.array, self.ops = array, ops
+        self.run = run.run if run.__class__ is _Target else run
+
+    def __call__(self, kernel, *arrays, **params):
+        for op in self.ops:
+            if kernel is KERNELS.get(op):
+                if self.run(writer_of(op), self.array, *arrays, **params):
+                    return self.array
+                break
+        return self.run(kernel, *arrays, **params)
+
+
+def computed_into(t: Tensor, ops: tuple, fn, args, options) -> Tensor:
+    """fn(t, *args, **options), computed into the memory of `t` by the last of its operators, if that is one of `ops` and nobody
+    takes notice; the result's array says whether it was."""
+    m = tls.m
+    if not is_plain(t, m) or (m.grad and _has_history(args, options)):
+        return fn(t, *args, **options)
+    before = m.run
+    m.run = _Target(t._a, ops, before)
+    try:
+        return fn(t, *args, **options)
+    finally:
+        m.run = before
+
+
+def _has_history(args, options) -> bool:
+    """Whether a tensor among the arguments has one."""
+    for x in (*args, *options.values()) if options else args:       # noqa: SIM110  (quicker)
+        if isinstance(x, Tensor) and x._node is not None:
+            return True
+    return False
+
+
+def overwrite(op: Op, t: Tensor, name: str, *others, **params) -> bool:
+    """Writes op(t, *others) into `t` right where it lies; False, and nothing is done, if that is not possible."""
+    m = tls.m
+    if not is_plain(t, m) or (m.grad and _has_history(others, {})):
+        return False
+    arrays = [x._a if isinstance(x, Tensor) else x for x in others]
+    if not m.run(_WRITERS.get(op) or writer_of(op), t._a, t._a, *arrays, **params):
+        return False
+    wrote_plainly(t, name)
+    return True

@@ -1,0 +1,67 @@
+"""Kernels in one sweep over memory: some tensors are read with others and numbers, and replaced by what comes out.
+
+    sweep(build, (p, mean), (g,), [0.1])                          # build(k, p, mean, g, n) gives the new p and mean
+    sweep_each(build, [((p,), (g,)), ((q,), (h,))], [0.1])        # the same for many tensors, by the same numbers
+
+What many small tensors share, which is most of what a call costs, `sweep_each` does once.
+"""
+
+import functools
+import threading
+from typing import Any
+
+import numpy as np
+
+from ..ir import dtype as dt
+from ..ir.lazy import lazy
+from .device_array import DeviceArray
+from .state import tls
+from .writes import check_writable
+
+kernels = lazy(__package__, ".cpu.kernels")
+
+KINDS = {np.dtype(np.float32): dt.float32, np.dtype(np.float64): dt.float64}       # of what is swept
+
+
+def sweep(build, written, read, numbers, name="step"):
+    """Runs `build(k, *written, *read, *numbers)`, whose values replace the tensors `written`."""
+    sweep_each(build, ((written, read),), numbers, name)
+
+
+def sweep_each(build, rows, numbers, name="step"):
+    """Does that for each row (written, read) of tensors of one shape and dtype."""
+    m, kind, scalars = tls.m, None, ()
+    kernel: Any = None
+    for written, read in rows:
+        for t in written:
+            check_writable(t, m, name)
+        outs, arrays = tuple([t._a for t in written]), [t._a for t in read]
+        if outs[0].dtype is not kind:
+            kind = outs[0].dtype
+            kernel = _kernel(build, len(outs) + len(arrays) + len(numbers), len(outs), KINDS[kind])
+            scalars = _scalars(numbers, kind)
+        if outs[0].__class__ is DeviceArray:
+            outs[0].backend.sweep(kernel, outs, arrays, numbers)
+        else:
+            kernel.sweep(outs, arrays, scalars)
+        for t in written:
+            t._storage.wrote(name, _DEEP)
+
+
+_DEEP = 4       # frames of the package between a write here and the user, at least
+_local = threading.local()
+
+
+def _scalars(numbers, kind) -> tuple:
+    """Numbers as arrays, in memory that this thread uses again at its next sweep."""
+    kept: Any = _local.__dict__
+    key = len(numbers), kind
+    arrays = kept.get(key) or kept.setdefault(key, tuple([np.empty((), kind) for _ in numbers]))
+    for a, n in zip(arrays, numbers):
+        a.fill(n)
+    return arrays
+
+
+@functools.lru_cache(None)
+def _kernel(build, inputs, outputs, kind):
+    return kernels.elementwise(build.__name__, (kind,) * inputs, (kind,) * outputs, build)

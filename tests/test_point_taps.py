@@ -1,0 +1,75 @@
+"""Kernels that add up elements at given places, beside their references; and sampling at grids beside PyTorch."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import ingot
+import ingot.nn.functional as F
+from ingot.ir.ops import point_taps as ops
+from ingot.runtime.cpu import point_taps as kernels
+from ingot.runtime.cpu import pool
+
+SHAPES = [(1, 1, (3,), (1,), 1), (2, 3, (9, 7), (600,), 4), (1, 20, (40, 33), (31, 37), 4), (3, 2, (2, 5, 3), (4, 4, 33), 8),
+          (1, 2, (6, 6), (513,), 16), (2, 2, (6, 6), (5,), 17)]
+
+
+def drawn(images, channels, size, points, taps, dtype):
+    rng = np.random.default_rng(0)
+    places = rng.integers(-1, np.prod(size), (images, taps, *points)).astype(np.int32)
+    x, y, weights = (rng.standard_normal(s).astype(dtype) for s in ((images, channels, *size), (images, channels, *points),
+                                                                    places.shape))
+    x.flat[0] = np.inf
+    return x, y, places, weights
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("case", SHAPES, ids=str)
+def test_kernels_agree_with_their_references(case, dtype):
+    x, y, places, weights = drawn(*case, dtype)
+    size, before = x.shape[2:], pool.get_num_threads()
+    near = {"rtol": 1e-4 if dtype == "float32" else 1e-12, "atol": 1e-4 if dtype == "float32" else 1e-12}
+    seen = []
+    try:
+        for threads in (1, 2):
+            pool.set_num_threads(threads)
+            seen.append([kernels.take(x, places, weights), kernels.take(x, places, None),
+                         kernels.put(y, places, weights, size=size), kernels.put(y, places, None, size=size),
+                         kernels.dots(x, y, places)])
+    finally:
+        pool.set_num_threads(before)
+    with np.errstate(all="ignore"):
+        want = [ops.taps_take.ref(x, places, weights), ops.taps_take.ref(x, places, None),
+                ops.taps_put.ref(y, places, weights, size=size), ops.taps_put.ref(y, places, None, size=size),
+                ops.taps_dots.ref(x, y, places)]
+    assert seen[0][0].tobytes() == np.asarray(want[0]).tobytes(), "sums over taps run in their order"
+    for one, two, ref in zip(*seen, want):
+        assert one.tobytes() == two.tobytes() and one.dtype == ref.dtype
+        np.testing.assert_allclose(one, ref, **near)
+
+
+@pytest.mark.peer
+@pytest.mark.parametrize(("mode", "padding", "align"), list(itertools.product(
+    ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection"), (False, True))))
+def test_grids_beside_pytorch(mode, padding, align):
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(1)
+    for size, points in (((11, 13), (29, 30)), ((5, 6, 7), (4, 5, 33))):
+        if mode == "bicubic" and len(size) == 3:
+            continue
+        x, grid = rng.standard_normal((2, 3, *size)), rng.uniform(-1.4, 1.4, (2, *points, len(size)))
+        found = []
+        for library in (ingot, torch):
+            a, b = (library.tensor(v).requires_grad_() for v in (x, grid))
+            fn = (F if library is ingot else torch.nn.functional).grid_sample
+            y = fn(a, b, mode=mode, padding_mode=padding, align_corners=align)
+            (y * y).sum().backward()
+            found.append([v.detach().numpy() for v in (y, a.grad, b.grad)])
+        for ours, theirs in zip(*found):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9)
+
+
+def test_places_of_nan_are_outside():
+    x, grid = ingot.randn(1, 2, 4, 4), ingot.full((1, 3, 3, 2), float("nan"))
+    assert F.grid_sample(x, grid, mode="nearest", align_corners=False).abs().sum().item() == 0
