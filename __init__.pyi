@@ -49,6 +49,7 @@ from .runtime.amp.autocast_mode import autocast as autocast
 from .runtime.api import convert as _convert_module
 from .runtime.api import layouts as _layouts_module
 from .runtime.api import legacy as _legacy_module
+from .runtime.api import returns as _returns
 from .runtime.api import returns as _returns_module
 from .runtime.api import sparse as _sparse_module
 from .runtime.api import sparse_csr as _sparse_csr_module
@@ -71,6 +72,7 @@ from .runtime.tensor import Tensor as Tensor
 from .runtime.toolbox import hub as hub
 
 autograd = _namespace
+return_types = _returns
 utils = _toolbox
 __version__: builtins.str
 __all__: builtins.list[builtins.str]
@@ -818,7 +820,7 @@ def flipud(input) -> Tensor:
     """The first dimension reversed."""
 float: _dtype_module.DType
 def float_power(input, exponent, *, out=None) -> Tensor:
-    """input ** exponent in float64."""
+    """input ** exponent in float64, of complex numbers in complex128."""
 def float_power_(input, exponent, *, out=None) -> Tensor:
     """In-place version of float_power()."""
 def floor(input, *, out=None) -> Tensor:
@@ -1484,7 +1486,7 @@ def rad2deg_(input, *, out=None) -> Tensor:
     """In-place version of rad2deg()."""
 def rand(*size, generator=None, out=None, dtype=None, layout=None, device=None,
          requires_grad: builtins.bool = False, pin_memory: builtins.bool = False, **named) -> Tensor:
-    """Uniform in [0, 1)."""
+    """Uniform in [0, 1), both parts of complex numbers."""
 def rand_like(input, *, generator=None, dtype=None, layout=None, device=None,
               requires_grad: builtins.bool = False, memory_format=None) -> Tensor:
     """Uniform in [0, 1), of the input's shape and dtype."""
@@ -1496,7 +1498,7 @@ def randint_like(input, low, high=None, *, generator=None, dtype=None, layout=No
     """Integers uniform in [low, high) (or [0, low)), of the input's shape and dtype."""
 def randn(*size, generator=None, out=None, dtype=None, layout=None, device=None,
           requires_grad: builtins.bool = False, pin_memory: builtins.bool = False, **named) -> Tensor:
-    """Normal, of mean 0 and deviation 1."""
+    """Normal, of mean 0 and deviation 1; of complex numbers both parts, of half that variance."""
 def randn_like(input, *, generator=None, dtype=None, layout=None, device=None,
                requires_grad: builtins.bool = False, memory_format=None) -> Tensor:
     """Normal, of the input's shape and dtype."""

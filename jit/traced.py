@@ -58,7 +58,7 @@ class Traced:
         self._disturbed = 0              # recordings since the last one that could be kept
         self._restraint = Restraint()
         self._lock = threading.RLock()
-        self._stats: dict[str, Any] = {"calls": 0, "compiles": 0, "checks": 0, "misses": []}
+        self._stats: dict[str, Any] = {"calls": 0, "compiles": 0, "checks": 0, "unrecorded": 0, "misses": []}
 
     def __get__(self, instance, owner=None):
         return self if instance is None else functools.partial(self, instance)
@@ -107,12 +107,13 @@ class Traced:
                 self._stats["calls"] -= 1
                 self._why = call.reason
                 return self._call(*call.arguments())
-            if self._restraint.rests(self._stats["calls"]):
-                args, kwargs = call.arguments()
-                return self.fn(*args, **kwargs)
-            return self._record(call, family)
+            if not self._restraint.rests(self._stats["calls"]):
+                return self._record(call, family)
         finally:
             RECORDING.release()
+        self._stats["unrecorded"] += 1
+        args, kwargs = call.arguments()
+        return self.fn(*args, **kwargs)
 
     def _as_it_is(self, m, args, kwargs):
         """A call inside of another trace, or under what looks at operations one by one."""
@@ -353,7 +354,8 @@ class Traced:
             self._restraint = Restraint()
 
     def stats(self) -> dict:
-        """Calls, compiles and why each recording was made; what the compiled paths consist of."""
+        """Calls, compiles and why each recording was made; calls that ran as they are, since recordings did not pay
+        (`unrecorded`); what the compiled paths consist of."""
         done = [job.compiled for job in self._jobs() if job.compiled is not None]
         runs = [s for c in done for s in c.plan.steps if type(s) is plan_memory.Run]
         return dict(self._stats, misses=list(self._stats["misses"]), graphs=len(done), native_calls=len(runs),

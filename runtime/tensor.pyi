@@ -566,7 +566,7 @@ class Tensor:
     def float(self, memory_format=...) -> Tensor:
         """This tensor as float32."""
     def float_power(self, exponent, *, out=None) -> Tensor:
-        """input ** exponent in float64."""
+        """input ** exponent in float64, of complex numbers in complex128."""
     def float_power_(self, exponent, *, out=None) -> Tensor:
         """In-place version of float_power()."""
     def floor(self, *, out=None) -> Tensor:

@@ -192,7 +192,7 @@ class Optimizer:
                     if is_sparse:
                         self._sparse_update(recorder)(*row, group)
                     elif p.dtype.is_complex:
-                        self._update_parts(row, group)
+                        self._update_parts(*row, group)
                     else:
                         rows.append(row)
             self._update_each(rows, group)
@@ -203,11 +203,11 @@ class Optimizer:
         for p, g, state in rows:
             self._update(p, g, state, group)
 
-    def _update_parts(self, row, group):
+    def _update_parts(self, p, g, state, group):
         """Updates a complex parameter."""
         if not self._takes_complex:
             raise DTypeError(f"{type(self).__name__} does not support complex parameters; use Adam or SGD")
-        by_pairs(self._update, *row, group)
+        by_pairs(self._update, p, g, state, group)
 
     def _sparse_update(self, recorder):
         """What updates a parameter by a sparse gradient."""
