@@ -1,7 +1,8 @@
-"""`int(t)` and `float(t)` in the user's code while a call is recorded: they give what `item()` gives (`read_numbers.py`).
+"""`int(t)` and `float(t)` in the user's code while a call is recorded: they give what `item()` gives (`read_numbers.py`). And
+`type(v)`, which is that of the number for which `v` stands.
 
 Python makes a plain number of whatever `__int__` returns, so the name itself has to lead to something else. A `Cast` lies in
-the globals of the user's module for as long as code runs there that only calls `int` or `float` with one argument, or asks
+the globals of the user's module for as long as code runs there that only calls such a name with one argument, or asks
 `isinstance`; code that does more with them (`type(x) is int`, `dtype=int`) finds the types themselves. As all threads see
 globals alike, there are no casts where others may run the user's code.
 """
@@ -18,7 +19,21 @@ from .bystanders import is_alone
 from .read_numbers import ReadNumber, applied, as_number
 from .stack import Walk, instructions_of
 
+_STAND_INS = (ReadNumber, SymInt, SymFloat)
 _EXACTLY = {int: Tensor.__int__, float: Tensor.__float__}
+
+
+class TypeOf:
+    """What stands for `type`."""
+
+    __slots__ = ()
+    kind = type
+
+    def __call__(self, *args):
+        return args[0].__class__ if len(args) == 1 and type(args[0]) in _STAND_INS else type(*args)
+
+    def __instancecheck__(self, x):
+        return isinstance(x, type)
 
 
 class Cast:
@@ -63,7 +78,7 @@ def _number_of(x, kind) -> ReadNumber | None:
     return ReadNumber(recorder, as_number(x, held), held(x._a.item()))
 
 
-CASTS = {kind.__name__: Cast(kind) for kind in (int, float)}
+CASTS: dict = {kind.__name__: Cast(kind) for kind in (int, float)} | {"type": TypeOf()}
 
 
 class Casts:
@@ -104,7 +119,7 @@ class Casts:
 
 
 class _Kinds(Walk):
-    """Marks `int` and `float`, tuples of them, and `isinstance`."""
+    """Marks `int`, `float` and `type`, tuples of them, and `isinstance`."""
 
     def marked(self, ins, taken):
         if ins.opname == "LOAD_GLOBAL" and (ins.argval in CASTS or ins.argval == "isinstance"):
@@ -125,7 +140,8 @@ def looks_at_types(code) -> bool:
 
 @lru_cache(maxsize=4096)
 def casts_of(code) -> dict:
-    """{name of `int` or `float` that code uses: whether it only calls it, or asks `isinstance`}."""
+    """{name of `CASTS` that code uses: whether it only calls it, or asks `isinstance`}. Where types are looked at, `int` and
+    `float` have to be those themselves."""
     if CASTS.keys().isdisjoint(code.co_names):
         return {}
     used, more, walk = set(), set(), _Kinds()
@@ -142,7 +158,7 @@ def casts_of(code) -> dict:
         if ins.opname == "LOAD_NAME" or _does_more(ins, taken or ()):
             more |= {ins.argval} if ins.opname == "LOAD_NAME" else _united(taken) or set()
         more |= _united(walk.variables.values()) or set()
-    return {name: name not in more and not looks_at_types(code) for name in sorted(used)}
+    return {name: name not in more and (name == "type" or not looks_at_types(code)) for name in sorted(used)}
 
 
 def _does_more(ins, taken) -> bool:

@@ -45,7 +45,10 @@ class Target:
         """What is there now."""
         if self.kind == "attr" and isinstance(self.owner, Module):
             return getattr(self.owner, str(self.key), MISSING)
-        return kept(self.owner, self.key, self.kind)
+        found = kept(self.owner, self.key, self.kind)
+        if found is MISSING and self.kind == "attr" and getattr(type(self.owner), str(self.key), MISSING) is self.was:
+            return self.was             # its class has it, as before
+        return found
 
     @property
     def is_changed(self) -> bool:

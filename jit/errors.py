@@ -15,6 +15,13 @@ class FirstTimeError(DisturbedError):
     """The first call did what later ones do not: it filled a cache of results, or gave a lazy module its sizes."""
 
 
+class StandInError(TraceError):
+    """Code that is not Python's did not take what stands for a number. `reads`: for one that was read out of a tensor, not for
+    a size or an argument; `may_repeat`: nothing had been written yet."""
+
+    reads = may_repeat = False
+
+
 class ExportError(IngotError, RuntimeError):
     """A function that cannot be exported, or an export that does not give what eager gives."""
 

@@ -5,18 +5,22 @@ import threading
 from functools import cached_property
 from typing import Any
 
+from ..ir.symbolic import SymFloat, SymInt
 from ..runtime.state import tls
-from .errors import FirstTimeError, TraceError
+from .errors import FirstTimeError, StandInError, TraceError, at
+from .frames import is_user
 from .made_objects import MadeObjects
 from .numpy_scalars import SymScalar, fixed, with_kind
 from .outcome import Outcome
 from .own_view import mapped
 from .places import Held
+from .read_numbers import ReadNumber
 from .record import Recorder
 from .stand_ins import StandIns
 from .tree import TENSOR, GivenArray, flatten, unflatten
 from .watch import Watch
 
+_STAND_INS = (ReadNumber, SymInt, SymFloat)
 RECORDING = threading.RLock()        # held by the one recording that is made at a time
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=RECORDING._at_fork_reinit)  # type: ignore[attr-defined]
@@ -92,6 +96,16 @@ class Call:
         return Held(self.places, values, symbols is not None)
 
 
+def _line_of(error) -> tuple | None:
+    """File and line of the user's code that an error comes from."""
+    found, step = None, error.__traceback__
+    while step is not None:
+        if is_user(step.tb_frame):
+            found = step.tb_frame.f_code.co_filename, step.tb_lineno
+        step = step.tb_next
+    return found
+
+
 def _array_or(given, x):
     """The array for which an argument stands; other arguments as they are."""
     return given.array if type(given) is GivenArray else x
@@ -117,6 +131,26 @@ class Run:
             raise TraceError("this function cannot be traced: it changes a list, dictionary or other container among its "
                              "arguments; return the new contents instead")
 
+    def _called(self, watch, args, kwargs):
+        """What the function returns."""
+        try:
+            return self.fn(*args, **kwargs)
+        except TypeError as error:
+            if not any(kind.__name__ in str(error) for kind in _STAND_INS):
+                raise
+            refused = StandInError(f"this function cannot be traced: {error}{at(_line_of(error))}. While a call is recorded, "
+                                   "numbers that change are objects, which Python takes for numbers, but some code in C does "
+                                   "not; do that in a function marked with jit.host, or outside")
+            refused.reads, refused.may_repeat = ReadNumber.__name__ in str(error), not self._has_written(watch)
+            raise refused from error
+
+    def _has_written(self, watch) -> bool:
+        """Whether the function, so far, has done anything that running it again would do twice."""
+        try:
+            return bool(watch.effects()) or self.recorder.finish([]).has_effects
+        except TraceError:
+            return True
+
     def record(self, call: Call):
         """Runs the function on the arguments of a call, alone in the process: it marks the tensors that it meets."""
         m, recorder, held = tls.m, self.recorder, call.held(self.symbols)
@@ -139,7 +173,7 @@ class Run:
                 if g.sizes_are_read:
                     recorder.pin_sizes(g.tensor)
             with held, StandIns(watch), watch:
-                self.result = mapped(self.fn(*args, **kwargs), lambda x: fixed(x) if type(x) is SymScalar else x)
+                self.result = mapped(self._called(watch, args, kwargs), lambda x: fixed(x) if type(x) is SymScalar else x)
                 effects = watch.effects()
                 attributes, read = MadeObjects(recorder, watch.made).attributes, recorder.handed_out.part
                 self.outcome, tensors = Outcome.of(self.result, effects, attributes, read)

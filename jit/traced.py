@@ -19,7 +19,7 @@ from .arrays import ArrayArguments
 from .bystanders import is_alone
 from .dynamic import Family, Symbols, named_places
 from .entry import Entry, kinds_of, sharing
-from .errors import DisturbedError, TraceError
+from .errors import DisturbedError, StandInError, TraceError
 from .labels import NUMBER, Labels
 from .numpy_scalars import NUMBERS
 from .places import MOST_PLACES, Moved, is_viewable, read_places
@@ -57,6 +57,7 @@ class Traced:
         self._ran_hooked = False         # whether it was said that hooks on saved tensors keep it from compiled code
         self._disturbed = 0              # recordings since the last one that could be kept
         self._restraint = Restraint()
+        self._reads_plain = self._is_plain = False      # whether it takes no stand-ins for numbers: read ones, others
         self._lock = threading.RLock()
         self._stats: dict[str, Any] = {"calls": 0, "compiles": 0, "checks": 0, "unrecorded": 0, "misses": []}
 
@@ -247,6 +248,8 @@ class Traced:
         if call.met or call.checks:
             like = (call.met or call.checks[0])[0].symbols
             return None if like is None else Symbols.of(like.names, call.shapes, call.numbers)
+        if self._is_plain:
+            return None
         names = family.places(call.shapes, call.numbers, self._dynamic, call.given[1])
         if isinstance(self._dynamic, dict) and family.is_open:
             names.update(named_places(self._dynamic, parameters_of(self.fn), call))
@@ -270,9 +273,14 @@ class Traced:
         if call.reason is FIRST:
             call.reason = family.why(call.shapes, tuple(call.numbers)) or self._arrays.why(call.args, call.kwargs) or FIRST
         run = Run(self.fn, frozenset(self._changing), symbols)
-        run.recorder.defers = True
+        run.recorder.defers = not self._reads_plain
         try:
             run.record(call)
+        except StandInError as error:           # from now on it gets plain numbers, each of which counts
+            self._reads_plain, self._is_plain = self._reads_plain or error.reads, self._is_plain or not error.reads
+            if not error.may_repeat:
+                raise
+            return self._record(call, family)
         except DisturbedError as error:         # it ran, but what was written down may not hold
             self._disturbed += type(error) is DisturbedError
             if self._disturbed > MOST_DISTURBED:

@@ -205,3 +205,22 @@ def test_objects_that_functions_hand_on(name):
     got, traced = life(jit.trace)
     assert got == want
     assert traced.stats()["compiles"] <= 5, traced.stats()["misses"]
+
+
+@pytest.mark.parametrize("does", [False, True])
+def test_an_attribute_that_the_class_has_may_be_written_or_not(does):
+    class Counter:
+        count = 0
+
+    counter = Counter()
+
+    @jit.trace
+    def step(x):
+        if does:
+            counter.count += 1
+        return x * 2
+
+    for i in range(5):
+        assert step(ingot.ones(2) * i).tolist() == [2.0 * i] * 2
+    assert (counter.count, Counter.count, vars(counter)) == ((5, 0, {"count": 5}) if does else (0, 0, {}))
+    assert step.stats()["compiles"] <= 2
