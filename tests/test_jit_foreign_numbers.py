@@ -1,4 +1,4 @@
-"""Code in C that looks at the very types of numbers: a traced function gives what eager code gives, or says where and why not."""
+"""Code in C that looks at the very types of numbers: a traced function gives what eager code gives, or says where it cannot."""
 
 import array
 from datetime import timedelta

@@ -3,6 +3,7 @@
 from ..api.register import FUNCTIONS
 from . import fused
 from .optimizer import Optimizer, check, count, put, zeros_like
+from .powers import number_in, power, root
 
 
 def moment(state, name, p, value, beta):
@@ -63,7 +64,7 @@ class Adam(Optimizer):
             if name not in state:
                 state[name] = zeros_like(p)
         beta1, beta2 = group["betas"]
-        numbers = [1 - beta1, beta2, 1 - beta2, (1 - beta2 ** t) ** 0.5, group["eps"], group["lr"] / (1 - beta1 ** t)]
+        numbers = [1 - beta1, beta2, 1 - beta2, root(1 - power(beta2, t)), group["eps"], group["lr"] / (1 - power(beta1, t))]
         decay, decoupled = group["weight_decay"], bool(group.get("decoupled_weight_decay", False))
         if decay:
             numbers.append(1 - group["lr"] * decay if decoupled else decay)
@@ -80,7 +81,7 @@ class Adam(Optimizer):
             if largest is None:
                 largest = state["max_exp_avg_sq"] = zeros_like(p)
             square = put(largest, FUNCTIONS["maximum"](largest, square))
-        correction, rate = (1 - beta2 ** t) ** 0.5, group["lr"] / (1 - beta1 ** t)
+        correction, rate = root(1 - power(beta2, t)), group["lr"] / (1 - power(beta1, t))
         put(p, p - mean / (FUNCTIONS["sqrt"](square) / correction + group["eps"]) * rate)
 
 
@@ -110,17 +111,18 @@ class NAdam(Optimizer):
         beta1, beta2 = group["betas"]
         lr, decay = group["lr"], group["momentum_decay"]
         g = decayed(p, g, group, group["decoupled_weight_decay"])
-        now = beta1 * (1 - 0.5 * 0.96 ** (t * decay))
-        following = beta1 * (1 - 0.5 * 0.96 ** ((t + 1) * decay))
+        now = beta1 * (1 - 0.5 * power(0.96, t * decay))
+        following = beta1 * (1 - 0.5 * power(0.96, (t + 1) * decay))
         product = state.get("mu_product")
         if product is None:
             product = state["mu_product"] = FUNCTIONS["ones"]((), dtype=p.dtype)
-        put(product, product * now)
+        so_far = number_in(product) * now
+        put(product, product * 0 + so_far)
         mean = moment(state, "exp_avg", p, g, beta1)
         square = second_moment(state, "exp_avg_sq", p, g, beta2)
-        root = FUNCTIONS["sqrt"](square / (1 - beta2 ** t)) + group["eps"]
-        stepped = p - g / root * (lr * (1 - now) / (1 - product))
-        put(p, stepped - mean / root * (lr * following / (1 - product * following)))
+        spread = FUNCTIONS["sqrt"](square / (1 - power(beta2, t))) + group["eps"]
+        stepped = p - g / spread * (lr * (1 - now) / (1 - so_far))
+        put(p, stepped - mean / spread * (lr * following / (1 - so_far * following)))
 
 
 class RAdam(Optimizer):
@@ -137,14 +139,15 @@ class RAdam(Optimizer):
         t = count(state)
         beta1, beta2 = group["betas"]
         g = decayed(p, g, group, group["decoupled_weight_decay"])
-        mean = moment(state, "exp_avg", p, g, beta1) / (1 - beta1 ** t)
+        mean = moment(state, "exp_avg", p, g, beta1) / (1 - power(beta1, t))
         square = second_moment(state, "exp_avg_sq", p, g, beta2)
-        correction = 1 - beta2 ** t
+        decay = power(beta2, t)
+        correction = 1 - decay
         limit = 2 / (1 - beta2) - 1
-        length = limit - 2 * t * (beta2 ** t) / correction
+        length = limit - 2 * t * decay / correction
         if length > 5:
-            rectify = ((length - 4) * (length - 2) * limit / ((limit - 4) * (limit - 2) * length)) ** 0.5
-            mean = mean / (FUNCTIONS["sqrt"](square) + group["eps"]) * (correction ** 0.5 * rectify)
+            rectify = root((length - 4) * (length - 2) * limit / ((limit - 4) * (limit - 2) * length))
+            mean = mean / (FUNCTIONS["sqrt"](square) + group["eps"]) * (root(correction) * rectify)
         put(p, p - mean * group["lr"])
 
 
@@ -166,4 +169,4 @@ class Adamax(Optimizer):
         if largest is None:
             largest = state["exp_inf"] = zeros_like(p)
         put(largest, FUNCTIONS["maximum"](largest * beta2, FUNCTIONS["abs"](g) + group["eps"]))
-        put(p, p - mean / largest * (group["lr"] / (1 - beta1 ** t)))
+        put(p, p - mean / largest * (group["lr"] / (1 - power(beta1, t))))

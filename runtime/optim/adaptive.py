@@ -6,6 +6,7 @@ from ...ir.errors import ArgumentError, AutogradError
 from ..api.register import FUNCTIONS
 from .adam import decayed, moment, second_moment
 from .optimizer import Optimizer, check, count, put, zeros_like
+from .powers import fitted, power
 from .sparse_rows import group_number, put_rows, rows_of
 
 
@@ -138,12 +139,12 @@ class ASGD(Optimizer):
     def _update(self, p, g, state, group):
         if "ax" not in state:
             one = FUNCTIONS["ones"]((), dtype=p.dtype)
-            state |= {"ax": zeros_like(p), "eta": one * group["lr"], "mu": one}
+            state |= {"ax": zeros_like(p), "eta": fitted(group["lr"], one) * one, "mu": one}
         t = count(state)
         g = decayed(p, g, group, False)
         eta, mu, average = state["eta"], state["mu"], state["ax"]
         put(p, p * (1 - eta * group["lambd"]) - g * eta)
         put(average, average + (p.detach() - average) * mu)
-        put(eta, eta * 0 + group["lr"] / (1 + group["lambd"] * group["lr"] * t) ** group["alpha"])
+        put(eta, eta * 0 + group["lr"] / power(1 + group["lambd"] * group["lr"] * t, group["alpha"]))
         past = t - group["t0"]
         put(mu, mu * 0 + 1 / (max(1, past) if isinstance(past, float) else past.clamp(min=1)))

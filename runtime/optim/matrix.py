@@ -3,6 +3,7 @@
 from ...ir.errors import ArgumentError
 from ..api.register import FUNCTIONS
 from .optimizer import Optimizer, check, count, put, zeros_like
+from .powers import fitted, power
 
 
 def _mean_square(g, dim):
@@ -29,9 +30,9 @@ class Adafactor(Optimizer):
         lr, norm = group["lr"], FUNCTIONS["norm"]
         least, relative = group["eps"]
         least = FUNCTIONS["finfo"](p.dtype).eps if least is None else least
-        fresh = t ** group["beta2_decay"]
+        fresh = power(t, group["beta2_decay"])
         size = p._a.size ** 0.5
-        rate = FUNCTIONS["clamp"](norm(p.detach()) / size, min=relative) * _smaller(lr, t ** -0.5)
+        rate = FUNCTIONS["clamp"](norm(p.detach()) / size, min=relative) * fitted(_smaller(lr, power(t, -0.5)), p)
         if group["weight_decay"]:
             put(p, p * (1 - lr * group["weight_decay"]))
         square = self._square(p, g, state, fresh, least)

@@ -19,6 +19,7 @@ from ..structure import HookTable, Structure
 from ..tensor import Tensor, wrap
 from ..writes import write
 from .complex_pairs import by_pairs
+from .scalar_parameters import by_vectors
 
 ranges = lazy(__package__, "..profiler.ranges")
 
@@ -193,6 +194,8 @@ class Optimizer:
                         self._sparse_update(recorder)(*row, group)
                     elif p.dtype.is_complex:
                         self._update_parts(*row, group)
+                    elif recorder is not None and not p.ndim:
+                        by_vectors(self._update, *row, group)
                     else:
                         rows.append(row)
             self._update_each(rows, group)

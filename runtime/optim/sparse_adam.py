@@ -6,6 +6,7 @@ from ...ir.errors import ArgumentError
 from ..api.register import FUNCTIONS
 from .adam import moment, second_moment
 from .optimizer import Optimizer, check, count, put, zeros_like
+from .powers import power, root
 from .sparse_rows import group_number, put_rows, rows_of
 
 __all__ = ["SparseAdam"]
@@ -30,7 +31,7 @@ class SparseAdam(Optimizer):
         if g.ndim > 1:
             touched = touched.flatten(1).any(1).reshape(-1, *(1,) * (g.ndim - 1))
         mean, square = self._averages(p, g, state, touched, beta1, beta2)
-        step = group["lr"] * (1 - beta2 ** t) ** 0.5 / (1 - beta1 ** t)
+        step = group["lr"] * root(1 - power(beta2, t)) / (1 - power(beta1, t))
         moved = p - mean / (FUNCTIONS["sqrt"](square) + group["eps"]) * step
         put(p, FUNCTIONS["where"](touched, moved, p.detach()))
 
@@ -46,7 +47,7 @@ class SparseAdam(Optimizer):
         square = square + (values * values - square) * group_number(1 - beta2, values)
         put_rows(state["exp_avg"], at, mean)
         put_rows(state["exp_avg_sq"], at, square)
-        step = group_number(float(group["lr"]) * (1 - beta2 ** t) ** 0.5 / (1 - beta1 ** t), values)
+        step = group_number(float(group["lr"]) * root(1 - power(beta2, t)) / (1 - power(beta1, t)), values)
         put_rows(p, at, p._a[at] - mean / (np.sqrt(square) + group_number(group["eps"], values)) * step)
 
     def _averages(self, p, g, state, touched, beta1, beta2):

@@ -1,0 +1,60 @@
+"""Training steps traced as one function have the bits of eager ones: every optimizer, with schedules, at both precisions."""
+
+import functools
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot import jit, optim
+from ingot.optim import lr_scheduler as schedules
+
+OPTIMIZERS = {
+    "sgd": functools.partial(optim.SGD, lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.01), "adam": optim.Adam,
+    "amsgrad": functools.partial(optim.Adam, amsgrad=True, weight_decay=0.1), "adamw": optim.AdamW, "adamax": optim.Adamax,
+    "nadam": optim.NAdam, "nadam_decay": functools.partial(optim.NAdam, weight_decay=0.1, decoupled_weight_decay=True),
+    "radam": optim.RAdam, "rmsprop": functools.partial(optim.RMSprop, momentum=0.9, centered=True), "adagrad": optim.Adagrad,
+    "adadelta": optim.Adadelta, "asgd": functools.partial(optim.ASGD, lr=0.05, t0=20), "rprop": optim.Rprop,
+    "adafactor": optim.Adafactor}
+SCHEDULES = {
+    "none": None, "exponential": functools.partial(schedules.ExponentialLR, gamma=0.97),
+    "step": functools.partial(schedules.StepLR, step_size=7, gamma=0.3),
+    "cosine": functools.partial(schedules.CosineAnnealingLR, T_max=30),
+    "once": functools.partial(schedules.OneCycleLR, max_lr=0.05, total_steps=80),
+    "lambda": functools.partial(schedules.LambdaLR, lr_lambda=lambda n: 1 / (1 + 0.1 * n) ** 0.5)}
+STEPS = 60
+
+
+def trained(make, schedule, dtype, wrap):
+    """Losses, parameters and state after some steps; sums of few numbers alone, so that nothing is a contraction."""
+    rng = np.random.default_rng(5)
+    params = [ingot.from_numpy(rng.standard_normal(shape).astype(dtype)).requires_grad_() for shape in ((5, 3), (4,), ())]
+    optimizer = make(params)
+    scheduler = None if schedule is None else schedule(optimizer)
+
+    def step():
+        optimizer.zero_grad()
+        loss = sum((p * p * p * 0.1 + p * p).sum() for p in params)
+        loss.backward()
+        optimizer.step()
+        if scheduler is not None:
+            scheduler.step()
+        return loss
+
+    step = wrap(step)
+    losses = [step().item() for _ in range(STEPS)]
+    state = [v for p in params for _, v in sorted(optimizer.state[p].items()) if isinstance(v, ingot.Tensor)]
+    return losses, [t.detach().numpy() for t in (*params, *state)], [g["lr"] for g in optimizer.param_groups]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_traced_training_has_the_bits_of_eager_training(name, schedule, dtype):
+    if name not in ("sgd", "adam") and schedule not in ("none", "exponential"):
+        pytest.skip("schedules are the same to all optimizers")
+    losses, arrays, rates = trained(OPTIMIZERS[name], SCHEDULES[schedule], dtype, lambda f: f)
+    traced_losses, traced_arrays, traced_rates = trained(OPTIMIZERS[name], SCHEDULES[schedule], dtype, jit.trace)
+    assert traced_losses == losses and traced_rates == rates
+    for want, got in zip(arrays, traced_arrays, strict=True):
+        np.testing.assert_array_equal(got, want)
