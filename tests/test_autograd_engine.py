@@ -397,3 +397,13 @@ def test_sums_that_are_no_numbers_make_no_noise():
     y = x * 1
     (y * np.inf + y * -np.inf).sum().backward()
     assert x.grad.isnan().all()
+
+
+@pytest.mark.parametrize("dtype", ["float64", "bfloat16", "float32"])
+def test_a_cast_keeps_nothing_of_what_is_overwritten_later(dtype):
+    leaf = ingot.randn(4).requires_grad_()
+    x = leaf * 1.5
+    y = x.to(getattr(ingot, dtype))
+    x.add_(ingot.ones(4, dtype=ingot.float64))
+    (x.sum() + y.sum()).backward()
+    assert leaf.grad.tolist() == [3.0] * 4
