@@ -336,7 +336,7 @@ def _cast(x, *, dtype):
 
 
 cast = op("cast", infer=lambda x, *, dtype: Aval(x.shape, dtype), ref=_cast,
-          vjp=(lambda g, out, x, *, dtype: cast(g, dtype=dt.as_dtype(x.dtype)),), lower=Scalar("cast"), traits=("exact", "float8"),
-          doc="The same values in another dtype; floats to integers truncate.")
+          vjp=(lambda g, out, x, *, dtype: cast(g, dtype=dt.as_dtype(x.dtype)),), lower=Scalar("cast"),
+          traits=("exact", "float8"), doc="The same values in another dtype; floats to integers truncate.")
 copy = op("copy", infer=lambda x: x, ref=numeric.copied, vjp=(lambda g, out, x: g,), lower=Scalar("copy"),
           traits=("exact", "float8"), doc="The same values in new memory.")

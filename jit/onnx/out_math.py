@@ -57,6 +57,25 @@ emits(ew.div)(straight("Div"))
 emits(ew.pow_)(straight("Pow"))
 
 
+@emits(ew.add_scaled)
+def _add_scaled(w, item, *inputs):
+    x, y, n = operands(w, item)
+    return w.node("Add", x, w.node("Mul", y, n))
+
+
+def _added(kind):
+    """x plus a multiple of a product or quotient."""
+    def write(w, item, *inputs):
+        x, y, z, n = operands(w, item)
+        return w.node("Add", x, w.node("Mul", w.node(kind, y, z), n))
+
+    return write
+
+
+emits(ew.add_product)(_added("Mul"))
+emits(ew.add_quotient)(_added("Div"))
+
+
 def _compared(kind):
     """Comparisons, of bools as numbers."""
     def write(w, item, x, y):
