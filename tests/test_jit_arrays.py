@@ -145,9 +145,14 @@ def test_what_a_function_does_with_an_array_is_seen(number):
     assert uses_in(fn, named(fn, (x,), {}), "x") == uses
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
-@pytest.mark.parametrize("number", range(len(USES)))
+DTYPES = np.float32, np.float64, np.int64
+EACH = [pytest.param(number, dtype, marks=[] if i in (0, 1 + number % 2) else pytest.mark.slow)
+        for number in range(len(USES)) for i, dtype in enumerate(DTYPES)]
+
+
+@pytest.mark.parametrize("number, dtype", EACH)
 def test_each_call_takes_its_own_array(number, dtype):
+    """Single precision and, in turns, another dtype; the slow run takes all."""
     fn, uses = USES[number]
     traced = jit.trace(fn)
     for x in arrays(number, dtype=dtype):
