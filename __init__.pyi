@@ -14,10 +14,10 @@ from .ir.errors import OutOfMemoryError as OutOfMemoryError
 from .ir.symbolic import SymFloat as SymFloat
 from .ir.symbolic import SymInt as SymInt
 from .jit import compiler as compiler
-from .jit import library as library
 from .jit import onnx as onnx
+from .jit import operators as _operators
 from .jit.compiler import compile as compile
-from .jit.library import ops as ops
+from .jit.operators import ops as ops
 from .runtime import accelerator as accelerator
 from .runtime import amp as amp
 from .runtime import array_api as array_api
@@ -72,6 +72,7 @@ from .runtime.tensor import Tensor as Tensor
 from .runtime.toolbox import hub as hub
 
 autograd = _namespace
+library = _operators
 return_types = _returns
 utils = _toolbox
 __version__: builtins.str

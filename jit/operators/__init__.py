@@ -1,4 +1,4 @@
-"""`ingot.library`: operators of the user's, as `torch.library` registers them; `ingot.ops.namespace.name` calls them."""
+"""The public module `library`: operators of the user's, registered as in PyTorch; `ingot.ops.namespace.name` calls them."""
 
 from .check import get_ctx, opcheck
 from .custom import CustomOpDef

@@ -15,7 +15,8 @@ class Namespace:
     def __getattr__(self, name) -> CustomOpDef:
         found = REGISTERED.get(f"{self.__name__}::{name}")
         if found is None:
-            where = "ingot's own are functions of ingot itself" if self.__name__ == "aten" else "see ingot.library.custom_op"
+            own = "ingot's own are functions of ingot itself"
+            where = own if self.__name__ == "aten" else "see custom_op (from ingot import library)"
             raise AttributeError(f"no operator {self.__name__}::{name} is registered; {where}")
         return found
 
@@ -26,7 +27,7 @@ class Namespace:
 def load_library(path):
     """Refused: libraries of compiled operators are made for another framework."""
     raise NotImplementedError(f"ingot cannot load operators from {path}, since they are compiled for another framework's "
-                              "tensors; register Python functions with ingot.library.custom_op")
+                              "tensors; register Python functions with custom_op (from ingot import library)")
 
 
 def __getattr__(name):

@@ -103,7 +103,7 @@ class CustomOpDef:
         if kernel is None:
             there = ", ".join(k or "" for k in self._kernels) or "none"
             raise DeviceError(f"{self._qualname} has no kernel for tensors on {kind} (there is: {there}); add one with "
-                              "ingot.library.register_kernel")
+                              "register_kernel (from ingot import library)")
         bare = iter([t.detach() for t in tensors])
         return self._checked(kernel(*filled(args, bare), **dict(zip(keywords, filled(list(keywords.values()), bare)))), tensors)
 
