@@ -19,7 +19,7 @@ from .bystanders import is_alone
 from .read_numbers import ReadNumber, applied, as_number
 from .stack import Walk, instructions_of
 
-_STAND_INS = (ReadNumber, SymInt, SymFloat)
+STAND_INS = (ReadNumber, SymInt, SymFloat)
 _EXACTLY = {int: Tensor.__int__, float: Tensor.__float__}
 
 
@@ -30,7 +30,7 @@ class TypeOf:
     kind = type
 
     def __call__(self, *args):
-        return args[0].__class__ if len(args) == 1 and type(args[0]) in _STAND_INS else type(*args)
+        return args[0].__class__ if len(args) == 1 and type(args[0]) in STAND_INS else type(*args)
 
     def __instancecheck__(self, x):
         return isinstance(x, type)

@@ -5,8 +5,8 @@ import threading
 from functools import cached_property
 from typing import Any
 
-from ..ir.symbolic import SymFloat, SymInt
 from ..runtime.state import tls
+from .casts import STAND_INS
 from .errors import FirstTimeError, StandInError, TraceError, at
 from .frames import is_user
 from .made_objects import MadeObjects
@@ -20,7 +20,6 @@ from .stand_ins import StandIns
 from .tree import TENSOR, GivenArray, flatten, unflatten
 from .watch import Watch
 
-_STAND_INS = (ReadNumber, SymInt, SymFloat)
 RECORDING = threading.RLock()        # held by the one recording that is made at a time
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=RECORDING._at_fork_reinit)  # type: ignore[attr-defined]
@@ -136,7 +135,7 @@ class Run:
         try:
             return self.fn(*args, **kwargs)
         except TypeError as error:
-            if not any(kind.__name__ in str(error) for kind in _STAND_INS):
+            if not any(kind.__name__ in str(error) for kind in STAND_INS):
                 raise
             refused = StandInError(f"this function cannot be traced: {error}{at(_line_of(error))}. While a call is recorded, "
                                    "numbers that change are objects, which Python takes for numbers, but some code in C does "

@@ -41,7 +41,7 @@ class GroupOrder:
         searches = (list(ahead), ahead, behind, self.followers), (list(behind), behind, ahead, self.leaders)
         if not ahead.keys().isdisjoint(behind):
             return None
-        while ahead and behind and all(waiting for waiting, *_ in searches):
+        while all(waiting for waiting, *_ in searches):
             for waiting, seen, goals, more in searches:
                 for g in more(waiting.pop()):
                     if g in goals:
