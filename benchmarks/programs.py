@@ -64,6 +64,24 @@ def mixed(length):
     return first_call(run, ingot.ones(20 + length % 3, 30))
 
 
+def loop(length):
+    """The gradient of a recurrence written as a loop."""
+    w, u = (ingot.randn(64, 64).mul_(0.1).requires_grad_() for _ in range(2))
+
+    def run(x):
+        w.grad = u.grad = None
+        with ingot.enable_grad():
+            h = ingot.zeros(16, 64)
+            for row in x:
+                h = ingot.tanh(row @ w + h @ u) * 0.9 + h * 0.1
+            loss = h.sum()
+            loss.backward()
+        return loss
+
+    warmed_up()
+    return first_call(run, ingot.randn(length, 16, 64))
+
+
 def layers(depth, width):
     """Equal layers."""
     network = nn.Sequential(*(nn.Sequential(nn.Linear(width, width), nn.GELU(), nn.LayerNorm(width)) for _ in range(depth)))
@@ -137,7 +155,7 @@ def resident(field) -> int:
     return int(line.split()[1]) * 1024
 
 
-PROGRAMS = {"chain": chain, "mixed": mixed, "layers": layers, "resnet50": resnet50, "peak_memory": peak_memory,
+PROGRAMS = {"chain": chain, "mixed": mixed, "loop": loop, "layers": layers, "resnet50": resnet50, "peak_memory": peak_memory,
             "starts": starts}
 
 if __name__ == "__main__":

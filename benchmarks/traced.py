@@ -85,6 +85,15 @@ def depth(plan):
                      note=f"{1e3 * found['seconds'] / length:.2f} ms each, {found['kernels']} kernels")
 
 
+def loop_gradient(plan):
+    """Compile time of the gradient of a loop against its steps: linear."""
+    for length in plan.pick((100, 300, 1000), (100, 300), (4,)):
+        with tempfile.TemporaryDirectory() as folder:
+            found = started("loop", plan, folder, length=length)
+        yield Result(f"first call, gradient of {length} steps", {"ingot": found["seconds"]},
+                     note=f"{1e3 * found['seconds'] / length:.2f} ms each, {found['kernels']} kernels")
+
+
 def scaling(plan):
     """An MLP against its batch and against its width: the cost of a row falls, then stays; the flops of a second grow."""
     for batch in plan.pick([1 << i for i in range(10)], (1, 64), (2,)):
@@ -112,4 +121,4 @@ def timed(run, x, calls=50):
 
 
 WORKLOADS = {"five_ops": five_ops, "guards": guards, "chain_compile": chain_compile, "resnet_compile": resnet_compile,
-             "equal_layers": equal_layers, "depth": depth, "scaling": scaling}
+             "equal_layers": equal_layers, "depth": depth, "loop_gradient": loop_gradient, "scaling": scaling}
