@@ -27,6 +27,7 @@ from ingot.runtime.cpu import (
 from ingot.runtime.cpu.step_list import At
 from ingot.runtime.dispatch import kernel_of
 
+ALGORITHMS = (winograd.F2, winograd.HALF, winograd.F2X4, winograd.HALF2X4, winograd.F4)
 needs_winograd = pytest.mark.skipif(not target.host().fma, reason="the algorithm needs a fused multiply-add")
 
 
@@ -57,11 +58,12 @@ def test_blocks_and_shares_cover_tiles_and_channels_once(seed):
     rng = np.random.default_rng(seed)
     for _ in range(40):
         size, inputs, outputs = (int(rng.integers(low, high)) for low, high in ((1, 60), (1, 600), (1, 600)))
-        images, m, threads = int(rng.integers(1, 9)), int(rng.choice([2, winograd.HALF, 4])), int(rng.integers(1, 17))
+        images, threads = int(rng.integers(1, 9)), int(rng.integers(1, 17))
+        algorithm = ALGORITHMS[int(rng.integers(len(ALGORITHMS)))]
         g = plan_of((images, inputs, size, size), (outputs, inputs, 3, 3), **window(3))
-        cut, panels = winograd.tiling(g, m, threads), winograd.filters_of(g, m).panels
-        said = f"seed {seed}: {images}x{inputs}x{size}x{size} to {outputs}, m {m}, {threads} threads: {cut}"
-        assert cut.tiles == images * (-(-size // abs(m))) ** 2, said
+        cut, panels = winograd.tiling(g, algorithm, threads), winograd.filters_of(g, algorithm).panels
+        said = f"seed {seed}: {images}x{inputs}x{size}x{size} to {outputs}, {algorithm}, {threads} threads: {cut}"
+        assert cut.tiles == images * -(-size // algorithm.rows) * -(-size // algorithm.columns), said
         assert (cut.blocks - 1) * cut.block < cut.tiles <= cut.blocks * cut.block, said
         assert (cut.shares - 1) * cut.share_panels < panels <= cut.shares * cut.share_panels, said
         assert cut.shares <= threads, said
@@ -70,8 +72,8 @@ def test_blocks_and_shares_cover_tiles_and_channels_once(seed):
 def test_few_tiles_beside_many_weights_share_out_channels():
     few = plan_of((1, 512, 7, 7), (512, 512, 3, 3), **window(3))
     many = plan_of((8, 64, 56, 56), (64, 64, 3, 3), **window(3))
-    assert winograd.tiling(few, 2, 2).shares == 2 and winograd.tiling(few, 2, 1).shares == 1
-    assert winograd.tiling(many, 2, 2).shares == 1
+    assert winograd.tiling(few, winograd.F2, 2).shares == 2 and winograd.tiling(few, winograd.F2, 1).shares == 1
+    assert winograd.tiling(many, winograd.F2, 2).shares == 1
 
 
 @pytest.mark.parametrize("images, channels, size, cache, block", [
@@ -80,16 +82,17 @@ def test_few_tiles_beside_many_weights_share_out_channels():
 def test_blocks_outgrow_the_cache_where_that_saves_reading_weights(images, channels, size, cache, block, monkeypatch):
     monkeypatch.setattr(cache_sizes, "second_level", lambda: cache)
     g = plan_of((images, channels, size, size), (channels, channels, 3, 3), **window(3))
-    assert winograd.tiling(g, 2, 1).block == block
+    assert winograd.tiling(g, winograd.F2, 1).block == block
 
 
 @needs_winograd
 @pytest.mark.parametrize("images, size, cache, algorithm", [
-    (1, 4, 1 << 20, 2), (1, 4, 2 << 20, 0), (1, 7, 2 << 20, None), (8, 7, 2 << 20, 2), (1, 14, 2 << 20, 2)])
+    (1, 4, 1 << 20, winograd.F2), (1, 4, 2 << 20, None), (1, 7, 2 << 20, winograd.HALF2X4), (8, 7, 2 << 20, winograd.F2X4),
+    (1, 14, 2 << 20, winograd.F2X4)], ids=str)
 def test_far_weights_that_few_tiles_read_are_not_transformed(images, size, cache, algorithm, monkeypatch):
-    """Unless by half (None), where a register tile has room for that."""
+    """Unless by half, where a register tile has room for that."""
     monkeypatch.setattr(cache_sizes, "second_level", lambda: cache)
-    wanted = (winograd.HALF if target.host().vector_registers >= 32 else 0) if algorithm is None else algorithm
+    wanted = None if algorithm and algorithm.half and target.host().vector_registers < 32 else algorithm
     assert winograd.choose(plan_of((images, 512, size, size), (512, 512, 3, 3), **window(3)), prepared=True) == wanted
 
 
@@ -111,7 +114,7 @@ def test_shares_of_channels_change_nothing(threads):
     results, shares = [], []
     for count in (1, 2, 3, 5):
         threads(count)
-        shares.append(winograd.tiling(plan_of(x.shape, w.shape, **window(3)), 2, count).shares)
+        shares.append(winograd.tiling(plan_of(x.shape, w.shape, **window(3)), winograd.F2X4, count).shares)
         results.append(kernel_of(ops.conv)(x, w, b, **window(3)))
     assert len(set(shares)) > 1, f"the case has no shares: {shares}"
     for other in results[1:]:
@@ -126,25 +129,28 @@ def test_weights_that_are_transformed_by_half_change_nothing(inputs, outputs, sh
     rng, (images, *size) = np.random.default_rng(inputs), shape
     x, w, b = draw(rng, images, inputs, *size), draw(rng, outputs, inputs, 3, 3), draw(rng, outputs)
     g, results = plan_of(x.shape, w.shape, **window(3)), []
-    for m, count in ((2, 1), (winograd.HALF, 1), (winograd.HALF, 3)):
+    half, wide = winograd.HALF, winograd.HALF2X4
+    for algorithm, count in ((winograd.F2, 1), (half, 1), (half, 3), (wide, 1), (wide, 3)):
         threads(count)
-        made = conv.Direct(g, np.dtype(np.float32), (images, outputs, *size), m)
+        made = conv.Direct(g, np.dtype(np.float32), (images, outputs, *size), algorithm)
         alloc.empty(made.plan.size // 4, np.dtype(np.float32)).fill(np.nan)         # what planes lack must not count as a NaN
         results.append(made(x, w, b))
     assert np.array_equal(results[0], results[1]) and np.array_equal(results[1], results[2])
+    assert np.array_equal(results[3], results[4]) and not np.array_equal(results[0], results[3])
     close(results[0], x, w, b, window(3))
+    close(results[3], x, w, b, window(3))
 
 
 @needs_winograd
 @pytest.mark.parametrize("size", [(1, 1), (2, 5), (6, 6), (7, 9)])
-@pytest.mark.parametrize("m", [2, winograd.HALF, 4])
-def test_planes_leave_out_tiles_that_are_cut(size, m):
+@pytest.mark.parametrize("algorithm", ALGORITHMS, ids=str)
+def test_planes_leave_out_tiles_that_are_cut(size, algorithm):
     """Several images, so that tiles which planes of one kind lack are followed by others."""
     rng, images = np.random.default_rng(size[0]), 3
     x, w, b = draw(rng, images, 40, *size), draw(rng, 24, 40, 3, 3) / 20, draw(rng, 24)
     x[1, 7, size[0] - 1, size[1] - 1] = np.inf
     g = plan_of(x.shape, w.shape, **window(3))
-    y = conv.Direct(g, np.dtype(np.float32), (images, 24, *size), m)(x, w, b)
+    y = conv.Direct(g, np.dtype(np.float32), (images, 24, *size), algorithm)(x, w, b)
     with np.errstate(all="ignore"):
         wanted = ops.conv.ref(*(v.astype(np.float64) for v in (x, w, b)), **window(3))
     np.testing.assert_array_equal(np.isfinite(y), np.isfinite(wanted))
@@ -159,8 +165,8 @@ def test_weights_are_transformed_by_half_where_few_tiles_read_far_ones(images, c
     monkeypatch.setattr(cache_sizes, "second_level", lambda: 1 << 20)
     g = plan_of((images, channels, size, size), (channels, channels, 3, 3), **window(3))
     found = winograd.choose(g, prepared=True)
-    assert (found == winograd.HALF) == (half and target.host().vector_registers >= 32)
-    assert winograd.filter_bytes(g, winograd.HALF) <= 3 / 4 * winograd.filter_bytes(g, 2)
+    assert found.half == (half and target.host().vector_registers >= 32)
+    assert winograd.filter_bytes(g, winograd.HALF2X4) <= 1 / 2 * winograd.filter_bytes(g, winograd.F2X4)
 
 
 # Direct.
@@ -368,8 +374,8 @@ def test_what_a_tile_asks_for_beside_its_sums(level, lines):
 def test_transformed_pixels_are_asked_for_where_no_cache_holds_all(images, channels, size, asks, monkeypatch):
     monkeypatch.setattr(cache_sizes, "second_level", lambda: 1 << 20)
     g = plan_of((images, channels, size, size), (channels, channels, 3, 3), **window(3))
-    cut = winograd.tiling(g, 2, 1)
-    share = winograd._share_asked(g, cut, winograd.filters_of(g, 2))
+    cut = winograd.tiling(g, winograd.F2, 1)
+    share = winograd._share_asked(g, cut, winograd.filters_of(g))
     assert (share > 0) == asks and share % 64 == 0
     assert not asks or share * cut.share_panels >= cut.block * channels * 4 > (share - 64) * cut.share_panels
 

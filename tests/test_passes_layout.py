@@ -215,7 +215,7 @@ def test_a_change_of_numerics_is_seen():
                 assert np.abs(found[numerics][-1] - strict).max() < 1e-5
     kernels = [{n.params["kernel"][0] for n in job.steps[-1].graph.nodes if n.op is ops.conv_blocked}
                for job in traced._jobs() if job.steps]
-    assert {"direct"} in kernels and {"winograd2"} in kernels
+    assert {"direct"} in kernels and {"winograd2x4"} in kernels
     assert all((a == found["default"][1]).all() for a in found["default"][1:])
     assert not (found["default"][1] == found["strict"][1]).all()
 

@@ -61,7 +61,7 @@ def test_tiles_that_are_not_finite_are_computed_from_the_weight_as_it_is_now(nam
             x[1, 5, 8, 16] = bad
             for _ in range(2):
                 check(traced, net, x, f"{name}, {bad}")
-        assert {n.params["kernel"][0] for n in convolutions(traced)} == {"winograd2"}
+        assert {n.params["kernel"][0] for n in convolutions(traced)} == {"winograd2x4"}
         weight[3, 5] = 0.0
         check(traced, net, x, "zeros beside infinities")
         weight.mul_(-2.0)
@@ -84,13 +84,13 @@ def test_what_is_kept_is_the_transformed_weight(name):
     kept = [a for job in traced._jobs() for a in job.derived.arrays() if not np.shares_memory(a, weight.detach().numpy())]
     columns = -(-weight.numel() // 9 // weight.shape[1 if "turned" not in name else 0] // 64) * 64
     rows = weight.shape[1 if "turned" not in name else 0]
-    assert sum(a.nbytes for a in kept) < 4 * 16 * rows * columns + (64 << 10)
+    assert sum(a.nbytes for a in kept) < 4 * 24 * rows * columns + (64 << 10)
 
 
-@pytest.mark.parametrize("m", [2, winograd.HALF, 4])
-def test_a_weight_that_is_packed_in_several_pieces_needs_no_factors(m):
-    weight = np.random.default_rng(m + 9).standard_normal((136, 520, 3, 3), dtype=np.float32)
-    packed = conv_fused.pack_weight(weight, 1, True, m)
-    np.testing.assert_array_equal(packed, conv_fused.pack_weight(weight, 1, True, m, np.ones(136, np.float32)))
-    halves = conv_fused.pack_weight(weight, 1, True, m, np.full(136, 0.5, np.float32))
+@pytest.mark.parametrize("algorithm", [winograd.F2, winograd.HALF, winograd.F2X4, winograd.HALF2X4, winograd.F4], ids=str)
+def test_a_weight_that_is_packed_in_several_pieces_needs_no_factors(algorithm):
+    weight = np.random.default_rng(9).standard_normal((136, 520, 3, 3), dtype=np.float32)
+    packed = conv_fused.pack_weight(weight, 1, True, algorithm)
+    np.testing.assert_array_equal(packed, conv_fused.pack_weight(weight, 1, True, algorithm, np.ones(136, np.float32)))
+    halves = conv_fused.pack_weight(weight, 1, True, algorithm, np.full(136, 0.5, np.float32))
     np.testing.assert_array_equal(packed * np.float32(0.5), halves)

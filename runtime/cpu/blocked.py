@@ -34,8 +34,9 @@ from . import (
 from .conv_steps import plain
 
 PLANES = "planes"                   # the kernel that reads and writes plain arrays
-ALGORITHMS = {"direct": 0, "winograd2": 2, "winograd2_half": winograd.HALF, "winograd4": 4}
-_NAMES = {m: name for name, m in ALGORITHMS.items()}
+ALGORITHMS = {"direct": None, "winograd2": winograd.F2, "winograd2_half": winograd.HALF, "winograd2x4": winograd.F2X4,
+              "winograd2x4_half": winograd.HALF2X4, "winograd4": winograd.F4}
+_NAMES = {algorithm: name for name, algorithm in ALGORITHMS.items()}
 _ELEMENTS = {4: "float", 8: "double"}
 _BIAS = (("add", "a", "o0"),)
 _WINDOW = ("stride", "padding", "dilation", "groups")
@@ -61,9 +62,9 @@ def choose(asked: Asked):
     if not conv_fused.runs_in_lanes(g) and (conv_depthwise.takes(g) or (
             g.groups > 1 and (g.inputs % g.lanes or g.outputs % g.lanes))):
         return None
-    m = 0 if conv_fused.runs_in_lanes(g) else winograd.choose(g, prepared=asked.kept)
-    size = conv_fused.weight_bytes(conv_fused.read_as(g, in_blocks, m), m)
-    return Chosen((_NAMES[m], g.groups, in_blocks, g.lanes), -(-size // g.item), g.lanes, m != 0)
+    algorithm = None if conv_fused.runs_in_lanes(g) else winograd.choose(g, prepared=asked.kept)
+    size = conv_fused.weight_bytes(conv_fused.read_as(g, in_blocks, algorithm), algorithm)
+    return Chosen((_NAMES[algorithm], g.groups, in_blocks, g.lanes), -(-size // g.item), g.lanes, algorithm is not None)
 
 
 def _choose_gradient(asked):
@@ -75,9 +76,9 @@ def _choose_gradient(asked):
     g = conv_blocked_grad.forward_geometry(convolution, x.shape[0])
     if not conv_blocked_grad.takes(convolution) or (not asked.in_blocks and not asked.wanted and conv.is_pointwise(g)):
         return None
-    m = conv_blocked_grad.algorithm(convolution, x.shape[0], asked.kept) if of_input else 0
-    size = conv_blocked_grad.Turned(g, m).size if of_input else 0
-    return Chosen((_NAMES[m], g.groups, True, g.lanes), -(-size // item), g.lanes, m != 0)
+    algorithm = conv_blocked_grad.algorithm(convolution, x.shape[0], asked.kept) if of_input else None
+    size = conv_blocked_grad.Turned(g, algorithm).size if of_input else 0
+    return Chosen((_NAMES[algorithm], g.groups, True, g.lanes), -(-size // item), g.lanes, algorithm is not None)
 
 
 def convolution_of(filters, size, params, item):
@@ -163,10 +164,10 @@ def planned(x, beside, params) -> "conv_fused.FusedConv | conv_planes.FusedPlane
 
 
 @functools.lru_cache(512)
-def _planned(x_shape, filters, dtype, window, in_blocks, m, lines, threads):
+def _planned(x_shape, filters, dtype, window, in_blocks, algorithm, lines, threads):
     stride, padding, dilation, groups = window
     return conv_fused.FusedConv(x_shape, filters, dtype, stride=stride, padding=padding, dilation=dilation, groups=groups,
-                                x_blocked=in_blocks, y_blocked=True, m=m, fusion=_Epilogue(lines))
+                                x_blocked=in_blocks, y_blocked=True, algorithm=algorithm, fusion=_Epilogue(lines))
 
 
 @functools.lru_cache(512)
@@ -197,7 +198,7 @@ def chain_pieces(nodes) -> list:
     layers = []
     for n in nodes:
         x = Array(n.inputs[0].shape, n.inputs[0].dtype.np)
-        fits_here = fits(n.params["lanes"], x.dtype.itemsize) and n.params["kernel"][0] == _NAMES[0]
+        fits_here = fits(n.params["lanes"], x.dtype.itemsize) and n.params["kernel"][0] == _NAMES[None]
         layers.append(conv_bands.layer_of(planned(x, [v.shape for v in n.inputs[2:]], n.params)) if fits_here else None)
     ranges = conv_bands.pieces(layers, nodes[0].inputs[0].shape[0], pool.get_num_threads())
     return [nodes[first:end] for first, end in ranges]
@@ -248,13 +249,13 @@ def _avg_pool(x, **params):
 
 
 def turned_plan(w, params):
-    """What the gradient of a convolution's input asks of a weight: (convolution, m)."""
+    """What the gradient of a convolution's input asks of a weight: (convolution, algorithm)."""
     return convolution_of(w.shape, params["size"], params, w.dtype.itemsize), ALGORITHMS[params["kernel"][0]]
 
 
 def _pack_turned(w, **params):
-    convolution, m = turned_plan(w, params)
-    return lambda w: conv_blocked_grad.pack(w, convolution, m, params["elements"])
+    convolution, algorithm = turned_plan(w, params)
+    return lambda w: conv_blocked_grad.pack(w, convolution, algorithm, params["elements"])
 
 
 def planned_input_grad(g, beside, params) -> conv_blocked_grad.InputGrad:

@@ -61,13 +61,13 @@ def forward(x, w, b, *, stride, padding, dilation, groups):
 def forward_plan(x_shape, w_shape, stride, padding, dilation, groups, dtype, state):
     """The forward convolution of these shapes."""
     g = geometry(x_shape, w_shape, stride, padding, dilation, groups, dtype.itemsize)
-    m = winograd.choose(g)
+    algorithm = winograd.choose(g)
     shape = (x_shape[0], w_shape[0], *(d.out for d in g.dims[MAX_DIMS - len(stride):]))
     if conv_depthwise.takes(g):
         return conv_depthwise.forward(g, dtype, shape)
     if conv_depthwise.is_narrow(g):
         return conv_depthwise.Depthwise(g, dtype, shape)
-    return Pointwise(g, dtype, shape) if is_pointwise(g) else Direct(g, dtype, shape, m)
+    return Pointwise(g, dtype, shape) if is_pointwise(g) else Direct(g, dtype, shape, algorithm)
 
 
 class Pointwise:
@@ -102,15 +102,15 @@ def is_pointwise(g):
 class Direct:
     """Blocks of x, panels of w, the direct or the Winograd kernel, y back."""
 
-    def __init__(self, g: Geometry, dtype, shape, m: int):
+    def __init__(self, g: Geometry, dtype, shape, algorithm: winograd.Algorithm | None):
         self.shape, self.dtype = shape, dtype
         steps = conv_steps.Steps()
         self.bias = Bias(g.groups, g.outputs, g.lanes, dtype)
-        g = dataclasses.replace(g, x_plain=not m and reads_planes(g))
+        g = dataclasses.replace(g, x_plain=not algorithm and reads_planes(g))
         x = _packed_input(steps, g)
         y = WORKSPACE, steps.room(conv_layout.blocked_bytes(g.images * g.groups, g.y_blocks, g.out_pixels))
-        if m:
-            _add_winograd(steps, g, m, x, winograd.Taps((W, 0)), y)
+        if algorithm:
+            _add_winograd(steps, g, algorithm, x, winograd.Taps((W, 0)), y)
         else:
             filters = conv_plan.filters_of(g)
             w = WORKSPACE, steps.room(g.groups * filters.group)
@@ -126,11 +126,11 @@ class Direct:
         return out
 
 
-def _add_winograd(steps, g, m, x, taps, y):
-    """The steps of a convolution by F(m x m, 3 x 3)."""
-    u = WORKSPACE, steps.room(winograd.filter_bytes(g, m))
-    winograd.add_weight(steps, g, m, taps, u)
-    winograd.add_winograd(steps, g, m, x, taps, u, y)
+def _add_winograd(steps, g, algorithm, x, taps, y):
+    """The steps of a Winograd convolution."""
+    u = WORKSPACE, steps.room(winograd.filter_bytes(g, algorithm))
+    winograd.add_weight(steps, g, algorithm, taps, u)
+    winograd.add_winograd(steps, g, algorithm, x, taps, u, y)
 
 
 def reads_planes(g: Geometry) -> bool:
@@ -204,9 +204,9 @@ class DirectGrad:
     def _add_phase(steps, forward, turned, phase, x, y):
         g = dataclasses.replace(turned, dims=tuple(window for _, window, _ in phase))
         one = all(d.stride == 1 for d in forward.dims)
-        m = winograd.choose(g) if one else 0
-        if m:
-            _add_winograd(steps, g, m, x, winograd.Taps((W, 0), turned=True), y)
+        algorithm = winograd.choose(g) if one else None
+        if algorithm:
+            _add_winograd(steps, g, algorithm, x, winograd.Taps((W, 0), turned=True), y)
             return
         filters = conv_plan.filters_of(g)
         w = WORKSPACE, steps.room(g.groups * filters.group)

@@ -89,7 +89,7 @@ class Layer:
 def layer_of(fused) -> Layer | None:
     """A layer of a chain, or None where its kernel takes whole images only."""
     g = replace(fused.inner, images=1)
-    if fused.m or g.dims[0] != Window(1, 1) or not (fused.x_blocked or (g.x_plain and not fused.depthwise)):
+    if fused.algorithm or g.dims[0] != Window(1, 1) or not (fused.x_blocked or (g.x_plain and not fused.depthwise)):
         return None
     if len(fused.fusion.lines.kinds) > _MOST_BESIDE:
         return None

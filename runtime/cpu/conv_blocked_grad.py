@@ -31,10 +31,10 @@ def takes(convolution, images: int = 1) -> bool:
     return g.outputs == 1 if conv_depthwise.takes(g) else g.groups == 1 or not (g.inputs % g.lanes or g.outputs % g.lanes)
 
 
-def algorithm(convolution, images: int, prepared: bool) -> int:
-    """The m of the algorithm for the gradient of the input (`winograd.choose`)."""
+def algorithm(convolution, images: int, prepared: bool) -> winograd.Algorithm | None:
+    """The algorithm for the gradient of the input (`winograd.choose`)."""
     turned = Turned(forward_geometry(convolution, images))
-    return 0 if turned.depthwise or not turned.whole else winograd.choose(turned.phases[0].geometry, prepared)
+    return None if turned.depthwise or not turned.whole else winograd.choose(turned.phases[0].geometry, prepared)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,10 +48,10 @@ class Phase:
 
 
 class Turned:
-    """How the weight of an input gradient lies: that of each phase after the one before, for F(m x m, 3 x 3) transformed."""
+    """How the weight of an input gradient lies: that of each phase after the one before, as an algorithm reads it."""
 
-    def __init__(self, forward: Geometry, m: int = 0):
-        self.forward, self.m, self.depthwise = forward, m, conv_depthwise.takes(forward)
+    def __init__(self, forward: Geometry, algorithm: winograd.Algorithm | None = None):
+        self.forward, self.algorithm, self.depthwise = forward, algorithm, conv_depthwise.takes(forward)
         self.base = dataclasses.replace(forward, inputs=forward.outputs, outputs=forward.inputs,
                                         dims=tuple(Window(d.out, d.size) for d in forward.dims))
         self.whole = all(d.stride == 1 for d in forward.dims)
@@ -68,7 +68,7 @@ class Turned:
         """Size of the weight of one phase."""
         if self.depthwise:
             return conv_depthwise.blocks_of(g).count * g.taps * g.lanes * g.item
-        return winograd.filter_bytes(g, self.m) if self.m else g.groups * conv_plan.filters_of(g).group
+        return winograd.filter_bytes(g, self.algorithm) if self.algorithm else g.groups * conv_plan.filters_of(g).group
 
     def add_pack(self, steps, source, target):
         """The steps that bring a plain weight into this layout; both operands are (slot, offset)."""
@@ -79,49 +79,50 @@ class Turned:
             if self.depthwise:
                 conv_layout.pack_depthwise_weight(steps, source, at, conv_depthwise.blocks_of(g), phase.places)
                 continue
-            if self.m:
-                winograd.add_weight(steps, g, self.m, winograd.Taps(source, turned=True), at)
+            if self.algorithm:
+                winograd.add_weight(steps, g, self.algorithm, winograd.Taps(source, turned=True), at)
             else:
                 conv_layout.pack_turned_weight(steps, source, at, g.groups, conv_plan.filters_of(g), phase.places)
 
     def add(self, steps, x, w, y, epilogue):
-        """The steps that make the gradient from blocks at x and a packed weight at w; EXTRA has the plain one if m is not 0."""
+        """The steps that make the gradient from blocks at x and a packed weight at w; transforms have the plain one in EXTRA."""
         for phase in self.phases:
             g, at = phase.geometry, (w[0], w[1] + phase.start)
             scatter = None if self.whole else Scatter(tuple(d.size for d in self.forward.dims),
                                                       tuple(d.stride for d in self.forward.dims), phase.first)
             if self.depthwise:
                 conv_depthwise.add_depthwise(steps, g, x, at, y, epilogue=epilogue, scatter=scatter)
-            elif self.m:
-                winograd.add_winograd(steps, g, self.m, x, winograd.Taps((EXTRA, 0), turned=True), at, y, epilogue=epilogue)
+            elif self.algorithm:
+                taps = winograd.Taps((EXTRA, 0), turned=True)
+                winograd.add_winograd(steps, g, self.algorithm, x, taps, at, y, epilogue=epilogue)
             else:
                 conv_plan.add_direct(steps, g, conv_plan.filters_of(g), x, at, y, epilogue=epilogue, scatter=scatter)
 
 
 @functools.lru_cache(512)
-def pack_plan(convolution, m: int, threads: int):
+def pack_plan(convolution, algorithm, threads: int):
     """(the plan that packs a weight for the gradient of the input, bytes of the result)"""
-    steps, turned = conv_steps.Steps(), Turned(forward_geometry(convolution, 1), m)
+    steps, turned = conv_steps.Steps(), Turned(forward_geometry(convolution, 1), algorithm)
     turned.add_pack(steps, (W, 0), (Y, 0))
     return steps.plan(), turned.size
 
 
-def pack(w, convolution, m: int, elements: int):
+def pack(w, convolution, algorithm, elements: int):
     """A plain weight as `InputGrad` reads it."""
     w, made = plain(w), alloc.aligned_zeros((elements,), w.dtype)
-    pack_plan(convolution, m, pool.get_num_threads())[0](w, w, made)
+    pack_plan(convolution, algorithm, pool.get_num_threads())[0](w, w, made)
     return made
 
 
 class InputGrad:
     """The gradient of the input for fixed shapes; `epilogue` takes the operands beside."""
 
-    def __init__(self, convolution, images: int, m: int, epilogue):
+    def __init__(self, convolution, images: int, algorithm, epilogue):
         forward, steps = forward_geometry(convolution, images), conv_steps.Steps()
         blocks = forward.groups if conv_depthwise.takes(forward) else forward.groups * forward.inputs
         blocks = -(-blocks // forward.lanes)
         self.shape = (images, blocks, *convolution[1], forward.lanes)
-        Turned(forward, m).add(steps, (X, 0), (W, 0), (Y, 0), epilogue)
+        Turned(forward, algorithm).add(steps, (X, 0), (W, 0), (Y, 0), epilogue)
         self.plan: Any = steps.plan()
 
     def run(self, g, w, beside=(), taps=()):
@@ -167,9 +168,9 @@ class WeightGrad:
 
 
 @functools.lru_cache(512)
-def input_grad(convolution, images, m, epilogue, threads) -> InputGrad:
+def input_grad(convolution, images, algorithm, epilogue, threads) -> InputGrad:
     """The kept `InputGrad` of these shapes."""
-    return InputGrad(convolution, images, m, epilogue)
+    return InputGrad(convolution, images, algorithm, epilogue)
 
 
 @functools.lru_cache(512)

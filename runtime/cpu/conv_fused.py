@@ -11,6 +11,7 @@ A blocked array is (N, channel blocks, *spatial, lanes), as `block` makes it and
 import dataclasses
 import functools
 from math import prod
+from typing import Literal
 
 import numpy as np
 
@@ -67,9 +68,9 @@ class Prepared:
     scale: np.ndarray | None
 
 
-def read_as(g: Geometry, x_blocked: bool, m: int) -> Geometry:
+def read_as(g: Geometry, x_blocked: bool, algorithm: winograd.Algorithm | None) -> Geometry:
     """The geometry with x as it lies: in whole blocks, in planes where those are few, or copied to blocks first."""
-    return dataclasses.replace(g, x_full=x_blocked, x_plain=not x_blocked and not m and reads_planes(g))
+    return dataclasses.replace(g, x_full=x_blocked, x_plain=not x_blocked and not algorithm and reads_planes(g))
 
 
 def runs_in_lanes(g: Geometry) -> bool:
@@ -77,32 +78,33 @@ def runs_in_lanes(g: Geometry) -> bool:
     return (conv_depthwise.takes(g) and g.outputs == 1) or conv_depthwise.is_narrow(g)
 
 
-def weight_bytes(g, m: int) -> int:
+def weight_bytes(g, algorithm) -> int:
     """Size of a weight as its kernel reads it."""
     if runs_in_lanes(g):
         blocks = conv_depthwise.blocks_of(g)
         return blocks.count * g.taps * g.inputs * blocks.pixel
-    return winograd.filter_bytes(g, m) if m else g.groups * conv_plan.filters_of(g).group
+    return winograd.filter_bytes(g, algorithm) if algorithm else g.groups * conv_plan.filters_of(g).group
 
 
 @functools.lru_cache(512)
-def weight_plan(shape, item, groups, x_blocked, m, threads, factors=False):
+def weight_plan(shape, item, groups, x_blocked, algorithm, threads, factors=False):
     """(plan that brings a weight into its layout, times `factors` if there are some, size of the result)"""
     dims = tuple(Window(1, 1, taps) for taps in (1,) * (2 + MAX_DIMS - len(shape)) + shape[2:])
-    g, steps = read_as(Geometry(1, groups, shape[1], shape[0] // groups, dims, item), x_blocked, m), conv_steps.Steps()
+    g, steps = Geometry(1, groups, shape[1], shape[0] // groups, dims, item), conv_steps.Steps()
+    g = read_as(g, x_blocked, algorithm)
     if runs_in_lanes(g):
         conv_layout.pack_depthwise_weight(steps, (W, 0), (Y, 0), conv_depthwise.blocks_of(g), range(g.taps), g.inputs)
-    elif m:
-        winograd.add_weight(steps, g, m, winograd.Taps((W, 0), (FACTORS, 0) if factors else None), (Y, 0))
+    elif algorithm:
+        winograd.add_weight(steps, g, algorithm, winograd.Taps((W, 0), (FACTORS, 0) if factors else None), (Y, 0))
     else:
         conv_layout.pack_weight(steps, (W, 0), (Y, 0), g.groups, conv_plan.filters_of(g))
-    return steps.plan(), weight_bytes(g, m)
+    return steps.plan(), weight_bytes(g, algorithm)
 
 
-def pack_weight(w, groups: int, x_blocked: bool, m: int, factors=None) -> np.ndarray:
-    """A plain weight in the layout in which the kernel F(m x m, 3 x 3), or the direct one for m = 0, reads it; for the first
-    one times a factor for each output channel, if these are given."""
-    plan, size = weight_plan(w.shape, w.itemsize, groups, x_blocked, m, pool.get_num_threads(), factors is not None)
+def pack_weight(w, groups: int, x_blocked: bool, algorithm, factors=None) -> np.ndarray:
+    """A plain weight in the layout in which the kernel of an algorithm, or the direct one for None, reads it; for the
+    first times a factor for each output channel, if these are given."""
+    plan, size = weight_plan(w.shape, w.itemsize, groups, x_blocked, algorithm, pool.get_num_threads(), factors is not None)
     made = alloc.aligned_zeros((-(-size // w.itemsize),), w.dtype)
     plan(w, w, made, factors=0 if factors is None else call.address_of(factors))
     return made
@@ -112,7 +114,7 @@ class FusedConv:
     """One convolution of fixed shapes with its epilogue."""
 
     def __init__(self, x_shape, w_shape, dtype, *, stride, padding, dilation, groups, fusion=Fusion(), x_blocked=False,
-                 y_blocked=False, m=None):
+                 y_blocked=False, algorithm: winograd.Algorithm | Literal["best"] | None = "best"):
         self.dtype, self.fusion, self.y_blocked = np.dtype(dtype), fusion, y_blocked
         g = self.geometry = geometry(x_shape, w_shape, stride, padding, dilation, groups, self.dtype.itemsize)
         self.depthwise = runs_in_lanes(g)
@@ -123,9 +125,9 @@ class FusedConv:
         self.channels = w_shape[0]
         blocks = -(-w_shape[0] // g.lanes)
         self.shape = (x_shape[0], blocks, *sizes, g.lanes) if y_blocked else (x_shape[0], w_shape[0], *sizes)
-        if m is None:
-            m = 0 if self.depthwise else winograd.choose(dataclasses.replace(g, x_full=x_blocked), prepared=True)
-        self.m = m
+        if algorithm == "best":
+            algorithm = None if self.depthwise else winograd.choose(dataclasses.replace(g, x_full=x_blocked), prepared=True)
+        self.algorithm = algorithm
         bands, outputs = (1, w_shape[0]) if self.depthwise else (groups, g.outputs)
         self.bias = Bias(bands, outputs, g.lanes, self.dtype)
         self.x_blocked = x_blocked
@@ -133,7 +135,7 @@ class FusedConv:
     @property
     def inner(self) -> Geometry:
         """The geometry with x in whole blocks where it comes so."""
-        return read_as(self.geometry, self.x_blocked, self.m)
+        return read_as(self.geometry, self.x_blocked, self.algorithm)
 
     @functools.cached_property
     def plan(self):
@@ -149,9 +151,9 @@ class FusedConv:
             x = WORKSPACE, steps.room(conv_layout.blocked_bytes(images, x_blocks, g.pixels))
             conv_layout.pack_activation(steps, (X, 0), x, images, x_blocks, g.pixels)
         y = (Y, 0) if self.y_blocked else (WORKSPACE, steps.room(conv_layout.blocked_bytes(images, y_blocks, g.out_pixels)))
-        if self.m:
-            taps = winograd.Taps((EXTRA, 0), (FACTORS, 0))
-            winograd.add_winograd(steps, g, self.m, x, taps, (W, 0), y, epilogue=self.fusion.epilogue(_ELEMENTS[g.item]))
+        if self.algorithm:
+            taps, epilogue = winograd.Taps((EXTRA, 0), (FACTORS, 0)), self.fusion.epilogue(_ELEMENTS[g.item])
+            winograd.add_winograd(steps, g, self.algorithm, x, taps, (W, 0), y, epilogue=epilogue)
         else:
             self.add_kernel(steps, g, x, (W, 0), y, by_rows=x_blocked)
         if not self.y_blocked:
@@ -169,7 +171,7 @@ class FusedConv:
     def prepare(self, w, bias=None, scale=None) -> Prepared:
         """Bring a weight, a bias and a scale into the layout of the kernel."""
         w = plain(w)
-        made = pack_weight(w, self.geometry.groups, self.x_blocked, self.m)
+        made = pack_weight(w, self.geometry.groups, self.x_blocked, self.algorithm)
         return Prepared(made, w, self.bias(bias)[0], None if scale is None else self.bias(plain(scale))[0])
 
     def __call__(self, x, ready: Prepared, residual=None, out=None):

@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ...ir import config
 from ...ir.target import host
@@ -15,7 +16,6 @@ from .conv_layout import Filters
 from .conv_plan import Geometry
 from .texts import text_of
 
-HALF = -2                           # the `m` of F(2) with weights that are transformed by half (`winograd_half.py`)
 _CACHE_SHARE = 3 / 4                # of a second-level cache: V and M of a block of tiles, beside the weights that stream
 _LEAST_TILES, _MOST_TILES = 6, 36    # of a block that stays in cache
 _MOST_FAR_TILES = 64                # of one that does not
@@ -23,8 +23,6 @@ _FEW_TILES = range(7, 17)           # that wait for far weights: no usual regist
 _RANGE_VECTORS = 4                  # of input channels, so that a panel of half-transformed weights stays in the nearest cache
 _LINE = 64                          # bytes of a cache line
 _APART = 192                        # bytes between planes, so that those of a tile do not all meet in one set of a cache
-_LEAST_CHANNELS = {2: 16}            # channels from which F2's error is no larger than the direct kernel's
-_LEAST_CHANNELS_FAST = {2: 16, 4: 32}  # for numerics="fast": F4's error is up to 4 times the direct kernel's
 # Cycles: of a vector multiply-add with its loads, of moving a vector through a transform, of a vector of streamed weights (and
 # what of it does not hide behind products), of making one, and of making one where they are too many to stay in cache until
 # they are used.
@@ -43,27 +41,53 @@ def _stream(size: int) -> float:
     return _SLOW_STREAM if slow else _STREAM
 
 
-def _code(m, *given):
-    return half_code.HalfKernel(host(), abs(m), *given) if m == HALF else codegen.WinogradKernel(host(), m, *given)
+class Algorithm(NamedTuple):
+    """F(rows x columns, 3 x 3); `half`: with weights that are transformed by half (`winograd_half.py`)."""
+
+    rows: int
+    columns: int
+    half: bool = False
+
+    @property
+    def tile(self) -> tuple[int, int]:
+        """Results of a tile, down and along."""
+        return self[:2]
+
+    @property
+    def places(self) -> int:
+        """Pixels of an input tile: the products for each pair of channels."""
+        return (self.rows + 2) * (self.columns + 2)
+
+
+F2, F2X4, F4 = Algorithm(2, 2), Algorithm(2, 4), Algorithm(4, 4)
+HALF, HALF2X4 = (algorithm._replace(half=True) for algorithm in (F2, F2X4))
+# The channels from which on each may be chosen. The root mean square error of F2 is then no larger than the direct kernel's,
+# that of F2X4 up to 1.7 times, of F4, which is for numerics="fast", up to three times as large.
+_LEAST_CHANNELS = {F2: 16, F2X4: 32}
+_LEAST_CHANNELS_FAST = _LEAST_CHANNELS | {F4: 32}
+
+
+def _code(algorithm, *given):
+    return (half_code.HalfKernel if algorithm.half else codegen.WinogradKernel)(host(), algorithm.tile, *given)
 
 
 @functools.lru_cache(None)
-def _kernel(m, epilogue):
-    made = _code(m, epilogue)
+def _kernel(algorithm, epilogue):
+    made = _code(algorithm, epilogue)
     return compile_module(text_of(made), [made.symbol])[made.symbol]
 
 
 @functools.lru_cache(None)
-def _filter_task(m):
-    made = _code(m)
+def _filter_task(algorithm):
+    made = _code(algorithm)
     return compile_module(text_of(made, "filter_text"), [made.filter_symbol])[made.filter_symbol]
 
 
 @dataclass(frozen=True)
 class Tiling:
-    """Output tiles of m x m pixels in blocks, and output channels in shares of some panels."""
+    """Output tiles in blocks, and output channels in shares of some panels."""
 
-    m: int
+    algorithm: Algorithm
     rows: int
     columns: int
     tiles: int
@@ -77,35 +101,35 @@ class Tiling:
         return -(-self.tiles // self.block)
 
 
-def filters_of(g: Geometry, m: int = 2) -> Filters:
+def filters_of(g: Geometry, algorithm: Algorithm = F2) -> Filters:
     """How the weight is packed for its transform."""
-    return Filters(g.x_blocks, g.outputs, _code(m).vectors, _WINDOW)
+    return Filters(g.x_blocks, g.outputs, _code(algorithm).vectors, _WINDOW)
 
 
-def tiling(g: Geometry, m: int, threads: int) -> Tiling:
+def tiling(g: Geometry, algorithm: Algorithm, threads: int) -> Tiling:
     """Blocks that stay in cache, as many for each thread. Where tiles are few beside the weights, threads share out channels
     rather than all read all weights."""
-    cuts = [_cut(g, m, threads, shares) for shares in range(1, threads + 1)
-            if threads % shares == 0 and shares <= filters_of(g, m).panels]
-    panel = filters_of(g, m).columns
+    cuts = [_cut(g, algorithm, threads, shares) for shares in range(1, threads + 1)
+            if threads % shares == 0 and shares <= filters_of(g, algorithm).panels]
+    panel = filters_of(g, algorithm).columns
     return min(cuts, key=lambda cut: -(-cut.blocks * cut.shares // threads) * _item_cycles(g, cut, panel))
 
 
-def _cut(g, m, threads, shares):
+def _cut(g, algorithm, threads, shares):
     """Blocks of which all of V and M stay in cache, or larger ones of which a plane of V stays there, beside panels of weights:
     whichever moves fewer bytes from and to what lies beyond, since each block reads all weights of its share."""
     height, width = g.dims[1:]
-    filters, weight, m = filters_of(g, m), filter_bytes(g, m), abs(m)
-    rows, columns = -(-height.out // m), -(-width.out // m)
+    filters, weight, places = filters_of(g, algorithm), filter_bytes(g, algorithm), algorithm.places
+    rows, columns = -(-height.out // algorithm.rows), -(-width.out // algorithm.columns)
     share_panels = -(-filters.panels // shares)
     tiles, each = g.images * rows * columns, threads // shares
 
     def of_at_most(most):
         blocks = -(-tiles // most)
         blocks = min(tiles, -(-blocks // each) * each)
-        return Tiling(m, rows, columns, tiles, -(-tiles // blocks), -(-filters.panels // share_panels), share_panels)
+        return Tiling(algorithm, rows, columns, tiles, -(-tiles // blocks), -(-filters.panels // share_panels), share_panels)
 
-    room, places = int(_CACHE_SHARE * cache_sizes.second_level()), (m + 2) ** 2
+    room = int(_CACHE_SHARE * cache_sizes.second_level())
     tile_bytes = places * (g.inputs + share_panels * filters.columns) * g.item
     near = of_at_most(max(_LEAST_TILES, min(_MOST_TILES, room // tile_bytes)))
     far = of_at_most(max(_LEAST_TILES, min(_MOST_FAR_TILES, (room - 2 * g.inputs * filters.step) // (g.inputs * g.item))))
@@ -116,7 +140,7 @@ def _cut(g, m, threads, shares):
 
 def _share_asked(g, cut, filters):
     """Bytes of the next plane of V to ask for with each panel: none where all planes stay in cache."""
-    near = (cut.m + 2) ** 2 * cut.block * (g.inputs + cut.share_panels * filters.columns) * g.item
+    near = cut.algorithm.places * cut.block * (g.inputs + cut.share_panels * filters.columns) * g.item
     if near <= cache_sizes.second_level():
         return 0
     return -(-g.inputs * cut.block * g.item // (_LINE * cut.share_panels)) * _LINE
@@ -124,41 +148,42 @@ def _share_asked(g, cut, filters):
 
 def _item_cycles(g, cut, panel):
     """About how long one block of tiles takes with one share of the channels, which lie in panels of so many."""
-    columns, places = cut.share_panels * panel, (cut.m + 2) ** 2
+    columns, places = cut.share_panels * panel, cut.algorithm.places
     vectors = places * g.inputs * columns / g.lanes
     return (vectors * (max(_PRODUCT * cut.block, _STREAM) + _WAIT)
             + _TRANSFORM * places * cut.block * (g.inputs + columns) / g.lanes)
 
 
-def choose(g: Geometry, prepared: bool = False) -> int:
-    """The m of the algorithm that pays: 4, 2, HALF, or 0 for the direct kernel. `prepared` weights are transformed already."""
+def choose(g: Geometry, prepared: bool = False) -> Algorithm | None:
+    """The algorithm that pays, or None for the direct kernel. `prepared` weights are transformed already."""
     depth, height, width = g.dims
     numerics = config.current().numerics
     if (g.item != 4 or g.groups != 1 or depth.taps != 1 or depth.size != 1 or depth.out != 1 or not host().fma
             or any(d.taps != 3 or d.stride != 1 or d.dilation != 1 or d.low < 0 for d in (height, width))
             or numerics == "strict"):
-        return 0
+        return None
     lanes = g.lanes
-    best, fastest = 0, max(g.work / lanes * _DIRECT, 9 * g.inputs * g.outputs / lanes * _stream(filters_of(g, 2).group))
-    for m, least in (_LEAST_CHANNELS_FAST if numerics == "fast" else _LEAST_CHANNELS).items():
+    best, fastest = None, max(g.work / lanes * _DIRECT, 9 * g.inputs * g.outputs / lanes * _stream(filters_of(g).group))
+    for algorithm, least in (_LEAST_CHANNELS_FAST if numerics == "fast" else _LEAST_CHANNELS).items():
         if g.inputs < least or g.outputs < least:
             continue
-        cut, places, whole = tiling(g, m, 1), (m + 2) ** 2, filter_bytes(g, m)
-        m = HALF if m == 2 and _waits(g, cut) else m
-        share, filters = filter_bytes(g, m) / whole, filters_of(g, m)
+        cut, places, whole = tiling(g, algorithm, 1), algorithm.places, filter_bytes(g, algorithm)
+        if algorithm.rows == 2 and _waits(g, cut):
+            algorithm = algorithm._replace(half=True)
+        share, filters = filter_bytes(g, algorithm) / whole, filters_of(g, algorithm)
         vectors = places * g.inputs * filters.panels * filters.columns / lanes
         product = vectors * max(_PRODUCT * cut.tiles, share * _stream(whole) * cut.blocks)
         transform = _TRANSFORM * places * cut.tiles * (g.inputs + g.outputs) / lanes
         making = 0 if prepared else _FILTER if whole <= _NEAR_BYTES else _FAR_FILTER
         time = product + transform + making * share * vectors
         if time < fastest:
-            best, fastest = m, time
+            best, fastest = algorithm, time
     return best
 
 
 def _waits(g, cut):
     """Whether products of so few tiles would wait for their weights, and a register tile has room for four planes."""
-    return (cut.tiles in _FEW_TILES and filter_bytes(g, 2) > cache_sizes.second_level()
+    return (cut.tiles in _FEW_TILES and filter_bytes(g, cut.algorithm) > cache_sizes.second_level()
             and host().vector_registers >= 32)
 
 
@@ -191,9 +216,9 @@ class Taps:
         return slot, offset + (_WINDOW - 1) * g.item * self.turned
 
 
-def add_weight(steps, g: Geometry, m: int, taps: Taps, u):
+def add_weight(steps, g: Geometry, algorithm: Algorithm, taps: Taps, u):
     """The steps that transform a plain weight: some panels at a time are packed for it, as many as stay in a cache."""
-    filters, (output, _) = filters_of(g, m), taps.strides(g)
+    filters, (output, _) = filters_of(g, algorithm), taps.strides(g)
     panels = max(1, min(filters.panels, cache_sizes.second_level() // filters.panel))
     packed = conv_steps.WORKSPACE, steps.room(panels * filters.panel)
     for panel in range(0, filters.panels, panels):
@@ -205,43 +230,43 @@ def add_weight(steps, g: Geometry, m: int, taps: Taps, u):
         else:
             conv_layout.pack_weight(steps, source, packed, 1, part)
         factors = taps.factors and (taps.factors[0], taps.factors[1] + first * g.item)
-        _add_filter(steps, g, m, part, packed, factors, u, panel)
+        _add_filter(steps, g, algorithm, part, packed, factors, u, panel)
 
 
-def _add_filter(steps, g, m, filters, packed, factors, u, first):
+def _add_filter(steps, g, algorithm, filters, packed, factors, u, first):
     """The step that transforms some packed panels, from `first` on."""
     items = filters.panels * g.inputs
-    chunks = conv_steps.share(items * filters.columns * (abs(m) + 2) ** 2, items, pool.get_num_threads())
+    chunks = conv_steps.share(items * filters.columns * algorithm.places, items, pool.get_num_threads())
     words = {"items": items, "chunks": chunks, "panels": filters.panels, "inputs": g.inputs, "width": filters.blocks.width,
              "panel": filters.panel, "block": filters.block, "tap": filters.tap, "step": filters.step,
-             "outputs": filters.outputs, "first_panel": first} | _filter_words(g, m)
+             "outputs": filters.outputs, "first_panel": first} | _filter_words(g, algorithm)
     slots = {"source": packed, "target": u} | ({"factors": factors} if factors else {})
-    steps.add(_filter_task(m), chunks, codegen.FILTER_WORDS, words, slots)
+    steps.add(_filter_task(algorithm), chunks, codegen.FILTER_WORDS, words, slots)
 
 
-def _filter_words(g, m):
-    filters, vector = filters_of(g, m), g.lanes * g.item
-    if m == HALF:
+def _filter_words(g, algorithm):
+    filters, vector = filters_of(g, algorithm), g.lanes * g.item
+    if algorithm.half:
         return {"u_vector": half_code.TAPS * vector, "range_inputs": _RANGE_VECTORS * g.lanes, "all_panels": filters.panels}
     return {"u_vector": g.inputs * vector, "u_panel": g.inputs * filters.step,
             "u_plane": filters.panels * g.inputs * filters.step + _APART}
 
 
-def filter_bytes(g: Geometry, m: int) -> int:
+def filter_bytes(g: Geometry, algorithm: Algorithm) -> int:
     """Size of a transformed weight."""
-    if m == HALF:
-        return half_code.KEPT * filters_of(g, m).panels * g.inputs * filters_of(g, m).step
-    return (m + 2) ** 2 * _filter_words(g, m)["u_plane"]
+    if algorithm.half:
+        return half_code.KEPT * filters_of(g, algorithm).panels * g.inputs * filters_of(g, algorithm).step
+    return algorithm.places * _filter_words(g, algorithm)["u_plane"]
 
 
-def add_winograd(steps, g: Geometry, m: int, x, taps: Taps, u, y, operands=(conv_steps.OPERANDS, 0), epilogue=None):
+def add_winograd(steps, g: Geometry, algorithm: Algorithm, x, taps: Taps, u, y, operands=(conv_steps.OPERANDS, 0),
+                 epilogue=None):
     """The step of the convolution on a blocked x; `u` is the transformed weight."""
-    task = _kernel(m, epilogue or ColumnBias("float"))
-    threads = pool.get_num_threads()
-    cut, filters, pixel, u_words = tiling(g, m, threads), filters_of(g, m), g.lanes * g.item, _filter_words(g, m)
+    task, code = _kernel(algorithm, epilogue or ColumnBias("float")), _code(algorithm)
+    threads, places = pool.get_num_threads(), algorithm.places
+    cut, filters, pixel = tiling(g, algorithm, threads), filters_of(g, algorithm), g.lanes * g.item
     height, width = g.dims[1:]
-    code, v_blocks, m = _code(m), _RANGE_VECTORS if m == HALF else g.x_blocks.count, abs(m)
-    places = (m + 2) ** 2
+    v_blocks = _RANGE_VECTORS if algorithm.half else g.x_blocks.count
     x_plane, y_plane, y_blocks = g.pixels * pixel, g.out_pixels * pixel, -(-g.outputs // g.lanes)
     along, items = cut.block * pixel, cut.blocks * cut.shares
     v_plane, m_plane = v_blocks * along + _APART, cut.share_panels * filters.columns // g.lanes * along + _APART
@@ -257,8 +282,8 @@ def add_winograd(steps, g: Geometry, m: int, x, taps: Taps, u, y, operands=(conv
         "y_blocks": y_blocks, "y_image": y_blocks * y_plane, "y_block": y_plane, "y_row": width.out * pixel,
         "panels": filters.panels, "v_plane": v_plane, "v_tile": pixel, "v_block": along, "m_plane": m_plane,
         "m_vector": along, "m_start": m_start, "v_share": _share_asked(g, cut, filters),
-        "whole_rows": height.out // m, "whole_columns": width.out // m,
-        } | u_words | taps.words(g)
+        "whole_rows": height.out // algorithm.rows, "whole_columns": width.out // algorithm.columns,
+        } | _filter_words(g, algorithm) | taps.words(g)
     room = conv_steps.WORKSPACE, steps.room(scratch * (threads if chunks > 1 else 1))
     steps.add(task, chunks, code.words, words,
               {"x": x, "u": u, "y": y, "w": taps.first(g), "operands": operands, "scratch": room} | taps.slots())

@@ -1,12 +1,12 @@
-"""Winograd convolution F(m x m, 3 x 3) of stride 1 in blocked channels: a third to a fifth of the direct multiplications.
+"""Winograd convolution F(m x n, 3 x 3) of stride 1 in blocked channels: a half to a quarter of the direct multiplications.
 
-An item is a block of output tiles (m x m pixels each) with all their channels, or with a *share* of them, some panels. What it
-works on stays in the second-level cache: the transformed input V[(m+2)^2][channel block][tile][lanes], one small product per
-transformed pixel with the transformed weight U[(m+2)^2][vector of columns][channel][lanes], their results
-M[(m+2)^2][vector][tile][lanes], and the output transform with the epilogue. U is larger than that cache, so a product asks for
-the panel of a few vectors that the next one will read, and where V as a whole is larger, too, for some of the next transformed
-pixel's. Where U comes from memory and tiles are few, products are *tall*: all tiles with one vector of columns, so that U is
-read once, in the order in which it lies, at an even pace.
+An item is a block of output tiles (m rows of n pixels) with all their channels, or with a *share* of them, some panels. What
+it works on stays in the second-level cache: the transformed input V[(m+2)(n+2)][channel block][tile][lanes], one small product
+per transformed pixel with the transformed weight U[(m+2)(n+2)][vector of columns][channel][lanes], their results
+M[(m+2)(n+2)][vector][tile][lanes], and the output transform with the epilogue. U is larger than that cache, so a product asks
+for the panel of a few vectors that the next one will read, and where V as a whole is larger, too, for some of the next
+transformed pixel's. Where U comes from memory and tiles are few, products are *tall*: all tiles with one vector of columns, so
+that U is read once, in the order in which it lies, at an even pace.
 
 A tile that comes out with an infinity or a NaN is computed again tap by tap, in the order of the direct kernel: transforms
 would spread one such element of x, or an overflow, over results that have nothing to do with it. Its taps are read from the
@@ -33,19 +33,20 @@ from .winograd_tiles import (
     kind_of,
     output_transform,
 )
-from .winograd_transforms import filter_line, square
+from .winograd_transforms import filter_line, transformed
 
 FILTER_WORDS = ("source", "target", "items", "chunks", "panels", "inputs", "width", "panel", "block", "tap", "step",
                 "u_plane", "u_panel", "u_vector", "outputs", "factors", "range_inputs", "first_panel", "all_panels")
+_DEPTH = 64                                      # channels of which sums are made before they are added to others
 _LINE = 64                                       # bytes of a cache line
 
 
 @dataclass(frozen=True)
 class WinogradKernel:
-    """What a module is made for; equal ones are the same code. `m` is 2 or 4."""
+    """What a module is made for; equal ones are the same code. A `tile` has 2 or 4 rows, and 2 or 4 columns."""
 
     target: Target
-    m: int
+    tile: tuple[int, int]
     epilogue: Any = field(default_factory=Identity)
     element: str = "float"
     words: ClassVar[tuple] = WORDS
@@ -61,19 +62,29 @@ class WinogradKernel:
         return tile_shape(self.target, self.element).vectors
 
     @property
-    def side(self) -> int:
-        """Pixels of a side of an input tile."""
-        return self.m + TAPS - 1
+    def sides(self) -> tuple[int, int]:
+        """Rows and columns of an input tile."""
+        return self.tile[0] + TAPS - 1, self.tile[1] + TAPS - 1
+
+    @property
+    def places(self) -> int:
+        """Pixels of an input tile: planes of V, U and M."""
+        return self.sides[0] * self.sides[1]
+
+    @property
+    def size(self) -> str:
+        """The tile in the names of tasks."""
+        return f"{self.tile[0]}x{self.tile[1]}"
 
     @property
     def symbol(self) -> str:
         """The task's name in the module."""
-        return f"winograd_{self.m}{'_' + self.epilogue.name if self.epilogue.name else ''}"
+        return f"winograd_{self.size}{'_' + self.epilogue.name if self.epilogue.name else ''}"
 
     @property
     def filter_symbol(self) -> str:
         """The name of the task that transforms weights."""
-        return f"winograd_filter_{self.m}"
+        return f"winograd_filter_{self.size}"
 
     def place(self, f, job, panel, channel) -> tuple:
         """Where the first plane of the weight has an input channel of a panel, and how far on the next plane has it."""
@@ -82,7 +93,7 @@ class WinogradKernel:
 
     def weights(self, f, taps: list) -> list:
         """The vectors of each plane of the weight that taps become."""
-        return [[value] for line in square(f, taps, filter_line, self.m) for value in line]
+        return [[value] for line in transformed(f, taps, filter_line, self.tile) for value in line]
 
     def input_scale(self, place: int) -> float:
         """The factor of a plane of the transformed input."""
@@ -170,8 +181,8 @@ def _plane_products(module, kernel):
                                            (I64, "panel_end")], internal=True)
     arg, v, m, counts, first, end = f.params
     job, pixel = Words(f, arg, kernel.words), shape.lanes * size
-    with f.loop(0, kernel.side ** 2) as plane:
-        parts = PartsOfTiles(f, f.load(I64, f.at(counts, kind_of(f, plane.index, kernel.side), I64)), shape.rows)
+    with f.loop(0, kernel.places) as plane:
+        parts = PartsOfTiles(f, f.load(I64, f.at(counts, kind_of(f, plane.index, kernel.sides), I64)), shape.rows)
         lines = f.mul(f.ceil_div(shape.columns * size // _LINE, f.max(parts.count, 1)), _LINE)
         at_v, at_m = f.at(v, f.mul(plane.index, job.v_plane)), f.at(m, f.mul(plane.index, job.m_plane))
         with f.loop(first, end) as panel:
@@ -196,6 +207,14 @@ def _next_panel(f, job, u, panel, first, end):
     return f.at(u, f.select(f.compare("slt", f.add(panel, 1), end), job.u_panel, back))
 
 
+def store_sums(f, more, sums, spots):
+    """Store sums, or add them to what is there where they are of further channels (`more`)."""
+    totals = f.choose(more, lambda: [f.fadd(f.load(value.type, spot), value) for value, spot in zip(sums, spots)],
+                      lambda: list(sums))
+    for total, spot in zip(totals, spots):
+        f.store(total, spot)
+
+
 def _products(module, kernel, shape):
     """Table of the register tiles, by rows. Each step of the depth asks for up to two lines of the stream that it is given."""
     precision, size, names, vectors = Precision.of(kernel.element), bytes_of(kernel.element), [], shape.vectors
@@ -207,16 +226,19 @@ def _products(module, kernel, shape):
         job = Words(f, arg, kernel.words)
         inputs, v_block, across = job.inputs, job.v_block, tuple([f.mul(job.u_vector, number) for number in range(vectors)])
         start = [value for line in zero_tile(precision, rows, vectors, shape.lanes) for value in line]
-        with f.loop(0, job.x_blocks, 1, start) as loop:
-            done = f.mul(loop.index, shape.lanes)
-            tile = [list(loop.carried[i:i + vectors]) for i in range(0, len(start), vectors)]
-            tile = add_outer(f, precision, tile, f.min(f.sub(inputs, done), shape.lanes),
-                             Operand(f.at(v, f.mul(loop.index, v_block)), pixel, size),
-                             Operand(f.at(u, f.mul(done, pixel)), across, pixel),
-                             ahead=(f.at(stream, f.mul(done, lines)), lines))
-            loop.next(*(value for line in tile for value in line))
-        for number, value in enumerate(loop.results):
-            f.store(value, f.at(m, f.add(f.mul(job.m_vector, number % vectors), number // vectors * pixel)))
+        spots = [f.at(m, f.add(f.mul(job.m_vector, number % vectors), number // vectors * pixel))
+                 for number in range(len(start))]
+        with f.loop(0, job.x_blocks, _DEPTH // shape.lanes) as range_:
+            end = f.min(f.add(range_.index, _DEPTH // shape.lanes), job.x_blocks)
+            with f.loop(range_.index, end, 1, start) as loop:
+                done = f.mul(loop.index, shape.lanes)
+                tile = [list(loop.carried[i:i + vectors]) for i in range(0, len(start), vectors)]
+                tile = add_outer(f, precision, tile, f.min(f.sub(inputs, done), shape.lanes),
+                                 Operand(f.at(v, f.mul(loop.index, v_block)), pixel, size),
+                                 Operand(f.at(u, f.mul(done, pixel)), across, pixel),
+                                 ahead=(f.at(stream, f.mul(done, lines)), lines))
+                loop.next(*(value for line in tile for value in line))
+            store_sums(f, f.compare("sgt", range_.index, 0), loop.results, spots)
         f.ret()
         names.append(f.name)
     return module.function_table("products", names)

@@ -18,7 +18,7 @@ from .types import I1, I64, PTR, VOID, bytes_of, vector, zero
 from .winograd import WinogradKernel
 from .winograd_tiles import WORDS as FORWARD_WORDS
 from .winograd_tiles import every, input_transform
-from .winograd_transforms import gradient_line, square, weight_line
+from .winograd_transforms import gradient_line, transformed, weight_line
 
 WORDS = (*FORWARD_WORDS, "w_panel", "w_block", "w_tap", "w_step", "d_plane", "d_tile", "d_start", "u_part", "parts", "shares")
 _M, _SIDE, _TAPS = 2, 4, 3
@@ -37,7 +37,7 @@ class WinogradGradKernel:
     @property
     def forward(self) -> WinogradKernel:
         """The kernel whose input transform this one shares."""
-        return WinogradKernel(self.target, _M, element=self.element)
+        return WinogradKernel(self.target, (_M, _M), element=self.element)
 
     def text(self) -> str:
         """The module as LLVM IR."""
@@ -125,7 +125,7 @@ def _gradient_transform(module, kernel):
         pixels = [[f.load(type_, at), _if(f, right, f.at(at, size), type_)],
                   [_if(f, down, f.at(at, y_row), type_),
                    _if(f, f.binary("and", down, right), f.at(f.at(at, y_row), size), type_)]]
-        factors = square(f, pixels, gradient_line, _M)
+        factors = transformed(f, pixels, gradient_line, (_M, _M))
         put(loop.index, [value for line in factors for value in line])
     with f.loop(there, end) as loop:
         put(loop.index, [zero(type_)] * _SIDE ** 2)
@@ -182,7 +182,7 @@ def _finish(module, kernel):
             parts.next(*(f.fadd(total, f.load(type_, f.at(at, f.mul(plane, place))))
                          for place, total in enumerate(parts.carried)))
         sums = [list(parts.results[i * _SIDE:(i + 1) * _SIDE]) for i in range(_SIDE)]
-        taps = [value for line in square(f, sums, weight_line, _M) for value in line]
+        taps = [value for line in transformed(f, sums, weight_line, (_M, _M)) for value in line]
         goal = f.at(w, across)
 
         def store(taps=taps, goal=goal):

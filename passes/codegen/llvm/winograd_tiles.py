@@ -1,4 +1,4 @@
-"""What Winograd's kernels do with one tile of m x m results: the transform of its input, that of its sums of products, and the
+"""What Winograd's kernels do with one tile of m x n results: the transform of its input, that of its sums of products, and the
 tile tap by tap where something is not finite.
 
 Tiles at the lower and the right border may be cut. The products of the last transformed row go into the last row of results
@@ -13,7 +13,7 @@ from .epilogue import Place
 from .microkernel import multiply_add
 from .tasks import WORD, Words, split_index
 from .types import I1, I64, PTR, VOID, bytes_of, constant, mangled, vector, zero
-from .winograd_transforms import input_line, output_line, square
+from .winograd_transforms import input_line, output_line, transformed
 
 WORDS = ("x", "w", "u", "y", "operands", "scratch", "scratch_bytes", "items", "chunks", "tiles", "block_tiles", "tile_rows",
          "tile_columns", "height", "width", "out_height", "out_width", "pad_h", "pad_w", "inputs", "x_blocks", "x_image",
@@ -24,9 +24,10 @@ TAPS = 3
 KINDS = 4                                        # of planes: 2 or 3 are of the last row, 1 or 3 of the last column
 
 
-def kind_of(f, plane, side: int):
-    """The kind of a plane of side x side."""
-    last_row, last_column = f.compare("sge", plane, side * (side - 1)), f.compare("eq", f.mod(plane, side), side - 1)
+def kind_of(f, plane, sides: tuple):
+    """The kind of a plane among rows x columns of them."""
+    rows, columns = sides
+    last_row, last_column = f.compare("sge", plane, columns * (rows - 1)), f.compare("eq", f.mod(plane, columns), columns - 1)
     return f.add(f.mul(f.cast("zext", last_row, I64), 2), f.cast("zext", last_column, I64))
 
 
@@ -102,41 +103,42 @@ def input_transform(module, kernel, kinds: int = 1):
                                  *[(PTR, f"v{kind}") for kind in range(kinds)], (I64, "first_block"), (I64, "end_block")],
                         internal=True)
     arg, image, row, column, *v, first_block, end_block = f.params
-    job, side, type_ = Words(f, arg, WORDS), kernel.side, vector(kernel.lanes, kernel.element)
+    job, (rows, columns), type_ = Words(f, arg, WORDS), kernel.sides, vector(kernel.lanes, kernel.element)
     size = bytes_of(type_)
-    top, left = f.sub(f.mul(row, kernel.m), job.pad_h), f.sub(f.mul(column, kernel.m), job.pad_w)
+    top, left = f.sub(f.mul(row, kernel.tile[0]), job.pad_h), f.sub(f.mul(column, kernel.tile[1]), job.pad_w)
     inside = _all(f, (f.compare("sge", top, 0), f.compare("sge", left, 0),
-                      f.compare("sle", f.add(top, side), job.height), f.compare("sle", f.add(left, side), job.width)))
+                      f.compare("sle", f.add(top, rows), job.height), f.compare("sle", f.add(left, columns), job.width)))
     x, x_row, plane = f.at(job.address("x"), f.mul(image, job.x_image)), job.x_row, job.v_plane
     corner = f.add(f.mul(top, x_row), f.mul(left, size))
-    room = f.local(side * side * size)
+    room = f.local(kernel.places * size)
     with f.loop(first_block, end_block) as loop:
         at = f.at(x, f.add(f.mul(loop.index, job.x_block), corner))
 
         def border(at=at):
-            for place in range(side * side):
+            for place in range(kernel.places):
                 f.store(zero(type_), f.at(room, place * size))
-            with (f.loop(f.max(f.sub(0, top), 0), f.min(f.sub(job.height, top), side)) as rows,
-                  f.loop(f.max(f.sub(0, left), 0), f.min(f.sub(job.width, left), side)) as columns):
-                pixel = f.load(type_, f.at(at, f.add(f.mul(rows.index, x_row), f.mul(columns.index, size))))
-                f.store(pixel, f.at(room, f.mul(f.add(f.mul(rows.index, side), columns.index), size)))
-            return room, f.index(side * size)
+            with (f.loop(f.max(f.sub(0, top), 0), f.min(f.sub(job.height, top), rows)) as i,
+                  f.loop(f.max(f.sub(0, left), 0), f.min(f.sub(job.width, left), columns)) as j):
+                pixel = f.load(type_, f.at(at, f.add(f.mul(i.index, x_row), f.mul(j.index, size))))
+                f.store(pixel, f.at(room, f.mul(f.add(f.mul(i.index, columns), j.index), size)))
+            return room, f.index(columns * size)
 
         start, step = f.choose(inside, lambda at=at: (at, x_row), border)
-        pixels = [[f.load(type_, f.at(start, f.add(f.mul(step, i), j * size))) for j in range(side)] for i in range(side)]
-        factors, along = square(f, pixels, input_line, kernel.m), f.mul(f.sub(loop.index, first_block), job.v_block)
+        pixels = [[f.load(type_, f.at(start, f.add(f.mul(step, i), j * size))) for j in range(columns)] for i in range(rows)]
+        factors, along = transformed(f, pixels, input_line, kernel.tile), f.mul(f.sub(loop.index, first_block), job.v_block)
         goals = [f.at(goal, along) for goal in v]
-        for place in range(side * side):
-            value, scale = factors[place // side][place % side], kernel.input_scale(place)
+        for place in range(kernel.places):
+            value, scale = factors[place // columns][place % columns], kernel.input_scale(place)
             value = value if scale == 1 else f.fmul(value, constant(type_, scale))
-            f.store(value, f.at(goals[_kind(place, side) % kinds], f.mul(plane, place)))
+            f.store(value, f.at(goals[_kind(place, kernel.sides) % kinds], f.mul(plane, place)))
     f.ret()
     return "take"
 
 
-def _kind(place, side):
+def _kind(place, sides):
     """The kind of a plane that is known."""
-    return 2 * (place // side == side - 1) + (place % side == side - 1)
+    rows, columns = sides
+    return 2 * (place // columns == rows - 1) + (place % columns == columns - 1)
 
 
 def _all(f, conditions):
@@ -159,23 +161,24 @@ def output_transform(module, kernel):
                                  *[("ptr readonly", f"m{kind}") for kind in range(KINDS)],
                                  (I64, "first_block"), (I64, "end_block")], internal=True)
     arg, image, row, column, *m, first_block, end_block = f.params
-    job, side, type_ = Words(f, arg, WORDS), kernel.side, vector(kernel.lanes, kernel.element)
-    size, top, left, plane = bytes_of(type_), f.mul(row, kernel.m), f.mul(column, kernel.m), job.m_plane
-    rows, columns = f.min(f.sub(job.out_height, top), kernel.m), f.min(f.sub(job.out_width, left), kernel.m)
+    job, sides, (most_rows, most_columns) = Words(f, arg, WORDS), kernel.sides, kernel.tile
+    type_ = vector(kernel.lanes, kernel.element)
+    size, top, left, plane = bytes_of(type_), f.mul(row, most_rows), f.mul(column, most_columns), job.m_plane
+    rows, columns = f.min(f.sub(job.out_height, top), most_rows), f.min(f.sub(job.out_width, left), most_columns)
     start = f.add(f.mul(image, job.y_image), f.add(f.mul(top, job.y_row), f.mul(left, size)))
-    down, right = f.compare("eq", rows, f.index(kernel.m)), f.compare("eq", columns, f.index(kernel.m))
+    down, right = f.compare("eq", rows, f.index(most_rows)), f.compare("eq", columns, f.index(most_columns))
     there = None, right, down, f.binary("and", down, right)
 
     def sum_of(sources, place):
-        kind = _kind(place, side)
+        kind = _kind(place, sides)
         value = f.load(type_, f.at(sources[kind], f.mul(plane, place)))
         return f.select(there[kind], value, zero(type_)) if kind else value
 
     with f.loop(first_block, end_block) as loop:
         across = f.mul(f.sub(loop.index, first_block), job.m_vector)
         sources = [f.at(source, across) for source in m]
-        sums = [[sum_of(sources, i * side + j) for j in range(side)] for i in range(side)]
-        pixels = square(f, sums, output_line, kernel.m)
+        sums = [[sum_of(sources, i * sides[1] + j) for j in range(sides[1])] for i in range(sides[0])]
+        pixels = transformed(f, sums, output_line, kernel.tile)
         check = zero(type_)
         for line in pixels:
             for value in line:
@@ -226,13 +229,14 @@ def _exact(module, kernel):
     arg, image, top, left, rows, columns, block, y = f.params
     job, type_, lanes = Words(f, arg, WORDS), vector(kernel.lanes, kernel.element), kernel.lanes
     size, item = bytes_of(type_), bytes_of(kernel.element)
-    taps, sums = f.local(lanes * TAPS * TAPS * size), f.local(kernel.m * kernel.m * size)
+    (most_rows, most_columns) = kernel.tile
+    taps, sums = f.local(lanes * TAPS * TAPS * size), f.local(most_rows * most_columns * size)
     x = f.at(job.address("x"), f.mul(image, job.x_image))
 
     def sum_of(i, j):
-        return f.at(sums, f.mul(f.add(f.mul(i, kernel.m), j), size))
+        return f.at(sums, f.mul(f.add(f.mul(i, most_columns), j), size))
 
-    for place in range(kernel.m * kernel.m):
+    for place in range(most_rows * most_columns):
         f.store(zero(type_), f.at(sums, place * size))
     with f.loop(0, job.x_blocks) as blocks:
         first = f.mul(blocks.index, lanes)

@@ -1,10 +1,12 @@
-"""The transforms of Winograd's minimal filtering F(m x m, 3 x 3), applied to vectors of channels.
+"""The transforms of Winograd's minimal filtering F(m x n, 3 x 3), applied to vectors of channels.
 
 F(4) takes the points 0, +-3/4, +-3/2 and infinity: all constants are exact in float32, and the error is that of the direct
 kernel, some four times less than with the usual points 0, +-1, +-2. F(2) takes 0, +-1 and infinity.
 
-Each function transforms one line; a square is transformed along its columns, then along its rows.
+Each function transforms one line; a tile is transformed along its columns, then along its rows.
 """
+
+from collections.abc import Iterator
 
 from .emit import Function
 from .types import Value, constant
@@ -60,10 +62,30 @@ def filter_line(f: Function, g: list[Value], m: int) -> list[Value]:
     return [*found, g[2]]
 
 
-def square(f: Function, values: list[list[Value]], line, m: int) -> list[list[Value]]:
-    """A line transform along the columns of values[row][column], then along the rows."""
-    columns = [line(f, [row[j] for row in values], m) for j in range(len(values[0]))]
-    return [line(f, [column[i] for column in columns], m) for i in range(len(columns[0]))]
+PLAIN_SCALES = {2: (1.0, 0.5, 0.5, 1.0),
+                4: (1 / (_P2 * _Q2), *[1 / (2 * _P2 * (_P2 - _Q2))] * 2, *[1 / (2 * _Q2 * (_Q2 - _P2))] * 2, 1.0)}
+
+
+def plain_filter_line(f: Function, g: list[Value], m: int) -> Iterator[tuple[int, Value]]:
+    """(place, value) of `filter_line` in as few steps as there are, without the factors `PLAIN_SCALES`, which are left to the
+    input's elements. Each is made when it is asked for, the ends first, so that few are in registers at a time."""
+    yield 0, g[0]
+    yield m + 1, g[2]
+    if m == 2:
+        ends = f.fadd(g[0], g[2])
+        yield 1, f.fadd(ends, g[1])
+        yield 2, f.fsub(ends, g[1])
+        return
+    for place, point in ((1, _P), (3, _Q)):
+        even = f.fma(g[2], constant(g[0].type, point * point), g[0])
+        yield place, f.fma(g[1], constant(g[0].type, point), even)
+        yield place + 1, f.fma(g[1], constant(g[0].type, -point), even)
+
+
+def transformed(f: Function, values: list[list[Value]], line, tile: tuple[int, int]) -> list[list[Value]]:
+    """A line transform along the columns of values[row][column], then along the rows, for results of m x n."""
+    columns = [line(f, [row[j] for row in values], tile[0]) for j in range(len(values[0]))]
+    return [line(f, [column[i] for column in columns], tile[1]) for i in range(len(columns[0]))]
 
 
 # The transposes for F(2), with which a weight gradient is made of gradients and inputs: dg = G' ((A dy A') * (B' d B)) G.
