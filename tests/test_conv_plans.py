@@ -166,7 +166,7 @@ def test_weights_are_transformed_by_half_where_few_tiles_read_far_ones(images, c
     g = plan_of((images, channels, size, size), (channels, channels, 3, 3), **window(3))
     found = winograd.choose(g, prepared=True)
     assert found.half == (half and target.host().vector_registers >= 32)
-    assert winograd.filter_bytes(g, winograd.HALF2X4) <= 1 / 2 * winograd.filter_bytes(g, winograd.F2X4)
+    assert winograd.HALF2X4.filter_bytes(g) <= 1 / 2 * winograd.F2X4.filter_bytes(g)
 
 
 # Direct.

@@ -22,6 +22,7 @@ from ...passes.layout import PRODUCT, Asked, Chosen
 from . import (
     batch_norm_blocked,
     conv,
+    conv_algorithm,
     conv_bands,
     conv_blocked_grad,
     conv_depthwise,
@@ -29,14 +30,11 @@ from . import (
     conv_planes,
     pool,
     pooling,
-    winograd,
 )
+from .conv_algorithm import ALGORITHMS, NAMES
 from .conv_steps import plain
 
 PLANES = "planes"                   # the kernel that reads and writes plain arrays
-ALGORITHMS = {"direct": None, "winograd2": winograd.F2, "winograd2_half": winograd.HALF, "winograd2x4": winograd.F2X4,
-              "winograd2x4_half": winograd.HALF2X4, "winograd4": winograd.F4}
-_NAMES = {algorithm: name for name, algorithm in ALGORITHMS.items()}
 _ELEMENTS = {4: "float", 8: "double"}
 _BIAS = (("add", "a", "o0"),)
 _WINDOW = ("stride", "padding", "dilation", "groups")
@@ -62,9 +60,9 @@ def choose(asked: Asked):
     if not conv_fused.runs_in_lanes(g) and (conv_depthwise.takes(g) or (
             g.groups > 1 and (g.inputs % g.lanes or g.outputs % g.lanes))):
         return None
-    algorithm = None if conv_fused.runs_in_lanes(g) else winograd.choose(g, prepared=asked.kept)
+    algorithm = None if conv_fused.runs_in_lanes(g) else conv_algorithm.choose(g, prepared=asked.kept)
     size = conv_fused.weight_bytes(conv_fused.read_as(g, in_blocks, algorithm), algorithm)
-    return Chosen((_NAMES[algorithm], g.groups, in_blocks, g.lanes), -(-size // g.item), g.lanes, algorithm is not None)
+    return Chosen((NAMES[algorithm], g.groups, in_blocks, g.lanes), -(-size // g.item), g.lanes, algorithm is not None)
 
 
 def _choose_gradient(asked):
@@ -78,7 +76,7 @@ def _choose_gradient(asked):
         return None
     algorithm = conv_blocked_grad.algorithm(convolution, x.shape[0], asked.kept) if of_input else None
     size = conv_blocked_grad.Turned(g, algorithm).size if of_input else 0
-    return Chosen((_NAMES[algorithm], g.groups, True, g.lanes), -(-size // item), g.lanes, algorithm is not None)
+    return Chosen((NAMES[algorithm], g.groups, True, g.lanes), -(-size // item), g.lanes, algorithm is not None)
 
 
 def convolution_of(filters, size, params, item):
@@ -198,7 +196,7 @@ def chain_pieces(nodes) -> list:
     layers = []
     for n in nodes:
         x = Array(n.inputs[0].shape, n.inputs[0].dtype.np)
-        fits_here = fits(n.params["lanes"], x.dtype.itemsize) and n.params["kernel"][0] == _NAMES[None]
+        fits_here = fits(n.params["lanes"], x.dtype.itemsize) and n.params["kernel"][0] == NAMES[None]
         layers.append(conv_bands.layer_of(planned(x, [v.shape for v in n.inputs[2:]], n.params)) if fits_here else None)
     ranges = conv_bands.pieces(layers, nodes[0].inputs[0].shape[0], pool.get_num_threads())
     return [nodes[first:end] for first, end in ranges]

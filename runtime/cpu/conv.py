@@ -12,14 +12,26 @@ import numpy as np
 
 from ...ir import config
 from ...passes.codegen.llvm.epilogue import RowBias
-from . import alloc, call, conv_depthwise, conv_grad_plan, conv_layout, conv_plan, conv_steps, gemm, pool, winograd
+from . import (
+    alloc,
+    call,
+    conv_algorithm,
+    conv_depthwise,
+    conv_grad_plan,
+    conv_layout,
+    conv_plan,
+    conv_steps,
+    gemm,
+    pool,
+    winograd,
+)
+from .conv_algorithm import Algorithm
 from .conv_bias import Bias
 from .conv_plan import Geometry, Window
 from .conv_steps import WORKSPACE, W, X, Y, plain
 
 DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
 MAX_DIMS = 3
-FEW_CHANNELS = 4
 _WIDE_PIXELS = 192                  # planes from which 1x1 windows are matrix products in place
 
 
@@ -61,7 +73,7 @@ def forward(x, w, b, *, stride, padding, dilation, groups):
 def forward_plan(x_shape, w_shape, stride, padding, dilation, groups, dtype, state):
     """The forward convolution of these shapes."""
     g = geometry(x_shape, w_shape, stride, padding, dilation, groups, dtype.itemsize)
-    algorithm = winograd.choose(g)
+    algorithm = conv_algorithm.choose(g)
     shape = (x_shape[0], w_shape[0], *(d.out for d in g.dims[MAX_DIMS - len(stride):]))
     if conv_depthwise.takes(g):
         return conv_depthwise.forward(g, dtype, shape)
@@ -102,11 +114,11 @@ def is_pointwise(g):
 class Direct:
     """Blocks of x, panels of w, the direct or the Winograd kernel, y back."""
 
-    def __init__(self, g: Geometry, dtype, shape, algorithm: winograd.Algorithm | None):
+    def __init__(self, g: Geometry, dtype, shape, algorithm: Algorithm | None):
         self.shape, self.dtype = shape, dtype
         steps = conv_steps.Steps()
         self.bias = Bias(g.groups, g.outputs, g.lanes, dtype)
-        g = dataclasses.replace(g, x_plain=not algorithm and reads_planes(g))
+        g = dataclasses.replace(g, x_plain=reads_planes(g, algorithm))
         x = _packed_input(steps, g)
         y = WORKSPACE, steps.room(conv_layout.blocked_bytes(g.images * g.groups, g.y_blocks, g.out_pixels))
         if algorithm:
@@ -128,14 +140,14 @@ class Direct:
 
 def _add_winograd(steps, g, algorithm, x, taps, y):
     """The steps of a Winograd convolution."""
-    u = WORKSPACE, steps.room(winograd.filter_bytes(g, algorithm))
-    winograd.add_weight(steps, g, algorithm, taps, u)
-    winograd.add_winograd(steps, g, algorithm, x, taps, u, y)
+    u = WORKSPACE, steps.room(algorithm.filter_bytes(g))
+    algorithm.add_weight(steps, g, taps, u)
+    algorithm.add(steps, g, x, taps, u, y)
 
 
-def reads_planes(g: Geometry) -> bool:
-    """Whether a direct convolution had better read few channels from their planes than have them copied."""
-    return g.inputs <= FEW_CHANNELS
+def reads_planes(g: Geometry, algorithm: Algorithm | None) -> bool:
+    """Whether a plain x is read as it lies."""
+    return algorithm.planes if algorithm else conv_plan.few_inputs(g)
 
 
 def _packed_input(steps, g):
@@ -204,7 +216,7 @@ class DirectGrad:
     def _add_phase(steps, forward, turned, phase, x, y):
         g = dataclasses.replace(turned, dims=tuple(window for _, window, _ in phase))
         one = all(d.stride == 1 for d in forward.dims)
-        algorithm = winograd.choose(g) if one else None
+        algorithm = conv_algorithm.choose(g) if one else None
         if algorithm:
             _add_winograd(steps, g, algorithm, x, winograd.Taps((W, 0), turned=True), y)
             return

@@ -68,7 +68,7 @@ class Turned:
         """Size of the weight of one phase."""
         if self.depthwise:
             return conv_depthwise.blocks_of(g).count * g.taps * g.lanes * g.item
-        return winograd.filter_bytes(g, self.algorithm) if self.algorithm else g.groups * conv_plan.filters_of(g).group
+        return self.algorithm.filter_bytes(g) if self.algorithm else g.groups * conv_plan.filters_of(g).group
 
     def add_pack(self, steps, source, target):
         """The steps that bring a plain weight into this layout; both operands are (slot, offset)."""
@@ -80,12 +80,12 @@ class Turned:
                 conv_layout.pack_depthwise_weight(steps, source, at, conv_depthwise.blocks_of(g), phase.places)
                 continue
             if self.algorithm:
-                winograd.add_weight(steps, g, self.algorithm, winograd.Taps(source, turned=True), at)
+                self.algorithm.add_weight(steps, g, winograd.Taps(source, turned=True), at)
             else:
                 conv_layout.pack_turned_weight(steps, source, at, g.groups, conv_plan.filters_of(g), phase.places)
 
     def add(self, steps, x, w, y, epilogue):
-        """The steps that make the gradient from blocks at x and a packed weight at w; transforms have the plain one in EXTRA."""
+        """The steps that make the gradient from blocks at x and a packed weight at w; EXTRA has the plain one."""
         for phase in self.phases:
             g, at = phase.geometry, (w[0], w[1] + phase.start)
             scatter = None if self.whole else Scatter(tuple(d.size for d in self.forward.dims),
@@ -94,7 +94,7 @@ class Turned:
                 conv_depthwise.add_depthwise(steps, g, x, at, y, epilogue=epilogue, scatter=scatter)
             elif self.algorithm:
                 taps = winograd.Taps((EXTRA, 0), turned=True)
-                winograd.add_winograd(steps, g, self.algorithm, x, taps, at, y, epilogue=epilogue)
+                self.algorithm.add(steps, g, x, taps, at, y, epilogue=epilogue)
             else:
                 conv_plan.add_direct(steps, g, conv_plan.filters_of(g), x, at, y, epilogue=epilogue, scatter=scatter)
 

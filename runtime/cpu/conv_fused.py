@@ -20,8 +20,9 @@ from ...ir.errors import ShapeError
 from ...ir.target import host
 from ...passes.codegen.llvm.conv_epilogue import Fusion
 from ...passes.codegen.llvm.epilogue import Chain, Residual, RowBias
-from . import alloc, call, conv_depthwise, conv_layout, conv_plan, conv_steps, gemm, pool, winograd
+from . import alloc, call, conv_algorithm, conv_depthwise, conv_layout, conv_plan, conv_steps, gemm, pool, winograd
 from .conv import MAX_DIMS, geometry, is_pointwise, reads_planes
+from .conv_algorithm import Algorithm
 from .conv_bias import Bias
 from .conv_plan import Geometry, Window
 from .conv_steps import EXTRA, FACTORS, WORKSPACE, W, X, Y, plain
@@ -68,9 +69,9 @@ class Prepared:
     scale: np.ndarray | None
 
 
-def read_as(g: Geometry, x_blocked: bool, algorithm: winograd.Algorithm | None) -> Geometry:
+def read_as(g: Geometry, x_blocked: bool, algorithm: Algorithm | None) -> Geometry:
     """The geometry with x as it lies: in whole blocks, in planes where those are few, or copied to blocks first."""
-    return dataclasses.replace(g, x_full=x_blocked, x_plain=not x_blocked and not algorithm and reads_planes(g))
+    return dataclasses.replace(g, x_full=x_blocked, x_plain=not x_blocked and reads_planes(g, algorithm))
 
 
 def runs_in_lanes(g: Geometry) -> bool:
@@ -83,7 +84,7 @@ def weight_bytes(g, algorithm) -> int:
     if runs_in_lanes(g):
         blocks = conv_depthwise.blocks_of(g)
         return blocks.count * g.taps * g.inputs * blocks.pixel
-    return winograd.filter_bytes(g, algorithm) if algorithm else g.groups * conv_plan.filters_of(g).group
+    return algorithm.filter_bytes(g) if algorithm else g.groups * conv_plan.filters_of(g).group
 
 
 @functools.lru_cache(512)
@@ -95,7 +96,7 @@ def weight_plan(shape, item, groups, x_blocked, algorithm, threads, factors=Fals
     if runs_in_lanes(g):
         conv_layout.pack_depthwise_weight(steps, (W, 0), (Y, 0), conv_depthwise.blocks_of(g), range(g.taps), g.inputs)
     elif algorithm:
-        winograd.add_weight(steps, g, algorithm, winograd.Taps((W, 0), (FACTORS, 0) if factors else None), (Y, 0))
+        algorithm.add_weight(steps, g, winograd.Taps((W, 0), (FACTORS, 0) if factors else None), (Y, 0))
     else:
         conv_layout.pack_weight(steps, (W, 0), (Y, 0), g.groups, conv_plan.filters_of(g))
     return steps.plan(), weight_bytes(g, algorithm)
@@ -114,7 +115,7 @@ class FusedConv:
     """One convolution of fixed shapes with its epilogue."""
 
     def __init__(self, x_shape, w_shape, dtype, *, stride, padding, dilation, groups, fusion=Fusion(), x_blocked=False,
-                 y_blocked=False, algorithm: winograd.Algorithm | Literal["best"] | None = "best"):
+                 y_blocked=False, algorithm: Algorithm | Literal["best"] | None = "best"):
         self.dtype, self.fusion, self.y_blocked = np.dtype(dtype), fusion, y_blocked
         g = self.geometry = geometry(x_shape, w_shape, stride, padding, dilation, groups, self.dtype.itemsize)
         self.depthwise = runs_in_lanes(g)
@@ -126,7 +127,8 @@ class FusedConv:
         blocks = -(-w_shape[0] // g.lanes)
         self.shape = (x_shape[0], blocks, *sizes, g.lanes) if y_blocked else (x_shape[0], w_shape[0], *sizes)
         if algorithm == "best":
-            algorithm = None if self.depthwise else winograd.choose(dataclasses.replace(g, x_full=x_blocked), prepared=True)
+            given = dataclasses.replace(g, x_full=x_blocked)
+            algorithm = None if self.depthwise else conv_algorithm.choose(given, prepared=True)
         self.algorithm = algorithm
         bands, outputs = (1, w_shape[0]) if self.depthwise else (groups, g.outputs)
         self.bias = Bias(bands, outputs, g.lanes, self.dtype)
@@ -153,7 +155,7 @@ class FusedConv:
         y = (Y, 0) if self.y_blocked else (WORKSPACE, steps.room(conv_layout.blocked_bytes(images, y_blocks, g.out_pixels)))
         if self.algorithm:
             taps, epilogue = winograd.Taps((EXTRA, 0), (FACTORS, 0)), self.fusion.epilogue(_ELEMENTS[g.item])
-            winograd.add_winograd(steps, g, self.algorithm, x, taps, (W, 0), y, epilogue=epilogue)
+            self.algorithm.add(steps, g, x, taps, (W, 0), y, epilogue=epilogue)
         else:
             self.add_kernel(steps, g, x, (W, 0), y, by_rows=x_blocked)
         if not self.y_blocked:

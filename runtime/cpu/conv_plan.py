@@ -26,6 +26,7 @@ _FLAT_WIDTH = 128                   # pixels to which the rows of a 1x1 convolut
 _TALL_ROWS = 8                      # pixels of the largest tile from which on a kernel has no tiles that nobody asks for
 _MANY_WRITTEN = 5                   # steps that are written out, likewise
 _MOST_HEIGHTS = 3                   # that a kernel has by themselves: plans that ask for more share one with all of them
+_FEW_INPUTS = 4
 _ELEMENTS = {4: "float", 8: "double"}
 
 
@@ -110,6 +111,11 @@ class Scatter:
     sizes: tuple
     steps: tuple
     first: tuple
+
+
+def few_inputs(geometry: Geometry) -> bool:
+    """Whether a convolution had better read few channels from their planes than have them copied."""
+    return geometry.inputs <= _FEW_INPUTS
 
 
 def filters_of(geometry: Geometry) -> Filters:

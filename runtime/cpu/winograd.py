@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar
 
 from ...ir import config
 from ...ir.target import host
@@ -41,26 +41,79 @@ def _stream(size: int) -> float:
     return _SLOW_STREAM if slow else _STREAM
 
 
-class Algorithm(NamedTuple):
+@dataclass(frozen=True)
+class Algorithm:
     """F(rows x columns, 3 x 3); `half`: with weights that are transformed by half (`winograd_half.py`)."""
 
     rows: int
     columns: int
     half: bool = False
 
+    planes: ClassVar[bool] = False  # it reads x in blocks
+
     @property
     def tile(self) -> tuple[int, int]:
         """Results of a tile, down and along."""
-        return self[:2]
+        return self.rows, self.columns
 
     @property
     def places(self) -> int:
         """Pixels of an input tile: the products for each pair of channels."""
         return (self.rows + 2) * (self.columns + 2)
 
+    def filter_bytes(self, g: Geometry) -> int:
+        """Size of a transformed weight."""
+        if self.half:
+            return half_code.KEPT * filters_of(g, self).panels * g.inputs * filters_of(g, self).step
+        return self.places * _filter_words(g, self)["u_plane"]
+
+    def add_weight(self, steps, g: Geometry, taps: "Taps", u):
+        """The steps that transform a plain weight: some panels at a time are packed for it, as many as stay in a cache."""
+        filters, (output, _) = filters_of(g, self), taps.strides(g)
+        panels = max(1, min(filters.panels, cache_sizes.second_level() // filters.panel))
+        packed = conv_steps.WORKSPACE, steps.room(panels * filters.panel)
+        for panel in range(0, filters.panels, panels):
+            first = panel * filters.columns
+            part = dataclasses.replace(filters, outputs=min(g.outputs - first, panels * filters.columns))
+            source = taps.place[0], taps.place[1] + first * output
+            if taps.turned:
+                conv_layout.pack_turned_weight(steps, source, packed, 1, part, _TURNED, g.outputs)
+            else:
+                conv_layout.pack_weight(steps, source, packed, 1, part)
+            factors = taps.factors and (taps.factors[0], taps.factors[1] + first * g.item)
+            _add_filter(steps, g, self, part, packed, factors, u, panel)
+
+    def add(self, steps, g: Geometry, x, taps: "Taps", u, y, operands=(conv_steps.OPERANDS, 0), epilogue=None):
+        """The step of the convolution on a blocked x; `u` is the transformed weight."""
+        task, code = _kernel(self, epilogue or ColumnBias("float")), _code(self)
+        threads, places = pool.get_num_threads(), self.places
+        cut, filters, pixel = tiling(g, self, threads), filters_of(g, self), g.lanes * g.item
+        height, width = g.dims[1:]
+        v_blocks = _RANGE_VECTORS if self.half else g.x_blocks.count
+        x_plane, y_plane, y_blocks = g.pixels * pixel, g.out_pixels * pixel, -(-g.outputs // g.lanes)
+        along, items = cut.block * pixel, cut.blocks * cut.shares
+        v_plane, m_plane = v_blocks * along + _APART, cut.share_panels * filters.columns // g.lanes * along + _APART
+        m_start = places * v_plane
+        scratch = -(-(m_start + places * m_plane) // 4096) * 4096 + 512
+        chunks = conv_steps.share(g.work, items, threads)
+        words = {
+            "scratch_bytes": scratch, "items": items, "chunks": chunks, "blocks": cut.blocks, "share_panels": cut.share_panels,
+            "tiles": cut.tiles, "block_tiles": cut.block, "tile_rows": cut.rows, "tile_columns": cut.columns,
+            "height": height.size, "width": width.size,
+            "out_height": height.out, "out_width": width.out, "pad_h": height.low, "pad_w": width.low, "inputs": g.inputs,
+            "x_blocks": g.x_blocks.count, "x_image": g.x_blocks.count * x_plane, "x_block": x_plane,
+            "x_row": width.size * pixel, "y_blocks": y_blocks, "y_image": y_blocks * y_plane, "y_block": y_plane,
+            "y_row": width.out * pixel, "panels": filters.panels, "v_plane": v_plane, "v_tile": pixel, "v_block": along,
+            "m_plane": m_plane, "m_vector": along, "m_start": m_start, "v_share": _share_asked(g, cut, filters),
+            "whole_rows": height.out // self.rows, "whole_columns": width.out // self.columns,
+            } | _filter_words(g, self) | taps.words(g)
+        room = conv_steps.WORKSPACE, steps.room(scratch * (threads if chunks > 1 else 1))
+        steps.add(task, chunks, code.words, words,
+                  {"x": x, "u": u, "y": y, "w": taps.first(g), "operands": operands, "scratch": room} | taps.slots())
+
 
 F2, F2X4, F4 = Algorithm(2, 2), Algorithm(2, 4), Algorithm(4, 4)
-HALF, HALF2X4 = (algorithm._replace(half=True) for algorithm in (F2, F2X4))
+HALF, HALF2X4 = (dataclasses.replace(algorithm, half=True) for algorithm in (F2, F2X4))
 # The channels from which on each may be chosen. The root mean square error of F2 is then no larger than the direct kernel's,
 # that of F2X4 up to 1.7 times, of F4, which is for numerics="fast", up to three times as large.
 _LEAST_CHANNELS = {F2: 16, F2X4: 32}
@@ -119,7 +172,7 @@ def _cut(g, algorithm, threads, shares):
     """Blocks of which all of V and M stay in cache, or larger ones of which a plane of V stays there, beside panels of weights:
     whichever moves fewer bytes from and to what lies beyond, since each block reads all weights of its share."""
     height, width = g.dims[1:]
-    filters, weight, places = filters_of(g, algorithm), filter_bytes(g, algorithm), algorithm.places
+    filters, weight, places = filters_of(g, algorithm), algorithm.filter_bytes(g), algorithm.places
     rows, columns = -(-height.out // algorithm.rows), -(-width.out // algorithm.columns)
     share_panels = -(-filters.panels // shares)
     tiles, each = g.images * rows * columns, threads // shares
@@ -167,10 +220,10 @@ def choose(g: Geometry, prepared: bool = False) -> Algorithm | None:
     for algorithm, least in (_LEAST_CHANNELS_FAST if numerics == "fast" else _LEAST_CHANNELS).items():
         if g.inputs < least or g.outputs < least:
             continue
-        cut, places, whole = tiling(g, algorithm, 1), algorithm.places, filter_bytes(g, algorithm)
+        cut, places, whole = tiling(g, algorithm, 1), algorithm.places, algorithm.filter_bytes(g)
         if algorithm.rows == 2 and _waits(g, cut):
-            algorithm = algorithm._replace(half=True)
-        share, filters = filter_bytes(g, algorithm) / whole, filters_of(g, algorithm)
+            algorithm = dataclasses.replace(algorithm, half=True)
+        share, filters = algorithm.filter_bytes(g) / whole, filters_of(g, algorithm)
         vectors = places * g.inputs * filters.panels * filters.columns / lanes
         product = vectors * max(_PRODUCT * cut.tiles, share * _stream(whole) * cut.blocks)
         transform = _TRANSFORM * places * cut.tiles * (g.inputs + g.outputs) / lanes
@@ -183,7 +236,7 @@ def choose(g: Geometry, prepared: bool = False) -> Algorithm | None:
 
 def _waits(g, cut):
     """Whether products of so few tiles would wait for their weights, and a register tile has room for four planes."""
-    return (cut.tiles in _FEW_TILES and filter_bytes(g, cut.algorithm) > cache_sizes.second_level()
+    return (cut.tiles in _FEW_TILES and cut.algorithm.filter_bytes(g) > cache_sizes.second_level()
             and host().vector_registers >= 32)
 
 
@@ -216,23 +269,6 @@ class Taps:
         return slot, offset + (_WINDOW - 1) * g.item * self.turned
 
 
-def add_weight(steps, g: Geometry, algorithm: Algorithm, taps: Taps, u):
-    """The steps that transform a plain weight: some panels at a time are packed for it, as many as stay in a cache."""
-    filters, (output, _) = filters_of(g, algorithm), taps.strides(g)
-    panels = max(1, min(filters.panels, cache_sizes.second_level() // filters.panel))
-    packed = conv_steps.WORKSPACE, steps.room(panels * filters.panel)
-    for panel in range(0, filters.panels, panels):
-        first = panel * filters.columns
-        part = dataclasses.replace(filters, outputs=min(g.outputs - first, panels * filters.columns))
-        source = taps.place[0], taps.place[1] + first * output
-        if taps.turned:
-            conv_layout.pack_turned_weight(steps, source, packed, 1, part, _TURNED, g.outputs)
-        else:
-            conv_layout.pack_weight(steps, source, packed, 1, part)
-        factors = taps.factors and (taps.factors[0], taps.factors[1] + first * g.item)
-        _add_filter(steps, g, algorithm, part, packed, factors, u, panel)
-
-
 def _add_filter(steps, g, algorithm, filters, packed, factors, u, first):
     """The step that transforms some packed panels, from `first` on."""
     items = filters.panels * g.inputs
@@ -250,40 +286,3 @@ def _filter_words(g, algorithm):
         return {"u_vector": half_code.TAPS * vector, "range_inputs": _RANGE_VECTORS * g.lanes, "all_panels": filters.panels}
     return {"u_vector": g.inputs * vector, "u_panel": g.inputs * filters.step,
             "u_plane": filters.panels * g.inputs * filters.step + _APART}
-
-
-def filter_bytes(g: Geometry, algorithm: Algorithm) -> int:
-    """Size of a transformed weight."""
-    if algorithm.half:
-        return half_code.KEPT * filters_of(g, algorithm).panels * g.inputs * filters_of(g, algorithm).step
-    return algorithm.places * _filter_words(g, algorithm)["u_plane"]
-
-
-def add_winograd(steps, g: Geometry, algorithm: Algorithm, x, taps: Taps, u, y, operands=(conv_steps.OPERANDS, 0),
-                 epilogue=None):
-    """The step of the convolution on a blocked x; `u` is the transformed weight."""
-    task, code = _kernel(algorithm, epilogue or ColumnBias("float")), _code(algorithm)
-    threads, places = pool.get_num_threads(), algorithm.places
-    cut, filters, pixel = tiling(g, algorithm, threads), filters_of(g, algorithm), g.lanes * g.item
-    height, width = g.dims[1:]
-    v_blocks = _RANGE_VECTORS if algorithm.half else g.x_blocks.count
-    x_plane, y_plane, y_blocks = g.pixels * pixel, g.out_pixels * pixel, -(-g.outputs // g.lanes)
-    along, items = cut.block * pixel, cut.blocks * cut.shares
-    v_plane, m_plane = v_blocks * along + _APART, cut.share_panels * filters.columns // g.lanes * along + _APART
-    m_start = places * v_plane
-    scratch = -(-(m_start + places * m_plane) // 4096) * 4096 + 512
-    chunks = conv_steps.share(g.work, items, threads)
-    words = {
-        "scratch_bytes": scratch, "items": items, "chunks": chunks, "blocks": cut.blocks, "share_panels": cut.share_panels,
-        "tiles": cut.tiles, "block_tiles": cut.block, "tile_rows": cut.rows, "tile_columns": cut.columns,
-        "height": height.size, "width": width.size,
-        "out_height": height.out, "out_width": width.out, "pad_h": height.low, "pad_w": width.low, "inputs": g.inputs,
-        "x_blocks": g.x_blocks.count, "x_image": g.x_blocks.count * x_plane, "x_block": x_plane, "x_row": width.size * pixel,
-        "y_blocks": y_blocks, "y_image": y_blocks * y_plane, "y_block": y_plane, "y_row": width.out * pixel,
-        "panels": filters.panels, "v_plane": v_plane, "v_tile": pixel, "v_block": along, "m_plane": m_plane,
-        "m_vector": along, "m_start": m_start, "v_share": _share_asked(g, cut, filters),
-        "whole_rows": height.out // algorithm.rows, "whole_columns": width.out // algorithm.columns,
-        } | _filter_words(g, algorithm) | taps.words(g)
-    room = conv_steps.WORKSPACE, steps.room(scratch * (threads if chunks > 1 else 1))
-    steps.add(task, chunks, code.words, words,
-              {"x": x, "u": u, "y": y, "w": taps.first(g), "operands": operands, "scratch": room} | taps.slots())

@@ -153,6 +153,14 @@ def every(f, condition):
     return f.call(f"llvm.vector.reduce.and.{mangled(condition.type)}", I1, condition)
 
 
+def all_finite(f, values):
+    """Whether vectors have neither infinities nor NaNs."""
+    check = nothing = zero(values[0].type)
+    for value in values:
+        check = f.fma(value, nothing, check)
+    return every(f, f.compare("ord", check, nothing))
+
+
 def output_transform(module, kernel):
     """Function: the output transform of one tile, some channels, from where planes of each kind have it; what comes out not
     finite is computed again."""
@@ -179,11 +187,7 @@ def output_transform(module, kernel):
         sources = [f.at(source, across) for source in m]
         sums = [[sum_of(sources, i * sides[1] + j) for j in range(sides[1])] for i in range(sides[0])]
         pixels = transformed(f, sums, output_line, kernel.tile)
-        check = zero(type_)
-        for line in pixels:
-            for value in line:
-                check = f.fma(value, zero(type_), check)
-        finite = every(f, f.compare("ord", check, zero(type_)))
+        finite = all_finite(f, [value for line in pixels for value in line])
         y = f.add(start, f.mul(loop.index, job.y_block))
 
         def store(pixels=pixels, y=y, block=loop.index):
@@ -191,7 +195,7 @@ def output_transform(module, kernel):
                 with f.when(f.compare("slt", f.index(i), rows)):
                     for j, value in enumerate(line):
                         with f.when(f.compare("slt", f.index(j), columns)):
-                            _store(f, kernel, job, value, f.add(y, f.add(f.mul(job.y_row, i), j * size)), image, block)
+                            store_result(f, kernel, job, value, f.add(y, f.add(f.mul(job.y_row, i), j * size)), image, block)
 
         def again(y=y, block=loop.index):
             f.call(exact, VOID, arg, image, top, left, rows, columns, block, y)
@@ -213,7 +217,7 @@ def factors_of(f, job, kernel, output):
                     lambda: (f.splat(f.value(kernel.element, 1.0), kernel.lanes),))[0]
 
 
-def _store(f, kernel, job, value, offset, image, block):
+def store_result(f, kernel, job, value, offset, image, block):
     """The epilogue and the store of one vector of y."""
     if kernel.epilogue.name:
         place = Place(job.address("operands"), image, f.index(0), f.mul(block, kernel.lanes), None)
@@ -260,7 +264,7 @@ def _exact(module, kernel):
             f.store(kh.results[0], sum_of(i.index, j.index))
     with f.loop(0, rows) as i, f.loop(0, columns) as j:
         place = f.add(y, f.add(f.mul(i.index, job.y_row), f.mul(j.index, size)))
-        _store(f, kernel, job, f.load(type_, sum_of(i.index, j.index)), place, image, block)
+        store_result(f, kernel, job, f.load(type_, sum_of(i.index, j.index)), place, image, block)
     f.ret()
     return "exact"
 

@@ -33,21 +33,23 @@ def input_line(f: Function, d: list[Value], m: int) -> list[Value]:
 
 
 def output_line(f: Function, x: list[Value], m: int) -> list[Value]:
-    """m + 2 sums of products to m results."""
-    if m == 2:
+    """Sums of four products to two results, of six to three or four (for four taps, or three)."""
+    if len(x) == 4:
         return [f.fadd(f.fadd(x[0], x[1]), x[2]), f.fsub(f.fsub(x[1], x[2]), x[3])]
 
     def c(number):
         return constant(x[0].type, number)
 
     plus_p, minus_p, plus_q, minus_q = f.fadd(x[1], x[2]), f.fsub(x[1], x[2]), f.fadd(x[3], x[4]), f.fsub(x[3], x[4])
-    return [f.fadd(f.fadd(x[0], plus_p), plus_q), f.fma(minus_q, c(_Q), f.fmul(minus_p, c(_P))),
-            f.fma(plus_q, c(_Q2), f.fmul(plus_p, c(_P2))),
+    found = [f.fadd(f.fadd(x[0], plus_p), plus_q), f.fma(minus_q, c(_Q), f.fmul(minus_p, c(_P)))]
+    if m == 3:
+        return [*found, f.fma(plus_q, c(_Q2), f.fma(plus_p, c(_P2), x[5]))]
+    return [*found, f.fma(plus_q, c(_Q2), f.fmul(plus_p, c(_P2))),
             f.fma(minus_q, c(_Q ** 3), f.fma(minus_p, c(_P ** 3), x[5]))]
 
 
 def filter_line(f: Function, g: list[Value], m: int) -> list[Value]:
-    """Three taps to the m + 2 products' second factors."""
+    """Three taps, or for m = 3 four, to the products' second factors."""
     def c(number):
         return constant(g[0].type, number)
 
@@ -58,8 +60,10 @@ def filter_line(f: Function, g: list[Value], m: int) -> list[Value]:
     for point, scale in ((_P, 2 * _P2 * (_P2 - _Q2)), (_Q, 2 * _Q2 * (_Q2 - _P2))):
         even = f.fma(g[2], c(point * point / scale), f.fmul(g[0], c(1 / scale)))
         odd = f.fmul(g[1], c(point / scale))
+        if len(g) == 4:
+            odd = f.fma(g[3], c(point ** 3 / scale), odd)
         found += [f.fadd(even, odd), f.fsub(even, odd)]
-    return [*found, g[2]]
+    return [*found, g[-1]]
 
 
 PLAIN_SCALES = {2: (1.0, 0.5, 0.5, 1.0),

@@ -1,0 +1,20 @@
+"""Which algorithm runs a convolution, and its name in graphs. None is the direct kernel.
+
+An algorithm says how large a transformed weight is (`filter_bytes`), adds the steps that make one (`add_weight`) and those of
+the convolution (`add`), and whether it reads x as planes.
+"""
+
+from . import winograd, winograd_rows
+from .conv_plan import Geometry
+
+Algorithm = winograd.Algorithm | winograd_rows.Rows
+ALGORITHMS: dict[str, Algorithm | None] = {
+    "direct": None, "winograd2": winograd.F2, "winograd2_half": winograd.HALF, "winograd2x4": winograd.F2X4,
+    "winograd2x4_half": winograd.HALF2X4, "winograd4": winograd.F4,
+    **{f"winograd_rows{phases}": winograd_rows.Rows(phases) for phases in range(1, winograd_rows.MOST_PHASES + 1)}}
+NAMES = {algorithm: name for name, algorithm in ALGORITHMS.items()}
+
+
+def choose(g: Geometry, prepared: bool = False) -> Algorithm | None:
+    """The algorithm that pays. `prepared` weights are transformed already."""
+    return winograd_rows.choose(g) or winograd.choose(g, prepared)
