@@ -178,10 +178,10 @@ def test_steps_that_are_written_out_change_nothing(inputs, taps, stride, monkeyp
     rng, params = np.random.default_rng(inputs), window(taps, stride)
     x, w, b = draw(rng, 2, inputs, 19, 23), draw(rng, 40, inputs, taps, taps), draw(rng, 40)
     g, results = plan_of(x.shape, w.shape, **params), []
-    assert conv_plan._written(dataclasses.replace(g, x_plain=True)) == taps
+    assert conv_plan._written(dataclasses.replace(g, x_plain=True)) == (taps if taps < g.lanes else 0)
     for written in (conv_plan._written, lambda geometry: 0):
         monkeypatch.setattr(conv_plan, "_written", written)
-        results.append(conv.Direct(g, np.dtype(np.float32), (2, 40, *[d.out for d in g.dims[1:]]), 0)(x, w, b))
+        results.append(conv.Direct(g, np.dtype(np.float32), (2, 40, *[d.out for d in g.dims[1:]]), None)(x, w, b))
     assert np.array_equal(*results)
     close(results[0], x, w, b, params)
 
@@ -312,7 +312,7 @@ def test_threads_get_as_many_tiles_of_an_image_as_each_other(inputs, size, outpu
     rows = [found["out_rows"] * (i + 1) // blocks - found["out_rows"] * i // blocks for i in range(blocks)]
     items = [row * n for row in rows for n in tiles for _ in range(filters.panels)]
     most = max(sum(items[len(items) * i // count:len(items) * (i + 1) // count]) for i in range(count))
-    assert most < sum(items) / count + max(items)
+    assert most <= sum(items) / count + max(items)
 
 
 @pytest.mark.parametrize("size, outputs, taps, stride", [(56, 32, 1, 1), (14, 24, 1, 1), (30, 48, 3, 2), (9, 16, 7, 1),

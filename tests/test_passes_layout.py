@@ -7,7 +7,7 @@ import ingot
 from conv_programs import RandomNet, images
 from graphs import check_untouched, graph_of
 from ingot import jit, nn
-from ingot.ir import config
+from ingot.ir import config, target
 from ingot.ir.interp import interpret
 from ingot.ir.ops import blocked as ops
 from ingot.ir.ops import linalg
@@ -201,6 +201,7 @@ stride=(1, 1))
         assert (a == b).all()
 
 
+@pytest.mark.skipif(not target.host().fma, reason="without a fused multiply-add all are direct")
 def test_a_change_of_numerics_is_seen():
     net = nn.Sequential(nn.Conv2d(64, 64, 3, padding=1), nn.ReLU(), nn.Conv2d(64, 64, 3, padding=1)).eval()
     traced, x = jit.trace(net), ingot.randn(1, 64, 28, 28)

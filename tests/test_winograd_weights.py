@@ -8,6 +8,7 @@ import pytest
 
 import ingot
 from ingot import jit, nn
+from ingot.ir import target
 from ingot.ir.ops import blocked as ops
 from ingot.ir.ops import blocked_grad as grads
 from ingot.runtime.cpu import conv_fused, winograd
@@ -52,6 +53,7 @@ def check(traced, net, x, label):
     np.testing.assert_allclose(got[fine], want[fine], rtol=1e-4, atol=2e-5, err_msg=label)
 
 
+@pytest.mark.skipif(not target.host().fma, reason="the algorithm needs a fused multiply-add")
 @pytest.mark.parametrize("name", NETS)
 def test_tiles_that_are_not_finite_are_computed_from_the_weight_as_it_is_now(name):
     net, x = network(NETS[name]())

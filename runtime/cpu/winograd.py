@@ -20,7 +20,6 @@ _CACHE_SHARE = 3 / 4                # of a second-level cache: V and M of a bloc
 _LEAST_TILES, _MOST_TILES = 6, 36    # of a block that stays in cache
 _MOST_FAR_TILES = 64                # of one that does not
 _FEW_TILES = range(7, 17)           # that wait for far weights: no usual register tile takes them all, and they hide no time
-_RANGE_VECTORS = 4                  # of input channels, so that a panel of half-transformed weights stays in the nearest cache
 _LINE = 64                          # bytes of a cache line
 _APART = 192                        # bytes between planes, so that those of a tile do not all meet in one set of a cache
 # Cycles: of a vector multiply-add with its loads, of moving a vector through a transform, of a vector of streamed weights (and
@@ -89,7 +88,7 @@ class Algorithm:
         threads, places = pool.get_num_threads(), self.places
         cut, filters, pixel = tiling(g, self, threads), filters_of(g, self), g.lanes * g.item
         height, width = g.dims[1:]
-        v_blocks = _RANGE_VECTORS if self.half else g.x_blocks.count
+        v_blocks = codegen.DEPTH // g.lanes if self.half else g.x_blocks.count
         x_plane, y_plane, y_blocks = g.pixels * pixel, g.out_pixels * pixel, -(-g.outputs // g.lanes)
         along, items = cut.block * pixel, cut.blocks * cut.shares
         v_plane, m_plane = v_blocks * along + _APART, cut.share_panels * filters.columns // g.lanes * along + _APART
@@ -283,6 +282,6 @@ def _add_filter(steps, g, algorithm, filters, packed, factors, u, first):
 def _filter_words(g, algorithm):
     filters, vector = filters_of(g, algorithm), g.lanes * g.item
     if algorithm.half:
-        return {"u_vector": half_code.TAPS * vector, "range_inputs": _RANGE_VECTORS * g.lanes, "all_panels": filters.panels}
+        return {"u_vector": half_code.TAPS * vector, "range_inputs": codegen.DEPTH, "all_panels": filters.panels}
     return {"u_vector": g.inputs * vector, "u_panel": g.inputs * filters.step,
             "u_plane": filters.panels * g.inputs * filters.step + _APART}

@@ -37,7 +37,7 @@ from .winograd_transforms import filter_line, transformed
 
 FILTER_WORDS = ("source", "target", "items", "chunks", "panels", "inputs", "width", "panel", "block", "tap", "step",
                 "u_plane", "u_panel", "u_vector", "outputs", "factors", "range_inputs", "first_panel", "all_panels")
-_DEPTH = 64                                      # channels of which sums are made before they are added to others
+DEPTH = 64                                       # channels of which sums are made before they are added to others
 _LINE = 64                                       # bytes of a cache line
 
 
@@ -228,8 +228,8 @@ def _products(module, kernel, shape):
         start = [value for line in zero_tile(precision, rows, vectors, shape.lanes) for value in line]
         spots = [f.at(m, f.add(f.mul(job.m_vector, number % vectors), number // vectors * pixel))
                  for number in range(len(start))]
-        with f.loop(0, job.x_blocks, _DEPTH // shape.lanes) as range_:
-            end = f.min(f.add(range_.index, _DEPTH // shape.lanes), job.x_blocks)
+        with f.loop(0, job.x_blocks, DEPTH // shape.lanes) as range_:
+            end = f.min(f.add(range_.index, DEPTH // shape.lanes), job.x_blocks)
             with f.loop(range_.index, end, 1, start) as loop:
                 done = f.mul(loop.index, shape.lanes)
                 tile = [list(loop.carried[i:i + vectors]) for i in range(0, len(start), vectors)]
