@@ -297,6 +297,7 @@ def test_the_items_of_a_panel_ask_for_the_next_one(images, inputs, size, outputs
     assert (found["ask_lines"] - 1) * times < max(lines, 1), f"{found['ask_lines']} lines {times} times for {lines}"
 
 
+@pytest.mark.skipif(target.host().vector_bytes < 32, reason="tiles of 16-byte vectors are coarse")
 @pytest.mark.parametrize("inputs, size, outputs", [(960, 7, 160), (960, 7, 320), (160, 7, 960), (192, 28, 32), (576, 14, 96),
                                                    (384, 14, 64), (512, 7, 2048), (64, 14, 24), (256, 7, 96)], ids=str)
 @pytest.mark.parametrize("count", [2, 3, 4])
@@ -312,7 +313,7 @@ def test_threads_get_as_many_tiles_of_an_image_as_each_other(inputs, size, outpu
     rows = [found["out_rows"] * (i + 1) // blocks - found["out_rows"] * i // blocks for i in range(blocks)]
     items = [row * n for row in rows for n in tiles for _ in range(filters.panels)]
     most = max(sum(items[len(items) * i // count:len(items) * (i + 1) // count]) for i in range(count))
-    assert most <= sum(items) / count + max(items)
+    assert most < sum(items) / count + max(items)
 
 
 @pytest.mark.parametrize("size, outputs, taps, stride", [(56, 32, 1, 1), (14, 24, 1, 1), (30, 48, 3, 2), (9, 16, 7, 1),
