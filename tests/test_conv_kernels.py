@@ -78,13 +78,13 @@ def test_random_geometries(kind, seed, threads):
 
 @pytest.mark.parametrize("shape", [(1, 64, 56, 56), (2, 40, 13, 17), (1, 32, 8, 8), (3, 100, 7, 9), (1, 400, 6, 6)], ids=str)
 @pytest.mark.parametrize("algorithm, bound", [(winograd.F2, 1.1), (winograd.HALF, 1.1), (winograd.F2X4, 1.7),
-                                              (winograd.HALF2X4, 1.7), (winograd.F4, 3.0)], ids=str)
+                                              (winograd.HALF2X4, 1.7), (winograd.F4, 3.0), (winograd.STRIDED, 1.1)], ids=str)
 @pytest.mark.parametrize("after", ["nothing", "relu", "offset"])
 def test_winograd_is_as_accurate_as_stated(shape, algorithm, bound, after, threads, monkeypatch):
     rng, outputs, padding = np.random.default_rng(shape[1]), 70, ((1, 2), (0, 1))
     x, w = draw(rng, shape, "float32"), draw(rng, (outputs, shape[1], 3, 3), "float32") / np.float32(3 * shape[1] ** 0.5)
     x = np.maximum(x, 0) if after == "relu" else x + np.float32(2 * (after == "offset"))
-    b, params = draw(rng, (outputs,), "float32"), PLAIN | {"padding": padding}
+    b, params = draw(rng, (outputs,), "float32"), PLAIN | {"padding": padding, "stride": (algorithm.stride,) * 2}
     wanted = ops.conv.ref(*(a.astype(np.float64) for a in (x, w, b)), **params)
     g = conv.geometry(shape, w.shape, params["stride"], padding, params["dilation"], 1, 4)
     results, errors = [], []
@@ -125,6 +125,10 @@ def test_integers_stay_exact_where_numerics_are_strict():
     wanted = ops.conv.ref(x.astype(np.float64), w.astype(np.float64), None, **PLAIN)
     with config.override(numerics="strict"):
         assert np.array_equal(kernel_of(ops.conv)(x, w, None, **PLAIN), wanted)
+    strided = PLAIN | {"stride": (2, 2)}
+    g = conv.geometry(x.shape, w.shape, strided["stride"], strided["padding"], (1, 1), 1, 4)
+    found = conv.Direct(g, np.dtype(np.float32), (1, 64, 10, 10), winograd.STRIDED)(x, w, None)
+    assert np.array_equal(found, wanted[:, :, ::2, ::2]), "it only adds"
     for numerics in ("default", "fast"):
         with config.override(numerics=numerics):
             assert not np.array_equal(kernel_of(ops.conv)(x, w, None, **PLAIN), wanted), "tiles of four columns round"
@@ -269,6 +273,7 @@ def modules(machine):
         yield from (PlanesKernel(machine, element, PlaneWindow((3, 3), (1, step), (1, 1)), 4, machine.lanes(8)).text()
                     for step in (1, 2))
     for made in (*(winograd_code.WinogradKernel(machine, tile) for tile in ((2, 2), (2, 4), (4, 4))),
+                 winograd_code.WinogradKernel(machine, (2, 2), stride=2),
                  *(HalfKernel(machine, tile) for tile in ((2, 2), (2, 4)))):
         yield from (made.text(), made.filter_text())
     yield conv_steps.launch_text(machine)

@@ -27,7 +27,7 @@ from ingot.runtime.cpu import (
 from ingot.runtime.cpu.step_list import At
 from ingot.runtime.dispatch import kernel_of
 
-ALGORITHMS = (winograd.F2, winograd.HALF, winograd.F2X4, winograd.HALF2X4, winograd.F4)
+ALGORITHMS = (winograd.F2, winograd.HALF, winograd.F2X4, winograd.HALF2X4, winograd.F4, winograd.STRIDED)
 needs_winograd = pytest.mark.skipif(not target.host().fma, reason="the algorithm needs a fused multiply-add")
 
 
@@ -60,10 +60,11 @@ def test_blocks_and_shares_cover_tiles_and_channels_once(seed):
         size, inputs, outputs = (int(rng.integers(low, high)) for low, high in ((1, 60), (1, 600), (1, 600)))
         images, threads = int(rng.integers(1, 9)), int(rng.integers(1, 17))
         algorithm = ALGORITHMS[int(rng.integers(len(ALGORITHMS)))]
-        g = plan_of((images, inputs, size, size), (outputs, inputs, 3, 3), **window(3))
+        g = plan_of((images, inputs, size, size), (outputs, inputs, 3, 3), **window(3, algorithm.stride))
         cut, panels = winograd.tiling(g, algorithm, threads), winograd.filters_of(g, algorithm).panels
         said = f"seed {seed}: {images}x{inputs}x{size}x{size} to {outputs}, {algorithm}, {threads} threads: {cut}"
-        assert cut.tiles == images * -(-size // algorithm.rows) * -(-size // algorithm.columns), said
+        out = -(-size // algorithm.stride)
+        assert cut.tiles == images * -(-out // algorithm.rows) * -(-out // algorithm.columns), said
         assert (cut.blocks - 1) * cut.block < cut.tiles <= cut.blocks * cut.block, said
         assert (cut.shares - 1) * cut.share_panels < panels <= cut.shares * cut.share_panels, said
         assert cut.shares <= threads, said
@@ -149,10 +150,10 @@ def test_planes_leave_out_tiles_that_are_cut(size, algorithm):
     rng, images = np.random.default_rng(size[0]), 3
     x, w, b = draw(rng, images, 40, *size), draw(rng, 24, 40, 3, 3) / 20, draw(rng, 24)
     x[1, 7, size[0] - 1, size[1] - 1] = np.inf
-    g = plan_of(x.shape, w.shape, **window(3))
-    y = conv.Direct(g, np.dtype(np.float32), (images, 24, *size), algorithm)(x, w, b)
+    g = plan_of(x.shape, w.shape, **window(3, algorithm.stride))
     with np.errstate(all="ignore"):
-        wanted = ops.conv.ref(*(v.astype(np.float64) for v in (x, w, b)), **window(3))
+        wanted = ops.conv.ref(*(v.astype(np.float64) for v in (x, w, b)), **window(3, algorithm.stride))
+    y = conv.Direct(g, np.dtype(np.float32), wanted.shape, algorithm)(x, w, b)
     np.testing.assert_array_equal(np.isfinite(y), np.isfinite(wanted))
     fine = np.isfinite(wanted)
     np.testing.assert_allclose(y[fine], wanted[fine], atol=1e-4)
@@ -167,6 +168,15 @@ def test_weights_are_transformed_by_half_where_few_tiles_read_far_ones(images, c
     found = winograd.choose(g, prepared=True)
     assert found.half == (half and target.host().vector_registers >= 32)
     assert winograd.HALF2X4.filter_bytes(g) <= 1 / 2 * winograd.F2X4.filter_bytes(g)
+
+
+@needs_winograd
+@pytest.mark.parametrize("images, inputs, outputs, size, strided", [
+    (1, 64, 128, 56, True), (1, 128, 256, 28, True), (8, 256, 256, 28, True), (1, 512, 512, 14, False), (1, 16, 16, 8, False)])
+def test_strided_windows_are_transformed_where_that_pays(images, inputs, outputs, size, strided, monkeypatch):
+    monkeypatch.setattr(cache_sizes, "second_level", lambda: 1 << 20)
+    g = plan_of((images, inputs, size, size), (outputs, inputs, 3, 3), **window(3, 2))
+    assert winograd.choose(g, prepared=True) == (winograd.STRIDED if strided else None)
 
 
 # Direct.

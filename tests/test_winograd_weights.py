@@ -89,7 +89,8 @@ def test_what_is_kept_is_the_transformed_weight(name):
     assert sum(a.nbytes for a in kept) < 4 * 24 * rows * columns + (64 << 10)
 
 
-@pytest.mark.parametrize("algorithm", [winograd.F2, winograd.HALF, winograd.F2X4, winograd.HALF2X4, winograd.F4], ids=str)
+@pytest.mark.parametrize("algorithm", [winograd.F2, winograd.HALF, winograd.F2X4, winograd.HALF2X4, winograd.F4,
+                                       winograd.STRIDED], ids=str)
 def test_a_weight_that_is_packed_in_several_pieces_needs_no_factors(algorithm):
     weight = np.random.default_rng(9).standard_normal((136, 520, 3, 3), dtype=np.float32)
     packed = conv_fused.pack_weight(weight, 1, True, algorithm)

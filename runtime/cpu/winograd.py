@@ -27,6 +27,7 @@ _APART = 192                        # bytes between planes, so that those of a t
 # they are used.
 _DIRECT, _PRODUCT, _TRANSFORM, _STREAM, _WAIT, _FILTER, _FAR_FILTER = 1.05, 1.08, 5.5, 6.0, 3.0, 8.0, 20.0
 _SLOW_STREAM = 34.0
+_WORTH = 0.93                       # of the direct kernel's time: what saves less is not worth a larger weight
 _NEAR_BYTES = 6 << 20
 _WINDOW = 9                         # taps
 _TURNED = list(range(_WINDOW - 1, -1, -1))
@@ -42,11 +43,13 @@ def _stream(size: int) -> float:
 
 @dataclass(frozen=True)
 class Algorithm:
-    """F(rows x columns, 3 x 3); `half`: with weights that are transformed by half (`winograd_half.py`)."""
+    """F(rows x columns, 3 x 3) for windows with a stride; `half`: with weights that are transformed by half
+    (`winograd_half.py`)."""
 
     rows: int
     columns: int
     half: bool = False
+    stride: int = 1
 
     planes: ClassVar[bool] = False  # it reads x in blocks
 
@@ -58,13 +61,18 @@ class Algorithm:
     @property
     def places(self) -> int:
         """Pixels of an input tile: the products for each pair of channels."""
-        return (self.rows + 2) * (self.columns + 2)
+        return ((self.rows - 1) * self.stride + 3) * ((self.columns - 1) * self.stride + 3)
+
+    @property
+    def kept(self) -> int:
+        """Numbers of the transformed weight for each pair of channels."""
+        return half_code.KEPT if self.half else self.places if self.stride == 1 else codegen.STRIDED_SIDE ** 2
 
     def filter_bytes(self, g: Geometry) -> int:
         """Size of a transformed weight."""
         if self.half:
-            return half_code.KEPT * filters_of(g, self).panels * g.inputs * filters_of(g, self).step
-        return self.places * _filter_words(g, self)["u_plane"]
+            return self.kept * filters_of(g, self).panels * g.inputs * filters_of(g, self).step
+        return self.kept * _filter_words(g, self)["u_plane"]
 
     def add_weight(self, steps, g: Geometry, taps: "Taps", u):
         """The steps that transform a plain weight: some panels at a time are packed for it, as many as stay in a cache."""
@@ -112,15 +120,17 @@ class Algorithm:
 
 
 F2, F2X4, F4 = Algorithm(2, 2), Algorithm(2, 4), Algorithm(4, 4)
+STRIDED = Algorithm(2, 2, stride=2)
 HALF, HALF2X4 = (dataclasses.replace(algorithm, half=True) for algorithm in (F2, F2X4))
-# The channels from which on each may be chosen. The root mean square error of F2 is then no larger than the direct kernel's,
-# that of F2X4 up to 1.7 times, of F4, which is for numerics="fast", up to three times as large.
-_LEAST_CHANNELS = {F2: 16, F2X4: 32}
+# The channels from which on each may be chosen. The root mean square error of F2 and STRIDED is then no larger than the direct
+# kernel's, that of F2X4 up to 1.7 times, of F4, which is for numerics="fast", up to three times as large.
+_LEAST_CHANNELS = {F2: 16, F2X4: 32, STRIDED: 16}
 _LEAST_CHANNELS_FAST = _LEAST_CHANNELS | {F4: 32}
 
 
 def _code(algorithm, *given):
-    return (half_code.HalfKernel if algorithm.half else codegen.WinogradKernel)(host(), algorithm.tile, *given)
+    return (half_code.HalfKernel if algorithm.half else codegen.WinogradKernel)(host(), algorithm.tile, *given,
+                                                                                stride=algorithm.stride)
 
 
 @functools.lru_cache(None)
@@ -211,23 +221,24 @@ def choose(g: Geometry, prepared: bool = False) -> Algorithm | None:
     depth, height, width = g.dims
     numerics = config.current().numerics
     if (g.item != 4 or g.groups != 1 or depth.taps != 1 or depth.size != 1 or depth.out != 1 or not host().fma
-            or any(d.taps != 3 or d.stride != 1 or d.dilation != 1 or d.low < 0 for d in (height, width))
+            or any(d.taps != 3 or d.stride != height.stride or d.dilation != 1 or d.low < 0 for d in (height, width))
             or numerics == "strict"):
         return None
     lanes = g.lanes
-    best, fastest = None, max(g.work / lanes * _DIRECT, 9 * g.inputs * g.outputs / lanes * _stream(filters_of(g).group))
+    direct = max(g.work / lanes * _DIRECT, _WINDOW * g.inputs * g.outputs / lanes * _stream(filters_of(g).group))
+    best, fastest = None, direct * _WORTH
     for algorithm, least in (_LEAST_CHANNELS_FAST if numerics == "fast" else _LEAST_CHANNELS).items():
-        if g.inputs < least or g.outputs < least:
+        if g.inputs < least or g.outputs < least or algorithm.stride != height.stride:
             continue
-        cut, places, whole = tiling(g, algorithm, 1), algorithm.places, algorithm.filter_bytes(g)
-        if algorithm.rows == 2 and _waits(g, cut):
+        cut, whole = tiling(g, algorithm, 1), algorithm.filter_bytes(g)
+        if algorithm.rows == 2 and algorithm.stride == 1 and _waits(g, cut):
             algorithm = dataclasses.replace(algorithm, half=True)
-        share, filters = algorithm.filter_bytes(g) / whole, filters_of(g, algorithm)
-        vectors = places * g.inputs * filters.panels * filters.columns / lanes
-        product = vectors * max(_PRODUCT * cut.tiles, share * _stream(whole) * cut.blocks)
+        places, kept, filters = algorithm.places, algorithm.kept, filters_of(g, algorithm)
+        vectors = g.inputs * filters.panels * filters.columns / lanes
+        product = vectors * max(_PRODUCT * places * cut.tiles, kept * _stream(whole) * cut.blocks)
         transform = _TRANSFORM * places * cut.tiles * (g.inputs + g.outputs) / lanes
         making = 0 if prepared else _FILTER if whole <= _NEAR_BYTES else _FAR_FILTER
-        time = product + transform + making * share * vectors
+        time = product + transform + making * kept * vectors
         if time < fastest:
             best, fastest = algorithm, time
     return best

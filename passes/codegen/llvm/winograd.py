@@ -1,4 +1,5 @@
-"""Winograd convolution F(m x n, 3 x 3) of stride 1 in blocked channels: a half to a quarter of the direct multiplications.
+"""Winograd convolution F(m x n, 3 x 3) in blocked channels: a half to a quarter of the direct multiplications, with a stride of
+2 two thirds.
 
 An item is a block of output tiles (m rows of n pixels) with all their channels, or with a *share* of them, some panels. What
 it works on stays in the second-level cache: the transformed input V[(m+2)(n+2)][channel block][tile][lanes], one small product
@@ -33,22 +34,33 @@ from .winograd_tiles import (
     kind_of,
     output_transform,
 )
-from .winograd_transforms import filter_line, transformed
+from .winograd_transforms import (
+    filter_line,
+    input_line,
+    output_line,
+    strided_filter_line,
+    strided_input_line,
+    strided_output_line,
+    transformed,
+)
 
 FILTER_WORDS = ("source", "target", "items", "chunks", "panels", "inputs", "width", "panel", "block", "tap", "step",
                 "u_plane", "u_panel", "u_vector", "outputs", "factors", "range_inputs", "first_panel", "all_panels")
 DEPTH = 64                                       # channels of which sums are made before they are added to others
+STRIDED_SIDE = 4                                 # planes of a line of the weight where windows have a stride of 2
 _LINE = 64                                       # bytes of a cache line
 
 
 @dataclass(frozen=True)
 class WinogradKernel:
-    """What a module is made for; equal ones are the same code. A `tile` has 2 or 4 rows, and 2 or 4 columns."""
+    """What a module is made for; equal ones are the same code. A `tile` has 2 or 4 rows, and 2 or 4 columns; with a
+    `stride` of 2 it has two of each."""
 
     target: Target
     tile: tuple[int, int]
     epilogue: Any = field(default_factory=Identity)
     element: str = "float"
+    stride: int = 1
     words: ClassVar[tuple] = WORDS
 
     @property
@@ -64,17 +76,23 @@ class WinogradKernel:
     @property
     def sides(self) -> tuple[int, int]:
         """Rows and columns of an input tile."""
-        return self.tile[0] + TAPS - 1, self.tile[1] + TAPS - 1
+        return (self.tile[0] - 1) * self.stride + TAPS, (self.tile[1] - 1) * self.stride + TAPS
+
+    @property
+    def lines(self) -> tuple:
+        """The transforms of a line of x, of sums of products, of a weight."""
+        return ((input_line, output_line, filter_line) if self.stride == 1 else
+                (strided_input_line, strided_output_line, strided_filter_line))
 
     @property
     def places(self) -> int:
-        """Pixels of an input tile: planes of V, U and M."""
+        """Pixels of an input tile: planes of V and M."""
         return self.sides[0] * self.sides[1]
 
     @property
     def size(self) -> str:
         """The tile in the names of tasks."""
-        return f"{self.tile[0]}x{self.tile[1]}"
+        return f"{self.tile[0]}x{self.tile[1]}{'_strided' * (self.stride > 1)}"
 
     @property
     def symbol(self) -> str:
@@ -93,7 +111,15 @@ class WinogradKernel:
 
     def weights(self, f, taps: list) -> list:
         """The vectors of each plane of the weight that taps become."""
-        return [[value] for line in transformed(f, taps, filter_line, self.tile) for value in line]
+        return [[value] for line in transformed(f, taps, self.lines[2], self.tile) for value in line]
+
+    def weight_of(self, f, plane):
+        """Which plane of the weight a plane of x is multiplied with: with a stride, the middle ones of a line share one."""
+        if self.stride == 1:
+            return plane
+        row, column = split_index(f, plane, self.sides)
+        row, column = (f.sub(at, f.cast("zext", f.compare("sge", at, 3), I64)) for at in (row, column))
+        return f.add(f.mul(row, STRIDED_SIDE), column)
 
     def input_scale(self, place: int) -> float:
         """The factor of a plane of the transformed input."""
@@ -185,10 +211,12 @@ def _plane_products(module, kernel):
         parts = PartsOfTiles(f, f.load(I64, f.at(counts, kind_of(f, plane.index, kernel.sides), I64)), shape.rows)
         lines = f.mul(f.ceil_div(shape.columns * size // _LINE, f.max(parts.count, 1)), _LINE)
         at_v, at_m = f.at(v, f.mul(plane.index, job.v_plane)), f.at(m, f.mul(plane.index, job.m_plane))
+        at_u, following = (f.at(job.address("u"), f.add(f.mul(kernel.weight_of(f, at), job.u_plane), f.mul(first, job.u_panel)))
+                           for at in (plane.index, f.add(plane.index, 1)))
         with f.loop(first, end) as panel:
-            u = f.at(job.address("u"), f.add(f.mul(plane.index, job.u_plane), f.mul(panel.index, job.u_panel)))
+            u = f.at(at_u, f.mul(f.sub(panel.index, first), job.u_panel))
             goal = f.at(at_m, f.mul(f.mul(f.sub(panel.index, first), shape.vectors), job.m_vector))
-            ahead = _next_panel(f, job, u, panel.index, first, end)
+            ahead = f.select(f.compare("slt", f.add(panel.index, 1), end), f.at(u, job.u_panel), following)
             next_v = f.at(at_v, f.add(job.v_plane, f.mul(f.sub(panel.index, first), job.v_share)))
             v_is_far = f.compare("ne", job.v_share, 0)
             with parts.each() as (part, tile, rows):
@@ -199,12 +227,6 @@ def _plane_products(module, kernel):
                 f.call_pointer(product, VOID, arg, f.at(at_v, at), u, f.at(goal, at), asked, lines)
     f.ret()
     return "plane_products"
-
-
-def _next_panel(f, job, u, panel, first, end):
-    """Where the panel after this one lies: beside it, or the share's first of the next plane."""
-    back = f.sub(job.u_plane, f.mul(f.sub(panel, first), job.u_panel))
-    return f.at(u, f.select(f.compare("slt", f.add(panel, 1), end), job.u_panel, back))
 
 
 def store_sums(f, more, sums, spots):

@@ -13,7 +13,7 @@ from .epilogue import Place
 from .microkernel import multiply_add
 from .tasks import WORD, Words, split_index
 from .types import I1, I64, PTR, VOID, bytes_of, constant, mangled, vector, zero
-from .winograd_transforms import input_line, output_line, transformed
+from .winograd_transforms import transformed
 
 WORDS = ("x", "w", "u", "y", "operands", "scratch", "scratch_bytes", "items", "chunks", "tiles", "block_tiles", "tile_rows",
          "tile_columns", "height", "width", "out_height", "out_width", "pad_h", "pad_w", "inputs", "x_blocks", "x_image",
@@ -105,7 +105,8 @@ def input_transform(module, kernel, kinds: int = 1):
     arg, image, row, column, *v, first_block, end_block = f.params
     job, (rows, columns), type_ = Words(f, arg, WORDS), kernel.sides, vector(kernel.lanes, kernel.element)
     size = bytes_of(type_)
-    top, left = f.sub(f.mul(row, kernel.tile[0]), job.pad_h), f.sub(f.mul(column, kernel.tile[1]), job.pad_w)
+    top, left = (f.sub(f.mul(at, size * kernel.stride), pad)
+                 for at, size, pad in ((row, kernel.tile[0], job.pad_h), (column, kernel.tile[1], job.pad_w)))
     inside = _all(f, (f.compare("sge", top, 0), f.compare("sge", left, 0),
                       f.compare("sle", f.add(top, rows), job.height), f.compare("sle", f.add(left, columns), job.width)))
     x, x_row, plane = f.at(job.address("x"), f.mul(image, job.x_image)), job.x_row, job.v_plane
@@ -125,7 +126,8 @@ def input_transform(module, kernel, kinds: int = 1):
 
         start, step = f.choose(inside, lambda at=at: (at, x_row), border)
         pixels = [[f.load(type_, f.at(start, f.add(f.mul(step, i), j * size))) for j in range(columns)] for i in range(rows)]
-        factors, along = transformed(f, pixels, input_line, kernel.tile), f.mul(f.sub(loop.index, first_block), job.v_block)
+        factors = transformed(f, pixels, kernel.lines[0], kernel.tile)
+        along = f.mul(f.sub(loop.index, first_block), job.v_block)
         goals = [f.at(goal, along) for goal in v]
         for place in range(kernel.places):
             value, scale = factors[place // columns][place % columns], kernel.input_scale(place)
@@ -186,7 +188,7 @@ def output_transform(module, kernel):
         across = f.mul(f.sub(loop.index, first_block), job.m_vector)
         sources = [f.at(source, across) for source in m]
         sums = [[sum_of(sources, i * sides[1] + j) for j in range(sides[1])] for i in range(sides[0])]
-        pixels = transformed(f, sums, output_line, kernel.tile)
+        pixels = transformed(f, sums, kernel.lines[1], kernel.tile)
         finite = all_finite(f, [value for line in pixels for value in line])
         y = f.add(start, f.mul(loop.index, job.y_block))
 
@@ -247,7 +249,8 @@ def _exact(module, kernel):
         count = f.min(f.sub(job.inputs, first), lanes)
         f.call(turned, VOID, arg, block, first, count, taps)
         with f.loop(0, rows) as i, f.loop(0, columns) as j:
-            at_h, at_w = (f.sub(f.add(a, b.index), pad) for a, b, pad in ((top, i, job.pad_h), (left, j, job.pad_w)))
+            at_h, at_w = (f.sub(f.mul(f.add(a, b.index), kernel.stride), pad)
+                      for a, b, pad in ((top, i, job.pad_h), (left, j, job.pad_w)))
             tap_rows = f.max(f.sub(0, at_h), 0), f.min(f.sub(job.height, at_h), TAPS)
             tap_columns = f.max(f.sub(0, at_w), 0), f.min(f.sub(job.width, at_w), TAPS)
             with f.loop(*tap_rows, 1, [f.load(type_, sum_of(i.index, j.index))]) as kh:

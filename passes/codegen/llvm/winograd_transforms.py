@@ -66,6 +66,24 @@ def filter_line(f: Function, g: list[Value], m: int) -> list[Value]:
     return [*found, g[-1]]
 
 
+# Of windows with a stride of 2, by F(2, 2) for the outer taps and products alone for the middle one: five for two results.
+
+
+def strided_input_line(f: Function, d: list[Value], _) -> list[Value]:
+    """Five elements of x to as many products' first factors."""
+    return [f.fsub(d[0], d[2]), d[2], d[1], d[3], f.fsub(d[4], d[2])]
+
+
+def strided_filter_line(f: Function, g: list[Value], _) -> list[Value]:
+    """Three taps to four second factors, of which the third is that of two products."""
+    return [g[0], f.fadd(g[0], g[2]), g[1], g[2]]
+
+
+def strided_output_line(f: Function, x: list[Value], _) -> list[Value]:
+    """Five sums of products to two results."""
+    return [f.fadd(f.fadd(x[0], x[1]), x[2]), f.fadd(f.fadd(x[1], x[4]), x[3])]
+
+
 PLAIN_SCALES = {2: (1.0, 0.5, 0.5, 1.0),
                 4: (1 / (_P2 * _Q2), *[1 / (2 * _P2 * (_P2 - _Q2))] * 2, *[1 / (2 * _Q2 * (_Q2 - _P2))] * 2, 1.0)}
 
