@@ -40,6 +40,7 @@ from .rebinding import Rebinding
 from .recorded_gradients import Gradients
 from .recorder_watch import WATCHES, tell
 from .recording import Cell, LeafState, Link, Output, Recording, Source
+from .shared_results import share_memory
 
 
 class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
@@ -305,7 +306,7 @@ class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
         r = Recording(self.builder, self.sources, self.cuts, hosts=self.hosts, shared=self.shared, scope=self.scope,
                       devices=self.devices)
         result_tensors = [*result_tensors]
-        r.outputs = [self._output(t, result_tensors) for t in result_tensors]       # gradients of leaves are added meanwhile
+        r.outputs = [self.output(t, result_tensors) for t in result_tensors]        # gradients of leaves are added meanwhile
         r.rebinds = self.rebinds(result_tensors)
         for cell in self.outside:
             is_last = cell.version and (id(cell.root) in self.rebound_to or cell.root._storage.cell is cell)
@@ -328,7 +329,9 @@ class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
             if s.was_set or not s.is_as_before():
                 r.grads.append((s.position, None if s.gradient is None else self.value_of(s.gradient)))
         r.turns = self.turns()
-        r.outputs = self._with_gradients(result_tensors, r)
+        given = self._given_gradients(r)
+        share_memory(self, result_tensors, r.outputs, given.values())
+        r.outputs = self._with_gradients(result_tensors, r.outputs, {id(g): position for position, g in given.items()})
         if self.differentiates and any(o.has_history for o in r.outputs):
             made = {t._node for t, o in zip(result_tensors, r.outputs) if o.leaf is not None}
             r.backward = backward_of(self, [t for t, o in zip(result_tensors, r.outputs) if o.has_history], made)
@@ -344,14 +347,19 @@ class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
             return False
         return cell.source not in self.turned or not cell.root.is_leaf
 
-    def _with_gradients(self, result_tensors, r):
-        """The outputs, of which those that leaves have as gradients from now on are these very tensors."""
+    def _given_gradients(self, r) -> dict:
+        """{position of an input: the gradient that it has from now on}."""
         given = {position for position, value in r.grads if value is not None}
-        position_of = {id(s.gradient): s.position for s in self.leaves.values() if s.position in given}
-        return [replace(o, gradient_of=position_of.get(id(t))) if o.source is None and not o.requires_grad else o
-                for t, o in zip(result_tensors, r.outputs)]
+        return {s.position: s.gradient for s in self.leaves.values() if s.position in given}
 
-    def _output(self, t, results):
+    @staticmethod
+    def _with_gradients(result_tensors, outputs, position_of):
+        """The outputs, of which those that leaves have as gradients from now on are these very tensors."""
+        return [replace(o, gradient_of=position_of.get(id(t))) if o.source is None and not o.requires_grad else o
+                for t, o in zip(result_tensors, outputs)]
+
+    def output(self, t, results) -> Output:
+        """What a tensor is that is handed out; `results` are all of them, to which the gradient of one that is a leaf is added."""
         link = self.link(t)
         value = self.value_of(t)
         if id(t) in self.rebound_to:

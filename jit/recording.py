@@ -96,7 +96,7 @@ class Output:
     says that a backward inside of the function has used up its history; `device` is a fresh value's, None on the host;
     `gradient_of` is the position of the input whose new gradient this very tensor is. What an input lies over from now on
     (`Recording.rebinds`) may be the memory of a result, which has the number `memory_of`. `leaf` says what else a leaf is that
-    the function has made."""
+    the function has made, `part` how it lies in the memory of another result (`shared_results.Part`)."""
 
     value: Value
     source: int | None
@@ -108,11 +108,12 @@ class Output:
     gradient_of: int | None = None
     memory_of: int | None = None
     leaf: MadeLeaf | None = None
+    part: Any = None
 
     @property
     def does_more(self) -> bool:
         """Whether it is anything else than new memory of the host."""
-        return self.source is not None or self.freed or self.device is not None or self.leaf is not None
+        return any(x is not None for x in (self.source, self.device, self.leaf, self.part)) or self.freed
 
     @property
     def has_history(self) -> bool:

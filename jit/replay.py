@@ -137,8 +137,10 @@ class Replay:
                 t._node.grad = new[position]
             elif t._node is None:
                 t._kept_grad = new[position]
-        made = [new[o.gradient_of] if o.gradient_of is not None else self._result(slot, o, at, found)
-                for (slot, o), at in zip(finish.outputs, results)]
+        made = [new[o.gradient_of] if o.gradient_of is not None else None if o.part is not None else
+                self._result(slot, o, at, found) for (slot, o), at in zip(finish.outputs, results)]
+        for i, o in finish.parts:
+            made[i] = self._as_recorded(o, o.part.over(made[o.part.of], self.plain))
         hand_over([o for _, o in finish.outputs], made)
         if finish.differential is not None:
             attach(finish.differential, self, made, [position for position, _ in finish.updates])
@@ -170,7 +172,12 @@ class Replay:
         return self.env[slot] if at is None else found[at]
 
     def _result(self, slot, output, at, found) -> Tensor:
-        t = self._tensor(slot, output, at, found)
+        return self._as_recorded(output, self._tensor(slot, output, at, found))
+
+    @staticmethod
+    def _as_recorded(output, t) -> Tensor:
+        if output.freed:
+            t._node = used_up(t._a)
         return t if output.leaf is None else output.leaf.over(t)
 
     def _tensor(self, slot, output, at, found) -> Tensor:
@@ -180,6 +187,4 @@ class Replay:
         t = wrap(self._value(slot, at, found))
         if (output.device is None) == (t._a.__class__ is DeviceArray):
             t = moved(t, output.device or CPU)      # (a job runs in one place, whatever of it was made elsewhere)
-        if output.freed:
-            t._node = used_up(t._a)
         return t

@@ -78,6 +78,7 @@ class Finish:
     rebinds: list                # (input position, slot, Output)
     differential: Differential | None
     outcome: Any
+    parts: list = field(default_factory=list)      # (number, Output) of results in the memory of others, views at the end
     held: tuple = ()             # slots that stretches before the last one have made, and that are handed out
 
     @property
@@ -99,7 +100,8 @@ class Finish:
             wanted.append(Result(slot, owned=True))
             return len(wanted) - 1
 
-        results = [owned(slot) if o.source is None and o.gradient_of is None else None for slot, o in self.outputs]
+        results = [owned(slot) if o.source is None and o.gradient_of is None and o.part is None else None
+                   for slot, o in self.outputs]
         updates = []
         for position, slot in self.updates:
             wanted.append(Result(slot, owned=True, target=-1 - position))
@@ -187,4 +189,5 @@ def _finish(recording, slots):
                   [(position, None if v is None else slots[v]) for position, v in recording.grads],
                   [(step, [slots[v] for v in values]) for step, values in recording.hosts],
                   recording.turns, [(position, slots[o.value], o) for position, o in recording.rebinds],
-                  Differential.of(recording, slots), recording.outcome)
+                  Differential.of(recording, slots), recording.outcome,
+                  sorted([(i, o) for i, o in enumerate(recording.outputs) if o.part is not None], key=lambda part: part[1].part.is_view))
