@@ -23,6 +23,7 @@ class StructureCondition(Condition):
     """A condition that only fails after some module, optimizer or hook of the process has changed."""
 
     version: int | None
+    is_counted = True       # whether all that it watches counts its changes
 
     def __init__(self):
         self.version = Structure.version

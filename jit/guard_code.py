@@ -40,7 +40,7 @@ def tests_of(guards, names: dict) -> list:
             line = f"{f}.__code__ is {parts[0]} and {f}.__defaults__ is {parts[1]} and {f}.__kwdefaults__ is {parts[2]}"
         if type(g) is Lack:
             line = _lack(g, names)
-        if isinstance(g, StructureCondition):
+        if isinstance(g, StructureCondition) and g.is_counted:
             line = f"({_name(names, g)}.version == Structure.version or {_name(names, g)}.holds())"
         lines.append(line or f"{_name(names, g)}.holds()")
     return lines

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from ..runtime.nn.hooks import GLOBAL
 from ..runtime.tensor import Tensor
 from .conditions import Condition, StructureCondition
+from .instances import attributes_of_module
 from .numpy_scalars import NUMBERS
 from .photograph import Photograph, brief, first_change, looks_like, photograph
 from .places import Moved, Place
@@ -109,7 +110,7 @@ def _expected(m, key, value, held):
 def module_state(m, turned=()) -> dict:
     """What a module consists of, one level deep; `turned` are ids of parameters of which it counts that they did not ask for
     gradients as they do now."""
-    state = {k: v for k, v in m.__dict__.items() if not k.startswith("_")}
+    state = attributes_of_module(m)
     for table in (m._parameters, m._buffers, m._modules):
         state.update(table)
     asks = [p is not None and (p._node is not None) != (id(p) in turned) for p in m._parameters.values()]      # for gradients

@@ -3,7 +3,7 @@
 import sys
 import types
 
-from ..runtime.nn.module import Module
+from ..runtime.nn.module import TABLES, Module
 from ..runtime.tensor import Tensor
 from .frames import TRUSTED
 
@@ -39,6 +39,11 @@ def attributes_of(value) -> dict:
     if not slots:
         return own
     return {**own, **{name: getattr(value, name) for name in slots if hasattr(value, name)}}
+
+
+def attributes_of_module(m) -> dict:
+    """The attributes of a module, but for the tables of what it consists of."""
+    return {name: value for name, value in m.__dict__.items() if name not in TABLES}
 
 
 def _slots_of(kind) -> list:

@@ -5,6 +5,7 @@ Modules are remembered as they are when the function first reaches them, with al
 
 from ..runtime.nn.module import Module
 from .effects import Target
+from .instances import attributes_of_module
 from .photograph import photograph
 from .reads import MISSING
 
@@ -74,7 +75,7 @@ class ModuleWrites:
 
 def _attributes(m) -> dict:
     """What code reads and writes of a module by name, but for its parameters and children."""
-    return {**{k: v for k, v in m.__dict__.items() if not k.startswith("_")}, **m._buffers}
+    return {**attributes_of_module(m), **m._buffers}
 
 
 def _tables_of(m) -> tuple:

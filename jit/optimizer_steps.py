@@ -10,7 +10,7 @@ from ..ir.symbolic import SymFloat, hint, is_symbol
 from ..runtime.optim.optimizer import NUMPY_FLOATS, with_plain_floats
 from ..runtime.tensor import Tensor, wrap
 from .host import record
-from .recording import OptimizerGuard, OptionGuard, OptionNumber, Source
+from .recording import GroupsGuard, OptimizerGuard, OptionGuard, OptionNumber, Source
 
 _FLOATS = {float, *NUMPY_FLOATS}        # kinds of options that are read anew
 
@@ -22,7 +22,11 @@ class OptimizerSteps:
         """An optimizer is about to step."""
         if any(id(group) in self.scheduled for group in optimizer.param_groups):
             self.refuse("its optimizer steps after its learning rate schedule did", "step the schedule last, or outside of it")
-        self.guards.append(OptimizerGuard(optimizer, self.replaced))
+        self.guards += [GroupsGuard(optimizer), OptimizerGuard(optimizer, self.replaced)]
+
+    def clears(self: Any, optimizer):
+        """The gradients of an optimizer's parameters are about to go."""
+        self.guards.append(GroupsGuard(optimizer))
 
     def state_replaced(self: Any, state, name):
         """An entry of an optimizer's state is about to become another one: a write like others if the user's code leads to it,

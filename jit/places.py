@@ -66,7 +66,7 @@ class Place:
             return (owner, key, "item") if type(owner) in RESTORED else None
         found = getattr(type(owner), key, None)
         is_plain = type(getattr(owner, "__dict__", None)) is dict and not hasattr(type(found), "__set__")
-        return (owner, key, "attr") if is_plain or (isinstance(owner, type) and key in owner.__dict__) else None
+        return (owner, key, "attr") if is_plain or is_slot(owner, key) or (isinstance(owner, type) and key in owner.__dict__) else None
 
     @property
     def is_settable(self) -> bool:
@@ -191,7 +191,14 @@ def kept(owner, key, kind):
     if kind == EXTEND:
         return tuple(islice(owner, key, None))
     view = VIEWED.get((id(owner), key)) if VIEWED else None
-    return vars(owner).get(key, MISSING) if view is None else view.seen(owner)
+    if view is not None:
+        return view.seen(owner)
+    return getattr(owner, key, MISSING) if is_slot(owner, key) else vars(owner).get(key, MISSING)
+
+
+def is_slot(owner, key) -> bool:
+    """Whether an object keeps an attribute in a slot of its class."""
+    return type(getattr(type(owner), key, None)) is types.MemberDescriptorType
 
 
 def is_viewable(owner, key) -> bool:
@@ -215,6 +222,8 @@ def put(owner, key, kind, value):
             owner[at] = item
     elif isinstance(owner, type):
         type.__setattr__(owner, key, value)
+    elif is_slot(owner, key):
+        getattr(type(owner), key).__set__(owner, value)
     elif value is MISSING:
         owner.__dict__.pop(key, None)
     else:

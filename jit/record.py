@@ -359,7 +359,7 @@ class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
                 for t, o in zip(result_tensors, outputs)]
 
     def output(self, t, results) -> Output:
-        """What a tensor is that is handed out; `results` are all of them, to which the gradient of one that is a leaf is added."""
+        """What a tensor is that is handed out; to `results`, all of these, the gradient of one that is a leaf is added."""
         link = self.link(t)
         value = self.value_of(t)
         if id(t) in self.rebound_to:

@@ -2,6 +2,7 @@
 
 import weakref
 from dataclasses import dataclass, field
+from operator import is_
 from typing import Any
 
 from ..ir.graph import Builder, Value
@@ -165,19 +166,50 @@ class LeafState:
         return now is None if self._before is None else now is not None and self._before() is now
 
 
+class GroupsGuard(Condition):
+    """The groups of an optimizer and their parameters: plain lists, which anybody may change."""
+
+    def __init__(self, optimizer):
+        self.optimizer = optimizer
+        self.groups = [(group, [*group["params"]]) for group in optimizer.param_groups]
+
+    @property
+    def watched(self) -> tuple:
+        """What identifies the condition."""
+        return "groups", id(self.optimizer)
+
+    def holds(self) -> bool:
+        """Whether these are the groups, and have these parameters."""
+        groups = self.optimizer.param_groups
+        return len(groups) == len(self.groups) and all([
+            now is group and _are_same(now["params"], params)
+            for now, (group, params) in zip(groups, self.groups)])  # noqa: C419  (quicker than a generator)
+
+    def __str__(self):
+        return f"the groups of {type(self.optimizer).__name__}, or their parameters, are others than before"
+
+
 class OptimizerGuard(StructureCondition):
-    """The groups, parameters and states that an optimizer's step found: looked at only when something has changed since."""
+    """The groups, parameters and states that an optimizer's step found. What is in the states is looked at only when something
+    has changed since; which they are, always."""
+
+    is_counted = False
 
     def __init__(self, optimizer, replaced):
         """`replaced` are entries of states, (id of the state, name), that the user's code puts there: writes like others."""
         super().__init__()
         self.optimizer, self.replaced = optimizer, replaced
         self.seen = optimizer.layout()
+        self.states = [*optimizer.state.values()]
 
     @property
     def watched(self) -> tuple:
         """What identifies the condition."""
         return "optimizer", id(self.optimizer)
+
+    def holds(self) -> bool:
+        """Whether these are the states, and what is in them as it was."""
+        return _are_same(self.optimizer.state.values(), self.states) and super().holds()
 
     def is_as_before(self) -> bool:
         """Whether the step would work on the same objects."""
@@ -188,6 +220,7 @@ class OptimizerGuard(StructureCondition):
     def settle(self):
         """The run has ended: what it has replaced need not be found again."""
         self.seen = [(at, x) for at, x in self.seen if at not in self.replaced]
+        self.states = [*self.optimizer.state.values()]
 
     def _lasting(self) -> list:
         return [(at, x) for at, x in self.optimizer.layout() if at not in self.replaced]
@@ -198,6 +231,11 @@ class OptimizerGuard(StructureCondition):
 
     def __str__(self):
         return f"the state or the groups of {type(self.optimizer).__name__} are other objects than before"
+
+
+def _are_same(objects, known) -> bool:
+    """Whether these are the very objects that are known."""
+    return len(objects) == len(known) and all(map(is_, objects, known))
 
 
 class HooksGuard(StructureCondition):

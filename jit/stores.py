@@ -1,5 +1,7 @@
 """What a recorded run writes to Python state that outlives the call: noted before, looked at in the end."""
 
+import inspect
+import types
 from typing import Any
 
 from ..runtime.nn.module import Module
@@ -7,6 +9,7 @@ from ..runtime.tensor import Tensor
 from .effects import Target, is_repeatable
 from .errors import TraceError
 from .frames import cell_of
+from .instances import is_users
 from .numpy_scalars import SymScalar, fixed
 from .photograph import photograph
 from .reads import GLOBAL, MISSING, follow
@@ -40,6 +43,8 @@ class Stores:
             self._note_target(cell, "", "cell", value, f"{write}")
 
     def _note_target(self: Any, owner, key, kind, before, text):
+        if kind == "attr" and _has_setter(owner, key):
+            return
         if kind == "attr" and self._had_not(owner, key):
             before = MISSING
         target = Target(owner, key, kind, before, photograph(before, self.held), f"{text} (in {self._reader})")
@@ -73,3 +78,9 @@ class Stores:
         """Leaves plain numbers where the function has written symbolic ones."""
         for t in self.stored.values():
             t.settle()
+
+
+def _has_setter(owner, name) -> bool:
+    """Whether assigning to an attribute calls a function of the user's, who is watched like others."""
+    found = inspect.getattr_static(type(owner), str(name), None)
+    return isinstance(found, property) and type(found.fset) is types.FunctionType and is_users(found.fset)

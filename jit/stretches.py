@@ -184,10 +184,11 @@ def _what(x):
 
 
 def _finish(recording, slots):
+    parts = [(i, o) for i, o in enumerate(recording.outputs) if o.part is not None]
     return Finish([(slots[o.value], o) for o in recording.outputs],
                   [(position, slots[v]) for position, v in recording.updates],
                   [(position, None if v is None else slots[v]) for position, v in recording.grads],
                   [(step, [slots[v] for v in values]) for step, values in recording.hosts],
                   recording.turns, [(position, slots[o.value], o) for position, o in recording.rebinds],
                   Differential.of(recording, slots), recording.outcome,
-                  sorted([(i, o) for i, o in enumerate(recording.outputs) if o.part is not None], key=lambda part: part[1].part.is_view))
+                  sorted(parts, key=lambda part: part[1].part.is_view))

@@ -21,7 +21,7 @@ from .given import Parts
 from .guards import UNREAD, Guard, ModulesGuard, module_state
 from .handed_on import calls_of, note_arguments
 from .hidden_reads import HiddenReads, known_in_class, owners_above
-from .instances import is_instance, is_users_space
+from .instances import attributes_of_module, is_instance, is_users_space
 from .lack import Lack
 from .module_writes import ModuleWrites
 from .numpy_scalars import fixed
@@ -162,9 +162,8 @@ class Watch(Outside, HiddenReads, Stores, World):
         if id(m) not in self.modules:
             self.modules[id(m)] = m
             self.module_writes.remember(m)
-            for name, value in list(m.__dict__.items()):
-                if not name.startswith("_"):
-                    self.contents.see(value, f"{type(m).__name__}.{name}", self.held)
+            for name, value in attributes_of_module(m).items():
+                self.contents.see(value, f"{type(m).__name__}.{name}", self.held)
 
     def _has_made(self, x):
         """An object is the function's own."""

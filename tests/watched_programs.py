@@ -136,3 +136,154 @@ def parts_of_a_gradient(wrap):
         yield tail, whole
         tail.zero_()
         yield w.grad
+
+
+# Optimizers whose plain lists of groups and parameters are changed.
+
+def weights():
+    return nn.Parameter(ingot.ones(3)), nn.Parameter(ingot.ones(3))
+
+
+@program
+def a_group_is_added_and_taken_away(wrap):
+    w, v = weights()
+    opt = ingot.optim.SGD([w], lr=0.1, momentum=0.5)
+
+    def f(x):
+        opt.zero_grad()
+        (w * x * v).sum().backward()
+        opt.step()
+    f = wrap(f)
+    for i in range(8):
+        if i == 2:
+            opt.add_param_group({"params": [v], "lr": 0.01})
+        if i == 5:
+            opt.param_groups.pop()
+        f(vec(i))
+        yield w.detach().clone(), v.detach().clone(), v.grad
+
+
+@program
+def a_parameter_joins_a_group(wrap):
+    w, v = weights()
+    opt = ingot.optim.SGD([w], lr=0.1)
+
+    def f(x):
+        opt.zero_grad()
+        (w * x * v).sum().backward()
+    f = wrap(f)
+    for i in range(6):
+        if i == 2:
+            opt.param_groups[0]["params"].append(v)
+        f(vec(i))
+        yield w.grad, v.grad
+        opt.step()
+
+
+@program
+def states_are_dropped(wrap):
+    w, _ = weights()
+    opt = ingot.optim.Adam([w], lr=0.1)
+
+    def f(x):
+        opt.zero_grad()
+        (w * x).sum().backward()
+        opt.step()
+    f = wrap(f)
+    for i in range(6):
+        if i == 3:
+            opt.state.clear()
+        f(vec(i))
+        yield w.detach().clone(), opt.state[w]["exp_avg"].clone()
+
+
+# Attributes that are private, in slots, or properties.
+
+class Counting(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self._scale, self._offset, self._log = 2.0, ingot.ones(3), [1.0]
+
+    def forward(self, x):
+        return x * self._scale + self._offset * self._log[0]
+
+
+@program
+def private_attributes_of_a_module(wrap):
+    net = Counting()
+    f = wrap(net)
+    for i in range(6):
+        if i == 2:
+            net._scale, net._offset = 9.0, ingot.ones(3) * 3
+        if i == 4:
+            net._log[0] = 7.0
+        yield f(vec(i))
+
+
+class Accumulating(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self._scale, self._sum = 2.0, ingot.zeros(3)
+
+    def forward(self, x):
+        self._scale = self._scale * 0.5 + 3
+        self._sum = self._sum + x * self._scale
+        return self._sum
+
+
+@program
+def private_attributes_that_are_written(wrap):
+    net = Accumulating()
+    f = wrap(net)
+    for i in range(6):
+        if i == 3:
+            net._sum = ingot.ones(3)
+        yield f(vec(i)), net._scale, net._sum
+
+
+class WithProperty(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self._rate = 1.0
+
+    @property
+    def rate(self):
+        return self._rate * 2
+
+    @rate.setter
+    def rate(self, value):
+        self._rate = value + 1
+
+    def forward(self, x):
+        self.rate = self.rate * 0.5
+        return x * self.rate
+
+
+@program
+def a_property_that_is_set(wrap):
+    net = WithProperty()
+    f = wrap(net)
+    for i in range(6):
+        if i == 3:
+            net.rate = 9.0
+        yield f(vec(i)), net._rate
+
+
+class Slotted:
+    __slots__ = ("count", "total")
+
+
+@program
+def slots_that_are_written(wrap):
+    held = Slotted()
+    held.count, held.total = 1, ingot.ones(3)
+
+    def f(x):
+        held.count += 1
+        held.total = held.total + x
+        return held.total * held.count
+    f = wrap(f)
+    for i in range(6):
+        if i == 3:
+            held.count, held.total = 10, ingot.zeros(3)
+        yield f(vec(i)), held.count, held.total

@@ -33,6 +33,7 @@ def _tables():
 
 _IncompatibleKeys = IncompatibleKeys        # as libraries import it
 _NAMED = ("_parameters", "_buffers", "_modules")
+TABLES = frozenset(_tables()) - {"training"}        # attributes that are no state of a module's own
 
 
 class Module(HookMethods, StateMethods, ConversionMethods):

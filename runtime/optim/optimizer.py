@@ -239,6 +239,8 @@ class Optimizer:
 
     def zero_grad(self, set_to_none=True):
         """Drops the gradients of all parameters (or sets them to zero)."""
+        if tls.m.recorder is not None:
+            tls.m.recorder.clears(self)
         for group in self.param_groups:
             for p in group["params"]:
                 if p.grad is None:
