@@ -22,6 +22,11 @@ def is_alone() -> bool:
     return all(ident == here or _is_service(threads.get(ident), frame) for ident, frame in frames.items())
 
 
+def is_service(name) -> bool:
+    """Whether a module is of what keeps threads of its own."""
+    return _is_inside(name, SERVICES)
+
+
 def _is_service(thread, frame) -> bool:
     module = type(thread).__module__ if thread is not None else threading.__name__
     if module == threading.__name__:

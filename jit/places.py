@@ -66,7 +66,8 @@ class Place:
             return (owner, key, "item") if type(owner) in RESTORED else None
         found = getattr(type(owner), key, None)
         is_plain = type(getattr(owner, "__dict__", None)) is dict and not hasattr(type(found), "__set__")
-        return (owner, key, "attr") if is_plain or is_slot(owner, key) or (isinstance(owner, type) and key in owner.__dict__) else None
+        is_plain = is_plain or is_slot(owner, key) or (isinstance(owner, type) and key in owner.__dict__)
+        return (owner, key, "attr") if is_plain else None
 
     @property
     def is_settable(self) -> bool:

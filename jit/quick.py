@@ -67,7 +67,8 @@ class _Writer:
     def __init__(self, entry, call):
         self.entry, self.args, self.grad, key = entry, call.args, call.key[2], call.key
         self.names: dict[str, Any] = {
-            "tls": tls, "Defaults": Defaults, "dtype": key[4], "current": config.current, "settings": config.current(),
+            "tls": tls, "Defaults": Defaults, "dtype": key[4][0], "device": key[4][1],
+            "current": config.current, "settings": config.current(),
             "profiles": OPEN_PROFILES, "MISS": MISS, "Tensor": Tensor, "new": Tensor.__new__, "Leaf": Leaf,
             "Structure": Structure, "ndarray": np.ndarray}
 
@@ -97,7 +98,7 @@ class _Writer:
 
     def _mode(self):
         return [f"m.recorder is None and m.grad is {self.grad} and m.autocast is None and current() is settings",
-                "not profiles and Defaults.dtype is dtype"]
+                "not profiles and Defaults.dtype is dtype and Defaults.device == device"]
 
     def _arguments(self, asked):
         """What is asked of the arguments; of the arrays that are `asked` for dtype and order by native code, shapes alone."""

@@ -181,9 +181,8 @@ class GroupsGuard(Condition):
     def holds(self) -> bool:
         """Whether these are the groups, and have these parameters."""
         groups = self.optimizer.param_groups
-        return len(groups) == len(self.groups) and all([
-            now is group and _are_same(now["params"], params)
-            for now, (group, params) in zip(groups, self.groups)])  # noqa: C419  (quicker than a generator)
+        return len(groups) == len(self.groups) and all(
+            now is group and _are_same(now["params"], params) for now, (group, params) in zip(groups, self.groups))
 
     def __str__(self):
         return f"the groups of {type(self.optimizer).__name__}, or their parameters, are others than before"

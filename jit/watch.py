@@ -45,7 +45,7 @@ from .reads import (
 )
 from .stand_ins import real
 from .stores import Stores
-from .world import World, random_states
+from .world import World, modes, random_states
 
 _STARTS_THREAD = frozenset(("start_new_thread", "start_joinable_thread"))
 _EXACT = frozenset(("__float__", "__int__", "__index__", "__complex__", "__bool__", "__str__", "__repr__", "__hash__"))
@@ -94,10 +94,11 @@ class Watch(Outside, HiddenReads, Stores, World):
         self.is_first = True
         self._cells: dict = {}
         self._functions: dict = {}       # code -> functions that have it
+        self.mode_setter: tuple | None = None       # the line that set a mode of the thread last
         self.generators: list = []            # (Python's or numpy's generator, what gives its state, that when first seen)
 
     def __enter__(self):
-        self.dice = random_states()
+        self.dice, self.modes = random_states(), modes()
         m: Any = tls.m
         self._before, self._run = sys.getprofile(), m.run
         m.run = functools.partial(unwatched, m.run)      # of kernels
@@ -133,7 +134,7 @@ class Watch(Outside, HiddenReads, Stores, World):
                 self._walk(arg.__name__, arg)
         elif event == "c_call":
             if getattr(arg, "__name__", "") in _STARTS_THREAD:
-                self.casts.close()
+                self._starts_thread(frame)
             if self.held.is_symbolic and self._leads_past(frame, arg):
                 self._fix()
             if is_user(frame):
@@ -367,6 +368,7 @@ class Watch(Outside, HiddenReads, Stores, World):
         if self.problem is None and self._has_drawn():
             self._refuse("it draws from Python's or numpy's random numbers, which would happen only when the trace is "
                          "recorded; use ingot's random functions, or pass the numbers as an argument")
+        self._check_modes()
         if self.problem is not None:
             raise self.problem
         written = {t.place: t for t in effects}

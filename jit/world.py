@@ -9,7 +9,13 @@ import types
 from contextvars import ContextVar
 from typing import Any
 
-from .frames import is_user, works_for_user
+from ..runtime.autograd import grad_mode
+from ..runtime.device import set_default_device
+from ..runtime.state import Defaults, set_default_dtype, tls
+from ..runtime.storage import user_line
+from .bystanders import is_service
+from .errors import at
+from .frames import TRUSTED, is_user, works_for_user
 from .hidden_reads import Reading
 from .reads import GLOBAL, Chain
 from .stand_ins import file_state, is_read_only, is_stream
@@ -21,6 +27,10 @@ _QUEUES = frozenset((queue.Queue.put.__code__, queue.Queue.get.__code__))
 _FILES, _WRITES = frozenset(("_io", "io")), frozenset(("write", "writelines", "truncate"))
 _READS = frozenset(("read", "read1", "readline", "readlines", "readinto"))
 _WRITERS = frozenset(("_csv", "_queue"))
+_MODES = ("grad mode", "inference mode", "autocast", "anomaly mode", "the hooks on saved tensors", "the default dtype",
+          "the default device")
+_MODE_SETTERS = frozenset([f.__code__ for f in (       # of those that need no `with` block
+    grad_mode.set_grad_enabled.__init__, grad_mode.no_grad.__enter__, set_default_dtype, set_default_device)])
 _IMPURE_MODULES = ("_random", "random", "time", "secrets", "uuid", "numpy.random", "datetime")
 # Of the module of the operating system, which is called what `os.name` says.
 _LOOKS_AROUND = frozenset(("listdir", "scandir", "stat", "lstat", "getcwd", "access"))
@@ -35,14 +45,36 @@ class World:
     def _library(self: Any, frame):
         """A function starts that is not the user's."""
         code = frame.f_code
-        if code in _QUEUES:
+        if code in _MODE_SETTERS:
+            self.mode_setter = user_line()
+        elif code in _QUEUES:
             self._refuse("it puts into a queue, or takes out of one; do so in a function that is marked with jit.host")
         elif code is _GETENV:
             self._note(Chain(GLOBAL, "environ", ()), vars(os), os.environ)
         elif code in _ABOUT_A_PATH and is_user(frame.f_back):
             self._note_path(frame.f_locals[code.co_varnames[0]])
+        elif code.co_name == "submit" and frame.f_globals.get("__name__", "").startswith("concurrent.futures"):
+            self._starts_thread(frame)
         elif frame.f_globals is vars(random) and code.co_argcount and works_for_user(frame):
             self._note_dice(code, frame.f_locals[code.co_varnames[0]])
+
+    def _check_modes(self: Any):
+        """Refuses a function that leaves the thread in another mode, or other defaults."""
+        changed = [name for name, before, now in zip(_MODES, self.modes, modes()) if now != before]
+        if changed:
+            self._refuse(f"it leaves {changed[0]} changed{at(self.mode_setter)}; change it with a `with` block, or outside")
+
+    def _starts_thread(self: Any, frame):
+        """A thread starts, or work is handed to one."""
+        self.casts.close()
+        while frame is not None and not is_user(frame):
+            name = frame.f_globals.get("__name__", "")
+            if name.partition(".")[0] in TRUSTED or is_service(name):
+                return
+            frame = frame.f_back
+        if frame is not None:
+            self._refuse(f"it gives work to another thread or process at {frame.f_code.co_filename}:{frame.f_lineno}, which a "
+                         "replay would not do; do so in a function that is marked with jit.host, or outside")
 
     def _note_dice(self: Any, code, x):
         """A generator of Python's is asked for something: one that the function made, with a seed, gives what it gave."""
@@ -105,6 +137,12 @@ class World:
         if name in _MUTATORS and any(owner is c for c in self.containers) and not self.contents.has_seen(owner):
             self._refuse(f"it calls .{name}() on a {type(owner).__name__} that lives outside of it, at {place}; return the "
                          "value instead")
+
+
+def modes() -> tuple:
+    """What `_MODES` names: the mode of the thread, and the defaults of the process."""
+    m = tls.m
+    return m.grad, m.inference, m.autocast, m.anomaly, m.saved_hooks, Defaults.dtype, Defaults.device
 
 
 def random_states() -> tuple:

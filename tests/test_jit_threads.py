@@ -161,8 +161,17 @@ def test_a_class_is_as_before_after_recordings():
         assert "t" not in vars(Annealed) and type(vars(m)["t"]) is float
 
 
+def started_by_a_service():
+    """What starts a thread as progress bars do, which keep some of their own."""
+    names = {"__name__": "tqdm.std"}
+    exec(compile("def start(thread): thread.start()", "/site-packages/tqdm/std.py", "exec"), names)
+    return names["start"]
+
+
 @pytest.mark.parametrize("make", [item, attribute, written_attribute], ids=lambda v: v.__name__)
 def test_a_thread_that_starts_inside_meets_plain_numbers(make):
+    start = started_by_a_service()
+
     def life(wrap):
         fn, read, change = make()
         seen: set = set()
@@ -173,7 +182,7 @@ def test_a_thread_that_starts_inside_meets_plain_numbers(make):
 
         def outer(x):
             thread = threading.Thread(target=meet)
-            thread.start()
+            start(thread)
             thread.join()
             return fn(x) * 2
 

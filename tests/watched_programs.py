@@ -3,6 +3,9 @@
 Each takes what wraps a function, `jit.trace` or nothing.
 """
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import ingot
 from ingot import nn
 
@@ -147,7 +150,7 @@ def weights():
 @program
 def a_group_is_added_and_taken_away(wrap):
     w, v = weights()
-    opt = ingot.optim.SGD([w], lr=0.1, momentum=0.5)
+    opt = ingot.optim.SGD([w], lr=0.1)
 
     def f(x):
         opt.zero_grad()
@@ -287,3 +290,56 @@ def slots_that_are_written(wrap):
         if i == 3:
             held.count, held.total = 10, ingot.zeros(3)
         yield f(vec(i)), held.count, held.total
+
+
+# What later calls would not do.
+
+@refused("leaves grad mode changed at .*with.* block")
+def grad_mode_stays_off(wrap):
+    def f(x):
+        ingot.set_grad_enabled(False)
+        return x * 2
+    try:
+        yield wrap(f)(vec(0))
+    finally:
+        ingot.set_grad_enabled(True)
+
+
+@refused("leaves the default dtype changed at ")
+def the_default_dtype_is_set(wrap):
+    def f(x):
+        ingot.set_default_dtype(ingot.float64)
+        return x + ingot.zeros(3)
+    try:
+        yield wrap(f)(vec(0))
+    finally:
+        ingot.set_default_dtype(ingot.float32)
+
+
+@refused("gives work to another thread or process at .*jit.host")
+def a_thread_that_computes(wrap):
+    def f(x):
+        found = []
+        thread = threading.Thread(target=lambda: found.append(x * 2))
+        thread.start()
+        thread.join()
+        return found[0] + 1
+    yield wrap(f)(vec(0))
+
+
+@refused("gives work to another thread or process at .*jit.host")
+def a_thread_that_was_there(wrap):
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(int).result()
+        yield wrap(lambda x: pool.submit(lambda: x * 2).result() + 1)(vec(0))
+
+
+@program
+def another_default_device(wrap):
+    f = wrap(lambda: ingot.ones(3) * 2)
+    for device in ("cpu", "meta", "cpu", "meta"):
+        ingot.set_default_device(device)
+        try:
+            yield str(f().device)
+        finally:
+            ingot.set_default_device("cpu")
