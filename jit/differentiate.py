@@ -137,7 +137,7 @@ def attach(differential, replay, results, updated=()):
         return
     inputs = [replay.tensors[i] for i in differential.wanted]
     edges = tuple([t._kept_leaf if t._node is None else t._node for t in inputs])
-    if not any(e is not None for e in edges):
+    if edges and not any(e is not None for e in edges):     # none at all: it all ends at leaves that the function has made
         return
     outs = tuple([aval_of(results[i]._a) for i in differential.results])
     residuals = [replay.env[slot] for slot, _ in differential.residuals]

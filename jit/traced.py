@@ -76,8 +76,11 @@ class Traced:
     def _call(self, args, kwargs):
         """A call that is not like the last one."""
         m, settings = tls.m, config.current()
-        if m.recorder is not None or not settings.jit or m.anomaly or (m.saved_hooks is not None and m.grad):
+        if m.special and (m.recorder is not None or m.batched is not None or m.anomaly or
+                          (m.saved_hooks is not None and m.grad)):
             return self._as_it_is(m, args, kwargs)
+        if not settings.jit:
+            return self.fn(*args, **kwargs)
         args, kwargs = self._arrays.stand_ins(args, kwargs)
         leaves: list = []
         numbers: list = []
@@ -117,7 +120,7 @@ class Traced:
         return self.fn(*args, **kwargs)
 
     def _as_it_is(self, m, args, kwargs):
-        """A call inside of another trace, or under what looks at operations one by one."""
+        """A call inside of another trace or of vmap, or under what looks at operations one by one."""
         if m.recorder is None and m.saved_hooks is not None and not m.anomaly and not self._ran_hooked:
             self._ran_hooked = True
             warnings.warn(f"{getattr(self.fn, '__name__', self.fn)} runs as it is inside of saved_tensors_hooks (or of a "

@@ -7,7 +7,8 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import ingot
-from ingot import nn
+from ingot import func, nn
+from ingot.autograd import forward_ad, functional
 
 PROGRAMS = {}
 REFUSED = {}        # programs that are refused, with what the error says
@@ -343,3 +344,83 @@ def another_default_device(wrap):
             yield str(f().device)
         finally:
             ingot.set_default_device("cpu")
+
+
+# Transforms of functions, outside of a trace and inside.
+
+@program
+def transforms_of_a_traced_function(wrap):
+    held = nn.Module()
+    held.factor = 1.0
+    f = wrap(lambda x: (x.sin() * x * held.factor).sum())
+    rows = vec(0, 6).reshape(2, 3)
+    for i in range(6):
+        if i == 3:
+            held.factor = 2.0
+        yield func.grad(f)(vec(i)), func.vmap(f)(rows + i), func.vmap(func.grad(f))(rows + i), f(vec(i))
+
+
+@program
+def transforms_inside(wrap):
+    def f(x):
+        def g(v):
+            return v.sin() * v
+        return func.jvp(g, (x,), (x,)), func.jacfwd(g)(x), func.jacrev(g)(x), func.hessian(lambda v: g(v).sum())(x)
+    f = wrap(f)
+    for i in range(6):
+        yield f(vec(i))
+
+
+@program
+def tangents_inside(wrap):
+    def f(x, t):
+        with forward_ad.dual_level():
+            return forward_ad.unpack_dual(forward_ad.make_dual(x, t).sin() * 2)
+    f = wrap(f)
+    for i in range(6):
+        value, tangent = f(vec(i), vec(i + 1))
+        yield value, tangent, value.requires_grad
+
+
+@program
+def products_inside(wrap):
+    def f(x):
+        def g(v):
+            return (v ** 3).sum()
+        return (functional.jvp(g, x, x), functional.vjp(g, x), functional.hvp(g, x, x), functional.jacobian(g, x))
+    f = wrap(f)
+    for i in range(6):
+        yield f(vec(i))
+
+
+@program
+def a_leaf_that_is_made_inside(wrap):
+    def f(x):
+        w = ingot.ones(3, requires_grad=True)
+        return w * x
+    f = wrap(f)
+    for i in range(4):
+        y = f(vec(i))
+        y.sum().backward()
+        yield y, y.requires_grad
+
+
+class Doubled(ingot.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2, x * 3
+
+    @staticmethod
+    def backward(ctx, a, b):
+        return a * 2 + b * 3
+
+
+@program
+def a_result_without_gradient(wrap):
+    def f(x):
+        x = x.detach().requires_grad_()
+        Doubled.apply(x)[0].sum().backward()
+        return x.grad
+    f = wrap(f)
+    for n in (3, 3, 4, 5, 6, 7):
+        yield f(vec(1, n))

@@ -7,14 +7,12 @@ So it is there for whatever has a gradient, and not for what ran under no_grad()
 
 from typing import NamedTuple
 
-import numpy as np
-
 from ...ir.errors import AutogradError, DTypeError, ShapeError
 from ...ir.ops.shape import reshape
 from ..state import tls
-from ..tensor import Tensor, shape_of, wrap
+from ..tensor import Tensor, shape_of
 from .backward import grad
-from .functional import _grads
+from .functional import _grads, constant_like
 from .grad_mode import enable_grad
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
@@ -77,7 +75,7 @@ def unpack_dual(tensor, *, level=None) -> UnpackedDualTensor:
     if not duals or tensor._node is None:
         return UnpackedDualTensor(tensor, None)
     with enable_grad():
-        holder = wrap(np.zeros(shape_of(tensor), tensor._a.dtype)).requires_grad_()
+        holder = constant_like(tensor).requires_grad_()
         pulled = grad([tensor], [d for d, _ in duals], [holder], retain_graph=True, create_graph=True, allow_unused=True)
         pairs = [(p, t) for p, (_, t) in zip(pulled, duals) if p is not None]
         if not pairs:

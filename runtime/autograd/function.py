@@ -5,11 +5,9 @@ import weakref
 from functools import partial, wraps
 from typing import Any
 
-import numpy as np
-
 from ...ir.errors import AutogradError, DTypeError, ShapeError
 from ...ir.ops.elementwise import cast
-from ...ir.ops.shape import sum_to
+from ...ir.ops.shape import full, sum_to
 from ..state import tls
 from ..storage import user_line
 from ..tensor import Tensor, shape_of, wrap
@@ -142,7 +140,7 @@ class FunctionNode(Node):
             return engine.as_tensor(g)
         if aval is None or not self.ctx._materialize:
             return None
-        return wrap(np.zeros(aval.shape, aval.dtype.np))
+        return full.call(None, shape=aval.shape, value=0, dtype=aval.dtype)
 
     def _checked(self, i, g):
         """A returned gradient in the shape and dtype of the argument."""
@@ -267,7 +265,7 @@ def backward_of(cls):
 def _transposed(cls, ctx, *grads):
     """The gradients of the arguments, from how the results change along with them."""
     with enable_grad():
-        holders = [wrap(np.zeros(a.shape, a.dtype.np)).requires_grad_() if needed and a is not None else None
+        holders = [full.call(None, shape=a.shape, value=0, dtype=a.dtype).requires_grad_() if needed and a is not None else None
                    for a, needed in zip(ctx._inputs, ctx.needs_input_grad)]
         wanted = [h for h in holders if h is not None]
         if tls.m.batched is not None:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ...ir.errors import ArgumentError, AutogradError, DTypeError, ShapeError
-from ...ir.ops.shape import cat, reshape
+from ...ir.ops.shape import cat, full, reshape
 from ..tensor import Tensor, numel_of, shape_of, wrap
 from .backward import grad
 from .grad_mode import enable_grad
@@ -58,8 +58,9 @@ def _run(func, inputs, where, strict):
     return several, outs
 
 
-def _zeros_like(t):
-    return wrap(np.zeros(shape_of(t), t._a.dtype))
+def constant_like(t, value=0):
+    """A tensor of the shape and dtype of another with one value everywhere; made by an operator, of which recorders hear."""
+    return full.call(None, shape=shape_of(t), value=value, dtype=t.dtype)
 
 
 def _directions(v, like, what, where):
@@ -67,7 +68,7 @@ def _directions(v, like, what, where):
     if v is None:
         if len(like) != 1 or numel_of(like[0]) != 1:
             raise ArgumentError(f"{where}: v may only be left out when there is a single {what} of one element")
-        return tuple(wrap(np.ones(shape_of(t), t._a.dtype)) for t in like)
+        return tuple(constant_like(t, 1) for t in like)
     _, vs = _tensors(v, "v", where)
     if len(vs) != len(like):
         raise ArgumentError(f"{where}: v has {len(vs)} tensors, the {what}s are {len(like)}")
@@ -81,12 +82,12 @@ def _grads(outs, inputs, seeds, create_graph, strict=False, where=""):
     """Gradients with zeros where nothing depends."""
     pairs = [(o, s) for o, s in zip(outs, seeds) if o.requires_grad and s is not None]
     if not pairs:
-        return tuple(_zeros_like(x) for x in inputs)
+        return tuple(constant_like(x) for x in inputs)
     found = grad([o for o, _ in pairs], inputs, [s for _, s in pairs], retain_graph=True, create_graph=create_graph,
                  allow_unused=True)
     for i, g in enumerate(found):
         _strict(strict, g is None, f"{where}: the outputs are independent of input {i}")
-    return tuple(_zeros_like(x) if g is None else g for g, x in zip(found, inputs))
+    return tuple(constant_like(x) if g is None else g for g, x in zip(found, inputs))
 
 
 def vjp(func, inputs, v=None, create_graph=False, strict=False):
@@ -103,7 +104,7 @@ def vjp(func, inputs, v=None, create_graph=False, strict=False):
 
 def _transposed(outs, xs, vs, create_graph, strict, where):
     """The Jacobian times vs, as the gradient (in a placeholder) of the vector-Jacobian product."""
-    holders = tuple(_zeros_like(o).requires_grad_() for o in outs)
+    holders = tuple(constant_like(o).requires_grad_() for o in outs)
     pulled = _grads(outs, xs, holders, True, strict, where)
     return _grads(pulled, holders, vs, create_graph)
 
@@ -148,7 +149,7 @@ def _forward_jacobian(func, xs, create_graph):
     columns = [[[] for _ in xs] for _ in outs]
     for i, x in enumerate(xs):
         for k in range(numel_of(x)):
-            vs = [_zeros_like(y) for y in xs]
+            vs = [constant_like(y) for y in xs]
             vs[i]._a.reshape(-1)[k] = 1
             for j, column in enumerate(_transposed(outs, xs, vs, create_graph, False, "jacobian")):
                 columns[j][i].append(reshape(column, shape=(numel_of(column), 1)))
@@ -195,7 +196,8 @@ def hessian(func, inputs, create_graph=False, strict=False, vectorize=False, out
 
     def first(*xs):
         out = _scalar(func, xs, "hessian", strict)
-        return _grads((reshape(out, shape=()),), xs, (wrap(np.ones((), out._a.dtype)),), True, strict, "hessian")
+        one = full.call(None, shape=(), value=1, dtype=out.dtype)
+        return _grads((reshape(out, shape=()),), xs, (one,), True, strict, "hessian")
 
     found = jacobian(first, inputs if several else (inputs,), create_graph, False, vectorize, outer_jacobian_strategy)
     return found if several else found[0][0]
@@ -207,7 +209,7 @@ def _second(func, inputs, v, create_graph, strict, where, product):
         xs = _fresh_inputs(listed, create_graph)
         vs = _directions(v, xs, "input", where)
         out = _scalar(func, xs, where, strict)
-        first = _grads((out,), xs, (wrap(np.ones(shape_of(out), out._a.dtype)),), True, strict, where)
+        first = _grads((out,), xs, (constant_like(out, 1),), True, strict, where)
         found = product(first, xs, vs)
     return _finished(out, create_graph), _one_or_all(_finished(found, create_graph), several)
 

@@ -10,7 +10,7 @@ from functools import wraps
 import numpy as np
 
 from ...ir.errors import ArgumentError, AutogradError
-from ...ir.ops.shape import cat, full, reshape
+from ...ir.ops.shape import cat, reshape
 from ..autograd import functional
 from ..autograd.backward import grad as _grad
 from ..autograd.grad_mode import enable_grad
@@ -27,7 +27,7 @@ def _map(fn, tree):
 
 def _holder(out):
     """Stands for the gradient of a result, so that what is computed from it can be differentiated."""
-    return full.call(None, shape=shape_of(out), value=0, dtype=out.dtype).requires_grad_()
+    return functional.constant_like(out).requires_grad_()
 
 
 def _leaves(tree) -> list:
@@ -110,7 +110,7 @@ def grad_and_value(func, argnums=0, has_aux=False):
             if value.requires_grad:
                 found = _grad(value, inputs.wanted, create_graph=inputs.create_graph, allow_unused=True, materialize_grads=True)
             else:
-                found = [wrap(np.zeros(t._a.shape, t._a.dtype)) for t in inputs.wanted]
+                found = [functional.constant_like(t) for t in inputs.wanted]
         gradient = inputs.finished(inputs.shaped(found))
         value, aux = inputs.finished(value), inputs.finished(aux)
         return gradient, ((value, aux) if has_aux else value)
