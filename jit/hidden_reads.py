@@ -127,11 +127,24 @@ def _items(container) -> list:
     return list(map(id, list.__iter__(container) if isinstance(container, list) else set.__iter__(container)))
 
 
+def _kept_by(cached) -> list:
+    """What a function with functools.lru_cache refers to, but for its attributes."""
+    return [v for v in gc.get_referents(cached) if v is not cached.__dict__]
+
+
+def keys_of(cached) -> list:
+    """The arguments for which a function with functools.lru_cache keeps results."""
+    if not cached.cache_info().currsize:
+        return []
+    keys = next((list(v) for v in _kept_by(cached) if type(v) is dict and v), [])
+    return [x for key in keys for x in (key if type(key) is tuple else (key,))]
+
+
 def results_of(cached) -> list:
     """What a function with functools.lru_cache keeps: its results, and perhaps their keys."""
     if not cached.cache_info().currsize:
         return []
-    found = [v for v in gc.get_referents(cached) if v is not cached.__dict__]
+    found = _kept_by(cached)
     if cached.cache_parameters()["maxsize"] is None:
         return list(next(v for v in found if type(v) is dict).values())
     return [v for v in found if not (type(v) is dict and any(type(x).__name__ == "_lru_list_elem" for x in v.values()))]
@@ -189,17 +202,26 @@ class HiddenReads:
             kept = results_of(function)
             self._note_reading(Reading(("cache", id(function)), lambda: _keeps(function, kept[:_MOST_KEPT]), True,
                                        f"whether {function.__name__}() has kept its results"))
+            for v in keys_of(function):
+                self._note_tensor(v)        # for another argument it gives something else
             for v in kept:
                 if type(v) in (list, dict, set):
                     text = f"what {function.__name__}() gave"
                     self._note_reading(Reading(("kept", id(v)), lambda v=v: v, photograph(v), text))
 
+    def is_of_filled_cache(self: Any, reading) -> bool:
+        """Whether a condition is on what a function with functools.lru_cache keeps, of which this call has filled the cache."""
+        if reading.watched[0] != "cache":
+            return False
+        function, misses = self.caches[reading.watched[1]]
+        return function.cache_info().misses != misses
+
     def check_caches(self: Any, has_effects: bool):
         """Raises if this call did what later ones, which find a result in a cache, do not do; or if what it left there may be
-        changed from outside."""
+        changed from outside, or would be computed again."""
         for function, misses in self.caches.values():
             if function.cache_info().misses != misses and (has_effects or any(
-                    is_instance(v) or type(v) in (list, dict, set) for v in results_of(function))):
+                    is_instance(v) or isinstance(v, (Tensor, tuple, list, dict, set)) for v in results_of(function))):
                 raise FirstTimeError(f"{function.__name__}() was run to fill its cache, which later calls don't repeat")
 
     def _through_tensor(self: Any, base, steps) -> bool:

@@ -11,13 +11,15 @@ from ..runtime.nn.module import Module
 from ..runtime.tensor import Tensor
 from .asked import NOTHING
 from .guards import Guard
-from .hidden_reads import known_in_class, partial_reading, results_of
+from .hidden_reads import Reading, known_in_class, partial_reading, results_of
 from .instances import attributes_of, is_instance, is_users_space
 from .lack import Lack
 from .photograph import CONTAINERS, is_plain, photograph
 from .places import read
 from .reads import ARGUMENT, MISSING, Chain, key_text
 from .tree import fields_of, is_structure
+
+_WEAK = (weakref.WeakKeyDictionary, weakref.WeakValueDictionary, weakref.WeakSet)
 
 
 class Outside:
@@ -117,6 +119,10 @@ class Outside:
             return [(text, value.__self__)]
         if type(value) is functools._lru_cache_wrapper:
             return [(f"{text}()", v) for v in results_of(value) if not is_plain(v)]
+        if isinstance(value, _WEAK):
+            seen = photograph(value.data, self.held)
+            self._note_reading(Reading(("weak", id(value)), lambda: value.data, seen, f"what {text} holds"))
+            return [(f"{text}[...]", ref()) for ref in value.data if isinstance(ref, weakref.ref)]
         if type(value) in weakref.ProxyTypes:
             return [(text, value.__repr__.__self__)]
         return [(f"{text}()", value())] if isinstance(value, weakref.ref) else []

@@ -3,6 +3,7 @@
 import copy
 import copyreg
 import functools
+import os
 import sys
 import types
 from dataclasses import replace
@@ -16,7 +17,7 @@ from .bystanders import is_alone
 from .casts import Casts
 from .contents import Contents
 from .errors import DisturbedError, TraceError
-from .frames import cell_of, functions_of, is_user, unwatched
+from .frames import cell_of, functions_of, is_user, unwatched, works_for_user
 from .given import Parts
 from .guards import UNREAD, Guard, ModulesGuard, module_state
 from .handed_on import calls_of, note_arguments
@@ -139,6 +140,8 @@ class Watch(Outside, HiddenReads, Stores, World):
                 self._fix()
             if is_user(frame):
                 self._builtin(frame, arg)
+            elif arg is os.urandom and works_for_user(frame):
+                self._refuse("it draws random numbers from the operating system; use ingot's random functions")
 
     def _leads_past(self, frame, function) -> bool:
         """Whether a builtin starts a thread, or copies or lists attributes of an object."""
@@ -285,12 +288,13 @@ class Watch(Outside, HiddenReads, Stores, World):
         how, calls = self._uses.get(chain), self._calls.get(chain, ())
         chain, root, base = self._past_modules(chain, root, base)
         if base is not None:
-            self._note_use(chain, base, follow(base, chain.steps), how, calls)
+            found = follow(base, chain.steps)
+            self._note_cache(found)
+            self._note_use(chain, base, found, how, calls)
         key = (id(root), chain)
         if base is None or key in self.guards or self._through_tensor(base, chain.steps):
             return
         value = read(base, chain.steps)
-        self._note_cache(value)
         if value is sys.modules:        # any import adds to it, those within ingot, too
             return
         if chain.root == ARGUMENT and self.parts.leads_to(base, chain.steps, value):
@@ -343,6 +347,7 @@ class Watch(Outside, HiddenReads, Stores, World):
         if isinstance(value, Module):
             self._see_module(value)
         elif value is not base:
+            self._note_cache(value)
             self._see_held(chain, len(chain.steps) - len(steps), value)
         if value is base:
             return chain, root, base
@@ -391,7 +396,8 @@ class Watch(Outside, HiddenReads, Stores, World):
         seen.update({id(m): m for m in self.module_writes.reached()})
         modules = [ModulesGuard(seen.values(), self.held, before, turned)] if seen else []
         for reading in self.readings.values():
-            if not (reading.holds() or (type(reading) is Lack and reading.is_filled_by(written))):
+            fills = type(reading) is Lack and reading.is_filled_by(written)
+            if not (fills or reading.holds() or self.is_of_filled_cache(reading)):
                 raise TraceError(f"this function cannot be traced: it changed what it reads: {reading}")
         replaced = overwritten(effects, {*touched, *[id(g.root) for g in self.guards.values()]})
         for guard in self.guards.values() if replaced else ():

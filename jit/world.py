@@ -31,9 +31,10 @@ _MODES = ("grad mode", "inference mode", "autocast", "anomaly mode", "the hooks 
           "the default device")
 _MODE_SETTERS = frozenset([f.__code__ for f in (       # of those that need no `with` block
     grad_mode.set_grad_enabled.__init__, grad_mode.no_grad.__enter__, set_default_dtype, set_default_device)])
-_IMPURE_MODULES = ("_random", "random", "time", "secrets", "uuid", "numpy.random", "datetime")
+_IMPURE_MODULES = ("_random", "random", "time", "secrets", "uuid", "numpy.random")
+_CLOCKS = frozenset(("now", "utcnow", "today"))     # of dates and times
 # Of the module of the operating system, which is called what `os.name` says.
-_LOOKS_AROUND = frozenset(("listdir", "scandir", "stat", "lstat", "getcwd", "access"))
+_LOOKS_AROUND = frozenset(("urandom", "listdir", "scandir", "stat", "lstat", "getcwd", "access"))
 _ABOUT_A_PATH = frozenset([f.__code__ for f in (
     *[getattr(os.path, name) for name in ("exists", "lexists", "isfile", "isdir", "islink", "getsize", "getmtime")],
     *[getattr(pathlib.Path, name) for name in ("exists", "is_file", "is_dir", "stat")]) if hasattr(f, "__code__")])
@@ -119,7 +120,8 @@ class World:
     def _builtin(self: Any, frame, function):
         """The user's code calls a builtin."""
         owner = getattr(function, "__self__", None)
-        module = function.__module__ or (owner.__name__ if isinstance(owner, types.ModuleType) else type(owner).__module__)
+        holder = owner if isinstance(owner, type) else type(owner)
+        module = function.__module__ or (owner.__name__ if isinstance(owner, types.ModuleType) else holder.__module__)
         name = getattr(function, "__name__", "")
         place = f"{frame.f_code.co_filename}:{frame.f_lineno}"
         if type(owner) is ContextVar:
@@ -131,7 +133,8 @@ class World:
             self._refuse(f"it reads at {place} from a file that was opened outside of it; pass what is read as an argument")
         if (module == os.name and name in _LOOKS_AROUND) or (module == "builtins" and name == "input"):
             self._refuse(f"it calls {name}() at {place}, which gives what is there at that time; pass that as an argument")
-        if module.startswith(_IMPURE_MODULES) and name not in ("seed", "sleep") and id(owner) not in self.made:
+        is_impure = name in _CLOCKS if module == "datetime" else module.startswith(_IMPURE_MODULES)
+        if is_impure and name not in ("seed", "sleep") and id(owner) not in self.made:
             self._refuse(f"it calls {module}.{name} at {place}, whose result changes from call to call; pass the value as an "
                          "argument, or use ingot's random functions")
         if name in _MUTATORS and any(owner is c for c in self.containers) and not self.contents.has_seen(owner):

@@ -3,6 +3,7 @@
 import pytest
 
 import ingot
+import watched_world  # noqa: F401  (adds its programs)
 from ingot import jit
 from outcomes import plain
 from watched_programs import PROGRAMS, REFUSED

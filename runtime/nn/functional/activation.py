@@ -8,6 +8,7 @@ from ....ir.errors import ArgumentError, ShapeError
 from ....ir.ops import elementwise as ew
 from ....ir.ops import nn as ops
 from ....ir.ops.shape import slice_
+from ....ir.substitute import as_float
 from ...api import nn as core
 from ...api.limits import clamp
 from ...api.nn import activated, finish, floating, spared
@@ -114,12 +115,12 @@ def softshrink(input, lambd=0.5):
 def softplus(input, beta=1, threshold=20):
     """log(1 + exp(beta * x)) / beta; x itself where beta * x is above the threshold."""
     floating(input, "softplus")
-    scaled = input if beta == 1 else ew.mul(input, float(beta))
+    scaled = input if beta == 1 else ew.mul(input, as_float(beta))
     smooth = ops.softplus(scaled)
     if beta == 1 and threshold == 20 and input.dtype is not dt.float64:
         return smooth   # beyond 20 both agree to the last place of float32
-    smooth = smooth if beta == 1 else ew.div(smooth, float(beta))
-    return ew.where(ew.gt(scaled, float(threshold)), input, smooth)
+    smooth = smooth if beta == 1 else ew.div(smooth, as_float(beta))
+    return ew.where(ew.gt(scaled, as_float(threshold)), input, smooth)
 
 
 def softsign(input):

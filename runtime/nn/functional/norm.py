@@ -7,6 +7,7 @@ from ....ir.ops import batch_norm as batch_ops
 from ....ir.ops import elementwise as ew
 from ....ir.ops.pool import avg_pool
 from ....ir.ops.shape import reshape
+from ....ir.substitute import as_float
 from ...api.norm import floating, group_norm, in_one_dtype
 from ...api.promote import to_dtype
 from ...api.register import deliver
@@ -20,7 +21,7 @@ def update_running(running, found, momentum, name):
     with no_grad():
         found = to_dtype(found.detach(), running.dtype)
         if not isinstance(momentum, Tensor):
-            momentum = float(momentum)
+            momentum = as_float(momentum)
         kept = ew.mul(running, 1.0 - momentum)
         write(running, ew.add(kept, ew.mul(found, momentum)), name)
 

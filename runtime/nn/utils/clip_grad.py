@@ -6,6 +6,7 @@ import numpy as np
 
 from ....ir.errors import AutogradError
 from ....ir.ops.moments import vector_norm
+from ....ir.substitute import as_float
 from ...api.register import FUNCTIONS
 from ...autograd.grad_mode import no_grad
 from ...dispatch import kernel_of
@@ -82,7 +83,7 @@ _ALL = [tuple(range(n)) for n in range(65)]      # the dims of an array of so ma
 @no_grad()
 def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
     """Scales gradients so that a norm computed before comes down to max_norm."""
-    scale = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
+    scale = (as_float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
     swept, others = _parted(_gradients(parameters))
     if swept and scale._a.__class__ is np.ndarray:
         sweep_each(_scaled, [((g,), ()) for g in swept], [scale._a], "clip_grad_norm_")
@@ -104,7 +105,7 @@ def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=Fals
 @no_grad()
 def clip_grad_value_(parameters, clip_value, foreach=None):
     """Limits each element of the gradients to [-clip_value, clip_value]."""
-    limit = float(clip_value)
+    limit = as_float(clip_value)
     swept, others = _parted(_gradients(parameters))
     if limit == limit:
         sweep_each(_limited, [((g,), ()) for g in swept], [-limit, limit], "clip_grad_value_")
