@@ -27,6 +27,7 @@ class Scope:
         self.hints: dict[str, Any] = {}
         self.numbers: dict[str, Any] = {}
         self.conditions: dict[str, Any] = {}
+        self.reads: dict[str, Any] = {}   # name of a size that is read out of data on the way -> the user's line that reads it
         self.pinned: set = set()          # names whose very value was asked for
         self.open = True
         self.is_inner = False             # of the compiler: what is printed are expressions
@@ -36,11 +37,12 @@ class Scope:
         self._made: dict = {}             # (operation, operand, operand) -> result
         self._lowest: dict = {}           # polynomial -> what it is at least, or None
 
-    def size(self, name: str, hint: int) -> SymInt:
+    def size(self, name: str, hint: int, least: int | None = None) -> SymInt:
         """A new named size."""
-        if hint < self.least:
-            raise GraphError(f"size {name} is {hint}: a symbolic size is at least {self.least}")
-        self._enter(name, hint, self.least)
+        least = self.least if least is None else least
+        if hint < least:
+            raise GraphError(f"size {name} is {hint}: a symbolic size is at least {least}")
+        self._enter(name, hint, least)
         made = self.numbers[name] = self.wrap(poly.variable(name))
         return made
 
@@ -112,7 +114,7 @@ class Scope:
         scope.hints.update(zip(self.hints, values))
         scope.lows = {name: low and LEAST for name, low in self.lows.items()}
         if self.least < LEAST:
-            sizes = [name for name, low in self.lows.items() if low is not None]
+            sizes = [name for name in scope.hints if self.lows[name] is not None]
             scope.fixed = {name: 1 for name in sizes if scope.hints[name] == 1}
             scope.conditions = {f"{name} {'==' if name in scope.fixed else '!='} 1": None for name in sizes}
         return scope

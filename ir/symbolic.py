@@ -135,6 +135,9 @@ class SymInt:
     def __array__(self, dtype=None, copy=None):
         return np.asarray(self.__index__(), dtype)
 
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        return _by_ufunc(ufunc, method, inputs, kwargs)
+
     def __hash__(self):
         return hash(self.__index__())
 
@@ -307,6 +310,11 @@ def pinned(x):
     return float(x) if type(x) is SymFloat else x
 
 
+def _by_ufunc(ufunc, method, inputs, kwargs):
+    """A function of numpy's on numbers of Python, which an array of one number would not be."""
+    return getattr(ufunc, method)(*map(pinned, inputs), **kwargs)
+
+
 def _compare_real(test, x, y):
     if not (is_symbol(y) or type(y) in (int, float, bool)):
         return getattr(operator, test)(pinned(x), y)
@@ -380,6 +388,9 @@ class SymFloat:
 
     def __array__(self, dtype=None, copy=None):
         return np.asarray(float(self), dtype)
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        return _by_ufunc(ufunc, method, inputs, kwargs)
 
     def __reduce__(self):
         return float, (float(self),)

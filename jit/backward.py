@@ -2,6 +2,8 @@
 listens, along the history that the eager run has made, so that what was detached, hooks and user functions count as they do
 in eager mode. It ends at the tensors that came from outside."""
 
+from collections import Counter
+
 import numpy as np
 
 from ..runtime.autograd.engine import Backward
@@ -20,13 +22,13 @@ def backward_of(recorder, results, made) -> RecordedBackward:
     stops = {position: edge for position, edge in recorder.edges.items() if edge is not None}
     seeds = [_seed(recorder, t, f"grad{i}") for i, t in enumerate(results)]
     values = b.inputs[first:]
-    error, found = None, {}
+    error, walk = None, _Walk(set(stops.values()), made)
     try:
-        found = _Walk(set(stops.values()), made).arrivals([t._node for t in results], seeds)
+        found = walk.arrivals([t._node for t in results], seeds)
     except TraceError:
         raise
     except Exception as e:
-        error = e.with_traceback(None)
+        error, found = e.with_traceback(None), walk.complete()
     if len(recorder.cuts) > cuts:
         raise TraceError("this function cannot be traced: going backward through its results, Python reads a value out of a "
                          "tensor; call backward() inside of the traced function")
@@ -52,6 +54,7 @@ class _Walk(Backward):
         super().__init__(retain=True, create_graph=False)
         self.stops, self.made = stops, made
         self.ends = {_source(e) for e in stops}
+        self.passed: set = set()        # ends that a backward would have come by
 
     def arrivals(self, edges, gradients) -> dict:
         """{stop: its gradient}."""
@@ -62,6 +65,9 @@ class _Walk(Backward):
         m.grad, m.autocast = False, None
         try:
             for node in self._order([_source(e) for e in edges]):
+                if self._is_end(node):
+                    self.passed.add(node)
+                    continue
                 g = self.pending.pop(node, None)
                 for edge, grad in zip(node.edges, self._through(node, g) if g is not None else ()):
                     if edge is not None and grad is not None:
@@ -69,6 +75,13 @@ class _Walk(Backward):
         finally:
             m.grad, m.autocast = before
         return {e: g for e in self.stops if (g := self._arrived(e)) is not None}
+
+    def complete(self) -> dict:
+        """{leaf: its gradient} of those that have theirs when the walk breaks off."""
+        return {e: g for e in self.stops if e in self.passed and type(e) is Leaf and (g := self._arrived(e)) is not None}
+
+    def _is_end(self, node) -> bool:
+        return type(node) is Leaf or node in self.ends
 
     def _through(self, node, g):
         if any(which == "retain" for which, _ in (node.pre_hooks or {}).values()):
@@ -83,20 +96,32 @@ class _Walk(Backward):
         return self.pending.get(edge)
 
     def _order(self, roots) -> list:
-        """The nodes between the results and the stops, each before those that it leads to."""
-        order, seen, stack = [], set(), [(n, False) for n in roots]
+        """The nodes between the results and the stops, and these, in the order in which a backward goes through them."""
+        roots = [*dict.fromkeys(roots)]
+        waiting: Counter = Counter()
+        stack, seen = [*roots], set(roots)
         while stack:
-            node, is_done = stack.pop()
+            node = stack.pop()
             if node in self.made:
                 raise TraceError("this function cannot be traced: it hands out a tensor that requires grad, which it has made, "
                                  "and what it has computed from it; do one of the two outside")
-            if is_done:
-                order.append(node)
-            elif node not in seen and node not in self.ends and type(node) is not Leaf:
-                seen.add(node)
-                stack.append((node, True))
-                stack += [(_source(e), False) for e in node.edges if e is not None]
-        return order[::-1]
+            for source in self._sources(node):
+                waiting[source] += 1
+                if source not in seen:
+                    seen.add(source)
+                    stack.append(source)
+        ready, order = [n for n in roots if not waiting[n]], []
+        while ready:
+            order.append(ready.pop())
+            for source in self._sources(order[-1]):
+                waiting[source] -= 1
+                if not waiting[source]:
+                    ready.append(source)
+        return order
+
+    def _sources(self, node) -> list:
+        """What the edges of a node lead to; nothing behind the ends."""
+        return [] if self._is_end(node) else [_source(e) for e in node.edges if e is not None]
 
 
 def _source(edge):

@@ -14,6 +14,7 @@ from typing import Any
 from ..ir import dtype as dt
 from ..ir.symbolic import SymFloat, SymInt
 from ..runtime.state import tls
+from ..runtime.storage import user_line
 from ..runtime.tensor import Tensor
 from .bystanders import is_alone
 from .read_numbers import ReadNumber, applied, as_number
@@ -57,6 +58,8 @@ class Cast:
         if kind in (SymInt, SymFloat):
             return x if x.__class__ is self.kind else x * 1.0 if kind is SymInt else None
         number = x if kind is ReadNumber else _number_of(x, self.kind)
+        if type(number) in (int, SymInt):        # a size
+            return number
         if number is None or not number.is_open:
             return None
         if number.kind is self.kind:
@@ -66,7 +69,7 @@ class Cast:
         return ReadNumber(number.recorder, number.tensor.to(dt.float64), float(number.hint))
 
 
-def _number_of(x, kind) -> ReadNumber | None:
+def _number_of(x, kind) -> Any:
     """What a tensor of one element holds."""
     recorder = tls.m.recorder
     if not isinstance(x, Tensor) or recorder is None or tls.m.batched is not None or not getattr(recorder, "defers", False):
@@ -75,7 +78,10 @@ def _number_of(x, kind) -> ReadNumber | None:
     if not is_plain or x._a.size != 1:
         return None
     held = float if x.is_floating_point() else int
-    return ReadNumber(recorder, as_number(x, held), held(x._a.item()))
+    line = user_line() if held is kind is int else None
+    if line in recorder.sized:
+        return recorder.size(as_number(x, int), int(x._a.item()), line)
+    return ReadNumber(recorder, as_number(x, held), held(x._a.item()), line)
 
 
 CASTS: dict = {kind.__name__: Cast(kind) for kind in (int, float)} | {"type": TypeOf()}

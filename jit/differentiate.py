@@ -28,8 +28,8 @@ class Differential:
     residuals: list
     seeds: list
     grads: list
-    job: Job | None
-    error: Exception | None = None      # what backward raises
+    job: Job
+    error: Exception | None = None      # what backward raises, once leaves have the gradients that came before
 
     @staticmethod
     def of(recording, slots) -> "Differential | None":
@@ -38,9 +38,6 @@ class Differential:
         if back is None:
             return None
         results = [i for i, o in enumerate(recording.outputs) if o.has_history]
-        if back.error is not None:
-            wanted = list(back.gradients)
-            return Differential(wanted, results, [], [], [None] * len(wanted), None, back.error)
         return Differential._cut(recording, back, slots, results)
 
     @staticmethod
@@ -60,7 +57,7 @@ class Differential:
         backend = next(iter(recording.devices.values()), None)
         piece = Piece(name, nodes, numbers, scope=recording.scope, backend=backend)
         job = job_of(piece, [Result(numbers[g], owned=True) for g in there])
-        return Differential(list(back.gradients), results, residuals, [numbers[s] for s in back.seeds], grads, job)
+        return Differential(list(back.gradients), results, residuals, [numbers[s] for s in back.seeds], grads, job, back.error)
 
 
 def _needed(nodes, found):
@@ -114,14 +111,18 @@ class TraceNode:
                 raise AutogradError(f"a traced function saved an input for its gradient, overwritten since{by}: it is "
                                     f"at version {storage.version}, expected {version}. Use the out-of-place form there, or "
                                     "clone() before writing.")
-        if d.error is not None:
-            raise d.error
         env = {}
         for (_, number), value in zip(d.residuals, self.residuals):
             env[number] = value
         for number, g, aval in zip(d.seeds, slots, self.outs):
             env[number] = np.zeros(aval.shape, aval.dtype.np) if g is None else g
         made = d.job.run(env, self.symbols)
+        if d.error is not None:
+            for at, edge in zip(d.grads, self.edges):
+                if at is not None and type(edge) is Leaf:
+                    engine.deliver(edge, made[at])
+                    engine.finish_leaf(edge)
+            raise d.error
         return [None if at is None or edge is None else made[at] for at, edge in zip(d.grads, self.edges)]
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from ..ir.scope import Scope
 from ..ir.substitute import condition_check, function_of, valuer
 from ..runtime.storage import user_line
+from .data_sizes import given_conditions, given_hints
 from .errors import TraceError
 from .labels import NUMBER, SIZE, Labels, first_failing
 from .tree import flatten
@@ -60,7 +61,12 @@ class Symbols:
 
     def said(self) -> str:
         """The symbols and their values, for a person."""
-        return ", ".join([f"{name} = {value}" for name, value in self.scope.hints.items()])
+        return ", ".join([f"{name} = {value}" for name, value in self.hints.items()])
+
+    @property
+    def hints(self) -> dict:
+        """{name: its value in the call}, without those that are read out of data on the way."""
+        return given_hints(self.scope)
 
     def places_said(self, labels: Labels) -> str:
         """Where the symbols are, for a person."""
@@ -81,9 +87,9 @@ class Symbols:
             known, text = first.setdefault(self.names[place], (value, labels.of(place)))
             if _differs(known, value):
                 return f"{labels.of(place)} and {text} are {value!r} and {known!r}, and a recording needs them to be equal"
-        values = {name: first[name][0] for name in self.scope.hints}
+        values = {name: first[name][0] for name in self.hints}
         names = {name: text for name, (_, text) in first.items()}
-        failing = first_failing(self.scope.conditions, values, names)
+        failing = first_failing(given_conditions(self.scope), values, names)
         return "" if failing is None else f"a recording needs {failing}"
 
     @property
@@ -109,8 +115,8 @@ class Symbols:
             if (NUMBER, i) not in self.names:
                 tests.append(f"numbers[{i}].hex() == {n.hex()!r}" if type(n) is float else f"numbers[{i}] == {n}")
         test = function_of(("shapes", "numbers"), " and ".join(["True", *tests]))
-        read = function_of(("shapes", "numbers"), f"({', '.join([first[name] for name in self.scope.hints])},)")
-        holds = condition_check(self.scope.conditions, self.scope.hints)
+        read = function_of(("shapes", "numbers"), "(" + "".join([f"{first[name]}, " for name in self.hints]) + ")")
+        holds = condition_check(given_conditions(self.scope), self.hints)
 
         def match(shapes, numbers):
             if not test(shapes, numbers):
@@ -163,7 +169,7 @@ class Family:
         """Takes in a symbolic recording. Where those of fixed sizes that were `alike` in everything else agree, it is known to
         be good for their sizes, too (where not, a number may be written down in another way). Returns those that agree."""
         symbols, same = entry.symbols, []
-        for fixed in alike:
+        for fixed in alike if not recording.scope.reads else ():
             values = entry.match(*fixed.call)
             if values is not None and fixed.tree.agrees(recording, valuer(symbols.scope.hints, values)):
                 entry.agreed(values)
@@ -188,6 +194,10 @@ class Family:
                     return (f"{self.labels.of(place)} is {value_at(place, shapes, numbers)!r}, and was recorded as "
                             f"{value_at(place, *before)!r}")
         return ""
+
+    def drop(self, entry):
+        """Forgets a recording that is no more to be compared with others."""
+        self.entries = [e for e in self.entries if e is not entry]
 
     def close(self, reason: str):
         """Gives up generalising."""

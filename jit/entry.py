@@ -3,6 +3,7 @@
 from ..runtime.autograd.node import Leaf
 from ..runtime.device_array import DeviceArray, place_of
 from ..runtime.tensor import Tensor
+from .data_sizes import given_conditions, given_hints
 from .guard_code import quick_check
 from .memory_order import memory_order, overlapping
 from .path import Tree
@@ -32,7 +33,7 @@ class Entry:
         self.key: tuple = ()
         self.conditions: dict = {}
         self.uses = 0                    # calls that were replayed by it, if it has symbols and they were found for the call
-        self.compared: list = [set() for _ in (symbols.scope.hints if symbols is not None else ())]
+        self.compared: list = [set() for _ in (symbols.hints if symbols is not None else ())]
         self.ones_compared: set = set()
         self.quick: dict = {}            # key of a call -> (its quick road, how often that was made)
         self.guards: dict = {}           # by what they watch
@@ -62,8 +63,12 @@ class Entry:
 
     def ones(self, values) -> tuple:
         """The numbers of the symbols that are sizes of 1."""
-        lows = self.symbols.scope.lows.values()
-        return tuple([i for i, (v, low) in enumerate(zip(values, lows)) if low is not None and v == 1])
+        return tuple([i for i, (v, (_, low)) in enumerate(zip(values, self._lows())) if low is not None and v == 1])
+
+    def _lows(self) -> list:
+        """(name, what it is at least) of each symbol."""
+        lows = self.symbols.scope.lows
+        return [(name, lows[name]) for name in self.symbols.hints]
 
     def agreed(self, values):
         """A recording for these values was alike."""
@@ -76,8 +81,7 @@ class Entry:
     def refuse(self, values):
         """Other work is done where the sizes are 1 that are so in a call: this is not good for such."""
         ones = self.ones(values)
-        tests = [f"{name} {'==' if i in ones else '!='} 1" for i, (name, low) in enumerate(self.symbols.scope.lows.items())
-                 if low is not None]
+        tests = [f"{name} {'==' if i in ones else '!='} 1" for i, (name, low) in enumerate(self._lows()) if low is not None]
         self.conditions[f"not ({' and '.join(tests)})"] = None
         self._restrict()
 
@@ -127,9 +131,9 @@ class Entry:
 
     def _note_sizes(self, scope):
         """Takes in the conditions that a recording noted; it notes no more."""
-        self.conditions = {**self.conditions, **scope.conditions}
+        self.conditions = {**self.conditions, **given_conditions(scope)}
         scope.close()
-        self.agreed(scope.hints.values())
+        self.agreed(given_hints(scope).values())
         self._restrict()
 
     def extend(self, moved):

@@ -11,6 +11,7 @@ from ..ir.symbolic import pinned
 from ..runtime.storage import user_line
 from ..runtime.tensor import Tensor, wrap
 from .casts import looks_at_types
+from .data_sizes import MANY
 from .errors import TraceError, at
 from .frames import is_user
 from .printed import Printed
@@ -26,6 +27,8 @@ class Exchange:
     """The part of a recorder that hears of it."""
 
     has_numbers = False       # whether something stands for a number that was read
+    sized: frozenset = frozenset()      # lines that read sizes out of data (`data_sizes.py`),
+    single: frozenset = frozenset()     # and those to which 1 is no size
     defers = False            # whether numbers that are read may wait to be asked for (`read_numbers.py`)
 
     def __init__(self: Any):
@@ -75,11 +78,16 @@ class Exchange:
             pinned(self.shape_of(t)[0])
             return seen
         frame = sys._getframe(3)
-        if self.defers and is_user(frame):
-            number = deferred(self, t, seen) if how == "item" and not looks_at_types(frame.f_code) else None
+        is_users = is_user(frame)
+        is_open = how == "item" and not (is_users and looks_at_types(frame.f_code))
+        line = user_line() if is_open and type(seen) is int else None
+        if line in self.sized:
+            return self.size(t, seen, line)
+        if self.defers and is_users:
+            number = deferred(self, t, seen, line) if is_open else None
             if number is not None or self.handed_out.takes(t, how, seen, sys._getframe(2).f_code, frame):
                 return seen if number is None else number
-        self.cut(t, how, seen)
+        self.cut(t, how, seen, line)
         if how == "numpy":
             self.lent.append((seen, self.cuts[-1].seen, user_line()))
         return seen
@@ -88,9 +96,23 @@ class Exchange:
         """A tensor becomes part of a string: what stands for it there, if that is only printed."""
         return self.printed.mark(t, t._a.item() if t._a.size == 1 else None, spec, frame) if is_user(frame) else None
 
-    def cut(self: Any, t: Tensor, how: str, seen):
-        """What follows is recorded for this value alone."""
-        self.cuts.append(Cut(len(self.builder.nodes), self.value_of(t), how, frozen_value(seen)))
+    def cut(self: Any, t: Tensor, how: str, seen, line=None):
+        """What follows is recorded for this value alone; `line` read an integer."""
+        self._add_cut(t, how, frozen_value(seen), line)
+
+    def _add_cut(self: Any, t, how, seen, line):
+        noted = 0 if self.scope is None else len(self.scope.conditions)
+        self.cuts.append(Cut(len(self.builder.nodes), self.value_of(t), how, seen, line, noted))
+
+    def size(self: Any, t: Tensor, seen: int, line):
+        """A number that is read by a line which gives sizes; what follows is recorded for others, too."""
+        is_own = seen < 1 or (seen == 1 and line in self.single)
+        self._add_cut(t, "size", frozen_value(seen) if is_own else MANY, line)
+        if is_own:
+            return seen
+        name = f"read{len(self.scope.reads)}"
+        self.scope.reads[name] = line
+        return self.scope.size(name, seen, 1)
 
     def plain(self: Any, op, args, params):
         """Operands and parameters of an operator: with the values of numbers that were read, unless the graph computes with

@@ -120,9 +120,9 @@ class Outside:
         if type(value) is functools._lru_cache_wrapper:
             return [(f"{text}()", v) for v in results_of(value) if not is_plain(v)]
         if isinstance(value, _WEAK):
-            seen = photograph(value.data, self.held)
-            self._note_reading(Reading(("weak", id(value)), lambda: value.data, seen, f"what {text} holds"))
-            return [(f"{text}[...]", ref()) for ref in value.data if isinstance(ref, weakref.ref)]
+            held: Any = vars(value)["data"]
+            self._note_reading(Reading(("weak", id(value)), lambda: held, photograph(held, self.held), f"what {text} holds"))
+            return [(f"{text}[...]", ref()) for ref in held if isinstance(ref, weakref.ref)]
         if type(value) in weakref.ProxyTypes:
             return [(text, value.__repr__.__self__)]
         return [(f"{text}()", value())] if isinstance(value, weakref.ref) else []

@@ -1,5 +1,6 @@
 """Recorded paths through a function, merged into a tree: a first stretch, and the answers that lead on."""
 
+from .data_sizes import MANY
 from .errors import TraceError
 from .replay import Outdated, Replay, Unseen
 from .stretches import stretches_of
@@ -19,25 +20,33 @@ class Tree:
     def merge(self, recording, before) -> bool:
         """Adds another path, once `before` was called; False if it does not begin like the ones here."""
         stretches = stretches_of(recording)
-        here, i = self.first, 0
+        here, i, way = self.first, 0, []
         while True:
+            way.append((here.stage, stretches[i].stage))
             if here.signature != stretches[i].signature or here.question != stretches[i].question:
                 return False
             if i == len(recording.cuts):
                 if here.finish.outcome != recording.outcome:
                     return False
                 before()
+                self._agree(way)
                 return True
-            seen = recording.cuts[i].seen
             i += 1
-            if seen not in here.answers:
+            key = recording.cuts[i - 1].seen, stretches[i].stage.conditions
+            if key not in here.answers:
                 before()
                 self._extend(stretches[i], stretches[i:], recording.cuts[i:])
                 here.coming = stretches[i]
                 self.first.settle()                 # other threads may take it as soon as it is an answer
-                here.answers[seen], here.coming = stretches[i], None
+                here.answers, here.coming = {**here.answers, key: stretches[i]}, None
+                self._agree(way)
                 return True
-            here = here.answers[seen]
+            here = here.answers[key]
+
+    @staticmethod
+    def _agree(way):
+        for here, there in way:
+            here.agreed(there)
 
     def agrees(self, recording, give) -> bool | None:
         """Whether a recording with symbolic sizes, for those that `give` puts in, is a path of this tree; None if Python saw
@@ -48,7 +57,7 @@ class Tree:
                 return False
             if i == len(recording.cuts):
                 return True
-            following = here.answers.get(recording.cuts[i].seen)
+            following = here.answers.get((recording.cuts[i].seen, ()))
             if following is None:
                 return None
             here = following
@@ -57,11 +66,12 @@ class Tree:
     @staticmethod
     def _extend(here, stretches, cuts):
         for cut, following in zip(cuts, stretches[1:]):
-            here.answers[cut.seen] = following
+            here.answers[cut.seen, following.stage.conditions] = following
             here = following
 
     def run(self, arguments, symbols=()):
-        """Replays; returns the result tensors, and the outcome that they are for. Raises Unseen before anything was written."""
+        """Replays; returns the result tensors, the outcome that they are for, and the values of all its symbols. Raises Unseen
+        before anything was written."""
         while True:
             replay = Replay(arguments, symbols)
             try:
@@ -92,8 +102,12 @@ class Tree:
             work = here.work
             found = replay.go(here, work)
             if here.question is None:
-                return replay.commit(here.finish, work, found), here.finish.outcome
+                return replay.commit(here.finish, work, found), here.finish.outcome, replay.symbols
             answer = replay.answer(*here.question)
-            if answer not in here.answers:
-                raise Unseen(here.question[1], answer)
-            here = here.answers[answer]
+            following = here.following(answer, replay.symbols)
+            if following is None and here.question[1] == "size" and answer[1] > 0:
+                replay.symbols = *replay.symbols, answer[1]
+                following = here.following(MANY, replay.symbols)
+            if following is None:
+                raise Unseen(here.question[1], answer, here.line)
+            here = following

@@ -33,12 +33,12 @@ _MOST = 1 << 63
 _ORDER = {operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne}
 
 
-def deferred(recorder, t: Tensor, value):
-    """What stands for a value that was read out of a tensor; None if it has to be the value itself."""
+def deferred(recorder, t: Tensor, value, line=None):
+    """What stands for a value that was read out of a tensor by a line; None if it has to be the value itself."""
     kind = type(value)
     if kind not in _WIDE or t.dtype is dt.uint64:
         return None
-    return ReadNumber(recorder, as_number(t, kind), value)
+    return ReadNumber(recorder, as_number(t, kind), value, line)
 
 
 def as_number(t: Tensor, kind) -> Tensor:
@@ -47,11 +47,12 @@ def as_number(t: Tensor, kind) -> Tensor:
 
 
 class ReadNumber:
-    """A float or an int that a recorded function has read; to `isinstance` it is one."""
+    """A float or an int that a recorded function has read by a line, or computed of such; to `isinstance` it is one."""
 
-    __slots__ = ("hint", "is_known", "recorder", "tensor")
+    __slots__ = ("hint", "is_known", "line", "recorder", "tensor")
 
-    def __init__(self, recorder, tensor: Tensor, value):
+    def __init__(self, recorder, tensor: Tensor, value, line=None):
+        self.line = line
         self.recorder, self.tensor, self.hint, self.is_known = recorder, tensor, value, False
         recorder.has_numbers = True
 
@@ -73,7 +74,7 @@ class ReadNumber:
         """The value, for which alone the path that is being recorded holds from now on."""
         if not self.is_known and self.recorder.defers:
             self.is_known = True
-            self.recorder.cut(self.tensor, "item", self.hint)
+            self.recorder.cut(self.tensor, "item", self.hint, self.line if self.kind is int else None)
         return self.hint
 
     def __getattr__(self, name):
@@ -190,7 +191,7 @@ def _computed(plain, x, y) -> Any:
     if a is None or b is None:
         return None
     first = x if type(x) is ReadNumber else y
-    return ReadNumber(first.recorder, plain(a, b), plain(_now(x), _now(y)))
+    return ReadNumber(first.recorder, plain(a, b), plain(_now(x), _now(y)), first.line)
 
 
 def _now(x):
@@ -206,11 +207,12 @@ def is_number(x) -> bool:
 def applied(name: str, args) -> Any:
     """What a function of `number_functions` gives for numbers, of which one was read and nobody has asked for it; None where
     it cannot be computed at every call."""
-    recorder = next((x.recorder for x in args if type(x) is ReadNumber and x.is_open), None)
-    if recorder is None or not all(map(is_number, args)):
+    first = next((x for x in args if type(x) is ReadNumber and x.is_open), None)
+    if first is None or not all(map(is_number, args)):
         return None
+    recorder = first.recorder
     made = computed(recorder, name, [_tensor_of(recorder, x) for x in args], [*map(_now, args)])
-    return None if made is None else ReadNumber(recorder, *made)
+    return None if made is None else ReadNumber(recorder, *made, first.line if name == "floordiv" else None)
 
 
 def _tensor_of(recorder, x) -> Tensor:

@@ -54,12 +54,15 @@ class Source:
 
 @dataclass(frozen=True)
 class Cut:
-    """A place where Python read a value: the nodes before it, the value, how it was read and what was seen."""
+    """A place where Python read a value: the nodes before it, the value, how it was read and what was seen. Of an integer the
+    user's line that read it; how many conditions the scope had then."""
 
     nodes: int
     value: Value
     how: str
     seen: object
+    line: tuple | None = None
+    conditions: int = 0
 
 
 @dataclass

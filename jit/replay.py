@@ -38,8 +38,8 @@ class Environment(dict):
 class Unseen(Exception):
     """Python would read a value for which no path is recorded."""
 
-    def __init__(self, how, value):
-        self.how, self.value = how, value
+    def __init__(self, how, value, line=None):
+        self.how, self.value, self.line = how, value, line
 
     def __str__(self):
         exact = self.how in ("int", "float")
@@ -117,8 +117,8 @@ class Replay:
     def answer(self, slot, how):
         """What Python reads here."""
         a = self.env[slot]
-        read = {"bool": lambda: bool(a.item()), "int": lambda: int(a.item()), "float": lambda: float(a.item()),
-                "item": a.item, "tolist": a.tolist}.get(how)
+        read = {"size": lambda: int(a.item()), "bool": lambda: bool(a.item()), "int": lambda: int(a.item()),
+                "float": lambda: float(a.item()), "item": a.item, "tolist": a.tolist}.get(how)
         return frozen_value(a if read is None else read())
 
     def commit(self, finish, work, found):

@@ -12,6 +12,7 @@ from ..ir.graph import Value
 from ..ir.params import param_key
 from ..ir.substitute import replaced
 from ..runtime.tensor import Tensor
+from .data_sizes import Stage, stages_of
 from .differentiate import Differential
 from .execute import Job, Piece, Result
 from .random_streams import Draw
@@ -27,7 +28,9 @@ class Stretch:
     signature: tuple             # what the nodes are, to recognise the same stretch in another recording
     piece: Piece
     question: tuple | None = None            # (slot, how)
-    answers: dict = field(default_factory=dict)
+    line: tuple | None = None                # of the user's, that reads an integer there
+    stage: Stage = field(default_factory=Stage)
+    answers: dict = field(default_factory=dict)     # (answer, conditions of what follows) -> what follows
     coming: "Stretch | None" = None          # an answer that no replay takes yet
     finish: "Finish | None" = None
     work: "Work | None" = None
@@ -35,6 +38,13 @@ class Stretch:
 
     def __post_init__(self):
         self.is_plain = all(s.kind in ("argument", "captured") for s in self.sources)
+
+    def following(self, answer, symbols) -> "Stretch | None":
+        """What follows an answer for these values of symbols, as far as it is recorded."""
+        found = self.answers.get((answer, ()))
+        if found is not None and not found.stage.reads:
+            return found
+        return next((s for (seen, _), s in self.answers.items() if seen == answer and s.stage.takes(symbols)), None)
 
     def settle(self) -> dict:
         """Finds out what this stretch has to give, for what now follows; returns the slots it needs from before."""
@@ -152,7 +162,10 @@ def stretches_of(recording, give=None) -> list:
         made.append(Stretch(sources, _signature(nodes, slots, sources, give), piece))
         if i < len(recording.cuts):
             made[-1].question = (slots[recording.cuts[i].value], recording.cuts[i].how)
+            made[-1].line = recording.cuts[i].line
         start, known = end, reach
+    for stretch, stage in zip(made, stages_of(recording)):
+        stretch.stage = stage
     if give is None:
         made[-1].finish = _finish(recording, slots)
     return made

@@ -102,10 +102,11 @@ class SymbolicJob(Job):
         self.bindings = 0
         hints = self.scope.hints
         self.size_names = frozenset([n for n, value in hints.items() if type(value) is int])
-        self._places = None if len(self.size_names) == len(hints) else [i for i, n in enumerate(hints) if n in self.size_names]
+        used = self.size_names if not self.scope.reads else self.size_names & piece.names()
+        self._places = None if len(used) == len(hints) else [i for i, n in enumerate(hints) if n in used]
 
     def _key(self, symbols):
-        return symbols if self._places is None else tuple([symbols[i] for i in self._places])
+        return symbols if self._places is None else tuple([symbols[i] for i in self._places if i < len(symbols)])
 
     def _bind(self, symbols, backend=None):
         with self._lock:

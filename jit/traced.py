@@ -17,6 +17,7 @@ from ..runtime.state import Defaults, tls
 from . import report
 from .arrays import ArrayArguments
 from .bystanders import is_alone
+from .data_sizes import DataSizes
 from .dynamic import Family, Symbols, named_places
 from .entry import Entry, kinds_of, sharing
 from .errors import DisturbedError, StandInError, TraceError
@@ -55,6 +56,7 @@ class Traced:
         self._places: tuple = ()         # of these, what is looked up at every call
         self._targets: tuple = ()        # what recordings have found it to write
         self._ran_hooked = False         # whether it was said that hooks on saved tensors keep it from compiled code
+        self._data_sizes = DataSizes()
         self._disturbed = 0              # recordings since the last one that could be kept
         self._restraint = Restraint()
         self._reads_plain = self._is_plain = False      # whether it takes no stand-ins for numbers: read ones, others
@@ -196,11 +198,12 @@ class Traced:
         reason = entry.unfit(call.leaves, self._changing)
         if reason is None:
             try:
-                results, outcome = entry.tree.run(call.leaves, symbols)
+                results, outcome, values = entry.tree.run(call.leaves, symbols)
                 self._quick = self._quick_road(call, entry, symbols)
-                call.result = outcome.give(results, symbols)
+                call.result = outcome.give(results, values)
                 return True
             except Unseen as unseen:
+                self._data_sizes.varies(unseen.line)
                 if not call.met:
                     call.reason = str(unseen)
                 call.met.append(entry)
@@ -249,16 +252,23 @@ class Traced:
     def _symbols(self, call, family) -> Symbols | None:
         """What is symbolic in the recording of a call."""
         if call.met or call.checks:
-            like = (call.met or call.checks[0])[0].symbols
-            return None if like is None else Symbols.of(like.names, call.shapes, call.numbers)
+            likes = [entry.symbols for entry in (*call.met, *[e for e, _ in call.checks[:1]]) if entry.symbols is not None]
+            if likes or not self._reads_sizes():
+                return Symbols.of(likes[0].names, call.shapes, call.numbers) if likes else None
         if self._is_plain:
             return None
+        if call.met:
+            return Symbols.of({}, call.shapes, call.numbers)
         names = family.places(call.shapes, call.numbers, self._dynamic, call.given[1])
         if isinstance(self._dynamic, dict) and family.is_open:
             names.update(named_places(self._dynamic, parameters_of(self.fn), call))
         if names and not is_alone():
             names = self._private(names, call)
-        return Symbols.of(names, call.shapes, call.numbers) if names else None
+        return Symbols.of(names, call.shapes, call.numbers) if names or self._reads_sizes() else None
+
+    def _reads_sizes(self) -> bool:
+        """Whether some lines read sizes out of data, for which symbols may stand now."""
+        return bool(self._data_sizes.lines) and self._dynamic is not False and not self._is_plain and is_alone()
 
     def _private(self, names, call):
         """What may be symbolic where other threads could meet symbolic numbers: not what lies in places that all threads see
@@ -277,6 +287,8 @@ class Traced:
             call.reason = family.why(call.shapes, tuple(call.numbers)) or self._arrays.why(call.args, call.kwargs) or FIRST
         run = Run(self.fn, frozenset(self._changing), symbols)
         run.recorder.defers = not self._reads_plain
+        if symbols is not None and self._reads_sizes():
+            run.recorder.sized, run.recorder.single = self._data_sizes.lines, self._data_sizes.ones
         try:
             run.record(call)
         except StandInError as error:           # from now on it gets plain numbers, each of which counts
@@ -299,6 +311,8 @@ class Traced:
             self._targets = run.outcome.effects or self._targets
             merged = any([entry.add(run.recording, run.guards) for entry in call.met])  # noqa: C419  (all of them)
             merged = merged or self._checked(call, run, family)
+            others = [] if merged else [entry.symbols.scope for entry in call.met if entry.symbols is not None]
+            self._data_sizes.recorded(run.recording, others)
             self._count(call, merged)
             if not merged:
                 self._keep(call, run, family)
@@ -309,7 +323,9 @@ class Traced:
         """Whether a recording is one more case of an entry with which it is compared; the others are told that it is not."""
         alike = [entry.add(run.recording, run.guards) for entry, _ in call.checks]
         for (entry, symbols), same in zip(call.checks, alike):
-            if not same and entry.ones(symbols) in entry.ones_compared:
+            if not same and len(run.recording.scope.reads) > len(entry.symbols.scope.reads):
+                family.drop(entry)      # it was recorded before it was known that a line reads sizes
+            elif not same and entry.ones(symbols) in entry.ones_compared:
                 family.close(f"it does other work for other sizes: {entry.symbols.said()}")
             elif not same:
                 entry.refuse(symbols)
@@ -324,12 +340,12 @@ class Traced:
 
     def _keep(self, call, run, family):
         """Makes a recording an entry: for calls with other sizes and numbers, too, or for ones like this alone."""
-        values = () if run.symbols is None else tuple(run.symbols.scope.hints.values())
+        values = () if run.symbols is None else tuple(run.symbols.hints.values())
         entry = Entry(run.recording, run.guards, run.symbols, (call.shapes, call.numbers))
         if run.symbols is None:
             family.fixed = [*family.fixed[1 - MOST_FIXED:], entry]
             entry.key = call.key
-        elif family.is_open:
+        elif family.is_open and run.symbols.names:
             for fixed in family.enter(entry, run.recording, call.alike):
                 self._replace(fixed)
         family.saw(call.shapes, tuple(call.numbers))
@@ -362,7 +378,7 @@ class Traced:
         with self._lock:
             self._entries, self._families, self._quick = {}, {}, None
             self._changing, self._places, self._targets = set(), (), ()
-            self._restraint = Restraint()
+            self._restraint, self._data_sizes = Restraint(), DataSizes()
 
     def stats(self) -> dict:
         """Calls, compiles and why each recording was made; calls that ran as they are, since recordings did not pay

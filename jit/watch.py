@@ -95,7 +95,7 @@ class Watch(Outside, HiddenReads, Stores, World):
         self.is_first = True
         self._cells: dict = {}
         self._functions: dict = {}       # code -> functions that have it
-        self.mode_setter: tuple | None = None       # the line that set a mode of the thread last
+        self.mode_setter: tuple = ()         # the line that set a mode of the thread last
         self.generators: list = []            # (Python's or numpy's generator, what gives its state, that when first seen)
 
     def __enter__(self):

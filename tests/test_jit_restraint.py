@@ -35,14 +35,14 @@ def test_a_stock_is_filled_up_again():
 
 
 def test_a_function_that_asks_for_other_values_each_time():
-    calls = 0
+    calls, divisors = 0, {n: float(n) for n in range(300)}
 
     @jit.trace
     def pick(x):
         nonlocal calls
         calls += 1
         kept = x[x > 0]
-        return kept.sum() / kept.shape[0]
+        return kept.sum() / divisors[kept.shape[0]]
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

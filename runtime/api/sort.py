@@ -12,6 +12,7 @@ from ...ir.ops.indexing import index as take_index
 from ...ir.ops.indexing import scatter
 from ...ir.ops.scan import cumsum
 from ...ir.ops.shape import cat, full, iota, permute, reshape
+from ...ir.substitute import as_int
 from ..tensor import Tensor
 from . import returns
 from .indexing import positions_of
@@ -56,7 +57,7 @@ def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None) -> returns.to
     """The k largest (or smallest) elements along a dim, in order, as (values, indices); of equals the first."""
     d = canonical_dim(dim, input.ndim)
     x = as_column(input)
-    found = so.arg_topk(x, k=int(k), dim=d, largest=bool(largest))
+    found = so.arg_topk(x, k=as_int(k), dim=d, largest=bool(largest))
     pair = gather_along(x, found, d), found
     if not input.ndim and k == 1:
         pair = tuple(reshape(p, shape=()) for p in pair)
@@ -70,7 +71,7 @@ def kthvalue(input, k, dim=-1, keepdim=False, *, out=None) -> returns.kthvalue:
     x = as_column(input)
     if not 1 <= k <= x.shape[d]:
         raise DimError(f"kthvalue of {input.aval} along dim {dim}: k={k} must be within 1..{x.shape[d]}")
-    found = cut(so.arg_topk(x, k=int(k), dim=d, largest=False), d, k - 1, k)
+    found = cut(so.arg_topk(x, k=as_int(k), dim=d, largest=False), d, k - 1, k)
     return one_along(returns.kthvalue, input, found, d, keepdim, out)
 
 

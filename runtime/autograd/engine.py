@@ -13,6 +13,7 @@ from ...ir.aval import Aval
 from ...ir.errors import AutogradError, DTypeError, ShapeError
 from ...ir.ops.elementwise import add, copy
 from ...ir.ops.shape import expand, full, select, slice_
+from ...ir.substitute import at_hint
 from ...ir.symbolic import is_symbol
 from ..device_array import DeviceArray, zeros_beside
 from ..dispatch import call
@@ -383,7 +384,7 @@ def _retie(value, edge, traced, node, recorder):
         return traced.aval if isinstance(value, Aval) and traced is not None else value
     t = wrap(value)
     if edge is not None:
-        hidden_expand = type(edge) is Node and edge.op is expand and edge.params["shape"] != value.shape
+        hidden_expand = type(edge) is Node and edge.op is expand and at_hint(edge.params["shape"]) != value.shape
         t._node = edge.edges[0] if hidden_expand else edge
     if recorder is not None:
         recorder.unpacked(t, traced, node)

@@ -1,0 +1,242 @@
+"""Sizes that come from data in the middle of a call: few recordings are good for all of them, and give what eager gives."""
+
+import pytest
+
+import ingot
+import ingot.nn.functional as F
+from ingot import jit, nn
+from outcomes import plain
+
+CALLS = 24
+MOST = 4
+
+
+def normal(seed, *shape):
+    ingot.manual_seed(seed)
+    return ingot.randn(*shape)
+
+
+def lengths(seed, n=4, most=16):
+    ingot.manual_seed(seed + 1000)
+    return ingot.randint(1, most + 1, (n,))
+
+
+def masked():
+    return lambda x, n: x[x > 0] * 2 + 1
+
+
+def masked_twice():
+    def f(x, n):
+        some = x[x > -0.5]
+        few = some[some < 0.5]
+        return few.sin(), some.sum() / few.shape[0], some.shape[0] - few.shape[0]
+    return f
+
+
+def layers_of_some_rows():
+    net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+    return lambda x, n: net(x.view(4, 4)[x.view(4, 4)[:, 0] > -0.5]).sum(0)
+
+
+def read_by_item():
+    def f(x, _):
+        n = (x > 0).sum().item()
+        return x[:n] * n, x[n:].mean(), n, max(n, 3)
+    return f
+
+
+def largest():
+    def f(x, _):
+        n = int((x > 0).sum())
+        return x.topk(max(1, n)).values * 2
+    return f
+
+
+def rounded_down():
+    def f(x, _):
+        n = int((x > 0).sum()) // 2 * 2
+        return x[:n].reshape(-1, 2).sum(0) if n else x[:2]
+    return f
+
+
+def up_to_the_longest():
+    def f(x, n):
+        m = int(n.max())
+        rows = x.view(1, 16)[:, :m].expand(4, m)
+        return (rows * (ingot.arange(m) < n[:, None])).sum(1)
+    return f
+
+
+def repeated():
+    return lambda x, n: x[:4].repeat_interleave(n) * 2
+
+
+def different():
+    return lambda x, n: ingot.unique((x * 3).round(), return_counts=True)
+
+
+def drawn():
+    def f(x, n):
+        y = x[x > 0]
+        return y + ingot.randn_like(y), F.dropout(y, 0.5)
+    return f
+
+
+def written():
+    total = ingot.zeros(16)
+
+    def f(x, _):
+        n = int((x > 0).sum())
+        total[:n].add_(x[:n])
+        return total * 1
+    return f
+
+
+def put_back():
+    def f(x, n):
+        y = x.clone()
+        hit = y > 0
+        y[hit] = y[hit] * 2 + 1
+        return y
+    return f
+
+
+def views():
+    def f(x, _):
+        n = int((x > 0).sum())
+        y = x * 2
+        head, tail = y[:n], y[n // 2:]
+        return head, tail
+    return f
+
+
+def too_many():
+    def f(x, n):
+        y = x[x > 0]
+        if y.shape[0] > 9:
+            raise ValueError("too many")
+        return y * 2
+    return f
+
+
+def trained_on_some():
+    net = nn.Linear(4, 4)
+    opt = ingot.optim.SGD(net.parameters(), lr=0.1)
+
+    def f(x, n):
+        opt.zero_grad()
+        y = net(x.view(4, 4))
+        loss = y[y > -2].pow(2).mean()
+        loss.backward()
+        opt.step()
+        return loss.detach()
+    return f
+
+
+PROGRAMS = [masked, masked_twice, layers_of_some_rows, read_by_item, largest, rounded_down, up_to_the_longest, repeated,
+            different, drawn, written, put_back, views, too_many, trained_on_some]
+
+
+def life(make, wrap):
+    """What a function gives at each call."""
+    ingot.manual_seed(0)
+    step, seen = wrap(make()), []
+    for i in range(CALLS):
+        x, n = normal(i, 16), lengths(i)
+        try:
+            made = step(x, n)
+        except ValueError as e:
+            made = str(e)
+        if make is views:
+            made[0].add_(1)
+        seen.append(plain(made))
+    return seen, step
+
+
+@pytest.mark.parametrize("make", PROGRAMS, ids=lambda make: make.__name__)
+def test_few_recordings_are_good_for_all_sizes(make):
+    want, _ = life(make, lambda fn: fn)
+    got, traced = life(make, jit.trace)
+    assert got == want
+    assert traced.stats()["compiles"] <= MOST, traced.stats()["misses"]
+
+
+def test_sizes_of_arguments_change_beside_them():
+    def f(x):
+        y = x[x > 0]
+        return y * 2, y.mean(), y.shape[0], x.shape[0]
+
+    traced = jit.trace(f)
+    for i in range(30):
+        x = normal(i, 10 + i % 7)
+        assert plain(traced(x)) == plain(f(x)), i
+    assert traced.stats()["compiles"] <= 5, traced.stats()["misses"]
+
+
+def test_a_size_that_is_kept():
+    def make():
+        held = {"rows": 0}
+
+        def f(x):
+            held["rows"] = x[x > 0].shape[0]
+            return x * held["rows"]
+        return f, held
+
+    (f, want), (fn, held) = make(), make()
+    traced = jit.trace(fn)
+    for i in range(20):
+        x = normal(i, 16)
+        assert plain(traced(x)) == plain(f(x)) and held == want and type(held["rows"]) is int, i
+    assert traced.stats()["compiles"] <= 6, traced.stats()["misses"]
+
+
+def test_gradients_after_the_call():
+    net = nn.Linear(4, 4)
+    traced = jit.trace(lambda x: net(x[x[:, 0] > 0]).pow(2).sum(0))
+    for i in range(12):
+        seen = []
+        for fn in (traced.fn, traced):
+            net.zero_grad()
+            x = normal(i, 16, 4).requires_grad_()
+            fn(x).sum().backward()
+            seen.append(plain([x.grad, net.weight.grad]))
+        assert seen[0] == seen[1], i
+    assert traced.stats()["compiles"] <= MOST
+
+
+def test_none_and_one():
+    """0 and 1 mean other things to shapes."""
+    def f(x):
+        y = x[x > 0]
+        return y.unsqueeze(0) + ingot.ones(3, 1), y.sum(), y.squeeze(0).shape
+
+    traced = jit.trace(f)
+    for n in (5, 3, 0, 1, 4, 1, 0, 7, 2, 1, 6):
+        x = ingot.where(ingot.arange(8) < n, 1.0 + ingot.arange(8), -1.0)
+        assert plain(traced(x)) == plain(f(x)), n
+    assert traced.stats()["compiles"] <= 6, traced.stats()["misses"]
+
+
+@pytest.mark.parametrize("use", [
+    lambda x, n: x * {k: k / 2 for k in range(17)}[n], lambda x, n: sum([x] * n, x), lambda x, n: x * len(range(0, n, 2)),
+    lambda x, n: x.view(2, 8)[:, : n // 2].sum() if n else x])
+def test_numbers_that_are_no_sizes(use):
+    traced = jit.trace(lambda x: use(x, int((x > 0).sum())))
+    for i in range(40):
+        x = normal(i % 13, 16)
+        assert plain(traced(x)) == plain(traced.fn(x)), i
+    before = traced.stats()["compiles"]
+    for i in range(13):
+        traced(normal(i, 16))
+    assert traced.stats()["compiles"] == before, traced.stats()["misses"]
+
+
+def test_code_that_looks_at_types_gets_plain_numbers():
+    def f(x):
+        n = (x > 0).sum().item()
+        return x[:n] if type(n) is int else "no int"
+
+    traced = jit.trace(f)
+    for i in range(8):
+        x = normal(i, 16)
+        assert plain(traced(x)) == plain(f(x))
