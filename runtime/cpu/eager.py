@@ -25,6 +25,7 @@ from ...ir.ops import (
     counts,
     embedding,
     factor,
+    fourier,
     gamma,
     grouped,
     indexing,
@@ -51,6 +52,7 @@ from .kernel_table import KernelTable
 
 alloc = lazy(__package__, ".alloc")
 eager_factors = lazy(__package__, ".eager_factors")
+eager_fourier = lazy(__package__, ".eager_fourier")
 eager_losses = lazy(__package__, ".eager_losses")
 eager_nn = lazy(__package__, ".eager_nn")
 eager_composites = lazy(__package__, ".eager_composites")
@@ -313,6 +315,15 @@ def grouped_matmul(op: Op):
 def factors(op: Op):
     """The kernels of `eager_factors.py`."""
     return eager_factors.TABLE.make(op)
+
+
+# Discrete Fourier transforms.
+
+
+@TABLE.makes(fourier.fft, fourier.rfft, fourier.irfft)
+def transforms(op: Op):
+    """The kernels of `eager_fourier.py`."""
+    return eager_fourier.TABLE.make(op)
 
 
 # Joined.
