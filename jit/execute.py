@@ -36,7 +36,7 @@ from ..passes.layout import layout
 from ..passes.pack_recurrent import pack_recurrent
 from ..passes.row_bodies import row_bodies
 from ..passes.wide_attention import wide_attention
-from ..runtime.cpu.eager import has_own_kernel
+from ..runtime.cpu.eager import kept_whole
 from ..runtime.device_array import DeviceArray
 from ..runtime.dispatch import kernel_of
 from ..runtime.state import OPEN_PROFILES, tls
@@ -53,7 +53,7 @@ work = lazy(__package__, ".work")
 
 def decompose_bodies(graph: Graph) -> Graph:
     """Composites become their bodies, but for those that eager code runs as one kernel of their own."""
-    return decompose(graph, frozenset([n.op for n in graph.nodes if has_own_kernel(n.op)]))
+    return decompose(graph, kept_whole(graph))
 
 
 def blocked_layout(graph: Graph) -> Graph:

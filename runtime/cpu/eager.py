@@ -130,9 +130,13 @@ def _dot(x, y):
 _BODIES = {linalg.dot: _dot}        # of composites that are no kernel of loops, without operators between
 
 
-def has_own_kernel(op: Op) -> bool:
-    """Whether a composite runs as one kernel of its own, and so must stay whole in traced code."""
-    return op in TABLE
+_WHOLE_INSIDE = frozenset({point_taps.taps_take, point_taps.taps_put, point_taps.taps_dots})
+
+
+def kept_whole(graph) -> frozenset:
+    """The composites that stay whole in compiled graphs, since eager mode runs them as one kernel of their own: those that are
+    called themselves, and of what is inside of bodies those that loops would do worse."""
+    return _WHOLE_INSIDE.union([n.op for n in graph.nodes if n.op in TABLE])
 
 
 # Elementwise; functions of elements alone are in `eager_scalars.py`.

@@ -3,8 +3,8 @@ and the gradient rules of elementwise operators.
 
 A call is a graph of one node, through the passes that traced code takes, and kept for calls of the same shapes. It gives the
 bits of the operators of its body, one after the other, because each of them is computed by the same scalar code and the same
-reduction tree; so calls whose shapes are seen for the first time, which may never come again, run operator by operator. What
-does not become fused kernels alone stays so.
+reduction tree, or the very kernel that runs it elsewhere; so calls whose shapes are seen for the first time, which may never come
+again, run operator by operator. What does not become native code alone stays so.
 """
 
 import functools
@@ -27,7 +27,6 @@ from ...passes.kernel_body import is_free
 from ...passes.plan_memory import Fused
 from ...passes.row_bodies import row_bodies
 from . import eager, program
-from .native_run import NativeRun
 
 _KINDS = {d.np for d in dt.ALL if not d.is_complex and d not in dt.FLOAT8}
 _MOST = 512             # kinds of calls that are remembered for each operator
@@ -37,7 +36,7 @@ _lock = threading.RLock()
 
 def decompose_bodies(graph):
     """Composites become their bodies, but for those with a kernel of their own."""
-    return decompose(graph, frozenset([n.op for n in graph.nodes if eager.has_own_kernel(n.op)]))
+    return decompose(graph, eager.kept_whole(graph))
 
 
 PASSES = (*pipeline.SIMPLER, row_bodies, class_losses, decompose_bodies, *pipeline.SIMPLER)
@@ -122,7 +121,7 @@ class Composites:
             compiled = whole(b.finish(results))
         except IngotError:      # the operators of the body say what is wrong
             return _NONE
-        if not all(type(s) is NativeRun and all(type(part) is Fused for part in s.source.steps) for s in compiled.steps):
+        if not compiled.is_native:
             return _NONE
         return _caller(compiled, type(out) is tuple, all(a.__class__ is np.ndarray for a in args))
 
@@ -215,7 +214,7 @@ def _writer(compiled):
     """A function of the arguments and an array for the result, which may be one of them; None unless the graph is one step with
     one result, so that whatever is read of an element is read before it is written."""
     parts = getattr(compiled.run, "parts", None)
-    if parts is None or len(parts[-1]) != 1 or len(compiled.steps[0].source.steps) != 1:
+    if parts is None or len(parts[-1]) != 1 or [type(s) for s in compiled.steps[0].source.steps] != [Fused]:
         return None
     entry, address, arenas, _, ((shape, dtype),) = parts
 

@@ -30,7 +30,7 @@ def plan(kind: str, dtype, weighted: bool, images: int, channels: int, size: int
     return todo.plan(0, work)
 
 
-def _runs(x, places) -> bool:
+def runs(x, places) -> bool:
     """Whether there is a kernel for such planes and places."""
     return x.dtype in _ELEMENTS and places.dtype == np.int32 and 0 < places.shape[1] <= _MOST_TAPS and places.size > 0
 
@@ -45,7 +45,7 @@ def _run(kind, x, places, weights, y, weighted=True):
 def take(x, places, weights):
     """What `taps_take` computes."""
     out_shape = (*x.shape[:2], *places.shape[2:])
-    if not _runs(x, places) or not x.size:
+    if not runs(x, places) or not x.size:
         return np.asarray(ops.taps_take.ref(x, places, weights), x.dtype)
     out, x = alloc.empty(out_shape, x.dtype), alloc.dense(x)
     _run("take", x, places, x if weights is None else alloc.dense(weights), out, weights is not None)
@@ -54,7 +54,7 @@ def take(x, places, weights):
 
 def put(y, places, weights, *, size):
     """What `taps_put` computes."""
-    if not _runs(y, places) or not y.size or not math.prod(size):
+    if not runs(y, places) or not y.size or not math.prod(size):
         return np.asarray(ops.taps_put.ref(y, places, weights, size=size), y.dtype)
     out, y = alloc.empty((*y.shape[:2], *size), y.dtype), alloc.dense(y)
     _run("put", out, places, y if weights is None else alloc.dense(weights), y, weights is not None)
@@ -63,7 +63,7 @@ def put(y, places, weights, *, size):
 
 def dots(x, y, places):
     """What `taps_dots` computes."""
-    if not _runs(x, places) or not x.size:
+    if not runs(x, places) or not x.size:
         return np.asarray(ops.taps_dots.ref(x, y, places), x.dtype)
     out = alloc.empty(places.shape, x.dtype)
     _run("dots", alloc.dense(x), places, out, alloc.dense(y))

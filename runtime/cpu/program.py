@@ -21,6 +21,7 @@ from . import (  # noqa: F401 (the families register their makers)
     native_losses,
     native_moves,
     native_ordering,
+    native_point_taps,
     native_products,
     native_random,
     native_recurrent,
