@@ -8,12 +8,13 @@ from ...ir.errors import ArgumentError, DTypeError
 from ...ir.op import NO_GRAD, OPS
 from ...ir.ops import elementwise as ew
 from ...ir.ops.complexes import magnitude, modulus
-from ..dispatch import KERNELS, kernel_of, record_one
+from ..dispatch import KERNELS, kernel_of, record_one, record_pair
 from ..state import tls
 from ..tensor import Tensor, wrap
 from .promote import alike, promote, result_type, to_dtype
 from .register import FUNCTIONS, api, deliver
 
+_INTEGERS = "".join([d.np.char for d in (dt.int32, dt.int64)])
 _new = object.__new__
 _ndarray = np.ndarray
 
@@ -51,10 +52,30 @@ def unary(op, operate=operate):
 
 
 def _binary(op):
+    """A function of two tensors: those of one dtype go straight to the kernel when nothing special is going on."""
+    taped, checks = op.vjp is not NO_GRAD, op.checked_by_kernel
+    chars = FLOAT_CHARS if "takes_float" in op.traits else FLOAT_CHARS + _INTEGERS
+
     def fn(input, other, *, out=None):
-        return operate(op, input, other, out=out)
+        m = tls.m
+        if m.special or out is not None or not (checks and isinstance(input, Tensor) and isinstance(other, Tensor)):
+            return operate(op, input, other, out=out)
+        d = input._a.dtype
+        if d is not other._a.dtype or d.char not in chars:
+            return operate(op, input, other)
+        try:
+            a = m.run(KERNELS.get(op) or kernel_of(op), input._a, other._a)
+        except Exception:
+            return operate(op, input, other)
+        t = _new(Tensor)
+        t._a = a if a.__class__ is _ndarray or not isinstance(a, np.generic) else np.asarray(a)
+        t._node = t._shared = None
+        if taped and m.grad and (input._node is not None or other._node is not None):
+            record_pair(op, input, other, t)
+        return t
 
     return fn
+
 
 
 def publish(make, names, aliases=()):

@@ -68,6 +68,10 @@ _FEW, _MANY = 1 << 12, 1 << 20      # elements from which joins leave numpy, and
 _OFTEN = 128                        # calls of one kind on small arrays that take about as long as compiling them
 _LEFT_ZEROS = 32 << 20      # bytes of zeros above which the system gives them when they are written
 _FLOAT_KINDS = eager_scalars.FLOAT_KINDS
+_SOME = 256                         # elements from which numpy's conversion of 16-bit floats takes longer than a kernel's call
+_LOW = (dt.float16, dt.bfloat16)
+_LOW_KINDS = {d.np for d in _LOW}
+_CONVERTED = {d.np for d in (*_LOW, dt.float32, dt.float64, dt.int32, dt.int64, dt.bool_)}
 _WORDS = {d.np for d in (dt.float32, dt.float64, dt.int32, dt.int64)}      # whose elements are copied as they are
 TABLE = KernelTable()
 
@@ -148,6 +152,8 @@ def cast(op: Op):
 
     def run(x, *, dtype):
         kind = dtype.np
+        if x.size >= _SOME and (dtype in _LOW or x.dtype in _LOW_KINDS) and x.dtype in _CONVERTED and kind in _CONVERTED:
+            return kernels.cast(dt.BY_NP[x.dtype], dtype)(x)
         if (x.size < LARGE and x.dtype.isbuiltin == 1 and kind.isbuiltin == 1 and x.dtype.kind != "c" and x.flags.c_contiguous):
             return x.astype(kind)
         if x.size < LARGE or dtype.is_complex or x.dtype.kind == "c":

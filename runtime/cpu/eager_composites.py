@@ -77,7 +77,7 @@ class Composites:
         key: list = []
         for a in args:
             if a.__class__ is np.ndarray:
-                if a.dtype not in _KINDS or not a.flags.c_contiguous:
+                if not a.flags.c_contiguous:
                     return None, None
                 key.append(a.shape)
                 key.append(a.dtype)
@@ -85,9 +85,9 @@ class Composites:
                 key.append(_told(a))
             else:
                 return None, None
-        for k, v in params.items():
-            key.append(k)
-            key.append(_told(v))
+        key.extend(params)
+        for v in params.values():
+            key.append(v if v.__class__ is float and v and v == v else _told(v))        # floats by themselves: most are sound
         kind = tuple(key)
         try:
             return kind, self._made.get(kind)
@@ -96,6 +96,8 @@ class Composites:
 
     def _count(self, key, seen, calls, args, params):
         """Counts a call, and compiles it if there were enough."""
+        if any([a.__class__ is np.ndarray and a.dtype not in _KINDS for a in args]):  # noqa: C419  (quicker)
+            return None
         if seen < calls:
             if len(self._made) >= _MOST:
                 self._made.clear()
@@ -191,7 +193,7 @@ def rules_of(op: Op, goals: tuple) -> Rules:
 
 
 def _told(param):
-    """What tells a parameter from others: floats by their bits, since -0.0 equals 0.0."""
+    """What tells a parameter from others: floats by their bits, since -0.0 equals 0.0 and nan nothing, others with their type."""
     return param.hex() if type(param) is float else (type(param), param)
 
 
@@ -202,11 +204,33 @@ def composites_of(op: Op) -> Composites:
 
 
 def _caller(compiled, many, plain):
+    """What runs a compiled call on a tuple of arguments: a function with a function `into`, if there is such a thing, which writes
+    into an array."""
     def run(args):
         results = compiled.run(list(args) if plain else [a for a in args if a.__class__ is np.ndarray])
         return tuple(results) if many else results[0]
 
-    run.into = _writer(compiled)         # type: ignore[attr-defined]  # what writes into an array, if there is such a thing
+    parts = getattr(compiled.run, "parts", None)
+    if plain and not many and parts is not None:
+        run = _straight(run, *parts)
+    run.into = _writer(compiled)         # type: ignore[attr-defined]
+    return run
+
+
+def _straight(general, entry, address, arenas, make, shapes):
+    """`general` for one result of arrays alone, with less between."""
+    (shape, dtype), = shapes
+    take, give = arenas.take, arenas.give
+
+    def run(args):
+        arena, out = take(), make(shape, dtype)
+        try:
+            entry(address, arena, *args, out)
+        except TypeError:       # an operand that native code takes as a copy alone
+            return general(args)
+        give(arena)
+        return out
+
     return run
 
 

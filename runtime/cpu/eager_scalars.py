@@ -23,7 +23,27 @@ _WHOLE = 1 << 53            # integers below are exact as doubles
 
 def is_floating(*arrays) -> bool:
     """Whether all arrays (numbers and None aside) are of a floating point type that kernels are generated for."""
-    return not any([hasattr(a, "dtype") and a.dtype not in FLOAT_KINDS for a in arrays])  # noqa: C419  (quicker)
+    for a in arrays:
+        if (a.__class__ is np.ndarray or hasattr(a, "dtype")) and a.dtype not in FLOAT_KINDS:
+            return False
+    return True
+
+
+def number_of(number, kind) -> np.ndarray:
+    """A Python number as an array of a dtype without dims, which nobody writes: the same one for the same number."""
+    if number != number or not number:      # nan is no key, and -0.0 is that of 0.0
+        return np.asarray(number).astype(kind)
+    key = number, number.__class__, kind
+    found = _numbers.get(key)
+    if found is None:
+        if len(_numbers) >= _MOST_NUMBERS:
+            _numbers.clear()
+        found = _numbers[key] = np.asarray(number).astype(kind)
+    return found
+
+
+_numbers: dict = {}
+_MOST_NUMBERS = 256
 
 
 class ScalarKernels:
@@ -72,7 +92,7 @@ class ScalarKernels:
                 if numbers or a.dtype is not kind or a.shape != shape:
                     return False
             else:
-                numbers.append(np.asarray(a).astype(kind))
+                numbers.append(number_of(a, kind))
         if not numbers or args[0] is not out:
             return False
         key = (kind,) * len(args)
@@ -98,12 +118,27 @@ class ScalarKernels:
 
     def _general(self, args):
         arrays = self._arrays(args)
-        return self._of(arrays)(*arrays)
+        made = self._of(arrays)
+        count = 0
+        for a in args:              # arrays, and numbers after them
+            if a.__class__ is not np.ndarray:
+                break
+            count += 1
+        if 0 < count < len(args) and not any([hasattr(a, "dtype") for a in args[count:]]):  # noqa: C419  (quicker)
+            return made.beside(arrays[:count], arrays[count:])
+        return made(*arrays)
 
     def _arrays(self, args) -> list:
         """Numbers take the dtype of the arrays beside them (the last one, since `where` has its condition first)."""
-        like = next(a.dtype for a in reversed(args) if hasattr(a, "dtype"))
-        return [np.asarray(a) if hasattr(a, "dtype") else np.asarray(a).astype(like) for a in args]
+        like = args[-1]
+        if like.__class__ is not np.ndarray:
+            like = next(a for a in reversed(args) if hasattr(a, "dtype"))
+        kind, arrays = like.dtype, []
+        for a in args:
+            if a.__class__ is not np.ndarray:
+                a = np.asarray(a) if hasattr(a, "dtype") else number_of(a, kind)
+            arrays.append(a)
+        return arrays
 
     def _of(self, arrays):
         """The kernel of arrays of these dtypes."""

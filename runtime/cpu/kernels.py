@@ -44,6 +44,7 @@ class Elementwise:
         self._strided: dict[tuple, int] = {}
         self._plans: dict[tuple, tuple] = {}
         self._sweeps: dict[tuple, Any] = {}
+        self._beside: dict[tuple, tuple] = {}
 
     def kernel(self, rank: int = 1, classes=None) -> Kernel:
         """The kernel over `rank` dims; `classes` says each operand's innermost stride: 1, 0, -1 or None (any)."""
@@ -180,6 +181,22 @@ class Elementwise:
             entry(*outs, *arrays, *numbers, *outs, plan)
         return outs
 
+    def beside(self, arrays, numbers):
+        """`general` on arrays of one shape and numbers (arrays without dims), with less between."""
+        shape = arrays[0].shape
+        for a in arrays:
+            if a.shape != shape or not a.flags.c_contiguous:
+                return self.general((*arrays, *numbers))
+        found = self._beside.get(shape)
+        if found is None:
+            operands = (*arrays, *numbers)
+            found = self._beside[shape] = self._plan(tuple([(a.shape, a.strides) for a in operands]), operands, None)[1:]
+        entry, plan = found
+        out = empty(shape, self.out)
+        if entry is not None:
+            entry(*arrays, *numbers, out, plan)
+        return out
+
     def _plan(self, key, arrays, outs):
         """(shape of the result, native entry, its plan) for operands of these shapes and strides."""
         shape = np.broadcast_shapes(*(a.shape for a in arrays))
@@ -201,6 +218,7 @@ class Elementwise:
         if len(self._plans) >= _MAX_PLANS:
             self._plans.clear()
             self._sweeps.clear()
+            self._beside.clear()
         found = self._plans[key] = (shape, entry, plan)
         return found
 
