@@ -80,6 +80,20 @@ def _lerp_y(g, out, x, y, *, weight):
 lerp = pointwise("lerp", _lerp_body, _lerp, (_lerp_x, _lerp_y),
                  doc="x + weight * (y - x), exact at both ends; gradients in the steps of the body.")
 
+def _lerp_by_body(x, y, w):
+    span = ew.sub(y, x)
+    return ew.where(ew.lt(ew.abs_(w), 0.5), ew.add(x, ew.mul(w, span)), ew.sub(y, ew.mul(span, ew.sub(1.0, w))))
+
+
+def _lerp_by(x, y, w):
+    return np.where(np.abs(w) < 0.5, x + w * (y - x), y - (y - x) * (1 - w))
+
+
+lerp_by = pointwise("lerp_by", _lerp_by_body, _lerp_by,
+                    (lambda g, out, x, y, w: ew.mul(g, ew.sub(1.0, w)), lambda g, out, x, y, w: ew.mul(g, w),
+                     lambda g, out, x, y, w: ew.mul(g, ew.sub(y, x))),
+                    doc="x + w * (y - x) for a weight of each element's own, exact at both ends.")
+
 # Limits of each element's own, either of which may be missing.
 
 

@@ -76,7 +76,7 @@ def ldexp(input, other, *, out=None):
     return operate(ew.mul, x, operate(ew.exp2, power), out=out)
 
 
-@api(inplace=piecewise.lerp)
+@api(inplace=(piecewise.lerp, piecewise.lerp_by))
 @rounds_once
 def lerp(input, end, weight, *, out=None):
     """input + weight * (end - input), exact at both ends."""
@@ -87,9 +87,8 @@ def lerp(input, end, weight, *, out=None):
     x, y = to_dtype(input, d), to_dtype(end, d)
     if isinstance(weight, Tensor):
         w = to_dtype(weight, d)
-        near = ew.lt(ew.abs_(w), 0.5)
-        span = ew.sub(y, x)
-        result = ew.where(near, ew.add(x, ew.mul(w, span)), ew.sub(y, ew.mul(span, ew.sub(1.0, w))))
+        whole = d.is_floating_point and x.shape == y.shape == w.shape
+        result = piecewise.lerp_by(x, y, w) if whole else piecewise.lerp_by.lower.body(x, y, w)
     else:
         whole = not tls.m.special and d.is_floating_point and x.shape == y.shape       # to recorders the weight is an operand
         result = piecewise.lerp(x, y, weight=float(weight)) if whole else piecewise.lerp.lower.body(x, y, weight=weight)

@@ -15,6 +15,7 @@ from ...ir.ops.assign import assign_view
 from ...ir.substitute import slice_bounds
 from ..device_array import DeviceArray
 from ..dispatch import untaped
+from ..state import tls
 from ..tensor import Tensor, numel_of, shape_of
 from .creation import filled
 from .indexing import getitem, positions_of, put, resolve, setitem
@@ -137,6 +138,8 @@ def take_along_dim(input, indices, dim=None, *, out=None):
         raise ShapeError(f"take_along_dim: indices {indices.aval} must have as many dimensions as {input.aval}")
     if not input.ndim:
         return gather(input, 0, indices, out=out)
+    if input.shape == indices.shape:
+        return gather(input, d, _counted_up(indices, shape_of(input)[d]), out=out)
     shapes = [shape_of(x)[:d] + (1,) + shape_of(x)[d + 1:] for x in (input, indices)]
     common = broadcast_shapes(*shapes)
     x, i = (sh.expand(y, shape=common[:d] + (shape_of(y)[d],) + common[d + 1:]) for y in (input, indices))
@@ -145,6 +148,9 @@ def take_along_dim(input, indices, dim=None, *, out=None):
 
 def _counted_up(index, size):
     """Indices that may count from the end, counted from the front."""
+    a = index._a
+    if not tls.m.special and a.__class__ is np.ndarray and not (a < 0).any():
+        return index
     return ew.where(ew.lt(index, 0), ew.add(index, size), index)
 
 

@@ -23,6 +23,7 @@ from ...ir.ops import (
     checked,
     conv,
     counts,
+    distance,
     embedding,
     factor,
     fourier,
@@ -131,7 +132,17 @@ def _dot(x, y):
     return gemm.matmul(x.reshape(1, -1), y.reshape(-1, 1)).reshape(())
 
 
-_BODIES = {linalg.dot: _dot}        # of composites that are no kernel of loops, without operators between
+def _distances(x, y, *, ord):
+    """One kernel, compiled at the first call where the differences of all pairs would take much memory."""
+    args, params = (alloc.dense(x), alloc.dense(y)), {"ord": ord}
+    found = None
+    if x.size * y.shape[-1] >= _MANY:
+        found = eager_composites.composites_of(distance.distances).find(args, params, 0)
+    return _general_distances(*args, **params) if found is None else found(args)
+
+
+_general_distances = composite(distance.distances)
+_BODIES = {linalg.dot: _dot, distance.distances: _distances}        # of composites, where more is known than of others
 
 
 _WHOLE_INSIDE = frozenset({point_taps.taps_take, point_taps.taps_put, point_taps.taps_dots})
@@ -459,7 +470,7 @@ def sequence(op: Op):
 # Losses over classes.
 
 
-@TABLE.makes(loss.cross_entropy, loss.cross_entropy_grad, loss.class_share, loss.softmax_minus_onehot)
+@TABLE.makes(loss.cross_entropy, loss.nll_loss, loss.cross_entropy_grad, loss.class_share, loss.softmax_minus_onehot)
 def losses(op: Op):
     """The kernels of `eager_losses.py`."""
     return eager_losses.TABLE.make(op)

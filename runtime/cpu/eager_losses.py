@@ -106,6 +106,30 @@ def cross_entropy(op: Op):
     return widened(run)
 
 
+@TABLE.makes(loss.nll_loss)
+def nll_loss(op: Op):
+    """Each row's number is taken where it lies; class weights, ignored rows and other layouts go by the body."""
+
+    def run(x, target, weight, *, ignore_index, reduction):
+        kept = target.size if weight is None and x.flags.c_contiguous and 0 < target.size < _COUNTED.get(x.dtype, 0) else 0
+        if not kept or _kept_rows(target, ignore_index, x.shape[1]) != kept:
+            return body(x, target, weight, ignore_index=ignore_index, reduction=reduction)
+        rows, classes, beside = len(x), x.shape[1], kept // len(x)
+        first = np.arange(0, x.size, classes * beside)
+        if beside == 1:
+            places = _as_long(target).reshape(rows) + first
+        else:
+            places = _as_long(target).reshape(rows, beside) * beside + (first[:, None] + np.arange(beside))
+        losses = np.negative(x.reshape(-1).take(places)).reshape(target.shape)
+        if reduction == "none":
+            return losses
+        total = kernels.reduction("sum", dt.BY_NP[x.dtype])(losses)
+        return total if reduction == "sum" else total / x.dtype.type(kept)
+
+    body = op.ref
+    return run
+
+
 @TABLE.makes(loss.class_share)
 def class_share(op: Op):
     """One number for all rows where none is ignored."""

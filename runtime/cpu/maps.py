@@ -40,11 +40,27 @@ def apply(x, axis: int, table: tuple):
         return taps.apply_table(x, axis, table)
     out = alloc.empty((*x.shape[:axis], count, *x.shape[axis + 1:]), kind)
     made = plan(kind, weights is not None, x.shape, axis, count, len(places), pool.get_num_threads())
-    places = alloc.dense(places, np.int64)
-    together = _together(places, host().lanes(kind.itemsize))
     x = alloc.dense(x)
-    made(x, places, together, x if weights is None else alloc.dense(weights, kind), out)
+    places, together, factors = _prepared(places, weights, kind)
+    made(x, places, together, x if factors is None else factors, out)
     return out
+
+
+def _prepared(places, weights, kind):
+    """(places, which of them are together, weights) as the kernel reads them, kept for tables that come again."""
+    key = id(places), id(weights), kind
+    found = _tables.get(key)
+    if found is None:
+        dense = alloc.dense(places, np.int64)
+        found = (dense, _together(dense, host().lanes(kind.itemsize)), None if weights is None else alloc.dense(weights, kind),
+                 places, weights)           # which keep their identity while they are kept
+        if len(_tables) >= _KEPT:
+            _tables.clear()
+        _tables[key] = found
+    return found[:3]
+
+
+_tables: dict = {}
 
 
 def _together(places, lanes: int):

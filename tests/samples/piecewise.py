@@ -23,6 +23,14 @@ def _lerp(rng):
             yield Sample((x, np.asarray(rng.standard_normal(x.shape))), {"weight": weight}, grad=smooth, tol=10)
 
 
+@samples("lerp_by")
+def _lerp_by(rng):
+    for x, smooth in inputs(rng):
+        others = [np.asarray(rng.standard_normal(x.shape)) for _ in range(2)]
+        yield Sample((x, *others), grad=smooth, tol=10)
+    yield Sample((np.array([1.0, 2, 3]), np.array([5.0, 7, 9]), np.array([0.0, 1, 0.5])), grad=False)
+
+
 @samples("nan_to_num")
 def _nan_to_num(rng):
     for params in ({"nan": 0.0, "posinf": 100.0, "neginf": -100.0}, {"nan": float("inf"), "posinf": 2.0, "neginf": 3.0}):
