@@ -12,7 +12,7 @@ from ..batch import LEADING
 from ..errors import DTypeError, ShapeError
 from ..op import Host, op
 from . import elementwise as ew
-from .shape import full
+from .shape import full, select
 
 PARTS = {dt.complex64: dt.float32, dt.complex128: dt.float64}
 WHOLES = {part: whole for whole, part in PARTS.items()}
@@ -55,6 +55,25 @@ imag = op("imag", infer=_infer_part("imag"), ref=lambda x: x.imag.copy(), vjp=(l
 complex_ = op("complex", infer=_infer_complex, ref=_complex,
               vjp=(lambda g, out, re, im: real(g), lambda g, out, re, im: ew.neg(imag(g))), lower=Host(), batch=LEADING,
               doc="Complex numbers of real and imaginary parts.")
+
+
+def _infer_pairs(x):
+    like = _infer_part("pairs")(x)
+    return like.with_shape((*x.shape, 2))
+
+
+def _pairs(x):
+    made = np.empty((*x.shape, 2), PARTS[dt.of(x)].np)
+    made[..., 0], made[..., 1] = x.real, x.imag
+    return made
+
+
+def _pairs_x(g, out, x):
+    return complex_(*[select(g, dim=len(x.shape), index=i) for i in range(2)])
+
+
+pairs = op("pairs", infer=_infer_pairs, ref=_pairs, vjp=(_pairs_x,), lower=Host(), batch=LEADING,
+           doc="Real and imaginary parts beside each other, in a last dimension of 2.")
 
 
 def _modulus_x(g, out, x):

@@ -7,7 +7,7 @@ import numpy as np
 from .. import dtype as dt
 from ..aval import Aval
 from ..errors import DimError, DTypeError, ShapeError
-from ..op import NO_GRAD, Template, op
+from ..op import NO_GRAD, Composite, Template, op
 from . import elementwise as ew
 from .batched import all_repeated, numbered, repeated
 from .nn import in_single
@@ -140,3 +140,25 @@ def _bag_of(offsets, *, size):
 bag_of = op("bag_of", infer=lambda offsets, *, size: offsets.with_shape((size,)),
             ref=lambda offsets, *, size: _bag_of(offsets, size=size).astype(offsets.dtype), vjp=NO_GRAD,
             lower=Template("gather"), traits=("exact",), doc="The bag of each of `size` entries, from where bags start.")
+
+
+def _infer_bag_sums(weight, index, offsets):
+    if index.ndim != 1 or offsets.ndim != 1 or not offsets.dtype.is_integer:
+        raise ShapeError(f"bag_sums takes a row of indices and a row of offsets, got {index} and {offsets}")
+    _infer_embedding(weight, index, padding_idx=None, by_frequency=False)
+    return weight.with_shape((offsets.shape[0], weight.shape[1]))
+
+
+def _bag_sums_body(weight, index, offsets):
+    rows = embedding(weight, index, padding_idx=None, by_frequency=False)
+    return row_sums(rows, bag_of(offsets, size=index.shape[0]), rows=offsets.shape[0])
+
+
+def _bag_sums_weight(g, out, weight, index, offsets):
+    rows = embedding(g, bag_of(offsets, size=index.shape[0]), padding_idx=None, by_frequency=False)
+    return row_sums(rows, index, rows=weight.shape[0])
+
+
+bag_sums = op("bag_sums", infer=_infer_bag_sums, ref=in_single(_bag_sums_body), vjp=(_bag_sums_weight, None, None),
+              lower=Composite(_bag_sums_body), batch=lambda size, op, args, held, params: NotImplemented,
+              doc="The sums of a table's rows at the indices of each bag, which goes from its offset to the next.")

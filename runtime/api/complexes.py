@@ -8,8 +8,8 @@ import numpy as np
 from ...ir.errors import DTypeError, ShapeError
 from ...ir.ops import complexes as co
 from ...ir.ops import elementwise as ew
-from ...ir.ops.shape import cat, reshape, select
-from ..tensor import Tensor, shape_of
+from ...ir.ops.shape import select
+from ..tensor import Tensor
 from .promote import promote
 from .register import FUNCTIONS, api, deliver
 from .shape import broadcast_tensors
@@ -108,8 +108,7 @@ def view_as_real(input):
     """Pairs of real and imaginary parts, in a last dimension of 2."""
     if not input.dtype.is_complex:
         raise DTypeError(f"view_as_real takes a complex tensor, got {input.aval}")
-    parts = [reshape(part(input), shape=(*shape_of(input), 1)) for part in (co.real, co.imag)]
-    return _unwritable(cat(*parts, dim=input.ndim))
+    return _unwritable(co.pairs(input))
 
 
 @api(method=False)

@@ -395,18 +395,28 @@ def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None,
     return finish(made, out, requires_grad, "logspace", device)
 
 
+def _triangle(rows, columns, offset, kind, lower) -> np.ndarray:
+    """The places of a triangle, row by row: on and below the diagonal at an offset, or on and above."""
+    edge = np.clip(np.arange(rows) + (offset + lower), 0, columns)          # where each row's part ends, or begins
+    counts = edge if lower else columns - edge
+    out = np.empty((2, int(counts.sum())), kind)
+    out[0] = np.repeat(np.arange(rows, dtype=kind), counts)
+    out[1] = np.arange(out.shape[1]) - np.repeat(np.cumsum(counts) - counts - (0 if lower else edge), counts)
+    return out
+
+
 @api(method=False)
 def tril_indices(row, col, offset=0, *, dtype=dt.int64, device=None, layout=None):
     """Rows and columns of the lower triangle, as a tensor of 2 rows."""
     require_device(device)
-    return put(made(wrap(np.stack(np.tril_indices(row, offset, col)).astype(dt.as_dtype(dtype).np))), device)
+    return put(made(wrap(_triangle(row, col, offset, dt.as_dtype(dtype).np, lower=True))), device)
 
 
 @api(method=False)
 def triu_indices(row, col, offset=0, *, dtype=dt.int64, device=None, layout=None):
     """Rows and columns of the upper triangle, as a tensor of 2 rows."""
     require_device(device)
-    return put(made(wrap(np.stack(np.triu_indices(row, offset, col)).astype(dt.as_dtype(dtype).np))), device)
+    return put(made(wrap(_triangle(row, col, offset, dt.as_dtype(dtype).np, lower=False))), device)
 
 
 # Like another tensor.

@@ -21,6 +21,7 @@ from ...ir.ops import (
     attention_bounds,
     batch_norm,
     checked,
+    complexes,
     conv,
     counts,
     distance,
@@ -347,6 +348,18 @@ def transforms(op: Op):
     return eager_fourier.TABLE.make(op)
 
 
+@TABLE.makes(complexes.pairs)
+def pairs(op: Op):
+    """One copy: that is how complex numbers lie in memory."""
+
+    def run(x):
+        out = alloc.empty((*x.shape, 2), complexes.PARTS[dt.BY_NP[x.dtype]].np)
+        np.copyto(out.view(x.dtype)[..., 0], x)
+        return out
+
+    return run
+
+
 # Joined.
 
 
@@ -461,7 +474,8 @@ def neural(op: Op):
               attention_bounds.bounded_attention_grad, nn.linear, recurrent.rnn_sequence, recurrent.rnn_sequence_grad,
               recurrent.lstm_sequence, recurrent.lstm_sequence_grad, recurrent.lstm_states, recurrent.gru_sequence,
               recurrent.gru_sequence_grad, recurrent.gru_states, recurrent_packed.pack_recurrent,
-              recurrent_packed.recurrent_packed, embedding.embedding, embedding.row_sums, indexing.index_put)
+              recurrent_packed.recurrent_packed, embedding.embedding, embedding.row_sums,
+              embedding.bag_sums, indexing.index_put)
 def sequence(op: Op):
     """The kernels of `eager_sequence.py`."""
     return eager_sequence.TABLE.make(op)

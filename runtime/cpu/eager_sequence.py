@@ -302,6 +302,25 @@ def row_sums(op: Op):
     return widened(run)
 
 
+@TABLE.makes(embedding_ops.bag_sums)
+def bag_sums(op: Op):
+    """Sums in registers, without the rows in between."""
+
+    def run(weight, index, offsets):
+        embedding_ops.check_kinds(weight, index)
+        if weight.dtype not in lookup.ADDABLE or not weight.size or not index.size or not _are_ends(offsets, index.size):
+            return op.ref(weight, index, offsets)
+        embedding_ops.check_range("embedding", index, weight.shape[0])
+        return lookup.bag_sums(weight, index, offsets)
+
+    return run
+
+
+def _are_ends(offsets, count) -> bool:
+    """Whether bags lie one after the other, the first one from the first index on."""
+    return bool(offsets.size) and offsets[0] == 0 and offsets[-1] <= count and bool((offsets[1:] >= offsets[:-1]).all())
+
+
 @TABLE.makes(indexing.index_put)
 def index_put(op: Op):
     """What is added by index arrays, in the order of the indices; everything else by the reference."""

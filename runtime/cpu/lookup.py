@@ -3,6 +3,7 @@
     take(table, index)                 table[index] for in-range int64 indices
     add_rows(values, index, rows)      zeros (rows, width) with values[i] added at index[i]
     add_into(table, values, index)     the same on a table that is there
+    bag_sums(table, index, offsets)    sums of rows, without the rows in between
 
 Sums do not depend on the number of threads: threads share out the columns.
 """
@@ -12,6 +13,7 @@ import functools
 import numpy as np
 
 from ...ir.target import host
+from ...passes.codegen.llvm import bags as bags_codegen
 from ...passes.codegen.llvm import lookup as codegen
 from ...passes.codegen.llvm.types import F32, F64, I16
 from . import alloc, jobs, pool
@@ -76,3 +78,22 @@ def add_rows(values, index, rows):
 def add_into(table, values, index):
     """Adds rows of `values` to those of a C-contiguous table."""
     _run("add", table, _indices(index), np.ascontiguousarray(values), False)
+
+
+@functools.lru_cache(_KEPT)
+def bag_plan(dtype, count, width, bags, threads) -> jobs.JobsPlan:
+    """The plan on (table, index, offsets, sums) of each bag's rows."""
+    kernel = bags_codegen.BagKernel(host(), ADDABLE[dtype])
+    task, work = compile_module(kernel.text(), [kernel.symbol])[kernel.symbol], count * width
+    todo = jobs.Jobs()
+    todo.add(task, bags_codegen.WORDS[len(bags_codegen.ARRAYS) + 2:], chunks=jobs.chunks_for(work, bags, threads), items=bags,
+             count=count, width=width)
+    return todo.plan(0, work)
+
+
+def bag_sums(table, index, offsets):
+    """The sums of the rows of a table at the indices of each bag; offsets and indices are in range."""
+    out = alloc.empty((offsets.size, table.shape[1]), table.dtype)
+    bag_plan(table.dtype, index.size, table.shape[1], offsets.size, pool.get_num_threads())(
+        alloc.dense(table), _indices(index), _indices(offsets), out)
+    return out

@@ -12,7 +12,7 @@ def numbers(rng, *shape):
     return np.array(rng.standard_normal(shape) + 1j * rng.standard_normal(shape))
 
 
-@samples("conj", "real", "imag", "modulus")
+@samples("conj", "real", "imag", "modulus", "pairs")
 def _(rng):
     for shape in ((3, 4), (), (0, 2)):
         yield Sample((numbers(rng, *shape),), dtypes=DOUBLE)

@@ -29,3 +29,9 @@ def _row_scale(rng):
 def _bag_of(rng):
     yield Sample((np.array([0, 2, 2, 5]),), {"size": 7}, dtypes=("int64",))
     yield Sample((np.array([0]),), {"size": 0}, dtypes=("int64",))
+
+
+@samples("bag_sums")
+def _bag_sums(rng):
+    for width, index, offsets in ((3, 7, [0, 2, 2, 5]), (1, 4, [0]), (150, 9, [0, 9, 9]), (2, 3, [0, 1, 2]), (3, 0, [0, 0])):
+        yield Sample((rng.standard_normal((5, width)), rng.integers(0, 5, index), np.array(offsets)), tol=8)

@@ -74,6 +74,10 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     flat = input.reshape(-1)
     if padding_idx is not None:
         padding_idx = _padding(padding_idx, weight)
+    special = (padding_idx, max_norm, per_sample_weights, scale_grad_by_freq or None, sparse or None)
+    if mode != "max" and special == (None,) * 5 and weight.dtype in (dt.float32, dt.float64):
+        total = ops.bag_sums(weight, flat, offsets)
+        return total if mode == "sum" else total / _sizes_of_bags(input, offsets, weight.dtype)
     rows = embedding(flat, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
     keep = None if padding_idx is None else ew.ne(flat, padding_idx)
     if mode == "max":
@@ -82,6 +86,14 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     if per_sample_weights is not None:
         rows = rows * widened(per_sample_weights).reshape(-1, 1)
     return to_dtype(_sum_of_bags(rows, offsets, keep, mode), weight.dtype)
+
+
+def _sizes_of_bags(input, offsets, dtype):
+    """How many rows each bag has, at least 1: a number, or a column."""
+    if input.ndim == 2:
+        return max(input.shape[1], 1)
+    ones = FUNCTIONS["ones"]((input.shape[0], 1), dtype=dtype)
+    return ops.row_sums(ones, ops.bag_of(offsets, size=input.shape[0]), rows=offsets.shape[0]).clamp(min=1)
 
 
 def _sum_of_bags(rows, offsets, keep, mode):

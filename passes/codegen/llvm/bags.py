@@ -1,0 +1,67 @@
+"""Sums of rows of a table for bags of indices, as a pool task:
+
+    out[b] = the sum of table[index[i]] for i from offsets[b] to the next offset, in order      a chunk is a range of bags
+
+Indices and offsets are 64-bit and in range; sums stay in registers.
+"""
+
+from dataclasses import dataclass
+
+from ....ir.target import Target
+from .emit import Module
+from .tasks import Words, write_task
+from .types import I64, PTR, bytes_of, vector, zero
+
+ARRAYS = ("table", "index", "offsets", "out")
+WORDS = (*ARRAYS, "scratch", "turn", "items", "chunks", "count", "width")
+_TOGETHER = 8                       # vectors of a row that are added up together
+
+
+@dataclass(frozen=True)
+class BagKernel:
+    """What a module is made for: the type of elements."""
+
+    target: Target
+    element: str
+
+    @property
+    def symbol(self) -> str:
+        """The task."""
+        return f"bag_sums_{self.element}"
+
+    def text(self) -> str:
+        """The module as LLVM IR."""
+        module = Module(self.target)
+        f = module.function("bag", [(PTR, "job"), (I64, "bag")], internal=True)
+        _write_bag(self, f)
+        write_task(module, self.symbol, "bag", WORDS, worker=False)
+        return module.text()
+
+
+def _write_bag(kernel, f):
+    job, bag, element = Words(f, f.params[0], WORDS), f.params[1], kernel.element
+    lanes, size, width, offsets = f.lanes(element), bytes_of(element), job.width, job.address("offsets")
+    start, row = f.load(I64, f.at(offsets, bag, I64)), f.mul(width, size)
+    last = f.compare("eq", f.add(bag, 1), job.items)
+    end, = f.choose(last, lambda: [job.count], lambda: [f.load(I64, f.at(offsets, f.add(bag, 1), I64))])
+    table, index, out = job.address("table"), job.address("index"), f.at(job.address("out"), f.mul(bag, row))
+    type_ = vector(lanes, element)
+
+    def columns(at, vectors, mask):
+        """The sums of some vectors of columns."""
+        with f.loop(start, end, 1, [zero(type_)] * vectors) as loop:
+            number = f.load(I64, f.at(index, loop.index, I64))
+            source = f.at(f.at(table, f.mul(number, row)), at, element)
+            spots = [f.at(source, n * lanes, element) for n in range(vectors)]
+            loop.next(*[f.fadd(total, f.load(type_, spot) if mask is None else f.load_masked(type_, spot, mask))
+                        for total, spot in zip(loop.carried, spots)])
+        for n, total in enumerate(loop.results):
+            spot = f.at(f.at(out, at, element), n * lanes, element)
+            f.store(total, spot) if mask is None else f.store_masked(total, spot, mask)
+
+    whole = f.bit_and(width, -_TOGETHER * lanes)
+    with f.loop(0, whole, _TOGETHER * lanes) as loop:
+        columns(loop.index, _TOGETHER, None)
+    with f.loop(whole, width, lanes) as loop:
+        columns(loop.index, 1, f.mask(f.sub(width, loop.index), lanes))
+    f.ret()
