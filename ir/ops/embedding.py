@@ -6,7 +6,7 @@ import numpy as np
 
 from .. import dtype as dt
 from ..aval import Aval
-from ..errors import DimError, DTypeError, ShapeError
+from ..errors import ArgumentError, DimError, DTypeError, ShapeError
 from ..op import NO_GRAD, Composite, Template, op
 from . import elementwise as ew
 from .batched import all_repeated, numbered, repeated
@@ -154,11 +154,22 @@ def _bag_sums_body(weight, index, offsets):
     return row_sums(rows, bag_of(offsets, size=index.shape[0]), rows=offsets.shape[0])
 
 
+def check_bags(offsets, count):
+    """Raises unless bags lie one after the other, the first one from the first index on."""
+    if offsets.size and (offsets[0] != 0 or offsets[-1] > count or (offsets[1:] < offsets[:-1]).any()):
+        raise ArgumentError(f"the offsets of bags of {count} indices begin with 0 and never go down, got {offsets.tolist()}")
+
+
+def _bag_sums(weight, index, offsets):
+    check_bags(offsets, index.size)
+    return _bag_sums_body(weight, index, offsets)
+
+
 def _bag_sums_weight(g, out, weight, index, offsets):
     rows = embedding(g, bag_of(offsets, size=index.shape[0]), padding_idx=None, by_frequency=False)
     return row_sums(rows, index, rows=weight.shape[0])
 
 
-bag_sums = op("bag_sums", infer=_infer_bag_sums, ref=in_single(_bag_sums_body), vjp=(_bag_sums_weight, None, None),
-              lower=Composite(_bag_sums_body), batch=lambda size, op, args, held, params: NotImplemented,
+bag_sums = op("bag_sums", infer=_infer_bag_sums, ref=in_single(_bag_sums), vjp=(_bag_sums_weight, None, None),
+              lower=Composite(_bag_sums_body),
               doc="The sums of a table's rows at the indices of each bag, which goes from its offset to the next.")

@@ -63,6 +63,7 @@ eager_rows = lazy(__package__, ".eager_rows")
 eager_sequence = lazy(__package__, ".eager_sequence")
 gemm = lazy(__package__, ".gemm")
 kernels = lazy(__package__, ".kernels")
+row_calls = lazy(__package__, ".row_calls")
 scalars = lazy(__package__, "...passes.codegen.scalars")
 
 LARGE = eager_scalars.LARGE
@@ -269,11 +270,11 @@ def normal(op: Op):
 def bernoulli_mask(op: Op):
     """word < round(p * 2**32)"""
 
-    bits = drawn("random_bits")
-
     def run(key, *, shape, p):
         threshold = round(p * 2**32)
-        return bits(key, shape) < threshold if threshold < 2**32 else np.ones(shape, np.bool_)
+        if threshold >= 2**32:
+            return np.ones(shape, np.bool_)
+        return row_calls.draw_mask(*key.tolist(), math.prod(shape), threshold).reshape(shape)
 
     return run
 

@@ -308,17 +308,13 @@ def bag_sums(op: Op):
 
     def run(weight, index, offsets):
         embedding_ops.check_kinds(weight, index)
-        if weight.dtype not in lookup.ADDABLE or not weight.size or not index.size or not _are_ends(offsets, index.size):
+        if weight.dtype not in lookup.ADDABLE or not weight.size or not index.size or not offsets.size:
             return op.ref(weight, index, offsets)
+        embedding_ops.check_bags(offsets, index.size)
         embedding_ops.check_range("embedding", index, weight.shape[0])
         return lookup.bag_sums(weight, index, offsets)
 
     return run
-
-
-def _are_ends(offsets, count) -> bool:
-    """Whether bags lie one after the other, the first one from the first index on."""
-    return bool(offsets.size) and offsets[0] == 0 and offsets[-1] <= count and bool((offsets[1:] >= offsets[:-1]).all())
 
 
 @TABLE.makes(indexing.index_put)

@@ -5,29 +5,34 @@ import functools
 from ...ir import dtype as dt
 from ...ir.kernel_builder import KernelBuilder
 from ...ir.ops import random
+from . import draws, pool
 from .native import native
 from .native_kernels import fill, step
-from .step_list import At, NativeCall, Table
+from .step_list import At, NativeCall
 
 
 @functools.lru_cache(64)
-def _draw(function: str, kind, gives, below: bool):
-    """The kernel of a function of (element, seed, call); `below` compares its words with a threshold."""
-    k = KernelBuilder(f"{function}_{gives.name}_{int(below)}")
+def _rounded(function: str, kind, gives):
+    """The kernel of a function of (element, seed, call) whose values are rounded to another dtype."""
+    k = KernelBuilder(f"{function}_{gives.name}")
     k.parallel("i", "n")
     k.input("seed", dt.int64, (0,))
     k.input("call", dt.int64, (0,))
-    if below:
-        k.input("threshold", dt.int64, (0,))
     k.output("y", gives, (1,))
     with k.point():
         made = k.append(function, kind, (k.index("i"), k.load("seed"), k.load("call")))
-        k.store(k.fn.lt(made.to(dt.int64), k.load("threshold")) if below else made.to(gives), "y")
+        k.store(made.to(gives), "y")
     return k.build()
 
 
-def _drawn(out, function, kind, gives, *more):
-    return NativeCall((step(_draw(function, kind, gives, bool(more)), (At(0), At(0, 8), *more, At(1)), n=out.size),))
+def _drawn(out, function, kind, gives):
+    if kind is gives:
+        return _plan(out, function, 0)
+    return NativeCall((step(_rounded(function, kind, gives), (At(0), At(0, 8), At(1)), n=out.size),))
+
+
+def _plan(out, function, span):
+    return draws.plan(function, out.size, pool.get_num_threads(), span).native((0, 1))
 
 
 @native(random.uniform)
@@ -54,4 +59,4 @@ def bernoulli_mask(node, operands, results):
     (out,), threshold = results, round(node.params["p"] * 2**32)
     if threshold >= 2**32:
         return NativeCall((fill(At(1), out.size, True, dt.bool_),))
-    return _drawn(out, "random_bits", dt.uint32, dt.bool_, Table([threshold]))
+    return _plan(out, draws.MASK, threshold)

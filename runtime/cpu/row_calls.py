@@ -11,7 +11,7 @@ from ...ir import dtype as dt
 from ...ir.kernel_builder import KernelBuilder
 from ...passes.codegen import library, reductions
 from ...passes.codegen.llvm.kernels import suited
-from . import native_kernels
+from . import draws, native_kernels, pool
 from .alloc import SMALL_BYTES, empty
 from .kernel_entry import entries, planned_entry
 
@@ -243,11 +243,25 @@ class Draw:
         if out is None:
             out = empty((n,), self._kind)
         words, parts = _local.__dict__.get("words") or _make_words()
+        if n >= _LONG_DRAW and not start and out.flags.c_contiguous:
+            _pack_words(words, 0, seed, call, span & (2**64 - 1), 0)
+            draws.plan(self.name, n, pool.get_num_threads())(words, out)
+            return out
         _pack_words(words, 0, start, seed, call, span & (2**64 - 1))
         (self._entry or self._make())(*parts, out)
         return out
 
 
+def draw_mask(seed: int, call: int, n: int, bound: int) -> np.ndarray:
+    """Which of the first words of a call are below a number that they can be."""
+    out = empty((n,), np.bool_)
+    words, _ = _local.__dict__.get("words") or _make_words()
+    _pack_words(words, 0, seed, call, 0, 0)
+    draws.plan(draws.MASK, n, pool.get_num_threads(), bound)(words, out)
+    return out
+
+
+_LONG_DRAW = 256                # elements from which all words of a block are used (`draws.py`)
 _local = threading.local()      # the four words of a draw, where its kernel reads them; one draw runs in a thread at a time
 _pack_words = struct.Struct("=4Q").pack_into
 

@@ -47,7 +47,12 @@ def random_bits(s, index, seed, call):
 
 def random_uniform(s, index, seed, call):
     """Uniform in [0, 1), f32."""
-    return (random_bits(s, index, seed, call) >> 8).as_(dt.int32).to(dt.float32) * 2.0**-24
+    return uniform_of(s, random_bits(s, index, seed, call))
+
+
+def uniform_of(s, word):
+    """Uniform in [0, 1), f32, of a word."""
+    return (word >> 8).as_(dt.int32).to(dt.float32) * 2.0**-24
 
 
 def _to_double(word):
@@ -56,13 +61,21 @@ def _to_double(word):
 
 def random_uniform_double(s, index, seed, call):
     """Uniform in [0, 1), f64."""
-    a, b = _pair(s, index, seed, call)
+    return uniform_double_of(s, *_pair(s, index, seed, call))
+
+
+def uniform_double_of(s, a, b):
+    """Uniform in [0, 1), f64, of two words."""
     return (_to_double(a >> 5) * 2.0**26 + _to_double(b >> 6)) * 2.0**-53
 
 
 def random_normal_double(s, index, seed, call):
     """Standard normal, f64."""
-    a, b = _pair(s, index, seed, call)
+    return normal_of(s, *_pair(s, index, seed, call))
+
+
+def normal_of(s, a, b):
+    """Standard normal, f64, of two words."""
     radius = s.sqrt(-2.0 * log(s, (_to_double(a) + 1.0) * 2.0**-32))
     return radius * cos(s, _to_double(b) * (2.0 * K.PI * 2.0**-32))
 
@@ -74,7 +87,12 @@ def random_normal(s, index, seed, call):
 
 def random_below(s, index, seed, call, span):
     """Integers in [0, span), i64; the span counts modulo 2^64."""
-    a, b = (w.to(dt.uint64) for w in _pair(s, index, seed, call))
+    return below_of(s, *_pair(s, index, seed, call), span)
+
+
+def below_of(s, a, b, span):
+    """An integer in [0, span), i64, of two words; the span counts modulo 2^64."""
+    a, b = a.to(dt.uint64), b.to(dt.uint64)
     s0, s1 = (w.to(dt.uint64) for w in _halves(s, span))
     middle = a * s0 + (b * s0 >> 32)
     upper = b * s1 + (middle & 0xFFFFFFFF)

@@ -1,0 +1,141 @@
+"""Long draws of random numbers as pool tasks, with the bits that `scalars/random.py` gives element by element.
+
+There each element makes the block of four words that its own are in. Here a vector of blocks is made at once, in the halves of
+64-bit lanes that multiplications read, and all of its words are used: its numbers stand in order once words or pairs are put
+beside each other.
+"""
+
+from dataclasses import dataclass
+
+from ....ir import dtype as dt
+from ....ir.philox import M0, M1, ROUNDS, W0, W1
+from ....ir.target import Target
+from ..scalars import random
+from .emit import Module
+from .spelling import ELEMENT, LlvmBuilder
+from .tasks import Words, chunk_share
+from .types import I32, I64, Value, bytes_of, constant, iota, like, vector
+
+ARRAYS = ("key", "out")
+WORDS = (*ARRAYS, "scratch", "turn", "chunks", "count", "size", "span", "spans")
+# `key` holds seed and call, and if `spans` says so the span of integers (else `span` is it, or what words shall be below);
+# `size` is that of a chunk in elements, whole vectors.
+_LOW = (1 << 32) - 1
+MASK = "random_mask"                # whether words are below a number
+OF_WORDS = {"random_bits": (lambda s, word: word, dt.uint32), "random_uniform": (random.uniform_of, dt.float32),
+            MASK: (lambda s, word, bound: word.to(dt.int64) < bound, dt.bool_)}
+OF_PAIRS = {"random_uniform_double": (random.uniform_double_of, dt.float64), "random_normal_double": (random.normal_of, dt.float64),
+            "random_normal": (lambda s, a, b: random.normal_of(s, a, b).to(dt.float32), dt.float32),
+            "random_below": (random.below_of, dt.int64)}
+
+
+@dataclass(frozen=True)
+class DrawKernel:
+    """What a module is made for: the function that is drawn."""
+
+    target: Target
+    name: str
+
+    @property
+    def symbol(self) -> str:
+        """The task."""
+        return f"draw_{self.name}"
+
+    @property
+    def numbers(self) -> int:
+        """How many elements a vector of blocks gives."""
+        return self.target.lanes(8) * (4 if self.name in OF_WORDS else 2)
+
+    def text(self) -> str:
+        """The module as LLVM IR."""
+        module = Module(self.target)
+        f = module.task(self.symbol)
+        arg, chunk, _ = f.params
+        job, lanes, numbers = Words(f, arg, WORDS), f.lanes(I64), self.numbers
+        key, out, type_ = job.address("key"), job.address("out"), vector(f.lanes(I64), I64)
+        seed, call = (f.load(I64, f.at(key, place, I64)) for place in range(2))
+        own = f.compare("ne", job.spans, 0)
+        span = f.select(own, f.load(I64, f.select(own, f.at(key, 2, I64), key)), job.span)
+        start = f.mul(chunk, job.size)
+        count = f.min(job.size, f.sub(job.count, start))
+        keys, (low, high) = _round_keys(f, seed, lanes), [f.splat(half, lanes) for half in _halves(f, call)]
+        gives = (OF_WORDS.get(self.name) or OF_PAIRS[self.name])[1]
+        element = "i8" if gives is dt.bool_ else ELEMENT[gives]
+        wide, size = min(f.lanes(element), numbers), bytes_of(element)
+
+        def each(at, left):
+            """The numbers from a place of the chunk on; so many are left."""
+            block = f.div(f.add(start, at), numbers // lanes)
+            blocks = f.binary("add", f.splat(block, lanes), iota(lanes, I64))
+            words = _philox(f, [_low(f, blocks), f.binary("lshr", blocks, constant(type_, 32)), low, high], keys)
+            made = (self._of_words if self.name in OF_WORDS else self._of_pairs)(f, words, span)
+            for number, values in enumerate(_vectors(f, made, wide)):
+                spot = f.at(out, f.mul(f.add(f.add(start, at), number * wide), size))
+                if left is None:
+                    f.store(values, spot)
+                else:
+                    f.store_masked(values, spot, f.mask(f.sub(left, number * wide), wide))
+
+        whole = f.bit_and(count, -numbers)
+        with f.loop(0, whole, numbers) as loop:
+            each(loop.index, None)
+        with f.when(f.compare("slt", whole, count)):
+            each(whole, f.sub(count, whole))
+        f.ret()
+        return module.text()
+
+    def _of_words(self, f, words, bound) -> Value:
+        """The elements of four words each, in order."""
+        a, b, c, d = (f.cast("trunc", w, like(w.type, I32)) for w in words)
+        made = _beside(f, _beside(f, a, c), _beside(f, b, d))
+        builder = LlvmBuilder(f, 4 * f.lanes(I64))
+        more = (builder.wrap(dt.int64, f.splat(bound, builder.lanes)),) if self.name == MASK else ()
+        return builder.to_memory(OF_WORDS[self.name][0](builder, builder.wrap(dt.uint32, made), *more))
+
+    def _of_pairs(self, f, words, span) -> Value:
+        """The elements of two words each, in order."""
+        function, builder = OF_PAIRS[self.name][0], LlvmBuilder(f, f.lanes(I64))
+        values = [builder.wrap(dt.uint32, f.cast("trunc", w, like(w.type, I32))) for w in words]
+        more = (builder.wrap(dt.int64, f.splat(span, builder.lanes)),) if self.name == "random_below" else ()
+        return _beside(f, *[function(builder, *values[place:place + 2], *more).ref for place in (0, 2)])
+
+
+def _halves(f, number):
+    """The low and high 32 bits of a number."""
+    return f.bit_and(number, _LOW), f.binary("lshr", number, 32)
+
+
+def _low(f, x):
+    return f.binary("and", x, constant(x.type, _LOW))
+
+
+def _round_keys(f, seed, lanes):
+    """The two keys of each round, in all lanes."""
+    found, (k0, k1) = [], _halves(f, seed)
+    for _ in range(ROUNDS):
+        found.append((f.splat(k0, lanes), f.splat(k1, lanes)))
+        k0, k1 = f.bit_and(f.add(k0, W0), _LOW), f.bit_and(f.add(k1, W1), _LOW)
+    return found
+
+
+def _philox(f, counter, keys):
+    """The four words of a vector of blocks, each in the low half of a lane; what high halves hold is never read."""
+    c0, c1, c2, c3 = counter
+    for k0, k1 in keys:
+        p0, p1 = (f.binary("mul", _low(f, c), constant(c.type, m)) for c, m in ((c0, M0), (c2, M1)))
+        up0, up1 = (f.binary("lshr", p, constant(p.type, 32)) for p in (p0, p1))
+        c0, c1 = f.binary("xor", f.binary("xor", up1, c1), k0), p1
+        c2, c3 = f.binary("xor", f.binary("xor", up0, c3), k1), p0
+    return c0, c1, c2, c3
+
+
+def _beside(f, a, b) -> Value:
+    """a[0], b[0], a[1], b[1], ..."""
+    count = int(a.type[1:a.type.index(" ")])
+    return f.shuffle(a, b, [part * count + lane for lane in range(count) for part in range(2)])
+
+
+def _vectors(f, values, wide):
+    """Values as vectors of so many."""
+    count = int(values.type[1:values.type.index(" ")])
+    return [f.shuffle(values, values, range(start, start + wide)) for start in range(0, count, wide)]

@@ -1,0 +1,27 @@
+"""Long draws of random numbers (`passes/codegen/llvm/draws.py`)."""
+
+import functools
+
+from ...ir.target import host
+from ...passes.codegen.llvm import draws as codegen
+from . import jobs
+from .compile import compile_module
+from .texts import text_of
+
+_KEPT = 1024
+MASK = codegen.MASK
+_CHUNK = 1 << 13            # elements of a chunk, at least
+_WORK = 32                  # scalar operations that an element takes, about
+
+
+@functools.lru_cache(_KEPT)
+def plan(name: str, count: int, threads: int, span: int | None = None) -> jobs.JobsPlan:
+    """The job on (seed, call; the elements) of a draw; unless it is given, the span of integers stands behind the call."""
+    kernel = codegen.DrawKernel(host(), name)
+    task = compile_module(text_of(kernel), [kernel.symbol])[kernel.symbol]
+    chunks = jobs.chunks_for(_WORK * count, max(1, count // _CHUNK), threads)
+    size = -(-count // (chunks * kernel.numbers)) * kernel.numbers
+    todo = jobs.Jobs()
+    todo.add(task, codegen.WORDS[len(codegen.ARRAYS) + 2:], chunks=-(-count // size), count=count, size=size,
+             span=span or 0, spans=int(span is None))
+    return todo.plan(0, _WORK * count)

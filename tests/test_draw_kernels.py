@@ -1,0 +1,78 @@
+"""Long draws of random numbers: the bits of the kernels that make one element after the other, and of the definition."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot import jit
+from ingot.ir import philox, target
+from ingot.runtime.cpu import draws, kernels, pool, row_calls
+
+SIZES = (256, 257, 270, 287, 300, 511, 1000, 4097, 20001)
+KEYS = ((5, 3), (0, 0), (2**63 + 12345, 2**40 + 7), (2**64 - 1, 2**32))
+SPANS = (1, 7, 1000003, 2**62 + 5, 2**64 - 1)
+
+
+@pytest.mark.parametrize("name", row_calls.DRAW_DTYPES)
+def test_all_words_of_a_block_give_what_each_element_gives(name, monkeypatch):
+    draw = kernels.draw(name)
+    for number, n in enumerate(SIZES):
+        for seed, call in KEYS:
+            span = SPANS[number % len(SPANS)]
+            monkeypatch.setattr(row_calls, "_LONG_DRAW", 1)
+            long = draw(seed, call, n, 0, span)
+            monkeypatch.setattr(row_calls, "_LONG_DRAW", 1 << 60)
+            assert long.tobytes() == draw(seed, call, n, 0, span).tobytes(), (name, n, seed, call, span)
+
+
+def test_bits_are_those_of_the_definition():
+    for n in (3, 64, 1000):
+        for seed, call in KEYS:
+            want = philox.bits(seed, call, n)
+            words = np.array([seed, call, 0, 0], np.uint64).view(np.int64)
+            out = np.full(n + 8, 77, np.uint32)
+            draws.plan("random_bits", n, 1)(words, out[:n])
+            np.testing.assert_array_equal(out, [*want, *[77] * 8])
+            for bound in (0, 1, 2**31, 2**32 - 1):
+                np.testing.assert_array_equal(row_calls.draw_mask(seed, call, n, bound), want < bound)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_draws_do_not_depend_on_threads(threads):
+    n = 300_001
+    before = pool.get_num_threads()
+    pool.set_num_threads(threads)
+    try:
+        found = kernels.draw("random_uniform")(9, 4, n)
+    finally:
+        pool.set_num_threads(before)
+    np.testing.assert_array_equal(found[-500:], philox.uniform01(9, 4, 500, start=n - 500))
+
+
+def numbers(n):
+    return ingot.rand(n), ingot.randn(n), ingot.rand(n) < 2, ingot.nn.functional.dropout(ingot.ones(n), 0.3), ingot.rand(
+        n, dtype=ingot.float64)
+
+
+@pytest.mark.parametrize("n", [1, 31, 300, 5000])
+def test_traced_draws_are_those_of_eager_mode(n):
+    traced = jit.trace(numbers)
+    traced(n)
+    ingot.manual_seed(3)
+    want = [t.numpy().tobytes() for _ in range(3) for t in numbers(n)]
+    ingot.manual_seed(3)
+    assert [t.numpy().tobytes() for _ in range(3) for t in traced(n)] == want
+
+
+@pytest.mark.skipif(target.host().arch != "x86_64", reason="x86-64 levels")
+@pytest.mark.parametrize("level", ["x86-64", "x86-64-v3"])
+def test_lower_levels_draw_the_same(level):
+    tests = f"{__file__}::test_bits_are_those_of_the_definition"
+    more = f"{__file__}::test_all_words_of_a_block_give_what_each_element_gives"
+    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", tests, more], timeout=100,
+                          capture_output=True, text=True, check=False, env={**os.environ, "INGOT_CPU_LEVEL": level})
+    assert done.returncode == 0, done.stdout
