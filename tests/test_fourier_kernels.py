@@ -13,8 +13,9 @@ from ingot.ir import target
 from ingot.runtime.cpu import fourier, pool
 
 KINDS = (np.float32, np.float64)
-SIZES = (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 16, 18, 20, 24, 25, 27, 30, 32, 36, 40, 48, 60, 64, 75, 80, 81, 90, 96, 100, 125, 128,
-         144, 160, 162, 200, 225, 240, 243, 256, 320, 360, 400, 480, 500, 512, 625, 640, 729, 1000, 1024, 1152, 1280, 2000, 2048)
+SIZES = (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 16, 18, 20, 24, 25, 27, 30, 32, 36, 40, 48, 60, 64, 75, 80, 81, 90, 96, 100, 125,
+         128, 144, 160, 162, 200, 225, 240, 243, 256, 320, 360, 400, 480, 500, 512, 625, 640, 729, 1000, 1024, 1152, 1280, 2000,
+         2048)
 LARGE = (4096, 5760, 16000, 32768, 65536)
 REFERENCE = {"rows": (np.fft.fft, np.fft.ifft), "halves": (np.fft.rfft,), "wholes": (None, np.fft.irfft)}
 
@@ -73,7 +74,8 @@ def test_a_row_is_the_same_alone_and_for_any_number_of_threads():
             before = pool.get_num_threads()
             pool.set_num_threads(threads)
             try:
-                np.testing.assert_array_equal(made(task, np.tile(x, (9, *[1] * (x.ndim - 1))), 1, threads=threads)[-len(x):], whole)
+                found = made(task, np.tile(x, (9, *[1] * (x.ndim - 1))), 1, threads=threads)
+                np.testing.assert_array_equal(found[-len(x):], whole)
             finally:
                 pool.set_num_threads(before)
         np.testing.assert_array_equal(made(task, x[1:2].copy(), 1)[0], whole[1])
@@ -85,7 +87,8 @@ def test_frequencies_of_real_numbers_have_real_ends():
         assert not found[:, [0, -1]].imag.any()
         other = found.copy()
         other[:, [0, -1]] += 1j         # which counts for nothing
-        np.testing.assert_array_equal(ingot.fft.irfft(ingot.tensor(other)).numpy(), ingot.fft.irfft(ingot.tensor(found)).numpy())
+        ours, want = (ingot.fft.irfft(ingot.tensor(x)).numpy() for x in (other, found))
+        np.testing.assert_array_equal(ours, want)
 
 
 @pytest.mark.parametrize("make", [ingot.fft.fft, ingot.fft.rfft, lambda t: ingot.fft.irfft(t * (1 + 0j))])
@@ -106,7 +109,8 @@ def test_strides_and_dims_do_not_matter():
         assert_near(ingot.fft.fft(t, dim=dim).numpy(), moved, np.float32, 40)
         assert_near(ingot.fft.rfft(t.real, dim=dim).numpy(), np.fft.rfft(x.real, axis=dim), np.float32, 40)
         assert_near(ingot.fft.irfft(t, dim=dim).numpy(), np.fft.irfft(x, axis=dim), np.float32, 40)
-    np.testing.assert_array_equal(ingot.fft.fft(t.transpose(0, 2)).numpy(), ingot.fft.fft(t.transpose(0, 2).contiguous()).numpy())
+    turned = t.transpose(0, 2)
+    np.testing.assert_array_equal(ingot.fft.fft(turned).numpy(), ingot.fft.fft(turned.contiguous()).numpy())
 
 
 @pytest.mark.skipif(target.host().arch != "x86_64", reason="x86-64 levels")
@@ -115,6 +119,6 @@ def test_lower_levels_transform_as_well(level):
     if level not in ("x86-64",) and target.host().level == "x86-64":
         pytest.skip("this machine is of that level itself")
     tests = f"{__file__}::test_transforms_are_those_of_float64"
-    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", tests], capture_output=True,
-                          text=True, timeout=100, check=False, env={**os.environ, "INGOT_CPU_LEVEL": level})
+    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", tests], timeout=100,
+                          capture_output=True, text=True, check=False, env={**os.environ, "INGOT_CPU_LEVEL": level})
     assert done.returncode == 0, done.stdout

@@ -22,7 +22,8 @@ def _gaps(x, y):
     *batch, m, k = x.shape
     n = y.shape[-1]
     shape = (*batch, m, k, n)
-    return ew.sub(expand(reshape(x, shape=(*batch, m, k, 1)), shape=shape), expand(reshape(y, shape=(*batch, 1, k, n)), shape=shape))
+    one, other = reshape(x, shape=(*batch, m, k, 1)), reshape(y, shape=(*batch, 1, k, n))
+    return ew.sub(expand(one, shape=shape), expand(other, shape=shape))
 
 
 @in_wide
@@ -43,5 +44,6 @@ def _vjp(g, out, x, y, *, ord, needs):
             ew.neg(rd.sum_(back, dim=(last - 2,), keepdim=False)) if needs[1] else None)
 
 
-distances = op("distances", infer=_infer, ref=in_single(_ref), vjp=_vjp, saves=(0, 1, 2), lower=Composite(_body), traits=("autocast_wide",),
+distances = op("distances", infer=_infer, ref=in_single(_ref), vjp=_vjp, saves=(0, 1, 2), lower=Composite(_body),
+               traits=("autocast_wide",),
                doc="The norms of order `ord` of the differences between every row of x and every column of y.")

@@ -3,8 +3,8 @@ and the gradient rules of elementwise operators.
 
 A call is a graph of one node, through the passes that traced code takes, and kept for calls of the same shapes. It gives the
 bits of the operators of its body, one after the other, because each of them is computed by the same scalar code and the same
-reduction tree, or the very kernel that runs it elsewhere; so calls whose shapes are seen for the first time, which may never come
-again, run operator by operator. What does not become native code alone stays so.
+reduction tree, or the very kernel that runs it elsewhere; so calls whose shapes are seen for the first time, which may never
+come again, run operator by operator. What does not become native code alone stays so.
 """
 
 import functools
@@ -193,7 +193,7 @@ def rules_of(op: Op, goals: tuple) -> Rules:
 
 
 def _told(param):
-    """What tells a parameter from others: floats by their bits, since -0.0 equals 0.0 and nan nothing, others with their type."""
+    """What tells a parameter from others: floats by their bits, as -0.0 equals 0.0 and nan nothing; others with their type."""
     return param.hex() if type(param) is float else (type(param), param)
 
 
@@ -204,8 +204,8 @@ def composites_of(op: Op) -> Composites:
 
 
 def _caller(compiled, many, plain):
-    """What runs a compiled call on a tuple of arguments: a function with a function `into`, if there is such a thing, which writes
-    into an array."""
+    """What runs a compiled call on a tuple of arguments; its attribute `into` writes into an array, where that is possible."""
+
     def run(args):
         results = compiled.run(list(args) if plain else [a for a in args if a.__class__ is np.ndarray])
         return tuple(results) if many else results[0]

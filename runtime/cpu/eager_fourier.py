@@ -1,5 +1,5 @@
-"""Which kernel runs discrete Fourier transforms in eager mode: the generated one for sizes with the factors 2, 3 and 5 that caches
-hold, numpy's for others. See `eager.py`."""
+"""Which kernel runs discrete Fourier transforms in eager mode: the generated one for sizes with the factors 2, 3 and 5 that
+caches hold, numpy's for others. See `eager.py`."""
 
 import math
 

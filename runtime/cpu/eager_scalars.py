@@ -23,7 +23,7 @@ _WHOLE = 1 << 53            # integers below are exact as doubles
 
 def is_floating(*arrays) -> bool:
     """Whether all arrays (numbers and None aside) are of a floating point type that kernels are generated for."""
-    for a in arrays:
+    for a in arrays:                # noqa: SIM110  (quicker)
         if (a.__class__ is np.ndarray or hasattr(a, "dtype")) and a.dtype not in FLOAT_KINDS:
             return False
     return True

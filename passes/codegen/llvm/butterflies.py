@@ -3,6 +3,7 @@
 `transform(f, values)` is one of any size with the factors 2, 3 and 5, in natural order; `turned` is a complex product."""
 
 import math
+from collections.abc import Callable
 
 from .emit import Function
 from .microkernel import multiply_add
@@ -94,4 +95,4 @@ def _five(f, a, b, c, d, e):
             minus(f, first, one)]
 
 
-_OF_PRIMES = {2: _two, 3: _three, 5: _five}
+_OF_PRIMES: dict[int, Callable] = {2: _two, 3: _three, 5: _five}

@@ -5,6 +5,7 @@ There each element makes the block of four words that its own are in. Here a vec
 beside each other.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ....ir import dtype as dt
@@ -13,7 +14,7 @@ from ....ir.target import Target
 from ..scalars import random
 from .emit import Module
 from .spelling import ELEMENT, LlvmBuilder
-from .tasks import Words, chunk_share
+from .tasks import Words
 from .types import I32, I64, Value, bytes_of, constant, iota, like, vector
 
 ARRAYS = ("key", "out")
@@ -22,11 +23,13 @@ WORDS = (*ARRAYS, "scratch", "turn", "chunks", "count", "size", "span", "spans")
 # `size` is that of a chunk in elements, whole vectors.
 _LOW = (1 << 32) - 1
 MASK = "random_mask"                # whether words are below a number
-OF_WORDS = {"random_bits": (lambda s, word: word, dt.uint32), "random_uniform": (random.uniform_of, dt.float32),
-            MASK: (lambda s, word, bound: word.to(dt.int64) < bound, dt.bool_)}
-OF_PAIRS = {"random_uniform_double": (random.uniform_double_of, dt.float64), "random_normal_double": (random.normal_of, dt.float64),
-            "random_normal": (lambda s, a, b: random.normal_of(s, a, b).to(dt.float32), dt.float32),
-            "random_below": (random.below_of, dt.int64)}
+OF_WORDS: dict[str, tuple[Callable, dt.DType]] = {
+    "random_bits": (lambda s, word: word, dt.uint32), "random_uniform": (random.uniform_of, dt.float32),
+    MASK: (lambda s, word, bound: word.to(dt.int64) < bound, dt.bool_)}
+OF_PAIRS: dict[str, tuple[Callable, dt.DType]] = {
+    "random_uniform_double": (random.uniform_double_of, dt.float64), "random_normal_double": (random.normal_of, dt.float64),
+    "random_normal": (lambda s, a, b: random.normal_of(s, a, b).to(dt.float32), dt.float32),
+    "random_below": (random.below_of, dt.int64)}
 
 
 @dataclass(frozen=True)

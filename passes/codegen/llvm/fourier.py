@@ -1,13 +1,13 @@
 """Discrete Fourier transforms as pool tasks: complex numbers, real and imaginary parts beside each other in arrays.
 
-A column transform does as many columns as a vector has lanes side by side: rows of the scratch are a vector of real parts and one
-of imaginary parts, in which passes of radix 2, 3, 4, 5 and 8 work in place (`_write_pass`), on an order of rows that they turn
-into the natural one. Twiddle factors are numbers, the same for all lanes; the last pass writes its results where they belong.
+A column transform does as many columns as a vector has lanes side by side: rows of the scratch are a vector of real parts and
+one of imaginary parts, in which passes of radix 2, 3, 4, 5 and 8 work in place (`_write_pass`), on an order of rows that they
+turn into the natural one. Twiddle factors are numbers, the same for all lanes; the last pass writes results where they belong.
 
-A row of n = lanes * m numbers is such a transform, too: x[j * m + c] for j = 0 .. lanes - 1 are transformed in registers, side by
-side for neighbouring c, turned by exp(-2 pi i c k / n), and laid down with k along lanes: m rows, whose transform gives
-X[k + lanes * r] in row r, in order. A row of real numbers is the row of half as many complex ones (even places, odd places), whose
-frequencies k and -k are taken apart afterwards; a row of frequencies of real numbers is put together like this before.
+A row of n = lanes * m numbers is such a transform, too: x[j * m + c] for j = 0 .. lanes - 1 are transformed in registers, side
+by side for neighbouring c, turned by exp(-2 pi i c k / n), and laid down with k along lanes: m rows, whose transform gives
+X[k + lanes * r] in row r, in order. A row of real numbers is the row of half as many complex ones (even places, odd places),
+whose frequencies k and -k are taken apart afterwards; a row of frequencies of real numbers is put together like this before.
 """
 
 from dataclasses import dataclass
@@ -20,11 +20,11 @@ from .tasks import Words, write_task
 from .types import F64, I64, PTR, VOID, Value, bytes_of, mangled, vector
 
 ARRAYS = ("x", "out", "factors")
-WORDS = (*ARRAYS, "scratch", "turn", "items", "chunks", "rows", "places", "count", "passes", "outer", "x_outer", "x_row", "out_outer",
+WORDS = (*ARRAYS, "scratch", "turn", "items", "chunks", "rows", "places", "count", "passes", "x_outer", "x_row", "out_outer",
          "out_row", "width", "blocks", "between", "halves", "inverse", "scale", "scratch_bytes")
-# `factors` are numbers: those of the passes, then from byte `between` those between the two parts of a row, vector by vector, then
-# from `halves` those of real rows. `places` says at which byte of the scratch each row is laid down. A row transform has items
-# that are x_outer and out_outer bytes apart; columns are in blocks (`outer` counts them, `width` numbers of each row).
+# `factors` are numbers: those of the passes, then from byte `between` those between the two parts of a row, vector by vector,
+# then from `halves` those of real rows. `places` says at which byte of the scratch each row is laid down, `passes` has `count`
+# rows of PASS_WORDS. Items are x_outer and out_outer bytes apart; of columns each has `blocks` (of `width` in all).
 RADICES = (8, 5, 4, 3, 2)
 PASS_WORDS = 4              # of each pass: radix, rows of what is joined (0 for the first: rows stand beside each other), how
                             # many are made, byte of its factors
@@ -58,7 +58,8 @@ class FourierKernel:
                 _write_pass(module, self, radix, kind)
         _write_passes(module, self)
         _write_row(module, self)
-        for name, symbol, write in zip(TASKS, self.symbols, (_write_rows, _write_columns, _write_halves, _write_wholes), strict=True):
+        writers = (_write_rows, _write_columns, _write_halves, _write_wholes)
+        for name, symbol, write in zip(TASKS, self.symbols, writers, strict=True):
             f = module.function(name, [(PTR, "job"), (I64, "number"), (I64, "worker")], internal=True)
             write(self, f)
             write_task(module, symbol, name, WORDS)
@@ -139,7 +140,8 @@ def _write_pass(module, kernel, radix, kind):
         scale = f.cast("fptrunc", f.load(F64, job.spot("scale")), kernel.element)
         scale = f.splat(scale, kernel.lanes)
         with f.loop(0, span) as loop:
-            values = _turned(f, kernel, _of_pass(f, kernel, scratch, loop.index, apart, radix), _factors(f, kernel, factors, loop.index, radix))
+            by = _factors(f, kernel, factors, loop.index, radix)
+            values = _turned(f, _of_pass(f, kernel, scratch, loop.index, apart, radix), by)
             for number, pair in enumerate(transform(f, values)):
                 row = f.add(loop.index, f.mul(span, number))
                 pair = _swapped(f, inverse, tuple([f.fmul(x, scale) for x in pair]))
@@ -149,7 +151,7 @@ def _write_pass(module, kernel, radix, kind):
             by = _factors(f, kernel, factors, loop.index, radix)
             with f.loop(0, made) as each:
                 start = f.add(loop.index, f.mul(each.index, f.mul(span, radix)))
-                values = _turned(f, kernel, _of_pass(f, kernel, scratch, start, apart, radix), by)
+                values = _turned(f, _of_pass(f, kernel, scratch, start, apart, radix), by)
                 _keep(f, kernel, transform(f, values), scratch, start, apart)
     else:
         with f.loop(0, made) as each:
@@ -173,11 +175,11 @@ def _keep(f, kernel, values, scratch, start, apart):
 def _factors(f, kernel, factors, index, radix):
     """The factors of all but the first of what a pass joins at a place."""
     start = f.at(factors, f.mul(index, 2 * (radix - 1)), kernel.element)
-    return [tuple([f.splat(f.load(kernel.element, f.at(start, 2 * number + part, kernel.element)), kernel.lanes) for part in range(2)])
-            for number in range(radix - 1)]
+    numbers = [f.load(kernel.element, f.at(start, place, kernel.element)) for place in range(2 * (radix - 1))]
+    return [tuple([f.splat(n, kernel.lanes) for n in numbers[place:place + 2]]) for place in range(0, len(numbers), 2)]
 
 
-def _turned(f, kernel, values, by):
+def _turned(f, values, by):
     return [values[0], *[turned(f, value, factor) for value, factor in zip(values[1:], by)]]
 
 
@@ -251,8 +253,8 @@ def _write_columns(kernel, f):
     job, lanes, number_bytes = Words(f, f.params[0], WORDS), kernel.lanes, 2 * bytes_of(kernel.element)
     scratch, rows, places, inverse = _own_scratch(f, job), job.rows, job.address("places"), _inverse(f, job)
     outer, start = f.div(f.params[1], job.blocks), f.mul(f.mod(f.params[1], job.blocks), lanes)
-    source, target = (f.at(f.at(job.address(name), f.mul(outer, f.load(I64, job.spot(f"{name}_outer")))), f.mul(start, number_bytes))
-                      for name in ("x", "out"))
+    starts = [f.at(job.address(name), f.mul(outer, f.load(I64, job.spot(f"{name}_outer")))) for name in ("x", "out")]
+    source, target = (f.at(place, f.mul(start, number_bytes)) for place in starts)
     wide, x_row, out_row = f.min(f.sub(job.width, start), lanes), job.x_row, job.out_row
 
     def lay(count):

@@ -87,7 +87,8 @@ def random_normal(s, index, seed, call):
 
 def random_below(s, index, seed, call, span):
     """Integers in [0, span), i64; the span counts modulo 2^64."""
-    return below_of(s, *_pair(s, index, seed, call), span)
+    a, b = _pair(s, index, seed, call)
+    return below_of(s, a, b, span)
 
 
 def below_of(s, a, b, span):
