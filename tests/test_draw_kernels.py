@@ -27,6 +27,11 @@ def test_all_words_of_a_block_give_what_each_element_gives(name, monkeypatch):
             long = draw(seed, call, n, 0, span)
             monkeypatch.setattr(row_calls, "_LONG_DRAW", 1 << 60)
             assert long.tobytes() == draw(seed, call, n, 0, span).tobytes(), (name, n, seed, call, span)
+            for start in (3, 4, 1 << 14, (1 << 33) + 2):
+                monkeypatch.setattr(row_calls, "_LONG_DRAW", 1)
+                long = draw(seed, call, 300, start, span)
+                monkeypatch.setattr(row_calls, "_LONG_DRAW", 1 << 60)
+                assert long.tobytes() == draw(seed, call, 300, start, span).tobytes(), (name, start, seed, call, span)
 
 
 def test_bits_are_those_of_the_definition():

@@ -1,5 +1,7 @@
 """Binomial numbers, and numbers taken apart into mantissa and exponent."""
 
+from functools import lru_cache
+
 import numpy as np
 
 from .. import dtype as dt
@@ -12,17 +14,32 @@ from .incomplete import check_pair
 from .random import BY_NUMPY, batch_drawn, by_pieces, check_key, stream
 
 
+_MOST_KEPT = 1 << 16        # numbers whose factorials are kept
+
+
 def _infer_binomial(key, count, prob):
     check_key("binomial", key)
     check_pair("binomial", count, prob)
     return count
 
 
+@lru_cache(None)
+def _factorials(count):
+    """The logarithms of 0!, 1!, ..."""
+    return lgamma(np.arange(1.0, count + 1))
+
+
+def _log_factorial(n):
+    """log n! of whole numbers; small ones are looked up."""
+    most = n.max(initial=0)
+    return _factorials(1 << int(most).bit_length())[n.astype(np.int64)] if most < _MOST_KEPT else lgamma(n + 1)
+
+
 def _mode_and_weight(n, p):
     """The likeliest count, and its probability."""
     mode = np.clip(np.floor((n + 1) * p), 0, n)
     with np.errstate(all="ignore"):
-        size = lgamma(n + 1) - lgamma(mode + 1) - lgamma(n - mode + 1)
+        size = _log_factorial(n) - _log_factorial(mode) - _log_factorial(n - mode)
         size = size + np.where(mode > 0, mode * np.log(p), 0) + np.where(n - mode > 0, (n - mode) * np.log1p(-p), 0)
     return mode, np.exp(size)
 

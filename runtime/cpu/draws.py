@@ -9,14 +9,15 @@ from .compile import compile_module
 from .texts import text_of
 
 _KEPT = 1024
-MASK = codegen.MASK
+MASK, OF_BLOCK = codegen.MASK, codegen.OF_BLOCK
 _CHUNK = 1 << 13            # elements of a chunk, at least
 _WORK = 32                  # scalar operations that an element takes, about
 
 
 @functools.lru_cache(_KEPT)
 def plan(name: str, count: int, threads: int, span: int | None = None) -> jobs.JobsPlan:
-    """The job on (seed, call; the elements) of a draw; unless it is given, the span of integers stands behind the call."""
+    """The job on (seed, call; the elements) of a draw; unless a span is given, that of integers and the number of the first
+    block stand behind the call."""
     kernel = codegen.DrawKernel(host(), name)
     task = compile_module(text_of(kernel), [kernel.symbol])[kernel.symbol]
     chunks = jobs.chunks_for(_WORK * count, max(1, count // _CHUNK), threads)

@@ -243,8 +243,8 @@ class Draw:
         if out is None:
             out = empty((n,), self._kind)
         words, parts = _local.__dict__.get("words") or _make_words()
-        if n >= _LONG_DRAW and not start and out.flags.c_contiguous:
-            _pack_words(words, 0, seed, call, span & (2**64 - 1), 0)
+        if n >= _LONG_DRAW and not start % (each := draws.OF_BLOCK[self.name]) and out.flags.c_contiguous:
+            _pack_words(words, 0, seed, call, span & (2**64 - 1), start // each)
             draws.plan(self.name, n, pool.get_num_threads())(words, out)
             return out
         _pack_words(words, 0, start, seed, call, span & (2**64 - 1))

@@ -19,8 +19,8 @@ from .types import I32, I64, Value, bytes_of, constant, iota, like, vector
 
 ARRAYS = ("key", "out")
 WORDS = (*ARRAYS, "scratch", "turn", "chunks", "count", "size", "span", "spans")
-# `key` holds seed and call, and if `spans` says so the span of integers (else `span` is it, or what words shall be below);
-# `size` is that of a chunk in elements, whole vectors.
+# `key` holds seed and call, and if `spans` says so the span of integers and the first block (else `span` is it, or what words
+# shall be below, and the first one is 0); `size` is that of a chunk in elements, whole vectors.
 _LOW = (1 << 32) - 1
 MASK = "random_mask"                # whether words are below a number
 OF_WORDS: dict[str, tuple[Callable, dt.DType]] = {
@@ -30,6 +30,8 @@ OF_PAIRS: dict[str, tuple[Callable, dt.DType]] = {
     "random_uniform_double": (random.uniform_double_of, dt.float64), "random_normal_double": (random.normal_of, dt.float64),
     "random_normal": (lambda s, a, b: random.normal_of(s, a, b).to(dt.float32), dt.float32),
     "random_below": (random.below_of, dt.int64)}
+
+OF_BLOCK = {**dict.fromkeys(OF_WORDS, 4), **dict.fromkeys(OF_PAIRS, 2)}         # elements of a block of four words
 
 
 @dataclass(frozen=True)
@@ -45,9 +47,14 @@ class DrawKernel:
         return f"draw_{self.name}"
 
     @property
+    def of_block(self) -> int:
+        """How many elements a block gives."""
+        return OF_BLOCK[self.name]
+
+    @property
     def numbers(self) -> int:
         """How many elements a vector of blocks gives."""
-        return self.target.lanes(8) * (4 if self.name in OF_WORDS else 2)
+        return self.target.lanes(8) * self.of_block
 
     def text(self) -> str:
         """The module as LLVM IR."""
@@ -58,7 +65,8 @@ class DrawKernel:
         key, out, type_ = job.address("key"), job.address("out"), vector(f.lanes(I64), I64)
         seed, call = (f.load(I64, f.at(key, place, I64)) for place in range(2))
         own = f.compare("ne", job.spans, 0)
-        span = f.select(own, f.load(I64, f.select(own, f.at(key, 2, I64), key)), job.span)
+        more = f.select(own, f.at(key, 2, I64), key)
+        span, first = f.select(own, f.load(I64, more), job.span), f.select(own, f.load(I64, f.at(more, 1, I64)), 0)
         start = f.mul(chunk, job.size)
         count = f.min(job.size, f.sub(job.count, start))
         keys, (low, high) = _round_keys(f, seed, lanes), [f.splat(half, lanes) for half in _halves(f, call)]
@@ -68,7 +76,7 @@ class DrawKernel:
 
         def each(at, left):
             """The numbers from a place of the chunk on; so many are left."""
-            block = f.div(f.add(start, at), numbers // lanes)
+            block = f.add(first, f.div(f.add(start, at), self.of_block))
             blocks = f.binary("add", f.splat(block, lanes), iota(lanes, I64))
             words = _philox(f, [_low(f, blocks), f.binary("lshr", blocks, constant(type_, 32)), low, high], keys)
             made = (self._of_words if self.name in OF_WORDS else self._of_pairs)(f, words, span)
