@@ -9,7 +9,7 @@ from ..op import Composite, Template, op
 from . import elementwise as ew
 from .batched import all_repeated
 from .families import reference
-from .shape import expand, permute, reshape
+from .shape import expand, permute, reshape, roll
 
 
 def _infer_matmul(x, y):
@@ -71,3 +71,21 @@ dot = op("dot", infer=_infer_dot, ref=reference(lambda x, y: np.asarray(np.dot(x
          lower=Composite(_dot_body),
          batch=_batch_dot, traits=("autocast_low",), flops=lambda args, outs, params: 2 * prod(args[0].shape),
          doc="The inner product of two vectors; low precision accumulates in float32.")
+
+
+def _infer_cross(x, y, *, dim):
+    if x.dtype is not y.dtype:
+        raise DTypeError(f"cross takes two tensors of one dtype, got {x} and {y}; cast one with .to()")
+    if x.shape != y.shape or x.shape[dim] != 3:
+        raise ShapeError(f"cross takes two tensors of one shape with 3 numbers along dim {dim}, got {x} and {y}")
+    return x
+
+
+def _cross_body(x, y, *, dim):
+    (x1, y1), (x2, y2) = ([roll(t, shifts=(-by,), dims=(dim,)) for t in (x, y)] for by in (1, 2))
+    return ew.sub(ew.mul(x1, y2), ew.mul(x2, y1))
+
+
+cross = op("cross", infer=_infer_cross, ref=_cross_body, lower=Composite(_cross_body),
+           vjp=(lambda g, out, x, y, *, dim: cross(y, g, dim=dim), lambda g, out, x, y, *, dim: cross(g, x, dim=dim)),
+           doc="The cross product of vectors of 3 along a dim.")

@@ -10,7 +10,7 @@ from ...ir.ops import linalg as la
 from ...ir.ops import reduce as rd
 from ...ir.ops.complexes import conj
 from ...ir.ops.distance import distances
-from ...ir.ops.shape import diagonal, expand, permute, reshape, roll
+from ...ir.ops.shape import diagonal, expand, permute, reshape
 from ..creation import as_array_tensor
 from ..dispatch import reshaped
 from ..state import tls
@@ -343,12 +343,7 @@ def cross(input, other, dim=None, *, out=None):
         raise ShapeError(f"cross along dim {dim} takes two tensors of size 3 there, got {input.aval} and {other.aval}")
     kind = result_type(input, other)
     x, y = (_to_shape(to_dtype(t, kind), shape) for t in (input, other))
-
-    def turned(t, by):
-        return roll(t, shifts=(by,), dims=(d,))
-
-    result = ew.sub(ew.mul(turned(x, -1), turned(y, -2)), ew.mul(turned(x, -2), turned(y, -1)))
-    return deliver(result, out, "cross")
+    return deliver(la.cross(x, y, dim=d), out, "cross")
 
 
 # Distances between all pairs.

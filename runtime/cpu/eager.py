@@ -71,6 +71,7 @@ _FEW, _MANY = 1 << 12, 1 << 20      # elements from which joins leave numpy, and
 _OFTEN = 128                        # calls of one kind on small arrays that take about as long as compiling them
 _LEFT_ZEROS = 32 << 20      # bytes of zeros above which the system gives them when they are written
 _FLOAT_KINDS = eager_scalars.FLOAT_KINDS
+_WIDE = {d.np for d in (dt.float32, dt.float64)}
 _SOME = 256                         # elements from which numpy's conversion of 16-bit floats takes longer than a kernel's call
 _LOW = (dt.float16, dt.bfloat16)
 _LOW_KINDS = {d.np for d in _LOW}
@@ -134,6 +135,22 @@ def _dot(x, y):
     return gemm.matmul(x.reshape(1, -1), y.reshape(-1, 1)).reshape(())
 
 
+def _cross(x, y, *, dim):
+    """The three numbers of all vectors, one after the other, without turned copies."""
+    if x.dtype not in _WIDE or x.dtype != y.dtype:
+        return linalg.cross.lower.body(x, y, dim=dim)
+    kind, before = dt.BY_NP[x.dtype], (slice(None),) * dim
+    part, out = kernels.elementwise("cross_part", (kind,) * 4, (kind,), _cross_part), alloc.empty(x.shape, x.dtype)
+    xs, ys, goals = ([t[(*before, slice(i, i + 1))] for i in range(3)] for t in (x, y, out))
+    for i, goal in enumerate(goals):
+        part(xs[i - 2], ys[i - 1], xs[i - 1], ys[i - 2], out=goal)
+    return out
+
+
+def _cross_part(k, a, b, c, d):
+    return a * b - c * d
+
+
 def _distances(x, y, *, ord):
     """One kernel, compiled at the first call where the differences of all pairs would take much memory."""
     args, params = (alloc.dense(x), alloc.dense(y)), {"ord": ord}
@@ -144,7 +161,7 @@ def _distances(x, y, *, ord):
 
 
 _general_distances = composite(distance.distances)
-_BODIES = {linalg.dot: _dot, distance.distances: _distances}        # of composites, where more is known than of others
+_BODIES = {linalg.dot: _dot, linalg.cross: _cross, distance.distances: _distances}        # of composites, where more is known than of others
 
 
 _WHOLE_INSIDE = frozenset({point_taps.taps_take, point_taps.taps_put, point_taps.taps_dots})

@@ -253,3 +253,9 @@ def _(rng):
     for x in squares(rng):
         yield Sample((x, rng.standard_normal((*x.shape[:-1], 2))), {"check": False}, dtypes=DOUBLE, tol=20)
     yield Sample((np.stack([np.ones((2, 2)), np.eye(2)]), np.ones((2, 2, 1))), {"check": False}, grad=False, dtypes=DOUBLE)
+
+
+@samples("cross")
+def _cross(rng):
+    for shape, dim in (((3,), 0), ((4, 3), 1), ((3, 4), 0), ((2, 3, 5), 1), ((0, 3), 1)):
+        yield Sample((np.asarray(rng.standard_normal(shape)), np.asarray(rng.standard_normal(shape))), {"dim": dim}, tol=10)
