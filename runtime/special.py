@@ -3,7 +3,7 @@
 import math
 
 from ..ir.errors import DTypeError
-from ..ir.ops import bessel, incomplete, polynomials
+from ..ir.ops import bessel, incomplete, polynomials, quantiles
 from .api.elementwise import unary
 from .api.promote import result_type, to_dtype
 from .api.register import FUNCTIONS, deliver
@@ -89,17 +89,7 @@ def log_ndtr(input, *, out=None):
 
 def ndtri(input, *, out=None):
     """The quantiles of the standard normal distribution, accurate in both tails."""
-    p = _floating(input, "ndtri")
-    where, log = FUNCTIONS["where"], FUNCTIONS["log"]
-    share = where(p > 0.5, 1 - p, p)
-    tail = (share < 0.01) & (share > 0)
-    middle = erfinv(where(tail, 0.5, p) * 2 - 1) * math.sqrt(2)
-    goal = log(where(tail, share, 0.01))
-    x = -FUNCTIONS["sqrt"](goal * -2)
-    for _ in range(6):                              # Newton's steps on log_ndtr(x) = goal, from left of it
-        level = log_ndtr(x)
-        x = x - (level - goal) * FUNCTIONS["exp"](x * x / 2 + math.log(math.sqrt(2 * math.pi)) + level)
-    return deliver(where(tail, where(p > 0.5, -x, x), middle), out, "ndtri")
+    return deliver(quantiles.ndtri(_floating(input, "ndtri")), out, "ndtri")
 
 
 def erfcx(input, *, out=None):
