@@ -6,7 +6,7 @@ import pytest
 import ingot
 import ingot.nn.functional as F
 from ingot import jit
-from ingot.ir.ops import moments, norm
+from ingot.ir.ops import moments, norm, resample
 from ingot.runtime.cpu import eager, eager_composites
 
 X = np.random.default_rng(0).standard_normal((260, 300))
@@ -79,3 +79,20 @@ def test_results_own_their_memory():
     results = [run(x, dim=(1,), keepdim=True, correction=0) for _ in range(3)]
     results[1][...] = 0
     assert results[0].any() and results[2].any() and not np.shares_memory(results[1], results[2])
+
+
+def sampled(x, grid):
+    return F.grid_sample(x, grid, align_corners=False)
+
+
+def test_taps_inside_of_a_body_are_one_native_call_with_the_loops():
+    rng = np.random.default_rng(3)
+    x, grid = rng.standard_normal((2, 3, 6, 7)).astype(np.float32), rng.uniform(-1.2, 1.2, (2, 4, 5, 2)).astype(np.float32)
+    params = {"mode": "linear", "padding_mode": "zeros", "align_corners": False}
+    _, find = composites(resample.grid_sample)
+    find((x, grid), params)
+    found = find((x, grid), params)((x, grid))
+    assert found.tobytes() == resample.grid_sample.lower.body(x, grid, **params).tobytes()
+    traced = jit.trace(sampled)
+    several = [traced(ingot.tensor(x), ingot.tensor(grid)).numpy().tobytes() for _ in range(3)]
+    assert set(several) == {found.tobytes()} and traced.stats()["kernels"] <= 2

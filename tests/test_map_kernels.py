@@ -8,7 +8,7 @@ import ingot
 from graphs import same_bits
 from ingot import jit
 from ingot.ir.op import OPS
-from ingot.ir.ops import indexing, taps
+from ingot.ir.ops import indexing, resample, taps
 from ingot.nn import functional as F
 from ingot.runtime.cpu import eager, maps
 
@@ -94,3 +94,15 @@ def test_whole_powers_are_products():
     x = ingot.tensor(np.random.default_rng(4).standard_normal(100).astype(np.float32))
     for y in (x, x.double()):
         assert (y**3 == y * y * y).all() and (y**-1 == 1 / y).all()
+
+
+@pytest.mark.parametrize("mode", ["reflect", "replicate", "circular"])
+def test_a_copy_with_borders_around_it_is_what_maps_give(mode):
+    rng = np.random.default_rng(1)
+    for shape in ((3, 7), (2, 3, 7), (2, 3, 5, 6), (1, 2, 4, 3, 5)):
+        most = [n - (mode == "reflect") for n in shape]
+        for padded in range(1, len(shape)):
+            low, high = ([int(rng.integers(0, min(4, m) + 1)) * (d >= padded) for d, m in enumerate(most)] for _ in range(2))
+            for x in (rng.standard_normal(shape).astype(np.float32), rng.standard_normal(shape[::-1]).T):
+                want = resample.border_pad.ref(x, low=tuple(low), high=tuple(high), mode=mode)
+                np.testing.assert_array_equal(maps.bordered(x, tuple(low), tuple(high), mode), want)

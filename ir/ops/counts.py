@@ -13,7 +13,6 @@ from . import elementwise as ew
 from .incomplete import check_pair
 from .random import BY_NUMPY, batch_drawn, by_pieces, check_key, stream
 
-
 _MOST_KEPT = 1 << 16        # numbers whose factorials are kept
 
 

@@ -156,26 +156,29 @@ def _starts_of(rows):
     return cat(full(rows, shape=(1,), value=True, dtype=dt.bool_), differ, dim=0)
 
 
-def _distinct(rows, order):
-    """First place of every run of equal rows (taken in `order` if given), which run each row is in, and run lengths."""
+def _distinct(rows, order, inverse, counts):
+    """The first of every run of equal rows (taken in `order` if given), and if asked which run each row is in, and lengths."""
     arranged = rows if order is None else take_index(rows, order)
     starts = _starts_of(arranged)
     at = positions_of(starts)[0]
-    run = ew.sub(cumsum(ew.cast(starts, dtype=dt.int64), dim=0), 1)
-    n = rows.shape[0]
-    if order is not None:
-        run = scatter(full(run, shape=(n,), value=0, dtype=dt.int64), order, run, dim=0, mode="set")
-    ends = cat(cut(at, 0, min(1, at.shape[0]), at.shape[0]), full(at, shape=(min(1, n),), value=n, dtype=dt.int64), dim=0)
-    return take_index(arranged, at), run, ew.sub(ends, at)
+    n, run, lengths = rows.shape[0], None, None
+    if inverse:
+        run = ew.sub(cumsum(ew.cast(starts, dtype=dt.int64), dim=0), 1)
+        if order is not None:
+            run = scatter(full(run, shape=(n,), value=0, dtype=dt.int64), order, run, dim=0, mode="set")
+    if counts:
+        last = full(at, shape=(min(1, n),), value=n, dtype=dt.int64)
+        lengths = ew.sub(cat(cut(at, 0, min(1, at.shape[0]), at.shape[0]), last, dim=0), at)
+    return take_index(arranged, at), run, lengths
 
 
-def _unique(input, dim, in_order, name):
-    """Distinct values, inverse and counts, of the flattened tensor or of slices along `dim`."""
+def _unique(input, dim, in_order, name, inverse, counts):
+    """Distinct values, of the flattened tensor or of slices along `dim`; with inverse and counts if asked."""
     input = input.detach()
     if dim is None:
         rows = _flat(input)
-        found, run, counts = _distinct(rows, order_of(rows, 0) if in_order else None)
-        return found, reshape(run, shape=tuple(input.shape)), counts
+        found, run, lengths = _distinct(rows, order_of(rows, 0) if in_order else None, inverse, counts)
+        return _asked(found, None if run is None else reshape(run, shape=tuple(input.shape)), lengths)
     d = canonical_dim(dim, input.ndim)
     order = (d, *(i for i in range(input.ndim) if i != d))
     front = permute(input, dims=order)
@@ -183,26 +186,26 @@ def _unique(input, dim, in_order, name):
     if width == 0 and front.shape[0]:
         raise ShapeError(f"{name} along dim {dim} of {input.aval}: the slices are empty")
     rows = reshape(front, shape=(front.shape[0], width))
-    found, run, counts = _distinct(rows, _row_order(rows) if in_order else None)
+    found, run, lengths = _distinct(rows, _row_order(rows) if in_order else None, inverse, counts)
     values = reshape(found, shape=(found.shape[0], *front.shape[1:]))
-    return permute(values, dims=tuple(order.index(i) for i in range(input.ndim))), run, counts
+    return _asked(permute(values, dims=tuple(order.index(i) for i in range(input.ndim))), run, lengths)
 
 
-def _asked(found, inverse, counts):
-    chosen = [found[0]] + [x for x, wanted in zip(found[1:], (inverse, counts)) if wanted]
+def _asked(*found):
+    chosen = [x for x in found if x is not None]
     return chosen[0] if len(chosen) == 1 else tuple(chosen)
 
 
 @api()
 def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None) -> Any:
     """The distinct values (of slices along `dim`), sorted; with indices into them and how often each occurs if asked."""
-    return _asked(_unique(input, dim, True, "unique"), return_inverse, return_counts)
+    return _unique(input, dim, True, "unique", return_inverse, return_counts)
 
 
 @api()
 def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None) -> Any:
     """The values with repeats of a neighbour left out; with indices into them and run lengths if asked."""
-    return _asked(_unique(input, dim, False, "unique_consecutive"), return_inverse, return_counts)
+    return _unique(input, dim, False, "unique_consecutive", return_inverse, return_counts)
 
 
 

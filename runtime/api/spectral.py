@@ -3,6 +3,7 @@
 from ...ir.errors import ArgumentError, ShapeError
 from ...ir.ops import complexes as co
 from ...ir.ops import fourier as fo
+from ...ir.ops.resample import border_pad
 from ..tensor import Tensor
 from .creation import arange, ones, zeros
 from .register import FUNCTIONS, api
@@ -21,20 +22,18 @@ def _window(window, win_length, n_fft, like):
     return FUNCTIONS["constant_pad_nd"](window, (before, n_fft - n - before)) if n < n_fft else window
 
 
-_PLACES = {"reflect": lambda at, n: (n - 1) - ((n - 1) - at.abs()).abs(), "replicate": lambda at, n: at.clamp(0, n - 1),
-           "circular": lambda at, n: at.remainder(n)}
-
-
 def _extended(x, by, mode):
     """Rows with numbers added on both sides."""
     n = x.shape[-1]
     if mode == "constant":
         return FUNCTIONS["constant_pad_nd"](x, (by, by))
-    if mode not in _PLACES:
+    if mode not in ("reflect", "replicate", "circular"):
         raise ArgumentError(f"stft: pad_mode must be 'constant', 'reflect', 'replicate' or 'circular', got {mode!r}")
     if mode == "reflect" and by >= n:
         raise ShapeError(f"stft: a row of {n} numbers cannot be reflected to {by} more on each side; use center=False")
-    return FUNCTIONS["index_select"](x, 1, _PLACES[mode](arange(-by, n + by), n))
+    if mode == "circular" and by > n:           # more than once around
+        return FUNCTIONS["index_select"](x, 1, arange(-by, n + by).remainder(n))
+    return border_pad(x, low=(0, by), high=(0, by), mode=mode)
 
 
 @api()

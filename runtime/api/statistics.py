@@ -3,6 +3,8 @@
 import math
 from typing import Any
 
+import numpy as np
+
 from ...ir import dtype as dt
 from ...ir.aval import canonical_dim
 from ...ir.errors import ArgumentError, DTypeError, ShapeError
@@ -13,7 +15,8 @@ from ...ir.ops.indexing import scatter
 from ...ir.ops.moments import mean
 from ...ir.ops.scan import cummax
 from ...ir.ops.shape import cat, diagonal, expand, full, iota, permute, reshape
-from ..tensor import Tensor
+from ..state import tls
+from ..tensor import Tensor, wrap
 from . import returns
 from .promote import rounds_once, to_dtype
 from .reduce import as_column, gather_along, promote_to_float
@@ -194,6 +197,10 @@ def bincount(input, weights=None, minlength=0):
         raise ArgumentError(f"bincount takes a minlength of at least 0, got {minlength}")
     if weights is not None and weights.shape != input.shape:
         raise ShapeError(f"bincount: weights {weights.aval} must have the shape of {input.aval}")
+    if weights is None and not tls.m.special and input._a.__class__ is np.ndarray and input._a.dtype.kind == "i":
+        if input._a.size and input._a.min() < 0:
+            raise ArgumentError("bincount takes integers of at least 0")
+        return wrap(np.bincount(input._a, minlength=minlength).astype(np.int64, copy=False))
     n = minlength
     if input.shape[0]:
         if int(rd.amin(input, dim=(0,), keepdim=False)) < 0:

@@ -161,7 +161,8 @@ def _distances(x, y, *, ord):
 
 
 _general_distances = composite(distance.distances)
-_BODIES = {linalg.dot: _dot, linalg.cross: _cross, distance.distances: _distances}        # of composites, where more is known than of others
+# Of composites, where more is known than of others.
+_BODIES = {linalg.dot: _dot, linalg.cross: _cross, distance.distances: _distances}
 
 
 _WHOLE_INSIDE = frozenset({point_taps.taps_take, point_taps.taps_put, point_taps.taps_dots})

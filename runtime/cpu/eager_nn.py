@@ -90,7 +90,22 @@ def pools(op: Op):
     return _plane_op(op, _PLANES[op])
 
 
-@TABLE.makes(resample_ops.resample, resample_ops.resample_grad, resample_ops.border_pad, resample_ops.border_pad_grad)
+@TABLE.makes(resample_ops.border_pad)
+def border_pad(op: Op):
+    """Large arrays are copied once, then what is around them."""
+
+    def run(x, *, low, high, mode):
+        if x.size < _MANY_PADDED or min(*low, *high) < 0:
+            return op.ref(x, low=low, high=high, mode=mode, along=maps.apply)
+        return maps.bordered(x, low, high, mode)
+
+    return run
+
+
+_MANY_PADDED = 1 << 13      # elements from which a copy takes longer than finding out what is around it
+
+
+@TABLE.makes(resample_ops.resample, resample_ops.resample_grad, resample_ops.border_pad_grad)
 def resampling(op: Op):
     """Interpolation, even bins and borders: the reference, with generated maps along each dim."""
     return functools.partial(op.ref, along=maps.apply)

@@ -46,6 +46,24 @@ def apply(x, axis: int, table: tuple):
     return out
 
 
+def bordered(x, low: tuple, high: tuple, mode: str):
+    """x with numbers from inside around it, as `ir.ops.resample.border_pad` has it: one dim after the other, the last one
+    first, each with the borders of those before."""
+    out = alloc.empty(tuple([n + lo + hi for n, lo, hi in zip(x.shape, low, high)]), x.dtype)
+    part: list = [slice(lo, lo + n) for n, lo in zip(x.shape, low)]
+    out[tuple(part)] = x
+    for axis in range(x.ndim - 1, -1, -1):
+        n, lo, hi = x.shape[axis], low[axis], high[axis]
+        if lo or hi:
+            places = taps.border_table(mode, n, lo, hi)[0][0] + lo
+            for slab in (slice(0, lo), slice(lo + n, lo + n + hi)):
+                if slab.start < slab.stop:
+                    source = out[(*part[:axis], places[slab])]
+                    out[(*part[:axis], slab)] = source
+        part[axis] = slice(None)
+    return out
+
+
 def _prepared(places, weights, kind):
     """(places, which of them are together, weights) as the kernel reads them, kept for tables that come again."""
     key = id(places), id(weights), kind

@@ -9,4 +9,5 @@ from . import Sample, samples
 def _ndtri(rng):
     for shape in ((7,), (2, 3), (), (0,)):
         yield Sample((np.asarray(rng.uniform(0.02, 0.98, shape)),), tol=10)
-    yield Sample((np.array([0.0, 1.0, 1e-30, 1e-10, 0.001, 0.1353, 0.1354, 0.5, 0.9, 0.999, -1.0, 2.0, np.nan]),), grad=False, tol=10)
+    edges = [0.0, 1.0, 1e-30, 1e-10, 0.001, 0.1353, 0.1354, 0.5, 0.9, 0.999, -1.0, 2.0, np.nan]
+    yield Sample((np.array(edges),), grad=False, tol=10)
