@@ -9,7 +9,7 @@ from ...ir import config
 from ...ir.target import host
 from ...passes.codegen.llvm import winograd as codegen
 from ...passes.codegen.llvm import winograd_half as half_code
-from ...passes.codegen.llvm.epilogue import ColumnBias
+from ...passes.codegen.llvm.epilogue import ColumnBias, Identity
 from . import cache_sizes, conv_layout, conv_steps, pool
 from .compile import compile_module
 from .conv_layout import Filters
@@ -128,9 +128,9 @@ _LEAST_CHANNELS = {F2: 16, F2X4: 32, STRIDED: 16}
 _LEAST_CHANNELS_FAST = _LEAST_CHANNELS | {F4: 32}
 
 
-def _code(algorithm, *given):
-    return (half_code.HalfKernel if algorithm.half else codegen.WinogradKernel)(host(), algorithm.tile, *given,
-                                                                                stride=algorithm.stride)
+def _code(algorithm, epilogue=Identity()):
+    kind = half_code.HalfKernel if algorithm.half else codegen.WinogradKernel
+    return kind(host(), algorithm.tile, epilogue, stride=algorithm.stride)
 
 
 @functools.lru_cache(None)
