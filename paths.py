@@ -107,6 +107,7 @@ PUBLIC = {
     "utils.data": "runtime.data",
     "utils.data._utils": "runtime.data",
     "utils.dlpack": "runtime.toolbox.dlpack",
+    "utils.flop_counter": "runtime.toolbox.flop_counter",
     "utils.hooks": "runtime.toolbox.hooks",
     "utils.model_zoo": "runtime.toolbox.hub",
     "utils.tensorboard": "jit.tensorboard",

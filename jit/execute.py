@@ -39,7 +39,7 @@ from ..passes.wide_attention import wide_attention
 from ..runtime.cpu.eager import kept_whole
 from ..runtime.device_array import DeviceArray
 from ..runtime.dispatch import kernel_of
-from ..runtime.state import OPEN_PROFILES, tls
+from ..runtime.state import COUNTERS, OPEN_PROFILES, tls
 from .derived import Derived
 from .report import announce
 
@@ -210,6 +210,8 @@ class Job:
 
     def run_compiled(self, compiled, arrays) -> list:
         """Runs a compiled graph of this job."""
+        for counter in COUNTERS:
+            counter.ran(self, compiled)
         if self.piece.calls_host:       # a function that enters the thread's context itself, and sees variables of its caller's
             with np.errstate(all="ignore"):
                 return OPEN_PROFILES[-1].run(self, compiled, arrays) if OPEN_PROFILES else compiled.run(arrays)
@@ -220,6 +222,11 @@ class Job:
     def step_names(self, compiled) -> dict:
         """What the steps of a compiled graph of this job do, in words, for who shows their times."""
         return {w.step: w.name if w.kind == "kernel" else w.ops for w in work.works_of(compiled.plan)}
+
+    def contractions(self, compiled) -> list:
+        """The names of the contractions in a compiled graph of this job, and the operations that each takes."""
+        return [(n.op.name, n.op.flops(n.inputs, n.outputs, n.params)) for w in work.works_of(compiled.plan)
+                for n in w.nodes if n.op.flops is not None]
 
     def in_place(self, symbols=()) -> frozenset:
         """The positions of results that were written straight into the inputs that they replace."""

@@ -28,7 +28,7 @@ class Mode:
         self.autocast = None      # filled by amp: device kind -> dtype
         self.saved_hooks = None   # (pack, unpack) of saved_tensors_hooks
         self.batched = None       # the innermost level of vmap (runtime/batching)
-        self.clock: Any = None    # the open profile (runtime/profiler), which runs operators beside a clock
+        self.clock: Any = None    # who hears of each operator: the open profile (runtime/profiler), or an `AtDoor`
         self.anomaly = False
         self.special = False
         self._context = contextvars.Context()
@@ -49,6 +49,7 @@ class _Local(threading.local):
 tls = _Local()
 COMPILERS: list = []         # what `Module.compile` calls: `ingot.compile`, put there by the face
 OPEN_PROFILES: list = []     # who takes the time of compiled code that runs; the last one does
+COUNTERS: list = []          # who counts what compiled code does: each is told of it
 
 
 def mode() -> Mode:

@@ -132,3 +132,17 @@ def test_traces_and_batches_choose_themselves():
 def test_policies_that_are_none_are_refused(policy, words):
     with pytest.raises(ingot.IngotError, match=words):
         create_selective_checkpoint_contexts(policy)
+
+
+def test_a_gradient_inside_of_the_checkpointed_function():
+    def force(x):
+        with ingot.enable_grad():
+            y = x.detach().requires_grad_()
+            return x * ingot.autograd.grad((y @ y).sin().sum(), y)[0]
+
+    make = partial(create_selective_checkpoint_contexts, [ingot.matmul])
+    x = leaf(3, 3)
+    found = checkpoint(force, x, use_reentrant=False, context_fn=make)
+    assert found.tolist() == force(x).tolist()
+    with pytest.raises(ingot.IngotError, match="use_reentrant=True"):
+        found.sum().backward()

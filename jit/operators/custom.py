@@ -64,6 +64,10 @@ class CustomOpDef:
         return self._qualname
 
     def __call__(self, *args, **kwargs):
+        clock = tls.m.clock
+        return self._called(args, kwargs) if clock is None else clock.around_operator(self, self._called, args, kwargs)
+
+    def _called(self, args, kwargs):
         given, keywords = self._schema.bind(args, kwargs)
         tensors = leaves([*given, *keywords.values()])
         dtype = self._low.get(_kind_of(tensors, given)) if self._low else None

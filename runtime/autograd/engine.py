@@ -40,6 +40,7 @@ class Backward:
         self.run = m.run
         self.check_nan = m.anomaly == CHECK_NAN
         self.plain = not (self.on_tensors or self.check_nan or m.clock) and targets is None
+        self.by_door = m.clock is not None and m.clock.hears_rules
         if m.clock is not None:
             self.through = m.clock.around_backward(self.through)
         self.pending: dict = {}
@@ -156,7 +157,10 @@ class Backward:
         else:
             if node.outs is not None:
                 g = self.gather_outputs(node, g)
-            grads = node.pull(g, unpack_tensors(node)) if self.on_tensors else self.run(node.pull, g, node.values())
+            if self.on_tensors:
+                grads = node.pull(g, unpack_tensors(node))
+            else:
+                grads = self.pull_by_door(node, g) if self.by_door else self.run(node.pull, g, node.values())
         if self.check_nan:
             check_nan(node, grads)
         if node.post_hooks:
@@ -164,6 +168,11 @@ class Backward:
         if not self.retain:
             node.release()
         return grads
+
+    def pull_by_door(self, node, g):
+        """What a rule on arrays gives, run on tensors, so that whoever stands at the door hears of it."""
+        given = tuple([None if x is None else wrap(x) for x in g]) if type(g) is tuple else wrap(g)
+        return [x._a if isinstance(x, Tensor) else x for x in node.pull(given, unpack_tensors(node))]
 
     def arrive(self, node, g):
         """What happens to a gradient before its node runs: the tensor's hooks, retain_grad, and the caller's wish for it."""

@@ -4,10 +4,10 @@ computing them again. Both runs stand where a profile's clock stands, at the doo
 import difflib
 import enum
 from collections import defaultdict
-from typing import Any
 
 from ...ir.errors import ArgumentError, AutogradError
 from ...ir.op import NO_GRAD, OPS, Op
+from ..at_door import AtDoor
 from ..dispatch import call, record
 from ..state import tls
 from ..tensor import Tensor
@@ -71,13 +71,13 @@ def _names_of(f) -> frozenset:
     return frozenset(names)
 
 
-class _AtDoor:
+class _InCheckpoint(AtDoor):
     """Hears of each operator of this thread, but for those in traces, in vmap and inside of other operators."""
 
     def __init__(self, kept: dict):
+        super().__init__()
         self.kept = kept                    # (operator, which call of it) to (several?, results, versions)
         self.counts: dict = defaultdict(int)
-        self.before: Any = None
         self.stands = False
 
     def __enter__(self):
@@ -85,52 +85,31 @@ class _AtDoor:
         self.stands = m.recorder is None and m.batched is None
         if self.stands:
             self.counts.clear()
-            self.before, m.clock = m.clock, self
-            m.refresh()
+            self.open()
         return self
 
     def __exit__(self, *exc):
         if self.stands:
-            tls.m.clock = self.before
-            tls.m.refresh()
+            self.close()
 
-    def __getattr__(self, name):
-        return getattr(self.__dict__["before"], name)         # of the profile that is open around it
-
-    def begin(self, name, kind):
-        """A named range of a profile."""
-        return None if self.before is None else self.before.begin(name, kind)
-
-    def end(self, event):
-        """Its end."""
-        if self.before is not None:
-            self.before.end(event)
-
-    def call(self, op: Op, args, params):
-        """`dispatch.call`."""
+    def heard(self, op: Op, args, params):
         m = tls.m
-        m.clock = self.before
-        m.refresh()
-        try:
-            if op.is_view or m.recorder is not None or m.batched is not None:
-                return call(op, args, params)
-            self.counts[op] += 1
-            return self.run(op, args, params, (op, self.counts[op]))
-        finally:
-            m.clock = self
-            m.refresh()
+        if op.is_view or m.recorder is not None or m.batched is not None:
+            return call(op, args, params)
+        self.counts[op] += 1
+        return self.once(op, args, params, (op, self.counts[op]))
 
-    def run(self, op, args, params, key):
-        """The results of an operator."""
+    def once(self, op, args, params, key):
+        """The results of an operator, which is the call of it that `key` says."""
         raise NotImplementedError
 
 
-class _First(_AtDoor):
+class _First(_InCheckpoint):
     def __init__(self, kept, policy):
         super().__init__(kept)
         self.policy = policy
 
-    def run(self, op, args, params, key):
+    def once(self, op, args, params, key):
         out = call(op, args, params)
         if self.policy(SelectiveCheckpointContext(is_recompute=False, op_output=out), op, *args, **params) in _SAVE:
             self.kept[key] = isinstance(out, tuple), [(t._a, *t._storage.guard()) for t in leaves_of(out)]
@@ -142,12 +121,12 @@ def leaves_of(out) -> tuple:
     return out if isinstance(out, tuple) else (out,)
 
 
-class _Again(_AtDoor):
+class _Again(_InCheckpoint):
     def __init__(self, kept, may_be_written):
         super().__init__(kept)
         self.may_be_written = may_be_written
 
-    def run(self, op, args, params, key):
+    def once(self, op, args, params, key):
         held = self.kept.get(key)
         if held is None:
             return call(op, args, params)

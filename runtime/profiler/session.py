@@ -9,8 +9,8 @@ from typing import Any
 
 from ...ir.lazy import lazy
 from ...ir.op import operations
-from .. import dispatch
-from ..state import OPEN_PROFILES, tls
+from ..at_door import AtDoor
+from ..state import OPEN_PROFILES
 from ..storage import user_line
 from ..tensor import Tensor
 from .events import FunctionEvent
@@ -19,30 +19,27 @@ program = lazy(__package__, "..cpu.program")
 timed = lazy(__package__, "..cpu.timed")
 
 
-class Session:
+class Session(AtDoor):
     """What ran between `open` and `close`: `events` in the order in which they began."""
 
     def __init__(self, shapes=False, memory=False, lines=False, flops=False):
+        super().__init__()
         self.shapes, self.memory, self.lines, self.flops = shapes, memory, lines, flops
         self.events: list = []
         self._now: Any = None       # the innermost event that has not ended
         self._thread = 0
-        self._before: Any = None
 
     def open(self):
         """From now on this thread's work is noted."""
-        m = tls.m
-        self._thread, self._before = threading.get_native_id(), m.clock
-        m.clock = self
-        m.refresh()
+        self._thread = threading.get_native_id()
+        super().open()
         OPEN_PROFILES.append(self)
 
     def close(self):
         """What is still under way ends now; nothing more is noted."""
         while self._now is not None:
             self.end(self._now)
-        tls.m.clock = self._before
-        tls.m.refresh()
+        super().close()
         if self in OPEN_PROFILES:
             OPEN_PROFILES.remove(self)
 
@@ -64,18 +61,22 @@ class Session:
 
     # What it is asked to run.
 
-    def call(self, op, args, params):
-        """`dispatch.call` beside the clock."""
+    def heard(self, op, args, params):
         event = self.begin(op.name, "operator")
-        m = tls.m
-        m.clock = None       # operators inside are part of this one
         try:
-            out = dispatch.call(op, args, params)
+            out = super().heard(op, args, params)
         finally:
-            m.clock = self
             self.end(event)
         self._describe(event, op, args, out, params)
         return out
+
+    def around_operator(self, op, run, args, kwargs):
+        """Calls an operator of the user's beside the clock."""
+        event = self.begin(op.name(), "operator")
+        try:
+            return super().around_operator(op, run, args, kwargs)
+        finally:
+            self.end(event)
 
     def _describe(self, event, op, args, out, params):
         outs = out if type(out) is tuple else (out,)
@@ -92,6 +93,7 @@ class Session:
 
     def around_backward(self, through):
         """What runs a node of the history, beside the clock."""
+        through = super().around_backward(through)
 
         def timed_through(node, g):
             event = self.begin(node.name, "backward")

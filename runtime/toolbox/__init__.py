@@ -3,8 +3,8 @@
 from .. import data
 from .. import pytree as _pytree  # noqa: F401  (a name of PyTorch's)
 from ..autograd import checkpoint
-from . import benchmark, dlpack, hooks, hub
+from . import benchmark, dlpack, flop_counter, hooks, hub
 from . import hub as model_zoo
 from .progress import progress
 
-__all__ = ["benchmark", "checkpoint", "data", "dlpack", "hooks", "hub", "model_zoo", "progress"]
+__all__ = ["benchmark", "checkpoint", "data", "dlpack", "flop_counter", "hooks", "hub", "model_zoo", "progress"]

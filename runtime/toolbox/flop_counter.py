@@ -1,0 +1,258 @@
+"""`ingot.utils.flop_counter`: how many floating point operations a program's contractions take, by module.
+
+Products, convolutions, attention and recurrent layers count as they multiply and add; what works on one element at a time
+counts nothing, as in PyTorch. Counts are by the names of operator records ("linear", "conv", "conv_weight_grad" ...).
+"""
+
+import threading
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from ...ir.errors import ArgumentError
+from ...ir.op import OPS, Op
+from ...ir.substitute import at_hint
+from ..at_door import AtDoor
+from ..autograd.node import Output
+from ..nn.hooks import GLOBAL
+from ..pytree import tree_map
+from ..state import COUNTERS, tls
+from ..tensor import Tensor
+
+__all__ = ["FlopCounterMode", "register_flop_formula"]
+
+_SUFFIXES = ("", "K", "M", "B", "T")
+_HEAD = ("Module", "FLOP", "% Total")
+FORMULAS: dict[str, Callable] = {}      # of the user's, by the name of an operator
+
+
+def register_flop_formula(targets, get_raw=False):
+    """Marks the function that says how many operations a call takes of an operator: one registered with `ingot.library`, or a
+    record of ingot's, by itself or by its name; or a list of them.
+
+    It is called with the arguments of the operator, and `out_shape`: tensors are replaced by their shapes. With `get_raw` they
+    stay tensors, and what comes beside them is `out_val`.
+    """
+    names = [_name_of(t) for t in (targets if isinstance(targets, (list, tuple)) else (targets,))]
+
+    def register(formula):
+        FORMULAS.update(dict.fromkeys(names, _on_values(formula, get_raw)))
+        return formula
+
+    return register
+
+
+def _name_of(target) -> str:
+    name = target.name if isinstance(target, Op) else target.name() if callable(getattr(target, "name", None)) else target
+    if not isinstance(name, str) or ("::" not in name and name not in OPS):
+        raise ArgumentError(f"a formula is for an operator that is registered with ingot.library, or for one of ingot's by the "
+                            f"name of its record (such as 'matmul' or 'conv'), got {target!r}")
+    return name
+
+
+def _on_values(formula, get_raw=False):
+    """A formula as it is called here: with arguments, keywords and the result."""
+    if get_raw or getattr(formula, "_get_raw", False):
+        return lambda args, kwargs, out: formula(*args, **kwargs, out_val=out)
+
+    def on_shapes(args, kwargs, out):
+        args, kwargs, shape = tree_map(lambda x: x.shape if isinstance(x, Tensor) else x, (tuple(args), kwargs, out))
+        return formula(*args, **kwargs, out_shape=shape)
+
+    return on_shapes
+
+
+class _Modules:
+    """Which modules a thread is calling, by the names that they have below the first one that was called ("Net.layer1.0")."""
+
+    def __init__(self):
+        self.names: WeakKeyDictionary = WeakKeyDictionary()
+        self.open: list[str] = []
+        self.thread = 0
+
+    def watch(self):
+        self.thread = threading.get_ident()
+        self.open.clear()
+        if not COUNTERS:
+            GLOBAL.forward_pre[_KEY], GLOBAL.forward[_KEY] = _entered, _left
+            GLOBAL.always.add(_KEY)
+
+    def leave(self):
+        if not COUNTERS:
+            del GLOBAL.forward_pre[_KEY], GLOBAL.forward[_KEY]
+            GLOBAL.always.discard(_KEY)
+
+    def entered(self, module):
+        if module not in self.names:
+            for path, inner in module.named_modules():
+                self.names.setdefault(inner, ".".join(filter(None, (type(module).__name__, path))))
+        self.open.append(self.names[module])
+
+
+# Hooks of all modules that are always the same two, so that what is recorded under one counter is good under the next.
+_KEY = "flop_counter"
+
+
+def _entered(module, args):
+    for counter in _of_this_thread():
+        counter.modules.entered(module)
+
+
+def _left(module, args, result):
+    for counter in _of_this_thread():
+        if counter.modules.open:
+            counter.modules.open.pop()
+
+
+def _of_this_thread():
+    here = threading.get_ident()
+    return [c for c in COUNTERS if c.modules.thread == here]
+
+
+class FlopCounterMode(AtDoor):
+    """Counts the operations of what this thread runs inside of the `with` block, forward and backward, eager and compiled:
+
+        with FlopCounterMode() as counted:
+            model(x).sum().backward()
+        counted.get_total_flops(), counted.get_flop_counts()["Global"]["linear"]
+
+    Compiled code counts for the modules that are open around the call. A table is printed at the end, unless `display` is
+    False; `depth` says how many levels of modules it shows. `custom_mapping` has formulas for this counter alone (see
+    `register_flop_formula`). A gradient counts for the modules whose forward asked for it.
+    """
+
+    hears_rules = True
+
+    def __init__(self, mods=None, depth: int | None = 2, display: bool = True,
+                 custom_mapping: dict[Any, Callable] | None = None, skip_unsupported: bool = False):
+        super().__init__()
+        self.depth, self.display = depth, display
+        own = {_name_of(target): _on_values(formula) for target, formula in (custom_mapping or {}).items()}
+        self._own_formulas = own
+        self.flop_counts: dict[str, dict[str, int]] = {}
+        self.modules = _Modules()
+        self._made_in: WeakKeyDictionary = WeakKeyDictionary()     # by node of the history: the modules that were open
+        self._backward_of: tuple = ()                              # the modules of the node whose gradient rule runs
+
+    # The `with` block.
+
+    def __enter__(self):
+        if tls.m.recorder is not None:
+            tls.m.recorder.refuse("it counts operations", "open FlopCounterMode outside of the function")
+        self.flop_counts = defaultdict(lambda: defaultdict(int))
+        self.modules.watch()
+        COUNTERS.append(self)
+        self.open()
+        return self
+
+    def __exit__(self, *exc):
+        COUNTERS.remove(self)
+        self.close()
+        self.modules.leave()
+        self._made_in.clear()
+        if self.display:
+            print(self.get_table(self.depth))
+
+    # What was found.
+
+    def get_total_flops(self) -> int:
+        """The sum of all counts."""
+        return sum(self.flop_counts.get("Global", {}).values())
+
+    def get_flop_counts(self) -> dict[str, dict[str, int]]:
+        """By the name of the module ("Global" for everything), then by that of the operator."""
+        return {module: dict(counts) for module, counts in self.flop_counts.items()}
+
+    def get_unsupported_ops(self) -> Counter:
+        """Nothing: what has no formula is made of operators that have one, or contracts nothing."""
+        return Counter()
+
+    def get_table(self, depth: int | None = None) -> str:
+        """The counts as a table of `depth` levels of modules."""
+        depth = self.depth if depth is None else depth
+        total = self.get_total_flops()
+        unit = max(0, min(len(_SUFFIXES) - 1, (len(str(total)) - 2) // 3))
+
+        def rows_of(module, indent):
+            counts = self.flop_counts[module]
+            pad = " " * indent
+            return [(pad + name, f"{n / 1000 ** unit:.3f}{_SUFFIXES[unit]}", f"{n / total:.2%}" if total else "0%")
+                    for name, n in ((module, sum(counts.values())), *[(f" - {op}", n) for op, n in counts.items()])]
+
+        shown = [m for m in sorted(self.flop_counts) if m != "Global" and (depth is None or m.count(".") < depth)]
+        whole = any(sum(self.flop_counts[m].values()) >= total for m in shown)
+        rows = [row for m in shown for row in rows_of(m, m.count(".") + (not whole))]
+        if "Global" in self.flop_counts and not whole:
+            rows = rows_of("Global", 0) + rows
+        rows = rows or [("Global", "0", "0%")]
+        widths = [max(len(head) + 2, *[len(row[i]) for row in rows]) for i, head in enumerate(_HEAD)]
+        lines = ["  ".join((name.ljust(widths[0]), count.rjust(widths[1]), share.rjust(widths[2]))).rstrip()
+                 for name, count, share in (_HEAD, tuple("-" * w for w in widths), *rows)]
+        return "\n".join(lines)
+
+    # What it hears.
+
+    def call(self, op, args, params):
+        m = tls.m
+        if m.batched is not None:      # whole batches come by once more, one level further out
+            whole = m.batched.call(op, args, params)
+            if whole is not NotImplemented:
+                return whole
+        return super().call(op, args, params)
+
+    def heard(self, op, args, params):
+        out = super().heard(op, args, params)
+        outs = out if type(out) is tuple else (out,)
+        if tls.m.grad:
+            self._note_nodes(outs)
+        formula = self._formula(op.name)
+        if formula is not None:
+            self._count(op.name, formula(args, params, out))
+        elif op.flops is not None:
+            avals = [a.aval if isinstance(a, Tensor) else a for a in args]
+            self._count(op.name, op.flops(avals, [t.aval for t in outs], {k: at_hint(v) for k, v in params.items()}))
+        return out
+
+    def around_operator(self, op, run, args, kwargs):
+        """An operator of the user's counts by its formula; without one, what it runs is counted."""
+        formula = self._formula(op.name())
+        if formula is None:
+            return super().around_operator(op, run, args, kwargs)
+        out = self.aside(super().around_operator, op, run, args, kwargs)
+        self._count(op.name(), formula(args, kwargs, out))
+        return out
+
+    def around_backward(self, through):
+        through = super().around_backward(through)
+
+        def counted(node, g):
+            before, self._backward_of = self._backward_of, self._made_in.get(node, ())
+            try:
+                return through(node, g)
+            finally:
+                self._backward_of = before
+
+        return counted
+
+    def ran(self, job, compiled):
+        """Compiled code runs: its contractions count if this thread runs it."""
+        if threading.get_ident() == self.modules.thread:
+            for name, flops in job.contractions(compiled):
+                self._count(name, flops)
+
+    def _formula(self, name):
+        return self._own_formulas.get(name) or FORMULAS.get(name)
+
+    def _note_nodes(self, outs):
+        """Remembers the modules that make these results, for their gradients."""
+        where = (*self.modules.open, *self._backward_of)
+        if where:
+            for t in outs:
+                node = t._node
+                if node is not None:
+                    self._made_in.setdefault(node.source if type(node) is Output else node, where)
+
+    def _count(self, name, flops):
+        for module in dict.fromkeys(("Global", *self.modules.open, *self._backward_of)):
+            self.flop_counts[module][name] += int(flops)
