@@ -158,3 +158,48 @@ def test_in_a_trace_it_gives_what_it_gives_eagerly():
     traced = ingot.jit.trace(lambda x: gradient_of(x, w))
     eager = gradient_of(x, w).tolist()
     assert [traced(x).tolist() for _ in range(3)] == [eager] * 3
+
+
+def force(x):
+    """Minus the slope of an energy, which outer gradients go through."""
+    return -grad((x @ x).sin().sum(), x, create_graph=True)[0].tanh()
+
+
+def detached_force(x):
+    y = x.detach().requires_grad_()
+    return x.exp() * grad((y @ y).sin().sum(), y)[0]
+
+
+def inner_steps(x):
+    w = x.sin()
+    for _ in range(3):
+        g, = grad((w @ w.T).cos().sum(), w, create_graph=True)
+        w = w - 0.1 * g * ingot.rand(3, 3, dtype=ingot.float64)
+    return w
+
+
+def nested(x):
+    return checkpoint(force, x.sin(), use_reentrant=False) * 2
+
+
+def itself_backward(x):
+    y = x.detach().requires_grad_()
+    (y * y).sum().backward()
+    return x.sin() * y.grad
+
+
+@pytest.mark.parametrize("traced", [False, True])
+@pytest.mark.parametrize("f", [force, detached_force, inner_steps, nested, itself_backward])
+def test_functions_that_go_backward_themselves(f, traced):
+    def slopes(x, checkpointed):
+        ingot.manual_seed(0)
+        y = checkpoint(f, x, use_reentrant=False) if checkpointed else f(x)
+        g, = grad(y.square().sum(), x, create_graph=True)
+        return y, g, *(grad(g.sum(), x) if g.requires_grad else ())
+
+    x = leaf(3, 3)
+    want = slopes(x, False)
+    run = ingot.jit.trace(slopes) if traced else slopes
+    for _ in range(1 + traced):
+        for a, b in zip(run(x, True), want, strict=True):
+            assert a.tolist() == b.tolist()

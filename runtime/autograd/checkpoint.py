@@ -57,8 +57,13 @@ class _Hooks(saved_tensors_hooks):
     keeps_values = True
 
 
+class _Enough(BaseException):
+    """Ends a second run that has computed all that the first one has saved so far."""
+
+
 class _Frame:
-    """One checkpointed call: how to run it again, and what it saved, by position."""
+    """One checkpointed call: how to run it again, and what it saved, by position. Where the function goes backward itself, it is
+    run again while the first run is still under way, up to where that one is."""
 
     def __init__(self, function, args, kwargs, surroundings, again, compare):
         self.function, self.args, self.kwargs = function, args, kwargs
@@ -66,6 +71,7 @@ class _Frame:
         self.guards = [t._storage.guard() for t in (*args, *kwargs.values()) if isinstance(t, Tensor)]
         self.avals = []      # of what the first run saved
         self.values = {}     # of the second run, until backward has taken them
+        self.is_done = False     # the first run
 
     def pack(self, tensor):
         """First run: keeps only the position."""
@@ -76,18 +82,28 @@ class _Frame:
         """Backward: the value, after running the function again if need be."""
         if position not in self.values:
             self.recompute()
-        tensor, guard = self.values.pop(position)
-        _require_unwritten(*guard)
-        return tensor
+        return _kept(self.values.pop(position))
 
     def recompute(self):
         for guard in self.guards:
             _require_unwritten(*guard)
+        if not self.is_done and not isinstance(self.again, nullcontext):
+            raise AutogradError("a function whose checkpoint keeps results of chosen operators cannot go backward itself; use "
+                                "checkpoint without context_fn there")
         self.values = {}
         found: list = []
-        with (_Hooks(lambda t: found.append((t, t._storage.guard())), _unreachable), enable_grad(), self.surroundings.again(),
-              self.again):
-            self.function(*self.args, **self.kwargs)
+
+        def keep(t):
+            found.append((t.detach(), t._storage.guard()))
+            if not self.is_done and len(found) == len(self.avals):
+                raise _Enough
+            return found[-1]
+
+        try:
+            with _Hooks(keep, _kept), enable_grad(), self.surroundings.again(), self.again:
+                self.function(*self.args, **self.kwargs)
+        except _Enough:
+            pass
         self._check([t for t, _ in found])
         self.values = dict(enumerate(found))
 
@@ -115,8 +131,11 @@ class _Checkpointed:
     line = None
 
 
-def _unreachable(packed):
-    raise AutogradError("backward inside of a checkpointed function is only possible with use_reentrant=True")
+def _kept(saved):
+    """What the second run saved, for a backward inside of it."""
+    tensor, guard = saved
+    _require_unwritten(*guard)
+    return tensor
 
 
 class _Reentrant(Function):
@@ -170,7 +189,9 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, 
             return function(*args, **kwargs)
     frame = _Frame(function, args, kwargs, surroundings, again, determinism_check == "default")
     with _Hooks(frame.pack, frame.unpack), first:
-        return function(*args, **kwargs)
+        result = function(*args, **kwargs)
+    frame.is_done = True
+    return result
 
 
 def checkpoint_sequential(functions, segments, input, use_reentrant=None, preserve_rng_state=True):
