@@ -157,6 +157,32 @@ def test_gradients_after_the_call_go_where_eager_ones_go(fn):
         assert seen[1] == seen[0], f"call {i}"
 
 
+def added_up(x, w):
+    """Gradients of x and w are sums of many terms, which come in eager's order."""
+    h = x
+    for _ in range(3):
+        h = h * w + (x * h).sin() - x
+    return h
+
+
+def added_up_in_parts(x, w):
+    a, b, c = x.sin(), x * w, (x + x.sin()).exp()
+    top, _ = c.sort(0)
+    return (a * b + top * b.tanh() * x)[..., :2] * w[:2]
+
+
+@pytest.mark.parametrize("fn", [added_up, added_up_in_parts])
+def test_gradients_after_the_call_are_added_up_in_eagers_order(fn):
+    traced = jit.trace(fn)
+    for i in range(4):
+        seen = []
+        for run in (fn, traced):
+            x, w = normal(6, 4, seed=i).requires_grad_(), normal(4, seed=9).requires_grad_()
+            run(x, w).sum().backward()
+            seen.append((bits(x.grad), bits(w.grad)))
+        assert seen[1] == seen[0], f"call {i}"
+
+
 def test_hooks_of_arguments_run_once():
     fn = jit.trace(lambda x: x * 2)
     for i in range(4):
