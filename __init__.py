@@ -29,7 +29,8 @@ def __getattr__(name):
     if name == "__all__":
         _api.load_rest()
         _api.load_twins()
-        return sorted({"IngotError", "Size", "Tensor", "compile", *(d.name for d in _DTYPES), *_FUNCTIONS, *_SUBMODULES})
+        return sorted({"IngotError", "Size", "Tensor", "compile", *(d.name for d in _DTYPES), *_FUNCTIONS,
+                       *(name for name in _SUBMODULES if name[0] != "_")})
     try:
         found = _FUNCTIONS[name]
     except KeyError:

@@ -28,6 +28,7 @@ from .runtime import distributed as distributed
 from .runtime import distributions as distributions
 from .runtime import fft as fft
 from .runtime import func as func
+from .runtime import higher_order as _higher_order
 from .runtime import linalg as linalg
 from .runtime import multiprocessing as multiprocessing
 from .runtime import nn as nn
@@ -71,6 +72,7 @@ from .runtime.tensor import Size as Size
 from .runtime.tensor import Tensor as Tensor
 from .runtime.toolbox import hub as hub
 
+_higher_order_ops = _higher_order
 autograd = _namespace
 library = _operators
 return_types = _returns

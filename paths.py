@@ -10,6 +10,7 @@ import sys
 from importlib.abc import Loader, MetaPathFinder
 
 PUBLIC = {
+    "_higher_order_ops": "runtime.higher_order",
     "accelerator": "runtime.accelerator",
     "amp": "runtime.amp",
     "array_api": "runtime.array_api",

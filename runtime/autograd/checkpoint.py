@@ -62,8 +62,8 @@ class _Enough(BaseException):
 
 
 class _Frame:
-    """One checkpointed call: how to run it again, and what it saved, by position. Where the function goes backward itself, it is
-    run again while the first run is still under way, up to where that one is."""
+    """One checkpointed call: how to run it again, and what it saved, by position. Where the function goes backward itself, it
+    is run again while the first run is still under way, up to where that one is."""
 
     def __init__(self, function, args, kwargs, surroundings, again, compare):
         self.function, self.args, self.kwargs = function, args, kwargs
