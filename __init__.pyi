@@ -797,6 +797,11 @@ def expm1_(input, *, out=None) -> Tensor:
 def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_grad: builtins.bool = False,
         pin_memory: builtins.bool = False) -> Tensor:
     """Ones on the diagonal, zeros elsewhere."""
+def fake_quantize_per_channel_affine(input, scale, zero_point, axis, quant_min, quant_max) -> Tensor:
+    """`fake_quantize_per_tensor_affine` with a scale and a zero point (int32 or float) for each index along `axis`."""
+def fake_quantize_per_tensor_affine(input, scale, zero_point, quant_min, quant_max) -> Tensor:
+    """(step - zero_point) * scale for the step from quant_min to quant_max that is nearest to input / scale + zero_point.
+    The"""
 def feature_alpha_dropout(input, p, train) -> Tensor:
     """alpha_dropout() of whole channels."""
 def feature_alpha_dropout_(input, p, train) -> Tensor:

@@ -196,3 +196,42 @@ def _prelu_w(g, out, x, w):
 
 prelu = op("prelu", infer=_infer_prelu, ref=in_single(lambda x, w: np.where(x > 0, x, w * x)), vjp=(_prelu_x, _prelu_w),
            lower=Composite(_prelu_body), traits=("takes_float",), doc="x above 0, w * x below; w is laid out over x.")
+
+# To steps and back.
+
+
+def _infer_steps(x, inverse, scale, zero, *, low, high):
+    wants_float("fake_quantize", x)
+    for name, v in (("scale", scale), ("inverse", inverse), ("zero", zero)):
+        if v.dtype is not x.dtype or v.ndim != x.ndim or any(n not in (1, size) for n, size in zip(v.shape, x.shape)):
+            raise ShapeError(f"fake_quantize of {x} takes a {name} of its dtype that can be laid out over it, got {v}")
+    return x
+
+
+def _step_of(x, inverse, zero):
+    """The number of the step that is nearest to x, before it is limited."""
+    return ew.add(ew.round_(ew.mul(x, expand(inverse, shape=x.shape))), expand(zero, shape=x.shape))
+
+
+def _steps_body(x, inverse, scale, zero, *, low, high):
+    step = _step_of(x, inverse, zero)
+    step = ew.where(ew.ge(step, low), step, low)
+    step = ew.where(ew.le(step, high), step, high)
+    return ew.mul(ew.sub(step, expand(zero, shape=x.shape)), expand(scale, shape=x.shape))
+
+
+def _steps(x, inverse, scale, zero, *, low, high):
+    step = np.round(x * inverse) + zero
+    step = np.where(step >= low, step, x.dtype.type(low))
+    return (np.where(step <= high, step, x.dtype.type(high)) - zero) * scale
+
+
+def _steps_x(g, out, x, inverse, scale, zero, *, low, high):
+    step = _step_of(x, inverse, zero)
+    return ew.where(ew.logical_and(ew.ge(step, low), ew.le(step, high)), g, 0.0)
+
+
+fake_quantize = op("fake_quantize", infer=_infer_steps, ref=in_single(_steps), vjp=(_steps_x, None, None, None),
+                   lower=Composite(in_wide(_steps_body)), traits=("takes_float",),
+                   doc="x as it comes back from the nearest of steps of size `scale`, numbered from low to high, where `zero` is "
+                       "0 (nan is the lowest). The gradient is that of x itself, where x is between the limits.")

@@ -55,3 +55,16 @@ def _clamp_by(rng):
     nan = np.array([1.0, np.nan, 0.0, np.nan])
     yield Sample((nan, nan[::-1].copy(), np.array([0.0, 1.0, np.nan, -1.0])), grad=False)
     yield Sample((np.array([5, -5, 0]), np.array([-1, -1, 2]), np.array([1, 1, 1])), dtypes=("int32",), grad=False)
+
+
+@samples("fake_quantize")
+def _fake_quantize(rng):
+    """The gradient is not the slope, which is zero: see tests/test_quantize.py."""
+    for shape, sizes, low, high in (((), (), -8, 7), ((5,), (1,), 0, 15), ((2, 3), (1, 3), -2, 1), ((0, 3), (1, 3), 0, 3),
+                                    ((2, 3, 4), (1, 3, 1), -128, 127), ((2, 3), (2, 3), -4, 3)):
+        scale = np.asarray(2.0 ** rng.integers(-4, 1, sizes))
+        zero = np.asarray(rng.integers(low, high + 1, sizes), float)
+        x = np.asarray(rng.standard_normal(shape) * 3)
+        yield Sample((x, np.asarray(1 / scale), scale, zero), {"low": low, "high": high}, grad=False)
+    one = np.ones(1)
+    yield Sample((np.array([np.nan, np.inf, -np.inf, 0.5, 1.5, 2.5]), one, one, one), {"low": -4, "high": 3}, grad=False)
