@@ -30,6 +30,7 @@ from .runtime import fft as fft
 from .runtime import func as func
 from .runtime import higher_order as _higher_order
 from .runtime import linalg as linalg
+from .runtime import masked as masked
 from .runtime import multiprocessing as multiprocessing
 from .runtime import nn as nn
 from .runtime import optim as optim

@@ -76,6 +76,7 @@ PUBLIC = {
     "hub": "runtime.toolbox.hub",
     "library": "jit.operators",
     "linalg": "runtime.linalg",
+    "masked": "runtime.masked",
     "multiprocessing": "runtime.multiprocessing",
     "nn": "runtime.nn",
     "nn.attention.flex_attention": "runtime.nn.flex_attention",

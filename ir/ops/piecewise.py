@@ -233,5 +233,5 @@ def _steps_x(g, out, x, inverse, scale, zero, *, low, high):
 
 fake_quantize = op("fake_quantize", infer=_infer_steps, ref=in_single(_steps), vjp=(_steps_x, None, None, None),
                    lower=Composite(in_wide(_steps_body)), traits=("takes_float",),
-                   doc="x as it comes back from the nearest of steps of size `scale`, numbered from low to high, where `zero` is "
-                       "0 (nan is the lowest). The gradient is that of x itself, where x is between the limits.")
+                   doc="x as it comes back from the nearest of steps of size `scale`, numbered from low to high, where `zero` "
+                       "is 0 (nan is the lowest). The gradient is that of x itself, where x is between the limits.")
