@@ -25,8 +25,21 @@ class Rebinding:
                                          or memory_order(t._a) != memory_order(value._a)):
             self.refuse(f"it sets .data of a tensor of {t._a.dtype}{list(t._a.shape)} to one of {value._a.dtype}"
                         f"{list(value._a.shape)}, or in another order in memory", "keep its kind")
+        self._tie_like(t, new, link.is_given)
+
+    def rebound(self: Any, t, value, name: str):
+        """`t.squeeze_()` and the like: `t` lies over the memory of `value` from now on, with its sizes and strides."""
+        new = value.__dict__.get("_traced")
+        if new is None or new.recorder is not self:
+            self.refuse(f"{name} gives a tensor other memory", "make a new tensor")
+        if self.link(t).is_given:
+            self.refuse(f"{name} changes the shape or the memory of a tensor from outside", f"use the result of "
+                        f"{name.rstrip('_')}(), or do it outside")
+        self._tie_like(t, new, False)
+
+    def _tie_like(self: Any, t, new, is_given):
         made = Link(self, new.cell, new.chain, new.value)
-        made.version = new.version
+        made.version, made.is_given = new.version, is_given
         self.tie(t, made)
 
     def rebinds(self: Any, result_tensors):

@@ -90,7 +90,7 @@ class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
         if known is None or known.root._a is not t._a:
             self.enter(t, Source("argument", position), name or f"arg{position}", aval)
         else:
-            self.tie(t, Link(self, known, (), known.value))
+            self.give(t, Link(self, known, (), known.value))
             self.sources.append(Source("argument", position))
             self.edges[len(self.sources) - 1] = t._node
             self.builder.input(name or f"arg{position}", aval)
@@ -113,8 +113,13 @@ class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
         self.edges[len(self.sources) - 1] = t._node if source.kind in ("argument", "captured") else None
         cell = t._storage.cell = Cell(self, value, t, len(self.sources) - 1)
         self.outside.append(cell)
-        self.tie(t, Link(self, cell, (), value))
+        self.give(t, Link(self, cell, (), value))
         return value
+
+    def give(self, t, link):
+        """A tensor from outside has this link."""
+        link.is_given = True
+        self.tie(t, link)
 
     def tie(self, t, link):
         t.__dict__["_traced"] = link
@@ -127,7 +132,9 @@ class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
             self.refuse("it uses the state of a random generator as a tensor", "take it outside of the function")
         known = self.cell_of(t)
         if known is not None and known.root is None:        # another tensor over memory that the function made
-            self.tie(t, Link(self, known, t._chain, None))
+            base = root.__dict__.get("_traced")
+            chain = base.chain if t is not root and base is not None and base.recorder is self else ()
+            self.tie(t, Link(self, known, (*chain, *t._chain), None))
             t.__dict__["_traced"].version = -1
             return t.__dict__["_traced"]
         if known is not None and self.sources[known.source].kind == "argument" and t is not known.root:
@@ -144,7 +151,7 @@ class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
             self.note_leaf(root)
         if t is not root or "_traced" not in t.__dict__ or t.__dict__["_traced"].recorder is not self:
             chain = () if t is root or t._a is known.root._a else t._chain
-            self.tie(t, Link(self, known, chain, None))
+            self.give(t, Link(self, known, chain, None))
             t.__dict__["_traced"].version = -1
         return t.__dict__["_traced"]
 
@@ -192,8 +199,9 @@ class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
         return link.value.aval.shape if known else t._a.shape
 
     def chain_of(self, view: Tensor) -> tuple:
-        """The view operators that lead to a tensor, with sizes as the graph knows them."""
-        return self.link(view).chain
+        """The view operators that lead from its base to a tensor, with sizes as the graph knows them."""
+        chain, base = self.link(view).chain, view._base
+        return chain if base is None else chain[len(self.link(base).chain):]
 
     # What the door reports.
 
@@ -277,11 +285,6 @@ class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
         if value.dtype is not aval.dtype:
             value = cast(value, dtype=aval.dtype)
         return value if value.shape == aval.shape else expand(value, shape=aval.shape)
-
-    def rebound(self, t, value):
-        """`t` lies over other memory, with other sizes or strides."""
-        raise TraceError(f"giving a tensor other memory cannot be traced{at(user_line())}; write in place with t.copy_(value) "
-                         "under no_grad()")
 
     def host_effect(self, step, tensors):
         """A host function without results is to run at the end of every call."""

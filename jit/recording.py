@@ -28,9 +28,10 @@ class Cell:
 
 
 class Link:
-    """Where a tensor's value comes from: a cell, the views on top of it, and the graph value at some version."""
+    """Where a tensor's value comes from: a cell, the views on top of it, and the graph value at some version; whether the
+    tensor itself is from outside."""
 
-    __slots__ = ("cell", "chain", "recorder", "value", "version")
+    __slots__ = ("cell", "chain", "is_given", "recorder", "value", "version")
 
     def __init__(self, recorder, cell, chain, value):
         self.recorder = recorder
@@ -38,6 +39,7 @@ class Link:
         self.chain = chain
         self.value = value
         self.version = cell.version
+        self.is_given = False
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,45 @@ def check_gradients(seed, steps, rng, values, leaves, pool):
     assert abs(slope - numeric) <= 1e-5 * max(1.0, abs(numeric)), f"seed {seed}: {slope} != {numeric} for {steps}"
 
 
+def described(pool, grads):
+    return [(t.tolist(), t.requires_grad) for t in pool], [None if g is None else g.tolist() for g in grads]
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_traced_programs_give_what_eager_ones_give(block):
+    for seed in range(2000 + block * 8, 2008 + block * 8):
+        rng, shapes, values = leaves_of(seed)
+        steps = make_program(rng, shapes)
+        weights = [ingot.tensor(w) for w in weights_of(rng, run_numpy(steps, values))]
+
+        def run(*leaves, steps=steps, weights=weights):
+            pool = run_tensors(steps, leaves)
+            total = sum((t * w).sum() for t, w in zip(pool, weights))
+            return pool, ingot.autograd.grad(total, leaves, allow_unused=True)
+
+        traced = ingot.jit.trace(run)
+        for scale in (1, 2):
+            leaves = [ingot.tensor(v * scale).requires_grad_() for v in values]
+            assert described(*traced(*leaves)) == described(*run(*leaves)), f"seed {seed}: {steps}"
+        assert traced.stats()["compiles"] == 1
+
+
+def test_a_trace_turns_its_own_tensors_alone():
+    def turned(x):
+        y, z = x[0], (x * 2).data
+        y.unsqueeze_(1).add_(1)
+        return y, z.resize_(3, 2), ingot.zeros(2).unsqueeze_(0).set_(x.T)
+
+    traced = ingot.jit.trace(turned)
+    for i in range(3):
+        mine, theirs = (ingot.arange(6.0).reshape(2, 3) + i for _ in range(2))
+        assert [t.tolist() for t in traced(mine)] == [t.tolist() for t in turned(theirs)] and mine.tolist() == theirs.tolist()
+    kept = ingot.ones(2, 3)
+    for f in (lambda x: x.t_(), lambda x: x + kept.unsqueeze_(0), lambda x: (x * 2).resize_(9)):
+        with pytest.raises(ingot.jit.TraceError, match=r"from outside|other memory"):
+            ingot.jit.trace(f)(ingot.ones(2, 3))
+
+
 @pytest.mark.peer
 @pytest.mark.parametrize("block", range(4))
 def test_programs_agree_with_the_peer(block):

@@ -26,7 +26,7 @@ def become(x: Tensor, view: Tensor, name: str) -> Tensor:
     if m.grad:
         x._node = view._node
     if m.recorder is not None:
-        m.recorder.rebound(x, view)
+        m.recorder.rebound(x, view, name)
     return x
 
 
@@ -136,5 +136,5 @@ def set_(self, source=None):
     if source._base is not None:
         source._storage.add_aliases((self,))
     if tls.m.recorder is not None:
-        tls.m.recorder.rebound(self, source)
+        tls.m.recorder.rebound(self, source, "set_")
     return self
