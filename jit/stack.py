@@ -12,7 +12,7 @@ from functools import lru_cache
 _HAS_METHOD_BIT = sys.version_info >= (3, 12)       # LOAD_ATTR may leave a method and its object
 _CALLABLE_FIRST = sys.version_info >= (3, 13)       # and then its object or nothing; before, the other way round
 _CALLABLES = frozenset(("LOAD_ATTR", "LOAD_GLOBAL", "LOAD_METHOD"))
-_NOTHING = frozenset(("CACHE", "COPY_FREE_VARS", "EXTENDED_ARG", "KW_NAMES", "MAKE_CELL", "NOP", "NOT_TAKEN", "PRECALL",
+NOTHING = frozenset(("CACHE", "COPY_FREE_VARS", "EXTENDED_ARG", "KW_NAMES", "MAKE_CELL", "NOP", "NOT_TAKEN", "PRECALL",
                       "RESUME"))
 _LOADS = frozenset(("LOAD_CONST", "LOAD_SMALL_INT", "LOAD_DEREF", "LOAD_CLOSURE", "LOAD_NAME", "LOAD_CLASSDEREF", "PUSH_NULL"))
 _FIXED = {       # (how many values they take, how many they leave)
@@ -40,7 +40,7 @@ def position_of(frame) -> int:
 def effect_of(ins) -> tuple | None:
     """(how many values an instruction takes off the stack, how many it leaves there), or None if that is not known."""
     name, n = ins.opname, ins.arg or 0
-    if name in _NOTHING:
+    if name in NOTHING:
         return 0, 0
     if name in _FIXED:
         return _FIXED[name]

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..runtime.tensor import Tensor
 from .read_numbers import as_number
-from .stack import Walk, instructions_of, is_held, position_of
+from .stack import NOTHING, Walk, instructions_of, is_held, position_of
 
 _END = f"{__package__}.run"         # the module that calls the function
 _LEAST_OWN = 257                    # ints from here on are objects of their own
@@ -61,6 +61,27 @@ class HandedOut:
         """What has come to no result after all counts as read."""
         for value, _, tensor, how in [v for k, v in self._known.items() if k not in self._found]:
             self._recorder.cut(tensor, how, value)
+
+
+class _ReadOn(np.ndarray):
+    """The memory of a tensor for a caller who takes its numbers at once; `tolist` or `item` is the tensor's own."""
+
+
+def read_on(t: Tensor, seen, code, frame):
+    """What `t.numpy()`, whose code is `code`, gives where `frame` only takes its numbers at once (`t.numpy().tolist()`), which
+    then count as read of the tensor; None elsewhere."""
+    if code is not _WAYS["numpy"] or seen.dtype.kind not in "fiub":
+        return None
+    instructions, at = instructions_of(frame.f_code), position_of(frame)
+    steps = [(i, ins) for i, ins in enumerate(instructions[max(at - 4, 0):at + 6], max(at - 4, 0)) if ins.opname not in NOTHING]
+    here = next((k for k, (i, _) in enumerate(steps) if i == at), 0)
+    names = [ins.argval if ins.opname in ("LOAD_METHOD", "LOAD_ATTR") else ins.opname if not ins.arg else None
+             for _, ins in steps[max(here - 1, 0):here + 3]]
+    if names not in (["numpy", "CALL", "tolist", "CALL"], ["numpy", "CALL", "item", "CALL"]):
+        return None
+    array = seen.view(_ReadOn)
+    setattr(array, names[2], getattr(t, names[2]))
+    return array
 
 
 def goes_to_result(frame) -> bool:

@@ -412,6 +412,11 @@ def counted(t):
     return int(t.sum() * 1000) + 0, int(t.sum() * 1000)
 
 
+def listed_later(t):
+    array = t.numpy()
+    return array.tolist(), t + 1
+
+
 # (what is returned of a tensor, how many recordings are enough; None where each value has its own)
 RESULTS = [
     (lambda t: t.numpy(), 1), (lambda t: (t * 2).numpy(), 1), (lambda t: t.tolist(), 1), (lambda t: t.sum().tolist(), 1),
@@ -426,7 +431,12 @@ RESULTS = [
     (lambda t: np.asarray(t), None), (lambda t: np.asarray(t, np.float64), None), (lambda t: t.__array__(np.float64), None),
     (lambda t: np.array(t), None), (lambda t: np.float32(t.sum()), None), (lambda t: complex(t.sum()), None),
     (lambda t: range(int(t.sum())), None), (lambda t: t.numpy()[0], None), (lambda t: t.numpy().copy(), None),
-    (lambda t: bool(t.any()), 2),
+    (lambda t: bool(t.any()), 2), (lambda t: t.numpy().tolist(), 1), (lambda t: t.sum().cpu().numpy().item(), 1),
+    (lambda t: {"sum": t.sum().detach().cpu().numpy().tolist(), "all": [t.numpy().tolist()]}, 1),
+    (lambda t: max(t.numpy().tolist()), None), (lambda t: [*t.numpy().tolist(), 1], None), (listed_later, None),
+    (lambda t: t.half().numpy().tolist(), 1), (lambda t: t.numpy().item(0), None), (lambda t: np.asarray(t).tolist(), None),
+    (lambda t: sum(map(ingot.Tensor.numpy, t[:, None])).tolist(), None),
+ (lambda t: t.mean().numpy().item() * 2 > 3, 2), (listed_later, None),
 ]
 
 
