@@ -409,3 +409,20 @@ def test_threads_over_many_sizes():
 
     with ThreadPoolExecutor(8) as pool:
         assert all(pool.map(one, range(120)))
+
+
+def test_forces_of_graphs_that_change():
+    """The gradient of a gradient of distances along edges: the sizes of saved gradients are those of the graph."""
+    def step(w, x, ends):
+        x = x.detach().requires_grad_()
+        apart = x[ends[0]] - x[ends[1]]
+        energy = ((apart ** 2).sum(1).unsqueeze(1) * w).tanh()
+        force = -ingot.autograd.grad(energy.sum(), x, create_graph=True)[0]
+        return force.detach(), ingot.autograd.grad(force.square().sum(), w)[0]
+
+    traced = jit.trace(step)
+    w = ingot.ones(1, dtype=ingot.float64, requires_grad=True)
+    for n, edges in ((7, 18), (8, 24), (8, 26), (7, 20), (9, 30), (5, 12)):
+        x, ends = ingot.randn(n, 3, dtype=ingot.float64), ingot.randint(n, (2, edges))
+        assert plain(traced(w, x, ends)) == plain(step(w, x, ends))
+    assert traced.stats()["compiles"] <= 2, traced.stats()["misses"]
