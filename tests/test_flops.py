@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import ingot
+from ingot import library
 from ingot.ir.aval import Aval
 from ingot.ir.dtype import float32
 from ingot.ir.errors import ArgumentError
@@ -215,7 +216,7 @@ def test_an_error_leaves_nothing_behind():
 
 
 def test_formulas_of_the_user():
-    @ingot.library.custom_op("flops::twice", mutates_args=())
+    @library.custom_op("flops::twice", mutates_args=())
     def twice(x: ingot.Tensor, k: int) -> ingot.Tensor:
         return x @ x * k
 

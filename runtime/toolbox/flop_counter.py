@@ -28,8 +28,8 @@ FORMULAS: dict[str, Callable] = {}      # of the user's, by the name of an opera
 
 
 def register_flop_formula(targets, get_raw=False):
-    """Marks the function that says how many operations a call takes of an operator: one registered with `ingot.library`, or a
-    record of ingot's, by itself or by its name; or a list of them.
+    """Marks the function that says how many operations a call takes of an operator: one that is registered with the module
+    `library`, or a record of ingot's, by itself or by its name; or a list of them.
 
     It is called with the arguments of the operator, and `out_shape`: tensors are replaced by their shapes. With `get_raw` they
     stay tensors, and what comes beside them is `out_val`.
@@ -46,7 +46,7 @@ def register_flop_formula(targets, get_raw=False):
 def _name_of(target) -> str:
     name = target.name if isinstance(target, Op) else target.name() if callable(getattr(target, "name", None)) else target
     if not isinstance(name, str) or ("::" not in name and name not in OPS):
-        raise ArgumentError(f"a formula is for an operator that is registered with ingot.library, or for one of ingot's by the "
+        raise ArgumentError(f"a formula is for an operator registered with the module library, or for one of ingot's by the "
                             f"name of its record (such as 'matmul' or 'conv'), got {target!r}")
     return name
 
