@@ -94,7 +94,7 @@ class _Frame:
         found: list = []
 
         def keep(t):
-            found.append((t.detach(), t._storage.guard()))
+            found.append((t if self.is_done else t.detach(), t._storage.guard()))     # a backward within this run reads it, too
             if not self.is_done and len(found) == len(self.avals):
                 raise _Enough
             return found[-1]
