@@ -146,13 +146,13 @@ def test_what_a_function_does_with_an_array_is_seen(number):
 
 
 DTYPES = np.float32, np.float64, np.int64
-EACH = [pytest.param(number, dtype, marks=[] if i in (0, 1 + number % 2) else pytest.mark.slow)
+EACH = [pytest.param(number, dtype, marks=[] if i == number % 3 else pytest.mark.slow)
         for number in range(len(USES)) for i, dtype in enumerate(DTYPES)]
 
 
 @pytest.mark.parametrize("number, dtype", EACH)
 def test_each_call_takes_its_own_array(number, dtype):
-    """Single precision and, in turns, another dtype; the slow run takes all."""
+    """Dtypes in turns; the slow run takes all."""
     fn, uses = USES[number]
     traced = jit.trace(fn)
     for x in arrays(number, dtype=dtype):

@@ -100,7 +100,7 @@ def same_bits(monkeypatch):
     conv_chain.native.cache_clear()
 
 
-@pytest.mark.parametrize("seed", seeds(16, 40))
+@pytest.mark.parametrize("seed", seeds(9, 40))
 def test_random_networks_give_the_same_bits(seed, same_bits, threads):
     threads(1 + seed % 4)
     net = RandomNet(seed, depth=8).eval()

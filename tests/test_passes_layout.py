@@ -31,7 +31,7 @@ def graph_ops(traced):
 
 
 @pytest.mark.parametrize("dims", [1, 2, 3])
-@pytest.mark.parametrize("seed", seeds(7, 14))
+@pytest.mark.parametrize("seed", seeds(4, 14))
 def test_random_networks_are_as_in_eager_mode(seed, dims):
     for dtype, tol in ((ingot.float32, 2e-4), (ingot.float64, 1e-10)):
         net = RandomNet(100 * dims + seed, dims, dtype=dtype).eval()
