@@ -227,8 +227,9 @@ def choose(g: Geometry, prepared: bool = False) -> Algorithm | None:
     lanes = g.lanes
     direct = max(g.work / lanes * _DIRECT, _WINDOW * g.inputs * g.outputs / lanes * _stream(filters_of(g).group))
     best, fastest = None, direct * _WORTH
+    unprepared = (F2X4 if min(g.inputs, g.outputs) >= _LEAST_CHANNELS[F2X4] else F2, F4)      # few modules to compile
     for algorithm, least in (_LEAST_CHANNELS_FAST if numerics == "fast" else _LEAST_CHANNELS).items():
-        if g.inputs < least or g.outputs < least or algorithm.stride != height.stride:
+        if min(g.inputs, g.outputs) < least or algorithm.stride != height.stride or not (prepared or algorithm in unprepared):
             continue
         cut, whole = tiling(g, algorithm, 1), algorithm.filter_bytes(g)
         if algorithm.rows == 2 and algorithm.stride == 1 and _waits(g, cut):
