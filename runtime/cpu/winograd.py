@@ -61,12 +61,12 @@ class Algorithm:
     @property
     def places(self) -> int:
         """Pixels of an input tile: the products for each pair of channels."""
-        return ((self.rows - 1) * self.stride + 3) * ((self.columns - 1) * self.stride + 3)
+        return _code(self).places
 
     @property
     def kept(self) -> int:
         """Numbers of the transformed weight for each pair of channels."""
-        return half_code.KEPT if self.half else self.places if self.stride == 1 else codegen.STRIDED_SIDE ** 2
+        return _code(self).kept
 
     def filter_bytes(self, g: Geometry) -> int:
         """Size of a transformed weight."""

@@ -9,6 +9,9 @@ for the panel of a few vectors that the next one will read, and where V as a who
 transformed pixel's. Where U comes from memory and tiles are few, products are *tall*: all tiles with one vector of columns, so
 that U is read once, in the order in which it lies, at an even pace.
 
+Windows with a stride of 2 have 5 x 5 pixels transformed for 2 x 2 results, and U has 4 x 4 planes: the middle two lines of
+pixels share theirs.
+
 A tile that comes out with an infinity or a NaN is computed again tap by tap, in the order of the direct kernel: transforms
 would spread one such element of x, or an overflow, over results that have nothing to do with it. Its taps are read from the
 plain weight, and multiplied by a factor for each output channel if U was made of such products.
@@ -47,7 +50,7 @@ from .winograd_transforms import (
 FILTER_WORDS = ("source", "target", "items", "chunks", "panels", "inputs", "width", "panel", "block", "tap", "step",
                 "u_plane", "u_panel", "u_vector", "outputs", "factors", "range_inputs", "first_panel", "all_panels")
 DEPTH = 64                                       # channels of which sums are made before they are added to others
-STRIDED_SIDE = 4                                 # planes of a line of the weight where windows have a stride of 2
+_STRIDED_SIDE = 4                                # planes of a line of the weight where windows have a stride of 2
 _LINE = 64                                       # bytes of a cache line
 
 
@@ -90,6 +93,11 @@ class WinogradKernel:
         return self.sides[0] * self.sides[1]
 
     @property
+    def kept(self) -> int:
+        """Numbers of the transformed weight for each pair of channels: planes of U."""
+        return self.places if self.stride == 1 else _STRIDED_SIDE ** 2
+
+    @property
     def size(self) -> str:
         """The tile in the names of tasks."""
         return f"{self.tile[0]}x{self.tile[1]}{'_strided' * (self.stride > 1)}"
@@ -119,7 +127,7 @@ class WinogradKernel:
             return plane
         row, column = split_index(f, plane, self.sides)
         row, column = (f.sub(at, f.cast("zext", f.compare("sge", at, 3), I64)) for at in (row, column))
-        return f.add(f.mul(row, STRIDED_SIDE), column)
+        return f.add(f.mul(row, _STRIDED_SIDE), column)
 
     def input_scale(self, place: int) -> float:
         """The factor of a plane of the transformed input."""

@@ -20,7 +20,6 @@ from .winograd_tiles import KINDS, TAPS, WORDS, BlockOfTiles, PartsOfTiles, inpu
 from .winograd_transforms import PLAIN_SCALES, filter_line, plain_filter_line
 
 HALF_WORDS = (*WORDS, "range_inputs", "all_panels")
-KEPT = 12                                        # numbers of the weight for each pair of channels
 _VECTORS = {2: 2, 4: 1}                          # of a panel, for tiles of so many columns
 _TILES = {2: {4: 3, 3: 4}, 4: {6: 4, 5: 5}}      # of the largest register tile with so many planes
 _LINE = 64                                       # bytes of a cache line
@@ -31,6 +30,11 @@ class HalfKernel(WinogradKernel):
     """What a module is made for; equal ones are the same code."""
 
     words: ClassVar[tuple] = HALF_WORDS
+
+    @property
+    def kept(self) -> int:
+        """Numbers of the weight for each pair of channels."""
+        return self.sides[0] * TAPS
 
     @property
     def vectors(self) -> int:
