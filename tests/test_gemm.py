@@ -312,6 +312,7 @@ def test_where_rows_of_b_are_read_in_place(rows, depth, columns, step, in_place,
     assert not (tile_plan.reads_in_place(rows, depth, columns, operands, False) and step * depth > 1 << 19 and rows > 16)
 
 
+@pytest.mark.skipif(target.host().vector_bytes < 64, reason="the panels are those of register tiles of 64 columns")
 @pytest.mark.parametrize("rows, threads, panel, items", [
     (256, 2, 256, 4), (64, 2, 128, 2), (1000, 2, 256, 8), (256, 8, 128, 8), (256, 1, 256, 1)])
 def test_items_where_nothing_is_packed_are_wide_and_as_few_as_the_work_allows(rows, threads, panel, items, monkeypatch):
