@@ -1,5 +1,8 @@
 """Convolution kernels against the references in float64: random geometries, algorithms, layouts, threads, targets."""
 
+import functools
+from dataclasses import replace
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -8,19 +11,21 @@ import ingot
 import ingot.nn.functional as F
 from ingot.ir import config, target
 from ingot.ir.errors import ShapeError
+from ingot.ir.op import OPS
 from ingot.ir.ops import conv as ops
+from ingot.ir.ops.blocked import run_epilogue
 from ingot.passes.codegen.llvm import conv as direct_code
 from ingot.passes.codegen.llvm import conv_depthwise as depthwise_code
 from ingot.passes.codegen.llvm import conv_grad as grad_code
 from ingot.passes.codegen.llvm import conv_reorder, conv_steps
 from ingot.passes.codegen.llvm import winograd as winograd_code
-from ingot.passes.codegen.llvm.conv_epilogue import Fusion
+from ingot.passes.codegen.llvm.conv_epilogue import Beside, Lines, Usual, following
 from ingot.passes.codegen.llvm.conv_few import FewOutputsKernel, TurnKernel
 from ingot.passes.codegen.llvm.conv_planes import PlanesKernel, PlaneWindow
 from ingot.passes.codegen.llvm.microkernel import Precision
 from ingot.passes.codegen.llvm.winograd_half import HalfKernel
 from ingot.runtime.cpu import compile as compiler
-from ingot.runtime.cpu import conv, conv_depthwise, conv_fused, winograd
+from ingot.runtime.cpu import conv, conv_algorithm, conv_depthwise, conv_fused, winograd
 from ingot.runtime.dispatch import kernel_of
 from seeds import seeds
 
@@ -207,30 +212,76 @@ def test_more_dims_and_empty_batches_are_the_references():
     assert empty.shape == (0, 4, 8, 8)
 
 
-ACTIVATIONS = {None: lambda v: v, "relu": lambda v: np.maximum(v, 0), ("clamp", 0.0, 6.0): lambda v: np.clip(v, 0, 6)}
+RELU = ("relu", "v1")
+AFTER = {                                   # lines, kinds of arrays, operand words where the usual epilogue does it
+    "nothing": ((), (), None),
+    "bias": ((("add", "a", "o0"),), ("channel",), (Beside(0), 0, 0)),
+    "bias, relu": ((("add", "a", "o0"), ("relu", "v0")), ("channel",), (Beside(0), 0, 1)),
+    "bias, array": ((("add", "a", "o0"), ("add", "v0", "o1")), ("channel", "full"), (Beside(0), Beside(1), 0)),
+    "bias, array, relu": ((("add", "a", "o0"), ("add", "v0", "o1"), RELU), ("channel", "full"), (Beside(0), Beside(1), 1)),
+    "bias, earlier array": ((("add", "o1", "a"), ("add", "o0", "v0"), RELU), ("full", "channel"), (Beside(1), Beside(0), 1)),
+    "array, bias": ((("add", "a", "o0"), ("add", "v0", "o1")), ("full", "channel"), None),
+    "array": ((("add", "a", "o0"),), ("full",), None),
+    "two biases": ((("add", "a", "o0"), ("add", "v0", "o1")), ("channel", "channel"), None),
+    "three arrays": ((("add", "a", "o0"), ("add", "v0", "o1"), ("add", "v1", "o2")), ("channel", "full", "full"), None),
+    "relu, bias": ((("relu", "a"), ("add", "v0", "o0")), ("channel",), None),
+    "bias, number": ((("add", "a", "o0"), ("add", "v0", 0.5)), ("channel",), None),
+    "twice": ((("add", "a", "o0"), ("add", "v0", "v0")), ("channel",), None),
+    "less bias": ((("sub", "a", "o0"),), ("channel",), None),
+    "scale, bias, array, bounds": ((("mul", "a", "o0"), ("add", "v0", "o1"), ("add", "v1", "o2"), ("maximum", "v2", 0.0),
+                                    ("minimum", "v3", 6.0)), ("channel", "channel", "full"), None)}
 
 
-@pytest.mark.parametrize("activation", ACTIVATIONS, ids=str)
+@pytest.mark.parametrize("after", AFTER)
+def test_usual_epilogues_are_known(after):
+    lines, kinds, words = AFTER[after]
+    found = following(Lines(lines, kinds, "float"))
+    assert (type(found.code) is Usual) == (words is not None)
+    assert found.words == (words or tuple(map(Beside, range(len(kinds)))))
+    places = [f"array {number}" for number in range(len(kinds))]
+    assert found.block(places) == [places[w.number] if isinstance(w, Beside) else w for w in found.words]
+    apart = following(Lines(lines, kinds, "float"), shares=False)
+    assert type(apart.code) is not Usual and apart.words == tuple(map(Beside, range(len(kinds))))
+
+
+def after_blocked(x, w, lines, beside, x_blocked, params):
+    """What lines make of a convolution, by the kernels of blocks."""
+    g = conv.geometry(x.shape, w.shape, *params.values(), x.dtype.itemsize)
+    algorithm = None if conv_fused.runs_in_lanes(g) else conv_algorithm.choose(replace(g, x_full=x_blocked), prepared=True)
+    made = conv_fused.FusedConv(x.shape, w.shape, x.dtype, **params, lines=lines, x_blocked=x_blocked, algorithm=algorithm)
+    packed = conv_fused.pack_weight(w, params["groups"], x_blocked, algorithm)
+    given = [conv_fused.block(array) for array in beside]
+    return conv_fused.unblock(made.run(conv_fused.block(x) if x_blocked else x, packed, given, (w,)), len(w))
+
+
+@pytest.mark.parametrize("after", AFTER)
 @pytest.mark.parametrize("x_shape, w_shape, stride, pad, groups", SHAPES, ids=str)
-def test_fused_convolutions(x_shape, w_shape, stride, pad, groups, activation):
-    rng = np.random.default_rng(5)
+def test_fused_convolutions(x_shape, w_shape, stride, pad, groups, after):
+    if groups not in (1, x_shape[1]) and x_shape[1] // groups % conv_fused.lanes_of(np.float32):
+        pytest.skip("no kernel of blocks takes such groups")
+    rng, (lines, kinds, _) = np.random.default_rng(5), AFTER[after]
     x, w = draw(rng, x_shape, "float32"), draw(rng, w_shape, "float32")
-    scale, bias = draw(rng, w_shape[:1], "float32"), draw(rng, w_shape[:1], "float32")
     params = {"stride": (stride,) * 2, "padding": ((pad, pad),) * 2, "dilation": (1, 1), "groups": groups}
     plain = ops.conv.ref(x.astype(np.float64), w.astype(np.float64), None, **params)
-    residual = draw(rng, plain.shape, "float32")
-    for scaled in (False, True):
-        for added in (False, True):
-            wanted = plain * (scale[:, None, None] if scaled else 1) + bias[:, None, None] + (residual if added else 0)
-            wanted, most = ACTIVATIONS[activation](wanted), np.abs(wanted).max()
-            given = (x, w, bias, residual if added else None, scale if scaled else None, activation)
-            assert np.abs(conv_fused.conv_fused(*given, **params) - wanted).max() <= 5e-6 * most
-            if groups in (1, x_shape[1]) or x_shape[1] // groups % conv_fused.lanes_of(x.dtype) == 0:
-                made = conv_fused.FusedConv(x.shape, w.shape, x.dtype, **params, fusion=Fusion(scaled, added, activation),
-                                            x_blocked=True, y_blocked=True)
-                y = made(conv_fused.block(x), made.prepare(w, bias, scale if scaled else None),
-                         conv_fused.block(residual) if added else None)
-                assert np.abs(conv_fused.unblock(y, w_shape[0]) - wanted).max() <= 5e-6 * most
+    shapes = {"full": plain.shape, "channel": (1, w_shape[0], 1, 1)}
+    beside = [draw(rng, shapes[kind], "float32") for kind in kinds]
+    wanted = run_epilogue(lines, plain, beside, lambda name, *arguments: OPS[name].ref(*arguments))
+    for x_blocked in (True, False):
+        found = after_blocked(x, w, Lines(lines, kinds, "float"), beside, x_blocked, params)
+        assert np.abs(found - wanted).max() <= 5e-6 * max(np.abs(wanted).max(), np.abs(plain).max())
+
+
+@pytest.mark.parametrize("after", ["bias", "bias, relu", "bias, array", "bias, array, relu"])
+@pytest.mark.parametrize("taps, channels", [(1, 64), (3, 8), (3, 64)])
+def test_usual_epilogues_give_the_bits_of_their_lines(taps, channels, after, monkeypatch):
+    rng, (lines, kinds, _), params = np.random.default_rng(6), AFTER[after], dict(PLAIN, padding=((taps // 2,) * 2,) * 2)
+    x, w = draw(rng, (1, channels, 9, 9), "float32"), draw(rng, (channels, channels, taps, taps), "float32")
+    x[0, :, 4, 4], x[0, :, 0, 0] = np.nan, 0
+    beside = [draw(rng, (1, channels, *((9, 9) if kind == "full" else (1, 1))), "float32") for kind in kinds]
+    usual = after_blocked(x, w, Lines(lines, kinds, "float"), beside, True, params)
+    monkeypatch.setattr(conv_fused, "following", functools.partial(following, shares=False))
+    np.testing.assert_array_equal(usual, after_blocked(x, w, Lines(lines, kinds, "float"), beside, True, params))
+    assert np.isnan(usual).any() and np.isfinite(usual).any()
 
 
 @pytest.mark.parametrize("channels", [1, 3, 16, 19, 40])
@@ -245,10 +296,10 @@ def test_blocks_there_and_back(channels, dtype):
     assert np.array_equal(conv_fused.unblock(blocks, channels), x)
 
 
-def test_a_fused_convolution_says_what_it_lacks():
-    made = conv_fused.FusedConv((1, 16, 8, 8), (16, 16, 3, 3), np.float32, **PLAIN, fusion=Fusion(residual=True))
-    with pytest.raises(ShapeError, match="residual"):
-        made(np.ones((1, 16, 8, 8), np.float32), made.prepare(np.ones((16, 16, 3, 3), np.float32)))
+def test_a_blocked_convolution_says_which_groups_it_takes():
+    with pytest.raises(ShapeError, match="each of 2 groups must be a multiple of"):
+        after_blocked(np.ones((1, 36, 8, 8), np.float32), np.ones((36, 18, 3, 3), np.float32), Lines((), (), "float"), (), True,
+                      dict(PLAIN, groups=2))
 
 
 def test_tensors_take_the_kernels_and_their_gradients():
@@ -263,7 +314,7 @@ def modules(machine):
     pattern = conv_depthwise.pattern_of(conv.Window(20, 20, 3, 1, 1, 1))
     for element in ("float", "double"):
         precision = Precision.of(element)
-        yield direct_code.ConvKernel(machine, precision, 2, Fusion(True, True, "relu").epilogue(element)).text()
+        yield direct_code.ConvKernel(machine, precision, 2, Usual(element)).text()
         yield direct_code.ConvKernel(machine, precision, 2, written=7).text()
         yield FewOutputsKernel(machine, precision, 1, written=3 * machine.lanes(8), outputs=3).text()
         yield TurnKernel(machine, element).text()

@@ -10,7 +10,7 @@ from ingot.ir.ops import conv as ops
 from ingot.passes.codegen.llvm import conv as direct_code
 from ingot.passes.codegen.llvm import conv_depthwise as depthwise_code
 from ingot.passes.codegen.llvm import gemm as gemm_code
-from ingot.passes.codegen.llvm.conv_epilogue import Fusion, Lines
+from ingot.passes.codegen.llvm.conv_epilogue import Lines, Usual
 from ingot.passes.codegen.llvm.microkernel import Precision
 from ingot.runtime.cpu import (
     alloc,
@@ -376,8 +376,8 @@ def test_what_a_tile_asks_for_beside_its_sums(level, lines):
     nothing = asked(Lines(added, ("channel", "channel"), "float"))
     assert asked(Lines(added, ("channel", "full"), "float")) == nothing + lines
     assert asked(Lines(added, ("full", "full"), "float")) == nothing + 2 * lines
-    assert asked(Fusion(scale=True, residual=True).epilogue("float")) == nothing + lines
-    assert Fusion(scale=True, residual=True).epilogue("float").beside(3) == (5,)
+    assert asked(Usual("float")) == nothing + lines
+    assert Usual("float").beside(3) == (4,)
 
 
 @pytest.mark.parametrize("images, channels, size, asks", [
@@ -414,8 +414,10 @@ def test_depthwise_rows_of_blocks_are_shared(shape, stride, threads):
     results = []
     for count in (1, 2, 3, 8):
         threads(count)
-        made = conv_fused.FusedConv(shape, w.shape, np.float32, **params, x_blocked=True, y_blocked=True)
-        found = made(conv_fused.block(x), made.prepare(w, b))
+        lines = Lines((("add", "a", "o0"),), ("channel",), "float")
+        made = conv_fused.FusedConv(shape, w.shape, np.float32, **params, lines=lines, x_blocked=True, algorithm=None)
+        packed = conv_fused.pack_weight(w, shape[1], True, None)
+        found = made.run(conv_fused.block(x), packed, [conv_fused.block(b.reshape(1, -1, 1, 1))])
         results.append(conv_fused.unblock(found, shape[1]))
     close(results[0], x, w, b, params)
     for other in results[1:]:

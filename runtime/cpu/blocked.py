@@ -17,7 +17,6 @@ from ...ir.ops import blocked_grad as grad_ops
 from ...ir.ops import conv as conv_ops
 from ...ir.target import host
 from ...passes.codegen.llvm.conv_epilogue import Lines
-from ...passes.codegen.llvm.epilogue import ColumnBias
 from ...passes.layout import PRODUCT, Asked, Chosen
 from . import (
     batch_norm_blocked,
@@ -36,7 +35,6 @@ from .conv_steps import plain
 
 PLANES = "planes"                   # the kernel that reads and writes plain arrays
 _ELEMENTS = {4: "float", 8: "double"}
-_BIAS = (("add", "a", "o0"),)
 _WINDOW = ("stride", "padding", "dilation", "groups")
 
 
@@ -127,20 +125,6 @@ def _pack(*arrays, kernel, size):
     return lambda w, *factors: conv_fused.pack_weight(plain(w), groups, in_blocks, ALGORITHMS[algorithm], *map(plain, factors))
 
 
-class _Epilogue:
-    """An epilogue as `FusedConv` takes it."""
-
-    scale = residual = False
-
-    def __init__(self, lines: Lines):
-        self.lines = lines
-
-    def epilogue(self, element):
-        """The epilogue itself; a bias alone is that of eager convolutions, whose code is there already."""
-        alone = self.lines.lines == _BIAS and self.lines.kinds == ("channel",)
-        return ColumnBias(element) if alone else self.lines
-
-
 def operands_of(operands, params) -> tuple:
     """(arrays beside, what a transformed weight was made of) of the operands of a convolution or of an input's gradient."""
     end = 2 + params.get("taps", 0)
@@ -165,7 +149,7 @@ def planned(x, beside, params) -> "conv_fused.FusedConv | conv_planes.FusedPlane
 def _planned(x_shape, filters, dtype, window, in_blocks, algorithm, lines, threads):
     stride, padding, dilation, groups = window
     return conv_fused.FusedConv(x_shape, filters, dtype, stride=stride, padding=padding, dilation=dilation, groups=groups,
-                                x_blocked=in_blocks, y_blocked=True, algorithm=algorithm, fusion=_Epilogue(lines))
+                                lines=lines, x_blocked=in_blocks, algorithm=algorithm)
 
 
 @functools.lru_cache(512)
@@ -173,7 +157,7 @@ def _planes(x_shape, filters, dtype, window, lines, threads):
     stride, padding, dilation, groups = window
     g = conv.geometry(x_shape, filters, stride, padding, dilation, groups, dtype.itemsize)
     sizes = tuple([d.out for d in g.dims[2 + conv.MAX_DIMS - len(filters):]])
-    return conv_planes.FusedPlanes(g, dtype, (x_shape[0], filters[0], *sizes), _Epilogue(lines).epilogue(_ELEMENTS[g.item]))
+    return conv_planes.FusedPlanes(g, dtype, (x_shape[0], filters[0], *sizes), lines)
 
 
 def _conv(*arrays, **params):

@@ -91,7 +91,7 @@ def layer_of(fused) -> Layer | None:
     g = replace(fused.inner, images=1)
     if fused.algorithm or g.dims[0] != Window(1, 1) or not (fused.x_blocked or (g.x_plain and not fused.depthwise)):
         return None
-    if len(fused.fusion.lines.kinds) > _MOST_BESIDE:
+    if len(fused.lines.kinds) > _MOST_BESIDE:
         return None
     if not fused.depthwise and conv_few.pays(g):      # it turns its weights first, for all of an image
         return None

@@ -1,4 +1,4 @@
-"""A bias as the epilogue of a blocked convolution reads it."""
+"""A bias alone, as the epilogues of blocked convolutions read it."""
 
 import numpy as np
 
@@ -25,4 +25,4 @@ class Bias:
 
     @staticmethod
     def _words(array):
-        return array, np.array([call.address_of(array)], np.int64)
+        return array, np.array([call.address_of(array), 0, 0], np.int64)         # no array, no ReLU (`Usual`)

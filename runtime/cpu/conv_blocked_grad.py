@@ -9,6 +9,7 @@ import functools
 import itertools
 from typing import Any
 
+from ...passes.codegen.llvm.conv_epilogue import Lines, following
 from . import alloc, conv_depthwise, conv_grad_plan, conv_layout, conv_plan, conv_steps, pool, winograd
 from .conv import geometry
 from .conv_layout import blocked_bytes
@@ -115,19 +116,20 @@ def pack(w, convolution, algorithm, elements: int):
 
 
 class InputGrad:
-    """The gradient of the input for fixed shapes; `epilogue` takes the operands beside."""
+    """The gradient of the input for fixed shapes, and what follows it."""
 
-    def __init__(self, convolution, images: int, algorithm, epilogue):
+    def __init__(self, convolution, images: int, algorithm, lines: Lines):
         forward, steps = forward_geometry(convolution, images), conv_steps.Steps()
         blocks = forward.groups if conv_depthwise.takes(forward) else forward.groups * forward.inputs
         blocks = -(-blocks // forward.lanes)
         self.shape = (images, blocks, *convolution[1], forward.lanes)
-        Turned(forward, algorithm).add(steps, (X, 0), (W, 0), (Y, 0), epilogue)
+        self.after = following(lines, shares=not conv_depthwise.takes(forward))
+        Turned(forward, algorithm).add(steps, (X, 0), (W, 0), (Y, 0), self.after.code)
         self.plan: Any = steps.plan()
 
     def run(self, g, w, beside=(), taps=()):
         """The gradient, from one in blocks and a packed weight; `beside` and `taps` as in `FusedConv.run`."""
-        return self.plan.result(self.shape, g, w, beside, taps)
+        return self.plan.result(self.shape, g, w, self.after, beside, taps)
 
 
 class WeightGrad:
@@ -168,9 +170,9 @@ class WeightGrad:
 
 
 @functools.lru_cache(512)
-def input_grad(convolution, images, algorithm, epilogue, threads) -> InputGrad:
+def input_grad(convolution, images, algorithm, lines, threads) -> InputGrad:
     """The kept `InputGrad` of these shapes."""
-    return InputGrad(convolution, images, algorithm, epilogue)
+    return InputGrad(convolution, images, algorithm, lines)
 
 
 @functools.lru_cache(512)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from ...ir.errors import GraphError
 from ...ir.target import host
 from ...passes.codegen.llvm import nested
+from ...passes.codegen.llvm.conv_epilogue import Beside
 from ...passes.codegen.llvm.tasks import WORD
 from . import conv_steps
 from .compile import compile_module
@@ -124,10 +125,11 @@ class _Lists:
         patches = [(WORD * at, base, start + offset, image) for at, slot, offset in job.patches
                    for base, start, image in (slots[slot],)]
         patches += [(WORD * word, self._word(table), 0, 0) for word, table in job.tables]
-        for i, kind in enumerate(layer.fused.fusion.lines.kinds):
-            beside = At(operand + 1 + i)
-            place = self._like_result(beside, layer, first) if kind == "full" else (self._word(beside), 0, 0)
-            patches.append((WORD * (job.words + i), *place))
+        for i, word in enumerate(layer.fused.after.words):
+            if isinstance(word, Beside):
+                beside, full = At(operand + 1 + word.number), layer.fused.lines.kinds[word.number] == "full"
+                place = self._like_result(beside, layer, first) if full else (self._word(beside), 0, 0)
+                patches.append((WORD * (job.words + i), *place))
         return [self._word(Code(job.function)), job.template, len(patches), *itertools.chain(*patches)]
 
     def _like_result(self, what, layer, row):
@@ -145,7 +147,8 @@ class _Lists:
             layer.fused.add_kernel(steps, g, *((slot, 0) for slot in (conv_steps.X, conv_steps.W, conv_steps.Y)), threads=1)
             (function, _, words, patches), = steps.given
             tables = [(i, self.tables.setdefault(x.array.tobytes(), x)) for i, x in enumerate(words) if type(x) is Table]
-            fixed = [0 if type(word) is Table else word for word in words] + [0] * self.counts[k]
+            after = [0 if isinstance(word, Beside) else word for word in layer.fused.after.words]
+            fixed = [0 if type(word) is Table else word for word in words] + after
             self.jobs[k, window] = _Job(function, self._template(fixed), len(words), tuple(patches), tuple(tables))
         return self.jobs[k, window]
 

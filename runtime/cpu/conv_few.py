@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ...ir.target import host
 from ...passes.codegen.llvm import conv_few as codegen
-from ...passes.codegen.llvm.epilogue import ColumnBias
+from ...passes.codegen.llvm.conv_epilogue import Usual
 from ...passes.codegen.llvm.microkernel import Precision
 from . import conv_steps, pool
 from .compile import compile_module
@@ -72,7 +72,7 @@ def pays(geometry) -> bool:
 
 @functools.lru_cache(None)
 def _kernel(item, outputs, epilogue, written):
-    made = codegen.FewOutputsKernel(host(), Precision.of(_ELEMENTS[item]), 1, epilogue or ColumnBias(_ELEMENTS[item]),
+    made = codegen.FewOutputsKernel(host(), Precision.of(_ELEMENTS[item]), 1, epilogue or Usual(_ELEMENTS[item]),
                                     written=written, outputs=outputs)
     return made, compile_module(text_of(made), [made.symbol])[made.symbol]
 

@@ -7,7 +7,7 @@ from math import gcd, prod
 
 from ...ir.target import host
 from ...passes.codegen.llvm import conv as codegen
-from ...passes.codegen.llvm.epilogue import ColumnBias
+from ...passes.codegen.llvm.conv_epilogue import Usual
 from ...passes.codegen.llvm.microkernel import Precision
 from ...passes.codegen.llvm.tasks import WORD
 from . import cache_sizes, conv_few, conv_steps, pool
@@ -130,7 +130,7 @@ def filters_of(geometry: Geometry) -> Filters:
 @functools.lru_cache(None)
 def _kernel(item: int, vectors: int, epilogue, narrow: bool, written: int, heights: tuple) -> int:
     """The address of the direct kernel."""
-    epilogue = epilogue or ColumnBias(_ELEMENTS[item])
+    epilogue = epilogue or Usual(_ELEMENTS[item])
     made = codegen.ConvKernel(host(), Precision.of(_ELEMENTS[item]), vectors, epilogue, narrow, written, heights)
     return compile_module(text_of(made), [made.symbol])[made.symbol]
 

@@ -5,6 +5,7 @@ import functools
 
 from ...ir.target import host
 from ...passes.codegen.llvm import conv_planes as codegen
+from ...passes.codegen.llvm.conv_epilogue import Lines, following
 from ...passes.codegen.llvm.epilogue import ColumnBias
 from . import alloc, call, conv_steps, pool
 from .compile import compile_module
@@ -89,11 +90,12 @@ class Planes:
 class FusedPlanes:
     """A depthwise convolution with what follows it in compiled graphs."""
 
-    def __init__(self, g: Geometry, dtype, shape, epilogue):
+    def __init__(self, g: Geometry, dtype, shape, lines: Lines):
         self.shape, self.dtype, steps = shape, dtype, conv_steps.Steps()
-        add_planes(steps, g, epilogue=epilogue)
+        self.after = following(lines, shares=False)
+        add_planes(steps, g, epilogue=self.after.code)
         self.plan = steps.plan()
 
     def run(self, x, w, beside=(), taps=()):
         """The convolution; `beside` are the arrays that the epilogue reads."""
-        return self.plan.result(self.shape, x, plain(w), beside, taps)
+        return self.plan.result(self.shape, x, plain(w), self.after, beside, taps)

@@ -91,12 +91,12 @@ class StepsPlan:
             launch = self._launch = _launcher(x.dtype, w.dtype, y.dtype, x.nbytes + y.nbytes > _SERIAL_BYTES)
         launch(x, w, y, operands, extra, factors, start, self._address)
 
-    def result(self, shape, x, w, beside=(), taps=()):
-        """A new array of a shape, made of x and a packed weight, arrays beside it (OPERANDS points to their addresses), and,
-        where the weight is transformed, of what it was made of (EXTRA, FACTORS)."""
+    def result(self, shape, x, w, after, beside=(), taps=()):
+        """A new array of a shape, made of x, a packed weight and the arrays that what comes `after` reads (a `Following`;
+        OPERANDS points to its words), and, where the weight is transformed, of what it was made of (EXTRA, FACTORS)."""
         out = alloc.empty(shape, x.dtype)
         beside, taps = [plain(array) for array in beside], [plain(array) for array in taps]
-        words = np.array([call.address_of(array) for array in beside], np.int64)
+        words = np.array(after.block([call.address_of(array) for array in beside]), np.int64)
         self(plain(x), w, out, call.address_of(words), *[call.address_of(array) for array in taps])
         return out
 

@@ -27,13 +27,14 @@ def _blocked(*ops):
 def conv_blocked(node, operands, results):
     """A convolution with a packed weight and what follows it."""
     made = blocked.planned(operands[0], blocked.shapes_beside(operands, node.params), node.params)
-    return _with_operands(made.plan, len(operands), node.params)
+    return _with_operands(made, len(operands), node.params)
 
 
-def _with_operands(plan, count, params):
-    """The call of a plan for the operands of a convolution."""
+def _with_operands(made, count, params):
+    """The call of a convolution for its operands."""
     beside, taps = blocked.operands_of([At(i) for i in range(count)], params)
-    return plan.native({X: At(0), W: At(1), Y: At(count)} | dict(zip((EXTRA, FACTORS), taps)), beside)
+    slots = {X: At(0), W: At(1), Y: At(count)} | dict(zip((EXTRA, FACTORS), taps))
+    return made.plan.native(slots, made.after.block(beside))
 
 
 @_blocked(blocked_ops.conv_chain_blocked)
@@ -82,7 +83,7 @@ def pack_turned(node, operands, results):
 def conv_input_grad(node, operands, results):
     """The gradient of a convolution's input and what follows it."""
     made = blocked.planned_input_grad(operands[0], blocked.shapes_beside(operands, node.params), node.params)
-    return _with_operands(made.plan, len(operands), node.params)
+    return _with_operands(made, len(operands), node.params)
 
 
 @_blocked(grad_ops.conv_weight_grad_blocked)

@@ -9,7 +9,8 @@ from ...ir import config
 from ...ir.target import host
 from ...passes.codegen.llvm import winograd as codegen
 from ...passes.codegen.llvm import winograd_half as half_code
-from ...passes.codegen.llvm.epilogue import ColumnBias, Identity
+from ...passes.codegen.llvm.conv_epilogue import Usual
+from ...passes.codegen.llvm.epilogue import Identity
 from . import cache_sizes, conv_layout, conv_steps, pool
 from .compile import compile_module
 from .conv_layout import Filters
@@ -92,7 +93,7 @@ class Algorithm:
 
     def add(self, steps, g: Geometry, x, taps: "Taps", u, y, operands=(conv_steps.OPERANDS, 0), epilogue=None):
         """The step of the convolution on a blocked x; `u` is the transformed weight."""
-        task, code = _kernel(self, epilogue or ColumnBias("float")), _code(self)
+        task, code = _kernel(self, epilogue or Usual("float")), _code(self)
         threads, places = pool.get_num_threads(), self.places
         cut, filters, pixel = tiling(g, self, threads), filters_of(g, self), g.lanes * g.item
         height, width = g.dims[1:]

@@ -8,7 +8,7 @@ from typing import ClassVar
 from ...ir import config
 from ...ir.target import host
 from ...passes.codegen.llvm import winograd_rows as codegen
-from ...passes.codegen.llvm.epilogue import ColumnBias
+from ...passes.codegen.llvm.conv_epilogue import Usual
 from . import conv_steps, pool
 from .compile import compile_module
 from .conv_plan import Geometry, few_inputs
@@ -54,7 +54,7 @@ class Rows:
     def add(self, steps, g: Geometry, x, taps: Taps, u, y, operands=(conv_steps.OPERANDS, 0), epilogue=None):
         """The step of the convolution; `u` is the transformed weight."""
         _, height, width = g.dims
-        kernel = self.kernel(g, width.stride, epilogue or ColumnBias("float"))
+        kernel = self.kernel(g, width.stride, epilogue or Usual("float"))
         threads, pixel, row_tiles = pool.get_num_threads(), g.lanes * g.item, -(-height.out // kernel.rows)
         met = (-(-width.out // kernel.pixels) * kernel.pixels - 1) * width.stride + width.taps
         t_lead = -(-width.low * g.item // _LINE) * _LINE

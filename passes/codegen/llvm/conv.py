@@ -312,9 +312,10 @@ def _ask_beside(f, kernel, words, pixels, y):
         return
     here, each = f.sub(f.cast("ptrtoint", y, I64), f.cast("ptrtoint", job.address("y"), I64)), job.y_pixel
     count = f.select(f.compare("ne", f.bit_and(segment.flags, LAST), 0), f.min(frame.vectors, kernel.vectors), 0)
-    starts = [f.at(f.load(PTR, f.at(job.address("operands"), WORD * word)), here) for word in arrays]
-    with f.loop(0, count) as vectors:
-        for start in starts:
+    for word in arrays:
+        array = f.load(I64, f.at(job.address("operands"), WORD * word))
+        start = f.at(f.cast("inttoptr", array, PTR), here)
+        with f.loop(0, f.select(f.compare("ne", array, 0), count, 0)) as vectors:
             at = f.at(start, f.mul(job.y_block, vectors.index))
             for pixel in range(0, pixels, max(1, _LINE // (kernel.lanes * bytes_of(kernel.precision.out)))):
                 f.prefetch(f.at(at, f.mul(each, pixel)))
@@ -350,4 +351,4 @@ def _apply(f, kernel, words, values, number, offsets):
     job, frame, _ = words
     column = f.add(frame.column, number * kernel.lanes)
     place = Place(job.address("operands"), frame.image, f.index(0), column, None)
-    return [kernel.epilogue.apply(f, value, BlockedPlace(place, offset), 0) for value, offset in zip(values, offsets)]
+    return kernel.epilogue.apply_all(f, values, [BlockedPlace(place, offset) for offset in offsets], 0)

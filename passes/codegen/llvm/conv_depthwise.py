@@ -162,7 +162,7 @@ def _tile(module, kernel, name, pixels, spans):
     values, step = outer.results, job.y_pixel
     offsets = [f.add(y, f.mul(step, pixel)) for pixel in range(pixels)]
     if kernel.epilogue.name:
-        values = [kernel.epilogue.apply(f, value, BlockedPlace(place, at), 0) for value, at in zip(values, offsets)]
+        values = kernel.epilogue.apply_all(f, values, [BlockedPlace(place, at) for at in offsets], 0)
     to = job.address("y")
     for value, at in zip(values, offsets):
         f.store(value, f.at(to, at))

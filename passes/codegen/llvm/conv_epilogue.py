@@ -1,22 +1,24 @@
-"""What may follow a blocked convolution before its only store: scale and bias of a channel, an array beside it, a function.
+"""What may follow a blocked convolution before its only store: `Lines` of work, or the `Usual` few, chosen at run time.
 
 These are epilogues as in `epilogue.py`, called with a `BlockedPlace`: channels are columns, and an array of the result's own
-layout is read at the result's own offset.
+layout is read at the result's own offset. `following` says which of them a kernel has for given lines.
 """
 
 import functools
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ....ir import dtype as dt
 from ....ir.op import OPS
 from ....ir.ops.blocked import run_epilogue
+from ....ir.ops.nn import relu
 from ....ir.params import param_key
 from .. import scalars
-from .epilogue import Chain, ColumnBias, Place, Short
+from .epilogue import ColumnBias, Place, Short
 from .spelling import LlvmBuilder
-from .types import F64, PTR, element_of, lanes_of, mangled
+from .types import F64, PTR, element_of, lanes_of
 
 
 @dataclass(frozen=True)
@@ -32,86 +34,6 @@ class BlockedPlace:
     def beside(self, f, pointer, type_):
         """The elements of an array laid out as the result."""
         return f.load(type_, f.at(pointer, self.offset))
-
-
-@dataclass(frozen=True)
-class BlockedResidual(Short):
-    """Add an array laid out as the result. Operand words: pointer."""
-
-    name: str = "beside"
-    words: int = 1
-
-    def apply(self, f, value, place, base):
-        """value + residual, at the same place."""
-        return f.fadd(value, f.load(value.type, f.at(place.word(f, base, PTR), place.offset)))
-
-    def beside(self, base):
-        """The array."""
-        return (base,)
-
-
-@dataclass(frozen=True)
-class ChannelScale(Short):
-    """Multiply by a number for each channel. Operand words: pointer."""
-
-    stored: str
-    words: int = 1
-
-    @property
-    def name(self) -> str:
-        """Its part of the kernel's name."""
-        return f"scale_{mangled(self.stored)}"
-
-    def apply(self, f, value, place, base):
-        """value * scale[channel]"""
-        return f.fmul(value, place.columns(f, place.word(f, base, PTR), value, self.stored))
-
-
-@dataclass(frozen=True)
-class ScalarFunction(Short):
-    """A scalar function of the value and numbers: ScalarFunction("clamp", (0.0, 6.0))."""
-
-    function: str
-    numbers: tuple = ()
-    words: int = 0
-
-    @property
-    def name(self) -> str:
-        """Its part of the kernel's name."""
-        return "_".join([self.function, *(float(n).hex().replace("-", "m").replace("+", "").replace(".", "d")
-                                          for n in self.numbers)])
-
-    def apply(self, f, value, place, base):
-        """function(value, *numbers)"""
-        kind = dt.float64 if element_of(value.type) == F64 else dt.float32
-        builder = LlvmBuilder(f, lanes_of(value.type))
-        wrapped = builder.wrap(kind, value)
-        return scalars.apply(builder, self.function, wrapped, *(builder.const(kind, n) for n in self.numbers)).ref
-
-
-@dataclass(frozen=True)
-class Fusion:
-    """What follows a convolution: act(conv * scale + bias + residual). `activation` is a scalar function's name, or a tuple of
-    the name and numbers."""
-
-    scale: bool = False
-    residual: bool = False
-    activation: Any = None
-
-    def epilogue(self, element: str, residual=None) -> Chain:
-        """The chain of epilogues; operand words are [scale], bias, [residual]. `residual` stands in for the blocked one."""
-        parts: list[Any] = [ChannelScale(element)] if self.scale else []
-        parts.append(ColumnBias(element))
-        if self.residual:
-            parts.append(residual or BlockedResidual())
-        return Chain((*parts, *self.functions()))
-
-    def functions(self) -> tuple:
-        """The activation as epilogues."""
-        if self.activation is None:
-            return ()
-        name, *numbers = (self.activation,) if isinstance(self.activation, str) else self.activation
-        return ScalarFunction(name, tuple(numbers)),
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,16 +70,9 @@ class Lines(Short):
 
     def apply(self, f, value, place, base):
         """The value of the last line."""
-        kind = dt.float64 if element_of(value.type) == F64 else dt.float32
-        builder = LlvmBuilder(f, lanes_of(value.type))
+        builder, kind = _builder(f, value)
         beside = [self._operand(f, value, place, base + i, how) for i, how in enumerate(self.kinds)]
-
-        def call(name, *arguments):
-            wrapped = [builder.const(kind, x) if isinstance(x, (bool, int, float)) else builder.wrap(kind, x)
-                       for x in arguments]
-            return scalars.apply(builder, OPS[name].lower.fn or name, *wrapped).ref
-
-        return run_epilogue(self.lines, value, beside, call)
+        return run_epilogue(self.lines, value, beside, lambda name, *arguments: _computed(builder, kind, name, arguments))
 
     def beside(self, base):
         """Those that hold a number for each element."""
@@ -166,3 +81,104 @@ class Lines(Short):
     def _operand(self, f, value, place, word, how):
         pointer = place.word(f, word, PTR)
         return place.columns(f, pointer, value, self.element) if how == "channel" else place.beside(f, pointer, value.type)
+
+
+@dataclass(frozen=True)
+class Usual(Short):
+    """What follows most convolutions: a number added for each channel, then maybe an array laid out as the result, then maybe
+    ReLU. Run-time words say which, so that all such layers, in compiled graphs and in eager calls, share their code. Operand
+    words: a pointer; a pointer or 0; whether there is a ReLU."""
+
+    element: str
+    name: str = "usual"
+    words: int = 3
+
+    def apply(self, f, value, place, base):
+        """relu(value + number[channel] + array), or less."""
+        return self.apply_all(f, [value], [place], base)[0]
+
+    def apply_all(self, f, values, places, base):
+        """The same for values of the same channels."""
+        channels = places[0]
+        added = channels.columns(f, channels.word(f, base, PTR), values[0], self.element)
+        array, ends = channels.word(f, base + 1), channels.word(f, base + 2)
+        sums = [f.fadd(value, added) for value in values]
+
+        def with_array():
+            start = f.cast("inttoptr", array, PTR)
+            return [f.fadd(v, place.beside(f, start, v.type)) for v, place in zip(sums, places)]
+
+        sums = f.choose(f.compare("ne", array, 0), with_array, lambda: sums)
+        return f.choose(f.compare("ne", ends, 0), lambda: [_relu(f, v) for v in sums], lambda: sums)
+
+    def beside(self, base):
+        """The array, if there is one."""
+        return (base + 1,)
+
+
+def _relu(f, value):
+    builder, kind = _builder(f, value)
+    return _computed(builder, kind, relu.name, [value])
+
+
+class Beside(NamedTuple):
+    """The address of an array beside a convolution, as a word of its epilogue's operands."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class Following:
+    """The epilogue of a kernel, and what its operand words are: addresses (`Beside`), or numbers."""
+
+    code: Any
+    words: tuple
+
+    def block(self, places: Sequence) -> list:
+        """The operand words, where arrays beside are at these places."""
+        return [places[word.number] if isinstance(word, Beside) else word for word in self.words]
+
+
+def following(lines: Lines, shares: bool = True) -> Following:
+    """What a kernel has for lines: the usual epilogue, where it `shares` that, or one that is made for them."""
+    words = _usual_words(lines)
+    if words and shares:
+        return Following(Usual(lines.element), words)
+    alone = bool(words) and words[1:] == (0, 0)
+    return Following(ColumnBias(lines.element) if alone else lines, tuple([Beside(i) for i in range(lines.words)]))
+
+
+def _usual_words(lines: Lines) -> tuple | None:
+    """The operand words of lines that `Usual` does, else None."""
+    added: list[Beside] = []
+    ends, value = 0, "a"
+    for number, (name, *arguments) in enumerate(lines.lines):
+        others = [x for x in arguments if x != value]
+        if ends or len(others) + 1 != len(arguments):
+            return None
+        if name == "add" and _kind(lines, others[0]) == ("channel", "full", None)[len(added)]:
+            added.append(Beside(int(others[0][1:])))
+        elif OPS[name] is relu and not others:
+            ends = 1
+        else:
+            return None
+        value = f"v{number}"
+    if not added or len(added) != lines.words:
+        return None
+    return added[0], added[1] if len(added) > 1 else 0, ends
+
+
+def _kind(lines, argument):
+    """Of which kind an argument's array is; "" for what is no array beside."""
+    return lines.kinds[int(argument[1:])] if isinstance(argument, str) and argument[0] == "o" else ""
+
+
+def _computed(builder, kind, name, arguments):
+    """What the scalar function of an operator gives for values and numbers."""
+    wrapped = [builder.const(kind, x) if isinstance(x, (bool, int, float)) else builder.wrap(kind, x) for x in arguments]
+    return scalars.apply(builder, OPS[name].lower.fn or name, *wrapped).ref
+
+
+def _builder(f, value):
+    """What writes scalar functions of values like this one, and their dtype."""
+    return LlvmBuilder(f, lanes_of(value.type)), dt.float64 if element_of(value.type) == F64 else dt.float32

@@ -39,6 +39,11 @@ class Short:
     """An epilogue that is written into every tile. A long one is a function that works on tiles just stored."""
 
     is_long = False
+    apply: Callable
+
+    def apply_all(self, f: Function, values, places, base: int) -> list:
+        """What comes of values of the same columns."""
+        return [self.apply(f, value, place, base) for value, place in zip(values, places)]
 
     def beside(self, base: int) -> tuple:
         """The operand words that are addresses of arrays laid out as the result, if the epilogue's own begin at `base`."""
