@@ -303,9 +303,9 @@ def order(op: Op):
 # Convolutions, pools, resampling, batch normalisation.
 
 
-@TABLE.makes(point_taps.taps_take, point_taps.taps_put, point_taps.taps_dots,
-              conv.conv, conv.conv_input_grad, conv.conv_weight_grad, pool.max_pool, pool.avg_pool, pool.avg_pool_grad,
-              pool.plane_put, resample.resample, resample.resample_grad, resample.border_pad, resample.border_pad_grad,
+@TABLE.makes(point_taps.taps_take, point_taps.taps_put, point_taps.taps_dots, conv.conv, conv.conv_input_grad,
+              conv.conv_weight_grad, pool.max_pool, pool.adaptive_max_pool, pool.avg_pool, pool.avg_pool_grad, pool.plane_put,
+              resample.resample, resample.resample_grad, resample.border_pad, resample.border_pad_grad,
               batch_norm.batch_norm, batch_norm.batch_norm_train, batch_norm.batch_norm_grad,
               batch_norm.batch_norm_relu_train, batch_norm.batch_norm_relu_grad)
 def neural(op: Op):
