@@ -30,6 +30,7 @@ from ...ir.ops import (
     fourier,
     gamma,
     grouped,
+    incomplete,
     indexing,
     least_squares,
     linalg,
@@ -193,6 +194,12 @@ def cast(op: Op):
         return kernels.cast(dt.BY_NP[x.dtype], dtype)(x)
 
     return run
+
+
+@TABLE.makes(incomplete.gammainc)
+def gammainc(op: Op):
+    """The reference, with a compiled logarithm of gamma."""
+    return functools.partial(op.ref, log_gamma=kernels.function("lgamma", dt.float64))
 
 
 # Reductions.
