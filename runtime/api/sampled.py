@@ -155,21 +155,22 @@ def _equal_edges(input, bins, between):
 def _bins_of(x, edges, even):
     """(the bin of each element, whether it is in one at all); the ends of `even` bins are known as numbers."""
     count = edges.shape[0] - 1
-    if even is not None and _tells_apart(x.dtype, *even, count):
-        return _even_bins_of(x, edges, *even, count)
+    if even is not None and _tells_apart(x.dtype, even, count):
+        return _even_bins_of(x, edges, even, count)
     place = FUNCTIONS["searchsorted"](edges, x, right=True) - 1
     place = ew.where(ew.eq(x, expand(_part(edges, 0, count, count + 1), shape=x.shape)), count - 1, place)
     return place, ew.logical_and(ew.ge(place, 0), ew.lt(place, count))
 
 
-def _tells_apart(dtype, low, high, count) -> bool:
+def _tells_apart(dtype, ends, count) -> bool:
     """Whether numbers of a dtype between two ends say within one which of so many even bins they are in."""
+    low, high = ends
     return dtype in (dt.float32, dt.float64) and (high - low) / count > 16 * np.finfo(dtype.np).eps * max(abs(low), abs(high))
 
 
-def _even_bins_of(x, edges, low, high, count):
+def _even_bins_of(x, edges, ends, count):
     """`_bins_of` by arithmetic, put right where rounding took a number over an edge."""
-    x = x.detach()
+    x, (low, high) = x.detach(), ends
     first, last = (expand(_part(edges, 0, at, at + 1), shape=x.shape) for at in (0, count))
     inside = ew.logical_and(ew.ge(x, first), ew.le(x, last))
     place = ew.mul(ew.sub(ew.where(inside, x, low), low), count / (high - low)).to(dt.int64).clamp(0, count - 1)

@@ -67,7 +67,8 @@ def bernoulli_mask(op: Op):
         threshold = round(p * 2**32)
         if threshold >= 2**32:
             return np.ones(shape, np.bool_)
-        return row_calls.draw_mask(*key.tolist(), math.prod(shape), threshold).reshape(shape)
+        seed, call = key.tolist()
+        return row_calls.draw_mask(seed, call, math.prod(shape), threshold).reshape(shape)
 
     return run
 
