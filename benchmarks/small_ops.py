@@ -184,6 +184,53 @@ ARITHMETIC = {
 }
 
 
+_K, _K2 = np.abs(randoms(1024)) + np.float32(0.1), randoms(1024)
+_MANY, _MANY2 = np.abs(randoms(1 << 20)) + np.float32(0.1), randoms(1 << 20)
+_PLANES, _POINTS = randoms(4, 16, 64, 60), np.tanh(randoms(4, 64, 60, 2))
+_BAGS = indices(1000, 512, 4)
+
+
+def backward(fn):
+    """`fn` of tensors, and its gradients."""
+    def step(lib, *tensors):
+        for t in tensors:
+            t.grad = None
+        fn(lib.nn.functional, *tensors).sum().backward()
+        return [t.grad for t in tensors if t.grad is not None]
+    return step
+
+
+FUNCTIONS = {
+    "a ** b, 1024": on_several([_K, _K2], lambda lib, a, b: a ** b),
+    "a ** b, 2**20": on_several([_MANY, _MANY2], lambda lib, a, b: a ** b),
+    "a ** 2.5, 1024": on(_K, lambda t: t ** 2.5),
+    "a ** -0.5, 2**20": on(_MANY, lambda t: t ** -0.5),
+    "pow_(1), 1024": on(_K, lambda t: t.pow_(1)),
+    "a ** b, backward, 2**20": on_several([_MANY, _MANY2], backward(lambda f, a, b: a ** b), grads=(0, 1)),
+    "gammainc, 1024": on_several([_K, _K], lambda lib, a, b: lib.special.gammainc(a, b)),
+    "gammainc, 2**20": on_several([_MANY, _MANY], lambda lib, a, b: lib.special.gammainc(a, b)),
+    "i1e, 2**20": on_several([_MANY], lambda lib, t: lib.special.i1e(t)),
+    "bessel_j0, 2**20": on_several([_MANY], lambda lib, t: lib.special.bessel_j0(t)),
+    "erfc, 2**20": on_several([_MANY2], lambda lib, t: lib.erfc(t)),
+    "vander 1024 x 16": on_several([np.tanh(_K2)], lambda lib, t: lib.vander(t, 16)),
+    "combinations of 500": on_several([_K2[:500]], lambda lib, t: lib.combinations(t)),
+    "histogram, 2**20": on_several([_MANY2], lambda lib, t: lib.histogram(t, 100)),
+    "adaptive_max_pool2d(7)": on_several([_PLANES], lambda lib, t: lib.nn.functional.adaptive_max_pool2d(t, 7)),
+    "adaptive_max_pool2d(1)": on_several([_PLANES], lambda lib, t: lib.nn.functional.adaptive_max_pool2d(t, 1)),
+    "grid_sample": on_several([_PLANES, _POINTS], lambda lib, t, g: lib.nn.functional.grid_sample(t, g, align_corners=False)),
+    "grid_sample, backward": on_several([_PLANES, _POINTS], backward(lambda f, t, g: f.grid_sample(t, g, align_corners=False)),
+                                        grads=(0, 1)),
+    "embedding_bag": on_several([_BAGS, randoms(1000, 64)], lambda lib, i, w: lib.nn.functional.embedding_bag(i, w)),
+    "batch_norm 4096 x 64, training": on_several([randoms(4096, 64)], lambda lib, t: lib.nn.functional.batch_norm(
+        t, None, None, training=True)),
+    "layer_norm 16 x 64": on_several([_K2.reshape(16, 64)], lambda lib, t: lib.nn.functional.layer_norm(t, (64,))),
+    "softmax 16 x 64": on(_K2.reshape(16, 64), lambda t: t.softmax(-1)),
+    "gelu, 1024": on_several([_K2], lambda lib, t: lib.nn.functional.gelu(t)),
+    "mse_loss, 1024": on_several([_K, _K2], lambda lib, a, b: lib.nn.functional.mse_loss(a, b)),
+    "flip 32 x 32": on(_K2.reshape(32, 32), lambda t: t.flip(1)),
+}
+
+
 def layer(build, array, grad=False):
     """Makes a call of a module with equal weights in both libraries."""
     def make(lib):
@@ -340,6 +387,7 @@ WORKLOADS = {
     "creation": workload(CREATION, "New tensors."),
     "draws": workload(RANDOM, "Random numbers and distributions.", tolerance=None),
     "arithmetic": workload(ARITHMETIC, "Functions of a few numbers."),
+    "functions": workload(FUNCTIONS, "Functions of a thousand and of a million numbers."),
     "small_layers": workload(LAYERS, "Modules on small batches."),
     "small_steps": workload(STEPS, "Backward and optimizers on a small network."),
 }

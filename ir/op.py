@@ -86,7 +86,9 @@ class Op:
                                nothing is computed in them (views always do; all others refuse them); "from_nothing": the first
                                argument only says where the result goes, and may be None; "packs": the result is in the order
                                of a machine's kernel, which the reference does not know; "pointwise": a composite of one element
-                               at a time, as its gradient rules are, so that they are worth one kernel.
+                               at a time, as its gradient rules are, so that they are worth one kernel; "whole_inside": a
+                               composite whose own kernel beats loops over its body, also inside of other bodies; "rule_as_one":
+                               a joint rule of many operators that eager mode compiles as one graph.
     batch                   -> how vmap runs it on whole batches, where that does not follow from the rest (`ir/batch.py`).
     flops                   -> (args, outs, params) gives the floating point operations of a contraction (`operations` counts
                                everything else).

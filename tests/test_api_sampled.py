@@ -118,3 +118,20 @@ def test_unravel_index():
     shape, flat = (3, 4, 5), np.array([[0, 59], [17, 33]])
     for g, w in zip(ingot.unravel_index(ingot.tensor(flat), shape), np.unravel_index(flat, shape), strict=True):
         np.testing.assert_array_equal(g.numpy(), w)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("low, high", [(-1, 1), (0.1, 0.7), (1e3, 1e3 + 2), (1e5, 1e5 + 1), (-7, 1e-3)])
+@pytest.mark.parametrize("count", [1, 3, 100, 4097])
+def test_even_bins_hold_what_lies_between_their_edges(kind, low, high, count):
+    """Also right beside the edges, and where float32 hardly tells bins apart."""
+    edges = ingot.linspace(low, high, count + 1, dtype=getattr(ingot, np.dtype(kind).name)).numpy()
+    beside = [np.nextafter(edges, kind(to)) for to in (-np.inf, np.inf)]
+    anywhere = np.random.default_rng(count).uniform(low - 0.1, high + 0.1, 5000)
+    x = np.concatenate([anywhere.astype(kind), edges, *beside, np.array([np.nan, np.inf, -np.inf], kind)])
+    place = np.searchsorted(edges, x, "right") - 1
+    place[x == edges[-1]] = count - 1
+    want = np.bincount(place[(place >= 0) & (place < count)], minlength=count)
+    found = ingot.histogram(ingot.tensor(x), count, range=(low, high))
+    np.testing.assert_array_equal(found.bin_edges.numpy(), edges)
+    np.testing.assert_array_equal(found.hist.numpy(), want)

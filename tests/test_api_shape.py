@@ -1,5 +1,7 @@
 """Shapes: against numpy, what is a view and what a copy, and the errors."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -192,6 +194,10 @@ def test_grids():
     assert ingot.cartesian_prod(a, b).tolist() == [[0, 0], [0, 1], [0, 2], [1, 0], [1, 1], [1, 2]]
     assert ingot.combinations(b).tolist() == [[0, 1], [0, 2], [1, 2]]
     assert ingot.combinations(a, with_replacement=True).tolist() == [[0, 0], [0, 1], [1, 1]]
+    for n, r, again in itertools.product(range(7), range(1, 5), (False, True)):
+        choose = itertools.combinations_with_replacement if again else itertools.combinations
+        assert ingot.combinations(ingot.arange(n), r, again).tolist() == [list(row) for row in choose(range(n), r)]
+    assert ingot.combinations(ingot.arange(24), 23).shape == (24, 23) and ingot.combinations(b, 0).shape == (0,)
     assert ingot.block_diag(ingot.ones(1, 2), ingot.tensor(3.0)).tolist() == [[1, 1, 0], [0, 0, 3]]
 
 

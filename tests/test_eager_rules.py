@@ -68,6 +68,34 @@ def test_gradients_of_other_strides():
                 np.testing.assert_array_equal(gradient(f, x, g), expected)
 
 
+@pytest.mark.parametrize("wanted", [(True, True), (True, False), (False, True)], ids=["both", "image", "grid"])
+@pytest.mark.parametrize("mode, padding", [("bilinear", "zeros"), ("bilinear", "border"), ("bicubic", "reflection")])
+def test_a_joint_rule_becomes_one_graph_with_the_same_bits(mode, padding, wanted):
+    eager_composites.joint_rule_of.cache_clear()
+    ingot.manual_seed(5)
+    x, grid = ingot.randn(1, 3, 9, 8), ingot.rand(1, 110, 100, 2) * 2.4 - 1.2
+    x, grid = x.requires_grad_(wanted[0]), grid.requires_grad_(wanted[1])
+    seed = ingot.randn(1, 3, 110, 100)
+    found, compiled = [], []
+    for _ in range(3):
+        x.grad = grid.grad = None
+        F.grid_sample(x, grid, mode, padding, align_corners=False).backward(seed)
+        found.append([t.grad.numpy().tobytes() for t, need in zip((x, grid), wanted) if need])
+        rule = eager_composites.joint_rule_of(ingot.ir.ops.resample.grid_sample, wanted)
+        compiled.append(any(callable(v) for v in rule._made.values()))
+    assert compiled == [False, True, True] and found[0] == found[1] == found[2]
+
+
+def test_small_calls_of_a_joint_rule_are_compiled_when_they_come_often(monkeypatch):
+    eager_composites.joint_rule_of.cache_clear()
+    monkeypatch.setattr(node, "OFTEN", 4)
+    x, grid = ingot.randn(1, 2, 5, 5, requires_grad=True), ingot.rand(1, 2, 4, 4).permute(0, 2, 3, 1)
+    rule = eager_composites.joint_rule_of(ingot.ir.ops.resample.grid_sample, (True, False))
+    for turn in range(7):
+        assert any(callable(v) for v in rule._made.values()) == (turn > 4)
+        F.grid_sample(x, grid, align_corners=False).sum().backward()
+
+
 def test_a_gradient_that_is_one_number_is_read_once():
     x = ingot.randn(SHAPE).requires_grad_()
     eager_composites.rules_of.cache_clear()

@@ -52,6 +52,25 @@ def test_maxima_and_their_places(fill, seed, threads):
         assert np.array_equal(kernel_of(ops.plane_put)(g, places, **given), ops.plane_put.ref(g, places, **given)), message
 
 
+@pytest.mark.parametrize("fill", FILLS)
+@pytest.mark.parametrize("shape, size", [((1, 2, 5000), (7,)), ((2, 3, 57, 43), (4, 7)), ((2, 3, 57, 43), (1, 1)),
+                                         ((1, 2, 24, 16, 17), (3, 5, 2)), ((1, 80, 10, 12), (11, 13))])
+def test_maxima_of_bins(fill, shape, size):
+    x = FILLS[fill](np.random.default_rng(len(fill)), shape).astype(np.float32)
+    (best, places), (wanted, wanted_places) = (f(x, size=size) for f in (kernel_of(ops.adaptive_max_pool),
+                                                                         ops.adaptive_max_pool.ref))
+    assert best.dtype == x.dtype and np.array_equal(best, wanted, equal_nan=True)
+    assert places.dtype == np.int64 and np.array_equal(places, wanted_places)
+
+
+@pytest.mark.parametrize("fill", FILLS)
+def test_large_windows_that_do_not_meet_are_bins(fill):
+    x = FILLS[fill](np.random.default_rng(len(fill)), (2, 3, 64, 48)).astype(np.float32)
+    params = {"kernel": (32, 24), "stride": (32, 24), "padding": ((0, 0), (0, 0)), "dilation": (1, 1)}
+    (best, places), (wanted, wanted_places) = (f(x, **params) for f in (kernel_of(ops.max_pool), ops.max_pool.ref))
+    assert np.array_equal(best, wanted, equal_nan=True) and np.array_equal(places, wanted_places)
+
+
 @pytest.mark.parametrize("seed", range(24))
 def test_averages_and_their_gradients(seed, threads):
     rng = np.random.default_rng(seed)

@@ -205,6 +205,23 @@ def test_binary_edges_agree_with_numpy(name, reference):
     assert not bad.any(), f"sign of {name}{list(zip(a[bad], b[bad]))[:3]}"
 
 
+@pytest.mark.parametrize("name, reference", [("pow", np.power), ("atan2", np.arctan2), ("hypot", np.hypot)])
+def test_binary_edges_of_single_numbers(name, reference):
+    """What float64 gives, rounded: numpy's own float32 functions are less exact."""
+    with np.errstate(all="ignore"):
+        a, b = (v.ravel().astype(np.float32) for v in np.meshgrid(np.array(EDGES), np.array(EDGES)))
+        want = reference(a.astype(np.float64), b.astype(np.float64)).astype(np.float32)
+    np.testing.assert_array_equal(run(name, a, b), want, err_msg=name)
+    bad = ~np.isnan(want) & (np.signbit(run(name, a, b)) != np.signbit(want))
+    assert not bad.any(), f"sign of {name}{list(zip(a[bad], b[bad]))[:3]}"
+
+
+def test_powers_of_whole_numbers_are_exact():
+    """Where float32 has the result."""
+    a, b = (v.ravel().astype(np.float32) for v in np.meshgrid(np.arange(-40.0, 41), np.arange(0.0, 5)))
+    np.testing.assert_array_equal(run("pow", a, b), (a.astype(np.float64) ** b).astype(np.float32))
+
+
 def test_large_arguments_reduce_exactly():
     mpmath = pytest.importorskip("mpmath")
     mpmath.mp.dps = 400

@@ -9,8 +9,6 @@ from ..op import Host, op
 from . import elementwise as ew
 from .gamma import gamma_slope
 
-_TURNS = 10000
-
 
 def check_pair(name, x, y):
     """Raises unless two tensors have one floating point dtype and one shape."""
@@ -25,50 +23,76 @@ def _infer_gammainc(a, x):
     return a
 
 
-def _by_series(a, x):
-    """P(a, x) for x below a + 1: x^a e^-x sum of x^n / (a (a+1) ... (a+n))."""
+_TURNS = 10000
+_CHECKED = 4        # turns of a sum between two looks at what is left of it
+_PIECE = 1 << 15    # elements that are worked on at a time, so that they stay in a cache
+
+
+def _series(a, x):
+    """The sum of x^n / (a (a+1) ... (a+n)), for x below a + 1."""
     term = 1 / a
-    total = term.copy()
+    total, below = term.copy(), a + 1
     for n in range(1, _TURNS):
-        term = term * x / (a + n)
+        term *= x
+        term /= below
         total += term
-        if not (np.abs(term) > np.abs(total) * 1e-17).any():
+        below += 1
+        if n % _CHECKED == 0 and not (term > total * 1e-17).any():
             break
-    return total * np.exp(a * np.log(x) - x - lgamma(a))
+    return total
 
 
-def _by_fraction(a, x):
-    """Q(a, x) for x of a + 1 and more, by its continued fraction (Lentz)."""
+def _fraction(a, x):
+    """Gamma(a, x) / (x^a e^-x) for x of a + 1 and more, as a continued fraction (Steed). What is done is put aside."""
+    out, left = np.empty(a.size), np.arange(a.size)
     b = x + 1 - a
-    c, d = np.full_like(x, 1e300), 1 / b
-    h = d.copy()
+    d = 1 / b
+    change, total = d.copy(), d.copy()
     for n in range(1, _TURNS):
-        top = -n * (n - a)
-        b = b + 2
-        d = 1 / _off_zero(top * d + b)
-        c = _off_zero(b + top / c)
-        h = h * c * d
-        if not (np.abs(c * d - 1) > 1e-15).any():
-            break
-    return h * np.exp(a * np.log(x) - x - lgamma(a))
+        b += 2
+        d *= (a - n) * n
+        d += b
+        np.divide(1, d, d)
+        change *= b * d - 1
+        total += change
+        if n % _CHECKED == 0:
+            going = np.abs(change) > total * 1e-16
+            count = np.count_nonzero(going)
+            if 4 * count < 3 * going.size:
+                out[left] = total
+                if not count:
+                    break
+                a, b, d, change, total, left = (v[going] for v in (a, b, d, change, total, left))
+    else:
+        out[left] = total
+    return out
 
 
-def _off_zero(v):
-    return np.where(np.abs(v) < 1e-300, 1e-300, v)
+def _gammainc(a, x, log_gamma=lgamma):
+    kind, shape = a.dtype, a.shape
+    a, x = (v.astype(np.float64).reshape(-1) for v in (a, x))
+    out = np.empty(a.size)
+    for start in range(0, a.size, _PIECE):
+        part = slice(start, start + _PIECE)
+        out[part] = _lower(a[part], x[part], log_gamma)
+    return out.reshape(shape).astype(kind)
 
 
-def _gammainc(a, x):
-    kind = a.dtype
-    shape, a, x = a.shape, a.astype(np.float64).reshape(-1), x.astype(np.float64).reshape(-1)
+def _lower(a, x, log_gamma):
+    """P(a, x) of float64 numbers."""
     out = np.full(a.size, np.nan)
     valid = (a > 0) & (x > 0) & np.isfinite(a) & np.isfinite(x)
-    low, high = valid & (x < a + 1), valid & (x >= a + 1)
-    out[low] = _by_series(a[low], x[low])
-    out[high] = 1 - _by_fraction(a[high], x[high])
-    out[(a > 0) & (x == 0)] = 0
-    out[(a == 0) & (x > 0)] = 1
-    out[(a > 0) & np.isfinite(a) & np.isposinf(x)] = 1
-    return np.clip(out, 0, 1).reshape(shape).astype(kind)
+    if not valid.all():
+        out[(a > 0) & (x == 0)] = 0
+        out[(a == 0) & (x > 0)] = 1
+        out[(a > 0) & np.isfinite(a) & np.isposinf(x)] = 1
+    low = valid & (x < a + 1)
+    for part, sums in ((low, _series), (valid & ~low, _fraction)):
+        if part.any():
+            a_, x_ = a[part], x[part]
+            share = sums(a_, x_) * np.exp(a_ * np.log(x_) - x_ - log_gamma(a_))
+            out[part] = share if sums is _series else 1 - share
+    return np.clip(out, 0, 1, out)
 
 
 def _density(a, x):

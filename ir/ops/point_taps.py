@@ -91,6 +91,7 @@ def _dots_body(x, y, places):
 taps_take = op("taps_take", infer=_infer_take, ref=_take_body, lower=Composite(_take_body), batch=IMAGES,
                vjp=(lambda g, out, x, places, weights: taps_put(g, places, weights, size=x.shape[2:]), None,
                     lambda g, out, x, places, weights: taps_dots(x, g, places)),
+               traits=("whole_inside",),
                doc="The weighted sum of the elements of each plane at K places for each point.")
 taps_put = op("taps_put", infer=_infer_put, ref=_put_body, lower=Composite(_put_body), batch=IMAGES,
               vjp=(lambda g, out, y, places, weights, *, size: taps_take(g, places, weights), None,
@@ -99,4 +100,5 @@ taps_put = op("taps_put", infer=_infer_put, ref=_put_body, lower=Composite(_put_
 taps_dots = op("taps_dots", infer=_infer_dots, ref=_dots_body, lower=Composite(_dots_body), batch=IMAGES,
                vjp=(lambda g, out, x, y, places: taps_put(y, places, g, size=x.shape[2:]),
                     lambda g, out, x, y, places: taps_take(x, places, g), None),
+               traits=("whole_inside",),
                doc="For each of K places of a point, the sum over channels of the element there times the point's value.")

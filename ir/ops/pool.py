@@ -175,7 +175,7 @@ def bins(n: int, count: int):
     return i * n // count, -(-(i + 1) * n // count)
 
 
-def _bin_places(n, count):
+def bin_places(n, count):
     """The positions in each bin (count, widest); short bins repeat their last one."""
     starts, ends = bins(n, count)
     widest = int((ends - starts).max(initial=1))
@@ -218,7 +218,7 @@ def _infer_adaptive_max(x, *, size):
 
 
 def _adaptive_max(x, *, size):
-    tables = [_bin_places(n, count) for n, count in zip(x.shape[2:], size)]
+    tables = [bin_places(n, count) for n, count in zip(x.shape[2:], size)]
     return _maximum_at(x, _joint_places(tables, x.shape[2:]))
 
 

@@ -237,5 +237,5 @@ def _grid_sample_body(x, grid, *, mode, padding_mode, align_corners):
 
 grid_sample = op(
     "grid_sample", infer=_infer_grid_sample, ref=_grid_sample_body, vjp=derived_vjp(_grid_sample_body), saves=(1, 2),
-    lower=Composite(_grid_sample_body), batch=IMAGES, traits=("autocast_wide",),
+    lower=Composite(_grid_sample_body), batch=IMAGES, traits=("autocast_wide", "rule_as_one"),
     doc="The input at the points of a grid (N, *sizes, rank): mode nearest, linear, cubic; padding zeros, border, reflection.")

@@ -242,7 +242,7 @@ def true_divide(input, other, *, out=None):
     return scale(ew.div, input, other, out)
 
 
-@api(inplace=True, keywords={"self": "input"})
+@api(inplace=(ew.pow_, ew.square, ew.reciprocal, ew.sqrt, ew.rsqrt), keywords={"self": "input"})
 def pow(input, exponent, *, out=None):
     """input ** exponent"""
     if isinstance(input, Tensor) and isinstance(exponent, (int, float)):
@@ -258,9 +258,13 @@ def _power(x, exponent):
     if exponent == 2:
         return _square(x)
     if exponent == 3 and dt.accumulator(x.dtype) is x.dtype:
-        return ew.mul(_square(x), x)
+        return ew.mul(ew.mul(x, x), x)
     if exponent == -1 and x.dtype.is_floating_point:
         return ew.reciprocal(x)
+    if exponent == -2 and dt.accumulator(x.dtype) is x.dtype:
+        return ew.reciprocal(ew.mul(x, x))
+    if exponent == -0.5 and x.dtype.is_floating_point:
+        return ew.rsqrt(x)
     if exponent == 1:
         return ew.copy.call(x)
     if exponent == 0.5 and x.dtype.is_inexact:

@@ -16,7 +16,7 @@ from ..state import Defaults, tls
 from ..tensor import Tensor, numel_of, shape_of, wrap
 from .creation import counted, filled, made, tensor
 from .promote import result_type, to_dtype
-from .register import api, deliver
+from .register import FUNCTIONS, api, deliver
 from .shape import sizes_of
 
 # Joined.
@@ -365,8 +365,8 @@ def vander(x, N=None, increasing=False):
     if n < 0:
         raise ArgumentError(f"vander: the number of columns must not be negative, got {n}")
     x = x if x.dtype.is_inexact else to_dtype(x, dt.int64)
-    powers = [x ** k for k in (range(n) if increasing else range(n - 1, -1, -1))]
-    return stack(powers, 1) if powers else filled(x, (x._a.size, 0), 0, x.dtype)
+    exponents = np.arange(n) if increasing else np.arange(n)[::-1]
+    return FUNCTIONS["pow"](sh.reshape(x, shape=(*shape_of(x), 1)), made(wrap(exponents.astype(x._a.dtype))))
 
 
 @api(method=False)
@@ -385,6 +385,21 @@ def combinations(input, r=2, with_replacement=False):
     """All choices of r elements of a vector, as rows."""
     if input.ndim != 1:
         raise ShapeError(f"combinations takes a vector, got shape {tuple(input.shape)}")
-    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    rows = np.array(list(choose(range(numel_of(input)), r)), np.int64).reshape(-1, r)
-    return ix.index(input, made(wrap(rows)))
+    if r < 0:
+        raise ArgumentError(f"combinations takes r of at least 0, got {r}")
+    if not r:
+        return filled(input, (0,), 0, input.dtype)
+    return ix.index(input, made(wrap(_choices(int(numel_of(input)), r, int(not with_replacement)))))
+
+
+def _choices(n, r, step):
+    """The rising rows of r numbers below n, each at least `step` above the one before: one column of all of them at a time."""
+    rows = np.zeros((1, 0), np.int64)
+    least = np.zeros(1, np.int64)           # the smallest number that may follow each row
+    for left in range(r - 1, -1, -1):
+        counts = np.maximum(n - step * left - least, 0)
+        starts = np.cumsum(counts) - counts
+        rows, first = np.repeat(rows, counts, axis=0), np.repeat(least - starts, counts)
+        column = first + np.arange(len(first))
+        rows, least = np.concatenate([rows, column[:, None]], 1), column + step
+    return rows

@@ -4,6 +4,9 @@ import builtins
 import math
 import numbers
 
+import numpy as np
+
+from ...ir import dtype as dt
 from ...ir.aval import canonical_dim, canonical_dims
 from ...ir.errors import ArgumentError, ShapeError
 from ...ir.ops import complexes as co
@@ -121,13 +124,11 @@ def gradient(input, *, spacing=1, dim=None, edge_order=1):
 @api()
 def histogram(input, bins, *, range=None, weight=None, density=False, out=None):
     """(hist, bin_edges): how much falls between neighbouring edges; the last bin holds its upper edge."""
-    edges = bins if isinstance(bins, Tensor) else _equal_edges(input, bins, range)
     x = reshape(input, shape=(input.numel(),))
+    edges, even = (bins, None) if isinstance(bins, Tensor) else _equal_edges(x, bins, range)
     w = full(x, shape=x.shape, value=1.0, dtype=x.dtype) if weight is None else reshape(weight, shape=x.shape)
     count = edges.shape[0] - 1
-    place = FUNCTIONS["searchsorted"](edges, x, right=True) - 1
-    place = ew.where(ew.eq(x, expand(_part(edges, 0, count, count + 1), shape=x.shape)), count - 1, place)
-    inside = ew.logical_and(ew.ge(place, 0), ew.lt(place, count))
+    place, inside = _bins_of(x, edges, even)
     held = ew.where(inside, w, 0.0)
     hist = full(x, shape=(count,), value=0.0, dtype=x.dtype).index_add(0, ew.where(inside, place, 0), held)
     if density:
@@ -138,6 +139,7 @@ def histogram(input, bins, *, range=None, weight=None, density=False, out=None):
 
 
 def _equal_edges(input, bins, between):
+    """(edges of even bins, their ends as numbers)"""
     if not isinstance(bins, numbers.Integral) or bins < 1:
         raise ArgumentError(f"histogram: bins is a number of them, at least 1, or a tensor of edges, got {bins!r}")
     low, high = (float(v) for v in between) if between is not None else (0.0, 0.0)
@@ -147,7 +149,34 @@ def _equal_edges(input, bins, between):
         low, high = low - 0.5, high + 0.5
     if not -math.inf < low < high < math.inf:
         raise ArgumentError(f"histogram: there are no bins between {low} and {high}; give a finite range that increases")
-    return FUNCTIONS["linspace"](low, high, bins + 1, dtype=input.dtype)
+    return FUNCTIONS["linspace"](low, high, bins + 1, dtype=input.dtype), (low, high)
+
+
+def _bins_of(x, edges, even):
+    """(the bin of each element, whether it is in one at all); the ends of `even` bins are known as numbers."""
+    count = edges.shape[0] - 1
+    if even is not None and _tells_apart(x.dtype, even, count):
+        return _even_bins_of(x, edges, even, count)
+    place = FUNCTIONS["searchsorted"](edges, x, right=True) - 1
+    place = ew.where(ew.eq(x, expand(_part(edges, 0, count, count + 1), shape=x.shape)), count - 1, place)
+    return place, ew.logical_and(ew.ge(place, 0), ew.lt(place, count))
+
+
+def _tells_apart(dtype, ends, count) -> bool:
+    """Whether numbers of a dtype between two ends say within one which of so many even bins they are in."""
+    low, high = ends
+    return dtype in (dt.float32, dt.float64) and (high - low) / count > 16 * np.finfo(dtype.np).eps * max(abs(low), abs(high))
+
+
+def _even_bins_of(x, edges, ends, count):
+    """`_bins_of` by arithmetic, put right where rounding took a number over an edge."""
+    x, (low, high) = x.detach(), ends
+    first, last = (expand(_part(edges, 0, at, at + 1), shape=x.shape) for at in (0, count))
+    inside = ew.logical_and(ew.ge(x, first), ew.le(x, last))
+    place = ew.mul(ew.sub(ew.where(inside, x, low), low), count / (high - low)).to(dt.int64).clamp(0, count - 1)
+    place = ew.sub(place, ew.lt(x, edges[place]).to(dt.int64))
+    place = ew.add(place, ew.ge(x, edges[place + 1]).to(dt.int64))
+    return place.clamp(0, count - 1), inside
 
 
 @api(method=False)
@@ -158,15 +187,15 @@ def histogramdd(input, bins, *, range=None, weight=None, density=False, out=None
     given = list(bins) if isinstance(bins, (tuple, list)) else [bins] * count
     if len(given) != count or (range is not None and len(range) != 2 * count):
         raise ArgumentError(f"histogramdd of points in {count} dimensions takes {count} bins and {2 * count} ends of ranges")
-    columns = [points[:, d] for d in builtins.range(count)]
+    columns = [points[:, d].contiguous() for d in builtins.range(count)]
     between = [None if range is None else range[2 * d:2 * d + 2] for d in builtins.range(count)]
-    edges = [b if isinstance(b, Tensor) else _equal_edges(x, b, r) for x, b, r in zip(columns, given, between)]
+    pairs = [(b, None) if isinstance(b, Tensor) else _equal_edges(x, b, r) for x, b, r in zip(columns, given, between)]
+    edges = [e for e, _ in pairs]
     sizes = [e.shape[0] - 1 for e in edges]
     place, inside = 0, True
-    for x, e, n in zip(columns, edges, sizes):
-        at = FUNCTIONS["searchsorted"](e, x.contiguous(), right=True) - 1
-        at = ew.where(ew.eq(x, expand(_part(e, 0, n, n + 1), shape=x.shape)), n - 1, at)
-        inside = (at >= 0) & (at < n) & inside
+    for x, (e, even), n in zip(columns, pairs, sizes):
+        at, within = _bins_of(x, e, even)
+        inside = within & inside
         place = place * n + at
     w = full(points, shape=points.shape[:1], value=1.0, dtype=points.dtype) if weight is None else reshape(
         weight, shape=points.shape[:1])

@@ -18,6 +18,7 @@ from ...ir.symbolic import hint
 
 eager_composites = lazy(__package__, "..cpu.eager_composites")
 LARGE = 1 << 15                  # elements from which the operations of a gradient rule are worth a kernel
+OFTEN = 128                      # calls of a rule on small arrays that take about as long as compiling it
 TRACE_LINES, CHECK_NAN = 1, 2    # what anomaly mode does: note the line of each operation, and stop at the first nan
 
 
@@ -99,7 +100,7 @@ class Node:
         values = self.saved
         vjp = self.op.vjp
         if type(vjp) is not tuple:
-            return vjp(g, *values, needs=tuple([e is not None for e in self.edges]), **self.params)
+            return self.joint(g, values, tuple([e is not None for e in self.edges]))
         params, grads = self.params, []
         if g.__class__ is np.ndarray and g.size >= LARGE and self.op.is_pointwise:
             found = self.compiled(g, values, pending)
@@ -108,6 +109,17 @@ class Node:
         for e, rule in zip(self.edges, vjp):        # quicker than a list in one expression, which is a call of its own
             grads.append(None if e is None or rule is None else rule(g, *values, **params))
         return grads
+
+    def joint(self, g, values, needs):
+        """The gradients that a joint rule gives; by one graph, where that is worth it and such calls come often."""
+        if "rule_as_one" in self.op.traits and g.__class__ is np.ndarray:
+            arguments = (g, *values)
+            often = 1 if g.size >= LARGE else OFTEN
+            run = eager_composites.joint_rule_of(self.op, needs).find(arguments, self.params, often)
+            if run is not None:
+                found = iter(run(arguments))
+                return [next(found) if need else None for need in needs]
+        return self.op.vjp(g, *values, needs=needs, **self.params)
 
     def compiled(self, g, values, pending):
         """The gradients from all rules of a pointwise operator in one kernel, where there is one."""

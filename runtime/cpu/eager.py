@@ -30,6 +30,7 @@ from ...ir.ops import (
     fourier,
     gamma,
     grouped,
+    incomplete,
     indexing,
     least_squares,
     linalg,
@@ -53,9 +54,11 @@ from . import eager_scalars
 from .kernel_table import KernelTable
 
 alloc = lazy(__package__, ".alloc")
+eager_draws = lazy(__package__, ".eager_draws")
 eager_factors = lazy(__package__, ".eager_factors")
 eager_fourier = lazy(__package__, ".eager_fourier")
 eager_losses = lazy(__package__, ".eager_losses")
+eager_moves = lazy(__package__, ".eager_moves")
 eager_nn = lazy(__package__, ".eager_nn")
 eager_composites = lazy(__package__, ".eager_composites")
 eager_orders = lazy(__package__, ".eager_orders")
@@ -63,20 +66,17 @@ eager_rows = lazy(__package__, ".eager_rows")
 eager_sequence = lazy(__package__, ".eager_sequence")
 gemm = lazy(__package__, ".gemm")
 kernels = lazy(__package__, ".kernels")
-row_calls = lazy(__package__, ".row_calls")
 scalars = lazy(__package__, "...passes.codegen.scalars")
 
 LARGE = eager_scalars.LARGE
-_FEW, _MANY = 1 << 12, 1 << 20      # elements from which joins leave numpy, and are shared out between threads
+_MANY = 1 << 20                     # elements of differences from which distances are compiled at the first call
 _OFTEN = 128                        # calls of one kind on small arrays that take about as long as compiling them
-_LEFT_ZEROS = 32 << 20      # bytes of zeros above which the system gives them when they are written
 _FLOAT_KINDS = eager_scalars.FLOAT_KINDS
 _WIDE = {d.np for d in (dt.float32, dt.float64)}
 _SOME = 256                         # elements from which numpy's conversion of 16-bit floats takes longer than a kernel's call
 _LOW = (dt.float16, dt.bfloat16)
 _LOW_KINDS = {d.np for d in _LOW}
 _CONVERTED = {d.np for d in (*_LOW, dt.float32, dt.float64, dt.int32, dt.int64, dt.bool_)}
-_WORDS = {d.np for d in (dt.float32, dt.float64, dt.int32, dt.int64)}      # whose elements are copied as they are
 TABLE = KernelTable()
 
 
@@ -165,13 +165,15 @@ _general_distances = composite(distance.distances)
 _BODIES = {linalg.dot: _dot, linalg.cross: _cross, distance.distances: _distances}
 
 
-_WHOLE_INSIDE = frozenset({point_taps.taps_take, point_taps.taps_put, point_taps.taps_dots})
+@functools.cache
+def _whole_inside() -> frozenset:
+    return frozenset([op for op in TABLE if "whole_inside" in op.traits])
 
 
 def kept_whole(graph) -> frozenset:
     """The composites that stay whole in compiled graphs, since eager mode runs them as one kernel of their own: those that are
-    called themselves, and of what is inside of bodies those that loops would do worse."""
-    return _WHOLE_INSIDE.union([n.op for n in graph.nodes if n.op in TABLE])
+    called themselves, and of what is inside of bodies those that loops would do worse (trait "whole_inside")."""
+    return _whole_inside().union([n.op for n in graph.nodes if n.op in TABLE])
 
 
 # Elementwise; functions of elements alone are in `eager_scalars.py`.
@@ -192,6 +194,12 @@ def cast(op: Op):
         return kernels.cast(dt.BY_NP[x.dtype], dtype)(x)
 
     return run
+
+
+@TABLE.makes(incomplete.gammainc)
+def gammainc(op: Op):
+    """The reference, with a compiled logarithm of gamma."""
+    return functools.partial(op.ref, log_gamma=kernels.function("lgamma", dt.float64))
 
 
 # Reductions.
@@ -220,103 +228,6 @@ def reduction(op: Op):
 def rows(op: Op):
     """The kernels of `eager_rows.py`."""
     return eager_rows.TABLE.make(op)
-
-
-# Random numbers: the compiled stream gives the bits that ir/philox.py defines; normals differ from numpy's in the last one.
-
-
-def drawn(name):
-    """What gives the first elements of a key's stream, made in `out` if it is given: a contiguous array of the shape and
-    dtype."""
-    draw: Any = None
-
-    def run(key, shape, out=None, span=0):
-        nonlocal draw
-        draw = draw or kernels.draw(name).__call__      # a method: quicker to call than an object
-        (seed, call), count = key.tolist(), 1
-        for n in shape:
-            count *= n
-        made = draw(seed, call, count, 0, span, None if out is None else out.reshape(-1))
-        return made if len(shape) == 1 else made.reshape(shape)
-
-    return run
-
-
-@TABLE.makes(shape.full)
-def full(op: Op):
-    """Constants; large ones in memory with large pages that is used again."""
-
-    def run(like, *, shape, value, dtype):
-        size = dtype.itemsize
-        for n in shape:
-            size *= n
-        small = size < alloc.SMALL_BYTES
-        if (small and dtype.np.isbuiltin != 1) or (size > _LEFT_ZEROS and value == 0):
-            return op.ref(like, shape=shape, value=value, dtype=dtype)
-        out = np.empty(shape, dtype.np) if small else alloc.empty(shape, dtype.np)
-        out.fill(value)
-        return out
-
-    return run
-
-
-@TABLE.makes(random.uniform)
-def uniform(op: Op):
-    """Uniform floats."""
-    made = {dt.float32: drawn("random_uniform"), dt.float64: drawn("random_uniform_double")}
-
-    def run(key, *, shape, dtype, out=None):
-        return made[dtype](key, shape, out) if dtype in made else op.ref(key, shape=shape, dtype=dtype)
-
-    return run
-
-
-@TABLE.makes(random.normal)
-def normal(op: Op):
-    """Normal floats; 16-bit ones are the float32 numbers, rounded."""
-
-    single, double = drawn("random_normal"), drawn("random_normal_double")
-
-    def run(key, *, shape, dtype, out=None):
-        made = (double if dtype is dt.float64 else single)(key, shape, out)
-        return made if made.dtype is dtype.np else made.astype(dtype.np)
-
-    return run
-
-
-@TABLE.makes(random.bernoulli_mask)
-def bernoulli_mask(op: Op):
-    """word < round(p * 2**32)"""
-
-    def run(key, *, shape, p):
-        threshold = round(p * 2**32)
-        if threshold >= 2**32:
-            return np.ones(shape, np.bool_)
-        return row_calls.draw_mask(*key.tolist(), math.prod(shape), threshold).reshape(shape)
-
-    return run
-
-
-@TABLE.makes(random.randint)
-def randint(op: Op):
-    """Integers below the span, and `low` added to them."""
-
-    below = drawn("random_below")
-
-    def run(key, *, shape, low, high, dtype):
-        made = below(key, shape, None, high - low)
-        if low:
-            made += np.int64(low)
-        return made if made.dtype is dtype.np else made.astype(dtype.np)
-
-    return run
-
-
-@TABLE.makes(random.poisson, gamma.standard_gamma, counts.binomial)
-def rejected(op: Op):
-    """Numbers without a closed form: the reference, with compiled draws."""
-    uniform, normal = (kernels.draw(f"random_{name}_double").__call__ for name in ("uniform", "normal"))
-    return functools.partial(op.ref, draws=random.Draws(uniform, normal))
 
 
 # Products.
@@ -367,100 +278,23 @@ def transforms(op: Op):
     return eager_fourier.TABLE.make(op)
 
 
-@TABLE.makes(complexes.pairs)
-def pairs(op: Op):
-    """One copy: that is how complex numbers lie in memory."""
-
-    def run(x):
-        out = alloc.empty((*x.shape, 2), complexes.PARTS[dt.BY_NP[x.dtype]].np)
-        np.copyto(out.view(x.dtype)[..., 0], x)
-        return out
-
-    return run
+# Random numbers.
 
 
-# Joined.
+@TABLE.makes(random.uniform, random.normal, random.bernoulli_mask, random.randint, random.poisson, gamma.standard_gamma,
+              counts.binomial)
+def draws(op: Op):
+    """The streams of `eager_draws.py`."""
+    return eager_draws.TABLE.make(op)
 
 
-@TABLE.makes(shape.cat)
-def cat(op: Op):
-    """numpy where caches hold everything; larger arrays are brought to their places by all threads."""
-
-    def run(*xs, dim):
-        first = xs[0]
-        kind, size = first.dtype, 0
-        for x in xs:
-            if x.dtype is not kind and x.dtype != kind:
-                return op.ref(*xs, dim=dim)
-            size += x.size
-        if size < _FEW or (not dim and size * kind.itemsize < alloc.SMALL_BYTES):
-            return np.concatenate(xs, dim)
-        sizes, long, dense = first.shape, 0, True
-        before, after = sizes[:dim], sizes[dim + 1:]
-        for x in xs:
-            shape = x.shape
-            if len(shape) != len(sizes) or shape[:dim] != before or shape[dim + 1:] != after:
-                raise ValueError("arrays of different sizes")
-            long += shape[dim]
-            dense = dense and x.flags.c_contiguous
-        out = alloc.empty((*before, long, *after), kind)
-        if size >= _MANY and kind in _WORDS:
-            return _joined_by_all(xs, out, dim)
-        return join_rows(xs, out, dim) if dense and dim else np.concatenate(xs, dim, out)
-
-    return run
+# What only moves elements.
 
 
-def _joined_by_all(xs, out, dim):
-    """Copies to places of `out` by all threads."""
-    place, start, copy = (slice(None),) * dim, 0, kernels.cast(dt.BY_NP[out.dtype], dt.BY_NP[out.dtype])
-    for x in xs:
-        end = start + x.shape[dim]
-        if x.size:
-            copy(x, out=out[(*place, slice(start, end))])
-        start = end
-    return out
-
-
-_SHORT_ROW = 256        # bytes up to which a row is copied as one element
-_MANY_ROWS = 256        # from which that is worth finding out how
-
-
-def join_rows(xs, out, dim):
-    """Rows side by side. Short ones are copied as one element of their size, where numpy would copy element by element."""
-    outer = math.prod(out.shape[:dim])
-    if outer < _MANY_ROWS or out.nbytes > _SHORT_ROW * outer * len(xs):
-        return np.concatenate(xs, dim, out)
-    rows, start = out.reshape(outer, -1).view(np.uint8), 0
-    for x in xs:
-        if x.size:
-            row = _row_of(x.nbytes // outer)
-            end = start + row.itemsize
-            rows[:, start:end].view(row)[...] = x.reshape(outer, -1).view(row)
-            start = end
-    return out
-
-
-@functools.lru_cache(512)
-def _row_of(size):
-    """A dtype of so many bytes."""
-    return np.dtype(f"u{size}" if size in (1, 2, 4, 8) else f"V{size}")
-
-
-_COPIED = {1: dt.uint8, 2: dt.int16, 4: dt.int32, 8: dt.int64}      # elements of their size
-
-
-@TABLE.makes(shape.flip)
-def flip(op: Op):
-    """numpy for few elements; many are read backwards in vectors."""
-
-    def run(x, *, dims):
-        word = _COPIED.get(x.itemsize)
-        if x.size < _FEW or word is None:
-            return op.ref(x, dims=dims)
-        return kernels.cast(word, word)(np.flip(x.view(word.np), dims)).view(x.dtype)
-
-    return run
+@TABLE.makes(shape.full, shape.cat, shape.flip, complexes.pairs)
+def moves(op: Op):
+    """The copies of `eager_moves.py`."""
+    return eager_moves.TABLE.make(op)
 
 
 # Orders, running sums, elements by index.
@@ -476,9 +310,9 @@ def order(op: Op):
 # Convolutions, pools, resampling, batch normalisation.
 
 
-@TABLE.makes(point_taps.taps_take, point_taps.taps_put, point_taps.taps_dots,
-              conv.conv, conv.conv_input_grad, conv.conv_weight_grad, pool.max_pool, pool.avg_pool, pool.avg_pool_grad,
-              pool.plane_put, resample.resample, resample.resample_grad, resample.border_pad, resample.border_pad_grad,
+@TABLE.makes(point_taps.taps_take, point_taps.taps_put, point_taps.taps_dots, conv.conv, conv.conv_input_grad,
+              conv.conv_weight_grad, pool.max_pool, pool.adaptive_max_pool, pool.avg_pool, pool.avg_pool_grad, pool.plane_put,
+              resample.resample, resample.resample_grad, resample.border_pad, resample.border_pad_grad,
               batch_norm.batch_norm, batch_norm.batch_norm_train, batch_norm.batch_norm_grad,
               batch_norm.batch_norm_relu_train, batch_norm.batch_norm_relu_grad)
 def neural(op: Op):

@@ -26,7 +26,7 @@ from ...passes.decompose import decompose
 from ...passes.kernel_body import is_free
 from ...passes.plan_memory import Fused
 from ...passes.row_bodies import row_bodies
-from . import eager, program
+from . import alloc, eager, program
 
 _KINDS = {d.np for d in dt.ALL if not d.is_complex and d not in dt.FLOAT8}
 _MOST = 512             # kinds of calls that are remembered for each operator
@@ -165,6 +165,26 @@ class Rules(Composites):
         return tuple(sums.values())
 
 
+class JointRule(Composites):
+    """The compiled rule of a composite that gives all gradients at once (trait "rule_as_one"); `needs` says which."""
+
+    also = Rules.also
+
+    def __init__(self, op: Op, needs: tuple):
+        super().__init__(op)
+        self.needs = needs
+
+    def find(self, args, params, calls=1):
+        """As of composites; views are laid out first, which costs little beside such a rule."""
+        dense = tuple([alloc.dense(a) if a.__class__ is np.ndarray else a for a in args])
+        run = super().find(dense, params, calls)
+        return None if run is None else lambda args: run(dense)
+
+    def _written(self, b, operands, params):
+        made = self.op.vjp(*operands, needs=self.needs, **params)
+        return tuple([m for m, need in zip(made, self.needs) if need])
+
+
 class RulesOfOne(Rules):
     """The rules for a gradient of a shape that is one number everywhere."""
 
@@ -190,6 +210,12 @@ def one_of(g):
 def rules_of(op: Op, goals: tuple) -> Rules:
     """The rules of an operator for the arguments that need gradients."""
     return Rules(op, goals)
+
+
+@functools.cache
+def joint_rule_of(op: Op, needs: tuple) -> JointRule:
+    """The rule of an operator for the arguments that need gradients."""
+    return JointRule(op, needs)
 
 
 def _told(param):

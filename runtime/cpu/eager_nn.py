@@ -6,6 +6,7 @@ The kernels take float32 and float64. Narrower floats are widened and rounded on
 
 import functools
 import inspect
+from math import prod
 from typing import Any
 
 from ...ir import dtype as dt
@@ -15,7 +16,7 @@ from ...ir.ops import conv as conv_ops
 from ...ir.ops import point_taps as taps_ops
 from ...ir.ops import pool as pool_ops
 from ...ir.ops import resample as resample_ops
-from . import batch_norm, conv, conv_low, kernels, maps, point_taps, pooling
+from . import batch_norm, bins, conv, conv_low, kernels, maps, point_taps, pooling
 from .kernel_table import KernelTable
 
 TABLE = KernelTable()
@@ -80,7 +81,24 @@ def _plane_op(op, run):
     return call
 
 
-_PLANES = {pool_ops.max_pool: pooling.max_pool, pool_ops.avg_pool: pooling.avg_pool,
+_LARGE_WINDOW = 512         # elements from which windows that do not meet are reduced as bins
+_MANY_IN_BINS = 1 << 13     # elements of all planes from which bins are; below, the reference looks at each by itself
+
+
+def _max_pool(x, *, kernel, stride, padding, dilation):
+    """Large windows beside each other are bins, which are reduced in vectors along their rows."""
+    if kernel == stride and prod(kernel) >= _LARGE_WINDOW and not any(map(any, padding)) and set(dilation) == {1}:
+        size = [n // k for n, k in zip(x.shape[2:], kernel)]
+        if all(n == k * count for n, k, count in zip(x.shape[2:], kernel, size)):
+            return bins.maxima(x, size=size)
+    return pooling.max_pool(x, kernel=kernel, stride=stride, padding=padding, dilation=dilation)
+
+
+def _adaptive_max_pool(x, *, size):
+    return bins.maxima(x, size=size) if x.size >= _MANY_IN_BINS else None
+
+
+_PLANES = {pool_ops.max_pool: _max_pool, pool_ops.adaptive_max_pool: _adaptive_max_pool, pool_ops.avg_pool: pooling.avg_pool,
            pool_ops.avg_pool_grad: pooling.avg_pool_grad, pool_ops.plane_put: pooling.plane_put}
 
 

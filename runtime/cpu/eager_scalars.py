@@ -18,6 +18,7 @@ scalars = lazy(__package__, "...passes.codegen.scalars")
 LARGE = 1 << 15             # elements from which exact operators leave numpy
 _MANY_OF_ONE = 1 << 10      # and exact functions of one array, as a call of their kernel costs no more than numpy's
 FLOAT_KINDS = {d.np for d in dt.FLOATS}
+_PLAIN_NUMBERS = (float, int)
 _WHOLE = 1 << 53            # integers below are exact as doubles
 
 
@@ -117,6 +118,10 @@ class ScalarKernels:
         return True
 
     def _general(self, args):
+        if len(args) == 2 and args[0].__class__ is np.ndarray and args[1].__class__ in _PLAIN_NUMBERS:      # the usual case
+            x, kind = args[0], args[0].dtype
+            made = self.made.get((kind, kind)) or self._of((x, x))
+            return made.beside((x,), (number_of(args[1], kind),))
         arrays = self._arrays(args)
         made = self._of(arrays)
         count = 0

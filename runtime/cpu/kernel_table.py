@@ -26,6 +26,9 @@ class KernelTable:
 
         return mark
 
+    def __iter__(self):
+        return iter(self._makers)
+
     def __contains__(self, op: Op) -> bool:
         return op in self._makers
 

@@ -24,7 +24,7 @@ BY_SIZE = {2: I16, 4: F32, 8: F64}  # rows are copied as elements of their size
 _WORK = 1 << 16                     # elements from which threads share
 _KEPT = 512
 _INT64 = np.dtype(np.int64)
-INDEX = codegen.ARRAYS.index("index")
+INDEX, BAG_INDEX = codegen.ARRAYS.index("index"), bags_codegen.ARRAYS.index("index")
 
 
 def can_take(table) -> bool:

@@ -14,7 +14,7 @@ from ...ir.kernel_builder import KernelBuilder
 from ...ir.numeric import as_kind
 from . import compile
 from .kernel_entry import kernel_text
-from .step_list import NativeStep, Status, Table
+from .step_list import At, NativeStep, Status, Table
 
 
 @functools.lru_cache(4096)
@@ -127,3 +127,24 @@ def check_range(numbers, count: int, kind, low: int, high: int, ignored: int | N
     """Stops the run unless `count` integers lie in low .. high - 1 or are `ignored`."""
     bounds = [Table([n]) for n in (low, ignored or 0, high)]
     return step(_outside(kind, ignored is not None), (numbers, *bounds, Status()), n=count)
+
+
+@functools.lru_cache(16)
+def _falls(kind) -> Kernel:
+    k = KernelBuilder(f"falls_{kind.name}")
+    k.reduce("r", "n")
+    for name in "xy":
+        k.input(name, kind, (1,))
+    k.output("wrong", dt.int64, (0,))
+    with k.sweep():
+        found = k.fold("any", k.fn.lt(k.load("y"), k.load("x")))
+    with k.point():
+        k.store(found.to(dt.int64), "wrong")
+    return k.build()
+
+
+def check_rising(operand: int, count: int, kind) -> list[NativeStep]:
+    """Stops the run unless each of `count` integers is at least the one before."""
+    if count < 2:
+        return []
+    return [step(_falls(kind), (At(operand), At(operand, kind.itemsize), Status()), n=count - 1)]

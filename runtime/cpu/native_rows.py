@@ -7,7 +7,7 @@ from ...ir.kernel_builder import KernelBuilder
 from ...ir.ops import embedding, indexing
 from . import gathers, lookup, pool
 from .native import native
-from .native_kernels import check_range, move, step
+from .native_kernels import check_range, check_rising, move, step
 from .step_list import At, NativeCall, Scratch, Status, Table
 
 _INDICES = {dt.int64.np, dt.int32.np, dt.int16.np, dt.int8.np, dt.uint8.np}
@@ -53,10 +53,10 @@ def _taken(operands, results, low):
     return NativeCall(tuple(steps), scratch)
 
 
-def _with_index(native_step, at):
+def _with_index(native_step, at, word=lookup.INDEX):
     """A step of a lookup with its indices elsewhere."""
     words = list(native_step.words)
-    words[lookup.INDEX] = at
+    words[word] = at
     return native_step._replace(words=tuple(words))
 
 
@@ -108,6 +108,19 @@ def row_sums(node, operands, results):
     if index.dtype not in _INDICES or out.dtype not in lookup.ADDABLE:
         return None
     return _added(values, 0, index, 1, out, 0, 2, True, [])
+
+
+@native(embedding.bag_sums)
+def bag_sums(node, operands, results):
+    """Sums of a table's rows for each bag, without the rows in between."""
+    (table, index, offsets), (out,) = operands, results
+    if index.dtype not in _INDICES or offsets.dtype != dt.int64.np or out.dtype not in lookup.ADDABLE or not index.size:
+        return None
+    steps, at, scratch = _index_steps(1, index, table.shape[0], 0)
+    bags = [check_range(At(2), 1, dt.int64, 0, 1), check_range(At(2), offsets.size, dt.int64, 0, index.size + 1),
+            *check_rising(2, offsets.size, dt.int64)]
+    made = lookup.bag_plan(out.dtype, index.size, table.shape[1], offsets.size, pool.get_num_threads()).native([0, 1, 2, 3])
+    return NativeCall((*bags, *steps, *[_with_index(s, at, lookup.BAG_INDEX) for s in made.steps]), scratch)
 
 
 @native(indexing.index_put)

@@ -25,7 +25,6 @@ _UNROLLED = 4       # how often a function of a sweep is written, about
 CHUNK_COST = 65536  # work of one chunk, in simple instructions on one element
 MAX_CHUNKS = 64
 POOL = "ingot_pool_run"
-_IN_DOUBLE = frozenset({"sin", "cos", "atan", "atan2", "erfinv", "lgamma", "digamma", "trigamma", "atanh", *scalars.DRAW_NAMES})
 
 
 class Nest:
@@ -74,7 +73,8 @@ class Nest:
         return f.select(f.compare("sgt", count, f.index(1)), f.binary("shl", f.index(1), f.index(f.sub(64, zeros))), f.index(1))
 
     def lanes(self, stages=None) -> int:
-        """Lanes of a vector: as many as the widest type allows that the stages load, store or compute floats in."""
+        """Lanes of a vector: as many as the widest type of floats allows. Functions that compute in float64 for float32 go
+        over two vectors at a time, since one by itself waits for its own results."""
         widest = 1
         for stage in self.kernel.stages if stages is None else stages:
             for i in stage.body:
@@ -83,8 +83,6 @@ class Nest:
 
     def element_width(self, i: Instr) -> int:
         """Bytes per lane that an instruction works with; counters and indices do not count."""
-        if i.op in scalars.VIA_DOUBLE or i.op in _IN_DOUBLE:
-            return 8
         dtype = i.dtype
         if i.op in ("load", "store"):
             dtype = self.kernel.buffer(buffer_of(i)).dtype

@@ -3,7 +3,7 @@
 exp: x = n ln2 + r with |r| <= ln2/2, a polynomial in r, then the exponent is added in two steps so that results round once
 into the subnormal range. log: x = 2^k m with m in [sqrt(1/2), sqrt(2)); log m = 2 atanh(s), s = (m-1)/(m+1). pow works on a
 logarithm carried as an unevaluated sum of two numbers, so that its error is not multiplied by the exponent; for float32 plain
-float64 numbers are precise enough (`wide_log`: an error of 2**-34).
+float64 numbers are precise enough (`_single_log2`). What only zeros, infinities, nan and negative bases need is branched round.
 """
 
 from ....ir import dtype as dt
@@ -188,30 +188,37 @@ def _wide_split(s, x):
     return (k + magic.bits()).as_(dt.float64) - magic, (bits - (k << 52)).as_(dt.float64)
 
 
-def _near_one(s, f):
-    """log(1 + f) for sqrt(1/2) <= 1 + f < sqrt(2), in float64 within 2**-34."""
+def _near_one(s, f, coefficients=C.LOG_SHORT):
+    """log(1 + f) for sqrt(1/2) <= 1 + f < sqrt(2), in float64 within 2**-37."""
     q = f / (f + 2.0)
-    z = q * q
-    return q * s.fma(z, s.poly(z, (2 / 3, 2 / 5, 2 / 7, 2 / 9, 2 / 11, 2 / 13)), 2.0)
+    return q * s.poly(q * q, coefficients)
 
 
 def wide_log(s, x):
-    """log of positive finite float64 numbers that are normal, within 2**-34."""
+    """log of positive finite float64 numbers that are normal, within 2**-36."""
     k, m = _wide_split(s, x)
     return s.fma(k, K.LN2, _near_one(s, m - 1.0))
 
 
 def wide_log1p(s, x):
-    """log(1 + x) in float64 for x >= -1 that float32 numbers could be, within 2**-34; nothing useful at -1 and infinity."""
+    """log(1 + x) in float64 for x >= -1 that float32 numbers could be, within 2**-36; nothing useful at -1 and infinity."""
     k, m = _wide_split(s, x + 1.0)
     return s.fma(k, K.LN2, _near_one(s, s.select(k.eq(0), x, m - 1.0)))
+
+
+_LOG2_SHORT = tuple(c * K.LOG2E for c in C.LOG_SHORT)
+
+
+def _single_log2(s, x):
+    """log2 of positive finite float32 numbers in float64, within 2**-36; exact at powers of two."""
+    k, m = _wide_split(s, x.to(dt.float64))
+    return k + _near_one(s, m - 1.0, _LOG2_SHORT)
 
 
 def log2(s, x):
     """Base-2 logarithm; exact at powers of two."""
     if x.dtype is dt.float32:
-        k, m = _wide_split(s, x.to(dt.float64))
-        return log_edges(s, x, s.fma(_near_one(s, m - 1.0), K.LOG2E, k).to(dt.float32))
+        return log_edges(s, x, _single_log2(s, x).to(dt.float32))
     k, m = split(s, x)
     high, low = log_pair(s, m)
     p, e = s.two_product(high, K.LOG2E)
@@ -242,10 +249,18 @@ def log1p(s, x):
     return s.select(x.eq(-1.0), -INF, s.select(x < -1.0, NAN, s.select(x.eq(INF), INF, y)))
 
 
-def _wide_power(s, x, y):
+def _short_exp2(s, x):
+    """2**x for |x| <= 1000, in float64 within 2**-33."""
+    t = x + K.MAGIC_64
+    r = x - (t - K.MAGIC_64)
+    y = s.fma(r, s.poly(r, C.EXP2_SHORT), 1.0)
+    return (y.bits() + (t.bits() << 52)).as_(dt.float64)
+
+
+def _single_power(s, x, y):
     """x**y of float32 numbers, x positive and finite."""
-    p = wide_log(s, x.to(dt.float64)) * _clamp(s, y, -1e22, 1e22).to(dt.float64)
-    return exp_parts(s, _clamp(s, p, -110.0, 90.0), 0.0).to(dt.float32)
+    p = _single_log2(s, x) * y.to(dt.float64)
+    return _short_exp2(s, _clamp(s, p, -200.0, 200.0)).to(dt.float32)
 
 
 def _pair_power(s, x, y):
@@ -269,12 +284,17 @@ def pow(s, x, y):
     """x**y with C's special cases; of integers, by repeated squaring."""
     if not x.dtype.is_floating_point:
         return integer_pow(s, x, y)
+    r = (_single_power if x.dtype is dt.float32 else _pair_power)(s, abs(x), y)
+    usual = (x > 0) & (x < INF) & (abs(y) < INF)
+    return s.rare(~usual, r, lambda: _power_edges(s, x, y, r))
+
+
+def _power_edges(s, x, y, r):
+    """x**y of any numbers, r that of |x| where it is finite and not 0."""
     ax = abs(x)
-    usual = (ax > 0) & (ax < INF)
-    r = (_wide_power if x.dtype is dt.float32 else _pair_power)(s, s.select(usual, ax, 1.0), y)
     whole, odd = _parity(s, y)
     zero_or_inf = s.select((ax.eq(0)) ^ (y < 0), s.const(x.dtype, 0.0), s.const(x.dtype, INF))
-    r = s.select(usual, r, zero_or_inf)
+    r = s.select(ax.eq(0) | ax.eq(INF), zero_or_inf, r)
     r = s.select(odd, s.copysign(r, x), r)
     r = s.select((x < 0) & ~whole & (ax < INF) & (abs(y) < INF), NAN, r)
     r = s.select(ax.eq(1.0) & s.is_inf(y), 1.0, r)

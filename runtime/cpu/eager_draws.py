@@ -1,0 +1,95 @@
+"""Which compiled streams give random numbers in eager mode; see `eager.py`.
+
+They give the bits that ir/philox.py defines; normals differ from numpy's in the last one.
+"""
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
+from ...ir import dtype as dt
+from ...ir.op import Op
+from ...ir.ops import counts, gamma, random
+from . import kernels, row_calls
+from .kernel_table import KernelTable
+
+TABLE = KernelTable()
+
+
+def drawn(name):
+    """What gives the first elements of a key's stream, made in `out` if it is given: a contiguous array of the shape and
+    dtype."""
+    draw: Any = None
+
+    def run(key, shape, out=None, span=0):
+        nonlocal draw
+        draw = draw or kernels.draw(name).__call__      # a method: quicker to call than an object
+        (seed, call), count = key.tolist(), 1
+        for n in shape:
+            count *= n
+        made = draw(seed, call, count, 0, span, None if out is None else out.reshape(-1))
+        return made if len(shape) == 1 else made.reshape(shape)
+
+    return run
+
+
+@TABLE.makes(random.uniform)
+def uniform(op: Op):
+    """Uniform floats."""
+    made = {dt.float32: drawn("random_uniform"), dt.float64: drawn("random_uniform_double")}
+
+    def run(key, *, shape, dtype, out=None):
+        return made[dtype](key, shape, out) if dtype in made else op.ref(key, shape=shape, dtype=dtype)
+
+    return run
+
+
+@TABLE.makes(random.normal)
+def normal(op: Op):
+    """Normal floats; 16-bit ones are the float32 numbers, rounded."""
+
+    single, double = drawn("random_normal"), drawn("random_normal_double")
+
+    def run(key, *, shape, dtype, out=None):
+        made = (double if dtype is dt.float64 else single)(key, shape, out)
+        return made if made.dtype is dtype.np else made.astype(dtype.np)
+
+    return run
+
+
+@TABLE.makes(random.bernoulli_mask)
+def bernoulli_mask(op: Op):
+    """word < round(p * 2**32)"""
+
+    def run(key, *, shape, p):
+        threshold = round(p * 2**32)
+        if threshold >= 2**32:
+            return np.ones(shape, np.bool_)
+        seed, call = key.tolist()
+        return row_calls.draw_mask(seed, call, math.prod(shape), threshold).reshape(shape)
+
+    return run
+
+
+@TABLE.makes(random.randint)
+def randint(op: Op):
+    """Integers below the span, and `low` added to them."""
+
+    below = drawn("random_below")
+
+    def run(key, *, shape, low, high, dtype):
+        made = below(key, shape, None, high - low)
+        if low:
+            made += np.int64(low)
+        return made if made.dtype is dtype.np else made.astype(dtype.np)
+
+    return run
+
+
+@TABLE.makes(random.poisson, gamma.standard_gamma, counts.binomial)
+def rejected(op: Op):
+    """Numbers without a closed form: the reference, with compiled draws."""
+    uniform, normal = (kernels.draw(f"random_{name}_double").__call__ for name in ("uniform", "normal"))
+    return functools.partial(op.ref, draws=random.Draws(uniform, normal))

@@ -1,0 +1,128 @@
+"""What only moves elements, or writes one everywhere, in eager mode; see `eager.py`."""
+
+import functools
+import math
+
+import numpy as np
+
+from ...ir import dtype as dt
+from ...ir.op import Op
+from ...ir.ops import complexes, shape
+from . import alloc, kernels
+from .kernel_table import KernelTable
+
+TABLE = KernelTable()
+_FEW, _MANY = 1 << 12, 1 << 20      # elements from which joins leave numpy, and are shared out between threads
+_LEFT_ZEROS = 32 << 20      # bytes of zeros above which the system gives them when they are written
+_WORDS = {d.np for d in (dt.float32, dt.float64, dt.int32, dt.int64)}      # whose elements are copied as they are
+
+
+@TABLE.makes(shape.full)
+def full(op: Op):
+    """Constants; large ones in memory with large pages that is used again."""
+
+    def run(like, *, shape, value, dtype):
+        size = dtype.itemsize
+        for n in shape:
+            size *= n
+        small = size < alloc.SMALL_BYTES
+        if (small and dtype.np.isbuiltin != 1) or (size > _LEFT_ZEROS and value == 0):
+            return op.ref(like, shape=shape, value=value, dtype=dtype)
+        out = np.empty(shape, dtype.np) if small else alloc.empty(shape, dtype.np)
+        out.fill(value)
+        return out
+
+    return run
+
+
+@TABLE.makes(complexes.pairs)
+def pairs(op: Op):
+    """One copy: that is how complex numbers lie in memory."""
+
+    def run(x):
+        out = alloc.empty((*x.shape, 2), complexes.PARTS[dt.BY_NP[x.dtype]].np)
+        np.copyto(out.view(x.dtype)[..., 0], x)
+        return out
+
+    return run
+
+
+@TABLE.makes(shape.cat)
+def cat(op: Op):
+    """numpy where caches hold everything; larger arrays are brought to their places by all threads."""
+
+    def run(*xs, dim):
+        first = xs[0]
+        kind, size = first.dtype, 0
+        for x in xs:
+            if x.dtype is not kind and x.dtype != kind:
+                return op.ref(*xs, dim=dim)
+            size += x.size
+        if size < _FEW or (not dim and size * kind.itemsize < alloc.SMALL_BYTES):
+            return np.concatenate(xs, dim)
+        sizes, long, dense = first.shape, 0, True
+        before, after = sizes[:dim], sizes[dim + 1:]
+        for x in xs:
+            shape = x.shape
+            if len(shape) != len(sizes) or shape[:dim] != before or shape[dim + 1:] != after:
+                raise ValueError("arrays of different sizes")
+            long += shape[dim]
+            dense = dense and x.flags.c_contiguous
+        out = alloc.empty((*before, long, *after), kind)
+        if size >= _MANY and kind in _WORDS:
+            return _joined_by_all(xs, out, dim)
+        return join_rows(xs, out, dim) if dense and dim else np.concatenate(xs, dim, out)
+
+    return run
+
+
+def _joined_by_all(xs, out, dim):
+    """Copies to places of `out` by all threads."""
+    place, start, copy = (slice(None),) * dim, 0, kernels.cast(dt.BY_NP[out.dtype], dt.BY_NP[out.dtype])
+    for x in xs:
+        end = start + x.shape[dim]
+        if x.size:
+            copy(x, out=out[(*place, slice(start, end))])
+        start = end
+    return out
+
+
+_SHORT_ROW = 256        # bytes up to which a row is copied as one element
+_MANY_ROWS = 256        # from which that is worth finding out how
+
+
+def join_rows(xs, out, dim):
+    """Rows side by side. Short ones are copied as one element of their size, where numpy would copy element by element."""
+    outer = math.prod(out.shape[:dim])
+    if outer < _MANY_ROWS or out.nbytes > _SHORT_ROW * outer * len(xs):
+        return np.concatenate(xs, dim, out)
+    rows, start = out.reshape(outer, -1).view(np.uint8), 0
+    for x in xs:
+        if x.size:
+            row = _row_of(x.nbytes // outer)
+            end = start + row.itemsize
+            rows[:, start:end].view(row)[...] = x.reshape(outer, -1).view(row)
+            start = end
+    return out
+
+
+@functools.lru_cache(512)
+def _row_of(size):
+    """A dtype of so many bytes."""
+    return np.dtype(f"u{size}" if size in (1, 2, 4, 8) else f"V{size}")
+
+
+_COPIED = {1: dt.uint8, 2: dt.int16, 4: dt.int32, 8: dt.int64}      # elements of their size
+
+
+@TABLE.makes(shape.flip)
+def flip(op: Op):
+    """numpy for few elements; many are read backwards in vectors."""
+
+    def run(x, *, dims):
+        word = _COPIED.get(x.itemsize)
+        if x.size < _FEW or word is None:
+            return op.ref(x, dims=dims)
+        return kernels.cast(word, word)(np.flip(x.view(word.np), dims)).view(x.dtype)
+
+    return run
