@@ -1,5 +1,6 @@
 """Lookups in tables of rows."""
 
+from functools import partial
 from itertools import pairwise
 
 from ....ir import dtype as dt
@@ -8,12 +9,13 @@ from ....ir.ops import elementwise as ew
 from ....ir.ops import embedding as ops
 from ....ir.ops.shape import expand, reshape
 from ...api.promote import to_dtype, widened
-from ...api.register import FUNCTIONS
+from ...api.register import FUNCTIONS, renamed
 from ...autograd.grad_mode import no_grad
 from ...tensor import shape_of
 from .sparse_lookup import gives_rows, sparse_lookup
 
 
+@partial(renamed, keywords={"input": "tensor"})
 def one_hot(tensor, num_classes=-1):
     """int64 rows with a 1 at each index."""
     return FUNCTIONS["one_hot"](tensor, num_classes)
