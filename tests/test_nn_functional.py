@@ -319,3 +319,39 @@ def test_bags_by_rows_and_by_offsets_agree():
     assert not empty[0].detach().numpy().any() and not empty[2].detach().numpy().any()
     with pytest.raises(ValueError, match="mode"):
         F.embedding_bag(index, w, mode="median")
+
+
+BAGS = [[0, 2, 2, 5], [0, 0, 0, 7], [0, 1, 2, 3], [0, 7, 7, 7], [0, 3, 4, 6], [0, 4, 5, 5]]
+
+
+@pytest.mark.parametrize("padding_idx", [None, 1])
+def test_the_largest_of_bags_and_its_gradient(padding_idx):
+    """The first of the largest gets the gradient; bags change from call to call of a traced function, recordings do not."""
+    rng = np.random.default_rng(5)
+    index, table, g = rng.integers(0, 4, 7), rng.integers(-2, 3, (4, 3)).astype("f"), rng.standard_normal((4, 3)).astype("f")
+
+    def bags(weight, offsets):
+        y = F.embedding_bag(ingot.tensor(index), weight, offsets, mode="max", padding_idx=padding_idx)
+        return y, ingot.autograd.grad((y * ingot.tensor(g)).sum(), weight)[0]
+
+    traced = ingot.jit.trace(bags)
+    for starts in BAGS:
+        want, grad = np.zeros((4, 3), "f"), np.zeros_like(table)
+        for bag, (a, b) in enumerate(zip(starts, [*starts[1:], 7])):
+            for d in range(3):
+                rows = [i for i in index[a:b] if i != padding_idx]
+                if rows:
+                    best = max(rows, key=lambda i: table[i, d])
+                    want[bag, d] = table[best, d]
+                    grad[best, d] += g[bag, d]
+        for run in (bags, traced):
+            y, dw = run(ingot.tensor(table, requires_grad=True), ingot.tensor(starts))
+            np.testing.assert_array_equal(y.detach().numpy(), want)
+            np.testing.assert_allclose(dw.numpy(), grad, atol=1e-6)
+    assert traced.stats()["compiles"] == 1
+
+
+def test_bags_of_nothing_have_a_gradient_of_zeros():
+    w = ingot.ones(4, 3, requires_grad=True)
+    F.embedding_bag(ingot.zeros(0, dtype=ingot.int64), w, ingot.tensor([0, 0]), mode="max").sum().backward()
+    assert w.grad.tolist() == [[0.0] * 3] * 4
