@@ -177,6 +177,40 @@ def test_ctc_loss_of_an_impossible_target():
     assert loss.item() == 0 and not logs.grad.numpy().any()
 
 
+@pytest.mark.parametrize("padded", [True, False])
+def test_ctc_loss_of_lengths_that_change_is_recorded_once(padded):
+    random = np.random.default_rng(2)
+
+    def step(logs, labels, steps, sizes):
+        loss = F.ctc_loss(logs.log_softmax(-1), labels, steps, sizes, zero_infinity=True)
+        return loss, ingot.autograd.grad(loss, logs)[0]
+
+    traced = ingot.jit.trace(step)
+    for sizes in ([3, 1, 2], [1, 2, 3], [2, 2, 2], [0, 3, 3]):
+        logs = ingot.tensor(random.standard_normal((9, 3, 5)), requires_grad=True)
+        rows = random.integers(1, 5, (3, 3))
+        given = rows if padded else np.concatenate([row[:n] for row, n in zip(rows, sizes)])
+        args = ingot.tensor(given), ingot.tensor(random.integers(7, 10, 3)), ingot.tensor(sizes)
+        apart = [F.ctc_loss(logs[:, i:i + 1].log_softmax(-1), ingot.tensor(rows[i:i + 1, :n]), args[1][i:i + 1], [n],
+                            reduction="sum") / max(n, 1) for i, n in enumerate(sizes)]
+        for run in (step, traced):
+            loss, grad = run(logs, *args)
+            np.testing.assert_allclose(loss.item(), sum(v.item() for v in apart) / 3, rtol=1e-10)
+            np.testing.assert_allclose(grad.numpy(), ingot.autograd.grad(sum(apart), logs, retain_graph=True)[0].numpy() / 3,
+                                       atol=1e-12)
+    assert traced.stats()["compiles"] == 1
+
+
+@pytest.mark.parametrize(("labels", "steps", "sizes", "said"), [
+    ([[1, 2]], [4, 4], [2, 2], "takes targets"), ([1, 2, 1], [4, 4], [2, 2], "all 4 labels in one row, got 3"),
+    ([[1], [2]], [4, 4], [2, 1], "longer than the rows"), ([[1], [2]], [4, 5], [1, 1], "within the 4 steps"),
+    ([[1], [2]], [4, 4], [1, -1], "not negative"), ([[1], [2]], [4], [1, 1], "one length for each"),
+    ([[1], [2]], [4.0, 4.0], [1, 1], "integers"), ([[1.0], [2.0]], [4, 4], [1, 1], "integer targets")])
+def test_ctc_loss_says_what_does_not_go_together(labels, steps, sizes, said):
+    with pytest.raises((ValueError, TypeError), match=said):
+        F.ctc_loss(ingot.zeros(4, 2, 3), ingot.tensor(labels), steps, sizes)
+
+
 @pytest.mark.parametrize("name,inputs", [
     ("CrossEntropyLoss", lambda: (tensor(rng.standard_normal((3, 4))), ingot.tensor([0, 1, 2]))),
     ("MSELoss", lambda: (tensor(rng.random(3)), ingot.tensor(rng.random(3)))),
