@@ -158,9 +158,10 @@ def test_next_functions_lead_to_the_leaf():
     x = leaf(2.0)
     y = (x * 3).exp()
     (mul, _), = y.grad_fn.next_functions
-    assert mul.name == "MulBackward0"
+    assert mul.name() == "MulBackward0"
     accumulate = mul.next_functions[0][0]
-    assert accumulate.name == "AccumulateGrad"
+    assert accumulate.name() == "AccumulateGrad"
+    assert ingot.jit.trace(lambda v: v * 3)(x).grad_fn.name() == "TraceBackward" and "MulBackward0" in repr(x * 3)
 
 
 @pytest.mark.parametrize("mode, expected", [("all", [[2.0, 3.0]]), ("any", [[3.0]])])
