@@ -436,6 +436,8 @@ def argwhere(input) -> Tensor:
     """The positions of all elements that are not zero, as rows of a matrix."""
 def as_strided(input, size, stride, storage_offset=None) -> Tensor:
     """Any strided window over the memory behind a tensor."""
+def as_strided_(input, size, stride, storage_offset=None) -> Tensor:
+    """The tensor itself becomes such a window."""
 def as_strided_copy(input, size, stride, storage_offset=None) -> Tensor:
     """Any strided window over the memory behind a tensor. A copy."""
 def as_strided_scatter(input, src, size, stride, storage_offset=None) -> Tensor:
@@ -567,13 +569,13 @@ def clamp(input, min=None, max=None, *, out=None) -> Tensor:
     """Limits values to [min, max]; either may be missing, a number or a tensor."""
 def clamp_(input, min=None, max=None, *, out=None) -> Tensor:
     """In-place version of clamp()."""
-def clamp_max(input, max) -> Tensor:
+def clamp_max(input, max, *, out=None) -> Tensor:
     """Values above max become max."""
-def clamp_max_(input, max) -> Tensor:
+def clamp_max_(input, max, *, out=None) -> Tensor:
     """In-place version of clamp_max()."""
-def clamp_min(input, min) -> Tensor:
+def clamp_min(input, min, *, out=None) -> Tensor:
     """Values below min become min."""
-def clamp_min_(input, min) -> Tensor:
+def clamp_min_(input, min, *, out=None) -> Tensor:
     """In-place version of clamp_min()."""
 def clear_autocast_cache() -> Tensor:
     """Drops the casts of parameters that are kept now."""
@@ -616,6 +618,8 @@ def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_paddi
     """Transposed convolution over two spatial dims; weight (in, out / groups, *kernel)."""
 def conv_transpose3d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1) -> Tensor:
     """Transposed convolution over three spatial dims; weight (in, out / groups, *kernel)."""
+def convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups) -> Tensor:
+    """A convolution over as many spatial dims as the weight has, or a transposed one."""
 def copysign(input, other, *, out=None) -> Tensor:
     """Elementwise copysign."""
 def copysign_(input, other, *, out=None) -> Tensor:
@@ -1103,7 +1107,8 @@ def isfinite(input, *, out=None) -> Tensor:
     """Elementwise isfinite."""
 def isfinite_(input, *, out=None) -> Tensor:
     """In-place version of isfinite()."""
-def isin(elements, test_elements, *, assume_unique: builtins.bool = False, invert: builtins.bool = False) -> Tensor:
+def isin(elements, test_elements, *, assume_unique: builtins.bool = False, invert: builtins.bool = False,
+         out=None) -> Tensor:
     """Whether each element occurs among the test elements."""
 def isinf(input, *, out=None) -> Tensor:
     """Elementwise isinf."""
@@ -1671,6 +1676,9 @@ def set_default_device(device) -> None:
     """Sets where new tensors are made when nothing is said; None is the CPU."""
 def set_default_dtype(d) -> None:
     """Sets the dtype of tensors made from Python floats (a floating point dtype)."""
+def set_default_tensor_type(t) -> Tensor:
+    """Sets the dtype of tensors made from Python floats, and the device of new ones, by an old name:
+    "torch.DoubleTensor","""
 def set_deterministic_debug_mode(debug_mode) -> None:
     """Sets what use_deterministic_algorithms sets: "default", "warn", "error", or their numbers."""
 def set_float32_matmul_precision(precision: builtins.str) -> None:
@@ -1828,7 +1836,7 @@ def t(input) -> Tensor:
     """A matrix transposed; fewer dimensions as they are."""
 def t_copy(input) -> Tensor:
     """A matrix transposed; fewer dimensions as they are. A copy."""
-def take(input, index) -> Tensor:
+def take(input, index, *, out=None) -> Tensor:
     """The elements at positions of the flattened tensor, in the shape of index."""
 def take_along_dim(input, indices, dim=None, *, out=None, axis=None) -> Tensor:
     """Elements picked along a dimension by indices that broadcast with the other dimensions."""

@@ -133,11 +133,23 @@ def real_name(name: str) -> str | None:
     return None
 
 
+def _loading(public, children, before):
+    """A module's `__getattr__` that imports its public children by name (`distributions.normal`), after what it has had."""
+    def find(name):
+        if name in children:
+            return importlib.import_module(f"{public}.{name}")
+        if before is not None:
+            return before(name)
+        raise AttributeError(f"module {public!r} has no attribute {name!r}")
+
+    return find
+
+
 class _SameModule(Loader):
     """Hands out a module that exists under another name."""
 
-    def __init__(self, real: str):
-        self.real = real
+    def __init__(self, name: str, real: str):
+        self.name, self.real = name, real
 
     def create_module(self, spec):
         module = importlib.import_module(self.real)
@@ -146,6 +158,9 @@ class _SameModule(Loader):
 
     def exec_module(self, module):
         module.__spec__ = self.own_spec
+        children = {path[len(self.name) - len(_PREFIX) + 1:] for path in PUBLIC if (_PREFIX + path).startswith(self.name + ".")}
+        if children:
+            module.__getattr__ = _loading(self.name, children, getattr(module, "__getattr__", None))
 
 
 class PublicPaths(MetaPathFinder):
@@ -155,7 +170,7 @@ class PublicPaths(MetaPathFinder):
         real = real_name(name)
         if real is None or importlib.util.find_spec(real) is None:
             return None
-        return importlib.util.spec_from_loader(name, _SameModule(real), is_package=True)
+        return importlib.util.spec_from_loader(name, _SameModule(name, real), is_package=True)
 
 
 def install():

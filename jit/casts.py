@@ -1,10 +1,10 @@
-"""`int(t)` and `float(t)` in the user's code while a call is recorded: they give what `item()` gives (`read_numbers.py`). And
-`type(v)`, which is that of the number for which `v` stands.
+"""`int(t)` and `float(t)` in the user's code while a call is recorded: they give what `item()` gives (`read_numbers.py`).
+`len(t)`, which is `t.shape[0]`. And `type(v)`, which is that of the number for which `v` stands.
 
-Python makes a plain number of whatever `__int__` returns, so the name itself has to lead to something else. A `Cast` lies in
-the globals of the user's module for as long as code runs there that only calls such a name with one argument, or asks
-`isinstance`; code that does more with them (`type(x) is int`, `dtype=int`) finds the types themselves. As all threads see
-globals alike, there are no casts where others may run the user's code.
+Python makes a plain number of whatever `__int__` or `__len__` returns, so the name itself has to lead to something else. A
+`Cast` lies in the globals of the user's module for as long as code runs there that only calls such a name with one argument,
+or asks `isinstance`; code that does more with them (`type(x) is int`, `dtype=int`, `key=len`) finds the names' own meaning. As
+all threads see globals alike, there are no casts where others may run the user's code.
 """
 
 import builtins
@@ -35,6 +35,20 @@ class TypeOf:
 
     def __instancecheck__(self, x):
         return isinstance(x, type)
+
+
+class Length:
+    """What stands for `len`."""
+
+    __slots__ = ()
+    kind = len
+
+    def __call__(self, *args):
+        if len(args) == 1 and tls.m.sizes is not None and isinstance(args[0], Tensor):
+            t, = args
+            if type(t).__len__ is Tensor.__len__ and t._a.ndim:
+                return t.shape[0]
+        return len(*args)
 
 
 class Cast:
@@ -84,7 +98,8 @@ def _number_of(x, kind) -> Any:
     return ReadNumber(recorder, as_number(x, held), held(x._a.item()), line)
 
 
-CASTS: dict = {kind.__name__: Cast(kind) for kind in (int, float)} | {"type": TypeOf()}
+CASTS: dict = {kind.__name__: Cast(kind) for kind in (int, float)} | {"len": Length(), "type": TypeOf()}
+_ANYWHERE = ("len", "type")      # what may stand in code that looks at types, too
 
 
 class Casts:
@@ -125,7 +140,7 @@ class Casts:
 
 
 class _Kinds(Walk):
-    """Marks `int`, `float` and `type`, tuples of them, and `isinstance`."""
+    """Marks `int`, `float`, `len` and `type`, tuples of them, and `isinstance`."""
 
     def marked(self, ins, taken):
         if ins.opname == "LOAD_GLOBAL" and (ins.argval in CASTS or ins.argval == "isinstance"):
@@ -164,7 +179,7 @@ def casts_of(code) -> dict:
         if ins.opname == "LOAD_NAME" or _does_more(ins, taken or ()):
             more |= {ins.argval} if ins.opname == "LOAD_NAME" else _united(taken) or set()
         more |= _united(walk.variables.values()) or set()
-    return {name: name not in more and (name == "type" or not looks_at_types(code)) for name in sorted(used)}
+    return {name: name not in more and (name in _ANYWHERE or not looks_at_types(code)) for name in sorted(used)}
 
 
 def _does_more(ins, taken) -> bool:

@@ -73,7 +73,7 @@ def _needed(nodes, found):
 class TraceNode:
     """The node on the tape that stands for one replay of a trace."""
 
-    name = "TraceBackward"
+    label = "TraceBackward"
     op = None
 
     def __init__(self, differential, edges, residuals, guards, outs, symbols=()):
@@ -84,6 +84,10 @@ class TraceNode:
         self.guards = guards         # (storage, version) of the inputs among the residuals
         self.outs = outs
         self.pre_hooks = self.post_hooks = self.line = None
+
+    def name(self) -> str:
+        """Its label, by a call as in PyTorch."""
+        return self.label
 
     @property
     def next_functions(self):

@@ -156,7 +156,7 @@ def _suffixes(t) -> list:
     if t._a.__class__ is DeviceArray:
         found.insert(0, f"device='{t.device}'")
     if t.grad_fn is not None:
-        found.append(f"grad_fn=<{t.grad_fn.name}>")
+        found.append(f"grad_fn=<{t.grad_fn.label}>")
     elif t.requires_grad:
         found.append("requires_grad=True")
     return found

@@ -264,7 +264,8 @@ class Tensor:
         """The positions of all elements that are not zero, as rows of a matrix."""
     def as_strided(self, size, stride, storage_offset=None) -> Tensor:
         """Any strided window over the memory behind a tensor."""
-    def as_strided_(self, size, stride, storage_offset=None) -> Tensor: ...
+    def as_strided_(self, size, stride, storage_offset=None) -> Tensor:
+        """The tensor itself becomes such a window."""
     def as_strided_scatter(self, src, size, stride, storage_offset=None) -> Tensor:
         """input with src in place of a strided window over its memory."""
     def asin(self, *, out=None) -> Tensor:
@@ -362,13 +363,13 @@ class Tensor:
         """Limits values to [min, max]; either may be missing, a number or a tensor."""
     def clamp_(self, min=None, max=None, *, out=None) -> Tensor:
         """In-place version of clamp()."""
-    def clamp_max(self, max) -> Tensor:
+    def clamp_max(self, max, *, out=None) -> Tensor:
         """Values above max become max."""
-    def clamp_max_(self, max) -> Tensor:
+    def clamp_max_(self, max, *, out=None) -> Tensor:
         """In-place version of clamp_max()."""
-    def clamp_min(self, min) -> Tensor:
+    def clamp_min(self, min, *, out=None) -> Tensor:
         """Values below min become min."""
-    def clamp_min_(self, min) -> Tensor:
+    def clamp_min_(self, min, *, out=None) -> Tensor:
         """In-place version of clamp_min()."""
     def clip(self, min=None, max=None, *, out=None) -> Tensor:
         """Limits values to [min, max]; either may be missing, a number or a tensor."""
@@ -1382,7 +1383,7 @@ class Tensor:
         """A matrix transposed; fewer dimensions as they are."""
     def t_(self, *args, **kwargs) -> Tensor:
         """In-place version of t()."""
-    def take(self, index) -> Tensor:
+    def take(self, index, *, out=None) -> Tensor:
         """The elements at positions of the flattened tensor, in the shape of index."""
     def take_along_dim(self, indices, dim=None, *, out=None, axis=None) -> Tensor:
         """Elements picked along a dimension by indices that broadcast with the other dimensions."""

@@ -67,7 +67,7 @@ def test_gradients_to_second_order(fn):
 def test_result_has_history_and_ctx_is_visible_on_it():
     x = leaf(2.0)
     y = Scale.apply(x, factor=5.0)
-    assert y.grad_fn.name == "ScaleBackward"
+    assert y.grad_fn.name() == "ScaleBackward"
     assert y.grad_fn.factor == 5.0
     assert not y.is_leaf
     y.sum().backward()

@@ -158,9 +158,11 @@ def test_next_functions_lead_to_the_leaf():
     x = leaf(2.0)
     y = (x * 3).exp()
     (mul, _), = y.grad_fn.next_functions
-    assert mul.name == "MulBackward0"
+    assert mul.name() == "MulBackward0"
     accumulate = mul.next_functions[0][0]
-    assert accumulate.name == "AccumulateGrad"
+    assert accumulate.name() == "AccumulateGrad"
+    tripled = ingot.jit.trace(lambda v: v * 3)
+    assert [tripled(x).grad_fn.name() for _ in range(2)][1] == "TraceBackward"
 
 
 @pytest.mark.parametrize("mode, expected", [("all", [[2.0, 3.0]]), ("any", [[3.0]])])

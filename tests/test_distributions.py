@@ -374,3 +374,22 @@ def test_classes_of_the_users_expand():
     assert wide.log_prob(ingot.zeros(2, 3)).shape == (2,) and wide.rsample().shape == (2, 3)
     with pytest.raises(NotImplementedError, match="define expand"):
         Renamed(3).expand((2,))
+
+
+ZERO = ingot.zeros(3, dtype=ingot.float64, requires_grad=True)
+SMOOTH = {
+    "Bernoulli": lambda x: D.Bernoulli(logits=x).log_prob(ingot.tensor([0.0, 1.0, 1.0])),
+    "Bernoulli's entropy": lambda x: D.Bernoulli(logits=x).entropy(),
+    "Binomial": lambda x: D.Binomial(4, logits=x).log_prob(ingot.tensor([0.0, 1.0, 4.0])),
+    "Geometric": lambda x: D.Geometric(logits=x).entropy(),
+    "NegativeBinomial": lambda x: D.NegativeBinomial(3, logits=x).log_prob(ingot.tensor([0.0, 1.0, 4.0])),
+    "a divergence": lambda x: D.kl_divergence(D.Bernoulli(logits=x), D.Bernoulli(logits=2 * x + 1)),
+    "sigmoid": lambda x: transforms.SigmoidTransform().log_abs_det_jacobian(x, x.sigmoid()),
+    "softplus": lambda x: transforms.SoftplusTransform()(x),
+    "tanh": lambda x: transforms.TanhTransform().log_abs_det_jacobian(x, x.tanh()),
+}
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_logits_of_zero_have_the_gradients_of_smooth_functions(name):
+    assert ingot.autograd.gradcheck(SMOOTH[name], ZERO)

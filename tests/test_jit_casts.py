@@ -276,3 +276,31 @@ def test_sizes_are_not_pinned_by_casts():
     for n in range(2, 12):
         assert traced(ingot.ones(n)).tolist() == [0.5] * n
     assert traced.stats()["compiles"] <= 2, traced.stats()["misses"]
+
+
+def chosen_rows(x):
+    return x.new_zeros((len(x),) + x.shape[1:]).index_add(0, ingot.arange(len(x)), x)
+
+
+def first_longest(x):
+    rows = sorted([x[:1], x[1:]], key=len)
+    return rows[-1] * len(rows) / len(x)
+
+
+@pytest.mark.parametrize(("use", "enough"), [
+    (chosen_rows, 2), (lambda x: x.sum(0) / len(x), 2), (lambda x: (x.view(len(x), 1), type(len(x)) is int), 2),
+    (lambda x: [len(v) * x for v in (x, [1, 2], "ab")], 2), (first_longest, 9),
+    (lambda x: [x[i] * i for i in range(len(x))], 9)])
+def test_the_length_of_a_tensor_is_its_first_size(use, enough):
+    traced = jit.trace(use)
+    for n in (5, 2, 9, 4, 7, 3, 5):
+        x = ingot.arange(n) * 0.5
+        assert repr(traced(x)) == repr(use(x))
+    assert traced.stats()["compiles"] <= enough, traced.stats()["misses"]
+
+
+def test_a_tensor_without_dims_has_no_length():
+    traced = jit.trace(lambda x, n: x[:n].sum() * len(x.sum()))
+    for n in (2, 3):
+        with pytest.raises(TypeError, match="0-d tensor"):
+            traced(ingot.ones(4), n)

@@ -177,6 +177,40 @@ def test_ctc_loss_of_an_impossible_target():
     assert loss.item() == 0 and not logs.grad.numpy().any()
 
 
+@pytest.mark.parametrize("padded", [True, False])
+def test_ctc_loss_of_lengths_that_change_is_recorded_once(padded):
+    random = np.random.default_rng(2)
+
+    def step(logs, labels, steps, sizes):
+        loss = F.ctc_loss(logs.log_softmax(-1), labels, steps, sizes, zero_infinity=True)
+        return loss, ingot.autograd.grad(loss, logs)[0]
+
+    traced = ingot.jit.trace(step)
+    for sizes in ([3, 1, 2], [1, 2, 3], [2, 2, 2], [0, 3, 3]):
+        logs = ingot.tensor(random.standard_normal((9, 3, 5)), requires_grad=True)
+        rows = random.integers(1, 5, (3, 3))
+        given = rows if padded else np.concatenate([row[:n] for row, n in zip(rows, sizes)])
+        args = ingot.tensor(given), ingot.tensor(random.integers(7, 10, 3)), ingot.tensor(sizes)
+        apart = [F.ctc_loss(logs[:, i:i + 1].log_softmax(-1), ingot.tensor(rows[i:i + 1, :n]), args[1][i:i + 1], [n],
+                            reduction="sum") / max(n, 1) for i, n in enumerate(sizes)]
+        for run in (step, traced):
+            loss, grad = run(logs, *args)
+            np.testing.assert_allclose(loss.item(), sum(v.item() for v in apart) / 3, rtol=1e-10)
+            np.testing.assert_allclose(grad.numpy(), ingot.autograd.grad(sum(apart), logs, retain_graph=True)[0].numpy() / 3,
+                                       atol=1e-12)
+    assert traced.stats()["compiles"] == 1
+
+
+@pytest.mark.parametrize(("labels", "steps", "sizes", "said"), [
+    ([[1, 2]], [4, 4], [2, 2], "takes targets"), ([1, 2, 1], [4, 4], [2, 2], "all 4 labels in one row, got 3"),
+    ([[1], [2]], [4, 4], [2, 1], "longer than the rows"), ([[1], [2]], [4, 5], [1, 1], "within the 4 steps"),
+    ([[1], [2]], [4, 4], [1, -1], "not negative"), ([[1], [2]], [4], [1, 1], "one length for each"),
+    ([[1], [2]], [4.0, 4.0], [1, 1], "integers"), ([[1.0], [2.0]], [4, 4], [1, 1], "integer targets")])
+def test_ctc_loss_says_what_does_not_go_together(labels, steps, sizes, said):
+    with pytest.raises((ValueError, TypeError), match=said):
+        F.ctc_loss(ingot.zeros(4, 2, 3), ingot.tensor(labels), steps, sizes)
+
+
 @pytest.mark.parametrize("name,inputs", [
     ("CrossEntropyLoss", lambda: (tensor(rng.standard_normal((3, 4))), ingot.tensor([0, 1, 2]))),
     ("MSELoss", lambda: (tensor(rng.random(3)), ingot.tensor(rng.random(3)))),
@@ -319,3 +353,39 @@ def test_bags_by_rows_and_by_offsets_agree():
     assert not empty[0].detach().numpy().any() and not empty[2].detach().numpy().any()
     with pytest.raises(ValueError, match="mode"):
         F.embedding_bag(index, w, mode="median")
+
+
+BAGS = [[0, 2, 2, 5], [0, 0, 0, 7], [0, 1, 2, 3], [0, 7, 7, 7], [0, 3, 4, 6], [0, 4, 5, 5]]
+
+
+@pytest.mark.parametrize("padding_idx", [None, 1])
+def test_the_largest_of_bags_and_its_gradient(padding_idx):
+    """The first of the largest gets the gradient; bags change from call to call of a traced function, recordings do not."""
+    rng = np.random.default_rng(5)
+    index, table, g = rng.integers(0, 4, 7), rng.integers(-2, 3, (4, 3)).astype("f"), rng.standard_normal((4, 3)).astype("f")
+
+    def bags(weight, offsets):
+        y = F.embedding_bag(ingot.tensor(index), weight, offsets, mode="max", padding_idx=padding_idx)
+        return y, ingot.autograd.grad((y * ingot.tensor(g)).sum(), weight)[0]
+
+    traced = ingot.jit.trace(bags)
+    for starts in BAGS:
+        want, grad = np.zeros((4, 3), "f"), np.zeros_like(table)
+        for bag, (a, b) in enumerate(zip(starts, [*starts[1:], 7])):
+            for d in range(3):
+                rows = [i for i in index[a:b] if i != padding_idx]
+                if rows:
+                    best = max(rows, key=lambda i: table[i, d])
+                    want[bag, d] = table[best, d]
+                    grad[best, d] += g[bag, d]
+        for run in (bags, traced):
+            y, dw = run(ingot.tensor(table, requires_grad=True), ingot.tensor(starts))
+            np.testing.assert_array_equal(y.detach().numpy(), want)
+            np.testing.assert_allclose(dw.numpy(), grad, atol=1e-6)
+    assert traced.stats()["compiles"] == 1
+
+
+def test_bags_of_nothing_have_a_gradient_of_zeros():
+    w = ingot.ones(4, 3, requires_grad=True)
+    F.embedding_bag(ingot.zeros(0, dtype=ingot.int64), w, ingot.tensor([0, 0]), mode="max").sum().backward()
+    assert w.grad.tolist() == [[0.0] * 3] * 4

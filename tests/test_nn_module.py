@@ -342,3 +342,56 @@ def test_changes_of_structure_are_counted():
     before = Structure.version
     m.state_dict()
     assert Structure.version == before
+
+
+LAYERS = {"Linear": (nn.Linear(3, 2), "input"), "Embedding": (nn.Embedding(3, 2), "input"), "ReLU": (nn.ReLU(), "input"),
+          "BatchNorm1d": (nn.BatchNorm1d(3), "input"), "LSTM": (nn.LSTM(3, 2), "input"), "GRUCell": (nn.GRUCell(3, 2), "input"),
+          "Flatten": (nn.Flatten(), "input"), "Upsample": (nn.Upsample(scale_factor=2), "input"),
+          "MSELoss": (lambda x: nn.MSELoss()(ingot.ones(2), x), "target"),
+          "CrossEntropyLoss": (lambda x: nn.CrossEntropyLoss()(ingot.ones(1, 2), x), "target")}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize(("given", "said"), [(None, "got None; did the layer before"),
+                                             ([[1.0]], "got a list; make it a tensor")])
+def test_layers_say_that_they_take_tensors(name, given, said):
+    layer, argument = LAYERS[name]
+    with pytest.raises(TypeError, match=f"{name} takes a tensor as {argument}, {said}"):
+        layer(given)
+
+
+def test_arrays_are_said_with_dtype_and_shape():
+    with pytest.raises(TypeError, match=r"Linear takes a tensor as input, got a numpy array float32\[1, 3\]"):
+        nn.Sequential(nn.Linear(3, 2))(np.ones((1, 3), "f"))
+
+
+def test_errors_of_modules_of_ones_own_stay_as_they_are():
+    class Own(nn.Module):
+        def forward(self, x):
+            return x.missing
+
+    for given in (None, [1.0]):
+        with pytest.raises(AttributeError, match="missing"):
+            Own()(given)
+    with pytest.raises(TypeError, match="positional argument"):
+        nn.Linear(3, 2)()
+    with pytest.raises(IndexError):      # not because of None, which stands for an initial state
+        nn.LSTM(4, 8)(ingot.ones(3, 2, 4), ingot.ones(1, 2, 8))
+
+
+@pytest.mark.parametrize("use", [lambda m: ingot.optim.SGD(m, 0.1), lambda m: nn.utils.clip_grad_norm_(m, 1.0)])
+def test_a_module_is_no_list_of_parameters(use):
+    with pytest.raises(TypeError, match=r"got Linear; pass its \.parameters\(\)"):
+        use(nn.Linear(2, 2))
+
+
+def test_losses_take_their_tensors_by_name():
+    x, y = ingot.randn(4, 3), ingot.tensor([0, 1, 2, 0])
+    want = nn.CrossEntropyLoss()(x, y)
+    assert ingot.equal(nn.CrossEntropyLoss()(input=x, target=y), want)
+    assert ingot.equal(nn.CrossEntropyLoss()(x, target=y), want)
+    triplet = nn.TripletMarginLoss()
+    assert ingot.equal(triplet(anchor=x, negative=x + 2, positive=x + 1), triplet(x, x + 1, x + 2))
+    for wrong in ({"input": x}, {"input": x, "target": y, "labels": y}, {"input": x, "labels": y}):
+        with pytest.raises(TypeError, match="CrossEntropyLoss takes the tensors input, target"):
+            nn.CrossEntropyLoss()(**wrong)

@@ -289,6 +289,14 @@ def test_export_has_pytorchs_names(tmp_path):
     assert ingot.jit.to_onnx is ingot.onnx.to_onnx
 
 
+def test_export_takes_free_dims_of_results_by_name(tmp_path):
+    path, model, free = tmp_path / "model.onnx", nn.Linear(3, 2), {"x": {0: "batch"}, "y": {0: "batch"}}
+    ingot.onnx.export(model, (r(2, 3),), path, input_names=["x"], output_names=["y"], dynamic_axes=free)
+    assert from_onnx(path)(r(7, 3)).shape == (7, 2)
+    with pytest.raises(ValueError, match="dynamic names 'z'"):
+        ingot.onnx.export(model, (r(2, 3),), path, input_names=["x"], output_names=["y"], dynamic_axes={**free, "z": {0: "n"}})
+
+
 def test_sizes_that_change_only_after_many_steps():
     """Strided layers make the same of several sizes in a row; what the code does with theirs is no constant either."""
     layer = nn.Sequential(nn.Conv1d(1, 4, 10, 5), nn.ReLU(), nn.Conv1d(4, 4, 4, 2)).eval()

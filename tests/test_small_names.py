@@ -128,3 +128,99 @@ def test_linear_cross_entropy_loss_is_a_linear_layer_and_a_loss():
                   lambda: nn.LinearCrossEntropyOptions(batch_chunk_size=0)):
         with pytest.raises(ValueError):
             wrong()
+
+
+A = ingot.tensor([[4.0, 1.0], [1.0, 3.0]])
+SPELLED = {      # a call by keywords that PyTorch takes, and the same by position
+    "clamp_min": (lambda out: ingot.clamp_min(A, 2.0, out=out), lambda: A.clamp(min=2.0)),
+    "clamp_max": (lambda out: ingot.clamp_max(A, 2.0, out=out), lambda: A.clamp(max=2.0)),
+    "take": (lambda out: ingot.take(A, ingot.tensor([[3, 0]]), out=out), lambda: ingot.tensor([[3.0, 4.0]])),
+    "isin": (lambda out: ingot.isin(element=A, test_element=3.0), lambda: A == 3.0),
+    "tensor_split": (lambda out: ingot.tensor_split(A, tensor_indices_or_sections=ingot.tensor(2))[1], lambda: A[1:]),
+    "hsplit": (lambda out: ingot.hsplit(A, sections=2)[1], lambda: A[:, 1:]),
+    "vsplit": (lambda out: ingot.vsplit(A, indices=[1])[1], lambda: A[1:]),
+    "cholesky_solve": (lambda out: ingot.cholesky_solve(input=A, input2=A.tril()), lambda: ingot.cholesky_solve(A, A.tril())),
+    "triangular_solve": (lambda out: ingot.triangular_solve(input=A, A=A)[0], lambda: ingot.triangular_solve(A, A)[0]),
+    "one_hot": (lambda out: nn.functional.one_hot(input=ingot.tensor([1]), num_classes=2), lambda: ingot.tensor([[0, 1]])),
+    "as_strided_": (lambda out: ingot.as_strided_(A.clone(), (2,), (3,)), lambda: ingot.tensor([4.0, 3.0])),
+}
+
+
+@pytest.mark.parametrize("name", SPELLED)
+def test_keywords_that_programs_use(name):
+    spelled, plain = SPELLED[name]
+    want = plain()
+    out = ingot.empty_like(want)
+    got = spelled(out)
+    np.testing.assert_array_equal(got.numpy(), want.numpy())
+    assert got.dtype is want.dtype and (got is out or name not in ("clamp_min", "clamp_max", "take"))
+
+
+def test_isin_writes_where_it_is_asked_to():
+    for tests in ([1.0, 3.0], []):
+        out = ingot.ones(2, 2, dtype=ingot.bool)
+        assert ingot.isin(A, ingot.tensor(tests), out=out) is out
+        np.testing.assert_array_equal(out.numpy(), np.isin(A.numpy(), tests))
+
+
+def test_dtypes_meet_by_name():
+    assert ingot.result_type(tensor=A, other=1) is ingot.result_type(tensor=A, scalar=1) is ingot.float32
+
+
+@pytest.mark.parametrize("name", ["torch.DoubleTensor", "DoubleTensor", ingot.DoubleTensor, "torch.HalfTensor"])
+def test_default_types_by_old_names(name):
+    try:
+        ingot.set_default_tensor_type(name)
+        assert ingot.ones(1).dtype is (ingot.float16 if "Half" in str(name) else ingot.float64)
+    finally:
+        ingot.set_default_tensor_type("torch.FloatTensor")
+    assert ingot.ones(1).dtype is ingot.float32
+
+
+@pytest.mark.parametrize("wrong", ["torch.LongTensor", "torch.mps.FloatTensor", "double", ingot.float64, None])
+def test_default_types_that_are_none(wrong):
+    with pytest.raises((TypeError, ValueError), match="default"):
+        ingot.set_default_tensor_type(wrong)
+    assert ingot.ones(1).dtype is ingot.float32
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3])
+@pytest.mark.parametrize("options", [{}, {"stride": 2, "padding": 1}, {"groups": 2, "dilation": 2}])
+def test_gradients_of_convolutions_by_name(rank, options):
+    conv = getattr(nn.functional, f"conv{rank}d")
+    rng = np.random.default_rng(rank)
+    x = ingot.tensor(rng.standard_normal((2, 4, *[7] * rank)), requires_grad=True)
+    w = ingot.tensor(rng.standard_normal((6, 4 // options.get("groups", 1), *[3] * rank)), requires_grad=True)
+    y = conv(x, w, **options)
+    g = ingot.tensor(rng.standard_normal(tuple(y.shape)))
+    dx, dw = ingot.autograd.grad(y, (x, w), g)
+    by_input, by_weight = getattr(nn.grad, f"conv{rank}d_input"), getattr(nn.grad, f"conv{rank}d_weight")
+    assert ingot.allclose(by_input(x.shape, w, g, **options), dx) and ingot.allclose(by_weight(x, w.shape, g, **options), dw)
+    with pytest.raises(ValueError, match=f"conv{rank}d_input"):
+        by_input((2, 3, *[7] * rank), w, g, **options)
+    with pytest.raises(ValueError, match=f"conv{rank}d_weight"):
+        by_weight(x, (6, 1, *[3] * rank), g, **options)
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_convolutions_of_any_rank_by_one_name(rank):
+    x, w, b = ingot.randn(1, 4, *[6] * rank), ingot.randn(4, 2, *[3] * rank), ingot.randn(4)
+    each = [[n] * rank for n in (2, 1, 1, 0)]
+    got = ingot.convolution(x, w, b, each[0], each[1], each[2], False, each[3], 2)
+    assert ingot.equal(got, getattr(nn.functional, f"conv{rank}d")(x, w, b, 2, 1, 1, 2))
+    got = ingot.convolution(x, w, b[:2].repeat(2), each[0], each[1], each[2], True, each[3], 2)
+    assert ingot.equal(got, getattr(nn.functional, f"conv_transpose{rank}d")(x, w, b[:2].repeat(2), 2, 1, 0, 2))
+    with pytest.raises(ValueError, match="3, 4 or 5"):
+        ingot.convolution(x, b, None, each[0], each[1], each[2], False, each[3], 1)
+
+
+@pytest.mark.parametrize(("package", "path"), [
+    (ingot.distributions, "normal.Normal"), (ingot.distributions, "kl.kl_divergence"), (ingot.optim, "adamw.AdamW"),
+    (ingot.utils, "tensorboard.SummaryWriter"), (ingot.utils, "data.dataloader.DataLoader"), (ingot.nn, "grad.conv2d_input")])
+def test_modules_of_a_package_are_its_attributes(package, path):
+    found = package
+    for name in path.split("."):
+        found = getattr(found, name)
+    assert found.__name__ == path.rpartition(".")[2]
+    with pytest.raises(AttributeError, match=r"ingot\.\S+' has no attribute 'no_such_name'"):
+        package.no_such_name  # noqa: B018

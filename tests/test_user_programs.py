@@ -286,3 +286,14 @@ def test_numbers_are_kept_in_a_namespace():
 
     traced = jit.trace(fn)
     assert run(traced) == run(fn)
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_the_angle_of_a_vector_of_zeros_has_a_gradient_of_zeros(traced):
+    def angles(v):
+        ingot.atan2(v[:, 1], v[:, 0]).sum().backward()
+        return v.grad
+
+    v = ingot.tensor([[0.0, 0.0], [1.0, 1.0], [0.0, -2.0]], requires_grad=True)
+    grad = (jit.trace(angles) if traced else angles)(v)
+    assert grad.tolist() == [[0.0, 0.0], [-0.5, 0.5], [0.5, 0.0]]

@@ -10,15 +10,34 @@ from .nn import in_single
 from .shape import permute, reshape
 
 
-def _infer_ctc(log_probs, targets, *, input_lengths, target_lengths, blank):
-    steps, batch, classes = log_probs.shape
-    if len(input_lengths) != batch or len(target_lengths) != batch:
-        raise ShapeError(f"ctc_loss of {log_probs} takes one length for each of the {batch} sequences")
+def _infer_ctc(log_probs, targets, input_lengths, target_lengths, *, blank):
+    _, batch, classes = log_probs.shape
+    if input_lengths.shape != (batch,) or target_lengths.shape != (batch,):
+        raise ShapeError(f"ctc_loss of {log_probs} takes one length for each of the {batch} sequences, got {input_lengths} and "
+                         f"{target_lengths}")
+    if targets.ndim not in (1, 2) or (targets.ndim == 2 and targets.shape[0] != batch):
+        raise ShapeError(f"ctc_loss of {log_probs} takes targets ({batch}, S) or all labels in one row, got {targets}")
     if not 0 <= blank < classes:
         raise ArgumentError(f"blank must be a class below {classes}, got {blank}")
-    if max(input_lengths, default=0) > steps:
-        raise ArgumentError(f"input_lengths must not exceed the {steps} steps of the input, got {max(input_lengths)}")
     return log_probs.with_shape((batch,))
+
+
+def _ctc_given(log_probs, targets, input_lengths, target_lengths):
+    """Targets as padded rows, and the lengths as lists, once it is known that they go together."""
+    steps, sizes = input_lengths.tolist(), target_lengths.tolist()
+    longest = max(sizes, default=0)
+    if min((*steps, *sizes), default=0) < 0 or max(steps, default=0) > len(log_probs):
+        raise ArgumentError(f"input_lengths must be within the {len(log_probs)} steps of the input, and target_lengths not "
+                            f"negative, got {steps} and {sizes}")
+    if targets.ndim == 1:
+        if len(targets) != sum(sizes):
+            raise ShapeError(f"ctc_loss takes targets (N, S) or all {sum(sizes)} labels in one row, got {len(targets)}")
+        rows = np.zeros((len(sizes), longest), np.int64)
+        rows[np.arange(longest) < target_lengths[:, None]] = targets
+        targets = rows
+    if longest > targets.shape[1]:
+        raise ShapeError(f"ctc_loss: the target of {longest} labels is longer than the rows of {targets.shape[1]}")
+    return targets, steps, sizes
 
 
 def _ctc_labels(targets, target_lengths, blank):
@@ -61,7 +80,8 @@ def _ctc_total(alpha, input_lengths, target_lengths):
     return total
 
 
-def _ctc(log_probs, targets, *, input_lengths, target_lengths, blank):
+def _ctc(log_probs, targets, input_lengths, target_lengths, *, blank):
+    targets, input_lengths, target_lengths = _ctc_given(log_probs, targets, input_lengths, target_lengths)
     labels, skip = _ctc_labels(targets, target_lengths, blank)
     emit = log_probs[:, np.arange(len(labels))[:, None], labels]
     return -_ctc_total(_ctc_alpha(emit, skip), input_lengths, target_lengths)
@@ -92,7 +112,8 @@ def _ctc_back(after, inward):
     return np.where(inward, np.logaddexp(two, far), two)
 
 
-def _ctc_grad(g, log_probs, targets, *, input_lengths, target_lengths, blank):
+def _ctc_grad(g, log_probs, targets, input_lengths, target_lengths, *, blank):
+    targets, input_lengths, target_lengths = _ctc_given(log_probs, targets, input_lengths, target_lengths)
     labels, skip = _ctc_labels(targets, target_lengths, blank)
     rows = np.arange(len(labels))[:, None]
     emit = log_probs[:, rows, labels]
@@ -111,12 +132,11 @@ def _ctc_grad(g, log_probs, targets, *, input_lengths, target_lengths, blank):
 
 def _batch_sequences(size, op, args, held, params):
     """The sequences of all samples beside each other: (size, T, N, C) as (T, size * N, C)."""
-    *gradient, log_probs, targets = all_repeated(size, args, held)
+    *gradient, log_probs, targets, input_lengths, target_lengths = all_repeated(size, args, held)
     steps = permute(log_probs, dims=(1, 0, 2, 3))
     _, _, count, classes = steps.shape
     steps = reshape(steps, shape=(steps.shape[0], size * count, classes))
-    lengths = {name: params[name] * size for name in ("input_lengths", "target_lengths")}
-    found = op(*[joined(g) for g in gradient], steps, joined(targets), **{**params, **lengths})
+    found = op(*[joined(g) for g in gradient], steps, joined(targets), joined(input_lengths), joined(target_lengths), **params)
     if not gradient:
         return parted(found, size)
     return permute(reshape(found, shape=(found.shape[0], size, count, classes)), dims=(1, 0, 2, 3))
@@ -126,7 +146,7 @@ def _no_second(g, out, *args, needs, **params):
     raise AutogradError("ctc_loss has no second derivative")
 
 
-def _infer_ctc_grad(g, log_probs, targets, *, input_lengths, target_lengths, blank):
+def _infer_ctc_grad(g, log_probs, targets, input_lengths, target_lengths, *, blank):
     return Aval(log_probs.shape, log_probs.dtype)
 
 
@@ -135,10 +155,11 @@ ctc_loss_grad = op("ctc_loss_grad", infer=_infer_ctc_grad, ref=in_single(_ctc_gr
                    doc="The gradient of ctc_loss with respect to the log probabilities.")
 
 
-def _ctc_vjp(g, out, log_probs, targets, *, input_lengths, target_lengths, blank):
-    return ctc_loss_grad(g, log_probs, targets, input_lengths=input_lengths, target_lengths=target_lengths, blank=blank)
+def _ctc_vjp(g, out, log_probs, targets, input_lengths, target_lengths, *, blank):
+    return ctc_loss_grad(g, log_probs, targets, input_lengths, target_lengths, blank=blank)
 
 
-ctc_loss = op("ctc_loss", infer=_infer_ctc, ref=in_single(_ctc), vjp=(_ctc_vjp, None), lower=Template("ctc"),
+ctc_loss = op("ctc_loss", infer=_infer_ctc, ref=in_single(_ctc), vjp=(_ctc_vjp, None, None, None), lower=Template("ctc"),
               traits=("autocast_wide",), batch=_batch_sequences,
-              doc="-log of the probability of each padded target row under (T, N, C) log probabilities.")
+              doc="-log of the probability of each target (a padded row, or a part of all labels in one row) under (T, N, C) "
+                  "log probabilities.")

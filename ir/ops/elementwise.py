@@ -155,13 +155,15 @@ def _one_minus_square(x):
     return sub(1.0, mul(x, x))
 
 
-def _hypotenuse(a, b):
-    return add(mul(a, a), mul(b, b))
+def _squared_radius(a, b):
+    """1 in the origin, where the angle has no gradient: it is 0 then."""
+    squared = add(mul(a, a), mul(b, b))
+    return where(eq(squared, 0.0), 1.0, squared)
 
 
 atan2 = elementwise("atan2", np.arctan2,
-                    (lambda g, out, y, x: div(mul(g, x), _hypotenuse(x, y)),
-                     lambda g, out, y, x: neg(div(mul(g, y), _hypotenuse(x, y)))), takes="real_float")
+                    (lambda g, out, y, x: div(mul(g, x), _squared_radius(x, y)),
+                     lambda g, out, y, x: neg(div(mul(g, y), _squared_radius(x, y)))), takes="real_float")
 hypot = elementwise("hypot", np.hypot,
                     (lambda g, out, x, y: mul(g, div(x, out)), lambda g, out, x, y: mul(g, div(y, out))), takes="real_float")
 

@@ -246,6 +246,8 @@ def export(model, args=(), f=None, *, kwargs: dict[str, Any] | None = None, expo
     if kwargs:
         fn = model.forward if isinstance(model, Module) else model
         given = dict(inspect.signature(fn).bind(*given, **kwargs).arguments)
-    return to_onnx(model, given, f, opset=DEFAULT if opset_version is None else opset_version,
-                   dynamic=dynamic_axes if dynamic_axes is not None else dynamic_shapes, input_names=input_names,
-                   output_names=output_names, external_data=external_data, verify=verify)
+    free = dynamic_axes if dynamic_axes is not None else dynamic_shapes
+    if isinstance(free, dict) and output_names:         # what is free in results follows from the inputs
+        free = {name: axes for name, axes in free.items() if name not in output_names or name in (input_names or ())}
+    return to_onnx(model, given, f, opset=DEFAULT if opset_version is None else opset_version, dynamic=free,
+                   input_names=input_names, output_names=output_names, external_data=external_data, verify=verify)

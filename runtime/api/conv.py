@@ -81,6 +81,17 @@ def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
 
 
 @api(method=False)
+def convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
+    """A convolution over as many spatial dims as the weight has, or a transposed one."""
+    if not isinstance(weight, Tensor) or not 3 <= weight.ndim <= 5:
+        got = weight.aval if isinstance(weight, Tensor) else type(weight).__name__
+        raise ShapeError(f"convolution takes a weight of 3, 4 or 5 dimensions, got {got}")
+    if transposed:
+        return _transpose(weight.ndim - 2, input, weight, bias, stride, padding, output_padding, groups, dilation)
+    return _convolve(weight.ndim - 2, input, weight, bias, stride, padding, dilation, groups)
+
+
+@api(method=False)
 def conv_tbc(input, weight, bias, pad=0):
     """Convolution over the first dim of (time, batch, channels); weight (kernel, in, out)."""
     if input.ndim != 3 or weight.ndim != 3:

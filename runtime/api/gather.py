@@ -242,9 +242,9 @@ def index_put(input, indices, values, accumulate=False):
 
 
 @api()
-def take(input, index):
+def take(input, index, *, out=None):
     """The elements at positions of the flattened tensor, in the shape of index."""
-    return ix.index.call(ravel(input), index)
+    return deliver(ix.index.call(ravel(input), index), out, "take")
 
 
 @api(inplace=True, name="put")
@@ -298,7 +298,7 @@ def masked_scatter(input, mask, source):
     return sh.reshape(ix.index_put(ravel(x), values, *at, accumulate=False), shape=shape)
 
 
-@api(method=False)
+@api(method=False, keywords={"input": "tensor"})
 def one_hot(tensor, num_classes=-1):
     """Rows of zeros with a one at each index."""
     if tensor.dtype is not dt.int64:

@@ -11,7 +11,7 @@ for _name in info.__all__:
 FUNCTIONS.update(save=save, load=load)
 
 
-@api(method=False)
+@api(method=False, keywords={"tensor": "tensor1", "other": "tensor2", "scalar": "tensor2"})
 def result_type(tensor1, tensor2) -> DType:
     """The dtype in which two tensors or numbers meet."""
     return _meet(tensor1, tensor2)

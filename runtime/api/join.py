@@ -241,7 +241,10 @@ def unsafe_split(tensor, split_size, dim=0) -> tuple[Tensor, ...]:
     return split(tensor, split_size, dim)
 
 
-@api(keywords={"indices": "indices_or_sections", "sections": "indices_or_sections"})
+_CUTS = dict.fromkeys(("indices", "sections", "tensor_indices_or_sections"), "indices_or_sections")
+
+
+@api(keywords=_CUTS)
 def tensor_split(input, indices_or_sections, dim=0) -> tuple[Tensor, ...]:
     """`n` pieces whose sizes differ by at most one, or pieces cut at the indices listed; views."""
     if not input.ndim:
@@ -274,7 +277,7 @@ def _splits(name, dim_of, least):
 
     fn.__name__ = fn.__qualname__ = name
     fn.__doc__ = "Equal pieces, or pieces cut at the indices listed, as views."
-    return api()(fn)
+    return api(keywords=_CUTS)(fn)
 
 
 hsplit = _splits("hsplit", lambda x: 0 if x.ndim == 1 else 1, 1)

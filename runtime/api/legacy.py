@@ -1,11 +1,14 @@
-"""Tensor types by their old names: FloatTensor(2, 3), LongTensor([1, 2]), isinstance(x, BoolTensor)."""
+"""Tensor types by their old names: FloatTensor(2, 3), LongTensor([1, 2]), isinstance(x, BoolTensor); and as default."""
 
 import numpy as np
 
 from ...ir import dtype as dt
+from ...ir.errors import ArgumentError
+from ..device import set_default_device
+from ..state import set_default_dtype
 from ..tensor import Tensor
 from .creation import filled, require_device, tensor
-from .register import FUNCTIONS
+from .register import FUNCTIONS, api
 
 
 class TensorType(type):
@@ -36,3 +39,19 @@ for _name, _dtype in (("Float", dt.float32), ("Double", dt.float64), ("Half", dt
                       ("Long", dt.int64), ("Int", dt.int32), ("Short", dt.int16), ("Char", dt.int8), ("Byte", dt.uint8),
                       ("Bool", dt.bool_)):
     FUNCTIONS[_name + "Tensor"] = _legacy(_name + "Tensor", _dtype)
+
+
+@api(method=False)
+def set_default_tensor_type(t):
+    """Sets the dtype of tensors made from Python floats, and the device of new ones, by an old name: "torch.DoubleTensor",
+    "torch.cuda.FloatTensor" or the type itself. Newer: set_default_dtype, set_default_device."""
+    if isinstance(t, TensorType):
+        set_default_dtype(t.tensor_dtype)
+        return
+    _, *device, name = t.split(".") if isinstance(t, str) and "." in t else ("", str(t))
+    kind = FUNCTIONS[name] if name.endswith("Tensor") and name in FUNCTIONS else None
+    if not isinstance(kind, TensorType) or device not in ([], ["cuda"]):
+        raise ArgumentError(f"set_default_tensor_type takes a type like ingot.DoubleTensor or its name, got {t!r}; see "
+                            "set_default_dtype and set_default_device")
+    set_default_dtype(kind.tensor_dtype)
+    set_default_device(device[0] if device else "cpu")

@@ -79,12 +79,12 @@ def _bound(x, bound, d, keeps, passes):
 
 
 @api(inplace=clamp_between)
-def clamp_min(input, min):
+def clamp_min(input, min, *, out=None):
     """Values below min become min."""
-    return clamp(input, min=min)
+    return clamp(input, min=min, out=out)
 
 
 @api(inplace=clamp_between)
-def clamp_max(input, max):
+def clamp_max(input, max, *, out=None):
     """Values above max become max."""
-    return clamp(input, max=max)
+    return clamp(input, max=max, out=out)

@@ -53,13 +53,13 @@ def lu(A, pivot=True, get_infos=False, out=None):
     return found if out is None else tuple(returns.deliver(r, o, "lu") for r, o in zip(found, out))
 
 
-@api()
+@api(keywords={"input": "b"})
 def lu_solve(b, LU_data, LU_pivots, *, out=None):
     """X with A @ X = b, from lu_factor's result for A."""
     return linalg.lu_solve(LU_data, LU_pivots, b, out=out)
 
 
-@api()
+@api(keywords={"input": "b"})
 def triangular_solve(b, A, upper=True, transpose=False, unitriangular=False, *, out=None) -> returns.triangular_solve:
     """X with A @ X = b (or A^T @ X = b), reading one triangle of A, and a copy of A; newer: linalg.solve_triangular."""
     A, b = batched(A, b)

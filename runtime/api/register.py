@@ -44,6 +44,8 @@ def api(*, method=True, function=True, inplace=False, names=(), name=None, keywo
     """
 
     def mark(fn):
+        if name is not None and "<locals>" in fn.__qualname__:
+            fn.__name__ = fn.__qualname__ = name
         spelled = renamed(fn, keywords or {})
         for public in (name or fn.__name__, *names):
             if function:

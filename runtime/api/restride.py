@@ -83,8 +83,10 @@ def as_strided(input, size, stride, storage_offset=None):
     return sh.as_strided(flattened_storage(input), shape=sizes_of((size,)), strides=sizes_of((stride,)), offset=offset)
 
 
-Tensor.as_strided_ = lambda self, size, stride, storage_offset=None: become(
-    self, as_strided(self, size, stride, storage_offset), "as_strided_")
+@api()
+def as_strided_(input, size, stride, storage_offset=None):
+    """The tensor itself becomes such a window."""
+    return become(input, as_strided(input, size, stride, storage_offset), "as_strided_")
 
 
 @api(function=False)

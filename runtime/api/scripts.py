@@ -120,7 +120,7 @@ def nuclear_norm(input, dim=(-2, -1), keepdim=False, *, out=None):
     return linalg.matrix_norm(input, "nuc", tuple(dim), keepdim, out=out)
 
 
-@api()
+@api(keywords={"input2": "L"})
 def cholesky_solve(input, L, upper=False, *, out=None):
     """The solution X of A @ X = input, from a Cholesky factor of A."""
     factor = L.mH if upper else L

@@ -112,8 +112,8 @@ def bucketize(input, boundaries, *, out_int32=False, right=False, out=None):
     return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)
 
 
-@api(method=False)
-def isin(elements, test_elements, *, assume_unique=False, invert=False):
+@api(method=False, keywords={"element": "elements", "test_element": "test_elements"})
+def isin(elements, test_elements, *, assume_unique=False, invert=False, out=None):
     """Whether each element occurs among the test elements."""
     if not isinstance(elements, Tensor):
         elements = as_operand(elements, test_elements)
@@ -122,11 +122,11 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
     wanted, row = to_dtype(elements, d), reshape(to_dtype(tests, d), shape=(rd.count_of(tests.shape, range(tests.ndim)),))
     n = row.shape[0]
     if n == 0:
-        return full(wanted, shape=tuple(wanted.shape), value=bool(invert), dtype=dt.bool_)
+        return deliver(full(wanted, shape=tuple(wanted.shape), value=bool(invert), dtype=dt.bool_), out, "isin")
     row = take_index(row, order_of(row, 0))
     at = so.searchsorted(row, wanted, right=False)
     at = ew.where(ew.ge(at, n), n - 1, at)
-    return (ew.ne if invert else ew.eq)(take_index(row, at), wanted)
+    return deliver((ew.ne if invert else ew.eq)(take_index(row, at), wanted), out, "isin")
 
 
 # Distinct values.

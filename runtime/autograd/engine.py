@@ -109,7 +109,7 @@ class Backward:
                 g = grads = None        # or a leaf could not see that its gradient is its own
         except Exception as error:
             place = f", recorded at {node.line[0]}:{node.line[1]}" if getattr(node, "line", None) else ""
-            error.add_note(f"while going backward through {node.name}{place}")
+            error.add_note(f"while going backward through {node.label}{place}")
             raise
 
     def part(self, node, g):
@@ -410,4 +410,4 @@ def check_nan(node, grads):
         a = a.numpy() if isinstance(a, DeviceArray) else np.asarray(a)
         if aval_of(a).dtype.is_floating_point and np.isnan(a.astype(np.float64)).any():
             line = f" recorded at {node.line[0]}:{node.line[1]}" if getattr(node, "line", None) else ""
-            raise AutogradError(f"{node.name}{line} returned nan in gradient {i} (shape {tuple(a.shape)})")
+            raise AutogradError(f"{node.label}{line} returned nan in gradient {i} (shape {tuple(a.shape)})")

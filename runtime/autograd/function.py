@@ -114,7 +114,7 @@ class FunctionNode(Node):
         if tls.m.anomaly:
             self.line = user_line()
 
-    name = property(lambda self: self.cls.__name__ + "Backward")
+    label = property(lambda self: self.cls.__name__ + "Backward")
 
     def __getattr__(self, attribute):
         if attribute in ("ctx", "cls"):
@@ -130,7 +130,7 @@ class FunctionNode(Node):
             returned = (returned,)
         extra = returned[len(self.edges):]
         if len(returned) < len(self.edges) or any(g is not None for g in extra):
-            raise AutogradError(f"{self.name} returned an incorrect number of gradients (expected {len(self.edges)}, got "
+            raise AutogradError(f"{self.label} returned an incorrect number of gradients (expected {len(self.edges)}, got "
                                 f"{len(returned)}): one for each argument of forward, None where there is none")
         return [engine.as_value(self._checked(i, g)) if edge is not None else None
                 for i, (edge, g) in enumerate(zip(self.edges, returned))]
@@ -147,14 +147,14 @@ class FunctionNode(Node):
         if g is None:
             return None
         if not isinstance(g, Tensor):
-            raise DTypeError(f"{self.name} returned a {type(g).__name__} as gradient {i}; expected a tensor or None")
+            raise DTypeError(f"{self.label} returned a {type(g).__name__} as gradient {i}; expected a tensor or None")
         want = self.inputs[i]
         shape = shape_of(g)
         if shape != want.shape:
             lead = len(shape) - len(want.shape)
             fits = lead >= 0 and all(w in (1, n) for w, n in zip(want.shape, shape[lead:]))
             if not fits:
-                raise ShapeError(f"{self.name} returned an invalid gradient at index {i}: got shape {tuple(shape)}, but "
+                raise ShapeError(f"{self.label} returned an invalid gradient at index {i}: got shape {tuple(shape)}, but "
                                  f"expected a shape compatible with {want.shape}")
             g = sum_to(g, shape=want.shape)
         return g if g.dtype is want.dtype else cast(g, dtype=want.dtype)
@@ -358,7 +358,7 @@ def _save(t, saved_as, inputs, carried):
 class ForbiddenNode(Node):
     """The history of a gradient that cannot be differentiated again."""
 
-    name = "OnceDifferentiable"
+    label = "OnceDifferentiable"
 
     def run(self, engine, slots):
         raise AutogradError(f"the gradient of {self.params['of']} was marked once_differentiable, so it cannot be "

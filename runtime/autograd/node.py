@@ -69,8 +69,13 @@ class Node:
         self.guards = guards
 
     @property
-    def name(self) -> str:
+    def label(self) -> str:
+        """What people know it as."""
         return self.op.name.title().replace("_", "") + "Backward0"
+
+    def name(self) -> str:
+        """Its label, by a call as in PyTorch."""
+        return self.label
 
     @property
     def next_functions(self):
@@ -158,7 +163,7 @@ class Node:
         return Handle(self.pre_hooks, ("node", hook))
 
     def __repr__(self):
-        return f"<{self.name}>"
+        return f"<{self.label}>"
 
 
 class ComplexNode(Node):
@@ -190,13 +195,17 @@ class Leaf:
     """The end of a path: a tensor that requires a gradient and was not computed."""
 
     __slots__ = ("__weakref__", "grad", "hooks", "post_hooks")
-    name = "AccumulateGrad"
+    label = "AccumulateGrad"
     next_functions = ()
 
     def __init__(self, grad=None):
         self.grad = grad
         self.hooks = None         # replace the gradient before it is accumulated
         self.post_hooks = None    # run after accumulation, given the tensor
+
+    def name(self) -> str:
+        """Its label, by a call as in PyTorch."""
+        return self.label
 
     def hook_numbers(self) -> tuple:
         """The hooks by their numbers, which no other hook ever gets; empty without any."""

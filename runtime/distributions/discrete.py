@@ -1,6 +1,7 @@
 """Families of counts and coin tosses: Bernoulli, Binomial, Geometric, NegativeBinomial, Poisson."""
 
 from ...ir.errors import ArgumentError
+from ...ir.ops.nn import softplus
 from ..api import random as noise
 from ..api.register import FUNCTIONS
 from ..autograd.grad_mode import no_grad
@@ -10,11 +11,6 @@ from .location import batch_of
 from .parameters import broadcast_all, lazy_property, logits_to_probs, probs_to_logits
 
 __all__ = ["Bernoulli", "Binomial", "Geometric", "NegativeBinomial", "Poisson"]
-
-
-def softplus(x):
-    """log(1 + exp(x))."""
-    return x.clamp(min=0) + (-x.abs()).exp().log1p()
 
 
 def one_of(probs, logits):

@@ -4,11 +4,12 @@ import functools
 import math
 import warnings
 
+from ...ir.ops.nn import softplus
 from .. import linalg
 from ..api.register import FUNCTIONS
 from .categorical import Categorical, OneHotCategorical
 from .composed import Independent, TransformedDistribution
-from .discrete import Bernoulli, Binomial, Geometric, Poisson, softplus
+from .discrete import Bernoulli, Binomial, Geometric, Poisson
 from .gamma import Beta, Dirichlet, Exponential, Gamma
 from .location import Cauchy, Laplace, Normal, Uniform
 from .multivariate import LowRankMultivariateNormal, MultivariateNormal, half_log_det, mahalanobis

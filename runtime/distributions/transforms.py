@@ -4,10 +4,10 @@ import math
 from typing import Any
 
 from ...ir.errors import ArgumentError
+from ...ir.ops.nn import softplus
 from ..api.register import FUNCTIONS
 from ..tensor import Size
 from . import constraints
-from .discrete import softplus
 from .joined import CatTransform, StackTransform
 from .parameters import tril_matrix_to_vec, vec_to_tril_matrix
 from .transform import (

@@ -3,6 +3,7 @@
 import math
 
 from ...ir.errors import ArgumentError
+from ...ir.ops.nn import softplus
 from ..api.register import FUNCTIONS
 from ..autograd.grad_mode import no_grad
 from . import constraints
@@ -227,7 +228,7 @@ class ContinuousBernoulli(ExponentialFamily):
         if self._validate_args:
             self._validate_sample(value)
         logits, value = broadcast_all(self.logits, value)
-        return value * logits - logits.clamp(min=0) - (-logits.abs()).exp().log1p() + self._log_normalizer_of_probs()
+        return value * logits - softplus(logits) + self._log_normalizer_of_probs()
 
     def cdf(self, value):
         """The probability of at most a value."""

@@ -338,13 +338,14 @@ __all__ = [
     "utils",
 ]
 
+_ON_DEMAND = ("grad", "parallel")
 _LATE = {"DataParallel": ".parallel", "SyncBatchNorm": ".sync_norm"}     # they load what talks to other processes
 
 
 def __getattr__(name):
     """What few programs need loads on first use."""
-    if name == "parallel":
-        return _importlib.import_module(".parallel", __name__)
+    if name in _ON_DEMAND:
+        return _importlib.import_module(f".{name}", __name__)
     if name in _LATE:
         return getattr(_importlib.import_module(_LATE[name], __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

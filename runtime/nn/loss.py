@@ -1,5 +1,6 @@
 """Loss modules."""
 
+import inspect
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -25,7 +26,7 @@ class _Loss(Module):
 
     _function: Any = None
     _fields: tuple = _OLD
-    _inputs = 2       # how many tensors forward takes
+    _inputs: tuple = ("input", "target")        # the tensors that forward takes
 
     def __init__(self, *args, **kwargs):
         super().__init__()
@@ -43,10 +44,13 @@ class _Loss(Module):
                 setattr(self, name, value)
         self._names = tuple(values)
 
-    def forward(self, *inputs):
+    def forward(self, *inputs, **named):
         """The loss of the inputs."""
-        if len(inputs) != self._inputs:
-            raise TypeError(f"{type(self).__name__} takes {self._inputs} tensors, got {len(inputs)}")
+        if named:
+            inputs = (*inputs, *[named.pop(name) for name in self._inputs[len(inputs):] if name in named])
+        if len(inputs) != len(self._inputs) or named:
+            others = f" and {', '.join(named)}" if named else ""
+            raise TypeError(f"{type(self).__name__} takes the tensors {', '.join(self._inputs)}, got {len(inputs)}{others}")
         return type(self)._function(*inputs, **{n: getattr(self, n) for n in self._names})
 
 
@@ -57,8 +61,8 @@ class _WeightedLoss(_Loss):
 
 
 def _module(name, function, *fields, inputs=2):
-    members = {"_function": staticmethod(function), "_fields": fields, "_inputs": inputs, "__module__": __name__,
-               "__doc__": function.__doc__}
+    members = {"_function": staticmethod(function), "_fields": fields, "__module__": __name__, "__doc__": function.__doc__,
+               "_inputs": tuple(inspect.signature(function).parameters)[:inputs]}
     return type(name, (_Loss,), members)
 
 

@@ -12,6 +12,7 @@ from .hooks import register_module_forward_hook as register_module_forward_hook
 from .hooks import register_module_forward_pre_hook as register_module_forward_pre_hook
 from .hooks import register_module_full_backward_hook as register_module_full_backward_hook
 from .hooks import register_module_full_backward_pre_hook as register_module_full_backward_pre_hook
+from .mistaken import refuse_mistaken
 from .parameter import Buffer, Parameter, is_lazy
 from .state_dict import IncompatibleKeys, StateMethods
 
@@ -57,7 +58,11 @@ class Module(HookMethods, StateMethods, ConversionMethods):
         if (own.forward or own.forward_pre or own.backward or own.backward_pre
                 or GLOBAL.forward or GLOBAL.forward_pre or GLOBAL.backward or GLOBAL.backward_pre):
             return call_with_hooks(self, args, kwargs)
-        return self.forward(*args, **kwargs)
+        try:
+            return self.forward(*args, **kwargs)
+        except (AttributeError, TypeError) as error:
+            refuse_mistaken(self, args, error)
+            raise
 
     # Attributes.
 

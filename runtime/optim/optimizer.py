@@ -111,6 +111,9 @@ class Optimizer:
         self._hooks = {name: HookTable() for name in ("pre", "post", "state_pre", "state_post", "load_pre", "load_post")}
         if isinstance(params, Tensor):
             raise DTypeError("an optimizer takes an iterable of tensors or of dicts, got one tensor; pass [tensor]")
+        if not isinstance(params, Iterable):
+            also = "; pass its .parameters()" if hasattr(params, "parameters") else ""
+            raise DTypeError(f"an optimizer takes an iterable of tensors or of dicts, got {type(params).__name__}{also}")
         groups = list(params)
         if not groups:
             raise ArgumentError("an optimizer got an empty list of parameters")

@@ -96,7 +96,7 @@ class Session(AtDoor):
         through = super().around_backward(through)
 
         def timed_through(node, g):
-            event = self.begin(node.name, "backward")
+            event = self.begin(node.label, "backward")
             try:
                 return through(node, g)
             finally:

@@ -99,7 +99,7 @@ def _cross_entropy(rng):
                  {"ignore_index": -100, "label_smoothing": 0.0, "reduction": "sum"})
 
 
-CTC = {"input_lengths": (6, 4, 5, 2), "target_lengths": (3, 2, 1, 0), "blank": 0}
+LENGTHS = np.array([6, 4, 5, 2]), np.array([3, 2, 1, 0])
 
 
 def log_probs(rng, steps=6, batch=4, classes=4):
@@ -109,12 +109,12 @@ def log_probs(rng, steps=6, batch=4, classes=4):
 
 @samples("ctc_loss")
 def _ctc(rng):
-    yield Sample((log_probs(rng), np.array([[1, 2, 2], [3, 1, 0], [2, 0, 0], [0, 0, 0]])), CTC, order2=False, tol=8)
-    yield Sample((log_probs(rng), np.array([[0, 1, 0], [0, 1, 0], [2, 0, 0], [0, 0, 0]])), CTC | {"blank": 3}, order2=False,
-                 tol=8)
+    for blank, labels in ((0, [[1, 2, 2], [3, 1, 0], [2, 0, 0], [0, 0, 0]]), (0, [1, 2, 2, 3, 1, 2]),
+                          (3, [[0, 1, 0], [0, 1, 0], [2, 0, 0], [0, 0, 0]])):
+        yield Sample((log_probs(rng), np.array(labels), *LENGTHS), {"blank": blank}, order2=False, tol=8)
 
 
 @samples("ctc_loss_grad")
 def _ctc_grad(rng):
     labels = np.array([[1, 2, 2], [3, 1, 0], [2, 0, 0], [0, 0, 0]])
-    yield Sample((rng.standard_normal(4), log_probs(rng), labels), CTC, grad=False, tol=16)
+    yield Sample((rng.standard_normal(4), log_probs(rng), labels, *LENGTHS), {"blank": 0}, grad=False, tol=16)

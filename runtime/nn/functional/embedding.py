@@ -1,6 +1,6 @@
 """Lookups in tables of rows."""
 
-from itertools import pairwise
+from functools import partial
 
 from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, ShapeError
@@ -8,12 +8,13 @@ from ....ir.ops import elementwise as ew
 from ....ir.ops import embedding as ops
 from ....ir.ops.shape import expand, reshape
 from ...api.promote import to_dtype, widened
-from ...api.register import FUNCTIONS
+from ...api.register import FUNCTIONS, renamed
 from ...autograd.grad_mode import no_grad
 from ...tensor import shape_of
 from .sparse_lookup import gives_rows, sparse_lookup
 
 
+@partial(renamed, keywords={"input": "tensor"})
 def one_hot(tensor, num_classes=-1):
     """int64 rows with a 1 at each index."""
     return FUNCTIONS["one_hot"](tensor, num_classes)
@@ -111,14 +112,17 @@ def _sum_of_bags(rows, offsets, keep, mode):
 
 
 def _largest_of_bags(rows, offsets, keep):
-    """By padding the bags to one length; an empty bag gives zeros."""
-    starts = [*offsets.tolist(), rows.shape[0]]
-    kept = [True] * rows.shape[0] if keep is None else keep.tolist()
-    bags = [[i for i in range(a, b) if kept[i]] for a, b in pairwise(starts)]
-    width = max(map(len, bags), default=0)
-    if not width:
-        return FUNCTIONS["zeros"]((len(bags), rows.shape[1]), dtype=rows.dtype)
-    at = FUNCTIONS["tensor"]([b + [b[0] if b else 0] * (width - len(b)) for b in bags], dtype=dt.int64)
-    best = FUNCTIONS["max"](rows[at], 1)[0]
-    empty = FUNCTIONS["tensor"]([[not b] for b in bags])
-    return FUNCTIONS["where"](empty, FUNCTIONS["zeros_like"](best.detach()), best)
+    """The first of the largest in each bag, by its place among the rows; an empty bag gives zeros."""
+    bags, (size, width) = offsets.shape[0], rows.shape
+    if not size:
+        return rows.sum(0, keepdim=True).expand(bags, width)
+    bag = expand(reshape(ops.bag_of(offsets, size=size), shape=(size, 1)), shape=(size, width))
+    seen = rows.detach() if keep is None else FUNCTIONS["where"](keep.unsqueeze(1), rows.detach(), -float("inf"))
+    best = FUNCTIONS["full"]((bags, width), -float("inf"), dtype=rows.dtype).scatter_reduce(0, bag, seen, "amax")
+    is_best = ew.eq(seen, best.gather(0, bag)) | FUNCTIONS["isnan"](seen)
+    if keep is not None:
+        is_best = is_best & keep.unsqueeze(1)
+    place = FUNCTIONS["where"](is_best, FUNCTIONS["arange"](size).unsqueeze(1), size)
+    first = FUNCTIONS["full"]((bags, width), size).scatter_reduce(0, bag, place, "amin")
+    empty = ew.eq(first, size)
+    return FUNCTIONS["where"](empty, 0.0, rows.gather(0, FUNCTIONS["where"](empty, 0, first)))

@@ -366,37 +366,23 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
     reduction = reduction_of(reduction)
     single = log_probs.ndim == 2
     x = log_probs.unsqueeze(1) if single else log_probs
-    steps, sizes = _lengths(input_lengths), _lengths(target_lengths)
-    rows = _target_rows(targets, sizes, x.shape[1])
-    loss = ctc.ctc_loss(x, rows, input_lengths=steps, target_lengths=sizes, blank=int(blank))
+    if targets.dtype.is_floating_point:
+        raise DTypeError(f"ctc_loss takes integer targets, got {targets.aval}")
+    steps, sizes = _lengths(input_lengths, x), _lengths(target_lengths, x)
+    rows = targets.reshape(1, -1) if targets.ndim == 1 and x.shape[1] == 1 else targets
+    loss = ctc.ctc_loss(x, rows, steps, sizes, blank=int(blank))
     if zero_infinity:
         loss = ew.where(ew.isposinf(loss), 0.0, loss)
     if reduction == "mean":
-        lengths = FUNCTIONS["tensor"]([max(1, n) for n in sizes], dtype=loss.dtype)
-        return (loss / lengths).mean()
+        return (loss / to_dtype(sizes.clamp(min=1), loss.dtype)).mean()
     if single and reduction == "none":
         return reshape(loss, shape=())
     return reduced(loss, reduction)
 
 
-def _lengths(lengths):
-    """Sequence lengths as a tuple of ints."""
-    found = lengths.tolist() if hasattr(lengths, "tolist") else list(lengths) if hasattr(lengths, "__iter__") else lengths
-    return tuple(int(n) for n in (found if isinstance(found, list) else [found]))
-
-
-def _target_rows(targets, sizes, batch):
-    """Targets as padded rows."""
-    if targets.dtype.is_floating_point:
-        raise DTypeError(f"ctc_loss takes integer targets, got {targets.aval}")
-    if targets.ndim == 2:
-        return targets
-    if targets.ndim == 1 and batch == 1:
-        return targets.reshape(1, -1)
-    if targets.ndim != 1 or targets.shape[0] != sum(sizes):
-        raise ShapeError(f"ctc_loss takes targets (N, S) or all {sum(sizes)} labels in one row, got {targets.aval}")
-    labels, rows, start = targets.tolist(), [], 0
-    for n in sizes:
-        rows.append(labels[start:start + n] + [0] * (max(sizes) - n))
-        start += n
-    return FUNCTIONS["tensor"](rows, dtype=dt.int64).reshape(len(sizes), max(sizes))
+def _lengths(lengths, x):
+    """Sequence lengths as a tensor beside x."""
+    found = FUNCTIONS["as_tensor"](lengths)
+    if found.dtype.is_floating_point:
+        raise DTypeError(f"ctc_loss takes lengths that are integers, got {found.aval}")
+    return to_dtype(found, dt.int64).reshape(-1).to(x.device)

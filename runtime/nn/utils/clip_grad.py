@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from ....ir.errors import AutogradError
+from ....ir.errors import AutogradError, DTypeError
 from ....ir.ops.moments import vector_norm
 from ....ir.substitute import as_float
 from ...api.register import FUNCTIONS
@@ -96,6 +96,8 @@ def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
 @no_grad()
 def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
     """Scales gradients so that their total norm is at most max_norm; returns the norm before."""
+    if hasattr(parameters, "parameters"):
+        raise DTypeError(f"clip_grad_norm_ takes tensors, got {type(parameters).__name__}; pass its .parameters()")
     listed = [parameters] if isinstance(parameters, Tensor) else list(parameters)
     total = get_total_norm(_gradients(listed), norm_type, error_if_nonfinite, foreach)
     clip_grads_with_norm_(listed, max_norm, total, foreach)
