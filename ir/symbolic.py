@@ -303,6 +303,19 @@ def applied(name: str, args) -> "SymFloat":
     return SymFloat(scope, text, value, frozenset().union(*map(names_of, args)))
 
 
+OPERATOR = "operator_"      # begins the name of an operator's record, where an expression calls it
+
+
+def computed(name: str, args, scope, value):
+    """What an operator gives for numbers alone, some of which are symbolic; an answer that is no float is noted."""
+    text = f"{OPERATOR}{name}({', '.join(map(source_of, args))})"
+    if type(value) is not float:
+        scope.note(f"{text} == {value!r}")
+        return value
+    scope.note(f"type({text}) is float")
+    return SymFloat(scope, text, value, frozenset().union(*map(names_of, args)))
+
+
 def pinned(x):
     """The value of a number, which is noted."""
     if type(x) is SymInt:
@@ -315,8 +328,14 @@ def _by_ufunc(ufunc, method, inputs, kwargs):
     return getattr(ufunc, method)(*map(pinned, inputs), **kwargs)
 
 
+_NO_NUMBERS = frozenset((str, bytes, type(None), tuple, list, dict))
+_OF_PYTHON = 1 << 9        # the flag of classes that a `class` statement makes
+
+
 def _compare_real(test, x, y):
     if not (is_symbol(y) or type(y) in (int, float, bool)):
+        if type(y) in _NO_NUMBERS or type(y).__flags__ & _OF_PYTHON:        # what these answer does not depend on the number, or
+            return NotImplemented                                           # is theirs to say
         return getattr(operator, test)(pinned(x), y)
     answer = getattr(operator, test)(hint(x), hint(y))
     sign = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}[test]

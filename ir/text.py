@@ -264,7 +264,7 @@ class _Parser:
     def make(self, op, operands, params, start):
         self.builder.line = self.user_line()
         try:
-            return self.builder.add_exactly(op, operands, canonical_params(params))
+            return self.builder.add_exactly(op, operands, canonical_params(params, op.numbers))
         except (IngotError, TypeError, AttributeError, LookupError, ValueError) as e:
             raise self.error(f"{op.name} does not take these operands: {e}", start.at) from e
 

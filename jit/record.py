@@ -16,7 +16,7 @@ from ..ir.aval import Aval
 from ..ir.graph import Builder, Value
 from ..ir.op import OPS
 from ..ir.ops.assign import assign_view, run_chain
-from ..ir.ops.elementwise import cast, mul, pow_
+from ..ir.ops.elementwise import cast, mul
 from ..ir.ops.host import host_call
 from ..ir.ops.shape import expand, full, reshape, slice_
 from ..ir.scope import Scope
@@ -219,7 +219,7 @@ class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
         if op is reshape:
             self.note_extent(args[0])
         values = [self.value_of(a) if isinstance(a, Tensor) else a for a in args]
-        if self.scope is not None and not _takes_symbols(op, values):
+        if self.scope is not None and not op.is_elementwise:       # these give the same for a number as for a value that holds it
             values = [pinned(a) if is_symbol(a) else a for a in values]
         result = b.append(op, values, params)
         if type(out) is tuple:
@@ -394,13 +394,3 @@ class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
         for _, _, storage in self.rebound_to.values():
             storage.__dict__.pop("cell", None)
         self._linked = []
-
-
-def _takes_symbols(op, operands) -> bool:
-    """Whether an operator gives the same bits for a number as for a value that holds it: the exact ones, powers, and all on
-    integers that a compiled graph calls with plain numbers."""
-    if not op.is_elementwise:
-        return False
-    if "exact" in op.traits or op is pow_:
-        return True
-    return all(x.dtype.is_integer if type(x) is Value else type(x) is not SymFloat for x in operands)

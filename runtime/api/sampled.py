@@ -11,6 +11,7 @@ from ...ir.ops import elementwise as ew
 from ...ir.ops import reduce as rd
 from ...ir.ops.moments import vector_norm
 from ...ir.ops.shape import cat, expand, full, reshape, slice_
+from ...ir.substitute import as_float
 from ..tensor import Tensor
 from . import returns
 from .promote import promote, to_dtype
@@ -34,8 +35,8 @@ def renorm(input, p, dim, maxnorm, *, out=None):
         raise ShapeError(f"renorm takes a tensor of at least two dimensions, got {input.aval}")
     d = canonical_dim(dim, input.ndim)
     others = tuple(i for i in range(input.ndim) if i != d)
-    size = vector_norm(input, ord=float(p), dim=others, keepdim=True)
-    scale = ew.where(ew.gt(size, maxnorm), ew.div(float(maxnorm), ew.add(size, 1e-7)), 1.0)
+    size = vector_norm(input, ord=as_float(p), dim=others, keepdim=True)
+    scale = ew.where(ew.gt(size, maxnorm), ew.div(as_float(maxnorm), ew.add(size, 1e-7)), 1.0)
     return deliver(ew.mul(input, expand(scale, shape=input.shape)), out, "renorm")
 
 
