@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .dtype import FLOAT8, refuse_float8
+from .dtype import ALL, FLOAT8, refuse_float8
 from .errors import DTypeError
 from .symbolic import computed, hint, is_symbol
 
@@ -244,10 +244,8 @@ def run_numbers(record: Op, args, params):
     return np.asarray(record.ref(*[np.asarray(a, kind) for a in args], **params)).item()
 
 
-BINDERS: dict[type, Callable] = {np.ndarray: run_reference}
-for _t in (np.bool_, np.uint8, np.uint16, np.uint32, np.uint64, np.int8, np.int16, np.int32, np.int64,
-           np.float16, np.float32, np.float64, np.complex64, np.complex128):
-    BINDERS[_t] = run_reference
+_SCALARS = (*[d.np.type for d in ALL], np.generic)
+BINDERS: dict[type, Callable] = {np.ndarray: run_reference, **dict.fromkeys(_SCALARS, run_reference)}
 
 
 class Nothing:

@@ -328,15 +328,18 @@ def _by_ufunc(ufunc, method, inputs, kwargs):
     return getattr(ufunc, method)(*map(pinned, inputs), **kwargs)
 
 
-_NO_NUMBERS = frozenset((str, bytes, type(None), tuple, list, dict))
+_OTHERS = frozenset((str, bytes, type(None), tuple, list, dict))
 _OF_PYTHON = 1 << 9        # the flag of classes that a `class` statement makes
+
+
+def _answers_itself(y) -> bool:
+    """Whether what a comparison of a number with y says does not depend on the number, or is said by y's class."""
+    return type(y) in _OTHERS or (type(y).__flags__ & _OF_PYTHON and not isinstance(y, (int, float, complex, np.generic)))
 
 
 def _compare_real(test, x, y):
     if not (is_symbol(y) or type(y) in (int, float, bool)):
-        if type(y) in _NO_NUMBERS or type(y).__flags__ & _OF_PYTHON:        # what these answer does not depend on the number, or
-            return NotImplemented                                           # is theirs to say
-        return getattr(operator, test)(pinned(x), y)
+        return NotImplemented if _answers_itself(y) else getattr(operator, test)(pinned(x), y)
     answer = getattr(operator, test)(hint(x), hint(y))
     sign = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}[test]
     x.scope.note(f"({source_of(x)} {sign} {source_of(y)}) is {answer}")

@@ -8,8 +8,6 @@ import time
 from collections import OrderedDict
 from typing import Any
 
-import numpy as np
-
 from ..ir.lazy import lazy
 from ..ir.substitute import condition_check, evaluator, names_in
 from ..ir.symbolic import names_of

@@ -80,7 +80,8 @@ def _number_dtype(kind):
 
 def number_array(x, kind) -> np.ndarray:
     """What is given for an input that stands for a number beside values of a dtype: the number that this dtype has."""
-    found = np.asarray(x).astype(kind.np)
+    with np.errstate(all="ignore"):
+        found = np.asarray(x).astype(kind.np)
     return found.astype(np.float32) if kind in dt.NARROW else found
 
 

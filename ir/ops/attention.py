@@ -198,8 +198,8 @@ def _batch_grad(size, op, args, held, params):
 
 
 def by_scaled_queries(record: Callable, at: int) -> Callable:
-    """How attention is said where the scale is an operand: queries are scaled first, and so is their gradient. 16-bit floats are
-    computed in float32, as kernels do."""
+    """How attention is said where the scale is an operand: queries, which are argument `at`, are scaled first, and so is their
+    gradient. 16-bit floats are computed in float32, as kernels do."""
 
     def given(*args, scale, **params):
         kind, wants_queries = dt.of(args[at]), at > 0
@@ -232,6 +232,6 @@ def _batch_attention(size, op, args, held, params):
 
 
 attention = op("attention", infer=_infer_attention, ref=in_single(_attention), vjp=_attention_vjp, saves=(0, 1, 2, 3, 4),
-               lower=Template("attention"),
-               numbers=("scale",), given=by_scaled_queries(lambda: attention, 0), batch=_batch_attention, traits=("autocast_low",), flops=lambda args, outs, params: _flops(*args[:3]),
+               lower=Template("attention"), numbers=("scale",), given=by_scaled_queries(lambda: attention, 0),
+               batch=_batch_attention, traits=("autocast_low",), flops=lambda args, outs, params: _flops(*args[:3]),
                doc="softmax(q k' * scale + mask) v, and the logsumexp of each row of scores.")

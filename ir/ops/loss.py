@@ -341,5 +341,6 @@ def _cross_entropy_vjp(g, out, x, target, weight, *, ignore_index, label_smoothi
 
 
 cross_entropy = op("cross_entropy", infer=_infer_cross_entropy, ref=in_single(_cross_entropy),
-                   vjp=(_cross_entropy_vjp, None, None), lower=Composite(_cross_entropy_body), numbers=("label_smoothing",), traits=("autocast_wide", "gaps"),
+                   vjp=(_cross_entropy_vjp, None, None), lower=Composite(_cross_entropy_body),
+                   numbers=("label_smoothing",), traits=("autocast_wide", "gaps"),
                    doc="The loss of logits against class indices, and each row's logsumexp, which the gradient uses.")

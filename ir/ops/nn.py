@@ -178,7 +178,8 @@ def _hardtanh_vjp(g, out, x, *, min_val, max_val):
 hardtanh = op("hardtanh", infer=lambda x, *, min_val, max_val: x,
               ref=in_single(lambda x, *, min_val, max_val:
                             np.maximum(np.minimum(x, np.asarray(max_val, x.dtype)), np.asarray(min_val, x.dtype))),
-              vjp=(_hardtanh_vjp,), lower=Composite(_hardtanh_body), numbers=("min_val", "max_val"), batch=LEADING, traits=("exact", "rescued", "pointwise"),
+              vjp=(_hardtanh_vjp,), lower=Composite(_hardtanh_body), numbers=("min_val", "max_val"), batch=LEADING,
+              traits=("exact", "rescued", "pointwise"),
               doc="x limited to [min_val, max_val]; no gradient at or beyond the limits.")
 
 
@@ -197,7 +198,8 @@ def _clamp_vjp(g, out, x, *, min_val, max_val):
 
 
 clamp = op("clamp", infer=lambda x, *, min_val, max_val: x, ref=in_single(_clamp), vjp=(_clamp_vjp,),
-           lower=Composite(_clamp_body), numbers=("min_val", "max_val"), batch=LEADING, traits=("exact", "ref_first", "pointwise"),
+           lower=Composite(_clamp_body), numbers=("min_val", "max_val"), batch=LEADING,
+           traits=("exact", "ref_first", "pointwise"),
            doc="x limited to [min_val, max_val]; the gradient goes to x at the limits, too.")
 
 

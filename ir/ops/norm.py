@@ -193,7 +193,8 @@ layer_norm = op("layer_norm", infer=_infer_layer_norm, ref=_layer_norm, vjp=_lay
                 lower=Composite(_layer_norm_body), numbers=("eps",), batch=_batch_rows,
                 doc="Each row over the last `dims` dims to mean 0 and variance 1, times weight, plus bias.")
 layer_norm_grad = op("layer_norm_grad", infer=_infer_layer_norm_grad, ref=_layer_norm_grad,
-                     vjp=derived_vjp(_layer_norm_grad_body), saves=(1, 2, 3), lower=Composite(_layer_norm_grad_body), numbers=("eps",),
+                     vjp=derived_vjp(_layer_norm_grad_body), saves=(1, 2, 3), lower=Composite(_layer_norm_grad_body),
+                     numbers=("eps",),
                      doc="The gradients of layer_norm for its input and, if there is a weight, for that and the bias.")
 
 # Over the trailing dims: RMS norm.

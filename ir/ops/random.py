@@ -118,8 +118,9 @@ def _below(words, *, shape):
     return drawn(lambda *at: philox.bits(*at) < words[2], words[:2], shape, np.bool_)
 
 
-mask_below = op("mask_below", infer=_infer_below, vjp=NO_GRAD, lower=Template("random"), traits=("random", "exact"), ref=_below,
-                doc="Bools: which words are below a number; the operand is the key (seed, call), that number, and 0.")
+mask_below = op("mask_below", infer=_infer_below, ref=_below, vjp=NO_GRAD, lower=Template("random"),
+                traits=("random", "exact"),
+                doc="Bools: which words are below a number; the operand holds the key (seed, call), that number, and 0.")
 
 
 def _mask_by_number(key, *, shape, p):
@@ -130,7 +131,8 @@ def _mask_by_number(key, *, shape, p):
 
 
 bernoulli_mask = op("bernoulli_mask", infer=_infer_mask, vjp=NO_GRAD, lower=Template("random"), traits=("random", "exact"),
-                    numbers=("p",), given=_mask_by_number, ref=_mask, doc="Bools, true with probability p (word < round(p * 2**32)): what dropout keeps.")
+                    numbers=("p",), given=_mask_by_number, ref=_mask,
+                    doc="Bools, true with probability p (word < round(p * 2**32)): what dropout keeps.")
 
 class Draws:
     """The float64 numbers that rejection reads: `uniform` and `normal` give (seed, call, count, start) -> array. Each element

@@ -72,8 +72,9 @@ def filled(like, shape, value, dtype) -> Tensor:
     if isinstance(value, Tensor):
         return ew.mul(sh.full.call(like, shape=tuple(shape), value=1, dtype=dtype), value)
     if type(value) is SymFloat and dtype.is_floating_point:      # an operand may change from call to call
-        made = ew.mul(sh.full.call(like, shape=tuple(shape), value=1.0, dtype=dtype if dtype is dt.float32 else dt.float64), value)
-        return made if made.dtype is dtype else ew.cast.call(made, dtype=dtype)
+        kind = dtype if dtype is dt.float32 else dt.float64
+        made = ew.mul(sh.full.call(like, shape=tuple(shape), value=1.0, dtype=kind), value)
+        return made if kind is dtype else ew.cast.call(made, dtype=dtype)
     return sh.full.call(like, shape=tuple(shape), value=value, dtype=dtype)
 
 
@@ -368,7 +369,8 @@ def _evenly(start, end, steps, then) -> Tensor:
 
     def values(count):
         i = count(steps, dt.float64)
-        return then(ew.where.call(i < float(steps // 2), i * gap + as_float(start), as_float(end) - (float(steps - 1) - i) * gap))
+        low, high = i * gap + as_float(start), as_float(end) - (float(steps - 1) - i) * gap
+        return then(ew.where.call(i < float(steps // 2), low, high))
 
     return of_counts(values)
 
