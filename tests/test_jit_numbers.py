@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import ingot
-from ingot import jit, nn
+from ingot import func, jit, nn, optim
 from side_by_side import plain
 
 F = nn.functional
@@ -258,3 +258,119 @@ def test_numbers_beside_other_floats(name, kind):
     case = CASES[name]
     if case.low or kind is ingot.float64:
         compare(case, gradient_inside(case), kind, True)
+
+
+def second_order(fn):
+    def step(x, v):
+        first, = ingot.autograd.grad((fn(x, v) * x).sum(), x, create_graph=True)
+        return first, ingot.autograd.grad((first * first).sum(), x)[0]
+
+    return step
+
+
+def by_samples(fn):
+    return lambda x, v: func.vmap(func.grad(lambda row: (fn(row[None], v) * row).sum()))(x.detach())
+
+
+def in_low_precision(fn):
+    def step(x, v):
+        with ingot.autocast("cpu", dtype=ingot.bfloat16):
+            return fn(x @ x.T @ x, v).detach()
+
+    return step
+
+
+@pytest.mark.parametrize("how", [second_order, by_samples, in_low_precision])
+@pytest.mark.parametrize("name", ["leaky_relu", "elu", "hardtanh", "huber_loss", "layer_norm", "group_norm", "vector_norm",
+                                  "fmod", "pow", "rms_norm"])
+def test_numbers_in_transformed_functions(name, how):
+    case = CASES[name]
+    step = how(lambda x, v: listed(case.fn(x, v))[0].sum())
+    assert compare(case, lambda x, v: listed(step(x, v)), ingot.float32, True).stats()["compiles"] == 2
+
+
+@pytest.mark.parametrize("name", ["elu", "quotient of a number", "dropout", "huber_loss", "layer_norm", "label smoothing"])
+def test_backward_after_the_call(name):
+    """Large enough for compiled gradient rules; the call that is recorded has a history of its own."""
+    case = CASES[name]
+    traced, data = jit.trace(case.fn), drawn(9, 490, 80)
+    for i, v in enumerate(case.values):
+        found = []
+        for fn in (case.fn, traced):
+            x = data.clone().requires_grad_()
+            ingot.manual_seed(i)
+            out = fn(x.view(-1, 7), v)
+            found.append([plain(ingot.autograd.grad(out.sum(), x, retain_graph=True)[0]) for _ in range(3)])
+        assert found[0] == found[1], v
+    assert traced.stats()["compiles"] == 2
+
+
+def test_special_values_are_recordings_of_their_own():
+    """No dropout at all is other work; so is all of it."""
+    traced = jit.trace(lambda x, p: F.dropout(x, p))
+    x = drawn(1, 40, 9)
+    for i, p in enumerate((0.2, 0.0, 0.3, 1.0, 0.4, 0.0, 1.0, 0.45, 0.6)):
+        ingot.manual_seed(i)
+        want = F.dropout(x, p)
+        ingot.manual_seed(i)
+        assert plain(traced(x, p)) == plain(want), p
+    assert traced.stats()["compiles"] <= 4
+    with pytest.raises(ingot.IngotError, match="within 0 and 1"):
+        traced(x, 1.5)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(5, 7), nn.LeakyReLU(), nn.LayerNorm(7), nn.Dropout(0.1), nn.Linear(7, 3))
+        self.tau = 1.0
+
+    def forward(self, x):
+        return self.body(x) / self.tau
+
+
+OPTIONS = {
+    "momentum": (lambda p: optim.SGD(p, 0.1, momentum=0.9), lambda net, opt, v: opt.param_groups[0].update(momentum=v)),
+    "weight decay": (lambda p: optim.AdamW(p, 0.1), lambda net, opt, v: opt.param_groups[0].update(weight_decay=v)),
+    "betas": (lambda p: optim.Adam(p, 0.1), lambda net, opt, v: opt.param_groups[0].update(betas=(v, 0.99))),
+    "rho": (lambda p: optim.Adadelta(p, 0.1), lambda net, opt, v: opt.param_groups[0].update(rho=v)),
+    "dropout": (lambda p: optim.SGD(p, 0.1), lambda net, opt, v: setattr(net.body[3], "p", v)),
+    "slope": (lambda p: optim.SGD(p, 0.1), lambda net, opt, v: setattr(net.body[1], "negative_slope", v)),
+    "eps": (lambda p: optim.SGD(p, 0.1), lambda net, opt, v: setattr(net.body[2], "eps", v)),
+    "temperature": (lambda p: optim.SGD(p, 0.1), lambda net, opt, v: setattr(net, "tau", v)),
+    "limit of gradients": (lambda p: optim.SGD(p, 0.1), lambda net, opt, v: opt.limits.update(norm=v)),
+    "decay of an average": (lambda p: optim.SGD(p, 0.1), lambda net, opt, v: opt.limits.update(decay=v)),
+}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_options_of_a_training_step_that_a_schedule_changes(name):
+    make, change = OPTIONS[name]
+    found = []
+    for wrap in (lambda f: f, jit.trace):
+        ingot.manual_seed(0)
+        net = Net()
+        opt = make(net.parameters())
+        opt.limits = {"norm": 1.0, "decay": 0.9}
+        means = [p.detach().clone() for p in net.parameters()]
+
+        def step(x, y, net=net, opt=opt, means=means):
+            opt.zero_grad()
+            loss = F.cross_entropy(net(x), y)
+            loss.backward()
+            nn.utils.clip_grad_norm_(net.parameters(), opt.limits["norm"])
+            opt.step()
+            with ingot.no_grad():
+                for mean, p in zip(means, net.parameters()):
+                    mean.lerp_(p, 1 - opt.limits["decay"])
+            return loss.item()
+
+        run = wrap(step)
+        for i, v in enumerate(PORTIONS):
+            change(net, opt, v if name != "decay of an average" else 1 - v)
+            ingot.manual_seed(i)
+            found.append(run(drawn(2, 8, 5), ingot.arange(8) % 3))
+        found.append(plain([*net.parameters(), *means]))
+    half = len(found) // 2
+    assert found[:half] == found[half:]
+    assert run.stats()["compiles"] <= 2, run.stats()["misses"]

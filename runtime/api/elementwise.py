@@ -207,8 +207,9 @@ def _is_scale(n, x, is_divided) -> bool:
     if not isinstance(x, Tensor) or dt.accumulator(x.dtype) is x.dtype:
         return False
     if isinstance(n, float):
-        is_held = -_SAFE < n < _SAFE and float(np.float32(n).astype(x.dtype.np)) == n
-        return is_divided or tls.m.recorder is not None or not is_held
+        if is_divided or tls.m.recorder is not None:
+            return True
+        return not -_SAFE < n < _SAFE or float(np.float32(n).astype(x.dtype.np)) != n
     return isinstance(n, Tensor) and not n.ndim and x.ndim > 0 and n.dtype in (dt.float32, dt.float64)
 
 
