@@ -334,7 +334,7 @@ _OF_PYTHON = 1 << 9        # the flag of classes that a `class` statement makes
 
 def _answers_itself(y) -> bool:
     """Whether what a comparison of a number with y says does not depend on the number, or is said by y's class."""
-    return type(y) in _OTHERS or (type(y).__flags__ & _OF_PYTHON and not isinstance(y, (int, float, complex, np.generic)))
+    return type(y) in _OTHERS or bool(type(y).__flags__ & _OF_PYTHON and not isinstance(y, (int, float, complex, np.generic)))
 
 
 def _compare_real(test, x, y):

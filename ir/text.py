@@ -13,7 +13,8 @@ Grammar (white space and `# comments` are free, but a comment ``# file:line`` at
     size      ["-"] term (("+" | "-") term)*      term   factor ("*" factor)*
     factor    INT | NAME | "floordiv(" size "," size ")" | "mod(" size "," size ")"
 
-The name of a graph may have parts in angles, as Python calls functions: <lambda>, f.<locals>.g. Those after it are sizes (and numbers) that are not fixed, with an example of each.
+The name of a graph may have parts in angles, as Python calls functions: <lambda>, f.<locals>.g. The names after it are sizes
+(and numbers) that are not fixed, with an example of each.
 """
 
 import ast

@@ -11,6 +11,7 @@ them first.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -62,7 +63,8 @@ def _has_given(node: Node) -> bool:
 
 def _with_operands(b: Builder, node: Node, operands):
     """What a node is where its numbers are operands."""
-    return node.op.given(*operands, **node.params)
+    given: Any = node.op.given
+    return given(*operands, **node.params)
 
 
 def _is_lifted(node: Node, x) -> bool:

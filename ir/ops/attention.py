@@ -203,9 +203,9 @@ def by_scaled_queries(record: Callable, at: int) -> Callable:
 
     def given(*args, scale, **params):
         kind, wants_queries = dt.of(args[at]), at > 0
-        args = [x if x is None or dt.of(x) is not kind else ew.widened(x) for x in args]
-        scaled = ew.mul(args[at], scale)
-        found = record()(*args[:at], scaled, *args[at + 1:], scale=1.0, **params)
+        wide = [x if x is None or dt.of(x) is not kind else ew.widened(x) for x in args]
+        wide[at] = ew.mul(wide[at], scale)
+        found = record()(*wide, scale=1.0, **params)
         if wants_queries:
             found = ew.mul(found[0], scale), *found[1:]
         return tuple([ew.cast(x, dtype=kind) if dt.of(x) is not kind else x for x in found])
