@@ -177,7 +177,9 @@ def as_int(n):
 
 
 def as_float(n):
-    """`float(n)`; a symbolic number stays one."""
+    """`float(n)`; a symbolic number stays one, also that of a numpy scalar."""
+    if isinstance(n, np.generic):
+        n = n.item()
     return n if is_symbol(n) else float(n)
 
 

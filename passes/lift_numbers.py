@@ -58,7 +58,7 @@ def lift_numbers(graph: Graph) -> Lifted:
 
 
 def _has_given(node: Node) -> bool:
-    return node.op.given is not None and any(type(node.params.get(name)) is SymFloat for name in node.op.numbers)
+    return node.op.given is not None and any(is_symbol(node.params.get(name)) for name in node.op.numbers)
 
 
 def _with_operands(b: Builder, node: Node, operands):

@@ -1,7 +1,7 @@
 """Python numbers that operators take and that differ from call to call: traced functions give eager's bits, are recorded twice,
 and compile once for all of them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -258,6 +258,22 @@ def test_numbers_beside_other_floats(name, kind):
     case = CASES[name]
     if case.low or kind is ingot.float64:
         compare(case, gradient_inside(case), kind, True)
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+@pytest.mark.parametrize("name", ["dropout", "elu", "hardtanh", "huber_loss", "layer_norm", "pad", "quantile", "uniform_"])
+def test_numbers_of_numpy(name, kind):
+    case = CASES[name]
+    traced = compare(replace(case, values=tuple(map(kind, case.values))), gradient_inside(case), ingot.float32, True)
+    check_work(case, traced)
+
+
+@pytest.mark.parametrize("fn", [
+    lambda x, n: F.leaky_relu(x, n), lambda x, n: x.clamp(-n, n), lambda x, n: x * ingot.full((7,), n), lambda x, n: x % n,
+    lambda x, n: F.pad(x, (1, 1), value=n), lambda x, n: F.huber_loss(x * 9, x, delta=n), lambda x, n: x * n + (x * 9).long() * n])
+def test_whole_numbers(fn):
+    case = Case(fn, (2, 3, 5, 4, 7, 6))
+    check_work(case, compare(case, gradient_inside(case), ingot.float32, True))
 
 
 def second_order(fn):

@@ -98,6 +98,7 @@ def test_parameters_that_decide_what_a_graph_is_are_pinned():
     assert list(scope.conditions) == ["(n).hex() == '0x1.0000000000000p-1'"]
 
 
-@pytest.mark.parametrize("kind, value", [(dt.bfloat16, 0.30078125), (dt.float16, 0.300048828125), (dt.float32, np.float32(0.3))])
+@pytest.mark.parametrize("kind, value", [(dt.bfloat16, 0.30078125), (dt.float16, 0.300048828125),
+                                         (dt.float32, np.float32(0.3))])
 def test_a_number_is_the_one_that_a_dtype_holds(kind, value):
     assert number_array(0.3, kind) == value and number_array(0.3, kind).dtype == np.float32

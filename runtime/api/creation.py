@@ -14,7 +14,7 @@ from ...ir.lazy import lazy
 from ...ir.ops import elementwise as ew
 from ...ir.ops import shape as sh
 from ...ir.substitute import as_float, as_int
-from ...ir.symbolic import SymFloat
+from ...ir.symbolic import SymFloat, SymInt
 from ..creation import array_of
 from ..device import META, as_device, require
 from ..dispatch import kernel_of
@@ -71,9 +71,10 @@ def filled(like, shape, value, dtype) -> Tensor:
     value = dt.fitted(operand(value, dtype), dtype, "full")
     if isinstance(value, Tensor):
         return ew.mul(sh.full.call(like, shape=tuple(shape), value=1, dtype=dtype), value)
-    if type(value) is SymFloat and dtype.is_floating_point:      # an operand may change from call to call
-        kind = dtype if dtype is dt.float32 else dt.float64
-        made = ew.mul(sh.full.call(like, shape=tuple(shape), value=1.0, dtype=kind), value)
+    if (type(value) is SymFloat and dtype.is_floating_point) or (       # an operand may change from call to call
+            type(value) is SymInt and (dtype.is_floating_point or dtype is dt.int64)):
+        kind = dtype if dtype is dt.float32 or dtype is dt.int64 else dt.float64
+        made = ew.mul(sh.full.call(like, shape=tuple(shape), value=1, dtype=kind), value)
         return made if kind is dtype else ew.cast.call(made, dtype=dtype)
     return sh.full.call(like, shape=tuple(shape), value=value, dtype=dtype)
 

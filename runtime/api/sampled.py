@@ -51,7 +51,7 @@ def _part(x, d, start, stop):
 def _gaps(spacing, n, like, d):
     """The distances between neighbours, laid out along dim d: a number, or places as a tensor."""
     if not isinstance(spacing, Tensor):
-        return float(spacing), float(spacing)
+        return as_float(spacing), as_float(spacing)
     if spacing.ndim != 1 or spacing.shape[0] != n:
         raise ShapeError(f"gradient: places along a dimension of size {n} must be a vector of that size, got {spacing.aval}")
     steps = ew.sub(_part(spacing, 0, 1, 0), _part(spacing, 0, 0, -1))
@@ -68,7 +68,7 @@ def _edge(x, spacing, d, order, last):
     if isinstance(spacing, Tensor):
         place = [spacing[i].item() for i in at]
     else:
-        place = [sign * k * float(spacing) for k in range(order + 1)]
+        place = [sign * k * as_float(spacing) for k in range(order + 1)]
     h1 = place[1] - place[0]
     if order == 1:
         return ew.div(ew.sub(values[1], values[0]), h1)

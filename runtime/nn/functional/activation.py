@@ -96,7 +96,7 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
         raise ArgumentError(f"hardtanh needs min_val <= max_val, got {min_val} and {max_val}")
     if not input.dtype.is_inexact:
         return finish(clamp(input, int(min_val), int(max_val)), input, inplace, "hardtanh")
-    return activated(ops.hardtanh, input, inplace, min_val=min_val, max_val=max_val)
+    return activated(ops.hardtanh, input, inplace, min_val=as_float(min_val), max_val=as_float(max_val))
 
 
 def hardshrink(input, lambd=0.5):
