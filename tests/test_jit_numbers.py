@@ -1,6 +1,7 @@
 """Python numbers that operators take and that differ from call to call: traced functions give eager's bits, are recorded twice,
 and compile once for all of them."""
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -270,7 +271,8 @@ def test_numbers_of_numpy(name, kind):
 
 @pytest.mark.parametrize("fn", [
     lambda x, n: F.leaky_relu(x, n), lambda x, n: x.clamp(-n, n), lambda x, n: x * ingot.full((7,), n), lambda x, n: x % n,
-    lambda x, n: F.pad(x, (1, 1), value=n), lambda x, n: F.huber_loss(x * 9, x, delta=n), lambda x, n: x * n + (x * 9).long() * n])
+    lambda x, n: F.pad(x, (1, 1), value=n), lambda x, n: F.huber_loss(x * 9, x, delta=n),
+    lambda x, n: x * n + (x * 9).long() * n])
 def test_whole_numbers(fn):
     case = Case(fn, (2, 3, 5, 4, 7, 6))
     check_work(case, compare(case, gradient_inside(case), ingot.float32, True))
@@ -333,6 +335,15 @@ def test_special_values_are_recordings_of_their_own():
     assert traced.stats()["compiles"] <= 4
     with pytest.raises(ingot.IngotError, match="within 0 and 1"):
         traced(x, 1.5)
+
+
+def test_orders_for_which_other_work_is_compiled():
+    """What a body asks of a number holds for some numbers alone: code for each answer, and recordings for infinities."""
+    traced, x = jit.trace(lambda x, ord: ingot.linalg.vector_norm(x, ord, dim=1)), drawn(1, 40, 9)
+    for ord in (1.5, 2.5, 2.0, 3.0, 1.0, 2.0, math.inf, 1.25, 1.0, 2.0, -math.inf, 4.0, math.inf):
+        assert plain(traced(x, ord)) == plain(ingot.linalg.vector_norm(x, ord, dim=1)), ord
+    assert traced.stats()["compiles"] <= 4
+    assert max(len(getattr(job, "variants", ())) for job in traced._jobs()) <= 5
 
 
 class Net(nn.Module):

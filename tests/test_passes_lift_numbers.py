@@ -7,6 +7,7 @@ from graphs import graph_of_sizes
 from ingot.ir import dtype as dt
 from ingot.ir.aval import Aval
 from ingot.ir.graph import Builder
+from ingot.ir.ops import random
 from ingot.ir.ops.nn import leaky_relu
 from ingot.ir.ops.shape import full
 from ingot.ir.scope import Scope
@@ -102,3 +103,10 @@ def test_parameters_that_decide_what_a_graph_is_are_pinned():
                                          (dt.float32, np.float32(0.3))])
 def test_a_number_is_the_one_that_a_dtype_holds(kind, value):
     assert number_array(0.3, kind) == value and number_array(0.3, kind).dtype == np.float32
+
+
+def test_a_probability_is_the_same_bound_as_in_eager_mode(monkeypatch):
+    monkeypatch.setattr(random, "mask_below", lambda words, *, shape: words)
+    key = np.array([3, 5], np.uint64)
+    for p in (0.0, 1.0, 1 / 3, 1e-10, 1 - 1e-10, 1.5 * 2.0 ** -32, 2.5 * 2.0 ** -32, *np.random.default_rng(0).random(20)):
+        assert random.bernoulli_mask.given(key, shape=(4,), p=float(p)).tolist() == [3, 5, round(p * 2 ** 32), 0]
