@@ -256,7 +256,7 @@ class Builder:
         operands = [self._operand(a) for a in args]
         if op.broadcasts:
             operands = self._align(op, operands)
-        params = canonical_params(params)
+        params = canonical_params(params, op.numbers)
         return self._add(op, tuple(operands), params).result
 
     def _add(self, op, operands, params):
@@ -275,7 +275,7 @@ class Builder:
     def add_exactly(self, op: Op, operands, params: dict) -> Node:
         """Appends one node as it is said, without expanding or casting operands."""
         self._check_open()
-        return self._add(op, tuple([self._operand(a) for a in operands]), canonical_params(params))
+        return self._add(op, tuple([self._operand(a) for a in operands]), canonical_params(params, op.numbers))
 
     def call(self, op: Op, *args, **params):
         """`append` in the form of a call, for operands that cannot answer themselves (None, numbers)."""

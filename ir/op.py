@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from .dtype import FLOAT8, refuse_float8
+from .dtype import ALL, FLOAT8, refuse_float8
 from .errors import DTypeError
+from .symbolic import computed, hint, is_symbol
 
 OPS: dict[str, "Op"] = {}
 
@@ -89,6 +90,10 @@ class Op:
                                at a time, as its gradient rules are, so that they are worth one kernel; "whole_inside": a
                                composite whose own kernel beats loops over its body, also inside of other bodies; "rule_as_one":
                                a joint rule of many operators that eager mode compiles as one graph.
+    numbers                 -> the parameters that change no shape, no dtype and no kernel, only what comes out: in graphs
+                               they may be symbolic, a number of each call's own. All others are part of what the graph is.
+    given                   -> the same said in operators of which the numbers are operands, for one that stays whole:
+                               (*args, **params) -> result(s), or None where there is no other way (composites have bodies).
     batch                   -> how vmap runs it on whole batches, where that does not follow from the rest (`ir/batch.py`).
     flops                   -> (args, outs, params) gives the floating point operations of a contraction (`operations` counts
                                everything else).
@@ -104,6 +109,8 @@ class Op:
     saves: tuple = ()  # for a joint vjp: the positions it reads by value (0 is the output, 1 the first argument); a tuple
     #                    among them names outputs, where it reads only some
     flops: Callable | None = None  # of a contraction
+    numbers: frozenset = frozenset()
+    given: Callable | None = None
     batch: Any = None  # a way of `ir/batch.py`, or a function
     plans: dict = field(default_factory=dict)  # gradient plans by needs mask, filled by the tape
 
@@ -184,13 +191,14 @@ def _both(a, b):
     return frozenset().union(*sets) if sets else a or b
 
 
-def op(name: str, *, infer, ref, vjp, lower, traits=(), doc: str = "", saves=(), flops=None, batch=None) -> Op:
+def op(name: str, *, infer, ref, vjp, lower, traits=(), doc: str = "", saves=(), flops=None, numbers=(), given=None,
+       batch=None) -> Op:
     """Makes the record of one operator and enters it in OPS."""
     if name in OPS:
         raise ValueError(f"operator {name} is recorded twice")
     if "float8" not in traits and type(lower) is not View:
         infer = _without_float8(name, infer)
-    record = Op(name, infer, ref, vjp, lower, frozenset(traits), doc, saves, flops, batch)
+    record = Op(name, infer, ref, vjp, lower, frozenset(traits), doc, saves, flops, frozenset(numbers), given, batch)
     OPS[name] = record
     return record
 
@@ -229,15 +237,17 @@ def run_reference(record: Op, arrays, params):
 
 
 def run_numbers(record: Op, args, params):
-    """How Python numbers alone are bound: computed in double precision, the result is a number again."""
+    """How Python numbers alone are bound: computed in double precision, the result is a number again (of symbolic ones an
+    expression that is computed so at each call)."""
+    symbol = next(filter(is_symbol, args), None)
+    if symbol is not None and not params:
+        return computed(record.name, args, symbol.scope, run_numbers(record, [*map(hint, args)], params))
     kind = np.complex128 if complex in map(type, args) else np.float64
     return np.asarray(record.ref(*[np.asarray(a, kind) for a in args], **params)).item()
 
 
-BINDERS: dict[type, Callable] = {np.ndarray: run_reference}
-for _t in (np.bool_, np.uint8, np.uint16, np.uint32, np.uint64, np.int8, np.int16, np.int32, np.int64,
-           np.float16, np.float32, np.float64, np.complex64, np.complex128):
-    BINDERS[_t] = run_reference
+_SCALARS = (*[d.np.type for d in ALL], np.generic)
+BINDERS: dict[type, Callable] = {np.ndarray: run_reference, **dict.fromkeys(_SCALARS, run_reference)}
 
 
 class Nothing:

@@ -48,9 +48,10 @@ def canonical_param(value):
                      f"got {value!r} of type {kind.__name__}")
 
 
-def canonical_params(params: dict) -> dict:
-    """All parameters of one node, by sorted name."""
-    return {name: canonical_param(params[name]) for name in sorted(params)}
+def canonical_params(params: dict, numbers=frozenset()) -> dict:
+    """All parameters of one node, by sorted name; of those that `numbers` names symbolic ones stay."""
+    return {name: value if type(value := params[name]) is SymFloat and name in numbers else canonical_param(value)
+            for name in sorted(params)}
 
 
 def param_key(value):

@@ -1,19 +1,40 @@
 """Plain data that holds symbolic numbers: found, evaluated, replaced by their values, read from text."""
 
 import operator
+import re
 from collections.abc import Callable
 
 import numpy as np
 
 from . import polynomial as poly
 from .errors import GraphError
+from .op import OPS, run_numbers
 from .scope import Scope
-from .symbolic import MATH, SymFloat, SymInt, hint, is_symbol, source_of
+from .symbolic import MATH, OPERATOR, SymFloat, SymInt, hint, is_symbol, source_of
 
 _OPERATIONS: dict = {"Add": operator.add, "Sub": operator.sub, "Mult": operator.mul, "Div": operator.truediv,
                      "Pow": operator.pow, "FloorDiv": operator.floordiv, "Mod": operator.mod}
 _FUNCTIONS: dict = {"abs": abs, "floordiv": operator.floordiv, "mod": operator.mod, "float": float,
                     "float32": lambda x: float(np.float32(x)), **{f"math_{name}": function for name, function in MATH.items()}}
+
+
+def _of_operator(name: str) -> Callable:
+    """What an operator gives for numbers."""
+    record = OPS[name]
+
+    def compute(*args):
+        with np.errstate(all="ignore"):
+            return run_numbers(record, args, {})
+
+    return compute
+
+
+def _function(name: str):
+    """What a name in an expression means, if it is none of a scope."""
+    found = _FUNCTIONS.get(name)
+    if found is None and name.startswith(OPERATOR) and name[len(OPERATOR):] in OPS:
+        found = _FUNCTIONS[name] = _of_operator(name[len(OPERATOR):])
+    return found
 
 
 def parse_number(scope: Scope, text: str) -> SymFloat:
@@ -38,8 +59,8 @@ def _value_of(tree, values):
         return -_value_of(tree.operand, values)
     if kind == "BinOp" and type(tree.op).__name__ in _OPERATIONS:
         return _OPERATIONS[type(tree.op).__name__](_value_of(tree.left, values), _value_of(tree.right, values))
-    if kind == "Call" and type(tree.func).__name__ == "Name" and tree.func.id in _FUNCTIONS and not tree.keywords:
-        return _FUNCTIONS[tree.func.id](*[_value_of(a, values) for a in tree.args])
+    if kind == "Call" and type(tree.func).__name__ == "Name" and _function(tree.func.id) and not tree.keywords:
+        return _function(tree.func.id)(*[_value_of(a, values) for a in tree.args])
     raise GraphError("only arithmetic on known names is meant")
 
 
@@ -60,9 +81,19 @@ def condition_check(conditions, names) -> Callable:
 
 def function_of(names, expression: str) -> Callable:
     """A function of the values of `names`."""
+    for name in _WORDS(expression):
+        _function(name)
     space: dict = {"__name__": __name__, **_FUNCTIONS}
     exec(compile(f"def evaluate({', '.join(names)}):\n    return {expression}\n", "<sizes>", "exec"), space)
     return space["evaluate"]
+
+
+def names_in(conditions, names) -> frozenset:
+    """Those of `names` that conditions of a scope speak of."""
+    return frozenset(names).intersection(_WORDS(" ".join(conditions)))
+
+
+_WORDS = re.compile(r"[A-Za-z_]\w*").findall
 
 
 def has_symbols(x) -> bool:
@@ -146,7 +177,9 @@ def as_int(n):
 
 
 def as_float(n):
-    """`float(n)`; a symbolic number stays one."""
+    """`float(n)`; a symbolic number stays one, also that of a numpy scalar."""
+    if isinstance(n, np.generic):
+        n = n.item()
     return n if is_symbol(n) else float(n)
 
 

@@ -303,6 +303,19 @@ def applied(name: str, args) -> "SymFloat":
     return SymFloat(scope, text, value, frozenset().union(*map(names_of, args)))
 
 
+OPERATOR = "operator_"      # begins the name of an operator's record, where an expression calls it
+
+
+def computed(name: str, args, scope, value):
+    """What an operator gives for numbers alone, some of which are symbolic; an answer that is no float is noted."""
+    text = f"{OPERATOR}{name}({', '.join(map(source_of, args))})"
+    if type(value) is not float:
+        scope.note(f"{text} == {value!r}")
+        return value
+    scope.note(f"type({text}) is float")
+    return SymFloat(scope, text, value, frozenset().union(*map(names_of, args)))
+
+
 def pinned(x):
     """The value of a number, which is noted."""
     if type(x) is SymInt:
@@ -315,9 +328,18 @@ def _by_ufunc(ufunc, method, inputs, kwargs):
     return getattr(ufunc, method)(*map(pinned, inputs), **kwargs)
 
 
+_OTHERS = frozenset((str, bytes, type(None), tuple, list, dict))
+_OF_PYTHON = 1 << 9        # the flag of classes that a `class` statement makes
+
+
+def _answers_itself(y) -> bool:
+    """Whether what a comparison of a number with y says does not depend on the number, or is said by y's class."""
+    return type(y) in _OTHERS or bool(type(y).__flags__ & _OF_PYTHON and not isinstance(y, (int, float, complex, np.generic)))
+
+
 def _compare_real(test, x, y):
     if not (is_symbol(y) or type(y) in (int, float, bool)):
-        return getattr(operator, test)(pinned(x), y)
+        return NotImplemented if _answers_itself(y) else getattr(operator, test)(pinned(x), y)
     answer = getattr(operator, test)(hint(x), hint(y))
     sign = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}[test]
     x.scope.note(f"({source_of(x)} {sign} {source_of(y)}) is {answer}")

@@ -13,7 +13,8 @@ Grammar (white space and `# comments` are free, but a comment ``# file:line`` at
     size      ["-"] term (("+" | "-") term)*      term   factor ("*" factor)*
     factor    INT | NAME | "floordiv(" size "," size ")" | "mod(" size "," size ")"
 
-The names after the graph's own are sizes (and numbers) that are not fixed, with an example of each.
+The name of a graph may have parts in angles, as Python calls functions: <lambda>, f.<locals>.g. The names after it are sizes
+(and numbers) that are not fixed, with an example of each.
 """
 
 import ast
@@ -43,6 +44,7 @@ _TOKEN = re.compile(r"""
   | (?P<float>[+-]?(?:\d+\.\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+|(?:inf|nan)\b(?!=)))
   | (?P<int>[+-]?\d+)
   | (?P<string>'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*")
+  | (?P<unnamed>[\w.]*(?:<\w+>[\w.]*)+)
   | (?P<word>[^\W\d][\w.]*)
   | (?P<mark>[(){}\[\],:=*+-])
 """, re.VERBOSE)
@@ -161,7 +163,8 @@ class _Parser:
 
     def graph(self):
         self.expect("graph")
-        self.builder.name = self.expect_kind("word", "the name of the graph").text
+        kind = "unnamed" if self.token.kind == "unnamed" else "word"
+        self.builder.name = self.expect_kind(kind, "the name of the graph").text
         if self.accept("["):
             self.listed(self.symbol, "]")
         self.expect("(")
@@ -264,7 +267,7 @@ class _Parser:
     def make(self, op, operands, params, start):
         self.builder.line = self.user_line()
         try:
-            return self.builder.add_exactly(op, operands, canonical_params(params))
+            return self.builder.add_exactly(op, operands, canonical_params(params, op.numbers))
         except (IngotError, TypeError, AttributeError, LookupError, ValueError) as e:
             raise self.error(f"{op.name} does not take these operands: {e}", start.at) from e
 

@@ -85,7 +85,7 @@ def _node_problems(node: Node):
         yield f"{node.op.name} takes {count_words(fewest, most)}, got {len(node.inputs)}"
         return
     params_fine = True
-    for message in _param_problems(node.params):
+    for message in _param_problems(node):
         params_fine = False
         yield message
     if params_fine and all(type(x) is Value or not any(_operand_problems(0, x, ())) for x in node.inputs):
@@ -100,9 +100,10 @@ def _operand_problems(i, x, defined):
         yield f"operand {i} is a {type(x).__name__}, not a value, a number or None"
 
 
-def _param_problems(params):
+def _param_problems(node):
+    params = node.params
     try:
-        canonical = canonical_params(params)
+        canonical = canonical_params(params, node.op.numbers)
     except GraphError as e:
         yield str(e)
         return

@@ -14,6 +14,7 @@ from .casts import looks_at_types
 from .data_sizes import MANY
 from .errors import TraceError, at
 from .frames import is_user
+from .numpy_scalars import SymScalar
 from .printed import Printed
 from .read_numbers import deferred, known, operand, operands
 from .recording import Cut
@@ -119,8 +120,8 @@ class Exchange:
 
     def plain(self: Any, op, args, params):
         """Operands and parameters of an operator: with the values of numbers that were read, unless the graph computes with
-        them."""
-        return operands(op, args), {name: known(x) for name, x in params.items()}
+        them, and the numbers of numpy's scalars."""
+        return operands(op, args), {name: x.number if type(x) is SymScalar else known(x) for name, x in params.items()}
 
     def operand(self: Any, x, dtype):
         """A number as an operand beside tensors of a dtype: a tensor, where the graph computes with it."""

@@ -19,8 +19,7 @@ from ..ir.graph import Builder, Graph, Value
 from ..ir.lazy import lazy
 from ..ir.ops.host import host_call
 from ..ir.scope import Scope
-from ..ir.substitute import collect, owned_by, replaced
-from ..ir.symbolic import names_of
+from ..ir.substitute import owned_by, replaced
 from ..passes import pipeline
 from ..passes.batch_slices import batch_slices
 from ..passes.chain_convs import chain_convs
@@ -123,15 +122,6 @@ class Piece:
         self.avals = {slot: v.aval for v, slot in slots.items()}
         self.made = {slots[v] for n in nodes for v in n.outputs}
         self.reads = {self.slots[x] for n in nodes for x in n.inputs if type(x) is Value} - self.made
-
-    def names(self) -> frozenset:
-        """The names of the symbolic numbers in it."""
-        found: dict = {}
-        for n in self.nodes:
-            collect((*[x for x in n.inputs if type(x) is not Value], *n.params.values()), found)
-        for aval in self.avals.values():
-            collect(aval.shape, found)
-        return frozenset().union(*map(names_of, found.values()))
 
     def graph(self, wanted, scope: Scope | None = None):
         """(the nodes as a graph of the wanted results, the slots of its inputs), its symbolic sizes those of `scope`."""

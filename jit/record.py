@@ -16,7 +16,7 @@ from ..ir.aval import Aval
 from ..ir.graph import Builder, Value
 from ..ir.op import OPS
 from ..ir.ops.assign import assign_view, run_chain
-from ..ir.ops.elementwise import cast, mul, pow_
+from ..ir.ops.elementwise import cast, mul
 from ..ir.ops.host import host_call
 from ..ir.ops.shape import expand, full, reshape, slice_
 from ..ir.scope import Scope
@@ -219,7 +219,7 @@ class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
         if op is reshape:
             self.note_extent(args[0])
         values = [self.value_of(a) if isinstance(a, Tensor) else a for a in args]
-        if self.scope is not None and not _takes_symbols(op, values):
+        if self.scope is not None and not op.is_elementwise:     # whose bits are those for a value that holds the number
             values = [pinned(a) if is_symbol(a) else a for a in values]
         result = b.append(op, values, params)
         if type(out) is tuple:
@@ -277,8 +277,10 @@ class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
         link.value, link.version = value, cell.version
 
     def fitted(self, src, aval: Aval) -> Value:
-        if type(src) is SymFloat and aval.dtype in (dt.float32, dt.float64):
-            return self.builder.append(mul, [self.fitted(1.0, aval), src], {})
+        if type(src) is SymFloat and aval.dtype.is_floating_point:
+            wide = aval if aval.dtype is dt.float32 else aval.with_dtype(dt.float64)
+            made = self.builder.append(mul, [self.fitted(1.0, wide), src], {})
+            return made if wide.dtype is aval.dtype else cast(made, dtype=aval.dtype)
         if not isinstance(src, Tensor):
             return self.builder.call(full, None, shape=aval.shape, value=known(pinned(src)), dtype=aval.dtype)
         value = self.value_of(src)
@@ -394,13 +396,3 @@ class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
         for _, _, storage in self.rebound_to.values():
             storage.__dict__.pop("cell", None)
         self._linked = []
-
-
-def _takes_symbols(op, operands) -> bool:
-    """Whether an operator gives the same bits for a number as for a value that holds it: the exact ones, powers, and all on
-    integers that a compiled graph calls with plain numbers."""
-    if not op.is_elementwise:
-        return False
-    if "exact" in op.traits or op is pow_:
-        return True
-    return all(x.dtype.is_integer if type(x) is Value else type(x) is not SymFloat for x in operands)

@@ -105,7 +105,7 @@ _ANSWERS = {"isnan": lambda v: v != v, "isfinite": lambda v: v - v == 0, "isinf"
 
 def _asking(really):
     answer = _ANSWERS[really.__name__]
-    return lambda x: answer(x) if type(x) is ReadNumber else really(x)
+    return lambda x: answer(x) if type(x) is ReadNumber or is_symbol(x) else really(x)
 
 
 def is_read_only(mode) -> bool:

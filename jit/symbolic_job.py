@@ -8,13 +8,11 @@ import time
 from collections import OrderedDict
 from typing import Any
 
-import numpy as np
-
 from ..ir.lazy import lazy
-from ..ir.substitute import condition_check, evaluator
+from ..ir.substitute import condition_check, evaluator, names_in
 from ..ir.symbolic import names_of
 from ..passes.bind import Binder
-from ..passes.lift_numbers import lift_numbers
+from ..passes.lift_numbers import lift_numbers, number_array
 from ..runtime.device_array import DeviceArray
 from .execute import PASSES, Job, Piece, compiled_kernel_of, without_collections
 from .report import announce
@@ -34,7 +32,8 @@ def job_of(piece: Piece, wanted) -> Job:
 class Variant:
     """A symbolic graph, compiled as far as can be without knowing its sizes, for all sizes that meet some conditions.
 
-    binder    what puts sizes into its arrangement
+    binder    what puts sizes into its arrangement, and numbers that are parameters of what stays whole
+    names     of the sizes and numbers that are put in: what it is bound for
     early     (symbolic number, dtype) of the inputs that follow the job's own: numbers that arguments give
     late      the same of the last inputs: sizes that are operands
     derived   what is made of weights alone: the inputs between these
@@ -52,19 +51,21 @@ class Variant:
             graph, self.derived = job.without_derived(graph, targets)
         lifted = lift_numbers(graph)
         self.late = lifted.numbers
+        self.names = frozenset().union(*map(names_of, lifted.graph.symbols.values()))
         self.is_elsewhere = backend is not None
         self.binder: Any = (Binder(program.arranged(lifted.graph, owned, targets)) if backend is None
                             else backend.sized(lifted.graph, owned, targets))
         self.conditions = dict(scope.conditions)
         self.holds = condition_check(self.conditions, scope.hints)
         self.evaluate = evaluator([x for x, _ in (*self.early, *self.late)], scope.hints)
-        self.is_fixed = all(names_of(x) <= job.size_names for x, _ in self.early)
+        self.is_fixed = all(names_of(x) <= self.names for x, _ in (*self.early, *self.late))
+        self.is_sure = names_in(self.conditions, scope.hints) <= self.names     # once bound, for all calls with these numbers
         scope.close()
 
     def numbers(self, symbols) -> tuple:
         """The arrays of the numbers: early ones, late ones."""
         kinds = (*self.early, *self.late)
-        made = [np.asarray(n).astype(d.np) for n, (_, d) in zip(self.evaluate(*symbols), kinds)]
+        made = [number_array(n, kind) for n, (_, kind) in zip(self.evaluate(*symbols), kinds)]
         return made[: len(self.early)], made[len(self.early):]
 
 
@@ -100,20 +101,28 @@ class SymbolicJob(Job):
         self.variants_elsewhere: list = []        # on a device that is not the host
         self.elsewhere: OrderedDict = OrderedDict()
         self.bindings = 0
-        hints = self.scope.hints
-        self.size_names = frozenset([n for n, value in hints.items() if type(value) is int])
-        used = self.size_names if not self.scope.reads else self.size_names & piece.names()
-        self._places = None if len(used) == len(hints) else [i for i, n in enumerate(hints) if n in used]
+        self.names: frozenset = frozenset()       # that variants are bound for
+        self._places: tuple = ()                  # of these among all names
+
+    def _ask(self, names):
+        """From now on values of these names, too, say what is bound: what was bound without them is made anew."""
+        if not names <= self.names:
+            self.names |= names
+            self._places = tuple([i for i, name in enumerate(self.scope.hints) if name in self.names])
+            self.bound.clear()
+            self.elsewhere.clear()
 
     def _key(self, symbols):
-        return symbols if self._places is None else tuple([symbols[i] for i in self._places if i < len(symbols)])
+        found = [symbols[i] for i in self._places]
+        return tuple([n.hex() if type(n) is float else n for n in found])
 
     def _bind(self, symbols, backend=None):
         with self._lock:
             key, start = self._key(symbols), time.perf_counter()
             bound, variants = (self.bound, self.variants) if backend is None else (self.elsewhere, self.variants_elsewhere)
-            if key in bound:
-                return bound[key]
+            known = self._sure(bound.get(key), symbols)
+            if known is not None:
+                return known
             variant = next((v for v in variants if v.holds(*symbols)), None)
             is_new = variant is None
             if variant is None:
@@ -121,6 +130,8 @@ class SymbolicJob(Job):
                 with without_collections():
                     variant = Variant(self, symbols, backend)
                 variants[:] = [*variants[1 - MOST_VARIANTS:], variant]
+                self._ask(variant.names)
+                key = self._key(symbols)
             made = Bound(variant, symbols)
             self.compiled = made.compiled
             bound[key] = made
@@ -142,7 +153,12 @@ class SymbolicJob(Job):
 
     def _known(self, symbols):
         key = self._key(symbols)
-        return self.bound.get(key) or self.elsewhere.get(key)
+        return self._sure(self.bound.get(key) or self.elsewhere.get(key), symbols)
+
+    @staticmethod
+    def _sure(bound, symbols):
+        """What is bound, if it is good for numbers that are not put in, too."""
+        return bound if bound is None or bound.variant.is_sure or bound.variant.holds(*symbols) else None
 
     def in_place(self, symbols=()) -> frozenset:
         """The positions of results that were written straight into the inputs that they replace."""

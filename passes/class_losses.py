@@ -1,8 +1,8 @@
 """Losses over classes become operators that fuse, in the very order in which their own kernels compute.
 
 What is picked by class is found by comparing each class with the target, so that a loss, its gradient and what is around them
-can be one sweep over the logits. Whether targets are classes is checked once, by `class_index`. Losses with class weights or
-smoothing, and those of 16-bit floats, stay whole.
+can be one sweep over the logits. Whether targets are classes is checked once, by `class_index`. Losses with class weights and
+those of 16-bit floats stay whole.
 """
 
 from typing import Any
@@ -64,13 +64,16 @@ def _sum_of_all(v):
 
 
 def _cross_entropy(checked, x, target, weight, *, ignore_index, label_smoothing, reduction):
-    if weight is not None or label_smoothing or not x.aval.size or x.dtype not in _KINDS:
+    if weight is not None or not x.aval.size or x.dtype not in _KINDS:
         return None
     target, kept = _checked(checked, target, x.shape[1], ignore_index)
     top, e = _exponentials(x)
     total = sum_(e, dim=(1,), keepdim=False)
     lse = ew.add(ew.log(total), reshape(top, shape=target.shape))
     rows = ew.where(ew.eq(target, ignore_index), 0.0, ew.sub(lse, loss.take_class(x, target)))
+    if label_smoothing:
+        smooth = loss.smooth_part(x, lse, target, None, ignore_index)
+        rows = ew.add(ew.mul(rows, 1 - label_smoothing), ew.mul(smooth, label_smoothing / x.shape[1]))
     if reduction == loss.NONE:
         return rows, lse
     whole = _sum_of_all(rows)

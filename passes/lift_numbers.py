@@ -2,11 +2,18 @@
 
     lifted = lift_numbers(graph);  lifted.graph, lifted.numbers
 
+A number that is a parameter becomes an operand where the body of a composite makes it one, or where the record says how
+(`Op.given`: attention scales its queries). Elsewhere it stays where it is, and whoever runs the graph puts it in.
+
 An operator on a number and a value takes the number in the value's dtype; so does the 0-d input that replaces it, and it is
-spread over the value's shape. float16 and bfloat16 are computed in float32, as they are with a number.
+spread over the value's shape. float16 and bfloat16 are computed in float32, as they are with a number, which is rounded to
+them first.
 """
 
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from ..ir import dtype as dt
 from ..ir.aval import Aval
@@ -15,18 +22,21 @@ from ..ir.ops.elementwise import cast
 from ..ir.ops.shape import expand
 from ..ir.symbolic import SymFloat, SymInt, is_symbol
 from .kernel_body import can_fuse, number_kind
+from .rewrite import rebuild
 
 
 @dataclass(frozen=True)
 class Lifted:
-    """A graph, and the (symbolic number, dtype) of each input that was added after its own."""
+    """A graph, and the (symbolic number, dtype of what it meets) of each input that was added after its own."""
 
     graph: Graph
     numbers: tuple
 
 
 def lift_numbers(graph: Graph) -> Lifted:
-    """Replaces the symbolic operands of what may become kernels, and every number that an argument gives."""
+    """Replaces the symbolic operands of what may become kernels, and every number that an argument gives. Parameters become
+    operands first, where a record says how."""
+    graph = rebuild(graph, _with_operands, _has_given)
     if not any(_is_lifted(n, x) for n in graph.nodes for x in n.inputs):
         return Lifted(graph, ())
     b = Builder(graph.name)
@@ -47,24 +57,40 @@ def lift_numbers(graph: Graph) -> Lifted:
     return Lifted(b.finish_like(graph, env), tuple([(x, kind) for x, kind, _ in numbers.values()]))
 
 
+def _has_given(node: Node) -> bool:
+    return node.op.given is not None and any(is_symbol(node.params.get(name)) for name in node.op.numbers)
+
+
+def _with_operands(b: Builder, node: Node, operands):
+    """What a node is where its numbers are operands."""
+    given: Any = node.op.given
+    return given(*operands, **node.params)
+
+
 def _is_lifted(node: Node, x) -> bool:
     return is_symbol(x) and (type(x) is SymFloat or can_fuse(node))
 
 
 def _key(x, kind):
-    return (x.poly if type(x) is SymInt else x.text), number_dtype(kind).name
+    return (x.poly if type(x) is SymInt else x.text), kind.name
 
 
-def number_dtype(kind):
+def _number_dtype(kind):
     """The dtype in which a number meets values of a dtype."""
     return dt.float32 if kind in dt.NARROW else kind
+
+
+def number_array(x, kind) -> np.ndarray:
+    """What is given for an input that stands for a number beside values of a dtype: the number that this dtype has."""
+    with np.errstate(all="ignore"):
+        found = np.asarray(x).astype(kind.np)
+    return found.astype(np.float32) if kind in dt.NARROW else found
 
 
 def _enter(b, numbers, x, kind):
     key = _key(x, kind)
     if key not in numbers:
-        d = number_dtype(kind)
-        numbers[key] = x, d, b.input(f"number{len(numbers)}", Aval((), d))
+        numbers[key] = x, kind, b.input(f"number{len(numbers)}", Aval((), _number_dtype(kind)))
 
 
 def _rewritten(b, node, operands, numbers):

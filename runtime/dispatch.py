@@ -16,7 +16,6 @@ from ..ir.lazy import lazy
 from ..ir.op import BINDERS, NO_GRAD, Nothing, Op, find_binder, run_reference
 from ..ir.ops.shape import reshape
 from ..ir.substitute import at_hint
-from ..ir.symbolic import SymFloat, hint
 from . import doors
 from .autograd.node import (
     INEXACT,
@@ -132,7 +131,7 @@ def call_symbolic(m, op: Op, args, params):
         m.sizes, m.recorder, m.autocast, m.grad = before
     m.recorder.saw(op, args, params, out)
     if m.grad and op.vjp is not NO_GRAD and any(isinstance(a, Tensor) and a._node is not None for a in args):
-        record(op, args, {k: hint(v) if type(v) is SymFloat else v for k, v in params.items()}, out)
+        record(op, args, params, out)
     return out
 
 

@@ -63,8 +63,8 @@ def _pair(x, y):
     like = x if isinstance(x, Tensor) else y
     kind = result_type(x, y)
     kind = kind if kind.is_floating_point else Defaults.dtype
-    as_tensor = FUNCTIONS["as_tensor"]
-    pair = [to_dtype(v, kind) if isinstance(v, Tensor) else as_tensor(v, dtype=kind) for v in (x, y)]
+    tensor = FUNCTIONS["tensor"]
+    pair = [to_dtype(v, kind) if isinstance(v, Tensor) else tensor(v, dtype=kind) for v in (x, y)]
     if not isinstance(like, Tensor):
         raise DTypeError("special functions take at least one tensor")
     return FUNCTIONS["broadcast_tensors"](*pair)

@@ -117,6 +117,32 @@ def test_numbers_that_change_are_no_part_of_the_code(work):
     assert spent[3:] == [([], 0)] * 2, spent
 
 
+NUMBERS = {
+    "dropout": lambda x, v: F.dropout(x, v),
+    "leaky_relu": lambda x, v: F.leaky_relu(x, v),
+    "huber_loss": lambda x, v: F.huber_loss(x, x * 0.5, delta=v),
+    "layer_norm": lambda x, v: F.layer_norm(x, (16,), eps=v),
+    "attention": lambda x, v: F.scaled_dot_product_attention(x, x * 2, x, scale=v),
+    "pad": lambda x, v: F.pad(x, (1, 2), value=v),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_parameters_that_change_are_no_part_of_the_code(work, name):
+    """Not those of operators that stay whole: from the fourth value on nothing is compiled, and nothing runs on the host."""
+    fn, x = NUMBERS[name], draw(2, 5, 16)
+    traced = jit.trace(lambda x, v: fn(x, v) * 1.0)
+    for i, v in enumerate((0.25, 0.5, 0.125, 0.75, 0.3)):
+        ingot.manual_seed(i)
+        want = fn(x.cuda(), v)
+        work.since()
+        ingot.manual_seed(i)
+        got = traced(x.cuda(), v)
+        assert i < 3 or work.since() == ([], 0), v
+        np.testing.assert_allclose(got.cpu().numpy(), want.cpu().numpy(), rtol=1e-5, atol=1e-6, err_msg=f"{v}")
+    assert traced.stats()["compiles"] == 2
+
+
 def test_training_with_batches_of_changing_size(work):
     """The optimizer's step counters are the host's, parameters are written in place, the last batch is smaller."""
     def training(device, trace):

@@ -66,6 +66,8 @@ CASES = {
     "uniform": [((KEY,), {"shape": (3, 50), "dtype": dt.float32}), ((KEY,), {"shape": (9,), "dtype": dt.float64})],
     "normal": [((KEY,), {"shape": (3, 50), "dtype": dt.float32}), ((KEY,), {"shape": (33,), "dtype": dt.bfloat16})],
     "bernoulli_mask": [((KEY,), {"shape": (40, 9), "p": 0.3}), ((KEY,), {"shape": (8,), "p": 1.0})],
+    "mask_below": [((np.array([*KEY, 1 << 30, 0], np.uint64),), {"shape": (40, 9)}),
+                   ((np.array([*KEY, 1 << 32, 0], np.uint64),), {"shape": (8,)})],
     "attention": [((normal(2, 4, 9, 8), normal(2, 4, 11, 8), normal(2, 4, 11, 5), None), {"causal": False, "scale": 0.3}),
                   ((normal(2, 4, 9, 8), normal(2, 2, 9, 8), normal(2, 2, 9, 8), normal(9, 9) > 0),
                    {"causal": True, "scale": 0.3})],

@@ -9,8 +9,9 @@ import pytest
 
 from graphs import graph_of_sizes
 from ingot.ir import polynomial
+from ingot.ir.ops import elementwise as ew
 from ingot.ir.scope import Scope
-from ingot.ir.substitute import condition_check, evaluator, is_same, owned_by
+from ingot.ir.substitute import condition_check, evaluator, is_same, owned_by, parse_number
 from ingot.ir.symbolic import SymFloat, SymInt, names_of
 from ingot.ir.text import parse, show
 from ingot.ir.verify import verify
@@ -149,3 +150,35 @@ def test_a_scope_at_other_values_has_numbers_for_sizes_of_one():
             assert not (names_of(made) & inner.fixed.keys())
         assert set(inner.fixed) == {name for name, v in zip("bs", values) if v == 1}
         assert [eval(c, {}, dict(zip("bsn", values))) for c in list(inner.conditions)[:2]] == [True, True]
+
+
+class Named(float):
+    """A number of a class of the user's."""
+
+
+class Answering:
+    def __gt__(self, other):
+        return "mine"
+
+
+def test_what_is_no_number_is_compared_without_a_condition():
+    scope = Scope()
+    n = scope.number("n", 0.5)
+    assert n != None and n != "fro" and n not in ((), (1, "x"), [None])    # noqa: E711
+    assert scope.conditions.keys() <= {"(n == (1)) is False"}
+    assert (n < Answering()) == "mine" and not scope.pinned
+    with pytest.raises(TypeError):
+        n < "x"             # noqa: B015
+    assert n == Named(0.5) and scope.pinned == {"n"}           # C compares only floats with it
+
+
+def test_operators_on_numbers_alone_are_expressions():
+    scope = Scope()
+    n = scope.number("n", 4.0)
+    y = ew.log(ew.sub(n, 1.0))
+    assert type(y) is SymFloat and y.hint == ew.log(3.0)
+    assert evaluator((y,), scope.hints)(7.5) == (ew.log(6.5),)
+    assert parse_number(scope, y.text).hint == y.hint
+    assert ew.eq(n, 4.0) is True and "operator_eq(n, (4.0)) == True" in scope.conditions
+    holds = condition_check(scope.conditions, scope.hints)
+    assert holds(4.0) and not holds(5.0)

@@ -99,6 +99,12 @@ def test_literals_people_write(text, value):
     assert param_key(parse_param(text)) == param_key(value)
 
 
+@pytest.mark.parametrize("name", ["<lambda>", "<lambda>_backward", "f.<locals>.g", "Net.forward"])
+def test_graphs_of_functions_without_a_name_come_back(name):
+    text = f"graph {name}(%x: f32[2]) {{\n  %0: f32[2] = exp(%x)\n  return %0\n}}"
+    assert show(parse(text)) == text and parse(text).name == name
+
+
 def test_layout_and_comments_are_free():
     g = parse("""
         # a note

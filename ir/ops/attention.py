@@ -6,6 +6,7 @@ bools say where to look, floats are added to the scores. Rows without anything t
 """
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -196,8 +197,25 @@ def _batch_grad(size, op, args, held, params):
     return (*grads, reshape(of_mask, shape=(size, *of_mask.shape[1:])))     # which has no elements
 
 
+def by_scaled_queries(record: Callable, at: int) -> Callable:
+    """How attention is said where the scale is an operand: queries, which are argument `at`, are scaled first, and so is their
+    gradient. 16-bit floats are computed in float32, as kernels do."""
+
+    def given(*args, scale, **params):
+        kind, wants_queries = dt.of(args[at]), at > 0
+        wide = [x if x is None or dt.of(x) is not kind else ew.widened(x) for x in args]
+        wide[at] = ew.mul(wide[at], scale)
+        found = record()(*wide, scale=1.0, **params)
+        if wants_queries:
+            found = ew.mul(found[0], scale), *found[1:]
+        return tuple([ew.cast(x, dtype=kind) if dt.of(x) is not kind else x for x in found])
+
+    return given
+
+
 attention_grad = op("attention_grad", infer=_infer_grad, ref=in_single(_attention_grad), vjp=_grad_vjp,
                     saves=(1, 2, 3, 4, 5, 6, 7), lower=Template("attention"), batch=_batch_grad,
+                    numbers=("scale",), given=by_scaled_queries(lambda: attention_grad, 1),
                     flops=lambda args, outs, params: _flops(args[1], args[2], args[3], with_q=3, with_v=2),
                     doc="The gradients of attention for q, k, v and (with mask_grad) the mask; delta is each row's g . out.")
 
@@ -214,6 +232,6 @@ def _batch_attention(size, op, args, held, params):
 
 
 attention = op("attention", infer=_infer_attention, ref=in_single(_attention), vjp=_attention_vjp, saves=(0, 1, 2, 3, 4),
-               lower=Template("attention"),
+               lower=Template("attention"), numbers=("scale",), given=by_scaled_queries(lambda: attention, 0),
                batch=_batch_attention, traits=("autocast_low",), flops=lambda args, outs, params: _flops(*args[:3]),
                doc="softmax(q k' * scale + mask) v, and the logsumexp of each row of scores.")

@@ -16,7 +16,7 @@ from ..errors import DTypeError, ShapeError
 from ..op import Composite, op
 from . import elementwise as ew
 from . import reduce as rd
-from .attention import _flops, _gather_heads, _infer_attention, _last_sum, _rows, _spread_heads
+from .attention import _flops, _gather_heads, _infer_attention, _last_sum, _rows, _spread_heads, by_scaled_queries
 from .linalg import matmul, transpose_last
 from .nn import in_single
 from .shape import expand, flip, fold_windows, iota, select, sum_to, unfold
@@ -122,7 +122,8 @@ def distances_summed(ds, shape):
 
 bounded_attention_grad = op(
     "bounded_attention_grad", infer=_infer_grad, ref=in_single(_grad_body), vjp=derived_vjp(_grad_body),
-    saves=(1, 2, 3, 4, 5, 6, 7, 8), lower=Composite(_in_wide(_grad_body)), batch=LEADING,
+    saves=(1, 2, 3, 4, 5, 6, 7, 8), lower=Composite(_in_wide(_grad_body)), batch=LEADING, numbers=("scale",),
+    given=by_scaled_queries(lambda: bounded_attention_grad, 1),
     flops=lambda args, outs, params: _flops(args[1], args[2], args[3], with_q=3, with_v=2),
     doc="The gradients of bounded_attention for q, k, v and (with table_grad) the table; delta is each row's g . out.")
 
@@ -138,5 +139,6 @@ def _vjp(g, out, q, k, v, bounds, table, *, scale, squash, needs):
 bounded_attention = op(
     "bounded_attention", infer=_infer, ref=in_single(_body), vjp=_vjp, saves=(0, 1, 2, 3, 4, 5),
     lower=Composite(_in_wide(_body)), traits=("autocast_low",), batch=LEADING,
+    numbers=("scale",), given=by_scaled_queries(lambda: bounded_attention, 0),
     flops=lambda args, outs, params: _flops(*args[:3]),
     doc="softmax(outer * tanh(inner * q k' * scale) + table) v over each query's keys, and the logsumexp of its scores.")

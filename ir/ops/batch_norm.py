@@ -104,7 +104,7 @@ def _batch_by_channels(size, op, args, held, params):
 
 
 batch_norm = op("batch_norm", infer=_infer_batch_norm, ref=_batch_norm, vjp=_batch_norm_vjp, saves=(1, 2, 4, 5),
-                lower=Composite(_batch_norm_body), batch=Images((0,), _batch_by_channels),
+                lower=Composite(_batch_norm_body), numbers=("eps",), batch=Images((0,), _batch_by_channels),
                 doc="(x - mean) / sqrt(var + eps) * weight + bias for each channel, with given statistics.")
 
 # With the statistics of the batch.
@@ -227,16 +227,16 @@ def _apart(size, found):
 
 
 batch_norm_train = op("batch_norm_train", infer=_infer_train, ref=_train, vjp=_train_vjp, saves=((1, 2), 1, 2),
-                      lower=Composite(_train_body), batch=_batch_train,
+                      lower=Composite(_train_body), numbers=("eps",), batch=_batch_train,
                       doc="Batch normalisation by the batch's own statistics: the result, the mean and the biased variance.")
 batch_norm_grad = op("batch_norm_grad", infer=_infer_grad, ref=_grad, vjp=derived_vjp(_grad_body), saves=(1, 2, 3, 4, 5, 6, 7),
-                     lower=Composite(_grad_body), batch=_batch_grad,
+                     lower=Composite(_grad_body), numbers=("eps",), batch=_batch_grad,
                      doc="The gradients of batch_norm_train for its input, weight and bias, from those of its three results.")
 
 # With a relu behind it, in one sweep: what passes make of the two.
 
 batch_norm_relu_train = op("batch_norm_relu_train", infer=_infer_train, ref=_relu_train, vjp=NO_GRAD,
-                           lower=Composite(_relu_train_body), doc="batch_norm_train with relu of its result.")
+                           lower=Composite(_relu_train_body), numbers=("eps",), doc="batch_norm_train with relu of its result.")
 batch_norm_relu_grad = op("batch_norm_relu_grad", infer=_infer_relu_grad, ref=_relu_grad, vjp=NO_GRAD,
-                          lower=Composite(_relu_grad_body),
+                          lower=Composite(_relu_grad_body), numbers=("eps",),
                           doc="The gradients of batch_norm_relu_train, given its result `out`, as those of batch_norm_train.")

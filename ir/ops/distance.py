@@ -45,5 +45,5 @@ def _vjp(g, out, x, y, *, ord, needs):
 
 
 distances = op("distances", infer=_infer, ref=in_single(_ref), vjp=_vjp, saves=(0, 1, 2), lower=Composite(_body),
-               traits=("autocast_wide",),
+               traits=("autocast_wide",), numbers=("ord",),
                doc="The norms of order `ord` of the differences between every row of x and every column of y.")

@@ -216,7 +216,7 @@ logaddexp2 = elementwise("logaddexp2", np.logaddexp2,
 
 def _xlogy_x(g, out, x, y):
     flat = logical_and(eq(x, 0.0), le(y, 0.0))
-    return mul(g, where(flat, 0.0, log(y)))
+    return where(flat, 0.0, mul(g, log(y)))
 
 
 xlogy = elementwise("xlogy", numeric.xlogy, (_xlogy_x, lambda g, out, x, y: mul(g, div(x, y))), takes="real_float")

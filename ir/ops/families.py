@@ -125,6 +125,12 @@ def reference(fn, widens=True, refuses="", real=""):
     return ref
 
 
+def numbers_of(body) -> frozenset:
+    """The parameters of a function of arguments and numbers: those that are given by name."""
+    code = body.__code__
+    return frozenset(code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount])
+
+
 def elementwise(name, fn, vjp=NO_GRAD, *, takes="any", gives="same", scalar="", traits=(), doc="", widens=True):
     """The record of one elementwise operator. `takes` names the dtypes it accepts; `gives` is "same" or "bool"."""
     accept, wants = ACCEPT[takes]

@@ -291,11 +291,11 @@ def _cross_entropy_body(x, target, weight, *, ignore_index, label_smoothing, red
     loss = ew.where(ew.eq(target, ignore_index), 0.0, ew.mul(ew.sub(lse, take_class(x, target)), w))
     if label_smoothing:
         loss = ew.add(ew.mul(loss, 1 - label_smoothing),
-                      ew.mul(_smooth_part(x, lse, target, weight, ignore_index), label_smoothing / x.shape[1]))
+                      ew.mul(smooth_part(x, lse, target, weight, ignore_index), label_smoothing / x.shape[1]))
     return reduced(loss, w, reduction), lse
 
 
-def _smooth_part(x, lse, target, weight, ignore_index):
+def smooth_part(x, lse, target, weight, ignore_index):
     """The sum over classes of weight * -log(softmax(x)), 0 for ignored rows."""
     gap = ew.sub(over_classes(lse, x.shape), x)
     if weight is not None:
@@ -341,5 +341,6 @@ def _cross_entropy_vjp(g, out, x, target, weight, *, ignore_index, label_smoothi
 
 
 cross_entropy = op("cross_entropy", infer=_infer_cross_entropy, ref=in_single(_cross_entropy),
-                   vjp=(_cross_entropy_vjp, None, None), lower=Composite(_cross_entropy_body), traits=("autocast_wide", "gaps"),
+                   vjp=(_cross_entropy_vjp, None, None), lower=Composite(_cross_entropy_body),
+                   numbers=("label_smoothing",), traits=("autocast_wide", "gaps"),
                    doc="The loss of logits against class indices, and each row's logsumexp, which the gradient uses.")

@@ -92,7 +92,8 @@ def _var_vjp(g, out, x, *, dim, correction, keepdim):
     return ew.mul(_centered(x, dim), back(scale, x.shape, dim))
 
 
-var = op("var", infer=_infer_var("var"), ref=_wide_ref(_var), vjp=(_var_vjp,), lower=Composite(_var_body), batch=ALONG,
+var = op("var", infer=_infer_var("var"), ref=_wide_ref(_var), vjp=(_var_vjp,), lower=Composite(_var_body),
+         numbers=("correction",), batch=ALONG,
          doc="Variance over dims, divided by the count less `correction`.")
 
 
@@ -201,6 +202,6 @@ def _unless_zero(out, g, power):
 
 
 vector_norm = op("vector_norm", infer=_infer_norm, ref=_wide_ref(_norm), vjp=(_norm_vjp,), lower=Composite(_norm_body),
-                 batch=ALONG,
+                 numbers=("ord",), batch=ALONG,
                  traits=("autocast_wide",),
                  doc="(sum |x| ** ord) ** (1 / ord) over dims; inf, -inf and 0 as limits.")

@@ -13,6 +13,7 @@ from . import elementwise as ew
 from . import reduce as rd
 from .batched import lifted, repeated
 from .elementwise import elementwise
+from .families import numbers_of
 from .linalg import matmul
 from .moments import in_wide
 from .shape import expand, permute, reshape
@@ -62,7 +63,7 @@ def composite(name, body, ref, vjp, *, doc, traits=("takes_float",), wants=wants
         return np.asarray(ref(x, **params)).astype(x.dtype, copy=False)
 
     return op(name, infer=infer, ref=in_single(exact), vjp=(vjp,), lower=Composite(in_wide(body)),
-              traits=(*traits, "pointwise"), doc=doc, batch=LEADING)
+              traits=(*traits, "pointwise"), doc=doc, numbers=numbers_of(body), batch=LEADING)
 
 
 # Activations with a scalar function of their own.
@@ -177,7 +178,8 @@ def _hardtanh_vjp(g, out, x, *, min_val, max_val):
 hardtanh = op("hardtanh", infer=lambda x, *, min_val, max_val: x,
               ref=in_single(lambda x, *, min_val, max_val:
                             np.maximum(np.minimum(x, np.asarray(max_val, x.dtype)), np.asarray(min_val, x.dtype))),
-              vjp=(_hardtanh_vjp,), lower=Composite(_hardtanh_body), batch=LEADING, traits=("exact", "rescued", "pointwise"),
+              vjp=(_hardtanh_vjp,), lower=Composite(_hardtanh_body), numbers=("min_val", "max_val"), batch=LEADING,
+              traits=("exact", "rescued", "pointwise"),
               doc="x limited to [min_val, max_val]; no gradient at or beyond the limits.")
 
 
@@ -196,7 +198,8 @@ def _clamp_vjp(g, out, x, *, min_val, max_val):
 
 
 clamp = op("clamp", infer=lambda x, *, min_val, max_val: x, ref=in_single(_clamp), vjp=(_clamp_vjp,),
-           lower=Composite(_clamp_body), batch=LEADING, traits=("exact", "ref_first", "pointwise"),
+           lower=Composite(_clamp_body), numbers=("min_val", "max_val"), batch=LEADING,
+           traits=("exact", "ref_first", "pointwise"),
            doc="x limited to [min_val, max_val]; the gradient goes to x at the limits, too.")
 
 
@@ -248,7 +251,7 @@ threshold = op("threshold", infer=lambda x, *, threshold, value: x,
                              np.where(x <= np.asarray(threshold, x.dtype), np.asarray(value, x.dtype), x)),
                vjp=(lambda g, out, x, *, threshold, value: ew.where(ew.le(x, threshold), 0.0, g),),
                lower=Composite(in_wide(lambda x, *, threshold, value: ew.where(ew.le(x, threshold), value, x))),
-               batch=LEADING, traits=("exact", "pointwise"),
+               numbers=("threshold", "value"), batch=LEADING, traits=("exact", "pointwise"),
                doc="x above the threshold, value elsewhere.")
 
 # Softmax.

@@ -7,7 +7,7 @@ from ..errors import ShapeError
 from ..op import Composite, op
 from . import elementwise as ew
 from . import reduce as rd
-from .families import common
+from .families import common, numbers_of
 from .moments import in_wide
 from .nn import in_single, wants_float
 from .shape import expand
@@ -29,7 +29,7 @@ def pointwise(name, body, ref, vjp, *, doc, traits=()):
         return np.asarray(ref(*args, **params), args[0].dtype)
 
     return op(name, infer=_infer(name), ref=in_single(exact), vjp=vjp, lower=Composite(in_wide(body)),
-              traits=("takes_float", "pointwise", *traits), doc=doc)
+              traits=("takes_float", "pointwise", *traits), doc=doc, numbers=numbers_of(body))
 
 
 # A square that goes on as a line.

@@ -14,7 +14,8 @@ from ..aval import Aval
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..op import NO_GRAD, Host, Template, op
 from .batched import all_repeated
-from .elementwise import mul
+from .elementwise import cast, mul, round_
+from .shape import cat, full
 
 
 def stream(key) -> tuple[int, int]:
@@ -107,8 +108,31 @@ def _mask(key, *, shape, p):
     return drawn(lambda *at: philox.bits(*at) < threshold, key, shape, np.bool_)
 
 
+def _infer_below(words, *, shape):
+    if words.shape != (4,) or words.dtype is not dt.uint64:
+        raise ShapeError(f"mask_below takes four words u64[4], got {words}")
+    return Aval(shape, dt.bool_)
+
+
+def _below(words, *, shape):
+    return drawn(lambda *at: philox.bits(*at) < words[2], words[:2], shape, np.bool_)
+
+
+mask_below = op("mask_below", infer=_infer_below, ref=_below, vjp=NO_GRAD, lower=Template("random"),
+                traits=("random", "exact"),
+                doc="Bools: which words are below a number; the operand holds the key (seed, call), that number, and 0.")
+
+
+def _mask_by_number(key, *, shape, p):
+    """bernoulli_mask where the probability is an operand."""
+    whole = full(key, shape=(1,), value=2.0 ** 32, dtype=dt.float64)
+    bound = cast(round_(mul(whole, p)), dtype=dt.uint64)
+    return mask_below(cat(key, bound, full(key, shape=(1,), value=0, dtype=dt.uint64), dim=0), shape=shape)
+
+
 bernoulli_mask = op("bernoulli_mask", infer=_infer_mask, vjp=NO_GRAD, lower=Template("random"), traits=("random", "exact"),
-                    ref=_mask, doc="Bools, true with probability p (word < round(p * 2**32)): what dropout keeps.")
+                    numbers=("p",), given=_mask_by_number, ref=_mask,
+                    doc="Bools, true with probability p (word < round(p * 2**32)): what dropout keeps.")
 
 class Draws:
     """The float64 numbers that rejection reads: `uniform` and `normal` give (seed, call, count, start) -> array. Each element

@@ -359,8 +359,14 @@ def _pad_vjp(g, out, x, *, low, high, interior, value=0):
     return g
 
 
+def _pad_by_number(x, *, value, **edges):
+    """The same where the value is an operand."""
+    inside = pad(full(x, shape=x.shape, value=True, dtype=dt.bool_), value=False, **edges)
+    return OPS["where"](inside, pad(x, value=0, **edges), value)
+
+
 pad = op("pad", infer=_infer_pad, ref=_pad, vjp=(_pad_vjp,), lower=Template("join"),
-         batch=Leading(each=("low", "high", "interior")), traits=("exact", "float8"),
+         numbers=("value",), given=_pad_by_number, batch=Leading(each=("low", "high", "interior")), traits=("exact", "float8"),
          doc="Puts `value` before, after and between elements; negative low and high cut.")
 
 contiguous = op("contiguous", infer=lambda x: x, ref=lambda x: np.array(x, copy=True, order="C"),

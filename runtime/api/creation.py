@@ -13,8 +13,8 @@ from ...ir.errors import ArgumentError, DTypeError, ShapeError
 from ...ir.lazy import lazy
 from ...ir.ops import elementwise as ew
 from ...ir.ops import shape as sh
-from ...ir.substitute import as_int
-from ...ir.symbolic import SymFloat
+from ...ir.substitute import as_float, as_int
+from ...ir.symbolic import SymFloat, SymInt
 from ..creation import array_of
 from ..device import META, as_device, require
 from ..dispatch import kernel_of
@@ -71,8 +71,11 @@ def filled(like, shape, value, dtype) -> Tensor:
     value = dt.fitted(operand(value, dtype), dtype, "full")
     if isinstance(value, Tensor):
         return ew.mul(sh.full.call(like, shape=tuple(shape), value=1, dtype=dtype), value)
-    if type(value) is SymFloat and dtype in (dt.float32, dt.float64):      # an operand may change from call to call
-        return ew.mul(sh.full.call(like, shape=tuple(shape), value=1.0, dtype=dtype), value)
+    if (type(value) is SymFloat and dtype.is_floating_point) or (       # an operand may change from call to call
+            type(value) is SymInt and (dtype.is_floating_point or dtype is dt.int64)):
+        kind = dtype if dtype is dt.float32 or dtype is dt.int64 else dt.float64
+        made = ew.mul(sh.full.call(like, shape=tuple(shape), value=1, dtype=kind), value)
+        return made if kind is dtype else ew.cast.call(made, dtype=dtype)
     return sh.full.call(like, shape=tuple(shape), value=value, dtype=dtype)
 
 
@@ -367,7 +370,8 @@ def _evenly(start, end, steps, then) -> Tensor:
 
     def values(count):
         i = count(steps, dt.float64)
-        return then(ew.where.call(i < float(steps // 2), i * gap + float(start), float(end) - (float(steps - 1) - i) * gap))
+        low, high = i * gap + as_float(start), as_float(end) - (float(steps - 1) - i) * gap
+        return then(ew.where.call(i < float(steps // 2), low, high))
 
     return of_counts(values)
 
@@ -391,7 +395,7 @@ def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None,
     """Powers of `base` with exponents evenly from start to end."""
     require_device(device)
     d = _dtype_of(dtype, out)
-    made = _evenly(start, end, int(steps), lambda x: ew.cast.call(ew.pow_(float(base), x), dtype=d))
+    made = _evenly(start, end, int(steps), lambda x: ew.cast.call(ew.pow_(as_float(base), x), dtype=d))
     return finish(made, out, requires_grad, "logspace", device)
 
 

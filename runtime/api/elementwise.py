@@ -201,19 +201,22 @@ def rsub(input, other, *, alpha=1):
 _SAFE = 65504.0   # the largest float16
 
 
-def _is_scale(n, x) -> bool:
-    """Whether n scales x by a number that x's low precision dtype may not hold."""
+def _is_scale(n, x, is_divided) -> bool:
+    """Whether n scales x by a number that x's low precision dtype may not hold, or is any number divided by x: gradients read
+    the quotient, which is not to depend on what number it is."""
     if not isinstance(x, Tensor) or dt.accumulator(x.dtype) is x.dtype:
         return False
     if isinstance(n, float):
-        return tls.m.recorder is not None or not -_SAFE < n < _SAFE or float(np.float32(n).astype(x.dtype.np)) != n
+        if is_divided or tls.m.recorder is not None:
+            return True
+        return not -_SAFE < n < _SAFE or float(np.float32(n).astype(x.dtype.np)) != n
     return isinstance(n, Tensor) and not n.ndim and x.ndim > 0 and n.dtype in (dt.float32, dt.float64)
 
 
 def scale(op, input, other, out):
     """A product or quotient. Beside low precision, a number keeps its digits: float32 is used, and rounded once."""
     for x, n in () if alike((input, other)) and input._a.itemsize > 2 else ((input, other), (other, input)):
-        if _is_scale(n, x):
+        if _is_scale(n, x, op is ew.div and n is input):
             wide = [to_dtype(v, dt.float32) for v in (input, other)]
             return deliver(to_dtype(op(*wide), x.dtype), out, op.name)
     return operate(op, input, other, out=out)

@@ -11,6 +11,7 @@ from ...ir.ops import reduce as rd
 from ...ir.ops.complexes import conj
 from ...ir.ops.distance import distances
 from ...ir.ops.shape import diagonal, expand, permute, reshape
+from ...ir.substitute import as_float
 from ..creation import as_array_tensor
 from ..dispatch import reshaped
 from ..state import tls
@@ -368,7 +369,7 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
         return _euclid_by_product(x, y)
     m, n, k = x.shape[-2], y.shape[-2], x.shape[-1]
     if k and x.dtype is y.dtype and x.dtype.is_floating_point:
-        return distances(x, la.transpose_last(y).contiguous(), ord=float(p))
+        return distances(x, la.transpose_last(y).contiguous(), ord=as_float(p))
     gap = ew.sub(expand(reshape(x, shape=(*batch, m, 1, k)), shape=(*batch, m, n, k)),
                  expand(reshape(y, shape=(*batch, 1, n, k)), shape=(*batch, m, n, k)))
     return vector_norm(gap, p, dim=-1) if k else rd.sum_(gap, dim=(gap.ndim - 1,), keepdim=False)

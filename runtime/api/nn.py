@@ -7,6 +7,7 @@ from ...ir.ops import elementwise as ew
 from ...ir.ops import nn as ops
 from ...ir.ops import piecewise
 from ...ir.ops.shape import reshape
+from ...ir.substitute import as_float
 from ..autograd.node import INEXACT
 from ..overwrite import overwrite
 from ..state import tls
@@ -57,7 +58,7 @@ relu.__name__, relu.__doc__ = "relu", "max(input, 0)"
 @api(function=False)
 def hardshrink(input, lambd=0.5):
     """0 where |input| <= lambd, the input elsewhere."""
-    return ops.hardshrink(floating(input, "hardshrink"), lambd=float(lambd))
+    return ops.hardshrink(floating(input, "hardshrink"), lambd=as_float(lambd))
 
 
 @api(method=False, inplace=False)
@@ -76,7 +77,7 @@ def celu_shape(alpha) -> dict:
     """What celu is as elu."""
     if not alpha:
         raise ArgumentError("celu needs an alpha other than 0")
-    return {"alpha": float(alpha), "scale": 1.0, "input_scale": 1.0 / alpha}
+    return {"alpha": as_float(alpha), "scale": 1.0, "input_scale": 1.0 / alpha}
 
 
 SELU_ALPHA = 1.6732632423543772848170429916717

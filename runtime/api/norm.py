@@ -5,6 +5,7 @@ import numpy as np
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DTypeError, ShapeError
 from ...ir.ops import norm as ops
+from ...ir.substitute import as_float
 from ..tensor import Tensor, shape_of
 from .promote import to_dtype
 from .register import api
@@ -47,7 +48,7 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05):
     x = floating(input, "layer_norm")
     dims = trailing_dims(x, normalized_shape, "layer_norm")
     work, w, b = in_one_dtype(x, weight, bias)
-    return to_dtype(ops.layer_norm(work, w, b, dims=dims, eps=float(eps)), x.dtype)
+    return to_dtype(ops.layer_norm(work, w, b, dims=dims, eps=as_float(eps)), x.dtype)
 
 
 @api(method=False)
@@ -58,7 +59,7 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
     if eps is None:
         eps = np.finfo(dt.accumulator(x.dtype).np).eps
     work, w = in_one_dtype(x, weight)
-    return to_dtype(ops.rms_norm(work, w, dims=dims, eps=float(eps)), x.dtype)
+    return to_dtype(ops.rms_norm(work, w, dims=dims, eps=as_float(eps)), x.dtype)
 
 
 @api(method=False)
@@ -66,4 +67,4 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05):
     """Each group of channels of each image to mean 0 and variance 1; weight and bias for each channel."""
     x = floating(input, "group_norm")
     work, w, b = in_one_dtype(x, weight, bias)
-    return to_dtype(ops.group_norm(work, w, b, groups=int(num_groups), eps=float(eps)), x.dtype)
+    return to_dtype(ops.group_norm(work, w, b, groups=int(num_groups), eps=as_float(eps)), x.dtype)

@@ -16,6 +16,7 @@ from ...ir.ops import reduce as rd
 from ...ir.ops.scan import cumsum
 from ...ir.ops.shape import expand, full
 from ...ir.ops.sort import arg_topk, argsort, searchsorted
+from ...ir.substitute import as_float
 from .. import random as streams
 from ..device import CPU
 from ..dispatch import kernel_of, untaped
@@ -174,7 +175,7 @@ def bernoulli(input, p=None, *, generator=None, out=None):
     if p is None and not input.dtype.is_floating_point:
         raise DTypeError(f"bernoulli takes floating point probabilities, got {input.aval}")
     if isinstance(p, (int, float)):
-        hit = rn.bernoulli_mask.call(draw_key_beside(input, generator), shape=tuple(input.shape), p=float(p))
+        hit = rn.bernoulli_mask.call(draw_key_beside(input, generator), shape=tuple(input.shape), p=as_float(p))
     else:
         chance = input if p is None else expand(p, shape=tuple(input.shape))
         _check_probabilities(chance, "bernoulli")
@@ -322,7 +323,7 @@ def normal_(self, mean=0, std=1, *, generator=None):
     if std < 0:
         raise ArgumentError(f"normal_ takes a deviation of at least 0, got {std}")
     _floating(self, "normal_", takes_complex=True)
-    return rn.normal, draw_key_beside(self, generator), float(std), float(mean)
+    return rn.normal, draw_key_beside(self, generator), as_float(std), as_float(mean)
 
 
 @filling
@@ -333,7 +334,7 @@ def uniform_(self, from_=0, to=1, *, generator=None, **named):
     if low > to:
         raise ArgumentError(f"uniform_ takes from <= to, got {low} and {to}")
     _floating(self, "uniform_")
-    return rn.uniform, draw_key_beside(self, generator), float(to - low), float(low)
+    return rn.uniform, draw_key_beside(self, generator), as_float(to - low), as_float(low)
 
 
 @in_place
@@ -343,7 +344,7 @@ def bernoulli_(self, p=0.5, *, generator=None):
         _check_probabilities(p, "bernoulli_")
         chance = to_dtype(p.detach(), dt.accumulator(p.dtype))
         return ew.lt.call(uniform_of(self.shape, chance.dtype, generator, self.device), expand(chance, shape=tuple(self.shape)))
-    return rn.bernoulli_mask.call(draw_key_beside(self, generator), shape=tuple(self.shape), p=float(p))
+    return rn.bernoulli_mask.call(draw_key_beside(self, generator), shape=tuple(self.shape), p=as_float(p))
 
 
 def exact_end(d) -> int:
@@ -374,7 +375,7 @@ def exponential_(self, lambd=1, *, generator=None):
     """Fills with exponential numbers of rate lambd."""
     if lambd <= 0:
         raise ArgumentError(f"exponential_ takes a rate above 0, got {lambd}")
-    return ew.div(tail_of(self.shape, _floating(self, "exponential_"), generator, self.device), float(lambd))
+    return ew.div(tail_of(self.shape, _floating(self, "exponential_"), generator, self.device), as_float(lambd))
 
 
 @in_place
@@ -390,12 +391,12 @@ def geometric_(self, p, *, generator=None):
 def log_normal_(self, mean=1, std=2, *, generator=None):
     """Fills with numbers whose logarithm is normal."""
     noise = rn.normal.call(draw_key_beside(self, generator), shape=tuple(self.shape), dtype=_floating(self, "log_normal_"))
-    return ew.exp(ew.add(ew.mul(noise, float(std)), float(mean)))
+    return ew.exp(ew.add(ew.mul(noise, as_float(std)), as_float(mean)))
 
 
 @in_place
 def cauchy_(self, median=0, sigma=1, *, generator=None):
     """Fills with Cauchy numbers."""
     u = uniform_of(self.shape, _floating(self, "cauchy_"), generator, self.device)
-    return ew.add(ew.mul(ew.tan(ew.mul(ew.sub(u, 0.5), math.pi)), float(sigma)), float(median))
+    return ew.add(ew.mul(ew.tan(ew.mul(ew.sub(u, 0.5), math.pi)), as_float(sigma)), as_float(median))
 

@@ -11,6 +11,7 @@ from ...ir.ops import reduce as rd
 from ...ir.ops.complexes import imag, modulus, real
 from ...ir.ops.indexing import gather
 from ...ir.ops.shape import reshape
+from ...ir.substitute import as_float
 from ..autograd.node import INEXACT
 from ..dispatch import reshaped
 from ..state import Defaults
@@ -297,7 +298,7 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
     x = averageable(x, dtype, "vector_norm")
     x = modulus(x) if x.dtype.is_complex else x
     dims = dims_of(x, dim)
-    return deliver(mo.vector_norm(x, ord=float(ord), dim=dims, keepdim=keepdim), out, "vector_norm")
+    return deliver(mo.vector_norm(x, ord=as_float(ord), dim=dims, keepdim=keepdim), out, "vector_norm")
 
 
 @api()

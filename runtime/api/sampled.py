@@ -14,6 +14,7 @@ from ...ir.ops import elementwise as ew
 from ...ir.ops import reduce as rd
 from ...ir.ops.moments import vector_norm
 from ...ir.ops.shape import cat, expand, full, reshape, slice_
+from ...ir.substitute import as_float
 from ..tensor import Tensor
 from . import returns
 from .promote import promote, to_dtype
@@ -37,8 +38,8 @@ def renorm(input, p, dim, maxnorm, *, out=None):
         raise ShapeError(f"renorm takes a tensor of at least two dimensions, got {input.aval}")
     d = canonical_dim(dim, input.ndim)
     others = tuple(i for i in range(input.ndim) if i != d)
-    size = vector_norm(input, ord=float(p), dim=others, keepdim=True)
-    scale = ew.where(ew.gt(size, maxnorm), ew.div(float(maxnorm), ew.add(size, 1e-7)), 1.0)
+    size = vector_norm(input, ord=as_float(p), dim=others, keepdim=True)
+    scale = ew.where(ew.gt(size, maxnorm), ew.div(as_float(maxnorm), ew.add(size, 1e-7)), 1.0)
     return deliver(ew.mul(input, expand(scale, shape=input.shape)), out, "renorm")
 
 
@@ -53,7 +54,7 @@ def _part(x, d, start, stop):
 def _gaps(spacing, n, like, d):
     """The distances between neighbours, laid out along dim d: a number, or places as a tensor."""
     if not isinstance(spacing, Tensor):
-        return float(spacing), float(spacing)
+        return as_float(spacing), as_float(spacing)
     if spacing.ndim != 1 or spacing.shape[0] != n:
         raise ShapeError(f"gradient: places along a dimension of size {n} must be a vector of that size, got {spacing.aval}")
     steps = ew.sub(_part(spacing, 0, 1, 0), _part(spacing, 0, 0, -1))
@@ -70,7 +71,7 @@ def _edge(x, spacing, d, order, last):
     if isinstance(spacing, Tensor):
         place = [spacing[i].item() for i in at]
     else:
-        place = [sign * k * float(spacing) for k in range(order + 1)]
+        place = [sign * k * as_float(spacing) for k in range(order + 1)]
     h1 = place[1] - place[0]
     if order == 1:
         return ew.div(ew.sub(values[1], values[0]), h1)

@@ -15,6 +15,7 @@ from ...ir.ops.shape import cat, full, iota, permute, reshape
 from ...ir.substitute import as_int
 from ..tensor import Tensor
 from . import returns
+from .creation import filled
 from .indexing import positions_of
 from .promote import result_type, to_dtype
 from .reduce import as_column, gather_along
@@ -101,7 +102,7 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
 
 def as_operand(x, like):
     """A tensor from a tensor or a number."""
-    return x if isinstance(x, Tensor) else full(like, shape=(), value=x, dtype=result_type(like, x))
+    return x if isinstance(x, Tensor) else filled(like, (), x, result_type(like, x))
 
 
 @api()

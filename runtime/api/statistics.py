@@ -15,9 +15,11 @@ from ...ir.ops.indexing import scatter
 from ...ir.ops.moments import mean
 from ...ir.ops.scan import cummax
 from ...ir.ops.shape import cat, diagonal, expand, full, iota, permute, reshape
+from ...ir.substitute import as_float
 from ..state import tls
 from ..tensor import Tensor, wrap
 from . import returns
+from .creation import filled
 from .promote import rounds_once, to_dtype
 from .reduce import as_column, gather_along, promote_to_float
 from .register import api, deliver
@@ -121,7 +123,9 @@ def _quantile(name, input, q, dim, keepdim, interpolation, out, skip_nan):
 def _levels(name, input, q):
     """The quantiles asked for, as a tensor of the input's dtype, checked."""
     if not isinstance(q, Tensor):
-        q = full(input, shape=(), value=float(q), dtype=input.dtype)
+        if not 0 <= q <= 1:
+            raise ArgumentError(f"{name}: q must be within 0 and 1")
+        return filled(input, (), as_float(q), input.dtype)
     if q.ndim > 1 or q.dtype is not input.dtype:
         raise ShapeError(f"{name}: q must be a number or a row of {input.dtype}, got {q.aval}")
     inside = ew.logical_and(ew.ge(q, 0.0), ew.le(q, 1.0))
@@ -222,7 +226,7 @@ def histc(input, bins=100, min=0, max=0, *, out=None):
     if bins <= 0:
         raise ArgumentError(f"histc needs at least one bin, got {bins}")
     x = _flat(input.detach())
-    low, high = float(min), float(max)
+    low, high = as_float(min), as_float(max)
     if low == high and x.shape[0]:
         low, high = rd.amin(x, dim=(0,), keepdim=False).item(), rd.amax(x, dim=(0,), keepdim=False).item()
     if low == high:

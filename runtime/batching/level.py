@@ -15,6 +15,7 @@ from ...ir.batch import view_links
 from ...ir.errors import ArgumentError, AutogradError
 from ...ir.op import NO_GRAD, Composite, Op
 from ...ir.ops.batched import batched, lifted, repeated
+from ...ir.substitute import at_hint
 from .. import dispatch, writes
 from ..autograd.node import Leaf, Output
 from ..device_array import BACKENDS, DeviceArray
@@ -115,7 +116,8 @@ class Level:
         if autocast is not None and not op.is_view:
             args = autocast.cast(op, args)
         if not op.checked_by_kernel:
-            dispatch.check(op, [a._a if isinstance(a, Tensor) else a for a in args], params)
+            known = params if m.sizes is None else {k: at_hint(v) for k, v in params.items()}
+            dispatch.check(op, [a._a if isinstance(a, Tensor) else a for a in args], known)
         m.autocast = None
         try:
             out = self.run(op, args, params)

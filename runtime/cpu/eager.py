@@ -281,8 +281,8 @@ def transforms(op: Op):
 # Random numbers.
 
 
-@TABLE.makes(random.uniform, random.normal, random.bernoulli_mask, random.randint, random.poisson, gamma.standard_gamma,
-              counts.binomial)
+@TABLE.makes(random.uniform, random.normal, random.bernoulli_mask, random.mask_below, random.randint, random.poisson,
+              gamma.standard_gamma, counts.binomial)
 def draws(op: Op):
     """The streams of `eager_draws.py`."""
     return eager_draws.TABLE.make(op)

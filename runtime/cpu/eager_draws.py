@@ -73,6 +73,17 @@ def bernoulli_mask(op: Op):
     return run
 
 
+@TABLE.makes(random.mask_below)
+def mask_below(op: Op):
+    """word < bound"""
+
+    def run(words, *, shape):
+        seed, call, bound, _ = words.tolist()
+        return row_calls.draw_mask(seed, call, math.prod(shape), bound).reshape(shape)
+
+    return run
+
+
 @TABLE.makes(random.randint)
 def randint(op: Op):
     """Integers below the span, and `low` added to them."""

@@ -78,15 +78,18 @@ def _kept_rows(target, ignore_index, classes):
 
 @TABLE.makes(loss.cross_entropy)
 def cross_entropy(op: Op):
-    """Two sweeps over each row, then the reduction of the rows' losses; with class weights or smoothing, by the reference."""
+    """Two sweeps over each row, then the reduction of the rows' losses; with class weights or smoothing, step by step."""
 
     made: dict = {}         # by dtype and ignored index: the sweep over rows, the sum of them
     often = Often(op, lambda x, target: (x, target, None))
 
     def run(x, target, weight, *, ignore_index, label_smoothing, reduction):
         params = {"ignore_index": ignore_index, "label_smoothing": label_smoothing, "reduction": reduction}
-        if weight is not None or label_smoothing or not x.size:
+        if not x.size:
             return op.ref(x, target, weight, **params)
+        if weight is not None or label_smoothing:
+            loss, lse = op.lower.body(x, target, weight, **params)
+            return np.asarray(loss), lse
         key = x.shape, target.shape, x.dtype.char, target.dtype.char, ignore_index, reduction
         whole = often.find(key, (x, target), params)
         if whole is not None:

@@ -53,6 +53,12 @@ def normal(node, operands, results):
     return _drawn(out, "random_normal", dt.float32, dt.BY_NP[out.dtype])
 
 
+@native(random.mask_below)
+def mask_below(node, operands, results):
+    """Words below a number that stands behind the key."""
+    return _plan(results[0], draws.MASK, None)
+
+
 @native(random.bernoulli_mask)
 def bernoulli_mask(node, operands, results):
     """Words below p * 2**32."""

@@ -19,25 +19,26 @@ _LOW_BITS = {dt.float16: 11, dt.bfloat16: 8}       # of a word, as ir/ops/random
 _WORD = 8
 
 
-def draw(key, shape, dtype, device, write, *how) -> DeviceArray:
-    """An array of `shape` whose element i is `write(k, i, seed, call, *how)`, a value of a KernelBuilder."""
+def draw(key, shape, dtype, device, write, *how, words=2) -> DeviceArray:
+    """An array of `shape` whose element i is `write(k, i, seed, call, *how)`, a value of a KernelBuilder; where more words of
+    the key are asked for, they come behind the call."""
     out = empty(device, shape, dtype.np)
     if out.size:
         key = key if isinstance(key, DeviceArray) else transfer.to_device(np.asarray(key), device)
         stream = streams.current(device).handle
         seed = used(key, stream)
-        _prepared(write, how, dtype, out.size)(device, stream, (seed, seed, used(out, stream)))
+        _prepared(write, how, dtype, out.size, words)(device, stream, (*[seed] * words, used(out, stream)))
     return out
 
 
 @functools.lru_cache(1024)
-def _prepared(write, how, dtype, size):
+def _prepared(write, how, dtype, size, words):
     k = KernelBuilder("_".join([write.__name__.strip("_"), dtype.short]))
     k.parallel("i", "n")
-    seed, call, y = k.input("seed", dt.int64, (0,)), k.input("call", dt.int64, (0,)), k.output("y", dtype, (1,))
+    key, y = [k.input(name, dt.int64, (0,)) for name in ("seed", "call", "bound")[:words]], k.output("y", dtype, (1,))
     with k.point():
-        k.store(write(k, k.index("i"), k.load(seed), k.load(call), *how).to(dtype), y)
-    return Prepared(k.build(), {"n": size}, (0, _WORD, 0))
+        k.store(write(k, k.index("i"), *map(k.load, key), *how).to(dtype), y)
+    return Prepared(k.build(), {"n": size}, (*[n * _WORD for n in range(words)], 0))
 
 
 def _uniform(k, i, seed, call, dtype):
@@ -58,6 +59,10 @@ def _normal(k, i, seed, call, dtype):
 
 def _mask(k, i, seed, call, threshold):
     return k.call("lt", k.append("random_bits", dt.uint32, (i, seed, call)), threshold)
+
+
+def _below(k, i, seed, call, bound):
+    return k.call("lt", k.append("random_bits", dt.uint32, (i, seed, call)).to(dt.int64), bound)
 
 
 def _integers(k, i, seed, call, low, span):
@@ -87,10 +92,16 @@ def bernoulli_mask(inputs, params, device):
     return draw(inputs[0], params["shape"], dt.bool_, device, _mask, threshold)
 
 
+def mask_below(inputs, params, device):
+    """Words below a number that stands behind the key."""
+    return draw(inputs[0], params["shape"], dt.bool_, device, _below, words=3)
+
+
 def randint(inputs, params, device):
     """Integers in a range."""
     low, span = int(params["low"]), (int(params["high"]) - int(params["low"])) % 2 ** 64
     return draw(inputs[0], params["shape"], params["dtype"], device, _integers, low, span)
 
 
-OPERATORS = {rn.uniform: uniform, rn.normal: normal, rn.bernoulli_mask: bernoulli_mask, rn.randint: randint}
+OPERATORS = {rn.uniform: uniform, rn.normal: normal, rn.bernoulli_mask: bernoulli_mask, rn.mask_below: mask_below,
+             rn.randint: randint}

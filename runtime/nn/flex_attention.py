@@ -17,6 +17,7 @@ from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, ShapeError
 from ...ir.ops.attention import attention
 from ...ir.ops.attention_bounds import bounded_attention
+from ...ir.substitute import as_float
 from ..api.register import FUNCTIONS
 from ..batching.level import is_batched
 from ..state import tls
@@ -224,7 +225,7 @@ def flex_attention(query, key, value, score_mod=None, block_mask=None, scale=Non
     """softmax(score_mod(query @ key.T * scale)) @ value over (B, H, L, E), where the block mask lets through. A query that
     sees no key gives zeros."""
     _check(query, key, value, block_mask, enable_gqa)
-    factor = 1 / math.sqrt(shape_of(query)[-1]) if scale is None else float(scale)
+    factor = 1 / math.sqrt(shape_of(query)[-1]) if scale is None else as_float(scale)
     wants = AuxRequest(lse=return_lse) if return_aux is None else return_aux
     if not wants.max_scores:
         found = _by_kernel(query, key, value, score_mod, block_mask, factor)

@@ -31,6 +31,12 @@ def _(rng):
         yield Sample((KEYS[0],), {"shape": (4, 5), "p": p}, dtypes=("float32",))
 
 
+@samples("mask_below")
+def _(rng):
+    for bound in (0, 1 << 30, 1 << 32):
+        yield Sample((np.array([*KEYS[0], bound, 0], np.uint64),), {"shape": (4, 5)}, dtypes=("float32",))
+
+
 @samples("poisson")
 def _(rng):
     yield Sample((KEYS[1], np.array([[0.0, 0.5, 3.0], [9.9, 10.0, 300.0]])), grad=False)

@@ -28,7 +28,7 @@ def relu6(input, inplace=False):
 
 def leaky_relu(input, negative_slope=0.01, inplace=False):
     """x above 0, negative_slope * x below."""
-    return activated(ops.leaky_relu, input, inplace, negative_slope=float(negative_slope))
+    return activated(ops.leaky_relu, input, inplace, negative_slope=as_float(negative_slope))
 
 
 def prelu(input, weight):
@@ -50,7 +50,7 @@ def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
 
 def elu(input, alpha=1.0, inplace=False):
     """x above 0, alpha * (exp(x) - 1) below."""
-    return activated(ops.elu, input, inplace, alpha=float(alpha), scale=1.0, input_scale=1.0)
+    return activated(ops.elu, input, inplace, alpha=as_float(alpha), scale=1.0, input_scale=1.0)
 
 
 def celu(input, alpha=1.0, inplace=False):
@@ -96,7 +96,7 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
         raise ArgumentError(f"hardtanh needs min_val <= max_val, got {min_val} and {max_val}")
     if not input.dtype.is_inexact:
         return finish(clamp(input, int(min_val), int(max_val)), input, inplace, "hardtanh")
-    return activated(ops.hardtanh, input, inplace, min_val=min_val, max_val=max_val)
+    return activated(ops.hardtanh, input, inplace, min_val=as_float(min_val), max_val=as_float(max_val))
 
 
 def hardshrink(input, lambd=0.5):
@@ -108,7 +108,7 @@ def softshrink(input, lambd=0.5):
     """x moved towards 0 by lambd, 0 within."""
     if lambd < 0:
         raise ArgumentError(f"softshrink needs lambd >= 0, got {lambd}")
-    return ops.softshrink(floating(input, "softshrink"), lambd=float(lambd))
+    return ops.softshrink(floating(input, "softshrink"), lambd=as_float(lambd))
 
 
 @rounds_once

@@ -13,6 +13,7 @@ from ....ir.ops import nn as ops_nn
 from ....ir.ops import reduce as rd
 from ....ir.ops.piecewise import huber
 from ....ir.ops.shape import reshape
+from ....ir.substitute import as_float
 from ...api import nn as core
 from ...api.distance import pairwise_distance
 from ...api.promote import result_type, rounds_once, to_dtype
@@ -94,7 +95,7 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
     x, y = _together(input, target, "smooth_l1_loss")
     if beta == 0:
         return reduced(ew.abs_(ew.sub(x, y)), reduction)
-    return reduced(_huber(x, y, float(beta), 0.5 / float(beta), 1.0), reduction)
+    return reduced(_huber(x, y, as_float(beta), 0.5 / as_float(beta), 1.0), reduction)
 
 
 def _huber(x, y, bound, curve, slope):
@@ -110,7 +111,7 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     if delta <= 0:
         raise ArgumentError(f"huber_loss needs delta > 0, got {delta}")
     x, y = _together(input, target, "huber_loss")
-    loss = _huber(x, y, float(delta), 0.5, float(delta))
+    loss = _huber(x, y, as_float(delta), 0.5, as_float(delta))
     return reduced(loss, reduction) if weight is None else _weighted_mean(loss, weight, reduction)
 
 
@@ -141,7 +142,7 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
     if target.dtype.is_floating_point:
         return _soft_cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing)
     x, y = _batched(input, target, "cross_entropy")
-    out, _ = ops.cross_entropy(x, y, weight, ignore_index=ignore_index, label_smoothing=float(label_smoothing),
+    out, _ = ops.cross_entropy(x, y, weight, ignore_index=ignore_index, label_smoothing=as_float(label_smoothing),
                                reduction=reduction)
     return reshape(out, shape=()) if input.ndim == 1 and reduction == "none" else out
 

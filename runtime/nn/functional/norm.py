@@ -52,7 +52,7 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     """Each channel to mean 0 and variance 1: by the batch's statistics in training (which then move the running ones, in
     place), by the running ones otherwise."""
     if not training and _is_plain(input, running_mean, running_var, weight, bias):
-        return batch_ops.batch_norm(input, weight, bias, running_mean, running_var, eps=float(eps))
+        return batch_ops.batch_norm(input, weight, bias, running_mean, running_var, eps=as_float(eps))
     x = floating(input, "batch_norm")
     if numel_of(x) == 0:
         return ew.copy(x)
@@ -64,12 +64,12 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
         if running_mean is None or running_var is None:
             raise ArgumentError("batch_norm needs running_mean and running_var when training is False")
         work, *rest = in_one_dtype(x, weight, bias, running_mean, running_var)
-        out = batch_ops.batch_norm(work, *rest, eps=float(eps))
+        out = batch_ops.batch_norm(work, *rest, eps=as_float(eps))
         return out if work is x else to_dtype(out, x.dtype)
     count = prod(x.shape) // max(1, channels)
     if count == 1:
         raise ArgumentError(f"batch_norm in training needs more than 1 value for each channel, got {x.aval}")
-    out, mean, var = batch_ops.batch_norm_train(*in_one_dtype(x, weight, bias), eps=float(eps))
+    out, mean, var = batch_ops.batch_norm_train(*in_one_dtype(x, weight, bias), eps=as_float(eps))
     if running_mean is not None:
         update_running(running_mean, mean, momentum, "batch_norm")
     if running_var is not None:
@@ -102,7 +102,7 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
         return group_norm(x, channels, weight, bias, eps)
     work, w, b = in_one_dtype(x, weight, bias)
     joined = reshape(work, shape=(1, images * channels, *sizes))
-    out, mean, var = batch_ops.batch_norm_train(joined, _repeated(w, images), _repeated(b, images), eps=float(eps))
+    out, mean, var = batch_ops.batch_norm_train(joined, _repeated(w, images), _repeated(b, images), eps=as_float(eps))
     if running_mean is not None:
         update_running(running_mean, _mean_over_images(mean, images), momentum, "instance_norm")
     if running_var is not None:
