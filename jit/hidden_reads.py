@@ -86,7 +86,8 @@ def owners_above(frame) -> list:
     if "__class__" not in code.co_freevars or not code.co_argcount:
         return []
     cls, first = frame.f_locals.get("__class__"), frame.f_locals.get(code.co_varnames[0])
-    above = [c for c in (first if isinstance(first, type) else type(first)).__mro__ if c is not cls and is_users(c)]
+    order = (first if isinstance(first, type) else type(first)).__mro__
+    above = [c for c in order[order.index(cls) + 1 if cls in order else 0:] if is_users(c)]
     return [(next(c for c in above if name in vars(c)), name) for name in code.co_names if any(name in vars(c) for c in above)]
 
 
@@ -174,6 +175,8 @@ class HiddenReads:
     def called(self: Any, fn, args, kwargs, tensors):
         """The function that is about to be called, and with what; the tensors that are in that."""
         self.passed = {id(x) for x in (*args, *kwargs.values(), *tensors)}
+        if type(fn) is functools.partial:
+            self._walk("the traced function", fn)
         function = called(fn, ())[0]
         if type(function) is types.FunctionType:
             self._note_hidden(function)

@@ -183,10 +183,27 @@ def turn(i): threading.current_thread().name = "m" * (i // 3 + 1)
 ### decimal_ctx
 def fn(x): return x * float(decimal.Decimal(1) / decimal.Decimal(3))
 def turn(i): decimal.getcontext().prec = 3 + i // 3
+### mixin_super
+class A:
+    def f(self, x): return x * self.k
+class B(A):
+    def f(self, x): return super().f(x) + 1
+class C(B):
+    k = 2.0
+    def f(self, x): return super().f(x) * 3
+c = C()
+def fn(x): return c.f(x)
+def turn(i):
+    if i == 3: c.k = 7.0
+    if i == 5: A.f = lambda self, x: x - self.k
+### partial_fn
+d = {"k": 1.0}
+fn = functools.partial(lambda x, d: x * d["k"], d=d)
+def turn(i): d["k"] = float(i)
 """
 
 PROGRAMS = dict(part.split("\n", 1) for part in _TEXT.split("### ")[1:])
 REFUSED = frozenset(("del_side_effect",))
 
 # Recordings of eight calls, if more than four.
-MOST = {}
+MOST = {"partial_fn": 8}

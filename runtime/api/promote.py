@@ -82,7 +82,8 @@ _PLAIN = frozenset((bool, int, float, complex))
 
 def _plain(x):
     """A number of a class of its own, such as a member of an IntEnum, as the number that it is: numpy takes it for an array."""
-    return next(kind(x) for kind in (int, float, complex) if isinstance(x, kind))
+    kinds: tuple[Any, ...] = int, float, complex
+    return next(kind(x) for kind in kinds if isinstance(x, kind))
 
 
 def to_dtype(x, d: dt.DType):
