@@ -6,9 +6,10 @@ libraries in C do. Modules of the standard library that only move values about a
 
 from ..runtime.state import tls
 from .casts import looks_at_types
-from .frames import TRUSTED, is_user
+from .frames import is_user
 from .numpy_scalars import SymScalar, fixed
 from .read_numbers import known
+from .whose import TRUSTED
 
 _MOVERS = TRUSTED | {"abc", "bisect", "collections", "contextlib", "copy", "dataclasses", "enum", "functools", "heapq",
                      "logging", "operator", "types", "typing"}

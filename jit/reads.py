@@ -6,13 +6,13 @@ cannot be repeated by a trace, so they are found too.
 """
 
 import dis
-import sys
 import types
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from ..runtime.tensor import Tensor
 from .stack import Walk
+from .whose import is_users_code
 
 GLOBAL, FREE, ARGUMENT = "global", "free", "argument"
 ADDED, STORED, STEPPED, HANDED = "added", "stored", "stepped", "handed"
@@ -314,11 +314,8 @@ def computed_at(root, steps) -> int | None:
 
 
 def is_users_function(f) -> bool:
-    """Whether something is a function that is not a library's."""
-    return type(f) is types.FunctionType and (f.__module__ or "").partition(".")[0] not in _LIBRARIES
-
-
-_LIBRARIES = frozenset((__name__.partition(".")[0], *sys.stdlib_module_names))
+    """Whether something is a function of the user's, who is watched when it runs."""
+    return type(f) is types.FunctionType and is_users_code(f.__globals__.get("__name__", ""), f.__code__.co_filename)
 
 
 def _plain_instance(value, key) -> bool:

@@ -17,12 +17,13 @@ from ..runtime.state import Defaults, set_default_dtype, tls
 from ..runtime.storage import user_line
 from .bystanders import is_service
 from .errors import at
-from .frames import TRUSTED, is_user, works_for_user
+from .frames import is_user, works_for_user
 from .hidden_reads import Reading
 from .instances import is_users
 from .notices import IS_ENABLED, level_reading
 from .reads import GLOBAL, Chain
 from .stand_ins import file_state, is_read_only, is_stream
+from .whose import TRUSTED
 
 _MUTATORS = frozenset(("append", "extend", "insert", "pop", "remove", "clear", "update", "setdefault", "popitem", "add",
                        "discard", "sort", "reverse", "appendleft", "popleft"))
@@ -142,6 +143,8 @@ class World:
         place = f"{frame.f_code.co_filename}:{frame.f_lineno}"
         if type(owner) is ContextVar:
             self._context_variable(owner, name, place)
+        if module == "_warnings" and name in ("warn", "warn_explicit"):
+            self.first_time = f"{name}() was called at {place} by a name of its own (warnings.warn would come at every call)"
         if (module in _FILES and name in _WRITES) or module in _WRITERS:
             self._refuse(f"it writes to a file with {name}() at {place}; do so in a function that is marked with jit.host, or "
                          "with print()")

@@ -200,10 +200,22 @@ def turn(i):
 d = {"k": 1.0}
 fn = functools.partial(lambda x, d: x * d["k"], d=d)
 def turn(i): d["k"] = float(i)
+### library_getattr
+space = {"__name__": "lib"}
+LIBRARY = '''
+class Cfg(dict):
+    def __getattr__(self, name): return self[name]
+    @property
+    def v(self): return self["k"]
+'''
+exec(compile(LIBRARY, "/x/site-packages/lib.py", "exec"), space)
+c = space["Cfg"](k=1.0)
+def fn(x): return x * c.k + c.v
+def turn(i): c["k"] = float(i)
 """
 
 PROGRAMS = dict(part.split("\n", 1) for part in _TEXT.split("### ")[1:])
 REFUSED = frozenset(("del_side_effect",))
 
 # Recordings of eight calls, if more than four.
-MOST = {"partial_fn": 8}
+MOST = {"partial_fn": 8, "library_getattr": 8}

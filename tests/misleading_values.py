@@ -405,6 +405,16 @@ def args(k): return ingot.arange(9.0), ingot.tensor([k % 5 + 1, k])
 ### list_types
 def fn(x, ids): return x * sum(type(t) is int for t in ids.tolist())
 def args(k): return ingot.arange(9.0), ingot.tensor([k % 5 + 1, k])
+### says_warn_from_import
+from warnings import warn
+caught = []
+def fn(x):
+    warn("careful")
+    return x * 2
+def turn(i):
+    warnings.showwarning = lambda m, c, f, l, file=None, line=None: caught.append(str(m))
+    warnings.simplefilter("always")
+def seen(): return caught
 """
 
 PROGRAMS = dict(part.split("\n", 1) for part in _TEXT.split("### ")[1:])
