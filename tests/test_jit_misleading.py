@@ -11,6 +11,7 @@ import ingot
 import misleading_state
 import misleading_values
 from ingot import jit
+from ingot.jit.execute import Job
 from misleading_values import IMPORTS
 from outcomes import outcome
 
@@ -64,3 +65,14 @@ def test_what_eager_gives_or_a_trace_error(name, capsys):
     first = refused[0] if refused else CALLS
     assert got[:first] == want[:first]
     assert fn.stats()["compiles"] <= MOST.get(name, 4), fn.stats()["misses"]
+
+
+def test_a_failure_of_compiled_code_alone_is_said(monkeypatch):
+    def fails(*args):
+        raise ValueError("broken")
+
+    f = jit.trace(lambda x: x * 2)
+    f(ingot.ones(3))
+    monkeypatch.setattr(Job, "run_compiled", fails)
+    with pytest.warns(RuntimeWarning, match="compiled code of <lambda> raised ValueError: broken; the call ran as it is"):
+        assert f(ingot.ones(3)).tolist() == [2.0, 2.0, 2.0]
