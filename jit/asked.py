@@ -7,9 +7,9 @@ import types
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from .frames import TRUSTED
 from .reads import loose_names
 from .stack import Walk, instructions_of, variables_of
+from .whose import TRUSTED
 
 _BY_NAME = ("getattr", "hasattr", "setattr", "delattr")
 _ASKS = frozenset(("getattr", "hasattr", "vars"))

@@ -10,10 +10,13 @@ from contextlib import contextmanager
 from itertools import islice
 from operator import is_, is_not
 
+from ..ir.substitute import has_symbols, replaced
 from ..runtime.tensor import Tensor
 from .effects import Target
 from .errors import FirstTimeError, TraceError
+from .numpy_scalars import fixed, now
 from .overwritten import key_id
+from .own_view import mapped
 from .photograph import Photograph, looks_like, same_keys
 from .places import DICTS, EXTEND, RESTORED
 from .reads import ADDED, HANDED, MISSING, STEPPED, STORED, key_text
@@ -90,9 +93,32 @@ class Contents:
         return self.has_seen(container) or any(
             v is container for seen, _, _ in self._raw.values() if type(seen) in DICTS for v in seen.values())
 
+    def settle(self):
+        """Leaves plain numbers in the containers."""
+        self._settle_keys()
+        stack, seen = [container for container, _, _ in self._raw.values()], set()
+        while stack:
+            container = stack.pop()
+            seen.add(id(container))
+            for key, v in list(container.items() if type(container) in DICTS else enumerate(container)):
+                if type(v) in RESTORED:
+                    stack += () if id(v) in seen else (v,)
+                elif mapped(v, now) is not v:
+                    container[key] = mapped(v, now)
+
+    def _settle_keys(self):
+        """Leaves plain numbers in the keys of dictionaries: a key counts by its value now."""
+        for container, _, _ in self._raw.values():
+            if type(container) in DICTS and any(map(has_symbols, container)):
+                items = [(replaced(k, fixed) if has_symbols(k) else k, v) for k, v in container.items()]
+                container.clear()
+                for k, v in items:
+                    container[k] = v
+
     def targets(self) -> list:
         """What is other in the containers than before, as `Target`s; those that cannot be said so have the kind None."""
         found: list = []
+        self._settle_keys()
         for container, _, text in self._raw.values():
             copy = self._base[id(container)]
             if type(copy) is deque and len(container) == container.maxlen and self.only(container) == ADDED:

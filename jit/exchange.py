@@ -21,7 +21,13 @@ from .recording import Cut
 from .seen import frozen_value
 from .straight import HandedOut, read_on
 
+MOST_SIZES = 16     # in a list that is read of a tensor
 SMALL = 64      # elements up to which a constant is written into the graph
+
+
+def _are_sizes(t: Tensor, seen) -> bool:
+    """Whether a list that is read of a tensor may be one of sizes, such as `lengths.tolist()`."""
+    return type(seen) is list and t.ndim == 1 and len(seen) <= MOST_SIZES and all(type(n) is int for n in seen)
 
 
 class Exchange:
@@ -80,15 +86,15 @@ class Exchange:
             return seen
         frame = sys._getframe(3)
         is_users = is_user(frame)
-        is_open = how == "item" and not (is_users and looks_at_types(frame.f_code))
-        line = user_line() if is_open and type(seen) is int else None
+        is_open = how in ("item", "tolist") and not (is_users and looks_at_types(frame.f_code))
+        line = user_line() if is_open and (type(seen) is int or _are_sizes(t, seen)) else None
         if line in self.sized:
-            return self.size(t, seen, line)
+            return self.size(t, seen, line) if type(seen) is int else self.sizes(t, seen, line)
         if self.defers and is_users:
             array = read_on(t, seen, sys._getframe(2).f_code, frame) if how == "numpy" else None
             if array is not None:
                 return array
-            number = deferred(self, t, seen, line) if is_open else None
+            number = deferred(self, t, seen, line) if is_open and how == "item" else None
             if number is not None or self.handed_out.takes(t, how, seen, sys._getframe(2).f_code, frame):
                 return seen if number is None else number
         self.cut(t, how, seen, line)
@@ -117,6 +123,11 @@ class Exchange:
         name = f"read{len(self.scope.reads)}"
         self.scope.reads[name] = line
         return self.scope.size(name, seen, 1)
+
+    def sizes(self: Any, t: Tensor, seen: list, line) -> list:
+        """The same for a list of numbers, one after the other."""
+        pinned(self.shape_of(t)[0])
+        return [self.size(part, n, line) for part, n in zip(t.detach().unbind(0), seen)]
 
     def plain(self: Any, op, args, params):
         """Operands and parameters of an operator: with the values of numbers that were read, unless the graph computes with

@@ -2,14 +2,10 @@
 
 import gc
 import sys
-import sysconfig
 import types
 
 from .places import root_value
-
-INGOT = __name__.split(".")[0]
-TRUSTED = frozenset((INGOT, "llvmlite", "ml_dtypes", "networkx", "numpy", "rich", "safetensors", "triton"))
-_STDLIB = tuple(sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib"))
+from .whose import INGOT, is_users_code
 
 
 def unwatched(function, /, *args, **kwargs):
@@ -47,12 +43,8 @@ def cell_of(functions, code, name, value):
 
 
 def is_user(frame) -> bool:
-    """Whether a frame runs the user's code: not ingot's, the standard library's, or that of an installed package (which
-    keeps state of its own, and may run at any time, as from the garbage collector)."""
-    name = frame.f_globals.get("__name__", "").partition(".")[0]
-    file = frame.f_code.co_filename
-    installed = "site-packages" in file or "dist-packages" in file
-    return not (installed or name in TRUSTED or file.startswith(("<frozen ", *_STDLIB)))
+    """Whether a frame runs the user's code."""
+    return is_users_code(frame.f_globals.get("__name__", ""), frame.f_code.co_filename)
 
 
 def works_for_user(frame) -> bool:

@@ -4,6 +4,7 @@ behind `super()`, context variables, attributes of tensors and classes, names th
 import functools
 import gc
 import inspect
+import sys
 import types
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,10 +17,11 @@ from .arrays import called
 from .asked import imported
 from .conditions import Condition
 from .errors import FirstTimeError, TraceError
-from .instances import is_instance, is_users
+from .instances import is_users
 from .photograph import brief, is_plain, looks_like, photograph
 from .reads import GLOBAL, MISSING, Chain, follow
 
+_IN_CLASSES = (types.FunctionType, staticmethod, classmethod, property, Tensor)
 _MOST_KEPT = 256        # results of a function with functools.lru_cache by which it is seen that it was cleared
 
 
@@ -84,15 +86,16 @@ def owners_above(frame) -> list:
     if "__class__" not in code.co_freevars or not code.co_argcount:
         return []
     cls, first = frame.f_locals.get("__class__"), frame.f_locals.get(code.co_varnames[0])
-    above = [c for c in (first if isinstance(first, type) else type(first)).__mro__ if c is not cls and is_users(c)]
+    order = (first if isinstance(first, type) else type(first)).__mro__
+    above = [c for c in order[order.index(cls) + 1 if cls in order else 0:] if is_users(c)]
     return [(next(c for c in above if name in vars(c)), name) for name in code.co_names if any(name in vars(c) for c in above)]
 
 
 def known_in_class(cls, name) -> bool:
-    """Whether a class has a function, a number, a string or a tensor under a name, itself or from another class: what
-    `cls.name` gives without running anything."""
+    """Whether a class has a function, a property, a number, a string or a tensor under a name, itself or from another class:
+    what `cls.name` gives without running anything."""
     value = inspect.getattr_static(cls, name, MISSING)
-    return isinstance(value, (types.FunctionType, Tensor)) or (is_plain(value) and value is not MISSING)
+    return isinstance(value, _IN_CLASSES) or (is_plain(value) and value is not MISSING)
 
 
 def registry_reading(function) -> Reading | None:
@@ -104,6 +107,17 @@ def registry_reading(function) -> Reading | None:
         return dict(function.registry)
 
     return Reading(("registry", id(function)), read, photograph(read()), f"the functions of {function.__name__}")
+
+
+def decimal_reading() -> Reading:
+    """That of the precision and the rounding of decimal numbers."""
+    context = sys.modules["decimal"].getcontext
+
+    def read():
+        c = context()
+        return c.prec, c.rounding, c.Emin, c.Emax, c.capitals, c.clamp, tuple(c.traps.values())
+
+    return Reading(("decimal",), read, read(), "the context of decimal numbers")
 
 
 def partial_reading(partial, text, held) -> Reading:
@@ -158,9 +172,11 @@ def _keeps(cached, results) -> bool:
 class HiddenReads:
     """The part of a watch that hears of them."""
 
-    def called(self: Any, fn, args, kwargs):
-        """The function that is about to be called, and with what."""
-        self.passed = {id(x) for x in (*args, *kwargs.values())}
+    def called(self: Any, fn, args, kwargs, tensors):
+        """The function that is about to be called, and with what; the tensors that are in that."""
+        self.passed = {id(x) for x in (*args, *kwargs.values(), *tensors)}
+        if type(fn) is functools.partial:
+            self._walk("the traced function", fn)
         function = called(fn, ())[0]
         if type(function) is types.FunctionType:
             self._note_hidden(function)
@@ -172,6 +188,8 @@ class HiddenReads:
         elif type(value) is types.FunctionType and is_users(value):
             self.readings.setdefault(id(value), FunctionGuard(value))
             self._note_reading(registry_reading(value))
+        elif type(value).__module__ == "decimal" or getattr(value, "__module__", "") == "decimal":
+            self._note_reading(decimal_reading())
 
     def _note_reading(self: Any, reading):
         if reading is not None:
@@ -197,8 +215,10 @@ class HiddenReads:
     def _note_cache(self: Any, value):
         """A function that keeps its results runs once for each kind of arguments; so does what it changes."""
         function = value.__func__ if type(value) is types.MethodType else value
+        self.meets_cache = self.meets_cache or type(function) is functools._lru_cache_wrapper
         if type(function) is functools._lru_cache_wrapper and id(function) not in self.caches:
             self.caches[id(function)] = function, function.cache_info().misses
+            self.kept_by_code.add(getattr(function.__wrapped__, "__code__", None))
             kept = results_of(function)
             self._note_reading(Reading(("cache", id(function)), lambda: _keeps(function, kept[:_MOST_KEPT]), True,
                                        f"whether {function.__name__}() has kept its results"))
@@ -216,12 +236,10 @@ class HiddenReads:
         function, misses = self.caches[reading.watched[1]]
         return function.cache_info().misses != misses
 
-    def check_caches(self: Any, has_effects: bool):
-        """Raises if this call did what later ones, which find a result in a cache, do not do; or if what it left there may be
-        changed from outside, or would be computed again."""
+    def check_caches(self: Any):
+        """Raises if this call filled a cache: later ones find a result there, and look at nothing of which it was made."""
         for function, misses in self.caches.values():
-            if function.cache_info().misses != misses and (has_effects or any(
-                    is_instance(v) or isinstance(v, (Tensor, tuple, list, dict, set)) for v in results_of(function))):
+            if function.cache_info().misses != misses:
                 raise FirstTimeError(f"{function.__name__}() was run to fill its cache, which later calls don't repeat")
 
     def _through_tensor(self: Any, base, steps) -> bool:

@@ -5,7 +5,7 @@ import types
 
 from ..runtime.nn.module import TABLES, Module
 from ..runtime.tensor import Tensor
-from .frames import TRUSTED
+from .whose import TRUSTED
 
 _NO_INSTANCES = (type, types.ModuleType, types.FunctionType, Tensor, Module)
 # Of the standard library: what users put things into; and where classes are that were made without a module.

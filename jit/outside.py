@@ -129,7 +129,8 @@ class Outside:
 
     def _answer_tensor(self: Any, question, text, t):
         """Attributes that users have given, or give, a tensor."""
-        self._note_attributes(text, t, t.__dict__.keys() & question.names)
+        for name in t.__dict__.keys() & question.names:
+            self._note_own(t, name)
         for name in question.names if question.sets else ():
             if not hasattr(Tensor, name):
                 self._note_target(t, name, "attr", t.__dict__.get(name, MISSING), f"{text}.{name}")
@@ -204,6 +205,7 @@ class Outside:
         if (id(owner), chain) not in self.guards:
             self.guards[id(owner), chain] = Guard(
                 chain, owner, self.held.same_as(found, owner, name) or photograph(found, self.held), self._reader)
+            self._note_hidden(found.fget if type(found) is property else found)
 
 
 def shallow(container):

@@ -20,6 +20,7 @@ from .reads import ARGUMENT, MISSING, VIEWED, Chain, follow
 from .tree import TENSOR
 
 MOST_PLACES = 1024      # that are read at every call of one function
+_MADE_BY_CODE = 1 << 9         # what the flags of a class say if a `class` statement made it
 EXTEND = "extend"       # how items are kept that were appended to a list or deque; the key is where they begin
 DICTS = frozenset((dict, OrderedDict, defaultdict, Counter, State))
 RESTORED = frozenset((list, deque, *DICTS))       # containers of which is known how to put something else into them
@@ -198,8 +199,9 @@ def kept(owner, key, kind):
 
 
 def is_slot(owner, key) -> bool:
-    """Whether an object keeps an attribute in a slot of its class."""
-    return type(getattr(type(owner), key, None)) is types.MemberDescriptorType
+    """Whether an object keeps an attribute in a slot of its class, which is none of C's."""
+    found: Any = getattr(type(owner), key, None)
+    return type(found) is types.MemberDescriptorType and bool(found.__objclass__.__flags__ & _MADE_BY_CODE)
 
 
 def is_viewable(owner, key) -> bool:

@@ -6,12 +6,13 @@ libraries in C do. Modules of the standard library that only move values about a
 
 from ..runtime.state import tls
 from .casts import looks_at_types
-from .frames import TRUSTED, is_user
-from .numpy_scalars import fixed
+from .frames import is_user
+from .numpy_scalars import SymScalar, fixed
 from .read_numbers import known
+from .whose import TRUSTED
 
 _MOVERS = TRUSTED | {"abc", "bisect", "collections", "contextlib", "copy", "dataclasses", "enum", "functools", "heapq",
-                     "operator", "types", "typing"}
+                     "logging", "operator", "types", "typing"}
 
 
 def settle(frame, is_symbolic):
@@ -21,9 +22,14 @@ def settle(frame, is_symbolic):
         return
     if is_user(frame):
         if looks_at_types(frame.f_code):
-            _settle(frame, known)
+            _settle(frame, lambda x: x.fixed() if type(x) is SymScalar else known(x))
     elif _package_of(frame) not in _MOVERS and frame.f_back is not None and is_user(frame.f_back):
-        _settle(frame, lambda x: fixed(known(x)))
+        make_plain(frame)
+
+
+def make_plain(frame):
+    """The numbers in a function's arguments are what they are now, and count by that."""
+    _settle(frame, lambda x: fixed(known(x)))
 
 
 def _package_of(frame) -> str:

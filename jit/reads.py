@@ -8,10 +8,11 @@ cannot be repeated by a trace, so they are found too.
 import dis
 import types
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from ..runtime.tensor import Tensor
 from .stack import Walk
+from .whose import is_users_code
 
 GLOBAL, FREE, ARGUMENT = "global", "free", "argument"
 ADDED, STORED, STEPPED, HANDED = "added", "stored", "stepped", "handed"
@@ -278,7 +279,10 @@ def follow(root, steps):
     for kind, key in steps:
         try:
             if kind == "attr":
-                value = value.__dict__[key] if _plain_instance(value, key) else getattr(value, key)
+                value = (value.__dict__[key] if _plain_instance(value, key) else
+                         MISSING if is_computed(value, key) else getattr(value, key))
+            elif is_users_function(getattr(type(value), "__getitem__", None)):
+                value = MISSING
             elif type(value).__getitem__ is dict.__getitem__:
                 value = dict.__getitem__(value, key) if key in value else MISSING       # unlike defaultdict, adds nothing
             else:
@@ -286,6 +290,32 @@ def follow(root, steps):
         except Exception:       # whatever the user's own __getattr__ or __getitem__ raises
             return MISSING
     return value
+
+
+def is_computed(owner, name) -> bool:
+    """Whether an attribute is a property of the user's, or given by `__getattr__`: reading it runs code, which does what it
+    does and is watched itself."""
+    kind = type(owner)
+    found = next((vars(c)[name] for c in kind.__mro__ if name in vars(c)), MISSING)
+    if type(found) is cached_property or found is MISSING:
+        is_there = name in getattr(owner, "__dict__", ())
+        return not is_there and (found is not MISSING or is_users_function(getattr(kind, "__getattr__", None)))
+    return isinstance(found, property) and is_users_function(found.fget)
+
+
+def computed_at(root, steps) -> int | None:
+    """The number of the first step of a chain that runs code of the user's, or None."""
+    value = root
+    for n, (kind, key) in enumerate(steps):
+        if is_computed(value, key) if kind == "attr" else is_users_function(getattr(type(value), "__getitem__", None)):
+            return n
+        value = follow(value, steps[n:n + 1])
+    return None
+
+
+def is_users_function(f) -> bool:
+    """Whether something is a function of the user's, who is watched when it runs."""
+    return type(f) is types.FunctionType and is_users_code(f.__globals__.get("__name__", ""), f.__code__.co_filename)
 
 
 def _plain_instance(value, key) -> bool:

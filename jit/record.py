@@ -288,6 +288,11 @@ class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
             value = cast(value, dtype=aval.dtype)
         return value if value.shape == aval.shape else expand(value, shape=aval.shape)
 
+    def failed(self, op):
+        """An operator raised, and may not do so for other values or sizes: if the function goes on, it does what other calls
+        do not do."""
+        self.first_time = f"{op.name} could not take its values"
+
     def host_effect(self, step, tensors):
         """A host function without results is to run at the end of every call."""
         self.hosts.append((step, [self.value_of(t) for t in tensors]))

@@ -17,6 +17,7 @@ from ..runtime.placement import moved
 from ..runtime.storage import user_line
 from ..runtime.tensor import Tensor, wrap
 from .differentiate import attach, used_up
+from .errors import NotFiniteError
 from .made_leaves import hand_over
 from .random_streams import Drawn
 from .seen import frozen_value, readable
@@ -45,6 +46,13 @@ class Unseen(Exception):
         exact = self.how in ("int", "float")
         hint = "; a number that item() gives may be computed with, and need not be the same" if exact else ""
         return f"{self.how}() gave {readable(self.value)}, a value not seen before{hint}"
+
+
+class Failed(Exception):
+    """An operator cannot take the values of this call. Nothing was written yet."""
+
+    def __init__(self, error):
+        self.error = error
 
 
 class Replay:
@@ -92,7 +100,14 @@ class Replay:
             leaf = self.tensors[position]._node
             if type(leaf) is Leaf:
                 leaf.grad = None
-        found = work.job.run(self.env, self.symbols)
+        try:
+            found = work.job.run(self.env, self.symbols)
+        except NotFiniteError:
+            raise
+        except Exception as error:
+            if work.job.compiled is None:         # it could not be compiled
+                raise
+            raise Failed(error) from error
         for position, slot in work.keep:
             self.env[slot] = found[position]
         return found

@@ -135,13 +135,20 @@ class Run:
         try:
             return self.fn(*args, **kwargs)
         except TypeError as error:
-            if not any(kind.__name__ in str(error) for kind in STAND_INS):
+            is_said = any(kind.__name__ in str(error) for kind in STAND_INS)
+            if not is_said and (not self._has_stand_ins or self._has_written(watch)):
                 raise
             refused = StandInError(f"this function cannot be traced: {error}{at(_line_of(error))}. While a call is recorded, "
                                    "numbers that change are objects, which Python takes for numbers, but some code in C does "
                                    "not; do that in a function marked with jit.host, or outside")
-            refused.reads, refused.may_repeat = ReadNumber.__name__ in str(error), not self._has_written(watch)
+            refused.reads = ReadNumber.__name__ in str(error) or (not is_said and self.symbols is None)
+            refused.may_repeat = not self._has_written(watch)
             raise refused from error
+
+    @property
+    def _has_stand_ins(self) -> bool:
+        """Whether something stands for a number that may be another one at other calls."""
+        return self.symbols is not None or self.recorder.has_numbers
 
     def _has_written(self, watch) -> bool:
         """Whether the function, so far, has done anything that running it again would do twice."""
@@ -156,7 +163,7 @@ class Run:
         watch = Watch(held)
         watch.scheduled, recorder.contents, recorder.casts = recorder.scheduled, watch.contents, watch.casts
         args, kwargs = call.arguments(self.symbols)
-        watch.called(self.fn, args, kwargs)
+        watch.called(self.fn, args, kwargs, call.leaves[: call.given[0]])
         given: list = []
         for g in call.arrays:
             recorder.arrays[id(g.array)] = g.tensor
@@ -189,10 +196,11 @@ class Run:
             m.refresh()
         if self.outcome.has_symbols or self.outcome.has_reads:
             self.result = self.outcome.given(tensors)
-        if recorder.first_time:
-            raise FirstTimeError(f"{recorder.first_time}, which later calls don't repeat")
+        first_time = recorder.first_time or watch.first_time
+        if first_time:
+            raise FirstTimeError(f"{first_time}, which later calls don't repeat")
         self.guards = [*recorder.guards, *watch.finish(effects, recorder.turned_tensors(), recorder.touched)]
-        watch.check_caches(bool(effects) or self.recording.has_effects)
+        watch.check_caches()
         for guard in recorder.guards:
             watch.tensors.update(guard.tensors())
         self.recording.same = watch.found_outside(call.leaves)

@@ -1,19 +1,21 @@
 """Functions of Python's that others stand in for while a call is recorded: `print`, which is a host step, so that every call
-prints; `open`, by which files become conditions; and those of `math`, which go on computing with symbolic numbers and with
-numbers that were read out of tensors."""
+prints, and likewise warnings and log records (`notices.py`); `open`, by which files become conditions; and those of `math`,
+which go on computing with symbolic numbers and with numbers that were read out of tensors."""
 
 import builtins
 import functools
 import io
+import logging
 import math
 import os
 import stat
 import sys
+import warnings
 from typing import Any
 
 from ..ir.symbolic import MATH, applied, is_symbol
 from ..runtime.state import tls
-from . import read_numbers
+from . import notices, read_numbers
 from .casts import CASTS
 from .host import record
 from .printed import written
@@ -35,6 +37,8 @@ class StandIns:
         self._places: list = [(builtins, "print", _printing)]
         if watch is not None:
             self._places += [(module, "open", _opening(watch)) for module in (builtins, io)]
+            self._places += [(warnings, "warn", notices.warning(watch))]
+            self._places += [(logging.Logger, "handle", notices.logging_record)]
         self._places += [(math, name, _computing) for name in MATH] + [(math, name, _asking) for name in _ANSWERS]
         self._before: list = []
 

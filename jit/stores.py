@@ -78,6 +78,7 @@ class Stores:
         """Leaves plain numbers where the function has written symbolic ones."""
         for t in self.stored.values():
             t.settle()
+        self.contents.settle()
 
 
 def _has_setter(owner, name) -> bool:

@@ -125,14 +125,14 @@ class SymbolicJob(Job):
                 return known
             variant = next((v for v in variants if v.holds(*symbols)), None)
             is_new = variant is None
-            if variant is None:
-                alloc.empty_cache()      # the eager run left blocks that compiled code does not fit into
-                with without_collections():
+            with without_collections():
+                if variant is None:
+                    alloc.empty_cache()      # the eager run left blocks that compiled code does not fit into
                     variant = Variant(self, symbols, backend)
-                variants[:] = [*variants[1 - MOST_VARIANTS:], variant]
-                self._ask(variant.names)
-                key = self._key(symbols)
-            made = Bound(variant, symbols)
+                    variants[:] = [*variants[1 - MOST_VARIANTS:], variant]
+                    self._ask(variant.names)
+                    key = self._key(symbols)
+                made = Bound(variant, symbols)
             self.compiled = made.compiled
             bound[key] = made
             self.bindings += 1

@@ -23,9 +23,10 @@ from .entry import Entry, kinds_of, sharing
 from .errors import DisturbedError, StandInError, TraceError
 from .labels import NUMBER, Labels
 from .numpy_scalars import NUMBERS
+from .photograph import looks_like
 from .places import MOST_PLACES, Moved, is_viewable, read_places
 from .quick import MISS, MOST, quick_call
-from .replay import Unseen
+from .replay import Failed, Unseen
 from .restraint import Restraint
 from .run import FIRST, RECORDING, Call, Run
 from .tree import flatten
@@ -96,14 +97,21 @@ class Traced:
         if self._why:
             call.reason, self._why = self._why, ""
         known = self._entries.get(key, ())
-        for bound in reversed(known):
-            if self._try(call, *bound):
-                if bound is not known[-1]:
-                    self._entries[key] = [*[b for b in known if b is not bound], bound]     # to be tried first
+        try:
+            for bound in reversed(known):
+                if self._try(call, *bound):
+                    if bound is not known[-1]:
+                        self._entries[key] = [*[b for b in known if b is not bound], bound]     # to be tried first
+                    return call.result
+            family = self._family(call)
+            if self._replay(call, family):
                 return call.result
-        family = self._family(call)
-        if self._replay(call, family):
-            return call.result
+        except Failed as failed:
+            error = failed.error
+        else:
+            error = None
+        if error is not None:
+            return self._after_failure(m, call, error)
         is_free = RECORDING.acquire(blocking=False)
         if not is_free:
             RECORDING.acquire()
@@ -130,6 +138,17 @@ class Traced:
                           "function", RuntimeWarning, stacklevel=4)
         return self.fn(*args, **kwargs)
 
+    def _after_failure(self, m, call, error):
+        """A call for whose values compiled code has raised: Python code says what happens then."""
+        args, kwargs = call.arguments()
+        before = m.failures
+        result = self.fn(*args, **kwargs)
+        if m.failures == before:
+            name = getattr(self.fn, "__name__", self.fn)
+            warnings.warn(f"compiled code of {name} raised {type(error).__name__}: {error}; the call ran as it is, and raised "
+                          "nothing", RuntimeWarning, stacklevel=4)
+        return result
+
     def _is_outdated(self, call) -> bool:
         return bool(call.arrays) and self._arrays.is_outdated(*call.arguments())
 
@@ -144,11 +163,19 @@ class Traced:
             new = [*found.values()][: MOST_PLACES - len(self._places)]
             if new:
                 self._places, self._quick = (*self._places, *[m.place for m in new]), None
-                if all(m.is_number for m in new):
+                if all(m.is_number for m in new) and self._agrees(new):
                     self._extend(new)
                 else:
                     self._entries, self._families = {}, {}
         return bool(new)
+
+    def _agrees(self, moved) -> bool:
+        """Whether what is recorded has found the same numbers in some places, or never looked there."""
+        def found(place, before):
+            guards = [entry.guards.get(place.watched) for known in self._entries.values() for entry, _ in known]
+            return all(g is None or looks_like(g.expected, before) for g in guards)
+
+        return all(found(m.place, m.before) for m in moved)
 
     def _extend(self, moved):
         """Keeps what is recorded, for the numbers that were in some places."""

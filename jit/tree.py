@@ -60,6 +60,22 @@ class ByContent(ByIdentity):
         return hash(self.content)
 
 
+class BySet(ByIdentity):
+    """A set, which is compared by what it held when the spec was made, in order."""
+
+    __slots__ = ("content",)
+
+    def __init__(self, value):
+        super().__init__(value)
+        self.content = type(value), tuple([(type(v), v) for v in value])
+
+    def __eq__(self, other):
+        return isinstance(other, BySet) and self.content == other.content
+
+    def __hash__(self):
+        return hash(self.content)
+
+
 class GivenArray:
     """An argument that is an array, and the tensor over its memory by which it is known; `sizes_are_read` by Python."""
 
@@ -125,6 +141,8 @@ def flatten(x, leaves: list, numbers: list | None = None, attributes=None, read=
         return (kind, tuple([(k, flatten(v, leaves, numbers, attributes, read)) for k, v in x.items()]))
     if isinstance(x, (tuple, list)):
         return (kind, tuple([flatten(v, leaves, numbers, attributes, read) for v in x]))
+    if kind is slice:
+        return (kind, tuple([flatten(v, leaves, numbers, attributes, read) for v in (x.start, x.stop, x.step)]))
     if kind in REGISTERED:
         children, context = REGISTERED[kind].flatten(x)
         known = flatten(context, leaves, numbers, attributes, read)
@@ -136,6 +154,8 @@ def flatten(x, leaves: list, numbers: list | None = None, attributes=None, read=
     own = None if attributes is None else attributes(x)
     if own is not None:
         return (OBJECT, (kind, tuple([(name, flatten(v, leaves, numbers, attributes, read)) for name, v in own.items()])))
+    if kind is set or kind is frozenset:        # in their order: the function may go through them
+        return BySet(x)
     try:
         hash(x)
     except TypeError:
@@ -148,7 +168,7 @@ def unflatten(spec, leaves, numbers=None):
     if spec is TENSOR or spec == TENSOR:
         return next(leaves)
     if isinstance(spec, ByIdentity):
-        return spec.value.copy() if isinstance(spec, ByContent) else spec.value
+        return spec.value.copy() if isinstance(spec, (ByContent, BySet)) else spec.value
     kind, inner = spec
     if kind is NUMBER:
         return with_kind(inner, next(numbers))
@@ -165,6 +185,8 @@ def unflatten(spec, leaves, numbers=None):
     if isinstance(kind, type) and issubclass(kind, (tuple, list)):
         items = [unflatten(s, leaves, numbers) for s in inner]
         return kind(*items) if hasattr(kind, "_fields") else kind(items)
+    if kind is slice:
+        return slice(*[unflatten(s, leaves, numbers) for s in inner])
     if isinstance(kind, type) and issubclass(kind, dict):
         made = {k: unflatten(s, leaves, numbers) for k, s in inner}
         return made if kind is dict else kind(made)

@@ -22,7 +22,7 @@ from .given import Parts
 from .guards import UNREAD, Guard, ModulesGuard, module_state
 from .handed_on import calls_of, note_arguments
 from .hidden_reads import HiddenReads, known_in_class, owners_above
-from .instances import attributes_of_module, is_instance, is_users_space
+from .instances import attributes_of_module, is_instance, is_users, is_users_space
 from .lack import Lack
 from .module_writes import ModuleWrites
 from .numpy_scalars import fixed
@@ -30,7 +30,7 @@ from .outside import Outside
 from .overwritten import overwritten
 from .photograph import PLAIN_CONTAINERS, is_changeable, is_container, is_item, is_plain, looks_like, photograph
 from .places import RESTORED, Held, read, root_value
-from .plain_arguments import settle
+from .plain_arguments import make_plain, settle
 from .reads import (
     ARGUMENT,
     BY_NAME,
@@ -38,6 +38,7 @@ from .reads import (
     GLOBAL,
     MISSING,
     Chain,
+    computed_at,
     follow,
     reads_of,
     stores_of,
@@ -80,6 +81,8 @@ class Watch(Outside, HiddenReads, Stores, World):
         self.copies: dict = {}           # by id: (container of a class of the user's, what it held, what names it)
         self.contexts: dict = {}         # by id: (context variable that the function sets, its value before, where it does)
         self.caches: dict = {}           # by id: (function with functools.lru_cache, how often it had run)
+        self.kept_by_code: set = set()   # code of which these keep the results
+        self.meets_cache = False         # whether the function that is looked at reaches one of them
         self.spaces: dict = {}           # by id: (namespace that code gets by globals(), what it held)
         self.passed: set = set()         # ids of what the first function was given by its caller
         self.problem: TraceError | None = None
@@ -92,6 +95,7 @@ class Watch(Outside, HiddenReads, Stores, World):
         self._imports: list = []                 # (module and level, steps, package) of what code reads of what it imports
         self._walked: set = set()
         self._classes: dict = {}         # (class, names) -> which of the names it knows, and which it has not
+        self.first_time = ""             # what this call does, and no later one
         self.is_first = True
         self._cells: dict = {}
         self._functions: dict = {}       # code -> functions that have it
@@ -118,8 +122,12 @@ class Watch(Outside, HiddenReads, Stores, World):
     def _event(self, frame, event, arg):
         if event == "call":
             if is_user(frame):
+                self.meets_cache = frame.f_code in self.kept_by_code
                 self._frame(frame)
                 self.casts.enter(frame)
+                if self.meets_cache:        # keys and what is computed are there for other calls
+                    self._fix()
+                    make_plain(frame)
             else:
                 self._library(frame)
                 if frame.f_code.co_argcount and frame.f_code.co_name in ("forward", "__call__", "train"):
@@ -158,6 +166,7 @@ class Watch(Outside, HiddenReads, Stores, World):
     def _runs(self, code, m):
         """A module runs code that is not the user's."""
         self._see_module(m)
+        self._see_in_class(m, "forward")
         if not self.module_writes.sets_mode(code, m, self.module_reads):
             self.module_writes.ran(m)
 
@@ -169,8 +178,17 @@ class Watch(Outside, HiddenReads, Stores, World):
             for name, value in attributes_of_module(m).items():
                 self.contents.see(value, f"{type(m).__name__}.{name}", self.held)
 
+    def _see_in_class(self, m, name):
+        """An attribute of a module is asked for: it may be its class that has it."""
+        kind = type(m)
+        if name not in module_state(m) and known_in_class(kind, name):
+            self._note_attributes(kind.__qualname__, kind, (name,))
+
     def _has_made(self, x):
         """An object is the function's own."""
+        if hasattr(type(x), "__del__") and is_users(type(x)):
+            self._refuse(f"it makes a {type(x).__name__}, whose __del__ would not run at later calls; do without that method, "
+                         "or make the object outside")
         self.made.add(id(x))
         self._keep.append(x)
 
@@ -222,10 +240,14 @@ class Watch(Outside, HiddenReads, Stores, World):
                 self._note_store(chain, local[chain.name])
 
     def _names_past_made(self, frame) -> frozenset:
-        """The attributes that code reads by way of objects that the function made: these may hold others."""
+        """The attributes that code reads by way of properties, and of objects that the function made: these may hold others."""
         local = frame.f_locals
-        chains = [c for c in reads_of(frame.f_code) if c.root != GLOBAL and id(local.get(c.name)) in self.made]
-        return frozenset(key for chain in chains for kind, key in chain.steps if kind == "attr")
+        found = []
+        for chain in reads_of(frame.f_code):
+            root = root_value(frame.f_globals, chain.name) if chain.root == GLOBAL else local.get(chain.name)
+            at = 0 if chain.root != GLOBAL and id(root) in self.made else computed_at(root, chain.steps)
+            found += chain.steps[at:] if at is not None else ()
+        return frozenset(key for kind, key in found if kind == "attr")
 
     def _defaults(self, frame):
         """Notes containers and objects that are the defaults of parameters: they outlive the call. All that the first function
@@ -264,7 +286,10 @@ class Watch(Outside, HiddenReads, Stores, World):
             if key not in self._cells:
                 self._cells[key] = cell_of(self._functions_of(frame), frame.f_code, chain.name, value) or {chain.name: value}
             self._note(chain, self._cells[key], value)
-        elif not isinstance(value, Tensor) and id(value) not in self.made:
+        elif isinstance(value, Tensor):
+            if id(value) in self.passed and chain.steps and chain.steps[0][1] in value.__dict__:
+                self._note_own(value, chain.steps[0][1])
+        elif id(value) not in self.made:
             chain, value = self._past_containers(chain, value)
             if chain.steps or not is_container(value):
                 self._note(chain, value, value)
@@ -286,6 +311,10 @@ class Watch(Outside, HiddenReads, Stores, World):
 
     def _note(self, chain, root, base):
         how, calls = self._uses.get(chain), self._calls.get(chain, ())
+        at = computed_at(base, chain.steps)
+        if at is not None:
+            self._note_computed(follow(base, chain.steps[:at]), *chain.steps[at])
+            chain = replace(chain, steps=chain.steps[:at])
         chain, root, base = self._past_modules(chain, root, base)
         if base is not None:
             found = follow(base, chain.steps)
@@ -313,6 +342,18 @@ class Watch(Outside, HiddenReads, Stores, World):
         self._note_hidden(value)
         self._note_generator(value)
         self._keep_outside(chain, value)
+
+    def _note_computed(self, owner, step, name):
+        """Code of the user's gives an attribute or item of an object: that it is this code which does so is noted."""
+        kind, text = type(owner), type(owner).__qualname__
+        if step == "attr" and known_in_class(kind, name):
+            self._note_attributes(text, kind, (name,))
+        elif step == "attr":
+            self._note_attributes(text, kind, ("__getattr__",))
+            self._note_lack(text, owner, {name})
+            self._note_lack(text, kind, {name})
+        else:
+            self._note_attributes(text, kind, ("__getitem__",))
 
     def _note_use(self, chain, base, value, how, calls):
         """Looks at a list or dictionary before anything changes in it, and notes what is done with it."""
@@ -342,6 +383,8 @@ class Watch(Outside, HiddenReads, Stores, World):
         while isinstance(value, Module) and steps:
             self._see_module(value)
             self.module_reads.add((id(value), steps[0][1]))
+            if steps[0][0] == "attr":
+                self._see_in_class(value, steps[0][1])
             owner, first = value, steps[:1]
             value, steps = follow(value, steps[:1]), steps[1:]
         if isinstance(value, Module):

@@ -1,10 +1,12 @@
 """What a recorded function asks of the world, or does to it: files, the clock, Python's and numpy's random numbers, queues."""
 
+import functools
 import os
 import pathlib
 import queue
 import random
 import sys
+import threading
 import types
 from contextvars import ContextVar
 from typing import Any
@@ -15,14 +17,19 @@ from ..runtime.state import Defaults, set_default_dtype, tls
 from ..runtime.storage import user_line
 from .bystanders import is_service
 from .errors import at
-from .frames import TRUSTED, is_user, works_for_user
+from .frames import is_user, works_for_user
 from .hidden_reads import Reading
+from .instances import is_users
+from .notices import IS_ENABLED, level_reading
 from .reads import GLOBAL, Chain
 from .stand_ins import file_state, is_read_only, is_stream
+from .whose import TRUSTED
 
 _MUTATORS = frozenset(("append", "extend", "insert", "pop", "remove", "clear", "update", "setdefault", "popitem", "add",
                        "discard", "sort", "reverse", "appendleft", "popleft"))
 _GETENV = os.getenv.__code__
+_THREAD = threading.current_thread.__code__
+_FILLS = functools.cached_property.__get__.__code__      # runs where nothing is kept yet
 _QUEUES = frozenset((queue.Queue.put.__code__, queue.Queue.get.__code__))
 _FILES, _WRITES = frozenset(("_io", "io")), frozenset(("write", "writelines", "truncate"))
 _READS = frozenset(("read", "read1", "readline", "readlines", "readinto"))
@@ -48,6 +55,12 @@ class World:
         code = frame.f_code
         if code in _MODE_SETTERS:
             self.mode_setter = user_line()
+        elif code is _FILLS and id(frame.f_locals["instance"]) not in self.made and is_users(type(frame.f_locals["instance"])):
+            self.first_time = f"the cached property {frame.f_locals['self'].attrname} was computed"
+        elif code is IS_ENABLED and works_for_user(frame):
+            self._note_reading(level_reading(frame.f_locals["self"], frame.f_locals["level"]))
+        elif code is _THREAD and is_user(frame.f_back):
+            self._note_reading(Reading(("thread",), _thread, _thread(), "the thread that calls"))
         elif code in _QUEUES:
             self._refuse("it puts into a queue, or takes out of one; do so in a function that is marked with jit.host")
         elif code is _GETENV:
@@ -58,6 +71,10 @@ class World:
             self._starts_thread(frame)
         elif frame.f_globals is vars(random) and code.co_argcount and works_for_user(frame):
             self._note_dice(code, frame.f_locals[code.co_varnames[0]])
+
+    def depends_on(self: Any, condition):
+        """What the function does depends on a condition."""
+        self._note_reading(condition)
 
     def _check_modes(self: Any):
         """Refuses a function that leaves the thread in another mode, or other defaults."""
@@ -126,6 +143,8 @@ class World:
         place = f"{frame.f_code.co_filename}:{frame.f_lineno}"
         if type(owner) is ContextVar:
             self._context_variable(owner, name, place)
+        if module == "_warnings" and name in ("warn", "warn_explicit"):
+            self.first_time = f"{name}() was called at {place} by a name of its own (warnings.warn would come at every call)"
         if (module in _FILES and name in _WRITES) or module in _WRITERS:
             self._refuse(f"it writes to a file with {name}() at {place}; do so in a function that is marked with jit.host, or "
                          "with print()")
@@ -140,6 +159,11 @@ class World:
         if name in _MUTATORS and any(owner is c for c in self.containers) and not self.contents.has_seen(owner):
             self._refuse(f"it calls .{name}() on a {type(owner).__name__} that lives outside of it, at {place}; return the "
                          "value instead")
+
+
+def _thread() -> tuple:
+    """Which thread runs."""
+    return threading.get_ident(), threading.current_thread().name
 
 
 def modes() -> tuple:

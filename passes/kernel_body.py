@@ -21,7 +21,7 @@ from ..ir.op import Reduce, Scalar, View
 from ..ir.ops.elementwise import cast, copy, where
 from ..ir.ops.loss import over_classes_views, take_class
 from ..ir.ops.reduce import all_, any_, kept
-from ..ir.ops.shape import contiguous, expand, full, iota, later, reshape
+from ..ir.ops.shape import bitcast, contiguous, expand, full, iota, later, reshape
 from ..ir.substitute import is_same
 from .codegen import scalars
 from .codegen.llvm.cost import function_cost
@@ -63,6 +63,15 @@ def is_free(value: Value) -> bool:
     return value.node is not None and (type(value.node.op.lower) is View or value.node.op in _FREE)
 
 
+def is_of_other_bits(value: Value) -> bool:
+    """Whether a value is a view that reads memory as another dtype."""
+    while type(value) is Value and is_free(value) and value.node.inputs:
+        if value.node.op is bitcast:
+            return True
+        value = value.node.inputs[0]
+    return False
+
+
 def source_of(value: Value) -> Value | None:
     """The value behind views; None for a fill."""
     while is_free(value):
@@ -86,7 +95,7 @@ def can_fuse(node: Node) -> bool:
     if type(node.op.lower) is not Scalar:
         return False
     if node.op is cast or node.op in _COPIES:
-        return True
+        return not is_of_other_bits(node.inputs[0])
     floats = all(a.dtype.is_floating_point for a in avals[:-1])
     return scalar_name(node) in scalars.FUNCTIONS and not node.params and (floats or "exact" in node.op.traits)
 

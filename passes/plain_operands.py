@@ -7,7 +7,7 @@ how the code of an operator reads its operands: None where it has none. Generate
 from collections.abc import Callable
 
 from ..ir.graph import Builder, Graph, Node, Value
-from ..ir.ops.shape import contiguous, full
+from ..ir.ops.shape import bitcast, contiguous, full
 from .kernel_body import can_fuse, is_free, source_of
 from .rewrite import rebuild
 from .strided import Pattern, row_major, through
@@ -31,6 +31,8 @@ def plain_operands(graph: Graph, reads: Callable) -> Graph:
             return value
         views = _after_break(value)
         start = views[0].inputs[0] if views else value
+        if views and views[0].op is bitcast:        # no strides say that, whatever it is of
+            start, views = views[0].output, views[1:]
         if start not in copies:
             copies[start] = b.append(contiguous, (start,), {})
         made = copies[start]

@@ -127,6 +127,9 @@ def call_symbolic(m, op: Op, args, params):
     m.grad = False
     try:
         out = call(op, at_hint(tuple(args)), {k: at_hint(v) for k, v in params.items()})
+    except Exception:
+        before[1].failed(op)        # for other sizes it might not
+        raise
     finally:
         m.sizes, m.recorder, m.autocast, m.grad = before
     m.recorder.saw(op, args, params, out)
@@ -194,11 +197,15 @@ def binder_of(args):
 
 def after_failure(op, kernel, arrays, params, error):
     """Explains a failed call; re-runs one that only met a re-entered numpy context (a finaliser inside another call)."""
-    if isinstance(error, IngotError):
-        raise error
     if type(error) is RuntimeError and "cannot enter context" in str(error):
         with np.errstate(all="ignore"):
             return kernel(*arrays, **params)
+    m = tls.m
+    m.failures += 1
+    if m.recorder is not None and refusal(op, arrays, params) is None:
+        m.recorder.failed(op)       # for other values it might not
+    if isinstance(error, IngotError):
+        raise error
     if isinstance(error, MemoryError):
         raise OutOfMemoryError(f"{op.name}: {error}; make the tensors smaller, or free some with del") from error
     raise explain(op, arrays, params, error) from error
@@ -208,8 +215,8 @@ _OURS = ((TypeError, DTypeError), (IndexError, DimError), (ArithmeticError, Argu
          ((ValueError, RuntimeError), ShapeError))
 
 
-def explain(op, arrays, params, error) -> Exception:
-    """The ingot error for a reference that raised: the shape rule's own words if it has any."""
+def refusal(op, arrays, params) -> IngotError | None:
+    """The error with which the shape rule refuses a call, whatever the values are; None if it finds nothing."""
     avals = [aval_of(a) if hasattr(a, "strides") else a for a in arrays]
     try:
         if op.broadcasts:
@@ -217,7 +224,16 @@ def explain(op, arrays, params, error) -> Exception:
             avals = [a.with_shape(shape) if isinstance(a, Aval) else a for a in avals]
         op.infer(*avals, **params)
     except IngotError as e:
-        return e if str(e).startswith(op.name) else type(e)(f"{op.name}: {e}")
+        return e
+    return None
+
+
+def explain(op, arrays, params, error) -> Exception:
+    """The ingot error for a reference that raised: the shape rule's own words if it has any."""
+    refused = refusal(op, arrays, params)
+    if refused is not None:
+        return refused if str(refused).startswith(op.name) else type(refused)(f"{op.name}: {refused}")
+    avals = [aval_of(a) if hasattr(a, "strides") else a for a in arrays]
     said = ", ".join(f"{k}={v!r}" for k, v in params.items())
     kind = next((ours for theirs, ours in _OURS if isinstance(error, theirs)), IngotError)
     return kind(f"{op.name}({', '.join(map(str, avals))}{', ' + said if said else ''}) failed: {error}")

@@ -15,10 +15,11 @@ class Mode:
     grad       whether operators are put on the tape
     special    whether anything below is active, so that the hot path asks one question
     run        calls a function with numpy's floating point warnings off (ingot's results carry inf and nan instead)
+    failures   how many operators have raised
     """
 
-    __slots__ = ("_context", "anomaly", "autocast", "batched", "clock", "grad", "inference", "recorder", "run", "saved_hooks",
-                 "sizes", "special")
+    __slots__ = ("_context", "anomaly", "autocast", "batched", "clock", "failures", "grad", "inference", "recorder", "run",
+                 "saved_hooks", "sizes", "special")
 
     def __init__(self):
         self.grad = True
@@ -31,6 +32,7 @@ class Mode:
         self.clock: Any = None    # who hears of each operator: the open profile (runtime/profiler), or an `AtDoor`
         self.anomaly = False
         self.special = False
+        self.failures = 0
         self._context = contextvars.Context()
         self._context.run(np.seterr, all="ignore")
         self.run: Any = self._context.run

@@ -207,7 +207,7 @@ def split(tensor, split_size_or_sections, dim=0) -> tuple[Tensor, ...]:
 
 def _split_sizes(x, sizes, d):
     n = shape_of(x)[d]
-    if sum(sizes) != n or (sizes and min(sizes) < 0):
+    if sum(sizes) != n or any(size < 0 for size in sizes):
         raise ShapeError(f"split: sizes {sizes} must not be negative and must add up to {n}, the size of dim {d}")
     return cut(x, d, sizes)
 

@@ -71,10 +71,19 @@ def as_operand(x, name: str):
     if isinstance(x, np.generic):
         return x.item()
     if isinstance(x, (Tensor, *NUMBERS)):
-        return x
+        return x if x.__class__ in _PLAIN or isinstance(x, Tensor) else _plain(x)
     if hasattr(x, "__array__") or hasattr(x, "dtype"):
         return as_array_tensor(x)
     raise DTypeError(f"{name} takes tensors and numbers, got {type(x).__name__}")
+
+
+_PLAIN = frozenset((bool, int, float, complex))
+
+
+def _plain(x):
+    """A number of a class of its own, such as a member of an IntEnum, as the number that it is: numpy takes it for an array."""
+    kinds: tuple[Any, ...] = int, float, complex
+    return next(kind(x) for kind in kinds if isinstance(x, kind))
 
 
 def to_dtype(x, d: dt.DType):

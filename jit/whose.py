@@ -1,0 +1,14 @@
+"""Whose code is whose: the user's, which is watched while a call is recorded, or a library's, which is not."""
+
+import sysconfig
+
+INGOT = __name__.split(".")[0]
+TRUSTED = frozenset((INGOT, "llvmlite", "ml_dtypes", "networkx", "numpy", "rich", "safetensors", "triton"))
+_STDLIB = tuple(sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib"))
+
+
+def is_users_code(module: str, file: str) -> bool:
+    """Whether code of a module and a file is the user's: not ingot's, the standard library's, or that of an installed package
+    (which keeps state of its own, and may run at any time, as from the garbage collector)."""
+    installed = "site-packages" in file or "dist-packages" in file
+    return not (installed or module.partition(".")[0] in TRUSTED or file.startswith(("<frozen ", *_STDLIB)))

@@ -1,0 +1,78 @@
+"""Programs that try to mislead the tracer give what eager code gives, or raise a TraceError."""
+
+import linecache
+import sys
+import types
+import warnings
+
+import pytest
+
+import ingot
+import misleading_state
+import misleading_values
+from ingot import jit
+from ingot.jit.execute import Job
+from misleading_values import IMPORTS
+from outcomes import outcome
+
+CALLS = 8
+PROGRAMS = misleading_values.PROGRAMS | misleading_state.PROGRAMS
+REFUSED = misleading_values.REFUSED | misleading_state.REFUSED
+MOST = misleading_values.MOST | misleading_state.MOST
+
+
+def data(x):
+    """What can be seen of a value: types, orders, signs of zeros."""
+    if isinstance(x, ingot.Tensor):
+        return str(x.dtype), x.requires_grad, x.detach().tolist()
+    if isinstance(x, (list, tuple, dict)):
+        return type(x).__name__, [data(v) for v in (x.items() if isinstance(x, dict) else x)]
+    return type(x).__name__, repr(x)
+
+
+def life(name, wrap, capsys):
+    """What a program gives at each call, and what is seen then; and the wrapped function."""
+    source, file = IMPORTS + PROGRAMS[name], f"<{name}>"
+    linecache.cache[file] = len(source), None, source.splitlines(True), file
+    module = types.ModuleType(f"misleading_{wrap.__name__}")
+    module.__dict__["__name__"] = module.__name__
+    sys.modules[module.__name__] = module
+    found = []
+    ingot.manual_seed(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        exec(compile(source, file, "exec"), vars(module))
+        space = vars(module)
+        fn = space["_wrapped"] = wrap(space["fn"])
+        for i in range(CALLS):
+            space.get("turn", int)(i)
+            args = space["args"](i) if "args" in space else (ingot.ones(3) * (i + 1),)
+            kind, *result = outcome(lambda *args: data(fn(*args)), *args)
+            found.append((kind, result, data(args), data(space.get("seen", tuple)()), capsys.readouterr().out))
+    return found, fn
+
+
+def as_it_is(fn):
+    return fn
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_what_eager_gives_or_a_trace_error(name, capsys):
+    want, _ = life(name, as_it_is, capsys)
+    got, fn = life(name, jit.trace, capsys)
+    refused = [i for i, (kind, *_) in enumerate(got) if kind == "trace"]
+    assert bool(refused) == (name in REFUSED)
+    first = refused[0] if refused else CALLS
+    assert got[:first] == want[:first]
+    assert fn.stats()["compiles"] <= MOST.get(name, 4), fn.stats()["misses"]
+
+
+def test_a_failure_of_compiled_code_alone_is_said(monkeypatch):
+    def fails(*args):
+        raise ValueError("broken")
+
+    f = jit.trace(lambda x: x * 2)
+    f(ingot.ones(3))
+    monkeypatch.setattr(Job, "run_compiled", fails)
+    with pytest.warns(RuntimeWarning, match="compiled code of <lambda> raised ValueError: broken; the call ran as it is"):
+        assert f(ingot.ones(3)).tolist() == [2.0, 2.0, 2.0]
