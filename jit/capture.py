@@ -16,8 +16,9 @@ from ..ir.graph import Graph
 from ..ir.scope import LEAST
 from .dynamic import Family, Symbols, named_places
 from .errors import TraceError, at
+from .labels import parameters_of
 from .run import Call, Run
-from .traced import Traced, parameters_of
+from .traced import Traced
 from .tree import flatten
 
 

@@ -1,10 +1,12 @@
 """Names for what a function was given, for people: `x.shape[0]`, `batch['tokens'].shape[1]`, `lr`, `self.temperature`."""
 
+import inspect
 import re
 from dataclasses import fields, is_dataclass
 
 from ..ir.printer import format_line
 from ..ir.substitute import function_of
+from ..runtime.nn.module import Module
 from ..runtime.tensor import Tensor
 from .numpy_scalars import NUMBERS
 from .reads import key_text
@@ -70,3 +72,11 @@ def first_failing(conditions: dict, values: dict, names: dict) -> str | None:
         if not holds:
             return condition_in_words(condition, names) + (f" (needed at {format_line(line)})" if line else "")
     return None
+
+
+def parameters_of(fn) -> tuple:
+    """The names of a function's parameters, or those of a module's forward."""
+    try:
+        return tuple(inspect.signature(fn.forward if isinstance(fn, Module) else fn).parameters)
+    except (TypeError, ValueError):      # of a function that does not say
+        return ()

@@ -1,47 +1,39 @@
 """`trace`: the decorator, its cache, and what it tells about itself."""
 
 import functools
-import inspect
 import operator
 import sys
 import threading
 import warnings
-from collections import Counter
 from typing import Any
 
 from ..ir import config
 from ..ir.lazy import lazy
 from ..passes import plan_memory
-from ..runtime.nn.module import Module
 from ..runtime.state import Defaults, tls
 from . import report
 from .arrays import ArrayArguments
-from .bystanders import is_alone
 from .data_sizes import DataSizes
-from .dynamic import Family, Symbols, named_places
-from .entry import Entry, kinds_of, sharing
-from .errors import DisturbedError, StandInError, TraceError
-from .labels import NUMBER, Labels
-from .numpy_scalars import NUMBERS
+from .dynamic import Family
+from .entry import kinds_of, sharing
+from .errors import TraceError
+from .labels import Labels, parameters_of
+from .learning import Learning
 from .photograph import looks_like
-from .places import MOST_PLACES, Moved, is_viewable, read_places
+from .places import MOST_PLACES, Moved, read_places
 from .quick import MISS, MOST, quick_call
 from .replay import Failed, Unseen
 from .restraint import Restraint
-from .run import FIRST, RECORDING, Call, Run
+from .run import RECORDING, Call
 from .tree import flatten
 
 profiling = lazy(__package__, ".profiling")
-MANY = 64            # recordings of one function after which it is said once that something changes too often
 MOST_KINDS = 4096    # kinds of arguments whose recordings are kept, and
 MOST_ENTRIES = 32    # states of Python for each of them; the oldest go
-MOST_REASONS = 1000  # that are remembered
 MOST_QUICK = 64      # kinds of calls for which an entry keeps a quick road
-MOST_DISTURBED = 32  # recordings in a row that are thrown away because a thread beside them changed what they had read
-MOST_FIXED = 4       # recordings of fixed sizes that symbolic ones are compared with
 
 
-class Traced:
+class Traced(Learning):
     """A function that is recorded when it meets something new and replayed otherwise."""
 
     def __init__(self, fn, dynamic=None):
@@ -276,124 +268,6 @@ class Traced:
             if len(self._entries) > MOST_KINDS:
                 del self._entries[next(iter(self._entries))]
 
-    def _symbols(self, call, family) -> Symbols | None:
-        """What is symbolic in the recording of a call."""
-        if call.met or call.checks:
-            likes = [entry.symbols for entry in (*call.met, *[e for e, _ in call.checks[:1]]) if entry.symbols is not None]
-            if likes or not self._reads_sizes():
-                return Symbols.of(likes[0].names, call.shapes, call.numbers) if likes else None
-        if self._is_plain:
-            return None
-        if call.met:
-            return Symbols.of({}, call.shapes, call.numbers)
-        names = family.places(call.shapes, call.numbers, self._dynamic, call.given[1])
-        if isinstance(self._dynamic, dict) and family.is_open:
-            names.update(named_places(self._dynamic, parameters_of(self.fn), call))
-        if names and not is_alone():
-            names = self._private(names, call)
-        return Symbols.of(names, call.shapes, call.numbers) if names or self._reads_sizes() else None
-
-    def _reads_sizes(self) -> bool:
-        """Whether some lines read sizes out of data, for which symbols may stand now."""
-        return bool(self._data_sizes.lines) and self._dynamic is not False and not self._is_plain and is_alone()
-
-    def _private(self, names, call):
-        """What may be symbolic where other threads could meet symbolic numbers: not what lies in places that all threads see
-        alike, and nothing if the function writes to such."""
-        if any(t.kind != "attr" or not is_viewable(t.owner, t.key) for t in self._targets):
-            return {}
-        numbers = [p for p, kind in zip(call.places, call.key[0][2] or ()) if kind in NUMBERS]
-        shared = {(NUMBER, call.given[1] + i) for i, p in enumerate(numbers) if not p.is_private}
-        return {place: name for place, name in names.items() if place not in shared}
-
-    def _record(self, call, family):
-        """Runs the function eagerly and writes down what it does; `call.met` are the entries that apply but lack this path."""
-        symbols = self._symbols(call, family)
-        call.alike = [f for f in family.fixed if f.unfit(call.leaves, set()) is None]
-        if call.reason is FIRST:
-            call.reason = family.why(call.shapes, tuple(call.numbers)) or self._arrays.why(call.args, call.kwargs) or FIRST
-        run = Run(self.fn, frozenset(self._changing), symbols)
-        run.recorder.defers = not self._reads_plain
-        if symbols is not None and self._reads_sizes():
-            run.recorder.sized, run.recorder.single = self._data_sizes.lines, self._data_sizes.ones
-        try:
-            run.record(call)
-        except StandInError as error:           # from now on it gets plain numbers, each of which counts
-            self._reads_plain, self._is_plain = self._reads_plain or error.reads, self._is_plain or not error.reads
-            if not error.may_repeat:
-                raise
-            return self._record(call, family)
-        except DisturbedError as error:         # it ran, but what was written down may not hold
-            self._disturbed += type(error) is DisturbedError
-            if self._disturbed > MOST_DISTURBED:
-                raise
-            self._why = str(error)
-            return run.result
-        self._disturbed = 0
-        self._enter(call, run, family)
-        return run.result
-
-    def _enter(self, call, run, family):
-        with self._lock:
-            self._targets = run.outcome.effects or self._targets
-            merged = any([entry.add(run.recording, run.guards) for entry in call.met])  # noqa: C419  (all of them)
-            merged = merged or self._checked(call, run, family)
-            others = [] if merged else [entry.symbols.scope for entry in call.met if entry.symbols is not None]
-            self._data_sizes.recorded(run.recording, others)
-            self._count(call, merged)
-            if not merged:
-                self._keep(call, run, family)
-            if self._stats["compiles"] == MANY:
-                self._complain()
-
-    def _checked(self, call, run, family) -> bool:
-        """Whether a recording is one more case of an entry with which it is compared; the others are told that it is not."""
-        alike = [entry.add(run.recording, run.guards) for entry, _ in call.checks]
-        for (entry, symbols), same in zip(call.checks, alike):
-            if not same and len(run.recording.scope.reads) > len(entry.symbols.scope.reads):
-                family.drop(entry)      # it was recorded before it was known that a line reads sizes
-            elif not same and entry.ones(symbols) in entry.ones_compared:
-                family.close(f"it does other work for other sizes: {entry.symbols.said()}")
-            elif not same:
-                entry.refuse(symbols)
-        return any(alike)
-
-    def _count(self, call, merged):
-        is_check = merged and bool(call.checks)
-        self._stats["checks" if is_check else "compiles"] += 1
-        if not is_check:
-            self._stats["misses"].append(call.reason)
-            del self._stats["misses"][:-MOST_REASONS]
-
-    def _keep(self, call, run, family):
-        """Makes a recording an entry: for calls with other sizes and numbers, too, or for ones like this alone."""
-        values = () if run.symbols is None else tuple(run.symbols.hints.values())
-        entry = Entry(run.recording, run.guards, run.symbols, (call.shapes, call.numbers))
-        if run.symbols is None:
-            family.fixed = [*family.fixed[1 - MOST_FIXED:], entry]
-            entry.key = call.key
-        elif family.is_open and run.symbols.names:
-            for fixed in family.enter(entry, run.recording, call.alike):
-                self._replace(fixed)
-        family.saw(call.shapes, tuple(call.numbers))
-        self._remember(call.key, entry, values)
-
-    def _replace(self, fixed):
-        """Forgets a recording of fixed sizes for which another is as good, unless it was compiled."""
-        if not any(job.compiled for job in report.jobs_of([fixed])):
-            self._entries[fixed.key] = [known for known in self._entries.get(fixed.key, ()) if known[0] is not fixed]
-
-    def _complain(self):
-        """Says, once, why a function is recorded so often."""
-        misses = self._stats["misses"]
-        (reason, times), = Counter(misses).most_common(1)
-        why = f"most often ({times} times) because: {reason}" if times > 1 else f"the last time because: {misses[-1]}"
-        name = getattr(self.fn, "__name__", self.fn)
-        warnings.warn(f"{name} was recorded {MANY} times, each time running eagerly; {why}. "
-                      f"Pass numbers that change as tensors, and keep shapes few; stats() lists every reason. "
-                      "If it goes on like that, most of the calls that would be recorded run as they are",
-                      RuntimeWarning, stacklevel=5)
-
     def __reduce__(self):
         """Copies and pickles hold the function, not what was recorded; a decorated function is found by its name."""
         name, place = getattr(self.fn, "__qualname__", None), sys.modules.get(str(getattr(self.fn, "__module__", "")))
@@ -441,14 +315,6 @@ class Traced:
 def numbers_key(numbers) -> tuple:
     """Numbers as a part of a key: floats by their bits."""
     return tuple([n.hex() if type(n) is float else n for n in numbers])
-
-
-def parameters_of(fn) -> tuple:
-    """The names of a function's parameters, or those of a module's forward."""
-    try:
-        return tuple(inspect.signature(fn.forward if isinstance(fn, Module) else fn).parameters)
-    except (TypeError, ValueError):      # of a function that does not say
-        return ()
 
 
 def trace(fn=None, example_inputs=None, *, dynamic=None):

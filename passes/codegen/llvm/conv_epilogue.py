@@ -144,7 +144,7 @@ def following(lines: Lines, shares: bool = True) -> Following:
     words = _usual_words(lines)
     if words and shares:
         return Following(Usual(lines.element), words)
-    alone = bool(words) and words[1:] == (0, 0)
+    alone = words is not None and words[1:] == (0, 0)
     return Following(ColumnBias(lines.element) if alone else lines, tuple([Beside(i) for i in range(lines.words)]))
 
 
