@@ -5,7 +5,7 @@ from ..runtime.device_array import DeviceArray, place_of
 from ..runtime.tensor import Tensor
 from .data_sizes import given_conditions, given_hints
 from .guard_code import quick_check
-from .memory_order import memory_order, overlapping
+from .memory_order import lay_of, memory_order, overlapping
 from .path import Tree
 
 
@@ -39,6 +39,7 @@ class Entry:
         self.guards: dict = {}           # by what they watch
         self.captured: dict = {}         # id -> (tensor, shape, dtype, requires_grad, order in memory)
         self.leaves: dict = {}           # (kind, position or id) -> (where a leaf comes from, the aval of its gradient or None)
+        self.lays: dict = {}             # (kind, id) -> (where an input comes from, how it lies in its memory)
         self.same: dict = {}             # argument -> the tensor that it is and that is reached otherwise, too
         self.shared: dict = {}           # ids -> (argument, captured tensor over the same memory)
         self.written: dict = {}          # id -> captured tensor that is written in place
@@ -106,6 +107,8 @@ class Entry:
         leaves = [(recording.sources[position], aval) for position, aval in recording.leaves]
         self.leaves = joined(self.leaves, [
             ((s.kind, s.what if s.kind == "argument" else id(s.what)), (s, aval)) for s, aval in leaves])
+        self.lays = {**self.lays, **{(s.kind, id(s.what)): (s, lay) for s, lay in
+                                     [(recording.sources[position], lay) for position, lay in recording.lays]}}
         self.shared = {**self.shared, **{(position, id(t)): (position, t) for position, t in recording.shared}}
         self.same = {**self.same, **dict(recording.same)}
         self.writes = self.writes or bool(recording.updates or recording.grads)
@@ -116,7 +119,7 @@ class Entry:
         self._note_storages()
         self.arrays = [(t, t._a, needs) for t, _, _, needs, _ in self.captured.values()]
         self.places = [(t, place_of(a)) for t, a, _ in self.arrays]
-        self.is_simple = not (self.same or self.shared or self.must_not_share or self.leaves)
+        self.is_simple = not (self.same or self.shared or self.must_not_share or self.leaves or self.lays)
         self.check = quick_check(list(self.guards.values()))
         if self.symbols is not None:
             self._note_sizes(recording.scope)
@@ -196,6 +199,9 @@ class Entry:
             now = t.grad if isinstance(t, Tensor) else None
             if (now is None) != (aval is None):
                 return "a gradient that was None is set, or the other way round"
+        for source, lay in self.lays.values():
+            if lay_of(arguments[source.what] if source.kind == "argument" else source.what) != lay:
+                return "a tensor lies in its memory in another way, and the function asks in which"
         return None
 
 

@@ -1,9 +1,12 @@
-"""How an array lies in memory, as far as a recording depends on it: whether it may be written, which views of it exist, and
-what its strides are. Arrays of one order differ in sizes alone. And which tensors lie over each other unawares."""
+"""How an array lies in memory, as far as a recording depends on it: whether it may be written, and which views of it exist.
+Arrays of one order differ in sizes and distances alone. What the function asks about these is `lay_of` a tensor. And which
+tensors lie over each other unawares."""
 
 from itertools import pairwise
 
 import numpy as np
+
+from ..runtime.device_array import address_of
 
 
 def memory_order(a):
@@ -15,8 +18,9 @@ def memory_order(a):
 
 
 def _order(shape, strides, itemsize):
-    """Dims of one element, and the others from slow to fast, where these fill their memory; otherwise strides in bytes, and
-    which dims can be seen as one with the next, or all sizes where elements may share a place."""
+    """The dims of more than one element from slow to fast, and those that repeat elements. Where they do not fill their memory,
+    also which run backwards, whether the fastest has gaps, and which can be seen as one with the next; where elements may share
+    a place, strides in bytes and all sizes."""
     steps = tuple([s if n > 1 else 0 for n, s in zip(shape, strides)])
     moving = sorted([d for d, s in enumerate(steps) if s], key=lambda d: -abs(steps[d]))
     repeated = tuple([d for d, n in enumerate(shape) if n > 1 and not steps[d]])
@@ -30,7 +34,15 @@ def _order(shape, strides, itemsize):
     if not is_nested:
         return steps, tuple(shape)
     dims = [d for d, n in enumerate(shape) if n > 1]
-    return steps, tuple([steps[d] == steps[e] * shape[e] for d, e in pairwise(dims)])
+    merged = tuple([steps[d] == steps[e] * shape[e] for d, e in pairwise(dims)])
+    backwards = tuple([d for d in moving if steps[d] < 0])
+    return repeated, tuple(moving), backwards, abs(steps[moving[-1]]) == itemsize, merged
+
+
+def lay_of(t):
+    """All that there is to know of how a tensor lies in the memory that its base has."""
+    base = t if t._base is None else t._base
+    return t._a.strides, address_of(t._a) - address_of(base._a), base._a.shape, base._a.strides
 
 
 def overlapping(tensors, others) -> tuple:

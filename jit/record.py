@@ -32,7 +32,7 @@ from .errors import TraceError, at
 from .exchange import Exchange
 from .frames import unwatched
 from .made_leaves import MadeLeaf
-from .memory_order import overlapping
+from .memory_order import lay_of, overlapping
 from .optimizer_steps import OptimizerSteps
 from .random_streams import RandomStreams
 from .read_numbers import known
@@ -66,6 +66,7 @@ class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
         self.leaves: dict[int, LeafState] = {}   # by id of the leaf
         self.hosts: list = []                    # (host step, values)
         self.shared: list = []                   # (argument, captured tensor over the same memory)
+        self.lays: dict = {}                     # position of an input: how it lies in memory, which the function asked
         self.read_only: set = set()              # ids of outside storages of which several different parts came in
         self.edges: dict[int, Any] = {}          # position of an input: its history when it came in
         self.turned: dict = {}                   # position of an input: (the tensor, whether it required grad)
@@ -159,6 +160,12 @@ class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
     def _overlap():
         return TraceError("this function cannot be traced: it writes to memory that came in as several tensors"
                           f"{at(user_line())}; make the views inside the traced function, or pass clones")
+
+    def asks_lay(self, t: Tensor):
+        """Strides, or where a tensor begins in its memory, are looked at: what comes from outside counts by that."""
+        cell = self.link(t).cell
+        if cell.source is not None and self.sources[cell.source].kind in ("argument", "captured"):
+            self.lays[cell.source] = lay_of(cell.root)
 
     def note_leaf(self, t):
         leaf = t._node
@@ -316,6 +323,7 @@ class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
         r = Recording(self.builder, self.sources, self.cuts, hosts=self.hosts, shared=self.shared, scope=self.scope,
                       devices=self.devices)
         result_tensors = [*result_tensors]
+        r.lays = [*self.lays.items()]
         r.outputs = [self.output(t, result_tensors) for t in result_tensors]        # gradients of leaves are added meanwhile
         r.rebinds = self.rebinds(result_tensors)
         for cell in self.outside:

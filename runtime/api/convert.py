@@ -246,6 +246,8 @@ def stride(self, dim=None) -> Any:
         steps = empty_strides(shape_of(self))
     else:
         tuple(map(int, shape_of(self)))       # strides go with the sizes: symbolic ones are noted
+        if tls.m.recorder is not None:
+            tls.m.recorder.asks_lay(self)
         steps = tuple([s // a.itemsize for s in a.strides]) if a.size else empty_strides(a.shape)
     return steps if dim is None else steps[canonical_dim(dim, self._a.ndim)]
 

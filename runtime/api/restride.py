@@ -4,6 +4,7 @@ import numpy as np
 
 from ...ir.errors import AutogradError, DTypeError, ShapeError
 from ...ir.ops import shape as sh
+from ..device_array import address_of
 from ..state import tls
 from ..storage import Storage
 from ..tensor import Tensor, numel_of, shape_of
@@ -73,7 +74,9 @@ def flattened_storage(x: Tensor) -> Tensor:
 def own_offset(x: Tensor) -> int:
     """How many elements lie before x's first in its memory."""
     root = x if x._base is None else x._base
-    return 0 if root is x else (x._a.ctypes.data - root._a.ctypes.data) // x._a.itemsize
+    if tls.m.recorder is not None:
+        tls.m.recorder.asks_lay(x)
+    return 0 if root is x else (address_of(x._a) - address_of(root._a)) // x._a.itemsize
 
 
 @api()

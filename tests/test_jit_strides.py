@@ -1,0 +1,84 @@
+"""Traced functions of parts of larger tensors: distances in memory are free, unless the function asks about them."""
+
+import pytest
+
+import ingot
+from ingot import jit
+
+WIDE = [ingot.arange(4.0 * width).reshape(4, width) for width in range(3, 12)]
+CUBES = [ingot.arange(24.0 * n).reshape(2, 3, 4 * n) for n in range(2, 9)]
+LONG = ingot.arange(64.0)
+PAIRS, COLUMNS, BLOCKS = [w[:, :2] for w in WIDE], [w[:, -1:] for w in WIDE], [c[:, :, :4] for c in CUBES]
+PARTS = [LONG[k:k + 4] for k in (0, 2, 5, 9)]
+
+FREE = {        # function, arguments of its calls, recordings
+    "a column": (lambda x: x * 2 + 1, COLUMNS, 1),
+    "a column without its dim": (lambda x: x * 2, [w[:, 1] for w in WIDE], 1),
+    "some columns": (lambda x: (x + 1).sum(1), PAIRS, 1),
+    "reshaped": (lambda x: x.reshape(-1) + 1, PAIRS, 1),
+    "merged dims": (lambda x: x.reshape(6, 4) + 1, BLOCKS, 1),
+    "a view of merged dims": (lambda x: x.view(6, 4) + 1, BLOCKS, 1),
+    "other bits": (lambda x: x.view(ingot.int32), PAIRS, 1),
+    "every k-th": (lambda x: x * 2, [LONG[::k][:4] for k in (1, 2, 3, 4, 5, 6)], 2),
+    "a part, from anywhere": (lambda x: x * 2, PARTS, 1),
+    "columns or all": (lambda x: x * (2 if x.is_contiguous() else 3), [*PAIRS, ingot.ones(4, 2), ingot.ones(4, 2)], 2),
+    "strides of what is made inside": (lambda x: x + (x * 1).repeat(1, 3)[:, :2].stride(0), PAIRS, 1)}
+
+ASKED = {
+    "strides": (lambda x: x * x.stride(0), PAIRS),
+    "strides of a view": (lambda x: x * x[1:].stride(0), PAIRS),
+    "a window by its own strides": (lambda x: ingot.as_strided(x, (2, 2), x.stride()), PAIRS),
+    "a window from where it begins": (lambda x: ingot.as_strided(x, (2,), (1,)), PARTS)}
+
+
+def check(traced, fn, x):
+    found, wanted = traced(x), fn(x)
+    assert found.shape == wanted.shape and found.dtype is wanted.dtype and (found == wanted).all()
+
+
+@pytest.mark.parametrize("case", FREE)
+def test_distances_are_free(case):
+    fn, calls, recordings = FREE[case]
+    traced = jit.trace(fn)
+    for x in calls:
+        check(traced, fn, x)
+    assert traced.stats()["compiles"] == recordings
+
+
+@pytest.mark.parametrize("case", ASKED)
+def test_distances_that_are_asked_for_count(case):
+    fn, calls = ASKED[case]
+    traced = jit.trace(fn)
+    for x in calls * 2:
+        check(traced, fn, x)
+    assert traced.stats()["compiles"] == len(calls)
+
+
+@pytest.mark.parametrize("fn", [lambda x: x.mul_(1.5), lambda x: x.reshape(8).mul_(2)], ids=["in place", "through a reshape"])
+def test_parts_are_written_where_they_lie(fn):
+    traced = jit.trace(fn)
+    for w in WIDE:
+        eager, other = w.clone(), w.clone()
+        fn(eager[:, :2]), traced(other[:, :2])
+        assert (eager == other).all()
+    assert traced.stats()["compiles"] == 1
+
+
+def test_captured_parts():
+    kept = {"x": PAIRS[0]}
+    traced = jit.trace(lambda y: kept["x"] * y)
+    for kept["x"] in PAIRS:
+        assert (traced(ingot.ones(1)) == kept["x"]).all()
+    kept["x"] = ingot.ones(4, 2)
+    assert (traced(ingot.ones(1)) == 1).all()
+
+
+def test_a_decoder_of_several_rows_is_recorded_a_few_times():
+    embed, head = ingot.nn.Embedding(11, 8), ingot.nn.Linear(8, 11)
+    traced = jit.trace(lambda last: head(embed(last)).argmax(-1))
+    ids = ingot.randint(0, 11, (3, 4))
+    for _ in range(12):
+        following = traced(ids[:, -1:])
+        assert (following == head(embed(ids[:, -1:])).argmax(-1)).all()
+        ids = ingot.cat([ids, following], 1)
+    assert traced.stats()["compiles"] == 1
