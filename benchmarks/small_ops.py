@@ -374,9 +374,10 @@ STEPS = {
 
 
 def workload(table, doc, **facts):
-    """What makes the cases of a table."""
+    """What makes the cases of a table; of every third one in quick runs."""
     def work(plan):
-        yield from cases(table, plan, **facts)
+        kept = dict([*table.items()][::plan.pick(1, 3, 1)])
+        yield from cases(kept, plan, **facts)
     work.__doc__ = doc
     return work
 
