@@ -332,9 +332,14 @@ _OTHERS = frozenset((str, bytes, type(None), tuple, list, dict))
 _OF_PYTHON = 1 << 9        # the flag of classes that a `class` statement makes
 
 
+def made_in_python(kind: type) -> bool:
+    """Whether a `class` statement made a class, not code in C."""
+    return bool(kind.__flags__ & _OF_PYTHON)
+
+
 def _answers_itself(y) -> bool:
     """Whether what a comparison of a number with y says does not depend on the number, or is said by y's class."""
-    return type(y) in _OTHERS or bool(type(y).__flags__ & _OF_PYTHON and not isinstance(y, (int, float, complex, np.generic)))
+    return type(y) in _OTHERS or (made_in_python(type(y)) and not isinstance(y, (int, float, complex, np.generic)))
 
 
 def _compare_real(test, x, y):

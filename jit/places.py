@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from ..ir.symbolic import made_in_python
 from ..runtime.optim.optimizer import State
 from ..runtime.tensor import Tensor
 from .numpy_scalars import NUMBERS, fixed, number_of
@@ -20,7 +21,6 @@ from .reads import ARGUMENT, MISSING, VIEWED, Chain, follow
 from .tree import TENSOR
 
 MOST_PLACES = 1024      # that are read at every call of one function
-_MADE_BY_CODE = 1 << 9         # what the flags of a class say if a `class` statement made it
 EXTEND = "extend"       # how items are kept that were appended to a list or deque; the key is where they begin
 DICTS = frozenset((dict, OrderedDict, defaultdict, Counter, State))
 RESTORED = frozenset((list, deque, *DICTS))       # containers of which is known how to put something else into them
@@ -201,7 +201,7 @@ def kept(owner, key, kind):
 def is_slot(owner, key) -> bool:
     """Whether an object keeps an attribute in a slot of its class, which is none of C's."""
     found: Any = getattr(type(owner), key, None)
-    return type(found) is types.MemberDescriptorType and bool(found.__objclass__.__flags__ & _MADE_BY_CODE)
+    return type(found) is types.MemberDescriptorType and made_in_python(found.__objclass__)
 
 
 def is_viewable(owner, key) -> bool:

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import ingot
+import short_epilogues as ep
 from ingot import doctor, jit, nn
 from ingot.ir import target
 from ingot.ir.ops import conv as conv_ops
-from ingot.passes.codegen.llvm import epilogue as ep
 from ingot.passes.codegen.llvm import gemm as codegen
 from ingot.passes.codegen.llvm import gemm_amx
 from ingot.runtime.cpu import amx, amx_plan, conv_low, gemm

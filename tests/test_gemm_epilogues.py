@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+import short_epilogues as ep
 from ingot.ir import target
 from ingot.ir.errors import ShapeError
-from ingot.passes.codegen.llvm import epilogue as ep
 from ingot.passes.codegen.llvm import gemm as codegen
 from ingot.runtime.cpu import gemm
 from products import BF16, DTYPES, LAYOUTS, error, make

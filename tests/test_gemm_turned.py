@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import ingot
+import short_epilogues as ep
 from ingot import jit
 from ingot.nn import functional as F
-from ingot.passes.codegen.llvm import epilogue as ep
 from ingot.passes.codegen.llvm import gemm as codegen
 from ingot.runtime.cpu import cache_sizes, gemm
 from ingot.runtime.cpu.gemm_plan import Layout, make_plan

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from ....ir import dtype as dt
 from ....ir.op import OPS
 from ....ir.ops.blocked import run_epilogue
+from ....ir.ops.elementwise import add
 from ....ir.ops.nn import relu
 from ....ir.params import param_key
 from .. import scalars
@@ -156,7 +157,7 @@ def _usual_words(lines: Lines) -> tuple | None:
         others = [x for x in arguments if x != value]
         if ends or len(others) + 1 != len(arguments):
             return None
-        if name == "add" and _kind(lines, others[0]) == ("channel", "full", None)[len(added)]:
+        if OPS[name] is add and _kind(lines, others[0]) == ("channel", "full", None)[len(added)]:
             added.append(Beside(int(others[0][1:])))
         elif OPS[name] is relu and not others:
             ends = 1
