@@ -63,6 +63,19 @@ def test_cuts_cover_all_and_depend_on_sizes_alone(threads, count):
         assert threads == 1 or count or rows * columns * depth < 1 << 20 or named["chunks"] >= min(threads, columns // 96)
 
 
+@pytest.mark.parametrize("rows, threads, parts", [
+    (256, 1, 1), (256, 2, 2), (256, 3, 1), (256, 4, 4), (256, 8, 4), (128, 2, 2), (250, 2, 2), (200, 2, 1), (64, 2, 1),
+    (320, 2, 1), (192, 3, 3), (192, 2, 1)])
+def test_rows_are_shared_out_where_that_is_even(rows, threads, parts):
+    """Then each thread packs rows of its own; otherwise all threads have all rows, and a part of the columns."""
+    kernel = gemm.Product("float32").kernel("tiles")
+    if kernel.panel != 64:
+        pytest.skip("sizes are those of panels of 64 columns")
+    named = words_of(rows, 3072, 768, threads)[1]
+    assert named["panels"] == parts
+    assert named["items"] % threads == 0, "some threads were to wait for others"
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_values_at_every_edge(dtype, size, threads):

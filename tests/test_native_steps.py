@@ -162,15 +162,19 @@ def chain():
 
 
 def test_another_number_of_threads_makes_the_steps_again():
+    """Once, whoever keeps `run` of the time before."""
     made, arrays = chain()
-    before = pool.get_num_threads()
-    want, = made.run(arrays)
+    before, run = pool.get_num_threads(), made.run
+    want, = run(arrays)
     try:
         for count in (1, 3, 2):
             pool.set_num_threads(count)
-            got, = made.run(arrays)
+            got, = run(arrays)
             assert made.threads == count
             assert same_bits(want, got)
+            steps = made.steps
+            run(arrays)
+            assert made.steps is steps, "made again though the number is the same"
     finally:
         pool.set_num_threads(before)
 

@@ -75,22 +75,16 @@ class CompiledGraph:
         self.steps: tuple = tuple([self._step(s, prepared) for s in self.plan.steps])
         self.is_native = all(type(s) is NativeRun for s in self.steps)     # nothing in it calls numpy
         self.threads = threads if any(p is not None for p in prepared.values()) else 0
-        run = self._run_steps
+        self._run_made = self._run_steps
         if len(self.steps) == 1 and self.is_native:
-            run = self.steps[0].alone(len(self.graph.inputs), self.outputs) or run
-        self.run = self._for_threads(run) if self.threads else run
+            self._run_made = self.steps[0].alone(len(self.graph.inputs), self.outputs) or self._run_steps
+        self.run = self._run_for_threads if self.threads else self._run_made
 
-    def _for_threads(self, run):
+    def _run_for_threads(self, arrays):
         """Native calls of operators are cut for a number of threads; they are made again when it changes."""
-        count, made_for = pool.get_num_threads, self.threads
-
-        def checked(arrays):
-            if count() != made_for:
-                self._prepare()
-                return self.run(arrays)
-            return run(arrays)
-
-        return checked
+        if pool.get_num_threads() != self.threads:
+            self._prepare()
+        return self._run_made(arrays)
 
     def _step(self, step, prepared):
         if type(step) is Run:

@@ -14,6 +14,8 @@ _LEAST_STEPS, _MOST_STEPS = 384, 1024   # of the depth of a block of A
 _ROWS = 12                          # from so many on, if they are long, dot products read A too often
 _LAST_ROWS = 3                      # so many times the rows beyond whole vectors are at most lanes of one: dot products
 _COLUMNS = 512                      # of an item, so that packing A is little beside them
+_LONG_COLUMNS = 2048                # of an item of a thread's own rows, which needs no other one to be even with the others
+_UNEVEN = 16                        # the largest share of rows may be longer than an equal one by such a part of it
 _NARROW, _NARROWEST = 96, 32        # columns of items, where threads are many: below the first, rows are shared out as well
 _BLOCKS_EACH, _CHUNKS_EACH = 4, 8   # for each thread
 
@@ -41,7 +43,7 @@ def _steps(rows, depth, kernel):
 def cut(count: int, rows: int, depth: int, columns: int, operands: Operands, kernel, threads: int) -> Cut:
     """The cut of `count` products; `operands` are those in their changed places."""
     steps = _steps(rows, depth, kernel)
-    panels, blocks = _shares(-(-rows // kernel.panel), columns, -(-threads // max(count, 1)))
+    panels, blocks = _shares(rows, columns, kernel.shape, -(-threads // max(count, 1)))
     panel, lanes = panels * kernel.panel, kernel.shape.lanes
     sums_row = panel * operands.item + LINE
     if steps < depth:                               # all sums of an item wait for the next block
@@ -64,11 +66,26 @@ def _last_rows(rows, lanes):
     return rest if rows > lanes and rest * _LAST_ROWS <= lanes else 0
 
 
-def _shares(panels, columns, threads):
-    """(panels of rows of an item, blocks of columns) for so many threads."""
-    blocks = threads
+def _shares(rows, columns, shape, threads):
+    """(panels of rows of an item, blocks of columns) for so many threads. Rows of A are shared out first, where the shares are
+    even: a thread then packs its own rows alone, which it may have computed itself, and they leave room in its cache; that
+    all threads read the whole weight costs less."""
+    panels = -(-rows // shape.columns)
+    parts = _row_parts(rows, panels, shape, threads)
+    each, most = (1, columns // _LONG_COLUMNS) if parts == threads else (threads // parts, columns // _COLUMNS)
+    panels, blocks = -(-panels // parts), each
     if threads > 1:
-        blocks *= max(1, min(_BLOCKS_EACH, columns // (threads * _COLUMNS)))
+        blocks *= max(1, min(_BLOCKS_EACH, most // each))
     while panels > 1 and columns < blocks * _NARROW:
         panels, blocks = -(-panels // 2), -(-blocks // 2)
     return panels, max(1, min(blocks, columns // _NARROWEST))
+
+
+def _row_parts(rows, panels, shape, threads):
+    """The most shares of rows that come out even, in whole panels and for a divisor of the threads."""
+    vectors = -(-rows // shape.lanes)
+    for parts in range(min(threads, panels), 1, -1):
+        largest = -(-panels // parts) * shape.vectors
+        if threads % parts == 0 and largest * parts * _UNEVEN <= vectors * (_UNEVEN + 1):
+            return parts
+    return 1
