@@ -5,7 +5,7 @@ from ..ir.errors import ArgumentError, DTypeError, ShapeError
 from ..ir.ops import complexes as co
 from ..ir.ops import fourier as fo
 from ..ir.ops.shape import pad, slice_
-from .api.creation import arange
+from .api.counting import arange
 from .api.register import FUNCTIONS, deliver
 from .state import Defaults
 

@@ -16,6 +16,7 @@ from . import (
     autograd,
     context,
     convert,
+    counting,
     creation,
     elementwise,
     exchange,
@@ -38,8 +39,9 @@ LATE = ("amp", "complexes", "composed", "control", "conv", "copies", "distance",
 
 TWINS = __name__.replace("runtime.api", "runtime.nn.twins")
 
-__all__ = ["FUNCTIONS", "LATE", "TWINS", "autograd", "context", "convert", "creation", "elementwise", "exchange", "foreign",
-           "indexing", "limits", "linalg", "load_rest", "load_twins", "operators", "printing", "reduce", "shape", "ufuncs"]
+__all__ = ["FUNCTIONS", "LATE", "TWINS", "autograd", "context", "convert", "counting", "creation", "elementwise", "exchange",
+           "foreign", "indexing", "limits", "linalg", "load_rest", "load_twins", "operators", "printing", "reduce", "shape",
+           "ufuncs"]
 
 _loaded = False
 _loading = threading.RLock()     # re-entrant: a late module may ask for a name of another one

@@ -1,19 +1,15 @@
-"""New tensors: from data, filled, counted, and like another tensor.
+"""New tensors: from data, filled, and like another tensor; those that count are in `counting.py`.
 
 Values made from nothing go through the door like any operator, so a recorder sees them; `made` tells it of tensors made
 from Python data.
 """
 
-import math
-
 import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DTypeError, ShapeError
-from ...ir.lazy import lazy
 from ...ir.ops import elementwise as ew
 from ...ir.ops import shape as sh
-from ...ir.substitute import as_float, as_int
 from ...ir.symbolic import SymFloat, SymInt
 from ..creation import array_of
 from ..device import META, as_device, require
@@ -25,8 +21,6 @@ from ..writes import operand, stands_for_number
 from .promote import number_dtype
 from .register import api, deliver
 from .shape import sizes_of
-
-kernels = lazy(__package__, "..cpu.kernels")
 
 
 def require_device(device):
@@ -199,7 +193,7 @@ def _nothing_there(device):
 def _constant(sizes, size, value, dtype, device, out, requires_grad):
     require_device(device)
     shape = sizes_of(sizes if size is None else (size,))
-    return finish(filled(_nothing_there(device), shape, value, _dtype_of(dtype, out)), out, requires_grad, "out=", device)
+    return finish(filled(_nothing_there(device), shape, value, dtype_for(dtype, out)), out, requires_grad, "out=", device)
 
 
 @api(method=False)
@@ -230,11 +224,13 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, require
     return finish(t, None, requires_grad, "empty_strided", device)
 
 
-def _dtype_of(dtype, out):
+def dtype_for(dtype, out) -> dt.DType:
+    """The dtype asked for, or else that of `out`, or else the default one."""
     return out.dtype if dtype is None and out is not None else dtype_or_default(dtype)
 
 
-def _number(x):
+def number_of(x):
+    """What a tensor or numpy number of one element holds; other numbers as they are."""
     return x.item() if isinstance(x, (Tensor, np.generic)) else x
 
 
@@ -245,14 +241,15 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, re
     if dtype is None:
         like = fill_value if out is None else out
         dtype = like.dtype if isinstance(like, Tensor) else number_dtype(like)
-    return finish(filled(None, sizes_of((size,)), _number(fill_value), dt.as_dtype(dtype)), out, requires_grad, "full", device)
+    value = number_of(fill_value)
+    return finish(filled(None, sizes_of((size,)), value, dt.as_dtype(dtype)), out, requires_grad, "full", device)
 
 
 @api(method=False)
 def scalar_tensor(s, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """A 0-d tensor of the default dtype."""
     require_device(device)
-    t = put(filled(None, (), _number(s), dtype_or_default(dtype)), device)
+    t = put(filled(None, (), number_of(s), dtype_or_default(dtype)), device)
     return t.requires_grad_() if requires_grad else t
 
 
@@ -263,7 +260,7 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_g
     m = n if m is None else m
     if n < 0 or m < 0:
         raise ShapeError(f"eye: sizes must not be negative, got {n} and {m}")
-    d = _dtype_of(dtype, out)
+    d = dtype_for(dtype, out)
     run = tls.m
     ones = of_counts(_diagonal, n, m, d) if run.special else wrap(run.run(_diagonal_array, n, m, d))
     return finish(ones, out, requires_grad, "eye", device)
@@ -277,150 +274,6 @@ def _diagonal_array(n, m, d):
     a = kernel_of(sh.full)(None, shape=(n, m), value=0, dtype=d)
     a.reshape(-1)[: min(n, m) * m : m + 1] = 1
     return a
-
-
-# Counting.
-
-
-def _sequence_dtype(dtype, *numbers):
-    if dtype is not None:
-        return dt.as_dtype(dtype)
-    if numbers[0].__class__ is numbers[1].__class__ is numbers[2].__class__ is int:
-        return dt.int64
-    floats = any(isinstance(n, (float, np.floating)) or (isinstance(n, Tensor) and n.dtype.is_inexact) for n in numbers)
-    return Defaults.dtype if floats else dt.int64
-
-
-@api(method=False)
-def arange(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
-    """start, start + step, ... below end."""
-    require_device(device)
-    if end is None:
-        start, end = 0, start
-    d = out.dtype if dtype is None and out is not None else _sequence_dtype(dtype, start, end, step)
-    whole = start.__class__ is end.__class__ is step.__class__ is int
-    if not whole:
-        start, end, step = _number(start), _number(end), _number(step)
-    if step == 0:
-        raise ArgumentError("arange: step must not be 0")
-    if not whole and not all(n.__class__ is int or math.isfinite(n) for n in (start, end, step)):
-        raise ArgumentError(f"arange: bounds and step must be finite, got {start}, {end}, {step}")
-    if (end - start) * step < 0:
-        raise ArgumentError(f"arange: from {start} to {end} leads the other way than step {step}")
-    exact = whole or all(isinstance(n, int) for n in (start, end, step))
-    n = -((start - end) // step) if exact else math.ceil((end - start) / step)
-    if d.is_integer:
-        start, step = as_int(start), as_int(step)
-    return finish(_progression(as_int(n), start, step, d), out, requires_grad, "arange", device)
-
-
-def _progression(n, start, step, d):
-    """start + i * step for i in 0..n-1, computed in int64 or float64 and rounded once to `d`."""
-    if d.is_inexact or isinstance(start, float) or isinstance(step, float):
-        kind = dt.float64
-    else:
-        kind = dt.int64
-    if kind is dt.int64 and start == 0 and step == 1:
-        return counted(n, d) if d is not dt.bool_ else ew.cast.call(counted(n), dtype=d)
-    if kind is dt.float64 and _is_long(n, d, 8 * _LONG):
-        return wrap(kernels.evenly(n, d, start or -0.0, step))       # nothing is added to a zero of either sign
-    return of_counts(_stepped, n, start, step, kind, d)
-
-
-_LONG = 1 << 9      # values from which a kernel pays
-
-
-def _is_long(n, d, least=_LONG) -> bool:
-    """Whether so many values of a dtype are counted by a kernel: nobody listens, and it is one that kernels know."""
-    return not tls.m.special and n >= least and (d.is_floating_point or d.is_integer) and d not in dt.FLOAT8
-
-
-def _stepped(count, n, start, step, kind, d):
-    x = count(n, kind)
-    x = x if step == 1 else x * step
-    x = x if start == 0 else x + start
-    return x if d is kind else ew.cast.call(x, dtype=d)
-
-
-@api(method=False)
-def range(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
-    """start, start + step, ... up to and with end (kept for old code; use arange)."""
-    require_device(device)
-    start, end = (0, start) if end is None else (start, end)
-    n = math.floor((_number(end) - _number(start)) / _number(step)) + 1
-    d = _dtype_of(dtype, out)
-    return finish(_progression(max(0, n), _number(start), _number(step), d), out, requires_grad, "range", device)
-
-
-def _bound(x):
-    """A number from a number or a 0-d tensor."""
-    if isinstance(x, Tensor) and x.ndim:
-        raise ShapeError(f"linspace takes numbers or 0-d tensors, got a tensor of shape {tuple(x.shape)}")
-    return _number(x)
-
-
-def _evenly(start, end, steps, then) -> Tensor:
-    """What `then` makes of `steps` float64 values from start to end, each half counted from its own end."""
-    start, end = _bound(start), _bound(end)
-    if steps < 0:
-        raise ArgumentError(f"linspace: steps must not be negative, got {steps}")
-    if steps == 1:
-        return then(filled(None, (1,), start, dt.float64))
-    gap = (end - start) / (steps - 1) if steps else 0.0
-
-    def values(count):
-        i = count(steps, dt.float64)
-        low, high = i * gap + as_float(start), as_float(end) - (float(steps - 1) - i) * gap
-        return then(ew.where.call(i < float(steps // 2), low, high))
-
-    return of_counts(values)
-
-
-@api(method=False)
-def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
-    """`steps` values evenly from start to end, both included."""
-    require_device(device)
-    d = _dtype_of(dtype, out)
-    if _is_long(int(steps), d):
-        low, high, n = _bound(start), _bound(end), int(steps)
-        made = wrap(kernels.evenly(n, d, low, (high - low) / (n - 1), high, n // 2))
-        return finish(made, out, requires_grad, "linspace", device)
-    made = _evenly(start, end, int(steps), lambda x: ew.cast.call(x, dtype=d))
-    return finish(made, out, requires_grad, "linspace", device)
-
-
-@api(method=False)
-def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False,
-             pin_memory=False):
-    """Powers of `base` with exponents evenly from start to end."""
-    require_device(device)
-    d = _dtype_of(dtype, out)
-    made = _evenly(start, end, int(steps), lambda x: ew.cast.call(ew.pow_(as_float(base), x), dtype=d))
-    return finish(made, out, requires_grad, "logspace", device)
-
-
-def _triangle(rows, columns, offset, kind, lower) -> np.ndarray:
-    """The places of a triangle, row by row: on and below the diagonal at an offset, or on and above."""
-    edge = np.clip(np.arange(rows) + (offset + lower), 0, columns)          # where each row's part ends, or begins
-    counts = edge if lower else columns - edge
-    out = np.empty((2, int(counts.sum())), kind)
-    out[0] = np.repeat(np.arange(rows, dtype=kind), counts)
-    out[1] = np.arange(out.shape[1]) - np.repeat(np.cumsum(counts) - counts - (0 if lower else edge), counts)
-    return out
-
-
-@api(method=False)
-def tril_indices(row, col, offset=0, *, dtype=dt.int64, device=None, layout=None):
-    """Rows and columns of the lower triangle, as a tensor of 2 rows."""
-    require_device(device)
-    return put(made(wrap(_triangle(row, col, offset, dt.as_dtype(dtype).np, lower=True))), device)
-
-
-@api(method=False)
-def triu_indices(row, col, offset=0, *, dtype=dt.int64, device=None, layout=None):
-    """Rows and columns of the upper triangle, as a tensor of 2 rows."""
-    require_device(device)
-    return put(made(wrap(_triangle(row, col, offset, dt.as_dtype(dtype).np, lower=False))), device)
 
 
 # Like another tensor.
@@ -456,7 +309,7 @@ def empty_like(input, *, dtype=None, layout=None, device=None, requires_grad=Fal
 def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None,
               pin_memory=False):
     """One value everywhere, of the shape and dtype of another tensor."""
-    return _like(input, shape_of(input), _number(fill_value), dtype, device, requires_grad)
+    return _like(input, shape_of(input), number_of(fill_value), dtype, device, requires_grad)
 
 
 @api(function=False)
@@ -480,7 +333,7 @@ def new_empty(self, *sizes, size=None, dtype=None, device=None, requires_grad=Fa
 @api(function=False)
 def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
     """One value everywhere, of this tensor's dtype."""
-    return _like(self, sizes_of((size,)), _number(fill_value), dtype, device, requires_grad)
+    return _like(self, sizes_of((size,)), number_of(fill_value), dtype, device, requires_grad)
 
 
 @api(function=False)

@@ -5,7 +5,8 @@ from ...ir.ops import complexes as co
 from ...ir.ops import fourier as fo
 from ...ir.ops.resample import border_pad
 from ..tensor import Tensor
-from .creation import arange, ones, zeros
+from .counting import arange
+from .creation import ones, zeros
 from .register import FUNCTIONS, api
 
 

@@ -1,0 +1,159 @@
+"""New tensors that count: evenly spaced numbers, powers, the places of triangles."""
+
+import math
+
+import numpy as np
+
+from ...ir import dtype as dt
+from ...ir.errors import ArgumentError, ShapeError
+from ...ir.lazy import lazy
+from ...ir.ops import elementwise as ew
+from ...ir.substitute import as_float, as_int
+from ..placement import put
+from ..state import Defaults, tls
+from ..tensor import Tensor, wrap
+from .creation import counted, dtype_for, filled, finish, made, number_of, of_counts, require_device
+from .register import api
+
+kernels = lazy(__package__, "..cpu.kernels")
+
+
+def _sequence_dtype(dtype, *numbers):
+    if dtype is not None:
+        return dt.as_dtype(dtype)
+    if numbers[0].__class__ is numbers[1].__class__ is numbers[2].__class__ is int:
+        return dt.int64
+    floats = any(isinstance(n, (float, np.floating)) or (isinstance(n, Tensor) and n.dtype.is_inexact) for n in numbers)
+    return Defaults.dtype if floats else dt.int64
+
+
+@api(method=False)
+def arange(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """start, start + step, ... below end."""
+    require_device(device)
+    if end is None:
+        start, end = 0, start
+    d = out.dtype if dtype is None and out is not None else _sequence_dtype(dtype, start, end, step)
+    whole = start.__class__ is end.__class__ is step.__class__ is int
+    if not whole:
+        start, end, step = number_of(start), number_of(end), number_of(step)
+    if step == 0:
+        raise ArgumentError("arange: step must not be 0")
+    if not whole and not all(n.__class__ is int or math.isfinite(n) for n in (start, end, step)):
+        raise ArgumentError(f"arange: bounds and step must be finite, got {start}, {end}, {step}")
+    if (end - start) * step < 0:
+        raise ArgumentError(f"arange: from {start} to {end} leads the other way than step {step}")
+    exact = whole or all(isinstance(n, int) for n in (start, end, step))
+    n = -((start - end) // step) if exact else math.ceil((end - start) / step)
+    if d.is_integer:
+        start, step = as_int(start), as_int(step)
+    return finish(_progression(as_int(n), start, step, d), out, requires_grad, "arange", device)
+
+
+def _progression(n, start, step, d):
+    """start + i * step for i in 0..n-1, computed in int64 or float64 and rounded once to `d`."""
+    if d.is_inexact or isinstance(start, float) or isinstance(step, float):
+        kind = dt.float64
+    else:
+        kind = dt.int64
+    if kind is dt.int64 and start == 0 and step == 1:
+        return counted(n, d) if d is not dt.bool_ else ew.cast.call(counted(n), dtype=d)
+    if kind is dt.float64 and _is_long(n, d, 8 * _LONG):
+        return wrap(kernels.evenly(n, d, start or -0.0, step))       # nothing is added to a zero of either sign
+    return of_counts(_stepped, n, start, step, kind, d)
+
+
+_LONG = 1 << 9      # values from which a kernel pays
+
+
+def _is_long(n, d, least=_LONG) -> bool:
+    """Whether so many values of a dtype are counted by a kernel: nobody listens, and it is one that kernels know."""
+    return not tls.m.special and n >= least and (d.is_floating_point or d.is_integer) and d not in dt.FLOAT8
+
+
+def _stepped(count, n, start, step, kind, d):
+    x = count(n, kind)
+    x = x if step == 1 else x * step
+    x = x if start == 0 else x + start
+    return x if d is kind else ew.cast.call(x, dtype=d)
+
+
+@api(method=False)
+def range(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
+    """start, start + step, ... up to and with end (kept for old code; use arange)."""
+    require_device(device)
+    start, end = (0, start) if end is None else (start, end)
+    n = math.floor((number_of(end) - number_of(start)) / number_of(step)) + 1
+    d = dtype_for(dtype, out)
+    return finish(_progression(max(0, n), number_of(start), number_of(step), d), out, requires_grad, "range", device)
+
+
+def _bound(x):
+    """A number from a number or a 0-d tensor."""
+    if isinstance(x, Tensor) and x.ndim:
+        raise ShapeError(f"linspace takes numbers or 0-d tensors, got a tensor of shape {tuple(x.shape)}")
+    return number_of(x)
+
+
+def _evenly(start, end, steps, then) -> Tensor:
+    """What `then` makes of `steps` float64 values from start to end, each half counted from its own end."""
+    start, end = _bound(start), _bound(end)
+    if steps < 0:
+        raise ArgumentError(f"linspace: steps must not be negative, got {steps}")
+    if steps == 1:
+        return then(filled(None, (1,), start, dt.float64))
+    gap = (end - start) / (steps - 1) if steps else 0.0
+
+    def values(count):
+        i = count(steps, dt.float64)
+        low, high = i * gap + as_float(start), as_float(end) - (float(steps - 1) - i) * gap
+        return then(ew.where.call(i < float(steps // 2), low, high))
+
+    return of_counts(values)
+
+
+@api(method=False)
+def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """`steps` values evenly from start to end, both included."""
+    require_device(device)
+    d = dtype_for(dtype, out)
+    if _is_long(int(steps), d):
+        low, high, n = _bound(start), _bound(end), int(steps)
+        made = wrap(kernels.evenly(n, d, low, (high - low) / (n - 1), high, n // 2))
+        return finish(made, out, requires_grad, "linspace", device)
+    made = _evenly(start, end, int(steps), lambda x: ew.cast.call(x, dtype=d))
+    return finish(made, out, requires_grad, "linspace", device)
+
+
+@api(method=False)
+def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False,
+             pin_memory=False):
+    """Powers of `base` with exponents evenly from start to end."""
+    require_device(device)
+    d = dtype_for(dtype, out)
+    made = _evenly(start, end, int(steps), lambda x: ew.cast.call(ew.pow_(as_float(base), x), dtype=d))
+    return finish(made, out, requires_grad, "logspace", device)
+
+
+def _triangle(rows, columns, offset, kind, lower) -> np.ndarray:
+    """The places of a triangle, row by row: on and below the diagonal at an offset, or on and above."""
+    edge = np.clip(np.arange(rows) + (offset + lower), 0, columns)          # where each row's part ends, or begins
+    counts = edge if lower else columns - edge
+    out = np.empty((2, int(counts.sum())), kind)
+    out[0] = np.repeat(np.arange(rows, dtype=kind), counts)
+    out[1] = np.arange(out.shape[1]) - np.repeat(np.cumsum(counts) - counts - (0 if lower else edge), counts)
+    return out
+
+
+@api(method=False)
+def tril_indices(row, col, offset=0, *, dtype=dt.int64, device=None, layout=None):
+    """Rows and columns of the lower triangle, as a tensor of 2 rows."""
+    require_device(device)
+    return put(made(wrap(_triangle(row, col, offset, dt.as_dtype(dtype).np, lower=True))), device)
+
+
+@api(method=False)
+def triu_indices(row, col, offset=0, *, dtype=dt.int64, device=None, layout=None):
+    """Rows and columns of the upper triangle, as a tensor of 2 rows."""
+    require_device(device)
+    return put(made(wrap(_triangle(row, col, offset, dt.as_dtype(dtype).np, lower=False))), device)
