@@ -53,6 +53,29 @@ def test_workers_start_late_and_end(count, threads):
     assert (counted(count, 100) == 1).all()
 
 
+@pytest.fixture(scope="module")
+def sign():
+    """Address of a task that writes the number of its worker, plus one, to the chunk's place, after a while."""
+    module = Module(target.host())
+    f = module.task("sign")
+    arg, chunk, worker = f.params
+    with f.loop(0, 20_000) as loop:
+        f.store(loop.index, f.at(arg, chunk, I64))
+    f.store(f.add(worker, 1), f.at(arg, chunk, I64))
+    f.ret()
+    return compiler.compile_module(module.text(), ["sign"])["sign"]
+
+
+@pytest.mark.parametrize("number, most", [(8, 2), (8, 1), (3, 3), (2, 5), (5, 0)])
+def test_no_more_threads_take_part_than_a_job_is_for(sign, threads, number, most):
+    """Their scratch memory belongs to the job: a worker beyond them would write over what is not its own."""
+    threads(number)
+    for chunks in (1, 2, 64, 500):
+        seen = np.zeros(chunks, np.int64)
+        pool.run(sign, seen.ctypes.data, fork_join.at_most(chunks, most))
+        assert seen.min() >= 1 and seen.max() <= (min(number, most) if most else number)
+
+
 @pytest.mark.parametrize("wrong", [0, -1, 2.0, 100_000, None])
 def test_a_wrong_number_of_threads_is_an_error(wrong):
     with pytest.raises(ArgumentError, match="set_num_threads"):

@@ -1,10 +1,12 @@
 """Independent graphs in independent threads, one model shared by many, and thread-local switches."""
 
 import threading
+import time
 
 import numpy as np
 
 import ingot
+from ingot import jit, nn
 from ingot.autograd import grad
 
 
@@ -103,3 +105,33 @@ def test_backward_in_a_thread_without_grad_mode():
 
     in_threads(1, work)
     assert x.grad.tolist() == [2.0] * 3
+
+
+def test_the_number_of_threads_may_change_while_others_compute(threads):
+    """What is under way goes on with the memory that was planned for it: every result is the first one, bit by bit."""
+    ingot.manual_seed(0)
+    net = nn.Sequential(nn.Conv2d(32, 64, 3, padding=1), nn.ReLU(), nn.Conv2d(64, 64, 3, padding=1), nn.Flatten(),
+                        nn.Linear(64 * 14 * 14, 32)).eval()
+    x, a, stop = ingot.randn(4, 32, 14, 14), ingot.randn(200, 300), threading.Event()
+    run = jit.trace(net)
+
+    def change():
+        while not stop.is_set():
+            for count in (1, 16, 2, 32):
+                ingot.set_num_threads(count)
+                time.sleep(0.0005)
+
+    def results():
+        with ingot.no_grad():
+            return [t.numpy().copy() for t in (run(x), net(x), a.sort(dim=1).values)]
+
+    threads(2)
+    want = [results() for _ in range(3)][-1]
+    changer = threading.Thread(target=change)
+    changer.start()
+    try:
+        wrong = [i for i in range(200) if any(not np.array_equal(w, g) for w, g in zip(want, results()))]
+    finally:
+        stop.set()
+        changer.join(30)
+    assert not wrong

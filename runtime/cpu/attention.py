@@ -196,7 +196,7 @@ def forward_plan(layouts, looks, scale, dtype, threads):
     most = strips // blocks + 1
     ranges_at = -(-(stats_at + most * codegen.STATS * item) // _LINE) * _LINE
     scratch_bytes = -(-(ranges_at + looks.bounds * most * RANGE) // _LINE) * _LINE + _LINE
-    todo, items = jobs.Jobs(), g.groups * blocks
+    todo, items = jobs.Jobs(threads), g.groups * blocks
     chunks = jobs.chunks_for(g.work, items, threads)
     words = g.words(q=g.q, k=g.k, v=g.v, o=out, mask=g.mask) | {"lse_head": lse.head} | looks.words(bounds, ranges_at)
     words = {name: value for name, value in words.items() if name in codegen.WORDS}
@@ -304,7 +304,7 @@ def grad_plan(layouts, looks, scale, dtype, mask_grad, threads):
     upstream, each, dq, ds, bounds = g.others
     ranges_at = -(-kernel.scratch(g.size, g.v_size) // _LINE) * _LINE
     squares = g.heads * -(-g.rows // codegen_grad.SIDE)
-    todo, scratch = jobs.Jobs(), -(-(ranges_at + looks.bounds * squares * RANGE) // _LINE) * _LINE + _LINE
+    todo, scratch = jobs.Jobs(threads), -(-(ranges_at + looks.bounds * squares * RANGE) // _LINE) * _LINE + _LINE
     words = g.words(q=g.q, k=g.k, v=g.v, mask=g.mask, g=upstream, lse=each, delta=each, dq=dq, dk=dk, dv=dv, ds=ds)
     words |= looks.words(bounds, ranges_at)
     words = {name: value for name, value in words.items() if name in codegen_grad.WORDS}

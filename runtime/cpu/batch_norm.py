@@ -42,7 +42,7 @@ def _task(made):
 def plan(kind, shape, eps, dtype, relu, threads):
     """The job of one kind on arrays (N, C, ...); `codegen.OPERANDS` says what its operand words are."""
     (images, channels), size = shape[:2], prod(shape[2:])
-    steps, made = conv_steps.Steps(), codegen.BatchNormKernel(host(), kind, _ELEMENTS[dtype], relu, len(shape) == 2)
+    steps, made = conv_steps.Steps(threads), codegen.BatchNormKernel(host(), kind, _ELEMENTS[dtype], relu, len(shape) == 2)
     items = -(-channels // made.block)
     chunks = conv_steps.share(2 * images * channels * size, items, threads)
     words = {"items": items, "chunks": chunks, "images": images, "channels": channels, "size": size,

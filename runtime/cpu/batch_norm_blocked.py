@@ -31,7 +31,7 @@ def _tasks(kind, item, relu, joined):
 @functools.lru_cache(512)
 def plan(kind, images, channels, pixels, eps, item, relu, threads):
     """The jobs of one kind on planes of so many pixels; NAMES says what the operand words are."""
-    steps, lanes, planes = conv_steps.Steps(), host().lanes(item), images
+    steps, lanes, planes = conv_steps.Steps(threads), host().lanes(item), images
     joined = not is_direct((images, channels, pixels))
     images, size = (1, images * pixels) if joined else (images, pixels)
     blocks, runs = -(-channels // lanes), -(-size // RUN)

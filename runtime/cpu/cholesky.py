@@ -91,7 +91,7 @@ def _factor_block(dtype, shape, strides, first, threads):
 
 def _jobs(dtype, batch, n, names, strides, first, threads):
     kernel, tasks = _tasks(dtype)
-    todo, blocks, total = jobs.Jobs(), -(-n // kernel.tile.lanes), 0
+    todo, blocks, total = jobs.Jobs(threads), -(-n // kernel.tile.lanes), 0
     for name in names:
         items, work = (batch, batch * n ** 3 // 3) if name == "factor" else (batch * blocks, 2 * batch * n * n)
         total += work

@@ -103,7 +103,7 @@ class Turned:
 @functools.lru_cache(512)
 def pack_plan(convolution, algorithm, threads: int):
     """(the plan that packs a weight for the gradient of the input, bytes of the result)"""
-    steps, turned = conv_steps.Steps(), Turned(forward_geometry(convolution, 1), algorithm)
+    steps, turned = conv_steps.Steps(threads), Turned(forward_geometry(convolution, 1), algorithm)
     turned.add_pack(steps, (W, 0), (Y, 0))
     return steps.plan(), turned.size
 

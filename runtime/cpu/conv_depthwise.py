@@ -13,7 +13,7 @@ import numpy as np
 from ...ir.target import host
 from ...passes.codegen.llvm import conv_depthwise as codegen
 from ...passes.codegen.llvm.epilogue import ColumnBias
-from . import alloc, call, conv_layout, conv_plan, conv_planes, conv_steps, pool
+from . import alloc, call, conv_layout, conv_plan, conv_planes, conv_steps
 from .compile import compile_module
 from .conv_bias import Bias
 from .conv_plan import Geometry, Scatter, Window
@@ -66,7 +66,7 @@ def add_depthwise(steps, g: Geometry, x, w, y, operands=(OPERANDS, 0), epilogue=
     task = _task(g.item, pattern_of(g.dims[2]), epilogue or ColumnBias(_ELEMENTS[g.item]), far, g.inputs)
     scatter = scatter or Scatter(tuple(d.out for d in g.dims), (1, 1, 1), (0, 0, 0))
     words, start = _words(g, scatter)
-    planes, rows, threads = words["planes"], words["out_rows"], threads or pool.get_num_threads()
+    planes, rows, threads = words["planes"], words["out_rows"], threads or steps.threads
     blocks = _row_blocks(planes, rows, threads, by_rows and g.images % threads > 0 and g.pixels >= _SMALL_PLANE)
     items = planes * blocks
     chunks = conv_steps.share(g.work * g.lanes, items, threads)
@@ -86,7 +86,7 @@ def add_depthwise_weight(steps, g: Geometry, x, y, w):
     """The step that makes a packed depthwise dw from a blocked x and dy."""
     words, _ = _words(g, Scatter(tuple(d.out for d in g.dims), (1, 1, 1), (0, 0, 0)))
     items = words["blocks"] * g.dims[0].taps * g.dims[1].taps
-    chunks = conv_steps.share(g.work * g.lanes, items, pool.get_num_threads())
+    chunks = conv_steps.share(g.work * g.lanes, items, steps.threads)
     steps.add(_weight_task(g.item, pattern_of(g.dims[2])), chunks, codegen.WORDS,
               words | {"items": items, "chunks": chunks}, {"x": x, "w": w, "y": y})
 

@@ -8,7 +8,7 @@ from ...ir.target import host
 from ...passes.codegen.llvm import conv_few as codegen
 from ...passes.codegen.llvm.conv_epilogue import Usual
 from ...passes.codegen.llvm.microkernel import Precision
-from . import conv_steps, pool
+from . import conv_steps
 from .compile import compile_module
 from .conv_layout import Blocks
 from .texts import text_of
@@ -94,7 +94,7 @@ def add_turned(steps, geometry, filters, w):
     found = FewFilters(filters.blocks, geometry.outputs, filters.taps)
     target, rows = (conv_steps.WORKSPACE, steps.room(geometry.groups * found.group)), found.output // geometry.item
     items = geometry.groups * rows
-    chunks = conv_steps.share(items * geometry.outputs, items, pool.get_num_threads())
+    chunks = conv_steps.share(items * geometry.outputs, items, steps.threads)
     words = {"items": items, "chunks": chunks, "rows": rows, "outputs": geometry.outputs, "source_group": filters.group,
              "source_row": filters.step, "target_group": found.group, "target_output": found.output}
     steps.add(_turn(geometry.item), chunks, codegen.TURN_WORDS, words, {"source": w, "target": target})

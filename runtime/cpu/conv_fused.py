@@ -31,7 +31,7 @@ def lanes_of(dtype) -> int:
 @functools.lru_cache(512)
 def block_plan(images, channels, pixels, item, back, threads):
     """The job that brings channels into blocks, or `back`."""
-    steps, blocks = conv_steps.Steps(), conv_layout.Blocks(channels, host().lanes(item), item, full=True)
+    steps, blocks = conv_steps.Steps(threads), conv_layout.Blocks(channels, host().lanes(item), item, full=True)
     copy = conv_layout.unpack_activation if back else conv_layout.pack_activation
     copy(steps, (X, 0), (Y, 0), images, blocks, pixels)
     return steps.plan()
@@ -74,7 +74,7 @@ def weight_bytes(g, algorithm) -> int:
 def weight_plan(shape, item, groups, x_blocked, algorithm, threads, factors=False):
     """(plan that brings a weight into its layout, times `factors` if there are some, size of the result)"""
     dims = tuple(Window(1, 1, taps) for taps in (1,) * (2 + MAX_DIMS - len(shape)) + shape[2:])
-    g, steps = Geometry(1, groups, shape[1], shape[0] // groups, dims, item), conv_steps.Steps()
+    g, steps = Geometry(1, groups, shape[1], shape[0] // groups, dims, item), conv_steps.Steps(threads)
     g = read_as(g, x_blocked, algorithm)
     if runs_in_lanes(g):
         conv_layout.pack_depthwise_weight(steps, (W, 0), (Y, 0), conv_depthwise.blocks_of(g), range(g.taps), g.inputs)

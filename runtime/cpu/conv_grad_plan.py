@@ -5,7 +5,7 @@ import functools
 from ...ir.target import host
 from ...passes.codegen.llvm import conv_grad as codegen
 from ...passes.codegen.llvm.microkernel import Precision
-from . import conv_layout, conv_plan, conv_steps, pool, winograd_grad
+from . import conv_layout, conv_plan, conv_steps, winograd_grad
 from . import winograd as winograd_forward
 from .compile import compile_module
 from .conv_layout import Filters
@@ -47,7 +47,7 @@ def add_weight_grad(steps, geometry: Geometry, filters: Filters, x, y, w):
     parts = max(1, min(units, -(-_ITEMS // tiles)))
     size = geometry.groups * filters.group
     made_at = w if parts == 1 else (conv_steps.WORKSPACE, steps.room(parts * size))
-    threads, items = pool.get_num_threads(), tiles * parts
+    threads, items = steps.threads, tiles * parts
     chunks = conv_steps.share(geometry.work, items, threads)
     channels = geometry.x_blocks
     whole, last = (_segments(geometry, filters, made.rows, n) for n in (channels.width, channels.rest or channels.width))

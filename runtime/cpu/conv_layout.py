@@ -10,7 +10,7 @@ from math import prod
 
 from ...ir.target import host
 from ...passes.codegen.llvm import conv_reorder as reorder
-from . import conv_steps, pool
+from . import conv_steps
 from .compile import compile_module
 from .texts import text_by
 
@@ -121,7 +121,7 @@ def _add(steps, variant, item, words, slots):
     words = {"outer": 1, "row_chunks": 1, "column_chunks": 1, "extra": 1} | words
     items = prod(words[name] for name in ("outer", "row_chunks", "column_chunks", "extra"))
     work = items * words["rows"] * words["columns"]
-    chunks = conv_steps.share(work, items, pool.get_num_threads())
+    chunks = conv_steps.share(work, items, steps.threads)
     steps.add(_task(variant, _element(item)), chunks, reorder.WORDS, words | {"items": items, "chunks": chunks}, slots)
 
 

@@ -10,7 +10,7 @@ from ...passes.codegen.llvm import conv as codegen
 from ...passes.codegen.llvm.conv_epilogue import Usual
 from ...passes.codegen.llvm.microkernel import Precision
 from ...passes.codegen.llvm.tasks import WORD
-from . import cache_sizes, conv_few, conv_steps, pool
+from . import cache_sizes, conv_few, conv_steps
 from .compile import compile_module
 from .conv_layout import Blocks, Filters
 from .texts import text_of
@@ -165,7 +165,7 @@ def add_direct(steps, geometry: Geometry, filters: Filters, x, w, y, operands=(c
         filters, w = conv_few.add_turned(steps, geometry, filters, w)
     most = made.rows if few else codegen.tile_rows(host(), filters.vectors)
     depth, height, _ = geometry.dims
-    threads = threads or pool.get_num_threads()
+    threads = threads or steps.threads
     rows, groups, images = depth.out * height.out, geometry.groups, geometry.images
     row_blocks = _row_blocks(geometry, filters, rows, threads)
     items = images * groups * row_blocks * filters.panels

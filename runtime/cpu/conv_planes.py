@@ -7,7 +7,7 @@ from ...ir.target import host
 from ...passes.codegen.llvm import conv_planes as codegen
 from ...passes.codegen.llvm.conv_epilogue import Lines, following
 from ...passes.codegen.llvm.epilogue import ColumnBias
-from . import alloc, call, conv_steps, pool
+from . import alloc, call, conv_steps
 from .compile import compile_module
 from .conv_bias import Bias
 from .conv_plan import Geometry, Window
@@ -49,7 +49,7 @@ def add_planes(steps, g: Geometry, turned: bool = False, epilogue=None):
     window = codegen.PlaneWindow(*((getattr(height, name), getattr(width, name)) for name in ("taps", "stride", "dilation")))
     lanes = g.lanes // 2 if g.lanes * g.item > _MASKED_BYTES and width.out <= g.lanes // 2 else g.lanes
     made, task = _task(g.item, window, rows_of(height.out), lanes, turned, epilogue or ColumnBias(_ELEMENTS[g.item]))
-    channels, tiles, threads = g.groups * g.outputs, -(-height.out // made.rows), pool.get_num_threads()
+    channels, tiles, threads = g.groups * g.outputs, -(-height.out // made.rows), steps.threads
     planes = g.images * channels
     parts = 1 if threads == 1 else min(tiles, -(-_PLANES_A_THREAD * threads // planes))
     items = planes * parts

@@ -16,7 +16,8 @@ import numpy as np
 
 from ...ir.target import host
 from ...passes.codegen.llvm import conv_steps as codegen
-from . import alloc, call, pool  # noqa: F401 (pool gives kernels the thread pool's entry)
+from ...passes.codegen.llvm.fork_join import at_most
+from . import alloc, call, pool
 from .compile import compile_module
 from .step_list import NativeCall, NativeStep, Own, Scratch, Table
 
@@ -34,9 +35,10 @@ def plain(array):
 
 
 class Steps:
-    """Jobs in order and the workspace that they share."""
+    """Jobs in order and the workspace that they share, cut for so many threads (those that there are, unless said)."""
 
-    def __init__(self):
+    def __init__(self, threads: int | None = None):
+        self.threads = threads or pool.get_num_threads()
         self._steps, self._size, self.keep = [], 0, []
         self._given: list = []
 
@@ -59,7 +61,8 @@ class Steps:
         patches = [(names.index(name), slot, offset) for name, (slot, offset) in slots.items()]
         flat = (ctypes.c_int64 * (codegen.PATCH_WORDS * len(patches)))(*(number for patch in patches for number in patch))
         self.keep += [template, flat]
-        self._steps.append((task, max(1, chunks), len(names), ctypes.addressof(template), len(patches), ctypes.addressof(flat)))
+        self._steps.append((task, at_most(max(1, chunks), self.threads), len(names), ctypes.addressof(template), len(patches),
+                            ctypes.addressof(flat)))
         self._given.append((task, max(1, chunks), tuple([x if type(x) is Table else int(x) for x in given]), patches))
 
     @property

@@ -22,7 +22,7 @@ def plan(name: str, count: int, threads: int, span: int | None = None) -> jobs.J
     task = compile_module(text_of(kernel), [kernel.symbol])[kernel.symbol]
     chunks = jobs.chunks_for(_WORK * count, max(1, count // _CHUNK), threads)
     size = max(1, -(-count // (chunks * kernel.numbers))) * kernel.numbers
-    todo = jobs.Jobs()
+    todo = jobs.Jobs(threads)
     todo.add(task, codegen.WORDS[len(codegen.ARRAYS) + 2:], chunks=-(-count // size), count=count, size=size,
              span=span or 0, spans=int(span is None))
     return todo.plan(0, _WORK * count)

@@ -113,7 +113,7 @@ def _plan(part, lanes, n, task, items, width, blocks, apart, scale, inverse, thr
     if task != "rows":          # what is made beside it, with a vector before and one behind
         size += (m + 2) * kernel.row_bytes
     work = 5 * items * m * lanes * max(1, m.bit_length())
-    todo, chunks = jobs.Jobs(), jobs.chunks_for(work, items, threads)
+    todo, chunks = jobs.Jobs(threads), jobs.chunks_for(work, items, threads)
     todo.add(tasks[task], codegen.WORDS[len(codegen.ARRAYS) + 2:], chunks=chunks, items=items, rows=m,
              places=todo.table(_places(m, kernel)), passes=todo.table(passes), count=len(passes) // codegen.PASS_WORDS,
              x_outer=apart[0], x_row=row, out_outer=apart[1], out_row=row, width=width, blocks=blocks, between=between,

@@ -73,7 +73,7 @@ def plan(dtype, shape: tuple, index_dtype, wanted: tuple, dim: int, threads: int
     kernel, dim = codegen.GatherKernel(host(), dtype.itemsize), dim % len(shape)
     words = _words(shape, wanted, steps, dim)
     items = math.prod(shape[:dim]) * wanted[dim]
-    todo, work = jobs.Jobs(), 4 * items * words["inner"]
+    todo, work = jobs.Jobs(threads), 4 * items * words["inner"]
     todo.add(compile_module(kernel.text(), [kernel.symbol])[kernel.symbol], codegen.WORDS[len(codegen.ARRAYS) + 2:],
              chunks=jobs.chunks_for(work, items, threads), items=items, **words)
     return todo.plan(0, work)
@@ -90,7 +90,7 @@ def scatter_plan(dtype, how: str, shape: tuple, wanted: tuple, dim: int, threads
     element = f"i{8 * dtype.itemsize}" if how == codegen.SET else ADDABLE[dtype]
     kernel, dim = codegen.ScatterKernel(host(), element, how), dim % len(shape)
     words, outer = _words(shape, wanted, steps, dim), math.prod(shape[:dim])
-    todo, work = jobs.Jobs(), 4 * outer * wanted[dim] * words["inner"]
+    todo, work = jobs.Jobs(threads), 4 * outer * wanted[dim] * words["inner"]
     todo.add(compile_module(kernel.text(), [kernel.symbol])[kernel.symbol], codegen.WORDS[len(codegen.ARRAYS) + 2:],
              chunks=jobs.chunks_for(work, outer, threads), items=outer, **words)
     return todo.plan(0, work)

@@ -12,6 +12,7 @@ import numpy as np
 
 from ...ir.errors import ShapeError
 from ...passes.codegen.llvm import gemm as codegen
+from ...passes.codegen.llvm.fork_join import at_most
 from . import alloc, amx_plan, tile_plan, turned_plan
 from .tile_plan import Operands
 
@@ -209,7 +210,7 @@ def _fill(shape, batch, road, pack, swapped, copies_a, layouts, item, product, t
     values = {**operands._asdict(), "c_row": out.strides[-2], "sums_row": out.strides[-2], "a_batch": strides[0],
               "b_batch": strides[1], "c_batch": strides[2], "offsets": 0 if table is None else table.ctypes.data,
               "rows": rows, "columns": columns, "depth": depth, "panels": -(-columns // cut.panel), "row_blocks": cut.blocks,
-              "items": cut.items, "chunks": cut.chunks, "pack": pack, "panel": cut.panel, "tasks": cut.chunks,
+              "items": cut.items, "chunks": cut.chunks, "pack": pack, "panel": cut.panel, "tasks": at_most(cut.chunks, threads),
               **cut.words, **(fixed or {})}
     values["task"] = product.task(road, values["columns"], bool(values.get("turned")))
     words = (ctypes.c_int64 * len(codegen.PLAN_WORDS))(*(values.get(name, 0) for name in codegen.PLAN_WORDS))

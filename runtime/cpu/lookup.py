@@ -46,7 +46,7 @@ def plan(kind, dtype, count, width, table_rows, clears, threads) -> jobs.JobsPla
     task = compile_module(kernel.text(), [symbol])[symbol]
     shares = count if kind == "take" else -(-width * size // 64)
     chunks = min(threads, shares) if threads > 1 and count * width >= _WORK else 1
-    todo = jobs.Jobs()
+    todo = jobs.Jobs(threads)
     todo.add(task, codegen.WORDS[len(codegen.ARRAYS) + 2:], chunks=chunks, count=count, width=width, table_rows=table_rows,
              table_row=width * size, row=width * size, clears=clears)
     return todo.plan(0, count * width)
@@ -85,7 +85,7 @@ def bag_plan(dtype, count, width, bags, threads) -> jobs.JobsPlan:
     """The plan on (table, index, offsets, sums) of each bag's rows."""
     kernel = bags_codegen.BagKernel(host(), ADDABLE[dtype])
     task, work = compile_module(kernel.text(), [kernel.symbol])[kernel.symbol], count * width
-    todo = jobs.Jobs()
+    todo = jobs.Jobs(threads)
     todo.add(task, bags_codegen.WORDS[len(bags_codegen.ARRAYS) + 2:], chunks=jobs.chunks_for(work, bags, threads), items=bags,
              count=count, width=width)
     return todo.plan(0, work)

@@ -25,7 +25,7 @@ def plan(dtype, weighted: bool, shape: tuple, axis: int, count: int, number: int
     outer, inner = math.prod(shape[:axis]), math.prod(shape[axis + 1:])
     symbol = kernel.along if inner == 1 else kernel.across
     items, work = outer if inner == 1 else outer * count, 4 * outer * count * inner * number
-    todo = jobs.Jobs()
+    todo = jobs.Jobs(threads)
     todo.add(compile_module(kernel.text(symbol), [symbol])[symbol], codegen.WORDS[len(codegen.ARRAYS) + 2:],
              chunks=jobs.chunks_for(work, items, threads), items=items, size=shape[axis], count=count, inner=inner, taps=number)
     return todo.plan(0, work)

@@ -107,5 +107,5 @@ def call_of(plan: Plan, epilogue_words=(), left=None, right=None, out=None) -> N
               "operands": Own(len(codegen.WORDS)) if epilogue_words else 0,
               "offsets": 0 if plan.table is None else Table(plan.table)}
     words = (*[named[name] for name in codegen.WORDS], *epilogue_words)
-    step = NativeStep(named["task"], words, max(1, named["tasks"]))
+    step = NativeStep(named["task"], words, max(1, named["chunks"]))
     return NativeCall((step,), plan.scratch_bytes)

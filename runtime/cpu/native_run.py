@@ -27,8 +27,8 @@ class NativeRun:
     in_place  {value: the input that it is written over}
     """
 
-    def __init__(self, run: Run, prepared: dict, number: dict, in_place: dict, kernel_of):
-        self.source, self.prepared, self.kernel_of = run, prepared, kernel_of
+    def __init__(self, run: Run, prepared: dict, number: dict, in_place: dict, kernel_of, threads: int):
+        self.threads, self.source, self.prepared, self.kernel_of = threads, run, prepared, kernel_of
         over = {v: number[in_place[v]] for v in run.writes if v in in_place}
         self.reads = tuple([number[v] for v in run.reads])
         self.writes = tuple([(number[v], v.shape, v.dtype.np, over.get(v)) for v in run.writes])
@@ -51,8 +51,11 @@ class NativeRun:
             places = ([(v, offset * v.dtype.itemsize) for v, offset, _ in step.lowered.operands] if type(step) is Fused
                       else self.prepared[step].operands)
             bases = [None if v is None else self._base(v, offset) for v, offset in places]
-            what = kernel_call(_kept_in_cache(step.lowered, bases)) if type(step) is Fused else self.prepared[step].call
-            made.add(what, bases, in_arena(scratch[step]) if step in scratch else None, step)
+            if type(step) is Fused:
+                what, threads = kernel_call(_kept_in_cache(step.lowered, bases)), 0
+            else:
+                what, threads = self.prepared[step].call, self.threads
+            made.add(what, bases, in_arena(scratch[step]) if step in scratch else None, step, threads)
         return made
 
     def _base(self, value, offset):

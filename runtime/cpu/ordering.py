@@ -43,7 +43,7 @@ def plan(dtype, rows: int, size: int, keep: int, descending: bool, threads: int)
     kernel, task = _task(KINDS[dtype])
     room = size if 4 * keep >= size else min(size, 2 * keep + _LEAST_ROOM)
     scratch = -(-2 * room * kernel.entry_bytes // _LINE) * _LINE + _LINE
-    todo, work = jobs.Jobs(), rows * (size + 16 * room)
+    todo, work = jobs.Jobs(threads), rows * (size + 16 * room)
     chunks = jobs.chunks_for(8 * work, rows, threads)
     todo.add(task, codegen.WORDS[len(codegen.ARRAYS) + 2:], chunks=chunks, rows=rows, size=size, keep=keep, room=room,
              flip=kernel.flip(descending), scratch_bytes=scratch)

@@ -23,7 +23,7 @@ def plan(kind: str, dtype, weighted: bool, images: int, channels: int, size: int
     kernel = codegen.TapsKernel(host(), _ELEMENTS[dtype], taps, weighted)
     symbol, blocks = kernel.symbol(kind), -(-points // codegen.BLOCK)
     items, work = images * (channels if kind == "put" else blocks), 4 * images * channels * points * taps
-    todo = jobs.Jobs()
+    todo = jobs.Jobs(threads)
     todo.add(compile_module(kernel.text(kind), [symbol])[symbol], codegen.WORDS[len(codegen.ARRAYS) + 2:],
              chunks=jobs.chunks_for(work, items, threads), items=items, channels=channels, plane=size, points=points,
              blocks=blocks)

@@ -76,7 +76,7 @@ class _State:
 
     lock = threading.Lock()
     pool: Any = None
-    threads = 0
+    threads = changes = 0
 
 
 def get_num_threads() -> int:
@@ -86,8 +86,14 @@ def get_num_threads() -> int:
     return _State.threads
 
 
+def changes() -> int:
+    """How often the number of threads was set: a plan is for one number if this is the same before and after."""
+    return _State.changes
+
+
 def set_num_threads(count: int) -> None:
-    """Set how many threads a kernel may use from now on. Results do not depend on it."""
+    """Set how many threads a kernel may use from now on. Results do not depend on it. What other threads compute meanwhile goes
+    on with as many as it was planned for, or fewer."""
     if not isinstance(count, int) or not 1 <= count <= fork_join.MAX_THREADS:
         raise ArgumentError(f"set_num_threads expects an int from 1 to {fork_join.MAX_THREADS}, got {count!r}")
     count = count if _has_futex() else 1
@@ -99,7 +105,7 @@ def set_num_threads(count: int) -> None:
             pool.stop()
             pool.configure(count)
             pool.release()
-        _State.threads = count
+        _State.threads, _State.changes = count, _State.changes + 1
 
 
 def run(task: int, arg: int, chunks: int):

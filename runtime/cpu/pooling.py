@@ -67,7 +67,7 @@ def _row_plan(kind, dims, planes, dtype, tables=(), blocks=0):
     words, steps = _words(dims), conv_steps.Steps()
     items, item = planes * words["out_rows"], host().vector_bytes if blocks else dtype.itemsize
     work = items * dims[2].out * prod(d.taps for d in dims) * (item // dtype.itemsize)
-    chunks = conv_steps.share(work, items, pool.get_num_threads())
+    chunks = conv_steps.share(work, items, steps.threads)
     words |= {"items": items, "chunks": chunks, "x_plane": prod(d.size for d in dims) * item,
               "y_plane": prod(d.out for d in dims) * item, "blocks": blocks}
     for name, table in zip("dhw", tables):
@@ -246,7 +246,7 @@ def max_pool_grad_plan(g_shape, dtype, *, size, kernel, stride, padding, dilatio
 
 @functools.lru_cache(512)
 def _max_grad_plan(shape, kernel, stride, padding, dilation, dtype, threads):
-    steps, dims, planes = conv_steps.Steps(), _windows(shape[2:-1], kernel, stride, padding, dilation), prod(shape[:2])
+    steps, dims, planes = conv_steps.Steps(threads), _windows(shape[2:-1], kernel, stride, padding, dilation), prod(shape[:2])
     work = shape[-1] * (prod(d.size for d in dims) + prod(d.out * d.taps for d in dims))
     chunks = conv_steps.share(planes * work, planes, threads)
     words = _words(dims) | {"items": planes, "chunks": chunks, "x_plane": prod(shape[2:]) * dtype.itemsize}
@@ -308,7 +308,7 @@ def plane_put(x, indices, *, size, accumulate):
 @functools.lru_cache(512)
 def put_plan(planes, count, plane, accumulate, dtype, threads):
     """The job of `plane_put`."""
-    steps = conv_steps.Steps()
+    steps = conv_steps.Steps(threads)
     chunks = conv_steps.share(planes * (4 * count + plane), planes, threads)
     steps.add(_task(codegen.PUT, _ELEMENTS[dtype], codegen.CONTIGUOUS), chunks, codegen.PUT_WORDS,
               {"items": planes, "chunks": chunks, "count": count, "plane": plane, "add": int(accumulate)},

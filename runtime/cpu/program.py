@@ -60,8 +60,9 @@ class CompiledGraph:
         self._prepare()
 
     def _prepare(self):
-        """Makes plan and steps for the threads that there are now."""
-        threads, prepared = pool.get_num_threads(), {}
+        """Makes plan and steps for the threads that there are now. Where their number changes meanwhile, some operators may be
+        planned for fewer, so one thread does everything."""
+        changes, threads, prepared = pool.changes(), pool.get_num_threads(), {}
 
         def scratch_of(step):
             made = prepared[step] = native.prepare(step)
@@ -72,7 +73,8 @@ class CompiledGraph:
             return {} if made is None else made.over
 
         self.plan = place(self._arranged, scratch_of, over_of)
-        self.steps: tuple = tuple([self._step(s, prepared) for s in self.plan.steps])
+        most = threads if pool.changes() == changes else 1
+        self.steps: tuple = tuple([self._step(s, prepared, most) for s in self.plan.steps])
         self.is_native = all(type(s) is NativeRun for s in self.steps)     # nothing in it calls numpy
         self.threads = threads if any(p is not None for p in prepared.values()) else 0
         self._run_made = self._run_steps
@@ -86,9 +88,9 @@ class CompiledGraph:
             self._prepare()
         return self._run_made(arrays)
 
-    def _step(self, step, prepared):
+    def _step(self, step, prepared, threads):
         if type(step) is Run:
-            return NativeRun(step, prepared, self.number, self.plan.in_place, self._kernel_of)
+            return NativeRun(step, prepared, self.number, self.plan.in_place, self._kernel_of, threads)
         return CalledNode(step, self.number, self._kernel_of)
 
     def _run_steps(self, arrays) -> list:

@@ -51,7 +51,7 @@ def _make_plan(kernel, names, sizes, depth, columns, turns, w_row, reverse, thre
     work = batch * depth * columns * panels
     wanted = threads if work >= _STEP_WORK else 1
     blocks = max(1, min(-(-batch // _TILE_ROWS), -(-wanted // panels)))
-    todo = jobs.Jobs()
+    todo = jobs.Jobs(threads)
     for task, items, times in (*((task, panels, 1) for task in pack), (step, panels * blocks, turns)):
         todo.add(task, names, times, items=items, chunks=min(wanted, items), row_blocks=blocks, steps=steps, batch=batch,
                  hidden=hidden, size=depth, w_row=w_row, reverse=reverse)
@@ -122,7 +122,7 @@ def pack_plan(name, hidden, w_row, dtype, threads):
     kernel = PackKernel(host(), ELEMENTS[dtype], codegen.CELLS[name], False)
     task, = compile_module(text_of(kernel), [kernel.symbol]).values()
     panels, work = -(-hidden // kernel.units), hidden * hidden * kernel.cell.gates
-    todo = jobs.Jobs()
+    todo = jobs.Jobs(threads)
     todo.add(task, codegen.WORDS[len(codegen.ARRAYS) + 2:], items=panels, chunks=jobs.chunks_for(work, panels, threads),
              hidden=hidden, size=hidden, w_row=w_row)
     return todo.plan(0, work)

@@ -27,7 +27,7 @@ def plan(how: str, dtype, shape: tuple, dim: int, threads: int) -> jobs.JobsPlan
     kernel = codegen.ScanKernel(host(), _ELEMENTS[dtype], how)
     symbol = kernel.along if inner == 1 else kernel.across
     items = -(-outer // codegen.ROWS) if inner == 1 else outer * -(-inner // kernel.block)
-    todo, work = jobs.Jobs(), 4 * outer * size * inner
+    todo, work = jobs.Jobs(threads), 4 * outer * size * inner
     todo.add(compile_module(kernel.text(), [symbol])[symbol], codegen.WORDS[len(codegen.ARRAYS) + 2:],
              chunks=jobs.chunks_for(work, items, threads), items=items, outer=outer, size=size, inner=inner)
     return todo.plan(0, work)

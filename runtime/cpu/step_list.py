@@ -11,6 +11,7 @@ import numpy as np
 
 from ...ir.errors import GraphError
 from ...passes.codegen.llvm import programs
+from ...passes.codegen.llvm.fork_join import at_most
 from ...passes.plan_memory import LINE
 
 WORD = 8
@@ -108,9 +109,11 @@ class StepList:
         self.tables: list = []
         self.words = np.zeros(1, np.int64)
 
-    def add(self, made: NativeCall, bases, scratch: Base | None, source):
-        """Appends a call on operands that start at `bases`."""
+    def add(self, made: NativeCall, bases, scratch: Base | None, source, threads: int = 0):
+        """Appends a call on operands that start at `bases`. No more than so many threads take part: its scratch memory is for
+        these (0: all that there are)."""
         for step in made.steps:
+            step = step._replace(chunks=at_most(step.chunks, threads)) if step.chunks else step
             self._steps.append((step, bases, scratch))
             self.sources.append(source)
 

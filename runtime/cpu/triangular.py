@@ -51,7 +51,7 @@ def _plan(dtype, shape, t_strides, x_strides, minus_strides, unit, threads):
     batch, rows, columns = shape
     kernel = codegen.TriangularKernel(host(), ELEMENTS[dtype])
     strips = -(-columns // kernel.shape.columns)
-    todo, work, items = jobs.Jobs(), batch * rows * rows * columns, batch * strips
+    todo, work, items = jobs.Jobs(threads), batch * rows * rows * columns, batch * strips
     words = {"minus_batch": minus_strides[0], "minus_row": minus_strides[1]} if minus_strides else {}
     todo.add(compile_module(text_of(kernel), [kernel.symbol])[kernel.symbol], codegen.WORDS[len(codegen.ARRAYS) + 2:],
              chunks=jobs.chunks_for(work, items, threads), items=items, strips=strips, rows=rows, columns=columns,

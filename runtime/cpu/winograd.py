@@ -11,7 +11,7 @@ from ...passes.codegen.llvm import winograd as codegen
 from ...passes.codegen.llvm import winograd_half as half_code
 from ...passes.codegen.llvm.conv_epilogue import Usual
 from ...passes.codegen.llvm.epilogue import Identity
-from . import cache_sizes, conv_layout, conv_steps, pool
+from . import cache_sizes, conv_layout, conv_steps
 from .compile import compile_module
 from .conv_layout import Filters
 from .conv_plan import Geometry
@@ -94,7 +94,7 @@ class Algorithm:
     def add(self, steps, g: Geometry, x, taps: "Taps", u, y, operands=(conv_steps.OPERANDS, 0), epilogue=None):
         """The step of the convolution on a blocked x; `u` is the transformed weight."""
         task, code = _kernel(self, epilogue or Usual("float")), _code(self)
-        threads, places = pool.get_num_threads(), self.places
+        threads, places = steps.threads, self.places
         cut, filters, pixel = tiling(g, self, threads), filters_of(g, self), g.lanes * g.item
         height, width = g.dims[1:]
         v_blocks = codegen.DEPTH // g.lanes if self.half else g.x_blocks.count
@@ -284,7 +284,7 @@ class Taps:
 def _add_filter(steps, g, algorithm, filters, packed, factors, u, first):
     """The step that transforms some packed panels, from `first` on."""
     items = filters.panels * g.inputs
-    chunks = conv_steps.share(items * filters.columns * algorithm.places, items, pool.get_num_threads())
+    chunks = conv_steps.share(items * filters.columns * algorithm.places, items, steps.threads)
     words = {"items": items, "chunks": chunks, "panels": filters.panels, "inputs": g.inputs, "width": filters.blocks.width,
              "panel": filters.panel, "block": filters.block, "tap": filters.tap, "step": filters.step,
              "outputs": filters.outputs, "first_panel": first} | _filter_words(g, algorithm)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from ...ir import config
 from ...ir.target import host
 from ...passes.codegen.llvm import winograd_grad as codegen
-from . import conv_steps, pool
+from . import conv_steps
 from .compile import compile_module
 from .conv_layout import Filters
 from .conv_plan import Geometry
@@ -83,7 +83,7 @@ def pays(g: Geometry) -> bool:
 
 def add_weight_grad(steps, g: Geometry, x, y, w):
     """The steps that make a dw packed as `filters_of` says, from a blocked x and dy; all operands are (slot, offset)."""
-    cut, filters, pixel, threads = cut_of(g), filters_of(g), g.lanes * g.item, pool.get_num_threads()
+    cut, filters, pixel, threads = cut_of(g), filters_of(g), g.lanes * g.item, steps.threads
     height, width = g.dims[1:]
     x_plane, y_plane, y_blocks = g.pixels * pixel, g.out_pixels * pixel, -(-g.outputs // g.lanes)
     v_tile, d_tile = g.x_blocks.count * pixel + pixel, cut.share_panels * filters.step + pixel

@@ -9,7 +9,7 @@ from ...ir import config
 from ...ir.target import host
 from ...passes.codegen.llvm import winograd_rows as codegen
 from ...passes.codegen.llvm.conv_epilogue import Usual
-from . import conv_steps, pool
+from . import conv_steps
 from .compile import compile_module
 from .conv_plan import Geometry, few_inputs
 from .texts import text_of
@@ -45,7 +45,7 @@ class Rows:
     def add_weight(self, steps, g: Geometry, taps: Taps, u):
         """The step that transforms a plain weight."""
         items = self._panels(g) * g.inputs * self.phases * g.dims[2].taps
-        chunks = conv_steps.share(self.filter_bytes(g), items, pool.get_num_threads())
+        chunks = conv_steps.share(self.filter_bytes(g), items, steps.threads)
         words = {"items": items, "chunks": chunks, "inputs": g.inputs, "taps_h": g.dims[1].taps, "outputs": g.outputs,
                  "w_output": g.inputs * g.taps * g.item, "u_place": self._place(g)}
         steps.add(_filter_task(self.kernel(g)), chunks, codegen.FILTER_WORDS, words,
@@ -55,7 +55,7 @@ class Rows:
         """The step of the convolution; `u` is the transformed weight."""
         _, height, width = g.dims
         kernel = self.kernel(g, width.stride, epilogue or Usual("float"))
-        threads, pixel, row_tiles = pool.get_num_threads(), g.lanes * g.item, -(-height.out // kernel.rows)
+        threads, pixel, row_tiles = steps.threads, g.lanes * g.item, -(-height.out // kernel.rows)
         met = (-(-width.out // kernel.pixels) * kernel.pixels - 1) * width.stride + width.taps
         t_lead = -(-width.low * g.item // _LINE) * _LINE
         t_row = t_lead + -(-max(width.size, met - width.low) * g.item // _LINE) * _LINE

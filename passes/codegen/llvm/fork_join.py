@@ -12,6 +12,10 @@ worker 0, takes chunks like the others and needs none of them: a job ends even w
 Workers wait for `epoch` to change: a brief spin, then a futex. Linux tends to wake a sleeper on the waker's own processor,
 where it waits behind it; so before a job the submitter, whenever it has moved, takes its own processor out of the workers'
 affinity.
+The upper half of n may say how many threads take part at most (`at_most`; 0: all): those whose scratch memory the job brings.
+A worker beyond them claims nothing. It reads the limit after a ticket that has chunks left, and while there are any, the job's
+fields stay as they are, or the claim fails.
+
 A thread that finds the pool busy, or a task that submits a job, runs that job's chunks itself, in order.
 """
 
@@ -19,6 +23,7 @@ from ....ir.target import Target
 from . import fork_join_jobs, fork_join_workers
 
 MAX_THREADS = 512
+_HALF = 32                          # bits of a job's number of chunks
 
 # Byte offsets in the state; what different threads write lies on different cache lines.
 EPOCH, BUSY, JOB, DONE, SLEEPERS, WAITING = 0, 64, 128, 192, 256, 320
@@ -34,10 +39,21 @@ _SYSTEM_CALLS = {"x86_64": {"FUTEX": 202, "GETTID": 186, "PAUSE": "call void @ll
 SYMBOLS = ("ingot_pool_run", "ingot_pool_steps", "ingot_pool_stop", "ingot_pool_try_acquire", "ingot_pool_state")
 
 
+def at_most(chunks: int, threads: int) -> int:
+    """A number of chunks that no more than so many threads take."""
+    return chunks | threads << _HALF
+
+
+def count_of(chunks: int) -> int:
+    """The number of chunks without what is said about threads."""
+    return chunks & (1 << _HALF) - 1
+
+
 def pool_text(target: Target) -> str:
     """The pool's module for a target."""
     words = {**_SYSTEM_CALLS[target.arch], "EPOCH": EPOCH, "BUSY": BUSY, "JOB": JOB, "ARG": JOB + 8, "COUNT": JOB + 16,
-             "PARTS": JOB + 24, "DONE": DONE, "SLEEPERS": SLEEPERS, "WAITING": WAITING, "STOP": STOP, "STARTED": STARTED,
+             "PARTS": JOB + 24, "LIMIT": JOB + 32, "DONE": DONE, "SLEEPERS": SLEEPERS, "WAITING": WAITING, "STOP": STOP,
+             "STARTED": STARTED,
              "THREADS": THREADS, "SPIN": SPIN, "LAST_CPU": LAST_CPU, "CURE": CURE, "MASK": _MASK, "SIGNALS": _SIGNALS,
              "SLOTS": _SLOTS, "SLOT": _SLOT, "SIZE": STATE_BYTES, "CPU": target.llvm_cpu}
     text = (_DECLARATIONS + fork_join_jobs.TAKE + fork_join_workers.WORKER + fork_join_workers.START + fork_join_workers.PLACE
@@ -50,7 +66,8 @@ def pool_text(target: Target) -> str:
 def serial_text(target: Target) -> str:
     """A module with the same symbols for systems without a futex: each job runs on the thread that submits it."""
     run = fork_join_jobs.RUN[:fork_join_jobs.RUN.index("define internal void @fork_join")] + """
-define void @ingot_pool_run(ptr %fn, ptr %arg, i64 %n) #0 {
+define void @ingot_pool_run(ptr %fn, ptr %arg, i64 %chunks) #0 {
+  %n = and i64 %chunks, 4294967295
   call void @run_here(ptr %fn, ptr %arg, i64 %n)
   ret void
 }

@@ -14,7 +14,7 @@ TAKE = """
 define internal void @take(i64 %worker) noinline #0 {
 entry:
 """ + field("job", "$JOB") + field("argp", "$ARG") + field("countp", "$COUNT") + field("partsp", "$PARTS") + \
-    field("donep", "$DONE") + field("waitp", "$WAITING") + """
+    field("donep", "$DONE") + field("waitp", "$WAITING") + field("limitp", "$LIMIT") + """
   %seen = load atomic i64, ptr %partsp monotonic, align 8
   %any = icmp sgt i64 %seen, 0
   br i1 %any, label %owner, label %out
@@ -37,7 +37,11 @@ try:
   %now = phi i64 [ %first, %look ], [ %found, %claim ]
   %left = and i64 %now, 4294967295
   %none = icmp eq i64 %left, 0
-  br i1 %none, label %nextowner, label %claim
+  br i1 %none, label %nextowner, label %allowed
+allowed:
+  %limit = load atomic i64, ptr %limitp monotonic, align 8
+  %beyond = icmp sge i64 %worker, %limit
+  br i1 %beyond, label %nextowner, label %claim
 claim:
   %less = sub i64 %now, 1
   %pair = cmpxchg ptr %ticket, i64 %now, i64 %less acq_rel acquire
@@ -96,11 +100,11 @@ next:
 out:
   ret void
 }
-define internal void @fork_join(ptr %fn, ptr %arg, i64 %n) noinline #0 {
+define internal void @fork_join(ptr %fn, ptr %arg, i64 %n, i64 %most) noinline #0 {
 entry:
 """ + field("epochp", "$EPOCH") + field("job", "$JOB") + field("argp", "$ARG") + field("countp", "$COUNT") + \
     field("partsp", "$PARTS") + field("donep", "$DONE") + field("sleepp", "$SLEEPERS") + field("waitp", "$WAITING") + \
-    field("startedp", "$STARTED") + field("threadsp", "$THREADS") + field("spinp", "$SPIN") + """
+    field("startedp", "$STARTED") + field("threadsp", "$THREADS") + field("spinp", "$SPIN") + field("limitp", "$LIMIT") + """
   %started = load i32, ptr %startedp, align 4
   %cold = icmp eq i32 %started, 0
   br i1 %cold, label %start, label %fill
@@ -109,7 +113,12 @@ start:
   br label %fill
 fill:
   call void @place_workers()
-  %threads = load i64, ptr %threadsp, align 8
+  %running = load i64, ptr %threadsp, align 8
+  %any_number = icmp eq i64 %most, 0
+  %below = icmp slt i64 %running, %most
+  %all_run = or i1 %any_number, %below
+  %threads = select i1 %all_run, i64 %running, i64 %most
+  store atomic i64 %threads, ptr %limitp monotonic, align 8
   %fewer = icmp slt i64 %n, %threads
   %parts = select i1 %fewer, i64 %n, i64 %threads
   store ptr %fn, ptr %job, align 8
@@ -188,9 +197,11 @@ entry:
   %r = zext i1 %won to i32
   ret i32 %r
 }
-define void @ingot_pool_run(ptr %fn, ptr %arg, i64 %n) #0 {
+define void @ingot_pool_run(ptr %fn, ptr %arg, i64 %chunks) #0 {
 entry:
 """ + field("busyp", "$BUSY") + field("threadsp", "$THREADS") + """
+  %n = and i64 %chunks, 4294967295
+  %most = lshr i64 %chunks, 32
   %threads = load i64, ptr %threadsp, align 8
   %one = icmp sle i64 %threads, 1
   %few = icmp sle i64 %n, 1
@@ -203,7 +214,7 @@ try:
   %won = icmp ne i32 %got, 0
   br i1 %won, label %fork, label %here
 fork:
-  call void @fork_join(ptr %fn, ptr %arg, i64 %n)
+  call void @fork_join(ptr %fn, ptr %arg, i64 %n, i64 %most)
   store atomic i32 0, ptr %busyp release, align 4
   ret void
 here:
