@@ -57,7 +57,8 @@ class Stores:
 
     def effects(self: Any) -> list:
         """The `Target`s that hold something else than before, if that can be repeated; else raises."""
-        self._note_new()
+        with self.casts.lifted():
+            self._note_new()
         others = {t.place: t for t in self.module_writes.targets(self.stored)}
         self.stored |= others
         self.module_reads |= others.keys()
