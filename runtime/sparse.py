@@ -7,7 +7,8 @@ from .api.sparse import SparseTensor, addmm, mm, sparse_coo_tensor, sum
 from .api.sparse_softmax import log_softmax, softmax
 from .tensor import Size, Tensor
 
-__all__ = ["SparseTensor", "addmm", "log_softmax", "mm", "softmax", "sum"]
+__all__ = ["BFloat16Tensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor", "IntTensor", "LongTensor",
+           "ShortTensor", "SparseTensor", "addmm", "log_softmax", "mm", "softmax", "sum"]
 
 
 class SparseType(type):
@@ -27,8 +28,12 @@ class SparseType(type):
         return isinstance(x, SparseTensor) and x.dtype is cls.tensor_dtype
 
 
-for _name, _dtype in LEGACY_DTYPES.items():
-    if _dtype is not dt.bool_:
-        globals()[_name] = SparseType(_name, (), {"tensor_dtype": _dtype, "__module__": "ingot.sparse",
-                                                  "__doc__": f"Sparse tensors of {_dtype.name}, by their old name."})
-        __all__.append(_name)
+def _legacy(name) -> SparseType:
+    dtype = LEGACY_DTYPES[name]
+    return SparseType(name, (), {"tensor_dtype": dtype, "__doc__": f"Sparse tensors of {dtype.name}, by their old name.",
+                                 "__module__": "ingot.sparse"})
+
+
+FloatTensor, DoubleTensor, HalfTensor = _legacy("FloatTensor"), _legacy("DoubleTensor"), _legacy("HalfTensor")
+BFloat16Tensor, ByteTensor, CharTensor = _legacy("BFloat16Tensor"), _legacy("ByteTensor"), _legacy("CharTensor")
+ShortTensor, IntTensor, LongTensor = _legacy("ShortTensor"), _legacy("IntTensor"), _legacy("LongTensor")
