@@ -8,6 +8,7 @@ all threads see globals alike, there are no casts where others may run the user'
 """
 
 import builtins
+import contextlib
 from functools import lru_cache
 from typing import Any
 
@@ -126,12 +127,23 @@ class Casts:
         if frame is not None and id(frame.f_globals) in self._spaces:
             self.enter(frame)
 
-    def lift(self):
-        """Takes them away until the next code of the user's runs."""
-        for space in self._spaces.values():
-            for name, cast in CASTS.items():
-                if space.get(name) is cast:
-                    del space[name]
+    def lift(self) -> list:
+        """Takes them away until the next code of the user's runs; gives what lay where."""
+        lay = [(space, name) for space in self._spaces.values() for name, cast in CASTS.items() if space.get(name) is cast]
+        for space, name in lay:
+            del space[name]
+        return lay
+
+    @contextlib.contextmanager
+    def lifted(self):
+        """Without them, to look at modules as they are."""
+        lay = self.lift()
+        try:
+            yield
+        finally:
+            if self._is_open:
+                for space, name in lay:
+                    space[name] = CASTS[name]
 
     def close(self):
         """Takes them away for good."""

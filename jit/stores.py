@@ -57,7 +57,8 @@ class Stores:
 
     def effects(self: Any) -> list:
         """The `Target`s that hold something else than before, if that can be repeated; else raises."""
-        self._note_new()
+        with self.casts.lifted():
+            self._note_new()
         others = {t.place: t for t in self.module_writes.targets(self.stored)}
         self.stored |= others
         self.module_reads |= others.keys()
@@ -69,9 +70,11 @@ class Stores:
                                  "lives outside of it; only appending to lists and setting items can be repeated")
             is_identical = id(t.owner) not in self.given or isinstance(t.owner, Module) or type(t.owner).__eq__ is object.__eq__
             if not (is_identical and t.is_plain and is_repeatable(t.value(), self.contents)):
+                is_new = t.kind == "item" and t.was is MISSING
+                way_out = "fill it by a call before the trace, if it is a cache; else " if is_new else ""
                 raise TraceError(f"this function cannot be traced: it assigns to {t.text} what a trace could not make again "
-                                 "(numbers, tensors, and containers of them it can); return the value instead, or keep it in "
-                                 "a tensor that is updated in place")
+                                 f"(numbers, tensors, and containers of them it can); {way_out}return the value instead, or "
+                                 "keep it in a tensor that is updated in place")
         return found
 
     def settle(self: Any):

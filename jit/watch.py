@@ -123,7 +123,8 @@ class Watch(Outside, HiddenReads, Stores, World):
         if event == "call":
             if is_user(frame):
                 self.meets_cache = frame.f_code in self.kept_by_code
-                self._frame(frame)
+                with self.casts.lifted():
+                    self._frame(frame)
                 self.casts.enter(frame)
                 if self.meets_cache:        # keys and what is computed are there for other calls
                     self._fix()

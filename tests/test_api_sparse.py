@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import ingot
+from ingot import jit
+from ingot.ir.errors import AutogradError
 
 
 def random_entries(seed):
@@ -61,6 +63,60 @@ def test_leaves_collect_gradients():
     s = ingot.sparse_coo_tensor([[0, 1], [1, 0]], [1.0, 2.0], (2, 2), requires_grad=True)
     (s @ ingot.ones(2, 1)).sum().backward()
     assert s.requires_grad and s.is_leaf and s.grad.to_dense().tolist() == [[0, 1], [1, 0]]
+
+
+class SparseProduct(ingot.autograd.Function):
+    """The product of a sparse matrix with a dense one; forward makes the sparse one, and keeps it for backward."""
+
+    @staticmethod
+    def forward(ctx, places, values, size, x, compressed):
+        s = ingot.sparse_coo_tensor(places, values, size).coalesce()
+        ctx.save_for_backward(s.to_sparse_csr() if compressed else s, None, places, x)
+        return s @ x
+
+    @staticmethod
+    def backward(ctx, g):
+        s, nothing, places, x = ctx.saved_tensors
+        assert nothing is None and s.is_sparse_csr != s.is_sparse
+        return None, (g @ x.t())[tuple(places)], None, s.to_dense().t() @ g, None
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+@pytest.mark.parametrize("trace", [False, True])
+def test_functions_keep_sparse_tensors(compressed, trace):
+    places = ingot.tensor([[0, 1, 1], [1, 0, 2]])
+
+    def product(values, x):
+        return SparseProduct.apply(places, values, (2, 3), x, compressed)
+
+    def gradients(values, x):
+        y = (jit.trace(product) if trace else product)(values, x)
+        return ingot.autograd.grad((y * y).sum(), (values, x))
+
+    v, x = ingot.tensor([1.0, 2.0, 3.0], requires_grad=True), ingot.arange(6.0).view(3, 2).requires_grad_()
+    dense = ingot.zeros(2, 3).index_put(tuple(places), v)
+    want = ingot.autograd.grad(((dense @ x) ** 2).sum(), (v, x))
+    for _ in range(3):
+        assert [g.tolist() for g in gradients(v, x)] == [g.tolist() for g in want]
+
+
+def test_a_function_sees_that_a_sparse_tensor_it_kept_was_overwritten():
+    values = ingot.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    y = SparseProduct.apply(ingot.tensor([[0, 1, 1], [1, 0, 2]]), values, (2, 3), x := ingot.ones(3, 2), False)
+    x.zero_()
+    with pytest.raises(AutogradError, match="SparseProduct"):
+        y.sum().backward()
+
+
+def test_types_by_their_old_names():
+    places, values = ingot.tensor([[0, 1], [1, 0]]), ingot.tensor([1.0, 2.0])
+    for made in (ingot.sparse.FloatTensor(places, values, ingot.Size([2, 2])), ingot.sparse.FloatTensor(places, values)):
+        assert made.to_dense().tolist() == [[0, 1], [2, 0]] and isinstance(made, ingot.sparse.FloatTensor)
+        assert not isinstance(made, (ingot.sparse.DoubleTensor, ingot.FloatTensor))
+    for empty, shape in ((ingot.sparse.LongTensor(2, 3), (2, 3)), (ingot.sparse.LongTensor(ingot.Size([2, 3])), (2, 3)),
+                         (ingot.sparse.LongTensor(), (0,))):
+        assert empty.shape == shape and empty.dtype is ingot.int64 and empty._nnz() == 0
+    assert not isinstance(ingot.zeros(2), ingot.sparse.FloatTensor)
 
 
 def test_from_dense_and_dense_dimensions():

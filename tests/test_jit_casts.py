@@ -4,6 +4,7 @@ import contextlib
 import json
 import math
 import statistics
+import sys
 import threading
 
 import numpy as np
@@ -276,6 +277,20 @@ def test_sizes_are_not_pinned_by_casts():
     for n in range(2, 12):
         assert traced(ingot.ones(n)).tolist() == [0.5] * n
     assert traced.stats()["compiles"] <= 2, traced.stats()["misses"]
+
+
+def causal(n):
+    seen = ingot.triu(ingot.ones(n, n)) == 1
+    return seen.float().masked_fill(seen, 0.0).masked_fill(~seen, float("-inf"))
+
+
+def test_names_of_a_module_that_code_reaches_are_as_they_were():
+    """`.float()` asks for the name, of which `float()` puts something into the module."""
+    here = sys.modules[__name__]
+    traced = jit.trace(lambda x: x + here.causal(x.shape[0]))
+    for n in (3, 3, 4, 5, 3):
+        assert traced(ingot.ones(n, n)).tolist() == (1 + causal(n)).tolist()
+    assert traced.stats()["compiles"] <= 2 and "float" not in vars(here), traced.stats()["misses"]
 
 
 def chosen_rows(x):

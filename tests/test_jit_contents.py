@@ -323,7 +323,8 @@ def test_containers_are_written_by_every_call(make, most):
     (lambda log, table, x: table.pop("a"), "takes something out of"),
     (lambda log, table, x: log.clear(), "takes something out of"),
     (lambda log, table, x: log.append(Holder()), "could not make again"),
-    (lambda log, table, x: table.update(b=log), "could not make again")])
+    (lambda log, table, x: table.update(b=log), "could not make again.* if it is a cache"),
+    (lambda log, table, x: table.update(a=log), r"could not make again.*them it can\); return")])
 def test_what_cannot_be_repeated_is_refused(act, said):
     log, table = [1], {"a": 1}
 
@@ -332,3 +333,20 @@ def test_what_cannot_be_repeated_is_refused(act, said):
         return x
     with pytest.raises(jit.TraceError, match=said):
         jit.trace(fn)(vec())
+
+
+def test_a_cache_that_a_call_before_the_trace_has_filled():
+    table: dict = {}
+
+    def kept(key):
+        if table.get(key) is None:
+            table[key] = Holder()
+        return table[key]
+
+    def fn(x):
+        assert type(kept(x.dtype)) is Holder
+        return x * 2
+    with pytest.raises(jit.TraceError, match="fill it by a call before the trace"):
+        jit.trace(fn)(vec(1.0))
+    traced = jit.trace(fn)
+    assert [traced(vec(n)).item() for n in (1.0, 2.0, 3.0)] == [2, 4, 6] and traced.stats()["compiles"] == 1

@@ -35,10 +35,11 @@ def _legacy(name, dtype):
                                  "__module__": "ingot"})
 
 
-for _name, _dtype in (("Float", dt.float32), ("Double", dt.float64), ("Half", dt.float16), ("BFloat16", dt.bfloat16),
-                      ("Long", dt.int64), ("Int", dt.int32), ("Short", dt.int16), ("Char", dt.int8), ("Byte", dt.uint8),
-                      ("Bool", dt.bool_)):
-    FUNCTIONS[_name + "Tensor"] = _legacy(_name + "Tensor", _dtype)
+LEGACY_DTYPES = {"FloatTensor": dt.float32, "DoubleTensor": dt.float64, "HalfTensor": dt.float16, "BFloat16Tensor": dt.bfloat16,
+                 "LongTensor": dt.int64, "IntTensor": dt.int32, "ShortTensor": dt.int16, "CharTensor": dt.int8,
+                 "ByteTensor": dt.uint8, "BoolTensor": dt.bool_}
+for _name, _dtype in LEGACY_DTYPES.items():
+    FUNCTIONS[_name] = _legacy(_name, _dtype)
 
 
 @api(method=False)

@@ -6,6 +6,7 @@ values, and repeated indices mean the sum of their entries.
 """
 
 from collections.abc import Callable
+from functools import partial
 
 from ...ir import dtype as dt
 from ...ir.aval import canonical_dim
@@ -14,6 +15,7 @@ from ...ir.ops import elementwise as ew
 from ...ir.ops import indexing as ix
 from ...ir.ops import reduce as rd
 from ...ir.ops import shape as sh
+from ..autograd.function import PARTS
 from ..tensor import Size, Tensor
 from .convert import to
 from .creation import counted, filled, require_device, tensor
@@ -219,6 +221,9 @@ class SparseTensor:
     def __repr__(self):
         parts = [f"indices={self._i!r}", f"values={self._v!r}", f"size={tuple(self.shape)}, nnz={self._nnz()}"]
         return "tensor(" + ",\n       ".join(p.replace("\n", "\n       ") for p in parts) + ", layout=ingot.sparse_coo)"
+
+
+PARTS[SparseTensor] = lambda s: ((s._i, s._v), partial(SparseTensor, shape=s.shape, coalesced=s._coalesced))
 
 
 def _linear(rows, sizes):

@@ -3,6 +3,8 @@
 One is a coalesced `SparseTensor` that also knows where its rows begin, so it has the same arithmetic and the same gradients.
 """
 
+from functools import partial
+
 import numpy as np
 
 from ...ir import dtype as dt
@@ -10,6 +12,7 @@ from ...ir.errors import DTypeError, ShapeError
 from ...ir.ops import elementwise as ew
 from ...ir.ops import indexing as ix
 from ...ir.ops import shape as sh
+from ..autograd.function import PARTS
 from ..tensor import Tensor
 from .convert import to
 from .creation import filled, require_device, tensor
@@ -93,6 +96,9 @@ class SparseCsrTensor(SparseTensor):
         parts = [f"crow_indices={self._crow!r}", f"col_indices={self.col_indices()!r}", f"values={self._v!r}",
                  f"size={tuple(self.shape)}, nnz={self._nnz()}"]
         return "tensor(" + ",\n       ".join(p.replace("\n", "\n       ") for p in parts) + ", layout=ingot.sparse_csr)"
+
+
+PARTS[SparseCsrTensor] = lambda s: ((s._crow, s._i, s._v), partial(SparseCsrTensor, shape=s.shape))
 
 
 def compressed(x: SparseTensor) -> SparseCsrTensor:

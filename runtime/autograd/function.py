@@ -19,6 +19,9 @@ from .node import Freed, Leaf, Node, Output, aval_of, is_inexact, overwritten
 _new = object.__new__
 
 
+PARTS: dict = {}        # a class made of tensors, as sparse ones are -> a function that gives these, and what makes it of them
+
+
 class FunctionCtx:
     """What forward tells backward. Any attribute may be set on it; tensors go through `save_for_backward`."""
 
@@ -34,9 +37,9 @@ class FunctionCtx:
     _named = None           # what errors call the Function
 
     def save_for_backward(self, *tensors):
-        """Keeps inputs or outputs (or None) for backward, checked against being overwritten."""
+        """Keeps inputs or outputs (or None) for backward, checked against being overwritten; sparse ones, too."""
         for t in tensors:
-            if t is not None and not isinstance(t, Tensor):
+            if t is not None and not isinstance(t, Tensor) and type(t) not in PARTS:
                 raise DTypeError(f"save_for_backward takes tensors and None, got {type(t).__name__}; keep other things as "
                                  "attributes of ctx")
         self._to_save = tensors
@@ -99,6 +102,19 @@ class SavedTensor:
         if recorder is not None:
             recorder.unpacked(t, self.traced, node or named)
         return t
+
+
+class SavedParts:
+    """What is made of tensors, kept as these."""
+
+    __slots__ = ("make", "parts")
+
+    def __init__(self, parts, make):
+        self.parts = parts
+        self.make = make
+
+    def unpack(self, node, named):
+        return self.make(*[p.unpack(node, named) for p in self.parts])
 
 
 class FunctionNode(Node):
@@ -349,6 +365,9 @@ def _alias(array, storage) -> Tensor:
 def _save(t, saved_as, inputs, carried):
     if t is None:
         return None
+    if type(t) in PARTS:
+        parts, make = PARTS[type(t)](t)
+        return SavedParts([_save(part, saved_as, inputs, carried) for part in parts], make)
     i = saved_as.get(id(t))
     if i is not None:
         return SavedTensor(t, None, i if carried[i]._node is not None else None)
