@@ -128,8 +128,8 @@ class Node:
         return self.op.vjp(g, *values, needs=needs, **self.params)
 
     def compiled(self, g, values, pending):
-        """The gradients from all rules of a pointwise operator in one kernel, where there is one; on small arrays once such calls
-        come often."""
+        """The gradients from all rules of a pointwise operator in one kernel, where there is one and, on small arrays,
+        such calls come often."""
         first: dict = {}        # by edges: the first argument whose gradient goes there
         goals: list = []
         for i, (e, rule) in enumerate(zip(self.edges, self.op.vjp)):
