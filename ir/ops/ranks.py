@@ -1,4 +1,4 @@
-"""Where medians and modes are, and quantiles: elements by their rank along a dim."""
+"""Where medians, modes and runs of equals are, and quantiles: elements by their rank along a dim."""
 
 import numpy as np
 
@@ -102,6 +102,35 @@ def _mode(x, *, dim):
 
 mode_place = op("mode_place", infer=_infer_place("mode"), ref=_mode, vjp=NO_GRAD, lower=Composite(_mode_body),
                 traits=("exact",), doc="Where the most frequent value along a dim (of equals the smallest) is last.")
+
+
+def _infer_starts(x):
+    if x.ndim == 0:
+        raise ShapeError(f"run_starts goes along the first dimension, {x} has none")
+    return x.with_shape(x.shape[:1]).with_dtype(dt.bool_)
+
+
+def _starts_body(x):
+    n = x.shape[0]
+    first = full(x, shape=(min(n, 1),), value=True, dtype=dt.bool_)
+    if n < 2:
+        return first
+    changed = ew.ne(_cut(x, 0, 1, n), _cut(x, 0, 0, n - 1))
+    if x.ndim > 1:
+        changed = rd.any_(changed, dim=tuple(range(1, x.ndim)), keepdim=False)
+    return cat(first, changed, dim=0)
+
+
+def _starts(x):
+    out = np.ones(x.shape[0], bool)
+    changed = x[1:] != x[:-1]
+    out[1:] = changed.any(axis=tuple(range(1, x.ndim))) if x.ndim > 1 else changed
+    return out
+
+
+run_starts = op("run_starts", infer=_infer_starts, ref=_starts, vjp=NO_GRAD, lower=Composite(_starts_body),
+                traits=("exact", "ref_first"),
+                doc="Which entries of the first dimension differ from the one before; the first does.")
 
 
 def _infer_quantile(x, q, *, dim, interpolation, skip_nan):

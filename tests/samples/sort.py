@@ -58,6 +58,12 @@ def _(rng):
     yield Sample((TIES,), {"dim": 1}, dtypes="any")
 
 
+@samples("run_starts")
+def _(rng):
+    for shape in ((9,), (6, 2), (1,), (0,)):
+        yield Sample((rng.integers(0, 2, shape).astype(np.float64),), dtypes="any")
+
+
 @samples("quantile")
 def _(rng):
     levels = np.array([0.31, 0.77])

@@ -21,6 +21,8 @@ Largest error seen, in units of the last place, over dense samples of the whole 
     hypot        0.51   1.0      acosh      0.51   3.0      mish        4.0    6.0
     rsqrt        1.5    1.5      atanh      0.51   3.0      gelu (b)    2.0    2.0
 
+    erfcx has the errors of erfc.
+
     (a) for x > 0; for x < 0, and beside the root of digamma, in units of the last place of max(1, |result|).
     (b) in units of the last place of max(|x|, |result|): the factor 1 + erf cancels for negative x, as its definition says.
 """
