@@ -990,7 +990,7 @@ def igamma(input, other, *, out=None) -> Tensor:
 def igamma_(input, other, *, out=None) -> Tensor:
     """In-place version of igamma()."""
 def igammac(input, other, *, out=None) -> Tensor:
-    """1 - gammainc."""
+    """The regularised upper incomplete gamma function, 1 - gammainc, accurate where it is small."""
 def igammac_(input, other, *, out=None) -> Tensor:
     """In-place version of igammac()."""
 def imag(input) -> Tensor:

@@ -65,6 +65,21 @@ def _lgamma_one(v):
 
 erf = in_double(_each(math.erf))
 erfc = in_double(_each(math.erfc))
+
+
+def _erfcx_one(x):
+    """The product where neither factor vanishes, else a continued fraction, from its end."""
+    if x < -26.7:
+        return math.inf
+    if x <= 2:
+        return math.exp(x * x) * math.erfc(x)
+    fraction = x
+    for k in range(100, 0, -1):
+        fraction = x + k / 2 / fraction
+    return 1 / (fraction * math.sqrt(math.pi))
+
+
+erfcx = in_double(_each(_erfcx_one))
 lgamma = in_double(_each(_lgamma_one))
 
 

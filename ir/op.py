@@ -147,6 +147,11 @@ class Op:
         return self.is_elementwise or "pointwise" in self.traits
 
     @cached_property
+    def is_composed_pointwise(self) -> bool:
+        """Whether that is so of a composite, whose gradient rules are several operators as well."""
+        return "pointwise" in self.traits
+
+    @cached_property
     def quick(self):
         """The ufunc behind the reference, which does without its checks where operands are floats; None if there is none."""
         return getattr(self.ref, "ufunc", None)

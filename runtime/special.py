@@ -1,9 +1,9 @@
 """`ingot.special`: special functions, most of them under the names that `ingot.*` has too."""
 
-import math
 
 from ..ir.errors import DTypeError
-from ..ir.ops import bessel, incomplete, polynomials, quantiles
+from ..ir.ops import bessel, incomplete, piecewise, polynomials, quantiles
+from ..ir.ops import elementwise as ew
 from .api.elementwise import unary
 from .api.promote import result_type, to_dtype
 from .api.register import FUNCTIONS, deliver
@@ -47,8 +47,7 @@ def _floating(x, name) -> Tensor:
 
 def entr(input, *, out=None):
     """-x log x; 0 at 0 and -inf below."""
-    x = _floating(input, "entr")
-    return deliver(FUNCTIONS["where"](x < 0, -math.inf, -xlogy(x, x)), out, "entr")
+    return deliver(piecewise.entr(_floating(input, "entr")), out, "entr")
 
 
 def xlog1py(input, other, *, out=None):
@@ -72,19 +71,12 @@ def _pair(x, y):
 
 def ndtr(input, *, out=None):
     """The standard normal distribution function."""
-    x = _floating(input, "ndtr")
-    return deliver(erfc(x * -math.sqrt(0.5)) * 0.5, out, "ndtr")
+    return deliver(quantiles.ndtr(_floating(input, "ndtr")), out, "ndtr")
 
 
 def log_ndtr(input, *, out=None):
     """The logarithm of the standard normal distribution function, accurate in both tails."""
-    x = _floating(input, "log_ndtr")
-    z = x * -math.sqrt(0.5)
-    low = x < -1
-    left = FUNCTIONS["where"](low, z, 1.0)
-    tail = FUNCTIONS["log"](erfcx(left) * 0.5) - left * left
-    right = FUNCTIONS["where"](low, 0.0, z)
-    return deliver(FUNCTIONS["where"](low, tail, log1p(erfc(-right) * -0.5)), out, "log_ndtr")
+    return deliver(quantiles.log_ndtr(_floating(input, "log_ndtr")), out, "log_ndtr")
 
 
 def ndtri(input, *, out=None):
@@ -93,16 +85,8 @@ def ndtri(input, *, out=None):
 
 
 def erfcx(input, *, out=None):
-    """exp(x**2) erfc(x), which does not vanish for large x: a continued fraction there."""
-    x = _floating(input, "erfcx")
-    large = x > 2
-    near = FUNCTIONS["where"](large, 0.0, x)
-    far = FUNCTIONS["where"](large, x, 2.0)
-    fraction = far
-    for k in range(60, 0, -1):
-        fraction = far + (k / 2) / fraction
-    close = FUNCTIONS["exp"](near * near) * erfc(near)
-    return deliver(FUNCTIONS["where"](large, 1 / (fraction * math.sqrt(math.pi)), close), out, "erfcx")
+    """exp(x**2) erfc(x), which does not vanish for large x."""
+    return deliver(ew.erfcx(_floating(input, "erfcx")), out, "erfcx")
 
 
 def gammainc(input, other, *, out=None):
@@ -112,8 +96,8 @@ def gammainc(input, other, *, out=None):
 
 
 def gammaincc(input, other, *, out=None):
-    """1 - gammainc."""
-    return deliver(1 - incomplete.gammainc(*_contiguous(input, other)), out, "gammaincc")
+    """The regularised upper incomplete gamma function, 1 - gammainc, accurate where it is small."""
+    return deliver(incomplete.gammaincc(*_contiguous(input, other)), out, "gammaincc")
 
 
 def _contiguous(a, x):

@@ -666,7 +666,7 @@ class Tensor:
     def igamma_(self, other, *, out=None) -> Tensor:
         """In-place version of igamma()."""
     def igammac(self, other, *, out=None) -> Tensor:
-        """1 - gammainc."""
+        """The regularised upper incomplete gamma function, 1 - gammainc, accurate where it is small."""
     def igammac_(self, other, *, out=None) -> Tensor:
         """In-place version of igammac()."""
     @builtins.property

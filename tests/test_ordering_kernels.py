@@ -76,6 +76,20 @@ def test_results_do_not_depend_on_threads():
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64, np.int32, np.int64], ids=str)
+def test_extremes_of_rows_of_every_make_have_the_bits_of_their_definition(kind):
+    rng = np.random.default_rng(11)
+    for size in (1, 3, 15, 16, 17, 33, 70):
+        rising = np.arange(size)[None] // 3 * np.array([[1], [-1], [0]])
+        x = np.concatenate([rising, rng.integers(-2, 3, (6, size))]).astype(kind)
+        if np.issubdtype(kind, np.floating):
+            x[5, size // 2::7] = x[6, ::5] = np.nan
+        for name in ("cummax", "cummin"):
+            found, want = eager.kernel_for(OPS[name])(x, dim=1), OPS[name].ref(x, dim=1)
+            np.testing.assert_array_equal(found[0], want[0], f"{name} of {size}, seed 11")
+            np.testing.assert_array_equal(found[1], want[1], f"{name} of {size}, seed 11")
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64, np.int32, np.int64], ids=str)
 @pytest.mark.parametrize("name", ["cumprod", "cummax", "cummin", "linear_scan"])
 def test_other_scans_have_the_bits_of_their_definitions(name, kind):
     rng = np.random.default_rng(7)

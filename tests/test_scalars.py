@@ -98,6 +98,7 @@ def test_binary_error(name, reference, single, double, kind):
 # name, samples, bound f32, bound f64, mpmath's name, smallest magnitude that an ulp is taken of
 SPECIAL = [
     ("erf", (-6.2, 6.2), 2.0, 1.5, "erf", 0.0), ("erfc", (-6, 27), 0.51, 4.0, "erfc", 0.0),
+    ("erfcx", (-8, 12), 0.51, 4.0, "erfcx", 0.0), ("erfcx", (9, 60), 0.51, 4.0, "erfcx", 0.0),
     ("erfinv", (-1, 1), 0.51, 4.0, "erfinv", 0.0), ("lgamma", (1e-3, 60), 0.51, 4.0, "loggamma", 0.0),
     ("lgamma", (-9.5, 0), 0.51, 8.0, "loggamma", 1.0), ("digamma", (1e-3, 60), 0.51, 8.0, "digamma", 1.0),
     ("digamma", (-9.5, 0), 0.51, 16.0, "digamma", 1.0), ("trigamma", (1e-3, 200), 0.51, 8.0, "psi1", 0.0),
@@ -116,7 +117,8 @@ def test_special_functions(name, domain, single, double, oracle, floor, kind):
     if domain == (-1, 1):
         x = np.concatenate([x, np.asarray(1 - np.exp2(-rng.uniform(1, 24, 60)), kind)])
     x = x[(x > domain[0]) & (x < domain[1])]
-    function = (lambda v: mpmath.psi(1, v)) if oracle == "psi1" else getattr(mpmath, oracle)
+    own = {"psi1": lambda v: mpmath.psi(1, v), "erfcx": lambda v: mpmath.exp(v * v) * mpmath.erfc(v)}
+    function = own.get(oracle) or getattr(mpmath, oracle)
     want = np.array([LONG(mpmath.nstr(mpmath.re(function(mpmath.mpf(float(v)))), 25)) for v in x])
     err = ulps(run(name, x), want, kind, floor)
     at = int(np.argmax(err))
@@ -286,8 +288,8 @@ def test_fma_is_exact():
 
 def test_low_precision_is_float32_rounded_once():
     x = np.linspace(-8, 8, 1001).astype(ml_dtypes.bfloat16)
-    for name in ("exp", "tanh", "gelu", "sin", "erfc"):
-        want = run(name, x.astype(np.float32)).astype(ml_dtypes.bfloat16) if name != "erfc" else run(name, x.astype(np.float64))
+    for name in ("exp", "tanh", "gelu", "sin", "erfc", "sinh"):
+        want = run(name, x.astype(np.float32)).astype(ml_dtypes.bfloat16) if name != "sinh" else run(name, x.astype(np.float64))
         np.testing.assert_array_equal(run(name, x).astype(np.float64), want.astype(ml_dtypes.bfloat16).astype(np.float64))
 
 

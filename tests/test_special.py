@@ -116,3 +116,12 @@ def test_errors_say_what_was_given():
         special.entr(1.0)
     with pytest.raises(RuntimeError, match="one floating point dtype"):
         ingot.ir.ops.incomplete.gammainc(ingot.zeros(1), ingot.zeros(1, dtype=ingot.float64))
+
+
+def test_upper_incomplete_gamma_is_accurate_where_it_is_small():
+    mpmath = pytest.importorskip("mpmath")
+    a, x = np.array([0.3, 2.0, 5.0, 30.0]), np.array([200.0, 60.0, 90.0, 150.0])
+    want = np.array([float(mpmath.gammainc(p, q, mpmath.inf, regularized=True)) for p, q in zip(a, x)])
+    np.testing.assert_allclose(special.gammaincc(ingot.tensor(a), ingot.tensor(x)).numpy(), want, rtol=1e-12)
+    single = special.gammaincc(ingot.tensor(a[2:], dtype=ingot.float32), ingot.tensor(x[2:], dtype=ingot.float32))
+    np.testing.assert_allclose(single.numpy(), want[2:].astype(np.float32), rtol=1e-6)

@@ -4,12 +4,14 @@
 """
 
 import sys
+import textwrap
 
 from mpmath import mp, mpf
 
 mp.dps = 50
 NODES = 96
 SMALLEST = mpf(2) ** -57      # of the largest coefficient: what comes after is left out
+SHORT = mpf(2) ** -38         # the same for results of float32
 
 
 def series(f):
@@ -22,7 +24,23 @@ def series(f):
     last = max(j for j, c in enumerate(found) if abs(c) > SMALLEST * top)
     if last > NODES // 2 - 4:
         raise ValueError("the series does not end in time")
-    return [float(c) for c in found[: last + 1]]
+    return found[: last + 1]
+
+
+def powers(found):
+    """What float32 results need of a series, as a polynomial in t, constant term first."""
+    top = max(map(abs, found))
+    last = max(j for j, c in enumerate(found) if abs(c) > SHORT * top)
+    total = [mpf(0)] * (last + 1)
+    before, now = [mpf(1)], [mpf(0), mpf(1)]       # Chebyshev's polynomials of two degrees
+    for c in found[: last + 1]:
+        for i, v in enumerate(before):
+            total[i] += c * v
+        after = [mpf(0), *(2 * v for v in now)]
+        for i, v in enumerate(before):
+            after[i] -= v
+        before, now = now, after
+    return total
 
 
 def between(low, high, f):
@@ -116,13 +134,17 @@ TABLES = {
 
 
 def main():
-    print('"""Chebyshev series of Bessel\'s and Airy\'s functions. Made by tools/fit_bessel.py: do not edit by hand."""\n')
+    print('"""Series of Bessel\'s and Airy\'s functions. Made by tools/fit_bessel.py: do not edit by hand.\n')
+    print("Each is (Chebyshev's coefficients, a polynomial for float32 results); both from the constant term up.")
+    print('"""\n')
     for name, f in TABLES.items():
-        values = series(f)
-        print(f"{name}: {len(values)} terms", file=sys.stderr)
+        found = series(f)
+        short = powers(found)
+        print(f"{name}: {len(found)} and {len(short)} terms", file=sys.stderr)
         print(f"{name} = (")
-        for v in values:
-            print(f"    {v!r},")
+        for values in (found, short):
+            lines = textwrap.wrap(", ".join(repr(float(v)) for v in values), 112, break_on_hyphens=False)
+            print("    (" + "\n     ".join(lines) + "),")
         print(")")
     print("# the first two zeros of J0 and of J1, each in two parts")
     for order, zeros in ZEROS.items():

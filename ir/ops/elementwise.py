@@ -178,6 +178,8 @@ def _gauss(x):
 
 erf = elementwise("erf", numeric.erf, (lambda g, out, x: mul(g, _gauss(x)),), takes="real_float")
 erfc = elementwise("erfc", numeric.erfc, (lambda g, out, x: neg(mul(g, _gauss(x))),), takes="real_float")
+erfcx = elementwise("erfcx", numeric.erfcx, (lambda g, out, x: mul(g, sub(mul(mul(x, out), 2.0), _TWO_OVER_SQRT_PI)),),
+                    takes="real_float")
 erfinv = elementwise("erfinv", numeric.erfinv,
                      (lambda g, out, x: mul(g, mul(exp(mul(out, out)), math.sqrt(math.pi) / 2)),), takes="real_float",
                      traits=("autocast_wide", "rescued"))

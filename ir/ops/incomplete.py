@@ -1,4 +1,4 @@
-"""The incomplete gamma function: the distribution function of gamma numbers."""
+"""The incomplete gamma functions: the distribution function of gamma numbers, and what it leaves of 1."""
 
 import numpy as np
 
@@ -18,17 +18,22 @@ def check_pair(name, x, y):
         raise ShapeError(f"{name} takes tensors of one shape, got {x} and {y}")
 
 
-def _infer_gammainc(a, x):
-    check_pair("gammainc", a, x)
-    return a
+def _infer(name):
+
+    def infer(a, x):
+        check_pair(name, a, x)
+        return a
+
+    return infer
 
 
 _TURNS = 10000
 _CHECKED = 4        # turns of a sum between two looks at what is left of it
+_LEFT = {4: 2.0 ** -34, 8: 2.0 ** -56}      # of a sum, below which a turn is the last one, by bytes of the results
 _PIECE = 1 << 15    # elements that are worked on at a time, so that they stay in a cache
 
 
-def _series(a, x):
+def _series(a, x, left):
     """The sum of x^n / (a (a+1) ... (a+n)), for x below a + 1."""
     term = 1 / a
     total, below = term.copy(), a + 1
@@ -37,12 +42,12 @@ def _series(a, x):
         term /= below
         total += term
         below += 1
-        if n % _CHECKED == 0 and not (term > total * 1e-17).any():
+        if n % _CHECKED == 0 and not (term * x > total * below * left).any():
             break
     return total
 
 
-def _fraction(a, x):
+def _fraction(a, x, least):
     """Gamma(a, x) / (x^a e^-x) for x of a + 1 and more, as a continued fraction (Steed). What is done is put aside."""
     out, left = np.empty(a.size), np.arange(a.size)
     b = x + 1 - a
@@ -56,7 +61,7 @@ def _fraction(a, x):
         change *= b * d - 1
         total += change
         if n % _CHECKED == 0:
-            going = np.abs(change) > total * 1e-16
+            going = np.abs(change) > total * least
             count = np.count_nonzero(going)
             if 4 * count < 3 * going.size:
                 out[left] = total
@@ -68,30 +73,35 @@ def _fraction(a, x):
     return out
 
 
-def _gammainc(a, x, log_gamma=lgamma):
-    kind, shape = a.dtype, a.shape
-    a, x = (v.astype(np.float64).reshape(-1) for v in (a, x))
-    out = np.empty(a.size)
-    for start in range(0, a.size, _PIECE):
-        part = slice(start, start + _PIECE)
-        out[part] = _lower(a[part], x[part], log_gamma)
-    return out.reshape(shape).astype(kind)
+def _both_kinds(upper):
+    """The reference of one of the functions; `log_gamma` may be another one of the same meaning."""
+
+    def ref(a, x, log_gamma=lgamma):
+        kind, shape = a.dtype, a.shape
+        a, x = (v.astype(np.float64).reshape(-1) for v in (a, x))
+        out, left = np.empty(a.size), _LEFT.get(kind.itemsize, _LEFT[4])
+        for start in range(0, a.size, _PIECE):
+            part = slice(start, start + _PIECE)
+            out[part] = _share(a[part], x[part], log_gamma, left, upper)
+        return out.reshape(shape).astype(kind)
+
+    return ref
 
 
-def _lower(a, x, log_gamma):
-    """P(a, x) of float64 numbers."""
+def _share(a, x, log_gamma, left, upper):
+    """P(a, x) or Q(a, x) of float64 numbers."""
     out = np.full(a.size, np.nan)
     valid = (a > 0) & (x > 0) & np.isfinite(a) & np.isfinite(x)
     if not valid.all():
-        out[(a > 0) & (x == 0)] = 0
-        out[(a == 0) & (x > 0)] = 1
-        out[(a > 0) & np.isfinite(a) & np.isposinf(x)] = 1
+        out[(a > 0) & (x == 0)] = upper
+        out[(a == 0) & (x > 0)] = not upper
+        out[(a > 0) & np.isfinite(a) & np.isposinf(x)] = not upper
     low = valid & (x < a + 1)
     for part, sums in ((low, _series), (valid & ~low, _fraction)):
         if part.any():
             a_, x_ = a[part], x[part]
-            share = sums(a_, x_) * np.exp(a_ * np.log(x_) - x_ - log_gamma(a_))
-            out[part] = share if sums is _series else 1 - share
+            share = sums(a_, x_, left) * np.exp(a_ * np.log(x_) - x_ - log_gamma(a_))
+            out[part] = share if (sums is _fraction) is upper else 1 - share
     return np.clip(out, 0, 1, out)
 
 
@@ -99,8 +109,15 @@ def _density(a, x):
     return ew.exp(ew.sub(ew.sub(ew.xlogy(ew.sub(a, 1.0), x), x), ew.lgamma(a)))
 
 
-gammainc = op("gammainc", infer=_infer_gammainc, ref=_gammainc,
-              vjp=(lambda g, out, a, x: ew.neg(ew.mul(g, ew.mul(_density(a, x), gamma_slope(a, x)))),
-                   lambda g, out, a, x: ew.mul(g, _density(a, x))),
-              lower=Host(),
-              batch=LEADING, doc="The regularised lower incomplete gamma function P(a, x); nan outside of a, x >= 0.")
+def _by_concentration(g, a, x):
+    return ew.mul(g, ew.mul(_density(a, x), gamma_slope(a, x)))
+
+
+gammainc = op("gammainc", infer=_infer("gammainc"), ref=_both_kinds(False),
+              vjp=(lambda g, out, a, x: ew.neg(_by_concentration(g, a, x)), lambda g, out, a, x: ew.mul(g, _density(a, x))),
+              lower=Host(), batch=LEADING,
+              doc="The regularised lower incomplete gamma function P(a, x); nan outside of a, x >= 0.")
+gammaincc = op("gammaincc", infer=_infer("gammaincc"), ref=_both_kinds(True),
+               vjp=(lambda g, out, a, x: _by_concentration(g, a, x), lambda g, out, a, x: ew.neg(ew.mul(g, _density(a, x)))),
+               lower=Host(), batch=LEADING,
+               doc="The regularised upper incomplete gamma function Q(a, x) = 1 - P(a, x); nan outside of a, x >= 0.")

@@ -322,5 +322,5 @@ def _group_norm_vjp(g, out, x, w, b, *, groups, eps, needs):
 
 
 group_norm = op("group_norm", infer=_infer_group_norm, ref=_group_norm, vjp=_group_norm_vjp, saves=(1, 2),
-                lower=Composite(_group_norm_body), numbers=("eps",), batch=Images((0,)),
+                lower=Composite(_group_norm_body), numbers=("eps",), batch=Images((0,)), traits=("rule_as_one",),
                 doc="Each group of channels of each image to mean 0 and variance 1; weight and bias for each channel.")

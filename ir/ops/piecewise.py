@@ -1,5 +1,7 @@
 """Pointwise functions of several pieces or steps that are one operator each, so that they are one kernel in eager mode, too."""
 
+import math
+
 import numpy as np
 
 from .. import dtype as dt
@@ -235,3 +237,16 @@ fake_quantize = op("fake_quantize", infer=_infer_steps, ref=in_single(_steps), v
                    lower=Composite(in_wide(_steps_body)), traits=("takes_float",),
                    doc="x as it comes back from the nearest of steps of size `scale`, numbered from low to high, where `zero` "
                        "is 0 (nan is the lowest). The gradient is that of x itself, where x is between the limits.")
+
+
+# Entropy.
+
+
+def _entr(x):
+    with np.errstate(all="ignore"):
+        return np.where(x < 0, -np.inf, np.where(x == 0, 0 * x, -x * np.log(x)))
+
+
+entr = pointwise("entr", lambda x: ew.where(ew.lt(x, 0.0), -math.inf, ew.neg(ew.xlogy(x, x))), _entr,
+                 (lambda g, out, x: ew.where(ew.lt(x, 0.0), 0.0, ew.neg(ew.mul(g, ew.add(ew.log(x), 1.0)))),),
+                 doc="-x log x; 0 at 0 and -inf below.")

@@ -1,8 +1,11 @@
-"""Quantiles of the standard normal distribution, by the rational functions of Moshier's Cephes library (coefficients from the
-constant one on)."""
+"""The standard normal distribution: its distribution function, and its quantiles by the rational functions of Moshier's Cephes
+library (coefficients from the constant one on)."""
 
 import math
 
+import numpy as np
+
+from .. import numeric
 from . import elementwise as ew
 from .piecewise import pointwise
 
@@ -60,3 +63,39 @@ def _slope(g, out, p):
 
 ndtri = pointwise("ndtri", _body, _body, (_slope,),
                   doc="The number below which a standard normal one is with this probability, accurate in both tails.")
+
+# The distribution function, and its logarithm.
+
+_HALF_ROOT = math.sqrt(0.5)
+
+
+def _ndtr_body(x):
+    return ew.mul(ew.erfc(ew.mul(x, -_HALF_ROOT)), 0.5)
+
+
+def _density(g, out, x):
+    return ew.mul(g, ew.mul(ew.exp(ew.mul(ew.mul(x, x), -0.5)), 1 / math.sqrt(2 * math.pi)))
+
+
+ndtr = pointwise("ndtr", _ndtr_body, lambda x: 0.5 * numeric.erfc(x * -_HALF_ROOT), (_density,),
+                 doc="The probability that a standard normal number is at most this one.")
+
+
+def _log_ndtr_body(x):
+    z, low = ew.mul(x, -_HALF_ROOT), ew.lt(x, -1.0)
+    left, right = ew.where(low, z, 1.0), ew.where(low, 0.0, z)
+    tail = ew.sub(ew.log(ew.mul(ew.erfcx(left), 0.5)), ew.mul(left, left))
+    return ew.where(low, tail, ew.log1p(ew.mul(ew.erfc(ew.neg(right)), -0.5)))
+
+
+def _log_ndtr(x):
+    z = x * -_HALF_ROOT
+    left, right = np.where(x < -1, z, 1), np.where(x < -1, 0, z)
+    with np.errstate(over="ignore"):
+        tail = np.log(numeric.erfcx(left) * 0.5) - left * left
+    return np.where(x < -1, tail, np.log1p(numeric.erfc(-right) * -0.5))
+
+
+log_ndtr = pointwise("log_ndtr", _log_ndtr_body, _log_ndtr,
+                     (lambda g, out, x: ew.div(ew.mul(g, math.sqrt(2 / math.pi)), ew.erfcx(ew.mul(x, -_HALF_ROOT))),),
+                     doc="The logarithm of the standard normal distribution function, accurate in both tails.")

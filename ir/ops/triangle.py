@@ -1,13 +1,14 @@
-"""The triangles of matrices, as masks."""
+"""The triangles of matrices: as masks, and what lies in them."""
 
 import numpy as np
 
 from .. import dtype as dt
 from ..aval import Aval
-from ..batch import SAME
+from ..batch import LEADING, SAME
+from ..errors import ShapeError
 from ..op import NO_GRAD, Composite, op
 from . import elementwise as ew
-from .shape import expand, iota
+from .shape import expand, iota, reshape
 
 
 def _mask_body(like, *, rows, cols, offset):
@@ -20,3 +21,26 @@ triangle = op("triangle", infer=lambda like, *, rows, cols, offset: Aval((rows, 
               ref=lambda like, *, rows, cols, offset: np.tri(rows, cols, offset, dtype=np.bool_), vjp=NO_GRAD,
               lower=Composite(_mask_body), batch=SAME, traits=("exact", "ref_first"),
               doc="Whether each element of a matrix lies on or below a diagonal; `like` only lends its device.")
+
+
+def _infer_part(x, *, offset, lower):
+    if x.ndim < 2:
+        raise ShapeError(f"a triangle needs at least 2 dimensions, got {x}")
+    return x
+
+
+def _part_body(x, *, offset, lower):
+    rows, cols = x.shape[-2:]
+    mask = reshape(triangle(x, rows=rows, cols=cols, offset=offset), shape=(*(1,) * (x.ndim - 2), rows, cols))
+    mask = expand(mask, shape=tuple(x.shape))
+    return ew.where(mask, x, 0) if lower else ew.where(mask, 0, x)
+
+
+def _part(x, *, offset, lower):
+    mask = np.tri(*x.shape[-2:], offset, dtype=np.bool_)
+    return np.where(mask if lower else ~mask, x, x.dtype.type(0))
+
+
+triangle_part = op("triangle_part", infer=_infer_part, ref=_part, batch=LEADING, lower=Composite(_part_body), traits=("exact",),
+                   vjp=(lambda g, out, x, *, offset, lower: triangle_part(g, offset=offset, lower=lower),),
+                   doc="Matrices with zeros above a diagonal (`lower`), or on and below it.")

@@ -246,6 +246,22 @@ def _erfc(w, item, x):
     return w.node("Sub", w.scalar(1, x.dtype), w.node("Erf", w.name(x)))
 
 
+_FRACTIONS = 60         # steps of erfcx's continued fraction, enough from 2 on
+
+
+@emits(ew.erfcx)
+def _erfcx(w, item, x):
+    """exp(x^2) erfc(x) up to 2, a continued fraction beyond."""
+    two, large = w.scalar(2, x.dtype), w.node("Greater", w.name(x), w.scalar(2, x.dtype))
+    far, near = w.node("Where", large, w.name(x), two), w.node("Where", large, two, w.name(x))
+    fraction = far
+    for k in range(_FRACTIONS, 0, -1):
+        fraction = w.node("Add", far, w.node("Div", w.scalar(k / 2, x.dtype), fraction))
+    far = w.node("Div", w.scalar(1 / math.sqrt(math.pi), x.dtype), fraction)
+    rest = w.node("Sub", w.scalar(1, x.dtype), w.node("Erf", near))
+    return w.node("Where", large, far, w.node("Mul", w.node("Exp", w.node("Mul", near, near)), rest))
+
+
 @emits(ew.logit)
 def _logit(w, item, x):
     rest = w.node("Sub", w.scalar(1, x.dtype), w.name(x))

@@ -9,7 +9,7 @@ from ...ir.aval import broadcast_shapes, canonical_dim
 from ...ir.errors import DimError, DTypeError, ShapeError
 from ...ir.ops import elementwise as ew
 from ...ir.ops import shape as sh
-from ...ir.ops.triangle import triangle
+from ...ir.ops.triangle import triangle_part
 from ...ir.substitute import as_int, at_hint
 from ..dispatch import look
 from ..tensor import Size, Tensor, numel_of, shape_of
@@ -383,21 +383,13 @@ def diagflat(input, offset=0):
     return diag_embed(ravel(input), offset)
 
 
-def _on_or_below(input, diagonal):
-    """Which elements of matrices lie on or below a diagonal."""
-    if input.ndim < 2:
-        raise ShapeError(f"a triangle needs at least 2 dimensions, got shape {tuple(input.shape)}")
-    rows, cols = shape_of(input)[-2:]
-    return triangle(input, rows=rows, cols=cols, offset=as_int(diagonal))
-
-
 @api(inplace=True)
 def tril(input, diagonal=0, *, out=None):
     """The elements on and below a diagonal, zeros above."""
-    return deliver(ew.where(_on_or_below(input, diagonal), input, 0), out, "tril")
+    return deliver(triangle_part(input, offset=as_int(diagonal), lower=True), out, "tril")
 
 
 @api(inplace=True)
 def triu(input, diagonal=0, *, out=None):
     """The elements on and above a diagonal, zeros below."""
-    return deliver(ew.where(_on_or_below(input, diagonal - 1), 0, input), out, "triu")
+    return deliver(triangle_part(input, offset=as_int(diagonal) - 1, lower=False), out, "triu")

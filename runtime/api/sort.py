@@ -10,6 +10,7 @@ from ...ir.ops import reduce as rd
 from ...ir.ops import sort as so
 from ...ir.ops.indexing import index as take_index
 from ...ir.ops.indexing import scatter
+from ...ir.ops.ranks import run_starts
 from ...ir.ops.scan import cumsum
 from ...ir.ops.shape import cat, full, iota, permute, reshape
 from ...ir.substitute import as_int
@@ -146,21 +147,10 @@ def _row_order(rows):
     return order
 
 
-def _starts_of(rows):
-    """Where a row differs from the one before it; the first always does."""
-    n = rows.shape[0]
-    if n == 0:
-        return full(rows, shape=(0,), value=True, dtype=dt.bool_)
-    differ = ew.ne(cut(rows, 0, 1, n), cut(rows, 0, 0, n - 1))
-    if rows.ndim == 2:
-        differ = rd.any_(differ, dim=(1,), keepdim=False)
-    return cat(full(rows, shape=(1,), value=True, dtype=dt.bool_), differ, dim=0)
-
-
 def _distinct(rows, order, inverse, counts):
     """The first of every run of equal rows (taken in `order` if given), and if asked which run each row is in, and lengths."""
     arranged = rows if order is None else take_index(rows, order)
-    starts = _starts_of(arranged)
+    starts = run_starts(arranged)
     at = positions_of(starts)[0]
     n, run, lengths = rows.shape[0], None, None
     if inverse:

@@ -10,11 +10,11 @@ from ...ir.aval import canonical_dim
 from ...ir.errors import ArgumentError, DTypeError, ShapeError
 from ...ir.ops import elementwise as ew
 from ...ir.ops import linalg as la
+from ...ir.ops import ranks
 from ...ir.ops import reduce as rd
 from ...ir.ops.indexing import scatter
 from ...ir.ops.moments import mean
-from ...ir.ops.scan import cummax
-from ...ir.ops.shape import cat, diagonal, expand, full, iota, permute, reshape
+from ...ir.ops.shape import diagonal, expand, full, reshape
 from ...ir.substitute import as_float
 from ..state import tls
 from ..tensor import Tensor, wrap
@@ -23,8 +23,7 @@ from .creation import filled
 from .promote import rounds_once, to_dtype
 from .reduce import as_column, gather_along, promote_to_float
 from .register import api, deliver
-from .scan import cut
-from .sort import one_along, order_of
+from .sort import one_along
 
 # Medians and modes.
 
@@ -33,38 +32,19 @@ def _flat(x):
     return reshape(x, shape=(rd.count_of(x.shape, range(x.ndim)),))
 
 
-def _nans(x, dim):
-    """How many elements along a dim are nan, the dim kept."""
-    return rd.sum_(ew.cast(ew.isnan(x), dtype=dt.int64), dim=(dim,), keepdim=True)
-
-
-def _median_index(x, dim, skip_nan):
-    """Where the lower median along a dim is; where the first nan is, if nan counts."""
-    n = x.shape[dim]
-    order = order_of(x, dim)
-    if not x.dtype.is_inexact:
-        return cut(order, dim, (n - 1) // 2, (n - 1) // 2 + 1)
-    nans = _nans(x, dim)
-    if skip_nan:
-        middle = ew.trunc_divide(ew.sub(ew.sub(n, nans), 1), 2)
-        return gather_along(order, ew.where(ew.lt(middle, 0), 0, middle), dim)
-    at = cut(order, dim, (n - 1) // 2, (n - 1) // 2 + 1)
-    return ew.where(ew.gt(nans, 0), rd.argmax(x, dim=(dim,), keepdim=True), at)
-
-
 def _median(kind, input, dim, keepdim, out, skip_nan):
     if dim is None:
         x = _flat(input)
         if x.shape[0] == 0:
             value = full(x, shape=(), value=math.nan if x.dtype.is_inexact else dt.int_range(x.dtype)[0], dtype=x.dtype)
         else:
-            value = reshape(gather_along(x, _median_index(x, 0, skip_nan), 0), shape=())
+            value = reshape(gather_along(x, ranks.median_place(x, dim=0, skip_nan=skip_nan), 0), shape=())
         return deliver(value, out, kind.__name__)
     d = canonical_dim(dim, input.ndim)
     x = as_column(input)
     if x.shape[d] == 0:
         raise ShapeError(f"{kind.__name__} along dim {dim} of {input.aval} has no value: the dim is empty")
-    return one_along(kind, input, _median_index(x, d, skip_nan), d, keepdim, out)
+    return one_along(kind, input, ranks.median_place(x, dim=d, skip_nan=skip_nan), d, keepdim, out)
 
 
 @api()
@@ -84,28 +64,16 @@ def mode(input, dim=-1, keepdim=False, *, out=None) -> returns.mode:
     """The most frequent value along a dim (of equals the smallest) and where it is last, as (values, indices)."""
     d = canonical_dim(dim, input.ndim)
     x = as_column(input)
-    n = x.shape[d]
-    if n == 0:
+    if x.shape[d] == 0:
         raise ShapeError(f"mode along dim {dim} of {input.aval} has no value: the dim is empty")
-    order = order_of(x, d)
-    ranked = gather_along(x.detach(), order, d)
-    place = iota(x, shape=tuple(x.shape), dim=d, dtype=dt.int64)
-    changed = ew.ne(cut(ranked, d, 1, n), cut(ranked, d, 0, n - 1))
-    first = full(x, shape=tuple(1 if i == d else s for i, s in enumerate(x.shape)), value=True, dtype=dt.bool_)
-    starts = ew.where(cat(first, changed, dim=d), place, 0)
-    length = ew.sub(place, cummax(starts, dim=d)[0])
-    best = rd.argmax(length, dim=(d,), keepdim=True)
-    return one_along(returns.mode, input, gather_along(order, best, d), d, keepdim, out)
+    return one_along(returns.mode, input, ranks.mode_place(x, dim=d), d, keepdim, out)
 
 
 # Quantiles.
 
-_INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
-
-
 def _quantile(name, input, q, dim, keepdim, interpolation, out, skip_nan):
-    if interpolation not in _INTERPOLATIONS:
-        raise ArgumentError(f"{name}: interpolation must be one of {', '.join(_INTERPOLATIONS)}, got {interpolation!r}")
+    if interpolation not in ranks.INTERPOLATIONS:
+        raise ArgumentError(f"{name}: interpolation must be one of {', '.join(ranks.INTERPOLATIONS)}, got {interpolation!r}")
     if input.dtype not in (dt.float32, dt.float64):
         raise DTypeError(f"{name} takes float32 or float64, got {input.aval}")
     q = _levels(name, input, q)
@@ -113,7 +81,9 @@ def _quantile(name, input, q, dim, keepdim, interpolation, out, skip_nan):
     x = _flat(input) if dim is None else as_column(input)
     if 0 in input.shape:
         raise ShapeError(f"{name} of {input.aval} has no value: there are no elements")
-    found = _at_levels(x, _flat(q), d, interpolation, skip_nan)
+    # What a gradient is wanted of runs as its operators, so that backward need not sort again.
+    run = ranks.quantile.lower.body if input.requires_grad or q.requires_grad else ranks.quantile
+    found = run(x, _flat(q), dim=d, interpolation=interpolation, skip_nan=skip_nan)
     shape = () if q.ndim == 0 else (q.shape[0],)
     rest = [] if not input.ndim else [1 if dim is None or i == d else n for i, n in enumerate(input.shape)
                                       if keepdim or not (dim is None or i == d)]
@@ -132,49 +102,6 @@ def _levels(name, input, q):
     if not bool(rd.all_(inside, dim=tuple(range(q.ndim)), keepdim=False)):
         raise ArgumentError(f"{name}: q must be within 0 and 1")
     return q
-
-
-def _at_levels(x, q, dim, interpolation, skip_nan):
-    """Interpolated elements of x sorted along `dim`; the levels are the first dim of the result, `dim` is gone."""
-    last = x.ndim - 1
-    x = permute(x, dims=(*(i for i in range(x.ndim) if i != dim), dim))
-    n, lead = x.shape[-1], tuple(x.shape[:-1])
-    ranked = gather_along(x, order_of(x, last), last)
-    shape = (*lead, q.shape[0])
-    nans = _nans(x, last)
-    if skip_nan:
-        top = ew.cast(ew.sub(ew.sub(n, nans), 1), dtype=x.dtype)
-        rank = ew.mul(expand(q, shape=shape), expand(ew.where(ew.lt(top, 0.0), 0.0, top), shape=shape))
-    else:
-        rank = ew.where(expand(ew.gt(nans, 0), shape=shape), float(n - 1), ew.mul(expand(q, shape=shape), float(n - 1)))
-    found = _between(ranked, rank, last, interpolation)
-    return permute(found, dims=(last, *range(last)))
-
-
-def _between(ranked, rank, last, interpolation):
-    if interpolation == "nearest":
-        rank = ew.round_(rank)
-    elif interpolation == "lower":
-        rank = ew.floor(rank)
-    elif interpolation == "higher":
-        rank = ew.ceil(rank)
-    below = ew.floor(rank)
-    low = gather_along(ranked, ew.cast(below, dtype=dt.int64), last)
-    if interpolation not in ("linear", "midpoint"):
-        return low
-    high = gather_along(ranked, ew.cast(ew.ceil(rank), dtype=dt.int64), last)
-    weight = ew.sub(rank, below).detach() if interpolation == "linear" else None
-    step = ew.mul(ew.sub(high, low), 0.5 if weight is None else weight)
-    exact = ew.eq(low, high)
-    return ew.where(exact, low, ew.add(low, step)) if weight is None else _towards(low, high, weight, exact)
-
-
-def _towards(low, high, weight, exact):
-    """low + weight * (high - low), from the nearer end; equal ends (infinite ones too) give themselves."""
-    span = ew.sub(high, low)
-    near = ew.add(low, ew.mul(span, weight))
-    far = ew.sub(high, ew.mul(span, ew.sub(1.0, weight)))
-    return ew.where(ew.logical_or(exact, ew.eq(weight, 0.0)), low, ew.where(ew.lt(weight, 0.5), near, far))
 
 
 @api()

@@ -107,7 +107,8 @@ class Node:
         if type(vjp) is not tuple:
             return self.joint(g, values, tuple([e is not None for e in self.edges]))
         params, grads = self.params, []
-        if g.__class__ is np.ndarray and g.size >= LARGE and self.op.is_pointwise:
+        op = self.op
+        if g.__class__ is np.ndarray and (op.is_pointwise if g.size >= LARGE else op.is_composed_pointwise):
             found = self.compiled(g, values, pending)
             if found is not None:
                 return found
@@ -127,7 +128,8 @@ class Node:
         return self.op.vjp(g, *values, needs=needs, **self.params)
 
     def compiled(self, g, values, pending):
-        """The gradients from all rules of a pointwise operator in one kernel, where there is one."""
+        """The gradients from all rules of a pointwise operator in one kernel, where there is one and, on small arrays,
+        such calls come often."""
         first: dict = {}        # by edges: the first argument whose gradient goes there
         goals: list = []
         for i, (e, rule) in enumerate(zip(self.edges, self.op.vjp)):
@@ -136,7 +138,8 @@ class Node:
             else:
                 goals.append(i if type(e) is Output or e in pending else first.setdefault(e, i))
         arguments = (g, *values)
-        run = eager_composites.rules_of(self.op, tuple(goals)).find(arguments, self.params)
+        often = 1 if g.size >= LARGE else OFTEN
+        run = eager_composites.rules_of(self.op, tuple(goals)).find(arguments, self.params, often)
         if run is None:
             return None
         found = iter(run(arguments))

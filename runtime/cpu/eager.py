@@ -196,8 +196,8 @@ def cast(op: Op):
     return run
 
 
-@TABLE.makes(incomplete.gammainc)
-def gammainc(op: Op):
+@TABLE.makes(incomplete.gammainc, incomplete.gammaincc)
+def incomplete_gamma(op: Op):
     """The reference, with a compiled logarithm of gamma."""
     return functools.partial(op.ref, log_gamma=kernels.function("lgamma", dt.float64))
 

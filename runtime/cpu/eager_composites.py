@@ -144,13 +144,13 @@ class Rules(Composites):
         self.goals = goals
         self.of_one: dict = {}      # by shapes of gradients that are one number everywhere
 
-    def find(self, args, params):
+    def find(self, args, params, calls=1):
         """As of composites; a gradient that is one number everywhere (that of a sum) is handed over as that number."""
         g = args[0]
         if g.size > 1 and not any(g.strides):
             rules = self.of_one.get(g.shape) or self.of_one.setdefault(g.shape, RulesOfOne(self.op, self.goals, g.shape))
-            return rules.find((one_of(g), *args[1:]), params)
-        return super().find(args, params)
+            return rules.find((one_of(g), *args[1:]), params, calls)
+        return super().find(args, params, calls)
 
     def _written(self, b, operands, params):
         sums: dict = {}
@@ -192,9 +192,9 @@ class RulesOfOne(Rules):
         super().__init__(op, goals)
         self.shape = shape
 
-    def find(self, args, params):
+    def find(self, args, params, calls=1):
         """A function of the arguments with the whole gradient."""
-        run = Composites.find(self, args, params)
+        run = Composites.find(self, args, params, calls)
         return None if run is None else lambda args: run((one_of(args[0]), *args[1:]))
 
     def _written(self, b, operands, params):

@@ -27,10 +27,18 @@ def arg_topk(node, operands, results):
     return _order(node, x, node.params["k"], node.params["largest"])
 
 
-@native(scan.cumsum)
-def cumsum(node, operands, results):
-    """Along any dim."""
-    (x,) = operands
-    if not scans.can_scan(x):
-        return None
-    return scans.plan("add", x.dtype, x.shape, node.params["dim"], pool.get_num_threads()).native([0, 0, 1])
+def _running(how, places):
+    """A scan along any dim; `places` says which of the node's arrays the kernel's three are."""
+
+    def steps(node, operands, results):
+        x = operands[0]
+        if not scans.can_scan(x):
+            return None
+        return scans.plan(how, x.dtype, x.shape, node.params["dim"], pool.get_num_threads()).native(places)
+
+    return steps
+
+
+for _op, _how, _places in ((scan.cumsum, "add", [0, 0, 1]), (scan.cumprod, "mul", [0, 0, 1]), (scan.cummax, "amax", [0, 2, 1]),
+                           (scan.cummin, "amin", [0, 2, 1]), (scan.linear_scan, "linear", [0, 1, 2])):
+    native(_op)(_running(_how, _places))

@@ -16,7 +16,7 @@ def spread(rng, low, high, shape=(3, 4)):
 
 
 DOMAINS = {
-    (-3.0, 3.0): ("neg", "exp", "exp2", "expm1", "sin", "cos", "atan", "sinh", "cosh", "tanh", "asinh", "erf", "erfc",
+    (-3.0, 3.0): ("neg", "exp", "exp2", "expm1", "sin", "cos", "atan", "sinh", "cosh", "tanh", "asinh", "erf", "erfc", "erfcx",
                   "sigmoid", "sinc", "square", "copy"),
     (0.1, 4.0): ("sqrt", "rsqrt", "reciprocal", "log", "log2", "log10", "log1p", "lgamma", "digamma", "trigamma"),
     (-1.0, 1.0): ("asin", "acos", "atanh", "erfinv"),

@@ -68,3 +68,19 @@ def _fake_quantize(rng):
         yield Sample((x, np.asarray(1 / scale), scale, zero), {"low": low, "high": high}, grad=False)
     one = np.ones(1)
     yield Sample((np.array([np.nan, np.inf, -np.inf, 0.5, 1.5, 2.5]), one, one, one), {"low": -4, "high": 3}, grad=False)
+
+
+@samples("cross_entropy_of_probability")
+def _of_probability(rng):
+    for shape in ((7,), (2, 3), (), (0,)):
+        yield Sample((np.asarray(rng.uniform(0.1, 0.9, shape)), np.asarray(rng.uniform(0.1, 0.9, shape))), tol=10)
+    ends = np.array([0.0, 0.0, 1.0, 1.0, np.nan])
+    yield Sample((ends, np.array([0.0, 1.0, 0.0, 1.0, 1.0])), grad=False, dtypes=("float32", "float64"))
+
+
+@samples("cross_entropy_of_logit")
+def _of_logit(rng):
+    for shape in ((7,), (2, 3), (), (0,)):
+        yield Sample((np.asarray(rng.uniform(-4, 4, shape)), np.asarray(rng.uniform(0.1, 0.9, shape))), tol=10)
+    yield Sample((np.array([-1e4, 1e4, 0.0, np.nan]), np.array([0.0, 0.0, 1.0, 1.0])), grad=False,
+                 dtypes=("float32", "float64"))

@@ -156,6 +156,13 @@ def _(rng):
         yield Sample((_values(rng),), {"rows": rows, "cols": cols, "offset": offset}, dtypes=("float32",))
 
 
+@samples("triangle_part")
+def _(rng):
+    for shape, offset in (((3, 4), 0), ((2, 4, 3), -1), ((1, 5), 2), ((3, 3), -7), ((0, 2), 0)):
+        for lower in (True, False):
+            yield Sample((_values(rng, *shape),), {"offset": offset, "lower": lower}, dtypes="any")
+
+
 @samples("iota")
 def _(rng):
     yield Sample((_values(rng),), {"shape": (4,), "dim": 0, "dtype": dt.int64}, dtypes=("float32",))

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from ingot.ir.ops.ranks import INTERPOLATIONS
+
 from . import Sample, samples
 from .reduce import SPECIAL, spread
 
@@ -37,3 +39,37 @@ def _(rng):
         yield Sample((np.array([-np.inf, 0.0, np.inf, np.nan]), SPECIAL), {"right": right})
         yield Sample((row, np.array(1.0)), {"right": right})
         yield Sample((np.zeros(0), spread(rng, 3)), {"right": right})
+
+
+@samples("median_place")
+def _(rng):
+    for skip_nan in (False, True):
+        for x, dim in ((spread(rng, 7), 0), (spread(rng, 4, 6), 1), (spread(rng, 4, 6).T[::2], 0)):
+            yield Sample((x,), {"dim": dim, "skip_nan": skip_nan}, dtypes="number")
+        yield Sample((SPECIAL,), {"dim": 1, "skip_nan": skip_nan})
+        yield Sample((TIES,), {"dim": 1, "skip_nan": skip_nan}, dtypes="any")
+
+
+@samples("mode_place")
+def _(rng):
+    for dim in (0, 1):
+        yield Sample((rng.integers(0, 3, (5, 8)).astype(np.float64),), {"dim": dim}, dtypes="number")
+    yield Sample((spread(rng, 7),), {"dim": 0}, dtypes="number")
+    yield Sample((TIES,), {"dim": 1}, dtypes="any")
+
+
+@samples("run_starts")
+def _(rng):
+    for shape in ((9,), (6, 2), (1,), (0,)):
+        yield Sample((rng.integers(0, 2, shape).astype(np.float64),), dtypes="any")
+
+
+@samples("quantile")
+def _(rng):
+    levels = np.array([0.31, 0.77])
+    for interpolation in INTERPOLATIONS:
+        for x, dim in ((spread(rng, 8), 0), (spread(rng, 4, 6), 1), (spread(rng, 4, 3, 5), 1)):
+            params = {"dim": dim, "interpolation": interpolation, "skip_nan": interpolation == "linear" and dim == 1}
+            yield Sample((x, levels), params, dtypes=("float32", "float64"))
+        yield Sample((spread(rng, 5), np.array([0.0, 1.0])), {"dim": 0, "interpolation": interpolation, "skip_nan": False},
+                     grad=False, dtypes=("float32", "float64"))

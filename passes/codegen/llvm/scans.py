@@ -4,8 +4,9 @@
     linear       y[r] = x[r] * y[r - 1] + z[r], from 0
     amax, amin   y[r] the largest (smallest) so far, or the first nan; z[r] where it was seen last, an int64
 
-Where inner is 1, a row is one chain of steps, so `ROWS` rows run side by side; else vectors of inner elements are taken row
-by row, block by block of inner.
+Where inner is 1, a row is one chain of steps, so `ROWS` rows run side by side; but the largest (smallest) of some elements is
+that of its halves, so such a row (if it fills a vector) is taken vector by vector, and a vector without anything new is only
+written. Where inner is more, vectors of inner elements are taken row by row, block by block of inner.
 """
 
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from ....ir.target import Target
 from .emit import Module
 from .tasks import Words, chunk_share
-from .types import I64, bytes_of, constant, element_of, is_float, lanes_of, vector, zero
+from .types import I1, I64, bytes_of, constant, element_of, iota, is_float, lanes_of, vector, zero
 
 ARRAYS = ("x", "z", "y")
 ADD, MUL, LINEAR, MOST, LEAST = "add", "mul", "linear", "amax", "amin"
@@ -110,12 +111,76 @@ def _rows(f, kernel, job, first, count: int):
         loop.next(*[value for state in states for value in state])
 
 
+def _later(f, kernel, before, after):
+    """The extreme of two stretches of which one follows the other, each (value, place): equals are found in the later one, but
+    keep the earlier one's bits; nan stays."""
+    (best, place), (x, at) = before, after
+    real, least = is_float(kernel.element), kernel.how == LEAST
+    better, as_good = (("olt", "ole") if least else ("ogt", "oge")) if real else (("slt", "sle") if least else ("sgt", "sge"))
+    wins, seen = f.compare(better, x, best), f.compare(as_good, x, best)
+    if real:
+        nan = f.compare("uno", x, x)
+        wins, seen = f.binary("or", wins, f.binary("and", nan, f.compare("ord", best, best))), f.binary("or", seen, nan)
+    return f.select(wins, x, best), f.select(seen, at, place)
+
+
+def _has_news(f, kernel, best, x):
+    """Whether some element of a vector changes the value or the place of the extreme so far."""
+    real, least, lanes = is_float(kernel.element), kernel.how == LEAST, lanes_of(x.type)
+    news = f.compare(("ole" if least else "oge") if real else ("sle" if least else "sge"), x, best)
+    if real:
+        news = f.binary("or", news, f.compare("uno", x, x))
+    return news if lanes == 1 else f.call(f"llvm.vector.reduce.or.v{lanes}i1", I1, news)
+
+
+def _extreme_row(f, kernel, job, row):
+    """One row, vector by vector. A vector with something new is combined with itself 1, 2, 4, ... lanes before."""
+    element, lanes = kernel.element, f.lanes(kernel.element)
+    type_, start = vector(lanes, element), f.mul(row, job.size)
+    x, y, z = [f.at(job.address(name), start, kind) for name, kind in (("x", element), ("y", element), ("z", I64))]
+
+    def vector_at(at, mask, state):
+        spot = f.at(x, at, element)
+        seen = f.load(type_, spot) if mask is None else f.load_masked(type_, spot, mask)
+
+        def changed():
+            found = seen, f.binary("add", f.splat(at, lanes), iota(lanes, I64))
+            apart = 1
+            while apart < lanes:
+                order = [i - apart if i >= apart else i for i in range(lanes)]
+                found = _later(f, kernel, [f.shuffle(v, v, order) for v in found], found)
+                apart *= 2
+            found = _later(f, kernel, state, found)
+            return (*found, *(f.shuffle(v, v, [lanes - 1] * lanes) for v in found))
+
+        best, place, *after = f.choose(_has_news(f, kernel, state[0], seen), changed, lambda: (*state, *state))
+        for value, goal, kind in ((best, y, element), (place, z, I64)):
+            if mask is None:
+                f.store(value, f.at(goal, at, kind))
+            else:
+                f.store_masked(value, f.at(goal, at, kind), mask)
+        return after
+
+    whole = f.bit_and(job.size, -lanes)
+    begin = f.splat(f.load(element, x), lanes), zero(_places(type_))
+    with f.loop(0, whole, lanes, begin) as loop:
+        loop.next(*vector_at(loop.index, None, loop.carried))
+    rest = f.sub(job.size, whole)
+    with f.when(f.compare("sgt", rest, 0)):
+        vector_at(whole, f.mask(rest, lanes), loop.results)
+
+
 def _write_along(module, kernel):
     f = module.task(kernel.along)
     arg, chunk, _ = f.params
     job = Words(f, arg, WORDS)
     low, high = chunk_share(f, job.items, job.chunks, chunk)
     first, end = f.mul(low, ROWS), f.min(f.mul(high, ROWS), job.outer)
+    if kernel.finds:
+        is_long = f.compare("sge", job.size, f.lanes(kernel.element))
+        with f.when(is_long), f.loop(first, end) as loop:
+            _extreme_row(f, kernel, job, loop.index)
+        first = f.select(is_long, end, first)
     whole = f.add(first, f.bit_and(f.sub(end, first), -ROWS))
     with f.loop(first, whole, ROWS) as loop:
         _rows(f, kernel, job, loop.index, ROWS)

@@ -21,6 +21,8 @@ Largest error seen, in units of the last place, over dense samples of the whole 
     hypot        0.51   1.0      acosh      0.51   3.0      mish        4.0    6.0
     rsqrt        1.5    1.5      atanh      0.51   3.0      gelu (b)    2.0    2.0
 
+    erfcx has the errors of erfc.
+
     (a) for x > 0; for x < 0, and beside the root of digamma, in units of the last place of max(1, |result|).
     (b) in units of the last place of max(|x|, |result|): the factor 1 + erf cancels for negative x, as its definition says.
 """
@@ -32,11 +34,8 @@ from .numpy_builder import NumpyBuilder
 
 DOUBLE_ONLY = (
     exponential.expm1, exponential.cbrt, trigonometric.tan, trigonometric.asin, trigonometric.acos,
-    hyperbolic.sinh, hyperbolic.cosh, hyperbolic.asinh, hyperbolic.acosh, special.erfc,
-    special.polygamma, basic.sinc,
-    bessel.i0, bessel.i0e, bessel.i1, bessel.i1e, bessel.bessel_j0, bessel.bessel_j1, bessel.bessel_y0, bessel.bessel_y1,
-    bessel.modified_bessel_k0, bessel.modified_bessel_k1, bessel.scaled_modified_bessel_k0, bessel.scaled_modified_bessel_k1,
-    bessel.spherical_bessel_j0, bessel.airy_ai,
+    hyperbolic.sinh, hyperbolic.cosh, hyperbolic.asinh, hyperbolic.acosh, special.polygamma, basic.sinc,
+    bessel.spherical_bessel_j0,
 )
 EITHER = (
     exponential.exp, exponential.exp2, exponential.log, exponential.log2, exponential.log10, exponential.log1p, exponential.pow,
@@ -45,12 +44,16 @@ EITHER = (
     activations.sigmoid, activations.softplus, activations.log_sigmoid, activations.silu,
     activations.mish, activations.gelu, activations.gelu_tanh, activations.relu,
     integers.trunc_divide, integers.floor_divide, integers.fmod, integers.remainder,
+    special.erfc, special.erfcx, bessel.i0, bessel.i0e, bessel.i1, bessel.i1e, bessel.bessel_j0, bessel.bessel_j1,
+    bessel.bessel_y0, bessel.bessel_y1, bessel.modified_bessel_k0, bessel.modified_bessel_k1, bessel.scaled_modified_bessel_k0,
+    bessel.scaled_modified_bessel_k1, bessel.airy_ai,
     integers.gcd, integers.lcm, basic.logaddexp, basic.logaddexp2, basic.logit,
 )
 DRAWS = (random.random_bits, random.random_uniform, random.random_uniform_double, random.random_normal,
          random.random_normal_double, random.random_below)
 # Names that basic uses and other files define.
-_IMPORTED = {"exp", "exp2", "log", "log1p", "log_edges", "sin", "sign_mask", "wide_log", "wide_log1p"}
+_IMPORTED = {"exp", "exp2", "log", "log1p", "log_edges", "sin", "sign_mask", "wide_exp", "wide_exp2", "wide_log",
+             "wide_log1p"}
 
 
 def _own_functions(module):

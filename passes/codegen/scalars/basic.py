@@ -3,7 +3,7 @@
 from ....ir import dtype as dt
 from . import constants as K
 from .builder import sign_mask
-from .exponential import exp, exp2, log, log1p, log_edges, wide_log, wide_log1p
+from .exponential import exp, exp2, log, log1p, log_edges, wide_exp, wide_exp2, wide_log, wide_log1p
 from .trigonometric import sin
 
 INF, NAN = float("inf"), float("nan")
@@ -244,20 +244,24 @@ def xlogy(s, x, y):
 
 def logaddexp(s, a, b):
     """log(exp(a) + exp(b))."""
-    return _log_sum(s, a, b, exp, 1.0)
+    return _log_sum(s, a, b, (exp, wide_exp), 1.0)
 
 
 def logaddexp2(s, a, b):
     """log2(2^a + 2^b)."""
-    return _log_sum(s, a, b, exp2, K.LOG2E)
+    return _log_sum(s, a, b, (exp2, wide_exp2), K.LOG2E)
 
 
-def _log_sum(s, a, b, power, factor):
+def _log_sum(s, a, b, powers, factor):
     """The larger and what the other adds to it; of float32 in float64, to float32's precision."""
-    wide, log_of = [x.to(dt.float64) for x in (a, b)], wide_log1p if a.dtype is dt.float32 else log1p
+    wide, short = [x.to(dt.float64) for x in (a, b)], a.dtype is dt.float32
     top = s.maximum(*wide)
     gap = s.select(wide[0].eq(wide[1]), 0.0, -abs(wide[0] - wide[1]))
-    return s.select(s.is_inf(top), top, top + log_of(s, power(s, gap)) * factor).to(a.dtype)
+    if short:
+        rest = wide_log1p(s, powers[1](s, s.select(gap < -200.0, -200.0, gap)))
+    else:
+        rest = log1p(s, powers[0](s, gap))
+    return s.select(s.is_inf(top), top, top + rest * factor).to(a.dtype)
 
 
 def ldexp(s, x, n):

@@ -2,19 +2,38 @@
 
 Near 0 of what is left of an entire function once its logarithm, and the first zeros of J, are taken out; far away of the slowly
 varying factors beside exponentials or waves. Beyond its first two zeros a wave is exact to the last places of its amplitude.
+float32 numbers are computed in float64, with polynomials that are as long as their results show (`short`).
 """
 
+import functools
+
+from ....ir import dtype as dt
 from . import bessel_series as B
 from .exponential import exp, log
-from .trigonometric import cos, sin
+from .trigonometric import sin, sin_cos
 
 INF, NAN = float("inf"), float("nan")
 TWO_OVER_PI, INV_SQRT_PI = 0.6366197723675814, 0.5641895835477563
 AIRY_FROM, AIRY_DECAY_FROM = 16 / 3, 2 / 3 * 2 ** 1.5
 
 
-def _series(s, t, coefficients):
-    """A Chebyshev series at t (Clenshaw)."""
+def _for_both(fn):
+    """`fn(s, x, short)` of float64 numbers as a function of those of both widths."""
+
+    @functools.wraps(fn)
+    def run(s, x):
+        if x.dtype is dt.float32:
+            return fn(s, x.to(dt.float64), True).to(dt.float32)
+        return fn(s, x, False)
+
+    return run
+
+
+def _series(s, t, table, short):
+    """A Chebyshev series at t (Clenshaw), or the shorter polynomial."""
+    if short:
+        return s.poly(t, table[1])
+    coefficients = table[0]
     twice = t + t
     b, after = s.const(t.dtype, coefficients[-1]), s.const(t.dtype, 0.0)
     for c in coefficients[-2:0:-1]:
@@ -22,20 +41,20 @@ def _series(s, t, coefficients):
     return s.fma(t, b, coefficients[0] - after)
 
 
-def _between(s, x, low, high, coefficients):
+def _between(s, x, low, high, table, short):
     """A series of x in [low, high]; any value elsewhere."""
     inside = s.select(x < low, low, s.select(x > high, high, x))
-    return _series(s, (inside - (low + high) / 2) * (2 / (high - low)), coefficients)
+    return _series(s, (inside - (low + high) / 2) * (2 / (high - low)), table, short)
 
 
-def _beyond(s, x, start, coefficients):
+def _beyond(s, x, start, table, short):
     """A series of 1 / x for x >= start."""
-    return _series(s, s.select(x < start, 1.0, 2 * start / x - 1.0), coefficients)
+    return _series(s, s.select(x < start, 1.0, 2 * start / x - 1.0), table, short)
 
 
-def _beyond_squared(s, x, start, coefficients):
+def _beyond_squared(s, x, start, table, short):
     ratio = s.select(x < start, 1.0, start / x)
-    return _series(s, s.fma(2.0 * ratio, ratio, -1.0), coefficients)
+    return _series(s, s.fma(2.0 * ratio, ratio, -1.0), table, short)
 
 
 def _root_inverse(s, x, start):
@@ -43,23 +62,34 @@ def _root_inverse(s, x, start):
     return 1.0 / s.sqrt(s.select(x < start, start, x))
 
 
-def _even_i(s, a, near, far):
+def _even_i(s, a, near, far, short):
     """exp(-a) times I0(a), or times I1(a) / a where a <= 8 and I1(a) beyond."""
-    return s.select(a > 8.0, _beyond(s, a, 8.0, far) * _root_inverse(s, a, 8.0), _between(s, a, 0.0, 8.0, near))
+    return s.rare(a > 8.0, _between(s, a, 0.0, 8.0, near, short),
+                  lambda: _beyond(s, a, 8.0, far, short) * _root_inverse(s, a, 8.0))
 
 
-def i0e(s, x):
-    """exp(-|x|) I0(x)"""
-    y = _even_i(s, abs(x), B.I0_NEAR, B.I0_FAR)
+def _i0e(s, x, short):
+    y = _even_i(s, abs(x), B.I0_NEAR, B.I0_FAR, short)
     return s.select(x.ne(x), x, y)
 
 
-def i1e(s, x):
-    """exp(-|x|) I1(x)"""
+def _i1e(s, x, short):
     a = abs(x)
-    y = _even_i(s, a, B.I1_NEAR, B.I1_FAR)
+    y = _even_i(s, a, B.I1_NEAR, B.I1_FAR, short)
     y = s.select(a > 8.0, s.copysign(y, x), y * x)
     return s.select(x.ne(x), x, y)
+
+
+@_for_both
+def i0e(s, x, short):
+    """exp(-|x|) I0(x)"""
+    return _i0e(s, x, short)
+
+
+@_for_both
+def i1e(s, x, short):
+    """exp(-|x|) I1(x)"""
+    return _i1e(s, x, short)
 
 
 def _times_exp(s, y, a):
@@ -68,70 +98,76 @@ def _times_exp(s, y, a):
     return s.select(a.eq(INF), s.copysign(s.const(y.dtype, INF), y), y * half * half)
 
 
-def i0(s, x):
+@_for_both
+def i0(s, x, short):
     """The modified Bessel function of the first kind, order 0."""
-    return _times_exp(s, i0e(s, x), abs(x))
+    return _times_exp(s, _i0e(s, x, short), abs(x))
 
 
-def i1(s, x):
+@_for_both
+def i1(s, x, short):
     """The modified Bessel function of the first kind, order 1."""
-    return _times_exp(s, i1e(s, x), abs(x))
+    return _times_exp(s, _i1e(s, x, short), abs(x))
 
 
-def _k_near(s, x, order):
+def _k_near(s, x, order, short):
     """K for 0 < x <= 2."""
     inside = s.select(x > 2.0, 2.0, s.select(x > 0, x, 2.0))
-    left = _between(s, inside * inside, 0.0, 4.0, (B.K0_NEAR, B.K1_NEAR)[order])
+    left = _between(s, inside * inside, 0.0, 4.0, (B.K0_NEAR, B.K1_NEAR)[order], short)
     growth = log(s, inside * 0.5)
     if order:
-        return left / inside + growth * (_between(s, inside, 0.0, 8.0, B.I1_NEAR) * inside * exp(s, inside))
-    return left - growth * (_between(s, inside, 0.0, 8.0, B.I0_NEAR) * exp(s, inside))
+        return left / inside + growth * (_between(s, inside, 0.0, 8.0, B.I1_NEAR, short) * inside * exp(s, inside))
+    return left - growth * (_between(s, inside, 0.0, 8.0, B.I0_NEAR, short) * exp(s, inside))
 
 
-def _k(s, x, order, scaled):
-    far = _beyond(s, x, 2.0, (B.K0_FAR, B.K1_FAR)[order]) * _root_inverse(s, x, 2.0)
-    near = _k_near(s, x, order)
+def _k(s, x, order, scaled, short):
+    far = _beyond(s, x, 2.0, (B.K0_FAR, B.K1_FAR)[order], short) * _root_inverse(s, x, 2.0)
+    near = _k_near(s, x, order, short)
     inside = s.select(x > 2.0, 2.0, x)
     y = s.select(x > 2.0, far if scaled else far * exp(s, -x), near * exp(s, inside) if scaled else near)
     y = s.select(x > 0, y, s.select(x.eq(0), s.const(x.dtype, INF), NAN))
     return s.select(x.ne(x), x, y)
 
 
-def modified_bessel_k0(s, x):
+@_for_both
+def modified_bessel_k0(s, x, short):
     """The modified Bessel function of the second kind, order 0; nan below 0."""
-    return _k(s, x, 0, False)
+    return _k(s, x, 0, False, short)
 
 
-def modified_bessel_k1(s, x):
+@_for_both
+def modified_bessel_k1(s, x, short):
     """The modified Bessel function of the second kind, order 1; nan below 0."""
-    return _k(s, x, 1, False)
+    return _k(s, x, 1, False, short)
 
 
-def scaled_modified_bessel_k0(s, x):
+@_for_both
+def scaled_modified_bessel_k0(s, x, short):
     """exp(x) K0(x)"""
-    return _k(s, x, 0, True)
+    return _k(s, x, 0, True, short)
 
 
-def scaled_modified_bessel_k1(s, x):
+@_for_both
+def scaled_modified_bessel_k1(s, x, short):
     """exp(x) K1(x)"""
-    return _k(s, x, 1, True)
+    return _k(s, x, 1, True, short)
 
 
-def _j_near(s, a, order):
+def _j_near(s, a, order, short):
     """J for 0 <= a <= 8, exact at its first two zeros."""
     inside = s.select(a > 8.0, 8.0, a)
-    y = _between(s, inside * inside, 0.0, 64.0, (B.J0_NEAR, B.J1_NEAR)[order])
+    y = _between(s, inside * inside, 0.0, 64.0, (B.J0_NEAR, B.J1_NEAR)[order], short)
     for high, low in (B.J0_ZEROS, B.J1_ZEROS)[order]:
         y = y * ((inside - high) - low) * (inside + high)
     return y * inside if order else y
 
 
-def _waves(s, a, order):
+def _waves(s, a, order, short):
     """(P cos - Q sin, P sin + Q cos) sqrt(2 / pi a) of the phase a - (2 order + 1) pi / 4, for a >= 8."""
     inside = s.select(a < 8.0, 8.0, s.select(a.eq(INF), 8.0, a))
-    p = _beyond_squared(s, inside, 8.0, (B.P0, B.P1)[order])
-    q = _beyond_squared(s, inside, 8.0, (B.Q0, B.Q1)[order]) / inside
-    sine, cosine = sin(s, inside), cos(s, inside)
+    p = _beyond_squared(s, inside, 8.0, (B.P0, B.P1)[order], short)
+    q = _beyond_squared(s, inside, 8.0, (B.Q0, B.Q1)[order], short) / inside
+    sine, cosine = sin_cos(s, inside, short)
     plus, minus = sine + cosine, sine - cosine
     along, across = (minus, -plus) if order else (plus, minus)
     size = INV_SQRT_PI * _root_inverse(s, inside, 8.0)
@@ -139,41 +175,45 @@ def _waves(s, a, order):
     return size * (p * along - q * across), size * (p * across + q * along)
 
 
-def _j(s, x, order):
+def _j(s, x, order, short):
     a = abs(x)
-    y = s.select(a > 8.0, _waves(s, a, order)[0], _j_near(s, a, order))
+    y = s.rare(a > 8.0, _j_near(s, a, order, short), lambda: _waves(s, a, order, short)[0])
     y = s.select(x < 0, -y, y) if order else y
     return s.select(x.ne(x), x, y)
 
 
-def bessel_j0(s, x):
+@_for_both
+def bessel_j0(s, x, short):
     """The Bessel function of the first kind, order 0."""
-    return _j(s, x, 0)
+    return _j(s, x, 0, short)
 
 
-def bessel_j1(s, x):
+@_for_both
+def bessel_j1(s, x, short):
     """The Bessel function of the first kind, order 1."""
-    return _j(s, x, 1)
+    return _j(s, x, 1, short)
 
 
-def _y(s, x, order):
+def _y(s, x, order, short):
     inside = s.select(x > 8.0, 8.0, s.select(x > 0, x, 8.0))
-    left = _between(s, inside * inside, 0.0, 64.0, (B.Y0_NEAR, B.Y1_NEAR)[order])
-    product = log(s, inside) * _j_near(s, inside, order)
+    left = _between(s, inside * inside, 0.0, 64.0, (B.Y0_NEAR, B.Y1_NEAR)[order], short)
+    product = log(s, inside) * _j_near(s, inside, order, short)
     near = left * inside + TWO_OVER_PI * (product - 1.0 / inside) if order else left + TWO_OVER_PI * product
-    y = s.select(x > 8.0, _waves(s, x, order)[1], near)
+    y = s.rare(x > 8.0, near, lambda: _waves(s, x, order, short)[1])
     y = s.select(x > 0, y, s.select(x.eq(0), s.const(x.dtype, -INF), NAN))
     return s.select(x.ne(x), x, y)
 
 
-def bessel_y0(s, x):
+@_for_both
+def bessel_y0(s, x, short):
     """The Bessel function of the second kind, order 0; nan below 0."""
-    return _y(s, x, 0)
+    return _y(s, x, 0, short)
 
 
-def bessel_y1(s, x):
+@_for_both
+def bessel_y1(s, x, short):
     """The Bessel function of the second kind, order 1; nan below 0."""
-    return _y(s, x, 1)
+    return _y(s, x, 1, short)
 
 
 def spherical_bessel_j0(s, x):
@@ -182,26 +222,27 @@ def spherical_bessel_j0(s, x):
     return s.select(abs(x).eq(INF), 0.0, y)
 
 
-def _airy_wave(s, x):
+def _airy_wave(s, x, short):
     """Airy's function for x <= -4."""
     a = s.select(x < -4.0, s.select(x.eq(-INF), 4.0, -x), 4.0)
     root = s.sqrt(a)
     z = a * root * (2 / 3)
-    p = _beyond_squared(s, z, AIRY_FROM, B.AIRY_P)
-    q = _beyond_squared(s, z, AIRY_FROM, B.AIRY_Q) / z
-    sine, cosine = sin(s, z), cos(s, z)
+    p = _beyond_squared(s, z, AIRY_FROM, B.AIRY_P, short)
+    q = _beyond_squared(s, z, AIRY_FROM, B.AIRY_Q, short) / z
+    sine, cosine = sin_cos(s, z, short)
     y = (p * (sine + cosine) - q * (cosine - sine)) * (INV_SQRT_PI * 0.7071067811865476) / s.sqrt(root)
     return s.select(x.eq(-INF), 0.0, y)
 
 
-def airy_ai(s, x):
+@_for_both
+def airy_ai(s, x, short):
     """Airy's function Ai."""
     far = s.select(x > 2.0, s.select(x > 1e3, 1e3, x), 2.0)
     root = s.sqrt(far)
     z = far * root * (2 / 3)
-    decay = _beyond(s, z, AIRY_DECAY_FROM, B.AIRY_DECAY) * exp(s, -z) * (0.5 * INV_SQRT_PI) / s.sqrt(root)
+    decay = _beyond(s, z, AIRY_DECAY_FROM, B.AIRY_DECAY, short) * exp(s, -z) * (0.5 * INV_SQRT_PI) / s.sqrt(root)
     inside = s.select(x > 0, s.select(x > 2.0, 2.0, x), 0.0)
-    right = _between(s, inside, 0.0, 2.0, B.AIRY_RIGHT) * exp(s, -inside)
-    left = _between(s, x, -4.0, 0.0, B.AIRY_LEFT)
-    y = s.select(x > 2.0, decay, s.select(x > 0, right, s.select(x < -4.0, _airy_wave(s, x), left)))
+    right = _between(s, inside, 0.0, 2.0, B.AIRY_RIGHT, short) * exp(s, -inside)
+    left = _between(s, x, -4.0, 0.0, B.AIRY_LEFT, short)
+    y = s.select(x > 2.0, decay, s.select(x > 0, right, s.select(x < -4.0, _airy_wave(s, x, short), left)))
     return s.select(x.ne(x), x, y)

@@ -249,7 +249,7 @@ def log1p(s, x):
     return s.select(x.eq(-1.0), -INF, s.select(x < -1.0, NAN, s.select(x.eq(INF), INF, y)))
 
 
-def _short_exp2(s, x):
+def wide_exp2(s, x):
     """2**x for |x| <= 1000, in float64 within 2**-33."""
     t = x + K.MAGIC_64
     r = x - (t - K.MAGIC_64)
@@ -257,10 +257,15 @@ def _short_exp2(s, x):
     return (y.bits() + (t.bits() << 52)).as_(dt.float64)
 
 
+def wide_exp(s, x):
+    """e**x for |x| <= 600, in float64 within 2**-33."""
+    return wide_exp2(s, x * K.LOG2E)
+
+
 def _single_power(s, x, y):
     """x**y of float32 numbers, x positive and finite."""
     p = _single_log2(s, x) * y.to(dt.float64)
-    return _short_exp2(s, _clamp(s, p, -200.0, 200.0)).to(dt.float32)
+    return wide_exp2(s, _clamp(s, p, -200.0, 200.0)).to(dt.float32)
 
 
 def _pair_power(s, x, y):

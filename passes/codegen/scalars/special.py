@@ -1,4 +1,4 @@
-"""erf, erfc, erfinv, lgamma, digamma and its derivatives.
+"""erf, erfc, erfcx, erfinv, lgamma, digamma and its derivatives.
 
 erf: x + x P(x^2) below one (float32: -expm1 of log erfc everywhere); erfc above: exp(-x^2) times a polynomial in
 (x-4)/(x+4), the square of x carried in two parts. lgamma: a polynomial about 2 on [1.5, 2.5], the recurrence up to there and
@@ -10,7 +10,7 @@ from ....ir import dtype as dt
 from . import coefficients as C
 from . import constants as K
 from .exponential import exp, exp_parts, log, log1p, pow, reduce_single
-from .special_short import digamma32, erfinv32, lgamma32, trigamma32
+from .special_short import digamma32, erfc32, erfcx32, erfcx_tail, erfinv32, lgamma32, trigamma32
 from .trigonometric import cos, sin
 
 INF, NAN = float("inf"), float("nan")
@@ -39,12 +39,17 @@ def _erf32(s, x):
     return s.copysign(minus, x)
 
 
+def _scaled_erfc(s, a):
+    """exp(a^2) erfc(a) for 0.9 <= a <= 28, in float64."""
+    t = (a - CENTRE) / (a + CENTRE)
+    return s.poly(t, C.ERFCX64) / s.fma(2.0, a, 1.0)
+
+
 def _erfc_far(s, a):
     """erfc for 0.9 <= a <= 28, in float64."""
-    t = (a - CENTRE) / (a + CENTRE)
     square, low = s.two_product(a, a)
     e = exp_parts(s, -s.select(square > 746.0, 746.0, square), -low)
-    return e * (s.poly(t, C.ERFCX64) / s.fma(2.0, a, 1.0))
+    return e * _scaled_erfc(s, a)
 
 
 def erf(s, x):
@@ -59,11 +64,29 @@ def erf(s, x):
 
 def erfc(s, x):
     """1 - erf(x), accurate in the upper tail."""
+    if x.dtype is dt.float32:
+        return erfc32(s, x)
     a = abs(x)
     far = _erfc_far(s, s.select(a < 0.9, 1.0, s.select(a > 28.0, 28.0, a)))
     far = s.select(x < 0, 2.0 - far, far)
     y = s.select(a < 0.9, 1.0 - _erf_near(s, x), far)
     return s.select(x.ne(x), x, y)
+
+
+def erfcx(s, x):
+    """exp(x^2) erfc(x), which does not vanish for large x."""
+    if x.dtype is dt.float32:
+        return erfcx32(s, x)
+    a = abs(x)
+    square, low = s.two_product(*[s.select(a > 27.0, 27.0, a)] * 2)
+    growth = exp_parts(s, s.select(square > 710.0, 710.0, square), low)
+
+    def beyond():
+        far = _scaled_erfc(s, s.select(a < 0.9, 1.0, s.select(a > 28.0, 28.0, a)))
+        far = s.select(a > 28.0, erfcx_tail(s, s.select(a > 28.0, a, 28.0)), far)
+        return s.select(x < 0, s.select(x < -26.7, INF, s.fma(2.0, growth, -far)), far)
+
+    return s.rare(a >= 0.9, growth * (1.0 - _erf_near(s, x)), beyond)
 
 
 def erfinv(s, x):

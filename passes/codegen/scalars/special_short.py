@@ -1,6 +1,7 @@
-"""erfinv, lgamma, digamma and trigamma of float32 numbers, in plain float64 numbers within 2**-31: no pairs, no steps that
-repeat, and as few divisions as there can be.
+"""erfc, erfcx, erfinv, lgamma, digamma and trigamma of float32 numbers, in plain float64 numbers within 2**-31: no pairs, no
+steps that repeat, and as few divisions as there can be.
 
+erfc: 1 - x P(x^2) near 0, exp(-x^2) times a polynomial in (x-4)/(x+4) beyond; erfcx the other way round.
 erfinv: x times a polynomial in a root of -log(1 - x^2). lgamma: a polynomial about 2 and log x on [1/2, 2.5], Stirling's
 formula and a polynomial of 1/x beyond. digamma and its derivative: Stirling's series at x + 6, less what six steps of the
 recurrence are together, a ratio of polynomials in x^2 + 5x. All three reflect.
@@ -9,10 +10,56 @@ recurrence are together, a ratio of polynomials in x^2 + 5x. All three reflect.
 from ....ir import dtype as dt
 from . import coefficients as C
 from . import constants as K
-from .exponential import wide_log, wide_log1p
+from .exponential import wide_exp, wide_log, wide_log1p
 
 INF, NAN = float("inf"), float("nan")
 STEPS = 6
+CENTRE = 4.0    # of the rational map of the erfc polynomial; as in tools/fit_scalars.py
+
+
+def _erfc_near(s, v):
+    """erfc for |v| < 0.9."""
+    return 1.0 - s.fma(v, s.poly(v * v, C.ERF_SHORT), v)
+
+
+def _scaled_erfc(s, inside):
+    """exp(x^2) erfc(x) for 0.9 <= x <= 10.5."""
+    t = (inside - CENTRE) / (inside + CENTRE)
+    return s.poly(t, C.ERFCX_SHORT) / s.fma(2.0, inside, 1.0)
+
+
+def erfc32(s, x):
+    """1 - erf(x)."""
+    v = x.to(dt.float64)
+    a = abs(v)
+
+    def beyond():
+        inside = s.select(a < 10.5, a, 10.5)
+        far = wide_exp(s, -inside * inside) * _scaled_erfc(s, inside)
+        return s.select(x < 0, 2.0 - far, far)
+
+    return s.rare(a >= 0.9, _erfc_near(s, v), beyond).to(dt.float32)
+
+
+def erfcx32(s, x):
+    """exp(x^2) erfc(x)."""
+    v = x.to(dt.float64)
+    a = abs(v)
+    bounded = s.select(a > 10.0, 10.0, a)       # where both exponentials are needed, or their place is infinity
+    growth = wide_exp(s, bounded * bounded)
+
+    def beyond():
+        far = _scaled_erfc(s, s.select(a < 0.9, 0.9, bounded))
+        far = s.select(a > 10.0, erfcx_tail(s, s.select(a > 10.0, a, 10.0)), far)
+        return s.select(x < 0, s.select(x < -10.0, INF, s.fma(2.0, growth, -far)), far)
+
+    return s.rare(a >= 0.9, growth * _erfc_near(s, v), beyond).to(dt.float32)
+
+
+def erfcx_tail(s, x):
+    """exp(x^2) erfc(x) for x >= 10, by its expansion at infinity."""
+    w = 0.5 / (x * x)
+    return s.poly(w, K.ERFCX_TAIL) * (K.INV_SQRT_PI / x)
 
 
 def erfinv32(s, x):

@@ -109,6 +109,14 @@ def _circular(s, x, advance):
     return s.select(abs(wide) < INF, y, NAN).to(x.dtype)
 
 
+def sin_cos(s, x, short):
+    """Both of finite float64 numbers; `short`: to what float32 results show."""
+    r, low, q = reduce(s, x)
+    parts, odd = (_sin_poly(s, r, low, short), _cos_poly(s, r, low, short)), (q & 1).ne(0)
+    sine, cosine = s.select(odd, parts[1], parts[0]), s.select(odd, parts[0], parts[1])
+    return s.select((q & 2).eq(0), sine, -sine), s.select(((q + 1) & 2).eq(0), cosine, -cosine)
+
+
 def sin(s, x):
     """Sine."""
     return _circular(s, x, 0)

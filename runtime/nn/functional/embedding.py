@@ -82,6 +82,8 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     rows = embedding(flat, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
     keep = None if padding_idx is None else ew.ne(flat, padding_idx)
     if mode == "max":
+        if keep is None and input.ndim == 2 and input.shape[1]:     # bags of one size are a dim
+            return FUNCTIONS["max"](reshape(rows, shape=(*input.shape, rows.shape[1])), 1)[0]
         return _largest_of_bags(rows, offsets, keep)
     rows = widened(rows)
     if per_sample_weights is not None:

@@ -11,6 +11,7 @@ from ....ir.ops import loss as ops
 from ....ir.ops import moments as mo
 from ....ir.ops import nn as ops_nn
 from ....ir.ops import reduce as rd
+from ....ir.ops.binary_loss import cross_entropy_of_logit, cross_entropy_of_probability
 from ....ir.ops.piecewise import huber
 from ....ir.ops.shape import reshape
 from ....ir.substitute import as_float
@@ -204,10 +205,7 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
     if input.shape != target.shape:
         raise ArgumentError(f"binary_cross_entropy takes a target of the input's shape, got {input.aval} and {target.aval}")
     target = to_dtype(target, input.dtype)
-    yes = FUNCTIONS["clamp"](ew.log(input), min=-100.0)
-    no = FUNCTIONS["clamp"](ew.log1p(ew.neg(input)), min=-100.0)
-    loss = ew.sub(ew.mul(ew.sub(target, 1.0), no), ew.mul(target, yes))
-    return reduced(_weighted(loss, weight), reduction)
+    return reduced(_weighted(cross_entropy_of_probability(input, target), weight), reduction)
 
 
 @rounds_once
@@ -219,10 +217,11 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
         raise ArgumentError(f"binary_cross_entropy_with_logits takes a target of the input's shape, got {input.aval} and "
                             f"{target.aval}")
     target = to_dtype(target, input.dtype)
-    rest = ops_nn.softplus(ew.neg(input))
-    if pos_weight is not None:
-        rest = rest * ((pos_weight - 1) * target + 1)
-    loss = ew.add(ew.mul(ew.sub(1.0, target), input), rest)
+    if pos_weight is None:
+        loss = cross_entropy_of_logit(input, target)
+    else:
+        rest = ops_nn.softplus(ew.neg(input)) * ((pos_weight - 1) * target + 1)
+        loss = ew.add(ew.mul(ew.sub(1.0, target), input), rest)
     return reduced(_weighted(loss, weight), reduction)
 
 
