@@ -25,6 +25,7 @@ from ..runtime.autograd.node import Leaf
 from ..runtime.device_array import DeviceArray
 from ..runtime.storage import user_line
 from ..runtime.tensor import Tensor
+from .answers import Answers
 from .backward import backward_of
 from .conditions import Condition
 from .differentiate import is_freed
@@ -60,6 +61,7 @@ class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
         self.scope = scope
         self.guards: list[Condition] = []
         self.builder = Builder(name)
+        self.answers = Answers(self.builder)
         self.sources: list[Source] = []
         self.devices: dict[int, Any] = {}        # position of an input: the backend that it lies on
         self.outside: list[Cell] = []            # of memory that comes from outside
