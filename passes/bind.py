@@ -8,6 +8,7 @@ name sizes. Only the memory of a copy is left to be placed. A copy with `shares`
 no size changes is the arrangement's own, and the rest of its graph is made when somebody looks at it.
 """
 
+import functools
 from collections.abc import Callable
 from copy import copy
 from dataclasses import fields, is_dataclass
@@ -29,6 +30,12 @@ _PLAIN = frozenset((Kernel, FusedEpilogue, Graph))
 def bind_graph(graph: Graph, values: dict) -> Graph:
     """The graph with `values` for its names."""
     return Binder(Plan(graph, (), {})).bind(values).graph if graph.symbols else graph
+
+
+@functools.cache
+def _parts_of(kind: type) -> frozenset | None:
+    """The names of what an object of a record refers to values and nodes by; None for what refers to none."""
+    return frozenset([f.name for f in fields(kind)]) if is_dataclass(kind) and kind not in _PLAIN else None
 
 
 class Binder:
@@ -92,11 +99,12 @@ class _Fixed:
             return all(map(self.holds, (*x, *x.values())))
         if is_symbol(x):
             return False
-        if kind is not Group and (kind in _PLAIN or not is_dataclass(x)):
+        names = _parts_of(kind)
+        if names is None:
             return True
         found = self._known.get(id(x))
         if found is None:
-            parts = (x.nodes, x.shape) if kind is Group else tuple([getattr(x, f.name) for f in fields(x)])
+            parts = (x.nodes, x.shape) if kind is Group else tuple([getattr(x, name) for name in names])
             found = self._known[id(x)] = self.holds(parts)
             if found:
                 self.seen.append(x)
@@ -114,9 +122,9 @@ def _collect(x: Any, found: dict):
             stack.extend(x)
         elif type(x) is dict:
             stack.extend(x.values())
-        elif is_dataclass(x) and type(x) not in _PLAIN and type(x) is not Group and id(x) not in seen:
+        elif type(x) is not Group and _parts_of(type(x)) is not None and id(x) not in seen:
             seen.add(id(x))
-            stack.extend([getattr(x, f.name) for f in fields(x)])
+            stack.extend([getattr(x, name) for name in _parts_of(type(x))])
 
 
 class _Copy:
@@ -206,11 +214,12 @@ class _Copy:
             return found
         if isinstance(x, tuple):
             return kind(*[self.mapped(v) for v in x])
-        if kind in _PLAIN or not is_dataclass(x):
+        names = _parts_of(kind)
+        if names is None:
             return x
-        made = self.known[id(x)] = copy(x)
-        for f in fields(x):
-            object.__setattr__(made, f.name, self.mapped(getattr(x, f.name)))
+        made = self.known[id(x)] = object.__new__(kind)
+        for name, part in vars(x).items():
+            object.__setattr__(made, name, self.mapped(part) if name in names else part)
         return made
 
 
