@@ -31,7 +31,7 @@ ASKED = {
     "where it begins": (lambda x: x * x.storage_offset(), PARTS),
     "where a view begins": (lambda x: x * x[1:].storage_offset(), PARTS),
     "where a view begins among sizes": (lambda x: x.sum() * (x + 1)[x.shape[0] // 2:].storage_offset(),
-                                        [LONG[:n] for n in range(4, 16, 2)]),
+                                        [LONG[:n] for n in (4, 5, 7, 9, 12)]),
     "where a row begins": (lambda x: x.sum() * (x * 2)[1].storage_offset(), [w.clone() for w in WIDE]),
     "a window from where it begins": (lambda x: ingot.as_strided(x, (2,), (1,)), PARTS)}
 
