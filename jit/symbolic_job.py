@@ -55,7 +55,7 @@ class Variant:
         self.is_elsewhere = backend is not None
         self.binder: Any = (Binder(program.arranged(lifted.graph, owned, targets), shares=True) if backend is None
                             else backend.sized(lifted.graph, owned, targets))
-        self.calls = None if self.is_elsewhere else program.SharedCalls(self.binder.steps)
+        self.calls: Any = None if self.is_elsewhere else program.SharedCalls(self.binder.steps)
         self.conditions = dict(scope.conditions)
         self.holds = condition_check(self.conditions, scope.hints)
         self.evaluate = evaluator([x for x, _ in (*self.early, *self.late)], scope.hints)

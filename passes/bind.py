@@ -8,7 +8,6 @@ name sizes. Only the memory of a copy is left to be placed. A copy with `shares`
 no size changes is the arrangement's own, and the rest of its graph is made when somebody looks at it.
 """
 
-import functools
 from collections.abc import Callable
 from copy import copy
 from dataclasses import fields, is_dataclass
@@ -32,10 +31,14 @@ def bind_graph(graph: Graph, values: dict) -> Graph:
     return Binder(Plan(graph, (), {})).bind(values).graph if graph.symbols else graph
 
 
-@functools.cache
-def _parts_of(kind: type) -> frozenset | None:
+def _parts_of(kind: type) -> Any:
     """The names of what an object of a record refers to values and nodes by; None for what refers to none."""
-    return frozenset([f.name for f in fields(kind)]) if is_dataclass(kind) and kind not in _PLAIN else None
+    if kind not in _PARTS:
+        _PARTS[kind] = frozenset([f.name for f in fields(kind)]) if is_dataclass(kind) and kind not in _PLAIN else None
+    return _PARTS[kind]
+
+
+_PARTS: dict = {}       # by type
 
 
 class Binder:
