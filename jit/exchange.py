@@ -8,6 +8,7 @@ import numpy as np
 
 from ..ir.ops.elementwise import cast
 from ..ir.symbolic import pinned
+from ..runtime.state import OPEN_READERS
 from ..runtime.storage import user_line
 from ..runtime.tensor import Tensor, wrap
 from .casts import looks_at_types
@@ -101,6 +102,10 @@ class Exchange:
             number = deferred(self, t, seen, line) if is_open and how == "item" else None
             if number is not None or self.handed_out.takes(t, how, seen, sys._getframe(2).f_code, frame):
                 return seen if number is None else number
+        elif self.defers and how == "item" and frame.f_code in OPEN_READERS:
+            number = deferred(self, t, seen)
+            if number is not None:
+                return number
         self.cut(t, how, seen, line)
         if how == "numpy":
             self.lent.append((seen, self.cuts[-1].seen, user_line()))
