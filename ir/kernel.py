@@ -32,6 +32,7 @@ states it), whatever the layout, the instruction set or the number of threads.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from .dtype import DType
@@ -106,7 +107,7 @@ class Kernel:
     def reduce(self) -> tuple[Dim, ...]:
         return tuple(d for d in self.dims if d.reduce)
 
-    @property
+    @cached_property
     def symbols(self) -> tuple[str, ...]:
         """Names of sizes and strides that the launch gives, in order of first use."""
         sizes = [d.extent for d in self.dims] + [s for b in self.buffers for s in b.strides]

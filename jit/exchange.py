@@ -8,6 +8,7 @@ import numpy as np
 
 from ..ir.ops.elementwise import cast
 from ..ir.symbolic import pinned
+from ..runtime.state import OPEN_READERS
 from ..runtime.storage import user_line
 from ..runtime.tensor import Tensor, wrap
 from .casts import looks_at_types
@@ -21,6 +22,7 @@ from .recording import Cut
 from .seen import frozen_value
 from .straight import HandedOut, read_on
 
+_REPEATED = ("item", "bool")     # ways of reading one value, which give the same when they are repeated
 MOST_SIZES = 16     # in a list that is read of a tensor
 SMALL = 64      # elements up to which a constant is written into the graph
 
@@ -87,6 +89,9 @@ class Exchange:
         frame = sys._getframe(3)
         is_users = is_user(frame)
         is_open = how in ("item", "tolist") and not (is_users and looks_at_types(frame.f_code))
+        answer = self.answers.given(self.value_of(t), how) if how in _REPEATED else None
+        if answer is not None:
+            return answer if is_open else pinned(answer)
         line = user_line() if is_open and (type(seen) is int or _are_sizes(t, seen)) else None
         if line in self.sized:
             return self.size(t, seen, line) if type(seen) is int else self.sizes(t, seen, line)
@@ -97,6 +102,10 @@ class Exchange:
             number = deferred(self, t, seen, line) if is_open and how == "item" else None
             if number is not None or self.handed_out.takes(t, how, seen, sys._getframe(2).f_code, frame):
                 return seen if number is None else number
+        elif self.defers and how == "item" and frame.f_code in OPEN_READERS:
+            number = deferred(self, t, seen)
+            if number is not None:
+                return number
         self.cut(t, how, seen, line)
         if how == "numpy":
             self.lent.append((seen, self.cuts[-1].seen, user_line()))
@@ -108,6 +117,13 @@ class Exchange:
 
     def cut(self: Any, t: Tensor, how: str, seen, line=None):
         """What follows is recorded for this value alone; `line` read an integer."""
+        if how in _REPEATED:
+            value = self.value_of(t)
+            answer = self.answers.given(value, how)
+            if answer is not None:
+                pinned(answer)
+                return
+            self.answers.give(value, how, seen)
         self._add_cut(t, how, frozen_value(seen), line)
 
     def _add_cut(self: Any, t, how, seen, line):
@@ -118,11 +134,12 @@ class Exchange:
         """A number that is read by a line which gives sizes; what follows is recorded for others, too."""
         is_own = seen < 1 or (seen == 1 and line in self.single)
         self._add_cut(t, "size", frozen_value(seen) if is_own else MANY, line)
-        if is_own:
-            return seen
-        name = f"read{len(self.scope.reads)}"
-        self.scope.reads[name] = line
-        return self.scope.size(name, seen, 1)
+        if not is_own:
+            name = f"read{len(self.scope.reads)}"
+            self.scope.reads[name] = line
+            seen = self.scope.size(name, seen, 1)
+        self.answers.give(self.value_of(t), "item", seen)
+        return seen
 
     def sizes(self: Any, t: Tensor, seen: list, line) -> list:
         """The same for a list of numbers, one after the other."""

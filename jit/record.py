@@ -20,11 +20,13 @@ from ..ir.ops.elementwise import cast, mul
 from ..ir.ops.host import host_call
 from ..ir.ops.shape import expand, full, reshape, slice_
 from ..ir.scope import Scope
+from ..ir.substitute import collect
 from ..ir.symbolic import SymFloat, is_symbol, pinned
 from ..runtime.autograd.node import Leaf
 from ..runtime.device_array import DeviceArray
 from ..runtime.storage import user_line
 from ..runtime.tensor import Tensor
+from .answers import Answers
 from .backward import backward_of
 from .conditions import Condition
 from .differentiate import is_freed
@@ -60,6 +62,7 @@ class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
         self.scope = scope
         self.guards: list[Condition] = []
         self.builder = Builder(name)
+        self.answers = Answers(self.builder)
         self.sources: list[Source] = []
         self.devices: dict[int, Any] = {}        # position of an input: the backend that it lies on
         self.outside: list[Cell] = []            # of memory that comes from outside
@@ -166,6 +169,15 @@ class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
         cell = self.link(t).cell
         if cell.source is not None and self.sources[cell.source].kind in ("argument", "captured"):
             self.lays[cell.source] = lay_of(cell.root)
+
+    def asks_place(self, t: Tensor):
+        """Where a tensor begins in its memory is looked at: that counts, with the sizes and numbers that it follows from."""
+        link, found = self.link(t), {}
+        if link.cell.value is not None:
+            collect((link.cell.value.aval.shape, link.chain), found)
+        for n in found.values():
+            pinned(n)
+        self.asks_lay(t)
 
     def note_leaf(self, t):
         leaf = t._node

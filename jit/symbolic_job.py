@@ -53,8 +53,9 @@ class Variant:
         self.late = lifted.numbers
         self.names = frozenset().union(*map(names_of, lifted.graph.symbols.values()))
         self.is_elsewhere = backend is not None
-        self.binder: Any = (Binder(program.arranged(lifted.graph, owned, targets)) if backend is None
+        self.binder: Any = (Binder(program.arranged(lifted.graph, owned, targets), shares=True) if backend is None
                             else backend.sized(lifted.graph, owned, targets))
+        self.calls: Any = None if self.is_elsewhere else program.SharedCalls(self.binder.steps)
         self.conditions = dict(scope.conditions)
         self.holds = condition_check(self.conditions, scope.hints)
         self.evaluate = evaluator([x for x, _ in (*self.early, *self.late)], scope.hints)
@@ -75,7 +76,8 @@ class Bound:
     def __init__(self, variant: Variant, symbols):
         self.variant = variant
         made = variant.binder.bind(dict(zip(variant.scope.hints, symbols)))
-        self.compiled = made if variant.is_elsewhere else program.CompiledGraph(made, compiled_kernel_of)
+        self.compiled = made if variant.is_elsewhere else program.CompiledGraph(made, compiled_kernel_of,
+                                                                                prepare=variant.calls.prepare)
         self.numbers = variant.numbers(symbols)
         self.takes_numbers = bool(variant.early or variant.late)
         self.is_plain = not self.takes_numbers and variant.derived is None

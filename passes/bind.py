@@ -4,7 +4,8 @@
     binder.bind({"b": 8, "s": 16})    # for given sizes: a copy in which each size is a number
 
 An arrangement of a symbolic graph is made once, with everything that takes long: passes, fusion, kernels, whose text does not
-name sizes. Only the memory of a copy is left to be placed.
+name sizes. Only the memory of a copy is left to be placed. A copy with `shares` has nothing but what steps read and write; what
+no size changes is the arrangement's own, and the rest of its graph is made when somebody looks at it.
 """
 
 from collections.abc import Callable
@@ -13,12 +14,13 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from ..ir.aval import Aval
-from ..ir.graph import Builder, Graph, Node, Value
+from ..ir.graph import Graph, Node, Update, Value
 from ..ir.kernel import Kernel
 from ..ir.substitute import evaluator, has_symbols, replaced, valuer
 from ..ir.symbolic import SymInt, is_symbol, names_of
 from .codegen.llvm.fused_epilogue import Fused as FusedEpilogue
 from .fuse import Group
+from .kernel_body import is_free
 from .plan_memory import Plan
 
 _PLAIN = frozenset((Kernel, FusedEpilogue, Graph))
@@ -29,20 +31,33 @@ def bind_graph(graph: Graph, values: dict) -> Graph:
     return Binder(Plan(graph, (), {})).bind(values).graph if graph.symbols else graph
 
 
-class Binder:
-    """Makes copies of an arrangement for given sizes."""
+def _parts_of(kind: type) -> Any:
+    """The names of what an object of a record refers to values and nodes by; None for what refers to none."""
+    if kind not in _PARTS:
+        _PARTS[kind] = frozenset([f.name for f in fields(kind)]) if is_dataclass(kind) and kind not in _PLAIN else None
+    return _PARTS[kind]
 
-    def __init__(self, plan: Plan):
-        self.plan = plan
+
+_PARTS: dict = {}       # by type
+
+
+class Binder:
+    """Makes copies of an arrangement for given sizes.
+
+    shares    whether a copy holds what no size changes as it is, rather than copies of it
+    steps     those that all copies share then
+    """
+
+    def __init__(self, plan: Plan, shares: bool = False):
+        self.plan, self.shares = plan, shares
         symbols = dict(plan.graph.symbols)
         _collect(plan.steps, symbols)
         self.keys = tuple(symbols)
         self.names = sorted(frozenset().union(*map(names_of, symbols.values())))
         self.evaluate = evaluator(symbols.values(), self.names)
-        graph = plan.graph
-        self.inputs = [(v, v.aval.is_symbolic) for v in graph.inputs]
-        self.nodes = [(n, has_symbols(n.inputs), any(map(has_symbols, n.params.values())),
-                       any(v.aval.is_symbolic for v in n.outputs)) for n in graph.nodes]
+        self.fixed: Any = _Fixed(plan.graph if shares else None)
+        self.steps = frozenset([s for s in plan.steps if shares and self.fixed.holds(s)])
+        self.kept = {id(s): s for s in self.fixed.seen}
 
     def bind(self, values: dict) -> Plan:
         """The arrangement for `values` of the names."""
@@ -56,6 +71,49 @@ class Binder:
         return _Copy(self, give).mapped(self.plan)
 
 
+class _Fixed:
+    """What no size changes of a graph and of what refers to it: values, nodes, and `seen` of what was asked for."""
+
+    def __init__(self, graph: Graph | None):
+        self.values: set = set()
+        self.nodes: set = set()
+        self.seen: list = []
+        self._known: dict = {}
+        if graph is None:
+            return
+        self.values.update([v for v in graph.inputs if not v.aval.is_symbolic])
+        for n in graph.nodes:
+            plain = [v for v in n.outputs if not v.aval.is_symbolic]
+            if (len(plain) == len(n.outputs) and self.values.issuperset([x for x in n.inputs if type(x) is Value])
+                    and not has_symbols(n.inputs) and not any(map(has_symbols, n.params.values()))):
+                self.nodes.add(n)
+            self.values.update([v for v in plain if n in self.nodes or not is_free(v)])
+
+    def holds(self, x: Any) -> bool:
+        """Whether no size changes something that refers to values and nodes."""
+        kind = type(x)
+        if kind is Value:
+            return x in self.values
+        if kind is Node:
+            return x in self.nodes
+        if kind in (tuple, list) or isinstance(x, tuple):
+            return all(map(self.holds, x))
+        if kind is dict:
+            return all(map(self.holds, (*x, *x.values())))
+        if is_symbol(x):
+            return False
+        names = _parts_of(kind)
+        if names is None:
+            return True
+        found = self._known.get(id(x))
+        if found is None:
+            parts = (x.nodes, x.shape) if kind is Group else tuple([getattr(x, name) for name in names])
+            found = self._known[id(x)] = self.holds(parts)
+            if found:
+                self.seen.append(x)
+        return found
+
+
 def _collect(x: Any, found: dict):
     """Enters the symbolic numbers of steps, but for those of their groups."""
     stack, seen = [x], set()
@@ -67,43 +125,79 @@ def _collect(x: Any, found: dict):
             stack.extend(x)
         elif type(x) is dict:
             stack.extend(x.values())
-        elif is_dataclass(x) and type(x) not in _PLAIN and type(x) is not Group and id(x) not in seen:
+        elif type(x) is not Group and _parts_of(type(x)) is not None and id(x) not in seen:
             seen.add(id(x))
-            stack.extend([getattr(x, f.name) for f in fields(x)])
+            stack.extend([getattr(x, name) for name in _parts_of(type(x))])
 
 
 class _Copy:
-    """Copies a graph, and what refers to it, with numbers for symbols."""
+    """Copies a graph, and what refers to it, with numbers for symbols: what is asked for, when it is asked for."""
 
     def __init__(self, binder: Binder, give: Callable):
-        self.give, self._avals = give, {}
+        self.give, self._fixed, self._avals = give, binder.fixed, {}
+        self.values: dict = {}
+        self.nodes: dict = {}
         graph = binder.plan.graph
-        b = Builder(graph.name)
-        values: dict = {v: b.input(v.name, self.aval(v.aval) if symbolic else v.aval) for v, symbolic in binder.inputs}
-        nodes: dict = {}
-        for n, in_operands, in_params, in_types in binder.nodes:
-            operands = [values[x] if type(x) is Value else x for x in n.inputs]
-            made = nodes[n] = b.copy_as(
-                n, [replaced(x, give) for x in operands] if in_operands else operands,
-                {k: replaced(v, give) for k, v in n.params.items()} if in_params else n.params,
-                [self.aval(v.aval) for v in n.outputs] if in_types else [v.aval for v in n.outputs])
-            values.update(zip(n.outputs, made.outputs))
-        self.values, self.nodes = values, nodes
-        self.graph = b.finish_like(graph, values)
-        self.known: dict = {id(graph): self.graph}
+        self.graph: Any = BoundGraph(graph, self)
+        self.known: dict = {**binder.kept, id(graph): self.graph}
+        if not binder.shares:
+            self.known[id(graph)] = self.graph = self.whole(graph)
 
     def aval(self, aval):
         """A type with its sizes as numbers."""
+        if not aval.is_symbolic:
+            return aval
         found = self._avals.get(id(aval))
         if found is None:
             found = self._avals[id(aval)] = Aval(replaced(aval.shape, self.give), aval.dtype)
         return found
 
+    def value(self, v: Value) -> Value:
+        """The copy of a value. Its node is the copy only where it is a view or a fill, and once the whole graph is made."""
+        found = self.values.get(v)
+        if found is None:
+            if v in self._fixed.values:
+                return v
+            if is_free(v):
+                self.node(v.node)
+                return self.values[v]
+            found = self.values[v] = Value(self.aval(v.aval), node=v.node, index=v.index, name=v.name)
+        return found
+
+    def node(self, n: Node) -> Node:
+        """The copy of a node."""
+        found = self.nodes.get(n)
+        if found is None:
+            if n in self._fixed.nodes:
+                return n
+            operands = tuple([self.value(x) if type(x) is Value else replaced(x, self.give) for x in n.inputs])
+            params = {k: replaced(v, self.give) for k, v in n.params.items()}
+            found = self.nodes[n] = Node(n.op, operands, params, (), multi=n.multi, line=n.line)
+            found.outputs = tuple([self._made(v, found) for v in n.outputs])
+        return found
+
+    def _made(self, v, node):
+        """The copy of a value that a copied node makes."""
+        if v not in self._fixed.values and v not in self.values:
+            self.values[v] = Value(self.aval(v.aval), node=node, index=v.index)
+        return self.value(v)
+
+    def whole(self, graph: Graph) -> Graph:
+        """The graph, every node of it."""
+        inputs = tuple([self.value(v) for v in graph.inputs])
+        nodes = tuple([self.node(n) for n in graph.nodes])
+        for n in nodes:
+            for v in n.outputs:
+                if v not in self._fixed.values:
+                    v.node = n
+        updates = tuple([Update(self.value(u.target), self.value(u.value)) for u in graph.updates])
+        return Graph(graph.name, inputs, nodes, tuple([self.value(v) for v in graph.outputs]), updates)
+
     def mapped(self, x):
         """Anything that refers to values and nodes of the graph, over the copy."""
         kind = type(x)
         if kind is Value:
-            return self.values[x]
+            return self.value(x)
         if kind is int or kind is str:
             return x
         if kind is tuple:
@@ -115,20 +209,38 @@ class _Copy:
         if is_symbol(x):
             return self.give(x)
         if kind is Node:
-            return self.nodes[x]
+            return self.node(x)
         if kind is Group:
-            return BoundGroup(x, self)
+            return x if id(x) in self.known else BoundGroup(x, self)
         found = self.known.get(id(x))
         if found is not None:
             return found
         if isinstance(x, tuple):
             return kind(*[self.mapped(v) for v in x])
-        if kind in _PLAIN or not is_dataclass(x):
+        names = _parts_of(kind)
+        if names is None:
             return x
-        made = self.known[id(x)] = copy(x)
-        for f in fields(x):
-            object.__setattr__(made, f.name, self.mapped(getattr(x, f.name)))
+        made = self.known[id(x)] = object.__new__(kind)
+        for name, part in vars(x).items():
+            object.__setattr__(made, name, self.mapped(part) if name in names else part)
         return made
+
+
+class BoundGraph:
+    """A graph with numbers in the place of sizes: what goes in and comes out, and all of it when somebody wants to see it."""
+
+    def __init__(self, graph: Graph, over: _Copy):
+        self._graph, self._over = graph, over
+        self.inputs = tuple([over.value(v) for v in graph.inputs])
+        self.outputs = tuple([over.value(v) for v in graph.outputs])
+
+    def __getattr__(self, name):
+        if name.startswith("__") or "_over" not in self.__dict__:
+            raise AttributeError(name)
+        if name == "whole":
+            value = self.__dict__[name] = self._over.whole(self._graph)
+            return value
+        return getattr(self.whole, name)
 
 
 class BoundGroup:

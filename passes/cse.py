@@ -21,21 +21,36 @@ def cse(graph: Graph) -> Graph:
 
 def _repeated(graph) -> dict:
     """{node: the first one that computes the same}."""
-    seen: dict = {}
-    same: dict = {}
-    number: dict = {v: i for i, v in enumerate(graph.values())}      # of equal values that of the first
-
-    def operand_key(x):
-        return number[x] if type(x) is Value else (param_key(x),)
-
+    equals, same = Equals(), {}
     for node in graph.nodes:
-        if not node.is_pure:
-            continue
-        keys = [operand_key(x) for x in node.inputs]
-        if len(keys) > 1 and "commutative" in node.op.traits:
-            keys.sort(key=repr)
-        first = seen.setdefault((node.op, tuple(keys), params_key(node.params)), node)
+        first = equals.enter(node)
         if first is not node:
             same[node] = first
-            number.update({v: number[w] for v, w in zip(node.outputs, first.outputs)})
     return same
+
+
+class Equals:
+    """Which values are the same, whatever the inputs are. Nodes are entered in order.
+
+    number    of each value, that of the first one that is equal to it
+    """
+
+    def __init__(self):
+        self.number: dict = {}
+        self._first: dict = {}
+
+    def of(self, value: Value) -> int:
+        """The number of a value whose node was entered, or that is an input."""
+        return self.number.setdefault(value, len(self.number))
+
+    def enter(self, node: Node) -> Node:
+        """The first node that computes the same; itself, if there is none."""
+        if not node.is_pure:
+            return node
+        keys = [self.of(x) if type(x) is Value else (param_key(x),) for x in node.inputs]
+        if len(keys) > 1 and "commutative" in node.op.traits:
+            keys.sort(key=repr)
+        first = self._first.setdefault((node.op, tuple(keys), params_key(node.params)), node)
+        if first is not node:
+            self.number.update({v: self.of(w) for v, w in zip(node.outputs, first.outputs)})
+        return first

@@ -12,6 +12,7 @@ import heapq
 import itertools
 import math
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -148,22 +149,23 @@ def place(arranged: Plan, scratch_of: Callable | None = None, over_of: Callable 
     code; None for one that Python must call, as all are without `scratch_of`. `over_of` gives, for one that is native,
     {result: what it reads, in whose memory the result may be written}."""
     graph, made, steps, arguments = arranged.graph, set(), [], 0
+    ends = {s: (_reads(s), _writes(s)) for s in arranged.steps}
     for s in arranged.steps:
         need = 0 if type(s) is Fused else scratch_of(s) if scratch_of is not None else None
         if need is None:
-            steps += [*_views(s.node.inputs, made), s]
+            steps += [*_views(s.node.inputs, made), copy(s)]        # what is dead after it is this plan's
             continue
         if not steps or type(steps[-1]) is not Run or arguments > MOST_ARGUMENTS:
             steps.append(Run([]))
             arguments = 0
         steps[-1].steps.append(s)
-        arguments += len(_reads(s)) + len(_writes(s))
+        arguments += sum(map(len, ends[s]))
         if need:
             steps[-1].scratch[s] = need
         if over_of is not None and type(s) is not Fused:
             steps[-1].over.update(over_of(s))
     steps += _views(graph.outputs, made)
-    _place_all(graph, steps, arranged.in_place)
+    _place_all(graph, steps, arranged.in_place, ends)
     return Plan(graph, tuple(steps), arranged.in_place)
 
 
@@ -255,49 +257,51 @@ def _flat(p):
 # Memory.
 
 
-def _place_all(graph, steps, in_place):
-    """Gives runs their arguments and arenas, and each step the values that are dead after it."""
+def _place_all(graph, steps, in_place, ends):
+    """Gives runs their arguments and arenas, and each step the values that are dead after it. `ends`: what each step of a run
+    reads and writes."""
     last = {}
     for i, s in enumerate(steps):
-        for v in _touched(s):
+        for v in _touched(s, ends):
             last[v] = i
     forever = set(graph.outputs) | set(graph.inputs)
     for i, s in enumerate(steps):
-        seen = _touched(s)
         if type(s) is Run:
-            made = dict.fromkeys([v for each in s.steps for v in _writes(each)])
-            _finish_run(s, made, [v for v in made if v not in forever and last[v] == i], in_place)
+            made = dict.fromkeys([v for each in s.steps for v in ends[each][1]])
+            _finish_run(s, made, {v for v in made if v not in forever and last[v] == i}, in_place, ends)
             seen = [*s.reads, *s.writes]
+        else:
+            seen = _touched(s, ends)
         s.dead = tuple([v for v in dict.fromkeys(seen) if v not in forever and last[v] == i])
 
 
-def _touched(step):
+def _touched(step, ends):
     """The values that a step reads or makes, as the next steps see them."""
     if type(step) is Run:
-        return [v for s in step.steps for v in (*_reads(s), *_writes(s))]
+        return [v for s in step.steps for end in ends[s] for v in end]
     read = _values(step.node) if type(step) is Call else [*_values(step.node), *_reads(step)]
     return [*read, *_writes(step)]
 
 
-def _finish_run(run, made, local, in_place):
+def _finish_run(run, made, inside, in_place, ends):
     """The arguments and the arena of a run."""
-    inside = set(local)
     run.writes = [v for v in made if v not in inside]
     replaced = {in_place[v] for v in run.writes if v in in_place}
-    read = dict.fromkeys([v for s in run.steps for v in _reads(s)])
+    read = dict.fromkeys([v for s in run.steps for v in ends[s][0]])
     run.reads = [v for v in read if v not in made and v not in replaced]
-    _fill_arena(run, inside)
+    _fill_arena(run, inside, ends)
 
 
-def _fill_arena(run, inside):
+def _fill_arena(run, inside, ends):
     """Gives values and scratch memory places in the arena, those that are needed at the same time apart from each other."""
     first, last = {}, {}
     for i, s in enumerate(run.steps):
-        for v in (*_reads(s), *_writes(s)):
-            if v in inside:
-                first.setdefault(v, i)
-                last[v] = i
-    over = _written_over(run, first, last)
+        for end in ends[s]:
+            for v in end:
+                if v in inside:
+                    first.setdefault(v, i)
+                    last[v] = i
+    over = _written_over(run, first, last, ends)
     lives = [Life(v, _room(v), i, last[v]) for v, i in first.items() if v not in over]
     lives += [Life(s, _rounded(run.scratch[s]), i, i) for i, s in enumerate(run.steps) if s in run.scratch]
     at, run.arena_bytes = _placed(lives, LINE)
@@ -309,12 +313,12 @@ def _fill_arena(run, inside):
     run.scratch = {s: at[s] for s in run.scratch}
 
 
-def _written_over(run, first, last):
+def _written_over(run, first, last, ends):
     """{value: the one whose place in the arena it takes}, makers in order. What it is written over lives as long as it does."""
     found = {}
-    for i, s in enumerate(run.steps):
-        read = _reads(s) if run.over else ()
-        for v in _writes(s) if read else ():
+    for i, s in enumerate(run.steps if run.over else ()):
+        read, written = ends[s]
+        for v in written:
             source = run.over.get(v)
             if v in first and source in first and last[source] == i and read.count(source) == 1:
                 found[v] = source

@@ -52,6 +52,7 @@ tls = _Local()
 COMPILERS: list = []         # what `Module.compile` calls: `ingot.compile`, put there by the face
 OPEN_PROFILES: list = []     # who takes the time of compiled code that runs; the last one does
 COUNTERS: list = []          # who counts what compiled code does: each is told of it
+OPEN_READERS: set = set()    # code of ingot's own functions that only compute with numbers which they read out of tensors
 
 
 def mode() -> Mode:
@@ -77,3 +78,9 @@ def set_default_dtype(d) -> None:
     if d not in dt.FLOATS:
         raise dt.DTypeError(f"the default dtype must be a floating point dtype, got {d}")
     Defaults.dtype = d
+
+
+def computes_with_numbers(function):
+    """Marks a function that takes whatever stands for a number, while a call is recorded, as the number itself."""
+    OPEN_READERS.add(function.__code__)
+    return function

@@ -240,3 +240,87 @@ def test_code_that_looks_at_types_gets_plain_numbers():
     for i in range(8):
         x = normal(i, 16)
         assert plain(traced(x)) == plain(f(x))
+
+
+def one_mask(x):
+    hit = x > 0
+    out = ingot.zeros_like(x)
+    out[hit] += (x[hit] * x.sin()[hit]).exp()
+    return out
+
+
+def masks_alike(x):
+    return x[x > 0], x.exp()[x > 0]
+
+
+def asked_whether_any(x):
+    if not (x > 0).any():
+        return x
+    return x[x > 0].sum() if (x > 0).any() else x * 2
+
+
+def written_between(x):
+    hit = x > 0
+    first = x[hit]
+    hit.logical_not_()
+    return first, x[hit]
+
+
+def counted_and_used(x):
+    n, m = (x > 0).sum().item(), (x > 0).sum().item()
+    return x[:n] * m
+
+
+def of_its_type(total):
+    n = total.item()
+    return n if type(n) is int else "no int"
+
+
+def asked_by_types(x):
+    total = (x > 0).sum()
+    return x[: total.item()] * 2, of_its_type(total)
+
+
+@pytest.mark.parametrize("program, stretches", [
+    (one_mask, 2), (masks_alike, 2), (asked_whether_any, 3), (written_between, 3), (counted_and_used, 2),
+    (asked_by_types, None)])
+def test_what_was_asked_is_not_asked_again(program, stretches):
+    traced = jit.trace(program)
+    for i in range(24):
+        x = normal(i % 12, 16)
+        assert plain(traced(x)) == plain(program(x)), i
+        if i == 0:
+            traced(x)
+            assert stretches is None or traced.stats()["graphs"] == stretches
+    assert traced.stats()["compiles"] <= (MOST if stretches else 16), traced.stats()["misses"]
+
+
+class Experts(nn.Module):
+    """A layer of experts, each for those rows whose two best it is among."""
+
+    def __init__(self):
+        super().__init__()
+        self.gate, self.experts = nn.Linear(4, 3), nn.ModuleList([nn.Linear(4, 4) for _ in range(3)])
+
+    def forward(self, x):
+        weights, chosen = self.gate(x).softmax(-1).topk(2, -1)
+        out = ingot.zeros_like(x)
+        for i, expert in enumerate(self.experts):
+            rows, slot = ingot.where(chosen == i)
+            out.index_add_(0, rows, expert(x[rows]) * weights[rows, slot].unsqueeze(-1))
+            mine = (chosen == i).any(-1)
+            if mine.any():
+                out[mine] += expert(x[mine]).tanh()
+        return out
+
+
+def test_a_mixture_of_experts():
+    ingot.manual_seed(0)
+    net = Experts()
+    traced = jit.trace(net)
+    for i in range(20):
+        x = normal(i, 20 + i % 7, 4)
+        assert plain(traced(x)) == plain(net(x)), i
+    stats = traced.stats()
+    assert stats["compiles"] <= MOST, stats["misses"]
+    assert stats["graphs"] <= 3 * (1 + 3 * 3)       # of each recording: a stretch for each count and each question

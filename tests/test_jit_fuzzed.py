@@ -76,7 +76,6 @@ def test_slices_that_are_all_of_a_symbolic_size():
 
 def test_addresses_are_refused():
     assert outcome(jit.trace(lambda x: x.data_ptr()), ingot.ones(2))[0] == "trace"
-    assert outcome(jit.trace(lambda x: x.storage_offset()), ingot.ones(2))[0] == "trace"
 
 
 def test_parts_of_one_memory_are_no_aliases():

@@ -345,3 +345,21 @@ def test_a_weight_that_is_read_and_kept_outside_is_one_recording():
     got, traced = run(jit.trace)
     assert got == want
     assert traced.stats()["compiles"] <= 3, traced.stats()["misses"]
+
+
+@pytest.mark.parametrize("dtype", [ingot.float32, ingot.float64])
+def test_bins_over_the_range_of_the_data(dtype):
+    """The range is read at each call, and decides the way only where it is empty or not finite."""
+    def f(x):
+        return ingot.histc(x, 7)
+
+    traced = jit.trace(f)
+    for i in range(24):
+        ingot.manual_seed(i)
+        x = ingot.rand(20 + i % 3, dtype=dtype) * (i % 5)
+        assert plain(traced(x)) == plain(f(x)), i
+    assert traced.stats()["compiles"] <= 3, traced.stats()["misses"]
+    for worst in (float("nan"), float("inf")):
+        with pytest.raises(ValueError, match="finite"):
+            traced(ingot.tensor([0.0, worst, 3.0], dtype=dtype))
+    assert plain(traced(x)) == plain(f(x))

@@ -28,6 +28,11 @@ ASKED = {
     "strides": (lambda x: x * x.stride(0), PAIRS),
     "strides of a view": (lambda x: x * x[1:].stride(0), PAIRS),
     "a window by its own strides": (lambda x: ingot.as_strided(x, (2, 2), x.stride()), PAIRS),
+    "where it begins": (lambda x: x * x.storage_offset(), PARTS),
+    "where a view begins": (lambda x: x * x[1:].storage_offset(), PARTS),
+    "where a view begins among sizes": (lambda x: x.sum() * (x + 1)[x.shape[0] // 2:].storage_offset(),
+                                        [LONG[:n] for n in (4, 5, 7, 9, 12)]),
+    "where a row begins": (lambda x: x.sum() * (x * 2)[1].storage_offset(), [w.clone() for w in WIDE]),
     "a window from where it begins": (lambda x: ingot.as_strided(x, (2,), (1,)), PARTS)}
 
 

@@ -10,7 +10,13 @@ from ingot.ir.errors import DimError
 from ingot.ir.ops import embedding as ops
 from ingot.ir.ops.indexing import index_put
 from ingot.ir.ops.loss import cross_entropy, softmax_minus_onehot
+from ingot.passes.codegen.llvm import bags, gathers, maps, point_taps, scans
+from ingot.passes.codegen.llvm import lookup as rows
+from ingot.runtime.cpu import gathers as gather_plans
 from ingot.runtime.cpu import lookup
+from ingot.runtime.cpu import maps as map_plans
+from ingot.runtime.cpu import point_taps as tap_plans
+from ingot.runtime.cpu import scans as scan_plans
 from ingot.runtime.dispatch import kernel_of
 
 
@@ -126,3 +132,23 @@ def test_a_traced_training_step_has_the_bits_of_eager():
     traced = ingot.jit.trace(step)
     for _ in range(2):
         assert all(ingot.equal(a, b) for a, b in zip(step(*args), traced(*args)))
+
+
+SINGLE, INDEX = np.dtype(np.float32), np.dtype(np.int64)
+PLANS = [       # what writes the text, the plan for a size
+    (rows.LookupKernel, lambda n: lookup.plan("take", SINGLE, n, 8, 10, False, 1)),
+    (rows.LookupKernel, lambda n: lookup.plan("add", SINGLE, n, 8, 10, True, 1)),
+    (bags.BagKernel, lambda n: lookup.bag_plan(SINGLE, n, 8, 3, 1)),
+    (maps.MapKernel, lambda n: map_plans.plan(SINGLE, True, (n, 4), 0, 7, 2, 1)),
+    (gathers.GatherKernel, lambda n: gather_plans.plan(SINGLE, (n, 4), INDEX, (n, 4), 0, 1)),
+    (gathers.ScatterKernel, lambda n: gather_plans.scatter_plan(SINGLE, gathers.ADD, (n, 4), (n, 4), 0, 1)),
+    (scans.ScanKernel, lambda n: scan_plans.plan("add", SINGLE, (n, 4), 0, 1)),
+    (point_taps.TapsKernel, lambda n: tap_plans.plan("put", SINGLE, True, n, 4, 25, 9, 4, 1))]
+
+
+@pytest.mark.parametrize("kernel, plan", PLANS, ids=lambda x: getattr(x, "__name__", ""))
+def test_a_new_size_writes_no_text(kernel, plan, monkeypatch):
+    plan(1009)
+    monkeypatch.setattr(kernel, "text", None)
+    for n in (1013, 1019, 1021):
+        assert plan(n) is not plan(1009)

@@ -4,11 +4,19 @@ import numpy as np
 import pytest
 
 from graphs import graph_of_sizes
+from ingot.ir import dtype as dt
+from ingot.ir.aval import Aval
+from ingot.ir.graph import Builder
 from ingot.ir.interp import interpret
+from ingot.ir.ops import elementwise, linalg, reduce, shape
+from ingot.ir.scope import Scope
 from ingot.ir.verify import verify
 from ingot.passes.bind import Binder, bind_graph
 from ingot.passes.lift_numbers import lift_numbers
 from ingot.passes.plan_memory import arrange, place
+from ingot.runtime.cpu import native
+from ingot.runtime.cpu.program import CompiledGraph, SharedCalls, arranged
+from ingot.runtime.dispatch import kernel_of
 
 
 @pytest.mark.parametrize("b, s", [(4, 6), (3, 5), (2, 2)])
@@ -38,3 +46,39 @@ def test_an_arrangement_is_copied_with_numbers(b, s):
     assert all(type(n) is int for n in group.shape) and all(type(n) is int for n in group.body.shape)
     again = place(Binder(arranged).bind({"b": b + 1, "seq_len": s, "n": 0.5}))
     assert again.graph.inputs[0].shape[0] == b + 1 and plan.graph.inputs[0].shape[0] == b
+
+
+def pooled_layer():
+    """A graph whose sizes are free before a sum over them, and fixed after it."""
+    n = Scope().size("n", 5)
+    b = Builder()
+    x, w = b.input("x", Aval((n, 4), dt.float32)), b.input("w", Aval((4, 3), dt.float32))
+    last = b.append(shape.select, (x,), {"dim": 0, "index": -1})
+    pooled = b.append(reduce.sum_, (x,), {"dim": (0,), "keepdim": False})
+    row = b.append(shape.reshape, (b.append(elementwise.add, (pooled, last), {}),), {"shape": (1, 4)})
+    layer = b.append(linalg.matmul, (row, w), {})
+    square = b.append(linalg.matmul, (x, b.append(shape.permute, (x,), {"dims": (1, 0)})), {})
+    return b.finish([b.append(linalg.matmul, (layer, b.append(shape.permute, (w,), {"dims": (1, 0)})), {}), square])
+
+
+def test_copies_share_what_no_size_changes():
+    binder = Binder(arranged(lift_numbers(pooled_layer()).graph, {0, 1}), shares=True)
+    first, second = binder.bind({"n": 3}), binder.bind({"n": 7})
+    products = [s for s in binder.plan.steps if getattr(s, "node", None) is not None and s.node.op is linalg.matmul]
+    assert {s in binder.steps for s in products} == {True, False}       # the layers, and x @ x.T
+    assert [a is b for a, b in zip(first.steps, second.steps)] == [s in binder.steps for s in binder.plan.steps]
+    assert not first.graph.symbols and [v.shape for v in second.graph.outputs] == [(1, 4), (7, 7)]
+
+
+def test_shared_steps_are_prepared_once(monkeypatch):
+    binder, asked = Binder(arranged(lift_numbers(pooled_layer()).graph, {0, 1}), shares=True), []
+    prepare = native.prepare
+    monkeypatch.setattr(native, "prepare", lambda step: [asked.append(step), prepare(step)][1])
+    calls, rng = SharedCalls(binder.steps), np.random.default_rng(0)
+    for n in (3, 7, 2, 3):
+        made = CompiledGraph(binder.bind({"n": n}), kernel_of, prepare=calls.prepare)
+        x, w = rng.normal(size=(n, 4)).astype("f"), rng.normal(size=(4, 3)).astype("f")
+        want = interpret(made.graph, [x, w]).outputs
+        for a, b in zip(made.run([x, w]), want, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-5)
+    assert max(map(asked.count, asked)) == 1 and any(s in binder.steps for s in asked)

@@ -259,14 +259,6 @@ def _refuse_address(what):
 
 
 @api(function=False)
-def storage_offset(self) -> int:
-    """How many elements lie in the storage before this tensor's first."""
-    root = self if self._base is None else self._base
-    _refuse_address("where a tensor begins in its storage")
-    return (address_of(self._a) - address_of(root._a)) // self._a.itemsize
-
-
-@api(function=False)
 def data_ptr(self) -> int:
     """The address of the first element."""
     _refuse_address("the address of a tensor")

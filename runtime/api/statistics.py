@@ -16,7 +16,7 @@ from ...ir.ops.indexing import scatter
 from ...ir.ops.moments import mean
 from ...ir.ops.shape import diagonal, expand, full, reshape
 from ...ir.substitute import as_float
-from ..state import tls
+from ..state import computes_with_numbers, tls
 from ..tensor import Tensor, wrap
 from . import returns
 from .creation import filled
@@ -146,6 +146,7 @@ def bincount(input, weights=None, minlength=0):
 
 
 @api()
+@computes_with_numbers
 def histc(input, bins=100, min=0, max=0, *, out=None):
     """Counts in equal bins between min and max (the data's range if both are equal); what is outside is left out."""
     if not input.dtype.is_floating_point:
@@ -158,7 +159,7 @@ def histc(input, bins=100, min=0, max=0, *, out=None):
         low, high = rd.amin(x, dim=(0,), keepdim=False).item(), rd.amax(x, dim=(0,), keepdim=False).item()
     if low == high:
         low, high = low - 1, high + 1
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+    if not -math.inf < low < high < math.inf:
         raise ArgumentError(f"histc needs finite min <= max, got {low} and {high}")
     inside = ew.logical_and(ew.ge(x, low), ew.le(x, high))
     place = ew.cast(ew.where(inside, ew.mul(ew.div(ew.sub(x, low), high - low), float(bins)), 0.0), dtype=dt.int64)

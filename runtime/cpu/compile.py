@@ -24,7 +24,7 @@ from ...ir import config
 from ...ir.errors import DeviceError, FileError, GraphError
 from ...ir.target import Target, host, supports, usable_cpus
 from . import cache, elf, module_parts
-from .texts import Text, digest_of
+from .texts import Text, digest_of, text_by
 
 # Part of every key: raised when the meaning of a cached object changes other than through its IR text.
 _OBJECT_FORMAT = 1
@@ -67,6 +67,13 @@ def compile_module(ir_text: str | Text, symbols, target: Target | None = None, p
     if missing:
         raise GraphError(f"compiled module defines no {', '.join(missing)}; it has {', '.join(sorted(found))}")
     return {name: found[name] for name in symbols}
+
+
+@functools.lru_cache(1024)
+def task_of(kernel, symbol: str, *arguments) -> int:
+    """Where a compiled function of a kernel is, whose text is `kernel.text(*arguments)`. Sizes that come for the first time ask
+    for it, so it is known by the record."""
+    return compile_module(text_by(type(kernel).text, kernel, *arguments), [symbol])[symbol]
 
 
 def emit_object(ir_text: str | Text, target: Target | None = None, passes: str | None = None) -> bytes:

@@ -10,7 +10,7 @@ from ...ir.target import host
 from ...passes.codegen.llvm import gathers as codegen
 from ...passes.codegen.llvm.types import F32, F64, I32, I64
 from . import alloc, jobs, pool
-from .compile import compile_module
+from .compile import task_of
 
 SIZES = (1, 2, 4, 8)
 ADDABLE = {np.dtype(np.float32): F32, np.dtype(np.float64): F64, np.dtype(np.int32): I32, np.dtype(np.int64): I64}
@@ -74,7 +74,7 @@ def plan(dtype, shape: tuple, index_dtype, wanted: tuple, dim: int, threads: int
     words = _words(shape, wanted, steps, dim)
     items = math.prod(shape[:dim]) * wanted[dim]
     todo, work = jobs.Jobs(threads), 4 * items * words["inner"]
-    todo.add(compile_module(kernel.text(), [kernel.symbol])[kernel.symbol], codegen.WORDS[len(codegen.ARRAYS) + 2:],
+    todo.add(task_of(kernel, kernel.symbol), codegen.WORDS[len(codegen.ARRAYS) + 2:],
              chunks=jobs.chunks_for(work, items, threads), items=items, **words)
     return todo.plan(0, work)
 
@@ -91,7 +91,7 @@ def scatter_plan(dtype, how: str, shape: tuple, wanted: tuple, dim: int, threads
     kernel, dim = codegen.ScatterKernel(host(), element, how), dim % len(shape)
     words, outer = _words(shape, wanted, steps, dim), math.prod(shape[:dim])
     todo, work = jobs.Jobs(threads), 4 * outer * wanted[dim] * words["inner"]
-    todo.add(compile_module(kernel.text(), [kernel.symbol])[kernel.symbol], codegen.WORDS[len(codegen.ARRAYS) + 2:],
+    todo.add(task_of(kernel, kernel.symbol), codegen.WORDS[len(codegen.ARRAYS) + 2:],
              chunks=jobs.chunks_for(work, outer, threads), items=outer, **words)
     return todo.plan(0, work)
 

@@ -17,7 +17,7 @@ from ...passes.codegen.llvm import bags as bags_codegen
 from ...passes.codegen.llvm import lookup as codegen
 from ...passes.codegen.llvm.types import F32, F64, I16
 from . import alloc, jobs, pool
-from .compile import compile_module
+from .compile import task_of
 
 ADDABLE = {np.dtype(np.float32): F32, np.dtype(np.float64): F64}
 BY_SIZE = {2: I16, 4: F32, 8: F64}  # rows are copied as elements of their size
@@ -43,7 +43,7 @@ def plan(kind, dtype, count, width, table_rows, clears, threads) -> jobs.JobsPla
     size = dtype.itemsize
     kernel = codegen.LookupKernel(host(), BY_SIZE[size] if kind == "take" else ADDABLE[dtype])
     symbol = getattr(kernel, kind)
-    task = compile_module(kernel.text(), [symbol])[symbol]
+    task = task_of(kernel, symbol)
     shares = count if kind == "take" else -(-width * size // 64)
     chunks = min(threads, shares) if threads > 1 and count * width >= _WORK else 1
     todo = jobs.Jobs(threads)
@@ -84,7 +84,7 @@ def add_into(table, values, index):
 def bag_plan(dtype, count, width, bags, threads) -> jobs.JobsPlan:
     """The plan on (table, index, offsets, sums) of each bag's rows."""
     kernel = bags_codegen.BagKernel(host(), ADDABLE[dtype])
-    task, work = compile_module(kernel.text(), [kernel.symbol])[kernel.symbol], count * width
+    task, work = task_of(kernel, kernel.symbol), count * width
     todo = jobs.Jobs(threads)
     todo.add(task, bags_codegen.WORDS[len(bags_codegen.ARRAYS) + 2:], chunks=jobs.chunks_for(work, bags, threads), items=bags,
              count=count, width=width)

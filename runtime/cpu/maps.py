@@ -10,7 +10,7 @@ from ...ir.target import host
 from ...passes.codegen.llvm import maps as codegen
 from ...passes.codegen.llvm.types import F32, F64
 from . import alloc, jobs, pool
-from .compile import compile_module
+from .compile import task_of
 
 _WEIGHTED = {np.dtype(np.float32): F32, np.dtype(np.float64): F64}
 _COPIED = {1: "i8", 2: "i16", 4: F32, 8: F64}       # elements of their size
@@ -26,7 +26,7 @@ def plan(dtype, weighted: bool, shape: tuple, axis: int, count: int, number: int
     symbol = kernel.along if inner == 1 else kernel.across
     items, work = outer if inner == 1 else outer * count, 4 * outer * count * inner * number
     todo = jobs.Jobs(threads)
-    todo.add(compile_module(kernel.text(symbol), [symbol])[symbol], codegen.WORDS[len(codegen.ARRAYS) + 2:],
+    todo.add(task_of(kernel, symbol, symbol), codegen.WORDS[len(codegen.ARRAYS) + 2:],
              chunks=jobs.chunks_for(work, items, threads), items=items, size=shape[axis], count=count, inner=inner, taps=number)
     return todo.plan(0, work)
 

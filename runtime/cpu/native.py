@@ -8,6 +8,7 @@ name operands by number: the node's inputs first, in order, then its results, wh
 they describe the very kernels that eager code runs.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -30,7 +31,7 @@ class Operand(NamedTuple):
     @property
     def size(self) -> int:
         """The number of elements."""
-        return int(np.prod(self.shape, dtype=np.int64))
+        return math.prod(self.shape)
 
 
 class Prepared(NamedTuple):

@@ -1,6 +1,7 @@
 """Runs of native steps: one native call each (`passes/codegen/llvm/programs.py`), on arrays and an arena for inner values."""
 
 import ctypes
+import functools
 from dataclasses import replace
 
 import numpy as np
@@ -196,7 +197,8 @@ def kernel_call(lowered) -> NativeCall:
     return NativeCall((NativeStep(kernel_address(lowered), words),))
 
 
-_texts: dict = {}        # (kernel's name, strategy) -> LLVM IR
+_texts: dict = {}        # (kernel's name, strategy) -> LLVM IR, and where its code is
+_addresses: dict = {}
 
 
 def kernel_text(lowered) -> str | Text:
@@ -211,12 +213,19 @@ def kernel_text(lowered) -> str | Text:
 def kernel_address(lowered) -> int:
     """Where the compiled kernel is."""
     name = lowered.kernel.name
-    return compile.compile_module(kernel_text(lowered), [name])[name]
+    found = _addresses.get((name, lowered.strategy))
+    if found is None:
+        found = _addresses[name, lowered.strategy] = compile.compile_module(kernel_text(lowered), [name])[name]
+    return found
+
+
+@functools.lru_cache(None)
+def _runner(target) -> int:
+    return compile.compile_module(programs.runner_text(target), [programs.RUNNER])[programs.RUNNER]
 
 
 def _entry(run, work):
     """The callable (address of the words, arena, arrays...)."""
-    address = compile.compile_module(programs.runner_text(host()), [programs.RUNNER])[programs.RUNNER]
     parameters = [call.INTEGER, call.array(np.uint8, -1), *[call.array(v.dtype.np, -1, contiguous=True) for v in run.reads],
                   *[call.array(v.dtype.np, -1, writable=True, contiguous=True) for v in run.writes]]
-    return call.entry("graph", address, parameters, 0 if work >= RELEASE_AT else -1)
+    return call.entry("graph", _runner(host()), parameters, 0 if work >= RELEASE_AT else -1)

@@ -10,7 +10,7 @@ from ...ir.target import host
 from ...passes.codegen.llvm import point_taps as codegen
 from ...passes.codegen.llvm.types import F32, F64
 from . import alloc, jobs, pool
-from .compile import compile_module
+from .compile import task_of
 
 _ELEMENTS = {np.dtype(np.float32): F32, np.dtype(np.float64): F64}
 _MOST_TAPS = 16             # a kernel writes its taps out
@@ -24,7 +24,7 @@ def plan(kind: str, dtype, weighted: bool, images: int, channels: int, size: int
     symbol, blocks = kernel.symbol(kind), -(-points // codegen.BLOCK)
     items, work = images * (channels if kind == "put" else blocks), 4 * images * channels * points * taps
     todo = jobs.Jobs(threads)
-    todo.add(compile_module(kernel.text(kind), [symbol])[symbol], codegen.WORDS[len(codegen.ARRAYS) + 2:],
+    todo.add(task_of(kernel, symbol, kind), codegen.WORDS[len(codegen.ARRAYS) + 2:],
              chunks=jobs.chunks_for(work, items, threads), items=items, channels=channels, plane=size, points=points,
              blocks=blocks)
     return todo.plan(0, work)

@@ -47,16 +47,14 @@ class CompiledGraph:
     targets    {position of a result: number of the input that it replaces}; `in_place` says for which of them the run
                itself writes into the input
     kernel_of  gives the eager kernel of an operator
+    prepare    gives the native call of a step, or None; `SharedCalls.prepare` where arrangements have steps in common
     """
 
-    def __init__(self, graph: Graph | Plan, kernel_of, owned=frozenset(), targets=None):
+    def __init__(self, graph: Graph | Plan, kernel_of, owned=frozenset(), targets=None, prepare=native.prepare):
         self._arranged = graph if isinstance(graph, Plan) else arranged(graph, owned, targets)
-        self._kernel_of = kernel_of
+        self._kernel_of, self._native_call = kernel_of, prepare
         graph = self.graph = self._arranged.graph
-        self.number = {v: i for i, v in enumerate(graph.values())}
         self.in_place = frozenset(i for i, v in enumerate(graph.outputs) if v in self._arranged.in_place)
-        self.outputs = tuple([self.number[v] for v in graph.outputs])
-        self.room = [None] * (len(self.number) - len(graph.inputs))
         self._prepare()
 
     def _prepare(self):
@@ -65,7 +63,7 @@ class CompiledGraph:
         changes, threads, prepared = pool.changes(), pool.get_num_threads(), {}
 
         def scratch_of(step):
-            made = prepared[step] = native.prepare(step)
+            made = prepared[step] = self._native_call(step)
             return None if made is None else made.call.scratch_bytes
 
         def over_of(step):
@@ -74,7 +72,10 @@ class CompiledGraph:
 
         self.plan = place(self._arranged, scratch_of, over_of)
         most = threads if pool.changes() == changes else 1
-        self.steps: tuple = tuple([self._step(s, prepared, most) for s in self.plan.steps])
+        number = _Numbers(zip(self.graph.inputs, range(len(self.graph.inputs))))
+        self.steps: tuple = tuple([self._step(s, prepared, number, most) for s in self.plan.steps])
+        self.outputs = tuple([number[v] for v in self.graph.outputs])
+        self.room = [None] * (len(number) - len(self.graph.inputs))
         self.is_native = all(type(s) is NativeRun for s in self.steps)     # nothing in it calls numpy
         self.threads = threads if any(p is not None for p in prepared.values()) else 0
         self._run_made = self._run_steps
@@ -88,10 +89,10 @@ class CompiledGraph:
             self._prepare()
         return self._run_made(arrays)
 
-    def _step(self, step, prepared, threads):
+    def _step(self, step, prepared, number, threads):
         if type(step) is Run:
-            return NativeRun(step, prepared, self.number, self.plan.in_place, self._kernel_of, threads)
-        return CalledNode(step, self.number, self._kernel_of)
+            return NativeRun(step, prepared, number, self.plan.in_place, self._kernel_of, threads)
+        return CalledNode(step, number, self._kernel_of)
 
     def _run_steps(self, arrays) -> list:
         """The results, as arrays, in order."""
@@ -99,6 +100,34 @@ class CompiledGraph:
         for step in self.steps:
             step.run(env)
         return [env[i] for i in self.outputs]
+
+
+class _Numbers(dict):
+    """{value: its place in the environment}; inputs come first, others as they are asked for."""
+
+    def __missing__(self, value):
+        number = self[value] = len(self)
+        return number
+
+
+class SharedCalls:
+    """The native calls of `steps`, which are the same in each copy of an arrangement; those of others are made each time."""
+
+    def __init__(self, steps: frozenset):
+        self._steps = steps
+        self._made: dict = {}       # (step, number of threads) -> its call
+
+    def prepare(self, step):
+        """The native call of a step, or None."""
+        if step not in self._steps:
+            return native.prepare(step)
+        changes, key = pool.changes(), (step, pool.get_num_threads())
+        if key in self._made:
+            return self._made[key]
+        made = native.prepare(step)
+        if pool.changes() == changes:
+            self._made[key] = made
+        return made
 
 
 class CalledNode:

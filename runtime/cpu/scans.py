@@ -9,7 +9,7 @@ from ...ir.target import host
 from ...passes.codegen.llvm import scans as codegen
 from ...passes.codegen.llvm.types import F32, F64, I32, I64
 from . import alloc, jobs, pool
-from .compile import compile_module
+from .compile import task_of
 
 _ELEMENTS = {np.dtype(np.float32): F32, np.dtype(np.float64): F64, np.dtype(np.int32): I32, np.dtype(np.int64): I64}
 _KEPT = 512
@@ -28,7 +28,7 @@ def plan(how: str, dtype, shape: tuple, dim: int, threads: int) -> jobs.JobsPlan
     symbol = kernel.along if inner == 1 else kernel.across
     items = -(-outer // codegen.ROWS) if inner == 1 else outer * -(-inner // kernel.block)
     todo, work = jobs.Jobs(threads), 4 * outer * size * inner
-    todo.add(compile_module(kernel.text(), [symbol])[symbol], codegen.WORDS[len(codegen.ARRAYS) + 2:],
+    todo.add(task_of(kernel, symbol), codegen.WORDS[len(codegen.ARRAYS) + 2:],
              chunks=jobs.chunks_for(work, items, threads), items=items, outer=outer, size=size, inner=inner)
     return todo.plan(0, work)
 

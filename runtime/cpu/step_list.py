@@ -103,7 +103,7 @@ class StepList:
     """
 
     def __init__(self):
-        self._steps, self._tables = [], []
+        self._written, self._tables = [0], []
         self.sources: list = []
         self.relocations: list = []
         self.tables: list = []
@@ -114,14 +114,13 @@ class StepList:
         these (0: all that there are)."""
         for step in made.steps:
             step = step._replace(chunks=at_most(step.chunks, threads)) if step.chunks else step
-            self._steps.append((step, bases, scratch))
+            self._write(self._written, step, bases, scratch)
             self.sources.append(source)
 
     def finish(self) -> np.ndarray:
         """The list for the addresses of this process."""
-        words = [len(self._steps)]
-        for step, bases, scratch in self._steps:
-            self._write(words, step, bases, scratch)
+        words, self._written = self._written, []
+        words[0] = len(self.sources)
         for at, table in self._tables:
             self.tables.append((at, len(words)))
             words += table.array.ravel().tolist()
