@@ -1688,8 +1688,7 @@ def set_flush_denormal(mode: builtins.bool) -> builtins.bool:
 def set_num_interop_threads(count: builtins.int) -> None:
     """Accepted: ingot runs one operator after the other."""
 def set_num_threads(count: builtins.int) -> None:
-    """Set how many threads a kernel may use from now on. Results do not depend on it. What other threads compute meanwhile
-    goes"""
+    """Set how many threads a kernel may use from now on. Results do not depend on it."""
 def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=None, profile=None, sci_mode=None) -> None:
     """Sets how tensors print; a profile ("default", "short" or "full") comes first, then what is given by name."""
 def set_rng_state(new_state: Tensor) -> None:

@@ -92,8 +92,10 @@ def changes() -> int:
 
 
 def set_num_threads(count: int) -> None:
-    """Set how many threads a kernel may use from now on. Results do not depend on it. What other threads compute meanwhile goes
-    on with as many as it was planned for, or fewer."""
+    """Set how many threads a kernel may use from now on. Results do not depend on it.
+
+    What other Python threads compute meanwhile goes on with as many as it was planned for, or fewer.
+    """
     if not isinstance(count, int) or not 1 <= count <= fork_join.MAX_THREADS:
         raise ArgumentError(f"set_num_threads expects an int from 1 to {fork_join.MAX_THREADS}, got {count!r}")
     count = count if _has_futex() else 1
