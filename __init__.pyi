@@ -68,12 +68,14 @@ from .runtime.autograd.grad_mode import set_grad_enabled as set_grad_enabled
 from .runtime.device import Device as _Device
 from .runtime.info import finfo as finfo
 from .runtime.info import iinfo as iinfo
+from .runtime.nn.utils import convert_parameters as _convert_parameters
 from .runtime.random import Generator as Generator
 from .runtime.tensor import Size as Size
 from .runtime.tensor import Tensor as Tensor
 from .runtime.toolbox import hub as hub
 
 _higher_order_ops = _higher_order
+_utils = _convert_parameters
 autograd = _namespace
 library = _operators
 return_types = _returns

@@ -11,6 +11,7 @@ from importlib.abc import Loader, MetaPathFinder
 
 PUBLIC = {
     "_higher_order_ops": "runtime.higher_order",
+    "_utils": "runtime.nn.utils.convert_parameters",
     "accelerator": "runtime.accelerator",
     "amp": "runtime.amp",
     "array_api": "runtime.array_api",

@@ -56,3 +56,11 @@ class GraphError(IngotError, RuntimeError):
 
 class FileError(IngotError, RuntimeError):
     """A file that is damaged, foreign or not allowed."""
+
+
+def kind_of(x) -> str:
+    """The class of an argument that is refused, as errors name it: with its package where it is another one's, so that a
+    tensor of another library is not called a tensor."""
+    kind = type(x)
+    package = kind.__module__.partition(".")[0]
+    return kind.__name__ if package in ("builtins", __package__.partition(".")[0]) else f"{package}.{kind.__name__}"

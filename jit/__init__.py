@@ -24,7 +24,8 @@ _LATE = {"Model": ".exported.loaded", "Profile": ".profiling", "Traced": ".trace
          "to_c": ".exported.c_library", "to_onnx": ".onnx", "trace": ".traced"}
 _SCRIPTING = ("Attribute", "Final", "Future", "ScriptFunction", "ScriptModule", "annotate", "fork", "freeze",
               "ignore", "interface", "is_scripting", "is_tracing", "isinstance", "optimize_for_inference", "save", "script",
-              "script_if_tracing", "script_method", "trace_module", "unused", "wait")
+              "script_if_tracing", "script_method", "trace_module", "unused", "wait", "_overload", "_overload_method",
+              "_script_if_tracing")
 _LATE.update(dict.fromkeys(_SCRIPTING, ".scripting"))    # names of PyTorch's older compiler
 
 __all__ = ["ExportError", "Model", "NotFiniteError", "Profile", "TraceError", "Traced", "debug", "export", "from_onnx",

@@ -10,7 +10,8 @@ from ..runtime.nn.module import Module
 from .compiler import compile
 from .errors import TraceError
 
-__all__ = ["Attribute", "Final", "Future", "ScriptFunction", "ScriptModule", "annotate", "fork", "freeze", "ignore",
+__all__ = ["Attribute", "Final", "Future", "ScriptFunction", "ScriptModule", "_overload", "_overload_method",
+           "_script_if_tracing", "annotate", "fork", "freeze", "ignore",
            "interface", "is_scripting", "is_tracing", "isinstance", "optimize_for_inference", "save", "script",
            "script_if_tracing", "script_method", "trace_module", "unused", "wait"]
 
@@ -44,7 +45,15 @@ def unused(fn):
     return fn
 
 
-interface = script_if_tracing = unused
+interface = script_if_tracing = _script_if_tracing = unused
+
+
+def _overload_method(func):
+    """The function itself: other signatures of a method are only for the compiler; the last definition is called."""
+    return func
+
+
+_overload = _overload_method
 
 
 def _itself(fn):

@@ -12,6 +12,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from ..runtime.autograd import grad_mode
+from ..runtime.autograd.function import run_forward
 from ..runtime.device import set_default_device
 from ..runtime.state import Defaults, set_default_dtype, tls
 from ..runtime.storage import user_line
@@ -29,6 +30,7 @@ _MUTATORS = frozenset(("append", "extend", "insert", "pop", "remove", "clear", "
                        "discard", "sort", "reverse", "appendleft", "popleft"))
 _GETENV = os.getenv.__code__
 _THREAD = threading.current_thread.__code__
+_FORWARD = run_forward.__code__
 _FILLS = functools.cached_property.__get__.__code__      # runs where nothing is kept yet
 _QUEUES = frozenset((queue.Queue.put.__code__, queue.Queue.get.__code__))
 _FILES, _WRITES = frozenset(("_io", "io")), frozenset(("write", "writelines", "truncate"))
@@ -57,6 +59,8 @@ class World:
             self.mode_setter = user_line()
         elif code is _FILLS and id(frame.f_locals["instance"]) not in self.made and is_users(type(frame.f_locals["instance"])):
             self.first_time = f"the cached property {frame.f_locals['self'].attrname} was computed"
+        elif code is _FORWARD:
+            self._has_made(frame.f_locals["ctx"])       # a user Function's: nobody else has it, whatever it keeps or deletes
         elif code is IS_ENABLED and works_for_user(frame):
             self._note_reading(level_reading(frame.f_locals["self"], frame.f_locals["level"]))
         elif code is _THREAD and is_user(frame.f_back):

@@ -11,7 +11,8 @@ from weakref import ref as _ref
 import numpy as np
 
 from ..ir.aval import Aval, broadcast_shapes
-from ..ir.errors import ArgumentError, DimError, DTypeError, IngotError, OutOfMemoryError, ShapeError
+from ..ir.dtype import DType
+from ..ir.errors import ArgumentError, DimError, DTypeError, IngotError, OutOfMemoryError, ShapeError, kind_of
 from ..ir.lazy import lazy
 from ..ir.op import BINDERS, NO_GRAD, Nothing, Op, find_binder, run_reference
 from ..ir.ops.shape import reshape
@@ -218,6 +219,9 @@ _OURS = ((TypeError, DTypeError), (IndexError, DimError), (ArithmeticError, Argu
 def refusal(op, arrays, params) -> IngotError | None:
     """The error with which the shape rule refuses a call, whatever the values are; None if it finds nothing."""
     avals = [aval_of(a) if hasattr(a, "strides") else a for a in arrays]
+    foreign = [a for a in avals if hasattr(a, "dtype") and not isinstance(a.dtype, DType)]       # tensors of other libraries
+    if foreign:
+        return DTypeError(f"{op.name} takes tensors, got {kind_of(foreign[0])}")
     try:
         if op.broadcasts:
             shape = broadcast_shapes(*(a.shape for a in avals if isinstance(a, Aval)))

@@ -345,3 +345,42 @@ def test_in_a_trace_it_gives_what_it_gives_eagerly():
         return [step(x).item() for _ in range(4)], w.tolist()
 
     assert training(ingot.jit.trace) == training(lambda f: f)
+
+
+def test_in_a_trace_backward_may_delete_what_forward_put_on_ctx():
+    class Checkpointed(Function):
+        """Runs its block again in backward, as programs' own checkpoints do."""
+
+        @staticmethod
+        def forward(ctx, block, x, *weights):
+            ctx.block, ctx.inputs, ctx.weights = block, [x], list(weights)
+            with ingot.no_grad():
+                return ctx.block(*ctx.inputs)
+
+        @staticmethod
+        def backward(ctx, g):
+            ctx.inputs = [x.detach().requires_grad_() for x in ctx.inputs]
+            with ingot.enable_grad():
+                y = ctx.block(*[x.view_as(x) for x in ctx.inputs])
+            grads = ingot.autograd.grad(y, ctx.inputs + ctx.weights, g)
+            del ctx.inputs, ctx.weights
+            return None, *grads
+
+    def training(step_of):
+        w, scale = leaf(1.0, 2.0, 3.0), [1.0]
+
+        def step(x):
+            w.grad = None
+            h = Checkpointed.apply(lambda v: (v * w).tanh() * scale[0], x * w, w)
+            loss = Checkpointed.apply(lambda v: v.sin(), h).sum()
+            loss.backward()
+            with ingot.no_grad():
+                w.sub_(w.grad * 0.1)
+            return loss
+
+        step, x, losses = step_of(step), ingot.tensor([0.5, 1.0, 0.1], dtype=ingot.float64), []
+        for scale[0] in (1.0, 1.0, 1.0, 2.0, 3.0):
+            losses.append(step(x).item())
+        return losses, w.tolist()
+
+    assert training(ingot.jit.trace) == training(lambda f: f)

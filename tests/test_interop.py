@@ -277,3 +277,21 @@ def test_functions_of_torch_take_our_tensors():
     assert ingot.allclose(x.grad, 2 * (x.detach() - y) / 24)
     with pytest.raises(TypeError, match="hash_tensor"):
         torch.hash_tensor(x)
+
+
+class OfAnotherLibrary:
+    """A tensor as others have it: with a dtype and a layout of their own."""
+
+    __module__ = "others.tensors"
+    dtype, layout, shape, ndim, size = object(), object(), (2, 3), 2, 6
+
+
+@pytest.mark.parametrize("call", [
+    lambda x, t: ingot.matmul(t, x), lambda x, t: x @ t, lambda x, t: ingot.mv(x, t), lambda x, t: ingot.cat([t, x]),
+    lambda x, t: nn.Linear(3, 2)(x), lambda x, t: nn.Embedding(3, 2)(x), lambda x, t: nn.Conv2d(1, 1, 1)(x),
+    lambda x, t: nn.MaxPool2d(2)(x), lambda x, t: nn.LayerNorm(3)(x), lambda x, t: nn.Softmax(1)(x),
+    lambda x, t: nn.functional.conv2d(t, x), lambda x, t: ingot.optim.SGD([x], lr=0.1),
+    lambda x, t: nn.Linear(3, 2).load_state_dict({"weight": x, "bias": x})])
+def test_a_tensor_of_another_library_is_named_with_it(call):
+    with pytest.raises((TypeError, RuntimeError), match=r"others\.OfAnotherLibrary|'OfAnotherLibrary'"):
+        call(OfAnotherLibrary(), ingot.ones(3, 2))

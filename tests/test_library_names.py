@@ -10,6 +10,7 @@ import pytest
 
 import ingot
 from ingot import hub, jit, nn, overrides, types
+from ingot.jit import annotations
 from ingot.nn.modules import utils as tuples
 from ingot.signal import windows
 from ingot.utils import benchmark, hooks, model_zoo
@@ -217,6 +218,22 @@ def test_marks_of_the_older_compiler_change_nothing():
         with pytest.raises(ingot.IngotError, match=said):
             refused()
     assert jit.isinstance([1], list[int]) and not jit.isinstance((1,), list)
+
+
+def test_marks_for_signatures_change_nothing():
+    class Model(nn.Module):
+        @jit._overload_method
+        def forward(self, input: annotations.List[ingot.Tensor]) -> ingot.Tensor:
+            pass
+
+        def forward(self, input, size: annotations.BroadcastingList2[int] = 2):  # noqa: F811  (as for that compiler)
+            return input * size
+
+    @jit._script_if_tracing
+    def twice(x):
+        return x * 2
+
+    assert plain(Model()(vec())) == plain(twice(vec())) == plain(vec() * 2)
 
 
 def test_a_module_compiles_itself():

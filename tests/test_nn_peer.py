@@ -121,6 +121,32 @@ def test_transformers(norm_first, activation):
     compare(lambda m: m.Transformer(8, 2, 1, 1, 16, **layer), R(4, 3, 8), R(4, 3, 8), tgt_mask=CAUSAL)
 
 
+def test_a_subclass_of_a_transformer_layer_calls_and_replaces_its_blocks():
+    def scaled(kind):
+        class Scaled(kind):
+            def _sa_block(self, x, attn_mask, key_padding_mask, is_causal=False):
+                return 2 * super()._sa_block(x, attn_mask, key_padding_mask, is_causal=is_causal)
+
+            def _ff_block(self, x):
+                return 0.5 * super()._ff_block(x)
+
+        return Scaled
+
+    class Crossed(nn.TransformerDecoderLayer):
+        def _mha_block(self, x, mem, attn_mask, key_padding_mask, is_causal=False):
+            return 3 * super()._mha_block(x, mem, attn_mask, key_padding_mask, is_causal)
+
+    compare(lambda m: scaled(m.TransformerEncoderLayer)(8, 2, 16, 0.0), R(4, 3, 8), src_mask=CAUSAL)
+    compare(lambda m: scaled(m.TransformerDecoderLayer)(8, 2, 16, 0.0), R(4, 3, 8), R(4, 3, 8), tgt_mask=CAUSAL)
+    plain = nn.TransformerDecoderLayer(8, 2, 16, 0.0, norm_first=True).double()
+    crossed = Crossed(8, 2, 16, 0.0, norm_first=True).double()
+    crossed.load_state_dict(plain.state_dict())
+    x, memory = ingot.tensor(R(4, 3, 8)), ingot.tensor(R(5, 3, 8))
+    assert not np.allclose(crossed(x, memory).detach(), plain(x, memory).detach())
+    attended = plain.dropout2(plain.multihead_attn(x, memory, memory)[0])
+    np.testing.assert_allclose(crossed._mha_block(x, memory, None, None).detach(), 3 * attended.detach(), rtol=1e-12)
+
+
 def test_lookup_tables():
     index = rng.integers(0, 6, (3, 4))
     compare(lambda m: m.Embedding(6, 3, padding_idx=1), index)

@@ -7,6 +7,7 @@ import pytest
 
 import ingot
 from ingot import nn
+from ingot._utils import _flatten_dense_tensors, _unflatten_dense_tensors
 from ingot.nn.utils import parametrize
 from ingot.nn.utils import rnn as seq
 
@@ -91,6 +92,16 @@ def test_parameters_as_a_vector():
     assert m.weight.tolist() == [[0, 1], [2, 3], [4, 5]] and m.bias.tolist() == [6, 7, 8]
     with pytest.raises(ValueError, match="9 elements"):
         nn.utils.vector_to_parameters(ingot.ones(3), m.parameters())
+
+
+def test_tensors_as_a_vector():
+    tensors = [ingot.arange(6.0).view(2, 3).t(), ingot.tensor(7.0), ingot.zeros(0, 2), ingot.tensor([8.0])]
+    flat = _flatten_dense_tensors(tensors)
+    assert flat.tolist() == [0, 3, 1, 4, 2, 5, 7, 8]
+    parts = _unflatten_dense_tensors(flat, tensors)
+    assert isinstance(parts, tuple) and all(ingot.equal(a, b) for a, b in zip(parts, tensors))
+    flat.mul_(2)        # they are views
+    assert parts[3].tolist() == [16]
 
 
 @pytest.mark.parametrize("kind", ["conv", "transposed", "linear"])

@@ -3,7 +3,7 @@
 import functools
 
 from ...ir.dtype import fitted
-from ...ir.errors import ArgumentError, ShapeError
+from ...ir.errors import ArgumentError, ShapeError, kind_of
 from ...ir.ops import conv as ops
 from ...ir.ops import elementwise as ew
 from ...ir.ops.shape import pad, permute, reshape
@@ -31,7 +31,7 @@ def _padding_pairs(padding, rank, kernel, stride, dilation, name):
 
 def _check_kernel(weight, rank, name):
     if not isinstance(weight, Tensor) or weight.ndim != rank + 2:
-        got = weight.aval if isinstance(weight, Tensor) else type(weight).__name__
+        got = weight.aval if isinstance(weight, Tensor) else kind_of(weight)
         raise ShapeError(f"{name} takes a weight of {rank + 2} dimensions, got {got}")
 
 
@@ -84,7 +84,7 @@ def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
 def convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
     """A convolution over as many spatial dims as the weight has, or a transposed one."""
     if not isinstance(weight, Tensor) or not 3 <= weight.ndim <= 5:
-        got = weight.aval if isinstance(weight, Tensor) else type(weight).__name__
+        got = weight.aval if isinstance(weight, Tensor) else kind_of(weight)
         raise ShapeError(f"convolution takes a weight of 3, 4 or 5 dimensions, got {got}")
     if transposed:
         return _transpose(weight.ndim - 2, input, weight, bias, stride, padding, output_padding, groups, dilation)

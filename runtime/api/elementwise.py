@@ -4,7 +4,7 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.dtype import FLOAT_CHARS
-from ...ir.errors import ArgumentError, DTypeError
+from ...ir.errors import ArgumentError, DTypeError, kind_of
 from ...ir.op import NO_GRAD, OPS
 from ...ir.ops import elementwise as ew
 from ...ir.ops.complexes import magnitude, modulus
@@ -329,7 +329,7 @@ def masked_fill(input, mask, value):
 def _need_tensors(name, *xs):
     for x in xs:
         if not isinstance(x, Tensor):
-            raise DTypeError(f"{name} takes tensors, got {type(x).__name__}; make it one with ingot.tensor()")
+            raise DTypeError(f"{name} takes tensors, got {kind_of(x)}; make it one with ingot.tensor()")
 
 
 @api(method=True)

@@ -7,7 +7,7 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.aval import canonical_dim
-from ...ir.errors import ArgumentError, DimError, DTypeError, ShapeError
+from ...ir.errors import ArgumentError, DimError, DTypeError, ShapeError, kind_of
 from ...ir.ops import indexing as ix
 from ...ir.ops import reduce as rd
 from ...ir.ops import shape as sh
@@ -28,7 +28,7 @@ def _tensors(tensors, who):
         raise ArgumentError(f"{who} takes at least one tensor, got an empty list")
     for i, x in enumerate(xs):
         if not isinstance(x, Tensor):
-            raise DTypeError(f"{who} takes a sequence of tensors, element {i} is a {type(x).__name__}")
+            raise DTypeError(f"{who} takes a sequence of tensors, element {i} is a {kind_of(x)}")
     return xs
 
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.aval import broadcast_shapes, canonical_dim
-from ...ir.errors import ArgumentError, DimError, DTypeError, ShapeError
+from ...ir.errors import ArgumentError, DimError, DTypeError, ShapeError, kind_of
 from ...ir.ops import elementwise as ew
 from ...ir.ops import linalg as la
 from ...ir.ops import reduce as rd
@@ -16,6 +16,7 @@ from ..creation import as_array_tensor
 from ..dispatch import reshaped
 from ..state import tls
 from ..tensor import Tensor, shape_of
+from .layouts import layout
 from .promote import result_type, rounds_once, to_dtype, widened
 from .reduce import summable, vector_norm
 from .register import api, deliver
@@ -25,7 +26,7 @@ def need(name, *wanted):
     """Checks (tensor, dimensions) pairs."""
     for x, n in wanted:
         if not isinstance(x, Tensor):
-            raise DTypeError(f"{name} takes tensors, got {type(x).__name__}")
+            raise DTypeError(f"{name} takes tensors, got {kind_of(x)}")
         if x._a.ndim != n:
             shapes = " and ".join(str(t.aval) for t, _ in wanted if isinstance(t, Tensor))
             sizes = " and ".join(f"{k}-d" for _, k in wanted)
@@ -34,7 +35,7 @@ def need(name, *wanted):
 
 def _any_sparse(*xs) -> bool:
     """Whether a sparse tensor is among the arguments; it knows its own products."""
-    return any(not isinstance(x, Tensor) and hasattr(x, "layout") for x in xs)
+    return any(not isinstance(x, Tensor) and isinstance(getattr(x, "layout", None), layout) for x in xs)
 
 
 def _to_shape(x, shape):
@@ -47,7 +48,7 @@ def matmul(input, other, *, out=None):
     if not isinstance(input, Tensor) or not isinstance(other, Tensor):
         if _any_sparse(input, other):
             return input @ other
-        raise DTypeError(f"matmul takes tensors, got {type(input).__name__} and {type(other).__name__}")
+        raise DTypeError(f"matmul takes tensors, got {kind_of(input)} and {kind_of(other)}")
     n, m = input._a.ndim, other._a.ndim
     if n == 2 and m == 2:
         return deliver(la.matmul.call(input, other), out, "matmul")

@@ -2,7 +2,7 @@
 
 from ...ir import dtype as dt
 from ...ir.aval import canonical_dim
-from ...ir.errors import ArgumentError, DTypeError, ShapeError
+from ...ir.errors import ArgumentError, DTypeError, ShapeError, kind_of
 from ...ir.ops import elementwise as ew
 from ...ir.ops import nn as ops
 from ...ir.ops import piecewise
@@ -39,7 +39,7 @@ def spared(input, inplace: bool):
 def floating(input, name: str):
     """The input, which must be a floating point tensor."""
     if not isinstance(input, Tensor):
-        raise DTypeError(f"{name} takes a tensor, got {type(input).__name__}")
+        raise DTypeError(f"{name} takes a tensor, got {kind_of(input)}")
     if input._a.dtype.kind not in INEXACT:
         raise DTypeError(f"{name} takes floating point tensors, got {input.aval}; cast with .to()")
     return input

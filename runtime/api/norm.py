@@ -3,7 +3,7 @@
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.errors import ArgumentError, DTypeError, ShapeError
+from ...ir.errors import ArgumentError, DTypeError, ShapeError, kind_of
 from ...ir.ops import norm as ops
 from ...ir.substitute import as_float
 from ..tensor import Tensor, shape_of
@@ -14,7 +14,7 @@ from .register import api
 def floating(input, name):
     """The input, which must be a tensor of a floating type."""
     if not isinstance(input, Tensor) or not input.dtype.is_inexact:
-        got = input.aval if isinstance(input, Tensor) else type(input).__name__
+        got = input.aval if isinstance(input, Tensor) else kind_of(input)
         raise DTypeError(f"{name} takes a floating point tensor, got {got}; cast it with .to()")
     return input
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.aval import Aval
-from ...ir.errors import DTypeError
+from ...ir.errors import DTypeError, kind_of
 from ...ir.ops.elementwise import cast
 from ...ir.ops.families import NUMBERS
 from ..creation import as_array_tensor
@@ -74,7 +74,7 @@ def as_operand(x, name: str):
         return x if x.__class__ in _PLAIN or isinstance(x, Tensor) else _plain(x)
     if hasattr(x, "__array__") or hasattr(x, "dtype"):
         return as_array_tensor(x)
-    raise DTypeError(f"{name} takes tensors and numbers, got {type(x).__name__}")
+    raise DTypeError(f"{name} takes tensors and numbers, got {kind_of(x)}")
 
 
 _PLAIN = frozenset((bool, int, float, complex))

@@ -2,7 +2,7 @@
 
 import operator
 
-from ...ir.errors import ArgumentError, DTypeError, ShapeError
+from ...ir.errors import ArgumentError, DTypeError, ShapeError, kind_of
 from ...ir.ops.shape import reshape
 from ..tensor import Tensor, shape_of
 
@@ -45,7 +45,7 @@ def symmetric(padding: tuple) -> tuple:
 def as_batch(input, rank: int, name: str):
     """The input as (N, C, *spatial), and whether a batch dim was added for that."""
     if not isinstance(input, Tensor):
-        raise DTypeError(f"{name} takes a tensor, got {type(input).__name__}")
+        raise DTypeError(f"{name} takes a tensor, got {kind_of(input)}")
     ndim = input._a.ndim
     if ndim == rank + 2:
         return input, False

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...ir.errors import DTypeError, IngotError, ShapeError
+from ...ir.errors import DTypeError, IngotError, ShapeError, kind_of
 from ..autograd.grad_mode import no_grad
 from ..creation import as_array_tensor
 from ..tensor import Tensor
@@ -182,7 +182,7 @@ def _load(module, state, prefix, strict, assign, report):
 def _load_one(module, name, t, value, key, assign, errors):
     """Brings one value into the module, or notes why not."""
     if not isinstance(value, (Tensor, np.ndarray, np.generic)):
-        errors.append(f"{key}: expected a tensor, got {type(value).__name__}.")
+        errors.append(f"{key}: expected a tensor, got {kind_of(value)}.")
         return
     value = as_array_tensor(value)
     if is_lazy(t):

@@ -29,7 +29,8 @@ def _copies(module, n):
 
 
 class _Layer(Module):
-    """What encoder and decoder layers share: the feed-forward block and where norms stand."""
+    """What encoder and decoder layers share: their blocks and where norms stand. The blocks (`_sa_block`, `_mha_block`,
+    `_ff_block`, each with its dropout) have PyTorch's names and arguments, since subclasses call and replace them."""
 
     def _add_feed_forward(self, d_model, dim_feedforward, dropout, bias, kinds):
         self.linear1 = Linear(d_model, dim_feedforward, bias, **kinds)
@@ -42,13 +43,17 @@ class _Layer(Module):
         for i in range(1, n + 1):
             setattr(self, f"dropout{i}", Dropout(dropout))
 
+    def _sa_block(self, x, attn_mask, key_padding_mask, is_causal=False):
+        x = self.self_attn(x, x, x, key_padding_mask, False, attn_mask, is_causal=is_causal)[0]
+        return self.dropout1(x)
+
     def _feed_forward(self, x):
         return self.linear2(self.dropout(self.activation(self.linear1(x))))
 
     def _through(self, x, blocks):
-        """Each (norm, dropout, block) with its residual."""
-        for norm, drop, block in blocks:
-            x = x + drop(block(norm(x))) if self.norm_first else norm(x + drop(block(x)))
+        """Each (norm, block) with its residual."""
+        for norm, block in blocks:
+            x = x + block(norm(x)) if self.norm_first else norm(x + block(x))
         return x
 
 
@@ -68,9 +73,12 @@ class TransformerEncoderLayer(_Layer):
     def forward(self, src, src_mask=None, src_key_padding_mask=None, is_causal=False):
         """The layer's output, like src."""
         def attend(x):
-            return self.self_attn(x, x, x, src_key_padding_mask, False, src_mask, is_causal=is_causal)[0]
+            return self._sa_block(x, src_mask, src_key_padding_mask, is_causal=is_causal)
 
-        return self._through(src, ((self.norm1, self.dropout1, attend), (self.norm2, self.dropout2, self._feed_forward)))
+        return self._through(src, ((self.norm1, attend), (self.norm2, self._ff_block)))
+
+    def _ff_block(self, x):
+        return self.dropout2(self._feed_forward(x))
 
 
 class TransformerDecoderLayer(_Layer):
@@ -91,14 +99,19 @@ class TransformerDecoderLayer(_Layer):
                 memory_key_padding_mask=None, tgt_is_causal=False, memory_is_causal=False):
         """The layer's output, like tgt."""
         def attend(x):
-            return self.self_attn(x, x, x, tgt_key_padding_mask, False, tgt_mask, is_causal=tgt_is_causal)[0]
+            return self._sa_block(x, tgt_mask, tgt_key_padding_mask, is_causal=tgt_is_causal)
 
         def look(x):
-            return self.multihead_attn(x, memory, memory, memory_key_padding_mask, False, memory_mask,
-                                       is_causal=memory_is_causal)[0]
+            return self._mha_block(x, memory, memory_mask, memory_key_padding_mask, is_causal=memory_is_causal)
 
-        return self._through(tgt, ((self.norm1, self.dropout1, attend), (self.norm2, self.dropout2, look),
-                                   (self.norm3, self.dropout3, self._feed_forward)))
+        return self._through(tgt, ((self.norm1, attend), (self.norm2, look), (self.norm3, self._ff_block)))
+
+    def _mha_block(self, x, mem, attn_mask, key_padding_mask, is_causal=False):
+        x = self.multihead_attn(x, mem, mem, key_padding_mask, False, attn_mask, is_causal=is_causal)[0]
+        return self.dropout2(x)
+
+    def _ff_block(self, x):
+        return self.dropout3(self._feed_forward(x))
 
 
 class TransformerEncoder(Module):

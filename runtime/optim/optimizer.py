@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.errors import ArgumentError, AutogradError, DTypeError
+from ...ir.errors import ArgumentError, AutogradError, DTypeError, kind_of
 from ...ir.lazy import lazy
 from ..api.register import FUNCTIONS
 from ..autograd.grad_mode import enable_grad, no_grad
@@ -145,7 +145,7 @@ class Optimizer:
         seen = set()
         for p in params:
             if not isinstance(p, Tensor):
-                raise DTypeError(f"an optimizer optimizes tensors, got {type(p).__name__}")
+                raise DTypeError(f"an optimizer optimizes tensors, got {kind_of(p)}")
             if not p.is_leaf:
                 raise ArgumentError("an optimizer cannot optimize a tensor that was computed; pass leaf tensors")
             if id(p) in taken:
