@@ -8,7 +8,8 @@ class TraceError(IngotError, RuntimeError):
 
 
 class DisturbedError(TraceError):
-    """What a function had read was another when it ended, and another thread may have changed it."""
+    """A call that ran as it is and is not kept: what it had read was another when it ended, which another thread may have
+    changed, or it put into a dictionary what a trace could not make again. Too many in a row, and it is an error."""
 
 
 class FirstTimeError(DisturbedError):

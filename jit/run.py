@@ -7,7 +7,7 @@ from typing import Any
 
 from ..runtime.state import tls
 from .casts import STAND_INS
-from .errors import FirstTimeError, StandInError, TraceError, at
+from .errors import DisturbedError, FirstTimeError, StandInError, TraceError, at
 from .frames import is_user
 from .made_objects import MadeObjects
 from .numpy_scalars import SymScalar, fixed, with_kind
@@ -199,6 +199,8 @@ class Run:
         first_time = recorder.first_time or watch.first_time
         if first_time:
             raise FirstTimeError(f"{first_time}, which later calls don't repeat")
+        if watch.filled:
+            raise DisturbedError(watch.filled)
         self.guards = [*recorder.guards, *watch.finish(effects, recorder.turned_tensors(), recorder.touched)]
         watch.check_caches()
         for guard in recorder.guards:

@@ -63,19 +63,24 @@ class Stores:
         self.stored |= others
         self.module_reads |= others.keys()
         found = [t for t in self.stored.values() if t.is_changed] + self.contents.targets()
-        for t in found:
-            t.fix(lambda x: fixed(x) if type(x) is SymScalar else x)
-            if t.kind is None:
-                raise TraceError(f"this function cannot be traced: it takes something out of {t.text} (or inserts it), which "
-                                 "lives outside of it; only appending to lists and setting items can be repeated")
-            is_identical = id(t.owner) not in self.given or isinstance(t.owner, Module) or type(t.owner).__eq__ is object.__eq__
-            if not (is_identical and t.is_plain and is_repeatable(t.value(), self.contents)):
-                is_new = t.kind == "item" and t.was is MISSING
-                way_out = "fill it by a call before the trace, if it is a cache; else " if is_new else ""
-                raise TraceError(f"this function cannot be traced: it assigns to {t.text} what a trace could not make again "
-                                 f"(numbers, tensors, and containers of them it can); {way_out}return the value instead, or "
-                                 "keep it in a tensor that is updated in place")
-        return found
+        return [t for t in found if self._is_repeated(t)]
+
+    def _is_repeated(self: Any, t) -> bool:
+        """Whether a write is one that every call makes; raises if it cannot be repeated. What a cache is filled with may be
+        anything: it is there when the next call is recorded."""
+        t.fix(lambda x: fixed(x) if type(x) is SymScalar else x)
+        if t.kind is None:
+            raise TraceError(f"this function cannot be traced: it takes something out of {t.text} (or inserts it), which "
+                             "lives outside of it; only appending to lists and setting items can be repeated")
+        is_identical = id(t.owner) not in self.given or isinstance(t.owner, Module) or type(t.owner).__eq__ is object.__eq__
+        if is_identical and t.is_plain and is_repeatable(t.value(), self.contents):
+            return True
+        said = (f"this function cannot be traced: it assigns to {t.text} what a trace could not make again (numbers, tensors, "
+                "and containers of them it can); return the value instead, or keep it in a tensor that is updated in place")
+        if t.kind == "item" and t.was is MISSING:
+            self.filled = said
+            return False
+        raise TraceError(said)
 
     def settle(self: Any):
         """Leaves plain numbers where the function has written symbolic ones."""

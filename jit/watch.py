@@ -96,6 +96,7 @@ class Watch(Outside, HiddenReads, Stores, World):
         self._walked: set = set()
         self._classes: dict = {}         # (class, names) -> which of the names it knows, and which it has not
         self.first_time = ""             # what this call does, and no later one
+        self.filled = ""                 # why the call cannot be kept if later ones, too, put something new into a dictionary
         self.is_first = True
         self._cells: dict = {}
         self._functions: dict = {}       # code -> functions that have it
