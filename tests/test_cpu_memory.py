@@ -234,9 +234,11 @@ def test_what_nobody_looks_at_is_bounded(fresh_allocator):
 
 
 def test_neighbours_that_are_free_serve_a_larger_array(fresh_allocator):
-    arrays = [alloc.empty(1 << 18) for _ in range(4)]
+    arrays = sorted([alloc.empty(1 << 18) for _ in range(64)], key=lambda a: a.ctypes.data)
+    apart = 3 * arrays[0].nbytes
+    first = next(i for i in range(61) if arrays[i + 3].ctypes.data - arrays[i].ctypes.data == apart)
     before = alloc.stats()
-    del arrays
+    del arrays[first:first + 4]
     larger = alloc.empty(1 << 20)
     after = alloc.stats()
     assert after["mapped"] == before["mapped"] and after["reused"] == before["reused"] + 1
