@@ -8,7 +8,6 @@ all threads see globals alike, there are no casts where others may run the user'
 """
 
 import builtins
-import contextlib
 from functools import lru_cache
 from typing import Any
 
@@ -108,6 +107,7 @@ class Casts:
 
     def __init__(self):
         self._spaces: dict = {}          # by id: globals in which they lie or have lain
+        self._lying: list = []           # (globals, name) where one was put and not taken away
         self._is_open = is_alone()
 
     def enter(self, frame):
@@ -117,7 +117,7 @@ class Casts:
             space = frame.f_globals
             for name, only_calls in uses.items():
                 if only_calls and name not in space:
-                    space[name] = CASTS[name]
+                    self._put(space, name)
                     self._spaces[id(space)] = space
                 elif not only_calls and space.get(name) is CASTS[name]:
                     del space[name]
@@ -128,22 +128,22 @@ class Casts:
             self.enter(frame)
 
     def lift(self) -> list:
-        """Takes them away until the next code of the user's runs; gives what lay where."""
-        lay = [(space, name) for space in self._spaces.values() for name, cast in CASTS.items() if space.get(name) is cast]
+        """Takes them away until the next code of the user's runs: modules are seen as they are. Gives what lay where."""
+        lay = [(space, name) for space, name in self._lying if space.get(name) is CASTS[name]]
         for space, name in lay:
             del space[name]
+        self._lying = []
         return lay
 
-    @contextlib.contextmanager
-    def lifted(self):
-        """Without them, to look at modules as they are."""
-        lay = self.lift()
-        try:
-            yield
-        finally:
-            if self._is_open:
-                for space, name in lay:
-                    space[name] = CASTS[name]
+    def lay(self, lay: list):
+        """Puts back what `lift` gave."""
+        if self._is_open:
+            for space, name in lay:
+                self._put(space, name)
+
+    def _put(self, space, name):
+        space[name] = CASTS[name]
+        self._lying.append((space, name))
 
     def close(self):
         """Takes them away for good."""

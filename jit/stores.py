@@ -57,8 +57,9 @@ class Stores:
 
     def effects(self: Any) -> list:
         """The `Target`s that hold something else than before, if that can be repeated; else raises."""
-        with self.casts.lifted():
-            self._note_new()
+        lay = self.casts.lift()
+        self._note_new()
+        self.casts.lay(lay)
         others = {t.place: t for t in self.module_writes.targets(self.stored)}
         self.stored |= others
         self.module_reads |= others.keys()
@@ -75,12 +76,12 @@ class Stores:
         is_identical = id(t.owner) not in self.given or isinstance(t.owner, Module) or type(t.owner).__eq__ is object.__eq__
         if is_identical and t.is_plain and is_repeatable(t.value(), self.contents):
             return True
-        said = (f"this function cannot be traced: it assigns to {t.text} what a trace could not make again (numbers, tensors, "
-                "and containers of them it can); return the value instead, or keep it in a tensor that is updated in place")
+        what = "what a trace could not make again (numbers, tensors, and containers of them it can)"
+        instead = "return the value instead, or keep it in a tensor that is updated in place"
         if t.kind == "item" and t.was is MISSING:
-            self.filled = said
+            self.filled = f"the call put into {t.text} {what}, as caches do; where every call does so, {instead}"
             return False
-        raise TraceError(said)
+        raise TraceError(f"this function cannot be traced: it assigns to {t.text} {what}; {instead}")
 
     def settle(self: Any):
         """Leaves plain numbers where the function has written symbolic ones."""

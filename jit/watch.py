@@ -124,8 +124,9 @@ class Watch(Outside, HiddenReads, Stores, World):
         if event == "call":
             if is_user(frame):
                 self.meets_cache = frame.f_code in self.kept_by_code
-                with self.casts.lifted():
-                    self._frame(frame)
+                lay = self.casts.lift()
+                self._frame(frame)
+                self.casts.lay(lay)
                 self.casts.enter(frame)
                 if self.meets_cache:        # keys and what is computed are there for other calls
                     self._fix()

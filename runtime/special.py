@@ -1,6 +1,5 @@
 """`ingot.special`: special functions, most of them under the names that `ingot.*` has too."""
 
-
 from ..ir.errors import DTypeError
 from ..ir.ops import bessel, incomplete, piecewise, polynomials, quantiles
 from ..ir.ops import elementwise as ew

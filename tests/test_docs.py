@@ -1,6 +1,7 @@
 """The programs in the documentation run, and give what is said beside them."""
 
 import re
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -9,12 +10,12 @@ import ingot
 
 ROOT = Path(ingot.__file__).parent
 PAGES = ["README.md", "docs/tracing.md"]
-_BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"^( *)```python\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
 _SAID = re.compile(r"^(?P<expression>\S.*?)\s+# -> (?P<value>.*)$", re.MULTILINE)
 
 
 def blocks_of(page) -> list:
-    return _BLOCK.findall((ROOT / page).read_text())
+    return [textwrap.dedent(source) for _, source in _BLOCK.findall((ROOT / page).read_text())]
 
 
 def run(source, space):

@@ -295,3 +295,51 @@ class OfAnotherLibrary:
 def test_a_tensor_of_another_library_is_named_with_it(call):
     with pytest.raises((TypeError, RuntimeError), match=r"others\.OfAnotherLibrary|'OfAnotherLibrary'"):
         call(OfAnotherLibrary(), ingot.ones(3, 2))
+
+
+# einops, which is told of tensors as the README says.
+
+
+@pytest.fixture
+def einops():
+    """einops, with ingot's backend as long as the test runs."""
+    library = pytest.importorskip("einops")
+    known = dict(library._backends._loaded_backends)
+
+    class Backend(library._backends.TorchBackend):
+        framework_name = "ingot"
+
+        def __init__(self):
+            self.torch = ingot
+
+    yield library
+    library._backends._loaded_backends.clear()
+    library._backends._loaded_backends.update(known)
+    library._backends._type2backend.clear()
+
+
+EINOPS = {
+    "rearrange": lambda e, x: e.rearrange(x, "b (h w) c -> b c h w", h=2),
+    "repeat": lambda e, x: e.repeat(x, "b n c -> b n (r c)", r=3),
+    "reduce": lambda e, x: e.reduce(x, "b n c -> b c", "mean"),
+    "reduce to the largest": lambda e, x: e.reduce(x, "b n c -> n", "max"),
+    "einsum": lambda e, x: e.einsum(x, x, "b n c, b m c -> b n m"),
+    "pack": lambda e, x: e.pack([x, x[:, 0]], "b * c")[0],
+}
+
+
+@pytest.mark.parametrize("case", EINOPS)
+def test_einops_in_traces(case, einops):
+    """As with numpy's arrays, eager and traced, with the gradient; new sizes are right, too."""
+    function = EINOPS[case]
+    traced = ingot.jit.trace(lambda x: function(einops, x))
+    for batch in (2, 2, 5, 2):
+        a = np.random.default_rng(batch).standard_normal((batch, 6, 4)).astype("f")
+        want = function(einops, a)
+        x, y = (ingot.tensor(a, requires_grad=True) for _ in range(2))
+        eager, replayed = function(einops, x), traced(y)
+        np.testing.assert_allclose(eager.detach().numpy(), want, rtol=1e-5, atol=1e-5)
+        np.testing.assert_array_equal(replayed.detach().numpy(), eager.detach().numpy())
+        eager.sum().backward()
+        replayed.sum().backward()
+        np.testing.assert_allclose(y.grad.numpy(), x.grad.numpy(), rtol=1e-5, atol=1e-6)

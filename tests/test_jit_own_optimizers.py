@@ -236,6 +236,6 @@ def test_what_a_step_notes_in_the_state_is_a_write_like_others(case):
 
 
 def test_a_refusal_prints_no_parameters():
-    with pytest.raises(ingot.jit.TraceError, match=r"state\[<Parameter of shape \[4(, 4)?\]>\]") as raised:
+    with pytest.raises(ingot.jit.TraceError, match=r"state\[<Parameter of shape \[4\]>\]") as raised:
         life(lambda params: Noting(params, lambda state, p: object()), jit.trace)
     assert "requires_grad" not in str(raised.value)

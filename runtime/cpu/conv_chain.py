@@ -143,8 +143,8 @@ class _Lists:
             x_plane = self.buffers[k - 1][1] // (g.lanes * size) if k else g.pixels
             y_plane = self.buffers[k][1] // (g.lanes * size) if k < len(self.buffers) else g.out_pixels
             g = replace(g, dims=(g.dims[0], window, g.dims[2]), x_plane=x_plane, y_plane=y_plane)
-            steps = conv_steps.Steps()
-            layer.fused.add_kernel(steps, g, *((slot, 0) for slot in (conv_steps.X, conv_steps.W, conv_steps.Y)), threads=1)
+            steps = conv_steps.Steps(threads=1)
+            layer.fused.add_kernel(steps, g, *((slot, 0) for slot in (conv_steps.X, conv_steps.W, conv_steps.Y)))
             (function, _, words, patches), = steps.given
             tables = [(i, self.tables.setdefault(x.array.tobytes(), x)) for i, x in enumerate(words) if type(x) is Table]
             after = [0 if isinstance(word, Beside) else word for word in layer.fused.after.words]

@@ -58,7 +58,7 @@ def _weight_task(item, pattern):
 
 
 def add_depthwise(steps, g: Geometry, x, w, y, operands=(OPERANDS, 0), epilogue=None, scatter: Scatter | None = None,
-                  by_rows: bool = False, threads: int | None = None):
+                  by_rows: bool = False):
     """The step of a depthwise convolution on blocked operands; `g` has one channel per group, or few (`is_narrow`). Threads
     share out rows where the layers beside it do so, else channels."""
     # Processors follow windows that move by one by themselves.
@@ -66,7 +66,7 @@ def add_depthwise(steps, g: Geometry, x, w, y, operands=(OPERANDS, 0), epilogue=
     task = _task(g.item, pattern_of(g.dims[2]), epilogue or ColumnBias(_ELEMENTS[g.item]), far, g.inputs)
     scatter = scatter or Scatter(tuple(d.out for d in g.dims), (1, 1, 1), (0, 0, 0))
     words, start = _words(g, scatter)
-    planes, rows, threads = words["planes"], words["out_rows"], threads or steps.threads
+    planes, rows, threads = words["planes"], words["out_rows"], steps.threads
     blocks = _row_blocks(planes, rows, threads, by_rows and g.images % threads > 0 and g.pixels >= _SMALL_PLANE)
     items = planes * blocks
     chunks = conv_steps.share(g.work * g.lanes, items, threads)

@@ -131,13 +131,13 @@ class FusedConv:
             self.add_kernel(steps, g, x, (W, 0), (Y, 0), by_rows=self.x_blocked)
         return steps.plan()
 
-    def add_kernel(self, steps, g, x, w, y, threads=None, by_rows=False):
+    def add_kernel(self, steps, g, x, w, y, by_rows=False):
         """The step of a direct kernel on blocked operands, for this convolution or some rows of it."""
         epilogue = self.after.code
         if self.depthwise:
-            conv_depthwise.add_depthwise(steps, g, x, w, y, epilogue=epilogue, by_rows=by_rows, threads=threads)
+            conv_depthwise.add_depthwise(steps, g, x, w, y, epilogue=epilogue, by_rows=by_rows)
         else:
-            conv_plan.add_direct(steps, g, conv_plan.filters_of(g), x, w, y, epilogue=epilogue, threads=threads)
+            conv_plan.add_direct(steps, g, conv_plan.filters_of(g), x, w, y, epilogue=epilogue)
 
     def run(self, x, w, beside=(), taps=()):
         """The convolution with a packed weight; `beside` are the arrays that the epilogue reads, laid out as it reads them,

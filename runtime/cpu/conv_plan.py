@@ -154,7 +154,7 @@ def flattened(geometry: Geometry) -> Geometry:
 
 
 def add_direct(steps, geometry: Geometry, filters: Filters, x, w, y, operands=(conv_steps.OPERANDS, 0), epilogue=None,
-               scatter: Scatter | None = None, threads: int | None = None):
+               scatter: Scatter | None = None):
     """The step of a direct convolution on blocked operands, each given as (slot, offset)."""
     if scatter is None:
         geometry = flattened(geometry)
@@ -165,7 +165,7 @@ def add_direct(steps, geometry: Geometry, filters: Filters, x, w, y, operands=(c
         filters, w = conv_few.add_turned(steps, geometry, filters, w)
     most = made.rows if few else codegen.tile_rows(host(), filters.vectors)
     depth, height, _ = geometry.dims
-    threads = threads or steps.threads
+    threads = steps.threads
     rows, groups, images = depth.out * height.out, geometry.groups, geometry.images
     row_blocks = _row_blocks(geometry, filters, rows, threads)
     items = images * groups * row_blocks * filters.panels

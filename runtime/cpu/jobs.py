@@ -15,7 +15,7 @@ import numpy as np
 
 from ...ir.target import host
 from ...passes.codegen.llvm import jobs as codegen
-from ...passes.codegen.llvm.fork_join import at_most, count_of
+from ...passes.codegen.llvm.fork_join import at_most
 from . import alloc, call, pool
 from .compile import compile_module
 from .step_list import At, NativeCall, NativeStep, Scratch, Table
@@ -48,15 +48,16 @@ class Jobs:
         if words or len(names) > codegen.MOST_WORDS:
             raise ValueError(f"a job takes at most {codegen.MOST_WORDS} words, and not {', '.join(words)}")
         self._keep.append(packed)
-        self._rows.append((task, at_most(max(1, chunks), self._threads), turns, len(names), ctypes.addressof(packed)))
+        self._rows.append((task, max(1, chunks), turns, len(names), ctypes.addressof(packed)))
         self._given.append(tuple([x if type(x) is Table else _bits(x) for x in given]))
 
     def plan(self, scratch_bytes: int, work: int) -> "JobsPlan":
         """The jobs, ready to be called; `work` counts scalar operations."""
-        words = [len(self._rows), *(word for row in self._rows for word in row)]
+        words = [len(self._rows)]
+        for task, chunks, *rest in self._rows:
+            words += [task, at_most(chunks, self._threads), *rest]
         array = (ctypes.c_int64 * len(words))(*words)
-        steps = tuple([(task, count_of(chunks), turns, given)
-                       for (task, chunks, turns, *_), given in zip(self._rows, self._given)])
+        steps = tuple([(task, chunks, turns, given) for (task, chunks, turns, *_), given in zip(self._rows, self._given)])
         return JobsPlan(array, scratch_bytes, work >= _LONG_WORK, (array, *self._keep), steps)
 
 

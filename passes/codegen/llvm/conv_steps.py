@@ -1,9 +1,10 @@
 """A call that takes several pool jobs: `void steps_launch(ptr block)` runs a *plan* on the addresses in a block.
 
 A plan is an array of 64-bit words: the number of steps, then for each step {task, chunks, words, template, patches, patch
-list}. The template is the step's job as it is the same for every call; a patch {word, slot, offset} says that a word of the job
-is the address in a slot of the block plus an offset. The job is put together on the stack, so that threads may run one plan at
-the same time. The last word of the block is the plan's address.
+list}. Chunks also say how many threads take them (`fork_join.at_most`). The template is the step's job as it is the same for
+every call; a patch {word, slot, offset} says that a word of the job is the address in a slot of the block plus an offset. The
+job is put together on the stack, so that threads may run one plan at the same time. The last word of the block is the plan's
+address.
 """
 
 from ....ir.target import Target

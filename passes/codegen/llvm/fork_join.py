@@ -12,6 +12,7 @@ worker 0, takes chunks like the others and needs none of them: a job ends even w
 Workers wait for `epoch` to change: a brief spin, then a futex. Linux tends to wake a sleeper on the waker's own processor,
 where it waits behind it; so before a job the submitter, whenever it has moved, takes its own processor out of the workers'
 affinity.
+
 The upper half of n may say how many threads take part at most (`at_most`; 0: all): those whose scratch memory the job brings.
 A worker beyond them claims nothing. It reads the limit after a ticket that has chunks left, and while there are any, the job's
 fields stay as they are, or the claim fails.
@@ -44,18 +45,12 @@ def at_most(chunks: int, threads: int) -> int:
     return chunks | threads << _HALF
 
 
-def count_of(chunks: int) -> int:
-    """The number of chunks without what is said about threads."""
-    return chunks & (1 << _HALF) - 1
-
-
 def pool_text(target: Target) -> str:
     """The pool's module for a target."""
     words = {**_SYSTEM_CALLS[target.arch], "EPOCH": EPOCH, "BUSY": BUSY, "JOB": JOB, "ARG": JOB + 8, "COUNT": JOB + 16,
              "PARTS": JOB + 24, "LIMIT": JOB + 32, "DONE": DONE, "SLEEPERS": SLEEPERS, "WAITING": WAITING, "STOP": STOP,
-             "STARTED": STARTED,
-             "THREADS": THREADS, "SPIN": SPIN, "LAST_CPU": LAST_CPU, "CURE": CURE, "MASK": _MASK, "SIGNALS": _SIGNALS,
-             "SLOTS": _SLOTS, "SLOT": _SLOT, "SIZE": STATE_BYTES, "CPU": target.llvm_cpu}
+             "STARTED": STARTED, "THREADS": THREADS, "SPIN": SPIN, "LAST_CPU": LAST_CPU, "CURE": CURE, "MASK": _MASK,
+             "SIGNALS": _SIGNALS, "SLOTS": _SLOTS, "SLOT": _SLOT, "SIZE": STATE_BYTES, "CPU": target.llvm_cpu}
     text = (_DECLARATIONS + fork_join_jobs.TAKE + fork_join_workers.WORKER + fork_join_workers.START + fork_join_workers.PLACE
             + fork_join_jobs.RUN + fork_join_jobs.STEPS + fork_join_workers.STOP)
     for word in sorted(words, key=len, reverse=True):

@@ -17,7 +17,7 @@ WORDS = ("a", "b", "c", "a_row", "a_step", "b_step", "b_column", "c_row", "a_bat
 # product is added to what C holds.
 OFFSET = {name: 8 * number for number, name in enumerate(WORDS)}
 
-# A plan is the words of a job followed by the task's address and the number of chunks.
+# A plan is the words of a job followed by the task's address and the number of chunks (and how many threads take them).
 PLAN_WORDS = (*WORDS, "task", "tasks")
 
 

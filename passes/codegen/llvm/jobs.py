@@ -1,9 +1,9 @@
 """Pool jobs on the arrays of a call: `void jobs_launch_<n>(ptr block)` runs a *plan* on n arrays.
 
 The block holds the addresses of the arrays, of the plan and of the call's scratch memory. A plan is 64-bit words: the number of
-jobs, then for each job {task, chunks, turns, words, address of its words}. A job is put together on the stack, so that threads
-may run one plan at the same time: the arrays' addresses, the scratch's, the turn (jobs with several turns run once for each,
-one after the other), then its words.
+jobs, then for each job {task, chunks (and how many threads, `fork_join.at_most`), turns, words, address of its words}. A job is
+put together on the stack, so that threads may run one plan at the same time: the arrays' addresses, the scratch's, the turn
+(jobs with several turns run once for each, one after the other), then its words.
 """
 
 from ....ir.target import Target

@@ -7,7 +7,7 @@ line, and its first line belongs to the runner: a status, 0 unless a step found 
 A step list is 64-bit words: the number of steps, then for each step, without gaps,
 
     function    address of native code (a relocation)
-    chunks      0: it is called as function(job). Otherwise it is a pool task, run for so many chunks
+    chunks      0: it is called as function(job). Otherwise it is a pool task, run for so many chunks (`fork_join.at_most`)
     turns       how often the step is done (at least once)
     turn        byte of the job that holds the turn's number; -1 where nothing does
     count       words of the job, a multiple of 8

@@ -10,11 +10,10 @@ from ....ir import dtype as dt
 from . import coefficients as C
 from . import constants as K
 from .exponential import exp, exp_parts, log, log1p, pow, reduce_single
-from .special_short import digamma32, erfc32, erfcx32, erfcx_tail, erfinv32, lgamma32, trigamma32
+from .special_short import CENTRE, digamma32, erfc32, erfcx32, erfcx_tail, erfinv32, lgamma32, trigamma32
 from .trigonometric import cos, sin
 
 INF, NAN = float("inf"), float("nan")
-CENTRE = 4.0  # of the rational map of the erfc polynomial; as in tools/fit_scalars.py
 STIRLING = (0.08333333333333333, -0.002777777777777778, 0.0007936507936507937, -0.0005952380952380953,
             0.0008417508417508417, -0.0019175269175269176, 0.00641025641025641, -0.029550653594771242)
 # B_2j / (2j)!, of Euler and Maclaurin's sum
