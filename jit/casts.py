@@ -107,7 +107,7 @@ class Casts:
 
     def __init__(self):
         self._spaces: dict = {}          # by id: globals in which they lie or have lain
-        self._lying: list = []           # (globals, name) where one was put and not taken away
+        self._lying: list = []           # (globals, name) where one was put since they were last lifted
         self._is_open = is_alone()
 
     def enter(self, frame):
@@ -129,9 +129,11 @@ class Casts:
 
     def lift(self) -> list:
         """Takes them away until the next code of the user's runs: modules are seen as they are. Gives what lay where."""
-        lay = [(space, name) for space, name in self._lying if space.get(name) is CASTS[name]]
-        for space, name in lay:
-            del space[name]
+        lay = []
+        for space, name in self._lying:
+            if space.get(name) is CASTS[name]:
+                del space[name]
+                lay.append((space, name))
         self._lying = []
         return lay
 
