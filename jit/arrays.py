@@ -23,7 +23,7 @@ from ..runtime.api.register import FUNCTIONS
 from ..runtime.tensor import Tensor
 from .places import root_value
 from .reads import ARGUMENT, FREE, GLOBAL, MISSING, Chain, follow
-from .stack import Walk, instructions_of, is_held
+from .stack import CONSTANTS, Walk, instructions_of, is_held, is_lookup
 from .tree import GivenArray
 
 _CONVERTERS = tuple([FUNCTIONS[name] for name in ("tensor", "as_tensor", "asarray", "from_numpy")])
@@ -212,11 +212,11 @@ class _Marks(Walk):
             return Chain(_ROOTS[name], ins.argval, ())
         if name in ("LOAD_ATTR", "LOAD_METHOD") and type(taken[0]) is Chain:
             return Chain(taken[0].root, taken[0].name, (*taken[0].steps, ("attr", ins.argval)))
-        if name in ("CALL", "CALL_KW") or _is_lookup(ins):
-            behind = taken[0] if _is_lookup(ins) else _callee(taken)
-            step = _ITEM if _is_lookup(ins) else _RESULT
+        if name in ("CALL", "CALL_KW") or is_lookup(ins):
+            behind = taken[0] if is_lookup(ins) else _callee(taken)
+            step = _ITEM if is_lookup(ins) else _RESULT
             return Chain(behind.root, behind.name, (*behind.steps, step)) if type(behind) is Chain else None
-        return Constant(ins.argval) if name == "LOAD_CONST" else None
+        return Constant(ins.argval) if name in CONSTANTS else None
 
 
 @lru_cache(maxsize=4096)
@@ -269,7 +269,7 @@ def _use(ins, taken, keywords) -> list | None:
         return [] if ins.argval in _KINDS else [SIZES] if ins.argval == "shape" else None
     if ins.opname in ("IS_OP", "RETURN_VALUE") or is_held(ins, list(map(_is_marked, taken))):
         return []
-    if ins.opname == "STORE_SUBSCR" or _is_lookup(ins):
+    if ins.opname == "STORE_SUBSCR" or is_lookup(ins):
         *others, indexed, key = taken
         if type(indexed) is not Chain or key == _HELD or any(map(_is_marked, others)):
             return None
@@ -286,11 +286,6 @@ def _use(ins, taken, keywords) -> list | None:
     given = taken[2:]
     first = len(given) - len(keywords)
     return [Use(callee, i if i < first else keywords[i - first]) for i, mark in enumerate(given) if mark == _GIVEN]
-
-
-def _is_lookup(ins) -> bool:
-    """Whether it is `x[key]`."""
-    return ins.opname == "BINARY_SUBSCR" or (ins.opname == "BINARY_OP" and ins.argrepr == "[]")
 
 
 def _callee(taken) -> Chain | None:

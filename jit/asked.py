@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from .reads import loose_names
-from .stack import Walk, instructions_of, variables_of
+from .stack import CONSTANTS, Walk, instructions_of, variables_of
 from .whose import TRUSTED
 
 _BY_NAME = ("getattr", "hasattr", "setattr", "delattr")
@@ -90,7 +90,7 @@ class _Names(Walk):
     def marked(self, ins, taken):
         if ins.opname == "LOAD_GLOBAL":
             return ins.argval
-        return _Constant(ins.argval) if ins.opname == "LOAD_CONST" and type(ins.argval) is str else None
+        return _Constant(ins.argval) if ins.opname in CONSTANTS and type(ins.argval) is str else None
 
 
 @lru_cache(maxsize=4096)
@@ -103,21 +103,28 @@ def imports_of(code) -> tuple:
     plain = [ins for ins in instructions_of(code) if ins.opname != "COPY"]        # as in `module.n += 1`
     for before, ins in zip((None, *plain), plain):
         came = "" if before is None else before.opname
+        kept = _kept_in(ins)
         if ins.opname == "IMPORT_NAME":
             module, wants = (ins.argval, level), before is not None and before.argval
         elif ins.opname == "IMPORT_FROM" and wants:
             found[module, (ins.argval,)] = None
-        elif ins.opname == "STORE_FAST" and came == "IMPORT_NAME":
-            names[ins.argval] = module[0].partition(".")[0], 0
-        elif ins.opname == "STORE_FAST" and came == "POP_TOP" and module is not None and not wants:      # `import a.b as c`
-            names[ins.argval] = module
+        elif kept and came == "IMPORT_NAME":
+            names[kept] = module[0].partition(".")[0], 0
+        elif kept and came in ("IMPORT_FROM", "POP_TOP") and module is not None and not wants:      # `import a.b as c`
+            names[kept] = module
         elif before is not None and ins.opname in _STEPS:
             moves = variables_of(before)
             if moves and not moves[-1][0] and moves[-1][1] in names:
                 found[names[moves[-1][1]], (ins.argval,)] = None
-        if ins.opname == "LOAD_CONST" and type(ins.argval) is int:
+        if ins.opname in CONSTANTS and type(ins.argval) is int:
             level = ins.argval
     return tuple(found)
+
+
+def _kept_in(ins) -> str | None:
+    """The variable that an instruction puts something into, if it begins with that."""
+    moves = variables_of(ins)
+    return moves[0][1] if moves and moves[0][0] else None
 
 
 def imported(module, level, package) -> types.ModuleType | None:

@@ -21,7 +21,7 @@ from .photograph import looks_like
 from .places import EXTEND, kept, put
 from .reads import MISSING
 
-_SETTERS = (object.__setattr__, SimpleNamespace.__setattr__)
+_SETTERS = (object.__setattr__, SimpleNamespace.__setattr__, type.__setattr__)
 
 
 @dataclass(frozen=True, eq=False)

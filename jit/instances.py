@@ -8,6 +8,7 @@ from ..runtime.tensor import Tensor
 from .whose import TRUSTED
 
 _NO_INSTANCES = (type, types.ModuleType, types.FunctionType, Tensor, Module)
+_MADE_IN_PYTHON = 1 << 9        # Py_TPFLAGS_HEAPTYPE
 # Of the standard library: what users put things into; and where classes are that were made without a module.
 _HOLDERS = frozenset(("types", "argparse", "collections", "_thread", "builtins"))
 
@@ -23,7 +24,10 @@ def is_instance(value) -> bool:
 
 def is_users(x) -> bool:
     """Whether a function or class is the user's, or of a library that knows nothing of ingot."""
-    return (getattr(x, "__module__", None) or "").partition(".")[0] not in (*TRUSTED, *sys.stdlib_module_names)
+    module = getattr(x, "__module__", None) or ""
+    if module == "builtins":        # or made by Python code without a module, as in `exec(text, {})`
+        return isinstance(x, type) and bool(x.__flags__ & _MADE_IN_PYTHON)
+    return module.partition(".")[0] not in (*TRUSTED, *sys.stdlib_module_names)
 
 
 def is_users_space(value) -> bool:

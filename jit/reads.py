@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from ..runtime.tensor import Tensor
-from .stack import Walk
+from .stack import CONSTANTS, Walk, is_lookup
 from .whose import is_users_code
 
 GLOBAL, FREE, ARGUMENT = "global", "free", "argument"
@@ -53,7 +53,6 @@ _STORES = ("STORE_ATTR", "DELETE_ATTR")
 BY_NAME = frozenset(("getattr", "setattr", "hasattr", "delattr", "__setattr__", "vars"))
 _LOADS = {"LOAD_GLOBAL": GLOBAL, "LOAD_NAME": GLOBAL, "LOAD_DEREF": FREE, "LOAD_CLASSDEREF": FREE,
           "LOAD_FROM_DICT_OR_DEREF": FREE, "LOAD_FROM_DICT_OR_GLOBALS": GLOBAL}
-_CONSTANTS = ("LOAD_CONST", "LOAD_SMALL_INT")
 
 
 @lru_cache(maxsize=4096)
@@ -121,16 +120,12 @@ def _steps_after(instructions, at):
             at += 1
         elif ins.opname == "COPY" and at + 1 < len(instructions) and instructions[at + 1].opname in _ATTRIBUTES:
             return [*steps, ("attr", instructions[at + 1].argval)]      # as in `a.n += 1`
-        elif ins.opname in _CONSTANTS and at + 1 < len(instructions) and _is_subscript(instructions[at + 1]):
+        elif ins.opname in CONSTANTS and at + 1 < len(instructions) and is_lookup(instructions[at + 1]):
             steps.append(("item", ins.argval))
             at += 2
         else:
             break
     return steps
-
-
-def _is_subscript(ins) -> bool:
-    return ins.opname == "BINARY_SUBSCR" or (ins.opname == "BINARY_OP" and ins.argrepr == "[]")
 
 
 @lru_cache(maxsize=4096)

@@ -11,17 +11,19 @@ from functools import lru_cache
 
 _HAS_METHOD_BIT = sys.version_info >= (3, 12)       # LOAD_ATTR may leave a method and its object
 _CALLABLE_FIRST = sys.version_info >= (3, 13)       # and then its object or nothing; before, the other way round
+_HAS_POSITION = sys.version_info >= (3, 15)         # an iterator lies beside what it iterates over
 _CALLABLES = frozenset(("LOAD_ATTR", "LOAD_GLOBAL", "LOAD_METHOD"))
 NOTHING = frozenset(("CACHE", "COPY_FREE_VARS", "EXTENDED_ARG", "KW_NAMES", "MAKE_CELL", "NOP", "NOT_TAKEN", "PRECALL",
                       "RESUME"))
-_LOADS = frozenset(("LOAD_CONST", "LOAD_SMALL_INT", "LOAD_DEREF", "LOAD_CLOSURE", "LOAD_NAME", "LOAD_CLASSDEREF", "PUSH_NULL"))
+CONSTANTS = frozenset(("LOAD_CONST", "LOAD_SMALL_INT", "LOAD_COMMON_CONSTANT"))    # the others from 3.14 and 3.15 on
+_LOADS = CONSTANTS | {"LOAD_DEREF", "LOAD_CLOSURE", "LOAD_NAME", "LOAD_CLASSDEREF", "PUSH_NULL"}
 _FIXED = {       # (how many values they take, how many they leave)
     "BEFORE_WITH": (1, 2), "BINARY_OP": (2, 1), "BINARY_SLICE": (3, 1), "BINARY_SUBSCR": (2, 1), "CALL_INTRINSIC_1": (1, 1),
     "COMPARE_OP": (2, 1), "CONTAINS_OP": (2, 1), "CONVERT_VALUE": (1, 1), "FORMAT_SIMPLE": (1, 1), "FORMAT_WITH_SPEC": (2, 1),
-    "GET_ITER": (1, 1), "IS_OP": (2, 1), "LIST_TO_TUPLE": (1, 1), "LOAD_METHOD": (1, 2), "POP_TOP": (1, 0),
-    "RETURN_VALUE": (1, 0), "STORE_ATTR": (2, 0),
-    "STORE_DEREF": (1, 0), "STORE_GLOBAL": (1, 0), "STORE_SLICE": (4, 0), "STORE_SUBSCR": (3, 0),
-    "TO_BOOL": (1, 1), "UNARY_INVERT": (1, 1), "UNARY_NEGATIVE": (1, 1), "UNARY_NOT": (1, 1), "UNARY_POSITIVE": (1, 1)}
+    "GET_ITER": (1, 2 if _HAS_POSITION else 1), "IS_OP": (2, 1), "LIST_TO_TUPLE": (1, 1), "LOAD_METHOD": (1, 2),
+    "POP_TOP": (1, 0), "RETURN_VALUE": (1, 0), "STORE_ATTR": (2, 0), "STORE_DEREF": (1, 0), "STORE_GLOBAL": (1, 0),
+    "STORE_SLICE": (4, 0), "STORE_SUBSCR": (3, 0), "TO_BOOL": (1, 1), "UNARY_INVERT": (1, 1), "UNARY_NEGATIVE": (1, 1),
+    "UNARY_NOT": (1, 1), "UNARY_POSITIVE": (1, 1)}
 _BUILT = frozenset(("BUILD_LIST", "BUILD_SET", "BUILD_SLICE", "BUILD_STRING", "BUILD_TUPLE"))
 _CONTAINERS = frozenset(("BUILD_LIST", "BUILD_TUPLE", "BUILD_MAP", "BUILD_CONST_KEY_MAP"))
 
@@ -66,6 +68,11 @@ def variables_of(ins) -> list | None:
     if "_FAST" not in ins.opname or not set(kinds) <= {"LOAD", "STORE"} or len(kinds) != len(names):
         return None
     return [(kind == "STORE", name) for kind, name in zip(kinds, names)]
+
+
+def is_lookup(ins) -> bool:
+    """Whether an instruction is `x[key]`."""
+    return ins.opname == "BINARY_SUBSCR" or (ins.opname == "BINARY_OP" and ins.argrepr == "[]")
 
 
 def is_held(ins, marked) -> bool:

@@ -234,12 +234,13 @@ class Watch(Outside, HiddenReads, Stores, World):
         for chain in reads_of(code):
             if chain.root == GLOBAL:
                 self._note(chain, frame.f_globals, root_value(frame.f_globals, chain.name))
-            elif chain.name in local and not (chain.root == FREE and chain.name in own):
-                self._note_local(chain, frame, local[chain.name])
+            elif chain.name in local:       # the call may have made the variable itself; what it holds was there before
+                is_own = chain.root == FREE and chain.name in own
+                self._note_local(replace(chain, root=ARGUMENT) if is_own else chain, frame, local[chain.name])
         for chain in stores_of(code):
             if chain.root == GLOBAL:
                 self._note_store(chain, root_value(frame.f_globals, chain.name))
-            elif chain.name in local and not (chain.root == FREE and chain.name in own):
+            elif chain.name in local:
                 self._note_store(chain, local[chain.name])
 
     def _names_past_made(self, frame) -> frozenset:
@@ -290,7 +291,8 @@ class Watch(Outside, HiddenReads, Stores, World):
                 self._cells[key] = cell_of(self._functions_of(frame), frame.f_code, chain.name, value) or {chain.name: value}
             self._note(chain, self._cells[key], value)
         elif isinstance(value, Tensor):
-            if id(value) in self.passed and chain.steps and chain.steps[0][1] in value.__dict__:
+            is_others = id(value) in self.passed or id(value) in self.tensors
+            if is_others and chain.steps and chain.steps[0][1] in value.__dict__:
                 self._note_own(value, chain.steps[0][1])
         elif id(value) not in self.made:
             chain, value = self._past_containers(chain, value)

@@ -1,8 +1,10 @@
 """Programs that read Python state where names do not show it, and what changes that state between calls.
 
 A row is name: (setup, body of the traced function of x, change). A body is an expression, or statements with a return; if it is
-empty, the setup makes `fn` itself. A row is made by two roads: names of the setup are variables of a closure or of a module."""
+empty, the setup makes `fn` itself. A row is made by several roads: names of the setup are variables of a closure or of a
+module, or the latter's values are handed to a function, of which an inner function has them."""
 
+import ast
 import linecache
 from textwrap import dedent, indent
 
@@ -10,7 +12,7 @@ import ingot
 from handed_programs import HANDED
 from ingot import nn
 
-ROADS = ("closure", "global")
+ROADS = ("closure", "global", "handed_in")
 
 IMPORTS = """
 import array, collections, contextvars, copy, enum, fractions, functools, json, operator, os, sys, threading, types, weakref
@@ -320,11 +322,23 @@ def text_of(name, road):
     """A program as Python text, at the end of which `fn` and `change` are global names."""
     setup, body, change = (dedent(part).strip() for part in PROGRAMS[name])
     if body:
-        setup += "\ndef fn(x):\n" + indent(body if "return" in body else f"return {body}", "    ")
+        body = body if "return" in body else f"return {body}"
+        setup += "\ndef fn(x):\n" + indent(_handed_in(setup, body) if road == "handed_in" else body, "    ")
     parts = f"{setup}\ndef change():\n" + indent(change, "    ")
-    if road == "global":
+    if road != "closure":
         return IMPORTS + parts.replace("nonlocal ", "global ")
     return IMPORTS + "def make():\n" + indent(f"{parts}\nreturn fn, change", "    ") + "\nfn, change = make()"
+
+
+def _handed_in(setup, body):
+    """A body that runs in an inner function, whose variables from around it are parameters of the function that makes it."""
+    if "NameError" in body:         # of the name itself
+        return body
+    made, used = ([*ast.walk(ast.parse(text))] for text in (setup, f"def fn(x):\n{indent(body, '    ')}"))
+    stored = {n.id for n in used if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    names = {n.id for n in made if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)} - stored
+    names = ", ".join(sorted(names & {n.id for n in used if isinstance(n, ast.Name)}))
+    return (f"def work({names}):\n    def inner(x):\n{indent(body, '        ')}\n    return inner\nreturn work({names})(x)")
 
 
 def program(name, road):

@@ -4,6 +4,7 @@ import gc
 import itertools
 import subprocess
 import sys
+import sysconfig
 import threading
 import time
 
@@ -43,6 +44,13 @@ def scale(request):
         pytest.skip("no native entries on this interpreter")
     make = call._builtin_entry if request.param == "native" else call._ctypes_entry
     return make("scale", scale_kernel(), SCALE, call.RELEASE_AT)
+
+
+@pytest.mark.skipif(sys.implementation.name != "cpython" or sys.platform != "linux" or sys.maxsize < 2**32
+                    or bool(sysconfig.get_config_var("Py_GIL_DISABLED")), reason="another interpreter")
+def test_entries_are_native_on_every_usual_interpreter():
+    """A new release of Python or numpy that lays its objects out in another way would be several times slower in silence."""
+    assert call.fast_calls()
 
 
 @pytest.mark.parametrize("size", [0, 1, 8, 100_000])

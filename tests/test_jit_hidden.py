@@ -1,6 +1,7 @@
 """State that a traced function reads where names do not show it: after a change every call gives what eager code gives."""
 
 import functools
+import importlib
 from contextvars import ContextVar
 
 import pytest
@@ -70,3 +71,40 @@ def test_what_fills_a_cache_is_done_once(name, capsys):
     got, traced = life(jit.trace)
     assert got == want
     assert traced.stats()["compiles"] <= 2
+
+
+IMPORTS = {
+    "a module": "import {package}.settings as s\n    return x * s.k",
+    "a submodule by the package": "import {package}.settings\n    return x * {package}.settings.k",
+    "a name": "from {package}.settings import k\n    return x * k",
+    "beside it": "from . import settings\n    return x * settings.k",
+    "a name beside it": "from .settings import k\n    return x * k",
+    "at once": "from . import settings\n    return settings.k * x",
+    "a module at once": "import {package}.settings as s\n    return s.k * x",
+    "for a function in it": "from . import settings\n    def g(): return settings.k\n    return x * g()",
+    "a module for a function in it": "import {package}.settings as s\n    def g(): return s.k\n    return x * g()",
+    "a name for a function in it": "from .settings import k\n    def g(): return k\n    return x * g()",
+    "by name": "import importlib\n    return x * importlib.import_module('{package}.settings').k",
+    "from above": "from ..{package} import settings as s\n    return x * s.k",
+}
+
+
+@pytest.mark.parametrize("case", IMPORTS)
+def test_what_functions_import_is_looked_at(case, tmp_path, monkeypatch):
+    package = "imports_" + str(list(IMPORTS).index(case))
+    above = "within_" + package if ".." in IMPORTS[case] else ""
+    folder = tmp_path / above / package
+    folder.mkdir(parents=True)
+    (tmp_path / above / "__init__.py").touch()
+    (folder / "__init__.py").touch()
+    (folder / "settings.py").write_text("k = 2.0\n")
+    (folder / "work.py").write_text(f"def fn(x):\n    {IMPORTS[case].format(package=package)}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    where = f"{above}.{package}" if above else package
+    fn = jit.trace(importlib.import_module(f"{where}.work").fn)
+    settings = importlib.import_module(f"{where}.settings")
+    seen = []
+    for k in (2.0, 2.0, 2.0, 5.0, 5.0):
+        settings.k = k
+        seen.append(fn(ingot.ones(2)).tolist())
+    assert seen == [[k, k] for k in (2.0, 2.0, 2.0, 5.0, 5.0)]

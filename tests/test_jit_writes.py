@@ -151,9 +151,11 @@ def test_every_call_leaves_what_eager_code_leaves(name, changes):
 
 SETUP = """
 class C:
+    all = 0
     def __init__(self, w):
         self.w, self.n, self.seen = w, 0, []
     def up(self): self.n += 1
+    def count(self): type(self).all += 1
     def put(self, v): self.w = v
 class R:
     @property
@@ -185,19 +187,26 @@ BODIES = {
     "in a dictionary": "d.get('a').n += 1\nreturn x * d['a'].n",
     "copy": "import copy\nk = copy.copy(c)\nk.n += 1\nreturn x * k.n",
     "swapped": "a, b = many()\na.w, b.w = b.w, a.w\nreturn x * a.w + b.w",
+    "a variable of an inner function's maker": "k = get()\ndef up(): k.n += 1\nup()\nreturn x * k.n",
+    "a variable of a comprehension's maker": "k = get()\nk.n += 1\nreturn x * sum([k.n * i for i in range(3)])",
+    "class": "C.all += 1\nreturn x * get().all",
+    "class of an object": "get().count()\nreturn x * C.all",
+    "class of an object, new there": "kind = type(get())\nkind.w = x * 2\nreturn x",
 }
 
 
+@pytest.mark.parametrize("names", [{}, {"__name__": f"{__name__}.handed_on"}], ids=["no module", "module"])
 @pytest.mark.parametrize("name", BODIES)
-def test_objects_that_functions_hand_on(name):
+def test_objects_that_functions_hand_on(name, names):
     def life(wrap):
-        space: dict = {}
+        space: dict = dict(names)
         exec(SETUP + "def fn(x):\n" + textwrap.indent(BODIES[name], "    "), space)
         traced, found = wrap(space["fn"]), []
         for i in range(5):
             result = traced(ingot.ones(2) * (i + 1)).tolist()
             held = [{k: v.tolist() if isinstance(v, ingot.Tensor) else list(v) if type(v) is list else v
-                     for k, v in vars(o).items()} for o in (space["c"], *space["l"])]
+                     for k, v in vars(o).items() if not callable(v) and not k.startswith("_")}
+                    for o in (space["C"], space["c"], *space["l"])]
             found.append((result, held))
         return found, traced
 

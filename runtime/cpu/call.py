@@ -8,8 +8,8 @@
 dtype, rank, alignment, writability); a wrong one is a TypeError before anything runs. The interpreter lock is released
 when an array argument has `release_at` elements or more (-1: never).
 
-On CPython 3.11 to 3.13 with the usual object layout this is a builtin function made of native code; elsewhere, the same
-contract through ctypes.
+On CPython with the usual object layout, which is looked at once, this is a builtin function made of native code; elsewhere, the
+same contract through ctypes.
 """
 
 import ctypes
@@ -89,12 +89,13 @@ _POINTER_AT = ctypes.c_void_p.from_address
 
 @functools.lru_cache(None)
 def fast_calls() -> bool:
-    """True where entries are native builtin functions: a known interpreter whose objects are laid out as expected."""
-    if sys.implementation.name != "cpython" or not (3, 11) <= sys.version_info[:2] <= (3, 13):
+    """True where entries are native builtin functions: an interpreter whose objects are laid out as expected. All else that
+    they need is Python's public C interface."""
+    if sys.implementation.name != "cpython" or sysconfig.get_config_var("Py_GIL_DISABLED"):
         return False
-    if sysconfig.get_config_var("Py_GIL_DISABLED") or object.__basicsize__ != 16 or struct.calcsize("P") != 8:
+    if object.__basicsize__ != 16 or struct.calcsize("P") != 8 or sys.byteorder != "little":
         return False
-    return sys.byteorder == "little" and sys.platform != "win32" and _layout_holds()
+    return sys.platform != "win32" and _layout_holds()
 
 
 def _layout_holds():

@@ -18,7 +18,7 @@ BLOCK_BYTES = 1 << 15
 SYMBOL = "ingot_entry"
 CAPSULE = b"ingot.entry"
 
-# CPython objects and numpy arrays, as laid out by CPython 3.11 to 3.13 (with GIL) and numpy 1.x and 2.x on 64-bit systems.
+# CPython objects (with GIL) and numpy arrays on 64-bit systems; `runtime/cpu/call.py` looks whether they are laid out so.
 OBJECT_TYPE = 8
 ARRAY_DATA, ARRAY_RANK, ARRAY_SIZES, ARRAY_STRIDES, ARRAY_DTYPE, ARRAY_FLAGS = 16, 24, 32, 40, 56, 64
 DTYPE_ORDER, DTYPE_NUMBER = 26, 28
