@@ -5,15 +5,18 @@ import operator
 import sys
 import types
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from .reads import loose_names
-from .stack import CONSTANTS, Walk, instructions_of, variables_of
+from .stack import CONSTANTS, Walk, instructions_of, is_lookup, variables_of
 from .whose import TRUSTED
 
 _BY_NAME = ("getattr", "hasattr", "setattr", "delattr")
-_ASKS = frozenset(("getattr", "hasattr", "vars"))
-_SETS = frozenset(("setattr", "delattr", "__setattr__", "vars"))
+_ASKS = frozenset(("getattr", "hasattr", "vars", "__dict__", "__getattribute__"))
+_ALL = frozenset(("vars", "__getattribute__", "getmembers", "asdict", "astuple"))      # these may read whatever there is
+_CATCHES = frozenset(("AttributeError", "Exception", "BaseException", "suppress"))
+_SETS = frozenset(("setattr", "delattr", "__setattr__", "vars", "__dict__"))
 _KINDS = frozenset(("isinstance", "issubclass", "type", "__class__"))
 _STEPS = ("LOAD_ATTR", "LOAD_METHOD")
 
@@ -50,21 +53,41 @@ def asked_of(code) -> Asked:
     named = frozenset(code.co_names)
     names, assigned = loose_names(code)
     by_name, sets, kinds = (not named.isdisjoint(some) for some in (_ASKS, _SETS, _KINDS))
-    return Asked(names, assigned, computes_names(code), by_name, sets, kinds)
+    matches = any(ins.opname == "MATCH_CLASS" for ins in instructions_of(code))
+    return Asked(names, assigned, computes_names(code), by_name or matches, sets, kinds or matches)
 
 
-def getters_names(frame) -> frozenset:
-    """The attributes that `operator.attrgetter` and `methodcaller` objects read, which code finds by name."""
-    found = {**{n: frame.f_globals.get(n) for n in frame.f_code.co_names}, **frame.f_locals}
-    getters = [x for x in found.values() if type(x) in (operator.attrgetter, operator.methodcaller)]
+def names_by_value(frame) -> frozenset:
+    """The attributes that code reads by what it finds: `operator.attrgetter` and `methodcaller` objects, and classes in whose
+    patterns (`case Point(x, y)`) it spells out none."""
+    named = {n: frame.f_globals.get(n) for n in frame.f_code.co_names}
+    found = [*named.values(), *frame.f_locals.values()]
+    getters = [x for x in found if type(x) in (operator.attrgetter, operator.methodcaller)]
     texts = [part for x in getters for part in x.__reduce__()[1] if type(part) is str]
-    return frozenset(name for text in texts for name in text.split("."))
+    names = [name for text in texts for name in text.split(".")]
+    if _has_places(frame.f_code):
+        found += [getattr(x, n, None) for x in found if isinstance(x, (types.ModuleType, type)) for n in named]
+        names += [n for x in found if isinstance(x, type) for n in getattr(x, "__match_args__", ()) if isinstance(n, str)]
+    return frozenset(names)
+
+
+@lru_cache(maxsize=4096)
+def _has_places(code) -> bool:
+    return any(ins.opname == "MATCH_CLASS" and ins.arg for ins in instructions_of(code))
+
+
+@lru_cache(maxsize=4096)
+def catches(code) -> bool:
+    """Whether code goes on after an attribute was not there."""
+    if not _CATCHES.isdisjoint(code.co_names):
+        return True
+    return any(ins.opname == "PUSH_EXC_INFO" and after.opname == "POP_TOP" for ins, after in pairwise(instructions_of(code)))
 
 
 @lru_cache(maxsize=4096)
 def computes_names(code) -> bool:
     """Whether code asks `getattr` or `hasattr` for attributes whose names it does not spell out."""
-    if "vars" in code.co_names:
+    if not _ALL.isdisjoint(code.co_names) or _takes_table(code):
         return True
     if not any(name in code.co_names for name in _BY_NAME):
         return False
@@ -78,6 +101,14 @@ def computes_names(code) -> bool:
         if ins.is_jump_target or walk.step(ins) is None:
             walk = _Names()
     return False
+
+
+def _takes_table(code) -> bool:
+    """Whether code does more with an object's `__dict__` than to look up names that it spells out."""
+    instructions = instructions_of(code) if "__dict__" in code.co_names else ()
+    return any(ins.opname == "LOAD_ATTR" and ins.argval == "__dict__" and not (
+        after and after[0].opname in CONSTANTS and is_lookup(after[1]))
+        for ins, after in ((ins, instructions[at + 1:at + 3]) for at, ins in enumerate(instructions)))
 
 
 class _Constant(str):

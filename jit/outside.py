@@ -50,6 +50,14 @@ class Outside:
                 self._answer(question, text, value)
             for t in [t for t in self.tensors.values() if t.__dict__ or asked.sets]:
                 self._answer_tensor(question, "a tensor", t)
+        if asked.computes and kind not in self._computing:
+            self._computing.append(kind)
+            for value, text, _ in list(self.outside.values()):
+                self._answer_all(kind, text, value)
+
+    def _answer_all(self: Any, question, text, value):
+        """Guards all attributes of an object for code that computes the names of those that it reads."""
+        self._answer(question._replace(names=frozenset(attributes_of(value))), text, value)
 
     def _walk(self: Any, text, value, is_given=False):
         """Notes the attributes of objects that are reached from a value, as far as code has such names.
@@ -76,17 +84,15 @@ class Outside:
 
     def _reach(self: Any, text, value) -> list:
         """Notes an object; gives (text, value) of what it consists of."""
-        if id(value) not in self.outside:
-            self.outside[id(value)] = value, text, tuple(attributes_of(value))
-            for kind, names in self._questions.items():
-                self._answer(kind._replace(names=names), text, value)
-        elif not self._asked.computes or (id(value), self._asked) in self._walked:
+        if id(value) in self.outside:
             return []
-        found, attributes = [], attributes_of(value)
-        if self._asked.computes:
-            self._walked.add((id(value), self._asked))
-            self._answer(self._asked._replace(names=frozenset(attributes)), text, value)
-        for name, v in list(attributes.items()):
+        self.outside[id(value)] = value, text, tuple(attributes_of(value))
+        for kind, names in self._questions.items():
+            self._answer(kind._replace(names=names), text, value)
+        for kind in self._computing:
+            self._answer_all(kind, text, value)
+        found = []
+        for name, v in list(attributes_of(value).items()):
             if not is_plain(v):
                 found.append((f"{text}.{name}", v))
                 self._note_tensor(v)

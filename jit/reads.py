@@ -6,6 +6,7 @@ cannot be repeated by a trace, so they are found too.
 """
 
 import dis
+import re
 import types
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -50,7 +51,9 @@ class Write:
 
 _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
 _STORES = ("STORE_ATTR", "DELETE_ATTR")
-BY_NAME = frozenset(("getattr", "setattr", "hasattr", "delattr", "__setattr__", "vars"))
+BY_NAME = frozenset(("getattr", "setattr", "hasattr", "delattr", "__setattr__", "__getattribute__", "vars", "__dict__",
+                     "attrgetter", "methodcaller", "format", "format_map"))
+_PATH, _FIELD = re.compile(r"\w+(\.\w+)*"), re.compile(r"{([^{}:!]*)")
 _LOADS = {"LOAD_GLOBAL": GLOBAL, "LOAD_NAME": GLOBAL, "LOAD_DEREF": FREE, "LOAD_CLASSDEREF": FREE,
           "LOAD_FROM_DICT_OR_DEREF": FREE, "LOAD_FROM_DICT_OR_GLOBALS": GLOBAL}
 
@@ -234,11 +237,19 @@ def loose_names(code) -> tuple:
     loose = [i for at, i in enumerate(instructions) if i.opname in (*_ATTRIBUTES, *_STORES) and at not in chained]
     names, assigned = {i.argval for i in loose}, {i.argval for i in loose if i.opname in _STORES}
     if not BY_NAME.isdisjoint(code.co_names):
-        names.update([c for c in code.co_consts if isinstance(c, str)])
+        names.update([name for c in code.co_consts if isinstance(c, str) for name in _spelled(c)])
+    if any(i.opname == "MATCH_CLASS" for i in instructions):
+        names.update([n for c in code.co_consts if isinstance(c, tuple) for n in c if isinstance(n, str)])
     for inner in code.co_consts:            # of comprehensions and generators, which go through what this code gives them
         if isinstance(inner, types.CodeType) and inner.co_name.startswith("<") and inner.co_name != "<lambda>":
             names |= loose_names(inner)[0]
     return frozenset(names), frozenset(assigned)
+
+
+def _spelled(text) -> list:
+    """The names in "rate", "config.rate" or "{0.rate:.2f}"."""
+    paths = [text] if _PATH.fullmatch(text) else _FIELD.findall(text)
+    return [text, *[name for path in paths for name in re.split(r"[.\[\]]", path)]]
 
 
 @lru_cache(maxsize=4096)

@@ -12,7 +12,7 @@ from typing import Any
 from ..runtime.nn.module import Module
 from ..runtime.state import tls
 from ..runtime.tensor import Tensor
-from .asked import NOTHING, asked_of, getters_names, imports_of
+from .asked import NOTHING, asked_of, catches, imports_of, names_by_value
 from .bystanders import is_alone
 from .casts import Casts
 from .contents import Contents
@@ -93,12 +93,13 @@ class Watch(Outside, HiddenReads, Stores, World):
         self._uses: dict = {}                    # and what it does with what its chains lead to,
         self._calls: dict = {}                   # and to which calls it gives that
         self._imports: list = []                 # (module and level, steps, package) of what code reads of what it imports
-        self._walked: set = set()
+        self._computing: list = []       # code of what kinds has computed names of attributes
         self._classes: dict = {}         # (class, names) -> which of the names it knows, and which it has not
         self.first_time = ""             # what this call does, and no later one
         self.filled = ""                 # why the call cannot be kept if later ones, too, put something new into a dictionary
         self.is_first = True
         self._cells: dict = {}
+        self._catchers: set = set()      # code that goes on after an attribute was not there
         self._functions: dict = {}       # code -> functions that have it
         self.mode_setter: tuple = ()         # the line that set a mode of the thread last
         self.generators: list = []            # (Python's or numpy's generator, what gives its state, that when first seen)
@@ -108,6 +109,7 @@ class Watch(Outside, HiddenReads, Stores, World):
         m: Any = tls.m
         self._before, self._run = sys.getprofile(), m.run
         m.run = functools.partial(unwatched, m.run)      # of kernels
+        self._starter = sys._getframe(1).f_code          # what calls the traced function
         sys.setprofile(self._event)
         return self
 
@@ -212,7 +214,8 @@ class Watch(Outside, HiddenReads, Stores, World):
         if self.held.is_symbolic and ("__dict__" in code.co_names or code.co_name in _EXACT):
             self._fix()
         self.reads_by_name = self.reads_by_name or not BY_NAME.isdisjoint(code.co_names)
-        self._ask(asked_of(code).with_names(getters_names(frame) | self._names_past_made(frame)))
+        asked = asked_of(code).with_names(names_by_value(frame) | self._names_past_made(frame, own))
+        self._ask(asked if asked.by_name or not self._is_caught(frame) else asked._replace(by_name=True))
         if "globals" in code.co_names:
             self.casts.close()
             self.spaces.setdefault(id(frame.f_globals), (frame.f_globals, dict(frame.f_globals)))
@@ -243,13 +246,25 @@ class Watch(Outside, HiddenReads, Stores, World):
             elif chain.name in local:
                 self._note_store(chain, local[chain.name])
 
-    def _names_past_made(self, frame) -> frozenset:
-        """The attributes that code reads by way of properties, and of objects that the function made: these may hold others."""
+    def _is_caught(self, frame) -> bool:
+        """Whether the function goes on where code finds no attribute of a name."""
+        if catches(frame.f_code):
+            self._catchers.add(frame.f_code)
+        while self._catchers and frame is not None and frame.f_code is not self._starter:
+            if frame.f_code in self._catchers:
+                return True
+            frame = frame.f_back
+        return False
+
+    def _names_past_made(self, frame, own) -> frozenset:
+        """The attributes that code reads by way of properties, of objects that the function made, which may hold others, and of
+        variables that it made, in which there may be others until then."""
         local = frame.f_locals
         found = []
         for chain in reads_of(frame.f_code):
             root = root_value(frame.f_globals, chain.name) if chain.root == GLOBAL else local.get(chain.name)
-            at = 0 if chain.root != GLOBAL and id(root) in self.made else computed_at(root, chain.steps)
+            is_late = (chain.root == FREE and chain.name in own) or (chain.root != GLOBAL and id(root) in self.made)
+            at = 0 if is_late else computed_at(root, chain.steps)
             found += chain.steps[at:] if at is not None else ()
         return frozenset(key for kind, key in found if kind == "attr")
 

@@ -4,6 +4,15 @@
 from textwrap import dedent
 
 _C = "class C:\n    def __init__(self, w): self.w = w\n"        # for objects
+_G = _C + "c = C(2.0)\ndef get(): return c"
+_D = """
+@dataclass
+class C:
+    w: float = 2.0
+    l: list = field(default_factory=lambda: [2.0])
+c = C()
+def get(): return c
+"""
 
 HANDED = {
     "given_by_getter": (_C + "c = C(2.0)\ndef get(): return c", "x * get().w", "c.w = 3.0"),
@@ -137,4 +146,39 @@ HANDED = {
         d = [D()]
         def get(): return dataclasses.replace(d[0], v=2.0)""",
         "x * get().w", "d[0] = D(3.0)"),
+
+    # Attributes whose names stand in patterns, texts and tables, or nowhere.
+    "pattern": (_G, "match get():\n    case C(w=v): return x * v", "c.w = 3.0"),
+    "pattern_by_place": (_G + "\nC.__match_args__ = ('w',)", "match get():\n    case C(v): return x * v", "c.w = 3.0"),
+    "pattern_that_fits_no_more": (_G, "match get():\n    case C(w=2.0): return x * 2\nreturn x * 7", "c.w = 3.0"),
+    "pattern_that_fits_now": (_G, "match get():\n    case C(q=v): return x * v\nreturn x * 7", "c.q = 3.0"),
+    "pattern_of_another_class": (
+        _G, "match get():\n    case C(): return x * 2\nreturn x * 7", "c.__class__ = type('D', (), {})"),
+    "format": (_G, "x * float('{0.w}'.format(get()))", "c.w = 3.0"),
+    "format_map": (_G, "x * float('{c.w:.1f}'.format_map({'c': get()}))", "c.w = 3.0"),
+    "getter_made_here": (_G, "x * max(map(operator.attrgetter('w'), [get()]))", "c.w = 3.0"),
+    "getter_of_a_path": (_G + "\nc.d = C(2.0)", "x * operator.attrgetter('d.w')(get())", "c.d.w = 3.0"),
+    "table": (_G, "x * dict(get().__dict__)['w']", "c.w = 3.0"),
+    "table_by_key": (_G, "x * get().__dict__['w']", "c.w = 3.0"),
+    "table_of_the_class": (_G + "\nC.v = 2.0", "x * type(get()).__dict__['v']", "C.v = 3.0"),
+    "plain_getter": (_G, "x * object.__getattribute__(get(), 'w')", "c.w = 3.0"),
+    "members": (_G, "import inspect\nreturn x * dict(inspect.getmembers(get()))['w']", "c.w = 3.0"),
+    "fields_as_dict": (_D, "from dataclasses import asdict\nreturn x * asdict(get())['w']", "c.w = 3.0"),
+    "fields_as_tuple": (_D, "from dataclasses import astuple\nreturn x * astuple(get())[1][0]", "c.l[0] = 3.0"),
+    "lack_is_caught": (_G, "try: return x * get().q\nexcept AttributeError: return x * 7", "c.q = 3.0"),
+    "lack_is_caught_with_all": (_G, "try: return x * get().q\nexcept: return x * 7", "c.q = 3.0"),
+    "lack_is_caught_by_a_caller": (
+        _G + "\ndef read(): return get().q", "try: return x * read()\nexcept Exception: return x * 7", "c.q = 3.0"),
+    "lack_is_suppressed": (
+        "import contextlib\n" + _G,
+        "with contextlib.suppress(AttributeError): return x * get().q\nreturn x * 7", "c.q = 3.0"),
+    "variable_set_while_its_reader_runs": (_G, """
+        def read():
+            yield 1
+            yield found.w
+        found = None
+        steps = read()
+        next(steps)
+        found = get()
+        return x * next(steps)""", "c.w = 3.0"),
 }
