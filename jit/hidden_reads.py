@@ -18,6 +18,7 @@ from .asked import imported
 from .conditions import Condition
 from .errors import FirstTimeError, TraceError
 from .instances import is_users
+from .library_state import held_by
 from .photograph import brief, is_plain, looks_like, photograph
 from .reads import GLOBAL, MISSING, Chain, follow
 
@@ -190,6 +191,14 @@ class HiddenReads:
             self._note_reading(registry_reading(value))
         elif type(value).__module__ == "decimal" or getattr(value, "__module__", "") == "decimal":
             self._note_reading(decimal_reading())
+
+    def _note_library(self: Any, text, value):
+        """What an object of Python's library holds, of which only its own code knows."""
+        owner = getattr(value, "__self__", value) if isinstance(value, types.BuiltinMethodType | types.MethodType) else value
+        held = held_by(owner)
+        if held is not None:
+            self._note_reading(Reading(("library", id(owner)), lambda: held(owner), photograph(held(owner), self.held),
+                                       f"what {text} holds"))
 
     def _note_reading(self: Any, reading):
         if reading is not None:

@@ -96,6 +96,7 @@ class Outside:
             if not is_plain(v):
                 found.append((f"{text}.{name}", v))
                 self._note_tensor(v)
+                self._note_library(f"{text}.{name}", v)
         return found
 
     def _see_contents(self: Any, text, value):
@@ -115,8 +116,9 @@ class Outside:
             if is_given:
                 self.parts.add(value)
             else:
-                for _, v in found:
+                for name, v in found:
                     self._note_tensor(v)
+                    self._note_library(name, v)
             return found
         if type(value) is functools.partial:
             self.readings.setdefault(("partial", id(value)), partial_reading(value, text, self.held))

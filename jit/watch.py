@@ -358,6 +358,7 @@ class Watch(Outside, HiddenReads, Stores, World):
         value = real(value)
         if chain.root != ARGUMENT or id(base) in self.outside:
             self._note_tensor(value)
+            self._note_library(str(chain), value)
         self.guards[key] = Guard(chain, root, photograph(value, self.held), self._reader)
         self._note_hidden(value)
         self._note_generator(value)

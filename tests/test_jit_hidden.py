@@ -43,6 +43,26 @@ def test_a_context_variable_that_stays_set_is_refused():
         jit.trace(f)(ingot.ones(2))
 
 
+CHANGED_INSIDE = {
+    "an event": ("import threading\nthing = threading.Event()", "thing.set()"),
+    "an array": ("import array\nthing = array.array('d')", "thing.append(1.0)"),
+    "bytes": ("thing = bytearray(b'a')", "thing.append(1)"),
+    "a list of the library's": ("import collections\nthing = collections.UserList()", "thing.append(1)"),
+}
+
+
+@pytest.mark.parametrize("name", CHANGED_INSIDE)
+def test_changes_within_objects_of_the_library_are_refused(name):
+    setup, change = CHANGED_INSIDE[name]
+    space = {"__name__": f"{__name__}.changed"}
+    exec(f"{setup}\ndef outside(x):\n    {change}\n    return x * 2\n"
+         f"def inside(x):\n    {setup.replace(chr(10), chr(10) + '    ')}\n    {change}\n    return x * 2", space)
+    with pytest.raises(jit.TraceError, match="it changed"):
+        jit.trace(space["outside"])(ingot.ones(2))
+    traced = jit.trace(space["inside"])         # its own may be changed
+    assert [traced(ingot.ones(1) * i).item() for i in range(3)] == [0, 2, 4] and traced.stats()["compiles"] == 1
+
+
 WITH_A_CACHE = {
     "appends": "log.append(n); return n * 2.0",
     "prints": "print(n); return n * 2.0",
