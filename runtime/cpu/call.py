@@ -90,11 +90,14 @@ _POINTER_AT = ctypes.c_void_p.from_address
 @functools.lru_cache(None)
 def fast_calls() -> bool:
     """True where entries are native builtin functions: a known interpreter whose objects are laid out as expected."""
+    return knows_objects() and sys.byteorder == "little" and sys.platform != "win32" and _layout_holds()
+
+
+def knows_objects() -> bool:
+    """Whether this interpreter is one of those whose objects lie in memory as this package knows it."""
     if sys.implementation.name != "cpython" or not (3, 11) <= sys.version_info[:2] <= (3, 13):
         return False
-    if sysconfig.get_config_var("Py_GIL_DISABLED") or object.__basicsize__ != 16 or struct.calcsize("P") != 8:
-        return False
-    return sys.byteorder == "little" and sys.platform != "win32" and _layout_holds()
+    return not sysconfig.get_config_var("Py_GIL_DISABLED") and object.__basicsize__ == 16 and struct.calcsize("P") == 8
 
 
 def _layout_holds():
