@@ -5,6 +5,7 @@ import pytest
 import this_checkout
 
 this_checkout.make_importable()
+this_checkout.share_bytecode()
 
 from ingot.runtime.cpu import pool  # noqa: E402  (found only now)
 
