@@ -1,5 +1,5 @@
-"""`import ingot` means the checkout that the tests are in, installed or not, here and in processes that tests start; these share
-bytecode."""
+"""`import ingot` means the checkout that the tests are in, installed or not, here and in processes that tests start; these
+share bytecode."""
 
 import atexit
 import importlib.util
