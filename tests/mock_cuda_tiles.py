@@ -51,7 +51,7 @@ class Memory:
         assert array.flags.c_contiguous or array.ndim <= 1, "buffers are contiguous here"
         self.flat = array.reshape(-1)
         assert np.shares_memory(self.flat, array) or not array.size
-        self.writer = np.full(self.flat.size, -1, np.int64)
+        self.writer = np.zeros(self.flat.size, np.int64)     # 0: nobody; memory that nobody touches costs nothing
 
 
 class Pointer:
