@@ -36,7 +36,7 @@ def function_of(frame):
 def _slots(frame):
     """The first words of what the interpreter knows of a running frame. A frame object is a head, the frame outside of it, and
     where these words are (CPython 3.11 to 3.13)."""
-    return (ctypes.c_void_p * 3).from_address(ctypes.c_void_p.from_address(id(frame) + object.__basicsize__ + 8).value)
+    return (ctypes.c_size_t * 3).from_address(ctypes.c_size_t.from_address(id(frame) + object.__basicsize__ + 8).value)
 
 
 @functools.lru_cache(None)

@@ -8,6 +8,7 @@ import this_checkout
 
 this_checkout.make_importable()
 this_checkout.share_bytecode()
+this_checkout.let_numpy_use_one_thread()
 
 from ingot.runtime.cpu import pool  # noqa: E402  (found only now)
 

@@ -43,3 +43,9 @@ def share_bytecode():
         folder = os.environ["PYTHONPYCACHEPREFIX"] = tempfile.mkdtemp(prefix="ingot-tests-")
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
+def let_numpy_use_one_thread():
+    """The threads of numpy's products wait in loops, which takes the cores from other processes of this run. Numpy reads this
+    when it is imported."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
