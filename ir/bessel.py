@@ -3,13 +3,14 @@
 Slow and obvious, as those of `numeric`; the compiled kernels are tested against them.
 """
 
+import functools
+
 import numpy as np
 
 from .numeric import in_double
 
 _ANGLES = (np.arange(512) + 0.5) * np.pi / 512
 _SERIES_FROM = 40.0
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(400)
 
 
 def _each(fn):
@@ -36,10 +37,16 @@ def _hankel(order, x, signs):
     return sums
 
 
+@functools.lru_cache(None)
+def _points_and_weights():
+    """Those of Gauss between -1 and 1."""
+    return np.polynomial.legendre.leggauss(400)
+
+
 def _gauss(low, high):
     """Points and weights between two ends."""
-    half = (high - low)[:, None] / 2
-    return low[:, None] + half * (1 + _NODES), half * _WEIGHTS
+    half, (points, weights) = (high - low)[:, None] / 2, _points_and_weights()
+    return low[:, None] + half * (1 + points), half * weights
 
 
 def _i_scaled(order, x):

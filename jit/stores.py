@@ -8,7 +8,7 @@ from ..runtime.nn.module import Module
 from ..runtime.tensor import Tensor
 from .effects import Target, is_repeatable
 from .errors import TraceError
-from .frames import cell_of
+from .frames import cells_of
 from .instances import is_users
 from .numpy_scalars import SymScalar, fixed
 from .photograph import photograph
@@ -35,12 +35,12 @@ class Stores:
             self._note_target(space, write.name, "item", space.get(write.name, MISSING), f"{write}")
             return
         value = frame.f_locals.get(write.name, MISSING)
-        cell = cell_of(self._functions_of(frame), frame.f_code, write.name, value)
-        if cell is None:
+        cells = cells_of(self._functions_of(frame), frame.f_code, write.name, value)
+        if len(cells) != 1:
             self._refuse(f"it writes {write} at {frame.f_code.co_filename}:{write.line}, which a trace could not repeat; "
                          "return the value instead, or keep it in a tensor that is updated in place")
         else:
-            self._note_target(cell, "", "cell", value, f"{write}")
+            self._note_target(cells[0], "", "cell", value, f"{write}")
 
     def _note_target(self: Any, owner, key, kind, before, text):
         if kind == "attr" and _has_setter(owner, key):

@@ -17,7 +17,7 @@ from .bystanders import is_alone
 from .casts import Casts
 from .contents import Contents
 from .errors import DisturbedError, TraceError
-from .frames import cell_of, functions_of, is_user, unwatched, works_for_user
+from .frames import cells_of, function_of, functions_with_code, is_user, unwatched, works_for_user
 from .given import Parts
 from .guards import UNREAD, Guard, ModulesGuard, module_state
 from .handed_on import calls_of, note_arguments
@@ -98,9 +98,8 @@ class Watch(Outside, HiddenReads, Stores, World):
         self.first_time = ""             # what this call does, and no later one
         self.filled = ""                 # why the call cannot be kept if later ones, too, put something new into a dictionary
         self.is_first = True
-        self._cells: dict = {}
         self._catchers: set = set()      # code that goes on after an attribute was not there
-        self._functions: dict = {}       # code -> functions that have it
+        self._functions: dict = {}       # code -> functions that have it, where nobody knows which one runs
         self.mode_setter: tuple = ()         # the line that set a mode of the thread last
         self.generators: list = []            # (Python's or numpy's generator, what gives its state, that when first seen)
 
@@ -293,18 +292,20 @@ class Watch(Outside, HiddenReads, Stores, World):
                 self._walk(name, value)
 
     def _functions_of(self, frame) -> list:
-        """`functions_of`, which may have to look at all objects, once for each code and recording."""
+        """The function that a frame runs; where the interpreter does not tell, those that have its code, which are looked for
+        once for each code and recording."""
+        running = function_of(frame)
+        if running is not None:
+            return [running]
         found = self._functions.get(frame.f_code)
         if found is None:
-            found = self._functions[frame.f_code] = functions_of(frame)
+            found = self._functions[frame.f_code] = functions_with_code(frame)
         return found
 
     def _note_local(self, chain, frame, value):
         if chain.root == FREE:
-            key = (id(frame.f_code), chain.name, id(value))
-            if key not in self._cells:
-                self._cells[key] = cell_of(self._functions_of(frame), frame.f_code, chain.name, value) or {chain.name: value}
-            self._note(chain, self._cells[key], value)
+            for cell in cells_of(self._functions_of(frame), frame.f_code, chain.name, value) or [{chain.name: value}]:
+                self._note(chain, cell, value)
         elif isinstance(value, Tensor):
             is_others = id(value) in self.passed or id(value) in self.tensors
             if is_others and chain.steps and chain.steps[0][1] in value.__dict__:

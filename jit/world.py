@@ -11,6 +11,8 @@ import types
 from contextvars import ContextVar
 from typing import Any
 
+import numpy as np
+
 from ..runtime.autograd import grad_mode
 from ..runtime.autograd.function import run_forward
 from ..runtime.device import set_default_device
@@ -179,8 +181,17 @@ def modes() -> tuple:
 def random_states() -> tuple:
     """Where the global random streams of Python and numpy are."""
     legacy = sys.modules.get("numpy.random")
-    return random.getstate(), None if legacy is None else str(legacy.get_state())
+    return random.getstate(), None if legacy is None else _comparable(legacy.get_state())
 
 
-def _numpy_state(generator) -> str:
-    return str(generator.get_state() if hasattr(generator, "get_state") else generator.bit_generator.state)
+def _numpy_state(generator):
+    return _comparable(generator.get_state() if hasattr(generator, "get_state") else generator.bit_generator.state)
+
+
+def _comparable(state):
+    """A generator's state in which arrays are their bytes."""
+    if isinstance(state, np.ndarray):
+        return state.tobytes()
+    if isinstance(state, dict):
+        return {name: _comparable(part) for name, part in state.items()}
+    return tuple(map(_comparable, state)) if isinstance(state, tuple) else state

@@ -45,13 +45,20 @@ FLOAT8 = DTYPES["float8e4nv"], DTYPES["float8e5"]
 
 
 class Memory:
-    """One buffer: its flat elements, and who wrote each."""
+    """One buffer: its flat elements, and who wrote which."""
 
     def __init__(self, array):
         assert array.flags.c_contiguous or array.ndim <= 1, "buffers are contiguous here"
         self.flat = array.reshape(-1)
         assert np.shares_memory(self.flat, array) or not array.size
-        self.writer = np.full(self.flat.size, -1, np.int64)
+        self._writer = None
+
+    @property
+    def writer(self):
+        """Who wrote each element, 0 for nobody; made for buffers that are written."""
+        if self._writer is None:
+            self._writer = np.zeros(self.flat.size, np.int64)
+        return self._writer
 
 
 class Pointer:

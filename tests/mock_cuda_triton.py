@@ -30,9 +30,9 @@ class Language:
 
     @property
     def number(self):
-        """The program's number in the grid."""
+        """The program's number in the grid, from 1."""
         (x, y, z), (nx, ny, _) = self.program, self.grid
-        return x + nx * (y + ny * z)
+        return 1 + x + nx * (y + ny * z)
 
     def program_id(self, axis):
         return Tile(self.program[axis], np.int32)
@@ -210,8 +210,8 @@ class Language:
         if same.any():
             raise Fault(f"program {self.program} writes an element twice in one store")
         others = memory.writer[at]
-        if ((others >= 0) & (others != self.number)).any():
-            raise Fault(f"programs {others[others >= 0][0]} and {self.number} write the same element")
+        if ((others > 0) & (others != self.number)).any():
+            raise Fault(f"programs {others[others > 0][0]} and {self.number} write the same element")
         memory.writer[at] = self.number
         memory.flat[at] = values
 

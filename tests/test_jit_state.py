@@ -223,15 +223,75 @@ def scaled(x, scales=SCALES):
     return x * scales[0]
 
 
-def test_functions_behind_frames_are_found_by_name(monkeypatch):
+def test_functions_behind_frames_are_found_without_a_look_at_all_objects(monkeypatch):
     """Asking for everything that refers to a code takes a second in a process of a gigabyte."""
     def refuse(*args):
         raise AssertionError("all objects were looked at")
 
+    def scaled_inside(x, scales=SCALES):
+        return x * scales[0] * factor
+
+    def generated(x):
+        yield from (x * f for f in [factor])
+
+    factor = 3.0
     monkeypatch.setattr("gc.get_referrers", refuse)
     traced = jit.trace(scaled)
     assert traced(ingot.ones(2), SCALES).tolist() == [2.0, 2.0]
     assert traced(ingot.ones(2)).tolist() == [2.0, 2.0]
+    for fn, expected in (scaled_inside, 6.0), (lambda x: next(generated(x)), 3.0):
+        traced = jit.trace(fn)
+        assert [traced(ingot.ones(2)).tolist() for _ in range(3)] == [[expected] * 2] * 3
+
+
+def test_functions_behind_frames_are_found_by_name_where_the_interpreter_does_not_tell(monkeypatch):
+    def refuse(*args):
+        raise AssertionError("all objects were looked at")
+
+    monkeypatch.setattr("ingot.jit.frames._function_slot", lambda: None)
+    monkeypatch.setattr("gc.get_referrers", refuse)
+    assert jit.trace(scaled)(ingot.ones(2)).tolist() == [2.0, 2.0]
+
+
+def scaling():
+    """A function with a variable of its own, and one that puts another number there."""
+    factor = 2
+
+    def scale(x):
+        return x * factor
+
+    def put(value):
+        nonlocal factor
+        factor = value
+
+    def count(x):
+        nonlocal factor
+        factor += 1
+        return x * factor
+
+    return scale, put, count
+
+
+@pytest.mark.parametrize("interpreter_tells", [True, False])
+def test_functions_of_one_code_have_variables_of_their_own(interpreter_tells, monkeypatch):
+    if not interpreter_tells:
+        monkeypatch.setattr("ingot.jit.frames._function_slot", lambda: None)
+    (first, put_first, _), (second, put_second, _) = scaling(), scaling()
+    both, x = jit.trace(lambda x: first(x) * 10 + second(x)), ingot.ones(1)
+    assert [both(x).item() for _ in range(3)] == [22] * 3
+    for put, value, expected in (put_second, 3, 23), (put_first, 4, 43), (put_second, 5, 45), (put_second, 6, 46):
+        put(value)
+        assert both(x).item() == expected
+
+
+def test_a_variable_that_is_written_is_that_of_the_function_that_runs():
+    (one, _, count_one), (other, _, count_other) = scaling(), scaling()
+    for traced, fn, expected in (jit.trace(count_other), other, (3, 4, 5)), (jit.trace(count_one), one, (3, 4, 5, 6)):
+        x = ingot.ones(1)
+        for number in expected:
+            assert traced(x).item() == number
+            assert fn(x).item() == number
+    assert other(ingot.ones(1)).item() == 5
 
 
 # The mode and other attributes of modules, written where no chain of names leads.

@@ -91,11 +91,14 @@ _POINTER_AT = ctypes.c_void_p.from_address
 def fast_calls() -> bool:
     """True where entries are native builtin functions: an interpreter whose objects are laid out as expected. All else that
     they need is Python's public C interface."""
+    return knows_objects() and sys.byteorder == "little" and sys.platform != "win32" and _layout_holds()
+
+
+def knows_objects() -> bool:
+    """Whether this interpreter's objects begin with a count of references and their type."""
     if sys.implementation.name != "cpython" or sysconfig.get_config_var("Py_GIL_DISABLED"):
         return False
-    if object.__basicsize__ != 16 or struct.calcsize("P") != 8 or sys.byteorder != "little":
-        return False
-    return sys.platform != "win32" and _layout_holds()
+    return object.__basicsize__ == 16 and struct.calcsize("P") == 8
 
 
 def _layout_holds():
