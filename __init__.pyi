@@ -36,6 +36,7 @@ from .runtime import nn as nn
 from .runtime import optim as optim
 from .runtime import overrides as overrides
 from .runtime import profiler as profiler
+from .runtime import quasirandom as quasirandom
 from .runtime import random as _random_module
 from .runtime import random as random
 from .runtime import serialization as serialization

@@ -95,6 +95,7 @@ PUBLIC = {
     "optim.rprop": "runtime.optim.adaptive",
     "overrides": "runtime.overrides",
     "profiler": "runtime.profiler",
+    "quasirandom": "runtime.quasirandom",
     "random": "runtime.random",
     "return_types": "runtime.api.returns",
     "serialization": "runtime.serialization",
