@@ -36,6 +36,7 @@ from .runtime import nn as nn
 from .runtime import optim as optim
 from .runtime import overrides as overrides
 from .runtime import profiler as profiler
+from .runtime import quantization as quantization
 from .runtime import quasirandom as quasirandom
 from .runtime import random as _random_module
 from .runtime import random as random
@@ -52,6 +53,7 @@ from .runtime.amp.autocast_mode import autocast as autocast
 from .runtime.api import convert as _convert_module
 from .runtime.api import layouts as _layouts_module
 from .runtime.api import legacy as _legacy_module
+from .runtime.api import quantized_dtypes as _quantized_dtypes_module
 from .runtime.api import returns as _returns
 from .runtime.api import returns as _returns_module
 from .runtime.api import sparse as _sparse_module
@@ -70,6 +72,7 @@ from .runtime.device import Device as _Device
 from .runtime.info import finfo as finfo
 from .runtime.info import iinfo as iinfo
 from .runtime.nn.utils import convert_parameters as _convert_parameters
+from .runtime.quantization import ao as ao
 from .runtime.random import Generator as Generator
 from .runtime.tensor import Size as Size
 from .runtime.tensor import Tensor as Tensor
@@ -1492,6 +1495,7 @@ def put(input, index, source, accumulate: builtins.bool = False) -> Tensor:
     """input with source written (or added) at positions of the flattened tensor."""
 def put_(input, index, source, accumulate: builtins.bool = False) -> Tensor:
     """In-place version of put()."""
+qint8: _quantized_dtypes_module.QuantizedDType
 def qr(input, some: builtins.bool = True, *, out=None) -> Tensor:
     """Q and R with Q @ R = input, reduced unless `some` is False."""
 def quantile(input, q, dim=None, keepdim: builtins.bool = False, *, interpolation='linear', out=None, axis=None,

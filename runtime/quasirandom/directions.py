@@ -1,8 +1,8 @@
 """Direction numbers of Sobol sequences in up to 21201 dimensions: those that Joe and Kuo searched for by their criterion D(6).
 
 The first dimension is van der Corput's sequence. Each further one belongs to a primitive polynomial modulo 2, taken in order:
-all of degrees 1 to 18. A polynomial of degree s carries a sequence of odd numbers m_1, m_2 ... with m_i < 2**i on from its first s,
-which are free. Those were searched for (S. Joe and F. Y. Kuo, Constructing Sobol sequences with better two-dimensional
+all of degrees 1 to 18. A polynomial of degree s carries a sequence of odd numbers m_1, m_2 ... with m_i < 2**i on from its
+first s, which are free. Those were searched for (S. Joe and F. Y. Kuo, Constructing Sobol sequences with better two-dimensional
 projections, SIAM J. Sci. Comput. 30, 2635-2654, 2008; https://web.maths.unsw.edu.au/~fkuo/sobol) and stand in
 `initial_numbers.bin`: for each polynomial, for i of 1 to s, the i - 1 bits of m_i above its last one, highest bit first.
 """
