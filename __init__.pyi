@@ -44,6 +44,7 @@ from .runtime import serialization as serialization
 from .runtime import signal as signal
 from .runtime import sparse as sparse
 from .runtime import special as special
+from .runtime import subclass_switches as _subclass_switches
 from .runtime import tensor as _tensor_module
 from .runtime import testing as testing
 from .runtime import toolbox as _toolbox
@@ -78,6 +79,7 @@ from .runtime.tensor import Size as Size
 from .runtime.tensor import Tensor as Tensor
 from .runtime.toolbox import hub as hub
 
+_C = _subclass_switches
 _higher_order_ops = _higher_order
 _utils = _convert_parameters
 autograd = _namespace

@@ -10,6 +10,7 @@ import sys
 from importlib.abc import Loader, MetaPathFinder
 
 PUBLIC = {
+    "_C": "runtime.subclass_switches",
     "_higher_order_ops": "runtime.higher_order",
     "_utils": "runtime.nn.utils.convert_parameters",
     "accelerator": "runtime.accelerator",

@@ -3,13 +3,14 @@
 Slow and obvious, as those of `numeric`; the compiled kernels are tested against them.
 """
 
+from functools import lru_cache
+
 import numpy as np
 
 from .numeric import in_double
 
 _ANGLES = (np.arange(512) + 0.5) * np.pi / 512
 _SERIES_FROM = 40.0
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(400)
 
 
 def _each(fn):
@@ -39,7 +40,14 @@ def _hankel(order, x, signs):
 def _gauss(low, high):
     """Points and weights between two ends."""
     half = (high - low)[:, None] / 2
-    return low[:, None] + half * (1 + _NODES), half * _WEIGHTS
+    nodes, weights = _nodes_and_weights()
+    return low[:, None] + half * (1 + nodes), half * weights
+
+
+@lru_cache(None)
+def _nodes_and_weights():
+    """Gauss's of so many that integrands here are exact; an eigenvalue problem, so not solved before somebody asks."""
+    return np.polynomial.legendre.leggauss(400)
 
 
 def _i_scaled(order, x):

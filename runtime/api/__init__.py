@@ -20,13 +20,13 @@ from . import (
     creation,
     elementwise,
     exchange,
-    foreign,
     indexing,
     limits,
     linalg,
     operators,
     reduce,
     shape,
+    subclasses,
     ufuncs,
 )
 from .late_methods import NAMES
@@ -40,8 +40,8 @@ LATE = ("amp", "complexes", "composed", "control", "conv", "copies", "distance",
 TWINS = __name__.replace("runtime.api", "runtime.nn.twins")
 
 __all__ = ["FUNCTIONS", "LATE", "TWINS", "autograd", "context", "convert", "counting", "creation", "elementwise", "exchange",
-           "foreign", "indexing", "limits", "linalg", "load_rest", "load_twins", "operators", "printing", "reduce", "shape",
-           "ufuncs"]
+           "indexing", "limits", "linalg", "load_rest", "load_twins", "operators", "printing", "reduce", "shape",
+           "subclasses", "ufuncs"]
 
 _loaded = False
 _loading = threading.RLock()     # re-entrant: a late module may ask for a name of another one
