@@ -32,6 +32,7 @@ from .runtime import higher_order as _higher_order
 from .runtime import linalg as linalg
 from .runtime import masked as masked
 from .runtime import multiprocessing as multiprocessing
+from .runtime import nested as nested
 from .runtime import nn as nn
 from .runtime import optim as optim
 from .runtime import overrides as overrides

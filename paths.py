@@ -85,6 +85,7 @@ PUBLIC = {
     "linalg": "runtime.linalg",
     "masked": "runtime.masked",
     "multiprocessing": "runtime.multiprocessing",
+    "nested": "runtime.nested",
     "nn": "runtime.nn",
     "nn.attention.flex_attention": "runtime.nn.flex_attention",
     "nn.quantized": "runtime.quantization.modules",

@@ -774,6 +774,7 @@ class Tensor:
         """Whether this tensor is on a device of kind mps."""
     def is_neg(self) -> builtins.bool:
         """False: negative values are computed when they are asked for."""
+    is_nested: builtins.bool
     def is_nonzero(self) -> builtins.bool:
         """Whether the one element is not zero."""
     def is_pinned(self, device=None) -> builtins.bool:

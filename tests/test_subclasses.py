@@ -86,6 +86,7 @@ RESULTS = {
     "named": lambda a, x: a.max(0).indices,
     "twin": lambda a, x: ingot.dropout(a, 0.5, True),
     "module": lambda a, x: nn.LayerNorm(4)(a),
+    "module of a function": lambda a, x: nn.Sequential(nn.ReLU(), nn.Dropout(0.5), nn.Softmax(-1))(a),
     "detach": lambda a, x: a.detach(),
     "contiguous": lambda a, x: a.contiguous(),
     "to": lambda a, x: a.to(ingot.float64),

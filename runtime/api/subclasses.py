@@ -24,13 +24,14 @@ from .register import FUNCTIONS, api
 
 _FACE = __name__.removesuffix(".runtime.api.subclasses")
 _NAMESPACES = ("nn.functional", "linalg", "special", "fft")         # beside the face
-PLAIN = frozenset({"as_subclass", "as_tensor", "asarray", "from_dlpack", "from_numpy", "get_device", "is_tensor", "save", "tensor",
-                   "typename"})     # functions that look at no classes
+PLAIN = frozenset({"as_subclass", "as_tensor", "asarray", "from_dlpack", "from_numpy", "get_device", "is_tensor", "save",
+                   "tensor", "typename"})     # functions that look at no classes
 _OPERATORS = tuple(f"{__package__}.{name}" for name in ("indexing", "linalg", "operators"))     # where dunder methods are
 _PROPERTIES = ("H", "T", "data", "grad", "imag", "mH", "mT", "real")
 _asking: set[type] = set()          # the classes that are asked
 _off = threading.local()            # how many times this thread has said that nobody is asked
 _starting = threading.RLock()
+_instead: dict[Any, Callable] = {}  # functions that look, by those in whose place they stand
 _between: list[type] = []           # the class between Tensor and those of the user's
 
 
@@ -66,6 +67,11 @@ def _new_class(cls, **options):
         return
     if issubclass(cls, _owned()) and getattr(own, "__func__", own) is torch_function:
         return                          # parameters are plain tensors to operators
+    ask_class(cls)
+
+
+def ask_class(cls) -> None:
+    """From now on a class that derives from Tensor is asked."""
     cls._own_class = cls
     _asking.add(cls)
     between = _start()
@@ -91,14 +97,25 @@ def _start() -> type:
             face.update({name: fn for name, fn in FUNCTIONS.items() if name in face})
             for name in _NAMESPACES:
                 _replace(vars(importlib.import_module(f"{_FACE}.{name}")), f"{_FACE}.{name}")
+            _replace_in_modules(importlib.import_module(f"{_FACE}.nn").Module)
     return _between[0]
 
 
 def _replace(names: dict, module: str):
     for name, fn in list(names.items()):
         if inspect.isfunction(fn) and name[0] != "_" and name not in PLAIN and not hasattr(fn, "_asks_for"):
-            names[name] = asking = _looking(fn)
-            asking.__module__, asking.__qualname__ = module, name           # where pickle finds it
+            names[name] = asking = _instead[fn] = _looking(fn)
+            asking.__module__, asking.__qualname__, asking.__name__ = module, name, name        # where pickle finds it
+
+
+def _replace_in_modules(base):
+    """Modules over one function, as ReLU, keep it in their class."""
+    for cls in base.__subclasses__():
+        for name, value in list(vars(cls).items()):
+            asking = _instead.get(value.__func__) if isinstance(value, staticmethod) else None
+            if asking is not None:
+                setattr(cls, name, staticmethod(asking))
+        _replace_in_modules(cls)
 
 
 def _class_between() -> type:
@@ -107,7 +124,8 @@ def _class_between() -> type:
     for name, value in vars(Tensor).items():
         public = name[0] != "_" and name not in PLAIN
         if inspect.isfunction(value) and (public or (name[:2] == "__" and value.__module__ in _OPERATORS)):
-            names[name] = _looking(value) if name != "__iter__" else _rows
+            names[name] = asking = _looking(value) if name != "__iter__" else _rows
+            asking.__name__ = name
         elif name in _PROPERTIES:
             names[name] = property(_looking(value.__get__), value.fset, value.fdel, value.__doc__)
     return type("Tensor", (Tensor,), names)
