@@ -17,6 +17,7 @@ from .jit import compiler as compiler
 from .jit import onnx as onnx
 from .jit import operators as _operators
 from .jit.compiler import compile as compile
+from .jit.exported import programs as _programs
 from .jit.operators import ops as ops
 from .runtime import accelerator as accelerator
 from .runtime import amp as amp
@@ -84,6 +85,7 @@ _C = _subclass_switches
 _higher_order_ops = _higher_order
 _utils = _convert_parameters
 autograd = _namespace
+export = _programs
 library = _operators
 return_types = _returns
 utils = _toolbox

@@ -78,6 +78,7 @@ PUBLIC = {
     "distributions.von_mises": "runtime.distributions.circular",
     "distributions.weibull": "runtime.distributions.transformed",
     "distributions.wishart": "runtime.distributions.matrices",
+    "export": "jit.exported.programs",
     "fft": "runtime.fft",
     "func": "runtime.func",
     "hub": "runtime.toolbox.hub",
