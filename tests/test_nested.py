@@ -27,6 +27,8 @@ PROGRAMS = {
     "sum": lambda m, t: t.sum(),
     "mean": lambda m, t: t.mean(),
     "sum along samples": lambda m, t: t.sum(dim=1),
+    "mean along samples": lambda m, t: t[:, :, 1:].mean(1) if m is ingot else t.narrow(2, 1, 3).mean(1),
+    "sum of numbers": lambda m, t: (t > 0).sum(1),
     "sum with keepdim": lambda m, t: m.sum(t, 1, keepdim=True),
     "sum of rows": lambda m, t: t.sum(-1),
     "mean of rows": lambda m, t: t.mean(-1, keepdim=True),
@@ -57,7 +59,8 @@ PROGRAMS = {
     "attention": lambda m, t: m.nn.functional.scaled_dot_product_attention(*[
         (t * k).unflatten(-1, (2, 2)).transpose(1, 2) for k in (1, 2, 3)]).transpose(1, 2).flatten(-2),
 }
-WITHOUT_EMPTY = {"softmax along samples", "attention", "largest along samples"}      # where PyTorch has other ideas of nothing
+# Where PyTorch has other ideas of nothing.
+WITHOUT_EMPTY = {"mean along samples", "softmax along samples", "attention", "largest along samples"}
 
 
 def over(m, values, lengths):

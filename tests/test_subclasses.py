@@ -70,6 +70,8 @@ RESULTS = {
     "plain @": lambda a, x: x @ a.T,
     "==": lambda a, x: x == a,
     "method": lambda a, x: a.sum(0),
+    "method of a plain one": lambda a, x: x.sub(a),
+    "late method of a plain one": lambda a, x: x.addcmul(a, x),
     "function": lambda a, x: ingot.add(x, a),
     "keyword": lambda a, x: ingot.add(x, other=a),
     "list": lambda a, x: ingot.stack([x, a]),
@@ -154,7 +156,9 @@ def test_the_class_is_asked():
     Noted.handled[ingot.exp] = lambda x: "handled"
     Noted.handled[Tensor.exp] = lambda x: "handled, too"
     try:
-        assert ingot.exp(a) == "handled" and type(ingot.log(a)) is Noted
+        assert ingot.exp(a) == "handled" and a.exp() == "handled, too" and type(ingot.log(a)) is Noted
+        Noted.handled[Tensor.add] = lambda x, y: "added"
+        assert ingot.ones(2).add(a) == a.add(1) == "added" and type(ingot.add(a, 1)) is Noted
     finally:
         Noted.handled.clear()
     with ingot._C.DisableTorchFunctionSubclass():

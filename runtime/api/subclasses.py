@@ -2,8 +2,8 @@
 is asked first, as PyTorch does it.
 
 Nobody pays for this who has no such class. The first one puts functions that look at their arguments in the place of ingot's
-public ones; whoever took a function out of its module before has the one that does not look, and gets plain tensors. Methods
-look by a class between Tensor and those of the user's.
+public ones, and so for methods of Tensor that take other tensors; whoever took a function out of its module before has the one
+that does not look, and gets plain tensors. All other methods look in a class between Tensor and those of the user's.
 """
 
 import functools
@@ -27,6 +27,8 @@ _NAMESPACES = ("nn.functional", "linalg", "special", "fft")         # beside the
 PLAIN = frozenset({"as_subclass", "as_tensor", "asarray", "from_dlpack", "from_numpy", "get_device", "is_tensor", "save",
                    "tensor", "typename"})     # functions that look at no classes
 _OPERATORS = tuple(f"{__package__}.{name}" for name in ("indexing", "linalg", "operators"))     # where dunder methods are
+_OTHERS = frozenset({"batch1", "batch2", "end", "exponent", "input2", "mat", "mat1", "mat2", "other", "source", "src", "target",
+                     "tensor", "tensor1", "tensor2", "vec", "vec1", "vec2", "weight"})      # parameters that are tensors
 _PROPERTIES = ("H", "T", "data", "grad", "imag", "mH", "mT", "real")
 _asking: set[type] = set()          # the classes that are asked
 _off = threading.local()            # how many times this thread has said that nobody is asked
@@ -121,14 +123,23 @@ def _replace_in_modules(base):
 def _class_between() -> type:
     """Tensor with methods that look at classes."""
     names: dict[str, Any] = {"__slots__": (), "__new__": _new, "__init__": _init, "__module__": Tensor.__module__}
-    for name, value in vars(Tensor).items():
+    for name, value in list(vars(Tensor).items()):
         public = name[0] != "_" and name not in PLAIN
-        if inspect.isfunction(value) and (public or (name[:2] == "__" and value.__module__ in _OPERATORS)):
-            names[name] = asking = _looking(value) if name != "__iter__" else _rows
-            asking.__name__ = name
+        if name == "__iter__":
+            names[name] = _rows
+        elif inspect.isfunction(value) and public and _takes_others(value):
+            setattr(Tensor, name, _looking(value))              # x.add(y) of a plain tensor x asks the class of y
+        elif inspect.isfunction(value) and (public or (name[:2] == "__" and value.__module__ in _OPERATORS)):
+            names[name] = _looking(value, value)
         elif name in _PROPERTIES:
             names[name] = property(_looking(value.__get__), value.fset, value.fdel, value.__doc__)
     return type("Tensor", (Tensor,), names)
+
+
+def _takes_others(method) -> bool:
+    """Whether a method may get another tensor by position."""
+    code = getattr(method, "__wrapped__", method).__code__
+    return not _OTHERS.isdisjoint(code.co_varnames[1:code.co_argcount])
 
 
 def _new(cls, *data, **options):
@@ -184,8 +195,8 @@ def _make_subclass(cls, data, require_grad=False, dispatch_sizes_strides_policy=
 # Functions.
 
 
-def _looking(fn) -> Callable:
-    """The function, for arguments of classes that are asked; else what it does."""
+def _looking(fn, said=None) -> Callable:
+    """The function, for arguments of classes that are asked; else what it does. They are asked about it as `said`, if given."""
 
     @functools.wraps(fn, updated=())
     def asking(*args, **kwargs):
@@ -198,7 +209,7 @@ def _looking(fn) -> Callable:
         return fn(*args, **kwargs)
 
     asking._asks_for = fn               # type: ignore[attr-defined]
-    function = fn if hasattr(fn, "__self__") else asking
+    function = fn if hasattr(fn, "__self__") else said or asking
     return asking
 
 

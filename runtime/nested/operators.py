@@ -159,12 +159,19 @@ def _reduce(fn, input, dim=None, keepdim=False, **kwargs):
 
 def _along_samples(fn, input, keepdim, kwargs):
     name, at = fn.__name__, input._at
-    found = fn(input.to_padded_tensor(_NEUTRAL[name](input.dtype)), at, keepdim, **kwargs) if name != "mean" else None
-    if found is None:
-        total = FUNCTIONS["sum"](input.to_padded_tensor(0), at, keepdim, **kwargs)
-        lengths = input._ragged.lengths
-        found = total / lengths.reshape(-1, *[1] * (total.ndim - 1))
-    return found
+    if name not in ("sum", "mean"):
+        return fn(input.to_padded_tensor(_NEUTRAL[name](input.dtype)), at, keepdim, **kwargs)
+    rows = input._values.movedim(at - 1, 0)
+    if kwargs.get("dtype") is not None:
+        rows = rows.to(kwargs["dtype"])
+    elif not rows.is_floating_point() and not rows.is_complex():
+        if name == "mean":
+            raise DTypeError(f"mean takes floating point numbers, got a nested tensor of {rows.dtype}")
+        rows = rows.long()
+    found = rows.new_zeros((input._ragged.count, *rows.shape[1:])).index_add(0, input._ragged.samples, rows)
+    if name == "mean":
+        found = found / input._ragged.lengths.reshape(-1, *[1] * (found.ndim - 1))
+    return found.unsqueeze(at) if keepdim else found
 
 
 @handles("softmax", "log_softmax")
