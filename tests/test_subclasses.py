@@ -215,6 +215,24 @@ def test_make_subclass():
     assert a.tolist() == w.tolist() == [0, 0, 0]
 
 
+def test_kinds_of_parameters_are_asked_if_they_wish():
+    class Scaled(nn.Parameter):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            seen.append(func.__name__)
+            with ingot._C.DisableTorchFunctionSubclass():
+                return func(*args, **(kwargs or {}))
+
+    seen: list = []
+    net = nn.Linear(3, 2)
+    net.weight = Scaled(ingot.ones(2, 3))
+    w = net.weight
+    assert type(w) is Scaled and isinstance(w, nn.Parameter) and w.requires_grad and "weight" in dict(net.named_parameters())
+    assert type(w * 2) is type(w.sum()) is type(net(ingot.ones(1, 3))) is Tensor and seen == ["__mul__", "sum", "linear"]
+    net(ingot.ones(1, 3)).sum().backward()
+    assert w.grad.tolist() == [[1] * 3] * 2 and type(copy.deepcopy(w)) is Scaled
+
+
 def test_traces_take_no_classes():
     fn = jit.trace(lambda t: t * 2)
     x = ingot.ones(3)

@@ -34,7 +34,7 @@ _asking: set[type] = set()          # the classes that are asked
 _off = threading.local()            # how many times this thread has said that nobody is asked
 _starting = threading.RLock()
 _instead: dict[Any, Callable] = {}  # functions that look, by those in whose place they stand
-_between: list[type] = []           # the class between Tensor and those of the user's
+_between: list[type] = []           # the class between Tensor and those of the user's, and one below it that makes itself
 
 
 @contextmanager
@@ -65,7 +65,7 @@ def _new_class(cls, **options):
     """A class that derives from Tensor: unless it is ingot's own, or says that it is not to be asked."""
     super(Tensor, cls).__init_subclass__(**options)
     own = cls.__torch_function__
-    if cls.__module__.split(".")[0] == _FACE.split(".")[0] or own is disabled_torch_function:
+    if f"{cls.__module__}.".startswith(f"{_FACE}.") or own is disabled_torch_function:
         return
     if issubclass(cls, _owned()) and getattr(own, "__func__", own) is torch_function:
         return                          # parameters are plain tensors to operators
@@ -76,9 +76,11 @@ def ask_class(cls) -> None:
     """From now on a class that derives from Tensor is asked."""
     cls._own_class = cls
     _asking.add(cls)
-    between = _start()
+    looking, made = _start()
     if Tensor in cls.__bases__:
-        cls.__bases__ = tuple([between if base is Tensor else base for base in cls.__bases__])
+        cls.__bases__ = tuple([made if base is Tensor else base for base in cls.__bases__])
+    elif not issubclass(cls, looking):                          # a kind of parameter
+        cls.__bases__ = (looking, *cls.__bases__)
 
 
 def _owned() -> type:
@@ -86,21 +88,23 @@ def _owned() -> type:
     return module.Owned if module is not None else type(None)
 
 
-def _start() -> type:
+def _start() -> list[type]:
     """Puts functions that look at classes in their places, once."""
     with _starting:
         if not _between:
             package = importlib.import_module(__package__)
             package.load_rest()
             package.load_twins()
-            _between.append(_class_between())
+            looking = _class_between()
+            _between[:] = looking, type("Tensor", (looking,), {"__slots__": (), "__new__": _new, "__init__": _init,
+                                                               "__module__": Tensor.__module__})
             _replace(FUNCTIONS, _FACE)
             face = vars(sys.modules[_FACE])
             face.update({name: fn for name, fn in FUNCTIONS.items() if name in face})
             for name in _NAMESPACES:
                 _replace(vars(importlib.import_module(f"{_FACE}.{name}")), f"{_FACE}.{name}")
             _replace_in_modules(importlib.import_module(f"{_FACE}.nn").Module)
-    return _between[0]
+    return _between
 
 
 def _replace(names: dict, module: str):
@@ -122,7 +126,7 @@ def _replace_in_modules(base):
 
 def _class_between() -> type:
     """Tensor with methods that look at classes."""
-    names: dict[str, Any] = {"__slots__": (), "__new__": _new, "__init__": _init, "__module__": Tensor.__module__}
+    names: dict[str, Any] = {"__slots__": (), "__module__": Tensor.__module__}
     for name, value in list(vars(Tensor).items()):
         public = name[0] != "_" and name not in PLAIN
         if name == "__iter__":
