@@ -23,7 +23,8 @@ from ingot.runtime.dispatch import kernel_of
 from kernel_runs import LEVELS
 
 LAYERS = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
-SHAPES = [(1, 1, 1), (1, 4, 16), (3, 5, 7), (5, 9, 64), (7, 66, 130), (2, 300, 1000), (70, 33, 257), (1, 3, 0), (300, 70, 90)]
+SHAPES = [(1, 1, 1), (1, 4, 16), (3, 5, 7), (5, 9, 64), (7, 66, 130), (2, 300, 1000), (70, 33, 257), (1, 3, 0), (300, 70, 90),
+          (2, 3, 15), (2, 5, 31), (3, 5, 63), (2, 4, 127)]
 
 
 @pytest.fixture(params=["host", *LEVELS])
