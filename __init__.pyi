@@ -17,6 +17,7 @@ from .jit import compiler as compiler
 from .jit import onnx as onnx
 from .jit import operators as _operators
 from .jit.compiler import compile as compile
+from .jit.exported import programs as _programs
 from .jit.operators import ops as ops
 from .runtime import accelerator as accelerator
 from .runtime import amp as amp
@@ -32,16 +33,20 @@ from .runtime import higher_order as _higher_order
 from .runtime import linalg as linalg
 from .runtime import masked as masked
 from .runtime import multiprocessing as multiprocessing
+from .runtime import nested as nested
 from .runtime import nn as nn
 from .runtime import optim as optim
 from .runtime import overrides as overrides
 from .runtime import profiler as profiler
+from .runtime import quantization as quantization
+from .runtime import quasirandom as quasirandom
 from .runtime import random as _random_module
 from .runtime import random as random
 from .runtime import serialization as serialization
 from .runtime import signal as signal
 from .runtime import sparse as sparse
 from .runtime import special as special
+from .runtime import subclass_switches as _subclass_switches
 from .runtime import tensor as _tensor_module
 from .runtime import testing as testing
 from .runtime import toolbox as _toolbox
@@ -51,6 +56,7 @@ from .runtime.amp.autocast_mode import autocast as autocast
 from .runtime.api import convert as _convert_module
 from .runtime.api import layouts as _layouts_module
 from .runtime.api import legacy as _legacy_module
+from .runtime.api import quantized_dtypes as _quantized_dtypes_module
 from .runtime.api import returns as _returns
 from .runtime.api import returns as _returns_module
 from .runtime.api import sparse as _sparse_module
@@ -69,14 +75,17 @@ from .runtime.device import Device as _Device
 from .runtime.info import finfo as finfo
 from .runtime.info import iinfo as iinfo
 from .runtime.nn.utils import convert_parameters as _convert_parameters
+from .runtime.quantization import ao as ao
 from .runtime.random import Generator as Generator
 from .runtime.tensor import Size as Size
 from .runtime.tensor import Tensor as Tensor
 from .runtime.toolbox import hub as hub
 
+_C = _subclass_switches
 _higher_order_ops = _higher_order
 _utils = _convert_parameters
 autograd = _namespace
+export = _programs
 library = _operators
 return_types = _returns
 utils = _toolbox
@@ -1491,6 +1500,7 @@ def put(input, index, source, accumulate: builtins.bool = False) -> Tensor:
     """input with source written (or added) at positions of the flattened tensor."""
 def put_(input, index, source, accumulate: builtins.bool = False) -> Tensor:
     """In-place version of put()."""
+qint8: _quantized_dtypes_module.QuantizedDType
 def qr(input, some: builtins.bool = True, *, out=None) -> Tensor:
     """Q and R with Q @ R = input, reduced unless `some` is False."""
 def quantile(input, q, dim=None, keepdim: builtins.bool = False, *, interpolation='linear', out=None, axis=None,

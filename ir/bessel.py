@@ -3,7 +3,7 @@
 Slow and obvious, as those of `numeric`; the compiled kernels are tested against them.
 """
 
-import functools
+from functools import lru_cache
 
 import numpy as np
 
@@ -37,16 +37,17 @@ def _hankel(order, x, signs):
     return sums
 
 
-@functools.lru_cache(None)
-def _points_and_weights():
-    """Those of Gauss between -1 and 1."""
-    return np.polynomial.legendre.leggauss(400)
-
-
 def _gauss(low, high):
     """Points and weights between two ends."""
-    half, (points, weights) = (high - low)[:, None] / 2, _points_and_weights()
-    return low[:, None] + half * (1 + points), half * weights
+    half = (high - low)[:, None] / 2
+    nodes, weights = _nodes_and_weights()
+    return low[:, None] + half * (1 + nodes), half * weights
+
+
+@lru_cache(None)
+def _nodes_and_weights():
+    """Gauss's of so many that integrands here are exact; an eigenvalue problem, so not solved before somebody asks."""
+    return np.polynomial.legendre.leggauss(400)
 
 
 def _i_scaled(order, x):

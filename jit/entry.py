@@ -207,8 +207,8 @@ class Entry:
 
 def kinds_of(leaves) -> tuple:
     """What a recording relies on of each argument: (shape, dtype, whether it is a leaf and with which hooks, or None without
-    gradient, order in memory)."""
-    return tuple([(t._a.shape, t._a.dtype, None if t._node is None else _leaf_kind(t._node), memory_order(t._a))
+    gradient, order in memory, class of the user's)."""
+    return tuple([(t._a.shape, t._a.dtype, None if t._node is None else _leaf_kind(t._node), memory_order(t._a), t._own_class)
                   for t in leaves])
 
 

@@ -1,7 +1,7 @@
 """`ingot.overrides`: classes of the user's that stand for tensors, by the protocol `__torch_function__`.
 
 Functions of the user's (or of a library) that ask `has_torch_function` hand over to such a class. ingot's own functions take
-tensors and do not ask.
+tensors, and ask classes that derive from Tensor (`api/subclasses.py`), no others.
 """
 
 import functools
@@ -9,6 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ..ir.errors import DTypeError, IngotError
+from .api.register import FUNCTIONS
+from .api.subclasses import PLAIN, asks
 from .tensor import Tensor
 
 __all__ = ["TorchFunctionMode", "get_ignored_functions", "handle_torch_function", "has_torch_function",
@@ -17,7 +19,7 @@ __all__ = ["TorchFunctionMode", "get_ignored_functions", "handle_torch_function"
 
 
 def _overrides(x) -> bool:
-    return not isinstance(x, Tensor) and not isinstance(x, type) and hasattr(type(x), "__torch_function__")
+    return asks(x) if isinstance(x, Tensor) else not isinstance(x, type) and hasattr(type(x), "__torch_function__")
 
 
 def is_tensor_like(inp) -> bool:
@@ -26,7 +28,7 @@ def is_tensor_like(inp) -> bool:
 
 
 def has_torch_function(relevant_args) -> bool:
-    """Whether any of the arguments has a `__torch_function__` of its own; tensors have none."""
+    """Whether any of the arguments has a `__torch_function__` of its own; plain tensors have none."""
     return any(_overrides(x) for x in relevant_args)
 
 
@@ -84,8 +86,8 @@ def resolve_name(f) -> str | None:
 
 
 def get_ignored_functions() -> set:
-    """Functions that never hand over: ingot's own ask nobody, so there is no list of exceptions."""
-    return set()
+    """Functions that never hand over: those that only look at what they are given, or make a tensor of it."""
+    return {FUNCTIONS[name] for name in PLAIN}
 
 
 class TorchFunctionMode:

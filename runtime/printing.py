@@ -178,8 +178,9 @@ def _closed(text, suffixes, indent) -> str:
 def tensor_text(t: Tensor) -> str:
     """What repr() and str() of a tensor give."""
     a = t._a.numpy() if t._a.__class__ is DeviceArray and not t.is_meta else t._a
-    shown = "..." if t.is_meta else array_text(a, len("tensor("))
-    text = _closed("tensor(" + shown, _suffixes(t), len("tensor("))
+    head = f"{'tensor' if t._own_class is None else t._own_class.__name__}("
+    shown = "..." if t.is_meta else array_text(a, len(head))
+    text = _closed(head + shown, _suffixes(t), len(head))
     recorder = tls.m.recorder
     if recorder is not None:
         recorder.read(t, "repr", text)

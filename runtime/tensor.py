@@ -68,6 +68,7 @@ class Tensor:
     _kept_grad = None   # gradient of a tensor that is not a leaf (retain_grad), or set by hand
     _kept_leaf = None   # the leaf of a tensor that stopped requiring grad: histories lead there
     _retains = False
+    _own_class: Any = None      # its class, if that is one of the user's which operators keep (`api/subclasses.py`)
     _is_data = False    # whether writes are not checked against what was saved for gradients
     __array_priority__ = 1000
 

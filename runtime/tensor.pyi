@@ -127,7 +127,7 @@ class Tensor:
     def __setitem__(self, key, value) -> None:
         """x[key] = value, broadcasting and converting the value."""
     def __sub__(self, other) -> Tensor: ...
-    __torch_function__: builtins.staticmethod
+    __torch_function__: builtins.classmethod
     def __truediv__(self, other) -> Tensor: ...
     def __xor__(self, other) -> Tensor: ...
     _a: Any
@@ -140,10 +140,12 @@ class Tensor:
         """Whether the tensor looks into the memory of another one."""
     _kept_grad: Any
     _kept_leaf: Any
+    _make_subclass: builtins.staticmethod
     def _memory(self, force: builtins.bool = False) -> numpy.ndarray:
         """The memory itself, or what is copied from a device."""
     _node: Any
     def _one(self) -> Any: ...
+    _own_class: Any
     def _own_storage(self) -> _storage_module.Storage: ...
     _path: Any
     _retains: builtins.bool
@@ -268,6 +270,8 @@ class Tensor:
         """The tensor itself becomes such a window."""
     def as_strided_scatter(self, src, size, stride, storage_offset=None) -> Tensor:
         """input with src in place of a strided window over its memory."""
+    def as_subclass(self, cls) -> Tensor:
+        """A view of the tensor whose class is `cls`, Tensor or one that derives from it."""
     def asin(self, *, out=None) -> Tensor:
         """Elementwise asin."""
     def asin_(self, *, out=None) -> Tensor:
@@ -770,6 +774,7 @@ class Tensor:
         """Whether this tensor is on a device of kind mps."""
     def is_neg(self) -> builtins.bool:
         """False: negative values are computed when they are asked for."""
+    is_nested: builtins.bool
     def is_nonzero(self) -> builtins.bool:
         """Whether the one element is not zero."""
     def is_pinned(self, device=None) -> builtins.bool:

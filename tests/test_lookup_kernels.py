@@ -54,6 +54,16 @@ def test_sums_run_in_the_order_of_the_indices(dtype, width, threads):
     assert np.array_equal(on_all(threads, lambda: kernel_of(index_put)(start, values, index, accumulate=True)), want)
 
 
+@pytest.mark.parametrize("dim", [0, 1, 2])
+def test_an_index_that_is_repeated_scatters_as_its_copy(dim):
+    x, src = ingot.randn(4, 5, 6), ingot.randn(4, 5, 6)
+    for repeated in range(3):
+        index = ingot.randint(0, x.shape[dim], x.shape).narrow(repeated, 0, 1).expand(x.shape)
+        for how in (lambda i: x.scatter_add(dim, i, src), lambda i: x.scatter_reduce(dim, i, src, "amax"),
+                    lambda i: x.gather(dim, i)):
+            assert how(index).equal(how(index.contiguous()))
+
+
 def test_indices_out_of_range_are_refused():
     table = ingot.ones(10, 500)
     for bad in (10, -1):

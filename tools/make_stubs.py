@@ -26,7 +26,7 @@ ROOT = Path(ingot.__file__).parent
 WIDTH = 124
 LITERALS = (bool, int, float, str, type(None), tuple)
 LEFT_OUT = {"__module__", "__qualname__", "__doc__", "__dict__", "__weakref__", "__slots__", "__slotnames__", "__getattr__",
-            "__annotations__", "__static_attributes__", "__firstlineno__"}
+            "__annotations__", "__static_attributes__", "__firstlineno__", "__init_subclass__"}
 FOREIGN = {"typing", "types"}
 THIRD = {"numpy", "collections.abc"}
 
@@ -101,7 +101,8 @@ class Stub:
             parameters[0] = parameters[0].replace(name="self", annotation=inspect.Parameter.empty)
         redefined = owner and any(name in vars(base) for base in owner.__mro__[1:])
         note = "  # type: ignore[override]" if redefined and name not in ("__init__", "__repr__", "__hash__") else ""
-        spellings = numpy_spellings(parameters) if hasattr(fn, "__wrapped__") else [parameters]
+        has_others = hasattr(getattr(fn, "_asks_for", fn), "__wrapped__")
+        spellings = numpy_spellings(parameters) if has_others else [parameters]
         hint = inspect.signature(fn).return_annotation
         result = returns if hint is inspect.Signature.empty else self.annotation(hint)
         for these in spellings:

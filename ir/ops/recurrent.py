@@ -79,11 +79,17 @@ def _infer_rnn(z, mask, h, w_hh, *, activation, reverse):
     return z.with_shape((z.shape[0], batch, hidden))
 
 
-def _rnn(z, mask, h, w_hh, *, activation, reverse):
+def times(h, w_hh):
+    """The recurrent product of references."""
+    return h @ w_hh.T
+
+
+def run_rnn(z, mask, h, w_hh, *, activation, reverse, product=times):
+    """All states, in numpy."""
     act = np.tanh if activation == "tanh" else lambda x: np.maximum(x, 0)
     y = np.empty(z.shape, z.dtype)
     for t in order(len(z), reverse):
-        h = y[t] = carry(None if mask is None else mask[t], act(z[t] + h @ w_hh.T), h)
+        h = y[t] = carry(None if mask is None else mask[t], act(z[t] + product(h, w_hh)), h)
     return y
 
 
@@ -118,7 +124,7 @@ def _rnn_vjp(g, y, z, mask, h, w_hh, *, activation, reverse, needs):
     return dz, None, dh, dw
 
 
-rnn_sequence = op("rnn_sequence", infer=_infer_rnn, ref=in_single(_rnn), vjp=_rnn_vjp, saves=(0, 2, 3, 4),
+rnn_sequence = op("rnn_sequence", infer=_infer_rnn, ref=in_single(run_rnn), vjp=_rnn_vjp, saves=(0, 2, 3, 4),
                   lower=Template("recurrent"), traits=("autocast_low",), flops=_flops,
                   batch=batch_of_sequences(2, 1),
                   doc="h = act(z + h @ w_hh.T) along time; all states.")
@@ -136,12 +142,13 @@ def _infer_lstm(z, mask, h, c, w_hh, w_hr, *, reverse):
     return tuple(z.with_shape((steps, batch, n)) for n in (out, hidden, 4 * hidden))
 
 
-def _lstm(z, mask, h, c, w_hh, w_hr, *, reverse):
+def run_lstm(z, mask, h, c, w_hh, w_hr, *, reverse, product=times):
+    """All states, cells and gates, in numpy."""
     steps, batch, hidden = len(z), z.shape[1], c.shape[1]
     y = np.empty((steps, batch, h.shape[1]), z.dtype)
     cells, gates = np.empty((steps, batch, hidden), z.dtype), np.empty(z.shape, z.dtype)
     for t in order(steps, reverse):
-        a = z[t] + h @ w_hh.T
+        a = z[t] + product(h, w_hh)
         gates[t] = numeric.sigmoid(a)
         gates[t, :, 2 * hidden:3 * hidden] = np.tanh(a[:, 2 * hidden:3 * hidden])
         i, f, g, o = np.split(gates[t], 4, axis=1)
@@ -209,7 +216,7 @@ def _lstm_vjp(g, out, z, mask, h, c, w_hh, w_hr, *, reverse, needs):
     return dz, None, dh, dc, dw, projection[0] if projection else None
 
 
-lstm_sequence = op("lstm_sequence", infer=_infer_lstm, ref=in_single(_lstm), vjp=_lstm_vjp, saves=(0, 2, 3, 4, 5, 6),
+lstm_sequence = op("lstm_sequence", infer=_infer_lstm, ref=in_single(run_lstm), vjp=_lstm_vjp, saves=(0, 2, 3, 4, 5, 6),
                    lower=Template("recurrent"), traits=("autocast_low", "gaps"), flops=_flops,
                    batch=batch_of_sequences(2, 2),
                    doc="LSTM along time, gates (input, forget, cell, output); all states, cells and activated gates.")
@@ -221,7 +228,7 @@ def _infer_lstm_states(z, mask, h, c, w_hh, w_hr, *, reverse):
 
 
 def _lstm_states(z, mask, h, c, w_hh, w_hr, *, reverse):
-    y, cells, _ = _lstm(z, mask, h, c, w_hh, w_hr, reverse=reverse)
+    y, cells, _ = run_lstm(z, mask, h, c, w_hh, w_hr, reverse=reverse)
     return y, cells[0 if reverse else -1]
 
 
@@ -256,13 +263,14 @@ def _infer_gru(z, mask, h, w_hh, b_hh, *, reverse):
     return z.with_shape((z.shape[0], batch, hidden)), z.with_shape((z.shape[0], batch, 4 * hidden))
 
 
-def _gru(z, mask, h, w_hh, b_hh, *, reverse):
+def run_gru(z, mask, h, w_hh, b_hh, *, reverse, product=times):
+    """All states and gates, in numpy."""
     steps, batch, hidden = len(z), z.shape[1], h.shape[1]
     y, gates = np.empty((steps, batch, hidden), z.dtype), np.empty((steps, batch, 4 * hidden), z.dtype)
     for t in order(steps, reverse):
-        a = h @ w_hh.T
+        a = product(h, w_hh)
         if b_hh is not None:
-            a += b_hh
+            a = a + b_hh
         both = numeric.sigmoid(z[t, :, :2 * hidden] + a[:, :2 * hidden])
         r, u, m = both[:, :hidden], both[:, hidden:], a[:, 2 * hidden:]
         n = np.tanh(z[t, :, 2 * hidden:] + r * m)
@@ -323,7 +331,7 @@ def _gru_vjp(g, out, z, mask, h, w_hh, b_hh, *, reverse, needs):
     return dz, None, dh, dw, bias[0] if bias else None
 
 
-gru_sequence = op("gru_sequence", infer=_infer_gru, ref=in_single(_gru), vjp=_gru_vjp, saves=(0, 2, 3, 4, 5),
+gru_sequence = op("gru_sequence", infer=_infer_gru, ref=in_single(run_gru), vjp=_gru_vjp, saves=(0, 2, 3, 4, 5),
                   lower=Template("recurrent"), traits=("autocast_low", "gaps"), flops=_flops,
                   batch=batch_of_sequences(2, 1),
                   doc="GRU along time, gates (reset, update, new); all states, and activated gates with the new gate's "
@@ -339,7 +347,7 @@ def _gru_states_vjp(g, out, z, mask, h, w_hh, b_hh, *, reverse, needs):
     return _gru_vjp((g, None), kept, z, mask, h, w_hh, b_hh, reverse=reverse, needs=needs)
 
 
-gru_states = op("gru_states", infer=_infer_gru_states, ref=in_single(lambda *args, reverse: _gru(*args, reverse=reverse)[0]),
+gru_states = op("gru_states", infer=_infer_gru_states, ref=in_single(lambda *args, reverse: run_gru(*args, reverse=reverse)[0]),
                 vjp=_gru_states_vjp, saves=range(1, 6), lower=Template("recurrent"), traits=("autocast_low",), flops=_flops,
                 batch=batch_of_sequences(2, 1),
                 doc="GRU along time, where gradients will hardly be asked for: all states.")

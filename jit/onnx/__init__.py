@@ -21,6 +21,7 @@ from . import (
     out_logic,
     out_math,
     out_nn,
+    out_quantized,
     out_recurrent,
     out_reduce,
     out_shape,
@@ -30,6 +31,7 @@ from .export import export, to_onnx
 from .model import OnnxModel, from_onnx
 
 TABLES = (in_control, in_index, in_math, in_nn, in_quantized, in_random, in_recurrent, in_reduce, in_resize, in_shape,
-          in_windows, out_activation, out_index, out_logic, out_math, out_nn, out_recurrent, out_reduce, out_shape, out_windows)
+          in_windows, out_activation, out_index, out_logic, out_math, out_nn, out_quantized, out_recurrent,
+          out_reduce, out_shape, out_windows)
 
 __all__ = ["TABLES", "OnnxModel", "export", "from_onnx", "is_in_onnx_export", "to_onnx"]

@@ -20,28 +20,28 @@ from . import (
     creation,
     elementwise,
     exchange,
-    foreign,
     indexing,
     limits,
     linalg,
     operators,
     reduce,
     shape,
+    subclasses,
     ufuncs,
 )
 from .late_methods import NAMES
 from .register import FUNCTIONS
 
 LATE = ("amp", "complexes", "composed", "control", "conv", "copies", "distance", "einsum", "foreach", "gather", "grouped",
-        "image", "info", "join", "legacy", "matrix", "nn", "norm", "order", "pool", "quantize", "random", "restride",
-        "sampled", "scaled", "scan", "scripts", "segments", "sharing", "sort", "sparse", "sparse_csr", "spectral",
+        "image", "info", "join", "legacy", "matrix", "nn", "norm", "order", "pool", "quantize", "quantized_dtypes", "random",
+        "restride", "sampled", "scaled", "scan", "scripts", "segments", "sharing", "sort", "sparse", "sparse_csr", "spectral",
         "statistics", "storages", "symbols", "window")
 
 TWINS = __name__.replace("runtime.api", "runtime.nn.twins")
 
 __all__ = ["FUNCTIONS", "LATE", "TWINS", "autograd", "context", "convert", "counting", "creation", "elementwise", "exchange",
-           "foreign", "indexing", "limits", "linalg", "load_rest", "load_twins", "operators", "printing", "reduce", "shape",
-           "ufuncs"]
+           "indexing", "limits", "linalg", "load_rest", "load_twins", "operators", "printing", "reduce", "shape",
+           "subclasses", "ufuncs"]
 
 _loaded = False
 _loading = threading.RLock()     # re-entrant: a late module may ask for a name of another one

@@ -340,6 +340,7 @@ for _name, _bytes in (("itemsize", element_size), ("nbytes", _all_bytes)):
 Tensor.is_sparse = Tensor.is_sparse_csr = False
 Tensor.is_quantized = False
 Tensor.is_mkldnn = False
+Tensor.is_nested = False
 Tensor.layout = strided
 
 

@@ -1,7 +1,8 @@
 """PyTorch's functions called on our tensors: `torch.nn.PairwiseDistance()(x, y)` is `ingot.pairwise_distance(x, y)`.
 
 PyTorch asks foreign arguments for `__torch_function__`, as numpy does for `__array_ufunc__`. So code that calls its functions
-by name, among them its layers without weights, runs on our tensors, with their gradients and their place in a trace.
+by name, among them its layers without weights, runs on our tensors, with their gradients and their place in a trace. Who is
+asked is `Tensor.__torch_function__` (`subclasses.py`).
 """
 
 import importlib
@@ -15,7 +16,7 @@ _PLACES = {"torch.nn.functional": "nn.functional", "torch._C._nn": "nn.functiona
            "torch._C._special": "special", "torch._C._fft": "fft"}     # where functions are that the top level does not have
 
 
-def _counterpart(function):
+def counterpart(function):
     """Our function for one of PyTorch's, or None."""
     name, place = function.__name__, getattr(function, "__module__", None)
     if place in _PLACES:
@@ -25,14 +26,3 @@ def _counterpart(function):
     if place == "torch":
         return FUNCTIONS.get(name)
     return getattr(Tensor, name, None) if hasattr(function, "__objclass__") else None
-
-
-def torch_function(function, types, args=(), kwargs=None):
-    """What PyTorch calls when a tensor is among the arguments of one of its functions."""
-    fn = _counterpart(function)
-    if fn is None:
-        return NotImplemented
-    return fn(*args, **(kwargs or {}))          # tensors of torch among them are taken as other arrays are
-
-
-Tensor.__torch_function__ = staticmethod(torch_function)

@@ -90,6 +90,7 @@ def _matmul_reflected(self, other):
 
 Tensor.__matmul__ = _matmul_operator
 Tensor.__rmatmul__ = _matmul_reflected
+_matmul_operator.__name__, _matmul_reflected.__name__ = "__matmul__", "__rmatmul__"     # what classes are asked about
 
 
 @api()

@@ -32,6 +32,7 @@ from ...ir.ops import (
     grouped,
     incomplete,
     indexing,
+    int8,
     least_squares,
     linalg,
     loss,
@@ -65,6 +66,7 @@ eager_orders = lazy(__package__, ".eager_orders")
 eager_rows = lazy(__package__, ".eager_rows")
 eager_sequence = lazy(__package__, ".eager_sequence")
 gemm = lazy(__package__, ".gemm")
+int8_rows = lazy(__package__, ".int8_rows")
 kernels = lazy(__package__, ".kernels")
 scalars = lazy(__package__, "...passes.codegen.scalars")
 
@@ -258,6 +260,12 @@ def grouped_matmul(op: Op):
     return run
 
 
+@TABLE.makes(int8.linear_int8)
+def linear_int8(op: Op):
+    """Rows quantised, then products of bytes."""
+    return lambda x, weight, scale, bias: int8_rows.linear(x, weight, scale, bias)
+
+
 # Factorisations, and what is made of them.
 
 
@@ -324,7 +332,8 @@ def neural(op: Op):
 
 
 @TABLE.makes(attention.attention, attention.attention_grad, attention_bounds.bounded_attention,
-              attention_bounds.bounded_attention_grad, nn.linear, recurrent.rnn_sequence, recurrent.rnn_sequence_grad,
+              attention_bounds.bounded_attention_grad, int8.recurrent_int8, nn.linear,
+              recurrent.rnn_sequence, recurrent.rnn_sequence_grad,
               recurrent.lstm_sequence, recurrent.lstm_sequence_grad, recurrent.lstm_states, recurrent.gru_sequence,
               recurrent.gru_sequence_grad, recurrent.gru_states, recurrent_packed.pack_recurrent,
               recurrent_packed.recurrent_packed, embedding.embedding, embedding.row_sums,

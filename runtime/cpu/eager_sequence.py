@@ -13,7 +13,7 @@ from ...ir.op import Op
 from ...ir.ops import attention as attention_ops
 from ...ir.ops import attention_bounds as bounds_ops
 from ...ir.ops import embedding as embedding_ops
-from ...ir.ops import indexing, nn
+from ...ir.ops import indexing, int8, nn
 from ...ir.ops import recurrent as recurrent_ops
 from ...ir.ops import recurrent_packed as packed_ops
 from ...ir.target import host
@@ -164,6 +164,19 @@ def recurrent_packed(op: Op):
         if not recurrent.fits(kernel, z.itemsize):
             return op.ref(z, mask, h, c, w, bias, kernel=kernel, reverse=reverse)
         y, cells, _ = recurrent.forward(kernel[0], z, mask, h, c, w, bias, reverse=reverse, keeps=False)
+        return (y,) if c is None else (y, cells)
+
+    return run
+
+
+@TABLE.makes(int8.recurrent_int8)
+def recurrent_int8(op: Op):
+    """All steps in one native call."""
+
+    def run(z, mask, h, c, weight, scale, bias, *, layer, reverse):
+        if not recurrent.supported(z, weight):
+            return op.ref(z, mask, h, c, weight, scale, bias, layer=layer, reverse=reverse)
+        y, cells, _ = recurrent.forward(layer, z, mask, h, c, weight, bias, reverse=reverse, keeps=False, scale=scale)
         return (y,) if c is None else (y, cells)
 
     return run

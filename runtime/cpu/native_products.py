@@ -3,14 +3,14 @@
 import functools
 
 from ...ir import dtype as dt
-from ...ir.ops import linalg, nn
+from ...ir.ops import int8, linalg, nn
 from ...ir.target import host
 from ...passes.codegen.llvm import gemm as codegen
 from ...passes.codegen.llvm.epilogue import ColumnBias, Outside
 from ...passes.codegen.llvm.spelling import ELEMENT
 from ...passes.plain_operands import STRIDED
 from ...passes.plan_memory import LINE
-from . import compile, gemm, pool
+from . import compile, gemm, int8_rows, pool
 from .gemm_plan import Layout, Plan, even_depth, make_plan
 from .native import native
 from .native_kernels import fill, move
@@ -42,6 +42,15 @@ def matmul(node, operands, results, epilogue=None):
     if not plan.copies_a:
         return call_of(plan, words)
     return _with_copy(plan, words, (1, right.turned) if plan.swapped else (0, left), dt.BY_NP[a.dtype])
+
+
+@native(int8.linear_int8)
+def linear_int8(node, operands, results):
+    """Rows quantised, then products of bytes."""
+    x, weight, _, bias = operands
+    depth, biased = weight.shape[1], bias is not None
+    plan = int8_rows.plan(x.size // depth, weight.shape[0], depth, biased, pool.get_num_threads())
+    return plan.native([0, 1, 2, 3 if biased else None, 4])
 
 
 def _takes(a, b):

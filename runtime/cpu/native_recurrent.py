@@ -3,6 +3,7 @@
 import math
 
 from ...ir import dtype as dt
+from ...ir.ops import int8
 from ...ir.ops import recurrent as ops
 from ...ir.ops import recurrent_packed as packed_ops
 from ...passes.codegen import reductions
@@ -50,12 +51,13 @@ def _forward(name, node, operands, results, names, made, keeps=True):
     are packed."""
     at = _numbers((*names, *made), (*operands, *results))
     z, w = operands[at["z"]], operands[at["w"]]
-    if not _supported(z, w):
+    in_bytes = w.dtype == dt.int8.np
+    if not in_bytes and not _supported(z, w):
         return None
     cell = codegen.CELLS[name]
     sizes = z.shape[0], z.shape[1], z.shape[2] // cell.gates
     plan = recurrent.forward_plan(name, sizes, w.strides[0], "mask" in at, keeps, node.params["reverse"], z.dtype,
-                                  pool.get_num_threads(), packed=len(w.shape) == 1)
+                                  pool.get_num_threads(), packed=len(w.shape) == 1, in_bytes=in_bytes)
     found = plan.native([at.get(array) for array in codegen.ARRAYS])._replace(over=_over(at, _like_z(cell, "y"), "z"))
     if name != "gru" or "bias" in at:
         return found
@@ -106,6 +108,13 @@ def packed(node, operands, results):
     if not recurrent.fits(node.params["kernel"], z.dtype.itemsize):
         return None
     return _forward(name, node, operands, results, ("z", "mask", "h", "c", "w", "bias"), ("y", "cells"), keeps=False)
+
+
+@native(int8.recurrent_int8)
+def in_bytes(node, operands, results):
+    """Any layer with weights of int8."""
+    names = ("z", "mask", "h", "c", "w", "scale", "bias")
+    return _forward(node.params["layer"], node, operands, results, names, ("y", "cells"), keeps=False)
 
 
 @native(packed_ops.pack_recurrent)
@@ -216,4 +225,4 @@ def gru_grad(node, operands, results):
     return _backward("gru", node, operands, results, names, ("dz", "dh", "dw", "dbias"))
 
 
-__all__ = ["gru", "gru_grad", "gru_states", "lstm", "lstm_grad", "lstm_states", "pack", "packed", "rnn", "rnn_grad"]
+__all__ = ["gru", "gru_grad", "gru_states", "in_bytes", "lstm", "lstm_grad", "lstm_states", "pack", "packed", "rnn", "rnn_grad"]

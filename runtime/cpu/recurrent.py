@@ -13,6 +13,7 @@ from ...ir.symbolic import is_symbol
 from ...ir.target import host
 from ...passes.codegen.llvm import recurrent as codegen
 from ...passes.codegen.llvm import recurrent_grad as codegen_grad
+from ...passes.codegen.llvm.int8_products import LINE, PAIR
 from ...passes.codegen.llvm.recurrent_pack import PackKernel
 from ...passes.codegen.llvm.types import F32, F64, bytes_of
 from . import alloc, cache_sizes, gemm, jobs, pool
@@ -42,9 +43,9 @@ def _as_bytes(mask):
     return None if mask is None else np.ascontiguousarray(mask).view(np.int8)
 
 
-def _make_plan(kernel, names, sizes, depth, columns, turns, w_row, reverse, threads):
+def _make_plan(kernel, names, sizes, depth, columns, turns, w_row, reverse, threads, room=0):
     """Pack the panels of weights, unless that was done or they are read where they lie, then a task for each turn; `depth` and
-    `columns` are a panel's."""
+    `columns` are a panel's, `room` the bytes of scratch that each item has for itself."""
     *pack, step = compile_module(text_of(kernel), [f"{kernel.symbol}_pack"] * kernel.packs + [kernel.symbol]).values()
     steps, batch, hidden = sizes
     panels = -(-hidden // kernel.units)
@@ -55,7 +56,8 @@ def _make_plan(kernel, names, sizes, depth, columns, turns, w_row, reverse, thre
     for task, items, times in (*((task, panels, 1) for task in pack), (step, panels * blocks, turns)):
         todo.add(task, names, times, items=items, chunks=min(wanted, items), row_blocks=blocks, steps=steps, batch=batch,
                  hidden=hidden, size=depth, w_row=w_row, reverse=reverse)
-    return todo.plan(panels * depth * columns * bytes_of(kernel.element) if kernel.packs else 0, work * steps)
+    packed = panels * depth * columns * bytes_of(kernel.element) if kernel.packs else 0
+    return todo.plan(packed + panels * blocks * room, work * steps)
 
 
 # Forward.
@@ -69,21 +71,23 @@ def _reads_in_place(sizes, weight_bytes):
 
 
 @functools.lru_cache(_KEPT)
-def forward_plan(name, sizes, w_row, masked, keeps, reverse, dtype, threads, width=None, packed=False):
+def forward_plan(name, sizes, w_row, masked, keeps, reverse, dtype, threads, width=None, packed=False,
+                 in_bytes=False):
     """The jobs of a forward call on the arrays that `codegen.ARRAYS` names; `sizes` are steps, batch and hidden. `width` is the
     first state's, where it is another than that of the results, which takes a single step without a mask; `packed`: the weights
-    come as a plan of `pack_plan` leaves them."""
+    come as a plan of `pack_plan` leaves them; `in_bytes`: they are of int8."""
     cell, depth = codegen.CELLS[name], width or sizes[2]
-    direct = not packed and _reads_in_place(sizes, cell.gates * sizes[2] * depth * dtype.itemsize)
-    kernel = codegen.StepKernel(host(), ELEMENTS[dtype], cell, masked, keeps, direct, packed)
+    direct = not packed and not in_bytes and _reads_in_place(sizes, cell.gates * sizes[2] * depth * dtype.itemsize)
+    kernel = codegen.StepKernel(host(), ELEMENTS[dtype], cell, masked, keeps, direct, packed, in_bytes)
+    room = kernel.rows * (-(-depth // LINE) * LINE + PAIR) if in_bytes else 0
     return _make_plan(kernel, codegen.WORDS[len(codegen.ARRAYS) + 2:], sizes, depth, kernel.columns, sizes[0], w_row, reverse,
-                      threads)
+                      threads, room)
 
 
-def forward(name, z, mask, h, c, w, bias, *, reverse, keeps=True):
+def forward(name, z, mask, h, c, w, bias, *, reverse, keeps=True, scale=None):
     """(states, cells, gates) of the layer `name`; in the place of what it has not is anything. With `keeps` false there are no
-    gates, and only the last cells (B, H). Flat weights are packed."""
-    cell, w = codegen.CELLS[name], jobs.as_rows(w)
+    gates, and only the last cells (B, H). Flat weights are packed; with a scale for each row they are of int8."""
+    cell, w = codegen.CELLS[name], jobs.as_rows(w) if scale is None else alloc.dense(w)
     (steps, batch), hidden = z.shape[:2], z.shape[2] // cell.gates
     y = alloc.empty((steps, batch, hidden), z.dtype)
     cells = alloc.empty(y.shape if keeps else y.shape[1:], z.dtype) if c is not None else _NOTHING
@@ -91,8 +95,8 @@ def forward(name, z, mask, h, c, w, bias, *, reverse, keeps=True):
     if bias is None and name == "gru":
         bias = np.zeros(z.shape[2], z.dtype)
     plan = forward_plan(name, (steps, batch, hidden), w.strides[0], mask is not None, keeps, reverse, z.dtype,
-                        pool.get_num_threads(), h.shape[1], w.ndim == 1)
-    plan(*_plain(z, _as_bytes(mask), h, c), w, *_plain(bias), y, cells, gates)
+                        pool.get_num_threads(), h.shape[1], w.ndim == 1, scale is not None)
+    plan(*_plain(z, _as_bytes(mask), h, c), w, *_plain(bias), y, cells, gates, *_plain(scale))
     return y, cells, gates
 
 

@@ -72,6 +72,11 @@ class RNNBase(Module):
         return ("", "_reverse") if self.bidirectional else ("",)
 
     def _add_weights(self, device, dtype):
+        for name, shape in self._shapes_of_weights():
+            self.register_parameter(name, empty_parameter(shape, device, dtype))
+
+    def _shapes_of_weights(self):
+        """(name, shape) of each weight and bias."""
         out = self.proj_size or self.hidden_size
         rows = self._gates * self.hidden_size
         for layer in range(self.num_layers):
@@ -83,7 +88,7 @@ class RNNBase(Module):
                 if self.proj_size:
                     shapes["weight_hr"] = (self.proj_size, self.hidden_size)
                 for name, shape in shapes.items():
-                    self.register_parameter(f"{name}_l{layer}{tail}", empty_parameter(shape, device, dtype))
+                    yield f"{name}_l{layer}{tail}", shape
 
     def _weights(self, layer, tail):
         """(weight_ih, weight_hh, bias_ih, bias_hh, weight_hr), None for those that are not there. One that is made of
@@ -123,6 +128,10 @@ class RNNBase(Module):
                 raise ShapeError(f"{self._get_name()} takes a state of shape ({layers}, {batch}, {size}), "
                                  f"got {tuple(state.shape)}")
 
+    def _projected(self, x, weight, bias):
+        """What a layer's input gives to its gates."""
+        return F.linear(x, weight, bias)
+
     def _run(self, z, mask, states, weights, reverse):
         """One layer in one direction: (all outputs, last states)."""
         raise NotImplementedError(f"{self._get_name()} does not define _run()")
@@ -136,7 +145,7 @@ class RNNBase(Module):
                 weights = self._weights(layer, tail)
                 start = [s[layer * len(self._directions()) + d] for s in states]
                 bias = weights[2] if self._gates == 3 else _bias_of(weights[2], weights[3])
-                y, ends = self._run(F.linear(x, weights[0], bias), mask, start, weights, d == 1)
+                y, ends = self._run(self._projected(x, weights[0], bias), mask, start, weights, d == 1)
                 outputs.append(y)
                 last.append(ends)
             x = outputs[0] if len(outputs) == 1 else FUNCTIONS["cat"](outputs, 2)
@@ -243,14 +252,27 @@ class RNNCellBase(Module):
     def __init__(self, input_size, hidden_size, bias=True, device=None, dtype=None):
         super().__init__()
         self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
-        rows = self._gates * hidden_size
-        self.weight_ih = empty_parameter((rows, input_size), device, dtype)
-        self.weight_hh = empty_parameter((rows, hidden_size), device, dtype)
-        for name in ("bias_ih", "bias_hh"):
-            self.register_parameter(name, empty_parameter((rows,), device, dtype) if bias else None)
+        self._add_weights(device, dtype)
         self.reset_parameters()
 
     reset_parameters: Any = RNNBase.reset_parameters
+    _projected: Any = RNNBase._projected
+
+    def _add_weights(self, device, dtype):
+        for name, shape in self._shapes_of_weights():
+            self.register_parameter(name, empty_parameter(shape, device, dtype))
+        if not self.bias:
+            for name in ("bias_ih", "bias_hh"):
+                self.register_parameter(name, None)
+
+    def _shapes_of_weights(self):
+        """(name, shape) of each weight and bias."""
+        rows = self._gates * self.hidden_size
+        yield "weight_ih", (rows, self.input_size)
+        yield "weight_hh", (rows, self.hidden_size)
+        if self.bias:
+            yield "bias_ih", (rows,)
+            yield "bias_hh", (rows,)
 
     def _prepared(self, input, hx):
         """(projected input (1, B, gates), states (B, H), was there a batch?)"""
@@ -262,7 +284,7 @@ class RNNCellBase(Module):
         states = [filled(x, (x.shape[0], self.hidden_size), 0, x.dtype) if s is None else s.unsqueeze(0) if single else s
                   for s in states]
         bias = self.bias_ih if self._gates == 3 else _bias_of(self.bias_ih, self.bias_hh)
-        return F.linear(x, self.weight_ih, bias).unsqueeze(0), states, single
+        return self._projected(x, self.weight_ih, bias).unsqueeze(0), states, single
 
     def extra_repr(self):
         return f"{self.input_size}, {self.hidden_size}" + ("" if self.bias else ", bias=False")

@@ -58,10 +58,10 @@ class ScatterKernel:
         return module.text()
 
 
-def _put_inside(f, job, index, at, put):
+def _put_inside(f, size, wrong, index, at, put):
     """put(place) for an index in range; notes one that is not."""
     place = f.load(I64, f.at(index, at, I64))
-    f.choose(f.compare("ult", place, job.size), lambda: put(place), lambda: f.store(f.index(1), job.address("wrong")))
+    f.choose(f.compare("ult", place, size), lambda: put(place), lambda: f.store(f.index(1), wrong))
 
 
 def _combined(f, how, before, more):
@@ -80,7 +80,9 @@ def _write_scatter(module, kernel):
     arg, chunk, _ = f.params
     job = Words(f, arg, WORDS)
     low, high = chunk_share(f, job.items, job.chunks, chunk)
-    inner, count, lanes = job.inner, job.count, f.lanes(element)
+    # Words are read before the loops: LLVM does not know that what is stored there leaves them alone.
+    inner, count, lanes, size, wrong = job.inner, job.count, f.lanes(element), job.size, job.address("wrong")
+    by_count, by_inner = job.by_count, job.by_inner
 
     def put(type_, spot, source, mask=None):
         load = f.load if mask is None else lambda type_, at: f.load_masked(type_, at, mask)
@@ -90,8 +92,13 @@ def _write_scatter(module, kernel):
 
     with f.loop(low, high) as outer:
         index = f.at(job.address("index"), f.mul(outer.index, job.by_outer), I64)
-        x = f.at(job.address("x"), f.mul(f.mul(outer.index, job.size), inner), element)
+        x = f.at(job.address("x"), f.mul(f.mul(outer.index, size), inner), element)
         y = f.at(job.address("y"), f.mul(f.mul(outer.index, count), inner), element)
+
+        def alone():
+            with f.loop(0, count) as loop:
+                _put_inside(f, size, wrong, index, f.mul(loop.index, by_count), lambda place: put(
+                    element, f.at(x, place, element), f.at(y, loop.index, element)))
 
         def rows():
             with f.loop(0, count) as loop:
@@ -102,16 +109,16 @@ def _write_scatter(module, kernel):
                     f.vectors(inner, lanes, lambda at, mask: put(vector(lanes, element), f.at(spot, at, element),
                                                                  f.at(source, at, element), mask))
 
-                _put_inside(f, job, index, f.mul(loop.index, job.by_count), row)
+                _put_inside(f, size, wrong, index, f.mul(loop.index, by_count), row)
 
         def elements():
             with f.loop(0, count) as loop, f.loop(0, inner) as column:
                 source = f.at(y, f.add(f.mul(loop.index, inner), column.index), element)
-                at = f.add(f.mul(loop.index, job.by_count), f.mul(column.index, job.by_inner))
-                _put_inside(f, job, index, at, lambda place: put(
+                at = f.add(f.mul(loop.index, by_count), f.mul(column.index, by_inner))
+                _put_inside(f, size, wrong, index, at, lambda place: put(
                     element, f.at(x, f.add(f.mul(place, inner), column.index), element), source))
 
-        f.choose(_moves_rows(f, job), rows, elements)
+        f.choose(f.compare("eq", inner, 1), alone, lambda: f.choose(_moves_rows(f, job), rows, elements))
     f.ret()
 
 
@@ -126,7 +133,7 @@ def _write(module, kernel):
     job = Words(f, arg, WORDS)
     low, high = chunk_share(f, job.items, job.chunks, chunk)
     size, inner, count, wrong, lanes = job.size, job.inner, job.count, job.address("wrong"), f.lanes(element)
-    plane = f.mul(size, inner)
+    plane, by_count, by_inner = f.mul(size, inner), job.by_count, job.by_inner
     y = job.address("y")
 
     def found(index, at):
@@ -143,7 +150,7 @@ def _write(module, kernel):
             x, start = f.at(job.address("x"), f.mul(outer.index, plane), element), f.mul(outer.index, count)
             first, end = f.max(low, start), f.min(high, f.add(start, count))
             with f.loop(first, end) as loop:
-                place = found(index, f.mul(f.sub(loop.index, start), job.by_count))
+                place = found(index, f.mul(f.sub(loop.index, start), by_count))
                 f.store(f.load(element, f.at(x, place, element)), f.at(y, loop.index, element))
 
     def planes():
@@ -151,7 +158,7 @@ def _write(module, kernel):
             outer, number = f.div(loop.index, count), f.mod(loop.index, count)
             x = f.at(job.address("x"), f.mul(outer, plane), element)
             out = f.at(y, f.mul(loop.index, inner), element)
-            index = f.at(job.address("index"), f.add(f.mul(outer, job.by_outer), f.mul(number, job.by_count)), I64)
+            index = f.at(job.address("index"), f.add(f.mul(outer, job.by_outer), f.mul(number, by_count)), I64)
 
             def row():
                 source, type_ = f.at(x, f.mul(found(index, 0), inner), element), vector(lanes, element)
@@ -167,7 +174,7 @@ def _write(module, kernel):
 
             def elements():
                 with f.loop(0, inner) as column:
-                    place = f.mul(found(index, f.mul(column.index, job.by_inner)), inner)
+                    place = f.mul(found(index, f.mul(column.index, by_inner)), inner)
                     f.store(f.load(element, f.at(x, f.add(place, column.index), element)), f.at(out, column.index, element))
 
             f.choose(_moves_rows(f, job), row, elements)

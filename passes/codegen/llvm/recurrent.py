@@ -17,6 +17,7 @@ from ....ir.target import Target
 from ..scalars.activations import relu
 from .emit import Module
 from .gates import sigmoid, tanh
+from .int8_products import PAIR, numbers_row, write_products
 from .microkernel import Precision, TileShape, tile_shape
 from .packing import PACK_TRANSPOSED, packers
 from .products import HEIGHTS as TILE_HEIGHTS
@@ -26,10 +27,11 @@ from .spelling import LlvmBuilder
 from .tasks import Words, chunk_share, write_task
 from .types import F32, F64, I8, I64, PTR, VOID, bytes_of, lanes_of, null, vector
 
-ARRAYS = ("z", "mask", "h", "c", "w", "bias", "y", "cells", "gates")
+ARRAYS = ("z", "mask", "h", "c", "w", "bias", "y", "cells", "gates", "scale")
 WORDS = (*ARRAYS, "scratch", "turn", "items", "chunks", "row_blocks", "steps", "batch", "hidden", "size", "w_row", "reverse")
 DTYPES = {F32: dt.float32, F64: dt.float64}
 LINE = 64                           # bytes that memory gives at once
+BYTES_UNITS = 4                     # vectors of units in a panel of weights of int8
 ROWS = 2 * TILE_HEIGHTS[0]          # rows whose sums are made before their gates are done, at most
 
 
@@ -80,7 +82,7 @@ CELLS = {cell.name: cell for cell in (
 @dataclass(frozen=True)
 class StepKernel:
     """What a module is made for; `keeps`: cells and gates are kept for gradients; `direct`: the weights are not packed;
-    `packed`: they come so."""
+    `packed`: they come so; `bytes`: they are of int8, with the scales of their rows."""
 
     target: Target
     element: str
@@ -89,6 +91,7 @@ class StepKernel:
     keeps: bool = True
     direct: bool = False
     packed: bool = False
+    bytes: bool = False
 
     @property
     def lanes(self) -> int:
@@ -97,8 +100,8 @@ class StepKernel:
 
     @property
     def units(self) -> int:
-        """Units in a panel."""
-        return self.cell.units * self.lanes
+        """Units in a panel; many where rows are quantised for each panel."""
+        return (BYTES_UNITS if self.bytes else self.cell.units) * self.lanes
 
     @property
     def columns(self) -> int:
@@ -108,7 +111,7 @@ class StepKernel:
     @property
     def packs(self) -> bool:
         """Whether there is a task that packs the weights."""
-        return not self.direct and not self.packed
+        return not (self.direct or self.packed or self.bytes)
 
     @property
     def weights(self) -> str:
@@ -136,7 +139,8 @@ class StepKernel:
     @property
     def symbol(self) -> str:
         """The step's task; that which packs the weights ends in _pack."""
-        said = f"{'_masked' * self.masked}{'' if self.keeps else '_states'}{'_direct' * self.direct}{'_packed' * self.packed}"
+        said = f"{'_masked' * self.masked}{'' if self.keeps else '_states'}{'_direct' * self.direct}"
+        said += f"{'_packed' * self.packed}{'_bytes' * self.bytes}"
         return f"{self.cell.name}_{self.element}{said}"
 
     def text(self) -> str:
@@ -144,6 +148,8 @@ class StepKernel:
         module, precision = Module(self.target), Precision.of(self.element)
         if self.direct:
             write_dots(module, precision, self.cell.gates, self.units)
+        elif self.bytes:
+            write_products(module, bias=False)
         else:
             write_product(module, precision, steps=(bytes_of(self.element), _tile_bytes(self)))
         if self.packs:
@@ -244,7 +250,8 @@ def _step_item(module, kernel):
     c = _state_before(f, job, "c", "cells", item if kernel.keeps else 0)
     width, row_bytes = f.index(kernel.columns * item), f.mul(job.size, item)
     sums, start = f.local(kernel.rows * kernel.columns * item), f.mul(panel, kernel.units)
-    product = _dots(f, job, kernel, start) if kernel.direct else _tiles(f, job, kernel, panel)
+    product = (_dots(f, job, kernel, start) if kernel.direct else _bytes(f, job, kernel, start, number) if kernel.bytes
+               else _tiles(f, job, kernel, panel))
 
     def multiply(row, rows):
         fetch_streams(f, job, kernel.streams, t, (row, f.add(row, rows)), (start, kernel.units), item)
@@ -255,7 +262,7 @@ def _step_item(module, kernel):
         at = f.at(sums, f.add(f.mul(place, width), f.mul(vector_, lanes * item)))
         call_finish(f, job, unit, lanes, arg, at, h, c, t, row, other, unit)
 
-    some_rows(f, low, high, kernel.rows, finish, kernel.cell.units, multiply, kernel.together)
+    some_rows(f, low, high, kernel.rows, finish, kernel.units // lanes, multiply, kernel.together)
     f.ret()
     return "step"
 
@@ -286,6 +293,27 @@ def _dots(f, job, kernel, start):
     def product(left, sums, rows):
         f.call("dots", VOID, left, weights, sums, f.mul(job.size, item), row, f.mul(job.hidden, row),
                f.index(kernel.columns * item), rows, count, job.size)
+
+    return product
+
+
+def _bytes(f, job, kernel, start, number):
+    """The product of some rows, quantised into the item's own room, with the weights of a panel's units."""
+    size, hidden, rows = job.size, job.hidden, kernel.rows
+    apart, count = numbers_row(f, size), f.min(f.sub(hidden, start), kernel.units)
+    numbers = f.at(job.address("scratch"), f.mul(f.mul(number, rows), f.add(apart, PAIR)))
+    pairs = f.at(numbers, f.mul(apart, rows))
+
+    def product(left, sums, rows):
+        with f.loop(0, rows) as loop:
+            row = loop.index
+            f.call("quantize_row", VOID, f.at(left, f.mul(row, size), F32), f.at(numbers, f.mul(row, apart)),
+                   f.at(pairs, f.mul(row, PAIR)), size)
+        with f.loop(0, kernel.cell.gates) as loop:
+            first = f.add(f.mul(loop.index, hidden), start)
+            f.call("bytes_product", VOID, numbers, pairs, f.at(job.address("w"), f.mul(first, size)),
+                   f.at(job.address("scale"), first, F32), null(), f.at(sums, f.mul(loop.index, kernel.units), F32), rows,
+                   count, size, apart, f.index(4 * kernel.columns))
 
     return product
 

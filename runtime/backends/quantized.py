@@ -1,0 +1,6 @@
+"""The engine of quantised layers: ingot has one, with the names that scripts choose among, so the choice changes nothing."""
+
+__all__ = ["engine", "supported_engines"]
+
+supported_engines = ["x86", "fbgemm", "onednn", "qnnpack"]
+engine = "x86"

@@ -1,0 +1,114 @@
+"""`ingot.nested`: batches of samples of different lengths, without padding.
+
+    nt = nested.nested_tensor([a, b], layout=ingot.jagged)        # a (2, 8), b (5, 8): shape (2, j1, 8)
+    nested.nested_tensor_from_jagged(values, offsets)             # the same of values (7, 8) and offsets [0, 2, 7]
+
+One dim differs, the first of the samples. Operators work on the values as they lie, attention sample by sample; gradients go to
+the values. Traced functions take values and offsets, and make nested tensors of them inside.
+"""
+
+from typing import Any
+
+from ...ir.errors import ArgumentError, DTypeError, ShapeError
+from ..api import layouts
+from ..api.register import FUNCTIONS
+from ..tensor import Tensor
+from . import operators  # noqa: F401  (its handlers)
+from .structure import NestedTensor, Ragged, as_offsets
+
+__all__ = ["NestedTensor", "as_nested_tensor", "masked_select", "narrow", "nested_tensor", "nested_tensor_from_jagged",
+           "to_padded_tensor"]
+
+
+def _layout(layout) -> Any:
+    if layout not in (None, layouts.strided, "jagged"):
+        raise ArgumentError(f"nested tensors have the layout strided or jagged, not {layout!r}")
+    return layouts.strided if layout is None else layout
+
+
+def _joined(samples, layout):
+    """Samples behind each other."""
+    if not samples:
+        raise ArgumentError("a nested tensor has at least one sample")
+    first = samples[0]
+    for x in samples:
+        if x.ndim != first.ndim or not x.ndim or x.shape[1:] != first.shape[1:] or x.dtype is not first.dtype:
+            raise ShapeError(f"samples of a nested tensor are of one dtype and differ in their first dim alone, got "
+                             f"{first.aval} and {x.aval}")
+    lengths = [x.shape[0] for x in samples]
+    return NestedTensor(FUNCTIONS["cat"](list(samples)), Ragged(as_offsets(lengths, first.device)), layout=_layout(layout))
+
+
+def nested_tensor(tensor_list, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> NestedTensor:
+    """A nested tensor of copies of samples, which has no history of them."""
+    if isinstance(tensor_list, Tensor) and not isinstance(tensor_list, NestedTensor):
+        tensor_list = tensor_list.unbind(0)
+    samples = [(x.detach() if isinstance(x, Tensor) else FUNCTIONS["tensor"](x)).to(device=device, dtype=dtype)
+               for x in tensor_list]
+    made = _joined(samples, layout)
+    return made.requires_grad_() if requires_grad else made
+
+
+def as_nested_tensor(ts, dtype=None, device=None, layout=None) -> NestedTensor:
+    """A nested tensor of samples (a list, or the rows of a tensor), to which gradients go."""
+    if isinstance(ts, NestedTensor):
+        return ts.like(ts.values().to(device=device, dtype=dtype))
+    return _joined([x.to(device=device, dtype=dtype) for x in ts], layout)
+
+
+def nested_tensor_from_jagged(values, offsets=None, lengths=None, jagged_dim=None, min_seqlen=None,
+                              max_seqlen=None) -> NestedTensor:
+    """A nested tensor over values that have the samples behind each other: sample i begins at offsets[i] and ends where the
+    next one begins, or lengths[i] further. What lies between samples is left out. Padding goes to `max_seqlen`, if given."""
+    at = 1 if jagged_dim is None else jagged_dim
+    if offsets is None and lengths is None:
+        raise ArgumentError("nested_tensor_from_jagged takes offsets, lengths, or both")
+    if not 1 <= at <= values.ndim:
+        raise ArgumentError(f"nested_tensor_from_jagged: jagged_dim is within 1..{values.ndim}, got {at}")
+    if offsets is None:
+        offsets = as_offsets(lengths)
+    elif lengths is not None:
+        ragged = _ragged(as_offsets(lengths), max_seqlen)
+        rows = offsets[:ragged.count][ragged.samples] + ragged.places
+        return NestedTensor(values.index_select(at - 1, rows), ragged, at, FUNCTIONS["jagged"])
+    bounds = offsets.tolist()
+    if offsets.ndim != 1 or not bounds or bounds[0] != 0 or bounds != sorted(bounds) or bounds[-1] != values.shape[at - 1]:
+        raise ArgumentError(f"nested_tensor_from_jagged: offsets rise from 0 to the {values.shape[at - 1]} rows of the values, "
+                            f"got {bounds}")
+    return NestedTensor(values, _ragged(offsets, max_seqlen), at, FUNCTIONS["jagged"])
+
+
+def _ragged(offsets, longest) -> Ragged:
+    """The structure of samples whose longest one may be said to be longer than it is."""
+    found = Ragged(offsets)
+    if longest is not None and longest < found.longest:
+        raise ArgumentError(f"nested_tensor_from_jagged: max_seqlen is {longest}, and a sample has {found.longest} rows")
+    return found if longest is None else Ragged(offsets, int(longest))
+
+
+def to_padded_tensor(input, padding, output_size=None) -> Tensor:
+    """One tensor of all samples, filled up to the longest one, or to `output_size`."""
+    if not isinstance(input, NestedTensor):
+        raise DTypeError("to_padded_tensor takes a nested tensor")
+    return input.to_padded_tensor(padding, output_size)
+
+
+def narrow(tensor, dim, start, length, layout=None) -> NestedTensor:
+    """The rows start[i] to start[i] + length[i] of each sample of a tensor (ints count for all samples)."""
+    if dim != 1:
+        raise ArgumentError(f"nested.narrow goes along dim 1, got {dim}")
+    count = tensor.shape[0]
+    start, length = [FUNCTIONS["as_tensor"](x, device=tensor.device).expand(count) for x in (start, length)]
+    if bool((start < 0).any() or (length < 0).any() or (start + length > tensor.shape[1]).any()):
+        raise ShapeError(f"nested.narrow: start {start.tolist()} and length {length.tolist()} leave the {tensor.shape[1]} rows")
+    ragged = Ragged(as_offsets(length))
+    rows = ragged.samples * tensor.shape[1] + start[ragged.samples] + ragged.places
+    return NestedTensor(tensor.flatten(0, 1).index_select(0, rows), ragged, layout=_layout(layout))
+
+
+def masked_select(tensor, mask) -> NestedTensor:
+    """The rows of each sample that a mask (samples, rows) selects."""
+    mask = mask.expand(tensor.shape[:2]) if mask.ndim == 2 else mask
+    if mask.ndim != 2:
+        raise ShapeError(f"nested.masked_select takes a mask of two dims, got shape {tuple(mask.shape)}")
+    return NestedTensor(tensor[mask], Ragged(as_offsets(mask.sum(1))), layout=FUNCTIONS["jagged"])

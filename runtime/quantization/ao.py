@@ -1,0 +1,1 @@
+"""`ingot.ao`: where PyTorch keeps quantisation, `ao.quantization` and `ao.nn.quantized.dynamic`."""

@@ -1,0 +1,272 @@
+"""Nested tensors: programs beside PyTorch's, gradients, layers, what samples give alone, copies, traces, errors."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import ingot
+import mock_cuda
+from ingot import jit, nested, nn
+
+LENGTHS, DEFAULT = [3, 1, 0, 4], ingot.get_default_dtype()
+PROGRAMS = {
+    "number": lambda m, t: 2 * t + 1,
+    "two": lambda m, t: t * t - t / 3,
+    "power and compare": lambda m, t: (t ** 2 > 0.5).to(m.float32),
+    "dense rows": lambda m, t: t * m.arange(4.0),
+    "for each sample": lambda m, t: t + m.arange(16.0).reshape(4, 1, 4),
+    "for all samples": lambda m, t: t + m.arange(4.0).reshape(1, 1, 4),
+    "where": lambda m, t: m.where(t > 0, t, 0.0),
+    "masked_fill": lambda m, t: t.masked_fill(t > 0, 7.0),
+    "clamp": lambda m, t: t.clamp(-0.5, 0.5),
+    "relu": lambda m, t: m.relu(t),
+    "gelu": lambda m, t: m.nn.functional.gelu(t),
+    "silu": lambda m, t: m.nn.functional.silu(t),
+    "sum": lambda m, t: t.sum(),
+    "mean": lambda m, t: t.mean(),
+    "sum along samples": lambda m, t: t.sum(dim=1),
+    "mean along samples": lambda m, t: t[:, :, 1:].mean(1) if m is ingot else t.narrow(2, 1, 3).mean(1),
+    "sum of numbers": lambda m, t: (t > 0).sum(1),
+    "sum with keepdim": lambda m, t: m.sum(t, 1, keepdim=True),
+    "sum of rows": lambda m, t: t.sum(-1),
+    "mean of rows": lambda m, t: t.mean(-1, keepdim=True),
+    "largest along samples": lambda m, t: m.amax(t.abs() + 1, 1)[:2],
+    "sum of all samples": lambda m, t: t.sum((0, 1)),
+    "softmax of rows": lambda m, t: m.softmax(t, -1),
+    "softmax along samples": lambda m, t: m.softmax(t, 1),
+    "linear": lambda m, t: m.nn.functional.linear(t, m.arange(20.0).reshape(5, 4) / 9, m.arange(5.0)),
+    "matrix": lambda m, t: t @ (m.arange(20.0).reshape(4, 5) / 9),
+    "matrices": lambda m, t: m.bmm(t, m.arange(80.0).reshape(4, 4, 5) / 9),
+    "layer_norm": lambda m, t: m.nn.functional.layer_norm(t, (4,), m.arange(4.0), m.ones(4)),
+    "rms_norm": lambda m, t: m.nn.functional.rms_norm(t, (4,)),
+    "heads": lambda m, t: t.unflatten(-1, (2, 2)).transpose(1, 2),
+    "heads and back": lambda m, t: t.unflatten(-1, (2, 2)).transpose(1, 2).transpose(1, 2).flatten(-2),
+    "view": lambda m, t: t.view(4, -1, 2, 2) * 2,
+    "view by its size": lambda m, t: t.reshape(t.size(0), t.size(1), 2, 2),
+    "unsqueeze": lambda m, t: t.unsqueeze(-1).squeeze(-1),
+    "permute": lambda m, t: t.permute(0, 2, 1),
+    "cat": lambda m, t: m.cat([t, t * 2], -1),
+    "chunk": lambda m, t: t.chunk(2, -1)[1],
+    "split": lambda m, t: t.split([1, 3], -1)[1],
+    "padded": lambda m, t: t.to_padded_tensor(-1.0),
+    "padded to a size": lambda m, t: m.nested.to_padded_tensor(t, 0.5, (4, 6, 4)),
+    "a sample": lambda m, t: t[3],
+    "a row": lambda m, t: t[0, 1],
+    "copies": lambda m, t: t.clone().contiguous(),
+    "like": lambda m, t: m.ones_like(t) + m.zeros_like(t),
+    "attention": lambda m, t: m.nn.functional.scaled_dot_product_attention(*[
+        (t * k).unflatten(-1, (2, 2)).transpose(1, 2) for k in (1, 2, 3)]).transpose(1, 2).flatten(-2),
+}
+# Where PyTorch has other ideas of nothing.
+WITHOUT_EMPTY = {"mean along samples", "softmax along samples", "attention", "largest along samples"}
+
+
+def over(m, values, lengths):
+    """A nested tensor of PyTorch or ingot."""
+    bounds = {"min_seqlen": min(lengths), "max_seqlen": max(lengths)}       # without them PyTorch pads to the sum
+    return m.nested.nested_tensor_from_jagged(values, m.tensor(np.cumsum([0, *lengths])), **bounds)
+
+
+def parts(result):
+    """What there is to compare of a result."""
+    if not result.is_nested:
+        return tuple(result.shape), result
+    shape = tuple([n if isinstance(n, int) else "j" for n in result.shape])
+    return (shape, result.offsets().tolist()), result.values()
+
+
+def lengths_of(name):
+    return [3, 1, 2, 4] if name in WITHOUT_EMPTY else LENGTHS
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_beside_the_peer(name):
+    torch, lengths = pytest.importorskip("torch"), lengths_of(name)
+    values = np.random.default_rng(0).standard_normal((sum(lengths), 4)).astype(np.float32)
+    (said, want), (ours, got) = [parts(PROGRAMS[name](m, over(m, m.tensor(values), lengths))) for m in (torch, ingot)]
+    assert ours == said and str(got.dtype).split(".")[1] == str(want.dtype).split(".")[1]
+    np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_gradients(name, monkeypatch):
+    """Against a central difference in one direction."""
+    lengths, rng = lengths_of(name), np.random.default_rng(1)
+    at, along = (ingot.tensor(rng.standard_normal((sum(lengths), 4))) for _ in range(2))
+    monkeypatch.setattr(ingot, "float32", ingot.float64)         # what a program casts to
+    ingot.set_default_dtype(ingot.float64)
+    try:
+        def loss(values):
+            found = parts(PROGRAMS[name](ingot, over(ingot, values, lengths)))[1]
+            return (found * ingot.arange(1.0, found.numel() + 1).cos().reshape(found.shape)).sum()
+
+        leaf = at.clone().requires_grad_()
+        result = loss(leaf)
+        if not result.requires_grad:
+            return
+        result.backward()
+        step = 1e-6
+        slope = (loss(at + step * along) - loss(at - step * along)) / (2 * step)
+    finally:
+        ingot.set_default_dtype(DEFAULT)
+    assert (leaf.grad * along).sum().item() == pytest.approx(slope.item(), rel=1e-6, abs=1e-6)
+
+
+def made(*lengths, width=8, dtype=ingot.float32):
+    return nested.nested_tensor([ingot.randn(n, width, dtype=dtype) for n in lengths], layout=ingot.jagged)
+
+
+class Block(nn.Module):
+    """Attention and two layers, as models write them for nested and for padded samples."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm, self.qkv, self.out = nn.LayerNorm(8), nn.Linear(8, 24), nn.Linear(8, 8)
+        self.rest = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Dropout(0.0), nn.Linear(16, 8))
+
+    def forward(self, x):
+        q, k, v = (part.unflatten(-1, (2, 4)).transpose(1, 2) for part in self.qkv(self.norm(x)).chunk(3, -1))
+        found = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.out(found.transpose(1, 2).flatten(-2))
+        return x + self.rest(x)
+
+
+def test_a_block_gives_each_sample_what_it_gives_alone():
+    block, x = Block(), made(3, 5, 1)
+    x.requires_grad_()
+    got = block(x)
+    for one, alone in zip(got.unbind(), x.unbind(), strict=True):
+        assert one.allclose(block(alone.unsqueeze(0))[0], atol=1e-6)
+    got.values().square().sum().backward()
+    assert x.grad.is_nested and x.grad.values().shape == (9, 8) and block.qkv.weight.grad is not None
+    ours = x.grad.values().clone()
+    x.grad = None
+    sum(block(s.unsqueeze(0)).square().sum() for s in x.unbind()).backward()
+    assert x.grad.values().allclose(ours, atol=1e-4)
+
+
+def test_cross_attention():
+    q, kv = [made(*lengths).unflatten(-1, (2, 4)).transpose(1, 2) for lengths in ((2, 3), (5, 1))]
+    got = nn.functional.scaled_dot_product_attention(q, kv, kv)
+    for one, a, b in zip(got.unbind(), q.unbind(), kv.unbind()):
+        assert one.equal(nn.functional.scaled_dot_product_attention(a, b, b))
+
+
+def test_layers():
+    t = nested.nested_tensor([ingot.tensor([1, 2]), ingot.tensor([0])], layout=ingot.jagged)
+    table = nn.Embedding(3, 5)
+    assert table(t).shape == (2, t.size(1), 5) and table(t).unbind()[0].equal(table.weight[[1, 2]])
+    x = made(2, 3)
+    for layer in (nn.ReLU(), nn.Linear(8, 3), nn.LayerNorm(8), nn.RMSNorm(8), nn.Dropout(0.5).eval(), nn.SiLU(), nn.Identity(),
+                  nn.Softmax(-1), nn.Sigmoid()):
+        for one, alone in zip(layer(x).unbind(), x.unbind()):
+            assert one.allclose(layer(alone), atol=1e-6)
+
+
+def test_making():
+    a, b = ingot.randn(2, 3, requires_grad=True), ingot.randn(4, 3)
+    t = nested.nested_tensor([a, b], requires_grad=True)
+    assert t.layout == ingot.strided and t.is_leaf and t.is_nested and not a.is_nested and len(t) == 2 and t.dim() == 3
+    assert (t._max_seqlen, t._min_seqlen, t.numel()) == (4, 2, 18) and isinstance(t, ingot.Tensor)
+    nested.as_nested_tensor([a, b]).sum().backward()
+    assert a.grad.tolist() == [[1] * 3] * 2
+    dense = ingot.arange(24.0).reshape(2, 3, 4)
+    assert nested.as_nested_tensor(dense, layout=ingot.jagged).to_padded_tensor(0).equal(dense)
+    part = nested.narrow(dense, 1, ingot.tensor([0, 1]), ingot.tensor([1, 2]), layout=ingot.jagged)
+    assert [x.tolist() for x in part.unbind()] == [dense[0, :1].tolist(), dense[1, 1:].tolist()]
+    chosen = nested.masked_select(dense, ingot.tensor([[True, False, True], [False, False, True]]))
+    assert chosen.offsets().tolist() == [0, 2, 3] and chosen.values().equal(dense[[0, 0, 1], [0, 2, 2]])
+    gaps = nested.nested_tensor_from_jagged(dense[0], ingot.tensor([0, 2, 3]), ingot.tensor([1, 1]))
+    assert gaps.values().equal(dense[0][[0, 2]]) and nested.nested_tensor_from_jagged(
+        dense[0], lengths=ingot.tensor([1, 2])).offsets().tolist() == [0, 1, 3]
+    assert repr(made(1, 2)).startswith("NestedTensor(size=(2, j") and repr(t).startswith("nested_tensor([\n  tensor([[")
+    long = nested.nested_tensor_from_jagged(dense[0], ingot.tensor([0, 1, 3]), max_seqlen=5)
+    assert long.to_padded_tensor(0).shape == (2, 5, 4) and long._max_seqlen == 5
+    lists = nested.nested_tensor([[1.0, 2.0], [3.0]], dtype=ingot.float64)
+    assert lists.dtype is ingot.float64 and lists.to_padded_tensor(0).tolist() == [[1, 2], [3, 0]]
+
+
+def test_sizes_are_equal_where_lengths_are():
+    x, y, z = made(2, 3), made(2, 3), made(3, 2)
+    assert x.shape == (x * 2).shape == y.shape != z.shape and (x + y).shape == x.shape
+    assert x.equal(x.clone()) and not x.equal(y) and not x.equal(z) and x.allclose(x + 1e-9)
+
+
+def test_beside_a_padded_tensor():
+    x, padded = made(2, 4, 0), ingot.randn(3, 4, 8)
+    got = x + padded
+    assert got.unbind()[0].equal(x[0] + padded[0, :2]) and got.unbind()[1].equal(x[1] + padded[1]) and len(got[2]) == 0
+    assert (x - x.to_padded_tensor(7)).values().abs().max() == 0
+
+
+def test_in_place():
+    x = made(2, 3)
+    before = x.values().clone()
+    y = x
+    y += 1
+    y.mul_(2).relu_()
+    assert y is x and x.values().equal(((before + 1) * 2).relu())
+
+
+@pytest.mark.parametrize("make", [copy.deepcopy, lambda t: pickle.loads(pickle.dumps(t))])
+def test_copies(make):
+    x = made(2, 0, 3).requires_grad_()
+    y = make(x)
+    assert y.equal(x) and y.requires_grad and y.layout == x.layout and y.values() is not x.values()
+
+
+def test_traces_make_them_inside():
+    block = Block()
+    fn = jit.trace(lambda values, offsets: block(nested.nested_tensor_from_jagged(values, offsets)).values())
+    offsets = ingot.tensor([0, 2, 5])
+    for _ in range(3):
+        values = ingot.randn(5, 8)
+        assert fn(values, offsets).allclose(block(nested.nested_tensor_from_jagged(values, offsets)).values(), atol=1e-6)
+    other = ingot.tensor([0, 4, 5])
+    assert fn(values, other).allclose(block(nested.nested_tensor_from_jagged(values, other)).values(), atol=1e-6)
+    with pytest.raises(TypeError, match="does not take nested tensors"):
+        jit.trace(lambda t: t * 2)(made(2, 3))
+
+
+def test_on_a_device():
+    with mock_cuda.installed():
+        x, block = made(3, 1, 4), Block()
+        want = block(x)
+        y = x.to("cuda")
+        got = block.cuda()(y)
+        assert got.device.type == y.offsets().device.type == "cuda" and y.cuda().values() is y.values()
+        assert got.cpu().allclose(want, atol=1e-5) and y.to(x.dtype).shape == x.shape
+        assert got.to_padded_tensor(0).cpu().allclose(want.to_padded_tensor(0), atol=1e-5)
+
+
+@pytest.mark.parametrize("call, kind, words", [
+    (lambda t: t + made(3, 2), RuntimeError, "samples of the same lengths"),
+    (lambda t: t + ingot.ones(2, 5, 8), RuntimeError, "beside the nested"),
+    (lambda t: t + ingot.ones(3, 1, 8), RuntimeError, "laid out over the nested"),
+    (lambda t: t.sum(0), IndexError, "goes along the dim that differs"),
+    (lambda t: t.sum((1, 2)), IndexError, "goes along the dim that differs"),
+    (lambda t: ingot.cat([t, t], 0), IndexError, "not along samples"),
+    (lambda t: t.flatten(), IndexError, "not along samples"),
+    (lambda t: t.view(2, 5, 8), RuntimeError, "keeps the dims up to the one that differs"),
+    (lambda t: t.transpose(0, 1), IndexError, "that of samples first"),
+    (lambda t: nn.functional.linear(t.transpose(1, 2), ingot.ones(3, 3)), IndexError, "differs between samples"),
+    (lambda t: ingot.linalg.qr(t), TypeError, "qr does not take nested tensors"),
+    (lambda t: nn.Conv1d(8, 8, 1)(t), TypeError, "does not take nested tensors"),
+    (lambda t: t.numpy(), TypeError, "numpy does not take nested tensors"),
+    (lambda t: t.unbind(1), IndexError, "along dim 0"),
+    (lambda t: t[:, 0], TypeError, "number of a sample first"),
+    (lambda t: nn.functional.scaled_dot_product_attention(t, t, t, attn_mask=ingot.ones(3)), TypeError, "no attn_mask"),
+    (lambda t: nested.nested_tensor([ingot.ones(2, 3), ingot.ones(2, 4)]), RuntimeError, "differ in their first dim alone"),
+    (lambda t: nested.nested_tensor([]), ValueError, "at least one sample"),
+    (lambda t: nested.nested_tensor_from_jagged(ingot.ones(3, 2), ingot.tensor([0, 2])), ValueError, "rise from 0 to the 3"),
+    (lambda t: nested.nested_tensor_from_jagged(ingot.ones(3, 2)), ValueError, "offsets, lengths, or both"),
+    (lambda t: nested.nested_tensor_from_jagged(ingot.ones(3), ingot.tensor([0, 3]), max_seqlen=2), ValueError, "is 2, and"),
+    (lambda t: nested.narrow(ingot.ones(2, 3), 1, 2, 2), RuntimeError, "leave the 3 rows"),
+    (lambda t: t.to_padded_tensor(0, (2, 2, 8)), RuntimeError, "does not hold samples"),
+])
+def test_errors(call, kind, words):
+    with pytest.raises(kind, match=words):
+        call(made(2, 3))

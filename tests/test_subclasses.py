@@ -1,0 +1,263 @@
+"""Classes that derive from Tensor: what is of their class, who is asked, histories, copies, traces, errors."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import ingot
+import ingot.nn.functional as F
+from ingot import jit, nn, overrides
+
+Tensor = ingot.Tensor
+
+
+class Kept(Tensor):
+    """Nothing of its own."""
+
+
+class Finer(Kept):
+    """A class below another one."""
+
+
+class Noted(Tensor):
+    """With an attribute, and a record of what was called."""
+
+    calls: list = []
+    handled: dict = {}
+
+    @staticmethod
+    def __new__(cls, data, note, *args, **kwargs):
+        return super().__new__(cls, data, *args, **kwargs)
+
+    def __init__(self, data, note):
+        self.note = note
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        cls.calls.append((func.__name__, types))
+        if func in cls.handled:
+            return cls.handled[func](*args, **(kwargs or {}))
+        found = super().__torch_function__(func, types, args, kwargs)
+        if isinstance(found, Noted):
+            found.note = next((a.note for a in args if isinstance(a, Noted)), None)
+        return found
+
+
+class Silent(Tensor):
+    """Its operators give plain tensors."""
+
+    __torch_function__ = ingot._C._disabled_torch_function_impl
+
+
+class Refusing(Tensor):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return NotImplemented
+
+
+def kept(*shape):
+    return ingot.randn(*shape).as_subclass(Kept)
+
+
+RESULTS = {
+    "+": lambda a, x: a + x,
+    "number +": lambda a, x: 2 + a,
+    "plain +": lambda a, x: x + a,
+    "@": lambda a, x: a @ x.T,
+    "-": lambda a, x: -a,
+    "plain @": lambda a, x: x @ a.T,
+    "==": lambda a, x: x == a,
+    "method": lambda a, x: a.sum(0),
+    "method of a plain one": lambda a, x: x.sub(a),
+    "late method of a plain one": lambda a, x: x.addcmul(a, x),
+    "function": lambda a, x: ingot.add(x, a),
+    "keyword": lambda a, x: ingot.add(x, other=a),
+    "list": lambda a, x: ingot.stack([x, a]),
+    "functional": lambda a, x: F.softmax(a, 1),
+    "linalg": lambda a, x: ingot.linalg.norm(a),
+    "late": lambda a, x: a.cumsum(0),
+    "index": lambda a, x: a[0, :2],
+    "T": lambda a, x: a.T,
+    "in place": lambda a, x: a.add_(1),
+    "property": lambda a, x: a.data,
+    "clone": lambda a, x: a.clone(),
+    "unpacked": lambda a, x: list(a)[1],
+    "several": lambda a, x: a.split(1)[0],
+    "named": lambda a, x: a.max(0).indices,
+    "twin": lambda a, x: ingot.dropout(a, 0.5, True),
+    "module": lambda a, x: nn.LayerNorm(4)(a),
+    "module of a function": lambda a, x: nn.Sequential(nn.ReLU(), nn.Dropout(0.5), nn.Softmax(-1))(a),
+    "detach": lambda a, x: a.detach(),
+    "contiguous": lambda a, x: a.contiguous(),
+    "to": lambda a, x: a.to(ingot.float64),
+    "fft": lambda a, x: ingot.fft.fft(a).real,
+}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_results_are_of_the_class_and_have_the_values(name):
+    a, x = kept(3, 4), ingot.randn(3, 4)
+    plain = a.as_subclass(Tensor).clone()
+    assert type(plain) is Tensor
+    ingot.manual_seed(1)
+    got = RESULTS[name](a, x)
+    ingot.manual_seed(1)
+    want = RESULTS[name](plain, x)
+    assert type(got) is Kept and type(want) is Tensor and np.array_equal(got.numpy(force=True), want.numpy(force=True))
+
+
+def test_what_is_no_tensor_stays_what_it_is():
+    a = kept(2, 3)
+    assert a.shape == (2, 3) and type(a.tolist()) is list and type(a.sum().item()) is float and a.dtype is ingot.float32
+    assert type(a.numpy()) is np.ndarray and type(ingot.tensor(a)) is Tensor and ingot.is_tensor(a) and isinstance(a, Tensor)
+    assert type(a.max(0)) is type(ingot.ones(2, 3).max(0))
+
+
+def test_the_finest_class_wins():
+    a, b = kept(3), ingot.randn(3).as_subclass(Finer)
+    assert type(a + b) is type(b + a) is type(ingot.add(a, b)) is type(ingot.stack([a, b])) is Finer
+
+
+def test_histories_go_through():
+    w = ingot.randn(3, 4, requires_grad=True)
+    a = w.as_subclass(Kept)
+    loss = (a * a).sum()
+    assert type(loss) is Kept and not a.is_leaf
+    loss.backward()
+    assert type(w.grad) is Tensor and w.grad.allclose(2 * w)
+    leaf = kept(3).requires_grad_()
+    (leaf * 3).sum().backward()
+    assert leaf.is_leaf and type(leaf.grad) is Kept and leaf.grad.tolist() == [3, 3, 3]
+    found, = ingot.autograd.grad((leaf ** 2).sum(), leaf)
+    assert found.allclose(2 * leaf)
+
+
+def test_a_view_shares_memory_and_history():
+    x = ingot.zeros(3)
+    a = x.as_subclass(Kept)
+    a += 1
+    assert x.tolist() == [1, 1, 1] and type(x) is Tensor
+    y = ingot.zeros(3).add_(ingot.ones(3, requires_grad=True))
+    b = y.as_subclass(Kept)
+    b.mul_(3)
+    assert y.tolist() == [3, 3, 3] and y.grad_fn is not None
+
+
+def test_the_class_is_asked():
+    Noted.calls.clear()
+    a = Noted([1.0, 2.0], "mine")
+    assert a.tolist() == [1, 2] and a.note == "mine" and repr(a) == "Noted([1., 2.])"
+    Noted.calls.clear()
+    assert (a + 1).note == (ingot.ones(2) * a).note == F.relu(a).note == ingot.exp(a).note == "mine"
+    assert [name for name, _ in Noted.calls] == ["__add__", "__rmul__", "relu", "exp"]
+    assert {types for _, types in Noted.calls} == {(Noted,)}
+    Noted.handled[ingot.exp] = lambda x: "handled"
+    Noted.handled[Tensor.exp] = lambda x: "handled, too"
+    try:
+        assert ingot.exp(a) == "handled" and a.exp() == "handled, too" and type(ingot.log(a)) is Noted
+        Noted.handled[Tensor.add] = lambda x, y: "added"
+        assert ingot.ones(2).add(a) == a.add(1) == "added" and type(ingot.add(a, 1)) is Noted
+    finally:
+        Noted.handled.clear()
+    with ingot._C.DisableTorchFunctionSubclass():
+        assert type(a + 1) is Tensor and not overrides.has_torch_function((a,))
+    assert overrides.has_torch_function((a,)) and not overrides.has_torch_function((ingot.ones(1),))
+
+
+def test_methods_may_be_replaced():
+    class Doubled(Tensor):
+        def add(self, other):
+            return super().add(other) * 2
+
+    a = ingot.ones(2).as_subclass(Doubled)
+    assert a.add(1).tolist() == [4, 4] and type(a.add(1)) is Doubled and isinstance(a, Tensor)
+
+
+def test_other_answers():
+    silent, refusing = ingot.ones(2).as_subclass(Silent), ingot.ones(2).as_subclass(Refusing)
+    assert type(silent + 1) is type(F.relu(silent)) is type(ingot.stack([silent, silent])) is Tensor
+    with pytest.raises(TypeError, match="no class among Refusing knows relu"):
+        F.relu(refusing)
+
+
+def test_a_function_of_the_users_hands_over():
+    def twice(x):
+        if overrides.has_torch_function_unary(x):
+            return overrides.handle_torch_function(twice, (x,), x)
+        assert not overrides.has_torch_function_unary(x)
+        return ingot.add(x, x)
+
+    assert type(twice(kept(3))) is Kept and type(twice(ingot.ones(3))) is Tensor
+
+
+@pytest.mark.parametrize("make", [copy.copy, copy.deepcopy, lambda a: pickle.loads(pickle.dumps(a))])
+def test_copies_keep_class_and_attributes(make):
+    a = Noted([1.0, 2.0], "mine")
+    b = make(a)
+    assert type(b) is Noted and b.note == "mine" and b.tolist() == [1, 2]
+    assert pickle.loads(pickle.dumps(F.relu)) is not None and pickle.loads(pickle.dumps(ingot.exp))(ingot.zeros(1)).item() == 1
+
+
+def test_make_subclass():
+    class Weight(nn.Parameter):
+        pass
+
+    x = ingot.ones(3)
+    a, w = Tensor._make_subclass(Kept, x), Tensor._make_subclass(Weight, x, True)
+    assert type(a) is Kept and not a.requires_grad and type(w) is Weight and w.requires_grad and w.is_leaf
+    assert type(w + 1) is Tensor
+    net = nn.Linear(3, 1)
+    net.scale = w
+    assert "scale" in dict(net.named_parameters())
+    x.zero_()
+    assert a.tolist() == w.tolist() == [0, 0, 0]
+
+
+def test_kinds_of_parameters_are_asked_if_they_wish():
+    class Scaled(nn.Parameter):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            seen.append(func.__name__)
+            with ingot._C.DisableTorchFunctionSubclass():
+                return func(*args, **(kwargs or {}))
+
+    seen: list = []
+    net = nn.Linear(3, 2)
+    net.weight = Scaled(ingot.ones(2, 3))
+    w = net.weight
+    assert type(w) is Scaled and isinstance(w, nn.Parameter) and w.requires_grad and "weight" in dict(net.named_parameters())
+    assert type(w * 2) is type(w.sum()) is type(net(ingot.ones(1, 3))) is Tensor and seen == ["__mul__", "sum", "linear"]
+    net(ingot.ones(1, 3)).sum().backward()
+    assert w.grad.tolist() == [[1] * 3] * 2 and type(copy.deepcopy(w)) is Scaled
+
+
+def test_traces_take_no_classes():
+    fn = jit.trace(lambda t: t * 2)
+    x = ingot.ones(3)
+    assert fn(x).tolist() == fn(x).tolist() == [2, 2, 2]
+    with pytest.raises(jit.TraceError, match="makes a tensor of the class Kept"):
+        fn(kept(3))
+    inner = jit.trace(lambda t: t.as_subclass(Tensor) * 2)
+    a = kept(3)
+    for _ in range(3):
+        assert inner(a).equal(a.as_subclass(Tensor) * 2)
+    assert inner.stats()["compiles"] == 1 and fn(x).tolist() == [2, 2, 2]
+
+
+@pytest.mark.parametrize("call, kind, words", [
+    (lambda: ingot.ones(2).as_subclass(int), TypeError, "takes Tensor or a class that derives from it"),
+    (lambda: ingot.ones(2).as_subclass(3), TypeError, "got 3"),
+])
+def test_errors(call, kind, words):
+    with pytest.raises(kind, match=words):
+        call()
+
+
+def test_slots_are_refused():
+    class Slotted(Tensor):
+        __slots__ = ("extra",)
+
+    with pytest.raises(TypeError, match="has no __slots__"):
+        ingot.ones(2).as_subclass(Slotted)
