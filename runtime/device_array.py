@@ -181,6 +181,19 @@ class DeviceArray:
         """Nested lists of Python numbers."""
         return self.numpy().tolist()
 
+    def min(self):
+        """The least element, as a Python number."""
+        return self._extreme("amin")
+
+    def max(self):
+        """The largest element, as a Python number."""
+        return self._extreme("amax")
+
+    def _extreme(self, name):
+        if not self.ndim:
+            return self.item()
+        return self.backend.run(OPS[name], (self,), {"dim": tuple(range(self.ndim)), "keepdim": False}).item()
+
     def astype(self, dtype, copy=True, **_) -> "DeviceArray":
         """The elements in another dtype, on the same device."""
         if not copy and np.dtype(dtype) == self.dtype:
