@@ -16,6 +16,7 @@ from ...ir.ops import indexing as ix
 from ...ir.ops import reduce as rd
 from ...ir.ops import shape as sh
 from ..autograd.function import PARTS
+from ..placement import beside
 from ..tensor import Size, Tensor
 from .convert import to
 from .creation import counted, filled, require_device, tensor
@@ -351,7 +352,7 @@ def _sparse_product(a, b):
     counts = ix.index(lengths, inner)
     of_a = ix.repeat_index(counts, total=total_of(counts))
     ends = ew.sub(FUNCTIONS["cumsum"](counts, 0), counts)
-    of_b = ew.add(ew.sub(counted(of_a._a.size), ix.index(ends, of_a)), ix.index(starts, ix.index(inner, of_a)))
+    of_b = ew.add(ew.sub(beside(counted(of_a._a.size), of_a), ix.index(ends, of_a)), ix.index(starts, ix.index(inner, of_a)))
     values = ew.mul(ix.index(a._v, of_a), ix.index(b._v, of_b))
     places = stack([ix.index(rows, of_a), ix.index(b_cols, of_b)])
     return SparseTensor(places, values, (a.shape[0], b.shape[1])).coalesce()

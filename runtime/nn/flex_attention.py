@@ -114,7 +114,7 @@ class BlockMask:
         if self._counts is None:
             b, h, n, m = self.shape
             rows, columns = -(-n // q), -(-m // kv)
-            counted = FUNCTIONS["zeros"](b, h, rows * q, columns * kv, dtype=dt.int64)
+            counted = FUNCTIONS["zeros"](b, h, rows * q, columns * kv, dtype=dt.int64, device=self.mask.device)
             counted[:, :, :n, :m] = self.mask.to(dt.int64)
             self._counts = counted.reshape(b, h, rows, q, columns, kv).sum((3, 5))
         return self._counts, q * kv
