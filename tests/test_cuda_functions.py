@@ -9,7 +9,7 @@ import ingot
 import mock_cuda
 from distribution_table import ROWS
 from ingot import nn
-from ingot.ir.errors import ArgumentError, DeviceError
+from ingot.ir.errors import ArgumentError, DeviceError, ShapeError
 from ingot.nn import functional as F
 
 
@@ -88,6 +88,26 @@ FUNCTIONS = {
         t.sum(0), t.prod(), t.mean(), (t > 1).all(1), (t == 0).any(), t.softmax(1), t.exp() + 1, t.argmax(1), t.cumsum(0),
         t.nonzero(), t[t > 0], t @ ingot.zeros(3, 2, device=d), t.T @ t, t.sort(0)[0])],
     "nothing to reduce": lambda d: [f(numbers(d, 3)[1]) for f in (ingot.all, ingot.any, ingot.argmax, ingot.argmin)],
+    "jacobians": lambda d: [
+        f(lambda x: (x * x.sum()).sin())(numbers(d, 3)) for f in (ingot.func.jacrev, ingot.func.jacfwd)] + [
+        ingot.func.hessian(lambda x: x.tanh().prod())(numbers(d, 3)),
+        ingot.autograd.functional.jacobian(lambda x: x ** 2, numbers(d, 3)),
+        ingot.autograd.functional.hessian(lambda x: x.tanh().prod(), numbers(d, 3)),
+        ingot.autograd.functional.jvp(lambda x: x.exp(), numbers(d, 3), numbers(d, 3))[1]],
+    "out grows": lambda d: grown(numbers(d, 2, 3)),
+    "sparse": lambda d: [s.to_dense() for s in (
+        ingot.sparse_coo_tensor([[0, 1], [2, 0]], numbers(d, 2), (2, 3)),
+        ingot.sparse_csr_tensor([0, 1, 2], [1, 0], numbers(d, 2)),
+        ingot.sparse_coo_tensor(whole(d, 0, 1).repeat(2, 1), [1.0, 2.0], device=d))],
+    "numbers beside complex": lambda d: [ingot.view_as_real(x) for z in (ingot.view_as_complex(numbers(d, 3, 2)),) for x in (
+        ingot.where(z.real > 0, 0, z), z.masked_fill(z.real > 0, 2j), z * 2, 1 - z)],
+    "lazy modules": lambda d: nn.Sequential(nn.LazyConv2d(2, 3), nn.LazyBatchNorm2d()).to(d)(numbers(d, 1, 2, 5, 5)),
+    "affine_grid": lambda d: F.affine_grid(numbers(d, 1, 2, 3), (1, 1, 3, 2)),
+    "orthogonal": lambda d: nn.utils.parametrizations.orthogonal(nn.Linear(3, 3).to(d))(numbers(d, 2, 3)),
+    "flex_attention": lambda d: nn.attention.flex_attention.flex_attention(
+        *[numbers(d, 1, 2, 4, 8)] * 3, score_mod=lambda s, b, h, q, k: s + (q - k).abs() * 0.1 * (h + 1)),
+    "batches of what is there": lambda d: [x for batch in ingot.utils.data.DataLoader(
+        ingot.utils.data.TensorDataset(numbers(d, 4, 2), whole(d, 0, 1, 2, 3)), batch_size=2) for x in batch],
     "borders": lambda d: [F.pad(numbers(d, 2, 3, 4, 5), (2, 1, 1, 2), mode=m) for m in ("reflect", "replicate", "circular")],
 }
 
@@ -98,6 +118,13 @@ def written(x, index):
     x[index] = ingot.tensor(2)
     x[index, 1] = [3.0, 4.0]
     return x
+
+
+def grown(x):
+    out = ingot.empty(0, device=x.device)
+    ingot.exp(x, out=out)
+    more = x.clone().resize_(3, 3)
+    return [out, more]
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -126,6 +153,37 @@ def test_an_integer_divided_by_zero_is_raised_when_values_are_read():
         a % 0
     with pytest.raises(ArgumentError, match="repeat_interleave: counts must not be negative"):
         ingot.repeat_interleave(whole("cuda", 3, -1)).tolist()
+
+
+def test_memory_that_a_stream_was_said_to_use_waits_for_it(cuda):
+    x, side = ingot.arange(300.0, device="cuda"), ingot.cuda.Stream()
+    side.wait_stream(ingot.cuda.current_stream())
+    address = x.data_ptr()
+    with ingot.cuda.stream(side):
+        y = x + 1
+    x.record_stream(side)
+    del x
+    assert ingot.empty(300, device="cuda").data_ptr() != address
+    ingot.cuda.synchronize()
+    assert ingot.empty(300, device="cuda").data_ptr() == address and y[1].item() == 2
+    with pytest.raises(DeviceError, match="record_stream is for tensors on a device"):
+        ingot.ones(1).record_stream(side)
+
+
+def test_no_view_reaches_beyond_memory():
+    for device in ("cpu", "cuda"):
+        with pytest.raises(ShapeError, match=r"reaches element 13 of a storage of 10 elements"):
+            numbers(device, 10).as_strided((2, 2), (1, 2), 10)
+
+
+def test_what_looks_at_values_takes_tensors_of_devices():
+    x = numbers("cuda", 2, 3)
+    ingot.testing.assert_close(x, x.cpu() + 0)
+    with pytest.raises(AssertionError, match="Mismatched elements: 6 / 6"):
+        ingot.testing.assert_close(x, x + 1)
+    assert x.share_memory_() is x
+    with pytest.raises(RuntimeError, match=r"input 0 is on cuda:0.*move it with \.cpu\(\)"):
+        ingot.autograd.gradcheck(ingot.sin, x.double().requires_grad_())
 
 
 OPTIMIZERS = [("SGD", {"momentum": 0.9}), ("Adam", {"amsgrad": True}), ("AdamW", {}), ("NAdam", {}),

@@ -16,7 +16,7 @@ from ...ir.ops import indexing as ix
 from ...ir.ops import reduce as rd
 from ...ir.ops import shape as sh
 from ..autograd.function import PARTS
-from ..placement import beside
+from ..placement import beside, moved
 from ..tensor import Size, Tensor
 from .convert import to
 from .creation import counted, filled, require_device, tensor
@@ -255,6 +255,8 @@ def sparse_coo_tensor(indices, values, size=None, *, dtype=None, device=None, re
     i = to(indices if isinstance(indices, Tensor) else tensor(indices, dtype=dt.int64), dt.int64)
     v = values if isinstance(values, Tensor) else tensor(values)
     v = v if dtype is None else to(v, dtype)
+    v = v if device is None else moved(v, device)
+    i = beside(i, v)
     if i.ndim != 2 or not v.ndim or i._a.shape[1] != v._a.shape[0]:
         raise ShapeError(f"sparse_coo_tensor takes indices of shape (dims, entries) and one value for each entry, got "
                          f"{i.aval} and {v.aval}")

@@ -168,7 +168,7 @@ def composed(body, inputs, params, device) -> tuple:
 
 def _like(inputs):
     """The dtype that numbers beside these inputs take: the last array's that is not bool, else the last one's."""
-    kinds = [dt.from_numpy(x.dtype) for x in inputs if isinstance(x, (DeviceArray, np.ndarray)) and x.dtype.kind != "c"]
+    kinds = [dt.from_numpy(x.dtype) for x in inputs if isinstance(x, (DeviceArray, np.ndarray))]
     floats = [k for k in kinds if k is not dt.bool_]
     return (floats or kinds or [dt.float32])[-1]
 

@@ -6,6 +6,7 @@ from ....ir.errors import ArgumentError, ShapeError
 from ...api.register import FUNCTIONS
 from ...autograd.grad_mode import no_grad
 from ...linalg import solve
+from ...placement import beside
 from ...tensor import wrap
 from ..module import Module
 from .parametrize import register_parametrization
@@ -148,11 +149,11 @@ class _Orthogonal(Module):
     def right_inverse(self, value):
         """Takes the nearest orthogonal matrix as base and starts from zero."""
         tall = value.shape[0] >= value.shape[1]
-        matrix = (value if tall else value.t()).detach().numpy()
+        matrix = (value if tall else value.t()).detach().numpy(force=True)
         q, r = np.linalg.qr(matrix, mode="complete")
         signs = np.ones(len(q), q.dtype)
         signs[:r.shape[1]] = np.where(np.diagonal(r) < 0, -1, 1)
-        self.base = wrap(np.ascontiguousarray(q * signs).astype(matrix.dtype))
+        self.base = beside(wrap(np.ascontiguousarray(q * signs).astype(matrix.dtype)), value)
         return FUNCTIONS["zeros_like"](value)
 
 
