@@ -101,6 +101,9 @@ FUNCTIONS = {
         ingot.sparse_coo_tensor(whole(d, 0, 1).repeat(2, 1), [1.0, 2.0], device=d))],
     "numbers beside complex": lambda d: [ingot.view_as_real(x) for z in (ingot.view_as_complex(numbers(d, 3, 2)),) for x in (
         ingot.where(z.real > 0, 0, z), z.masked_fill(z.real > 0, 2j), z * 2, 1 - z)],
+    "numbers that low precision rounds": lambda d: [
+        y.float() for kind in (ingot.bfloat16, ingot.float16) for x in (numbers(d, 40).to(kind),)
+        for y in (x + 8.396163, 8.396163 - x, x * 0.1, 0.1 / x, x.clamp(max=2.71), x.masked_fill(x > 1, 0.1), x % 0.3)],
     "lazy modules": lambda d: nn.Sequential(nn.LazyConv2d(2, 3), nn.LazyBatchNorm2d()).to(d)(numbers(d, 1, 2, 5, 5)),
     "affine_grid": lambda d: F.affine_grid(numbers(d, 1, 2, 3), (1, 1, 3, 2)),
     "orthogonal": lambda d: nn.utils.parametrizations.orthogonal(nn.Linear(3, 3).to(d))(numbers(d, 2, 3)),

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections.abc import Callable
 from typing import Any
 
 from .. import dtype as dt
@@ -124,8 +125,9 @@ border_pad_grad = op(
     vjp=(lambda g, out, x, *, low, high, mode: border_pad(g, low=low, high=high, mode=mode),),
     lower=Template("resample"), batch=IMAGES, doc="The transpose of border_pad.")
 
-TABLES = {resample: _resample_tables, resample_grad: _resample_grad_tables, border_pad: _border_pad_tables,
-          border_pad_grad: _border_grad_tables}      # {axis: table} of each, of an array and the operator's parameters
+# {axis: table} of each, of an array and the operator's parameters.
+TABLES: dict[Any, Callable] = {resample: _resample_tables, resample_grad: _resample_grad_tables, border_pad: _border_pad_tables,
+                               border_pad_grad: _border_grad_tables}
 
 # Sampling at given points. Coordinates are -1 to 1 over each dim, the last coordinate of a point for the last dim.
 

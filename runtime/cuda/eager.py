@@ -113,6 +113,8 @@ def _remember(key, plan):
 def _planned(op, inputs, params):
     """(graph, which inputs it takes, whether it gives several results), _ON_HOST or _IN_ORDER; for results without elements
     (None, what they are like, whether they are several)."""
+    if any(isinstance(x, DeviceArray) and x.dtype.kind == "c" for x in inputs):
+        return _ON_HOST         # no kernel computes with complex numbers, nor what they are composed of
     b = Builder(f"eager_{op.name}")
     like = _like(inputs)
     wide = like in LOW and "exact" in op.traits and any(isinstance(x, NUMBERS) for x in inputs)
@@ -132,7 +134,10 @@ def _planned(op, inputs, params):
         else:
             numbers.append(len(taken) - 1)
             kind = dt.from_numpy(x.dtype) if isinstance(x, np.ndarray) else dt.float32 if wide else like
-            operands.append(b.input(f"x{i}", Aval((), kind)))
+            number = b.input(f"x{i}", Aval((), kind))
+            if wide and kind is dt.float32:         # the number that the lower precision has
+                number = b.append(cast, (b.append(cast, (number,), {"dtype": like}),), {"dtype": kind})
+            operands.append(number)
     out = b.append(op, operands, params)
     many = type(out) is tuple
     if all(0 in v.shape for v in (out if many else (out,))):
